@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * bson_memory.h
+ *		BSON documents whose life is that of a memory context.
+ *
+ * libbson allocates with malloc(), which an ERROR would leak.  A document
+ * made here is destroyed when its memory context is reset or deleted, so no
+ * caller ever has to free one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_BSON_MEMORY_H
+#define MONGO_FDW_BSON_MEMORY_H
+
+#include "compat.h"
+
+#include "lib/stringinfo.h"
+#include "utils/palloc.h"
+
+/*
+ * bson_create_in
+ *		A new, empty document that lives as long as 'context'.
+ *
+ * The result may be appended to with libbson as usual; it must not be passed
+ * to bson_destroy() or bson_steal().  Raises 53200 when out of memory.
+ */
+extern bson_t *bson_create_in(MemoryContext context);
+
+/*
+ * bson_copy_in
+ *		A copy of 'source' that lives as long as 'context'.
+ */
+extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
+
+/*
+ * bson_view
+ *		Read-only view of 'length' bytes at 'data', which must outlive it.
+ *
+ * Returns false, with *view undefined, when the bytes are not one complete
+ * document (the length word disagrees with 'length', or no trailing NUL).
+ */
+extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
+
+/*
+ * bson_to_relaxed_json
+ *		Relaxed Extended JSON of a document, palloc'd in the current context.
+ *
+ * https://github.com/mongodb/specifications (Extended JSON v2).
+ */
+extern char *bson_to_relaxed_json(const bson_t *document);
+
+#endif							/* MONGO_FDW_BSON_MEMORY_H */

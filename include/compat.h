@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *		The one place where versions of PostgreSQL, libmongoc and libbson differ.
+ *
+ * Every other file includes this one first, after postgres.h, and writes for
+ * the newest API; what an older version lacks is supplied here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_COMPAT_H
+#define MONGO_FDW_COMPAT_H
+
+#if PG_VERSION_NUM < 150000
+#error "mongo_fdw needs PostgreSQL 15 or newer"
+#endif
+
+/*
+ * libbson and PostgreSQL both want the last word on a few macro names; the
+ * driver's headers go first so that PostgreSQL's definitions are the ones in
+ * force in our code.
+ */
+#include <bson/bson.h>
+#include <mongoc/mongoc.h>
+
+#endif							/* MONGO_FDW_COMPAT_H */

@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * cursor.h
+ *		"Open this cursor, next document": what execution knows of transport.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_CURSOR_H
+#define MONGO_FDW_CURSOR_H
+
+#include "compat.h"
+
+#include "foreign/foreign.h"
+
+typedef struct MongoCursor MongoCursor;
+
+/*
+ * mongo_cursor_open
+ *		Send 'command' (find, aggregate, ...) and return a cursor on its result.
+ *
+ * 'command' must not hold $db.  getMore asks for 'batch_size' documents (0 =
+ * the server's default).  The cursor and its lease live in 'context' and are
+ * given back when that goes, at the latest.  The answer is waited for by the
+ * first mongo_cursor_next().
+ *
+ * A connection that breaks before the first document has been handed out is
+ * replaced and the command sent once more (Retryable Reads specification).
+ */
+extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
+									  const char *database,
+									  const char *collection,
+									  const bson_t *command, int batch_size);
+
+/*
+ * mongo_cursor_next
+ *		The next document's bytes, or NULL when there are no more.
+ *
+ * The bytes are inside the reply buffer and stay valid until the next call.
+ * *length is what the document says of itself and is inside the buffer;
+ * nothing else about the bytes has been validated.  Raises 08006, 08P01,
+ * 57014, or what the server answered.
+ */
+extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
+
+/*
+ * mongo_cursor_close
+ *		Give the lease back; tells the server when the cursor is still open
+ *		there.  Idempotent; NULL is accepted.
+ */
+extern void mongo_cursor_close(MongoCursor *cursor);
+
+#endif							/* MONGO_FDW_CURSOR_H */

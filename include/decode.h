@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * decode.h
+ *		From BSON bytes to Datums in a tuple slot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_DECODE_H
+#define MONGO_FDW_DECODE_H
+
+#include "compat.h"
+
+#include "options.h"
+
+/* One column to fill, and where its field is. */
+typedef struct MongoColumn
+{
+	int			index;			/* into values[] and isnull[], from 0 */
+	const char *name;			/* the column's name, for messages */
+	const char *path;			/* dotted path into the document; "__doc" column: NULL */
+	Oid			typid;
+	int32		typmod;
+} MongoColumn;
+
+/* Opaque: built once a scan, used for every document. */
+typedef struct MongoRowDecoder MongoRowDecoder;
+
+/*
+ * mongo_row_decoder_create
+ *		Prepare to read 'columns' from documents of 'database'.'collection'.
+ *
+ * Names are copied into 'context', where the decoder lives.  Two columns may
+ * share a path, and a column may be the parent of another ("a" and "a.b").
+ * Raises 0A000 for a column type that has no BSON form.
+ */
+extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
+												 const char *database,
+												 const char *collection,
+												 const MongoColumn *columns,
+												 int ncolumns,
+												 MongoTypeMismatch type_mismatch,
+												 bool canonical_json);
+
+/*
+ * mongo_row_decode
+ *		Read one document into values[] and isnull[] at each column's index.
+ *
+ * 'data' need not be aligned or trusted: nothing outside data[0..length) is
+ * read, and bytes that are not BSON raise 08P01.  By-reference Datums are
+ * palloc'd in the current memory context (never point into 'data').  A field
+ * that is missing, null or undefined gives NULL.  Of a repeated key the first
+ * counts, as it does for MongoDB's own matching.
+ *
+ * A field that does not fit its column raises under
+ * MONGO_TYPE_MISMATCH_ERROR (22P02/22003/22021 as fits; the message names
+ * collection, _id, field, BSON type and column type) and gives NULL under
+ * MONGO_TYPE_MISMATCH_NULL.
+ */
+extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
+							 uint32 length, Datum *values, bool *isnull);
+
+/*
+ * mongo_type_is_readable
+ *		Does a column of this type have a BSON form to read?
+ */
+extern bool mongo_type_is_readable(Oid typid);
+
+#endif							/* MONGO_FDW_DECODE_H */

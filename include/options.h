@@ -1,0 +1,100 @@
+/*-------------------------------------------------------------------------
+ *
+ * options.h
+ *		What CREATE SERVER, USER MAPPING and FOREIGN TABLE may say.
+ *
+ * Every option stands once, as a row of the table in src/options.c: name, the
+ * objects that take it, kind of value, bounds, default.  The validator, the
+ * error hints, the readers below and a test over docs/options.md all work
+ * from that table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_OPTIONS_H
+#define MONGO_FDW_OPTIONS_H
+
+#include "compat.h"
+
+#include "foreign/foreign.h"
+
+/* What a field of another BSON type than its column reads as. */
+typedef enum MongoTypeMismatch
+{
+	MONGO_TYPE_MISMATCH_ERROR,
+	MONGO_TYPE_MISMATCH_NULL
+} MongoTypeMismatch;
+
+/* Everything that decides how a server is reached; from server and mapping. */
+typedef struct MongoConnectionOptions
+{
+	const char *server_name;
+	const char *uri;			/* NULL unless given; excludes the next five */
+	const char *address;
+	int			port;
+	const char *replica_set;	/* NULL: not given, as with every string here */
+	const char *read_preference;
+	bool		ssl;
+	const char *pem_file;
+	const char *pem_pwd;
+	const char *ca_file;
+	const char *ca_dir;
+	const char *crl_file;
+	bool		weak_cert_validation;
+	const char *authentication_database;
+	const char *username;
+	const char *password;
+	const char *appname;
+	int			connect_timeout_ms;
+	int			server_selection_timeout_ms;
+	bool		keep_connections;
+} MongoConnectionOptions;
+
+/* Everything that decides how a collection is planned and read. */
+typedef struct MongoTableOptions
+{
+	const char *database;
+	const char *collection;
+	double		estimated_rows; /* -1: not given */
+	bool		use_remote_estimate;
+	int			fetch_size;		/* documents a getMore asks for */
+	double		fdw_startup_cost;
+	double		fdw_tuple_cost;
+	bool		enable_join_pushdown;
+	bool		enable_aggregate_pushdown;
+	bool		enable_order_by_pushdown;
+	MongoTypeMismatch type_mismatch;
+	bool		canonical_json; /* documents as canonical Extended JSON */
+	bool		analyze_sampling;
+} MongoTableOptions;
+
+/* One column: where in the document it is found. */
+typedef struct MongoColumnOptions
+{
+	const char *path;			/* never NULL: the column's name by default */
+	bool		indexed;		/* an index leads with this field */
+} MongoColumnOptions;
+
+/*
+ * mongo_connection_options, mongo_table_options, mongo_column_options
+ *		The options in force, parsed; defaults filled in.
+ *
+ * A table's setting wins over its server's.  Results are palloc'd in the
+ * current memory context.  Raise nothing for options that passed the
+ * validator.
+ */
+extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
+														UserMapping *user);
+extern MongoTableOptions *mongo_table_options(Oid foreigntableid);
+extern MongoColumnOptions *mongo_column_options(Oid foreigntableid,
+												AttrNumber attnum);
+
+/* GUCs, defined by mongo_define_settings() from _PG_init(). */
+extern bool mongo_enable_pushdown;
+extern bool mongo_enable_join_pushdown;
+extern bool mongo_enable_aggregate_pushdown;
+extern bool mongo_enable_order_by_pushdown;
+extern bool mongo_log_remote_query;
+
+extern void mongo_define_settings(void);
+
+#endif							/* MONGO_FDW_OPTIONS_H */

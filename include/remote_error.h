@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_error.h
+ *		MongoDB's and libmongoc's errors as PostgreSQL errors.
+ *
+ * This is the one border where a bson_error_t or a command reply with
+ * {ok: 0} becomes an SQLSTATE.  MongoDB's own code, name and message go to
+ * DETAIL; where a person can act, a HINT says how.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_REMOTE_ERROR_H
+#define MONGO_FDW_REMOTE_ERROR_H
+
+#include "compat.h"
+
+/*
+ * mongo_report_connection_error
+ *		Raise what kept us from a usable connection to 'server_name'.
+ *
+ * SQLSTATE: 28P01 for refused credentials, 08001 otherwise.
+ */
+extern void mongo_report_connection_error(const char *server_name,
+										  const bson_error_t *error) pg_attribute_noreturn();
+
+/*
+ * mongo_report_command_error
+ *		Raise the error that a command reply carries.
+ *
+ * 'reply' is a document with {ok: 0, code, codeName, errmsg}; 'context_message' names
+ * what was attempted ("could not read collection \"db.coll\"").  The SQLSTATE
+ * comes from a table of MongoDB codes (11000 -> 23505, 13 -> 42501, 50 ->
+ * 57014, 112 -> 40001, ...), else HV000.
+ */
+extern void mongo_report_command_error(const char *context_message,
+									   const bson_t *reply) pg_attribute_noreturn();
+
+/*
+ * mongo_report_bson_error
+ *		Like mongo_report_command_error, from what a libmongoc call gives back.
+ *
+ * 'reply' may be NULL.
+ */
+extern void mongo_report_bson_error(const char *context_message,
+									const bson_error_t *error,
+									const bson_t *reply) pg_attribute_noreturn();
+
+/*
+ * mongo_error_is_retryable
+ *		May a read that failed with this server code be sent once more?
+ *
+ * The list is that of the Retryable Reads specification.
+ */
+extern bool mongo_error_is_retryable(int code);
+
+/*
+ * mongo_install_log_handler
+ *		Send libmongoc's own log lines to elog instead of stderr.
+ */
+extern void mongo_install_log_handler(void);
+
+#endif							/* MONGO_FDW_REMOTE_ERROR_H */

@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * bson_memory.c
+ *		BSON documents whose life is that of a memory context.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+
+#include "utils/memutils.h"
+
+#define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
+
+/* A document and the callback that destroys it, in one palloc chunk. */
+typedef struct OwnedBson
+{
+	MemoryContextCallback callback;
+	bson_t		bson;
+} OwnedBson;
+
+static void
+destroy_owned_bson(void *arg)
+{
+	bson_destroy((bson_t *) arg);
+}
+
+/* Nothing is registered yet: the caller fills ->bson, then calls adopt(). */
+static OwnedBson *
+allocate_owned_bson(MemoryContext context)
+{
+	/* libbson declares bson_t with more alignment than palloc promises */
+	char	   *chunk = MemoryContextAlloc(context,
+										   sizeof(OwnedBson) + BSON_ALIGNMENT);
+
+	return (OwnedBson *) TYPEALIGN(BSON_ALIGNMENT, chunk);
+}
+
+static bson_t *
+adopt(MemoryContext context, OwnedBson *owned)
+{
+	owned->callback.func = destroy_owned_bson;
+	owned->callback.arg = &owned->bson;
+	MemoryContextRegisterResetCallback(context, &owned->callback);
+	return &owned->bson;
+}
+
+bson_t *
+bson_create_in(MemoryContext context)
+{
+	OwnedBson  *owned = allocate_owned_bson(context);
+
+	bson_init(&owned->bson);
+	return adopt(context, owned);
+}
+
+bson_t *
+bson_copy_in(MemoryContext context, const bson_t *source)
+{
+	OwnedBson  *owned = allocate_owned_bson(context);
+
+	bson_copy_to(source, &owned->bson);
+	return adopt(context, owned);
+}
+
+bool
+bson_view(bson_t *view, const uint8_t *data, size_t length)
+{
+	return bson_init_static(view, data, length);
+}
+
+char *
+bson_to_relaxed_json(const bson_t *document)
+{
+	char	   *json = bson_as_relaxed_extended_json(document, NULL);
+	char	   *copy;
+
+	if (json == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("could not write a BSON document as JSON"),
+				 errdetail("It holds invalid UTF-8 or is nested too deeply.")));
+
+	PG_TRY();
+	{
+		copy = pstrdup(json);
+	}
+	PG_FINALLY();
+	{
+		bson_free(json);
+	}
+	PG_END_TRY();
+
+	return copy;
+}
