@@ -1,10 +1,65 @@
+# mongo_fdw
+#
+# With PostgreSQL and its headers at hand, the PGXS goals work as everywhere:
+#	make, make install, make installcheck, make clean
+# From a clean clone on Debian 12 the laboratory goals set up everything
+# themselves, in .lab/:
+#	make demo, make test, make lab, make lab-stop, make bench
+# The latter must not include PGXS: pg_config may not be installed yet.
+
+LAB_GOALS = demo test lab lab-stop lab-clean bench
+
+ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
+
+.PHONY: $(LAB_GOALS)
+
+demo test lab bench:
+	@bash scripts/$@.sh
+
+lab-stop:
+	@bash scripts/lab_stop.sh
+
+lab-clean:
+	@bash scripts/lab_stop.sh --remove
+
+else
+
 MODULE_big = mongo_fdw
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 EXTENSION = mongo_fdw
 DATA = mongo_fdw--1.0.sql
+PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
+
+# Tests whose expected output needs a MongoDB loaded by t/load_regress.py,
+# see docs/testing.md.
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+export MONGO_HOST ?= 127.0.0.1
+export MONGO_PORT ?= 27017
 
 PG_CONFIG ?= pg_config
-PG_CPPFLAGS = -I$(CURDIR)/include $(shell pkg-config --cflags libmongoc-1.0) -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
-SHLIB_LINK = $(shell pkg-config --libs libmongoc-1.0)
+ifeq (,$(shell command -v $(PG_CONFIG) 2>/dev/null))
+$(error pg_config ("$(PG_CONFIG)") was not found. Install PostgreSQL's server headers (Debian: postgresql-server-dev-15) or say where it is with PG_CONFIG=...; "make demo", "make test" and "make lab" install what they need themselves)
+endif
+
+# libmongoc 2 has another pkg-config name.
+LIBMONGOC := $(shell for name in libmongoc-1.0 mongoc2; do \
+	pkg-config --exists $$name 2>/dev/null && echo $$name && break; done)
+ifeq (,$(LIBMONGOC)$(filter clean distclean,$(MAKECMDGOALS)))
+$(error libmongoc was not found by pkg-config as libmongoc-1.0 or mongoc2. On Debian: apt-get install libmongoc-dev pkg-config)
+endif
+
+# -isystem: warnings are for our code, not for the headers it is built with.
+PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra -Wno-unused-parameter \
+	-Wno-sign-compare -Wno-missing-field-initializers \
+	-isystem $(shell $(PG_CONFIG) --includedir-server) \
+	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC)))
+SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC))
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# PostgreSQL's own dependency tracking is usually not configured in, and the
+# headers are few: any change builds everything.
+$(OBJS) $(OBJS:.o=.bc): Makefile $(wildcard $(CURDIR)/include/*.h)
+
+endif

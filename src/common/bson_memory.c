@@ -74,7 +74,7 @@ char *
 bson_to_relaxed_json(const bson_t *document)
 {
 	char	   *json = bson_as_relaxed_extended_json(document, NULL);
-	char	   *copy;
+	char	   *volatile copy;
 
 	if (json == NULL)
 		ereport(ERROR,

@@ -1,0 +1,98 @@
+# Sourced by the scripts beside it: where things are and who runs them.
+#
+# Everything the laboratory makes is under .lab/ in the clone:
+#	postgresql/	a private copy of the PostgreSQL that Debian installed
+#	venv/		Python with pymongo, psycopg2 and a real mongod
+#	src/		a copy of the source, built and tested there
+#	run/		data folders, logs and sockets of the running servers
+#	env			how to reach them, as shell assignments
+#
+# PostgreSQL refuses to run as root, so as root the whole of .lab belongs to
+# the user "postgres" and everything but the installation of packages is run
+# as that user.  Nothing of .lab is ever executed as root.
+
+set -euo pipefail
+
+PG_MAJOR=${PG_MAJOR:-15}
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+LAB=$ROOT/.lab
+PG_BIN=$LAB/postgresql/lib/postgresql/$PG_MAJOR/bin
+PYTHON=$LAB/venv/bin/python
+
+if [ "$(id -u)" = 0 ]; then
+	LAB_USER=postgres
+else
+	LAB_USER=$(id -un)
+fi
+
+say() { printf '%s\n' "$*"; }
+progress() { printf '== %s\n' "$*" >&2; }
+fail() { printf 'mongo_fdw lab: %s\n' "$*" >&2; exit 1; }
+
+# Run a command as the user that owns the laboratory, in the laboratory.
+as_lab_user() {
+	local home=$LAB/home
+	if [ "$(id -u)" = 0 ]; then
+		(cd "$LAB" && HOME=$home runuser -u "$LAB_USER" -- "$@")
+	else
+		(cd "$LAB" && HOME=$home "$@")
+	fi
+}
+
+# Can the user that will own the laboratory enter this folder?
+lab_user_can_enter() {
+	if [ "$(id -u)" = 0 ]; then
+		(cd / && runuser -u "$LAB_USER" -- test -x "$1")
+	else
+		test -x "$1"
+	fi
+}
+
+# Make .lab, or a link to a private folder under /tmp where the laboratory's
+# user cannot enter the clone (one under /root, say).
+make_lab_folder() {
+	if [ -L "$LAB" ] && [ ! -d "$LAB" ]; then
+		rm "$LAB"				# its target was cleaned away
+	fi
+	if [ ! -d "$LAB" ]; then
+		if lab_user_can_enter "$ROOT"; then
+			mkdir "$LAB"
+		else
+			local place
+			place=$(mktemp -d /tmp/mongo_fdw_lab.XXXXXXXX)
+			chmod 755 "$place"
+			ln -s "$place" "$LAB"
+			progress "user $LAB_USER cannot enter $ROOT: .lab is a link to $place"
+		fi
+		if [ "$(id -u)" = 0 ]; then
+			chown "$LAB_USER:" "$LAB/."
+		fi
+	fi
+	# Asked by owner and not by access, as root has access to everything.
+	if [ "$(stat -L -c %U "$LAB")" != "$LAB_USER" ]; then
+		fail ".lab belongs to user $(stat -L -c %U "$LAB"), not $LAB_USER; run as that user, or remove .lab"
+	fi
+	LAB=$(cd "$LAB" && pwd -P)
+	PG_BIN=$LAB/postgresql/lib/postgresql/$PG_MAJOR/bin
+	PYTHON=$LAB/venv/bin/python
+	as_lab_user mkdir -p "$LAB/home"
+}
+
+# A folder for Unix-domain sockets: their names may have 107 bytes at most.
+socket_folder() {
+	local folder=$LAB/run/sockets
+	if [ ${#folder} -gt 80 ]; then
+		folder=$(as_lab_user mktemp -d /tmp/mongo_fdw_sockets.XXXXXX)
+	else
+		as_lab_user mkdir -p -m 700 "$folder"
+	fi
+	printf '%s\n' "$folder"
+}
+
+free_port() {
+	as_lab_user "$PYTHON" -c '
+import socket
+with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    print(s.getsockname()[1])'
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# make lab: build, install privately, start both servers, say how to connect.
+. "$(dirname "$0")/common.sh"
+. "$ROOT/scripts/setup.sh"
+. "$ROOT/scripts/build.sh"
+. "$ROOT/scripts/servers.sh"
+
+start_servers
+if [ -f "$ROOT/demo/load_sample.py" ]; then
+	as_lab_user "$PYTHON" "$LAB/src/demo/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
+fi
+
+say "
+MongoDB     $MONGO_HOST:$MONGO_PORT (database shop holds the sample)
+PostgreSQL  connect with
+
+    $PG_BIN/psql -h $PGHOST -p $PGPORT -U postgres
+
+In there, \\i $LAB/src/demo/tables.sql makes the sample's foreign tables.
+A shell gets the same settings from $ENV_FILE.  Stop both with: make lab-stop"

@@ -1,0 +1,109 @@
+# Start and stop the laboratory's PostgreSQL and MongoDB.  Sourced.
+#
+# PostgreSQL listens on a Unix-domain socket in a folder that only its owner
+# may enter, MongoDB on the loopback address.
+
+ENV_FILE=$LAB/env
+RUN=$LAB/run
+
+# Is the process whose number stands in this file one of ours, and alive?
+process_of() {
+	local number
+	number=$(head -n 1 "$1" 2>/dev/null) || return 1
+	[ -n "$number" ] && grep -qs "$2" "/proc/$number/cmdline" && printf '%s\n' "$number"
+}
+
+wait_for_mongod() {
+	as_lab_user "$PYTHON" - "$1" <<-'END'
+		import sys, pymongo
+		client = pymongo.MongoClient("127.0.0.1", int(sys.argv[1]),
+		                             serverSelectionTimeoutMS=60000)
+		client.admin.command("ping")
+	END
+}
+
+start_mongod() {
+	local attempt
+	if process_of "$RUN/mongod.pid" mongod >/dev/null; then
+		return
+	fi
+	progress "starting mongod"
+	as_lab_user mkdir -p "$RUN/mongod"
+	for attempt in 1 2 3; do	# somebody else may take the port meanwhile
+		MONGO_PORT=$(free_port)
+		if as_lab_user "$LAB/bin/mongod" --fork --quiet \
+			--dbpath "$RUN/mongod" --logpath "$RUN/mongod.log" \
+			--pidfilepath "$RUN/mongod.pid" --bind_ip 127.0.0.1 --port "$MONGO_PORT" \
+			--nounixsocket --wiredTigerCacheSizeGB 1 \
+			--setParameter diagnosticDataCollectionEnabled=false >/dev/null; then
+			wait_for_mongod "$MONGO_PORT"
+			return
+		fi
+	done
+	tail -n 20 "$RUN/mongod.log" >&2
+	fail "mongod does not start"
+}
+
+start_postgresql() {
+	if [ -n "$(process_of "$RUN/postgresql/postmaster.pid" postgres)" ]; then
+		return
+	fi
+	progress "starting PostgreSQL"
+	if [ ! -f "$RUN/postgresql/PG_VERSION" ]; then
+		as_lab_user mkdir -p "$RUN"
+		as_lab_user "$PG_BIN/initdb" --pgdata="$RUN/postgresql" --username=postgres \
+			--auth=trust --encoding=UTF8 --no-locale --no-sync >/dev/null
+	fi
+	PGHOST=$(socket_folder)
+	PGPORT=$(free_port)
+	as_lab_user "$PG_BIN/pg_ctl" --silent --wait --pgdata="$RUN/postgresql" \
+		--log="$RUN/postgresql.log" start \
+		--options="-k '$PGHOST' -p $PGPORT -c listen_addresses='' -c unix_socket_permissions=0700 -c max_connections=200" || {
+		tail -n 20 "$RUN/postgresql.log" >&2
+		fail "PostgreSQL does not start"
+	}
+}
+
+# Each is started unless it runs; the ports of what runs are those recorded.
+start_servers() {
+	if [ -f "$ENV_FILE" ]; then
+		# shellcheck disable=SC1090
+		. "$ENV_FILE"
+	fi
+	start_mongod
+	start_postgresql
+	export MONGO_HOST=127.0.0.1 MONGO_PORT PGHOST PGPORT PGUSER=postgres PGDATABASE=postgres
+	as_lab_user sh -c 'cat >env' <<-END
+		export MONGO_HOST=127.0.0.1
+		export MONGO_PORT=$MONGO_PORT
+		export PGHOST=$PGHOST
+		export PGPORT=$PGPORT
+		export PGUSER=postgres
+		export PGDATABASE=postgres
+	END
+}
+
+stop_servers() {
+	local number
+	if [ -n "$(process_of "$RUN/postgresql/postmaster.pid" postgres)" ]; then
+		as_lab_user "$PG_BIN/pg_ctl" --silent --wait --mode=fast \
+			--pgdata="$RUN/postgresql" stop || true
+	fi
+	number=$(process_of "$RUN/mongod.pid" mongod) || number=
+	if [ -n "$number" ]; then
+		as_lab_user kill "$number" || true
+		for _ in $(seq 300); do
+			kill -0 "$number" 2>/dev/null || break
+			sleep 0.1
+		done
+	fi
+	if [ -f "$ENV_FILE" ]; then
+		number=$(sed -n 's,^export PGHOST=\(/tmp/mongo_fdw_sockets\.\),\1,p' "$ENV_FILE")
+		[ -z "$number" ] || as_lab_user rm -rf "$number"
+		as_lab_user rm -f "$ENV_FILE"
+	fi
+}
+
+psql_lab() {
+	as_lab_user "$PG_BIN/psql" -X "$@"
+}

