@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# make demo: the main job, as a person would do it in psql.
+. "$(dirname "$0")/common.sh"
+. "$ROOT/scripts/setup.sh"
+. "$ROOT/scripts/build.sh"
+. "$ROOT/scripts/servers.sh"
+
+# Servers that "make lab" left running stay up.
+ENV_BEFORE=$(cat "$ENV_FILE" 2>/dev/null || true)
+finish() {
+	rm -rf "$SCRATCH"
+	if [ -z "$ENV_BEFORE" ]; then stop_servers; fi
+}
+trap finish EXIT
+
+start_servers
+DEMO=$LAB/src/demo
+as_lab_user "$PYTHON" "$DEMO/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
+as_lab_user "$PG_BIN/dropdb" --if-exists demo 2>/dev/null
+as_lab_user "$PG_BIN/createdb" demo
+export PGDATABASE=demo
+say "\$ psql demo"
+psql_lab -v ON_ERROR_STOP=1 -a -P pager=off -f "$DEMO/demo.sql"
+say ""
+PGBENCH=$PG_BIN/pgbench as_lab_user "$PYTHON" "$DEMO/point_queries.py"
