@@ -44,8 +44,8 @@ typedef struct MongoConnectionOptions
 	const char *username;
 	const char *password;
 	const char *appname;
-	int			connect_timeout_ms;
-	int			server_selection_timeout_ms;
+	int			connect_timeout_ms; /* 0: not given, the URI's or the driver's */
+	int			server_selection_timeout_ms;	/* likewise */
 	bool		keep_connections;
 } MongoConnectionOptions;
 
