@@ -80,7 +80,7 @@ make_lab_folder() {
 
 # A folder for Unix-domain sockets: their names may have 107 bytes at most.
 socket_folder() {
-	local folder=$LAB/run/sockets
+	local folder=$RUN/sockets
 	if [ ${#folder} -gt 80 ]; then
 		folder=$(as_lab_user mktemp -d /tmp/mongo_fdw_sockets.XXXXXX)
 	else

@@ -3,7 +3,7 @@
 An ordinary driver cannot be used to look, as it sends hello and ping commands
 of its own in the background, which then are counted too.  QuietConnection
 speaks OP_MSG on one socket and sends just what it is told, so what is between
-two snapshots is what others sent, plus one serverStatus, which is subtracted.
+two snapshots is what others sent, plus the looking itself, which is subtracted.
 """
 import argparse
 import json
@@ -23,6 +23,7 @@ class QuietConnection:
     def __init__(self, host="127.0.0.1", port=27017, timeout=60):
         self.socket = socket.create_connection((host, int(port)), timeout)
         self.request_id = 0
+        self.looks = 0
 
     def _receive(self, length):
         data = bytearray()
@@ -49,6 +50,7 @@ class QuietConnection:
 
     def counters(self):
         """A snapshot: {"commands": {name: n}, "opcounters": {...}, "connections": n, ...}."""
+        self.looks += 1
         status = self.command({"serverStatus": 1, "repl": 0, "locks": 0, "wiredTiger": 0,
                                "tcmalloc": 0, "storageEngine": 0, "transactions": 0})
         commands = {name: value["total"] for name, value in status["metrics"]["commands"].items()
@@ -60,6 +62,7 @@ class QuietConnection:
             "connections": status["connections"]["totalCreated"],
             "connections_open": status["connections"]["current"],
             "requests": status["network"]["numRequests"],
+            "looks": self.looks,
         }
 
     def close(self):
@@ -68,17 +71,18 @@ class QuietConnection:
 
 def difference(before, after):
     """What happened between two snapshots of one QuietConnection."""
+    looks = after["looks"] - before["looks"]
     commands = {name: value - before["commands"].get(name, 0)
                 for name, value in after["commands"].items()}
-    commands["serverStatus"] = commands.get("serverStatus", 0) - 1
+    commands["serverStatus"] = commands.get("serverStatus", 0) - looks
     opcounters = {name: value - before["opcounters"].get(name, 0)
                   for name, value in after["opcounters"].items()}
-    opcounters["command"] -= 1
+    opcounters["command"] -= looks
     return {
         "commands": {name: value for name, value in sorted(commands.items()) if value},
         "opcounters": {name: value for name, value in opcounters.items() if value},
         "connections": after["connections"] - before["connections"],
-        "requests": after["requests"] - before["requests"] - 1,
+        "requests": after["requests"] - before["requests"] - looks,
     }
 
 

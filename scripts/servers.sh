@@ -3,8 +3,9 @@
 # PostgreSQL listens on a Unix-domain socket in a folder that only its owner
 # may enter, MongoDB on the loopback address.
 
-ENV_FILE=$LAB/env
-RUN=$LAB/run
+# "make test" keeps its own apart from those of "make lab".
+ENV_FILE=${TEST_ENV:-$LAB/env}
+RUN=${TEST_RUN:-$LAB/run}
 
 # Is the process whose number stands in this file one of ours, and alive?
 process_of() {
@@ -73,7 +74,7 @@ start_servers() {
 	start_mongod
 	start_postgresql
 	export MONGO_HOST=127.0.0.1 MONGO_PORT PGHOST PGPORT PGUSER=postgres PGDATABASE=postgres
-	as_lab_user sh -c 'cat >env' <<-END
+	as_lab_user sh -c "cat >'$ENV_FILE'" <<-END
 		export MONGO_HOST=127.0.0.1
 		export MONGO_PORT=$MONGO_PORT
 		export PGHOST=$PGHOST

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# make test: set up, build with warnings as errors, run every test.
+#
+# TESTS="sql/options.sql t/001_quiet.pl" runs just those.  The last line is
+# "N passed, N failed"; the exit status is 0 only when nothing failed.
+. "$(dirname "$0")/common.sh"
+
+# However it ends, the closing line says what is known.
+PASSED=0
+FAILED=0
+finish() {
+	local status=$?
+	rm -rf "${SCRATCH-/nonexistent}"
+	if [ -n "${RUN-}" ]; then stop_servers; fi
+	if [ $status != 0 ] && [ $FAILED = 0 ]; then FAILED=1; fi
+	say "$PASSED passed, $FAILED failed"
+	if [ $FAILED != 0 ]; then exit 1; fi
+}
+trap finish EXIT
+
+. "$ROOT/scripts/setup.sh"
+. "$ROOT/scripts/build.sh"
+trap finish EXIT
+
+# Servers apart from those of "make lab".
+TEST_RUN=$LAB/test
+TEST_ENV=$LAB/test/env
+. "$ROOT/scripts/servers.sh"
+
+TESTS=${TESTS-}
+SQL_TESTS=()
+TAP_TESTS=()
+cd "$LAB/src"
+for file in ${TESTS:-sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
+	case $file in
+		*'*'*) ;;				# a pattern that matched nothing
+		sql/*.sql) file=${file#sql/}; SQL_TESTS+=("${file%.sql}") ;;
+		t/*) TAP_TESTS+=("$file") ;;
+		*) fail "unknown test \"$file\"" ;;
+	esac
+done
+cd "$ROOT"
+
+# pg_regress, against a server of its own and the documents of load_regress.py.
+run_sql_tests() {
+	local output=$SCRATCH/regress
+	start_servers
+	as_lab_user "$PYTHON" "$LAB/src/t/load_regress.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
+	progress "running ${#SQL_TESTS[@]} SQL tests"
+	as_lab_user rm -f "$LAB/src/regression.diffs"
+	as_lab_user make -s -C "$LAB/src" "${BUILD_FLAGS[@]}" installcheck \
+		REGRESS="${SQL_TESTS[*]}" >"$output" 2>&1 || true
+	grep -E '^(test| ) .* \.\.\. ' "$output" || cat "$output"
+	PASSED=$((PASSED + $(grep -cE '\.\.\. ok ' "$output" || true)))
+	FAILED=$((FAILED + ${#SQL_TESTS[@]} - $(grep -cE '\.\.\. ok ' "$output" || true)))
+	if [ -s "$LAB/src/regression.diffs" ]; then
+		cat "$LAB/src/regression.diffs"
+	fi
+	stop_servers
+}
+
+run_tap_tests() {
+	local result=$LAB/src/tmp_check/result passed=0 failed=1
+	progress "running ${#TAP_TESTS[@]} TAP tests"
+	as_lab_user mkdir -p "$LAB/src/tmp_check"
+	as_lab_user rm -f "$result"
+	as_lab_user env -C "$LAB/src" PATH="$PG_BIN:$PATH" PYTHON="$PYTHON" \
+		MONGOD="$LAB/bin/mongod" PG_REGRESS="$PG_BIN/../lib/pgxs/src/test/regress/pg_regress" \
+		PG_TEST_PERL="$PG_BIN/../lib/pgxs/src/test/perl" \
+		perl scripts/run_tap.pl "$result" "${TAP_TESTS[@]}" || true
+	if [ -s "$result" ]; then
+		read -r passed failed <"$result"
+	fi
+	PASSED=$((PASSED + passed))
+	FAILED=$((FAILED + failed))
+}
+
+if [ ${#SQL_TESTS[@]} != 0 ]; then run_sql_tests; fi
+if [ ${#TAP_TESTS[@]} != 0 ]; then run_tap_tests; fi
