@@ -65,7 +65,10 @@ foreach my $file (@files)
 		$failed++;
 		my $reason = join('; ', $parser->parse_errors) || 'no assertions';
 		$reason = "exceeded $TIMEOUT s" if ($parser->wait >> 8) == 124;
-		open($log, '<', $log_name);
+
+		# PostgreSQL::Test keeps what a test says when it dies in its own log
+		my $own_log = "tmp_check/log/regress_log_" . ($name =~ s/\.pl$//r);
+		open($log, '<', -e $own_log ? $own_log : $log_name);
 		my @last = <$log>;
 		chomp @last;
 		@last = @last[ -30 .. -1 ] if @last > 30;

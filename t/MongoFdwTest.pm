@@ -271,8 +271,8 @@ sub server_options
 #	For the ordinary client of the tests.
 sub uri
 {
-	my ($self) = @_;
-	my $credentials = $self->{auth} ? 'app:secret%20p%40ss@' : '';
+	my ($self, $anonymous) = @_;
+	my $credentials = $self->{auth} && !$anonymous ? 'app:secret%20p%40ss@' : '';
 	my $tls = $self->{tls}
 	  ? "&tls=true&tlsCAFile=$self->{tls}/ca.pem&tlsCertificateKeyFile=$self->{tls}/client.pem" : '';
 	return "mongodb://${credentials}127.0.0.1:$self->{port}/?directConnection=true$tls";
@@ -350,7 +350,7 @@ sub create_user
 
 	# The localhost exception lets the first user be made without a password.
 	MongoFdwTest::helper('command',
-		uri => "mongodb://127.0.0.1:$self->{port}/?directConnection=true",
+		uri => $self->uri('anonymous'),
 		command => '{"createUser": "app", "pwd": "secret p@ss", "roles": ["root"]}');
 }
 

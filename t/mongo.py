@@ -58,13 +58,13 @@ def do_forget(port):
 
 
 def do_command(uri, command, database="admin"):
-    with pymongo.MongoClient(uri, serverSelectionTimeoutMS=60000) as client:
+    with pymongo.MongoClient(uri, serverSelectionTimeoutMS=20000) as client:
         return client[database].command(json_util.loads(command))
 
 
 def do_insert(uri, database, collection, documents, drop=True):
     documents = json_util.loads(documents)
-    with pymongo.MongoClient(uri, serverSelectionTimeoutMS=60000) as client:
+    with pymongo.MongoClient(uri, serverSelectionTimeoutMS=20000) as client:
         if drop:
             client[database].drop_collection(collection)
         if documents:
@@ -74,7 +74,7 @@ def do_insert(uri, database, collection, documents, drop=True):
 
 def do_fill(uri, database, collection, count, pad=0):
     """'count' documents {_id, id, info, crt_time} with an index on id."""
-    with pymongo.MongoClient(uri, serverSelectionTimeoutMS=60000) as client:
+    with pymongo.MongoClient(uri, serverSelectionTimeoutMS=20000) as client:
         target = client[database][collection]
         target.drop()
         for first in range(1, count + 1, 10000):
