@@ -30,6 +30,214 @@ LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
 -- Type objectid
 --
 
+CREATE TYPE objectid;
+
+CREATE FUNCTION objectid_in(cstring)
+RETURNS objectid
+AS 'MODULE_PATHNAME', 'mongo_objectid_in'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION objectid_out(objectid)
+RETURNS cstring
+AS 'MODULE_PATHNAME', 'mongo_objectid_out'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION objectid_recv(internal)
+RETURNS objectid
+AS 'MODULE_PATHNAME', 'mongo_objectid_recv'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION objectid_send(objectid)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'mongo_objectid_send'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE TYPE objectid (
+	INPUT = objectid_in,
+	OUTPUT = objectid_out,
+	RECEIVE = objectid_recv,
+	SEND = objectid_send,
+	INTERNALLENGTH = 12,
+	ALIGNMENT = char,
+	STORAGE = plain
+);
+
+COMMENT ON TYPE objectid IS 'ObjectId of MongoDB, written as 24 hexadecimal digits';
+
+CREATE FUNCTION objectid_eq(objectid, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_eq'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_ne(objectid, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_ne'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_lt(objectid, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_lt'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_le(objectid, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_le'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_gt(objectid, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_gt'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_ge(objectid, objectid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'mongo_objectid_ge'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_cmp(objectid, objectid)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'mongo_objectid_cmp'
+LANGUAGE C STRICT IMMUTABLE LEAKPROOF PARALLEL SAFE;
+
+CREATE FUNCTION objectid_sortsupport(internal)
+RETURNS void
+AS 'MODULE_PATHNAME', 'mongo_objectid_sortsupport'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION objectid_hash(objectid)
+RETURNS integer
+AS 'MODULE_PATHNAME', 'mongo_objectid_hash'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION objectid_hash_extended(objectid, bigint)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'mongo_objectid_hash_extended'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE OPERATOR = (
+	LEFTARG = objectid,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_eq,
+	COMMUTATOR = =,
+	NEGATOR = <>,
+	RESTRICT = eqsel,
+	JOIN = eqjoinsel,
+	HASHES,
+	MERGES
+);
+
+CREATE OPERATOR <> (
+	LEFTARG = objectid,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_ne,
+	COMMUTATOR = <>,
+	NEGATOR = =,
+	RESTRICT = neqsel,
+	JOIN = neqjoinsel
+);
+
+CREATE OPERATOR < (
+	LEFTARG = objectid,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_lt,
+	COMMUTATOR = >,
+	NEGATOR = >=,
+	RESTRICT = scalarltsel,
+	JOIN = scalarltjoinsel
+);
+
+CREATE OPERATOR <= (
+	LEFTARG = objectid,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_le,
+	COMMUTATOR = >=,
+	NEGATOR = >,
+	RESTRICT = scalarlesel,
+	JOIN = scalarlejoinsel
+);
+
+CREATE OPERATOR > (
+	LEFTARG = objectid,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_gt,
+	COMMUTATOR = <,
+	NEGATOR = <=,
+	RESTRICT = scalargtsel,
+	JOIN = scalargtjoinsel
+);
+
+CREATE OPERATOR >= (
+	LEFTARG = objectid,
+	RIGHTARG = objectid,
+	FUNCTION = objectid_ge,
+	COMMUTATOR = <=,
+	NEGATOR = <,
+	RESTRICT = scalargesel,
+	JOIN = scalargejoinsel
+);
+
+CREATE OPERATOR CLASS objectid_ops
+DEFAULT FOR TYPE objectid USING btree AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 objectid_cmp(objectid, objectid),
+	FUNCTION 2 objectid_sortsupport(internal);
+
+CREATE OPERATOR CLASS objectid_ops
+DEFAULT FOR TYPE objectid USING hash AS
+	OPERATOR 1 =,
+	FUNCTION 1 objectid_hash(objectid),
+	FUNCTION 2 objectid_hash_extended(objectid, bigint);
+
+-- The names are those of the types, so that function notation works as well.
+CREATE FUNCTION text(objectid)
+RETURNS text
+AS 'MODULE_PATHNAME', 'mongo_objectid_to_text_cast'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION objectid(text)
+RETURNS objectid
+AS 'MODULE_PATHNAME', 'mongo_objectid_from_text_cast'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION bytea(objectid)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'mongo_objectid_to_bytea'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION objectid(bytea)
+RETURNS objectid
+AS 'MODULE_PATHNAME', 'mongo_objectid_from_bytea'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE FUNCTION timestamptz(objectid)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'mongo_objectid_to_timestamptz'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+CREATE CAST (objectid AS text) WITH FUNCTION text(objectid) AS ASSIGNMENT;
+CREATE CAST (text AS objectid) WITH FUNCTION objectid(text);
+CREATE CAST (objectid AS bytea) WITH FUNCTION bytea(objectid);
+CREATE CAST (bytea AS objectid) WITH FUNCTION objectid(bytea);
+CREATE CAST (objectid AS timestamptz) WITH FUNCTION timestamptz(objectid);
+
+CREATE FUNCTION objectid()
+RETURNS objectid
+AS 'MODULE_PATHNAME', 'mongo_objectid_generate'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid() IS 'a new ObjectId';
+
+CREATE FUNCTION objectid(timestamptz)
+RETURNS objectid
+AS 'MODULE_PATHNAME', 'mongo_objectid_from_timestamptz'
+LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid(timestamptz) IS 'the lowest ObjectId made in that second';
+
 --
 -- Functions that talk to a server
 --

@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "utils/date.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 

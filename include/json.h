@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * json.h
+ *		BSON as json, jsonb and text, and back: Extended JSON v2.
+ *
+ * https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_JSON_H
+#define MONGO_FDW_JSON_H
+
+#include "compat.h"
+
+#include "lib/stringinfo.h"
+#include "types.h"
+
+/*
+ * mongo_json_append_value
+ *		Append the Extended JSON of the value at 'iter' to 'text', in UTF-8.
+ *
+ * Returns false, noting a misfit in 'context', for strings that no text can
+ * hold; 'text' then ends somewhere in the middle.
+ */
+extern bool mongo_json_append_value(MongoReadContext *context,
+									const bson_iter_t *iter, StringInfo text);
+
+/*
+ * mongo_document_to_datum
+ *		A whole document as json, jsonb or text (typid says which).
+ *
+ * 'reader' may be NULL for those three; else it is of a varchar.  Returns
+ * false when a string in it fits no text.  Raises 08P01 for bytes that are
+ * not BSON, 54001 for nesting beyond the stack's depth.
+ */
+extern bool mongo_document_to_datum(MongoReadContext *context,
+									const uint8_t *data, uint32 length,
+									Oid typid, Datum *value);
+
+/*
+ * mongo_append_json_members
+ *		Append the members of a json, jsonb or text value that is an object
+ *		to 'document'; the order of the keys is kept (jsonb has its own).
+ *
+ * Extended JSON wrappers become their BSON types.  Raises 22P02 for a
+ * malformed wrapper or a value that is not an object.
+ */
+extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
+
+#endif							/* MONGO_FDW_JSON_H */

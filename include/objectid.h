@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * objectid.h
+ *		The SQL type objectid: the twelve bytes of a BSON ObjectId.
+ *
+ * Passed by reference, 12 bytes long, no alignment.  It is created by the
+ * extension's script, so its OID differs from database to database.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_OBJECTID_H
+#define MONGO_FDW_OBJECTID_H
+
+#include "compat.h"
+
+#define MONGO_OBJECTID_SIZE			12
+#define MONGO_OBJECTID_TEXT_LENGTH	24
+
+/*
+ * mongo_objectid_type_oid
+ *		The type's OID in this database; InvalidOid without the extension.
+ *
+ * The answer is remembered until pg_type changes.
+ */
+extern Oid	mongo_objectid_type_oid(void);
+
+/*
+ * mongo_objectid_to_text
+ *		Write 24 lower-case hexadecimal digits and a NUL.
+ */
+extern void mongo_objectid_to_text(const uint8 *bytes, char *text);
+
+/*
+ * mongo_objectid_datum
+ *		A palloc'd Datum of these twelve bytes.
+ */
+extern Datum mongo_objectid_datum(const uint8 *bytes);
+
+#endif							/* MONGO_FDW_OBJECTID_H */

@@ -1,0 +1,271 @@
+/*-------------------------------------------------------------------------
+ *
+ * types.h
+ *		The table of types: which BSON values a PostgreSQL type reads, and how
+ *		its values are written.
+ *
+ * This header is for src/convert and what tests it; planner and executor use
+ * decode.h and encode.h.  docs/types.md says the same in prose.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_TYPES_H
+#define MONGO_FDW_TYPES_H
+
+#include "compat.h"
+
+/*
+ * BSON types as bits of a set, https://bsonspec.org.  MinKey and MaxKey have
+ * codes of their own at the ends of a byte.
+ */
+#define MONGO_BSON_BIT(code) \
+	((code) <= 0x13 ? (uint32) 1 << (code) : \
+	 (code) == BSON_TYPE_MAXKEY ? (uint32) 1 << 0x14 : (uint32) 1 << 0x15)
+
+#define MONGO_BSON_ANY			(~(uint32) 0)
+
+/* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
+typedef enum MongoMisfit
+{
+	MONGO_MISFIT_TYPE,			/* a BSON type the column does not read: 22P02 */
+	MONGO_MISFIT_RANGE,			/* a number out of range or inexact: 22003 */
+	MONGO_MISFIT_DATETIME,		/* a date out of range: 22008 */
+	MONGO_MISFIT_CHARACTERS,	/* U+0000 or invalid UTF-8: 22021 */
+	MONGO_MISFIT_LENGTH,		/* a string too long: 22001 */
+	MONGO_MISFIT_SYNTAX,		/* not the type's text form: 22P02 */
+	MONGO_MISFIT_SHAPE,			/* a ragged array, an array in a path: 2202E */
+	MONGO_MISFIT_DOMAIN			/* breaks a domain's constraint: 23514 */
+} MongoMisfit;
+
+/* What reading one document carries along. */
+typedef struct MongoReadContext
+{
+	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
+	bool		explain;		/* should a misfit be described for a message? */
+
+	/* set by mongo_misfit() */
+	MongoMisfit misfit;
+	const char *holds;			/* "a String, \"abc\""; NULL unless 'explain' */
+	const char *remark;			/* one more sentence, or NULL */
+} MongoReadContext;
+
+typedef struct MongoReader MongoReader;
+typedef struct MongoType MongoType;
+
+/*
+ * A function that turns the value at 'iter', whose type is one the reader
+ * accepts, into a Datum palloc'd in the current memory context.  Returns
+ * what mongo_misfit() returned when the value does not fit.
+ */
+typedef bool (*MongoReadFunction) (const MongoReader *reader,
+								   MongoReadContext *context,
+								   const bson_iter_t *iter, Datum *value);
+
+/* A function that appends one non-null value. */
+typedef struct MongoWriteTarget
+{
+	bson_t	   *document;
+	const char *key;
+	int			key_length;
+	const char *column_name;	/* for messages; NULL if unknown */
+} MongoWriteTarget;
+
+typedef void (*MongoWriteFunction) (const MongoWriteTarget *target,
+									Datum value, Oid typid, int32 typmod);
+
+/* A type's row in the table. */
+struct MongoType
+{
+	Oid			typid;			/* InvalidOid for a category of types */
+	const char *name;			/* as in docs/types.md */
+	uint32		accepts;		/* set of MONGO_BSON_BIT */
+	MongoReadFunction read;		/* NULL: cannot be read */
+	MongoWriteFunction write;	/* NULL: cannot be written */
+	void		(*prepare) (MongoReader *reader);	/* fills reader->extra;
+													 * may be NULL */
+};
+
+/* How values of one type are read; built once a scan. */
+struct MongoReader
+{
+	MongoReadFunction read;
+	uint32		accepts;
+	Oid			typid;
+	int32		typmod;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	const MongoType *type;
+	MemoryContext mcxt;			/* where the reader lives */
+	void	   *extra;			/* the read function's own */
+};
+
+/*
+ * mongo_type_lookup
+ *		The row for a type: its own, or that of its category.
+ *
+ * NULL when the type has neither a reading nor a writing.  Looks in the
+ * catalogs for types that have no row of their own.
+ */
+extern const MongoType *mongo_type_lookup(Oid typid);
+
+/*
+ * mongo_type_row
+ *		The table's rows by number, for tests; NULL past the end.
+ */
+extern const MongoType *mongo_type_row(int number);
+
+/*
+ * mongo_reader_create
+ *		A reader for a type, living in 'context'.  Raises 0A000 for a type
+ *		that cannot be read.
+ */
+extern MongoReader *mongo_reader_create(MemoryContext context, Oid typid,
+										int32 typmod);
+
+/*
+ * mongo_read_value
+ *		Read the value at 'iter'; BSON null and undefined give NULL.
+ *
+ * Returns false when it does not fit, and 'context' says why.
+ */
+static inline bool mongo_read_value(const MongoReader *reader,
+									MongoReadContext *context,
+									const bson_iter_t *iter,
+									Datum *value, bool *isnull);
+
+/*
+ * mongo_misfit
+ *		Note that the value at 'iter' does not fit; always returns false.
+ *
+ * 'remark' is a sentence for DETAIL, or NULL; it must outlive the context.
+ */
+extern bool mongo_misfit(MongoReadContext *context, MongoMisfit misfit,
+						 const bson_iter_t *iter, const char *remark);
+
+/* mongo_bson_type_name: "Int32", "ObjectId", ... as the BSON specification has it. */
+extern const char *mongo_bson_type_name(bson_type_t type);
+
+/*
+ * mongo_iter_check_end
+ *		bson_iter_next() gave false: was that the end of the document?
+ *
+ * Raises 08P01 when it was not but the bytes are not BSON.  'length' is that
+ * of the document under the iterator.
+ */
+extern void mongo_iter_check_end(const bson_iter_t *iter, uint32 length);
+
+/*
+ * mongo_iter_descend
+ *		An iterator over the document or array at 'iter'; returns its length.
+ *		Raises 08P01 when the bytes are not a document.
+ */
+extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);
+
+/*
+ * mongo_report_bad_bson
+ *		Raise 08P01: the server sent bytes that are not BSON.
+ */
+extern void mongo_report_bad_bson(void) pg_attribute_noreturn();
+
+/*
+ * mongo_text_is_valid
+ *		Are these bytes UTF-8 without U+0000, so that a text may hold them?
+ */
+extern bool mongo_text_is_valid(const char *text, uint32 length);
+
+/*
+ * mongo_text_to_server
+ *		Valid UTF-8 in the database's encoding.
+ *
+ * Gives 'text' itself where that is UTF-8, else a palloc'd copy; *length is
+ * adjusted.  Raises 22P05 for characters the database encoding lacks.
+ */
+extern const char *mongo_text_to_server(const char *text, uint32 *length);
+
+/* Read functions by file; the table in types.c says which type has which. */
+extern bool mongo_read_bool(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_int2(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_int4(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_int8(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_float4(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_float8(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_numeric(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_text(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_varchar(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_bpchar(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_name(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_bytea(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_uuid(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_timestamp(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_date(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_json(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_jsonb(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_objectid(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_array(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_composite(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_domain(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_enum(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_text_form(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+
+extern void mongo_prepare_numeric(MongoReader *reader);
+extern void mongo_prepare_array(MongoReader *reader);
+extern void mongo_prepare_composite(MongoReader *reader);
+extern void mongo_prepare_domain(MongoReader *reader);
+extern void mongo_prepare_text_form(MongoReader *reader);
+
+/* Write functions. */
+extern void mongo_write_bool(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_int2(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_int4(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_int8(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_float4(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_float8(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_numeric(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_text(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_name(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_bytea(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_uuid(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_timestamp(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_date(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_interval(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_json(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_objectid(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_array(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_composite(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_domain(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_text_form(const MongoWriteTarget *, Datum, Oid, int32);
+
+/* mongo_write_value: append one value of any writable type. */
+extern void mongo_write_value(const MongoWriteTarget *target, Datum value,
+							  bool isnull, Oid typid, int32 typmod);
+
+/* mongo_write_check: raise 54000 unless libbson could append. */
+extern void mongo_write_check(bool appended);
+
+/*
+ * mongo_cut_text
+ *		A palloc'd C string of at most 'limit' bytes of 'text', cut between
+ *		characters, with "..." where something was cut off.
+ */
+extern char *mongo_cut_text(const char *text, int limit);
+
+static inline bool
+mongo_read_value(const MongoReader *reader, MongoReadContext *context,
+				 const bson_iter_t *iter, Datum *value, bool *isnull)
+{
+	bson_type_t type = bson_iter_type(iter);
+
+	if (type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED)
+	{
+		*value = (Datum) 0;
+		*isnull = true;
+		return true;
+	}
+	*isnull = false;
+	if ((reader->accepts & MONGO_BSON_BIT(type)) == 0)
+		return mongo_misfit(context, MONGO_MISFIT_TYPE, iter, NULL);
+	return reader->read(reader, context, iter, value);
+}
+
+#endif							/* MONGO_FDW_TYPES_H */

@@ -1,0 +1,352 @@
+/*-------------------------------------------------------------------------
+ *
+ * decimal128.c
+ *		Decimal128 in parts, and as PostgreSQL's numbers.
+ *
+ * numeric's insides are private to PostgreSQL; its binary wire format, base
+ * 10000 digits, is public and is what goes in and out here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "decimal128.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "encode.h"
+#include "libpq/pqformat.h"
+#include "port/pg_bswap.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+
+/* numeric's wire format, see numeric_send() */
+#define WIRE_BASE			10000
+#define WIRE_BASE_DIGITS	4
+#define WIRE_POSITIVE		0x0000
+#define WIRE_NEGATIVE		0x4000
+#define WIRE_NAN			0xC000
+#define WIRE_PLUS_INFINITY	0xD000
+#define WIRE_MINUS_INFINITY	0xF000
+
+#define EXPONENT_BIAS		6176
+
+/* 34 digits need at most ten digits of base 10000 when they straddle. */
+#define MAX_WIRE_DIGITS		10
+
+#define LOW_HALF(value)		((uint64) (value))
+#define HIGH_HALF(value)	((uint64) ((value) >> 64))
+
+/* power_of_ten: 10^n, n up to 38. */
+static uint128
+power_of_ten(int n)
+{
+	uint128		power = 1;
+
+	while (n-- > 0)
+		power *= 10;
+	return power;
+}
+
+void
+mongo_decimal128_unpack(const bson_decimal128_t *decimal,
+						MongoDecimalParts *parts)
+{
+	uint64		high = decimal->high;
+
+	parts->kind = MONGO_DECIMAL_FINITE;
+	parts->negative = (high >> 63) != 0;
+	parts->exponent = 0;
+	parts->coefficient = 0;
+
+	/* the combination field: 11110 is infinity, 11111 is NaN */
+	if (((high >> 58) & 0x1f) == 0x1e)
+		parts->kind = MONGO_DECIMAL_INFINITE;
+	else if (((high >> 58) & 0x1f) == 0x1f)
+		parts->kind = MONGO_DECIMAL_NAN;
+	else if (((high >> 61) & 0x3) == 0x3)
+	{
+		/* a coefficient of 114 bits, always above 10^34: not canonical, zero */
+		parts->exponent = (int) ((high >> 47) & 0x3fff) - EXPONENT_BIAS;
+	}
+	else
+	{
+		parts->exponent = (int) ((high >> 49) & 0x3fff) - EXPONENT_BIAS;
+		parts->coefficient = ((uint128) (high & UINT64CONST(0x1ffffffffffff)) << 64) |
+			decimal->low;
+		if (parts->coefficient >= power_of_ten(MONGO_DECIMAL128_MAX_DIGITS))
+			parts->coefficient = 0;
+	}
+}
+
+void
+mongo_decimal128_pack(const MongoDecimalParts *parts, bson_decimal128_t *decimal)
+{
+	decimal->low = 0;
+	if (parts->kind == MONGO_DECIMAL_NAN)
+		decimal->high = UINT64CONST(0x7c00000000000000);
+	else if (parts->kind == MONGO_DECIMAL_INFINITE)
+		decimal->high = UINT64CONST(0x7800000000000000);
+	else
+	{
+		decimal->low = LOW_HALF(parts->coefficient);
+		decimal->high = HIGH_HALF(parts->coefficient) |
+			((uint64) (parts->exponent + EXPONENT_BIAS) << 49);
+	}
+	if (parts->negative)
+		decimal->high |= UINT64CONST(1) << 63;
+}
+
+/* floor_divide: quotient rounded towards minus infinity. */
+static int
+floor_divide(int dividend, int divisor)
+{
+	int			quotient = dividend / divisor;
+
+	return quotient * divisor > dividend ? quotient - 1 : quotient;
+}
+
+/* split_digits: base 10000 digits of a coefficient, most significant first. */
+static int
+split_digits(uint128 coefficient, int16 *digits)
+{
+	int16		reversed[MAX_WIRE_DIGITS];
+	int			count = 0;
+
+	/* small ones, that is most, need no 128-bit division */
+	while (HIGH_HALF(coefficient) != 0)
+	{
+		reversed[count++] = (int16) (coefficient % WIRE_BASE);
+		coefficient /= WIRE_BASE;
+	}
+	for (uint64 rest = LOW_HALF(coefficient); rest != 0; rest /= WIRE_BASE)
+		reversed[count++] = (int16) (rest % WIRE_BASE);
+
+	for (int i = 0; i < count; i++)
+		digits[i] = reversed[count - 1 - i];
+	return count;
+}
+
+Numeric
+mongo_decimal128_to_numeric(const MongoDecimalParts *parts)
+{
+	uint16		wire[4 + MAX_WIRE_DIGITS];
+	int16		digits[MAX_WIRE_DIGITS];
+	int			ndigits = 0;
+	int			weight = 0;
+	int			scale = 0;
+	int			sign = parts->negative ? WIRE_NEGATIVE : WIRE_POSITIVE;
+	StringInfoData buffer;
+
+	if (parts->kind == MONGO_DECIMAL_NAN)
+		sign = WIRE_NAN;
+	else if (parts->kind == MONGO_DECIMAL_INFINITE)
+		sign = parts->negative ? WIRE_MINUS_INFINITY : WIRE_PLUS_INFINITY;
+	else
+	{
+		/* line the decimal point up with a base 10000 digit */
+		int			group = floor_divide(parts->exponent, WIRE_BASE_DIGITS);
+		int			shift = parts->exponent - group * WIRE_BASE_DIGITS;
+
+		ndigits = split_digits(parts->coefficient * power_of_ten(shift), digits);
+		weight = group + ndigits - 1;
+		scale = parts->exponent < 0 ? -parts->exponent : 0;
+	}
+
+	wire[0] = pg_hton16((uint16) ndigits);
+	wire[1] = pg_hton16((uint16) (ndigits > 0 ? weight : 0));
+	wire[2] = pg_hton16((uint16) sign);
+	wire[3] = pg_hton16((uint16) scale);
+	for (int i = 0; i < ndigits; i++)
+		wire[4 + i] = pg_hton16((uint16) digits[i]);
+
+	buffer.data = (char *) wire;
+	buffer.len = buffer.maxlen = (4 + ndigits) * sizeof(uint16);
+	buffer.cursor = 0;
+	return DatumGetNumeric(DirectFunctionCall3(numeric_recv,
+											   PointerGetDatum(&buffer),
+											   ObjectIdGetDatum(InvalidOid),
+											   Int32GetDatum(-1)));
+}
+
+bool
+mongo_decimal128_to_int64(const MongoDecimalParts *parts, int64 *result)
+{
+	uint128		magnitude = parts->coefficient;
+	uint128		limit = (uint128) PG_INT64_MAX + (parts->negative ? 1 : 0);
+
+	if (parts->kind != MONGO_DECIMAL_FINITE)
+		return false;
+
+	if (magnitude != 0)
+	{
+		int			exponent = parts->exponent;
+
+		for (; exponent < 0; exponent++)
+		{
+			if (magnitude % 10 != 0)
+				return false;
+			magnitude /= 10;
+		}
+		for (; exponent > 0 && magnitude <= limit; exponent--)
+			magnitude *= 10;
+		if (magnitude > limit)
+			return false;
+	}
+
+	*result = (int64) (parts->negative ? -LOW_HALF(magnitude) : LOW_HALF(magnitude));
+	return true;
+}
+
+/*
+ * coefficient * 10^exponent is coefficient * 5^exponent * 2^exponent; a double
+ * holds it when what is left of coefficient * 5^exponent without its factors
+ * of two has at most 53 bits, and the power of two is in range.
+ */
+bool
+mongo_decimal128_to_float8(const MongoDecimalParts *parts, double *result)
+{
+	uint128		odd = parts->coefficient;
+	int			twos = parts->exponent;
+	double		magnitude = 0;
+
+	if (parts->kind == MONGO_DECIMAL_NAN)
+		magnitude = get_float8_nan();
+	else if (parts->kind == MONGO_DECIMAL_INFINITE)
+		magnitude = get_float8_infinity();
+	else if (odd != 0)
+	{
+		for (int fives = parts->exponent; fives < 0; fives++)
+		{
+			if (odd % 5 != 0)
+				return false;
+			odd /= 5;
+		}
+		for (; odd % 2 == 0; odd /= 2)
+			twos++;
+		for (int fives = parts->exponent; fives > 0 && HIGH_HALF(odd) == 0; fives--)
+		{
+			odd *= 5;
+			/* 2^53 * 5 still fits into 64 bits; anything above is too long */
+			if (odd >> 56 != 0)
+				return false;
+		}
+		if (odd >> DBL_MANT_DIG != 0)
+			return false;
+
+		magnitude = ldexp((double) LOW_HALF(odd), twos);
+		/* a denormal that lost bits, or an overflow: not the same number */
+		if (isinf(magnitude) ||
+			ldexp(magnitude, -twos) != (double) LOW_HALF(odd))
+			return false;
+	}
+
+	*result = parts->negative && parts->kind != MONGO_DECIMAL_NAN ? -magnitude : magnitude;
+	return true;
+}
+
+/* wire_word: the n-th 16-bit word of numeric's wire format. */
+static inline int
+wire_word(const char *wire, int n)
+{
+	uint16		word;
+
+	memcpy(&word, wire + n * sizeof(uint16), sizeof(word));
+	return pg_ntoh16(word);
+}
+
+/*
+ * parts_of_wire
+ *		Gather a numeric's digits into a coefficient of at most 34.
+ *
+ * Works through the decimal digits from the front, keeping zeros back until a
+ * digit behind them shows that they matter.
+ */
+static bool
+parts_of_wire(const char *wire, int ndigits, int weight, int scale,
+			  MongoDecimalParts *parts)
+{
+	uint128		coefficient = 0;
+	int			length = 0;		/* significant digits in coefficient */
+	int			position = (weight + 1) * WIRE_BASE_DIGITS; /* power of ten
+															 * before next digit */
+	int			exponent = 0;	/* of coefficient's last digit */
+	int			spare;
+
+	for (int i = 0; i < ndigits; i++)
+	{
+		int			group = wire_word(wire, 4 + i);
+
+		for (int unit = WIRE_BASE / 10; unit > 0; unit /= 10)
+		{
+			int			digit = group / unit % 10;
+
+			position--;
+			if (digit == 0)
+				continue;
+			if (length == 0)
+				length = 1;
+			else
+			{
+				length += exponent - position;
+				if (length > MONGO_DECIMAL128_MAX_DIGITS)
+					return false;
+				coefficient *= power_of_ten(exponent - position);
+			}
+			coefficient += digit;
+			exponent = position;
+		}
+	}
+
+	/* give back the zeros that make up the scale, as far as there is room */
+	if (length == 0)
+	{
+		exponent = Max(-scale, MONGO_DECIMAL128_MIN_EXPONENT);
+		length = 1;
+	}
+	spare = Min(MONGO_DECIMAL128_MAX_DIGITS - length, exponent + scale);
+	if (spare > 0 && exponent - spare < MONGO_DECIMAL128_MIN_EXPONENT)
+		spare = exponent - MONGO_DECIMAL128_MIN_EXPONENT;
+	if (exponent - spare > MONGO_DECIMAL128_MAX_EXPONENT)
+		return false;
+	if (spare > 0)
+	{
+		coefficient *= power_of_ten(spare);
+		exponent -= spare;
+	}
+	if (exponent < MONGO_DECIMAL128_MIN_EXPONENT)
+		return false;
+
+	parts->coefficient = coefficient;
+	parts->exponent = exponent;
+	return true;
+}
+
+bool
+mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
+{
+	bytea	   *sent = DatumGetByteaP(DirectFunctionCall1(numeric_send,
+														  NumericGetDatum(value)));
+	const char *wire = VARDATA_ANY(sent);
+	int			sign = wire_word(wire, 2);
+	MongoDecimalParts parts = {MONGO_DECIMAL_FINITE};
+
+	parts.negative = sign == WIRE_NEGATIVE || sign == WIRE_MINUS_INFINITY;
+	if (sign == WIRE_NAN)
+		parts.kind = MONGO_DECIMAL_NAN;
+	else if (sign == WIRE_PLUS_INFINITY || sign == WIRE_MINUS_INFINITY)
+		parts.kind = MONGO_DECIMAL_INFINITE;
+	else if (!parts_of_wire(wire, wire_word(wire, 0),
+							(int16) wire_word(wire, 1), wire_word(wire, 3),
+							&parts))
+	{
+		pfree(sent);
+		return false;
+	}
+
+	mongo_decimal128_pack(&parts, decimal);
+	pfree(sent);
+	return true;
+}

@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * decode_number.c
+ *		Numbers and booleans from BSON.
+ *
+ * A number is read when the column's type holds the same number, whatever
+ * BSON type it came in; filters are sent to MongoDB on that understanding.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "types.h"
+
+#include <math.h>
+
+#include "decimal128.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/fmgrprotos.h"
+
+#define INEXACT_REMARK \
+	"A double cannot hold this number exactly; the column could be numeric."
+
+/* What a numeric(p,s) column keeps at hand. */
+typedef struct NumericReader
+{
+	int			scale;
+	Numeric		limit;			/* 10^(p-s): magnitudes below it fit */
+} NumericReader;
+
+bool
+mongo_read_bool(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	*value = BoolGetDatum(bson_iter_bool(iter));
+	return true;
+}
+
+/* unpack_decimal: the parts of the Decimal128 at 'iter'. */
+static void
+unpack_decimal(const bson_iter_t *iter, MongoDecimalParts *parts)
+{
+	bson_decimal128_t decimal;
+
+	bson_iter_decimal128(iter, &decimal);
+	mongo_decimal128_unpack(&decimal, parts);
+}
+
+/* read_integer: any number that is integral and within bounds. */
+static bool
+read_integer(MongoReadContext *context, const bson_iter_t *iter,
+			 int64 minimum, int64 maximum, int64 *result)
+{
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_INT32:
+			*result = bson_iter_int32(iter);
+			break;
+		case BSON_TYPE_INT64:
+			*result = bson_iter_int64(iter);
+			break;
+		case BSON_TYPE_DOUBLE:
+			{
+				double		number = bson_iter_double(iter);
+
+				if (isnan(number) || !FLOAT8_FITS_IN_INT64(number) ||
+					rint(number) != number)
+					return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+				*result = (int64) number;
+				break;
+			}
+		default:
+			{
+				MongoDecimalParts parts;
+
+				unpack_decimal(iter, &parts);
+				if (!mongo_decimal128_to_int64(&parts, result))
+					return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+				break;
+			}
+	}
+
+	if (*result < minimum || *result > maximum)
+		return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+	return true;
+}
+
+bool
+mongo_read_int2(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	int64		number;
+
+	if (!read_integer(context, iter, PG_INT16_MIN, PG_INT16_MAX, &number))
+		return false;
+	*value = Int16GetDatum((int16) number);
+	return true;
+}
+
+bool
+mongo_read_int4(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	int64		number;
+
+	if (bson_iter_type(iter) == BSON_TYPE_INT32)
+	{
+		*value = Int32GetDatum(bson_iter_int32(iter));
+		return true;
+	}
+	if (!read_integer(context, iter, PG_INT32_MIN, PG_INT32_MAX, &number))
+		return false;
+	*value = Int32GetDatum((int32) number);
+	return true;
+}
+
+bool
+mongo_read_int8(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	int64		number;
+
+	if (!read_integer(context, iter, PG_INT64_MIN, PG_INT64_MAX, &number))
+		return false;
+	*value = Int64GetDatum(number);
+	return true;
+}
+
+/* Does a double hold this integer exactly? */
+static inline bool
+int64_is_double(int64 number)
+{
+	double		rounded = (double) number;
+
+	return FLOAT8_FITS_IN_INT64(rounded) && (int64) rounded == number;
+}
+
+bool
+mongo_read_float8(const MongoReader *reader, MongoReadContext *context,
+				  const bson_iter_t *iter, Datum *value)
+{
+	double		number;
+
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_DOUBLE:
+			number = bson_iter_double(iter);
+			break;
+		case BSON_TYPE_INT32:
+			number = bson_iter_int32(iter);
+			break;
+		case BSON_TYPE_INT64:
+			if (!int64_is_double(bson_iter_int64(iter)))
+				return mongo_misfit(context, MONGO_MISFIT_RANGE, iter,
+									INEXACT_REMARK);
+			number = (double) bson_iter_int64(iter);
+			break;
+		default:
+			{
+				MongoDecimalParts parts;
+
+				unpack_decimal(iter, &parts);
+				if (!mongo_decimal128_to_float8(&parts, &number))
+					return mongo_misfit(context, MONGO_MISFIT_RANGE, iter,
+										INEXACT_REMARK);
+				break;
+			}
+	}
+	*value = Float8GetDatum(number);
+	return true;
+}
+
+/*
+ * real is a lossy type and taken as one: every number is rounded to it, and
+ * nothing about a real column is decided by MongoDB.
+ */
+bool
+mongo_read_float4(const MongoReader *reader, MongoReadContext *context,
+				  const bson_iter_t *iter, Datum *value)
+{
+	float		number;
+	bool		infinite = false;
+
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_DOUBLE:
+			number = (float) bson_iter_double(iter);
+			infinite = isinf(bson_iter_double(iter));
+			break;
+		case BSON_TYPE_INT32:
+			number = (float) bson_iter_int32(iter);
+			break;
+		case BSON_TYPE_INT64:
+			number = (float) bson_iter_int64(iter);
+			break;
+		default:
+			{
+				bson_decimal128_t decimal;
+				char		text[BSON_DECIMAL128_STRING];
+
+				/* the text, so that there is one rounding, not two */
+				bson_iter_decimal128(iter, &decimal);
+				bson_decimal128_to_string(&decimal, text);
+				number = strtof(text, NULL);
+				infinite = strstr(text, "Infinity") != NULL;
+				break;
+			}
+	}
+
+	if (isinf(number) && !infinite)
+		return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+	*value = Float4GetDatum(number);
+	return true;
+}
+
+void
+mongo_prepare_numeric(MongoReader *reader)
+{
+	NumericReader *numeric;
+	MemoryContext caller;
+	int			precision;
+
+	if (reader->typmod < (int32) VARHDRSZ)
+		return;
+
+	/* the typmod's layout is that of numerictypmodin() */
+	caller = MemoryContextSwitchTo(reader->mcxt);
+	numeric = palloc(sizeof(NumericReader));
+	precision = ((reader->typmod - VARHDRSZ) >> 16) & 0xffff;
+	numeric->scale = (((reader->typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
+	numeric->limit =
+		DatumGetNumeric(DirectFunctionCall3(numeric_in,
+											CStringGetDatum(psprintf("1e%d", precision - numeric->scale)),
+											ObjectIdGetDatum(InvalidOid),
+											Int32GetDatum(-1)));
+	reader->extra = numeric;
+	MemoryContextSwitchTo(caller);
+}
+
+/*
+ * apply_numeric_typmod
+ *		Round to the column's scale; false when precision is exceeded.
+ *
+ * PostgreSQL's own numeric() would raise.
+ */
+static bool
+apply_numeric_typmod(const MongoReader *reader, Datum *value)
+{
+	const NumericReader *numeric = reader->extra;
+	Datum		magnitude;
+
+	if (numeric_is_nan(DatumGetNumeric(*value)))
+		return true;
+	if (numeric_is_inf(DatumGetNumeric(*value)))
+		return false;
+
+	*value = DirectFunctionCall2(numeric_round, *value,
+								 Int32GetDatum(numeric->scale));
+	magnitude = DirectFunctionCall1(numeric_abs, *value);
+	return DatumGetBool(DirectFunctionCall2(numeric_lt, magnitude,
+											NumericGetDatum(numeric->limit)));
+}
+
+bool
+mongo_read_numeric(const MongoReader *reader, MongoReadContext *context,
+				   const bson_iter_t *iter, Datum *value)
+{
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_INT32:
+			*value = NumericGetDatum(int64_to_numeric(bson_iter_int32(iter)));
+			break;
+		case BSON_TYPE_INT64:
+			*value = NumericGetDatum(int64_to_numeric(bson_iter_int64(iter)));
+			break;
+		case BSON_TYPE_DOUBLE:
+			*value = DirectFunctionCall1(float8_numeric,
+										 Float8GetDatum(bson_iter_double(iter)));
+			break;
+		default:
+			{
+				MongoDecimalParts parts;
+
+				unpack_decimal(iter, &parts);
+				*value = NumericGetDatum(mongo_decimal128_to_numeric(&parts));
+				break;
+			}
+	}
+
+	if (reader->extra != NULL && !apply_numeric_typmod(reader, value))
+		return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+	return true;
+}

@@ -1,0 +1,454 @@
+/*-------------------------------------------------------------------------
+ *
+ * decode_row.c
+ *		One document into the values of a tuple slot.
+ *
+ * The columns' paths form a tree; a document is walked once along with it.
+ * Documents of a collection tend to have their fields in one order, so each
+ * level remembers which of its children it met at which position: a field
+ * where it was last time costs one comparison, any other a hash lookup.  The
+ * walk ends as soon as all that is wanted of a level has been found.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "decode.h"
+
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "json.h"
+#include "miscadmin.h"
+#include "types.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+/* Positions in a document for which a prediction is kept. */
+#define MAX_PREDICTED		64
+
+/* A column as the decoder holds it. */
+typedef struct DecodedColumn
+{
+	int			index;			/* into values[] and isnull[] */
+	const char *name;
+	const char *path;			/* NULL: the whole document */
+	MongoReader *reader;
+	struct DecodedColumn *next; /* another column of the same path */
+} DecodedColumn;
+
+/* A component of a path. */
+typedef struct PathNode PathNode;
+struct PathNode
+{
+	const char *name;
+	uint32		name_length;
+	uint32		hash;
+	bool		numeric;		/* all digits: may index an array */
+	uint32		seen;			/* walk in which it was last found */
+	DecodedColumn *columns;		/* that end here */
+
+	/* components below this one */
+	PathNode   *first_child;
+	PathNode   *sibling;
+	int			nchildren;
+	PathNode  **buckets;		/* hash table over the children */
+	PathNode  **bucket_next;	/* unused when there is no collision */
+	uint32		bucket_mask;
+	PathNode   *collision;		/* next node in the same bucket */
+	uint32		walk;			/* number of the current walk below here */
+	PathNode   *predicted[MAX_PREDICTED];
+};
+
+struct MongoRowDecoder
+{
+	MemoryContext context;
+	const char *namespace;		/* "database.collection" */
+	MongoTypeMismatch type_mismatch;
+	bool		canonical_json;
+	int			ncolumns;
+	int		   *indexes;		/* of all columns, to start from NULL */
+	PathNode   *root;
+	DecodedColumn *documents;	/* whole-document columns */
+
+	/* of the document in hand, for messages */
+	const uint8_t *data;
+	uint32		length;
+};
+
+/*
+ * Building the tree
+ */
+
+/* find_or_add_child: the node for one component below 'parent'. */
+static PathNode *
+find_or_add_child(MemoryContext context, PathNode *parent, const char *name,
+				  uint32 name_length)
+{
+	PathNode   *node;
+	char	   *copy;
+
+	for (node = parent->first_child; node != NULL; node = node->sibling)
+	{
+		if (node->name_length == name_length &&
+			memcmp(node->name, name, name_length) == 0)
+			return node;
+	}
+
+	copy = MemoryContextAlloc(context, name_length + 1);
+	memcpy(copy, name, name_length);
+	copy[name_length] = '\0';
+
+	node = MemoryContextAllocZero(context, sizeof(PathNode));
+	node->name = copy;
+	node->name_length = name_length;
+	node->hash = hash_bytes((const unsigned char *) name, name_length);
+	node->numeric = name_length > 0 &&
+		strspn(copy, "0123456789") == name_length;
+	node->sibling = parent->first_child;
+	parent->first_child = node;
+	parent->nchildren++;
+	return node;
+}
+
+/* add_path: the node where a dotted path ends. */
+static PathNode *
+add_path(MemoryContext context, PathNode *root, const char *path)
+{
+	PathNode   *node = root;
+
+	for (;;)
+	{
+		const char *dot = strchr(path, '.');
+		uint32		length = dot ? dot - path : strlen(path);
+
+		node = find_or_add_child(context, node, path, length);
+		if (dot == NULL)
+			return node;
+		path = dot + 1;
+	}
+}
+
+/* finish_node: hash tables for a node and all below it. */
+static void
+finish_node(MemoryContext context, PathNode *node)
+{
+	uint32		size = 4;
+
+	check_stack_depth();
+
+	if (node->nchildren == 0)
+		return;
+
+	while (size < 2 * (uint32) node->nchildren)
+		size *= 2;
+	node->buckets = MemoryContextAllocZero(context, size * sizeof(PathNode *));
+	node->bucket_mask = size - 1;
+	for (PathNode *child = node->first_child; child; child = child->sibling)
+	{
+		PathNode  **bucket = &node->buckets[child->hash & node->bucket_mask];
+
+		child->collision = *bucket;
+		*bucket = child;
+		finish_node(context, child);
+	}
+}
+
+/* add_column: place one column in the tree. */
+static void
+add_column(MongoRowDecoder *decoder, const MongoColumn *column)
+{
+	MemoryContext context = decoder->context;
+	DecodedColumn *decoded = MemoryContextAllocZero(context, sizeof(DecodedColumn));
+	DecodedColumn **list = &decoder->documents;
+
+	decoded->index = column->index;
+	decoded->name = MemoryContextStrdup(context, column->name);
+	if (column->path != NULL)
+	{
+		decoded->path = MemoryContextStrdup(context, column->path);
+		decoded->reader = mongo_reader_create(context, column->typid,
+											  column->typmod);
+		list = &add_path(context, decoder->root, column->path)->columns;
+	}
+	else
+	{
+		/* text holds the document as JSON; no other reader is like that */
+		decoded->reader = mongo_reader_create(context, column->typid, -1);
+		if (column->typid != JSONOID && column->typid != JSONBOID &&
+			column->typid != TEXTOID && column->typid != VARCHAROID)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("column \"%s\" holds whole documents and cannot be of type %s",
+							column->name, format_type_be(column->typid)),
+					 errhint("Declare it as jsonb, json or text.")));
+	}
+	decoded->next = *list;
+	*list = decoded;
+}
+
+MongoRowDecoder *
+mongo_row_decoder_create(MemoryContext context, const char *database,
+						 const char *collection, const MongoColumn *columns,
+						 int ncolumns, MongoTypeMismatch type_mismatch,
+						 bool canonical_json)
+{
+	MongoRowDecoder *decoder = MemoryContextAllocZero(context, sizeof(MongoRowDecoder));
+	char	   *namespace = psprintf("%s.%s", database, collection);
+
+	decoder->context = context;
+	decoder->namespace = MemoryContextStrdup(context, namespace);
+	decoder->type_mismatch = type_mismatch;
+	decoder->canonical_json = canonical_json;
+	decoder->ncolumns = ncolumns;
+	decoder->indexes = MemoryContextAlloc(context, Max(ncolumns, 1) * sizeof(int));
+	decoder->root = MemoryContextAllocZero(context, sizeof(PathNode));
+	pfree(namespace);
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		decoder->indexes[i] = columns[i].index;
+		add_column(decoder, &columns[i]);
+	}
+	finish_node(context, decoder->root);
+	return decoder;
+}
+
+/*
+ * Reporting
+ */
+
+static const struct
+{
+	int			sqlstate;
+	const char *hint;
+}			misfit_reports[] = {
+	[MONGO_MISFIT_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
+	"Declare the column as jsonb, which holds every BSON value, or set option type_mismatch to 'null'."},
+	[MONGO_MISFIT_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+	"Declare the column as numeric, or set option type_mismatch to 'null'."},
+	[MONGO_MISFIT_DATETIME] = {ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
+	"Declare the column as jsonb, or set option type_mismatch to 'null'."},
+	[MONGO_MISFIT_CHARACTERS] = {ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
+	"Set option type_mismatch to 'null' to read such fields as NULL."},
+	[MONGO_MISFIT_LENGTH] = {ERRCODE_STRING_DATA_RIGHT_TRUNCATION,
+	"Declare the column as text, or set option type_mismatch to 'null'."},
+	[MONGO_MISFIT_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
+	"Declare the column as text, or set option type_mismatch to 'null'."},
+	[MONGO_MISFIT_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+	"Declare the column as jsonb, or set option type_mismatch to 'null'."},
+	[MONGO_MISFIT_DOMAIN] = {ERRCODE_CHECK_VIOLATION,
+	"Declare the column with the domain's base type, or set option type_mismatch to 'null'."},
+};
+
+/* describe_id: "Document with _id 5", or "A document" when it has none. */
+static char *
+describe_id(const MongoRowDecoder *decoder)
+{
+	MongoReadContext context = {0};
+	bson_iter_t iter;
+	StringInfoData text;
+	uint32		length;
+
+	initStringInfo(&text);
+	if (!bson_iter_init_from_data(&iter, decoder->data, decoder->length) ||
+		!bson_iter_find(&iter, "_id") ||
+		!mongo_json_append_value(&context, &iter, &text))
+		return pstrdup("A document");
+	length = text.len;
+	return psprintf("Document with _id %s",
+					mongo_cut_text(mongo_text_to_server(text.data, &length), 100));
+}
+
+/* report_misfit: raise what mongo_misfit() noted about a column's field. */
+static void
+report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
+			  const MongoReadContext *context)
+{
+	const char *type = format_type_with_typemod(column->reader->typid,
+												column->reader->typmod);
+
+	ereport(ERROR,
+			(errcode(misfit_reports[context->misfit].sqlstate),
+			 column->path != NULL ?
+			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
+					column->path, decoder->namespace, type) :
+			 errmsg("could not read a document of collection \"%s\" as type %s",
+					decoder->namespace, type),
+			 errdetail("%s holds %s.%s%s", describe_id(decoder),
+					   context->holds ? context->holds : "such a value",
+					   context->remark ? " " : "",
+					   context->remark ? context->remark : ""),
+			 errhint("%s", misfit_reports[context->misfit].hint)));
+}
+
+/*
+ * Reading
+ */
+
+/* read_columns: the columns that end at the value under 'iter'. */
+static void
+read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
+			 const bson_iter_t *iter, Datum *values, bool *isnull)
+{
+	MongoReadContext context;
+
+	context.canonical_json = decoder->canonical_json;
+	context.explain = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
+
+	for (const DecodedColumn *column = columns; column; column = column->next)
+	{
+		if (mongo_read_value(column->reader, &context, iter,
+							 &values[column->index], &isnull[column->index]))
+			continue;
+		if (context.explain)
+			report_misfit(decoder, column, &context);
+		values[column->index] = (Datum) 0;
+		isnull[column->index] = true;
+	}
+}
+
+/*
+ * report_array_in_path
+ *		A path leads through an array without saying which element.
+ *
+ * MongoDB would gather what all elements have; a column cannot.
+ */
+static void
+report_array_in_path(const MongoRowDecoder *decoder, const PathNode *node,
+					 const bson_iter_t *iter)
+{
+	MongoReadContext context = {0};
+
+	while (node->columns == NULL)
+		node = node->first_child;
+	context.explain = true;
+	mongo_misfit(&context, MONGO_MISFIT_SHAPE, iter,
+				 "A path through an array has to say which element it means, as in \"lines.0.price\".");
+	report_misfit(decoder, node->columns, &context);
+}
+
+/* match_child: the node below 'parent' for the field at 'iter', or NULL. */
+static inline PathNode *
+match_child(PathNode *parent, const bson_iter_t *iter, int position)
+{
+	const char *key = bson_iter_key(iter);
+	uint32		length = bson_iter_key_len(iter);
+	PathNode   *node;
+
+	if (position < MAX_PREDICTED)
+	{
+		node = parent->predicted[position];
+		if (node != NULL && node->name_length == length &&
+			memcmp(node->name, key, length) == 0)
+			return node;
+	}
+
+	node = parent->buckets[hash_bytes((const unsigned char *) key, length) &
+						   parent->bucket_mask];
+	while (node != NULL && (node->name_length != length ||
+							memcmp(node->name, key, length) != 0))
+		node = node->collision;
+
+	/* a field that nobody wants predicts nothing */
+	if (node != NULL && position < MAX_PREDICTED)
+		parent->predicted[position] = node;
+	return node;
+}
+
+/* walk_level: the fields of one document (or array) against a node's children. */
+static void
+walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
+		   uint32 length, Datum *values, bool *isnull)
+{
+	int			missing = parent->nchildren;
+	int			position = 0;
+	uint32		walk = ++parent->walk;
+
+	while (missing > 0)
+	{
+		PathNode   *node;
+		bson_type_t type;
+
+		if (!bson_iter_next(iter))
+		{
+			mongo_iter_check_end(iter, length);
+			return;
+		}
+		node = match_child(parent, iter, position++);
+		if (node == NULL || node->seen == walk)
+			continue;
+		node->seen = walk;
+		missing--;
+
+		if (node->columns != NULL)
+			read_columns(decoder, node->columns, iter, values, isnull);
+		if (node->nchildren == 0)
+			continue;
+
+		type = bson_iter_type(iter);
+		if (type == BSON_TYPE_ARRAY &&
+			decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
+		{
+			for (PathNode *child = node->first_child; child; child = child->sibling)
+			{
+				if (!child->numeric)
+					report_array_in_path(decoder, child, iter);
+			}
+		}
+		if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY)
+		{
+			bson_iter_t child;
+			uint32		child_length = mongo_iter_descend(iter, &child);
+
+			walk_level(decoder, node, &child, child_length, values, isnull);
+		}
+	}
+}
+
+/* read_documents: the columns that hold the whole document. */
+static void
+read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
+{
+	MongoReadContext context = {0};
+
+	context.canonical_json = decoder->canonical_json;
+	for (DecodedColumn *column = decoder->documents; column; column = column->next)
+	{
+		if (mongo_document_to_datum(&context, decoder->data, decoder->length,
+									column->reader->typid, &values[column->index]))
+		{
+			isnull[column->index] = false;
+			continue;
+		}
+		if (decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
+		{
+			context.holds = "a value that no text can hold";
+			report_misfit(decoder, column, &context);
+		}
+		values[column->index] = (Datum) 0;
+		isnull[column->index] = true;
+	}
+}
+
+void
+mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
+				 Datum *values, bool *isnull)
+{
+	bson_iter_t iter;
+
+	decoder->data = data;
+	decoder->length = length;
+
+	for (int i = 0; i < decoder->ncolumns; i++)
+	{
+		values[decoder->indexes[i]] = (Datum) 0;
+		isnull[decoder->indexes[i]] = true;
+	}
+
+	if (!bson_iter_init_from_data(&iter, data, length))
+		mongo_report_bad_bson();
+	if (decoder->root->nchildren > 0)
+		walk_level(decoder, decoder->root, &iter, length, values, isnull);
+	if (decoder->documents != NULL)
+		read_documents(decoder, values, isnull);
+}

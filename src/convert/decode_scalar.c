@@ -1,0 +1,263 @@
+/*-------------------------------------------------------------------------
+ *
+ * decode_scalar.c
+ *		Texts, bytes and dates from BSON.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "types.h"
+
+#include "common/int.h"
+#include "datatype/timestamp.h"
+#include "mb/pg_wchar.h"
+#include "objectid.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#define MILLIS_PER_DAY		INT64CONST(86400000)
+
+/* Days from PostgreSQL's epoch back to Unix's. */
+#define EPOCH_DAYS			(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
+
+/*
+ * text_bytes
+ *		The characters of a String, Symbol or ObjectId, in the database's
+ *		encoding.
+ *
+ * 'hex' is room for an ObjectId's digits.  NULL, a misfit noted, when no text
+ * can hold them.
+ */
+static const char *
+text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
+		   uint32 *length)
+{
+	const char *text;
+
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_OID:
+			mongo_objectid_to_text(bson_iter_oid(iter)->bytes, hex);
+			*length = MONGO_OBJECTID_TEXT_LENGTH;
+			return hex;
+		case BSON_TYPE_SYMBOL:
+			text = bson_iter_symbol(iter, length);
+			break;
+		default:
+			text = bson_iter_utf8(iter, length);
+			break;
+	}
+
+	if (!mongo_text_is_valid(text, *length))
+	{
+		mongo_misfit(context, MONGO_MISFIT_CHARACTERS, iter,
+					 memchr(text, '\0', *length) != NULL ?
+					 "It contains U+0000, which text cannot hold." :
+					 "It is not valid UTF-8.");
+		return NULL;
+	}
+	return mongo_text_to_server(text, length);
+}
+
+bool
+mongo_read_text(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
+	uint32		length;
+	const char *text = text_bytes(context, iter, hex, &length);
+
+	if (text == NULL)
+		return false;
+	*value = PointerGetDatum(cstring_to_text_with_len(text, length));
+	return true;
+}
+
+/*
+ * fit_characters
+ *		Do these bytes fit 'limit' characters, trailing blanks not counted?
+ *
+ * *length is cut down to the limit as assignment to char(n) and varchar(n)
+ * does; *characters gets their number.
+ */
+static bool
+fit_characters(const char *text, uint32 *length, int limit, int *characters)
+{
+	int			kept;
+
+	*characters = pg_mbstrlen_with_len(text, *length);
+	if (*characters <= limit)
+		return true;
+
+	kept = pg_mbcharcliplen(text, *length, limit);
+	for (int i = kept; i < *length; i++)
+	{
+		if (text[i] != ' ')
+			return false;
+	}
+	*length = kept;
+	*characters = limit;
+	return true;
+}
+
+bool
+mongo_read_varchar(const MongoReader *reader, MongoReadContext *context,
+				   const bson_iter_t *iter, Datum *value)
+{
+	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
+	uint32		length;
+	int			characters;
+	const char *text = text_bytes(context, iter, hex, &length);
+
+	if (text == NULL)
+		return false;
+	if (reader->typmod >= (int32) VARHDRSZ &&
+		!fit_characters(text, &length, reader->typmod - VARHDRSZ, &characters))
+		return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+	*value = PointerGetDatum(cstring_to_text_with_len(text, length));
+	return true;
+}
+
+bool
+mongo_read_bpchar(const MongoReader *reader, MongoReadContext *context,
+				  const bson_iter_t *iter, Datum *value)
+{
+	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
+	uint32		length;
+	int			characters = 0;
+	int			padding = 0;
+	const char *text = text_bytes(context, iter, hex, &length);
+	BpChar	   *result;
+
+	if (text == NULL)
+		return false;
+	if (reader->typmod >= (int32) VARHDRSZ)
+	{
+		int			limit = reader->typmod - VARHDRSZ;
+
+		if (!fit_characters(text, &length, limit, &characters))
+			return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+		padding = limit - characters;
+	}
+
+	result = palloc(VARHDRSZ + length + padding);
+	SET_VARSIZE(result, VARHDRSZ + length + padding);
+	memcpy(VARDATA(result), text, length);
+	memset(VARDATA(result) + length, ' ', padding);
+	*value = PointerGetDatum(result);
+	return true;
+}
+
+bool
+mongo_read_name(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
+	uint32		length;
+	const char *text = text_bytes(context, iter, hex, &length);
+	Name		name;
+
+	if (text == NULL)
+		return false;
+	if (length >= NAMEDATALEN)
+		return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+	name = palloc0(NAMEDATALEN);
+	memcpy(NameStr(*name), text, length);
+	*value = NameGetDatum(name);
+	return true;
+}
+
+bool
+mongo_read_bytea(const MongoReader *reader, MongoReadContext *context,
+				 const bson_iter_t *iter, Datum *value)
+{
+	const uint8_t *bytes;
+	uint32_t	length = MONGO_OBJECTID_SIZE;
+	bytea	   *result;
+
+	if (bson_iter_type(iter) == BSON_TYPE_OID)
+		bytes = bson_iter_oid(iter)->bytes;
+	else
+		bson_iter_binary(iter, NULL, &length, &bytes);
+
+	result = palloc(VARHDRSZ + length);
+	SET_VARSIZE(result, VARHDRSZ + length);
+	memcpy(VARDATA(result), bytes, length);
+	*value = PointerGetDatum(result);
+	return true;
+}
+
+bool
+mongo_read_uuid(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	const uint8_t *bytes;
+	uint32_t	length;
+	bson_subtype_t subtype;
+	pg_uuid_t  *uuid;
+
+	bson_iter_binary(iter, &subtype, &length, &bytes);
+	if ((subtype != BSON_SUBTYPE_UUID && subtype != BSON_SUBTYPE_UUID_DEPRECATED) ||
+		length != UUID_LEN)
+		return mongo_misfit(context, MONGO_MISFIT_TYPE, iter,
+							"Only sixteen bytes of Binary subtype 4 or 3 are a uuid.");
+	uuid = palloc(sizeof(pg_uuid_t));
+	memcpy(uuid->data, bytes, UUID_LEN);
+	*value = UUIDPGetDatum(uuid);
+	return true;
+}
+
+/* timestamp and timestamptz: both count microseconds UTC. */
+bool
+mongo_read_timestamp(const MongoReader *reader, MongoReadContext *context,
+					 const bson_iter_t *iter, Datum *value)
+{
+	int64		timestamp;
+
+	if (pg_mul_s64_overflow(bson_iter_date_time(iter), 1000, &timestamp) ||
+		pg_sub_s64_overflow(timestamp, EPOCH_DAYS * USECS_PER_DAY, &timestamp) ||
+		!IS_VALID_TIMESTAMP(timestamp))
+		return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
+
+	/* timestamp(n): PostgreSQL rounds, as it does on assignment */
+	if (reader->typmod >= 0 && reader->typmod < 3)
+	{
+		Timestamp	rounded = timestamp;
+
+		AdjustTimestampForTypmod(&rounded, reader->typmod);
+		timestamp = rounded;
+		if (!IS_VALID_TIMESTAMP(timestamp))
+			return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
+	}
+	*value = TimestampGetDatum(timestamp);
+	return true;
+}
+
+/* date: the day in UTC. */
+bool
+mongo_read_date(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	int64		millis = bson_iter_date_time(iter);
+	int64		days = millis / MILLIS_PER_DAY;
+
+	if (days * MILLIS_PER_DAY > millis)
+		days--;
+	days -= EPOCH_DAYS;
+	if (!IS_VALID_DATE(days))
+		return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
+	*value = DateADTGetDatum((DateADT) days);
+	return true;
+}
+
+bool
+mongo_read_objectid(const MongoReader *reader, MongoReadContext *context,
+					const bson_iter_t *iter, Datum *value)
+{
+	*value = mongo_objectid_datum(bson_iter_oid(iter)->bytes);
+	return true;
+}

@@ -1,0 +1,817 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_read.c
+ *		BSON as json, jsonb and text: Extended JSON v2.
+ *
+ * One walk over a value says what its JSON is; a sink makes that a text or a
+ * jsonb.  Relaxed by default: numbers that JSON can hold are plain, the other
+ * BSON types are wrappers ({"$oid": ...}).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "json.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "common/base64.h"
+#include "common/shortest_dec.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "objectid.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+
+#define SUBTYPE_TEXT_SIZE		3
+#define INT64_TEXT_SIZE			24
+#define MILLIS_PER_SECOND		1000
+#define MILLIS_PER_DAY			INT64CONST(86400000)
+#define YEAR_10000_MILLIS		INT64CONST(253402300800000)
+
+/* Where JSON goes.  Strings are valid UTF-8 without U+0000. */
+typedef struct JsonSink JsonSink;
+struct JsonSink
+{
+	void		(*begin) (JsonSink *sink, bool array);
+	void		(*end) (JsonSink *sink, bool array);
+	void		(*key) (JsonSink *sink, const char *key, uint32 length);
+	void		(*string) (JsonSink *sink, const char *text, uint32 length);
+	void		(*number) (JsonSink *sink, const char *text);
+	void		(*integer) (JsonSink *sink, int64 number);
+	void		(*boolean) (JsonSink *sink, bool truth);
+	void		(*null) (JsonSink *sink);
+
+	bool		keeps_strings;	/* must a string outlive the call? */
+	bool		canonical;
+	MongoReadContext *context;	/* takes misfits */
+};
+
+/*
+ * The sink that writes text
+ */
+
+typedef struct TextSink
+{
+	JsonSink	sink;
+	StringInfo	text;
+	bool		need_comma;
+} TextSink;
+
+/* text_separate: the comma between members; values after a key have none. */
+static inline void
+text_separate(TextSink *sink)
+{
+	if (sink->need_comma)
+		appendStringInfoChar(sink->text, ',');
+	sink->need_comma = true;
+}
+
+static void
+text_begin(JsonSink *base, bool array)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	appendStringInfoChar(sink->text, array ? '[' : '{');
+	sink->need_comma = false;
+}
+
+static void
+text_end(JsonSink *base, bool array)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	appendStringInfoChar(sink->text, array ? ']' : '}');
+	sink->need_comma = true;
+}
+
+static void
+text_key(JsonSink *base, const char *key, uint32 length)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	escape_json(sink->text, key);
+	appendStringInfoChar(sink->text, ':');
+	sink->need_comma = false;
+}
+
+static void
+text_string(JsonSink *base, const char *text, uint32 length)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	escape_json(sink->text, text);
+}
+
+static void
+text_number(JsonSink *base, const char *number)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	appendStringInfoString(sink->text, number);
+}
+
+static void
+text_integer(JsonSink *base, int64 number)
+{
+	char		text[INT64_TEXT_SIZE];
+
+	pg_lltoa(number, text);
+	text_number(base, text);
+}
+
+static void
+text_boolean(JsonSink *base, bool truth)
+{
+	text_number(base, truth ? "true" : "false");
+}
+
+static void
+text_null(JsonSink *base)
+{
+	text_number(base, "null");
+}
+
+static const JsonSink text_sink = {
+	text_begin, text_end, text_key, text_string, text_number, text_integer,
+	text_boolean, text_null, false
+};
+
+/*
+ * The sink that builds a jsonb
+ */
+
+typedef struct JsonbSink
+{
+	JsonSink	sink;
+	JsonbParseState *state;
+	JsonbValue *result;			/* of the outermost container */
+	JsonbValue	scalar;			/* the whole value, when it is a scalar */
+} JsonbSink;
+
+/* jsonb_push: a scalar, as a member, an element or the whole value. */
+static void
+jsonb_push(JsonbSink *sink, JsonbValue *value)
+{
+	if (sink->state == NULL)
+		sink->scalar = *value;
+	else
+		sink->result = pushJsonbValue(&sink->state,
+									  sink->state->contVal.type == jbvArray ? WJB_ELEM : WJB_VALUE,
+									  value);
+}
+
+static void
+jsonb_begin(JsonSink *base, bool array)
+{
+	JsonbSink  *sink = (JsonbSink *) base;
+
+	sink->result = pushJsonbValue(&sink->state,
+								  array ? WJB_BEGIN_ARRAY : WJB_BEGIN_OBJECT, NULL);
+}
+
+static void
+jsonb_end(JsonSink *base, bool array)
+{
+	JsonbSink  *sink = (JsonbSink *) base;
+
+	sink->result = pushJsonbValue(&sink->state,
+								  array ? WJB_END_ARRAY : WJB_END_OBJECT, NULL);
+}
+
+/*
+ * jsonb_set_string: a string or key in the database's encoding.
+ *
+ * The characters may stay where they are: they are copied when the jsonb is
+ * put together at the end, before the document goes.
+ */
+static void
+jsonb_set_string(JsonbValue *value, const char *text, uint32 length)
+{
+	value->type = jbvString;
+	value->val.string.val = unconstify(char *, mongo_text_to_server(text, &length));
+	value->val.string.len = length;
+	if (length > JENTRY_OFFLENMASK)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("string too long to represent as jsonb string")));
+}
+
+static void
+jsonb_key(JsonSink *base, const char *key, uint32 length)
+{
+	JsonbSink  *sink = (JsonbSink *) base;
+	JsonbValue	value;
+
+	jsonb_set_string(&value, key, length);
+	sink->result = pushJsonbValue(&sink->state, WJB_KEY, &value);
+}
+
+static void
+jsonb_string(JsonSink *base, const char *text, uint32 length)
+{
+	JsonbValue	value;
+
+	jsonb_set_string(&value, text, length);
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_number(JsonSink *base, const char *text)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric =
+		DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+											ObjectIdGetDatum(InvalidOid),
+											Int32GetDatum(-1)));
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_integer(JsonSink *base, int64 number)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric = int64_to_numeric(number);
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_boolean(JsonSink *base, bool truth)
+{
+	JsonbValue	value;
+
+	value.type = jbvBool;
+	value.val.boolean = truth;
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_null(JsonSink *base)
+{
+	JsonbValue	value;
+
+	value.type = jbvNull;
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static const JsonSink jsonb_sink = {
+	jsonb_begin, jsonb_end, jsonb_key, jsonb_string, jsonb_number,
+	jsonb_integer, jsonb_boolean, jsonb_null, true
+};
+
+/*
+ * The walk
+ */
+
+static bool walk_value(JsonSink *sink, const bson_iter_t *iter);
+
+/* put_key: a key that is known to be plain ASCII. */
+static inline void
+put_key(JsonSink *sink, const char *key)
+{
+	sink->key(sink, key, strlen(key));
+}
+
+/* put_text: likewise a string, which may be in a buffer of the caller's. */
+static inline void
+put_text(JsonSink *sink, const char *text)
+{
+	sink->string(sink, sink->keeps_strings ? pstrdup(text) : text, strlen(text));
+}
+
+/* put_wrapper: {key: text} of plain ASCII. */
+static void
+put_wrapper(JsonSink *sink, const char *key, const char *text)
+{
+	sink->begin(sink, false);
+	put_key(sink, key);
+	put_text(sink, text);
+	sink->end(sink, false);
+}
+
+/* put_string: a string from the document, which is checked. */
+static bool
+put_string(JsonSink *sink, const bson_iter_t *iter, const char *text,
+		   uint32 length)
+{
+	if (!mongo_text_is_valid(text, length))
+		return mongo_misfit(sink->context, MONGO_MISFIT_CHARACTERS, iter,
+							memchr(text, '\0', length) != NULL ?
+							"A string in it contains U+0000, which text cannot hold." :
+							"A string in it is not valid UTF-8.");
+	sink->string(sink, text, length);
+	return true;
+}
+
+/* walk_container: a document or array from an iterator at its start. */
+static bool
+walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
+{
+	check_stack_depth();
+
+	sink->begin(sink, array);
+	while (bson_iter_next(iter))
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		if (!array)
+		{
+			const char *key = bson_iter_key(iter);
+			uint32		key_length = bson_iter_key_len(iter);
+
+			if (!mongo_text_is_valid(key, key_length))
+				return mongo_misfit(sink->context, MONGO_MISFIT_CHARACTERS,
+									iter, "A key in it is not valid UTF-8.");
+			sink->key(sink, key, key_length);
+		}
+		if (!walk_value(sink, iter))
+			return false;
+	}
+	mongo_iter_check_end(iter, length);
+	sink->end(sink, array);
+	return true;
+}
+
+static bool
+walk_nested(JsonSink *sink, const bson_iter_t *iter)
+{
+	bson_iter_t child;
+	uint32		length = mongo_iter_descend(iter, &child);
+
+	return walk_container(sink, &child, length,
+						  bson_iter_type(iter) == BSON_TYPE_ARRAY);
+}
+
+/* integer_text: an integer's digits in a static buffer. */
+static const char *
+integer_text(int64 number)
+{
+	static char text[INT64_TEXT_SIZE];
+
+	pg_lltoa(number, text);
+	return text;
+}
+
+/*
+ * double_text
+ *		The shortest digits that give this finite double back.
+ *
+ * With a point or an exponent, by which a double can be told from an integer
+ * when it is written back.
+ */
+static const char *
+double_text(double number)
+{
+	static char text[DOUBLE_SHORTEST_DECIMAL_LEN + 2];
+
+	if (fabs(number) < 1e18 && rint(number) == number)
+	{
+		char	   *end = text;
+
+		if (signbit(number))
+			*end++ = '-';
+		end += pg_lltoa((int64) fabs(number), end);
+		strcpy(end, ".0");
+	}
+	else
+		double_to_shortest_decimal_buf(number, text);
+	return text;
+}
+
+static bool
+walk_double(JsonSink *sink, const bson_iter_t *iter)
+{
+	double		number = bson_iter_double(iter);
+
+	if (isnan(number))
+		put_wrapper(sink, "$numberDouble", "NaN");
+	else if (isinf(number))
+		put_wrapper(sink, "$numberDouble", number > 0 ? "Infinity" : "-Infinity");
+	else if (sink->canonical)
+		put_wrapper(sink, "$numberDouble", double_text(number));
+	else
+		sink->number(sink, double_text(number));
+	return true;
+}
+
+static bool
+walk_int32(JsonSink *sink, const bson_iter_t *iter)
+{
+	if (sink->canonical)
+		put_wrapper(sink, "$numberInt", integer_text(bson_iter_int32(iter)));
+	else
+		sink->integer(sink, bson_iter_int32(iter));
+	return true;
+}
+
+static bool
+walk_int64(JsonSink *sink, const bson_iter_t *iter)
+{
+	if (sink->canonical)
+		put_wrapper(sink, "$numberLong", integer_text(bson_iter_int64(iter)));
+	else
+		sink->integer(sink, bson_iter_int64(iter));
+	return true;
+}
+
+static bool
+walk_decimal128(JsonSink *sink, const bson_iter_t *iter)
+{
+	bson_decimal128_t decimal;
+	char		text[BSON_DECIMAL128_STRING];
+
+	bson_iter_decimal128(iter, &decimal);
+	bson_decimal128_to_string(&decimal, text);
+	put_wrapper(sink, "$numberDecimal", text);
+	return true;
+}
+
+static bool
+walk_utf8(JsonSink *sink, const bson_iter_t *iter)
+{
+	uint32_t	length;
+	const char *text = bson_iter_utf8(iter, &length);
+
+	return put_string(sink, iter, text, length);
+}
+
+static bool
+walk_bool(JsonSink *sink, const bson_iter_t *iter)
+{
+	sink->boolean(sink, bson_iter_bool(iter));
+	return true;
+}
+
+static bool
+walk_null(JsonSink *sink, const bson_iter_t *iter)
+{
+	sink->null(sink);
+	return true;
+}
+
+static bool
+walk_oid(JsonSink *sink, const bson_iter_t *iter)
+{
+	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
+
+	mongo_objectid_to_text(bson_iter_oid(iter)->bytes, hex);
+	put_wrapper(sink, "$oid", hex);
+	return true;
+}
+
+/* iso_date_text: "2020-01-31T12:30:00.123Z" for years 1970 to 9999. */
+static const char *
+iso_date_text(int64 millis, char *text, size_t size)
+{
+	int			year,
+				month,
+				day;
+	int			rest = (int) (millis % MILLIS_PER_DAY);
+	int			seconds = rest / MILLIS_PER_SECOND;
+	int			length;
+
+	j2date((int) (millis / MILLIS_PER_DAY) + UNIX_EPOCH_JDATE,
+		   &year, &month, &day);
+	length = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", year, month,
+					  day, seconds / SECS_PER_HOUR,
+					  seconds / SECS_PER_MINUTE % MINS_PER_HOUR,
+					  seconds % SECS_PER_MINUTE);
+	if (rest % MILLIS_PER_SECOND != 0)
+		length += snprintf(text + length, size - length, ".%03d",
+						   rest % MILLIS_PER_SECOND);
+	strcpy(text + length, "Z");
+	return text;
+}
+
+static bool
+walk_date_time(JsonSink *sink, const bson_iter_t *iter)
+{
+	int64		millis = bson_iter_date_time(iter);
+	char		text[64];
+
+	if (!sink->canonical && millis >= 0 && millis < YEAR_10000_MILLIS)
+	{
+		put_wrapper(sink, "$date", iso_date_text(millis, text, sizeof(text)));
+		return true;
+	}
+	sink->begin(sink, false);
+	put_key(sink, "$date");
+	put_wrapper(sink, "$numberLong", integer_text(millis));
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_binary(JsonSink *sink, const bson_iter_t *iter)
+{
+	const uint8_t *bytes;
+	uint32_t	length;
+	bson_subtype_t subtype;
+	char		subtype_text[SUBTYPE_TEXT_SIZE];
+	char	   *base64;
+	int			base64_size;
+	int			base64_length;
+
+	bson_iter_binary(iter, &subtype, &length, &bytes);
+	base64_size = pg_b64_enc_len(length) + 1;
+	base64 = palloc(base64_size);
+	base64_length = pg_b64_encode((const char *) bytes, length, base64, base64_size - 1);
+	base64[base64_length] = '\0';
+	snprintf(subtype_text, sizeof(subtype_text), "%02x", (unsigned int) subtype & 0xff);
+
+	sink->begin(sink, false);
+	put_key(sink, "$binary");
+	sink->begin(sink, false);
+	put_key(sink, "base64");
+	sink->string(sink, base64, base64_length);
+	put_key(sink, "subType");
+	put_text(sink, subtype_text);
+	sink->end(sink, false);
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_regex(JsonSink *sink, const bson_iter_t *iter)
+{
+	const char *options;
+	const char *pattern = bson_iter_regex(iter, &options);
+
+	sink->begin(sink, false);
+	put_key(sink, "$regularExpression");
+	sink->begin(sink, false);
+	put_key(sink, "pattern");
+	if (!put_string(sink, iter, pattern, strlen(pattern)))
+		return false;
+	put_key(sink, "options");
+	if (!put_string(sink, iter, options, strlen(options)))
+		return false;
+	sink->end(sink, false);
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_dbpointer(JsonSink *sink, const bson_iter_t *iter)
+{
+	const char *collection;
+	uint32_t	length;
+	const bson_oid_t *oid;
+	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
+
+	bson_iter_dbpointer(iter, &length, &collection, &oid);
+	mongo_objectid_to_text(oid->bytes, hex);
+	sink->begin(sink, false);
+	put_key(sink, "$dbPointer");
+	sink->begin(sink, false);
+	put_key(sink, "$ref");
+	if (!put_string(sink, iter, collection, strlen(collection)))
+		return false;
+	put_key(sink, "$id");
+	put_wrapper(sink, "$oid", hex);
+	sink->end(sink, false);
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_code(JsonSink *sink, const bson_iter_t *iter)
+{
+	uint32_t	length;
+	const char *code = bson_iter_code(iter, &length);
+
+	sink->begin(sink, false);
+	put_key(sink, "$code");
+	if (!put_string(sink, iter, code, length))
+		return false;
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_code_with_scope(JsonSink *sink, const bson_iter_t *iter)
+{
+	uint32_t	length;
+	uint32_t	scope_length;
+	const uint8_t *scope;
+	const char *code = bson_iter_codewscope(iter, &length, &scope_length, &scope);
+	bson_iter_t scope_iter;
+
+	/* libbson does not look at these two */
+	if (code[length] != '\0' ||
+		!bson_iter_init_from_data(&scope_iter, scope, scope_length))
+		mongo_report_bad_bson();
+
+	sink->begin(sink, false);
+	put_key(sink, "$code");
+	if (!put_string(sink, iter, code, length))
+		return false;
+	put_key(sink, "$scope");
+	if (!walk_container(sink, &scope_iter, scope_length, false))
+		return false;
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_symbol(JsonSink *sink, const bson_iter_t *iter)
+{
+	uint32_t	length;
+	const char *symbol = bson_iter_symbol(iter, &length);
+
+	sink->begin(sink, false);
+	put_key(sink, "$symbol");
+	if (!put_string(sink, iter, symbol, length))
+		return false;
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_timestamp(JsonSink *sink, const bson_iter_t *iter)
+{
+	uint32_t	seconds;
+	uint32_t	increment;
+
+	bson_iter_timestamp(iter, &seconds, &increment);
+	sink->begin(sink, false);
+	put_key(sink, "$timestamp");
+	sink->begin(sink, false);
+	put_key(sink, "t");
+	sink->integer(sink, seconds);
+	put_key(sink, "i");
+	sink->integer(sink, increment);
+	sink->end(sink, false);
+	sink->end(sink, false);
+	return true;
+}
+
+static bool
+walk_undefined(JsonSink *sink, const bson_iter_t *iter)
+{
+	sink->begin(sink, false);
+	put_key(sink, "$undefined");
+	sink->boolean(sink, true);
+	sink->end(sink, false);
+	return true;
+}
+
+/* MinKey and MaxKey */
+static bool
+walk_extreme_key(JsonSink *sink, const bson_iter_t *iter)
+{
+	sink->begin(sink, false);
+	put_key(sink, bson_iter_type(iter) == BSON_TYPE_MINKEY ? "$minKey" : "$maxKey");
+	sink->integer(sink, 1);
+	sink->end(sink, false);
+	return true;
+}
+
+typedef bool (*WalkFunction) (JsonSink *sink, const bson_iter_t *iter);
+
+static const WalkFunction walks[] = {
+	[BSON_TYPE_DOUBLE] = walk_double,
+	[BSON_TYPE_UTF8] = walk_utf8,
+	[BSON_TYPE_DOCUMENT] = walk_nested,
+	[BSON_TYPE_ARRAY] = walk_nested,
+	[BSON_TYPE_BINARY] = walk_binary,
+	[BSON_TYPE_UNDEFINED] = walk_undefined,
+	[BSON_TYPE_OID] = walk_oid,
+	[BSON_TYPE_BOOL] = walk_bool,
+	[BSON_TYPE_DATE_TIME] = walk_date_time,
+	[BSON_TYPE_NULL] = walk_null,
+	[BSON_TYPE_REGEX] = walk_regex,
+	[BSON_TYPE_DBPOINTER] = walk_dbpointer,
+	[BSON_TYPE_CODE] = walk_code,
+	[BSON_TYPE_SYMBOL] = walk_symbol,
+	[BSON_TYPE_CODEWSCOPE] = walk_code_with_scope,
+	[BSON_TYPE_INT32] = walk_int32,
+	[BSON_TYPE_TIMESTAMP] = walk_timestamp,
+	[BSON_TYPE_INT64] = walk_int64,
+	[BSON_TYPE_DECIMAL128] = walk_decimal128,
+};
+
+static bool
+walk_value(JsonSink *sink, const bson_iter_t *iter)
+{
+	bson_type_t type = bson_iter_type(iter);
+
+	if (type < lengthof(walks) && walks[type] != NULL)
+		return walks[type] (sink, iter);
+	return walk_extreme_key(sink, iter);
+}
+
+/*
+ * What the rest of the extension calls
+ */
+
+static void
+init_text_sink(TextSink *sink, MongoReadContext *context, StringInfo text)
+{
+	sink->sink = text_sink;
+	sink->sink.canonical = context->canonical_json;
+	sink->sink.context = context;
+	sink->text = text;
+	sink->need_comma = false;
+}
+
+static void
+init_jsonb_sink(JsonbSink *sink, MongoReadContext *context)
+{
+	memset(sink, 0, sizeof(JsonbSink));
+	sink->sink = jsonb_sink;
+	sink->sink.canonical = context->canonical_json;
+	sink->sink.context = context;
+}
+
+/* text_datum: the collected UTF-8 as a json or text in the database's encoding. */
+static Datum
+text_datum(StringInfo text)
+{
+	uint32		length = text->len;
+	const char *converted = mongo_text_to_server(text->data, &length);
+
+	return PointerGetDatum(cstring_to_text_with_len(converted, length));
+}
+
+bool
+mongo_json_append_value(MongoReadContext *context, const bson_iter_t *iter,
+						StringInfo text)
+{
+	TextSink	sink;
+
+	init_text_sink(&sink, context, text);
+	return walk_value(&sink.sink, iter);
+}
+
+bool
+mongo_read_json(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	if (!mongo_json_append_value(context, iter, &text))
+		return false;
+	*value = text_datum(&text);
+	pfree(text.data);
+	return true;
+}
+
+bool
+mongo_read_jsonb(const MongoReader *reader, MongoReadContext *context,
+				 const bson_iter_t *iter, Datum *value)
+{
+	JsonbSink	sink;
+
+	init_jsonb_sink(&sink, context);
+	if (!walk_value(&sink.sink, iter))
+		return false;
+	*value = JsonbPGetDatum(JsonbValueToJsonb(sink.result ? sink.result : &sink.scalar));
+	return true;
+}
+
+bool
+mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
+						uint32 length, Oid typid, Datum *value)
+{
+	bson_iter_t iter;
+
+	if (!bson_iter_init_from_data(&iter, data, length))
+		mongo_report_bad_bson();
+
+	if (typid == JSONBOID)
+	{
+		JsonbSink	sink;
+
+		init_jsonb_sink(&sink, context);
+		if (!walk_container(&sink.sink, &iter, length, false))
+			return false;
+		*value = JsonbPGetDatum(JsonbValueToJsonb(sink.result));
+	}
+	else
+	{
+		TextSink	sink;
+		StringInfoData text;
+
+		initStringInfo(&text);
+		init_text_sink(&sink, context, &text);
+		if (!walk_container(&sink.sink, &iter, length, false))
+			return false;
+		*value = text_datum(&text);
+		pfree(text.data);
+	}
+	return true;
+}

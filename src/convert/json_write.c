@@ -1,0 +1,811 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_write.c
+ *		json, jsonb and text to BSON; Extended JSON wrappers become their types.
+ *
+ * Both forms are first made into one tree, because a wrapper is told from a
+ * document only by all of its keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "json.h"
+
+#include <math.h>
+
+#include "bson_memory.h"
+#include "catalog/pg_type.h"
+#include "common/base64.h"
+#include "common/jsonapi.h"
+#include "common/shortest_dec.h"
+#include "encode.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/jsonfuncs.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+typedef enum JsonKind
+{
+	JSON_OBJECT,
+	JSON_ARRAY,
+	JSON_STRING,
+	JSON_NUMBER,
+	JSON_BOOLEAN,
+	JSON_NULL
+} JsonKind;
+
+/* A value in the tree; strings and numbers are in the database's encoding. */
+typedef struct JsonNode JsonNode;
+struct JsonNode
+{
+	JsonKind	kind;
+	const char *key;			/* as a member of an object */
+	int			key_length;
+	const char *text;			/* of a string or number, NUL-terminated */
+	int			text_length;
+	bool		truth;
+	JsonNode   *first;			/* members or elements */
+	JsonNode   *last;
+	JsonNode   *next;
+	int			count;
+	JsonNode   *parent;
+};
+
+static void write_node(const MongoWriteTarget *target, const JsonNode *node);
+
+/* new_node: a node at the end of 'parent', which may be NULL. */
+static JsonNode *
+new_node(JsonNode *parent, JsonKind kind)
+{
+	JsonNode   *node = palloc0(sizeof(JsonNode));
+
+	node->kind = kind;
+	node->parent = parent;
+	if (parent == NULL)
+		return node;
+	if (parent->last != NULL)
+		parent->last->next = node;
+	else
+		parent->first = node;
+	parent->last = node;
+	parent->count++;
+	return node;
+}
+
+static void
+set_text(JsonNode *node, const char *text, int length)
+{
+	node->text = pnstrdup(text, length);
+	node->text_length = length;
+}
+
+/*
+ * The tree of a jsonb
+ */
+
+static JsonNode *
+tree_of_jsonb(Jsonb *jsonb)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
+	JsonNode   *root = NULL;
+	JsonNode   *current = NULL;
+	const char *key = NULL;
+	int			key_length = 0;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+	bool		scalar = JB_ROOT_IS_SCALAR(jsonb);
+
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+	{
+		JsonNode   *node;
+
+		CHECK_FOR_INTERRUPTS();
+		switch (token)
+		{
+			case WJB_KEY:
+				key = pnstrdup(value.val.string.val, value.val.string.len);
+				key_length = value.val.string.len;
+				continue;
+			case WJB_BEGIN_ARRAY:
+			case WJB_BEGIN_OBJECT:
+				/* a scalar comes dressed as an array of one */
+				if (scalar)
+					continue;
+				node = new_node(current, token == WJB_BEGIN_ARRAY ? JSON_ARRAY : JSON_OBJECT);
+				node->key = key;
+				node->key_length = key_length;
+				if (root == NULL)
+					root = node;
+				current = node;
+				break;
+			case WJB_END_ARRAY:
+			case WJB_END_OBJECT:
+				if (!scalar)
+					current = current->parent;
+				break;
+			default:
+				node = new_node(current, JSON_NULL);
+				node->key = key;
+				node->key_length = key_length;
+				if (root == NULL)
+					root = node;
+				if (value.type == jbvString)
+				{
+					node->kind = JSON_STRING;
+					set_text(node, value.val.string.val, value.val.string.len);
+				}
+				else if (value.type == jbvNumeric)
+				{
+					const char *digits = DatumGetCString(DirectFunctionCall1(numeric_out,
+																			 NumericGetDatum(value.val.numeric)));
+
+					node->kind = JSON_NUMBER;
+					set_text(node, digits, strlen(digits));
+				}
+				else if (value.type == jbvBool)
+				{
+					node->kind = JSON_BOOLEAN;
+					node->truth = value.val.boolean;
+				}
+				break;
+		}
+		key = NULL;
+		key_length = 0;
+	}
+	return root;
+}
+
+/*
+ * The tree of a JSON text, by PostgreSQL's own parser
+ */
+
+typedef struct TreeParse
+{
+	JsonNode   *root;
+	JsonNode   *current;
+	const char *key;
+} TreeParse;
+
+static JsonNode *
+parse_node(TreeParse *parse, JsonKind kind)
+{
+	JsonNode   *node = new_node(parse->current, kind);
+
+	node->key = parse->key;
+	node->key_length = parse->key ? strlen(parse->key) : 0;
+	parse->key = NULL;
+	if (parse->root == NULL)
+		parse->root = node;
+	return node;
+}
+
+static void
+parse_object_start(void *state)
+{
+	TreeParse  *parse = state;
+
+	parse->current = parse_node(parse, JSON_OBJECT);
+}
+
+static void
+parse_array_start(void *state)
+{
+	TreeParse  *parse = state;
+
+	parse->current = parse_node(parse, JSON_ARRAY);
+}
+
+static void
+parse_container_end(void *state)
+{
+	TreeParse  *parse = state;
+
+	parse->current = parse->current->parent;
+}
+
+static void
+parse_field_start(void *state, char *name, bool isnull)
+{
+	((TreeParse *) state)->key = name;
+}
+
+static void
+parse_scalar(void *state, char *token, JsonTokenType type)
+{
+	JsonNode   *node = parse_node(state, JSON_NULL);
+
+	if (type == JSON_TOKEN_STRING || type == JSON_TOKEN_NUMBER)
+	{
+		node->kind = type == JSON_TOKEN_STRING ? JSON_STRING : JSON_NUMBER;
+		set_text(node, token, strlen(token));
+	}
+	else if (type != JSON_TOKEN_NULL)
+	{
+		node->kind = JSON_BOOLEAN;
+		node->truth = type == JSON_TOKEN_TRUE;
+	}
+}
+
+static JsonNode *
+tree_of_text(text *json)
+{
+	TreeParse	parse = {NULL};
+	JsonSemAction actions = {0};
+	JsonLexContext *lexer = makeJsonLexContext(json, true);
+
+	actions.semstate = &parse;
+	actions.object_start = parse_object_start;
+	actions.object_end = parse_container_end;
+	actions.array_start = parse_array_start;
+	actions.array_end = parse_container_end;
+	actions.object_field_start = parse_field_start;
+	actions.scalar = parse_scalar;
+	pg_parse_json_or_ereport(lexer, &actions);
+	return parse.root;
+}
+
+/* tree_of_datum: the tree of a json, jsonb or text. */
+static JsonNode *
+tree_of_datum(Datum value, Oid typid)
+{
+	if (typid == JSONBOID)
+		return tree_of_jsonb(DatumGetJsonbP(value));
+	return tree_of_text(DatumGetTextP(value));
+}
+
+/*
+ * Numbers
+ */
+
+/* same_numeric: do two number texts mean the same number? */
+static bool
+same_numeric(const char *left, const char *right)
+{
+	Datum		numbers[2];
+
+	numbers[0] = DirectFunctionCall3(numeric_in, CStringGetDatum(left),
+									 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	numbers[1] = DirectFunctionCall3(numeric_in, CStringGetDatum(right),
+									 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	return DatumGetBool(DirectFunctionCall2(numeric_eq, numbers[0], numbers[1]));
+}
+
+/* append_decimal: a number text as a Decimal128; raises 22003. */
+static void
+append_decimal(const MongoWriteTarget *target, const char *text)
+{
+	Datum		number = DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+											 ObjectIdGetDatum(InvalidOid),
+											 Int32GetDatum(-1));
+
+	mongo_write_value(target, number, false, NUMERICOID, -1);
+}
+
+/*
+ * write_number
+ *		The narrowest BSON number that is this number.
+ *
+ * Without point and exponent: Int32, else Int64.  Otherwise, or when too
+ * large: Double when its shortest form is this number, else Decimal128.
+ */
+static void
+write_number(const MongoWriteTarget *target, const JsonNode *node)
+{
+	char		shortest[DOUBLE_SHORTEST_DECIMAL_LEN];
+	double		number;
+
+	if (strpbrk(node->text, ".eE") == NULL)
+	{
+		int64		integer;
+
+		errno = 0;
+		integer = strtoll(node->text, NULL, 10);
+		if (errno == 0)
+		{
+			/* minus zero is a Double's */
+			if (integer >= PG_INT32_MIN && integer <= PG_INT32_MAX)
+				mongo_write_check(bson_append_int32(target->document, target->key,
+													target->key_length, (int32) integer));
+			else
+				mongo_write_check(bson_append_int64(target->document, target->key,
+													target->key_length, integer));
+			return;
+		}
+	}
+
+	number = strtod(node->text, NULL);
+	if (!isinf(number))
+	{
+		double_to_shortest_decimal_buf(number, shortest);
+		if (same_numeric(shortest, node->text))
+		{
+			mongo_write_check(bson_append_double(target->document, target->key,
+												 target->key_length, number));
+			return;
+		}
+	}
+	append_decimal(target, node->text);
+}
+
+/*
+ * Wrappers
+ */
+
+/* member: an object's member, or NULL. */
+static const JsonNode *
+member(const JsonNode *object, const char *key)
+{
+	if (object->kind != JSON_OBJECT)
+		return NULL;
+	for (const JsonNode *node = object->first; node; node = node->next)
+	{
+		if (strcmp(node->key, key) == 0)
+			return node;
+	}
+	return NULL;
+}
+
+/* string_member: the text of a string member, or NULL. */
+static const char *
+string_member(const JsonNode *object, const char *key)
+{
+	const JsonNode *node = member(object, key);
+
+	return node != NULL && node->kind == JSON_STRING ? node->text : NULL;
+}
+
+/* utf8_text: a text for libbson. */
+static const char *
+utf8_text(const char *text)
+{
+	return pg_server_to_any(text, strlen(text), PG_UTF8);
+}
+
+/* parse_int64: a whole text as an integer within bounds. */
+static bool
+parse_int64(const char *text, int64 minimum, int64 maximum, int64 *result)
+{
+	char	   *end;
+
+	if (text == NULL || *text == '\0')
+		return false;
+	errno = 0;
+	*result = strtoll(text, &end, 10);
+	return errno == 0 && *end == '\0' && *result >= minimum && *result <= maximum;
+}
+
+/*
+ * Each takes the wrapper's object and first member's value; false when it is
+ * not what the specification says.
+ */
+typedef bool (*WrapperFunction) (const MongoWriteTarget *target,
+								 const JsonNode *object, const JsonNode *value);
+
+static bool
+wrap_oid(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	bson_oid_t	oid;
+
+	if (value->kind != JSON_STRING ||
+		!mongo_objectid_from_text(value->text, value->text_length, false, &oid))
+		return false;
+	mongo_write_check(bson_append_oid(target->document, target->key,
+									  target->key_length, &oid));
+	return true;
+}
+
+static bool
+wrap_int(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	int64		number;
+
+	if (value->kind != JSON_STRING ||
+		!parse_int64(value->text, PG_INT32_MIN, PG_INT32_MAX, &number))
+		return false;
+	mongo_write_check(bson_append_int32(target->document, target->key,
+										target->key_length, (int32) number));
+	return true;
+}
+
+static bool
+wrap_long(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	int64		number;
+
+	if (value->kind != JSON_STRING ||
+		!parse_int64(value->text, PG_INT64_MIN, PG_INT64_MAX, &number))
+		return false;
+	mongo_write_check(bson_append_int64(target->document, target->key,
+										target->key_length, number));
+	return true;
+}
+
+static bool
+wrap_double(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	double		number;
+	char	   *end;
+
+	if (value->kind != JSON_STRING || value->text_length == 0)
+		return false;
+	number = strtod(value->text, &end);
+	if (*end != '\0')
+		return false;
+	mongo_write_check(bson_append_double(target->document, target->key,
+										 target->key_length, number));
+	return true;
+}
+
+static bool
+wrap_decimal(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	bson_decimal128_t decimal;
+
+	if (value->kind != JSON_STRING ||
+		!bson_decimal128_from_string(value->text, &decimal))
+		return false;
+	mongo_write_check(bson_append_decimal128(target->document, target->key,
+											 target->key_length, &decimal));
+	return true;
+}
+
+static bool
+wrap_date(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	int64		millis;
+
+	if (value->kind == JSON_STRING)
+	{
+		/* raises what timestamptz says of a bad date */
+		TimestampTz timestamp =
+			DatumGetTimestampTz(DirectFunctionCall3(timestamptz_in,
+													CStringGetDatum(value->text),
+													ObjectIdGetDatum(InvalidOid),
+													Int32GetDatum(-1)));
+
+		mongo_write_value(target, TimestampTzGetDatum(timestamp), false,
+						  TIMESTAMPTZOID, -1);
+		return true;
+	}
+	if (!(value->kind == JSON_NUMBER &&
+		  parse_int64(value->text, PG_INT64_MIN, PG_INT64_MAX, &millis)) &&
+		!parse_int64(string_member(value, "$numberLong"), PG_INT64_MIN,
+					 PG_INT64_MAX, &millis))
+		return false;
+	mongo_write_check(bson_append_date_time(target->document, target->key,
+											target->key_length, millis));
+	return true;
+}
+
+/* append_base64: base64 and a subtype in hexadecimal as a Binary. */
+static bool
+append_base64(const MongoWriteTarget *target, const char *base64, const char *subtype)
+{
+	int			size;
+	int			length;
+	char	   *bytes;
+	char	   *end;
+	unsigned long number;
+
+	if (base64 == NULL || subtype == NULL || strlen(subtype) > 2 || *subtype == '\0')
+		return false;
+	number = strtoul(subtype, &end, 16);
+	size = pg_b64_dec_len(strlen(base64));
+	bytes = palloc(Max(size, 1));
+	length = pg_b64_decode(base64, strlen(base64), bytes, size);
+	if (length < 0 || *end != '\0')
+		return false;
+	mongo_write_check(bson_append_binary(target->document, target->key,
+										 target->key_length, (bson_subtype_t) number,
+										 (const uint8_t *) bytes, length));
+	return true;
+}
+
+static bool
+wrap_binary(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	/* the second is the form before version 2 */
+	if (value->kind == JSON_OBJECT)
+		return append_base64(target, string_member(value, "base64"),
+							 string_member(value, "subType"));
+	return append_base64(target, string_member(object, "$binary"),
+						 string_member(object, "$type"));
+}
+
+static bool
+wrap_uuid(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	if (value->kind != JSON_STRING)
+		return false;
+	mongo_write_value(target,
+					  DirectFunctionCall1(uuid_in, CStringGetDatum(value->text)),
+					  false, UUIDOID, -1);
+	return true;
+}
+
+static bool
+wrap_regex(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	const char *pattern = string_member(value, "pattern");
+	const char *options = string_member(value, "options");
+
+	if (pattern == NULL || options == NULL)
+		return false;
+	mongo_write_check(bson_append_regex(target->document, target->key,
+										target->key_length, utf8_text(pattern),
+										utf8_text(options)));
+	return true;
+}
+
+static bool
+wrap_timestamp(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	const JsonNode *seconds = member(value, "t");
+	const JsonNode *increment = member(value, "i");
+	int64		t;
+	int64		i;
+
+	if (seconds == NULL || seconds->kind != JSON_NUMBER ||
+		!parse_int64(seconds->text, 0, PG_UINT32_MAX, &t) ||
+		increment == NULL || increment->kind != JSON_NUMBER ||
+		!parse_int64(increment->text, 0, PG_UINT32_MAX, &i))
+		return false;
+	mongo_write_check(bson_append_timestamp(target->document, target->key,
+											target->key_length, (uint32) t, (uint32) i));
+	return true;
+}
+
+static void write_members(bson_t *document, const JsonNode *object);
+
+static bool
+wrap_code(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	const JsonNode *scope = member(object, "$scope");
+	const char *code = string_member(object, "$code");
+
+	if (code == NULL || (object->count == 2 && (scope == NULL || scope->kind != JSON_OBJECT)))
+		return false;
+	if (scope == NULL)
+		mongo_write_check(bson_append_code(target->document, target->key,
+										   target->key_length, utf8_text(code)));
+	else
+	{
+		bson_t	   *scope_bson = bson_create_in(CurrentMemoryContext);
+
+		write_members(scope_bson, scope);
+		mongo_write_check(bson_append_code_with_scope(target->document, target->key,
+													  target->key_length,
+													  utf8_text(code), scope_bson));
+	}
+	return true;
+}
+
+static bool
+wrap_symbol(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	const char *symbol;
+
+	if (value->kind != JSON_STRING)
+		return false;
+	symbol = utf8_text(value->text);
+	mongo_write_check(bson_append_symbol(target->document, target->key,
+										 target->key_length, symbol, strlen(symbol)));
+	return true;
+}
+
+static bool
+wrap_min_key(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
+		return false;
+	mongo_write_check(bson_append_minkey(target->document, target->key, target->key_length));
+	return true;
+}
+
+static bool
+wrap_max_key(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
+		return false;
+	mongo_write_check(bson_append_maxkey(target->document, target->key, target->key_length));
+	return true;
+}
+
+static bool
+wrap_undefined(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	if (value->kind != JSON_BOOLEAN || !value->truth)
+		return false;
+	mongo_write_check(bson_append_undefined(target->document, target->key,
+											target->key_length));
+	return true;
+}
+
+static bool
+wrap_dbpointer(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+{
+	const char *collection = string_member(value, "$ref");
+	const JsonNode *id = member(value, "$id");
+	const char *hex = id != NULL ? string_member(id, "$oid") : NULL;
+	bson_oid_t	oid;
+
+	if (collection == NULL || hex == NULL ||
+		!mongo_objectid_from_text(hex, strlen(hex), false, &oid))
+		return false;
+	mongo_write_check(bson_append_dbpointer(target->document, target->key,
+											target->key_length,
+											utf8_text(collection), &oid));
+	return true;
+}
+
+static const struct
+{
+	const char *key;
+	const char *second_key;		/* a second member it may have, or NULL */
+	WrapperFunction write;
+}			wrappers[] = {
+	{"$oid", NULL, wrap_oid},
+	{"$date", NULL, wrap_date},
+	{"$numberInt", NULL, wrap_int},
+	{"$numberLong", NULL, wrap_long},
+	{"$numberDouble", NULL, wrap_double},
+	{"$numberDecimal", NULL, wrap_decimal},
+	{"$binary", "$type", wrap_binary},
+	{"$uuid", NULL, wrap_uuid},
+	{"$regularExpression", NULL, wrap_regex},
+	{"$timestamp", NULL, wrap_timestamp},
+	{"$code", "$scope", wrap_code},
+	{"$symbol", NULL, wrap_symbol},
+	{"$minKey", NULL, wrap_min_key},
+	{"$maxKey", NULL, wrap_max_key},
+	{"$undefined", NULL, wrap_undefined},
+	{"$dbPointer", NULL, wrap_dbpointer},
+};
+
+/*
+ * write_wrapper
+ *		Write an object that is a wrapper; false when it is a document.
+ *
+ * An object with a wrapper's key and nothing it may not have is one, and then
+ * has to be well-formed.  Any other key with a dollar sign is a field's name
+ * like any other: commands and pipelines are full of them.
+ */
+static bool
+write_wrapper(const MongoWriteTarget *target, const JsonNode *object)
+{
+	if (object->count < 1 || object->count > 2)
+		return false;
+	for (int i = 0; i < lengthof(wrappers); i++)
+	{
+		const JsonNode *value = member(object, wrappers[i].key);
+
+		if (value == NULL)
+			continue;
+		if (object->count == 2 && (wrappers[i].second_key == NULL ||
+								   member(object, wrappers[i].second_key) == NULL))
+			return false;
+		if (!wrappers[i].write(target, object, value))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+					 errmsg("malformed Extended JSON for \"%s\"", wrappers[i].key)));
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Documents
+ */
+
+static void
+write_members(bson_t *document, const JsonNode *object)
+{
+	for (const JsonNode *node = object->first; node; node = node->next)
+	{
+		MongoWriteTarget target = {document};
+
+		CHECK_FOR_INTERRUPTS();
+		target.key = pg_server_to_any(node->key, node->key_length, PG_UTF8);
+		target.key_length = -1;
+		write_node(&target, node);
+	}
+}
+
+static void
+write_elements(bson_t *array, const JsonNode *node)
+{
+	char		buffer[16];
+	uint32		position = 0;
+
+	for (const JsonNode *element = node->first; element; element = element->next)
+	{
+		MongoWriteTarget target = {array};
+
+		CHECK_FOR_INTERRUPTS();
+		target.key_length = (int) bson_uint32_to_string(position++, &target.key,
+														buffer, sizeof(buffer));
+		write_node(&target, element);
+	}
+}
+
+static void
+write_node(const MongoWriteTarget *target, const JsonNode *node)
+{
+	bson_t		nested;
+
+	check_stack_depth();
+
+	switch (node->kind)
+	{
+		case JSON_OBJECT:
+			if (write_wrapper(target, node))
+				break;
+			mongo_write_check(bson_append_document_begin(target->document, target->key,
+														 target->key_length, &nested));
+			write_members(&nested, node);
+			mongo_write_check(bson_append_document_end(target->document, &nested));
+			break;
+		case JSON_ARRAY:
+			mongo_write_check(bson_append_array_begin(target->document, target->key,
+													  target->key_length, &nested));
+			write_elements(&nested, node);
+			mongo_write_check(bson_append_array_end(target->document, &nested));
+			break;
+		case JSON_STRING:
+			{
+				const char *utf8 = pg_server_to_any(node->text, node->text_length, PG_UTF8);
+
+				mongo_write_check(bson_append_utf8(target->document, target->key,
+												   target->key_length, utf8, strlen(utf8)));
+				break;
+			}
+		case JSON_NUMBER:
+			write_number(target, node);
+			break;
+		case JSON_BOOLEAN:
+			mongo_write_check(bson_append_bool(target->document, target->key,
+											   target->key_length, node->truth));
+			break;
+		case JSON_NULL:
+			mongo_write_check(bson_append_null(target->document, target->key,
+											   target->key_length));
+			break;
+	}
+}
+
+void
+mongo_write_json(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw json tree",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(scratch);
+
+	write_node(target, tree_of_datum(value, typid));
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(scratch);
+}
+
+void
+mongo_append_json_members(bson_t *document, Datum value, Oid typid)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw json tree",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(scratch);
+	JsonNode   *root = tree_of_datum(value, typid);
+
+	if (root->kind != JSON_OBJECT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("a document has to be a JSON object")));
+	write_members(document, root);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(scratch);
+}

@@ -1,0 +1,149 @@
+/*-------------------------------------------------------------------------
+ *
+ * misfit.c
+ *		Values that do not fit, bytes that are not BSON, and BSON's own names.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "types.h"
+
+#include "json.h"
+#include "mb/pg_wchar.h"
+
+/* Bytes of a value shown in a message. */
+#define SHOWN_VALUE_SIZE	100
+
+static const char *const bson_type_names[] = {
+	[BSON_TYPE_DOUBLE] = "Double",
+	[BSON_TYPE_UTF8] = "String",
+	[BSON_TYPE_DOCUMENT] = "Document",
+	[BSON_TYPE_ARRAY] = "Array",
+	[BSON_TYPE_BINARY] = "Binary",
+	[BSON_TYPE_UNDEFINED] = "Undefined",
+	[BSON_TYPE_OID] = "ObjectId",
+	[BSON_TYPE_BOOL] = "Boolean",
+	[BSON_TYPE_DATE_TIME] = "Date",
+	[BSON_TYPE_NULL] = "Null",
+	[BSON_TYPE_REGEX] = "Regex",
+	[BSON_TYPE_DBPOINTER] = "DBPointer",
+	[BSON_TYPE_CODE] = "JavaScript",
+	[BSON_TYPE_SYMBOL] = "Symbol",
+	[BSON_TYPE_CODEWSCOPE] = "JavaScript with scope",
+	[BSON_TYPE_INT32] = "Int32",
+	[BSON_TYPE_TIMESTAMP] = "Timestamp",
+	[BSON_TYPE_INT64] = "Int64",
+	[BSON_TYPE_DECIMAL128] = "Decimal128",
+};
+
+const char *
+mongo_bson_type_name(bson_type_t type)
+{
+	if (type == BSON_TYPE_MINKEY)
+		return "MinKey";
+	if (type == BSON_TYPE_MAXKEY)
+		return "MaxKey";
+	if (type < lengthof(bson_type_names) && bson_type_names[type] != NULL)
+		return bson_type_names[type];
+	return "value of unknown type";
+}
+
+char *
+mongo_cut_text(const char *text, int limit)
+{
+	int			length = strlen(text);
+	char	   *copy;
+
+	if (length <= limit)
+		return pstrdup(text);
+	length = pg_mbcliplen(text, length, limit);
+	copy = palloc(length + 4);
+	memcpy(copy, text, length);
+	strcpy(copy + length, "...");
+	return copy;
+}
+
+/* describe_value: "a String, \"abc\"", palloc'd, in the database's encoding. */
+static char *
+describe_value(const bson_iter_t *iter)
+{
+	const char *name = mongo_bson_type_name(bson_iter_type(iter));
+	const char *article = strchr("AEIOUaeiou", name[0]) ? "an" : "a";
+	MongoReadContext context = {0};
+	StringInfoData text;
+	uint32		length;
+
+	initStringInfo(&text);
+	if (!mongo_json_append_value(&context, iter, &text))
+		return psprintf("%s %s", article, name);
+
+	length = text.len;
+	return psprintf("%s %s, %s", article, name,
+					mongo_cut_text(mongo_text_to_server(text.data, &length),
+								   SHOWN_VALUE_SIZE));
+}
+
+bool
+mongo_misfit(MongoReadContext *context, MongoMisfit misfit,
+			 const bson_iter_t *iter, const char *remark)
+{
+	context->misfit = misfit;
+	context->remark = remark;
+	context->holds = context->explain ? describe_value(iter) : NULL;
+	return false;
+}
+
+void
+mongo_report_bad_bson(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("MongoDB sent a document that is not valid BSON")));
+}
+
+/*
+ * libbson ends an iteration in one way for the end of a document and for
+ * bytes it cannot make out; only where it stopped tells them apart.
+ */
+void
+mongo_iter_check_end(const bson_iter_t *iter, uint32 length)
+{
+	if (iter->err_off != 0 || iter->off != length - 1)
+		mongo_report_bad_bson();
+}
+
+uint32
+mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child)
+{
+	const uint8_t *data;
+	uint32_t	length;
+
+	if (bson_iter_type(iter) == BSON_TYPE_ARRAY)
+		bson_iter_array(iter, &length, &data);
+	else
+		bson_iter_document(iter, &length, &data);
+
+	if (!bson_iter_init_from_data(child, data, length))
+		mongo_report_bad_bson();
+	return length;
+}
+
+bool
+mongo_text_is_valid(const char *text, uint32 length)
+{
+	return pg_verify_mbstr(PG_UTF8, text, length, true);
+}
+
+const char *
+mongo_text_to_server(const char *text, uint32 *length)
+{
+	const char *converted;
+
+	if (GetDatabaseEncoding() == PG_UTF8)
+		return text;
+	converted = pg_any_to_server(text, *length, PG_UTF8);
+	if (converted != text)
+		*length = strlen(converted);
+	return converted;
+}
