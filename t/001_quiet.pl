@@ -1,0 +1,125 @@
+# A query costs one command: what MongoDB counts while queries run.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('quiet');
+
+create_server($node, 'mongodb', $mongod);
+create_point_table($node, 'mongodb', $mongod, 5000);
+
+# One backend: its first query may connect, the next 1,000 may only find.
+my $ids = join(', ', map { 1 + ($_ * 37) % 5000 } 1 .. 1000);
+my $first = 'SELECT info FROM points WHERE id = 1';
+
+# pgbench reports when its script does something else than select one row, as
+# \gset fails then.
+my $script = "\\set id random(1, 5000)\nSELECT id AS found FROM points WHERE id = :id \\gset\n";
+
+# one_backend
+#	Counters for 'count' transactions after a first query on the same backend.
+sub one_backend
+{
+	my ($mode, $clients, $count) = @_;
+
+	# The counters of a run of n + 1 transactions less those of a run of 1: the
+	# start of a session is in both.
+	my @seen;
+	foreach my $transactions (1, 1 + $count)
+	{
+		$mongod->snapshot;
+		run_pgbench($node, $script, '-M', $mode, '-c', $clients, '-j', 2, '-t', $transactions);
+		push @seen, $mongod->changes;
+	}
+	my %commands = %{ $seen[1]{commands} };
+	$commands{$_} -= $seen[0]{commands}{$_} foreach keys %{ $seen[0]{commands} };
+	delete $commands{$_} foreach grep { !$commands{$_} } keys %commands;
+	my %operations = %{ $seen[1]{opcounters} };
+	$operations{$_} -= $seen[0]{opcounters}{$_} foreach keys %{ $seen[0]{opcounters} };
+	delete $operations{$_} foreach grep { !$operations{$_} } keys %operations;
+	return {
+		commands => \%commands,
+		opcounters => \%operations,
+		requests => $seen[1]{requests} - $seen[0]{requests},
+		connections => $seen[1]{connections} - $seen[0]{connections},
+	};
+}
+
+foreach my $mode ('simple', 'extended', 'prepared')
+{
+	is_deeply(
+		one_backend($mode, 1, 1000),
+		{
+			commands => { find => 1000 },
+			opcounters => { query => 1000 },
+			requests => 1000,
+			connections => 0
+		},
+		"1,000 point queries are 1,000 finds and nothing else ($mode protocol)");
+}
+
+is_deeply(
+	one_backend('prepared', 10, 1000),
+	{
+		commands => { find => 10000 },
+		opcounters => { query => 10000 },
+		requests => 10000,
+		connections => 0
+	},
+	'10 backends with 1,000 point queries each are 10,000 finds and nothing else');
+
+# One session, so that the same can be seen of what is not a point query.
+my $session = $node->safe_psql('postgres', "$first; SELECT count(*) FROM points WHERE id <= 3");
+is($session, "info 1\n3", 'the rows are the right ones');
+
+# session_commands
+#	What MongoDB sees of these statements in a session that has connected.
+sub session_commands
+{
+	my (@statements) = @_;
+	my ($warm, $all);
+
+	$mongod->snapshot;
+	$node->safe_psql('postgres', $first);
+	$warm = $mongod->changes->{commands};
+	$mongod->snapshot;
+	$node->safe_psql('postgres', join(";\n", $first, @statements));
+	$all = $mongod->changes->{commands};
+	$all->{$_} -= $warm->{$_} foreach keys %$warm;
+	delete $all->{$_} foreach grep { !$all->{$_} } keys %$all;
+	return $all;
+}
+
+is_deeply(session_commands('SELECT * FROM points WHERE id = 7'), { find => 1 },
+	'select * by key is one find');
+is_deeply(session_commands('SELECT * FROM points WHERE id BETWEEN 1 AND 50'), { find => 1 },
+	'a small result is one round trip');
+is_deeply(session_commands('SELECT * FROM points WHERE id = -1'), { find => 1 },
+	'no row is one find');
+is_deeply(session_commands('SELECT * FROM points LIMIT 3'), { find => 1 },
+	'LIMIT leaves no cursor open');
+is_deeply(session_commands('BEGIN', $first, 'SAVEPOINT s', $first, 'ROLLBACK TO s', $first, 'COMMIT'),
+	{ find => 3 }, 'transactions and savepoints send nothing');
+is_deeply(
+	session_commands(
+		'PREPARE p (int) AS SELECT info FROM points WHERE id = $1',
+		(map { "EXECUTE p($_)" } 1 .. 12), 'DEALLOCATE p'),
+	{ find => 12 },
+	'custom and generic plans are one find each');
+is_deeply(
+	session_commands(
+		'DO $$ DECLARE t text; BEGIN FOR i IN 1..20 LOOP '
+		  . 'SELECT info INTO t FROM points WHERE id = i; END LOOP; END $$'),
+	{ find => 20 },
+	'PL/pgSQL statements are one find each');
+
+my $commands = session_commands('SELECT sum(length(info)) FROM points');
+is(($commands->{find} // 0) + ($commands->{aggregate} // 0), 1, 'a full scan opens one cursor');
+ok(!grep({ !/^(find|aggregate|getMore)$/ } keys %$commands), 'and sends nothing beside getMore')
+  or diag(explain($commands));
+
+done_testing();

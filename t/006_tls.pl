@@ -1,0 +1,69 @@
+# TLS: certificates of the server and of the client, old options and uri.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $certificates = make_certificates();
+my $server_only = MongoFdwTest::Mongod->new(tls => $certificates);
+my $both = MongoFdwTest::Mongod->new(tls => $certificates, client_certificate => 1, auth => 1);
+my $node = new_postgres('tls');
+
+$_->insert('db', 'points', '[{"_id": 1, "id": 1}]') foreach ($server_only, $both);
+
+my $number = 0;
+
+# reads
+#	Does a server with these options read the collection ("1"), or what is the
+#	error?
+sub reads
+{
+	my ($mongod, %options) = @_;
+	my $server = 's' . ++$number;
+
+	create_server($node, $server, $mongod, server_selection_timeout_ms => 2000, %options);
+	my ($status, $stdout, $stderr) = $node->psql('postgres',
+		"\\set VERBOSITY verbose\n"
+		  . "CREATE FOREIGN TABLE t_$server (id int) SERVER $server OPTIONS (database 'db', collection 'points');\n"
+		  . "SELECT id FROM t_$server;");
+	return $status == 0 ? $stdout : $stderr;
+}
+
+is(reads($server_only), '1', 'a certificate authority by file');
+is(reads($server_only, address => 'localhost'), '1', 'a host name');
+like(reads($server_only, ca_file => "$certificates/other_ca.pem"), qr/ERROR:  08001/,
+	'a server signed by another authority is refused');
+is(reads($server_only, ca_file => "$certificates/other_ca.pem", weak_cert_validation => 'true'), '1',
+	'unless certificates are not to be checked');
+like(reads($server_only, ca_file => undef), qr/ERROR:  08001/, 'the system\'s authorities do not know it either');
+is(reads($both), '1', 'a client certificate, and a password inside TLS');
+like(reads($both, pem_file => undef), qr/ERROR:  08001/, 'a missing client certificate is an error');
+
+my %no_address = (address => undef, port => undef, ssl => undef, ca_file => undef, pem_file => undef);
+is(reads($server_only, %no_address,
+		uri => 'mongodb://127.0.0.1:' . $server_only->port . "/?tls=true&tlsCAFile=$certificates/ca.pem"), '1',
+	'TLS by uri');
+is(reads($both, %no_address, uri => 'mongodb://127.0.0.1:' . $both->port
+		  . "/?tls=true&tlsCAFile=$certificates/ca.pem&tlsCertificateKeyFile=$certificates/client.pem"), '1',
+	'a client certificate by uri');
+is(reads($server_only, %no_address,
+		uri => 'mongodb://127.0.0.1:' . $server_only->port . '/?tls=true&tlsAllowInvalidCertificates=true'), '1',
+	'unchecked by uri');
+
+# A result of many records, each split over many TLS records.
+$server_only->fill('db', 'wide', 20000, 2000);
+create_server($node, 'wide_server', $server_only);
+$node->safe_psql('postgres',
+	'CREATE FOREIGN TABLE wide (id int, info text) SERVER wide_server OPTIONS (database \'db\', fetch_size \'3000\')');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(length(info)) FROM wide WHERE length(info) > 0'),
+	'20000|40208894', 'a large result arrives whole');
+
+# X.509: the certificate is who one is.
+$both->command('{"createUser": "CN=client,O=mongo_fdw test", "roles": [{"role": "read", "db": "db"}]}', '$external');
+is(reads($both, %no_address, mapping => {}, uri => 'mongodb://127.0.0.1:' . $both->port
+		  . "/?tls=true&tlsCAFile=$certificates/ca.pem&tlsCertificateKeyFile=$certificates/client.pem"
+		  . '&authMechanism=MONGODB-X509&authSource=$external'), '1', 'MONGODB-X509');
+
+done_testing();
