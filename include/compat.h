@@ -23,4 +23,17 @@
 #include <bson/bson.h>
 #include <mongoc/mongoc.h>
 
+/*
+ * Wait event sets belong to a memory context up to PostgreSQL 16 and to a
+ * resource owner since; none (NULL) there means until they are freed, which
+ * is what our callers do.
+ */
+#if PG_VERSION_NUM >= 170000
+#define mongo_create_wait_event_set(context, nevents) \
+	CreateWaitEventSet(NULL, (nevents))
+#else
+#define mongo_create_wait_event_set(context, nevents) \
+	CreateWaitEventSet((context), (nevents))
+#endif
+
 #endif							/* MONGO_FDW_COMPAT_H */

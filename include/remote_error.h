@@ -59,4 +59,13 @@ extern bool mongo_error_is_retryable(int code);
  */
 extern void mongo_install_log_handler(void);
 
+/*
+ * mongo_last_driver_message, mongo_forget_driver_message
+ *		libmongoc's newest warning or error line, "" when forgotten since.
+ *
+ * Some causes (a certificate file that cannot be read) reach the log only.
+ */
+extern const char *mongo_last_driver_message(void);
+extern void mongo_forget_driver_message(void);
+
 #endif							/* MONGO_FDW_REMOTE_ERROR_H */

@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * stream.h
+ *		The socket under libmongoc: buffered reads, interruptible waits.
+ *
+ * libmongoc lets its user supply the stream at the bottom of a client
+ * (mongoc_client_set_stream_initiator).  Ours waits with PostgreSQL's
+ * WaitEventSet on socket, latch and postmaster, so that a cancel ends any
+ * wait at once.  It never raises: a longjmp must not cross libmongoc's
+ * frames.  It fails the read or write instead, notes in the MongoTransport
+ * why, and refuses every further operation on that client; libmongoc unwinds
+ * and our code then calls mongo_transport_raise().
+ *
+ * Everything here is malloc'd, since libmongoc decides when a stream dies.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_STREAM_H
+#define MONGO_FDW_STREAM_H
+
+#include "compat.h"
+
+#include "lib/ilist.h"
+#include "storage/latch.h"
+
+/* What all the streams of one libmongoc client share. */
+typedef struct MongoTransport
+{
+	bool		interrupted;	/* a wait was broken by cancel or termination */
+	bool		closing;		/* no more I/O: the client is being destroyed */
+	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or NULL */
+	bool		use_tls;
+	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
+	int			connect_timeout_ms;
+	dlist_head	streams;		/* of MongoStream, the newest first */
+	struct MongoStream *data_stream;	/* the data plane's; NULL once libmongoc
+										 * has destroyed it */
+} MongoTransport;
+
+/* One socket.  vtable comes first: libmongoc sees only that. */
+typedef struct MongoStream
+{
+	mongoc_stream_t vtable;
+	dlist_node	node;			/* in transport->streams */
+	MongoTransport *transport;
+	mongoc_stream_t *top;		/* what libmongoc uses: this one, or TLS on it */
+	char		host_and_port[BSON_HOST_NAME_MAX + 32];
+	pgsocket	socket;
+	bool		external_fd;	/* AcquireExternalFD() was granted */
+	int			last_errno;		/* of the last operation; 0 at end of file */
+	WaitEventSet *wait_set;		/* made at the first wait */
+	char	   *buffer;			/* received and not yet asked for: */
+	size_t		buffer_start;
+	size_t		buffer_end;
+} MongoStream;
+
+/*
+ * mongo_stream_initiate
+ *		mongoc_stream_initiator_t: connect to 'host', with TLS if so configured.
+ *
+ * 'user_data' is the client's MongoTransport.  Returns NULL with *error set
+ * when that fails, when it takes longer than connect_timeout_ms, or when the
+ * transport has been interrupted.
+ */
+extern mongoc_stream_t *mongo_stream_initiate(const mongoc_uri_t *uri,
+											  const mongoc_host_list_t *host,
+											  void *user_data,
+											  bson_error_t *error);
+
+/*
+ * mongo_stream_new
+ *		A stream over 'socket' (non-blocking), which it owns from now on.
+ */
+extern MongoStream *mongo_stream_new(MongoTransport *transport,
+									 pgsocket socket, bool external_fd,
+									 const char *host_and_port);
+
+/*
+ * mongo_stream_wait
+ *		Wait until the socket has one of 'events' (WL_SOCKET_*), never raising.
+ *
+ * True when it has.  False on timeout (errno ETIMEDOUT), on an interrupt or an
+ * error (errno ECANCELED; transport->interrupted is set).  timeout_ms -1 waits
+ * for ever.
+ */
+extern bool mongo_stream_wait(MongoStream *stream, uint32 events,
+							  long timeout_ms);
+
+/*
+ * mongo_stream_wait_readable
+ *		Wait in a frame of our own, without libmongoc below: may raise.
+ *
+ * Returns at once when received bytes are buffered here.
+ */
+extern void mongo_stream_wait_readable(MongoStream *stream);
+
+/*
+ * mongo_stream_has_input
+ *		Without waiting: is something to be read, or has the peer closed?
+ */
+extern bool mongo_stream_has_input(MongoStream *stream);
+
+/*
+ * mongo_transport_raise
+ *		Raise what broke a wait inside libmongoc; return when nothing did.
+ */
+extern void mongo_transport_raise(MongoTransport *transport);
+
+#endif							/* MONGO_FDW_STREAM_H */

@@ -1,0 +1,373 @@
+/*-------------------------------------------------------------------------
+ *
+ * client.c
+ *		One libmongoc client with its authenticated connection.
+ *
+ * libmongoc selects the server and authenticates; from then on the stream
+ * that it did this on carries our own messages (wire.c).  libmongoc does
+ * nothing on its own accord: a single-threaded client's heartbeats happen
+ * inside calls of its API, which the data plane does not use.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "client.h"
+
+#include "bson_memory.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_user_mapping.h"
+#include "miscadmin.h"
+#include "options.h"
+#include "pgstat.h"
+#include "remote_error.h"
+#include "uri.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#define SELECTION_PAUSE_MS	250 /* between two looks at a replica set */
+
+/* Modes as $readPreference spells them. */
+static const char *
+read_mode_name(mongoc_read_mode_t mode)
+{
+	switch (mode)
+	{
+		case MONGOC_READ_PRIMARY:
+			return "primary";
+		case MONGOC_READ_SECONDARY:
+			return "secondary";
+		case MONGOC_READ_PRIMARY_PREFERRED:
+			return "primaryPreferred";
+		case MONGOC_READ_SECONDARY_PREFERRED:
+			return "secondaryPreferred";
+		case MONGOC_READ_NEAREST:
+			return "nearest";
+	}
+	return "primary";
+}
+
+void
+mongo_client_initialize_library(void)
+{
+	static bool initialized = false;
+
+	if (initialized)
+		return;
+	mongo_install_log_handler();
+	mongoc_init();
+	(void) mongoc_handshake_data_append("mongo_fdw", NULL, NULL);
+	initialized = true;
+}
+
+/*
+ * prepare_read_preference
+ *		What $readPreference, if any, this server has to be sent.
+ *
+ * Server Selection specification, "Passing read preference to mongos and load
+ * balancers" and "Topology type: Single": a standalone gets none; a member of
+ * a replica set that was addressed directly must be told that a secondary
+ * will do; otherwise primary is what servers assume.
+ */
+static void
+prepare_read_preference(MongoClient *client, const mongoc_uri_t *uri,
+						const char *server_type)
+{
+	const mongoc_read_prefs_t *prefs = mongoc_client_get_read_prefs(client->client);
+	mongoc_read_mode_t mode = mongoc_read_prefs_get_mode(prefs);
+	const bson_t *tags = mongoc_read_prefs_get_tags(prefs);
+	int64		staleness = mongoc_read_prefs_get_max_staleness_seconds(prefs);
+	bson_t	   *elements;
+	bson_t		inner;
+
+	client->connection.read_preference = NULL;
+	if (strcmp(server_type, "Standalone") == 0)
+		return;
+	if (mode == MONGOC_READ_PRIMARY)
+	{
+		if (!mongo_uri_is_single(uri) || strcmp(server_type, "Mongos") == 0)
+			return;
+		mode = MONGOC_READ_PRIMARY_PREFERRED;
+	}
+
+	elements = bson_create_in(client->context);
+	bson_append_document_begin(elements, "$readPreference", -1, &inner);
+	BSON_APPEND_UTF8(&inner, "mode", read_mode_name(mode));
+	if (tags != NULL && !bson_empty(tags))
+		BSON_APPEND_ARRAY(&inner, "tags", tags);
+	if (staleness > 0)
+		BSON_APPEND_INT64(&inner, "maxStalenessSeconds", staleness);
+	bson_append_document_end(elements, &inner);
+	client->connection.read_preference = elements;
+}
+
+static void
+prepare_read_concern(MongoClient *client, const mongoc_uri_t *uri)
+{
+	const mongoc_read_concern_t *concern = mongoc_uri_get_read_concern(uri);
+	const char *level = concern ? mongoc_read_concern_get_level(concern) : NULL;
+	bson_t	   *elements;
+	bson_t		inner;
+
+	client->connection.read_concern = NULL;
+	if (level == NULL)
+		return;
+	elements = bson_create_in(client->context);
+	bson_append_document_begin(elements, "readConcern", -1, &inner);
+	BSON_APPEND_UTF8(&inner, "level", level);
+	bson_append_document_end(elements, &inner);
+	client->connection.read_concern = elements;
+}
+
+/* Find our stream to the selected server; the newest, if there were several. */
+static bool
+adopt_stream(MongoClient *client, const mongoc_server_description_t *server,
+			 bson_error_t *error)
+{
+	MongoTransport *transport = &client->connection.transport;
+	const mongoc_host_list_t *host =
+		mongoc_server_description_host((mongoc_server_description_t *) server);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &transport->streams)
+	{
+		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
+
+		if (strcmp(stream->host_and_port, host->host_and_port) == 0)
+		{
+			transport->data_stream = stream;
+			return true;
+		}
+	}
+	bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET,
+				   "no connection to the selected server %s",
+				   host->host_and_port);
+	return false;
+}
+
+/*
+ * select_and_authenticate
+ *		Connect with libmongoc; false with *error set.
+ */
+static bool
+select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
+						bson_error_t *error)
+{
+	MongoTransport *transport = &client->connection.transport;
+	mongoc_server_description_t *selected;
+	mongoc_server_description_t *server = NULL;
+	bool		connected = false;
+
+	client->client = mongoc_client_new_from_uri_with_error(uri, error);
+	if (client->client == NULL)
+		return false;
+	mongoc_client_set_error_api(client->client, MONGOC_ERROR_API_VERSION_2);
+
+	/* x509 authentication wants them; the initiator, set last, does the TLS */
+	if (transport->use_tls)
+		mongoc_client_set_ssl_opts(client->client, &transport->ssl_options);
+	mongoc_client_set_stream_initiator(client->client, mongo_stream_initiate,
+									   transport);
+
+	selected = mongoc_client_select_server(client->client, false,
+										   mongoc_client_get_read_prefs(client->client),
+										   error);
+	if (selected != NULL)
+	{
+		server = mongoc_client_get_handshake_description(client->client,
+														 mongoc_server_description_id(selected),
+														 NULL, error);
+		mongoc_server_description_destroy(selected);
+	}
+	if (server != NULL)
+	{
+		connected = adopt_stream(client, server, error);
+		if (connected)
+			prepare_read_preference(client, uri,
+									mongoc_server_description_type(server));
+		mongoc_server_description_destroy(server);
+	}
+	return connected;
+}
+
+static void
+destroy_driver_client(MongoClient *client)
+{
+	MongoTransport *transport = &client->connection.transport;
+
+	/* whatever libmongoc would like to send now (endSessions) fails at once */
+	transport->closing = true;
+	if (client->client != NULL)
+		mongoc_client_destroy(client->client);
+	client->client = NULL;
+	transport->closing = false;
+}
+
+/*
+ * connect_client
+ *		Try until a server is found, the error is final, or time is up.
+ *
+ * Only for replica sets and sharded clusters is waiting of use: they may be
+ * electing a primary.  Each attempt takes a new libmongoc client, since one
+ * that has failed does not look again for five seconds.
+ */
+static void
+connect_client(MongoClient *client, mongoc_uri_t *uri)
+{
+	TimestampTz end;
+	bool		wait = !mongo_uri_is_single(uri) &&
+		!(mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTRYONCE) &&
+		  mongoc_uri_get_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true));
+	int			timeout_ms =
+		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
+									   30000);
+
+	mongoc_uri_set_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true);
+	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+	for (;;)
+	{
+		bson_error_t error = {0};
+
+		if (select_and_authenticate(client, uri, &error))
+			return;
+
+		mongo_transport_raise(&client->connection.transport);
+		if (!wait || error.domain != MONGOC_ERROR_SERVER_SELECTION ||
+			GetCurrentTimestamp() >= end)
+			mongo_report_connection_error(client->connection.server_name,
+										  &error);
+
+		destroy_driver_client(client);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 SELECTION_PAUSE_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* The struct and its context; nothing of libmongoc yet. */
+static MongoClient *
+allocate_client(UserMapping *user)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
+												  "mongo_fdw client",
+												  ALLOCSET_SMALL_SIZES);
+	MongoClient *client = bson_malloc0(sizeof(MongoClient));
+
+	client->context = context;
+	client->connection.server_name = "";
+	dlist_init(&client->connection.transport.streams);
+	client->server_hashvalue =
+		GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(user->serverid));
+	client->mapping_hashvalue =
+		GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(user->umid));
+	return client;
+}
+
+/* Everything from the catalogs to an authenticated connection. */
+static void
+configure_and_connect(MongoClient *client, UserMapping *user,
+					  mongoc_uri_t **uri)
+{
+	MongoTransport *transport = &client->connection.transport;
+	MemoryContext caller_context = MemoryContextSwitchTo(client->context);
+	ForeignServer *server = GetForeignServer(user->serverid);
+	MongoConnectionOptions *options = mongo_connection_options(server, user);
+
+	client->connection.server_name = server->servername;
+	client->keep = options->keep_connections;
+
+	*uri = mongo_uri_create(options);
+	transport->use_tls = mongo_uri_ssl_options(options, *uri,
+											   &transport->ssl_options);
+	/* the URI goes, its strings stay */
+	transport->ssl_options.pem_file = transport->ssl_options.pem_file ?
+		pstrdup(transport->ssl_options.pem_file) : NULL;
+	transport->ssl_options.pem_pwd = transport->ssl_options.pem_pwd ?
+		pstrdup(transport->ssl_options.pem_pwd) : NULL;
+	transport->ssl_options.ca_file = transport->ssl_options.ca_file ?
+		pstrdup(transport->ssl_options.ca_file) : NULL;
+	transport->connect_timeout_ms =
+		mongoc_uri_get_option_as_int32(*uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+	prepare_read_concern(client, *uri);
+	MemoryContextSwitchTo(caller_context);
+
+	connect_client(client, *uri);
+}
+
+MongoClient *
+mongo_client_connect(UserMapping *user)
+{
+	MongoClient *client = allocate_client(user);
+	mongoc_uri_t *volatile uri = NULL;
+
+	PG_TRY();
+	{
+		configure_and_connect(client, user, (mongoc_uri_t **) &uri);
+	}
+	PG_CATCH();
+	{
+		if (uri != NULL)
+			mongoc_uri_destroy(uri);
+		/* the error may quote what the client's context holds */
+		mongo_client_close(client);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	mongoc_uri_destroy(uri);
+	return client;
+}
+
+bool
+mongo_client_is_clean(const MongoClient *client)
+{
+	const MongoConnection *connection = &client->connection;
+
+	return !connection->broken && connection->in_flight == 0 &&
+		connection->transport.data_stream != NULL &&
+		!connection->transport.interrupted;
+}
+
+void
+mongo_client_note_cursor(MongoClient *client, int64 cursor_id,
+						 const char *database, const char *collection)
+{
+	client->cursor_id = cursor_id;
+	bson_free(client->cursor_database);
+	bson_free(client->cursor_collection);
+	client->cursor_database = cursor_id ? bson_strdup(database) : NULL;
+	client->cursor_collection = cursor_id ? bson_strdup(collection) : NULL;
+}
+
+void
+mongo_client_kill_cursor(MongoClient *client)
+{
+	if (client->cursor_id != 0 && mongo_client_is_clean(client))
+	{
+		bson_t		command = BSON_INITIALIZER;
+		bson_t		cursors;
+
+		BSON_APPEND_UTF8(&command, "killCursors", client->cursor_collection);
+		BSON_APPEND_ARRAY_BEGIN(&command, "cursors", &cursors);
+		BSON_APPEND_INT64(&cursors, "0", client->cursor_id);
+		bson_append_array_end(&command, &cursors);
+		mongo_wire_send_and_forget(&client->connection,
+								   client->cursor_database, &command);
+		bson_destroy(&command);
+	}
+	mongo_client_note_cursor(client, 0, NULL, NULL);
+}
+
+void
+mongo_client_close(MongoClient *client)
+{
+	destroy_driver_client(client);
+	if (client->connection.transport.wait_error != NULL)
+		FreeErrorData(client->connection.transport.wait_error);
+	mongo_client_note_cursor(client, 0, NULL, NULL);
+	bson_free(client->connection.message);
+	MemoryContextDelete(client->context);
+	bson_free(client);
+}

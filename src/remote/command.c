@@ -1,0 +1,83 @@
+/*-------------------------------------------------------------------------
+ *
+ * command.c
+ *		Run one command.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "client_pool.h"
+#include "remote_error.h"
+#include "utils/memutils.h"
+#include "wire.h"
+
+#define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
+
+/* A bson_t over the reply's bytes, both in reply->context. */
+static const bson_t *
+reply_document(MongoConnection *connection, MongoReply *reply)
+{
+	char	   *chunk = MemoryContextAlloc(reply->context,
+										   sizeof(bson_t) + BSON_ALIGNMENT);
+	bson_t	   *view = (bson_t *) TYPEALIGN(BSON_ALIGNMENT, chunk);
+
+	if (!bson_view(view, reply->document, reply->document_length) ||
+		!bson_validate(view, BSON_VALIDATE_NONE, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("server \"%s\" sent an invalid reply",
+						connection->server_name),
+				 errdetail("The reply is not valid BSON.")));
+	return view;
+}
+
+static bool
+reply_is_ok(const bson_t *reply, int *code)
+{
+	bson_iter_t iter;
+
+	*code = 0;
+	if (bson_iter_init_find(&iter, reply, "code") &&
+		BSON_ITER_HOLDS_NUMBER(&iter))
+		*code = (int) bson_iter_as_int64(&iter);
+	return bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter);
+}
+
+const bson_t *
+mongo_run_command(MemoryContext context, UserMapping *user,
+				  const char *database, const bson_t *command, bool read_only,
+				  const char *context_message)
+{
+	MongoLease *lease = mongo_lease_acquire(CurrentMemoryContext, user);
+	MongoReply	reply = {.context = context};
+	const bson_t *document;
+
+	for (int attempt = 1;; attempt++)
+	{
+		MongoConnection *connection = mongo_lease_connection(lease);
+		bool		may_retry = read_only && attempt == 1;
+		uint32		request_id;
+		int			code;
+
+		if (!mongo_wire_send(connection, database, command, &request_id) ||
+			mongo_wire_receive(connection, request_id, &reply) != MONGO_WIRE_OK)
+		{
+			if (!may_retry)
+				mongo_wire_report_disconnect(connection);
+		}
+		else
+		{
+			document = reply_document(connection, &reply);
+			if (reply_is_ok(document, &code))
+				break;
+			if (!may_retry || !mongo_error_is_retryable(code))
+				mongo_report_command_error(context_message, document);
+		}
+		mongo_lease_renew(lease, user);
+	}
+
+	mongo_lease_release(lease);
+	return document;
+}

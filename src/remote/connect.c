@@ -1,0 +1,220 @@
+/*-------------------------------------------------------------------------
+ *
+ * connect.c
+ *		The stream initiator: from a host to a connected stream, TLS on top.
+ *
+ * Called by libmongoc whenever it wants a connection, with libmongoc's frames
+ * below: nothing here may raise.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "remote_error.h"
+#include "stream.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "storage/fd.h"
+#include "utils/timestamp.h"
+
+/* A failed connection attempt as libmongoc words it: errno and the address. */
+static void
+set_connect_error(bson_error_t *error, const char *host_and_port, int code)
+{
+	bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
+				   "could not connect to %s: %s", host_and_port,
+				   code == ECANCELED ? "interrupted" : strerror(code));
+}
+
+/* Options that a socket to MongoDB has; none is worth failing for. */
+static void
+set_socket_options(pgsocket sock, int family)
+{
+	int			on = 1;
+
+	(void) setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	if (family != AF_UNIX)
+		(void) setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+/*
+ * connect_address
+ *		Connect to one address, waiting at most timeout_ms.
+ *
+ * Returns NULL with errno set on failure.
+ */
+static MongoStream *
+connect_address(MongoTransport *transport, const struct sockaddr *address,
+				socklen_t address_length, const char *host_and_port,
+				long timeout_ms)
+{
+	MongoStream *stream;
+	pgsocket	sock;
+	bool		external_fd = AcquireExternalFD();
+	int			failure = 0;
+
+	if (!external_fd)
+		return NULL;			/* errno is EMFILE */
+
+	sock = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock == PGINVALID_SOCKET)
+	{
+		failure = errno;
+		ReleaseExternalFD();
+		errno = failure;
+		return NULL;
+	}
+	set_socket_options(sock, address->sa_family);
+
+	stream = mongo_stream_new(transport, sock, external_fd, host_and_port);
+	if (connect(sock, address, address_length) < 0)
+	{
+		failure = errno;
+		if (failure == EINPROGRESS || failure == EINTR || failure == EAGAIN)
+		{
+			socklen_t	size = sizeof(failure);
+
+			if (!mongo_stream_wait(stream, WL_SOCKET_CONNECTED, timeout_ms))
+				failure = errno;
+			else if (getsockopt(sock, SOL_SOCKET, SO_ERROR, &failure, &size) < 0)
+				failure = errno;
+		}
+	}
+	if (failure != 0)
+	{
+		mongoc_stream_destroy(&stream->vtable);
+		errno = failure;
+		return NULL;
+	}
+	return stream;
+}
+
+static MongoStream *
+connect_unix(MongoTransport *transport, const mongoc_host_list_t *host,
+			 bson_error_t *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	MongoStream *stream = NULL;
+
+	if (strlen(host->host) >= sizeof(address.sun_path))
+		errno = ENAMETOOLONG;
+	else
+	{
+		strcpy(address.sun_path, host->host);
+		stream = connect_address(transport, (struct sockaddr *) &address,
+								 sizeof(address), host->host_and_port,
+								 transport->connect_timeout_ms);
+	}
+	if (stream == NULL)
+		set_connect_error(error, host->host, errno);
+	return stream;
+}
+
+/* Try each address of the host in turn, within one timeout for all. */
+static MongoStream *
+connect_tcp(MongoTransport *transport, const mongoc_host_list_t *host,
+			bson_error_t *error)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *addresses = NULL;
+	MongoStream *stream = NULL;
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+												  transport->connect_timeout_ms);
+	char		port[8];
+	int			code;
+
+	snprintf(port, sizeof(port), "%u", (unsigned) host->port);
+	code = getaddrinfo(host->host, port, &hints, &addresses);
+	if (code != 0)
+	{
+		bson_set_error(error, MONGOC_ERROR_STREAM,
+					   MONGOC_ERROR_STREAM_NAME_RESOLUTION,
+					   "could not resolve host name \"%s\": %s",
+					   host->host, gai_strerror(code));
+		return NULL;
+	}
+
+	errno = EADDRNOTAVAIL;
+	for (struct addrinfo *each = addresses;
+		 each != NULL && stream == NULL && !transport->interrupted;
+		 each = each->ai_next)
+	{
+		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+														   end);
+
+		stream = connect_address(transport, each->ai_addr, each->ai_addrlen,
+								 host->host_and_port, left);
+	}
+	if (stream == NULL)
+		set_connect_error(error, host->host_and_port, errno);
+	freeaddrinfo(addresses);
+	return stream;
+}
+
+/*
+ * add_tls
+ *		TLS on top of 'stream', which belongs to it from then on.
+ *
+ * On failure the stream is gone, NULL is returned and *error set.
+ */
+static mongoc_stream_t *
+add_tls(MongoTransport *transport, MongoStream *stream,
+		const mongoc_host_list_t *host, bson_error_t *error)
+{
+	mongoc_stream_t *top;
+
+	mongo_forget_driver_message();
+	top = mongoc_stream_tls_new_with_hostname(&stream->vtable, host->host,
+											  &transport->ssl_options, 1);
+	if (top == NULL)
+	{
+		/* the driver tells its log alone which file it could not use */
+		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET,
+					   "could not set up TLS%s%s",
+					   *mongo_last_driver_message() ? ": " : "",
+					   mongo_last_driver_message());
+		mongoc_stream_destroy(&stream->vtable);
+		return NULL;
+	}
+
+	stream->top = top;
+	if (!mongoc_stream_tls_handshake_block(top, host->host,
+										   transport->connect_timeout_ms,
+										   error))
+	{
+		mongoc_stream_destroy(top);
+		return NULL;
+	}
+	return top;
+}
+
+mongoc_stream_t *
+mongo_stream_initiate(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
+					  void *user_data, bson_error_t *error)
+{
+	MongoTransport *transport = user_data;
+	MongoStream *stream;
+
+	/* libmongoc's own retry must not run what was cancelled once more */
+	if (transport->interrupted || transport->closing)
+	{
+		set_connect_error(error, host->host_and_port, ECANCELED);
+		return NULL;
+	}
+
+	if (host->family == AF_UNIX)
+		stream = connect_unix(transport, host, error);
+	else
+		stream = connect_tcp(transport, host, error);
+
+	if (stream == NULL || !transport->use_tls)
+		return (mongoc_stream_t *) stream;
+	return add_tls(transport, stream, host, error);
+}

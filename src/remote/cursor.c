@@ -1,0 +1,375 @@
+/*-------------------------------------------------------------------------
+ *
+ * cursor.c
+ *		"Open this cursor, next document".
+ *
+ * A cursor has at most one request in flight.  Replies are not trusted: each
+ * length is checked against what contains it before it is used.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "cursor.h"
+
+#include "bson_memory.h"
+#include "client_pool.h"
+#include "miscadmin.h"
+#include "remote_error.h"
+#include "utils/memutils.h"
+#include "wire.h"
+
+struct MongoCursor
+{
+	MemoryContext context;
+	UserMapping *user;
+	MongoLease *lease;			/* NULL when closed */
+	const char *database;
+	const char *collection;		/* as the caller calls it, for messages */
+	uint8	   *command;		/* kept to be sent again; NULL: no more */
+	uint32		command_length;
+	int			batch_size;
+
+	bool		pending;		/* a request has been sent: */
+	uint32		request_id;
+	int64		id;				/* the server's; 0: all is fetched */
+	char	   *ns_database;	/* where getMore goes */
+	char	   *ns_collection;
+
+	MongoReply	reply;			/* holds the batch: */
+	const uint8 *position;		/* of the next array element */
+	const uint8 *end;			/* of the batch's elements */
+};
+
+static uint32
+get_length(const uint8 *bytes)
+{
+	uint32		value;
+
+	memcpy(&value, bytes, 4);
+	return BSON_UINT32_FROM_LE(value);
+}
+
+static void
+report_invalid_reply(MongoCursor *cursor, const char *detail) pg_attribute_noreturn();
+
+static void
+report_invalid_reply(MongoCursor *cursor, const char *detail)
+{
+	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+
+	connection->broken = true;
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("server \"%s\" sent an invalid reply",
+					connection->server_name),
+			 errdetail("%s", detail)));
+}
+
+static const char *
+read_failure_message(MongoCursor *cursor)
+{
+	return psprintf("could not read collection \"%s.%s\"", cursor->database,
+					cursor->collection);
+}
+
+/*
+ * send_command
+ *		Send the cursor's command, over a new connection if the old has broken.
+ */
+static void
+send_command(MongoCursor *cursor)
+{
+	bson_t		command;
+
+	if (!bson_view(&command, cursor->command, cursor->command_length))
+		elog(ERROR, "invalid command document");
+
+	/* a pooled connection may have been closed by the server since */
+	if (!mongo_wire_send(mongo_lease_connection(cursor->lease),
+						 cursor->database, &command, &cursor->request_id))
+	{
+		mongo_lease_renew(cursor->lease, cursor->user);
+		if (!mongo_wire_send(mongo_lease_connection(cursor->lease),
+							 cursor->database, &command, &cursor->request_id))
+			mongo_wire_report_disconnect(mongo_lease_connection(cursor->lease));
+	}
+	cursor->pending = true;
+}
+
+static void
+send_get_more(MongoCursor *cursor)
+{
+	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	bson_t		command = BSON_INITIALIZER;
+	volatile bool sent = false;
+
+	/* stays within the bson_t: nothing to free should the send raise */
+	BSON_APPEND_INT64(&command, "getMore", cursor->id);
+	BSON_APPEND_UTF8(&command, "collection", cursor->ns_collection);
+	if (cursor->batch_size > 0)
+		BSON_APPEND_INT32(&command, "batchSize", cursor->batch_size);
+
+	PG_TRY();
+	{
+		sent = mongo_wire_send(connection, cursor->ns_database, &command,
+							   &cursor->request_id);
+	}
+	PG_FINALLY();
+	{
+		bson_destroy(&command);
+	}
+	PG_END_TRY();
+
+	if (!sent)
+		mongo_wire_report_disconnect(connection);
+	cursor->pending = true;
+}
+
+/* Split "database.collection"; a collection's name may have dots itself. */
+static void
+note_namespace(MongoCursor *cursor, const char *ns, size_t length)
+{
+	const char *dot = memchr(ns, '.', length);
+
+	if (cursor->ns_collection != NULL)
+		return;
+	if (dot == NULL)
+		report_invalid_reply(cursor, "The cursor's namespace has no dot.");
+	cursor->ns_database = MemoryContextAlloc(cursor->context, dot - ns + 1);
+	memcpy(cursor->ns_database, ns, dot - ns);
+	cursor->ns_database[dot - ns] = '\0';
+	length -= dot + 1 - ns;
+	cursor->ns_collection = MemoryContextAlloc(cursor->context, length + 1);
+	memcpy(cursor->ns_collection, dot + 1, length);
+	cursor->ns_collection[length] = '\0';
+}
+
+/*
+ * take_cursor_document
+ *		Read {firstBatch | nextBatch, id, ns}.
+ */
+static void
+take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
+{
+	bson_iter_t iter;
+	bool		has_batch = false;
+	bool		has_id = false;
+	int64		id = 0;
+
+	if (!bson_iter_init_from_data(&iter, data, length))
+		report_invalid_reply(cursor, "The cursor is not a document.");
+
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if ((strcmp(key, "firstBatch") == 0 || strcmp(key, "nextBatch") == 0) &&
+			BSON_ITER_HOLDS_ARRAY(&iter))
+		{
+			uint32_t	batch_length;
+			const uint8_t *batch;
+
+			bson_iter_array(&iter, &batch_length, &batch);
+			if (batch == NULL || batch_length < 5)
+				report_invalid_reply(cursor, "The batch is too short.");
+			cursor->position = batch + 4;
+			cursor->end = batch + batch_length - 1; /* the array's NUL */
+			has_batch = true;
+		}
+		else if (strcmp(key, "id") == 0 && BSON_ITER_HOLDS_INT(&iter))
+		{
+			id = bson_iter_as_int64(&iter);
+			has_id = true;
+		}
+		else if (strcmp(key, "ns") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
+		{
+			uint32_t	ns_length;
+			const char *ns = bson_iter_utf8(&iter, &ns_length);
+
+			note_namespace(cursor, ns, ns_length);
+		}
+	}
+	if (!has_batch || !has_id)
+		report_invalid_reply(cursor, "The reply has no cursor with id and batch.");
+	if (id != 0 && cursor->ns_collection == NULL)
+		report_invalid_reply(cursor, "The cursor has no namespace.");
+
+	if (id != cursor->id)
+		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
+								cursor->ns_collection);
+	cursor->id = id;
+}
+
+/*
+ * take_reply
+ *		Find cursor and batch in the reply that has come.
+ *
+ * False when the server refused with a code after which a read may be sent
+ * once more, and the caller may do so.
+ */
+static bool
+take_reply(MongoCursor *cursor, bool may_retry)
+{
+	const uint8 *cursor_document = NULL;
+	uint32_t	cursor_length = 0;
+	bool		ok = false;
+	int			code = 0;
+	bson_iter_t iter;
+	bson_t		view;
+
+	if (!bson_iter_init_from_data(&iter, cursor->reply.document,
+								  cursor->reply.document_length))
+		report_invalid_reply(cursor, "The reply is not a document.");
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (strcmp(key, "cursor") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
+			bson_iter_document(&iter, &cursor_length, &cursor_document);
+		else if (strcmp(key, "ok") == 0)
+			ok = bson_iter_as_bool(&iter);
+		else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&iter))
+			code = (int) bson_iter_as_int64(&iter);
+	}
+
+	if (!ok)
+	{
+		if (may_retry && mongo_error_is_retryable(code))
+			return false;
+		/* the server has closed the cursor of a getMore that failed */
+		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+		if (!bson_view(&view, cursor->reply.document,
+					   cursor->reply.document_length))
+			report_invalid_reply(cursor, "The reply is not a document.");
+		mongo_report_command_error(read_failure_message(cursor), &view);
+	}
+	if (cursor_document == NULL)
+		report_invalid_reply(cursor, "The reply has no cursor.");
+	take_cursor_document(cursor, cursor_document, cursor_length);
+	return true;
+}
+
+/*
+ * receive_batch
+ *		Wait for the pending request's reply and make its batch the current one.
+ */
+static void
+receive_batch(MongoCursor *cursor)
+{
+	for (;;)
+	{
+		MongoConnection *connection = mongo_lease_connection(cursor->lease);
+		MongoWireResult result = mongo_wire_receive(connection,
+													cursor->request_id,
+													&cursor->reply);
+
+		/* only the command that opened the cursor may be sent again */
+		bool		may_retry = cursor->command != NULL;
+
+		if (result == MONGO_WIRE_OK)
+		{
+			cursor->pending = false;
+			if (take_reply(cursor, may_retry))
+				break;
+		}
+		else if (!may_retry)
+			mongo_wire_report_disconnect(connection);
+
+		mongo_lease_renew(cursor->lease, cursor->user);
+		send_command(cursor);
+		pfree(cursor->command);
+		cursor->command = NULL;
+	}
+
+	if (cursor->command != NULL)
+		pfree(cursor->command);
+	cursor->command = NULL;
+}
+
+MongoCursor *
+mongo_cursor_open(MemoryContext context, UserMapping *user,
+				  const char *database, const char *collection,
+				  const bson_t *command, int batch_size)
+{
+	MongoCursor *cursor = MemoryContextAllocZero(context, sizeof(MongoCursor));
+
+	cursor->context = context;
+	cursor->user = user;
+	cursor->database = MemoryContextStrdup(context, database);
+	cursor->collection = MemoryContextStrdup(context, collection);
+	cursor->batch_size = batch_size;
+	cursor->reply.context = context;
+
+	cursor->command_length = command->len;
+	cursor->command = MemoryContextAlloc(context, command->len);
+	memcpy(cursor->command, bson_get_data(command), command->len);
+
+	cursor->lease = mongo_lease_acquire(context, user);
+	send_command(cursor);
+	return cursor;
+}
+
+/*
+ * next_in_batch
+ *		The document at cursor->position: type byte, key, document.
+ */
+static const uint8 *
+next_in_batch(MongoCursor *cursor, uint32 *length)
+{
+	const uint8 *p = cursor->position;
+	const uint8 *end = cursor->end;
+	const uint8 *key_end;
+	uint32		document_length;
+
+	if (*p++ != BSON_TYPE_DOCUMENT)
+		report_invalid_reply(cursor, "An element of the batch is not a document.");
+	key_end = memchr(p, '\0', end - p);
+	if (key_end == NULL || end - key_end - 1 < 5)
+		report_invalid_reply(cursor, "An element of the batch is too short.");
+	p = key_end + 1;
+	document_length = get_length(p);
+	if (document_length < 5 || document_length > end - p)
+		report_invalid_reply(cursor, "A document does not end within its batch.");
+	if (p[document_length - 1] != '\0')
+		report_invalid_reply(cursor, "A document is not terminated.");
+
+	cursor->position = p + document_length;
+	*length = document_length;
+	return p;
+}
+
+const uint8_t *
+mongo_cursor_next(MongoCursor *cursor, uint32 *length)
+{
+	while (cursor->position == cursor->end)
+	{
+		/* a server may send any number of empty batches */
+		CHECK_FOR_INTERRUPTS();
+
+		if (!cursor->pending)
+		{
+			if (cursor->id == 0 || cursor->lease == NULL)
+				return NULL;
+			send_get_more(cursor);
+		}
+		receive_batch(cursor);
+	}
+	return next_in_batch(cursor, length);
+}
+
+void
+mongo_cursor_close(MongoCursor *cursor)
+{
+	if (cursor == NULL || cursor->lease == NULL)
+		return;
+	mongo_lease_release(cursor->lease);
+	cursor->lease = NULL;
+	cursor->id = 0;
+	cursor->pending = false;
+	cursor->position = cursor->end = NULL;
+	if (cursor->reply.data != NULL)
+		pfree(cursor->reply.data);
+	cursor->reply.data = NULL;
+	cursor->reply.capacity = 0;
+}

@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ *
+ * error.c
+ *		MongoDB's and libmongoc's errors as PostgreSQL errors.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "remote_error.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/memutils.h"
+
+/*
+ * MongoDB's codes that mean something in SQL.  Names and numbers are those of
+ * https://www.mongodb.com/docs/manual/reference/error-codes/ ; "retryable" is
+ * the list of the Retryable Reads specification.
+ */
+typedef struct RemoteErrorRule
+{
+	int			code;
+	int			sqlstate;
+	bool		retryable;
+	const char *hint;
+} RemoteErrorRule;
+
+static const RemoteErrorRule rules[] =
+{
+	{6, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* HostUnreachable */
+	{7, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* HostNotFound */
+	{11, ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION, false, NULL}, /* UserNotFound */
+	{13, ERRCODE_INSUFFICIENT_PRIVILEGE, false,
+	"Give the MongoDB user of the user mapping a role that allows this, or add username and password to the mapping."}, /* Unauthorized */
+	{18, ERRCODE_INVALID_PASSWORD, false,
+	"Check username and password of the user mapping, and the server's authentication_database."}, /* AuthenticationFailed */
+	{26, ERRCODE_FDW_TABLE_NOT_FOUND, false, NULL}, /* NamespaceNotFound */
+	{43, ERRCODE_INVALID_CURSOR_STATE, false,
+	"MongoDB closes a cursor that is not read from for 10 minutes (cursorTimeoutMillis), and when it is killed or the server restarts. Run the query again."},	/* CursorNotFound */
+	{50, ERRCODE_QUERY_CANCELED, false, NULL},	/* MaxTimeMSExpired */
+	{59, ERRCODE_FEATURE_NOT_SUPPORTED, false, NULL},	/* CommandNotFound */
+	{63, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleShardVersion */
+	{73, ERRCODE_FDW_INVALID_STRING_FORMAT, false, NULL},	/* InvalidNamespace */
+	{89, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NetworkTimeout */
+	{91, ERRCODE_ADMIN_SHUTDOWN, true, NULL},	/* ShutdownInProgress */
+	{112, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* WriteConflict */
+	{121, ERRCODE_CHECK_VIOLATION, false, NULL},	/* DocumentValidationFailure */
+	{133, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* FailedToSatisfyReadPreference */
+	{134, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* ReadConcernMajorityNotAvailableYet */
+	{136, ERRCODE_FDW_ERROR, false, NULL},	/* CappedPositionLost */
+	{146, ERRCODE_OUT_OF_MEMORY, false, NULL},	/* ExceededMemoryLimit */
+	{175, ERRCODE_QUERY_CANCELED, false, NULL}, /* QueryPlanKilled */
+	{189, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* PrimarySteppedDown */
+	{211, ERRCODE_DATA_EXCEPTION, false, NULL}, /* KeyNotFound */
+	{237, ERRCODE_QUERY_CANCELED, false, NULL}, /* CursorKilled */
+	{246, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* SnapshotUnavailable */
+	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
+	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
+	{292, ERRCODE_OUT_OF_MEMORY, false,
+	"Allow MongoDB to use temporary files (allowDiskUseByDefault)."},	/* QueryExceededMemoryLimitNoDiskUseAllowed */
+	{9001, ERRCODE_CONNECTION_FAILURE, true, NULL}, /* SocketException */
+	{10107, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotWritablePrimary */
+	{10334, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, NULL},	/* BSONObjectTooLarge */
+	{11000, ERRCODE_UNIQUE_VIOLATION, false, NULL}, /* DuplicateKey */
+	{11600, ERRCODE_ADMIN_SHUTDOWN, true, NULL},	/* InterruptedAtShutdown */
+	{11601, ERRCODE_QUERY_CANCELED, false, NULL},	/* Interrupted */
+	{11602, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* InterruptedDueToReplStateChange */
+	{13388, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleConfig */
+	{13435, ERRCODE_CONNECTION_FAILURE, true,
+	"The server is a secondary: set replica_set, or a read_preference that allows it."},	/* NotPrimaryNoSecondaryOk */
+	{13436, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotPrimaryOrSecondary */
+};
+
+/* Recognisable causes of a failed connection, by a part of the message. */
+static const struct
+{
+	const char *part;
+	const char *hint;
+}			connection_hints[] =
+{
+	{"certificate verify failed", "Set ca_file to the authority that signed the MongoDB server's certificate, and check that the certificate names the address."},
+	{"certificate verification", "Set ca_file to the authority that signed the MongoDB server's certificate, and check that the certificate names the address."},
+	{"could not set up TLS", "Check pem_file, pem_pwd, ca_file, ca_dir and crl_file of the foreign server; the files are read by the PostgreSQL server."},
+	{"TLS handshake", "The MongoDB server may not use TLS: check the option ssl of the foreign server."},
+	{"connection closed", "The MongoDB server may require TLS: check the option ssl of the foreign server."},
+	{"Server closed connection", "The MongoDB server may require TLS: check the option ssl of the foreign server."},
+	{"could not resolve", "Check the address of the foreign server."},
+	{"Failed to look up SRV", "Check the host name in the option uri of the foreign server."},
+	{"refused", "Check address and port of the foreign server, and that MongoDB is running there."},
+	{"No suitable servers", "Check address, port, replica_set and read_preference of the foreign server."},
+};
+
+static char driver_message[512];
+
+static const RemoteErrorRule *
+find_rule(int code)
+{
+	for (int i = 0; i < lengthof(rules); i++)
+	{
+		if (rules[i].code == code)
+			return &rules[i];
+	}
+	return NULL;
+}
+
+bool
+mongo_error_is_retryable(int code)
+{
+	const RemoteErrorRule *rule = find_rule(code);
+
+	return rule != NULL && rule->retryable;
+}
+
+/*
+ * printable
+ *		A remote message as text that the client's encoding can show.
+ *
+ * MongoDB may cut its own messages in mid-character and quotes documents in
+ * them, so neither UTF-8 nor the absence of control bytes can be relied on.
+ */
+static char *
+printable(const char *text, size_t length)
+{
+	char	   *copy = pnstrdup(text, length);
+	char	   *converted;
+
+	for (char *c = copy; *c != '\0';)
+	{
+		int			size = pg_utf_mblen((unsigned char *) c);
+
+		if (strnlen(c, size) < size || !pg_utf8_islegal((unsigned char *) c, size) ||
+			(unsigned char) *c < ' ')
+		{
+			if (*c != '\n' && *c != '\t')
+				*c = '?';
+			size = 1;
+		}
+		else if (size > 1 && GetDatabaseEncoding() != PG_UTF8)
+		{
+			/* a conversion could raise in its turn: show what is plain */
+			memset(c, '?', size);
+		}
+		c += size;
+	}
+	converted = copy;
+	return converted;
+}
+
+static void
+raise_remote(const char *message, int code, const char *code_name,
+			 const char *text) pg_attribute_noreturn();
+
+static void
+raise_remote(const char *message, int code, const char *code_name,
+			 const char *text)
+{
+	const RemoteErrorRule *rule = find_rule(code);
+
+	ereport(ERROR,
+			(errcode(rule ? rule->sqlstate : ERRCODE_FDW_ERROR),
+			 errmsg("%s", message),
+			 *code_name ?
+			 errdetail("MongoDB error %d (%s): %s", code, code_name, text) :
+			 errdetail("MongoDB error %d: %s", code, text),
+			 rule && rule->hint ? errhint("%s", rule->hint) : 0));
+}
+
+void
+mongo_report_connection_error(const char *server_name,
+							  const bson_error_t *error)
+{
+	char	   *text = printable(error->message, strlen(error->message));
+	bool		refused = error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE &&
+		error->domain == MONGOC_ERROR_CLIENT;
+	const char *hint = NULL;
+
+	if ((error->domain == MONGOC_ERROR_SERVER ||
+		 error->domain == MONGOC_ERROR_QUERY) &&
+		(error->code == 18 || error->code == 11))
+		refused = true;
+
+	if (refused)
+		hint = find_rule(18)->hint;
+	for (int i = 0; hint == NULL && i < lengthof(connection_hints); i++)
+	{
+		if (strstr(text, connection_hints[i].part) != NULL)
+			hint = connection_hints[i].hint;
+	}
+
+	ereport(ERROR,
+			(errcode(refused ? ERRCODE_INVALID_PASSWORD :
+					 ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+			 errmsg("could not connect to server \"%s\"", server_name),
+			 errdetail("%s", text),
+			 hint ? errhint("%s", hint) : 0));
+}
+
+void
+mongo_report_command_error(const char *context_message, const bson_t *reply)
+{
+	bson_iter_t iter;
+	int			code = 0;
+	char	   *code_name = "";
+	char	   *text = "no message was given";
+
+	if (bson_iter_init(&iter, reply))
+	{
+		while (bson_iter_next(&iter))
+		{
+			const char *key = bson_iter_key(&iter);
+			uint32_t	length;
+
+			if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&iter))
+				code = (int) bson_iter_as_int64(&iter);
+			else if (strcmp(key, "codeName") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
+			{
+				const char *value = bson_iter_utf8(&iter, &length);
+
+				code_name = printable(value, length);
+			}
+			else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
+			{
+				const char *value = bson_iter_utf8(&iter, &length);
+
+				text = printable(value, length);
+			}
+		}
+	}
+	raise_remote(context_message, code, code_name, text);
+}
+
+void
+mongo_report_bson_error(const char *context_message, const bson_error_t *error,
+						const bson_t *reply)
+{
+	bson_iter_t iter;
+
+	if (reply != NULL && bson_iter_init_find(&iter, reply, "errmsg"))
+		mongo_report_command_error(context_message, reply);
+
+	if (error->domain == MONGOC_ERROR_STREAM ||
+		error->domain == MONGOC_ERROR_SERVER_SELECTION)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("%s", context_message),
+				 errdetail("%s", printable(error->message,
+										   strlen(error->message)))));
+
+	raise_remote(context_message, error->code, "",
+				 printable(error->message, strlen(error->message)));
+}
+
+/*
+ * log_driver_message
+ *		mongoc_log_func_t.
+ *
+ * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.
+ */
+static void
+log_driver_message(mongoc_log_level_t level, const char *domain,
+				   const char *message, void *user_data)
+{
+	MemoryContext caller_context = CurrentMemoryContext;
+	int			elevel = level <= MONGOC_LOG_LEVEL_WARNING ? LOG :
+		level <= MONGOC_LOG_LEVEL_INFO ? DEBUG1 : DEBUG2;
+
+	if (level <= MONGOC_LOG_LEVEL_WARNING)
+		strlcpy(driver_message, message, sizeof(driver_message));
+
+	if (!message_level_is_interesting(elevel))
+		return;
+
+	PG_TRY();
+	{
+		ereport(elevel,
+				(errmsg_internal("libmongoc %s: %s", domain,
+								 printable(message, strlen(message))),
+				 errhidestmt(true)));
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller_context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+}
+
+void
+mongo_install_log_handler(void)
+{
+	mongoc_log_set_handler(log_driver_message, NULL);
+}
+
+const char *
+mongo_last_driver_message(void)
+{
+	return driver_message;
+}
+
+void
+mongo_forget_driver_message(void)
+{
+	driver_message[0] = '\0';
+}

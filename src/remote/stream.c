@@ -1,0 +1,638 @@
+/*-------------------------------------------------------------------------
+ *
+ * stream.c
+ *		The socket under libmongoc: buffered reads, interruptible waits.
+ *
+ * The functions of the vtable follow mongoc-stream-socket.c in what they
+ * return: bytes moved, 0 at end of file (readv with min_bytes 0 only), -1
+ * with errno otherwise; timeout 0 does not wait, a negative one has no end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "stream.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/fd.h"
+#include "storage/procsignal.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#define STREAM_TYPE			0x4d46	/* none of libmongoc's own */
+#define STREAM_BUFFER_SIZE	16384
+
+#define SOCKET_EVENT_POSITION	0	/* of the socket in a stream's wait set */
+
+/* The time a wait may last; built once, asked for what is left of it. */
+typedef struct Deadline
+{
+	bool		finite;
+	TimestampTz end;
+} Deadline;
+
+static Deadline
+deadline_after(long timeout_ms)
+{
+	Deadline	deadline = {.finite = timeout_ms >= 0};
+
+	/* timeout 0 is asked for by each non-blocking call: needs no clock */
+	if (timeout_ms > 0)
+		deadline.end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+												   timeout_ms);
+	return deadline;
+}
+
+/* Milliseconds left, 0 when over, -1 for no end. */
+static long
+deadline_left(const Deadline *deadline)
+{
+	if (!deadline->finite)
+		return -1;
+	if (deadline->end == 0)
+		return 0;
+	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+										   deadline->end);
+}
+
+/*
+ * note_interrupt
+ *		After the latch was set: must the operation under way be given up?
+ *
+ * Runs inside libmongoc's frames, where ProcessInterrupts() must not be
+ * called; a process signal barrier however is served, since others wait for
+ * it.
+ */
+static void
+note_interrupt(MongoTransport *transport)
+{
+	if (ProcSignalBarrierPending)
+		ProcessProcSignalBarrier();
+
+	if (InterruptPending && InterruptHoldoffCount == 0 &&
+		CritSectionCount == 0 &&
+		(ProcDiePending || (QueryCancelPending && QueryCancelHoldoffCount == 0)))
+		transport->interrupted = true;
+}
+
+/* The stream's own wait set: socket, latch, postmaster.  May raise. */
+static WaitEventSet *
+stream_wait_set(MongoStream *stream)
+{
+	if (stream->wait_set == NULL)
+	{
+		WaitEventSet *set = mongo_create_wait_event_set(TopMemoryContext, 3);
+
+		PG_TRY();
+		{
+			AddWaitEventToSet(set, WL_SOCKET_READABLE, stream->socket, NULL,
+							  stream);
+			AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch,
+							  NULL);
+			AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,
+							  NULL);
+		}
+		PG_CATCH();
+		{
+			FreeWaitEventSet(set);
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		stream->wait_set = set;
+	}
+	return stream->wait_set;
+}
+
+/*
+ * keep_wait_error
+ *		In PG_CATCH: keep the ERROR for mongo_transport_raise().
+ */
+static void
+keep_wait_error(MongoTransport *transport, MemoryContext caller_context)
+{
+	transport->interrupted = true;
+	MemoryContextSwitchTo(TopMemoryContext);
+	if (transport->wait_error == NULL)
+		transport->wait_error = CopyErrorData();
+	FlushErrorState();
+	MemoryContextSwitchTo(caller_context);
+}
+
+bool
+mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
+{
+	MongoTransport *transport = stream->transport;
+	MemoryContext caller_context = CurrentMemoryContext;
+	Deadline	deadline = deadline_after(timeout_ms);
+	volatile bool ready = false;
+	volatile bool timed_out = false;
+
+	PG_TRY();
+	{
+		WaitEventSet *set = stream_wait_set(stream);
+
+		ModifyWaitEvent(set, SOCKET_EVENT_POSITION, events, NULL);
+		while (!ready && !timed_out && !transport->interrupted)
+		{
+			WaitEvent	occurred[2];
+			int			count = WaitEventSetWait(set, deadline_left(&deadline),
+												 occurred, lengthof(occurred),
+												 PG_WAIT_EXTENSION);
+
+			timed_out = (count == 0);
+			for (int i = 0; i < count; i++)
+			{
+				if (occurred[i].events & WL_LATCH_SET)
+				{
+					ResetLatch(MyLatch);
+					note_interrupt(transport);
+				}
+				else
+					ready = true;
+			}
+		}
+	}
+	PG_CATCH();
+	{
+		keep_wait_error(transport, caller_context);
+	}
+	PG_END_TRY();
+
+	if (transport->interrupted)
+		errno = ECANCELED;
+	else if (!ready)
+		errno = ETIMEDOUT;
+	return ready && !transport->interrupted;
+}
+
+void
+mongo_stream_wait_readable(MongoStream *stream)
+{
+	WaitEventSet *set;
+
+	if (stream->buffer_start < stream->buffer_end)
+		return;
+
+	set = stream_wait_set(stream);
+	ModifyWaitEvent(set, SOCKET_EVENT_POSITION, WL_SOCKET_READABLE, NULL);
+	for (;;)
+	{
+		WaitEvent	occurred[2];
+		bool		readable = false;
+		int			count = WaitEventSetWait(set, -1, occurred,
+											 lengthof(occurred),
+											 PG_WAIT_EXTENSION);
+
+		for (int i = 0; i < count; i++)
+		{
+			if (occurred[i].events & WL_LATCH_SET)
+			{
+				ResetLatch(MyLatch);
+				CHECK_FOR_INTERRUPTS();
+			}
+			else
+				readable = true;
+		}
+		if (readable)
+			return;
+	}
+}
+
+bool
+mongo_stream_has_input(MongoStream *stream)
+{
+	char		byte;
+	ssize_t		result;
+
+	if (stream->buffer_start < stream->buffer_end)
+		return true;
+
+	do
+		result = recv(stream->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	while (result < 0 && errno == EINTR);
+
+	return result >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+void
+mongo_transport_raise(MongoTransport *transport)
+{
+	if (!transport->interrupted)
+		return;
+
+	CHECK_FOR_INTERRUPTS();
+
+	if (transport->wait_error != NULL)
+	{
+		ErrorData  *kept = transport->wait_error;
+		int			sqlstate = kept->sqlerrcode;
+		char	   *message = pstrdup(kept->message);
+
+		transport->wait_error = NULL;
+		FreeErrorData(kept);
+		ereport(ERROR,
+				(errcode(sqlstate), errmsg_internal("%s", message)));
+	}
+}
+
+/* --- the vtable ------------------------------------------------------- */
+
+static bool
+refuses_io(MongoStream *stream)
+{
+	if (!stream->transport->interrupted && !stream->transport->closing &&
+		stream->socket != PGINVALID_SOCKET)
+		return false;
+	errno = stream->last_errno = ECANCELED;
+	return true;
+}
+
+/* recv() that has met EINTR; 0 is end of file. */
+static ssize_t
+receive(MongoStream *stream, void *destination, size_t size)
+{
+	ssize_t		result;
+
+	do
+		result = recv(stream->socket, destination, size, 0);
+	while (result < 0 && errno == EINTR);
+
+	stream->last_errno = result < 0 ? errno : 0;
+	return result;
+}
+
+/*
+ * read_available
+ *		What is buffered, else one recv(): into the buffer when little is asked
+ *		for, so that length word and message cost one system call.
+ */
+static ssize_t
+read_available(MongoStream *stream, char *destination, size_t size)
+{
+	size_t		buffered = stream->buffer_end - stream->buffer_start;
+
+	if (buffered == 0)
+	{
+		ssize_t		received;
+
+		if (size >= STREAM_BUFFER_SIZE)
+			return receive(stream, destination, size);
+
+		received = receive(stream, stream->buffer, STREAM_BUFFER_SIZE);
+		if (received <= 0)
+			return received;
+		stream->buffer_start = 0;
+		stream->buffer_end = buffered = received;
+	}
+
+	size = Min(size, buffered);
+	memcpy(destination, stream->buffer + stream->buffer_start, size);
+	stream->buffer_start += size;
+	stream->last_errno = 0;
+	return size;
+}
+
+static ssize_t
+stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
+			 size_t min_bytes, int32_t timeout_msec)
+{
+	MongoStream *stream = (MongoStream *) base;
+	Deadline	deadline = deadline_after(timeout_msec);
+	ssize_t		total = 0;
+
+	for (size_t i = 0; i < iovcnt; i++)
+	{
+		size_t		filled = 0;
+
+		while (filled < iov[i].iov_len)
+		{
+			ssize_t		count;
+
+			if (refuses_io(stream))
+				return -1;
+			count = read_available(stream, (char *) iov[i].iov_base + filled,
+								   iov[i].iov_len - filled);
+			if (count > 0)
+			{
+				filled += count;
+				total += count;
+				if (total >= min_bytes)
+					return total;
+				continue;
+			}
+			if (count == 0)		/* end of file */
+			{
+				errno = 0;
+				return min_bytes == 0 ? 0 : -1;
+			}
+			if ((errno != EAGAIN && errno != EWOULDBLOCK) || timeout_msec == 0)
+				return -1;
+			if (!mongo_stream_wait(stream, WL_SOCKET_READABLE,
+								   deadline_left(&deadline)))
+			{
+				stream->last_errno = errno;
+				return -1;
+			}
+		}
+	}
+	return total;
+}
+
+static ssize_t
+stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
+			  int32_t timeout_msec)
+{
+	MongoStream *stream = (MongoStream *) base;
+	Deadline	deadline = deadline_after(timeout_msec);
+	ssize_t		total = 0;
+	size_t		first = 0;
+	size_t		offset = 0;		/* of what is unsent in iov[first] */
+
+	while (first < iovcnt)
+	{
+		struct iovec chunks[16];
+		struct msghdr message = {.msg_iov = chunks};
+		ssize_t		sent;
+
+		for (size_t i = first; i < iovcnt && message.msg_iovlen < lengthof(chunks); i++)
+		{
+			size_t		skip = i == first ? offset : 0;
+
+			chunks[message.msg_iovlen].iov_base = (char *) iov[i].iov_base + skip;
+			chunks[message.msg_iovlen++].iov_len = iov[i].iov_len - skip;
+		}
+
+		if (refuses_io(stream))
+			return -1;
+		sent = sendmsg(stream->socket, &message, MSG_NOSIGNAL);
+		if (sent < 0)
+		{
+			stream->last_errno = errno;
+			if (errno == EINTR)
+				continue;
+			if (errno != EAGAIN && errno != EWOULDBLOCK)
+				return -1;
+			if (timeout_msec == 0)
+				return total > 0 ? total : -1;
+			if (!mongo_stream_wait(stream, WL_SOCKET_WRITEABLE,
+								   deadline_left(&deadline)))
+			{
+				stream->last_errno = errno;
+				return -1;
+			}
+			continue;
+		}
+
+		stream->last_errno = 0;
+		total += sent;
+		while (first < iovcnt && sent >= iov[first].iov_len - offset)
+		{
+			sent -= iov[first++].iov_len - offset;
+			offset = 0;
+		}
+		offset += sent;
+	}
+	return total;
+}
+
+/* Everything is ready, for bad: what libmongoc does next fails and unwinds. */
+static ssize_t
+poll_failed(mongoc_stream_poll_t *polled, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		polled[i].revents = POLLERR | POLLHUP;
+	return count;
+}
+
+/* Note which of 'polled' have bytes buffered here: poll() must not wait. */
+static ssize_t
+poll_buffered(mongoc_stream_poll_t *polled, size_t count)
+{
+	ssize_t		ready = 0;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		MongoStream *stream = (MongoStream *) polled[i].stream;
+
+		polled[i].revents = 0;
+		if ((polled[i].events & POLLIN) &&
+			stream->buffer_start < stream->buffer_end)
+		{
+			polled[i].revents = POLLIN;
+			ready++;
+		}
+	}
+	return ready;
+}
+
+/* Fill a wait set for all of 'polled' and wait on it once.  May raise. */
+static ssize_t
+poll_once(MongoTransport *transport, mongoc_stream_poll_t *polled,
+		  size_t count, WaitEventSet *set, WaitEvent *occurred,
+		  const Deadline *deadline, bool *timed_out)
+{
+	ssize_t		ready = 0;
+	int			noccurred = WaitEventSetWait(set, deadline_left(deadline),
+											 occurred, count + 2,
+											 PG_WAIT_EXTENSION);
+
+	*timed_out = (noccurred == 0);
+	for (int i = 0; i < noccurred; i++)
+	{
+		mongoc_stream_poll_t *entry = occurred[i].user_data;
+
+		if (occurred[i].events & WL_LATCH_SET)
+		{
+			ResetLatch(MyLatch);
+			note_interrupt(transport);
+			continue;
+		}
+		if (occurred[i].events & WL_SOCKET_READABLE)
+			entry->revents |= POLLIN;
+		if (occurred[i].events & WL_SOCKET_WRITEABLE)
+			entry->revents |= POLLOUT;
+		ready++;
+	}
+	return ready;
+}
+
+static ssize_t
+poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
+			 size_t count, long timeout_ms)
+{
+	WaitEventSet *set = mongo_create_wait_event_set(CurrentMemoryContext,
+													count + 2);
+	Deadline	deadline = deadline_after(timeout_ms);
+	WaitEvent  *occurred = NULL;
+	bool		timed_out = false;
+	volatile ssize_t ready = 0;
+
+	PG_TRY();
+	{
+		occurred = palloc(sizeof(WaitEvent) * (count + 2));
+		for (size_t i = 0; i < count; i++)
+		{
+			uint32		events = 0;
+
+			if (polled[i].events & POLLIN)
+				events |= WL_SOCKET_READABLE;
+			if (polled[i].events & POLLOUT)
+				events |= WL_SOCKET_WRITEABLE;
+			AddWaitEventToSet(set, events,
+							  ((MongoStream *) polled[i].stream)->socket,
+							  NULL, &polled[i]);
+		}
+		AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+		AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,
+						  NULL);
+		while (ready == 0 && !timed_out && !transport->interrupted)
+			ready = poll_once(transport, polled, count, set, occurred,
+							  &deadline, &timed_out);
+		pfree(occurred);
+	}
+	PG_FINALLY();
+	{
+		FreeWaitEventSet(set);
+	}
+	PG_END_TRY();
+
+	return ready;
+}
+
+static ssize_t
+stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
+{
+	MongoTransport *transport = ((MongoStream *) polled[0].stream)->transport;
+	MemoryContext caller_context = CurrentMemoryContext;
+	volatile ssize_t ready;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		if (refuses_io((MongoStream *) polled[i].stream))
+			return poll_failed(polled, count);
+	}
+
+	ready = poll_buffered(polled, count);
+	if (ready > 0)
+		return ready;
+
+	PG_TRY();
+	{
+		ready = poll_sockets(transport, polled, count, timeout_msec);
+	}
+	PG_CATCH();
+	{
+		keep_wait_error(transport, caller_context);
+	}
+	PG_END_TRY();
+
+	return transport->interrupted ? poll_failed(polled, count) : ready;
+}
+
+static int
+stream_close(mongoc_stream_t *base)
+{
+	MongoStream *stream = (MongoStream *) base;
+
+	/* the wait set goes first: epoll must not hold a closed socket */
+	if (stream->wait_set != NULL)
+		FreeWaitEventSet(stream->wait_set);
+	stream->wait_set = NULL;
+
+	if (stream->socket != PGINVALID_SOCKET)
+		close(stream->socket);
+	stream->socket = PGINVALID_SOCKET;
+
+	if (stream->external_fd)
+		ReleaseExternalFD();
+	stream->external_fd = false;
+	return 0;
+}
+
+static void
+stream_destroy(mongoc_stream_t *base)
+{
+	MongoStream *stream = (MongoStream *) base;
+
+	stream_close(base);
+	dlist_delete(&stream->node);
+	if (stream->transport->data_stream == stream)
+		stream->transport->data_stream = NULL;
+	bson_free(stream->buffer);
+	bson_free(stream);
+}
+
+static int
+stream_flush(mongoc_stream_t *base)
+{
+	return 0;
+}
+
+static int
+stream_setsockopt(mongoc_stream_t *base, int level, int name, void *value,
+				  mongoc_socklen_t length)
+{
+	return setsockopt(((MongoStream *) base)->socket, level, name, value,
+					  length);
+}
+
+static bool
+stream_check_closed(mongoc_stream_t *base)
+{
+	MongoStream *stream = (MongoStream *) base;
+	char		byte;
+
+	if (refuses_io(stream))
+		return true;
+	if (stream->buffer_start < stream->buffer_end)
+		return false;
+	return recv(stream->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static bool
+stream_timed_out(mongoc_stream_t *base)
+{
+	return ((MongoStream *) base)->last_errno == ETIMEDOUT;
+}
+
+static bool
+stream_should_retry(mongoc_stream_t *base)
+{
+	int			last_errno = ((MongoStream *) base)->last_errno;
+
+	return last_errno == EAGAIN || last_errno == EWOULDBLOCK;
+}
+
+MongoStream *
+mongo_stream_new(MongoTransport *transport, pgsocket socket, bool external_fd,
+				 const char *host_and_port)
+{
+	MongoStream *stream = bson_malloc0(sizeof(MongoStream));
+
+	stream->vtable.type = STREAM_TYPE;
+	stream->vtable.destroy = stream_destroy;
+	stream->vtable.failed = stream_destroy;
+	stream->vtable.close = stream_close;
+	stream->vtable.flush = stream_flush;
+	stream->vtable.readv = stream_readv;
+	stream->vtable.writev = stream_writev;
+	stream->vtable.setsockopt = stream_setsockopt;
+	stream->vtable.check_closed = stream_check_closed;
+	stream->vtable.poll = stream_poll;
+	stream->vtable.timed_out = stream_timed_out;
+	stream->vtable.should_retry = stream_should_retry;
+
+	stream->transport = transport;
+	stream->top = &stream->vtable;
+	stream->socket = socket;
+	stream->external_fd = external_fd;
+	stream->buffer = bson_malloc(STREAM_BUFFER_SIZE);
+	strlcpy(stream->host_and_port, host_and_port,
+			sizeof(stream->host_and_port));
+	dlist_push_head(&transport->streams, &stream->node);
+	return stream;
+}

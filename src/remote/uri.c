@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ *
+ * uri.c
+ *		From options to what libmongoc wants to know.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "uri.h"
+
+#include "lib/stringinfo.h"
+
+/* https://www.mongodb.com/docs/manual/core/read-preference/ */
+static const struct
+{
+	const char *name;
+	mongoc_read_mode_t mode;
+}			read_modes[] =
+{
+	{"primary", MONGOC_READ_PRIMARY},
+	{"primaryPreferred", MONGOC_READ_PRIMARY_PREFERRED},
+	{"secondary", MONGOC_READ_SECONDARY},
+	{"secondaryPreferred", MONGOC_READ_SECONDARY_PREFERRED},
+	{"nearest", MONGOC_READ_NEAREST},
+};
+
+/* Raise for an option that libmongoc did not take; the URI is freed. */
+static void
+refuse(mongoc_uri_t *uri, const MongoConnectionOptions *options,
+	   const char *what)
+{
+	mongoc_uri_destroy(uri);
+	ereport(ERROR,
+			(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+			 errmsg("could not connect to server \"%s\"", options->server_name),
+			 errdetail("The %s is not valid.", what)));
+}
+
+/* mongodb://host:port/, the host of a unix socket percent-encoded. */
+static mongoc_uri_t *
+uri_from_address(const MongoConnectionOptions *options)
+{
+	StringInfoData escaped;
+	mongoc_uri_t *uri;
+	bson_error_t error;
+
+	if (options->address[0] != '/')
+	{
+		bool		bare_ipv6 = strchr(options->address, ':') != NULL &&
+			options->address[0] != '[';
+		char	   *host = psprintf(bare_ipv6 ? "[%s]" : "%s",
+									options->address);
+
+		/* libmongoc asserts that the port is not 0 */
+		uri = mongoc_uri_new_for_host_port(host, options->port > 0 ?
+										   options->port : 27017);
+		pfree(host);
+		if (uri == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+					 errmsg("could not connect to server \"%s\"",
+							options->server_name),
+					 errdetail("The address \"%s\" is not valid.",
+							   options->address)));
+		return uri;
+	}
+
+	initStringInfo(&escaped);
+	appendStringInfoString(&escaped, "mongodb://");
+	for (const char *c = options->address; *c != '\0'; c++)
+	{
+		if (isalnum((unsigned char) *c) || strchr("-._~", *c) != NULL)
+			appendStringInfoChar(&escaped, *c);
+		else
+			appendStringInfo(&escaped, "%%%02X", (unsigned char) *c);
+	}
+	uri = mongoc_uri_new_with_error(escaped.data, &error);
+	pfree(escaped.data);
+	if (uri == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+				 errmsg("could not connect to server \"%s\"",
+						options->server_name),
+				 errdetail("%s", error.message)));
+	return uri;
+}
+
+static mongoc_uri_t *
+uri_from_text(const MongoConnectionOptions *options)
+{
+	bson_error_t error;
+	mongoc_uri_t *uri = mongoc_uri_new_with_error(options->uri, &error);
+
+	/* the text is not shown: it may hold what ought to be in a mapping */
+	if (uri == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+				 errmsg("could not connect to server \"%s\"",
+						options->server_name),
+				 errdetail("The option \"uri\" is not a valid MongoDB connection string.")));
+	return uri;
+}
+
+static void
+set_read_preference(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+{
+	for (int i = 0; i < lengthof(read_modes); i++)
+	{
+		if (pg_strcasecmp(options->read_preference, read_modes[i].name) == 0)
+		{
+			mongoc_read_prefs_t *prefs = mongoc_read_prefs_new(read_modes[i].mode);
+
+			mongoc_uri_set_read_prefs_t(uri, prefs);
+			mongoc_read_prefs_destroy(prefs);
+			return;
+		}
+	}
+	refuse(uri, options, "option \"read_preference\"");
+}
+
+static void
+set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+{
+	if (options->username == NULL)
+		return;
+	if (!mongoc_uri_set_username(uri, options->username))
+		refuse(uri, options, "option \"username\"");
+	if (options->password != NULL &&
+		!mongoc_uri_set_password(uri, options->password))
+		refuse(uri, options, "option \"password\"");
+	if (options->authentication_database != NULL &&
+		!mongoc_uri_set_auth_source(uri, options->authentication_database))
+		refuse(uri, options, "option \"authentication_database\"");
+}
+
+/* Set a timeout unless the URI says its own or the option is not given. */
+static void
+set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
+{
+	if (milliseconds > 0 && !mongoc_uri_has_option(uri, name))
+		mongoc_uri_set_option_as_int32(uri, name, milliseconds);
+}
+
+mongoc_uri_t *
+mongo_uri_create(const MongoConnectionOptions *options)
+{
+	mongoc_uri_t *uri = options->uri != NULL ? uri_from_text(options) :
+		uri_from_address(options);
+
+	if (options->replica_set != NULL &&
+		!mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_REPLICASET,
+									   options->replica_set))
+		refuse(uri, options, "option \"replica_set\"");
+	if (options->read_preference != NULL)
+		set_read_preference(uri, options);
+	set_credentials(uri, options);
+
+	if (mongoc_uri_get_appname(uri) == NULL &&
+		!mongoc_uri_set_appname(uri, options->appname != NULL ?
+								options->appname : "mongo_fdw"))
+		refuse(uri, options, "option \"appname\"");
+
+	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
+	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
+				options->server_selection_timeout_ms);
+	return uri;
+}
+
+bool
+mongo_uri_ssl_options(const MongoConnectionOptions *options,
+					  const mongoc_uri_t *uri, mongoc_ssl_opt_t *ssl_options)
+{
+	bool		insecure = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSINSECURE, false);
+
+	/* the default has libmongoc's own idea of where CAs are */
+	*ssl_options = *mongoc_ssl_opt_get_default();
+	if (!options->ssl && !mongoc_uri_get_tls(uri))
+		return false;
+
+	ssl_options->pem_file = options->pem_file ? options->pem_file :
+		mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
+	ssl_options->pem_pwd = options->pem_pwd ? options->pem_pwd :
+		mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD, NULL);
+	ssl_options->ca_file = options->ca_file ? options->ca_file :
+		mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCAFILE, NULL);
+	if (options->ca_dir)
+		ssl_options->ca_dir = options->ca_dir;
+	if (options->crl_file)
+		ssl_options->crl_file = options->crl_file;
+
+	ssl_options->weak_cert_validation = options->weak_cert_validation || insecure ||
+		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES, false);
+	ssl_options->allow_invalid_hostname = ssl_options->weak_cert_validation ||
+		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false);
+	return true;
+}
+
+bool
+mongo_uri_is_single(const mongoc_uri_t *uri)
+{
+	const mongoc_host_list_t *hosts = mongoc_uri_get_hosts(uri);
+
+	/* the same questions as mongoc_topology_new() asks */
+	if (mongoc_uri_has_option(uri, MONGOC_URI_DIRECTCONNECTION))
+		return mongoc_uri_get_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION,
+											 false);
+	return mongoc_uri_get_replica_set(uri) == NULL &&
+		hosts != NULL && hosts->next == NULL;
+}
