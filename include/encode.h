@@ -14,6 +14,8 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+#define MONGO_MILLIS_PER_DAY	INT64CONST(86400000)
+
 /*
  * mongo_append_datum
  *		Append 'value' of type 'typid' to 'document' under 'key'.

@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * command_template.h
+ *		Commands that a plan holds, and the values that execution binds.
+ *
+ * A template is a whole command in which {$parameter: N} stands, inside the
+ * filter, for a predicate whose value is known only when the scan starts.
+ * Binding renders those and copies everything else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_COMMAND_TEMPLATE_H
+#define MONGO_FDW_COMMAND_TEMPLATE_H
+
+#include "compat.h"
+
+#include "nodes/primnodes.h"
+
+#include "predicate.h"
+
+/* A template made ready for one execution of a plan. */
+typedef struct MongoCommandTemplate
+{
+	bson_t	   *command;
+	int			nparameters;
+	MongoPredicate **predicates;	/* one for each parameter */
+} MongoCommandTemplate;
+
+/*
+ * mongo_command_to_const, mongo_command_from_const
+ *		A document as a node that a plan can hold, and back (a copy).
+ */
+extern Const *mongo_command_to_const(const bson_t *command);
+extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
+
+/*
+ * mongo_command_bind
+ *		Append the template to 'command', its parameters replaced by values.
+ *
+ * values[] and isnull[] have an entry for each parameter.  Returns
+ * MONGO_MATCH_NONE when the filter turns out to match no document at all, so
+ * that nothing need be sent; 'command' is complete all the same.
+ */
+extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
+									 const Datum *values, const bool *isnull,
+									 bson_t *command);
+
+/*
+ * mongo_command_describe
+ *		The template with each parameter shown as the text of its expression.
+ *
+ * 'names' has a string for each parameter.  For EXPLAIN of a plan that is not
+ * being executed.
+ */
+extern void mongo_command_describe(const MongoCommandTemplate *template,
+								   const char *const *names, bson_t *command);
+
+#endif							/* MONGO_FDW_COMMAND_TEMPLATE_H */

@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * comparison.h
+ *		How values of each column type compare in MongoDB's find language.
+ *
+ * One row a type, in src/translate/comparison.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_COMPARISON_H
+#define MONGO_FDW_COMPARISON_H
+
+#include "compat.h"
+
+#include "predicate.h"
+
+typedef struct MongoComparison
+{
+	Oid			column_type;
+
+	/* a value may be of any type with the same family */
+	int			family;
+
+	bool		is_text;		/* collations matter */
+	MongoGrade	equality_grade; /* of "=" and "<>" */
+	MongoGrade	order_grade;	/* of "<", "<=", ">=", ">" */
+
+	/*
+	 * Append to an array, at 'index' and following, each BSON value that reads
+	 * as 'value'; return how many.  NULL when those are not a handful.
+	 */
+	int			(*append_points) (const MongoPredicate *predicate, Datum value,
+								  bson_t *array, int index);
+
+	/*
+	 * Append to 'match' the condition for what is not made of points.  NULL
+	 * when order_grade is MONGO_NOT_SHIPPABLE and there are points.
+	 */
+	MongoMatch	(*render_range) (const MongoPredicate *predicate, Datum value,
+								 bson_t *match);
+} MongoComparison;
+
+/*
+ * mongo_comparison_lookup
+ *		The row of a base type (not a domain), or NULL when it has none.
+ */
+extern const MongoComparison *mongo_comparison_lookup(Oid column_type);
+
+/*
+ * mongo_comparison_accepts
+ *		May a column with this row be compared with a value of that type?
+ */
+extern bool mongo_comparison_accepts(const MongoComparison *comparison,
+									 Oid value_type);
+
+#endif							/* MONGO_FDW_COMPARISON_H */

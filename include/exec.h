@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * exec.h
+ *		Executing foreign scans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_EXEC_H
+#define MONGO_FDW_EXEC_H
+
+#include "compat.h"
+
+#include "commands/explain.h"
+#include "foreign/foreign.h"
+#include "nodes/execnodes.h"
+
+#include "command_template.h"
+#include "cursor.h"
+#include "decode.h"
+#include "plan.h"
+
+/* A foreign scan in execution: fdw_state of its ForeignScanState. */
+typedef struct MongoScanState
+{
+	MongoScanPlan *plan;
+	MongoCommandTemplate template;
+	List	   *expressions;	/* ExprStates of fdw_exprs */
+	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
+	MongoRowDecoder *decoder;	/* likewise */
+	MemoryContext scan_context; /* of the command and its cursor; reset by ReScan */
+
+	/* Valid from the first row on, until ReScan. */
+	bool		started;
+	bson_t	   *command;		/* as sent */
+	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
+} MongoScanState;
+
+/* FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines". */
+extern void mongo_begin_foreign_scan(ForeignScanState *node, int eflags);
+extern TupleTableSlot *mongo_iterate_foreign_scan(ForeignScanState *node);
+extern void mongo_rescan_foreign_scan(ForeignScanState *node);
+extern void mongo_end_foreign_scan(ForeignScanState *node);
+extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
+
+/*
+ * mongo_append_bounds
+ *		Append limit, skip and batchSize to a find command.
+ *
+ * limit is -1 for none.  With a limit the first batch holds one document more
+ * than it, so that the server closes the cursor with its first answer.
+ */
+extern void mongo_append_bounds(const MongoScanPlan *plan, int64 limit,
+								int64 offset, bson_t *command);
+
+#endif							/* MONGO_FDW_EXEC_H */

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.h
+ *		Planning foreign scans, and what a plan tells execution.
+ *
+ * Planning sends nothing to MongoDB, with one exception that a user asks for:
+ * use_remote_estimate.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_PLAN_H
+#define MONGO_FDW_PLAN_H
+
+#include "compat.h"
+
+#include "foreign/fdwapi.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+
+#include "columns.h"
+#include "condition.h"
+#include "options.h"
+
+/* What planning knows of a foreign table: fdw_private of its RelOptInfo. */
+typedef struct MongoRelation
+{
+	Oid			relid;
+	Oid			serverid;
+	Oid			userid;			/* whose user mapping counts */
+	MongoTableOptions *options;
+	MongoColumns *columns;
+	bool		all_exact;		/* no base restriction is left to check here */
+	double		remote_rows;	/* documents that come, before local checks */
+	double		examined_rows;	/* documents that MongoDB looks at */
+} MongoRelation;
+
+/* A column of the scan's tuple, and the path it is read from. */
+typedef struct MongoScanColumn
+{
+	int			index;			/* in the scan tuple, from 0 */
+	const char *name;
+	const char *path;			/* NULL: the whole document */
+} MongoScanColumn;
+
+/* fdw_private of a ForeignScan, unpacked. */
+typedef struct MongoScanPlan
+{
+	const char *database;
+	const char *collection;
+	Const	   *command;		/* template, see command_template.h */
+	List	   *predicates;		/* for the first of fdw_exprs, in step */
+	bool		has_limit;		/* then fdw_exprs goes on with it */
+	bool		has_offset;		/* and with this */
+	bool		all_rows;		/* the query will likely read to the end */
+	int			fetch_size;
+	MongoTypeMismatch type_mismatch;
+	bool		canonical_json;
+	List	   *columns;		/* MongoScanColumn *, in order of index */
+} MongoScanPlan;
+
+/*
+ * mongo_scan_plan_to_list, mongo_scan_plan_from_list
+ *		The plan's private part as nodes, and back.
+ */
+extern List *mongo_scan_plan_to_list(const MongoScanPlan *plan);
+extern MongoScanPlan *mongo_scan_plan_from_list(List *list);
+
+/* FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines". */
+extern void mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
+									   Oid foreigntableid);
+extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
+									Oid foreigntableid);
+extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
+										  UpperRelationKind stage,
+										  RelOptInfo *input_rel,
+										  RelOptInfo *output_rel, void *extra);
+extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *baserel,
+										   Oid foreigntableid,
+										   ForeignPath *best_path, List *tlist,
+										   List *scan_clauses, Plan *outer_plan);
+
+/*
+ * mongo_estimate_scan
+ *		Set rows and costs of a scan of 'baserel' whose remote conditions let
+ *		'remote_rows' of 'examined_rows' documents through.
+ */
+extern void mongo_estimate_scan(PlannerInfo *root, RelOptInfo *baserel,
+								double remote_rows, double examined_rows,
+								Cost *startup_cost, Cost *total_cost);
+
+#endif							/* MONGO_FDW_PLAN_H */

@@ -1,0 +1,119 @@
+/*-------------------------------------------------------------------------
+ *
+ * predicate.h
+ *		"column OP value": the smallest condition that MongoDB is asked to test.
+ *
+ * A predicate is written in MongoDB's find language, which indexes can serve.
+ * The same code renders it for a constant while planning and for a parameter
+ * while executing, so both mean the same.
+ *
+ * What makes a predicate exact are the reading rules of docs/types.md (which
+ * BSON values a column accepts, and as what) together with
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ * and the type bracketing of find's comparison operators.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_PREDICATE_H
+#define MONGO_FDW_PREDICATE_H
+
+#include "compat.h"
+
+#include "nodes/pg_list.h"
+
+#include "options.h"
+
+/*
+ * How a translation relates to the condition it stands for.
+ *
+ * SUPERSET: every row that satisfies the condition is matched, and possibly
+ * others, so the condition must also be checked here.
+ */
+typedef enum MongoGrade
+{
+	MONGO_NOT_SHIPPABLE,
+	MONGO_SUPERSET,
+	MONGO_EXACT
+} MongoGrade;
+
+/* What a rendered predicate can match at all. */
+typedef enum MongoMatch
+{
+	MONGO_MATCH_NONE,			/* no document, so nothing need be sent */
+	MONGO_MATCH_SOME
+} MongoMatch;
+
+typedef enum MongoPredicateForm
+{
+	MONGO_PREDICATE_SCALAR,		/* column OP value */
+	MONGO_PREDICATE_ANY,		/* column = ANY (array) */
+	MONGO_PREDICATE_ALL			/* column <> ALL (array) */
+} MongoPredicateForm;
+
+/* Operators are the B-tree strategies and, as in ROWCOMPARE_NE, 6 for "<>". */
+#define MONGO_STRATEGY_NOT_EQUAL	6
+
+typedef struct MongoPredicate
+{
+	const char *path;			/* of the field, never NULL */
+	Oid			column_type;	/* as declared; domains included */
+	int32		column_typmod;
+	Oid			collation;		/* of the comparison */
+	int			strategy;
+	MongoPredicateForm form;
+	Oid			value_type;		/* of the value, or of the array's elements */
+	MongoTypeMismatch type_mismatch;
+} MongoPredicate;
+
+/*
+ * mongo_path_is_addressable
+ *		Can find's language name this path at all?
+ *
+ * False for empty components and for those that begin with '$'.
+ */
+extern bool mongo_path_is_addressable(const char *path);
+
+/*
+ * mongo_path_has_index
+ *		Does a component of the path consist of digits, so that it may reach
+ *		into an array?
+ */
+extern bool mongo_path_has_index(const char *path);
+
+/*
+ * mongo_predicate_grade
+ *		What rendering this predicate gives, whatever its value will be.
+ *
+ * Needs everything but a value.  Reads system catalogs, so it is for
+ * planning.
+ */
+extern MongoGrade mongo_predicate_grade(const MongoPredicate *predicate);
+
+/*
+ * mongo_predicate_compares_text
+ *		Must the command ask for the simple collation, so that a collection's
+ *		own default collation does not change the answer?
+ */
+extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
+
+/*
+ * mongo_predicate_render
+ *		Append to 'match' (an empty document) the documents where the
+ *		predicate is true.
+ *
+ * 'value' is a Datum of value_type, or of its array type for the ANY and ALL
+ * forms.  A NULL value matches nothing, as in SQL.  The predicate's grade
+ * must not be MONGO_NOT_SHIPPABLE.
+ */
+extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
+										 Datum value, bool isnull,
+										 bson_t *match);
+
+/*
+ * mongo_predicate_to_list, mongo_predicate_from_list
+ *		A predicate as nodes that a plan can hold, and back.
+ */
+extern List *mongo_predicate_to_list(const MongoPredicate *predicate);
+extern MongoPredicate *mongo_predicate_from_list(List *list);
+
+#endif							/* MONGO_FDW_PREDICATE_H */

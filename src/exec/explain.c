@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain.c
+ *		EXPLAIN of foreign scans: what is asked of MongoDB.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "exec.h"
+
+#include "utils/ruleutils.h"
+
+/* parameter_names shows each parameter as the expression it comes from. */
+static const char **
+parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
+
+	for (int i = 0; i < nparameters; i++)
+		names[i] = deparse_expression(list_nth(plan->fdw_exprs, i), context,
+									  list_length(es->rtable) > 1, false);
+	return names;
+}
+
+/* A bound that is not known yet is left out: only constants are shown. */
+static int64
+constant_bound(Node *expression, int64 otherwise)
+{
+	Const	   *constant = (Const *) expression;
+
+	if (!IsA(expression, Const) || constant->constisnull)
+		return otherwise;
+	return DatumGetInt64(constant->constvalue);
+}
+
+/* describe_command: the command of a plan that has not been executed. */
+static bson_t *
+describe_command(ForeignScanState *node, ExplainState *es)
+{
+	MongoScanState *state = node->fdw_state;
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	int			next = state->template.nparameters;
+	int64		limit = -1;
+	int64		offset = 0;
+
+	mongo_command_describe(&state->template,
+						   parameter_names(node, es, next), command);
+	if (state->plan->has_limit)
+		limit = constant_bound(list_nth(plan->fdw_exprs, next++), -1);
+	if (state->plan->has_offset)
+		offset = constant_bound(list_nth(plan->fdw_exprs, next++), 0);
+	mongo_append_bounds(state->plan, limit, offset, command);
+	return command;
+}
+
+void
+mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
+{
+	MongoScanState *state = node->fdw_state;
+
+	ExplainPropertyText("Foreign Namespace",
+						psprintf("%s.%s", state->plan->database,
+								 state->plan->collection), es);
+	if (es->verbose)
+		ExplainPropertyText("Remote Command",
+							bson_to_relaxed_json(state->command != NULL ?
+												 state->command :
+												 describe_command(node, es)),
+							es);
+}

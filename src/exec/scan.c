@@ -1,0 +1,249 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *		Executing a foreign scan: bind the plan's command, read its cursor.
+ *
+ * Nothing is sent before the first row is asked for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "exec.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* The first batch of a scan that may well stop early: MongoDB's own default. */
+#define CAUTIOUS_BATCH_SIZE	101
+
+/* No first batch is asked to be larger than this for the sake of a LIMIT. */
+#define LARGEST_BATCH_SIZE	1000000
+
+static MongoRowDecoder *
+create_decoder(const MongoScanPlan *plan, TupleDesc tuple)
+{
+	int			ncolumns = list_length(plan->columns);
+	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(ncolumns, 1));
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		MongoScanColumn *column = list_nth(plan->columns, i);
+		Form_pg_attribute attribute = TupleDescAttr(tuple, column->index);
+
+		columns[i].index = column->index;
+		columns[i].name = column->name;
+		columns[i].path = column->path;
+		columns[i].typid = attribute->atttypid;
+		columns[i].typmod = attribute->atttypmod;
+	}
+	return mongo_row_decoder_create(CurrentMemoryContext, plan->database,
+									plan->collection, columns, ncolumns,
+									plan->type_mismatch, plan->canonical_json);
+}
+
+/* prepare_template unpacks the plan's command and its predicates. */
+static void
+prepare_template(MongoScanState *state)
+{
+	MongoCommandTemplate *template = &state->template;
+	ListCell   *cell;
+	int			i = 0;
+
+	template->command = mongo_command_from_const(CurrentMemoryContext,
+												 state->plan->command);
+	template->nparameters = list_length(state->plan->predicates);
+	template->predicates = palloc(sizeof(MongoPredicate *) *
+								  Max(template->nparameters, 1));
+	foreach(cell, state->plan->predicates)
+		template->predicates[i++] = mongo_predicate_from_list(lfirst(cell));
+}
+
+/* scan_user: as whom the scan reads, as ExecCheckRTEPerms would have it. */
+static Oid
+scan_user(ForeignScan *plan, EState *estate)
+{
+	RangeTblEntry *entry = exec_rt_fetch(plan->scan.scanrelid, estate);
+
+	return entry->checkAsUser ? entry->checkAsUser : GetUserId();
+}
+
+void
+mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	EState	   *estate = node->ss.ps.state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	MongoScanState *state = palloc0(sizeof(MongoScanState));
+
+	node->fdw_state = state;
+	state->plan = mongo_scan_plan_from_list(plan->fdw_private);
+	prepare_template(state);
+	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
+	state->scan_context = AllocSetContextCreate(estate->es_query_cxt,
+												"mongo_fdw scan",
+												ALLOCSET_SMALL_SIZES);
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+
+	state->user = GetUserMapping(scan_user(plan, estate), plan->fs_server);
+	state->decoder = create_decoder(state->plan, slot->tts_tupleDescriptor);
+
+	/* the decoder sets only the columns in use; the others stay NULL */
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+}
+
+/*
+ * evaluate_bound: LIMIT or OFFSET, with the rules of nodeLimit.c.
+ */
+static int64
+evaluate_bound(ExprState *expression, ExprContext *econtext, bool is_limit)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr(expression, econtext, &isnull);
+	int64		bound = DatumGetInt64(value);
+
+	if (isnull)
+		return is_limit ? -1 : 0;
+	if (bound < 0 && is_limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE),
+				 errmsg("LIMIT must not be negative")));
+	if (bound < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE),
+				 errmsg("OFFSET must not be negative")));
+	return bound;
+}
+
+void
+mongo_append_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
+					bson_t *command)
+{
+	int64		batch_size = plan->all_rows ? plan->fetch_size :
+	Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
+
+	if (offset > 0)
+		BSON_APPEND_INT64(command, "skip", offset);
+	if (limit > 0)
+	{
+		BSON_APPEND_INT64(command, "limit", limit);
+		batch_size = Min(limit, LARGEST_BATCH_SIZE - 1) + 1;
+	}
+	BSON_APPEND_INT32(command, "batchSize", (int32) batch_size);
+}
+
+/*
+ * bind_command evaluates the plan's expressions and writes the command; NONE
+ * when it is known without asking that no row will come.
+ */
+static MongoMatch
+bind_command(ForeignScanState *node, MongoScanState *state)
+{
+	const MongoScanPlan *plan = state->plan;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	int			nparameters = state->template.nparameters;
+	Datum	   *values = palloc(sizeof(Datum) * Max(nparameters, 1));
+	bool	   *isnull = palloc(sizeof(bool) * Max(nparameters, 1));
+	int			next = nparameters;
+	int64		limit = -1;
+	int64		offset = 0;
+	MongoMatch	match;
+
+	for (int i = 0; i < nparameters; i++)
+		values[i] = ExecEvalExpr((ExprState *) list_nth(state->expressions, i),
+								 econtext, &isnull[i]);
+	if (plan->has_limit)
+		limit = evaluate_bound(list_nth(state->expressions, next++), econtext, true);
+	if (plan->has_offset)
+		offset = evaluate_bound(list_nth(state->expressions, next++), econtext, false);
+
+	state->command = bson_create_in(CurrentMemoryContext);
+	match = mongo_command_bind(&state->template, values, isnull, state->command);
+	mongo_append_bounds(plan, limit, offset, state->command);
+	return limit == 0 ? MONGO_MATCH_NONE : match;
+}
+
+static void
+log_remote_query(const MongoScanState *state)
+{
+	ereport(LOG,
+			(errmsg("remote query: %s: %s", state->plan->database,
+					bson_to_relaxed_json(state->command)),
+			 errhidestmt(true)));
+}
+
+static void
+start_scan(ForeignScanState *node, MongoScanState *state)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(state->scan_context);
+	MongoMatch	match = bind_command(node, state);
+
+	state->started = true;
+	if (match != MONGO_MATCH_NONE)
+	{
+		if (mongo_log_remote_query)
+			log_remote_query(state);
+		state->cursor = mongo_cursor_open(state->scan_context, state->user,
+										  state->plan->database,
+										  state->plan->collection,
+										  state->command, state->plan->fetch_size);
+	}
+	MemoryContextSwitchTo(old_context);
+}
+
+TupleTableSlot *
+mongo_iterate_foreign_scan(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	const uint8_t *document;
+	uint32		length;
+
+	if (!state->started)
+		start_scan(node, state);
+
+	ExecClearTuple(slot);
+	if (state->cursor == NULL)
+		return slot;
+
+	document = mongo_cursor_next(state->cursor, &length);
+	if (document == NULL)
+	{
+		/* the connection is free for others before the query ends */
+		mongo_cursor_close(state->cursor);
+		state->cursor = NULL;
+		return slot;
+	}
+	mongo_row_decode(state->decoder, document, length, slot->tts_values,
+					 slot->tts_isnull);
+	return ExecStoreVirtualTuple(slot);
+}
+
+void
+mongo_rescan_foreign_scan(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	if (!state->started)
+		return;
+	mongo_cursor_close(state->cursor);
+	state->cursor = NULL;
+	state->command = NULL;
+	state->started = false;
+	MemoryContextReset(state->scan_context);
+}
+
+void
+mongo_end_foreign_scan(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	if (state == NULL)
+		return;
+	mongo_cursor_close(state->cursor);
+	state->cursor = NULL;
+}

@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * mongo_fdw.c
+ *		The table of contents: what PostgreSQL calls, and where it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog.h"
+#include "exec.h"
+#include "options.h"
+#include "plan.h"
+
+#include "foreign/fdwapi.h"
+#include "fmgr.h"
+
+PG_MODULE_MAGIC;
+
+PG_FUNCTION_INFO_V1(mongo_fdw_handler);
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	mongo_define_settings();
+}
+
+Datum
+mongo_fdw_handler(PG_FUNCTION_ARGS)
+{
+	FdwRoutine *routine = makeNode(FdwRoutine);
+
+	/* src/plan: relation.c, paths.c, limit.c, scan_plan.c */
+	routine->GetForeignRelSize = mongo_get_foreign_rel_size;
+	routine->GetForeignPaths = mongo_get_foreign_paths;
+	routine->GetForeignUpperPaths = mongo_get_foreign_upper_paths;
+	routine->GetForeignPlan = mongo_get_foreign_plan;
+
+	/* src/exec: scan.c, explain.c */
+	routine->BeginForeignScan = mongo_begin_foreign_scan;
+	routine->IterateForeignScan = mongo_iterate_foreign_scan;
+	routine->ReScanForeignScan = mongo_rescan_foreign_scan;
+	routine->EndForeignScan = mongo_end_foreign_scan;
+	routine->ExplainForeignScan = mongo_explain_foreign_scan;
+
+	/* src/catalog: analyze.c, import.c */
+	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
+	routine->ImportForeignSchema = mongo_import_foreign_schema;
+
+	PG_RETURN_POINTER(routine);
+}

@@ -1,0 +1,126 @@
+/*-------------------------------------------------------------------------
+ *
+ * relation.c
+ *		What planning knows of a foreign table: its size, and what of its
+ *		restrictions MongoDB can test.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "catalog.h"
+#include "plan.h"
+
+#include "access/table.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+
+/* Of a collection that nobody has told us anything about. */
+#define DEFAULT_ROWS	1000
+
+/* Bytes that one document's header, _id and keys take beside its values. */
+#define DEFAULT_WIDTH	100
+
+static MongoRelation *
+create_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
+{
+	RangeTblEntry *rte = planner_rt_fetch(baserel->relid, root);
+	MongoRelation *relation = palloc0(sizeof(MongoRelation));
+
+	relation->relid = foreigntableid;
+	relation->serverid = baserel->serverid;
+	relation->userid = rte->checkAsUser ? rte->checkAsUser : GetUserId();
+	relation->options = mongo_table_options(foreigntableid);
+	relation->columns = mongo_columns_create(foreigntableid, baserel->relid,
+											 baserel->max_attr,
+											 relation->options->type_mismatch);
+	return relation;
+}
+
+/*
+ * total_rows: how many documents the collection holds.
+ *
+ * What a user asks for by use_remote_estimate comes first, then what ANALYZE
+ * has seen, then what estimated_rows says.
+ */
+static double
+total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
+{
+	const MongoTableOptions *options = relation->options;
+
+	if (options->use_remote_estimate)
+	{
+		UserMapping *user = GetUserMapping(relation->userid, relation->serverid);
+
+		return mongo_remote_row_count(user, options->database, options->collection);
+	}
+	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
+		return baserel->tuples;
+	if (options->estimated_rows >= 0)
+		return options->estimated_rows;
+	return DEFAULT_ROWS;
+}
+
+/*
+ * classify_restrictions finds the restrictions that MongoDB can test, and
+ * from them the numbers of documents that come and that are looked at.
+ */
+static void
+classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
+					  MongoRelation *relation)
+{
+	MongoTranslation translation = {relation->columns};
+	List	   *remote = NIL;
+	List	   *indexed = NIL;
+	bool		unique = false;
+	ListCell   *cell;
+
+	relation->all_exact = true;
+	foreach(cell, baserel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		MongoCondition condition = {MONGO_NOT_SHIPPABLE};
+
+		if (mongo_enable_pushdown)
+			condition = mongo_translate_condition(&translation, rinfo->clause, match);
+		if (condition.grade != MONGO_EXACT)
+			relation->all_exact = false;
+		if (condition.grade == MONGO_NOT_SHIPPABLE)
+			continue;
+		remote = lappend(remote, rinfo);
+		if (condition.indexed)
+			indexed = lappend(indexed, rinfo);
+		unique |= condition.unique;
+	}
+
+	relation->remote_rows = clamp_row_est(baserel->tuples *
+										  clauselist_selectivity(root, remote, baserel->relid,
+																 JOIN_INNER, NULL));
+	relation->examined_rows = indexed == NIL ? baserel->tuples :
+		clamp_row_est(baserel->tuples *
+					  clauselist_selectivity(root, indexed, baserel->relid,
+											 JOIN_INNER, NULL));
+	if (unique)
+	{
+		relation->remote_rows = relation->examined_rows = 1;
+		baserel->rows = 1;
+	}
+}
+
+void
+mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
+						   Oid foreigntableid)
+{
+	MongoRelation *relation = create_relation(root, baserel, foreigntableid);
+
+	baserel->fdw_private = relation;
+	baserel->tuples = total_rows(relation, baserel);
+	set_baserel_size_estimates(root, baserel);
+	classify_restrictions(root, baserel, relation);
+}

@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_plan.c
+ *		From the chosen path to a ForeignScan with its command.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "command_template.h"
+#include "plan.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/rel.h"
+
+/* The clauses of a scan, sorted by who tests them. */
+typedef struct ScanClauses
+{
+	List	   *local;			/* tested here: not shippable, or a superset */
+	List	   *exact;			/* tested by MongoDB alone */
+	bson_t	   *filter;			/* what MongoDB tests; empty when nothing */
+} ScanClauses;
+
+/* combine_conjuncts: one stands for itself, several under $and. */
+static void
+combine_conjuncts(List *conjuncts, bson_t *filter)
+{
+	bson_t		branches;
+	int			i = 0;
+	ListCell   *cell;
+
+	if (list_length(conjuncts) == 1)
+	{
+		bson_concat(filter, linitial(conjuncts));
+		return;
+	}
+	BSON_APPEND_ARRAY_BEGIN(filter, "$and", &branches);
+	foreach(cell, conjuncts)
+	{
+		char		key[16];
+
+		snprintf(key, sizeof(key), "%d", i++);
+		BSON_APPEND_DOCUMENT(&branches, key, (bson_t *) lfirst(cell));
+	}
+	bson_append_array_end(filter, &branches);
+}
+
+static void
+sort_clauses(MongoTranslation *translation, List *scan_clauses, ScanClauses *clauses)
+{
+	List	   *conjuncts = NIL;
+	ListCell   *cell;
+
+	memset(clauses, 0, sizeof(*clauses));
+	foreach(cell, scan_clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		MongoGrade	grade = MONGO_NOT_SHIPPABLE;
+
+		/* pseudoconstants become a gating Result node */
+		if (rinfo->pseudoconstant)
+			continue;
+		if (mongo_enable_pushdown)
+			grade = mongo_translate_condition(translation, rinfo->clause, match).grade;
+		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
+			conjuncts = lappend(conjuncts, match);
+		if (grade == MONGO_EXACT)
+			clauses->exact = lappend(clauses->exact, rinfo->clause);
+		else
+			clauses->local = lappend(clauses->local, rinfo->clause);
+	}
+
+	clauses->filter = bson_create_in(CurrentMemoryContext);
+	if (conjuncts != NIL)
+		combine_conjuncts(conjuncts, clauses->filter);
+}
+
+/*
+ * fetched_attributes gives the attribute numbers that the documents must
+ * bring: what the query above reads and what is tested here.
+ *
+ * Where a misfit is an error, what MongoDB tested is read as well: find's
+ * language also matches inside an array and "<>" lets other types through,
+ * and such a document must be reported, not returned.
+ */
+static List *
+fetched_attributes(RelOptInfo *baserel, const MongoRelation *relation,
+				   const ScanClauses *clauses)
+{
+	Bitmapset  *used = NULL;
+	List	   *attributes = NIL;
+	Relation	table;
+	bool		whole_row;
+
+	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
+	pull_varattnos((Node *) clauses->local, baserel->relid, &used);
+	if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
+		pull_varattnos((Node *) clauses->exact, baserel->relid, &used);
+
+	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	table = table_open(relation->relid, NoLock);
+	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
+	{
+		if (TupleDescAttr(RelationGetDescr(table), attnum - 1)->attisdropped)
+			continue;
+		if (whole_row ||
+			bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used))
+			attributes = lappend_int(attributes, attnum);
+	}
+	table_close(table, NoLock);
+	return attributes;
+}
+
+static List *
+scan_columns(MongoColumns *columns, List *attributes)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		MongoScanColumn *column = palloc(sizeof(MongoScanColumn));
+
+		column->index = attnum - 1;
+		column->name = mongo_column_name(columns, attnum);
+		column->path = mongo_column_path(columns, attnum);
+		result = lappend(result, column);
+	}
+	return result;
+}
+
+/* find_command: all of it but limit, skip and batchSize. */
+static Const *
+find_command(const MongoRelation *relation, const MongoTranslation *translation,
+			 const ScanClauses *clauses, List *attributes)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+
+	BSON_APPEND_UTF8(command, "find", relation->options->collection);
+	if (!bson_empty(clauses->filter))
+		BSON_APPEND_DOCUMENT(command, "filter", clauses->filter);
+	mongo_append_projection(command, relation->columns, attributes);
+	if (translation->compares_text)
+	{
+		bson_t		collation;
+
+		BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
+		BSON_APPEND_UTF8(&collation, "locale", "simple");
+		bson_append_document_end(command, &collation);
+	}
+	return mongo_command_to_const(command);
+}
+
+ForeignScan *
+mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *baserel,
+					   Oid foreigntableid, ForeignPath *best_path, List *tlist,
+					   List *scan_clauses, Plan *outer_plan)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	MongoTranslation translation = {relation->columns};
+	bool		has_bounds = best_path->fdw_private != NIL;
+	ScanClauses clauses;
+	List	   *attributes;
+	List	   *expressions;
+	MongoScanPlan plan;
+
+	sort_clauses(&translation, scan_clauses, &clauses);
+	attributes = fetched_attributes(baserel, relation, &clauses);
+
+	plan.database = relation->options->database;
+	plan.collection = relation->options->collection;
+	plan.command = find_command(relation, &translation, &clauses, attributes);
+	plan.predicates = translation.predicates;
+	plan.has_limit = has_bounds && root->parse->limitCount != NULL;
+	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;
+	plan.all_rows = root->tuple_fraction <= 0;
+	plan.fetch_size = relation->options->fetch_size;
+	plan.type_mismatch = relation->options->type_mismatch;
+	plan.canonical_json = relation->options->canonical_json;
+	plan.columns = scan_columns(relation->columns, attributes);
+
+	expressions = translation.parameters;
+	if (plan.has_limit)
+		expressions = lappend(expressions, root->parse->limitCount);
+	if (plan.has_offset)
+		expressions = lappend(expressions, root->parse->limitOffset);
+
+	return make_foreignscan(tlist, clauses.local, baserel->relid, expressions,
+							mongo_scan_plan_to_list(&plan), NIL, clauses.exact,
+							outer_plan);
+}

@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_plan_list.c
+ *		The private part of a foreign scan's plan, as nodes and back.
+ *
+ * A plan is copied, and read back in parallel workers, so all that it holds
+ * must be nodes.  The order of the lists is known here only.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "plan.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+
+/* A NULL string as a node: an empty list. */
+static Node *
+string_node(const char *string)
+{
+	return string == NULL ? NULL : (Node *) makeString(pstrdup(string));
+}
+
+static const char *
+node_string(Node *node)
+{
+	return node == NULL ? NULL : strVal(node);
+}
+
+List *
+mongo_scan_plan_to_list(const MongoScanPlan *plan)
+{
+	List	   *flags = list_make3_int(plan->has_limit, plan->has_offset,
+									   plan->all_rows);
+	List	   *settings = list_make3_int(plan->fetch_size, plan->type_mismatch,
+										  plan->canonical_json);
+	List	   *columns = NIL;
+	ListCell   *cell;
+	List	   *result;
+
+	foreach(cell, plan->columns)
+	{
+		MongoScanColumn *column = lfirst(cell);
+
+		columns = lappend(columns, list_make3(makeInteger(column->index),
+											  string_node(column->name),
+											  string_node(column->path)));
+	}
+
+	result = list_make4(string_node(plan->database), string_node(plan->collection),
+						plan->command, plan->predicates);
+	return list_concat(result, list_make3(flags, settings, columns));
+}
+
+MongoScanPlan *
+mongo_scan_plan_from_list(List *list)
+{
+	MongoScanPlan *plan = palloc(sizeof(MongoScanPlan));
+	List	   *flags = list_nth(list, 4);
+	List	   *settings = list_nth(list, 5);
+	ListCell   *cell;
+
+	plan->database = node_string(linitial(list));
+	plan->collection = node_string(lsecond(list));
+	plan->command = lthird(list);
+	plan->predicates = lfourth(list);
+	plan->has_limit = linitial_int(flags);
+	plan->has_offset = lsecond_int(flags);
+	plan->all_rows = lthird_int(flags);
+	plan->fetch_size = linitial_int(settings);
+	plan->type_mismatch = lsecond_int(settings);
+	plan->canonical_json = lthird_int(settings);
+	plan->columns = NIL;
+	foreach(cell, (List *) list_nth(list, 6))
+	{
+		List	   *one = lfirst(cell);
+		MongoScanColumn *column = palloc(sizeof(MongoScanColumn));
+
+		column->index = intVal(linitial(one));
+		column->name = node_string(lsecond(one));
+		column->path = node_string(lthird(one));
+		plan->columns = lappend(plan->columns, column);
+	}
+	return plan;
+}

@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.c
+ *		From a foreign table's Vars to the fields of its documents.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "columns.h"
+#include "predicate.h"
+
+#include "utils/lsyscache.h"
+
+MongoColumns *
+mongo_columns_create(Oid relid, Index varno, int natts,
+					 MongoTypeMismatch type_mismatch)
+{
+	MongoColumns *columns = palloc(sizeof(MongoColumns));
+
+	columns->relid = relid;
+	columns->varno = varno;
+	columns->natts = natts;
+	columns->type_mismatch = type_mismatch;
+	columns->names = palloc0(sizeof(char *) * natts);
+	columns->options = palloc0(sizeof(MongoColumnOptions *) * natts);
+	return columns;
+}
+
+const char *
+mongo_column_name(MongoColumns *columns, AttrNumber attnum)
+{
+	const char **name = &columns->names[attnum - 1];
+
+	if (*name == NULL)
+		*name = get_attname(columns->relid, attnum, false);
+	return *name;
+}
+
+/* column_options: NULL for the whole document. */
+static const MongoColumnOptions *
+column_options(MongoColumns *columns, AttrNumber attnum)
+{
+	MongoColumnOptions **options = &columns->options[attnum - 1];
+
+	if (strcmp(mongo_column_name(columns, attnum), MONGO_DOCUMENT_COLUMN) == 0)
+		return NULL;
+	if (*options == NULL)
+		*options = mongo_column_options(columns->relid, attnum);
+	return *options;
+}
+
+const char *
+mongo_column_path(MongoColumns *columns, AttrNumber attnum)
+{
+	const MongoColumnOptions *options = column_options(columns, attnum);
+
+	return options == NULL ? NULL : options->path;
+}
+
+const MongoColumnOptions *
+mongo_column_of_var(MongoColumns *columns, Node *node, Var **var)
+{
+	while (node != NULL && IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	if (node == NULL || !IsA(node, Var))
+		return NULL;
+
+	*var = (Var *) node;
+	if ((*var)->varno != columns->varno || (*var)->varlevelsup != 0 ||
+		(*var)->varattno <= 0)
+		return NULL;
+	return column_options(columns, (*var)->varattno);
+}
+
+/*
+ * fetched_length gives how much of a path to ask for: all, or the part before
+ * a component that may index an array, which a projection does not do.
+ */
+static int
+fetched_length(const char *path)
+{
+	const char *component = path;
+
+	while (component != NULL)
+	{
+		const char *end = strchr(component, '.');
+		size_t		digits = strspn(component, "0123456789");
+
+		if (component != path && digits > 0 &&
+			(component[digits] == '.' || component[digits] == '\0'))
+			return component - path - 1;
+		component = end == NULL ? NULL : end + 1;
+	}
+	return strlen(path);
+}
+
+/* covers: is 'path' the same field as 'parent', or one inside it? */
+static bool
+covers(const char *parent, int parent_length, const char *path, int path_length)
+{
+	return path_length >= parent_length &&
+		memcmp(parent, path, parent_length) == 0 &&
+		(path_length == parent_length || path[parent_length] == '.');
+}
+
+void
+mongo_append_projection(bson_t *command, MongoColumns *columns, List *attributes)
+{
+	int			npaths = list_length(attributes);
+	const char **paths = palloc(sizeof(char *) * Max(npaths, 1));
+	int		   *lengths = palloc(sizeof(int) * Max(npaths, 1));
+	int			i = 0;
+	ListCell   *cell;
+	bson_t		projection;
+	bool		empty = true;
+
+	foreach(cell, attributes)
+	{
+		const char *path = mongo_column_path(columns, lfirst_int(cell));
+
+		if (path == NULL || !mongo_path_is_addressable(path))
+			return;
+		paths[i] = path;
+		lengths[i++] = fetched_length(path);
+	}
+
+	BSON_APPEND_DOCUMENT_BEGIN(command, "projection", &projection);
+	for (i = 0; i < npaths; i++)
+	{
+		bool		covered = false;
+
+		/* "a" and "a.b" together are a path collision: "a" alone will do */
+		for (int j = 0; j < npaths && !covered; j++)
+		{
+			if (j != i && covers(paths[j], lengths[j], paths[i], lengths[i]))
+				covered = lengths[j] < lengths[i] || j < i;
+		}
+		if (covered)
+			continue;
+		bson_append_int32(&projection, paths[i], lengths[i], 1);
+		empty = false;
+	}
+	if (empty)
+		BSON_APPEND_INT32(&projection, "_id", 1);
+	bson_append_document_end(command, &projection);
+}

@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * command_template.c
+ *		Commands that a plan holds, and the values that execution binds.
+ *
+ * Only the logic of a match document ($and, $or, $nor) is walked, never the
+ * values in it, so no stored or constant value can be taken for a parameter:
+ * a field whose name begins with '$' is not addressable and never stands there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "command_template.h"
+#include "condition.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+
+/* What a parameter is replaced by, for one walk over the template. */
+typedef struct Binding
+{
+	const MongoCommandTemplate *template;
+	const Datum *values;
+	const bool *isnull;
+	const char *const *names;	/* set for a description instead of values */
+} Binding;
+
+static MongoMatch bind_match(const Binding *binding, const bson_iter_t *document,
+							 bson_t *match);
+
+Const *
+mongo_command_to_const(const bson_t *command)
+{
+	bytea	   *bytes = palloc(VARHDRSZ + command->len);
+
+	SET_VARSIZE(bytes, VARHDRSZ + command->len);
+	memcpy(VARDATA(bytes), bson_get_data(command), command->len);
+	return makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes),
+					 false, false);
+}
+
+bson_t *
+mongo_command_from_const(MemoryContext context, const Const *node)
+{
+	bytea	   *bytes = DatumGetByteaPP(node->constvalue);
+	bson_t		view;
+
+	if (!bson_view(&view, (const uint8_t *) VARDATA_ANY(bytes),
+				   VARSIZE_ANY_EXHDR(bytes)))
+		elog(ERROR, "malformed command in a plan");
+	return bson_copy_in(context, &view);
+}
+
+/* describe_parameter writes {path: {$op: "expression"}}. */
+static void
+describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *match)
+{
+	static const char *const operators[] = {
+		[BTLessStrategyNumber] = "$lt",
+		[BTLessEqualStrategyNumber] = "$lte",
+		[BTEqualStrategyNumber] = "$eq",
+		[BTGreaterEqualStrategyNumber] = "$gte",
+		[BTGreaterStrategyNumber] = "$gt",
+		[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
+	};
+	const char *operator = operators[predicate->strategy];
+	bson_t		condition;
+
+	if (predicate->form == MONGO_PREDICATE_ANY)
+		operator = "$in";
+	else if (predicate->form == MONGO_PREDICATE_ALL)
+		operator = "$nin";
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &condition);
+	BSON_APPEND_UTF8(&condition, operator, name);
+	bson_append_document_end(match, &condition);
+}
+
+static MongoMatch
+bind_parameter(const Binding *binding, int parameter, bson_t *match)
+{
+	const MongoPredicate *predicate;
+
+	if (parameter < 0 || parameter >= binding->template->nparameters)
+		elog(ERROR, "command has no parameter %d", parameter);
+	predicate = binding->template->predicates[parameter];
+
+	if (binding->names != NULL)
+	{
+		describe_parameter(predicate, binding->names[parameter], match);
+		return MONGO_MATCH_SOME;
+	}
+	return mongo_predicate_render(predicate, binding->values[parameter],
+								  binding->isnull[parameter], match);
+}
+
+/* bind_branches: the array under $and, $or or $nor. */
+static MongoMatch
+bind_branches(const Binding *binding, const bson_iter_t *array, bson_t *match)
+{
+	const char *operator = bson_iter_key(array);
+	bool		any_none = false;
+	bool		all_none = true;
+	bson_iter_t element;
+	bson_t		branches;
+
+	BSON_APPEND_ARRAY_BEGIN(match, operator, &branches);
+	bson_iter_recurse(array, &element);
+	while (bson_iter_next(&element))
+	{
+		bson_t		branch;
+
+		BSON_APPEND_DOCUMENT_BEGIN(&branches, bson_iter_key(&element), &branch);
+		if (bind_match(binding, &element, &branch) == MONGO_MATCH_NONE)
+			any_none = true;
+		else
+			all_none = false;
+		bson_append_document_end(&branches, &branch);
+	}
+	bson_append_array_end(match, &branches);
+
+	if (strcmp(operator, "$and") == 0)
+		return any_none ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
+	if (strcmp(operator, "$or") == 0)
+		return all_none ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
+	return MONGO_MATCH_SOME;
+}
+
+/* bind_match copies a match document; its fields are all conditions to meet. */
+static MongoMatch
+bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
+{
+	MongoMatch	result = MONGO_MATCH_SOME;
+	bson_iter_t field;
+
+	bson_iter_recurse(document, &field);
+	while (bson_iter_next(&field))
+	{
+		const char *key = bson_iter_key(&field);
+		MongoMatch	one = MONGO_MATCH_SOME;
+
+		if (key[0] != '$')
+			bson_append_iter(match, NULL, 0, &field);
+		else if (strcmp(key, MONGO_PARAMETER_KEY) == 0)
+			one = bind_parameter(binding, bson_iter_int32(&field), match);
+		else if (BSON_ITER_HOLDS_ARRAY(&field))
+			one = bind_branches(binding, &field, match);
+		else
+			bson_append_iter(match, NULL, 0, &field);
+		if (one == MONGO_MATCH_NONE)
+			result = MONGO_MATCH_NONE;
+	}
+	return result;
+}
+
+static MongoMatch
+bind_command(const Binding *binding, bson_t *command)
+{
+	MongoMatch	result = MONGO_MATCH_SOME;
+	bson_iter_t field;
+
+	bson_iter_init(&field, binding->template->command);
+	while (bson_iter_next(&field))
+	{
+		bson_t		filter;
+
+		if (strcmp(bson_iter_key(&field), "filter") != 0)
+		{
+			bson_append_iter(command, NULL, 0, &field);
+			continue;
+		}
+		BSON_APPEND_DOCUMENT_BEGIN(command, "filter", &filter);
+		result = bind_match(binding, &field, &filter);
+		bson_append_document_end(command, &filter);
+	}
+	return result;
+}
+
+MongoMatch
+mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
+				   const bool *isnull, bson_t *command)
+{
+	Binding		binding = {template, values, isnull, NULL};
+
+	return bind_command(&binding, command);
+}
+
+void
+mongo_command_describe(const MongoCommandTemplate *template,
+					   const char *const *names, bson_t *command)
+{
+	Binding		binding = {template, NULL, NULL, names};
+
+	bind_command(&binding, command);
+}

@@ -1,0 +1,536 @@
+/*-------------------------------------------------------------------------
+ *
+ * comparison.c
+ *		How values of each column type compare in MongoDB's find language.
+ *
+ * find's $lt, $lte, $gt, $gte compare within one BSON type class only (type
+ * bracketing), numbers of all kinds by exact value; a NaN satisfies none of
+ * $lt and $gt.  PostgreSQL holds NaN equal to itself and above every number.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "comparison.h"
+#include "encode.h"
+#include "objectid.h"
+#include "text_range.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "access/transam.h"
+#include "catalog/pg_type_d.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+/* Types whose values may stand beside each other in a comparison. */
+enum
+{
+	FAMILY_INTEGER,
+	FAMILY_FLOAT,
+	FAMILY_NUMERIC,
+	FAMILY_TEXT,
+	FAMILY_BOOLEAN,
+	FAMILY_UUID,
+	FAMILY_TIMESTAMP,
+	FAMILY_TIMESTAMPTZ,
+	FAMILY_DATE,
+	FAMILY_OBJECTID
+};
+
+static const struct
+{
+	Oid			type;
+	int			family;
+}			value_families[] =
+{
+	{INT2OID, FAMILY_INTEGER},
+	{INT4OID, FAMILY_INTEGER},
+	{INT8OID, FAMILY_INTEGER},
+	{FLOAT4OID, FAMILY_FLOAT},
+	{FLOAT8OID, FAMILY_FLOAT},
+	{NUMERICOID, FAMILY_NUMERIC},
+	{TEXTOID, FAMILY_TEXT},
+	{VARCHAROID, FAMILY_TEXT},
+	{NAMEOID, FAMILY_TEXT},
+	{BOOLOID, FAMILY_BOOLEAN},
+	{UUIDOID, FAMILY_UUID},
+	{TIMESTAMPOID, FAMILY_TIMESTAMP},
+	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ},
+	{DATEOID, FAMILY_DATE},
+};
+
+/* The find operators of the B-tree strategies that order. */
+static const char *const order_operators[] = {
+	[BTLessStrategyNumber] = "$lt",
+	[BTLessEqualStrategyNumber] = "$lte",
+	[BTGreaterEqualStrategyNumber] = "$gte",
+	[BTGreaterStrategyNumber] = "$gt",
+};
+
+#define ARRAY_KEY_SIZE	16
+
+static const char *
+array_key(char *buffer, int index)
+{
+	snprintf(buffer, ARRAY_KEY_SIZE, "%d", index);
+	return buffer;
+}
+
+static bool
+is_upper_bound(int strategy)
+{
+	return strategy == BTLessStrategyNumber ||
+		strategy == BTLessEqualStrategyNumber;
+}
+
+/* {path: {operator: <double>}} */
+static void
+append_double_bound(bson_t *match, const char *path, const char *operator,
+					double bound)
+{
+	bson_t		operators;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
+	BSON_APPEND_DOUBLE(&operators, operator, bound);
+	bson_append_document_end(match, &operators);
+}
+
+/* {$or: [{path: {operator: bound}}, {path: NaN}]} */
+static void
+append_double_bound_or_nan(bson_t *match, const char *path, const char *operator,
+						   double bound)
+{
+	bson_t		branches;
+	bson_t		branch;
+
+	BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
+	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
+	append_double_bound(&branch, path, operator, bound);
+	bson_append_document_end(&branches, &branch);
+	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
+	append_double_bound(&branch, path, "$eq", NAN);
+	bson_append_document_end(&branches, &branch);
+	bson_append_array_end(match, &branches);
+}
+
+/* {path: {$ne: null}}: whatever is there at all */
+static void
+append_not_null(bson_t *match, const char *path)
+{
+	bson_t		operators;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
+	BSON_APPEND_NULL(&operators, "$ne");
+	bson_append_document_end(match, &operators);
+}
+
+/* {path: {$in: []}} */
+static MongoMatch
+append_nothing(bson_t *match, const char *path)
+{
+	bson_t		operators;
+	bson_t		none;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
+	BSON_APPEND_ARRAY_BEGIN(&operators, "$in", &none);
+	bson_append_array_end(&operators, &none);
+	bson_append_document_end(match, &operators);
+	return MONGO_MATCH_NONE;
+}
+
+/*
+ * Integers
+ */
+
+static int64
+integer_value(Oid type, Datum value)
+{
+	if (type == INT2OID)
+		return DatumGetInt16(value);
+	if (type == INT4OID)
+		return DatumGetInt32(value);
+	return DatumGetInt64(value);
+}
+
+static void
+append_integer(bson_t *document, const char *key, int64 value)
+{
+	if (value >= PG_INT32_MIN && value <= PG_INT32_MAX)
+		BSON_APPEND_INT32(document, key, (int32) value);
+	else
+		BSON_APPEND_INT64(document, key, value);
+}
+
+static int
+integer_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+{
+	char		key[ARRAY_KEY_SIZE];
+
+	append_integer(array, array_key(key, index),
+				   integer_value(predicate->value_type, value));
+	return 1;
+}
+
+static MongoMatch
+integer_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	bson_t		operators;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+	append_integer(&operators, order_operators[predicate->strategy],
+				   integer_value(predicate->value_type, value));
+	bson_append_document_end(match, &operators);
+	return MONGO_MATCH_SOME;
+}
+
+/*
+ * Floats
+ */
+
+static double
+float_value(Oid type, Datum value)
+{
+	return type == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value);
+}
+
+static int
+float_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+{
+	char		key[ARRAY_KEY_SIZE];
+
+	BSON_APPEND_DOUBLE(array, array_key(key, index),
+					   float_value(predicate->value_type, value));
+	return 1;
+}
+
+static MongoMatch
+float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	double		bound = float_value(predicate->value_type, value);
+	const char *operator = order_operators[predicate->strategy];
+
+	if (isnan(bound))
+	{
+		switch (predicate->strategy)
+		{
+			case BTLessStrategyNumber:
+				append_double_bound(match, predicate->path, "$gte", -INFINITY);
+				break;
+			case BTLessEqualStrategyNumber:
+				append_double_bound_or_nan(match, predicate->path, "$gte",
+										   -INFINITY);
+				break;
+			case BTGreaterEqualStrategyNumber:
+				append_double_bound(match, predicate->path, "$eq", NAN);
+				break;
+			default:
+				return append_nothing(match, predicate->path);
+		}
+	}
+	else if (is_upper_bound(predicate->strategy))
+		append_double_bound(match, predicate->path, operator, bound);
+	else
+		append_double_bound_or_nan(match, predicate->path, operator, bound);
+	return MONGO_MATCH_SOME;
+}
+
+/*
+ * Numeric
+ *
+ * A numeric column reads a Double by its 15 leading digits and rounds to its
+ * scale, so what is compared here is not quite what MongoDB has.  The bounds
+ * are widened by what that rounding can move a value, and the rows that come
+ * are checked again.
+ */
+
+/* More than the half unit in the 15th digit that reading a Double may add. */
+#define NUMERIC_READ_ERROR		1e-14
+
+/* Below this a double has too few digits for a relative error to mean much. */
+#define NUMERIC_TINY			1e-290
+
+static void
+numeric_bounds(const MongoPredicate *predicate, Numeric value,
+			   double *low, double *high)
+{
+	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+															NumericGetDatum(value)));
+	double		slack = fabs(middle) * NUMERIC_READ_ERROR + NUMERIC_TINY;
+
+	if (predicate->column_typmod >= (int32) VARHDRSZ)
+	{
+		/* as numeric.c packs it: 11 bits of signed scale */
+		int			scale = (((predicate->column_typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
+
+		slack += pow(10.0, -scale);
+	}
+
+	/* beyond double's range there may still be Decimal128 values */
+	*low = Min(middle - slack, DBL_MAX);
+	*high = Max(middle + slack, -DBL_MAX);
+}
+
+static MongoMatch
+numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
+{
+	Numeric		value = DatumGetNumeric(datum);
+	double		low;
+	double		high;
+	bson_t		operators;
+
+	if (numeric_is_nan(value) || numeric_is_inf(value) ||
+		predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+	{
+		append_not_null(match, predicate->path);
+		return MONGO_MATCH_SOME;
+	}
+
+	numeric_bounds(predicate, value, &low, &high);
+	if (predicate->strategy == BTEqualStrategyNumber)
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+		BSON_APPEND_DOUBLE(&operators, "$gte", low);
+		BSON_APPEND_DOUBLE(&operators, "$lte", high);
+		bson_append_document_end(match, &operators);
+	}
+	else if (is_upper_bound(predicate->strategy))
+		append_double_bound(match, predicate->path, "$lte", high);
+	else
+		append_double_bound_or_nan(match, predicate->path, "$gte", low);
+	return MONGO_MATCH_SOME;
+}
+
+/*
+ * Booleans, UUIDs, ObjectIds
+ */
+
+static int
+boolean_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+{
+	char		key[ARRAY_KEY_SIZE];
+
+	BSON_APPEND_BOOL(array, array_key(key, index), DatumGetBool(value));
+	return 1;
+}
+
+/* A uuid column reads both the present and the legacy subtype. */
+static int
+uuid_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+{
+	const pg_uuid_t *uuid = DatumGetUUIDP(value);
+	char		key[ARRAY_KEY_SIZE];
+
+	BSON_APPEND_BINARY(array, array_key(key, index), BSON_SUBTYPE_UUID,
+					   uuid->data, UUID_LEN);
+	BSON_APPEND_BINARY(array, array_key(key, index + 1),
+					   BSON_SUBTYPE_UUID_DEPRECATED, uuid->data, UUID_LEN);
+	return 2;
+}
+
+static int
+objectid_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+{
+	char		key[ARRAY_KEY_SIZE];
+
+	BSON_APPEND_OID(array, array_key(key, index),
+					(const bson_oid_t *) DatumGetPointer(value));
+	return 1;
+}
+
+static MongoMatch
+objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	bson_t		operators;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+	BSON_APPEND_OID(&operators, order_operators[predicate->strategy],
+					(const bson_oid_t *) DatumGetPointer(value));
+	bson_append_document_end(match, &operators);
+	return MONGO_MATCH_SOME;
+}
+
+/*
+ * Dates: BSON has milliseconds, PostgreSQL has microseconds and infinities.
+ */
+
+/* {path: {operator: Date}} */
+static void
+append_date_bound(bson_t *match, const char *path, const char *operator,
+				  int64 millis)
+{
+	bson_t		operators;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
+	BSON_APPEND_DATE_TIME(&operators, operator, millis);
+	bson_append_document_end(match, &operators);
+}
+
+/* Every finite date compares alike with an infinite one. */
+static MongoMatch
+append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
+						   bson_t *match)
+{
+	bson_t		operators;
+
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+	{
+		append_not_null(match, predicate->path);
+		return MONGO_MATCH_SOME;
+	}
+	if (predicate->strategy == BTEqualStrategyNumber ||
+		is_upper_bound(predicate->strategy) != is_positive)
+		return append_nothing(match, predicate->path);
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+	BSON_APPEND_UTF8(&operators, "$type", "date");
+	bson_append_document_end(match, &operators);
+	return MONGO_MATCH_SOME;
+}
+
+static int
+timestamp_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+{
+	Timestamp	timestamp = DatumGetTimestamp(value);
+	char		key[ARRAY_KEY_SIZE];
+	bool		exact;
+	int64		millis;
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		return 0;
+	millis = mongo_timestamp_to_millis(timestamp, &exact);
+	if (!exact)
+		return 0;
+	BSON_APPEND_DATE_TIME(array, array_key(key, index), millis);
+	return 1;
+}
+
+static MongoMatch
+timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	Timestamp	timestamp = DatumGetTimestamp(value);
+	int			strategy = predicate->strategy;
+	bool		exact;
+	int64		millis;
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		return append_infinite_date_range(predicate, TIMESTAMP_IS_NOEND(timestamp),
+										  match);
+
+	/* between two milliseconds, both ">=" and "<" step over the lower one */
+	millis = mongo_timestamp_to_millis(timestamp, &exact);
+	if (!exact && strategy == BTGreaterEqualStrategyNumber)
+		strategy = BTGreaterStrategyNumber;
+	else if (!exact && strategy == BTLessStrategyNumber)
+		strategy = BTLessEqualStrategyNumber;
+	append_date_bound(match, predicate->path, order_operators[strategy], millis);
+	return MONGO_MATCH_SOME;
+}
+
+/* A date column reads the UTC day, so a date is the range of its day. */
+static MongoMatch
+date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	DateADT		date = DatumGetDateADT(value);
+	const char *path = predicate->path;
+	int64		start;
+	int64		end;
+	bson_t		branches;
+	bson_t		branch;
+
+	if (DATE_NOT_FINITE(date))
+		return append_infinite_date_range(predicate, DATE_IS_NOEND(date), match);
+
+	start = mongo_date_to_millis(date);
+	end = start + MONGO_MILLIS_PER_DAY;
+	switch (predicate->strategy)
+	{
+		case BTLessStrategyNumber:
+			append_date_bound(match, path, "$lt", start);
+			break;
+		case BTLessEqualStrategyNumber:
+			append_date_bound(match, path, "$lt", end);
+			break;
+		case BTGreaterEqualStrategyNumber:
+			append_date_bound(match, path, "$gte", start);
+			break;
+		case BTGreaterStrategyNumber:
+			append_date_bound(match, path, "$gte", end);
+			break;
+		case BTEqualStrategyNumber:
+			BSON_APPEND_DOCUMENT_BEGIN(match, path, &branch);
+			BSON_APPEND_DATE_TIME(&branch, "$gte", start);
+			BSON_APPEND_DATE_TIME(&branch, "$lt", end);
+			bson_append_document_end(match, &branch);
+			break;
+		default:
+			BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
+			BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
+			append_date_bound(&branch, path, "$lt", start);
+			bson_append_document_end(&branches, &branch);
+			BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
+			append_date_bound(&branch, path, "$gte", end);
+			bson_append_document_end(&branches, &branch);
+			bson_append_array_end(match, &branches);
+			break;
+	}
+	return MONGO_MATCH_SOME;
+}
+
+/*
+ * The table.  A type without a row (float4, which rounds what it reads;
+ * bytea, whose equality ignores the subtype; char(n), whose blanks do not
+ * count; json) is compared here only.
+ */
+static const MongoComparison comparisons[] =
+{
+	{INT2OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, integer_points, integer_range},
+	{INT4OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, integer_points, integer_range},
+	{INT8OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, integer_points, integer_range},
+	{FLOAT8OID, FAMILY_FLOAT, false, MONGO_EXACT, MONGO_EXACT, float_points, float_range},
+	{NUMERICOID, FAMILY_NUMERIC, false, MONGO_SUPERSET, MONGO_SUPERSET, NULL, numeric_range},
+	{TEXTOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, mongo_text_points, mongo_text_range},
+	{VARCHAROID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, mongo_text_points, mongo_text_range},
+	{NAMEOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, mongo_text_points, mongo_text_range},
+	{BOOLOID, FAMILY_BOOLEAN, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, boolean_points, NULL},
+	{UUIDOID, FAMILY_UUID, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, uuid_points, NULL},
+	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, MONGO_EXACT, MONGO_EXACT, timestamp_points, timestamp_range},
+	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, MONGO_EXACT, MONGO_EXACT, timestamp_points, timestamp_range},
+	{DATEOID, FAMILY_DATE, false, MONGO_EXACT, MONGO_EXACT, NULL, date_range},
+};
+
+/* The extension's own type has no fixed OID. */
+static const MongoComparison objectid_comparison =
+{InvalidOid, FAMILY_OBJECTID, false, MONGO_EXACT, MONGO_EXACT, objectid_points, objectid_range};
+
+const MongoComparison *
+mongo_comparison_lookup(Oid column_type)
+{
+	for (int i = 0; i < lengthof(comparisons); i++)
+	{
+		if (comparisons[i].column_type == column_type)
+			return &comparisons[i];
+	}
+	if (column_type >= FirstNormalObjectId &&
+		column_type == mongo_objectid_type_oid())
+		return &objectid_comparison;
+	return NULL;
+}
+
+bool
+mongo_comparison_accepts(const MongoComparison *comparison, Oid value_type)
+{
+	for (int i = 0; i < lengthof(value_families); i++)
+	{
+		if (value_families[i].type == value_type)
+			return value_families[i].family == comparison->family;
+	}
+	return comparison->family == FAMILY_OBJECTID &&
+		value_type == mongo_objectid_type_oid();
+}

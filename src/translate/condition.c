@@ -1,0 +1,427 @@
+/*-------------------------------------------------------------------------
+ *
+ * condition.c
+ *		SQL conditions as match documents of MongoDB's find language.
+ *
+ * SQL has three truth values, a match document has two.  So NOT is never
+ * translated as such: what is asked for is where an expression is TRUE, or
+ * where it is FALSE, and NOT just turns one question into the other.  Every
+ * document that is matched answers the question; NULL answers neither.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "condition.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+static MongoCondition translate_node(MongoTranslation *translation, Node *node,
+								bool wanted, bson_t *match);
+
+static const MongoCondition not_shippable = {MONGO_NOT_SHIPPABLE, false, false};
+
+/*
+ * is_local_value: can the node be evaluated here before the scan starts, with
+ * the same result as for each row?
+ */
+static bool
+is_local_value(MongoTranslation *translation, Node *node)
+{
+	return !bms_is_member(translation->columns->varno, pull_varnos(NULL, node)) &&
+		!contain_volatile_functions(node) &&
+		!contain_subplans(node) &&
+		!expression_returns_set(node);
+}
+
+/*
+ * operator_strategy: of an operator in the default B-tree family of a column's
+ * type, so that it compares the column as what it is; 0 when it does not.
+ */
+static int
+operator_strategy(Oid operator, const Var *var)
+{
+	TypeCacheEntry *type = lookup_type_cache(getBaseType(var->vartype),
+											 TYPECACHE_BTREE_OPFAMILY);
+	List	   *interpretations;
+	ListCell   *cell;
+	int			strategy = 0;
+
+	if (!OidIsValid(type->btree_opf))
+		return 0;
+	interpretations = get_op_btree_interpretation(operator);
+	foreach(cell, interpretations)
+	{
+		OpBtreeInterpretation *interpretation = lfirst(cell);
+
+		if (interpretation->opfamily_id == type->btree_opf)
+			strategy = interpretation->strategy;
+	}
+	list_free_deep(interpretations);
+	return strategy;
+}
+
+/* forget_parameters drops what a failed part of a condition has added. */
+static void
+forget_parameters(MongoTranslation *translation, int nparameters)
+{
+	translation->parameters = list_truncate(translation->parameters, nparameters);
+	translation->predicates = list_truncate(translation->predicates, nparameters);
+}
+
+/* append_placeholder makes the value a parameter of the command. */
+static void
+append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
+				   Node *value, bson_t *match)
+{
+	BSON_APPEND_INT32(match, MONGO_PARAMETER_KEY,
+					  list_length(translation->parameters));
+	translation->parameters = lappend(translation->parameters, value);
+	translation->predicates = lappend(translation->predicates,
+									  mongo_predicate_to_list(predicate));
+}
+
+/* translate_predicate: everything is known but whether it can be shipped. */
+static MongoCondition
+translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
+					const MongoColumnOptions *column, Node *value, bson_t *match)
+{
+	MongoCondition result = not_shippable;
+	bool		excludes = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
+	bool		is_id = strcmp(predicate->path, "_id") == 0;
+
+	result.grade = mongo_predicate_grade(predicate);
+	if (result.grade == MONGO_NOT_SHIPPABLE)
+		return result;
+	result.indexed = !excludes && (is_id || column->indexed);
+	result.unique = is_id && predicate->strategy == BTEqualStrategyNumber &&
+		predicate->form == MONGO_PREDICATE_SCALAR;
+
+	if (mongo_predicate_compares_text(predicate))
+		translation->compares_text = true;
+	if (IsA(value, Const))
+		mongo_predicate_render(predicate, ((Const *) value)->constvalue,
+							   ((Const *) value)->constisnull, match);
+	else
+		append_placeholder(translation, predicate, value, match);
+	return result;
+}
+
+/* begin_predicate fills in what comes from the column. */
+static void
+begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
+				const MongoColumnOptions *column, const Var *var, Oid collation)
+{
+	predicate->path = column->path;
+	predicate->column_type = var->vartype;
+	predicate->column_typmod = var->vartypmod;
+	predicate->collation = collation;
+	predicate->type_mismatch = translation->columns->type_mismatch;
+}
+
+/* "column OP value" or "value OP column" */
+static MongoCondition
+translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
+				   bson_t *match)
+{
+	Node	   *left;
+	Node	   *right;
+	Oid			operator = node->opno;
+	const MongoColumnOptions *column;
+	Var		   *var;
+	MongoPredicate predicate;
+
+	if (list_length(node->args) != 2)
+		return not_shippable;
+	left = linitial(node->args);
+	right = lsecond(node->args);
+
+	column = mongo_column_of_var(translation->columns, left, &var);
+	if (column == NULL)
+	{
+		column = mongo_column_of_var(translation->columns, right, &var);
+		right = left;
+		operator = get_commutator(operator);
+	}
+	if (column == NULL || !OidIsValid(operator) ||
+		!is_local_value(translation, right))
+		return not_shippable;
+
+	predicate.strategy = operator_strategy(operator, var);
+	if (predicate.strategy == 0)
+		return not_shippable;
+	if (!wanted)
+	{
+		static const int negated[] = {
+			[BTLessStrategyNumber] = BTGreaterEqualStrategyNumber,
+			[BTLessEqualStrategyNumber] = BTGreaterStrategyNumber,
+			[BTEqualStrategyNumber] = MONGO_STRATEGY_NOT_EQUAL,
+			[BTGreaterEqualStrategyNumber] = BTLessStrategyNumber,
+			[BTGreaterStrategyNumber] = BTLessEqualStrategyNumber,
+			[MONGO_STRATEGY_NOT_EQUAL] = BTEqualStrategyNumber,
+		};
+
+		predicate.strategy = negated[predicate.strategy];
+	}
+
+	begin_predicate(&predicate, translation, column, var, node->inputcollid);
+	predicate.form = MONGO_PREDICATE_SCALAR;
+	predicate.value_type = exprType(right);
+	return translate_predicate(translation, &predicate, column, right, match);
+}
+
+/* "column = ANY (array)" and "column <> ALL (array)", IN and NOT IN too */
+static MongoCondition
+translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
+						 bool wanted, bson_t *match)
+{
+	Node	   *array = lsecond(node->args);
+	const MongoColumnOptions *column;
+	Var		   *var;
+	MongoPredicate predicate;
+	int			strategy;
+
+	column = mongo_column_of_var(translation->columns, linitial(node->args), &var);
+	if (column == NULL || !is_local_value(translation, array))
+		return not_shippable;
+
+	strategy = operator_strategy(node->opno, var);
+	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL))
+		return not_shippable;
+
+	/* NOT (x = ANY (a)) is x <> ALL (a), and the other way round */
+	begin_predicate(&predicate, translation, column, var, node->inputcollid);
+	predicate.form = node->useOr == wanted ?
+		MONGO_PREDICATE_ANY : MONGO_PREDICATE_ALL;
+	predicate.strategy = predicate.form == MONGO_PREDICATE_ANY ?
+		BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL;
+	predicate.value_type = get_base_element_type(exprType(array));
+	if (!OidIsValid(predicate.value_type))
+		return not_shippable;
+	return translate_predicate(translation, &predicate, column, array, match);
+}
+
+/* A boolean column as a condition of its own. */
+static MongoCondition
+translate_boolean_column(MongoTranslation *translation, Var *node, bool wanted,
+						 bson_t *match)
+{
+	const MongoColumnOptions *column;
+	Var		   *var;
+	MongoPredicate predicate;
+
+	column = mongo_column_of_var(translation->columns, (Node *) node, &var);
+	if (column == NULL)
+		return not_shippable;
+	begin_predicate(&predicate, translation, column, var, InvalidOid);
+	predicate.form = MONGO_PREDICATE_SCALAR;
+	predicate.strategy = BTEqualStrategyNumber;
+	predicate.value_type = BOOLOID;
+	return translate_predicate(translation, &predicate, column,
+							   makeBoolConst(wanted, false), match);
+}
+
+/* IS NULL and IS NOT NULL; they are never NULL themselves */
+static MongoCondition
+translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
+					bson_t *match)
+{
+	MongoCondition result = not_shippable;
+	const MongoColumnOptions *column;
+	Var		   *var;
+	bool		is_null = (node->nulltesttype == IS_NULL) == wanted;
+	bson_t		operators;
+
+	column = mongo_column_of_var(translation->columns, (Node *) node->arg, &var);
+	if (column == NULL || !mongo_path_is_addressable(column->path) ||
+		mongo_path_has_index(column->path) || node->argisrow)
+		return not_shippable;
+
+	/* a misfit that reads as NULL is not null for MongoDB */
+	if (translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
+	{
+		if (is_null)
+			return not_shippable;
+		result.grade = MONGO_SUPERSET;
+	}
+	else
+		result.grade = MONGO_EXACT;
+
+	/* missing, null and undefined alike: find's {field: null} */
+	BSON_APPEND_DOCUMENT_BEGIN(match, column->path, &operators);
+	BSON_APPEND_NULL(&operators, is_null ? "$eq" : "$ne");
+	bson_append_document_end(match, &operators);
+	return result;
+}
+
+/* TRUE, FALSE and NULL */
+static MongoCondition
+translate_constant(Const *node, bool wanted, bson_t *match)
+{
+	MongoCondition result = {MONGO_EXACT, false, false};
+	bson_t		alternatives;
+	bson_t		anything;
+
+	if (!node->constisnull && DatumGetBool(node->constvalue) == wanted)
+		return result;
+
+	/* no document is not any document */
+	BSON_APPEND_ARRAY_BEGIN(match, "$nor", &alternatives);
+	BSON_APPEND_DOCUMENT_BEGIN(&alternatives, "0", &anything);
+	bson_append_document_end(&alternatives, &anything);
+	bson_append_array_end(match, &alternatives);
+	result.indexed = true;
+	return result;
+}
+
+/*
+ * translate_branches: AND or OR, which of them may depend on a NOT above.
+ *
+ * A conjunct that cannot be shipped may be left out, for a superset.
+ */
+static MongoCondition
+translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
+				   bool wanted, bson_t *match)
+{
+	MongoCondition result = {MONGO_EXACT, !conjunction, false};
+	bson_t		branches;
+	int			nbranches = 0;
+	ListCell   *cell;
+
+	BSON_APPEND_ARRAY_BEGIN(match, conjunction ? "$and" : "$or", &branches);
+	foreach(cell, nodes)
+	{
+		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
+		int			nparameters = list_length(translation->parameters);
+		MongoCondition one = translate_node(translation, lfirst(cell), wanted, branch);
+		char		key[16];
+
+		if (one.grade == MONGO_NOT_SHIPPABLE)
+		{
+			if (!conjunction)
+				return not_shippable;
+			forget_parameters(translation, nparameters);
+			result.grade = MONGO_SUPERSET;
+			continue;
+		}
+		result.grade = Min(result.grade, one.grade);
+		if (conjunction)
+		{
+			result.indexed |= one.indexed;
+			result.unique |= one.unique;
+		}
+		else
+			result.indexed &= one.indexed;
+		snprintf(key, sizeof(key), "%d", nbranches++);
+		BSON_APPEND_DOCUMENT(&branches, key, branch);
+	}
+	bson_append_array_end(match, &branches);
+	return nbranches > 0 ? result : not_shippable;
+}
+
+static MongoCondition
+translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted,
+				  bson_t *match)
+{
+	if (node->boolop == NOT_EXPR)
+		return translate_node(translation, linitial(node->args), !wanted, match);
+	return translate_branches(translation, node->args,
+							  (node->boolop == AND_EXPR) == wanted, wanted, match);
+}
+
+/* IS [NOT] TRUE and IS [NOT] FALSE; never NULL themselves */
+static MongoCondition
+translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wanted,
+					   bson_t *match)
+{
+	MongoCondition result;
+	bson_t	   *inner;
+	bson_t		alternatives;
+	bool		truth;
+	bool		negated;
+
+	switch (node->booltesttype)
+	{
+		case IS_TRUE:
+		case IS_NOT_TRUE:
+			truth = true;
+			break;
+		case IS_FALSE:
+		case IS_NOT_FALSE:
+			truth = false;
+			break;
+		default:
+			return not_shippable;
+	}
+	negated = (node->booltesttype == IS_NOT_TRUE ||
+			   node->booltesttype == IS_NOT_FALSE) == wanted;
+
+	if (!negated)
+		return translate_node(translation, (Node *) node->arg, truth, match);
+
+	/* the complement of a superset would miss rows */
+	inner = bson_create_in(CurrentMemoryContext);
+	result = translate_node(translation, (Node *) node->arg, truth, inner);
+	if (result.grade != MONGO_EXACT)
+		return not_shippable;
+	BSON_APPEND_ARRAY_BEGIN(match, "$nor", &alternatives);
+	BSON_APPEND_DOCUMENT(&alternatives, "0", inner);
+	bson_append_array_end(match, &alternatives);
+	result.indexed = false;
+	result.unique = false;
+	return result;
+}
+
+/* translate_node: where is 'node' TRUE (wanted) or FALSE (not wanted)? */
+static MongoCondition
+translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
+{
+	check_stack_depth();
+
+	switch (nodeTag(node))
+	{
+		case T_Const:
+			return translate_constant((Const *) node, wanted, match);
+		case T_Var:
+			return translate_boolean_column(translation, (Var *) node, wanted, match);
+		case T_OpExpr:
+			return translate_operator(translation, (OpExpr *) node, wanted, match);
+		case T_ScalarArrayOpExpr:
+			return translate_array_operator(translation, (ScalarArrayOpExpr *) node,
+											wanted, match);
+		case T_BoolExpr:
+			return translate_boolean(translation, (BoolExpr *) node, wanted, match);
+		case T_NullTest:
+			return translate_null_test(translation, (NullTest *) node, wanted, match);
+		case T_BooleanTest:
+			return translate_boolean_test(translation, (BooleanTest *) node, wanted,
+										  match);
+		default:
+			return not_shippable;
+	}
+}
+
+MongoCondition
+mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *match)
+{
+	int			nparameters = list_length(translation->parameters);
+	bool		compares_text = translation->compares_text;
+	MongoCondition result = translate_node(translation, (Node *) clause, true, match);
+
+	if (result.grade == MONGO_NOT_SHIPPABLE)
+	{
+		forget_parameters(translation, nparameters);
+		translation->compares_text = compares_text;
+	}
+	return result;
+}

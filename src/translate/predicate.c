@@ -1,0 +1,386 @@
+/*-------------------------------------------------------------------------
+ *
+ * predicate.c
+ *		"column OP value" in MongoDB's find language.
+ *
+ * What differs between column types stands in comparison.c; here is what all
+ * of them share: forms, grades, NULLs, guards, and the way into a plan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "comparison.h"
+#include "predicate.h"
+
+#include "access/stratnum.h"
+#include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+
+bool
+mongo_path_is_addressable(const char *path)
+{
+	const char *component = path;
+
+	for (;;)
+	{
+		if (*component == '\0' || *component == '.' || *component == '$')
+			return false;
+		component = strchr(component, '.');
+		if (component == NULL)
+			return true;
+		component++;
+	}
+}
+
+bool
+mongo_path_has_index(const char *path)
+{
+	const char *component = path;
+
+	while (component != NULL)
+	{
+		size_t		digits = strspn(component, "0123456789");
+
+		if (digits > 0 && (component[digits] == '.' || component[digits] == '\0'))
+			return true;
+		component = strchr(component, '.');
+		if (component != NULL)
+			component++;
+	}
+	return false;
+}
+
+/* is_equality tells whether the value is only compared for being the same. */
+static bool
+is_equality(const MongoPredicate *predicate)
+{
+	return predicate->strategy == BTEqualStrategyNumber ||
+		predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
+}
+
+/*
+ * collation_allows tells whether PostgreSQL compares under this collation as
+ * MongoDB's simple collation does: byte by byte.
+ */
+static bool
+collation_allows(const MongoPredicate *predicate)
+{
+	if (!OidIsValid(predicate->collation))
+		return false;
+	if (is_equality(predicate))
+		return get_collation_isdeterministic(predicate->collation);
+	return GetDatabaseEncoding() == PG_UTF8 &&
+		lc_collate_is_c(predicate->collation);
+}
+
+MongoGrade
+mongo_predicate_grade(const MongoPredicate *predicate)
+{
+	const MongoComparison *comparison;
+	Oid			base_type = getBaseType(predicate->column_type);
+	MongoGrade	grade;
+
+	if (!mongo_path_is_addressable(predicate->path))
+		return MONGO_NOT_SHIPPABLE;
+
+	comparison = mongo_comparison_lookup(base_type);
+	if (comparison == NULL ||
+		!mongo_comparison_accepts(comparison, predicate->value_type))
+		return MONGO_NOT_SHIPPABLE;
+	if (comparison->is_text && !collation_allows(predicate))
+		return MONGO_NOT_SHIPPABLE;
+
+	grade = is_equality(predicate) ?
+		comparison->equality_grade : comparison->order_grade;
+
+	/*
+	 * Where misfits read as NULL, only what MongoDB cannot match with a misfit
+	 * is exact: a value's own points, on a column that takes all of them.
+	 */
+	if (grade == MONGO_EXACT &&
+		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
+		(predicate->strategy != BTEqualStrategyNumber ||
+		 comparison->append_points == NULL ||
+		 predicate->column_typmod >= 0 ||
+		 base_type != predicate->column_type))
+		grade = MONGO_SUPERSET;
+
+	/* "a.0" also matches a field named "0" in the elements of an array */
+	if (grade == MONGO_EXACT && mongo_path_has_index(predicate->path))
+		grade = MONGO_SUPERSET;
+
+	/* ... and there a "<>" could miss rows */
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL &&
+		mongo_path_has_index(predicate->path))
+		grade = MONGO_NOT_SHIPPABLE;
+
+	return grade;
+}
+
+bool
+mongo_predicate_compares_text(const MongoPredicate *predicate)
+{
+	const MongoComparison *comparison =
+		mongo_comparison_lookup(getBaseType(predicate->column_type));
+
+	return comparison != NULL && comparison->is_text;
+}
+
+/* render_nothing matches no document; MongoDB plans it as EOF. */
+static MongoMatch
+render_nothing(const MongoPredicate *predicate, bson_t *match)
+{
+	bson_t		operators;
+	bson_t		none;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+	BSON_APPEND_ARRAY_BEGIN(&operators, "$in", &none);
+	bson_append_array_end(&operators, &none);
+	bson_append_document_end(match, &operators);
+	return MONGO_MATCH_NONE;
+}
+
+/* render_points: the field is one of, or with "<>" none of, some values. */
+static MongoMatch
+render_points(const MongoPredicate *predicate, const MongoComparison *comparison,
+			  Datum *values, bool *isnull, int nvalues, bson_t *match)
+{
+	bool		negated = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
+	bson_t		operators;
+	bson_t		points;
+	int			npoints = 0;
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+	BSON_APPEND_ARRAY_BEGIN(&operators, negated ? "$nin" : "$in", &points);
+	for (int i = 0; i < nvalues; i++)
+	{
+		if (isnull == NULL || !isnull[i])
+			npoints += comparison->append_points(predicate, values[i], &points,
+												 npoints);
+	}
+	if (negated)
+	{
+		char		key[16];
+
+		snprintf(key, sizeof(key), "%d", npoints);
+		BSON_APPEND_NULL(&points, key);
+	}
+	bson_append_array_end(&operators, &points);
+	bson_append_document_end(match, &operators);
+
+	return npoints == 0 && !negated ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
+}
+
+/* render_equal writes the short form of a single point: {path: {$eq: v}}. */
+static MongoMatch
+render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
+			 Datum value, bson_t *match)
+{
+	bson_t		points;
+	bson_iter_t iter;
+	int			npoints;
+	MongoMatch	result = MONGO_MATCH_SOME;
+
+	bson_init(&points);
+	npoints = comparison->append_points(predicate, value, &points, 0);
+	if (npoints == 1 && bson_iter_init(&iter, &points) && bson_iter_next(&iter))
+	{
+		bson_t		operators;
+
+		BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+		bson_append_iter(&operators, "$eq", 3, &iter);
+		bson_append_document_end(match, &operators);
+	}
+	else
+		result = render_points(predicate, comparison, &value, NULL, 1, match);
+	bson_destroy(&points);
+	return result;
+}
+
+/* render_scalar: "column OP value", the value not NULL. */
+static MongoMatch
+render_scalar(const MongoPredicate *predicate, const MongoComparison *comparison,
+			  Datum value, bson_t *match)
+{
+	if (comparison->append_points != NULL)
+	{
+		if (predicate->strategy == BTEqualStrategyNumber)
+			return render_equal(predicate, comparison, value, match);
+		if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+			return render_points(predicate, comparison, &value, NULL, 1, match);
+	}
+	return comparison->render_range(predicate, value, match);
+}
+
+/* render_array_of_ranges joins what is not made of points by $or or $and. */
+static MongoMatch
+render_array_of_ranges(const MongoPredicate *predicate,
+					   const MongoComparison *comparison,
+					   Datum *values, bool *isnull, int nvalues, bson_t *match)
+{
+	bool		is_any = predicate->form == MONGO_PREDICATE_ANY;
+	bson_t		branches;
+	int			nbranches = 0;
+
+	BSON_APPEND_ARRAY_BEGIN(match, is_any ? "$or" : "$and", &branches);
+	for (int i = 0; i < nvalues; i++)
+	{
+		bson_t		branch;
+		char		key[16];
+
+		if (isnull[i])
+			continue;
+		snprintf(key, sizeof(key), "%d", nbranches++);
+		BSON_APPEND_DOCUMENT_BEGIN(&branches, key, &branch);
+		comparison->render_range(predicate, values[i], &branch);
+		bson_append_document_end(&branches, &branch);
+	}
+	bson_append_array_end(match, &branches);
+	return MONGO_MATCH_SOME;
+}
+
+/*
+ * render_array: "column = ANY (array)" or "column <> ALL (array)".
+ *
+ * A NULL element can never make "= ANY" true, and always keeps "<> ALL" from
+ * it.  An empty array makes "<> ALL" true, for a NULL column too.
+ */
+static MongoMatch
+render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
+			 Datum value, bson_t *match)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Datum	   *values;
+	bool	   *isnull;
+	int			nvalues;
+	int			nnulls = 0;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval, &typalign);
+	deconstruct_array(array, ARR_ELEMTYPE(array), typlen, typbyval, typalign,
+					  &values, &isnull, &nvalues);
+	for (int i = 0; i < nvalues; i++)
+		nnulls += isnull[i];
+
+	if (predicate->form == MONGO_PREDICATE_ANY)
+	{
+		if (nnulls == nvalues)
+			return render_nothing(predicate, match);
+	}
+	else
+	{
+		if (nnulls > 0)
+			return render_nothing(predicate, match);
+		if (nvalues == 0)
+			return MONGO_MATCH_SOME;
+	}
+
+	if (comparison->append_points != NULL)
+		return render_points(predicate, comparison, values, isnull, nvalues, match);
+	return render_array_of_ranges(predicate, comparison, values, isnull, nvalues,
+								  match);
+}
+
+/*
+ * append_not_array keeps a document out whose field, or a parent of it, is an
+ * array, because find's language looks into arrays and SQL does not.
+ */
+static void
+append_not_array(bson_t *conditions, int index, const char *path, int path_length)
+{
+	bson_t		condition;
+	bson_t		operators;
+	bson_t		negated;
+	char		key[16];
+
+	snprintf(key, sizeof(key), "%d", index);
+	BSON_APPEND_DOCUMENT_BEGIN(conditions, key, &condition);
+	bson_append_document_begin(&condition, path, path_length, &operators);
+	BSON_APPEND_DOCUMENT_BEGIN(&operators, "$not", &negated);
+	BSON_APPEND_UTF8(&negated, "$type", "array");
+	bson_append_document_end(&operators, &negated);
+	bson_append_document_end(&condition, &operators);
+	bson_append_document_end(conditions, &condition);
+}
+
+static void
+append_array_guards(bson_t *conditions, int index, const char *path)
+{
+	const char *dot = strchr(path, '.');
+
+	while (dot != NULL)
+	{
+		append_not_array(conditions, index++, path, dot - path);
+		dot = strchr(dot + 1, '.');
+	}
+	append_not_array(conditions, index, path, strlen(path));
+}
+
+MongoMatch
+mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
+					   bson_t *match)
+{
+	const MongoComparison *comparison =
+		mongo_comparison_lookup(getBaseType(predicate->column_type));
+	bool		guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
+		predicate->strategy == BTEqualStrategyNumber;
+	bson_t		conditions;
+	bson_t		condition;
+	MongoMatch	result;
+
+	if (comparison == NULL)
+		elog(ERROR, "no comparison for type %u", predicate->column_type);
+	if (isnull)
+		return render_nothing(predicate, match);
+
+	if (!guard)
+		return predicate->form == MONGO_PREDICATE_SCALAR ?
+			render_scalar(predicate, comparison, value, match) :
+			render_array(predicate, comparison, value, match);
+
+	BSON_APPEND_ARRAY_BEGIN(match, "$and", &conditions);
+	BSON_APPEND_DOCUMENT_BEGIN(&conditions, "0", &condition);
+	result = predicate->form == MONGO_PREDICATE_SCALAR ?
+		render_scalar(predicate, comparison, value, &condition) :
+		render_array(predicate, comparison, value, &condition);
+	bson_append_document_end(&conditions, &condition);
+	append_array_guards(&conditions, 1, predicate->path);
+	bson_append_array_end(match, &conditions);
+	return result;
+}
+
+List *
+mongo_predicate_to_list(const MongoPredicate *predicate)
+{
+	List	   *oids = list_make3_oid(predicate->column_type, predicate->collation,
+									  predicate->value_type);
+	List	   *ints = list_make4_int(predicate->column_typmod, predicate->strategy,
+									  predicate->form, predicate->type_mismatch);
+
+	return list_make3(makeString(pstrdup(predicate->path)), oids, ints);
+}
+
+MongoPredicate *
+mongo_predicate_from_list(List *list)
+{
+	MongoPredicate *predicate = palloc(sizeof(MongoPredicate));
+	List	   *oids = lsecond(list);
+	List	   *ints = lthird(list);
+
+	predicate->path = strVal(linitial(list));
+	predicate->column_type = linitial_oid(oids);
+	predicate->collation = lsecond_oid(oids);
+	predicate->value_type = lthird_oid(oids);
+	predicate->column_typmod = linitial_int(ints);
+	predicate->strategy = lsecond_int(ints);
+	predicate->form = lthird_int(ints);
+	predicate->type_mismatch = lfourth_int(ints);
+	return predicate;
+}
