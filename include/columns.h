@@ -37,15 +37,33 @@ typedef struct MongoColumns
 extern MongoColumns *mongo_columns_create(Oid relid, Index varno, int natts,
 										  MongoTypeMismatch type_mismatch);
 
+/* A field of the documents, as an expression over the table names it. */
+typedef struct MongoField
+{
+	const char *path;
+	Oid			type;			/* of its row in comparison.c, or a domain over it */
+	int32		typmod;
+	Oid			operator_type;	/* whose operators compare it */
+	bool		indexed;		/* an index leads with it */
+} MongoField;
+
 /*
- * mongo_column_of_var
- *		The options of the column that 'node' is, below binary-compatible
- *		relabelling; NULL when it is anything else.
+ * mongo_field_of_node
+ *		The field that 'node' reads: a column, below binary-compatible
+ *		relabelling, or a chain of accessors (->, ->>, #>, #>>, subscripts) with
+ *		constant keys on a json or jsonb column.
  *
- * *var is set to the Var itself.  The whole-document column gives NULL.
+ * Returns false for anything else, and for the whole-document column.
  */
-extern const MongoColumnOptions *mongo_column_of_var(MongoColumns *columns,
-													 Node *node, Var **var);
+extern bool mongo_field_of_node(MongoColumns *columns, Node *node,
+								MongoField *field);
+
+/*
+ * mongo_json_field_of_node
+ *		The accessors of mongo_field_of_node(); see json_field.c.
+ */
+extern bool mongo_json_field_of_node(MongoColumns *columns, Node *node,
+									 MongoField *field);
 
 /*
  * mongo_column_name, mongo_column_path

@@ -58,19 +58,32 @@ mongo_column_path(MongoColumns *columns, AttrNumber attnum)
 	return options == NULL ? NULL : options->path;
 }
 
-const MongoColumnOptions *
-mongo_column_of_var(MongoColumns *columns, Node *node, Var **var)
+bool
+mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
+	const MongoColumnOptions *options;
+	Var		   *var;
+
 	while (node != NULL && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
-	if (node == NULL || !IsA(node, Var))
-		return NULL;
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Var))
+		return mongo_json_field_of_node(columns, node, field);
 
-	*var = (Var *) node;
-	if ((*var)->varno != columns->varno || (*var)->varlevelsup != 0 ||
-		(*var)->varattno <= 0)
-		return NULL;
-	return column_options(columns, (*var)->varattno);
+	var = (Var *) node;
+	if (var->varno != columns->varno || var->varlevelsup != 0 || var->varattno <= 0)
+		return false;
+	options = column_options(columns, var->varattno);
+	if (options == NULL)
+		return false;
+
+	field->path = options->path;
+	field->type = var->vartype;
+	field->typmod = var->vartypmod;
+	field->operator_type = getBaseType(var->vartype);
+	field->indexed = options->indexed || strcmp(options->path, "_id") == 0;
+	return true;
 }
 
 /*

@@ -13,6 +13,7 @@
 
 #include "comparison.h"
 #include "encode.h"
+#include "json_field.h"
 #include "objectid.h"
 #include "text_range.h"
 
@@ -41,7 +42,8 @@ enum
 	FAMILY_TIMESTAMP,
 	FAMILY_TIMESTAMPTZ,
 	FAMILY_DATE,
-	FAMILY_OBJECTID
+	FAMILY_OBJECTID,
+	FAMILY_JSONB
 };
 
 static const struct
@@ -64,6 +66,7 @@ static const struct
 	{TIMESTAMPOID, FAMILY_TIMESTAMP},
 	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ},
 	{DATEOID, FAMILY_DATE},
+	{JSONBOID, FAMILY_JSONB},
 };
 
 /* The find operators of the B-tree strategies that order. */
@@ -503,6 +506,9 @@ static const MongoComparison comparisons[] =
 	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, MONGO_EXACT, MONGO_EXACT, timestamp_points, timestamp_range},
 	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, MONGO_EXACT, MONGO_EXACT, timestamp_points, timestamp_range},
 	{DATEOID, FAMILY_DATE, false, MONGO_EXACT, MONGO_EXACT, NULL, date_range},
+	{JSONBOID, FAMILY_JSONB, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, NULL, mongo_jsonb_range},
+	/* json itself cannot be compared: this is for the text that ->> gives */
+	{JSONOID, FAMILY_TEXT, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, NULL, mongo_json_text_range},
 };
 
 /* The extension's own type has no fixed OID. */

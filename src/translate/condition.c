@@ -14,6 +14,7 @@
 
 #include "bson_memory.h"
 #include "condition.h"
+#include "json_field.h"
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
@@ -45,13 +46,13 @@ is_local_value(MongoTranslation *translation, Node *node)
 }
 
 /*
- * operator_strategy: of an operator in the default B-tree family of a column's
- * type, so that it compares the column as what it is; 0 when it does not.
+ * operator_strategy: of an operator in the default B-tree family of a field's
+ * type, so that it compares the field as what it is; 0 when it does not.
  */
 static int
-operator_strategy(Oid operator, const Var *var)
+operator_strategy(Oid operator, const MongoField *field)
 {
-	TypeCacheEntry *type = lookup_type_cache(getBaseType(var->vartype),
+	TypeCacheEntry *type = lookup_type_cache(field->operator_type,
 											 TYPECACHE_BTREE_OPFAMILY);
 	List	   *interpretations;
 	ListCell   *cell;
@@ -94,7 +95,7 @@ append_placeholder(MongoTranslation *translation, const MongoPredicate *predicat
 /* translate_predicate: everything is known but whether it can be shipped. */
 static MongoCondition
 translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
-					const MongoColumnOptions *column, Node *value, bson_t *match)
+					const MongoField *field, Node *value, bson_t *match)
 {
 	MongoCondition result = not_shippable;
 	bool		excludes = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
@@ -103,7 +104,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	result.grade = mongo_predicate_grade(predicate);
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		return result;
-	result.indexed = !excludes && (is_id || column->indexed);
+	result.indexed = !excludes && field->indexed;
 	result.unique = is_id && predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
 
@@ -117,16 +118,32 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	return result;
 }
 
-/* begin_predicate fills in what comes from the column. */
+/* begin_predicate fills in what comes from the field. */
 static void
 begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
-				const MongoColumnOptions *column, const Var *var, Oid collation)
+				const MongoField *field, Oid collation)
 {
-	predicate->path = column->path;
-	predicate->column_type = var->vartype;
-	predicate->column_typmod = var->vartypmod;
+	predicate->path = field->path;
+	predicate->column_type = field->type;
+	predicate->column_typmod = field->typmod;
 	predicate->collation = collation;
 	predicate->type_mismatch = translation->columns->type_mismatch;
+}
+
+/* @> and ? on a json field; superset only, so never where FALSE is wanted */
+static MongoCondition
+translate_json_test(const MongoField *field, Oid operator, Node *value, bool wanted,
+					bson_t *match)
+{
+	MongoCondition result = not_shippable;
+
+	if (!wanted || !IsA(value, Const) || ((Const *) value)->constisnull ||
+		!mongo_path_is_addressable(field->path))
+		return result;
+	if (mongo_render_json_test(field->path, operator,
+							   ((Const *) value)->constvalue, match))
+		result.grade = MONGO_SUPERSET;
+	return result;
 }
 
 /* "column OP value" or "value OP column" */
@@ -137,8 +154,7 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	Node	   *left;
 	Node	   *right;
 	Oid			operator = node->opno;
-	const MongoColumnOptions *column;
-	Var		   *var;
+	MongoField	field;
 	MongoPredicate predicate;
 
 	if (list_length(node->args) != 2)
@@ -146,18 +162,19 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	left = linitial(node->args);
 	right = lsecond(node->args);
 
-	column = mongo_column_of_var(translation->columns, left, &var);
-	if (column == NULL)
+	if (!mongo_field_of_node(translation->columns, left, &field))
 	{
-		column = mongo_column_of_var(translation->columns, right, &var);
+		if (!mongo_field_of_node(translation->columns, right, &field))
+			return not_shippable;
 		right = left;
 		operator = get_commutator(operator);
 	}
-	if (column == NULL || !OidIsValid(operator) ||
-		!is_local_value(translation, right))
+	if (!OidIsValid(operator) || !is_local_value(translation, right))
 		return not_shippable;
 
-	predicate.strategy = operator_strategy(operator, var);
+	if (mongo_is_json_test(operator))
+		return translate_json_test(&field, operator, right, wanted, match);
+	predicate.strategy = operator_strategy(operator, &field);
 	if (predicate.strategy == 0)
 		return not_shippable;
 	if (!wanted)
@@ -174,10 +191,10 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 		predicate.strategy = negated[predicate.strategy];
 	}
 
-	begin_predicate(&predicate, translation, column, var, node->inputcollid);
+	begin_predicate(&predicate, translation, &field, node->inputcollid);
 	predicate.form = MONGO_PREDICATE_SCALAR;
 	predicate.value_type = exprType(right);
-	return translate_predicate(translation, &predicate, column, right, match);
+	return translate_predicate(translation, &predicate, &field, right, match);
 }
 
 /* "column = ANY (array)" and "column <> ALL (array)", IN and NOT IN too */
@@ -186,21 +203,20 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 						 bool wanted, bson_t *match)
 {
 	Node	   *array = lsecond(node->args);
-	const MongoColumnOptions *column;
-	Var		   *var;
+	MongoField	field;
 	MongoPredicate predicate;
 	int			strategy;
 
-	column = mongo_column_of_var(translation->columns, linitial(node->args), &var);
-	if (column == NULL || !is_local_value(translation, array))
+	if (!mongo_field_of_node(translation->columns, linitial(node->args), &field) ||
+		!is_local_value(translation, array))
 		return not_shippable;
 
-	strategy = operator_strategy(node->opno, var);
+	strategy = operator_strategy(node->opno, &field);
 	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL))
 		return not_shippable;
 
 	/* NOT (x = ANY (a)) is x <> ALL (a), and the other way round */
-	begin_predicate(&predicate, translation, column, var, node->inputcollid);
+	begin_predicate(&predicate, translation, &field, node->inputcollid);
 	predicate.form = node->useOr == wanted ?
 		MONGO_PREDICATE_ANY : MONGO_PREDICATE_ALL;
 	predicate.strategy = predicate.form == MONGO_PREDICATE_ANY ?
@@ -208,7 +224,7 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 	predicate.value_type = get_base_element_type(exprType(array));
 	if (!OidIsValid(predicate.value_type))
 		return not_shippable;
-	return translate_predicate(translation, &predicate, column, array, match);
+	return translate_predicate(translation, &predicate, &field, array, match);
 }
 
 /* A boolean column as a condition of its own. */
@@ -216,18 +232,16 @@ static MongoCondition
 translate_boolean_column(MongoTranslation *translation, Var *node, bool wanted,
 						 bson_t *match)
 {
-	const MongoColumnOptions *column;
-	Var		   *var;
+	MongoField	field;
 	MongoPredicate predicate;
 
-	column = mongo_column_of_var(translation->columns, (Node *) node, &var);
-	if (column == NULL)
+	if (!mongo_field_of_node(translation->columns, (Node *) node, &field))
 		return not_shippable;
-	begin_predicate(&predicate, translation, column, var, InvalidOid);
+	begin_predicate(&predicate, translation, &field, InvalidOid);
 	predicate.form = MONGO_PREDICATE_SCALAR;
 	predicate.strategy = BTEqualStrategyNumber;
 	predicate.value_type = BOOLOID;
-	return translate_predicate(translation, &predicate, column,
+	return translate_predicate(translation, &predicate, &field,
 							   makeBoolConst(wanted, false), match);
 }
 
@@ -237,14 +251,19 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 					bson_t *match)
 {
 	MongoCondition result = not_shippable;
-	const MongoColumnOptions *column;
-	Var		   *var;
+	MongoField	field;
 	bool		is_null = (node->nulltesttype == IS_NULL) == wanted;
 	bson_t		operators;
 
-	column = mongo_column_of_var(translation->columns, (Node *) node->arg, &var);
-	if (column == NULL || !mongo_path_is_addressable(column->path) ||
-		mongo_path_has_index(column->path) || node->argisrow)
+	if (node->argisrow ||
+		!mongo_field_of_node(translation->columns, (Node *) node->arg, &field) ||
+		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
+		return not_shippable;
+
+	/* arrays are values of these, and find's null looks into them */
+	if (field.operator_type == JSONBOID || field.operator_type == JSONOID ||
+		field.type != field.operator_type ||
+		OidIsValid(get_element_type(field.operator_type)))
 		return not_shippable;
 
 	/* a misfit that reads as NULL is not null for MongoDB */
@@ -258,7 +277,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		result.grade = MONGO_EXACT;
 
 	/* missing, null and undefined alike: find's {field: null} */
-	BSON_APPEND_DOCUMENT_BEGIN(match, column->path, &operators);
+	BSON_APPEND_DOCUMENT_BEGIN(match, field.path, &operators);
 	BSON_APPEND_NULL(&operators, is_null ? "$eq" : "$ne");
 	bson_append_document_end(match, &operators);
 	return result;

@@ -329,8 +329,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 {
 	const MongoComparison *comparison =
 		mongo_comparison_lookup(getBaseType(predicate->column_type));
-	bool		guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
-		predicate->strategy == BTEqualStrategyNumber;
+	bool		guard;
 	bson_t		conditions;
 	bson_t		condition;
 	MongoMatch	result;
@@ -340,6 +339,11 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	if (isnull)
 		return render_nothing(predicate, match);
 
+	/* only what can be exact needs its misfits kept out */
+	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
+		predicate->strategy == BTEqualStrategyNumber &&
+		comparison->append_points != NULL &&
+		!mongo_path_has_index(predicate->path);
 	if (!guard)
 		return predicate->form == MONGO_PREDICATE_SCALAR ?
 			render_scalar(predicate, comparison, value, match) :

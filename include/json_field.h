@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_field.h
+ *		Conditions on what is inside a json or jsonb column.
+ *
+ * All of them are supersets: jsonb sees arrays, numbers and extended types
+ * otherwise than find's language does, so the rows that come are checked
+ * again.  What matters is that an index can find them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_JSON_FIELD_H
+#define MONGO_FDW_JSON_FIELD_H
+
+#include "compat.h"
+
+#include "predicate.h"
+
+/*
+ * mongo_is_json_test
+ *		Is this operator jsonb's @> or ? ?
+ */
+extern bool mongo_is_json_test(Oid operator);
+
+/*
+ * mongo_render_json_test
+ *		Append to 'match' a superset of where "field OP value" is true; false
+ *		when there is none that narrows anything.
+ */
+extern bool mongo_render_json_test(const char *path, Oid operator, Datum value,
+								   bson_t *match);
+
+/* See render_range in comparison.h: values of type jsonb, and of type text. */
+extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value,
+									bson_t *match);
+extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
+										Datum value, bson_t *match);
+
+#endif							/* MONGO_FDW_JSON_FIELD_H */
