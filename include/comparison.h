@@ -14,6 +14,13 @@
 
 #include "predicate.h"
 
+typedef enum MongoSortability
+{
+	MONGO_NOT_SORTABLE,
+	MONGO_SORTABLE_LAST,		/* ties are broken, so no key may follow */
+	MONGO_SORTABLE
+} MongoSortability;
+
 typedef struct MongoComparison
 {
 	Oid			column_type;
@@ -24,6 +31,9 @@ typedef struct MongoComparison
 	bool		is_text;		/* collations matter */
 	MongoGrade	equality_grade; /* of "=" and "<>" */
 	MongoGrade	order_grade;	/* of "<", "<=", ">=", ">" */
+
+	/* sorting in MongoDB gives PostgreSQL's order, but for NULLs */
+	MongoSortability sortability;
 
 	/*
 	 * Append to an array, at 'index' and following, each BSON value that reads

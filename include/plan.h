@@ -88,4 +88,11 @@ extern void mongo_estimate_scan(PlannerInfo *root, RelOptInfo *baserel,
 								double remote_rows, double examined_rows,
 								Cost *startup_cost, Cost *total_cost);
 
+/*
+ * mongo_sort_cost
+ *		What it costs to have that many rows of 'baserel' in order, by an index
+ *		or by sorting.
+ */
+extern Cost mongo_sort_cost(RelOptInfo *baserel, double rows, bool indexed);
+
 #endif							/* MONGO_FDW_PLAN_H */

@@ -1,19 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * limit.c
- *		LIMIT and OFFSET in MongoDB.
+ *		LIMIT and OFFSET in MongoDB, with or without ORDER BY below them.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "plan.h"
+#include "plan_order.h"
 
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "optimizer/paths.h"
 
 /* A limit must be the same for the whole scan to be evaluated before it. */
 static bool
@@ -24,8 +23,67 @@ is_pushable_bound(Node *bound)
 }
 
 /*
+ * scan_below gives the foreign table's scan that the final relation is on:
+ * directly, or under an ORDER BY that the scan can do as well.
+ */
+static RelOptInfo *
+scan_below(RelOptInfo *input_rel)
+{
+	if (input_rel->reloptkind == RELOPT_UPPER_REL)
+		return input_rel->fdw_private;
+	if (input_rel->reloptkind == RELOPT_BASEREL && input_rel->fdw_private != NULL)
+		return input_rel;
+	return NULL;
+}
+
+/* A scan that stops by itself, or NULL when something has to happen first. */
+static void
+add_limited_path(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
+				 FinalPathExtraData *final)
+{
+	Query	   *parse = root->parse;
+	MongoRelation *relation = baserel->fdw_private;
+	bool		indexed = false;
+	double		rows = baserel->rows;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
+		parse->hasTargetSRFs || parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+		!final->limit_needed)
+		return;
+	if (!relation->all_exact || !bms_is_empty(baserel->lateral_relids) ||
+		!is_pushable_bound(parse->limitCount) ||
+		!is_pushable_bound(parse->limitOffset))
+		return;
+	if (root->sort_pathkeys != NIL &&
+		!mongo_order_is_shippable(baserel, root->sort_pathkeys, &indexed))
+		return;
+
+	mongo_estimate_scan(root, baserel, relation->remote_rows,
+						relation->examined_rows, &startup_cost, &total_cost);
+	if (root->sort_pathkeys != NIL && !indexed)
+	{
+		Cost		sort_cost = mongo_sort_cost(baserel, relation->remote_rows, false);
+
+		startup_cost += sort_cost;
+		total_cost += sort_cost;
+	}
+	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
+							final->offset_est, final->count_est);
+
+	add_path(output_rel, (Path *)
+			 create_foreign_upper_path(root, baserel,
+									   root->upper_targets[UPPERREL_FINAL],
+									   rows, startup_cost, total_cost,
+									   root->sort_pathkeys, NULL,
+									   list_make1_int(true)));
+}
+
+/*
  * mongo_get_foreign_upper_paths
- *		Offer a scan that stops by itself, where nothing but LIMIT is above it.
+ *		Offer a scan that stops by itself, where nothing but ORDER BY and LIMIT
+ *		is above it.
  *
  * Only when every restriction is exact on the other side: a row that is
  * dropped here would otherwise be missing at the end.
@@ -35,40 +93,15 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 							  RelOptInfo *input_rel, RelOptInfo *output_rel,
 							  void *extra)
 {
-	FinalPathExtraData *final = extra;
-	Query	   *parse = root->parse;
-	MongoRelation *relation = input_rel->fdw_private;
-	double		rows;
-	Cost		startup_cost;
-	Cost		total_cost;
-	double		share;
+	RelOptInfo *baserel = scan_below(input_rel);
 
-	if (stage != UPPERREL_FINAL || !mongo_enable_pushdown ||
-		relation == NULL || !IS_SIMPLE_REL(input_rel) ||
-		input_rel->reloptkind != RELOPT_BASEREL)
+	if (!mongo_enable_pushdown || baserel == NULL)
 		return;
-	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
-		parse->hasTargetSRFs || parse->limitOption == LIMIT_OPTION_WITH_TIES ||
-		!final->limit_needed || root->sort_pathkeys != NIL)
-		return;
-	if (!relation->all_exact || !bms_is_empty(input_rel->lateral_relids) ||
-		!is_pushable_bound(parse->limitCount) ||
-		!is_pushable_bound(parse->limitOffset))
-		return;
-
-	/* only what LIMIT lets through is fetched, but OFFSET is skipped for us */
-	mongo_estimate_scan(root, input_rel, relation->remote_rows,
-						relation->examined_rows, &startup_cost, &total_cost);
-	rows = input_rel->rows;
-	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
-							final->offset_est, final->count_est);
-	share = input_rel->rows > 0 ? rows / input_rel->rows : 1;
-	total_cost = Min(total_cost,
-					 startup_cost + share * (total_cost - startup_cost) + 1);
-
-	add_path(output_rel, (Path *)
-			 create_foreign_upper_path(root, input_rel,
-									   root->upper_targets[UPPERREL_FINAL],
-									   rows, startup_cost, total_cost, NIL,
-									   NULL, list_make1_int(true)));
+	if (stage == UPPERREL_ORDERED && input_rel == baserel)
+	{
+		/* the scan's own sorted path is there already; note what is below */
+		output_rel->fdw_private = baserel;
+	}
+	else if (stage == UPPERREL_FINAL)
+		add_limited_path(root, baserel, output_rel, extra);
 }

@@ -9,6 +9,9 @@
 
 #include "bson_memory.h"
 #include "plan.h"
+#include "plan_order.h"
+
+#include <math.h>
 
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -63,6 +66,45 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 	add_path(baserel, (Path *)
 			 create_foreignscan_path(root, baserel, NULL, baserel->rows,
 									 startup_cost, total_cost, NIL,
+									 baserel->lateral_relids, NULL, NIL));
+}
+
+/*
+ * mongo_sort_cost: what MongoDB needs to sort, or to follow an index instead of
+ * the collection's own order.
+ */
+Cost
+mongo_sort_cost(RelOptInfo *baserel, double rows, bool indexed)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	double		rows_sorted = Max(rows, 2);
+
+	if (indexed)
+		return rows * relation->options->fdw_tuple_cost * INDEXED_DOCUMENT_COST_SHARE;
+	return 2 * cpu_operator_cost * rows_sorted * log2(rows_sorted);
+}
+
+/* A scan in the order that the query wants at its end. */
+static void
+add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	bool		indexed;
+	Cost		startup_cost;
+	Cost		total_cost;
+	Cost		sort_cost;
+
+	if (!mongo_order_is_shippable(baserel, root->query_pathkeys, &indexed))
+		return;
+	mongo_estimate_scan(root, baserel, relation->remote_rows,
+						relation->examined_rows, &startup_cost, &total_cost);
+	sort_cost = mongo_sort_cost(baserel, relation->remote_rows, indexed);
+	if (!indexed)
+		startup_cost += sort_cost;
+	add_path(baserel, (Path *)
+			 create_foreignscan_path(root, baserel, NULL, baserel->rows,
+									 startup_cost, total_cost + sort_cost,
+									 root->query_pathkeys,
 									 baserel->lateral_relids, NULL, NIL));
 }
 
@@ -185,6 +227,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	add_plain_path(root, baserel);
 	if (!mongo_enable_pushdown)
 		return;
+	add_sorted_path(root, baserel);
 
 	foreach(cell, baserel->joininfo)
 		parameterizations = try_parameterization(baserel,

@@ -10,6 +10,7 @@
 #include "bson_memory.h"
 #include "command_template.h"
 #include "plan.h"
+#include "plan_order.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -138,15 +139,18 @@ scan_columns(MongoColumns *columns, List *attributes)
 
 /* find_command: all of it but limit, skip and batchSize. */
 static Const *
-find_command(const MongoRelation *relation, const MongoTranslation *translation,
-			 const ScanClauses *clauses, List *attributes)
+find_command(RelOptInfo *baserel, const MongoTranslation *translation,
+			 const ScanClauses *clauses, List *attributes, List *pathkeys)
 {
+	const MongoRelation *relation = baserel->fdw_private;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 
 	BSON_APPEND_UTF8(command, "find", relation->options->collection);
 	if (!bson_empty(clauses->filter))
 		BSON_APPEND_DOCUMENT(command, "filter", clauses->filter);
 	mongo_append_projection(command, relation->columns, attributes);
+	if (pathkeys != NIL)
+		mongo_append_sort(baserel, pathkeys, command);
 	if (translation->compares_text)
 	{
 		bson_t		collation;
@@ -176,7 +180,8 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *baserel,
 
 	plan.database = relation->options->database;
 	plan.collection = relation->options->collection;
-	plan.command = find_command(relation, &translation, &clauses, attributes);
+	plan.command = find_command(baserel, &translation, &clauses, attributes,
+								best_path->path.pathkeys);
 	plan.predicates = translation.predicates;
 	plan.has_limit = has_bounds && root->parse->limitCount != NULL;
 	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;

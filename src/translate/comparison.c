@@ -487,33 +487,37 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 }
 
 /*
- * The table.  A type without a row (float4, which rounds what it reads;
+ * The table.  What cannot be sorted in MongoDB: float8 and numeric for where
+ * NaN stands, the text family for ObjectIds among Strings, uuid for its two
+ * subtypes; a date column has the time of day behind it.
+ *
+ * A type without a row (float4, which rounds what it reads;
  * bytea, whose equality ignores the subtype; char(n), whose blanks do not
  * count; json) is compared here only.
  */
 static const MongoComparison comparisons[] =
 {
-	{INT2OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, integer_points, integer_range},
-	{INT4OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, integer_points, integer_range},
-	{INT8OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, integer_points, integer_range},
-	{FLOAT8OID, FAMILY_FLOAT, false, MONGO_EXACT, MONGO_EXACT, float_points, float_range},
-	{NUMERICOID, FAMILY_NUMERIC, false, MONGO_SUPERSET, MONGO_SUPERSET, NULL, numeric_range},
-	{TEXTOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, mongo_text_points, mongo_text_range},
-	{VARCHAROID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, mongo_text_points, mongo_text_range},
-	{NAMEOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, mongo_text_points, mongo_text_range},
-	{BOOLOID, FAMILY_BOOLEAN, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, boolean_points, NULL},
-	{UUIDOID, FAMILY_UUID, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, uuid_points, NULL},
-	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, MONGO_EXACT, MONGO_EXACT, timestamp_points, timestamp_range},
-	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, MONGO_EXACT, MONGO_EXACT, timestamp_points, timestamp_range},
-	{DATEOID, FAMILY_DATE, false, MONGO_EXACT, MONGO_EXACT, NULL, date_range},
-	{JSONBOID, FAMILY_JSONB, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, NULL, mongo_jsonb_range},
+	{INT2OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
+	{INT4OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
+	{INT8OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
+	{FLOAT8OID, FAMILY_FLOAT, false, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, float_points, float_range},
+	{NUMERICOID, FAMILY_NUMERIC, false, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
+	{TEXTOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
+	{VARCHAROID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
+	{NAMEOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
+	{BOOLOID, FAMILY_BOOLEAN, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL},
+	{UUIDOID, FAMILY_UUID, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL},
+	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
+	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
+	{DATEOID, FAMILY_DATE, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range},
+	{JSONBOID, FAMILY_JSONB, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range},
 	/* json itself cannot be compared: this is for the text that ->> gives */
-	{JSONOID, FAMILY_TEXT, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, NULL, mongo_json_text_range},
+	{JSONOID, FAMILY_TEXT, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range},
 };
 
 /* The extension's own type has no fixed OID. */
 static const MongoComparison objectid_comparison =
-{InvalidOid, FAMILY_OBJECTID, false, MONGO_EXACT, MONGO_EXACT, objectid_points, objectid_range};
+{InvalidOid, FAMILY_OBJECTID, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range};
 
 const MongoComparison *
 mongo_comparison_lookup(Oid column_type)
