@@ -31,6 +31,7 @@ typedef struct MongoScanState
 
 	/* Valid from the first row on, until ReScan. */
 	bool		started;
+	bool		any_document;	/* has come */
 	bson_t	   *command;		/* as sent */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 } MongoScanState;

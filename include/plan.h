@@ -49,6 +49,7 @@ typedef struct MongoScanPlan
 	const char *collection;
 	Const	   *command;		/* template, see command_template.h */
 	List	   *predicates;		/* for the first of fdw_exprs, in step */
+	bool		is_aggregate;	/* one row always; otherwise a find */
 	bool		has_limit;		/* then fdw_exprs goes on with it */
 	bool		has_offset;		/* and with this */
 	bool		all_rows;		/* the query will likely read to the end */
@@ -74,7 +75,7 @@ extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
 										  UpperRelationKind stage,
 										  RelOptInfo *input_rel,
 										  RelOptInfo *output_rel, void *extra);
-extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *baserel,
+extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 										   Oid foreigntableid,
 										   ForeignPath *best_path, List *tlist,
 										   List *scan_clauses, Plan *outer_plan);

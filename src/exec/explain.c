@@ -50,6 +50,8 @@ describe_command(ForeignScanState *node, ExplainState *es)
 
 	mongo_command_describe(&state->template,
 						   parameter_names(node, es, next), command);
+	if (state->plan->is_aggregate)
+		return command;
 	if (state->plan->has_limit)
 		limit = constant_bound(list_nth(plan->fdw_exprs, next++), -1);
 	if (state->plan->has_offset)
@@ -64,7 +66,9 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	MongoScanState *state = node->fdw_state;
 
 	ExplainPropertyText("Foreign Namespace",
-						psprintf("%s.%s", state->plan->database,
+						psprintf(state->plan->is_aggregate ?
+								 "Aggregate on (%s.%s)" : "%s.%s",
+								 state->plan->database,
 								 state->plan->collection), es);
 	if (es->verbose)
 		ExplainPropertyText("Remote Command",

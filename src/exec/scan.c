@@ -66,7 +66,8 @@ prepare_template(MongoScanState *state)
 static Oid
 scan_user(ForeignScan *plan, EState *estate)
 {
-	RangeTblEntry *entry = exec_rt_fetch(plan->scan.scanrelid, estate);
+	int			relid = bms_next_member(plan->fs_relids, -1);
+	RangeTblEntry *entry = exec_rt_fetch(relid, estate);
 
 	return entry->checkAsUser ? entry->checkAsUser : GetUserId();
 }
@@ -163,7 +164,8 @@ bind_command(ForeignScanState *node, MongoScanState *state)
 
 	state->command = bson_create_in(CurrentMemoryContext);
 	match = mongo_command_bind(&state->template, values, isnull, state->command);
-	mongo_append_bounds(plan, limit, offset, state->command);
+	if (!plan->is_aggregate)
+		mongo_append_bounds(plan, limit, offset, state->command);
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
@@ -195,6 +197,32 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * end_of_documents: an empty slot, but for aggregates without GROUP BY, which
+ * have a row even over nothing: counts are 0 then, everything else is NULL.
+ */
+static TupleTableSlot *
+end_of_documents(MongoScanState *state, TupleTableSlot *slot)
+{
+	TupleDesc	tuple = slot->tts_tupleDescriptor;
+
+	/* the connection is free for others before the query ends */
+	mongo_cursor_close(state->cursor);
+	state->cursor = NULL;
+	if (!state->plan->is_aggregate || state->any_document)
+		return slot;
+
+	state->any_document = true;
+	for (int i = 0; i < tuple->natts; i++)
+	{
+		MongoScanColumn *column = list_nth(state->plan->columns, i);
+
+		slot->tts_isnull[i] = strcmp(column->name, "count") != 0;
+		slot->tts_values[i] = Int64GetDatum(0);
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
 TupleTableSlot *
 mongo_iterate_foreign_scan(ForeignScanState *node)
 {
@@ -208,16 +236,12 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 
 	ExecClearTuple(slot);
 	if (state->cursor == NULL)
-		return slot;
+		return end_of_documents(state, slot);
 
 	document = mongo_cursor_next(state->cursor, &length);
 	if (document == NULL)
-	{
-		/* the connection is free for others before the query ends */
-		mongo_cursor_close(state->cursor);
-		state->cursor = NULL;
-		return slot;
-	}
+		return end_of_documents(state, slot);
+	state->any_document = true;
 	mongo_row_decode(state->decoder, document, length, slot->tts_values,
 					 slot->tts_isnull);
 	return ExecStoreVirtualTuple(slot);
@@ -234,6 +258,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	state->cursor = NULL;
 	state->command = NULL;
 	state->started = false;
+	state->any_document = false;
 	MemoryContextReset(state->scan_context);
 }
 

@@ -9,6 +9,7 @@
 
 #include "plan.h"
 #include "plan_order.h"
+#include "plan_upper.h"
 
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -22,24 +23,9 @@ is_pushable_bound(Node *bound)
 		!contain_var_clause(bound);
 }
 
-/*
- * scan_below gives the foreign table's scan that the final relation is on:
- * directly, or under an ORDER BY that the scan can do as well.
- */
-static RelOptInfo *
-scan_below(RelOptInfo *input_rel)
-{
-	if (input_rel->reloptkind == RELOPT_UPPER_REL)
-		return input_rel->fdw_private;
-	if (input_rel->reloptkind == RELOPT_BASEREL && input_rel->fdw_private != NULL)
-		return input_rel;
-	return NULL;
-}
-
-/* A scan that stops by itself, or NULL when something has to happen first. */
-static void
-add_limited_path(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
-				 FinalPathExtraData *final)
+void
+mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
+					   RelOptInfo *output_rel, FinalPathExtraData *final)
 {
 	Query	   *parse = root->parse;
 	MongoRelation *relation = baserel->fdw_private;
@@ -78,30 +64,4 @@ add_limited_path(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 									   rows, startup_cost, total_cost,
 									   root->sort_pathkeys, NULL,
 									   list_make1_int(true)));
-}
-
-/*
- * mongo_get_foreign_upper_paths
- *		Offer a scan that stops by itself, where nothing but ORDER BY and LIMIT
- *		is above it.
- *
- * Only when every restriction is exact on the other side: a row that is
- * dropped here would otherwise be missing at the end.
- */
-void
-mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
-							  RelOptInfo *input_rel, RelOptInfo *output_rel,
-							  void *extra)
-{
-	RelOptInfo *baserel = scan_below(input_rel);
-
-	if (!mongo_enable_pushdown || baserel == NULL)
-		return;
-	if (stage == UPPERREL_ORDERED && input_rel == baserel)
-	{
-		/* the scan's own sorted path is there already; note what is below */
-		output_rel->fdw_private = baserel;
-	}
-	else if (stage == UPPERREL_FINAL)
-		add_limited_path(root, baserel, output_rel, extra);
 }

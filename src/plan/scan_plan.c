@@ -10,7 +10,9 @@
 #include "bson_memory.h"
 #include "command_template.h"
 #include "plan.h"
+#include "plan_clauses.h"
 #include "plan_order.h"
+#include "plan_upper.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -18,14 +20,6 @@
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
-
-/* The clauses of a scan, sorted by who tests them. */
-typedef struct ScanClauses
-{
-	List	   *local;			/* tested here: not shippable, or a superset */
-	List	   *exact;			/* tested by MongoDB alone */
-	bson_t	   *filter;			/* what MongoDB tests; empty when nothing */
-} ScanClauses;
 
 /* combine_conjuncts: one stands for itself, several under $and. */
 static void
@@ -51,8 +45,9 @@ combine_conjuncts(List *conjuncts, bson_t *filter)
 	bson_append_array_end(filter, &branches);
 }
 
-static void
-sort_clauses(MongoTranslation *translation, List *scan_clauses, ScanClauses *clauses)
+void
+mongo_sort_scan_clauses(MongoTranslation *translation, List *scan_clauses,
+						MongoScanClauses *clauses)
 {
 	List	   *conjuncts = NIL;
 	ListCell   *cell;
@@ -92,7 +87,7 @@ sort_clauses(MongoTranslation *translation, List *scan_clauses, ScanClauses *cla
  */
 static List *
 fetched_attributes(RelOptInfo *baserel, const MongoRelation *relation,
-				   const ScanClauses *clauses)
+				   const MongoScanClauses *clauses)
 {
 	Bitmapset  *used = NULL;
 	List	   *attributes = NIL;
@@ -137,10 +132,33 @@ scan_columns(MongoColumns *columns, List *attributes)
 	return result;
 }
 
+void
+mongo_append_collation(bson_t *command, const MongoTranslation *translation)
+{
+	bson_t		collation;
+
+	if (!translation->compares_text)
+		return;
+	BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
+	BSON_APPEND_UTF8(&collation, "locale", "simple");
+	bson_append_document_end(command, &collation);
+}
+
+void
+mongo_scan_plan_init(MongoScanPlan *plan, const MongoRelation *relation)
+{
+	memset(plan, 0, sizeof(*plan));
+	plan->database = relation->options->database;
+	plan->collection = relation->options->collection;
+	plan->fetch_size = relation->options->fetch_size;
+	plan->type_mismatch = relation->options->type_mismatch;
+	plan->canonical_json = relation->options->canonical_json;
+}
+
 /* find_command: all of it but limit, skip and batchSize. */
 static Const *
 find_command(RelOptInfo *baserel, const MongoTranslation *translation,
-			 const ScanClauses *clauses, List *attributes, List *pathkeys)
+			 const MongoScanClauses *clauses, List *attributes, List *pathkeys)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
@@ -151,44 +169,33 @@ find_command(RelOptInfo *baserel, const MongoTranslation *translation,
 	mongo_append_projection(command, relation->columns, attributes);
 	if (pathkeys != NIL)
 		mongo_append_sort(baserel, pathkeys, command);
-	if (translation->compares_text)
-	{
-		bson_t		collation;
-
-		BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
-		BSON_APPEND_UTF8(&collation, "locale", "simple");
-		bson_append_document_end(command, &collation);
-	}
+	mongo_append_collation(command, translation);
 	return mongo_command_to_const(command);
 }
 
-ForeignScan *
-mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *baserel,
-					   Oid foreigntableid, ForeignPath *best_path, List *tlist,
-					   List *scan_clauses, Plan *outer_plan)
+/* get_scan_plan: of a foreign table, perhaps sorted and limited. */
+static ForeignScan *
+get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
+			  List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	MongoTranslation translation = {relation->columns};
 	bool		has_bounds = best_path->fdw_private != NIL;
-	ScanClauses clauses;
+	MongoScanClauses clauses;
 	List	   *attributes;
 	List	   *expressions;
 	MongoScanPlan plan;
 
-	sort_clauses(&translation, scan_clauses, &clauses);
+	mongo_sort_scan_clauses(&translation, scan_clauses, &clauses);
 	attributes = fetched_attributes(baserel, relation, &clauses);
 
-	plan.database = relation->options->database;
-	plan.collection = relation->options->collection;
+	mongo_scan_plan_init(&plan, relation);
 	plan.command = find_command(baserel, &translation, &clauses, attributes,
 								best_path->path.pathkeys);
 	plan.predicates = translation.predicates;
 	plan.has_limit = has_bounds && root->parse->limitCount != NULL;
 	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;
 	plan.all_rows = root->tuple_fraction <= 0;
-	plan.fetch_size = relation->options->fetch_size;
-	plan.type_mismatch = relation->options->type_mismatch;
-	plan.canonical_json = relation->options->canonical_json;
 	plan.columns = scan_columns(relation->columns, attributes);
 
 	expressions = translation.parameters;
@@ -200,4 +207,14 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *baserel,
 	return make_foreignscan(tlist, clauses.local, baserel->relid, expressions,
 							mongo_scan_plan_to_list(&plan), NIL, clauses.exact,
 							outer_plan);
+}
+
+ForeignScan *
+mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
+					   Oid foreigntableid, ForeignPath *best_path, List *tlist,
+					   List *scan_clauses, Plan *outer_plan)
+{
+	if (IS_UPPER_REL(foreignrel))
+		return mongo_get_aggregate_plan(root, foreignrel, tlist, outer_plan);
+	return get_scan_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
 }

@@ -31,8 +31,8 @@ node_string(Node *node)
 List *
 mongo_scan_plan_to_list(const MongoScanPlan *plan)
 {
-	List	   *flags = list_make3_int(plan->has_limit, plan->has_offset,
-									   plan->all_rows);
+	List	   *flags = list_make4_int(plan->has_limit, plan->has_offset,
+									   plan->all_rows, plan->is_aggregate);
 	List	   *settings = list_make3_int(plan->fetch_size, plan->type_mismatch,
 										  plan->canonical_json);
 	List	   *columns = NIL;
@@ -68,6 +68,7 @@ mongo_scan_plan_from_list(List *list)
 	plan->has_limit = linitial_int(flags);
 	plan->has_offset = lsecond_int(flags);
 	plan->all_rows = lthird_int(flags);
+	plan->is_aggregate = lfourth_int(flags);
 	plan->fetch_size = linitial_int(settings);
 	plan->type_mismatch = lsecond_int(settings);
 	plan->canonical_json = lthird_int(settings);

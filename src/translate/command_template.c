@@ -156,6 +156,36 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 	return result;
 }
 
+/* bind_pipeline: an array of stages, of which $match is like a filter. */
+static MongoMatch
+bind_pipeline(const Binding *binding, const bson_iter_t *stages, bson_t *pipeline)
+{
+	MongoMatch	result = MONGO_MATCH_SOME;
+	bson_iter_t element;
+
+	bson_iter_recurse(stages, &element);
+	while (bson_iter_next(&element))
+	{
+		bson_iter_t stage;
+		bson_t		bound;
+		bson_t		match;
+
+		if (!bson_iter_recurse(&element, &stage) || !bson_iter_next(&stage) ||
+			strcmp(bson_iter_key(&stage), "$match") != 0)
+		{
+			bson_append_iter(pipeline, NULL, 0, &element);
+			continue;
+		}
+		BSON_APPEND_DOCUMENT_BEGIN(pipeline, bson_iter_key(&element), &bound);
+		BSON_APPEND_DOCUMENT_BEGIN(&bound, "$match", &match);
+		if (bind_match(binding, &stage, &match) == MONGO_MATCH_NONE)
+			result = MONGO_MATCH_NONE;
+		bson_append_document_end(&bound, &match);
+		bson_append_document_end(pipeline, &bound);
+	}
+	return result;
+}
+
 static MongoMatch
 bind_command(const Binding *binding, bson_t *command)
 {
@@ -165,16 +195,23 @@ bind_command(const Binding *binding, bson_t *command)
 	bson_iter_init(&field, binding->template->command);
 	while (bson_iter_next(&field))
 	{
-		bson_t		filter;
+		const char *key = bson_iter_key(&field);
+		bson_t		bound;
 
-		if (strcmp(bson_iter_key(&field), "filter") != 0)
+		if (strcmp(key, "filter") == 0)
 		{
-			bson_append_iter(command, NULL, 0, &field);
-			continue;
+			BSON_APPEND_DOCUMENT_BEGIN(command, key, &bound);
+			result = bind_match(binding, &field, &bound);
+			bson_append_document_end(command, &bound);
 		}
-		BSON_APPEND_DOCUMENT_BEGIN(command, "filter", &filter);
-		result = bind_match(binding, &field, &filter);
-		bson_append_document_end(command, &filter);
+		else if (strcmp(key, "pipeline") == 0)
+		{
+			BSON_APPEND_ARRAY_BEGIN(command, key, &bound);
+			result = bind_pipeline(binding, &field, &bound);
+			bson_append_array_end(command, &bound);
+		}
+		else
+			bson_append_iter(command, NULL, 0, &field);
 	}
 	return result;
 }

@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_clauses.h
+ *		The clauses of a scan, sorted by who tests them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_PLAN_CLAUSES_H
+#define MONGO_FDW_PLAN_CLAUSES_H
+
+#include "compat.h"
+
+#include "condition.h"
+#include "plan.h"
+
+typedef struct MongoScanClauses
+{
+	List	   *local;			/* tested here: not shippable, or a superset */
+	List	   *exact;			/* tested by MongoDB alone */
+	bson_t	   *filter;			/* what MongoDB tests; empty when nothing */
+} MongoScanClauses;
+
+/*
+ * mongo_sort_scan_clauses
+ *		Translate RestrictInfos and sort their clauses.
+ *
+ * Parameters are gathered in 'translation'.  Pseudoconstant clauses are left
+ * out: PostgreSQL tests them above the scan.
+ */
+extern void mongo_sort_scan_clauses(MongoTranslation *translation,
+									List *scan_clauses,
+									MongoScanClauses *clauses);
+
+/*
+ * mongo_append_collation
+ *		Append {collation: {locale: "simple"}} when the translation needs it.
+ */
+extern void mongo_append_collation(bson_t *command,
+								   const MongoTranslation *translation);
+
+/*
+ * mongo_scan_plan_init
+ *		Fill in what every scan of the relation has, and nothing else.
+ */
+extern void mongo_scan_plan_init(MongoScanPlan *plan,
+								 const MongoRelation *relation);
+
+#endif							/* MONGO_FDW_PLAN_CLAUSES_H */

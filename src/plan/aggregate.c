@@ -1,0 +1,290 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate.c
+ *		Aggregates without GROUP BY in MongoDB: one $group over the scan.
+ *
+ * Pushed are those whose answer is PostgreSQL's to the last digit: counts, and
+ * the least and greatest of what MongoDB orders as PostgreSQL does.  $group is
+ * slower than sending the documents and aggregating here unless it can count
+ * index keys, so the costs decide (docs/performance.md).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "command_template.h"
+#include "comparison.h"
+#include "plan.h"
+#include "plan_clauses.h"
+#include "plan_upper.h"
+
+#include "access/transam.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planmain.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+
+/*
+ * What an accumulator takes for one document, in the unit of fdw_tuple_cost:
+ * $group over a million documents takes two to three times what sending them
+ * does, and counting index keys a third of it.
+ */
+#define ACCUMULATOR_COST_SHARE	1.5
+#define COUNT_COST_SHARE		0.2
+
+/* Append {$op: ...} for an aggregate over a field (NULL for count(*)). */
+static void
+append_count_all(bson_t *accumulator, const char *field)
+{
+	BSON_APPEND_INT32(accumulator, "$sum", 1);
+}
+
+/* {$sum: {$cond: [{$gt: ["$field", null]}, 1, 0]}}: null and missing are below */
+static void
+append_count(bson_t *accumulator, const char *field)
+{
+	bson_t		sum;
+	bson_t		choice;
+	bson_t		condition;
+	bson_t		operands;
+
+	BSON_APPEND_DOCUMENT_BEGIN(accumulator, "$sum", &sum);
+	BSON_APPEND_ARRAY_BEGIN(&sum, "$cond", &choice);
+	BSON_APPEND_DOCUMENT_BEGIN(&choice, "0", &condition);
+	BSON_APPEND_ARRAY_BEGIN(&condition, "$gt", &operands);
+	BSON_APPEND_UTF8(&operands, "0", field);
+	BSON_APPEND_NULL(&operands, "1");
+	bson_append_array_end(&condition, &operands);
+	bson_append_document_end(&choice, &condition);
+	BSON_APPEND_INT32(&choice, "1", 1);
+	BSON_APPEND_INT32(&choice, "2", 0);
+	bson_append_array_end(&sum, &choice);
+	bson_append_document_end(accumulator, &sum);
+}
+
+static void
+append_min(bson_t *accumulator, const char *field)
+{
+	BSON_APPEND_UTF8(accumulator, "$min", field);
+}
+
+static void
+append_max(bson_t *accumulator, const char *field)
+{
+	BSON_APPEND_UTF8(accumulator, "$max", field);
+}
+
+typedef struct AggregateRow
+{
+	const char *name;			/* of the function in pg_catalog */
+	bool		star;			/* takes no argument */
+	bool		ordered;		/* argument must sort as PostgreSQL sorts it */
+	double		cost_share;
+	void		(*append) (bson_t *accumulator, const char *field);
+} AggregateRow;
+
+static const AggregateRow aggregate_rows[] =
+{
+	{"count", true, false, COUNT_COST_SHARE, append_count_all},
+	{"count", false, false, ACCUMULATOR_COST_SHARE, append_count},
+	{"min", false, true, ACCUMULATOR_COST_SHARE, append_min},
+	{"max", false, true, ACCUMULATOR_COST_SHARE, append_max},
+};
+
+/* aggregate_field: the field under an aggregate's only argument. */
+static bool
+aggregate_field(const MongoRelation *relation, const Aggref *aggregate,
+				MongoField *field)
+{
+	TargetEntry *argument = linitial(aggregate->args);
+
+	return mongo_field_of_node(relation->columns, (Node *) argument->expr, field) &&
+		mongo_path_is_addressable(field->path) &&
+		!mongo_path_has_index(field->path) &&
+		strchr(field->path, '.') == NULL &&
+		field->type == field->operator_type;
+}
+
+static const AggregateRow *
+find_row(const MongoRelation *relation, const Aggref *aggregate)
+{
+	char	   *name;
+	MongoField	field;
+
+	if (aggregate->aggfnoid >= FirstNormalObjectId || aggregate->aggfilter != NULL ||
+		aggregate->aggdistinct != NIL || aggregate->aggorder != NIL ||
+		aggregate->aggvariadic || aggregate->agglevelsup != 0 ||
+		list_length(aggregate->args) > 1)
+		return NULL;
+
+	name = get_func_name(aggregate->aggfnoid);
+	for (int i = 0; i < lengthof(aggregate_rows); i++)
+	{
+		const AggregateRow *row = &aggregate_rows[i];
+		const MongoComparison *comparison;
+
+		if (strcmp(row->name, name) != 0 || row->star != (aggregate->args == NIL))
+			continue;
+		if (row->star)
+			return row;
+		if (!aggregate_field(relation, aggregate, &field))
+			return NULL;
+		comparison = mongo_comparison_lookup(field.type);
+		if (row->ordered &&
+			(comparison == NULL || comparison->sortability == MONGO_NOT_SORTABLE))
+			return NULL;
+		return row;
+	}
+	return NULL;
+}
+
+/* collect_aggregates: false when one of them has no translation. */
+static bool
+collect_aggregates(const MongoRelation *relation, PathTarget *target,
+				   List **aggregates, double *cost_share)
+{
+	ListCell   *cell;
+	List	   *found;
+
+	*aggregates = NIL;
+	*cost_share = 0;
+	found = pull_var_clause((Node *) target->exprs,
+							PVC_INCLUDE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS);
+	foreach(cell, found)
+	{
+		Node	   *node = lfirst(cell);
+		const AggregateRow *row;
+
+		if (!IsA(node, Aggref))
+			return false;
+		row = find_row(relation, (Aggref *) node);
+		if (row == NULL)
+			return false;
+		if (list_member(*aggregates, node))
+			continue;
+		*aggregates = lappend(*aggregates, node);
+		*cost_share += row->cost_share;
+	}
+	return *aggregates != NIL;
+}
+
+void
+mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
+						 RelOptInfo *grouped_rel)
+{
+	Query	   *parse = root->parse;
+	MongoRelation *relation = baserel->fdw_private;
+	MongoUpperRelation *upper;
+	List	   *aggregates;
+	double		cost_share;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	if (!mongo_enable_aggregate_pushdown ||
+		!relation->options->enable_aggregate_pushdown ||
+		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
+		return;
+	if (parse->groupClause != NIL || parse->groupingSets != NIL ||
+		!parse->hasAggs || parse->havingQual != NULL || parse->hasTargetSRFs ||
+		!relation->all_exact || !bms_is_empty(baserel->lateral_relids) ||
+		!collect_aggregates(relation, grouped_rel->reltarget, &aggregates, &cost_share))
+		return;
+
+	upper = palloc0(sizeof(MongoUpperRelation));
+	upper->stage = UPPERREL_GROUP_AGG;
+	upper->baserel = baserel;
+	upper->aggregates = aggregates;
+	grouped_rel->fdw_private = upper;
+
+	mongo_estimate_scan(root, baserel, 0, relation->examined_rows,
+						&startup_cost, &total_cost);
+	total_cost += relation->remote_rows * relation->options->fdw_tuple_cost * cost_share;
+	add_path(grouped_rel, (Path *)
+			 create_foreign_upper_path(root, grouped_rel, grouped_rel->reltarget,
+									   1, total_cost, total_cost + cpu_tuple_cost,
+									   NIL, NULL, NIL));
+}
+
+/* {aggregate: collection, pipeline: [{$match}, {$group}], cursor: {}} */
+static Const *
+aggregate_command(const MongoRelation *relation, const MongoUpperRelation *upper,
+				  const MongoTranslation *translation, const bson_t *filter)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t		pipeline;
+	bson_t		stage;
+	bson_t		group;
+	bson_t		cursor;
+	ListCell   *cell;
+
+	BSON_APPEND_UTF8(command, "aggregate", relation->options->collection);
+	BSON_APPEND_ARRAY_BEGIN(command, "pipeline", &pipeline);
+	if (!bson_empty(filter))
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+		BSON_APPEND_DOCUMENT(&stage, "$match", filter);
+		bson_append_document_end(&pipeline, &stage);
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(&pipeline, bson_empty(filter) ? "0" : "1", &stage);
+	BSON_APPEND_DOCUMENT_BEGIN(&stage, "$group", &group);
+	BSON_APPEND_NULL(&group, "_id");
+	foreach(cell, upper->aggregates)
+	{
+		Aggref	   *aggregate = lfirst_node(Aggref, cell);
+		const AggregateRow *row = find_row(relation, aggregate);
+		MongoField	field;
+		bson_t		accumulator;
+		const char *path = NULL;
+
+		if (!row->star && aggregate_field(relation, aggregate, &field))
+			path = psprintf("$%s", field.path);
+		BSON_APPEND_DOCUMENT_BEGIN(&group, psprintf("a%d", foreach_current_index(cell)),
+								   &accumulator);
+		row->append(&accumulator, path);
+		bson_append_document_end(&group, &accumulator);
+	}
+	bson_append_document_end(&stage, &group);
+	bson_append_document_end(&pipeline, &stage);
+	bson_append_array_end(command, &pipeline);
+	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
+	bson_append_document_end(command, &cursor);
+	mongo_append_collation(command, translation);
+	return mongo_command_to_const(command);
+}
+
+ForeignScan *
+mongo_get_aggregate_plan(PlannerInfo *root, RelOptInfo *grouped_rel, List *tlist,
+						 Plan *outer_plan)
+{
+	MongoUpperRelation *upper = grouped_rel->fdw_private;
+	MongoRelation *relation = upper->baserel->fdw_private;
+	MongoTranslation translation = {relation->columns};
+	MongoScanClauses clauses;
+	List	   *scan_tlist = NIL;
+	MongoScanPlan plan;
+	ListCell   *cell;
+
+	mongo_sort_scan_clauses(&translation, upper->baserel->baserestrictinfo, &clauses);
+
+	mongo_scan_plan_init(&plan, relation);
+	plan.is_aggregate = true;
+	plan.command = aggregate_command(relation, upper, &translation, clauses.filter);
+	plan.predicates = translation.predicates;
+	foreach(cell, upper->aggregates)
+	{
+		MongoScanColumn *column = palloc(sizeof(MongoScanColumn));
+
+		column->index = foreach_current_index(cell);
+		column->name = get_func_name(lfirst_node(Aggref, cell)->aggfnoid);
+		column->path = psprintf("a%d", column->index);
+		plan.columns = lappend(plan.columns, column);
+	}
+	scan_tlist = add_to_flat_tlist(NIL, upper->aggregates);
+
+	return make_foreignscan(tlist, NIL, 0, translation.parameters,
+							mongo_scan_plan_to_list(&plan), scan_tlist, NIL,
+							outer_plan);
+}
