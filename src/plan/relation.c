@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
-#include "catalog.h"
 #include "plan.h"
 
 #include "access/table.h"
@@ -53,12 +52,6 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 {
 	const MongoTableOptions *options = relation->options;
 
-	if (options->use_remote_estimate)
-	{
-		UserMapping *user = GetUserMapping(relation->userid, relation->serverid);
-
-		return mongo_remote_row_count(user, options->database, options->collection);
-	}
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
 		return baserel->tuples;
 	if (options->estimated_rows >= 0)
