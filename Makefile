@@ -7,14 +7,24 @@
 #	make demo, make test, make lab, make lab-stop, make bench
 # The latter must not include PGXS: pg_config may not be installed yet.
 
+# From the environment this would be the shell's own clock.
+ifeq ($(origin SECONDS),environment)
+SECONDS =
+endif
+
 LAB_GOALS = demo test lab lab-stop lab-clean bench
 
 ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
 
 .PHONY: $(LAB_GOALS)
 
-demo test lab bench:
+demo test lab:
 	@bash scripts/$@.sh
+
+# SCALE=0.1 for a tenth of the documents, ROUNDS=, SECONDS= a round, ONLY=name
+bench:
+	@bash scripts/bench.sh "--scale=$(or $(SCALE),1)" "--rounds=$(or $(ROUNDS),5)" \
+		"--seconds=$(or $(SECONDS),10)" "--only=$(ONLY)"
 
 lab-stop:
 	@bash scripts/lab_stop.sh

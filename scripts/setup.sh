@@ -54,16 +54,21 @@ install_packages() {
 		made_dropin=yes
 	fi
 
+	local log failed=
+	log=$(mktemp)
 	# shellcheck disable=SC2086
 	{
-		"${become[@]}" apt-get -q update >&2 &&
+		"${become[@]}" apt-get -q update &&
 			"${become[@]}" env DEBIAN_FRONTEND=noninteractive \
-				apt-get -q -y install --no-install-recommends $missing >&2
-	} || {
-		[ -z "$made_dropin" ] || "${become[@]}" rm -f $dropin
-		fail "could not install: $missing"
-	}
+				apt-get -q -y install --no-install-recommends $missing
+	} >"$log" 2>&1 </dev/null || failed=yes
 	[ -z "$made_dropin" ] || "${become[@]}" rm -f $dropin
+	if [ -n "$failed" ]; then
+		tail -n 40 "$log" >&2
+		rm -f "$log"
+		fail "could not install: $missing"
+	fi
+	rm -f "$log"
 
 	missing=$(missing_packages)
 	[ -z "$missing" ] || fail "still missing after installation: $missing"

@@ -1,0 +1,100 @@
+"""What every workload gets: both servers, the native program, the counters."""
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import psycopg2
+import pymongo
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "scripts"))
+from mongo_counters import QuietConnection, difference  # noqa: E402
+from pgbench import pgbench  # noqa: E402
+
+
+class Laboratory:
+    def __init__(self, arguments):
+        self.scale, self.rounds, self.seconds = arguments.scale, arguments.rounds, arguments.seconds
+        self.host, self.port = os.environ["MONGO_HOST"], int(os.environ["MONGO_PORT"])
+        self.uri = f"mongodb://{self.host}:{self.port}/"
+        self.observer = QuietConnection(self.host, self.port)
+        self.postgres = psycopg2.connect("")
+        self.postgres.autocommit = True
+        self.sql("DROP SERVER IF EXISTS bench CASCADE")
+        self.sql("CREATE EXTENSION IF NOT EXISTS mongo_fdw")
+        self.sql("CREATE SERVER bench FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address %s, port %s)",
+                 (self.host, str(self.port)))
+        self.sql("CREATE USER MAPPING FOR CURRENT_USER SERVER bench")
+
+    def sql(self, text, parameters=None):
+        """Run a statement; its rows, if it has any."""
+        with self.postgres.cursor() as cursor:
+            cursor.execute(text, parameters)
+            return cursor.fetchall() if cursor.description else None
+
+    def say(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    def collection(self, name, count, documents, indexes=()):
+        """Collection bench.NAME with 'count' documents; kept between runs."""
+        with pymongo.MongoClient(self.uri) as client:
+            target = client.bench[name]
+            if target.estimated_document_count() == count:
+                return
+            self.say(f"loading {count} documents into bench.{name}")
+            target.drop()
+            batch = []
+            for document in documents:
+                batch.append(document)
+                if len(batch) == 10000:
+                    target.insert_many(batch, ordered=False)
+                    batch = []
+            if batch:
+                target.insert_many(batch, ordered=False)
+            for index in indexes:
+                target.create_index(index)
+
+    def native(self, *arguments):
+        """Run the libmongoc program; what it prints."""
+        done = subprocess.run([os.path.join(HERE, "native", "native"), *map(str, arguments)],
+                              check=True, text=True, stdout=subprocess.PIPE)
+        return json.loads(done.stdout)
+
+    def pgbench(self, script, *options):
+        return pgbench(os.environ["PGBENCH"], ["-f", os.path.join(HERE, script), *map(str, options)])
+
+    def watched(self, function, *arguments):
+        """Call a function; its result with what MongoDB saw under "seen"."""
+        before = self.observer.counters()
+        result = function(*arguments)
+        result["seen"] = difference(before, self.observer.counters())
+        return result
+
+    def alternate(self, **contestants):
+        """Run each in turn, 'rounds' times; {name: [results]}."""
+        results = {name: [] for name in contestants}
+        for number in range(1, self.rounds + 1):
+            for name, function in contestants.items():
+                result = self.watched(function)
+                results[name].append(result)
+                shown = ", ".join(f"{key} {value:g}" for key, value in result.items()
+                                  if isinstance(value, (int, float)))
+                self.say(f"  round {number}/{self.rounds}  {name:10} {shown}")
+        return results
+
+
+def median(results, key):
+    return statistics.median(result[key] for result in results)
+
+
+def machine():
+    """The machine described, for the record."""
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    with open("/proc/meminfo") as file:
+        memory = int(file.readline().split()[1]) // (1024 * 1024)
+    return {"processors": os.cpu_count(), "model": model, "memory_gb": memory,
+            "kernel": os.uname().release, "date": datetime.date.today().isoformat()}

@@ -1,0 +1,2 @@
+\set id random(1, :documents)
+SELECT * FROM points WHERE id = :id;

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Run the workloads in bench/workloads/ and write a table and a JSON file."""
+import argparse
+import importlib
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+from laboratory import Laboratory, machine  # noqa: E402
+
+
+def show(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:.5f}" for name, number in
+                         sorted(value.items(), key=lambda item: -item[1])) or "none"
+    if isinstance(value, float):
+        return f"{value:.1f}" if value >= 100 else f"{value:.3f}"
+    return str(value)
+
+
+def print_table(title, rows):
+    """One block a row: names at the left, so that long values fit."""
+    print(f"\n{title}")
+    for row in rows:
+        for position, (name, value) in enumerate(row.items()):
+            print(f"  {show(value)}" if position == 0 else f"    {name:24} {show(value)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the numbers of documents")
+    parser.add_argument("--rounds", type=int, default=5, help="alternating rounds; figures are medians")
+    parser.add_argument("--seconds", type=int, default=10, help="length of a timed round")
+    parser.add_argument("--only", default="", help="workloads, separated by commas")
+    parser.add_argument("--output", required=True, help="JSON file to write")
+    arguments = parser.parse_args()
+
+    known = sorted(name[:-3] for name in os.listdir(os.path.join(HERE, "workloads")) if name.endswith(".py"))
+    chosen = [name for name in arguments.only.split(",") if name] or known
+    for name in chosen:
+        if name not in known:
+            parser.error(f"unknown workload {name}; there are {', '.join(known)}")
+
+    lab = Laboratory(arguments)
+    report = {"machine": machine(), "scale": lab.scale, "rounds": lab.rounds, "seconds": lab.seconds,
+              "versions": {"postgresql": lab.sql("SHOW server_version")[0][0],
+                           "mongodb": lab.observer.command({"buildInfo": 1})["version"]},
+              "workloads": {}}
+    for name in chosen:
+        workload = importlib.import_module(f"workloads.{name}")
+        lab.say(f"{name}: {workload.__doc__.splitlines()[0]}")
+        report["workloads"][name] = workload.run(lab)
+
+    print("\n{model}, {processors} processors, {memory_gb} GB, Linux {kernel}, {date}".format(**report["machine"]))
+    print("PostgreSQL {postgresql}, MongoDB {mongodb}".format(**report["versions"]))
+    print(f"scale {lab.scale:g}, medians of {lab.rounds} alternating rounds of {lab.seconds} s")
+    for name, rows in report["workloads"].items():
+        print_table(name, rows)
+    with open(arguments.output, "w") as file:
+        json.dump(report, file, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main()

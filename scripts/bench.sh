@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# make bench: the workloads of bench/workloads/, side by side with a native
+# program.  Results go to bench/results/.
+. "$(dirname "$0")/common.sh"
+. "$ROOT/scripts/setup.sh"
+. "$ROOT/scripts/build.sh"
+. "$ROOT/scripts/servers.sh"
+
+ENV_BEFORE=$(cat "$ENV_FILE" 2>/dev/null || true)
+finish() {
+	rm -rf "$SCRATCH"
+	if [ -z "$ENV_BEFORE" ]; then stop_servers; fi
+}
+trap finish EXIT
+
+BENCH=$LAB/src/bench
+LIBMONGOC=$(pkg-config --exists libmongoc-1.0 && echo libmongoc-1.0 || echo mongoc2)
+# shellcheck disable=SC2046
+as_lab_user gcc -std=gnu11 -O2 -Wall -Wextra -o "$BENCH/native/native" "$BENCH/native/native.c" \
+	$(pkg-config --cflags --libs "$LIBMONGOC") -pthread
+
+start_servers
+as_lab_user mkdir -p "$BENCH/results"
+export PGBENCH=$PG_BIN/pgbench
+as_lab_user "$PYTHON" "$BENCH/run.py" --output "$BENCH/results/results.json" "$@"
+
+mkdir -p "$ROOT/bench/results"
+as_lab_user cat "$BENCH/results/results.json" >"$ROOT/bench/results/results.json"
+say "
+written to bench/results/results.json"
