@@ -31,6 +31,7 @@
 #define INT64_TEXT_SIZE			24
 #define MILLIS_PER_SECOND		1000
 #define MILLIS_PER_DAY			INT64CONST(86400000)
+#define INT64_LIMIT				9223372036854775808.0	/* 2^63 */
 #define YEAR_10000_MILLIS		INT64CONST(253402300800000)
 
 /* Where JSON goes.  Strings are valid UTF-8 without U+0000. */
@@ -376,7 +377,7 @@ double_text(double number)
 {
 	static char text[DOUBLE_SHORTEST_DECIMAL_LEN + 2];
 
-	if (fabs(number) < 1e18 && rint(number) == number)
+	if (fabs(number) < INT64_LIMIT && rint(number) == number)
 	{
 		char	   *end = text;
 
