@@ -241,3 +241,39 @@ COMMENT ON FUNCTION objectid(timestamptz) IS 'the lowest ObjectId made in that s
 --
 -- Functions that talk to a server
 --
+
+-- A command's name is its first member.  json and text, and so a plain
+-- literal, keep the order in which it was written; jsonb has its own order,
+-- there the name is looked up.
+
+CREATE FUNCTION mongo_command(server name, database text, command jsonb)
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'mongo_command_jsonb'
+LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION mongo_command(server name, database text, command json)
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'mongo_command_json'
+LANGUAGE C STRICT VOLATILE;
+
+CREATE FUNCTION mongo_command(server name, database text, command text)
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'mongo_command_json'
+LANGUAGE C STRICT VOLATILE;
+
+-- Not strict: a pipeline without a collection has NULL there.
+
+CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline jsonb)
+RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'mongo_aggregate_jsonb'
+LANGUAGE C VOLATILE;
+
+CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline json)
+RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'mongo_aggregate_json'
+LANGUAGE C VOLATILE;
+
+CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline text)
+RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'mongo_aggregate_json'
+LANGUAGE C VOLATILE;

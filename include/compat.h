@@ -36,4 +36,11 @@
 	CreateWaitEventSet((context), (nevents))
 #endif
 
+/* PostgreSQL 16 made one function of those for each kind of object. */
+#if PG_VERSION_NUM < 160000
+#define object_aclcheck(class, object, role, mode) \
+	(AssertMacro((class) == ForeignServerRelationId), \
+	 pg_foreign_server_aclcheck(object, role, mode))
+#endif
+
 #endif							/* MONGO_FDW_COMPAT_H */

@@ -1,0 +1,356 @@
+/*-------------------------------------------------------------------------
+ *
+ * functions.c
+ *		mongo_fdw_version(), mongo_command() and mongo_aggregate().
+ *
+ * Whoever has USAGE on a server may run what the user mapping's MongoDB user
+ * may run; MongoDB's own roles say what that is.  Arguments become BSON
+ * values, nothing is pasted into a text.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog.h"
+
+#include "bson_memory.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_type.h"
+#include "client_pool.h"
+#include "cursor.h"
+#include "decode.h"
+#include "encode.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+
+/* major * 10000 + minor * 100 + patch, as the older wrapper counts */
+#define MONGO_FDW_VERSION	10000
+
+/*
+ * Commands that change who is at the other end of a pooled connection, which
+ * later statements rely on.
+ */
+static const char *const refused_commands[] = {
+	"authenticate", "logout", "saslStart", "saslContinue"
+};
+
+/* Members that the transport adds itself. */
+static const char *const refused_members[] = {"$db", "lsid", "txnNumber"};
+
+PG_FUNCTION_INFO_V1(mongo_fdw_version);
+PG_FUNCTION_INFO_V1(mongo_command_json);
+PG_FUNCTION_INFO_V1(mongo_command_jsonb);
+PG_FUNCTION_INFO_V1(mongo_aggregate_json);
+PG_FUNCTION_INFO_V1(mongo_aggregate_jsonb);
+
+Datum
+mongo_fdw_version(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(MONGO_FDW_VERSION);
+}
+
+/*
+ * caller_mapping
+ *		The current user's mapping for a server of this wrapper.
+ *
+ * Raises 42704 without such a server or mapping, 42501 without USAGE, 42809
+ * for a server of another wrapper.
+ */
+static UserMapping *
+caller_mapping(Name server_name)
+{
+	ForeignServer *server = GetForeignServerByName(NameStr(*server_name), false);
+	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid,
+									  GetUserId(), ACL_USAGE);
+
+	if (acl != ACLCHECK_OK)
+		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
+
+	if (GetFdwRoutineByServerId(server->serverid)->ImportForeignSchema !=
+		mongo_import_foreign_schema)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("server \"%s\" is not a MongoDB server", server->servername),
+				 errdetail("Its foreign-data wrapper is not mongo_fdw.")));
+
+	return GetUserMapping(GetUserId(), server->serverid);
+}
+
+/* utf8_argument is a text argument as the C string that BSON wants. */
+static const char *
+utf8_argument(text *argument)
+{
+	char	   *string = text_to_cstring(argument);
+
+	return pg_server_to_any(string, (int) strlen(string), PG_UTF8);
+}
+
+/* append_datum_at puts a json or jsonb value under 'key' and finds it there. */
+static void
+append_datum_at(bson_t *document, const char *key, Datum value, Oid typid,
+				bson_iter_t *iter)
+{
+	mongo_append_datum(document, key, -1, value, false, typid, -1, NULL);
+	if (!bson_iter_init_find(iter, document, key))
+		elog(ERROR, "value was not appended");
+}
+
+/* jsonb_decoder reads whole documents into one jsonb. */
+static MongoRowDecoder *
+jsonb_decoder(MemoryContext context, const char *database, const char *collection)
+{
+	MongoColumn whole_document = {
+		.index = 0, .name = "result", .path = NULL, .typid = JSONBOID, .typmod = -1
+	};
+
+	return mongo_row_decoder_create(context, database, collection,
+									&whole_document, 1,
+									MONGO_TYPE_MISMATCH_ERROR, false);
+}
+
+/* ------------------------------ mongo_command ------------------------------ */
+
+static void
+refuse_command(const bson_t *command, const char *name)
+{
+	for (int i = 0; i < lengthof(refused_commands); i++)
+	{
+		if (strcmp(name, refused_commands[i]) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("command \"%s\" cannot be run by mongo_command()", name),
+					 errdetail("It would change the user of a connection that later statements share."),
+					 errhint("Use CREATE or ALTER USER MAPPING.")));
+	}
+	for (int i = 0; i < lengthof(refused_members); i++)
+	{
+		if (bson_has_field(command, refused_members[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("a command must not hold \"%s\"", refused_members[i]),
+					 errdetail("mongo_command() adds it itself where it is needed.")));
+	}
+}
+
+/* command_from_datum: the document, with the command's name in front. */
+static const bson_t *
+command_from_datum(Datum value, Oid typid)
+{
+	bson_t	   *parent = bson_create_in(CurrentMemoryContext);
+	bson_iter_t iter;
+	bson_t		view;
+	const uint8_t *data;
+	uint32_t	length;
+	const bson_t *command;
+
+	append_datum_at(parent, "command", value, typid, &iter);
+	if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a command must be a JSON object")));
+
+	bson_iter_document(&iter, &length, &data);
+	if (!bson_view(&view, data, length))
+		elog(ERROR, "command is malformed");
+	if (bson_empty(&view))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a command must not be empty")));
+
+	command = typid == JSONBOID ? mongo_ordered_command(&view) :
+		bson_copy_in(CurrentMemoryContext, &view);
+	return command;
+}
+
+static Datum
+run_command(FunctionCallInfo fcinfo, Oid typid)
+{
+	UserMapping *user = caller_mapping(PG_GETARG_NAME(0));
+	const char *database = utf8_argument(PG_GETARG_TEXT_PP(1));
+	const bson_t *command = command_from_datum(PG_GETARG_DATUM(2), typid);
+	const bson_t *reply;
+	const char *name;
+	bson_iter_t iter;
+	Datum		result;
+	bool		isnull;
+
+	if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
+		elog(ERROR, "command is malformed");
+	name = bson_iter_key(&iter);
+	refuse_command(command, name);
+
+	reply = mongo_run_command(CurrentMemoryContext, user, database, command, false,
+							  psprintf("could not run command \"%s\" in database \"%s\"",
+									   name, database));
+
+	mongo_row_decode(jsonb_decoder(CurrentMemoryContext, database, "$cmd"),
+					 bson_get_data(reply), reply->len, &result, &isnull);
+	return result;
+}
+
+/*
+ * mongo_command(server name, database text, command json | text) -> jsonb
+ *		The first member is the command's name, as it was written.
+ */
+Datum
+mongo_command_json(PG_FUNCTION_ARGS)
+{
+	return run_command(fcinfo, JSONOID);
+}
+
+/* The same for jsonb, whose order of members is not that of the writer. */
+Datum
+mongo_command_jsonb(PG_FUNCTION_ARGS)
+{
+	return run_command(fcinfo, JSONBOID);
+}
+
+/* ------------------------------ mongo_aggregate ---------------------------- */
+
+/* What an open mongo_aggregate() keeps between two rows. */
+typedef struct AggregateState
+{
+	MongoCursor *cursor;		/* NULL: nothing more will come */
+	MongoRowDecoder *decoder;
+} AggregateState;
+
+/* writing_stage is the name of a last stage that writes, or NULL. */
+static const char *
+writing_stage(const bson_iter_t *pipeline)
+{
+	static const char *const writing_stages[] = {"$out", "$merge"};
+	bson_iter_t stages;
+
+	if (!bson_iter_recurse(pipeline, &stages))
+		return NULL;
+	while (bson_iter_next(&stages))
+	{
+		bson_iter_t stage;
+
+		for (int i = 0; i < lengthof(writing_stages); i++)
+		{
+			if (bson_iter_type(&stages) == BSON_TYPE_DOCUMENT &&
+				bson_iter_recurse(&stages, &stage) &&
+				bson_iter_find(&stage, writing_stages[i]))
+				return writing_stages[i];
+		}
+	}
+	return NULL;
+}
+
+/*
+ * open_aggregate
+ *		Send the pipeline and give a cursor in 'context'; NULL if it can have
+ *		no result.
+ *
+ * A pipeline that writes goes as a plain command: a broken connection must
+ * not make it run twice.
+ */
+static MongoCursor *
+open_aggregate(MemoryContext context, UserMapping *user, const char *database,
+			   const char *collection, Datum pipeline, Oid typid)
+{
+	bson_t	   *command = bson_create_in(context);
+	bson_t		empty = BSON_INITIALIZER;
+	bson_iter_t iter;
+	const char *stage;
+
+	if (collection != NULL)
+		BSON_APPEND_UTF8(command, "aggregate", collection);
+	else
+		BSON_APPEND_INT32(command, "aggregate", 1);
+	append_datum_at(command, "pipeline", pipeline, typid, &iter);
+	if (!BSON_ITER_HOLDS_ARRAY(&iter))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a pipeline must be a JSON array of stages")));
+	stage = writing_stage(&iter);
+	BSON_APPEND_DOCUMENT(command, "cursor", &empty);
+
+	if (stage == NULL)
+		return mongo_cursor_open(context, user, database,
+								 collection != NULL ? collection : "$cmd.aggregate",
+								 command, 0);
+
+	PreventCommandIfReadOnly(psprintf("mongo_aggregate() with %s", stage));
+	mongo_run_command(context, user, database, command, false,
+					  psprintf("could not aggregate collection \"%s.%s\"",
+							   database, collection != NULL ? collection : ""));
+	return NULL;
+}
+
+static AggregateState *
+start_aggregate(FunctionCallInfo fcinfo, MemoryContext context, Oid typid)
+{
+	MemoryContext previous = MemoryContextSwitchTo(context);
+	AggregateState *state = palloc0(sizeof(AggregateState));
+
+	/* not strict: a pipeline may begin without a collection */
+	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1) && !PG_ARGISNULL(3))
+	{
+		UserMapping *user = caller_mapping(PG_GETARG_NAME(0));
+		const char *database = utf8_argument(PG_GETARG_TEXT_PP(1));
+		const char *collection = PG_ARGISNULL(2) ? NULL :
+			utf8_argument(PG_GETARG_TEXT_PP(2));
+
+		state->decoder = jsonb_decoder(context, database,
+									   collection != NULL ? collection : "$cmd.aggregate");
+		state->cursor = open_aggregate(context, user, database, collection,
+									   PG_GETARG_DATUM(3), typid);
+	}
+
+	MemoryContextSwitchTo(previous);
+	return state;
+}
+
+static Datum
+next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
+{
+	FuncCallContext *funcctx;
+	AggregateState *state;
+	const uint8_t *document = NULL;
+	uint32		length;
+	Datum		result;
+	bool		isnull;
+
+	if (SRF_IS_FIRSTCALL())
+	{
+		funcctx = SRF_FIRSTCALL_INIT();
+		funcctx->user_fctx = start_aggregate(fcinfo,
+											 funcctx->multi_call_memory_ctx, typid);
+	}
+	funcctx = SRF_PERCALL_SETUP();
+	state = funcctx->user_fctx;
+
+	CHECK_FOR_INTERRUPTS();
+	if (state->cursor != NULL)
+		document = mongo_cursor_next(state->cursor, &length);
+	if (document == NULL)
+	{
+		mongo_cursor_close(state->cursor);
+		SRF_RETURN_DONE(funcctx);
+	}
+
+	mongo_row_decode(state->decoder, document, length, &result, &isnull);
+	SRF_RETURN_NEXT(funcctx, result);
+}
+
+/*
+ * mongo_aggregate(server name, database text, collection text,
+ *				   pipeline json | text) -> setof jsonb
+ */
+Datum
+mongo_aggregate_json(PG_FUNCTION_ARGS)
+{
+	return next_aggregate_row(fcinfo, JSONOID);
+}
+
+Datum
+mongo_aggregate_jsonb(PG_FUNCTION_ARGS)
+{
+	return next_aggregate_row(fcinfo, JSONBOID);
+}
