@@ -13,6 +13,7 @@
 
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
+#include "row_count.h"
 
 /*
  * mongo_analyze_foreign_table
@@ -33,17 +34,6 @@ extern bool mongo_analyze_foreign_table(Relation relation,
  */
 extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 										 Oid serverid);
-
-/*
- * mongo_remote_row_count
- *		How many documents a collection has, for the planner.
- *
- * Asked for with one count command and remembered in this backend for a few
- * minutes, or until a server's or mapping's definition changes.  Names are in
- * the database encoding.  A view counts all that its pipeline returns.
- */
-extern double mongo_remote_row_count(UserMapping *user, const char *database,
-									 const char *collection);
 
 /*
  * mongo_ordered_command

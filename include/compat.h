@@ -43,4 +43,11 @@
 	 pg_foreign_server_aclcheck(object, role, mode))
 #endif
 
+/* PostgreSQL 18 tells the cost-based delays of ANALYZE from those of VACUUM. */
+#if PG_VERSION_NUM < 180000
+#define mongo_analyze_delay_point() vacuum_delay_point()
+#else
+#define mongo_analyze_delay_point() vacuum_delay_point(true)
+#endif
+
 #endif							/* MONGO_FDW_COMPAT_H */

@@ -1,0 +1,413 @@
+/*-------------------------------------------------------------------------
+ *
+ * analyze.c
+ *		ANALYZE of a foreign table.
+ *
+ * MongoDB's $sample picks the rows, so that only they cross the network.
+ * With analyze_sampling off, or when all documents fit in the sample anyway,
+ * the whole collection is read and a reservoir keeps a sample of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "bson_memory.h"
+#include "commands/progress.h"
+#include "commands/vacuum.h"
+#include "cursor.h"
+#include "decode.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "optimizer/plancat.h"
+#include "options.h"
+#include "utils/backend_progress.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/sampling.h"
+
+#include "common/hashfn.h"
+
+/* How often progress is reported, in documents. */
+#define PROGRESS_INTERVAL	1000
+
+/* One run of ANALYZE. */
+typedef struct Sample
+{
+	Relation	relation;
+	const MongoTableOptions *options;
+	UserMapping *user;
+	double		total;			/* documents in the collection, as counted */
+	bool		sampled_there;	/* does $sample pick the rows? */
+
+	MongoRowDecoder *decoder;
+	Datum	   *values;
+	bool	   *isnull;
+	HTAB	   *seen;			/* hashes of _id already in the sample */
+
+	HeapTuple  *rows;			/* the sample: 'nrows' of at most 'target' */
+	int			target;
+	int			nrows;
+	double		read;			/* documents that arrived */
+	double		rows_to_skip;	/* -1: not drawn yet */
+	ReservoirStateData reservoir;
+
+	MemoryContext sample_context;	/* of the tuples in 'rows' */
+	MemoryContext document_context; /* reset for each document */
+} Sample;
+
+/* mapping_of_owner: as everywhere in ANALYZE, the table's owner is asked for. */
+static UserMapping *
+mapping_of_owner(Relation relation)
+{
+	ForeignTable *table = GetForeignTable(RelationGetRelid(relation));
+
+	return GetUserMapping(relation->rd_rel->relowner, table->serverid);
+}
+
+/* ------------------------------ the command -------------------------------- */
+
+/*
+ * projectable_length
+ *		How much of a path a $project can name.
+ *
+ * It can neither index arrays nor name fields that begin with "$", so the
+ * path ends before such a component; 0 when that leaves nothing.
+ */
+static int
+projectable_length(const char *path)
+{
+	const char *component = path;
+
+	for (;;)
+	{
+		size_t		length = strcspn(component, ".");
+
+		if (component[0] == '$' || strspn(component, "0123456789") == length)
+			return component == path ? 0 : (int) (component - path) - 1;
+		if (component[length] == '\0')
+			return (int) (component + length - path);
+		component += length + 1;
+	}
+}
+
+/* is_inside: is 'path' the same field as 'other', or one below it? */
+static bool
+is_inside(const char *path, const char *other)
+{
+	size_t		length = strlen(other);
+
+	return strncmp(path, other, length) == 0 &&
+		(path[length] == '\0' || path[length] == '.');
+}
+
+/*
+ * append_projection
+ *		Append {$project: ...} of the columns' fields to 'pipeline', unless
+ *		whole documents are wanted.
+ *
+ * Two paths of which one leads through the other would be an error: the
+ * shorter one stands for both.
+ */
+static void
+append_projection(bson_t *pipeline, const char *key,
+				  const MongoColumn *columns, int ncolumns)
+{
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_t	   *stage = bson_create_in(CurrentMemoryContext);
+	const char **paths = palloc(sizeof(char *) * ncolumns);
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		int			length = columns[i].path == NULL ? 0 :
+			projectable_length(columns[i].path);
+
+		if (length == 0)
+			return;
+		paths[i] = pg_server_to_any(pnstrdup(columns[i].path, length), length, PG_UTF8);
+	}
+
+	BSON_APPEND_INT32(fields, "_id", 1);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		bool		covered = is_inside(paths[i], "_id");
+
+		for (int j = 0; j < ncolumns && !covered; j++)
+		{
+			covered = j != i && is_inside(paths[i], paths[j]) &&
+				(strcmp(paths[i], paths[j]) != 0 || j < i);
+		}
+		if (!covered)
+			BSON_APPEND_INT32(fields, paths[i], 1);
+	}
+	BSON_APPEND_DOCUMENT(stage, "$project", fields);
+	BSON_APPEND_DOCUMENT(pipeline, key, stage);
+}
+
+/* sample_command: aggregate, with $sample if MongoDB is to pick the rows. */
+static const bson_t *
+sample_command(const Sample *sample, const MongoColumn *columns, int ncolumns)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *pipeline = bson_create_in(CurrentMemoryContext);
+	const char *collection = sample->options->collection;
+
+	if (sample->sampled_there)
+	{
+		bson_t	   *stage = bson_create_in(CurrentMemoryContext);
+		bson_t	   *size = bson_create_in(CurrentMemoryContext);
+
+		BSON_APPEND_INT32(size, "size", sample->target);
+		BSON_APPEND_DOCUMENT(stage, "$sample", size);
+		BSON_APPEND_DOCUMENT(pipeline, "0", stage);
+	}
+	append_projection(pipeline, sample->sampled_there ? "1" : "0", columns, ncolumns);
+
+	BSON_APPEND_UTF8(command, "aggregate",
+					 pg_server_to_any(collection, (int) strlen(collection), PG_UTF8));
+	BSON_APPEND_ARRAY(command, "pipeline", pipeline);
+	/* a large part of a collection is sampled by sorting it at random */
+	BSON_APPEND_BOOL(command, "allowDiskUse", true);
+	{
+		bson_t	   *cursor = bson_create_in(CurrentMemoryContext);
+
+		BSON_APPEND_INT32(cursor, "batchSize", sample->options->fetch_size);
+		BSON_APPEND_DOCUMENT(command, "cursor", cursor);
+	}
+	return command;
+}
+
+/* ------------------------------ the rows ----------------------------------- */
+
+/* relation_columns: every column that is not dropped. */
+static MongoColumn *
+relation_columns(Relation relation, int *ncolumns)
+{
+	TupleDesc	descriptor = RelationGetDescr(relation);
+	MongoColumn *columns = palloc0(sizeof(MongoColumn) * descriptor->natts);
+
+	*ncolumns = 0;
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		MongoColumn *column = &columns[*ncolumns];
+
+		if (attribute->attisdropped)
+			continue;
+		column->index = i;
+		column->name = NameStr(attribute->attname);
+		column->path = strcmp(column->name, "__doc") == 0 ? NULL :
+			mongo_column_options(RelationGetRelid(relation), attribute->attnum)->path;
+		column->typid = attribute->atttypid;
+		column->typmod = attribute->atttypmod;
+		(*ncolumns)++;
+	}
+	return columns;
+}
+
+/*
+ * is_repeated
+ *		Has this document been in the sample before?
+ *
+ * $sample may give one twice while others write, which would make a unique
+ * column look as if it were not.  Remembered are hashes only: to leave out
+ * one document too many by a collision of 64 bits does not matter.
+ */
+static bool
+is_repeated(Sample *sample, const uint8_t *data, uint32 length)
+{
+	bson_t		document;
+	bson_iter_t iter;
+	uint64		hash;
+	bool		found;
+
+	if (!bson_view(&document, data, length) ||
+		!bson_iter_init_find(&iter, &document, "_id"))
+		return false;
+
+	/* a value's bytes go from its type to where the next element begins */
+	{
+		const uint8_t *value = iter.raw + iter.type;
+		size_t		value_length = iter.next_off - iter.type;
+
+		hash = hash_bytes_extended(value, (int) value_length, 0);
+	}
+	hash_search(sample->seen, &hash, HASH_ENTER, &found);
+	return found;
+}
+
+/*
+ * sample_position
+ *		Where in the sample the document just read goes; -1 for nowhere.
+ *
+ * The same as in PostgreSQL's acquire_sample_rows(), by Vitter's algorithm.
+ */
+static int
+sample_position(Sample *sample)
+{
+	int			position = -1;
+
+	if (sample->nrows < sample->target)
+		return sample->nrows++;
+
+	if (sample->rows_to_skip < 0)
+		sample->rows_to_skip = reservoir_get_next_S(&sample->reservoir,
+													sample->read, sample->target);
+	if (sample->rows_to_skip <= 0)
+	{
+		position = (int) (sample->target *
+						  sampler_random_fract(&sample->reservoir.randstate));
+		heap_freetuple(sample->rows[position]);
+	}
+	sample->rows_to_skip -= 1;
+	return position;
+}
+
+static void
+keep_document(Sample *sample, int position, const uint8_t *data, uint32 length)
+{
+	TupleDesc	descriptor = RelationGetDescr(sample->relation);
+	MemoryContext previous;
+
+	MemoryContextReset(sample->document_context);
+	previous = MemoryContextSwitchTo(sample->document_context);
+	memset(sample->isnull, true, sizeof(bool) * descriptor->natts);
+	mongo_row_decode(sample->decoder, data, length, sample->values, sample->isnull);
+
+	MemoryContextSwitchTo(sample->sample_context);
+	sample->rows[position] = heap_form_tuple(descriptor, sample->values,
+											 sample->isnull);
+	MemoryContextSwitchTo(previous);
+}
+
+static void
+read_sample(Sample *sample, MongoCursor *cursor)
+{
+	const uint8_t *data;
+	uint32		length;
+
+	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
+	{
+		int			position;
+
+		mongo_analyze_delay_point();
+
+		if (sample->sampled_there &&
+			(sample->nrows >= sample->target || is_repeated(sample, data, length)))
+			continue;
+
+		sample->read += 1;
+		position = sample_position(sample);
+		if (position >= 0)
+			keep_document(sample, position, data, length);
+
+		if (fmod(sample->read, PROGRESS_INTERVAL) == 0)
+			pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_DONE,
+										 (int64) sample->read);
+	}
+}
+
+static void
+prepare_sample(Sample *sample, MemoryContext context, const MongoColumn *columns,
+			   int ncolumns)
+{
+	TupleDesc	descriptor = RelationGetDescr(sample->relation);
+	HASHCTL		control = {
+		.keysize = sizeof(uint64),
+		.entrysize = sizeof(uint64),
+		.hcxt = context
+	};
+
+	sample->decoder = mongo_row_decoder_create(context, sample->options->database,
+											   sample->options->collection,
+											   columns, ncolumns,
+											   MONGO_TYPE_MISMATCH_NULL,
+											   sample->options->canonical_json);
+	sample->values = palloc0(sizeof(Datum) * descriptor->natts);
+	sample->isnull = palloc0(sizeof(bool) * descriptor->natts);
+	sample->seen = hash_create("mongo_fdw sampled documents", sample->target, &control,
+							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	sample->rows_to_skip = -1;
+	reservoir_init_selection_state(&sample->reservoir, sample->target);
+	sample->document_context = AllocSetContextCreate(context,
+													 "mongo_fdw sampled document",
+													 ALLOCSET_DEFAULT_SIZES);
+}
+
+/*
+ * acquire_sample_rows
+ *		Fill 'rows' with a random sample, in the current memory context.
+ *
+ * Fields that do not fit their columns count as NULL here whatever
+ * type_mismatch says: one document must not keep a table from having
+ * statistics.
+ */
+static int
+acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
+					double *totalrows, double *totaldeadrows)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw analyze",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext previous = MemoryContextSwitchTo(context);
+	Sample		sample = {.relation = relation, .rows = rows, .target = targrows};
+	MongoColumn *columns;
+	int			ncolumns;
+
+	sample.sample_context = previous;
+	sample.options = mongo_table_options(RelationGetRelid(relation));
+	sample.user = mapping_of_owner(relation);
+	sample.total = mongo_remote_row_count(sample.user, sample.options->database,
+										  sample.options->collection);
+	sample.sampled_there = sample.options->analyze_sampling && sample.total > targrows;
+
+	columns = relation_columns(relation, &ncolumns);
+	prepare_sample(&sample, context, columns, ncolumns);
+
+	/* the progress view counts blocks of a heap; here it counts documents */
+	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
+								 (int64) (sample.sampled_there ? targrows : sample.total));
+	read_sample(&sample,
+				mongo_cursor_open(context, sample.user,
+								  pg_server_to_any(sample.options->database,
+												   (int) strlen(sample.options->database),
+												   PG_UTF8),
+								  sample.options->collection,
+								  sample_command(&sample, columns, ncolumns),
+								  sample.options->fetch_size));
+
+	/* what was counted may be a little off; what was read whole is not */
+	*totalrows = sample.sampled_there ? Max(sample.total, sample.nrows) : sample.read;
+	*totaldeadrows = 0;
+
+	ereport(elevel,
+			(errmsg("\"%s\": collection \"%s.%s\" contains %.0f documents, %d rows in sample",
+					RelationGetRelationName(relation), sample.options->database,
+					sample.options->collection, *totalrows, sample.nrows)));
+
+	MemoryContextSwitchTo(previous);
+	MemoryContextDelete(context);
+	return sample.nrows;
+}
+
+bool
+mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
+							BlockNumber *totalpages)
+{
+	MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+	double		rows = mongo_refresh_row_count(mapping_of_owner(relation),
+											   options->database,
+											   options->collection);
+	double		width = get_rel_data_width(relation, NULL) +
+		MAXALIGN(SizeofHeapTupleHeader);
+
+	/* the pages that a table of ours with as many rows would have */
+	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
+	*func = acquire_sample_rows;
+	return true;
+}

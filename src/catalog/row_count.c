@@ -1,0 +1,163 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_count.c
+ *		How many documents a collection has, asked once and remembered.
+ *
+ * The planner must not send a command for each query, and a plan is not
+ * better for a count that is right to the last document.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "row_count.h"
+
+#include "bson_memory.h"
+#include "client_pool.h"
+#include "mb/pg_wchar.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#define REMEMBERED_FOR_MS	(5 * 60 * 1000)
+#define REMEMBERED_MAX		1000	/* collections; more start anew */
+
+/* MongoDB allows 255 bytes, the dot between the names included. */
+#define NAMESPACE_SIZE		256
+
+/* Compared as bytes: zeroed before it is filled. */
+typedef struct RowCountKey
+{
+	Oid			umid;
+	char		namespace[NAMESPACE_SIZE];
+} RowCountKey;
+
+/* A count is good while it is young and from the current generation. */
+typedef struct RowCount
+{
+	RowCountKey key;
+	double		rows;
+	TimestampTz asked_at;
+	uint64		generation;
+} RowCount;
+
+static HTAB *row_counts = NULL;
+
+/* Raised when a server's or user mapping's definition changes. */
+static uint64 current_generation = 0;
+
+static void
+forget_row_counts(Datum arg, int cacheid, uint32 hashvalue)
+{
+	current_generation++;
+}
+
+static void
+create_row_counts(void)
+{
+	static bool callbacks_registered = false;
+	HASHCTL		control = {
+		.keysize = sizeof(RowCountKey),
+		.entrysize = sizeof(RowCount),
+		.hcxt = TopMemoryContext
+	};
+
+	if (!callbacks_registered)
+	{
+		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, forget_row_counts, (Datum) 0);
+		CacheRegisterSyscacheCallback(USERMAPPINGOID, forget_row_counts, (Datum) 0);
+		callbacks_registered = true;
+	}
+
+	if (row_counts != NULL && hash_get_num_entries(row_counts) >= REMEMBERED_MAX)
+	{
+		hash_destroy(row_counts);
+		row_counts = NULL;
+	}
+	if (row_counts == NULL)
+		row_counts = hash_create("mongo_fdw row counts", 64, &control,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* make_key is false for names that are too long to be a collection's. */
+static bool
+make_key(RowCountKey *key, UserMapping *user, const char *database,
+		 const char *collection)
+{
+	memset(key, 0, sizeof(*key));
+	key->umid = user->umid;
+	return snprintf(key->namespace, NAMESPACE_SIZE, "%s.%s", database,
+					collection) < NAMESPACE_SIZE;
+}
+
+/* ask_row_count runs count, which works on views too. */
+static double
+ask_row_count(UserMapping *user, const char *database, const char *collection)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw row count",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext previous = MemoryContextSwitchTo(context);
+	bson_t	   *command = bson_create_in(context);
+	const bson_t *reply;
+	bson_iter_t iter;
+	double		rows = 0;
+
+	BSON_APPEND_UTF8(command, "count",
+					 pg_server_to_any(collection, (int) strlen(collection), PG_UTF8));
+	reply = mongo_run_command(context, user,
+							  pg_server_to_any(database, (int) strlen(database), PG_UTF8),
+							  command, true,
+							  psprintf("could not count collection \"%s.%s\"",
+									   database, collection));
+	if (bson_iter_init_find(&iter, reply, "n"))
+		rows = Max(bson_iter_as_double(&iter), 0);
+
+	MemoryContextSwitchTo(previous);
+	MemoryContextDelete(context);
+	return rows;
+}
+
+double
+mongo_refresh_row_count(UserMapping *user, const char *database,
+						const char *collection)
+{
+	RowCountKey key;
+	RowCount   *entry;
+	double		rows;
+
+	/* asked first: an invalidation that arrives meanwhile is respected */
+	uint64		generation = current_generation;
+
+	rows = ask_row_count(user, database, collection);
+
+	create_row_counts();
+	if (make_key(&key, user, database, collection))
+	{
+		entry = hash_search(row_counts, &key, HASH_ENTER, NULL);
+		entry->rows = rows;
+		entry->asked_at = GetCurrentTimestamp();
+		entry->generation = generation;
+	}
+	return rows;
+}
+
+double
+mongo_remote_row_count(UserMapping *user, const char *database,
+					   const char *collection)
+{
+	RowCountKey key;
+	RowCount   *entry = NULL;
+
+	if (row_counts != NULL && make_key(&key, user, database, collection))
+		entry = hash_search(row_counts, &key, HASH_FIND, NULL);
+
+	if (entry != NULL && entry->generation == current_generation &&
+		!TimestampDifferenceExceeds(entry->asked_at, GetCurrentTimestamp(),
+									REMEMBERED_FOR_MS))
+		return entry->rows;
+
+	return mongo_refresh_row_count(user, database, collection);
+}
