@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "catalog.h"
 #include "exec.h"
 #include "options.h"
 #include "plan.h"
@@ -43,6 +44,10 @@ mongo_fdw_handler(PG_FUNCTION_ARGS)
 	routine->ReScanForeignScan = mongo_rescan_foreign_scan;
 	routine->EndForeignScan = mongo_end_foreign_scan;
 	routine->ExplainForeignScan = mongo_explain_foreign_scan;
+
+	/* src/catalog: analyze.c, import.c */
+	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
+	routine->ImportForeignSchema = mongo_import_foreign_schema;
 
 	PG_RETURN_POINTER(routine);
 }

@@ -17,6 +17,8 @@
 
 #include "access/htup_details.h"
 #include "bson_memory.h"
+#include "columns.h"
+#include "common/hashfn.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "cursor.h"
@@ -31,8 +33,6 @@
 #include "utils/rel.h"
 #include "utils/sampling.h"
 
-#include "common/hashfn.h"
-
 /* How often progress is reported, in documents. */
 #define PROGRESS_INTERVAL	1000
 
@@ -44,6 +44,11 @@ typedef struct Sample
 	UserMapping *user;
 	double		total;			/* documents in the collection, as counted */
 	bool		sampled_there;	/* does $sample pick the rows? */
+
+	MongoColumns *columns;
+	List	   *attributes;		/* numbers of the columns to read */
+	MongoColumn *wanted;		/* the same, as decoding wants them */
+	int			nwanted;
 
 	MongoRowDecoder *decoder;
 	Datum	   *values;
@@ -72,86 +77,27 @@ mapping_of_owner(Relation relation)
 
 /* ------------------------------ the command -------------------------------- */
 
-/*
- * projectable_length
- *		How much of a path a $project can name.
- *
- * It can neither index arrays nor name fields that begin with "$", so the
- * path ends before such a component; 0 when that leaves nothing.
- */
-static int
-projectable_length(const char *path)
-{
-	const char *component = path;
-
-	for (;;)
-	{
-		size_t		length = strcspn(component, ".");
-
-		if (component[0] == '$' || strspn(component, "0123456789") == length)
-			return component == path ? 0 : (int) (component - path) - 1;
-		if (component[length] == '\0')
-			return (int) (component + length - path);
-		component += length + 1;
-	}
-}
-
-/* is_inside: is 'path' the same field as 'other', or one below it? */
-static bool
-is_inside(const char *path, const char *other)
-{
-	size_t		length = strlen(other);
-
-	return strncmp(path, other, length) == 0 &&
-		(path[length] == '\0' || path[length] == '.');
-}
-
-/*
- * append_projection
- *		Append {$project: ...} of the columns' fields to 'pipeline', unless
- *		whole documents are wanted.
- *
- * Two paths of which one leads through the other would be an error: the
- * shorter one stands for both.
- */
+/* append_projection appends a $project of the columns' fields, if it can. */
 static void
-append_projection(bson_t *pipeline, const char *key,
-				  const MongoColumn *columns, int ncolumns)
+append_projection(bson_t *pipeline, const char *key, MongoColumns *columns,
+				  List *attributes)
 {
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
-	bson_t	   *stage = bson_create_in(CurrentMemoryContext);
-	const char **paths = palloc(sizeof(char *) * ncolumns);
+	bson_t	   *find = bson_create_in(CurrentMemoryContext);
+	bson_iter_t iter;
 
-	for (int i = 0; i < ncolumns; i++)
+	mongo_append_projection(find, columns, attributes);
+	if (bson_iter_init_find(&iter, find, "projection"))
 	{
-		int			length = columns[i].path == NULL ? 0 :
-			projectable_length(columns[i].path);
+		bson_t	   *stage = bson_create_in(CurrentMemoryContext);
 
-		if (length == 0)
-			return;
-		paths[i] = pg_server_to_any(pnstrdup(columns[i].path, length), length, PG_UTF8);
+		bson_append_iter(stage, "$project", -1, &iter);
+		BSON_APPEND_DOCUMENT(pipeline, key, stage);
 	}
-
-	BSON_APPEND_INT32(fields, "_id", 1);
-	for (int i = 0; i < ncolumns; i++)
-	{
-		bool		covered = is_inside(paths[i], "_id");
-
-		for (int j = 0; j < ncolumns && !covered; j++)
-		{
-			covered = j != i && is_inside(paths[i], paths[j]) &&
-				(strcmp(paths[i], paths[j]) != 0 || j < i);
-		}
-		if (!covered)
-			BSON_APPEND_INT32(fields, paths[i], 1);
-	}
-	BSON_APPEND_DOCUMENT(stage, "$project", fields);
-	BSON_APPEND_DOCUMENT(pipeline, key, stage);
 }
 
 /* sample_command: aggregate, with $sample if MongoDB is to pick the rows. */
 static const bson_t *
-sample_command(const Sample *sample, const MongoColumn *columns, int ncolumns)
+sample_command(const Sample *sample)
 {
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *pipeline = bson_create_in(CurrentMemoryContext);
@@ -166,7 +112,8 @@ sample_command(const Sample *sample, const MongoColumn *columns, int ncolumns)
 		BSON_APPEND_DOCUMENT(stage, "$sample", size);
 		BSON_APPEND_DOCUMENT(pipeline, "0", stage);
 	}
-	append_projection(pipeline, sample->sampled_there ? "1" : "0", columns, ncolumns);
+	append_projection(pipeline, sample->sampled_there ? "1" : "0",
+					  sample->columns, sample->attributes);
 
 	BSON_APPEND_UTF8(command, "aggregate",
 					 pg_server_to_any(collection, (int) strlen(collection), PG_UTF8));
@@ -184,30 +131,33 @@ sample_command(const Sample *sample, const MongoColumn *columns, int ncolumns)
 
 /* ------------------------------ the rows ----------------------------------- */
 
-/* relation_columns: every column that is not dropped. */
-static MongoColumn *
-relation_columns(Relation relation, int *ncolumns)
+/* describe_columns looks up every column that is not dropped. */
+static void
+describe_columns(Sample *sample)
 {
+	Relation	relation = sample->relation;
 	TupleDesc	descriptor = RelationGetDescr(relation);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * descriptor->natts);
 
-	*ncolumns = 0;
+	sample->columns = mongo_columns_create(RelationGetRelid(relation), 1,
+										   descriptor->natts,
+										   MONGO_TYPE_MISMATCH_NULL);
+	sample->wanted = palloc0(sizeof(MongoColumn) * Max(descriptor->natts, 1));
+
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		MongoColumn *column = &columns[*ncolumns];
 
 		if (attribute->attisdropped)
 			continue;
-		column->index = i;
-		column->name = NameStr(attribute->attname);
-		column->path = strcmp(column->name, "__doc") == 0 ? NULL :
-			mongo_column_options(RelationGetRelid(relation), attribute->attnum)->path;
-		column->typid = attribute->atttypid;
-		column->typmod = attribute->atttypmod;
-		(*ncolumns)++;
+		sample->wanted[sample->nwanted++] = (MongoColumn) {
+			.index = i,
+			.name = mongo_column_name(sample->columns, attribute->attnum),
+			.path = mongo_column_path(sample->columns, attribute->attnum),
+			.typid = attribute->atttypid,
+			.typmod = attribute->atttypmod
+		};
+		sample->attributes = lappend_int(sample->attributes, attribute->attnum);
 	}
-	return columns;
 }
 
 /*
@@ -313,8 +263,7 @@ read_sample(Sample *sample, MongoCursor *cursor)
 }
 
 static void
-prepare_sample(Sample *sample, MemoryContext context, const MongoColumn *columns,
-			   int ncolumns)
+prepare_sample(Sample *sample, MemoryContext context)
 {
 	TupleDesc	descriptor = RelationGetDescr(sample->relation);
 	HASHCTL		control = {
@@ -325,7 +274,7 @@ prepare_sample(Sample *sample, MemoryContext context, const MongoColumn *columns
 
 	sample->decoder = mongo_row_decoder_create(context, sample->options->database,
 											   sample->options->collection,
-											   columns, ncolumns,
+											   sample->wanted, sample->nwanted,
 											   MONGO_TYPE_MISMATCH_NULL,
 											   sample->options->canonical_json);
 	sample->values = palloc0(sizeof(Datum) * descriptor->natts);
@@ -356,8 +305,6 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	Sample		sample = {.relation = relation, .rows = rows, .target = targrows};
-	MongoColumn *columns;
-	int			ncolumns;
 
 	sample.sample_context = previous;
 	sample.options = mongo_table_options(RelationGetRelid(relation));
@@ -366,8 +313,8 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 										  sample.options->collection);
 	sample.sampled_there = sample.options->analyze_sampling && sample.total > targrows;
 
-	columns = relation_columns(relation, &ncolumns);
-	prepare_sample(&sample, context, columns, ncolumns);
+	describe_columns(&sample);
+	prepare_sample(&sample, context);
 
 	/* the progress view counts blocks of a heap; here it counts documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
@@ -378,7 +325,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 												   (int) strlen(sample.options->database),
 												   PG_UTF8),
 								  sample.options->collection,
-								  sample_command(&sample, columns, ncolumns),
+								  sample_command(&sample),
 								  sample.options->fetch_size));
 
 	/* what was counted may be a little off; what was read whole is not */

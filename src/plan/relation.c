@@ -10,6 +10,7 @@
 
 #include "bson_memory.h"
 #include "plan.h"
+#include "row_count.h"
 
 #include "access/table.h"
 #include "foreign/foreign.h"
@@ -52,6 +53,10 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 {
 	const MongoTableOptions *options = relation->options;
 
+	if (options->use_remote_estimate)
+		return mongo_remote_row_count(GetUserMapping(relation->userid,
+													 relation->serverid),
+									  options->database, options->collection);
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
 		return baserel->tuples;
 	if (options->estimated_rows >= 0)
