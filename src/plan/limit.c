@@ -15,6 +15,9 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 
+/* Enough less for add_path() to see a difference. */
+#define PUSHED_LIMIT_COST_SHARE	0.95
+
 /* A limit must be the same for the whole scan to be evaluated before it. */
 static bool
 is_pushable_bound(Node *bound)
@@ -57,6 +60,10 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 	}
 	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
 							final->offset_est, final->count_est);
+
+	/* never worse than a Limit node here, which costs the same otherwise */
+	startup_cost *= PUSHED_LIMIT_COST_SHARE;
+	total_cost *= PUSHED_LIMIT_COST_SHARE;
 
 	add_path(output_rel, (Path *)
 			 create_foreign_upper_path(root, baserel,
