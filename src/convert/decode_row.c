@@ -52,7 +52,6 @@ struct PathNode
 	PathNode   *sibling;
 	int			nchildren;
 	PathNode  **buckets;		/* hash table over the children */
-	PathNode  **bucket_next;	/* unused when there is no collision */
 	uint32		bucket_mask;
 	PathNode   *collision;		/* next node in the same bucket */
 	uint32		walk;			/* number of the current walk below here */
@@ -327,31 +326,94 @@ report_array_in_path(const MongoRowDecoder *decoder, const PathNode *node,
 	report_misfit(decoder, node->columns, &context);
 }
 
-/* match_child: the node below 'parent' for the field at 'iter', or NULL. */
-static inline PathNode *
-match_child(PathNode *parent, const bson_iter_t *iter, int position)
+/* Bytes of the BSON types whose values have one size; 0 stands for "ask libbson". */
+static const uint8 fixed_sizes[] = {
+	[BSON_TYPE_DOUBLE] = 8,
+	[BSON_TYPE_OID] = 12,
+	[BSON_TYPE_DATE_TIME] = 8,
+	[BSON_TYPE_INT32] = 4,
+	[BSON_TYPE_TIMESTAMP] = 8,
+	[BSON_TYPE_INT64] = 8,
+	[BSON_TYPE_DECIMAL128] = 16,
+};
+
+/*
+ * value_size
+ *		Size of the value of this type at 'value', of which 'room' bytes are
+ *		there; 0 when libbson has to look at it.
+ */
+static inline uint32
+value_size(uint8 type, const uint8_t *value, uint32 room)
+{
+	uint32		length;
+
+	if (type < lengthof(fixed_sizes) && fixed_sizes[type] != 0)
+		return fixed_sizes[type] < room ? fixed_sizes[type] : 0;
+
+	if ((type != BSON_TYPE_UTF8 && type != BSON_TYPE_DOCUMENT &&
+		 type != BSON_TYPE_ARRAY) || room <= sizeof(length))
+		return 0;
+	memcpy(&length, value, sizeof(length));
+	length = BSON_UINT32_FROM_LE(length);
+	if (type != BSON_TYPE_UTF8)
+		return length >= 5 && length < room ? length : 0;
+	if (length < 1 || length >= room - sizeof(length) ||
+		value[sizeof(length) + length - 1] != '\0')
+		return 0;
+	return sizeof(length) + length;
+}
+
+/*
+ * next_field
+ *		bson_iter_next() for a field whose key is the one that was expected.
+ *
+ * One comparison tells key and its length, where libbson goes through the key
+ * byte by byte; *node is then the expected one.  Whatever is in any way out
+ * of the ordinary is left to libbson, which also says what is not BSON.
+ */
+static inline bool
+next_field(bson_iter_t *iter, PathNode *expected, PathNode **node)
+{
+	*node = NULL;
+	if (expected != NULL)
+	{
+		uint32		key = iter->next_off + 1;
+		uint32		value = key + expected->name_length + 1;
+
+		if (value < iter->len &&
+			memcmp(iter->raw + key, expected->name, expected->name_length + 1) == 0)
+		{
+			uint32		size = value_size(iter->raw[iter->next_off],
+										  iter->raw + value, iter->len - value);
+
+			if (size > 0)
+			{
+				iter->off = iter->next_off;
+				iter->type = iter->off;
+				iter->key = key;
+				iter->d1 = value;
+				iter->d2 = value + sizeof(uint32);	/* of a String */
+				iter->next_off = value + size;
+				*node = expected;
+				return true;
+			}
+		}
+	}
+	return bson_iter_next(iter);
+}
+
+/* find_child: the node below 'parent' for the field at 'iter', or NULL. */
+static PathNode *
+find_child(const PathNode *parent, const bson_iter_t *iter)
 {
 	const char *key = bson_iter_key(iter);
 	uint32		length = bson_iter_key_len(iter);
-	PathNode   *node;
+	PathNode   *node = parent->buckets[hash_bytes((const unsigned char *) key, length) &
+									   parent->bucket_mask];
 
-	if (position < MAX_PREDICTED)
-	{
-		node = parent->predicted[position];
-		if (node != NULL && node->name_length == length &&
-			memcmp(node->name, key, length) == 0)
-			return node;
-	}
-
-	node = parent->buckets[hash_bytes((const unsigned char *) key, length) &
-						   parent->bucket_mask];
 	while (node != NULL && (node->name_length != length ||
 							memcmp(node->name, key, length) != 0))
 		node = node->collision;
-
-	/* a field that nobody wants predicts nothing */
-	if (node != NULL && position < MAX_PREDICTED)
-		parent->predicted[position] = node;
 	return node;
 }
 
@@ -366,15 +428,23 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 
 	while (missing > 0)
 	{
+		PathNode  **expected = &parent->predicted[Min(position, MAX_PREDICTED - 1)];
 		PathNode   *node;
 		bson_type_t type;
 
-		if (!bson_iter_next(iter))
+		position++;
+		if (!next_field(iter, *expected, &node))
 		{
 			mongo_iter_check_end(iter, length);
 			return;
 		}
-		node = match_child(parent, iter, position++);
+		if (node == NULL)
+		{
+			node = find_child(parent, iter);
+			/* a field that nobody wants predicts nothing */
+			if (node != NULL)
+				*expected = node;
+		}
 		if (node == NULL || node->seen == walk)
 			continue;
 		node->seen = walk;
