@@ -63,12 +63,11 @@ def timestamp_literal(rng, base):
 class Column:
     """A column: its field, SQL type, stored values and literals to compare with."""
 
-    def __init__(self, name, sql_type, values, literals, ordered=True, path=None, boolean=False):
+    def __init__(self, name, sql_type, values, literals, path=None, boolean=False):
         self.name = name
         self.sql_type = sql_type
         self.values = values
         self.literals = literals
-        self.ordered = ordered
         self.path = path or name
         self.boolean = boolean
 
@@ -103,6 +102,24 @@ def date_values(rng):
     return date_from_millis(rng.choice(MILLIS))
 
 
+JSON_SCALARS = [0, 1, 5, -1.5, 0.1, 1e300, Int64(2 ** 53 + 1), Decimal128("0.1"), "a", "b", "5", "true", "",
+                "{", "a.b", "$x", "ä", True, False, None, ObjectId(OBJECTIDS[0]), float("nan"),
+                datetime.datetime(2020, 1, 1, tzinfo=UTC)]
+JSON_KEYS = ["a", "b", "c", "0", "1", "x y", "ä"]
+JSON_LITERALS = ["0", "1", "5", "-1.5", "0.1", "1e300", "9007199254740993", '"a"', '"b"', '"5"', '""', "true",
+                 "false", "null", "{}", "[]", '{"a": 1}', '{"a": {"b": 5}}', '["a"]', '[1, "b"]', '{"a": "a", "b": 0.1}',
+                 '{"b": [5]}', '{"a": [{"b": 1}]}', '{"x y": "a"}', '{"a": null}', '[[1]]', '[{"a": 1}]']
+
+
+def json_value(rng, depth=0):
+    kind = rng.random()
+    if depth >= 3 or kind < 0.45:
+        return rng.choice(JSON_SCALARS)
+    if kind < 0.75:
+        return {key: json_value(rng, depth + 1) for key in rng.sample(JSON_KEYS, rng.randint(0, 4))}
+    return [json_value(rng, depth + 1) for _ in range(rng.randint(0, 3))]
+
+
 COLUMNS = [
     Column("i2", "smallint", numbers(INTEGERS, [int, Int64, float]), INTEGERS),
     Column("i4", "integer", numbers(INT4S, [int, Int64, float, Decimal128]), INT4S),
@@ -113,11 +130,11 @@ COLUMNS = [
     Column("n", "numeric", generate_numeric, NUMERICS),
     Column("n2", "numeric(12,2)", lambda r: r.choice([0.1, 1, Decimal128("1.005"), 2.675, Decimal128("7.10")]),
            ["0.1", "1", "1.01", "1.00", "2.68", "7.1"]),
-    Column("t", "text", lambda r: r.choice(TEXTS), TEXTS, ordered=False),
+    Column("t", "text", lambda r: r.choice(TEXTS), TEXTS),
     Column("tc", 'text collate "C"', lambda r: r.choice(TEXTS + [ObjectId(o) for o in OBJECTIDS]),
            TEXTS + OBJECTIDS),
-    Column("v", "varchar(30)", lambda r: r.choice(TEXTS), TEXTS, ordered=False),
-    Column("c", "char(30)", lambda r: r.choice(TEXTS), TEXTS, ordered=False),
+    Column("v", "varchar(30)", lambda r: r.choice(TEXTS), TEXTS),
+    Column("c", "char(30)", lambda r: r.choice(TEXTS), TEXTS),
     Column("nm", "name", lambda r: r.choice(TEXTS + [ObjectId(o) for o in OBJECTIDS]), TEXTS + OBJECTIDS),
     Column("b", "boolean", lambda r: r.random() < 0.5, ["true", "false"], boolean=True),
     Column("ts", "timestamptz", date_values, lambda r: timestamp_literal(r, r.choice(MILLIS))),
@@ -125,11 +142,11 @@ COLUMNS = [
     Column("d", "date", date_values,
            lambda r: r.choice(["infinity", "-infinity"]) if r.random() < 0.08
            else date_from_millis(r.choice(MILLIS)).strftime("%Y-%m-%d").rjust(10, "0")),
-    Column("u", "uuid", lambda r: Binary(uuid.UUID(r.choice(UUIDS)).bytes, r.choice([3, 4])), UUIDS,
-           ordered=False),
+    Column("u", "uuid", lambda r: Binary(uuid.UUID(r.choice(UUIDS)).bytes, r.choice([3, 4])), UUIDS),
     Column("by", "bytea", lambda r: Binary(r.choice([b"", b"a", b"\x00"]), r.choice([0, 0x80])), ["", "a"]),
     Column("sub.x", "integer", numbers(INT4S, [int]), INT4S, path="sub.x"),
-    Column("s y", "text", lambda r: r.choice(TEXTS), TEXTS, ordered=False, path="sub.deep.y"),
+    Column("j", "jsonb", json_value, JSON_LITERALS),
+    Column("s y", "text", lambda r: r.choice(TEXTS), TEXTS, path="sub.deep.y"),
 ]
 
 HOSTILE = [0, 1, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Decimal128("0.1"),
@@ -138,6 +155,11 @@ HOSTILE = [0, 1, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Dec
            ObjectId(OBJECTIDS[0]), Binary(b"abc", 0), Binary(b"a", 5),
            Regex("a"), Timestamp(5, 1), datetime.datetime(2020, 1, 1, tzinfo=UTC), "x" * 64,
            [{"y": "a"}], "nul\x00here", "1970-01-01"]
+
+
+# What EXPLAIN (VERBOSE) shows when a thing is pushed.
+MARKS = {"conditions": '"$', "sorts": '"sort"', "limits": '"limit"', "aggregates": "Aggregate on",
+         "parameters": '(k.k'}
 
 
 class Leaf:
@@ -181,6 +203,42 @@ def quote(name):
     return '"%s"' % name.replace('"', '""')
 
 
+def json_accessor(rng, name):
+    """An expression on a jsonb column, and whether it gives text."""
+    to_text = rng.random() < 0.5
+    keys = [rng.choice(JSON_KEYS[:5]) for _ in range(rng.randint(1, 3))]
+    kind = rng.random()
+    if kind < 0.3:
+        return "(%s %s '{%s}')" % (name, "#>>" if to_text else "#>", ",".join(keys)), to_text
+    if kind < 0.4:
+        return "%s%s" % (name, "".join("['%s']" % key for key in keys)), False
+    steps = ["%d" % rng.choice([0, 1, -1]) if rng.random() < 0.2 else "'%s'" % key for key in keys]
+    expression = name
+    for i, step in enumerate(steps):
+        expression += " %s %s" % ("->>" if to_text and i == len(steps) - 1 else "->", step)
+    return "(%s)" % expression, to_text
+
+
+def json_leaf(rng, name):
+    kind = rng.random()
+    if kind < 0.15:
+        return Leaf("%s @> '%s'" % (name, rng.choice(JSON_LITERALS)))
+    if kind < 0.25:
+        return Leaf("%s ? '%s'" % (name, rng.choice(JSON_KEYS + ["5"])))
+    expression, to_text = json_accessor(rng, name)
+    if kind < 0.35:
+        return Leaf("%s IS %sNULL" % (expression, rng.choice(["", "NOT "])))
+    if to_text:
+        literals = ["'%s'" % rng.choice(["a", "b", "5", "true", "", "{", "0.1", "ä", '{"b": 5}', "[]"])
+                    for _ in range(3)]
+        if kind < 0.6:
+            return Leaf("%s %sIN (%s)" % (expression, rng.choice(["", "NOT "]), ", ".join(literals)))
+        return Leaf("%s %s %s" % (expression, rng.choice(["=", "<>"]), literals[0]))
+    if kind < 0.6:
+        return Leaf("%s %s '%s'" % (expression, rng.choice(["@>", "<@"]), rng.choice(JSON_LITERALS)))
+    return Leaf("%s %s '%s'" % (expression, rng.choice(["=", "<>", "="]), rng.choice(JSON_LITERALS)))
+
+
 def array_literal(rng, column):
     items = [column.literal(rng) for _ in range(rng.choice([0, 1, 2, 3, 5]))]
     if rng.random() < 0.2:
@@ -192,6 +250,8 @@ def random_leaf(rng, columns):
     column = rng.choice(columns)
     name = quote(column.name)
     kind = rng.random()
+    if column.sql_type == "jsonb" and kind < 0.9:
+        return json_leaf(rng, name)
     operators = ["=", "<>", "<", "<=", ">", ">="]
     if column.boolean and kind < 0.4:
         return Leaf(name)
@@ -305,6 +365,9 @@ class Differential:
         self.execute("CREATE FOREIGN TABLE remote (_id integer, %s) SERVER differential_server"
                      " OPTIONS (database 'differential', collection '%s', type_mismatch '%s')"
                      % (definitions, name, self.options.type_mismatch))
+        # make work here expensive, so that what can be pushed is
+        self.execute("SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10;"
+                     "SET enable_hashjoin = off; SET enable_mergejoin = off")
         self.execute("SET mongo_fdw.enable_pushdown = off")
         self.execute("CREATE TABLE local AS SELECT * FROM remote")
         self.execute("SET mongo_fdw.enable_pushdown = on")
@@ -349,20 +412,42 @@ class Differential:
         for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + sql.replace("{table}", "remote")):
             print("    " + row[0])
 
+    def random_bounds(self):
+        return "LIMIT %d OFFSET %d" % (self.rng.choice([0, 1, 5, 50]), self.rng.choice([0, 0, 1, 10]))
+
+    def random_template(self):
+        """A query around {condition}, whose answer is the same set of rows whoever computes it."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.6:
+            outputs = ["_id"] + [quote(c.name) + "::text" for c in rng.sample(self.columns, rng.randint(0, 4))]
+            return "SELECT %s FROM {table} WHERE {condition}" % ", ".join(outputs)
+        if kind < 0.7:
+            # which rows a LIMIT returns is free, how many is not
+            return "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} %s) s" % self.random_bounds()
+        if kind < 0.85:
+            keys = [quote(c.name) + rng.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST", " DESC NULLS FIRST"])
+                    for c in rng.sample([c for c in self.columns if c.sql_type != "jsonb"], rng.randint(0, 2))]
+            order = ", ".join(keys + [rng.choice(["_id", "_id DESC"])])
+            return ("SELECT row_number() OVER (), _id FROM (SELECT _id FROM {table} WHERE {condition} ORDER BY %s %s) s"
+                    % (order, rng.choice(["", self.random_bounds()])))
+        if kind < 0.93:
+            column = quote(rng.choice([c for c in self.columns
+                                       if c.sql_type not in ("jsonb", "boolean", "uuid", "bytea", "name")]).name)
+            other = quote(rng.choice(self.columns).name)
+            return ("SELECT count(*) + 1, count(%s), min(%s)::text, max(%s)::text FROM {table} WHERE {condition}"
+                    % (other, column, column))
+        return ("SELECT k, _id FROM generate_series(-2, 60, 3) k JOIN {table} ON %s WHERE {condition}"
+                % rng.choice(["_id = k", "_id = k AND i4 > k", "i4 = k", "k < _id AND _id <= 20", "f8 = k"]))
+
     def run(self):
         differences = 0
-        pushed = 0
+        pushed = dict.fromkeys(MARKS, 0)
         for number in range(self.options.queries):
             if number % 500 == 0:
                 self.set_up()
             condition = random_condition(self.rng, self.columns)
-            outputs = ", ".join(quote(c.name) + "::text"
-                                for c in self.rng.sample(self.columns, self.rng.randint(0, 4)))
-            template = "SELECT _id%s FROM {table} WHERE {condition}" % (", " + outputs if outputs else "")
-            if self.rng.random() < 0.15:
-                # which rows a LIMIT returns is free, how many is not
-                template = "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} LIMIT %d OFFSET %d) s" % (
-                    self.rng.choice([0, 1, 5, 50]), self.rng.choice([0, 0, 1, 10]))
+            template = self.random_template()
             if self.differs(condition, template):
                 differences += 1
                 self.report(number, condition, template)
@@ -371,11 +456,13 @@ class Differential:
             self.execute("SET mongo_fdw.enable_pushdown = on")
             plan = self.execute("EXPLAIN (VERBOSE, COSTS OFF) " +
                                 template.replace("{table}", "remote").replace("{condition}", condition.render()))
-            pushed += any('"filter"' in row[0] for row in plan)
-        print("seed %d: %d queries (%s, type_mismatch %s), %d with a pushed condition, %d differences"
-              % (self.options.seed, self.options.queries, self.options.documents,
-                 self.options.type_mismatch, pushed, differences))
-        if pushed < self.options.queries // 4:
+            text = "\n".join(row[0] for row in plan)
+            for what, mark in MARKS.items():
+                pushed[what] += mark in text
+        print("seed %d: %d queries (%s, type_mismatch %s), pushed: %s; %d differences"
+              % (self.options.seed, self.options.queries, self.options.documents, self.options.type_mismatch,
+                 ", ".join("%d %s" % (count, what) for what, count in pushed.items()), differences))
+        if pushed["conditions"] < self.options.queries // 4:
             print("too few queries were pushed for this to be a test")
             return False
         return differences == 0
