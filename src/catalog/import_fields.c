@@ -1,0 +1,483 @@
+/*-------------------------------------------------------------------------
+ *
+ * import_fields.c
+ *		Which fields have documents of a collection, and of which types?
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "import_fields.h"
+
+#include "access/htup_details.h"
+#include "bson_memory.h"
+#include "datatype/timestamp.h"
+#include "miscadmin.h"
+#include "types.h"
+
+/* More keys than this in a nested document: it is a map, not a record. */
+#define MAP_CHILDREN	200
+
+/* Integers up to here are doubles too. */
+#define DOUBLE_INTEGER_MAX	(INT64CONST(1) << 53)
+
+#define UNIX_EPOCH_MS \
+	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000)
+
+#define ANY_NUMBER \
+	(IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE | IMPORT_DOUBLE | IMPORT_DECIMAL)
+
+/* Narrowest first: the first row that holds all kinds seen is the type. */
+static const struct
+{
+	uint32		holds;
+	const char *type;			/* NULL: objectid, wherever that is */
+}			type_rows[] =
+{
+	{IMPORT_BOOLEAN, "boolean"},
+	{IMPORT_INT4, "integer"},
+	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE, "bigint"},
+	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_DOUBLE, "double precision"},
+	{ANY_NUMBER, "numeric"},
+	{IMPORT_OBJECTID, NULL},
+	{IMPORT_STRING | IMPORT_OBJECTID, "text"},
+	{IMPORT_DATE, "timestamp with time zone"},
+	{IMPORT_UUID, "uuid"},
+	{IMPORT_UUID | IMPORT_BINARY, "bytea"},
+};
+
+#define ANYTHING	"jsonb"
+
+/* What a schema's bsonType or type says. */
+static const struct
+{
+	const char *name;
+	uint32		kinds;
+}			schema_types[] =
+{
+	{"double", IMPORT_DOUBLE},
+	{"string", IMPORT_STRING},
+	{"object", IMPORT_DOCUMENT},
+	{"array", IMPORT_ARRAY},
+	{"binData", IMPORT_BINARY_DATA},
+	{"objectId", IMPORT_OBJECTID},
+	{"bool", IMPORT_BOOLEAN},
+	{"boolean", IMPORT_BOOLEAN},
+	{"date", IMPORT_DATE},
+	{"null", 0},
+	{"undefined", 0},
+	{"symbol", IMPORT_STRING},
+	{"int", IMPORT_INT4},
+	{"long", IMPORT_INT8},
+	{"decimal", IMPORT_DECIMAL},
+	{"number", IMPORT_NUMBER},
+};
+
+/* ------------------------------ the tree ----------------------------------- */
+
+ImportField *
+import_root_create(void)
+{
+	return palloc0(sizeof(ImportField));
+}
+
+/* is_nameable: could a path name this field? */
+static bool
+is_nameable(const char *name, int length)
+{
+	return length > 0 && memchr(name, '.', length) == NULL &&
+		bson_utf8_validate(name, length, false);
+}
+
+/*
+ * child_named
+ *		The child of that name, new if need be, just behind 'previous' (NULL:
+ *		in front), where the document has it.
+ *
+ * NULL when it cannot be a column of its own; the parent then says why.
+ */
+static ImportField *
+child_named(ImportField *parent, ImportField *previous, const char *name, int most)
+{
+	ImportField **place = previous != NULL ? &previous->next : &parent->first_child;
+	ImportField *child = *place;
+	int			length = (int) strlen(name);
+
+	/* documents of one collection mostly have their fields in one order */
+	if (child != NULL && child->name_length == length &&
+		memcmp(child->name, name, length) == 0)
+		return child;
+
+	for (child = parent->first_child; child != NULL; child = child->next)
+	{
+		if (child->name_length == length && memcmp(child->name, name, length) == 0)
+			return child;
+	}
+
+	if (!is_nameable(name, length))
+	{
+		parent->unnameable = true;
+		return NULL;
+	}
+	if (parent->nchildren >= most)
+	{
+		parent->overflow = true;
+		return NULL;
+	}
+
+	child = palloc0(sizeof(ImportField));
+	child->name = pnstrdup(name, length);
+	child->name_length = length;
+	child->next = *place;
+	*place = child;
+	parent->nchildren++;
+	return child;
+}
+
+static ImportField *
+elements_of(ImportField *field)
+{
+	if (field->elements == NULL)
+		field->elements = palloc0(sizeof(ImportField));
+	return field->elements;
+}
+
+/* ------------------------------ values ------------------------------------- */
+
+static uint32
+integer_kinds(int64 value)
+{
+	return IMPORT_INT8 |
+		(value > DOUBLE_INTEGER_MAX || value < -DOUBLE_INTEGER_MAX ?
+		 IMPORT_INTEGER_WIDE : 0);
+}
+
+static uint32
+text_kinds(const char *text, uint32 length, uint32 kinds)
+{
+	return mongo_text_is_valid(text, length) ? kinds : kinds | IMPORT_UNREADABLE;
+}
+
+static uint32
+date_kinds(int64 milliseconds)
+{
+	return milliseconds >= MIN_TIMESTAMP / 1000 + UNIX_EPOCH_MS &&
+		milliseconds < END_TIMESTAMP / 1000 + UNIX_EPOCH_MS ?
+		IMPORT_DATE : IMPORT_OTHER;
+}
+
+static uint32
+binary_kinds(const bson_iter_t *iter)
+{
+	bson_subtype_t subtype;
+	uint32_t	length;
+	const uint8_t *data;
+
+	bson_iter_binary(iter, &subtype, &length, &data);
+	return length == 16 &&
+		(subtype == BSON_SUBTYPE_UUID || subtype == BSON_SUBTYPE_UUID_DEPRECATED) ?
+		IMPORT_UUID : IMPORT_BINARY;
+}
+
+/*
+ * has_unreadable
+ *		Is there a string or key inside that no text, nor jsonb, can hold?
+ */
+static bool
+has_unreadable(const bson_iter_t *parent)
+{
+	bson_iter_t iter;
+	uint32		length = mongo_iter_descend(parent, &iter);
+
+	check_stack_depth();
+
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+		uint32_t	text_length;
+		const char *text;
+
+		CHECK_FOR_INTERRUPTS();
+
+		if (!mongo_text_is_valid(key, (uint32) strlen(key)))
+			return true;
+		if (BSON_ITER_HOLDS_UTF8(&iter))
+		{
+			text = bson_iter_utf8(&iter, &text_length);
+			if (!mongo_text_is_valid(text, text_length))
+				return true;
+		}
+		else if ((BSON_ITER_HOLDS_DOCUMENT(&iter) || BSON_ITER_HOLDS_ARRAY(&iter)) &&
+				 has_unreadable(&iter))
+			return true;
+	}
+	mongo_iter_check_end(&iter, length);
+	return false;
+}
+
+static uint32
+kinds_of_value(const bson_iter_t *iter)
+{
+	uint32_t	length;
+	const char *text;
+
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_NULL:
+		case BSON_TYPE_UNDEFINED:
+			return 0;
+		case BSON_TYPE_BOOL:
+			return IMPORT_BOOLEAN;
+		case BSON_TYPE_INT32:
+			return IMPORT_INT4;
+		case BSON_TYPE_INT64:
+			return integer_kinds(bson_iter_int64(iter));
+		case BSON_TYPE_DOUBLE:
+			return IMPORT_DOUBLE;
+		case BSON_TYPE_DECIMAL128:
+			return IMPORT_DECIMAL;
+		case BSON_TYPE_UTF8:
+			text = bson_iter_utf8(iter, &length);
+			return text_kinds(text, length, IMPORT_STRING);
+		case BSON_TYPE_SYMBOL:
+			text = bson_iter_symbol(iter, &length);
+			return text_kinds(text, length, IMPORT_STRING);
+		case BSON_TYPE_OID:
+			return IMPORT_OBJECTID;
+		case BSON_TYPE_DATE_TIME:
+			return date_kinds(bson_iter_date_time(iter));
+		case BSON_TYPE_BINARY:
+			return binary_kinds(iter);
+		case BSON_TYPE_DOCUMENT:
+			return IMPORT_DOCUMENT;
+		case BSON_TYPE_ARRAY:
+			return IMPORT_ARRAY;
+		default:
+			return IMPORT_OTHER;
+	}
+}
+
+/* observe_elements adds an array's elements, and looks no deeper. */
+static void
+observe_elements(ImportField *field, const bson_iter_t *array)
+{
+	ImportField *elements = elements_of(field);
+	bson_iter_t iter;
+	uint32		length = mongo_iter_descend(array, &iter);
+
+	while (bson_iter_next(&iter))
+	{
+		uint32		kinds = kinds_of_value(&iter);
+
+		CHECK_FOR_INTERRUPTS();
+
+		if ((kinds & (IMPORT_DOCUMENT | IMPORT_ARRAY)) != 0 && has_unreadable(&iter))
+			kinds |= IMPORT_UNREADABLE;
+		elements->kinds |= kinds;
+		field->kinds |= kinds & IMPORT_UNREADABLE;
+	}
+	mongo_iter_check_end(&iter, length);
+}
+
+/* observe_members adds the members of the document under 'iter'. */
+static void
+observe_members(ImportField *parent, bson_iter_t *iter, uint32 length, int nesting,
+				int most)
+{
+	ImportField *previous = NULL;
+
+	check_stack_depth();
+
+	while (bson_iter_next(iter))
+	{
+		ImportField *child = child_named(parent, previous, bson_iter_key(iter), most);
+		uint32		kinds;
+
+		CHECK_FOR_INTERRUPTS();
+
+		if (child == NULL)
+			continue;
+		kinds = kinds_of_value(iter);
+		child->kinds |= kinds;
+		previous = child;
+
+		if (kinds == IMPORT_ARRAY)
+			observe_elements(child, iter);
+		else if (kinds == IMPORT_DOCUMENT && has_unreadable(iter))
+			child->kinds |= IMPORT_UNREADABLE;
+		if (kinds == IMPORT_DOCUMENT && nesting > 0)
+		{
+			bson_iter_t members;
+			uint32		members_length = mongo_iter_descend(iter, &members);
+
+			observe_members(child, &members, members_length, nesting - 1, MAP_CHILDREN);
+		}
+	}
+	mongo_iter_check_end(iter, length);
+}
+
+void
+import_observe_document(ImportField *root, const uint8_t *data, uint32 length,
+						int nesting)
+{
+	bson_iter_t iter;
+
+	if (!bson_iter_init_from_data(&iter, data, length))
+		mongo_report_bad_bson();
+	root->kinds |= IMPORT_DOCUMENT;
+	observe_members(root, &iter, length, nesting, MaxHeapAttributeNumber);
+}
+
+/* ------------------------------ schemas ------------------------------------ */
+
+static uint32
+kinds_of_schema_type(const bson_iter_t *iter)
+{
+	const char *name;
+
+	if (!BSON_ITER_HOLDS_UTF8(iter))
+		return 0;
+	name = bson_iter_utf8(iter, NULL);
+	for (int i = 0; i < lengthof(schema_types); i++)
+	{
+		if (strcmp(schema_types[i].name, name) == 0)
+			return schema_types[i].kinds;
+	}
+	return IMPORT_OTHER;
+}
+
+/* kinds_of_schema: of the types that a schema lists, or the one it names. */
+static uint32
+kinds_of_schema(const bson_iter_t *schema)
+{
+	static const char *const keywords[] = {"bsonType", "type"};
+	uint32		kinds = 0;
+
+	for (int i = 0; i < lengthof(keywords); i++)
+	{
+		bson_iter_t iter;
+		bson_iter_t names;
+
+		if (!bson_iter_recurse(schema, &iter) || !bson_iter_find(&iter, keywords[i]))
+			continue;
+		if (!BSON_ITER_HOLDS_ARRAY(&iter))
+			kinds |= kinds_of_schema_type(&iter);
+		else if (bson_iter_recurse(&iter, &names))
+		{
+			while (bson_iter_next(&names))
+				kinds |= kinds_of_schema_type(&names);
+		}
+	}
+	return kinds;
+}
+
+/* observe_items adds what a schema says of an array's elements. */
+static void
+observe_items(ImportField *field, const bson_iter_t *schema)
+{
+	bson_iter_t items;
+	bson_iter_t each;
+
+	if (!bson_iter_recurse(schema, &items) || !bson_iter_find(&items, "items"))
+		return;
+	if (BSON_ITER_HOLDS_DOCUMENT(&items))
+		elements_of(field)->kinds |= kinds_of_schema(&items);
+	else if (BSON_ITER_HOLDS_ARRAY(&items) && bson_iter_recurse(&items, &each))
+	{
+		while (bson_iter_next(&each))
+		{
+			if (BSON_ITER_HOLDS_DOCUMENT(&each))
+				elements_of(field)->kinds |= kinds_of_schema(&each);
+		}
+	}
+}
+
+static void
+observe_properties(ImportField *parent, const bson_iter_t *schema, int nesting, int most)
+{
+	ImportField *previous = NULL;
+	bson_iter_t properties;
+	bson_iter_t iter;
+
+	check_stack_depth();
+
+	if (!bson_iter_recurse(schema, &properties) ||
+		!bson_iter_find(&properties, "properties") ||
+		!BSON_ITER_HOLDS_DOCUMENT(&properties) ||
+		!bson_iter_recurse(&properties, &iter))
+		return;
+
+	while (bson_iter_next(&iter))
+	{
+		ImportField *child;
+
+		if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
+			continue;
+		child = child_named(parent, previous, bson_iter_key(&iter), most);
+		if (child == NULL)
+			continue;
+		previous = child;
+		child->kinds |= kinds_of_schema(&iter);
+		if ((child->kinds & IMPORT_ARRAY) != 0)
+			observe_items(child, &iter);
+		if ((child->kinds & IMPORT_DOCUMENT) != 0 && nesting > 0)
+			observe_properties(child, &iter, nesting - 1, MAP_CHILDREN);
+	}
+}
+
+void
+import_observe_schema(ImportField *root, const bson_iter_t *schema, int nesting)
+{
+	observe_properties(root, schema, nesting, MaxHeapAttributeNumber);
+}
+
+/* ------------------------------ types -------------------------------------- */
+
+/*
+ * settled_kinds
+ *		What a schema left open is settled by what was seen.
+ */
+static uint32
+settled_kinds(uint32 kinds)
+{
+	kinds &= ~IMPORT_UNREADABLE;
+	if (kinds & IMPORT_NUMBER)
+		kinds = (kinds & ANY_NUMBER) ? kinds & ~IMPORT_NUMBER :
+			(kinds & ~IMPORT_NUMBER) | IMPORT_DECIMAL;
+	if (kinds & IMPORT_BINARY_DATA)
+		kinds = (kinds & (IMPORT_UUID | IMPORT_BINARY)) ? kinds & ~IMPORT_BINARY_DATA :
+			(kinds & ~IMPORT_BINARY_DATA) | IMPORT_BINARY;
+	return kinds;
+}
+
+/* scalar_type: NULL when no type but jsonb holds all these kinds. */
+static const char *
+scalar_type(uint32 kinds, const char *objectid_type)
+{
+	for (int i = 0; kinds != 0 && i < lengthof(type_rows); i++)
+	{
+		if ((kinds & ~type_rows[i].holds) == 0)
+			return type_rows[i].type != NULL ? type_rows[i].type : objectid_type;
+	}
+	return NULL;
+}
+
+const char *
+import_field_type(const ImportField *field, const char *objectid_type)
+{
+	uint32		kinds = settled_kinds(field->kinds);
+	const char *type;
+
+	if (kinds == IMPORT_DOCUMENT && field->first_child != NULL &&
+		!field->overflow && !field->unnameable)
+		return NULL;
+
+	if (kinds == IMPORT_ARRAY && field->elements != NULL)
+	{
+		type = scalar_type(settled_kinds(field->elements->kinds), objectid_type);
+		return type != NULL ? psprintf("%s[]", type) : ANYTHING;
+	}
+
+	type = scalar_type(kinds, objectid_type);
+	return type != NULL ? type : ANYTHING;
+}

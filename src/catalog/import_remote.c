@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * import_remote.c
+ *		What IMPORT FOREIGN SCHEMA asks MongoDB: which collections there are,
+ *		some of their documents, and their indexes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "import.h"
+
+#include "bson_memory.h"
+#include "cursor.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "row_count.h"
+#include "types.h"
+
+/* Documents per getMore of a sample: they may be large. */
+#define SAMPLE_BATCH	100
+
+static const char *
+to_utf8(const char *name)
+{
+	return pg_server_to_any(name, (int) strlen(name), PG_UTF8);
+}
+
+static const char *
+from_utf8(const char *name)
+{
+	return pg_any_to_server(name, (int) strlen(name), PG_UTF8);
+}
+
+/* next_document views the cursor's next document; false at the end. */
+static bool
+next_document(MongoCursor *cursor, bson_t *document)
+{
+	uint32		length;
+	const uint8_t *data = mongo_cursor_next(cursor, &length);
+
+	CHECK_FOR_INTERRUPTS();
+	if (data == NULL)
+		return false;
+	if (!bson_view(document, data, length))
+		mongo_report_bad_bson();
+	return true;
+}
+
+static MongoCursor *
+open_cursor(const ImportSource *source, const char *collection,
+			const bson_t *command)
+{
+	return mongo_cursor_open(CurrentMemoryContext, source->user,
+							 to_utf8(source->database), collection, command, 0);
+}
+
+/* ------------------------------ collections -------------------------------- */
+
+static int
+compare_collections(const ListCell *a, const ListCell *b)
+{
+	return strcmp(((ImportCollection *) lfirst(a))->name,
+				  ((ImportCollection *) lfirst(b))->name);
+}
+
+/* collection_from_entry: NULL for one that is not for users. */
+static ImportCollection *
+collection_from_entry(const bson_t *entry)
+{
+	ImportCollection *collection = palloc0(sizeof(ImportCollection));
+	bson_iter_t iter;
+	bson_iter_t value;
+	bson_t		validator;
+	const uint8_t *data;
+	uint32_t	length;
+
+	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
+		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0)
+		return NULL;
+	collection->name = from_utf8(pstrdup(bson_iter_utf8(&iter, NULL)));
+
+	if (bson_iter_init_find(&iter, entry, "type") && BSON_ITER_HOLDS_UTF8(&iter))
+		collection->is_view = strcmp(bson_iter_utf8(&iter, NULL), "view") == 0;
+
+	if (bson_iter_init(&iter, entry) &&
+		bson_iter_find_descendant(&iter, "options.validator", &value) &&
+		BSON_ITER_HOLDS_DOCUMENT(&value))
+	{
+		bson_iter_document(&value, &length, &data);
+		if (bson_view(&validator, data, length))
+			collection->validator = bson_copy_in(CurrentMemoryContext, &validator);
+	}
+	return collection;
+}
+
+List *
+import_list_collections(const ImportSource *source)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	MongoCursor *cursor;
+	bson_t		entry;
+	List	   *result = NIL;
+
+	BSON_APPEND_INT32(command, "listCollections", 1);
+	cursor = open_cursor(source, "$cmd.listCollections", command);
+	while (next_document(cursor, &entry))
+	{
+		ImportCollection *collection = collection_from_entry(&entry);
+
+		if (collection != NULL)
+			result = lappend(result, collection);
+	}
+	mongo_cursor_close(cursor);
+
+	list_sort(result, compare_collections);
+	return result;
+}
+
+/* ------------------------------ documents ---------------------------------- */
+
+/*
+ * sample_command
+ *		All documents in their order if they are few enough, else a random
+ *		sample.
+ */
+static const bson_t *
+sample_command(const ImportSource *source, const ImportCollection *collection)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *pipeline = bson_create_in(CurrentMemoryContext);
+	bson_t	   *cursor = bson_create_in(CurrentMemoryContext);
+
+	if (mongo_refresh_row_count(source->user, source->database,
+								collection->name) > source->sample_size)
+	{
+		bson_t	   *stage = bson_create_in(CurrentMemoryContext);
+		bson_t	   *size = bson_create_in(CurrentMemoryContext);
+
+		BSON_APPEND_INT32(size, "size", source->sample_size);
+		BSON_APPEND_DOCUMENT(stage, "$sample", size);
+		BSON_APPEND_DOCUMENT(pipeline, "0", stage);
+	}
+	BSON_APPEND_INT32(cursor, "batchSize", SAMPLE_BATCH);
+
+	BSON_APPEND_UTF8(command, "aggregate", to_utf8(collection->name));
+	BSON_APPEND_ARRAY(command, "pipeline", pipeline);
+	BSON_APPEND_BOOL(command, "allowDiskUse", true);
+	BSON_APPEND_DOCUMENT(command, "cursor", cursor);
+	return command;
+}
+
+ImportField *
+import_sample(const ImportSource *source, const ImportCollection *collection)
+{
+	ImportField *root = import_root_create();
+	MongoCursor *cursor;
+	const uint8_t *data;
+	uint32		length;
+	bson_iter_t schema;
+
+	if (collection->validator != NULL &&
+		bson_iter_init_find(&schema, collection->validator, "$jsonSchema") &&
+		BSON_ITER_HOLDS_DOCUMENT(&schema))
+		import_observe_schema(root, &schema, source->nesting);
+
+	cursor = mongo_cursor_open(CurrentMemoryContext, source->user,
+							   to_utf8(source->database), to_utf8(collection->name),
+							   sample_command(source, collection), SAMPLE_BATCH);
+	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		import_observe_document(root, data, length, source->nesting);
+	}
+	mongo_cursor_close(cursor);
+
+	return root;
+}
+
+/* ------------------------------ indexes ------------------------------------ */
+
+/*
+ * is_general
+ *		Can an index serve a query for whatever value of its first field?
+ *
+ * Not one over some documents only, one that the planner does not see, or one
+ * with a collation, which compares strings in another way than a query does.
+ */
+static bool
+is_general(const bson_t *index)
+{
+	static const char *const limits[] = {
+		"partialFilterExpression", "hidden", "collation"
+	};
+	bson_iter_t iter;
+
+	for (int i = 0; i < lengthof(limits); i++)
+	{
+		if (bson_iter_init_find(&iter, index, limits[i]) &&
+			(!BSON_ITER_HOLDS_BOOL(&iter) || bson_iter_bool(&iter)))
+			return false;
+	}
+	return true;
+}
+
+/* leading_path: NULL if the first key is not an ordinary one. */
+static char *
+leading_path(const bson_t *index)
+{
+	bson_iter_t iter;
+	bson_iter_t keys;
+
+	/* hashed, text and geographical keys have a string there */
+	if (bson_iter_init_find(&iter, index, "key") &&
+		BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &keys) &&
+		bson_iter_next(&keys) && BSON_ITER_HOLDS_NUMBER(&keys) &&
+		strstr(bson_iter_key(&keys), "$**") == NULL)
+		return pstrdup(bson_iter_key(&keys));
+	return NULL;
+}
+
+List *
+import_indexed_paths(const ImportSource *source, const ImportCollection *collection)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	MongoCursor *cursor;
+	bson_t		index;
+	List	   *result = NIL;
+
+	if (collection->is_view)
+		return NIL;
+
+	BSON_APPEND_UTF8(command, "listIndexes", to_utf8(collection->name));
+	cursor = open_cursor(source, to_utf8(collection->name), command);
+	while (next_document(cursor, &index))
+	{
+		char	   *path = is_general(&index) ? leading_path(&index) : NULL;
+
+		if (path != NULL)
+			result = lappend(result, path);
+	}
+	mongo_cursor_close(cursor);
+	return result;
+}
