@@ -12,6 +12,7 @@ import sys
 
 import pymongo
 from bson import json_util
+from bson.codec_options import DatetimeConversion
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts"))
 from mongo_counters import QuietConnection, difference  # noqa: E402
@@ -63,7 +64,9 @@ def do_command(uri, command, database="admin"):
 
 
 def do_insert(uri, database, collection, documents, drop=True):
-    documents = json_util.loads(documents)
+    # a date that Python's datetime does not hold stays in milliseconds
+    options = json_util.JSONOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
+    documents = json_util.loads(documents, json_options=options)
     with pymongo.MongoClient(uri, serverSelectionTimeoutMS=20000) as client:
         if drop:
             client[database].drop_collection(collection)

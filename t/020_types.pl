@@ -1,0 +1,336 @@
+# Every type of column over every kind of field: what is read, and what is a
+# mismatch under either setting of type_mismatch.
+
+use strict;
+use warnings;
+use utf8;
+
+use JSON::PP;
+use MongoFdwTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $ID = '{"$oid": "5f1e2d3c4b5a69788796a5b4"}';
+
+sub decimal { return qq({"\$numberDecimal": "$_[0]"}) }
+sub long { return qq({"\$numberLong": "$_[0]"}) }
+sub double { return qq({"\$numberDouble": "$_[0]"}) }
+sub date { return '{"$date": ' . long($_[0]) . '}' }
+sub binary { return qq({"\$binary": {"base64": "$_[0]", "subType": "$_[1]"}}) }
+
+# column type, field as Extended JSON, what it reads as: a text, or the
+# SQLSTATE of a mismatch as [SQLSTATE]
+my @cases = (
+	# integers: integral and in range, in whatever guise
+	[ 'integer', '1', '1' ],
+	[ 'integer', '3.0', '3' ],
+	[ 'integer', '-0.0', '0' ],
+	[ 'integer', '3.5', ['22003'] ],
+	[ 'integer', double('NaN'), ['22003'] ],
+	[ 'integer', double('Infinity'), ['22003'] ],
+	[ 'integer', long('2147483647'), '2147483647' ],
+	[ 'integer', long('2147483648'), ['22003'] ],
+	[ 'integer', long('-2147483649'), ['22003'] ],
+	[ 'integer', decimal('0E-6176'), '0' ],
+	[ 'integer', 'true', ['22P02'] ],
+	[ 'integer', '"abc"', ['22P02'] ],
+	[ 'integer', $ID, ['22P02'] ],
+	[ 'integer', '{"$undefined": true}', undef ],
+	[ 'integer', 'null', undef ],
+	[ 'smallint', '32767', '32767' ],
+	[ 'smallint', '32768', ['22003'] ],
+	[ 'smallint', decimal('1E+3'), '1000' ],
+	[ 'smallint', decimal('100.00'), '100' ],
+	[ 'bigint', long('9223372036854775807'), '9223372036854775807' ],
+	[ 'bigint', long('-9223372036854775808'), '-9223372036854775808' ],
+	[ 'bigint', double('9223372036854774784'), '9223372036854774784' ],
+	[ 'bigint', double('9223372036854775808'), ['22003'] ],
+	[ 'bigint', double('-9223372036854775808'), '-9223372036854775808' ],
+	[ 'bigint', decimal('9223372036854775807'), '9223372036854775807' ],
+	[ 'bigint', decimal('-9223372036854775808'), '-9223372036854775808' ],
+	[ 'bigint', decimal('9223372036854775808'), ['22003'] ],
+	[ 'bigint', decimal('1E+6144'), ['22003'] ],
+	[ 'bigint', decimal('1E-6176'), ['22003'] ],
+	[ 'bigint', decimal('NaN'), ['22003'] ],
+
+	# doubles: the very same number
+	[ 'double precision', '0.1', '0.1' ],
+	[ 'double precision', double('-0.0'), '-0' ],
+	[ 'double precision', double('5e-324'), '5e-324' ],
+	[ 'double precision', double('1.7976931348623157e308'), '1.7976931348623157e+308' ],
+	[ 'double precision', double('NaN'), 'NaN' ],
+	[ 'double precision', double('-Infinity'), '-Infinity' ],
+	[ 'double precision', long('9007199254740992'), '9.007199254740992e+15' ],
+	[ 'double precision', long('9007199254740993'), ['22003'] ],
+	[ 'double precision', long('9223372036854775807'), ['22003'] ],
+	[ 'double precision', long('-9223372036854775808'), '-9.223372036854776e+18' ],
+	[ 'double precision', decimal('0.125'), '0.125' ],
+	[ 'double precision', decimal('0.1'), ['22003'] ],
+	[ 'double precision', decimal('-0'), '-0' ],
+	[ 'double precision', decimal('1E+22'), '1e+22' ],
+	[ 'double precision', decimal('1E+23'), ['22003'] ],
+	[ 'double precision', decimal('1E+400'), ['22003'] ],
+	[ 'double precision', decimal('1E-6176'), ['22003'] ],
+	[ 'double precision', decimal('NaN'), 'NaN' ],
+	[ 'double precision', decimal('-Infinity'), '-Infinity' ],
+	[ 'real', '0.1', '0.1' ],
+	[ 'real', decimal('0.1'), '0.1' ],
+	[ 'real', double('1e39'), ['22003'] ],
+	[ 'real', double('Infinity'), 'Infinity' ],
+	[ 'real', decimal('1E+400'), ['22003'] ],
+
+	# numeric
+	[ 'numeric', '5', '5' ],
+	[ 'numeric', long('-9223372036854775808'), '-9223372036854775808' ],
+	[ 'numeric', decimal('1.10'), '1.10' ],
+	[ 'numeric', decimal('-0.001'), '-0.001' ],
+	[ 'numeric', decimal('9999999999999999999999999999999999'), '9999999999999999999999999999999999' ],
+	[ 'numeric', decimal('12345678901234567890.12345678901234'), '12345678901234567890.12345678901234' ],
+	[ 'numeric', decimal('1E+40'), '1' . '0' x 40 ],
+	[ 'numeric', decimal('1E-6176'), '0.' . '0' x 6175 . '1' ],
+	[ 'numeric', decimal('9.999999999999999999999999999999999E+6144'), '9' x 34 . '0' x 6111 ],
+	[ 'numeric', decimal('0E-3'), '0.000' ],
+	[ 'numeric', decimal('NaN'), 'NaN' ],
+	[ 'numeric', decimal('-Infinity'), '-Infinity' ],
+	[ 'numeric', '0.1', '0.1' ],
+	[ 'numeric', double('0.3333333333333333'), '0.333333333333333' ],
+	[ 'numeric', double('NaN'), 'NaN' ],
+	[ 'numeric', '"1"', ['22P02'] ],
+	[ 'numeric(5,2)', '1', '1.00' ],
+	[ 'numeric(5,2)', decimal('123.456'), '123.46' ],
+	[ 'numeric(5,2)', decimal('999.994'), '999.99' ],
+	[ 'numeric(5,2)', decimal('999.995'), ['22003'] ],
+	[ 'numeric(5,2)', decimal('NaN'), 'NaN' ],
+	[ 'numeric(5,2)', decimal('Infinity'), ['22003'] ],
+	[ 'numeric(4,-3)', '1234567', '1235000' ],
+
+	# texts
+	[ 'text', '"abc"', 'abc' ],
+	[ 'text', '""', '' ],
+	[ 'text', '"Grüße 🐘 \udbff\udfff"', "Grüße 🐘 \x{10ffff}" ],
+	[ 'text', '"a\u0000b"', ['22021'] ],
+	[ 'text', $ID, '5f1e2d3c4b5a69788796a5b4' ],
+	[ 'text', '5', ['22P02'] ],
+	[ 'text', '{"$regularExpression": {"pattern": "a", "options": ""}}', ['22P02'] ],
+	[ 'text', '{"$code": "a"}', ['22P02'] ],
+	[ 'text', date(0), ['22P02'] ],
+	[ 'varchar(3)', '"äöü"', 'äöü' ],
+	[ 'varchar(3)', '"abc  "', 'abc' ],
+	[ 'varchar(3)', '"abcd"', ['22001'] ],
+	[ 'char(3)', '"ä"', 'ä' ],
+	[ 'char(3)', '"abcd"', ['22001'] ],
+	[ 'name', $ID, '5f1e2d3c4b5a69788796a5b4' ],
+	[ 'name', '"' . 'x' x 63 . '"', 'x' x 63 ],
+	[ 'name', '"' . 'x' x 64 . '"', ['22001'] ],
+
+	# others
+	[ 'boolean', 'true', 'true' ],
+	[ 'boolean', 'false', 'false' ],
+	[ 'boolean', '1', ['22P02'] ],
+	[ 'bytea', binary('AAH/', '00'), '\x0001ff' ],
+	[ 'bytea', binary('AAH/', '02'), '\x0001ff' ],
+	[ 'bytea', binary('', '80'), '\x' ],
+	[ 'bytea', $ID, '\x5f1e2d3c4b5a69788796a5b4' ],
+	[ 'bytea', '"abc"', ['22P02'] ],
+	[ 'uuid', binary('AAAAAAAAAAAAAAAAAAAAAQ==', '04'), '00000000-0000-0000-0000-000000000001' ],
+	[ 'uuid', binary('AAAAAAAAAAAAAAAAAAAAAQ==', '03'), '00000000-0000-0000-0000-000000000001' ],
+	[ 'uuid', binary('AAAAAAAAAAAAAAAAAAAAAQ==', '00'), ['22P02'] ],
+	[ 'uuid', binary('AAAA', '04'), ['22P02'] ],
+	[ 'objectid', $ID, '5f1e2d3c4b5a69788796a5b4' ],
+	[ 'objectid', '"5f1e2d3c4b5a69788796a5b4"', ['22P02'] ],
+
+	# dates
+	[ 'timestamptz', date(0), '1970-01-01 00:00:00+00' ],
+	[ 'timestamptz', date(-1), '1969-12-31 23:59:59.999+00' ],
+	[ 'timestamptz', date('-62135596800000'), '0001-01-01 00:00:00+00' ],
+	[ 'timestamptz', date('253402300799999'), '9999-12-31 23:59:59.999+00' ],
+	[ 'timestamptz', date('-210866803200000'), '4714-11-24 00:00:00+00 BC' ],
+	[ 'timestamptz', date('-210866803200001'), ['22008'] ],
+	[ 'timestamptz', date('9223371331199999'), '294247-01-01 23:59:59.999+00' ],
+	[ 'timestamptz', date('9223371331200000'), ['22008'] ],
+	[ 'timestamptz', date('9223372036854775807'), ['22008'] ],
+	[ 'timestamptz', '{"$timestamp": {"t": 1, "i": 2}}', ['22P02'] ],
+	[ 'timestamptz', '"2020-01-01"', ['22P02'] ],
+	[ 'timestamp', date(-1), '1969-12-31 23:59:59.999' ],
+	[ 'timestamp(0)', date(999), '1970-01-01 00:00:01' ],
+	[ 'date', date(-1), '1969-12-31' ],
+	[ 'date', date(86400000), '1970-01-02' ],
+	[ 'date', date('9223372036854775807'), ['22008'] ],
+
+	# Strings in a type's text form
+	[ 'time', '"12:34:56.789"', '12:34:56.789' ],
+	[ 'time', '"nonsense"', ['22P02'] ],
+	[ 'timetz', '"12:34:56+02"', '12:34:56+02' ],
+	[ 'interval', '"P1Y2M3DT4H"', '1 year 2 mons 3 days 04:00:00' ],
+	[ 'interval', '"a while"', ['22P02'] ],
+	[ 'inet', '"10.0.0.1"', '10.0.0.1/32' ],
+	[ 'inet', '"10.0.0"', ['22P02'] ],
+	[ 'cidr', '"10.0.0.0/8"', '10.0.0.0/8' ],
+	[ 'macaddr', '"08:00:2b:01:02:03"', '08:00:2b:01:02:03' ],
+	[ 'bit(3)', '"101"', '101' ],
+	[ 'bit(3)', '"1011"', ['22P02'] ],
+	[ 'int4range', '"[1,5)"', '[1,5)' ],
+	[ 'time', '5', ['22P02'] ],
+
+	# enums, domains, composites
+	[ 'mood', '"fine"', 'fine' ],
+	[ 'mood', '"lousy"', ['22P02'] ],
+	[ 'positive', '5', '5' ],
+	[ 'positive', '-5', ['23514'] ],
+	[ 'positive', '"x"', ['22P02'] ],
+	[ 'positive', 'null', undef ],
+	[ 'address', '{"zip": 1, "city": "Ulm", "more": 1, "tags": ["a"], "feels": "fine"}', '(Ulm,1,{a},fine)' ],
+	[ 'address', '{}', '(,,,)' ],
+	[ 'address', '{"zip": "one"}', ['22P02'] ],
+	[ 'address', '[]', ['22P02'] ],
+
+	# arrays
+	[ 'int[]', '[1, null, 3.0]', '{1,NULL,3}' ],
+	[ 'int[]', '[]', '{}' ],
+	[ 'int[]', '[[1, 2], [3, 4]]', '{{1,2},{3,4}}' ],
+	[ 'int[]', '[[1, 2], [3]]', ['2202E'] ],
+	[ 'int[]', '[[1], 2]', ['2202E'] ],
+	[ 'int[]', '[1, [2]]', ['2202E'] ],
+	[ 'int[]', '[[]]', ['2202E'] ],
+	[ 'int[]', '[[[[[[[1]]]]]]]', ['2202E'] ],
+	[ 'int[]', '[1, "x"]', ['22P02'] ],
+	[ 'int[]', '5', ['22P02'] ],
+	[ 'text[]', '["a", "b c", ""]', '{a,"b c",""}' ],
+	[ 'objectid[]', "[$ID]", '{5f1e2d3c4b5a69788796a5b4}' ],
+	[ 'jsonb[]', '[{"a": 1}, [2]]', '{"{\"a\": 1}",[2]}' ],
+	[ 'address[]', '[{"city": "Ulm"}, null]', '{"(Ulm,,,)",NULL}' ],
+	[ 'positive[]', '[1, 2]', '{1,2}' ],
+	[ 'positive[]', '[1, -2]', ['23514'] ],
+
+	# JSON, relaxed
+	[ 'jsonb', 'null', undef ],
+	[ 'jsonb', '1', '1' ],
+	[ 'jsonb', long('9223372036854775807'), '9223372036854775807' ],
+	[ 'jsonb', '"a"', '"a"' ],
+	[ 'jsonb', '"\u0000"', ['22021'] ],
+	[ 'json', '"\u0000"', ['22021'] ],
+	[ 'json', double('3'), '3.0' ],
+	[ 'json', double('0.1'), '0.1' ],
+	[ 'json', double('-0.0'), '-0.0' ],
+	[ 'json', double('1e300'), '1e+300' ],
+	[ 'jsonb', double('1e18'), '1000000000000000000.0' ],
+	[ 'jsonb', double('NaN'), '{"$numberDouble": "NaN"}' ],
+	[ 'json', decimal('1.10'), '{"$numberDecimal":"1.10"}' ],
+	[ 'json', date(1577934245123), '{"$date":"2020-01-02T03:04:05.123Z"}' ],
+	[ 'json', date(1577934245000), '{"$date":"2020-01-02T03:04:05Z"}' ],
+	[ 'json', date('253402300799999'), '{"$date":"9999-12-31T23:59:59.999Z"}' ],
+	[ 'json', date('253402300800000'), '{"$date":{"$numberLong":"253402300800000"}}' ],
+	[ 'json', date(-1), '{"$date":{"$numberLong":"-1"}}' ],
+	[ 'json', $ID, '{"$oid":"5f1e2d3c4b5a69788796a5b4"}' ],
+	[ 'json', binary('AAH/', '80'), '{"$binary":{"base64":"AAH/","subType":"80"}}' ],
+	[ 'json', '{"$regularExpression": {"pattern": "a\"b", "options": "im"}}', '{"$regularExpression":{"pattern":"a\"b","options":"im"}}' ],
+	[ 'json', '{"$timestamp": {"t": 4294967295, "i": 2}}', '{"$timestamp":{"t":4294967295,"i":2}}' ],
+	[ 'json', '{"$code": "f()"}', '{"$code":"f()"}' ],
+	[ 'json', '{"$code": "f()", "$scope": {"a": 1}}', '{"$code":"f()","$scope":{"a":1}}' ],
+	[ 'json', '{"$minKey": 1}', '{"$minKey":1}' ],
+	[ 'json', '{"$maxKey": 1}', '{"$maxKey":1}' ],
+	[ 'json', '{"b": [1, {"": {}}, []], "a": true}', '{"b":[1,{"":{}},[]],"a":true}' ],
+	[ 'jsonb', '{"b": [1, {"": {}}, []], "a": true}', '{"a": true, "b": [1, {"": {}}, []]}' ],
+	[ 'json', '{"x":' x 100 . '1' . '}' x 100, '{"x":' x 100 . '1' . '}' x 100 ],
+);
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('main');
+
+create_server($node, 'mongodb', $mongod);
+$node->safe_psql('postgres', q(
+	CREATE TYPE mood AS ENUM ('fine', 'sad');
+	CREATE DOMAIN positive AS int CHECK (value > 0) NOT NULL;
+	CREATE TYPE address AS (city text, zip int, tags text[], feels mood);
+
+	-- try_read: the field's text, or '[SQLSTATE]'
+	CREATE FUNCTION try_read(foreign_table text, id int) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE
+		result text;
+	BEGIN
+		EXECUTE format('SELECT v::text FROM %I WHERE _id = $1', foreign_table) INTO result USING id;
+		RETURN coalesce(result, '[NULL]');
+	EXCEPTION WHEN OTHERS THEN
+		RETURN '[' || sqlstate || ']';
+	END $$;));
+
+my @documents = map { qq({"_id": $_, "v": $cases[$_][1]}) } 0 .. $#cases;
+$mongod->insert('db', 'values', '[' . join(',', @documents) . ']');
+
+# One foreign table a type and setting.
+my %tables;
+my $script = '';
+foreach my $type (map { $_->[0] } @cases)
+{
+	next if $tables{$type};
+	my $table = $tables{$type} = 'values_' . keys %tables;
+	$script .= "CREATE FOREIGN TABLE ${table}_$_ (_id int, v $type) SERVER mongodb "
+	  . "OPTIONS (database 'db', collection 'values', type_mismatch '$_');\n"
+	  foreach 'error', 'null';
+}
+$node->safe_psql('postgres', $script);
+
+$script = '';
+foreach my $i (0 .. $#cases)
+{
+	my $table = $tables{ $cases[$i][0] };
+	$script .= "SELECT try_read('${table}_$_', $i);\n" foreach 'error', 'null';
+}
+my @answers = split /\n/, $node->safe_psql('postgres', $script), -1;
+
+foreach my $i (0 .. $#cases)
+{
+	my ($type, $field, $expected) = @{ $cases[$i] };
+	my $mismatch = ref $expected;
+	my $name = "$type over " . (length $field > 60 ? substr($field, 0, 60) . '...' : $field);
+	my $error = $mismatch ? "[$expected->[0]]" : $expected // '[NULL]';
+
+	utf8::encode(my $bytes = $error);
+	utf8::encode($name);
+	is(join(' / ', @answers[ 2 * $i, 2 * $i + 1 ]),
+		join(' / ', $bytes, $mismatch ? '[NULL]' : $bytes), $name);
+}
+
+# The message says where.
+my (undef, undef, $stderr) = $node->psql('postgres',
+	"SELECT v FROM $tables{integer}_error WHERE _id = " . (grep { $cases[$_][1] eq '"abc"' } 0 .. $#cases)[0]);
+like($stderr, qr/could not read field "v" of collection "db.values" as type integer/, 'message of a mismatch');
+like($stderr, qr/DETAIL:  Document with _id \d+ holds a String, "abc"\./, 'its detail');
+like($stderr, qr/HINT:  .*type_mismatch/, 'its hint');
+
+# A column that the query does not use is not read.
+is($node->safe_psql('postgres', "SELECT count(*), max(_id) FROM $tables{integer}_error"),
+	@cases . '|' . $#cases, 'fields that nobody asked for are no mismatch');
+
+# Paths.
+$mongod->insert('db', 'paths', '[{"_id": 1, "a": {"b": 1, "c": {"d": "x"}}, "l": [{"p": 1}, {"p": 2}], "s": 5, "e": []}]');
+$node->safe_psql('postgres', q(
+	CREATE FOREIGN TABLE paths (_id int, "a.b" int, deep text OPTIONS (path 'a.c.d'), a jsonb, "a.c" jsonb,
+		first int OPTIONS (path 'l.0.p'), third int OPTIONS (path 'l.2.p'), every int OPTIONS (path 'l.p'),
+		l json, "s.x" int, "e.x" int) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE documents (_id int, __doc json) SERVER mongodb OPTIONS (database 'db', collection 'paths')));
+is($node->safe_psql('postgres', 'SELECT "a.b", deep, a, "a.c", first, third, l, "s.x" FROM paths'),
+	'1|x|{"b": 1, "c": {"d": "x"}}|{"d": "x"}|1||[{"p":1},{"p":2}]|', 'paths, and parents of paths');
+is($node->safe_psql('postgres', 'SELECT first FROM paths'), '1', 'a path into an array alone');
+foreach my $column ('every', '"e.x"')
+{
+	my ($status, $stdout, $message) = $node->psql('postgres', "SELECT $column FROM paths");
+	like($message, qr/A path through an array has to say which element/, "path of $column through an array");
+}
+is($node->safe_psql('postgres', 'SELECT __doc FROM documents'),
+	'{"_id":1,"a":{"b":1,"c":{"d":"x"}},"l":[{"p":1},{"p":2}],"s":5,"e":[]}', 'the whole document');
+
+# docs/types.md has the rows of the table in the code.
+my $code = slurp_file('src/convert/types.c');
+my $docs = slurp_file('docs/types.md');
+my ($table) = $docs =~ /\n## The table\n(.*?)\n## /s;
+my @documented = map { s/`//gr } $table =~ /^\| (?!Column type|-)([^|]+?) \|/mg;
+my @implemented = $code =~ /^\s*(?:\[\w+\] = )?\{\w+, "([^"]+)"/mg;
+is_deeply([ sort @documented ], [ sort @implemented ], 'docs/types.md lists the types that the code has');
+
+my @bson_types = slurp_file('src/convert/misfit.c') =~ /\[BSON_TYPE_\w+\] = "([^"]+)"/g;
+my ($json) = $docs =~ /\n## JSON\n(.*)/s;
+my @in_json = $json =~ /^\| (?!BSON|-)([^|]+?) \|/mg;
+is_deeply([ sort @in_json ], [ sort @bson_types, 'MinKey', 'MaxKey' ], 'and every BSON type');
+
+done_testing();
