@@ -218,8 +218,10 @@ mongo_read_timestamp(const MongoReader *reader, MongoReadContext *context,
 {
 	int64		timestamp;
 
-	if (pg_mul_s64_overflow(bson_iter_date_time(iter), 1000, &timestamp) ||
-		pg_sub_s64_overflow(timestamp, EPOCH_DAYS * USECS_PER_DAY, &timestamp) ||
+	/* to PostgreSQL's epoch first: microseconds since 1970 end a little early */
+	if (pg_sub_s64_overflow(bson_iter_date_time(iter),
+							EPOCH_DAYS * MILLIS_PER_DAY, &timestamp) ||
+		pg_mul_s64_overflow(timestamp, 1000, &timestamp) ||
 		!IS_VALID_TIMESTAMP(timestamp))
 		return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
 
