@@ -18,7 +18,15 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
+	List	   *context = es->deparse_cxt;
+
+	/*
+	 * EXPLAIN has just shown the output columns, if there are any, and so has
+	 * set the context to this node and its ancestors, which a parameter of a
+	 * nested loop is found in but which are not told to us.
+	 */
+	if (plan->scan.plan.targetlist == NIL)
+		context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
 
 	for (int i = 0; i < nparameters; i++)
 		names[i] = deparse_expression(list_nth(plan->fdw_exprs, i), context,

@@ -1,0 +1,151 @@
+--
+-- Which conditions MongoDB tests, what is asked of it, and what comes back.
+-- The documents are those of t/load_regress.py.
+--
+\getenv mongo_host MONGO_HOST
+\getenv mongo_port MONGO_PORT
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS mongo_fdw;
+CREATE SERVER conditions FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (address :'mongo_host', port :'mongo_port');
+CREATE USER MAPPING FOR CURRENT_USER SERVER conditions;
+RESET client_min_messages;
+SET timezone = 'UTC';
+
+CREATE FOREIGN TABLE c_numbers (
+	_id		int,
+	n		int,
+	big		bigint,
+	half	float8,
+	price	numeric,
+	even	bool,
+	name	text,
+	cname	text OPTIONS (path 'name') COLLATE "C",
+	modulo	int,
+	day		date,
+	at		timestamptz OPTIONS (path 'day'),
+	square	int
+) SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'numbers');
+CREATE FOREIGN TABLE c_nulls (_id int, a int, b int)
+	SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'nulls');
+CREATE FOREIGN TABLE c_people (
+	_id			name,
+	name		text,
+	age			int,
+	"address.city" text,
+	lat			float8 OPTIONS (path 'address.location.lat'),
+	address		jsonb,
+	phones		text[],
+	"Mixed Case" int
+) SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'people');
+
+-- comparisons, either way round
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5;
+SELECT name FROM c_numbers WHERE n = 5;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE 5 > n AND n >= 2 AND n <> 3;
+SELECT name FROM c_numbers WHERE 5 > n AND n >= 2 AND n <> 3;
+SELECT n FROM c_numbers WHERE n BETWEEN 7 AND 9;
+SELECT n FROM c_numbers WHERE big = 70000000000;
+
+-- IN, NOT IN, = ANY, <> ALL; NULLs among the elements
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n IN (1, 3, NULL);
+SELECT n FROM c_numbers WHERE n IN (1, 3, NULL);
+SELECT count(*) FROM c_numbers WHERE n NOT IN (1, 3);
+SELECT count(*) FROM c_numbers WHERE n NOT IN (1, 3, NULL);
+SELECT count(*) FROM c_numbers WHERE n = ANY ('{}'::int[]);
+SELECT count(*) FROM c_numbers WHERE n <> ALL ('{}'::int[]);
+
+-- booleans
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(n) FROM c_numbers WHERE NOT even AND n < 10;
+SELECT n FROM c_numbers WHERE even AND n < 10;
+SELECT n FROM c_numbers WHERE NOT even AND n < 10;
+SELECT n FROM c_numbers WHERE even IS NOT TRUE AND n < 4;
+
+-- three truth values
+SELECT _id FROM c_nulls WHERE a IS NULL;
+SELECT _id FROM c_nulls WHERE a IS NOT NULL;
+SELECT _id FROM c_nulls WHERE a <> 1;
+SELECT _id FROM c_nulls WHERE NOT (a = 1);
+SELECT _id FROM c_nulls WHERE NOT (a = 1 AND b = 1);
+SELECT _id FROM c_nulls WHERE NOT (a = 1 OR b = 1);
+SELECT _id FROM c_nulls WHERE (a = 1) IS NOT TRUE;
+SELECT _id FROM c_nulls WHERE (a = 1) IS FALSE;
+SELECT _id FROM c_nulls WHERE (a = 1 AND b = 1) IS UNKNOWN;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_nulls WHERE NOT (a = 1 AND b IS NULL);
+
+-- floats: NaN is above all; dates: a day is a range; fractions of a millisecond
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE half > 499;
+SELECT n FROM c_numbers WHERE half > 499;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE day = '2020-01-05';
+SELECT n, day, at FROM c_numbers WHERE day = '2020-01-05';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE at < '2020-01-03 00:00:00.0005+00';
+SELECT n FROM c_numbers WHERE at < '2020-01-03 00:00:00.0005+00';
+SELECT count(*) FROM c_numbers WHERE at < 'infinity';
+SELECT count(*) FROM c_numbers WHERE day > 'infinity';
+
+-- numeric: a range that an index can serve, checked again here
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE price = 42.42;
+SELECT n, price FROM c_numbers WHERE price = 42.42;
+
+-- text: equality always, order under a C collation only
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name = 'number 7';
+SELECT n FROM c_numbers WHERE name = 'number 7';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name > 'number 998' COLLATE "en-x-icu";
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE cname > 'number 998';
+SELECT n FROM c_numbers WHERE cname > 'number 998';
+
+-- an ObjectId as name or text
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE _id = '000000000000000000000003';
+SELECT name FROM c_people WHERE _id = '000000000000000000000003';
+SELECT name FROM c_people WHERE _id > '00000000000000000000000a' AND _id <= '00000000000000000000000c';
+SELECT name FROM c_people WHERE _id = '00000000000000000000000C';
+
+-- paths, and inside documents
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE "address.city" = 'Kyoto' AND lat < 5;
+SELECT name, "address.city", lat, address FROM c_people WHERE "address.city" = 'Kyoto' AND lat < 5;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE address->>'city' = 'Oslo' AND address @> '{"location": {"lat": 3.5}}';
+SELECT name FROM c_people WHERE address->>'city' = 'Oslo' AND address @> '{"location": {"lat": 3.5}}';
+SELECT count(*) FROM c_people WHERE address ? 'city';
+SELECT name FROM c_people WHERE "Mixed Case" = 4;
+
+-- part of it here: what cannot be asked is checked on what comes
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n < 100 AND n % 33 = 0;
+SELECT n FROM c_numbers WHERE n < 100 AND n % 33 = 0;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n = 1 OR n % 500 = 0;
+SELECT n FROM c_numbers WHERE n = 1 OR n % 500 = 0;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n = 1 OR (n < 600 AND n % 500 = 0);
+
+-- parameters: prepared statements, custom and generic; PL/pgSQL; expressions
+PREPARE by_n (int) AS SELECT name FROM c_numbers WHERE n = $1;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE by_n (7);
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE by_n (7);
+EXECUTE by_n (7);
+EXECUTE by_n (8);
+EXECUTE by_n (NULL);
+PREPARE by_list (int[], int) AS SELECT n FROM c_numbers WHERE n = ANY ($1) AND n <> $2;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE by_list ('{1,2,3}', 2);
+EXECUTE by_list ('{1,2,3,NULL}', 2);
+EXECUTE by_list ('{}', 2);
+EXECUTE by_list (NULL, 2);
+RESET plan_cache_mode;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE at > now() + interval '100 years';
+DO $$
+DECLARE
+	found text;
+BEGIN
+	FOR i IN 1..7 LOOP
+		SELECT name INTO found FROM c_numbers WHERE n = i;
+		IF found <> 'number ' || i THEN
+			RAISE EXCEPTION 'found % for %', found, i;
+		END IF;
+	END LOOP;
+END $$;
+
+-- the reference: everything but the projection here
+SET mongo_fdw.enable_pushdown = off;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;
+SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;
+RESET mongo_fdw.enable_pushdown;
+
+DROP SERVER conditions CASCADE;
