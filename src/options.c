@@ -25,6 +25,7 @@
 #include "commands/defrem.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "remote_error.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/formatting.h"
@@ -296,7 +297,7 @@ check_contradictions(List *definitions)
 
 		if (is_given(definitions, first) && is_given(definitions, second))
 			ereport(ERROR,
-					(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("options \"%s\" and \"%s\" cannot be given together",
 							first, second),
 					 errhint("Remove one of them; what \"%s\" says can be said by \"%s\".",
@@ -498,23 +499,23 @@ parse_word(const MongoOption *option, const char *value, void *field)
  *		Only who may read the database server's files may name one.
  *
  * The backend opens these files with its own rights, and shows a certificate
- * to whatever host the same user has named.
+ * to whatever host the same user has named.  'reason' is a sentence.
  */
 static void
-require_file_privilege(const char *option_name)
+require_file_privilege(const char *option_name, const char *reason)
 {
 	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to set option \"%s\"", option_name),
-				 errdetail("It names a file on the database server."),
+				 errdetail_internal("%s", reason),
 				 errhint("Only superusers and members of pg_read_server_files may create or alter an object that has this option.")));
 }
 
 static void
 check_file(const MongoOption *option, const char *value)
 {
-	require_file_privilege(option->name);
+	require_file_privilege(option->name, "It names a file on the database server.");
 }
 
 /*
@@ -547,16 +548,17 @@ check_uri_secrets(const char *uri)
 }
 
 /*
- * uri_needs_file_privilege names what in a URI makes the backend use its own
- * files or identity; NULL when nothing does.
+ * uri_privilege_reason
+ *		What in a URI makes the backend use its own files or identity, as a
+ *		sentence; NULL when nothing does.
  */
 static const char *
-uri_needs_file_privilege(const mongoc_uri_t *uri)
+uri_privilege_reason(const mongoc_uri_t *uri)
 {
 	static const char *const file_options[] = {
 		MONGOC_URI_TLSCERTIFICATEKEYFILE, MONGOC_URI_TLSCAFILE,
-		MONGOC_URI_SSLCLIENTCERTIFICATEKEYFILE,
-		MONGOC_URI_SSLCERTIFICATEAUTHORITYFILE
+		/* older names; libmongoc 2 has no macros for them */
+		"sslclientcertificatekeyfile", "sslcertificateauthorityfile"
 	};
 	static const char *const ambient_mechanisms[] = {"GSSAPI", "MONGODB-AWS"};
 	const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
@@ -564,12 +566,14 @@ uri_needs_file_privilege(const mongoc_uri_t *uri)
 	for (int i = 0; i < lengthof(file_options); i++)
 	{
 		if (mongoc_uri_has_option(uri, file_options[i]))
-			return file_options[i];
+			return psprintf("Its %s names a file on the database server.",
+							file_options[i]);
 	}
 	for (int i = 0; mechanism != NULL && i < lengthof(ambient_mechanisms); i++)
 	{
 		if (pg_strcasecmp(mechanism, ambient_mechanisms[i]) == 0)
-			return ambient_mechanisms[i];
+			return psprintf("%s uses the identity of the database server.",
+							ambient_mechanisms[i]);
 	}
 	return NULL;
 }
@@ -583,10 +587,13 @@ check_uri(const MongoOption *option, const char *value)
 {
 	bson_error_t error = {0};
 	mongoc_uri_t *uri;
-	const char *privileged;
+	const char *reason;
 
 	check_uri_secrets(value);
 
+	/* what the driver warns of goes to the server's log, not to stderr */
+	mongo_install_log_handler();
+	mongo_forget_driver_message();
 	uri = mongoc_uri_new_with_error(value, &error);
 	if (uri == NULL)
 		ereport(ERROR,
@@ -595,11 +602,16 @@ check_uri(const MongoOption *option, const char *value)
 				 errdetail("%s.", error.message),
 				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/.")));
 
-	privileged = uri_needs_file_privilege(uri);
+	reason = uri_privilege_reason(uri);
 	mongoc_uri_destroy(uri);
 
-	if (privileged != NULL)
-		require_file_privilege(psprintf("uri (%s)", privileged));
+	/* a misspelt option of the URI, say, which the driver passes over */
+	if (mongo_last_driver_message() != NULL)
+		ereport(WARNING,
+				(errmsg("option \"uri\": %s", mongo_last_driver_message())));
+
+	if (reason != NULL)
+		require_file_privilege(option->name, reason);
 }
 
 /* ------------------------------ the readers -------------------------------- */
