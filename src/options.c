@@ -606,7 +606,7 @@ check_uri(const MongoOption *option, const char *value)
 	mongoc_uri_destroy(uri);
 
 	/* a misspelt option of the URI, say, which the driver passes over */
-	if (mongo_last_driver_message() != NULL)
+	if (mongo_last_driver_message()[0] != '\0')
 		ereport(WARNING,
 				(errmsg("option \"uri\": %s", mongo_last_driver_message())));
 
