@@ -31,7 +31,13 @@
 /* A relative error that covers how a Double and a numeric of it may differ. */
 #define NUMBER_ERROR	1e-14
 
-/* The accessors: by the function under the operator. */
+/*
+ * The accessors: by the function under the operator.
+ *
+ * jsonb's -> with an index is not among them: applied to a scalar, which jsonb
+ * stores as an array of one, index 0 gives the scalar itself, and no path says
+ * that.  #> and subscripts do not do this.
+ */
 static const struct
 {
 	Oid			function;
@@ -40,8 +46,6 @@ static const struct
 {
 	{F_JSONB_OBJECT_FIELD, false},
 	{F_JSONB_OBJECT_FIELD_TEXT, true},
-	{F_JSONB_ARRAY_ELEMENT, false},
-	{F_JSONB_ARRAY_ELEMENT_TEXT, true},
 	{F_JSONB_EXTRACT_PATH, false},
 	{F_JSONB_EXTRACT_PATH_TEXT, true},
 	{F_JSON_OBJECT_FIELD, false},
