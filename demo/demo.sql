@@ -1,8 +1,3 @@
-\pset null '(null)'
-\pset footer on
-SET client_min_messages = warning;
-SET timezone = 'UTC';
-
 \ir tables.sql
 
 -- One document by its key: one "find" command.

@@ -10,13 +10,14 @@
 use strict;
 use warnings;
 
+use Cwd;
 use File::Basename;
 use File::Path qw(make_path);
 use List::Util qw(max);
 use TAP::Parser;
 use Time::HiRes qw(time);
 
-my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 600;    # seconds a file may take
+my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 240;    # seconds a file may take
 
 my ($result_file, @files) = @ARGV;
 my ($all_passed, $all_failed) = (0, 0);
@@ -37,7 +38,7 @@ foreach my $file (@files)
 	my $showing = 0;
 	my $started = time;
 
-	local $ENV{TESTDIR} = '.';
+	local $ENV{TESTDIR} = getcwd;
 	my $parser = TAP::Parser->new(
 		{
 			exec => [ 'timeout', '--kill-after=10', $TIMEOUT, @interpreter, $file ],
@@ -58,6 +59,7 @@ foreach my $file (@files)
 	close $log;
 
 	# A program that died, or ran fewer or more assertions than planned.
+	@shown = (@shown[ 0 .. 59 ], '...') if @shown > 60;
 	my $broken = $parser->exit || $parser->parse_errors
 	  || ($passed + $failed == 0 && !defined $parser->skip_all);
 	if ($broken && !$failed)

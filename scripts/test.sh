@@ -17,6 +17,7 @@ finish() {
 	if [ $FAILED != 0 ]; then exit 1; fi
 }
 trap finish EXIT
+trap 'exit 143' INT TERM
 
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"
@@ -62,8 +63,8 @@ run_sql_tests() {
 run_tap_tests() {
 	local result=$LAB/src/tmp_check/result passed=0 failed=1
 	progress "running ${#TAP_TESTS[@]} TAP tests"
-	as_lab_user mkdir -p "$LAB/src/tmp_check"
-	as_lab_user rm -f "$result"
+	as_lab_user rm -rf "$LAB/src/tmp_check"
+	as_lab_user mkdir "$LAB/src/tmp_check"
 	as_lab_user env -C "$LAB/src" PATH="$PG_BIN:$PATH" PYTHON="$PYTHON" \
 		MONGOD="$LAB/bin/mongod" PG_REGRESS="$PG_BIN/../lib/pgxs/src/test/regress/pg_regress" \
 		PG_TEST_PERL="$PG_BIN/../lib/pgxs/src/test/perl" \

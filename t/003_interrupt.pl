@@ -37,7 +37,7 @@ sub timed_out
 }
 
 # A find that takes long, on a connection made for it and on one in use.
-$mongod->block_commands(15000, 'find', 'aggregate');
+$mongod->block_commands(3000, 'find', 'aggregate');
 timed_out('find, new session', '', $next);
 $mongod->unblock_commands;
 
@@ -54,7 +54,7 @@ sub interrupted_session
 	$session->pump until $out =~ /pid (\d+)\n\Q$info\E\n/;
 	my $pid = $1;
 
-	$mongod->block_commands(15000, 'find', 'aggregate', 'getMore');
+	$mongod->block_commands(3000, 'find', 'aggregate', 'getMore');
 	$in .= "SELECT id FROM points WHERE id = 8;\n";
 	$session->pump_nb;
 	$node->poll_query_until('postgres',
@@ -85,7 +85,7 @@ interrupted_session('pg_terminate_backend', 'pg_terminate_backend',
 is($node->safe_psql('postgres', $next), $info, 'a new session works after that');
 
 # In the middle of a cursor.
-$mongod->block_commands(15000, 'getMore');
+$mongod->block_commands(3000, 'getMore');
 timed_out('getMore', '', 'SELECT count(info) FROM points WHERE length(info) > 1');
 $mongod->unblock_commands;
 is($node->safe_psql('postgres', 'SELECT count(info) FROM points WHERE length(info) > 1'), 20000,

@@ -313,6 +313,8 @@ sub start
 		open(STDIN, '<', '/dev/null');
 		open(STDOUT, '>', '/dev/null');
 		open(STDERR, '>', '/dev/null');
+		# not the pipes of programs that the test talks to
+		POSIX::close($_) foreach 3 .. 255;
 		exec $ENV{MONGOD} || 'mongod', $self->arguments or POSIX::_exit(127);
 	}
 	$self->{pid} = $pid;
