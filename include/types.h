@@ -170,16 +170,23 @@ extern void mongo_report_bad_bson(void) pg_attribute_noreturn();
 
 /*
  * mongo_text_is_valid
- *		Are these bytes UTF-8 without U+0000, so that a text may hold them?
+ *		Are these bytes UTF-8 without U+0000, of characters that the
+ *		database's encoding has, so that a text may hold them?
  */
 extern bool mongo_text_is_valid(const char *text, uint32 length);
+
+/*
+ * mongo_text_remark
+ *		Why mongo_text_is_valid() is false: a sentence for DETAIL, static.
+ */
+extern const char *mongo_text_remark(const char *text, uint32 length);
 
 /*
  * mongo_text_to_server
  *		Valid UTF-8 in the database's encoding.
  *
  * Gives 'text' itself where that is UTF-8, else a palloc'd copy; *length is
- * adjusted.  Raises 22P05 for characters the database encoding lacks.
+ * adjusted.  Only for what mongo_text_is_valid() has passed.
  */
 extern const char *mongo_text_to_server(const char *text, uint32 *length);
 
@@ -194,6 +201,7 @@ extern bool mongo_read_numeric(const MongoReader *, MongoReadContext *, const bs
 extern bool mongo_read_text(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
 extern bool mongo_read_varchar(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
 extern bool mongo_read_bpchar(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_char(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
 extern bool mongo_read_name(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
 extern bool mongo_read_bytea(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
 extern bool mongo_read_uuid(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);

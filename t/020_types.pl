@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use utf8;
 
+use Encode qw(encode_utf8);
 use JSON::PP;
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
@@ -122,6 +123,9 @@ my @cases = (
 	[ 'name', $ID, '5f1e2d3c4b5a69788796a5b4' ],
 	[ 'name', '"' . 'x' x 63 . '"', 'x' x 63 ],
 	[ 'name', '"' . 'x' x 64 . '"', ['22001'] ],
+
+	[ '"char"', '"x"', 'x' ],
+	[ '"char"', '"xy"', ['22001'] ],
 
 	# others
 	[ 'boolean', 'true', 'true' ],
@@ -303,6 +307,29 @@ $mongod->insert('db', 'last', '[{"_id": 1, "v": "\\udbff\\udfff"}]');
 $node->safe_psql('postgres', q(CREATE FOREIGN TABLE last (_id int, v text) SERVER mongodb OPTIONS (database 'db')));
 is($node->safe_psql('postgres', 'SELECT ascii(v) FROM last'), 0x10ffff, 'the last character of Unicode');
 
+# A database in another encoding.
+$mongod->insert('db', 'encodings', '[{"_id": 1, "v": "äöü", "d": {"ä": ["ö"]}}, {"_id": 2, "v": "世界", "d": {"世": 1}}]');
+$node->safe_psql('postgres', q(CREATE DATABASE latin1 ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0));
+my $latin1 = q(SET client_encoding = 'UTF8'; );
+$node->safe_psql('latin1', 'CREATE EXTENSION mongo_fdw; CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw '
+	  . "OPTIONS (address '127.0.0.1', port '" . $mongod->port . "'); "
+	  . 'CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb; '
+	  . join(' ', map { "CREATE FOREIGN TABLE encodings_$_ (_id int, v text, d jsonb) SERVER mongodb "
+		  . "OPTIONS (database 'db', collection 'encodings', type_mismatch '$_');" } 'error', 'null'));
+is($node->safe_psql('latin1', "$latin1 SELECT v, d, octet_length(v) FROM encodings_error WHERE _id = 1"),
+	encode_utf8('äöü|{"ä": ["ö"]}|3'), 'strings in a LATIN1 database');
+is($node->safe_psql('latin1', encode_utf8("$latin1 SELECT count(*) FROM encodings_error WHERE v = 'äöü'")),
+	1, 'a filter from one');
+is($node->safe_psql('latin1', 'SELECT v IS NULL, d IS NULL FROM encodings_null WHERE _id = 2'),
+	't|t', 'characters that LATIN1 does not have read as NULL');
+foreach my $column ('v', 'd')
+{
+	my ($status, $stdout, $message) = $node->psql('latin1',
+		"\\set VERBOSITY verbose\nSELECT $column FROM encodings_error WHERE _id = 2");
+	like($message, qr/22021: could not read field "$column".*database's encoding does not have/s,
+		"or are a mismatch of $column");
+}
+
 # A column that the query does not use is not read.
 is($node->safe_psql('postgres', "SELECT count(*), max(_id) FROM $tables{integer}_error"),
 	@cases . '|' . $#cases, 'fields that nobody asked for are no mismatch');
@@ -330,7 +357,8 @@ my $code = slurp_file('src/convert/types.c');
 my $docs = slurp_file('docs/types.md');
 my ($table) = $docs =~ /\n## The table\n(.*?)\n## /s;
 my @documented = map { s/`//gr } $table =~ /^\| (?!Column type|-)([^|]+?) \|/mg;
-my @implemented = $code =~ /^\s*(?:\[\w+\] = )?\{\w+, "([^"]+)"/mg;
+my @implemented = $code =~ /^\s*(?:\[\w+\] = )?\{\w+, "((?:[^"\\]|\\.)+)"/mg;
+s/\\"/"/g foreach @implemented;
 is_deeply([ sort @documented ], [ sort @implemented ], 'docs/types.md lists the types that the code has');
 
 my @bson_types = slurp_file('src/convert/misfit.c') =~ /\[BSON_TYPE_\w+\] = "([^"]+)"/g;

@@ -55,9 +55,7 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	if (!mongo_text_is_valid(text, *length))
 	{
 		mongo_misfit(context, MONGO_MISFIT_CHARACTERS, iter,
-					 memchr(text, '\0', *length) != NULL ?
-					 "It contains U+0000, which text cannot hold." :
-					 "It is not valid UTF-8.");
+					 mongo_text_remark(text, *length));
 		return NULL;
 	}
 	return mongo_text_to_server(text, length);
@@ -168,6 +166,23 @@ mongo_read_name(const MongoReader *reader, MongoReadContext *context,
 	name = palloc0(NAMEDATALEN);
 	memcpy(NameStr(*name), text, length);
 	*value = NameGetDatum(name);
+	return true;
+}
+
+/* "char": one byte, and none as PostgreSQL has it. */
+bool
+mongo_read_char(const MongoReader *reader, MongoReadContext *context,
+				const bson_iter_t *iter, Datum *value)
+{
+	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
+	uint32		length;
+	const char *text = text_bytes(context, iter, hex, &length);
+
+	if (text == NULL)
+		return false;
+	if (length > 1)
+		return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+	*value = CharGetDatum(length == 1 ? text[0] : '\0');
 	return true;
 }
 

@@ -40,7 +40,8 @@ string_value(MongoReadContext *context, const bson_iter_t *iter)
 
 	if (!mongo_text_is_valid(text, length))
 	{
-		mongo_misfit(context, MONGO_MISFIT_CHARACTERS, iter, NULL);
+		mongo_misfit(context, MONGO_MISFIT_CHARACTERS, iter,
+					 mongo_text_remark(text, length));
 		return NULL;
 	}
 	converted = mongo_text_to_server(text, &length);

@@ -309,9 +309,7 @@ put_string(JsonSink *sink, const bson_iter_t *iter, const char *text,
 {
 	if (!mongo_text_is_valid(text, length))
 		return mongo_misfit(sink->context, MONGO_MISFIT_CHARACTERS, iter,
-							memchr(text, '\0', length) != NULL ?
-							"A string in it contains U+0000, which text cannot hold." :
-							"A string in it is not valid UTF-8.");
+							mongo_text_remark(text, length));
 	sink->string(sink, text, length);
 	return true;
 }
@@ -334,7 +332,7 @@ walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
 
 			if (!mongo_text_is_valid(key, key_length))
 				return mongo_misfit(sink->context, MONGO_MISFIT_CHARACTERS,
-									iter, "A key in it is not valid UTF-8.");
+									iter, mongo_text_remark(key, key_length));
 			sink->key(sink, key, key_length);
 		}
 		if (!walk_value(sink, iter))

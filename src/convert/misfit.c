@@ -10,7 +10,6 @@
 #include "types.h"
 
 #include "json.h"
-#include "mb/pg_wchar.h"
 
 /* Bytes of a value shown in a message. */
 #define SHOWN_VALUE_SIZE	100
@@ -47,21 +46,6 @@ mongo_bson_type_name(bson_type_t type)
 	if (type < lengthof(bson_type_names) && bson_type_names[type] != NULL)
 		return bson_type_names[type];
 	return "value of unknown type";
-}
-
-char *
-mongo_cut_text(const char *text, int limit)
-{
-	int			length = strlen(text);
-	char	   *copy;
-
-	if (length <= limit)
-		return pstrdup(text);
-	length = pg_mbcliplen(text, length, limit);
-	copy = palloc(length + 4);
-	memcpy(copy, text, length);
-	strcpy(copy + length, "...");
-	return copy;
 }
 
 /* describe_value: "a String, \"abc\"", palloc'd, in the database's encoding. */
@@ -127,23 +111,4 @@ mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child)
 	if (!bson_iter_init_from_data(child, data, length))
 		mongo_report_bad_bson();
 	return length;
-}
-
-bool
-mongo_text_is_valid(const char *text, uint32 length)
-{
-	return pg_verify_mbstr(PG_UTF8, text, length, true);
-}
-
-const char *
-mongo_text_to_server(const char *text, uint32 *length)
-{
-	const char *converted;
-
-	if (GetDatabaseEncoding() == PG_UTF8)
-		return text;
-	converted = pg_any_to_server(text, *length, PG_UTF8);
-	if (converted != text)
-		*length = strlen(converted);
-	return converted;
 }

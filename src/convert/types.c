@@ -38,6 +38,7 @@ static const MongoType type_rows[] = {
 	{NAMEOID, "name", TEXTS, mongo_read_name, mongo_write_name, NULL},
 	{VARCHAROID, "character varying", TEXTS, mongo_read_varchar, mongo_write_text, NULL},
 	{BPCHAROID, "character", TEXTS, mongo_read_bpchar, mongo_write_text, NULL},
+	{CHAROID, "\"char\"", TEXTS, mongo_read_char, mongo_write_text_form, NULL},
 	{BOOLOID, "boolean", BIT(BOOL), mongo_read_bool, mongo_write_bool, NULL},
 	{INT2OID, "smallint", NUMBERS, mongo_read_int2, mongo_write_int2, NULL},
 	{FLOAT4OID, "real", NUMBERS, mongo_read_float4, mongo_write_float4, NULL},
