@@ -43,7 +43,8 @@ extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
 
 /*
  * bson_to_relaxed_json
- *		Relaxed Extended JSON of a document, palloc'd in the current context.
+ *		Relaxed Extended JSON of a document, palloc'd in the current context,
+ *		in the database's encoding.
  *
  * https://github.com/mongodb/specifications (Extended JSON v2).
  */

@@ -9,6 +9,7 @@
 
 #include "bson_memory.h"
 
+#include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 
 #define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
@@ -84,7 +85,9 @@ bson_to_relaxed_json(const bson_t *document)
 
 	PG_TRY();
 	{
-		copy = pstrdup(json);
+		copy = pg_any_to_server(json, strlen(json), PG_UTF8);
+		if (copy == json)
+			copy = pstrdup(json);
 	}
 	PG_FINALLY();
 	{
