@@ -1,0 +1,211 @@
+# IMPORT FOREIGN SCHEMA: inferred types, names, nesting, validators, indexes.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('import');
+
+create_server($node, 'mongodb', $mongod);
+
+# import_database
+#	Import a database into a new schema of the same name; what was said.
+sub import_database
+{
+	my ($database, $rest, $options) = @_;
+	my ($status, undef, $stderr) = $node->psql('postgres',
+		"DROP SCHEMA IF EXISTS \"$database\" CASCADE; CREATE SCHEMA \"$database\"; "
+		  . "IMPORT FOREIGN SCHEMA \"$database\" " . ($rest // '')
+		  . " FROM SERVER mongodb INTO \"$database\" " . ($options // ''));
+	return ($status, $stderr);
+}
+
+# columns
+#	"name type path" of each column, one a line, "*" behind what is indexed.
+sub columns
+{
+	my ($schema, $table) = @_;
+	return [ split /\n/, $node->safe_psql('postgres',
+		"SELECT concat_ws(' ', attname, format_type(atttypid, atttypmod), "
+		  . "(SELECT option_value FROM pg_options_to_table(attfdwoptions) WHERE option_name = 'path'), "
+		  . "(SELECT '*' FROM pg_options_to_table(attfdwoptions) WHERE option_name = 'indexed')) "
+		  . "FROM pg_attribute WHERE attrelid = format('%I.%I', '$schema', \$t\$$table\$t\$)::regclass "
+		  . 'AND attnum > 0 ORDER BY attnum') ];
+}
+
+# tables
+sub tables
+{
+	my ($schema) = @_;
+	return [ split /\n/, $node->safe_psql('postgres',
+		'SELECT foreign_table_name FROM information_schema.foreign_tables '
+		  . "WHERE foreign_table_schema = '$schema' ORDER BY foreign_table_name COLLATE \"C\"") ];
+}
+
+# select_all
+#	Does every table of the schema SELECT, giving as many rows as it should?
+sub select_all
+{
+	my ($schema) = @_;
+	foreach my $table (@{ tables($schema) })
+	{
+		my $name = $node->safe_psql('postgres', "SELECT format('%I.%I', '$schema', \$t\$$table\$t\$)");
+		my ($status, undef, $stderr) = $node->psql('postgres', "SELECT * FROM $name");
+		is($status, 0, "SELECT from $name") or diag($stderr);
+	}
+}
+
+# Types.
+my @values = (
+	[ 'bool', 'boolean', 'true', 'false' ],
+	[ 'int', 'integer', '1', '2147483647', 'null' ],
+	[ 'long', 'bigint', '1', '2147483648', '9223372036854775807' ],
+	[ 'declared_long', 'bigint', '{"$numberLong": "5"}' ],
+	[ 'dbl', 'double precision', '1.5', '{"$numberDouble": "NaN"}' ],
+	[ 'int_dbl', 'double precision', '1', '2.5', '4294967296' ],
+	[ 'wide_dbl', 'numeric', '9007199254740993', '2.5' ],
+	[ 'dec', 'numeric', '{"$numberDecimal": "1.10"}', '1' ],
+	[ 'dec_dbl', 'numeric', '{"$numberDecimal": "1.10"}', '1.5' ],
+	[ 'str', 'text', '"x"', '""', 'null' ],
+	[ 'oid', 'objectid', '{"$oid": "5f0000000000000000000001"}' ],
+	[ 'oid_str', 'text', '{"$oid": "5f0000000000000000000001"}', '"x"' ],
+	[ 'dt', 'timestamp with time zone', '{"$date": "2020-01-01T00:00:00Z"}' ],
+	[ 'far', 'jsonb', '{"$date": {"$numberLong": "99999999999999999"}}', '{"$date": "2020-01-01T00:00:00Z"}' ],
+	[ 'uid', 'uuid', '{"$uuid": "00112233-4455-6677-8899-aabbccddeeff"}' ],
+	[ 'bin', 'bytea', '{"$binary": {"base64": "AQID", "subType": "00"}}', '{"$uuid": "00112233-4455-6677-8899-aabbccddeeff"}' ],
+	[ 'str_int', 'jsonb', '"x"', '1' ],
+	[ 'bool_int', 'jsonb', 'true', '1' ],
+	[ 'nothing', 'jsonb', 'null' ],
+	[ 'ts', 'jsonb', '{"$timestamp": {"t": 1, "i": 1}}' ],
+	[ 're', 'jsonb', '{"$regularExpression": {"pattern": "a", "options": ""}}' ],
+	[ 'low', 'jsonb', '{"$minKey": 1}' ],
+	[ 'ints', 'integer[]', '[1, 2, null]', '[]' ],
+	[ 'numbers', 'double precision[]', '[1, 2.5]' ],
+	[ 'strs', 'text[]', '["a"]', '["b", "c"]', 'null' ],
+	[ 'mixed', 'jsonb', '[1, "a"]' ],
+	[ 'empties', 'jsonb', '[]' ],
+	[ 'arr_int', 'jsonb', '[1]', '1' ],
+	[ 'docs', 'jsonb', '[{"a": 1}]' ],
+	[ 'arrays', 'jsonb', '[[1], [2, 3]]' ],
+	[ 'doc_int', 'jsonb', '{"a": 1}', '1' ],
+	[ 'empty', 'jsonb', '{}' ]);
+my (@documents, @expected);
+
+push @expected, '_id integer *';
+foreach my $value (@values)
+{
+	my ($name, $type, @seen) = @$value;
+	push @expected, "$name $type";
+	$documents[$_]{$name} = $seen[$_] foreach 0 .. $#seen;
+}
+foreach my $i (0 .. $#documents)
+{
+	my @members = map { exists $documents[$i]{$_->[0]} ? "\"$_->[0]\": $documents[$i]{$_->[0]}" : () } @values;
+	$documents[$i] = "{" . join(', ', @members, "\"_id\": $i") . '}';
+}
+$mongod->insert('types', 't', '[' . join(', ', @documents) . ']');
+my ($status, $stderr) = import_database('types');
+is($status, 0, 'import of types') or diag($stderr);
+is_deeply(columns('types', 't'), \@expected, 'types hold all that was seen, and no more');
+select_all('types');
+
+# Nesting.
+$mongod->insert('nest', 't', '[{"_id": 1, "a": {"b": {"c": {"d": 1}}, "e": 2}, "a_e": 3}]');
+import_database('nest');
+is_deeply(columns('nest', 't'), [ '_id integer *', 'a_b jsonb a.b', 'a_e_1 integer a.e', 'a_e integer' ],
+	'nesting is 1 by default; a field keeps its name before one made of a path');
+import_database('nest', '', "OPTIONS (nesting '0')");
+is_deeply(columns('nest', 't'), [ '_id integer *', 'a jsonb', 'a_e integer' ], 'nesting 0');
+import_database('nest', '', "OPTIONS (nesting '9')");
+is_deeply(columns('nest', 't'),
+	[ '_id integer *', 'a_b_c_d integer a.b.c.d', 'a_e_1 integer a.e', 'a_e integer' ], 'nesting 9');
+is($node->safe_psql('postgres', 'SELECT a_b_c_d, a_e_1, a_e FROM nest.t'), '1|2|3', 'paths lead to the fields');
+
+# Names.
+my $long = '\\u00e9' x 40;    # JSON; 80 bytes in UTF-8
+$mongod->insert('names', 't', '[{"_id": 1, "select": 1, "User": 2, "user": 3, "q\"uote": 4, "it\'s": 5, '
+	  . '"back\\\\slash": 6, "$dollar": 7, "a$b": 8, " s p ": 9, "%s": 10, "ctid": 11, "__doc": 12, '
+	  . "\"${long}x\": 13, \"${long}y\": 14, \"\\t\": 15}]");
+$mongod->insert('names', $_, '[{"_id": 1, "x": 1}]')
+  foreach ('select', 'Select', 'we"ird', "o'hara", 'a.b', 'c' x 70, ('c' x 70) . 'd', 'back\\slash', 'objectid');
+$mongod->insert('names', 'no_column', '[{"_id": 1, "": 1, "d.o.t": 2, "x": 3}]');
+($status, $stderr) = import_database('names');
+is($status, 0, 'import of hostile names') or diag($stderr);
+like($stderr, qr/WARNING:  some fields of collection "no_column" have no column of their own/, 'fields without a path');
+is_deeply(columns('names', 'no_column'), [ '_id integer *', 'x integer', '__doc jsonb' ], 'then there is __doc');
+is(scalar @{ tables('names') }, 11, 'every collection has a table');
+is(scalar(grep { $_ eq 'c' x 63 || $_ eq 'c' x 61 . '_1' } @{ tables('names') }), 2, 'long names are cut and numbered');
+select_all('names');
+is($node->safe_psql('postgres', "SELECT \"select\", \"User\", \"user\", \"q\"\"uote\", \"it's\", \"back\\slash\", "
+		  . '"$dollar", "a$b", " s p ", "%s", ctid_1, __doc_1, "' . "\xc3\xa9" x 31 . "\", "
+		  . "\"\t\" FROM names.t"),
+	join('|', 1 .. 13, 15), 'every field reads under its name');
+
+# Where the schema has a type of a collection's name.
+$node->safe_psql('postgres', 'IMPORT FOREIGN SCHEMA names LIMIT TO (objectid_1) FROM SERVER mongodb INTO public');
+is($node->safe_psql('postgres', 'SELECT x FROM public.objectid_1'), '1', 'a table does not clash with a type');
+
+# Which collections.
+$mongod->insert('which', $_, '[{"_id": 1}]') foreach qw(a b c);
+$mongod->command('{"create": "v", "viewOn": "a", "pipeline": [{"$project": {"_id": 0, "n": "$_id"}}]}', 'which');
+import_database('which');
+is_deeply(tables('which'), [qw(a b c v)], 'all, views too, without system.views');
+is_deeply(columns('which', 'v'), ['n integer'], 'a view without _id');
+import_database('which', 'LIMIT TO (a, c)');
+is_deeply(tables('which'), [qw(a c)], 'LIMIT TO');
+import_database('which', 'EXCEPT (a, v)');
+is_deeply(tables('which'), [qw(b c)], 'EXCEPT');
+import_database('which', '', "OPTIONS (import_views 'false')");
+is_deeply(tables('which'), [qw(a b c)], 'without views');
+$mongod->snapshot;
+import_database('which', 'LIMIT TO (b)');
+is($mongod->changes->{commands}{aggregate}, 1, 'only what is imported is sampled');
+
+# Validators.
+$mongod->command('{"create": "t", "validator": {"$jsonSchema": {"bsonType": "object", "properties": {'
+	  . '"name": {"bsonType": "string"}, "age": {"bsonType": ["int", "null"]}, "price": {"bsonType": "number"}, '
+	  . '"ratio": {"bsonType": "double"}, "tags": {"bsonType": "array", "items": {"bsonType": "string"}}, '
+	  . '"address": {"bsonType": "object", "properties": {"city": {"type": "string"}}}, '
+	  . '"id": {"bsonType": "binData"}, "any": {}}}}}', 'valid');
+import_database('valid');
+my @declared = ('name text', 'age integer', 'price numeric', 'ratio double precision', 'tags text[]',
+	'address_city text address.city', 'id bytea', 'any jsonb');
+is_deeply(columns('valid', 't'), \@declared, 'a validator alone');
+$mongod->command('{"insert": "t", "documents": [{"_id": 1, "ratio": 1.5, "extra": true, "price": 3}]}', 'valid');
+import_database('valid');
+is_deeply([ sort @{ columns('valid', 't') } ],
+	[ sort(map({ s/price numeric/price integer/r } @declared), '_id integer *', 'extra boolean') ],
+	'a validator and documents');
+
+# Indexes.
+$mongod->insert('indexes', 't', '[{"_id": 1, "a": 1, "b": 2, "c": {"d": 3}, "h": 4, "p": 5, "t": "x", "n": 6}]');
+$mongod->command('{"createIndexes": "t", "indexes": [{"key": {"a": 1}, "name": "a"}, '
+	  . '{"key": {"c.d": -1, "b": 1}, "name": "c"}, {"key": {"h": "hashed"}, "name": "h"}, '
+	  . '{"key": {"p": 1}, "name": "p", "partialFilterExpression": {"p": {"$gt": 5}}}, '
+	  . '{"key": {"t": 1}, "name": "t", "collation": {"locale": "de"}}, {"key": {"$**": 1}, "name": "w"}]}', 'indexes');
+import_database('indexes');
+is_deeply([ grep { /\*$/ } @{ columns('indexes', 't') } ],
+	[ '_id integer *', 'a integer *', 'c_d integer c.d *' ], 'columns that an index leads with');
+
+# A sample is enough, whatever its order.
+$mongod->fill('large', 't', 5000, 0);
+import_database('large', '', "OPTIONS (sample_size '50')");
+is_deeply([ map { s/^_id .*/_id/r } @{ columns('large', 't') } ], [ '_id', 'id integer *', 'info text' ], 'a sample');
+
+# Bad input.
+foreach my $case (
+	[ 'SCHEMA nowhere', '', qr/database "nowhere" of server "mongodb" has no collections.*HINT/s ],
+	[ 'SCHEMA which', "OPTIONS (sample_size '0')", qr/invalid value for integer option "sample_size": 0/ ],
+	[ 'SCHEMA which', "OPTIONS (nesting '101')", qr/invalid value for integer option "nesting": 101/ ],
+	[ 'SCHEMA which', "OPTIONS (depth '1')", qr/invalid option "depth".*sample_size, nesting, import_views/s ])
+{
+	my ($what, $options, $message) = @$case;
+	(undef, undef, $stderr) =
+	  $node->psql('postgres', "IMPORT FOREIGN $what FROM SERVER mongodb INTO public $options");
+	like($stderr, $message, "IMPORT FOREIGN $what $options");
+}
+
+done_testing();

@@ -1,0 +1,85 @@
+# ANALYZE and use_remote_estimate: what is asked, what is remembered.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('analyze', 'default_statistics_target = 10');
+
+create_server($node, 'mongodb', $mongod);
+create_point_table($node, 'mongodb', $mongod, 20000);
+
+# statistics
+#	reltuples of a table, and n_distinct of its columns in order.
+sub statistics
+{
+	my ($table) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT reltuples FROM pg_class WHERE relname = '$table' UNION ALL "
+		  . '(SELECT n_distinct FROM pg_stats JOIN pg_attribute ON attrelid = tablename::regclass '
+		  . "AND pg_attribute.attname = pg_stats.attname WHERE tablename = '$table' ORDER BY attnum)");
+}
+
+# 10 * 300 rows are sampled of 20000.
+$mongod->snapshot;
+my (undef, undef, $stderr) = $node->psql('postgres', 'ANALYZE VERBOSE points');
+like($stderr, qr/collection "db\.points" contains 20000 documents, 3000 rows in sample/, 'ANALYZE VERBOSE');
+is($mongod->changes->{commands}{aggregate}, 1, 'one aggregate');
+is(statistics('points'), "20000\n-1\n-1", 'statistics of a sample');
+
+$node->safe_psql('postgres', 'ALTER FOREIGN TABLE points OPTIONS (analyze_sampling \'off\')');
+$node->safe_psql('postgres', 'ANALYZE points');
+is(statistics('points'), "20000\n-1\n-1", 'statistics of a whole scan');
+$node->safe_psql('postgres', 'ANALYZE points (id)');
+is(statistics('points'), "20000\n-1\n-1", 'ANALYZE of one column');
+
+# A collection smaller than the sample is read as it is.
+$mongod->insert('db', 'few', '[' . join(', ', map { "{\"_id\": $_, \"k\": " . ($_ % 5) . ', "d": {"x": 1.5}}' } 1 .. 100) . ']');
+$node->safe_psql('postgres', "CREATE FOREIGN TABLE few (_id int, k int, \"d.x\" float8, d jsonb, gone int) SERVER mongodb "
+	  . "OPTIONS (database 'db'); ALTER FOREIGN TABLE few DROP COLUMN gone; ANALYZE few");
+is(statistics('few'), "100\n-1\n5\n1\n1", 'few documents, a dropped column, a path and its parent');
+
+# Documents that do not fit are no reason to have no statistics.
+$mongod->insert('db', 'drift', '[{"_id": 1, "k": 1}, {"_id": 2, "k": "x"}]');
+$node->safe_psql('postgres',
+	"CREATE FOREIGN TABLE drift (_id int, k int) SERVER mongodb OPTIONS (database 'db'); ANALYZE drift");
+is($node->safe_psql('postgres', "SELECT null_frac FROM pg_stats WHERE tablename = 'drift' AND attname = 'k'"),
+	'0.5', 'what does not fit counts as NULL');
+
+# Views, the whole document, a collection that does not exist.
+$mongod->command('{"create": "odd", "viewOn": "points", "pipeline": [{"$match": {"id": {"$lt": 50}}}]}', 'db');
+$node->safe_psql('postgres', "CREATE FOREIGN TABLE odd (id int, __doc jsonb) SERVER mongodb OPTIONS (database 'db'); "
+	  . "CREATE FOREIGN TABLE missing (id int) SERVER mongodb OPTIONS (database 'db'); ANALYZE odd; ANALYZE missing");
+is($node->safe_psql('postgres', "SELECT reltuples FROM pg_class WHERE relname = 'odd'"), '49', 'a view');
+is($node->safe_psql('postgres', "SELECT reltuples FROM pg_class WHERE relname = 'missing'"), '0', 'no collection');
+
+# A cancel is seen.
+$mongod->block_commands(5000, 'aggregate');
+my $started = time;
+my ($status);
+($status, undef, $stderr) = $node->psql('postgres', "SET statement_timeout = '300ms'; ANALYZE points");
+my $seconds = time - $started;
+$mongod->unblock_commands;
+ok($status != 0 && $seconds < 3, 'ANALYZE is cancelled while MongoDB is silent');
+like($stderr, qr/canceling statement due to statement timeout/, 'with the usual message');
+
+# use_remote_estimate: one count a session, remembered.
+$node->safe_psql('postgres', "CREATE FOREIGN TABLE counted (id int) SERVER mongodb "
+	  . "OPTIONS (database 'db', collection 'points', use_remote_estimate 'true')");
+$mongod->snapshot;
+my $plan = $node->safe_psql('postgres', join('; ', ('EXPLAIN SELECT * FROM counted') x 10));
+is(scalar(() = $plan =~ /rows=20000 /g), 10, 'the count is the estimate');
+is_deeply($mongod->changes->{opcounters}, { command => $mongod->changes->{opcounters}{command} }, 'nothing is read for it');
+$mongod->snapshot;
+$node->safe_psql('postgres', join('; ', ('EXPLAIN SELECT * FROM counted') x 10));
+is($mongod->changes->{commands}{count}, 1, 'ten plans, one count');
+$mongod->snapshot;
+$node->safe_psql('postgres', "EXPLAIN SELECT * FROM counted; ALTER SERVER mongodb OPTIONS (ADD appname 'x'); "
+	  . 'EXPLAIN SELECT * FROM counted');
+is($mongod->changes->{commands}{count}, 2, 'another count after ALTER SERVER');
+
+done_testing();

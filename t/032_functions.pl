@@ -1,0 +1,110 @@
+# mongo_fdw_version(), mongo_command() and mongo_aggregate().
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('functions');
+
+create_server($node, 'mongodb', $mongod);
+$mongod->insert('db', 't', '[' . join(', ', map { "{\"_id\": $_, \"n\": " . ($_ % 3) . '}' } 1 .. 300) . ']');
+
+# gives
+#	Is this the answer, on one line?
+sub gives
+{
+	my ($expression, $expected, $name) = @_;
+	my ($status, $stdout, $stderr) = $node->psql('postgres', "SELECT $expression");
+	is($status == 0 ? $stdout : $stderr, $expected, $name // $expression);
+}
+
+# fails
+sub fails
+{
+	my ($sql, $message, $name) = @_;
+	my ($status, undef, $stderr) = $node->psql('postgres', $sql);
+	ok($status != 0, ($name // $sql) . ': fails');
+	like($stderr, $message, ($name // $sql) . ': says why');
+}
+
+gives('mongo_fdw_version()', '10000');
+
+# Commands: a literal and json keep the order, jsonb has its own.
+gives("mongo_command('mongodb', 'db', '{\"ping\": 1}') ->> 'ok'", '1.0', 'ping');
+gives("mongo_command('mongodb', 'db', '{\"count\": \"t\", \"query\": {\"n\": 1}}') -> 'n'", '100', 'a literal');
+gives("mongo_command('mongodb', 'db', json_build_object('count', 't', 'query', json_build_object('n', 1))) -> 'n'",
+	'100', 'json');
+gives("mongo_command('mongodb', 'db', jsonb_build_object('query', jsonb_build_object('n', 1), 'count', 't')) -> 'n'",
+	'100', 'jsonb');
+gives("mongo_command('mongodb', 'db', '{\"hint\": {\"_id\": 1}, \"count\": \"t\", \"skip\": 1}'::jsonb) -> 'n'",
+	'299', 'jsonb puts "hint" and "skip" before "count"');
+gives("mongo_command('mongodb', 'db', '{\"findAndModify\": \"t\", \"query\": {\"_id\": 1}, "
+	  . "\"update\": {\"\$set\": {\"z\": 1}}, \"new\": true}'::jsonb) -> 'value' -> 'z'", '1',
+	'an argument with the name of a command');
+gives("mongo_command('mongodb', 'db', '{\"verbosity\": \"queryPlanner\", \"explain\": {\"filter\": {\"n\": 1}, "
+	  . "\"find\": \"t\"}}'::jsonb) #>> '{queryPlanner,namespace}'", 'db.t', 'an explained command as jsonb');
+fails("SELECT mongo_command('mongodb', 'db', '{\"find\": \"t\", \"count\": \"t\"}'::jsonb)",
+	qr/cannot tell which member.*Both "find" and "count" are commands.*Pass the command as json/s, 'two names');
+fails("SELECT mongo_command('mongodb', 'db', '{\"frobnicate\": 1, \"now\": true}'::jsonb)",
+	qr/cannot tell which member.*no name of a known command/s, 'no name');
+fails("SELECT mongo_command('mongodb', 'db', '{\"frobnicate\": 1}')", qr/no such command: 'frobnicate'/, 'unknown to MongoDB');
+fails("SELECT mongo_command('mongodb', 'db', '$_')", qr/a command must/, $_) foreach ('[]', '{}', '1', 'null');
+fails("SELECT mongo_command('mongodb', 'db', '{\"ping\": 1')", qr/invalid input syntax for type json/, 'not JSON');
+fails("SELECT mongo_command('mongodb', 'db', '{\"$_\": 1}')", qr/cannot be run by mongo_command/, $_)
+  foreach qw(logout authenticate saslStart saslContinue);
+fails("SELECT mongo_command('mongodb', 'db', '{\"ping\": 1, \"$_\": \"x\"}')", qr/must not hold/, $_) foreach qw($db lsid);
+fails("SELECT mongo_command('mongodb', 'd b', '{\"ping\": 1}')", qr/could not run command "ping" in database "d b"/, 'bad database');
+gives("mongo_command('mongodb', 'db', NULL::jsonb) IS NULL", 't', 'strict');
+
+# Pipelines.
+gives("string_agg(d::text, ' ' ORDER BY d) FROM mongo_aggregate('mongodb', 'db', 't', "
+	  . "'[{\"\$group\": {\"_id\": \"\$n\", \"c\": {\"\$sum\": 1}}}]') d",
+	'{"c": 100, "_id": 0} {"c": 100, "_id": 1} {"c": 100, "_id": 2}', 'a group');
+gives("count(*) FROM mongo_aggregate('mongodb', 'db', 't', '[]'::jsonb)", '300', 'an empty pipeline, jsonb');
+gives("mongo_aggregate('mongodb', 'db', 't', '[{\"\$sort\": {\"n\": -1, \"_id\": -1}}, {\"\$limit\": 1}]') -> '_id'",
+	'299', 'the order of sort keys is kept');
+gives("mongo_aggregate('mongodb', 'db', NULL, '[{\"\$documents\": [{\"x\": 1}, {\"x\": {\"\$oid\": "
+	  . "\"5f0000000000000000000001\"}}]}]')", "{\"x\": 1}\n{\"x\": {\"\$oid\": \"5f0000000000000000000001\"}}", 'no collection');
+gives("count(*) FROM mongo_aggregate('mongodb', NULL, 't', '[]')", '0', 'NULL for a database');
+gives("count(*) FROM mongo_aggregate('mongodb', 'db', 't', '[{\"\$match\": {\"n\": 1}}, {\"\$out\": \"copy\"}]')",
+	'0', '$out gives no rows');
+gives("count(*) FROM mongo_aggregate('mongodb', 'db', 'copy', '[]')", '100', 'and has written');
+fails("BEGIN READ ONLY; SELECT mongo_aggregate('mongodb', 'db', 't', '[{\"\$out\": \"copy\"}]')",
+	qr/cannot execute mongo_aggregate\(\) with \$out in a read-only transaction/, 'read-only');
+fails("SELECT mongo_aggregate('mongodb', 'db', 't', '{\"\$match\": {}}')", qr/a pipeline must be a JSON array/, 'no array');
+fails("SELECT mongo_aggregate('mongodb', 'db', 't', '[{\"\$nope\": 1}]')", qr/Unrecognized pipeline stage/, 'no stage');
+gives("x -> '_id' FROM (SELECT mongo_aggregate('mongodb', 'db', 't', '[{\"\$sort\": {\"_id\": 1}}]') x) y LIMIT 1", '1', 'left early');
+
+# Names are values: nothing in them is a command.
+gives("count(*) FROM mongo_aggregate('mongodb', 'db', 't\", \"pipeline\": [], \"x\": \"', '[]')", '0', 'a hostile collection');
+
+# Who may.
+$node->safe_psql('postgres', 'CREATE ROLE other; CREATE ROLE mapped; GRANT USAGE ON FOREIGN SERVER mongodb TO mapped');
+foreach my $call ("mongo_command('mongodb', 'db', '{\"ping\": 1}')", "mongo_aggregate('mongodb', 'db', 't', '[]')")
+{
+	fails("SET ROLE other; SELECT $call", qr/permission denied for foreign server mongodb/, "no USAGE: $call");
+	fails("SET ROLE mapped; SELECT $call", qr/user mapping not found for "?mapped/, "no mapping: $call");
+}
+$node->safe_psql('postgres', 'CREATE USER MAPPING FOR mapped SERVER mongodb');
+is($node->safe_psql('postgres', "SET ROLE mapped; SELECT mongo_command('mongodb', 'db', '{\"ping\": 1}') ->> 'ok'"),
+	'1.0', 'USAGE and a mapping are enough');
+$node->safe_psql('postgres', 'CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER elsewhere FOREIGN DATA WRAPPER nothing');
+fails("SELECT mongo_command('elsewhere', 'db', '{\"ping\": 1}')", qr/no handler/, 'another wrapper');
+fails("SELECT mongo_command('nowhere', 'db', '{\"ping\": 1}')", qr/server "nowhere" does not exist/, 'no server');
+
+# One command each, and a cancel is seen.
+$mongod->snapshot;
+$node->safe_psql('postgres', "SELECT mongo_command('mongodb', 'db', '{\"count\": \"t\"}')");
+is($mongod->changes->{commands}{count}, 1, 'sent once');
+$mongod->block_commands(5000, 'count');
+my $started = time;
+fails("SET statement_timeout = '300ms'; SELECT mongo_command('mongodb', 'db', '{\"count\": \"t\"}')",
+	qr/canceling statement due to statement timeout/, 'a timeout');
+ok(time - $started < 3, 'at once');
+$mongod->unblock_commands;
+
+done_testing();
