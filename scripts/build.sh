@@ -46,6 +46,8 @@ build_and_install() {
 }
 
 SCRATCH=$(mktemp -d)
-trap 'rm -rf "$SCRATCH"' EXIT
+if [ -z "$(trap -p EXIT)" ]; then
+	trap 'rm -rf "$SCRATCH"' EXIT
+fi
 copy_source
 build_and_install

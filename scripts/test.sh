@@ -21,7 +21,6 @@ trap 'exit 143' INT TERM
 
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"
-trap finish EXIT
 
 # Servers apart from those of "make lab".
 TEST_RUN=$LAB/test

@@ -70,13 +70,10 @@ $mongod->unblock_commands;
 is(ask($session, $query), $answer, 'after which the session goes on');
 
 # In mid-scan rows have been handed out already: an error, not a second start.
-ask($session, 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM points ORDER BY id');
-ask($session, 'ROLLBACK; BEGIN; DECLARE c CURSOR FOR SELECT id FROM points');
+ask($session, 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM points');
 is(ask($session, 'FETCH 1 FROM c') =~ /^\d+$/ ? 1 : 0, 1, 'a row of a cursor');
 $mongod->restart;
-like(ask($session, 'SELECT count(*) FROM (SELECT 1) x; FETCH ALL FROM c'), qr/^1\n|ERROR/,
-	'a cursor that is gone');
-like($session->{err}, qr/ERROR/, 'is an error');
+like(ask($session, 'FETCH ALL FROM c'), qr/ERROR/, 'the rest of a cursor that is gone is an error');
 ask($session, 'ROLLBACK');
 is(ask($session, $query), $answer, 'after which the session goes on');
 

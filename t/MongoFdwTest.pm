@@ -121,13 +121,17 @@ sub create_point_table
 sub background_query
 {
 	my ($node, $sql) = @_;
-	my ($stdin, $stdout, $stderr) = ($sql, '', '');
+	my ($stdout, $stderr) = ('', '');
+	my $file = $node->basedir . '/background_' . int(1e9 * rand) . '.sql';
+
+	# a file, as IPC::Run feeds standard input only while somebody pumps
+	append_to_file($file, $sql);
 	my $harness = IPC::Run::start(
 		[
 			'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'),
-			'-v', 'VERBOSITY=verbose', '-f', '-'
+			'-v', 'VERBOSITY=verbose', '-f', $file
 		],
-		'<', \$stdin, '>', \$stdout, '2>', \$stderr);
+		'<', \undef, '>', \$stdout, '2>', \$stderr);
 	return bless { harness => $harness, stdout => \$stdout, stderr => \$stderr },
 	  'MongoFdwTest::Background';
 }
@@ -178,7 +182,7 @@ sub make_certificates
 	append_to_file("$folder/extensions", "subjectAltName = IP:127.0.0.1, DNS:localhost\n");
 	foreach my $name ('server', 'client')
 	{
-		IPC::Run::run([ qw(openssl req -newkey rsa:2048 -nodes -subj), "/O=mongo_fdw test/CN=$name",
+		IPC::Run::run([ qw(openssl req -newkey rsa:2048 -nodes -subj), "/O=mongo_fdw $name/CN=$name",
 				'-keyout', "$folder/$name.key", '-out', "$folder/$name.csr" ], @quiet)
 		  or die "openssl: $output";
 		IPC::Run::run([ qw(openssl x509 -req -days 30 -CAcreateserial -CA), "$folder/ca.pem",
