@@ -326,7 +326,8 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			}
 			if (count == 0)		/* end of file */
 			{
-				errno = 0;
+				/* libmongoc would call an errno of 0 a timeout */
+				errno = ECONNRESET;
 				return min_bytes == 0 ? 0 : -1;
 			}
 			if ((errno != EAGAIN && errno != EWOULDBLOCK) || timeout_msec == 0)
