@@ -32,6 +32,7 @@ typedef struct MongoTransport
 	bool		use_tls;
 	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
 	int			connect_timeout_ms;
+	char		failure[400];	/* why connections could not be made; "" */
 	dlist_head	streams;		/* of MongoStream, the newest first */
 	struct MongoStream *data_stream;	/* the data plane's; NULL once libmongoc
 										 * has destroyed it */
@@ -58,9 +59,12 @@ typedef struct MongoStream
  * mongo_stream_initiate
  *		mongoc_stream_initiator_t: connect to 'host', with TLS if so configured.
  *
- * 'user_data' is the client's MongoTransport.  Returns NULL with *error set
- * when that fails, when it takes longer than connect_timeout_ms, or when the
- * transport has been interrupted.
+ * 'user_data' is the client's MongoTransport.  When that fails, takes longer
+ * than connect_timeout_ms, or the transport has been interrupted, the reason
+ * is appended to transport->failure and the result is a stream without a
+ * socket, whose every operation fails.  Never NULL: libmongoc (seen in 1.23.1)
+ * locks itself out for ever when the initiator fails for a replica set member
+ * that it learns of while it processes another member's answer.
  */
 extern mongoc_stream_t *mongo_stream_initiate(const mongoc_uri_t *uri,
 											  const mongoc_host_list_t *host,
@@ -70,6 +74,8 @@ extern mongoc_stream_t *mongo_stream_initiate(const mongoc_uri_t *uri,
 /*
  * mongo_stream_new
  *		A stream over 'socket' (non-blocking), which it owns from now on.
+ *
+ * PGINVALID_SOCKET gives a stream whose every operation fails.
  */
 extern MongoStream *mongo_stream_new(MongoTransport *transport,
 									 pgsocket socket, bool external_fd,

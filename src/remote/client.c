@@ -205,6 +205,29 @@ destroy_driver_client(MongoClient *client)
 }
 
 /*
+ * explain_failure
+ *		Say what kept the initiator from connecting, which libmongoc cannot.
+ */
+static void
+explain_failure(MongoClient *client, const mongoc_uri_t *uri,
+				bson_error_t *error)
+{
+	const char *failure = client->connection.transport.failure;
+
+	if (*failure == '\0')
+		return;
+	if (mongo_uri_is_single(uri))
+		strlcpy(error->message, failure, sizeof(error->message));
+	else
+	{
+		size_t		used = strnlen(error->message, sizeof(error->message) - 1);
+
+		snprintf(error->message + used, sizeof(error->message) - used,
+				 " (%s)", failure);
+	}
+}
+
+/*
  * connect_client
  *		Try until a server is found, the error is final, or time is up.
  *
@@ -229,14 +252,18 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 	{
 		bson_error_t error = {0};
 
+		client->connection.transport.failure[0] = '\0';
 		if (select_and_authenticate(client, uri, &error))
 			return;
 
 		mongo_transport_raise(&client->connection.transport);
 		if (!wait || error.domain != MONGOC_ERROR_SERVER_SELECTION ||
 			GetCurrentTimestamp() >= end)
+		{
+			explain_failure(client, uri, &error);
 			mongo_report_connection_error(client->connection.server_name,
 										  &error);
+		}
 
 		destroy_driver_client(client);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,

@@ -24,13 +24,30 @@
 #include "storage/fd.h"
 #include "utils/timestamp.h"
 
-/* A failed connection attempt as libmongoc words it: errno and the address. */
+/* A failed connection attempt: errno and the address. */
 static void
 set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 {
 	bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
 				   "could not connect to %s: %s", host_and_port,
 				   code == ECANCELED ? "interrupted" : strerror(code));
+}
+
+/*
+ * failed_stream
+ *		Note why there is no connection; a stream that can only fail.
+ */
+static mongoc_stream_t *
+failed_stream(MongoTransport *transport, const mongoc_host_list_t *host,
+			  const bson_error_t *error)
+{
+	size_t		used = strlen(transport->failure);
+
+	if (strstr(transport->failure, error->message) == NULL)
+		snprintf(transport->failure + used, sizeof(transport->failure) - used,
+				 "%s%s", used > 0 ? "; " : "", error->message);
+	return &mongo_stream_new(transport, PGINVALID_SOCKET, false,
+							 host->host_and_port)->vtable;
 }
 
 /* Options that a socket to MongoDB has; none is worth failing for. */
@@ -200,21 +217,22 @@ mongo_stream_initiate(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 					  void *user_data, bson_error_t *error)
 {
 	MongoTransport *transport = user_data;
-	MongoStream *stream;
+	MongoStream *stream = NULL;
+	mongoc_stream_t *top;
+	bson_error_t failure = {0};
 
 	/* libmongoc's own retry must not run what was cancelled once more */
 	if (transport->interrupted || transport->closing)
-	{
-		set_connect_error(error, host->host_and_port, ECANCELED);
-		return NULL;
-	}
-
-	if (host->family == AF_UNIX)
-		stream = connect_unix(transport, host, error);
+		set_connect_error(&failure, host->host_and_port, ECANCELED);
+	else if (host->family == AF_UNIX)
+		stream = connect_unix(transport, host, &failure);
 	else
-		stream = connect_tcp(transport, host, error);
+		stream = connect_tcp(transport, host, &failure);
 
-	if (stream == NULL || !transport->use_tls)
-		return (mongoc_stream_t *) stream;
-	return add_tls(transport, stream, host, error);
+	if (stream != NULL && transport->use_tls)
+		top = add_tls(transport, stream, host, &failure);
+	else
+		top = (mongoc_stream_t *) stream;
+
+	return top != NULL ? top : failed_stream(transport, host, &failure);
 }

@@ -409,9 +409,12 @@ poll_failed(mongoc_stream_poll_t *polled, size_t count)
 	return count;
 }
 
-/* Note which of 'polled' have bytes buffered here: poll() must not wait. */
+/*
+ * poll_without_waiting
+ *		Note which of 'polled' have bytes buffered here or can only fail.
+ */
 static ssize_t
-poll_buffered(mongoc_stream_poll_t *polled, size_t count)
+poll_without_waiting(mongoc_stream_poll_t *polled, size_t count)
 {
 	ssize_t		ready = 0;
 
@@ -420,12 +423,13 @@ poll_buffered(mongoc_stream_poll_t *polled, size_t count)
 		MongoStream *stream = (MongoStream *) polled[i].stream;
 
 		polled[i].revents = 0;
-		if ((polled[i].events & POLLIN) &&
-			stream->buffer_start < stream->buffer_end)
-		{
+		if (refuses_io(stream))
+			polled[i].revents = POLLERR | POLLHUP;
+		else if ((polled[i].events & POLLIN) &&
+				 stream->buffer_start < stream->buffer_end)
 			polled[i].revents = POLLIN;
+		if (polled[i].revents != 0)
 			ready++;
-		}
 	}
 	return ready;
 }
@@ -511,13 +515,7 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 	MemoryContext caller_context = CurrentMemoryContext;
 	volatile ssize_t ready;
 
-	for (size_t i = 0; i < count; i++)
-	{
-		if (refuses_io((MongoStream *) polled[i].stream))
-			return poll_failed(polled, count);
-	}
-
-	ready = poll_buffered(polled, count);
+	ready = poll_without_waiting(polled, count);
 	if (ready > 0)
 		return ready;
 
