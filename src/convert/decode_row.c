@@ -18,6 +18,7 @@
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "json.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "types.h"
 #include "utils/builtins.h"
@@ -172,7 +173,8 @@ add_column(MongoRowDecoder *decoder, const MongoColumn *column)
 	else
 	{
 		/* text holds the document as JSON; no other reader is like that */
-		decoded->reader = mongo_reader_create(context, column->typid, -1);
+		decoded->reader = mongo_reader_create(context, column->typid,
+											  column->typmod);
 		if (column->typid != JSONOID && column->typid != JSONBOID &&
 			column->typid != TEXTOID && column->typid != VARCHAROID)
 			ereport(ERROR,
@@ -475,6 +477,27 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 	}
 }
 
+/*
+ * document_fits
+ *		Is a document's text within the length of a varchar(n) column?
+ */
+static bool
+document_fits(const MongoReader *reader, MongoReadContext *context, Datum value)
+{
+	text	   *document;
+
+	if (reader->typid != VARCHAROID || reader->typmod < (int32) VARHDRSZ)
+		return true;
+	document = DatumGetTextPP(value);
+	if (pg_mbstrlen_with_len(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document)) <=
+		reader->typmod - VARHDRSZ)
+		return true;
+	context->misfit = MONGO_MISFIT_LENGTH;
+	context->holds = "more than that";
+	context->remark = NULL;
+	return false;
+}
+
 /* read_documents: the columns that hold the whole document. */
 static void
 read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
@@ -482,19 +505,18 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 	MongoReadContext context = {0};
 
 	context.canonical_json = decoder->canonical_json;
+	context.explain = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
 	for (DecodedColumn *column = decoder->documents; column; column = column->next)
 	{
 		if (mongo_document_to_datum(&context, decoder->data, decoder->length,
-									column->reader->typid, &values[column->index]))
+									column->reader->typid, &values[column->index]) &&
+			document_fits(column->reader, &context, values[column->index]))
 		{
 			isnull[column->index] = false;
 			continue;
 		}
-		if (decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-		{
-			context.holds = "a value that no text can hold";
+		if (context.explain)
 			report_misfit(decoder, column, &context);
-		}
 		values[column->index] = (Datum) 0;
 		isnull[column->index] = true;
 	}

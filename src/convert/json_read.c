@@ -12,20 +12,17 @@
 #include "postgres.h"
 
 #include "json.h"
+#include "json_sink.h"
 
 #include <math.h>
 
 #include "catalog/pg_type.h"
 #include "common/base64.h"
 #include "common/shortest_dec.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "objectid.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
-#include "utils/fmgrprotos.h"
-#include "utils/json.h"
-#include "utils/jsonb.h"
 
 #define SUBTYPE_TEXT_SIZE		3
 #define INT64_TEXT_SIZE			24
@@ -33,248 +30,6 @@
 #define MILLIS_PER_DAY			INT64CONST(86400000)
 #define INT64_LIMIT				9223372036854775808.0	/* 2^63 */
 #define YEAR_10000_MILLIS		INT64CONST(253402300800000)
-
-/* Where JSON goes.  Strings are valid UTF-8 without U+0000. */
-typedef struct JsonSink JsonSink;
-struct JsonSink
-{
-	void		(*begin) (JsonSink *sink, bool array);
-	void		(*end) (JsonSink *sink, bool array);
-	void		(*key) (JsonSink *sink, const char *key, uint32 length);
-	void		(*string) (JsonSink *sink, const char *text, uint32 length);
-	void		(*number) (JsonSink *sink, const char *text);
-	void		(*integer) (JsonSink *sink, int64 number);
-	void		(*boolean) (JsonSink *sink, bool truth);
-	void		(*null) (JsonSink *sink);
-
-	bool		keeps_strings;	/* must a string outlive the call? */
-	bool		canonical;
-	MongoReadContext *context;	/* takes misfits */
-};
-
-/*
- * The sink that writes text
- */
-
-typedef struct TextSink
-{
-	JsonSink	sink;
-	StringInfo	text;
-	bool		need_comma;
-} TextSink;
-
-/* text_separate: the comma between members; values after a key have none. */
-static inline void
-text_separate(TextSink *sink)
-{
-	if (sink->need_comma)
-		appendStringInfoChar(sink->text, ',');
-	sink->need_comma = true;
-}
-
-static void
-text_begin(JsonSink *base, bool array)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	text_separate(sink);
-	appendStringInfoChar(sink->text, array ? '[' : '{');
-	sink->need_comma = false;
-}
-
-static void
-text_end(JsonSink *base, bool array)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	appendStringInfoChar(sink->text, array ? ']' : '}');
-	sink->need_comma = true;
-}
-
-static void
-text_key(JsonSink *base, const char *key, uint32 length)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	text_separate(sink);
-	escape_json(sink->text, key);
-	appendStringInfoChar(sink->text, ':');
-	sink->need_comma = false;
-}
-
-static void
-text_string(JsonSink *base, const char *text, uint32 length)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	text_separate(sink);
-	escape_json(sink->text, text);
-}
-
-static void
-text_number(JsonSink *base, const char *number)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	text_separate(sink);
-	appendStringInfoString(sink->text, number);
-}
-
-static void
-text_integer(JsonSink *base, int64 number)
-{
-	char		text[INT64_TEXT_SIZE];
-
-	pg_lltoa(number, text);
-	text_number(base, text);
-}
-
-static void
-text_boolean(JsonSink *base, bool truth)
-{
-	text_number(base, truth ? "true" : "false");
-}
-
-static void
-text_null(JsonSink *base)
-{
-	text_number(base, "null");
-}
-
-static const JsonSink text_sink = {
-	text_begin, text_end, text_key, text_string, text_number, text_integer,
-	text_boolean, text_null, false
-};
-
-/*
- * The sink that builds a jsonb
- */
-
-typedef struct JsonbSink
-{
-	JsonSink	sink;
-	JsonbParseState *state;
-	JsonbValue *result;			/* of the outermost container */
-	JsonbValue	scalar;			/* the whole value, when it is a scalar */
-} JsonbSink;
-
-/* jsonb_push: a scalar, as a member, an element or the whole value. */
-static void
-jsonb_push(JsonbSink *sink, JsonbValue *value)
-{
-	if (sink->state == NULL)
-		sink->scalar = *value;
-	else
-		sink->result = pushJsonbValue(&sink->state,
-									  sink->state->contVal.type == jbvArray ? WJB_ELEM : WJB_VALUE,
-									  value);
-}
-
-static void
-jsonb_begin(JsonSink *base, bool array)
-{
-	JsonbSink  *sink = (JsonbSink *) base;
-
-	sink->result = pushJsonbValue(&sink->state,
-								  array ? WJB_BEGIN_ARRAY : WJB_BEGIN_OBJECT, NULL);
-}
-
-static void
-jsonb_end(JsonSink *base, bool array)
-{
-	JsonbSink  *sink = (JsonbSink *) base;
-
-	sink->result = pushJsonbValue(&sink->state,
-								  array ? WJB_END_ARRAY : WJB_END_OBJECT, NULL);
-}
-
-/*
- * jsonb_set_string: a string or key in the database's encoding.
- *
- * The characters may stay where they are: they are copied when the jsonb is
- * put together at the end, before the document goes.
- */
-static void
-jsonb_set_string(JsonbValue *value, const char *text, uint32 length)
-{
-	value->type = jbvString;
-	value->val.string.val = unconstify(char *, mongo_text_to_server(text, &length));
-	value->val.string.len = length;
-	if (length > JENTRY_OFFLENMASK)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("string too long to represent as jsonb string")));
-}
-
-static void
-jsonb_key(JsonSink *base, const char *key, uint32 length)
-{
-	JsonbSink  *sink = (JsonbSink *) base;
-	JsonbValue	value;
-
-	jsonb_set_string(&value, key, length);
-	sink->result = pushJsonbValue(&sink->state, WJB_KEY, &value);
-}
-
-static void
-jsonb_string(JsonSink *base, const char *text, uint32 length)
-{
-	JsonbValue	value;
-
-	jsonb_set_string(&value, text, length);
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_number(JsonSink *base, const char *text)
-{
-	JsonbValue	value;
-
-	value.type = jbvNumeric;
-	value.val.numeric =
-		DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-											ObjectIdGetDatum(InvalidOid),
-											Int32GetDatum(-1)));
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_integer(JsonSink *base, int64 number)
-{
-	JsonbValue	value;
-
-	value.type = jbvNumeric;
-	value.val.numeric = int64_to_numeric(number);
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_boolean(JsonSink *base, bool truth)
-{
-	JsonbValue	value;
-
-	value.type = jbvBool;
-	value.val.boolean = truth;
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_null(JsonSink *base)
-{
-	JsonbValue	value;
-
-	value.type = jbvNull;
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static const JsonSink jsonb_sink = {
-	jsonb_begin, jsonb_end, jsonb_key, jsonb_string, jsonb_number,
-	jsonb_integer, jsonb_boolean, jsonb_null, true
-};
-
-/*
- * The walk
- */
 
 static bool walk_value(JsonSink *sink, const bson_iter_t *iter);
 
@@ -716,25 +471,6 @@ walk_value(JsonSink *sink, const bson_iter_t *iter)
  * What the rest of the extension calls
  */
 
-static void
-init_text_sink(TextSink *sink, MongoReadContext *context, StringInfo text)
-{
-	sink->sink = text_sink;
-	sink->sink.canonical = context->canonical_json;
-	sink->sink.context = context;
-	sink->text = text;
-	sink->need_comma = false;
-}
-
-static void
-init_jsonb_sink(JsonbSink *sink, MongoReadContext *context)
-{
-	memset(sink, 0, sizeof(JsonbSink));
-	sink->sink = jsonb_sink;
-	sink->sink.canonical = context->canonical_json;
-	sink->sink.context = context;
-}
-
 /* text_datum: the collected UTF-8 as a json or text in the database's encoding. */
 static Datum
 text_datum(StringInfo text)
@@ -751,7 +487,7 @@ mongo_json_append_value(MongoReadContext *context, const bson_iter_t *iter,
 {
 	TextSink	sink;
 
-	init_text_sink(&sink, context, text);
+	mongo_init_text_sink(&sink, context, text);
 	return walk_value(&sink.sink, iter);
 }
 
@@ -775,7 +511,7 @@ mongo_read_jsonb(const MongoReader *reader, MongoReadContext *context,
 {
 	JsonbSink	sink;
 
-	init_jsonb_sink(&sink, context);
+	mongo_init_jsonb_sink(&sink, context);
 	if (!walk_value(&sink.sink, iter))
 		return false;
 	*value = JsonbPGetDatum(JsonbValueToJsonb(sink.result ? sink.result : &sink.scalar));
@@ -795,7 +531,7 @@ mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
 	{
 		JsonbSink	sink;
 
-		init_jsonb_sink(&sink, context);
+		mongo_init_jsonb_sink(&sink, context);
 		if (!walk_container(&sink.sink, &iter, length, false))
 			return false;
 		*value = JsonbPGetDatum(JsonbValueToJsonb(sink.result));
@@ -806,7 +542,7 @@ mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
 		StringInfoData text;
 
 		initStringInfo(&text);
-		init_text_sink(&sink, context, &text);
+		mongo_init_text_sink(&sink, context, &text);
 		if (!walk_container(&sink.sink, &iter, length, false))
 			return false;
 		*value = text_datum(&text);

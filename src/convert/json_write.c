@@ -11,13 +11,13 @@
 #include "postgres.h"
 
 #include "json.h"
+#include "json_tree.h"
 
 #include <math.h>
 
 #include "bson_memory.h"
 #include "catalog/pg_type.h"
 #include "common/base64.h"
-#include "common/jsonapi.h"
 #include "common/shortest_dec.h"
 #include "encode.h"
 #include "mb/pg_wchar.h"
@@ -25,239 +25,10 @@
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/fmgrprotos.h"
-#include "utils/jsonb.h"
-#include "utils/jsonfuncs.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-typedef enum JsonKind
-{
-	JSON_OBJECT,
-	JSON_ARRAY,
-	JSON_STRING,
-	JSON_NUMBER,
-	JSON_BOOLEAN,
-	JSON_NULL
-} JsonKind;
-
-/* A value in the tree; strings and numbers are in the database's encoding. */
-typedef struct JsonNode JsonNode;
-struct JsonNode
-{
-	JsonKind	kind;
-	const char *key;			/* as a member of an object */
-	int			key_length;
-	const char *text;			/* of a string or number, NUL-terminated */
-	int			text_length;
-	bool		truth;
-	JsonNode   *first;			/* members or elements */
-	JsonNode   *last;
-	JsonNode   *next;
-	int			count;
-	JsonNode   *parent;
-};
-
 static void write_node(const MongoWriteTarget *target, const JsonNode *node);
-
-/* new_node: a node at the end of 'parent', which may be NULL. */
-static JsonNode *
-new_node(JsonNode *parent, JsonKind kind)
-{
-	JsonNode   *node = palloc0(sizeof(JsonNode));
-
-	node->kind = kind;
-	node->parent = parent;
-	if (parent == NULL)
-		return node;
-	if (parent->last != NULL)
-		parent->last->next = node;
-	else
-		parent->first = node;
-	parent->last = node;
-	parent->count++;
-	return node;
-}
-
-static void
-set_text(JsonNode *node, const char *text, int length)
-{
-	node->text = pnstrdup(text, length);
-	node->text_length = length;
-}
-
-/*
- * The tree of a jsonb
- */
-
-static JsonNode *
-tree_of_jsonb(Jsonb *jsonb)
-{
-	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
-	JsonNode   *root = NULL;
-	JsonNode   *current = NULL;
-	const char *key = NULL;
-	int			key_length = 0;
-	JsonbValue	value;
-	JsonbIteratorToken token;
-	bool		scalar = JB_ROOT_IS_SCALAR(jsonb);
-
-	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
-	{
-		JsonNode   *node;
-
-		CHECK_FOR_INTERRUPTS();
-		switch (token)
-		{
-			case WJB_KEY:
-				key = pnstrdup(value.val.string.val, value.val.string.len);
-				key_length = value.val.string.len;
-				continue;
-			case WJB_BEGIN_ARRAY:
-			case WJB_BEGIN_OBJECT:
-				/* a scalar comes dressed as an array of one */
-				if (scalar)
-					continue;
-				node = new_node(current, token == WJB_BEGIN_ARRAY ? JSON_ARRAY : JSON_OBJECT);
-				node->key = key;
-				node->key_length = key_length;
-				if (root == NULL)
-					root = node;
-				current = node;
-				break;
-			case WJB_END_ARRAY:
-			case WJB_END_OBJECT:
-				if (!scalar)
-					current = current->parent;
-				break;
-			default:
-				node = new_node(current, JSON_NULL);
-				node->key = key;
-				node->key_length = key_length;
-				if (root == NULL)
-					root = node;
-				if (value.type == jbvString)
-				{
-					node->kind = JSON_STRING;
-					set_text(node, value.val.string.val, value.val.string.len);
-				}
-				else if (value.type == jbvNumeric)
-				{
-					const char *digits = DatumGetCString(DirectFunctionCall1(numeric_out,
-																			 NumericGetDatum(value.val.numeric)));
-
-					node->kind = JSON_NUMBER;
-					set_text(node, digits, strlen(digits));
-				}
-				else if (value.type == jbvBool)
-				{
-					node->kind = JSON_BOOLEAN;
-					node->truth = value.val.boolean;
-				}
-				break;
-		}
-		key = NULL;
-		key_length = 0;
-	}
-	return root;
-}
-
-/*
- * The tree of a JSON text, by PostgreSQL's own parser
- */
-
-typedef struct TreeParse
-{
-	JsonNode   *root;
-	JsonNode   *current;
-	const char *key;
-} TreeParse;
-
-static JsonNode *
-parse_node(TreeParse *parse, JsonKind kind)
-{
-	JsonNode   *node = new_node(parse->current, kind);
-
-	node->key = parse->key;
-	node->key_length = parse->key ? strlen(parse->key) : 0;
-	parse->key = NULL;
-	if (parse->root == NULL)
-		parse->root = node;
-	return node;
-}
-
-static void
-parse_object_start(void *state)
-{
-	TreeParse  *parse = state;
-
-	parse->current = parse_node(parse, JSON_OBJECT);
-}
-
-static void
-parse_array_start(void *state)
-{
-	TreeParse  *parse = state;
-
-	parse->current = parse_node(parse, JSON_ARRAY);
-}
-
-static void
-parse_container_end(void *state)
-{
-	TreeParse  *parse = state;
-
-	parse->current = parse->current->parent;
-}
-
-static void
-parse_field_start(void *state, char *name, bool isnull)
-{
-	((TreeParse *) state)->key = name;
-}
-
-static void
-parse_scalar(void *state, char *token, JsonTokenType type)
-{
-	JsonNode   *node = parse_node(state, JSON_NULL);
-
-	if (type == JSON_TOKEN_STRING || type == JSON_TOKEN_NUMBER)
-	{
-		node->kind = type == JSON_TOKEN_STRING ? JSON_STRING : JSON_NUMBER;
-		set_text(node, token, strlen(token));
-	}
-	else if (type != JSON_TOKEN_NULL)
-	{
-		node->kind = JSON_BOOLEAN;
-		node->truth = type == JSON_TOKEN_TRUE;
-	}
-}
-
-static JsonNode *
-tree_of_text(text *json)
-{
-	TreeParse	parse = {NULL};
-	JsonSemAction actions = {0};
-	JsonLexContext *lexer = makeJsonLexContext(json, true);
-
-	actions.semstate = &parse;
-	actions.object_start = parse_object_start;
-	actions.object_end = parse_container_end;
-	actions.array_start = parse_array_start;
-	actions.array_end = parse_container_end;
-	actions.object_field_start = parse_field_start;
-	actions.scalar = parse_scalar;
-	pg_parse_json_or_ereport(lexer, &actions);
-	return parse.root;
-}
-
-/* tree_of_datum: the tree of a json, jsonb or text. */
-static JsonNode *
-tree_of_datum(Datum value, Oid typid)
-{
-	if (typid == JSONBOID)
-		return tree_of_jsonb(DatumGetJsonbP(value));
-	return tree_of_text(DatumGetTextP(value));
-}
 
 /*
  * Numbers
@@ -787,7 +558,7 @@ mongo_write_json(const MongoWriteTarget *target, Datum value, Oid typid, int32 t
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(scratch);
 
-	write_node(target, tree_of_datum(value, typid));
+	write_node(target, mongo_json_tree(value, typid));
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(scratch);
 }
@@ -799,7 +570,7 @@ mongo_append_json_members(bson_t *document, Datum value, Oid typid)
 												  "mongo_fdw json tree",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(scratch);
-	JsonNode   *root = tree_of_datum(value, typid);
+	JsonNode   *root = mongo_json_tree(value, typid);
 
 	if (root->kind != JSON_OBJECT)
 		ereport(ERROR,

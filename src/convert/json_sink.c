@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_sink.c
+ *		Where JSON goes while it is made from BSON: into a text or a jsonb.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "json_sink.h"
+
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+
+/* Room for any 64-bit integer. */
+#define INT64_TEXT_SIZE			24
+
+/*
+ * The sink that writes text
+ */
+
+/* text_separate: the comma between members; values after a key have none. */
+static inline void
+text_separate(TextSink *sink)
+{
+	if (sink->need_comma)
+		appendStringInfoChar(sink->text, ',');
+	sink->need_comma = true;
+}
+
+static void
+text_begin(JsonSink *base, bool array)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	appendStringInfoChar(sink->text, array ? '[' : '{');
+	sink->need_comma = false;
+}
+
+static void
+text_end(JsonSink *base, bool array)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	appendStringInfoChar(sink->text, array ? ']' : '}');
+	sink->need_comma = true;
+}
+
+static void
+text_key(JsonSink *base, const char *key, uint32 length)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	escape_json(sink->text, key);
+	appendStringInfoChar(sink->text, ':');
+	sink->need_comma = false;
+}
+
+static void
+text_string(JsonSink *base, const char *text, uint32 length)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	escape_json(sink->text, text);
+}
+
+static void
+text_number(JsonSink *base, const char *number)
+{
+	TextSink   *sink = (TextSink *) base;
+
+	text_separate(sink);
+	appendStringInfoString(sink->text, number);
+}
+
+static void
+text_integer(JsonSink *base, int64 number)
+{
+	char		text[INT64_TEXT_SIZE];
+
+	pg_lltoa(number, text);
+	text_number(base, text);
+}
+
+static void
+text_boolean(JsonSink *base, bool truth)
+{
+	text_number(base, truth ? "true" : "false");
+}
+
+static void
+text_null(JsonSink *base)
+{
+	text_number(base, "null");
+}
+
+static const JsonSink text_sink = {
+	text_begin, text_end, text_key, text_string, text_number, text_integer,
+	text_boolean, text_null, false
+};
+
+/*
+ * The sink that builds a jsonb
+ */
+
+/* jsonb_push: a scalar, as a member, an element or the whole value. */
+static void
+jsonb_push(JsonbSink *sink, JsonbValue *value)
+{
+	if (sink->state == NULL)
+		sink->scalar = *value;
+	else
+		sink->result = pushJsonbValue(&sink->state,
+									  sink->state->contVal.type == jbvArray ? WJB_ELEM : WJB_VALUE,
+									  value);
+}
+
+static void
+jsonb_begin(JsonSink *base, bool array)
+{
+	JsonbSink  *sink = (JsonbSink *) base;
+
+	sink->result = pushJsonbValue(&sink->state,
+								  array ? WJB_BEGIN_ARRAY : WJB_BEGIN_OBJECT, NULL);
+}
+
+static void
+jsonb_end(JsonSink *base, bool array)
+{
+	JsonbSink  *sink = (JsonbSink *) base;
+
+	sink->result = pushJsonbValue(&sink->state,
+								  array ? WJB_END_ARRAY : WJB_END_OBJECT, NULL);
+}
+
+/*
+ * jsonb_set_string: a string or key in the database's encoding.
+ *
+ * The characters may stay where they are: they are copied when the jsonb is
+ * put together at the end, before the document goes.
+ */
+static void
+jsonb_set_string(JsonbValue *value, const char *text, uint32 length)
+{
+	value->type = jbvString;
+	value->val.string.val = unconstify(char *, mongo_text_to_server(text, &length));
+	value->val.string.len = length;
+	if (length > JENTRY_OFFLENMASK)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("string too long to represent as jsonb string")));
+}
+
+static void
+jsonb_key(JsonSink *base, const char *key, uint32 length)
+{
+	JsonbSink  *sink = (JsonbSink *) base;
+	JsonbValue	value;
+
+	jsonb_set_string(&value, key, length);
+	sink->result = pushJsonbValue(&sink->state, WJB_KEY, &value);
+}
+
+static void
+jsonb_string(JsonSink *base, const char *text, uint32 length)
+{
+	JsonbValue	value;
+
+	jsonb_set_string(&value, text, length);
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_number(JsonSink *base, const char *text)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric =
+		DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+											ObjectIdGetDatum(InvalidOid),
+											Int32GetDatum(-1)));
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_integer(JsonSink *base, int64 number)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric = int64_to_numeric(number);
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_boolean(JsonSink *base, bool truth)
+{
+	JsonbValue	value;
+
+	value.type = jbvBool;
+	value.val.boolean = truth;
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static void
+jsonb_null(JsonSink *base)
+{
+	JsonbValue	value;
+
+	value.type = jbvNull;
+	jsonb_push((JsonbSink *) base, &value);
+}
+
+static const JsonSink jsonb_sink = {
+	jsonb_begin, jsonb_end, jsonb_key, jsonb_string, jsonb_number,
+	jsonb_integer, jsonb_boolean, jsonb_null, true
+};
+
+void
+mongo_init_text_sink(TextSink *sink, MongoReadContext *context, StringInfo text)
+{
+	sink->sink = text_sink;
+	sink->sink.canonical = context->canonical_json;
+	sink->sink.context = context;
+	sink->text = text;
+	sink->need_comma = false;
+}
+
+void
+mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context)
+{
+	memset(sink, 0, sizeof(JsonbSink));
+	sink->sink = jsonb_sink;
+	sink->sink.canonical = context->canonical_json;
+	sink->sink.context = context;
+}
