@@ -94,6 +94,13 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name > 'number 998' C
 EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE cname > 'number 998';
 SELECT n FROM c_numbers WHERE cname > 'number 998';
 
+-- LIKE: an anchored expression; a pattern that ObjectIds could match is checked again
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name LIKE 'number 99%' AND name NOT LIKE '%\_%5';
+SELECT n FROM c_numbers WHERE name LIKE 'number 99%' AND name NOT LIKE '%\_%5';
+SELECT n FROM c_numbers WHERE starts_with(name, 'number 999');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE _id LIKE '%b';
+SELECT name FROM c_people WHERE _id LIKE '%b';
+
 -- an ObjectId as name or text
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE _id = '000000000000000000000003';
 SELECT name FROM c_people WHERE _id = '000000000000000000000003';

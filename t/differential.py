@@ -33,7 +33,7 @@ FLOATS = [0.0, -0.0, 1.0, -1.5, 0.1, 5.0, 1e300, -1e300, 5e-324, float("nan"),
           float("inf"), float("-inf"), 9007199254740992.0]
 NUMERICS = ["0", "1", "-1", "0.1", "1.10", "5", "100.005", "1E+20", "-2.5",
             "12345678901234567890.123456789", "NaN", "Infinity", "-Infinity"]
-TEXTS = ["", "a", "A", "ab", "b", "z", "Zz", "a.b", "$x", "ä", "\U0010ffff", " a", "a ",
+TEXTS = ["", "a", "A", "ab", "b", "z", "a\n", "a\nb", "a%", "a_b", "aab", "\\", "Zz", "a.b", "$x", "ä", "\U0010ffff", " a", "a ",
          "65a000000000000000000001", "65a0000000000000000000zz", "65A000000000000000000001",
          "f", "ff", "g"]
 OBJECTIDS = ["65a000000000000000000001", "65a000000000000000000002",
@@ -255,6 +255,12 @@ def random_leaf(rng, columns):
     operators = ["=", "<>", "<", "<=", ">", ">="]
     if column.boolean and kind < 0.4:
         return Leaf(name)
+    if column.sql_type.startswith(("text", "varchar", "name", "char")) and kind < 0.25:
+        pattern = "".join(rng.choice(["%", "_", "a", "b", "A", "\\%", "\\_", "\\a", ".", "$", "ä", " ", "6", "f", "z", "0", "\n"])
+                          for _ in range(rng.randint(0, 4))) + rng.choice(["", "%"])
+        if rng.random() < 0.2:
+            return Leaf("%s ^@ '%s'" % (name, pattern.replace("\\", "")))
+        return Leaf("%s %sLIKE '%s'" % (name, rng.choice(["", "NOT "]), pattern))
     if kind < 0.55:
         literal = column.literal(rng)
         if rng.random() < 0.05:

@@ -15,6 +15,7 @@
 #include "bson_memory.h"
 #include "condition.h"
 #include "json_field.h"
+#include "pattern.h"
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
@@ -146,6 +147,38 @@ translate_json_test(const MongoField *field, Oid operator, Node *value, bool wan
 	return result;
 }
 
+/* LIKE and its like */
+static MongoCondition
+translate_pattern(MongoTranslation *translation, const MongoField *field,
+				  Oid function, Node *pattern, Oid collation, bool wanted,
+				  bson_t *match)
+{
+	MongoCondition result = not_shippable;
+
+	result.grade = mongo_translate_pattern(field, function, pattern, collation,
+										   wanted, match);
+
+	/* a misfit can hold what the pattern matches, in an array */
+	if (result.grade == MONGO_EXACT &&
+		translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
+		result.grade = MONGO_SUPERSET;
+	return result;
+}
+
+/* starts_with(column, value) */
+static MongoCondition
+translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
+				   bson_t *match)
+{
+	MongoField	field;
+
+	if (list_length(node->args) != 2 ||
+		!mongo_field_of_node(translation->columns, linitial(node->args), &field))
+		return not_shippable;
+	return translate_pattern(translation, &field, node->funcid, lsecond(node->args),
+							 node->inputcollid, wanted, match);
+}
+
 /* "column OP value" or "value OP column" */
 static MongoCondition
 translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
@@ -176,7 +209,8 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 		return translate_json_test(&field, operator, right, wanted, match);
 	predicate.strategy = operator_strategy(operator, &field);
 	if (predicate.strategy == 0)
-		return not_shippable;
+		return translate_pattern(translation, &field, get_opcode(operator), right,
+								 node->inputcollid, wanted, match);
 	if (!wanted)
 	{
 		static const int negated[] = {
@@ -415,6 +449,8 @@ translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *m
 			return translate_boolean_column(translation, (Var *) node, wanted, match);
 		case T_OpExpr:
 			return translate_operator(translation, (OpExpr *) node, wanted, match);
+		case T_FuncExpr:
+			return translate_function(translation, (FuncExpr *) node, wanted, match);
 		case T_ScalarArrayOpExpr:
 			return translate_array_operator(translation, (ScalarArrayOpExpr *) node,
 											wanted, match);

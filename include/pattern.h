@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * pattern.h
+ *		LIKE, NOT LIKE and starts_with() as regular expressions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_PATTERN_H
+#define MONGO_FDW_PATTERN_H
+
+#include "compat.h"
+
+#include "columns.h"
+#include "predicate.h"
+
+/*
+ * mongo_translate_pattern
+ *		Append to 'match' where "field OP pattern" is true, or with 'wanted'
+ *		false, where it is false.
+ *
+ * 'function' is the function under the operator.  MONGO_NOT_SHIPPABLE for
+ * other functions, for patterns that are not constants, and where the two
+ * engines do not provably agree.
+ */
+extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
+										  Node *pattern, Oid collation,
+										  bool wanted, bson_t *match);
+
+#endif							/* MONGO_FDW_PATTERN_H */
