@@ -43,6 +43,21 @@ $node->safe_psql('postgres', "CREATE FOREIGN TABLE few (_id int, k int, \"d.x\" 
 	  . "OPTIONS (database 'db'); ALTER FOREIGN TABLE few DROP COLUMN gone; ANALYZE few");
 is(statistics('few'), "100\n-1\n5\n1\n1", 'few documents, a dropped column, a path and its parent');
 
+# Large documents: the sample is bounded.
+$mongod->fill('db', 'large', 400, 10000);
+foreach my $sampling ('on', 'off')
+{
+	my $table = "large_$sampling";
+	$node->safe_psql('postgres', "CREATE FOREIGN TABLE $table (id int, __doc jsonb) SERVER mongodb "
+		  . "OPTIONS (database 'db', collection 'large', analyze_sampling '$sampling')");
+	(undef, undef, $stderr) = $node->psql('postgres',
+		"SET maintenance_work_mem = '1MB'; SET default_statistics_target = 1; ANALYZE VERBOSE $table; "
+		  . "SET default_statistics_target = 10; ANALYZE VERBOSE $table");
+	my @sizes = $stderr =~ /contains 400 documents, (\d+) rows in sample/g;
+	ok(@sizes == 2 && $sizes[0] < 120 && $sizes[1] < 120, "as large as maintenance_work_mem, sampling $sampling")
+	  or diag($stderr);
+}
+
 # Documents that do not fit are no reason to have no statistics.
 $mongod->insert('db', 'drift', '[{"_id": 1, "k": 1}, {"_id": 2, "k": "x"}]');
 $node->safe_psql('postgres',

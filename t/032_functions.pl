@@ -79,6 +79,14 @@ fails("SELECT mongo_aggregate('mongodb', 'db', 't', '{\"\$match\": {}}')", qr/a 
 fails("SELECT mongo_aggregate('mongodb', 'db', 't', '[{\"\$nope\": 1}]')", qr/Unrecognized pipeline stage/, 'no stage');
 gives("x -> '_id' FROM (SELECT mongo_aggregate('mongodb', 'db', 't', '[{\"\$sort\": {\"_id\": 1}}]') x) y LIMIT 1", '1', 'left early');
 
+foreach my $call ("mongo_command('mongodb', 'db', '{\"find\": \"t\", \"limit\": 1, \"sort\": {\"n\": 1, \"_id\": 1}}'::jsonb)",
+	"mongo_aggregate('mongodb', 'db', 't', '[{\"\$sort\": {\"n\": 1, \"_id\": 1}}]'::jsonb) LIMIT 1")
+{
+	my ($status, undef, $stderr) = $node->psql('postgres', "SELECT $call");
+	like($stderr, qr/WARNING:  jsonb does not keep the order of the keys in "\$?sort"/, 'a sort in jsonb');
+	is($status, 0, 'is a warning only');
+}
+
 # Names are values: nothing in them is a command.
 gives("count(*) FROM mongo_aggregate('mongodb', 'db', 't\", \"pipeline\": [], \"x\": \"', '[]')", '0', 'a hostile collection');
 

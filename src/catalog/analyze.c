@@ -58,6 +58,7 @@ typedef struct Sample
 	HeapTuple  *rows;			/* the sample: 'nrows' of at most 'target' */
 	int			target;
 	int			nrows;
+	size_t		size;			/* bytes of the tuples in 'rows' */
 	double		read;			/* documents that arrived */
 	double		rows_to_skip;	/* -1: not drawn yet */
 	ReservoirStateData reservoir;
@@ -212,6 +213,7 @@ sample_position(Sample *sample)
 	{
 		position = (int) (sample->target *
 						  sampler_random_fract(&sample->reservoir.randstate));
+		sample->size -= sample->rows[position]->t_len;
 		heap_freetuple(sample->rows[position]);
 	}
 	sample->rows_to_skip -= 1;
@@ -232,7 +234,27 @@ keep_document(Sample *sample, int position, const uint8_t *data, uint32 length)
 	MemoryContextSwitchTo(sample->sample_context);
 	sample->rows[position] = heap_form_tuple(descriptor, sample->values,
 											 sample->isnull);
+	sample->size += sample->rows[position]->t_len;
 	MemoryContextSwitchTo(previous);
+}
+
+/*
+ * bound_memory
+ *		Content ourselves with the rows we have when they are as large as
+ *		maintenance_work_mem.
+ *
+ * Documents may have 16 MB each.  The first rows of a reservoir are as good as
+ * if no more had been asked for; and those of $sample come in random order.
+ */
+static void
+bound_memory(Sample *sample)
+{
+	if (sample->nrows < sample->target &&
+		sample->size >= maintenance_work_mem * (size_t) 1024)
+	{
+		sample->target = sample->nrows;
+		reservoir_init_selection_state(&sample->reservoir, sample->target);
+	}
 }
 
 static void
@@ -247,14 +269,16 @@ read_sample(Sample *sample, MongoCursor *cursor)
 
 		mongo_analyze_delay_point();
 
-		if (sample->sampled_there &&
-			(sample->nrows >= sample->target || is_repeated(sample, data, length)))
+		if (sample->sampled_there && sample->nrows >= sample->target)
+			break;
+		if (sample->sampled_there && is_repeated(sample, data, length))
 			continue;
 
 		sample->read += 1;
 		position = sample_position(sample);
 		if (position >= 0)
 			keep_document(sample, position, data, length);
+		bound_memory(sample);
 
 		if (fmod(sample->read, PROGRESS_INTERVAL) == 0)
 			pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_DONE,

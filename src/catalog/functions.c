@@ -112,6 +112,23 @@ jsonb_decoder(MemoryContext context, const char *database, const char *collectio
 									MONGO_TYPE_MISMATCH_ERROR, false);
 }
 
+/*
+ * warn_of_lost_order
+ *		Say so when a jsonb cannot have kept the order of a sort's keys.
+ */
+static void
+warn_of_lost_order(const bson_iter_t *sort)
+{
+	bson_iter_t keys;
+
+	if (BSON_ITER_HOLDS_DOCUMENT(sort) && bson_iter_recurse(sort, &keys) &&
+		bson_iter_next(&keys) && bson_iter_next(&keys))
+		ereport(WARNING,
+				(errmsg("jsonb does not keep the order of the keys in \"%s\"",
+						bson_iter_key(sort)),
+				 errhint("Pass a sort by more than one key as json or text.")));
+}
+
 /* ------------------------------ mongo_command ------------------------------ */
 
 static void
@@ -182,6 +199,8 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 		elog(ERROR, "command is malformed");
 	name = bson_iter_key(&iter);
 	refuse_command(command, name);
+	if (typid == JSONBOID && bson_iter_init_find(&iter, command, "sort"))
+		warn_of_lost_order(&iter);
 
 	reply = mongo_run_command(CurrentMemoryContext, user, database, command, false,
 							  psprintf("could not run command \"%s\" in database \"%s\"",
@@ -210,6 +229,23 @@ mongo_command_jsonb(PG_FUNCTION_ARGS)
 }
 
 /* ------------------------------ mongo_aggregate ---------------------------- */
+
+/* warn_of_lost_orders looks at the stages of a pipeline that was jsonb. */
+static void
+warn_of_lost_orders(const bson_iter_t *pipeline)
+{
+	bson_iter_t stages;
+	bson_iter_t stage;
+
+	if (!bson_iter_recurse(pipeline, &stages))
+		return;
+	while (bson_iter_next(&stages))
+	{
+		if (BSON_ITER_HOLDS_DOCUMENT(&stages) &&
+			bson_iter_recurse(&stages, &stage) && bson_iter_find(&stage, "$sort"))
+			warn_of_lost_order(&stage);
+	}
+}
 
 /* What an open mongo_aggregate() keeps between two rows. */
 typedef struct AggregateState
@@ -269,6 +305,8 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a pipeline must be a JSON array of stages")));
 	stage = writing_stage(&iter);
+	if (typid == JSONBOID)
+		warn_of_lost_orders(&iter);
 	BSON_APPEND_DOCUMENT(command, "cursor", &empty);
 
 	if (stage == NULL)
