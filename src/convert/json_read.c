@@ -14,6 +14,7 @@
 #include "json.h"
 #include "json_sink.h"
 
+#include <ctype.h>
 #include <math.h>
 
 #include "catalog/pg_type.h"
@@ -119,6 +120,36 @@ integer_text(int64 number)
 }
 
 /*
+ * write_out_exponent
+ *		"1.25e+18" as "1250000000000000000.0".
+ *
+ * jsonb forgets how a number was written but for its decimal places, and by
+ * those a double is told from an integer when it is written back.
+ */
+static void
+write_out_exponent(char *text)
+{
+	char		digits[DOUBLE_SHORTEST_DECIMAL_LEN];
+	char	   *end = text;
+	char	   *mark = strchr(text, 'e');
+	int			places = atoi(mark + 1);	/* digits after the first one */
+	int			ndigits = 0;
+
+	for (const char *from = text; from < mark; from++)
+	{
+		if (isdigit((unsigned char) *from))
+			digits[ndigits++] = *from;
+	}
+	if (*end == '-')
+		end++;
+	memcpy(end, digits, ndigits);
+	end += ndigits;
+	for (int i = ndigits; i <= places; i++)
+		*end++ = '0';
+	strcpy(end, ".0");
+}
+
+/*
  * double_text
  *		The shortest digits that give this finite double back.
  *
@@ -130,17 +161,14 @@ double_text(double number)
 {
 	static char text[DOUBLE_SHORTEST_DECIMAL_LEN + 2];
 
+	double_to_shortest_decimal_buf(number, text);
 	if (fabs(number) < INT64_LIMIT && rint(number) == number)
 	{
-		char	   *end = text;
-
-		if (signbit(number))
-			*end++ = '-';
-		end += pg_lltoa((int64) fabs(number), end);
-		strcpy(end, ".0");
+		if (strchr(text, 'e') != NULL)
+			write_out_exponent(text);
+		else
+			strcat(text, ".0");
 	}
-	else
-		double_to_shortest_decimal_buf(number, text);
 	return text;
 }
 
