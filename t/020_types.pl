@@ -352,6 +352,24 @@ foreach my $column ('every', '"e.x"')
 is($node->safe_psql('postgres', 'SELECT __doc FROM documents'),
 	'{"_id":1,"a":{"b":1,"c":{"d":"x"}},"l":[{"p":1},{"p":2}],"s":5,"e":[]}', 'the whole document');
 
+$node->safe_psql('postgres', q(
+	CREATE FOREIGN TABLE canonical (__doc text, s jsonb) SERVER mongodb
+		OPTIONS (database 'db', collection 'paths', canonical_json 'true')));
+is($node->safe_psql('postgres', 'SELECT s, left(__doc, 33) FROM canonical'),
+	'{"$numberInt": "5"}|{"_id":{"$numberInt":"1"},"a":{"b', 'canonical Extended JSON');
+
+# The replication's log, whose clock is a BSON Timestamp.
+my $set = MongoFdwTest::ReplicaSet->new(1);
+$set->primary->insert('db', 'things', '[{"_id": 1}]');
+create_server($node, 'replicas', $set->primary);
+$node->safe_psql('postgres', q(
+	CREATE FOREIGN TABLE oplog (ts jsonb, op text, ns text, wall timestamptz, o jsonb) SERVER replicas
+		OPTIONS (database 'local', collection 'oplog.rs')));
+is($node->safe_psql('postgres', q(
+	SELECT o, to_timestamp((ts #>> '{$timestamp,t}')::bigint) BETWEEN wall - interval '1 minute' AND wall + interval '1 minute'
+	FROM oplog WHERE op = 'i' AND ns = 'db.things')),
+	'{"_id": 1}|t', 'the log of a replica set');
+
 # docs/types.md has the rows of the table in the code.
 my $code = slurp_file('src/convert/types.c');
 my $docs = slurp_file('docs/types.md');
