@@ -1,0 +1,101 @@
+# A server that breaks the wire protocol costs an error, never the session.
+
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use IPC::Open2;
+use MongoFdwTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my ($reader, $writer);
+my $pid = open2($reader, $writer, $ENV{PYTHON} || 'python3', dirname(__FILE__) . '/fake_mongod.py');
+chomp(my $port = <$reader>);
+
+my $node = new_postgres('misbehaving');
+$node->safe_psql('postgres', qq{
+	CREATE SERVER fake FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER fake;
+	CREATE FOREIGN TABLE good (id int, info text) SERVER fake OPTIONS (database 'db')});
+
+# What each collection of fake_mongod.py brings: rows, or an SQLSTATE; asked
+# with find, and then with getMore where the second value says so.
+my @cases = (
+	[ good => '7|seven', '7|seven' ],
+	[ byte_by_byte => '7|seven', '7|seven' ],
+	[ empty_batches => '7|seven' ],
+	[ close_first_time => '7|seven' ],
+	[ stepdown_first_time => '7|seven' ],
+	(
+		map { [ $_ => '08P01', '08P01' ] }
+		  qw(length_zero length_15 length_negative length_huge length_too_short
+		  header_only wrong_response_to wrong_opcode compressed more_to_come
+		  checksum unknown_flag section_kind_1 two_replies document_too_long
+		  document_too_short no_cursor cursor_of_another_type no_batch
+		  element_too_long element_huge element_negative
+		  element_not_terminated element_of_another_type element_key_open
+		  element_without_value garbage_document string_too_long)
+	),
+	[ no_namespace => '08P01' ],
+	[ not_bson => 'HV000|08P01', 'HV000|08P01' ],
+	[ close_at_once => '08006', '08006' ],
+	[ close_after_header => '08006', '08006' ],
+	[ close_in_mid_reply => '08006', '08006' ],
+	[ cursor_not_found => '24000', '24000' ],
+	[ error_without_code => 'HV000', 'HV000' ],
+	[ error_of_odd_types => 'HV000', 'HV000' ],
+	[ error_not_utf8 => 'HV000', 'HV000' ],
+);
+
+# One session for all of them; each is followed by a query that must succeed.
+my @wanted;
+my $script = "\\set VERBOSITY verbose\n";
+
+foreach my $case (@cases)
+{
+	my ($name, @expected) = @$case;
+
+	foreach my $prefix ('', 'next_')
+	{
+		my $expected = shift @expected // next;
+		my $table = "$prefix$name";
+
+		$script .= "CREATE FOREIGN TABLE IF NOT EXISTS $table (id int, info text)"
+		  . " SERVER fake OPTIONS (database 'db');\n"
+		  . "\\echo begin $table\n\\warn begin $table\n"
+		  . "SELECT id, info FROM $table;\n"
+		  . "SELECT 'then ' || info FROM good;\n";
+		push @wanted, [ $table, $expected ];
+	}
+}
+
+my ($stdout, $stderr);
+$node->psql('postgres', $script, stdout => \$stdout, stderr => \$stderr, on_error_stop => 0,
+	timeout => 120);
+
+my %rows = map { /^(\w+)\n?(.*)/s ? ($1 => $2) : () } split /^begin /m, $stdout;
+my %errors = map { /^(\w+)\n?(.*)/s ? ($1 => $2) : () } split /^begin /m, $stderr;
+
+foreach my $case (@wanted)
+{
+	my ($table, $expected) = @$case;
+
+	if ($expected =~ /seven/)
+	{
+		like($rows{$table} // '', qr/^\Q$expected\E$/m, "$table: the row is read");
+		unlike($errors{$table} // '', qr/ERROR/, "$table: and there is no error");
+	}
+	else
+	{
+		like($errors{$table} // '', qr/ERROR:  ($expected):/, "$table: $expected");
+	}
+	like($rows{$table} // '', qr/^then seven$/m, "$table: the session goes on");
+}
+
+# One row a batch, and next_good has two.
+is(() = ($rows{next_good} // '') =~ /^7\|seven$/mg, 2, 'both batches are read');
+
+close $writer;
+waitpid $pid, 0;
+done_testing();

@@ -1,0 +1,221 @@
+"""A MongoDB server that breaks the wire protocol on demand.
+
+Greets like a standalone mongod 6.0; what it answers to find and getMore is
+decided by the collection's name, a row of BEHAVIOURS: with the prefix
+"next_", find gives one document and an open cursor, and getMore misbehaves.
+
+    fake_mongod.py          prints its port, serves until standard input ends
+
+Every good batch holds {"_id": 1, "id": 7, "info": "seven"}.
+"""
+import os
+import socket
+import struct
+import sys
+import threading
+
+import bson
+
+OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
+DOCUMENT = {'_id': 1, 'id': 7, 'info': 'seven'}
+CURSOR_ID = 4711
+
+HELLO = {
+    'ismaster': True, 'helloOk': True, 'maxBsonObjectSize': 16777216,
+    'maxMessageSizeBytes': 48000000, 'maxWriteBatchSize': 100000,
+    'minWireVersion': 0, 'maxWireVersion': 17, 'readOnly': False, 'ok': 1.0,
+}
+
+
+class Close(Exception):
+    """Close the connection now."""
+
+
+class Request:
+    """A command as received, and how to answer it well."""
+
+    def __init__(self, request_id, command, seen):
+        self.id = request_id
+        self.command = command
+        self.seen = seen        # how often this collection was asked for before
+        self.is_more = 'getMore' in command
+
+    def cursor(self, batch=None, cursor_id=0, raw_batch=None):
+        key = 'nextBatch' if self.is_more else 'firstBatch'
+        collection = self.command['collection' if self.is_more else 'find']
+        if raw_batch is None:
+            raw_batch = bson.encode({str(i): d for i, d in enumerate([DOCUMENT] if batch is None else batch)})
+        inner = (b'\x04' + key.encode() + b'\0' + raw_batch
+                 + bson.encode({'id': bson.Int64(cursor_id), 'ns': 'db.' + collection})[4:])
+        inner = struct.pack('<i', len(inner) + 4) + inner
+        body = b'\x03cursor\0' + inner + bson.encode({'ok': 1.0})[4:]
+        return struct.pack('<i', len(body) + 4) + body
+
+    def message(self, body, flags=0, kind=0, length=None, response_to=None, opcode=OP_MSG):
+        rest = struct.pack('<iiiIB', 1, self.id if response_to is None else response_to, opcode, flags, kind) + body
+        return struct.pack('<i', len(rest) + 4 if length is None else length) + rest
+
+
+def element(body, key=b'0', kind=3):
+    """An array of one element, as bytes."""
+    content = bytes([kind]) + key + b'\0' + body
+    return struct.pack('<i', len(content) + 5) + content + b'\0'
+
+
+def patched(data, offset, value):
+    return data[:offset] + struct.pack('<i', value) + data[offset + 4:]
+
+
+def in_mid_reply(r):
+    yield r.message(r.cursor())[:40]
+    raise Close
+
+
+def after_header(r):
+    yield r.message(r.cursor())[:16]
+    raise Close
+
+
+def at_once(r):
+    raise Close
+    yield
+
+
+def first_time(r):
+    if r.seen == 0:
+        raise Close
+    yield r.message(r.cursor())
+
+
+def stepdown(r):
+    if r.seen == 0:
+        yield r.message(bson.encode({'ok': 0.0, 'code': 10107, 'codeName': 'NotWritablePrimary', 'errmsg': 'not primary'}))
+    else:
+        yield r.message(r.cursor())
+
+
+def byte_by_byte(r):
+    for byte in r.message(r.cursor()):
+        yield bytes([byte])
+
+
+def empty_batches(r):
+    yield r.message(r.cursor() if r.seen >= 5 else r.cursor([], CURSOR_ID))
+
+
+def error(**fields):
+    return lambda r: [r.message(bson.encode({'ok': 0.0, **fields}))]
+
+
+# A good document whose bytes are then spoilt.
+GOOD = bson.encode(DOCUMENT)
+
+BEHAVIOURS = {
+    'good': lambda r: [r.message(r.cursor())],
+    'byte_by_byte': byte_by_byte,
+    'empty_batches': empty_batches,
+    'close_first_time': first_time,
+    'stepdown_first_time': stepdown,
+
+    'length_zero': lambda r: [r.message(r.cursor(), length=0)],
+    'length_15': lambda r: [r.message(r.cursor(), length=15)],
+    'length_negative': lambda r: [r.message(r.cursor(), length=-1)],
+    'length_huge': lambda r: [r.message(r.cursor(), length=0x7fffffff)],
+    'length_too_short': lambda r: [r.message(r.cursor(), length=60)],
+    'header_only': lambda r: [r.message(b'', length=21)],
+    'wrong_response_to': lambda r: [r.message(r.cursor(), response_to=r.id + 1)],
+    'wrong_opcode': lambda r: [r.message(r.cursor(), opcode=OP_REPLY)],
+    'compressed': lambda r: [r.message(r.cursor(), opcode=2012)],
+    'more_to_come': lambda r: [r.message(r.cursor(), flags=2)],
+    'checksum': lambda r: [r.message(r.cursor() + b'abcd', flags=1)],
+    'unknown_flag': lambda r: [r.message(r.cursor(), flags=0x20)],
+    'section_kind_1': lambda r: [r.message(r.cursor(), kind=1)],
+    'two_replies': lambda r: [2 * r.message(r.cursor())],
+    'document_too_long': lambda r: [r.message(patched(r.cursor(), 0, 100000))],
+    'document_too_short': lambda r: [r.message(patched(r.cursor(), 0, 20))],
+    'not_bson': lambda r: [r.message(b'\x30\0\0\0' + 43 * b'\xff' + b'\0')],
+    'no_cursor': lambda r: [r.message(bson.encode({'ok': 1.0}))],
+    'cursor_of_another_type': lambda r: [r.message(bson.encode({'cursor': 'x', 'ok': 1.0}))],
+    'no_batch': lambda r: [r.message(bson.encode({'cursor': {'id': bson.Int64(0), 'ns': 'db.c'}, 'ok': 1.0}))],
+    'no_namespace': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': [], 'nextBatch': [], 'id': bson.Int64(1), 'ns': ''}, 'ok': 1.0}))],
+    'element_too_long': lambda r: [r.message(r.cursor(raw_batch=element(patched(GOOD, 0, len(GOOD) + 1))))],
+    'element_huge': lambda r: [r.message(r.cursor(raw_batch=element(patched(GOOD, 0, 0x7fffffff))))],
+    'element_negative': lambda r: [r.message(r.cursor(raw_batch=element(patched(GOOD, 0, -5))))],
+    'element_not_terminated': lambda r: [r.message(r.cursor(raw_batch=element(GOOD[:-1] + b'x')))],
+    'element_of_another_type': lambda r: [r.message(r.cursor(raw_batch=element(b'\1\0\0\0', kind=16)))],
+    'element_key_open': lambda r: [r.message(r.cursor(raw_batch=struct.pack('<i', 10) + b'\3xxxx\0'))],
+    'element_without_value': lambda r: [r.message(r.cursor(raw_batch=element(b'')))],
+    'garbage_document': lambda r: [r.message(r.cursor(raw_batch=element(b'\x20\0\0\0' + 27 * b'\xfe' + b'\0')))],
+    'string_too_long': lambda r: [r.message(r.cursor(raw_batch=element(GOOD.replace(struct.pack('<i', 6) + b'seven', struct.pack('<i', 6000) + b'seven'))))],
+
+    'close_at_once': at_once,
+    'close_after_header': after_header,
+    'close_in_mid_reply': in_mid_reply,
+
+    'cursor_not_found': error(code=43, codeName='CursorNotFound', errmsg='cursor id 4711 not found'),
+    'error_without_code': error(errmsg='something went wrong'),
+    'error_of_odd_types': error(code='x', codeName=5, errmsg=bson.Int64(3)),
+    'error_not_utf8': lambda r: [r.message(bson.encode({'ok': 0.0, 'code': 2, 'errmsg': 'QQQQ'}).replace(b'QQQQ', b'\xff\xfe\xc3\x01'))],
+}
+
+
+def receive(connection, size):
+    data = b''
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise Close
+        data += part
+    return data
+
+
+def answer_greeting(request_id, opcode):
+    if opcode == OP_QUERY:
+        body = struct.pack('<iqii', 8, 0, 0, 1) + bson.encode(HELLO)
+        return struct.pack('<iiii', 16 + len(body), 1, request_id, OP_REPLY) + body
+    body = struct.pack('<IB', 0, 0) + bson.encode(HELLO)
+    return struct.pack('<iiii', 16 + len(body), 1, request_id, OP_MSG) + body
+
+
+def serve(connection, seen):
+    try:
+        while True:
+            length, request_id, _, opcode = struct.unpack('<iiii', receive(connection, 16))
+            body = receive(connection, length - 16)
+            command = bson.decode(body[5:]) if opcode == OP_MSG else {}
+            collection = command.get('collection' if 'getMore' in command else 'find')
+            if collection is None:
+                if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2):
+                    connection.sendall(answer_greeting(request_id, opcode))
+                continue
+
+            request = Request(request_id, command, seen.get(collection, 0))
+            seen[collection] = seen.get(collection, 0) + 1
+            if collection.startswith('next_') and not request.is_more:
+                connection.sendall(request.message(request.cursor(cursor_id=CURSOR_ID)))
+                continue
+            for part in BEHAVIOURS[collection.removeprefix('next_')](request):
+                connection.sendall(part)
+    except (Close, OSError):
+        pass
+    finally:
+        connection.close()
+
+
+def accept(listener, seen):
+    while True:
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=serve, args=(connection, seen), daemon=True).start()
+
+
+def main():
+    listener = socket.create_server(('127.0.0.1', 0))
+    threading.Thread(target=accept, args=(listener, {}), daemon=True).start()
+    print(listener.getsockname()[1], flush=True)
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == '__main__':
+    main()
