@@ -17,7 +17,8 @@ typedef struct MongoColumn
 {
 	int			index;			/* into values[] and isnull[], from 0 */
 	const char *name;			/* the column's name, for messages */
-	const char *path;			/* dotted path into the document; "__doc" column: NULL */
+	const char *path;			/* dotted path into the document, in UTF-8;
+								 * "__doc" column: NULL */
 	Oid			typid;
 	int32		typmod;
 } MongoColumn;

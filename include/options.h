@@ -70,7 +70,8 @@ typedef struct MongoTableOptions
 /* One column: where in the document it is found. */
 typedef struct MongoColumnOptions
 {
-	const char *path;			/* never NULL: the column's name by default */
+	const char *path;			/* never NULL: the column's name by default;
+								 * in UTF-8, as documents are */
 	bool		indexed;		/* an index leads with this field */
 } MongoColumnOptions;
 

@@ -23,6 +23,7 @@
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
 #include "commands/defrem.h"
+#include "encoding.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "remote_error.h"
@@ -687,6 +688,7 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 				 GetForeignColumnOptions(foreigntableid, attnum));
 	if (result->path == NULL)
 		result->path = get_attname(foreigntableid, attnum, false);
+	result->path = mongo_to_utf8(result->path);
 
 	return result;
 }

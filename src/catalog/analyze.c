@@ -23,7 +23,7 @@
 #include "commands/vacuum.h"
 #include "cursor.h"
 #include "decode.h"
-#include "mb/pg_wchar.h"
+#include "encoding.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "options.h"
@@ -117,7 +117,7 @@ sample_command(const Sample *sample)
 					  sample->columns, sample->attributes);
 
 	BSON_APPEND_UTF8(command, "aggregate",
-					 pg_server_to_any(collection, (int) strlen(collection), PG_UTF8));
+					 mongo_to_utf8(collection));
 	BSON_APPEND_ARRAY(command, "pipeline", pipeline);
 	/* a large part of a collection is sampled by sorting it at random */
 	BSON_APPEND_BOOL(command, "allowDiskUse", true);
@@ -345,9 +345,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 								 (int64) (sample.sampled_there ? targrows : sample.total));
 	read_sample(&sample,
 				mongo_cursor_open(context, sample.user,
-								  pg_server_to_any(sample.options->database,
-												   (int) strlen(sample.options->database),
-												   PG_UTF8),
+								  mongo_to_utf8(sample.options->database),
 								  sample.options->collection,
 								  sample_command(&sample),
 								  sample.options->fetch_size));

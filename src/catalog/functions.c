@@ -20,9 +20,9 @@
 #include "cursor.h"
 #include "decode.h"
 #include "encode.h"
+#include "encoding.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -84,9 +84,7 @@ caller_mapping(Name server_name)
 static const char *
 utf8_argument(text *argument)
 {
-	char	   *string = text_to_cstring(argument);
-
-	return pg_server_to_any(string, (int) strlen(string), PG_UTF8);
+	return mongo_to_utf8(text_to_cstring(argument));
 }
 
 /* append_datum_at puts a json or jsonb value under 'key' and finds it there. */

@@ -18,8 +18,8 @@
 #include "catalog/pg_type.h"
 #include "columns.h"
 #include "commands/defrem.h"
+#include "encoding.h"
 #include "import.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "objectid.h"
 #include "utils/builtins.h"
@@ -36,9 +36,9 @@
 /* One column of a table to be. */
 typedef struct ImportColumn
 {
-	char	   *wanted;			/* the name it would have if it were free */
-	char	   *name;			/* the name it has; NULL: not chosen yet */
-	char	   *path;			/* database encoding */
+	const char *wanted;			/* the name it would have if it were free */
+	const char *name;			/* the name it has; NULL: not chosen yet */
+	const char *path;			/* database encoding */
 	const char *type;
 	bool		top_level;
 	bool		indexed;
@@ -52,7 +52,7 @@ typedef struct ImportTable
 	List	   *indexed_paths;	/* char *, UTF-8 */
 	const char *objectid_type;
 	bool		whole_document; /* does it need a column __doc? */
-	char	   *unreadable;		/* path of a field no type can hold, or NULL */
+	const char *unreadable;		/* path of a field no type can hold, or NULL */
 } ImportTable;
 
 /* ------------------------------ options ------------------------------------ */
@@ -149,8 +149,8 @@ collect_columns(ImportTable *table, const ImportField *parent,
 		}
 
 		column = palloc0(sizeof(ImportColumn));
-		column->path = pg_any_to_server(utf8_path, (int) strlen(utf8_path), PG_UTF8);
-		column->wanted = pg_any_to_server(utf8_name, (int) strlen(utf8_name), PG_UTF8);
+		column->path = mongo_from_utf8(utf8_path);
+		column->wanted = mongo_from_utf8(utf8_name);
 		column->type = type;
 		column->top_level = path_prefix[0] == '\0';
 		column->indexed = is_indexed(table, utf8_path);

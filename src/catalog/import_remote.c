@@ -12,25 +12,13 @@
 
 #include "bson_memory.h"
 #include "cursor.h"
-#include "mb/pg_wchar.h"
+#include "encoding.h"
 #include "miscadmin.h"
 #include "row_count.h"
 #include "types.h"
 
 /* Documents per getMore of a sample: they may be large. */
 #define SAMPLE_BATCH	100
-
-static const char *
-to_utf8(const char *name)
-{
-	return pg_server_to_any(name, (int) strlen(name), PG_UTF8);
-}
-
-static const char *
-from_utf8(const char *name)
-{
-	return pg_any_to_server(name, (int) strlen(name), PG_UTF8);
-}
 
 /* next_document views the cursor's next document; false at the end. */
 static bool
@@ -52,7 +40,7 @@ open_cursor(const ImportSource *source, const char *collection,
 			const bson_t *command)
 {
 	return mongo_cursor_open(CurrentMemoryContext, source->user,
-							 to_utf8(source->database), collection, command, 0);
+							 mongo_to_utf8(source->database), collection, command, 0);
 }
 
 /* ------------------------------ collections -------------------------------- */
@@ -78,7 +66,7 @@ collection_from_entry(const bson_t *entry)
 	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
 		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0)
 		return NULL;
-	collection->name = from_utf8(pstrdup(bson_iter_utf8(&iter, NULL)));
+	collection->name = mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL)));
 
 	if (bson_iter_init_find(&iter, entry, "type") && BSON_ITER_HOLDS_UTF8(&iter))
 		collection->is_view = strcmp(bson_iter_utf8(&iter, NULL), "view") == 0;
@@ -143,7 +131,7 @@ sample_command(const ImportSource *source, const ImportCollection *collection)
 	}
 	BSON_APPEND_INT32(cursor, "batchSize", SAMPLE_BATCH);
 
-	BSON_APPEND_UTF8(command, "aggregate", to_utf8(collection->name));
+	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(collection->name));
 	BSON_APPEND_ARRAY(command, "pipeline", pipeline);
 	BSON_APPEND_BOOL(command, "allowDiskUse", true);
 	BSON_APPEND_DOCUMENT(command, "cursor", cursor);
@@ -165,7 +153,7 @@ import_sample(const ImportSource *source, const ImportCollection *collection)
 		import_observe_schema(root, &schema, source->nesting);
 
 	cursor = mongo_cursor_open(CurrentMemoryContext, source->user,
-							   to_utf8(source->database), to_utf8(collection->name),
+							   mongo_to_utf8(source->database), collection->name,
 							   sample_command(source, collection), SAMPLE_BATCH);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{
@@ -230,8 +218,8 @@ import_indexed_paths(const ImportSource *source, const ImportCollection *collect
 	if (collection->is_view)
 		return NIL;
 
-	BSON_APPEND_UTF8(command, "listIndexes", to_utf8(collection->name));
-	cursor = open_cursor(source, to_utf8(collection->name), command);
+	BSON_APPEND_UTF8(command, "listIndexes", mongo_to_utf8(collection->name));
+	cursor = open_cursor(source, collection->name, command);
 	while (next_document(cursor, &index))
 	{
 		char	   *path = is_general(&index) ? leading_path(&index) : NULL;

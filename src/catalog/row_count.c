@@ -14,7 +14,7 @@
 
 #include "bson_memory.h"
 #include "client_pool.h"
-#include "mb/pg_wchar.h"
+#include "encoding.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -106,9 +106,9 @@ ask_row_count(UserMapping *user, const char *database, const char *collection)
 	double		rows = 0;
 
 	BSON_APPEND_UTF8(command, "count",
-					 pg_server_to_any(collection, (int) strlen(collection), PG_UTF8));
+					 mongo_to_utf8(collection));
 	reply = mongo_run_command(context, user,
-							  pg_server_to_any(database, (int) strlen(database), PG_UTF8),
+							  mongo_to_utf8(database),
 							  command, true,
 							  psprintf("could not count collection \"%s.%s\"",
 									   database, collection));

@@ -17,6 +17,7 @@
 
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "encoding.h"
 #include "json.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -272,7 +273,7 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 			(errcode(misfit_reports[context->misfit].sqlstate),
 			 column->path != NULL ?
 			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
-					column->path, decoder->namespace, type) :
+					mongo_from_utf8(column->path), decoder->namespace, type) :
 			 errmsg("could not read a document of collection \"%s\" as type %s",
 					decoder->namespace, type),
 			 errdetail("%s holds %s.%s%s", describe_id(decoder),

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "encoding.h"
 #include "exec.h"
 
 #include "executor/executor.h"
@@ -190,7 +191,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 		if (mongo_log_remote_query)
 			log_remote_query(state);
 		state->cursor = mongo_cursor_open(state->scan_context, state->user,
-										  state->plan->database,
+										  mongo_to_utf8(state->plan->database),
 										  state->plan->collection,
 										  state->command, state->plan->fetch_size);
 	}

@@ -15,6 +15,7 @@
 #include "bson_memory.h"
 #include "command_template.h"
 #include "comparison.h"
+#include "encoding.h"
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_upper.h"
@@ -220,7 +221,7 @@ aggregate_command(const MongoRelation *relation, const MongoUpperRelation *upper
 	bson_t		cursor;
 	ListCell   *cell;
 
-	BSON_APPEND_UTF8(command, "aggregate", relation->options->collection);
+	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(relation->options->collection));
 	BSON_APPEND_ARRAY_BEGIN(command, "pipeline", &pipeline);
 	if (!bson_empty(filter))
 	{

@@ -9,6 +9,7 @@
 
 #include "bson_memory.h"
 #include "command_template.h"
+#include "encoding.h"
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_order.h"
@@ -163,7 +164,7 @@ find_command(RelOptInfo *baserel, const MongoTranslation *translation,
 	const MongoRelation *relation = baserel->fdw_private;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 
-	BSON_APPEND_UTF8(command, "find", relation->options->collection);
+	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(clauses->filter))
 		BSON_APPEND_DOCUMENT(command, "filter", clauses->filter);
 	mongo_append_projection(command, relation->columns, attributes);
