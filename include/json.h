@@ -19,11 +19,14 @@
  * mongo_json_append_value
  *		Append the Extended JSON of the value at 'iter' to 'text', in UTF-8.
  *
- * Returns false, noting a misfit in 'context', for strings that no text can
- * hold; 'text' then ends somewhere in the middle.
+ * With a 'limit' other than 0 it may end anywhere after so many bytes: enough
+ * to show how a value begins, however deep or large it is.  Returns false,
+ * noting a misfit in 'context', for strings that no text can hold; 'text' then
+ * ends somewhere in the middle.
  */
 extern bool mongo_json_append_value(MongoReadContext *context,
-									const bson_iter_t *iter, StringInfo text);
+									const bson_iter_t *iter, StringInfo text,
+									int limit);
 
 /*
  * mongo_document_to_datum

@@ -30,6 +30,7 @@ struct JsonSink
 	void		(*null) (JsonSink *sink);
 
 	bool		keeps_strings;	/* must a string outlive the call? */
+	bool		full;			/* is the rest of no interest? */
 	bool		canonical;
 	MongoReadContext *context;	/* takes misfits */
 };
@@ -39,6 +40,7 @@ typedef struct TextSink
 {
 	JsonSink	sink;
 	StringInfo	text;
+	int			limit;			/* full beyond so many bytes; 0: never */
 	bool		need_comma;
 } TextSink;
 
@@ -59,7 +61,7 @@ typedef struct JsonbSink
  * put together from ->result or ->scalar.
  */
 extern void mongo_init_text_sink(TextSink *sink, MongoReadContext *context,
-								 StringInfo text);
+								 StringInfo text, int limit);
 extern void mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context);
 
 #endif							/* MONGO_FDW_JSON_SINK_H */

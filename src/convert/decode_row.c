@@ -28,6 +28,9 @@
 /* Positions in a document for which a prediction is kept. */
 #define MAX_PREDICTED		64
 
+/* Bytes of an _id shown in a message. */
+#define SHOWN_ID_SIZE		100
+
 /* A column as the decoder holds it. */
 typedef struct DecodedColumn
 {
@@ -254,11 +257,12 @@ describe_id(const MongoRowDecoder *decoder)
 	initStringInfo(&text);
 	if (!bson_iter_init_from_data(&iter, decoder->data, decoder->length) ||
 		!bson_iter_find(&iter, "_id") ||
-		!mongo_json_append_value(&context, &iter, &text))
+		!mongo_json_append_value(&context, &iter, &text, SHOWN_ID_SIZE))
 		return pstrdup("A document");
 	length = text.len;
 	return psprintf("Document with _id %s",
-					mongo_cut_text(mongo_text_to_server(text.data, &length), 100));
+					mongo_cut_text(mongo_text_to_server(text.data, &length),
+									SHOWN_ID_SIZE));
 }
 
 /* report_misfit: raise what mongo_misfit() noted about a column's field. */

@@ -80,6 +80,8 @@ walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
 	while (bson_iter_next(iter))
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (sink->full)
+			return true;
 
 		if (!array)
 		{
@@ -511,11 +513,11 @@ text_datum(StringInfo text)
 
 bool
 mongo_json_append_value(MongoReadContext *context, const bson_iter_t *iter,
-						StringInfo text)
+						StringInfo text, int limit)
 {
 	TextSink	sink;
 
-	mongo_init_text_sink(&sink, context, text);
+	mongo_init_text_sink(&sink, context, text, limit);
 	return walk_value(&sink.sink, iter);
 }
 
@@ -526,7 +528,7 @@ mongo_read_json(const MongoReader *reader, MongoReadContext *context,
 	StringInfoData text;
 
 	initStringInfo(&text);
-	if (!mongo_json_append_value(context, iter, &text))
+	if (!mongo_json_append_value(context, iter, &text, 0))
 		return false;
 	*value = text_datum(&text);
 	pfree(text.data);
@@ -570,7 +572,7 @@ mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
 		StringInfoData text;
 
 		initStringInfo(&text);
-		mongo_init_text_sink(&sink, context, &text);
+		mongo_init_text_sink(&sink, context, &text, 0);
 		if (!walk_container(&sink.sink, &iter, length, false))
 			return false;
 		*value = text_datum(&text);

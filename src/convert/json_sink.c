@@ -27,6 +27,7 @@ text_separate(TextSink *sink)
 	if (sink->need_comma)
 		appendStringInfoChar(sink->text, ',');
 	sink->need_comma = true;
+	sink->sink.full = sink->limit > 0 && sink->text->len > sink->limit;
 }
 
 static void
@@ -100,7 +101,7 @@ text_null(JsonSink *base)
 
 static const JsonSink text_sink = {
 	text_begin, text_end, text_key, text_string, text_number, text_integer,
-	text_boolean, text_null, false
+	text_boolean, text_null, false, false
 };
 
 /*
@@ -218,16 +219,18 @@ jsonb_null(JsonSink *base)
 
 static const JsonSink jsonb_sink = {
 	jsonb_begin, jsonb_end, jsonb_key, jsonb_string, jsonb_number,
-	jsonb_integer, jsonb_boolean, jsonb_null, true
+	jsonb_integer, jsonb_boolean, jsonb_null, true, false
 };
 
 void
-mongo_init_text_sink(TextSink *sink, MongoReadContext *context, StringInfo text)
+mongo_init_text_sink(TextSink *sink, MongoReadContext *context,
+					 StringInfo text, int limit)
 {
 	sink->sink = text_sink;
 	sink->sink.canonical = context->canonical_json;
 	sink->sink.context = context;
 	sink->text = text;
+	sink->limit = limit;
 	sink->need_comma = false;
 }
 

@@ -59,7 +59,7 @@ describe_value(const bson_iter_t *iter)
 	uint32		length;
 
 	initStringInfo(&text);
-	if (!mongo_json_append_value(&context, iter, &text))
+	if (!mongo_json_append_value(&context, iter, &text, SHOWN_VALUE_SIZE))
 		return psprintf("%s %s", article, name);
 
 	length = text.len;
