@@ -24,6 +24,14 @@ typedef enum MongoTypeMismatch
 	MONGO_TYPE_MISMATCH_NULL
 } MongoTypeMismatch;
 
+/* Whether writes are undone with the PostgreSQL transaction they belong to. */
+typedef enum MongoTransactions
+{
+	MONGO_TRANSACTIONS_AUTO,	/* where the server can */
+	MONGO_TRANSACTIONS_OFF,
+	MONGO_TRANSACTIONS_REQUIRED /* or refuse to write */
+} MongoTransactions;
+
 /* Everything that decides how a server is reached; from server and mapping. */
 typedef struct MongoConnectionOptions
 {
@@ -47,6 +55,9 @@ typedef struct MongoConnectionOptions
 	int			connect_timeout_ms; /* 0: not given, the URI's or the driver's */
 	int			server_selection_timeout_ms;	/* likewise */
 	bool		keep_connections;
+	MongoTransactions transactions;
+	const char *write_concern;	/* "majority", a number, or a tag set's name */
+	const char *read_concern;
 } MongoConnectionOptions;
 
 /* Everything that decides how a collection is planned and read. */
@@ -65,6 +76,10 @@ typedef struct MongoTableOptions
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json; /* documents as canonical Extended JSON */
 	bool		analyze_sampling;
+	int			batch_size;		/* rows that a write command carries */
+	bool		updatable;
+	bool		truncatable;
+	bool		write_null;		/* NULL is written as null, not left out */
 } MongoTableOptions;
 
 /* One column: where in the document it is found. */

@@ -80,6 +80,7 @@ static void parse_choice(const MongoOption *option, const char *value, void *fie
 static void parse_word(const MongoOption *option, const char *value, void *field);
 static void check_uri(const MongoOption *option, const char *value);
 static void check_file(const MongoOption *option, const char *value);
+static void check_write_concern(const MongoOption *option, const char *value);
 
 static const char *const read_preferences[] = {
 	"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL
@@ -87,6 +88,13 @@ static const char *const read_preferences[] = {
 
 /* In the order of MongoTypeMismatch. */
 static const char *const type_mismatches[] = {"error", "null", NULL};
+
+/* In the order of MongoTransactions. */
+static const char *const transaction_modes[] = {"auto", "off", "required", NULL};
+
+static const char *const read_concerns[] = {
+	"local", "available", "majority", "linearizable", "snapshot", NULL
+};
 
 #define CONNECTION(field) \
 	.target = TARGET_CONNECTION, .offset = offsetof(MongoConnectionOptions, field)
@@ -143,6 +151,15 @@ static const MongoOption option_table[] =
 	{"canonical_json", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(canonical_json), "false"},
 	{"analyze_sampling", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(analyze_sampling), "true"},
 
+	/* writing */
+	{"updatable", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(updatable), "true"},
+	{"truncatable", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(truncatable), "true"},
+	{"batch_size", ON_SERVER | ON_TABLE, parse_integer, NULL, TABLE(batch_size), "10000", BETWEEN(1, 100000)},
+	{"write_null", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(write_null), "false"},
+	{"transactions", ON_SERVER, parse_choice, NULL, CONNECTION(transactions), "auto", .choices = transaction_modes},
+	{"write_concern", ON_SERVER, parse_name, check_write_concern, CONNECTION(write_concern)},
+	{"read_concern", ON_SERVER, parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},
+
 	/* columns; column_name is what a fork of the older wrapper calls a path */
 	{"path", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"column_name", ON_COLUMN, parse_path, NULL, COLUMN(path)},
@@ -174,6 +191,8 @@ static const struct
 	{"uri", "replica_set"},
 	{"uri", "read_preference"},
 	{"uri", "ssl"},
+	{"uri", "write_concern"},
+	{"uri", "read_concern"},
 	{"path", "column_name"},
 };
 
@@ -613,6 +632,18 @@ check_uri(const MongoOption *option, const char *value)
 
 	if (reason != NULL)
 		require_file_privilege(option->name, reason);
+}
+
+/* check_write_concern: a write that nobody acknowledges may be lost unseen. */
+static void
+check_write_concern(const MongoOption *option, const char *value)
+{
+	if (strspn(value, "0123456789") == strlen(value) &&
+		(strlen(value) > 2 || atoi(value) < 1 || atoi(value) > 50))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": %s", option->name, value),
+				 errhint("Allowed are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
 }
 
 /* ------------------------------ the readers -------------------------------- */

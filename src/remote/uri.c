@@ -119,6 +119,38 @@ set_read_preference(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 	refuse(uri, options, "option \"read_preference\"");
 }
 
+/*
+ * set_concerns
+ *		write_concern is a number of members, "majority" or a name that the
+ *		replica set's configuration defines.
+ */
+static void
+set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+{
+	if (options->write_concern != NULL)
+	{
+		mongoc_write_concern_t *concern = mongoc_write_concern_new();
+		const char *w = options->write_concern;
+
+		if (strspn(w, "0123456789") == strlen(w))
+			mongoc_write_concern_set_w(concern, atoi(w));
+		else if (strcmp(w, "majority") == 0)
+			mongoc_write_concern_set_w(concern, MONGOC_WRITE_CONCERN_W_MAJORITY);
+		else
+			mongoc_write_concern_set_wtag(concern, w);
+		mongoc_uri_set_write_concern(uri, concern);
+		mongoc_write_concern_destroy(concern);
+	}
+	if (options->read_concern != NULL)
+	{
+		mongoc_read_concern_t *concern = mongoc_read_concern_new();
+
+		mongoc_read_concern_set_level(concern, options->read_concern);
+		mongoc_uri_set_read_concern(uri, concern);
+		mongoc_read_concern_destroy(concern);
+	}
+}
+
 static void
 set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 {
@@ -154,6 +186,7 @@ mongo_uri_create(const MongoConnectionOptions *options)
 		refuse(uri, options, "option \"replica_set\"");
 	if (options->read_preference != NULL)
 		set_read_preference(uri, options);
+	set_concerns(uri, options);
 	set_credentials(uri, options);
 
 	if (mongoc_uri_get_appname(uri) == NULL &&
