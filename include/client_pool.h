@@ -54,6 +54,20 @@ extern mongoc_client_t *mongo_lease_client(MongoLease *lease);
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 
 /*
+ * mongo_lease_resume
+ *		Let a client that refuses I/O after an interrupt talk again.
+ *
+ * Only for ending what it had begun, with interrupts held.
+ */
+extern void mongo_lease_resume(MongoLease *lease);
+
+/*
+ * mongo_lease_limit_waits
+ *		Let no single wait inside libmongoc take longer; 0: as libmongoc has it.
+ */
+extern void mongo_lease_limit_waits(MongoLease *lease, int milliseconds);
+
+/*
  * mongo_run_command
  *		Run one command and return its reply, which lives in 'context'.
  *

@@ -46,6 +46,21 @@ extern void mongo_report_bson_error(const char *context_message,
 									const bson_t *reply) pg_attribute_noreturn();
 
 /*
+ * mongo_report_write_error
+ *		Raise the error of one operation in a bulk write.
+ *
+ * SQLSTATE and HINT are those of MongoDB's 'code'; 'text' goes to DETAIL.
+ */
+extern void mongo_report_write_error(const char *context_message, int code,
+									 const char *text) pg_attribute_noreturn();
+
+/*
+ * mongo_printable
+ *		A remote message as text that can be shown, palloc'd.
+ */
+extern char *mongo_printable(const char *text);
+
+/*
  * mongo_error_is_retryable
  *		May a read that failed with this server code be sent once more?
  *

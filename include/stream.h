@@ -33,6 +33,7 @@ typedef struct MongoTransport
 	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
 	int			connect_timeout_ms;
 	char		failure[400];	/* why connections could not be made; "" */
+	int			wait_limit_ms;	/* of any wait inside libmongoc; 0: none */
 	dlist_head	streams;		/* of MongoStream, the newest first */
 	struct MongoStream *data_stream;	/* the data plane's; NULL once libmongoc
 										 * has destroyed it */

@@ -247,6 +247,18 @@ mongo_lease_check_interrupts(MongoLease *lease)
 	mongo_transport_raise(&lease->client->connection.transport);
 }
 
+void
+mongo_lease_resume(MongoLease *lease)
+{
+	lease->client->connection.transport.interrupted = false;
+}
+
+void
+mongo_lease_limit_waits(MongoLease *lease, int milliseconds)
+{
+	lease->client->connection.transport.wait_limit_ms = milliseconds;
+}
+
 MongoConnection *
 mongo_lease_connection(MongoLease *lease)
 {

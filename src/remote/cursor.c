@@ -3,6 +3,11 @@
  * cursor.c
  *		"Open this cursor, next document".
  *
+ * Inside a MongoDB transaction each batch is one command through libmongoc's
+ * session, which puts it into the transaction; nothing is in flight in
+ * between, so several cursors take turns on the transaction's connection.
+ * Otherwise a cursor has a connection of its own.
+ *
  * A cursor has at most one request in flight.  Replies are not trusted: each
  * length is checked against what contains it before it is used.
  *
@@ -16,6 +21,7 @@
 #include "client_pool.h"
 #include "miscadmin.h"
 #include "remote_error.h"
+#include "transaction.h"
 #include "utils/memutils.h"
 #include "wire.h"
 
@@ -23,7 +29,9 @@ struct MongoCursor
 {
 	MemoryContext context;
 	UserMapping *user;
-	MongoLease *lease;			/* NULL when closed */
+	MongoLease *lease;			/* NULL when closed, and in a session */
+	MongoSession *session;		/* of a transaction; NULL outside */
+	MemoryContext batch_context;	/* of the reply that a session gave */
 	const char *database;
 	const char *collection;		/* as the caller calls it, for messages */
 	uint8	   *command;		/* kept to be sent again; NULL: no more */
@@ -56,13 +64,12 @@ report_invalid_reply(MongoCursor *cursor, const char *detail) pg_attribute_noret
 static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
-	MongoConnection *connection = mongo_lease_connection(cursor->lease);
-
-	connection->broken = true;
+	if (cursor->session == NULL)
+		mongo_lease_connection(cursor->lease)->broken = true;
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
 			 errmsg("server \"%s\" sent an invalid reply",
-					connection->server_name),
+					GetForeignServer(cursor->user->serverid)->servername),
 			 errdetail("%s", detail)));
 }
 
@@ -195,7 +202,7 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 	if (id != 0 && cursor->ns_collection == NULL)
 		report_invalid_reply(cursor, "The cursor has no namespace.");
 
-	if (id != cursor->id)
+	if (id != cursor->id && cursor->session == NULL)
 		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
 								cursor->ns_collection);
 	cursor->id = id;
@@ -287,6 +294,52 @@ receive_batch(MongoCursor *cursor)
 	cursor->command = NULL;
 }
 
+/*
+ * fetch_in_session
+ *		The first batch, or the next, inside a transaction.
+ */
+static void
+fetch_in_session(MongoCursor *cursor)
+{
+	MemoryContext old_context;
+	bson_t	   *get_more;
+	bson_t		view;
+	const bson_t *reply;
+	bson_iter_t iter;
+	const uint8 *document;
+	uint32_t	length;
+
+	MemoryContextReset(cursor->batch_context);
+	old_context = MemoryContextSwitchTo(cursor->batch_context);
+	if (cursor->command != NULL)
+	{
+		if (!bson_view(&view, cursor->command, cursor->command_length))
+			elog(ERROR, "invalid command document");
+		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
+										   cursor->database, &view,
+										   read_failure_message(cursor));
+		pfree(cursor->command);
+		cursor->command = NULL;
+	}
+	else
+	{
+		get_more = bson_create_in(cursor->batch_context);
+		BSON_APPEND_INT64(get_more, "getMore", cursor->id);
+		BSON_APPEND_UTF8(get_more, "collection", cursor->ns_collection);
+		if (cursor->batch_size > 0)
+			BSON_APPEND_INT32(get_more, "batchSize", cursor->batch_size);
+		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
+										   cursor->ns_database, get_more,
+										   read_failure_message(cursor));
+	}
+	if (!bson_iter_init_find(&iter, reply, "cursor") ||
+		!BSON_ITER_HOLDS_DOCUMENT(&iter))
+		report_invalid_reply(cursor, "The reply has no cursor.");
+	bson_iter_document(&iter, &length, &document);
+	take_cursor_document(cursor, document, length);
+	MemoryContextSwitchTo(old_context);
+}
+
 MongoCursor *
 mongo_cursor_open(MemoryContext context, UserMapping *user,
 				  const char *database, const char *collection,
@@ -305,6 +358,13 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	cursor->command = MemoryContextAlloc(context, command->len);
 	memcpy(cursor->command, bson_get_data(command), command->len);
 
+	cursor->session = mongo_session_for_read(user);
+	if (cursor->session != NULL)
+	{
+		cursor->batch_context = AllocSetContextCreate(context, "mongo_fdw batch",
+													  ALLOCSET_SMALL_SIZES);
+		return cursor;
+	}
 	cursor->lease = mongo_lease_acquire(context, user);
 	send_command(cursor);
 	return cursor;
@@ -347,6 +407,13 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 		/* a server may send any number of empty batches */
 		CHECK_FOR_INTERRUPTS();
 
+		if (cursor->session != NULL)
+		{
+			if (cursor->command == NULL && cursor->id == 0)
+				return NULL;
+			fetch_in_session(cursor);
+			continue;
+		}
 		if (!cursor->pending)
 		{
 			if (cursor->id == 0 || cursor->lease == NULL)
@@ -361,10 +428,15 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
-	if (cursor == NULL || cursor->lease == NULL)
+	if (cursor == NULL || (cursor->lease == NULL && cursor->session == NULL))
 		return;
-	mongo_lease_release(cursor->lease);
+	if (cursor->lease != NULL)
+		mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
+	cursor->session = NULL;		/* MongoDB closes it with the transaction */
+	if (cursor->command != NULL)
+		pfree(cursor->command);
+	cursor->command = NULL;
 	cursor->id = 0;
 	cursor->pending = false;
 	cursor->position = cursor->end = NULL;

@@ -146,6 +146,12 @@ printable(const char *text, size_t length)
 	return converted;
 }
 
+char *
+mongo_printable(const char *text)
+{
+	return printable(text, strlen(text));
+}
+
 static void
 raise_remote(const char *message, int code, const char *code_name,
 			 const char *text) pg_attribute_noreturn();
@@ -248,6 +254,12 @@ mongo_report_bson_error(const char *context_message, const bson_error_t *error,
 
 	raise_remote(context_message, error->code, "",
 				 printable(error->message, strlen(error->message)));
+}
+
+void
+mongo_report_write_error(const char *context_message, int code, const char *text)
+{
+	raise_remote(context_message, code, "", text);
 }
 
 /*

@@ -59,6 +59,15 @@ deadline_left(const Deadline *deadline)
 										   deadline->end);
 }
 
+/* limited_wait: no longer than the transport allows just now. */
+static long
+limited_wait(const MongoTransport *transport, long timeout_ms)
+{
+	int			limit = transport->wait_limit_ms;
+
+	return limit > 0 && (timeout_ms < 0 || timeout_ms > limit) ? limit : timeout_ms;
+}
+
 /*
  * note_interrupt
  *		After the latch was set: must the operation under way be given up?
@@ -301,7 +310,7 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			 size_t min_bytes, int32_t timeout_msec)
 {
 	MongoStream *stream = (MongoStream *) base;
-	Deadline	deadline = deadline_after(timeout_msec);
+	Deadline	deadline = deadline_after(limited_wait(stream->transport, timeout_msec));
 	ssize_t		total = 0;
 
 	for (size_t i = 0; i < iovcnt; i++)
@@ -348,7 +357,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			  int32_t timeout_msec)
 {
 	MongoStream *stream = (MongoStream *) base;
-	Deadline	deadline = deadline_after(timeout_msec);
+	Deadline	deadline = deadline_after(limited_wait(stream->transport, timeout_msec));
 	ssize_t		total = 0;
 	size_t		first = 0;
 	size_t		offset = 0;		/* of what is unsent in iov[first] */
