@@ -27,6 +27,7 @@ typedef struct MongoScanState
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoRowDecoder *decoder;	/* likewise */
+	struct MongoIdentityLog *identities;	/* NULL: no row is to be changed */
 	MemoryContext scan_context; /* of the command and its cursor; reset by ReScan */
 
 	/* Valid from the first row on, until ReScan. */

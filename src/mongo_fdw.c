@@ -9,6 +9,7 @@
 
 #include "catalog.h"
 #include "exec.h"
+#include "modify.h"
 #include "options.h"
 #include "plan.h"
 
@@ -48,6 +49,22 @@ mongo_fdw_handler(PG_FUNCTION_ARGS)
 	/* src/catalog: analyze.c, import.c */
 	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
 	routine->ImportForeignSchema = mongo_import_foreign_schema;
+
+	/* src/plan/modify.c; src/exec: modify.c, explain_modify.c, truncate.c */
+	routine->AddForeignUpdateTargets = mongo_add_foreign_update_targets;
+	routine->IsForeignRelUpdatable = mongo_is_foreign_rel_updatable;
+	routine->PlanForeignModify = mongo_plan_foreign_modify;
+	routine->BeginForeignModify = mongo_begin_foreign_modify;
+	routine->BeginForeignInsert = mongo_begin_foreign_insert;
+	routine->GetForeignModifyBatchSize = mongo_get_foreign_modify_batch_size;
+	routine->ExecForeignInsert = mongo_exec_foreign_insert;
+	routine->ExecForeignBatchInsert = mongo_exec_foreign_batch_insert;
+	routine->ExecForeignUpdate = mongo_exec_foreign_update;
+	routine->ExecForeignDelete = mongo_exec_foreign_delete;
+	routine->EndForeignModify = mongo_end_foreign_modify;
+	routine->EndForeignInsert = mongo_end_foreign_modify;
+	routine->ExplainForeignModify = mongo_explain_foreign_modify;
+	routine->ExecForeignTruncate = mongo_exec_foreign_truncate;
 
 	PG_RETURN_POINTER(routine);
 }

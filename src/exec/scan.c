@@ -15,6 +15,7 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "modify_state.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -245,7 +246,16 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	state->any_document = true;
 	mongo_row_decode(state->decoder, document, length, slot->tts_values,
 					 slot->tts_isnull);
-	return ExecStoreVirtualTuple(slot);
+	ExecStoreVirtualTuple(slot);
+	if (state->identities != NULL)
+		mongo_identity_note(state->identities, document, length, &slot->tts_tid);
+	return slot;
+}
+
+void
+mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log)
+{
+	((MongoScanState *) scan->fdw_state)->identities = log;
 }
 
 void

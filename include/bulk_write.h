@@ -1,0 +1,80 @@
+/*-------------------------------------------------------------------------
+ *
+ * bulk_write.h
+ *		Many writes to one collection in one command.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_BULK_WRITE_H
+#define MONGO_FDW_BULK_WRITE_H
+
+#include "compat.h"
+
+#include "nodes/bitmapset.h"
+
+#include "transaction.h"
+
+/* What each operation of a batch does, and the documents it consists of. */
+typedef enum MongoWriteKind
+{
+	MONGO_INSERT,				/* document */
+	MONGO_INSERT_UNLESS_THERE,	/* {_id}, {$setOnInsert} */
+	MONGO_UPDATE_ONE,			/* filter, update */
+	MONGO_UPDATE_MANY,			/* filter, update or pipeline {"0": stage} */
+	MONGO_DELETE_ONE,			/* filter */
+	MONGO_DELETE_MANY			/* filter */
+} MongoWriteKind;
+
+/*
+ * Operations of one kind, one after the other: the bytes of their documents.
+ */
+typedef struct MongoWriteBatch
+{
+	MongoWriteKind kind;
+	bool		ordered;		/* nothing is tried after one that failed */
+	bool		simple_collation;	/* for filters that compare text */
+	int			count;			/* operations */
+	char	   *data;			/* palloc'd */
+	Size		length;
+	Size		capacity;
+} MongoWriteBatch;
+
+/* What a batch did. */
+typedef struct MongoWriteResult
+{
+	int64		written;		/* inserted, matched by updates, or deleted */
+	int			duplicates;		/* not written for a duplicate key, if allowed */
+	Bitmapset  *refused;		/* their indexes */
+} MongoWriteResult;
+
+/*
+ * mongo_write_batch_add
+ *		Append a document to the batch; the caller counts operations.
+ *
+ * 'context' is where batch->data lives.  Raises 54000 above 16 MB, which is
+ * MongoDB's limit.
+ */
+extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
+								  const bson_t *document);
+
+/*
+ * mongo_write_batch_send
+ *		Send the batch and wait; in one command up to MongoDB's 48 MB.
+ *
+ * Raises what MongoDB answers, 23505 for a duplicate key, with
+ * 'context_message'; 'first_row' is the number of the batch's first row in the
+ * statement and 'rows_before' how many that statement had written.  With
+ * 'allow_duplicates' duplicate keys are noted in *result instead.
+ *
+ * Writes are retried once by libmongoc where MongoDB can recognize a
+ * repetition (Retryable Writes specification).
+ */
+extern void mongo_write_batch_send(MongoSession *session, const char *database,
+								   const char *collection,
+								   const MongoWriteBatch *batch,
+								   bool allow_duplicates, int64 first_row,
+								   int64 rows_before,
+								   const char *context_message,
+								   MongoWriteResult *result);
+
+#endif							/* MONGO_FDW_BULK_WRITE_H */

@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_document.h
+ *		From rows to the documents and updates that store them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_ROW_DOCUMENT_H
+#define MONGO_FDW_ROW_DOCUMENT_H
+
+#include "compat.h"
+
+#include "access/tupdesc.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+
+/* Where each column of a table goes in a document; opaque. */
+typedef struct MongoRowLayout MongoRowLayout;
+
+/*
+ * mongo_row_layout_create
+ *		The layout of a foreign table's rows; lives in 'context'.
+ *
+ * With 'write_null' a NULL is stored as null, otherwise it is left out.
+ */
+extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid,
+											   TupleDesc tuple, bool write_null);
+
+/*
+ * mongo_row_to_document
+ *		Append a row to 'document', which is empty: _id first, then the columns
+ *		in their order, those with dotted paths as nested documents.
+ *
+ * Where no column gives _id, an ObjectId is made and *generated is true; 'oid'
+ * then holds it.  A column __doc that is not NULL is the document, and
+ * no other column may have a value then.  Raises 23502 where _id must
+ * be given, 42P10 for columns that overlap, and what encoding raises.
+ */
+extern void mongo_row_to_document(const MongoRowLayout *layout,
+								  const Datum *values, const bool *isnull,
+								  bson_t *document, bool *generated,
+								  bson_oid_t *oid);
+
+/*
+ * mongo_row_to_update
+ *		Append {$set, $unset} to 'update' for these attributes (a List of int).
+ *
+ * The list has passed mongo_check_assignable().
+ */
+extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
+								const Datum *values, const bool *isnull,
+								bson_t *update);
+
+/*
+ * mongo_check_assignable
+ *		Raise when UPDATE cannot assign these columns (together).
+ */
+extern void mongo_check_assignable(Oid relid, List *attributes);
+
+/*
+ * mongo_append_column_value
+ *		Append what a column with this path and type stores for a value.
+ *
+ * Beside mongo_append_datum(): text of 24 hexadecimal digits is an ObjectId in
+ * _id and in columns of type name, as is a bytea of 12 bytes in _id.
+ */
+extern void mongo_append_column_value(bson_t *document, const char *key,
+									  const char *path, Datum value, Oid typid,
+									  int32 typmod, const char *column_name);
+
+#endif							/* MONGO_FDW_ROW_DOCUMENT_H */

@@ -1,0 +1,616 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify.c
+ *		Executing INSERT, COPY, UPDATE and DELETE that go row by row.
+ *
+ * Rows come one by one and leave in batches, see write_queue.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "modify.h"
+
+#include "access/htup_details.h"
+#include "bson_memory.h"
+#include "decode.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "modify_state.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* ------------------------------- beginning --------------------------------- */
+
+Oid
+mongo_modify_user(EState *estate, ResultRelInfo *rinfo)
+{
+	Index		index = rinfo->ri_RangeTableIndex;
+	RangeTblEntry *entry;
+
+	/* a partition that rows are routed to may have no entry of its own */
+	if (index == 0)
+		index = rinfo->ri_RootResultRelInfo->ri_RangeTableIndex;
+	entry = exec_rt_fetch(index, estate);
+	return entry->checkAsUser ? entry->checkAsUser : GetUserId();
+}
+
+/* has_after_triggers: will something look at the table before the end? */
+static bool
+has_after_triggers(const ResultRelInfo *rinfo, CmdType operation)
+{
+	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+
+	if (triggers == NULL)
+		return false;
+	switch (operation)
+	{
+		case CMD_INSERT:
+			return triggers->trig_insert_after_row || triggers->trig_insert_after_statement;
+		case CMD_UPDATE:
+			return triggers->trig_update_after_row || triggers->trig_update_after_statement;
+		default:
+			return triggers->trig_delete_after_row || triggers->trig_delete_after_statement;
+	}
+}
+
+/* reads_collection: does the query read what this INSERT writes? */
+static bool
+reads_collection(EState *estate, const ResultRelInfo *rinfo,
+				 const MongoTableOptions *options)
+{
+	Index		index = 0;
+	ListCell   *cell;
+
+	foreach(cell, estate->es_range_table)
+	{
+		RangeTblEntry *entry = lfirst(cell);
+		MongoTableOptions *other;
+
+		if (++index == rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||
+			entry->relkind != RELKIND_FOREIGN_TABLE ||
+			GetFdwRoutineByRelId(entry->relid)->BeginForeignModify != mongo_begin_foreign_modify)
+			continue;
+		other = mongo_table_options(entry->relid);
+		if (strcmp(other->database, options->database) == 0 &&
+			strcmp(other->collection, options->collection) == 0)
+			return true;
+	}
+	return false;
+}
+
+static MongoModifyState *
+create_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
+{
+	MongoModifyState *state = palloc0(sizeof(MongoModifyState));
+	Relation	relation = rinfo->ri_RelationDesc;
+	Oid			relid = RelationGetRelid(relation);
+
+	state->operation = operation;
+	state->relation = relation;
+	state->context = estate->es_query_cxt;
+	state->options = mongo_table_options(relid);
+	state->user = GetUserMapping(mongo_modify_user(estate, rinfo),
+								 GetForeignTable(relid)->serverid);
+	state->layout = mongo_row_layout_create(state->context, relid,
+											RelationGetDescr(relation),
+											state->options->write_null);
+	state->row_context = AllocSetContextCreate(state->context, "mongo_fdw row",
+											   ALLOCSET_DEFAULT_SIZES);
+	state->document = bson_create_in(state->context);
+	return state;
+}
+
+static void
+create_queue(MongoModifyState *state, const ResultRelInfo *rinfo,
+			 MongoWriteKind kind, bool deferred)
+{
+	static const char *const actions[] = {
+		[CMD_INSERT] = "insert into",
+		[CMD_UPDATE] = "update",
+		[CMD_DELETE] = "delete from",
+	};
+	bool		observed = has_after_triggers(rinfo, state->operation);
+
+	state->queue = mongo_write_queue_create(state->context, state->user,
+											state->options->database,
+											state->options->collection, kind,
+											observed ? 1 : state->options->batch_size,
+											deferred && !observed,
+											psprintf("could not %s foreign table \"%s\"",
+													 actions[state->operation],
+													 RelationGetRelationName(state->relation)));
+}
+
+/* The columns that read _id, for which we may have to make one. */
+static MongoRowDecoder *
+create_id_decoder(MongoModifyState *state)
+{
+	TupleDesc	tuple = RelationGetDescr(state->relation);
+	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(tuple->natts, 1));
+	int			count = 0;
+
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
+		MongoColumnOptions *options;
+
+		if (attribute->attisdropped)
+			continue;
+		options = mongo_column_options(RelationGetRelid(state->relation), attnum);
+		if (strcmp(options->path, "_id") != 0)
+			continue;
+		columns[count].index = attnum - 1;
+		columns[count].name = NameStr(attribute->attname);
+		columns[count].path = options->path;
+		columns[count].typid = attribute->atttypid;
+		columns[count++].typmod = attribute->atttypmod;
+	}
+	if (count == 0)
+		return NULL;
+	return mongo_row_decoder_create(state->context, state->options->database,
+									state->options->collection, columns, count,
+									state->options->type_mismatch,
+									state->options->canonical_json);
+}
+
+static void
+begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
+{
+	MongoModifyState *state = create_state(estate, rinfo, CMD_INSERT);
+	MongoWriteKind kind = MONGO_INSERT;
+	bool		deferred = (plan != NULL && plan->operation == CMD_UPDATE) ||
+	reads_collection(estate, rinfo, state->options);
+
+	state->skips_duplicates = plan != NULL &&
+		plan->onConflictAction == ONCONFLICT_NOTHING;
+	if (state->skips_duplicates)
+	{
+		/* a duplicate key would end MongoDB's transaction */
+		if (mongo_session_in_transaction(mongo_session_for_write(state->user)))
+			kind = MONGO_INSERT_UNLESS_THERE;
+		state->second = bson_create_in(state->context);
+	}
+	/* rinfo itself does not know of RETURNING yet */
+	if ((plan != NULL && (plan->returningLists != NIL || plan->withCheckOptionLists != NIL)) ||
+		has_after_triggers(rinfo, CMD_INSERT))
+		state->id_decoder = create_id_decoder(state);
+	state->kind = kind;
+	create_queue(state, rinfo, kind, deferred && !state->skips_duplicates);
+	if (state->skips_duplicates)
+		mongo_write_queue_allow_duplicates(state->queue);
+	rinfo->ri_FdwState = state;
+}
+
+/* What to look for among the plan's states: the scan of this relation. */
+typedef struct ScanSearch
+{
+	Index		scanrelid;
+	ForeignScanState *found;
+} ScanSearch;
+
+static bool
+find_scan(PlanState *node, ScanSearch *search)
+{
+	if (node == NULL || search->found != NULL)
+		return false;
+	if (IsA(node, ForeignScanState) &&
+		((Scan *) node->plan)->scanrelid == search->scanrelid)
+	{
+		search->found = (ForeignScanState *) node;
+		return true;
+	}
+	return planstate_tree_walker(node, find_scan, search);
+}
+
+/* Rows already changed: a join may give a row several times. */
+static uint32
+hash_identity(const void *key, Size size)
+{
+	const MongoIdentityKey *identity = key;
+
+	return hash_bytes((const unsigned char *) identity->data, identity->length);
+}
+
+static int
+match_identity(const void *first, const void *second, Size size)
+{
+	const MongoIdentityKey *a = first;
+	const MongoIdentityKey *b = second;
+
+	return a->length != b->length || memcmp(a->data, b->data, a->length) != 0;
+}
+
+static HTAB *
+create_changed_rows(MongoModifyState *state)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(MongoIdentityKey),
+		.entrysize = sizeof(MongoIdentityKey),
+		.hash = hash_identity,
+		.match = match_identity,
+		.hcxt = state->context,
+	};
+
+	return hash_create("mongo_fdw changed rows", 256, &control,
+					   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+}
+
+static void
+begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+					   List *attributes)
+{
+	EState	   *estate = mtstate->ps.state;
+	MongoModifyState *state = create_state(estate, rinfo, mtstate->operation);
+	PlanState  *source = outerPlanState(mtstate);
+	List	   *targetlist = source->plan->targetlist;
+	ScanSearch	search = {rinfo->ri_RangeTableIndex, NULL};
+	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+
+	state->assigned = attributes;
+	state->compares_rows = triggers != NULL && triggers->trig_update_before_row;
+	state->identity_attribute = ExecFindJunkAttributeInTlist(targetlist, "ctid");
+	state->row_attribute = ExecFindJunkAttributeInTlist(targetlist, "wholerow");
+	if (!AttributeNumberIsValid(state->identity_attribute))
+		elog(ERROR, "could not find junk ctid column");
+
+	find_scan(source, &search);
+	state->identities = mongo_identity_log_create(state->context);
+	if (search.found != NULL)
+		mongo_scan_keep_identities(search.found, state->identities);
+	if (!IsA(source, ForeignScanState) && !IsA(source, AppendState))
+		state->changed_rows = create_changed_rows(state);
+
+	state->second = bson_create_in(state->context);
+	state->kind = state->operation == CMD_UPDATE ? MONGO_UPDATE_ONE : MONGO_DELETE_ONE;
+	create_queue(state, rinfo, state->kind, true);
+	rinfo->ri_FdwState = state;
+
+	/* what the scan reads must not change before it is written */
+	mongo_session_for_write(state->user);
+}
+
+void
+mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+						   List *fdw_private, int subplan_index, int eflags)
+{
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+	if (mtstate->operation == CMD_INSERT)
+		begin_insert(mtstate->ps.state, (ModifyTable *) mtstate->ps.plan, rinfo);
+	else
+		begin_update_or_delete(mtstate, rinfo, linitial(fdw_private));
+}
+
+/* For COPY, which has no plan, and rows routed to a partition. */
+void
+mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
+{
+	ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+
+	if (plan != NULL && plan->operation == CMD_UPDATE &&
+		(rinfo->ri_usesFdwDirectModify || rinfo->ri_FdwState != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot route tuples into foreign table to be updated \"%s\"",
+						RelationGetRelationName(rinfo->ri_RelationDesc))));
+	if (plan != NULL && plan->onConflictAction == ONCONFLICT_UPDATE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT DO UPDATE is not supported on foreign tables")));
+	begin_insert(mtstate->ps.state, plan, rinfo);
+}
+
+int
+mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
+{
+	MongoModifyState *state = rinfo->ri_FdwState;
+	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+
+	/* other inserts make their batches in the queue, without copying rows */
+	if (state == NULL || !state->skips_duplicates ||
+		rinfo->ri_projectReturning != NULL || rinfo->ri_WithCheckOptions != NIL ||
+		(triggers != NULL && (triggers->trig_insert_before_row ||
+							  triggers->trig_insert_after_row)))
+		return 1;
+	return Min(state->options->batch_size, LARGEST_CORE_BATCH);
+}
+
+/* -------------------------------- inserting -------------------------------- */
+
+/* row_error_context names the row in which a value cannot be stored. */
+static void
+row_error_context(void *arg)
+{
+	MongoModifyState *state = arg;
+
+	errcontext("row %lld for foreign table \"%s\"",
+			   (long long) mongo_write_queue_rows(state->queue) + 1,
+			   RelationGetRelationName(state->relation));
+}
+
+/*
+ * split_for_upsert
+ *		{_id, ...} as the filter {_id} and the update {$setOnInsert: {...}}.
+ */
+static void
+split_for_upsert(const bson_t *document, bson_t *filter, bson_t *update)
+{
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_iter_t iter;
+
+	bson_iter_init(&iter, document);
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (strcmp(key, "_id") == 0)
+		{
+			bson_append_iter(filter, NULL, 0, &iter);
+			continue;
+		}
+		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("field name \"%s\" cannot be used with ON CONFLICT in a MongoDB transaction",
+							key)));
+		bson_append_iter(fields, NULL, 0, &iter);
+	}
+	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
+}
+
+/* show_generated_id puts the _id that we made where RETURNING finds it. */
+static void
+show_generated_id(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
+{
+	TupleDesc	tuple = slot->tts_tupleDescriptor;
+	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	Datum	   *values = palloc(sizeof(Datum) * tuple->natts);
+	bool	   *isnull = palloc(sizeof(bool) * tuple->natts);
+
+	memcpy(values, slot->tts_values, sizeof(Datum) * tuple->natts);
+	memcpy(isnull, slot->tts_isnull, sizeof(bool) * tuple->natts);
+	mongo_row_decode(state->id_decoder, bson_get_data(state->document),
+					 state->document->len, values, isnull);
+	ExecForceStoreHeapTuple(heap_form_tuple(tuple, values, isnull), slot, false);
+	MemoryContextSwitchTo(old_context);
+}
+
+static void
+queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
+{
+	ErrorContextCallback callback = {error_context_stack, row_error_context, state};
+	MemoryContext old_context;
+	bool		generated;
+	bson_oid_t	oid;
+
+	MemoryContextReset(state->row_context);
+	old_context = MemoryContextSwitchTo(state->row_context);
+	error_context_stack = &callback;
+
+	slot_getallattrs(slot);
+	bson_reinit(state->document);
+	mongo_row_to_document(state->layout, slot->tts_values, slot->tts_isnull,
+						  state->document, &generated, &oid);
+	if (state->kind == MONGO_INSERT)
+		mongo_write_queue_add(state->queue, state->document, NULL);
+	else
+	{
+		bson_t	   *filter = bson_create_in(state->row_context);
+
+		bson_reinit(state->second);
+		split_for_upsert(state->document, filter, state->second);
+		mongo_write_queue_add(state->queue, filter, state->second);
+	}
+
+	error_context_stack = callback.previous;
+	MemoryContextSwitchTo(old_context);
+	if (generated && state->id_decoder != NULL)
+		show_generated_id(state, estate, slot);
+}
+
+TupleTableSlot *
+mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
+						  TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	MongoModifyState *state = rinfo->ri_FdwState;
+
+	queue_insert(state, estate, slot);
+	if (state->skips_duplicates &&
+		!bms_is_empty(mongo_write_queue_send(state->queue)))
+		return NULL;
+	return slot;
+}
+
+/* Only used for ON CONFLICT DO NOTHING, see the batch size. */
+TupleTableSlot **
+mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
+								TupleTableSlot **slots, TupleTableSlot **planSlots,
+								int *numSlots)
+{
+	MongoModifyState *state = rinfo->ri_FdwState;
+	Bitmapset  *refused = NULL;
+	int			inserted = 0;
+
+	for (int i = 0; i < *numSlots; i++)
+		queue_insert(state, estate, slots[i]);
+	if (state->skips_duplicates)
+		refused = mongo_write_queue_send(state->queue);
+	for (int i = 0; i < *numSlots; i++)
+	{
+		TupleTableSlot *slot = slots[i];
+
+		if (bms_is_member(i, refused))
+			continue;
+
+		/* exchanged, not overwritten: the caller uses all of them again */
+		slots[i] = slots[inserted];
+		slots[inserted++] = slot;
+	}
+	*numSlots = inserted;
+	return slots;
+}
+
+/* --------------------------- updating, deleting ---------------------------- */
+
+/*
+ * row_identity finds the _id of the row to change; false when this statement
+ * has changed the row already, as SQL lets only the first change count.
+ */
+static bool
+row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
+{
+	bool		isnull;
+	bool		found;
+	Datum		ctid = ExecGetJunkAttribute(plan_slot, state->identity_attribute,
+											&isnull);
+	MongoIdentityKey key;
+	MongoIdentityKey *entry;
+
+	if (isnull)
+		elog(ERROR, "ctid is NULL");
+	mongo_identity_find(state->identities, (ItemPointer) DatumGetPointer(ctid),
+						filter);
+	if (state->changed_rows == NULL)
+		return true;
+
+	key.length = filter->len;
+	key.data = (const char *) bson_get_data(filter);
+	entry = hash_search(state->changed_rows, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		char	   *copy = MemoryContextAlloc(state->context, filter->len);
+
+		memcpy(copy, key.data, key.length);
+		entry->data = copy;
+	}
+	return !found;
+}
+
+/* old_row: the row as the scan read it, or NULL. */
+static HeapTuple
+old_row(MongoModifyState *state, TupleTableSlot *plan_slot, HeapTuple tuple)
+{
+	bool		isnull = true;
+	Datum		datum = 0;
+
+	if (AttributeNumberIsValid(state->row_attribute))
+		datum = ExecGetJunkAttribute(plan_slot, state->row_attribute, &isnull);
+	if (isnull)
+		return NULL;
+	tuple->t_data = DatumGetHeapTupleHeader(datum);
+	tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
+	ItemPointerSetInvalid(&tuple->t_self);
+	tuple->t_tableOid = RelationGetRelid(state->relation);
+	return tuple;
+}
+
+/*
+ * changed_attributes: what the UPDATE assigns and what a BEFORE trigger has
+ * changed beside that.
+ */
+static List *
+changed_attributes(MongoModifyState *state, TupleTableSlot *slot,
+				   TupleTableSlot *plan_slot)
+{
+	TupleDesc	tuple = RelationGetDescr(state->relation);
+	HeapTupleData old_data;
+	HeapTuple	old;
+	List	   *attributes = list_copy(state->assigned);
+
+	if (!state->compares_rows)
+		return state->assigned;
+	old = old_row(state, plan_slot, &old_data);
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
+		bool		was_null = true;
+		Datum		was = 0;
+
+		if (attribute->attisdropped || list_member_int(state->assigned, attnum))
+			continue;
+		if (old != NULL)
+			was = heap_getattr(old, attnum, tuple, &was_null);
+		if (was_null != slot->tts_isnull[attnum - 1] ||
+			(!was_null && !datum_image_eq(was, slot->tts_values[attnum - 1],
+										  attribute->attbyval, attribute->attlen)))
+			attributes = lappend_int(attributes, attnum);
+	}
+	if (list_length(attributes) != list_length(state->assigned))
+		mongo_check_assignable(RelationGetRelid(state->relation), attributes);
+	return attributes;
+}
+
+TupleTableSlot *
+mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
+						  TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	MongoModifyState *state = rinfo->ri_FdwState;
+	ErrorContextCallback callback = {error_context_stack, row_error_context, state};
+	MemoryContext old_context;
+	bson_t		filter;
+	bool		is_new;
+
+	MemoryContextReset(state->row_context);
+	old_context = MemoryContextSwitchTo(state->row_context);
+	error_context_stack = &callback;
+
+	is_new = row_identity(state, planSlot, &filter);
+	if (is_new)
+	{
+		slot_getallattrs(slot);
+		bson_reinit(state->second);
+		mongo_row_to_update(state->layout, changed_attributes(state, slot, planSlot),
+							slot->tts_values, slot->tts_isnull, state->second);
+		if (!bson_empty(state->second))
+			mongo_write_queue_add(state->queue, &filter, state->second);
+	}
+
+	error_context_stack = callback.previous;
+	MemoryContextSwitchTo(old_context);
+	return is_new ? slot : NULL;
+}
+
+static void
+store_returned_row(EState *estate, TupleTableSlot *slot, HeapTuple tuple)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+	ExecForceStoreHeapTuple(heap_copytuple(tuple), slot, false);
+	MemoryContextSwitchTo(old_context);
+}
+
+TupleTableSlot *
+mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
+						  TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	MongoModifyState *state = rinfo->ri_FdwState;
+	HeapTupleData old_data;
+	HeapTuple	old;
+	bson_t		filter;
+
+	MemoryContextReset(state->row_context);
+	if (!row_identity(state, planSlot, &filter))
+		return NULL;
+	mongo_write_queue_add(state->queue, &filter, NULL);
+
+	if (rinfo->ri_projectReturning != NULL &&
+		(old = old_row(state, planSlot, &old_data)) != NULL)
+		store_returned_row(estate, slot, old);
+	return slot;
+}
+
+/* --------------------------------- the end --------------------------------- */
+
+void
+mongo_end_foreign_modify(EState *estate, ResultRelInfo *rinfo)
+{
+	MongoModifyState *state = rinfo->ri_FdwState;
+
+	if (state != NULL)
+		mongo_write_queue_finish(state->queue);
+}

@@ -1,0 +1,308 @@
+/*-------------------------------------------------------------------------
+ *
+ * bulk_write.c
+ *		Many writes to one collection in one command.
+ *
+ * libmongoc frames the documents, splits what is too much for one message and
+ * retries where that is safe.  No function here raises between making and
+ * destroying what libmongoc allocates.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bulk_write.h"
+
+#include "bson_memory.h"
+#include "miscadmin.h"
+#include "remote_error.h"
+#include "utils/memutils.h"
+
+/* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
+#define LARGEST_DOCUMENT	(16 * 1024 * 1024)
+
+#define DUPLICATE_KEY		11000
+
+#define INITIAL_CAPACITY	8192
+
+void
+mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
+					  const bson_t *document)
+{
+	Size		needed = batch->length + document->len;
+
+	if (document->len > LARGEST_DOCUMENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("document is too large for MongoDB"),
+				 errdetail("It has %u bytes; the limit is %d.", document->len,
+						   LARGEST_DOCUMENT)));
+
+	if (needed > batch->capacity)
+	{
+		Size		capacity = Max(batch->capacity, INITIAL_CAPACITY);
+
+		while (capacity < needed)
+			capacity *= 2;
+		batch->data = batch->data == NULL ?
+			MemoryContextAllocHuge(context, capacity) :
+			repalloc_huge(batch->data, capacity);
+		batch->capacity = capacity;
+	}
+	memcpy(batch->data + batch->length, bson_get_data(document), document->len);
+	batch->length = needed;
+}
+
+/* next_document: a view of the one at *position, which moves on. */
+static bool
+next_document(const MongoWriteBatch *batch, Size *position, bson_t *view)
+{
+	uint32		length;
+
+	if (batch->length - *position < 5)
+		return false;
+	memcpy(&length, batch->data + *position, sizeof(length));
+	length = BSON_UINT32_FROM_LE(length);
+	if (length > batch->length - *position ||
+		!bson_view(view, (const uint8_t *) batch->data + *position, length))
+		return false;
+	*position += length;
+	return true;
+}
+
+/* add_operation hands one operation to libmongoc, which copies it. */
+static bool
+add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
+			  Size *position, const bson_t *options, bson_error_t *error)
+{
+	bson_t		first;
+	bson_t		second;
+
+	if (!next_document(batch, position, &first))
+		return false;
+	switch (batch->kind)
+	{
+		case MONGO_INSERT:
+			return mongoc_bulk_operation_insert_with_opts(bulk, &first, options,
+														  error);
+		case MONGO_DELETE_ONE:
+			return mongoc_bulk_operation_remove_one_with_opts(bulk, &first,
+															  options, error);
+		case MONGO_DELETE_MANY:
+			return mongoc_bulk_operation_remove_many_with_opts(bulk, &first,
+															   options, error);
+		case MONGO_INSERT_UNLESS_THERE:
+		case MONGO_UPDATE_ONE:
+			return next_document(batch, position, &second) &&
+				mongoc_bulk_operation_update_one_with_opts(bulk, &first, &second,
+														   options, error);
+		case MONGO_UPDATE_MANY:
+			return next_document(batch, position, &second) &&
+				mongoc_bulk_operation_update_many_with_opts(bulk, &first, &second,
+															options, error);
+	}
+	return false;
+}
+
+/* operation_options: what goes with each operation. */
+static bson_t *
+operation_options(const MongoWriteBatch *batch)
+{
+	bson_t	   *options = bson_create_in(CurrentMemoryContext);
+	bool		has_filter = batch->kind != MONGO_INSERT &&
+	batch->kind != MONGO_INSERT_UNLESS_THERE;
+
+	/* what we built needs no check of ours; MongoDB makes its own */
+	if (batch->kind == MONGO_INSERT)
+		BSON_APPEND_BOOL(options, "validate", false);
+	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
+		BSON_APPEND_BOOL(options, "upsert", true);
+	if (has_filter && batch->simple_collation)
+	{
+		bson_t		collation;
+
+		BSON_APPEND_DOCUMENT_BEGIN(options, "collation", &collation);
+		BSON_APPEND_UTF8(&collation, "locale", "simple");
+		bson_append_document_end(options, &collation);
+	}
+	return options;
+}
+
+/* execute: true when every operation succeeded; *reply is always made. */
+static bool
+execute(mongoc_client_t *client, const char *database, const char *collection,
+		const MongoWriteBatch *batch, const bson_t *bulk_options,
+		const bson_t *options, bson_t *reply, bson_error_t *error)
+{
+	mongoc_collection_t *target = mongoc_client_get_collection(client, database,
+															   collection);
+	mongoc_bulk_operation_t *bulk =
+	mongoc_collection_create_bulk_operation_with_opts(target, bulk_options);
+	Size		position = 0;
+	bool		added = true;
+	bool		succeeded = false;
+
+	for (int i = 0; i < batch->count && added; i++)
+		added = add_operation(bulk, batch, &position, options, error);
+	if (added)
+		succeeded = mongoc_bulk_operation_execute(bulk, reply, error) != 0;
+	else
+		bson_init(reply);
+
+	mongoc_bulk_operation_destroy(bulk);
+	mongoc_collection_destroy(target);
+	return succeeded;
+}
+
+static int64
+reply_number(const bson_t *reply, const char *key)
+{
+	bson_iter_t iter;
+
+	return bson_iter_init_find(&iter, reply, key) && BSON_ITER_HOLDS_NUMBER(&iter) ?
+		bson_iter_as_int64(&iter) : 0;
+}
+
+/* What the reply says of one operation that failed. */
+typedef struct WriteError
+{
+	int			index;
+	int			code;
+	const char *message;
+} WriteError;
+
+static void
+read_write_error(const bson_iter_t *element, WriteError *write_error)
+{
+	bson_iter_t field;
+
+	write_error->index = -1;
+	write_error->code = 0;
+	write_error->message = "";
+	if (!BSON_ITER_HOLDS_DOCUMENT(element) || !bson_iter_recurse(element, &field))
+		return;
+	while (bson_iter_next(&field))
+	{
+		const char *key = bson_iter_key(&field);
+
+		if (strcmp(key, "index") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
+			write_error->index = (int) bson_iter_as_int64(&field);
+		else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
+			write_error->code = (int) bson_iter_as_int64(&field);
+		else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
+			write_error->message = bson_iter_utf8(&field, NULL);
+	}
+}
+
+/*
+ * find_failure
+ *		The first failed operation that is not a duplicate allowed.
+ */
+static bool
+find_failure(const bson_t *reply, bool allow_duplicates,
+			 MongoWriteResult *result, WriteError *failure)
+{
+	bson_iter_t iter;
+	bson_iter_t element;
+
+	if (!bson_iter_init_find(&iter, reply, "writeErrors") ||
+		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &element))
+		return false;
+	while (bson_iter_next(&element))
+	{
+		read_write_error(&element, failure);
+		if (!allow_duplicates || failure->code != DUPLICATE_KEY)
+			return true;
+		result->duplicates++;
+		result->refused = bms_add_member(result->refused, failure->index);
+	}
+	return false;
+}
+
+/* Rows that an upsert did not insert were there already. */
+static void
+note_rows_there(const bson_t *reply, int count, MongoWriteResult *result)
+{
+	bson_iter_t iter;
+	bson_iter_t element;
+
+	result->refused = bms_add_range(NULL, 0, count - 1);
+	if (bson_iter_init_find(&iter, reply, "upserted") &&
+		BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &element))
+	{
+		while (bson_iter_next(&element))
+		{
+			bson_iter_t field;
+
+			if (bson_iter_recurse(&element, &field) &&
+				bson_iter_find(&field, "index"))
+				result->refused = bms_del_member(result->refused,
+												 (int) bson_iter_as_int64(&field));
+		}
+	}
+	result->duplicates = bms_num_members(result->refused);
+}
+
+/* report_write_error names the row, and what of the statement lasts. */
+static void
+report_write_error(MongoSession *session, const WriteError *failure,
+				   int64 first_row, int64 rows_before,
+				   const char *context_message, const MongoWriteResult *result)
+{
+	char	   *message = psprintf("%s, row %lld", context_message,
+								   (long long) first_row + Max(failure->index, 0));
+	char	   *text = mongo_printable(failure->message);
+
+	if (!mongo_session_in_transaction(session))
+		text = psprintf("%s\nRows of this statement already written: %lld.",
+						text, (long long) (rows_before + result->written));
+	mongo_report_write_error(message, failure->code, text);
+}
+
+void
+mongo_write_batch_send(MongoSession *session, const char *database,
+					   const char *collection, const MongoWriteBatch *batch,
+					   bool allow_duplicates, int64 first_row, int64 rows_before,
+					   const char *context_message, MongoWriteResult *result)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw bulk write",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoLease *lease = mongo_session_lease(session);
+	bson_t	   *bulk_options = bson_create_in(context);
+	bson_t	   *options = operation_options(batch);
+	bson_t	   *reply = bson_create_in(context);
+	bson_error_t error = {0};
+	WriteError	failure;
+	bool		succeeded;
+
+	memset(result, 0, sizeof(*result));
+	BSON_APPEND_BOOL(bulk_options, "ordered", batch->ordered);
+	mongo_session_append(session, bulk_options);
+
+	/* before it is known: who fails half-way may have written */
+	mongo_session_note_write(session, 0);
+	succeeded = execute(mongo_lease_client(lease), database, collection, batch,
+						bulk_options, options, reply, &error);
+	result->written = reply_number(reply, "nInserted") +
+		reply_number(reply, "nUpserted") + reply_number(reply, "nRemoved") +
+		(batch->kind == MONGO_INSERT_UNLESS_THERE ? 0 : reply_number(reply, "nMatched"));
+	mongo_session_note_write(session, result->written);
+	mongo_lease_check_interrupts(lease);
+
+	if (!succeeded && find_failure(reply, allow_duplicates, result, &failure) &&
+		!mongo_reply_has_label(reply, "TransientTransactionError"))
+		report_write_error(session, &failure, first_row, rows_before,
+						   context_message, result);
+	if (!succeeded && result->duplicates == 0)
+		mongo_session_report_error(session, context_message, &error, reply);
+
+	MemoryContextSwitchTo(old_context);
+	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
+		note_rows_there(reply, batch->count, result);
+	else
+		result->refused = bms_copy(result->refused);
+	mongo_session_return_lease(session, lease);
+	MemoryContextDelete(context);
+}

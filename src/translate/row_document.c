@@ -1,0 +1,498 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_document.c
+ *		From rows to the documents that store them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "row_document.h"
+
+#include "bson_memory.h"
+#include "catalog/pg_type_d.h"
+#include "columns.h"
+#include "encode.h"
+#include "json.h"
+#include "objectid.h"
+#include "options.h"
+#include "predicate.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#define ID_KEY	"_id"
+
+/*
+ * A field of the document.  It has a column, or children, or both when a
+ * column holds the parent of another ("a" and "a.b").
+ */
+typedef struct LayoutField
+{
+	const char *key;
+	const char *path;			/* from the top, with dots */
+	List	   *attributes;		/* columns with this path, as numbers */
+	List	   *children;		/* LayoutField *, as they are met */
+} LayoutField;
+
+struct MongoRowLayout
+{
+	TupleDesc	tuple;
+	const char **paths;			/* by attribute number - 1; NULL: none */
+	AttrNumber	document_attribute; /* the column __doc, or 0 */
+	bool		write_null;
+	LayoutField *id;			/* NULL when no column reads it */
+	List	   *fields;			/* the others at the top */
+};
+
+static LayoutField *
+find_or_add_field(List **fields, const char *path, int key_start, int key_end)
+{
+	LayoutField *field;
+	ListCell   *cell;
+
+	foreach(cell, *fields)
+	{
+		field = lfirst(cell);
+		if (strlen(field->key) == key_end - key_start &&
+			strncmp(field->key, path + key_start, key_end - key_start) == 0)
+			return field;
+	}
+	field = palloc0(sizeof(LayoutField));
+	field->key = pnstrdup(path + key_start, key_end - key_start);
+	field->path = pnstrdup(path, key_end);
+	*fields = lappend(*fields, field);
+	return field;
+}
+
+static void
+add_column(List **top, const char *path, AttrNumber attnum)
+{
+	List	  **fields = top;
+	LayoutField *field;
+	int			start = 0;
+
+	for (;;)
+	{
+		int			end = start + strcspn(path + start, ".");
+
+		field = find_or_add_field(fields, path, start, end);
+		if (path[end] == '\0')
+			break;
+		fields = &field->children;
+		start = end + 1;
+	}
+	field->attributes = lappend_int(field->attributes, attnum);
+}
+
+MongoRowLayout *
+mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
+						bool write_null)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoRowLayout *layout = palloc0(sizeof(MongoRowLayout));
+	ListCell   *cell;
+
+	layout->tuple = CreateTupleDescCopy(tuple);
+	layout->paths = palloc0(sizeof(char *) * Max(tuple->natts, 1));
+	layout->write_null = write_null;
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
+
+		if (attribute->attisdropped)
+			continue;
+		if (strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0)
+		{
+			layout->document_attribute = attnum;
+			continue;
+		}
+		layout->paths[attnum - 1] = mongo_column_options(relid, attnum)->path;
+		add_column(&layout->fields, layout->paths[attnum - 1], attnum);
+	}
+	foreach(cell, layout->fields)
+	{
+		LayoutField *field = lfirst(cell);
+
+		if (strcmp(field->key, ID_KEY) == 0)
+		{
+			layout->id = field;
+			layout->fields = foreach_delete_current(layout->fields, cell);
+		}
+	}
+	MemoryContextSwitchTo(old_context);
+	return layout;
+}
+
+static const char *
+attribute_name(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	return NameStr(TupleDescAttr(layout->tuple, attnum - 1)->attname);
+}
+
+/* append_objectid_text: is this text an ObjectId as we show them? */
+static bool
+append_objectid_text(bson_t *document, const char *key, const char *text,
+					 size_t length)
+{
+	bson_oid_t	oid;
+
+	return mongo_objectid_from_text(text, length, true, &oid) &&
+		BSON_APPEND_OID(document, key, &oid);
+}
+
+void
+mongo_append_column_value(bson_t *document, const char *key, const char *path,
+						  Datum value, Oid typid, int32 typmod,
+						  const char *column_name)
+{
+	bool		is_id = strcmp(path, ID_KEY) == 0;
+	Oid			base = is_id ? getBaseType(typid) : typid;
+
+	if (base == NAMEOID)
+	{
+		const char *name = NameStr(*DatumGetName(value));
+
+		if (append_objectid_text(document, key, name, strlen(name)))
+			return;
+	}
+	else if (is_id && (base == TEXTOID || base == VARCHAROID || base == BPCHAROID))
+	{
+		text	   *string = DatumGetTextPP(value);
+
+		if (append_objectid_text(document, key, VARDATA_ANY(string),
+								 VARSIZE_ANY_EXHDR(string)))
+			return;
+	}
+	else if (is_id && base == BYTEAOID)
+	{
+		bytea	   *bytes = DatumGetByteaPP(value);
+
+		if (VARSIZE_ANY_EXHDR(bytes) == sizeof(bson_oid_t))
+		{
+			bson_oid_t	oid;
+
+			memcpy(&oid, VARDATA_ANY(bytes), sizeof(oid));
+			BSON_APPEND_OID(document, key, &oid);
+			return;
+		}
+	}
+	mongo_append_datum(document, key, -1, value, false, typid, typmod, column_name);
+}
+
+/*
+ * column_of_field
+ *		The column that gives this field its value, or 0.
+ *
+ * Two columns may read one field, but only one of them can say what it is.
+ */
+static AttrNumber
+column_of_field(const MongoRowLayout *layout, const LayoutField *field,
+				const bool *isnull)
+{
+	AttrNumber	found = 0;
+	ListCell   *cell;
+
+	foreach(cell, field->attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+
+		if (isnull[attnum - 1])
+			continue;
+		if (found != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("columns \"%s\" and \"%s\" cannot both be given",
+							attribute_name(layout, found),
+							attribute_name(layout, attnum)),
+					 errdetail("Both are the field \"%s\" of the document.",
+							   field->path)));
+		found = attnum;
+	}
+	return found;
+}
+
+/* has_value: is there anything to write at or below this field? */
+static bool
+has_value(const MongoRowLayout *layout, const LayoutField *field,
+		  const bool *isnull)
+{
+	ListCell   *cell;
+
+	foreach(cell, field->attributes)
+	{
+		if (layout->write_null || !isnull[lfirst_int(cell) - 1])
+			return true;
+	}
+	foreach(cell, field->children)
+	{
+		if (has_value(layout, lfirst(cell), isnull))
+			return true;
+	}
+	return false;
+}
+
+static bool
+children_have_value(const MongoRowLayout *layout, const LayoutField *field,
+					const bool *isnull)
+{
+	ListCell   *cell;
+
+	foreach(cell, field->children)
+	{
+		if (has_value(layout, lfirst(cell), isnull))
+			return true;
+	}
+	return false;
+}
+
+/* append_field writes a field that has a value. */
+static void
+append_field(const MongoRowLayout *layout, const LayoutField *field,
+			 const Datum *values, const bool *isnull, bson_t *document)
+{
+	AttrNumber	attnum = column_of_field(layout, field, isnull);
+	Form_pg_attribute attribute;
+
+	if (field->children != NIL && children_have_value(layout, field, isnull))
+	{
+		bson_t		child;
+		ListCell   *cell;
+
+		if (attnum != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("column \"%s\" cannot be given together with a column inside it",
+							attribute_name(layout, attnum)),
+					 errdetail("The field \"%s\" would be written twice.", field->path)));
+		BSON_APPEND_DOCUMENT_BEGIN(document, field->key, &child);
+		foreach(cell, field->children)
+		{
+			if (has_value(layout, lfirst(cell), isnull))
+				append_field(layout, lfirst(cell), values, isnull, &child);
+		}
+		bson_append_document_end(document, &child);
+		return;
+	}
+	if (attnum == 0)
+	{
+		BSON_APPEND_NULL(document, field->key);
+		return;
+	}
+	attribute = TupleDescAttr(layout->tuple, attnum - 1);
+	mongo_append_column_value(document, field->key, field->path,
+							  values[attnum - 1], attribute->atttypid,
+							  attribute->atttypmod, NameStr(attribute->attname));
+}
+
+/* Does a column of this type read an ObjectId that we make? */
+static bool
+reads_objectids(Oid typid)
+{
+	switch (getBaseType(typid))
+	{
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+		case NAMEOID:
+		case BYTEAOID:
+		case JSONOID:
+		case JSONBOID:
+			return true;
+		default:
+			return getBaseType(typid) == mongo_objectid_type_oid();
+	}
+}
+
+/* append_id: what the row says, or an ObjectId made here. */
+static void
+append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
+		  bson_t *document, bool *generated, bson_oid_t *oid)
+{
+	const LayoutField *id = layout->id;
+	ListCell   *cell;
+
+	*generated = id == NULL || (column_of_field(layout, id, isnull) == 0 &&
+								!children_have_value(layout, id, isnull));
+	if (!*generated)
+	{
+		append_field(layout, id, values, isnull, document);
+		return;
+	}
+	if (id != NULL)
+	{
+		foreach(cell, id->attributes)
+		{
+			Form_pg_attribute attribute = TupleDescAttr(layout->tuple,
+														lfirst_int(cell) - 1);
+
+			if (!reads_objectids(attribute->atttypid))
+				ereport(ERROR,
+						(errcode(ERRCODE_NOT_NULL_VIOLATION),
+						 errmsg("null value in column \"%s\" of type %s cannot be stored",
+								NameStr(attribute->attname),
+								format_type_be(attribute->atttypid)),
+						 errdetail("Every document has an _id, and the ObjectId that MongoDB would give it is not of that type.")));
+		}
+	}
+	bson_oid_init(oid, NULL);
+	BSON_APPEND_OID(document, ID_KEY, oid);
+}
+
+/*
+ * append_whole_document
+ *		The column __doc; _id comes first, as MongoDB itself would have it.
+ */
+static void
+append_whole_document(const MongoRowLayout *layout, const Datum *values,
+					  const bool *isnull, bson_t *document, bool *generated,
+					  bson_oid_t *oid)
+{
+	AttrNumber	attnum = layout->document_attribute;
+	Oid			type = getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid);
+	bson_t	   *wrapped = bson_create_in(CurrentMemoryContext);
+	bson_iter_t member;
+
+	for (int i = 0; i < layout->tuple->natts; i++)
+	{
+		if (i != attnum - 1 && !isnull[i] && layout->paths[i] != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("column \"%s\" cannot be given together with \"%s\"",
+							attribute_name(layout, i + 1), MONGO_DOCUMENT_COLUMN),
+					 errdetail("A row is written either from its columns or as a whole document.")));
+	}
+	mongo_append_json_members(wrapped, values[attnum - 1], type);
+
+	*generated = !bson_iter_init_find(&member, wrapped, ID_KEY);
+	if (*generated)
+	{
+		bson_oid_init(oid, NULL);
+		BSON_APPEND_OID(document, ID_KEY, oid);
+	}
+	else
+		bson_append_iter(document, ID_KEY, -1, &member);
+	bson_iter_init(&member, wrapped);
+	while (bson_iter_next(&member))
+	{
+		if (strcmp(bson_iter_key(&member), ID_KEY) != 0)
+			bson_append_iter(document, NULL, 0, &member);
+	}
+}
+
+void
+mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
+					  const bool *isnull, bson_t *document, bool *generated,
+					  bson_oid_t *oid)
+{
+	ListCell   *cell;
+
+	if (layout->document_attribute != 0 && !isnull[layout->document_attribute - 1])
+	{
+		append_whole_document(layout, values, isnull, document, generated, oid);
+		return;
+	}
+	append_id(layout, values, isnull, document, generated, oid);
+	foreach(cell, layout->fields)
+	{
+		if (has_value(layout, lfirst(cell), isnull))
+			append_field(layout, lfirst(cell), values, isnull, document);
+	}
+}
+
+/* append_assignments: the attributes whose value is NULL, or is not. */
+static bool
+append_assignments(const MongoRowLayout *layout, List *attributes,
+				   const Datum *values, const bool *isnull, bool unset,
+				   bson_t *operator)
+{
+	bool		any = false;
+	ListCell   *cell;
+
+	foreach(cell, attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+		const char *path = layout->paths[attnum - 1];
+		bool		is_unset = isnull[attnum - 1] && !layout->write_null;
+
+		if (is_unset != unset)
+			continue;
+		any = true;
+		if (unset)
+			BSON_APPEND_BOOL(operator, path, true);
+		else if (isnull[attnum - 1])
+			BSON_APPEND_NULL(operator, path);
+		else
+			mongo_append_column_value(operator, path, path, values[attnum - 1],
+									  attribute->atttypid, attribute->atttypmod,
+									  NameStr(attribute->attname));
+	}
+	return any;
+}
+
+void
+mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
+					const Datum *values, const bool *isnull, bson_t *update)
+{
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	bson_t	   *unset = bson_create_in(CurrentMemoryContext);
+
+	if (append_assignments(layout, attributes, values, isnull, false, set))
+		BSON_APPEND_DOCUMENT(update, "$set", set);
+	if (append_assignments(layout, attributes, values, isnull, true, unset))
+		BSON_APPEND_DOCUMENT(update, "$unset", unset);
+}
+
+/* overlap: is one path the other, or inside it? */
+static bool
+overlap(const char *first, const char *second)
+{
+	size_t		length = Min(strlen(first), strlen(second));
+
+	return strncmp(first, second, length) == 0 &&
+		(first[length] == '\0' || first[length] == '.') &&
+		(second[length] == '\0' || second[length] == '.');
+}
+
+void
+mongo_check_assignable(Oid relid, List *attributes)
+{
+	ListCell   *cell;
+	List	   *seen = NIL;
+
+	foreach(cell, attributes)
+	{
+		char	   *name = get_attname(relid, lfirst_int(cell), false);
+		char	   *path;
+		ListCell   *other;
+
+		if (strcmp(name, MONGO_DOCUMENT_COLUMN) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\"", name),
+					 errhint("Update the columns inside it, or delete the row and insert another.")));
+		path = (char *) mongo_column_options(relid, lfirst_int(cell))->path;
+		if (overlap(path, ID_KEY))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\"", name),
+					 errdetail("MongoDB does not change the _id of a document."),
+					 errhint("Delete the row and insert another.")));
+		if (!mongo_path_is_addressable(path))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\"", name),
+					 errdetail("MongoDB's update operators cannot name the field \"%s\".",
+							   path)));
+		foreach(other, seen)
+		{
+			if (overlap(path, lfirst(other)))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot update the fields \"%s\" and \"%s\" together",
+								path, (char *) lfirst(other))));
+		}
+		seen = lappend(seen, path);
+	}
+}
