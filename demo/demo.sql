@@ -42,3 +42,9 @@ ORDER BY spent DESC LIMIT 5;
 PREPARE order_of (int) AS SELECT _id, placed, total FROM orders WHERE customer = $1 ORDER BY _id;
 EXECUTE order_of(42);
 EXECUTE order_of(43);
+
+-- A whole database as tables, types found by sampling.
+CREATE SCHEMA shop;
+IMPORT FOREIGN SCHEMA shop FROM SERVER mongodb INTO shop;
+\d shop.customers
+SELECT address_country, count(*) FROM shop.customers GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3;

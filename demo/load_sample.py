@@ -141,6 +141,11 @@ def make_reviews(rng, count, products, customers):
         yield review
 
 
+def mark_of(database):
+    """Where it is noted what was loaded: not among the sample's collections."""
+    return database.client.mongo_fdw_lab.loaded
+
+
 def load(database):
     rng = random.Random(SEED)
     products = list(make_products(rng, COUNTS["products"]))
@@ -157,12 +162,12 @@ def load(database):
     database.orders.create_index("customer")
     database.orders.create_index([("status", 1), ("placed", -1)])
     database.reviews.create_index("product")
-    database.sample.replace_one({"_id": "sample"}, {"_id": "sample", "seed": SEED, "counts": COUNTS}, upsert=True)
+    mark_of(database).replace_one({"_id": database.name}, {"seed": SEED, "counts": COUNTS}, upsert=True)
 
 
 def is_loaded(database):
     """Is this very sample there, complete?"""
-    mark = database.sample.find_one({"_id": "sample"})
+    mark = mark_of(database).find_one({"_id": database.name})
     return (mark is not None and mark.get("seed") == SEED and mark.get("counts") == COUNTS
             and all(database[name].estimated_document_count() == count for name, count in COUNTS.items()))
 
