@@ -13,8 +13,10 @@ import socket
 import struct
 import sys
 import threading
+from random import Random
 
 import bson
+import bson.datetime_ms
 
 OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
 DOCUMENT = {'_id': 1, 'id': 7, 'info': 'seven'}
@@ -107,6 +109,51 @@ def error(**fields):
     return lambda r: [r.message(bson.encode({'ok': 0.0, **fields}))]
 
 
+# One of each BSON type that Python makes, for mutated().
+EVERYTHING = bson.encode({
+    '_id': bson.ObjectId('5f1e2d3c4b5a69788796a5b4'), 'double': 1.5, 'string': 'h\u00e9llo \U0010ffff',
+    'document': {'a': 1, 'b': {'c': 'x'}}, 'numbers': [1, 2, None], 'matrix': [[1, 2], [3, 4]],
+    'binary': bson.Binary(b'\0\1\xff', 0x80), 'old_binary': bson.Binary(b'abc', 2),
+    'uuid': bson.Binary(bytes(16), 4), 'boolean': True, 'date': bson.datetime_ms.DatetimeMS(1577934245123),
+    'null': None, 'regex': bson.Regex('a"b', 'im'), 'code': bson.Code('f()'),
+    'scoped': bson.Code('g()', {'a': 1}), 'int': -5, 'timestamp': bson.Timestamp(7, 8),
+    'long': bson.Int64(2 ** 62), 'decimal': bson.Decimal128('1.10'), 'lowest': bson.MinKey(),
+    'highest': bson.MaxKey(), 'address': {'city': 'Ulm', 'zip': 1, 'tags': ['a', 'b']},
+    'objects': [{'p': 1}, {'p': 'x'}]})
+ODD_BYTES = (0, 1, 2, 3, 4, 5, 0x0c, 0x0d, 0x0f, 0x13, 0x7f, 0x80, 0xff)
+ODD_LENGTHS = (0, 1, 4, 5, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff)
+
+
+def mutated(number):
+    """EVERYTHING with some bytes spoilt; the same for the same number."""
+    random = Random(number)
+    data = bytearray(EVERYTHING)
+    for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
+        at = random.randrange(4, len(data) - 1)
+        what = random.randrange(4)
+        if what == 0:
+            data[at] = random.choice(ODD_BYTES + (random.randrange(256),))
+        elif what == 1:
+            length = random.choice(ODD_LENGTHS + (len(data) - at, len(data) - at - 4, len(data) - at - 5))
+            data[at:at + 4] = struct.pack('<I', length & 0xffffffff)
+        elif what == 2:
+            del data[at:at + random.choice((1, 4, 20))]
+        else:
+            data[at:at] = random.randbytes(random.choice((1, 4)))
+        data = data if len(data) > 10 else bytearray(EVERYTHING)
+    data[:4] = struct.pack('<i', len(data))
+    data[-1] = 0
+    return bytes(data)
+
+
+def deep(levels, kind):
+    """Documents (kind 3) or arrays (4) in each other, field "v" of one."""
+    sizes = range(5 + 8 * levels, 4, -8)
+    nested = b''.join(struct.pack('<i', size) + bytes([kind]) + b'0\0' for size in sizes[:-1])
+    nested += struct.pack('<i', 5) + b'\0' * (levels + 1)
+    return element(nested, b'v', kind)
+
+
 # A good document whose bytes are then spoilt.
 GOOD = bson.encode(DOCUMENT)
 
@@ -147,6 +194,9 @@ BEHAVIOURS = {
     'element_without_value': lambda r: [r.message(r.cursor(raw_batch=element(b'')))],
     'garbage_document': lambda r: [r.message(r.cursor(raw_batch=element(b'\x20\0\0\0' + 27 * b'\xfe' + b'\0')))],
     'string_too_long': lambda r: [r.message(r.cursor(raw_batch=element(GOOD.replace(struct.pack('<i', 6) + b'seven', struct.pack('<i', 6000) + b'seven'))))],
+    'mutated': lambda r: [r.message(r.cursor(raw_batch=element(mutated(r.seen))))],
+    'deep_documents': lambda r: [r.message(r.cursor(raw_batch=element(deep(1000000, 3))))],
+    'deep_arrays': lambda r: [r.message(r.cursor(raw_batch=element(deep(1000000, 4))))],
 
     'close_at_once': at_once,
     'close_after_header': after_header,
