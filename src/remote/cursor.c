@@ -8,8 +8,14 @@
  * between, so several cursors take turns on the transaction's connection.
  * Otherwise a cursor has a connection of its own.
  *
- * A cursor has at most one request in flight.  Replies are not trusted: each
- * length is checked against what contains it before it is used.
+ * From the first getMore on, the next batch is asked for before the current
+ * one is handed out, so that the server works while the rows are decoded: at
+ * most one request is in flight and at most two batches are in memory.  Not
+ * earlier, since many a scan ends within its first batch, or by a LIMIT soon
+ * after.
+ *
+ * Replies are not trusted: each length is checked against what contains it
+ * before it is used.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +30,9 @@
 #include "transaction.h"
 #include "utils/memutils.h"
 #include "wire.h"
+
+/* How long closing waits for a batch that was asked for in vain. */
+#define DISCARD_WAIT_MS		20
 
 struct MongoCursor
 {
@@ -44,7 +53,8 @@ struct MongoCursor
 	char	   *ns_database;	/* where getMore goes */
 	char	   *ns_collection;
 
-	MongoReply	reply;			/* holds the batch: */
+	MongoReply	replies[2];		/* the current one, and the next one's room */
+	int			current;
 	const uint8 *position;		/* of the next array element */
 	const uint8 *end;			/* of the batch's elements */
 };
@@ -218,6 +228,7 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 static bool
 take_reply(MongoCursor *cursor, bool may_retry)
 {
+	const MongoReply *reply = &cursor->replies[cursor->current];
 	const uint8 *cursor_document = NULL;
 	uint32_t	cursor_length = 0;
 	bool		ok = false;
@@ -225,8 +236,8 @@ take_reply(MongoCursor *cursor, bool may_retry)
 	bson_iter_t iter;
 	bson_t		view;
 
-	if (!bson_iter_init_from_data(&iter, cursor->reply.document,
-								  cursor->reply.document_length))
+	if (!bson_iter_init_from_data(&iter, reply->document,
+								  reply->document_length))
 		report_invalid_reply(cursor, "The reply is not a document.");
 	while (bson_iter_next(&iter))
 	{
@@ -246,8 +257,7 @@ take_reply(MongoCursor *cursor, bool may_retry)
 			return false;
 		/* the server has closed the cursor of a getMore that failed */
 		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
-		if (!bson_view(&view, cursor->reply.document,
-					   cursor->reply.document_length))
+		if (!bson_view(&view, reply->document, reply->document_length))
 			report_invalid_reply(cursor, "The reply is not a document.");
 		mongo_report_command_error(read_failure_message(cursor), &view);
 	}
@@ -264,12 +274,14 @@ take_reply(MongoCursor *cursor, bool may_retry)
 static void
 receive_batch(MongoCursor *cursor)
 {
+	bool		is_first = cursor->command != NULL;
+
 	for (;;)
 	{
 		MongoConnection *connection = mongo_lease_connection(cursor->lease);
 		MongoWireResult result = mongo_wire_receive(connection,
 													cursor->request_id,
-													&cursor->reply);
+													&cursor->replies[1 - cursor->current]);
 
 		/* only the command that opened the cursor may be sent again */
 		bool		may_retry = cursor->command != NULL;
@@ -277,6 +289,7 @@ receive_batch(MongoCursor *cursor)
 		if (result == MONGO_WIRE_OK)
 		{
 			cursor->pending = false;
+			cursor->current = 1 - cursor->current;
 			if (take_reply(cursor, may_retry))
 				break;
 		}
@@ -292,6 +305,9 @@ receive_batch(MongoCursor *cursor)
 	if (cursor->command != NULL)
 		pfree(cursor->command);
 	cursor->command = NULL;
+
+	if (!is_first && cursor->id != 0)
+		send_get_more(cursor);
 }
 
 /*
@@ -352,7 +368,8 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	cursor->database = MemoryContextStrdup(context, database);
 	cursor->collection = MemoryContextStrdup(context, collection);
 	cursor->batch_size = batch_size;
-	cursor->reply.context = context;
+	cursor->replies[0].context = context;
+	cursor->replies[1].context = context;
 
 	cursor->command_length = command->len;
 	cursor->command = MemoryContextAlloc(context, command->len);
@@ -425,11 +442,43 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 	return next_in_batch(cursor, length);
 }
 
+/*
+ * discard_batch
+ *		Take the batch that was asked for ahead off the connection.
+ *
+ * It is on its way or about to be; one that takes longer is not worth waiting
+ * for: the connection is then closed instead, which ends the operation on the
+ * server.
+ */
+static void
+discard_batch(MongoCursor *cursor)
+{
+	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	MongoReply *reply = &cursor->replies[1 - cursor->current];
+	bson_iter_t iter;
+	bson_iter_t id;
+
+	if (connection->broken || connection->transport.data_stream == NULL ||
+		!mongo_stream_wait(connection->transport.data_stream,
+						   WL_SOCKET_READABLE, DISCARD_WAIT_MS) ||
+		mongo_wire_receive(connection, cursor->request_id, reply) != MONGO_WIRE_OK)
+		return;
+
+	/* failed or at its end: there is no cursor to close any more */
+	if (!bson_iter_init_from_data(&iter, reply->document,
+								  reply->document_length) ||
+		!bson_iter_find_descendant(&iter, "cursor.id", &id) ||
+		bson_iter_as_int64(&id) == 0)
+		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+}
+
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
 	if (cursor == NULL || (cursor->lease == NULL && cursor->session == NULL))
 		return;
+	if (cursor->pending)
+		discard_batch(cursor);
 	if (cursor->lease != NULL)
 		mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
@@ -440,8 +489,11 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->id = 0;
 	cursor->pending = false;
 	cursor->position = cursor->end = NULL;
-	if (cursor->reply.data != NULL)
-		pfree(cursor->reply.data);
-	cursor->reply.data = NULL;
-	cursor->reply.capacity = 0;
+	for (int i = 0; i < lengthof(cursor->replies); i++)
+	{
+		if (cursor->replies[i].data != NULL)
+			pfree(cursor->replies[i].data);
+		cursor->replies[i].data = NULL;
+		cursor->replies[i].capacity = 0;
+	}
 }
