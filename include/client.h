@@ -16,6 +16,19 @@
 #include "lib/ilist.h"
 #include "wire.h"
 
+/* The clients of one user mapping: client_pool.c's. */
+typedef struct PoolEntry PoolEntry;
+
+/* A cursor that a server holds open; malloc'd, all in one piece. */
+typedef struct RemoteCursor
+{
+	dlist_node	node;			/* in the pool's list of orphans */
+	int64		id;
+	const char *host_and_port;
+	const char *database;
+	const char *collection;
+} RemoteCursor;
+
 /*
  * malloc'd as libmongoc's own are.  The strings that connection.transport
  * points to belong to 'context', a child of TopMemoryContext that dies with
@@ -24,7 +37,7 @@
 typedef struct MongoClient
 {
 	dlist_node	node;			/* in the pool's idle or leased list */
-	dlist_head *idle_list;		/* where it goes when it is given back */
+	PoolEntry  *entry;			/* where it goes when it is given back */
 	MemoryContext context;
 	mongoc_client_t *client;
 	MongoConnection connection;
@@ -32,11 +45,7 @@ typedef struct MongoClient
 	bool		keep;			/* option keep_connections */
 	uint32		server_hashvalue;	/* as syscache callbacks identify them */
 	uint32		mapping_hashvalue;
-
-	/* the cursor that the server holds open for the lease, see wire.h */
-	int64		cursor_id;		/* 0: none */
-	char	   *cursor_database;	/* malloc'd */
-	char	   *cursor_collection;	/* malloc'd */
+	RemoteCursor *cursor;		/* held open for the lease, or NULL: see wire.h */
 } MongoClient;
 
 /*
@@ -61,17 +70,21 @@ extern MongoClient *mongo_client_connect(UserMapping *user);
 extern bool mongo_client_is_clean(const MongoClient *client);
 
 /*
- * mongo_client_note_cursor, mongo_client_kill_cursor
- *		Remember a cursor open on the server; tell the server to close it.
- *
- * Neither waits nor raises.  A cursor with a request in flight cannot be
- * killed on this connection: the client must be closed, and the server then
- * ends the operation by itself.
+ * mongo_client_note_cursor
+ *		Remember the cursor that the server holds open for the lease; id 0: none.
  */
 extern void mongo_client_note_cursor(MongoClient *client, int64 cursor_id,
 									 const char *database,
 									 const char *collection);
-extern void mongo_client_kill_cursor(MongoClient *client);
+
+/*
+ * mongo_client_kill_cursor
+ *		Tell the server to close a cursor of its own, if the client is clean.
+ *
+ * Neither waits nor raises, nor frees the cursor.
+ */
+extern void mongo_client_kill_cursor(MongoClient *client,
+									 const RemoteCursor *cursor);
 
 /*
  * mongo_client_close

@@ -27,6 +27,7 @@
 typedef struct MongoTransport
 {
 	bool		interrupted;	/* a wait was broken by cancel or termination */
+	bool		waiting;		/* inside a wait with libmongoc's frames below */
 	bool		closing;		/* no more I/O: the client is being destroyed */
 	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or NULL */
 	bool		use_tls;

@@ -252,6 +252,7 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 	{
 		bson_error_t error = {0};
 
+		client->connection.transport.interrupted = false;
 		client->connection.transport.failure[0] = '\0';
 		if (select_and_authenticate(client, uri, &error))
 			return;
@@ -361,39 +362,64 @@ void
 mongo_client_note_cursor(MongoClient *client, int64 cursor_id,
 						 const char *database, const char *collection)
 {
-	client->cursor_id = cursor_id;
-	bson_free(client->cursor_database);
-	bson_free(client->cursor_collection);
-	client->cursor_database = cursor_id ? bson_strdup(database) : NULL;
-	client->cursor_collection = cursor_id ? bson_strdup(collection) : NULL;
+	MongoStream *stream = client->connection.transport.data_stream;
+	RemoteCursor *cursor;
+	size_t		database_size;
+	size_t		collection_size;
+	char	   *names;
+
+	bson_free(client->cursor);
+	client->cursor = NULL;
+	if (cursor_id == 0 || stream == NULL)
+		return;
+
+	database_size = strlen(database) + 1;
+	collection_size = strlen(collection) + 1;
+	cursor = bson_malloc0(sizeof(RemoteCursor) + database_size +
+						  collection_size + strlen(stream->host_and_port) + 1);
+	names = (char *) (cursor + 1);
+	cursor->id = cursor_id;
+	cursor->database = strcpy(names, database);
+	cursor->collection = strcpy(names + database_size, collection);
+	cursor->host_and_port = strcpy(names + database_size + collection_size,
+								   stream->host_and_port);
+	client->cursor = cursor;
 }
 
 void
-mongo_client_kill_cursor(MongoClient *client)
+mongo_client_kill_cursor(MongoClient *client, const RemoteCursor *cursor)
 {
-	if (client->cursor_id != 0 && mongo_client_is_clean(client))
-	{
-		bson_t		command = BSON_INITIALIZER;
-		bson_t		cursors;
+	bson_t		command = BSON_INITIALIZER;
+	bson_t		cursors;
 
-		BSON_APPEND_UTF8(&command, "killCursors", client->cursor_collection);
+	if (mongo_client_is_clean(client) &&
+		strcmp(client->connection.transport.data_stream->host_and_port,
+			   cursor->host_and_port) == 0)
+	{
+		BSON_APPEND_UTF8(&command, "killCursors", cursor->collection);
 		BSON_APPEND_ARRAY_BEGIN(&command, "cursors", &cursors);
-		BSON_APPEND_INT64(&cursors, "0", client->cursor_id);
+		BSON_APPEND_INT64(&cursors, "0", cursor->id);
 		bson_append_array_end(&command, &cursors);
-		mongo_wire_send_and_forget(&client->connection,
-								   client->cursor_database, &command);
-		bson_destroy(&command);
+		mongo_wire_send_and_forget(&client->connection, cursor->database,
+								   &command);
 	}
-	mongo_client_note_cursor(client, 0, NULL, NULL);
+	bson_destroy(&command);
 }
 
 void
 mongo_client_close(MongoClient *client)
 {
+	/*
+	 * The process is exiting from within a wait (the postmaster has died):
+	 * libmongoc is in the middle of something and may hold its locks.
+	 */
+	if (client->connection.transport.waiting)
+		return;
+
 	destroy_driver_client(client);
 	if (client->connection.transport.wait_error != NULL)
 		FreeErrorData(client->connection.transport.wait_error);
-	mongo_client_note_cursor(client, 0, NULL, NULL);
+	bson_free(client->cursor);
 	bson_free(client->connection.message);
 	MemoryContextDelete(client->context);
 	bson_free(client);

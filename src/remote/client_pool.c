@@ -25,11 +25,12 @@
 #include "wire.h"
 
 /* The clients of one user mapping. */
-typedef struct PoolEntry
+struct PoolEntry
 {
 	Oid			umid;			/* hash key */
 	dlist_head	idle;			/* of MongoClient, the last used first */
-} PoolEntry;
+	dlist_head	orphans;		/* of RemoteCursor: to be killed, see give_back() */
+};
 
 /*
  * A lease lives in its owner's context, whose reset gives it back; a lease
@@ -138,7 +139,10 @@ pool_entry(Oid umid)
 	PoolEntry  *entry = hash_search(pool, &umid, HASH_ENTER, &found);
 
 	if (!found)
+	{
 		dlist_init(&entry->idle);
+		dlist_init(&entry->orphans);
+	}
 	return entry;
 }
 
@@ -159,10 +163,37 @@ take_idle(PoolEntry *entry)
 }
 
 /*
+ * start_lease
+ *		Hand a client to a lease.
+ *
+ * It is told first to close what earlier ones had to leave open on its server.
+ */
+static void
+start_lease(MongoLease *lease, PoolEntry *entry, MongoClient *client)
+{
+	dlist_mutable_iter iter;
+
+	client->entry = entry;
+	lease->client = client;
+	dlist_push_head(&leased, &client->node);
+
+	dlist_foreach_modify(iter, &entry->orphans)
+	{
+		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
+
+		dlist_delete(&cursor->node);
+		mongo_client_kill_cursor(client, cursor);
+		bson_free(cursor);
+	}
+}
+
+/*
  * give_back
  *		End a lease: back to the pool when the connection is clean, else closed.
  *
- * Also the memory context callback; never raises.
+ * A cursor still open on the server is killed; when that cannot be done on
+ * this connection, because a getMore is in flight, then by the next lease.
+ * Should there be none, MongoDB closes it by itself after 10 minutes.  Also the memory context callback; never raises.
  */
 static void
 give_back(void *arg)
@@ -175,15 +206,22 @@ give_back(void *arg)
 	lease->client = NULL;
 	dlist_delete(&client->node);
 
-	mongo_client_kill_cursor(client);
+	if (client->cursor != NULL && mongo_client_is_clean(client))
+	{
+		mongo_client_kill_cursor(client, client->cursor);
+		mongo_client_note_cursor(client, 0, NULL, NULL);
+	}
 	if (client->retired || !mongo_client_is_clean(client))
 	{
+		if (client->cursor != NULL && !client->retired)
+			dlist_push_tail(&client->entry->orphans, &client->cursor->node);
+		client->cursor = NULL;
 		mongo_client_close(client);
 		return;
 	}
 	if (!client->keep)
 		sweep_needed = true;
-	dlist_push_head(client->idle_list, &client->node);
+	dlist_push_head(&client->entry->idle, &client->node);
 }
 
 MongoLease *
@@ -191,6 +229,7 @@ mongo_lease_acquire(MemoryContext owner, UserMapping *user)
 {
 	MongoLease *lease = MemoryContextAllocZero(owner, sizeof(MongoLease));
 	PoolEntry  *entry;
+	MongoClient *client;
 
 	if (pool == NULL)
 		initialize_pool();
@@ -200,13 +239,10 @@ mongo_lease_acquire(MemoryContext owner, UserMapping *user)
 	MemoryContextRegisterResetCallback(owner, &lease->callback);
 
 	entry = pool_entry(user->umid);
-	lease->client = take_idle(entry);
-	if (lease->client == NULL)
-	{
-		lease->client = mongo_client_connect(user);
-		lease->client->idle_list = &entry->idle;
-	}
-	dlist_push_head(&leased, &lease->client->node);
+	client = take_idle(entry);
+	if (client == NULL)
+		client = mongo_client_connect(user);
+	start_lease(lease, entry, client);
 	return lease;
 }
 
@@ -230,9 +266,7 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 		mongo_client_close(dlist_container(MongoClient, node,
 										   dlist_pop_head_node(&entry->idle)));
 
-	lease->client = mongo_client_connect(user);
-	lease->client->idle_list = &entry->idle;
-	dlist_push_head(&leased, &lease->client->node);
+	start_lease(lease, entry, mongo_client_connect(user));
 }
 
 mongoc_client_t *

@@ -140,6 +140,7 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 	volatile bool ready = false;
 	volatile bool timed_out = false;
 
+	transport->waiting = true;
 	PG_TRY();
 	{
 		WaitEventSet *set = stream_wait_set(stream);
@@ -170,6 +171,7 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 		keep_wait_error(transport, caller_context);
 	}
 	PG_END_TRY();
+	transport->waiting = false;
 
 	if (transport->interrupted)
 		errno = ECANCELED;
@@ -528,6 +530,7 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 	if (ready > 0)
 		return ready;
 
+	transport->waiting = true;
 	PG_TRY();
 	{
 		ready = poll_sockets(transport, polled, count, timeout_msec);
@@ -537,6 +540,7 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 		keep_wait_error(transport, caller_context);
 	}
 	PG_END_TRY();
+	transport->waiting = false;
 
 	return transport->interrupted ? poll_failed(polled, count) : ready;
 }

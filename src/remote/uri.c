@@ -47,8 +47,10 @@ uri_from_address(const MongoConnectionOptions *options)
 
 	if (options->address[0] != '/')
 	{
-		bool		bare_ipv6 = strchr(options->address, ':') != NULL &&
-			options->address[0] != '[';
+		/* more than one colon, not in brackets: mongodb://[::1]:27017/ */
+		const char *colon = strchr(options->address, ':');
+		bool		bare_ipv6 = colon != NULL && strchr(colon + 1, ':') != NULL &&
+			strpbrk(options->address, "[,") == NULL;
 		char	   *host = psprintf(bare_ipv6 ? "[%s]" : "%s",
 									options->address);
 
