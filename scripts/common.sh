@@ -49,20 +49,21 @@ lab_user_can_enter() {
 }
 
 # Make .lab, or a link to a private folder under /tmp where the laboratory's
-# user cannot enter the clone (one under /root, say).
+# user cannot enter the clone (one under /root, say) or its name has blanks,
+# which make cannot handle.
 make_lab_folder() {
 	if [ -L "$LAB" ] && [ ! -d "$LAB" ]; then
 		rm "$LAB"				# its target was cleaned away
 	fi
 	if [ ! -d "$LAB" ]; then
-		if lab_user_can_enter "$ROOT"; then
+		if [[ $ROOT != *[[:space:]]* ]] && lab_user_can_enter "$ROOT"; then
 			mkdir "$LAB"
 		else
 			local place
 			place=$(mktemp -d /tmp/mongo_fdw_lab.XXXXXXXX)
 			chmod 755 "$place"
 			ln -s "$place" "$LAB"
-			progress "user $LAB_USER cannot enter $ROOT: .lab is a link to $place"
+			progress "user $LAB_USER cannot work in $ROOT: .lab is a link to $place"
 		fi
 		if [ "$(id -u)" = 0 ]; then
 			chown "$LAB_USER:" "$LAB/."

@@ -40,6 +40,11 @@ local $ENV{PGOPTIONS} = '-c client_min_messages=warning';
 command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('demo'), '-f', 'demo/demo.sql' ],
 	'the demo\'s SQL runs');
 
+# What the limits say of a standalone MongoDB.
+(undef, undef, $stderr) = $node->psql('readme',
+	'BEGIN; INSERT INTO customers (_id, number) VALUES (\'0123456789abcdef01234567\', 0); ROLLBACK');
+like($stderr, qr/WARNING:.*not rolled back/, 'README: ROLLBACK over a standalone MongoDB warns');
+
 # The same documents on every machine.
 my $orders = $node->safe_psql('readme', 'SELECT count(*), sum(total), min(placed), max(placed) FROM orders');
 is($orders, '20000|21944030.38|2021-01-01 01:51:43.401+00|2024-10-31 21:17:26.95+00', 'the sample is the same everywhere');
