@@ -9,9 +9,21 @@ use MongoFdwTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my ($reader, $writer);
-my $pid = open2($reader, $writer, $ENV{PYTHON} || 'python3', dirname(__FILE__) . '/fake_mongod.py');
-chomp(my $port = <$reader>);
+# start_fake
+#	Start fake_mongod.py; gives its port.  It ends with its standard input.
+my @fakes;
+
+sub start_fake
+{
+	my $pid = open2(my $reader, my $writer, $ENV{PYTHON} || 'python3',
+		dirname(__FILE__) . '/fake_mongod.py', @_);
+	push @fakes, [ $pid, $writer ];
+	chomp(my $port = <$reader>);
+	return $port;
+}
+
+my $port = start_fake();
+my $replica_set_port = start_fake('--replica-set');
 
 my $node = new_postgres('misbehaving');
 $node->safe_psql('postgres', qq{
@@ -96,6 +108,21 @@ foreach my $case (@wanted)
 # One row a batch, and next_good has two.
 is(() = ($rows{next_good} // '') =~ /^7\|seven$/mg, 2, 'both batches are read');
 
-close $writer;
-waitpid $pid, 0;
+# A replica set member that cannot be reached, met while another one's answer
+# is processed: libmongoc must not be told at once (it would lock itself out).
+is($node->safe_psql('postgres', qq{
+		CREATE SERVER half FOREIGN DATA WRAPPER mongo_fdw
+			OPTIONS (address '127.0.0.1', port '$replica_set_port', replica_set 'rs');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER half;
+		CREATE FOREIGN TABLE half_good (id int, info text) SERVER half
+			OPTIONS (database 'db', collection 'good');
+		SET statement_timeout = '20s';
+		SELECT id, info FROM half_good}, timeout => 60),
+	'7|seven', 'a replica set with a member that is down');
+
+foreach my $fake (@fakes)
+{
+	close $fake->[1];
+	waitpid $fake->[0], 0;
+}
 done_testing();

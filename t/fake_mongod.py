@@ -4,7 +4,10 @@ Greets like a standalone mongod 6.0; what it answers to find and getMore is
 decided by the collection's name, a row of BEHAVIOURS: with the prefix
 "next_", find gives one document and an open cursor, and getMore misbehaves.
 
-    fake_mongod.py          prints its port, serves until standard input ends
+    fake_mongod.py [--replica-set]
+
+prints its port and serves until standard input ends.  With --replica-set it
+greets as the primary of the replica set "rs", whose other member is down.
 
 Every good batch holds {"_id": 1, "id": 7, "info": "seven"}.
 """
@@ -261,6 +264,10 @@ def accept(listener, seen):
 
 def main():
     listener = socket.create_server(('127.0.0.1', 0))
+    if '--replica-set' in sys.argv:
+        me = '127.0.0.1:%d' % listener.getsockname()[1]
+        HELLO.update(setName='rs', setVersion=1, electionId=bson.ObjectId(), secondary=False,
+                     primary=me, me=me, hosts=[me, '127.0.0.1:1'])
     threading.Thread(target=accept, args=(listener, {}), daemon=True).start()
     print(listener.getsockname()[1], flush=True)
     sys.stdin.read()
