@@ -43,6 +43,22 @@ extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
 extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
 
 /*
+ * mongo_cursor_is_ready
+ *		Would mongo_cursor_next() give its answer without waiting for more than
+ *		the rest of a reply that has begun to come?
+ *
+ * When not, the next request is on its way, and mongo_cursor_socket() becomes
+ * readable with its reply.
+ */
+extern bool mongo_cursor_is_ready(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_socket
+ *		The socket that the reply comes on; valid until the next call.
+ */
+extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
+
+/*
  * mongo_cursor_close
  *		Give the lease back; tells the server when the cursor is still open
  *		there.  Idempotent; NULL is accepted.

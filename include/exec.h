@@ -33,6 +33,7 @@ typedef struct MongoScanState
 	/* Valid from the first row on, until ReScan. */
 	bool		started;
 	bool		any_document;	/* has come */
+	bool		must_wait;		/* why an asynchronous scan gave no row */
 	bson_t	   *command;		/* as sent */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 } MongoScanState;
@@ -43,6 +44,12 @@ extern TupleTableSlot *mongo_iterate_foreign_scan(ForeignScanState *node);
 extern void mongo_rescan_foreign_scan(ForeignScanState *node);
 extern void mongo_end_foreign_scan(ForeignScanState *node);
 extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
+
+/* src/exec/async.c; see also "Asynchronous Execution" there. */
+extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
+extern void mongo_foreign_async_request(AsyncRequest *request);
+extern void mongo_foreign_async_configure_wait(AsyncRequest *request);
+extern void mongo_foreign_async_notify(AsyncRequest *request);
 
 /*
  * mongo_append_bounds

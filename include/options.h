@@ -76,6 +76,7 @@ typedef struct MongoTableOptions
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json; /* documents as canonical Extended JSON */
 	bool		analyze_sampling;
+	bool		async_capable;	/* under an asynchronous Append */
 	int			batch_size;		/* rows that a write command carries */
 	bool		updatable;
 	bool		truncatable;

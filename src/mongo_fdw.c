@@ -46,6 +46,12 @@ mongo_fdw_handler(PG_FUNCTION_ARGS)
 	routine->EndForeignScan = mongo_end_foreign_scan;
 	routine->ExplainForeignScan = mongo_explain_foreign_scan;
 
+	/* src/exec: async.c */
+	routine->IsForeignPathAsyncCapable = mongo_is_foreign_path_async_capable;
+	routine->ForeignAsyncRequest = mongo_foreign_async_request;
+	routine->ForeignAsyncConfigureWait = mongo_foreign_async_configure_wait;
+	routine->ForeignAsyncNotify = mongo_foreign_async_notify;
+
 	/* src/catalog: analyze.c, import.c */
 	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
 	routine->ImportForeignSchema = mongo_import_foreign_schema;

@@ -150,6 +150,7 @@ static const MongoOption option_table[] =
 	{"type_mismatch", ON_SERVER | ON_TABLE, parse_choice, NULL, TABLE(type_mismatch), "error", .choices = type_mismatches},
 	{"canonical_json", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(canonical_json), "false"},
 	{"analyze_sampling", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(analyze_sampling), "true"},
+	{"async_capable", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(async_capable), "true"},
 
 	/* writing */
 	{"updatable", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(updatable), "true"},

@@ -240,6 +240,13 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	if (state->cursor == NULL)
 		return end_of_documents(state, slot);
 
+	/* see async.c: then Append waits, for all of its scans at once */
+	if (node->ss.ps.async_capable && !mongo_cursor_is_ready(state->cursor))
+	{
+		state->must_wait = true;
+		return slot;
+	}
+
 	document = mongo_cursor_next(state->cursor, &length);
 	if (document == NULL)
 		return end_of_documents(state, slot);

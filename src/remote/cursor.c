@@ -442,6 +442,30 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 	return next_in_batch(cursor, length);
 }
 
+bool
+mongo_cursor_is_ready(MongoCursor *cursor)
+{
+	MongoConnection *connection;
+
+	if (cursor->position != cursor->end || cursor->lease == NULL)
+		return true;
+	if (!cursor->pending)
+	{
+		if (cursor->id == 0)
+			return true;
+		send_get_more(cursor);
+	}
+	connection = mongo_lease_connection(cursor->lease);
+	return connection->broken || connection->transport.data_stream == NULL ||
+		mongo_stream_has_input(connection->transport.data_stream);
+}
+
+pgsocket
+mongo_cursor_socket(MongoCursor *cursor)
+{
+	return mongo_lease_connection(cursor->lease)->transport.data_stream->socket;
+}
+
 /*
  * discard_batch
  *		Take the batch that was asked for ahead off the connection.
@@ -456,7 +480,8 @@ discard_batch(MongoCursor *cursor)
 	MongoConnection *connection = mongo_lease_connection(cursor->lease);
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 	bson_iter_t iter;
-	bson_iter_t id;
+	bson_iter_t found;
+	int64		id;
 
 	if (connection->broken || connection->transport.data_stream == NULL ||
 		!mongo_stream_wait(connection->transport.data_stream,
@@ -465,11 +490,25 @@ discard_batch(MongoCursor *cursor)
 		return;
 
 	/* failed or at its end: there is no cursor to close any more */
-	if (!bson_iter_init_from_data(&iter, reply->document,
-								  reply->document_length) ||
-		!bson_iter_find_descendant(&iter, "cursor.id", &id) ||
-		bson_iter_as_int64(&id) == 0)
+	id = 0;
+	if (bson_iter_init_from_data(&iter, reply->document, reply->document_length) &&
+		bson_iter_find_descendant(&iter, "cursor.id", &found))
+		id = bson_iter_as_int64(&found);
+	if (id == 0)
 		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+	else if (cursor->id == 0 &&
+			 bson_iter_init_from_data(&iter, reply->document, reply->document_length) &&
+			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
+			 BSON_ITER_HOLDS_UTF8(&found))
+	{
+		uint32_t	length;
+		const char *ns = bson_iter_utf8(&found, &length);
+
+		/* the command's own answer, which nobody has asked for */
+		note_namespace(cursor, ns, length);
+		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
+								cursor->ns_collection);
+	}
 }
 
 void
