@@ -1,0 +1,99 @@
+# Partitions on several servers: asked at the same time, pruned, and closed in
+# good order when the query does not want all rows.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $DELAY = 400;	# milliseconds, far above what the query itself takes
+
+my @mongods = map { MongoFdwTest::Mongod->new } 1 .. 2;
+my $node = new_postgres('append');
+
+# ids 1 to 1500 on one server, 1501 to 3000 on the other
+$node->safe_psql('postgres', 'CREATE TABLE parts (id int, info text) PARTITION BY RANGE (id)');
+foreach my $i (0 .. 1)
+{
+	my $low = 1 + 1500 * $i;
+	my $high = 1500 + $low;
+
+	$mongods[$i]->insert('db', 'points',
+		'[' . join(', ', map { "{\"id\": $_, \"info\": \"info $_\"}" } $low .. $high - 1) . ']');
+	create_server($node, "server_$i", $mongods[$i]);
+	$node->safe_psql('postgres',
+		"CREATE FOREIGN TABLE part_$i PARTITION OF parts FOR VALUES FROM ($low) TO ($high) SERVER server_$i"
+		  . " OPTIONS (database 'db', collection 'points', fetch_size '100')");
+}
+
+my $rows = 'SELECT id FROM parts WHERE id BETWEEN 1499 AND 1503';
+like($node->safe_psql('postgres', "EXPLAIN (COSTS OFF) $rows"), qr/(Async Foreign Scan.*){2}/s,
+	'both partitions are scanned asynchronously');
+
+# timed
+#	How long a statement takes in a session that has its connections already.
+sub timed
+{
+	my ($setting, $statement, @blocked) = @_;
+	my ($in, $out, $err) = ('', '', '');
+	my $psql = IPC::Run::start(
+		[ 'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'), '-f', '-' ],
+		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(120));
+
+	$in .= "$setting; $statement; SELECT 'warm';\n";
+	$psql->pump until $out =~ /warm/ || $err =~ /ERROR/;
+	$_->block_commands($DELAY, @blocked) foreach @mongods;
+	$out = '';
+	my $start = time;
+	$in .= "$statement; SELECT 'done';\n";
+	$psql->pump until $out =~ /done/ || $err =~ /ERROR/;
+	my $elapsed = 1000 * (time - $start);
+	$_->unblock_commands foreach @mongods;
+	$psql->finish;
+	is($err, '', "no error: $statement");
+	$out =~ s/\s*done\s*//;
+	return ($elapsed, $out);
+}
+
+my ($together, $answer) = timed('SET enable_async_append = on', "SELECT count(*) FROM ($rows) s", 'find');
+cmp_ok($together, '<', 1.7 * $DELAY, 'two slow servers take as long as one');
+is($answer, 5, 'with all their rows');
+
+my ($apart) = timed('SET enable_async_append = off', "SELECT count(*) FROM ($rows) s", 'find');
+cmp_ok($apart, '>=', 2 * $DELAY, 'and one after the other when asynchronous Append is off');
+
+# many batches, in any order of arrival; local conditions; rescans
+my $all = 'SELECT count(*), sum(id), count(info) FROM parts WHERE id > 0';
+my $expected = '3000|4501500|3000';
+is($node->safe_psql('postgres', $all), $expected, 'all batches of both come');
+is($node->safe_psql('postgres', "$all AND id % 100 = 7"), '30|43710|30', 'with a condition that is checked here');
+is($node->safe_psql('postgres', "$all AND id % 10000 = 9999"), '0||0', 'and one that no row meets');
+is($node->safe_psql('postgres',
+		'SELECT k, (SELECT count(*) FROM parts WHERE id < k * 1000) FROM generate_series(1, 3) k'),
+	"1|999\n2|1999\n3|2999", 'rescans');
+
+# Append stops reading: the connections stay usable, none is opened anew
+foreach my $mongod (@mongods) { $mongod->snapshot }
+my $early = join(' ', map { 'SELECT count(*) FROM (SELECT id FROM parts LIMIT 3) s;' } 1 .. 20);
+is($node->safe_psql('postgres', "$early $all;"), ("3\n" x 20) . $expected, 'queries that stop early');
+foreach my $mongod (@mongods)
+{
+	my $connections = $mongod->changes->{connections};
+	cmp_ok($connections, '<=', 1, "opened $connections connection to a server, not one a query");
+}
+
+# pruning: a server whose partition is not wanted is not asked
+$mongods[1]->snapshot;
+is($node->safe_psql('postgres', 'SELECT info FROM parts WHERE id = 7'), 'info 7', 'a row of one partition');
+is_deeply($mongods[1]->changes->{commands}, {}, 'asks only the server of that partition');
+
+# an error on one server leaves the other's connection and the session usable
+$mongods[1]->fail_command(1, 8000, 'find');
+my ($status, $stdout, $stderr) = $node->psql('postgres', "$rows; SELECT count(*) FROM parts WHERE id = 4;",
+	on_error_stop => 0);
+like($stderr, qr/could not read collection/, 'an error of one server is reported');
+like($stdout, qr/^1$/m, 'and the session goes on');
+
+done_testing();
