@@ -15,16 +15,26 @@
 
 #define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
 
-/* A bson_t over the reply's bytes, both in reply->context. */
+/*
+ * reply_document
+ *		A bson_t over the reply's bytes, both in reply->context.
+ *
+ * Only its own level is looked at: bson_validate() recurses as deep as a
+ * server likes to nest.  bson_iter_recurse() checks what it enters by itself.
+ */
 static const bson_t *
 reply_document(MongoConnection *connection, MongoReply *reply)
 {
 	char	   *chunk = MemoryContextAlloc(reply->context,
 										   sizeof(bson_t) + BSON_ALIGNMENT);
 	bson_t	   *view = (bson_t *) TYPEALIGN(BSON_ALIGNMENT, chunk);
+	bson_iter_t iter;
+	bool		valid = bson_view(view, reply->document, reply->document_length) &&
+		bson_iter_init(&iter, view);
 
-	if (!bson_view(view, reply->document, reply->document_length) ||
-		!bson_validate(view, BSON_VALIDATE_NONE, NULL))
+	while (valid && bson_iter_next(&iter))
+		;
+	if (!valid || iter.err_off != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("server \"%s\" sent an invalid reply",

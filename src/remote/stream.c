@@ -88,6 +88,16 @@ note_interrupt(MongoTransport *transport)
 		transport->interrupted = true;
 }
 
+/* Latch and postmaster, in every wait; a standalone backend has none to watch. */
+static void
+add_process_events(WaitEventSet *set)
+{
+	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	if (IsUnderPostmaster)
+		AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,
+						  NULL);
+}
+
 /* The stream's own wait set: socket, latch, postmaster.  May raise. */
 static WaitEventSet *
 stream_wait_set(MongoStream *stream)
@@ -100,10 +110,7 @@ stream_wait_set(MongoStream *stream)
 		{
 			AddWaitEventToSet(set, WL_SOCKET_READABLE, stream->socket, NULL,
 							  stream);
-			AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch,
-							  NULL);
-			AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,
-							  NULL);
+			add_process_events(set);
 		}
 		PG_CATCH();
 		{
@@ -476,6 +483,13 @@ poll_once(MongoTransport *transport, mongoc_stream_poll_t *polled,
 	return ready;
 }
 
+static uint32
+socket_events(int poll_events)
+{
+	return (poll_events & POLLIN ? WL_SOCKET_READABLE : 0) |
+		(poll_events & POLLOUT ? WL_SOCKET_WRITEABLE : 0);
+}
+
 static ssize_t
 poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
 			 size_t count, long timeout_ms)
@@ -492,19 +506,12 @@ poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
 		occurred = palloc(sizeof(WaitEvent) * (count + 2));
 		for (size_t i = 0; i < count; i++)
 		{
-			uint32		events = 0;
+			MongoStream *stream = (MongoStream *) polled[i].stream;
 
-			if (polled[i].events & POLLIN)
-				events |= WL_SOCKET_READABLE;
-			if (polled[i].events & POLLOUT)
-				events |= WL_SOCKET_WRITEABLE;
-			AddWaitEventToSet(set, events,
-							  ((MongoStream *) polled[i].stream)->socket,
-							  NULL, &polled[i]);
+			AddWaitEventToSet(set, socket_events(polled[i].events),
+							  stream->socket, NULL, &polled[i]);
 		}
-		AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-		AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,
-						  NULL);
+		add_process_events(set);
 		while (ready == 0 && !timed_out && !transport->interrupted)
 			ready = poll_once(transport, polled, count, set, occurred,
 							  &deadline, &timed_out);
@@ -529,6 +536,18 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 	ready = poll_without_waiting(polled, count);
 	if (ready > 0)
 		return ready;
+
+	/* the usual case, a single server, has its wait set ready */
+	if (count == 1)
+	{
+		if (mongo_stream_wait((MongoStream *) polled[0].stream,
+							  socket_events(polled[0].events), timeout_msec))
+		{
+			polled[0].revents = polled[0].events;
+			return 1;
+		}
+		return transport->interrupted ? poll_failed(polled, count) : 0;
+	}
 
 	transport->waiting = true;
 	PG_TRY();
