@@ -83,6 +83,7 @@ static const struct
 	{"could not set up TLS", "Check pem_file, pem_pwd, ca_file, ca_dir and crl_file of the foreign server; the files are read by the PostgreSQL server."},
 	{"TLS handshake", "The MongoDB server may not use TLS: check the option ssl of the foreign server."},
 	{"connection closed", "The MongoDB server may require TLS: check the option ssl of the foreign server."},
+	{"Failed to receive length header", "The MongoDB server may require TLS or a client certificate: check the options ssl and pem_file of the foreign server."},
 	{"Server closed connection", "The MongoDB server may require TLS: check the option ssl of the foreign server."},
 	{"could not resolve", "Check the address of the foreign server."},
 	{"Failed to look up SRV", "Check the host name in the option uri of the foreign server."},
