@@ -6,10 +6,11 @@
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/servers.sh"
 
-ENV_BEFORE=$(cat "$ENV_FILE" 2>/dev/null || true)
+# Servers that "make lab" left running stay up.
+if servers_run; then STOP=no; else STOP=yes; fi
 finish() {
 	rm -rf "$SCRATCH"
-	if [ -z "$ENV_BEFORE" ]; then stop_servers; fi
+	if [ $STOP = yes ]; then stop_servers; fi
 }
 trap finish EXIT
 

@@ -14,6 +14,12 @@ process_of() {
 	[ -n "$number" ] && grep -qs "$2" "/proc/$number/cmdline" && printf '%s\n' "$number"
 }
 
+# Do both run already?
+servers_run() {
+	process_of "$RUN/mongod.pid" mongod >/dev/null &&
+		process_of "$RUN/postgresql/postmaster.pid" postgres >/dev/null
+}
+
 wait_for_mongod() {
 	as_lab_user "$PYTHON" - "$1" <<-'END'
 		import sys, pymongo
