@@ -63,7 +63,7 @@ extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
  *
  * Raises what MongoDB answers, 23505 for a duplicate key, with
  * 'context_message'; 'first_row' is the number of the batch's first row in the
- * statement and 'rows_before' how many that statement had written.  With
+ * statement (0: the batch has no rows) and 'rows_before' how many that statement had written.  With
  * 'allow_duplicates' duplicate keys are noted in *result instead.
  *
  * Writes are retried once by libmongoc where MongoDB can recognize a

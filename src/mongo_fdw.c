@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "catalog.h"
+#include "direct_modify.h"
 #include "exec.h"
 #include "modify.h"
 #include "options.h"
@@ -56,7 +57,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS)
 	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
 	routine->ImportForeignSchema = mongo_import_foreign_schema;
 
-	/* src/plan/modify.c; src/exec: modify.c, explain_modify.c, truncate.c */
+	/* modify.c in src/plan and src/exec, src/exec/explain_modify.c */
 	routine->AddForeignUpdateTargets = mongo_add_foreign_update_targets;
 	routine->IsForeignRelUpdatable = mongo_is_foreign_rel_updatable;
 	routine->PlanForeignModify = mongo_plan_foreign_modify;
@@ -70,6 +71,15 @@ mongo_fdw_handler(PG_FUNCTION_ARGS)
 	routine->EndForeignModify = mongo_end_foreign_modify;
 	routine->EndForeignInsert = mongo_end_foreign_modify;
 	routine->ExplainForeignModify = mongo_explain_foreign_modify;
+
+	/* direct_modify.c in src/plan and src/exec */
+	routine->PlanDirectModify = mongo_plan_direct_modify;
+	routine->BeginDirectModify = mongo_begin_direct_modify;
+	routine->IterateDirectModify = mongo_iterate_direct_modify;
+	routine->EndDirectModify = mongo_end_direct_modify;
+	routine->ExplainDirectModify = mongo_explain_direct_modify;
+
+	/* src/exec/truncate.c */
 	routine->ExecForeignTruncate = mongo_exec_foreign_truncate;
 
 	PG_RETURN_POINTER(routine);

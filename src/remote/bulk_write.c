@@ -249,11 +249,13 @@ report_write_error(MongoSession *session, const WriteError *failure,
 				   int64 first_row, int64 rows_before,
 				   const char *context_message, const MongoWriteResult *result)
 {
-	char	   *message = psprintf("%s, row %lld", context_message,
-								   (long long) first_row + Max(failure->index, 0));
+	const char *message = context_message;
 	char	   *text = mongo_printable(failure->message);
 
-	if (!mongo_session_in_transaction(session))
+	if (first_row > 0)
+		message = psprintf("%s, row %lld", context_message,
+						   (long long) first_row + Max(failure->index, 0));
+	if (!mongo_session_in_transaction(session) && first_row > 0)
 		text = psprintf("%s\nRows of this statement already written: %lld.",
 						text, (long long) (rows_before + result->written));
 	mongo_report_write_error(message, failure->code, text);

@@ -53,6 +53,7 @@ static const RemoteErrorRule rules[] =
 	{189, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* PrimarySteppedDown */
 	{211, ERRCODE_DATA_EXCEPTION, false, NULL}, /* KeyNotFound */
 	{237, ERRCODE_QUERY_CANCELED, false, NULL}, /* CursorKilled */
+	{241, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, false, NULL}, /* ConversionFailure */
 	{246, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* SnapshotUnavailable */
 	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
 	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */

@@ -1,0 +1,382 @@
+/*-------------------------------------------------------------------------
+ *
+ * direct_modify.c
+ *		Can an UPDATE or DELETE be one command?
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "direct_modify.h"
+
+#include "bson_memory.h"
+#include "command_template.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/clauses.h"
+#include "nodes/value.h"
+#include "plan.h"
+#include "row_document.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+/* Sums and differences of integers whose result has the column's type. */
+static const struct
+{
+	Oid			function;
+	MongoAssignmentKind kind;
+	int			column_argument;	/* the column may stand there; -1: either */
+}			sums[] =
+{
+	{F_INT2PL, MONGO_ASSIGN_SUM, -1},
+	{F_INT4PL, MONGO_ASSIGN_SUM, -1},
+	{F_INT8PL, MONGO_ASSIGN_SUM, -1},
+	{F_INT42PL, MONGO_ASSIGN_SUM, 0},
+	{F_INT24PL, MONGO_ASSIGN_SUM, 1},
+	{F_INT82PL, MONGO_ASSIGN_SUM, 0},
+	{F_INT28PL, MONGO_ASSIGN_SUM, 1},
+	{F_INT84PL, MONGO_ASSIGN_SUM, 0},
+	{F_INT48PL, MONGO_ASSIGN_SUM, 1},
+	{F_INT2MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT4MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT8MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT42MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT82MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT84MI, MONGO_ASSIGN_DIFFERENCE, 0},
+};
+
+/*
+ * scan_below
+ *		The scan of the target, when nothing but Append is in between.
+ */
+static ForeignScan *
+scan_below(ModifyTable *plan, Index rtindex, int subplan_index)
+{
+	Plan	   *below = outerPlan(plan);
+
+	/* a Result may compute the new values above the Append */
+	if (IsA(below, Result) && outerPlan(below) != NULL &&
+		IsA(outerPlan(below), Append))
+		below = outerPlan(below);
+	if (IsA(below, Append))
+	{
+		List	   *children = ((Append *) below)->appendplans;
+
+		if (subplan_index >= list_length(children))
+			return NULL;
+		below = list_nth(children, subplan_index);
+	}
+	if (!IsA(below, ForeignScan) || ((Scan *) below)->scanrelid != rtindex)
+		return NULL;
+	return (ForeignScan *) below;
+}
+
+/* is_value: can it be computed once, before anything is sent? */
+static bool
+is_value(Node *expression)
+{
+	return !contain_var_clause(expression) &&
+		!contain_volatile_functions(expression) && !contain_subplans(expression);
+}
+
+/*
+ * match_sum
+ *		Is this "column + value" for the very column that is assigned?
+ */
+static bool
+match_sum(Expr *expression, Index rtindex, AttrNumber attnum,
+		  MongoAssignmentKind *kind, Expr **value)
+{
+	OpExpr	   *operation = (OpExpr *) expression;
+
+	if (!IsA(expression, OpExpr))
+		return false;
+	set_opfuncid(operation);
+	for (int i = 0; i < lengthof(sums); i++)
+	{
+		if (sums[i].function != operation->opfuncid)
+			continue;
+		for (int argument = 0; argument < 2; argument++)
+		{
+			Var		   *var = list_nth(operation->args, argument);
+			Expr	   *other = list_nth(operation->args, 1 - argument);
+
+			if ((sums[i].column_argument == -1 || sums[i].column_argument == argument) &&
+				IsA(var, Var) && var->varno == rtindex &&
+				var->varattno == attnum && var->varlevelsup == 0 &&
+				var->vartype == operation->opresulttype && is_value((Node *) other))
+			{
+				*kind = sums[i].kind;
+				*value = other;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/*
+ * translate_assignments
+ *		The SET list, its expressions appended to *expressions; false when it
+ *		takes a look at the rows.
+ */
+static bool
+translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
+					  const MongoTableOptions *options, List **assignments,
+					  List **expressions)
+{
+	List	   *targets;
+	List	   *attributes;
+	bool		any_sum = false;
+	bool		any_dotted = false;
+	ListCell   *target;
+	ListCell   *attribute;
+
+	get_translated_update_targetlist(root, rtindex, &targets, &attributes);
+	forboth(target, targets, attribute, attributes)
+	{
+		MongoAssignment *assignment = palloc(sizeof(MongoAssignment));
+		Expr	   *expression = lfirst_node(TargetEntry, target)->expr;
+
+		assignment->attnum = lfirst_int(attribute);
+		assignment->kind = MONGO_ASSIGN_VALUE;
+		if (!is_value((Node *) expression))
+		{
+			if (options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
+				!match_sum(expression, rtindex, assignment->attnum,
+						   &assignment->kind, &expression))
+				return false;
+			any_sum = true;
+		}
+		if (strchr(mongo_column_options(relid, assignment->attnum)->path, '.') != NULL)
+			any_dotted = true;
+		*assignments = lappend(*assignments, assignment);
+		*expressions = lappend(*expressions, expression);
+	}
+
+	/* a pipeline's $set goes into arrays where an update operator does not */
+	if (any_sum && any_dotted)
+		return false;
+	mongo_check_assignable(relid, attributes);
+	return true;
+}
+
+/*
+ * is_equality
+ *		Is this "column = value" or "column = ANY (values)"?
+ *
+ * Equality in MongoDB matches the column's own values and nothing else, except
+ * for arrays that hold them.
+ */
+static bool
+is_equality(Node *qual)
+{
+	Oid			operator = InvalidOid;
+	List	   *arguments = NIL;
+	char	   *name;
+
+	if (IsA(qual, OpExpr))
+	{
+		operator = ((OpExpr *) qual)->opno;
+		arguments = ((OpExpr *) qual)->args;
+	}
+	else if (IsA(qual, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) qual)->useOr)
+	{
+		operator = ((ScalarArrayOpExpr *) qual)->opno;
+		arguments = ((ScalarArrayOpExpr *) qual)->args;
+	}
+	if (list_length(arguments) != 2 ||
+		contain_var_clause(linitial(arguments)) == contain_var_clause(lsecond(arguments)))
+		return false;
+	name = get_opname(operator);
+	return name != NULL && strcmp(name, "=") == 0;
+}
+
+/* append_guards: for each column that the qual reads; -1 when there is none. */
+static int
+append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual)
+{
+	bool		only_arrays = is_equality(qual);
+	Bitmapset  *seen = NULL;
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause(qual, 0))
+	{
+		Var		   *var = lfirst_node(Var, cell);
+		const char *path;
+
+		if (var->varattno <= 0)
+			return -1;
+		if (bms_is_member(var->varattno, seen))
+			continue;
+		seen = bms_add_member(seen, var->varattno);
+		path = mongo_column_path(columns, var->varattno);
+		if (path == NULL)
+			return -1;
+
+		index = only_arrays ?
+			mongo_append_array_guards(conditions, index, path) :
+			mongo_append_fits_guards(conditions, index, path, var->vartype,
+									 var->vartypmod);
+		if (index < 0)
+			return -1;
+	}
+	return index;
+}
+
+/*
+ * guarded_filter
+ *		The scan's filter, and that the fields it tests fit their columns; NULL
+ *		when that cannot be said.
+ *
+ * Where misfits read as NULL, exact filters are that without guards.
+ */
+static Const *
+guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
+			   bool *simple_collation)
+{
+	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext, scan->command);
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
+	bson_t		filter;
+	bson_iter_t iter;
+	int			index = 0;
+	ListCell   *cell;
+
+	*simple_collation = bson_has_field(find, "collation");
+	if (bson_iter_init_find(&iter, find, "filter"))
+	{
+		bson_append_iter(conditions, "0", 1, &iter);
+		index = 1;
+	}
+	if (scan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
+	{
+		foreach(cell, quals)
+		{
+			index = append_guards(conditions, index, columns, lfirst(cell));
+			if (index < 0)
+				return NULL;
+		}
+	}
+
+	if (index == 1)
+		bson_append_iter(command, "filter", -1, &iter);
+	else
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(command, "filter", &filter);
+		if (index > 1)
+			BSON_APPEND_ARRAY(&filter, "$and", conditions);
+		bson_append_document_end(command, &filter);
+	}
+	return mongo_command_to_const(command);
+}
+
+/* at_most_one: does a condition say which document it is? */
+static bool
+at_most_one(MongoColumns *columns, List *quals)
+{
+	MongoTranslation translation = {columns};
+	ListCell   *cell;
+
+	foreach(cell, quals)
+	{
+		if (mongo_translate_condition(&translation, lfirst(cell),
+									  bson_create_in(CurrentMemoryContext)).unique)
+			return true;
+	}
+	return false;
+}
+
+bool
+mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
+						 Index resultRelation, int subplan_index)
+{
+	ForeignScan *scan = scan_below(plan, resultRelation, subplan_index);
+	MongoRelation *relation;
+	MongoScanPlan *scan_plan;
+	MongoDirectPlan direct = {NULL};
+	List	   *expressions;
+
+	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
+		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
+		plan->returningLists != NIL)
+		return false;
+	relation = find_base_rel(root, resultRelation)->fdw_private;
+	scan_plan = mongo_scan_plan_from_list(scan->fdw_private);
+	if (scan_plan->is_aggregate || scan_plan->has_limit || scan_plan->has_offset)
+		return false;
+
+	expressions = list_copy(scan->fdw_exprs);
+	if (plan->operation == CMD_UPDATE &&
+		!translate_assignments(root, resultRelation, relation->relid,
+							   relation->options, &direct.assignments, &expressions))
+		return false;
+	direct.command = guarded_filter(scan_plan, relation->columns,
+									scan->fdw_recheck_quals,
+									&direct.simple_collation);
+	if (direct.command == NULL)
+		return false;
+
+	direct.database = scan_plan->database;
+	direct.collection = scan_plan->collection;
+	direct.operation = plan->operation;
+	direct.predicates = scan_plan->predicates;
+	direct.at_most_one = at_most_one(relation->columns, scan->fdw_recheck_quals);
+	direct.counts = plan->canSetTag;
+
+	scan->operation = plan->operation;
+	scan->resultRelation = resultRelation;
+	scan->fdw_exprs = expressions;
+	scan->fdw_private = mongo_direct_plan_to_list(&direct);
+	return true;
+}
+
+/* ------------------------- into a plan and back ---------------------------- */
+
+List *
+mongo_direct_plan_to_list(const MongoDirectPlan *plan)
+{
+	List	   *flags = list_make4_int(plan->operation, plan->simple_collation,
+									   plan->at_most_one, plan->counts);
+	List	   *assignments = NIL;
+	ListCell   *cell;
+
+	foreach(cell, plan->assignments)
+	{
+		MongoAssignment *assignment = lfirst(cell);
+
+		assignments = lappend(assignments, list_make2_int(assignment->attnum,
+														  assignment->kind));
+	}
+	return list_concat(list_make3(makeString(pstrdup(plan->database)),
+								  makeString(pstrdup(plan->collection)), flags),
+					   list_make3(plan->command, plan->predicates, assignments));
+}
+
+MongoDirectPlan *
+mongo_direct_plan_from_list(List *list)
+{
+	MongoDirectPlan *plan = palloc0(sizeof(MongoDirectPlan));
+	List	   *flags = lthird(list);
+	ListCell   *cell;
+
+	plan->database = strVal(linitial(list));
+	plan->collection = strVal(lsecond(list));
+	plan->operation = linitial_int(flags);
+	plan->simple_collation = lsecond_int(flags);
+	plan->at_most_one = lthird_int(flags);
+	plan->counts = lfourth_int(flags);
+	plan->command = lfourth(list);
+	plan->predicates = list_nth(list, 4);
+	foreach(cell, (List *) list_nth(list, 5))
+	{
+		MongoAssignment *assignment = palloc(sizeof(MongoAssignment));
+
+		assignment->attnum = linitial_int((List *) lfirst(cell));
+		assignment->kind = lsecond_int((List *) lfirst(cell));
+		plan->assignments = lappend(plan->assignments, assignment);
+	}
+	return plan;
+}

@@ -1,0 +1,194 @@
+/*-------------------------------------------------------------------------
+ *
+ * fits.c
+ *		"This field can be read by its column", in find's language.
+ *
+ * One row a type: which BSON types it reads, and for integers the range.  Types
+ * whose rule cannot be said here (whether a double holds a Decimal128 exactly,
+ * say) have no row.  The rules are those of docs/types.md.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "direct_modify.h"
+
+#include "catalog/pg_type_d.h"
+#include "objectid.h"
+#include "predicate.h"
+
+typedef struct FitRule
+{
+	Oid			type;
+	const char *bson_types[3];	/* ends with NULL */
+	int64		min;			/* of integers */
+	int64		max;
+} FitRule;
+
+#define NUMBERS	{"number"}
+#define TEXTS	{"string", "symbol", "objectId"}
+#define DATES	{"date"}
+
+static const FitRule rules[] =
+{
+	{INT2OID, NUMBERS, PG_INT16_MIN, PG_INT16_MAX},
+	{INT4OID, NUMBERS, PG_INT32_MIN, PG_INT32_MAX},
+	{INT8OID, NUMBERS, PG_INT64_MIN, PG_INT64_MAX},
+	{TEXTOID, TEXTS},
+	{VARCHAROID, TEXTS},
+	{BOOLOID, {"bool"}},
+	{TIMESTAMPTZOID, DATES},
+	{TIMESTAMPOID, DATES},
+	{DATEOID, DATES},
+};
+
+static const FitRule *
+find_rule(Oid type)
+{
+	static const FitRule objectid_rule = {InvalidOid, {"objectId"}};
+
+	for (int i = 0; i < lengthof(rules); i++)
+	{
+		if (rules[i].type == type)
+			return &rules[i];
+	}
+	return type == mongo_objectid_type_oid() ? &objectid_rule : NULL;
+}
+
+/* append_condition: {path: {operator: value}} as the array's next element. */
+static void
+begin_condition(bson_t *conditions, int index, bson_t *condition)
+{
+	char		key[16];
+
+	snprintf(key, sizeof(key), "%d", index);
+	BSON_APPEND_DOCUMENT_BEGIN(conditions, key, condition);
+}
+
+/* {path: {$not: {$type: "array"}}}; the path may be a part of a longer one */
+static void
+append_not_array(bson_t *conditions, int index, const char *path, int length)
+{
+	bson_t		condition;
+	bson_t		test;
+	bson_t		negated;
+
+	begin_condition(conditions, index, &condition);
+	bson_append_document_begin(&condition, path, length, &test);
+	BSON_APPEND_DOCUMENT_BEGIN(&test, "$not", &negated);
+	BSON_APPEND_UTF8(&negated, "$type", "array");
+	bson_append_document_end(&test, &negated);
+	bson_append_document_end(&condition, &test);
+	bson_append_document_end(conditions, &condition);
+}
+
+/* {$or: [{path: null}, {path: {$type: [...]}, or within the range}]} */
+static void
+append_type_test(bson_t *conditions, int index, const char *path,
+				 const FitRule *rule)
+{
+	bson_t		condition;
+	bson_t		branches;
+	bson_t		branch;
+	bson_t		test;
+	bson_t		types;
+
+	begin_condition(conditions, index, &condition);
+	BSON_APPEND_ARRAY_BEGIN(&condition, "$or", &branches);
+	begin_condition(&branches, 0, &branch);
+	BSON_APPEND_NULL(&branch, path);
+	bson_append_document_end(&branches, &branch);
+	begin_condition(&branches, 1, &branch);
+	BSON_APPEND_DOCUMENT_BEGIN(&branch, path, &test);
+	if (rule->max > 0)
+	{
+		BSON_APPEND_INT64(&test, "$gte", rule->min);
+		BSON_APPEND_INT64(&test, "$lte", rule->max);
+	}
+	else
+	{
+		BSON_APPEND_ARRAY_BEGIN(&test, "$type", &types);
+		for (int i = 0; i < lengthof(rule->bson_types) && rule->bson_types[i]; i++)
+		{
+			char		key[16];
+
+			snprintf(key, sizeof(key), "%d", i);
+			BSON_APPEND_UTF8(&types, key, rule->bson_types[i]);
+		}
+		bson_append_array_end(&test, &types);
+	}
+	bson_append_document_end(&branch, &test);
+	bson_append_document_end(&branches, &branch);
+	bson_append_array_end(&condition, &branches);
+	bson_append_document_end(conditions, &condition);
+}
+
+/*
+ * {$nor: [{path: {$type: ["double", "decimal"]}, $expr: {$ne: [{$trunc: "$path"},
+ * "$path"]}}]}: no fraction
+ */
+static void
+append_integral_test(bson_t *conditions, int index, const char *path)
+{
+	bson_t		condition;
+	bson_t		branches;
+	bson_t		branch;
+	bson_t		test;
+	bson_t		array;
+	bson_t		expression;
+	bson_t		truncated;
+	char	   *field = psprintf("$%s", path);
+
+	begin_condition(conditions, index, &condition);
+	BSON_APPEND_ARRAY_BEGIN(&condition, "$nor", &branches);
+	begin_condition(&branches, 0, &branch);
+	BSON_APPEND_DOCUMENT_BEGIN(&branch, path, &test);
+	BSON_APPEND_ARRAY_BEGIN(&test, "$type", &array);
+	BSON_APPEND_UTF8(&array, "0", "double");
+	BSON_APPEND_UTF8(&array, "1", "decimal");
+	bson_append_array_end(&test, &array);
+	bson_append_document_end(&branch, &test);
+	BSON_APPEND_DOCUMENT_BEGIN(&branch, "$expr", &expression);
+	BSON_APPEND_ARRAY_BEGIN(&expression, "$ne", &array);
+	BSON_APPEND_DOCUMENT_BEGIN(&array, "0", &truncated);
+	BSON_APPEND_UTF8(&truncated, "$trunc", field);
+	bson_append_document_end(&array, &truncated);
+	BSON_APPEND_UTF8(&array, "1", field);
+	bson_append_array_end(&expression, &array);
+	bson_append_document_end(&branch, &expression);
+	bson_append_document_end(&branches, &branch);
+	bson_append_array_end(&condition, &branches);
+	bson_append_document_end(conditions, &condition);
+}
+
+int
+mongo_append_array_guards(bson_t *conditions, int index, const char *path)
+{
+	if (!mongo_path_is_addressable(path) || mongo_path_has_index(path))
+		return -1;
+
+	/* MongoDB refuses an _id that is an array */
+	if (strcmp(path, "_id") == 0)
+		return index;
+	for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+		append_not_array(conditions, index++, path, dot - path);
+	append_not_array(conditions, index++, path, strlen(path));
+	return index;
+}
+
+int
+mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
+						 Oid type, int32 typmod)
+{
+	const FitRule *rule = find_rule(type);
+
+	if (rule == NULL || typmod >= 0)
+		return -1;
+	index = mongo_append_array_guards(conditions, index, path);
+	if (index < 0)
+		return -1;
+	append_type_test(conditions, index++, path, rule);
+	if (rule->max > 0)
+		append_integral_test(conditions, index++, path);
+	return index;
+}
