@@ -1,0 +1,170 @@
+# INSERT, COPY, UPDATE, DELETE and TRUNCATE: what is sent, what is stored, and
+# what goes wrong.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('writes');
+create_server($node, 'mongodb', $mongod, batch_size => '100');
+
+sub documents
+{
+	my ($collection, $filter) = @_;
+	my $reply = $mongod->command(
+		"{\"find\": \"$collection\", \"filter\": {@{[$filter // '']}}, \"sort\": {\"_id\": 1}, \"batchSize\": 100000}", 'db');
+	return $reply->{cursor}{firstBatch};
+}
+
+sub fails
+{
+	my ($sql, $expected, $name) = @_;
+	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	like($stderr, $expected, $name);
+}
+
+# commands sends SQL and tells the commands that MongoDB counted.
+sub commands
+{
+	my ($sql) = @_;
+	$mongod->snapshot;
+	$node->safe_psql('postgres', $sql);
+	my $commands = $mongod->changes->{commands};
+	delete @$commands{qw(hello isMaster ping saslStart saslContinue endSessions buildInfo)};
+	return $commands;
+}
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE things (_id text, a int, b text, "sub.x" int, "sub.deep.y" text, n numeric, ts timestamptz)
+		SERVER mongodb OPTIONS (database 'db', collection 'things');
+	CREATE FOREIGN TABLE whole (__doc jsonb) SERVER mongodb OPTIONS (database 'db', collection 'things');
+	CREATE FOREIGN TABLE numbered (_id int, a int) SERVER mongodb OPTIONS (database 'db', collection 'numbered');
+});
+
+# what is stored
+$node->safe_psql('postgres', q{
+	INSERT INTO things VALUES ('one', 1, 'x', 5, 'y', 1.50, '2020-01-01 00:00:00.123Z'),
+		('65a000000000000000000001', 2, NULL, NULL, 'z', NULL, NULL)});
+is_deeply(documents('things'), [
+	{ _id => 'one', a => 1, b => 'x', sub => { x => 5, deep => { y => 'y' } },
+		n => { '$numberDecimal' => '1.50' }, ts => { '$date' => '2020-01-01T00:00:00.123Z' } },
+	{ _id => { '$oid' => '65a000000000000000000001' }, a => 2, sub => { deep => { y => 'z' } } } ]
+	, 'dotted columns are nested, NULLs left out, 24 digits an ObjectId')
+	or diag(explain(documents('things')));
+
+my $id = $node->safe_psql('postgres', q{INSERT INTO things (a) VALUES (3) RETURNING _id});
+like($id, qr/^[0-9a-f]{24}$/, 'a generated _id is returned');
+is($node->safe_psql('postgres', "SELECT a FROM things WHERE _id = '$id'"), 3, '... and is the one stored');
+
+$node->safe_psql('postgres', q{INSERT INTO whole VALUES ('{"_id": {"k": 1}, "list": [1, {"$date": "2020-01-01T00:00:00Z"}]}')});
+is_deeply(documents('things', '"_id": {"k": 1}'),
+	[ { _id => { k => 1 }, list => [ 1, { '$date' => '2020-01-01T00:00:00Z' } ] } ], '__doc is the document');
+$node->safe_psql('postgres', q{DELETE FROM whole WHERE __doc -> '_id' ->> 'k' = '1'});
+is_deeply(documents('things', '"_id": {"k": 1}'), [], 'a document with any _id can be deleted');
+
+# what is sent
+$node->safe_psql('postgres', 'TRUNCATE things');
+is_deeply(commands("INSERT INTO things (_id, a) SELECT 'g' || g, g FROM generate_series(1, 250) g"),
+	{ insert => 3 }, 'INSERT sends a command for each batch');
+is_deeply(commands("COPY things (_id) FROM PROGRAM 'seq -f c%g 1 150'"),
+	{ insert => 2 }, 'COPY likewise');
+is_deeply(commands("UPDATE things SET b = 'upd', a = a + 1 WHERE a > 100"), { update => 1 }, 'UPDATE is one command');
+is($node->safe_psql('postgres', "SELECT count(*), min(a), max(a) FROM things WHERE b = 'upd'"), '150|102|251', '... that did it');
+is_deeply(commands("DELETE FROM things WHERE a BETWEEN 10 AND 20"), { delete => 1 }, 'DELETE is one command');
+is_deeply(commands("UPDATE things SET b = b || 'x' WHERE a > 100"), { find => 1, update => 2 },
+	'what must be computed here is read once and sent in batches');
+is_deeply(commands("UPDATE things SET a = 1 WHERE a = NULL::int"), {}, 'nothing is sent that cannot match');
+is_deeply(commands("DELETE FROM things WHERE _id = 'g5'"), { delete => 1 }, 'DELETE by _id');
+is_deeply(commands("TRUNCATE things"), { delete => 1 }, 'TRUNCATE is one command');
+
+# an INSERT that reads its own collection, an UPDATE that moves what it scans
+$node->safe_psql('postgres', q{INSERT INTO numbered SELECT g, g FROM generate_series(1, 1000) g});
+$mongod->command('{"createIndexes": "numbered", "indexes": [{"key": {"a": 1}, "name": "a"}]}', 'db');
+$node->safe_psql('postgres', 'INSERT INTO numbered SELECT _id + 1000, a + 1000 FROM numbered');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(a) FROM numbered'), '2000|2001000', 'INSERT does not read what it inserts');
+$node->safe_psql('postgres', 'UPDATE numbered SET a = a + _id % 1 + 10000 WHERE a > 0');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(a) FROM numbered'), '2000|22001000', 'UPDATE changes each row once');
+is($node->safe_psql('postgres', 'WITH d AS (DELETE FROM numbered USING generate_series(1, 3) g WHERE _id <= 5 RETURNING 1) SELECT count(*) FROM d'),
+	5, 'a row that a join gives three times is deleted, and returned, once');
+
+# documents that do not fit are left alone by direct commands
+$mongod->insert('db', 'misfits', '[{"_id": 1, "a": [5]}, {"_id": 2, "a": 5.5}, {"_id": 3, "a": 5.0}, {"_id": 4, "a": "5"}, {"_id": 5, "a": 5}, {"_id": 6, "a": {"$numberLong": "5000000000"}}]');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE misfits (_id int, a int, b int) SERVER mongodb OPTIONS (database 'db');
+	UPDATE misfits SET b = 1 WHERE a >= 5; UPDATE misfits SET b = 2 WHERE a <> 1; UPDATE misfits SET b = b + 1 WHERE a = 5});
+is_deeply([ map { [ $_->{_id}, $_->{b} ] } @{ documents('misfits') } ],
+	[ [ 1, undef ], [ 2, undef ], [ 3, 3 ], [ 4, undef ], [ 5, 3 ], [ 6, undef ] ], 'only rows that can be read are changed')
+	or diag(explain(documents('misfits')));
+fails('UPDATE misfits SET a = a + 1', qr/22003.*could not update/s, 'a sum with what does not fit is an error');
+
+# errors name the row
+fails(q{INSERT INTO numbered VALUES (5001, 1), (5002, 2), (100, 3), (5003, 4)},
+	qr/23505: could not insert into foreign table "numbered", row 3.*Rows of this statement already written: 2/s, 'duplicate key');
+fails(q{INSERT INTO numbered VALUES (5004, 1), (NULL, 2)}, qr/23502.*column "_id".*row 2 for foreign table "numbered"/s, 'NULL in _id');
+fails(q{INSERT INTO things (a, n) VALUES (1, 1), (2, 1234567890123456789012345678901234567890)},
+	qr/22003.*column "n".*row 2 for foreign table "things"/s, 'a numeric of 40 digits');
+fails(q{INSERT INTO things (a, ts) VALUES (1, 'infinity')}, qr/22008.*column "ts".*row 1/s, 'infinity');
+fails(q{INSERT INTO things (a, b) VALUES (1, repeat('x', 17000000))}, qr/54000.*too large.*row 1/s, 'a document above 16 MB');
+fails(q{UPDATE numbered SET _id = 5}, qr/0A000.*_id/s, '_id cannot be assigned');
+fails(q{UPDATE whole SET __doc = '{}'}, qr/0A000.*__doc/s, 'nor can __doc');
+$node->safe_psql('postgres', q{ALTER FOREIGN TABLE numbered OPTIONS (updatable 'false', truncatable 'false')});
+fails('DELETE FROM numbered', qr/55000/, 'updatable');
+fails('TRUNCATE numbered', qr/55000.*does not allow truncates/s, 'truncatable');
+$node->safe_psql('postgres', q{ALTER FOREIGN TABLE numbered OPTIONS (SET updatable 'true', SET truncatable 'true')});
+
+# a standalone server cannot roll back, and says so
+my ($status, $stdout, $stderr) = $node->psql('postgres', 'BEGIN; INSERT INTO numbered VALUES (7001, 1), (7002, 2); ROLLBACK');
+like($stderr, qr/WARNING:  changes on server "mongodb" were not rolled back.*\n.*2 documents/, 'ROLLBACK warns');
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD transactions 'required')});
+fails('DELETE FROM numbered', qr/0A000.*has no transactions/s, 'transactions required');
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (SET transactions 'auto')});
+
+# triggers, partitions, generated columns
+$node->safe_psql('postgres', q{
+	TRUNCATE numbered;
+	CREATE TABLE seen (what text, n bigint);
+	CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN INSERT INTO seen SELECT TG_OP || ' ' || TG_LEVEL, count(*) FROM numbered; RETURN NULL; END $$;
+	CREATE FUNCTION double() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := NEW.a * 2; RETURN NEW; END $$;
+	CREATE TRIGGER row_after AFTER INSERT OR DELETE ON numbered FOR EACH ROW EXECUTE FUNCTION see();
+	CREATE TRIGGER row_before BEFORE INSERT OR UPDATE ON numbered FOR EACH ROW EXECUTE FUNCTION double();
+	INSERT INTO numbered VALUES (1, 10), (2, 20);
+	UPDATE numbered SET a = 7 WHERE _id = 2;
+	DELETE FROM numbered WHERE _id = 1});
+is($node->safe_psql('postgres', 'SELECT * FROM seen'), "INSERT ROW|2\nINSERT ROW|2\nDELETE ROW|1", 'AFTER triggers see what was written');
+is_deeply(documents('numbered'), [ { _id => 2, a => 14 } ], 'BEFORE triggers change what is written');
+$node->safe_psql('postgres', q{
+	CREATE TABLE parted (_id text, k int, v text) PARTITION BY LIST (k);
+	CREATE TABLE parted_here PARTITION OF parted FOR VALUES IN (1);
+	CREATE FOREIGN TABLE parted_there PARTITION OF parted FOR VALUES IN (2) SERVER mongodb OPTIONS (database 'db');
+	INSERT INTO parted VALUES ('a', 1, 'x'), ('b', 2, 'y'), ('c', 2, 'z');
+	UPDATE parted SET v = v || '!';
+	UPDATE parted SET k = 2 WHERE _id = 'a';
+	DELETE FROM parted WHERE _id = 'b';
+	CREATE FOREIGN TABLE generated (_id int, a int, d int GENERATED ALWAYS AS (a * 2) STORED, z text DEFAULT 'zz')
+		SERVER mongodb OPTIONS (database 'db');
+	INSERT INTO generated (_id, a) VALUES (1, 2);
+	UPDATE generated SET a = 5});
+is($node->safe_psql('postgres', 'SELECT tableoid::regclass, * FROM parted ORDER BY _id'),
+	"parted_there|a|2|x!\nparted_there|c|2|z!", 'a foreign table as a partition');
+is_deeply(documents('generated'), [ { _id => 1, a => 5, d => 10, z => 'zz' } ], 'generated columns and defaults');
+
+# random statements, compared with an ordinary table; on a replica set, since
+# a statement that fails half-way must leave nothing
+my $set = MongoFdwTest::ReplicaSet->new(1);
+create_server($node, 'replicas', $set->primary, replica_set => 'rs');
+foreach my $seed (1 .. 4)
+{
+	my $output = '';
+	open(my $pipe, '-|', $ENV{PYTHON} || 'python3', 't/write_differential.py', '--server', 'replicas',
+		'--dsn', $node->connstr('postgres'), '--seed', $seed, '--statements', 300,
+		'--mongo', 'mongodb://127.0.0.1:' . $set->primary->port . '/?directConnection=true') or die "no python: $!";
+	$output .= $_ while <$pipe>;
+	close($pipe);
+	is($?, 0, "300 random writes, seed $seed");
+	diag($output) if $?;
+}
+
+done_testing();

@@ -1,0 +1,288 @@
+"""Random writes to a foreign table and to an ordinary one, which must stay equal.
+
+    write_differential.py --dsn ... --mongo URI --seed 1 --statements 500
+
+After each statement the two tables have the same rows, the same number of rows
+was affected and RETURNING gave the same.  The collection itself is then looked
+at: fields that the statement does not assign, whether columns or not, are
+byte for byte what they were, and what it assigns has the BSON type that
+docs/types.md gives.
+"""
+
+import argparse
+import random
+import sys
+
+import psycopg2
+from bson import BSON, Decimal128, Int64
+from pymongo import MongoClient
+
+# column, type, path, BSON types written, literals
+COLUMNS = [
+    ("a", "integer", "a", (int,), ["0", "1", "-5", "7", "100", "2147483647"]),
+    ("b", 'text COLLATE "C"', "b", (str,), ["''", "'x'", "'ab'", "'ä'", "'65a000000000000000000001'", "'a.b'", "'$x'"]),
+    ("c", "bigint", "c", (Int64,), ["0", "5", "-1", "9007199254740993", "9223372036854775807"]),
+    ("n", "numeric", "n", (Decimal128,), ["0", "1.50", "-2.25", "12345678901234567890.123"]),
+    ("f", "double precision", "f", (float,), ["0", "0.1", "-1.5", "1e300", "'NaN'"]),
+    ("t", "timestamptz", "t", None, ["'2020-01-01'", "'1969-12-31 23:59:59.999Z'", "'2030-06-01 12:00:00.5Z'"]),
+    ("d", "date", "d", None, ["'2020-02-29'", "'1900-01-01'"]),
+    ("o", "boolean", "o", (bool,), ["true", "false"]),
+    ("s.x", "integer", "s.x", (int,), ["1", "2", "3"]),
+    ("s y", "text", "s.deep.y", (str,), ["'deep'", "'deeper'"]),
+    ("j", "jsonb", "j", None, ["'{\"k\": 1}'", "'[1, \"two\"]'", "'{\"k\": {\"l\": [true]}}'"]),
+    ("r", "integer[]", "r", (list,), ["'{1,2,3}'", "'{}'", "'{5}'"]),
+    ("u", "uuid", "u", None, ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]),
+]
+
+EXPRESSIONS = {
+    "a": ["a + 1", "a - 3", "2 + a", '"s.x"', "a + NULL", "length(b)"],
+    "b": ["b || 'x'", "upper(b)", "left(b, 1)", "a::text"],
+    "c": ["c + 1", "c - 5::smallint", "a", "-c"],
+    "n": ["n * 2", "n + 1", "c"],
+    "f": ["f / 2", "a"],
+    "t": ["t + interval '1 hour'", "d"],
+    "d": ["d + 1"],
+    "o": ["NOT o", "a > 3"],
+    "s.x": ['"s.x" + 1', "a"],
+    "s y": ['"s y" || b'],
+    "j": ["jsonb_set(j, '{k}', '7')", "j || '{\"new\": 1}'"],
+    "r": ["r || 9", "r[2:3]"],
+    "u": [],
+}
+
+
+def quote(name):
+    return '"%s"' % name
+
+
+class Difference(Exception):
+    pass
+
+
+def get(document, path):
+    for part in path.split("."):
+        if not isinstance(document, dict) or part not in document:
+            return "missing"
+        document = document[part]
+    return document
+
+
+def remove(document, path):
+    head, _, rest = path.partition(".")
+    if not rest:
+        document.pop(head, None)
+    elif isinstance(document.get(head), dict):
+        remove(document[head], rest)
+        if not document[head]:
+            del document[head]
+
+
+class Writes:
+    def __init__(self, options):
+        self.rng = random.Random(options.seed)
+        self.options = options
+        self.connection = psycopg2.connect(options.dsn)
+        self.connection.autocommit = True
+        self.cursor = self.connection.cursor()
+        client = MongoClient(options.mongo)
+        self.collection = client["writes"]["w%d" % options.seed]
+        self.next_id = 1000
+        self.assigned = set()
+        self.log = []
+
+    def execute(self, sql):
+        self.cursor.execute(sql)
+        return self.cursor.fetchall() if self.cursor.description else None
+
+    def set_up(self):
+        self.collection.drop()
+        self.collection.insert_many([self.stray_document(i) for i in range(60)])
+        self.collection.create_index("a")
+        columns = ", ".join("%s %s" % (quote(c[0]), c[1]) for c in COLUMNS)
+        remote = ", ".join("%s %s OPTIONS (path '%s')%s" % (
+            quote(c[0]), c[1].split(" COLLATE")[0], c[2],
+            ' COLLATE "C"' if "COLLATE" in c[1] else "") for c in COLUMNS)
+        self.execute("SET timezone = 'UTC'; DROP SCHEMA IF EXISTS writes CASCADE; CREATE SCHEMA writes;"
+                     "SET search_path = writes, public;"
+                     "CREATE FOREIGN TABLE remote (_id integer, %s) SERVER %s"
+                     " OPTIONS (database 'writes', collection '%s', batch_size '%d');"
+                     "CREATE TABLE local (_id integer PRIMARY KEY, %s);"
+                     "CREATE TABLE other AS SELECT g AS k, 'other ' || g AS v FROM generate_series(-5, 110) g"
+                     " UNION ALL SELECT 1, 'again';"
+                     % (remote, self.options.server, self.collection.name, self.rng.choice([1, 3, 10000]), columns))
+        self.execute("INSERT INTO local SELECT * FROM remote")
+
+    def stray_document(self, number):
+        """Numbers of every type that fits, and fields that are not columns."""
+        rng = self.rng
+        document = {"_id": number, "stray": {"a": rng.random(), "list": [number, None]}}
+        if rng.random() < 0.9:
+            document["a"] = rng.choice([int, float, Int64])(rng.choice([0, 1, 5, 7, number]))
+        if rng.random() < 0.8:
+            document["b"] = rng.choice(["x", "ab", "", "y"])
+        if rng.random() < 0.8:
+            document["c"] = rng.choice([int, Int64])(number * 3)
+        if rng.random() < 0.5:
+            document["n"] = rng.choice([Decimal128("1.5"), Decimal128("1.50"), 2])
+        if rng.random() < 0.5:
+            document["s"] = {"keep": number, "x": rng.choice([1, 2, 3]), "deep": {"keep": True, "y": "deep"}}
+        if rng.random() < 0.3:
+            document["o"] = rng.choice([True, False, None])
+        if rng.random() < 0.5:
+            document["r"] = [1, Int64(2), 3.0]
+        if rng.random() < 0.5:
+            document["j"] = {"k": rng.choice([1, "one", None, [1]]), "other": {"deep": 1}}
+        return document
+
+    # ---- statements, with {t} for the table
+
+    def literal(self, column):
+        if self.rng.random() < 0.15:
+            return "NULL"
+        kind = column[1].split(" COLLATE")[0]
+        return "%s::%s" % (self.rng.choice(column[4]), kind)
+
+    def condition(self):
+        rng = self.rng
+        return rng.choice([
+            "_id = %d" % rng.randint(0, 80), "_id IN (%d, %d, 7)" % (rng.randint(0, 80), rng.randint(0, 80)),
+            "a > %d" % rng.randint(0, 50), "a BETWEEN 1 AND %d" % rng.randint(1, 20), "a IS NULL",
+            "b = 'x'", "b > 'a'", "b LIKE '%b'", "c <= %d" % rng.randint(0, 150), "a <> 7",
+            '"s.x" = 2', '"s.x" >= 2 AND a < 30', "o", "NOT o", "o IS NOT TRUE", "n > 1",
+            "a IN (SELECT k FROM other WHERE k %% 7 = %d)" % rng.randint(0, 6), "j @> '{\"k\": 1}'",
+            "t < '2025-01-01'", "length(b) = 2", "_id % 9 = 0", "a = 5 OR b = 'ab'", "f = 0.1", "u IS NOT NULL"])
+
+    def insert(self):
+        rng = self.rng
+        columns = rng.sample(COLUMNS, rng.randint(0, len(COLUMNS)))
+        rows = []
+        for _ in range(rng.choice([1, 1, 2, 5, 12])):
+            self.next_id += 1
+            number = rng.randint(0, 80) if rng.random() < 0.12 else self.next_id
+            rows.append("(%s)" % ", ".join([str(number)] + [self.literal(c) for c in columns]))
+        conflict = rng.choice(["", " ON CONFLICT DO NOTHING"])
+        return "INSERT INTO {t} (%s) VALUES %s%s" % (
+            ", ".join(["_id"] + [quote(c[0]) for c in columns]), ", ".join(rows), conflict), set()
+
+    def insert_select(self):
+        self.next_id += 200
+        return ("INSERT INTO {t} (_id, a, b, \"s.x\", j) SELECT _id %% 80 + %d, a, b, \"s.x\", j FROM {t} WHERE _id < 20"
+                % self.next_id), set()
+
+    def update(self):
+        rng = self.rng
+        columns = rng.sample(COLUMNS, rng.choice([1, 1, 1, 2, 3]))
+        assignments = []
+        for column in columns:
+            choices = EXPRESSIONS[column[0]]
+            value = rng.choice(choices) if choices and rng.random() < 0.5 else self.literal(column)
+            assignments.append("%s = %s" % (quote(column[0]), value))
+        if rng.random() < 0.05 and "r" not in [c[0] for c in columns]:
+            assignments.append("r[1] = 42")
+            columns = columns + [c for c in COLUMNS if c[0] == "r"]
+        return ("UPDATE {t} SET %s WHERE %s" % (", ".join(assignments), self.condition()),
+                {c[2] for c in columns})
+
+    def update_from(self):
+        return ("UPDATE {t} SET b = 'joined', a = other.k + 1 FROM other"
+                " WHERE other.k = {t}._id AND other.v <> 'again' AND %s" % self.condition().replace("_id", "{t}._id")
+                .replace(" a ", " {t}.a "), {"b", "a"})
+
+    def delete(self):
+        return "DELETE FROM {t} WHERE %s AND _id %% 3 = %d" % (self.condition(), self.rng.randint(0, 2)), set()
+
+    def delete_using(self):
+        return "DELETE FROM {t} USING other WHERE other.k = {t}.a AND {t}._id %% 5 = %d" % self.rng.randint(0, 4), set()
+
+    def delete_direct(self):
+        return "DELETE FROM {t} WHERE _id BETWEEN %d AND %d" % (lambda n: (n, n + 2))(self.rng.randint(0, 1500)), set()
+
+    def statement(self):
+        maker = self.rng.choices(
+            [self.insert, self.insert_select, self.update, self.update_from, self.delete,
+             self.delete_using, self.delete_direct], [20, 2, 50, 6, 4, 2, 6])[0]
+        sql, assigned = maker()
+        if self.rng.random() < 0.3:
+            sql += " RETURNING {t}.*"
+        return sql, assigned
+
+    # ---- checks
+
+    def run(self, sql, table):
+        try:
+            self.cursor.execute(sql.replace("{t}", table))
+            rows = self.cursor.fetchall() if self.cursor.description else []
+            return self.cursor.rowcount, sorted(map(repr, rows))
+        except psycopg2.OperationalError:
+            raise
+        except psycopg2.Error as error:
+            return "error", error.pgcode[:2]
+
+    def check_tables(self):
+        rows = []
+        for table in ("local", "remote"):
+            rows.append(sorted(map(repr, self.execute("SELECT * FROM " + table))))
+        if rows[0] != rows[1]:
+            only_local = [r for r in rows[0] if r not in rows[1]][:3]
+            only_remote = [r for r in rows[1] if r not in rows[0]][:3]
+            raise Difference("tables differ\n  local:  %s\n  remote: %s" % (only_local, only_remote))
+
+    def check_documents(self, before, assigned):
+        for document in self.collection.find():
+            old = before.get(document["_id"])
+            for name, _, path, types, _ in COLUMNS:
+                value = get(document, path)
+                changed = old is None or get(old, path) != value
+                if changed and value != "missing" and types is not None and type(value) not in types:
+                    raise Difference("_id %r: %s is a %s" % (document["_id"], path, type(value)))
+            if old is None:
+                continue
+            old = BSON.encode(old).decode()
+            for path in assigned:
+                remove(document, path)
+                remove(old, path)
+            if BSON.encode(document) != BSON.encode(old):
+                raise Difference("a field that was not assigned changed\n  was: %s\n  is:  %s" % (old, document))
+
+    def step(self):
+        before = {d["_id"]: d for d in self.collection.find()}
+        sql, assigned = self.statement()
+        ending = self.rng.choice(["", "", "COMMIT", "ROLLBACK"])
+        self.log.append((ending, sql))
+        if ending:
+            self.execute("BEGIN")
+        local = self.run(sql, "local")
+        if ending and local[0] == "error":
+            self.execute("ROLLBACK; BEGIN")
+        remote = self.run(sql, "remote")
+        if ending:
+            if remote[0] != "error" and local[0] != "error":
+                self.check_tables()
+            self.execute(ending)
+        if local != remote:
+            raise Difference("results differ\n  local:  %s\n  remote: %s" % (str(local)[:600], str(remote)[:600]))
+        self.check_tables()
+        self.check_documents(before, assigned if ending != "ROLLBACK" else set())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--dsn", default="")
+    parser.add_argument("--mongo", required=True)
+    parser.add_argument("--server", default="mongodb")
+    parser.add_argument("--seed", type=int, default=random.randrange(10 ** 6))
+    parser.add_argument("--statements", type=int, default=300)
+    options = parser.parse_args()
+    writes = Writes(options)
+    writes.set_up()
+    for number in range(options.statements):
+        try:
+            writes.step()
+        except Difference as difference:
+            print("seed %d, statement %d: %s\n  %s" % (options.seed, number, difference, writes.log[-1]))
+            sys.exit(1)
+    print("seed %d: %d statements, no difference" % (options.seed, options.statements))
+
+
+if __name__ == "__main__":
+    main()
