@@ -53,6 +53,8 @@ typedef struct MongoModifyState
 	AttrNumber	row_attribute;	/* likewise: the old row, or 0 */
 	MongoIdentityLog *identities;
 	HTAB	   *changed_rows;	/* NULL when no row can come twice */
+	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves
+										 * here, or NULL */
 } MongoModifyState;
 
 /* mongo_modify_user: whose user mapping counts for a target relation. */

@@ -88,10 +88,30 @@ typedef struct NewValue
 static void
 append_value(bson_t *document, const char *key, const NewValue *new)
 {
-	/* a sum's value may be of a narrower integer type; it is a number */
 	mongo_append_column_value(document, key, new->path, new->value,
 							  new->attribute->atttypid,
 							  new->attribute->atttypmod, new->name);
+}
+
+/*
+ * append_summand: a decimal for bigint, whose sums MongoDB would otherwise
+ * round to a double on overflow, and that may look like one that fits.
+ */
+static void
+append_summand(bson_t *array, const char *key, const NewValue *new)
+{
+	bson_decimal128_t decimal;
+	char		text[32];
+
+	if (new->attribute->atttypid != INT8OID)
+	{
+		append_value(array, key, new);
+		return;
+	}
+	snprintf(text, sizeof(text), INT64_FORMAT, DatumGetInt64(new->value));
+	if (!bson_decimal128_from_string(text, &decimal))
+		elog(ERROR, "could not write %s as a decimal", text);
+	BSON_APPEND_DECIMAL128(array, key, &decimal);
 }
 
 /*
@@ -170,7 +190,7 @@ append_sum(bson_t *stage, const NewValue *new, bool write_null)
 	append_misfit_error(&inner_branches, "2", new);
 	bson_append_array_end(&inner, &inner_branches);
 	bson_append_document_end(&operands, &inner);
-	append_value(&operands, "1", new);
+	append_summand(&operands, "1", new);
 	bson_append_array_end(&sum, &operands);
 	bson_append_document_end(&converted, &sum);
 	bson_append_document_end(&branches, &converted);

@@ -291,18 +291,20 @@ void
 mongo_begin_foreign_insert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 {
 	ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+	MongoModifyState *updating = rinfo->ri_FdwState;
 
-	if (plan != NULL && plan->operation == CMD_UPDATE &&
-		(rinfo->ri_usesFdwDirectModify || rinfo->ri_FdwState != NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot route tuples into foreign table to be updated \"%s\"",
-						RelationGetRelationName(rinfo->ri_RelationDesc))));
 	if (plan != NULL && plan->onConflictAction == ONCONFLICT_UPDATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("ON CONFLICT DO UPDATE is not supported on foreign tables")));
 	begin_insert(mtstate->ps.state, plan, rinfo);
+
+	/* also a target of the same UPDATE: both go on, the inserts last */
+	if (updating != NULL)
+	{
+		updating->routed = rinfo->ri_FdwState;
+		rinfo->ri_FdwState = updating;
+	}
 }
 
 int
@@ -419,6 +421,8 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
 
+	if (state->operation != CMD_INSERT)
+		state = state->routed;
 	queue_insert(state, estate, slot);
 	if (state->skips_duplicates &&
 		!bms_is_empty(mongo_write_queue_send(state->queue)))
@@ -611,6 +615,9 @@ mongo_end_foreign_modify(EState *estate, ResultRelInfo *rinfo)
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
 
-	if (state != NULL)
-		mongo_write_queue_finish(state->queue);
+	if (state == NULL)
+		return;
+	mongo_write_queue_finish(state->queue);
+	if (state->routed != NULL)
+		mongo_write_queue_finish(state->routed->queue);
 }

@@ -330,6 +330,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	scan->resultRelation = resultRelation;
 	scan->fdw_exprs = expressions;
 	scan->fdw_private = mongo_direct_plan_to_list(&direct);
+	scan->scan.plan.async_capable = false;
 	return true;
 }
 
