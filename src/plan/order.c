@@ -149,10 +149,12 @@ mongo_append_sort(RelOptInfo *baserel, List *pathkeys, bson_t *command)
 	{
 		PathKey    *pathkey = lfirst(cell);
 		MongoField	field;
+		bson_iter_t earlier;
 
 		if (find_member(pathkey->pk_eclass, baserel, relation->columns, &field) == NULL)
 			elog(ERROR, "sort key is not a field");
-		if (!bson_has_field(&sort, field.path))
+		/* another column of the same field adds nothing to the order */
+		if (!bson_iter_init_find(&earlier, &sort, field.path))
 			BSON_APPEND_INT32(&sort, field.path,
 							  pathkey->pk_strategy == BTLessStrategyNumber ? 1 : -1);
 	}
