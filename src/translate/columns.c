@@ -88,13 +88,16 @@ mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 
 /*
  * fetched_length gives how much of a path to ask for: all, or the part before
- * a component that may index an array, which a projection does not do.
+ * a component that may index an array, which a projection does not do.  A part
+ * of an _id would not say which document it is, in an error or for an UPDATE.
  */
 static int
 fetched_length(const char *path)
 {
 	const char *component = path;
 
+	if (strncmp(path, "_id.", 4) == 0)
+		return 3;
 	while (component != NULL)
 	{
 		const char *end = strchr(component, '.');
