@@ -26,6 +26,7 @@ typedef struct MongoTranslation
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), in step */
 	bool		compares_text;	/* the command needs the simple collation */
+	int			depth;			/* of the part in hand, below the condition */
 } MongoTranslation;
 
 /* What became of one condition. */

@@ -50,6 +50,9 @@ typedef enum MongoPredicateForm
 	MONGO_PREDICATE_ALL			/* column <> ALL (array) */
 } MongoPredicateForm;
 
+/* Bytes of a match document that MongoDB takes; rendering goes not far beyond. */
+#define MONGO_LARGEST_MATCH	(16 * 1024 * 1024)
+
 /* Operators are the B-tree strategies and, as in ROWCOMPARE_NE, 6 for "<>". */
 #define MONGO_STRATEGY_NOT_EQUAL	6
 
@@ -69,7 +72,8 @@ typedef struct MongoPredicate
  * mongo_path_is_addressable
  *		Can find's language name this path at all?
  *
- * False for empty components and for those that begin with '$'.
+ * False for empty components, for those that begin with '$', and for more
+ * components than a stored document has levels.
  */
 extern bool mongo_path_is_addressable(const char *path);
 
@@ -104,6 +108,9 @@ extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
  * 'value' is a Datum of value_type, or of its array type for the ANY and ALL
  * forms.  A NULL value matches nothing, as in SQL.  The predicate's grade
  * must not be MONGO_NOT_SHIPPABLE.
+ *
+ * When 'match' becomes longer than MONGO_LARGEST_MATCH, it is of no use: the
+ * rest of an array may be missing in it.
  */
 extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
 										 Datum value, bool isnull,

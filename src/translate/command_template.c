@@ -26,6 +26,7 @@ typedef struct Binding
 	const Datum *values;
 	const bool *isnull;
 	const char *const *names;	/* set for a description instead of values */
+	Size	   *size;			/* of the predicates so far */
 } Binding;
 
 static MongoMatch bind_match(const Binding *binding, const bson_iter_t *document,
@@ -83,6 +84,8 @@ static MongoMatch
 bind_parameter(const Binding *binding, int parameter, bson_t *match)
 {
 	const MongoPredicate *predicate;
+	uint32		old_length = match->len;
+	MongoMatch	result;
 
 	if (parameter < 0 || parameter >= binding->template->nparameters)
 		elog(ERROR, "command has no parameter %d", parameter);
@@ -93,8 +96,17 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 		describe_parameter(predicate, binding->names[parameter], match);
 		return MONGO_MATCH_SOME;
 	}
-	return mongo_predicate_render(predicate, binding->values[parameter],
-								  binding->isnull[parameter], match);
+	result = mongo_predicate_render(predicate, binding->values[parameter],
+									binding->isnull[parameter], match);
+
+	/* libbson only hints at what has no place, so do not come near its limit */
+	*binding->size += match->len - old_length;
+	if (*binding->size > MONGO_LARGEST_MATCH)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("command for MongoDB is too large"),
+				 errdetail("Its parameters have more than 16 MB.")));
+	return result;
 }
 
 /* bind_branches: the array under $and, $or or $nor. */
@@ -220,7 +232,8 @@ MongoMatch
 mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
 				   const bool *isnull, bson_t *command)
 {
-	Binding		binding = {template, values, isnull, NULL};
+	Size		size = 0;
+	Binding		binding = {template, values, isnull, NULL, &size};
 
 	return bind_command(&binding, command);
 }
@@ -229,7 +242,7 @@ void
 mongo_command_describe(const MongoCommandTemplate *template,
 					   const char *const *names, bson_t *command)
 {
-	Binding		binding = {template, NULL, NULL, names};
+	Binding		binding = {template, NULL, NULL, names, NULL};
 
 	bind_command(&binding, command);
 }

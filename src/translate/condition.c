@@ -19,7 +19,6 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -32,6 +31,12 @@ static MongoCondition translate_node(MongoTranslation *translation, Node *node,
 								bool wanted, bson_t *match);
 
 static const MongoCondition not_shippable = {MONGO_NOT_SHIPPABLE, false, false};
+
+/*
+ * MongoDB takes 200 levels of documents and arrays in a command, and 100 of
+ * logic in a filter; AND and OR are two of the former each.
+ */
+#define MAX_DEPTH	64
 
 /*
  * is_local_value: can the node be evaluated here before the scan starts, with
@@ -435,12 +440,9 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	return result;
 }
 
-/* translate_node: where is 'node' TRUE (wanted) or FALSE (not wanted)? */
 static MongoCondition
-translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
+translate_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
-	check_stack_depth();
-
 	switch (nodeTag(node))
 	{
 		case T_Const:
@@ -464,6 +466,24 @@ translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *m
 		default:
 			return not_shippable;
 	}
+}
+
+/*
+ * translate_node: where is 'node' TRUE (wanted) or FALSE (not wanted)?
+ *
+ * What is too deep or too large for MongoDB is tested here.
+ */
+static MongoCondition
+translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
+{
+	MongoCondition result;
+
+	if (translation->depth >= MAX_DEPTH)
+		return not_shippable;
+	translation->depth++;
+	result = translate_by_tag(translation, node, wanted, match);
+	translation->depth--;
+	return match->len > MONGO_LARGEST_MATCH ? not_shippable : result;
 }
 
 MongoCondition

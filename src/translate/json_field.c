@@ -12,6 +12,7 @@
 
 #include "columns.h"
 #include "encode.h"
+#include "encoding.h"
 #include "json_field.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ static const struct
 static bool
 append_key(StringInfo path, Oid type, Datum value)
 {
-	char	   *key;
+	const char *key;
 
 	if (type == INT4OID)
 	{
@@ -74,7 +75,7 @@ append_key(StringInfo path, Oid type, Datum value)
 	}
 	if (type != TEXTOID)
 		return false;
-	key = TextDatumGetCString(value);
+	key = mongo_to_utf8(TextDatumGetCString(value));
 
 	/* jsonb takes "-1" and "+1" as an index too, where it is applied to an array */
 	if (key[0] == '\0' || key[0] == '$' || key[0] == '-' || key[0] == '+' ||
@@ -319,7 +320,8 @@ append_contained(const char *path, JsonbContainer *container, bson_t *conditions
 			appendStringInfoString(&field, path);
 			if (!append_key(&field, TEXTOID,
 							PointerGetDatum(cstring_to_text_with_len(value.val.string.val,
-																	 value.val.string.len))))
+																	 value.val.string.len))) ||
+				!mongo_path_is_addressable(field.data))
 				resetStringInfo(&field);
 			continue;
 		}

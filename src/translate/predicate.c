@@ -21,12 +21,15 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
+/* MongoDB stores documents of 100 levels, see its "Limits and Thresholds". */
+#define MAX_COMPONENTS	100
+
 bool
 mongo_path_is_addressable(const char *path)
 {
 	const char *component = path;
 
-	for (;;)
+	for (int i = 0; i < MAX_COMPONENTS; i++)
 	{
 		if (*component == '\0' || *component == '.' || *component == '$')
 			return false;
@@ -35,6 +38,7 @@ mongo_path_is_addressable(const char *path)
 			return true;
 		component++;
 	}
+	return false;
 }
 
 bool
@@ -92,7 +96,8 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 	if (comparison == NULL ||
 		!mongo_comparison_accepts(comparison, predicate->value_type))
 		return MONGO_NOT_SHIPPABLE;
-	if (comparison->is_text && !collation_allows(predicate))
+	if (comparison->is_text && type_is_collatable(predicate->value_type) &&
+		!collation_allows(predicate))
 		return MONGO_NOT_SHIPPABLE;
 
 	grade = is_equality(predicate) ?
@@ -157,7 +162,7 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
 	BSON_APPEND_ARRAY_BEGIN(&operators, negated ? "$nin" : "$in", &points);
-	for (int i = 0; i < nvalues; i++)
+	for (int i = 0; i < nvalues && points.len <= MONGO_LARGEST_MATCH; i++)
 	{
 		if (isnull == NULL || !isnull[i])
 			npoints += comparison->append_points(predicate, values[i], &points,
@@ -228,7 +233,7 @@ render_array_of_ranges(const MongoPredicate *predicate,
 	int			nbranches = 0;
 
 	BSON_APPEND_ARRAY_BEGIN(match, is_any ? "$or" : "$and", &branches);
-	for (int i = 0; i < nvalues; i++)
+	for (int i = 0; i < nvalues && branches.len <= MONGO_LARGEST_MATCH; i++)
 	{
 		bson_t		branch;
 		char		key[16];
