@@ -1,0 +1,170 @@
+# MongoDB transactions that follow the PostgreSQL transaction.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $set = MongoFdwTest::ReplicaSet->new(3);
+my $node = new_postgres('transactions', 'max_prepared_transactions = 5');
+create_server($node, 'mongodb', $set->primary, replica_set => 'rs');
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE accounts (_id int, balance bigint) SERVER mongodb OPTIONS (database 'db');
+	CREATE TABLE here (n int);
+	INSERT INTO accounts SELECT g, 100 FROM generate_series(1, 10) g});
+
+sub run_sql
+{
+	my ($sql) = @_;
+	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	return ($stdout, $stderr);
+}
+
+sub balance
+{
+	my ($id) = @_;
+	my $reply = $set->primary->command("{\"find\": \"accounts\", \"filter\": {\"_id\": $id}}", 'db');
+	my $document = $reply->{cursor}{firstBatch}[0];
+	return defined $document ? $document->{balance} : undef;
+}
+
+# open_transactions: those that MongoDB keeps for somebody
+sub open_transactions
+{
+	my $status = $set->primary->command('{"serverStatus": 1}');
+	return $status->{transactions}{currentOpen};
+}
+
+my ($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = balance - 10 WHERE _id = 1;
+	INSERT INTO accounts VALUES (11, 10); INSERT INTO here VALUES (1); SELECT count(*), sum(balance) FROM accounts; ROLLBACK});
+is($stdout, '11|1000', 'a transaction reads what it wrote');
+is_deeply([ balance(1), balance(11), $node->safe_psql('postgres', 'SELECT count(*) FROM here') ], [ 100, undef, 0 ], 'ROLLBACK undoes both sides');
+is($stderr, '', '... without a word');
+$node->safe_psql('postgres', q{BEGIN; UPDATE accounts SET balance = balance - 10 WHERE _id = 1;
+	UPDATE accounts SET balance = balance + 10 WHERE _id = 2; INSERT INTO here VALUES (1); COMMIT});
+is_deeply([ balance(1), balance(2), $node->safe_psql('postgres', 'SELECT count(*) FROM here') ], [ 90, 110, 1 ], 'COMMIT keeps both');
+
+# an error in the middle of a statement, or in the transaction, undoes all of it
+($stdout, $stderr) = run_sql(q{INSERT INTO accounts VALUES (20, 1), (21, 1), (1, 1), (22, 1)});
+like($stderr, qr/23505: could not insert into foreign table "accounts", row 3/, 'a duplicate key names its row');
+is(balance(20), undef, '... and nothing of the statement stays');
+($stdout, $stderr) = run_sql(q{BEGIN; DELETE FROM accounts; INSERT INTO here VALUES ('x'); COMMIT});
+is(balance(1), 90, 'an error elsewhere undoes the writes');
+is(open_transactions(), 0, 'no transaction is left open');
+
+# ON CONFLICT does not end the transaction
+is($node->safe_psql('postgres', q{BEGIN; INSERT INTO accounts VALUES (1, 5), (30, 5), (30, 6) ON CONFLICT DO NOTHING;
+	SELECT balance FROM accounts WHERE _id IN (1, 30) ORDER BY _id; ROLLBACK}), "90\n5", 'ON CONFLICT DO NOTHING in a transaction');
+
+# savepoints
+$node->safe_psql('postgres', q{BEGIN; UPDATE accounts SET balance = 1 WHERE _id = 3; SAVEPOINT s; SELECT 1; ROLLBACK TO s; COMMIT});
+is(balance(3), 1, 'a savepoint under which nothing was written may be rolled back');
+($stdout, $stderr) = run_sql(q{BEGIN; SAVEPOINT s; UPDATE accounts SET balance = 2 WHERE _id = 3; RELEASE s; COMMIT});
+is(balance(3), 2, 'released savepoint');
+($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = 3 WHERE _id = 4; SAVEPOINT s;
+	UPDATE accounts SET balance = 3 WHERE _id = 3; ROLLBACK TO s; COMMIT});
+like($stderr, qr/0A000: cannot commit what was written to server "mongodb"/, 'a rolled back savepoint that wrote makes COMMIT fail');
+is_deeply([ balance(3), balance(4) ], [ 2, 100 ], '... and undoes everything');
+($stdout, $stderr) = run_sql(q{DO $$ BEGIN
+	BEGIN INSERT INTO accounts VALUES (1, 1); EXCEPTION WHEN unique_violation THEN NULL; END;
+	PERFORM count(*) FROM accounts; END $$});
+like($stderr, qr/0A000: server "mongodb" cannot be used/, 'an exception block that wrote');
+($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = 3 WHERE _id = 3; PREPARE TRANSACTION 'x'});
+like($stderr, qr/0A000: cannot PREPARE/, 'PREPARE TRANSACTION');
+is(balance(3), 2, '... rolls back');
+
+# one snapshot
+($stdout, $stderr) = run_sql(q{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT balance FROM accounts WHERE _id = 5;
+	\! sleep 0
+	COMMIT});
+is($stdout, 100, 'REPEATABLE READ');
+{
+	my $reader = background_query($node, q{BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(balance) FROM accounts;
+		SELECT pg_sleep(2); SELECT sum(balance) FROM accounts; COMMIT; SELECT sum(balance) FROM accounts});
+	sleep 1;
+	$node->safe_psql('postgres', 'UPDATE accounts SET balance = balance + 1000 WHERE _id = 5');
+	my ($status, $out) = $reader->finish;
+	my @sums = grep { /^\d+$/ } split /\n/, $out;
+	is($sums[1], $sums[0], 'REPEATABLE READ reads one snapshot');
+	is($sums[2], $sums[0] + 1000, '... until it ends');
+}
+
+# conflicts
+{
+	my $first = background_query($node, q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; SELECT pg_sleep(2); COMMIT});
+	sleep 1;
+	($stdout, $stderr) = run_sql(q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
+	like($stderr, qr/40001: could not update foreign table "accounts"/, 'a write conflict is a serialization failure');
+	$first->finish;
+	is(balance(6), 101, '... of the second');
+}
+
+# a cancelled statement, a killed backend: MongoDB's transaction ends with it
+{
+	my $primary = $set->primary;
+
+	$primary->block_commands(20000, 'update');
+	my $started = time;
+	($stdout, $stderr) = run_sql(q{SET statement_timeout = 500; BEGIN; INSERT INTO accounts VALUES (40, 1); UPDATE accounts SET balance = balance + 1 WHERE _id = 7;});
+	like($stderr, qr/57014/, 'a write can be cancelled');
+	cmp_ok(time - $started, '<', 10, '... at once');
+	$primary->unblock_commands;
+	is($node->safe_psql('postgres', 'UPDATE accounts SET balance = balance + 5 WHERE _id = 7; SELECT balance FROM accounts WHERE _id = 7'),
+		105, '... and leaves no lock behind');
+	is(open_transactions(), 0, '... and no transaction');
+
+	my $victim = background_query($node, q{BEGIN; UPDATE accounts SET balance = 0 WHERE _id = 8; SELECT pg_sleep(60)});
+	sleep 1;
+	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()});
+	$victim->finish;
+	is($node->safe_psql('postgres', 'UPDATE accounts SET balance = balance + 5 WHERE _id = 8; SELECT balance FROM accounts WHERE _id = 8'),
+		105, 'a terminated backend aborts its transaction');
+}
+
+# commits whose outcome is not known at first
+{
+	my $primary = $set->primary;
+
+	$primary->fail_command(1, undef, 'commitTransaction');
+	$node->safe_psql('postgres', 'UPDATE accounts SET balance = 1 WHERE _id = 9');
+	is(balance(9), 1, 'a commit is sent again after a broken connection');
+	$primary->fail_command(1, 91, 'commitTransaction');
+	$node->safe_psql('postgres', 'UPDATE accounts SET balance = 2 WHERE _id = 9');
+	is(balance(9), 2, '... and after an error that says nothing of the outcome');
+	$primary->fail_command(1, 251, 'commitTransaction');
+	($stdout, $stderr) = run_sql('UPDATE accounts SET balance = 3 WHERE _id = 9');
+	like($stderr, qr/40001: could not commit on server "mongodb"/, 'a commit that is refused is a serialization failure');
+	is(balance(9), 2, '... and was none');
+	$primary->command('{"configureFailPoint": "failCommand", "mode": "alwaysOn", "data": {"failCommands": ["commitTransaction"], "closeConnection": true}}');
+	my $hopeless = background_query($node, '\set VERBOSITY verbose' . "\nUPDATE accounts SET balance = 4 WHERE _id = 2");
+	sleep 2;
+	$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'UPDATE accounts SET balance = 4%'});
+	my ($status, $out, $error) = $hopeless->finish;
+	like($error, qr/08007: could not commit on server "mongodb"/, 'an outcome that stays unknown is 08007');
+	$primary->unblock_commands;
+}
+
+# an election in the middle
+{
+	my $writer = background_query($node, q{\set VERBOSITY verbose
+		BEGIN; UPDATE accounts SET balance = 0 WHERE _id = 10; SELECT pg_sleep(4); UPDATE accounts SET balance = 0 WHERE _id = 3; COMMIT});
+	sleep 1.5;
+	$set->step_down;
+	my ($status, $out, $error) = $writer->finish;
+	like($error, qr/40001/, 'a transaction that an election ended is a serialization failure');
+	is(balance(10), 100, '... and has left nothing');
+	is($node->safe_psql('postgres', 'UPDATE accounts SET balance = 5 WHERE _id = 10; SELECT balance FROM accounts WHERE _id = 10'), 5, 'the next one reaches the new primary');
+}
+
+# transactions off
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD transactions 'off')});
+($stdout, $stderr) = run_sql('BEGIN; UPDATE accounts SET balance = 77 WHERE _id = 1; ROLLBACK');
+like($stderr, qr/WARNING:  01000: changes on server "mongodb" were not rolled back/, 'transactions off: ROLLBACK warns');
+is(balance(1), 77, '... and changes nothing');
+$set->primary->fail_command(1, 91, 'update');
+$node->safe_psql('postgres', 'UPDATE accounts SET balance = 78 WHERE _id = 1');
+is(balance(1), 78, 'writes that MongoDB can recognize are retried');
+
+done_testing();
