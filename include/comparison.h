@@ -14,9 +14,11 @@
 
 #include "predicate.h"
 
+/* From the least to the most. */
 typedef enum MongoSortability
 {
 	MONGO_NOT_SORTABLE,
+	MONGO_SORTABLE_NAN_APART,	/* but for where NaN stands */
 	MONGO_SORTABLE_LAST,		/* ties are broken, so no key may follow */
 	MONGO_SORTABLE
 } MongoSortability;

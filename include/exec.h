@@ -23,7 +23,9 @@
 typedef struct MongoScanState
 {
 	MongoScanPlan *plan;
-	MongoCommandTemplate template;
+	MongoCommandTemplate template;	/* of the command in turn */
+	bson_t	  **commands;		/* the plan's, in their order */
+	int			ncommands;
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoRowDecoder *decoder;	/* likewise */
@@ -32,6 +34,7 @@ typedef struct MongoScanState
 
 	/* Valid from the first row on, until ReScan. */
 	bool		started;
+	int			turn;			/* which of the plan's commands, from 0 */
 	bool		any_document;	/* has come */
 	bool		must_wait;		/* why an asynchronous scan gave no row */
 	bson_t	   *command;		/* as sent */

@@ -47,11 +47,13 @@ typedef struct MongoScanPlan
 {
 	const char *database;
 	const char *collection;
-	Const	   *command;		/* template, see command_template.h */
+	List	   *commands;		/* Const *: templates, see command_template.h, to
+								 * be run one after the other */
 	List	   *predicates;		/* for the first of fdw_exprs, in step */
 	bool		is_aggregate;	/* one row always; otherwise a find */
 	bool		has_limit;		/* then fdw_exprs goes on with it */
 	bool		has_offset;		/* and with this */
+	int			enough_rows;	/* no more are wanted of any command; -1: all */
 	bool		all_rows;		/* the query will likely read to the end */
 	int			fetch_size;
 	MongoTypeMismatch type_mismatch;

@@ -29,9 +29,17 @@ SELECT _id, square FROM o_numbers ORDER BY square DESC NULLS LAST LIMIT 2;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, square FROM o_numbers WHERE square > 100 ORDER BY square LIMIT 2 OFFSET 1;
 SELECT _id, square FROM o_numbers WHERE square > 100 ORDER BY square LIMIT 2 OFFSET 1;
 
--- and not otherwise: NULLs elsewhere, NaN, rounding
-EXPLAIN (VERBOSE, COSTS OFF) SELECT square FROM o_numbers ORDER BY square LIMIT 3;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT half FROM o_numbers ORDER BY half NULLS FIRST LIMIT 3;
+-- in parts where NULL or NaN of the first key stands elsewhere
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, square FROM o_numbers ORDER BY square DESC, _id LIMIT 3 OFFSET 99;
+SELECT _id, square FROM o_numbers ORDER BY square DESC, _id LIMIT 3 OFFSET 99;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, half FROM o_numbers ORDER BY half DESC LIMIT 3;
+EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT _id, half FROM o_numbers ORDER BY half DESC LIMIT 3;
+SELECT _id, half FROM o_numbers ORDER BY half DESC LIMIT 3;
+SELECT _id, square FROM o_numbers WHERE n > 980 ORDER BY square, _id;
+
+-- and not otherwise: NULLs of a later key, rounding, the time of day
+EXPLAIN (VERBOSE, COSTS OFF) SELECT modulo, square FROM o_numbers ORDER BY modulo NULLS FIRST, square LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT price FROM o_numbers ORDER BY price NULLS FIRST LIMIT 3;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT day FROM o_numbers ORDER BY day NULLS FIRST, _id LIMIT 3;
 SET mongo_fdw.enable_order_by_pushdown = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM o_numbers ORDER BY _id DESC LIMIT 3;

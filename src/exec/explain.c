@@ -68,6 +68,27 @@ describe_command(ForeignScanState *node, ExplainState *es)
 	return command;
 }
 
+/* explain_commands: as they were sent, or as they would be. */
+static void
+explain_commands(ForeignScanState *node, ExplainState *es)
+{
+	MongoScanState *state = node->fdw_state;
+
+	for (int i = 0; i < state->ncommands; i++)
+	{
+		const char *label = i == 0 ? "Remote Command" :
+			psprintf("Remote Command %d", i + 1);
+		const bson_t *command = state->command;
+
+		if (command == NULL || i != state->turn)
+		{
+			state->template.command = state->commands[i];
+			command = describe_command(node, es);
+		}
+		ExplainPropertyText(label, bson_to_relaxed_json(command), es);
+	}
+}
+
 void
 mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 {
@@ -79,9 +100,5 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 								 state->plan->database,
 								 state->plan->collection), es);
 	if (es->verbose)
-		ExplainPropertyText("Remote Command",
-							bson_to_relaxed_json(state->command != NULL ?
-												 state->command :
-												 describe_command(node, es)),
-							es);
+		explain_commands(node, es);
 }

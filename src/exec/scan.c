@@ -55,13 +55,18 @@ prepare_template(MongoScanState *state)
 	ListCell   *cell;
 	int			i = 0;
 
-	template->command = mongo_command_from_const(CurrentMemoryContext,
-												 state->plan->command);
 	template->nparameters = list_length(state->plan->predicates);
 	template->predicates = palloc(sizeof(MongoPredicate *) *
 								  Max(template->nparameters, 1));
 	foreach(cell, state->plan->predicates)
 		template->predicates[i++] = mongo_predicate_from_list(lfirst(cell));
+
+	state->ncommands = list_length(state->plan->commands);
+	state->commands = palloc(sizeof(bson_t *) * state->ncommands);
+	foreach(cell, state->plan->commands)
+		state->commands[foreach_current_index(cell)] =
+			mongo_command_from_const(CurrentMemoryContext, lfirst(cell));
+	template->command = state->commands[0];
 }
 
 /* scan_user: as whom the scan reads, as ExecCheckRTEPerms would have it. */
@@ -129,6 +134,8 @@ mongo_append_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
 	int64		batch_size = plan->all_rows ? plan->fetch_size :
 	Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
 
+	if (limit < 0)
+		limit = plan->enough_rows;
 	if (offset > 0)
 		BSON_APPEND_INT64(command, "skip", offset);
 	if (limit > 0)
@@ -164,6 +171,7 @@ bind_command(ForeignScanState *node, MongoScanState *state)
 	if (plan->has_offset)
 		offset = evaluate_bound(list_nth(state->expressions, next++), econtext, false);
 
+	state->template.command = state->commands[state->turn];
 	state->command = bson_create_in(CurrentMemoryContext);
 	match = mongo_command_bind(&state->template, values, isnull, state->command);
 	if (!plan->is_aggregate)
@@ -197,6 +205,24 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 										  state->command, state->plan->fetch_size);
 	}
 	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * next_command: at the end of one, begin the next of the plan's commands; false
+ * when there is none.
+ */
+static bool
+next_command(ForeignScanState *node, MongoScanState *state)
+{
+	if (state->turn + 1 >= state->ncommands)
+		return false;
+
+	mongo_cursor_close(state->cursor);
+	state->cursor = NULL;
+	MemoryContextReset(state->scan_context);
+	state->turn++;
+	start_scan(node, state);
+	return true;
 }
 
 /*
@@ -248,6 +274,8 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	}
 
 	document = mongo_cursor_next(state->cursor, &length);
+	if (document == NULL && next_command(node, state))
+		return mongo_iterate_foreign_scan(node);
 	if (document == NULL)
 		return end_of_documents(state, slot);
 	state->any_document = true;
@@ -276,6 +304,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	state->cursor = NULL;
 	state->command = NULL;
 	state->started = false;
+	state->turn = 0;
 	state->any_document = false;
 	MemoryContextReset(state->scan_context);
 }

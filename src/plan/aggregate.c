@@ -135,7 +135,7 @@ find_row(const MongoRelation *relation, const Aggref *aggregate)
 			return NULL;
 		comparison = mongo_comparison_lookup(field.type);
 		if (row->ordered &&
-			(comparison == NULL || comparison->sortability == MONGO_NOT_SORTABLE))
+			(comparison == NULL || comparison->sortability < MONGO_SORTABLE_LAST))
 			return NULL;
 		return row;
 	}
@@ -272,7 +272,8 @@ mongo_get_aggregate_plan(PlannerInfo *root, RelOptInfo *grouped_rel, List *tlist
 
 	mongo_scan_plan_init(&plan, relation);
 	plan.is_aggregate = true;
-	plan.command = aggregate_command(relation, upper, &translation, clauses.filter);
+	plan.commands = list_make1(aggregate_command(relation, upper, &translation,
+												 clauses.filter));
 	plan.predicates = translation.predicates;
 	foreach(cell, upper->aggregates)
 	{

@@ -32,6 +32,7 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 {
 	Query	   *parse = root->parse;
 	MongoRelation *relation = baserel->fdw_private;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
 	bool		indexed = false;
 	double		rows = baserel->rows;
 	Cost		startup_cost;
@@ -46,7 +47,8 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 		!is_pushable_bound(parse->limitOffset))
 		return;
 	if (root->sort_pathkeys != NIL &&
-		!mongo_order_is_shippable(baserel, root->sort_pathkeys, &indexed))
+		(!mongo_order_is_shippable(baserel, root->sort_pathkeys, &indexed) ||
+		 mongo_sort_parts(baserel, root->sort_pathkeys, parts) > 1))
 		return;
 
 	mongo_estimate_scan(root, baserel, relation->remote_rows,

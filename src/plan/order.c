@@ -6,6 +6,7 @@
  * MongoDB sorts null and missing below every value; PostgreSQL puts NULL where
  * the query says, above every value by default.  So a descending key takes
  * NULLS LAST and an ascending one NULLS FIRST, unless the field cannot be NULL.
+ * The first key may be out of place: see MongoSortPart.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,8 +16,11 @@
 #include "plan.h"
 #include "plan_order.h"
 
+#include <math.h>
+
 #include "access/stratnum.h"
 #include "access/table.h"
+#include "catalog/pg_type_d.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
@@ -91,7 +95,7 @@ nulls_are_in_place(const PathKey *pathkey)
 /* is_sortable: may this key stand at this place of the sort? */
 static bool
 is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey,
-			bool is_last, MongoField *field)
+			bool is_first, bool is_last, MongoField *field)
 {
 	const MongoComparison *comparison;
 	TypeCacheEntry *type;
@@ -103,12 +107,13 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 		return false;
 	comparison = mongo_comparison_lookup(getBaseType(field->type));
 	if (comparison == NULL || comparison->sortability == MONGO_NOT_SORTABLE ||
-		(comparison->sortability == MONGO_SORTABLE_LAST && !is_last))
+		(comparison->sortability == MONGO_SORTABLE_LAST && !is_last) ||
+		(comparison->sortability == MONGO_SORTABLE_NAN_APART && !is_first))
 		return false;
 
 	type = lookup_type_cache(field->operator_type, TYPECACHE_BTREE_OPFAMILY);
 	return type->btree_opf == pathkey->pk_opfamily &&
-		(nulls_are_in_place(pathkey) ||
+		(is_first || nulls_are_in_place(pathkey) ||
 		 cannot_be_null(baserel, relation, expression, field));
 }
 
@@ -129,6 +134,7 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys, bool *indexed)
 	foreach(cell, pathkeys)
 	{
 		if (!is_sortable(baserel, relation, lfirst(cell),
+						 foreach_current_index(cell) == 0,
 						 lnext(pathkeys, cell) == NULL, &field))
 			return false;
 		if (foreach_current_index(cell) == 0)
@@ -137,12 +143,91 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys, bool *indexed)
 	return true;
 }
 
-void
-mongo_append_sort(RelOptInfo *baserel, List *pathkeys, bson_t *command)
+/* sort_field: of a pathkey that has been found shippable. */
+static Expr *
+sort_field(RelOptInfo *baserel, const PathKey *pathkey, MongoField *field)
 {
 	MongoRelation *relation = baserel->fdw_private;
+	Expr	   *expression = find_member(pathkey->pk_eclass, baserel,
+										 relation->columns, field);
+
+	if (expression == NULL)
+		elog(ERROR, "sort key is not a field");
+	return expression;
+}
+
+int
+mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
+				 MongoSortPart parts[MONGO_MAX_SORT_PARTS])
+{
+	PathKey    *first = linitial(pathkeys);
+	bool		ascending = first->pk_strategy == BTLessStrategyNumber;
+	MongoField	field;
+	Expr	   *expression = sort_field(baserel, first, &field);
+	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field.type));
+	bool		nan_apart = comparison->sortability == MONGO_SORTABLE_NAN_APART;
+	bool		has_null = !cannot_be_null(baserel, baserel->fdw_private, expression,
+										   &field);
+	int			nparts = 0;
+
+	if (!nan_apart && (!has_null || nulls_are_in_place(first)))
+	{
+		parts[0] = MONGO_SORT_ALL;
+		return 1;
+	}
+
+	if (has_null && first->pk_nulls_first)
+		parts[nparts++] = MONGO_SORT_NULL;
+	if (nan_apart && !ascending)
+		parts[nparts++] = MONGO_SORT_NAN;
+	parts[nparts++] = MONGO_SORT_VALUES;
+	if (nan_apart && ascending)
+		parts[nparts++] = MONGO_SORT_NAN;
+	if (has_null && !first->pk_nulls_first)
+		parts[nparts++] = MONGO_SORT_NULL;
+	return nparts;
+}
+
+void
+mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
+							bson_t *match)
+{
+	MongoField	field;
+	bson_t		operators;
+	bson_t		values;
+
+	if (part == MONGO_SORT_ALL)
+		return;
+	sort_field(baserel, linitial(pathkeys), &field);
+
+	BSON_APPEND_DOCUMENT_BEGIN(match, field.path, &operators);
+	if (part == MONGO_SORT_NULL)
+		BSON_APPEND_NULL(&operators, "$eq");
+	else if (part == MONGO_SORT_NAN)
+		BSON_APPEND_DOUBLE(&operators, "$eq", NAN);
+	else if (field.operator_type != FLOAT8OID)
+		BSON_APPEND_NULL(&operators, "$ne");
+	else
+	{
+		/* not a range, which would pass over misfits without a word */
+		BSON_APPEND_ARRAY_BEGIN(&operators, "$nin", &values);
+		BSON_APPEND_NULL(&values, "0");
+		BSON_APPEND_DOUBLE(&values, "1", NAN);
+		bson_append_array_end(&operators, &values);
+	}
+	bson_append_document_end(match, &operators);
+}
+
+void
+mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
+				  bson_t *command)
+{
+	bool		without_first = part == MONGO_SORT_NULL || part == MONGO_SORT_NAN;
 	bson_t		sort;
 	ListCell   *cell;
+
+	if (without_first && list_length(pathkeys) == 1)
+		return;
 
 	BSON_APPEND_DOCUMENT_BEGIN(command, "sort", &sort);
 	foreach(cell, pathkeys)
@@ -151,8 +236,9 @@ mongo_append_sort(RelOptInfo *baserel, List *pathkeys, bson_t *command)
 		MongoField	field;
 		bson_iter_t earlier;
 
-		if (find_member(pathkey->pk_eclass, baserel, relation->columns, &field) == NULL)
-			elog(ERROR, "sort key is not a field");
+		if (without_first && foreach_current_index(cell) == 0)
+			continue;
+		sort_field(baserel, pathkey, &field);
 		/* another column of the same field adds nothing to the order */
 		if (!bson_iter_init_find(&earlier, &sort, field.path))
 			BSON_APPEND_INT32(&sort, field.path,

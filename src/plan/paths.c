@@ -89,6 +89,7 @@ static void
 add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
 {
 	MongoRelation *relation = baserel->fdw_private;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
 	bool		indexed;
 	Cost		startup_cost;
 	Cost		total_cost;
@@ -101,6 +102,8 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
 	sort_cost = mongo_sort_cost(baserel, relation->remote_rows, indexed);
 	if (!indexed)
 		startup_cost += sort_cost;
+	sort_cost += relation->options->fdw_startup_cost *
+		(mongo_sort_parts(baserel, root->query_pathkeys, parts) - 1);
 	add_path(baserel, (Path *)
 			 create_foreignscan_path(root, baserel, NULL, baserel->rows,
 									 startup_cost, total_cost + sort_cost,

@@ -18,6 +18,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
@@ -149,6 +150,7 @@ void
 mongo_scan_plan_init(MongoScanPlan *plan, const MongoRelation *relation)
 {
 	memset(plan, 0, sizeof(*plan));
+	plan->enough_rows = -1;
 	plan->database = relation->options->database;
 	plan->collection = relation->options->collection;
 	plan->fetch_size = relation->options->fetch_size;
@@ -159,19 +161,69 @@ mongo_scan_plan_init(MongoScanPlan *plan, const MongoRelation *relation)
 /* find_command: all of it but limit, skip and batchSize. */
 static Const *
 find_command(RelOptInfo *baserel, const MongoTranslation *translation,
-			 const MongoScanClauses *clauses, List *attributes, List *pathkeys)
+			 const MongoScanClauses *clauses, List *attributes, List *pathkeys,
+			 MongoSortPart part)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	List	   *conjuncts = NIL;
+
+	mongo_append_sort_condition(baserel, pathkeys, part, condition);
+	if (!bson_empty(clauses->filter))
+		conjuncts = lappend(conjuncts, clauses->filter);
+	if (!bson_empty(condition))
+		conjuncts = lappend(conjuncts, condition);
+	if (conjuncts != NIL)
+		combine_conjuncts(conjuncts, filter);
 
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
-	if (!bson_empty(clauses->filter))
-		BSON_APPEND_DOCUMENT(command, "filter", clauses->filter);
+	if (!bson_empty(filter))
+		BSON_APPEND_DOCUMENT(command, "filter", filter);
 	mongo_append_projection(command, relation->columns, attributes);
 	if (pathkeys != NIL)
-		mongo_append_sort(baserel, pathkeys, command);
+		mongo_append_sort(baserel, pathkeys, part, command);
 	mongo_append_collation(command, translation);
 	return mongo_command_to_const(command);
+}
+
+/*
+ * find_commands: one, or several to be run in turn where the order wanted is
+ * MongoDB's in parts only.
+ */
+static List *
+find_commands(RelOptInfo *baserel, const MongoTranslation *translation,
+			  const MongoScanClauses *clauses, List *attributes, List *pathkeys)
+{
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS] = {MONGO_SORT_ALL};
+	int			nparts = 1;
+	List	   *commands = NIL;
+
+	if (pathkeys != NIL)
+		nparts = mongo_sort_parts(baserel, pathkeys, parts);
+	for (int i = 0; i < nparts; i++)
+		commands = lappend(commands, find_command(baserel, translation, clauses,
+												  attributes, pathkeys, parts[i]));
+	return commands;
+}
+
+/*
+ * enough_rows: how many sorted rows a constant LIMIT above wants at most, when
+ * nothing between it and this scan can drop one; -1 when all may be wanted.
+ */
+static int
+enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
+			List *pathkeys)
+{
+	if (pathkeys == NIL || root->limit_tuples < 1 || root->limit_tuples >= PG_INT32_MAX ||
+		!relation->all_exact || root->parse->rowMarks != NIL ||
+		root->parse->hasTargetSRFs ||
+		root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+		!bms_equal(root->all_baserels, baserel->relids) ||
+		!pathkeys_contained_in(root->sort_pathkeys, pathkeys))
+		return -1;
+	return (int) root->limit_tuples;
 }
 
 /* get_scan_plan: of a foreign table, perhaps sorted and limited. */
@@ -191,8 +243,10 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 	attributes = fetched_attributes(baserel, relation, &clauses);
 
 	mongo_scan_plan_init(&plan, relation);
-	plan.command = find_command(baserel, &translation, &clauses, attributes,
-								best_path->path.pathkeys);
+	plan.commands = find_commands(baserel, &translation, &clauses, attributes,
+								  best_path->path.pathkeys);
+	plan.enough_rows = enough_rows(root, baserel, relation,
+								   best_path->path.pathkeys);
 	plan.predicates = translation.predicates;
 	plan.has_limit = has_bounds && root->parse->limitCount != NULL;
 	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;

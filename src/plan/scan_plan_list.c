@@ -33,8 +33,8 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 {
 	List	   *flags = list_make4_int(plan->has_limit, plan->has_offset,
 									   plan->all_rows, plan->is_aggregate);
-	List	   *settings = list_make3_int(plan->fetch_size, plan->type_mismatch,
-										  plan->canonical_json);
+	List	   *settings = list_make4_int(plan->fetch_size, plan->type_mismatch,
+										  plan->canonical_json, plan->enough_rows);
 	List	   *columns = NIL;
 	ListCell   *cell;
 	List	   *result;
@@ -49,7 +49,7 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 	}
 
 	result = list_make4(string_node(plan->database), string_node(plan->collection),
-						plan->command, plan->predicates);
+						plan->commands, plan->predicates);
 	return list_concat(result, list_make3(flags, settings, columns));
 }
 
@@ -63,7 +63,7 @@ mongo_scan_plan_from_list(List *list)
 
 	plan->database = node_string(linitial(list));
 	plan->collection = node_string(lsecond(list));
-	plan->command = lthird(list);
+	plan->commands = lthird(list);
 	plan->predicates = lfourth(list);
 	plan->has_limit = linitial_int(flags);
 	plan->has_offset = lsecond_int(flags);
@@ -72,6 +72,7 @@ mongo_scan_plan_from_list(List *list)
 	plan->fetch_size = linitial_int(settings);
 	plan->type_mismatch = lsecond_int(settings);
 	plan->canonical_json = lthird_int(settings);
+	plan->enough_rows = lfourth_int(settings);
 	plan->columns = NIL;
 	foreach(cell, (List *) list_nth(list, 6))
 	{

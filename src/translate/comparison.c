@@ -487,9 +487,9 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 }
 
 /*
- * The table.  What cannot be sorted in MongoDB: float8 and numeric for where
- * NaN stands, the text family for ObjectIds among Strings, uuid for its two
- * subtypes; a date column has the time of day behind it.
+ * The table.  What cannot be sorted in MongoDB: numeric, whose Doubles are
+ * read with 15 digits; the text family for ObjectIds among Strings; uuid for
+ * its two subtypes.  A date column has the time of day behind it.
  *
  * A type without a row (float4, which rounds what it reads;
  * bytea, whose equality ignores the subtype; char(n), whose blanks do not
@@ -500,7 +500,7 @@ static const MongoComparison comparisons[] =
 	{INT2OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
 	{INT4OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
 	{INT8OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	{FLOAT8OID, FAMILY_FLOAT, false, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, float_points, float_range},
+	{FLOAT8OID, FAMILY_FLOAT, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range},
 	{NUMERICOID, FAMILY_NUMERIC, false, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
 	{TEXTOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
 	{VARCHAROID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
