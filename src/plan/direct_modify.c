@@ -237,7 +237,8 @@ static Const *
 guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 			   bool *simple_collation)
 {
-	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext, scan->command);
+	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
+											   linitial(scan->commands));
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
 	bson_t		filter;
