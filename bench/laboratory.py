@@ -38,9 +38,9 @@ class Laboratory:
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
 
-    def collection(self, name, count, documents, indexes=()):
+    def collection(self, name, count, documents, indexes=(), uri=None):
         """Collection bench.NAME with 'count' documents; kept between runs."""
-        with pymongo.MongoClient(self.uri) as client:
+        with pymongo.MongoClient(uri or self.uri) as client:
             target = client.bench[name]
             if target.estimated_document_count() == count:
                 return
@@ -57,9 +57,9 @@ class Laboratory:
             for index in indexes:
                 target.create_index(index)
 
-    def native(self, *arguments):
-        """Run the libmongoc program; what it prints."""
-        done = subprocess.run([os.path.join(HERE, "native", "native"), *map(str, arguments)],
+    def native(self, *arguments, program="native"):
+        """Run a libmongoc program; what it prints."""
+        done = subprocess.run([os.path.join(HERE, "native", program), *map(str, arguments)],
                               check=True, text=True, stdout=subprocess.PIPE)
         return json.loads(done.stdout)
 

@@ -16,9 +16,11 @@ trap finish EXIT
 
 BENCH=$LAB/src/bench
 LIBMONGOC=$(pkg-config --exists libmongoc-1.0 && echo libmongoc-1.0 || echo mongoc2)
-# shellcheck disable=SC2046
-as_lab_user gcc -std=gnu11 -O2 -Wall -Wextra -o "$BENCH/native/native" "$BENCH/native/native.c" \
-	$(pkg-config --cflags --libs "$LIBMONGOC") -pthread
+for program in "$BENCH"/native/*.c; do
+	# shellcheck disable=SC2046
+	as_lab_user gcc -std=gnu11 -O2 -Wall -Wextra -o "${program%.c}" "$program" \
+		$(pkg-config --cflags --libs "$LIBMONGOC") -pthread
+done
 
 start_servers
 as_lab_user mkdir -p "$BENCH/results"

@@ -8,10 +8,11 @@ FIELDS = {
     "latency_ms": re.compile(r"^latency average = ([\d.]+) ms", re.M),
     "tps": re.compile(r"^tps = ([\d.]+)", re.M),
 }
+PROGRESS = re.compile(r"^progress: [\d.]+ s, ([\d.]+) tps", re.M)
 
 
 def pgbench(program, options, check=True):
-    """Its figures by name, and the whole text as "report"."""
+    """Its figures by name, the whole text as "report", and with -P the tps of each interval as "progress"."""
     done = subprocess.run([program, "--no-vacuum", *options], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if check and (done.returncode != 0 or "aborted" in done.stderr):
@@ -20,4 +21,5 @@ def pgbench(program, options, check=True):
     for name, pattern in FIELDS.items():
         found = pattern.search(done.stdout)
         result[name] = float(found.group(1)) if found else 0.0
+    result["progress"] = [float(tps) for tps in PROGRESS.findall(done.stderr)]
     return result
