@@ -20,6 +20,7 @@ class Target:
         self.name, self.host, self.port, self.server = name, host, port, server
         self.uri = f"mongodb://{host}:{port}/"
         self.observer = QuietConnection(host, port)
+        self.process = self.observer.command({"serverStatus": 1})["pid"]
         self.has_transactions = name != "standalone"
 
     def transaction(self):
@@ -27,11 +28,19 @@ class Target:
         return ["transaction"] if self.has_transactions else []
 
     def watched(self, function, *arguments):
-        """Call a function; its result with what this MongoDB saw under "seen"."""
-        before = self.observer.counters()
+        """Call a function; its result with what this MongoDB saw under "seen", its CPU seconds under "server_cpu"."""
+        before, cpu = self.observer.counters(), cpu_seconds(self.process)
         result = function(*arguments)
+        result["server_cpu"] = cpu_seconds(self.process) - cpu
         result["seen"] = difference(before, self.observer.counters())
         return result
+
+
+def cpu_seconds(process):
+    """What a process and its threads, ended ones too, have used so far; in steps of 10 ms."""
+    with open(f"/proc/{process}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def free_port():

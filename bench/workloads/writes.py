@@ -7,6 +7,7 @@ and deletes 5,000 by a range of k.  On a replica set each is a transaction, of
 PostgreSQL and of MongoDB.
 """
 import os
+import statistics
 import tempfile
 import time
 from math import gcd
@@ -14,7 +15,7 @@ from math import gcd
 import pymongo
 
 from laboratory import median
-from targets import commands, targets
+from targets import commands, cpu_seconds, targets
 
 ROWS, TOUCHED, BATCH = 100_000, 5_000, 100_000
 OPERATIONS = ("insert", "copy", "update", "increment", "delete")
@@ -45,11 +46,12 @@ class Writes:
             return function(client.bench.writes)
 
     def wrapper(self, operation):
-        started = time.monotonic()
+        backend = self.lab.postgres.info.backend_pid
+        cpu, started = cpu_seconds(backend), time.monotonic()
         with self.lab.postgres.cursor() as cursor:
             cursor.execute(self.statements[operation])
             count = cursor.rowcount
-        return {"documents": count, "seconds": time.monotonic() - started}
+        return {"documents": count, "seconds": time.monotonic() - started, "backend_cpu": cpu_seconds(backend) - cpu}
 
     def native(self, operation):
         if operation in ("insert", "copy"):
@@ -116,6 +118,9 @@ def measure(lab, target, file):
         row = {"operation": f"{operation}, {target.name}", "statement": writes.statements[operation],
                "native rows/s": theirs[0]["documents"] / median(theirs, "seconds"),
                "mongo_fdw rows/s": ours[0]["documents"] / median(ours, "seconds"),
+               "MongoDB CPU s, native": statistics.mean(result["server_cpu"] for result in theirs),
+               "MongoDB CPU s, mongo_fdw": statistics.mean(result["server_cpu"] for result in ours),
+               "backend CPU s": statistics.mean(result["backend_cpu"] for result in ours),
                "commands": commands(ours[-1]["seen"])}
         if operation in ("insert", "copy"):
             row["throughput as a ratio to native's"] = median(theirs, "seconds") / median(ours, "seconds")
