@@ -80,6 +80,21 @@ is_deeply(commands("UPDATE things SET a = 1 WHERE a = NULL::int"), {}, 'nothing 
 is_deeply(commands("DELETE FROM things WHERE _id = 'g5'"), { delete => 1 }, 'DELETE by _id');
 is_deeply(commands("TRUNCATE things"), { delete => 1 }, 'TRUNCATE is one command');
 
+# nothing but the command is sent, also on a connection that has been idle
+{
+	my $psql = $node->basedir . '/idle.sql';
+	PostgreSQL::Test::Utils::append_to_file($psql, q{INSERT INTO things (_id) VALUES ('idle');
+		SELECT pg_sleep(7); DELETE FROM things WHERE _id = 'idle'; SELECT pg_sleep(2)});
+	my $harness = IPC::Run::start([ 'psql', '-qAtX', '-d', $node->connstr('postgres'), '-f', $psql ], '>', \my $output);
+	sleep 3;
+	$mongod->snapshot;
+	sleep 5;
+	my $changes = $mongod->changes;
+	is_deeply([ $changes->{commands}, $changes->{connections} ], [ { delete => 1 }, 0 ],
+		'no ping, no hello, no new connection after a pause');
+	$harness->finish;
+}
+
 # an INSERT that reads its own collection, an UPDATE that moves what it scans
 $node->safe_psql('postgres', q{INSERT INTO numbered SELECT g, g FROM generate_series(1, 1000) g});
 $mongod->command('{"createIndexes": "numbered", "indexes": [{"key": {"a": 1}, "name": "a"}]}', 'db');

@@ -49,7 +49,6 @@ struct MongoSession
 	int64		documents;		/* written */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
-	bool		commit_failed;
 };
 
 /* In TopTransactionContext; NIL between transactions. */
@@ -191,16 +190,21 @@ begin(MongoSession *session)
 		return;
 	}
 
-	session->begun = true;
-	session->lease = lease;
 	if (!start_driver_transaction(session, mongo_lease_client(lease), &error))
 	{
+		/* nothing may go on in a session without its transaction */
+		if (session->driver_session != NULL)
+			mongoc_client_session_destroy(session->driver_session);
+		session->driver_session = NULL;
 		mongo_lease_check_interrupts(lease);
+		mongo_lease_release(lease);
 		mongo_session_report_error(session,
 								   psprintf("could not begin a transaction on server \"%s\"",
 											session->server_name),
 								   &error, NULL);
 	}
+	session->begun = true;
+	session->lease = lease;
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -264,7 +268,6 @@ commit_session(MongoSession *session)
 	if (commit_driver_transaction(session, &error, &transient, &unknown))
 		return;
 
-	session->commit_failed = true;
 	message = psprintf("could not commit on server \"%s\"", session->server_name);
 	if (unknown)
 		ereport(ERROR,
@@ -515,13 +518,13 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 	mongo_session_append(session, options);
 	succeeded = mongoc_client_command_with_opts(client, database, command, NULL,
 												options, reply, &error);
-	mongo_lease_check_interrupts(session->lease);
+
+	/* whatever failed in it, or was broken off, has ended MongoDB's transaction */
 	if (!succeeded)
-	{
-		/* whatever failed in it has ended MongoDB's transaction */
 		session->written_level = Max(session->written_level,
 									 GetCurrentTransactionNestLevel());
+	mongo_lease_check_interrupts(session->lease);
+	if (!succeeded)
 		mongo_session_report_error(session, context_message, &error, reply);
-	}
 	return reply;
 }

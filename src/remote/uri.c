@@ -168,6 +168,13 @@ set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 		refuse(uri, options, "option \"authentication_database\"");
 }
 
+/*
+ * How long libmongoc trusts what it knows of the servers, and an idle
+ * connection, before it asks with "hello" and "ping".  An error tells it as
+ * well, and our streams notice a closed connection without asking.
+ */
+#define TRUST_MS	3600000
+
 /* Set a timeout unless the URI says its own or the option is not given. */
 static void
 set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
@@ -196,6 +203,8 @@ mongo_uri_create(const MongoConnectionOptions *options)
 								options->appname : "mongo_fdw"))
 		refuse(uri, options, "option \"appname\"");
 
+	set_timeout(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, TRUST_MS);
+	set_timeout(uri, MONGOC_URI_SOCKETCHECKINTERVALMS, TRUST_MS);
 	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
 	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
 				options->server_selection_timeout_ms);
