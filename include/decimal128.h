@@ -53,6 +53,12 @@ extern void mongo_decimal128_pack(const MongoDecimalParts *parts,
 								  bson_decimal128_t *decimal);
 
 /*
+ * mongo_decimal128_to_text
+ *		Its text in Extended JSON, into BSON_DECIMAL128_STRING bytes.
+ */
+extern void mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text);
+
+/*
  * mongo_decimal128_to_numeric
  *		The same number, scale included (1.10 stays 1.10), palloc'd.
  */

@@ -99,6 +99,19 @@ mongo_decimal128_pack(const MongoDecimalParts *parts, bson_decimal128_t *decimal
 		decimal->high |= UINT64CONST(1) << 63;
 }
 
+void
+mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
+{
+	MongoDecimalParts parts;
+	bson_decimal128_t canonical = *decimal;
+
+	/* libbson takes a coefficient of 35 digits for one */
+	mongo_decimal128_unpack(decimal, &parts);
+	if (parts.coefficient == 0)
+		mongo_decimal128_pack(&parts, &canonical);
+	bson_decimal128_to_string(&canonical, text);
+}
+
 /* floor_divide: quotient rounded towards minus infinity. */
 static int
 floor_divide(int dividend, int divisor)

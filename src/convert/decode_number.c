@@ -201,7 +201,7 @@ mongo_read_float4(const MongoReader *reader, MongoReadContext *context,
 
 				/* the text, so that there is one rounding, not two */
 				bson_iter_decimal128(iter, &decimal);
-				bson_decimal128_to_string(&decimal, text);
+				mongo_decimal128_to_text(&decimal, text);
 				number = strtof(text, NULL);
 				infinite = strstr(text, "Infinity") != NULL;
 				break;

@@ -20,6 +20,7 @@
 #include "catalog/pg_type.h"
 #include "common/base64.h"
 #include "common/shortest_dec.h"
+#include "decimal128.h"
 #include "miscadmin.h"
 #include "objectid.h"
 #include "utils/builtins.h"
@@ -217,7 +218,7 @@ walk_decimal128(JsonSink *sink, const bson_iter_t *iter)
 	char		text[BSON_DECIMAL128_STRING];
 
 	bson_iter_decimal128(iter, &decimal);
-	bson_decimal128_to_string(&decimal, text);
+	mongo_decimal128_to_text(&decimal, text);
 	put_wrapper(sink, "$numberDecimal", text);
 	return true;
 }
