@@ -261,16 +261,17 @@ append_base64(const MongoWriteTarget *target, const char *base64, const char *su
 	int			size;
 	int			length;
 	char	   *bytes;
-	char	   *end;
 	unsigned long number;
 
 	if (base64 == NULL || subtype == NULL || strlen(subtype) > 2 || *subtype == '\0')
 		return false;
-	number = strtoul(subtype, &end, 16);
+	if (strspn(subtype, "0123456789abcdefABCDEF") != strlen(subtype))
+		return false;
+	number = strtoul(subtype, NULL, 16);
 	size = pg_b64_dec_len(strlen(base64));
 	bytes = palloc(Max(size, 1));
 	length = pg_b64_decode(base64, strlen(base64), bytes, size);
-	if (length < 0 || *end != '\0')
+	if (length < 0)
 		return false;
 	mongo_write_check(bson_append_binary(target->document, target->key,
 										 target->key_length, (bson_subtype_t) number,
@@ -300,6 +301,47 @@ wrap_uuid(const MongoWriteTarget *target, const JsonNode *object, const JsonNode
 	return true;
 }
 
+static int
+compare_characters(const void *left, const void *right)
+{
+	return *(const unsigned char *) left - *(const unsigned char *) right;
+}
+
+/*
+ * append_regex
+ *		A Regex with its options in the order that BSON wants, but all of them:
+ *		libbson drops those that it does not know.
+ */
+static void
+append_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
+{
+	int			key_length = target->key_length < 0 ?
+		strlen(target->key) : target->key_length;
+	int			options_length = strlen(options);
+	char	   *sorted = pnstrdup(options, options_length);
+	StringInfoData bytes;
+	uint32		length;
+	bson_t		element;
+
+	qsort(sorted, options_length, 1, compare_characters);
+
+	/* a document with this one element */
+	initStringInfo(&bytes);
+	appendStringInfoSpaces(&bytes, sizeof(length));
+	appendStringInfoChar(&bytes, BSON_TYPE_REGEX);
+	appendBinaryStringInfo(&bytes, target->key, key_length);
+	appendStringInfoChar(&bytes, '\0');
+	appendBinaryStringInfo(&bytes, pattern, strlen(pattern) + 1);
+	appendBinaryStringInfo(&bytes, sorted, options_length + 1);
+	appendStringInfoChar(&bytes, '\0');
+	length = BSON_UINT32_TO_LE((uint32) bytes.len);
+	memcpy(bytes.data, &length, sizeof(length));
+
+	if (!bson_view(&element, (const uint8_t *) bytes.data, bytes.len))
+		elog(ERROR, "malformed regular expression");
+	mongo_write_check(bson_concat(target->document, &element));
+}
+
 static bool
 wrap_regex(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
 {
@@ -308,9 +350,7 @@ wrap_regex(const MongoWriteTarget *target, const JsonNode *object, const JsonNod
 
 	if (pattern == NULL || options == NULL)
 		return false;
-	mongo_write_check(bson_append_regex(target->document, target->key,
-										target->key_length, utf8_text(pattern),
-										utf8_text(options)));
+	append_regex(target, utf8_text(pattern), utf8_text(options));
 	return true;
 }
 
