@@ -34,6 +34,7 @@ struct JsonNode
 	JsonNode   *last;
 	JsonNode   *next;
 	int			count;
+	int			depth;			/* 1 for the root */
 	JsonNode   *parent;
 };
 
@@ -42,7 +43,7 @@ struct JsonNode
  *		The tree of a json, jsonb or text, palloc'd in the current context.
  *
  * Raises what PostgreSQL says of a text that is not JSON (22P02), and 54001
- * for nesting beyond the stack's depth.
+ * for nesting that no MongoDB server accepts.
  */
 extern JsonNode *mongo_json_tree(Datum value, Oid typid);
 

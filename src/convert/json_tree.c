@@ -17,6 +17,9 @@
 #include "utils/jsonb.h"
 #include "utils/jsonfuncs.h"
 
+/* The most that a server's parameter maxBSONDepth can be. */
+#define MAX_DEPTH	200
+
 /* new_node: a node at the end of 'parent', which may be NULL. */
 static JsonNode *
 new_node(JsonNode *parent, JsonKind kind)
@@ -25,6 +28,12 @@ new_node(JsonNode *parent, JsonKind kind)
 
 	node->kind = kind;
 	node->parent = parent;
+	node->depth = parent != NULL ? parent->depth + 1 : 1;
+	if (node->depth > MAX_DEPTH && (kind == JSON_OBJECT || kind == JSON_ARRAY))
+		ereport(ERROR,
+				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
+				 errmsg("JSON is nested too deeply for MongoDB"),
+				 errdetail("The limit is %d levels.", MAX_DEPTH)));
 	if (parent == NULL)
 		return node;
 	if (parent->last != NULL)
