@@ -141,10 +141,18 @@ append_objectid_text(bson_t *document, const char *key, const char *text,
 		BSON_APPEND_OID(document, key, &oid);
 }
 
-void
-mongo_append_column_value(bson_t *document, const char *key, const char *path,
-						  Datum value, Oid typid, int32 typmod,
-						  const char *column_name)
+/* column_error_context names the column in which a value cannot be stored. */
+static void
+column_error_context(void *arg)
+{
+	errcontext("column \"%s\"", (const char *) arg);
+}
+
+/* append_column_value: what it says in the header, but for the context. */
+static void
+append_column_value(bson_t *document, const char *key, const char *path,
+					Datum value, Oid typid, int32 typmod,
+					const char *column_name)
 {
 	bool		is_id = strcmp(path, ID_KEY) == 0;
 	Oid			base = is_id ? getBaseType(typid) : typid;
@@ -178,6 +186,19 @@ mongo_append_column_value(bson_t *document, const char *key, const char *path,
 		}
 	}
 	mongo_append_datum(document, key, -1, value, false, typid, typmod, column_name);
+}
+
+void
+mongo_append_column_value(bson_t *document, const char *key, const char *path,
+						  Datum value, Oid typid, int32 typmod,
+						  const char *column_name)
+{
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	unconstify(char *, column_name)};
+
+	error_context_stack = &callback;
+	append_column_value(document, key, path, value, typid, typmod, column_name);
+	error_context_stack = callback.previous;
 }
 
 /*
@@ -340,6 +361,32 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 }
 
 /*
+ * append_elements
+ *		The elements between two offsets of another document, as they are.
+ *
+ * Not by iterators: libbson would tidy up what it appends.
+ */
+static void
+append_elements(bson_t *document, const bson_t *source, uint32 start, uint32 end)
+{
+	uint32		length = sizeof(uint32) + (end - start) + 1;
+	uint32		prefix = BSON_UINT32_TO_LE(length);
+	uint8_t    *bytes;
+	bson_t		elements;
+
+	if (start == end)
+		return;
+	bytes = palloc(length);
+	memcpy(bytes, &prefix, sizeof(prefix));
+	memcpy(bytes + sizeof(prefix), bson_get_data(source) + start, end - start);
+	bytes[length - 1] = '\0';
+	if (!bson_view(&elements, bytes, length))
+		elog(ERROR, "malformed document");
+	bson_concat(document, &elements);
+	pfree(bytes);
+}
+
+/*
  * append_whole_document
  *		The column __doc; _id comes first, as MongoDB itself would have it.
  */
@@ -352,6 +399,10 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values,
 	Oid			type = getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid);
 	bson_t	   *wrapped = bson_create_in(CurrentMemoryContext);
 	bson_iter_t member;
+	uint32		id_start;
+	uint32		id_end;
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	MONGO_DOCUMENT_COLUMN};
 
 	for (int i = 0; i < layout->tuple->natts; i++)
 	{
@@ -362,22 +413,23 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values,
 							attribute_name(layout, i + 1), MONGO_DOCUMENT_COLUMN),
 					 errdetail("A row is written either from its columns or as a whole document.")));
 	}
+	error_context_stack = &callback;
 	mongo_append_json_members(wrapped, values[attnum - 1], type);
+	error_context_stack = callback.previous;
 
 	*generated = !bson_iter_init_find(&member, wrapped, ID_KEY);
 	if (*generated)
 	{
 		bson_oid_init(oid, NULL);
 		BSON_APPEND_OID(document, ID_KEY, oid);
+		bson_concat(document, wrapped);
+		return;
 	}
-	else
-		bson_append_iter(document, ID_KEY, -1, &member);
-	bson_iter_init(&member, wrapped);
-	while (bson_iter_next(&member))
-	{
-		if (strcmp(bson_iter_key(&member), ID_KEY) != 0)
-			bson_append_iter(document, NULL, 0, &member);
-	}
+	id_start = bson_iter_offset(&member);
+	id_end = bson_iter_next(&member) ? bson_iter_offset(&member) : wrapped->len - 1;
+	append_elements(document, wrapped, id_start, id_end);
+	append_elements(document, wrapped, sizeof(uint32), id_start);
+	append_elements(document, wrapped, id_end, wrapped->len - 1);
 }
 
 void
