@@ -31,6 +31,7 @@ typedef struct MongoComparison
 	int			family;
 
 	bool		is_text;		/* collations matter */
+	bool		widest;			/* a column holds all values of the family */
 	MongoGrade	equality_grade; /* of "=" and "<>" */
 	MongoGrade	order_grade;	/* of "<", "<=", ">=", ">" */
 

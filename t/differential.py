@@ -29,6 +29,8 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
 INTEGERS = [0, 1, -1, 2, 5, 7, 100, 32767, -32768]
 INT4S = INTEGERS + [2147483647, -2147483648]
 INT8S = INT4S + [9223372036854775807, -9223372036854775808, 9007199254740993]
+INTEGER_TYPES = {"smallint": 15, "integer": 31, "bigint": 63}
+HOSTILE_INTEGERS = [100000, 2 ** 40]
 FLOATS = [0.0, -0.0, 1.0, -1.5, 0.1, 5.0, 1e300, -1e300, 5e-324, float("nan"),
           float("inf"), float("-inf"), 9007199254740992.0]
 NUMERICS = ["0", "1", "-1", "0.1", "1.10", "5", "100.005", "1E+20", "-2.5",
@@ -74,6 +76,16 @@ class Column:
     def literal(self, rng):
         value = self.literals(rng) if callable(self.literals) else rng.choice(self.literals)
         return "'%s'::%s" % (str(value).replace("'", "''"), self.sql_type.split(" collate")[0])
+
+    def wider_literal(self, rng):
+        """A literal whose type may be another of the column's family."""
+        if self.sql_type in INTEGER_TYPES and rng.random() < 0.3:
+            value = rng.choice(INT8S + HOSTILE_INTEGERS)
+            types = [name for name, bits in INTEGER_TYPES.items() if -2 ** bits <= value < 2 ** bits]
+            return "'%d'::%s" % (value, rng.choice(types))
+        if self.sql_type == "name" and rng.random() < 0.3:
+            return "'%s'::text" % ("x" * rng.choice([63, 64, 65]))
+        return self.literal(rng)
 
 
 def numbers(choices, kinds):
@@ -149,7 +161,7 @@ COLUMNS = [
     Column("s y", "text", lambda r: r.choice(TEXTS), TEXTS, path="sub.deep.y"),
 ]
 
-HOSTILE = [0, 1, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Decimal128("0.1"),
+HOSTILE = [0, 1, 100000, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Decimal128("0.1"),
            Decimal128("1E+400"), Decimal128("3.00"), "a", "5", "true", True, False, [], [1], [5, None], ["a"], [[1]],
            [True], {}, {"x": 1}, {"x": [1]}, {"deep": [{"y": "a"}]}, {"deep": 5},
            ObjectId(OBJECTIDS[0]), Binary(b"abc", 0), Binary(b"a", 5),
@@ -262,7 +274,7 @@ def random_leaf(rng, columns):
             return Leaf("%s ^@ '%s'" % (name, pattern.replace("\\", "")))
         return Leaf("%s %sLIKE '%s'" % (name, rng.choice(["", "NOT "]), pattern))
     if kind < 0.55:
-        literal = column.literal(rng)
+        literal = column.wider_literal(rng)
         if rng.random() < 0.05:
             literal = "NULL::" + column.sql_type.split(" collate")[0]
         elif rng.random() < 0.2:
@@ -275,9 +287,9 @@ def random_leaf(rng, columns):
     if kind < 0.65:
         return Leaf("%s IS %sNULL" % (name, rng.choice(["", "NOT "])))
     if kind < 0.75:
-        return Leaf("%s BETWEEN %s AND %s" % (name, column.literal(rng), column.literal(rng)))
+        return Leaf("%s BETWEEN %s AND %s" % (name, column.wider_literal(rng), column.wider_literal(rng)))
     if kind < 0.85:
-        items = [column.literal(rng) for _ in range(rng.randint(1, 4))]
+        items = [column.wider_literal(rng) for _ in range(rng.randint(1, 4))]
         if rng.random() < 0.2:
             items.append("NULL")
         return Leaf("%s %sIN (%s)" % (name, rng.choice(["", "NOT "]), ", ".join(items)))

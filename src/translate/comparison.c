@@ -497,27 +497,27 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
  */
 static const MongoComparison comparisons[] =
 {
-	{INT2OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	{INT4OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	{INT8OID, FAMILY_INTEGER, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	{FLOAT8OID, FAMILY_FLOAT, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range},
-	{NUMERICOID, FAMILY_NUMERIC, false, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
-	{TEXTOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
-	{VARCHAROID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
-	{NAMEOID, FAMILY_TEXT, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
-	{BOOLOID, FAMILY_BOOLEAN, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL},
-	{UUIDOID, FAMILY_UUID, false, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL},
-	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
-	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
-	{DATEOID, FAMILY_DATE, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range},
-	{JSONBOID, FAMILY_JSONB, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range},
+	{INT2OID, FAMILY_INTEGER, false, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
+	{INT4OID, FAMILY_INTEGER, false, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
+	{INT8OID, FAMILY_INTEGER, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
+	{FLOAT8OID, FAMILY_FLOAT, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range},
+	{NUMERICOID, FAMILY_NUMERIC, false, true, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
+	{TEXTOID, FAMILY_TEXT, true, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
+	{VARCHAROID, FAMILY_TEXT, true, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
+	{NAMEOID, FAMILY_TEXT, true, false, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
+	{BOOLOID, FAMILY_BOOLEAN, false, true, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL},
+	{UUIDOID, FAMILY_UUID, false, true, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL},
+	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
+	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
+	{DATEOID, FAMILY_DATE, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range},
+	{JSONBOID, FAMILY_JSONB, true, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range},
 	/* json itself cannot be compared: this is for the text that ->> gives */
-	{JSONOID, FAMILY_TEXT, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range},
+	{JSONOID, FAMILY_TEXT, true, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range},
 };
 
 /* The extension's own type has no fixed OID. */
 static const MongoComparison objectid_comparison =
-{InvalidOid, FAMILY_OBJECTID, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range};
+{InvalidOid, FAMILY_OBJECTID, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range};
 
 const MongoComparison *
 mongo_comparison_lookup(Oid column_type)

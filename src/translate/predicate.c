@@ -112,7 +112,8 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		(predicate->strategy != BTEqualStrategyNumber ||
 		 comparison->append_points == NULL ||
 		 predicate->column_typmod >= 0 ||
-		 base_type != predicate->column_type))
+		 base_type != predicate->column_type ||
+		 (base_type != predicate->value_type && !comparison->widest)))
 		grade = MONGO_SUPERSET;
 
 	/* "a.0" also matches a field named "0" in the elements of an array */
