@@ -211,12 +211,16 @@ find_commands(RelOptInfo *baserel, const MongoTranslation *translation,
 /*
  * enough_rows: how many sorted rows a constant LIMIT above wants at most, when
  * nothing between it and this scan can drop one; -1 when all may be wanted.
+ *
+ * limit_tuples may be an estimate, from what a stable function gives now.
  */
 static int
 enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
 			List *pathkeys)
 {
 	if (pathkeys == NIL || root->limit_tuples < 1 || root->limit_tuples >= PG_INT32_MAX ||
+		root->parse->limitCount == NULL || !IsA(root->parse->limitCount, Const) ||
+		(root->parse->limitOffset != NULL && !IsA(root->parse->limitOffset, Const)) ||
 		!relation->all_exact || root->parse->rowMarks != NIL ||
 		root->parse->hasTargetSRFs ||
 		root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
