@@ -30,6 +30,7 @@ typedef struct MongoRelation
 	MongoTableOptions *options;
 	MongoColumns *columns;
 	bool		all_exact;		/* no base restriction is left to check here */
+	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
 } MongoRelation;

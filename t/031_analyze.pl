@@ -28,7 +28,10 @@ sub statistics
 $mongod->snapshot;
 my (undef, undef, $stderr) = $node->psql('postgres', 'ANALYZE VERBOSE points');
 like($stderr, qr/collection "db\.points" contains 20000 documents, 3000 rows in sample/, 'ANALYZE VERBOSE');
-is($mongod->changes->{commands}{aggregate}, 1, 'one aggregate');
+is($mongod->changes->{commands}{aggregate}, 2, 'two aggregates: the size of documents, and the sample');
+my $bytes = $node->safe_psql('postgres',
+	"SELECT 8192.0 * relpages / reltuples FROM pg_class WHERE relname = 'points'");
+cmp_ok(abs($bytes - 50), '<', 20, 'relpages say how large documents are');
 is(statistics('points'), "20000\n-1\n-1", 'statistics of a sample');
 
 $node->safe_psql('postgres', 'ALTER FOREIGN TABLE points OPTIONS (analyze_sampling \'off\')');

@@ -15,7 +15,6 @@
 
 #include <math.h>
 
-#include "access/htup_details.h"
 #include "bson_memory.h"
 #include "columns.h"
 #include "common/hashfn.h"
@@ -23,9 +22,9 @@
 #include "commands/vacuum.h"
 #include "cursor.h"
 #include "decode.h"
+#include "document_size.h"
 #include "encoding.h"
 #include "miscadmin.h"
-#include "optimizer/plancat.h"
 #include "options.h"
 #include "utils/backend_progress.h"
 #include "utils/hsearch.h"
@@ -369,13 +368,13 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 							BlockNumber *totalpages)
 {
 	MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
-	double		rows = mongo_refresh_row_count(mapping_of_owner(relation),
-											   options->database,
+	UserMapping *user = mapping_of_owner(relation);
+	double		rows = mongo_refresh_row_count(user, options->database,
 											   options->collection);
-	double		width = get_rel_data_width(relation, NULL) +
-		MAXALIGN(SizeofHeapTupleHeader);
+	double		width = mongo_average_document_size(user, options->database,
+													options->collection);
 
-	/* the pages that a table of ours with as many rows would have */
+	/* planning finds the size of documents in this: see projection_pays() */
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
 	*func = acquire_sample_rows;
 	return true;

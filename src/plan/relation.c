@@ -118,6 +118,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	MongoRelation *relation = create_relation(root, baserel, foreigntableid);
 
 	baserel->fdw_private = relation;
+	relation->analyzed_rows = Max(baserel->tuples, 0);
 	baserel->tuples = total_rows(relation, baserel);
 	set_baserel_size_estimates(root, baserel);
 	classify_restrictions(root, baserel, relation);

@@ -21,7 +21,11 @@
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
+
+/* Bytes of a document that a projection must save, see projection_pays(). */
+#define PROJECTION_WORTH_BYTES	150
 
 /* combine_conjuncts: one stands for itself, several under $and. */
 static void
@@ -158,6 +162,37 @@ mongo_scan_plan_init(MongoScanPlan *plan, const MongoRelation *relation)
 	plan->canonical_json = relation->options->canonical_json;
 }
 
+/*
+ * projection_pays: is it worth MongoDB's time to pick the fields?
+ *
+ * Picking them from a document takes MongoDB as long as sending some hundred
+ * bytes more, so where ANALYZE has seen that documents hold little else, they
+ * are better sent as they are.  Not knowing, we ask for the fields.
+ */
+static bool
+projection_pays(RelOptInfo *baserel, const MongoRelation *relation, List *attributes)
+{
+	double		document_width;
+	double		fields_width = 0;
+	ListCell   *cell;
+
+	if (baserel->pages == 0 || relation->analyzed_rows <= 0)
+		return true;
+	document_width = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
+
+	foreach(cell, attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		const char *path = mongo_column_path(relation->columns, attnum);
+		int32		width = get_attavgwidth(relation->relid, attnum);
+
+		if (path == NULL || width <= 0)
+			return true;
+		fields_width += width + strlen(path);
+	}
+	return document_width - fields_width > PROJECTION_WORTH_BYTES;
+}
+
 /* find_command: all of it but limit, skip and batchSize. */
 static Const *
 find_command(RelOptInfo *baserel, const MongoTranslation *translation,
@@ -181,7 +216,8 @@ find_command(RelOptInfo *baserel, const MongoTranslation *translation,
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
 		BSON_APPEND_DOCUMENT(command, "filter", filter);
-	mongo_append_projection(command, relation->columns, attributes);
+	if (projection_pays(baserel, relation, attributes))
+		mongo_append_projection(command, relation->columns, attributes);
 	if (pathkeys != NIL)
 		mongo_append_sort(baserel, pathkeys, part, command);
 	mongo_append_collation(command, translation);
