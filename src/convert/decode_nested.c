@@ -10,6 +10,7 @@
 #include "types.h"
 
 #include "access/htup_details.h"
+#include "encoding.h"
 #include "executor/executor.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -167,6 +168,7 @@ typedef struct CompositeReader
 {
 	TupleDesc	tupdesc;
 	MongoReader **attributes;	/* NULL for a dropped one */
+	const char **names;			/* in UTF-8 */
 	int		   *name_lengths;
 } CompositeReader;
 
@@ -179,6 +181,7 @@ mongo_prepare_composite(MongoReader *reader)
 
 	composite->tupdesc = tupdesc;
 	composite->attributes = palloc0(Max(tupdesc->natts, 1) * sizeof(MongoReader *));
+	composite->names = palloc0(Max(tupdesc->natts, 1) * sizeof(char *));
 	composite->name_lengths = palloc0(Max(tupdesc->natts, 1) * sizeof(int));
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
@@ -189,7 +192,8 @@ mongo_prepare_composite(MongoReader *reader)
 		composite->attributes[i] = mongo_reader_create(reader->mcxt,
 													   attribute->atttypid,
 													   attribute->atttypmod);
-		composite->name_lengths[i] = strlen(NameStr(attribute->attname));
+		composite->names[i] = mongo_to_utf8(NameStr(attribute->attname));
+		composite->name_lengths[i] = strlen(composite->names[i]);
 	}
 	reader->extra = composite;
 	MemoryContextSwitchTo(caller);
@@ -208,8 +212,7 @@ find_attribute(const CompositeReader *composite, const bson_iter_t *iter, int st
 
 		if (composite->attributes[number] != NULL &&
 			composite->name_lengths[number] == length &&
-			memcmp(NameStr(TupleDescAttr(composite->tupdesc, number)->attname),
-				   bson_iter_key(iter), length) == 0)
+			memcmp(composite->names[number], bson_iter_key(iter), length) == 0)
 			return number;
 	}
 	return -1;

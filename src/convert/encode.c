@@ -11,6 +11,7 @@
 
 #include "access/htup_details.h"
 #include "common/int.h"
+#include "encoding.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "objectid.h"
@@ -353,11 +354,11 @@ mongo_write_composite(const MongoWriteTarget *target, Datum value, Oid typid, in
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tupdesc, i);
-		MongoWriteTarget field = {&nested, NameStr(attribute->attname), -1,
-		target->column_name};
+		MongoWriteTarget field = {&nested, NULL, -1, target->column_name};
 
 		if (attribute->attisdropped || isnull[i])
 			continue;
+		field.key = mongo_to_utf8(NameStr(attribute->attname));
 		mongo_write_value(&field, values[i], false, attribute->atttypid,
 						  attribute->atttypmod);
 	}
