@@ -12,6 +12,7 @@ my $python = $ENV{PYTHON} || 'python3';
 my $done = 0;
 
 create_server($node, 'mongodb', $mongod);
+$node->safe_psql('postgres', q(CREATE DATABASE latin1 ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0));
 
 open(my $pipe, '-|', $python, 't/round_trip.py',
 	'--dsn', $node->connstr('postgres'),

@@ -353,6 +353,7 @@ class Laboratory:
         self.connection.autocommit = True
         self.cursor = self.connection.cursor()
         self.client = pymongo.MongoClient(uri)
+        self.port = self.client.address[1]
         self.database = self.client.get_database("db", codec_options=CodecOptions(document_class=RawBSONDocument))
 
     def sql(self, text, *parameters):
@@ -530,6 +531,108 @@ def test_columns(laboratory):
         if column != "real":
             laboratory.sql(f"INSERT INTO {table}_out SELECT * FROM {table}_null")
             compare(laboratory, f"{table}_out", expected, f"{column}, type_mismatch 'null'", names)
+
+
+def test_other_columns(laboratory):
+    """Types with a form in BSON of their own: text forms, arrays, composites."""
+    laboratory.sql("""
+        CREATE TYPE colour AS ENUM ('red', 'gr\u00fcn', '');
+        CREATE DOMAIN word AS varchar(5) CHECK (value <> 'no');
+        CREATE TYPE inner_pair AS ("\u00e4" int, "a.b" text);
+        CREATE TYPE outer_pair AS (p inner_pair, ps inner_pair[], j jsonb, n numeric, o objectid, w word)""")
+    pair = b.doc(("\u00e4", b.int32(1)), ("a.b", b.string("x")))
+    half = b.doc(("a.b", b.string("")))
+    cases = [
+        ("time", [b.string(x) for x in ("00:00:00", "12:34:56.789", "23:59:59.999999", "24:00:00")]),
+        ("timetz", [b.string(x) for x in ("12:34:56.789+00", "12:34:56-15:59:59", "24:00:00+05:30")]),
+        ("interval", [b.string(x) for x in ("PT0S", "P1Y2M3DT4H5M6.789S", "P-1Y-2M3DT-4H-5M-6S", "P178000000Y", "PT0.000001S")]),
+        ("inet", [b.string(x) for x in ("10.0.0.1", "10.0.0.1/8", "::1", "fe80::1/64")]),
+        ("cidr", [b.string(x) for x in ("10.0.0.0/8", "::/0", "10.1.2.3/32")]),
+        ("macaddr", [b.string("08:00:2b:01:02:03")]),
+        ("macaddr8", [b.string("08:00:2b:01:02:03:04:05")]),
+        ("bit(3)", [b.string("101")]),
+        ("varbit", [b.string(x) for x in ("", "1", "01" * 500)]),
+        ("money", [b.string(x) for x in ("$1,234.56", "-$0.01")]),
+        ("int4range", [b.string(x) for x in ("[1,5)", "empty", "(,5)")]),
+        ("tsvector", [b.string("'a':1 'b'")]),
+        ("point", [b.string("(0.1,-1e+300)")]),
+        ("colour", [b.string(x) for x in ("red", "gr\u00fcn", "")]),
+        ("word", [b.string(x) for x in ("", "hello", "\U0010ffff" * 5)]),
+        ("char(5)", [b.string(x) for x in ("     ", "ab   ", "hello")]),
+        ("varchar(5)", [b.string(x) for x in ("", "ab  ", "hello")]),
+        ("numeric(5,2)", [b.decimal(x) for x in ("0.00", "-999.99", "NaN")]),
+        ("timestamp(0)", [b.date(x) for x in (0, -1000)]),
+        ("inner_pair", [pair, half, b.doc()]),
+        ("outer_pair", [b.doc(("p", pair), ("ps", b.array(half, b.null, b.doc())), ("j", b.doc(("a", b.array(b.int32(1))))),
+                              ("n", b.decimal("1.10")), ("o", b.oid(b.HEX)), ("w", b.string("w"))), b.doc()]),
+        ("inner_pair[]", [b.array(), b.array(pair, b.null), b.array(b.array(pair), b.array(half))]),
+        ("boolean[]", [b.array(b.boolean(1), b.null, b.boolean(0))]),
+        ("bigint[]", [b.array(b.int64(2 ** 63 - 1), b.int64(-2 ** 63)), b.array(b.array(b.array(b.int64(1), b.null)))]),
+        ("float8[]", [b.array(b.double(-0.0), b.double(5e-324), b.double(float("inf")))]),
+        ("objectid[]", [b.array(b.oid(b.HEX), b.null)]),
+        ("uuid[]", [b.array(b.binary(b.SIXTEEN, 4))]),
+        ("bytea[]", [b.array(b.binary(b"", 0), b.binary(b"\0\\", 0))]),
+        ("timestamptz[]", [b.array(b.date(-1), b.date(253402300799999))]),
+        ("date[]", [b.array(b.date(-86400000))]),
+        ("colour[]", [b.array(b.string("gr\u00fcn"), b.null)]),
+        ("word[]", [b.array(b.string("a b"), b.string('"'), b.null)]),
+        ("jsonb[]", [b.array(), b.array(b.doc(("a", b.int32(1))), b.array(b.int32(2)), b.string("x"), b.boolean(1), b.min_key)]),
+        ("json[]", [b.array(b.doc(("b", b.int32(1)), ("a", b.double(-0.0))), b.array(), b.oid(b.HEX))]),
+        ("text[]", [b.array(*(b.array(b.string(str(i)), b.string("NULL")) for i in range(1000)))]),
+    ]
+    for position, (column, values) in enumerate(cases):
+        table = f"other_{position}"
+        sources = [b.document([("_id", b.int32(i)), ("v", value)]) for i, value in enumerate(values)]
+        names = [show(data) for data in sources]
+        laboratory.table(f"{table}_in", f"_id int, v {column}")
+        laboratory.table(f"{table}_out", f"_id int, v {column}")
+        laboratory.fill(f"{table}_in", sources)
+        laboratory.sql(f"INSERT INTO {table}_out SELECT * FROM {table}_in")
+        compare(laboratory, f"{table}_out", dict(enumerate(sources)), f"{column}, INSERT SELECT", names)
+        rows = laboratory.sql(f"SELECT _id, v::text FROM {table}_in")
+        laboratory.database[f"{table}_out"].drop()
+        for number, text in rows:
+            laboratory.sql(f"INSERT INTO {table}_out VALUES (%s, %s::text::{column})", number, text)
+        # the cast of char(n) to text drops the blanks, and back adds them
+        compare(laboratory, f"{table}_out", dict(enumerate(sources)), f"{column}, as text", names)
+
+
+def test_encoding(laboratory):
+    """A database in LATIN1: values and names are UTF-8 in MongoDB."""
+    latin1 = psycopg2.connect(laboratory.arguments.dsn + " dbname=latin1")
+    latin1.autocommit = True
+    latin1.set_client_encoding("UTF8")
+    cursor = latin1.cursor()
+    cursor.execute(f"""
+        CREATE EXTENSION mongo_fdw;
+        CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '{laboratory.port}');
+        CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb;
+        CREATE TYPE "t\u00fcp" AS ("\u00e4" text);
+        CREATE TYPE "f\u00e4rb" AS ENUM ('gr\u00fcn');
+        CREATE FOREIGN TABLE latin_in (_id int, "\u00f6" text, "p.\u00fc" name, t "t\u00fcp", f "f\u00e4rb"[], j jsonb, k json,
+            v text OPTIONS (path '\u00e4.\u00df')) SERVER mongodb OPTIONS (database 'db', canonical_json 'true');
+        CREATE FOREIGN TABLE latin_out (_id int, "\u00f6" text, "p.\u00fc" name, t "t\u00fcp", f "f\u00e4rb"[], j jsonb, k json,
+            v text OPTIONS (path '\u00e4.\u00df')) SERVER mongodb OPTIONS (database 'db');
+        CREATE FOREIGN TABLE latin_doc (_id int, __doc json) SERVER mongodb
+            OPTIONS (database 'db', collection 'latin_in', canonical_json 'true');
+        CREATE FOREIGN TABLE latin_doc_out (__doc json) SERVER mongodb OPTIONS (database 'db')""")
+    everything = b.doc(("\u00e4", b.string("\u00fc")), ("r", b.regex("\u00e4", "i")), ("c", b.code("\u00f6")),
+                       ("s", b.code_with_scope("\u00e9", b.doc(("\u00f1", b.symbol("\u00e7"))))), ("p", b.dbpointer("\u00ff", b.HEX)))
+    sources = [b.document([
+        ("_id", b.int32(1)), ("\u00f6", b.string("\u00d6")), ("p", b.doc(("\u00fc", b.string("\u00dc")))),
+        ("t", b.doc(("\u00e4", b.string("\u00c4")))), ("f", b.array(b.string("gr\u00fcn"))),
+        ("j", b.doc(("\u00e4", b.array(b.string("\u00fc"))))), ("k", everything), ("\u00e4", b.doc(("\u00df", b.string("s"))))])]
+    laboratory.fill("latin_in", sources)
+    for query, collection in (("INSERT INTO latin_out SELECT * FROM latin_in", "latin_out"),
+                              ("INSERT INTO latin_doc_out SELECT __doc FROM latin_doc", "latin_doc_out")):
+        cursor.execute(query)
+        compare(laboratory, collection, {1: sources[0]}, f"in LATIN1: {query}", [""] * 2)
+    cursor.execute("UPDATE latin_out SET \"\u00f6\" = '\u00e5', \"p.\u00fc\" = '\u00e6', v = '\u00f8', t = ROW('\u00fe')")
+    changed = dict(b.elements(sources[0]))
+    changed.update({"\u00f6".encode(): b.string("\u00e5"), b"p": b.doc(("\u00fc", b.string("\u00e6"))),
+                    b"t": b.doc(("\u00e4", b.string("\u00fe"))), "\u00e4".encode(): b.doc(("\u00df", b.string("\u00f8")))})
+    compare(laboratory, "latin_out", {1: b.document(changed.items())}, "in LATIN1: UPDATE", [""] * 2)
+    latin1.close()
 
 
 def test_ids(laboratory):
