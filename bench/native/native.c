@@ -7,8 +7,8 @@
  *		find one document by a random id, again and again, in each thread
  *		with a client of its own; every field is read.
  *
- * native scan URI DATABASE.COLLECTION
- *		read the whole collection with one cursor; every field is read.
+ * native scan URI DATABASE.COLLECTION [FIELD ...]
+ *		read the whole collection with one cursor, all fields or just these.
  *
  * Prints one line of JSON.
  *
@@ -193,11 +193,13 @@ cpu_seconds(void)
 }
 
 static void
-run_scan(const char *uri, const char *database, const char *name)
+run_scan(const char *uri, const char *database, const char *name,
+		 char **fields, int nfields)
 {
 	mongoc_client_t *client = connect_to(uri);
 	mongoc_collection_t *collection;
 	bson_t		filter = BSON_INITIALIZER;
+	bson_t		options = BSON_INITIALIZER;
 	const bson_t *document;
 	mongoc_cursor_t *cursor;
 	bson_error_t error;
@@ -206,7 +208,16 @@ run_scan(const char *uri, const char *database, const char *name)
 
 	collection = mongoc_client_get_collection(client, database, name);
 	started = now();
-	cursor = mongoc_collection_find_with_opts(collection, &filter, NULL, NULL);
+	if (nfields > 0)
+	{
+		bson_t		projection;
+
+		BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &projection);
+		for (int i = 0; i < nfields; i++)
+			BSON_APPEND_INT32(&projection, fields[i], 1);
+		bson_append_document_end(&options, &projection);
+	}
+	cursor = mongoc_collection_find_with_opts(collection, &filter, &options, NULL);
 	while (mongoc_cursor_next(cursor, &document))
 	{
 		consume(document);
@@ -217,6 +228,7 @@ run_scan(const char *uri, const char *database, const char *name)
 	printf("{\"documents\": %ld, \"seconds\": %.4f, \"cpu_seconds\": %.4f}\n",
 		   documents, now() - started, cpu_seconds());
 	mongoc_cursor_destroy(cursor);
+	bson_destroy(&options);
 	bson_destroy(&filter);
 	mongoc_collection_destroy(collection);
 	mongoc_client_destroy(client);
@@ -229,7 +241,7 @@ main(int argc, char **argv)
 	char	   *collection;
 
 	if (argc < 4 || (collection = strchr(argv[3], '.')) == NULL)
-		fail("usage: native point URI DB.COLLECTION THREADS SECONDS DOCUMENTS | native scan URI DB.COLLECTION");
+		fail("usage: native point URI DB.COLLECTION THREADS SECONDS DOCUMENTS | native scan URI DB.COLLECTION [FIELD ...]");
 	database = argv[3];
 	*collection++ = '\0';
 
@@ -240,7 +252,7 @@ main(int argc, char **argv)
 		run_point(argv[2], database, collection, atoi(argv[4]), atoi(argv[6]));
 	}
 	else if (strcmp(argv[1], "scan") == 0)
-		run_scan(argv[2], database, collection);
+		run_scan(argv[2], database, collection, argv + 4, argc - 4);
 	else
 		fail("unknown workload or wrong number of arguments");
 	mongoc_cleanup();

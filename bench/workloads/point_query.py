@@ -23,6 +23,7 @@ def run(lab):
     lab.collection("points", count, documents(count), indexes=["id"])
     lab.sql("CREATE FOREIGN TABLE points (id int, info text, crt_time timestamp) SERVER bench "
             "OPTIONS (database 'bench', collection 'points', estimated_rows %s)", (str(count),))
+    lab.sql("ANALYZE points")
     found = lab.sql("SELECT info FROM points WHERE id = %s", (count,))
     assert found == [(f"information about {count}",)], found
 
