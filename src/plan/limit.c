@@ -46,6 +46,10 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 		!is_pushable_bound(parse->limitCount) ||
 		!is_pushable_bound(parse->limitOffset))
 		return;
+	/* what has side effects is evaluated for the skipped rows, too */
+	if (parse->limitOffset != NULL &&
+		contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs))
+		return;
 	if (root->sort_pathkeys != NIL &&
 		(!mongo_order_is_shippable(baserel, root->sort_pathkeys, &indexed) ||
 		 mongo_sort_parts(baserel, root->sort_pathkeys, parts) > 1))
