@@ -25,6 +25,7 @@
 #include "options.h"
 #include "remote_error.h"
 #include "storage/ipc.h"
+#include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -247,13 +248,8 @@ commit_driver_transaction(MongoSession *session, bson_error_t *error,
 }
 
 static void
-commit_session(MongoSession *session)
+refuse_to_commit(const MongoSession *session)
 {
-	bson_error_t error = {0};
-	bool		transient;
-	bool		unknown;
-	char	   *message;
-
 	if (session->uncommittable)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -261,12 +257,26 @@ commit_session(MongoSession *session)
 						session->server_name),
 				 errdetail("A savepoint, or an exception block, under which it was written to has been rolled back; MongoDB has no savepoints."),
 				 errhint("Write to MongoDB outside of what may be rolled back separately.")));
+}
+
+static void
+commit_session(MongoSession *session)
+{
+	bson_error_t error = {0};
+	bool		transient;
+	bool		unknown;
+	char	   *message;
+
 	if (session->driver_session == NULL)
 		return;
 
 	/* should this backend be killed now, the outcome is MongoDB's alone */
 	if (commit_driver_transaction(session, &error, &transient, &unknown))
+	{
+		/* a cancel that came meanwhile is too late: MongoDB's commit stays */
+		QueryCancelPending = false;
 		return;
+	}
 
 	message = psprintf("could not commit on server \"%s\"", session->server_name);
 	if (unknown)
@@ -278,6 +288,28 @@ commit_session(MongoSession *session)
 	if (transient)
 		report_transient_error(message, &error);
 	mongo_report_bson_error(message, &error, NULL);
+}
+
+/*
+ * commit_sessions
+ *		Commit on every server, after what can be known to stand against it.
+ *
+ * Whatever fails after the first of them has committed leaves that commit in
+ * place.  So a cancel is served before, and PostgreSQL's own check at commit
+ * for serialization failures, due a moment later, is made before; making it
+ * twice does no harm, and an abort after it undoes it as after PREPARE.
+ */
+static void
+commit_sessions(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, sessions)
+		refuse_to_commit(lfirst(cell));
+	CHECK_FOR_INTERRUPTS();
+	PreCommit_CheckForSerializationFailure();
+	foreach(cell, sessions)
+		commit_session(lfirst(cell));
 }
 
 /*
@@ -333,8 +365,7 @@ at_transaction_event(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
-			foreach(cell, sessions)
-				commit_session(lfirst(cell));
+			commit_sessions();
 			break;
 
 		case XACT_EVENT_PRE_PREPARE:
