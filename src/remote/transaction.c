@@ -50,6 +50,7 @@ struct MongoSession
 	int64		documents;		/* written */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
+	bool		maybe_open;		/* a commit failed; locks may be held for it */
 };
 
 /* In TopTransactionContext; NIL between transactions. */
@@ -278,6 +279,7 @@ commit_session(MongoSession *session)
 		return;
 	}
 
+	session->maybe_open = true;
 	message = psprintf("could not commit on server \"%s\"", session->server_name);
 	if (unknown)
 		ereport(ERROR,
@@ -313,6 +315,28 @@ commit_sessions(void)
 }
 
 /*
+ * kill_driver_session
+ *		What aborts a transaction that libmongoc takes for ended.
+ *
+ * PostgreSQL is about to roll back, so one that MongoDB has not committed must
+ * not be left to its time limit; on one that it has, this has no effect.
+ */
+static void
+kill_driver_session(MongoSession *session)
+{
+	bson_t		command = BSON_INITIALIZER;
+	bson_t		list;
+
+	BSON_APPEND_ARRAY_BEGIN(&command, "killSessions", &list);
+	BSON_APPEND_DOCUMENT(&list, "0",
+						 mongoc_client_session_get_lsid(session->driver_session));
+	bson_append_array_end(&command, &list);
+	(void) mongoc_client_command_simple(mongo_lease_client(session->lease), "admin",
+										&command, NULL, NULL, NULL);
+	bson_destroy(&command);
+}
+
+/*
  * end_session
  *		Abort what is still open and let the client go.  Never raises.
  *
@@ -324,12 +348,16 @@ end_session(MongoSession *session)
 {
 	if (session->driver_session == NULL)
 		return;
-	if (mongoc_client_session_in_transaction(session->driver_session))
+	if (mongoc_client_session_in_transaction(session->driver_session) ||
+		session->maybe_open)
 	{
 		mongo_lease_resume(session->lease);
 		mongo_lease_limit_waits(session->lease, ABORT_TIMEOUT_MS);
 		HOLD_INTERRUPTS();
-		mongoc_client_session_abort_transaction(session->driver_session, NULL);
+		if (session->maybe_open)
+			kill_driver_session(session);
+		else
+			mongoc_client_session_abort_transaction(session->driver_session, NULL);
 		RESUME_INTERRUPTS();
 		mongo_lease_limit_waits(session->lease, 0);
 	}
