@@ -122,11 +122,12 @@ is_there('1|2|', 'both have it');
 # what is cancelled under a savepoint cannot be continued, and says so at once
 foreach my $command ('find', 'insert')
 {
-	my $statement = $command eq 'find' ? 'SELECT * FROM t_mongodb' : 'INSERT INTO t_mongodb VALUES (2)';
-	$mongod->block_commands(3000, $command);
+	my $statement = $command eq 'find' ? 'SELECT * FROM t_mongodb' : 'INSERT INTO t_mongodb VALUES (1)';
+	$mongod->command('{"configureFailPoint": "failCommand", "mode": "alwaysOn", "data": {"failCommands": '
+		  . "[\"$command\"], \"namespace\": \"db.mongodb\", \"blockConnection\": true, \"blockTimeMS\": 2000}}");
 	($errors, $seconds) = run(
-		'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t_second; '
-		  . 'DELETE FROM t_mongodb; SAVEPOINT s; SET LOCAL statement_timeout = 300; '
+		'BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO t_second VALUES (1); '
+		  . 'SAVEPOINT s; SET LOCAL statement_timeout = 300; '
 		  . "$statement; ROLLBACK TO s; INSERT INTO local VALUES (1); COMMIT;");
 	$mongod->unblock_commands;
 	like($errors, qr/57014: canceling.*0A000: cannot commit/s, "a cancelled $command under a savepoint");
