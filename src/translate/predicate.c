@@ -182,7 +182,37 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 	return npoints == 0 && !negated ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
-/* render_equal writes the short form of a single point: {path: {$eq: v}}. */
+/*
+ * is_plain_id tells whether {_id: value} means {_id: {$eq: value}}.  MongoDB
+ * goes straight to the document for the former, without planning, but not for
+ * the latter.
+ */
+static bool
+is_plain_id(const char *path, const bson_iter_t *value)
+{
+	if (strcmp(path, "_id") != 0)
+		return false;
+	switch (bson_iter_type(value))
+	{
+		case BSON_TYPE_INT32:
+		case BSON_TYPE_INT64:
+		case BSON_TYPE_DOUBLE:
+		case BSON_TYPE_DECIMAL128:
+		case BSON_TYPE_UTF8:
+		case BSON_TYPE_OID:
+		case BSON_TYPE_BOOL:
+		case BSON_TYPE_DATE_TIME:
+		case BSON_TYPE_BINARY:
+			return true;
+		default:				/* documents and regular expressions mean more */
+			return false;
+	}
+}
+
+/*
+ * render_equal writes the short form of a single point, {path: {$eq: v}} or
+ * {_id: v}.
+ */
 static MongoMatch
 render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
@@ -194,7 +224,11 @@ render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 
 	bson_init(&points);
 	npoints = comparison->append_points(predicate, value, &points, 0);
-	if (npoints == 1 && bson_iter_init(&iter, &points) && bson_iter_next(&iter))
+	if (npoints != 1 || !bson_iter_init(&iter, &points) || !bson_iter_next(&iter))
+		result = render_points(predicate, comparison, &value, NULL, 1, match);
+	else if (is_plain_id(predicate->path, &iter))
+		bson_append_iter(match, predicate->path, -1, &iter);
+	else
 	{
 		bson_t		operators;
 
@@ -202,8 +236,6 @@ render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 		bson_append_iter(&operators, "$eq", 3, &iter);
 		bson_append_document_end(match, &operators);
 	}
-	else
-		result = render_points(predicate, comparison, &value, NULL, 1, match);
 	bson_destroy(&points);
 	return result;
 }
