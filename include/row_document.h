@@ -43,7 +43,8 @@ extern void mongo_row_to_document(const MongoRowLayout *layout,
 
 /*
  * mongo_row_to_update
- *		Append {$set, $unset} to 'update' for these attributes (a List of int).
+ *		Append {$set, $unset} to 'update' for these attributes (a List of int),
+ *		or for the column __doc a pipeline that replaces the document.
  *
  * The list has passed mongo_check_assignable().
  */

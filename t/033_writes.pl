@@ -123,7 +123,16 @@ fails(q{INSERT INTO things (a, n) VALUES (1, 1), (2, 123456789012345678901234567
 fails(q{INSERT INTO things (a, ts) VALUES (1, 'infinity')}, qr/22008.*column "ts".*row 1/s, 'infinity');
 fails(q{INSERT INTO things (a, b) VALUES (1, repeat('x', 17000000))}, qr/54000.*too large.*row 1/s, 'a document above 16 MB');
 fails(q{UPDATE numbered SET _id = 5}, qr/0A000.*_id/s, '_id cannot be assigned');
-fails(q{UPDATE whole SET __doc = '{}'}, qr/0A000.*__doc/s, 'nor can __doc');
+
+# __doc as a whole: replaced, and its _id stays
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE replaced (_id int, a int, __doc jsonb) SERVER mongodb OPTIONS (database 'db');
+	INSERT INTO replaced (_id, a) VALUES (1, 1), (2, 2), (3, 3);
+	UPDATE replaced SET __doc = '{"b": {"$literal": "$a"}}' WHERE _id = 1; UPDATE replaced SET __doc = __doc || '{"c": [1]}' WHERE a = 2});
+is_deeply(documents('replaced'), [ { _id => 1, b => { '$literal' => '$a' } }, { _id => 2, a => 2, c => [1] }, { _id => 3, a => 3 } ],
+	'UPDATE of __doc replaces the document') or diag(explain(documents('replaced')));
+fails(q{UPDATE replaced SET __doc = '{"_id": 9}' WHERE _id = 3}, qr/immutable/, 'but not its _id');
+fails(q{UPDATE replaced SET __doc = NULL}, qr/23502.*__doc/s, 'NULL is no document');
+fails(q{UPDATE replaced SET __doc = '{}', a = 5}, qr/0A000.*__doc.*together/s, 'nor are columns set beside it');
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE numbered OPTIONS (updatable 'false', truncatable 'false')});
 fails('DELETE FROM numbered', qr/55000/, 'updatable');
 fails('TRUNCATE numbered', qr/55000.*does not allow truncates/s, 'truncatable');

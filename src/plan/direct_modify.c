@@ -140,6 +140,10 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 		MongoAssignment *assignment = palloc(sizeof(MongoAssignment));
 		Expr	   *expression = lfirst_node(TargetEntry, target)->expr;
 
+		/* a whole document is replaced one by one: each keeps its own _id */
+		if (strcmp(get_attname(relid, lfirst_int(attribute), false),
+				   MONGO_DOCUMENT_COLUMN) == 0)
+			return false;
 		assignment->attnum = lfirst_int(attribute);
 		assignment->kind = MONGO_ASSIGN_VALUE;
 		if (!is_value((Node *) expression))

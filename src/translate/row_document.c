@@ -483,6 +483,59 @@ append_assignments(const MongoRowLayout *layout, List *attributes,
 	return any;
 }
 
+/*
+ * append_replacement
+ *		A pipeline that makes the column __doc the document.
+ *
+ * A document without _id keeps the one it has; with another _id, MongoDB
+ * refuses.
+ */
+static void
+append_replacement(const MongoRowLayout *layout, const Datum *values,
+				   const bool *isnull, bson_t *update)
+{
+	AttrNumber	attnum = layout->document_attribute;
+	bson_t	   *members = bson_create_in(CurrentMemoryContext);
+	bson_t		stage;
+	bson_t		whole;
+	bson_t		parts;
+	bson_t		part;
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	MONGO_DOCUMENT_COLUMN};
+
+	if (isnull[attnum - 1])
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("column \"%s\" cannot be set to NULL", MONGO_DOCUMENT_COLUMN),
+				 errhint("DELETE removes the whole document.")));
+	error_context_stack = &callback;
+	mongo_append_json_members(members, values[attnum - 1],
+							  getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid));
+	error_context_stack = callback.previous;
+
+	BSON_APPEND_DOCUMENT_BEGIN(update, "0", &stage);
+	if (bson_has_field(members, ID_KEY))
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(&stage, "$replaceWith", &whole);
+		BSON_APPEND_DOCUMENT(&whole, "$literal", members);
+		bson_append_document_end(&stage, &whole);
+	}
+	else
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(&stage, "$replaceWith", &whole);
+		BSON_APPEND_ARRAY_BEGIN(&whole, "$mergeObjects", &parts);
+		BSON_APPEND_DOCUMENT_BEGIN(&parts, "0", &part);
+		BSON_APPEND_UTF8(&part, ID_KEY, "$_id");
+		bson_append_document_end(&parts, &part);
+		BSON_APPEND_DOCUMENT_BEGIN(&parts, "1", &part);
+		BSON_APPEND_DOCUMENT(&part, "$literal", members);
+		bson_append_document_end(&parts, &part);
+		bson_append_array_end(&whole, &parts);
+		bson_append_document_end(&stage, &whole);
+	}
+	bson_append_document_end(update, &stage);
+}
+
 void
 mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 					const Datum *values, const bool *isnull, bson_t *update)
@@ -490,6 +543,12 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 	bson_t	   *set = bson_create_in(CurrentMemoryContext);
 	bson_t	   *unset = bson_create_in(CurrentMemoryContext);
 
+	if (layout->document_attribute != 0 &&
+		list_member_int(attributes, layout->document_attribute))
+	{
+		append_replacement(layout, values, isnull, update);
+		return;
+	}
 	if (append_assignments(layout, attributes, values, isnull, false, set))
 		BSON_APPEND_DOCUMENT(update, "$set", set);
 	if (append_assignments(layout, attributes, values, isnull, true, unset))
@@ -520,10 +579,14 @@ mongo_check_assignable(Oid relid, List *attributes)
 		ListCell   *other;
 
 		if (strcmp(name, MONGO_DOCUMENT_COLUMN) == 0)
+		{
+			if (list_length(attributes) == 1)
+				return;
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot update column \"%s\"", name),
-					 errhint("Update the columns inside it, or delete the row and insert another.")));
+					 errmsg("cannot update column \"%s\" together with others", name),
+					 errdetail("A row is written either from its columns or as a whole document.")));
+		}
 		path = (char *) mongo_column_options(relid, lfirst_int(cell))->path;
 		if (overlap(path, ID_KEY))
 			ereport(ERROR,
