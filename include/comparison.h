@@ -66,4 +66,12 @@ extern const MongoComparison *mongo_comparison_lookup(Oid column_type);
 extern bool mongo_comparison_accepts(const MongoComparison *comparison,
 									 Oid value_type);
 
+/*
+ * mongo_equality_fits
+ *		Is a field that equals a value of 'value_type' one that a column of this
+ *		type can read?  False for what the type itself does not tell.
+ */
+extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
+								Oid value_type);
+
 #endif							/* MONGO_FDW_COMPARISON_H */

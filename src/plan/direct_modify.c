@@ -10,6 +10,7 @@
 #include "direct_modify.h"
 
 #include "bson_memory.h"
+#include "comparison.h"
 #include "command_template.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
@@ -172,13 +173,16 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
  *		Is this "column = value" or "column = ANY (values)"?
  *
  * Equality in MongoDB matches the column's own values and nothing else, except
- * for arrays that hold them.
+ * for arrays that hold them; but the value must be one that the column can hold.
  */
 static bool
 is_equality(Node *qual)
 {
 	Oid			operator = InvalidOid;
 	List	   *arguments = NIL;
+	Node	   *column;
+	Node	   *value;
+	Oid			value_type;
 	char	   *name;
 
 	if (IsA(qual, OpExpr))
@@ -195,7 +199,24 @@ is_equality(Node *qual)
 		contain_var_clause(linitial(arguments)) == contain_var_clause(lsecond(arguments)))
 		return false;
 	name = get_opname(operator);
-	return name != NULL && strcmp(name, "=") == 0;
+	if (name == NULL || strcmp(name, "=") != 0)
+		return false;
+
+	column = linitial(arguments);
+	value = lsecond(arguments);
+	if (contain_var_clause(value))
+	{
+		column = lsecond(arguments);
+		value = linitial(arguments);
+	}
+	while (IsA(column, RelabelType))
+		column = (Node *) ((RelabelType *) column)->arg;
+	value_type = exprType(value);
+	if (IsA(qual, ScalarArrayOpExpr))
+		value_type = get_base_element_type(value_type);
+	return IsA(column, Var) &&
+		mongo_equality_fits(((Var *) column)->vartype, ((Var *) column)->vartypmod,
+							value_type);
 }
 
 /* append_guards: for each column that the qual reads; -1 when there is none. */

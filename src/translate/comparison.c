@@ -534,6 +534,17 @@ mongo_comparison_lookup(Oid column_type)
 }
 
 bool
+mongo_equality_fits(Oid column_type, int32 column_typmod, Oid value_type)
+{
+	/* no row: a domain, whose constraints a value may break */
+	const MongoComparison *comparison = mongo_comparison_lookup(column_type);
+
+	return comparison != NULL && comparison->append_points != NULL &&
+		column_typmod < 0 &&
+		(comparison->widest || column_type == value_type);
+}
+
+bool
 mongo_comparison_accepts(const MongoComparison *comparison, Oid value_type)
 {
 	for (int i = 0; i < lengthof(value_families); i++)

@@ -110,10 +110,8 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 	if (grade == MONGO_EXACT &&
 		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
 		(predicate->strategy != BTEqualStrategyNumber ||
-		 comparison->append_points == NULL ||
-		 predicate->column_typmod >= 0 ||
-		 base_type != predicate->column_type ||
-		 (base_type != predicate->value_type && !comparison->widest)))
+		 !mongo_equality_fits(predicate->column_type, predicate->column_typmod,
+							  predicate->value_type)))
 		grade = MONGO_SUPERSET;
 
 	/* "a.0" also matches a field named "0" in the elements of an array */
