@@ -110,6 +110,13 @@ $session->finish;
 $mongod->unblock_commands;
 is_there('1||1', 'terminated during a commit: both sides have it');
 
+# after such an error libmongoc no longer knows that there are transactions
+$mongod->fail_command(1, 10107, 'insert');
+($errors) = run('INSERT INTO t_mongodb VALUES (1); BEGIN; INSERT INTO t_mongodb VALUES (2); ROLLBACK;'
+	  . 'INSERT INTO t_second VALUES (3);');
+like($errors, qr/^[^\n]*ERROR:  40001: could not insert(?!.*WARNING)/s, 'a server that was no primary for a moment');
+is_there('|3|', 'the next transaction is one');
+
 # one server that cannot commit keeps the other from committing
 ($errors) = run('BEGIN; INSERT INTO t_mongodb VALUES (1); SAVEPOINT s; INSERT INTO t_second VALUES (1);'
 	  . 'ROLLBACK TO s; INSERT INTO local VALUES (1); COMMIT;');

@@ -28,6 +28,7 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "wire.h"
 
 /* How long a commit whose outcome is unknown is asked for again. */
 #define COMMIT_RETRY_MS		30000
@@ -99,14 +100,22 @@ mongo_session_report_error(MongoSession *session, const char *context_message,
 
 /* ------------------------------ beginning ---------------------------------- */
 
-/* has_transactions: does the deployment offer them?  Sends nothing. */
-static bool
-has_transactions(mongoc_client_t *client)
+/* What a client knows of the servers it talks to. */
+typedef enum Deployment
+{
+	DEPLOYMENT_UNKNOWN,			/* no longer: libmongoc forgets after an error */
+	DEPLOYMENT_STANDALONE,
+	DEPLOYMENT_WITH_TRANSACTIONS
+} Deployment;
+
+/* known_deployment sends nothing. */
+static Deployment
+known_deployment(mongoc_client_t *client)
 {
 	size_t		count;
 	mongoc_server_description_t **servers =
 	mongoc_client_get_server_descriptions(client, &count);
-	bool		found = false;
+	Deployment	known = DEPLOYMENT_UNKNOWN;
 
 	for (size_t i = 0; i < count; i++)
 	{
@@ -114,15 +123,18 @@ has_transactions(mongoc_client_t *client)
 
 		if (strncmp(type, "RS", 2) == 0 || strcmp(type, "Mongos") == 0 ||
 			strcmp(type, "LoadBalancer") == 0)
-			found = true;
+			known = DEPLOYMENT_WITH_TRANSACTIONS;
+		else if (strcmp(type, "Standalone") == 0)
+			known = DEPLOYMENT_STANDALONE;
 	}
 	mongoc_server_descriptions_destroy_all(servers, count);
-	return found;
+	return known;
 }
 
 /*
  * start_driver_transaction
  *		libmongoc's part; nothing here raises between making and freeing.
+ *		Sets session->driver_session, to NULL unless it succeeds.
  *
  * All reads of a transaction are from one snapshot of the storage engine.
  * Repeatable read also asks that it be one that a majority has; and what is
@@ -156,6 +168,12 @@ start_driver_transaction(MongoSession *session, mongoc_client_t *client,
 	if (session->driver_session != NULL)
 		started = mongoc_client_session_start_transaction(session->driver_session,
 														  options, error);
+	if (!started && session->driver_session != NULL)
+	{
+		/* nothing may go on in a session without its transaction */
+		mongoc_client_session_destroy(session->driver_session);
+		session->driver_session = NULL;
+	}
 
 	if (write_concern != NULL)
 		mongoc_write_concern_destroy(write_concern);
@@ -166,38 +184,58 @@ start_driver_transaction(MongoSession *session, mongoc_client_t *client,
 }
 
 /*
+ * refuse_without_transactions
+ *		The option "transactions" on a standalone server.
+ */
+static void
+refuse_without_transactions(MongoSession *session)
+{
+	if (session->mode == MONGO_TRANSACTIONS_REQUIRED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("server \"%s\" has no transactions", session->server_name),
+				 errdetail("It is a standalone MongoDB server, and the option \"transactions\" is \"required\"."),
+				 errhint("Make it a replica set, which may have one member, or set \"transactions\" to \"auto\" or \"off\".")));
+	session->mode = MONGO_TRANSACTIONS_OFF;
+}
+
+/*
  * begin
  *		Open the MongoDB transaction where the server has them.
+ *
+ * An idle client may have lost sight of its servers or of the primary, and
+ * libmongoc would not wait for an election.  Nothing has been done yet, so a
+ * new one is made, which does.
  */
 static void
 begin(MongoSession *session)
 {
 	MongoLease *lease;
 	bson_error_t error;
+	bool		started;
 
 	if (session->begun || session->mode == MONGO_TRANSACTIONS_OFF)
 		return;
 
 	lease = mongo_lease_acquire(TopTransactionContext, session->user);
-	if (!has_transactions(mongo_lease_client(lease)))
+	if (known_deployment(mongo_lease_client(lease)) == DEPLOYMENT_UNKNOWN)
+		mongo_lease_renew(lease, session->user);
+	if (known_deployment(mongo_lease_client(lease)) == DEPLOYMENT_STANDALONE)
 	{
 		mongo_lease_release(lease);
-		if (session->mode == MONGO_TRANSACTIONS_REQUIRED)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("server \"%s\" has no transactions", session->server_name),
-					 errdetail("It is a standalone MongoDB server, and the option \"transactions\" is \"required\"."),
-					 errhint("Make it a replica set, which may have one member, or set \"transactions\" to \"auto\" or \"off\".")));
-		session->mode = MONGO_TRANSACTIONS_OFF;
+		refuse_without_transactions(session);
 		return;
 	}
 
-	if (!start_driver_transaction(session, mongo_lease_client(lease), &error))
+	started = start_driver_transaction(session, mongo_lease_client(lease), &error);
+	if (!started && error.domain == MONGOC_ERROR_SERVER_SELECTION)
 	{
-		/* nothing may go on in a session without its transaction */
-		if (session->driver_session != NULL)
-			mongoc_client_session_destroy(session->driver_session);
-		session->driver_session = NULL;
+		mongo_lease_check_interrupts(lease);
+		mongo_lease_renew(lease, session->user);
+		started = start_driver_transaction(session, mongo_lease_client(lease), &error);
+	}
+	if (!started)
+	{
 		mongo_lease_check_interrupts(lease);
 		mongo_lease_release(lease);
 		mongo_session_report_error(session,
