@@ -110,7 +110,7 @@ $session->finish;
 $mongod->unblock_commands;
 is_there('1||1', 'terminated during a commit: both sides have it');
 
-# after such an error libmongoc no longer knows that there are transactions
+# after such an error libmongoc must look anew whether there are transactions
 $mongod->fail_command(1, 10107, 'insert');
 ($errors) = run('INSERT INTO t_mongodb VALUES (1); BEGIN; INSERT INTO t_mongodb VALUES (2); ROLLBACK;'
 	  . 'INSERT INTO t_second VALUES (3);');
