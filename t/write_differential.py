@@ -105,11 +105,12 @@ class Writes:
         self.execute("SET timezone = 'UTC'; DROP SCHEMA IF EXISTS writes CASCADE; CREATE SCHEMA writes;"
                      "SET search_path = writes, public;"
                      "CREATE FOREIGN TABLE remote (_id integer, %s) SERVER %s"
-                     " OPTIONS (database 'writes', collection '%s', batch_size '%d');"
+                     " OPTIONS (database 'writes', collection '%s', batch_size '%d', type_mismatch '%s');"
                      "CREATE TABLE local (_id integer PRIMARY KEY, %s);"
                      "CREATE TABLE other AS SELECT g AS k, 'other ' || g AS v FROM generate_series(-5, 110) g"
                      " UNION ALL SELECT 1, 'again';"
-                     % (remote, self.options.server, self.collection.name, self.rng.choice([1, 3, 10000]), columns))
+                     % (remote, self.options.server, self.collection.name, self.rng.choice([1, 3, 10000]),
+                        self.options.type_mismatch, columns))
         self.execute("INSERT INTO local SELECT * FROM remote")
 
     def stray_document(self, number):
@@ -272,6 +273,7 @@ def main():
     parser.add_argument("--server", default="mongodb")
     parser.add_argument("--seed", type=int, default=random.randrange(10 ** 6))
     parser.add_argument("--statements", type=int, default=300)
+    parser.add_argument("--type-mismatch", choices=["error", "null"], default="error")
     options = parser.parse_args()
     writes = Writes(options)
     writes.set_up()

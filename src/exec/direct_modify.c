@@ -13,6 +13,7 @@
 #include "bulk_write.h"
 #include "catalog/pg_type_d.h"
 #include "command_template.h"
+#include "encoding.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -371,7 +372,8 @@ command_document(const MongoDirectState *state, const bson_t *filter,
 	bson_t		collation;
 	bson_iter_t iter;
 
-	BSON_APPEND_UTF8(command, is_update ? "update" : "delete", plan->collection);
+	BSON_APPEND_UTF8(command, is_update ? "update" : "delete",
+					 mongo_to_utf8(plan->collection));
 	BSON_APPEND_ARRAY_BEGIN(command, is_update ? "updates" : "deletes", &operations);
 	BSON_APPEND_DOCUMENT_BEGIN(&operations, "0", &operation);
 	if (bson_iter_init_find(&iter, filter, "filter"))
@@ -504,7 +506,7 @@ describe_update(ForeignScanState *node, ExplainState *es)
 		if (new.kind != MONGO_ASSIGN_VALUE)
 			text = psprintf("$%s %s %s", new.path,
 							new.kind == MONGO_ASSIGN_SUM ? "+" : "-", text);
-		BSON_APPEND_UTF8(&set, new.path, text);
+		BSON_APPEND_UTF8(&set, new.path, mongo_to_utf8(text));
 	}
 	bson_append_document_end(update, &set);
 	return update;
@@ -528,7 +530,7 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 		const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
 
 		for (int i = 0; i < nparameters; i++)
-			names[i] = expression_text(node, es, i);
+			names[i] = mongo_to_utf8(expression_text(node, es, i));
 		filter = bson_create_in(CurrentMemoryContext);
 		mongo_command_describe(&state->template, names, filter);
 	}

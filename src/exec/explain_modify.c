@@ -10,6 +10,7 @@
 #include "modify.h"
 
 #include "bson_memory.h"
+#include "encoding.h"
 #include "options.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -18,7 +19,7 @@
 static const char *
 placeholder(Oid relid, AttrNumber attnum)
 {
-	return psprintf("<%s>", get_attname(relid, attnum, false));
+	return mongo_to_utf8(psprintf("<%s>", get_attname(relid, attnum, false)));
 }
 
 static void
@@ -50,6 +51,7 @@ describe_command(Oid relid, const char *collection, CmdType operation,
 	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
 	bson_t		operations;
 
+	collection = mongo_to_utf8(collection);
 	BSON_APPEND_UTF8(filter, "_id", "<_id>");
 	switch (operation)
 	{

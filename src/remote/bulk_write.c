@@ -14,6 +14,7 @@
 #include "bulk_write.h"
 
 #include "bson_memory.h"
+#include "encoding.h"
 #include "miscadmin.h"
 #include "remote_error.h"
 #include "utils/memutils.h"
@@ -285,8 +286,9 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
-	succeeded = execute(mongo_lease_client(lease), database, collection, batch,
-						bulk_options, options, reply, &error);
+	succeeded = execute(mongo_lease_client(lease), mongo_to_utf8(database),
+						mongo_to_utf8(collection), batch, bulk_options, options,
+						reply, &error);
 	result->written = reply_number(reply, "nInserted") +
 		reply_number(reply, "nUpserted") + reply_number(reply, "nRemoved") +
 		(batch->kind == MONGO_INSERT_UNLESS_THERE ? 0 : reply_number(reply, "nMatched"));
@@ -297,7 +299,8 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 		!mongo_reply_has_label(reply, "TransientTransactionError"))
 		report_write_error(session, &failure, first_row, rows_before,
 						   context_message, result);
-	if (!succeeded && result->duplicates == 0)
+	if (!succeeded && (result->duplicates == 0 || error.code != DUPLICATE_KEY ||
+					   bson_has_field(reply, "writeConcernErrors")))
 		mongo_session_report_error(session, context_message, &error, reply);
 
 	MemoryContextSwitchTo(old_context);

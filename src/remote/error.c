@@ -281,7 +281,9 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 	if (level <= MONGOC_LOG_LEVEL_WARNING)
 		strlcpy(driver_message, message, sizeof(driver_message));
 
-	if (!message_level_is_interesting(elevel))
+	/* nor that a transaction cannot be aborted which MongoDB has aborted itself */
+	if (!message_level_is_interesting(elevel) ||
+		strncmp(message, "Error in abortTransaction", 25) == 0)
 		return;
 
 	PG_TRY();
