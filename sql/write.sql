@@ -60,7 +60,7 @@ SELECT * FROM w_whole ORDER BY __doc -> '_id';
 -- what cannot be
 \set VERBOSITY terse
 UPDATE w_things SET _id = 9;
-UPDATE w_whole SET __doc = '{}';
+UPDATE w_whole SET __doc = NULL;
 INSERT INTO w_things (a) VALUES (1);
 INSERT INTO w_whole VALUES ('[1]');
 INSERT INTO w_things (_id, a) VALUES (1, 1), (7, 1);
