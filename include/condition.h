@@ -34,7 +34,8 @@ typedef struct MongoCondition
 {
 	MongoGrade	grade;
 	bool		indexed;		/* an index can find the documents */
-	bool		unique;			/* at most one document matches */
+	bool		unique;			/* one document matches, or hardly more */
+	bool		one_value;		/* ... for only one BSON value is meant */
 } MongoCondition;
 
 #define MONGO_PARAMETER_KEY	"$parameter"

@@ -36,6 +36,7 @@ typedef struct MongoScanState
 	bool		started;
 	int			turn;			/* which of the plan's commands, from 0 */
 	bool		any_document;	/* has come */
+	int64		rows;			/* that have come */
 	bool		must_wait;		/* why an asynchronous scan gave no row */
 	bson_t	   *command;		/* as sent */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */

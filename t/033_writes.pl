@@ -114,6 +114,14 @@ is_deeply([ map { [ $_->{_id}, $_->{b} ] } @{ documents('misfits') } ],
 	or diag(explain(documents('misfits')));
 fails('UPDATE misfits SET a = a + 1', qr/22003.*could not update/s, 'a sum with what does not fit is an error');
 
+# a text _id can be a String and an ObjectId: both are that row
+$mongod->insert('db', 'twins', '[{"_id": "65a000000000000000000001"}, {"_id": {"$oid": "65a000000000000000000001"}}, {"_id": "other"}]');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE twins (_id text, a int) SERVER mongodb OPTIONS (database 'db');
+	UPDATE twins SET a = 1 WHERE _id = '65a000000000000000000001'});
+is($node->safe_psql('postgres', 'SELECT count(*) FROM twins WHERE a = 1'), 2, 'UPDATE finds a text _id of either kind');
+$node->safe_psql('postgres', q{DELETE FROM twins WHERE _id = '65a000000000000000000001'});
+is($node->safe_psql('postgres', 'SELECT string_agg(_id, \',\') FROM twins'), 'other', 'and so does DELETE');
+
 # errors name the row
 fails(q{INSERT INTO numbered VALUES (5001, 1), (5002, 2), (100, 3), (5003, 4)},
 	qr/23505: could not insert into foreign table "numbered", row 3.*Rows of this statement already written: 2/s, 'duplicate key');

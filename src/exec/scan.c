@@ -168,6 +168,11 @@ bind_command(ForeignScanState *node, MongoScanState *state)
 								 econtext, &isnull[i]);
 	if (plan->has_limit)
 		limit = evaluate_bound(list_nth(state->expressions, next++), econtext, true);
+	if (limit > 0)
+	{
+		/* several commands in turn: the earlier ones' rows count as well */
+		limit = Max(limit - state->rows, 0);
+	}
 	if (plan->has_offset)
 		offset = evaluate_bound(list_nth(state->expressions, next++), econtext, false);
 
@@ -279,6 +284,7 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	if (document == NULL)
 		return end_of_documents(state, slot);
 	state->any_document = true;
+	state->rows++;
 	mongo_row_decode(state->decoder, document, length, slot->tts_values,
 					 slot->tts_isnull);
 	ExecStoreVirtualTuple(slot);
@@ -305,6 +311,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	state->command = NULL;
 	state->started = false;
 	state->turn = 0;
+	state->rows = 0;
 	state->any_document = false;
 	MemoryContextReset(state->scan_context);
 }

@@ -309,7 +309,7 @@ at_most_one(MongoColumns *columns, List *quals)
 	foreach(cell, quals)
 	{
 		if (mongo_translate_condition(&translation, lfirst(cell),
-									  bson_create_in(CurrentMemoryContext)).unique)
+									  bson_create_in(CurrentMemoryContext)).one_value)
 			return true;
 	}
 	return false;

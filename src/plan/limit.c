@@ -52,7 +52,8 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 		return;
 	if (root->sort_pathkeys != NIL &&
 		(!mongo_order_is_shippable(baserel, root->sort_pathkeys, &indexed) ||
-		 mongo_sort_parts(baserel, root->sort_pathkeys, parts) > 1))
+		 (parse->limitOffset != NULL &&
+		  mongo_sort_parts(baserel, root->sort_pathkeys, parts) > 1)))
 		return;
 
 	mongo_estimate_scan(root, baserel, relation->remote_rows,

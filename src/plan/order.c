@@ -53,6 +53,10 @@ find_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
 /*
  * cannot_be_null: _id is always there, a column may be declared NOT NULL, and
  * a strict restriction lets no NULL through.
+ *
+ * One document of a collection may have a null _id.  To look for it would cost
+ * every ORDER BY _id a second command, so its place is MongoDB's; the
+ * documentation says so.
  */
 static bool
 cannot_be_null(RelOptInfo *baserel, MongoRelation *relation, Expr *expression,

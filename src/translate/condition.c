@@ -30,7 +30,7 @@
 static MongoCondition translate_node(MongoTranslation *translation, Node *node,
 								bool wanted, bson_t *match);
 
-static const MongoCondition not_shippable = {MONGO_NOT_SHIPPABLE, false, false};
+static const MongoCondition not_shippable = {MONGO_NOT_SHIPPABLE};
 
 /*
  * MongoDB takes 200 levels of documents and arrays in a command, and 100 of
@@ -113,6 +113,10 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	result.indexed = !excludes && field->indexed;
 	result.unique = is_id && predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
+
+	/* text can be a String and an ObjectId, a uuid two subtypes of Binary */
+	result.one_value = result.unique && !mongo_predicate_compares_text(predicate) &&
+		getBaseType(predicate->column_type) != UUIDOID;
 
 	if (mongo_predicate_compares_text(predicate))
 		translation->compares_text = true;
@@ -326,7 +330,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 static MongoCondition
 translate_constant(Const *node, bool wanted, bson_t *match)
 {
-	MongoCondition result = {MONGO_EXACT, false, false};
+	MongoCondition result = {MONGO_EXACT};
 	bson_t		alternatives;
 	bson_t		anything;
 
@@ -351,7 +355,7 @@ static MongoCondition
 translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 				   bool wanted, bson_t *match)
 {
-	MongoCondition result = {MONGO_EXACT, !conjunction, false};
+	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction};
 	bson_t		branches;
 	int			nbranches = 0;
 	ListCell   *cell;
@@ -377,6 +381,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		{
 			result.indexed |= one.indexed;
 			result.unique |= one.unique;
+			result.one_value |= one.one_value;
 		}
 		else
 			result.indexed &= one.indexed;
@@ -437,6 +442,7 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	bson_append_array_end(match, &alternatives);
 	result.indexed = false;
 	result.unique = false;
+	result.one_value = false;
 	return result;
 }
 
