@@ -53,6 +53,16 @@ typedef struct MongoComparison
 								 bson_t *match);
 } MongoComparison;
 
+/* find's comparison operators, by strategy (see MONGO_STRATEGY_NOT_EQUAL) */
+extern const char *const mongo_find_operators[];
+
+/*
+ * mongo_append_nothing
+ *		Append {path: {$in: []}}, which no document matches and MongoDB plans as
+ *		EOF; returns MONGO_MATCH_NONE.
+ */
+extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
+
 /*
  * mongo_comparison_lookup
  *		The row of a base type (not a domain), or NULL when it has none.

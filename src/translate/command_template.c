@@ -13,9 +13,9 @@
 
 #include "bson_memory.h"
 #include "command_template.h"
+#include "comparison.h"
 #include "condition.h"
 
-#include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 
@@ -59,15 +59,7 @@ mongo_command_from_const(MemoryContext context, const Const *node)
 static void
 describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *match)
 {
-	static const char *const operators[] = {
-		[BTLessStrategyNumber] = "$lt",
-		[BTLessEqualStrategyNumber] = "$lte",
-		[BTEqualStrategyNumber] = "$eq",
-		[BTGreaterEqualStrategyNumber] = "$gte",
-		[BTGreaterStrategyNumber] = "$gt",
-		[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
-	};
-	const char *operator = operators[predicate->strategy];
+	const char *operator = mongo_find_operators[predicate->strategy];
 	bson_t		condition;
 
 	if (predicate->form == MONGO_PREDICATE_ANY)

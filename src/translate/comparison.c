@@ -69,12 +69,13 @@ static const struct
 	{JSONBOID, FAMILY_JSONB},
 };
 
-/* The find operators of the B-tree strategies that order. */
-static const char *const order_operators[] = {
+const char *const mongo_find_operators[] = {
 	[BTLessStrategyNumber] = "$lt",
 	[BTLessEqualStrategyNumber] = "$lte",
+	[BTEqualStrategyNumber] = "$eq",
 	[BTGreaterEqualStrategyNumber] = "$gte",
 	[BTGreaterStrategyNumber] = "$gt",
+	[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
 };
 
 #define ARRAY_KEY_SIZE	16
@@ -134,9 +135,8 @@ append_not_null(bson_t *match, const char *path)
 	bson_append_document_end(match, &operators);
 }
 
-/* {path: {$in: []}} */
-static MongoMatch
-append_nothing(bson_t *match, const char *path)
+MongoMatch
+mongo_append_nothing(bson_t *match, const char *path)
 {
 	bson_t		operators;
 	bson_t		none;
@@ -187,7 +187,7 @@ integer_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	bson_t		operators;
 
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	append_integer(&operators, order_operators[predicate->strategy],
+	append_integer(&operators, mongo_find_operators[predicate->strategy],
 				   integer_value(predicate->value_type, value));
 	bson_append_document_end(match, &operators);
 	return MONGO_MATCH_SOME;
@@ -217,7 +217,7 @@ static MongoMatch
 float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	double		bound = float_value(predicate->value_type, value);
-	const char *operator = order_operators[predicate->strategy];
+	const char *operator = mongo_find_operators[predicate->strategy];
 
 	if (isnan(bound))
 	{
@@ -234,7 +234,7 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 				append_double_bound(match, predicate->path, "$eq", NAN);
 				break;
 			default:
-				return append_nothing(match, predicate->path);
+				return mongo_append_nothing(match, predicate->path);
 		}
 	}
 	else if (is_upper_bound(predicate->strategy))
@@ -353,7 +353,7 @@ objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	bson_t		operators;
 
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	BSON_APPEND_OID(&operators, order_operators[predicate->strategy],
+	BSON_APPEND_OID(&operators, mongo_find_operators[predicate->strategy],
 					(const bson_oid_t *) DatumGetPointer(value));
 	bson_append_document_end(match, &operators);
 	return MONGO_MATCH_SOME;
@@ -389,7 +389,7 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 	}
 	if (predicate->strategy == BTEqualStrategyNumber ||
 		is_upper_bound(predicate->strategy) != is_positive)
-		return append_nothing(match, predicate->path);
+		return mongo_append_nothing(match, predicate->path);
 
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
 	BSON_APPEND_UTF8(&operators, "$type", "date");
@@ -432,7 +432,7 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		strategy = BTGreaterStrategyNumber;
 	else if (!exact && strategy == BTLessStrategyNumber)
 		strategy = BTLessEqualStrategyNumber;
-	append_date_bound(match, predicate->path, order_operators[strategy], millis);
+	append_date_bound(match, predicate->path, mongo_find_operators[strategy], millis);
 	return MONGO_MATCH_SOME;
 }
 

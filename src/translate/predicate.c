@@ -135,20 +135,6 @@ mongo_predicate_compares_text(const MongoPredicate *predicate)
 	return comparison != NULL && comparison->is_text;
 }
 
-/* render_nothing matches no document; MongoDB plans it as EOF. */
-static MongoMatch
-render_nothing(const MongoPredicate *predicate, bson_t *match)
-{
-	bson_t		operators;
-	bson_t		none;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	BSON_APPEND_ARRAY_BEGIN(&operators, "$in", &none);
-	bson_append_array_end(&operators, &none);
-	bson_append_document_end(match, &operators);
-	return MONGO_MATCH_NONE;
-}
-
 /* render_points: the field is one of, or with "<>" none of, some values. */
 static MongoMatch
 render_points(const MongoPredicate *predicate, const MongoComparison *comparison,
@@ -308,12 +294,12 @@ render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
 	if (predicate->form == MONGO_PREDICATE_ANY)
 	{
 		if (nnulls == nvalues)
-			return render_nothing(predicate, match);
+			return mongo_append_nothing(match, predicate->path);
 	}
 	else
 	{
 		if (nnulls > 0)
-			return render_nothing(predicate, match);
+			return mongo_append_nothing(match, predicate->path);
 		if (nvalues == 0)
 			return MONGO_MATCH_SOME;
 	}
@@ -373,7 +359,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	if (comparison == NULL)
 		elog(ERROR, "no comparison for type %u", predicate->column_type);
 	if (isnull)
-		return render_nothing(predicate, match);
+		return mongo_append_nothing(match, predicate->path);
 
 	/* only what can be exact needs its misfits kept out */
 	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&

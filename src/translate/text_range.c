@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "comparison.h"
 #include "encode.h"
 #include "text_range.h"
 
@@ -178,16 +179,10 @@ static void
 append_string_range(const MongoPredicate *predicate, const char *string, int length,
 					bson_t *match)
 {
-	static const char *const operators_by_strategy[] = {
-		[BTLessStrategyNumber] = "$lt",
-		[BTLessEqualStrategyNumber] = "$lte",
-		[BTGreaterEqualStrategyNumber] = "$gte",
-		[BTGreaterStrategyNumber] = "$gt",
-	};
 	bson_t		operators;
 
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	bson_append_utf8(&operators, operators_by_strategy[predicate->strategy], -1,
+	bson_append_utf8(&operators, mongo_find_operators[predicate->strategy], -1,
 					 string, length);
 	bson_append_document_end(match, &operators);
 }
