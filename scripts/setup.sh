@@ -6,7 +6,7 @@
 # Package and a file (or pattern) that tells that it is there.
 PACKAGES="
 postgresql-$PG_MAJOR /usr/lib/postgresql/$PG_MAJOR/bin/postgres
-postgresql-server-dev-$PG_MAJOR /usr/lib/postgresql/$PG_MAJOR/bin/pg_config
+postgresql-server-dev-$PG_MAJOR /usr/include/postgresql/$PG_MAJOR/server/postgres.h
 libmongoc-dev /usr/include/libmongoc-1.0/mongoc/mongoc.h
 gcc /usr/bin/gcc
 make /usr/bin/make
@@ -79,7 +79,9 @@ install_packages() {
 # many laboratories as one likes can live side by side.
 make_postgresql_tree() {
 	local tree=$LAB/postgresql mark version
-	version=$(/usr/lib/postgresql/$PG_MAJOR/bin/postgres --version)
+	# with what builds extensions, which a package of its own brings
+	version="$(/usr/lib/postgresql/$PG_MAJOR/bin/postgres --version), $(dpkg-query -W \
+		-f '${Package} ${Version}' "postgresql-server-dev-$PG_MAJOR" 2>/dev/null || true)"
 	mark=$tree/copied_from
 	if [ "$(cat "$mark" 2>/dev/null)" = "$version" ]; then
 		return
