@@ -19,7 +19,12 @@
 /* The name of the column that holds the whole document. */
 #define MONGO_DOCUMENT_COLUMN	"__doc"
 
-/* The columns of one foreign table in one query; looked up as they are met. */
+/*
+ * The columns of one foreign table in one query; looked up as they are met.
+ *
+ * Where a pipeline has joined several tables, theirs are a list, and each
+ * table's document stands in the joined one under a prefix of its own.
+ */
 typedef struct MongoColumns
 {
 	Oid			relid;			/* the foreign table */
@@ -28,6 +33,8 @@ typedef struct MongoColumns
 	MongoTypeMismatch type_mismatch;
 	const char **names;			/* by attribute number - 1; NULL: not met yet */
 	MongoColumnOptions **options;
+	const char *prefix;			/* NULL: the document itself */
+	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
 
 /*
@@ -37,10 +44,17 @@ typedef struct MongoColumns
 extern MongoColumns *mongo_columns_create(Oid relid, Index varno, int natts,
 										  MongoTypeMismatch type_mismatch);
 
+/*
+ * mongo_columns_find
+ *		The member of the list that is about 'varno'; NULL when there is none.
+ */
+extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
+
 /* A field of the documents, as an expression over the table names it. */
 typedef struct MongoField
 {
-	const char *path;
+	MongoColumns *columns;		/* of its table */
+	const char *path;			/* in the document, with the table's prefix */
 	Oid			type;			/* of its row in comparison.c, or a domain over it */
 	int32		typmod;
 	Oid			operator_type;	/* whose operators compare it */
@@ -67,7 +81,8 @@ extern bool mongo_json_field_of_node(MongoColumns *columns, Node *node,
 
 /*
  * mongo_column_name, mongo_column_path
- *		Of an attribute number; the path is NULL for the whole document.
+ *		Of an attribute number of the first table; the path, in the table's own
+ *		documents, is NULL for the whole document.
  */
 extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);

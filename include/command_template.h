@@ -55,4 +55,29 @@ extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 extern void mongo_command_describe(const MongoCommandTemplate *template,
 								   const char *const *names, bson_t *command);
 
+/* The value of a variable of a command's "let". */
+typedef struct MongoVariable
+{
+	Oid			type;
+	int32		typmod;
+	Datum		value;
+	bool		isnull;
+} MongoVariable;
+
+/*
+ * mongo_bind_variables
+ *		Append "let" with these values to 'command'.
+ *
+ * Raises 22003, 22008 or 22021 for a value that has no BSON form.
+ */
+extern void mongo_bind_variables(const MongoVariable *variables, int nvariables,
+								 bson_t *command);
+
+/*
+ * mongo_describe_variables
+ *		The same with the text of each value's expression, for EXPLAIN.
+ */
+extern void mongo_describe_variables(const char *const *names, int nvariables,
+									 bson_t *command);
+
 #endif							/* MONGO_FDW_COMMAND_TEMPLATE_H */

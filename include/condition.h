@@ -13,18 +13,32 @@
 #include "columns.h"
 #include "predicate.h"
 
+/* A value that an earlier stage of the pipeline has computed. */
+typedef struct MongoComputed
+{
+	Expr	   *expression;		/* whose value it is, found by equal() */
+	const char *path;			/* where it stands in the document */
+} MongoComputed;
+
 /*
  * What a translation reads and what it gathers.
  *
- * A value that is not a constant becomes a parameter: an expression to be
- * evaluated here, once per scan, and in the match document a placeholder
- * {$parameter: N} that template.h replaces.
+ * A value that is not a constant is evaluated here, once per scan.  In a match
+ * document it becomes a parameter, a placeholder {$parameter: N} that
+ * command_template.h replaces by a predicate; in an aggregation expression it
+ * becomes a variable, "$$p0" and so on, whose value the command's "let" has.
+ *
+ * All that is not set is off: {columns} translates to find's language alone.
  */
 typedef struct MongoTranslation
 {
-	MongoColumns *columns;
+	MongoColumns *columns;		/* of the tables in the document, or NULL */
+	bool		use_expressions;	/* may aggregation expressions be used? */
+	bool		need_exact;		/* a superset is of no use: make it exact */
+	List	   *computed;		/* MongoComputed *, looked for first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), in step */
+	List	   *variables;		/* Expr *, of "let" */
 	bool		compares_text;	/* the command needs the simple collation */
 	int			depth;			/* of the part in hand, below the condition */
 } MongoTranslation;

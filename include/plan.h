@@ -30,6 +30,7 @@ typedef struct MongoRelation
 	MongoTableOptions *options;
 	MongoColumns *columns;
 	bool		all_exact;		/* no base restriction is left to check here */
+	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
@@ -51,7 +52,9 @@ typedef struct MongoScanPlan
 	List	   *commands;		/* Const *: templates, see command_template.h, to
 								 * be run one after the other */
 	List	   *predicates;		/* for the first of fdw_exprs, in step */
-	bool		is_aggregate;	/* one row always; otherwise a find */
+	int			nvariables;		/* of "let": fdw_exprs goes on with these */
+	bool		is_pipeline;	/* aggregate commands; otherwise finds */
+	bool		one_row;		/* has a row even over no documents */
 	bool		has_limit;		/* then fdw_exprs goes on with it */
 	bool		has_offset;		/* and with this */
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
@@ -91,6 +94,13 @@ extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreig
 extern void mongo_estimate_scan(PlannerInfo *root, RelOptInfo *baserel,
 								double remote_rows, double examined_rows,
 								Cost *startup_cost, Cost *total_cost);
+
+/*
+ * mongo_can_be_exact
+ *		Can MongoDB test all restrictions of 'baserel' exactly, if that is worth
+ *		a $expr where find's language would leave something to be checked here?
+ */
+extern bool mongo_can_be_exact(RelOptInfo *baserel);
 
 /*
  * mongo_sort_cost

@@ -52,13 +52,15 @@ describe_command(ForeignScanState *node, ExplainState *es)
 	MongoScanState *state = node->fdw_state;
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	int			next = state->template.nparameters;
+	int			nparameters = state->template.nparameters;
+	int			next = nparameters + state->plan->nvariables;
+	const char **names = parameter_names(node, es, next);
 	int64		limit = -1;
 	int64		offset = 0;
 
-	mongo_command_describe(&state->template,
-						   parameter_names(node, es, next), command);
-	if (state->plan->is_aggregate)
+	mongo_command_describe(&state->template, names, command);
+	mongo_describe_variables(names + nparameters, state->plan->nvariables, command);
+	if (state->plan->is_pipeline)
 		return command;
 	if (state->plan->has_limit)
 		limit = constant_bound(list_nth(plan->fdw_exprs, next++), -1);
@@ -95,7 +97,7 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	MongoScanState *state = node->fdw_state;
 
 	ExplainPropertyText("Foreign Namespace",
-						psprintf(state->plan->is_aggregate ?
+						psprintf(state->plan->is_pipeline ?
 								 "Aggregate on (%s.%s)" : "%s.%s",
 								 state->plan->database,
 								 state->plan->collection), es);

@@ -16,6 +16,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "modify_state.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -146,6 +147,28 @@ mongo_append_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
 	BSON_APPEND_INT32(command, "batchSize", (int32) batch_size);
 }
 
+/* bind_variables: what the command's aggregation expressions refer to. */
+static void
+bind_variables(ForeignScanState *node, MongoScanState *state)
+{
+	int			nvariables = state->plan->nvariables;
+	int			first = state->template.nparameters;
+	MongoVariable *variables = palloc(sizeof(MongoVariable) * nvariables);
+
+	for (int i = 0; i < nvariables; i++)
+	{
+		ExprState  *expression = list_nth(state->expressions, first + i);
+		Node	   *node_expression = list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs,
+											   first + i);
+
+		variables[i].type = exprType(node_expression);
+		variables[i].typmod = exprTypmod(node_expression);
+		variables[i].value = ExecEvalExpr(expression, node->ss.ps.ps_ExprContext,
+										  &variables[i].isnull);
+	}
+	mongo_bind_variables(variables, nvariables, state->command);
+}
+
 /*
  * bind_command evaluates the plan's expressions and writes the command; NONE
  * when it is known without asking that no row will come.
@@ -158,7 +181,7 @@ bind_command(ForeignScanState *node, MongoScanState *state)
 	int			nparameters = state->template.nparameters;
 	Datum	   *values = palloc(sizeof(Datum) * Max(nparameters, 1));
 	bool	   *isnull = palloc(sizeof(bool) * Max(nparameters, 1));
-	int			next = nparameters;
+	int			next = nparameters + plan->nvariables;
 	int64		limit = -1;
 	int64		offset = 0;
 	MongoMatch	match;
@@ -179,7 +202,9 @@ bind_command(ForeignScanState *node, MongoScanState *state)
 	state->template.command = state->commands[state->turn];
 	state->command = bson_create_in(CurrentMemoryContext);
 	match = mongo_command_bind(&state->template, values, isnull, state->command);
-	if (!plan->is_aggregate)
+	if (plan->nvariables > 0)
+		bind_variables(node, state);
+	if (!plan->is_pipeline)
 		mongo_append_bounds(plan, limit, offset, state->command);
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
@@ -242,7 +267,7 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 	/* the connection is free for others before the query ends */
 	mongo_cursor_close(state->cursor);
 	state->cursor = NULL;
-	if (!state->plan->is_aggregate || state->any_document)
+	if (!state->plan->one_row || state->any_document)
 		return slot;
 
 	state->any_document = true;

@@ -18,6 +18,7 @@
 #include "encoding.h"
 #include "plan.h"
 #include "plan_clauses.h"
+#include "plan_pipeline.h"
 #include "plan_upper.h"
 
 #include "access/transam.h"
@@ -186,11 +187,10 @@ mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
 
 	if (!mongo_enable_aggregate_pushdown ||
 		!relation->options->enable_aggregate_pushdown ||
-		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
+		!mongo_is_pipeline_input(root, baserel))
 		return;
 	if (parse->groupClause != NIL || parse->groupingSets != NIL ||
 		!parse->hasAggs || parse->havingQual != NULL || parse->hasTargetSRFs ||
-		!relation->all_exact || !bms_is_empty(baserel->lateral_relids) ||
 		!collect_aggregates(relation, grouped_rel->reltarget, &aggregates, &cost_share))
 		return;
 
@@ -209,29 +209,15 @@ mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
 									   NIL, NULL, NIL));
 }
 
-/* {aggregate: collection, pipeline: [{$match}, {$group}], cursor: {}} */
-static Const *
-aggregate_command(const MongoRelation *relation, const MongoUpperRelation *upper,
-				  const MongoTranslation *translation, const bson_t *filter)
+/* append_group: the stage {$group: {_id: null, a0: ..., a1: ...}} */
+static void
+append_group(MongoPipeline *pipeline, const MongoRelation *relation,
+			 const MongoUpperRelation *upper)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t		pipeline;
-	bson_t		stage;
-	bson_t		group;
-	bson_t		cursor;
+	bson_t	   *group = bson_create_in(CurrentMemoryContext);
 	ListCell   *cell;
 
-	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(relation->options->collection));
-	BSON_APPEND_ARRAY_BEGIN(command, "pipeline", &pipeline);
-	if (!bson_empty(filter))
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
-		BSON_APPEND_DOCUMENT(&stage, "$match", filter);
-		bson_append_document_end(&pipeline, &stage);
-	}
-	BSON_APPEND_DOCUMENT_BEGIN(&pipeline, bson_empty(filter) ? "0" : "1", &stage);
-	BSON_APPEND_DOCUMENT_BEGIN(&stage, "$group", &group);
-	BSON_APPEND_NULL(&group, "_id");
+	BSON_APPEND_NULL(group, "_id");
 	foreach(cell, upper->aggregates)
 	{
 		Aggref	   *aggregate = lfirst_node(Aggref, cell);
@@ -242,18 +228,12 @@ aggregate_command(const MongoRelation *relation, const MongoUpperRelation *upper
 
 		if (!row->star && aggregate_field(relation, aggregate, &field))
 			path = psprintf("$%s", field.path);
-		BSON_APPEND_DOCUMENT_BEGIN(&group, psprintf("a%d", foreach_current_index(cell)),
+		BSON_APPEND_DOCUMENT_BEGIN(group, psprintf("a%d", foreach_current_index(cell)),
 								   &accumulator);
 		row->append(&accumulator, path);
-		bson_append_document_end(&group, &accumulator);
+		bson_append_document_end(group, &accumulator);
 	}
-	bson_append_document_end(&stage, &group);
-	bson_append_document_end(&pipeline, &stage);
-	bson_append_array_end(command, &pipeline);
-	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
-	bson_append_document_end(command, &cursor);
-	mongo_append_collation(command, translation);
-	return mongo_command_to_const(command);
+	mongo_pipeline_append(pipeline, "$group", group);
 }
 
 ForeignScan *
@@ -262,19 +242,20 @@ mongo_get_aggregate_plan(PlannerInfo *root, RelOptInfo *grouped_rel, List *tlist
 {
 	MongoUpperRelation *upper = grouped_rel->fdw_private;
 	MongoRelation *relation = upper->baserel->fdw_private;
-	MongoTranslation translation = {relation->columns};
-	MongoScanClauses clauses;
+	MongoPipeline pipeline;
 	List	   *scan_tlist = NIL;
 	MongoScanPlan plan;
 	ListCell   *cell;
 
-	mongo_sort_scan_clauses(&translation, upper->baserel->baserestrictinfo, &clauses);
+	mongo_pipeline_begin(root, upper->baserel, &pipeline);
+	append_group(&pipeline, relation, upper);
 
 	mongo_scan_plan_init(&plan, relation);
-	plan.is_aggregate = true;
-	plan.commands = list_make1(aggregate_command(relation, upper, &translation,
-												 clauses.filter));
-	plan.predicates = translation.predicates;
+	plan.is_pipeline = true;
+	plan.one_row = true;
+	plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
+	plan.predicates = pipeline.translation.predicates;
+	plan.nvariables = list_length(pipeline.translation.variables);
 	foreach(cell, upper->aggregates)
 	{
 		MongoScanColumn *column = palloc(sizeof(MongoScanColumn));
@@ -286,7 +267,9 @@ mongo_get_aggregate_plan(PlannerInfo *root, RelOptInfo *grouped_rel, List *tlist
 	}
 	scan_tlist = add_to_flat_tlist(NIL, upper->aggregates);
 
-	return make_foreignscan(tlist, NIL, 0, translation.parameters,
+	return make_foreignscan(tlist, NIL, 0,
+							list_concat(pipeline.translation.parameters,
+										pipeline.translation.variables),
 							mongo_scan_plan_to_list(&plan), scan_tlist, NIL,
 							outer_plan);
 }

@@ -331,7 +331,8 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
 	scan_plan = mongo_scan_plan_from_list(scan->fdw_private);
-	if (scan_plan->is_aggregate || scan_plan->has_limit || scan_plan->has_offset)
+	if (scan_plan->is_pipeline || scan_plan->has_limit || scan_plan->has_offset ||
+		scan_plan->nvariables > 0)
 		return false;
 
 	expressions = list_copy(scan->fdw_exprs);

@@ -42,7 +42,7 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 		parse->hasTargetSRFs || parse->limitOption == LIMIT_OPTION_WITH_TIES ||
 		!final->limit_needed)
 		return;
-	if (!relation->all_exact || !bms_is_empty(baserel->lateral_relids) ||
+	if (!mongo_can_be_exact(baserel) || !bms_is_empty(baserel->lateral_relids) ||
 		!is_pushable_bound(parse->limitCount) ||
 		!is_pushable_bound(parse->limitOffset))
 		return;

@@ -39,6 +39,7 @@ create_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 	relation->columns = mongo_columns_create(foreigntableid, baserel->relid,
 											 baserel->max_attr,
 											 relation->options->type_mismatch);
+	relation->can_be_exact = -1;
 	return relation;
 }
 
@@ -72,7 +73,7 @@ static void
 classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 					  MongoRelation *relation)
 {
-	MongoTranslation translation = {relation->columns};
+	MongoTranslation translation = {relation->columns, .use_expressions = true};
 	List	   *remote = NIL;
 	List	   *indexed = NIL;
 	bool		unique = false;
@@ -109,6 +110,30 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 		relation->remote_rows = relation->examined_rows = 1;
 		baserel->rows = 1;
 	}
+}
+
+bool
+mongo_can_be_exact(RelOptInfo *baserel)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	MongoTranslation translation = {relation->columns, .use_expressions = true,
+	.need_exact = true};
+	ListCell   *cell;
+
+	if (relation->all_exact || relation->can_be_exact >= 0)
+		return relation->all_exact || relation->can_be_exact > 0;
+
+	relation->can_be_exact = mongo_enable_pushdown;
+	foreach(cell, baserel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+
+		if (relation->can_be_exact &&
+			mongo_translate_condition(&translation, rinfo->clause, match).grade != MONGO_EXACT)
+			relation->can_be_exact = false;
+	}
+	return relation->can_be_exact;
 }
 
 void

@@ -272,8 +272,9 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 			  List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	MongoTranslation translation = {relation->columns};
 	bool		has_bounds = best_path->fdw_private != NIL;
+	MongoTranslation translation = {relation->columns, .use_expressions = true,
+	.need_exact = has_bounds};
 	MongoScanClauses clauses;
 	List	   *attributes;
 	List	   *expressions;
@@ -288,12 +289,13 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 	plan.enough_rows = enough_rows(root, baserel, relation,
 								   best_path->path.pathkeys);
 	plan.predicates = translation.predicates;
+	plan.nvariables = list_length(translation.variables);
 	plan.has_limit = has_bounds && root->parse->limitCount != NULL;
 	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;
 	plan.all_rows = root->tuple_fraction <= 0;
 	plan.columns = scan_columns(relation->columns, attributes);
 
-	expressions = translation.parameters;
+	expressions = list_concat(translation.parameters, translation.variables);
 	if (plan.has_limit)
 		expressions = lappend(expressions, root->parse->limitCount);
 	if (plan.has_offset)

@@ -31,10 +31,12 @@ node_string(Node *node)
 List *
 mongo_scan_plan_to_list(const MongoScanPlan *plan)
 {
-	List	   *flags = list_make4_int(plan->has_limit, plan->has_offset,
-									   plan->all_rows, plan->is_aggregate);
-	List	   *settings = list_make4_int(plan->fetch_size, plan->type_mismatch,
-										  plan->canonical_json, plan->enough_rows);
+	List	   *flags = list_make5_int(plan->has_limit, plan->has_offset,
+									   plan->all_rows, plan->is_pipeline,
+									   plan->one_row);
+	List	   *settings = list_make5_int(plan->fetch_size, plan->type_mismatch,
+										  plan->canonical_json, plan->enough_rows,
+										  plan->nvariables);
 	List	   *columns = NIL;
 	ListCell   *cell;
 	List	   *result;
@@ -68,11 +70,13 @@ mongo_scan_plan_from_list(List *list)
 	plan->has_limit = linitial_int(flags);
 	plan->has_offset = lsecond_int(flags);
 	plan->all_rows = lthird_int(flags);
-	plan->is_aggregate = lfourth_int(flags);
+	plan->is_pipeline = lfourth_int(flags);
+	plan->one_row = list_nth_int(flags, 4);
 	plan->fetch_size = linitial_int(settings);
 	plan->type_mismatch = lsecond_int(settings);
 	plan->canonical_json = lthird_int(settings);
 	plan->enough_rows = lfourth_int(settings);
+	plan->nvariables = list_nth_int(settings, 4);
 	plan->columns = NIL;
 	foreach(cell, (List *) list_nth(list, 6))
 	{

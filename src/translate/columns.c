@@ -24,6 +24,16 @@ mongo_columns_create(Oid relid, Index varno, int natts,
 	columns->type_mismatch = type_mismatch;
 	columns->names = palloc0(sizeof(char *) * natts);
 	columns->options = palloc0(sizeof(MongoColumnOptions *) * natts);
+	columns->prefix = NULL;
+	columns->next = NULL;
+	return columns;
+}
+
+MongoColumns *
+mongo_columns_find(MongoColumns *columns, Index varno)
+{
+	while (columns != NULL && columns->varno != varno)
+		columns = columns->next;
 	return columns;
 }
 
@@ -72,13 +82,18 @@ mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 		return mongo_json_field_of_node(columns, node, field);
 
 	var = (Var *) node;
-	if (var->varno != columns->varno || var->varlevelsup != 0 || var->varattno <= 0)
+	if (var->varlevelsup != 0 || var->varattno <= 0)
+		return false;
+	columns = mongo_columns_find(columns, var->varno);
+	if (columns == NULL)
 		return false;
 	options = column_options(columns, var->varattno);
 	if (options == NULL)
 		return false;
 
-	field->path = options->path;
+	field->columns = columns;
+	field->path = columns->prefix == NULL ? options->path :
+		psprintf("%s.%s", columns->prefix, options->path);
 	field->type = var->vartype;
 	field->typmod = var->vartypmod;
 	field->operator_type = getBaseType(var->vartype);

@@ -15,6 +15,8 @@
 #include "command_template.h"
 #include "comparison.h"
 #include "condition.h"
+#include "encode.h"
+#include "expression.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -237,4 +239,37 @@ mongo_command_describe(const MongoCommandTemplate *template,
 	Binding		binding = {template, NULL, NULL, names, NULL};
 
 	bind_command(&binding, command);
+}
+
+void
+mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *command)
+{
+	bson_t		let;
+
+	BSON_APPEND_DOCUMENT_BEGIN(command, "let", &let);
+	for (int i = 0; i < nvariables; i++)
+	{
+		bson_t		literal;
+
+		/* what a string or a document might mean to MongoDB does not matter */
+		BSON_APPEND_DOCUMENT_BEGIN(&let, mongo_variable_name(i), &literal);
+		mongo_append_datum(&literal, "$literal", -1, variables[i].value,
+						   variables[i].isnull, variables[i].type,
+						   variables[i].typmod, NULL);
+		bson_append_document_end(&let, &literal);
+	}
+	bson_append_document_end(command, &let);
+}
+
+void
+mongo_describe_variables(const char *const *names, int nvariables, bson_t *command)
+{
+	bson_t		let;
+
+	if (nvariables == 0)
+		return;
+	BSON_APPEND_DOCUMENT_BEGIN(command, "let", &let);
+	for (int i = 0; i < nvariables; i++)
+		BSON_APPEND_UTF8(&let, mongo_variable_name(i), names[i]);
+	bson_append_document_end(command, &let);
 }

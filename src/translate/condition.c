@@ -14,6 +14,7 @@
 
 #include "bson_memory.h"
 #include "condition.h"
+#include "expression.h"
 #include "json_field.h"
 #include "pattern.h"
 
@@ -37,19 +38,6 @@ static const MongoCondition not_shippable = {MONGO_NOT_SHIPPABLE};
  * logic in a filter; AND and OR are two of the former each.
  */
 #define MAX_DEPTH	64
-
-/*
- * is_local_value: can the node be evaluated here before the scan starts, with
- * the same result as for each row?
- */
-static bool
-is_local_value(MongoTranslation *translation, Node *node)
-{
-	return !bms_is_member(translation->columns->varno, pull_varnos(NULL, node)) &&
-		!contain_volatile_functions(node) &&
-		!contain_subplans(node) &&
-		!expression_returns_set(node);
-}
 
 /*
  * operator_strategy: of an operator in the default B-tree family of a field's
@@ -78,12 +66,29 @@ operator_strategy(Oid operator, const MongoField *field)
 	return strategy;
 }
 
-/* forget_parameters drops what a failed part of a condition has added. */
-static void
-forget_parameters(MongoTranslation *translation, int nparameters)
+/* What a part of a condition adds to, as it was before. */
+typedef struct Gathered
 {
-	translation->parameters = list_truncate(translation->parameters, nparameters);
-	translation->predicates = list_truncate(translation->predicates, nparameters);
+	int			nparameters;
+	int			nvariables;
+} Gathered;
+
+static Gathered
+gathered(const MongoTranslation *translation)
+{
+	return (Gathered)
+	{
+		list_length(translation->parameters), list_length(translation->variables)
+	};
+}
+
+/* forget_since drops what a failed part of a condition has added. */
+static void
+forget_since(MongoTranslation *translation, Gathered before)
+{
+	translation->parameters = list_truncate(translation->parameters, before.nparameters);
+	translation->predicates = list_truncate(translation->predicates, before.nparameters);
+	translation->variables = list_truncate(translation->variables, before.nvariables);
 }
 
 /* append_placeholder makes the value a parameter of the command. */
@@ -211,7 +216,7 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 		right = left;
 		operator = get_commutator(operator);
 	}
-	if (!OidIsValid(operator) || !is_local_value(translation, right))
+	if (!OidIsValid(operator) || !mongo_is_local_value(translation, right))
 		return not_shippable;
 
 	if (mongo_is_json_test(operator))
@@ -251,7 +256,7 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 	int			strategy;
 
 	if (!mongo_field_of_node(translation->columns, linitial(node->args), &field) ||
-		!is_local_value(translation, array))
+		!mongo_is_local_value(translation, array))
 		return not_shippable;
 
 	strategy = operator_strategy(node->opno, &field);
@@ -364,7 +369,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 	foreach(cell, nodes)
 	{
 		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
-		int			nparameters = list_length(translation->parameters);
+		Gathered	before = gathered(translation);
 		MongoCondition one = translate_node(translation, lfirst(cell), wanted, branch);
 		char		key[16];
 
@@ -372,7 +377,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		{
 			if (!conjunction)
 				return not_shippable;
-			forget_parameters(translation, nparameters);
+			forget_since(translation, before);
 			result.grade = MONGO_SUPERSET;
 			continue;
 		}
@@ -474,6 +479,60 @@ translate_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 	}
 }
 
+/* {$expr: expression}, or {$expr: {$eq: [expression, false]}} */
+static void
+append_expression_test(const bson_t *expression, bool wanted, bson_t *match)
+{
+	bson_t		test;
+	bson_t		operands;
+
+	if (wanted)
+	{
+		mongo_append_expression(match, "$expr", expression);
+		return;
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(match, "$expr", &test);
+	BSON_APPEND_ARRAY_BEGIN(&test, "$eq", &operands);
+	mongo_append_expression(&operands, "0", expression);
+	BSON_APPEND_BOOL(&operands, "1", false);
+	bson_append_array_end(&test, &operands);
+	bson_append_document_end(match, &test);
+}
+
+/*
+ * translate_with_expression: find's language where it is exact, and $expr where
+ * it has no words, or beside what it can say that an index may serve.
+ */
+static MongoCondition
+translate_with_expression(MongoTranslation *translation, Node *node, bool wanted,
+						  bson_t *match)
+{
+	Gathered	before = gathered(translation);
+	bson_t	   *found = bson_create_in(CurrentMemoryContext);
+	MongoCondition result = translate_by_tag(translation, node, wanted, found);
+	bson_t	   *expression = NULL;
+
+	/* the parts of these are dealt with by themselves */
+	if (result.grade != MONGO_EXACT && !IsA(node, BoolExpr) &&
+		(result.grade == MONGO_NOT_SHIPPABLE || translation->need_exact))
+	{
+		if (result.grade == MONGO_NOT_SHIPPABLE)
+		{
+			forget_since(translation, before);
+			bson_reinit(found);
+		}
+		expression = mongo_translate_expression(translation, node);
+	}
+	bson_concat(match, found);
+	if (expression == NULL)
+		return result;
+
+	/* keys of what was found may be paths, never $expr, and never twice one */
+	append_expression_test(expression, wanted, match);
+	result.grade = MONGO_EXACT;
+	return result;
+}
+
 /*
  * translate_node: where is 'node' TRUE (wanted) or FALSE (not wanted)?
  *
@@ -487,7 +546,10 @@ translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *m
 	if (translation->depth >= MAX_DEPTH)
 		return not_shippable;
 	translation->depth++;
-	result = translate_by_tag(translation, node, wanted, match);
+	if (translation->use_expressions)
+		result = translate_with_expression(translation, node, wanted, match);
+	else
+		result = translate_by_tag(translation, node, wanted, match);
 	translation->depth--;
 	return match->len > MONGO_LARGEST_MATCH ? not_shippable : result;
 }
@@ -495,13 +557,13 @@ translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *m
 MongoCondition
 mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *match)
 {
-	int			nparameters = list_length(translation->parameters);
+	Gathered	before = gathered(translation);
 	bool		compares_text = translation->compares_text;
 	MongoCondition result = translate_node(translation, (Node *) clause, true, match);
 
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 	{
-		forget_parameters(translation, nparameters);
+		forget_since(translation, before);
 		translation->compares_text = compares_text;
 	}
 	return result;

@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * pipeline.c
+ *		Pipelines in the making: what is below joins and upper relations.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "command_template.h"
+#include "encoding.h"
+#include "plan_clauses.h"
+#include "plan_pipeline.h"
+
+bool
+mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel)
+{
+	MongoRelation *relation = rel->fdw_private;
+
+	return mongo_enable_pushdown && relation != NULL &&
+		rel->reloptkind == RELOPT_BASEREL &&
+		bms_is_empty(rel->lateral_relids) &&
+		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
+		mongo_can_be_exact(rel);
+}
+
+void
+mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel, MongoPipeline *pipeline)
+{
+	MongoRelation *relation = rel->fdw_private;
+	MongoScanClauses clauses;
+
+	memset(pipeline, 0, sizeof(*pipeline));
+	pipeline->translation.columns = relation->columns;
+	pipeline->translation.use_expressions = true;
+	pipeline->translation.need_exact = true;
+	pipeline->stages = bson_create_in(CurrentMemoryContext);
+
+	mongo_sort_scan_clauses(&pipeline->translation, rel->baserestrictinfo, &clauses);
+	if (clauses.local != NIL)
+		elog(ERROR, "restriction of a pipeline is not shippable");
+	if (!bson_empty(clauses.filter))
+		mongo_pipeline_append(pipeline, "$match", clauses.filter);
+}
+
+void
+mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
+					  const bson_t *specification)
+{
+	char		key[16];
+	bson_t		stage;
+
+	snprintf(key, sizeof(key), "%d", pipeline->nstages++);
+	BSON_APPEND_DOCUMENT_BEGIN(pipeline->stages, key, &stage);
+	BSON_APPEND_DOCUMENT(&stage, name, specification);
+	bson_append_document_end(pipeline->stages, &stage);
+}
+
+Const *
+mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t		cursor;
+
+	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(relation->options->collection));
+	BSON_APPEND_ARRAY(command, "pipeline", pipeline->stages);
+	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
+	bson_append_document_end(command, &cursor);
+	mongo_append_collation(command, &pipeline->translation);
+	return mongo_command_to_const(command);
+}
