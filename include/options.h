@@ -3,9 +3,9 @@
  * options.h
  *		What CREATE SERVER, USER MAPPING and FOREIGN TABLE may say.
  *
- * Every option stands once, as a row of the table in src/options.c: name, the
- * objects that take it, kind of value, bounds, default.  The validator, the
- * error hints, the readers below and a test over docs/options.md all work
+ * Every option stands once, as a row of src/options/option_table.c: name,
+ * the objects that take it, kind of value, bounds, default.  The validator,
+ * the error hints, the readers below and a test over docs/options.md all work
  * from that table.
  *
  *-------------------------------------------------------------------------

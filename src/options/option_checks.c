@@ -1,0 +1,149 @@
+/*-------------------------------------------------------------------------
+ *
+ * option_checks.c
+ *		What DDL checks of an option's value beyond its form: URIs, who may name
+ *		files, write concerns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "option_table.h"
+
+#include "catalog/pg_authid.h"
+#include "miscadmin.h"
+#include "remote_error.h"
+#include "utils/acl.h"
+#include "utils/formatting.h"
+
+/*
+ * require_file_privilege
+ *		Only who may read the database server's files may name one.
+ *
+ * The backend opens these files with its own rights, and shows a certificate
+ * to whatever host the same user has named.  'reason' is a sentence.
+ */
+static void
+require_file_privilege(const char *option_name, const char *reason)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to set option \"%s\"", option_name),
+				 errdetail_internal("%s", reason),
+				 errhint("Only superusers and members of pg_read_server_files may create or alter an object that has this option.")));
+}
+
+void
+mongo_check_file(const MongoOption *option, const char *value)
+{
+	require_file_privilege(option->name, "It names a file on the database server.");
+}
+
+/*
+ * check_uri_secrets
+ *		Refuse a URI with a secret in it, without showing any of it.
+ *
+ * A server's options can be read by every user of the database, those of a
+ * user mapping by its owner only.  Done on the text, before the driver parses
+ * it, as the driver's messages repeat what they complain about.
+ */
+static void
+check_uri_secrets(const char *uri)
+{
+	size_t		before_options = strcspn(uri, "?");
+	char	   *folded = asc_tolower(uri, strlen(uri));
+
+	if (memchr(uri, '@', before_options) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"uri\" must not hold credentials"),
+				 errdetail("Options of a server can be read by every user of the database."),
+				 errhint("Use CREATE USER MAPPING with the options username and password.")));
+
+	if (strstr(folded, "password=") != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"uri\" must not hold a password"),
+				 errdetail("Options of a server can be read by every user of the database."),
+				 errhint("Use CREATE USER MAPPING with the option pem_pwd.")));
+}
+
+/*
+ * uri_privilege_reason
+ *		What in a URI makes the backend use its own files or identity, as a
+ *		sentence; NULL when nothing does.
+ */
+static const char *
+uri_privilege_reason(const mongoc_uri_t *uri)
+{
+	static const char *const file_options[] = {
+		MONGOC_URI_TLSCERTIFICATEKEYFILE, MONGOC_URI_TLSCAFILE,
+		/* older names; libmongoc 2 has no macros for them */
+		"sslclientcertificatekeyfile", "sslcertificateauthorityfile"
+	};
+	static const char *const ambient_mechanisms[] = {"GSSAPI", "MONGODB-AWS"};
+	const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
+
+	for (int i = 0; i < lengthof(file_options); i++)
+	{
+		if (mongoc_uri_has_option(uri, file_options[i]))
+			return psprintf("Its %s names a file on the database server.",
+							file_options[i]);
+	}
+	for (int i = 0; mechanism != NULL && i < lengthof(ambient_mechanisms); i++)
+	{
+		if (pg_strcasecmp(mechanism, ambient_mechanisms[i]) == 0)
+			return psprintf("%s uses the identity of the database server.",
+							ambient_mechanisms[i]);
+	}
+	return NULL;
+}
+
+/*
+ * mongo_check_uri parses as the driver will.  No host is looked up, not even for
+ * mongodb+srv.
+ */
+void
+mongo_check_uri(const MongoOption *option, const char *value)
+{
+	bson_error_t error = {0};
+	mongoc_uri_t *uri;
+	const char *reason;
+
+	check_uri_secrets(value);
+
+	/* what the driver warns of goes to the server's log, not to stderr */
+	mongo_install_log_handler();
+	mongo_forget_driver_message();
+	uri = mongoc_uri_new_with_error(value, &error);
+	if (uri == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"uri\""),
+				 errdetail("%s.", error.message),
+				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/.")));
+
+	reason = uri_privilege_reason(uri);
+	mongoc_uri_destroy(uri);
+
+	/* a misspelt option of the URI, say, which the driver passes over */
+	if (mongo_last_driver_message()[0] != '\0')
+		ereport(WARNING,
+				(errmsg("option \"uri\": %s", mongo_last_driver_message())));
+
+	if (reason != NULL)
+		require_file_privilege(option->name, reason);
+}
+
+/* mongo_check_write_concern: a write that nobody acknowledges may be lost unseen. */
+void
+mongo_check_write_concern(const MongoOption *option, const char *value)
+{
+	if (strspn(value, "0123456789") == strlen(value) &&
+		(strlen(value) > 2 || atoi(value) < 1 || atoi(value) > 50))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": %s", option->name, value),
+				 errhint("Allowed are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
+}

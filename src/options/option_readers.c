@@ -1,0 +1,92 @@
+/*-------------------------------------------------------------------------
+ *
+ * option_readers.c
+ *		The options in force, as the structs of options.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "option_table.h"
+
+#include <float.h>
+
+#include "commands/defrem.h"
+#include "encoding.h"
+#include "utils/lsyscache.h"
+
+static void
+read_defaults(void *result, MongoOptionTarget target)
+{
+	for (int i = 0; i < mongo_option_count; i++)
+	{
+		const MongoOption *option = &mongo_option_table[i];
+		MongoOption unbounded = *option;
+
+		if (option->target != target || option->initial == NULL)
+			continue;
+
+		/* a default may say "not given" by a value nobody else may give */
+		unbounded.min = -DBL_MAX;
+		option->parse(&unbounded, option->initial, (char *) result + option->offset);
+	}
+}
+
+static void
+read_options(void *result, MongoOptionTarget target, int object, List *definitions)
+{
+	ListCell   *cell;
+
+	foreach(cell, definitions)
+	{
+		DefElem    *definition = lfirst_node(DefElem, cell);
+		const MongoOption *option = mongo_find_option(definition->defname, object);
+
+		if (option != NULL && option->target == target)
+			option->parse(option, defGetString(definition),
+						  (char *) result + option->offset);
+	}
+}
+
+MongoConnectionOptions *
+mongo_connection_options(ForeignServer *server, UserMapping *user)
+{
+	MongoConnectionOptions *result = palloc0(sizeof(MongoConnectionOptions));
+
+	read_defaults(result, TARGET_CONNECTION);
+	result->server_name = server->servername;
+	read_options(result, TARGET_CONNECTION, ON_SERVER, server->options);
+	read_options(result, TARGET_CONNECTION, ON_MAPPING, user->options);
+
+	return result;
+}
+
+MongoTableOptions *
+mongo_table_options(Oid foreigntableid)
+{
+	MongoTableOptions *result = palloc0(sizeof(MongoTableOptions));
+	ForeignTable *table = GetForeignTable(foreigntableid);
+	ForeignServer *server = GetForeignServer(table->serverid);
+
+	read_defaults(result, TARGET_TABLE);
+	read_options(result, TARGET_TABLE, ON_SERVER, server->options);
+	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
+	if (result->collection == NULL)
+		result->collection = get_rel_name(foreigntableid);
+
+	return result;
+}
+
+MongoColumnOptions *
+mongo_column_options(Oid foreigntableid, AttrNumber attnum)
+{
+	MongoColumnOptions *result = palloc0(sizeof(MongoColumnOptions));
+
+	read_options(result, TARGET_COLUMN, ON_COLUMN,
+				 GetForeignColumnOptions(foreigntableid, attnum));
+	if (result->path == NULL)
+		result->path = get_attname(foreigntableid, attnum, false);
+	result->path = mongo_to_utf8(result->path);
+
+	return result;
+}

@@ -1,0 +1,111 @@
+/*-------------------------------------------------------------------------
+ *
+ * option_table.c
+ *		The options, one row each.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "option_table.h"
+
+#include <limits.h>
+
+static const char *const read_preferences[] = {
+	"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL
+};
+
+/* In the order of MongoTypeMismatch. */
+static const char *const type_mismatches[] = {"error", "null", NULL};
+
+/* In the order of MongoTransactions. */
+static const char *const transaction_modes[] = {"auto", "off", "required", NULL};
+
+static const char *const read_concerns[] = {
+	"local", "available", "majority", "linearizable", "snapshot", NULL
+};
+
+#define CONNECTION(field) \
+	.target = TARGET_CONNECTION, .offset = offsetof(MongoConnectionOptions, field)
+#define TABLE(field) \
+	.target = TARGET_TABLE, .offset = offsetof(MongoTableOptions, field)
+#define COLUMN(field) \
+	.target = TARGET_COLUMN, .offset = offsetof(MongoColumnOptions, field)
+#define BETWEEN(low, high) \
+	.min = (low), .max = (high)
+
+const MongoOption mongo_option_table[] =
+{
+	/* where the server is, and who we are there */
+	{"uri", ON_SERVER, mongo_parse_name, mongo_check_uri, CONNECTION(uri)},
+	{"address", ON_SERVER, mongo_parse_name, NULL, CONNECTION(address), "127.0.0.1"},
+	{"port", ON_SERVER, mongo_parse_port, NULL, CONNECTION(port), "27017", BETWEEN(0, 65535)},
+	{"replica_set", ON_SERVER, mongo_parse_name, NULL, CONNECTION(replica_set)},
+	{"read_preference", ON_SERVER, mongo_parse_word, NULL, CONNECTION(read_preference), .choices = read_preferences},
+	{"authentication_database", ON_SERVER, mongo_parse_name, NULL, CONNECTION(authentication_database)},
+	{"username", ON_MAPPING, mongo_parse_name, NULL, CONNECTION(username)},
+	{"password", ON_MAPPING, mongo_parse_string, NULL, CONNECTION(password)},
+
+	/* TLS */
+	{"ssl", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(ssl), "false"},
+	{"pem_file", ON_SERVER | ON_MAPPING, mongo_parse_name, mongo_check_file, CONNECTION(pem_file)},
+	{"pem_pwd", ON_SERVER | ON_MAPPING, mongo_parse_string, NULL, CONNECTION(pem_pwd)},
+	{"ca_file", ON_SERVER, mongo_parse_name, mongo_check_file, CONNECTION(ca_file)},
+	{"ca_dir", ON_SERVER, mongo_parse_name, mongo_check_file, CONNECTION(ca_dir)},
+	{"crl_file", ON_SERVER, mongo_parse_name, mongo_check_file, CONNECTION(crl_file)},
+	{"weak_cert_validation", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(weak_cert_validation), "false"},
+
+	/* how connections behave */
+	{"appname", ON_SERVER, mongo_parse_name, NULL, CONNECTION(appname), "mongo_fdw"},
+	{"connect_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(connect_timeout_ms), BETWEEN(1, INT_MAX)},
+	{"server_selection_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(server_selection_timeout_ms), BETWEEN(1, INT_MAX)},
+	{"keep_connections", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(keep_connections), "true"},
+
+	/* which collection */
+	{"database", ON_TABLE, mongo_parse_name, NULL, TABLE(database), "test"},
+	{"collection", ON_TABLE, mongo_parse_name, NULL, TABLE(collection)},
+
+	/* planning */
+	{"estimated_rows", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(estimated_rows), "-1", BETWEEN(0, 1e15)},
+	{"use_remote_estimate", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(use_remote_estimate), "false"},
+	{"fdw_startup_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_startup_cost), "25", BETWEEN(0, 1e15)},
+	{"fdw_tuple_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_tuple_cost), "0.1", BETWEEN(0, 1e15)},
+	{"enable_join_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
+	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},
+	{"enable_order_by_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_order_by_pushdown), "true"},
+
+	/* reading */
+	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), "10000", BETWEEN(1, INT_MAX)},
+	{"type_mismatch", ON_SERVER | ON_TABLE, mongo_parse_choice, NULL, TABLE(type_mismatch), "error", .choices = type_mismatches},
+	{"canonical_json", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(canonical_json), "false"},
+	{"analyze_sampling", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(analyze_sampling), "true"},
+	{"async_capable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(async_capable), "true"},
+
+	/* writing */
+	{"updatable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(updatable), "true"},
+	{"truncatable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(truncatable), "true"},
+	{"batch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(batch_size), "10000", BETWEEN(1, 100000)},
+	{"write_null", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(write_null), "false"},
+	{"transactions", ON_SERVER, mongo_parse_choice, NULL, CONNECTION(transactions), "auto", .choices = transaction_modes},
+	{"write_concern", ON_SERVER, mongo_parse_name, mongo_check_write_concern, CONNECTION(write_concern)},
+	{"read_concern", ON_SERVER, mongo_parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},
+
+	/* columns; column_name is what a fork of the older wrapper calls a path */
+	{"path", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
+	{"column_name", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
+	{"indexed", ON_COLUMN, mongo_parse_boolean, NULL, COLUMN(indexed), "false"},
+};
+
+const int	mongo_option_count = lengthof(mongo_option_table);
+
+const MongoOption *
+mongo_find_option(const char *name, int object)
+{
+	for (int i = 0; i < lengthof(mongo_option_table); i++)
+	{
+		if ((mongo_option_table[i].objects & object) != 0 &&
+			strcmp(mongo_option_table[i].name, name) == 0)
+			return &mongo_option_table[i];
+	}
+	return NULL;
+}

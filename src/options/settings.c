@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *		The mongo_fdw.* settings.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "options.h"
+
+#include "utils/guc.h"
+
+bool		mongo_enable_pushdown = true;
+bool		mongo_enable_join_pushdown = true;
+bool		mongo_enable_aggregate_pushdown = true;
+bool		mongo_enable_order_by_pushdown = true;
+bool		mongo_log_remote_query = false;
+
+static const struct
+{
+	const char *name;
+	const char *description;
+	const char *details;
+	bool	   *variable;
+	GucContext	context;
+}			settings[] =
+{
+	{"mongo_fdw.enable_pushdown",
+		"Enables sending filters, limits, sorts, joins and aggregates to MongoDB.",
+		"Off, MongoDB is asked for whole collections and PostgreSQL does the rest.",
+	&mongo_enable_pushdown, PGC_USERSET},
+	{"mongo_fdw.enable_join_pushdown",
+		"Enables sending joins to MongoDB.",
+		"Off wins over the option enable_join_pushdown of servers and tables.",
+	&mongo_enable_join_pushdown, PGC_USERSET},
+	{"mongo_fdw.enable_aggregate_pushdown",
+		"Enables sending aggregates to MongoDB.",
+		"Off wins over the option enable_aggregate_pushdown of servers and tables.",
+	&mongo_enable_aggregate_pushdown, PGC_USERSET},
+	{"mongo_fdw.enable_order_by_pushdown",
+		"Enables sending ORDER BY to MongoDB.",
+		"Off wins over the option enable_order_by_pushdown of servers and tables.",
+	&mongo_enable_order_by_pushdown, PGC_USERSET},
+	/* the log is the superuser's, and what is sent may hold others' data */
+	{"mongo_fdw.log_remote_query",
+		"Logs each command that is sent to MongoDB.",
+		NULL,
+	&mongo_log_remote_query, PGC_SUSET},
+};
+
+/*
+ * mongo_define_settings
+ *		Define the mongo_fdw.* settings.  Called once, by _PG_init().
+ */
+void
+mongo_define_settings(void)
+{
+	for (int i = 0; i < lengthof(settings); i++)
+		DefineCustomBoolVariable(settings[i].name, settings[i].description,
+								 settings[i].details, settings[i].variable,
+								 *settings[i].variable, settings[i].context, 0,
+								 NULL, NULL, NULL);
+
+	MarkGUCPrefixReserved("mongo_fdw");
+}

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * validator.c
+ *		What CREATE and ALTER may say: refuse options that are unknown, out of
+ *		place, bad or contradictory.
+ *
+ * Runs at DDL time and never touches the network.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "option_table.h"
+
+#include "access/reloptions.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_user_mapping.h"
+#include "commands/defrem.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/varlena.h"
+
+/* The catalogs whose rows carry options, as the validator is told of them. */
+static const struct
+{
+	Oid			catalog;
+	int			object;
+}			catalog_objects[] =
+{
+	{ForeignServerRelationId, ON_SERVER},
+	{UserMappingRelationId, ON_MAPPING},
+	{ForeignTableRelationId, ON_TABLE},
+	{AttributeRelationId, ON_COLUMN},
+};
+
+/* Options that say the same thing twice when both are given. */
+static const struct
+{
+	const char *first;
+	const char *second;
+}			contradictory_options[] =
+{
+	{"uri", "address"},
+	{"uri", "port"},
+	{"uri", "replica_set"},
+	{"uri", "read_preference"},
+	{"uri", "ssl"},
+	{"uri", "write_concern"},
+	{"uri", "read_concern"},
+	{"path", "column_name"},
+};
+
+/* object_of_catalog is 0 for the wrapper itself, which takes no options. */
+static int
+object_of_catalog(Oid catalog)
+{
+	for (int i = 0; i < lengthof(catalog_objects); i++)
+	{
+		if (catalog_objects[i].catalog == catalog)
+			return catalog_objects[i].object;
+	}
+	return 0;
+}
+
+static bool
+is_given(List *definitions, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, definitions)
+	{
+		if (strcmp(lfirst_node(DefElem, cell)->defname, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * closest_option is the name that 'name' was probably meant to be, or NULL.
+ *
+ * A third of the letters may differ, and at most four, so that a hint is
+ * given only when it helps.
+ */
+static const char *
+closest_option(const char *name, int object)
+{
+	const char *closest = NULL;
+	int			length = (int) strlen(name);
+	int			allowed = Min(4, length / 3);
+
+	if (length > NAMEDATALEN)
+		return NULL;
+
+	for (int i = 0; i < mongo_option_count; i++)
+	{
+		const MongoOption *option = &mongo_option_table[i];
+		int			distance;
+
+		if ((option->objects & object) == 0)
+			continue;
+
+		distance = varstr_levenshtein_less_equal(name, length, option->name,
+												 (int) strlen(option->name),
+												 1, 1, 1, allowed, true);
+		if (distance <= allowed)
+		{
+			closest = option->name;
+			allowed = distance - 1;
+		}
+	}
+	return closest;
+}
+
+/* report_unknown_option lists what the object does take. */
+static void
+report_unknown_option(const char *name, int object)
+{
+	const char *closest = closest_option(name, object);
+	StringInfoData valid;
+
+	initStringInfo(&valid);
+	for (int i = 0; i < mongo_option_count; i++)
+	{
+		if ((mongo_option_table[i].objects & object) != 0)
+			appendStringInfo(&valid, "%s%s", valid.len > 0 ? ", " : "",
+							 mongo_option_table[i].name);
+	}
+
+	if (valid.len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+				 errmsg("invalid option \"%s\"", name),
+				 errhint("There are no valid options in this context.")));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+			 errmsg("invalid option \"%s\"", name),
+			 closest != NULL
+			 ? errhint("Perhaps you meant the option \"%s\". Valid options in this context are: %s",
+					   closest, valid.data)
+			 : errhint("Valid options in this context are: %s", valid.data)));
+}
+
+static void
+check_contradictions(List *definitions)
+{
+	for (int i = 0; i < lengthof(contradictory_options); i++)
+	{
+		const char *first = contradictory_options[i].first;
+		const char *second = contradictory_options[i].second;
+
+		if (is_given(definitions, first) && is_given(definitions, second))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("options \"%s\" and \"%s\" cannot be given together",
+							first, second),
+					 errhint("Remove one of them; what \"%s\" says can be said by \"%s\".",
+							 second, first)));
+	}
+}
+
+/*
+ * mongo_fdw_validator
+ *		Refuse options that are unknown, out of place, bad or contradictory.
+ */
+PG_FUNCTION_INFO_V1(mongo_fdw_validator);
+
+Datum
+mongo_fdw_validator(PG_FUNCTION_ARGS)
+{
+	List	   *definitions = untransformRelOptions(PG_GETARG_DATUM(0));
+	int			object = object_of_catalog(PG_GETARG_OID(1));
+	ListCell   *cell;
+
+	foreach(cell, definitions)
+	{
+		DefElem    *definition = lfirst_node(DefElem, cell);
+		const MongoOption *option = mongo_find_option(definition->defname, object);
+		const char *value;
+		union
+		{
+			const char *string;
+			double		number;
+			int			integer;
+			bool		boolean;
+		}			ignored;
+
+		if (option == NULL)
+			report_unknown_option(definition->defname, object);
+
+		value = defGetString(definition);
+		option->parse(option, value, &ignored);
+		if (option->check != NULL)
+			option->check(option, value);
+	}
+
+	check_contradictions(definitions);
+
+	PG_RETURN_VOID();
+}
