@@ -219,12 +219,15 @@ is_equality(Node *qual)
 							value_type);
 }
 
-/* append_guards: for each column that the qual reads; -1 when there is none. */
+/*
+ * append_guards
+ *		For each column that the qual reads and that *guarded does not have; -1
+ *		when there is no guard for one.
+ */
 static int
-append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual)
+append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
+			  bool only_arrays, Bitmapset **guarded)
 {
-	bool		only_arrays = is_equality(qual);
-	Bitmapset  *seen = NULL;
 	ListCell   *cell;
 
 	foreach(cell, pull_var_clause(qual, 0))
@@ -234,9 +237,9 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual)
 
 		if (var->varattno <= 0)
 			return -1;
-		if (bms_is_member(var->varattno, seen))
+		if (bms_is_member(var->varattno, *guarded))
 			continue;
-		seen = bms_add_member(seen, var->varattno);
+		*guarded = bms_add_member(*guarded, var->varattno);
 		path = mongo_column_path(columns, var->varattno);
 		if (path == NULL)
 			return -1;
@@ -247,6 +250,33 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual)
 									 var->vartypmod);
 		if (index < 0)
 			return -1;
+	}
+	return index;
+}
+
+/*
+ * append_all_guards
+ *		Once for each column: that it fits, and for those only compared by
+ *		equality, that no array is matched.
+ */
+static int
+append_all_guards(bson_t *conditions, int index, MongoColumns *columns, List *quals)
+{
+	Bitmapset  *guarded = NULL;
+
+	for (int only_arrays = 0; only_arrays <= 1; only_arrays++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, quals)
+		{
+			if (is_equality(lfirst(cell)) != (only_arrays == 1))
+				continue;
+			index = append_guards(conditions, index, columns, lfirst(cell),
+								  only_arrays == 1, &guarded);
+			if (index < 0)
+				return -1;
+		}
 	}
 	return index;
 }
@@ -269,7 +299,6 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 	bson_t		filter;
 	bson_iter_t iter;
 	int			index = 0;
-	ListCell   *cell;
 
 	*simple_collation = bson_has_field(find, "collation");
 	if (bson_iter_init_find(&iter, find, "filter"))
@@ -278,14 +307,9 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 		index = 1;
 	}
 	if (scan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-	{
-		foreach(cell, quals)
-		{
-			index = append_guards(conditions, index, columns, lfirst(cell));
-			if (index < 0)
-				return NULL;
-		}
-	}
+		index = append_all_guards(conditions, index, columns, quals);
+	if (index < 0)
+		return NULL;
 
 	if (index == 1)
 		bson_append_iter(command, "filter", -1, &iter);
