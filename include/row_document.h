@@ -42,6 +42,17 @@ extern void mongo_row_to_document(const MongoRowLayout *layout,
 								  bson_oid_t *oid);
 
 /*
+ * mongo_document_to_upsert
+ *		A document that begins with its _id, as the filter {_id} and the update
+ *		{$setOnInsert: {...}} that insert it where that _id is not yet there.
+ *
+ * Appends to both, which are empty.  Raises 0A000 for field names that an
+ * update operator would take for a path.
+ */
+extern void mongo_document_to_upsert(const bson_t *document, bson_t *filter,
+									 bson_t *update);
+
+/*
  * mongo_row_to_update
  *		Append {$set, $unset} to 'update' for these attributes (a List of int),
  *		or for the column __doc a pipeline that replaces the document.

@@ -68,6 +68,23 @@ extern void mongo_session_append(MongoSession *session, bson_t *options);
 extern bool mongo_session_in_transaction(const MongoSession *session);
 
 /*
+ * mongo_session_is_fresh
+ *		Is this a MongoDB transaction in which nothing has been read or written?
+ *
+ * Never where the isolation level asks for one snapshot.
+ */
+extern bool mongo_session_is_fresh(const MongoSession *session);
+
+/*
+ * mongo_session_restart
+ *		Begin a MongoDB transaction anew whose first command has failed.
+ *
+ * What was fresh before that command is fresh again.  Raises what beginning
+ * comes back with.
+ */
+extern void mongo_session_restart(MongoSession *session);
+
+/*
  * mongo_session_note_write
  *		Something has been, or may have been, written: so many documents.
  */

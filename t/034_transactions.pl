@@ -58,6 +58,20 @@ is(open_transactions(), 0, 'no transaction is left open');
 is($node->safe_psql('postgres', q{BEGIN; INSERT INTO accounts VALUES (1, 5), (30, 5), (30, 6) ON CONFLICT DO NOTHING;
 	SELECT balance FROM accounts WHERE _id IN (1, 30) ORDER BY _id; ROLLBACK}), "90\n5", 'ON CONFLICT DO NOTHING in a transaction');
 
+$set->primary->command('{"createIndexes": "labels", "indexes": [{"key": {"label": 1}, "name": "label", "unique": true}]}', 'db');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE labels (_id int, label text) SERVER mongodb OPTIONS (database 'db');
+	INSERT INTO labels VALUES (1, 'one'), (2, 'two')});
+is($node->safe_psql('postgres', q{INSERT INTO labels VALUES (3, 'three'), (4, 'two'), (1, 'four'), (5, 'three'), (6, 'six') ON CONFLICT DO NOTHING;
+	SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM labels}), '1 2 3 6', 'ON CONFLICT DO NOTHING passes over duplicates under any unique index');
+is($node->safe_psql('postgres', q{INSERT INTO labels SELECT g, CASE WHEN g % 2 = 0 THEN 'six' ELSE 'label ' || g END FROM generate_series(4, 13) g ON CONFLICT DO NOTHING;
+	SELECT string_agg(_id::text, ' ' ORDER BY _id) FROM labels}), '1 2 3 5 6 7 9 11 13', '... of many rows');
+is($node->safe_psql('postgres', q{INSERT INTO labels VALUES (20, 'one') ON CONFLICT DO NOTHING RETURNING _id;
+	INSERT INTO labels VALUES (20, 'twenty') ON CONFLICT DO NOTHING RETURNING _id}), 20, '... with RETURNING, and when no row is left');
+($stdout, $stderr) = run_sql(q{BEGIN; INSERT INTO labels VALUES (30, 'x'); INSERT INTO labels VALUES (31, 'one') ON CONFLICT DO NOTHING; COMMIT});
+like($stderr, qr/23505: could not insert into foreign table "labels", row 1.*After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id/s,
+	'later in a transaction those other than of _id are an error, which says so');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM labels WHERE _id >= 30'), 0, '... that undoes it');
+
 # savepoints
 $node->safe_psql('postgres', q{BEGIN; UPDATE accounts SET balance = 1 WHERE _id = 3; SAVEPOINT s; SELECT 1; ROLLBACK TO s; COMMIT});
 is(balance(3), 1, 'a savepoint under which nothing was written may be rolled back');
@@ -93,12 +107,29 @@ is($stdout, 100, 'REPEATABLE READ');
 
 # conflicts
 {
-	my $first = background_query($node, q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; SELECT pg_sleep(2); COMMIT});
+	my $first = background_query($node, q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; SELECT pg_sleep(3); COMMIT});
 	sleep 1;
-	($stdout, $stderr) = run_sql(q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
+	($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 7; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; COMMIT});
 	like($stderr, qr/40001: could not update foreign table "accounts"/, 'a write conflict is a serialization failure');
+	is(balance(7), 100, '... which undoes what came before');
+	($stdout, $stderr) = run_sql(q{SET lock_timeout = 300; UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
+	like($stderr, qr/55P03: canceling statement due to lock timeout/, 'the first write of a transaction waits, at most lock_timeout');
+	($stdout, $stderr) = run_sql(q{SET statement_timeout = 300; UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
+	like($stderr, qr/57014/, '... or until it is cancelled');
+	($stdout, $stderr) = run_sql(q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
+	is($stderr, '', '... or until the other has ended');
 	$first->finish;
-	is(balance(6), 101, '... of the second');
+	is(balance(6), 102, '... and changes what that left');
+	is(open_transactions(), 0, 'no attempt stays open');
+}
+{
+	my $first = background_query($node, q{BEGIN; UPDATE accounts SET balance = balance + 1 WHERE _id = 6; SELECT pg_sleep(14); ROLLBACK});
+	sleep 1;
+	my $started = time;
+	($stdout, $stderr) = run_sql(q{DELETE FROM accounts WHERE _id = 6});
+	like($stderr, qr/40001: could not delete from/, 'nothing waits for long, as MongoDB sees no deadlocks');
+	cmp_ok(abs(time - $started - 10), '<', 2, '... but ten seconds');
+	$first->finish;
 }
 
 # a cancelled statement, a killed backend: MongoDB's transaction ends with it

@@ -335,36 +335,6 @@ row_error_context(void *arg)
 			   RelationGetRelationName(state->relation));
 }
 
-/*
- * split_for_upsert
- *		{_id, ...} as the filter {_id} and the update {$setOnInsert: {...}}.
- */
-static void
-split_for_upsert(const bson_t *document, bson_t *filter, bson_t *update)
-{
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
-	bson_iter_t iter;
-
-	bson_iter_init(&iter, document);
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if (strcmp(key, "_id") == 0)
-		{
-			bson_append_iter(filter, NULL, 0, &iter);
-			continue;
-		}
-		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("field name \"%s\" cannot be used with ON CONFLICT in a MongoDB transaction",
-							key)));
-		bson_append_iter(fields, NULL, 0, &iter);
-	}
-	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
-}
-
 /* show_generated_id puts the _id that we made where RETURNING finds it. */
 static void
 show_generated_id(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
@@ -405,7 +375,7 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 		bson_t	   *filter = bson_create_in(state->row_context);
 
 		bson_reinit(state->second);
-		split_for_upsert(state->document, filter, state->second);
+		mongo_document_to_upsert(state->document, filter, state->second);
 		mongo_write_queue_add(state->queue, filter, state->second);
 	}
 

@@ -17,12 +17,24 @@
 #include "encoding.h"
 #include "miscadmin.h"
 #include "remote_error.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
 /* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
 #define LARGEST_DOCUMENT	(16 * 1024 * 1024)
 
 #define DUPLICATE_KEY		11000
+#define WRITE_CONFLICT		112
+
+/* How often a transaction's first write is sent again after a write conflict. */
+#define CONFLICT_PAUSE_MS	5
+#define CONFLICT_LONGEST_PAUSE_MS	50
+
+/* For how long, unless lock_timeout says so. */
+#define CONFLICT_WAIT_MS	10000
 
 #define INITIAL_CAPACITY	8192
 
@@ -105,6 +117,17 @@ add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
 	return false;
 }
 
+/* skip_operation: of those kinds that rows may be omitted from. */
+static bool
+skip_operation(const MongoWriteBatch *batch, Size *position)
+{
+	bson_t		document;
+
+	return next_document(batch, position, &document) &&
+		(batch->kind != MONGO_INSERT_UNLESS_THERE ||
+		 next_document(batch, position, &document));
+}
+
 /* operation_options: what goes with each operation. */
 static bson_t *
 operation_options(const MongoWriteBatch *batch)
@@ -132,8 +155,9 @@ operation_options(const MongoWriteBatch *batch)
 /* execute: true when every operation succeeded; *reply is always made. */
 static bool
 execute(mongoc_client_t *client, const char *database, const char *collection,
-		const MongoWriteBatch *batch, const bson_t *bulk_options,
-		const bson_t *options, bson_t *reply, bson_error_t *error)
+		const MongoWriteBatch *batch, const Bitmapset *omitted,
+		const bson_t *bulk_options, const bson_t *options, bson_t *reply,
+		bson_error_t *error)
 {
 	mongoc_collection_t *target = mongoc_client_get_collection(client, database,
 															   collection);
@@ -144,7 +168,9 @@ execute(mongoc_client_t *client, const char *database, const char *collection,
 	bool		succeeded = false;
 
 	for (int i = 0; i < batch->count && added; i++)
-		added = add_operation(bulk, batch, &position, options, error);
+		added = bms_is_member(i, omitted) ?
+			skip_operation(batch, &position) :
+			add_operation(bulk, batch, &position, options, error);
 	if (added)
 		succeeded = mongoc_bulk_operation_execute(bulk, reply, error) != 0;
 	else
@@ -220,9 +246,21 @@ find_failure(const bson_t *reply, bool allow_duplicates,
 	return false;
 }
 
+/* row_of_operation: its index in the batch, of which some were omitted. */
+static int
+row_of_operation(int operation, const Bitmapset *omitted)
+{
+	int			row = -1;
+
+	while ((row = bms_next_member(omitted, row)) >= 0 && row <= operation)
+		operation++;
+	return operation;
+}
+
 /* Rows that an upsert did not insert were there already. */
 static void
-note_rows_there(const bson_t *reply, int count, MongoWriteResult *result)
+note_rows_there(const bson_t *reply, int count, const Bitmapset *omitted,
+				MongoWriteResult *result)
 {
 	bson_iter_t iter;
 	bson_iter_t element;
@@ -238,7 +276,8 @@ note_rows_there(const bson_t *reply, int count, MongoWriteResult *result)
 			if (bson_iter_recurse(&element, &field) &&
 				bson_iter_find(&field, "index"))
 				result->refused = bms_del_member(result->refused,
-												 (int) bson_iter_as_int64(&field));
+												 row_of_operation((int) bson_iter_as_int64(&field),
+																  omitted));
 		}
 	}
 	result->duplicates = bms_num_members(result->refused);
@@ -246,20 +285,116 @@ note_rows_there(const bson_t *reply, int count, MongoWriteResult *result)
 
 /* report_write_error names the row, and what of the statement lasts. */
 static void
-report_write_error(MongoSession *session, const WriteError *failure,
-				   int64 first_row, int64 rows_before,
-				   const char *context_message, const MongoWriteResult *result)
+report_write_error(MongoSession *session, const MongoWriteBatch *batch,
+				   const WriteError *failure, int row, int64 first_row,
+				   int64 rows_before, const char *context_message,
+				   const MongoWriteResult *result)
 {
 	const char *message = context_message;
 	char	   *text = mongo_printable(failure->message);
 
 	if (first_row > 0)
-		message = psprintf("%s, row %lld", context_message,
-						   (long long) first_row + Max(failure->index, 0));
+		message = psprintf("%s, row %lld", context_message, (long long) first_row + row);
+	if (batch->kind == MONGO_INSERT_UNLESS_THERE && failure->code == DUPLICATE_KEY)
+		text = psprintf("%s\nAfter the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.",
+						text);
 	if (!mongo_session_in_transaction(session) && first_row > 0)
 		text = psprintf("%s\nRows of this statement already written: %lld.",
 						text, (long long) (rows_before + result->written));
 	mongo_report_write_error(message, failure->code, text);
+}
+
+/* ------------------------ a transaction's first write ---------------------- */
+
+/*
+ * wait_for_conflict
+ *		Let some time pass for another transaction to end; false when it has
+ *		been long enough.  Raises 55P03 after lock_timeout.
+ *
+ * MongoDB does not queue writers, so they ask again.  Nor does it see that two
+ * wait for each other through a lock of PostgreSQL's, hence the limit.
+ */
+static bool
+wait_for_conflict(MongoLease *lease, TimestampTz since, int attempt)
+{
+	int			limit = LockTimeout > 0 ? LockTimeout : CONFLICT_WAIT_MS;
+
+	if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), limit))
+	{
+		if (LockTimeout > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("canceling statement due to lock timeout"),
+					 errdetail("Another transaction has changed a document in MongoDB and has not ended.")));
+		return false;
+	}
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 Min(CONFLICT_PAUSE_MS << Min(attempt, 4), CONFLICT_LONGEST_PAUSE_MS),
+					 PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	mongo_lease_check_interrupts(lease);
+	CHECK_FOR_INTERRUPTS();
+	return true;
+}
+
+/*
+ * may_try_again
+ *		Can a failed batch be sent again, in a transaction begun anew?
+ *
+ * It was the first command in the MongoDB transaction, so nothing is lost.
+ * After a write conflict it is, as PostgreSQL would wait and then look again;
+ * and where duplicate keys are allowed, without the row that has one.
+ */
+static bool
+may_try_again(const bson_t *reply, const bson_error_t *error, bool allow_duplicates,
+			  Bitmapset **omitted, MongoLease *lease, TimestampTz since, int attempt)
+{
+	MongoWriteResult ignored = {0};
+	WriteError	failure;
+
+	if (mongo_reply_has_label(reply, "TransientTransactionError"))
+		return error->code == WRITE_CONFLICT && wait_for_conflict(lease, since, attempt);
+	if (!allow_duplicates || !find_failure(reply, false, &ignored, &failure) ||
+		failure.code != DUPLICATE_KEY || failure.index < 0)
+		return false;
+	*omitted = bms_add_member(*omitted, row_of_operation(failure.index, *omitted));
+	return true;
+}
+
+/*
+ * execute_in_session
+ *		Send the batch, in a fresh transaction as often as it takes.
+ *
+ * *reply is made in the current context.
+ */
+static bool
+execute_in_session(MongoSession *session, MongoLease *lease, const char *database,
+				   const char *collection, const MongoWriteBatch *batch,
+				   bool allow_duplicates, Bitmapset **omitted, bson_t **reply,
+				   bson_error_t *error)
+{
+	const bson_t *options = operation_options(batch);
+	TimestampTz since = GetCurrentTimestamp();
+	bool		fresh = mongo_session_is_fresh(session);
+
+	for (int attempt = 0;; attempt++)
+	{
+		bson_t	   *bulk_options = bson_create_in(CurrentMemoryContext);
+
+		*reply = bson_create_in(CurrentMemoryContext);
+		BSON_APPEND_BOOL(bulk_options, "ordered", batch->ordered);
+		mongo_session_append(session, bulk_options);
+		if (execute(mongo_lease_client(lease), database, collection, batch,
+					*omitted, bulk_options, options, *reply, error))
+			return true;
+		mongo_lease_check_interrupts(lease);
+		if (!fresh || !may_try_again(*reply, error, allow_duplicates, omitted,
+									 lease, since, attempt))
+			return false;
+		mongo_session_restart(session);
+		if (bms_num_members(*omitted) == batch->count)
+			return true;
+	}
 }
 
 void
@@ -268,44 +403,45 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 					   bool allow_duplicates, int64 first_row, int64 rows_before,
 					   const char *context_message, MongoWriteResult *result)
 {
+	MemoryContext caller_context = CurrentMemoryContext;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "mongo_fdw bulk write",
 												  ALLOCSET_SMALL_SIZES);
-	MemoryContext old_context = MemoryContextSwitchTo(context);
-	MongoLease *lease = mongo_session_lease(session);
-	bson_t	   *bulk_options = bson_create_in(context);
-	bson_t	   *options = operation_options(batch);
-	bson_t	   *reply = bson_create_in(context);
+	MongoLease *lease;
+	Bitmapset  *omitted = NULL;
+	bson_t	   *reply = NULL;
 	bson_error_t error = {0};
 	WriteError	failure;
 	bool		succeeded;
 
+	MemoryContextSwitchTo(context);
 	memset(result, 0, sizeof(*result));
-	BSON_APPEND_BOOL(bulk_options, "ordered", batch->ordered);
-	mongo_session_append(session, bulk_options);
+	lease = mongo_session_lease(session);
 
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
-	succeeded = execute(mongo_lease_client(lease), mongo_to_utf8(database),
-						mongo_to_utf8(collection), batch, bulk_options, options,
-						reply, &error);
+	succeeded = execute_in_session(session, lease, mongo_to_utf8(database),
+								   mongo_to_utf8(collection), batch,
+								   allow_duplicates, &omitted, &reply, &error);
 	result->written = reply_number(reply, "nInserted") +
 		reply_number(reply, "nUpserted") + reply_number(reply, "nRemoved") +
 		(batch->kind == MONGO_INSERT_UNLESS_THERE ? 0 : reply_number(reply, "nMatched"));
 	mongo_session_note_write(session, result->written);
 	mongo_lease_check_interrupts(lease);
 
-	if (!succeeded && find_failure(reply, allow_duplicates, result, &failure) &&
+	if (!succeeded && find_failure(reply, allow_duplicates &&
+								   !mongo_session_in_transaction(session), result, &failure) &&
 		!mongo_reply_has_label(reply, "TransientTransactionError"))
-		report_write_error(session, &failure, first_row, rows_before,
-						   context_message, result);
+		report_write_error(session, batch, &failure,
+						   row_of_operation(Max(failure.index, 0), omitted), first_row,
+						   rows_before, context_message, result);
 	if (!succeeded && (result->duplicates == 0 || error.code != DUPLICATE_KEY ||
 					   bson_has_field(reply, "writeConcernErrors")))
 		mongo_session_report_error(session, context_message, &error, reply);
 
-	MemoryContextSwitchTo(old_context);
+	MemoryContextSwitchTo(caller_context);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
-		note_rows_there(reply, batch->count, result);
+		note_rows_there(reply, batch->count, omitted, result);
 	else
 		result->refused = bms_copy(result->refused);
 	mongo_session_return_lease(session, lease);

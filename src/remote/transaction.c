@@ -48,6 +48,7 @@ struct MongoSession
 	bool		begun;			/* a MongoDB transaction is open, or was */
 	MongoLease *lease;			/* pinned; NULL without a transaction */
 	mongoc_client_session_t *driver_session;	/* likewise */
+	bool		used;			/* a command has been sent in the transaction */
 	int64		documents;		/* written */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
@@ -164,7 +165,8 @@ start_driver_transaction(MongoSession *session, mongoc_client_t *client,
 		mongoc_transaction_opts_set_write_concern(options, write_concern);
 	}
 
-	session->driver_session = mongoc_client_start_session(client, NULL, error);
+	if (session->driver_session == NULL)
+		session->driver_session = mongoc_client_start_session(client, NULL, error);
 	if (session->driver_session != NULL)
 		started = mongoc_client_session_start_transaction(session->driver_session,
 														  options, error);
@@ -245,6 +247,30 @@ begin(MongoSession *session)
 	}
 	session->begun = true;
 	session->lease = lease;
+}
+
+bool
+mongo_session_is_fresh(const MongoSession *session)
+{
+	return session->driver_session != NULL && !session->used &&
+		!IsolationUsesXactSnapshot();
+}
+
+void
+mongo_session_restart(MongoSession *session)
+{
+	bson_error_t error;
+
+	mongoc_client_session_abort_transaction(session->driver_session, NULL);
+	mongo_lease_check_interrupts(session->lease);
+	session->used = false;
+	if (start_driver_transaction(session, mongo_lease_client(session->lease), &error))
+		return;
+	mongo_lease_check_interrupts(session->lease);
+	mongo_session_report_error(session,
+							   psprintf("could not begin a transaction on server \"%s\"",
+										session->server_name),
+							   &error, NULL);
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -581,6 +607,7 @@ mongo_session_append(MongoSession *session, bson_t *options)
 {
 	bson_error_t error;
 
+	session->used = true;
 	if (session->driver_session != NULL &&
 		!mongoc_client_session_append(session->driver_session, options, &error))
 		mongo_session_report_error(session, "could not use a MongoDB session",

@@ -13,6 +13,7 @@
 #include "catalog/pg_type_d.h"
 #include "columns.h"
 #include "encode.h"
+#include "encoding.h"
 #include "json.h"
 #include "objectid.h"
 #include "options.h"
@@ -450,6 +451,42 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 		if (has_value(layout, lfirst(cell), isnull))
 			append_field(layout, lfirst(cell), values, isnull, document);
 	}
+}
+
+void
+mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
+{
+	bson_t		fields;
+	bson_iter_t iter;
+	uint32		start;
+
+	/* the _id is the first element */
+	if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter))
+		elog(ERROR, "document has no _id");
+	start = bson_iter_offset(&iter);
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (bson_empty(filter))
+		{
+			append_elements(filter, document, start, bson_iter_offset(&iter));
+			start = bson_iter_offset(&iter);
+		}
+		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("field name \"%s\" cannot be used with ON CONFLICT in a MongoDB transaction",
+							mongo_from_utf8(key))));
+	}
+	if (bson_empty(filter))
+	{
+		append_elements(filter, document, start, document->len - 1);
+		start = document->len - 1;
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
+	append_elements(&fields, document, start, document->len - 1);
+	bson_append_document_end(update, &fields);
 }
 
 /* append_assignments: the attributes whose value is NULL, or is not. */
