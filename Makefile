@@ -58,12 +58,17 @@ ifeq (,$(LIBMONGOC)$(filter clean distclean,$(MAKECMDGOALS)))
 $(error libmongoc was not found by pkg-config as libmongoc-1.0 or mongoc2. On Debian: apt-get install libmongoc-dev pkg-config)
 endif
 
+# Compressors of the wire protocol, as far as their libraries are here.
+COMPRESSORS := $(shell for name in snappy zlib libzstd; do \
+	pkg-config --exists $$name 2>/dev/null && echo $$name; done)
+
 # -isystem: warnings are for our code, not for the headers it is built with.
 PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra -Wno-unused-parameter \
 	-Wno-sign-compare -Wno-missing-field-initializers \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
-	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC)))
-SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC))
+	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
+	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z))
+SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS))
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)

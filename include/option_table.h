@@ -103,5 +103,6 @@ extern void mongo_parse_word(const MongoOption *option, const char *value,
 extern void mongo_check_uri(const MongoOption *option, const char *value);
 extern void mongo_check_file(const MongoOption *option, const char *value);
 extern void mongo_check_write_concern(const MongoOption *option, const char *value);
+extern void mongo_check_compressors(const MongoOption *option, const char *value);
 
 #endif							/* MONGO_FDW_OPTION_TABLE_H */

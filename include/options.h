@@ -52,6 +52,7 @@ typedef struct MongoConnectionOptions
 	const char *username;
 	const char *password;
 	const char *appname;
+	const char *compressors;	/* "zstd,zlib"; NULL: none */
 	int			connect_timeout_ms; /* 0: not given, the URI's or the driver's */
 	int			server_selection_timeout_ms;	/* likewise */
 	bool		keep_connections;

@@ -16,7 +16,15 @@
 #include "compat.h"
 
 #include "client_pool.h"
+#include "compression.h"
 #include "stream.h"
+
+/* Room for a message. */
+typedef struct MongoBuffer
+{
+	uint8	   *data;			/* NULL: none yet */
+	size_t		capacity;
+} MongoBuffer;
 
 /*
  * One connection as the data plane sees it.
@@ -37,17 +45,20 @@ typedef struct MongoConnection
 	bson_t	   *read_preference;	/* NULL: none */
 	bson_t	   *read_concern;	/* NULL: none */
 
-	char	   *message;		/* the request being built; malloc'd */
-	size_t		message_capacity;
+	const MongoCompressor *compressor;	/* negotiated for both ways, or NULL */
+	int			compression_level;
+
+	MongoBuffer request;		/* the request being built; malloc'd */
+	MongoBuffer compressed;		/* and what is sent in its place */
 } MongoConnection;
 
 /* A reply's bytes; reused from one reply to the next. */
 typedef struct MongoReply
 {
-	MemoryContext context;		/* where 'data' is palloc'd */
-	uint8	   *data;
-	size_t		capacity;
-	const uint8 *document;		/* inside data: the command's reply */
+	MemoryContext context;		/* where the buffers are palloc'd */
+	MongoBuffer message;
+	MongoBuffer compressed;		/* as it came, when it did so compressed */
+	const uint8 *document;		/* in message: the command's reply */
 	uint32		document_length;
 } MongoReply;
 
@@ -81,6 +92,34 @@ extern MongoWireResult mongo_wire_receive(MongoConnection *connection,
 										  MongoReply *reply);
 
 /*
+ * mongo_reply_reserve
+ *		Room for 'size' bytes in one of the reply's buffers, keeping the first
+ *		'used'.
+ */
+extern void mongo_reply_reserve(MongoReply *reply, MongoBuffer *buffer,
+								size_t size, size_t used);
+
+/*
+ * mongo_reply_free
+ *		Free a reply's buffers; it may be used again.
+ */
+extern void mongo_reply_free(MongoReply *reply);
+
+/*
+ * mongo_wire_has_reply
+ *		Would mongo_wire_receive() wait for no more than the rest of a reply that
+ *		has begun to come, or find the connection lost?
+ */
+extern bool mongo_wire_has_reply(MongoConnection *connection);
+
+/*
+ * mongo_wire_await_reply
+ *		Wait for that so long, never raising; false when there is no reply.
+ */
+extern bool mongo_wire_await_reply(MongoConnection *connection,
+								   long timeout_ms);
+
+/*
  * mongo_wire_send_and_forget
  *		Send a command that the server must not answer (moreToCome).
  *
@@ -90,6 +129,14 @@ extern MongoWireResult mongo_wire_receive(MongoConnection *connection,
 extern void mongo_wire_send_and_forget(MongoConnection *connection,
 									   const char *database,
 									   const bson_t *command);
+
+/*
+ * mongo_wire_report_violation
+ *		Raise 08P01 for a reply that is not what it has to be, after which the
+ *		connection is not used any more.
+ */
+extern void mongo_wire_report_violation(MongoConnection *connection,
+										const char *detail) pg_attribute_noreturn();
 
 /*
  * mongo_wire_report_disconnect

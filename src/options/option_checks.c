@@ -2,7 +2,7 @@
  *
  * option_checks.c
  *		What DDL checks of an option's value beyond its form: URIs, who may name
- *		files, write concerns.
+ *		files, write concerns, compressors.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +11,7 @@
 #include "option_table.h"
 
 #include "catalog/pg_authid.h"
+#include "compression.h"
 #include "miscadmin.h"
 #include "remote_error.h"
 #include "utils/acl.h"
@@ -101,6 +102,55 @@ uri_privilege_reason(const mongoc_uri_t *uri)
 }
 
 /*
+ * check_compressors
+ *		Each of a list of names, 'length' bytes in all, must be there.
+ */
+static void
+check_compressors(const char *option_name, const char *list, size_t length)
+{
+	const char *end = list + length;
+
+	for (;;)
+	{
+		const char *comma = memchr(list, ',', end - list);
+		size_t		size = (comma ? comma : end) - list;
+
+		if (mongo_compressor_named(list, size) == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("invalid value for option \"%s\": there is no compressor \"%s\"",
+							option_name, pnstrdup(list, size)),
+					 errhint("Names of compressors stand one after the other with commas between, the preferred one first. There are: %s.",
+							 mongo_compressor_names())));
+		if (comma == NULL)
+			return;
+		list = comma + 1;
+	}
+}
+
+void
+mongo_check_compressors(const MongoOption *option, const char *value)
+{
+	check_compressors(option->name, value, strlen(value));
+}
+
+/* The driver would only warn of a compressor that it does not have. */
+static void
+check_uri_compressors(const char *option_name, const char *uri)
+{
+	char	   *folded = asc_tolower(uri, strlen(uri));
+	const char *key = "compressors=";
+
+	for (char *p = strpbrk(folded, "?&"); p != NULL; p = strpbrk(p + 1, "?&"))
+	{
+		char	   *value = p + 1 + strlen(key);
+
+		if (strncmp(p + 1, key, strlen(key)) == 0)
+			check_compressors(option_name, value, strcspn(value, "&"));
+	}
+}
+
+/*
  * mongo_check_uri parses as the driver will.  No host is looked up, not even for
  * mongodb+srv.
  */
@@ -126,6 +176,7 @@ mongo_check_uri(const MongoOption *option, const char *value)
 
 	reason = uri_privilege_reason(uri);
 	mongoc_uri_destroy(uri);
+	check_uri_compressors(option->name, value);
 
 	/* a misspelt option of the URI, say, which the driver passes over */
 	if (mongo_last_driver_message()[0] != '\0')

@@ -50,6 +50,7 @@ static const struct
 	{"uri", "ssl"},
 	{"uri", "write_concern"},
 	{"uri", "read_concern"},
+	{"uri", "compressors"},
 	{"path", "column_name"},
 };
 

@@ -120,6 +120,23 @@ prepare_read_concern(MongoClient *client, const mongoc_uri_t *uri)
 	client->connection.read_concern = elements;
 }
 
+/*
+ * prepare_compression
+ *		What the handshake has agreed on; servers give back what they can do of
+ *		that which the URI asks for.
+ */
+static void
+prepare_compression(MongoClient *client, const mongoc_uri_t *uri,
+					mongoc_server_description_t *server)
+{
+	MongoConnection *connection = &client->connection;
+
+	connection->compressor =
+		mongo_compressor_negotiated(mongoc_server_description_hello_response(server));
+	connection->compression_level =
+		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_ZLIBCOMPRESSIONLEVEL, -1);
+}
+
 /* Find our stream to the selected server; the newest, if there were several. */
 static bool
 adopt_stream(MongoClient *client, const mongoc_server_description_t *server,
@@ -184,8 +201,11 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 	{
 		connected = adopt_stream(client, server, error);
 		if (connected)
+		{
 			prepare_read_preference(client, uri,
 									mongoc_server_description_type(server));
+			prepare_compression(client, uri, server);
+		}
 		mongoc_server_description_destroy(server);
 	}
 	return connected;
@@ -420,7 +440,8 @@ mongo_client_close(MongoClient *client)
 	if (client->connection.transport.wait_error != NULL)
 		FreeErrorData(client->connection.transport.wait_error);
 	bson_free(client->cursor);
-	bson_free(client->connection.message);
+	bson_free(client->connection.request.data);
+	bson_free(client->connection.compressed.data);
 	MemoryContextDelete(client->context);
 	bson_free(client);
 }

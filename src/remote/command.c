@@ -35,11 +35,7 @@ reply_document(MongoConnection *connection, MongoReply *reply)
 	while (valid && bson_iter_next(&iter))
 		;
 	if (!valid || iter.err_off != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROTOCOL_VIOLATION),
-				 errmsg("server \"%s\" sent an invalid reply",
-						connection->server_name),
-				 errdetail("The reply is not valid BSON.")));
+		mongo_wire_report_violation(connection, "The reply is not valid BSON.");
 	return view;
 }
 

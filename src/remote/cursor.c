@@ -75,7 +75,8 @@ static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
 	if (cursor->session == NULL)
-		mongo_lease_connection(cursor->lease)->broken = true;
+		mongo_wire_report_violation(mongo_lease_connection(cursor->lease),
+									detail);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
 			 errmsg("server \"%s\" sent an invalid reply",
@@ -445,8 +446,6 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
 {
-	MongoConnection *connection;
-
 	if (cursor->position != cursor->end || cursor->lease == NULL)
 		return true;
 	if (!cursor->pending)
@@ -455,9 +454,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 			return true;
 		send_get_more(cursor);
 	}
-	connection = mongo_lease_connection(cursor->lease);
-	return connection->broken || connection->transport.data_stream == NULL ||
-		mongo_stream_has_input(connection->transport.data_stream);
+	return mongo_wire_has_reply(mongo_lease_connection(cursor->lease));
 }
 
 pgsocket
@@ -483,9 +480,7 @@ discard_batch(MongoCursor *cursor)
 	bson_iter_t found;
 	int64		id;
 
-	if (connection->broken || connection->transport.data_stream == NULL ||
-		!mongo_stream_wait(connection->transport.data_stream,
-						   WL_SOCKET_READABLE, DISCARD_WAIT_MS) ||
+	if (!mongo_wire_await_reply(connection, DISCARD_WAIT_MS) ||
 		mongo_wire_receive(connection, cursor->request_id, reply) != MONGO_WIRE_OK)
 		return;
 
@@ -529,10 +524,5 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->pending = false;
 	cursor->position = cursor->end = NULL;
 	for (int i = 0; i < lengthof(cursor->replies); i++)
-	{
-		if (cursor->replies[i].data != NULL)
-			pfree(cursor->replies[i].data);
-		cursor->replies[i].data = NULL;
-		cursor->replies[i].capacity = 0;
-	}
+		mongo_reply_free(&cursor->replies[i]);
 }

@@ -203,6 +203,10 @@ mongo_uri_create(const MongoConnectionOptions *options)
 								options->appname : "mongo_fdw"))
 		refuse(uri, options, "option \"appname\"");
 
+	if (options->compressors != NULL &&
+		!mongoc_uri_set_compressors(uri, options->compressors))
+		refuse(uri, options, "option \"compressors\"");
+
 	set_timeout(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, TRUST_MS);
 	set_timeout(uri, MONGOC_URI_SOCKETCHECKINTERVALMS, TRUST_MS);
 	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
