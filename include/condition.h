@@ -34,6 +34,7 @@ typedef struct MongoTranslation
 {
 	MongoColumns *columns;		/* of the tables in the document, or NULL */
 	bool		use_expressions;	/* may aggregation expressions be used? */
+	uint32		held_back;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is of no use: make it exact */
 	List	   *computed;		/* MongoComputed *, looked for first */
 	List	   *parameters;		/* Expr *, one for each placeholder */

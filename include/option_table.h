@@ -75,6 +75,7 @@ extern const MongoOption *mongo_find_option(const char *name, int object);
  *		number	double, likewise
  *		port	int, likewise; 0 stands for the initial value
  *		choice	int: the place among 'choices', which is an enum's value
+ *		feature_set	uint32: names of feature.h with commas between them
  *		word	const char *: the choice as it is spelt there
  */
 extern void mongo_parse_string(const MongoOption *option, const char *value,
@@ -95,6 +96,8 @@ extern void mongo_parse_choice(const MongoOption *option, const char *value,
 							   void *field);
 extern void mongo_parse_word(const MongoOption *option, const char *value,
 							 void *field);
+extern void mongo_parse_feature_set(const MongoOption *option, const char *value,
+									void *field);
 
 /*
  * Checks that only DDL has need of.  They raise 22023, and 42501 where an

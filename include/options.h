@@ -74,6 +74,7 @@ typedef struct MongoTableOptions
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
 	bool		enable_order_by_pushdown;
+	uint32		pushdown_disable;	/* see feature.h */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json; /* documents as canonical Extended JSON */
 	bool		analyze_sampling;

@@ -32,6 +32,13 @@ extern void mongo_sort_scan_clauses(MongoTranslation *translation,
 									MongoScanClauses *clauses);
 
 /*
+ * mongo_translation_of
+ *		The beginning of a translation over this table: with expressions, but
+ *		for what the table's options hold back.
+ */
+extern MongoTranslation mongo_translation_of(const MongoRelation *relation);
+
+/*
  * mongo_append_collation
  *		Append {collation: {locale: "simple"}} when the translation needs it.
  */

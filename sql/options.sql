@@ -53,6 +53,7 @@ SELECT option || ' ' || value || ': ' || try_server(format('%I %L', option, valu
 	('estimated_rows', '1000000'), ('estimated_rows', '1e6'), ('use_remote_estimate', 'on'),
 	('fdw_startup_cost', '10.5'), ('fdw_tuple_cost', '0'),
 	('enable_join_pushdown', 'OFF'), ('enable_aggregate_pushdown', 'yes'), ('enable_order_by_pushdown', '1'),
+	('pushdown_disable', 'let, Expr'), ('pushdown_disable', ''),
 	('fetch_size', '1'), ('type_mismatch', 'null'), ('type_mismatch', 'Error'),
 	('canonical_json', 'true'), ('analyze_sampling', 'off')) AS v (option, value);
 
@@ -61,7 +62,7 @@ SELECT try($$CREATE USER MAPPING FOR PUBLIC SERVER options_server OPTIONS
 SELECT try($$CREATE FOREIGN TABLE options_all (a int OPTIONS (path 'b.c', indexed 'true'), b int OPTIONS (column_name 'b'))
 	SERVER options_server OPTIONS (database 'd', collection 'c', estimated_rows '5', use_remote_estimate 'false',
 	fdw_startup_cost '1', fdw_tuple_cost '1', enable_join_pushdown 'on', enable_aggregate_pushdown 'on',
-	enable_order_by_pushdown 'on', fetch_size '10', type_mismatch 'error', canonical_json 'off', analyze_sampling 'on')$$);
+	enable_order_by_pushdown 'on', pushdown_disable 'sort', fetch_size '10', type_mismatch 'error', canonical_json 'off', analyze_sampling 'on')$$);
 SELECT try('ALTER FOREIGN TABLE options_all ALTER COLUMN a OPTIONS (SET path ''x'', DROP indexed)');
 SELECT try('ALTER FOREIGN TABLE options_all ALTER COLUMN b OPTIONS (DROP column_name, ADD path ''y'')');
 
@@ -85,6 +86,7 @@ SELECT options || ': ' || try_server(options) FROM unnest(ARRAY[
 	$$connect_timeout_ms '0'$$, $$server_selection_timeout_ms '-1'$$,
 	$$estimated_rows '-1'$$, $$estimated_rows 'NaN'$$, $$estimated_rows 'inf'$$, $$fdw_tuple_cost 'x'$$,
 	$$read_preference 'fastest'$$, $$type_mismatch 'ignore'$$,
+	$$pushdown_disable 'let, lett'$$, $$pushdown_disable 'let,'$$,
 	$$address ''$$, $$appname ''$$]) AS options;
 SELECT try('ALTER FOREIGN TABLE options_table OPTIONS (collection '''')');
 SELECT path || ': ' || try(format('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (path %L)', path))

@@ -74,6 +74,7 @@ const MongoOption mongo_option_table[] =
 	{"enable_join_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
 	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},
 	{"enable_order_by_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_order_by_pushdown), "true"},
+	{"pushdown_disable", ON_SERVER | ON_TABLE, mongo_parse_feature_set, NULL, TABLE(pushdown_disable)},
 
 	/* reading */
 	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), "10000", BETWEEN(1, INT_MAX)},

@@ -9,6 +9,7 @@
 
 #include "option_table.h"
 
+#include "feature.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -156,4 +157,19 @@ void
 mongo_parse_word(const MongoOption *option, const char *value, void *field)
 {
 	*(const char **) field = option->choices[find_choice(option, value)];
+}
+
+void
+mongo_parse_feature_set(const MongoOption *option, const char *value, void *field)
+{
+	char	   *unknown;
+	char	   *valid;
+
+	if (!mongo_parse_features(value, (uint32 *) field, &unknown, &valid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
+				 errdetail("There is no feature \"%s\".", unknown),
+				 errhint("Allowed are names from this list, with commas between them: %s.",
+						 valid)));
 }

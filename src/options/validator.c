@@ -186,6 +186,7 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 			const char *string;
 			double		number;
 			int			integer;
+			uint32		features;
 			bool		boolean;
 		}			ignored;
 

@@ -16,6 +16,7 @@
 #include "command_template.h"
 #include "comparison.h"
 #include "encoding.h"
+#include "feature.h"
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_pipeline.h"
@@ -185,8 +186,7 @@ mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	if (!mongo_enable_aggregate_pushdown ||
-		!relation->options->enable_aggregate_pushdown ||
+	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_GROUP) ||
 		!mongo_is_pipeline_input(root, baserel))
 		return;
 	if (parse->groupClause != NIL || parse->groupingSets != NIL ||

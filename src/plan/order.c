@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "comparison.h"
+#include "feature.h"
 #include "plan.h"
 #include "plan_order.h"
 
@@ -129,8 +130,8 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys, bool *indexed)
 	ListCell   *cell;
 
 	*indexed = false;
-	if (!mongo_enable_pushdown || !mongo_enable_order_by_pushdown ||
-		!relation->options->enable_order_by_pushdown ||
+	if (!mongo_enable_pushdown ||
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) ||
 		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
 		pathkeys == NIL || list_length(pathkeys) > MAX_SORT_KEYS)
 		return false;
@@ -249,5 +250,7 @@ mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
 							  pathkey->pk_strategy == BTLessStrategyNumber ? 1 : -1);
 	}
 	bson_append_document_end(command, &sort);
-	BSON_APPEND_BOOL(command, "allowDiskUse", true);
+	if (mongo_feature_enabled(((MongoRelation *) baserel->fdw_private)->options,
+							  MONGO_FEATURE_DISK_USE))
+		BSON_APPEND_BOOL(command, "allowDiskUse", true);
 }

@@ -32,8 +32,7 @@ mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel, MongoPipeline *pipeline
 	MongoScanClauses clauses;
 
 	memset(pipeline, 0, sizeof(*pipeline));
-	pipeline->translation.columns = relation->columns;
-	pipeline->translation.use_expressions = true;
+	pipeline->translation = mongo_translation_of(relation);
 	pipeline->translation.need_exact = true;
 	pipeline->stages = bson_create_in(CurrentMemoryContext);
 

@@ -9,7 +9,9 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "feature.h"
 #include "plan.h"
+#include "plan_clauses.h"
 #include "row_count.h"
 
 #include "access/table.h"
@@ -43,6 +45,17 @@ create_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 	return relation;
 }
 
+MongoTranslation
+mongo_translation_of(const MongoRelation *relation)
+{
+	MongoTranslation translation = {relation->columns};
+
+	translation.use_expressions = mongo_feature_enabled(relation->options,
+														MONGO_FEATURE_EXPR);
+	translation.held_back = relation->options->pushdown_disable;
+	return translation;
+}
+
 /*
  * total_rows: how many documents the collection holds.
  *
@@ -73,7 +86,7 @@ static void
 classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 					  MongoRelation *relation)
 {
-	MongoTranslation translation = {relation->columns, .use_expressions = true};
+	MongoTranslation translation = mongo_translation_of(relation);
 	List	   *remote = NIL;
 	List	   *indexed = NIL;
 	bool		unique = false;
@@ -116,13 +129,13 @@ bool
 mongo_can_be_exact(RelOptInfo *baserel)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	MongoTranslation translation = {relation->columns, .use_expressions = true,
-	.need_exact = true};
+	MongoTranslation translation = mongo_translation_of(relation);
 	ListCell   *cell;
 
 	if (relation->all_exact || relation->can_be_exact >= 0)
 		return relation->all_exact || relation->can_be_exact > 0;
 
+	translation.need_exact = true;
 	relation->can_be_exact = mongo_enable_pushdown;
 	foreach(cell, baserel->baserestrictinfo)
 	{

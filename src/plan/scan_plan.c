@@ -10,6 +10,7 @@
 #include "bson_memory.h"
 #include "command_template.h"
 #include "encoding.h"
+#include "feature.h"
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_order.h"
@@ -143,7 +144,8 @@ mongo_append_collation(bson_t *command, const MongoTranslation *translation)
 {
 	bson_t		collation;
 
-	if (!translation->compares_text)
+	if (!translation->compares_text ||
+		mongo_feature_is_held_back(translation->held_back, MONGO_FEATURE_COLLATION))
 		return;
 	BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
 	BSON_APPEND_UTF8(&collation, "locale", "simple");
@@ -273,13 +275,13 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 {
 	MongoRelation *relation = baserel->fdw_private;
 	bool		has_bounds = best_path->fdw_private != NIL;
-	MongoTranslation translation = {relation->columns, .use_expressions = true,
-	.need_exact = has_bounds};
+	MongoTranslation translation = mongo_translation_of(relation);
 	MongoScanClauses clauses;
 	List	   *attributes;
 	List	   *expressions;
 	MongoScanPlan plan;
 
+	translation.need_exact = has_bounds;
 	mongo_sort_scan_clauses(&translation, scan_clauses, &clauses);
 	attributes = fetched_attributes(baserel, relation, &clauses);
 

@@ -10,6 +10,7 @@
 #include "bson_memory.h"
 #include "encode.h"
 #include "expression.h"
+#include "feature.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -106,6 +107,8 @@ translate_value(MongoTranslation *translation, Node *node)
 		return NULL;
 	if (!IsA(node, Const))
 	{
+		if (mongo_feature_is_held_back(translation->held_back, MONGO_FEATURE_LET))
+			return NULL;
 		translation->variables = lappend(translation->variables, node);
 		return reference("$$%s", mongo_variable_name(list_length(translation->variables) - 1));
 	}
