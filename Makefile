@@ -35,7 +35,19 @@ lab-clean:
 else
 
 MODULE_big = mongo_fdw
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+
+# How commands travel: "wire" is our own OP_MSG, "libmongoc" the driver's API,
+# to compare with.  See docs/architecture.md.
+TRANSPORT ?= wire
+TRANSPORTS = wire libmongoc
+ifeq (,$(filter $(TRANSPORT),$(TRANSPORTS)))
+$(error there is no TRANSPORT "$(TRANSPORT)"; there are: $(TRANSPORTS))
+endif
+OTHER_TRANSPORT = $(if $(filter wire,$(TRANSPORT)),src/remote/wire_libmongoc.c,src/remote/wire.c)
+
+OBJS = $(patsubst %.c,%.o,$(filter-out $(OTHER_TRANSPORT),\
+	$(sort $(wildcard src/*.c src/*/*.c))))
+EXTRA_CLEAN = .transport
 EXTENSION = mongo_fdw
 DATA = mongo_fdw--1.0.sql
 PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
@@ -75,6 +87,13 @@ include $(PGXS)
 
 # PostgreSQL's own dependency tracking is usually not configured in, and the
 # headers are few: any change builds everything.
+# Linked anew when another transport is asked for.
+.transport: FORCE
+	@echo $(TRANSPORT) | cmp -s - $@ || echo $(TRANSPORT) >$@
+FORCE:
+.PHONY: FORCE
+$(shlib): .transport
+
 $(OBJS) $(OBJS:.o=.bc): Makefile $(wildcard $(CURDIR)/include/*.h)
 
 endif

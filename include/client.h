@@ -40,6 +40,7 @@ typedef struct MongoClient
 	PoolEntry  *entry;			/* where it goes when it is given back */
 	MemoryContext context;
 	mongoc_client_t *client;
+	uint32		server_id;		/* libmongoc's, of the server selected */
 	MongoConnection connection;
 	bool		retired;		/* its server or user mapping has changed */
 	bool		keep;			/* option keep_connections */

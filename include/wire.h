@@ -1,10 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * wire.h
- *		OP_MSG on a stream that libmongoc connected and authenticated.
+ *		"Send this command, receive its reply": the transport.
  *
- * One command is one send, one wait, one receive.  The wait runs in a frame of
- * our own, so that an interrupt may raise there.
+ * There are two, of which the Makefile picks one (TRANSPORT=).  "wire" speaks
+ * OP_MSG on a stream that libmongoc connected and authenticated: one command is
+ * one send, one wait, one receive, and the wait runs in a frame of our own, so
+ * that an interrupt may raise there.  "libmongoc" runs the command through
+ * libmongoc's API when its reply is asked for, so nothing is ever under way
+ * meanwhile; it is there to be compared with.
  *
  * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
  *
@@ -49,6 +53,7 @@ typedef struct MongoConnection
 	int			compression_level;
 
 	MongoBuffer request;		/* the request being built; malloc'd */
+	size_t		request_size;	/* libmongoc's transport: of what is kept there */
 	MongoBuffer compressed;		/* and what is sent in its place */
 } MongoConnection;
 
@@ -92,6 +97,21 @@ extern MongoWireResult mongo_wire_receive(MongoConnection *connection,
 										  MongoReply *reply);
 
 /*
+ * mongo_wire_choose_elements
+ *		The elements to add to this command, or NULL.
+ */
+extern void mongo_wire_choose_elements(const MongoConnection *connection,
+									   const bson_t *command,
+									   const bson_t **read_preference,
+									   const bson_t **read_concern);
+
+/*
+ * mongo_wire_check_size
+ *		Raise 54000 for a command that MongoDB would not take for its size.
+ */
+extern void mongo_wire_check_size(const bson_t *command);
+
+/*
  * mongo_reply_reserve
  *		Room for 'size' bytes in one of the reply's buffers, keeping the first
  *		'used'.
@@ -114,7 +134,9 @@ extern bool mongo_wire_has_reply(MongoConnection *connection);
 
 /*
  * mongo_wire_await_reply
- *		Wait for that so long, never raising; false when there is no reply.
+ *		Wait for that so long, never raising.
+ *
+ * False when no reply has come, or none will as nothing has been sent.
  */
 extern bool mongo_wire_await_reply(MongoConnection *connection,
 								   long timeout_ms);
@@ -123,8 +145,9 @@ extern bool mongo_wire_await_reply(MongoConnection *connection,
  * mongo_wire_send_and_forget
  *		Send a command that the server must not answer (moreToCome).
  *
- * Never waits and never raises, so it may be called while cleaning up.  A
- * connection that does not take the message at once is marked broken.
+ * Never raises, so it may be called while cleaning up.  Does not wait: a
+ * connection that does not take the message at once is marked broken.  (Through
+ * libmongoc the command is answered, and waited for a second.)
  */
 extern void mongo_wire_send_and_forget(MongoConnection *connection,
 									   const char *database,

@@ -5,7 +5,8 @@
 # objects of a developer's own build are left alone.  Files that did not
 # change keep their time stamp, so only what changed is compiled.
 
-BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT=-Werror)
+TRANSPORT=${TRANSPORT:-wire}
+BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT=-Werror TRANSPORT="$TRANSPORT")
 
 # What git knows of, plus what it would add; without git, everything.
 list_source() {

@@ -192,8 +192,9 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 										   error);
 	if (selected != NULL)
 	{
+		client->server_id = mongoc_server_description_id(selected);
 		server = mongoc_client_get_handshake_description(client->client,
-														 mongoc_server_description_id(selected),
+														 client->server_id,
 														 NULL, error);
 		mongoc_server_description_destroy(selected);
 	}

@@ -3,6 +3,8 @@
  * wire.c
  *		OP_MSG on a stream that libmongoc connected and authenticated.
  *
+ * The transport of an ordinary build; wire_libmongoc.c is the other one.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -24,27 +26,10 @@
 /* OP_COMPRESSED: originalOpcode, uncompressedSize, compressorId, then the rest */
 #define COMPRESSED_OFFSET	(HEADER_SIZE + 4 + 4 + 1)
 
-/* maxMessageSizeBytes and maxBsonObjectSize (and 16 kB for a command's own) */
+/* maxMessageSizeBytes, and 16 kB for what a command has of its own */
 #define LARGEST_MESSAGE		(48000000 + 16384)
-#define LARGEST_COMMAND		(16 * 1024 * 1024 + 16384)
 
 #define FIRST_REPLY_SIZE	16384
-
-/* Which commands take what (Server Selection and Read Concern specifications). */
-static const struct
-{
-	const char *name;
-	bool		read_preference;
-	bool		read_concern;
-}			command_rules[] =
-{
-	{"find", true, true},
-	{"aggregate", true, true},
-	{"count", true, true},
-	{"distinct", true, true},
-	{"getMore", false, false},
-	{"killCursors", false, false},
-};
 
 #if PG_BIGENDIAN
 #define little_endian32(x)	pg_bswap32(x)
@@ -83,29 +68,6 @@ put_elements(uint8 *destination, const bson_t *document)
 	if (size > 0)
 		memcpy(destination, bson_get_data(document) + 4, size);
 	return destination + size;
-}
-
-/* The elements to append for this command, by its name (its first key). */
-static void
-choose_elements(MongoConnection *connection, const bson_t *command,
-				const bson_t **read_preference, const bson_t **read_concern)
-{
-	const char *name = command->len <= SMALLEST_DOCUMENT ? "" :
-		(const char *) bson_get_data(command) + 5;
-
-	*read_preference = connection->read_preference;
-	*read_concern = NULL;
-	for (int i = 0; i < lengthof(command_rules); i++)
-	{
-		if (strcmp(name, command_rules[i].name) != 0)
-			continue;
-		if (!command_rules[i].read_preference)
-			*read_preference = NULL;
-		if (command_rules[i].read_concern &&
-			connection->read_concern != NULL &&
-			!bson_has_field(command, "readConcern"))
-			*read_concern = connection->read_concern;
-	}
 }
 
 /* Room for 'size' bytes, of which none are kept; malloc'd. */
@@ -147,7 +109,8 @@ build_message(MongoConnection *connection, const char *database,
 	uint8	   *message;
 	uint8	   *p;
 
-	choose_elements(connection, command, &read_preference, &read_concern);
+	mongo_wire_choose_elements(connection, command, &read_preference,
+							   &read_concern);
 	size = BODY_OFFSET + SMALLEST_DOCUMENT + elements_size(command) +
 		elements_size(read_preference) + elements_size(read_concern) +
 		1 + sizeof("$db") + 4 + database_size;
@@ -217,12 +180,7 @@ mongo_wire_send(MongoConnection *connection, const char *database,
 	mongoc_iovec_t iov;
 	ssize_t		sent;
 
-	if (command->len > LARGEST_COMMAND)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("command for MongoDB is too large"),
-				 errdetail("It has %u bytes; MongoDB takes 16 MB.",
-						   command->len)));
+	mongo_wire_check_size(command);
 	if (connection->broken || connection->transport.data_stream == NULL)
 		return false;
 
