@@ -48,16 +48,18 @@ def main():
               "versions": {"postgresql": lab.sql("SHOW server_version")[0][0],
                            "mongodb": lab.observer.command({"buildInfo": 1})["version"]},
               "workloads": {}}
+    shown = {}
     for name in chosen:
         workload = importlib.import_module(f"workloads.{name}")
         lab.say(f"{name}: {workload.__doc__.splitlines()[0]}")
         report["workloads"][name] = workload.run(lab)
+        shown[name] = getattr(workload, "show", print_table)
 
     print("\n{model}, {processors} processors, {memory_gb} GB, Linux {kernel}, {date}".format(**report["machine"]))
     print("PostgreSQL {postgresql}, MongoDB {mongodb}".format(**report["versions"]))
     print(f"scale {lab.scale:g}, medians of {lab.rounds} alternating rounds of {lab.seconds} s")
     for name, rows in report["workloads"].items():
-        print_table(name, rows)
+        shown[name](name, rows)
     with open(arguments.output, "w") as file:
         json.dump(report, file, indent=1)
         file.write("\n")

@@ -55,4 +55,4 @@ class Plan:
         if self.is_wholly_pushed():
             return "wholly"
         here = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in self.nodes.most_common())
-        return f"{self.foreign_scans} scans; here {here}"
+        return f"{self.foreign_scans} scan{'s' * (self.foreign_scans != 1)}; here {here}"
