@@ -18,6 +18,11 @@ typedef struct MongoCursor MongoCursor;
  * mongo_cursor_open
  *		Send 'command' (find, aggregate, ...) and return a cursor on its result.
  *
+ * The reply to "count" has no cursor: its only document is {n: number, ...}.
+ * Where MongoDB refuses that command (transactions, read concern "snapshot") or
+ * would count by metadata since its query is met by all, a pipeline is sent in
+ * its place, which gives {n: number}, or no document instead of 0.
+ *
  * 'command' must not hold $db.  getMore asks for 'batch_size' documents (0 =
  * the server's default).  The cursor and its lease live in 'context' and are
  * given back when that goes, at the latest.  The answer is waited for by the

@@ -77,6 +77,7 @@ typedef struct MongoTableOptions
 	uint32		pushdown_disable;	/* see feature.h */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json; /* documents as canonical Extended JSON */
+	bool		count_from_metadata;	/* count(*) need not be exact */
 	bool		analyze_sampling;
 	bool		async_capable;	/* under an asynchronous Append */
 	int			batch_size;		/* rows that a write command carries */

@@ -55,7 +55,7 @@ SELECT option || ' ' || value || ': ' || try_server(format('%I %L', option, valu
 	('enable_join_pushdown', 'OFF'), ('enable_aggregate_pushdown', 'yes'), ('enable_order_by_pushdown', '1'),
 	('pushdown_disable', 'let, Expr'), ('pushdown_disable', ''),
 	('fetch_size', '1'), ('type_mismatch', 'null'), ('type_mismatch', 'Error'),
-	('canonical_json', 'true'), ('analyze_sampling', 'off')) AS v (option, value);
+	('canonical_json', 'true'), ('count_from_metadata', 'on'), ('analyze_sampling', 'off')) AS v (option, value);
 
 SELECT try($$CREATE USER MAPPING FOR PUBLIC SERVER options_server OPTIONS
 	(username 'ann', password 'p@ss:/%', pem_file '/x.pem', pem_pwd 'y')$$);

@@ -80,6 +80,7 @@ const MongoOption mongo_option_table[] =
 	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), "10000", BETWEEN(1, INT_MAX)},
 	{"type_mismatch", ON_SERVER | ON_TABLE, mongo_parse_choice, NULL, TABLE(type_mismatch), "error", .choices = type_mismatches},
 	{"canonical_json", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(canonical_json), "false"},
+	{"count_from_metadata", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(count_from_metadata), "false"},
 	{"analyze_sampling", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(analyze_sampling), "true"},
 	{"async_capable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(async_capable), "true"},
 

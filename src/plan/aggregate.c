@@ -19,6 +19,7 @@
 #include "feature.h"
 #include "plan.h"
 #include "plan_clauses.h"
+#include "plan_count.h"
 #include "plan_pipeline.h"
 #include "plan_upper.h"
 
@@ -28,6 +29,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/planmain.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 /*
@@ -174,6 +176,16 @@ collect_aggregates(const MongoRelation *relation, PathTarget *target,
 	return *aggregates != NIL;
 }
 
+/* Is count(*), without FILTER, all that is asked for? */
+static bool
+is_plain_count(List *aggregates)
+{
+	Aggref	   *aggregate = linitial_node(Aggref, aggregates);
+
+	return list_length(aggregates) == 1 && aggregate->aggstar &&
+		aggregate->aggfnoid == F_COUNT_ && aggregate->aggfilter == NULL;
+}
+
 void
 mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
 						 RelOptInfo *grouped_rel)
@@ -203,6 +215,8 @@ mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
 	mongo_estimate_scan(root, baserel, 0, relation->examined_rows,
 						&startup_cost, &total_cost);
 	total_cost += relation->remote_rows * relation->options->fdw_tuple_cost * cost_share;
+	if (is_plain_count(aggregates) && mongo_counts_from_metadata(baserel))
+		total_cost = startup_cost;
 	add_path(grouped_rel, (Path *)
 			 create_foreign_upper_path(root, grouped_rel, grouped_rel->reltarget,
 									   1, total_cost, total_cost + cpu_tuple_cost,
@@ -245,15 +259,24 @@ mongo_get_aggregate_plan(PlannerInfo *root, RelOptInfo *grouped_rel, List *tlist
 	MongoPipeline pipeline;
 	List	   *scan_tlist = NIL;
 	MongoScanPlan plan;
+	Const	   *command = NULL;
+	bool		is_count_command;
 	ListCell   *cell;
 
 	mongo_pipeline_begin(root, upper->baserel, &pipeline);
-	append_group(&pipeline, relation, upper);
+	if (is_plain_count(upper->aggregates))
+		command = mongo_count_command(relation, &pipeline);
+	is_count_command = command != NULL;
+	if (!is_count_command)
+	{
+		append_group(&pipeline, relation, upper);
+		command = mongo_pipeline_command(relation, &pipeline);
+	}
 
 	mongo_scan_plan_init(&plan, relation);
 	plan.is_pipeline = true;
 	plan.one_row = true;
-	plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
+	plan.commands = list_make1(command);
 	plan.predicates = pipeline.translation.predicates;
 	plan.nvariables = list_length(pipeline.translation.variables);
 	foreach(cell, upper->aggregates)
@@ -262,7 +285,8 @@ mongo_get_aggregate_plan(PlannerInfo *root, RelOptInfo *grouped_rel, List *tlist
 
 		column->index = foreach_current_index(cell);
 		column->name = get_func_name(lfirst_node(Aggref, cell)->aggfnoid);
-		column->path = psprintf("a%d", column->index);
+		column->path = is_count_command ? MONGO_COUNT_FIELD :
+			psprintf("a%d", column->index);
 		plan.columns = lappend(plan.columns, column);
 	}
 	scan_tlist = add_to_flat_tlist(NIL, upper->aggregates);

@@ -25,6 +25,7 @@
 
 #include "bson_memory.h"
 #include "client_pool.h"
+#include "count_command.h"
 #include "miscadmin.h"
 #include "remote_error.h"
 #include "transaction.h"
@@ -46,6 +47,7 @@ struct MongoCursor
 	uint8	   *command;		/* kept to be sent again; NULL: no more */
 	uint32		command_length;
 	int			batch_size;
+	bool		is_count;		/* the reply is the document */
 
 	bool		pending;		/* a request has been sent: */
 	uint32		request_id;
@@ -57,6 +59,8 @@ struct MongoCursor
 	int			current;
 	const uint8 *position;		/* of the next array element */
 	const uint8 *end;			/* of the batch's elements */
+	const uint8 *count;			/* not handed out yet: the reply to "count" */
+	uint32		count_length;
 };
 
 static uint32
@@ -219,6 +223,19 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 	cursor->id = id;
 }
 
+/* take_count: the reply itself is what mongo_cursor_next() gives. */
+static void
+take_count(MongoCursor *cursor, const uint8 *data, uint32 length)
+{
+	bson_iter_t iter;
+
+	if (!bson_iter_init_from_data(&iter, data, length) ||
+		!bson_iter_find(&iter, "n") || !BSON_ITER_HOLDS_NUMBER(&iter))
+		report_invalid_reply(cursor, "The reply has no number of documents.");
+	cursor->count = data;
+	cursor->count_length = length;
+}
+
 /*
  * take_reply
  *		Find cursor and batch in the reply that has come.
@@ -262,9 +279,12 @@ take_reply(MongoCursor *cursor, bool may_retry)
 			report_invalid_reply(cursor, "The reply is not a document.");
 		mongo_report_command_error(read_failure_message(cursor), &view);
 	}
-	if (cursor_document == NULL)
+	if (cursor->is_count)
+		take_count(cursor, reply->document, reply->document_length);
+	else if (cursor_document == NULL)
 		report_invalid_reply(cursor, "The reply has no cursor.");
-	take_cursor_document(cursor, cursor_document, cursor_length);
+	else
+		take_cursor_document(cursor, cursor_document, cursor_length);
 	return true;
 }
 
@@ -357,6 +377,26 @@ fetch_in_session(MongoCursor *cursor)
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * keep_command notes what is to be sent: the caller's command, or a pipeline in
+ * place of a "count" that MongoDB would refuse.
+ */
+static void
+keep_command(MongoCursor *cursor, const bson_t *command)
+{
+	if (mongo_is_count(command))
+	{
+		cursor->is_count = cursor->session == NULL &&
+			!mongo_count_is_inexact(command) &&
+			!mongo_reads_snapshot(mongo_lease_connection(cursor->lease)->read_concern);
+		if (!cursor->is_count)
+			command = mongo_count_as_pipeline(cursor->context, command);
+	}
+	cursor->command_length = command->len;
+	cursor->command = MemoryContextAlloc(cursor->context, command->len);
+	memcpy(cursor->command, bson_get_data(command), command->len);
+}
+
 MongoCursor *
 mongo_cursor_open(MemoryContext context, UserMapping *user,
 				  const char *database, const char *collection,
@@ -372,18 +412,16 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	cursor->replies[0].context = context;
 	cursor->replies[1].context = context;
 
-	cursor->command_length = command->len;
-	cursor->command = MemoryContextAlloc(context, command->len);
-	memcpy(cursor->command, bson_get_data(command), command->len);
-
 	cursor->session = mongo_session_for_read(user);
+	if (cursor->session == NULL)
+		cursor->lease = mongo_lease_acquire(context, user);
+	keep_command(cursor, command);
 	if (cursor->session != NULL)
 	{
 		cursor->batch_context = AllocSetContextCreate(context, "mongo_fdw batch",
 													  ALLOCSET_SMALL_SIZES);
 		return cursor;
 	}
-	cursor->lease = mongo_lease_acquire(context, user);
 	send_command(cursor);
 	return cursor;
 }
@@ -422,6 +460,15 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 {
 	while (cursor->position == cursor->end)
 	{
+		if (cursor->count != NULL)
+		{
+			const uint8 *count = cursor->count;
+
+			*length = cursor->count_length;
+			cursor->count = NULL;
+			return count;
+		}
+
 		/* a server may send any number of empty batches */
 		CHECK_FOR_INTERRUPTS();
 
@@ -446,7 +493,8 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
 {
-	if (cursor->position != cursor->end || cursor->lease == NULL)
+	if (cursor->position != cursor->end || cursor->count != NULL ||
+		cursor->lease == NULL)
 		return true;
 	if (!cursor->pending)
 	{
@@ -522,7 +570,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->command = NULL;
 	cursor->id = 0;
 	cursor->pending = false;
-	cursor->position = cursor->end = NULL;
+	cursor->position = cursor->end = cursor->count = NULL;
 	for (int i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }

@@ -204,7 +204,7 @@ bind_command(const Binding *binding, bson_t *command)
 		const char *key = bson_iter_key(&field);
 		bson_t		bound;
 
-		if (strcmp(key, "filter") == 0)
+		if (strcmp(key, "filter") == 0 || strcmp(key, "query") == 0)
 		{
 			BSON_APPEND_DOCUMENT_BEGIN(command, key, &bound);
 			result = bind_match(binding, &field, &bound);
