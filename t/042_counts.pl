@@ -6,20 +6,20 @@ use warnings;
 use MongoFdwTest;
 use Test::More;
 
-my $mongod = MongoFdwTest::Mongod->new(replica_set => 'counts');
+my $mongod = MongoFdwTest::ReplicaSet->new(1)->primary;
 my $node = new_postgres('counts');
 create_server($node, 'mongodb', $mongod);
 create_point_table($node, 'mongodb', $mongod, 1000);
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE points ALTER COLUMN id OPTIONS (ADD indexed 'true')});
 
-# The answer and the commands that it took.
+# The answer and the commands that count.
 sub counted
 {
 	my ($sql) = @_;
 	$mongod->snapshot;
 	my @lines = split /\n/, $node->safe_psql('postgres', $sql);
 	my $commands = $mongod->changes->{commands};
-	return join(' ', $lines[-1], map { "$_ $commands->{$_}" } sort keys %$commands);
+	return join(' ', $lines[-1], map { "$_ $commands->{$_}" } grep { $commands->{$_} } qw(aggregate count));
 }
 
 is(counted('SELECT count(*) FROM points WHERE id BETWEEN 10 AND 19'), '10 count 1', 'a range');
@@ -33,9 +33,8 @@ is(counted(q{PREPARE p AS SELECT count(*) FROM points WHERE id <> ALL ($1::int[]
 
 my $in_transaction = q{BEGIN ISOLATION LEVEL REPEATABLE READ; DELETE FROM points WHERE id = 11;
 	SELECT count(*) FROM points WHERE id BETWEEN %s};
-like(counted(sprintf($in_transaction, '10 AND 19')), qr/^9 .*aggregate 1/, 'in a transaction, which sees its own deletion');
-like(counted(sprintf($in_transaction, '11 AND 11')), qr/^0 .*aggregate 1/, 'nothing left of it');
-unlike(counted(sprintf($in_transaction, '11 AND 11')), qr/count/, 'with a pipeline');
+is(counted(sprintf($in_transaction, '10 AND 19')), '9 aggregate 1', 'in a transaction, which sees its own deletion');
+is(counted(sprintf($in_transaction, '11 AND 11')), '0 aggregate 1', 'nothing left of it');
 
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD read_concern 'snapshot')});
 is(counted('SELECT count(*) FROM points WHERE id BETWEEN 10 AND 19'), '10 aggregate 1', 'read concern snapshot');
@@ -45,7 +44,7 @@ $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD count_from_meta
 is(counted('SELECT count(*) FROM points'), '1000 count 1', 'from metadata');
 like($node->safe_psql('postgres', 'EXPLAIN (VERBOSE) SELECT count(*) FROM points'),
 	qr/Remote Command: \{ "count" : "points" \}/, 'as EXPLAIN says');
-is(counted('SELECT count(*) FROM points WHERE id < 10'), '10 count 1', 'a range is still exact');
+is(counted('SELECT count(*) FROM points WHERE id < 10'), '9 count 1', 'a range is still exact');
 
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD pushdown_disable 'count')});
 is(counted('SELECT count(*) FROM points WHERE id BETWEEN 10 AND 19'), '10 aggregate 1', 'count held back');
