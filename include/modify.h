@@ -29,6 +29,17 @@ extern List *mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 									   Index resultRelation, int subplan_index);
 extern int	mongo_is_foreign_rel_updatable(Relation rel);
 
+/*
+ * mongo_whole_row_is_junk
+ *		Is the whole row wanted of this scan by nobody but the UPDATE or DELETE
+ *		that core adds it for?
+ *
+ * Then what takes part in that is added to *attributes, as pull_varattnos()
+ * counts them: the columns in RETURNING.  Others may read as NULL.
+ */
+extern bool mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
+									Bitmapset **attributes);
+
 /* src/exec/modify.c */
 extern void mongo_begin_foreign_modify(ModifyTableState *mtstate,
 									   ResultRelInfo *rinfo, List *fdw_private,

@@ -114,6 +114,22 @@ is_deeply([ map { [ $_->{_id}, $_->{b} ] } @{ documents('misfits') } ],
 	or diag(explain(documents('misfits')));
 fails('UPDATE misfits SET a = a + 1', qr/22003.*could not update/s, 'a sum with what does not fit is an error');
 
+# what a statement does not look at is not read, so it may be anything
+$mongod->insert('db', 'unread', '[{"_id": 1, "a": "x", "b": "b", "c": [1]}, {"_id": 2, "a": 2, "b": "b"}]');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE unread (_id int, a int, b text, c int) SERVER mongodb OPTIONS (database 'db');
+	CREATE TABLE unread_root (c int, b text, a int, _id int) PARTITION BY LIST (b);
+	ALTER TABLE unread_root ATTACH PARTITION unread DEFAULT});
+is($node->safe_psql('postgres', q{UPDATE unread SET b = b || '!' RETURNING _id, b}), "1|b!\n2|b!", 'UPDATE reads only what it uses');
+is($node->safe_psql('postgres', q{UPDATE unread_root SET b = b || '?' RETURNING _id, b}), "1|b!?\n2|b!?", '... also a partition with other column numbers');
+is($node->safe_psql('postgres', q{UPDATE unread u SET b = b || g FROM generate_series(1, 2) g WHERE u._id = g RETURNING u.b, g}), "b!?1|1\nb!?2|2", '... and in a join');
+is($node->safe_psql('postgres', q{DELETE FROM unread WHERE b || 'x' = 'b!?1x' RETURNING _id}), 1, 'so does DELETE');
+$mongod->insert('db', 'unread', '[{"_id": 1, "a": "x", "b": "b", "c": [1]}]');
+fails(qq{UPDATE unread SET b = b || '!' $_}, qr/misfit|does not fit|cannot be read|type/i, "but with '$_' it reads the row")
+	foreach ('RETURNING *', 'RETURNING unread', 'WHERE length(unread::text) > 0', 'RETURNING a');
+$node->safe_psql('postgres', q{CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TRIGGER same BEFORE UPDATE ON unread FOR EACH ROW EXECUTE FUNCTION same()});
+fails(q{UPDATE unread SET b = b || '!'}, qr/misfit|does not fit|cannot be read|type/i, 'and with a row trigger');
+
 # a text _id can be a String and an ObjectId: both are that row
 $mongod->insert('db', 'twins', '[{"_id": "65a000000000000000000001"}, {"_id": {"$oid": "65a000000000000000000001"}}, {"_id": "other"}]');
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE twins (_id text, a int) SERVER mongodb OPTIONS (database 'db');

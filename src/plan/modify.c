@@ -16,10 +16,12 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/appendinfo.h"
 #include "optimizer/inherit.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "options.h"
 #include "parser/parsetree.h"
 #include "row_document.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 /*
@@ -42,6 +44,100 @@ mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
 		var = makeVar(rtindex, InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0);
 		add_row_identity_var(root, var, rtindex, "wholerow");
 	}
+}
+
+/*
+ * looks_at_rows
+ *		Does anything but the statement itself see the rows of this table?
+ *
+ * Row triggers and transition tables do; generated columns are computed from
+ * any others.
+ */
+static bool
+looks_at_rows(Oid relid, CmdType operation)
+{
+	Relation	relation = table_open(relid, NoLock);
+	const TriggerDesc *triggers = relation->trigdesc;
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	bool		looks = false;
+
+	if (triggers != NULL && operation == CMD_UPDATE)
+		looks = triggers->trig_update_before_row || triggers->trig_update_after_row ||
+			triggers->trig_update_old_table || triggers->trig_update_new_table;
+	else if (triggers != NULL)
+		looks = triggers->trig_delete_before_row || triggers->trig_delete_after_row ||
+			triggers->trig_delete_old_table;
+	if (operation == CMD_UPDATE && constraints != NULL &&
+		constraints->has_generated_stored)
+		looks = true;
+	table_close(relation, NoLock);
+	return looks;
+}
+
+/*
+ * expressions_read_row: does the targetlist name the target's whole row, apart
+ * from the junk that identifies it?
+ */
+static bool
+expressions_read_row(PlannerInfo *root, Index target)
+{
+	Bitmapset  *used = NULL;
+	ListCell   *cell;
+
+	foreach(cell, root->processed_tlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (!entry->resjunk || !IsA(entry->expr, Var))
+			pull_varattnos((Node *) entry->expr, target, &used);
+	}
+	return bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+}
+
+bool
+mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
+						Bitmapset **attributes)
+{
+	Query	   *parse = root->parse;
+	Index		target = parse->resultRelation;
+	Oid			target_relid;
+	Oid			relid = planner_rt_fetch(baserel->relid, root)->relid;
+	RelOptInfo *target_rel;
+	Relids		needed;
+	Bitmapset  *returned = NULL;
+	int			column = -1;
+
+	if ((parse->commandType != CMD_UPDATE && parse->commandType != CMD_DELETE) ||
+		!bms_is_member(baserel->relid, root->leaf_result_relids) ||
+		parse->withCheckOptions != NIL)
+		return false;
+	target_rel = find_base_rel(root, target);
+	target_relid = planner_rt_fetch(target, root)->relid;
+	if (looks_at_rows(relid, parse->commandType) ||
+		(target_relid != relid && looks_at_rows(target_relid, parse->commandType)))
+		return false;
+
+	/* attr_needed has 0 for the targetlist, other relations for their joins */
+	needed = target_rel->attr_needed[0 - target_rel->min_attr];
+	if (!bms_is_empty(needed) &&
+		(bms_membership(needed) != BMS_SINGLETON || !bms_is_member(0, needed)))
+		return false;
+	pull_varattnos((Node *) parse->returningList, target, &returned);
+	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, returned) ||
+		expressions_read_row(root, target))
+		return false;
+
+	/* a partition may number its columns otherwise */
+	while ((column = bms_next_member(returned, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+
+		if (attnum > 0 && target_relid != relid)
+			attnum = get_attnum(relid, get_attname(target_relid, attnum, false));
+		*attributes = bms_add_member(*attributes,
+									 attnum - FirstLowInvalidHeapAttributeNumber);
+	}
+	return true;
 }
 
 /* assigned_attributes: those that the UPDATE sets, generated ones included. */

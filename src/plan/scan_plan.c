@@ -11,6 +11,7 @@
 #include "command_template.h"
 #include "encoding.h"
 #include "feature.h"
+#include "modify.h"
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_order.h"
@@ -93,8 +94,8 @@ mongo_sort_scan_clauses(MongoTranslation *translation, List *scan_clauses,
  * and such a document must be reported, not returned.
  */
 static List *
-fetched_attributes(RelOptInfo *baserel, const MongoRelation *relation,
-				   const MongoScanClauses *clauses)
+fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
+				   const MongoRelation *relation, const MongoScanClauses *clauses)
 {
 	Bitmapset  *used = NULL;
 	List	   *attributes = NIL;
@@ -102,6 +103,8 @@ fetched_attributes(RelOptInfo *baserel, const MongoRelation *relation,
 	bool		whole_row;
 
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
+	if (mongo_whole_row_is_junk(root, baserel, &used))
+		used = bms_del_member(used, 0 - FirstLowInvalidHeapAttributeNumber);
 	pull_varattnos((Node *) clauses->local, baserel->relid, &used);
 	if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
 		pull_varattnos((Node *) clauses->exact, baserel->relid, &used);
@@ -283,7 +286,7 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 
 	translation.need_exact = has_bounds;
 	mongo_sort_scan_clauses(&translation, scan_clauses, &clauses);
-	attributes = fetched_attributes(baserel, relation, &clauses);
+	attributes = fetched_attributes(root, baserel, relation, &clauses);
 
 	mongo_scan_plan_init(&plan, relation);
 	plan.commands = find_commands(baserel, &translation, &clauses, attributes,
