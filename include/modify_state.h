@@ -48,6 +48,7 @@ typedef struct MongoModifyState
 
 	/* UPDATE and DELETE */
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
+	bool		assigns_nested; /* so what they were matters */
 	bool		compares_rows;	/* a trigger may set others */
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
 	AttrNumber	row_attribute;	/* likewise: the old row, or 0 */

@@ -54,13 +54,16 @@ extern void mongo_document_to_upsert(const bson_t *document, bson_t *filter,
 
 /*
  * mongo_row_to_update
- *		Append {$set, $unset} to 'update' for these attributes (a List of int),
- *		or for the column __doc a pipeline that replaces the document.
+ *		Append {$set, $unset, $push} to 'update' for these attributes (a List of
+ *		int), or for the column __doc a pipeline that replaces the document.
  *
- * The list has passed mongo_check_assignable().
+ * The list has passed mongo_check_assignable().  'old_values' is the row as it
+ * was, or NULL; where it has a value for a nested column, only what changed of
+ * that is written (row_changes.h).  Columns that were not read count as NULL.
  */
 extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 								const Datum *values, const bool *isnull,
+								const Datum *old_values, const bool *old_isnull,
 								bson_t *update);
 
 /*

@@ -45,8 +45,11 @@ EXPRESSIONS = {
     "o": ["NOT o", "a > 3"],
     "s.x": ['"s.x" + 1', "a"],
     "s y": ['"s y" || b'],
-    "j": ["jsonb_set(j, '{k}', '7')", "j || '{\"new\": 1}'"],
-    "r": ["r || 9", "r[2:3]"],
+    "j": ["jsonb_set(j, '{k}', '7')", "j || '{\"new\": 1}'", "j - 'k'", "j - 'other'", "j #- '{other,deep}'",
+          "jsonb_set(j, '{other,deep}', '{\"er\": 1.0}')", "jsonb_set(j, '{k,0}', 'null')", "j || '{\"a.b\": 2, \"k\": [1, 2, 3]}'",
+          "CASE WHEN jsonb_typeof(j) = 'array' THEN j - 0 ELSE j END", "j || jsonb_build_object('a', a)",
+          "jsonb_set_lax(j, '{k}', to_jsonb(a), true, 'delete_key')"],
+    "r": ["r || 9", "r[2:3]", "trim_array(r, 1)", "array_remove(r, 2)", "array_replace(r, 2, 7)", "9 || r"],
     "u": [],
 }
 
@@ -75,6 +78,20 @@ def remove(document, path):
         remove(document[head], rest)
         if not document[head]:
             del document[head]
+
+
+def check_types(number, path, old, new):
+    """Numbers at one place that are equal are so in type as well, unless what is around them is new."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        if any("." in key for key in list(old) + list(new)):
+            return
+        for key in old:
+            check_types(number, path + "." + key, old[key], new.get(key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) <= len(new):
+        for i, value in enumerate(old):
+            check_types(number, "%s.%d" % (path, i), value, new[i])
+    elif old == new and type(old) is not type(new):
+        raise Difference("_id %r: %s was a %s and is a %s" % (number, path, type(old), type(new)))
 
 
 class Writes:
@@ -132,7 +149,8 @@ class Writes:
         if rng.random() < 0.5:
             document["r"] = [1, Int64(2), 3.0]
         if rng.random() < 0.5:
-            document["j"] = {"k": rng.choice([1, "one", None, [1]]), "other": {"deep": 1}}
+            document["j"] = {"k": rng.choice([1, Int64(1), "one", None, [1], [Int64(1), 2.0]]),
+                             "other": {"deep": rng.choice([1, Int64(1)]), "beside": Int64(2)}, "float": 3.0}
         return document
 
     # ---- statements, with {t} for the table
@@ -245,6 +263,19 @@ class Writes:
             if BSON.encode(document) != BSON.encode(old):
                 raise Difference("a field that was not assigned changed\n  was: %s\n  is:  %s" % (old, document))
 
+    def keeps_types(self, sql):
+        """Does the statement compute j and r from themselves, or not assign them?"""
+        assigned = sql.split(" WHERE ")[0]
+        return sql.startswith("UPDATE") and not any(
+            "%s = %s::" % (quote(c[0]), value) in assigned or "%s = NULL" % quote(c[0]) in assigned
+            for c in COLUMNS if c[0] in ("j", "r") for value in c[4])
+
+    def check_kept(self, before):
+        """What is equal in SQL before and after at one path has kept its BSON type."""
+        for document in self.collection.find({"_id": {"$in": list(before)}}):
+            for name in ("j", "r"):
+                check_types(document["_id"], name, before[document["_id"]].get(name), document.get(name))
+
     def step(self):
         before = {d["_id"]: d for d in self.collection.find()}
         sql, assigned = self.statement()
@@ -264,6 +295,8 @@ class Writes:
             raise Difference("results differ\n  local:  %s\n  remote: %s" % (str(local)[:600], str(remote)[:600]))
         self.check_tables()
         self.check_documents(before, assigned if ending != "ROLLBACK" else set())
+        if self.keeps_types(sql):
+            self.check_kept(before)
 
 
 def main():

@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "modify_state.h"
 #include "nodes/nodeFuncs.h"
+#include "row_changes.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -250,8 +251,12 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	List	   *targetlist = source->plan->targetlist;
 	ScanSearch	search = {rinfo->ri_RangeTableIndex, NULL};
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	ListCell   *cell;
 
 	state->assigned = attributes;
+	foreach(cell, attributes)
+		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(state->relation),
+																	lfirst_int(cell) - 1)->atttypid);
 	state->compares_rows = triggers != NULL && triggers->trig_update_before_row;
 	state->identity_attribute = ExecFindJunkAttributeInTlist(targetlist, "ctid");
 	state->row_attribute = ExecFindJunkAttributeInTlist(targetlist, "wholerow");
@@ -519,6 +524,34 @@ changed_attributes(MongoModifyState *state, TupleTableSlot *slot,
 	return attributes;
 }
 
+/*
+ * append_update
+ *		What the row's document has to become, from its old row if that is at
+ *		hand and matters.
+ */
+static void
+append_update(MongoModifyState *state, TupleTableSlot *slot,
+			  TupleTableSlot *plan_slot, bson_t *update)
+{
+	TupleDesc	tuple = RelationGetDescr(state->relation);
+	HeapTupleData old_data;
+	HeapTuple	old = NULL;
+	Datum	   *old_values = NULL;
+	bool	   *old_isnull = NULL;
+
+	if (state->assigns_nested)
+		old = old_row(state, plan_slot, &old_data);
+	if (old != NULL)
+	{
+		old_values = palloc(sizeof(Datum) * tuple->natts);
+		old_isnull = palloc(sizeof(bool) * tuple->natts);
+		heap_deform_tuple(old, tuple, old_values, old_isnull);
+	}
+	mongo_row_to_update(state->layout, changed_attributes(state, slot, plan_slot),
+						slot->tts_values, slot->tts_isnull, old_values, old_isnull,
+						update);
+}
+
 TupleTableSlot *
 mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 						  TupleTableSlot *slot, TupleTableSlot *planSlot)
@@ -538,8 +571,7 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 	{
 		slot_getallattrs(slot);
 		bson_reinit(state->second);
-		mongo_row_to_update(state->layout, changed_attributes(state, slot, planSlot),
-							slot->tts_values, slot->tts_isnull, state->second);
+		append_update(state, slot, planSlot, state->second);
 		if (!bson_empty(state->second))
 			mongo_write_queue_add(state->queue, &filter, state->second);
 	}

@@ -18,6 +18,7 @@
 #include "objectid.h"
 #include "options.h"
 #include "predicate.h"
+#include "row_changes.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -489,35 +490,40 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 	bson_append_document_end(update, &fields);
 }
 
-/* append_assignments: the attributes whose value is NULL, or is not. */
-static bool
-append_assignments(const MongoRowLayout *layout, List *attributes,
-				   const Datum *values, const bool *isnull, bool unset,
-				   bson_t *operator)
+/* append_assignment: one column's part in the update. */
+static void
+append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
+				  bool isnull, MongoUpdateOperators *operators)
 {
-	bool		any = false;
-	ListCell   *cell;
+	Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+	const char *path = layout->paths[attnum - 1];
 
-	foreach(cell, attributes)
-	{
-		AttrNumber	attnum = lfirst_int(cell);
-		Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
-		const char *path = layout->paths[attnum - 1];
-		bool		is_unset = isnull[attnum - 1] && !layout->write_null;
+	if (isnull && layout->write_null)
+		BSON_APPEND_NULL(operators->set, path);
+	else if (isnull)
+		BSON_APPEND_BOOL(operators->unset, path, true);
+	else
+		mongo_append_column_value(operators->set, path, path, value,
+								  attribute->atttypid, attribute->atttypmod,
+								  NameStr(attribute->attname));
+}
 
-		if (is_unset != unset)
-			continue;
-		any = true;
-		if (unset)
-			BSON_APPEND_BOOL(operator, path, true);
-		else if (isnull[attnum - 1])
-			BSON_APPEND_NULL(operator, path);
-		else
-			mongo_append_column_value(operator, path, path, values[attnum - 1],
-									  attribute->atttypid, attribute->atttypmod,
-									  NameStr(attribute->attname));
-	}
-	return any;
+/* append_column_changes: what changed of a nested column, if that can be said. */
+static bool
+append_column_changes(const MongoRowLayout *layout, AttrNumber attnum, Datum old,
+					  Datum new, MongoUpdateOperators *operators)
+{
+	Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	NameStr(attribute->attname)};
+	bool		appended;
+
+	error_context_stack = &callback;
+	appended = mongo_append_changes(operators, layout->paths[attnum - 1], old, new,
+									attribute->atttypid, attribute->atttypmod,
+									NameStr(attribute->attname));
+	error_context_stack = callback.previous;
+	return appended;
 }
 
 /*
@@ -575,10 +581,15 @@ append_replacement(const MongoRowLayout *layout, const Datum *values,
 
 void
 mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
-					const Datum *values, const bool *isnull, bson_t *update)
+					const Datum *values, const bool *isnull,
+					const Datum *old_values, const bool *old_isnull, bson_t *update)
 {
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
-	bson_t	   *unset = bson_create_in(CurrentMemoryContext);
+	MongoUpdateOperators operators = {
+		bson_create_in(CurrentMemoryContext),
+		bson_create_in(CurrentMemoryContext),
+		bson_create_in(CurrentMemoryContext)
+	};
+	ListCell   *cell;
 
 	if (layout->document_attribute != 0 &&
 		list_member_int(attributes, layout->document_attribute))
@@ -586,10 +597,22 @@ mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 		append_replacement(layout, values, isnull, update);
 		return;
 	}
-	if (append_assignments(layout, attributes, values, isnull, false, set))
-		BSON_APPEND_DOCUMENT(update, "$set", set);
-	if (append_assignments(layout, attributes, values, isnull, true, unset))
-		BSON_APPEND_DOCUMENT(update, "$unset", unset);
+	foreach(cell, attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		int			i = attnum - 1;
+
+		if (old_values == NULL || isnull[i] || old_isnull[i] ||
+			!mongo_is_nested_type(TupleDescAttr(layout->tuple, i)->atttypid) ||
+			!append_column_changes(layout, attnum, old_values[i], values[i], &operators))
+			append_assignment(layout, attnum, values[i], isnull[i], &operators);
+	}
+	if (!bson_empty(operators.set))
+		BSON_APPEND_DOCUMENT(update, "$set", operators.set);
+	if (!bson_empty(operators.unset))
+		BSON_APPEND_DOCUMENT(update, "$unset", operators.unset);
+	if (!bson_empty(operators.push))
+		BSON_APPEND_DOCUMENT(update, "$push", operators.push);
 }
 
 /* overlap: is one path the other, or inside it? */

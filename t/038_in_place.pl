@@ -1,0 +1,108 @@
+# UPDATE of a part of a nested value changes that part, and nothing else: what
+# is beside it keeps its BSON type, and fields that SQL does not see stay.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('in_place', 'log_statement = none');
+create_server($node, 'mongodb', $mongod);
+$node->safe_psql('postgres', q{
+	CREATE TYPE inner_type AS (x int, "a.b" int);
+	CREATE TYPE place AS (city text, zip int, deep inner_type);
+	CREATE FOREIGN TABLE nested (_id int, j jsonb, js json, r int[], m int[], c place, cs place[], js_list jsonb[])
+		SERVER mongodb OPTIONS (database 'db', collection 'nested')});
+
+# Int64s that fit an Int32, Doubles without fraction, and fields that are not columns
+my $document = '{"_id": 1,
+	"j": {"a": {"b": {"$numberLong": "5"}, "c": {"$numberLong": "6"}}, "list": [{"$numberLong": "1"}, 2, {"k": {"$numberLong": "3"}}],
+		"when": {"$date": {"$numberLong": "0"}}, "x.y": {"$numberLong": "1"}, "d": {"$numberDouble": "4.0"}, "empty": {}},
+	"js": {"z": 1, "a": {"$numberLong": "2"}},
+	"r": [{"$numberLong": "1"}, {"$numberLong": "2"}, {"$numberLong": "3"}],
+	"m": [[{"$numberLong": "1"}, {"$numberLong": "2"}], [{"$numberLong": "3"}, {"$numberLong": "4"}]],
+	"c": {"stray": {"$numberLong": "9"}, "city": "x", "zip": {"$numberLong": "1"}, "deep": {"keep": true, "x": {"$numberLong": "2"}}},
+	"cs": [{"city": "p", "stray": 1, "zip": {"$numberLong": "1"}}, {"city": "q", "zip": {"$numberLong": "2"}}],
+	"js_list": [{"k": {"$numberLong": "1"}, "l": {"$numberLong": "2"}}, [{"$numberLong": "1"}]]}';
+
+sub load_document
+{
+	$mongod->command('{"delete": "nested", "deletes": [{"q": {}, "limit": 0}]}', 'db');
+	$mongod->insert('db', 'nested', "[$document]");
+}
+
+# update: what the assignment has sent; checks that it gave what it gives in an ordinary table
+sub update
+{
+	my ($assignment) = @_;
+
+	load_document();
+	$node->safe_psql('postgres', "CREATE TABLE ordinary AS SELECT * FROM nested; UPDATE ordinary SET $assignment");
+	$mongod->command('{"profile": 2, "slowms": 0}', 'db');
+	$node->safe_psql('postgres', "UPDATE nested SET $assignment WHERE _id % 2 = 1");
+	$mongod->command('{"profile": 0}', 'db');
+	my $profile = $mongod->command('{"find": "system.profile", "filter": {"op": "update"}, "projection": {"command.u": 1, "_id": 0}}', 'db')->{cursor}{firstBatch};
+	$mongod->command('{"drop": "system.profile"}', 'db');
+	is($node->safe_psql('postgres', 'SELECT * FROM nested'),
+		$node->safe_psql('postgres', 'SELECT * FROM ordinary; DROP TABLE ordinary'), "SET $assignment: as in an ordinary table");
+	return @$profile ? $profile->[0]{command}{u} : undef;
+}
+
+my @cases = (
+	# jsonb
+	[ q{j = jsonb_set(j, '{a,b}', '7')}, { '$set' => { 'j.a.b' => 7 } } ],
+	[ q{j['a']['b'] = '7'}, { '$set' => { 'j.a.b' => 7 } } ],
+	[ q{j = jsonb_set_lax(j, '{a,b}', NULL, true, 'delete_key')}, { '$unset' => { 'j.a.b' => JSON::PP::true } } ],
+	[ q{j = j - 'd'}, { '$unset' => { 'j.d' => JSON::PP::true } } ],
+	[ q{j = j #- '{a,c}'}, { '$unset' => { 'j.a.c' => JSON::PP::true } } ],
+	[ q{j = j || '{"new": {"k": [1, null]}, "d": 4.5}'}, { '$set' => { 'j.new' => { k => [ 1, undef ] }, 'j.d' => 4.5 } } ],
+	[ q{j = jsonb_set(j, '{list,0}', '"one"')}, { '$set' => { 'j.list.0' => 'one' } } ],
+	[ q{j = jsonb_set(j, '{list,2,k}', 'null')}, { '$set' => { 'j.list.2.k' => undef } } ],
+	[ q{j['list'][3] = '8'}, { '$set' => { 'j.list.3' => 8 } } ],
+	[ q{j = j #- '{list,2}'}, { '$push' => { 'j.list' => { '$each' => [], '$slice' => 2 } } } ],
+	[ q{j = jsonb_set(j, '{when}', '{"$date": "2020-01-01T00:00:00Z"}')}, { '$set' => { 'j.when' => { '$date' => '2020-01-01T00:00:00Z' } } } ],
+	[ q{j = jsonb_set(j, '{empty,k}', '1')}, { '$set' => { 'j.empty.k' => 1 } } ],
+	[ q{j = jsonb_set(j, '{a}', '5')}, { '$set' => { 'j.a' => 5 } } ],
+	[ q{j = jsonb_set(j, '{absent,b}', '5')}, undef ],
+	[ q{j = j}, undef ],
+	[ q{js = js}, { '$set' => { js => { z => 1, a => 2 } } } ],
+	# arrays
+	[ q{r[2] = 9}, { '$set' => { 'r.1' => 9 } } ],
+	[ q{r = r || 9}, { '$set' => { 'r.3' => 9 } } ],
+	[ q{r[6] = 9}, { '$set' => { 'r.3' => undef, 'r.4' => undef, 'r.5' => 9 } } ],
+	[ q{r = trim_array(r, 2)}, { '$push' => { r => { '$each' => [], '$slice' => 1 } } } ],
+	[ q{r = array_remove(r, 1)}, { '$set' => { r => [ 2, 3 ] } } ],
+	[ q{r = ARRAY[7, 8, 9]}, { '$set' => { r => [ 7, 8, 9 ] } } ],
+	[ q{m[2][1] = 7}, { '$set' => { 'm.1.0' => 7 } } ],
+	[ q{js_list[1] = jsonb_set(js_list[1], '{k}', '4')}, { '$set' => { 'js_list.0.k' => 4 } } ],
+	[ q{js_list[2] = '[1, 2]'}, { '$set' => { 'js_list.1.1' => 2 } } ],
+	# composites
+	[ q{c.zip = 5}, { '$set' => { 'c.zip' => 5 } } ],
+	[ q{c.deep.x = 5}, { '$set' => { 'c.deep.x' => 5 } } ],
+	[ q{c.deep."a.b" = 5}, { '$set' => { 'c.deep' => { x => 2, 'a.b' => 5 } } } ],
+	[ q{c.city = NULL, c.zip = (c).zip + 1}, { '$set' => { 'c.zip' => 2 }, '$unset' => { 'c.city' => JSON::PP::true } } ],
+	[ q{cs[2].zip = 7}, { '$set' => { 'cs.1.zip' => 7 } } ],
+	[ q{c = NULL}, { '$unset' => { c => JSON::PP::true } } ],
+);
+foreach my $case (@cases)
+{
+	my ($assignment, $expected) = @$case;
+	my $update = update($assignment);
+	is_deeply($update, $expected, "SET $assignment: sends no more than that") or diag(explain($update));
+}
+
+# beside what changed nothing does, to the byte
+load_document();
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE raw (_id int, __doc json)
+	SERVER mongodb OPTIONS (database 'db', collection 'nested', canonical_json 'true')});
+my $expected = $node->safe_psql('postgres', 'SELECT __doc FROM raw');
+$expected =~ s/"b":\{"\$numberLong":"5"\}/"b":{"\$numberInt":"7"}/;
+$expected =~ s/("r":\[[^,]*,)\{"\$numberLong":"2"\}/$1\{"\$numberInt":"9"}/;
+$expected =~ s/"city":"x","zip":\{"\$numberLong":"1"\}/"city":"x","zip":{"\$numberInt":"5"}/;
+$expected =~ s/"city":"p"/"city":"new"/;
+$node->safe_psql('postgres', q{UPDATE nested SET j = jsonb_set(j, '{a,b}', '7'), r[2] = 9, c.zip = 5, cs[1].city = 'new'});
+is($node->safe_psql('postgres', 'SELECT __doc FROM raw'), $expected, 'types and fields beside a change stay');
+
+done_testing();
