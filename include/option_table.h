@@ -63,6 +63,21 @@ extern const int mongo_option_count;
 extern const MongoOption *mongo_find_option(const char *name, int object);
 
 /*
+ * mongo_option_is_text
+ *		Is the option's field a const char *?
+ */
+extern bool mongo_option_is_text(const MongoOption *option);
+
+/*
+ * mongo_read_table_options, mongo_read_column_options
+ *		What mongo_table_options() and mongo_column_options() give, read from the
+ *		catalogs.
+ */
+extern MongoTableOptions *mongo_read_table_options(Oid foreigntableid);
+extern MongoColumnOptions *mongo_read_column_options(Oid foreigntableid,
+													 AttrNumber attnum);
+
+/*
  * Kinds of values: each reads 'value' into 'field' or raises 22023 (for
  * mongo_parse_port 22P02 and 22003), saying what is allowed.  Texts are not
  * copied.

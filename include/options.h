@@ -100,7 +100,7 @@ typedef struct MongoColumnOptions
  *
  * A table's setting wins over its server's.  Results are palloc'd in the
  * current memory context.  Raise nothing for options that passed the
- * validator.
+ * validator.  Those of tables and columns are remembered until they change.
  */
 extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
 														UserMapping *user);

@@ -29,6 +29,7 @@ typedef struct MongoRelation
 	Oid			userid;			/* whose user mapping counts */
 	MongoTableOptions *options;
 	MongoColumns *columns;
+	List	   *known;			/* MongoKnownCondition *, of plan_clauses.h */
 	bool		all_exact;		/* no base restriction is left to check here */
 	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */

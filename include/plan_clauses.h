@@ -13,6 +13,17 @@
 #include "condition.h"
 #include "plan.h"
 
+/*
+ * A restriction that was translated for the estimate and needs no parameter,
+ * so that the plan can have it as it is.
+ */
+typedef struct MongoKnownCondition
+{
+	RestrictInfo *rinfo;
+	MongoGrade	grade;
+	bson_t	   *match;
+} MongoKnownCondition;
+
 typedef struct MongoScanClauses
 {
 	List	   *local;			/* tested here: not shippable, or a superset */
@@ -24,11 +35,12 @@ typedef struct MongoScanClauses
  * mongo_sort_scan_clauses
  *		Translate RestrictInfos and sort their clauses.
  *
+ * 'known' are MongoKnownConditions that need not be translated again, or NIL.
  * Parameters are gathered in 'translation'.  Pseudoconstant clauses are left
  * out: PostgreSQL tests them above the scan.
  */
 extern void mongo_sort_scan_clauses(MongoTranslation *translation,
-									List *scan_clauses,
+									List *known, List *scan_clauses,
 									MongoScanClauses *clauses);
 
 /*

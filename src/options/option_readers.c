@@ -62,7 +62,7 @@ mongo_connection_options(ForeignServer *server, UserMapping *user)
 }
 
 MongoTableOptions *
-mongo_table_options(Oid foreigntableid)
+mongo_read_table_options(Oid foreigntableid)
 {
 	MongoTableOptions *result = palloc0(sizeof(MongoTableOptions));
 	ForeignTable *table = GetForeignTable(foreigntableid);
@@ -78,7 +78,7 @@ mongo_table_options(Oid foreigntableid)
 }
 
 MongoColumnOptions *
-mongo_column_options(Oid foreigntableid, AttrNumber attnum)
+mongo_read_column_options(Oid foreigntableid, AttrNumber attnum)
 {
 	MongoColumnOptions *result = palloc0(sizeof(MongoColumnOptions));
 

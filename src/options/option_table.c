@@ -101,6 +101,13 @@ const MongoOption mongo_option_table[] =
 
 const int	mongo_option_count = lengthof(mongo_option_table);
 
+bool
+mongo_option_is_text(const MongoOption *option)
+{
+	return option->parse == mongo_parse_string || option->parse == mongo_parse_name ||
+		option->parse == mongo_parse_path || option->parse == mongo_parse_word;
+}
+
 const MongoOption *
 mongo_find_option(const char *name, int object)
 {

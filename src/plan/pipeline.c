@@ -36,7 +36,8 @@ mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel, MongoPipeline *pipeline
 	pipeline->translation.need_exact = true;
 	pipeline->stages = bson_create_in(CurrentMemoryContext);
 
-	mongo_sort_scan_clauses(&pipeline->translation, rel->baserestrictinfo, &clauses);
+	mongo_sort_scan_clauses(&pipeline->translation, relation->known,
+							rel->baserestrictinfo, &clauses);
 	if (clauses.local != NIL)
 		elog(ERROR, "restriction of a pipeline is not shippable");
 	if (!bson_empty(clauses.filter))

@@ -12,6 +12,7 @@
 #include "feature.h"
 #include "plan.h"
 #include "plan_clauses.h"
+#include "plan_clauses.h"
 #include "row_count.h"
 
 #include "access/table.h"
@@ -78,6 +79,23 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 	return DEFAULT_ROWS;
 }
 
+/* note_known keeps a translation for the plan, if it stands by itself. */
+static void
+note_known(MongoRelation *relation, MongoTranslation *translation,
+		   RestrictInfo *rinfo, MongoGrade grade, bson_t *match)
+{
+	MongoKnownCondition *known;
+
+	if (grade == MONGO_NOT_SHIPPABLE || translation->parameters != NIL ||
+		translation->variables != NIL || translation->compares_text)
+		return;
+	known = palloc(sizeof(MongoKnownCondition));
+	known->rinfo = rinfo;
+	known->grade = grade;
+	known->match = match;
+	relation->known = lappend(relation->known, known);
+}
+
 /*
  * classify_restrictions finds the restrictions that MongoDB can test, and
  * from them the numbers of documents that come and that are looked at.
@@ -101,6 +119,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_condition(&translation, rinfo->clause, match);
+		note_known(relation, &translation, rinfo, condition.grade, match);
 		if (condition.grade != MONGO_EXACT)
 			relation->all_exact = false;
 		if (condition.grade == MONGO_NOT_SHIPPABLE)

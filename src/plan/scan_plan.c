@@ -53,9 +53,24 @@ combine_conjuncts(List *conjuncts, bson_t *filter)
 	bson_append_array_end(filter, &branches);
 }
 
+static const MongoKnownCondition *
+find_known(List *known, const RestrictInfo *rinfo)
+{
+	ListCell   *cell;
+
+	foreach(cell, known)
+	{
+		const MongoKnownCondition *one = lfirst(cell);
+
+		if (one->rinfo == rinfo)
+			return one;
+	}
+	return NULL;
+}
+
 void
-mongo_sort_scan_clauses(MongoTranslation *translation, List *scan_clauses,
-						MongoScanClauses *clauses)
+mongo_sort_scan_clauses(MongoTranslation *translation, List *known,
+						List *scan_clauses, MongoScanClauses *clauses)
 {
 	List	   *conjuncts = NIL;
 	ListCell   *cell;
@@ -64,14 +79,26 @@ mongo_sort_scan_clauses(MongoTranslation *translation, List *scan_clauses,
 	foreach(cell, scan_clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+		const MongoKnownCondition *earlier = find_known(known, rinfo);
+		bson_t	   *match;
 		MongoGrade	grade = MONGO_NOT_SHIPPABLE;
 
 		/* pseudoconstants become a gating Result node */
 		if (rinfo->pseudoconstant)
 			continue;
-		if (mongo_enable_pushdown)
-			grade = mongo_translate_condition(translation, rinfo->clause, match).grade;
+		if (earlier != NULL &&
+			(earlier->grade == MONGO_EXACT || !translation->need_exact))
+		{
+			match = earlier->match;
+			grade = earlier->grade;
+		}
+		else
+		{
+			match = bson_create_in(CurrentMemoryContext);
+			if (mongo_enable_pushdown)
+				grade = mongo_translate_condition(translation, rinfo->clause,
+												  match).grade;
+		}
 		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
 			conjuncts = lappend(conjuncts, match);
 		if (grade == MONGO_EXACT)
@@ -285,7 +312,7 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 	MongoScanPlan plan;
 
 	translation.need_exact = has_bounds;
-	mongo_sort_scan_clauses(&translation, scan_clauses, &clauses);
+	mongo_sort_scan_clauses(&translation, relation->known, scan_clauses, &clauses);
 	attributes = fetched_attributes(root, baserel, relation, &clauses);
 
 	mongo_scan_plan_init(&plan, relation);
