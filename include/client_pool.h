@@ -72,7 +72,8 @@ extern void mongo_lease_limit_waits(MongoLease *lease, int milliseconds);
  *		Run one command and return its reply, which lives in 'context'.
  *
  * 'command' must not hold $db or lsid, which are added here.  A reply with
- * {ok: 0} raises as mongo_report_command_error does, under 'context_message'.
+ * {ok: 0} raises as mongo_report_command_error does, under 'context_message';
+ * without one (NULL) it is returned like any other.
  * With 'read_only' true the command is retried once on a broken connection.
  */
 extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,

@@ -29,6 +29,7 @@ typedef struct MongoScanState
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoRowDecoder *decoder;	/* likewise */
+	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is ours */
 	struct MongoIdentityLog *identities;	/* NULL: no row is to be changed */
 	MemoryContext scan_context; /* of the command and its cursor; reset by ReScan */
 
@@ -54,6 +55,12 @@ extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
 extern void mongo_foreign_async_request(AsyncRequest *request);
 extern void mongo_foreign_async_configure_wait(AsyncRequest *request);
 extern void mongo_foreign_async_notify(AsyncRequest *request);
+
+/*
+ * mongo_log_command
+ *		Log what is sent, for the setting mongo_fdw.log_remote_query.
+ */
+extern void mongo_log_command(const MongoScanPlan *plan, const bson_t *command);
 
 /*
  * mongo_append_bounds

@@ -63,6 +63,8 @@ typedef struct MongoScanPlan
 	int			fetch_size;
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
+	const char *split_field;	/* several processes share the scan and read
+								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
 } MongoScanPlan;
 

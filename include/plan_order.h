@@ -56,6 +56,13 @@ extern bool mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys,
 									 bool *indexed);
 
 /*
+ * mongo_order_is_by
+ *		Is the first of shippable pathkeys this field?
+ */
+extern bool mongo_order_is_by(RelOptInfo *baserel, List *pathkeys,
+							  const char *path);
+
+/*
  * mongo_append_sort
  *		Append the "sort" of a find command, if the part needs one.  The pathkeys
  *		must have been found shippable.

@@ -12,7 +12,9 @@
 #include "exec.h"
 #include "modify.h"
 #include "options.h"
+#include "parallel_scan.h"
 #include "plan.h"
+#include "plan_parallel.h"
 
 #include "foreign/fdwapi.h"
 #include "fmgr.h"
@@ -52,6 +54,14 @@ mongo_fdw_handler(PG_FUNCTION_ARGS)
 	routine->ForeignAsyncRequest = mongo_foreign_async_request;
 	routine->ForeignAsyncConfigureWait = mongo_foreign_async_configure_wait;
 	routine->ForeignAsyncNotify = mongo_foreign_async_notify;
+
+	/* parallel.c in src/plan and src/exec */
+	routine->IsForeignScanParallelSafe = mongo_is_foreign_scan_parallel_safe;
+	routine->EstimateDSMForeignScan = mongo_estimate_dsm_foreign_scan;
+	routine->InitializeDSMForeignScan = mongo_initialize_dsm_foreign_scan;
+	routine->ReInitializeDSMForeignScan = mongo_reinitialize_dsm_foreign_scan;
+	routine->InitializeWorkerForeignScan = mongo_initialize_worker_foreign_scan;
+	routine->ShutdownForeignScan = mongo_shutdown_foreign_scan;
 
 	/* src/catalog: analyze.c, import.c */
 	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;

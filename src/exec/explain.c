@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "encoding.h"
 #include "exec.h"
 
 #include "utils/ruleutils.h"
@@ -101,6 +102,8 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 								 "Aggregate on (%s.%s)" : "%s.%s",
 								 state->plan->database,
 								 state->plan->collection), es);
+	if (state->plan->split_field != NULL)
+		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
 	if (es->verbose)
 		explain_commands(node, es);
 }

@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "encoding.h"
 #include "exec.h"
+#include "parallel_scan.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -209,12 +210,12 @@ bind_command(ForeignScanState *node, MongoScanState *state)
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
-static void
-log_remote_query(const MongoScanState *state)
+void
+mongo_log_command(const MongoScanPlan *plan, const bson_t *command)
 {
 	ereport(LOG,
-			(errmsg("remote query: %s: %s", state->plan->database,
-					bson_to_relaxed_json(state->command)),
+			(errmsg("remote query: %s: %s", plan->database,
+					bson_to_relaxed_json(command)),
 			 errhidestmt(true)));
 }
 
@@ -225,10 +226,12 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 	MongoMatch	match = bind_command(node, state);
 
 	state->started = true;
+	if (match != MONGO_MATCH_NONE && state->shared != NULL && !mongo_take_range(node))
+		match = MONGO_MATCH_NONE;
 	if (match != MONGO_MATCH_NONE)
 	{
 		if (mongo_log_remote_query)
-			log_remote_query(state);
+			mongo_log_command(state->plan, state->command);
 		state->cursor = mongo_cursor_open(state->scan_context, state->user,
 										  mongo_to_utf8(state->plan->database),
 										  state->plan->collection,
@@ -238,21 +241,22 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * next_command: at the end of one, begin the next of the plan's commands; false
- * when there is none.
+ * next_command: at the end of one, begin the next of the plan's commands, or
+ * with the next range of a shared scan; false when there is none.
  */
 static bool
 next_command(ForeignScanState *node, MongoScanState *state)
 {
-	if (state->turn + 1 >= state->ncommands)
+	if (state->turn + 1 >= state->ncommands && state->shared == NULL)
 		return false;
 
 	mongo_cursor_close(state->cursor);
 	state->cursor = NULL;
 	MemoryContextReset(state->scan_context);
-	state->turn++;
+	if (state->shared == NULL)
+		state->turn++;
 	start_scan(node, state);
-	return true;
+	return state->cursor != NULL;
 }
 
 /*

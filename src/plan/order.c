@@ -161,6 +161,15 @@ sort_field(RelOptInfo *baserel, const PathKey *pathkey, MongoField *field)
 	return expression;
 }
 
+bool
+mongo_order_is_by(RelOptInfo *baserel, List *pathkeys, const char *path)
+{
+	MongoField	field;
+
+	sort_field(baserel, linitial(pathkeys), &field);
+	return strcmp(field.path, path) == 0;
+}
+
 int
 mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
 				 MongoSortPart parts[MONGO_MAX_SORT_PARTS])

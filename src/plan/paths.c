@@ -10,6 +10,7 @@
 #include "bson_memory.h"
 #include "plan.h"
 #include "plan_order.h"
+#include "plan_parallel.h"
 
 #include <math.h>
 
@@ -229,7 +230,10 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 
 	add_plain_path(root, baserel);
 	if (!mongo_enable_pushdown)
+	{
+		mongo_keep_out_of_workers(baserel);
 		return;
+	}
 	add_sorted_path(root, baserel);
 
 	foreach(cell, baserel->joininfo)
@@ -240,4 +244,6 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		parameterizations = find_equivalences(root, baserel, parameterizations);
 	foreach(cell, parameterizations)
 		add_parameterized_path(root, baserel, lfirst(cell));
+	mongo_keep_out_of_workers(baserel);
+	mongo_add_parallel_paths(root, baserel);
 }

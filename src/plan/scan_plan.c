@@ -321,6 +321,8 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 	plan.enough_rows = enough_rows(root, baserel, relation,
 								   best_path->path.pathkeys);
 	plan.predicates = translation.predicates;
+	if (best_path->path.parallel_aware)
+		plan.split_field = mongo_to_utf8(relation->options->parallel_field);
 	plan.nvariables = list_length(translation.variables);
 	plan.has_limit = has_bounds && root->parse->limitCount != NULL;
 	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;

@@ -52,7 +52,8 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 
 	result = list_make4(string_node(plan->database), string_node(plan->collection),
 						plan->commands, plan->predicates);
-	return list_concat(result, list_make3(flags, settings, columns));
+	return list_concat(result, list_make4(flags, settings, columns,
+										   string_node(plan->split_field)));
 }
 
 MongoScanPlan *
@@ -77,6 +78,7 @@ mongo_scan_plan_from_list(List *list)
 	plan->canonical_json = lthird_int(settings);
 	plan->enough_rows = lfourth_int(settings);
 	plan->nvariables = list_nth_int(settings, 4);
+	plan->split_field = node_string(list_nth(list, 7));
 	plan->columns = NIL;
 	foreach(cell, (List *) list_nth(list, 6))
 	{

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "plan.h"
+#include "plan_parallel.h"
 #include "plan_upper.h"
 
 /*
@@ -55,4 +56,5 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 	}
 	else if (stage == UPPERREL_FINAL)
 		mongo_add_limited_path(root, baserel, output_rel, extra);
+	mongo_keep_out_of_workers(output_rel);
 }

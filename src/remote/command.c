@@ -76,7 +76,9 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		else
 		{
 			document = reply_document(connection, &reply);
-			if (reply_is_ok(document, &code))
+			if (reply_is_ok(document, &code) ||
+				(context_message == NULL &&
+				 !(may_retry && mongo_error_is_retryable(code))))
 				break;
 			if (!may_retry || !mongo_error_is_retryable(code))
 				mongo_report_command_error(context_message, document);

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_parallel.h
+ *		Scans that several processes share, each reading ranges of its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_PLAN_PARALLEL_H
+#define MONGO_FDW_PLAN_PARALLEL_H
+
+#include "compat.h"
+
+#include "nodes/pathnodes.h"
+
+/*
+ * mongo_is_foreign_scan_parallel_safe
+ *		FDW callback: may parallel workers read this table?
+ *
+ * Not where the isolation level asks for one snapshot: a worker's connection is
+ * not in the MongoDB transaction.  What a transaction has been begun for by the
+ * time of execution is up to parallel_scan.h.
+ */
+extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
+												RangeTblEntry *rte);
+
+/*
+ * mongo_add_parallel_paths
+ *		Add partial paths where the table is large enough.
+ */
+extern void mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel);
+
+/*
+ * mongo_keep_out_of_workers
+ *		Mark the relation's foreign paths that are not partial as not parallel
+ *		safe.
+ *
+ * An Append is asynchronous only when it is not parallel safe, and each worker
+ * would run the whole scan over a connection of its own.
+ */
+extern void mongo_keep_out_of_workers(RelOptInfo *rel);
+
+#endif							/* MONGO_FDW_PLAN_PARALLEL_H */

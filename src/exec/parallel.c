@@ -1,0 +1,314 @@
+/*-------------------------------------------------------------------------
+ *
+ * parallel.c
+ *		A foreign scan that several processes share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "client_pool.h"
+#include "encoding.h"
+#include "exec.h"
+#include "options.h"
+#include "parallel_scan.h"
+#include "split_range.h"
+#include "transaction.h"
+
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+
+/* Values to choose each point from: more make the ranges more alike. */
+#define SAMPLES_PER_RANGE	16
+
+/* A point is a few bytes long as a rule; where not, there are fewer. */
+#define POINTS_CAPACITY		32768
+
+typedef enum SplitProgress
+{
+	NOT_SPLIT,
+	BEING_SPLIT,				/* by one of the participants */
+	SPLIT
+} SplitProgress;
+
+struct MongoSharedScan
+{
+	slock_t		mutex;			/* protects 'progress' */
+	ConditionVariable split_done;
+	SplitProgress progress;
+	int			wanted_ranges;
+
+	/* valid, and not changed any more, from SPLIT on: */
+	int			nranges;
+	uint32		cluster_seconds;	/* of the snapshot; 0: there is none */
+	uint32		cluster_increment;
+	uint32		points_length;
+	uint8		points[POINTS_CAPACITY];
+
+	pg_atomic_uint32 next_range;
+};
+
+Size
+mongo_estimate_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt)
+{
+	return sizeof(MongoSharedScan);
+}
+
+/* share: the leader's part, before each execution. */
+static void
+share(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *shared)
+{
+	MongoScanState *state = node->fdw_state;
+
+	state->shared = shared;
+	if (mongo_session_for_read(state->user) != NULL)
+	{
+		state->shared = NULL;
+		ReinitializeParallelWorkers(pcxt, 0);
+	}
+}
+
+void
+mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
+								  void *coordinate)
+{
+	MongoSharedScan *shared = coordinate;
+
+	SpinLockInit(&shared->mutex);
+	ConditionVariableInit(&shared->split_done);
+	shared->progress = NOT_SPLIT;
+	shared->wanted_ranges = MONGO_RANGES_PER_PARTICIPANT * (pcxt->nworkers + 1);
+	pg_atomic_init_u32(&shared->next_range, 0);
+	share(node, pcxt, shared);
+}
+
+/* The points and the snapshot stay: they are the same query's. */
+void
+mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
+									void *coordinate)
+{
+	MongoSharedScan *shared = coordinate;
+
+	pg_atomic_write_u32(&shared->next_range, 0);
+	share(node, pcxt, shared);
+}
+
+void
+mongo_initialize_worker_foreign_scan(ForeignScanState *node, shm_toc *toc,
+									 void *coordinate)
+{
+	((MongoScanState *) node->fdw_state)->shared = coordinate;
+}
+
+void
+mongo_shutdown_foreign_scan(ForeignScanState *node)
+{
+	/* the shared memory goes away before the scan does */
+	((MongoScanState *) node->fdw_state)->shared = NULL;
+}
+
+/* ------------------------------- splitting --------------------------------- */
+
+/* The same collation as the ranges': what is ascending depends on it. */
+static void
+append_split_command(const MongoScanState *state, const char *collection,
+					 int sample_size, bson_t *command)
+{
+	bson_iter_t collation;
+	bson_t		cursor;
+
+	BSON_APPEND_UTF8(command, "aggregate", collection);
+	mongo_append_split_pipeline(command, collection, state->plan->split_field,
+								sample_size);
+	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
+	BSON_APPEND_INT32(&cursor, "batchSize", sample_size + 2);
+	bson_append_document_end(command, &cursor);
+	if (bson_iter_init_find(&collation, state->command, "collation"))
+		bson_append_iter(command, NULL, 0, &collation);
+}
+
+/*
+ * note_snapshot: the point in the cluster's time at which the reply was given,
+ * if all ranges are to be read as of then.
+ *
+ * A standalone server has no such time.  A weaker read concern that somebody
+ * has asked for by name is respected; a stronger one is as well, as it cannot
+ * be had for ranges.
+ */
+static void
+note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
+{
+	const char *read_concern =
+	mongo_connection_options(GetForeignServer(user->serverid), user)->read_concern;
+	bson_iter_t iter;
+
+	shared->cluster_seconds = shared->cluster_increment = 0;
+	if (read_concern != NULL && strcmp(read_concern, "majority") != 0 &&
+		strcmp(read_concern, "snapshot") != 0)
+		return;
+	if (bson_iter_init_find(&iter, reply, "operationTime") &&
+		BSON_ITER_HOLDS_TIMESTAMP(&iter))
+		bson_iter_timestamp(&iter, &shared->cluster_seconds,
+							&shared->cluster_increment);
+}
+
+static void
+split(MongoScanState *state, MongoSharedScan *shared)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	const char *collection = mongo_to_utf8(state->plan->collection);
+	const bson_t *reply;
+	bson_t	   *points;
+	bson_iter_t iter;
+	bson_iter_t batch;
+
+	shared->nranges = 1;
+	shared->points_length = 0;
+	append_split_command(state, collection,
+						 SAMPLES_PER_RANGE * shared->wanted_ranges, command);
+	if (mongo_log_remote_query)
+		mongo_log_command(state->plan, command);
+	reply = mongo_run_command(CurrentMemoryContext, state->user,
+							  mongo_to_utf8(state->plan->database), command, true, NULL);
+	if (!bson_iter_init(&iter, reply) ||
+		!bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch))
+		return;
+
+	shared->nranges = mongo_choose_split_points(&batch, state->plan->split_field,
+												shared->wanted_ranges,
+												POINTS_CAPACITY, &points);
+	shared->points_length = points->len;
+	memcpy(shared->points, bson_get_data(points), points->len);
+	note_snapshot(shared, state->user, reply);
+}
+
+/*
+ * ensure_split
+ *		Split the collection, or wait for who is at it.
+ *
+ * Should that one fail, its error ends the whole query, the others' waiting
+ * included.
+ */
+static void
+ensure_split(MongoScanState *state, MongoSharedScan *shared)
+{
+	for (;;)
+	{
+		SplitProgress progress;
+
+		SpinLockAcquire(&shared->mutex);
+		progress = shared->progress;
+		if (progress == NOT_SPLIT)
+			shared->progress = BEING_SPLIT;
+		SpinLockRelease(&shared->mutex);
+
+		if (progress == SPLIT)
+			break;
+		if (progress == NOT_SPLIT)
+		{
+			split(state, shared);
+			SpinLockAcquire(&shared->mutex);
+			shared->progress = SPLIT;
+			SpinLockRelease(&shared->mutex);
+			ConditionVariableBroadcast(&shared->split_done);
+			break;
+		}
+		ConditionVariableSleep(&shared->split_done, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* --------------------------------- ranges ---------------------------------- */
+
+/* is_descending: by the field of which the ranges are? */
+static bool
+is_descending(const bson_t *command)
+{
+	bson_iter_t sort;
+	bson_iter_t first;
+
+	return bson_iter_init_find(&sort, command, "sort") &&
+		bson_iter_recurse(&sort, &first) && bson_iter_next(&first) &&
+		bson_iter_as_int64(&first) < 0;
+}
+
+/* append_filter: the command's own filter, if any, and the range. */
+static void
+append_filter(bson_t *command, const bson_iter_t *filter, const bson_t *range)
+{
+	bson_t		both;
+	bson_t		branches;
+
+	if (bson_empty(range) && filter != NULL)
+		bson_append_iter(command, NULL, 0, filter);
+	else if (filter == NULL)
+		BSON_APPEND_DOCUMENT(command, "filter", range);
+	else
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(command, "filter", &both);
+		BSON_APPEND_ARRAY_BEGIN(&both, "$and", &branches);
+		bson_append_iter(&branches, "0", 1, filter);
+		BSON_APPEND_DOCUMENT(&branches, "1", range);
+		bson_append_array_end(&both, &branches);
+		bson_append_document_end(command, &both);
+	}
+}
+
+static void
+append_snapshot(bson_t *command, const MongoSharedScan *shared)
+{
+	bson_t		read_concern;
+
+	if (shared->cluster_seconds == 0)
+		return;
+	BSON_APPEND_DOCUMENT_BEGIN(command, "readConcern", &read_concern);
+	BSON_APPEND_UTF8(&read_concern, "level", "snapshot");
+	BSON_APPEND_TIMESTAMP(&read_concern, "atClusterTime",
+						  shared->cluster_seconds, shared->cluster_increment);
+	bson_append_document_end(command, &read_concern);
+}
+
+bool
+mongo_take_range(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	MongoSharedScan *shared = state->shared;
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	uint32		range;
+	bson_t		points;
+	bson_iter_t field;
+	bool		has_filter = false;
+
+	ensure_split(state, shared);
+	range = pg_atomic_fetch_add_u32(&shared->next_range, 1);
+	if (range >= shared->nranges)
+		return false;
+	if (is_descending(state->command))
+		range = shared->nranges - 1 - range;
+	if (shared->points_length > 0 &&
+		bson_view(&points, shared->points, shared->points_length))
+		mongo_append_split_range(&points, state->plan->split_field, range,
+								 shared->nranges, condition);
+
+	bson_iter_init(&field, state->command);
+	while (bson_iter_next(&field))
+	{
+		if (strcmp(bson_iter_key(&field), "filter") != 0)
+		{
+			bson_append_iter(command, NULL, 0, &field);
+			continue;
+		}
+		append_filter(command, &field, condition);
+		has_filter = true;
+	}
+	if (!has_filter && !bson_empty(condition))
+		append_filter(command, NULL, condition);
+	append_snapshot(command, shared);
+	state->command = command;
+	return true;
+}

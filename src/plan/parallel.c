@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * parallel.c
+ *		Scans that several processes share, each reading ranges of its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "encoding.h"
+#include "feature.h"
+#include "options.h"
+#include "plan.h"
+#include "plan_order.h"
+#include "plan_parallel.h"
+#include "split_range.h"
+
+#include "access/xact.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+
+/*
+ * A range is read through the index of the field that it is one of.  That takes
+ * MongoDB two and a half times what a scan of the collection does (measured:
+ * 1.5 instead of 0.6 microseconds a small document), so this share of
+ * fdw_tuple_cost comes on top.
+ */
+#define RANGE_DOCUMENT_COST_SHARE	1.5
+
+/* The same share as of a plain scan, see paths.c. */
+#define EXAMINED_DOCUMENT_COST_SHARE	0.2
+
+/*
+ * What it takes to find the ranges and to connect the workers, as documents
+ * fetched meanwhile: $sample reads 4 MB of documents whatever is asked for
+ * (measured: 30 ms).
+ */
+#define STARTUP_DOCUMENTS	30000
+
+bool
+mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
+									RangeTblEntry *rte)
+{
+	return !IsolationUsesXactSnapshot();
+}
+
+void
+mongo_keep_out_of_workers(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (IsA(path, ForeignPath) && path->parent == rel)
+			path->parallel_safe = false;
+	}
+}
+
+/* estimated_pages: as large as what it holds, in blocks. */
+static double
+estimated_pages(const RelOptInfo *baserel)
+{
+	return baserel->pages > 0 ? baserel->pages :
+		baserel->tuples * baserel->reltarget->width / BLCKSZ;
+}
+
+/* participants: as get_parallel_divisor() of costsize.c has it. */
+static double
+participants(int workers)
+{
+	return workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
+}
+
+/*
+ * estimate: of what one participant does.
+ *
+ * The rows' way through PostgreSQL is shared among the participants.
+ * MongoDB's work is not, unless the option remote_parallelism says that
+ * it has processors to spare.
+ */
+static void
+estimate(RelOptInfo *baserel, int workers, Cost *startup_cost, Cost *total_cost)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	const MongoTableOptions *options = relation->options;
+	double		shares = participants(workers);
+	double		remote_shares = Max(Min(options->remote_parallelism, shares), 1);
+	Cost		remote_cost = options->fdw_tuple_cost *
+	(relation->examined_rows * (EXAMINED_DOCUMENT_COST_SHARE + RANGE_DOCUMENT_COST_SHARE) +
+	 relation->remote_rows);
+	Cost		local_cost = relation->remote_rows * cpu_tuple_cost +
+	(relation->all_exact ? 0 : relation->remote_rows * baserel->baserestrictcost.per_tuple) +
+	baserel->rows * baserel->reltarget->cost.per_tuple;
+
+	*startup_cost = options->fdw_startup_cost +
+		STARTUP_DOCUMENTS * options->fdw_tuple_cost +
+		baserel->baserestrictcost.startup + baserel->reltarget->cost.startup;
+	*total_cost = *startup_cost +
+		(MONGO_RANGES_PER_PARTICIPANT - 1) * options->fdw_startup_cost +
+		remote_cost / remote_shares + local_cost / shares;
+}
+
+static void
+add_path_with_order(PlannerInfo *root, RelOptInfo *baserel, int workers,
+					List *pathkeys)
+{
+	ForeignPath *path;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	estimate(baserel, workers, &startup_cost, &total_cost);
+	path = create_foreignscan_path(root, baserel, NULL,
+								   clamp_row_est(baserel->rows / participants(workers)),
+								   startup_cost, total_cost, pathkeys,
+								   NULL, NULL, NIL);
+	path->path.parallel_aware = true;
+	path->path.parallel_workers = workers;
+	add_partial_path(baserel, (Path *) path);
+}
+
+/*
+ * order_follows_ranges: who reads ranges of the sort key, in its order and each
+ * in order, reads everything in order.
+ */
+static bool
+order_follows_ranges(RelOptInfo *baserel, List *pathkeys)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+	bool		indexed;
+
+	return list_length(pathkeys) == 1 &&
+		mongo_order_is_shippable(baserel, pathkeys, &indexed) &&
+		mongo_sort_parts(baserel, pathkeys, parts) == 1 &&
+		parts[0] == MONGO_SORT_ALL &&
+		mongo_order_is_by(baserel, pathkeys,
+						  mongo_to_utf8(relation->options->parallel_field));
+}
+
+void
+mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	int			workers;
+
+	/* what an index finds is not worth several connections */
+	if (!baserel->consider_parallel || !mongo_enable_pushdown ||
+		baserel->lateral_relids != NULL || relation->options->remote_parallelism <= 0 ||
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
+		relation->examined_rows < baserel->tuples)
+		return;
+	workers = compute_parallel_worker(baserel, estimated_pages(baserel), -1,
+									  max_parallel_workers_per_gather);
+	if (workers <= 0)
+		return;
+
+	add_path_with_order(root, baserel, workers, NIL);
+	if (order_follows_ranges(baserel, root->query_pathkeys))
+		add_path_with_order(root, baserel, workers, root->query_pathkeys);
+}
