@@ -1,0 +1,87 @@
+"""A proxy before a MongoDB server that keeps the commands that pass.
+
+What a client really sends is seen nowhere else: MongoDB's profiler leaves parts
+of writes out, and what the client says of itself is what is to be shown.
+"""
+import socket
+import struct
+import threading
+
+import bson
+
+OP_MSG = 2013
+DOCUMENTS = 1					# a section that holds a list of documents
+CONNECTION_COMMANDS = {"hello", "isMaster", "ismaster", "saslStart", "saslContinue", "endSessions"}
+
+
+def receive(connection, length):
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            raise ConnectionError
+        data += part
+    return bytes(data)
+
+
+def receive_message(connection):
+    header = receive(connection, 16)
+    return header + receive(connection, struct.unpack_from("<i", header)[0] - 16)
+
+
+def command_of(message):
+    """The command of an OP_MSG, lists of documents put back into it; None for other messages."""
+    if struct.unpack_from("<i", message, 12)[0] != OP_MSG:
+        return None
+    position, body, lists = 20, None, {}
+    while position < len(message):
+        kind = message[position]
+        size = struct.unpack_from("<i", message, position + 1)[0]
+        section = message[position + 1:position + 1 + size]
+        if kind == DOCUMENTS:
+            name, _, documents = section[4:].partition(b"\0")
+            lists[name.decode()] = bson.decode_all(documents)
+        else:
+            body = bson.decode(section)
+        position += 1 + size
+    return {**body, **lists}
+
+
+class WireRecorder:
+    """Listens on self.port; self.take() gives the commands since it was last called."""
+
+    def __init__(self, host, port):
+        self.server = (host, port)
+        self.commands = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def take(self):
+        commands, self.commands = self.commands, []
+        return commands
+
+    def _accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.create_connection(self.server)
+            for arguments in ((client, server, self._record), (server, client, lambda message: None)):
+                threading.Thread(target=self._forward, args=arguments, daemon=True).start()
+
+    def _forward(self, source, target, look):
+        try:
+            while True:
+                message = receive_message(source)
+                look(message)
+                target.sendall(message)
+        except OSError:
+            for connection in (source, target):
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass				# it went away first
+
+    def _record(self, message):
+        command = command_of(message)
+        if command and next(iter(command)) not in CONNECTION_COMMANDS:
+            self.commands.append(command)
