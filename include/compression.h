@@ -44,6 +44,12 @@ extern const MongoCompressor *mongo_compressor_named(const char *name,
 													 size_t length);
 
 /*
+ * mongo_compressor_with_id
+ *		The compressor that messages call so; NULL: there is none.
+ */
+extern const MongoCompressor *mongo_compressor_with_id(uint8 id);
+
+/*
  * mongo_compressor_names
  *		The names of all there are, "snappy, zlib, zstd"; palloc'd.
  */

@@ -34,6 +34,7 @@ typedef struct MongoTransport
 	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
 	int			connect_timeout_ms;
 	char		failure[400];	/* why connections could not be made; "" */
+	const char *violation;		/* what was wrong with a reply to libmongoc, or NULL */
 	int			wait_limit_ms;	/* of any wait inside libmongoc; 0: none */
 	dlist_head	streams;		/* of MongoStream, the newest first */
 	struct MongoStream *data_stream;	/* the data plane's; NULL once libmongoc
@@ -46,7 +47,8 @@ typedef struct MongoStream
 	mongoc_stream_t vtable;
 	dlist_node	node;			/* in transport->streams */
 	MongoTransport *transport;
-	mongoc_stream_t *top;		/* what libmongoc uses: this one, or TLS on it */
+	mongoc_stream_t *top;		/* what carries messages: this one, or TLS on it */
+	size_t		guarded;		/* bytes that the guard on top has ready (guard.h) */
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */
@@ -107,6 +109,13 @@ extern void mongo_stream_wait_readable(MongoStream *stream);
  *		Without waiting: is something to be read, or has the peer closed?
  */
 extern bool mongo_stream_has_input(MongoStream *stream);
+
+/*
+ * mongo_transport_note_failure
+ *		Append to transport->failure, unless it is said there already.
+ */
+extern void mongo_transport_note_failure(MongoTransport *transport,
+										 const char *text);
 
 /*
  * mongo_transport_raise

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "guard.h"
 #include "remote_error.h"
 #include "stream.h"
 
@@ -33,6 +34,16 @@ set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 				   code == ECANCELED ? "interrupted" : strerror(code));
 }
 
+void
+mongo_transport_note_failure(MongoTransport *transport, const char *text)
+{
+	size_t		used = strlen(transport->failure);
+
+	if (strstr(transport->failure, text) == NULL)
+		snprintf(transport->failure + used, sizeof(transport->failure) - used,
+				 "%s%s", used > 0 ? "; " : "", text);
+}
+
 /*
  * failed_stream
  *		Note why there is no connection; a stream that can only fail.
@@ -41,11 +52,7 @@ static mongoc_stream_t *
 failed_stream(MongoTransport *transport, const mongoc_host_list_t *host,
 			  const bson_error_t *error)
 {
-	size_t		used = strlen(transport->failure);
-
-	if (strstr(transport->failure, error->message) == NULL)
-		snprintf(transport->failure + used, sizeof(transport->failure) - used,
-				 "%s%s", used > 0 ? "; " : "", error->message);
+	mongo_transport_note_failure(transport, error->message);
 	return &mongo_stream_new(transport, PGINVALID_SOCKET, false,
 							 host->host_and_port)->vtable;
 }
@@ -234,5 +241,6 @@ mongo_stream_initiate(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 	else
 		top = (mongoc_stream_t *) stream;
 
-	return top != NULL ? top : failed_stream(transport, host, &failure);
+	return top != NULL ? mongo_guard_new(stream) :
+		failed_stream(transport, host, &failure);
 }

@@ -444,7 +444,8 @@ poll_without_waiting(mongoc_stream_poll_t *polled, size_t count)
 		if (refuses_io(stream))
 			polled[i].revents = POLLERR | POLLHUP;
 		else if ((polled[i].events & POLLIN) &&
-				 stream->buffer_start < stream->buffer_end)
+				 (stream->buffer_start < stream->buffer_end ||
+				  stream->guarded > 0))
 			polled[i].revents = POLLIN;
 		if (polled[i].revents != 0)
 			ready++;
@@ -619,7 +620,7 @@ stream_check_closed(mongoc_stream_t *base)
 
 	if (refuses_io(stream))
 		return true;
-	if (stream->buffer_start < stream->buffer_end)
+	if (stream->buffer_start < stream->buffer_end || stream->guarded > 0)
 		return false;
 	return recv(stream->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }

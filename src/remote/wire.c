@@ -11,47 +11,11 @@
 
 #include "wire.h"
 
-#include "port/pg_bswap.h"
+#include "frame.h"
 
-#define OP_COMPRESSED		2012
-#define OP_MSG				2013
-#define FLAG_CHECKSUM		0x1
 #define FLAG_MORE_TO_COME	0x2
-#define REQUIRED_FLAGS		0xffff	/* bits that a receiver must understand */
-
-#define HEADER_SIZE			16	/* messageLength requestID responseTo opCode */
-#define BODY_OFFSET			(HEADER_SIZE + 4 + 1)	/* flagBits, section kind */
-#define SMALLEST_DOCUMENT	5
-
-/* OP_COMPRESSED: originalOpcode, uncompressedSize, compressorId, then the rest */
-#define COMPRESSED_OFFSET	(HEADER_SIZE + 4 + 4 + 1)
-
-/* maxMessageSizeBytes, and 16 kB for what a command has of its own */
-#define LARGEST_MESSAGE		(48000000 + 16384)
 
 #define FIRST_REPLY_SIZE	16384
-
-#if PG_BIGENDIAN
-#define little_endian32(x)	pg_bswap32(x)
-#else
-#define little_endian32(x)	(x)
-#endif
-
-static inline void
-put_int32(uint8 *destination, uint32 value)
-{
-	value = little_endian32(value);
-	memcpy(destination, &value, 4);
-}
-
-static inline uint32
-get_int32(const uint8 *source)
-{
-	uint32		value;
-
-	memcpy(&value, source, 4);
-	return little_endian32(value);
-}
 
 /* The bytes of the elements in a document, without length word and NUL. */
 static inline size_t
@@ -213,77 +177,53 @@ mongo_wire_send_and_forget(MongoConnection *connection, const char *database,
 		connection->broken = true;
 }
 
+/* Raise for what is wrong with a frame, if anything. */
+static void
+check(MongoConnection *connection, const char *violation)
+{
+	if (violation != NULL)
+		mongo_wire_report_violation(connection, violation);
+}
+
 /* The header is there: is it one, and for us?  Returns messageLength. */
 static size_t
 check_header(MongoConnection *connection, const uint8 *header,
 			 uint32 request_id, bool *compressed)
 {
-	uint32		length = get_int32(header);
 	uint32		opcode = get_int32(header + 12);
 
-	if (length < BODY_OFFSET + SMALLEST_DOCUMENT || length > LARGEST_MESSAGE)
-		mongo_wire_report_violation(connection, "The message length is out of bounds.");
+	check(connection, mongo_frame_check_header(header, request_id));
 	*compressed = opcode == OP_COMPRESSED && connection->compressor != NULL;
 	if (opcode != OP_MSG && !*compressed)
 		mongo_wire_report_violation(connection, "The message is not an OP_MSG.");
-	if (get_int32(header + 8) != request_id)
-		mongo_wire_report_violation(connection, "The message answers another request.");
-	return length;
+	return get_int32(header);
 }
 
 /*
- * expand
- *		From reply->compressed, of 'length' bytes, to reply->message.
- *
- * Returns the message's length.  The server says beforehand how much there
- * will be, and is held to that and to what a message may have.
+ * take_document
+ *		All has come, 'length' bytes: find the one document that a reply has.
  */
-static size_t
-expand(MongoConnection *connection, MongoReply *reply, size_t length)
-{
-	const uint8 *source = reply->compressed.data;
-	const MongoCompressor *compressor = connection->compressor;
-	uint32		size = get_int32(source + HEADER_SIZE + 4);
-
-	if (get_int32(source + HEADER_SIZE) != OP_MSG)
-		mongo_wire_report_violation(connection, "The compressed message is not an OP_MSG.");
-	if (source[HEADER_SIZE + 8] != compressor->id)
-		mongo_wire_report_violation(connection, "The message is compressed in a way that was not agreed on.");
-	if (size < BODY_OFFSET - HEADER_SIZE + SMALLEST_DOCUMENT ||
-		size > LARGEST_MESSAGE - HEADER_SIZE)
-		mongo_wire_report_violation(connection, "The uncompressed size is out of bounds.");
-
-	mongo_reply_reserve(reply, &reply->message, HEADER_SIZE + size, 0);
-	if (!compressor->uncompress(source + COMPRESSED_OFFSET,
-								length - COMPRESSED_OFFSET,
-								reply->message.data + HEADER_SIZE, size))
-		mongo_wire_report_violation(connection, "The message cannot be uncompressed to the size it announces.");
-	return HEADER_SIZE + size;
-}
-
-/* The message is there: find the one document that a reply has. */
 static void
-check_body(MongoConnection *connection, MongoReply *reply, size_t length)
+take_document(MongoConnection *connection, MongoReply *reply, size_t length,
+			  bool compressed)
 {
-	const uint8 *data = reply->message.data;
-	uint32		flags = get_int32(data + HEADER_SIZE);
-	uint32		document_length;
+	if (compressed)
+	{
+		const uint8 *source = reply->compressed.data;
+		size_t		size;
 
-	if (flags & FLAG_MORE_TO_COME)
-		mongo_wire_report_violation(connection, "The message announces another one that was not asked for.");
-	if (flags & REQUIRED_FLAGS)
-		mongo_wire_report_violation(connection, "The message has flags that were not asked for.");
-	if (data[HEADER_SIZE + 4] != 0)
-		mongo_wire_report_violation(connection, "The message does not begin with a document.");
+		check(connection, mongo_frame_check_compressed(source, length,
+													   connection->compressor, &size));
+		mongo_reply_reserve(reply, &reply->message, size, 0);
+		check(connection, mongo_frame_expand(source, length,
+											 reply->message.data, size));
+		length = size;
+	}
+	else
+		check(connection, mongo_frame_check_message(reply->message.data, length));
 
-	document_length = get_int32(data + BODY_OFFSET);
-	if (document_length != length - BODY_OFFSET)
-		mongo_wire_report_violation(connection, "The document does not fill the message.");
-	if (data[length - 1] != '\0')
-		mongo_wire_report_violation(connection, "The document is not terminated.");
-
-	reply->document = data + BODY_OFFSET;
-	reply->document_length = document_length;
+	reply->document = reply->message.data + BODY_OFFSET;
+	reply->document_length = length - BODY_OFFSET;
 }
 
 /*
@@ -360,8 +300,7 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 	if (received > expected)
 		mongo_wire_report_violation(connection, "The message is followed by another one that was not asked for.");
 
-	check_body(connection, reply,
-			   compressed ? expand(connection, reply, expected) : expected);
+	take_document(connection, reply, expected, compressed);
 	connection->in_flight--;
 	return MONGO_WIRE_OK;
 }

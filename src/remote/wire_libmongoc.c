@@ -117,10 +117,15 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 				   connection->request_size - database_size))
 		elog(ERROR, "invalid command document");
 
+	connection->transport.violation = NULL;
 	run(connection, database, &command, &answer, &error);
 	PG_TRY();
 	{
 		mongo_transport_raise(&connection->transport);
+
+		if (connection->transport.violation != NULL)
+			mongo_wire_report_violation(connection,
+										connection->transport.violation);
 
 		/* what the server says of the command is the caller's business */
 		if (bson_has_field(&answer, "ok"))

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * guard.h
+ *		A stream that lets only well-formed replies through to libmongoc.
+ *
+ * libmongoc trusts the lengths that a server sends: 1.23.1 reads and writes out
+ * of bounds, or aborts the process, for some that are wrong.  Between it and
+ * the connection (TLS and all) stands a guard, which takes in each reply whole,
+ * checks it as frame.h does, uncompresses it, and then hands it on.  A reply
+ * that fails ends the connection with a read error.
+ *
+ * Our own data plane reads below the guard.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_GUARD_H
+#define MONGO_FDW_GUARD_H
+
+#include "compat.h"
+
+#include "stream.h"
+
+/*
+ * mongo_guard_new
+ *		A guard over stream->top, which belongs to it from then on; malloc'd.
+ *
+ * What is wrong with a reply goes to transport->violation, and with the name
+ * of the host to transport->failure.
+ */
+extern mongoc_stream_t *mongo_guard_new(MongoStream *stream);
+
+#endif							/* MONGO_FDW_GUARD_H */
