@@ -120,6 +120,88 @@ is($node->safe_psql('postgres', qq{
 		SELECT id, info FROM half_good}, timeout => 60),
 	'7|seven', 'a replica set with a member that is down');
 
+# run_cases
+#	Run statements on tables of a server, each followed by a query that must
+#	succeed; they are named by the first value of a case, the second is an
+#	SQLSTATE or '' for none.
+sub run_cases
+{
+	my ($server, $statement, @run) = @_;
+	my ($out, $err);
+	my $text = "\\set VERBOSITY verbose\n";
+
+	foreach my $case (@run)
+	{
+		$text .= "CREATE FOREIGN TABLE $server.$case->[0] (id int, info text) SERVER $server"
+		  . " OPTIONS (database 'db');\n"
+		  . "\\echo begin $case->[0]\n\\warn begin $case->[0]\n"
+		  . ($statement =~ s/TABLE/$server.$case->[0]/r) . ";\n"
+		  . "SELECT 'then ' || info FROM good;\n";
+	}
+	$node->safe_psql('postgres', "CREATE SCHEMA $server");
+	$node->psql('postgres', $text, stdout => \$out, stderr => \$err, on_error_stop => 0, timeout => 120);
+	my %out = map { /^(\w+)\n?(.*)/s ? ($1 => $2) : () } split /^begin /m, $out;
+	my %err = map { /^(\w+)\n?(.*)/s ? ($1 => $2) : () } split /^begin /m, $err;
+	foreach my $case (@run)
+	{
+		my ($table, $expected) = @$case;
+
+		if ($expected eq '')
+		{
+			unlike($err{$table} // 'did not run', qr/ERROR|did not/, "$server, $table: no error");
+		}
+		else
+		{
+			like($err{$table} // '', qr/ERROR:  ($expected):/, "$server, $table: $expected");
+		}
+		like($out{$table} // '', qr/^then seven$/m, "$server, $table: the session goes on");
+	}
+}
+
+sub create_fake_server
+{
+	my ($name, $options, @arguments) = @_;
+	my $port = start_fake(@arguments);
+
+	$node->safe_psql('postgres', qq{
+		CREATE SERVER $name FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port' $options);
+		CREATE USER MAPPING FOR CURRENT_USER SERVER $name});
+}
+
+# The same for what libmongoc reads: answers to writes.
+create_fake_server('written', '');
+run_cases('written', 'INSERT INTO TABLE VALUES (1)',
+	[ good => '' ],
+	map { [ $_ => '08006|08P01' ] }
+	  qw(length_zero length_15 length_negative length_huge length_too_short header_only
+	  wrong_response_to wrong_opcode compressed more_to_come checksum unknown_flag section_kind_1
+	  two_replies document_too_long document_too_short close_at_once close_after_header
+	  close_in_mid_reply));
+
+# Compressed replies, and what announces itself as such.
+create_fake_server('packed', ", compressors 'zlib'", '--compressor=zlib');
+run_cases('packed', 'SELECT id FROM TABLE',
+	[ packed_good => '' ], [ packed_not_packed => '' ],
+	map { [ "packed_$_" => '08P01' ] }
+	  qw(size_zero size_small size_large size_huge size_negative bomb bomb_announced no_compressor
+	  another_compressor unknown_compressor twice other_opcode garbage cut nothing one_byte bad_inside));
+create_fake_server('packed_writes', ", compressors 'zlib'", '--compressor=zlib');
+run_cases('packed_writes', 'INSERT INTO TABLE VALUES (1)',
+	[ packed_good => '' ], [ packed_not_packed => '' ],
+	map { [ "packed_$_" => '08006|08P01' ] }
+	  qw(size_zero size_small size_large size_huge size_negative bomb bomb_announced no_compressor
+	  another_compressor unknown_compressor twice other_opcode garbage cut nothing one_byte bad_inside));
+
+# Answers to the first "hello", which libmongoc reads as well.
+foreach my $greeting (
+	qw(length_zero length_20 length_30 length_negative length_huge another_request count_0 count_huge
+	document_long document_short document_open not_bson unknown_opcode insert query message_short
+	message_section_1 message_empty compressed_size_huge compressed_overflow compressed_nothing))
+{
+	create_fake_server("greeted_$greeting", '', "--greeting=$greeting");
+	run_cases("greeted_$greeting", 'SELECT id FROM TABLE', [ good => '08001|08P01' ]);
+}
+
 foreach my $fake (@fakes)
 {
 	close $fake->[1];

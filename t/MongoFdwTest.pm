@@ -27,7 +27,7 @@ use Test::More;
 our @EXPORT = qw(
   new_postgres create_server create_point_table
   background_query milliseconds_between make_certificates
-  run_pgbench
+  run_pgbench own_transport
 );
 
 my $helper;    # [pid, reader, writer] of t/mongo.py
@@ -146,6 +146,14 @@ sub milliseconds_between
 	my $seconds = $seconds[1] - $seconds[0];
 	$seconds += 86400 if $seconds < -43200;    # midnight between them
 	return 1000 * $seconds;
+}
+
+# own_transport
+#	False in a build with TRANSPORT=libmongoc, where nothing is asked for ahead
+#	of its use: batches come one after the other, and so do an Append's servers.
+sub own_transport
+{
+	return ($ENV{TRANSPORT} || 'wire') eq 'wire';
 }
 
 # run_pgbench

@@ -4,10 +4,14 @@ Greets like a standalone mongod 6.0; what it answers to find and getMore is
 decided by the collection's name, a row of BEHAVIOURS: with the prefix
 "next_", find gives one document and an open cursor, and getMore misbehaves.
 
-    fake_mongod.py [--replica-set]
+    fake_mongod.py [--replica-set] [--greeting=NAME] [--compressor=NAME]
 
 prints its port and serves until standard input ends.  With --replica-set it
 greets as the primary of the replica set "rs", whose other member is down.
+--greeting=NAME makes the answer to the first "hello" a row of GREETINGS.  With
+--compressor=NAME it agrees to that one, and collections "packed_*" bring rows
+of PACKED.  What is asked for by other commands than find and getMore (writes)
+is answered as find would be, for the collection that the command names.
 
 Every good batch holds {"_id": 1, "id": 7, "info": "seven"}.
 """
@@ -16,12 +20,13 @@ import socket
 import struct
 import sys
 import threading
+import zlib
 from random import Random
 
 import bson
 import bson.datetime_ms
 
-OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
+OP_REPLY, OP_QUERY, OP_COMPRESSED, OP_MSG = 1, 2004, 2012, 2013
 DOCUMENT = {'_id': 1, 'id': 7, 'info': 'seven'}
 CURSOR_ID = 4711
 
@@ -44,8 +49,11 @@ class Request:
         self.command = command
         self.seen = seen        # how often this collection was asked for before
         self.is_more = 'getMore' in command
+        self.is_read = self.is_more or 'find' in command
 
     def cursor(self, batch=None, cursor_id=0, raw_batch=None):
+        if not self.is_read:
+            return bson.encode({'n': 1, 'padding': 100 * 'x', 'ok': 1.0})
         key = 'nextBatch' if self.is_more else 'firstBatch'
         collection = self.command['collection' if self.is_more else 'find']
         if raw_batch is None:
@@ -112,6 +120,10 @@ def error(**fields):
     return lambda r: [r.message(bson.encode({'ok': 0.0, **fields}))]
 
 
+def argument(name, default=None):
+    return next((a.split('=', 1)[1] for a in sys.argv if a.startswith('--%s=' % name)), default)
+
+
 # One of each BSON type that Python makes, for mutated().
 EVERYTHING = bson.encode({
     '_id': bson.ObjectId('5f1e2d3c4b5a69788796a5b4'), 'double': 1.5, 'string': 'h\u00e9llo \U0010ffff',
@@ -147,6 +159,38 @@ def mutated(number):
     data[:4] = struct.pack('<i', len(data))
     data[-1] = 0
     return bytes(data)
+
+
+def spoilt(message, random):
+    """A message with some bytes changed, cut out or put in."""
+    data = bytearray(message)
+    for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
+        # as often in the frame as in the document
+        at = random.randrange(min(len(data), random.choice((21, 70, len(data)))))
+        what = random.randrange(5)
+        if what == 0:
+            data[at] = random.choice(ODD_BYTES + (random.randrange(256),))
+        elif what == 1:
+            length = random.choice(ODD_LENGTHS + (len(data), len(data) - 1, len(data) - 16, len(data) - 21, 47_000_000))
+            data[at:at + 4] = struct.pack('<I', length & 0xffffffff)
+        elif what == 2:
+            del data[at:at + random.choice((1, 4, 20))]
+        elif what == 3:
+            data[at:at] = random.randbytes(random.choice((1, 4, 100)))
+        else:
+            data[at] ^= 1 << random.randrange(8)
+        data = data or bytearray(1)
+    if random.random() < 0.7:
+        data[:4] = struct.pack('<I', len(data))
+    return bytes(data)
+
+
+def spoilt_reply(r, make=None):
+    """The same for the same number of requests before it; then the end."""
+    random = Random(r.seen + int(argument('seed', '0')))
+    message = b''.join(make(r)) if make else r.message(r.cursor(2 * [DOCUMENT], random.choice((0, CURSOR_ID))))
+    yield spoilt(message, random)
+    raise Close
 
 
 def deep(levels, kind):
@@ -198,6 +242,7 @@ BEHAVIOURS = {
     'garbage_document': lambda r: [r.message(r.cursor(raw_batch=element(b'\x20\0\0\0' + 27 * b'\xfe' + b'\0')))],
     'string_too_long': lambda r: [r.message(r.cursor(raw_batch=element(GOOD.replace(struct.pack('<i', 6) + b'seven', struct.pack('<i', 6000) + b'seven'))))],
     'mutated': lambda r: [r.message(r.cursor(raw_batch=element(mutated(r.seen))))],
+    'spoilt': spoilt_reply,
     'deep_documents': lambda r: [r.message(r.cursor(raw_batch=element(deep(1000000, 3))))],
     'deep_arrays': lambda r: [r.message(r.cursor(raw_batch=element(deep(1000000, 4))))],
 
@@ -209,6 +254,89 @@ BEHAVIOURS = {
     'error_without_code': error(errmsg='something went wrong'),
     'error_of_odd_types': error(code='x', codeName=5, errmsg=bson.Int64(3)),
     'error_not_utf8': lambda r: [r.message(bson.encode({'ok': 0.0, 'code': 2, 'errmsg': 'QQQQ'}).replace(b'QQQQ', b'\xff\xfe\xc3\x01'))],
+}
+
+
+# Replies compressed by zlib, good and bad; 48 MB of zeros are 48 kB packed.
+def packed(r, body=None, size=None, compressor=2, opcode=OP_MSG, spoil=lambda data: data):
+    plain = r.message(r.cursor() if body is None else body)[16:]
+    data = struct.pack('<iiB', opcode, len(plain) if size is None else size, compressor) + spoil(zlib.compress(plain))
+    return [struct.pack('<iiii', 16 + len(data), 1, r.id, OP_COMPRESSED) + data]
+
+
+def bomb(r, size):
+    data = struct.pack('<iiB', OP_MSG, size, 2) + zlib.compress(bytes(100_000_000))
+    return [struct.pack('<iiii', 16 + len(data), 1, r.id, OP_COMPRESSED) + data]
+
+
+PACKED = {
+    'good': packed,
+    'not_packed': lambda r: [r.message(r.cursor())],
+    'size_zero': lambda r: packed(r, size=0),
+    'size_small': lambda r: packed(r, size=30),
+    'size_large': lambda r: packed(r, size=5000),
+    'size_huge': lambda r: packed(r, size=0x7fffffff),
+    'size_negative': lambda r: packed(r, size=-1),
+    'bomb': lambda r: bomb(r, 40_000_000),
+    'bomb_announced': lambda r: bomb(r, 100_000_000),
+    'no_compressor': lambda r: packed(r, compressor=0),
+    'another_compressor': lambda r: packed(r, compressor=1),
+    'unknown_compressor': lambda r: packed(r, compressor=77),
+    'twice': lambda r: packed(r, opcode=OP_COMPRESSED),
+    'other_opcode': lambda r: packed(r, opcode=OP_REPLY),
+    'garbage': lambda r: packed(r, spoil=lambda data: b'\xff' * len(data)),
+    'cut': lambda r: packed(r, spoil=lambda data: data[:-9]),
+    'nothing': lambda r: packed(r, spoil=lambda data: b''),
+    'one_byte': lambda r: packed(r, spoil=lambda data: b'x'),
+    'spoilt': lambda r: spoilt_reply(r, packed),
+    'bad_inside': lambda r: packed(r, patched(r.cursor(), 0, 100000)),
+}
+
+
+def greeting(request_id, body=None, length=None, response_to=None, count=1, opcode=OP_REPLY, end=b''):
+    body = bson.encode(HELLO) if body is None else body
+    rest = struct.pack('<iiiiqii', 1, request_id if response_to is None else response_to, opcode, 8, 0, 0, count) + body + end
+    return struct.pack('<i', len(rest) + 4 if length is None else length) + rest
+
+
+def greeting_message(request_id, **how):
+    return Request(request_id, {}, 0).message(bson.encode(HELLO), **how)
+
+
+greetings_sent = 0
+
+
+def spoilt_greeting(request_id):
+    global greetings_sent
+    greetings_sent += 1
+    random = Random(greetings_sent + int(argument('seed', '0')))
+    return spoilt(random.choice((greeting, greeting_message))(request_id), random)
+
+
+GREETINGS = {
+    'good': greeting,
+    'spoilt': spoilt_greeting,
+    'length_zero': lambda i: greeting(i, length=0),
+    'length_20': lambda i: greeting(i, length=20),
+    'length_30': lambda i: greeting(i, length=30),
+    'length_negative': lambda i: greeting(i, length=-1),
+    'length_huge': lambda i: greeting(i, length=0x7fffffff),
+    'another_request': lambda i: greeting(i, response_to=i + 1),
+    'count_0': lambda i: greeting(i, count=0),
+    'count_huge': lambda i: greeting(i, count=0x7fffffff),
+    'document_long': lambda i: greeting(i, body=patched(bson.encode(HELLO), 0, 100000)),
+    'document_short': lambda i: greeting(i, body=patched(bson.encode(HELLO), 0, 20)),
+    'document_open': lambda i: greeting(i, body=bson.encode(HELLO)[:-1] + b'x'),
+    'not_bson': lambda i: greeting(i, body=b'\x30\0\0\0' + 43 * b'\xff' + b'\0'),
+    'unknown_opcode': lambda i: greeting(i, opcode=4711),
+    'insert': lambda i: greeting(i, opcode=2002),
+    'query': lambda i: greeting(i, opcode=2004),
+    'message_short': lambda i: greeting_message(i, length=60),
+    'message_section_1': lambda i: greeting_message(i, kind=1),
+    'message_empty': lambda i: struct.pack('<iiiiiBi', 25, 1, i, OP_MSG, 0, 0, 0),
+    'compressed_size_huge': lambda i: struct.pack('<iiiiiiB', 35, 1, i, OP_COMPRESSED, OP_MSG, 0x7fffffff, 0) + bytes(10),
+    'compressed_overflow': lambda i: struct.pack('<iiiiiiB', 1025, 1, i, OP_COMPRESSED, OP_REPLY, 10, 0) + bytes(1000),
+    'compressed_nothing': lambda i: struct.pack('<iiii', 16, 1, i, OP_COMPRESSED),
 }
 
 
@@ -224,30 +352,48 @@ def receive(connection, size):
 
 def answer_greeting(request_id, opcode):
     if opcode == OP_QUERY:
-        body = struct.pack('<iqii', 8, 0, 0, 1) + bson.encode(HELLO)
-        return struct.pack('<iiii', 16 + len(body), 1, request_id, OP_REPLY) + body
-    body = struct.pack('<IB', 0, 0) + bson.encode(HELLO)
-    return struct.pack('<iiii', 16 + len(body), 1, request_id, OP_MSG) + body
+        return GREETINGS[argument('greeting', 'good')](request_id)
+    return greeting_message(request_id)
+
+
+def receive_message(connection):
+    """One request: its id, opcode and body, uncompressed."""
+    length, request_id, _, opcode = struct.unpack('<iiii', receive(connection, 16))
+    body = receive(connection, length - 16)
+    if opcode == OP_COMPRESSED:
+        opcode, size, _ = struct.unpack('<iiB', body[:9])
+        body = zlib.decompress(body[9:])
+        assert len(body) == size
+    return request_id, opcode, body
+
+
+def behaviour(collection):
+    if collection.startswith('packed_'):
+        return PACKED[collection.removeprefix('packed_')]
+    return BEHAVIOURS[collection]
 
 
 def serve(connection, seen):
     try:
         while True:
-            length, request_id, _, opcode = struct.unpack('<iiii', receive(connection, 16))
-            body = receive(connection, length - 16)
-            command = bson.decode(body[5:]) if opcode == OP_MSG else {}
-            collection = command.get('collection' if 'getMore' in command else 'find')
-            if collection is None:
+            request_id, opcode, body = receive_message(connection)
+            # a section of another kind may follow: the documents of an insert
+            command = bson.decode(body[5:5 + struct.unpack('<i', body[5:9])[0]]) if opcode == OP_MSG else {}
+            name = next(iter(command), None)
+            collection = command.get('collection' if name == 'getMore' else name)
+            if name not in ('find', 'getMore', 'insert', 'update', 'delete'):
                 if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2):
                     connection.sendall(answer_greeting(request_id, opcode))
+                if argument('greeting') == 'spoilt':
+                    raise Close
                 continue
 
             request = Request(request_id, command, seen.get(collection, 0))
             seen[collection] = seen.get(collection, 0) + 1
-            if collection.startswith('next_') and not request.is_more:
+            if collection.startswith('next_') and request.is_read and not request.is_more:
                 connection.sendall(request.message(request.cursor(cursor_id=CURSOR_ID)))
                 continue
-            for part in BEHAVIOURS[collection.removeprefix('next_')](request):
+            for part in behaviour(collection.removeprefix('next_'))(request):
                 connection.sendall(part)
     except (Close, OSError):
         pass
@@ -268,6 +414,8 @@ def main():
         me = '127.0.0.1:%d' % listener.getsockname()[1]
         HELLO.update(setName='rs', setVersion=1, electionId=bson.ObjectId(), secondary=False,
                      primary=me, me=me, hosts=[me, '127.0.0.1:1'])
+    if argument('compressor'):
+        HELLO['compression'] = [argument('compressor')]
     threading.Thread(target=accept, args=(listener, {}), daemon=True).start()
     print(listener.getsockname()[1], flush=True)
     sys.stdin.read()

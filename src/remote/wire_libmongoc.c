@@ -133,9 +133,8 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 			keep_reply(reply, &answer);
 			result = MONGO_WIRE_OK;
 		}
-		else if (error.domain == MONGOC_ERROR_PROTOCOL ||
-				 error.domain == MONGOC_ERROR_BSON ||
-				 error.domain == MONGOC_ERROR_COMMAND)
+		else if (error.domain != MONGOC_ERROR_STREAM &&
+				 error.domain != MONGOC_ERROR_SERVER_SELECTION)
 			violation = pstrdup(error.message);
 	}
 	PG_FINALLY();
