@@ -36,6 +36,7 @@ typedef struct MongoTranslation
 	bool		use_expressions;	/* may aggregation expressions be used? */
 	uint32		held_back;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is of no use: make it exact */
+	bool		guards_digits;	/* see mongo_translate_expression() */
 	List	   *computed;		/* MongoComputed *, looked for first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), in step */

@@ -37,8 +37,34 @@
  *
  * Nothing is shippable unless translation->use_expressions is set, nor under
  * type_mismatch 'null', where a misfit would have to read as NULL.
+ *
+ * Arithmetic on numeric is shipped if its digits provably fit into a Decimal128
+ * (digits.h).  With translation->guards_digits, the last operation may go
+ * beyond, and is then rounded to 34 digits: for callers that notice.
  */
 extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
+
+/*
+ * mongo_translate_normal
+ *		The same in normal form: the one BSON type that a value of the SQL type is
+ *		written as, so that equal values are equal in MongoDB (NaN included) and
+ *		MongoDB's functions see what PostgreSQL's would.
+ *
+ * Integers are Int32 or Int64, numeric is Decimal128, text is a String of what
+ * the column reads, a date is its midnight.  With 'scale', a numeric has as many
+ * decimals as here, which costs more; without, only its value is the same.
+ * NULL also for types without normal form, such as uuid and jsonb.
+ */
+extern bson_t *mongo_translate_normal(MongoTranslation *translation, Node *node,
+									  bool scale);
+
+/*
+ * mongo_translate_test
+ *		A boolean that is never null: is the condition 'node' TRUE (wanted), or
+ *		FALSE (not wanted)?  NULL when it is not shippable.
+ */
+extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node,
+									bool wanted);
 
 /*
  * mongo_append_expression

@@ -116,11 +116,11 @@ SELECT count(*) FROM c_people WHERE address ? 'city';
 SELECT name FROM c_people WHERE "Mixed Case" = 4;
 
 -- part of it here: what cannot be asked is checked on what comes
-EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n < 100 AND n % 33 = 0;
-SELECT n FROM c_numbers WHERE n < 100 AND n % 33 = 0;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n = 1 OR n % 500 = 0;
-SELECT n FROM c_numbers WHERE n = 1 OR n % 500 = 0;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n = 1 OR (n < 600 AND n % 500 = 0);
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n < 100 AND gcd(n, 33) = 33;
+SELECT n FROM c_numbers WHERE n < 100 AND gcd(n, 33) = 33;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n = 1 OR gcd(n, 500) = 500;
+SELECT n FROM c_numbers WHERE n = 1 OR gcd(n, 500) = 500;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n = 1 OR (n < 600 AND gcd(n, 500) = 500);
 
 -- parameters: prepared statements, custom and generic; PL/pgSQL; expressions
 PREPARE by_n (int) AS SELECT name FROM c_numbers WHERE n = $1;

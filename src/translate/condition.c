@@ -479,26 +479,6 @@ translate_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 	}
 }
 
-/* {$expr: expression}, or {$expr: {$eq: [expression, false]}} */
-static void
-append_expression_test(const bson_t *expression, bool wanted, bson_t *match)
-{
-	bson_t		test;
-	bson_t		operands;
-
-	if (wanted)
-	{
-		mongo_append_expression(match, "$expr", expression);
-		return;
-	}
-	BSON_APPEND_DOCUMENT_BEGIN(match, "$expr", &test);
-	BSON_APPEND_ARRAY_BEGIN(&test, "$eq", &operands);
-	mongo_append_expression(&operands, "0", expression);
-	BSON_APPEND_BOOL(&operands, "1", false);
-	bson_append_array_end(&test, &operands);
-	bson_append_document_end(match, &test);
-}
-
 /*
  * translate_with_expression: find's language where it is exact, and $expr where
  * it has no words, or beside what it can say that an index may serve.
@@ -521,14 +501,14 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 			forget_since(translation, before);
 			bson_reinit(found);
 		}
-		expression = mongo_translate_expression(translation, node);
+		expression = mongo_translate_test(translation, node, wanted);
 	}
 	bson_concat(match, found);
 	if (expression == NULL)
 		return result;
 
 	/* keys of what was found may be paths, never $expr, and never twice one */
-	append_expression_test(expression, wanted, match);
+	mongo_append_expression(match, "$expr", expression);
 	result.grade = MONGO_EXACT;
 	return result;
 }

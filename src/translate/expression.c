@@ -8,18 +8,21 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "digits.h"
 #include "encode.h"
-#include "expression.h"
-#include "feature.h"
+#include "expression_rows.h"
 
+#include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 
-/* MongoDB takes 200 levels of documents and arrays in a command. */
+/* Parts of an expression within parts; of conditions too, see condition.c. */
 #define MAX_DEPTH	64
 
-static bson_t *translate_node(MongoTranslation *translation, Node *node);
+/* MongoDB takes 200 levels of documents and arrays in a command. */
+#define MAX_BSON_DEPTH	120
 
 void
 mongo_append_expression(bson_t *document, const char *key, const bson_t *expression)
@@ -42,6 +45,9 @@ mongo_is_local_value(const MongoTranslation *translation, Node *node)
 {
 	Bitmapset  *varnos = pull_varnos(NULL, node);
 
+	/* above a group, columns stand for what has been computed */
+	if (translation->columns == NULL && !bms_is_empty(varnos))
+		return false;
 	for (MongoColumns *columns = translation->columns; columns; columns = columns->next)
 	{
 		if (bms_is_member(columns->varno, varnos))
@@ -55,18 +61,21 @@ mongo_is_local_value(const MongoTranslation *translation, Node *node)
 }
 
 /* A reference to a field or a variable is a string with a dollar sign. */
-static bson_t *
-reference(const char *format, const char *name)
+static void
+set_reference(MongoValue *value, const char *format, const char *name, Node *node)
 {
-	bson_t	   *result = bson_create_in(CurrentMemoryContext);
-
-	BSON_APPEND_UTF8(result, "", psprintf(format, name));
-	return result;
+	value->expression = bson_create_in(CurrentMemoryContext);
+	BSON_APPEND_UTF8(value->expression, "", psprintf(format, name));
+	value->type = exprType(node);
+	value->typmod = exprTypmod(node);
+	value->nullable = true;
+	value->nan = mongo_type_has_nan(value->type);
+	value->atomic = true;
 }
 
 /* What an earlier stage has computed. */
-static bson_t *
-translate_computed(const MongoTranslation *translation, Node *node)
+static bool
+translate_computed(const MongoTranslation *translation, Node *node, MongoValue *value)
 {
 	ListCell   *cell;
 
@@ -74,88 +83,330 @@ translate_computed(const MongoTranslation *translation, Node *node)
 	{
 		MongoComputed *computed = lfirst(cell);
 
-		if (equal(computed->expression, node))
-			return reference("$%s", computed->path);
+		if (!equal(computed->expression, node))
+			continue;
+		set_reference(value, "$%s", computed->path, node);
+		value->raw = true;
+		return true;
 	}
-	return NULL;
+	return false;
+}
+
+/* is_same_reading: do the two types make the same of a document's value? */
+static bool
+is_same_reading(Oid type, Oid relabelled)
+{
+	return type == relabelled ||
+		((type == TEXTOID || type == VARCHAROID) &&
+		 (relabelled == TEXTOID || relabelled == VARCHAROID));
 }
 
 /* A column, or a field inside a json column where that is a value of its own. */
-static bson_t *
-translate_field(MongoTranslation *translation, Node *node)
+static bool
+translate_field(MongoTranslation *translation, Node *node, MongoValue *value)
 {
 	MongoField	field;
 
-	if (!mongo_field_of_node(translation->columns, node, &field) ||
+	if (translation->columns == NULL ||
+		!mongo_field_of_node(translation->columns, node, &field) ||
 		field.columns->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
 		field.type != field.operator_type ||
+		!is_same_reading(field.type, exprType(node)) ||
 		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
-		return NULL;
-	return reference("$%s", field.path);
+		return false;
+	set_reference(value, "$%s", field.path, node);
+	value->typmod = field.typmod;
+	value->raw = true;
+	return true;
+}
+
+/* is_infallible: can evaluating it here raise no error? */
+static bool
+is_infallible(Node *node)
+{
+	while (IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	return IsA(node, Param) || IsA(node, Var) || IsA(node, SQLValueFunction);
+}
+
+/*
+ * is_variable_type: does every value of the type have a BSON form that is the
+ * same value?  Not a timestamp with its microseconds, nor an array, which may
+ * have several dimensions.
+ */
+static bool
+is_variable_type(Oid type)
+{
+	return mongo_type_is_writable(type) && mongo_has_normal_form(type) &&
+		type != TIMESTAMPOID && type != TIMESTAMPTZOID;
 }
 
 /* A value that needs no document: in place if constant, else a variable. */
-static bson_t *
-translate_value(MongoTranslation *translation, Node *node)
+static bool
+translate_value(const MongoScope *scope, Node *node, MongoValue *value)
 {
-	Const	   *constant = (Const *) node;
-	bson_t	   *result;
-	bson_t		literal;
+	MongoTranslation *translation = scope->translation;
 
-	if (!mongo_type_is_writable(exprType(node)) ||
-		!mongo_is_local_value(translation, node))
-		return NULL;
-	if (!IsA(node, Const))
+	if (IsA(node, Const))
+		return mongo_type_is_writable(exprType(node)) &&
+			mongo_literal((Const *) node, value);
+	if (!is_variable_type(exprType(node)) || (scope->lazy && !is_infallible(node)))
+		return false;
+	set_reference(value, "$$%s",
+				  mongo_variable_name(list_length(translation->variables)), node);
+	translation->variables = lappend(translation->variables, node);
+	return true;
+}
+
+static bool
+arguments_fit(const MongoCall *call)
+{
+	int			flags = call->row->flags;
+
+	if ((flags & MONGO_ROW_DIGITS) &&
+		!mongo_digits_fit(mongo_expression_digits(call->node)) &&
+		!(call->scope->guarded))
+		return false;
+	return true;
+}
+
+/* translate_arguments: in the form that the row asks for. */
+static bool
+translate_arguments(const MongoCall *call, MongoValue *arguments)
+{
+	MongoScope	scope = *call->scope;
+	ListCell   *cell;
+	int			i = 0;
+
+	scope.guarded = false;
+	if (list_length(call->args) > MONGO_MAX_ARGUMENTS)
+		return false;
+	foreach(cell, call->args)
 	{
-		if (mongo_feature_is_held_back(translation->held_back, MONGO_FEATURE_LET))
-			return NULL;
-		translation->variables = lappend(translation->variables, node);
-		return reference("$$%s", mongo_variable_name(list_length(translation->variables) - 1));
+		MongoValue *argument = &arguments[i++];
+
+		if (!mongo_value_of_node(&scope, lfirst(cell), argument))
+			return false;
+		if (!(call->row->flags & MONGO_ROW_RAW_ARGUMENTS) &&
+			!mongo_normalize(&scope, argument))
+			return false;
 	}
-
-	result = bson_create_in(CurrentMemoryContext);
-	BSON_APPEND_DOCUMENT_BEGIN(result, "", &literal);
-	mongo_append_datum(&literal, "$literal", -1, constant->constvalue,
-					   constant->constisnull, constant->consttype,
-					   constant->consttypmod, NULL);
-	bson_append_document_end(result, &literal);
-	return result;
+	return true;
 }
 
-static bson_t *
-translate_by_tag(MongoTranslation *translation, Node *node)
+/* guard_template: null where an argument is. */
+static const char *
+guard_template(const char *template, const MongoValue *arguments, int narguments)
 {
-	bson_t	   *result = translate_computed(translation, node);
+	StringInfoData guarded;
+	int			nguards = 0;
 
-	if (result == NULL && translation->columns != NULL)
-		result = translate_field(translation, node);
-	if (result == NULL)
-		result = translate_value(translation, node);
-	return result;
+	initStringInfo(&guarded);
+	appendStringInfoString(&guarded, "{$cond: [{$and: [");
+	for (int i = 0; i < narguments; i++)
+	{
+		if (arguments[i].nullable)
+			appendStringInfo(&guarded, "%s{$gt: [@%d, null]}", nguards++ > 0 ? ", " : "", i + 1);
+	}
+	appendStringInfo(&guarded, "]}, %s, null]}", template);
+	return nguards > 0 ? guarded.data : template;
 }
 
-static bson_t *
-translate_node(MongoTranslation *translation, Node *node)
+bool
+mongo_value_of_template(const MongoCall *call, const char *template, MongoValue *value)
 {
-	bson_t	   *result;
+	const MongoExpressionRow *row = call->row;
+	MongoValue	arguments[MONGO_MAX_ARGUMENTS] = {{0}};
+	int			narguments = list_length(call->args);
 
-	if (translation->depth >= MAX_DEPTH)
-		return NULL;
-	translation->depth++;
-	result = translate_by_tag(translation, node);
-	translation->depth--;
-	return result != NULL && result->len > MONGO_LARGEST_MATCH ? NULL : result;
+	if (!translate_arguments(call, arguments))
+		return false;
+	if (row->flags & MONGO_ROW_NULL_GUARD)
+		template = guard_template(template, arguments, narguments);
+	value->expression = mongo_expand_template(template, arguments, narguments);
+	value->type = exprType(call->node);
+	value->typmod = -1;
+	value->raw = (row->flags & MONGO_ROW_RAW_RESULT) != 0;
+	for (int i = 0; i < narguments; i++)
+	{
+		value->nullable |= arguments[i].nullable;
+		value->nan |= arguments[i].nan;
+	}
+	value->nan &= mongo_type_has_nan(value->type);
+
+	/* what floats make of infinities and zeros */
+	if (value->type == FLOAT8OID && !(row->flags & MONGO_ROW_NO_NAN))
+		value->nan = true;
+	return true;
+}
+
+static bool
+translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
+			   MongoValue *value)
+{
+	MongoCall	call = {scope, node, args, exprInputCollation(node)};
+
+	call.row = mongo_expression_row(function);
+	if (call.row == NULL || !arguments_fit(&call) ||
+		!mongo_collation_suits(scope, call.collation, call.row->flags))
+		return false;
+	if (call.row->translate != NULL)
+		return call.row->translate(&call, value);
+	return mongo_value_of_template(&call, call.row->template, value);
+}
+
+static bool
+translate_operator(const MongoScope *scope, OpExpr *node, MongoValue *value)
+{
+	int			strategy = mongo_comparison_strategy(node->opno);
+
+	if (strategy != 0 && list_length(node->args) == 2)
+		return mongo_compare(scope, strategy, linitial(node->args), lsecond(node->args),
+							 node->inputcollid, value);
+	return translate_call(scope, (Node *) node, get_opcode(node->opno), node->args, value);
+}
+
+static bool
+translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	switch (nodeTag(node))
+	{
+		case T_OpExpr:
+			return translate_operator(scope, (OpExpr *) node, value);
+		case T_FuncExpr:
+			return translate_call(scope, node, ((FuncExpr *) node)->funcid,
+								  ((FuncExpr *) node)->args, value);
+		case T_RelabelType:
+			return is_same_reading(exprType((Node *) ((RelabelType *) node)->arg),
+								   exprType(node)) &&
+				mongo_value_of_node(scope, (Node *) ((RelabelType *) node)->arg, value);
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_DistinctExpr:
+			return mongo_logic_of_node(scope, node, value);
+		case T_ScalarArrayOpExpr:
+			return mongo_array_comparison(scope, (ScalarArrayOpExpr *) node, value);
+		case T_CaseExpr:
+		case T_CoalesceExpr:
+		case T_NullIfExpr:
+		case T_MinMaxExpr:
+			return mongo_choice_of_node(scope, node, value);
+		default:
+			return false;
+	}
+}
+
+static bool
+translate_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	memset(value, 0, sizeof(*value));
+	if (translate_computed(scope->translation, node, value) ||
+		translate_field(scope->translation, node, value))
+		return true;
+	if (mongo_is_local_value(scope->translation, node))
+		return translate_value(scope, node, value);
+	return translate_by_tag(scope, node, value);
+}
+
+bool
+mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	bool		result;
+
+	if (!scope->translation->use_expressions || scope->translation->depth >= MAX_DEPTH)
+		return false;
+	scope->translation->depth++;
+	result = translate_node(scope, node, value);
+	scope->translation->depth--;
+	return result && value->expression->len <= MONGO_LARGEST_MATCH;
+}
+
+bool
+mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	return mongo_value_of_node(scope, node, value) && mongo_normalize(scope, value);
+}
+
+/* is_too_deep: for MongoDB's parser, stages around it included. */
+static bool
+is_too_deep(const bson_iter_t *parent, int depth)
+{
+	bson_iter_t child;
+
+	if (depth > MAX_BSON_DEPTH)
+		return true;
+	if (!bson_iter_recurse(parent, &child))
+		return false;
+	while (bson_iter_next(&child))
+	{
+		if ((BSON_ITER_HOLDS_DOCUMENT(&child) || BSON_ITER_HOLDS_ARRAY(&child)) &&
+			is_too_deep(&child, depth + 1))
+			return true;
+	}
+	return false;
+}
+
+/* What a translation that fails must leave as it was. */
+typedef struct Mark
+{
+	int			nvariables;
+	bool		compares_text;
+} Mark;
+
+static Mark
+mark(const MongoTranslation *translation)
+{
+	return (Mark)
+	{
+		list_length(translation->variables), translation->compares_text
+	};
+}
+
+/* finish gives the expression, unless it failed. */
+static bson_t *
+finish(MongoTranslation *translation, Mark before, bool shippable,
+	   const MongoValue *value)
+{
+	bson_iter_t top;
+
+	if (shippable && bson_iter_init(&top, value->expression) && bson_iter_next(&top) &&
+		!((BSON_ITER_HOLDS_DOCUMENT(&top) || BSON_ITER_HOLDS_ARRAY(&top)) &&
+		  is_too_deep(&top, 0)))
+		return value->expression;
+	translation->variables = list_truncate(translation->variables, before.nvariables);
+	translation->compares_text = before.compares_text;
+	return NULL;
 }
 
 bson_t *
 mongo_translate_expression(MongoTranslation *translation, Node *node)
 {
-	int			nvariables = list_length(translation->variables);
-	bson_t	   *result = NULL;
+	MongoScope	scope = {translation, .scale = true};
+	Mark		before = mark(translation);
+	MongoValue	value;
 
-	if (translation->use_expressions)
-		result = translate_node(translation, node);
-	if (result == NULL)
-		translation->variables = list_truncate(translation->variables, nvariables);
-	return result;
+	scope.guarded = translation->guards_digits;
+	return finish(translation, before, mongo_value_of_node(&scope, node, &value), &value);
+}
+
+bson_t *
+mongo_translate_normal(MongoTranslation *translation, Node *node, bool scale)
+{
+	MongoScope	scope = {translation, scale};
+	Mark		before = mark(translation);
+	MongoValue	value;
+
+	scope.guarded = translation->guards_digits;
+	return finish(translation, before, mongo_normal_value_of_node(&scope, node, &value), &value);
+}
+
+bson_t *
+mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted)
+{
+	MongoScope	scope = {translation};
+	Mark		before = mark(translation);
+	MongoValue	value;
+
+	return finish(translation, before, mongo_test_of_node(&scope, node, wanted, &value), &value);
 }

@@ -1,0 +1,264 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_choice.c
+ *		CASE, COALESCE, NULLIF, GREATEST and LEAST in aggregation expressions.
+ *
+ * $cond, $switch and $ifNull evaluate what is chosen only, as SQL does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "bson_memory.h"
+#include "expression_rows.h"
+
+#include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/float.h"
+
+/*
+ * one_of_several: a value that may become the result.  Its reader will know the
+ * type of the result, but not by what typmod the column would have rounded.
+ */
+static bool
+one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	if (!mongo_value_of_node(scope, node, value))
+		return false;
+	if (value->type == NUMERICOID || value->type == TIMESTAMPOID ||
+		value->type == TIMESTAMPTZOID)
+		return mongo_normalize(scope, value);
+	return true;
+}
+
+/* add_alternative: what the result can be, this value considered. */
+static void
+add_alternative(MongoValue *result, const MongoValue *alternative)
+{
+	result->raw |= alternative->raw;
+	result->nullable |= alternative->nullable;
+	result->nan |= alternative->nan;
+}
+
+static void
+begin_result(MongoValue *result, Node *node)
+{
+	memset(result, 0, sizeof(*result));
+	result->type = exprType(node);
+	result->typmod = -1;
+	result->expression = bson_create_in(CurrentMemoryContext);
+}
+
+static Node *
+replace_case_test(Node *node, void *argument)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, CaseTestExpr))
+		return argument;
+
+	/* the placeholders of an inner CASE are its own */
+	if (IsA(node, CaseExpr) && ((CaseExpr *) node)->arg != NULL)
+		return node;
+	return expression_tree_mutator(node, replace_case_test, argument);
+}
+
+/* {case: condition, then: result} as the next of the branches */
+static bool
+append_branch(const MongoScope *scope, const CaseExpr *node, int index, bson_t *branches,
+			  MongoValue *result)
+{
+	CaseWhen   *when = list_nth_node(CaseWhen, node->args, index);
+	Node	   *condition = (Node *) when->expr;
+	MongoScope	lazy = *scope;
+	MongoScope	asked = *scope;
+	MongoValue	test;
+	MongoValue	chosen;
+	bson_t		branch;
+
+	if (node->arg != NULL)
+		condition = replace_case_test(condition, node->arg);
+	lazy.lazy = true;
+	asked.lazy |= index > 0;
+	asked.guarded = false;
+	asked.scale = false;
+	if (!mongo_test_of_node(&asked, condition, true, &test) ||
+		!one_of_several(&lazy, (Node *) when->result, &chosen))
+		return false;
+	add_alternative(result, &chosen);
+	BSON_APPEND_DOCUMENT_BEGIN(branches, psprintf("%d", index), &branch);
+	mongo_append_expression(&branch, "case", test.expression);
+	mongo_append_expression(&branch, "then", chosen.expression);
+	bson_append_document_end(branches, &branch);
+	return true;
+}
+
+static bool
+translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
+{
+	MongoScope	lazy = *scope;
+	MongoValue	otherwise;
+	bson_t		outer;
+	bson_t		operator;
+	bson_t		branches;
+
+	begin_result(result, (Node *) node);
+	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &outer);
+	BSON_APPEND_DOCUMENT_BEGIN(&outer, "$switch", &operator);
+	BSON_APPEND_ARRAY_BEGIN(&operator, "branches", &branches);
+	for (int i = 0; i < list_length(node->args); i++)
+	{
+		if (!append_branch(scope, node, i, &branches, result))
+			return false;
+	}
+	bson_append_array_end(&operator, &branches);
+
+	if (node->defresult == NULL)
+	{
+		BSON_APPEND_NULL(&operator, "default");
+		result->nullable = true;
+	}
+	else
+	{
+		lazy.lazy = true;
+		if (!one_of_several(&lazy, (Node *) node->defresult, &otherwise))
+			return false;
+		add_alternative(result, &otherwise);
+		mongo_append_expression(&operator, "default", otherwise.expression);
+	}
+	bson_append_document_end(&outer, &operator);
+	bson_append_document_end(result->expression, &outer);
+	return true;
+}
+
+static bool
+translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue *result)
+{
+	MongoScope	lazy = *scope;
+	bool		nullable = true;
+	bson_t		outer;
+	bson_t		operands;
+	ListCell   *cell;
+
+	begin_result(result, (Node *) node);
+	if (list_length(node->args) == 1)
+		return one_of_several(scope, linitial(node->args), result);
+	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &outer);
+	BSON_APPEND_ARRAY_BEGIN(&outer, "$ifNull", &operands);
+	foreach(cell, node->args)
+	{
+		MongoValue	one;
+
+		if (!one_of_several(&lazy, lfirst(cell), &one))
+			return false;
+		add_alternative(result, &one);
+		nullable &= one.nullable;
+		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
+								one.expression);
+		lazy.lazy = true;
+	}
+	bson_append_array_end(&outer, &operands);
+	bson_append_document_end(result->expression, &outer);
+	result->nullable = nullable;
+	return true;
+}
+
+static bool
+translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *result)
+{
+	MongoScope	compared = *scope;
+	MongoValue	values[2];
+
+	compared.scale = false;
+	compared.guarded = false;
+	if (mongo_comparison_strategy(node->opno) != BTEqualStrategyNumber ||
+		!mongo_compare_test(&compared, BTEqualStrategyNumber, linitial(node->args),
+							lsecond(node->args), node->inputcollid, &values[0]) ||
+		!one_of_several(scope, linitial(node->args), &values[1]))
+		return false;
+	begin_result(result, (Node *) node);
+	add_alternative(result, &values[1]);
+	result->nullable = true;
+	result->expression = mongo_expand_template("{$cond: [@1, null, @2]}", values, 2);
+	return true;
+}
+
+/*
+ * GREATEST and LEAST leave NULLs out, as $max and $min do; NaN is the greatest,
+ * which MaxKey stands for meanwhile.
+ */
+#define RAISED_NAN	"{$cond: [{$eq: [@1, NaN]}, max, @1]}"
+#define LOWERED_NAN "{$cond: [{$eq: [@1, max]}, @2, @1]}"
+
+static void
+lower_nan(MongoValue *result)
+{
+	MongoValue	values[2] = {*result};
+
+	if (!result->nan)
+		return;
+	if (result->type == NUMERICOID)
+		values[1] = mongo_decimal_value("NaN");
+	else
+	{
+		values[1] = (MongoValue)
+		{
+			bson_create_in(CurrentMemoryContext), FLOAT8OID, -1, .atomic = true
+		};
+		BSON_APPEND_DOUBLE(values[1].expression, "", get_float8_nan());
+	}
+	result->expression = mongo_expand_template(LOWERED_NAN, values, 2);
+}
+
+static bool
+translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
+{
+	bool		is_text = mongo_compares_text(node->minmaxtype);
+	bson_t		outer;
+	bson_t		operands;
+	ListCell   *cell;
+
+	if (!mongo_has_normal_form(node->minmaxtype) ||
+		(is_text && !mongo_collation_suits(scope, node->inputcollid, MONGO_ROW_C_COLLATION)))
+		return false;
+	begin_result(result, (Node *) node);
+	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &outer);
+	BSON_APPEND_ARRAY_BEGIN(&outer, node->op == IS_GREATEST ? "$max" : "$min", &operands);
+	foreach(cell, node->args)
+	{
+		MongoValue	one;
+
+		if (!mongo_normal_value_of_node(scope, lfirst(cell), &one))
+			return false;
+		add_alternative(result, &one);
+		if (one.nan)
+			one.expression = mongo_expand_template(RAISED_NAN, &one, 1);
+		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
+								one.expression);
+	}
+	bson_append_array_end(&outer, &operands);
+	bson_append_document_end(result->expression, &outer);
+	lower_nan(result);
+	if (is_text)
+		scope->translation->compares_text = true;
+	return true;
+}
+
+bool
+mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	switch (nodeTag(node))
+	{
+		case T_CaseExpr:
+			return translate_case(scope, (CaseExpr *) node, value);
+		case T_CoalesceExpr:
+			return translate_coalesce(scope, (CoalesceExpr *) node, value);
+		case T_NullIfExpr:
+			return translate_nullif(scope, (NullIfExpr *) node, value);
+		case T_MinMaxExpr:
+			return translate_min_max(scope, (MinMaxExpr *) node, value);
+		default:
+			return false;
+	}
+}

@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_compare.c
+ *		Comparisons in aggregation expressions.
+ *
+ * MongoDB orders values of all types: missing and null below NaN, NaN below
+ * numbers.  In SQL a comparison with NULL is NULL, and NaN is above numbers.
+ *
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "comparison.h"
+#include "expression_rows.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+#include "utils/typcache.h"
+
+/* Types whose values have one order, and what of it MongoDB has. */
+typedef struct CompareRow
+{
+	Oid			type;
+	Oid			class;			/* comparable with types of the same class */
+	bool		raw;			/* in any BSON type that a column reads */
+	bool		is_text;
+} CompareRow;
+
+static const CompareRow compare_rows[] =
+{
+	{BOOLOID, BOOLOID, true},
+	{INT2OID, INT8OID, true},
+	{INT4OID, INT8OID, true},
+	{INT8OID, INT8OID, true},
+	{FLOAT4OID, FLOAT8OID},
+	{FLOAT8OID, FLOAT8OID, true},
+	{NUMERICOID, NUMERICOID},
+	{TEXTOID, TEXTOID, .is_text = true},
+	{VARCHAROID, TEXTOID, .is_text = true},
+	{NAMEOID, TEXTOID, .is_text = true},
+	{DATEOID, TIMESTAMPOID},
+	{TIMESTAMPOID, TIMESTAMPOID},
+	{TIMESTAMPTZOID, TIMESTAMPTZOID},
+};
+
+static const CompareRow *
+find_row(Oid type)
+{
+	for (int i = 0; i < lengthof(compare_rows); i++)
+	{
+		if (compare_rows[i].type == type)
+			return &compare_rows[i];
+	}
+	return NULL;
+}
+
+static Oid
+class_of(Oid type)
+{
+	const CompareRow *row = find_row(type);
+
+	return row == NULL ? type : row->class;
+}
+
+bool
+mongo_compares_text(Oid type)
+{
+	return class_of(type) == TEXTOID;
+}
+
+int
+mongo_comparison_strategy(Oid operator)
+{
+	Oid			left;
+	Oid			right;
+	TypeCacheEntry *type;
+	int			strategy = 0;
+	ListCell   *cell;
+
+	op_input_types(operator, &left, &right);
+	if (!(find_row(left) || mongo_has_normal_form(left)) || class_of(left) != class_of(right))
+		return 0;
+	type = lookup_type_cache(left == VARCHAROID ? TEXTOID : left, TYPECACHE_BTREE_OPFAMILY);
+	foreach(cell, get_op_btree_interpretation(operator))
+	{
+		OpBtreeInterpretation *interpretation = lfirst(cell);
+
+		if (interpretation->opfamily_id == type->btree_opf)
+			strategy = interpretation->strategy;
+	}
+	return strategy;
+}
+
+static bool
+is_order(int strategy)
+{
+	return strategy != BTEqualStrategyNumber && strategy != MONGO_STRATEGY_NOT_EQUAL;
+}
+
+bool
+mongo_collation_suits(const MongoScope *scope, Oid collation, int flags)
+{
+	if (flags & MONGO_ROW_C_COLLATION)
+		return OidIsValid(collation) && lc_collate_is_c(collation) &&
+			lc_ctype_is_c(collation);
+	if (flags & MONGO_ROW_BYTEWISE)
+		return OidIsValid(collation) && get_collation_isdeterministic(collation);
+	return true;
+}
+
+/*
+ * operand: a side of a comparison in a form whose order is PostgreSQL's; NULLs
+ * and NaNs apart.
+ */
+static bool
+operand(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	const CompareRow *row;
+
+	if (!mongo_value_of_node(scope, node, value))
+		return false;
+	row = find_row(value->type);
+	return (row != NULL && row->raw) || mongo_normalize(scope, value);
+}
+
+/* raise_nan: NaN above all numbers. */
+static void
+raise_nan(MongoValue *value)
+{
+	if (!value->nan)
+		return;
+	value->expression = mongo_expand_template("{$cond: [{$eq: [@1, NaN]}, max, @1]}", value, 1);
+	value->atomic = false;
+}
+
+/* operands: both sides. */
+static bool
+operands(const MongoScope *scope, int strategy, Node *left, Node *right,
+		 Oid collation, MongoValue *values)
+{
+	MongoScope	inner = *scope;
+	bool		is_text;
+
+	inner.scale = false;
+	inner.guarded = false;
+	is_text = class_of(exprType(left)) == TEXTOID;
+	if (is_text && !mongo_collation_suits(scope, collation, is_order(strategy) ?
+										  MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE))
+		return false;
+	if (!operand(&inner, left, &values[0]) || !operand(&inner, right, &values[1]))
+		return false;
+	if (is_text)
+		scope->translation->compares_text = true;
+	if (is_order(strategy))
+	{
+		raise_nan(&values[0]);
+		raise_nan(&values[1]);
+	}
+	return true;
+}
+
+static void
+set_boolean(MongoValue *value, const char *template, const MongoValue *values, bool nullable)
+{
+	memset(value, 0, sizeof(*value));
+	value->expression = mongo_expand_template(template, values, 2);
+	value->type = BOOLOID;
+	value->typmod = -1;
+	value->nullable = nullable;
+}
+
+bool
+mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
+			  Oid collation, MongoValue *value)
+{
+	MongoValue	values[2];
+	char	   *test = psprintf("{%s: [@1, @2]}", mongo_find_operators[strategy]);
+
+	if (!operands(scope, strategy, left, right, collation, values))
+		return false;
+	if (values[0].nullable && values[1].nullable)
+		test = psprintf("{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, %s, null]}",
+						test);
+	else if (values[0].nullable || values[1].nullable)
+		test = psprintf("{$cond: [{$gt: [@%d, null]}, %s, null]}",
+						values[0].nullable ? 1 : 2, test);
+	set_boolean(value, test, values, values[0].nullable || values[1].nullable);
+	return true;
+}
+
+bool
+mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *right,
+				   Oid collation, MongoValue *value)
+{
+	MongoValue	values[2];
+	bool		guards[2];
+	const char *operator = mongo_find_operators[strategy];
+	char	   *test = psprintf("{%s: [@1, @2]}", operator);
+
+	if (!operands(scope, strategy, left, right, collation, values))
+		return false;
+
+	/* null is below all else, so one side's is often enough */
+	guards[0] = values[0].nullable;
+	guards[1] = values[1].nullable;
+	if (strategy == BTEqualStrategyNumber)
+		guards[0] = guards[1] = guards[0] && guards[1];
+	else if (strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber)
+		guards[1] = false;
+	else if (strategy != MONGO_STRATEGY_NOT_EQUAL)
+		guards[0] = false;
+	if (strategy == BTEqualStrategyNumber)
+		guards[1] = false;
+
+	if (guards[0] && guards[1])
+		test = psprintf("{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}, %s]}", test);
+	else if (guards[0] || guards[1])
+		test = psprintf("{$and: [{$gt: [@%d, null]}, %s]}", guards[0] ? 1 : 2, test);
+	set_boolean(value, test, values, false);
+	return true;
+}
+
+bool
+mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
+		   MongoValue *value)
+{
+	MongoValue	values[2];
+
+	if (mongo_comparison_strategy(operator) != BTEqualStrategyNumber ||
+		!operands(scope, BTEqualStrategyNumber, linitial(args), lsecond(args),
+				  collation, values))
+		return false;
+	set_boolean(value, "{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", values, false);
+	return true;
+}
+
+/* constant_array: NULL when it is not known, or itself NULL. */
+static ArrayType *
+constant_array(const MongoValue *value)
+{
+	return value->constant == NULL || value->constant->constisnull ? NULL :
+		DatumGetArrayTypeP(value->constant->constvalue);
+}
+
+/*
+ * x = ANY (array) and x <> ALL (array) with a constant array, which has one
+ * dimension (mongo_literal() sees to that).
+ */
+bool
+mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
+					   MongoValue *value)
+{
+	int			strategy = mongo_comparison_strategy(node->opno);
+	Node	   *array_node = lsecond(node->args);
+	MongoScope	inner = *scope;
+	MongoValue	values[2];
+	ArrayType  *array;
+	const char *in;
+	const char *template;
+
+	inner.scale = false;
+	inner.guarded = false;
+	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL) ||
+		!IsA(array_node, Const) ||
+		!mongo_literal((Const *) array_node, &values[1]) ||
+		!operand(&inner, linitial(node->args), &values[0]))
+		return false;
+	array = constant_array(&values[1]);
+	if (array == NULL || class_of(ARR_ELEMTYPE(array)) != class_of(values[0].type))
+		return false;
+	if (class_of(values[0].type) == TEXTOID)
+	{
+		if (!mongo_collation_suits(scope, node->inputcollid, MONGO_ROW_BYTEWISE))
+			return false;
+		scope->translation->compares_text = true;
+	}
+
+	in = node->useOr ? "{$in: [@1, @2]}" : "{$not: [{$in: [@1, @2]}]}";
+	if (ARR_NDIM(array) == 0)
+		template = in;
+	else if (array_contains_nulls(array))
+		template = psprintf("{$cond: [{$and: [{$gt: [@1, null]}, {$in: [@1, @2]}]}, %s, null]}",
+							node->useOr ? "true" : "false");
+	else if (values[0].nullable)
+		template = psprintf("{$cond: [{$gt: [@1, null]}, %s, null]}", in);
+	else
+		template = in;
+	set_boolean(value, template, values, true);
+	return true;
+}

@@ -1,0 +1,284 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_forms.c
+ *		Values of each type in aggregation expressions: what of a column's may
+ *		stand there, and their normal form.
+ *
+ * A column reads several BSON types (docs/types.md).  MongoDB compares numbers
+ * of all BSON types by value, but its functions do not take all of them for
+ * the same: 5.0 as a string is "5", as a Decimal128 it has 15 digits.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "bson_memory.h"
+#include "digits.h"
+#include "encode.h"
+#include "expression_rows.h"
+#include "objectid.h"
+
+#include "catalog/pg_type_d.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+typedef struct FormRow
+{
+	Oid			type;
+	const char *normal;			/* template of the normal form; NULL: a value is
+								 * always in it */
+	bool		nan;			/* has NaN */
+} FormRow;
+
+/*
+ * $convert knows no Symbols; $substrBytes does, and takes no ObjectIds.
+ * numeric is in normalize_numeric().
+ */
+#define TEXT_FORM \
+	"{$convert: {input: @1, to: 'string', onError: {$substrBytes: [@1, 0, -1]}}}"
+
+static const FormRow forms[] =
+{
+	{BOOLOID, NULL},
+	{INT2OID, "{$toLong: @1}"},
+	{INT4OID, "{$toLong: @1}"},
+	{INT8OID, "{$toLong: @1}"},
+	{FLOAT8OID, "{$toDouble: @1}", true},
+	{NUMERICOID, "{$toDecimal: @1}", true},
+	{TEXTOID, TEXT_FORM},
+	{VARCHAROID, TEXT_FORM},
+	{NAMEOID, TEXT_FORM},
+	{DATEOID, "{$dateTrunc: {date: @1, unit: 'day'}}"},
+	{TIMESTAMPOID, NULL},
+	{TIMESTAMPTZOID, NULL},
+};
+
+static const FormRow *
+find_form(Oid type)
+{
+	static const FormRow objectid_form = {InvalidOid, NULL};
+
+	for (int i = 0; i < lengthof(forms); i++)
+	{
+		if (forms[i].type == type)
+			return &forms[i];
+	}
+	return type == mongo_objectid_type_oid() ? &objectid_form : NULL;
+}
+
+bool
+mongo_has_normal_form(Oid type)
+{
+	return find_form(type) != NULL;
+}
+
+bool
+mongo_type_has_nan(Oid type)
+{
+	const FormRow *form = find_form(type);
+
+	return form != NULL && form->nan;
+}
+
+MongoValue
+mongo_decimal_value(const char *text)
+{
+	MongoValue	value = {bson_create_in(CurrentMemoryContext), NUMERICOID, -1, .atomic = true};
+	bson_decimal128_t decimal;
+
+	if (!bson_decimal128_from_string(text, &decimal))
+		elog(ERROR, "not a Decimal128: %s", text);
+	BSON_APPEND_DECIMAL128(value.expression, "", &decimal);
+	return value;
+}
+
+/*
+ * round_numeric: to the scale of the column, half away from zero, as reading
+ * does.  One half in the last place is added, the rest cut off; both are exact
+ * with up to MONGO_MAX_PRECISION digits, as the sum has no more digits before
+ * the point than the result.
+ */
+static bool
+round_numeric(MongoValue *value, int precision, int scale)
+{
+	MongoValue	arguments[4];
+
+	if (scale < 0 || precision > MONGO_MAX_PRECISION)
+		return false;
+	arguments[0] = *value;
+	arguments[1] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
+	arguments[2] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
+	arguments[3] = (MongoValue)
+	{
+		bson_create_in(CurrentMemoryContext), INT4OID, -1, .atomic = true
+	};
+	BSON_APPEND_INT32(arguments[3].expression, "", scale);
+	value->expression =
+		mongo_expand_template("{$trunc: [{$add: [{$toDecimal: @1}, "
+							  "{$cond: [{$lt: [@1, 0]}, @3, @2]}]}, @4]}",
+							  arguments, lengthof(arguments));
+	return true;
+}
+
+/*
+ * A Double becomes a Decimal128 of 15 digits, zeros included, which are no
+ * decimals of the numeric: they are cut from the text of its mantissa.
+ */
+#define DOUBLE_SCALE_FORM \
+	"{$cond: [{$eq: [{$type: @1}, 'double']}, " \
+	"{$let: {vars: {s: {$split: [{$toString: {$toDecimal: @1}}, 'E']}}, in: " \
+	"{$toDecimal: {$concat: [" \
+	"{$cond: [{$regexMatch: {input: {$first: '$$s'}, regex: '[.]'}}, " \
+	"{$rtrim: {input: {$rtrim: {input: {$first: '$$s'}, chars: '0'}}, chars: '.'}}, " \
+	"{$first: '$$s'}]}, " \
+	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
+	"{$toDecimal: @1}]}"
+
+static bool
+normalize_numeric(const MongoScope *scope, MongoValue *value)
+{
+	int			precision;
+	int			scale;
+
+	if (mongo_numeric_typmod(value->typmod, &precision, &scale))
+		return round_numeric(value, precision, scale);
+	value->expression = mongo_expand_template(scope->scale ? DOUBLE_SCALE_FORM :
+											  "{$toDecimal: @1}", value, 1);
+	return true;
+}
+
+/* A timestamp(0) column rounds what it reads. */
+static bool
+rounds_timestamp(const MongoValue *value)
+{
+	return (value->type == TIMESTAMPOID || value->type == TIMESTAMPTZOID) &&
+		value->typmod >= 0 && value->typmod < 3;
+}
+
+bool
+mongo_normalize(const MongoScope *scope, MongoValue *value)
+{
+	const FormRow *form = find_form(value->type);
+
+	if (!value->raw)
+		return true;
+	if (form == NULL || rounds_timestamp(value))
+		return false;
+	if (value->type == NUMERICOID)
+	{
+		if (!normalize_numeric(scope, value))
+			return false;
+	}
+	else if (form->normal != NULL)
+		value->expression = mongo_expand_template(form->normal, value, 1);
+	else
+		return true;
+	value->raw = false;
+	value->atomic = false;
+	return true;
+}
+
+/* has_exact_form: is the constant, when written, still the same value? */
+static bool
+has_exact_form(Oid type, Datum value)
+{
+	bson_decimal128_t decimal;
+	bool		exact;
+
+	switch (type)
+	{
+		case NUMERICOID:
+			return mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal);
+		case DATEOID:
+			return !DATE_NOT_FINITE(DatumGetDateADT(value));
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			if (TIMESTAMP_NOT_FINITE(DatumGetTimestamp(value)))
+				return false;
+			mongo_timestamp_to_millis(DatumGetTimestamp(value), &exact);
+			return exact;
+		default:
+			return true;
+	}
+}
+
+/* array_has_exact_form: an array of one dimension of such values. */
+static bool
+array_has_exact_form(Oid element, Datum value)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	int16		length;
+	bool		by_value;
+	char		alignment;
+	Datum	   *values;
+	bool	   *isnull;
+	int			count;
+
+	if (ARR_NDIM(array) > 1 || !mongo_has_normal_form(element))
+		return false;
+	get_typlenbyvalalign(element, &length, &by_value, &alignment);
+	deconstruct_array(array, element, length, by_value, alignment, &values, &isnull, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!isnull[i] && !has_exact_form(element, values[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Strings may begin with "$", and documents be expressions. */
+static bool
+needs_literal(const Const *constant)
+{
+	static const Oid plain[] = {BOOLOID, INT2OID, INT4OID, INT8OID, FLOAT4OID, FLOAT8OID,
+	NUMERICOID, DATEOID, TIMESTAMPOID, TIMESTAMPTZOID};
+
+	for (int i = 0; i < lengthof(plain); i++)
+	{
+		if (plain[i] == constant->consttype)
+			return false;
+	}
+	return !constant->constisnull;
+}
+
+bool
+mongo_literal(const Const *constant, MongoValue *value)
+{
+	Oid			type = constant->consttype;
+	Oid			element = get_element_type(type);
+	bson_t		literal;
+
+	if (!constant->constisnull &&
+		!(OidIsValid(element) ? array_has_exact_form(element, constant->constvalue) :
+		  has_exact_form(type, constant->constvalue)))
+		return false;
+
+	memset(value, 0, sizeof(*value));
+	value->expression = bson_create_in(CurrentMemoryContext);
+	value->type = type;
+	value->typmod = constant->consttypmod;
+	value->constant = constant;
+	value->nullable = constant->constisnull;
+	value->nan = !constant->constisnull &&
+		((type == FLOAT8OID && isnan(DatumGetFloat8(constant->constvalue))) ||
+		 (type == NUMERICOID && numeric_is_nan(DatumGetNumeric(constant->constvalue))));
+	value->atomic = true;
+
+	if (!needs_literal(constant))
+	{
+		mongo_append_datum(value->expression, "", -1, constant->constvalue,
+						   constant->constisnull, type, constant->consttypmod, NULL);
+		return true;
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(value->expression, "", &literal);
+	mongo_append_datum(&literal, "$literal", -1, constant->constvalue,
+					   constant->constisnull, type, constant->consttypmod, NULL);
+	bson_append_document_end(value->expression, &literal);
+	return true;
+}

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_logic.c
+ *		Boolean logic in aggregation expressions.
+ *
+ * MongoDB's $and, $or and $not take null for false.  So what is asked for is
+ * where a condition is TRUE, or where it is FALSE, and only where a value is
+ * wanted they are put together in three values.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "comparison.h"
+#include "expression_rows.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+
+/* Translating both questions of a part counts as so many levels. */
+#define DOUBLE_DEPTH	8
+
+static void
+set_boolean(MongoValue *value, bson_t *expression, bool nullable)
+{
+	memset(value, 0, sizeof(*value));
+	value->expression = expression;
+	value->type = BOOLOID;
+	value->typmod = -1;
+	value->nullable = nullable;
+}
+
+static int
+negated_strategy(int strategy)
+{
+	static const int negated[] = {
+		[BTLessStrategyNumber] = BTGreaterEqualStrategyNumber,
+		[BTLessEqualStrategyNumber] = BTGreaterStrategyNumber,
+		[BTEqualStrategyNumber] = MONGO_STRATEGY_NOT_EQUAL,
+		[BTGreaterEqualStrategyNumber] = BTLessStrategyNumber,
+		[BTGreaterStrategyNumber] = BTLessEqualStrategyNumber,
+		[MONGO_STRATEGY_NOT_EQUAL] = BTEqualStrategyNumber,
+	};
+
+	return negated[strategy];
+}
+
+/* {$and: [...]} or {$or: [...]} of the tests of the parts. */
+static bool
+test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wanted,
+			  MongoValue *value)
+{
+	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+	MongoScope	inner = *scope;
+	bson_t		operator;
+	bson_t		operands;
+	ListCell   *cell;
+
+	BSON_APPEND_DOCUMENT_BEGIN(result, "", &operator);
+	BSON_APPEND_ARRAY_BEGIN(&operator, conjunction ? "$and" : "$or", &operands);
+	foreach(cell, nodes)
+	{
+		MongoValue	part;
+
+		if (!mongo_test_of_node(&inner, lfirst(cell), wanted, &part))
+			return false;
+		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
+								part.expression);
+		/* what follows may be decided by what came before */
+		inner.lazy = true;
+	}
+	bson_append_array_end(&operator, &operands);
+	bson_append_document_end(result, &operator);
+	set_boolean(value, result, false);
+	return true;
+}
+
+static bool
+test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue *value)
+{
+	if (node->boolop == NOT_EXPR)
+		return mongo_test_of_node(scope, linitial(node->args), !wanted, value);
+	return test_of_parts(scope, node->args, (node->boolop == AND_EXPR) == wanted,
+						 wanted, value);
+}
+
+/* IS [NOT] NULL; never NULL itself */
+static bool
+test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *value)
+{
+	bool		is_null = (node->nulltesttype == IS_NULL) == wanted;
+	MongoValue	argument;
+
+	if (node->argisrow || !mongo_value_of_node(scope, (Node *) node->arg, &argument))
+		return false;
+	set_boolean(value, mongo_expand_template(is_null ? "{$lte: [@1, null]}" :
+											 "{$gt: [@1, null]}", &argument, 1), false);
+	return true;
+}
+
+/* IS [NOT] TRUE, IS [NOT] FALSE, IS [NOT] UNKNOWN; never NULL themselves */
+static bool
+test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValue *value)
+{
+	BoolTestType test = node->booltesttype;
+	bool		negated = test == IS_NOT_TRUE || test == IS_NOT_FALSE || test == IS_NOT_UNKNOWN;
+	MongoValue	argument;
+	const char *template;
+
+	if (test == IS_UNKNOWN || test == IS_NOT_UNKNOWN)
+	{
+		if (!mongo_value_of_node(scope, (Node *) node->arg, &argument))
+			return false;
+		template = negated != wanted ? "{$lte: [@1, null]}" : "{$gt: [@1, null]}";
+	}
+	else
+	{
+		if (!mongo_test_of_node(scope, (Node *) node->arg,
+								test == IS_TRUE || test == IS_NOT_TRUE, &argument))
+			return false;
+		template = negated != wanted ? "@1" : "{$not: [@1]}";
+	}
+	set_boolean(value, mongo_expand_template(template, &argument, 1), false);
+	return true;
+}
+
+/* IS [NOT] DISTINCT FROM; never NULL itself */
+static bool
+test_of_distinct(const MongoScope *scope, DistinctExpr *node, bool wanted,
+				 MongoValue *value)
+{
+	MongoValue	same;
+
+	/* the operator is that of equality; two NULLs are the same as well */
+	if (!mongo_same(scope, node->opno, node->args, node->inputcollid, &same))
+		return false;
+	set_boolean(value, wanted ? mongo_expand_template("{$not: [@1]}", &same, 1) :
+				same.expression, false);
+	return true;
+}
+
+bool
+mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
+{
+	MongoValue	truth;
+	int			strategy;
+	OpExpr	   *operator = (OpExpr *) node;
+
+	switch (nodeTag(node))
+	{
+		case T_BoolExpr:
+			return test_of_boolean(scope, (BoolExpr *) node, wanted, value);
+		case T_NullTest:
+			return test_of_null(scope, (NullTest *) node, wanted, value);
+		case T_BooleanTest:
+			return test_of_truth(scope, (BooleanTest *) node, wanted, value);
+		case T_DistinctExpr:
+			return test_of_distinct(scope, (DistinctExpr *) node, wanted, value);
+		case T_OpExpr:
+			strategy = mongo_comparison_strategy(operator->opno);
+			if (strategy == 0)
+				break;
+			return mongo_compare_test(scope, wanted ? strategy : negated_strategy(strategy),
+									  linitial(operator->args), lsecond(operator->args),
+									  operator->inputcollid, value);
+		default:
+			break;
+	}
+
+	if (!mongo_value_of_node(scope, node, &truth))
+		return false;
+	set_boolean(value, mongo_expand_template(wanted ? "{$eq: [@1, true]}" :
+											 "{$eq: [@1, false]}", &truth, 1), false);
+	return true;
+}
+
+/* AND, OR and NOT in three values */
+static bool
+value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
+{
+	MongoValue	tests[2];
+	bool		done;
+
+	scope->translation->depth += DOUBLE_DEPTH;
+	done = test_of_boolean(scope, node, true, &tests[0]) &&
+		test_of_boolean(scope, node, false, &tests[1]);
+	scope->translation->depth -= DOUBLE_DEPTH;
+	if (!done)
+		return false;
+	set_boolean(value, mongo_expand_template("{$cond: [@1, true, {$cond: [@2, false, null]}]}",
+											 tests, 2), true);
+	return true;
+}
+
+bool
+mongo_logic_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	if (IsA(node, BoolExpr))
+		return value_of_boolean(scope, (BoolExpr *) node, value);
+	return mongo_test_of_node(scope, node, true, value);
+}

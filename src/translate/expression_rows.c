@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_rows.c
+ *		The families of operators and functions together.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "expression_rows.h"
+
+static const MongoExpressionRow *const families[] =
+{
+	mongo_number_rows,
+};
+
+const MongoExpressionRow *
+mongo_expression_row(Oid function)
+{
+	for (int i = 0; i < lengthof(families); i++)
+	{
+		for (const MongoExpressionRow *row = families[i]; OidIsValid(row->function); row++)
+		{
+			if (row->function == function)
+				return row;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,134 @@
+"""What t/expressions.py tries: columns with edge values, and expressions.
+
+CASES has the expressions of each row of src/translate/expression_*.c by the name
+of its function, and of kinds of nodes by names in lower case.  In an expression,
+columns of one type come as a pair (i4a, i4b), so that values meet each other.
+"""
+from bson_values import (array, boolean, date, decimal, double, int32, int64, null, oid,
+                         string, symbol, undefined)
+
+NAN = float("nan")
+INFINITY = float("inf")
+OID = "65a000000000000000000001"
+
+INT2 = [int32(1), int32(-1), int32(0), int32(7), int32(-7), int32(2), int32(32767), int32(-32768),
+        int64(3), double(5.0), double(-0.0), decimal("4.00"), null, None, decimal("1E+2"), double(-9.0)]
+INT4 = INT2 + [int32(2147483647), int32(-2147483648), double(2147483647.0), decimal("-2147483648")]
+INT8 = INT2 + [int64(9223372036854775807), int64(-9223372036854775808), double(2.0 ** 62),
+               int64(9007199254740993), decimal("9223372036854775807.0")]
+FLOAT8 = [double(0.0), double(-0.0), double(1.5), double(-1.5), double(0.1), double(2.5), double(-2.5), double(3.5),
+          double(0.49999999999999994), double(1e300), double(-1e300), double(5e-324), double(NAN), double(INFINITY),
+          double(-INFINITY), int32(3), int64(9007199254740992), decimal("0.25"), null, None]
+NUMERIC = [decimal("0"), decimal("1"), decimal("-1.5"), decimal("0.10"), decimal("2.5"), decimal("-0.5"), double(0.1),
+           double(0.1 + 0.2), double(-2.5), int32(7), int64(9223372036854775807), decimal("NaN"), double(NAN),
+           decimal("Infinity"), double(-INFINITY), decimal("1234567890123456789012345678901234"),
+           decimal("-0.00"), decimal("1E+20"), double(1e20), null, None]
+MONEY = [decimal("0.00"), decimal("1.10"), decimal("-1.10"), decimal("7.1"), double(7.1), double(0.1 + 0.2), int32(5),
+         decimal("1.005"), decimal("-1.005"), decimal("1.015"), double(2.675), decimal("9999999999999.99"), decimal("NaN"),
+         decimal("0.0049999999999999999999999999999"), decimal("-0.001"), decimal("1.00499999999999999999999999999999"),
+         decimal("3E+3"), null, None]
+TEXT = [string(""), string("a"), string("A"), string("abc"), string("ABC def"), string("  padded "), string("äöü"), string("10"),
+        string("\U0001f418 elephant"), string("a\nb"), string("$x"), string("%_\\"), symbol("sym"), oid(OID), string(OID),
+        string("xyxyx"), null, None, string("-7"), string("aXbXc")]
+DAYS = [0, 1, -1, 86399999, 86400000, -86400000, -86400001, 1700000000123, 1709164800000, 1709210096789, 1706659200000,
+        -62135596800000, -62167219200000, 253402300799999, 253402300800000, 4102444800000]
+DATES = [date(ms) for ms in DAYS] + [null, None, undefined]
+BOOLEANS = [boolean(True), boolean(False), null, None]
+
+COLUMNS = [(name + side, sql_type, values) for name, sql_type, values in [
+    ("i2", "smallint", INT2),
+    ("i4", "integer", INT4),
+    ("i8", "bigint", INT8),
+    ("f", "double precision", FLOAT8),
+    ("n", "numeric", NUMERIC),
+    ("m", "numeric(15,2)", MONEY),
+    ("t", 'text COLLATE "C"', TEXT),
+    ("d", "date", DATES),
+    ("s", "timestamp", DATES),
+    ("z", "timestamptz", DATES),
+    ("b", "boolean", BOOLEANS),
+] for side in "ab"]
+
+
+def binary(operator, *types):
+    """The operator between columns of two types."""
+    left, right = types if len(types) == 2 else types * 2
+    return ["%sa %s %sb" % (left, operator, right)]
+
+
+CASES = {
+    "comparison": [
+        "%sa %s %sb" % (left, operator, right)
+        for left, right in [("i2", "i8"), ("i4", "i4"), ("i8", "i4"), ("f", "f"), ("n", "n"), ("m", "n"), ("t", "t"), ("d", "d"),
+                            ("d", "s"), ("s", "s"), ("z", "z"), ("b", "b"), ("i4", "n"), ("i8", "f")]
+        for operator in ["=", "<>", "<", "<=", ">", ">="]],
+    "distinct": ["%sa IS %sDISTINCT FROM %sb" % (t, n, t) for t in ["i4", "f", "n", "t", "d", "s", "b"] for n in ["", "NOT "]],
+    "logic": ["i4a > i4b AND fa > fb", "i4a > i4b OR ta > tb", "NOT (i4a > i4b AND ba)", "(i4a > i4b) IS TRUE",
+              "(i4a > i4b) IS NOT TRUE", "(i4a > i4b) IS FALSE", "(i4a > i4b) IS NOT FALSE", "(i4a > i4b) IS UNKNOWN",
+              "(i4a > i4b OR ba) IS NOT UNKNOWN", "(i4a > i4b) = (ba AND bb)", "ba AND bb", "ba OR bb", "NOT ba",
+              "(i4a + i4b) IS NULL", "(i4a + i4b) IS NOT NULL"],
+    "choice": ["CASE WHEN i4a > i4b THEN i4a ELSE i4b END", "CASE WHEN i4a > 5 THEN 1 WHEN i4a > i4b THEN 2 END",
+               "CASE i4a WHEN i4b THEN 'same' WHEN 7 THEN 'seven' ELSE ta END", "CASE WHEN i4b <> 0 THEN i4a / i4b ELSE 0 END",
+               "CASE WHEN ba THEN ma ELSE mb * 2 END", "CASE WHEN ba THEN sa ELSE sb END", "COALESCE(i4a, i4b)", "COALESCE(ma, mb, 0)",
+               "COALESCE(ta, tb, '')", "COALESCE(fa, 0)", "COALESCE(i4a, 10 / i4b)", "NULLIF(i4a, i4b)", "NULLIF(fa, fb)", "NULLIF(ta, 'a')",
+               "GREATEST(i4a, i4b)", "LEAST(i4a, i4b, 3)", "GREATEST(fa, fb)", "LEAST(fa, fb)", "GREATEST(na, nb)", "LEAST(na, nb)",
+               "GREATEST(ta, tb)", "LEAST(da, db)", "GREATEST(sa, sb)", "LEAST(ma, mb)"],
+    "any": ["i4a + 1 IN (0, 1, 8)", "i4a + 1 NOT IN (0, 1, 8)", "i4a + 1 IN (0, NULL)", "i4a + 1 NOT IN (0, NULL)",
+            "ma * 2 IN (2.2, 14.2, 0)", "COALESCE(ta, 'x') IN ('x', 'a', '%s')" % OID, "(fa * 1) IN ('NaN', 1.5)",
+            "(fa * 1) = ANY ('{}'::float8[])"],
+}
+
+for _operator, _name in [("+", "PL"), ("-", "MI"), ("*", "MUL"), ("/", "DIV")]:
+    for _left in "248":
+        for _right in "248":
+            _types = _left if _left == _right else _left + _right
+            CASES["INT%s%s" % (_types, _name)] = binary(_operator, "i" + _left, "i" + _right)
+for _size in "248":
+    _a, _b = "i%sa" % _size, "i%sb" % _size
+    CASES.update({
+        "INT%sMOD" % _size: ["%s %% %s" % (_a, _b)],
+        "MOD_INT%s_INT%s" % (_size, _size): ["mod(%s, %s)" % (_a, _b)],
+        "INT%sUM" % _size: ["- %s" % _a, "(- %s)::float8" % _a],
+        "INT%sUP" % _size: ["+ %s" % _a],
+        "INT%sABS" % _size: ["@ %s" % _a],
+        "ABS_INT%s" % _size: ["abs(%s)" % _a],
+        "FLOAT8_INT%s" % _size: ["%s::float8" % _a, "(%s / 2::int2)::float8" % _a, "(%s %% 2::int2)::float8" % _a],
+        "NUMERIC_INT%s" % _size: ["%s::numeric" % _a, "(%s * 2::int2)::numeric" % _a],
+    })
+    for _other in "248":
+        CASES["INT%s_INT%s" % (_size, _other)] = ["i%sa::int%s" % (_other, _size)]
+
+CASES.update({
+    "FLOAT8PL": ["fa + fb", "fa + fb + 0.1", "0.1 + (0.2 + fa)"],
+    "FLOAT8MI": ["fa - fb", "fa - fb - 0.1"],
+    "FLOAT8MUL": ["fa * fb", "fa * fb * 0.1", "0.1 * (10 * fa)"],
+    "FLOAT8DIV": ["fa / fb"],
+    "FLOAT8UM": ["- fa", "1 / (- fa)"],
+    "FLOAT8UP": ["+ fa"],
+    "FLOAT8ABS": ["@ fa"],
+    "ABS_FLOAT8": ["abs(fa)"],
+    "DSQRT": ["|/ fa"],
+    "SQRT_FLOAT8": ["sqrt(fa)"],
+    "CEIL_FLOAT8": ["ceil(fa)"],
+    "CEILING_FLOAT8": ["ceiling(fa)"],
+    "FLOOR_FLOAT8": ["floor(fa)"],
+    "TRUNC_FLOAT8": ["trunc(fa)"],
+    "NUMERIC_ADD": ["ma + mb", "ma + 1.005", "ma + i4a"],
+    "NUMERIC_SUB": ["ma - mb", "1 - ma"],
+    "NUMERIC_MUL": ["ma * mb", "ma * (1 - mb)", "ma * 0.5", "ma * i8a"],
+    "NUMERIC_MOD": ["ma % mb", "ma % 0.3"],
+    "MOD_NUMERIC_NUMERIC": ["mod(ma, mb)"],
+    "NUMERIC_UMINUS": ["- ma", "- na"],
+    "NUMERIC_UPLUS": ["+ ma", "+ na"],
+    "NUMERIC_ABS": ["@ ma", "@ na"],
+    "ABS_NUMERIC": ["abs(ma)", "abs(na)"],
+    "CEIL_NUMERIC": ["ceil(ma)", "ceil(na)"],
+    "CEILING_NUMERIC": ["ceiling(ma)"],
+    "FLOOR_NUMERIC": ["floor(ma)", "floor(na)"],
+    "FLOAT8_NUMERIC": ["ma::float8", "na::float8"],
+})
+
+# Documented as not pushed.
+LOCAL_CASES = [
+    "na + nb", "na * 2", "ma / mb", "ln(fa)", "exp(fa)", "power(fa, 2)", "fa::real", "i4a & 1", "i4a << 1",
+]
