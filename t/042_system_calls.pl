@@ -1,0 +1,108 @@
+# A point query is one send, one wait and one receive between the backend and
+# MongoDB: what strace sees of a backend meanwhile.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $COUNT = 200;
+
+plan skip_all => 'the figures are those of our own transport' unless own_transport();
+plan skip_all => 'there is no strace here' if system('strace -V >/dev/null 2>&1') != 0;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('system_calls');
+create_server($node, 'mongodb', $mongod);
+create_point_table($node, 'mongodb', $mongod, 1000);
+
+# start_session
+#	psql kept open; its process id in PostgreSQL.
+sub start_session
+{
+	my $session = { in => '', out => '', err => '' };
+
+	$session->{harness} = IPC::Run::start(
+		[ 'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'), '-f', '-' ],
+		'<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{err}, IPC::Run::timeout(120));
+	$session->{in} .= "SELECT 'pid ' || pg_backend_pid();\n";
+	$session->{harness}->pump until $session->{out} =~ /pid (\d+)\n/;
+	$session->{pid} = $1;
+	return $session;
+}
+
+sub run_in
+{
+	my ($session, $sql) = @_;
+
+	$session->{out} = '';
+	$session->{in} .= "$sql\n\\echo done\n";
+	$session->{harness}->pump until $session->{out} =~ /^done$/m;
+}
+
+# traced
+#	The system calls of a session's backend while it runs this SQL, as strace
+#	-yy writes them: sendmsg(12<TCP:[...]>, ...
+sub traced
+{
+	my ($session, $sql) = @_;
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/strace';
+	my ($out, $err) = ('', '');
+	my $strace = IPC::Run::start([ 'strace', '-qq', '-yy', '-o', $file, '-p', $session->{pid} ],
+		'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(120));
+
+	# attached once the kernel says so
+	my $deadline = time + 30;
+	until (PostgreSQL::Test::Utils::slurp_file("/proc/$session->{pid}/status") =~ /^TracerPid:\s+[1-9]/m)
+	{
+		$strace->pump_nb;
+		return if $err =~ /not permitted|denied|attach:/ || time > $deadline;
+		sleep 0.01;
+	}
+	run_in($session, $sql);
+	$strace->signal('INT');
+	eval { $strace->finish };
+	return split /\n/, PostgreSQL::Test::Utils::slurp_file($file);
+}
+
+my $session = start_session();
+run_in($session, 'SELECT info FROM points WHERE id = 1;');
+
+# Statements inside of one command of the client's, so that only MongoDB is
+# talked to; the first ones of a kind fill caches.
+my $loop = 'DO $$ DECLARE t text; BEGIN FOR i IN 1..%d LOOP '
+  . 'SELECT info INTO STRICT t FROM points WHERE id = i; END LOOP; END $$;';
+run_in($session, sprintf $loop, 20);
+my @calls = traced($session, sprintf $loop, $COUNT);
+plan skip_all => 'strace cannot attach to processes here' if !@calls;
+
+# A socket to MongoDB is named by both its ends.
+my $port = $mongod->port;
+my @to_mongodb = grep { /^\w+\(\d+<TCP:\[[^\]]*->127\.0\.0\.1:$port\]/ } @calls;
+my %count;
+$count{ /^(\w+)\(/ ? $1 : '' }++ foreach @to_mongodb;
+my $sends = ($count{sendmsg} // 0) + ($count{sendto} // 0);
+my $receives = ($count{recvfrom} // 0) + ($count{recvmsg} // 0) + ($count{read} // 0);
+
+is($sends, $COUNT, 'one send a query') or diag(explain(\%count));
+is($receives, $COUNT, 'one receive a query') or diag(explain(\%count));
+is(scalar @to_mongodb, 2 * $COUNT, 'and nothing else on that socket');
+
+# Waits are on the backend's own event set: one a query, and some for the client.
+my $waits = grep { /^epoll_p?wait/ } @calls;
+cmp_ok($waits, '>=', $COUNT, 'a wait a query');
+cmp_ok($waits, '<', $COUNT + 10, 'and no more, but for a few that are the client\'s');
+
+# Nothing is set up for a wait, and the clock is not asked through the kernel.
+my %other;
+$other{ /^(\w+)\(/ ? $1 : '' }++ foreach @calls;
+delete @other{qw(epoll_wait epoll_pwait sendmsg sendto recvfrom recvmsg read)};
+my $others = 0;
+$others += $_ foreach values %other;
+cmp_ok($others, '<', 20, "$COUNT queries make no other system calls") or diag(explain(\%other));
+
+$session->{in} .= "\\q\n";
+eval { $session->{harness}->finish };
+done_testing();
