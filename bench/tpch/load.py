@@ -24,7 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 from schema import MONEY, TABLES  # noqa: E402
 
-KINDS = ("decimal", "double")		# what money is, each a schema here and a database there
+LEAST = 0.01                        # below, the specification's formula for partsupp repeats keys
+KINDS = ("decimal", "double")       # what money is, each a schema here and a database there
 BATCH = 10000
 
 
@@ -132,6 +133,8 @@ def is_loaded(client, cursor, scale_factor):
 
 def load(connection, host, port, scale_factor, say=lambda text: None):
     """Fill everything; 'connection' is psycopg2's, in autocommit, to a database of C locale."""
+    if scale_factor < LEAST:
+        raise ValueError(f"the scale factor must be at least {LEAST}, not {scale_factor}")
     with pymongo.MongoClient(host, port) as client, connection.cursor() as cursor:
         if not is_loaded(client, cursor, scale_factor):
             say(f"loading TPC-H at scale factor {scale_factor:g}")

@@ -6,7 +6,6 @@ columns of the SQL query by name.  "money" makes a constant of the type that mon
 has in the collection, as MongoDB compares a Double with a Decimal128 exactly.
 """
 import datetime
-import decimal
 
 from bson import Decimal128
 
@@ -280,34 +279,3 @@ def pipeline(number, kind, scale_factor):
         return None
     arguments = [f"{0.0001 / scale_factor:.10f}"] if number == 11 else []
     return PIPELINES[number](MONEY[kind], *arguments)
-
-
-def run(database, collection, stages):
-    """The documents of a pipeline, fetched to the end by plain commands."""
-    reply = database.command("aggregate", collection, pipeline=stages, cursor={"batchSize": 10000}, allowDiskUse=True)
-    documents = reply["cursor"]["firstBatch"]
-    while reply["cursor"]["id"]:
-        reply = database.command("getMore", reply["cursor"]["id"], collection=collection, batchSize=10000)
-        documents += reply["cursor"]["nextBatch"]
-    return documents
-
-
-def agrees(documents, columns, expected):
-    """Are these the rows that SQL gives, but for the last digits of sums and quotients?"""
-    if not documents and set(sum(expected, [])) <= {"\\N"}:
-        return True                 # an aggregate over nothing: NULL there, no document here
-    if len(documents) != len(expected):
-        return False
-    return all(same_value(document[column], text)
-               for document, row in zip(documents, expected) for column, text in zip(columns, row))
-
-
-def same_value(value, text):
-    if isinstance(value, str):
-        return value == text
-    if isinstance(value, datetime.datetime):
-        return value.date().isoformat() == text
-    if isinstance(value, Decimal128):
-        value = value.to_decimal()
-    exact = decimal.Decimal(text)
-    return abs(decimal.Decimal(value) - exact) <= abs(exact) * decimal.Decimal("1e-9")

@@ -12,11 +12,12 @@ import time
 import psycopg2
 import pymongo
 
+import aggregation
 from laboratory import HERE, median
 
 sys.path[:0] = [os.path.join(HERE, "tpch")]
 import pipelines  # noqa: E402
-from load import KINDS, load  # noqa: E402
+from load import KINDS, LEAST, load  # noqa: E402
 from queries import NUMBERS, Plan, answer, query, same_answer  # noqa: E402
 
 SCALE_FACTOR = 0.1
@@ -67,8 +68,7 @@ class Case:
         if self.pipeline:
             self.cursor.execute(f"SELECT * FROM ({self.text}) q LIMIT 0")
             columns = [column.name for column in self.cursor.description]
-            documents = pipelines.run(self.database, *self.pipeline)
-            if not pipelines.agrees(documents, columns, expected):
+            if not aggregation.agrees(self.database, *self.pipeline, columns, expected):
                 raise RuntimeError(f"the pipeline by hand for Q{self.number} answers something else")
         return row
 
@@ -79,7 +79,7 @@ class Case:
                        "fetched": lambda: self.through(self.kind, FETCH_ONLY),
                        "local": lambda: self.through("local")}
         if self.pipeline:
-            contestants["pipeline"] = lambda: timed(pipelines.run, self.database, *self.pipeline)
+            contestants["pipeline"] = lambda: timed(aggregation.run, self.database, *self.pipeline)
         results = self.lab.alternate(**contestants)
         for name, title in TIMES.items():
             if name in results:
@@ -89,7 +89,7 @@ class Case:
 
 def run(lab):
     connection = connect(lab)
-    scale_factor = SCALE_FACTOR * lab.scale
+    scale_factor = max(SCALE_FACTOR * lab.scale, LEAST)
     load(connection, lab.host, lab.port, scale_factor, lab.say)
     with pymongo.MongoClient(lab.uri) as client, connection.cursor() as cursor:
         return [Case(lab, cursor, client, number, kind, scale_factor).run() for kind in KINDS for number in NUMBERS]

@@ -1,0 +1,45 @@
+"""Run aggregation pipelines by hand, and hold what they give against SQL's answer."""
+import datetime
+import decimal
+
+from bson import Decimal128
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
+
+UNREAD = CodecOptions(document_class=RawBSONDocument)
+
+
+def run(database, collection, stages, codec_options=UNREAD):
+    """The documents, fetched to the end by plain commands; unless told otherwise their fields are not looked at."""
+    reply = database.command("aggregate", collection, pipeline=stages, cursor={}, allowDiskUse=True,
+                             codec_options=codec_options)
+    documents = list(reply["cursor"]["firstBatch"])
+    while reply["cursor"]["id"]:
+        reply = database.command("getMore", reply["cursor"]["id"], collection=collection, codec_options=codec_options)
+        documents += reply["cursor"]["nextBatch"]
+    return documents
+
+
+def agrees(database, collection, stages, columns, expected):
+    """Does it give the rows that SQL gives, but for the last digits of sums and quotients?
+
+    'expected' are rows of texts, as COPY writes them.
+    """
+    documents = run(database, collection, stages, CodecOptions())
+    if not documents and {text for row in expected for text in row} <= {"\\N"}:
+        return True                 # an aggregate over nothing: NULL there, no document here
+    if len(documents) != len(expected):
+        return False
+    return all(same_value(document[column], text)
+               for document, row in zip(documents, expected) for column, text in zip(columns, row))
+
+
+def same_value(value, text):
+    if isinstance(value, str):
+        return value == text
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ").startswith(text)
+    if isinstance(value, Decimal128):
+        value = value.to_decimal()
+    exact = decimal.Decimal(text)
+    return abs(decimal.Decimal(value) - exact) <= abs(exact) * decimal.Decimal("1e-9")
