@@ -9,6 +9,9 @@
  * A document whose tested fields do not fit their columns cannot be read, and
  * is not touched either: the filter goes with guards for that.
  *
+ * With RETURNING it is findAndModify, which gives back one document, so the
+ * filter must be one that cannot mean several.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef MONGO_FDW_DIRECT_MODIFY_H
@@ -42,12 +45,15 @@ typedef struct MongoDirectPlan
 	const char *database;
 	const char *collection;
 	CmdType		operation;
-	Const	   *command;		/* {filter}, see command_template.h */
+	Const	   *command;		/* {filter, projection}, see command_template.h */
 	List	   *predicates;		/* for the first of fdw_exprs, in step */
 	List	   *assignments;	/* MongoAssignment *, for the rest of fdw_exprs */
 	bool		simple_collation;
 	bool		at_most_one;	/* document is meant */
 	bool		counts;			/* its rows are the statement's */
+	bool		returns;		/* RETURNING, of the only document */
+	List	   *returned;		/* attributes in it, as numbers; then 'command'
+								 * has their projection */
 } MongoDirectPlan;
 
 extern List *mongo_direct_plan_to_list(const MongoDirectPlan *plan);

@@ -80,6 +80,43 @@ is_deeply(commands("UPDATE things SET a = 1 WHERE a = NULL::int"), {}, 'nothing 
 is_deeply(commands("DELETE FROM things WHERE _id = 'g5'"), { delete => 1 }, 'DELETE by _id');
 is_deeply(commands("TRUNCATE things"), { delete => 1 }, 'TRUNCATE is one command');
 
+# RETURNING of one row
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE returned (_id int, a int, b text, "sub.x" int, j jsonb) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE returned_whole (_id int, a int, __doc jsonb) SERVER mongodb OPTIONS (database 'db', collection 'returned');
+	INSERT INTO returned SELECT g, g, 'b' || g, g, '{"k": 1}' FROM generate_series(1, 10) g; INSERT INTO returned (_id, a) VALUES (11, 2147483647)});
+sub returning
+{
+	my ($sql, $expected, $commands) = @_;
+	my $result;
+	$mongod->snapshot;
+	$result = $node->safe_psql('postgres', $sql);
+	my $counted = $mongod->changes->{commands};
+	delete @$counted{qw(hello isMaster ping saslStart saslContinue endSessions buildInfo)};
+	is($result, $expected, $sql);
+	is_deeply($counted, $commands, '... and its commands') or diag(explain($counted));
+}
+my $one = { findAndModify => 1 };
+returning(q{UPDATE returned SET a = a + 1 WHERE _id = 1 RETURNING a, a * 2, tableoid::regclass}, '2|4|returned', $one);
+returning(q{UPDATE returned SET a = a - 1, b = NULL WHERE _id = 11 RETURNING *}, '11|2147483646|||', $one);
+returning(q{UPDATE returned SET a = a + 1 WHERE _id = 11 RETURNING a}, '2147483647', $one);
+returning(q{UPDATE returned SET b = upper('new') WHERE _id = 2 AND a BETWEEN 1 AND 5 RETURNING returned}, '(2,2,NEW,2,"{""k"": 1}")', $one);
+returning(q{UPDATE returned SET b = 'none' WHERE _id = 2 AND a > 5 RETURNING *}, '', $one);
+returning(q{UPDATE returned SET b = 'none' WHERE _id = NULL::int RETURNING *}, '', {});
+returning(q{DELETE FROM returned WHERE _id = 3 RETURNING _id, b, "sub.x"}, '3|b3|3', $one);
+returning(q{DELETE FROM returned WHERE _id = 3 RETURNING _id}, '', $one);
+returning(q{DELETE FROM returned WHERE _id = 4 RETURNING 'gone'}, 'gone', $one);
+returning(q{UPDATE returned_whole SET a = 50 WHERE _id = 5 RETURNING __doc}, '{"a": 50, "b": "b5", "j": {"k": 1}, "_id": 5, "sub": {"x": 5}}', $one);
+returning(q{WITH u AS (UPDATE returned SET a = 60 WHERE _id = 6 RETURNING *) SELECT a, b FROM u}, '60|b6', $one);
+returning(q{UPDATE returned SET a = 7 WHERE _id IN (7, 8) RETURNING _id}, "7\n8", { find => 1, update => 1 });
+returning(q{PREPARE pop(int) AS DELETE FROM returned WHERE _id = $1 RETURNING b; EXECUTE pop(7); EXECUTE pop(8); EXECUTE pop(9)}, "b7\nb8\nb9", { findAndModify => 3 });
+fails(q{UPDATE returned SET a = a + 1 WHERE _id = 11 RETURNING a}, qr/22003.*could not update/s, 'an overflow is an error with RETURNING too');
+$node->safe_psql('postgres', q{CREATE TABLE returned_root (a int, _id int, j jsonb, b text, "sub.x" int) PARTITION BY RANGE (_id);
+	ALTER TABLE returned_root ATTACH PARTITION returned FOR VALUES FROM (0) TO (100);
+	CREATE TABLE returned_other PARTITION OF returned_root FOR VALUES FROM (100) TO (200)});
+returning(q{UPDATE returned_root SET a = a + 1 WHERE _id = 10 RETURNING a, b, tableoid::regclass}, '11|b10|returned', { find => 1, update => 1 });
+like($node->safe_psql('postgres', q{EXPLAIN (VERBOSE, COSTS OFF) UPDATE returned SET a = a + 1 WHERE _id = 1 RETURNING a}),
+	qr/"findAndModify" : "returned", "query" : .*"new" : true, "fields" : \{/, 'EXPLAIN shows it');
+
 # nothing but the command is sent, also on a connection that has been idle
 {
 	my $psql = $node->basedir . '/idle.sql';

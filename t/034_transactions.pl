@@ -72,6 +72,11 @@ like($stderr, qr/23505: could not insert into foreign table "labels", row 1.*Aft
 	'later in a transaction those other than of _id are an error, which says so');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM labels WHERE _id >= 30'), 0, '... that undoes it');
 
+# findAndModify
+($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = 5 WHERE _id = 2 RETURNING balance; DELETE FROM accounts WHERE _id = 1 RETURNING _id; SELECT count(*) FROM accounts WHERE _id <= 2; ROLLBACK});
+is($stdout . $stderr, "5\n1\n1", 'RETURNING in a transaction');
+is(balance(1), 90, '... is undone');
+
 # savepoints
 $node->safe_psql('postgres', q{BEGIN; UPDATE accounts SET balance = 1 WHERE _id = 3; SAVEPOINT s; SELECT 1; ROLLBACK TO s; COMMIT});
 is(balance(3), 1, 'a savepoint under which nothing was written may be rolled back');
@@ -116,8 +121,8 @@ is($stdout, 100, 'REPEATABLE READ');
 	like($stderr, qr/55P03: canceling statement due to lock timeout/, 'the first write of a transaction waits, at most lock_timeout');
 	($stdout, $stderr) = run_sql(q{SET statement_timeout = 300; UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
 	like($stderr, qr/57014/, '... or until it is cancelled');
-	($stdout, $stderr) = run_sql(q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6});
-	is($stderr, '', '... or until the other has ended');
+	($stdout, $stderr) = run_sql(q{UPDATE accounts SET balance = balance + 1 WHERE _id = 6 RETURNING balance});
+	is($stdout . $stderr, '102', '... or until the other has ended');
 	$first->finish;
 	is(balance(6), 102, '... and changes what that left');
 	is(open_transactions(), 0, 'no attempt stays open');

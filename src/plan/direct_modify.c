@@ -9,15 +9,18 @@
 
 #include "direct_modify.h"
 
+#include "access/sysattr.h"
 #include "bson_memory.h"
 #include "comparison.h"
 #include "command_template.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/clauses.h"
 #include "nodes/value.h"
+#include "parser/parsetree.h"
 #include "plan.h"
 #include "row_document.h"
 #include "utils/fmgroids.h"
@@ -290,7 +293,7 @@ append_all_guards(bson_t *conditions, int index, MongoColumns *columns, List *qu
  */
 static Const *
 guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
-			   bool *simple_collation)
+			   const MongoDirectPlan *direct, bool *simple_collation)
 {
 	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
 											   linitial(scan->commands));
@@ -320,6 +323,8 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 			BSON_APPEND_ARRAY(&filter, "$and", conditions);
 		bson_append_document_end(command, &filter);
 	}
+	if (direct->returns)
+		mongo_append_projection(command, columns, direct->returned);
 	return mongo_command_to_const(command);
 }
 
@@ -339,6 +344,61 @@ at_most_one(MongoColumns *columns, List *quals)
 	return false;
 }
 
+/*
+ * plan_returning
+ *		RETURNING, from the one document that the command gives back; false when
+ *		there may be several, or something stands between scan and modification.
+ */
+static bool
+plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
+			   int subplan_index, MongoDirectPlan *direct)
+{
+	Index		rtindex = scan->scan.scanrelid;
+	RangeTblEntry *entry = planner_rt_fetch(rtindex, root);
+	int			natts = find_base_rel(root, rtindex)->max_attr;
+	Bitmapset  *used = NULL;
+	bool		whole_row;
+
+	if (!direct->at_most_one || outerPlan(plan) != (Plan *) scan)
+		return false;
+
+	direct->returns = true;
+	pull_varattnos((Node *) list_nth(plan->returningLists, subplan_index), rtindex, &used);
+	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	for (AttrNumber attnum = 1; attnum <= natts; attnum++)
+	{
+		if ((whole_row || bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)) &&
+			!get_rte_attribute_is_dropped(entry, attnum))
+			direct->returned = lappend_int(direct->returned, attnum);
+	}
+	return true;
+}
+
+/*
+ * forget_new_values
+ *		Take from the scan's targetlist what an UPDATE that goes row by row
+ *		would assign: the row that comes back has been changed already.
+ */
+static void
+forget_new_values(ForeignScan *scan)
+{
+	List	   *targetlist = NIL;
+	ListCell   *cell;
+
+	foreach(cell, scan->scan.plan.targetlist)
+	{
+		TargetEntry *entry = copyObject(lfirst_node(TargetEntry, cell));
+		Node	   *expression = (Node *) entry->expr;
+
+		if (!entry->resjunk)
+			entry->expr = (Expr *) makeNullConst(exprType(expression),
+												 exprTypmod(expression),
+												 exprCollation(expression));
+		targetlist = lappend(targetlist, entry);
+	}
+	scan->scan.plan.targetlist = targetlist;
+}
+
 bool
 mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 						 Index resultRelation, int subplan_index)
@@ -350,8 +410,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	List	   *expressions;
 
 	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
-		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
-		plan->returningLists != NIL)
+		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE))
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
 	scan_plan = mongo_scan_plan_from_list(scan->fdw_private);
@@ -364,8 +423,12 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 		!translate_assignments(root, resultRelation, relation->relid,
 							   relation->options, &direct.assignments, &expressions))
 		return false;
+	direct.at_most_one = at_most_one(relation->columns, scan->fdw_recheck_quals);
+	if (plan->returningLists != NIL &&
+		!plan_returning(root, plan, scan, subplan_index, &direct))
+		return false;
 	direct.command = guarded_filter(scan_plan, relation->columns,
-									scan->fdw_recheck_quals,
+									scan->fdw_recheck_quals, &direct,
 									&direct.simple_collation);
 	if (direct.command == NULL)
 		return false;
@@ -374,9 +437,10 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	direct.collection = scan_plan->collection;
 	direct.operation = plan->operation;
 	direct.predicates = scan_plan->predicates;
-	direct.at_most_one = at_most_one(relation->columns, scan->fdw_recheck_quals);
 	direct.counts = plan->canSetTag;
 
+	if (direct.returns)
+		forget_new_values(scan);
 	scan->operation = plan->operation;
 	scan->resultRelation = resultRelation;
 	scan->fdw_exprs = expressions;
@@ -390,8 +454,8 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 List *
 mongo_direct_plan_to_list(const MongoDirectPlan *plan)
 {
-	List	   *flags = list_make4_int(plan->operation, plan->simple_collation,
-									   plan->at_most_one, plan->counts);
+	List	   *flags = list_make5_int(plan->operation, plan->simple_collation,
+									   plan->at_most_one, plan->counts, plan->returns);
 	List	   *assignments = NIL;
 	ListCell   *cell;
 
@@ -404,7 +468,8 @@ mongo_direct_plan_to_list(const MongoDirectPlan *plan)
 	}
 	return list_concat(list_make3(makeString(pstrdup(plan->database)),
 								  makeString(pstrdup(plan->collection)), flags),
-					   list_make3(plan->command, plan->predicates, assignments));
+					   list_make4(plan->command, plan->predicates, assignments,
+								  plan->returned));
 }
 
 MongoDirectPlan *
@@ -420,8 +485,10 @@ mongo_direct_plan_from_list(List *list)
 	plan->simple_collation = lsecond_int(flags);
 	plan->at_most_one = lthird_int(flags);
 	plan->counts = lfourth_int(flags);
+	plan->returns = list_nth_int(flags, 4);
 	plan->command = lfourth(list);
 	plan->predicates = list_nth(list, 4);
+	plan->returned = list_nth(list, 6);
 	foreach(cell, (List *) list_nth(list, 5))
 	{
 		MongoAssignment *assignment = palloc(sizeof(MongoAssignment));

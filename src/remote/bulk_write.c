@@ -17,24 +17,14 @@
 #include "encoding.h"
 #include "miscadmin.h"
 #include "remote_error.h"
-#include "storage/latch.h"
-#include "storage/proc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
+#include "write_conflict.h"
 
 /* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
 #define LARGEST_DOCUMENT	(16 * 1024 * 1024)
 
 #define DUPLICATE_KEY		11000
-#define WRITE_CONFLICT		112
-
-/* How often a transaction's first write is sent again after a write conflict. */
-#define CONFLICT_PAUSE_MS	5
-#define CONFLICT_LONGEST_PAUSE_MS	50
-
-/* For how long, unless lock_timeout says so. */
-#define CONFLICT_WAIT_MS	10000
 
 #define INITIAL_CAPACITY	8192
 
@@ -307,37 +297,6 @@ report_write_error(MongoSession *session, const MongoWriteBatch *batch,
 /* ------------------------ a transaction's first write ---------------------- */
 
 /*
- * wait_for_conflict
- *		Let some time pass for another transaction to end; false when it has
- *		been long enough.  Raises 55P03 after lock_timeout.
- *
- * MongoDB does not queue writers, so they ask again.  Nor does it see that two
- * wait for each other through a lock of PostgreSQL's, hence the limit.
- */
-static bool
-wait_for_conflict(MongoLease *lease, TimestampTz since, int attempt)
-{
-	int			limit = LockTimeout > 0 ? LockTimeout : CONFLICT_WAIT_MS;
-
-	if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), limit))
-	{
-		if (LockTimeout > 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("canceling statement due to lock timeout"),
-					 errdetail("Another transaction has changed a document in MongoDB and has not ended.")));
-		return false;
-	}
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 Min(CONFLICT_PAUSE_MS << Min(attempt, 4), CONFLICT_LONGEST_PAUSE_MS),
-					 PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	mongo_lease_check_interrupts(lease);
-	CHECK_FOR_INTERRUPTS();
-	return true;
-}
-
-/*
  * may_try_again
  *		Can a failed batch be sent again, in a transaction begun anew?
  *
@@ -353,7 +312,7 @@ may_try_again(const bson_t *reply, const bson_error_t *error, bool allow_duplica
 	WriteError	failure;
 
 	if (mongo_reply_has_label(reply, "TransientTransactionError"))
-		return error->code == WRITE_CONFLICT && wait_for_conflict(lease, since, attempt);
+		return mongo_wait_for_conflict(lease, error, since, attempt);
 	if (!allow_duplicates || !find_failure(reply, false, &ignored, &failure) ||
 		failure.code != DUPLICATE_KEY || failure.index < 0)
 		return false;

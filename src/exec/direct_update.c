@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * direct_update.c
+ *		What an UPDATE that is one command does to each document.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "direct_update.h"
+
+#include "bson_memory.h"
+#include "catalog/pg_type_d.h"
+#include "options.h"
+#include "row_document.h"
+
+static void
+append_value(bson_t *document, const char *key, const MongoNewValue *new)
+{
+	mongo_append_column_value(document, key, new->path, new->value,
+							  new->attribute->atttypid,
+							  new->attribute->atttypmod, new->name);
+}
+
+/*
+ * append_summand: a decimal for bigint, whose sums MongoDB would otherwise
+ * round to a double on overflow, and that may look like one that fits.
+ */
+static void
+append_summand(bson_t *array, const char *key, const MongoNewValue *new)
+{
+	bson_decimal128_t decimal;
+	char		text[32];
+
+	if (new->attribute->atttypid != INT8OID)
+	{
+		append_value(array, key, new);
+		return;
+	}
+	snprintf(text, sizeof(text), INT64_FORMAT, DatumGetInt64(new->value));
+	if (!bson_decimal128_from_string(text, &decimal))
+		elog(ERROR, "could not write %s as a decimal", text);
+	BSON_APPEND_DECIMAL128(array, key, &decimal);
+}
+
+/*
+ * append_misfit_error
+ *		An expression that fails for this document: {$toInt: {$concat: [...]}}.
+ */
+static void
+append_misfit_error(bson_t *document, const char *key, const MongoNewValue *new)
+{
+	bson_t		conversion;
+	bson_t		text;
+	bson_t		parts;
+	bson_t		type;
+
+	BSON_APPEND_DOCUMENT_BEGIN(document, key, &conversion);
+	BSON_APPEND_DOCUMENT_BEGIN(&conversion, "$toInt", &text);
+	BSON_APPEND_ARRAY_BEGIN(&text, "$concat", &parts);
+	BSON_APPEND_UTF8(&parts, "0", psprintf("field %s does not fit its column: ", new->path));
+	BSON_APPEND_DOCUMENT_BEGIN(&parts, "1", &type);
+	BSON_APPEND_UTF8(&type, "$type", psprintf("$%s", new->path));
+	bson_append_document_end(&parts, &type);
+	bson_append_array_end(&text, &parts);
+	bson_append_document_end(&conversion, &text);
+	bson_append_document_end(document, &conversion);
+}
+
+/* {$eq: [path, {$trunc: path}]} */
+static void
+append_is_integral(bson_t *array, const char *key, const char *field)
+{
+	bson_t		test;
+	bson_t		operands;
+	bson_t		truncated;
+
+	BSON_APPEND_DOCUMENT_BEGIN(array, key, &test);
+	BSON_APPEND_ARRAY_BEGIN(&test, "$eq", &operands);
+	BSON_APPEND_UTF8(&operands, "0", field);
+	BSON_APPEND_DOCUMENT_BEGIN(&operands, "1", &truncated);
+	BSON_APPEND_UTF8(&truncated, "$trunc", field);
+	bson_append_document_end(&operands, &truncated);
+	bson_append_array_end(&test, &operands);
+	bson_append_document_end(array, &test);
+}
+
+/*
+ * append_sum
+ *		column + value as PostgreSQL has it: an error on overflow and for what
+ *		does not fit the column, NULL for NULL.
+ *
+ * {$cond: [{$isNumber: f}, {to: {op: [{$cond: [integral, {to: f}, error]}, value]}},
+ *			{$cond: [{$in: [{$type: f}, [missing, null, undefined]]}, null, error]}]}
+ */
+static void
+append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
+{
+	char	   *field = psprintf("$%s", new->path);
+	const char *convert = new->attribute->atttypid == INT8OID ? "$toLong" : "$toInt";
+	bson_t		outer, branches, test, converted, sum, operands, inner, inner_branches,
+				literal, missing, missing_branches, in, in_operands, type, types;
+
+	BSON_APPEND_DOCUMENT_BEGIN(stage, new->path, &outer);
+	BSON_APPEND_ARRAY_BEGIN(&outer, "$cond", &branches);
+	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &test);
+	BSON_APPEND_UTF8(&test, "$isNumber", field);
+	bson_append_document_end(&branches, &test);
+
+	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &converted);
+	BSON_APPEND_DOCUMENT_BEGIN(&converted, convert, &sum);
+	BSON_APPEND_ARRAY_BEGIN(&sum, new->kind == MONGO_ASSIGN_SUM ? "$add" : "$subtract", &operands);
+	BSON_APPEND_DOCUMENT_BEGIN(&operands, "0", &inner);
+	BSON_APPEND_ARRAY_BEGIN(&inner, "$cond", &inner_branches);
+	append_is_integral(&inner_branches, "0", field);
+	BSON_APPEND_DOCUMENT_BEGIN(&inner_branches, "1", &literal);
+	BSON_APPEND_UTF8(&literal, convert, field);
+	bson_append_document_end(&inner_branches, &literal);
+	append_misfit_error(&inner_branches, "2", new);
+	bson_append_array_end(&inner, &inner_branches);
+	bson_append_document_end(&operands, &inner);
+	append_summand(&operands, "1", new);
+	bson_append_array_end(&sum, &operands);
+	bson_append_document_end(&converted, &sum);
+	bson_append_document_end(&branches, &converted);
+
+	BSON_APPEND_DOCUMENT_BEGIN(&branches, "2", &missing);
+	BSON_APPEND_ARRAY_BEGIN(&missing, "$cond", &missing_branches);
+	BSON_APPEND_DOCUMENT_BEGIN(&missing_branches, "0", &in);
+	BSON_APPEND_ARRAY_BEGIN(&in, "$in", &in_operands);
+	BSON_APPEND_DOCUMENT_BEGIN(&in_operands, "0", &type);
+	BSON_APPEND_UTF8(&type, "$type", field);
+	bson_append_document_end(&in_operands, &type);
+	BSON_APPEND_ARRAY_BEGIN(&in_operands, "1", &types);
+	BSON_APPEND_UTF8(&types, "0", "missing");
+	BSON_APPEND_UTF8(&types, "1", "null");
+	BSON_APPEND_UTF8(&types, "2", "undefined");
+	bson_append_array_end(&in_operands, &types);
+	bson_append_array_end(&in, &in_operands);
+	bson_append_document_end(&missing_branches, &in);
+	if (write_null)
+		BSON_APPEND_NULL(&missing_branches, "1");
+	else
+		BSON_APPEND_UTF8(&missing_branches, "1", "$$REMOVE");
+	append_misfit_error(&missing_branches, "2", new);
+	bson_append_array_end(&missing, &missing_branches);
+	bson_append_document_end(&branches, &missing);
+	bson_append_array_end(&outer, &branches);
+	bson_append_document_end(stage, &outer);
+}
+
+/* build_pipeline: {"0": {$set: {...}}}, when there is a sum. */
+static void
+build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *update)
+{
+	bson_t		stage;
+	bson_t		set;
+
+	BSON_APPEND_DOCUMENT_BEGIN(update, "0", &stage);
+	BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+	for (int i = 0; i < count; i++)
+	{
+		const MongoNewValue *new = &values[i];
+
+		if (new->isnull && write_null)
+			BSON_APPEND_NULL(&set, new->path);
+		else if (new->isnull)
+			BSON_APPEND_UTF8(&set, new->path, "$$REMOVE");
+		else if (new->kind == MONGO_ASSIGN_VALUE)
+		{
+			bson_t		literal;
+
+			BSON_APPEND_DOCUMENT_BEGIN(&set, new->path, &literal);
+			append_value(&literal, "$literal", new);
+			bson_append_document_end(&set, &literal);
+		}
+		else
+			append_sum(&set, new, write_null);
+	}
+	bson_append_document_end(&stage, &set);
+	bson_append_document_end(update, &stage);
+}
+
+/* build_operators: {$set: {...}, $unset: {...}}. */
+static void
+build_operators(const MongoNewValue *values, int count, bool write_null, bson_t *update)
+{
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	bson_t	   *unset = bson_create_in(CurrentMemoryContext);
+
+	for (int i = 0; i < count; i++)
+	{
+		const MongoNewValue *new = &values[i];
+
+		if (!new->isnull)
+			append_value(set, new->path, new);
+		else if (write_null)
+			BSON_APPEND_NULL(set, new->path);
+		else
+			BSON_APPEND_BOOL(unset, new->path, true);
+	}
+	if (!bson_empty(set))
+		BSON_APPEND_DOCUMENT(update, "$set", set);
+	if (!bson_empty(unset))
+		BSON_APPEND_DOCUMENT(update, "$unset", unset);
+}
+
+bson_t *
+mongo_build_update(const MongoNewValue *values, int count, bool write_null)
+{
+	bson_t	   *update = bson_create_in(CurrentMemoryContext);
+	bool		any_sum = false;
+
+	for (int i = 0; i < count; i++)
+		any_sum |= values[i].kind != MONGO_ASSIGN_VALUE && !values[i].isnull;
+	if (any_sum)
+		build_pipeline(values, count, write_null, update);
+	else
+		build_operators(values, count, write_null, update);
+	return update;
+}
+
+void
+mongo_describe_assignment(Relation relation, const MongoAssignment *assignment,
+						  MongoNewValue *new)
+{
+	new->attribute = TupleDescAttr(RelationGetDescr(relation), assignment->attnum - 1);
+	new->name = NameStr(new->attribute->attname);
+	new->path = mongo_column_options(RelationGetRelid(relation), assignment->attnum)->path;
+	new->kind = assignment->kind;
+}

@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * find_and_modify.c
+ *		Change or delete one document and have it, in one command.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "find_and_modify.h"
+
+#include "bson_memory.h"
+#include "encoding.h"
+#include "utils/timestamp.h"
+#include "write_conflict.h"
+
+/* execute: nothing here raises; *reply is always made. */
+static bool
+execute(mongoc_client_t *client, const char *database, const char *collection,
+		const MongoFindAndModify *command, const bson_t *extra, bson_t *reply,
+		bson_error_t *error)
+{
+	mongoc_collection_t *target = mongoc_client_get_collection(client, database,
+															   collection);
+	mongoc_find_and_modify_opts_t *options = mongoc_find_and_modify_opts_new();
+	bool		succeeded;
+
+	if (command->update != NULL)
+		mongoc_find_and_modify_opts_set_update(options, command->update);
+	mongoc_find_and_modify_opts_set_flags(options, command->update != NULL ?
+										  MONGOC_FIND_AND_MODIFY_RETURN_NEW :
+										  MONGOC_FIND_AND_MODIFY_REMOVE);
+	if (command->fields != NULL)
+		mongoc_find_and_modify_opts_set_fields(options, command->fields);
+	succeeded = mongoc_find_and_modify_opts_append(options, extra) &&
+		mongoc_collection_find_and_modify_with_opts(target, command->filter, options,
+													reply, error);
+	mongoc_find_and_modify_opts_destroy(options);
+	mongoc_collection_destroy(target);
+	return succeeded;
+}
+
+/* extra_options: session and collation. */
+static bson_t *
+extra_options(MongoSession *session, const MongoFindAndModify *command)
+{
+	bson_t	   *extra = bson_create_in(CurrentMemoryContext);
+	bson_t		collation;
+
+	mongo_session_append(session, extra);
+	if (command->simple_collation)
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(extra, "collation", &collation);
+		BSON_APPEND_UTF8(&collation, "locale", "simple");
+		bson_append_document_end(extra, &collation);
+	}
+	return extra;
+}
+
+/* execute_in_session: in a fresh transaction, as often as it takes. */
+static bson_t *
+execute_in_session(MongoSession *session, MongoLease *lease,
+				   const MongoFindAndModify *command, const char *context_message)
+{
+	const char *database = mongo_to_utf8(command->database);
+	const char *collection = mongo_to_utf8(command->collection);
+	TimestampTz since = GetCurrentTimestamp();
+	bool		fresh = mongo_session_is_fresh(session);
+
+	for (int attempt = 0;; attempt++)
+	{
+		bson_t	   *extra = extra_options(session, command);
+		bson_t	   *reply = bson_create_in(CurrentMemoryContext);
+		bson_error_t error = {0};
+		bool		succeeded = execute(mongo_lease_client(lease), database, collection,
+										command, extra, reply, &error);
+
+		mongo_lease_check_interrupts(lease);
+		if (succeeded)
+			return reply;
+		if (!fresh || !mongo_reply_has_label(reply, "TransientTransactionError") ||
+			!mongo_wait_for_conflict(lease, &error, since, attempt))
+			mongo_session_report_error(session, context_message, &error, reply);
+		mongo_session_restart(session);
+	}
+}
+
+bool
+mongo_find_and_modify(MongoSession *session, MemoryContext context,
+					  const MongoFindAndModify *command,
+					  const char *context_message, bson_t *document)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoLease *lease = mongo_session_lease(session);
+	const bson_t *reply;
+	bson_iter_t iter;
+	const uint8_t *data;
+	uint32_t	length;
+	bool		found;
+
+	/* before it is known: who fails half-way may have written */
+	mongo_session_note_write(session, 0);
+	reply = execute_in_session(session, lease, command, context_message);
+	found = bson_iter_init_find(&iter, reply, "value") &&
+		BSON_ITER_HOLDS_DOCUMENT(&iter);
+	if (found)
+	{
+		bson_iter_document(&iter, &length, &data);
+		found = bson_view(document, data, length);
+	}
+	mongo_session_note_write(session, found ? 1 : 0);
+	mongo_session_return_lease(session, lease);
+	MemoryContextSwitchTo(old_context);
+	return found;
+}
