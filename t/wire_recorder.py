@@ -10,7 +10,7 @@ import threading
 import bson
 
 OP_MSG = 2013
-DOCUMENTS = 1					# a section that holds a list of documents
+DOCUMENTS = 1                   # a section that holds a list of documents
 CONNECTION_COMMANDS = {"hello", "isMaster", "ismaster", "saslStart", "saslContinue", "endSessions"}
 
 
@@ -79,7 +79,7 @@ class WireRecorder:
                 try:
                     connection.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    pass				# it went away first
+                    pass            # it went away first
 
     def _record(self, message):
         command = command_of(message)

@@ -122,13 +122,13 @@ def create_foreign_tables(cursor, kind, host, port):
 
 
 def is_loaded(client, cursor, scale_factor):
-    """Is this scale's number of rows everywhere?"""
-    marks = {client["tpch_" + kind].orders.count_documents({}) for kind in KINDS}
-    cursor.execute("SELECT to_regclass('local.orders') IS NOT NULL")
-    if cursor.fetchone()[0]:
-        cursor.execute("SELECT count(*) FROM local.orders")
-        marks |= set(cursor.fetchone())
-    return marks == {round(1500000 * scale_factor)}
+    """Was all of this scale loaded, and is it still there?"""
+    cursor.execute("SELECT to_regclass('local.loaded') IS NOT NULL")
+    if not cursor.fetchone()[0]:
+        return False
+    cursor.execute("SELECT scale_factor = %s, (SELECT count(*) FROM local.orders) FROM local.loaded", (scale_factor,))
+    is_this_scale, orders = cursor.fetchone()
+    return is_this_scale and all(client["tpch_" + kind].orders.count_documents({}) == orders for kind in KINDS)
 
 
 def load(connection, host, port, scale_factor, say=lambda text: None):
@@ -140,8 +140,10 @@ def load(connection, host, port, scale_factor, say=lambda text: None):
             say(f"loading TPC-H at scale factor {scale_factor:g}")
             with tempfile.TemporaryDirectory() as folder:
                 generate(scale_factor, folder)
+                cursor.execute("DROP TABLE IF EXISTS local.loaded")
                 load_mongodb(client, folder)
                 load_local(cursor, folder)
+                cursor.execute("CREATE TABLE local.loaded AS SELECT %s::float8 AS scale_factor", (scale_factor,))
         for kind in KINDS:
             create_foreign_tables(cursor, kind, host, port)
         for schema in ("local", *KINDS):
