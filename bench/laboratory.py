@@ -23,6 +23,7 @@ class Laboratory:
         self.observer = QuietConnection(self.host, self.port)
         self.postgres = psycopg2.connect("")
         self.postgres.autocommit = True
+        self.local_tables = set()
         self.sql("DROP SERVER IF EXISTS bench CASCADE")
         self.sql("CREATE EXTENSION IF NOT EXISTS mongo_fdw")
         self.sql("CREATE SERVER bench FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address %s, port %s)",
@@ -56,6 +57,18 @@ class Laboratory:
                 target.insert_many(batch, ordered=False)
             for index in indexes:
                 target.create_index(index)
+
+    def local_table(self, name, query, index=None):
+        """An ordinary table with the rows of a query; made once in each run of the benchmarks."""
+        if name in self.local_tables:
+            return
+        self.say(f"copying rows into table {name}")
+        self.sql(f"DROP TABLE IF EXISTS {name}")
+        self.sql(f"CREATE TABLE {name} AS {query}")
+        if index is not None:
+            self.sql(f"CREATE INDEX ON {name} ({index})")
+        self.sql(f"VACUUM ANALYZE {name}")
+        self.local_tables.add(name)
 
     def native(self, *arguments, program="native"):
         """Run a libmongoc program; what it prints."""

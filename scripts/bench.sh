@@ -22,12 +22,21 @@ for program in "$BENCH"/native/*.c; do
 		$(pkg-config --cflags --libs "$LIBMONGOC") -pthread
 done
 
+if ! as_lab_user "$PYTHON" -c 'import matplotlib' 2>/dev/null; then
+	progress "installing what draws the plot into .lab/venv"
+	as_lab_user "$PYTHON" -m pip --quiet --disable-pip-version-check install \
+		-r /dev/stdin <"$ROOT/scripts/requirements_bench.txt" >&2
+fi
+
 start_servers
 as_lab_user mkdir -p "$BENCH/results"
 export PGBENCH=$PG_BIN/pgbench
 as_lab_user "$PYTHON" "$BENCH/run.py" --output "$BENCH/results/results.json" "$@"
+as_lab_user "$PYTHON" "$BENCH/plot.py" "$BENCH/results/results.json" "$BENCH/results/results.svg"
 
 mkdir -p "$ROOT/bench/results"
-as_lab_user cat "$BENCH/results/results.json" >"$ROOT/bench/results/results.json"
+for result in results.json results.svg; do
+	as_lab_user cat "$BENCH/results/$result" >"$ROOT/bench/results/$result"
+done
 say "
-written to bench/results/results.json"
+written to bench/results/results.json and results.svg"

@@ -3,9 +3,10 @@
  * native.c
  *		What an ordinary C program with libmongoc does with the same MongoDB.
  *
- * native point URI DATABASE.COLLECTION THREADS SECONDS DOCUMENTS
+ * native point URI DATABASE.COLLECTION THREADS SECONDS DOCUMENTS [FIELD]
  *		find one document by a random id, again and again, in each thread
- *		with a client of its own; every field is read.
+ *		with a client of its own; every field is read.  FIELD instead of "id"
+ *		is what is looked up, and then all fields come.
  *
  * native scan URI DATABASE.COLLECTION [FIELD ...]
  *		read the whole collection with one cursor, all fields or just these.
@@ -14,13 +15,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <mongoc/mongoc.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "common.h"
+
 #include <sys/resource.h>
-#include <time.h>
 
 typedef struct Worker
 {
@@ -35,23 +32,8 @@ typedef struct Worker
 } Worker;
 
 static double run_seconds;
+static const char *key_field = "id";
 static pthread_barrier_t start_line;
-
-static double
-now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
-}
-
-static void
-fail(const char *message)
-{
-	fprintf(stderr, "native: %s\n", message);
-	exit(1);
-}
 
 /* Read every field, as a program that wants the document does. */
 static long
@@ -83,16 +65,6 @@ consume(const bson_t *document)
 	return total;
 }
 
-static mongoc_client_t *
-connect_to(const char *uri)
-{
-	mongoc_client_t *client = mongoc_client_new(uri);
-
-	if (client == NULL)
-		fail("malformed URI");
-	return client;
-}
-
 /* Find one document by id; true when there was one. */
 static bool
 find_one(mongoc_collection_t *collection, const bson_t *options, int id)
@@ -103,7 +75,7 @@ find_one(mongoc_collection_t *collection, const bson_t *options, int id)
 	bson_error_t error;
 	bool		found = false;
 
-	BSON_APPEND_INT32(&filter, "id", id);
+	BSON_APPEND_INT32(&filter, key_field, id);
 	cursor = mongoc_collection_find_with_opts(collection, &filter, options, NULL);
 	while (mongoc_cursor_next(cursor, &document))
 	{
@@ -128,10 +100,11 @@ point_worker(void *argument)
 
 	collection = mongoc_client_get_collection(client, worker->database,
 											  worker->collection);
-	options = BCON_NEW("projection", "{", "_id", BCON_INT32(0),
-					   "id", BCON_INT32(1), "info", BCON_INT32(1),
-					   "crt_time", BCON_INT32(1), "}",
-					   "limit", BCON_INT64(1));
+	options = BCON_NEW("limit", BCON_INT64(1));
+	if (strcmp(key_field, "id") == 0)
+		BCON_APPEND(options, "projection", "{", "_id", BCON_INT32(0),
+					"id", BCON_INT32(1), "info", BCON_INT32(1),
+					"crt_time", BCON_INT32(1), "}");
 	find_one(collection, options, 1);	/* connects */
 
 	pthread_barrier_wait(&start_line);
@@ -240,14 +213,16 @@ main(int argc, char **argv)
 	char	   *database;
 	char	   *collection;
 
-	if (argc < 4 || (collection = strchr(argv[3], '.')) == NULL)
-		fail("usage: native point URI DB.COLLECTION THREADS SECONDS DOCUMENTS | native scan URI DB.COLLECTION [FIELD ...]");
+	if (argc < 4)
+		fail("usage: native point URI DB.COLLECTION THREADS SECONDS DOCUMENTS [FIELD] | native scan URI DB.COLLECTION [FIELD ...]");
 	database = argv[3];
-	*collection++ = '\0';
+	collection = split_namespace(database);
 
 	mongoc_init();
-	if (strcmp(argv[1], "point") == 0 && argc == 7)
+	if (strcmp(argv[1], "point") == 0 && (argc == 7 || argc == 8))
 	{
+		if (argc == 8)
+			key_field = argv[7];
 		run_seconds = atof(argv[5]);
 		run_point(argv[2], database, collection, atoi(argv[4]), atoi(argv[6]));
 	}

@@ -1,8 +1,9 @@
 """Find one document of a million by an indexed number, 24 clients at a time.
 
 pgbench -M simple -n -r -c 24 -j 12, as in the measurement of 2013 that started
-it all, beside a libmongoc program with 24 threads and the same filter and
-projection.
+it all, beside a libmongoc program and a program that frames its messages by
+hand, with 24 threads each and the same filter, and beside the same query on an
+ordinary table.
 """
 import datetime
 
@@ -18,19 +19,34 @@ def documents(count):
                "crt_time": start + datetime.timedelta(seconds=number)}
 
 
-def run(lab):
+def prepare(lab):
+    """The collection, the foreign table "points" and the ordinary table "local_points"; how many rows."""
     count = int(1_000_000 * lab.scale)
     lab.collection("points", count, documents(count), indexes=["id"])
-    lab.sql("CREATE FOREIGN TABLE points (id int, info text, crt_time timestamp) SERVER bench "
+    lab.sql("CREATE FOREIGN TABLE IF NOT EXISTS points (id int, info text, crt_time timestamp) SERVER bench "
             "OPTIONS (database 'bench', collection 'points', estimated_rows %s)", (str(count),))
     lab.sql("ANALYZE points")
     found = lab.sql("SELECT info FROM points WHERE id = %s", (count,))
     assert found == [(f"information about {count}",)], found
+    lab.local_table("local_points", "SELECT * FROM points", "id")
+    return count
 
-    results = lab.alternate(
-        native=lambda: lab.native("point", lab.uri, "bench.points", CLIENTS, lab.seconds, count),
-        mongo_fdw=lambda: lab.pgbench("point_query.sql", "-M", "simple", "-n", "-r", "-c", CLIENTS, "-j", JOBS,
-                                      "-T", lab.seconds, "-D", f"documents={count}"))
+
+def contestants(lab, count, clients, jobs, mode, seconds):
+    """Who runs the query: functions by name."""
+    options = ("-M", mode, "-n", "-r", "-c", clients, "-j", jobs, "-T", seconds, "-D", f"documents={count}")
+    return {
+        "native": lambda: lab.native("point", lab.uri, "bench.points", clients, seconds, count),
+        "floor": lambda: lab.native("point", lab.host, lab.port, "bench.points", clients, seconds, count,
+                                    program="floor"),
+        "mongo_fdw": lambda: lab.pgbench("point_query.sql", *options),
+        "local table": lambda: lab.pgbench("local_point_query.sql", *options),
+    }
+
+
+def rows(results):
+    """The table's rows from all rounds, with the ratio to the native program."""
+    native = median(results["native"], "tps")
     table = []
     for name, rounds in results.items():
         transactions = sum(result["transactions"] for result in rounds)
@@ -44,7 +60,11 @@ def run(lab):
             "latency_ms": median(rounds, "latency_ms"),
             "connections a round": median([result["seen"] for result in rounds], "connections"),
             "commands a transaction": {command: number / transactions for command, number in commands.items()},
+            "ratio to native": median(rounds, "tps") / native,
         })
-    native, wrapper = table
-    wrapper["ratio to native"] = wrapper["tps"] / native["tps"]
     return table
+
+
+def run(lab):
+    count = prepare(lab)
+    return rows(lab.alternate(**contestants(lab, count, CLIENTS, JOBS, "simple", lab.seconds)))

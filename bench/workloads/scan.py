@@ -1,5 +1,7 @@
 """Read a million narrow documents, all fields of each.
 
+Beside a libmongoc cursor, a program that frames its messages by hand, and an
+ordinary table.
 EXPLAIN (ANALYZE, TIMING OFF) runs the query and throws its rows away, so that
 no client's time is counted; the native program reads every field as well.
 """
@@ -7,9 +9,7 @@ import os
 import re
 
 from laboratory import median
-from workloads.point_query import documents
-
-QUERY = "SELECT id, info, crt_time FROM points_scan"
+from workloads.point_query import prepare
 
 
 def cpu_seconds(pid):
@@ -35,20 +35,27 @@ def measured(lab, query, count):
             "cpu_seconds": cpu_seconds(pid) - before, "memory_mb": memory_mb(pid)}
 
 
-def run(lab):
-    count = int(1_000_000 * lab.scale)
-    lab.collection("points", count, documents(count), indexes=["id"])
-    lab.sql("CREATE FOREIGN TABLE points_scan (id int, info text, crt_time timestamp) SERVER bench "
-            "OPTIONS (database 'bench', collection 'points', estimated_rows %s)", (str(count),))
-    lab.sql("ANALYZE points_scan")
-    results = lab.alternate(
-        native=lambda: lab.native("scan", lab.uri, "bench.points"),
-        mongo_fdw=lambda: measured(lab, QUERY, count))
-    table = [{"program": name, "seconds": median(rounds, "seconds"),
+def rows(results, count, foreign="mongo_fdw"):
+    """The table's rows, with the ratio to the native program."""
+    native = median(results["native"], "seconds")
+    table = []
+    for name, rounds in results.items():
+        row = {"program": name, "seconds": median(rounds, "seconds"),
                "client CPU seconds": median(rounds, "cpu_seconds"),
-              "documents a second": count / median(rounds, "seconds"),
-              "commands a scan": rounds[-1]["seen"]["commands"]} for name, rounds in results.items()]
-    native, wrapper = table
-    wrapper["backend's own memory, MB"] = max(result["memory_mb"] for result in results["mongo_fdw"])
-    wrapper["time as a ratio to native's"] = wrapper["seconds"] / native["seconds"]
+               "documents a second": count / median(rounds, "seconds"),
+               "commands a scan": rounds[-1]["seen"]["commands"]}
+        if name == foreign:
+            row["backend's own memory, MB"] = max(result["memory_mb"] for result in rounds)
+        row["time as a ratio to native's"] = row["seconds"] / native
+        table.append(row)
     return table
+
+
+def run(lab):
+    count = prepare(lab)
+    return rows(lab.alternate(**{
+        "native": lambda: lab.native("scan", lab.uri, "bench.points"),
+        "floor": lambda: lab.native("scan", lab.host, lab.port, "bench.points", program="floor"),
+        "mongo_fdw": lambda: measured(lab, "SELECT id, info, crt_time FROM points", count),
+        "local table": lambda: measured(lab, "SELECT id, info, crt_time FROM local_points", count),
+    }), count)

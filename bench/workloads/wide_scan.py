@@ -1,6 +1,5 @@
 """Read 3 of the 50 fields of 200,000 wide documents."""
-from laboratory import median
-from workloads.scan import measured
+from workloads.scan import measured, rows
 
 FIELDS = 50
 
@@ -20,12 +19,12 @@ def run(lab):
     lab.sql(f"CREATE FOREIGN TABLE wide_scan ({columns}, name text, text text) SERVER bench "
             "OPTIONS (database 'bench', collection 'wide')")
     lab.sql("ANALYZE wide_scan")
-    query = "SELECT field_07, name, field_40 FROM wide_scan"
-    results = lab.alternate(
-        native=lambda: lab.native("scan", lab.uri, "bench.wide", "field_07", "name", "field_40"),
-        mongo_fdw=lambda: measured(lab, query, count))
-    table = [{"program": name, "seconds": median(rounds, "seconds"),
-              "client CPU seconds": median(rounds, "cpu_seconds")} for name, rounds in results.items()]
-    native, wrapper = table
-    wrapper["time as a ratio to native's"] = wrapper["seconds"] / native["seconds"]
-    return table
+    lab.local_table("local_wide", "SELECT * FROM wide_scan")
+    fields = ("field_07", "name", "field_40")
+    query = f"SELECT {', '.join(fields)} FROM "
+    return rows(lab.alternate(**{
+        "native": lambda: lab.native("scan", lab.uri, "bench.wide", *fields),
+        "floor": lambda: lab.native("scan", lab.host, lab.port, "bench.wide", *fields, program="floor"),
+        "mongo_fdw": lambda: measured(lab, query + "wide_scan", count),
+        "local table": lambda: measured(lab, query + "local_wide", count),
+    }), count)
