@@ -47,8 +47,14 @@ my @cases = (
 		  document_too_short no_cursor cursor_of_another_type no_batch
 		  element_too_long element_huge element_negative
 		  element_not_terminated element_of_another_type element_key_open
-		  element_without_value garbage_document string_too_long)
+		  element_without_value garbage_document string_too_long no_ok two_bodies
+		  body_and_sequence section_kind_2 section_kind_255 batch_of_another_type
+		  id_of_another_type id_double no_id garbage_after_cursor empty_document)
 	),
+	(map { [ "lost_$_" => '7|seven' ] } qw(43 136 175 237 10107 connection)),
+	[ lost_twice => '24000' ],
+	[ lost_connection_twice => '08006' ],
+	[ other_error => 'HV000|22\w+' ],
 	[ no_namespace => '08P01' ],
 	[ not_bson => 'HV000|08P01', 'HV000|08P01' ],
 	[ close_at_once => '08006', '08006' ],

@@ -75,6 +75,17 @@ def element(body, key=b'0', kind=3):
     return struct.pack('<i', len(content) + 5) + content + b'\0'
 
 
+def sequence():
+    content = b'documents\0' + GOOD
+    return struct.pack('<i', len(content) + 4) + content
+
+
+def garbage_after(body):
+    """The same document with an element behind that is none."""
+    body = body[4:-1] + b'\xee' + b'what\0' + 9 * b'\xff' + b'\0'
+    return struct.pack('<i', len(body) + 4) + body
+
+
 def patched(data, offset, value):
     return data[:offset] + struct.pack('<i', value) + data[offset + 4:]
 
@@ -105,6 +116,20 @@ def stepdown(r):
         yield r.message(bson.encode({'ok': 0.0, 'code': 10107, 'codeName': 'NotWritablePrimary', 'errmsg': 'not primary'}))
     else:
         yield r.message(r.cursor())
+
+
+def lost(code, times):
+    """Empty batches and an open cursor, lost by each getMore, so many times."""
+    def answer(r):
+        if r.seen >= 2 * times:
+            yield r.message(r.cursor())
+        elif not r.is_more:
+            yield r.message(r.cursor([], CURSOR_ID))
+        elif code is None:
+            raise Close
+        else:
+            yield r.message(bson.encode({'ok': 0.0, 'code': code, 'errmsg': 'lost'}))
+    return answer
 
 
 def byte_by_byte(r):
@@ -211,6 +236,12 @@ BEHAVIOURS = {
     'close_first_time': first_time,
     'stepdown_first_time': stepdown,
 
+    **{'lost_%d' % code: lost(code, 1) for code in (43, 136, 175, 237, 10107)},
+    'lost_connection': lost(None, 1),
+    'lost_twice': lost(43, 2),
+    'lost_connection_twice': lost(None, 2),
+    'other_error': lost(2, 1),
+
     'length_zero': lambda r: [r.message(r.cursor(), length=0)],
     'length_15': lambda r: [r.message(r.cursor(), length=15)],
     'length_negative': lambda r: [r.message(r.cursor(), length=-1)],
@@ -228,6 +259,17 @@ BEHAVIOURS = {
     'document_too_long': lambda r: [r.message(patched(r.cursor(), 0, 100000))],
     'document_too_short': lambda r: [r.message(patched(r.cursor(), 0, 20))],
     'not_bson': lambda r: [r.message(b'\x30\0\0\0' + 43 * b'\xff' + b'\0')],
+    'no_ok': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': [], 'nextBatch': [], 'id': bson.Int64(0), 'ns': 'db.c'}}))],
+    'two_bodies': lambda r: [r.message(r.cursor() + b'\0' + r.cursor())],
+    'body_and_sequence': lambda r: [r.message(r.cursor() + b'\1' + sequence())],
+    'section_kind_2': lambda r: [r.message(r.cursor(), kind=2)],
+    'section_kind_255': lambda r: [r.message(r.cursor(), kind=255)],
+    'batch_of_another_type': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': {'0': DOCUMENT}, 'nextBatch': 5, 'id': bson.Int64(0), 'ns': 'db.c'}, 'ok': 1.0}))],
+    'id_of_another_type': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': [], 'nextBatch': [], 'id': 'x', 'ns': 'db.c'}, 'ok': 1.0}))],
+    'id_double': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': [], 'nextBatch': [], 'id': 1.5, 'ns': 'db.c'}, 'ok': 1.0}))],
+    'no_id': lambda r: [r.message(bson.encode({'cursor': {'firstBatch': [], 'nextBatch': [], 'ns': 'db.c'}, 'ok': 1.0}))],
+    'garbage_after_cursor': lambda r: [r.message(garbage_after(r.cursor()))],
+    'empty_document': lambda r: [r.message(bson.encode({}))],
     'no_cursor': lambda r: [r.message(bson.encode({'ok': 1.0}))],
     'cursor_of_another_type': lambda r: [r.message(bson.encode({'cursor': 'x', 'ok': 1.0}))],
     'no_batch': lambda r: [r.message(bson.encode({'cursor': {'id': bson.Int64(0), 'ns': 'db.c'}, 'ok': 1.0}))],

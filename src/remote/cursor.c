@@ -45,6 +45,7 @@ struct MongoCursor
 	const char *database;
 	const char *collection;		/* as the caller calls it, for messages */
 	uint8	   *command;		/* kept to be sent again; NULL: no more */
+	bool		opened;			/* its reply has come */
 	uint32		command_length;
 	int			batch_size;
 	bool		is_count;		/* the reply is the document */
@@ -119,6 +120,33 @@ send_command(MongoCursor *cursor)
 	cursor->pending = true;
 }
 
+/*
+ * forget_command
+ *		The scan cannot begin anew any more.
+ */
+static void
+forget_command(MongoCursor *cursor)
+{
+	if (cursor->command != NULL)
+		pfree(cursor->command);
+	cursor->command = NULL;
+}
+
+/*
+ * begin_anew
+ *		Send the command once more, over a new connection.
+ */
+static void
+begin_anew(MongoCursor *cursor)
+{
+	cursor->id = 0;
+	cursor->opened = false;
+	cursor->position = cursor->end = NULL;
+	mongo_lease_renew(cursor->lease, cursor->user);
+	send_command(cursor);
+	forget_command(cursor);
+}
+
 static void
 send_get_more(MongoCursor *cursor)
 {
@@ -143,9 +171,12 @@ send_get_more(MongoCursor *cursor)
 	}
 	PG_END_TRY();
 
-	if (!sent)
+	if (sent)
+		cursor->pending = true;
+	else if (cursor->command != NULL)
+		begin_anew(cursor);
+	else
 		mongo_wire_report_disconnect(connection);
-	cursor->pending = true;
 }
 
 /* Split "database.collection"; a collection's name may have dots itself. */
@@ -237,11 +268,33 @@ take_count(MongoCursor *cursor, const uint8 *data, uint32 length)
 }
 
 /*
+ * is_lost
+ *		Has the server lost or closed the cursor that a getMore asked for?
+ */
+static bool
+is_lost(int code)
+{
+	static const int codes[] = {
+		43,						/* CursorNotFound */
+		136,					/* CappedPositionLost */
+		175,					/* QueryPlanKilled */
+		237						/* CursorKilled */
+	};
+
+	for (int i = 0; i < lengthof(codes); i++)
+	{
+		if (codes[i] == code)
+			return true;
+	}
+	return false;
+}
+
+/*
  * take_reply
  *		Find cursor and batch in the reply that has come.
  *
- * False when the server refused with a code after which a read may be sent
- * once more, and the caller may do so.
+ * False when the server refused with a code after which the scan may begin
+ * anew, and the caller may do so.
  */
 static bool
 take_reply(MongoCursor *cursor, bool may_retry)
@@ -249,13 +302,15 @@ take_reply(MongoCursor *cursor, bool may_retry)
 	const MongoReply *reply = &cursor->replies[cursor->current];
 	const uint8 *cursor_document = NULL;
 	uint32_t	cursor_length = 0;
+	bool		has_ok = false;
 	bool		ok = false;
 	int			code = 0;
 	bson_iter_t iter;
 	bson_t		view;
 
 	if (!bson_iter_init_from_data(&iter, reply->document,
-								  reply->document_length))
+								  reply->document_length) ||
+		!bson_view(&view, reply->document, reply->document_length))
 		report_invalid_reply(cursor, "The reply is not a document.");
 	while (bson_iter_next(&iter))
 	{
@@ -264,19 +319,22 @@ take_reply(MongoCursor *cursor, bool may_retry)
 		if (strcmp(key, "cursor") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
 			bson_iter_document(&iter, &cursor_length, &cursor_document);
 		else if (strcmp(key, "ok") == 0)
+		{
+			has_ok = true;
 			ok = bson_iter_as_bool(&iter);
+		}
 		else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&iter))
 			code = (int) bson_iter_as_int64(&iter);
 	}
+	if (iter.err_off != 0 || !has_ok)
+		report_invalid_reply(cursor, "The reply is not that of a command.");
 
 	if (!ok)
 	{
-		if (may_retry && mongo_error_is_retryable(code))
-			return false;
 		/* the server has closed the cursor of a getMore that failed */
 		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
-		if (!bson_view(&view, reply->document, reply->document_length))
-			report_invalid_reply(cursor, "The reply is not a document.");
+		if (may_retry && (mongo_error_is_retryable(code) || is_lost(code)))
+			return false;
 		mongo_report_command_error(read_failure_message(cursor), &view);
 	}
 	if (cursor->is_count)
@@ -291,11 +349,14 @@ take_reply(MongoCursor *cursor, bool may_retry)
 /*
  * receive_batch
  *		Wait for the pending request's reply and make its batch the current one.
+ *
+ * Until a row has been handed out, what has been lost on the way there (the
+ * connection, or the cursor) may be begun anew, once.
  */
 static void
 receive_batch(MongoCursor *cursor)
 {
-	bool		is_first = cursor->command != NULL;
+	bool		was_opened;
 
 	for (;;)
 	{
@@ -303,8 +364,6 @@ receive_batch(MongoCursor *cursor)
 		MongoWireResult result = mongo_wire_receive(connection,
 													cursor->request_id,
 													&cursor->replies[1 - cursor->current]);
-
-		/* only the command that opened the cursor may be sent again */
 		bool		may_retry = cursor->command != NULL;
 
 		if (result == MONGO_WIRE_OK)
@@ -316,18 +375,15 @@ receive_batch(MongoCursor *cursor)
 		}
 		else if (!may_retry)
 			mongo_wire_report_disconnect(connection);
-
-		mongo_lease_renew(cursor->lease, cursor->user);
-		send_command(cursor);
-		pfree(cursor->command);
-		cursor->command = NULL;
+		begin_anew(cursor);
 	}
 
-	if (cursor->command != NULL)
-		pfree(cursor->command);
-	cursor->command = NULL;
+	was_opened = cursor->opened;
+	cursor->opened = true;
+	if (cursor->position != cursor->end || cursor->id == 0)
+		forget_command(cursor);
 
-	if (!is_first && cursor->id != 0)
+	if (was_opened && cursor->id != 0)
 		send_get_more(cursor);
 }
 
@@ -355,8 +411,7 @@ fetch_in_session(MongoCursor *cursor)
 		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
 										   cursor->database, &view,
 										   read_failure_message(cursor));
-		pfree(cursor->command);
-		cursor->command = NULL;
+		forget_command(cursor);
 	}
 	else
 	{
@@ -565,9 +620,7 @@ mongo_cursor_close(MongoCursor *cursor)
 		mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
 	cursor->session = NULL;		/* MongoDB closes it with the transaction */
-	if (cursor->command != NULL)
-		pfree(cursor->command);
-	cursor->command = NULL;
+	forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = false;
 	cursor->position = cursor->end = cursor->count = NULL;

@@ -47,12 +47,15 @@ static const RemoteErrorRule rules[] =
 	{121, ERRCODE_CHECK_VIOLATION, false, NULL},	/* DocumentValidationFailure */
 	{133, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* FailedToSatisfyReadPreference */
 	{134, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* ReadConcernMajorityNotAvailableYet */
-	{136, ERRCODE_FDW_ERROR, false, NULL},	/* CappedPositionLost */
+	{136, ERRCODE_INVALID_CURSOR_STATE, false,
+	"New documents in the capped collection have overtaken the scan. Run the query again."},	/* CappedPositionLost */
 	{146, ERRCODE_OUT_OF_MEMORY, false, NULL},	/* ExceededMemoryLimit */
-	{175, ERRCODE_QUERY_CANCELED, false, NULL}, /* QueryPlanKilled */
+	{175, ERRCODE_INVALID_CURSOR_STATE, false,
+	"The collection or an index was dropped or renamed while it was read. Run the query again."},	/* QueryPlanKilled */
 	{189, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* PrimarySteppedDown */
 	{211, ERRCODE_DATA_EXCEPTION, false, NULL}, /* KeyNotFound */
-	{237, ERRCODE_QUERY_CANCELED, false, NULL}, /* CursorKilled */
+	{237, ERRCODE_INVALID_CURSOR_STATE, false,
+	"Somebody has closed the cursor in MongoDB (killCursors). Run the query again."},	/* CursorKilled */
 	{241, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, false, NULL}, /* ConversionFailure */
 	{246, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* SnapshotUnavailable */
 	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
