@@ -93,6 +93,8 @@ extern const MongoExpressionRow *mongo_expression_row(Oid function);
 
 /* The tables, each ended by a row without a function. */
 extern const MongoExpressionRow mongo_number_rows[];
+extern const MongoExpressionRow mongo_text_rows[];
+extern const MongoExpressionRow mongo_time_rows[];
 
 /*
  * mongo_expand_template
@@ -118,10 +120,11 @@ extern bool mongo_normal_value_of_node(const MongoScope *scope, Node *node,
 
 /*
  * Parts of mongo_value_of_node(), by kinds of nodes: boolean logic; CASE and its
- * like; = ANY and <> ALL.
+ * like; casts by way of text; = ANY and <> ALL.
  */
 extern bool mongo_logic_of_node(const MongoScope *scope, Node *node, MongoValue *value);
 extern bool mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value);
+extern bool mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value);
 extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 								   MongoValue *value);
 

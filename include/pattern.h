@@ -26,4 +26,11 @@ extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
 										  Node *pattern, Oid collation,
 										  bool wanted, bson_t *match);
 
+/*
+ * mongo_like_expression
+ *		A regular expression, with option "s" and in UTF-8, for what LIKE matches;
+ *		NULL when there is none.
+ */
+extern const char *mongo_like_expression(const Const *pattern);
+
 #endif							/* MONGO_FDW_PATTERN_H */

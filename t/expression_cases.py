@@ -43,6 +43,7 @@ COLUMNS = [(name + side, sql_type, values) for name, sql_type, values in [
     ("n", "numeric", NUMERIC),
     ("m", "numeric(15,2)", MONEY),
     ("t", 'text COLLATE "C"', TEXT),
+    ("nm", "name", TEXT),
     ("d", "date", DATES),
     ("s", "timestamp", DATES),
     ("z", "timestamptz", DATES),
@@ -128,7 +129,95 @@ CASES.update({
     "FLOAT8_NUMERIC": ["ma::float8", "na::float8"],
 })
 
+for _size in "248":
+    CASES["INT%s_FLOAT8" % _size] = ["fa::int%s" % _size]
+    CASES["INT%s_NUMERIC" % _size] = ["ma::int%s" % _size, "na::int%s" % _size]
+
+CASES.update({
+    "DTRUNC": ["dtrunc(fa)"],
+    "ROUND_FLOAT8": ["round(fa)", "round(fa * 3)"],
+    "DROUND": ["dround(fa)"],
+    "SIGN_FLOAT8": ["sign(fa)"],
+    "SIGN_NUMERIC": ["sign(na)"],
+    "ROUND_NUMERIC_INT4": ["round(ma, 1)", "round(ma)", "round(ma, 5)", "round(ma * 0.5, 2)"],
+    "TRUNC_NUMERIC_INT4": ["trunc(ma, 1)", "trunc(ma)", "trunc(ma, 5)"],
+    "NUMERIC_FLOAT8": ["fa::numeric"],
+    "NUMERIC_NUMERIC_INT4": ["ma::numeric(15,1)", "(ma * 0.5)::numeric(20,2)"],
+    "INT4_BOOL": ["ba::int"],
+    "BOOL_INT4": ["i4a::boolean"],
+})
+
+TEXT_PAIRS = ["ta", "tb"]
+CASES.update({
+    "TEXTCAT": ["ta || tb", "ta || i4a", "'x' || ta"],
+    "CONCAT": ["concat(ta, tb)", "concat(ta, i4a, 'x')"],
+    "TEXTLEN": ["textlen(ta)"],
+    "LENGTH_TEXT": ["length(ta)", "length(i4a::text)", "length((i4a / 2)::text)", "length((i4a % 2)::text)"],
+    "CHAR_LENGTH_TEXT": ["char_length(ta)"],
+    "CHARACTER_LENGTH_TEXT": ["character_length(ta)"],
+    "OCTET_LENGTH_TEXT": ["octet_length(ta)"],
+    "LOWER_TEXT": ["lower(ta)"],
+    "UPPER_TEXT": ["upper(ta)"],
+    "SUBSTR_TEXT_INT4": ["substr(ta, 2)", "substr(ta, i4a)", "substr(ta, -1)"],
+    "SUBSTR_TEXT_INT4_INT4": ["substr(ta, 2, 3)", "substr(ta, i4a, i4b)", "substr(ta, -1, 3)"],
+    "SUBSTRING_TEXT_INT4": ["substring(ta from 2)", "substring(ta from i4a)"],
+    "SUBSTRING_TEXT_INT4_INT4": ["substring(ta from 1 for 2)", "substring(ta from i4a for i2b)"],
+    "LEFT": ["left(ta, 2)", "left(ta, -1)", "left(ta, i4b)"],
+    "RIGHT": ["right(ta, 2)", "right(ta, -1)", "right(ta, i4b)"],
+    "STRPOS": ["strpos(ta, tb)", "strpos(ta, 'x')", "strpos(ta, 'ü')"],
+    "POSITION_TEXT_TEXT": ["position('b' in ta)", "position(tb in ta)"],
+    "REPLACE": ["replace(ta, 'x', 'yy')", "replace(ta, tb, 'z')", "replace(ta, '', 'z')", "replace(ta, 'a', tb)"],
+    "STARTS_WITH": ["starts_with(ta, tb)", "starts_with(ta || 'x', 'a')"],
+    "BTRIM_TEXT": ["btrim(ta)", "trim(ta)"],
+    "LTRIM_TEXT": ["ltrim(ta)"],
+    "RTRIM_TEXT": ["rtrim(ta)"],
+    "BTRIM_TEXT_TEXT": ["btrim(ta, 'axü')", "btrim(ta, tb)", "trim(both from ta)"],
+    "LTRIM_TEXT_TEXT": ["ltrim(ta, 'xa ')", "ltrim(ta, tb)"],
+    "RTRIM_TEXT_TEXT": ["rtrim(ta, 'c ')", "rtrim(ta, tb)"],
+    "LPAD_TEXT_INT4": ["lpad(ta, 5)", "lpad(ta, 0)", "lpad(ta, -1)"],
+    "LPAD_TEXT_INT4_TEXT": ["lpad(ta, 6, 'äb')", "lpad(ta, 2, '')"],
+    "RPAD_TEXT_INT4": ["rpad(ta, 5)"],
+    "RPAD_TEXT_INT4_TEXT": ["rpad(ta, 6, 'äb')", "rpad(ta, 2, '')", "rpad(ta, 4, '$')"],
+    "TEXTLIKE": ["(ta || 'z') LIKE '%b%'", "(ta || tb) LIKE 'a_%'"],
+    "TEXTNLIKE": ["(ta || 'z') NOT LIKE '%b%'"],
+    "NAMELIKE": ["(nma LIKE '%a%') = ba", "(nma LIKE 'a%') IS UNKNOWN"],
+    "NAMENLIKE": ["(nma NOT LIKE '%a%') = ba"],
+    "TEXT_NAME": ["nma::text", "nma::text || 'x'"],
+    "TEXT_BOOL": ["ba::text"],
+    "text cast": ["i2a::text", "i4a::text", "(i4a + i4b)::text", "i8a::text", "ta::int", "ta::bigint", "ta::smallint"],
+})
+
+_FIELDS = ["year", "isoyear", "quarter", "month", "week", "day", "doy", "dow", "isodow", "epoch"]
+_TIME_FIELDS = ["hour", "minute", "second", "milliseconds", "microseconds"]
+_UNITS = ["microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year"]
+_INTERVALS = ["1 month", "-1 month", "1 day", "-400 days", "1 year 2 months 3 days 04:05:06.789", "00:00:00.001", "-13 months",
+              "12 months", "0"]
+CASES.update({
+    "DATE_TRUNC_TEXT_TIMESTAMP": ["date_trunc('%s', sa)" % unit for unit in _UNITS],
+    "DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT": ["date_trunc('%s', za, 'UTC')" % unit for unit in _UNITS],
+    "TIMEZONE_TEXT_TIMESTAMP": ["sa AT TIME ZONE 'UTC'"],
+    "TIMEZONE_TEXT_TIMESTAMPTZ": ["za AT TIME ZONE 'UTC'", "date_trunc('month', za AT TIME ZONE 'UTC')"],
+    "EXTRACT_TEXT_TIMESTAMP": ["extract(%s from sa)" % field for field in _FIELDS + _TIME_FIELDS],
+    "EXTRACT_TEXT_DATE": ["extract(%s from da)" % field for field in _FIELDS],
+    "DATE_PART_TEXT_TIMESTAMP": ["date_part('%s', sa)" % field for field in _FIELDS + _TIME_FIELDS]
+                                + ["date_part('year', da)"],
+    "TIMESTAMP_PL_INTERVAL": ["sa + interval '%s'" % i for i in _INTERVALS],
+    "TIMESTAMP_MI_INTERVAL": ["sa - interval '%s'" % i for i in _INTERVALS],
+    "TIMESTAMPTZ_PL_INTERVAL": ["za + interval '04:05:06.789'"],
+    "TIMESTAMPTZ_MI_INTERVAL": ["za - interval '04:05:06.789'"],
+    "DATE_PL_INTERVAL": ["da + interval '%s'" % i for i in _INTERVALS],
+    "DATE_MI_INTERVAL": ["da - interval '%s'" % i for i in _INTERVALS],
+    "DATE_PLI": ["da + 1", "da + i2a"],
+    "DATE_MII": ["da - 1", "da - i2a"],
+    "DATE_MI": ["da - db", "da - date '2000-01-01'"],
+    "TIMESTAMP_DATE": ["da::timestamp"],
+    "DATE_TIMESTAMP": ["sa::date", "sa::date + 1"],
+})
+
 # Documented as not pushed.
 LOCAL_CASES = [
-    "na + nb", "na * 2", "ma / mb", "ln(fa)", "exp(fa)", "power(fa, 2)", "fa::real", "i4a & 1", "i4a << 1",
+    "na + nb", "na * 2", "ma / mb", "ln(fa)", "exp(fa)", "power(fa, 2)", "fa::real", "i4a & 1", "i4a << 1", "fa::text", "na::text",
+    "ta ~ 'a'", "ta ILIKE 'A%'", "lower(ta COLLATE \"und-x-icu\")", "initcap(ta)", "za::date", "date_trunc('day', za)",
+    "extract(year from za)", "za + interval '1 day'", "sa - sb", "sa::text", "to_char(sa, 'YYYY')", "round(na, 2)", "ta::numeric",
+    "ta::date", "extract(julian from sa)", "sa + interval '1 microsecond'",
 ]

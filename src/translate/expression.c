@@ -13,6 +13,7 @@
 #include "expression_rows.h"
 
 #include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -165,9 +166,9 @@ arguments_fit(const MongoCall *call)
 
 	if ((flags & MONGO_ROW_DIGITS) &&
 		!mongo_digits_fit(mongo_expression_digits(call->node)) &&
-		!(call->scope->guarded))
+		!call->scope->guarded)
 		return false;
-	return true;
+	return !(flags & MONGO_ROW_CHARACTERS) || GetDatabaseEncoding() == PG_UTF8;
 }
 
 /* translate_arguments: in the form that the row asks for. */
@@ -285,6 +286,8 @@ translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
 		case T_BooleanTest:
 		case T_DistinctExpr:
 			return mongo_logic_of_node(scope, node, value);
+		case T_CoerceViaIO:
+			return mongo_text_cast(scope, (CoerceViaIO *) node, value);
 		case T_ScalarArrayOpExpr:
 			return mongo_array_comparison(scope, (ScalarArrayOpExpr *) node, value);
 		case T_CaseExpr:

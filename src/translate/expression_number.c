@@ -14,8 +14,12 @@
  */
 #include "postgres.h"
 
+#include "bson_memory.h"
+#include "decimal128.h"
+#include "digits.h"
 #include "expression_rows.h"
 
+#include "catalog/pg_type_d.h"
 #include "utils/fmgroids.h"
 
 #define ADD			"{$add: [@1, @2]}"
@@ -39,8 +43,124 @@
 #define UNLESS_INFINITE(operator) \
 	"{$cond: [{$lt: [{$abs: @1}, inf]}, {" operator ": @1}, @1]}"
 
+#define SIGN_FLOAT \
+	"{$toDouble: {$cond: [{$eq: [@1, NaN]}, 0, {$cmp: [@1, 0]}]}}"
+#define SIGN_NUMERIC \
+	"{$cond: [{$eq: [@1, NaN]}, @1, {$toDecimal: {$cmp: [@1, 0]}}]}"
+
+/* Halves to the even number, as rint() does. */
+#define ROUND_FLOAT "{$cond: [{$lt: [{$abs: @1}, 4503599627370496]}, {$round: @1}, @1]}"
+#define ROUND_TO_INTEGER "{$toLong: {$round: @1}}"
+
+/* Halves away from zero; exact for whatever $toLong takes. */
+#define NUMERIC_TO_INTEGER \
+	"{$toLong: {$add: [@1, {$cond: [{$lt: [@1, 0]}, {$toDecimal: '-0.5'}, {$toDecimal: '0.5'}]}]}}"
+
 #define RAW		MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT
 #define DIGITS	MONGO_ROW_DIGITS
+
+/* constant_int4: a constant argument that is a number of decimals. */
+static bool
+constant_scale(Node *node, int32 *scale)
+{
+	const Const *constant = (Const *) node;
+
+	if (!IsA(node, Const) || constant->constisnull || constant->consttype != INT4OID)
+		return false;
+	*scale = DatumGetInt32(constant->constvalue);
+	return *scale >= 0 && *scale <= MONGO_DECIMAL128_MAX_DIGITS;
+}
+
+static MongoValue
+integer_value(int32 number)
+{
+	MongoValue	value = {bson_create_in(CurrentMemoryContext), INT4OID, -1, .atomic = true};
+
+	BSON_APPEND_INT32(value.expression, "", number);
+	return value;
+}
+
+/* has_room: do the number's digits leave room for 'scale' decimals and a carry? */
+static bool
+has_room(Node *node, int scale)
+{
+	MongoDigits digits = mongo_expression_digits(node);
+
+	digits.integral++;
+	digits.scale = Max(digits.scale, scale);
+	return mongo_digits_fit(digits);
+}
+
+/* The first argument with 'scale' decimals, by a template that has it as @2. */
+static bool
+rescale(const MongoCall *call, int scale, const char *template, MongoValue *result)
+{
+	MongoScope	scope = *call->scope;
+	MongoValue	values[4];
+
+	scope.guarded = false;
+	if (!has_room(linitial(call->args), scale + 1) ||
+		!mongo_normal_value_of_node(&scope, linitial(call->args), &values[0]))
+		return false;
+	values[1] = integer_value(scale);
+	values[2] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
+	values[3] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
+	*result = values[0];
+	result->typmod = -1;
+	result->atomic = false;
+	result->constant = NULL;
+	result->expression = mongo_expand_template(template, values, lengthof(values));
+	return true;
+}
+
+#define ROUND_NUMERIC "{$trunc: [{$add: [@1, {$cond: [{$lt: [@1, 0]}, @4, @3]}]}, @2]}"
+
+/* round(numeric, scale) */
+static bool
+translate_round(const MongoCall *call, MongoValue *result)
+{
+	int32		scale;
+
+	return constant_scale(lsecond(call->args), &scale) &&
+		rescale(call, scale, ROUND_NUMERIC, result);
+}
+
+/* trunc(numeric, scale) */
+static bool
+translate_trunc(const MongoCall *call, MongoValue *result)
+{
+	int32		scale;
+
+	return constant_scale(lsecond(call->args), &scale) &&
+		rescale(call, scale, "{$trunc: [@1, @2]}", result);
+}
+
+/* a cast to numeric(precision, scale) */
+static bool
+translate_typmod(const MongoCall *call, MongoValue *result)
+{
+	const Const *typmod = lsecond(call->args);
+	int			precision;
+	int			scale;
+
+	return IsA(typmod, Const) && !typmod->constisnull &&
+		mongo_numeric_typmod(DatumGetInt32(typmod->constvalue), &precision, &scale) &&
+		scale >= 0 && precision <= MONGO_MAX_PRECISION &&
+		rescale(call, scale, ROUND_NUMERIC, result);
+}
+
+/* A Double becomes a numeric just as a numeric column reads it. */
+static bool
+translate_float_to_numeric(const MongoCall *call, MongoValue *result)
+{
+	if (!mongo_normal_value_of_node(call->scope, linitial(call->args), result))
+		return false;
+	result->type = NUMERICOID;
+	result->typmod = -1;
+	result->raw = true;
+	result->constant = NULL;
+	return mongo_normalize(call->scope, result);
+}
 
 const MongoExpressionRow mongo_number_rows[] =
 {
@@ -117,6 +237,10 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_CEILING_FLOAT8, "{$ceil: @1}", 0},
 	{F_FLOOR_FLOAT8, "{$floor: @1}", 0},
 	{F_TRUNC_FLOAT8, "{$trunc: @1}", 0},
+	{F_DTRUNC, "{$trunc: @1}", 0},
+	{F_ROUND_FLOAT8, ROUND_FLOAT, 0},
+	{F_DROUND, ROUND_FLOAT, 0},
+	{F_SIGN_FLOAT8, SIGN_FLOAT, MONGO_ROW_NULL_GUARD},
 
 	/* numeric */
 	{F_NUMERIC_ADD, ADD, DIGITS},
@@ -131,6 +255,9 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_CEIL_NUMERIC, UNLESS_INFINITE("$ceil"), 0},
 	{F_CEILING_NUMERIC, UNLESS_INFINITE("$ceil"), 0},
 	{F_FLOOR_NUMERIC, UNLESS_INFINITE("$floor"), 0},
+	{F_SIGN_NUMERIC, SIGN_NUMERIC, MONGO_ROW_NULL_GUARD},
+	{F_ROUND_NUMERIC_INT4, NULL, 0, translate_round},
+	{F_TRUNC_NUMERIC_INT4, NULL, 0, translate_trunc},
 
 	/* casts */
 	{F_INT4_INT2, "@1", RAW},
@@ -146,6 +273,16 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_NUMERIC_INT4, "{$toDecimal: @1}", 0},
 	{F_NUMERIC_INT8, "{$toDecimal: @1}", 0},
 	{F_FLOAT8_NUMERIC, "{$toDouble: @1}", 0},
+	{F_INT2_FLOAT8, ROUND_TO_INTEGER, 0},
+	{F_INT4_FLOAT8, ROUND_TO_INTEGER, 0},
+	{F_INT8_FLOAT8, ROUND_TO_INTEGER, 0},
+	{F_INT2_NUMERIC, NUMERIC_TO_INTEGER, 0},
+	{F_INT4_NUMERIC, NUMERIC_TO_INTEGER, 0},
+	{F_INT8_NUMERIC, NUMERIC_TO_INTEGER, 0},
+	{F_NUMERIC_FLOAT8, NULL, 0, translate_float_to_numeric},
+	{F_NUMERIC_NUMERIC_INT4, NULL, 0, translate_typmod},
+	{F_INT4_BOOL, "{$cond: [@1, 1, 0]}", MONGO_ROW_NULL_GUARD},
+	{F_BOOL_INT4, "{$ne: [@1, 0]}", MONGO_ROW_NULL_GUARD},
 
 	{InvalidOid}
 };

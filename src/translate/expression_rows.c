@@ -12,6 +12,8 @@
 static const MongoExpressionRow *const families[] =
 {
 	mongo_number_rows,
+	mongo_text_rows,
+	mongo_time_rows,
 };
 
 const MongoExpressionRow *

@@ -149,10 +149,12 @@ append_word(Template *template, bson_t *document, const char *key)
 {
 	char	   *word = read_word(template);
 	char	   *end;
-	long		number = strtol(word, &end, 10);
+	int64		number = strtoi64(word, &end, 10);
 
-	if (*end == '\0')
+	if (*end == '\0' && number >= PG_INT32_MIN && number <= PG_INT32_MAX)
 		BSON_APPEND_INT32(document, key, (int32) number);
+	else if (*end == '\0')
+		BSON_APPEND_INT64(document, key, number);
 	else if (strcmp(word, "null") == 0)
 		BSON_APPEND_NULL(document, key);
 	else if (strcmp(word, "true") == 0)

@@ -174,6 +174,17 @@ build_pattern(const Const *constant, bool prefix, Pattern *pattern)
 	return pg_server_to_any(pattern->expression.data, pattern->expression.len, PG_UTF8);
 }
 
+const char *
+mongo_like_expression(const Const *constant)
+{
+	Pattern		pattern;
+
+	if (constant->constisnull || constant->consttype != TEXTOID ||
+		GetDatabaseEncoding() == PG_SQL_ASCII)
+		return NULL;
+	return build_pattern(constant, false, &pattern);
+}
+
 MongoGrade
 mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 						Oid collation, bool wanted, bson_t *match)

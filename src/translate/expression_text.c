@@ -1,0 +1,307 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_text.c
+ *		Rows of the functions and operators of texts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "expression_rows.h"
+#include "pattern.h"
+
+#include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+
+/* Longer paddings are made here. */
+#define MAX_PADDING	1000
+
+#define GUARD		MONGO_ROW_NULL_GUARD
+#define CHARACTERS	(MONGO_ROW_NULL_GUARD | MONGO_ROW_CHARACTERS)
+#define BYTEWISE	(MONGO_ROW_NULL_GUARD | MONGO_ROW_BYTEWISE)
+#define C_COLLATION	(MONGO_ROW_NULL_GUARD | MONGO_ROW_C_COLLATION)
+
+#define LENGTH		"{$strLenCP: @1}"
+#define BYTES		"{$strLenBytes: @1}"
+
+/* From character @2 on, counted from 1; what is before the first is nothing. */
+#define FROM		"{$substrCP: [@1, {$max: [{$subtract: [@2, 1]}, 0]}, 2147483647]}"
+
+/* ... and @3 of them; MongoDB raises an error for a negative number as well. */
+#define FROM_FOR \
+	"{$substrCP: [@1, {$max: [{$subtract: [@2, 1]}, 0]}, " \
+	"{$cond: [{$lt: [@3, 0]}, @3, " \
+	"{$max: [{$subtract: [{$add: [@2, @3]}, {$max: [@2, 1]}]}, 0]}]}]}"
+
+/* A negative number is one of characters to leave out at the other end. */
+#define LEFT \
+	"{$substrCP: [@1, 0, {$cond: [{$gte: [@2, 0]}, @2, " \
+	"{$max: [{$add: [{$strLenCP: @1}, @2]}, 0]}]}]}"
+#define RIGHT \
+	"{$substrCP: [@1, {$cond: [{$gte: [@2, 0]}, " \
+	"{$max: [{$subtract: [{$strLenCP: @1}, @2]}, 0]}, " \
+	"{$min: [{$subtract: [0, @2]}, 2147483647]}]}, 2147483647]}"
+
+#define POSITION	"{$add: [{$indexOfCP: [@1, @2]}, 1]}"
+#define REPLACE \
+	"{$cond: [{$eq: [@2, '']}, @1, {$replaceAll: {input: @1, find: @2, replacement: @3}}]}"
+
+#define TRIM(operator)	"{" operator ": {input: @1, chars: ' '}}"
+#define TRIM_OF(operator) \
+	"{$cond: [{$eq: [@2, '']}, @1, {" operator ": {input: @1, chars: @2}}]}"
+
+static MongoValue
+text_value(const char *utf8)
+{
+	MongoValue	value = {bson_create_in(CurrentMemoryContext), TEXTOID, -1, .atomic = true};
+	bson_t		literal;
+
+	BSON_APPEND_DOCUMENT_BEGIN(value.expression, "", &literal);
+	BSON_APPEND_UTF8(&literal, "$literal", utf8);
+	bson_append_document_end(value.expression, &literal);
+	return value;
+}
+
+/* A call that gives what 'template' says of the values. */
+static bool
+set_result(const MongoCall *call, const char *template, const MongoValue *values, int nvalues,
+		   bool nullable, MongoValue *result)
+{
+	memset(result, 0, sizeof(*result));
+	result->expression = mongo_expand_template(template, values, nvalues);
+	result->type = exprType(call->node);
+	result->typmod = -1;
+	result->nullable = nullable;
+	return true;
+}
+
+/* LIKE and NOT LIKE with a constant pattern */
+static bool
+translate_like(const MongoCall *call, MongoValue *result)
+{
+	const Const *pattern = lsecond(call->args);
+	const char *expression;
+	MongoValue	values[2];
+	bool		negated = call->row->function == F_TEXTNLIKE || call->row->function == F_NAMENLIKE;
+
+	if (!IsA(pattern, Const) ||
+		(expression = mongo_like_expression(pattern)) == NULL ||
+		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]))
+		return false;
+	values[1] = text_value(expression);
+	return set_result(call, negated ?
+					  "{$cond: [{$gt: [@1, null]}, "
+					  "{$not: [{$regexMatch: {input: @1, regex: @2, options: 's'}}]}, null]}" :
+					  "{$cond: [{$gt: [@1, null]}, "
+					  "{$regexMatch: {input: @1, regex: @2, options: 's'}}, null]}",
+					  values, 2, values[0].nullable, result);
+}
+
+/* padding: 'length' characters of 'fill' over and over, in UTF-8 */
+static char *
+padding(const char *fill, int length)
+{
+	StringInfoData result;
+	const char *next = fill;
+
+	initStringInfo(&result);
+	while (*fill != '\0' && length-- > 0)
+	{
+		int			bytes;
+
+		if (*next == '\0')
+			next = fill;
+		bytes = pg_mblen(next);
+		appendBinaryStringInfo(&result, next, bytes);
+		next += bytes;
+	}
+	return result.data;
+}
+
+/*
+ * lpad() and rpad() to a constant length with a constant fill.  The row is for
+ * databases in UTF-8, so that characters here are those of MongoDB.
+ */
+static bool
+translate_pad(const MongoCall *call, MongoValue *result)
+{
+	const Const *length = lsecond(call->args);
+	const Const *fill = list_length(call->args) > 2 ? lthird(call->args) : NULL;
+	bool		left = call->row->function == F_LPAD_TEXT_INT4 ||
+		call->row->function == F_LPAD_TEXT_INT4_TEXT;
+	int32		number;
+	MongoValue	values[3];
+
+	if (!IsA(length, Const) || length->constisnull ||
+		(fill != NULL && (!IsA(fill, Const) || fill->constisnull)))
+		return false;
+	number = Max(DatumGetInt32(length->constvalue), 0);
+	if (number > MAX_PADDING ||
+		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]) ||
+		!mongo_literal(length, &values[1]))
+		return false;
+	values[2] = text_value(padding(fill == NULL ? " " : TextDatumGetCString(fill->constvalue),
+								   number));
+	if (number == 0)
+		return set_result(call, "{$cond: [{$gt: [@1, null]}, '', null]}", values, 3, true, result);
+	return set_result(call, left ?
+					  "{$cond: [{$gt: [@1, null]}, {$concat: ["
+					  "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}, "
+					  "{$substrCP: [@1, 0, @2]}]}, null]}" :
+					  "{$cond: [{$gt: [@1, null]}, {$concat: ["
+					  "{$substrCP: [@1, 0, @2]}, "
+					  "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}]}, "
+					  "null]}", values, 3, true, result);
+}
+
+/* to_text: the text form of a value in normal form; false when MongoDB's differs. */
+static bool
+to_text(MongoValue *value)
+{
+	switch (value->type)
+	{
+		case TEXTOID:
+		case VARCHAROID:
+		case NAMEOID:
+			return true;
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+			value->expression = mongo_expand_template("{$toString: @1}", value, 1);
+			break;
+		default:
+			return false;
+	}
+	value->type = TEXTOID;
+	value->atomic = false;
+	value->constant = NULL;
+	return true;
+}
+
+/* An argument of type "any", which a literal is without a type. */
+static bool
+any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	const Const *constant = (Const *) node;
+	const char *string;
+
+	if (!IsA(node, Const) || constant->consttype != UNKNOWNOID || constant->constisnull)
+		return mongo_normal_value_of_node(scope, node, value) && to_text(value);
+	string = DatumGetCString(constant->constvalue);
+	*value = text_value(pg_server_to_any(string, strlen(string), PG_UTF8));
+	return true;
+}
+
+/* concat(...), which takes NULL for nothing */
+static bool
+translate_concat(const MongoCall *call, MongoValue *result)
+{
+	bson_t		operator;
+	bson_t		operands;
+	ListCell   *cell;
+
+	if (((FuncExpr *) call->node)->funcvariadic)
+		return false;
+	memset(result, 0, sizeof(*result));
+	result->type = TEXTOID;
+	result->typmod = -1;
+	result->expression = bson_create_in(CurrentMemoryContext);
+	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &operator);
+	BSON_APPEND_ARRAY_BEGIN(&operator, "$concat", &operands);
+	foreach(cell, call->args)
+	{
+		MongoValue	value;
+
+		if (!any_to_text(call->scope, lfirst(cell), &value))
+			return false;
+		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
+								mongo_expand_template("{$ifNull: [@1, '']}", &value, 1));
+	}
+	bson_append_array_end(&operator, &operands);
+	bson_append_document_end(result->expression, &operator);
+	return true;
+}
+
+/* White space that the input functions of integers skip. */
+#define SPACE	" \t\n\v\f\r"
+
+static const struct
+{
+	Oid			type;
+	const char *template;
+}			integer_inputs[] =
+{
+	{INT2OID, "{$toInt: {$trim: {input: @1, chars: @2}}}"},
+	{INT4OID, "{$toInt: {$trim: {input: @1, chars: @2}}}"},
+	{INT8OID, "{$toLong: {$trim: {input: @1, chars: @2}}}"},
+};
+
+/* Casts that go by the text form: an integer to text, and back. */
+bool
+mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
+{
+	MongoValue	values[2];
+
+	if (!mongo_normal_value_of_node(scope, (Node *) node->arg, &values[0]) || !to_text(&values[0]))
+		return false;
+	*value = values[0];
+	if (node->resulttype == TEXTOID || node->resulttype == VARCHAROID)
+		return true;
+	values[1] = text_value(SPACE);
+	for (int i = 0; i < lengthof(integer_inputs); i++)
+	{
+		if (integer_inputs[i].type != node->resulttype)
+			continue;
+		value->expression = mongo_expand_template(integer_inputs[i].template, values, 2);
+		value->type = node->resulttype;
+		value->atomic = false;
+		value->constant = NULL;
+		return true;
+	}
+	return false;
+}
+
+const MongoExpressionRow mongo_text_rows[] =
+{
+	{F_TEXTCAT, "{$concat: [@1, @2]}", 0},
+	{F_CONCAT, NULL, 0, translate_concat},
+	{F_TEXTLEN, LENGTH, CHARACTERS},
+	{F_LENGTH_TEXT, LENGTH, CHARACTERS},
+	{F_CHAR_LENGTH_TEXT, LENGTH, CHARACTERS},
+	{F_CHARACTER_LENGTH_TEXT, LENGTH, CHARACTERS},
+	{F_OCTET_LENGTH_TEXT, BYTES, CHARACTERS},
+	{F_LOWER_TEXT, "{$toLower: @1}", C_COLLATION},
+	{F_UPPER_TEXT, "{$toUpper: @1}", C_COLLATION},
+	{F_SUBSTR_TEXT_INT4, FROM, CHARACTERS},
+	{F_SUBSTR_TEXT_INT4_INT4, FROM_FOR, CHARACTERS},
+	{F_SUBSTRING_TEXT_INT4, FROM, CHARACTERS},
+	{F_SUBSTRING_TEXT_INT4_INT4, FROM_FOR, CHARACTERS},
+	{F_LEFT, LEFT, CHARACTERS},
+	{F_RIGHT, RIGHT, CHARACTERS},
+	{F_STRPOS, POSITION, BYTEWISE | MONGO_ROW_CHARACTERS},
+	{F_POSITION_TEXT_TEXT, POSITION, BYTEWISE | MONGO_ROW_CHARACTERS},
+	{F_REPLACE, REPLACE, BYTEWISE},
+	{F_STARTS_WITH, "{$eq: [{$indexOfBytes: [@1, @2]}, 0]}", BYTEWISE},
+	{F_BTRIM_TEXT, TRIM("$trim"), GUARD},
+	{F_LTRIM_TEXT, TRIM("$ltrim"), GUARD},
+	{F_RTRIM_TEXT, TRIM("$rtrim"), GUARD},
+	{F_BTRIM_TEXT_TEXT, TRIM_OF("$trim"), CHARACTERS},
+	{F_LTRIM_TEXT_TEXT, TRIM_OF("$ltrim"), CHARACTERS},
+	{F_RTRIM_TEXT_TEXT, TRIM_OF("$rtrim"), CHARACTERS},
+	{F_LPAD_TEXT_INT4, NULL, CHARACTERS, translate_pad},
+	{F_LPAD_TEXT_INT4_TEXT, NULL, CHARACTERS, translate_pad},
+	{F_RPAD_TEXT_INT4, NULL, CHARACTERS, translate_pad},
+	{F_RPAD_TEXT_INT4_TEXT, NULL, CHARACTERS, translate_pad},
+	{F_TEXTLIKE, NULL, BYTEWISE, translate_like},
+	{F_TEXTNLIKE, NULL, BYTEWISE, translate_like},
+	{F_NAMELIKE, NULL, BYTEWISE, translate_like},
+	{F_NAMENLIKE, NULL, BYTEWISE, translate_like},
+	{F_TEXT_NAME, "@1", MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT},
+	{F_TEXT_BOOL, "{$toString: @1}", 0},
+	{InvalidOid}
+};

@@ -1,0 +1,245 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_time.c
+ *		Rows of the functions and operators of dates and timestamps.
+ *
+ * MongoDB computes in UTC, as timestamp and date do.  What depends on the
+ * session's time zone is not sent: a plan may outlive the setting.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "expression_rows.h"
+
+#include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/scansup.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/timestamp.h"
+
+/* constant_word: a constant text in lower case, or NULL. */
+static char *
+constant_word(Node *node)
+{
+	const Const *constant = (Const *) node;
+	text	   *word;
+
+	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID)
+		return NULL;
+	word = DatumGetTextPP(constant->constvalue);
+	return downcase_identifier(VARDATA_ANY(word), VARSIZE_ANY_EXHDR(word), false, false);
+}
+
+/* translate_date expands a template over the one argument that is a date. */
+static bool
+translate_date(const MongoCall *call, Node *date, const char *template, MongoValue *result)
+{
+	MongoValue	value;
+
+	if (!mongo_normal_value_of_node(call->scope, date, &value))
+		return false;
+	memset(result, 0, sizeof(*result));
+	result->expression = mongo_expand_template(template, &value, 1);
+	result->type = exprType(call->node);
+	result->typmod = -1;
+	result->nullable = value.nullable;
+	return true;
+}
+
+/* MongoDB's units are called as PostgreSQL's, and so much smaller than these. */
+static const struct
+{
+	const char *unit;
+	const char *template;
+}			truncations[] =
+{
+	{"microseconds", "@1"},
+	{"milliseconds", "@1"},
+	{"second", "{$dateTrunc: {date: @1, unit: 'second'}}"},
+	{"minute", "{$dateTrunc: {date: @1, unit: 'minute'}}"},
+	{"hour", "{$dateTrunc: {date: @1, unit: 'hour'}}"},
+	{"day", "{$dateTrunc: {date: @1, unit: 'day'}}"},
+	{"week", "{$dateTrunc: {date: @1, unit: 'week', startOfWeek: 'monday'}}"},
+	{"month", "{$dateTrunc: {date: @1, unit: 'month'}}"},
+	{"quarter", "{$dateTrunc: {date: @1, unit: 'quarter'}}"},
+	{"year", "{$dateTrunc: {date: @1, unit: 'year'}}"},
+};
+
+/* is_utc: a name of the time zone in which all is computed. */
+static bool
+is_utc(Node *zone)
+{
+	char	   *name = constant_word(zone);
+
+	return name != NULL && (strcmp(name, "utc") == 0 || strcmp(name, "etc/utc") == 0 ||
+							strcmp(name, "gmt") == 0);
+}
+
+/* date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, 'UTC') */
+static bool
+translate_date_trunc(const MongoCall *call, MongoValue *result)
+{
+	char	   *unit = constant_word(linitial(call->args));
+
+	if (unit == NULL || (list_length(call->args) > 2 && !is_utc(lthird(call->args))))
+		return false;
+	for (int i = 0; i < lengthof(truncations); i++)
+	{
+		if (strcmp(truncations[i].unit, unit) == 0)
+			return translate_date(call, lsecond(call->args), truncations[i].template, result);
+	}
+	return false;
+}
+
+/* timestamp or timestamptz AT TIME ZONE 'UTC' */
+static bool
+translate_time_zone(const MongoCall *call, MongoValue *result)
+{
+	return is_utc(linitial(call->args)) &&
+		translate_date(call, lsecond(call->args), "@1", result);
+}
+
+/* There is no year 0: before year 1 comes -1. */
+#define WITHOUT_ZERO(operator) \
+	"{$add: [{" operator ": @1}, {$cond: [{$lte: [{" operator ": @1}, 0]}, -1, 0]}]}"
+#define QUARTER "{$toInt: {$divide: [{$add: [{$month: @1}, 2]}, 3]}}"
+#define MILLIS_OF_MINUTE "{$add: [{$multiply: [{$second: @1}, 1000]}, {$millisecond: @1}]}"
+
+/*
+ * Fields of a date.  extract() gives a numeric, date_part() a double, each
+ * computed from whole numbers as PostgreSQL does it.
+ */
+typedef struct DateField
+{
+	const char *name;
+	const char *whole;			/* template of an integer, or NULL */
+	const char *numeric;		/* else: with the decimals that extract() has */
+	const char *floating;
+	bool		of_time;		/* a date has none */
+} DateField;
+
+static const DateField date_fields[] =
+{
+	{"year", WITHOUT_ZERO("$year")},
+	{"isoyear", WITHOUT_ZERO("$isoWeekYear")},
+	{"quarter", QUARTER},
+	{"month", "{$month: @1}"},
+	{"week", "{$isoWeek: @1}"},
+	{"day", "{$dayOfMonth: @1}"},
+	{"doy", "{$dayOfYear: @1}"},
+	{"dow", "{$subtract: [{$dayOfWeek: @1}, 1]}"},
+	{"isodow", "{$isoDayOfWeek: @1}"},
+	{"hour", "{$hour: @1}", .of_time = true},
+	{"minute", "{$minute: @1}", .of_time = true},
+	{"second", NULL,
+		"{$multiply: [" MILLIS_OF_MINUTE ", {$toDecimal: '0.001000'}]}",
+		"{$add: [{$second: @1}, {$divide: [{$multiply: [{$millisecond: @1}, 1000]}, 1000000]}]}",
+	true},
+	{"milliseconds", NULL,
+		"{$multiply: [" MILLIS_OF_MINUTE ", {$toDecimal: '1.000'}]}",
+		"{$add: [{$multiply: [{$second: @1}, 1000]}, {$millisecond: @1}]}", true},
+	{"microseconds", "{$multiply: [" MILLIS_OF_MINUTE ", 1000]}", .of_time = true},
+	{"epoch", NULL,
+		"{$multiply: [{$toLong: @1}, {$toDecimal: '0.001000'}]}",
+	"{$divide: [{$toDouble: {$multiply: [{$toLong: @1}, 1000]}}, 1000000]}"},
+};
+
+/* extract(field from ...) and date_part(field, ...) */
+static bool
+translate_field(const MongoCall *call, MongoValue *result)
+{
+	char	   *name = constant_word(linitial(call->args));
+	bool		is_numeric = exprType(call->node) == NUMERICOID;
+	bool		is_date = exprType(lsecond(call->args)) == DATEOID;
+
+	for (int i = 0; name != NULL && i < lengthof(date_fields); i++)
+	{
+		const DateField *field = &date_fields[i];
+		const char *template = is_numeric ? field->numeric : field->floating;
+
+		if (strcmp(field->name, name) != 0 || (is_date && field->of_time))
+			continue;
+		if (field->whole != NULL)
+			template = field->whole;
+		else if (is_date)
+			template = "{$divide: [{$toLong: @1}, 1000]}";
+		return translate_date(call, lsecond(call->args),
+							  psprintf(is_numeric ? "{$toDecimal: %s}" : "{$toDouble: %s}",
+									   template), result);
+	}
+	return false;
+}
+
+/* From its midnight, for $dateAdd loses milliseconds of what is before 1970. */
+#define MONTHS \
+	"{$add: [{$dateAdd: {startDate: {$dateTrunc: {date: @1, unit: 'day'}}, " \
+	"unit: 'month', amount: " INT64_FORMAT "}}, " \
+	"{$subtract: [@1, {$dateTrunc: {date: @1, unit: 'day'}}]}]}"
+
+/* interval_template: @1 plus (sign 1) or minus (-1) a constant interval, or NULL. */
+static const char *
+interval_template(const Const *constant, int sign, bool in_session_zone)
+{
+	const Interval *interval;
+	const char *moved = "@1";
+	int64		millis;
+
+	if (!IsA(constant, Const) || constant->constisnull)
+		return NULL;
+	interval = DatumGetIntervalP(constant->constvalue);
+	if (interval->time % 1000 != 0 ||
+		(in_session_zone && (interval->month != 0 || interval->day != 0)))
+		return NULL;
+	if (interval->month != 0)
+		moved = psprintf(MONTHS, (int64) sign * interval->month);
+	millis = sign * (interval->day * INT64CONST(86400000) + interval->time / 1000);
+	return millis == 0 ? moved : psprintf("{$add: [%s, " INT64_FORMAT "]}", moved, millis);
+}
+
+/* timestamp or date + interval; timestamptz + interval without days and months */
+static bool
+add_interval(const MongoCall *call, int sign, MongoValue *result)
+{
+	const char *template = interval_template(lsecond(call->args), sign,
+											 exprType(call->node) == TIMESTAMPTZOID);
+
+	return template != NULL && translate_date(call, linitial(call->args), template, result);
+}
+
+static bool
+translate_plus_interval(const MongoCall *call, MongoValue *result)
+{
+	return add_interval(call, 1, result);
+}
+
+static bool
+translate_minus_interval(const MongoCall *call, MongoValue *result)
+{
+	return add_interval(call, -1, result);
+}
+
+const MongoExpressionRow mongo_time_rows[] =
+{
+	{F_DATE_TRUNC_TEXT_TIMESTAMP, NULL, 0, translate_date_trunc},
+	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, NULL, 0, translate_date_trunc},
+	{F_TIMEZONE_TEXT_TIMESTAMP, NULL, 0, translate_time_zone},
+	{F_TIMEZONE_TEXT_TIMESTAMPTZ, NULL, 0, translate_time_zone},
+	{F_EXTRACT_TEXT_TIMESTAMP, NULL, 0, translate_field},
+	{F_EXTRACT_TEXT_DATE, NULL, 0, translate_field},
+	{F_DATE_PART_TEXT_TIMESTAMP, NULL, 0, translate_field},
+	{F_TIMESTAMP_PL_INTERVAL, NULL, 0, translate_plus_interval},
+	{F_TIMESTAMP_MI_INTERVAL, NULL, 0, translate_minus_interval},
+	{F_TIMESTAMPTZ_PL_INTERVAL, NULL, 0, translate_plus_interval},
+	{F_TIMESTAMPTZ_MI_INTERVAL, NULL, 0, translate_minus_interval},
+	{F_DATE_PL_INTERVAL, NULL, 0, translate_plus_interval},
+	{F_DATE_MI_INTERVAL, NULL, 0, translate_minus_interval},
+	{F_DATE_PLI, "{$add: [@1, {$multiply: [@2, 86400000]}]}", 0},
+	{F_DATE_MII, "{$subtract: [@1, {$multiply: [@2, 86400000]}]}", 0},
+	{F_DATE_MI, "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}", 0},
+	{F_TIMESTAMP_DATE, "@1", 0},
+	{F_DATE_TIMESTAMP, "@1", MONGO_ROW_RAW_RESULT},
+	{InvalidOid}
+};
