@@ -50,4 +50,11 @@ extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
  */
 extern char *bson_to_relaxed_json(const bson_t *document);
 
+/*
+ * bson_try_relaxed_json
+ *		The same, but NULL for a document that cannot be written: one that holds
+ *		invalid UTF-8 or is nested too deeply.
+ */
+extern char *bson_try_relaxed_json(const bson_t *document);
+
 #endif							/* MONGO_FDW_BSON_MEMORY_H */

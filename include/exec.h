@@ -72,4 +72,21 @@ extern void mongo_log_command(const MongoScanPlan *plan, const bson_t *command);
 extern void mongo_append_bounds(const MongoScanPlan *plan, int64 limit,
 								int64 offset, bson_t *command);
 
+/*
+ * mongo_bind_scan_command
+ *		Evaluate the plan's expressions and append the plan's command number
+ *		'turn' (from 0) to 'command'.
+ *
+ * 'rows' have come from the commands before it.  NONE when it is known without
+ * asking that no row will come.
+ */
+extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int turn,
+										  int64 rows, bson_t *command);
+
+/*
+ * mongo_scan_user_mapping
+ *		The user mapping that the scan reads with.
+ */
+extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
+
 #endif							/* MONGO_FDW_EXEC_H */

@@ -116,6 +116,7 @@ extern bool mongo_enable_join_pushdown;
 extern bool mongo_enable_aggregate_pushdown;
 extern bool mongo_enable_order_by_pushdown;
 extern bool mongo_log_remote_query;
+extern bool mongo_explain_remote_plans;
 
 extern void mongo_define_settings(void);
 

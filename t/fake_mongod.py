@@ -13,6 +13,8 @@ greets as the primary of the replica set "rs", whose other member is down.
 of PACKED.  What is asked for by other commands than find and getMore (writes)
 is answered as find would be, for the collection that the command names.
 
+The reply to explain is a row of PLANS.
+
 Every good batch holds {"_id": 1, "id": 7, "info": "seven"}.
 """
 import os
@@ -164,10 +166,10 @@ ODD_BYTES = (0, 1, 2, 3, 4, 5, 0x0c, 0x0d, 0x0f, 0x13, 0x7f, 0x80, 0xff)
 ODD_LENGTHS = (0, 1, 4, 5, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff)
 
 
-def mutated(number):
-    """EVERYTHING with some bytes spoilt; the same for the same number."""
+def mutated(number, source=EVERYTHING):
+    """The source with some bytes spoilt; the same for the same number."""
     random = Random(number)
-    data = bytearray(EVERYTHING)
+    data = bytearray(source)
     for _ in range(random.choice((1, 1, 1, 2, 3, 8))):
         at = random.randrange(4, len(data) - 1)
         what = random.randrange(4)
@@ -180,7 +182,7 @@ def mutated(number):
             del data[at:at + random.choice((1, 4, 20))]
         else:
             data[at:at] = random.randbytes(random.choice((1, 4)))
-        data = data if len(data) > 10 else bytearray(EVERYTHING)
+        data = data if len(data) > 10 else bytearray(source)
     data[:4] = struct.pack('<i', len(data))
     data[-1] = 0
     return bytes(data)
@@ -382,6 +384,44 @@ GREETINGS = {
 }
 
 
+def scan_plan(filter):
+    return {'queryPlanner': {'winningPlan': {'stage': 'FETCH', 'filter': filter, 'inputStage': {
+        'stage': 'IXSCAN', 'indexName': 'a_1', 'direction': 'backward', 'indexBounds': {'a': ['[1, 2]']}}}},
+        'executionStats': {'totalKeysExamined': 2, 'totalDocsExamined': bson.Int64(1), 'executionTimeMillis': 3}}
+
+
+def nested_plan(levels):
+    plan = {'stage': 'FETCH'}
+    for _ in range(levels):
+        plan = {'stage': 'FETCH', 'inputStage': plan}
+    return {'queryPlanner': {'winningPlan': plan}}
+
+
+LOOKUP = {'$lookup': {'from': 'b', 'as': 'c'}, 'totalKeysExamined': bson.Int64(5), 'totalDocsExamined': bson.Int64(6),
+          'indexesUsed': ['_id_']}
+PLANS = {
+    'plan_shards': {'shards': {'east': {'stages': [{'$cursor': scan_plan({'x': 1})}, LOOKUP]},
+                               'west': scan_plan({'x': 2})}},
+    'plan_merge': {'queryPlanner': {'winningPlan': {'stage': 'SHARD_MERGE', 'shards': [
+        {'shardName': 'east', 'winningPlan': {'stage': 'COLLSCAN'}},
+        {'shardName': 'west', 'winningPlan': {'queryPlan': {'stage': 'IDHACK'}}}]}}},
+    'plan_long': scan_plan({'x': {'$in': ['h\u00e9' * 10] * 100}}),
+    'plan_nested': nested_plan(90),
+    'plan_missing': {'hello': 'world'},
+    'plan_of_odd_types': {'queryPlanner': {'winningPlan': [1, {'stage': 5}, {'stage': 'FETCH', 'inputStage': 'x'}]},
+                          'stages': 7, 'shards': [], 'executionStats': 3},
+    'plan_not_utf8': {'queryPlanner': {'winningPlan': {'stage': 'FETCH', 'filter': bson.Binary(b'\0')}}},
+}
+
+
+def explained(collection, seen):
+    """The reply to explain."""
+    if collection == 'plan_mutated':
+        return mutated(seen, bson.encode({**PLANS['plan_shards'], **scan_plan({'y': [1]}), 'ok': 1.0}))
+    reply = bson.encode({**PLANS[collection], 'ok': 1.0})
+    return reply.replace(b'FETCH', b'FE\xffCH') if collection == 'plan_not_utf8' else reply
+
+
 def receive(connection, size):
     data = b''
     while len(data) < size:
@@ -423,6 +463,12 @@ def serve(connection, seen):
             command = bson.decode(body[5:5 + struct.unpack('<i', body[5:9])[0]]) if opcode == OP_MSG else {}
             name = next(iter(command), None)
             collection = command.get('collection' if name == 'getMore' else name)
+            if 'explain' in command:
+                collection = command['explain']['find']
+                request = Request(request_id, command, 0)
+                connection.sendall(request.message(explained(collection, seen.get(collection, 0))))
+                seen[collection] = seen.get(collection, 0) + 1
+                continue
             if name not in ('find', 'getMore', 'insert', 'update', 'delete'):
                 if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2):
                     connection.sendall(answer_greeting(request_id, opcode))

@@ -72,16 +72,13 @@ bson_view(bson_t *view, const uint8_t *data, size_t length)
 }
 
 char *
-bson_to_relaxed_json(const bson_t *document)
+bson_try_relaxed_json(const bson_t *document)
 {
 	char	   *json = bson_as_relaxed_extended_json(document, NULL);
 	char	   *volatile copy;
 
 	if (json == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR),
-				 errmsg("could not write a BSON document as JSON"),
-				 errdetail("It holds invalid UTF-8 or is nested too deeply.")));
+		return NULL;
 
 	PG_TRY();
 	{
@@ -96,4 +93,17 @@ bson_to_relaxed_json(const bson_t *document)
 	PG_END_TRY();
 
 	return copy;
+}
+
+char *
+bson_to_relaxed_json(const bson_t *document)
+{
+	char	   *json = bson_try_relaxed_json(document);
+
+	if (json == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("could not write a BSON document as JSON"),
+				 errdetail("It holds invalid UTF-8 or is nested too deeply.")));
+	return json;
 }

@@ -17,8 +17,10 @@
 #include "decode.h"
 #include "direct_update.h"
 #include "encoding.h"
-#include "find_and_modify.h"
+#include "exec.h"
 #include "executor/executor.h"
+#include "explain_remote.h"
+#include "find_and_modify.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -425,11 +427,13 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	MongoDirectState *state = node->fdw_state;
 	bson_t	   *filter = state->filter;
 	bson_t	   *update = state->update;
+	const bson_t *command;
+	bool		is_known = filter != NULL || state->template.nparameters == 0;
 
 	ExplainPropertyText("Foreign Namespace",
 						psprintf("%s.%s", state->plan->database,
 								 state->plan->collection), es);
-	if (!es->verbose)
+	if (!es->verbose && !mongo_explain_remote_plans)
 		return;
 	if (filter == NULL)
 	{
@@ -443,7 +447,12 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	}
 	if (update == NULL && state->plan->operation == CMD_UPDATE)
 		update = describe_update(node, es);
-	ExplainPropertyText("Remote Command",
-						bson_to_relaxed_json(command_document(state, filter, update)),
-						es);
+	command = command_document(state, filter, update);
+	if (es->verbose)
+		ExplainPropertyText("Remote Command", bson_to_relaxed_json(command), es);
+	if (mongo_explain_remote_plans && is_known)
+		mongo_explain_remote(es, mongo_scan_user_mapping(node),
+							 state->plan->database, command, 1);
+	else if (mongo_explain_remote_plans)
+		mongo_explain_remote_unknown(es, 1, "its parameters are known only when it runs");
 }

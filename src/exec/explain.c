@@ -10,7 +10,9 @@
 #include "bson_memory.h"
 #include "encoding.h"
 #include "exec.h"
+#include "explain_remote.h"
 
+#include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"
 
 /* parameter_names shows each parameter as the expression it comes from. */
@@ -92,6 +94,48 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 	}
 }
 
+static bool
+is_execution_parameter(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, is_execution_parameter, context);
+}
+
+/*
+ * explain_remote_commands: MongoDB's plans of the commands that were sent, or
+ * that would be, where all values are known.
+ */
+static void
+explain_remote_commands(ForeignScanState *node, ExplainState *es)
+{
+	MongoScanState *state = node->fdw_state;
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	bool		is_known = !is_execution_parameter((Node *) plan->fdw_exprs, NULL);
+
+	for (int i = 0; i < state->ncommands; i++)
+	{
+		bson_t	   *command = i == state->turn ? state->command : NULL;
+
+		if (command == NULL && is_known)
+		{
+			command = bson_create_in(CurrentMemoryContext);
+			if (mongo_bind_scan_command(node, i, 0, command) == MONGO_MATCH_NONE)
+			{
+				mongo_explain_remote_unknown(es, i + 1, "no document can match, so nothing is sent");
+				continue;
+			}
+		}
+		if (command == NULL)
+			mongo_explain_remote_unknown(es, i + 1, "its parameters are known only when it runs");
+		else
+			mongo_explain_remote(es, mongo_scan_user_mapping(node),
+								 state->plan->database, command, i + 1);
+	}
+}
+
 void
 mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 {
@@ -106,4 +150,6 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
 	if (es->verbose)
 		explain_commands(node, es);
+	if (mongo_explain_remote_plans)
+		explain_remote_commands(node, es);
 }

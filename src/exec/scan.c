@@ -71,14 +71,16 @@ prepare_template(MongoScanState *state)
 	template->command = state->commands[0];
 }
 
-/* scan_user: as whom the scan reads, as ExecCheckRTEPerms would have it. */
-static Oid
-scan_user(ForeignScan *plan, EState *estate)
+/* As whom the scan reads, as ExecCheckRTEPerms would have it. */
+UserMapping *
+mongo_scan_user_mapping(ForeignScanState *node)
 {
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	int			relid = bms_next_member(plan->fs_relids, -1);
-	RangeTblEntry *entry = exec_rt_fetch(relid, estate);
+	RangeTblEntry *entry = exec_rt_fetch(relid, node->ss.ps.state);
 
-	return entry->checkAsUser ? entry->checkAsUser : GetUserId();
+	return GetUserMapping(entry->checkAsUser ? entry->checkAsUser : GetUserId(),
+						  plan->fs_server);
 }
 
 void
@@ -99,7 +101,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
-	state->user = GetUserMapping(scan_user(plan, estate), plan->fs_server);
+	state->user = mongo_scan_user_mapping(node);
 	state->decoder = create_decoder(state->plan, slot->tts_tupleDescriptor);
 
 	/* the decoder sets only the columns in use; the others stay NULL */
@@ -150,7 +152,7 @@ mongo_append_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
 
 /* bind_variables: what the command's aggregation expressions refer to. */
 static void
-bind_variables(ForeignScanState *node, MongoScanState *state)
+bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 {
 	int			nvariables = state->plan->nvariables;
 	int			first = state->template.nparameters;
@@ -167,16 +169,13 @@ bind_variables(ForeignScanState *node, MongoScanState *state)
 		variables[i].value = ExecEvalExpr(expression, node->ss.ps.ps_ExprContext,
 										  &variables[i].isnull);
 	}
-	mongo_bind_variables(variables, nvariables, state->command);
+	mongo_bind_variables(variables, nvariables, command);
 }
 
-/*
- * bind_command evaluates the plan's expressions and writes the command; NONE
- * when it is known without asking that no row will come.
- */
-static MongoMatch
-bind_command(ForeignScanState *node, MongoScanState *state)
+MongoMatch
+mongo_bind_scan_command(ForeignScanState *node, int turn, int64 rows, bson_t *command)
 {
+	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	int			nparameters = state->template.nparameters;
@@ -195,18 +194,17 @@ bind_command(ForeignScanState *node, MongoScanState *state)
 	if (limit > 0)
 	{
 		/* several commands in turn: the earlier ones' rows count as well */
-		limit = Max(limit - state->rows, 0);
+		limit = Max(limit - rows, 0);
 	}
 	if (plan->has_offset)
 		offset = evaluate_bound(list_nth(state->expressions, next++), econtext, false);
 
-	state->template.command = state->commands[state->turn];
-	state->command = bson_create_in(CurrentMemoryContext);
-	match = mongo_command_bind(&state->template, values, isnull, state->command);
+	state->template.command = state->commands[turn];
+	match = mongo_command_bind(&state->template, values, isnull, command);
 	if (plan->nvariables > 0)
-		bind_variables(node, state);
+		bind_variables(node, state, command);
 	if (!plan->is_pipeline)
-		mongo_append_bounds(plan, limit, offset, state->command);
+		mongo_append_bounds(plan, limit, offset, command);
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
@@ -223,8 +221,10 @@ static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(state->scan_context);
-	MongoMatch	match = bind_command(node, state);
+	MongoMatch	match;
 
+	state->command = bson_create_in(CurrentMemoryContext);
+	match = mongo_bind_scan_command(node, state->turn, state->rows, state->command);
 	state->started = true;
 	if (match != MONGO_MATCH_NONE && state->shared != NULL && !mongo_take_range(node))
 		match = MONGO_MATCH_NONE;

@@ -16,6 +16,7 @@ bool		mongo_enable_join_pushdown = true;
 bool		mongo_enable_aggregate_pushdown = true;
 bool		mongo_enable_order_by_pushdown = true;
 bool		mongo_log_remote_query = false;
+bool		mongo_explain_remote_plans = false;
 
 static const struct
 {
@@ -42,6 +43,10 @@ static const struct
 		"Enables sending ORDER BY to MongoDB.",
 		"Off wins over the option enable_order_by_pushdown of servers and tables.",
 	&mongo_enable_order_by_pushdown, PGC_USERSET},
+	{"mongo_fdw.explain_remote",
+		"Shows MongoDB's own plans in EXPLAIN.",
+		"This is the only case in which EXPLAIN talks to MongoDB.",
+	&mongo_explain_remote_plans, PGC_USERSET},
 	/* the log is the superuser's, and what is sent may hold others' data */
 	{"mongo_fdw.log_remote_query",
 		"Logs each command that is sent to MongoDB.",

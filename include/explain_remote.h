@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain_remote.h
+ *		MongoDB's own plan in EXPLAIN (setting mongo_fdw.explain_remote).
+ *
+ * This is the one thing for which EXPLAIN talks to MongoDB.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_EXPLAIN_REMOTE_H
+#define MONGO_FDW_EXPLAIN_REMOTE_H
+
+#include "compat.h"
+
+#include "commands/explain.h"
+#include "foreign/foreign.h"
+
+/*
+ * mongo_explain_remote
+ *		Ask MongoDB how it runs 'command', and show the winning plan, a line for
+ *		each stage; under ANALYZE also what it examined.
+ *
+ * Under ANALYZE MongoDB runs the command once more for that (but changes
+ * nothing).  'number' counts the commands of a plan from 1, as in "Remote
+ * Command 2".  An error that MongoDB answers with is shown in place of the plan;
+ * that it cannot be reached is raised.
+ */
+extern void mongo_explain_remote(ExplainState *es, UserMapping *user,
+								 const char *database, const bson_t *command,
+								 int number);
+
+/*
+ * mongo_explain_remote_unknown
+ *		Say instead of a plan why there is none.
+ */
+extern void mongo_explain_remote_unknown(ExplainState *es, int number,
+										 const char *reason);
+
+#endif							/* MONGO_FDW_EXPLAIN_REMOTE_H */

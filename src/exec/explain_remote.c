@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain_remote.c
+ *		MongoDB's own plan in EXPLAIN.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "explain_remote.h"
+
+#include "bson_memory.h"
+#include "client_pool.h"
+#include "encoding.h"
+#include "remote_error.h"
+#include "remote_plan.h"
+
+static const char *
+numbered(const char *label, int number)
+{
+	return number == 1 ? label : psprintf("%s %d", label, number);
+}
+
+/* show_lines: under a heading of its own, or as a list. */
+static void
+show_lines(ExplainState *es, const char *label, List *lines)
+{
+	ListCell   *cell;
+
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyList(label, lines, es);
+		return;
+	}
+	appendStringInfoSpaces(es->str, es->indent * 2);
+	appendStringInfo(es->str, "%s:\n", label);
+	foreach(cell, lines)
+	{
+		appendStringInfoSpaces(es->str, (es->indent + 1) * 2);
+		appendStringInfo(es->str, "%s\n", (char *) lfirst(cell));
+	}
+}
+
+void
+mongo_explain_remote_unknown(ExplainState *es, int number, const char *reason)
+{
+	show_lines(es, numbered("Remote Plan", number),
+			   list_make1(psprintf("not shown: %s", reason)));
+}
+
+/* The reply's error as one line; NULL when it is none. */
+static const char *
+reply_error(const bson_t *reply)
+{
+	bson_iter_t iter;
+	const char *message = "";
+	const char *name = "";
+
+	if (bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter))
+		return NULL;
+	if (bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter))
+		message = bson_iter_utf8(&iter, NULL);
+	if (bson_iter_init_find(&iter, reply, "codeName") && BSON_ITER_HOLDS_UTF8(&iter))
+		name = bson_iter_utf8(&iter, NULL);
+	return psprintf("MongoDB cannot explain this command: %s%s%s",
+					mongo_printable(name), *name ? ": " : "",
+					mongo_printable(message));
+}
+
+void
+mongo_explain_remote(ExplainState *es, UserMapping *user, const char *database,
+					 const bson_t *command, int number)
+{
+	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
+	MongoExamined examined;
+	const bson_t *reply;
+	const char *error;
+	List	   *lines;
+
+	BSON_APPEND_DOCUMENT(explain, "explain", command);
+	BSON_APPEND_UTF8(explain, "verbosity",
+					 es->analyze ? "executionStats" : "queryPlanner");
+	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
+							  explain, true, NULL);
+
+	error = reply_error(reply);
+	if (error != NULL)
+	{
+		show_lines(es, numbered("Remote Plan", number), list_make1((char *) error));
+		return;
+	}
+	lines = mongo_remote_plan_lines(reply, &examined);
+	if (lines == NIL)
+	{
+		mongo_explain_remote_unknown(es, number,
+									 "MongoDB answered without a winning plan");
+		return;
+	}
+	show_lines(es, numbered("Remote Plan", number), lines);
+	if (!es->analyze || examined.keys < 0)
+		return;
+	ExplainPropertyInteger(numbered("Remote Keys Examined", number), NULL,
+						   examined.keys, es);
+	ExplainPropertyInteger(numbered("Remote Documents Examined", number), NULL,
+						   examined.documents, es);
+	if (es->timing)
+		ExplainPropertyInteger(numbered("Remote Time", number), "ms",
+							   examined.milliseconds, es);
+}
