@@ -232,6 +232,17 @@ foreach my $blocked ('aggregate', 'find')
 }
 is($node->safe_psql('postgres', $all), '12000|72006000|12000', 'afterwards all is well');
 
+# a worker that somebody ends, while it waits
+$mongod->block_commands(20000, 'find');
+my $ended = background_query($node, 'SET parallel_leader_participation = off; ' . "$all; SELECT 'on';");
+$node->poll_query_until('postgres', 'SELECT count(*) = 2 FROM pg_stat_activity WHERE backend_type = \'parallel worker\'')
+  or die 'no workers';
+$node->safe_psql('postgres', 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = \'parallel worker\' LIMIT 1');
+(undef, $stdout, $stderr) = $ended->finish;
+$mongod->unblock_commands;
+like($stderr, qr/terminating/, 'a worker that is terminated ends the query');
+is($stdout, "on\n", 'and not the session');
+
 # --- overlap ----------------------------------------------------------------
 # Three participants, twelve ranges of one batch each: four turns and the split,
 # where one process needs thirteen.
@@ -297,6 +308,16 @@ $node->psql('postgres', 'SET client_min_messages = log; SET mongo_fdw.log_remote
 	stdout => \$out, stderr => \$err);
 unlike($err, qr/atClusterTime/, 'a read concern that was asked for is respected');
 is($out, '50000', 'with the right rows');
+
+# --- workers log in by themselves, as the user whose query it is --------------
+my $guarded = MongoFdwTest::Mongod->new(auth => 1);
+create_server($node, 'guarded', $guarded, fdw_startup_cost => 0, fdw_tuple_cost => 0, remote_parallelism => 8);
+$guarded->insert('db', 'secrets', '[' . join(', ', map { "{\"n\": $_}" } 1 .. 3000) . ']');
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE secrets (n int) SERVER guarded OPTIONS (database \'db\', estimated_rows \'100000\', fetch_size \'100\');'
+	  . ' CREATE VIEW shown AS SELECT * FROM secrets; CREATE ROLE reader; GRANT SELECT ON shown TO reader;');
+compare('with a password', 'SELECT count(*), sum(n) FROM secrets');
+is($node->safe_psql('postgres', 'SET ROLE reader; SELECT count(*), sum(n) FROM shown'), '3000|4501500',
+	'through a view, as its owner, who has a user mapping');
 
 # --- when it is not chosen --------------------------------------------------
 $node->safe_psql('postgres', 'CREATE SERVER usual FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address \'127.0.0.1\', port \''
