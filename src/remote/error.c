@@ -56,6 +56,8 @@ static const RemoteErrorRule rules[] =
 	{211, ERRCODE_DATA_EXCEPTION, false, NULL}, /* KeyNotFound */
 	{237, ERRCODE_INVALID_CURSOR_STATE, false,
 	"Somebody has closed the cursor in MongoDB (killCursors). Run the query again."},	/* CursorKilled */
+	{239, ERRCODE_SNAPSHOT_TOO_OLD, false,
+	"Raise MongoDB's minSnapshotHistoryWindowInSeconds, or set the server's read_concern to 'local' to read without a snapshot."},	/* SnapshotTooOld */
 	{241, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, false, NULL}, /* ConversionFailure */
 	{246, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* SnapshotUnavailable */
 	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
