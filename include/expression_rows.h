@@ -95,6 +95,7 @@ extern const MongoExpressionRow *mongo_expression_row(Oid function);
 extern const MongoExpressionRow mongo_number_rows[];
 extern const MongoExpressionRow mongo_text_rows[];
 extern const MongoExpressionRow mongo_time_rows[];
+extern const MongoExpressionRow mongo_array_rows[];
 
 /*
  * mongo_expand_template
@@ -140,6 +141,24 @@ extern bool mongo_value_of_template(const MongoCall *call, const char *template,
  */
 extern bool mongo_collation_suits(const MongoScope *scope, Oid collation, int flags);
 
+extern bool mongo_array_element(const MongoScope *scope, SubscriptingRef *node,
+								MongoValue *value);
+
+/*
+ * mongo_variable
+ *		A value that is known when the scan starts, as a variable of "let".
+ *
+ * False where it might be needless to evaluate it, and fail.
+ */
+extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *value);
+
+/*
+ * mongo_date_bound
+ *		A date or timestamp known here, as what "x OP value" compares x with.
+ */
+extern bool mongo_date_bound(const MongoScope *scope, int strategy, Node *node,
+							 MongoValue *value);
+
 /*
  * mongo_test_of_node
  *		A boolean that is never null: is the condition TRUE (wanted) or FALSE?
@@ -170,6 +189,9 @@ extern bool mongo_has_normal_form(Oid type);
 
 /* mongo_type_has_nan: float8 and numeric. */
 extern bool mongo_type_has_nan(Oid type);
+
+/* mongo_comparison_class: types of the same class compare with each other. */
+extern Oid mongo_comparison_class(Oid type);
 
 /* mongo_compares_text: does comparing values of the type depend on collations? */
 extern bool mongo_compares_text(Oid type);

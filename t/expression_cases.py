@@ -35,6 +35,16 @@ DAYS = [0, 1, -1, 86399999, 86400000, -86400000, -86400001, 1700000000123, 17091
 DATES = [date(ms) for ms in DAYS] + [null, None, undefined]
 BOOLEANS = [boolean(True), boolean(False), null, None]
 
+ARRAYS = {
+    "integer": [array(int32(1), int32(2), int32(3)), array(), array(null), array(int32(1), null), null, None,
+                array(array(int32(1), int32(2)), array(int32(3), int64(4))), array(double(2.0), decimal("3.0")),
+                array(array(array(int32(7)))), array(int32(1)), array(int32(-7), int32(7), int32(7))],
+    "text": [array(string("a"), string("b")), array(), array(null), array(oid(OID), symbol("sym")), null, None,
+             array(string("a"), null), array(array(string("a")), array(string("10"))), array(string(OID)), array(undefined)],
+    "numeric(15,2)": [array(decimal("1.10"), double(7.1)), array(), array(decimal("1.005"), null), null, None,
+                      array(decimal("NaN"), decimal("0")), array(decimal("1.01"))],
+}
+
 COLUMNS = [(name + side, sql_type, values) for name, sql_type, values in [
     ("i2", "smallint", INT2),
     ("i4", "integer", INT4),
@@ -48,6 +58,9 @@ COLUMNS = [(name + side, sql_type, values) for name, sql_type, values in [
     ("s", "timestamp", DATES),
     ("z", "timestamptz", DATES),
     ("b", "boolean", BOOLEANS),
+    ("il", "integer[]", ARRAYS["integer"]),
+    ("tl", "text[]", ARRAYS["text"]),
+    ("ml", "numeric(15,2)[]", ARRAYS["numeric(15,2)"]),
 ] for side in "ab"]
 
 
@@ -212,6 +225,27 @@ CASES.update({
     "DATE_MI": ["da - db", "da - date '2000-01-01'"],
     "TIMESTAMP_DATE": ["da::timestamp"],
     "DATE_TIMESTAMP": ["sa::date", "sa::date + 1"],
+})
+
+CASES.update({
+    "ARRAYCONTAINS": ["ila @> ilb", "ila @> '{1,2}'", "tla @> tlb", "mla @> mlb", "ila @> '{}'", "ila @> '{NULL}'"],
+    "ARRAYCONTAINED": ["ila <@ ilb", "ila <@ '{1,2,3,NULL}'", "tla <@ tlb"],
+    "ARRAYOVERLAP": ["ila && ilb", "ila && '{1,NULL}'", "tla && tlb", "mla && mlb"],
+    "CARDINALITY": ["cardinality(ila)", "cardinality(tla)"],
+    "ARRAY_LENGTH": ["array_length(ila, 1)"],
+    "ARRAY_UPPER": ["array_upper(ila, 1)"],
+    "element": ["ila[1]", "ila[i4a]", "tla[1]", "mla[1]", "ila[2] + 1", "ila[0]"],
+    "any of column": ["i4a = ANY (ila)", "i4a <> ALL (ila)", "1 = ANY (ila)", "ta = ANY (tla)", "ma = ANY (mla)", "ta <> ALL (tla)",
+                      "i4a + 1 = ANY (ila)"],
+    "between milliseconds":
+        ["%s %s %s" % (left, operator, bound)
+         for left in ["(sa + interval '1 ms')", "(da + interval '1 ms')"]
+         for operator in ["<", "<=", ">", ">="]
+         for bound in ["'2023-11-14 22:13:20.1240004'", "'2023-11-14 22:13:20.124'", "'1969-12-31 23:59:59.9990005'", "'infinity'",
+                       "'-infinity'", "(SELECT timestamp '2023-11-14 22:13:20.1240004')", "(SELECT timestamp '2023-11-14 22:13:20.124')",
+                       "(SELECT timestamp '-infinity')", "(SELECT timestamp 'infinity')"]]
+        + ["'2023-11-14 22:13:20.1240004' %s sa + interval '1 ms'" % operator for operator in ["<", "<=", ">", ">="]]
+        + ["(da + 1) < date 'infinity'", "(da + 1) <> date 'infinity'", "(da + 1) > (SELECT date '-infinity')"],
 })
 
 # Documented as not pushed.

@@ -158,7 +158,7 @@ class Expressions:
             found = self.find(condition)
             if found != expected:
                 return self.explain(expression, condition, found, expected)
-        self.report(count > 1, expression, "has one value only, which is no test")
+        self.report(count > 1, expression, "has no value")
 
     def explain(self, expression, condition, found, expected):
         details = ["for " + condition[-200:], "found %s" % str(found)[:300], "not %s" % str(expected)[:300]]

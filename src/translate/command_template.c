@@ -241,6 +241,30 @@ mongo_command_describe(const MongoCommandTemplate *template,
 	bind_command(&binding, command);
 }
 
+/*
+ * append_variable: infinities of dates, which BSON has not, as its last Dates;
+ * they are only compared, see expression_date_bound.c.
+ */
+static void
+append_variable(const MongoVariable *variable, bson_t *document, const char *key)
+{
+	bool		is_date = variable->type == DATEOID;
+	bool		is_timestamp = variable->type == TIMESTAMPOID || variable->type == TIMESTAMPTZOID;
+	Timestamp	value = 0;
+
+	if (!variable->isnull && is_timestamp)
+		value = DatumGetTimestamp(variable->value);
+	else if (!variable->isnull && is_date && DATE_NOT_FINITE(DatumGetDateADT(variable->value)))
+		value = DATE_IS_NOEND(DatumGetDateADT(variable->value)) ? DT_NOEND : DT_NOBEGIN;
+
+	if (TIMESTAMP_NOT_FINITE(value))
+		BSON_APPEND_DATE_TIME(document, key,
+							  TIMESTAMP_IS_NOEND(value) ? PG_INT64_MAX : PG_INT64_MIN);
+	else
+		mongo_append_datum(document, key, -1, variable->value, variable->isnull,
+						   variable->type, variable->typmod, NULL);
+}
+
 void
 mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *command)
 {
@@ -253,9 +277,7 @@ mongo_bind_variables(const MongoVariable *variables, int nvariables, bson_t *com
 
 		/* what a string or a document might mean to MongoDB does not matter */
 		BSON_APPEND_DOCUMENT_BEGIN(&let, mongo_variable_name(i), &literal);
-		mongo_append_datum(&literal, "$literal", -1, variables[i].value,
-						   variables[i].isnull, variables[i].type,
-						   variables[i].typmod, NULL);
+		append_variable(&variables[i], &literal, "$literal");
 		bson_append_document_end(&let, &literal);
 	}
 	bson_append_document_end(command, &let);

@@ -142,21 +142,28 @@ is_variable_type(Oid type)
 		type != TIMESTAMPOID && type != TIMESTAMPTZOID;
 }
 
-/* A value that needs no document: in place if constant, else a variable. */
-static bool
-translate_value(const MongoScope *scope, Node *node, MongoValue *value)
+bool
+mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	MongoTranslation *translation = scope->translation;
 
-	if (IsA(node, Const))
-		return mongo_type_is_writable(exprType(node)) &&
-			mongo_literal((Const *) node, value);
-	if (!is_variable_type(exprType(node)) || (scope->lazy && !is_infallible(node)))
+	if (scope->lazy && !is_infallible(node))
 		return false;
+	memset(value, 0, sizeof(*value));
 	set_reference(value, "$$%s",
 				  mongo_variable_name(list_length(translation->variables)), node);
 	translation->variables = lappend(translation->variables, node);
 	return true;
+}
+
+/* A value that needs no document: in place if constant, else a variable. */
+static bool
+translate_value(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	if (IsA(node, Const))
+		return mongo_type_is_writable(exprType(node)) &&
+			mongo_literal((Const *) node, value);
+	return is_variable_type(exprType(node)) && mongo_variable(scope, node, value);
 }
 
 static bool
@@ -290,6 +297,8 @@ translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
 			return mongo_text_cast(scope, (CoerceViaIO *) node, value);
 		case T_ScalarArrayOpExpr:
 			return mongo_array_comparison(scope, (ScalarArrayOpExpr *) node, value);
+		case T_SubscriptingRef:
+			return mongo_array_element(scope, (SubscriptingRef *) node, value);
 		case T_CaseExpr:
 		case T_CoalesceExpr:
 		case T_NullIfExpr:

@@ -20,7 +20,6 @@
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/typcache.h"
@@ -62,8 +61,8 @@ find_row(Oid type)
 	return NULL;
 }
 
-static Oid
-class_of(Oid type)
+Oid
+mongo_comparison_class(Oid type)
 {
 	const CompareRow *row = find_row(type);
 
@@ -73,7 +72,7 @@ class_of(Oid type)
 bool
 mongo_compares_text(Oid type)
 {
-	return class_of(type) == TEXTOID;
+	return mongo_comparison_class(type) == TEXTOID;
 }
 
 int
@@ -86,7 +85,7 @@ mongo_comparison_strategy(Oid operator)
 	ListCell   *cell;
 
 	op_input_types(operator, &left, &right);
-	if (!(find_row(left) || mongo_has_normal_form(left)) || class_of(left) != class_of(right))
+	if (!(find_row(left) || mongo_has_normal_form(left)) || mongo_comparison_class(left) != mongo_comparison_class(right))
 		return 0;
 	type = lookup_type_cache(left == VARCHAROID ? TEXTOID : left, TYPECACHE_BTREE_OPFAMILY);
 	foreach(cell, get_op_btree_interpretation(operator))
@@ -141,6 +140,33 @@ raise_nan(MongoValue *value)
 	value->atomic = false;
 }
 
+static int
+commuted_strategy(int strategy)
+{
+	return is_order(strategy) ? BTGreaterStrategyNumber + BTLessStrategyNumber - strategy :
+		strategy;
+}
+
+/*
+ * local_operand: the right side, a value that is known here.  Of dates and
+ * timestamps it may be one that BSON has not.
+ */
+static bool
+local_operand(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
+{
+	Oid			type = exprType(node);
+
+	if (type == TIMESTAMPOID || type == TIMESTAMPTZOID || type == DATEOID)
+		return mongo_date_bound(scope, strategy, node, value);
+	return operand(scope, node, value);
+}
+
+static bool
+is_local(const MongoScope *scope, Node *node)
+{
+	return mongo_is_local_value(scope->translation, node);
+}
+
 /* operands: both sides. */
 static bool
 operands(const MongoScope *scope, int strategy, Node *left, Node *right,
@@ -151,11 +177,16 @@ operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 
 	inner.scale = false;
 	inner.guarded = false;
-	is_text = class_of(exprType(left)) == TEXTOID;
+	is_text = mongo_comparison_class(exprType(left)) == TEXTOID;
 	if (is_text && !mongo_collation_suits(scope, collation, is_order(strategy) ?
 										  MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE))
 		return false;
-	if (!operand(&inner, left, &values[0]) || !operand(&inner, right, &values[1]))
+	if (!(is_local(scope, left) ?
+		  local_operand(&inner, commuted_strategy(strategy), left, &values[0]) :
+		  operand(&inner, left, &values[0])) ||
+		!(is_local(scope, right) ?
+		  local_operand(&inner, strategy, right, &values[1]) :
+		  operand(&inner, right, &values[1])))
 		return false;
 	if (is_text)
 		scope->translation->compares_text = true;
@@ -239,60 +270,5 @@ mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
 				  collation, values))
 		return false;
 	set_boolean(value, "{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", values, false);
-	return true;
-}
-
-/* constant_array: NULL when it is not known, or itself NULL. */
-static ArrayType *
-constant_array(const MongoValue *value)
-{
-	return value->constant == NULL || value->constant->constisnull ? NULL :
-		DatumGetArrayTypeP(value->constant->constvalue);
-}
-
-/*
- * x = ANY (array) and x <> ALL (array) with a constant array, which has one
- * dimension (mongo_literal() sees to that).
- */
-bool
-mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
-					   MongoValue *value)
-{
-	int			strategy = mongo_comparison_strategy(node->opno);
-	Node	   *array_node = lsecond(node->args);
-	MongoScope	inner = *scope;
-	MongoValue	values[2];
-	ArrayType  *array;
-	const char *in;
-	const char *template;
-
-	inner.scale = false;
-	inner.guarded = false;
-	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL) ||
-		!IsA(array_node, Const) ||
-		!mongo_literal((Const *) array_node, &values[1]) ||
-		!operand(&inner, linitial(node->args), &values[0]))
-		return false;
-	array = constant_array(&values[1]);
-	if (array == NULL || class_of(ARR_ELEMTYPE(array)) != class_of(values[0].type))
-		return false;
-	if (class_of(values[0].type) == TEXTOID)
-	{
-		if (!mongo_collation_suits(scope, node->inputcollid, MONGO_ROW_BYTEWISE))
-			return false;
-		scope->translation->compares_text = true;
-	}
-
-	in = node->useOr ? "{$in: [@1, @2]}" : "{$not: [{$in: [@1, @2]}]}";
-	if (ARR_NDIM(array) == 0)
-		template = in;
-	else if (array_contains_nulls(array))
-		template = psprintf("{$cond: [{$and: [{$gt: [@1, null]}, {$in: [@1, @2]}]}, %s, null]}",
-							node->useOr ? "true" : "false");
-	else if (values[0].nullable)
-		template = psprintf("{$cond: [{$gt: [@1, null]}, %s, null]}", in);
-	else
-		template = in;
-	set_boolean(value, template, values, true);
 	return true;
 }

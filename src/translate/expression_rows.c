@@ -14,6 +14,7 @@ static const MongoExpressionRow *const families[] =
 	mongo_number_rows,
 	mongo_text_rows,
 	mongo_time_rows,
+	mongo_array_rows,
 };
 
 const MongoExpressionRow *
