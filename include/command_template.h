@@ -18,12 +18,20 @@
 
 #include "predicate.h"
 
+/* What MongoDB's error says where a pipeline finds that a sum was rounded. */
+#define MONGO_INEXACT_SUM	"a sum has more digits than MongoDB can hold:"
+
 /* A template made ready for one execution of a plan. */
 typedef struct MongoCommandTemplate
 {
 	bson_t	   *command;
 	int			nparameters;
 	MongoPredicate **predicates;	/* one for each parameter */
+
+	/* of a pipeline, if greater than 0 */
+	int64		skip;			/* $skip and $limit become its last stages */
+	int64		limit;
+	int			batch_size;		/* documents in the first batch */
 } MongoCommandTemplate;
 
 /*

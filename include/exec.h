@@ -30,6 +30,7 @@ typedef struct MongoScanState
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoRowDecoder *decoder;	/* likewise */
 	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is ours */
+	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	struct MongoIdentityLog *identities;	/* NULL: no row is to be changed */
 	MemoryContext scan_context; /* of the command and its cursor; reset by ReScan */
 
@@ -88,5 +89,12 @@ extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int turn,
  *		The user mapping that the scan reads with.
  */
 extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
+
+/*
+ * mongo_set_pipeline_bounds
+ *		The same for the pipeline that is to be bound to the template.
+ */
+extern void mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit,
+									  int64 offset, MongoCommandTemplate *template);
 
 #endif							/* MONGO_FDW_EXEC_H */

@@ -43,7 +43,31 @@ typedef struct MongoScanColumn
 	int			index;			/* in the scan tuple, from 0 */
 	const char *name;
 	const char *path;			/* NULL: the whole document */
+	Oid			type;			/* InvalidOid: that of the tuple's attribute */
+	int32		typmod;
+	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
 } MongoScanColumn;
+
+/* How an aggregate is made here of what MongoDB has added up; see finish.h. */
+typedef enum MongoFinish
+{
+	MONGO_FINISH_NONE,
+	MONGO_FINISH_AVERAGE,		/* of a sum that is numeric, and count */
+	MONGO_FINISH_AVERAGE_OF_INTEGERS,	/* ... that is int8 */
+	MONGO_FINISH_VAR_POP,		/* of sum, count and sum of squares */
+	MONGO_FINISH_VAR_SAMP,
+	MONGO_FINISH_STDDEV_POP,
+	MONGO_FINISH_STDDEV_SAMP
+} MongoFinish;
+
+/* An attribute of the scan's tuple that is finished here. */
+typedef struct MongoScanFinish
+{
+	MongoFinish finish;
+	int			index;			/* in the scan tuple, from 0 */
+	int			first;			/* MongoScanColumn.index of its first part; these
+								 * count on behind the tuple's attributes */
+} MongoScanFinish;
 
 /* fdw_private of a ForeignScan, unpacked. */
 typedef struct MongoScanPlan
@@ -66,6 +90,7 @@ typedef struct MongoScanPlan
 	const char *split_field;	/* several processes share the scan and read
 								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
+	List	   *finishes;		/* MongoScanFinish * */
 } MongoScanPlan;
 
 /*

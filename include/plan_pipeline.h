@@ -39,6 +39,13 @@ typedef struct MongoPipeline
 extern bool mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel);
 
 /*
+ * mongo_pipeline_cost
+ *		What the stages of such a relation take MongoDB, sending nothing.
+ */
+extern void mongo_pipeline_cost(PlannerInfo *root, RelOptInfo *rel,
+								Cost *startup_cost, Cost *total_cost);
+
+/*
  * mongo_pipeline_begin
  *		Start a pipeline with the stages of such a relation.
  */

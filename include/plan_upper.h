@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * plan_upper.h
- *		What is done above a scan in the same command.
+ *		What is done above a scan or a join in the same command: GROUP BY,
+ *		DISTINCT, ORDER BY, LIMIT.
+ *
+ * Each upper relation of PostgreSQL that MongoDB can compute has a
+ * MongoUpperRelation, which is made from the one below by adding stages.
+ * Everything here lives in the planner's memory context.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,29 +18,104 @@
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
+#include "plan_pipeline.h"
+
+/* A field of the documents at the end of a pipeline, and what it is read as. */
+typedef struct MongoOutputField
+{
+	const char *path;
+	Oid			type;
+	int32		typmod;
+} MongoOutputField;
+
+/* A value that the foreign scan gives: an entry of its fdw_scan_tlist. */
+typedef struct MongoOutput
+{
+	Expr	   *expression;		/* a group's key or an aggregate */
+	MongoFinish finish;			/* how it is made from the fields */
+	List	   *fields;			/* MongoOutputField *, one unless finished here */
+	bool		zero_if_empty;	/* of aggregates over no rows at all; or NULL */
+} MongoOutput;
+
 /* What is above a scan in one foreign scan: fdw_private of an upper relation. */
 typedef struct MongoUpperRelation
 {
 	UpperRelationKind stage;
-	RelOptInfo *baserel;		/* the foreign table's scan below */
-	List	   *aggregates;		/* Aggref *, of UPPERREL_GROUP_AGG */
+	RelOptInfo *input;			/* the foreign table or join at the bottom */
+	bool		by_find;		/* no pipeline: the input's own path will do */
+	MongoPipeline pipeline;		/* all stages */
+	List	   *outputs;		/* MongoOutput *, once there is a $group; before
+								 * that the columns of the tables are */
+	List	   *local_quals;	/* of HAVING, tested here */
+	bool		grouped;
+	bool		one_row;		/* aggregates without GROUP BY */
+	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */
+	Const	   *count_command;	/* does the same as the pipeline, or NULL */
+	double		sorted_rows;	/* that the $sort is about; 0: there is none */
+	double		rows;			/* that come */
+	Cost		startup_cost;
+	Cost		total_cost;
 } MongoUpperRelation;
 
 /*
- * mongo_add_aggregate_path
- *		Offer to compute the query's aggregates in MongoDB, when each of them
- *		has an exact translation and every restriction is exact as well.
+ * mongo_upper_begin
+ *		What stages can be added to above 'rel', a foreign table, a join or an
+ *		upper relation; NULL when 'rel' is not done in MongoDB alone.
+ *
+ * The result is the caller's to change.
  */
-extern void mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
-									 RelOptInfo *grouped_rel);
+extern MongoUpperRelation *mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel);
 
 /*
- * mongo_get_aggregate_plan
- *		The ForeignScan of such a path.
+ * mongo_upper_add_path
+ *		Offer the foreign scan that 'upper' describes as a path of 'output_rel'.
  */
-extern ForeignScan *mongo_get_aggregate_plan(PlannerInfo *root,
-											 RelOptInfo *grouped_rel,
-											 List *tlist, Plan *outer_plan);
+extern void mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
+								 MongoUpperRelation *upper, PathTarget *target,
+								 List *pathkeys);
+
+/*
+ * mongo_upper_gives
+ *		Can everything in these expressions be computed from the columns or
+ *		outputs that 'upper' has?
+ */
+extern bool mongo_upper_gives(const MongoUpperRelation *upper, List *expressions);
+
+/* The options of the relation at the bottom. */
+extern const MongoTableOptions *mongo_upper_options(const MongoUpperRelation *upper);
+
+/*
+ * mongo_add_grouped_path
+ *		Offer GROUP BY, HAVING and aggregates; UPPERREL_GROUP_AGG, and
+ *		UPPERREL_PARTIAL_GROUP_AGG for states that PostgreSQL combines.
+ *
+ * Nothing is offered unless every key and every aggregate has an exact
+ * translation.  Conditions of HAVING that have none are tested here.
+ */
+extern void mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage,
+								   RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+								   GroupPathExtraData *extra);
+
+/*
+ * mongo_add_distinct_path
+ *		Offer SELECT DISTINCT, which is a $group by everything.
+ */
+extern void mongo_add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
+									RelOptInfo *distinct_rel);
+
+/*
+ * mongo_add_ordered_path
+ *		Offer the query's ORDER BY as a $sort.
+ */
+extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
+								   RelOptInfo *ordered_rel);
+
+/*
+ * mongo_upper_sort_cost
+ *		What sorting takes: as much as PostgreSQL thinks of its own, of which the
+ *		first 'wanted' are kept only if that is not negative.
+ */
+extern Cost mongo_upper_sort_cost(double rows, double wanted);
 
 /*
  * mongo_add_limited_path
@@ -44,8 +124,15 @@ extern ForeignScan *mongo_get_aggregate_plan(PlannerInfo *root,
  * Only when every restriction is exact on the other side: a row that is
  * dropped here would otherwise be missing at the end.
  */
-extern void mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
+extern void mongo_add_limited_path(PlannerInfo *root, RelOptInfo *input_rel,
 								   RelOptInfo *output_rel,
 								   FinalPathExtraData *final);
+
+/*
+ * mongo_get_upper_plan
+ *		The ForeignScan of a path over an upper relation.
+ */
+extern ForeignScan *mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel,
+										 List *tlist, Plan *outer_plan);
 
 #endif							/* MONGO_FDW_PLAN_UPPER_H */

@@ -61,15 +61,16 @@ describe_command(ForeignScanState *node, ExplainState *es)
 	int64		limit = -1;
 	int64		offset = 0;
 
-	mongo_command_describe(&state->template, names, command);
-	mongo_describe_variables(names + nparameters, state->plan->nvariables, command);
-	if (state->plan->is_pipeline)
-		return command;
 	if (state->plan->has_limit)
 		limit = constant_bound(list_nth(plan->fdw_exprs, next++), -1);
 	if (state->plan->has_offset)
 		offset = constant_bound(list_nth(plan->fdw_exprs, next++), 0);
-	mongo_append_bounds(state->plan, limit, offset, command);
+	if (state->plan->is_pipeline)
+		mongo_set_pipeline_bounds(state->plan, limit, offset, &state->template);
+	mongo_command_describe(&state->template, names, command);
+	mongo_describe_variables(names + nparameters, state->plan->nvariables, command);
+	if (!state->plan->is_pipeline)
+		mongo_append_bounds(state->plan, limit, offset, command);
 	return command;
 }
 

@@ -13,6 +13,7 @@
 #include "encoding.h"
 #include "exec.h"
 #include "parallel_scan.h"
+#include "finish.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -36,11 +37,18 @@ create_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 	for (int i = 0; i < ncolumns; i++)
 	{
 		MongoScanColumn *column = list_nth(plan->columns, i);
-		Form_pg_attribute attribute = TupleDescAttr(tuple, column->index);
+		Form_pg_attribute attribute;
 
 		columns[i].index = column->index;
 		columns[i].name = column->name;
 		columns[i].path = column->path;
+		if (OidIsValid(column->type))
+		{
+			columns[i].typid = column->type;
+			columns[i].typmod = column->typmod;
+			continue;
+		}
+		attribute = TupleDescAttr(tuple, column->index);
 		columns[i].typid = attribute->atttypid;
 		columns[i].typmod = attribute->atttypmod;
 	}
@@ -103,6 +111,8 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	state->user = mongo_scan_user_mapping(node);
 	state->decoder = create_decoder(state->plan, slot->tts_tupleDescriptor);
+	state->finisher = mongo_finisher_create(state->plan,
+											slot->tts_tupleDescriptor->natts);
 
 	/* the decoder sets only the columns in use; the others stay NULL */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
@@ -131,12 +141,27 @@ evaluate_bound(ExprState *expression, ExprContext *econtext, bool is_limit)
 	return bound;
 }
 
+/* The first batch where nothing is known of a LIMIT. */
+static int
+first_batch_size(const MongoScanPlan *plan)
+{
+	return plan->all_rows ? plan->fetch_size : Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
+}
+
+void
+mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
+						  MongoCommandTemplate *template)
+{
+	template->limit = limit;
+	template->skip = offset;
+	template->batch_size = first_batch_size(plan);
+}
+
 void
 mongo_append_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
 					bson_t *command)
 {
-	int64		batch_size = plan->all_rows ? plan->fetch_size :
-	Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
+	int64		batch_size = first_batch_size(plan);
 
 	if (limit < 0)
 		limit = plan->enough_rows;
@@ -200,6 +225,8 @@ mongo_bind_scan_command(ForeignScanState *node, int turn, int64 rows, bson_t *co
 		offset = evaluate_bound(list_nth(state->expressions, next++), econtext, false);
 
 	state->template.command = state->commands[turn];
+	if (plan->is_pipeline)
+		mongo_set_pipeline_bounds(plan, limit, offset, &state->template);
 	match = mongo_command_bind(&state->template, values, isnull, command);
 	if (plan->nvariables > 0)
 		bind_variables(node, state, command);
@@ -266,7 +293,7 @@ next_command(ForeignScanState *node, MongoScanState *state)
 static TupleTableSlot *
 end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 {
-	TupleDesc	tuple = slot->tts_tupleDescriptor;
+	ListCell   *cell;
 
 	/* the connection is free for others before the query ends */
 	mongo_cursor_close(state->cursor);
@@ -275,12 +302,15 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 		return slot;
 
 	state->any_document = true;
-	for (int i = 0; i < tuple->natts; i++)
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+	foreach(cell, state->plan->columns)
 	{
-		MongoScanColumn *column = list_nth(state->plan->columns, i);
+		MongoScanColumn *column = lfirst(cell);
 
-		slot->tts_isnull[i] = strcmp(column->name, "count") != 0;
-		slot->tts_values[i] = Int64GetDatum(0);
+		if (!column->zero_if_empty)
+			continue;
+		slot->tts_isnull[column->index] = false;
+		slot->tts_values[column->index] = Int64GetDatum(0);
 	}
 	return ExecStoreVirtualTuple(slot);
 }
@@ -314,8 +344,12 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 		return end_of_documents(state, slot);
 	state->any_document = true;
 	state->rows++;
-	mongo_row_decode(state->decoder, document, length, slot->tts_values,
-					 slot->tts_isnull);
+	if (state->finisher != NULL)
+		mongo_finish_row(state->finisher, state->decoder, document, length,
+						 slot->tts_values, slot->tts_isnull);
+	else
+		mongo_row_decode(state->decoder, document, length, slot->tts_values,
+						 slot->tts_isnull);
 	ExecStoreVirtualTuple(slot);
 	if (state->identities != NULL)
 		mongo_identity_note(state->identities, document, length, &slot->tts_tid);

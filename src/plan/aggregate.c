@@ -1,12 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate.c
- *		Aggregates without GROUP BY in MongoDB: one $group over the scan.
+ *		Aggregates as accumulators of $group, each function a row.
  *
- * Pushed are those whose answer is PostgreSQL's to the last digit: counts, and
- * the least and greatest of what MongoDB orders as PostgreSQL does.  $group is
- * slower than sending the documents and aggregating here unless it can count
- * index keys, so the costs decide (docs/performance.md).
+ * Pushed are those whose answer is PostgreSQL's to the last digit.  Not among
+ * them are sums and averages of float4 and float8: they depend on the order of
+ * addition here, and MongoDB compensates for that.
+ *
+ * avg, stddev and variance have the scale of PostgreSQL's own division and
+ * square root, so MongoDB adds up and they are finished here (finish.h).
+ *
+ * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
  *
  *-------------------------------------------------------------------------
  */
@@ -14,286 +18,523 @@
 
 #include "bson_memory.h"
 #include "command_template.h"
-#include "comparison.h"
-#include "encoding.h"
-#include "feature.h"
-#include "plan.h"
-#include "plan_clauses.h"
-#include "plan_count.h"
-#include "plan_pipeline.h"
-#include "plan_upper.h"
+#include "digits.h"
+#include "plan_group.h"
 
-#include "access/transam.h"
-#include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
-#include "optimizer/planmain.h"
-#include "optimizer/tlist.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type_d.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
+
+/* Digits that the sum of any number of rows has beyond those of one. */
+#define COUNT_DIGITS	18
+
+/* The same of as many rows as there may well be; then there is a guard as well. */
+#define LIKELY_COUNT_DIGITS	9
+
+#define MAX_ACCUMULATORS	3
+
+/* Arguments of templates: the value in the form wanted, and as it is. */
+#define VALUE	"@1"
+#define RAW		"@2"
+
+/* 1 for a value, 0 for null and for what is missing or undefined */
+#define IS_VALUE	"{$cond: [{$eq: [{$ifNull: [" RAW ", null]}, null]}, 0, 1]}"
 
 /*
- * What an accumulator takes for one document, in the unit of fdw_tuple_cost:
- * $group over a million documents takes two to three times what sending them
- * does, and counting index keys a third of it.
+ * An error (22003) that is raised only where it is evaluated, so it must not be
+ * a constant.
  */
-#define ACCUMULATOR_COST_SHARE	1.5
-#define COUNT_COST_SHARE		0.2
+#define RAISE(value) \
+	"{$toInt: {$concat: ['" MONGO_INEXACT_SUM " ', {$toString: " value "}]}}"
 
-/* Append {$op: ...} for an aggregate over a field (NULL for count(*)). */
-static void
-append_count_all(bson_t *accumulator, const char *field)
+/*
+ * A sum of integers is one, however long; but where some are Doubles, it is a
+ * Double, too, and exact up to 2^53, which the argument @4 is.
+ */
+#define EXACT_INTEGERS \
+	"{$cond: [{$and: [{$eq: [{$type: @1}, 'double']}, {$gte: [{$abs: @1}, @4]}]}, " \
+	RAISE("@1") ", @1]}"
+
+/*
+ * A Decimal128 that has been rounded has 34 digits.  So if the sum of
+ * magnitudes has fewer, no part of it has been rounded, nor has any part of
+ * the sum of the values, which is nowhere larger.
+ */
+#define EXACT_DECIMALS(magnitude, sum) \
+	"{$cond: [{$lt: [{$strLenCP: {$toString: " magnitude "}}, 34]}, " sum ", " \
+	RAISE(magnitude) "]}"
+
+/* of the accumulators: has there been any value at all? */
+#define UNLESS_NULL(result) "{$cond: [{$gt: [@2, null]}, " result ", null]}"
+
+/* In which form the argument is added up. */
+typedef enum ArgumentForm
 {
-	BSON_APPEND_INT32(accumulator, "$sum", 1);
-}
+	FORM_NONE,
+	FORM_RAW,
+	FORM_NORMAL,
+	FORM_ORDERED
+} ArgumentForm;
 
-/* {$sum: {$cond: [{$gt: ["$field", null]}, 1, 0]}}: null and missing are below */
-static void
-append_count(bson_t *accumulator, const char *field)
+typedef struct AccumulatorRow
 {
-	bson_t		sum;
-	bson_t		choice;
-	bson_t		condition;
-	bson_t		operands;
+	const char *operator;
+	const char *operand;		/* a template over the argument */
+} AccumulatorRow;
 
-	BSON_APPEND_DOCUMENT_BEGIN(accumulator, "$sum", &sum);
-	BSON_APPEND_ARRAY_BEGIN(&sum, "$cond", &choice);
-	BSON_APPEND_DOCUMENT_BEGIN(&choice, "0", &condition);
-	BSON_APPEND_ARRAY_BEGIN(&condition, "$gt", &operands);
-	BSON_APPEND_UTF8(&operands, "0", field);
-	BSON_APPEND_NULL(&operands, "1");
-	bson_append_array_end(&condition, &operands);
-	bson_append_document_end(&choice, &condition);
-	BSON_APPEND_INT32(&choice, "1", 1);
-	BSON_APPEND_INT32(&choice, "2", 0);
-	bson_append_array_end(&sum, &choice);
-	bson_append_document_end(accumulator, &sum);
-}
-
-static void
-append_min(bson_t *accumulator, const char *field)
+/* How a family of aggregate functions is computed. */
+typedef struct Recipe
 {
-	BSON_APPEND_UTF8(accumulator, "$min", field);
-}
+	ArgumentForm form;
+	AccumulatorRow accumulators[MAX_ACCUMULATORS];
+	AccumulatorRow guard;		/* only where digits may not suffice */
+	const char *result;			/* a template over accumulators, guard last */
+	const char *guarded;		/* the same with the guard, which is @3 */
+	const char *not_null;		/* instead of 'result' if no value is NULL; then
+								 * the first accumulator is enough */
+	MongoFinish finish;
+	Oid			result_type;	/* to be finished; else the aggregate's */
+	bool		distinct_is_same;	/* repeated values make no difference */
+	bool		has_state;		/* the result is PostgreSQL's own partial state */
+	bool		zero_if_empty;
+} Recipe;
 
-static void
-append_max(bson_t *accumulator, const char *field)
-{
-	BSON_APPEND_UTF8(accumulator, "$max", field);
-}
+#define SUMMED(operand)		{"$sum", operand}
+#define ANY_VALUE			{"$max", RAW}
+#define COUNTED				{"$sum", IS_VALUE}
+
+static const Recipe count_all = {
+	FORM_NONE, {SUMMED("1")}, .has_state = true, .zero_if_empty = true
+};
+
+static const Recipe count_values = {
+	FORM_RAW, {COUNTED}, .has_state = true, .zero_if_empty = true
+};
+
+static const Recipe sum_of_integers = {
+	FORM_RAW, {SUMMED(VALUE), ANY_VALUE},
+	.result = UNLESS_NULL(EXACT_INTEGERS), .not_null = EXACT_INTEGERS,
+	.has_state = true
+};
+
+static const Recipe sum_of_decimals = {
+	FORM_NORMAL, {SUMMED("{$toDecimal: " VALUE "}"), ANY_VALUE},
+	.guard = SUMMED("{$abs: " VALUE "}"),
+	.result = UNLESS_NULL("@1"),
+	.guarded = UNLESS_NULL(EXACT_DECIMALS("@3", "@1"))
+};
+
+static const Recipe average_of_integers = {
+	FORM_RAW, {SUMMED(VALUE), COUNTED},
+	.result = EXACT_INTEGERS,
+	.finish = MONGO_FINISH_AVERAGE_OF_INTEGERS, .result_type = INT8OID
+};
+
+static const Recipe average_of_decimals = {
+	FORM_NORMAL, {SUMMED("{$toDecimal: " VALUE "}"), COUNTED},
+	.guard = SUMMED("{$abs: " VALUE "}"),
+	.guarded = EXACT_DECIMALS("@3", "@1"),
+	.finish = MONGO_FINISH_AVERAGE, .result_type = NUMERICOID
+};
+
+/* The sum of squares is the guard of both sums. */
+#define VARIANCE(kind) \
+	FORM_NORMAL, \
+	{SUMMED("{$toDecimal: " VALUE "}"), COUNTED, \
+	SUMMED("{$multiply: [{$toDecimal: " VALUE "}, {$toDecimal: " VALUE "}]}")}, \
+	.result = EXACT_DECIMALS("@3", "@1"), \
+	.finish = kind, .result_type = NUMERICOID
+
+static const Recipe variance_of_sample = {VARIANCE(MONGO_FINISH_VAR_SAMP)};
+static const Recipe variance_of_all = {VARIANCE(MONGO_FINISH_VAR_POP)};
+static const Recipe deviation_of_sample = {VARIANCE(MONGO_FINISH_STDDEV_SAMP)};
+static const Recipe deviation_of_all = {VARIANCE(MONGO_FINISH_STDDEV_POP)};
+
+static const Recipe least = {
+	FORM_ORDERED, {{"$min", VALUE}}, .distinct_is_same = true, .has_state = true
+};
+
+static const Recipe greatest = {
+	FORM_ORDERED, {{"$max", VALUE}}, .distinct_is_same = true, .has_state = true
+};
+
+/* NaN is above every number, and below it for MongoDB */
+#define IS_NAN		"{$cond: [{$eq: [" VALUE ", NaN]}, 1, null]}"
+#define NOT_NAN		"{$cond: [{$eq: [" VALUE ", NaN]}, null, " VALUE "]}"
+
+static const Recipe least_or_nan = {
+	FORM_ORDERED, {{"$min", NOT_NAN}, {"$max", IS_NAN}},
+	.result = "{$ifNull: [@1, {$cond: [{$eq: [@2, 1]}, NaN, null]}]}",
+	.distinct_is_same = true, .has_state = true
+};
+
+static const Recipe greatest_or_nan = {
+	FORM_ORDERED, {{"$max", NOT_NAN}, {"$max", IS_NAN}},
+	.result = "{$cond: [{$eq: [@2, 1]}, NaN, @1]}",
+	.distinct_is_same = true, .has_state = true
+};
+
+/* false is below true */
+static const Recipe all_true = {
+	FORM_RAW, {{"$min", VALUE}}, .distinct_is_same = true, .has_state = true
+};
+
+static const Recipe any_true = {
+	FORM_RAW, {{"$max", VALUE}}, .distinct_is_same = true, .has_state = true
+};
 
 typedef struct AggregateRow
 {
-	const char *name;			/* of the function in pg_catalog */
-	bool		star;			/* takes no argument */
-	bool		ordered;		/* argument must sort as PostgreSQL sorts it */
-	double		cost_share;
-	void		(*append) (bson_t *accumulator, const char *field);
+	Oid			function;
+	const Recipe *recipe;
+	const Recipe *with_nan;		/* where the argument may be NaN */
 } AggregateRow;
 
 static const AggregateRow aggregate_rows[] =
 {
-	{"count", true, false, COUNT_COST_SHARE, append_count_all},
-	{"count", false, false, ACCUMULATOR_COST_SHARE, append_count},
-	{"min", false, true, ACCUMULATOR_COST_SHARE, append_min},
-	{"max", false, true, ACCUMULATOR_COST_SHARE, append_max},
+	{F_COUNT_, &count_all},
+	{F_COUNT_ANY, &count_values},
+	{F_SUM_INT2, &sum_of_integers},
+	{F_SUM_INT4, &sum_of_integers},
+	{F_SUM_INT8, &sum_of_decimals},
+	{F_SUM_NUMERIC, &sum_of_decimals},
+	{F_AVG_INT2, &average_of_integers},
+	{F_AVG_INT4, &average_of_integers},
+	{F_AVG_INT8, &average_of_decimals},
+	{F_AVG_NUMERIC, &average_of_decimals},
+	{F_MIN_INT2, &least},
+	{F_MIN_INT4, &least},
+	{F_MIN_INT8, &least},
+	{F_MIN_FLOAT8, &least, &least_or_nan},
+	{F_MIN_NUMERIC, &least, &least_or_nan},
+	{F_MIN_DATE, &least},
+	{F_MIN_TIMESTAMP, &least},
+	{F_MIN_TIMESTAMPTZ, &least},
+	{F_MIN_TEXT, &least},
+	{F_MAX_INT2, &greatest},
+	{F_MAX_INT4, &greatest},
+	{F_MAX_INT8, &greatest},
+	{F_MAX_FLOAT8, &greatest, &greatest_or_nan},
+	{F_MAX_NUMERIC, &greatest, &greatest_or_nan},
+	{F_MAX_DATE, &greatest},
+	{F_MAX_TIMESTAMP, &greatest},
+	{F_MAX_TIMESTAMPTZ, &greatest},
+	{F_MAX_TEXT, &greatest},
+	{F_BOOL_AND, &all_true},
+	{F_EVERY, &all_true},
+	{F_BOOL_OR, &any_true},
+	{F_VAR_SAMP_INT2, &variance_of_sample},
+	{F_VAR_SAMP_INT4, &variance_of_sample},
+	{F_VAR_SAMP_INT8, &variance_of_sample},
+	{F_VAR_SAMP_NUMERIC, &variance_of_sample},
+	{F_VARIANCE_INT2, &variance_of_sample},
+	{F_VARIANCE_INT4, &variance_of_sample},
+	{F_VARIANCE_INT8, &variance_of_sample},
+	{F_VARIANCE_NUMERIC, &variance_of_sample},
+	{F_VAR_POP_INT2, &variance_of_all},
+	{F_VAR_POP_INT4, &variance_of_all},
+	{F_VAR_POP_INT8, &variance_of_all},
+	{F_VAR_POP_NUMERIC, &variance_of_all},
+	{F_STDDEV_SAMP_INT2, &deviation_of_sample},
+	{F_STDDEV_SAMP_INT4, &deviation_of_sample},
+	{F_STDDEV_SAMP_INT8, &deviation_of_sample},
+	{F_STDDEV_SAMP_NUMERIC, &deviation_of_sample},
+	{F_STDDEV_INT2, &deviation_of_sample},
+	{F_STDDEV_INT4, &deviation_of_sample},
+	{F_STDDEV_INT8, &deviation_of_sample},
+	{F_STDDEV_NUMERIC, &deviation_of_sample},
+	{F_STDDEV_POP_INT2, &deviation_of_all},
+	{F_STDDEV_POP_INT4, &deviation_of_all},
+	{F_STDDEV_POP_INT8, &deviation_of_all},
+	{F_STDDEV_POP_NUMERIC, &deviation_of_all},
 };
 
-/* aggregate_field: the field under an aggregate's only argument. */
-static bool
-aggregate_field(const MongoRelation *relation, const Aggref *aggregate,
-				MongoField *field)
-{
-	TargetEntry *argument = linitial(aggregate->args);
-
-	return mongo_field_of_node(relation->columns, (Node *) argument->expr, field) &&
-		mongo_path_is_addressable(field->path) &&
-		!mongo_path_has_index(field->path) &&
-		strchr(field->path, '.') == NULL &&
-		field->type == field->operator_type;
-}
-
 static const AggregateRow *
-find_row(const MongoRelation *relation, const Aggref *aggregate)
+find_row(Oid function)
 {
-	char	   *name;
-	MongoField	field;
-
-	if (aggregate->aggfnoid >= FirstNormalObjectId || aggregate->aggfilter != NULL ||
-		aggregate->aggdistinct != NIL || aggregate->aggorder != NIL ||
-		aggregate->aggvariadic || aggregate->agglevelsup != 0 ||
-		list_length(aggregate->args) > 1)
-		return NULL;
-
-	name = get_func_name(aggregate->aggfnoid);
 	for (int i = 0; i < lengthof(aggregate_rows); i++)
 	{
-		const AggregateRow *row = &aggregate_rows[i];
-		const MongoComparison *comparison;
-
-		if (strcmp(row->name, name) != 0 || row->star != (aggregate->args == NIL))
-			continue;
-		if (row->star)
-			return row;
-		if (!aggregate_field(relation, aggregate, &field))
-			return NULL;
-		comparison = mongo_comparison_lookup(field.type);
-		if (row->ordered &&
-			(comparison == NULL || comparison->sortability < MONGO_SORTABLE_LAST))
-			return NULL;
-		return row;
+		if (aggregate_rows[i].function == function)
+			return &aggregate_rows[i];
 	}
 	return NULL;
 }
 
-/* collect_aggregates: false when one of them has no translation. */
-static bool
-collect_aggregates(const MongoRelation *relation, PathTarget *target,
-				   List **aggregates, double *cost_share)
+/* An aggregate being translated. */
+typedef struct Translation
 {
-	ListCell   *cell;
-	List	   *found;
+	MongoGroup *group;
+	const Aggref *aggregate;
+	const Recipe *recipe;
+	Node	   *argument;		/* NULL for count(*) */
+	MongoValue	values[2];		/* VALUE and RAW */
+	bool		distinct;
+	bool		needs_guard;
+	bson_t	   *filter;			/* NULL: none */
+} Translation;
 
-	*aggregates = NIL;
-	*cost_share = 0;
-	found = pull_var_clause((Node *) target->exprs,
-							PVC_INCLUDE_AGGREGATES | PVC_RECURSE_PLACEHOLDERS);
-	foreach(cell, found)
+/* A field that a $group gives. */
+static MongoValue
+field_value(const char *path)
+{
+	MongoValue	value = {bson_create_in(CurrentMemoryContext), .atomic = true, .nullable = true};
+
+	BSON_APPEND_UTF8(value.expression, "", psprintf("$%s", path));
+	return value;
+}
+
+/*
+ * set_distinct: what DISTINCT is over is a key of the first stage.  All DISTINCT
+ * aggregates must be over the same.
+ */
+static bool
+set_distinct(Translation *translation)
+{
+	MongoGroup *group = translation->group;
+
+	if (group->distinct == NULL)
 	{
-		Node	   *node = lfirst(cell);
-		const AggregateRow *row;
-
-		if (!IsA(node, Aggref))
+		if (!mongo_group_value(&group->scope, translation->argument, false,
+							   &group->distinct_value))
 			return false;
-		row = find_row(relation, (Aggref *) node);
-		if (row == NULL)
-			return false;
-		if (list_member(*aggregates, node))
-			continue;
-		*aggregates = lappend(*aggregates, node);
-		*cost_share += row->cost_share;
+		group->distinct = translation->argument;
 	}
-	return *aggregates != NIL;
+	if (!equal(group->distinct, translation->argument))
+		return false;
+	translation->values[0] = translation->values[1] = field_value("_id.d");
+	return true;
 }
 
-/* Is count(*), without FILTER, all that is asked for? */
+/* guards_digits: may adding up exceed the digits of a Decimal128? */
 static bool
-is_plain_count(List *aggregates)
+guards_digits(const Translation *translation)
 {
-	Aggref	   *aggregate = linitial_node(Aggref, aggregates);
+	MongoDigits digits = mongo_expression_digits(translation->argument);
 
-	return list_length(aggregates) == 1 && aggregate->aggstar &&
-		aggregate->aggfnoid == F_COUNT_ && aggregate->aggfilter == NULL;
+	digits.integral += COUNT_DIGITS;
+	return translation->recipe->guarded != NULL &&
+		!(digits.known && mongo_digits_fit(digits));
 }
 
-void
-mongo_add_aggregate_path(PlannerInfo *root, RelOptInfo *baserel,
-						 RelOptInfo *grouped_rel)
+/* squares_are_likely_to_fit: is a variance worth trying? */
+static bool
+squares_are_likely_to_fit(Node *argument)
 {
-	Query	   *parse = root->parse;
-	MongoRelation *relation = baserel->fdw_private;
-	MongoUpperRelation *upper;
-	List	   *aggregates;
-	double		cost_share;
-	Cost		startup_cost;
-	Cost		total_cost;
+	MongoDigits digits = mongo_expression_digits(argument);
 
-	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_GROUP) ||
-		!mongo_is_pipeline_input(root, baserel))
-		return;
-	if (parse->groupClause != NIL || parse->groupingSets != NIL ||
-		!parse->hasAggs || parse->havingQual != NULL || parse->hasTargetSRFs ||
-		!collect_aggregates(relation, grouped_rel->reltarget, &aggregates, &cost_share))
-		return;
-
-	upper = palloc0(sizeof(MongoUpperRelation));
-	upper->stage = UPPERREL_GROUP_AGG;
-	upper->baserel = baserel;
-	upper->aggregates = aggregates;
-	grouped_rel->fdw_private = upper;
-
-	mongo_estimate_scan(root, baserel, 0, relation->examined_rows,
-						&startup_cost, &total_cost);
-	total_cost += relation->remote_rows * relation->options->fdw_tuple_cost * cost_share;
-	if (is_plain_count(aggregates) && mongo_counts_from_metadata(baserel))
-		total_cost = startup_cost;
-	add_path(grouped_rel, (Path *)
-			 create_foreign_upper_path(root, grouped_rel, grouped_rel->reltarget,
-									   1, total_cost, total_cost + cpu_tuple_cost,
-									   NIL, NULL, NIL));
+	digits.integral = 2 * digits.integral + LIKELY_COUNT_DIGITS;
+	digits.scale *= 2;
+	return digits.known && mongo_digits_fit(digits);
 }
 
-/* append_group: the stage {$group: {_id: null, a0: ..., a1: ...}} */
+/* translate_argument fills in the values. */
+static bool
+translate_argument(Translation *translation)
+{
+	MongoScope	scope = translation->group->scope;
+	MongoValue *values = translation->values;
+	ArgumentForm form = translation->recipe->form;
+
+	if (form == FORM_NONE)
+		return true;
+	if (translation->recipe->finish >= MONGO_FINISH_VAR_POP &&
+		!squares_are_likely_to_fit(translation->argument))
+		return false;
+	translation->needs_guard = guards_digits(translation);
+	if (translation->distinct)
+		return set_distinct(translation);
+
+	scope.guarded = translation->needs_guard;
+	scope.lazy = translation->filter != NULL;
+	if (!mongo_value_of_node(&scope, translation->argument, &values[1]))
+		return false;
+	values[0] = values[1];
+	/* a later time is no earlier date */
+	if (form == FORM_ORDERED && values[0].type != DATEOID)
+		return mongo_group_value(&scope, translation->argument, true, &values[0]);
+	return form != FORM_NORMAL || mongo_normalize(&scope, &values[0]);
+}
+
+/* filtered: {$cond: [filter, operand, null]}; null adds nothing to anything */
+static bson_t *
+filtered(const Translation *translation, bson_t *operand)
+{
+	MongoValue	arguments[2] = {{translation->filter}, {operand}};
+
+	if (translation->filter == NULL)
+		return operand;
+	return mongo_expand_template("{$cond: [@1, @2, null]}", arguments, 2);
+}
+
+/* add_accumulator gives its number; one that is there already serves again. */
+static int
+add_accumulator(Translation *translation, const AccumulatorRow *row)
+{
+	MongoGroup *group = translation->group;
+	MongoAccumulator *accumulator = palloc(sizeof(MongoAccumulator));
+	const char *operand = row->operand;
+	ListCell   *cell;
+
+	if (strcmp(operand, IS_VALUE) == 0 && !translation->values[1].nullable)
+		operand = "1";
+	accumulator->operator = row->operator;
+	accumulator->operand = filtered(translation,
+									mongo_expand_template(operand, translation->values,
+														  lengthof(translation->values)));
+	accumulator->distinct = translation->distinct;
+
+	foreach(cell, group->accumulators)
+	{
+		MongoAccumulator *other = lfirst(cell);
+
+		if (strcmp(other->operator, accumulator->operator) == 0 &&
+			other->distinct == accumulator->distinct &&
+			bson_equal(other->operand, accumulator->operand))
+			return foreach_current_index(cell);
+	}
+	group->accumulators = lappend(group->accumulators, accumulator);
+	return list_length(group->accumulators) - 1;
+}
+
+/* add_result: a field of the $set, made of accumulators. */
+static const char *
+add_result(MongoGroup *group, const char *template, const MongoValue *accumulators)
+{
+	const char *path = psprintf("r%d", group->nresults++);
+
+	mongo_append_expression(group->results, path,
+							mongo_expand_template(template, accumulators,
+												  MAX_ACCUMULATORS + 1));
+	return path;
+}
+
+static MongoOutputField *
+output_field(const char *path, Oid type)
+{
+	MongoOutputField *field = palloc(sizeof(MongoOutputField));
+
+	field->path = path;
+	field->type = type;
+	field->typmod = -1;
+	return field;
+}
+
+/*
+ * add_output: the accumulators' paths are known; @4 of a template is 2^53.
+ */
 static void
-append_group(MongoPipeline *pipeline, const MongoRelation *relation,
-			 const MongoUpperRelation *upper)
+add_output(Translation *translation, const char *const *paths)
 {
-	bson_t	   *group = bson_create_in(CurrentMemoryContext);
-	ListCell   *cell;
+	MongoGroup *group = translation->group;
+	const Recipe *recipe = translation->recipe;
+	MongoOutput *output = palloc0(sizeof(MongoOutput));
+	const char *template = recipe->result;
+	const char *path = paths[0];
+	MongoValue	arguments[MAX_ACCUMULATORS + 1];
 
-	BSON_APPEND_NULL(group, "_id");
-	foreach(cell, upper->aggregates)
+	for (int i = 0; i < MAX_ACCUMULATORS; i++)
+		arguments[i] = field_value(paths[i] != NULL ? paths[i] : "_id");
+	arguments[MAX_ACCUMULATORS] = mongo_decimal_value("9007199254740992");
+
+	if (translation->needs_guard)
+		template = recipe->guarded;
+	else if (recipe->not_null != NULL && paths[1] == NULL)
+		template = recipe->not_null;
+	if (template != NULL)
+		path = add_result(group, template, arguments);
+
+	output->expression = (Expr *) translation->aggregate;
+	output->finish = recipe->finish;
+	output->zero_if_empty = recipe->zero_if_empty;
+	output->fields = list_make1(output_field(path, recipe->finish == MONGO_FINISH_NONE ?
+											 translation->aggregate->aggtype :
+											 recipe->result_type));
+	if (recipe->finish != MONGO_FINISH_NONE)
+		output->fields = lappend(output->fields, output_field(paths[1], INT8OID));
+	if (recipe->finish > MONGO_FINISH_AVERAGE_OF_INTEGERS)
+		output->fields = lappend(output->fields, output_field(paths[2], NUMERICOID));
+	group->outputs = lappend(group->outputs, output);
+
+	if (recipe->finish == MONGO_FINISH_NONE)
 	{
-		Aggref	   *aggregate = lfirst_node(Aggref, cell);
-		const AggregateRow *row = find_row(relation, aggregate);
-		MongoField	field;
-		bson_t		accumulator;
-		const char *path = NULL;
+		MongoComputed *computed = palloc(sizeof(MongoComputed));
 
-		if (!row->star && aggregate_field(relation, aggregate, &field))
-			path = psprintf("$%s", field.path);
-		BSON_APPEND_DOCUMENT_BEGIN(group, psprintf("a%d", foreach_current_index(cell)),
-								   &accumulator);
-		row->append(&accumulator, path);
-		bson_append_document_end(group, &accumulator);
+		computed->expression = output->expression;
+		computed->path = path;
+		group->computed = lappend(group->computed, computed);
 	}
-	mongo_pipeline_append(pipeline, "$group", group);
 }
 
-ForeignScan *
-mongo_get_aggregate_plan(PlannerInfo *root, RelOptInfo *grouped_rel, List *tlist,
-						 Plan *outer_plan)
+/* is_plain: nothing about the call that no row knows. */
+static bool
+is_plain(const Aggref *aggregate)
 {
-	MongoUpperRelation *upper = grouped_rel->fdw_private;
-	MongoRelation *relation = upper->baserel->fdw_private;
-	MongoPipeline pipeline;
-	List	   *scan_tlist = NIL;
-	MongoScanPlan plan;
-	Const	   *command = NULL;
-	bool		is_count_command;
+	return aggregate->aggorder == NIL && aggregate->aggdirectargs == NIL &&
+		!aggregate->aggvariadic && aggregate->agglevelsup == 0 &&
+		list_length(aggregate->args) <= 1 &&
+		aggregate->aggkind == AGGKIND_NORMAL;
+}
+
+/* begin_translation: false when the aggregate has no row that suits. */
+static bool
+begin_translation(Translation *translation, MongoGroup *group, const Aggref *aggregate)
+{
+	const AggregateRow *row = find_row(aggregate->aggfnoid);
+
+	memset(translation, 0, sizeof(*translation));
+	if (row == NULL || !is_plain(aggregate))
+		return false;
+	translation->group = group;
+	translation->aggregate = aggregate;
+	translation->recipe = row->recipe;
+	translation->distinct = aggregate->aggdistinct != NIL && !row->recipe->distinct_is_same;
+	if (DO_AGGSPLIT_SKIPFINAL(aggregate->aggsplit) && !row->recipe->has_state)
+		return false;
+	if (aggregate->args != NIL)
+		translation->argument = (Node *) linitial_node(TargetEntry, aggregate->args)->expr;
+
+	if (aggregate->aggfilter != NULL)
+	{
+		MongoValue	filter;
+
+		if (translation->distinct ||
+			!mongo_test_of_node(&group->scope, (Node *) aggregate->aggfilter, true, &filter))
+			return false;
+		translation->filter = filter.expression;
+	}
+	if (!translate_argument(translation))
+		return false;
+	if (translation->values[0].nan && row->with_nan != NULL)
+		translation->recipe = row->with_nan;
+	return true;
+}
+
+bool
+mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
+{
+	Translation translation;
+	const Recipe *recipe;
+	const char *paths[MAX_ACCUMULATORS] = {NULL};
 	ListCell   *cell;
 
-	mongo_pipeline_begin(root, upper->baserel, &pipeline);
-	if (is_plain_count(upper->aggregates))
-		command = mongo_count_command(relation, &pipeline);
-	is_count_command = command != NULL;
-	if (!is_count_command)
+	foreach(cell, group->outputs)
 	{
-		append_group(&pipeline, relation, upper);
-		command = mongo_pipeline_command(relation, &pipeline);
+		if (equal(((MongoOutput *) lfirst(cell))->expression, aggregate))
+			return true;
 	}
+	if (!begin_translation(&translation, group, aggregate))
+		return false;
 
-	mongo_scan_plan_init(&plan, relation);
-	plan.is_pipeline = true;
-	plan.one_row = true;
-	plan.commands = list_make1(command);
-	plan.predicates = pipeline.translation.predicates;
-	plan.nvariables = list_length(pipeline.translation.variables);
-	foreach(cell, upper->aggregates)
+	recipe = translation.recipe;
+	for (int i = 0; i < MAX_ACCUMULATORS && recipe->accumulators[i].operator != NULL; i++)
 	{
-		MongoScanColumn *column = palloc(sizeof(MongoScanColumn));
-
-		column->index = foreach_current_index(cell);
-		column->name = get_func_name(lfirst_node(Aggref, cell)->aggfnoid);
-		column->path = is_count_command ? MONGO_COUNT_FIELD :
-			psprintf("a%d", column->index);
-		plan.columns = lappend(plan.columns, column);
+		if (i == 1 && recipe->not_null != NULL && !translation.values[1].nullable &&
+			translation.filter == NULL)
+			break;
+		paths[i] = psprintf("a%d", add_accumulator(&translation, &recipe->accumulators[i]));
 	}
-	scan_tlist = add_to_flat_tlist(NIL, upper->aggregates);
-
-	return make_foreignscan(tlist, NIL, 0,
-							list_concat(pipeline.translation.parameters,
-										pipeline.translation.variables),
-							mongo_scan_plan_to_list(&plan), scan_tlist, NIL,
-							outer_plan);
+	if (translation.needs_guard)
+		paths[2] = psprintf("a%d", add_accumulator(&translation, &recipe->guard));
+	add_output(&translation, paths);
+	return true;
 }

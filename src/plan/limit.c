@@ -26,11 +26,28 @@ is_pushable_bound(Node *bound)
 		!contain_var_clause(bound);
 }
 
-void
-mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
-					   RelOptInfo *output_rel, FinalPathExtraData *final)
+/* bounds_are_shippable: is there a LIMIT or OFFSET that MongoDB can do? */
+static bool
+bounds_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
 {
 	Query	   *parse = root->parse;
+
+	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
+		parse->hasTargetSRFs || parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+		!final->limit_needed ||
+		!is_pushable_bound(parse->limitCount) ||
+		!is_pushable_bound(parse->limitOffset))
+		return false;
+	/* what has side effects is evaluated for the skipped rows, too */
+	return parse->limitOffset == NULL ||
+		!contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs);
+}
+
+/* A find with limit and skip, with the order of an index or a sort. */
+static void
+add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
+				 const FinalPathExtraData *final)
+{
 	MongoRelation *relation = baserel->fdw_private;
 	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
 	bool		indexed = false;
@@ -38,21 +55,11 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
-		parse->hasTargetSRFs || parse->limitOption == LIMIT_OPTION_WITH_TIES ||
-		!final->limit_needed)
-		return;
-	if (!mongo_can_be_exact(baserel) || !bms_is_empty(baserel->lateral_relids) ||
-		!is_pushable_bound(parse->limitCount) ||
-		!is_pushable_bound(parse->limitOffset))
-		return;
-	/* what has side effects is evaluated for the skipped rows, too */
-	if (parse->limitOffset != NULL &&
-		contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs))
+	if (!mongo_can_be_exact(baserel) || !bms_is_empty(baserel->lateral_relids))
 		return;
 	if (root->sort_pathkeys != NIL &&
 		(!mongo_order_is_shippable(baserel, root->sort_pathkeys, &indexed) ||
-		 (parse->limitOffset != NULL &&
+		 (root->parse->limitOffset != NULL &&
 		  mongo_sort_parts(baserel, root->sort_pathkeys, parts) > 1)))
 		return;
 
@@ -78,4 +85,54 @@ mongo_add_limited_path(PlannerInfo *root, RelOptInfo *baserel,
 									   rows, startup_cost, total_cost,
 									   root->sort_pathkeys, NULL,
 									   list_make1_int(true)));
+}
+
+/* A pipeline that ends with $skip and $limit. */
+static void
+add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
+					 const FinalPathExtraData *final)
+{
+	MongoUpperRelation *upper = mongo_upper_begin(root, input_rel);
+	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+	double		rows;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	if (upper == NULL || upper->one_row || upper->local_quals != NIL ||
+		!mongo_upper_gives(upper, target->exprs))
+		return;
+	rows = upper->rows;
+	startup_cost = upper->startup_cost;
+	total_cost = upper->total_cost;
+	if (upper->sorted_rows > 0)
+	{
+		/* only so many need be kept while sorting */
+		total_cost += mongo_upper_sort_cost(upper->sorted_rows, final->limit_tuples) -
+			mongo_upper_sort_cost(upper->sorted_rows, -1);
+		startup_cost = total_cost;
+	}
+	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
+							final->offset_est, final->count_est);
+	upper->stage = UPPERREL_FINAL;
+	upper->limited = true;
+	upper->rows = rows;
+	upper->startup_cost = startup_cost * PUSHED_LIMIT_COST_SHARE;
+	upper->total_cost = total_cost * PUSHED_LIMIT_COST_SHARE;
+	mongo_upper_add_path(root, output_rel, upper, target, root->sort_pathkeys);
+}
+
+void
+mongo_add_limited_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
+					   FinalPathExtraData *final)
+{
+	MongoUpperRelation *upper = input_rel->fdw_private;
+
+	if (!bounds_are_shippable(root, final))
+		return;
+	if (IS_UPPER_REL(input_rel) && upper != NULL && upper->by_find)
+		add_limited_find(root, upper->input, output_rel, final);
+	else if (input_rel->reloptkind == RELOPT_BASEREL && upper != NULL)
+		add_limited_find(root, input_rel, output_rel, final);
+	else
+		add_limited_pipeline(root, input_rel, output_rel, final);
 }

@@ -13,16 +13,42 @@
 #include "plan_clauses.h"
 #include "plan_pipeline.h"
 
+/*
+ * has_pseudoconstant: a clause without columns becomes a Result above the scan,
+ * which an upper relation's plan would not have.
+ */
+static bool
+has_pseudoconstant(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->baserestrictinfo)
+	{
+		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
+			return true;
+	}
+	return false;
+}
+
 bool
 mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel)
 {
 	MongoRelation *relation = rel->fdw_private;
 
-	return mongo_enable_pushdown && relation != NULL &&
-		rel->reloptkind == RELOPT_BASEREL &&
+	return mongo_enable_pushdown && relation != NULL && IS_SIMPLE_REL(rel) &&
 		bms_is_empty(rel->lateral_relids) &&
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
+		!(root->hasPseudoConstantQuals && has_pseudoconstant(rel)) &&
 		mongo_can_be_exact(rel);
+}
+
+void
+mongo_pipeline_cost(PlannerInfo *root, RelOptInfo *rel, Cost *startup_cost,
+					Cost *total_cost)
+{
+	MongoRelation *relation = rel->fdw_private;
+
+	mongo_estimate_scan(root, rel, 0, relation->examined_rows, startup_cost, total_cost);
 }
 
 void

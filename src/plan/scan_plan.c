@@ -159,7 +159,7 @@ scan_columns(MongoColumns *columns, List *attributes)
 	foreach(cell, attributes)
 	{
 		AttrNumber	attnum = lfirst_int(cell);
-		MongoScanColumn *column = palloc(sizeof(MongoScanColumn));
+		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
 
 		column->index = attnum - 1;
 		column->name = mongo_column_name(columns, attnum);
@@ -346,6 +346,6 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 					   List *scan_clauses, Plan *outer_plan)
 {
 	if (IS_UPPER_REL(foreignrel))
-		return mongo_get_aggregate_plan(root, foreignrel, tlist, outer_plan);
+		return mongo_get_upper_plan(root, foreignrel, tlist, outer_plan);
 	return get_scan_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
 }

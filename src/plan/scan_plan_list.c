@@ -38,6 +38,7 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 										  plan->canonical_json, plan->enough_rows,
 										  plan->nvariables);
 	List	   *columns = NIL;
+	List	   *finishes = NIL;
 	ListCell   *cell;
 	List	   *result;
 
@@ -45,15 +46,24 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 	{
 		MongoScanColumn *column = lfirst(cell);
 
-		columns = lappend(columns, list_make3(makeInteger(column->index),
+		columns = lappend(columns, list_make3(list_make4_int(column->index, (int) column->type,
+															 column->typmod,
+															 column->zero_if_empty),
 											  string_node(column->name),
 											  string_node(column->path)));
+	}
+	foreach(cell, plan->finishes)
+	{
+		MongoScanFinish *finish = lfirst(cell);
+
+		finishes = lappend(finishes, list_make3_int(finish->finish, finish->index,
+													finish->first));
 	}
 
 	result = list_make4(string_node(plan->database), string_node(plan->collection),
 						plan->commands, plan->predicates);
-	return list_concat(result, list_make4(flags, settings, columns,
-										   string_node(plan->split_field)));
+	return list_concat(result, list_make5(flags, settings, columns,
+										  string_node(plan->split_field), finishes));
 }
 
 MongoScanPlan *
@@ -85,10 +95,24 @@ mongo_scan_plan_from_list(List *list)
 		List	   *one = lfirst(cell);
 		MongoScanColumn *column = palloc(sizeof(MongoScanColumn));
 
-		column->index = intVal(linitial(one));
+		column->index = linitial_int(linitial(one));
+		column->type = (Oid) lsecond_int(linitial(one));
+		column->typmod = lthird_int(linitial(one));
+		column->zero_if_empty = lfourth_int(linitial(one));
 		column->name = node_string(lsecond(one));
 		column->path = node_string(lthird(one));
 		plan->columns = lappend(plan->columns, column);
+	}
+	plan->finishes = NIL;
+	foreach(cell, (List *) list_nth(list, 8))
+	{
+		List	   *one = lfirst(cell);
+		MongoScanFinish *finish = palloc(sizeof(MongoScanFinish));
+
+		finish->finish = linitial_int(one);
+		finish->index = lsecond_int(one);
+		finish->first = lthird_int(one);
+		plan->finishes = lappend(plan->finishes, finish);
 	}
 	return plan;
 }

@@ -1,33 +1,127 @@
 /*-------------------------------------------------------------------------
  *
  * upper.c
- *		What can be done above a scan in the same command, by stage.
+ *		What can be done above a scan or a join in the same command, by stage.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "bson_memory.h"
 #include "plan.h"
 #include "plan_parallel.h"
 #include "plan_upper.h"
 
-/*
- * scan_below gives the foreign table's scan that the final relation is on:
- * directly, or under an ORDER BY that the scan can do as well.
- */
-static RelOptInfo *
-scan_below(RelOptInfo *input_rel)
-{
-	if (input_rel->reloptkind == RELOPT_UPPER_REL)
-	{
-		MongoUpperRelation *upper = input_rel->fdw_private;
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 
-		return upper != NULL && upper->stage == UPPERREL_ORDERED ?
-			upper->baserel : NULL;
+const MongoTableOptions *
+mongo_upper_options(const MongoUpperRelation *upper)
+{
+	return ((MongoRelation *) upper->input->fdw_private)->options;
+}
+
+/* A copy that stages can be added to. */
+static MongoUpperRelation *
+copy_upper(const MongoUpperRelation *source)
+{
+	MongoUpperRelation *upper = palloc(sizeof(MongoUpperRelation));
+	MongoTranslation *translation = &upper->pipeline.translation;
+
+	*upper = *source;
+	upper->count_command = NULL;
+	if (upper->by_find)
+		return upper;
+	upper->pipeline.stages = bson_copy_in(CurrentMemoryContext, source->pipeline.stages);
+	translation->computed = list_copy(translation->computed);
+	translation->parameters = list_copy(translation->parameters);
+	translation->predicates = list_copy(translation->predicates);
+	translation->variables = list_copy(translation->variables);
+	return upper;
+}
+
+MongoUpperRelation *
+mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
+{
+	MongoUpperRelation *upper;
+
+	if (IS_UPPER_REL(rel))
+		return rel->fdw_private == NULL ? NULL : copy_upper(rel->fdw_private);
+	if (!mongo_is_pipeline_input(root, rel))
+		return NULL;
+
+	upper = palloc0(sizeof(MongoUpperRelation));
+	upper->input = rel;
+	upper->rows = rel->rows;
+	mongo_pipeline_begin(root, rel, &upper->pipeline);
+	mongo_pipeline_cost(root, rel, &upper->startup_cost, &upper->total_cost);
+	return upper;
+}
+
+void
+mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
+					 MongoUpperRelation *upper, PathTarget *target, List *pathkeys)
+{
+	const MongoTableOptions *options = mongo_upper_options(upper);
+	double		rows = upper->rows;
+	Cost		startup_cost = upper->startup_cost + target->cost.startup;
+	Cost		total_cost = upper->total_cost + target->cost.startup;
+	QualCost	qual_cost;
+
+	total_cost += rows * (options->fdw_tuple_cost + cpu_tuple_cost);
+	if (upper->local_quals != NIL)
+	{
+		cost_qual_eval(&qual_cost, upper->local_quals, root);
+		startup_cost += qual_cost.startup;
+		total_cost += qual_cost.startup + qual_cost.per_tuple * rows;
+		rows = clamp_row_est(rows * clauselist_selectivity(root, upper->local_quals, 0,
+														   JOIN_INNER, NULL));
 	}
-	if (input_rel->reloptkind == RELOPT_BASEREL && input_rel->fdw_private != NULL)
-		return input_rel;
-	return NULL;
+	total_cost += target->cost.per_tuple * rows;
+
+	output_rel->fdw_private = upper;
+	add_path(output_rel, (Path *)
+			 create_foreign_upper_path(root, output_rel, target, rows, startup_cost,
+									   total_cost, pathkeys, NULL, NIL));
+}
+
+/* What find_foreign() looks for. */
+typedef struct GivenContext
+{
+	const MongoUpperRelation *upper;
+	MongoColumns *columns;
+} GivenContext;
+
+/* is_not_given: is there anything that must come from MongoDB and does not? */
+static bool
+is_not_given(Node *node, GivenContext *context)
+{
+	ListCell   *cell;
+	MongoField	field;
+
+	if (node == NULL)
+		return false;
+	foreach(cell, context->upper->outputs)
+	{
+		if (equal(((MongoOutput *) lfirst(cell))->expression, node))
+			return false;
+	}
+	if (IsA(node, Var))
+		return context->columns == NULL ||
+			!mongo_field_of_node(context->columns, node, &field);
+	if (IsA(node, Aggref) || IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
+		return true;
+	return expression_tree_walker(node, is_not_given, context);
+}
+
+bool
+mongo_upper_gives(const MongoUpperRelation *upper, List *expressions)
+{
+	GivenContext context = {upper, upper->pipeline.translation.columns};
+
+	return !is_not_given((Node *) expressions, &context);
 }
 
 /*
@@ -39,22 +133,25 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 							  RelOptInfo *input_rel, RelOptInfo *output_rel,
 							  void *extra)
 {
-	RelOptInfo *baserel = scan_below(input_rel);
-
-	if (!mongo_enable_pushdown || baserel == NULL)
+	if (!mongo_enable_pushdown || output_rel->fdw_private != NULL)
 		return;
-	if (stage == UPPERREL_GROUP_AGG)
-		mongo_add_aggregate_path(root, baserel, output_rel);
-	else if (stage == UPPERREL_ORDERED && input_rel == baserel)
+	switch (stage)
 	{
-		/* the scan's own sorted path is there already; note what is below */
-		MongoUpperRelation *upper = palloc0(sizeof(MongoUpperRelation));
-
-		upper->stage = UPPERREL_ORDERED;
-		upper->baserel = baserel;
-		output_rel->fdw_private = upper;
+		case UPPERREL_GROUP_AGG:
+		case UPPERREL_PARTIAL_GROUP_AGG:
+			mongo_add_grouped_path(root, stage, input_rel, output_rel, extra);
+			break;
+		case UPPERREL_DISTINCT:
+			mongo_add_distinct_path(root, input_rel, output_rel);
+			break;
+		case UPPERREL_ORDERED:
+			mongo_add_ordered_path(root, input_rel, output_rel);
+			break;
+		case UPPERREL_FINAL:
+			mongo_add_limited_path(root, input_rel, output_rel, extra);
+			break;
+		default:
+			break;
 	}
-	else if (stage == UPPERREL_FINAL)
-		mongo_add_limited_path(root, baserel, output_rel, extra);
 	mongo_keep_out_of_workers(output_rel);
 }

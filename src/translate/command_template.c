@@ -162,15 +162,30 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 	return result;
 }
 
+/* append_bound: {$skip: n} or {$limit: n} as the next stage. */
+static void
+append_bound(bson_t *pipeline, int *number, const char *name, int64 bound)
+{
+	bson_t		stage;
+
+	if (bound <= 0)
+		return;
+	BSON_APPEND_DOCUMENT_BEGIN(pipeline, psprintf("%d", *number), &stage);
+	BSON_APPEND_INT64(&stage, name, bound);
+	bson_append_document_end(pipeline, &stage);
+	(*number)++;
+}
+
 /* bind_pipeline: an array of stages, of which $match is like a filter. */
 static MongoMatch
 bind_pipeline(const Binding *binding, const bson_iter_t *stages, bson_t *pipeline)
 {
 	MongoMatch	result = MONGO_MATCH_SOME;
 	bson_iter_t element;
+	int			number = 0;
 
 	bson_iter_recurse(stages, &element);
-	while (bson_iter_next(&element))
+	for (; bson_iter_next(&element); number++)
 	{
 		bson_iter_t stage;
 		bson_t		bound;
@@ -189,6 +204,8 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, bson_t *pipelin
 		bson_append_document_end(&bound, &match);
 		bson_append_document_end(pipeline, &bound);
 	}
+	append_bound(pipeline, &number, "$skip", binding->template->skip);
+	append_bound(pipeline, &number, "$limit", binding->template->limit);
 	return result;
 }
 
@@ -215,6 +232,12 @@ bind_command(const Binding *binding, bson_t *command)
 			BSON_APPEND_ARRAY_BEGIN(command, key, &bound);
 			result = bind_pipeline(binding, &field, &bound);
 			bson_append_array_end(command, &bound);
+		}
+		else if (strcmp(key, "cursor") == 0 && binding->template->batch_size > 0)
+		{
+			BSON_APPEND_DOCUMENT_BEGIN(command, key, &bound);
+			BSON_APPEND_INT32(&bound, "batchSize", binding->template->batch_size);
+			bson_append_document_end(command, &bound);
 		}
 		else
 			bson_append_iter(command, NULL, 0, &field);

@@ -1,0 +1,315 @@
+/*-------------------------------------------------------------------------
+ *
+ * group_stage.c
+ *		The stages of a group; see plan_group.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "feature.h"
+#include "plan_group.h"
+
+#include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+
+/*
+ * What MongoDB spends on a document that goes into a $group, in the unit of
+ * fdw_tuple_cost (measured; see docs/statistics.md): on the stage, on each key,
+ * on each accumulator, and on each operator that is to be evaluated for them.
+ */
+#define STAGE_COST			0.6
+#define KEY_COST			0.4
+#define ACCUMULATOR_COST	0.1
+#define OPERATOR_COST		0.7
+
+static bool
+is_text(Oid type)
+{
+	return type == TEXTOID || type == VARCHAROID || type == NAMEOID;
+}
+
+/* Types whose values MongoDB compares as PostgreSQL does in every BSON form. */
+static bool
+is_comparable_raw(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID || type == FLOAT8OID;
+}
+
+/* The C collation goes by bytes, as MongoDB does without a collation. */
+static bool
+collation_suits(Oid collation, bool ordered)
+{
+	return OidIsValid(collation) &&
+		(ordered ? lc_collate_is_c(collation) :
+		 get_collation_isdeterministic(collation));
+}
+
+/* find_value: as mongo_group_value(), but in the form that documents have. */
+static bool
+find_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
+{
+	Oid			type = getBaseType(exprType(node));
+
+	if (!mongo_has_normal_form(type))
+		return false;
+	if (is_text(type))
+	{
+		if (!collation_suits(exprCollation(node), ordered) ||
+			mongo_feature_is_held_back(scope->translation->held_back,
+									   MONGO_FEATURE_COLLATION))
+			return false;
+		scope->translation->compares_text = true;
+	}
+	return mongo_value_of_node(scope, node, value);
+}
+
+bool
+mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
+{
+	return find_value(scope, node, ordered, value) &&
+		(is_comparable_raw(value->type) || mongo_normalize(scope, value));
+}
+
+/*
+ * mongo_group_add_key
+ *
+ * A text stays as it is in the documents, for two stages to merge.  Other types
+ * do not: Doubles and Decimal128s that are equal need not read as equal
+ * numerics, and there are as many times as documents for a few dates.
+ */
+bool
+mongo_group_add_key(MongoGroup *group, Expr *expression)
+{
+	MongoGroupKey *key = palloc(sizeof(MongoGroupKey));
+
+	/*
+	 * Not a value without columns: it would stand in fdw_exprs as well, and
+	 * setrefs.c would take the one for the other.
+	 */
+	if (mongo_is_local_value(group->scope.translation, (Node *) expression) ||
+		!find_value(&group->scope, (Node *) expression, false, &key->value))
+		return false;
+	if (!is_text(key->value.type) && !is_comparable_raw(key->value.type) &&
+		!mongo_normalize(&group->scope, &key->value))
+		return false;
+	key->expression = expression;
+	group->keys = lappend(group->keys, key);
+	return true;
+}
+
+/* key_path: of a key in the documents that a stage gives. */
+static const char *
+key_path(const MongoGroup *group, int number, bool alone)
+{
+	return alone && list_length(group->keys) == 1 ? "_id" : psprintf("_id.k%d", number);
+}
+
+/* append_key: 'final' makes equal what is equal in PostgreSQL. */
+static void
+append_key(const MongoGroup *group, bson_t *id, const char *name, MongoValue value,
+		   bool final)
+{
+	bson_t	   *expression;
+
+	if (final && is_text(value.type) && !mongo_normalize(&group->scope, &value))
+		elog(ERROR, "text has no normal form");
+	expression = value.expression;
+	if (final && value.nullable)
+		expression = mongo_expand_template("{$ifNull: [@1, null]}", &value, 1);
+	mongo_append_expression(id, name, expression);
+}
+
+/* append_id: the specification's _id, of values that the keys have now. */
+static void
+append_id(const MongoGroup *group, const List *values, bool final, bool distinct,
+		  bson_t *specification)
+{
+	bson_t		id;
+	ListCell   *cell;
+
+	if (values == NIL && !distinct)
+	{
+		BSON_APPEND_NULL(specification, "_id");
+		return;
+	}
+	if (list_length(values) == 1 && !distinct)
+	{
+		append_key(group, specification, "_id", *(MongoValue *) linitial(values), final);
+		return;
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(specification, "_id", &id);
+	foreach(cell, values)
+		append_key(group, &id, psprintf("k%d", foreach_current_index(cell)),
+				   *(MongoValue *) lfirst(cell), final);
+	if (distinct)
+		append_key(group, &id, "d", group->distinct_value, true);
+	bson_append_document_end(specification, &id);
+}
+
+static void
+append_accumulator(bson_t *specification, int number, const char *operator,
+				   const bson_t *operand)
+{
+	bson_t		accumulator;
+
+	BSON_APPEND_DOCUMENT_BEGIN(specification, psprintf("a%d", number), &accumulator);
+	mongo_append_expression(&accumulator, operator, operand);
+	bson_append_document_end(specification, &accumulator);
+}
+
+/* Over documents; what is distinct waits for the second stage. */
+static void
+append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
+{
+	bson_t	   *specification = bson_create_in(CurrentMemoryContext);
+	List	   *values = NIL;
+	ListCell   *cell;
+
+	foreach(cell, group->keys)
+		values = lappend(values, &((MongoGroupKey *) lfirst(cell))->value);
+	append_id(group, values, final, group->distinct != NULL, specification);
+	foreach(cell, group->accumulators)
+	{
+		MongoAccumulator *accumulator = lfirst(cell);
+
+		if (!accumulator->distinct)
+			append_accumulator(specification, foreach_current_index(cell),
+							   accumulator->operator, accumulator->operand);
+	}
+	mongo_pipeline_append(pipeline, "$group", specification);
+}
+
+/* Over the groups of the first. */
+static void
+append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
+{
+	bson_t	   *specification = bson_create_in(CurrentMemoryContext);
+	List	   *values = NIL;
+	ListCell   *cell;
+
+	foreach(cell, group->keys)
+	{
+		MongoValue *value = palloc(sizeof(MongoValue));
+
+		*value = ((MongoGroupKey *) lfirst(cell))->value;
+		value->expression = bson_create_in(CurrentMemoryContext);
+		value->atomic = true;
+		BSON_APPEND_UTF8(value->expression, "",
+						 psprintf("$%s", key_path(group, foreach_current_index(cell),
+												  group->distinct == NULL)));
+		values = lappend(values, value);
+	}
+	append_id(group, values, true, false, specification);
+	foreach(cell, group->accumulators)
+	{
+		MongoAccumulator *accumulator = lfirst(cell);
+		int			number = foreach_current_index(cell);
+		bson_t	   *operand = accumulator->operand;
+
+		if (!accumulator->distinct)
+		{
+			operand = bson_create_in(CurrentMemoryContext);
+			BSON_APPEND_UTF8(operand, "", psprintf("$a%d", number));
+		}
+		append_accumulator(specification, number, accumulator->operator, operand);
+	}
+	mongo_pipeline_append(pipeline, "$group", specification);
+}
+
+/* differs_in_documents: may equal keys come as different values? */
+static bool
+differs_in_documents(const MongoGroup *group)
+{
+	ListCell   *cell;
+
+	foreach(cell, group->keys)
+	{
+		MongoGroupKey *key = lfirst(cell);
+
+		if (key->value.nullable || (is_text(key->value.type) && key->value.raw))
+			return true;
+	}
+	return false;
+}
+
+/* From now on the pipeline's values are those of the group. */
+static void
+begin_computed(const MongoGroup *group, MongoPipeline *pipeline)
+{
+	List	   *computed = list_copy(group->computed);
+	ListCell   *cell;
+
+	foreach(cell, group->keys)
+	{
+		MongoComputed *key = palloc(sizeof(MongoComputed));
+
+		key->expression = ((MongoGroupKey *) lfirst(cell))->expression;
+		key->path = key_path(group, foreach_current_index(cell), true);
+		computed = lappend(computed, key);
+	}
+	pipeline->translation.columns = NULL;
+	pipeline->translation.computed = computed;
+}
+
+void
+mongo_group_append(const MongoGroup *group, bool merge, MongoPipeline *pipeline)
+{
+	merge = group->distinct != NULL || (merge && differs_in_documents(group));
+	append_first_stage(group, !merge, pipeline);
+	if (merge)
+		append_second_stage(group, pipeline);
+	if (group->nresults > 0)
+		mongo_pipeline_append(pipeline, "$set", group->results);
+	begin_computed(group, pipeline);
+}
+
+/* count_operators: what begins with a dollar sign and has something to do. */
+static int
+count_operators(const bson_iter_t *parent)
+{
+	bson_iter_t child;
+	int			count = 0;
+
+	if ((!BSON_ITER_HOLDS_DOCUMENT(parent) && !BSON_ITER_HOLDS_ARRAY(parent)) ||
+		!bson_iter_recurse(parent, &child))
+		return 0;
+	while (bson_iter_next(&child))
+	{
+		if (strcmp(bson_iter_key(&child), "$literal") == 0)
+			continue;
+		count += bson_iter_key(&child)[0] == '$';
+		count += count_operators(&child);
+	}
+	return count;
+}
+
+double
+mongo_expression_cost(const bson_t *expression)
+{
+	bson_iter_t top;
+
+	if (!bson_iter_init(&top, expression) || !bson_iter_next(&top))
+		return 0;
+	return count_operators(&top) * OPERATOR_COST;
+}
+
+double
+mongo_group_cost(const MongoGroup *group)
+{
+	double		cost = STAGE_COST;
+	ListCell   *cell;
+
+	foreach(cell, group->keys)
+		cost += KEY_COST +
+			mongo_expression_cost(((MongoGroupKey *) lfirst(cell))->value.expression);
+	foreach(cell, group->accumulators)
+		cost += ACCUMULATOR_COST +
+			mongo_expression_cost(((MongoAccumulator *) lfirst(cell))->operand);
+	if (group->distinct != NULL)
+		cost += KEY_COST;
+	return cost;
+}

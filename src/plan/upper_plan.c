@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * upper_plan.c
+ *		The foreign scan of an upper relation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "plan.h"
+#include "plan_clauses.h"
+#include "plan_count.h"
+#include "plan_upper.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
+#include "optimizer/tlist.h"
+
+/* column_outputs: without a $group, the columns that are used. */
+static List *
+column_outputs(const MongoUpperRelation *upper, List *tlist)
+{
+	MongoColumns *columns = upper->pipeline.translation.columns;
+	List	   *vars = pull_var_clause((Node *) tlist, PVC_RECURSE_PLACEHOLDERS);
+	List	   *distinct = NIL;
+	List	   *outputs = NIL;
+	ListCell   *cell;
+
+	foreach(cell, vars)
+		distinct = list_append_unique(distinct, lfirst(cell));
+	foreach(cell, distinct)
+	{
+		Var		   *var = lfirst(cell);
+		MongoOutput *output = palloc0(sizeof(MongoOutput));
+		MongoOutputField *found = palloc(sizeof(MongoOutputField));
+		MongoField	field;
+
+		if (!mongo_field_of_node(columns, (Node *) var, &field))
+			elog(ERROR, "column is not a field");
+		found->path = field.path;
+		found->type = var->vartype;
+		found->typmod = var->vartypmod;
+		output->expression = (Expr *) var;
+		output->fields = list_make1(found);
+		outputs = lappend(outputs, output);
+	}
+	return outputs;
+}
+
+/* output_name: for messages. */
+static const char *
+output_name(const MongoOutput *output)
+{
+	return ((MongoOutputField *) linitial(output->fields))->path;
+}
+
+static MongoScanColumn *
+scan_column(const MongoOutput *output, const MongoOutputField *field, int index)
+{
+	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+
+	column->index = index;
+	column->name = output_name(output);
+	column->path = field->path;
+	column->type = field->type;
+	column->typmod = field->typmod;
+	column->zero_if_empty = output->zero_if_empty;
+	return column;
+}
+
+/*
+ * add_columns: what comes as it is has the index of its output; what is to be
+ * finished comes behind all outputs.
+ */
+static void
+add_columns(MongoScanPlan *plan, List *outputs)
+{
+	int			next = list_length(outputs);
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		MongoOutput *output = lfirst(cell);
+		int			index = foreach_current_index(cell);
+		MongoScanFinish *finish;
+		ListCell   *field;
+
+		if (output->finish == MONGO_FINISH_NONE)
+		{
+			plan->columns = lappend(plan->columns,
+									scan_column(output, linitial(output->fields), index));
+			continue;
+		}
+		finish = palloc(sizeof(MongoScanFinish));
+		finish->finish = output->finish;
+		finish->index = index;
+		finish->first = next;
+		plan->finishes = lappend(plan->finishes, finish);
+		foreach(field, output->fields)
+			plan->columns = lappend(plan->columns,
+									scan_column(output, lfirst(field), next++));
+	}
+}
+
+ForeignScan *
+mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
+					 Plan *outer_plan)
+{
+	MongoUpperRelation *upper = upper_rel->fdw_private;
+	const MongoRelation *relation = upper->input->fdw_private;
+	const MongoTranslation *translation = &upper->pipeline.translation;
+	List	   *outputs = upper->grouped ? upper->outputs : column_outputs(upper, tlist);
+	List	   *expressions;
+	List	   *scan_tlist = NIL;
+	MongoScanPlan plan;
+	ListCell   *cell;
+
+	mongo_scan_plan_init(&plan, relation);
+	plan.is_pipeline = true;
+	plan.one_row = upper->one_row;
+	plan.all_rows = root->tuple_fraction <= 0 || upper->limited;
+	plan.predicates = translation->predicates;
+	plan.nvariables = list_length(translation->variables);
+	plan.has_limit = upper->limited && root->parse->limitCount != NULL;
+	plan.has_offset = upper->limited && root->parse->limitOffset != NULL;
+	plan.commands = list_make1(upper->count_command != NULL ? upper->count_command :
+							   mongo_pipeline_command(relation, &upper->pipeline));
+	add_columns(&plan, outputs);
+	if (upper->count_command != NULL)
+		((MongoScanColumn *) linitial(plan.columns))->path = MONGO_COUNT_FIELD;
+
+	expressions = list_concat_copy(translation->parameters, translation->variables);
+	if (plan.has_limit)
+		expressions = lappend(expressions, root->parse->limitCount);
+	if (plan.has_offset)
+		expressions = lappend(expressions, root->parse->limitOffset);
+
+	foreach(cell, outputs)
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
+											 list_length(scan_tlist) + 1, NULL, false));
+	return make_foreignscan(tlist, upper->local_quals, 0, expressions,
+							mongo_scan_plan_to_list(&plan), scan_tlist, NIL, outer_plan);
+}
