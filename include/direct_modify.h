@@ -30,13 +30,15 @@ typedef enum MongoAssignmentKind
 {
 	MONGO_ASSIGN_VALUE,			/* column = value */
 	MONGO_ASSIGN_SUM,			/* column = column + value */
-	MONGO_ASSIGN_DIFFERENCE		/* column = column - value */
+	MONGO_ASSIGN_DIFFERENCE,	/* column = column - value */
+	MONGO_ASSIGN_JSON_MEMBER	/* column = jsonb_set(column, keys, value) */
 } MongoAssignmentKind;
 
 typedef struct MongoAssignment
 {
 	AttrNumber	attnum;
 	MongoAssignmentKind kind;
+	List	   *keys;			/* String *, of MONGO_ASSIGN_JSON_MEMBER */
 } MongoAssignment;
 
 /* fdw_private of the ForeignScan that stands for a direct modification. */

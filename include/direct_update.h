@@ -20,6 +20,7 @@ typedef struct MongoNewValue
 	const char *name;
 	Form_pg_attribute attribute;
 	MongoAssignmentKind kind;
+	List	   *keys;
 	Datum		value;
 	bool		isnull;
 } MongoNewValue;
@@ -34,8 +35,8 @@ extern void mongo_describe_assignment(Relation relation,
 
 /*
  * mongo_build_update
- *		Update operators, or a pipeline {"0": stage} where a sum is among them,
- *		in the current memory context.
+ *		Update operators, or a pipeline {"0": stage} where a value is computed
+ *		from the column's own, in the current memory context.
  *
  * Raises what encoding raises.
  */

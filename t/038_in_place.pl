@@ -11,6 +11,7 @@ my $mongod = MongoFdwTest::Mongod->new;
 my $node = new_postgres('in_place', 'log_statement = none');
 create_server($node, 'mongodb', $mongod);
 $node->safe_psql('postgres', q{
+	CREATE FUNCTION tested_here(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
 	CREATE TYPE inner_type AS (x int, "a.b" int);
 	CREATE TYPE place AS (city text, zip int, deep inner_type);
 	CREATE FOREIGN TABLE nested (_id int, j jsonb, js json, r int[], m int[], c place, cs place[], js_list jsonb[])
@@ -41,7 +42,7 @@ sub update
 	load_document();
 	$node->safe_psql('postgres', "CREATE TABLE ordinary AS SELECT * FROM nested; UPDATE ordinary SET $assignment");
 	$mongod->command('{"profile": 2, "slowms": 0}', 'db');
-	$node->safe_psql('postgres', "UPDATE nested SET $assignment WHERE _id % 2 = 1");
+	$node->safe_psql('postgres', "UPDATE nested SET $assignment WHERE tested_here(_id)");
 	$mongod->command('{"profile": 0}', 'db');
 	my $profile = $mongod->command('{"find": "system.profile", "filter": {"op": "update"}, "projection": {"command.u": 1, "_id": 0}}', 'db')->{cursor}{firstBatch};
 	$mongod->command('{"drop": "system.profile"}', 'db');
@@ -104,5 +105,35 @@ $expected =~ s/"city":"x","zip":\{"\$numberLong":"1"\}/"city":"x","zip":{"\$numb
 $expected =~ s/"city":"p"/"city":"new"/;
 $node->safe_psql('postgres', q{UPDATE nested SET j = jsonb_set(j, '{a,b}', '7'), r[2] = 9, c.zip = 5, cs[1].city = 'new'});
 is($node->safe_psql('postgres', 'SELECT __doc FROM raw'), $expected, 'types and fields beside a change stay');
+
+# jsonb_set() by keys is one command, where MongoDB can tell which rows are meant
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE json (_id int, j jsonb) SERVER mongodb OPTIONS (database 'db', collection 'json');
+	CREATE FOREIGN TABLE raw_json (_id int, __doc json) SERVER mongodb OPTIONS (database 'db', collection 'json', canonical_json 'true')});
+my @values = ('{"a": {"b": {"$numberLong": "5"}, "c": {"$numberLong": "6"}}, "z": {"$numberLong": "1"}}', '{"a": 5}', '{"a": null, "k": {"$numberLong": "1"}}',
+	'{"k": 1}', '{"a": {"$numberDouble": "2.5"}}', '{}', '{"a": "s"}', '{"a": {}}', '{"a": true}', '{"a": {"b": {"c": {"d": 1}}}}', '{"a": {"b": [1]}}', 'null');
+foreach my $assignment (
+	q{jsonb_set(j, '{a}', '7')}, q{jsonb_set(j, '{a,b}', '{"$literal": "$z", "when": {"$date": "2020-01-01T00:00:00Z"}}')}, q{jsonb_set(j, '{x}', 'null')},
+	q{jsonb_set(j, '{k}', NULL)}, q{jsonb_set(j, '{" a",b}', '1')}, q{jsonb_set(j, '{a,b,c,d,e}', '[]', true)})
+{
+	my $number = 0;
+	$mongod->insert('db', 'json', '[' . join(', ', map { sprintf '{"_id": %d, "j": %s, "stray": {"$numberLong": "1"}}', $number++, $_ } @values) . ']');
+	my $where = $assignment =~ /c,d,e/ ? 'WHERE _id <> 10' : '';
+	$node->safe_psql('postgres', "DROP TABLE IF EXISTS ordinary; CREATE TABLE ordinary AS SELECT * FROM json; UPDATE ordinary SET j = $assignment $where");
+	$mongod->snapshot;
+	$node->safe_psql('postgres', "UPDATE json SET j = $assignment $where");
+	my $commands = $mongod->changes->{commands};
+	is_deeply([ map { $commands->{$_} } qw(find update) ], [ undef, 1 ], "$assignment: one command") or diag(explain($commands));
+	is($node->safe_psql('postgres', 'SELECT * FROM json ORDER BY _id'), $node->safe_psql('postgres', 'SELECT * FROM ordinary ORDER BY _id'), '... as in an ordinary table');
+}
+like($node->safe_psql('postgres', 'SELECT __doc FROM raw_json WHERE _id = 0'), qr/"c":\{"\$numberLong":"6"\}\},"z":\{"\$numberLong":"1"\}.*"stray":\{"\$numberLong":"1"\}/, '... with the types beside it');
+foreach my $value ('[1]', '5', '{"a": [1]}', '{"a": {"$date": {"$numberLong": "0"}}}', '{"a": {"$numberDouble": "NaN"}}')
+{
+	$mongod->insert('db', 'json', "[{\"_id\": 1, \"j\": $value}]");
+	my ($status, $stdout, $stderr) = $node->psql('postgres', q{UPDATE json SET j = jsonb_set(j, '{a,b}', '1')});
+	like($stderr, qr/could not update foreign table "json".*does not fit/s, "no member can be set in $value");
+}
+is($node->safe_psql('postgres', q{TRUNCATE json; INSERT INTO json VALUES (1, '{"a": 1}'); UPDATE json SET j = jsonb_set(j, '{b}', '2') WHERE _id = 1 RETURNING j}),
+	'{"a": 1, "b": 2}', 'with RETURNING too');
 
 done_testing();

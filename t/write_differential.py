@@ -48,6 +48,7 @@ EXPRESSIONS = {
     "j": ["jsonb_set(j, '{k}', '7')", "j || '{\"new\": 1}'", "j - 'k'", "j - 'other'", "j #- '{other,deep}'",
           "jsonb_set(j, '{other,deep}', '{\"er\": 1.0}')", "jsonb_set(j, '{k,0}', 'null')", "j || '{\"a.b\": 2, \"k\": [1, 2, 3]}'",
           "CASE WHEN jsonb_typeof(j) = 'array' THEN j - 0 ELSE j END", "j || jsonb_build_object('a', a)",
+          "jsonb_set(j, '{other,new}', '8')", "jsonb_set(j, '{k,l}', 'true')", "jsonb_set(j, '{fresh}', '{\"x\": 1}')",
           "jsonb_set_lax(j, '{k}', to_jsonb(a), true, 'delete_key')"],
     "r": ["r || 9", "r[2:3]", "trim_array(r, 1)", "array_remove(r, 2)", "array_replace(r, 2, 7)", "9 || r"],
     "u": [],

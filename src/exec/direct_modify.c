@@ -412,7 +412,9 @@ describe_update(ForeignScanState *node, ExplainState *es)
 		char	   *text = expression_text(node, es, next++);
 
 		mongo_describe_assignment(state->relation, lfirst(cell), &new);
-		if (new.kind != MONGO_ASSIGN_VALUE)
+		if (new.kind == MONGO_ASSIGN_JSON_MEMBER)
+			text = psprintf("jsonb_set($%s, %s, %s)", new.path, nodeToString(new.keys), text);
+		else if (new.kind != MONGO_ASSIGN_VALUE)
 			text = psprintf("$%s %s %s", new.path,
 							new.kind == MONGO_ASSIGN_SUM ? "+" : "-", text);
 		BSON_APPEND_UTF8(&set, new.path, mongo_to_utf8(text));

@@ -11,8 +11,11 @@
 
 #include "bson_memory.h"
 #include "catalog/pg_type_d.h"
+#include "encoding.h"
+#include "nodes/value.h"
 #include "options.h"
 #include "row_document.h"
+#include "utils/float.h"
 
 static void
 append_value(bson_t *document, const char *key, const MongoNewValue *new)
@@ -149,7 +152,175 @@ append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 	bson_append_document_end(stage, &outer);
 }
 
-/* build_pipeline: {"0": {$set: {...}}}, when there is a sum. */
+/* {$in: [{$type: field}, [types]]} */
+static void
+append_type_is(bson_t *document, const char *key, const char *field,
+			   const char *const *types, int count)
+{
+	bson_t		test;
+	bson_t		operands;
+	bson_t		type;
+	bson_t		list;
+
+	BSON_APPEND_DOCUMENT_BEGIN(document, key, &test);
+	BSON_APPEND_ARRAY_BEGIN(&test, "$in", &operands);
+	BSON_APPEND_DOCUMENT_BEGIN(&operands, "0", &type);
+	BSON_APPEND_UTF8(&type, "$type", field);
+	bson_append_document_end(&operands, &type);
+	BSON_APPEND_ARRAY_BEGIN(&operands, "1", &list);
+	for (int i = 0; i < count; i++)
+		BSON_APPEND_UTF8(&list, psprintf("%d", i), types[i]);
+	bson_append_array_end(&operands, &list);
+	bson_append_array_end(&test, &operands);
+	bson_append_document_end(document, &test);
+}
+
+/* {$and: [{$gt: [field, -Infinity]}, {$lt: [field, Infinity]}]}, for doubles */
+static void
+append_is_finite(bson_t *document, const char *key, const char *field)
+{
+	static const char *const operators[] = {"$gt", "$lt"};
+	bson_t		test;
+	bson_t		both;
+
+	BSON_APPEND_DOCUMENT_BEGIN(document, key, &test);
+	BSON_APPEND_ARRAY_BEGIN(&test, "$and", &both);
+	for (int i = 0; i < lengthof(operators); i++)
+	{
+		bson_t		comparison;
+		bson_t		operands;
+
+		BSON_APPEND_DOCUMENT_BEGIN(&both, i == 0 ? "0" : "1", &comparison);
+		BSON_APPEND_ARRAY_BEGIN(&comparison, operators[i], &operands);
+		BSON_APPEND_UTF8(&operands, "0", field);
+		BSON_APPEND_DOUBLE(&operands, "1", i == 0 ? -get_float8_infinity() :
+						   get_float8_infinity());
+		bson_append_array_end(&comparison, &operands);
+		bson_append_document_end(&both, &comparison);
+	}
+	bson_append_array_end(&test, &both);
+	bson_append_document_end(document, &test);
+}
+
+static void append_member_below(bson_t *document, const char *key, const char *field,
+								const MongoNewValue *new, int level);
+
+/* {$mergeObjects: [field, {name: the new member}]} */
+static void
+append_merged(bson_t *document, const char *key, const char *field,
+			  const MongoNewValue *new, int level)
+{
+	const char *name = mongo_to_utf8(strVal(list_nth(new->keys, level)));
+	bson_t		merged;
+	bson_t		parts;
+	bson_t		member;
+	bson_t		literal;
+
+	BSON_APPEND_DOCUMENT_BEGIN(document, key, &merged);
+	BSON_APPEND_ARRAY_BEGIN(&merged, "$mergeObjects", &parts);
+	BSON_APPEND_UTF8(&parts, "0", field);
+	BSON_APPEND_DOCUMENT_BEGIN(&parts, "1", &member);
+	if (level == list_length(new->keys) - 1)
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(&member, name, &literal);
+		append_value(&literal, "$literal", new);
+		bson_append_document_end(&member, &literal);
+	}
+	else
+		append_member_below(&member, name, psprintf("%s.%s", field, name), new, level + 1);
+	bson_append_document_end(&parts, &member);
+	bson_append_array_end(&merged, &parts);
+	bson_append_document_end(document, &merged);
+}
+
+/* One branch of $switch, to be filled with its "then". */
+static void
+begin_branch(bson_t *branches, int number, const char *field,
+			 const char *const *types, int count, bson_t *branch)
+{
+	BSON_APPEND_DOCUMENT_BEGIN(branches, psprintf("%d", number), branch);
+	append_type_is(branch, "case", field, types, count);
+}
+
+/*
+ * append_member_below
+ *		The value at 'field' with the member set at or below it, as jsonb_set()
+ *		has it: nothing is set below what is missing or a scalar.
+ *
+ * Whatever JSON shows otherwise than it is (dates, decimals, infinity) and
+ * arrays, whose elements have no names, make it fail.
+ */
+static void
+append_member_below(bson_t *document, const char *key, const char *field,
+					const MongoNewValue *new, int level)
+{
+	static const char *const objects[] = {"object"};
+	static const char *const scalars[] = {"null", "string", "int", "long", "bool"};
+	static const char *const doubles[] = {"double"};
+	static const char *const none[] = {"missing"};
+	bson_t		chosen;
+	bson_t		arguments;
+	bson_t		branches;
+	bson_t		branch;
+	int			next = 0;
+
+	BSON_APPEND_DOCUMENT_BEGIN(document, key, &chosen);
+	BSON_APPEND_DOCUMENT_BEGIN(&chosen, "$switch", &arguments);
+	BSON_APPEND_ARRAY_BEGIN(&arguments, "branches", &branches);
+	begin_branch(&branches, next++, field, objects, lengthof(objects), &branch);
+	append_merged(&branch, "then", field, new, level);
+	bson_append_document_end(&branches, &branch);
+	if (level > 0)
+	{
+		bson_t		finite;
+		bson_t		choice;
+
+		begin_branch(&branches, next++, field, scalars, lengthof(scalars), &branch);
+		BSON_APPEND_UTF8(&branch, "then", field);
+		bson_append_document_end(&branches, &branch);
+
+		begin_branch(&branches, next++, field, none, lengthof(none), &branch);
+		BSON_APPEND_UTF8(&branch, "then", "$$REMOVE");
+		bson_append_document_end(&branches, &branch);
+
+		begin_branch(&branches, next++, field, doubles, lengthof(doubles), &branch);
+		BSON_APPEND_DOCUMENT_BEGIN(&branch, "then", &finite);
+		BSON_APPEND_ARRAY_BEGIN(&finite, "$cond", &choice);
+		append_is_finite(&choice, "0", field);
+		BSON_APPEND_UTF8(&choice, "1", field);
+		append_misfit_error(&choice, "2", new);
+		bson_append_array_end(&finite, &choice);
+		bson_append_document_end(&branch, &finite);
+		bson_append_document_end(&branches, &branch);
+	}
+	bson_append_array_end(&arguments, &branches);
+	append_misfit_error(&arguments, "default", new);
+	bson_append_document_end(&chosen, &arguments);
+	bson_append_document_end(document, &chosen);
+}
+
+/* append_json_member: jsonb_set(column, keys, value), which is NULL for NULL. */
+static void
+append_json_member(bson_t *stage, const MongoNewValue *new, bool write_null)
+{
+	static const char *const nulls[] = {"missing", "null", "undefined"};
+	char	   *field = psprintf("$%s", new->path);
+	bson_t		outer;
+	bson_t		branches;
+
+	BSON_APPEND_DOCUMENT_BEGIN(stage, new->path, &outer);
+	BSON_APPEND_ARRAY_BEGIN(&outer, "$cond", &branches);
+	append_type_is(&branches, "0", field, nulls, lengthof(nulls));
+	if (write_null)
+		BSON_APPEND_NULL(&branches, "1");
+	else
+		BSON_APPEND_UTF8(&branches, "1", "$$REMOVE");
+	append_member_below(&branches, "2", field, new, 0);
+	bson_append_array_end(&outer, &branches);
+	bson_append_document_end(stage, &outer);
+}
+
+/* build_pipeline: {"0": {$set: {...}}}, when a value depends on the document. */
 static void
 build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *update)
 {
@@ -174,6 +345,8 @@ build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *
 			append_value(&literal, "$literal", new);
 			bson_append_document_end(&set, &literal);
 		}
+		else if (new->kind == MONGO_ASSIGN_JSON_MEMBER)
+			append_json_member(&set, new, write_null);
 		else
 			append_sum(&set, new, write_null);
 	}
@@ -209,11 +382,11 @@ bson_t *
 mongo_build_update(const MongoNewValue *values, int count, bool write_null)
 {
 	bson_t	   *update = bson_create_in(CurrentMemoryContext);
-	bool		any_sum = false;
+	bool		any_own = false;
 
 	for (int i = 0; i < count; i++)
-		any_sum |= values[i].kind != MONGO_ASSIGN_VALUE && !values[i].isnull;
-	if (any_sum)
+		any_own |= values[i].kind != MONGO_ASSIGN_VALUE && !values[i].isnull;
+	if (any_own)
 		build_pipeline(values, count, write_null, update);
 	else
 		build_operators(values, count, write_null, update);
@@ -228,4 +401,5 @@ mongo_describe_assignment(Relation relation, const MongoAssignment *assignment,
 	new->name = NameStr(new->attribute->attname);
 	new->path = mongo_column_options(RelationGetRelid(relation), assignment->attnum)->path;
 	new->kind = assignment->kind;
+	new->keys = assignment->keys;
 }

@@ -11,6 +11,7 @@
 
 #include "access/sysattr.h"
 #include "bson_memory.h"
+#include "catalog/pg_type_d.h"
 #include "comparison.h"
 #include "command_template.h"
 #include "nodes/makefuncs.h"
@@ -22,9 +23,15 @@
 #include "nodes/value.h"
 #include "parser/parsetree.h"
 #include "plan.h"
+#include "predicate.h"
 #include "row_document.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+
+/* Longer paths of jsonb_set() are left to PostgreSQL. */
+#define MOST_JSON_KEYS	20
 
 /* Sums and differences of integers whose result has the column's type. */
 static const struct
@@ -122,6 +129,94 @@ match_sum(Expr *expression, Index rtindex, AttrNumber attnum,
 }
 
 /*
+ * is_json_key
+ *		Does this key in a path of jsonb_set() mean a member of an object, and
+ *		can MongoDB's expressions name it?
+ */
+static bool
+is_json_key(const char *key)
+{
+	char	   *end;
+
+	/* what jsonb_set() takes for the place of an array's element */
+	(void) strtol(key, &end, 10);
+	return (end == key || *end != '\0') && strchr(key, '.') == NULL &&
+		mongo_path_is_addressable(key);
+}
+
+/* json_keys: a path of jsonb_set() as a list of Strings; NIL if not all are keys. */
+static List *
+json_keys(Node *path)
+{
+	List	   *keys = NIL;
+	ArrayType  *array;
+	Datum	   *elements;
+	bool	   *isnull;
+	int			count;
+
+	if (!IsA(path, Const) || ((Const *) path)->constisnull)
+		return NIL;
+	array = DatumGetArrayTypeP(((Const *) path)->constvalue);
+	if (ARR_NDIM(array) != 1)
+		return NIL;
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &count);
+	for (int i = 0; i < count; i++)
+	{
+		char	   *key = isnull[i] ? NULL : TextDatumGetCString(elements[i]);
+
+		if (key == NULL || !is_json_key(key))
+			return NIL;
+		keys = lappend(keys, makeString(key));
+	}
+	return list_length(keys) <= MOST_JSON_KEYS ? keys : NIL;
+}
+
+/*
+ * match_json_member
+ *		Is this jsonb_set(column, keys, value) for the very column assigned?
+ */
+static bool
+match_json_member(Expr *expression, Index rtindex, AttrNumber attnum,
+				  MongoAssignment *assignment, Expr **value)
+{
+	FuncExpr   *function = (FuncExpr *) expression;
+	Var		   *column;
+	Const	   *create;
+
+	if (!IsA(expression, FuncExpr) || function->funcid != F_JSONB_SET)
+		return false;
+	column = linitial(function->args);
+	create = lfourth(function->args);
+	if (!IsA(column, Var) || column->varno != rtindex || column->varattno != attnum ||
+		column->varlevelsup != 0 || !IsA(create, Const) || create->constisnull ||
+		!DatumGetBool(create->constvalue) || !is_value(lthird(function->args)))
+		return false;
+	assignment->keys = json_keys(lsecond(function->args));
+	if (assignment->keys == NIL)
+		return false;
+	assignment->kind = MONGO_ASSIGN_JSON_MEMBER;
+	*value = lthird(function->args);
+	return true;
+}
+
+/*
+ * match_own_value: is the new value computed from the column's own?
+ *
+ * What MongoDB computes is what SQL would only where misfits are errors and,
+ * of JSON, where numbers are shown as numbers.
+ */
+static bool
+match_own_value(Expr *expression, Index rtindex, const MongoTableOptions *options,
+				MongoAssignment *assignment, Expr **value)
+{
+	if (options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
+		return false;
+	return match_sum(expression, rtindex, assignment->attnum, &assignment->kind, value) ||
+		(!options->canonical_json &&
+		 match_json_member(expression, rtindex, assignment->attnum, assignment, value));
+}
+
+/*
  * translate_assignments
  *		The SET list, its expressions appended to *expressions; false when it
  *		takes a look at the rows.
@@ -133,7 +228,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 {
 	List	   *targets;
 	List	   *attributes;
-	bool		any_sum = false;
+	bool		any_own = false;
 	bool		any_dotted = false;
 	ListCell   *target;
 	ListCell   *attribute;
@@ -141,7 +236,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 	get_translated_update_targetlist(root, rtindex, &targets, &attributes);
 	forboth(target, targets, attribute, attributes)
 	{
-		MongoAssignment *assignment = palloc(sizeof(MongoAssignment));
+		MongoAssignment *assignment = palloc0(sizeof(MongoAssignment));
 		Expr	   *expression = lfirst_node(TargetEntry, target)->expr;
 
 		/* a whole document is replaced one by one: each keeps its own _id */
@@ -152,11 +247,9 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 		assignment->kind = MONGO_ASSIGN_VALUE;
 		if (!is_value((Node *) expression))
 		{
-			if (options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
-				!match_sum(expression, rtindex, assignment->attnum,
-						   &assignment->kind, &expression))
+			if (!match_own_value(expression, rtindex, options, assignment, &expression))
 				return false;
-			any_sum = true;
+			any_own = true;
 		}
 		if (strchr(mongo_column_options(relid, assignment->attnum)->path, '.') != NULL)
 			any_dotted = true;
@@ -165,7 +258,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 	}
 
 	/* a pipeline's $set goes into arrays where an update operator does not */
-	if (any_sum && any_dotted)
+	if (any_own && any_dotted)
 		return false;
 	mongo_check_assignable(relid, attributes);
 	return true;
@@ -463,8 +556,10 @@ mongo_direct_plan_to_list(const MongoDirectPlan *plan)
 	{
 		MongoAssignment *assignment = lfirst(cell);
 
-		assignments = lappend(assignments, list_make2_int(assignment->attnum,
-														  assignment->kind));
+		assignments = lappend(assignments,
+							  list_make2(list_make2_int(assignment->attnum,
+														assignment->kind),
+										 assignment->keys));
 	}
 	return list_concat(list_make3(makeString(pstrdup(plan->database)),
 								  makeString(pstrdup(plan->collection)), flags),
@@ -492,9 +587,11 @@ mongo_direct_plan_from_list(List *list)
 	foreach(cell, (List *) list_nth(list, 5))
 	{
 		MongoAssignment *assignment = palloc(sizeof(MongoAssignment));
+		List	   *parts = lfirst(cell);
 
-		assignment->attnum = linitial_int((List *) lfirst(cell));
-		assignment->kind = lsecond_int((List *) lfirst(cell));
+		assignment->attnum = linitial_int((List *) linitial(parts));
+		assignment->kind = lsecond_int((List *) linitial(parts));
+		assignment->keys = lsecond(parts);
 		plan->assignments = lappend(plan->assignments, assignment);
 	}
 	return plan;
