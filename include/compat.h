@@ -50,4 +50,70 @@
 #define mongo_analyze_delay_point() vacuum_delay_point(true)
 #endif
 
+/* PostgreSQL 16 moved these out of postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/*
+ * As whom a relation is read or written, InvalidOid for the current user:
+ * PostgreSQL 16 moved that from range table entries to plans.
+ */
+#if PG_VERSION_NUM >= 160000
+#define mongo_scan_check_as_user(scan, relid, estate) ((scan)->checkAsUser)
+#define mongo_result_check_as_user(result, estate) \
+	ExecGetResultRelCheckAsUser((result), (estate))
+#else
+/* a partition that rows are routed to may have no entry of its own */
+#define mongo_result_check_as_user(result, estate) \
+	(exec_rt_fetch((result)->ri_RangeTableIndex ? (result)->ri_RangeTableIndex : \
+				   (result)->ri_RootResultRelInfo->ri_RangeTableIndex, \
+				   (estate))->checkAsUser)
+#define mongo_scan_check_as_user(scan, relid, estate) \
+	(exec_rt_fetch((relid), (estate))->checkAsUser)
+#endif
+
+/* PostgreSQL 17 has one argument more for these paths, 18 two. */
+#if PG_VERSION_NUM >= 180000
+#define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreignscan_path((root), (rel), (target), (rows), 0, (startup), (total), \
+							(pathkeys), (outer), (path), NIL, (private))
+#define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
+	create_foreign_upper_path((root), (rel), (target), (rows), 0, (startup), (total), \
+							  (pathkeys), (path), NIL, (private))
+#elif PG_VERSION_NUM >= 170000
+#define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreignscan_path((root), (rel), (target), (rows), (startup), (total), \
+							(pathkeys), (outer), (path), NIL, (private))
+#define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
+	create_foreign_upper_path((root), (rel), (target), (rows), (startup), (total), \
+							  (pathkeys), (path), NIL, (private))
+#else
+#define mongo_foreignscan_path create_foreignscan_path
+#define mongo_foreign_upper_path create_foreign_upper_path
+#endif
+
+/* The actions of PostgreSQL's JSON parser may fail softly since 16. */
+#if PG_VERSION_NUM >= 160000
+#define MongoJsonAction JsonParseErrorType
+#define mongo_json_action_done() return JSON_SUCCESS
+#else
+#define MongoJsonAction void
+#define mongo_json_action_done() return
+#endif
+#if PG_VERSION_NUM >= 170000
+#define mongo_json_lexer(json) makeJsonLexContext(NULL, (json), true)
+#else
+#define mongo_json_lexer(json) makeJsonLexContext((json), true)
+#endif
+
+/* So may the rounding of timestamps. */
+#if PG_VERSION_NUM >= 160000
+#define mongo_round_timestamp(timestamp, typmod) \
+	AdjustTimestampForTypmod((timestamp), (typmod), NULL)
+#else
+#define mongo_round_timestamp(timestamp, typmod) \
+	AdjustTimestampForTypmod((timestamp), (typmod))
+#endif
+
 #endif							/* MONGO_FDW_COMPAT_H */

@@ -58,7 +58,11 @@ sub timed
 }
 
 my ($together, $answer) = timed('SET enable_async_append = on', "SELECT count(*) FROM ($rows) s", 'find');
-cmp_ok($together, '<', 1.7 * $DELAY, 'two slow servers take as long as one');
+SKIP:
+{
+	skip 'one server after the other: not our own transport', 1 unless own_transport();
+	cmp_ok($together, '<', 1.7 * $DELAY, 'two slow servers take as long as one');
+}
 is($answer, 5, 'with all their rows');
 
 my ($apart) = timed('SET enable_async_append = off', "SELECT count(*) FROM ($rows) s", 'find');

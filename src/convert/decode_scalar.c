@@ -245,7 +245,7 @@ mongo_read_timestamp(const MongoReader *reader, MongoReadContext *context,
 	{
 		Timestamp	rounded = timestamp;
 
-		AdjustTimestampForTypmod(&rounded, reader->typmod);
+		mongo_round_timestamp(&rounded, reader->typmod);
 		timestamp = rounded;
 		if (!IS_VALID_TIMESTAMP(timestamp))
 			return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "json_tree.h"
 
 #include "catalog/pg_type.h"
@@ -152,37 +153,41 @@ parse_node(TreeParse *parse, JsonKind kind)
 	return node;
 }
 
-static void
+static MongoJsonAction
 parse_object_start(void *state)
 {
 	TreeParse  *parse = state;
 
 	parse->current = parse_node(parse, JSON_OBJECT);
+	mongo_json_action_done();
 }
 
-static void
+static MongoJsonAction
 parse_array_start(void *state)
 {
 	TreeParse  *parse = state;
 
 	parse->current = parse_node(parse, JSON_ARRAY);
+	mongo_json_action_done();
 }
 
-static void
+static MongoJsonAction
 parse_container_end(void *state)
 {
 	TreeParse  *parse = state;
 
 	parse->current = parse->current->parent;
+	mongo_json_action_done();
 }
 
-static void
+static MongoJsonAction
 parse_field_start(void *state, char *name, bool isnull)
 {
 	((TreeParse *) state)->key = name;
+	mongo_json_action_done();
 }
 
-static void
+static MongoJsonAction
 parse_scalar(void *state, char *token, JsonTokenType type)
 {
 	JsonNode   *node = parse_node(state, JSON_NULL);
@@ -197,6 +202,7 @@ parse_scalar(void *state, char *token, JsonTokenType type)
 		node->kind = JSON_BOOLEAN;
 		node->truth = type == JSON_TOKEN_TRUE;
 	}
+	mongo_json_action_done();
 }
 
 static JsonNode *
@@ -204,7 +210,7 @@ tree_of_text(text *json)
 {
 	TreeParse	parse = {NULL};
 	JsonSemAction actions = {0};
-	JsonLexContext *lexer = makeJsonLexContext(json, true);
+	JsonLexContext *lexer = mongo_json_lexer(json);
 
 	actions.semstate = &parse;
 	actions.object_start = parse_object_start;

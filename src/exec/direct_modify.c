@@ -74,8 +74,11 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 	state->relation = node->ss.ss_currentRelation;
 	state->options = mongo_table_options(entry->relid);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
-		state->user = GetUserMapping(entry->checkAsUser ? entry->checkAsUser : GetUserId(),
-									 scan->fs_server);
+	{
+		Oid			user = mongo_scan_check_as_user(scan, scan->resultRelation, estate);
+
+		state->user = GetUserMapping(user ? user : GetUserId(), scan->fs_server);
+	}
 }
 
 /* ------------------------------ the update --------------------------------- */

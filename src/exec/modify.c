@@ -30,14 +30,9 @@
 Oid
 mongo_modify_user(EState *estate, ResultRelInfo *rinfo)
 {
-	Index		index = rinfo->ri_RangeTableIndex;
-	RangeTblEntry *entry;
+	Oid			user = mongo_result_check_as_user(rinfo, estate);
 
-	/* a partition that rows are routed to may have no entry of its own */
-	if (index == 0)
-		index = rinfo->ri_RootResultRelInfo->ri_RangeTableIndex;
-	entry = exec_rt_fetch(index, estate);
-	return entry->checkAsUser ? entry->checkAsUser : GetUserId();
+	return user ? user : GetUserId();
 }
 
 /* has_after_triggers: will something look at the table before the end? */

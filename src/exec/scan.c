@@ -84,11 +84,11 @@ UserMapping *
 mongo_scan_user_mapping(ForeignScanState *node)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	int			relid = bms_next_member(plan->fs_relids, -1);
-	RangeTblEntry *entry = exec_rt_fetch(relid, node->ss.ps.state);
+	Oid			user = mongo_scan_check_as_user(plan,
+												bms_next_member(plan->fs_relids, -1),
+												node->ss.ps.state);
 
-	return GetUserMapping(entry->checkAsUser ? entry->checkAsUser : GetUserId(),
-						  plan->fs_server);
+	return GetUserMapping(user ? user : GetUserId(), plan->fs_server);
 }
 
 void

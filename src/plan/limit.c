@@ -80,7 +80,7 @@ add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 	total_cost *= PUSHED_LIMIT_COST_SHARE;
 
 	add_path(output_rel, (Path *)
-			 create_foreign_upper_path(root, baserel,
+			 mongo_foreign_upper_path(root, baserel,
 									   root->upper_targets[UPPERREL_FINAL],
 									   rows, startup_cost, total_cost,
 									   root->sort_pathkeys, NULL,

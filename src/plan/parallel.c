@@ -113,7 +113,7 @@ add_path_with_order(PlannerInfo *root, RelOptInfo *baserel, int workers,
 	Cost		total_cost;
 
 	estimate(baserel, workers, &startup_cost, &total_cost);
-	path = create_foreignscan_path(root, baserel, NULL,
+	path = mongo_foreignscan_path(root, baserel, NULL,
 								   clamp_row_est(baserel->rows / participants(workers)),
 								   startup_cost, total_cost, pathkeys,
 								   NULL, NULL, NIL);

@@ -65,7 +65,7 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 	mongo_estimate_scan(root, baserel, relation->remote_rows,
 						relation->examined_rows, &startup_cost, &total_cost);
 	add_path(baserel, (Path *)
-			 create_foreignscan_path(root, baserel, NULL, baserel->rows,
+			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
 									 startup_cost, total_cost, NIL,
 									 baserel->lateral_relids, NULL, NIL));
 }
@@ -106,7 +106,7 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
 	sort_cost += relation->options->fdw_startup_cost *
 		(mongo_sort_parts(baserel, root->query_pathkeys, parts) - 1);
 	add_path(baserel, (Path *)
-			 create_foreignscan_path(root, baserel, NULL, baserel->rows,
+			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
 									 startup_cost, total_cost + sort_cost,
 									 root->query_pathkeys,
 									 baserel->lateral_relids, NULL, NIL));
@@ -216,7 +216,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel,
 	mongo_estimate_scan(root, baserel, remote_rows, remote_rows,
 						&startup_cost, &total_cost);
 	add_path(baserel, (Path *)
-			 create_foreignscan_path(root, baserel, NULL, info->ppi_rows,
+			 mongo_foreignscan_path(root, baserel, NULL, info->ppi_rows,
 									 startup_cost, total_cost, NIL,
 									 info->ppi_req_outer, NULL, NIL));
 }

@@ -32,12 +32,11 @@
 static MongoRelation *
 create_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
-	RangeTblEntry *rte = planner_rt_fetch(baserel->relid, root);
 	MongoRelation *relation = palloc0(sizeof(MongoRelation));
 
 	relation->relid = foreigntableid;
 	relation->serverid = baserel->serverid;
-	relation->userid = rte->checkAsUser ? rte->checkAsUser : GetUserId();
+	relation->userid = baserel->userid ? baserel->userid : GetUserId();
 	relation->options = mongo_table_options(foreigntableid);
 	relation->columns = mongo_columns_create(foreigntableid, baserel->relid,
 											 baserel->max_attr,

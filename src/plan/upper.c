@@ -83,7 +83,7 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 
 	output_rel->fdw_private = upper;
 	add_path(output_rel, (Path *)
-			 create_foreign_upper_path(root, output_rel, target, rows, startup_cost,
+			 mongo_foreign_upper_path(root, output_rel, target, rows, startup_cost,
 									   total_cost, pathkeys, NULL, NIL));
 }
 
