@@ -30,7 +30,10 @@ extern void mongo_report_connection_error(const char *server_name,
  * 'reply' is a document with {ok: 0, code, codeName, errmsg}; 'context_message' names
  * what was attempted ("could not read collection \"db.coll\"").  The SQLSTATE
  * comes from a table of MongoDB codes (11000 -> 23505, 13 -> 42501, 50 ->
- * 57014, 112 -> 40001, ...), else HV000.
+ * 57014, 112 -> 40001, ...), else HV000.  Where evaluating an expression has
+ * failed it is what PostgreSQL raises for the same (22012, 22003, 22P02, 22008,
+ * ...); where the server does not know a part of the language it is 0A000, and
+ * the HINT names what to hold back (feature.h).
  */
 extern void mongo_report_command_error(const char *context_message,
 									   const bson_t *reply) pg_attribute_noreturn();

@@ -9,6 +9,7 @@
 
 #include "remote_error.h"
 
+#include "feature.h"
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
 
@@ -24,6 +25,9 @@ typedef struct RemoteErrorRule
 	bool		retryable;
 	const char *hint;
 } RemoteErrorRule;
+
+#define TOO_LARGE_HINT \
+	"MongoDB gives no document of more than 16 MB: hold back what makes it, as by the options enable_aggregate_pushdown and enable_join_pushdown."
 
 static const RemoteErrorRule rules[] =
 {
@@ -58,23 +62,97 @@ static const RemoteErrorRule rules[] =
 	"Somebody has closed the cursor in MongoDB (killCursors). Run the query again."},	/* CursorKilled */
 	{239, ERRCODE_SNAPSHOT_TOO_OLD, false,
 	"Raise MongoDB's minSnapshotHistoryWindowInSeconds, or set the server's read_concern to 'local' to read without a snapshot."},	/* SnapshotTooOld */
-	{241, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, false, NULL}, /* ConversionFailure */
+	{241, ERRCODE_DATA_EXCEPTION, false, NULL}, /* ConversionFailure */
 	{246, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* SnapshotUnavailable */
 	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
 	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
 	{292, ERRCODE_OUT_OF_MEMORY, false,
-	"Allow MongoDB to use temporary files (allowDiskUseByDefault)."},	/* QueryExceededMemoryLimitNoDiskUseAllowed */
+	"Let MongoDB use temporary files: take disk_use out of the option pushdown_disable."},	/* QueryExceededMemoryLimitNoDiskUseAllowed */
+	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT},	/* $lookup into too large an array */
 	{9001, ERRCODE_CONNECTION_FAILURE, true, NULL}, /* SocketException */
 	{10107, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotWritablePrimary */
-	{10334, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, NULL},	/* BSONObjectTooLarge */
+	{10334, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* BSONObjectTooLarge */
 	{11000, ERRCODE_UNIQUE_VIOLATION, false, NULL}, /* DuplicateKey */
 	{11600, ERRCODE_ADMIN_SHUTDOWN, true, NULL},	/* InterruptedAtShutdown */
 	{11601, ERRCODE_QUERY_CANCELED, false, NULL},	/* Interrupted */
 	{11602, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* InterruptedDueToReplStateChange */
 	{13388, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleConfig */
+	{13548, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a buffer of more than 64 MB */
 	{13435, ERRCODE_CONNECTION_FAILURE, true,
 	"The server is a secondary: set replica_set, or a read_preference that allows it."},	/* NotPrimaryNoSecondaryOk */
 	{13436, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotPrimaryOrSecondary */
+	{17419, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a document after an update */
+	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* likewise, after a replacement */
+};
+
+/* Codes of operators that were given a type they do not take, by code. */
+static const int type_codes[] = {
+	14,							/* TypeMismatch: $subtract, $multiply, $divide */
+	16006, 16007,				/* to Date, to String */
+	16554, 16611, 16702,		/* $add, $mod, $concat */
+	17124, 17310,				/* $size, $setIsSubset */
+	28651, 28664, 28689, 28724, 28765,	/* $filter, $concatArrays,
+										 * $arrayElemAt, $slice, $abs and more */
+	34450, 34471,				/* $substrCP, $strLenCP */
+	40081, 40093, 50699,		/* $in, $indexOfCP, $trim */
+	51104, 51746,				/* $regexMatch, $replaceAll */
+	5166307, 5439012			/* $dateDiff, $dateTrunc */
+};
+
+/*
+ * What evaluating an expression fails with, by a part of the message: the codes
+ * differ between MongoDB's engines, or are shared (2 BadValue).  The SQLSTATE is
+ * what PostgreSQL raises where it evaluates the same.
+ */
+static const struct
+{
+	const char *part;
+	int			sqlstate;
+}			evaluation_rules[] =
+{
+	{"can't $divide by zero", ERRCODE_DIVISION_BY_ZERO},
+	{"can't $mod by zero", ERRCODE_DIVISION_BY_ZERO},
+	{"Conversion would overflow target type", ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE},
+	{"Attempt to convert NaN", ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE},
+	{"Attempt to convert infinity", ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE},
+	{"$abs of long long min", ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE},
+	{"Failed to parse number", ERRCODE_INVALID_TEXT_REPRESENTATION},
+	{"Failed to parse objectId", ERRCODE_INVALID_TEXT_REPRESENTATION},
+	{"Error parsing date string", ERRCODE_INVALID_DATETIME_FORMAT},
+	{"Unsupported conversion from", ERRCODE_FDW_INVALID_DATA_TYPE},
+	{"$sqrt's argument", ERRCODE_INVALID_ARGUMENT_FOR_POWER_FUNCTION},
+	{"$pow cannot take a base of 0", ERRCODE_INVALID_ARGUMENT_FOR_POWER_FUNCTION},
+	{"$ln's argument", ERRCODE_INVALID_ARGUMENT_FOR_LOG},
+	{"$log10's argument", ERRCODE_INVALID_ARGUMENT_FOR_LOG},
+	{"$log's ", ERRCODE_INVALID_ARGUMENT_FOR_LOG},
+	{"the starting index must be nonnegative", ERRCODE_SUBSTRING_ERROR},
+	{"length must be a nonnegative", ERRCODE_SUBSTRING_ERROR},
+	{"date overflow", ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
+	{"dateAdd overflowed", ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
+	{"dateSubtract overflowed", ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
+	{"invalid dateAdd 'amount'", ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
+	{"'year' must evaluate to an integer", ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
+	{"unrecognized time zone identifier", ERRCODE_INVALID_PARAMETER_VALUE},
+};
+
+/*
+ * How a server says that it does not know a part of the language.  'feature' is
+ * what to hold back where the message names none of its own.
+ */
+static const struct
+{
+	const char *part;
+	const char *feature;
+}			unknown_rules[] =
+{
+	{"Unrecognized pipeline stage name", NULL},
+	{"is an unknown field", NULL},
+	{"unknown top level operator", NULL},
+	{"no such command", NULL},
+	{"unknown operator", NULL},
+	{"Unrecognized expression", "expr"},
+	{"Unknown expression", "expr"},
+	{"unknown group operator", "group"},
 };
 
 /* Recognisable causes of a failed connection, by a part of the message. */
@@ -163,19 +241,71 @@ static void
 raise_remote(const char *message, int code, const char *code_name,
 			 const char *text) pg_attribute_noreturn();
 
+/* unknown_hint: what to do when the server does not know what was sent. */
+static const char *
+unknown_hint(const char *text)
+{
+	for (int i = 0; i < lengthof(unknown_rules); i++)
+	{
+		const char *feature;
+
+		if (strstr(text, unknown_rules[i].part) == NULL)
+			continue;
+		feature = mongo_feature_in_message(text);
+		if (feature == NULL)
+			feature = unknown_rules[i].feature;
+		if (feature == NULL)
+			return "The server may be older than MongoDB 5.0, or only compatible with it. The option pushdown_disable of servers and tables holds back what it does not know.";
+		return psprintf("The server may be older than MongoDB 5.0, or only compatible with it. Add \"%s\" to the option pushdown_disable of the foreign server or table.",
+						feature);
+	}
+	return NULL;
+}
+
+/* What is known of an error: the SQLSTATE, and a HINT or NULL. */
+static int
+classify(int code, const char *text, const char **hint)
+{
+	const RemoteErrorRule *rule = find_rule(code);
+
+	*hint = NULL;
+	for (int i = 0; i < lengthof(evaluation_rules); i++)
+	{
+		if (strstr(text, evaluation_rules[i].part) != NULL)
+			return evaluation_rules[i].sqlstate;
+	}
+	for (int i = 0; i < lengthof(type_codes); i++)
+	{
+		if (type_codes[i] == code)
+		{
+			*hint = "A document may not fit its column. With the setting mongo_fdw.enable_pushdown off the error says which.";
+			return ERRCODE_FDW_INVALID_DATA_TYPE;
+		}
+	}
+	if (rule != NULL && rule->sqlstate != ERRCODE_FEATURE_NOT_SUPPORTED)
+	{
+		*hint = rule->hint;
+		return rule->sqlstate;
+	}
+	*hint = unknown_hint(text);
+	return rule != NULL ? rule->sqlstate :
+		*hint != NULL ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_FDW_ERROR;
+}
+
 static void
 raise_remote(const char *message, int code, const char *code_name,
 			 const char *text)
 {
-	const RemoteErrorRule *rule = find_rule(code);
+	const char *hint;
+	int			sqlstate = classify(code, text, &hint);
 
 	ereport(ERROR,
-			(errcode(rule ? rule->sqlstate : ERRCODE_FDW_ERROR),
+			(errcode(sqlstate),
 			 errmsg("%s", message),
 			 *code_name ?
 			 errdetail("MongoDB error %d (%s): %s", code, code_name, text) :
 			 errdetail("MongoDB error %d: %s", code, text),
-			 rule && rule->hint ? errhint("%s", rule->hint) : 0));
+			 hint ? errhint("%s", hint) : 0));
 }
 
 void

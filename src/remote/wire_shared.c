@@ -122,5 +122,6 @@ mongo_wire_report_disconnect(MongoConnection *connection)
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("connection to server \"%s\" was lost",
 					connection->server_name),
-			 errdetail("MongoDB closed the connection, or the network failed, before the answer was complete.")));
+			 errdetail("MongoDB closed the connection, or the network failed, before the answer was complete."),
+			 errhint("MongoDB also does so when a document of the answer would have more than 16 MB.")));
 }
