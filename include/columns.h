@@ -50,6 +50,13 @@ extern MongoColumns *mongo_columns_create(Oid relid, Index varno, int natts,
  */
 extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 
+/*
+ * mongo_columns_under
+ *		The same table alone, with another prefix.
+ */
+extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
+										 const char *prefix);
+
 /* A field of the documents, as an expression over the table names it. */
 typedef struct MongoField
 {
@@ -86,6 +93,13 @@ extern bool mongo_json_field_of_node(MongoColumns *columns, Node *node,
  */
 extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
+
+/*
+ * mongo_append_paths
+ *		Append to a projection that these paths, char *, are wanted; _id alone
+ *		when there are none.  All must be addressable.
+ */
+extern void mongo_append_paths(bson_t *projection, List *paths);
 
 /*
  * mongo_append_projection

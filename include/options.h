@@ -71,6 +71,7 @@ typedef struct MongoTableOptions
 	int			fetch_size;		/* documents a getMore asks for */
 	double		fdw_startup_cost;
 	double		fdw_tuple_cost;
+	double		fdw_lookup_cost;
 	double		remote_parallelism; /* scans that MongoDB serves at once; 0: one */
 	const char *parallel_field; /* path by which scans are split */
 	bool		enable_join_pushdown;

@@ -21,7 +21,11 @@
 #include "condition.h"
 #include "options.h"
 
-/* What planning knows of a foreign table: fdw_private of its RelOptInfo. */
+/*
+ * What planning knows of a foreign table, or of a join that can be pushed down:
+ * fdw_private of its RelOptInfo.  What is about one table is about the outermost
+ * one of a join, on whose collection the command is.
+ */
 typedef struct MongoRelation
 {
 	Oid			relid;
@@ -35,6 +39,7 @@ typedef struct MongoRelation
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
+	const struct MongoJoin *join;	/* see plan_join.h; NULL: a table */
 } MongoRelation;
 
 /* A column of the scan's tuple, and the path it is read from. */
@@ -79,6 +84,8 @@ typedef struct MongoScanPlan
 	List	   *predicates;		/* for the first of fdw_exprs, in step */
 	int			nvariables;		/* of "let": fdw_exprs goes on with these */
 	bool		is_pipeline;	/* aggregate commands; otherwise finds */
+	const char *joined;			/* of mongo_join_namespace(); NULL: no join */
+	bool		is_join;		/* ... and nothing above it */
 	bool		one_row;		/* has a row even over no documents */
 	bool		has_limit;		/* then fdw_exprs goes on with it */
 	bool		has_offset;		/* and with this */
@@ -116,12 +123,19 @@ extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreig
 
 /*
  * mongo_estimate_scan
- *		Set rows and costs of a scan of 'baserel' whose remote conditions let
- *		'remote_rows' of 'examined_rows' documents through.
+ *		Set the costs of a scan of 'baserel' whose remote conditions let
+ *		'remote_rows' of 'examined_rows' documents through.  Of a join, what is
+ *		examined is known already.
  */
 extern void mongo_estimate_scan(PlannerInfo *root, RelOptInfo *baserel,
 								double remote_rows, double examined_rows,
 								Cost *startup_cost, Cost *total_cost);
+
+/*
+ * mongo_examined_cost
+ *		What MongoDB takes to find that many documents of a table.
+ */
+extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
 
 /*
  * mongo_can_be_exact

@@ -26,6 +26,10 @@ typedef struct MongoPipeline
 	MongoTranslation translation;
 	bson_t	   *stages;			/* an array's elements, "0" and so on */
 	int			nstages;
+
+	/* used by plan_join.h alone, and settled before anything else is appended */
+	List	   *held;			/* stages to come after lookups in a row */
+	List	   *arrays;			/* prefixes under which several documents are */
 } MongoPipeline;
 
 /*

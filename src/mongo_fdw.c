@@ -14,6 +14,7 @@
 #include "options.h"
 #include "parallel_scan.h"
 #include "plan.h"
+#include "plan_join.h"
 #include "plan_parallel.h"
 
 #include "foreign/fdwapi.h"
@@ -36,9 +37,10 @@ mongo_fdw_handler(PG_FUNCTION_ARGS)
 {
 	FdwRoutine *routine = makeNode(FdwRoutine);
 
-	/* src/plan: relation.c, paths.c, limit.c, scan_plan.c */
+	/* src/plan: relation.c, paths.c, join.c, upper.c, scan_plan.c */
 	routine->GetForeignRelSize = mongo_get_foreign_rel_size;
 	routine->GetForeignPaths = mongo_get_foreign_paths;
+	routine->GetForeignJoinPaths = mongo_get_foreign_join_paths;
 	routine->GetForeignUpperPaths = mongo_get_foreign_upper_paths;
 	routine->GetForeignPlan = mongo_get_foreign_plan;
 

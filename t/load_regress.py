@@ -80,8 +80,27 @@ def people():
         yield document
 
 
+def join_outer():
+    """Keys that are numbers of any kind, missing, null or found twice; a field t2."""
+    yield from ({"_id": 1, "x": 1, "s": "u", "t2": {"x": 9}, "t1": 5}, {"_id": 2, "x": 2.0, "s": str(oid(7))},
+                {"_id": 3, "x": None, "s": oid(7)}, {"_id": 4}, {"_id": 5, "x": bson.Int64(2), "s": "v", "t2": 4},
+                {"_id": 6, "x": 7, "s": "zz"})
+
+
+def join_inner():
+    yield from ({"_id": 1, "x": 1, "s": "u", "y": 10}, {"_id": 2, "x": bson.Decimal128("2"), "s": oid(7), "y": 20},
+                {"_id": 3, "x": None, "y": 30}, {"_id": 4, "y": 40}, {"_id": 5, "x": 2, "s": str(oid(7)), "y": 5},
+                {"_id": 6, "x": 3})
+
+
+def join_third():
+    for n in range(1, 30):
+        yield {"_id": n, "z": n * 10}
+
+
 COLLECTIONS = {"numbers": numbers, "one_of_each": one_of_each, "nulls": nulls,
-               "misfits": misfits, "people": people}
+               "misfits": misfits, "people": people, "join_outer": join_outer,
+               "join_inner": join_inner, "join_third": join_third}
 
 
 def main():
@@ -94,6 +113,8 @@ def main():
     for name, documents in COLLECTIONS.items():
         client[DATABASE][name].insert_many(list(documents()))
     client[DATABASE].numbers.create_index("n")
+    client[DATABASE].join_inner.create_index("x")
+    client[DATABASE].join_inner.create_index("s")
 
 
 if __name__ == "__main__":

@@ -137,16 +137,23 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 	}
 }
 
+/* foreign_namespace: the collections of the command, and what is done to them. */
+static const char *
+foreign_namespace(const MongoScanPlan *plan)
+{
+	if (plan->joined != NULL)
+		return psprintf("%s of %s", plan->is_join ? "Join" : "Aggregate on join",
+						plan->joined);
+	return psprintf(plan->is_pipeline ? "Aggregate on (%s.%s)" : "%s.%s",
+					plan->database, plan->collection);
+}
+
 void
 mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 {
 	MongoScanState *state = node->fdw_state;
 
-	ExplainPropertyText("Foreign Namespace",
-						psprintf(state->plan->is_pipeline ?
-								 "Aggregate on (%s.%s)" : "%s.%s",
-								 state->plan->database,
-								 state->plan->collection), es);
+	ExplainPropertyText("Foreign Namespace", foreign_namespace(state->plan), es);
 	if (state->plan->split_field != NULL)
 		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
 	if (es->verbose)

@@ -71,6 +71,7 @@ const MongoOption mongo_option_table[] =
 	{"use_remote_estimate", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(use_remote_estimate), "false"},
 	{"fdw_startup_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_startup_cost), "25", BETWEEN(0, 1e15)},
 	{"fdw_tuple_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_tuple_cost), "0.1", BETWEEN(0, 1e15)},
+	{"fdw_lookup_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_lookup_cost), "5", BETWEEN(0, 1e15)},
 	{"remote_parallelism", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(remote_parallelism), "1", BETWEEN(0, 1000)},
 	{"parallel_field", ON_TABLE, mongo_parse_path, NULL, TABLE(parallel_field), "_id"},
 	{"enable_join_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},

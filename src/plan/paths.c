@@ -9,6 +9,7 @@
 
 #include "bson_memory.h"
 #include "plan.h"
+#include "plan_join.h"
 #include "plan_order.h"
 #include "plan_parallel.h"
 
@@ -37,18 +38,33 @@ typedef struct Parameterization
 	bool		unique;			/* at most one document for each outer row */
 } Parameterization;
 
+Cost
+mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	bool		scans_all = examined_rows >= baserel->tuples;
+
+	return examined_rows * relation->options->fdw_tuple_cost *
+		(scans_all ? EXAMINED_DOCUMENT_COST_SHARE : INDEXED_DOCUMENT_COST_SHARE);
+}
+
 void
 mongo_estimate_scan(PlannerInfo *root, RelOptInfo *baserel, double remote_rows,
 					double examined_rows, Cost *startup_cost, Cost *total_cost)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	const MongoTableOptions *options = relation->options;
-	bool		scans_all = examined_rows >= baserel->tuples;
-	Cost		examined_cost = examined_rows * options->fdw_tuple_cost *
-	(scans_all ? EXAMINED_DOCUMENT_COST_SHARE : INDEXED_DOCUMENT_COST_SHARE);
+	Cost		examined_cost;
 
 	*startup_cost = options->fdw_startup_cost + baserel->baserestrictcost.startup +
 		baserel->reltarget->cost.startup;
+	if (relation->join != NULL)
+	{
+		*startup_cost += relation->join->setup_cost;
+		examined_cost = relation->join->cost;
+	}
+	else
+		examined_cost = mongo_examined_cost(baserel, examined_rows);
 	*total_cost = *startup_cost + examined_cost +
 		remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost) +
 		(relation->all_exact ? 0 : remote_rows * baserel->baserestrictcost.per_tuple) +

@@ -11,7 +11,10 @@
 #include "command_template.h"
 #include "encoding.h"
 #include "plan_clauses.h"
+#include "plan_join.h"
 #include "plan_pipeline.h"
+
+#include "miscadmin.h"
 
 /*
  * has_pseudoconstant: a clause without columns becomes a Result above the scan,
@@ -35,7 +38,11 @@ mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel)
 {
 	MongoRelation *relation = rel->fdw_private;
 
-	return mongo_enable_pushdown && relation != NULL && IS_SIMPLE_REL(rel) &&
+	if (!mongo_enable_pushdown || relation == NULL)
+		return false;
+	if (rel->reloptkind == RELOPT_JOINREL)
+		return relation->join != NULL;
+	return IS_SIMPLE_REL(rel) &&
 		bms_is_empty(rel->lateral_relids) &&
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
 		!(root->hasPseudoConstantQuals && has_pseudoconstant(rel)) &&
@@ -51,23 +58,47 @@ mongo_pipeline_cost(PlannerInfo *root, RelOptInfo *rel, Cost *startup_cost,
 	mongo_estimate_scan(root, rel, 0, relation->examined_rows, startup_cost, total_cost);
 }
 
-void
-mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel, MongoPipeline *pipeline)
+/* append_table: the stages of a foreign table, those of its restrictions. */
+static void
+append_table(RelOptInfo *rel, MongoPipeline *pipeline)
 {
 	MongoRelation *relation = rel->fdw_private;
 	MongoScanClauses clauses;
 
-	memset(pipeline, 0, sizeof(*pipeline));
 	pipeline->translation = mongo_translation_of(relation);
 	pipeline->translation.need_exact = true;
-	pipeline->stages = bson_create_in(CurrentMemoryContext);
-
 	mongo_sort_scan_clauses(&pipeline->translation, relation->known,
 							rel->baserestrictinfo, &clauses);
 	if (clauses.local != NIL)
 		elog(ERROR, "restriction of a pipeline is not shippable");
 	if (!bson_empty(clauses.filter))
 		mongo_pipeline_append(pipeline, "$match", clauses.filter);
+}
+
+/* append_relation: the stages of a table, or of a join from its outer side on. */
+static void
+append_relation(RelOptInfo *rel, MongoPipeline *pipeline)
+{
+	const MongoRelation *relation = rel->fdw_private;
+
+	check_stack_depth();
+	if (relation->join == NULL)
+	{
+		append_table(rel, pipeline);
+		return;
+	}
+	append_relation(relation->join->outer, pipeline);
+	if (!mongo_append_join(relation->join, pipeline))
+		elog(ERROR, "clause of a join is not shippable");
+}
+
+void
+mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel, MongoPipeline *pipeline)
+{
+	memset(pipeline, 0, sizeof(*pipeline));
+	pipeline->stages = bson_create_in(CurrentMemoryContext);
+	append_relation(rel, pipeline);
+	mongo_settle_lookups(pipeline);
 }
 
 void

@@ -14,6 +14,7 @@
 #include "modify.h"
 #include "plan.h"
 #include "plan_clauses.h"
+#include "plan_join.h"
 #include "plan_order.h"
 #include "plan_upper.h"
 
@@ -189,6 +190,7 @@ mongo_scan_plan_init(MongoScanPlan *plan, const MongoRelation *relation)
 	plan->enough_rows = -1;
 	plan->database = relation->options->database;
 	plan->collection = relation->options->collection;
+	plan->joined = relation->join == NULL ? NULL : mongo_join_namespace(relation);
 	plan->fetch_size = relation->options->fetch_size;
 	plan->type_mismatch = relation->options->type_mismatch;
 	plan->canonical_json = relation->options->canonical_json;
@@ -347,5 +349,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 {
 	if (IS_UPPER_REL(foreignrel))
 		return mongo_get_upper_plan(root, foreignrel, tlist, outer_plan);
+	if (IS_JOIN_REL(foreignrel))
+		return mongo_get_join_plan(root, foreignrel, tlist, outer_plan);
 	return get_scan_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
 }

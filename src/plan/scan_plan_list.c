@@ -42,6 +42,7 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 	ListCell   *cell;
 	List	   *result;
 
+	flags = lappend_int(flags, plan->is_join);
 	foreach(cell, plan->columns)
 	{
 		MongoScanColumn *column = lfirst(cell);
@@ -60,10 +61,11 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 													finish->first));
 	}
 
-	result = list_make4(string_node(plan->database), string_node(plan->collection),
-						plan->commands, plan->predicates);
-	return list_concat(result, list_make5(flags, settings, columns,
-										  string_node(plan->split_field), finishes));
+	result = list_make5(string_node(plan->database), string_node(plan->collection),
+						plan->commands, plan->predicates, flags);
+	return list_concat(result, list_make5(settings, columns,
+										  string_node(plan->split_field), finishes,
+										  string_node(plan->joined)));
 }
 
 MongoScanPlan *
@@ -83,12 +85,14 @@ mongo_scan_plan_from_list(List *list)
 	plan->all_rows = lthird_int(flags);
 	plan->is_pipeline = lfourth_int(flags);
 	plan->one_row = list_nth_int(flags, 4);
+	plan->is_join = list_nth_int(flags, 5);
 	plan->fetch_size = linitial_int(settings);
 	plan->type_mismatch = lsecond_int(settings);
 	plan->canonical_json = lthird_int(settings);
 	plan->enough_rows = lfourth_int(settings);
 	plan->nvariables = list_nth_int(settings, 4);
 	plan->split_field = node_string(list_nth(list, 7));
+	plan->joined = node_string(list_nth(list, 9));
 	plan->columns = NIL;
 	foreach(cell, (List *) list_nth(list, 6))
 	{

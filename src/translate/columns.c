@@ -37,6 +37,17 @@ mongo_columns_find(MongoColumns *columns, Index varno)
 	return columns;
 }
 
+MongoColumns *
+mongo_columns_under(const MongoColumns *columns, const char *prefix)
+{
+	MongoColumns *copy = palloc(sizeof(MongoColumns));
+
+	*copy = *columns;
+	copy->prefix = prefix;
+	copy->next = NULL;
+	return copy;
+}
+
 const char *
 mongo_column_name(MongoColumns *columns, AttrNumber attnum)
 {
@@ -136,15 +147,42 @@ covers(const char *parent, int parent_length, const char *path, int path_length)
 }
 
 void
+mongo_append_paths(bson_t *projection, List *paths)
+{
+	bool		empty = true;
+	ListCell   *cell;
+	ListCell   *other_cell;
+
+	foreach(cell, paths)
+	{
+		const char *path = lfirst(cell);
+		int			length = fetched_length(path);
+		bool		covered = false;
+
+		/* "a" and "a.b" together are a path collision: "a" alone will do */
+		foreach(other_cell, paths)
+		{
+			const char *other = lfirst(other_cell);
+			int			other_length = fetched_length(other);
+
+			if (other_cell != cell && covers(other, other_length, path, length))
+				covered |= other_length < length || other_cell < cell;
+		}
+		if (covered)
+			continue;
+		bson_append_int32(projection, path, length, 1);
+		empty = false;
+	}
+	if (empty)
+		BSON_APPEND_INT32(projection, "_id", 1);
+}
+
+void
 mongo_append_projection(bson_t *command, MongoColumns *columns, List *attributes)
 {
-	int			npaths = list_length(attributes);
-	const char **paths = palloc(sizeof(char *) * Max(npaths, 1));
-	int		   *lengths = palloc(sizeof(int) * Max(npaths, 1));
-	int			i = 0;
+	List	   *paths = NIL;
 	ListCell   *cell;
 	bson_t		projection;
-	bool		empty = true;
 
 	foreach(cell, attributes)
 	{
@@ -152,27 +190,10 @@ mongo_append_projection(bson_t *command, MongoColumns *columns, List *attributes
 
 		if (path == NULL || !mongo_path_is_addressable(path))
 			return;
-		paths[i] = path;
-		lengths[i++] = fetched_length(path);
+		paths = lappend(paths, (char *) path);
 	}
 
 	BSON_APPEND_DOCUMENT_BEGIN(command, "projection", &projection);
-	for (i = 0; i < npaths; i++)
-	{
-		bool		covered = false;
-
-		/* "a" and "a.b" together are a path collision: "a" alone will do */
-		for (int j = 0; j < npaths && !covered; j++)
-		{
-			if (j != i && covers(paths[j], lengths[j], paths[i], lengths[i]))
-				covered = lengths[j] < lengths[i] || j < i;
-		}
-		if (covered)
-			continue;
-		bson_append_int32(&projection, paths[i], lengths[i], 1);
-		empty = false;
-	}
-	if (empty)
-		BSON_APPEND_INT32(&projection, "_id", 1);
+	mongo_append_paths(&projection, paths);
 	bson_append_document_end(command, &projection);
 }

@@ -33,6 +33,8 @@ typedef struct Binding
 
 static MongoMatch bind_match(const Binding *binding, const bson_iter_t *document,
 							 bson_t *match);
+static MongoMatch bind_pipeline(const Binding *binding, const bson_iter_t *stages,
+								bson_t *pipeline);
 
 Const *
 mongo_command_to_const(const bson_t *command)
@@ -164,48 +166,77 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 
 /* append_bound: {$skip: n} or {$limit: n} as the next stage. */
 static void
-append_bound(bson_t *pipeline, int *number, const char *name, int64 bound)
+append_bound(bson_t *pipeline, const char *name, int64 bound)
 {
 	bson_t		stage;
 
 	if (bound <= 0)
 		return;
-	BSON_APPEND_DOCUMENT_BEGIN(pipeline, psprintf("%d", *number), &stage);
+	BSON_APPEND_DOCUMENT_BEGIN(pipeline, psprintf("%u", bson_count_keys(pipeline)), &stage);
 	BSON_APPEND_INT64(&stage, name, bound);
 	bson_append_document_end(pipeline, &stage);
-	(*number)++;
 }
 
-/* bind_pipeline: an array of stages, of which $match is like a filter. */
+/*
+ * bind_lookup: $lookup has a pipeline of its own.  That nothing is found by it
+ * says nothing about the documents outside.
+ */
+static void
+bind_lookup(const Binding *binding, const bson_iter_t *stage, bson_t *lookup)
+{
+	bson_iter_t field;
+	bson_t		pipeline;
+
+	bson_iter_recurse(stage, &field);
+	while (bson_iter_next(&field))
+	{
+		if (strcmp(bson_iter_key(&field), "pipeline") != 0)
+		{
+			bson_append_iter(lookup, NULL, 0, &field);
+			continue;
+		}
+		BSON_APPEND_ARRAY_BEGIN(lookup, "pipeline", &pipeline);
+		bind_pipeline(binding, &field, &pipeline);
+		bson_append_array_end(lookup, &pipeline);
+	}
+}
+
+/*
+ * bind_pipeline: an array of stages, of which $match is like a filter.
+ *
+ * A $match behind others lets nothing through as well if it cannot be met.
+ */
 static MongoMatch
 bind_pipeline(const Binding *binding, const bson_iter_t *stages, bson_t *pipeline)
 {
 	MongoMatch	result = MONGO_MATCH_SOME;
 	bson_iter_t element;
-	int			number = 0;
 
 	bson_iter_recurse(stages, &element);
-	for (; bson_iter_next(&element); number++)
+	while (bson_iter_next(&element))
 	{
 		bson_iter_t stage;
 		bson_t		bound;
-		bson_t		match;
+		bson_t		specification;
+		const char *name;
 
 		if (!bson_iter_recurse(&element, &stage) || !bson_iter_next(&stage) ||
-			strcmp(bson_iter_key(&stage), "$match") != 0)
+			(strcmp(bson_iter_key(&stage), "$match") != 0 &&
+			 strcmp(bson_iter_key(&stage), "$lookup") != 0))
 		{
 			bson_append_iter(pipeline, NULL, 0, &element);
 			continue;
 		}
+		name = bson_iter_key(&stage);
 		BSON_APPEND_DOCUMENT_BEGIN(pipeline, bson_iter_key(&element), &bound);
-		BSON_APPEND_DOCUMENT_BEGIN(&bound, "$match", &match);
-		if (bind_match(binding, &stage, &match) == MONGO_MATCH_NONE)
+		BSON_APPEND_DOCUMENT_BEGIN(&bound, name, &specification);
+		if (strcmp(name, "$lookup") == 0)
+			bind_lookup(binding, &stage, &specification);
+		else if (bind_match(binding, &stage, &specification) == MONGO_MATCH_NONE)
 			result = MONGO_MATCH_NONE;
-		bson_append_document_end(&bound, &match);
+		bson_append_document_end(&bound, &specification);
 		bson_append_document_end(pipeline, &bound);
 	}
-	append_bound(pipeline, &number, "$skip", binding->template->skip);
-	append_bound(pipeline, &number, "$limit", binding->template->limit);
 	return result;
 }
 
@@ -231,6 +262,8 @@ bind_command(const Binding *binding, bson_t *command)
 		{
 			BSON_APPEND_ARRAY_BEGIN(command, key, &bound);
 			result = bind_pipeline(binding, &field, &bound);
+			append_bound(&bound, "$skip", binding->template->skip);
+			append_bound(&bound, "$limit", binding->template->limit);
 			bson_append_array_end(command, &bound);
 		}
 		else if (strcmp(key, "cursor") == 0 && binding->template->batch_size > 0)

@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ *
+ * join.c
+ *		Which joins MongoDB can make exactly, and what that costs.
+ *
+ * A $lookup is asked for only where an index finds the inner documents: for
+ * every outer document without one, MongoDB would read the whole collection.
+ * With one it still takes many times what fetching the documents and hashing
+ * them here does, so it pays for few outer documents or far more inner ones;
+ * the costs decide.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "feature.h"
+#include "plan.h"
+#include "plan_clauses.h"
+#include "plan_join.h"
+
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+
+/*
+ * In the unit of fdw_lookup_cost, measured with MongoDB 6.0: a lookup outside of
+ * the query engine, for each outer document; and planning a pipeline that has a
+ * lookup, which takes three times as long as answering a find.
+ */
+#define CLASSIC_LOOKUP_SHARE	7
+#define LOOKUP_SETUP_SHARE		8
+
+/* Of fdw_tuple_cost: a document found by an index is copied into the other. */
+#define FOUND_DOCUMENT_SHARE	0.5
+
+/*
+ * is_plain_query: one whose rows are not checked again under a lock.  An UPDATE
+ * or SELECT FOR UPDATE wants to make single rows of the join again.
+ */
+static bool
+is_plain_query(const PlannerInfo *root)
+{
+	return (root->parse->commandType == CMD_SELECT ||
+			root->parse->commandType == CMD_INSERT) &&
+		root->parse->rowMarks == NIL && root->rowMarks == NIL;
+}
+
+/* has_placeholders: must an expression be evaluated within this join? */
+static bool
+has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
+{
+	ListCell   *cell;
+
+	foreach(cell, root->placeholder_list)
+	{
+		PlaceHolderInfo *info = lfirst(cell);
+
+		if (bms_overlap(info->ph_eval_at, joinrel->relids))
+			return true;
+	}
+	return false;
+}
+
+/* output_is_fields: does the join give nothing but fields of its documents? */
+static bool
+output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
+{
+	ListCell   *cell;
+
+	foreach(cell, joinrel->reltarget->exprs)
+	{
+		MongoField	field;
+
+		/* a domain's constraint is tested when it is read, like any other */
+		if (!IsA(lfirst(cell), Var) ||
+			!mongo_field_of_node(columns, lfirst(cell), &field) ||
+			!mongo_path_is_addressable(field.path))
+			return false;
+	}
+	return true;
+}
+
+/* are_on_one_server: and in one database, which $lookup does not leave. */
+static bool
+may_look_up(const MongoRelation *outer, const MongoRelation *inner)
+{
+	return mongo_feature_enabled(outer->options, MONGO_FEATURE_LOOKUP) &&
+		mongo_feature_enabled(inner->options, MONGO_FEATURE_LOOKUP) &&
+		outer->serverid == inner->serverid &&
+		strcmp(outer->options->database, inner->options->database) == 0 &&
+		outer->options->canonical_json == inner->options->canonical_json;
+}
+
+/*
+ * inner_prefix: a name for the inner documents that no column of the outermost
+ * table has.  Where its documents have such a field all the same, nobody reads
+ * it.
+ */
+static const char *
+inner_prefix(MongoColumns *outermost, Index varno)
+{
+	char	   *prefix = psprintf("t%u", varno);
+
+	for (AttrNumber attnum = 1; attnum <= outermost->natts; attnum++)
+	{
+		const char *path = mongo_column_path(outermost, attnum);
+		size_t		length = strlen(prefix);
+
+		if (path != NULL && strncmp(path, prefix, length) == 0 &&
+			(path[length] == '.' || path[length] == '\0'))
+		{
+			prefix = psprintf("%s_", prefix);
+			attnum = 0;
+		}
+	}
+	return prefix;
+}
+
+/* sort_clauses: what decides which documents are joined, and what comes after. */
+static bool
+sort_clauses(MongoJoin *join, const RelOptInfo *joinrel, List *restrictlist)
+{
+	ListCell   *cell;
+
+	foreach(cell, restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+
+		if (rinfo->pseudoconstant)
+			return false;
+		if (IS_OUTER_JOIN(join->type) &&
+			RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
+			join->filters = lappend(join->filters, rinfo);
+		else
+			join->clauses = lappend(join->clauses, rinfo);
+	}
+	return true;
+}
+
+/* choose_form: the cheapest that tests all that has to be tested in time. */
+static void
+choose_form(MongoJoin *join)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	bool		only_key = join->clauses == NIL && join->inner->baserestrictinfo == NIL;
+
+	if (join->type != JOIN_INNER && (!only_key || !join->key.fits || join->key.is_text))
+		join->form = MONGO_LOOKUP_PIPELINE;
+	else if (!join->key.fits || join->key.is_text)
+		join->form = MONGO_LOOKUP_UNWOUND;
+	else
+		join->form = MONGO_LOOKUP_PLAIN;
+
+	join->in_engine = join->form == MONGO_LOOKUP_PLAIN &&
+		(outer->join == NULL ||
+		 (outer->join->in_engine &&
+		  (outer->join->key.unique || join->key.outer.columns->prefix == NULL)));
+}
+
+static void
+estimate_join(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join,
+			  SpecialJoinInfo *sjinfo)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	const MongoTableOptions *options = outer->options;
+	double		outer_rows = join->outer->rows;
+	double		found = outer_rows * join->inner->tuples *
+	clauselist_selectivity(root, list_make1(join->key.rinfo), 0, JOIN_INNER, NULL);
+
+	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
+		found = Min(found, outer_rows);
+
+	join->setup_cost = LOOKUP_SETUP_SHARE * options->fdw_lookup_cost;
+	if (outer->join != NULL)
+	{
+		join->setup_cost += outer->join->setup_cost;
+		join->cost = outer->join->cost;
+	}
+	else
+		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
+	join->cost += outer_rows * options->fdw_lookup_cost *
+		(join->in_engine ? 1 : CLASSIC_LOOKUP_SHARE) +
+		found * options->fdw_tuple_cost * FOUND_DOCUMENT_SHARE;
+}
+
+/* is_exact: have all clauses exact translations?  Their stages tell. */
+static bool
+is_exact(const MongoJoin *join, MongoColumns *outer_columns)
+{
+	MongoPipeline pipeline = {.translation = mongo_translation_of(join->outer->fdw_private)};
+
+	pipeline.translation.columns = outer_columns;
+	pipeline.translation.need_exact = true;
+	pipeline.stages = bson_create_in(CurrentMemoryContext);
+	if (!mongo_append_join(join, &pipeline))
+		return false;
+	return pipeline.translation.variables == NIL ||
+		!mongo_feature_is_held_back(pipeline.translation.held_back, MONGO_FEATURE_LET);
+}
+
+/* create_join: NULL when the join cannot be pushed down. */
+static MongoJoin *
+create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	const MongoRelation *outer = outerrel->fdw_private;
+	const MongoRelation *inner = innerrel->fdw_private;
+	MongoJoin  *join = palloc0(sizeof(MongoJoin));
+
+	join->type = jointype;
+	join->outer = outerrel;
+	join->inner = innerrel;
+	if (!sort_clauses(join, joinrel, extra->restrictlist) ||
+		!mongo_find_join_key(outer->columns, innerrel, join->clauses, &join->key))
+		return NULL;
+	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
+	join->columns = mongo_columns_under(inner->columns,
+										inner_prefix(outer->columns, innerrel->relid));
+	choose_form(join);
+	return is_exact(join, outer->columns) ? join : NULL;
+}
+
+/* create_relation: what is known of the join, with the columns of both sides. */
+static MongoRelation *
+create_relation(const RelOptInfo *joinrel, const MongoJoin *join)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	MongoRelation *relation = palloc(sizeof(MongoRelation));
+	MongoColumns **next = &relation->columns;
+
+	*relation = *outer;
+	for (MongoColumns *columns = outer->columns; columns; columns = columns->next)
+	{
+		*next = mongo_columns_under(columns, columns->prefix);
+		next = &(*next)->next;
+	}
+	*next = mongo_columns_under(join->columns, join->columns->prefix);
+
+	relation->known = NIL;
+	relation->all_exact = true;
+	relation->analyzed_rows = 0;
+	relation->remote_rows = joinrel->rows;
+	relation->examined_rows = joinrel->rows;
+	relation->join = join;
+	return relation;
+}
+
+void
+mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
+							 RelOptInfo *outerrel, RelOptInfo *innerrel,
+							 JoinType jointype, JoinPathExtraData *extra)
+{
+	const MongoRelation *earlier = joinrel->fdw_private;
+	MongoRelation *relation;
+	MongoJoin  *join;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	if (jointype != JOIN_INNER && jointype != JOIN_LEFT &&
+		jointype != JOIN_SEMI && jointype != JOIN_ANTI)
+		return;
+	if (!is_plain_query(root) || innerrel->reloptkind != RELOPT_BASEREL ||
+		!bms_is_empty(joinrel->lateral_relids) || has_placeholders(root, joinrel) ||
+		!mongo_is_pipeline_input(root, outerrel) ||
+		!mongo_is_pipeline_input(root, innerrel) ||
+		!may_look_up(outerrel->fdw_private, innerrel->fdw_private))
+		return;
+
+	join = create_join(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (join == NULL)
+		return;
+	estimate_join(root, joinrel, join, extra->sjinfo);
+	if (earlier != NULL && earlier->join->cost <= join->cost)
+		return;
+	relation = create_relation(joinrel, join);
+	if (!output_is_fields(joinrel, relation->columns))
+		return;
+	joinrel->fdw_private = relation;
+
+	mongo_estimate_scan(root, joinrel, joinrel->rows, joinrel->rows,
+						&startup_cost, &total_cost);
+	add_path(joinrel, (Path *)
+			 create_foreign_join_path(root, joinrel, NULL, joinrel->rows,
+									  startup_cost, total_cost, NIL,
+									  joinrel->lateral_relids, NULL, NIL));
+}
+
+const char *
+mongo_join_namespace(const MongoRelation *relation)
+{
+	const MongoTableOptions *options = relation->options;
+	char	   *names = NULL;
+
+	for (; relation->join != NULL; relation = relation->join->outer->fdw_private)
+	{
+		const MongoRelation *inner = relation->join->inner->fdw_private;
+
+		names = psprintf("(%s.%s)%s%s", inner->options->database,
+						 inner->options->collection, names ? " and " : "",
+						 names ? names : "");
+	}
+	return psprintf("(%s.%s) and %s", options->database, options->collection, names);
+}

@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * join_plan.c
+ *		From a join's path to a ForeignScan with its pipeline.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "plan_clauses.h"
+#include "plan_join.h"
+
+#include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
+#include "optimizer/tlist.h"
+
+/* tested_vars: what decides which rows there are, and is in them. */
+static List *
+tested_vars(const RelOptInfo *rel)
+{
+	const MongoRelation *relation = rel->fdw_private;
+	const MongoJoin *join = relation->join;
+	List	   *clauses;
+	List	   *vars = NIL;
+	ListCell   *cell;
+
+	clauses = list_copy(rel->baserestrictinfo);
+	if (join != NULL)
+	{
+		vars = tested_vars(join->outer);
+		clauses = list_concat_copy(join->clauses, join->filters);
+		clauses = lappend(clauses, join->key.rinfo);
+		clauses = list_concat(clauses, join->inner->baserestrictinfo);
+	}
+	foreach(cell, clauses)
+		vars = list_concat(vars,
+						   pull_var_clause((Node *) lfirst_node(RestrictInfo, cell)->clause,
+										   PVC_RECURSE_PLACEHOLDERS));
+	return vars;
+}
+
+/* has_inner_documents: those of this table, or only whether there are any? */
+static bool
+has_documents_of(const MongoRelation *relation, Index varno)
+{
+	for (; relation->join != NULL; relation = relation->join->outer->fdw_private)
+	{
+		if (relation->join->inner->relid == varno)
+			return relation->join->type == JOIN_INNER ||
+				relation->join->type == JOIN_LEFT;
+	}
+	return true;
+}
+
+/*
+ * scan_vars: what the rows are made of: what the query reads, and what MongoDB
+ * has tested, so that a document that should not have passed is an error.
+ */
+static List *
+scan_vars(RelOptInfo *joinrel)
+{
+	const MongoRelation *relation = joinrel->fdw_private;
+	List	   *tlist = add_to_flat_tlist(NIL, joinrel->reltarget->exprs);
+	ListCell   *cell;
+
+	foreach(cell, tested_vars(joinrel))
+	{
+		Var		   *var = lfirst(cell);
+		MongoField	field;
+
+		if (has_documents_of(relation, var->varno) &&
+			mongo_field_of_node(relation->columns, (Node *) var, &field))
+			tlist = add_to_flat_tlist(tlist, list_make1(var));
+	}
+	return tlist;
+}
+
+/* scan_columns: where each of the Vars is found. */
+static List *
+scan_columns(MongoColumns *columns, List *scan_tlist)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, scan_tlist)
+	{
+		Var		   *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+		MongoField	field;
+
+		if (!mongo_field_of_node(columns, (Node *) var, &field))
+			elog(ERROR, "output of a join is not a field");
+		column->index = foreach_current_index(cell);
+		column->name = mongo_column_name(field.columns, var->varattno);
+		column->path = field.path;
+		result = lappend(result, column);
+	}
+	return result;
+}
+
+/* append_projection: the last stage, which lets the fields wanted through. */
+static void
+append_projection(MongoPipeline *pipeline, List *columns)
+{
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	List	   *paths = NIL;
+	ListCell   *cell;
+
+	foreach(cell, columns)
+		paths = lappend(paths, (char *) ((MongoScanColumn *) lfirst(cell))->path);
+	mongo_append_paths(projection, paths);
+	mongo_pipeline_append(pipeline, "$project", projection);
+}
+
+ForeignScan *
+mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist,
+					Plan *outer_plan)
+{
+	MongoRelation *relation = joinrel->fdw_private;
+	List	   *scan_tlist = scan_vars(joinrel);
+	MongoPipeline pipeline;
+	MongoScanPlan plan;
+
+	mongo_pipeline_begin(root, joinrel, &pipeline);
+	mongo_scan_plan_init(&plan, relation);
+	plan.is_pipeline = true;
+	plan.is_join = true;
+	plan.columns = scan_columns(relation->columns, scan_tlist);
+	append_projection(&pipeline, plan.columns);
+
+	plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
+	plan.predicates = pipeline.translation.predicates;
+	plan.nvariables = list_length(pipeline.translation.variables);
+	plan.all_rows = root->tuple_fraction <= 0;
+	return make_foreignscan(tlist, NIL, 0,
+							list_concat(pipeline.translation.parameters,
+										pipeline.translation.variables),
+							mongo_scan_plan_to_list(&plan), scan_tlist, NIL,
+							outer_plan);
+}

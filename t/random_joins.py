@@ -1,0 +1,267 @@
+"""Random joins, answered three ways: with pushdown, without, and by local tables.
+
+    random_joins.py --seed 1 --queries 2000
+
+Three collections of random documents, found by random indexes, are joined by random
+queries of two to four tables: inner, left, semi- and antijoins with random conditions
+on one table or two, above and within the join, and aggregates and orders on top.
+What t/differential.py says holds here as well; so do its documents and conditions.
+"""
+
+import argparse
+import os
+import random
+import sys
+
+import psycopg2
+from pymongo import MongoClient
+
+from differential import COLUMNS, Column, Leaf, Node, quote, random_condition, random_document
+
+KEYS = {"integer": ["_id", "i2", "i4", "i8", "sub.x"], "float": ["f8"], "text": ["t", "tc", "v", "nm"],
+        "timestamptz": ["ts"], "timestamp": ["tn"], "boolean": ["b"]}
+TABLES = "abc"
+QUERIES_A_DATABASE = 150
+
+# What _id holds, so that it can stand in a join clause.
+ID = Column("_id", "integer", None, list(range(-2, 30)))
+
+
+class Table:
+    """A table of the query: its columns have the table's name in theirs."""
+
+    def __init__(self, name, alias):
+        self.name = name
+        self.alias = alias
+        self.columns = [Column("%s_%s" % (alias, c.name), c.sql_type, c.values, c.literals, c.path, c.boolean)
+                        for c in COLUMNS + [ID]]
+
+    def render(self):
+        names = ", ".join(quote(c.name) for c in self.columns)
+        return "%s AS %s (%s)" % (self.name, self.alias, names)
+
+    def column(self, path):
+        return "%s.%s" % (self.alias, quote("%s_%s" % (self.alias, path)))
+
+
+class Query:
+    """A join of tables, with conditions that can be taken away one by one."""
+
+    def __init__(self, rng, indexes):
+        self.rng = rng
+        self.indexes = indexes
+        self.tables = [Table(rng.choice(TABLES), "r%d" % i) for i in range(rng.choice([2, 2, 3, 3, 4]))]
+        self.visible = [self.tables[0]]
+        self.joins = []
+        for table in self.tables[1:]:
+            self.add(table)
+        self.where = self.condition(self.visible) if rng.random() < 0.6 else None
+        self.output = self.random_output()
+
+    def key(self, table):
+        """An equality that an index may serve, now and then one that none does."""
+        rng = self.rng
+        other = rng.choice(self.visible)
+        family = rng.choice(list(KEYS) + ["integer", "integer", "text"])
+        indexed = [c for c in KEYS[family] if c in self.indexes[table.name]]
+        inner = rng.choice(indexed if indexed and rng.random() < 0.9 else KEYS[family])
+        sides = [table.column(inner), other.column(rng.choice(KEYS[family]))]
+        rng.shuffle(sides)
+        return Leaf("%s = %s" % tuple(sides))
+
+    def condition(self, tables):
+        rng = self.rng
+        if len(tables) < 2 or rng.random() < 0.5:
+            return random_condition(rng, rng.choice(tables).columns, 1)
+        family = rng.choice(list(KEYS))
+        left, right = (rng.choice(tables).column(rng.choice(KEYS[family])) for _ in range(2))
+        if family == "integer" and rng.random() < 0.3:
+            right = "%s::bigint + %d" % (right, rng.choice([0, 1, -5]))
+        operators = ["=", "<>"] if family in ("text", "boolean") else ["=", "<>", "<", "<=", ">", ">="]
+        leaf = Leaf("%s %s %s" % (left, rng.choice(operators), right))
+        return Node("NOT", [leaf]) if rng.random() < 0.2 else leaf
+
+    def add(self, table):
+        rng = self.rng
+        kind = rng.choice(["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "EXISTS", "NOT EXISTS"])
+        conditions = [self.key(table)]
+        while rng.random() < 0.35:
+            conditions.append(self.condition(self.visible + [table] if rng.random() < 0.7 else [table]))
+        self.joins.append((kind, table, conditions))
+        if kind.endswith("JOIN"):
+            self.visible.append(table)
+
+    def random_output(self):
+        rng = self.rng
+        columns = [t.column(rng.choice(t.columns).path) for t in self.visible for _ in range(rng.choice([0, 1, 2]))]
+        plain = ["%s::text" % c for c in columns + [rng.choice(self.visible).column("_id")]]
+        kind = rng.random()
+        if kind < 0.7:
+            return "SELECT %s" % ", ".join(plain), ""
+        group = rng.choice(self.visible).column(rng.choice(["i4", "i2", "b", "_id", "d"]))
+        aggregates = "count(*), count(%s), min(%s), max(%s)" % tuple(
+            rng.choice(self.visible).column(rng.choice(["i4", "i8", "_id", "ts"])) for _ in range(3))
+        if kind < 0.85:
+            return "SELECT %s, %s" % (group, aggregates), "GROUP BY " + group
+        return "SELECT " + aggregates, ""
+
+    def render(self):
+        source = self.tables[0].render()
+        filters = [] if self.where is None else ["(%s)" % self.where.render()]
+        for kind, table, conditions in self.joins:
+            clause = " AND ".join("(%s)" % c.render() for c in conditions)
+            if kind.endswith("JOIN"):
+                source += " %s %s ON %s" % (kind, table.render(), clause)
+            else:
+                filters.append("%s (SELECT 1 FROM %s WHERE %s)" % (kind, table.render(), clause))
+        return "%s FROM %s %s %s" % (self.output[0], source,
+                                     "WHERE " + " AND ".join(filters) if filters else "", self.output[1])
+
+    def simpler(self):
+        """Ways to take something away, each as a pair of functions: do and undo."""
+        if self.where is not None:
+            yield "where", None
+            for part in self.where.parts():
+                yield "where", part
+        for i, (kind, table, conditions) in enumerate(self.joins):
+            for k in range(1, len(conditions)):
+                yield "joins", (self.joins[:i] + [(kind, table, conditions[:k] + conditions[k + 1:])]
+                                + self.joins[i + 1:])
+                for part in conditions[k].parts():
+                    yield "joins", (self.joins[:i] + [(kind, table, conditions[:k] + [part] + conditions[k + 1:])]
+                                    + self.joins[i + 1:])
+            if not kind.endswith("JOIN"):
+                yield "joins", self.joins[:i] + self.joins[i + 1:]
+
+
+class RandomJoins:
+    def __init__(self, options):
+        self.options = options
+        self.rng = random.Random(options.seed)
+        self.connection = psycopg2.connect(options.dsn)
+        self.connection.autocommit = True
+        self.cursor = self.connection.cursor()
+        self.client = MongoClient(options.mongo)
+        self.indexes = {}
+
+    def execute(self, sql):
+        self.cursor.execute(sql)
+        return self.cursor.fetchall() if self.cursor.description else None
+
+    def fill(self, name):
+        rng = self.rng
+        database = self.client["random_joins_%d" % self.options.seed]
+        database.drop_collection(name)
+        collection = database.create_collection(name, collation={"locale": "en", "strength": 1})
+        size = rng.choice([0, 5, 12, 25])
+        documents = [random_document(rng, i, COLUMNS, False) for i in range(size)]
+        for document in documents:
+            # what a lookup might put its documents over
+            document.update({key: "in the way" for key in ("t1", "t2", "t3", "v0") if rng.random() < 0.3})
+        if documents:
+            collection.insert_many(documents)
+        paths = [path for family in KEYS.values() for path in family if path != "_id"]
+        self.indexes[name] = rng.sample(paths, 8) + ["_id"]
+        for path in self.indexes[name]:
+            if path != "_id":
+                collection.create_index(path, collation={"locale": "simple"})
+
+    def set_up(self):
+        host, port = self.client.address
+        self.execute("DROP SCHEMA IF EXISTS remote_joins, local_joins CASCADE;"
+                     "CREATE SCHEMA remote_joins; CREATE SCHEMA local_joins;"
+                     "SET search_path = remote_joins, public; SET timezone = 'Europe/Berlin'; SET jit = off;"
+                     "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;"
+                     "DROP SERVER IF EXISTS random_joins CASCADE;"
+                     # a command costs much and a lookup nothing, so that joins are pushed
+                     "CREATE SERVER random_joins FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '%s', port '%d',"
+                     " fdw_startup_cost '1000000', fdw_lookup_cost '0');"
+                     "CREATE USER MAPPING FOR PUBLIC SERVER random_joins;" % (host, port))
+        for name in TABLES:
+            self.fill(name)
+            definitions = ", ".join(
+                "%s %s OPTIONS (path '%s'%s) %s" % (
+                    quote(c.name), c.sql_type.split(" collate")[0], c.path,
+                    ", indexed 'true'" if c.path in self.indexes[name] else "",
+                    'COLLATE "C"' if "collate" in c.sql_type else "") for c in COLUMNS + [ID])
+            self.execute("CREATE FOREIGN TABLE %s (%s) SERVER random_joins OPTIONS (database 'random_joins_%d',"
+                         " collection '%s')" % (name, definitions, self.options.seed, name))
+            self.execute("CREATE TABLE local_joins.%s AS SELECT * FROM %s" % (name, name))
+            if self.rng.random() < 0.6:
+                self.execute("ANALYZE %s" % name)
+
+    def answers(self, query):
+        results = []
+        for pushdown, schema in (("on", "remote_joins"), ("off", "remote_joins"), ("on", "local_joins")):
+            self.execute("SET search_path = %s, public; SET mongo_fdw.enable_pushdown = %s" % (schema, pushdown))
+            try:
+                results.append(sorted(self.execute(query.render()), key=repr))
+            except psycopg2.OperationalError:
+                raise               # the server went away: never a mere difference
+            except psycopg2.Error as error:
+                results.append("%s: %s" % (error.pgcode, error.diag.message_primary))
+        self.execute("SET search_path = remote_joins, public; SET mongo_fdw.enable_pushdown = on")
+        return results
+
+    def differs(self, query):
+        results = self.answers(query)
+        return None if results[0] == results[1] == results[2] else results
+
+    def reduce(self, query):
+        for attribute, value in query.simpler():
+            before = getattr(query, attribute)
+            setattr(query, attribute, value)
+            if self.differs(query):
+                return self.reduce(query)
+            setattr(query, attribute, before)
+        return query
+
+    def report(self, number, query):
+        query = self.reduce(query)
+        results = self.differs(query)
+        print("DIFFERENCE in query %d of seed %d:\n  %s" % (number, self.options.seed, query.render()))
+        for label, rows in zip(("pushdown", "no pushdown", "local tables"), results):
+            print("  %s: %s" % (label, rows if isinstance(rows, str) else "%d rows" % len(rows)))
+        if isinstance(results[0], list) and isinstance(results[2], list):
+            print("  only with pushdown: %s" % [r for r in results[0] if r not in results[2]][:3])
+            print("  only local: %s" % [r for r in results[2] if r not in results[0]][:3])
+        for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + query.render()):
+            print("    " + row[0])
+
+    def run(self):
+        differences = 0
+        pushed = {"joins": 0, "whole": 0}
+        for number in range(self.options.queries):
+            if number % QUERIES_A_DATABASE == 0:
+                self.set_up()
+            query = Query(self.rng, self.indexes)
+            if self.differs(query):
+                differences += 1
+                self.report(number, query)
+                if differences >= 10:
+                    break
+            plan = "\n".join(row[0] for row in self.execute("EXPLAIN (COSTS OFF) " + query.render()))
+            pushed["joins"] += "oin of (" in plan
+            pushed["whole"] += "oin of (" in plan and plan.count("Foreign Scan") == 1
+        print("seed %d: %d queries, with joins pushed: %d, all of them in one command: %d; %d differences"
+              % (self.options.seed, self.options.queries, pushed["joins"], pushed["whole"], differences))
+        if pushed["joins"] < self.options.queries // 4:
+            print("too few joins were pushed for this to be a test")
+            return False
+        return differences == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dsn", default="")
+    parser.add_argument("--mongo", default="mongodb://%s:%s" % (
+        os.environ.get("MONGO_HOST", "127.0.0.1"), os.environ.get("MONGO_PORT", "27017")))
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--queries", type=int, default=1000)
+    options = parser.parse_args()
+    print("seed %d" % options.seed)
+    sys.exit(0 if RandomJoins(options).run() else 1)
+
+
+if __name__ == "__main__":
+    main()
