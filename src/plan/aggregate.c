@@ -26,7 +26,7 @@
 #include "utils/fmgroids.h"
 
 /* Digits that the sum of any number of rows has beyond those of one. */
-#define COUNT_DIGITS	18
+#define COUNT_DIGITS	15
 
 /* The same of as many rows as there may well be; then there is a guard as well. */
 #define LIKELY_COUNT_DIGITS	9
@@ -119,7 +119,7 @@ static const Recipe sum_of_integers = {
 
 static const Recipe sum_of_decimals = {
 	FORM_NORMAL, {SUMMED("{$toDecimal: " VALUE "}"), ANY_VALUE},
-	.guard = SUMMED("{$abs: " VALUE "}"),
+	.guard = SUMMED("{$abs: {$toDecimal: " VALUE "}}"),
 	.result = UNLESS_NULL("@1"),
 	.guarded = UNLESS_NULL(EXACT_DECIMALS("@3", "@1"))
 };
@@ -132,7 +132,7 @@ static const Recipe average_of_integers = {
 
 static const Recipe average_of_decimals = {
 	FORM_NORMAL, {SUMMED("{$toDecimal: " VALUE "}"), COUNTED},
-	.guard = SUMMED("{$abs: " VALUE "}"),
+	.guard = SUMMED("{$abs: {$toDecimal: " VALUE "}}"),
 	.guarded = EXACT_DECIMALS("@3", "@1"),
 	.finish = MONGO_FINISH_AVERAGE, .result_type = NUMERICOID
 };
@@ -291,6 +291,7 @@ static bool
 set_distinct(Translation *translation)
 {
 	MongoGroup *group = translation->group;
+	MongoValue *value = &translation->values[1];
 
 	if (group->distinct == NULL)
 	{
@@ -301,8 +302,13 @@ set_distinct(Translation *translation)
 	}
 	if (!equal(group->distinct, translation->argument))
 		return false;
-	translation->values[0] = translation->values[1] = field_value("_id.d");
-	return true;
+	*value = field_value("_id.d");
+	value->type = group->distinct_value.type;
+	value->typmod = group->distinct_value.typmod;
+	value->raw = group->distinct_value.raw;
+	translation->values[0] = *value;
+	return translation->recipe->form != FORM_NORMAL ||
+		mongo_normalize(&group->scope, &translation->values[0]);
 }
 
 /* guards_digits: may adding up exceed the digits of a Decimal128? */

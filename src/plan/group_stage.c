@@ -161,7 +161,10 @@ append_accumulator(bson_t *specification, int number, const char *operator,
 	bson_append_document_end(specification, &accumulator);
 }
 
-/* Over documents; what is distinct waits for the second stage. */
+/*
+ * Over documents; what is distinct waits for the second stage.  Then keys must
+ * be made equal here already, or values would be distinct in each of them.
+ */
 static void
 append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
 {
@@ -203,7 +206,7 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 												  group->distinct == NULL)));
 		values = lappend(values, value);
 	}
-	append_id(group, values, true, false, specification);
+	append_id(group, values, group->distinct == NULL, false, specification);
 	foreach(cell, group->accumulators)
 	{
 		MongoAccumulator *accumulator = lfirst(cell);
@@ -259,7 +262,7 @@ void
 mongo_group_append(const MongoGroup *group, bool merge, MongoPipeline *pipeline)
 {
 	merge = group->distinct != NULL || (merge && differs_in_documents(group));
-	append_first_stage(group, !merge, pipeline);
+	append_first_stage(group, !merge || group->distinct != NULL, pipeline);
 	if (merge)
 		append_second_stage(group, pipeline);
 	if (group->nresults > 0)
