@@ -26,6 +26,7 @@ typedef struct MongoPipeline
 	MongoTranslation translation;
 	bson_t	   *stages;			/* an array's elements, "0" and so on */
 	int			nstages;
+	bool		may_need_disk;	/* a stage may hold more than 100 MB */
 
 	/* used by plan_join.h alone, and settled before anything else is appended */
 	List	   *held;			/* stages to come after lookups in a row */

@@ -10,6 +10,7 @@
 #include "bson_memory.h"
 #include "command_template.h"
 #include "encoding.h"
+#include "feature.h"
 #include "plan_clauses.h"
 #include "plan_join.h"
 #include "plan_pipeline.h"
@@ -101,12 +102,27 @@ mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel, MongoPipeline *pipeline
 	mongo_settle_lookups(pipeline);
 }
 
+/* Is this a $group that makes one group of all? */
+static bool
+is_one_group(const bson_t *specification)
+{
+	bson_iter_t key;
+
+	return bson_iter_init_find(&key, specification, "_id") &&
+		BSON_ITER_HOLDS_NULL(&key);
+}
+
 void
 mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 					  const bson_t *specification)
 {
 	char		key[16];
 	bson_t		stage;
+
+	/* these keep rows or groups until they have seen all there are */
+	if (strcmp(name, "$sort") == 0 ||
+		(strcmp(name, "$group") == 0 && !is_one_group(specification)))
+		pipeline->may_need_disk = true;
 
 	snprintf(key, sizeof(key), "%d", pipeline->nstages++);
 	BSON_APPEND_DOCUMENT_BEGIN(pipeline->stages, key, &stage);
@@ -124,6 +140,9 @@ mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipel
 	BSON_APPEND_ARRAY(command, "pipeline", pipeline->stages);
 	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
 	bson_append_document_end(command, &cursor);
+	if (pipeline->may_need_disk &&
+		mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
+		BSON_APPEND_BOOL(command, "allowDiskUse", true);
 	mongo_append_collation(command, &pipeline->translation);
 	return mongo_command_to_const(command);
 }

@@ -101,7 +101,8 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("command for MongoDB is too large"),
-				 errdetail("Its parameters have more than 16 MB.")));
+				 errdetail("Its parameters have more than 16 MB."),
+				 errhint("Give fewer values at a time, or join with a table of them instead of = ANY.")));
 	return result;
 }
 
