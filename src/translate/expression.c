@@ -11,6 +11,7 @@
 #include "digits.h"
 #include "encode.h"
 #include "expression_rows.h"
+#include "feature.h"
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
@@ -147,7 +148,8 @@ mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	MongoTranslation *translation = scope->translation;
 
-	if (scope->lazy && !is_infallible(node))
+	if ((scope->lazy && !is_infallible(node)) ||
+		mongo_feature_is_held_back(translation->held_back, MONGO_FEATURE_LET))
 		return false;
 	memset(value, 0, sizeof(*value));
 	set_reference(value, "$$%s",
