@@ -10,9 +10,11 @@ use Test::More;
 my $mongod = MongoFdwTest::Mongod->new;
 my $replica_set = MongoFdwTest::ReplicaSet->new(1);
 my $node = new_postgres('sql_to_mongodb', 'jit = off', 'max_parallel_workers_per_gather = 0');
+# elsewhere MongoDB's order of text is not PostgreSQL's
+$node->safe_psql('postgres', q(CREATE DATABASE charts TEMPLATE template0 LOCALE 'C'));
 my $produced = 'tmp_check/sql-to-mongodb.md';
 
-my $status = system($ENV{PYTHON} || 'python3', 't/sql_to_mongodb.py', '--dsn', $node->connstr('postgres'),
+my $status = system($ENV{PYTHON} || 'python3', 't/sql_to_mongodb.py', '--dsn', $node->connstr('charts'),
 	'--port', $mongod->port, '--replica-set-port', $replica_set->primary->port, '--output', $produced);
 is($status, 0, 'the statements run');
 
