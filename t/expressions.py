@@ -21,7 +21,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient
 
 import bson_values
-from expression_cases import CASES, LOCAL_CASES, COLUMNS
+from expression_cases import CASES, COLUMNS, IMPLIED, LOCAL_CASES
 
 DOCUMENTS = 420
 
@@ -46,10 +46,10 @@ END $$
 """
 
 
-def rows_of_tables():
+def rows_of_tables(pattern):
     """The names of the functions that have a row."""
     names = []
-    for path in sorted(glob.glob("src/translate/expression_*.c")):
+    for path in sorted(glob.glob(pattern)):
         with open(path, encoding="utf-8") as source:
             names += re.findall(r"^\t\{F_(\w+),", source.read(), re.MULTILINE)
     return names
@@ -160,6 +160,16 @@ class Expressions:
                 return self.explain(expression, condition, found, expected)
         self.report(count > 1, expression, "has no value")
 
+    def test_implied(self, condition):
+        """Is there a predicate for an index, and are the rows those of the local table?"""
+        plan = self.execute("EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM remote WHERE " + condition)
+        commands = [row[0] for row in plan if "Remote Command" in row[0]]
+        filters = re.sub(r'"\$expr" : .*', "", commands[0])
+        expected = sorted(row[0] for row in self.execute("SELECT _id FROM local WHERE " + condition))
+        found = self.find(condition)
+        predicates = re.findall(r'"(?:sa|da|za|i2a|i4a|ta)" : ', filters.partition('"projection"')[0])
+        self.report(len(predicates) > condition.count(" AND ") and found == expected, "superset of " + condition, filters, found, expected)
+
     def explain(self, expression, condition, found, expected):
         details = ["for " + condition[-200:], "found %s" % str(found)[:300], "not %s" % str(expected)[:300]]
         if isinstance(found, list):
@@ -180,9 +190,13 @@ class Expressions:
                 self.test(expression)
         for expression in LOCAL_CASES if not self.wanted else ():
             self.report(not self.pushed("(%s) IS NULL" % expression), "not pushed: " + expression)
-        for name in rows_of_tables() if not self.wanted else ():
-            if name not in CASES:
-                self.report(False, "row %s has a case" % name)
+        for conditions in IMPLIED.values() if not self.wanted else ():
+            for condition in conditions:
+                self.test_implied(condition)
+        for pattern, cases in ("src/translate/expression_*.c", CASES), ("src/translate/implied.c", IMPLIED):
+            rows = rows_of_tables(pattern)
+            self.report(rows and not set(rows) - set(cases), "each row of %s has a case" % pattern,
+                        "but %s" % sorted(set(rows) - set(cases)))
 
 
 def main():

@@ -15,6 +15,7 @@
 #include "bson_memory.h"
 #include "condition.h"
 #include "expression.h"
+#include "implied.h"
 #include "json_field.h"
 #include "pattern.h"
 
@@ -480,6 +481,39 @@ translate_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 }
 
 /*
+ * translate_implied: a superset of what a condition on a function of a column
+ * matches, which an index can serve.
+ */
+static MongoCondition
+translate_implied(MongoTranslation *translation, OpExpr *node, bson_t *match)
+{
+	List	   *conditions = mongo_implied_conditions(translation, node);
+	MongoCondition result;
+	bson_t	   *found;
+	Gathered	before = gathered(translation);
+	MongoTranslation find_only = *translation;
+
+	if (conditions == NIL)
+		return not_shippable;
+	find_only.use_expressions = false;
+	found = bson_create_in(CurrentMemoryContext);
+	result = translate_branches(&find_only, conditions, true, true, found);
+	translation->parameters = find_only.parameters;
+	translation->predicates = find_only.predicates;
+	translation->compares_text |= find_only.compares_text;
+	if (result.grade == MONGO_NOT_SHIPPABLE)
+	{
+		forget_since(translation, before);
+		return not_shippable;
+	}
+	bson_concat(match, found);
+	result.grade = MONGO_SUPERSET;
+	result.unique = false;
+	result.one_value = false;
+	return result;
+}
+
+/*
  * translate_with_expression: find's language where it is exact, and $expr where
  * it has no words, or beside what it can say that an index may serve.
  */
@@ -490,19 +524,24 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 	Gathered	before = gathered(translation);
 	bson_t	   *found = bson_create_in(CurrentMemoryContext);
 	MongoCondition result = translate_by_tag(translation, node, wanted, found);
-	bson_t	   *expression = NULL;
+	bson_t	   *expression;
 
 	/* the parts of these are dealt with by themselves */
-	if (result.grade != MONGO_EXACT && !IsA(node, BoolExpr) &&
-		(result.grade == MONGO_NOT_SHIPPABLE || translation->need_exact))
+	if (result.grade == MONGO_EXACT || IsA(node, BoolExpr) ||
+		(result.grade == MONGO_SUPERSET && !translation->need_exact))
 	{
-		if (result.grade == MONGO_NOT_SHIPPABLE)
-		{
-			forget_since(translation, before);
-			bson_reinit(found);
-		}
-		expression = mongo_translate_test(translation, node, wanted);
+		bson_concat(match, found);
+		return result;
 	}
+
+	if (result.grade == MONGO_NOT_SHIPPABLE)
+	{
+		forget_since(translation, before);
+		bson_reinit(found);
+		if (wanted && IsA(node, OpExpr))
+			result = translate_implied(translation, (OpExpr *) node, found);
+	}
+	expression = mongo_translate_test(translation, node, wanted);
 	bson_concat(match, found);
 	if (expression == NULL)
 		return result;
