@@ -62,7 +62,7 @@ def run(options):
             wholly += Plan(cursor, text).is_wholly_pushed()
     # at a small scale some conditions meet nothing
     print(f"{'ok' if filled >= 20 else 'not ok'} - {filled} of 22 answers have content")
-    print(f"# {wholly} of 22 are one foreign scan when all that can be is pushed")
+    print(f"# {wholly} of 22 run wholly in MongoDB when all that can be is pushed")
     return passed and filled >= 20
 
 

@@ -48,11 +48,11 @@ class Plan:
             self._count(child)
 
     def is_wholly_pushed(self):
-        """One Foreign Scan and nothing else."""
-        return self.foreign_scans == 1 and not self.nodes
+        """Nothing but Foreign Scans: one, or one more for each subquery that gives a value."""
+        return not self.nodes
 
     def describe(self):
         if self.is_wholly_pushed():
-            return "wholly"
+            return "wholly" if self.foreign_scans == 1 else f"wholly, in {self.foreign_scans} scans"
         here = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in self.nodes.most_common())
         return f"{self.foreign_scans} scan{'s' * (self.foreign_scans != 1)}; here {here}"
