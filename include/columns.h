@@ -57,6 +57,14 @@ extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 										 const char *prefix);
 
+/*
+ * mongo_unused_field
+ *		'name', or a longer one, that is no field of the first table's columns.
+ *
+ * Where a document has such a field all the same, nobody reads it.
+ */
+extern const char *mongo_unused_field(MongoColumns *columns, const char *name);
+
 /* A field of the documents, as an expression over the table names it. */
 typedef struct MongoField
 {

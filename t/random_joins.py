@@ -75,7 +75,7 @@ class Query:
             return random_condition(rng, rng.choice(tables).columns, 1)
         family = rng.choice(list(KEYS))
         left, right = (rng.choice(tables).column(rng.choice(KEYS[family])) for _ in range(2))
-        if family == "integer" and rng.random() < 0.3:
+        if family == "integer" and "i8" not in right and rng.random() < 0.3:
             right = "%s::bigint + %d" % (right, rng.choice([0, 1, -5]))
         operators = ["=", "<>"] if family in ("text", "boolean") else ["=", "<>", "<", "<=", ">", ">="]
         leaf = Leaf("%s %s %s" % (left, rng.choice(operators), right))
@@ -93,16 +93,16 @@ class Query:
 
     def random_output(self):
         rng = self.rng
-        columns = [t.column(rng.choice(t.columns).path) for t in self.visible for _ in range(rng.choice([0, 1, 2]))]
+        columns = [quote(rng.choice(t.columns).name) for t in self.visible for _ in range(rng.choice([0, 1, 2]))]
         plain = ["%s::text" % c for c in columns + [rng.choice(self.visible).column("_id")]]
         kind = rng.random()
         if kind < 0.7:
             return "SELECT %s" % ", ".join(plain), ""
         group = rng.choice(self.visible).column(rng.choice(["i4", "i2", "b", "_id", "d"]))
-        aggregates = "count(*), count(%s), min(%s), max(%s)" % tuple(
+        aggregates = "count(*), count(%s), min(%s)::text, max(%s)::text" % tuple(
             rng.choice(self.visible).column(rng.choice(["i4", "i8", "_id", "ts"])) for _ in range(3))
         if kind < 0.85:
-            return "SELECT %s, %s" % (group, aggregates), "GROUP BY " + group
+            return "SELECT %s::text, %s" % (group, aggregates), "GROUP BY " + group
         return "SELECT " + aggregates, ""
 
     def render(self):
@@ -196,9 +196,10 @@ class RandomJoins:
             self.execute("SET search_path = %s, public; SET mongo_fdw.enable_pushdown = %s" % (schema, pushdown))
             try:
                 results.append(sorted(self.execute(query.render()), key=repr))
-            except psycopg2.OperationalError:
-                raise               # the server went away: never a mere difference
             except psycopg2.Error as error:
+                # the server went away, or the query itself is wrong: never a mere difference
+                if self.connection.closed or schema == "local_joins":
+                    raise
                 results.append("%s: %s" % (error.pgcode, error.diag.message_primary))
         self.execute("SET search_path = remote_joins, public; SET mongo_fdw.enable_pushdown = on")
         return results

@@ -81,7 +81,7 @@ output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 	return true;
 }
 
-/* are_on_one_server: and in one database, which $lookup does not leave. */
+/* may_look_up: in one database, which $lookup does not leave. */
 static bool
 may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 {
@@ -90,31 +90,6 @@ may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 		outer->serverid == inner->serverid &&
 		strcmp(outer->options->database, inner->options->database) == 0 &&
 		outer->options->canonical_json == inner->options->canonical_json;
-}
-
-/*
- * inner_prefix: a name for the inner documents that no column of the outermost
- * table has.  Where its documents have such a field all the same, nobody reads
- * it.
- */
-static const char *
-inner_prefix(MongoColumns *outermost, Index varno)
-{
-	char	   *prefix = psprintf("t%u", varno);
-
-	for (AttrNumber attnum = 1; attnum <= outermost->natts; attnum++)
-	{
-		const char *path = mongo_column_path(outermost, attnum);
-		size_t		length = strlen(prefix);
-
-		if (path != NULL && strncmp(path, prefix, length) == 0 &&
-			(path[length] == '.' || path[length] == '\0'))
-		{
-			prefix = psprintf("%s_", prefix);
-			attnum = 0;
-		}
-	}
-	return prefix;
 }
 
 /* sort_clauses: what decides which documents are joined, and what comes after. */
@@ -216,7 +191,8 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return NULL;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
 	join->columns = mongo_columns_under(inner->columns,
-										inner_prefix(outer->columns, innerrel->relid));
+										mongo_unused_field(outer->columns,
+														   psprintf("t%u", innerrel->relid)));
 	choose_form(join);
 	return is_exact(join, outer->columns) ? join : NULL;
 }

@@ -56,16 +56,17 @@ has_documents_of(const MongoRelation *relation, Index varno)
 /*
  * scan_vars: what the rows are made of: what the query reads, and what MongoDB
  * has tested, so that a document that should not have passed is an error.
- * The target of the topmost join may have expressions, computed here.
  */
 static List *
 scan_vars(RelOptInfo *joinrel)
 {
 	const MongoRelation *relation = joinrel->fdw_private;
-	List	   *tlist = add_to_flat_tlist(NIL,
-										  pull_var_clause((Node *) joinrel->reltarget->exprs,
-														  PVC_RECURSE_PLACEHOLDERS));
+	List	   *tlist;
 	ListCell   *cell;
+
+	/* by now the target may be the query's own, with expressions */
+	tlist = add_to_flat_tlist(NIL, pull_var_clause((Node *) joinrel->reltarget->exprs,
+												   PVC_RECURSE_PLACEHOLDERS));
 
 	foreach(cell, tested_vars(joinrel))
 	{

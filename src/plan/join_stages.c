@@ -23,7 +23,7 @@
 
 /*
  * What no field of the documents is called: outer columns in a pipeline within
- * $lookup are known by variables only.
+ * $lookup are known by what append_outer_fields() computes only.
  */
 #define NOT_IN_DOCUMENT		"$"
 
@@ -293,7 +293,7 @@ append_unwound_lookup(const MongoJoin *join, MongoPipeline *pipeline)
  * MONGO_LOOKUP_PIPELINE
  */
 
-/* inner_columns: the inner table's own documents, and outer ones as variables */
+/* inner_columns: the inner table's own documents, and the outer tables' Vars */
 static MongoColumns *
 inner_columns(const MongoJoin *join, MongoColumns *outer)
 {
@@ -309,85 +309,151 @@ inner_columns(const MongoJoin *join, MongoColumns *outer)
 	return result;
 }
 
-/*
- * append_let: a variable for each outer column that the clauses use, and in
- * 'computed' what they stand for.
- */
-static bool
-append_let(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup,
-		   List **computed)
+/* outer_vars: the columns of the outer side that the join's clauses use. */
+static List *
+outer_vars(const MongoJoin *join, MongoColumns *outer)
 {
 	List	   *vars = NIL;
-	bson_t		let;
+	List	   *result = NIL;
 	ListCell   *cell;
 
-	*computed = NIL;
 	foreach(cell, join->clauses)
 		vars = list_union(vars,
 						  pull_var_clause((Node *) lfirst_node(RestrictInfo, cell)->clause,
 										  PVC_RECURSE_PLACEHOLDERS));
+	foreach(cell, vars)
+	{
+		if (mongo_columns_find(outer, lfirst_node(Var, cell)->varno) != NULL)
+			result = lappend(result, lfirst(cell));
+	}
+	return result;
+}
 
-	if (vars == NIL)
-		return true;
+/*
+ * append_let: {let: {v0: "$x", ...}} for these columns; false when one of them
+ * has no translation.
+ */
+static bool
+append_let(MongoTranslation *translation, List *vars, bson_t *lookup)
+{
+	bson_t		let;
+	ListCell   *cell;
+
 	BSON_APPEND_DOCUMENT_BEGIN(lookup, "let", &let);
 	foreach(cell, vars)
 	{
-		Var		   *var = lfirst(cell);
-		MongoComputed *one;
-		const char *name = psprintf("v%d", list_length(*computed));
-		bson_t	   *expression;
+		bson_t	   *expression = mongo_translate_expression(translation, lfirst(cell));
 
-		if (mongo_columns_find(pipeline->translation.columns, var->varno) == NULL)
-			continue;
-		expression = mongo_translate_expression(&pipeline->translation, (Node *) var);
 		if (expression == NULL)
 			return false;
-		mongo_append_expression(&let, name, expression);
-		one = palloc(sizeof(MongoComputed));
-		one->expression = (Expr *) var;
-		one->path = psprintf("$%s", name);
-		*computed = lappend(*computed, one);
+		mongo_append_expression(&let, psprintf("v%d", foreach_current_index(cell)),
+								expression);
 	}
 	bson_append_document_end(lookup, &let);
 	return true;
 }
 
-/* append_inner_stages: the array of the lookup's own pipeline. */
+/* begin_stage, end_stage: of an array of stages that is being written */
 static void
-append_inner_stages(const MongoJoin *join, bson_t *lookup, const bson_t *filter)
+begin_stage(bson_t *stages, const char *name, bson_t *stage, bson_t *specification)
 {
-	bson_t		stages;
+	BSON_APPEND_DOCUMENT_BEGIN(stages, psprintf("%u", bson_count_keys(stages)), stage);
+	BSON_APPEND_DOCUMENT_BEGIN(stage, name, specification);
+}
+
+static void
+end_stage(bson_t *stages, bson_t *stage, bson_t *specification)
+{
+	bson_append_document_end(stage, specification);
+	bson_append_document_end(stages, stage);
+}
+
+/*
+ * append_outer_fields: {$set: {o: {v0: "$$v0", ...}}}, and in 'computed' what
+ * they stand for.
+ *
+ * MongoDB evaluates what is made of variables alone before it looks at any
+ * document, without regard to the conditions around it, and fails where that
+ * fails.  Of fields it knows no value.
+ */
+static List *
+append_outer_fields(const MongoJoin *join, List *vars, bson_t *stages)
+{
+	const MongoRelation *inner = join->inner->fdw_private;
+	const char *name = mongo_unused_field(inner->columns, "o");
+	List	   *computed = NIL;
+	bson_t		stage;
+	bson_t		set;
+	bson_t		fields;
+	ListCell   *cell;
+
+	begin_stage(stages, "$set", &stage, &set);
+	BSON_APPEND_DOCUMENT_BEGIN(&set, name, &fields);
+	foreach(cell, vars)
+	{
+		MongoComputed *one = palloc(sizeof(MongoComputed));
+		char	   *variable = psprintf("v%d", foreach_current_index(cell));
+
+		BSON_APPEND_UTF8(&fields, variable, psprintf("$$%s", variable));
+		one->expression = lfirst(cell);
+		one->path = psprintf("%s.%s", name, variable);
+		computed = lappend(computed, one);
+	}
+	bson_append_document_end(&set, &fields);
+	end_stage(stages, &stage, &set);
+	return computed;
+}
+
+/* append_inner_match: false when a clause is not exact. */
+static bool
+append_inner_match(MongoTranslation *translation, List *clauses, bson_t *stages)
+{
+	MongoScanClauses sorted;
 	bson_t		stage;
 	bson_t		match;
-	bson_t		branches;
-	bson_t		branch;
 
-	BSON_APPEND_ARRAY_BEGIN(lookup, "pipeline", &stages);
-	BSON_APPEND_DOCUMENT_BEGIN(&stages, "0", &stage);
-	BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &match);
-	BSON_APPEND_ARRAY_BEGIN(&match, "$and", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-	append_test(&branch, join->key.inner.path, "$ne", false);
-	bson_append_document_end(&branches, &branch);
-	if (!bson_empty(filter))
-		BSON_APPEND_DOCUMENT(&branches, "1", filter);
-	bson_append_array_end(&match, &branches);
-	bson_append_document_end(&stage, &match);
-	bson_append_document_end(&stages, &stage);
+	mongo_sort_scan_clauses(translation, NIL, clauses, &sorted);
+	if (!bson_empty(sorted.filter))
+	{
+		begin_stage(stages, "$match", &stage, &match);
+		bson_concat(&match, sorted.filter);
+		end_stage(stages, &stage, &match);
+	}
+	return sorted.local == NIL;
+}
+
+/*
+ * append_inner_stages: those of the lookup's own pipeline; false when a clause
+ * is not exact.
+ */
+static bool
+append_inner_stages(const MongoJoin *join, MongoTranslation *translation, List *vars,
+					bson_t *stages)
+{
+	bool		exact;
+	bson_t		stage;
+	bson_t		specification;
+
+	begin_stage(stages, "$match", &stage, &specification);
+	append_test(&specification, join->key.inner.path, "$ne", false);
+	end_stage(stages, &stage, &specification);
+
+	exact = append_inner_match(translation, join->inner->baserestrictinfo, stages);
+	if (vars != NIL)
+		translation->computed = append_outer_fields(join, vars, stages);
+	exact &= append_inner_match(translation, join->clauses, stages);
 
 	/* one will do, whichever it is */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 	{
-		BSON_APPEND_DOCUMENT_BEGIN(&stages, "1", &stage);
+		BSON_APPEND_DOCUMENT_BEGIN(stages, psprintf("%u", bson_count_keys(stages)), &stage);
 		BSON_APPEND_INT32(&stage, "$limit", 1);
-		bson_append_document_end(&stages, &stage);
-		BSON_APPEND_DOCUMENT_BEGIN(&stages, "2", &stage);
-		BSON_APPEND_DOCUMENT_BEGIN(&stage, "$project", &match);
-		BSON_APPEND_INT32(&match, "_id", 1);
-		bson_append_document_end(&stage, &match);
-		bson_append_document_end(&stages, &stage);
+		bson_append_document_end(stages, &stage);
+		begin_stage(stages, "$project", &stage, &specification);
+		BSON_APPEND_INT32(&specification, "_id", 1);
+		end_stage(stages, &stage, &specification);
 	}
-	bson_append_array_end(lookup, &stages);
+	return exact;
 }
 
 /* append_pipeline: {let: {...}, pipeline: [...]}; false when a clause is not exact */
@@ -397,21 +463,19 @@ append_pipeline(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup)
 	MongoTranslation *translation = &pipeline->translation;
 	MongoColumns *outer = translation->columns;
 	List	   *outer_computed = translation->computed;
-	MongoScanClauses sorted;
-	List	   *computed;
+	List	   *vars = outer_vars(join, outer);
+	bool		exact;
+	bson_t		stages;
 
-	if (!append_let(join, pipeline, lookup, &computed))
+	if (vars != NIL && !append_let(translation, vars, lookup))
 		return false;
 	translation->columns = inner_columns(join, outer);
-	translation->computed = computed;
-	mongo_sort_scan_clauses(translation, NIL,
-							list_concat_copy(join->inner->baserestrictinfo, join->clauses),
-							&sorted);
+	BSON_APPEND_ARRAY_BEGIN(lookup, "pipeline", &stages);
+	exact = append_inner_stages(join, translation, vars, &stages);
+	bson_append_array_end(lookup, &stages);
 	translation->columns = outer;
 	translation->computed = outer_computed;
-
-	append_inner_stages(join, lookup, sorted.filter);
-	return sorted.local == NIL;
+	return exact;
 }
 
 static bool

@@ -79,6 +79,24 @@ mongo_column_path(MongoColumns *columns, AttrNumber attnum)
 	return options == NULL ? NULL : options->path;
 }
 
+const char *
+mongo_unused_field(MongoColumns *columns, const char *name)
+{
+	for (AttrNumber attnum = 1; attnum <= columns->natts; attnum++)
+	{
+		const char *path = mongo_column_path(columns, attnum);
+		size_t		length = strlen(name);
+
+		if (path != NULL && strncmp(path, name, length) == 0 &&
+			(path[length] == '.' || path[length] == '\0'))
+		{
+			name = psprintf("%s_", name);
+			attnum = 0;
+		}
+	}
+	return name;
+}
+
 bool
 mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
