@@ -62,6 +62,7 @@ typedef struct MongoJoin
 	MongoJoinKey key;
 	MongoLookupForm form;
 	bool		in_engine;		/* see MONGO_LOOKUP_PLAIN */
+	bool		reads_inner;	/* are inner columns used above? */
 	List	   *clauses;		/* RestrictInfo, of the join but for the key */
 	List	   *filters;		/* RestrictInfo, tested above an outer join */
 	Cost		setup_cost;		/* before the first document comes */

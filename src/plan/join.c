@@ -62,6 +62,18 @@ has_placeholders(const PlannerInfo *root, const RelOptInfo *joinrel)
 	return false;
 }
 
+/*
+ * reads_inner: does the join's output have columns of the inner table?
+ *
+ * A semijoin's may have as well: those that equal outer ones.
+ */
+static bool
+reads_inner(const RelOptInfo *joinrel, const RelOptInfo *innerrel)
+{
+	return bms_overlap(pull_varnos(NULL, (Node *) joinrel->reltarget->exprs),
+					   innerrel->relids);
+}
+
 /* output_is_fields: does the join give nothing but fields of its documents? */
 static bool
 output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
@@ -193,6 +205,7 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	join->columns = mongo_columns_under(inner->columns,
 										mongo_unused_field(outer->columns,
 														   psprintf("t%u", innerrel->relid)));
+	join->reads_inner = reads_inner(joinrel, innerrel);
 	choose_form(join);
 	return is_exact(join, outer->columns) ? join : NULL;
 }

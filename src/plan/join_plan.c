@@ -40,15 +40,17 @@ tested_vars(const RelOptInfo *rel)
 	return vars;
 }
 
-/* has_inner_documents: those of this table, or only whether there are any? */
+/* has_documents_of: are those of this table kept, not only whether there are any? */
 static bool
 has_documents_of(const MongoRelation *relation, Index varno)
 {
 	for (; relation->join != NULL; relation = relation->join->outer->fdw_private)
 	{
-		if (relation->join->inner->relid == varno)
-			return relation->join->type == JOIN_INNER ||
-				relation->join->type == JOIN_LEFT;
+		const MongoJoin *join = relation->join;
+
+		if (join->inner->relid == varno)
+			return join->type == JOIN_INNER || join->type == JOIN_LEFT ||
+				(join->type == JOIN_SEMI && join->reads_inner);
 	}
 	return true;
 }

@@ -202,6 +202,19 @@ keep_found(const MongoJoin *join, MongoPipeline *pipeline)
 	hold_or_append(join, pipeline, "$match", match);
 }
 
+/* keep_first: of a semijoin, one of the documents found; any will do */
+static void
+keep_first(const MongoJoin *join, MongoPipeline *pipeline)
+{
+	const char *prefix = join->columns->prefix;
+	MongoValue	argument = string_value(psprintf("$%s", prefix));
+	bson_t	   *set = new_document();
+
+	mongo_append_expression(set, prefix,
+							mongo_expand_template("{$arrayElemAt: [@1, 0]}", &argument, 1));
+	hold_or_append(join, pipeline, "$set", set);
+}
+
 /* keep_lonely: of an antijoin, what has no key or no partner */
 static void
 keep_lonely(const MongoJoin *join, MongoPipeline *pipeline)
@@ -253,6 +266,8 @@ append_plain_lookup(const MongoJoin *join, MongoPipeline *pipeline)
 	{
 		case JOIN_SEMI:
 			keep_found(join, pipeline);
+			if (join->reads_inner)
+				keep_first(join, pipeline);
 			return true;
 		case JOIN_ANTI:
 			keep_lonely(join, pipeline);
@@ -449,9 +464,12 @@ append_inner_stages(const MongoJoin *join, MongoTranslation *translation, List *
 		BSON_APPEND_DOCUMENT_BEGIN(stages, psprintf("%u", bson_count_keys(stages)), &stage);
 		BSON_APPEND_INT32(&stage, "$limit", 1);
 		bson_append_document_end(stages, &stage);
-		begin_stage(stages, "$project", &stage, &specification);
-		BSON_APPEND_INT32(&specification, "_id", 1);
-		end_stage(stages, &stage, &specification);
+		if (join->type == JOIN_ANTI || !join->reads_inner)
+		{
+			begin_stage(stages, "$project", &stage, &specification);
+			BSON_APPEND_INT32(&specification, "_id", 1);
+			end_stage(stages, &stage, &specification);
+		}
 	}
 	return exact;
 }
