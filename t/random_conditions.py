@@ -85,7 +85,7 @@ def array_literal(rng, column):
 
 def random_leaf(rng, columns):
     if rng.random() < 0.4:
-        return Leaf(random_comparison(rng))
+        return Leaf(random_comparison(rng, columns))
     column = rng.choice(columns)
     name = quote(column.name)
     kind = rng.random()

@@ -3,8 +3,8 @@
 An expression raises no error for any value of its columns, so that who evaluates
 it first does not matter: divisors and lengths are guarded, numbers stay small.
 """
+import re
 
-# The columns of t/random_documents.py that a type's expressions begin with.
 LITERALS = {
     "int": ["0", "1", "-1", "7", "100"],
     "float": ["0::float8", "1.5::float8", "'-0'::float8", "'NaN'::float8", "0.1::float8"],
@@ -24,7 +24,7 @@ def choice(kind):
         one, other = expression(rng, kind, depth), expression(rng, kind, depth)
         form = rng.randrange(5)
         if form == 0:
-            return "(CASE WHEN %s THEN %s ELSE %s END)" % (random_comparison(rng, depth), one, other)
+            return "(CASE WHEN %s THEN %s ELSE %s END)" % (comparison(rng, depth), one, other)
         if form == 1:
             return "COALESCE(%s, %s)" % (one, other)
         if form == 2:
@@ -53,7 +53,7 @@ def integer(rng, depth):
     if form == 7:
         return "extract(%s from %s)::int" % (rng.choice(["year", "month", "day", "dow", "doy", "week", "isoyear"]),
                                              expression(rng, "timestamp", depth))
-    return "round(%s)::int" % rng.choice(["n2", "n2 * 0.5", "trunc(n2, 1)", "-n2"]).replace("n2", "NULLIF(n2, 'NaN')")
+    return "round(%s)::int" % rng.choice(["{n2}", "{n2} * 0.5", "trunc({n2}, 1)", "-{n2}"]).replace("{n2}", "NULLIF({n2}, 'NaN')")
 
 
 def floating(rng, depth):
@@ -71,12 +71,12 @@ def floating(rng, depth):
 
 
 def numeric(rng, depth):
-    one = rng.choice(["n2", "n2", "(%s)::numeric" % integer(rng, depth)])
+    one = rng.choice(["{n2}", "{n2}", "(%s)::numeric" % integer(rng, depth)])
     form = rng.randrange(6)
     if form < 2:
-        return "(%s %s %s)" % (one, rng.choice("+-"), rng.choice(LITERALS["numeric"] + ["n2"]))
+        return "(%s %s %s)" % (one, rng.choice("+-"), rng.choice(LITERALS["numeric"] + ["{n2}"]))
     if form == 2:
-        return "(%s * %s)" % (one, rng.choice(LITERALS["numeric"] + ["n2"]))
+        return "(%s * %s)" % (one, rng.choice(LITERALS["numeric"] + ["{n2}"]))
     if form == 3:
         return "%s(%s)" % (rng.choice(["floor", "ceil", "trunc", "round", "sign", "abs"]), one)
     if form == 4:
@@ -102,8 +102,8 @@ def text(rng, depth):
     if form == 6:
         return "(%s)::text" % integer(rng, depth)
     if form == 7:
-        return "%s(tc)" % rng.choice(["lower", "upper"])
-    return "concat(%s, %s)" % (one, rng.choice(["i4", "v", "'x'"]))
+        return "%s({tc})" % rng.choice(["lower", "upper"])
+    return "concat(%s, %s)" % (one, rng.choice(["{i4}", "{v}", "'x'"]))
 
 
 def timestamp(rng, depth):
@@ -113,21 +113,25 @@ def timestamp(rng, depth):
         return "date_trunc('%s', %s)" % (rng.choice(["second", "minute", "hour", "day", "week", "month", "quarter", "year"]), one)
     if form == 2:
         return "(LEAST(%s, '3000-01-01') + interval '%s')" % (one, rng.choice(["1 day", "-1 month", "13 months 1 ms", "1 hour"]))
-    return "(%s)::timestamp" % rng.choice(["d", "(ts AT TIME ZONE 'UTC')", "tn"])
+    return "(%s)::timestamp" % rng.choice(["{d}", "({ts} AT TIME ZONE 'UTC')", "{tn}"])
 
 
 def day(rng, depth):
-    return rng.choice(["(LEAST(d, '3000-01-01') + %s)" % rng.choice(["1", "-1", "i2"]), "(%s)::date" % expression(rng, "timestamp", depth)])
+    return rng.choice(["(LEAST({d}, '3000-01-01') + %s)" % rng.choice(["1", "-1", "{i2}"]), "(%s)::date" % expression(rng, "timestamp", depth)])
 
 
+# What a type's expressions begin with; columns of t/random_documents.py by their paths.
 COLUMNS = {
-    "int": ["i2", "i2::int", "(i2 / 7::smallint)"],
-    "float": ["f8", "f8", "i4::float8"],
-    "numeric": ["n2"],
-    "text": ["t", "tc", "v", "nm::text"],
-    "timestamp": ["tn"],
-    "date": ["d"],
+    "int": ["{i2}", "{i2}::int", "({i2} / 7::smallint)"],
+    "float": ["{f8}", "{f8}", "{i4}::float8"],
+    "numeric": ["{n2}"],
+    "text": ["{t}", "{tc}", "{v}", "{nm}::text"],
+    "timestamp": ["{tn}"],
+    "date": ["{d}"],
 }
+# Columns that are compared with each other.
+PAIRS = [("i4", "i8"), ("i8", "i4"), ("f8", "f8"), ("n", "n2"), ("n2", "n"), ("t", "v"), ("tc", "tc"), ("d", "tn"), ("i4", "i2"),
+         ("tn", "tn"), ("ts", "ts"), ("b", "b"), ("i8", "n"), ("f8", "i4"), ("sub.x", "i4")]
 FORMS = {"int": integer, "float": floating, "numeric": numeric, "text": text, "timestamp": timestamp, "date": day}
 
 
@@ -139,14 +143,13 @@ def expression(rng, kind, depth):
     return FORMS[kind](rng, depth - 1)
 
 
-def random_comparison(rng, depth=3):
+def comparison(rng, depth):
     """A condition on an expression."""
     form = rng.random()
     if form < 0.15:
-        left, right = rng.choice([("i4", "i8"), ("i8", "i4"), ("f8", "f8"), ("n", "n2"), ("n2", "n"), ("t", "v"), ("tc", "tc"), ("d", "tn"),
-                                  ("i4", "i2"), ("tn", "tn"), ("ts", "ts"), ("b", "b"), ("i8", "n"), ("f8", "i4"), ('"sub.x"', "i4")])
-        operators = ["=", "<>"] if left in ("t", "nm") else ["=", "<>", "<", "<=", ">", ">="]
-        return "%s %s %s" % (left, rng.choice(operators + ["IS DISTINCT FROM", "IS NOT DISTINCT FROM"]), right)
+        left, right = rng.choice(PAIRS)
+        operators = ["=", "<>"] if left == "t" else ["=", "<>", "<", "<=", ">", ">="]
+        return "{%s} %s {%s}" % (left, rng.choice(operators + ["IS DISTINCT FROM", "IS NOT DISTINCT FROM"]), right)
     kind = rng.choice(sorted(FORMS))
     one = expression(rng, kind, depth)
     if form < 0.3:
@@ -160,3 +163,9 @@ def random_comparison(rng, depth=3):
     if rng.random() < 0.1:
         other = "(SELECT %s)" % rng.choice(LITERALS[kind])
     return "%s %s %s" % (one, rng.choice(operators), other)
+
+
+def random_comparison(rng, columns):
+    """A condition on an expression of these columns."""
+    names = {column.path: column.name for column in columns}
+    return re.sub(r"\{([a-z0-9.]+)\}", lambda match: '"%s"' % names[match.group(1)], comparison(rng, 3))
