@@ -16,7 +16,9 @@ import sys
 import psycopg2
 from pymongo import MongoClient
 
-from differential import COLUMNS, Column, Leaf, Node, quote, random_condition, random_document
+from differential import FAILURES
+from random_conditions import Leaf, Node, random_condition
+from random_documents import COLUMNS, Column, quote, random_document
 
 KEYS = {"integer": ["_id", "i2", "i4", "i8", "sub.x"], "float": ["f8"], "text": ["t", "tc", "v", "nm"],
         "timestamptz": ["ts"], "timestamp": ["tn"], "boolean": ["b"]}
