@@ -18,9 +18,6 @@
 
 #include "predicate.h"
 
-/* What MongoDB's error says where a pipeline finds that a sum was rounded. */
-#define MONGO_INEXACT_SUM	"a sum has more digits than MongoDB can hold:"
-
 /* A template made ready for one execution of a plan. */
 typedef struct MongoCommandTemplate
 {

@@ -18,6 +18,8 @@ typedef struct MongoComputed
 {
 	Expr	   *expression;		/* whose value it is, found by equal() */
 	const char *path;			/* where it stands in the document */
+	bool		normal;			/* in the normal form of its type */
+	bool		not_null;
 } MongoComputed;
 
 /*

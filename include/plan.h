@@ -85,7 +85,7 @@ typedef struct MongoScanPlan
 	int			nvariables;		/* of "let": fdw_exprs goes on with these */
 	bool		is_pipeline;	/* aggregate commands; otherwise finds */
 	const char *joined;			/* of mongo_join_namespace(); NULL: no join */
-	bool		is_join;		/* ... and nothing above it */
+	bool		is_grouped;		/* rows are groups, not documents */
 	bool		one_row;		/* has a row even over no documents */
 	bool		has_limit;		/* then fdw_exprs goes on with it */
 	bool		has_offset;		/* and with this */

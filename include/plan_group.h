@@ -78,6 +78,12 @@ extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
 							  MongoValue *value);
 
 /*
+ * mongo_group_never_null
+ *		Is the expression a column that is declared NOT NULL?
+ */
+extern bool mongo_group_never_null(const MongoGroup *group, Node *node);
+
+/*
  * mongo_group_append
  *		Append the stages to the pipeline, whose translation from then on is
  *		about what they have computed.

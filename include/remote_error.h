@@ -15,6 +15,12 @@
 #include "compat.h"
 
 /*
+ * What a pipeline makes MongoDB's error say where it finds that a sum has been
+ * rounded; raised as 22003.
+ */
+#define MONGO_INEXACT_SUM	"a sum has more digits than MongoDB can hold:"
+
+/*
  * mongo_report_connection_error
  *		Raise what kept us from a usable connection to 'server_name'.
  *

@@ -142,9 +142,9 @@ static const char *
 foreign_namespace(const MongoScanPlan *plan)
 {
 	if (plan->joined != NULL)
-		return psprintf("%s of %s", plan->is_join ? "Join" : "Aggregate on join",
+		return psprintf("%s of %s", plan->is_grouped ? "Aggregate on join" : "Join",
 						plan->joined);
-	return psprintf(plan->is_pipeline ? "Aggregate on (%s.%s)" : "%s.%s",
+	return psprintf(plan->is_grouped ? "Aggregate on (%s.%s)" : "%s.%s",
 					plan->database, plan->collection);
 }
 

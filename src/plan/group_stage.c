@@ -11,10 +11,13 @@
 #include "feature.h"
 #include "plan_group.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
+#include "utils/syscache.h"
 
 /*
  * What MongoDB spends on a document that goes into a $group, in the unit of
@@ -75,6 +78,32 @@ mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue 
 }
 
 /*
+ * mongo_group_never_null
+ *
+ * A NOT NULL of a foreign table is taken at its word, as PostgreSQL does; in a
+ * join the table may be the one whose rows are missing.
+ */
+bool
+mongo_group_never_null(const MongoGroup *group, Node *node)
+{
+	const MongoColumns *columns = group->scope.translation->columns;
+	const Var  *var = (const Var *) node;
+	HeapTuple	tuple;
+	bool		result;
+
+	if (columns == NULL || columns->next != NULL || !IsA(node, Var) ||
+		var->varno != columns->varno || var->varattno <= 0)
+		return false;
+	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(columns->relid),
+							Int16GetDatum(var->varattno));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
  * mongo_group_add_key
  *
  * A text stays as it is in the documents, for two stages to merge.  Other types
@@ -96,6 +125,8 @@ mongo_group_add_key(MongoGroup *group, Expr *expression)
 	if (!is_text(key->value.type) && !is_comparable_raw(key->value.type) &&
 		!mongo_normalize(&group->scope, &key->value))
 		return false;
+	if (mongo_group_never_null(group, (Node *) expression))
+		key->value.nullable = false;
 	key->expression = expression;
 	group->keys = lappend(group->keys, key);
 	return true;
@@ -248,10 +279,13 @@ begin_computed(const MongoGroup *group, MongoPipeline *pipeline)
 
 	foreach(cell, group->keys)
 	{
-		MongoComputed *key = palloc(sizeof(MongoComputed));
+		MongoComputed *key = palloc0(sizeof(MongoComputed));
+		const MongoGroupKey *group_key = lfirst(cell);
 
-		key->expression = ((MongoGroupKey *) lfirst(cell))->expression;
+		key->expression = group_key->expression;
 		key->path = key_path(group, foreach_current_index(cell), true);
+		key->normal = !group_key->value.raw || is_text(group_key->value.type);
+		key->not_null = !group_key->value.nullable;
 		computed = lappend(computed, key);
 	}
 	pipeline->translation.columns = NULL;

@@ -131,7 +131,6 @@ mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist,
 	mongo_pipeline_begin(root, joinrel, &pipeline);
 	mongo_scan_plan_init(&plan, relation);
 	plan.is_pipeline = true;
-	plan.is_join = true;
 	plan.columns = scan_columns(relation->columns, scan_tlist);
 	append_projection(&pipeline, plan.columns);
 

@@ -42,7 +42,7 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 	ListCell   *cell;
 	List	   *result;
 
-	flags = lappend_int(flags, plan->is_join);
+	flags = lappend_int(flags, plan->is_grouped);
 	foreach(cell, plan->columns)
 	{
 		MongoScanColumn *column = lfirst(cell);
@@ -85,7 +85,7 @@ mongo_scan_plan_from_list(List *list)
 	plan->all_rows = lthird_int(flags);
 	plan->is_pipeline = lfourth_int(flags);
 	plan->one_row = list_nth_int(flags, 4);
-	plan->is_join = list_nth_int(flags, 5);
+	plan->is_grouped = list_nth_int(flags, 5);
 	plan->fetch_size = linitial_int(settings);
 	plan->type_mismatch = lsecond_int(settings);
 	plan->canonical_json = lthird_int(settings);

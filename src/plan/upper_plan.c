@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "bson_memory.h"
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_count.h"
@@ -47,6 +48,27 @@ column_outputs(const MongoUpperRelation *upper, List *tlist)
 		outputs = lappend(outputs, output);
 	}
 	return outputs;
+}
+
+/* append_projection: documents bring the columns that are used, and no more. */
+static void
+append_projection(MongoPipeline *pipeline, List *outputs)
+{
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	List	   *paths = NIL;
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		MongoOutputField *field = linitial(((MongoOutput *) lfirst(cell))->fields);
+
+		if (!mongo_path_is_addressable(field->path))
+			return;
+		paths = lappend(paths, (char *) field->path);
+	}
+	pipeline->stages = bson_copy_in(CurrentMemoryContext, pipeline->stages);
+	mongo_append_paths(projection, paths);
+	mongo_pipeline_append(pipeline, "$project", projection);
 }
 
 /* output_name: for messages. */
@@ -111,14 +133,18 @@ mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
 	MongoUpperRelation *upper = upper_rel->fdw_private;
 	const MongoRelation *relation = upper->input->fdw_private;
 	const MongoTranslation *translation = &upper->pipeline.translation;
+	MongoPipeline pipeline = upper->pipeline;
 	List	   *outputs = upper->grouped ? upper->outputs : column_outputs(upper, tlist);
 	List	   *expressions;
 	List	   *scan_tlist = NIL;
 	MongoScanPlan plan;
 	ListCell   *cell;
 
+	if (!upper->grouped)
+		append_projection(&pipeline, outputs);
 	mongo_scan_plan_init(&plan, relation);
 	plan.is_pipeline = true;
+	plan.is_grouped = upper->grouped;
 	plan.one_row = upper->one_row;
 	plan.all_rows = root->tuple_fraction <= 0 || upper->limited;
 	plan.predicates = translation->predicates;
@@ -126,7 +152,7 @@ mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
 	plan.has_limit = upper->limited && root->parse->limitCount != NULL;
 	plan.has_offset = upper->limited && root->parse->limitOffset != NULL;
 	plan.commands = list_make1(upper->count_command != NULL ? upper->count_command :
-							   mongo_pipeline_command(relation, &upper->pipeline));
+							   mongo_pipeline_command(relation, &pipeline));
 	add_columns(&plan, outputs);
 	if (upper->count_command != NULL)
 		((MongoScanColumn *) linitial(plan.columns))->path = MONGO_COUNT_FIELD;

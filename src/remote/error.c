@@ -108,8 +108,11 @@ static const struct
 {
 	const char *part;
 	int			sqlstate;
+	const char *hint;
 }			evaluation_rules[] =
 {
+	{MONGO_INEXACT_SUM, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+	"Have it added up here: set the table's option enable_aggregate_pushdown to 'false', or the setting mongo_fdw.enable_aggregate_pushdown to off."},
 	{"can't $divide by zero", ERRCODE_DIVISION_BY_ZERO},
 	{"can't $mod by zero", ERRCODE_DIVISION_BY_ZERO},
 	{"Conversion would overflow target type", ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE},
@@ -272,7 +275,10 @@ classify(int code, const char *text, const char **hint)
 	for (int i = 0; i < lengthof(evaluation_rules); i++)
 	{
 		if (strstr(text, evaluation_rules[i].part) != NULL)
+		{
+			*hint = evaluation_rules[i].hint;
 			return evaluation_rules[i].sqlstate;
+		}
 	}
 	for (int i = 0; i < lengthof(type_codes); i++)
 	{

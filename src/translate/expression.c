@@ -88,7 +88,8 @@ translate_computed(const MongoTranslation *translation, Node *node, MongoValue *
 		if (!equal(computed->expression, node))
 			continue;
 		set_reference(value, "$%s", computed->path, node);
-		value->raw = true;
+		value->raw = !computed->normal;
+		value->nullable = !computed->not_null;
 		return true;
 	}
 	return false;

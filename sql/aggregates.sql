@@ -1,0 +1,203 @@
+-- Aggregates in MongoDB: which are pushed, and that each answer is the one that
+-- PostgreSQL gives when it aggregates itself.
+\set VERBOSITY terse
+SET client_min_messages = warning;
+\getenv mongo_host MONGO_HOST
+\getenv mongo_port MONGO_PORT
+CREATE EXTENSION IF NOT EXISTS mongo_fdw;
+CREATE SERVER aggregates FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (address :'mongo_host', port :'mongo_port');
+CREATE USER MAPPING FOR PUBLIC SERVER aggregates;
+
+-- every number as each BSON type that the columns read; missing, null, undefined
+CREATE FOREIGN TABLE a_documents (__doc jsonb) SERVER aggregates
+	OPTIONS (database 'mongo_fdw_regress', collection 'aggregates');
+DELETE FROM a_documents;
+INSERT INTO a_documents VALUES
+('{"_id": 1, "g": 1, "i2": 1, "i4": 5, "i8": 5, "n": {"$numberDecimal": "1.10"}, "m": {"$numberDecimal": "7.10"}, "f": 1.5, "t": "a", "b": true, "d": {"$date": "2020-01-01T05:00:00Z"}, "j": 1}'),
+('{"_id": 2, "g": {"$numberDouble": "1.0"}, "i2": {"$numberDouble": "2.0"}, "i4": {"$numberDouble": "2147483647.0"}, "i8": {"$numberLong": "9223372036854775807"}, "n": 0.1, "m": 2.675, "f": {"$numberDouble": "NaN"}, "t": "B", "b": false, "d": {"$date": "2020-01-01T23:00:00Z"}, "j": {"$minKey": 1}}'),
+('{"_id": 3, "g": {"$numberDecimal": "1.0"}, "i2": {"$numberLong": "-3"}, "i4": {"$numberDecimal": "-2147483648"}, "i8": {"$numberDouble": "9007199254740992.0"}, "n": {"$numberDecimal": "1.2"}, "m": {"$numberDecimal": "1.005"}, "f": -1.5, "t": {"$oid": "65a000000000000000000001"}, "b": null, "d": {"$date": "1969-12-31T23:59:59.999Z"}, "j": null}'),
+('{"_id": 4, "g": 2, "i2": 7, "i4": 7, "i8": {"$numberLong": "9223372036854775807"}, "n": {"$numberDecimal": "12345678901234567890.123456789"}, "m": 1, "f": {"$numberDouble": "Infinity"}, "t": "a", "b": true, "d": {"$date": "2020-02-29T00:00:00Z"}}'),
+('{"_id": 5, "g": 2, "n": {"$numberDecimal": "1E+3"}, "m": null, "t": {"$symbol": "a"}, "d": null}'),
+('{"_id": 6, "g": null, "i2": 0, "i4": 0, "i8": 0, "n": {"$numberDecimal": "1.1000"}, "m": {"$numberDouble": "-0.0"}, "f": 0.0, "t": "", "b": false, "d": {"$date": "2020-01-01T00:00:00Z"}}'),
+('{"_id": 7, "i2": {"$undefined": true}, "i4": 1, "i8": {"$numberDecimal": "-9223372036854775808"}, "n": {"$numberDecimal": "NaN"}, "m": {"$numberDecimal": "-7.105"}, "f": {"$numberDouble": "NaN"}, "t": "65a000000000000000000001", "b": true, "d": {"$date": "0001-01-01T00:00:00Z"}}'),
+('{"_id": 8, "g": {"$undefined": true}, "i2": 1, "i4": 3, "i8": 3, "n": {"$numberDecimal": "Infinity"}, "m": 2, "f": 2, "t": "ä", "b": true}'),
+('{"_id": 9, "g": 3, "n": {"$numberDecimal": "Infinity"}, "f": {"$numberDouble": "NaN"}}'),
+('{"_id": 10, "g": 3, "n": {"$numberDecimal": "-Infinity"}, "f": {"$numberDouble": "NaN"}}'),
+('{"_id": 11, "g": 4}');
+CREATE FOREIGN TABLE a (_id integer, g integer, i2 smallint, i4 integer, i8 bigint, n numeric, m numeric(12,2),
+	f double precision, r real OPTIONS (path 'f'), t text COLLATE "C", v varchar OPTIONS (path 't') COLLATE "C",
+	x text OPTIONS (path 't') COLLATE "POSIX", b boolean, d date, ts timestamp OPTIONS (path 'd'),
+	tz timestamptz OPTIONS (path 'd'), j jsonb)
+	SERVER aggregates OPTIONS (database 'mongo_fdw_regress', collection 'aggregates');
+
+-- what MongoDB answers, what PostgreSQL does, and who did it
+CREATE FUNCTION answer(query text, ordered boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text;
+BEGIN
+	EXECUTE format('SELECT string_agg(q::text, '' '' %s) FROM (%s) q',
+		CASE WHEN NOT ordered THEN 'ORDER BY q::text' END, query) INTO result;
+	RETURN result;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+CREATE FUNCTION plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text; result text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		result := result || line || E'\n';
+	END LOOP;
+	RETURN result;
+END $$;
+CREATE FUNCTION compare(query text, ordered boolean DEFAULT false, OUT pushed text, OUT same boolean, OUT answer text) LANGUAGE plpgsql AS $$
+DECLARE plan text; other text;
+BEGIN
+	PERFORM set_config('mongo_fdw.enable_pushdown', 'on', true);
+	plan := plan_of(query);
+	pushed := CASE WHEN plan LIKE 'Foreign Scan%' THEN 'all'
+		WHEN plan LIKE '%Aggregate on%' THEN 'some' ELSE '' END;
+	answer := answer(query, ordered);
+	PERFORM set_config('mongo_fdw.enable_pushdown', 'off', true);
+	other := answer(query, ordered);
+	same := answer IS NOT DISTINCT FROM other;
+	IF NOT same THEN
+		answer := answer || ' <> ' || other;
+	END IF;
+END $$;
+
+-- work here is dear, so that what can be pushed is
+SET cpu_tuple_cost = 10;
+SET cpu_operator_cost = 10;
+SET enable_hashagg = off;
+SET TimeZone = 'UTC';
+
+-- every built-in aggregate of one argument over every column that it takes
+CREATE TABLE every_aggregate AS
+SELECT DISTINCT p.proname AS name, c.attname AS column_name, c.atttypid::regtype AS type,
+	format('SELECT g, %I(%I) FROM a GROUP BY g', p.proname, c.attname) AS query
+FROM pg_proc p JOIN pg_aggregate a ON a.aggfnoid = p.oid
+JOIN pg_attribute c ON c.attrelid = 'a'::regclass AND c.attnum > 1
+WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.pronargs = 1 AND a.aggkind = 'n' AND
+	(p.proargtypes[0] = c.atttypid OR p.proargtypes[0] = '"any"'::regtype OR
+	 p.proargtypes[0] = 'text'::regtype AND c.atttypid = 'varchar'::regtype) AND
+	-- whose results depend on the order of rows
+	p.proname !~ 'agg' AND NOT (c.atttypid = 'real'::regtype AND p.proname ~ 'sum|avg|var|stddev');
+SELECT name, string_agg(column_name || CASE pushed WHEN 'all' THEN '' ELSE ' -' END ||
+		CASE WHEN same THEN '' ELSE ' DIFFERS: ' || answer END, ', ' ORDER BY column_name) AS columns
+FROM every_aggregate, compare(query) GROUP BY name ORDER BY name;
+
+-- the same without groups, over nothing, with FILTER and with DISTINCT
+SELECT form, count(*), count(*) FILTER (WHERE pushed = 'all') AS pushed, bool_and(same) AS same,
+	string_agg(answer, ' ') FILTER (WHERE NOT same) AS differences
+FROM (VALUES ('SELECT %I(%I) FROM a'), ('SELECT %I(%I) FROM a WHERE g > 4'), ('SELECT %I(%I) FILTER (WHERE b) FROM a'),
+	('SELECT g, %I(%I) FILTER (WHERE i4 > 4) FROM a GROUP BY g'), ('SELECT %I(%I) FROM a WHERE n IS NOT NULL GROUP BY b')) forms (form),
+	every_aggregate, compare(format(form, name, column_name)) GROUP BY form ORDER BY form;
+SELECT name, string_agg(column_name || CASE pushed WHEN 'all' THEN '' ELSE ' -' END ||
+		CASE WHEN same THEN '' ELSE ' DIFFERS: ' || answer END, ', ' ORDER BY column_name) AS distinct_columns
+FROM every_aggregate, compare(format('SELECT g, %I(DISTINCT %I), count(*) FROM a GROUP BY g', name, column_name))
+WHERE name IN ('count', 'sum', 'avg', 'min', 'bool_and') AND type <> 'jsonb'::regtype
+GROUP BY name ORDER BY name;
+
+-- keys of every type; which of equal values is shown is free
+SELECT column_name, compare.*
+FROM (SELECT DISTINCT column_name FROM every_aggregate) keys,
+	compare(format('SELECT count(*), min(_id) FROM a GROUP BY %I', column_name)) ORDER BY column_name;
+
+-- all the rest
+SELECT query, compare.* FROM (VALUES
+	('SELECT g, i2, count(*) FROM a GROUP BY g, i2'),
+	('SELECT t, g, sum(i4) FROM a GROUP BY t, g'),
+	('SELECT g FROM a GROUP BY g'),
+	('SELECT 1 FROM a GROUP BY g'),
+	('SELECT i4 / 2, count(*) FROM a GROUP BY i4 / 2'),
+	('SELECT (i2 + 1) * 2, sum(i4) * 2 / count(*) FROM a GROUP BY i2 + 1'),
+	('SELECT DISTINCT g, b FROM a'),
+	('SELECT DISTINCT trim_scale(m) FROM a'),
+	('SELECT DISTINCT count(*) FROM a GROUP BY g'),
+	('SELECT DISTINCT ON (g) g, _id FROM a ORDER BY g, _id'),
+	('SELECT g, count(*) FROM a GROUP BY g HAVING count(*) > 1'),
+	('SELECT g, count(*) FROM a GROUP BY g HAVING avg(i4) > 1'),
+	('SELECT g, count(*) FROM a GROUP BY g HAVING sum(m) > 1 AND min(t) < ''b'''),
+	('SELECT count(*) FROM a HAVING count(*) > 100'),
+	('SELECT count(*) FROM a WHERE g > 9 HAVING count(*) = 0'),
+	('SELECT 1 FROM a HAVING true'),
+	('SELECT count(DISTINCT t), count(DISTINCT g) FROM a'),
+	('SELECT sum(m * m), avg(m * (1 - m)), sum(m + i2), sum(i2::integer + 1), sum(CASE WHEN b THEN m ELSE 0 END) FROM a'),
+	('SELECT g, count(*) FROM a GROUP BY ROLLUP (g)'),
+	('SELECT g, generate_series(1, 2) FROM a GROUP BY g'),
+	('SELECT g, rank() OVER (ORDER BY count(*)) FROM a GROUP BY g'),
+	('SELECT count(*) FROM a WHERE now() < ''2000-01-01'''),
+	('SELECT count(*) FROM a WHERE random() < 0'),
+	('SELECT string_agg(t, '','' ORDER BY _id) FROM a'),
+	('SELECT sum(i4 ORDER BY i4) FROM a'),
+	('SELECT k, (SELECT sum(i4) FROM a WHERE g = k) FROM generate_series(1, 3) k'),
+	('SELECT x.g, x.c + y.c FROM (SELECT g, count(*) c FROM a GROUP BY g) x JOIN (SELECT g, count(*) c FROM a GROUP BY g) y USING (g)')
+	) queries (query), compare(query);
+
+-- ORDER BY and LIMIT above groups, and where an index would not serve
+SELECT query, compare.* FROM (VALUES
+	('SELECT g, count(*) FROM a GROUP BY g ORDER BY g LIMIT 3'),
+	('SELECT g, count(*) FROM a GROUP BY g ORDER BY g DESC LIMIT 2'),
+	('SELECT g, count(*) FROM a GROUP BY g ORDER BY g NULLS FIRST LIMIT 2'),
+	('SELECT g, count(*) FROM a GROUP BY g ORDER BY g DESC NULLS LAST LIMIT 2 OFFSET 1'),
+	('SELECT g, sum(m) s FROM a GROUP BY g ORDER BY s DESC NULLS LAST, g LIMIT 2'),
+	('SELECT g, avg(m) s FROM a GROUP BY g ORDER BY s DESC NULLS LAST, g LIMIT 2'),
+	('SELECT t, count(*) FROM a GROUP BY t ORDER BY t DESC NULLS LAST LIMIT 3'),
+	('SELECT DISTINCT d FROM a ORDER BY d LIMIT 3'),
+	('SELECT _id, n FROM a ORDER BY n, _id LIMIT 8'),
+	('SELECT _id, n FROM a ORDER BY n DESC, _id LIMIT 4'),
+	('SELECT _id, n FROM a ORDER BY n NULLS FIRST, _id DESC LIMIT 4'),
+	('SELECT _id, n FROM a ORDER BY n DESC NULLS LAST, _id LIMIT 4'),
+	('SELECT _id, f FROM a ORDER BY b, f DESC, _id LIMIT 6'),
+	('SELECT _id, t FROM a ORDER BY t, _id LIMIT 20'),
+	('SELECT _id FROM a ORDER BY i4 % 3, _id LIMIT 3 OFFSET 2'),
+	('SELECT _id, d FROM a ORDER BY d, _id LIMIT 20'),
+	('SELECT count(*) FROM a ORDER BY 1 LIMIT 1')
+	) queries (query), compare(query, true);
+
+-- what is sent
+SET mongo_fdw.enable_pushdown = on;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT g, count(*), sum(i4), avg(m) FROM a WHERE b GROUP BY g HAVING count(*) > 1 ORDER BY g DESC LIMIT 2;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(DISTINCT g) FROM a;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM a;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM a ORDER BY i4 % 3 DESC LIMIT 3;
+
+-- more digits than a Decimal128 has
+INSERT INTO a_documents VALUES ('{"_id": 12, "g": 9, "n": {"$numberDecimal": "1E+30"}}'), ('{"_id": 13, "g": 9, "n": {"$numberDecimal": "1E-10"}}');
+\set VERBOSITY default
+SELECT sum(n) FROM a WHERE g = 9;
+\set VERBOSITY terse
+SET mongo_fdw.enable_aggregate_pushdown = off;
+SELECT sum(n) FROM a WHERE g = 9;
+RESET mongo_fdw.enable_aggregate_pushdown;
+INSERT INTO a_documents VALUES ('{"_id": 14, "g": 10, "i4": {"$numberDouble": "1.0"}}');
+SELECT sum(i4) FROM a WHERE g = 10;
+
+-- prepared statements
+PREPARE top (integer, bigint) AS SELECT g, count(*) FROM a WHERE g <= $1 GROUP BY g ORDER BY g DESC LIMIT $2;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE top (3, 2);
+EXECUTE top (3, 2);
+EXECUTE top (3, 0);
+EXECUTE top (2, NULL);
+EXECUTE top (NULL, 1);
+EXECUTE top (2, -1);
+RESET plan_cache_mode;
+
+-- partition by partition
+CREATE TABLE a_parts (_id integer, g integer, i4 integer, m numeric(12,2)) PARTITION BY LIST (g);
+CREATE FOREIGN TABLE a_part1 PARTITION OF a_parts FOR VALUES IN (1) SERVER aggregates OPTIONS (database 'mongo_fdw_regress', collection 'aggregates_1');
+CREATE FOREIGN TABLE a_part2 PARTITION OF a_parts FOR VALUES IN (2) SERVER aggregates OPTIONS (database 'mongo_fdw_regress', collection 'aggregates_2');
+DELETE FROM a_parts;
+INSERT INTO a_parts SELECT i, 1 + i % 2, i % 5, i FROM generate_series(1, 20) i;
+SET enable_partitionwise_aggregate = on;
+EXPLAIN (COSTS OFF) SELECT g, avg(m) FROM a_parts GROUP BY g;
+EXPLAIN (COSTS OFF) SELECT i4, count(*), sum(i4) FROM a_parts GROUP BY i4;
+SELECT g, avg(m) FROM a_parts GROUP BY g ORDER BY g;
+SELECT i4, count(*), sum(i4), min(i4), bool_or(g = 1) FROM a_parts GROUP BY i4 ORDER BY i4;
+SELECT count(*), sum(i4) FROM a_parts WHERE i4 > 5;
+DELETE FROM a_parts;
+
+DROP TABLE a_parts, every_aggregate;
+DROP FUNCTION answer, plan_of, compare;
+DROP SERVER aggregates CASCADE;
