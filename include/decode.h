@@ -19,6 +19,9 @@ typedef struct MongoColumn
 	const char *name;			/* the column's name, for messages */
 	const char *path;			/* dotted path into the document, in UTF-8;
 								 * "__doc" column: NULL */
+	const char *collection;		/* whose document it is in; NULL: the decoder's */
+	const char *prefix;			/* the part of the path at which that document
+								 * stands within another; NULL: it is all */
 	Oid			typid;
 	int32		typmod;
 } MongoColumn;

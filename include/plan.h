@@ -48,6 +48,8 @@ typedef struct MongoScanColumn
 	int			index;			/* in the scan tuple, from 0 */
 	const char *name;
 	const char *path;			/* NULL: the whole document */
+	const char *collection;		/* NULL: the plan's */
+	const char *prefix;			/* where its document stands; NULL: everywhere */
 	Oid			type;			/* InvalidOid: that of the tuple's attribute */
 	int32		typmod;
 	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */

@@ -107,6 +107,11 @@ ALTER FOREIGN TABLE b OPTIONS (ADD enable_join_pushdown 'false');
 SELECT try('SELECT a._id, b.y FROM a JOIN b ON a.x = b._id');
 ALTER FOREIGN TABLE b OPTIONS (DROP enable_join_pushdown);
 
+-- what does not fit is named as where it is
+CREATE FOREIGN TABLE wrong (_id int, "where" bool OPTIONS (path 'y'))
+	SERVER joins OPTIONS (database 'mongo_fdw_regress', collection 'join_inner');
+SELECT a._id, w."where" FROM a JOIN wrong w ON w._id = a.x;
+
 -- at its ordinary cost a lookup is not made for a handful of documents
 ALTER SERVER joins OPTIONS (DROP fdw_startup_cost, DROP fdw_lookup_cost);
 SELECT try('SELECT a._id, b.y FROM a JOIN b ON a.x = b._id WHERE a._id = 1');

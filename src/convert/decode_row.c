@@ -37,6 +37,8 @@ typedef struct DecodedColumn
 	int			index;			/* into values[] and isnull[] */
 	const char *name;
 	const char *path;			/* NULL: the whole document */
+	const char *namespace;		/* of the document it is in */
+	const char *prefix;			/* at which that stands, or NULL */
 	MongoReader *reader;
 	struct DecodedColumn *next; /* another column of the same path */
 } DecodedColumn;
@@ -66,6 +68,7 @@ struct PathNode
 struct MongoRowDecoder
 {
 	MemoryContext context;
+	const char *database;
 	const char *namespace;		/* "database.collection" */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
@@ -157,6 +160,16 @@ finish_node(MemoryContext context, PathNode *node)
 	}
 }
 
+static const char *
+namespace_in(MemoryContext context, const char *database, const char *collection)
+{
+	char	   *namespace = psprintf("%s.%s", database, collection);
+	char	   *result = MemoryContextStrdup(context, namespace);
+
+	pfree(namespace);
+	return result;
+}
+
 /* add_column: place one column in the tree. */
 static void
 add_column(MongoRowDecoder *decoder, const MongoColumn *column)
@@ -167,6 +180,11 @@ add_column(MongoRowDecoder *decoder, const MongoColumn *column)
 
 	decoded->index = column->index;
 	decoded->name = MemoryContextStrdup(context, column->name);
+	decoded->namespace = decoder->namespace;
+	if (column->collection != NULL)
+		decoded->namespace = namespace_in(context, decoder->database, column->collection);
+	if (column->prefix != NULL)
+		decoded->prefix = MemoryContextStrdup(context, column->prefix);
 	if (column->path != NULL)
 	{
 		decoded->path = MemoryContextStrdup(context, column->path);
@@ -198,16 +216,15 @@ mongo_row_decoder_create(MemoryContext context, const char *database,
 						 bool canonical_json)
 {
 	MongoRowDecoder *decoder = MemoryContextAllocZero(context, sizeof(MongoRowDecoder));
-	char	   *namespace = psprintf("%s.%s", database, collection);
 
 	decoder->context = context;
-	decoder->namespace = MemoryContextStrdup(context, namespace);
+	decoder->database = MemoryContextStrdup(context, database);
+	decoder->namespace = namespace_in(context, database, collection);
 	decoder->type_mismatch = type_mismatch;
 	decoder->canonical_json = canonical_json;
 	decoder->ncolumns = ncolumns;
 	decoder->indexes = MemoryContextAlloc(context, Max(ncolumns, 1) * sizeof(int));
 	decoder->root = MemoryContextAllocZero(context, sizeof(PathNode));
-	pfree(namespace);
 
 	for (int i = 0; i < ncolumns; i++)
 	{
@@ -245,9 +262,23 @@ static const struct
 	"Declare the column with the domain's base type, or set option type_mismatch to 'null'."},
 };
 
+/* find_id: of the document itself, or of one that stands within it. */
+static bool
+find_id(const MongoRowDecoder *decoder, const char *prefix, bson_iter_t *iter)
+{
+	bson_iter_t outer;
+
+	if (!bson_iter_init_from_data(iter, decoder->data, decoder->length))
+		return false;
+	if (prefix == NULL)
+		return bson_iter_find(iter, "_id");
+	return bson_iter_init_from_data(&outer, decoder->data, decoder->length) &&
+		bson_iter_find_descendant(&outer, psprintf("%s._id", prefix), iter);
+}
+
 /* describe_id: "Document with _id 5", or "A document" when it has none. */
 static char *
-describe_id(const MongoRowDecoder *decoder)
+describe_id(const MongoRowDecoder *decoder, const char *prefix)
 {
 	MongoReadContext context = {0};
 	bson_iter_t iter;
@@ -255,8 +286,7 @@ describe_id(const MongoRowDecoder *decoder)
 	uint32		length;
 
 	initStringInfo(&text);
-	if (!bson_iter_init_from_data(&iter, decoder->data, decoder->length) ||
-		!bson_iter_find(&iter, "_id") ||
+	if (!find_id(decoder, prefix, &iter) ||
 		!mongo_json_append_value(&context, &iter, &text, SHOWN_ID_SIZE))
 		return pstrdup("A document");
 	length = text.len;
@@ -272,15 +302,19 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 {
 	const char *type = format_type_with_typemod(column->reader->typid,
 												column->reader->typmod);
+	const char *path = column->path;
+
+	if (column->prefix != NULL)
+		path += strlen(column->prefix) + 1;
 
 	ereport(ERROR,
 			(errcode(misfit_reports[context->misfit].sqlstate),
 			 column->path != NULL ?
 			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
-					mongo_from_utf8(column->path), decoder->namespace, type) :
+					mongo_from_utf8(path), column->namespace, type) :
 			 errmsg("could not read a document of collection \"%s\" as type %s",
 					decoder->namespace, type),
-			 errdetail("%s holds %s.%s%s", describe_id(decoder),
+			 errdetail("%s holds %s.%s%s", describe_id(decoder, column->prefix),
 					   context->holds ? context->holds : "such a value",
 					   context->remark ? " " : "",
 					   context->remark ? context->remark : ""),

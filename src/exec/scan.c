@@ -42,6 +42,8 @@ create_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 		columns[i].index = column->index;
 		columns[i].name = column->name;
 		columns[i].path = column->path;
+		columns[i].collection = column->collection;
+		columns[i].prefix = column->prefix;
 		if (OidIsValid(column->type))
 		{
 			columns[i].typid = column->type;

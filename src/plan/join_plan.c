@@ -100,12 +100,20 @@ scan_columns(MongoColumns *columns, List *scan_tlist)
 		column->index = foreach_current_index(cell);
 		column->name = mongo_column_name(field.columns, var->varattno);
 		column->path = field.path;
+		if (field.columns->prefix != NULL)
+		{
+			column->collection = mongo_table_options(field.columns->relid)->collection;
+			column->prefix = field.columns->prefix;
+		}
 		result = lappend(result, column);
 	}
 	return result;
 }
 
-/* append_projection: the last stage, which lets the fields wanted through. */
+/*
+ * append_projection: the last stage, which lets the fields wanted through, and the
+ * _id of each document that has any, to be named in errors.
+ */
 static void
 append_projection(MongoPipeline *pipeline, List *columns)
 {
@@ -114,7 +122,13 @@ append_projection(MongoPipeline *pipeline, List *columns)
 	ListCell   *cell;
 
 	foreach(cell, columns)
-		paths = lappend(paths, (char *) ((MongoScanColumn *) lfirst(cell))->path);
+	{
+		const MongoScanColumn *column = lfirst(cell);
+
+		paths = lappend(paths, (char *) column->path);
+		if (column->prefix != NULL)
+			paths = lappend(paths, psprintf("%s._id", column->prefix));
+	}
 	mongo_append_paths(projection, paths);
 	mongo_pipeline_append(pipeline, "$project", projection);
 }

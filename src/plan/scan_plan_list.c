@@ -47,11 +47,13 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 	{
 		MongoScanColumn *column = lfirst(cell);
 
-		columns = lappend(columns, list_make3(list_make4_int(column->index, (int) column->type,
+		columns = lappend(columns, list_make5(list_make4_int(column->index, (int) column->type,
 															 column->typmod,
 															 column->zero_if_empty),
 											  string_node(column->name),
-											  string_node(column->path)));
+											  string_node(column->path),
+											  string_node(column->collection),
+											  string_node(column->prefix)));
 	}
 	foreach(cell, plan->finishes)
 	{
@@ -105,6 +107,8 @@ mongo_scan_plan_from_list(List *list)
 		column->zero_if_empty = lfourth_int(linitial(one));
 		column->name = node_string(lsecond(one));
 		column->path = node_string(lthird(one));
+		column->collection = node_string(lfourth(one));
+		column->prefix = node_string(list_nth(one, 4));
 		plan->columns = lappend(plan->columns, column);
 	}
 	plan->finishes = NIL;
