@@ -97,6 +97,8 @@ class Expressions:
         self.execute("SET mongo_fdw.enable_pushdown = off; CREATE TABLE local AS SELECT * FROM remote;"
                      "SET mongo_fdw.enable_pushdown = on")
         self.execute(FUNCTIONS)
+        # make work here expensive, so that what can be pushed is
+        self.execute("SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10")
 
     def report(self, good, name, *details):
         print(("ok - " if good else "not ok - ") + name)
@@ -159,6 +161,27 @@ class Expressions:
             if found != expected:
                 return self.explain(expression, condition, found, expected)
         self.report(count > 1, expression, "has no value")
+        self.test_value(expression, sql_type, answers, failing)
+
+    def test_value(self, expression, sql_type, answers, failing):
+        """The value itself, digits and all: as an aggregate over one document."""
+        if sql_type.endswith("[]"):
+            return
+        query = ("SELECT _id, %s(%s)::text FROM remote WHERE _id <> ALL ('{%s}') GROUP BY _id"
+                 % ("bool_and" if sql_type == "boolean" else "max", expression, ",".join(map(str, failing))))
+        name = "value of " + expression
+        plan = "\n".join(row[0] for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + query))
+        if "Aggregate on" not in plan:
+            return self.report(False, name, "not pushed")
+        expected = {a[0]: a[1] for a in answers if a[2] is None}
+        try:
+            found = dict(self.execute(query))
+        except psycopg2.OperationalError:
+            raise
+        except psycopg2.Error as error:
+            return self.report(False, name, "%s %s" % (error.pgcode, error.diag.message_primary))
+        wrong = [(i, found.get(i), value) for i, value in expected.items() if found.get(i) != value]
+        self.report(not wrong, name, "of document, found, expected: %s" % wrong[:5], plan[:1500])
 
     def test_implied(self, condition):
         """Is there a predicate for an index, and are the rows those of the local table?"""

@@ -7,8 +7,8 @@
  * that PostgreSQL's type holds comes out exactly, and beyond that PostgreSQL
  * raises an error.  int8 needs its normal form, for a Double has 53 bits only.
  *
- * A sum or product of floats is a raw result, so that another one around it
- * does not become one operation of three operands, which rounds once.
+ * A product of floats is a raw result, so that another one around it does not
+ * become one operation of three operands, in another order.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +28,12 @@
 #define NEGATE		"{$multiply: [@1, -1]}"
 #define REMAINDER	"{$mod: [@1, @2]}"
 #define ABSOLUTE	"{$abs: @1}"
+
+/* $add makes 0 of -0 + -0 */
+#define ADD_FLOAT	"{$subtract: [@1, {$multiply: [@2, -1]}]}"
+
+/* A numeric has no -0. */
+#define NUMERIC_TO_FLOAT "{$add: [{$toDouble: @1}, 0]}"
 
 /* Cut off towards zero; a Double's quotient is good for 53 bits. */
 #define DIVIDE_INT4 "{$toLong: {$divide: [@1, @2]}}"
@@ -223,7 +229,7 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_ABS_INT8, ABSOLUTE, 0},
 
 	/* float8 */
-	{F_FLOAT8PL, ADD, MONGO_ROW_RAW_RESULT},
+	{F_FLOAT8PL, ADD_FLOAT, 0},
 	{F_FLOAT8MI, SUBTRACT, 0},
 	{F_FLOAT8MUL, MULTIPLY, MONGO_ROW_RAW_RESULT},
 	{F_FLOAT8DIV, DIVIDE_FLOAT, 0},
@@ -272,7 +278,7 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_NUMERIC_INT2, "{$toDecimal: @1}", 0},
 	{F_NUMERIC_INT4, "{$toDecimal: @1}", 0},
 	{F_NUMERIC_INT8, "{$toDecimal: @1}", 0},
-	{F_FLOAT8_NUMERIC, "{$toDouble: @1}", 0},
+	{F_FLOAT8_NUMERIC, NUMERIC_TO_FLOAT, 0},
 	{F_INT2_FLOAT8, ROUND_TO_INTEGER, 0},
 	{F_INT4_FLOAT8, ROUND_TO_INTEGER, 0},
 	{F_INT8_FLOAT8, ROUND_TO_INTEGER, 0},

@@ -165,7 +165,7 @@ translate_field(const MongoCall *call, MongoValue *result)
 		if (field->whole != NULL)
 			template = field->whole;
 		else if (is_date)
-			template = "{$divide: [{$toLong: @1}, 1000]}";
+			template = "{$toLong: {$divide: [{$toLong: @1}, 1000]}}";
 		return translate_date(call, lsecond(call->args),
 							  psprintf(is_numeric ? "{$toDecimal: %s}" : "{$toDouble: %s}",
 									   template), result);
