@@ -23,9 +23,11 @@ from pymongo import MongoClient
 
 from random_conditions import random_condition
 from random_documents import COLUMNS, quote, random_document
+from random_groups import random_exact_condition, random_group_template
 
 # What EXPLAIN (VERBOSE) shows when a thing is pushed.
 MARKS = {"conditions": '"$', "expressions": '"$expr"', "sorts": '"sort"', "limits": '"limit"', "aggregates": "Aggregate on",
+         "groups": '"$group"', "sorted pipelines": '"$sort"', "limited pipelines": '"$limit"',
          "parameters": '(k.k'}
 
 
@@ -91,9 +93,9 @@ class Differential:
             self.execute("SET mongo_fdw.enable_pushdown = " + pushdown)
             try:
                 results.append(sorted(self.execute(sql.replace("{table}", table)), key=repr))
-            except psycopg2.OperationalError:
-                raise               # the server went away: never a mere difference
             except psycopg2.Error as error:
+                if self.connection.closed:
+                    raise           # the server went away: never a mere difference
                 if table == "local":
                     # out of range here; MongoDB's arithmetic is wider
                     if error.pgcode not in FAILURES:
@@ -164,6 +166,10 @@ class Differential:
                 self.set_up()
             condition = random_condition(self.rng, self.columns)
             template = self.random_template()
+            if self.rng.random() < 0.35:
+                template = random_group_template(self.rng, self.columns)
+                if self.rng.random() < 0.6:
+                    condition = random_exact_condition(self.rng)
             if self.differs(condition, template):
                 differences += 1
                 self.report(number, condition, template)

@@ -165,7 +165,19 @@ def comparison(rng, depth):
     return "%s %s %s" % (one, rng.choice(operators), other)
 
 
+def with_names(columns, sql):
+    names = {column.path: column.name for column in columns}
+    return re.sub(r"\{([a-z0-9.]+)\}", lambda match: '"%s"' % names[match.group(1)], sql)
+
+
 def random_comparison(rng, columns):
     """A condition on an expression of these columns."""
-    names = {column.path: column.name for column in columns}
-    return re.sub(r"\{([a-z0-9.]+)\}", lambda match: '"%s"' % names[match.group(1)], comparison(rng, 3))
+    return with_names(columns, comparison(rng, 3))
+
+
+def random_expression(rng, columns, kind):
+    """An expression of these columns, and of one at least."""
+    sql = ""
+    while "{" not in sql:
+        sql = expression(rng, kind, 2)
+    return with_names(columns, sql)

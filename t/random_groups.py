@@ -5,6 +5,9 @@ several equal values a group shows is free (1.0 or 1.00, 0 or -0), so such value
 are shown in one form.
 """
 
+from random_conditions import Leaf
+from random_expressions import random_expression
+
 INTEGERS = ("smallint", "integer", "bigint")
 NUMBERS = INTEGERS + ("numeric", "numeric(12,2)")
 ORDERED = NUMBERS + ("double precision", "timestamp", "timestamptz", "date")
@@ -33,10 +36,22 @@ def is_ordered(column):
     return column.sql_type in ORDERED or "collate" in column.sql_type
 
 
+# Conditions that are exact in MongoDB, without which nothing can be grouped there.
+CONDITIONS = ["true", "i2 > 0", "_id < 150", "b IS NOT TRUE", "t = 'a'", "i4 IN (1, 2, 5) OR f8 > 0", "tc >= 'a'", "i2 % 2 = 1"]
+
+
+def random_exact_condition(rng):
+    return Leaf(rng.choice(CONDITIONS))
+
+
 class Key:
     def __init__(self, rng, columns):
         self.column = None
-        if rng.random() < 0.25:
+        if rng.random() < 0.2:
+            kind = rng.choice(["int", "float", "numeric", "text", "timestamp", "date"])
+            self.sql = random_expression(rng, columns, kind)
+            self.shown = {"float": "((%s) + 0)::text", "numeric": "trim_scale(%s)::text"}.get(kind, "(%s)::text") % self.sql
+        elif rng.random() < 0.25:
             self.sql = "(%s)" % rng.choice(EXPRESSIONS)
             self.shown = "trim_scale(%s)::text" % self.sql if "n2" in self.sql else self.sql + "::text"
         else:
@@ -45,9 +60,22 @@ class Key:
             self.shown = one_form(self.column, self.sql)
 
 
+def aggregate_of_expression(rng, columns):
+    """What a sum of decimals shows depends on no order; of which of equal numerics is least, it does."""
+    kind = rng.choice(["int", "numeric", "text", "timestamp", "date"])
+    argument = random_expression(rng, columns, kind)
+    if kind == "numeric":
+        return "trim_scale(%s(%s))" % (rng.choice(["sum", "avg", "min", "max"]), argument)
+    if kind == "text":
+        return "%s(%s)" % (rng.choice(["count", "count"]), argument)
+    return "%s(%s)" % (rng.choice(["sum", "avg", "count"] if kind == "int" else ["min", "max", "count"]), argument)
+
+
 def random_aggregate(rng, columns):
     """An aggregate as SQL, and the column whose values it may show, or None."""
     kind = rng.random()
+    if rng.random() < 0.15:
+        return aggregate_of_expression(rng, columns), None
     if kind < 0.15:
         return "count(*)", None
     if kind < 0.3:
@@ -74,7 +102,7 @@ def random_aggregate(rng, columns):
 
 
 def filtered(rng, aggregate):
-    if "DISTINCT" in aggregate or rng.random() > 0.15:
+    if "DISTINCT" in aggregate or aggregate.startswith("trim") or rng.random() > 0.15:
         return aggregate
     return "%s FILTER (WHERE %s)" % (aggregate, rng.choice(["b", "i2 > 1", "t = 'a'", "n IS NULL", "NOT b", "f8 < 2"]))
 
