@@ -71,7 +71,7 @@ typedef struct MongoField
 	MongoColumns *columns;		/* of its table */
 	const char *path;			/* in the document, with the table's prefix */
 	Oid			type;			/* of its row in comparison.c, or a domain over it */
-	int32		typmod;
+	int32		typmod;			/* of the type below the domain */
 	Oid			operator_type;	/* whose operators compare it */
 	bool		indexed;		/* an index leads with it */
 } MongoField;

@@ -66,8 +66,16 @@ extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
 /*
  * mongo_comparison_lookup
  *		The row of a base type (not a domain), or NULL when it has none.
+ *
+ * A timestamp that rounds what it reads has a row of its own.
  */
-extern const MongoComparison *mongo_comparison_lookup(Oid column_type);
+extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 column_typmod);
+
+/*
+ * mongo_rounds_timestamp
+ *		Is this a timestamp(2) or the like, which has fewer decimals than a Date?
+ */
+extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
 
 /*
  * mongo_comparison_accepts

@@ -149,6 +149,32 @@ BEGIN
 	END LOOP;
 END $$;
 
+-- a column that rounds what it reads, or whose domain does, is narrowed in MongoDB and checked here
+CREATE DOMAIN c_second AS timestamp(0);
+CREATE DOMAIN c_cents AS numeric(5,2);
+CREATE FOREIGN TABLE c_exact (_id int, at timestamp, price numeric)
+	SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'rounded');
+CREATE FOREIGN TABLE c_rounded (
+	_id		int,
+	tenth	timestamp(1) OPTIONS (path 'at'),
+	second	c_second OPTIONS (path 'at'),
+	price	c_cents
+) SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'rounded');
+DELETE FROM c_exact;
+INSERT INTO c_exact VALUES (1, '2024-05-06 07:08:09', 1.25), (2, '2024-05-06 07:08:09.449', 1.254),
+	(3, '2024-05-06 07:08:09.45', 1.255), (4, '2024-05-06 07:08:09.5', 1.2649), (5, '2024-05-06 07:08:08.5', 1.265), (6, NULL, NULL);
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_rounded WHERE second = '2024-05-06 07:08:09';
+SELECT _id, second FROM c_rounded WHERE second = '2024-05-06 07:08:09' ORDER BY _id;
+SELECT _id, second FROM c_rounded WHERE second <> '2024-05-06 07:08:09' ORDER BY _id;
+SELECT _id, second FROM c_rounded WHERE second > '2024-05-06 07:08:09' ORDER BY _id;
+SELECT _id, tenth FROM c_rounded WHERE tenth < '2024-05-06 07:08:09.5' ORDER BY _id;
+SELECT count(*) FROM c_rounded WHERE tenth >= '2024-05-06 07:08:09.5';
+SELECT _id, price FROM c_rounded WHERE price = 1.26 ORDER BY _id;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_rounded ORDER BY second, _id DESC LIMIT 5;
+SELECT _id FROM c_rounded ORDER BY second, _id DESC LIMIT 5;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_rounded ORDER BY tenth LIMIT 1;
+DELETE FROM c_exact;
+
 -- the reference: everything but the projection here
 SET mongo_fdw.enable_pushdown = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;
@@ -156,3 +182,4 @@ SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;
 RESET mongo_fdw.enable_pushdown;
 
 DROP SERVER conditions CASCADE;
+DROP DOMAIN c_second, c_cents;

@@ -23,6 +23,8 @@ OBJECTIDS = ["65a000000000000000000001", "65a000000000000000000002",
              "000000000000000000000000", "ffffffffffffffffffffffff"]
 UUIDS = ["00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
          "ffffffff-ffff-ffff-ffff-ffffffffffff"]
+# what timestamp(1) makes the same, and what only just not
+ROUNDED_MILLIS = [1700000000000 + millis for millis in (0, 1, 49, 50, 51, 99, 100, 149, 150, -1, -50, -51)]
 MILLIS = [0, 1, -1, 86399999, 86400000, -86400000, 1700000000123, 1700000000000,
           -62135596800000, 253402300799999]
 
@@ -132,6 +134,8 @@ COLUMNS = [
     Column("b", "boolean", lambda r: r.random() < 0.5, ["true", "false"], boolean=True),
     Column("ts", "timestamptz", date_values, lambda r: timestamp_literal(r, r.choice(MILLIS))),
     Column("tn", "timestamp", date_values, lambda r: timestamp_literal(r, r.choice(MILLIS))),
+    Column("t1", "timestamptz(1)", lambda r: date_from_millis(r.choice(ROUNDED_MILLIS)),
+           lambda r: timestamp_literal(r, r.choice(ROUNDED_MILLIS))),
     Column("d", "date", date_values,
            lambda r: r.choice(["infinity", "-infinity"]) if r.random() < 0.08
            else date_from_millis(r.choice(MILLIS)).strftime("%Y-%m-%d").rjust(10, "0")),

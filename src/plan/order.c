@@ -110,7 +110,7 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 	if (expression == NULL || !mongo_path_is_addressable(field->path) ||
 		mongo_path_has_index(field->path))
 		return false;
-	comparison = mongo_comparison_lookup(getBaseType(field->type));
+	comparison = mongo_comparison_lookup(getBaseType(field->type), field->typmod);
 	if (comparison == NULL || comparison->sortability == MONGO_NOT_SORTABLE ||
 		(comparison->sortability == MONGO_SORTABLE_LAST && !is_last) ||
 		(comparison->sortability == MONGO_SORTABLE_NAN_APART && !is_first))
@@ -178,7 +178,7 @@ mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
 	bool		ascending = first->pk_strategy == BTLessStrategyNumber;
 	MongoField	field;
 	Expr	   *expression = sort_field(baserel, first, &field);
-	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field.type));
+	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod);
 	bool		nan_apart = comparison->sortability == MONGO_SORTABLE_NAN_APART;
 	bool		has_null = !cannot_be_null(baserel, baserel->fdw_private, expression,
 										   &field);

@@ -81,6 +81,17 @@ append_sort_key(SortStage *stage, const char *path, bool ascending)
 }
 
 /*
+ * make_nulls_one: where other keys follow, an undefined, which MongoDB sorts
+ * before a null, must not be told apart from it.
+ */
+static void
+make_nulls_one(MongoValue *value)
+{
+	value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
+	value->atomic = false;
+}
+
+/*
  * value_path: a field with the value, which the $set computes unless it is one.
  */
 static const char *
@@ -170,11 +181,15 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 		PathKey    *pathkey = lfirst_node(PathKey, cell);
 		int			number = foreach_current_index(cell);
 		MongoValue	value;
+		MongoValue	sorted;
 		const char *path;
 
 		if (!find_value(upper, pathkey, &value))
 			return false;
-		path = value_path(&stage, &value, number);
+		sorted = value;
+		if (value.nullable && value.raw && !upper->grouped && lnext(pathkeys, cell) != NULL)
+			make_nulls_one(&sorted);
+		path = value_path(&stage, &sorted, number);
 		append_rank(&stage, pathkey, &value, number);
 		append_sort_key(&stage, path, pathkey->pk_strategy == BTLessStrategyNumber);
 	}

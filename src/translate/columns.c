@@ -125,7 +125,7 @@ mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 		psprintf("%s.%s", columns->prefix, options->path);
 	field->type = var->vartype;
 	field->typmod = var->vartypmod;
-	field->operator_type = getBaseType(var->vartype);
+	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
 	field->indexed = options->indexed || strcmp(options->path, "_id") == 0;
 	return true;
 }

@@ -436,6 +436,51 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
+/* A Date's decimals of a second, and what a timestamp(p) may round away. */
+#define DATE_DECIMALS	3
+
+static int64
+timestamp_read_error(int32 typmod)
+{
+	static const int64 millis[DATE_DECIMALS] = {500, 50, 5};
+
+	return millis[typmod];
+}
+
+/*
+ * rounded_timestamp_range: of a column that rounds what it reads.  The bounds are
+ * widened by as much, and the rows that come are checked again.
+ */
+static MongoMatch
+rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	Timestamp	timestamp = DatumGetTimestamp(value);
+	int64		slack;
+	int64		low;
+	int64		high;
+	bson_t		operators;
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		return append_infinite_date_range(predicate, TIMESTAMP_IS_NOEND(timestamp),
+										  match);
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+	{
+		append_not_null(match, predicate->path);
+		return MONGO_MATCH_SOME;
+	}
+
+	slack = timestamp_read_error(predicate->column_typmod);
+	low = mongo_timestamp_to_millis(timestamp, NULL) - slack;
+	high = mongo_timestamp_to_millis(timestamp, NULL) + 1 + slack;
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+	if (!is_upper_bound(predicate->strategy))
+		BSON_APPEND_DATE_TIME(&operators, "$gte", low);
+	if (predicate->strategy == BTEqualStrategyNumber || is_upper_bound(predicate->strategy))
+		BSON_APPEND_DATE_TIME(&operators, "$lte", high);
+	bson_append_document_end(match, &operators);
+	return MONGO_MATCH_SOME;
+}
+
 /* A date column reads the UTC day, so a date is the range of its day. */
 static MongoMatch
 date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
@@ -519,9 +564,24 @@ static const MongoComparison comparisons[] =
 static const MongoComparison objectid_comparison =
 {InvalidOid, FAMILY_OBJECTID, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range};
 
-const MongoComparison *
-mongo_comparison_lookup(Oid column_type)
+static const MongoComparison rounded_comparisons[] =
 {
+	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, true, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_SORTABLE_LAST, NULL, rounded_timestamp_range},
+	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, true, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_SORTABLE_LAST, NULL, rounded_timestamp_range},
+};
+
+bool
+mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
+{
+	return (column_type == TIMESTAMPOID || column_type == TIMESTAMPTZOID) &&
+		column_typmod >= 0 && column_typmod < DATE_DECIMALS;
+}
+
+const MongoComparison *
+mongo_comparison_lookup(Oid column_type, int32 column_typmod)
+{
+	if (mongo_rounds_timestamp(column_type, column_typmod))
+		return &rounded_comparisons[column_type == TIMESTAMPTZOID];
 	for (int i = 0; i < lengthof(comparisons); i++)
 	{
 		if (comparisons[i].column_type == column_type)
@@ -537,7 +597,7 @@ bool
 mongo_equality_fits(Oid column_type, int32 column_typmod, Oid value_type)
 {
 	/* no row: a domain, whose constraints a value may break */
-	const MongoComparison *comparison = mongo_comparison_lookup(column_type);
+	const MongoComparison *comparison = mongo_comparison_lookup(column_type, column_typmod);
 
 	return comparison != NULL && comparison->append_points != NULL &&
 		column_typmod < 0 &&

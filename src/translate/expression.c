@@ -142,14 +142,15 @@ is_infallible(Node *node)
 
 /*
  * is_variable_type: does every value of the type have a BSON form that is the
- * same value?  Not a timestamp with its microseconds, nor an array, which may
- * have several dimensions.
+ * same value?  Not a timestamp with its microseconds or a date, which may be
+ * infinite (comparisons can do with both: mongo_date_bound()), nor an array, which
+ * may have several dimensions.
  */
 static bool
 is_variable_type(Oid type)
 {
 	return mongo_type_is_writable(type) && mongo_has_normal_form(type) &&
-		type != TIMESTAMPOID && type != TIMESTAMPTZOID;
+		type != TIMESTAMPOID && type != TIMESTAMPTZOID && type != DATEOID;
 }
 
 bool

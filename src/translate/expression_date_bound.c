@@ -101,7 +101,7 @@ mongo_date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *
 	if (IsA(node, Const))
 		return constant_bound(strategy, (Const *) node, value);
 	if (type == DATEOID)
-		return mongo_normal_value_of_node(scope, node, value);
+		return mongo_variable(scope, node, value);
 
 	/* sent as a value, a timestamp loses what is below a millisecond */
 	if (rounds_up(strategy))

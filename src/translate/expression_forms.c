@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "bson_memory.h"
+#include "comparison.h"
 #include "digits.h"
 #include "encode.h"
 #include "expression_rows.h"
@@ -153,14 +154,6 @@ normalize_numeric(const MongoScope *scope, MongoValue *value)
 	return true;
 }
 
-/* A timestamp(0) column rounds what it reads. */
-static bool
-rounds_timestamp(const MongoValue *value)
-{
-	return (value->type == TIMESTAMPOID || value->type == TIMESTAMPTZOID) &&
-		value->typmod >= 0 && value->typmod < 3;
-}
-
 bool
 mongo_normalize(const MongoScope *scope, MongoValue *value)
 {
@@ -168,7 +161,7 @@ mongo_normalize(const MongoScope *scope, MongoValue *value)
 
 	if (!value->raw)
 		return true;
-	if (form == NULL || rounds_timestamp(value))
+	if (form == NULL || mongo_rounds_timestamp(value->type, value->typmod))
 		return false;
 	if (value->type == NUMERICOID)
 	{

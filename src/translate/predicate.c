@@ -92,7 +92,7 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 	if (!mongo_path_is_addressable(predicate->path))
 		return MONGO_NOT_SHIPPABLE;
 
-	comparison = mongo_comparison_lookup(base_type);
+	comparison = mongo_comparison_lookup(base_type, predicate->column_typmod);
 	if (comparison == NULL ||
 		!mongo_comparison_accepts(comparison, predicate->value_type))
 		return MONGO_NOT_SHIPPABLE;
@@ -130,7 +130,7 @@ bool
 mongo_predicate_compares_text(const MongoPredicate *predicate)
 {
 	const MongoComparison *comparison =
-		mongo_comparison_lookup(getBaseType(predicate->column_type));
+		mongo_comparison_lookup(getBaseType(predicate->column_type), predicate->column_typmod);
 
 	return comparison != NULL && comparison->is_text;
 }
@@ -350,7 +350,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 					   bson_t *match)
 {
 	const MongoComparison *comparison =
-		mongo_comparison_lookup(getBaseType(predicate->column_type));
+		mongo_comparison_lookup(getBaseType(predicate->column_type), predicate->column_typmod);
 	bool		guard;
 	bson_t		conditions;
 	bson_t		condition;
