@@ -71,7 +71,6 @@ typedef struct MongoCall
 										 * if the database is in UTF-8 */
 #define MONGO_ROW_BYTEWISE		0x20	/* its collation must be deterministic */
 #define MONGO_ROW_C_COLLATION	0x40	/* its collation must be C */
-#define MONGO_ROW_NO_NAN		0x80	/* its result is never NaN */
 
 typedef struct MongoExpressionRow
 {

@@ -58,6 +58,7 @@ COLUMNS = [(name + side, sql_type, values) for name, sql_type, values in [
     ("s", "timestamp", DATES),
     ("z", "timestamptz", DATES),
     ("b", "boolean", BOOLEANS),
+    ("o", "objectid", [oid(OID), oid("0" * 24), oid("f" * 24), null, None]),
     ("il", "integer[]", ARRAYS["integer"]),
     ("tl", "text[]", ARRAYS["text"]),
     ("ml", "numeric(15,2)[]", ARRAYS["numeric(15,2)"]),
@@ -74,7 +75,7 @@ CASES = {
     "comparison": [
         "%sa %s %sb" % (left, operator, right)
         for left, right in [("i2", "i8"), ("i4", "i4"), ("i8", "i4"), ("f", "f"), ("n", "n"), ("m", "n"), ("t", "t"), ("d", "d"),
-                            ("d", "s"), ("s", "s"), ("z", "z"), ("b", "b"), ("i4", "n"), ("i8", "f")]
+                            ("d", "s"), ("s", "s"), ("z", "z"), ("b", "b"), ("o", "o"), ("t", "nm"), ("i4", "n"), ("i8", "f")]
         for operator in ["=", "<>", "<", "<=", ">", ">="]],
     "distinct": ["%sa IS %sDISTINCT FROM %sb" % (t, n, t) for t in ["i4", "f", "n", "t", "d", "s", "b"] for n in ["", "NOT "]],
     "logic": ["i4a > i4b AND fa > fb", "i4a > i4b OR ta > tb", "NOT (i4a > i4b AND ba)", "(i4a > i4b) IS TRUE",

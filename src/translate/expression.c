@@ -251,11 +251,13 @@ mongo_value_of_template(const MongoCall *call, const char *template, MongoValue 
 	{
 		value->nullable |= arguments[i].nullable;
 		value->nan |= arguments[i].nan;
+		if (mongo_compares_text(arguments[i].type))
+			call->scope->translation->compares_text = true;
 	}
 	value->nan &= mongo_type_has_nan(value->type);
 
 	/* what floats make of infinities and zeros */
-	if (value->type == FLOAT8OID && !(row->flags & MONGO_ROW_NO_NAN))
+	if (value->type == FLOAT8OID)
 		value->nan = true;
 	return true;
 }

@@ -22,6 +22,7 @@
 #include "objectid.h"
 
 #include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -188,6 +189,11 @@ has_exact_form(Oid type, Datum value)
 	{
 		case NUMERICOID:
 			return mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal);
+		case TEXTOID:
+		case VARCHAROID:
+		case NAMEOID:
+			/* bytes that are no characters have no form in UTF-8 */
+			return GetDatabaseEncoding() != PG_SQL_ASCII;
 		case DATEOID:
 			return !DATE_NOT_FINITE(DatumGetDateADT(value));
 		case TIMESTAMPOID:
