@@ -14,6 +14,8 @@
 
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 /* Digits that the sum of any number of rows has beyond those of one. */
 #define COUNT_DIGITS	15
@@ -95,6 +97,66 @@ guards_digits(const Translation *translation)
 		!(digits.known && mongo_digits_fit(digits));
 }
 
+/*
+ * is_arithmetic: gives NULL where an argument is NULL, and only there.
+ */
+static bool
+is_arithmetic(Node *node)
+{
+	static const Oid operators[] = {
+		F_INT4PL, F_INT4MI, F_INT4MUL, F_INT4DIV, F_INT4MOD, F_INT4UM, F_INT24PL, F_INT42PL, F_INT24MI,
+		F_INT42MI, F_INT24MUL, F_INT42MUL, F_INT8PL, F_INT8MI, F_INT8MUL, F_INT8DIV, F_INT8MOD, F_INT8UM,
+		F_INT48PL, F_INT84PL, F_INT48MI, F_INT84MI, F_INT48MUL, F_INT84MUL, F_NUMERIC_ADD, F_NUMERIC_SUB,
+		F_NUMERIC_MUL, F_NUMERIC_UMINUS
+	};
+	Oid			function;
+
+	if (IsA(node, FuncExpr))
+		return ((FuncExpr *) node)->funcformat == COERCE_IMPLICIT_CAST ||
+			((FuncExpr *) node)->funcformat == COERCE_EXPLICIT_CAST;
+	if (!IsA(node, OpExpr))
+		return false;
+	function = get_opcode(((OpExpr *) node)->opno);
+	for (int i = 0; i < lengthof(operators); i++)
+	{
+		if (operators[i] == function)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * null_witness: the column that is NULL where an expression is, so that the
+ * expression need not be computed to know.  *never_null when none can be;
+ * otherwise, without such a column, the result is the expression.
+ */
+static Node *
+null_witness(const MongoGroup *group, Node *node, bool *never_null)
+{
+	List	   *arguments = IsA(node, OpExpr) ? ((OpExpr *) node)->args :
+		IsA(node, FuncExpr) ? ((FuncExpr *) node)->args : NIL;
+	Node	   *witness = NULL;
+	ListCell   *cell;
+
+	*never_null = IsA(node, Const) ? !((Const *) node)->constisnull :
+		mongo_group_never_null(group, node);
+	if (*never_null || !is_arithmetic(node))
+		return node;
+	foreach(cell, arguments)
+	{
+		bool		one_never_null;
+		Node	   *one = null_witness(group, lfirst(cell), &one_never_null);
+
+		if (one_never_null)
+			continue;
+		if (witness != NULL && !equal(witness, one))
+			return node;
+		witness = one;
+	}
+	*never_null = witness == NULL;
+	return witness == NULL ? node : witness;
+}
+
 /* squares_are_likely_to_fit: is a variance worth trying? */
 static bool
 squares_are_likely_to_fit(Node *argument)
@@ -113,6 +175,8 @@ translate_argument(Translation *translation)
 	MongoScope	scope = translation->group->scope;
 	MongoValue *values = translation->values;
 	MongoArgumentForm form = translation->recipe->form;
+	Node	   *witness;
+	bool		never_null;
 
 	if (form == MONGO_ARGUMENT_NONE)
 		return true;
@@ -125,11 +189,15 @@ translate_argument(Translation *translation)
 
 	scope.guarded = translation->needs_guard;
 	scope.lazy = translation->filter != NULL;
-	if (!mongo_value_of_node(&scope, translation->argument, &values[1]))
+	if (!mongo_value_of_node(&scope, translation->argument, &values[0]))
 		return false;
-	if (mongo_group_never_null(translation->group, translation->argument))
+	witness = null_witness(translation->group, translation->argument, &never_null);
+	values[1] = values[0];
+	if (witness != translation->argument &&
+		!mongo_value_of_node(&scope, witness, &values[1]))
+		return false;
+	if (never_null)
 		values[1].nullable = false;
-	values[0] = values[1];
 	/* a later time is no earlier date */
 	if (form == MONGO_ARGUMENT_ORDERED && values[0].type != DATEOID)
 		return mongo_group_value(&scope, translation->argument, true, &values[0]);

@@ -22,11 +22,13 @@
 /*
  * What MongoDB spends on a document that goes into a $group, in the unit of
  * fdw_tuple_cost (measured; see docs/statistics.md): on the stage, on each key,
- * on each accumulator, and on each operator that is to be evaluated for them.
+ * on each accumulator, on its operand unless that is a constant, and on each
+ * operator that is to be evaluated for them.
  */
 #define STAGE_COST			0.6
 #define KEY_COST			0.4
 #define ACCUMULATOR_COST	0.1
+#define OPERAND_COST		0.5
 #define OPERATOR_COST		0.7
 
 static bool
@@ -80,19 +82,21 @@ mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue 
 /*
  * mongo_group_never_null
  *
- * A NOT NULL of a foreign table is taken at its word, as PostgreSQL does; in a
- * join the table may be the one whose rows are missing.
+ * A NOT NULL of a foreign table is taken at its word, as PostgreSQL does; but of
+ * a table that is joined to the first one, rows may be missing.
  */
 bool
 mongo_group_never_null(const MongoGroup *group, Node *node)
 {
-	const MongoColumns *columns = group->scope.translation->columns;
 	const Var  *var = (const Var *) node;
+	const MongoColumns *columns;
 	HeapTuple	tuple;
 	bool		result;
 
-	if (columns == NULL || columns->next != NULL || !IsA(node, Var) ||
-		var->varno != columns->varno || var->varattno <= 0)
+	if (!IsA(node, Var) || var->varattno <= 0)
+		return false;
+	columns = mongo_columns_find(group->scope.translation->columns, var->varno);
+	if (columns == NULL || columns->prefix != NULL)
 		return false;
 	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(columns->relid),
 							Int16GetDatum(var->varattno));
@@ -334,6 +338,16 @@ mongo_expression_cost(const bson_t *expression)
 	return count_operators(&top) * OPERATOR_COST;
 }
 
+/* The 1 of a count. */
+static bool
+is_constant(const bson_t *expression)
+{
+	bson_iter_t top;
+
+	return bson_iter_init(&top, expression) && bson_iter_next(&top) &&
+		BSON_ITER_HOLDS_INT32(&top);
+}
+
 double
 mongo_group_cost(const MongoGroup *group)
 {
@@ -344,8 +358,13 @@ mongo_group_cost(const MongoGroup *group)
 		cost += KEY_COST +
 			mongo_expression_cost(((MongoGroupKey *) lfirst(cell))->value.expression);
 	foreach(cell, group->accumulators)
-		cost += ACCUMULATOR_COST +
-			mongo_expression_cost(((MongoAccumulator *) lfirst(cell))->operand);
+	{
+		const bson_t *operand = ((MongoAccumulator *) lfirst(cell))->operand;
+
+		cost += ACCUMULATOR_COST + mongo_expression_cost(operand);
+		if (!is_constant(operand))
+			cost += OPERAND_COST;
+	}
 	if (group->distinct != NULL)
 		cost += KEY_COST;
 	return cost;
