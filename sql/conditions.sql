@@ -174,6 +174,14 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_rounded ORDER BY second, _id DESC
 SELECT _id FROM c_rounded ORDER BY second, _id DESC LIMIT 5;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_rounded ORDER BY tenth LIMIT 1;
 DELETE FROM c_exact;
+-- a date and a timestamp: the day goes before every moment after its midnight
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers
+	WHERE day >= '2020-01-01'::date AND day < '2020-01-01'::date + interval '10 days';
+SELECT day, count(*) FROM c_numbers, (VALUES (timestamp '2020-01-04'), ('2020-01-04 00:00:00.000001'), ('-infinity')) v (moment)
+	WHERE day BETWEEN moment AND moment + interval '2 days' GROUP BY day ORDER BY day;
+SELECT count(*) FROM c_numbers WHERE day = timestamp '2020-01-04';
+SELECT count(*) FROM c_numbers WHERE day = timestamp '2020-01-04 12:00';
+SELECT count(*) FROM c_numbers WHERE day <> timestamp '2020-01-04 12:00' AND day < timestamp 'infinity';
 
 -- the reference: everything but the projection here
 SET mongo_fdw.enable_pushdown = off;

@@ -66,6 +66,8 @@ static const struct
 	{TIMESTAMPOID, FAMILY_TIMESTAMP},
 	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ},
 	{DATEOID, FAMILY_DATE},
+	{TIMESTAMPOID, FAMILY_DATE},
+	{DATEOID, FAMILY_TIMESTAMP},
 	{JSONBOID, FAMILY_JSONB},
 };
 
@@ -397,10 +399,24 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 	return MONGO_MATCH_SOME;
 }
 
+/*
+ * timestamp_value: of a timestamp, or of a date's midnight.  A date that no
+ * timestamp can be is above or below all of them, as infinity is.
+ */
+static Timestamp
+timestamp_value(const MongoPredicate *predicate, Datum value)
+{
+	int			overflow;
+
+	if (predicate->value_type == DATEOID)
+		return date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
+	return DatumGetTimestamp(value);
+}
+
 static int
 timestamp_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
 {
-	Timestamp	timestamp = DatumGetTimestamp(value);
+	Timestamp	timestamp = timestamp_value(predicate, value);
 	char		key[ARRAY_KEY_SIZE];
 	bool		exact;
 	int64		millis;
@@ -417,7 +433,7 @@ timestamp_points(const MongoPredicate *predicate, Datum value, bson_t *array, in
 static MongoMatch
 timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	Timestamp	timestamp = DatumGetTimestamp(value);
+	Timestamp	timestamp = timestamp_value(predicate, value);
 	int			strategy = predicate->strategy;
 	bool		exact;
 	int64		millis;
@@ -454,7 +470,7 @@ timestamp_read_error(int32 typmod)
 static MongoMatch
 rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	Timestamp	timestamp = DatumGetTimestamp(value);
+	Timestamp	timestamp = timestamp_value(predicate, value);
 	int64		slack;
 	int64		low;
 	int64		high;
@@ -481,11 +497,11 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 	return MONGO_MATCH_SOME;
 }
 
-/* A date column reads the UTC day, so a date is the range of its day. */
+/* append_day_range: a column that reads the UTC day, compared with a day. */
 static MongoMatch
-date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
+				 bson_t *match)
 {
-	DateADT		date = DatumGetDateADT(value);
 	const char *path = predicate->path;
 	int64		start;
 	int64		end;
@@ -497,7 +513,7 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 
 	start = mongo_date_to_millis(date);
 	end = start + MONGO_MILLIS_PER_DAY;
-	switch (predicate->strategy)
+	switch (strategy)
 	{
 		case BTLessStrategyNumber:
 			append_date_bound(match, path, "$lt", start);
@@ -529,6 +545,45 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 			break;
 	}
 	return MONGO_MATCH_SOME;
+}
+
+/*
+ * date_range: the value is a day, or a timestamp, which comes after the midnight
+ * that its day stands for unless it is that midnight.
+ */
+static MongoMatch
+date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	Timestamp	timestamp;
+	Timestamp	midnight;
+	DateADT		date;
+
+	if (predicate->value_type == DATEOID)
+		return append_day_range(predicate, predicate->strategy,
+								DatumGetDateADT(value), match);
+
+	timestamp = DatumGetTimestamp(value);
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		return append_infinite_date_range(predicate, TIMESTAMP_IS_NOEND(timestamp),
+										  match);
+	date = DatumGetDateADT(DirectFunctionCall1(timestamp_date, value));
+	midnight = (Timestamp) date * USECS_PER_DAY;
+	if (timestamp == midnight)
+		return append_day_range(predicate, predicate->strategy, date, match);
+
+	switch (predicate->strategy)
+	{
+		case BTEqualStrategyNumber:
+			return mongo_append_nothing(match, predicate->path);
+		case MONGO_STRATEGY_NOT_EQUAL:
+			append_not_null(match, predicate->path);
+			return MONGO_MATCH_SOME;
+		case BTLessStrategyNumber:
+		case BTLessEqualStrategyNumber:
+			return append_day_range(predicate, BTLessEqualStrategyNumber, date, match);
+		default:
+			return append_day_range(predicate, BTGreaterStrategyNumber, date, match);
+	}
 }
 
 /*
@@ -609,8 +664,9 @@ mongo_comparison_accepts(const MongoComparison *comparison, Oid value_type)
 {
 	for (int i = 0; i < lengthof(value_families); i++)
 	{
-		if (value_families[i].type == value_type)
-			return value_families[i].family == comparison->family;
+		if (value_families[i].type == value_type &&
+			value_families[i].family == comparison->family)
+			return true;
 	}
 	return comparison->family == FAMILY_OBJECTID &&
 		value_type == mongo_objectid_type_oid();
