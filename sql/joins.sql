@@ -82,7 +82,9 @@ SELECT try('SELECT a._id, b.y, c.z FROM a LEFT JOIN b ON a.x = b._id LEFT JOIN c
 SELECT try('SELECT a._id, b.y, c.z FROM a JOIN b ON a.x = b.x LEFT JOIN c ON c._id = b.y AND c.z <> 50');
 SELECT try('SELECT a._id, c.z, d.z FROM a JOIN b ON a.x = b._id JOIN c ON c._id = b.y JOIN c d ON d._id = a.x');
 SELECT try('SELECT a._id, c.z FROM a JOIN c ON c._id = a.x WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
+SET cpu_tuple_cost = 1;
 SELECT try('SELECT count(*), sum(c.z) FROM a JOIN b ON a.x = b.x JOIN c ON c._id = b.y');
+RESET cpu_tuple_cost;
 
 -- ANALYZE has seen that what one key finds is little
 ANALYZE b;
