@@ -167,8 +167,9 @@ class Expressions:
         """The value itself, digits and all: as an aggregate over one document."""
         if sql_type.endswith("[]"):
             return
+        value = "(%s) COLLATE \"C\"" % expression if sql_type == "text" else expression
         query = ("SELECT _id, %s(%s)::text FROM remote WHERE _id <> ALL ('{%s}') GROUP BY _id"
-                 % ("bool_and" if sql_type == "boolean" else "max", expression, ",".join(map(str, failing))))
+                 % ("bool_and" if sql_type == "boolean" else "max", value, ",".join(map(str, failing))))
         name = "value of " + expression
         plan = "\n".join(row[0] for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + query))
         if "Aggregate on" not in plan:
