@@ -175,7 +175,7 @@ class RandomJoins:
         documents = [random_document(rng, i, COLUMNS, False) for i in range(size)]
         for document in documents:
             # what a lookup might put its documents over
-            document.update({key: "in the way" for key in ("t1", "t2", "t3", "v0") if rng.random() < 0.3})
+            document.update({key: "in the way" for key in ("t2", "t3", "t4", "v0") if rng.random() < 0.3})
         if documents:
             collection.insert_many(documents)
         paths = [path for family in KEYS.values() for path in family if path != "_id"]

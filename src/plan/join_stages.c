@@ -15,6 +15,7 @@
 #include "bson_memory.h"
 #include "encoding.h"
 #include "expression_rows.h"
+#include "feature.h"
 #include "plan_clauses.h"
 #include "plan_join.h"
 
@@ -82,6 +83,28 @@ string_value(const char *string)
 
 	BSON_APPEND_UTF8(value.expression, "", string);
 	return value;
+}
+
+/*
+ * append_not_null: of the outer key.  As an expression, for which MongoDB goes
+ * through no index: {$ne: null} makes it read all of the collection by an index
+ * on the key, in the index's order, where there is one.
+ */
+static void
+append_not_null(const MongoJoin *join, bson_t *match)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	MongoValue	argument;
+
+	if (!mongo_feature_enabled(outer->options, MONGO_FEATURE_EXPR))
+	{
+		append_test(match, join->key.outer.path, "$ne", false);
+		return;
+	}
+	argument = string_value(psprintf("$%s", join->key.outer.path));
+	mongo_append_expression(match, "$expr",
+							mongo_expand_template("{$ne: [{$ifNull: [@1, null]}, null]}",
+												  &argument, 1));
 }
 
 /* hold_or_append: behind lookups that others may follow, or at once. */
@@ -197,7 +220,7 @@ keep_found(const MongoJoin *join, MongoPipeline *pipeline)
 {
 	bson_t	   *match = new_document();
 
-	append_test(match, join->key.outer.path, "$ne", false);
+	append_not_null(join, match);
 	append_test(match, join->columns->prefix, "$ne", true);
 	hold_or_append(join, pipeline, "$match", match);
 }
@@ -295,7 +318,7 @@ append_unwound_lookup(const MongoJoin *join, MongoPipeline *pipeline)
 	bson_t	   *match = new_document();
 	const char *local_field;
 
-	append_test(match, join->key.outer.path, "$ne", false);
+	append_not_null(join, match);
 	mongo_pipeline_append(pipeline, "$match", match);
 	local_field = append_key(join, pipeline);
 	finish_lookup(join, pipeline, begin_lookup(join, local_field));
