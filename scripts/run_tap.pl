@@ -17,7 +17,7 @@ use List::Util qw(max);
 use TAP::Parser;
 use Time::HiRes qw(time);
 
-my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 240;    # seconds a file may take
+my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 600;    # seconds a file may take
 
 my ($result_file, @files) = @ARGV;
 my ($all_passed, $all_failed) = (0, 0);
