@@ -183,6 +183,24 @@ SELECT count(*) FROM c_numbers WHERE day = timestamp '2020-01-04';
 SELECT count(*) FROM c_numbers WHERE day = timestamp '2020-01-04 12:00';
 SELECT count(*) FROM c_numbers WHERE day <> timestamp '2020-01-04 12:00' AND day < timestamp 'infinity';
 
+-- PCRE counts steps: a long text is found all the same
+CREATE FOREIGN TABLE c_long (_id int, s text, v varchar(30) OPTIONS (path 'short'))
+	SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'long');
+DELETE FROM c_long;
+INSERT INTO c_long VALUES (1, 'x' || repeat('a', 300000) || 'b', 'xaab'), (2, 'x' || repeat('a', 3000) || 'bc', 'xaabc'), (3, 'b', 'b');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_long WHERE s LIKE 'x%a%b' AND v NOT LIKE '%a%b%';
+SELECT _id FROM c_long WHERE s LIKE '%b' ORDER BY _id;
+SELECT _id FROM c_long WHERE s LIKE 'x%b' ORDER BY _id;
+SELECT _id FROM c_long WHERE s LIKE 'x_%_b' ORDER BY _id;
+SELECT _id FROM c_long WHERE s LIKE '%ab%' ORDER BY _id;
+SELECT _id FROM c_long WHERE s LIKE '%x%ab%' ORDER BY _id;
+SELECT _id FROM c_long WHERE s NOT LIKE '%x%ab%' ORDER BY _id;
+SELECT _id FROM c_long WHERE s LIKE '%a%a%a%a%a%a%a%bb' ORDER BY _id;
+SELECT _id FROM c_long WHERE v LIKE 'x%a%a%b%' ORDER BY _id;
+SELECT _id FROM c_long WHERE s LIKE 'b%b' OR v LIKE '%_b' ORDER BY _id;
+SELECT count(*) FROM c_long WHERE v || '' NOT LIKE '%a%b';
+DELETE FROM c_long;
+
 -- the reference: everything but the projection here
 SET mongo_fdw.enable_pushdown = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;

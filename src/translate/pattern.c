@@ -3,11 +3,13 @@
  * pattern.c
  *		LIKE, NOT LIKE and starts_with() as regular expressions.
  *
- * A pattern becomes an anchored regular expression in which "." matches line
- * feeds too, so that a literal prefix is a range of an index.  "%" becomes the
- * lazy ".*?": the first place where the next literal fits is as good as any
- * later one, so a match is found without backtracking, and PCRE's limit on it
- * can only cut a search short that would not have found anything.
+ * In the regular expression "." matches line feeds too, and a literal prefix is
+ * a range of an index.  PCRE gives up after some 200,000 steps, and find takes that
+ * for "does not match", so what costs a step for each character must not be
+ * relied on.  A beginning and an end are looked at where they stand, and a text
+ * in "%text%" is searched for by PCRE itself, which counts no steps.  Between two
+ * "%" of a longer pattern the first place that fits is as good as any later one:
+ * "(?>.*?text)", a step for each character and no way back.
  *
  * https://www.postgresql.org/docs/current/functions-matching.html
  * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
@@ -42,62 +44,137 @@ static const struct
 	{F_STARTS_WITH, false, true},
 };
 
+/* Characters of a text that PCRE gets through for sure, a step for each. */
+#define SAFE_LENGTH			60000
+
 /* What a pattern means. */
 typedef struct Pattern
 {
 	StringInfoData expression;	/* in the server's encoding */
 	bool		may_be_objectid;	/* 24 hexadecimal digits might match */
+	bool		searches;		/* takes steps in number of the text's length */
 } Pattern;
 
+/* What stands before, between or after the "%"s. */
+typedef struct Segment
+{
+	StringInfoData expression;
+	int			length;			/* in characters of the text */
+} Segment;
+
 static void
-append_literal(Pattern *pattern, char c)
+append_literal(Pattern *pattern, StringInfo expression, char c)
 {
 	if (IS_HIGHBIT_SET(c) || isalnum((unsigned char) c) || c == ' ')
-		appendStringInfoChar(&pattern->expression, c);
+		appendStringInfoChar(expression, c);
 	else if (c == '\n')
-		appendStringInfoString(&pattern->expression, "\\n");
+		appendStringInfoString(expression, "\\n");
 	else
-		appendStringInfo(&pattern->expression, "\\%c", c);
+		appendStringInfo(expression, "\\%c", c);
 
 	if (strchr("0123456789abcdef", c) == NULL)
 		pattern->may_be_objectid = false;
 }
 
+/*
+ * read_segment: up to the next "%"; gives what follows, or NULL for a pattern that
+ * PostgreSQL itself raises an error on.
+ */
+static const char *
+read_segment(Pattern *pattern, const char *string, const char *end, Segment *segment)
+{
+	initStringInfo(&segment->expression);
+	segment->length = 0;
+	for (; string < end && *string != '%'; segment->length++)
+	{
+		int			bytes;
+
+		if (*string == '_')
+		{
+			appendStringInfoChar(&segment->expression, '.');
+			string++;
+			continue;
+		}
+		if (*string == '\\' && ++string >= end)
+			return NULL;
+		bytes = Min(pg_mblen(string), end - string);
+		for (int i = 0; i < bytes; i++)
+			append_literal(pattern, &segment->expression, string[i]);
+		string += bytes;
+	}
+	return string;
+}
+
+/* read_segments: one more than there are "%"s, of which several in a row are as one. */
+static List *
+read_segments(Pattern *pattern, const char *string, int length)
+{
+	const char *end = string + length;
+	List	   *segments = NIL;
+
+	for (;;)
+	{
+		Segment    *segment = palloc(sizeof(Segment));
+
+		string = read_segment(pattern, string, end, segment);
+		if (string == NULL)
+			return NIL;
+		segments = lappend(segments, segment);
+		if (string == end)
+			return segments;
+		while (string < end && *string == '%')
+			string++;
+	}
+}
+
+/*
+ * convert_segments: several of them.  With 'admits_long', a text that is too long to
+ * be searched matches as well.
+ */
+static void
+convert_segments(Pattern *pattern, const List *segments, bool admits_long)
+{
+	StringInfo	expression = &pattern->expression;
+	const Segment *first = linitial(segments);
+	const Segment *last = llast(segments);
+	int			ninner = list_length(segments) - 2;
+
+	if (first->length == 0 && ninner == 1 && last->length == 0)
+	{
+		appendStringInfoString(expression, ((Segment *) lsecond(segments))->expression.data);
+		return;
+	}
+
+	appendStringInfo(expression, "^%s", first->expression.data);
+	pattern->searches = ninner > 0;
+	if (pattern->searches && admits_long)
+		appendStringInfo(expression, "(?:.{%d}|", SAFE_LENGTH);
+	for (int i = 1; i <= ninner; i++)
+		appendStringInfo(expression, "(?>.*?%s)",
+						 ((Segment *) list_nth(segments, i))->expression.data);
+
+	/* far enough from the end, and then what stands before it */
+	if (last->length > 0)
+		appendStringInfo(expression, "(?=.{%d}).*+(?<=%s)", last->length,
+						 last->expression.data);
+	if (pattern->searches && admits_long)
+		appendStringInfoChar(expression, ')');
+}
+
 /* convert_like: false for what PostgreSQL itself raises an error on. */
 static bool
-convert_like(const char *string, int length, Pattern *pattern)
+convert_like(const char *string, int length, bool admits_long, Pattern *pattern)
 {
-	bool		open_end = false;
+	List	   *segments = read_segments(pattern, string, length);
 
-	appendStringInfoChar(&pattern->expression, '^');
-	for (int i = 0; i < length; i++)
-	{
-		char		c = string[i];
-
-		open_end = false;
-		if (c == '%')
-		{
-			/* several in a row are as one */
-			while (i + 1 < length && string[i + 1] == '%')
-				i++;
-			if (i + 1 < length)
-				appendStringInfoString(&pattern->expression, ".*?");
-			open_end = true;
-		}
-		else if (c == '_')
-			appendStringInfoChar(&pattern->expression, '.');
-		else if (c == '\\')
-		{
-			if (++i >= length)
-				return false;
-			append_literal(pattern, string[i]);
-		}
-		else
-			append_literal(pattern, c);
-	}
+	if (segments == NIL)
+		return false;
 	/* "$" would match before a final line feed as well */
-	if (!open_end)
-		appendStringInfoString(&pattern->expression, "\\z");
+	if (list_length(segments) == 1)
+		appendStringInfo(&pattern->expression, "^%s\\z",
+						 ((Segment *) linitial(segments))->expression.data);
+	else
+		convert_segments(pattern, segments, admits_long);
 	return true;
 }
 
@@ -106,7 +183,7 @@ convert_prefix(const char *string, int length, Pattern *pattern)
 {
 	appendStringInfoChar(&pattern->expression, '^');
 	for (int i = 0; i < length; i++)
-		append_literal(pattern, string[i]);
+		append_literal(pattern, &pattern->expression, string[i]);
 }
 
 /* {path: /expression/s}, or for the opposite {path: {$not: /.../s, $ne: null}} */
@@ -155,9 +232,20 @@ is_text_field(const MongoField *field)
 	return type == TEXTOID || type == VARCHAROID || type == NAMEOID;
 }
 
+/* is_short_field: can it only hold texts that PCRE gets through? */
+static bool
+is_short_field(const MongoField *field)
+{
+	Oid			type = getBaseType(field->type);
+
+	return type == NAMEOID ||
+		(type == VARCHAROID && field->typmod >= (int32) VARHDRSZ &&
+		 field->typmod - (int32) VARHDRSZ <= SAFE_LENGTH);
+}
+
 /* build_pattern: the regular expression, in UTF-8; NULL when there is none. */
 static const char *
-build_pattern(const Const *constant, bool prefix, Pattern *pattern)
+build_pattern(const Const *constant, bool prefix, bool admits_long, Pattern *pattern)
 {
 	text	   *packed = DatumGetTextPP(constant->constvalue);
 	const char *string = VARDATA_ANY(packed);
@@ -167,9 +255,10 @@ build_pattern(const Const *constant, bool prefix, Pattern *pattern)
 		return NULL;
 	initStringInfo(&pattern->expression);
 	pattern->may_be_objectid = true;
+	pattern->searches = false;
 	if (prefix)
 		convert_prefix(string, length, pattern);
-	else if (!convert_like(string, length, pattern))
+	else if (!convert_like(string, length, admits_long, pattern))
 		return NULL;
 	return pg_server_to_any(pattern->expression.data, pattern->expression.len, PG_UTF8);
 }
@@ -182,7 +271,7 @@ mongo_like_expression(const Const *constant)
 	if (constant->constisnull || constant->consttype != TEXTOID ||
 		GetDatabaseEncoding() == PG_SQL_ASCII)
 		return NULL;
-	return build_pattern(constant, false, &pattern);
+	return build_pattern(constant, false, false, &pattern);
 }
 
 MongoGrade
@@ -193,6 +282,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 	const char *expression;
 	Pattern		pattern;
 	bool		positive;
+	bool		is_short;
 	int			i = 0;
 
 	while (i < lengthof(functions) && functions[i].function != function)
@@ -207,16 +297,19 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 		!get_collation_isdeterministic(collation))
 		return MONGO_NOT_SHIPPABLE;
 
-	expression = build_pattern(constant, functions[i].prefix, &pattern);
+	positive = functions[i].negated != wanted;
+	is_short = is_short_field(field);
+	expression = build_pattern(constant, functions[i].prefix, positive && !is_short,
+							   &pattern);
 	if (expression == NULL)
 		return MONGO_NOT_SHIPPABLE;
 
-	positive = functions[i].negated != wanted;
 	if (!pattern.may_be_objectid)
 		append_regex(field->path, expression, positive, match);
 	else if (positive)
 		append_regex_or_objectid(field->path, expression, match);
 	else
 		append_regex(field->path, expression, false, match);
-	return pattern.may_be_objectid ? MONGO_SUPERSET : MONGO_EXACT;
+	return pattern.may_be_objectid || (pattern.searches && !is_short) ?
+		MONGO_SUPERSET : MONGO_EXACT;
 }
