@@ -429,7 +429,7 @@ append_outer_fields(const MongoJoin *join, List *vars, bson_t *stages)
 	BSON_APPEND_DOCUMENT_BEGIN(&set, name, &fields);
 	foreach(cell, vars)
 	{
-		MongoComputed *one = palloc(sizeof(MongoComputed));
+		MongoComputed *one = palloc0(sizeof(MongoComputed));
 		char	   *variable = psprintf("v%d", foreach_current_index(cell));
 
 		BSON_APPEND_UTF8(&fields, variable, psprintf("$$%s", variable));
