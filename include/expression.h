@@ -67,6 +67,14 @@ extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node,
 									bool wanted);
 
 /*
+ * mongo_is_too_deep
+ *		Has the document more levels than MongoDB takes as a part of a command?
+ *
+ * No translation of an expression or a condition has.
+ */
+extern bool mongo_is_too_deep(const bson_t *document);
+
+/*
  * mongo_append_expression
  *		Append a translated expression's value to 'document' under 'key'.
  */

@@ -201,6 +201,26 @@ SELECT _id FROM c_long WHERE s LIKE 'b%b' OR v LIKE '%_b' ORDER BY _id;
 SELECT count(*) FROM c_long WHERE v || '' NOT LIKE '%a%b';
 DELETE FROM c_long;
 
+-- what MongoDB has too few levels for is tested here; what CASE may not need is not evaluated beforehand
+DO $$
+DECLARE
+	condition text := 'even';
+	found bigint;
+BEGIN
+	FOR i IN 1..120 LOOP
+		condition := format('NOT (%s AND modulo + 1 > 0) IS TRUE', condition);
+		IF i % 10 = 0 THEN
+			EXECUTE format('SELECT count(*) FILTER (WHERE %s) - count(*) FILTER (WHERE even) FROM c_numbers WHERE %s',
+				condition, condition) INTO found;
+			IF found <> 0 THEN
+				RAISE EXCEPTION '% rows differ at depth %', found, i;
+			END IF;
+		END IF;
+	END LOOP;
+END $$;
+SELECT count(*) FROM c_numbers
+WHERE CASE WHEN n < 0 THEN modulo + 1 > (SELECT 1 / count(*) FROM c_nulls WHERE a = 12345) ELSE even END;
+
 -- the reference: everything but the projection here
 SET mongo_fdw.enable_pushdown = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;

@@ -580,6 +580,8 @@ mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *m
 	bool		compares_text = translation->compares_text;
 	MongoCondition result = translate_node(translation, (Node *) clause, true, match);
 
+	if (result.grade != MONGO_NOT_SHIPPABLE && mongo_is_too_deep(match))
+		result = not_shippable;
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 	{
 		forget_since(translation, before);

@@ -131,13 +131,18 @@ translate_field(MongoTranslation *translation, Node *node, MongoValue *value)
 	return true;
 }
 
-/* is_infallible: can evaluating it here raise no error? */
+/*
+ * is_infallible: can evaluating it here raise no error?  Not a parameter of the
+ * executor: it may be a sub-select, which runs when it is asked for.
+ */
 static bool
 is_infallible(Node *node)
 {
 	while (IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
-	return IsA(node, Param) || IsA(node, Var) || IsA(node, SQLValueFunction);
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXTERN;
+	return IsA(node, Var) || IsA(node, SQLValueFunction);
 }
 
 /*
@@ -335,25 +340,6 @@ translate_node(const MongoScope *scope, Node *node, MongoValue *value)
 	return translate_by_tag(scope, node, value);
 }
 
-bool
-mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	bool		result;
-
-	if (!scope->translation->use_expressions || scope->translation->depth >= MAX_DEPTH)
-		return false;
-	scope->translation->depth++;
-	result = translate_node(scope, node, value);
-	scope->translation->depth--;
-	return result && value->expression->len <= MONGO_LARGEST_MATCH;
-}
-
-bool
-mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	return mongo_value_of_node(scope, node, value) && mongo_normalize(scope, value);
-}
-
 /* is_too_deep: for MongoDB's parser, stages around it included. */
 static bool
 is_too_deep(const bson_iter_t *parent, int depth)
@@ -371,6 +357,56 @@ is_too_deep(const bson_iter_t *parent, int depth)
 			return true;
 	}
 	return false;
+}
+
+bool
+mongo_is_too_deep(const bson_t *document)
+{
+	bson_iter_t element;
+
+	if (!bson_iter_init(&element, document))
+		return true;
+	while (bson_iter_next(&element))
+	{
+		if ((BSON_ITER_HOLDS_DOCUMENT(&element) || BSON_ITER_HOLDS_ARRAY(&element)) &&
+			is_too_deep(&element, 0))
+			return true;
+	}
+	return false;
+}
+
+bool
+mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	bool		result;
+
+	if (!scope->translation->use_expressions || scope->translation->depth >= MAX_DEPTH)
+		return false;
+	scope->translation->depth++;
+	result = translate_node(scope, node, value);
+	scope->translation->depth--;
+	return result && value->expression->len <= MONGO_LARGEST_MATCH &&
+		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
+}
+
+bool
+mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
+{
+	bool		result;
+
+	if (scope->translation->depth >= MAX_DEPTH)
+		return false;
+	scope->translation->depth++;
+	result = mongo_logic_test(scope, node, wanted, value);
+	scope->translation->depth--;
+	return result &&
+		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
+}
+
+bool
+mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	return mongo_value_of_node(scope, node, value) && mongo_normalize(scope, value);
 }
 
 /* What a translation that fails must leave as it was. */
@@ -394,11 +430,7 @@ static bson_t *
 finish(MongoTranslation *translation, Mark before, bool shippable,
 	   const MongoValue *value)
 {
-	bson_iter_t top;
-
-	if (shippable && bson_iter_init(&top, value->expression) && bson_iter_next(&top) &&
-		!((BSON_ITER_HOLDS_DOCUMENT(&top) || BSON_ITER_HOLDS_ARRAY(&top)) &&
-		  is_too_deep(&top, 0)))
+	if (shippable)
 		return value->expression;
 	translation->variables = list_truncate(translation->variables, before.nvariables);
 	translation->compares_text = before.compares_text;

@@ -142,7 +142,7 @@ test_of_distinct(const MongoScope *scope, DistinctExpr *node, bool wanted,
 }
 
 bool
-mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
+mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 {
 	MongoValue	truth;
 	int			strategy;
