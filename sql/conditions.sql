@@ -221,6 +221,12 @@ END $$;
 SELECT count(*) FROM c_numbers
 WHERE CASE WHEN n < 0 THEN modulo + 1 > (SELECT 1 / count(*) FROM c_nulls WHERE a = 12345) ELSE even END;
 
+-- MongoDB 6.0 fails on a $group with the same result twice
+SET cpu_operator_cost = 100;
+EXPLAIN (COSTS OFF) SELECT max(COALESCE(square, modulo, square)), max(CASE WHEN even THEN modulo WHEN n > 10 THEN modulo ELSE n END) FROM c_numbers;
+SELECT max(COALESCE(square, modulo, square)), max(CASE WHEN even THEN modulo WHEN n > 10 THEN modulo ELSE n END) FROM c_numbers;
+RESET cpu_operator_cost;
+
 -- the reference: everything but the projection here
 SET mongo_fdw.enable_pushdown = off;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_numbers WHERE n = 5 ORDER BY n LIMIT 1;

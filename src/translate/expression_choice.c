@@ -41,6 +41,30 @@ add_alternative(MongoValue *result, const MongoValue *alternative)
 	result->nan |= alternative->nan;
 }
 
+/*
+ * tell_apart: MongoDB 6.0's $group fails on the same field or variable as several
+ * results of one operator ("duplicate field", 4822806), so the second is wrapped.
+ */
+static void
+tell_apart(List **earlier, MongoValue *value)
+{
+	ListCell   *cell;
+	bool		is_repeated = false;
+	bson_iter_t top;
+
+	if (!bson_iter_init(&top, value->expression) || !bson_iter_next(&top) ||
+		!BSON_ITER_HOLDS_UTF8(&top))
+		return;
+	foreach(cell, *earlier)
+		is_repeated |= bson_equal(lfirst(cell), value->expression);
+	*earlier = lappend(*earlier, value->expression);
+	if (is_repeated)
+	{
+		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
+		value->atomic = false;
+	}
+}
+
 static void
 begin_result(MongoValue *result, Node *node)
 {
@@ -67,7 +91,7 @@ replace_case_test(Node *node, void *argument)
 /* {case: condition, then: result} as the next of the branches */
 static bool
 append_branch(const MongoScope *scope, const CaseExpr *node, int index, bson_t *branches,
-			  MongoValue *result)
+			  List **earlier, MongoValue *result)
 {
 	CaseWhen   *when = list_nth_node(CaseWhen, node->args, index);
 	Node	   *condition = (Node *) when->expr;
@@ -87,6 +111,7 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, bson_t *
 		!one_of_several(&lazy, (Node *) when->result, &chosen))
 		return false;
 	add_alternative(result, &chosen);
+	tell_apart(earlier, &chosen);
 	BSON_APPEND_DOCUMENT_BEGIN(branches, psprintf("%d", index), &branch);
 	mongo_append_expression(&branch, "case", test.expression);
 	mongo_append_expression(&branch, "then", chosen.expression);
@@ -98,6 +123,7 @@ static bool
 translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 {
 	MongoScope	lazy = *scope;
+	List	   *earlier = NIL;
 	MongoValue	otherwise;
 	bson_t		outer;
 	bson_t		operator;
@@ -109,7 +135,7 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 	BSON_APPEND_ARRAY_BEGIN(&operator, "branches", &branches);
 	for (int i = 0; i < list_length(node->args); i++)
 	{
-		if (!append_branch(scope, node, i, &branches, result))
+		if (!append_branch(scope, node, i, &branches, &earlier, result))
 			return false;
 	}
 	bson_append_array_end(&operator, &branches);
@@ -125,6 +151,7 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 		if (!one_of_several(&lazy, (Node *) node->defresult, &otherwise))
 			return false;
 		add_alternative(result, &otherwise);
+		tell_apart(&earlier, &otherwise);
 		mongo_append_expression(&operator, "default", otherwise.expression);
 	}
 	bson_append_document_end(&outer, &operator);
@@ -136,6 +163,7 @@ static bool
 translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue *result)
 {
 	MongoScope	lazy = *scope;
+	List	   *earlier = NIL;
 	bool		nullable = true;
 	bson_t		outer;
 	bson_t		operands;
@@ -154,6 +182,7 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 			return false;
 		add_alternative(result, &one);
 		nullable &= one.nullable;
+		tell_apart(&earlier, &one);
 		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
 								one.expression);
 		lazy.lazy = true;
