@@ -50,8 +50,9 @@ is_deeply([ $err, $commands ], [ '', { insert => 3 } ], '30 MB are three batches
 is_deeply([ $err, $commands->{update} ], [ '', 2 ], 'so are updates, which wait on disk until all is read');
 is($node->safe_psql('postgres', q{SELECT count(*), sum(length(b)) FROM large WHERE length(b) > 1000000}), '15|15000026', '... and are all there');
 ($out, $err) = run_commands($alone, q{INSERT INTO large VALUES (101, 'a'), (102, 'b'), (103, repeat('x', 17000000)), (104, 'c')});
-like($err, qr/54000: document is too large for MongoDB.*row 3 for foreign table "large".*were not rolled back.*2 documents had been written/s,
-	'a row above 16 MB is named, and how many rows stay');
+# psql may print the warning, which comes second, before the error
+like($err, qr/54000: document is too large for MongoDB.*row 3 for foreign table "large"/s, 'a row above 16 MB is named');
+like($err, qr/were not rolled back.*2 documents had been written/s, '... and how many rows stay');
 ($out, $err) = run_commands($set->primary, q{BEGIN; INSERT INTO t VALUES (101, 1, 'a'), (102, 1, repeat('x', 17000000)); COMMIT});
 like($err, qr/54000.*row 2/s, '... in a transaction too');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE _id > 100'), 0, '... of which nothing stays');
