@@ -78,6 +78,33 @@ is($node->safe_psql('postgres',
 		'SELECT k, (SELECT count(*) FROM parts WHERE id < k * 1000) FROM generate_series(1, 3) k'),
 	"1|999\n2|1999\n3|2999", 'rescans');
 
+# partitionwise aggregates: both servers group at the same time
+my $grouping = 'SET enable_partitionwise_aggregate = on';
+my $groups = 'SELECT id % 3 AS k, count(*), sum(id) FROM parts GROUP BY 1 ORDER BY 1';
+$node->safe_psql('postgres',
+	"ALTER FOREIGN TABLE part_$_ OPTIONS (ADD fdw_tuple_cost '0.0001')") foreach 0 .. 1;
+like($node->safe_psql('postgres', "$grouping; EXPLAIN (COSTS OFF) $groups"),
+	qr/Finalize.*(Async Foreign Scan\s+Foreign Namespace: Aggregate.*){2}/s,
+	'partial aggregates are asked for asynchronously');
+is($node->safe_psql('postgres', "$grouping; $groups"),
+	"0|1000|1501500\n1|1000|1499500\n2|1000|1500500", 'and combined here');
+is($node->safe_psql('postgres', "$grouping; SELECT count(*), sum(id), max(id) FROM parts WHERE id <> 1600"),
+	'2999|4499900|3000', 'without GROUP BY as well');
+is($node->safe_psql('postgres', "$grouping; SELECT count(*), sum(id) FROM parts WHERE id = NULL::int"),
+	'0|', 'also over nothing');
+($together, $answer) = timed($grouping, $groups, 'aggregate');
+SKIP:
+{
+	skip 'one server after the other: not our own transport', 1 unless own_transport();
+	cmp_ok($together, '<', 1.7 * $DELAY, 'two slow servers group in the time of one');
+}
+is($answer, "0|1000|1501500\n1|1000|1499500\n2|1000|1500500", 'with all groups');
+unlike(
+	$node->safe_psql('postgres',
+		"ALTER SERVER server_1 OPTIONS (async_capable 'false'); $grouping; EXPLAIN (COSTS OFF) $groups"),
+	qr/(Async Foreign Scan.*){2}/s, 'but where the option async_capable forbids it');
+$node->safe_psql('postgres', "ALTER SERVER server_1 OPTIONS (DROP async_capable)");
+
 # Append stops reading: the connections stay usable, none is opened anew
 foreach my $mongod (@mongods) { $mongod->snapshot }
 my $early = join(' ', map { 'SELECT count(*) FROM (SELECT id FROM parts LIMIT 3) s;' } 1 .. 20);
