@@ -80,7 +80,11 @@ PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra -Wno-unused-parameter \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
 	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z))
-SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS))
+# Our functions call each other directly, and never another library's function
+# of the same name: PostgreSQL loads libraries into one name space.
+comma = ,
+SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) \
+	$(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic)
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)

@@ -12,7 +12,6 @@
 #include "feature.h"
 #include "plan.h"
 #include "plan_clauses.h"
-#include "plan_clauses.h"
 #include "row_count.h"
 
 #include "access/table.h"
