@@ -28,13 +28,36 @@ def print_table(title, rows):
             print(f"  {show(value)}" if position == 0 else f"    {name:24} {show(value)}")
 
 
+CONDITIONS = ("machine", "scale", "rounds", "seconds", "versions")
+
+
+def earlier(path, report):
+    """The workloads of a results file made under the same conditions, on whatever day; {} if there is none."""
+    def conditions(of):
+        return {name: of[name] for name in CONDITIONS} | {"machine": of["machine"] | {"date": None}}
+    try:
+        with open(path) as file:
+            before = json.load(file)
+        return before["workloads"] if conditions(before) == conditions(report) else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def save(path, report):
+    """Write what there is; never half of it."""
+    with open(path + ".new", "w") as file:
+        json.dump(report, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".new", path)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the numbers of documents")
     parser.add_argument("--rounds", type=int, default=5, help="alternating rounds; figures are medians")
     parser.add_argument("--seconds", type=int, default=10, help="length of a timed round")
     parser.add_argument("--only", default="", help="workloads, separated by commas")
-    parser.add_argument("--output", required=True, help="JSON file to write")
+    parser.add_argument("--output", required=True, help="JSON file to write; keeps what it has of other workloads under the same conditions")
     arguments = parser.parse_args()
 
     known = sorted(name[:-3] for name in os.listdir(os.path.join(HERE, "workloads")) if name.endswith(".py"))
@@ -48,21 +71,20 @@ def main():
               "versions": {"postgresql": lab.sql("SHOW server_version")[0][0],
                            "mongodb": lab.observer.command({"buildInfo": 1})["version"]},
               "workloads": {}}
+    report["workloads"] = earlier(arguments.output, report)
     shown = {}
     for name in chosen:
         workload = importlib.import_module(f"workloads.{name}")
         lab.say(f"{name}: {workload.__doc__.splitlines()[0]}")
         report["workloads"][name] = workload.run(lab)
         shown[name] = getattr(workload, "show", print_table)
+        save(arguments.output, report)
 
     print("\n{model}, {processors} processors, {memory_gb} GB, Linux {kernel}, {date}".format(**report["machine"]))
     print("PostgreSQL {postgresql}, MongoDB {mongodb}".format(**report["versions"]))
     print(f"scale {lab.scale:g}, medians of {lab.rounds} alternating rounds of {lab.seconds} s")
-    for name, rows in report["workloads"].items():
-        shown[name](name, rows)
-    with open(arguments.output, "w") as file:
-        json.dump(report, file, indent=1)
-        file.write("\n")
+    for name in chosen:
+        shown[name](name, report["workloads"][name])
 
 
 if __name__ == "__main__":
