@@ -110,12 +110,6 @@ struct MongoReader
 extern const MongoType *mongo_type_lookup(Oid typid);
 
 /*
- * mongo_type_row
- *		The table's rows by number, for tests; NULL past the end.
- */
-extern const MongoType *mongo_type_row(int number);
-
-/*
  * mongo_reader_create
  *		A reader for a type, living in 'context'.  Raises 0A000 for a type
  *		that cannot be read.

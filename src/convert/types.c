@@ -116,21 +116,12 @@ category_row(Oid typid)
 const MongoType *
 mongo_type_lookup(Oid typid)
 {
-	for (int i = 0; i < lengthof(type_rows); i++)
+	for (size_t i = 0; i < lengthof(type_rows); i++)
 	{
 		if (type_rows[i].typid == typid)
 			return type_rows[i].read ? &type_rows[i] : NULL;
 	}
 	return category_row(typid);
-}
-
-const MongoType *
-mongo_type_row(int number)
-{
-	if (number < lengthof(type_rows))
-		return &type_rows[number];
-	number -= lengthof(type_rows);
-	return number < lengthof(category_rows) ? &category_rows[number] : NULL;
 }
 
 /*
