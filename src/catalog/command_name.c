@@ -224,7 +224,7 @@ is_command_name(const char *name)
 static bool
 is_argument_here(const bson_t *document, const char *name)
 {
-	for (int i = 0; i < lengthof(ambiguous_arguments); i++)
+	for (size_t i = 0; i < lengthof(ambiguous_arguments); i++)
 	{
 		if (strcmp(ambiguous_arguments[i].argument, name) == 0 &&
 			bson_has_field(document, ambiguous_arguments[i].command))

@@ -132,7 +132,7 @@ warn_of_lost_order(const bson_iter_t *sort)
 static void
 refuse_command(const bson_t *command, const char *name)
 {
-	for (int i = 0; i < lengthof(refused_commands); i++)
+	for (size_t i = 0; i < lengthof(refused_commands); i++)
 	{
 		if (strcmp(name, refused_commands[i]) == 0)
 			ereport(ERROR,
@@ -141,7 +141,7 @@ refuse_command(const bson_t *command, const char *name)
 					 errdetail("It would change the user of a connection that later statements share."),
 					 errhint("Use CREATE or ALTER USER MAPPING.")));
 	}
-	for (int i = 0; i < lengthof(refused_members); i++)
+	for (size_t i = 0; i < lengthof(refused_members); i++)
 	{
 		if (bson_has_field(command, refused_members[i]))
 			ereport(ERROR,
@@ -265,7 +265,7 @@ writing_stage(const bson_iter_t *pipeline)
 	{
 		bson_iter_t stage;
 
-		for (int i = 0; i < lengthof(writing_stages); i++)
+		for (size_t i = 0; i < lengthof(writing_stages); i++)
 		{
 			if (bson_iter_type(&stages) == BSON_TYPE_DOCUMENT &&
 				bson_iter_recurse(&stages, &stage) &&

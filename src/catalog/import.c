@@ -178,7 +178,7 @@ name_columns(List *columns)
 	HTAB	   *names = import_names_create();
 	ListCell   *cell;
 
-	for (int i = 0; i < lengthof(taken); i++)
+	for (size_t i = 0; i < lengthof(taken); i++)
 		import_name_reserve(names, taken[i]);
 
 	foreach(cell, columns)

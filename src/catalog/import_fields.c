@@ -338,7 +338,7 @@ kinds_of_schema_type(const bson_iter_t *iter)
 	if (!BSON_ITER_HOLDS_UTF8(iter))
 		return 0;
 	name = bson_iter_utf8(iter, NULL);
-	for (int i = 0; i < lengthof(schema_types); i++)
+	for (size_t i = 0; i < lengthof(schema_types); i++)
 	{
 		if (strcmp(schema_types[i].name, name) == 0)
 			return schema_types[i].kinds;
@@ -353,7 +353,7 @@ kinds_of_schema(const bson_iter_t *schema)
 	static const char *const keywords[] = {"bsonType", "type"};
 	uint32		kinds = 0;
 
-	for (int i = 0; i < lengthof(keywords); i++)
+	for (size_t i = 0; i < lengthof(keywords); i++)
 	{
 		bson_iter_t iter;
 		bson_iter_t names;
@@ -454,7 +454,7 @@ settled_kinds(uint32 kinds)
 static const char *
 scalar_type(uint32 kinds, const char *objectid_type)
 {
-	for (int i = 0; kinds != 0 && i < lengthof(type_rows); i++)
+	for (size_t i = 0; kinds != 0 && i < lengthof(type_rows); i++)
 	{
 		if ((kinds & ~type_rows[i].holds) == 0)
 			return type_rows[i].type != NULL ? type_rows[i].type : objectid_type;

@@ -182,7 +182,7 @@ is_general(const bson_t *index)
 	};
 	bson_iter_t iter;
 
-	for (int i = 0; i < lengthof(limits); i++)
+	for (size_t i = 0; i < lengthof(limits); i++)
 	{
 		if (bson_iter_init_find(&iter, index, limits[i]) &&
 			(!BSON_ITER_HOLDS_BOOL(&iter) || bson_iter_bool(&iter)))

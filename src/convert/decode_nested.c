@@ -204,7 +204,7 @@ static int
 find_attribute(const CompositeReader *composite, const bson_iter_t *iter, int start)
 {
 	int			natts = composite->tupdesc->natts;
-	uint32		length = bson_iter_key_len(iter);
+	int			length = bson_iter_key_len(iter);
 
 	for (int i = 0; i < natts; i++)
 	{

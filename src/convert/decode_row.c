@@ -126,7 +126,7 @@ add_path(MemoryContext context, PathNode *root, const char *path)
 	for (;;)
 	{
 		const char *dot = strchr(path, '.');
-		uint32		length = dot ? dot - path : strlen(path);
+		uint32		length = dot ? (size_t) (dot - path) : strlen(path);
 
 		node = find_or_add_child(context, node, path, length);
 		if (dot == NULL)

@@ -85,14 +85,14 @@ mongo_read_text(const MongoReader *reader, MongoReadContext *context,
 static bool
 fit_characters(const char *text, uint32 *length, int limit, int *characters)
 {
-	int			kept;
+	uint32		kept;
 
 	*characters = pg_mbstrlen_with_len(text, *length);
 	if (*characters <= limit)
 		return true;
 
 	kept = pg_mbcharcliplen(text, *length, limit);
-	for (int i = kept; i < *length; i++)
+	for (uint32 i = kept; i < *length; i++)
 	{
 		if (text[i] != ' ')
 			return false;

@@ -316,7 +316,7 @@ static void
 append_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
 {
 	int			key_length = target->key_length < 0 ?
-		strlen(target->key) : target->key_length;
+		(int) strlen(target->key) : target->key_length;
 	int			options_length = strlen(options);
 	char	   *sorted = pnstrdup(options, options_length);
 	StringInfoData bytes;
@@ -492,7 +492,7 @@ write_wrapper(const MongoWriteTarget *target, const JsonNode *object)
 {
 	if (object->count < 1 || object->count > 2)
 		return false;
-	for (int i = 0; i < lengthof(wrappers); i++)
+	for (size_t i = 0; i < lengthof(wrappers); i++)
 	{
 		const JsonNode *value = member(object, wrappers[i].key);
 

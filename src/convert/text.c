@@ -42,7 +42,7 @@ encoding_holds(const char *text, uint32 length)
 										 (unsigned char *) unconstify(char *, text),
 										 length, converted, size, true);
 	pfree(converted);
-	return done == length;
+	return (uint32) done == length;
 }
 
 bool

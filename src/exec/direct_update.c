@@ -185,7 +185,7 @@ append_is_finite(bson_t *document, const char *key, const char *field)
 
 	BSON_APPEND_DOCUMENT_BEGIN(document, key, &test);
 	BSON_APPEND_ARRAY_BEGIN(&test, "$and", &both);
-	for (int i = 0; i < lengthof(operators); i++)
+	for (size_t i = 0; i < lengthof(operators); i++)
 	{
 		bson_t		comparison;
 		bson_t		operands;

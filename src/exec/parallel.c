@@ -286,7 +286,7 @@ mongo_take_range(ForeignScanState *node)
 
 	ensure_split(state, shared);
 	range = pg_atomic_fetch_add_u32(&shared->next_range, 1);
-	if (range >= shared->nranges)
+	if (range >= (uint32) shared->nranges)
 		return false;
 	if (is_descending(state->command))
 		range = shared->nranges - 1 - range;

@@ -136,7 +136,7 @@ stage_line(PlanReader *reader, const bson_iter_t *stage, int depth)
 
 	initStringInfo(&line);
 	appendStringInfoString(&line, value_text(&field));
-	for (int i = 0; i < lengthof(stage_details); i++)
+	for (size_t i = 0; i < lengthof(stage_details); i++)
 	{
 		char	   *text;
 
@@ -174,7 +174,7 @@ read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
 
 	if (stage_line(reader, plan, depth))
 		depth++;
-	for (int i = 0; i < lengthof(stage_inputs); i++)
+	for (size_t i = 0; i < lengthof(stage_inputs); i++)
 	{
 		if (find_field(plan, stage_inputs[i], &field))
 			read_plan(reader, &field, depth);
@@ -216,7 +216,7 @@ read_pipeline_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
 	initStringInfo(&line);
 	appendStringInfo(&line, "%s %s", mongo_printable(bson_iter_key(&field)),
 					 value_text(&field));
-	for (int i = 0; i < lengthof(pipeline_details); i++)
+	for (size_t i = 0; i < lengthof(pipeline_details); i++)
 	{
 		if (find_field(stage, pipeline_details[i], &field))
 			appendStringInfo(&line, ", %s %s", pipeline_details[i], value_text(&field));

@@ -63,7 +63,7 @@ mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature)
 static int
 find_feature(const char *name)
 {
-	for (int i = 0; i < lengthof(feature_rows); i++)
+	for (size_t i = 0; i < lengthof(feature_rows); i++)
 	{
 		if (strcmp(feature_rows[i].name, name) == 0)
 			return i;
@@ -77,7 +77,7 @@ feature_names(void)
 	StringInfoData names;
 
 	initStringInfo(&names);
-	for (int i = 0; i < lengthof(feature_rows); i++)
+	for (size_t i = 0; i < lengthof(feature_rows); i++)
 		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", feature_rows[i].name);
 	return names.data;
 }
@@ -123,7 +123,7 @@ is_whole_word(const char *message, const char *found, size_t length)
 const char *
 mongo_feature_in_message(const char *message)
 {
-	for (int i = 0; i < lengthof(feature_rows); i++)
+	for (size_t i = 0; i < lengthof(feature_rows); i++)
 	{
 		const char *word = feature_rows[i].word;
 		const char *found = strstr(message, word);

@@ -86,13 +86,13 @@ uri_privilege_reason(const mongoc_uri_t *uri)
 	static const char *const ambient_mechanisms[] = {"GSSAPI", "MONGODB-AWS"};
 	const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
 
-	for (int i = 0; i < lengthof(file_options); i++)
+	for (size_t i = 0; i < lengthof(file_options); i++)
 	{
 		if (mongoc_uri_has_option(uri, file_options[i]))
 			return psprintf("Its %s names a file on the database server.",
 							file_options[i]);
 	}
-	for (int i = 0; mechanism != NULL && i < lengthof(ambient_mechanisms); i++)
+	for (size_t i = 0; mechanism != NULL && i < lengthof(ambient_mechanisms); i++)
 	{
 		if (pg_strcasecmp(mechanism, ambient_mechanisms[i]) == 0)
 			return psprintf("%s uses the identity of the database server.",

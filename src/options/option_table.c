@@ -114,7 +114,7 @@ mongo_option_is_text(const MongoOption *option)
 const MongoOption *
 mongo_find_option(const char *name, int object)
 {
-	for (int i = 0; i < lengthof(mongo_option_table); i++)
+	for (size_t i = 0; i < lengthof(mongo_option_table); i++)
 	{
 		if ((mongo_option_table[i].objects & object) != 0 &&
 			strcmp(mongo_option_table[i].name, name) == 0)

@@ -61,7 +61,7 @@ static const struct
 void
 mongo_define_settings(void)
 {
-	for (int i = 0; i < lengthof(settings); i++)
+	for (size_t i = 0; i < lengthof(settings); i++)
 		DefineCustomBoolVariable(settings[i].name, settings[i].description,
 								 settings[i].details, settings[i].variable,
 								 *settings[i].variable, settings[i].context, 0,

@@ -58,7 +58,7 @@ static const struct
 static int
 object_of_catalog(Oid catalog)
 {
-	for (int i = 0; i < lengthof(catalog_objects); i++)
+	for (size_t i = 0; i < lengthof(catalog_objects); i++)
 	{
 		if (catalog_objects[i].catalog == catalog)
 			return catalog_objects[i].object;
@@ -148,7 +148,7 @@ report_unknown_option(const char *name, int object)
 static void
 check_contradictions(List *definitions)
 {
-	for (int i = 0; i < lengthof(contradictory_options); i++)
+	for (size_t i = 0; i < lengthof(contradictory_options); i++)
 	{
 		const char *first = contradictory_options[i].first;
 		const char *second = contradictory_options[i].second;

@@ -117,7 +117,7 @@ is_arithmetic(Node *node)
 	if (!IsA(node, OpExpr))
 		return false;
 	function = get_opcode(((OpExpr *) node)->opno);
-	for (int i = 0; i < lengthof(operators); i++)
+	for (size_t i = 0; i < lengthof(operators); i++)
 	{
 		if (operators[i] == function)
 			return true;

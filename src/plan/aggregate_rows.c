@@ -197,7 +197,7 @@ static const MongoAggregateRow aggregate_rows[] =
 const MongoAggregateRow *
 mongo_aggregate_row(Oid function)
 {
-	for (int i = 0; i < lengthof(aggregate_rows); i++)
+	for (size_t i = 0; i < lengthof(aggregate_rows); i++)
 	{
 		if (aggregate_rows[i].function == function)
 			return &aggregate_rows[i];

@@ -105,7 +105,7 @@ match_sum(Expr *expression, Index rtindex, AttrNumber attnum,
 	if (!IsA(expression, OpExpr))
 		return false;
 	set_opfuncid(operation);
-	for (int i = 0; i < lengthof(sums); i++)
+	for (size_t i = 0; i < lengthof(sums); i++)
 	{
 		if (sums[i].function != operation->opfuncid)
 			continue;
@@ -115,7 +115,7 @@ match_sum(Expr *expression, Index rtindex, AttrNumber attnum,
 			Expr	   *other = list_nth(operation->args, 1 - argument);
 
 			if ((sums[i].column_argument == -1 || sums[i].column_argument == argument) &&
-				IsA(var, Var) && var->varno == rtindex &&
+				IsA(var, Var) && var->varno == (int) rtindex &&
 				var->varattno == attnum && var->varlevelsup == 0 &&
 				var->vartype == operation->opresulttype && is_value((Node *) other))
 			{
@@ -187,7 +187,7 @@ match_json_member(Expr *expression, Index rtindex, AttrNumber attnum,
 		return false;
 	column = linitial(function->args);
 	create = lfourth(function->args);
-	if (!IsA(column, Var) || column->varno != rtindex || column->varattno != attnum ||
+	if (!IsA(column, Var) || column->varno != (int) rtindex || column->varattno != attnum ||
 		column->varlevelsup != 0 || !IsA(create, Const) || create->constisnull ||
 		!DatumGetBool(create->constvalue) || !is_value(lthird(function->args)))
 		return false;

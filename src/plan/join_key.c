@@ -67,7 +67,7 @@ class_of(const MongoField *field)
 	if (field->type != field->operator_type || !mongo_path_is_addressable(field->path) ||
 		mongo_path_has_index(field->path))
 		return KEY_NONE;
-	for (int i = 0; i < lengthof(key_types); i++)
+	for (size_t i = 0; i < lengthof(key_types); i++)
 	{
 		if (key_types[i].type == field->type)
 			return key_types[i].any_typmod || field->typmod < 0 ?

@@ -281,7 +281,7 @@ is_lost(int code)
 		237						/* CursorKilled */
 	};
 
-	for (int i = 0; i < lengthof(codes); i++)
+	for (size_t i = 0; i < lengthof(codes); i++)
 	{
 		if (codes[i] == code)
 			return true;
@@ -624,6 +624,6 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->id = 0;
 	cursor->pending = false;
 	cursor->position = cursor->end = cursor->count = NULL;
-	for (int i = 0; i < lengthof(cursor->replies); i++)
+	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }

@@ -183,7 +183,7 @@ static char driver_message[512];
 static const RemoteErrorRule *
 find_rule(int code)
 {
-	for (int i = 0; i < lengthof(rules); i++)
+	for (size_t i = 0; i < lengthof(rules); i++)
 	{
 		if (rules[i].code == code)
 			return &rules[i];
@@ -214,7 +214,7 @@ printable(const char *text, size_t length)
 
 	for (char *c = copy; *c != '\0';)
 	{
-		int			size = pg_utf_mblen((unsigned char *) c);
+		size_t		size = pg_utf_mblen((unsigned char *) c);
 
 		if (strnlen(c, size) < size || !pg_utf8_islegal((unsigned char *) c, size) ||
 			(unsigned char) *c < ' ')
@@ -248,7 +248,7 @@ raise_remote(const char *message, int code, const char *code_name,
 static const char *
 unknown_hint(const char *text)
 {
-	for (int i = 0; i < lengthof(unknown_rules); i++)
+	for (size_t i = 0; i < lengthof(unknown_rules); i++)
 	{
 		const char *feature;
 
@@ -272,7 +272,7 @@ classify(int code, const char *text, const char **hint)
 	const RemoteErrorRule *rule = find_rule(code);
 
 	*hint = NULL;
-	for (int i = 0; i < lengthof(evaluation_rules); i++)
+	for (size_t i = 0; i < lengthof(evaluation_rules); i++)
 	{
 		if (strstr(text, evaluation_rules[i].part) != NULL)
 		{
@@ -280,7 +280,7 @@ classify(int code, const char *text, const char **hint)
 			return evaluation_rules[i].sqlstate;
 		}
 	}
-	for (int i = 0; i < lengthof(type_codes); i++)
+	for (size_t i = 0; i < lengthof(type_codes); i++)
 	{
 		if (type_codes[i] == code)
 		{
@@ -330,7 +330,7 @@ mongo_report_connection_error(const char *server_name,
 
 	if (refused)
 		hint = find_rule(18)->hint;
-	for (int i = 0; hint == NULL && i < lengthof(connection_hints); i++)
+	for (size_t i = 0; hint == NULL && i < lengthof(connection_hints); i++)
 	{
 		if (strstr(text, connection_hints[i].part) != NULL)
 			hint = connection_hints[i].hint;

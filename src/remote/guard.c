@@ -186,7 +186,7 @@ start_anew(MongoGuard *guard)
 {
 	GuardBuffer *buffers[] = {&guard->incoming, &guard->expanded};
 
-	for (int i = 0; i < lengthof(buffers); i++)
+	for (size_t i = 0; i < lengthof(buffers); i++)
 	{
 		if (buffers[i]->capacity <= KEPT_CAPACITY)
 			continue;
@@ -233,7 +233,7 @@ guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			total += size;
 			if (guard->stream->guarded == 0)
 				start_anew(guard);
-			if (total >= min_bytes)
+			if ((size_t) total >= min_bytes)
 				return total;
 		}
 	}

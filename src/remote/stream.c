@@ -338,7 +338,7 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			{
 				filled += count;
 				total += count;
-				if (total >= min_bytes)
+				if ((size_t) total >= min_bytes)
 					return total;
 				continue;
 			}
@@ -408,7 +408,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 
 		stream->last_errno = 0;
 		total += sent;
-		while (first < iovcnt && sent >= iov[first].iov_len - offset)
+		while (first < iovcnt && (size_t) sent >= iov[first].iov_len - offset)
 		{
 			sent -= iov[first++].iov_len - offset;
 			offset = 0;

@@ -107,7 +107,7 @@ uri_from_text(const MongoConnectionOptions *options)
 static void
 set_read_preference(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 {
-	for (int i = 0; i < lengthof(read_modes); i++)
+	for (size_t i = 0; i < lengthof(read_modes); i++)
 	{
 		if (pg_strcasecmp(options->read_preference, read_modes[i].name) == 0)
 		{

@@ -43,7 +43,7 @@ mongo_wire_choose_elements(const MongoConnection *connection,
 
 	*read_preference = connection->read_preference;
 	*read_concern = NULL;
-	for (int i = 0; i < lengthof(command_rules); i++)
+	for (size_t i = 0; i < lengthof(command_rules); i++)
 	{
 		if (strcmp(name, command_rules[i].name) != 0)
 			continue;

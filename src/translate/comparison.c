@@ -637,7 +637,7 @@ mongo_comparison_lookup(Oid column_type, int32 column_typmod)
 {
 	if (mongo_rounds_timestamp(column_type, column_typmod))
 		return &rounded_comparisons[column_type == TIMESTAMPTZOID];
-	for (int i = 0; i < lengthof(comparisons); i++)
+	for (size_t i = 0; i < lengthof(comparisons); i++)
 	{
 		if (comparisons[i].column_type == column_type)
 			return &comparisons[i];
@@ -662,7 +662,7 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, Oid value_type)
 bool
 mongo_comparison_accepts(const MongoComparison *comparison, Oid value_type)
 {
-	for (int i = 0; i < lengthof(value_families); i++)
+	for (size_t i = 0; i < lengthof(value_families); i++)
 	{
 		if (value_families[i].type == value_type &&
 			value_families[i].family == comparison->family)

@@ -94,7 +94,7 @@ digits_of_constant(const Const *constant)
 	if (*text == '-')
 		text++;
 	point = strchr(text, '.');
-	integral = point == NULL ? strlen(text) : point - text;
+	integral = point == NULL ? (int) strlen(text) : point - text;
 	if (*text == '0')
 		integral = 0;
 	return known_digits(integral, point == NULL ? 0 : strlen(point + 1));
@@ -176,7 +176,7 @@ digits_of_call(Oid function, List *args)
 	MongoDigits a = mongo_expression_digits(linitial(args));
 	Node	   *second = list_length(args) > 1 ? lsecond(args) : NULL;
 
-	for (int i = 0; i < lengthof(rules); i++)
+	for (size_t i = 0; i < lengthof(rules); i++)
 	{
 		MongoDigits b = {true};
 

@@ -53,7 +53,7 @@ static const CompareRow compare_rows[] =
 static const CompareRow *
 find_row(Oid type)
 {
-	for (int i = 0; i < lengthof(compare_rows); i++)
+	for (size_t i = 0; i < lengthof(compare_rows); i++)
 	{
 		if (compare_rows[i].type == type)
 			return &compare_rows[i];

@@ -66,7 +66,7 @@ find_form(Oid type)
 {
 	static const FormRow objectid_form = {InvalidOid, NULL};
 
-	for (int i = 0; i < lengthof(forms); i++)
+	for (size_t i = 0; i < lengthof(forms); i++)
 	{
 		if (forms[i].type == type)
 			return &forms[i];
@@ -238,7 +238,7 @@ needs_literal(const Const *constant)
 	static const Oid plain[] = {BOOLOID, INT2OID, INT4OID, INT8OID, FLOAT4OID, FLOAT8OID,
 	NUMERICOID, DATEOID, TIMESTAMPOID, TIMESTAMPTZOID};
 
-	for (int i = 0; i < lengthof(plain); i++)
+	for (size_t i = 0; i < lengthof(plain); i++)
 	{
 		if (plain[i] == constant->consttype)
 			return false;

@@ -20,7 +20,7 @@ static const MongoExpressionRow *const families[] =
 const MongoExpressionRow *
 mongo_expression_row(Oid function)
 {
-	for (int i = 0; i < lengthof(families); i++)
+	for (size_t i = 0; i < lengthof(families); i++)
 	{
 		for (const MongoExpressionRow *row = families[i]; OidIsValid(row->function); row++)
 		{

@@ -253,7 +253,7 @@ mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 	if (node->resulttype == TEXTOID || node->resulttype == VARCHAROID)
 		return true;
 	values[1] = text_value(SPACE);
-	for (int i = 0; i < lengthof(integer_inputs); i++)
+	for (size_t i = 0; i < lengthof(integer_inputs); i++)
 	{
 		if (integer_inputs[i].type != node->resulttype)
 			continue;

@@ -86,7 +86,7 @@ translate_date_trunc(const MongoCall *call, MongoValue *result)
 
 	if (unit == NULL || (list_length(call->args) > 2 && !is_utc(lthird(call->args))))
 		return false;
-	for (int i = 0; i < lengthof(truncations); i++)
+	for (size_t i = 0; i < lengthof(truncations); i++)
 	{
 		if (strcmp(truncations[i].unit, unit) == 0)
 			return translate_date(call, lsecond(call->args), truncations[i].template, result);
@@ -155,7 +155,7 @@ translate_field(const MongoCall *call, MongoValue *result)
 	bool		is_numeric = exprType(call->node) == NUMERICOID;
 	bool		is_date = exprType(lsecond(call->args)) == DATEOID;
 
-	for (int i = 0; name != NULL && i < lengthof(date_fields); i++)
+	for (size_t i = 0; name != NULL && i < lengthof(date_fields); i++)
 	{
 		const DateField *field = &date_fields[i];
 		const char *template = is_numeric ? field->numeric : field->floating;

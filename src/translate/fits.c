@@ -47,7 +47,7 @@ find_rule(Oid type)
 {
 	static const FitRule objectid_rule = {InvalidOid, {"objectId"}};
 
-	for (int i = 0; i < lengthof(rules); i++)
+	for (size_t i = 0; i < lengthof(rules); i++)
 	{
 		if (rules[i].type == type)
 			return &rules[i];
@@ -108,11 +108,11 @@ append_type_test(bson_t *conditions, int index, const char *path,
 	else
 	{
 		BSON_APPEND_ARRAY_BEGIN(&test, "$type", &types);
-		for (int i = 0; i < lengthof(rule->bson_types) && rule->bson_types[i]; i++)
+		for (size_t i = 0; i < lengthof(rule->bson_types) && rule->bson_types[i]; i++)
 		{
 			char		key[16];
 
-			snprintf(key, sizeof(key), "%d", i);
+			snprintf(key, sizeof(key), "%zu", i);
 			BSON_APPEND_UTF8(&types, key, rule->bson_types[i]);
 		}
 		bson_append_array_end(&test, &types);

@@ -172,7 +172,7 @@ of_date_trunc(const Comparison *comparison)
 
 	if (!IsA(unit, Const) || unit->constisnull)
 		return NIL;
-	for (int i = 0; i < lengthof(units); i++)
+	for (size_t i = 0; i < lengthof(units); i++)
 	{
 		if (pg_strcasecmp(units[i].unit, TextDatumGetCString(unit->constvalue)) != 0)
 			continue;
@@ -418,7 +418,7 @@ mongo_implied_conditions(const MongoTranslation *translation, OpExpr *clause)
 		(exprType(comparison.value) != exprType(call) && to_int8(call) == NULL))
 		return NIL;
 
-	for (int i = 0; i < lengthof(rows); i++)
+	for (size_t i = 0; i < lengthof(rows); i++)
 	{
 		if (rows[i].function != comparison.function)
 			continue;

@@ -145,7 +145,7 @@ mongo_json_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
 	OpExpr	   *accessor = (OpExpr *) node;
 	StringInfoData path;
-	int			i = 0;
+	size_t		i = 0;
 
 	check_stack_depth();
 
@@ -397,7 +397,7 @@ mongo_is_json_test(Oid operator)
 {
 	Oid			function = get_opcode(operator);
 
-	for (int i = 0; i < lengthof(tests); i++)
+	for (size_t i = 0; i < lengthof(tests); i++)
 	{
 		if (tests[i].function == function)
 			return true;
@@ -410,7 +410,7 @@ mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *matc
 {
 	Oid			function = get_opcode(operator);
 
-	for (int i = 0; i < lengthof(tests); i++)
+	for (size_t i = 0; i < lengthof(tests); i++)
 	{
 		if (tests[i].function == function)
 			return tests[i].render(path, value, match);

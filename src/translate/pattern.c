@@ -283,7 +283,7 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 	Pattern		pattern;
 	bool		positive;
 	bool		is_short;
-	int			i = 0;
+	size_t		i = 0;
 
 	while (i < lengthof(functions) && functions[i].function != function)
 		i++;

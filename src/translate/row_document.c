@@ -48,7 +48,7 @@ struct MongoRowLayout
 };
 
 static LayoutField *
-find_or_add_field(List **fields, const char *path, int key_start, int key_end)
+find_or_add_field(List **fields, const char *path, size_t key_start, size_t key_end)
 {
 	LayoutField *field;
 	ListCell   *cell;

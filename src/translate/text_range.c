@@ -84,7 +84,7 @@ least_digit_above(char c)
 {
 	static const char digits[] = "0123456789abcdef";
 
-	for (int i = 0; i < lengthof(digits) - 1; i++)
+	for (size_t i = 0; i < lengthof(digits) - 1; i++)
 	{
 		if ((unsigned char) digits[i] > (unsigned char) c)
 			return digits[i];
