@@ -18,6 +18,7 @@ libcurl4 /usr/lib/*/libcurl.so.4
 libssl3 /usr/lib/*/libssl.so.3
 openssl /usr/bin/openssl
 procps /usr/bin/pgrep
+strace /usr/bin/strace
 util-linux /usr/sbin/runuser
 "
 

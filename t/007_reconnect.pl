@@ -9,73 +9,47 @@ use Test::More;
 my $query = 'SELECT count(*), sum(id) FROM points WHERE id <= 10';
 my $answer = '10|55';
 
-# session
-#	psql kept open, asked one thing at a time.
-sub session
-{
-	my ($node) = @_;
-	my $session = { in => '', out => '', err => '', asked => 0 };
-
-	$session->{harness} = IPC::Run::start(
-		[ 'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'), '-f', '-' ],
-		'<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{err}, IPC::Run::timeout(300));
-	return $session;
-}
-
-# ask
-#	What a session answers to a query: its rows, or the error.
-sub ask
-{
-	my ($session, $sql) = @_;
-	my $mark = 'done ' . ++$session->{asked};
-
-	@$session{qw(out err)} = ('', '');
-	$session->{in} .= "$sql;\n\\echo $mark\n";
-	$session->{harness}->pump until $session->{out} =~ /^(.*?)\n?$mark\n/s;
-	return $1 ne '' ? $1 : $session->{err};
-}
-
 my $mongod = MongoFdwTest::Mongod->new;
 my $node = new_postgres('reconnect');
 create_server($node, 'mongodb', $mongod, server_selection_timeout_ms => 20000);
 create_point_table($node, 'mongodb', $mongod, 5000);
 
-my $session = session($node);
-is(ask($session, $query), $answer, 'before');
+my $session = MongoFdwTest::Session->new($node);
+is($session->ask($query), $answer, 'before');
 foreach my $round (1 .. 3)
 {
 	$mongod->restart;
-	is(ask($session, $query), $answer, "MongoDB restarted between two queries, $round");
+	is($session->ask($query), $answer, "MongoDB restarted between two queries, $round");
 }
 $mongod->kill;
 $mongod->start;
-is(ask($session, $query), $answer, 'MongoDB killed between two queries');
+is($session->ask($query), $answer, 'MongoDB killed between two queries');
 
 # The connection breaks on the first command: sent once more.
 $mongod->fail_command(1, undef, 'find', 'aggregate');
-is(ask($session, $query), $answer, 'a connection that is closed under the command is replaced');
+is($session->ask($query), $answer, 'a connection that is closed under the command is replaced');
 
 # Errors that say "try again" are tried again, once; others are not.
 foreach my $code (91, 189, 10107, 11600, 13435)
 {
 	$mongod->fail_command(1, $code, 'find', 'aggregate');
-	is(ask($session, $query), $answer, "a retryable error, $code, is retried");
+	is($session->ask($query), $answer, "a retryable error, $code, is retried");
 }
 $mongod->fail_command(1, 13, 'find', 'aggregate');
-like(ask($session, $query), qr/ERROR/, 'another error is not');
-is(ask($session, $query), $answer, 'after which the session goes on');
+like($session->ask($query), qr/ERROR/, 'another error is not');
+is($session->ask($query), $answer, 'after which the session goes on');
 $mongod->fail_command(5, undef, 'find', 'aggregate');
-like(ask($session, $query), qr/ERROR/, 'a connection that breaks again is an error');
+like($session->ask($query), qr/ERROR/, 'a connection that breaks again is an error');
 $mongod->unblock_commands;
-is(ask($session, $query), $answer, 'after which the session goes on');
+is($session->ask($query), $answer, 'after which the session goes on');
 
 # In mid-scan rows have been handed out already: an error, not a second start.
-ask($session, 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM points');
-is(ask($session, 'FETCH 1 FROM c') =~ /^\d+$/ ? 1 : 0, 1, 'a row of a cursor');
+$session->ask('BEGIN; DECLARE c CURSOR FOR SELECT id FROM points');
+is($session->ask('FETCH 1 FROM c') =~ /^\d+$/ ? 1 : 0, 1, 'a row of a cursor');
 $mongod->restart;
-like(ask($session, 'FETCH ALL FROM c'), qr/ERROR/, 'the rest of a cursor that is gone is an error');
-ask($session, 'ROLLBACK');
-is(ask($session, $query), $answer, 'after which the session goes on');
+like($session->ask('FETCH ALL FROM c'), qr/ERROR/, 'the rest of a cursor that is gone is an error');
+$session->ask('ROLLBACK');
+is($session->ask($query), $answer, 'after which the session goes on');
 
 # A replica set: the primary moves.
 my $set = MongoFdwTest::ReplicaSet->new(3);
@@ -87,22 +61,22 @@ create_server($node, 'mongodb', $set->primary, address => undef, port => undef,
 	server_selection_timeout_ms => 30000, uri => 'mongodb://' . join(',', @members) . '/?replicaSet=rs');
 $node->safe_psql('postgres',
 	'CREATE FOREIGN TABLE points (id int, info text) SERVER mongodb OPTIONS (database \'db\')');
-is(ask($session, $query), $answer, 'a replica set');
+is($session->ask($query), $answer, 'a replica set');
 foreach my $round (1 .. 2)
 {
 	$set->step_down;
-	is(ask($session, $query), $answer, "after the primary stepped down, $round");
+	is($session->ask($query), $answer, "after the primary stepped down, $round");
 }
 my $old = $set->primary;
 $old->kill;
 $set->primary;
-is(ask($session, $query), $answer, 'after the primary was killed');
+is($session->ask($query), $answer, 'after the primary was killed');
 
 # One member by the old options; the set's name makes the others known.
 create_server($node, 'by_member', ($set->members)[0], replica_set => 'rs', read_preference => 'nearest');
 $node->safe_psql('postgres',
 	'CREATE FOREIGN TABLE near (id int, info text) SERVER by_member OPTIONS (database \'db\', collection \'points\')')
   if $old->start || 1;
-is(ask($session, 'SELECT count(*) FROM near WHERE id <= 10'), '10', 'a member and replica_set');
+is($session->ask('SELECT count(*) FROM near WHERE id <= 10'), '10', 'a member and replica_set');
 
 done_testing();

@@ -18,30 +18,6 @@ my $node = new_postgres('system_calls');
 create_server($node, 'mongodb', $mongod);
 create_point_table($node, 'mongodb', $mongod, 1000);
 
-# start_session
-#	psql kept open; its process id in PostgreSQL.
-sub start_session
-{
-	my $session = { in => '', out => '', err => '' };
-
-	$session->{harness} = IPC::Run::start(
-		[ 'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'), '-f', '-' ],
-		'<', \$session->{in}, '>', \$session->{out}, '2>', \$session->{err}, IPC::Run::timeout(120));
-	$session->{in} .= "SELECT 'pid ' || pg_backend_pid();\n";
-	$session->{harness}->pump until $session->{out} =~ /pid (\d+)\n/;
-	$session->{pid} = $1;
-	return $session;
-}
-
-sub run_in
-{
-	my ($session, $sql) = @_;
-
-	$session->{out} = '';
-	$session->{in} .= "$sql\n\\echo done\n";
-	$session->{harness}->pump until $session->{out} =~ /^done$/m;
-}
-
 # traced
 #	The system calls of a session's backend while it runs this SQL, as strace
 #	-yy writes them: sendmsg(12<TCP:[...]>, ...
@@ -50,31 +26,32 @@ sub traced
 	my ($session, $sql) = @_;
 	my $file = PostgreSQL::Test::Utils::tempdir() . '/strace';
 	my ($out, $err) = ('', '');
-	my $strace = IPC::Run::start([ 'strace', '-qq', '-yy', '-o', $file, '-p', $session->{pid} ],
+	my $pid = $session->pid;
+	my $strace = IPC::Run::start([ 'strace', '-qq', '-yy', '-o', $file, '-p', $pid ],
 		'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(120));
 
 	# attached once the kernel says so
 	my $deadline = time + 30;
-	until (PostgreSQL::Test::Utils::slurp_file("/proc/$session->{pid}/status") =~ /^TracerPid:\s+[1-9]/m)
+	until (PostgreSQL::Test::Utils::slurp_file("/proc/$pid/status") =~ /^TracerPid:\s+[1-9]/m)
 	{
 		$strace->pump_nb;
 		return if $err =~ /not permitted|denied|attach:/ || time > $deadline;
 		sleep 0.01;
 	}
-	run_in($session, $sql);
+	$session->ask($sql);
 	$strace->signal('INT');
 	eval { $strace->finish };
 	return split /\n/, PostgreSQL::Test::Utils::slurp_file($file);
 }
 
-my $session = start_session();
-run_in($session, 'SELECT info FROM points WHERE id = 1;');
+my $session = MongoFdwTest::Session->new($node);
+$session->ask('SELECT info FROM points WHERE id = 1');
 
 # Statements inside of one command of the client's, so that only MongoDB is
 # talked to; the first ones of a kind fill caches.
 my $loop = 'DO $$ DECLARE t text; BEGIN FOR i IN 1..%d LOOP '
-  . 'SELECT info INTO STRICT t FROM points WHERE id = i; END LOOP; END $$;';
-run_in($session, sprintf $loop, 20);
+  . 'SELECT info INTO STRICT t FROM points WHERE id = i; END LOOP; END $$';
+$session->ask(sprintf $loop, 20);
 my @calls = traced($session, sprintf $loop, $COUNT);
 plan skip_all => 'strace cannot attach to processes here' if !@calls;
 
@@ -103,6 +80,5 @@ my $others = 0;
 $others += $_ foreach values %other;
 cmp_ok($others, '<', 20, "$COUNT queries make no other system calls") or diag(explain(\%other));
 
-$session->{in} .= "\\q\n";
-eval { $session->{harness}->finish };
+$session->close;
 done_testing();

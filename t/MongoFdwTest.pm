@@ -219,6 +219,52 @@ sub finish
 	return ($self->{harness}->result, ${ $self->{stdout} }, ${ $self->{stderr} });
 }
 
+package MongoFdwTest::Session;
+
+# A psql kept open, asked one thing at a time.
+
+use strict;
+use warnings;
+
+# new
+#	Further arguments are psql's.
+sub new
+{
+	my ($class, $node, @arguments) = @_;
+	my $self = bless { in => '', out => '', err => '', asked => 0 }, $class;
+
+	$self->{harness} = IPC::Run::start(
+		[ 'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'), @arguments, '-f', '-' ],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(300));
+	return $self;
+}
+
+# ask
+#	What it answers to statements or psql's commands: the rows or, if there are
+#	none, the error.  A mark on each pipe tells that nothing more will come.
+sub ask
+{
+	my ($self, $sql) = @_;
+	my $mark = 'done ' . ++$self->{asked};
+
+	@$self{qw(out err)} = ('', '');
+	$self->{in} .= "$sql;\n\\echo $mark\n\\warn $mark\n";
+	$self->{harness}->pump until $self->{out} =~ /^$mark$/m && $self->{err} =~ /^$mark$/m;
+	s/\n?^$mark\n.*//ms foreach @$self{qw(out err)};
+	return $self->{out} ne '' ? $self->{out} : $self->{err};
+}
+
+# pid
+#	Of its backend.
+sub pid { return $_[0]->{pid} //= $_[0]->ask('SELECT pg_backend_pid()') }
+
+sub close
+{
+	my ($self) = @_;
+	$self->{in} .= "\\q\n";
+	$self->{harness}->finish;
+}
+
 package MongoFdwTest::Mongod;
 
 use strict;
