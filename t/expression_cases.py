@@ -30,7 +30,7 @@ MONEY = [decimal("0.00"), decimal("1.10"), decimal("-1.10"), decimal("7.1"), dou
 TEXT = [string(""), string("a"), string("A"), string("abc"), string("ABC def"), string("  padded "), string("äöü"), string("10"),
         string("\U0001f418 elephant"), string("a\nb"), string("$x"), string("%_\\"), symbol("sym"), oid(OID), string(OID),
         string("xyxyx"), null, None, string("-7"), string("aXbXc")]
-DAYS = [0, 1, -1, 86399999, 86400000, -86400000, -86400001, 1700000000123, 1709164800000, 1709210096789, 1706659200000,
+DAYS = [0, 1, -1, 43200000, 86399999, 86400000, 86400001, -86400000, -86400001, 1700000000123, 1709164800000, 1709210096789, 1706659200000,
         -62135596800000, -62167219200000, 253402300799999, 253402300800000, 4102444800000]
 DATES = [date(ms) for ms in DAYS] + [null, None, undefined]
 BOOLEANS = [boolean(True), boolean(False), null, None]

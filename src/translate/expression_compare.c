@@ -24,6 +24,14 @@
 #include "utils/pg_locale.h"
 #include "utils/typcache.h"
 
+/* Both sides of a comparison. */
+typedef struct Operands
+{
+	MongoValue	values[4];		/* those that are compared; of two dates as documents
+								 * have them, their midnights as well */
+	const char *test;			/* template: TRUE, FALSE, or whatever if one is null */
+} Operands;
+
 /* Types whose values have one order, and what of it MongoDB has. */
 typedef struct CompareRow
 {
@@ -167,16 +175,69 @@ is_local(const MongoScope *scope, Node *node)
 	return mongo_is_local_value(scope->translation, node);
 }
 
-/* operands: both sides. */
+/*
+ * Dates that documents have with any time of their days: what $dateTrunc gives
+ * for both need not be asked where the plain difference tells, as it does where
+ * it is a day or more.  @1 and @2 are the values, @3 and @4 their midnights, of
+ * which one is enough for an order: a is before the day of b if and only if it
+ * is before its midnight.
+ */
+#define DAY			"86400000"
+#define DISTANCE	"{$abs: {$subtract: [@1, @2]}}"
+
+static const char *const day_tests[] = {
+	[BTLessStrategyNumber] = "{$and: [{$lt: [@1, @2]}, "
+	"{$or: [{$gte: [{$subtract: [@2, @1]}, " DAY "]}, {$lt: [@1, @4]}]}]}",
+	[BTLessEqualStrategyNumber] = "{$or: [{$lte: [@1, @2]}, "
+	"{$and: [{$lt: [{$subtract: [@1, @2]}, " DAY "]}, {$lte: [@3, @2]}]}]}",
+	[BTEqualStrategyNumber] = "{$and: [{$lt: [" DISTANCE ", " DAY "]}, {$eq: [@3, @4]}]}",
+	[BTGreaterEqualStrategyNumber] = "{$or: [{$gte: [@1, @2]}, "
+	"{$and: [{$lt: [{$subtract: [@2, @1]}, " DAY "]}, {$gte: [@1, @4]}]}]}",
+	[BTGreaterStrategyNumber] = "{$and: [{$gt: [@1, @2]}, "
+	"{$or: [{$gte: [{$subtract: [@1, @2]}, " DAY "]}, {$gt: [@3, @2]}]}]}",
+	[MONGO_STRATEGY_NOT_EQUAL] = "{$or: [{$gte: [" DISTANCE ", " DAY "]}, {$ne: [@3, @4]}]}",
+};
+
+/* day_operands: of dates that are both a document's. */
 static bool
-operands(const MongoScope *scope, int strategy, Node *left, Node *right,
-		 Oid collation, MongoValue *values)
+day_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
+			 Operands *operands)
 {
+	MongoValue *values = operands->values;
+
+	if (!mongo_value_of_node(scope, left, &values[0]) ||
+		!mongo_value_of_node(scope, right, &values[1]))
+		return false;
+	values[2] = values[0];
+	values[3] = values[1];
+	if (!mongo_normalize(scope, &values[2]) || !mongo_normalize(scope, &values[3]))
+		return false;
+	if (values[0].raw && values[0].atomic && values[1].raw && values[1].atomic)
+		operands->test = day_tests[strategy];
+	else
+	{
+		values[0] = values[2];
+		values[1] = values[3];
+	}
+	return true;
+}
+
+/* find_operands: both sides, and how to compare them. */
+static bool
+find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
+			  Oid collation, Operands *operands)
+{
+	MongoValue *values = operands->values;
 	MongoScope	inner = *scope;
 	bool		is_text;
 
+	memset(operands, 0, sizeof(*operands));
+	operands->test = psprintf("{%s: [@1, @2]}", mongo_find_operators[strategy]);
 	inner.scale = false;
 	inner.guarded = false;
+	if (getBaseType(exprType(left)) == DATEOID && getBaseType(exprType(right)) == DATEOID &&
+		!is_local(scope, left) && !is_local(scope, right))
+		return day_operands(&inner, strategy, left, right, operands);
 	is_text = mongo_comparison_class(exprType(left)) == TEXTOID;
 	if (is_text && !mongo_collation_suits(scope, collation, is_order(strategy) ?
 										  MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE))
@@ -199,10 +260,11 @@ operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 }
 
 static void
-set_boolean(MongoValue *value, const char *template, const MongoValue *values, bool nullable)
+set_boolean(MongoValue *value, const char *template, const Operands *operands, bool nullable)
 {
 	memset(value, 0, sizeof(*value));
-	value->expression = mongo_expand_template(template, values, 2);
+	value->expression = mongo_expand_template(template, operands->values,
+											  lengthof(operands->values));
 	value->type = BOOLOID;
 	value->typmod = -1;
 	value->nullable = nullable;
@@ -212,18 +274,20 @@ bool
 mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 			  Oid collation, MongoValue *value)
 {
-	MongoValue	values[2];
-	char	   *test = psprintf("{%s: [@1, @2]}", mongo_find_operators[strategy]);
+	Operands	operands;
+	const MongoValue *values = operands.values;
+	const char *test;
 
-	if (!operands(scope, strategy, left, right, collation, values))
+	if (!find_operands(scope, strategy, left, right, collation, &operands))
 		return false;
+	test = operands.test;
 	if (values[0].nullable && values[1].nullable)
 		test = psprintf("{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, %s, null]}",
 						test);
 	else if (values[0].nullable || values[1].nullable)
 		test = psprintf("{$cond: [{$gt: [@%d, null]}, %s, null]}",
 						values[0].nullable ? 1 : 2, test);
-	set_boolean(value, test, values, values[0].nullable || values[1].nullable);
+	set_boolean(value, test, &operands, values[0].nullable || values[1].nullable);
 	return true;
 }
 
@@ -231,13 +295,14 @@ bool
 mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *right,
 				   Oid collation, MongoValue *value)
 {
-	MongoValue	values[2];
+	Operands	operands;
+	const MongoValue *values = operands.values;
 	bool		guards[2];
-	const char *operator = mongo_find_operators[strategy];
-	char	   *test = psprintf("{%s: [@1, @2]}", operator);
+	const char *test;
 
-	if (!operands(scope, strategy, left, right, collation, values))
+	if (!find_operands(scope, strategy, left, right, collation, &operands))
 		return false;
+	test = operands.test;
 
 	/* null is below all else, so one side's is often enough */
 	guards[0] = values[0].nullable;
@@ -255,7 +320,7 @@ mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *righ
 		test = psprintf("{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}, %s]}", test);
 	else if (guards[0] || guards[1])
 		test = psprintf("{$and: [{$gt: [@%d, null]}, %s]}", guards[0] ? 1 : 2, test);
-	set_boolean(value, test, values, false);
+	set_boolean(value, test, &operands, false);
 	return true;
 }
 
@@ -263,12 +328,15 @@ bool
 mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
 		   MongoValue *value)
 {
-	MongoValue	values[2];
+	Operands	operands;
+	bool		has_midnights;
 
 	if (mongo_comparison_strategy(operator) != BTEqualStrategyNumber ||
-		!operands(scope, BTEqualStrategyNumber, linitial(args), lsecond(args),
-				  collation, values))
+		!find_operands(scope, BTEqualStrategyNumber, linitial(args), lsecond(args),
+					   collation, &operands))
 		return false;
-	set_boolean(value, "{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", values, false);
+	has_midnights = operands.values[2].expression != NULL;
+	set_boolean(value, has_midnights ? "{$eq: [{$ifNull: [@3, null]}, {$ifNull: [@4, null]}]}" :
+				"{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", &operands, false);
 	return true;
 }
