@@ -16,9 +16,11 @@ from bson.codec_options import DatetimeConversion
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts"))
 from mongo_counters import QuietConnection, difference  # noqa: E402
+from wire_recorder import WireRecorder  # noqa: E402
 
 quiet_connections = {}
 snapshots = {}
+recorders = {}
 
 
 def quiet(port):
@@ -48,6 +50,18 @@ def do_changes(port):
 
 def do_counters(port):
     return quiet(port).counters()
+
+
+def do_record(port):
+    """Put a proxy before a server; the proxy's port."""
+    recorder = WireRecorder("127.0.0.1", port, connection_commands=True)
+    recorders[recorder.port] = recorder
+    return recorder.port
+
+
+def do_recorded(port):
+    """All commands that passed a proxy since this was last asked."""
+    return recorders[port].take()
 
 
 def do_forget(port):

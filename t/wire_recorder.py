@@ -9,6 +9,7 @@ import threading
 
 import bson
 
+OP_QUERY = 2004                 # the first greeting of a connection
 OP_MSG = 2013
 DOCUMENTS = 1                   # a section that holds a list of documents
 CONNECTION_COMMANDS = {"hello", "isMaster", "ismaster", "saslStart", "saslContinue", "endSessions"}
@@ -30,8 +31,12 @@ def receive_message(connection):
 
 
 def command_of(message):
-    """The command of an OP_MSG, lists of documents put back into it; None for other messages."""
-    if struct.unpack_from("<i", message, 12)[0] != OP_MSG:
+    """The command of a message, lists of documents put back into it; None for other messages."""
+    kind = struct.unpack_from("<i", message, 12)[0]
+    if kind == OP_QUERY:
+        # flags, the collection's name, how many to skip and to return
+        return bson.decode(message[message.index(b"\0", 20) + 9:])
+    if kind != OP_MSG:
         return None
     position, body, lists = 20, None, {}
     while position < len(message):
@@ -48,10 +53,14 @@ def command_of(message):
 
 
 class WireRecorder:
-    """Listens on self.port; self.take() gives the commands since it was last called."""
+    """Listens on self.port; self.take() gives the commands since it was last called.
 
-    def __init__(self, host, port):
+    Those that make and end connections only with connection_commands=True.
+    """
+
+    def __init__(self, host, port, connection_commands=False):
         self.server = (host, port)
+        self.left_out = set() if connection_commands else CONNECTION_COMMANDS
         self.commands = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -83,5 +92,5 @@ class WireRecorder:
 
     def _record(self, message):
         command = command_of(message)
-        if command and next(iter(command)) not in CONNECTION_COMMANDS:
+        if command and next(iter(command)) not in self.left_out:
             self.commands.append(command)
