@@ -76,7 +76,6 @@ COMPRESSORS := $(shell for name in snappy zlib libzstd; do \
 
 # -isystem: warnings are for our code, not for the headers it is built with.
 PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra -Wno-unused-parameter \
-	-Wno-missing-field-initializers \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
 	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z))

@@ -45,20 +45,6 @@
 extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
 
 /*
- * mongo_translate_normal
- *		The same in normal form: the one BSON type that a value of the SQL type is
- *		written as, so that equal values are equal in MongoDB (NaN included) and
- *		MongoDB's functions see what PostgreSQL's would.
- *
- * Integers are Int32 or Int64, numeric is Decimal128, text is a String of what
- * the column reads, a date is its midnight.  With 'scale', a numeric has as many
- * decimals as here, which costs more; without, only its value is the same.
- * NULL also for types without normal form, such as uuid and jsonb.
- */
-extern bson_t *mongo_translate_normal(MongoTranslation *translation, Node *node,
-									  bool scale);
-
-/*
  * mongo_translate_test
  *		A boolean that is never null: is the condition 'node' TRUE (wanted), or
  *		FALSE (not wanted)?  NULL when it is not shippable.

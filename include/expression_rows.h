@@ -170,6 +170,12 @@ extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted,
 /*
  * mongo_normalize
  *		Bring a value into normal form; false when its type has none.
+ *
+ * Then equal values are equal in MongoDB (NaN included) and its functions see
+ * what PostgreSQL's would: integers are Int32 or Int64, numeric is Decimal128,
+ * text is a String of what the column reads, a date is its midnight.  Where the
+ * scope asks for the scale, a numeric has as many decimals as here.  uuid and
+ * jsonb have no such form.
  */
 extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
 

@@ -270,7 +270,7 @@ typedef struct ArrayWriting
 static void
 write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 {
-	MongoWriteTarget target = {array};
+	MongoWriteTarget target = {.document = array};
 	char		buffer[POSITION_TEXT_SIZE];
 
 	target.column_name = writing->column_name;

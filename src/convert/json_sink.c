@@ -101,7 +101,7 @@ text_null(JsonSink *base)
 
 static const JsonSink text_sink = {
 	text_begin, text_end, text_key, text_string, text_number, text_integer,
-	text_boolean, text_null, false, false
+	text_boolean, text_null, .keeps_strings = false
 };
 
 /*
@@ -219,7 +219,7 @@ jsonb_null(JsonSink *base)
 
 static const JsonSink jsonb_sink = {
 	jsonb_begin, jsonb_end, jsonb_key, jsonb_string, jsonb_number,
-	jsonb_integer, jsonb_boolean, jsonb_null, true, false
+	jsonb_integer, jsonb_boolean, jsonb_null, .keeps_strings = true
 };
 
 void

@@ -519,7 +519,7 @@ write_members(bson_t *document, const JsonNode *object)
 {
 	for (const JsonNode *node = object->first; node; node = node->next)
 	{
-		MongoWriteTarget target = {document};
+		MongoWriteTarget target = {.document = document};
 
 		CHECK_FOR_INTERRUPTS();
 		target.key = pg_server_to_any(node->key, node->key_length, PG_UTF8);
@@ -536,7 +536,7 @@ write_elements(bson_t *array, const JsonNode *node)
 
 	for (const JsonNode *element = node->first; element; element = element->next)
 	{
-		MongoWriteTarget target = {array};
+		MongoWriteTarget target = {.document = array};
 
 		CHECK_FOR_INTERRUPTS();
 		target.key_length = (int) bson_uint32_to_string(position++, &target.key,

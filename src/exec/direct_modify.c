@@ -322,7 +322,9 @@ static bool
 fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 {
 	const MongoDirectPlan *plan = state->plan;
-	MongoFindAndModify command = {plan->database, plan->collection};
+	MongoFindAndModify command = {
+		.database = plan->database, .collection = plan->collection
+	};
 	bson_t		filter;
 	bson_t		fields;
 	bson_t		document;

@@ -31,12 +31,12 @@ typedef struct FeatureRow
 /* In the order of MongoFeature. */
 static const FeatureRow feature_rows[] =
 {
-	{"collation", "collation"},
-	{"count", "count"},
-	{"disk_use", "allowDiskUse"},
-	{"expr", "$expr"},
+	{"collation", .word = "collation"},
+	{"count", .word = "count"},
+	{"disk_use", .word = "allowDiskUse"},
+	{"expr", .word = "$expr"},
 	{"group", "$group", SWITCH(mongo_enable_aggregate_pushdown, enable_aggregate_pushdown)},
-	{"let", "let"},
+	{"let", .word = "let"},
 	{"lookup", "$lookup", SWITCH(mongo_enable_join_pushdown, enable_join_pushdown)},
 	{"sort", "$sort", SWITCH(mongo_enable_order_by_pushdown, enable_order_by_pushdown)},
 };

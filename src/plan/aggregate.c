@@ -208,7 +208,9 @@ translate_argument(Translation *translation)
 static bson_t *
 filtered(const Translation *translation, bson_t *operand)
 {
-	MongoValue	arguments[2] = {{translation->filter}, {operand}};
+	MongoValue	arguments[2] = {
+		{.expression = translation->filter}, {.expression = operand}
+	};
 
 	if (translation->filter == NULL)
 		return operand;

@@ -425,7 +425,7 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 static bool
 at_most_one(MongoColumns *columns, List *quals)
 {
-	MongoTranslation translation = {columns};
+	MongoTranslation translation = {.columns = columns};
 	ListCell   *cell;
 
 	foreach(cell, quals)

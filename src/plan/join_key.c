@@ -179,7 +179,7 @@ mongo_find_join_key(MongoColumns *outer, RelOptInfo *inner, List *clauses,
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		OpExpr	   *clause = (OpExpr *) rinfo->clause;
-		MongoJoinKey candidate = {rinfo};
+		MongoJoinKey candidate = {.rinfo = rinfo};
 
 		if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
 			continue;

@@ -137,7 +137,7 @@ static List *
 try_parameterization(RelOptInfo *baserel, RestrictInfo *rinfo, List *found)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	MongoTranslation translation = {relation->columns};
+	MongoTranslation translation = {.columns = relation->columns};
 	MongoCondition condition;
 	Parameterization *parameterization;
 	Relids		required_outer;

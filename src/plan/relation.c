@@ -47,7 +47,7 @@ create_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 MongoTranslation
 mongo_translation_of(const MongoRelation *relation)
 {
-	MongoTranslation translation = {relation->columns};
+	MongoTranslation translation = {.columns = relation->columns};
 
 	translation.use_expressions = mongo_feature_enabled(relation->options,
 														MONGO_FEATURE_EXPR);

@@ -145,7 +145,7 @@ static bool
 find_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
 {
 	EquivalenceClass *class = pathkey->pk_eclass;
-	MongoScope	scope = {&upper->pipeline.translation};
+	MongoScope	scope = {.translation = &upper->pipeline.translation};
 	ListCell   *cell;
 
 	if (class->ec_has_volatile)
@@ -172,8 +172,11 @@ find_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
 static bool
 add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 {
-	SortStage	stage = {bson_create_in(CurrentMemoryContext),
-	bson_create_in(CurrentMemoryContext), field_prefix(upper)};
+	SortStage	stage = {
+		.fields = bson_create_in(CurrentMemoryContext),
+		.sort = bson_create_in(CurrentMemoryContext),
+		.prefix = field_prefix(upper)
+	};
 	ListCell   *cell;
 
 	foreach(cell, pathkeys)

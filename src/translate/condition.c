@@ -336,7 +336,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 static MongoCondition
 translate_constant(Const *node, bool wanted, bson_t *match)
 {
-	MongoCondition result = {MONGO_EXACT};
+	MongoCondition result = {.grade = MONGO_EXACT};
 	bson_t		alternatives;
 	bson_t		anything;
 

@@ -178,7 +178,7 @@ digits_of_call(Oid function, List *args)
 
 	for (size_t i = 0; i < lengthof(rules); i++)
 	{
-		MongoDigits b = {true};
+		MongoDigits b = {.known = true};
 
 		if (rules[i].function != function)
 			continue;
@@ -196,7 +196,7 @@ digits_of_call(Oid function, List *args)
 static MongoDigits
 digits_of_any(List *nodes)
 {
-	MongoDigits result = {true};
+	MongoDigits result = {.known = true};
 	ListCell   *cell;
 
 	foreach(cell, nodes)

@@ -271,9 +271,11 @@ static bool
 translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
 			   MongoValue *value)
 {
-	MongoCall	call = {scope, node, args, exprInputCollation(node)};
+	MongoCall	call = {
+		.scope = scope, .node = node, .args = args,
+		.collation = exprInputCollation(node), .row = mongo_expression_row(function)
+	};
 
-	call.row = mongo_expression_row(function);
 	if (call.row == NULL || !arguments_fit(&call) ||
 		!mongo_collation_suits(scope, call.collation, call.row->flags))
 		return false;
@@ -449,20 +451,9 @@ mongo_translate_expression(MongoTranslation *translation, Node *node)
 }
 
 bson_t *
-mongo_translate_normal(MongoTranslation *translation, Node *node, bool scale)
-{
-	MongoScope	scope = {translation, scale};
-	Mark		before = mark(translation);
-	MongoValue	value;
-
-	scope.guarded = translation->guards_digits;
-	return finish(translation, before, mongo_normal_value_of_node(&scope, node, &value), &value);
-}
-
-bson_t *
 mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted)
 {
-	MongoScope	scope = {translation};
+	MongoScope	scope = {.translation = translation};
 	Mark		before = mark(translation);
 	MongoValue	value;
 

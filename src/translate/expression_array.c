@@ -50,11 +50,12 @@ flatten(MongoValue *value)
 static bool
 normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 {
-	MongoValue	each = {bson_create_in(CurrentMemoryContext), element, value->typmod};
+	MongoValue	each = {
+		.expression = bson_create_in(CurrentMemoryContext),
+		.type = element, .typmod = value->typmod, .raw = true, .atomic = true
+	};
 	MongoValue	values[2];
 
-	each.raw = true;
-	each.atomic = true;
 	BSON_APPEND_UTF8(each.expression, "", "$$this");
 	if (!mongo_normalize(scope, &each))
 		return false;
@@ -243,8 +244,8 @@ const MongoExpressionRow mongo_array_rows[] =
 	{F_ARRAYCONTAINS, CONTAINS, 0, translate_sets},
 	{F_ARRAYCONTAINED, CONTAINED, 0, translate_sets},
 	{F_ARRAYOVERLAP, OVERLAPS, 0, translate_sets},
-	{F_CARDINALITY, NULL, 0, translate_cardinality},
-	{F_ARRAY_LENGTH, NULL, 0, translate_length},
-	{F_ARRAY_UPPER, NULL, 0, translate_length},
+	{F_CARDINALITY, .translate = translate_cardinality},
+	{F_ARRAY_LENGTH, .translate = translate_length},
+	{F_ARRAY_UPPER, .translate = translate_length},
 	{InvalidOid}
 };

@@ -43,19 +43,19 @@ typedef struct CompareRow
 
 static const CompareRow compare_rows[] =
 {
-	{BOOLOID, BOOLOID, true},
-	{INT2OID, INT8OID, true},
-	{INT4OID, INT8OID, true},
-	{INT8OID, INT8OID, true},
-	{FLOAT4OID, FLOAT8OID},
-	{FLOAT8OID, FLOAT8OID, true},
-	{NUMERICOID, NUMERICOID},
+	{BOOLOID, BOOLOID, .raw = true},
+	{INT2OID, INT8OID, .raw = true},
+	{INT4OID, INT8OID, .raw = true},
+	{INT8OID, INT8OID, .raw = true},
+	{FLOAT4OID, .class = FLOAT8OID},
+	{FLOAT8OID, FLOAT8OID, .raw = true},
+	{NUMERICOID, .class = NUMERICOID},
 	{TEXTOID, TEXTOID, .is_text = true},
 	{VARCHAROID, TEXTOID, .is_text = true},
 	{NAMEOID, TEXTOID, .is_text = true},
-	{DATEOID, TIMESTAMPOID},
-	{TIMESTAMPOID, TIMESTAMPOID},
-	{TIMESTAMPTZOID, TIMESTAMPTZOID},
+	{DATEOID, .class = TIMESTAMPOID},
+	{TIMESTAMPOID, .class = TIMESTAMPOID},
+	{TIMESTAMPTZOID, .class = TIMESTAMPTZOID},
 };
 
 static const CompareRow *

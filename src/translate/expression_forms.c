@@ -47,24 +47,24 @@ typedef struct FormRow
 
 static const FormRow forms[] =
 {
-	{BOOLOID, NULL},
-	{INT2OID, "{$toLong: @1}"},
-	{INT4OID, "{$toLong: @1}"},
-	{INT8OID, "{$toLong: @1}"},
-	{FLOAT8OID, "{$toDouble: @1}", true},
-	{NUMERICOID, "{$toDecimal: @1}", true},
-	{TEXTOID, TEXT_FORM},
-	{VARCHAROID, TEXT_FORM},
-	{NAMEOID, TEXT_FORM},
-	{DATEOID, "{$dateTrunc: {date: @1, unit: 'day'}}"},
-	{TIMESTAMPOID, NULL},
-	{TIMESTAMPTZOID, NULL},
+	{BOOLOID, .normal = NULL},
+	{INT2OID, .normal = "{$toLong: @1}"},
+	{INT4OID, .normal = "{$toLong: @1}"},
+	{INT8OID, .normal = "{$toLong: @1}"},
+	{FLOAT8OID, "{$toDouble: @1}", .nan = true},
+	{NUMERICOID, "{$toDecimal: @1}", .nan = true},
+	{TEXTOID, .normal = TEXT_FORM},
+	{VARCHAROID, .normal = TEXT_FORM},
+	{NAMEOID, .normal = TEXT_FORM},
+	{DATEOID, .normal = "{$dateTrunc: {date: @1, unit: 'day'}}"},
+	{TIMESTAMPOID, .normal = NULL},
+	{TIMESTAMPTZOID, .normal = NULL},
 };
 
 static const FormRow *
 find_form(Oid type)
 {
-	static const FormRow objectid_form = {InvalidOid, NULL};
+	static const FormRow objectid_form = {InvalidOid, .normal = NULL};
 
 	for (size_t i = 0; i < lengthof(forms); i++)
 	{

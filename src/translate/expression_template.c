@@ -219,7 +219,9 @@ bind_arguments(Template *template)
 bson_t *
 mongo_expand_template(const char *text, const MongoValue *arguments, int narguments)
 {
-	Template	template = {text, text, arguments, narguments};
+	Template	template = {
+		.text = text, .position = text, .arguments = arguments, .narguments = narguments
+	};
 	bson_t	   *result = bson_create_in(CurrentMemoryContext);
 	bson_t		outer;
 	bson_t		let;

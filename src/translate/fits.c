@@ -34,18 +34,18 @@ static const FitRule rules[] =
 	{INT2OID, NUMBERS, PG_INT16_MIN, PG_INT16_MAX},
 	{INT4OID, NUMBERS, PG_INT32_MIN, PG_INT32_MAX},
 	{INT8OID, NUMBERS, PG_INT64_MIN, PG_INT64_MAX},
-	{TEXTOID, TEXTS},
-	{VARCHAROID, TEXTS},
-	{BOOLOID, {"bool"}},
-	{TIMESTAMPTZOID, DATES},
-	{TIMESTAMPOID, DATES},
-	{DATEOID, DATES},
+	{TEXTOID, .bson_types = TEXTS},
+	{VARCHAROID, .bson_types = TEXTS},
+	{BOOLOID, .bson_types = {"bool"}},
+	{TIMESTAMPTZOID, .bson_types = DATES},
+	{TIMESTAMPOID, .bson_types = DATES},
+	{DATEOID, .bson_types = DATES},
 };
 
 static const FitRule *
 find_rule(Oid type)
 {
-	static const FitRule objectid_rule = {InvalidOid, {"objectId"}};
+	static const FitRule objectid_rule = {InvalidOid, .bson_types = {"objectId"}};
 
 	for (size_t i = 0; i < lengthof(rules); i++)
 	{
