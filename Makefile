@@ -75,7 +75,7 @@ COMPRESSORS := $(shell for name in snappy zlib libzstd; do \
 	pkg-config --exists $$name 2>/dev/null && echo $$name; done)
 
 # -isystem: warnings are for our code, not for the headers it is built with.
-PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra -Wno-unused-parameter \
+PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
 	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z))

@@ -140,7 +140,7 @@ extern bool mongo_value_of_template(const MongoCall *call, const char *template,
  *
  * Only what the flags MONGO_ROW_BYTEWISE and MONGO_ROW_C_COLLATION ask for.
  */
-extern bool mongo_collation_suits(const MongoScope *scope, Oid collation, int flags);
+extern bool mongo_collation_suits(Oid collation, int flags);
 
 extern bool mongo_array_element(const MongoScope *scope, SubscriptingRef *node,
 								MongoValue *value);

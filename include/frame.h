@@ -74,13 +74,12 @@ extern const char *mongo_frame_check_message(const uint8 *message,
 
 /*
  * mongo_frame_check_compressed
- *		A whole OP_COMPRESSED of 'length' bytes; *expanded_size is what it will
- *		be, with a header.
+ *		A whole OP_COMPRESSED, whose header has been checked; *expanded_size is
+ *		what it will be, with a header.
  *
  * 'compressor' is what it must be compressed with; NULL: any that there is.
  */
 extern const char *mongo_frame_check_compressed(const uint8 *message,
-												size_t length,
 												const MongoCompressor *compressor,
 												size_t *expanded_size);
 

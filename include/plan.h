@@ -129,7 +129,7 @@ extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreig
  *		'remote_rows' of 'examined_rows' documents through.  Of a join, what is
  *		examined is known already.
  */
-extern void mongo_estimate_scan(PlannerInfo *root, RelOptInfo *baserel,
+extern void mongo_estimate_scan(RelOptInfo *baserel,
 								double remote_rows, double examined_rows,
 								Cost *startup_cost, Cost *total_cost);
 

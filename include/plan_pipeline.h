@@ -47,15 +47,14 @@ extern bool mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel);
  * mongo_pipeline_cost
  *		What the stages of such a relation take MongoDB, sending nothing.
  */
-extern void mongo_pipeline_cost(PlannerInfo *root, RelOptInfo *rel,
+extern void mongo_pipeline_cost(RelOptInfo *rel,
 								Cost *startup_cost, Cost *total_cost);
 
 /*
  * mongo_pipeline_begin
  *		Start a pipeline with the stages of such a relation.
  */
-extern void mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel,
-								 MongoPipeline *pipeline);
+extern void mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline);
 
 /*
  * mongo_pipeline_append

@@ -97,8 +97,7 @@ extern void mongo_session_note_write(MongoSession *session, int64 documents);
  * 'reply' may be NULL.  Must be called after the lease has been asked for
  * interrupts.
  */
-extern void mongo_session_report_error(MongoSession *session,
-									   const char *context_message,
+extern void mongo_session_report_error(const char *context_message,
 									   const bson_error_t *error,
 									   const bson_t *reply) pg_attribute_noreturn();
 

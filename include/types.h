@@ -57,11 +57,14 @@ typedef struct MongoType MongoType;
  * accepts, into a Datum palloc'd in the current memory context.  Returns
  * what mongo_misfit() returned when the value does not fit.
  */
-typedef bool (*MongoReadFunction) (const MongoReader *reader,
-								   MongoReadContext *context,
-								   const bson_iter_t *iter, Datum *value);
+#define MONGO_READ_ARGS \
+	const MongoReader *reader pg_attribute_unused(), \
+	MongoReadContext *context pg_attribute_unused(), \
+	const bson_iter_t *iter, Datum *value
 
-/* A function that appends one non-null value. */
+typedef bool (*MongoReadFunction) (MONGO_READ_ARGS);
+
+/* Where a value is appended. */
 typedef struct MongoWriteTarget
 {
 	bson_t	   *document;
@@ -70,8 +73,12 @@ typedef struct MongoWriteTarget
 	const char *column_name;	/* for messages; NULL if unknown */
 } MongoWriteTarget;
 
-typedef void (*MongoWriteFunction) (const MongoWriteTarget *target,
-									Datum value, Oid typid, int32 typmod);
+/* A function that appends one non-null value.  Raises what the value cannot be. */
+#define MONGO_WRITE_ARGS \
+	const MongoWriteTarget *target, Datum value, \
+	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
+
+typedef void (*MongoWriteFunction) (MONGO_WRITE_ARGS);
 
 /* A type's row in the table. */
 struct MongoType
@@ -185,30 +192,30 @@ extern const char *mongo_text_remark(const char *text, uint32 length);
 extern const char *mongo_text_to_server(const char *text, uint32 *length);
 
 /* Read functions by file; the table in types.c says which type has which. */
-extern bool mongo_read_bool(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_int2(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_int4(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_int8(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_float4(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_float8(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_numeric(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_text(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_varchar(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_bpchar(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_char(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_name(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_bytea(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_uuid(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_timestamp(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_date(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_json(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_jsonb(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_objectid(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_array(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_composite(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_domain(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_enum(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
-extern bool mongo_read_text_form(const MongoReader *, MongoReadContext *, const bson_iter_t *, Datum *);
+extern bool mongo_read_bool(MONGO_READ_ARGS);
+extern bool mongo_read_int2(MONGO_READ_ARGS);
+extern bool mongo_read_int4(MONGO_READ_ARGS);
+extern bool mongo_read_int8(MONGO_READ_ARGS);
+extern bool mongo_read_float4(MONGO_READ_ARGS);
+extern bool mongo_read_float8(MONGO_READ_ARGS);
+extern bool mongo_read_numeric(MONGO_READ_ARGS);
+extern bool mongo_read_text(MONGO_READ_ARGS);
+extern bool mongo_read_varchar(MONGO_READ_ARGS);
+extern bool mongo_read_bpchar(MONGO_READ_ARGS);
+extern bool mongo_read_char(MONGO_READ_ARGS);
+extern bool mongo_read_name(MONGO_READ_ARGS);
+extern bool mongo_read_bytea(MONGO_READ_ARGS);
+extern bool mongo_read_uuid(MONGO_READ_ARGS);
+extern bool mongo_read_timestamp(MONGO_READ_ARGS);
+extern bool mongo_read_date(MONGO_READ_ARGS);
+extern bool mongo_read_json(MONGO_READ_ARGS);
+extern bool mongo_read_jsonb(MONGO_READ_ARGS);
+extern bool mongo_read_objectid(MONGO_READ_ARGS);
+extern bool mongo_read_array(MONGO_READ_ARGS);
+extern bool mongo_read_composite(MONGO_READ_ARGS);
+extern bool mongo_read_domain(MONGO_READ_ARGS);
+extern bool mongo_read_enum(MONGO_READ_ARGS);
+extern bool mongo_read_text_form(MONGO_READ_ARGS);
 
 extern void mongo_prepare_numeric(MongoReader *reader);
 extern void mongo_prepare_array(MongoReader *reader);
@@ -217,26 +224,26 @@ extern void mongo_prepare_domain(MongoReader *reader);
 extern void mongo_prepare_text_form(MongoReader *reader);
 
 /* Write functions. */
-extern void mongo_write_bool(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_int2(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_int4(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_int8(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_float4(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_float8(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_numeric(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_text(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_name(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_bytea(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_uuid(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_timestamp(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_date(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_interval(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_json(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_objectid(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_array(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_composite(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_domain(const MongoWriteTarget *, Datum, Oid, int32);
-extern void mongo_write_text_form(const MongoWriteTarget *, Datum, Oid, int32);
+extern void mongo_write_bool(MONGO_WRITE_ARGS);
+extern void mongo_write_int2(MONGO_WRITE_ARGS);
+extern void mongo_write_int4(MONGO_WRITE_ARGS);
+extern void mongo_write_int8(MONGO_WRITE_ARGS);
+extern void mongo_write_float4(MONGO_WRITE_ARGS);
+extern void mongo_write_float8(MONGO_WRITE_ARGS);
+extern void mongo_write_numeric(MONGO_WRITE_ARGS);
+extern void mongo_write_text(MONGO_WRITE_ARGS);
+extern void mongo_write_name(MONGO_WRITE_ARGS);
+extern void mongo_write_bytea(MONGO_WRITE_ARGS);
+extern void mongo_write_uuid(MONGO_WRITE_ARGS);
+extern void mongo_write_timestamp(MONGO_WRITE_ARGS);
+extern void mongo_write_date(MONGO_WRITE_ARGS);
+extern void mongo_write_interval(MONGO_WRITE_ARGS);
+extern void mongo_write_json(MONGO_WRITE_ARGS);
+extern void mongo_write_objectid(MONGO_WRITE_ARGS);
+extern void mongo_write_array(MONGO_WRITE_ARGS);
+extern void mongo_write_composite(MONGO_WRITE_ARGS);
+extern void mongo_write_domain(MONGO_WRITE_ARGS);
+extern void mongo_write_text_form(MONGO_WRITE_ARGS);
 
 /* mongo_write_value: append one value of any writable type. */
 extern void mongo_write_value(const MongoWriteTarget *target, Datum value,

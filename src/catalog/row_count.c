@@ -49,7 +49,9 @@ static HTAB *row_counts = NULL;
 static uint64 current_generation = 0;
 
 static void
-forget_row_counts(Datum arg, int cacheid, uint32 hashvalue)
+forget_row_counts(Datum arg pg_attribute_unused(),
+				  int cacheid pg_attribute_unused(),
+				  uint32 hashvalue pg_attribute_unused())
 {
 	current_generation++;
 }

@@ -34,7 +34,8 @@
 
 #ifdef HAVE_SNAPPY
 static bool
-snappy_pack(const uint8 *source, size_t size, int level, uint8 *target,
+snappy_pack(const uint8 *source, size_t size, int level pg_attribute_unused(),
+			uint8 *target,
 			size_t *target_size)
 {
 	return snappy_compress((const char *) source, size, (char *) target,
@@ -88,7 +89,8 @@ zlib_unpack(const uint8 *source, size_t size, uint8 *target,
 
 #ifdef HAVE_ZSTD
 static bool
-zstd_pack(const uint8 *source, size_t size, int level, uint8 *target,
+zstd_pack(const uint8 *source, size_t size, int level pg_attribute_unused(),
+		  uint8 *target,
 		  size_t *target_size)
 {
 	/* level 0 is zstd's own default; drivers have no option for it */

@@ -132,8 +132,7 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 }
 
 bool
-mongo_read_array(const MongoReader *reader, MongoReadContext *context,
-				 const bson_iter_t *iter, Datum *value)
+mongo_read_array(MONGO_READ_ARGS)
 {
 	const MongoReader *element = reader->extra;
 	ArrayGathering gathering = {0};
@@ -219,8 +218,7 @@ find_attribute(const CompositeReader *composite, const bson_iter_t *iter, int st
 }
 
 bool
-mongo_read_composite(const MongoReader *reader, MongoReadContext *context,
-					 const bson_iter_t *iter, Datum *value)
+mongo_read_composite(MONGO_READ_ARGS)
 {
 	const CompositeReader *composite = reader->extra;
 	int			natts = composite->tupdesc->natts;
@@ -283,8 +281,7 @@ mongo_prepare_domain(MongoReader *reader)
  * raise: under type_mismatch 'null' a value that breaks one reads as NULL.
  */
 bool
-mongo_read_domain(const MongoReader *reader, MongoReadContext *context,
-				  const bson_iter_t *iter, Datum *value)
+mongo_read_domain(MONGO_READ_ARGS)
 {
 	DomainReader *domain = reader->extra;
 	ExprContext *econtext = domain->econtext;

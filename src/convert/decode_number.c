@@ -30,8 +30,7 @@ typedef struct NumericReader
 } NumericReader;
 
 bool
-mongo_read_bool(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_bool(MONGO_READ_ARGS)
 {
 	*value = BoolGetDatum(bson_iter_bool(iter));
 	return true;
@@ -87,8 +86,7 @@ read_integer(MongoReadContext *context, const bson_iter_t *iter,
 }
 
 bool
-mongo_read_int2(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_int2(MONGO_READ_ARGS)
 {
 	int64		number;
 
@@ -99,8 +97,7 @@ mongo_read_int2(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_int4(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_int4(MONGO_READ_ARGS)
 {
 	int64		number;
 
@@ -116,8 +113,7 @@ mongo_read_int4(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_int8(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_int8(MONGO_READ_ARGS)
 {
 	int64		number;
 
@@ -137,8 +133,7 @@ int64_is_double(int64 number)
 }
 
 bool
-mongo_read_float8(const MongoReader *reader, MongoReadContext *context,
-				  const bson_iter_t *iter, Datum *value)
+mongo_read_float8(MONGO_READ_ARGS)
 {
 	double		number;
 
@@ -176,8 +171,7 @@ mongo_read_float8(const MongoReader *reader, MongoReadContext *context,
  * nothing about a real column is decided by MongoDB.
  */
 bool
-mongo_read_float4(const MongoReader *reader, MongoReadContext *context,
-				  const bson_iter_t *iter, Datum *value)
+mongo_read_float4(MONGO_READ_ARGS)
 {
 	float		number;
 	bool		infinite = false;
@@ -263,8 +257,7 @@ apply_numeric_typmod(const MongoReader *reader, Datum *value)
 }
 
 bool
-mongo_read_numeric(const MongoReader *reader, MongoReadContext *context,
-				   const bson_iter_t *iter, Datum *value)
+mongo_read_numeric(MONGO_READ_ARGS)
 {
 	switch (bson_iter_type(iter))
 	{

@@ -62,8 +62,7 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 }
 
 bool
-mongo_read_text(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_text(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
@@ -103,8 +102,7 @@ fit_characters(const char *text, uint32 *length, int limit, int *characters)
 }
 
 bool
-mongo_read_varchar(const MongoReader *reader, MongoReadContext *context,
-				   const bson_iter_t *iter, Datum *value)
+mongo_read_varchar(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
@@ -121,8 +119,7 @@ mongo_read_varchar(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_bpchar(const MongoReader *reader, MongoReadContext *context,
-				  const bson_iter_t *iter, Datum *value)
+mongo_read_bpchar(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
@@ -151,8 +148,7 @@ mongo_read_bpchar(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_name(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_name(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
@@ -171,8 +167,7 @@ mongo_read_name(const MongoReader *reader, MongoReadContext *context,
 
 /* "char": one byte, and none as PostgreSQL has it. */
 bool
-mongo_read_char(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_char(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
@@ -187,8 +182,7 @@ mongo_read_char(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_bytea(const MongoReader *reader, MongoReadContext *context,
-				 const bson_iter_t *iter, Datum *value)
+mongo_read_bytea(MONGO_READ_ARGS)
 {
 	const uint8_t *bytes;
 	uint32_t	length = MONGO_OBJECTID_SIZE;
@@ -207,8 +201,7 @@ mongo_read_bytea(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_uuid(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_uuid(MONGO_READ_ARGS)
 {
 	const uint8_t *bytes;
 	uint32_t	length;
@@ -228,8 +221,7 @@ mongo_read_uuid(const MongoReader *reader, MongoReadContext *context,
 
 /* timestamp and timestamptz: both count microseconds UTC. */
 bool
-mongo_read_timestamp(const MongoReader *reader, MongoReadContext *context,
-					 const bson_iter_t *iter, Datum *value)
+mongo_read_timestamp(MONGO_READ_ARGS)
 {
 	int64		timestamp;
 
@@ -256,8 +248,7 @@ mongo_read_timestamp(const MongoReader *reader, MongoReadContext *context,
 
 /* date: the day in UTC. */
 bool
-mongo_read_date(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_date(MONGO_READ_ARGS)
 {
 	int64		millis = bson_iter_date_time(iter);
 	int64		days = millis / MILLIS_PER_DAY;
@@ -272,8 +263,7 @@ mongo_read_date(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_objectid(const MongoReader *reader, MongoReadContext *context,
-					const bson_iter_t *iter, Datum *value)
+mongo_read_objectid(MONGO_READ_ARGS)
 {
 	*value = mongo_objectid_datum(bson_iter_oid(iter)->bytes);
 	return true;

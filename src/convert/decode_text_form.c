@@ -103,8 +103,7 @@ call_input_softly(const MongoReader *reader, char *text, Datum *value,
 }
 
 bool
-mongo_read_text_form(const MongoReader *reader, MongoReadContext *context,
-					 const bson_iter_t *iter, Datum *value)
+mongo_read_text_form(MONGO_READ_ARGS)
 {
 	TextFormReader *form = reader->extra;
 	char	   *text = string_value(context, iter);
@@ -122,8 +121,7 @@ mongo_read_text_form(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_enum(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_enum(MONGO_READ_ARGS)
 {
 	char	   *label = string_value(context, iter);
 	HeapTuple	tuple;

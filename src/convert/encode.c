@@ -53,49 +53,49 @@ column_text(const MongoWriteTarget *target)
  */
 
 void
-mongo_write_bool(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_bool(MONGO_WRITE_ARGS)
 {
 	mongo_write_check(bson_append_bool(target->document, target->key,
 									   target->key_length, DatumGetBool(value)));
 }
 
 void
-mongo_write_int2(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_int2(MONGO_WRITE_ARGS)
 {
 	mongo_write_check(bson_append_int32(target->document, target->key,
 										target->key_length, DatumGetInt16(value)));
 }
 
 void
-mongo_write_int4(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_int4(MONGO_WRITE_ARGS)
 {
 	mongo_write_check(bson_append_int32(target->document, target->key,
 										target->key_length, DatumGetInt32(value)));
 }
 
 void
-mongo_write_int8(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_int8(MONGO_WRITE_ARGS)
 {
 	mongo_write_check(bson_append_int64(target->document, target->key,
 										target->key_length, DatumGetInt64(value)));
 }
 
 void
-mongo_write_float4(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_float4(MONGO_WRITE_ARGS)
 {
 	mongo_write_check(bson_append_double(target->document, target->key,
 										 target->key_length, DatumGetFloat4(value)));
 }
 
 void
-mongo_write_float8(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_float8(MONGO_WRITE_ARGS)
 {
 	mongo_write_check(bson_append_double(target->document, target->key,
 										 target->key_length, DatumGetFloat8(value)));
 }
 
 void
-mongo_write_numeric(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_numeric(MONGO_WRITE_ARGS)
 {
 	bson_decimal128_t decimal;
 
@@ -126,7 +126,7 @@ write_string(const MongoWriteTarget *target, const char *text, int length)
 
 /* text, varchar and char(n), whose blanks are part of what is written */
 void
-mongo_write_text(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_text(MONGO_WRITE_ARGS)
 {
 	text	   *string = DatumGetTextPP(value);
 
@@ -134,7 +134,7 @@ mongo_write_text(const MongoWriteTarget *target, Datum value, Oid typid, int32 t
 }
 
 void
-mongo_write_name(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_name(MONGO_WRITE_ARGS)
 {
 	const char *name = NameStr(*DatumGetName(value));
 
@@ -142,7 +142,7 @@ mongo_write_name(const MongoWriteTarget *target, Datum value, Oid typid, int32 t
 }
 
 void
-mongo_write_bytea(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_bytea(MONGO_WRITE_ARGS)
 {
 	bytea	   *bytes = DatumGetByteaPP(value);
 
@@ -153,7 +153,7 @@ mongo_write_bytea(const MongoWriteTarget *target, Datum value, Oid typid, int32 
 }
 
 void
-mongo_write_uuid(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_uuid(MONGO_WRITE_ARGS)
 {
 	mongo_write_check(bson_append_binary(target->document, target->key,
 										 target->key_length, BSON_SUBTYPE_UUID,
@@ -161,7 +161,7 @@ mongo_write_uuid(const MongoWriteTarget *target, Datum value, Oid typid, int32 t
 }
 
 void
-mongo_write_objectid(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_objectid(MONGO_WRITE_ARGS)
 {
 	bson_oid_t	oid;
 
@@ -201,7 +201,7 @@ report_infinite_date(const MongoWriteTarget *target)
 }
 
 void
-mongo_write_timestamp(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_timestamp(MONGO_WRITE_ARGS)
 {
 	Timestamp	timestamp = DatumGetTimestamp(value);
 
@@ -213,7 +213,7 @@ mongo_write_timestamp(const MongoWriteTarget *target, Datum value, Oid typid, in
 }
 
 void
-mongo_write_date(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_date(MONGO_WRITE_ARGS)
 {
 	DateADT		date = DatumGetDateADT(value);
 
@@ -226,7 +226,7 @@ mongo_write_date(const MongoWriteTarget *target, Datum value, Oid typid, int32 t
 
 /* ISO 8601 whatever IntervalStyle is, so that every session reads it back. */
 void
-mongo_write_interval(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_interval(MONGO_WRITE_ARGS)
 {
 	struct pg_itm parts;
 	char		text[MAXDATELEN + 1];
@@ -238,7 +238,7 @@ mongo_write_interval(const MongoWriteTarget *target, Datum value, Oid typid, int
 
 /* Everything else that has a text form of its own, enums too. */
 void
-mongo_write_text_form(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_text_form(MONGO_WRITE_ARGS)
 {
 	Oid			function;
 	bool		varlena;
@@ -299,7 +299,7 @@ write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 }
 
 void
-mongo_write_array(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_array(MONGO_WRITE_ARGS)
 {
 	ArrayType  *array = DatumGetArrayTypeP(value);
 	ArrayWriting writing;
@@ -333,7 +333,7 @@ mongo_write_array(const MongoWriteTarget *target, Datum value, Oid typid, int32 
 
 /* A NULL attribute is left out, as reading takes a missing field for NULL. */
 void
-mongo_write_composite(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_composite(MONGO_WRITE_ARGS)
 {
 	HeapTupleHeader header = DatumGetHeapTupleHeader(value);
 	TupleDesc	tupdesc = lookup_rowtype_tupdesc_copy(HeapTupleHeaderGetTypeId(header),
@@ -366,7 +366,7 @@ mongo_write_composite(const MongoWriteTarget *target, Datum value, Oid typid, in
 }
 
 void
-mongo_write_domain(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_domain(MONGO_WRITE_ARGS)
 {
 	Oid			base = getBaseTypeAndTypmod(typid, &typmod);
 

@@ -240,7 +240,7 @@ walk_bool(JsonSink *sink, const bson_iter_t *iter)
 }
 
 static bool
-walk_null(JsonSink *sink, const bson_iter_t *iter)
+walk_null(JsonSink *sink, const bson_iter_t *iter pg_attribute_unused())
 {
 	sink->null(sink);
 	return true;
@@ -444,7 +444,7 @@ walk_timestamp(JsonSink *sink, const bson_iter_t *iter)
 }
 
 static bool
-walk_undefined(JsonSink *sink, const bson_iter_t *iter)
+walk_undefined(JsonSink *sink, const bson_iter_t *iter pg_attribute_unused())
 {
 	sink->begin(sink, false);
 	put_key(sink, "$undefined");
@@ -523,8 +523,7 @@ mongo_json_append_value(MongoReadContext *context, const bson_iter_t *iter,
 }
 
 bool
-mongo_read_json(const MongoReader *reader, MongoReadContext *context,
-				const bson_iter_t *iter, Datum *value)
+mongo_read_json(MONGO_READ_ARGS)
 {
 	StringInfoData text;
 
@@ -537,8 +536,7 @@ mongo_read_json(const MongoReader *reader, MongoReadContext *context,
 }
 
 bool
-mongo_read_jsonb(const MongoReader *reader, MongoReadContext *context,
-				 const bson_iter_t *iter, Datum *value)
+mongo_read_jsonb(MONGO_READ_ARGS)
 {
 	JsonbSink	sink;
 

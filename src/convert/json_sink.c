@@ -50,7 +50,7 @@ text_end(JsonSink *base, bool array)
 }
 
 static void
-text_key(JsonSink *base, const char *key, uint32 length)
+text_key(JsonSink *base, const char *key, uint32 length pg_attribute_unused())
 {
 	TextSink   *sink = (TextSink *) base;
 
@@ -61,7 +61,7 @@ text_key(JsonSink *base, const char *key, uint32 length)
 }
 
 static void
-text_string(JsonSink *base, const char *text, uint32 length)
+text_string(JsonSink *base, const char *text, uint32 length pg_attribute_unused())
 {
 	TextSink   *sink = (TextSink *) base;
 

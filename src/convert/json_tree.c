@@ -181,7 +181,7 @@ parse_container_end(void *state)
 }
 
 static MongoJsonAction
-parse_field_start(void *state, char *name, bool isnull)
+parse_field_start(void *state, char *name, bool isnull pg_attribute_unused())
 {
 	((TreeParse *) state)->key = name;
 	mongo_json_action_done();

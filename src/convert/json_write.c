@@ -155,11 +155,14 @@ parse_int64(const char *text, int64 minimum, int64 maximum, int64 *result)
  * Each takes the wrapper's object and first member's value; false when it is
  * not what the specification says.
  */
-typedef bool (*WrapperFunction) (const MongoWriteTarget *target,
-								 const JsonNode *object, const JsonNode *value);
+#define WRAPPER_ARGS \
+	const MongoWriteTarget *target, const JsonNode *object pg_attribute_unused(), \
+	const JsonNode *value pg_attribute_unused()
+
+typedef bool (*WrapperFunction) (WRAPPER_ARGS);
 
 static bool
-wrap_oid(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_oid(WRAPPER_ARGS)
 {
 	bson_oid_t	oid;
 
@@ -172,7 +175,7 @@ wrap_oid(const MongoWriteTarget *target, const JsonNode *object, const JsonNode 
 }
 
 static bool
-wrap_int(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_int(WRAPPER_ARGS)
 {
 	int64		number;
 
@@ -185,7 +188,7 @@ wrap_int(const MongoWriteTarget *target, const JsonNode *object, const JsonNode 
 }
 
 static bool
-wrap_long(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_long(WRAPPER_ARGS)
 {
 	int64		number;
 
@@ -198,7 +201,7 @@ wrap_long(const MongoWriteTarget *target, const JsonNode *object, const JsonNode
 }
 
 static bool
-wrap_double(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_double(WRAPPER_ARGS)
 {
 	double		number;
 	char	   *end;
@@ -214,7 +217,7 @@ wrap_double(const MongoWriteTarget *target, const JsonNode *object, const JsonNo
 }
 
 static bool
-wrap_decimal(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_decimal(WRAPPER_ARGS)
 {
 	bson_decimal128_t decimal;
 
@@ -227,7 +230,7 @@ wrap_decimal(const MongoWriteTarget *target, const JsonNode *object, const JsonN
 }
 
 static bool
-wrap_date(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_date(WRAPPER_ARGS)
 {
 	int64		millis;
 
@@ -280,7 +283,7 @@ append_base64(const MongoWriteTarget *target, const char *base64, const char *su
 }
 
 static bool
-wrap_binary(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_binary(WRAPPER_ARGS)
 {
 	/* the second is the form before version 2 */
 	if (value->kind == JSON_OBJECT)
@@ -291,7 +294,7 @@ wrap_binary(const MongoWriteTarget *target, const JsonNode *object, const JsonNo
 }
 
 static bool
-wrap_uuid(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_uuid(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_STRING)
 		return false;
@@ -343,7 +346,7 @@ append_regex(const MongoWriteTarget *target, const char *pattern, const char *op
 }
 
 static bool
-wrap_regex(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_regex(WRAPPER_ARGS)
 {
 	const char *pattern = string_member(value, "pattern");
 	const char *options = string_member(value, "options");
@@ -355,7 +358,7 @@ wrap_regex(const MongoWriteTarget *target, const JsonNode *object, const JsonNod
 }
 
 static bool
-wrap_timestamp(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_timestamp(WRAPPER_ARGS)
 {
 	const JsonNode *seconds = member(value, "t");
 	const JsonNode *increment = member(value, "i");
@@ -375,7 +378,7 @@ wrap_timestamp(const MongoWriteTarget *target, const JsonNode *object, const Jso
 static void write_members(bson_t *document, const JsonNode *object);
 
 static bool
-wrap_code(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_code(WRAPPER_ARGS)
 {
 	const JsonNode *scope = member(object, "$scope");
 	const char *code = string_member(object, "$code");
@@ -398,7 +401,7 @@ wrap_code(const MongoWriteTarget *target, const JsonNode *object, const JsonNode
 }
 
 static bool
-wrap_symbol(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_symbol(WRAPPER_ARGS)
 {
 	const char *symbol;
 
@@ -411,7 +414,7 @@ wrap_symbol(const MongoWriteTarget *target, const JsonNode *object, const JsonNo
 }
 
 static bool
-wrap_min_key(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_min_key(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
 		return false;
@@ -420,7 +423,7 @@ wrap_min_key(const MongoWriteTarget *target, const JsonNode *object, const JsonN
 }
 
 static bool
-wrap_max_key(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_max_key(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
 		return false;
@@ -429,7 +432,7 @@ wrap_max_key(const MongoWriteTarget *target, const JsonNode *object, const JsonN
 }
 
 static bool
-wrap_undefined(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_undefined(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_BOOLEAN || !value->truth)
 		return false;
@@ -439,7 +442,7 @@ wrap_undefined(const MongoWriteTarget *target, const JsonNode *object, const Jso
 }
 
 static bool
-wrap_dbpointer(const MongoWriteTarget *target, const JsonNode *object, const JsonNode *value)
+wrap_dbpointer(WRAPPER_ARGS)
 {
 	const char *collection = string_member(value, "$ref");
 	const JsonNode *id = member(value, "$id");
@@ -591,7 +594,7 @@ write_node(const MongoWriteTarget *target, const JsonNode *node)
 }
 
 void
-mongo_write_json(const MongoWriteTarget *target, Datum value, Oid typid, int32 typmod)
+mongo_write_json(MONGO_WRITE_ARGS)
 {
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
 												  "mongo_fdw json tree",

@@ -43,7 +43,8 @@ static Oid	cached_type_oid = InvalidOid;
 static bool cached_type_valid = false;
 
 static void
-forget_type_oid(Datum arg, int cacheid, uint32 hashvalue)
+forget_type_oid(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
+				uint32 hashvalue pg_attribute_unused())
 {
 	cached_type_valid = false;
 }
@@ -259,7 +260,7 @@ mongo_objectid_cmp(PG_FUNCTION_ARGS)
 }
 
 static int
-compare_for_sort(Datum left, Datum right, SortSupport sort)
+compare_for_sort(Datum left, Datum right, SortSupport sort pg_attribute_unused())
 {
 	return compare((const uint8 *) DatumGetPointer(left),
 				   (const uint8 *) DatumGetPointer(right));

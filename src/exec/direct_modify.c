@@ -384,7 +384,7 @@ mongo_iterate_direct_modify(ForeignScanState *node)
 }
 
 void
-mongo_end_direct_modify(ForeignScanState *node)
+mongo_end_direct_modify(ForeignScanState *node pg_attribute_unused())
 {
 	/* everything is in the query's memory context */
 }

@@ -80,7 +80,7 @@ describe_command(Oid relid, const char *collection, CmdType operation,
 
 void
 mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-							 List *fdw_private, int subplan_index,
+							 List *fdw_private, int subplan_index pg_attribute_unused(),
 							 ExplainState *es)
 {
 	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);

@@ -205,7 +205,7 @@ find_scan(PlanState *node, ScanSearch *search)
 
 /* Rows already changed: a join may give a row several times. */
 static uint32
-hash_identity(const void *key, Size size)
+hash_identity(const void *key, Size size pg_attribute_unused())
 {
 	const MongoIdentityKey *identity = key;
 
@@ -213,7 +213,7 @@ hash_identity(const void *key, Size size)
 }
 
 static int
-match_identity(const void *first, const void *second, Size size)
+match_identity(const void *first, const void *second, Size size pg_attribute_unused())
 {
 	const MongoIdentityKey *a = first;
 	const MongoIdentityKey *b = second;
@@ -276,7 +276,8 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 
 void
 mongo_begin_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
-						   List *fdw_private, int subplan_index, int eflags)
+						   List *fdw_private,
+						   int subplan_index pg_attribute_unused(), int eflags)
 {
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
@@ -387,7 +388,7 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 
 TupleTableSlot *
 mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
-						  TupleTableSlot *slot, TupleTableSlot *planSlot)
+						  TupleTableSlot *slot, TupleTableSlot *planSlot pg_attribute_unused())
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
 
@@ -403,7 +404,8 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 /* Only used for ON CONFLICT DO NOTHING, see the batch size. */
 TupleTableSlot **
 mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
-								TupleTableSlot **slots, TupleTableSlot **planSlots,
+								TupleTableSlot **slots,
+								TupleTableSlot **planSlots pg_attribute_unused(),
 								int *numSlots)
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
@@ -548,7 +550,7 @@ append_update(MongoModifyState *state, TupleTableSlot *slot,
 }
 
 TupleTableSlot *
-mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
+mongo_exec_foreign_update(EState *estate pg_attribute_unused(), ResultRelInfo *rinfo,
 						  TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
@@ -608,7 +610,7 @@ mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
 /* --------------------------------- the end --------------------------------- */
 
 void
-mongo_end_foreign_modify(EState *estate, ResultRelInfo *rinfo)
+mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *rinfo)
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
 

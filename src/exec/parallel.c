@@ -53,7 +53,8 @@ struct MongoSharedScan
 };
 
 Size
-mongo_estimate_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt)
+mongo_estimate_dsm_foreign_scan(ForeignScanState *node pg_attribute_unused(),
+								ParallelContext *pcxt pg_attribute_unused())
 {
 	return sizeof(MongoSharedScan);
 }
@@ -98,7 +99,8 @@ mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcx
 }
 
 void
-mongo_initialize_worker_foreign_scan(ForeignScanState *node, shm_toc *toc,
+mongo_initialize_worker_foreign_scan(ForeignScanState *node,
+									 shm_toc *toc pg_attribute_unused(),
 									 void *coordinate)
 {
 	((MongoScanState *) node->fdw_state)->shared = coordinate;

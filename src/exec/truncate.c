@@ -47,7 +47,8 @@ truncate_one(Relation relation)
 }
 
 void
-mongo_exec_foreign_truncate(List *rels, DropBehavior behavior, bool restart_seqs)
+mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unused(),
+							bool restart_seqs pg_attribute_unused())
 {
 	ListCell   *cell;
 

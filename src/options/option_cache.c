@@ -61,7 +61,7 @@ forget_all(void)
 
 /* Relcache callback: a table or its columns have changed; InvalidOid: any. */
 static void
-table_has_changed(Datum arg, Oid relid)
+table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
 {
 	CachedTable *entry;
 
@@ -74,7 +74,9 @@ table_has_changed(Datum arg, Oid relid)
 
 /* Syscache callback: options of some server or foreign table have changed. */
 static void
-options_have_changed(Datum arg, int cacheid, uint32 hashvalue)
+options_have_changed(Datum arg pg_attribute_unused(),
+					 int cacheid pg_attribute_unused(),
+					 uint32 hashvalue pg_attribute_unused())
 {
 	invalidations++;
 	forget_all();

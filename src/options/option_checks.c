@@ -36,7 +36,7 @@ require_file_privilege(const char *option_name, const char *reason)
 }
 
 void
-mongo_check_file(const MongoOption *option, const char *value)
+mongo_check_file(const MongoOption *option, const char *value pg_attribute_unused())
 {
 	require_file_privilege(option->name, "It names a file on the database server.");
 }

@@ -16,7 +16,8 @@
 
 /* mongo_parse_string takes any text, the empty one too. */
 void
-mongo_parse_string(const MongoOption *option, const char *value, void *field)
+mongo_parse_string(const MongoOption *option pg_attribute_unused(),
+				   const char *value, void *field)
 {
 	*(const char **) field = value;
 }

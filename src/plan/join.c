@@ -146,8 +146,7 @@ choose_form(MongoJoin *join)
 }
 
 static void
-estimate_join(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join,
-			  SpecialJoinInfo *sjinfo)
+estimate_join(PlannerInfo *root, MongoJoin *join)
 {
 	const MongoRelation *outer = join->outer->fdw_private;
 	const MongoTableOptions *options = outer->options;
@@ -188,8 +187,8 @@ is_exact(const MongoJoin *join, MongoColumns *outer_columns)
 
 /* create_join: NULL when the join cannot be pushed down. */
 static MongoJoin *
-create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+create_join(RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
+			JoinType jointype, JoinPathExtraData *extra)
 {
 	const MongoRelation *outer = outerrel->fdw_private;
 	const MongoRelation *inner = innerrel->fdw_private;
@@ -256,10 +255,10 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 		!may_look_up(outerrel->fdw_private, innerrel->fdw_private))
 		return;
 
-	join = create_join(root, joinrel, outerrel, innerrel, jointype, extra);
+	join = create_join(joinrel, outerrel, innerrel, jointype, extra);
 	if (join == NULL)
 		return;
-	estimate_join(root, joinrel, join, extra->sjinfo);
+	estimate_join(root, join);
 	if (earlier != NULL && earlier->join->cost <= join->cost)
 		return;
 	relation = create_relation(joinrel, join);
@@ -267,7 +266,7 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 		return;
 	joinrel->fdw_private = relation;
 
-	mongo_estimate_scan(root, joinrel, joinrel->rows, joinrel->rows,
+	mongo_estimate_scan(joinrel, joinrel->rows, joinrel->rows,
 						&startup_cost, &total_cost);
 	add_path(joinrel, (Path *)
 			 create_foreign_join_path(root, joinrel, NULL, joinrel->rows,

@@ -142,7 +142,7 @@ mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist,
 	MongoPipeline pipeline;
 	MongoScanPlan plan;
 
-	mongo_pipeline_begin(root, joinrel, &pipeline);
+	mongo_pipeline_begin(joinrel, &pipeline);
 	mongo_scan_plan_init(&plan, relation);
 	plan.is_pipeline = true;
 	plan.columns = scan_columns(relation->columns, scan_tlist);

@@ -63,7 +63,7 @@ add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 		  mongo_sort_parts(baserel, root->sort_pathkeys, parts) > 1)))
 		return;
 
-	mongo_estimate_scan(root, baserel, relation->remote_rows,
+	mongo_estimate_scan(baserel, relation->remote_rows,
 						relation->examined_rows, &startup_cost, &total_cost);
 	if (root->sort_pathkeys != NIL && !indexed)
 	{

@@ -30,8 +30,8 @@
  */
 void
 mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
-								 RangeTblEntry *target_rte,
-								 Relation target_relation)
+								 RangeTblEntry *target_rte pg_attribute_unused(),
+								 Relation target_relation pg_attribute_unused())
 {
 	Var		   *var = makeVar(rtindex, SelfItemPointerAttributeNumber, TIDOID,
 							  -1, InvalidOid, 0);
@@ -162,7 +162,7 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 
 List *
 mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
-						  Index resultRelation, int subplan_index)
+						  Index resultRelation, int subplan_index pg_attribute_unused())
 {
 	RangeTblEntry *entry = planner_rt_fetch(resultRelation, root);
 	List	   *attributes = NIL;

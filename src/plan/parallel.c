@@ -40,8 +40,9 @@
 #define STARTUP_DOCUMENTS	30000
 
 bool
-mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
-									RangeTblEntry *rte)
+mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
+									RelOptInfo *rel pg_attribute_unused(),
+									RangeTblEntry *rte pg_attribute_unused())
 {
 	return !IsolationUsesXactSnapshot();
 }

@@ -49,7 +49,7 @@ mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 }
 
 void
-mongo_estimate_scan(PlannerInfo *root, RelOptInfo *baserel, double remote_rows,
+mongo_estimate_scan(RelOptInfo *baserel, double remote_rows,
 					double examined_rows, Cost *startup_cost, Cost *total_cost)
 {
 	MongoRelation *relation = baserel->fdw_private;
@@ -78,7 +78,7 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	mongo_estimate_scan(root, baserel, relation->remote_rows,
+	mongo_estimate_scan(baserel, relation->remote_rows,
 						relation->examined_rows, &startup_cost, &total_cost);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
@@ -114,7 +114,7 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
 
 	if (!mongo_order_is_shippable(baserel, root->query_pathkeys, &indexed))
 		return;
-	mongo_estimate_scan(root, baserel, relation->remote_rows,
+	mongo_estimate_scan(baserel, relation->remote_rows,
 						relation->examined_rows, &startup_cost, &total_cost);
 	sort_cost = mongo_sort_cost(baserel, relation->remote_rows, indexed);
 	if (!indexed)
@@ -178,7 +178,9 @@ typedef struct EquivalenceSearch
 } EquivalenceSearch;
 
 static bool
-is_next_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec,
+is_next_member(PlannerInfo *root pg_attribute_unused(),
+			   RelOptInfo *rel pg_attribute_unused(),
+			   EquivalenceClass *ec pg_attribute_unused(),
 			   EquivalenceMember *em, void *arg)
 {
 	EquivalenceSearch *search = arg;
@@ -229,7 +231,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel,
 	if (parameterization->unique)
 		info->ppi_rows = 1;
 	remote_rows = Min(info->ppi_rows, relation->remote_rows);
-	mongo_estimate_scan(root, baserel, remote_rows, remote_rows,
+	mongo_estimate_scan(baserel, remote_rows, remote_rows,
 						&startup_cost, &total_cost);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, info->ppi_rows,
@@ -239,7 +241,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel,
 
 void
 mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
-						Oid foreigntableid)
+						Oid foreigntableid pg_attribute_unused())
 {
 	List	   *parameterizations = NIL;
 	ListCell   *cell;

@@ -51,12 +51,12 @@ mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel)
 }
 
 void
-mongo_pipeline_cost(PlannerInfo *root, RelOptInfo *rel, Cost *startup_cost,
+mongo_pipeline_cost(RelOptInfo *rel, Cost *startup_cost,
 					Cost *total_cost)
 {
 	MongoRelation *relation = rel->fdw_private;
 
-	mongo_estimate_scan(root, rel, 0, relation->examined_rows, startup_cost, total_cost);
+	mongo_estimate_scan(rel, 0, relation->examined_rows, startup_cost, total_cost);
 }
 
 /* append_table: the stages of a foreign table, those of its restrictions. */
@@ -94,7 +94,7 @@ append_relation(RelOptInfo *rel, MongoPipeline *pipeline)
 }
 
 void
-mongo_pipeline_begin(PlannerInfo *root, RelOptInfo *rel, MongoPipeline *pipeline)
+mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline)
 {
 	memset(pipeline, 0, sizeof(*pipeline));
 	pipeline->stages = bson_create_in(CurrentMemoryContext);

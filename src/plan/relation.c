@@ -29,7 +29,7 @@
 #define DEFAULT_WIDTH	100
 
 static MongoRelation *
-create_relation(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
+create_relation(RelOptInfo *baserel, Oid foreigntableid)
 {
 	MongoRelation *relation = palloc0(sizeof(MongoRelation));
 
@@ -170,7 +170,7 @@ void
 mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 						   Oid foreigntableid)
 {
-	MongoRelation *relation = create_relation(root, baserel, foreigntableid);
+	MongoRelation *relation = create_relation(baserel, foreigntableid);
 
 	baserel->fdw_private = relation;
 	relation->analyzed_rows = Max(baserel->tuples, 0);

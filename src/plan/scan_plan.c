@@ -344,7 +344,8 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 
 ForeignScan *
 mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
-					   Oid foreigntableid, ForeignPath *best_path, List *tlist,
+					   Oid foreigntableid pg_attribute_unused(),
+					   ForeignPath *best_path, List *tlist,
 					   List *scan_clauses, Plan *outer_plan)
 {
 	if (IS_UPPER_REL(foreignrel))

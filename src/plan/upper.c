@@ -55,8 +55,8 @@ mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 	upper = palloc0(sizeof(MongoUpperRelation));
 	upper->input = rel;
 	upper->rows = rel->rows;
-	mongo_pipeline_begin(root, rel, &upper->pipeline);
-	mongo_pipeline_cost(root, rel, &upper->startup_cost, &upper->total_cost);
+	mongo_pipeline_begin(rel, &upper->pipeline);
+	mongo_pipeline_cost(rel, &upper->startup_cost, &upper->total_cost);
 	return upper;
 }
 

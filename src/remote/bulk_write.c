@@ -396,7 +396,7 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 						   rows_before, context_message, result);
 	if (!succeeded && (result->duplicates == 0 || error.code != DUPLICATE_KEY ||
 					   bson_has_field(reply, "writeConcernErrors")))
-		mongo_session_report_error(session, context_message, &error, reply);
+		mongo_session_report_error(context_message, &error, reply);
 
 	MemoryContextSwitchTo(caller_context);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)

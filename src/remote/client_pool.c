@@ -55,7 +55,7 @@ static bool sweep_needed = false;
  * May be called anywhere, so it only marks; hashvalue 0 means all.
  */
 static void
-retire_clients(Datum arg, int cacheid, uint32 hashvalue)
+retire_clients(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalue)
 {
 	HASH_SEQ_STATUS scan;
 	PoolEntry  *entry;
@@ -88,7 +88,7 @@ retire_clients(Datum arg, int cacheid, uint32 hashvalue)
 
 /* Close the idle clients that are not to be kept over a transaction's end. */
 static void
-close_unwanted_clients(XactEvent event, void *arg)
+close_unwanted_clients(XactEvent event, void *arg pg_attribute_unused())
 {
 	HASH_SEQ_STATUS scan;
 	PoolEntry  *entry;

@@ -220,8 +220,9 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 }
 
 mongoc_stream_t *
-mongo_stream_initiate(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
-					  void *user_data, bson_error_t *error)
+mongo_stream_initiate(const mongoc_uri_t *uri pg_attribute_unused(),
+					  const mongoc_host_list_t *host,
+					  void *user_data, bson_error_t *error pg_attribute_unused())
 {
 	MongoTransport *transport = user_data;
 	MongoStream *stream = NULL;

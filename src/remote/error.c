@@ -413,7 +413,7 @@ mongo_report_write_error(const char *context_message, int code, const char *text
  */
 static void
 log_driver_message(mongoc_log_level_t level, const char *domain,
-				   const char *message, void *user_data)
+				   const char *message, void *user_data pg_attribute_unused())
 {
 	MemoryContext caller_context = CurrentMemoryContext;
 	int			elevel = level <= MONGOC_LOG_LEVEL_WARNING ? LOG :

@@ -44,8 +44,7 @@ mongo_frame_check_message(const uint8 *message, size_t length)
 }
 
 const char *
-mongo_frame_check_compressed(const uint8 *message, size_t length,
-							 const MongoCompressor *compressor,
+mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compressor,
 							 size_t *expanded_size)
 {
 	uint32		size = get_int32(message + HEADER_SIZE + 4);

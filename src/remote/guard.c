@@ -92,8 +92,7 @@ check_complete(MongoGuard *guard)
 		case OP_MSG:
 			return mongo_frame_check_message(message, guard->expected);
 		case OP_COMPRESSED:
-			violation = mongo_frame_check_compressed(message, guard->expected,
-													 NULL, &size);
+			violation = mongo_frame_check_compressed(message, NULL, &size);
 			if (violation != NULL)
 				return violation;
 			reserve(&guard->expanded, size);

@@ -455,8 +455,7 @@ poll_without_waiting(mongoc_stream_poll_t *polled, size_t count)
 
 /* Fill a wait set for all of 'polled' and wait on it once.  May raise. */
 static ssize_t
-poll_once(MongoTransport *transport, mongoc_stream_poll_t *polled,
-		  size_t count, WaitEventSet *set, WaitEvent *occurred,
+poll_once(MongoTransport *transport, size_t count, WaitEventSet *set, WaitEvent *occurred,
 		  const Deadline *deadline, bool *timed_out)
 {
 	ssize_t		ready = 0;
@@ -514,7 +513,7 @@ poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
 		}
 		add_process_events(set);
 		while (ready == 0 && !timed_out && !transport->interrupted)
-			ready = poll_once(transport, polled, count, set, occurred,
+			ready = poll_once(transport, count, set, occurred,
 							  &deadline, &timed_out);
 		pfree(occurred);
 	}
@@ -599,7 +598,7 @@ stream_destroy(mongoc_stream_t *base)
 }
 
 static int
-stream_flush(mongoc_stream_t *base)
+stream_flush(mongoc_stream_t *base pg_attribute_unused())
 {
 	return 0;
 }

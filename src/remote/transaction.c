@@ -91,8 +91,8 @@ report_transient_error(const char *message, const bson_error_t *error)
 }
 
 void
-mongo_session_report_error(MongoSession *session, const char *context_message,
-						   const bson_error_t *error, const bson_t *reply)
+mongo_session_report_error(const char *context_message, const bson_error_t *error,
+						   const bson_t *reply)
 {
 	if (mongo_reply_has_label(reply, "TransientTransactionError"))
 		report_transient_error(context_message, error);
@@ -240,10 +240,8 @@ begin(MongoSession *session)
 	{
 		mongo_lease_check_interrupts(lease);
 		mongo_lease_release(lease);
-		mongo_session_report_error(session,
-								   psprintf("could not begin a transaction on server \"%s\"",
-											session->server_name),
-								   &error, NULL);
+		mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
+											session->server_name), &error, NULL);
 	}
 	session->begun = true;
 	session->lease = lease;
@@ -267,10 +265,8 @@ mongo_session_restart(MongoSession *session)
 	if (start_driver_transaction(session, mongo_lease_client(session->lease), &error))
 		return;
 	mongo_lease_check_interrupts(session->lease);
-	mongo_session_report_error(session,
-							   psprintf("could not begin a transaction on server \"%s\"",
-										session->server_name),
-							   &error, NULL);
+	mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
+										session->server_name), &error, NULL);
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -447,7 +443,7 @@ warn_of_lasting_writes(const MongoSession *session)
 }
 
 static void
-at_transaction_event(XactEvent event, void *arg)
+at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 {
 	ListCell   *cell;
 
@@ -484,8 +480,10 @@ at_transaction_event(XactEvent event, void *arg)
 }
 
 static void
-at_subtransaction_event(SubXactEvent event, SubTransactionId subtransaction,
-						SubTransactionId parent, void *arg)
+at_subtransaction_event(SubXactEvent event,
+						SubTransactionId subtransaction pg_attribute_unused(),
+						SubTransactionId parent pg_attribute_unused(),
+						void *arg pg_attribute_unused())
 {
 	int			level = GetCurrentTransactionNestLevel();
 	ListCell   *cell;
@@ -610,7 +608,7 @@ mongo_session_append(MongoSession *session, bson_t *options)
 	session->used = true;
 	if (session->driver_session != NULL &&
 		!mongoc_client_session_append(session->driver_session, options, &error))
-		mongo_session_report_error(session, "could not use a MongoDB session",
+		mongo_session_report_error("could not use a MongoDB session",
 								   &error, NULL);
 }
 
@@ -649,6 +647,6 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 									 GetCurrentTransactionNestLevel());
 	mongo_lease_check_interrupts(session->lease);
 	if (!succeeded)
-		mongo_session_report_error(session, context_message, &error, reply);
+		mongo_session_report_error(context_message, &error, reply);
 	return reply;
 }

@@ -212,8 +212,8 @@ take_document(MongoConnection *connection, MongoReply *reply, size_t length,
 		const uint8 *source = reply->compressed.data;
 		size_t		size;
 
-		check(connection, mongo_frame_check_compressed(source, length,
-													   connection->compressor, &size));
+		check(connection, mongo_frame_check_compressed(source, connection->compressor,
+													   &size));
 		mongo_reply_reserve(reply, &reply->message, size, 0);
 		check(connection, mongo_frame_expand(source, length,
 											 reply->message.data, size));

@@ -98,7 +98,7 @@ keep_reply(MongoReply *kept, const bson_t *reply)
 }
 
 MongoWireResult
-mongo_wire_receive(MongoConnection *connection, uint32 request_id,
+mongo_wire_receive(MongoConnection *connection, uint32 request_id pg_attribute_unused(),
 				   MongoReply *reply)
 {
 	const char *database = (const char *) connection->request.data;
@@ -151,13 +151,14 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 }
 
 bool
-mongo_wire_has_reply(MongoConnection *connection)
+mongo_wire_has_reply(MongoConnection *connection pg_attribute_unused())
 {
 	return true;				/* there is nothing to wait for beforehand */
 }
 
 bool
-mongo_wire_await_reply(MongoConnection *connection, long timeout_ms)
+mongo_wire_await_reply(MongoConnection *connection pg_attribute_unused(),
+					   long timeout_ms pg_attribute_unused())
 {
 	return false;				/* nothing has been sent */
 }

@@ -317,7 +317,8 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
  */
 
 static int
-boolean_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+boolean_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
+			   bson_t *array, int index)
 {
 	char		key[ARRAY_KEY_SIZE];
 
@@ -327,7 +328,8 @@ boolean_points(const MongoPredicate *predicate, Datum value, bson_t *array, int 
 
 /* A uuid column reads both the present and the legacy subtype. */
 static int
-uuid_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
+			bson_t *array, int index)
 {
 	const pg_uuid_t *uuid = DatumGetUUIDP(value);
 	char		key[ARRAY_KEY_SIZE];
@@ -340,7 +342,8 @@ uuid_points(const MongoPredicate *predicate, Datum value, bson_t *array, int ind
 }
 
 static int
-objectid_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+objectid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
+				bson_t *array, int index)
 {
 	char		key[ARRAY_KEY_SIZE];
 

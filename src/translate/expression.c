@@ -277,7 +277,7 @@ translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
 	};
 
 	if (call.row == NULL || !arguments_fit(&call) ||
-		!mongo_collation_suits(scope, call.collation, call.row->flags))
+		!mongo_collation_suits(call.collation, call.row->flags))
 		return false;
 	if (call.row->translate != NULL)
 		return call.row->translate(&call, value);

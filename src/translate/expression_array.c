@@ -92,7 +92,7 @@ collation_suits(const MongoScope *scope, Oid element, Oid collation)
 {
 	if (!mongo_compares_text(element))
 		return true;
-	if (!mongo_collation_suits(scope, collation, MONGO_ROW_BYTEWISE))
+	if (!mongo_collation_suits(collation, MONGO_ROW_BYTEWISE))
 		return false;
 	scope->translation->compares_text = true;
 	return true;

@@ -249,7 +249,7 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 	ListCell   *cell;
 
 	if (!mongo_has_normal_form(node->minmaxtype) ||
-		(is_text && !mongo_collation_suits(scope, node->inputcollid, MONGO_ROW_C_COLLATION)))
+		(is_text && !mongo_collation_suits(node->inputcollid, MONGO_ROW_C_COLLATION)))
 		return false;
 	begin_result(result, (Node *) node);
 	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &outer);

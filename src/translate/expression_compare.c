@@ -113,7 +113,7 @@ is_order(int strategy)
 }
 
 bool
-mongo_collation_suits(const MongoScope *scope, Oid collation, int flags)
+mongo_collation_suits(Oid collation, int flags)
 {
 	if (flags & MONGO_ROW_C_COLLATION)
 		return OidIsValid(collation) && lc_collate_is_c(collation) &&
@@ -239,7 +239,7 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
 	is_text = mongo_comparison_class(exprType(left)) == TEXTOID;
-	if (is_text && !mongo_collation_suits(scope, collation, is_order(strategy) ?
+	if (is_text && !mongo_collation_suits(collation, is_order(strategy) ?
 										  MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE))
 		return false;
 	if (!(is_local(scope, left) ?

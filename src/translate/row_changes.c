@@ -448,7 +448,8 @@ for_each_key(ChangeWalk *walk, const char *path, JsonMember *old, int old_count,
 
 /* can_say_member: can a path say what becomes of it? */
 static bool
-can_say_member(ChangeWalk *walk, const char *path, const JsonMember *old,
+can_say_member(ChangeWalk *walk pg_attribute_unused(),
+			   const char *path pg_attribute_unused(), const JsonMember *old,
 			   const JsonMember *new)
 {
 	const JsonbValue *key = new ? &new->key : &old->key;
