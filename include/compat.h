@@ -81,7 +81,13 @@
 #define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
 	create_foreign_upper_path((root), (rel), (target), (rows), 0, (startup), (total), \
 							  (pathkeys), (path), NIL, (private))
+#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreign_join_path((root), (rel), (target), (rows), 0, (startup), (total), \
+							 (pathkeys), (outer), (path), NIL, (private))
 #elif PG_VERSION_NUM >= 170000
+#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreign_join_path((root), (rel), (target), (rows), (startup), (total), \
+							 (pathkeys), (outer), (path), NIL, (private))
 #define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
 	create_foreignscan_path((root), (rel), (target), (rows), (startup), (total), \
 							(pathkeys), (outer), (path), NIL, (private))
@@ -90,6 +96,7 @@
 							  (pathkeys), (path), NIL, (private))
 #else
 #define mongo_foreignscan_path create_foreignscan_path
+#define mongo_foreign_join_path create_foreign_join_path
 #define mongo_foreign_upper_path create_foreign_upper_path
 #endif
 

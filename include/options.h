@@ -114,6 +114,7 @@ extern MongoColumnOptions *mongo_column_options(Oid foreigntableid,
 /* GUCs, defined by mongo_define_settings() from _PG_init(). */
 extern bool mongo_enable_pushdown;
 extern bool mongo_enable_join_pushdown;
+extern bool mongo_enable_batched_joins;
 extern bool mongo_enable_aggregate_pushdown;
 extern bool mongo_enable_order_by_pushdown;
 extern bool mongo_log_remote_query;

@@ -81,6 +81,27 @@ extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 JoinType jointype, JoinPathExtraData *extra);
 
 /*
+ * mongo_join_type_is_known
+ *		Of those that can be made here or there: inner, left, semi and anti.
+ */
+extern bool mongo_join_type_is_known(JoinType type);
+
+/*
+ * mongo_is_plain_query
+ *		Are the rows of the query's joins never made again one by one, as an
+ *		UPDATE or SELECT FOR UPDATE does for rows that were locked?
+ */
+extern bool mongo_is_plain_query(const PlannerInfo *root);
+
+/*
+ * mongo_join_key_selectivity
+ *		What share of all pairs of an outer row and an inner document have equal
+ *		keys, whatever kind of join it is for.
+ */
+extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer,
+											  RelOptInfo *inner, RestrictInfo *key);
+
+/*
  * mongo_find_join_key
  *		Among RestrictInfos, the equality that is best to find documents of
  *		'inner' by; false when no index serves any.

@@ -76,6 +76,7 @@ SELECT count(square), min(square), max(day) FROM o_numbers WHERE n < 0;
 RESET cpu_tuple_cost;
 
 -- a parameterized scan through an index, and one without: not for each row
+SET mongo_fdw.enable_batched_joins = off;
 CREATE TEMP TABLE keys AS SELECT k FROM generate_series(1, 30, 7) k;
 ANALYZE keys;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT k, square FROM keys JOIN o_numbers ON _id = k;
@@ -85,6 +86,7 @@ SELECT k, (SELECT count(*) FROM o_numbers WHERE modulo = k) FROM keys ORDER BY k
 SELECT k, l.n FROM keys, LATERAL (SELECT n FROM o_numbers WHERE n > k * 10 ORDER BY _id LIMIT 1) l ORDER BY k;
 SELECT k FROM keys WHERE EXISTS (SELECT FROM o_numbers WHERE square = k * k) ORDER BY k;
 SELECT a.n, b.n FROM o_numbers a JOIN o_numbers b ON a._id = b.square WHERE b.n < 5 ORDER BY 1;
+RESET mongo_fdw.enable_batched_joins;
 
 -- a cursor, both ways
 BEGIN;

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "batched_join.h"
 #include "catalog.h"
 #include "direct_modify.h"
 #include "exec.h"
@@ -30,6 +31,7 @@ void
 _PG_init(void)
 {
 	mongo_define_settings();
+	mongo_install_batched_joins(&mongo_batched_join_methods);
 }
 
 Datum

@@ -32,8 +32,16 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 		context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL);
 
 	for (int i = 0; i < nparameters; i++)
-		names[i] = deparse_expression(list_nth(plan->fdw_exprs, i), context,
-									  list_length(es->rtable) > 1, false);
+	{
+		Node	   *parameter = list_nth(plan->fdw_exprs, i);
+
+		/* see batched_join.h */
+		if (IsA(parameter, CaseTestExpr))
+			names[i] = "keys of the outer rows";
+		else
+			names[i] = deparse_expression(parameter, context,
+										  list_length(es->rtable) > 1, false);
+	}
 	return names;
 }
 
@@ -100,6 +108,8 @@ is_execution_parameter(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
+	if (IsA(node, CaseTestExpr))
+		return true;
 	if (IsA(node, Param))
 		return ((Param *) node)->paramkind == PARAM_EXEC;
 	return expression_tree_walker(node, is_execution_parameter, context);

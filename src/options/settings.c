@@ -13,6 +13,7 @@
 
 bool		mongo_enable_pushdown = true;
 bool		mongo_enable_join_pushdown = true;
+bool		mongo_enable_batched_joins = true;
 bool		mongo_enable_aggregate_pushdown = true;
 bool		mongo_enable_order_by_pushdown = true;
 bool		mongo_log_remote_query = false;
@@ -35,6 +36,10 @@ static const struct
 		"Enables sending joins to MongoDB.",
 		"Off wins over the option enable_join_pushdown of servers and tables.",
 	&mongo_enable_join_pushdown, PGC_USERSET},
+	{"mongo_fdw.enable_batched_joins",
+		"Enables nested loops that ask MongoDB for the keys of many rows at a time.",
+		NULL,
+	&mongo_enable_batched_joins, PGC_USERSET},
 	{"mongo_fdw.enable_aggregate_pushdown",
 		"Enables sending aggregates to MongoDB.",
 		"Off wins over the option enable_aggregate_pushdown of servers and tables.",

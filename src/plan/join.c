@@ -34,16 +34,19 @@
 /* Of fdw_tuple_cost: a document found by an index is copied into the other. */
 #define FOUND_DOCUMENT_SHARE	0.5
 
-/*
- * is_plain_query: one whose rows are not checked again under a lock.  An UPDATE
- * or SELECT FOR UPDATE wants to make single rows of the join again.
- */
-static bool
-is_plain_query(const PlannerInfo *root)
+bool
+mongo_is_plain_query(const PlannerInfo *root)
 {
 	return (root->parse->commandType == CMD_SELECT ||
 			root->parse->commandType == CMD_INSERT) &&
 		root->parse->rowMarks == NIL && root->rowMarks == NIL;
+}
+
+bool
+mongo_join_type_is_known(JoinType type)
+{
+	return type == JOIN_INNER || type == JOIN_LEFT ||
+		type == JOIN_SEMI || type == JOIN_ANTI;
 }
 
 /* has_placeholders: must an expression be evaluated within this join? */
@@ -145,6 +148,22 @@ choose_form(MongoJoin *join)
 		  (outer->join->key.unique || join->key.outer.columns->prefix == NULL)));
 }
 
+Selectivity
+mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner,
+						   RestrictInfo *key)
+{
+	SpecialJoinInfo inner_join = {
+		.type = T_SpecialJoinInfo,
+		.min_lefthand = outer->relids,
+		.min_righthand = inner->relids,
+		.syn_lefthand = outer->relids,
+		.syn_righthand = inner->relids,
+		.jointype = JOIN_INNER
+	};
+
+	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
+}
+
 static void
 estimate_join(PlannerInfo *root, MongoJoin *join)
 {
@@ -152,7 +171,7 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	const MongoTableOptions *options = outer->options;
 	double		outer_rows = join->outer->rows;
 	double		found = outer_rows * join->inner->tuples *
-	clauselist_selectivity(root, list_make1(join->key.rinfo), 0, JOIN_INNER, NULL);
+	mongo_join_key_selectivity(root, join->outer, join->inner, join->key.rinfo);
 
 	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 		found = Min(found, outer_rows);
@@ -245,10 +264,8 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	if (jointype != JOIN_INNER && jointype != JOIN_LEFT &&
-		jointype != JOIN_SEMI && jointype != JOIN_ANTI)
-		return;
-	if (!is_plain_query(root) || innerrel->reloptkind != RELOPT_BASEREL ||
+	if (!mongo_join_type_is_known(jointype) || !mongo_is_plain_query(root) ||
+		innerrel->reloptkind != RELOPT_BASEREL ||
 		!bms_is_empty(joinrel->lateral_relids) || has_placeholders(root, joinrel) ||
 		!mongo_is_pipeline_input(root, outerrel) ||
 		!mongo_is_pipeline_input(root, innerrel) ||
@@ -269,9 +286,9 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 	mongo_estimate_scan(joinrel, joinrel->rows, joinrel->rows,
 						&startup_cost, &total_cost);
 	add_path(joinrel, (Path *)
-			 create_foreign_join_path(root, joinrel, NULL, joinrel->rows,
-									  startup_cost, total_cost, NIL,
-									  joinrel->lateral_relids, NULL, NIL));
+			 mongo_foreign_join_path(root, joinrel, NULL, joinrel->rows,
+									 startup_cost, total_cost, NIL,
+									 joinrel->lateral_relids, NULL, NIL));
 }
 
 const char *

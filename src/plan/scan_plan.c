@@ -306,16 +306,23 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 			  List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	bool		has_bounds = best_path->fdw_private != NIL;
+	List	   *private = best_path->fdw_private;
+	bool		has_bounds = private != NIL && IsA(private, IntList);
+	Expr	   *key = private != NIL && IsA(private, List) ? linitial(private) : NULL;
 	MongoTranslation translation = mongo_translation_of(relation);
 	MongoScanClauses clauses;
 	List	   *attributes;
 	List	   *expressions;
 	MongoScanPlan plan;
 
+	/* of a batched join, which tests it as well */
+	if (key != NULL)
+		scan_clauses = lappend(list_copy(scan_clauses),
+							   make_simple_restrictinfo(root, key));
 	translation.need_exact = has_bounds;
 	mongo_sort_scan_clauses(&translation, relation->known, scan_clauses, &clauses);
 	attributes = fetched_attributes(root, baserel, relation, &clauses);
+	clauses.local = list_delete_ptr(clauses.local, key);
 
 	mongo_scan_plan_init(&plan, relation);
 	plan.commands = find_commands(baserel, &translation, &clauses, attributes,

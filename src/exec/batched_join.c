@@ -1,0 +1,552 @@
+/*-------------------------------------------------------------------------
+ *
+ * batched_join.c
+ *		Executing nested loops that ask for many rows' keys at a time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "batched_join.h"
+
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
+
+/* Outer rows in a batch; fewer in the first of a query that may stop early. */
+#define LARGEST_BATCH		2000
+#define CAUTIOUS_BATCH		100
+
+/* Bytes of keys after which a batch is full, whatever it has. */
+#define LARGEST_KEYS		(1024 * 1024)
+
+/* Bytes of a key that no document can have, as these have 16 MB at most. */
+#define IMPOSSIBLE_KEY		(16 * 1024 * 1024)
+
+/* Bytes that a batch may take in any case, for work_mem may be less than its arrays. */
+#define SMALLEST_MEMORY		(1024 * 1024)
+
+#define NBUCKETS			4096	/* a power of two */
+
+/* A row of the outer side, waiting for its documents. */
+typedef struct OuterRow
+{
+	MinimalTuple tuple;
+	Datum		key;
+	uint32		hash;
+	bool		matched;
+	struct OuterRow *next;		/* in the same bucket */
+} OuterRow;
+
+typedef enum BatchPhase
+{
+	PHASE_FILL,					/* read the next outer rows */
+	PHASE_MATCH,				/* the documents come */
+	PHASE_LONELY				/* what is left without one */
+} BatchPhase;
+
+typedef struct BatchedJoinState
+{
+	CustomScanState css;
+	MongoBatchedJoin join;
+	PlanState  *outer;
+	PlanState  *inner;
+	int			nouter;			/* columns */
+	int			ninner;
+	ExprState  *clauses;
+	ExprState  *outer_key;
+	ExprState  *inner_key;
+	FmgrInfo	outer_hash;
+	FmgrInfo	inner_hash;
+	int16		key_length;
+	bool		key_by_value;
+	char		key_align;
+	TupleTableSlot *outer_slot; /* of a waiting row */
+	TupleTableSlot *carried;	/* a row read for this batch, to begin the next */
+
+	MemoryContext batch_context;	/* of all that follows; reset for each batch */
+	int			batch_size;
+	OuterRow   *rows;
+	int			nrows;
+	Datum	   *keys;			/* distinct ones, not NULL */
+	int			nkeys;
+	Size		keys_size;
+	OuterRow  **buckets;
+
+	BatchPhase	phase;
+	bool		outer_done;
+	TupleTableSlot *document;	/* in hand, of the inner side */
+	OuterRow   *candidate;		/* to be tried with the document in hand */
+	uint32		hash;			/* of its key */
+	int			turn;			/* in PHASE_LONELY */
+} BatchedJoinState;
+
+static const CustomExecMethods exec_methods;
+
+static bool
+keeps_lonely(const BatchedJoinState *state)
+{
+	return state->join.type == JOIN_LEFT || state->join.type == JOIN_ANTI;
+}
+
+static Node *
+create_state(CustomScan *scan pg_attribute_unused())
+{
+	BatchedJoinState *state = palloc0(sizeof(BatchedJoinState));
+
+	NodeSetTag(state, T_CustomScanState);
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+static void
+empty_batch(BatchedJoinState *state)
+{
+	MemoryContextReset(state->batch_context);
+	state->rows = NULL;
+	state->nrows = 0;
+	state->nkeys = 0;
+	state->keys_size = 0;
+	state->candidate = NULL;
+	state->turn = 0;
+	state->phase = PHASE_FILL;
+}
+
+static int
+first_batch_size(const BatchedJoinState *state)
+{
+	return state->join.all_rows ? LARGEST_BATCH : CAUTIOUS_BATCH;
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	BatchedJoinState *state = (BatchedJoinState *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	TupleDesc	outer_tuple;
+
+	state->join = mongo_batched_join_from_list(scan->custom_private);
+	state->outer = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
+	state->inner = ExecInitNode(lsecond(scan->custom_plans), estate, eflags);
+	node->custom_ps = list_make2(state->outer, state->inner);
+	if (!IsA(state->inner, ForeignScanState))
+		elog(ERROR, "inner plan of a batched join is not a foreign scan");
+
+	state->nouter = list_length(state->outer->plan->targetlist);
+	state->ninner = list_length(state->inner->plan->targetlist);
+	state->clauses = ExecInitQual(list_nth(scan->custom_exprs, MONGO_BATCHED_CLAUSES),
+								  (PlanState *) node);
+	state->outer_key = ExecInitExpr(list_nth(scan->custom_exprs, MONGO_BATCHED_OUTER_KEY),
+									(PlanState *) node);
+	state->inner_key = ExecInitExpr(list_nth(scan->custom_exprs, MONGO_BATCHED_INNER_KEY),
+									(PlanState *) node);
+	fmgr_info(state->join.outer_hash, &state->outer_hash);
+	fmgr_info(state->join.inner_hash, &state->inner_hash);
+	get_typlenbyvalalign(state->join.key_type, &state->key_length,
+						 &state->key_by_value, &state->key_align);
+	outer_tuple = ExecGetResultType(state->outer);
+	state->outer_slot = ExecInitExtraTupleSlot(estate, outer_tuple, &TTSOpsMinimalTuple);
+	state->carried = ExecInitExtraTupleSlot(estate, outer_tuple, &TTSOpsMinimalTuple);
+	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
+												 "mongo_fdw batched join",
+												 ALLOCSET_DEFAULT_SIZES);
+	state->batch_size = first_batch_size(state);
+	empty_batch(state);
+}
+
+/* put_row: a row of one side into the pair, or NULLs in its place. */
+static void
+put_row(TupleTableSlot *pair, TupleTableSlot *row, int first, int count)
+{
+	if (row == NULL)
+	{
+		memset(pair->tts_isnull + first, true, count);
+		return;
+	}
+	slot_getallattrs(row);
+	memcpy(pair->tts_values + first, row->tts_values, count * sizeof(Datum));
+	memcpy(pair->tts_isnull + first, row->tts_isnull, count * sizeof(bool));
+}
+
+/*
+ * put_pair: both sides anew, for whoever got the last pair may have made its
+ * slot the owner of the values.
+ */
+static void
+put_pair(BatchedJoinState *state, TupleTableSlot *outer, TupleTableSlot *inner)
+{
+	TupleTableSlot *pair = state->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(pair);
+	put_row(pair, outer, 0, state->nouter);
+	put_row(pair, inner, state->nouter, state->ninner);
+	ExecStoreVirtualTuple(pair);
+}
+
+/* slot_of: a waiting row's. */
+static TupleTableSlot *
+slot_of(BatchedJoinState *state, const OuterRow *row)
+{
+	return ExecStoreMinimalTuple(row->tuple, state->outer_slot, false);
+}
+
+/* key_of: of the pair in hand; whole and in the per-tuple context. */
+static Datum
+key_of(BatchedJoinState *state, ExprState *expression, bool *isnull)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext old_context;
+	Datum		key;
+
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
+	old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	key = ExecEvalExpr(expression, econtext, isnull);
+	if (!*isnull && expression == state->outer_key && state->key_length == -1)
+		key = PointerGetDatum(PG_DETOAST_DATUM_PACKED(key));
+	MemoryContextSwitchTo(old_context);
+	return key;
+}
+
+/* hash_of: in the per-tuple context, for what hash functions detoast */
+static uint32
+hash_of(BatchedJoinState *state, FmgrInfo *function, Datum key)
+{
+	MemoryContext old_context =
+		MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	uint32		hash = DatumGetUInt32(FunctionCall1Coll(function, state->join.collation, key));
+
+	MemoryContextSwitchTo(old_context);
+	return hash;
+}
+
+/* note_key: put the row where documents look for it, and its key into the list. */
+static void
+note_key(BatchedJoinState *state, OuterRow *row, Datum key, Size size)
+{
+	OuterRow  **bucket;
+	bool		known = false;
+
+	row->hash = hash_of(state, &state->outer_hash, key);
+	bucket = &state->buckets[row->hash & (NBUCKETS - 1)];
+	for (OuterRow *other = *bucket; other != NULL && !known; other = other->next)
+	{
+		known = other->hash == row->hash &&
+			datum_image_eq(other->key, key, state->key_by_value, state->key_length);
+		if (known)
+			row->key = other->key;
+	}
+	if (!known)
+	{
+		row->key = datumCopy(key, state->key_by_value, state->key_length);
+		state->keys[state->nkeys++] = row->key;
+		state->keys_size += size;
+	}
+	row->next = *bucket;
+	*bucket = row;
+}
+
+/* next_outer_row: into the pair as well; NULL when there are no more. */
+static TupleTableSlot *
+next_outer_row(BatchedJoinState *state)
+{
+	TupleTableSlot *slot = state->carried;
+
+	if (TupIsNull(slot))
+		slot = ExecProcNode(state->outer);
+	if (TupIsNull(slot))
+	{
+		state->outer_done = true;
+		return NULL;
+	}
+	put_pair(state, slot, NULL);
+	return slot;
+}
+
+/*
+ * take_row: into the batch, unless it cannot find anything; false, and the row
+ * is left for the next batch, when its key would make the command too long.
+ */
+static bool
+take_row(BatchedJoinState *state, TupleTableSlot *slot)
+{
+	OuterRow   *row = &state->rows[state->nrows];
+	MemoryContext old_context;
+	Size		size = 0;
+	bool		isnull;
+	Datum		key = key_of(state, state->outer_key, &isnull);
+
+	if (!isnull)
+		size = datumGetSize(key, state->key_by_value, state->key_length);
+	if (size >= IMPOSSIBLE_KEY)
+		isnull = true;
+	else if (size >= LARGEST_KEYS && state->nkeys > 0)
+	{
+		if (slot != state->carried)
+			ExecCopySlot(state->carried, slot);
+		return false;
+	}
+
+	if (!isnull || keeps_lonely(state))
+	{
+		old_context = MemoryContextSwitchTo(state->batch_context);
+		row->matched = false;
+		row->tuple = ExecCopySlotMinimalTuple(slot);
+		if (!isnull)
+			note_key(state, row, key, size);
+		state->nrows++;
+		MemoryContextSwitchTo(old_context);
+	}
+	if (slot == state->carried)
+		ExecClearTuple(slot);
+	return true;
+}
+
+static bool
+is_full(const BatchedJoinState *state)
+{
+	return state->nrows >= state->batch_size || state->keys_size >= LARGEST_KEYS ||
+		MemoryContextMemAllocated(state->batch_context, false) >=
+		Max((Size) work_mem * 1024, SMALLEST_MEMORY);
+}
+
+/* fill_batch reads outer rows; false when there are no more. */
+static bool
+fill_batch(BatchedJoinState *state)
+{
+	TupleTableSlot *slot;
+
+	state->rows = MemoryContextAlloc(state->batch_context,
+									 sizeof(OuterRow) * state->batch_size);
+	state->keys = MemoryContextAlloc(state->batch_context,
+									 sizeof(Datum) * state->batch_size);
+	state->buckets = MemoryContextAllocZero(state->batch_context,
+											sizeof(OuterRow *) * NBUCKETS);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		slot = next_outer_row(state);
+	} while (slot != NULL && take_row(state, slot) && !is_full(state));
+	state->batch_size = LARGEST_BATCH;
+	return state->nrows > 0;
+}
+
+/* start_inner_scan: for the keys of the batch. */
+static void
+start_inner_scan(BatchedJoinState *state)
+{
+	ExprContext *econtext = state->inner->ps_ExprContext;
+	MemoryContext old_context = MemoryContextSwitchTo(state->batch_context);
+	ArrayType  *keys = construct_array(state->keys, state->nkeys, state->join.key_type,
+									   state->key_length, state->key_by_value,
+									   state->key_align);
+
+	MemoryContextSwitchTo(old_context);
+	ExecReScan(state->inner);
+	econtext->caseValue_datum = PointerGetDatum(keys);
+	econtext->caseValue_isNull = false;
+}
+
+/* next_document: the next that has a key, in hand; false at the end. */
+static bool
+next_document(BatchedJoinState *state)
+{
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(state->inner);
+		Datum		key;
+		bool		isnull;
+
+		if (TupIsNull(slot))
+			return false;
+		put_pair(state, NULL, slot);
+		key = key_of(state, state->inner_key, &isnull);
+		if (isnull)
+			continue;
+		state->document = slot;
+		state->hash = hash_of(state, &state->inner_hash, key);
+		state->candidate = state->buckets[state->hash & (NBUCKETS - 1)];
+		return true;
+	}
+}
+
+/* is_joined: do the pair's rows belong together? */
+static bool
+is_joined(BatchedJoinState *state, OuterRow *row)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+
+	if (row->hash != state->hash)
+		return false;
+	if (row->matched &&
+		(state->join.type == JOIN_SEMI || state->join.type == JOIN_ANTI))
+		return false;
+	put_pair(state, slot_of(state, row), state->document);
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
+	return ExecQual(state->clauses, econtext);
+}
+
+/* next_match puts the next joined pair together; false when there is none. */
+static bool
+next_match(BatchedJoinState *state)
+{
+	for (;;)
+	{
+		OuterRow   *row = state->candidate;
+
+		CHECK_FOR_INTERRUPTS();
+		if (row == NULL)
+		{
+			if (!next_document(state))
+				return false;
+			continue;
+		}
+		state->candidate = row->next;
+		if (!is_joined(state, row))
+			continue;
+		row->matched = true;
+		if (state->join.type != JOIN_ANTI)
+			return true;
+	}
+}
+
+/* next_lonely: a row that has found no document, with NULLs beside it. */
+static bool
+next_lonely(BatchedJoinState *state)
+{
+	if (!keeps_lonely(state))
+		return false;
+	while (state->turn < state->nrows)
+	{
+		OuterRow   *row = &state->rows[state->turn++];
+
+		if (row->matched)
+			continue;
+		put_pair(state, slot_of(state, row), NULL);
+		return true;
+	}
+	return false;
+}
+
+/* next_pair: whatever clauses above the join say about it */
+static bool
+next_pair(BatchedJoinState *state)
+{
+	for (;;)
+	{
+		switch (state->phase)
+		{
+			case PHASE_FILL:
+				if (state->outer_done || !fill_batch(state))
+					return false;
+				state->phase = PHASE_LONELY;
+				if (state->nkeys > 0)
+				{
+					start_inner_scan(state);
+					state->phase = PHASE_MATCH;
+				}
+				break;
+			case PHASE_MATCH:
+				if (next_match(state))
+					return true;
+				state->phase = PHASE_LONELY;
+				break;
+			case PHASE_LONELY:
+				if (next_lonely(state))
+					return true;
+				empty_batch(state);
+				break;
+		}
+	}
+}
+
+static TupleTableSlot *
+execute(CustomScanState *node)
+{
+	BatchedJoinState *state = (BatchedJoinState *) node;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	while (next_pair(state))
+	{
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+		if (!ExecQual(node->ss.ps.qual, econtext))
+		{
+			InstrCountFiltered1(node, 1);
+			continue;
+		}
+		if (node->ss.ps.ps_ProjInfo != NULL)
+			return ExecProject(node->ss.ps.ps_ProjInfo);
+		return node->ss.ss_ScanTupleSlot;
+	}
+	return ExecClearTuple(node->ss.ps.ps_ResultTupleSlot);
+}
+
+static void
+end(CustomScanState *node)
+{
+	BatchedJoinState *state = (BatchedJoinState *) node;
+
+	ExecEndNode(state->outer);
+	ExecEndNode(state->inner);
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	BatchedJoinState *state = (BatchedJoinState *) node;
+
+	empty_batch(state);
+	ExecClearTuple(state->carried);
+	state->outer_done = false;
+	state->batch_size = first_batch_size(state);
+	if (node->ss.ps.chgParam != NULL)
+	{
+		UpdateChangedParamSet(state->outer, node->ss.ps.chgParam);
+		UpdateChangedParamSet(state->inner, node->ss.ps.chgParam);
+	}
+	if (state->outer->chgParam == NULL)
+		ExecReScan(state->outer);
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	BatchedJoinState *state = (BatchedJoinState *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	List	   *clauses = list_nth(scan->custom_exprs, MONGO_BATCHED_CLAUSES);
+	List	   *context;
+	static const char *const names[] = {
+		[JOIN_INNER] = "Inner",
+		[JOIN_LEFT] = "Left",
+		[JOIN_SEMI] = "Semi",
+		[JOIN_ANTI] = "Anti",
+	};
+
+	ExplainPropertyText("Join Type", names[state->join.type], es);
+	context = set_deparse_context_plan(es->deparse_cxt, (Plan *) scan, ancestors);
+	ExplainPropertyText("Join Cond",
+						deparse_expression((Node *) make_ands_explicit(clauses),
+										   context, true, false), es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "MongoDB Batched Join",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = execute,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
+};
+
+const CustomScanMethods mongo_batched_join_methods = {
+	.CustomName = "MongoDB Batched Join",
+	.CreateCustomScanState = create_state,
+};

@@ -1,0 +1,394 @@
+/*-------------------------------------------------------------------------
+ *
+ * batched_join.c
+ *		Planning nested loops that ask for many rows' keys at a time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "batched_join.h"
+#include "bson_memory.h"
+#include "comparison.h"
+#include "plan.h"
+#include "plan_clauses.h"
+#include "plan_join.h"
+
+#include <math.h>
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/lsyscache.h"
+
+/* Of fdw_tuple_cost: what MongoDB takes to look for one of the keys of a $in. */
+#define KEY_COST_SHARE		9
+
+/* Rows that one find asks for, as the estimate has it; see exec. */
+#define ROWS_A_BATCH		1000
+
+static set_join_pathlist_hook_type next_hook = NULL;
+static const CustomScanMethods *scan_methods = NULL;
+
+/* How the documents for outer rows are found. */
+typedef struct BatchedKey
+{
+	RestrictInfo *rinfo;
+	Expr	   *outer;
+	Expr	   *inner;
+	Expr	   *condition;		/* inner = ANY (keys) */
+	bool		unique;
+	MongoBatchedJoin join;
+} BatchedKey;
+
+List *
+mongo_batched_join_to_list(const MongoBatchedJoin *join)
+{
+	return list_make2(list_make2_int(join->type, join->all_rows),
+					  list_make4_oid(join->key_type, join->outer_hash,
+									 join->inner_hash, join->collation));
+}
+
+MongoBatchedJoin
+mongo_batched_join_from_list(List *list)
+{
+	List	   *numbers = linitial(list);
+	List	   *oids = lsecond(list);
+
+	return (MongoBatchedJoin)
+	{
+		.type = linitial_int(numbers),
+			.all_rows = lsecond_int(numbers),
+			.key_type = linitial_oid(oids),
+			.outer_hash = lsecond_oid(oids),
+			.inner_hash = lthird_oid(oids),
+			.collation = lfourth_oid(oids)
+	};
+}
+
+/* any_of_keys: inner = ANY (keys), whatever these will be. */
+static Expr *
+any_of_keys(Oid operator, Oid collation, Expr *inner, Oid key_type)
+{
+	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
+	CaseTestExpr *keys = makeNode(CaseTestExpr);
+
+	keys->typeId = get_array_type(key_type);
+	keys->typeMod = -1;
+	if (!OidIsValid(keys->typeId))
+		return NULL;
+	condition->opno = operator;
+	condition->opfuncid = get_opcode(operator);
+	condition->useOr = true;
+	condition->inputcollid = collation;
+	condition->args = list_make2(inner, keys);
+	condition->location = -1;
+	return (Expr *) condition;
+}
+
+/*
+ * is_served: does an index find the documents with these keys?  Values that
+ * are ranges to MongoDB, as numeric's are, would be too many of these.
+ */
+static bool
+is_served(const MongoRelation *relation, BatchedKey *key)
+{
+	MongoTranslation translation = mongo_translation_of(relation);
+	const MongoComparison *comparison;
+	MongoCondition condition;
+	MongoField	field;
+
+	if (!mongo_field_of_node(relation->columns, (Node *) key->inner, &field))
+		return false;
+	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod);
+	if (comparison == NULL || comparison->append_points == NULL)
+		return false;
+	condition = mongo_translate_condition(&translation, key->condition,
+										  bson_create_in(CurrentMemoryContext));
+	key->unique = strcmp(field.path, "_id") == 0;
+	return condition.grade != MONGO_NOT_SHIPPABLE && condition.indexed;
+}
+
+/* try_clause: is it "something of the outer side = indexed field"? */
+static bool
+try_clause(RelOptInfo *outerrel, RelOptInfo *innerrel, RestrictInfo *rinfo,
+		   BatchedKey *key)
+{
+	OpExpr	   *clause = (OpExpr *) rinfo->clause;
+	bool		inner_is_left;
+	Oid			operator;
+
+	if (!IsA(clause, OpExpr) || !rinfo->can_join ||
+		contain_volatile_functions((Node *) clause) ||
+		contain_subplans((Node *) clause))
+		return false;
+	inner_is_left = bms_equal(rinfo->left_relids, innerrel->relids);
+	if (inner_is_left ? !bms_is_subset(rinfo->right_relids, outerrel->relids) :
+		!(bms_equal(rinfo->right_relids, innerrel->relids) &&
+		  bms_is_subset(rinfo->left_relids, outerrel->relids)))
+		return false;
+
+	operator = inner_is_left ? clause->opno : get_commutator(clause->opno);
+	if (!OidIsValid(operator) ||
+		!get_op_hash_functions(operator, &key->join.inner_hash, &key->join.outer_hash))
+		return false;
+	key->rinfo = rinfo;
+	key->inner = inner_is_left ? linitial(clause->args) : lsecond(clause->args);
+	key->outer = inner_is_left ? lsecond(clause->args) : linitial(clause->args);
+	key->join.collation = clause->inputcollid;
+	key->join.key_type = getBaseType(exprType((Node *) key->outer));
+	key->condition = any_of_keys(operator, clause->inputcollid, key->inner,
+								 key->join.key_type);
+	return key->condition != NULL && is_served(innerrel->fdw_private, key);
+}
+
+static bool
+find_key(RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses, BatchedKey *key)
+{
+	bool		found = false;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		BatchedKey	candidate = {0};
+
+		if (!try_clause(outerrel, innerrel, lfirst_node(RestrictInfo, cell), &candidate))
+			continue;
+		if (!found || (candidate.unique && !key->unique))
+			*key = candidate;
+		found = true;
+	}
+	return found;
+}
+
+/* split_clauses: those that decide what is joined, and those tested after. */
+static void
+split_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist,
+			  List **join_clauses, List **other_clauses)
+{
+	ListCell   *cell;
+
+	*join_clauses = *other_clauses = NIL;
+	foreach(cell, restrictlist)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+
+		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
+			*other_clauses = lappend(*other_clauses, rinfo);
+		else
+			*join_clauses = lappend(*join_clauses, rinfo);
+	}
+}
+
+/* estimate: of the outer side once, and of a find for each batch of its rows. */
+static void
+estimate(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
+		 const BatchedKey *key, List *join_clauses, CustomPath *path)
+{
+	const MongoRelation *inner = innerrel->fdw_private;
+	const MongoTableOptions *options = inner->options;
+	const Path *outer = linitial(path->custom_paths);
+	Path	   *inner_path = lsecond(path->custom_paths);
+	double		batches;
+	double		tuples = Max(innerrel->tuples, 1);
+	double		keys = outer->rows;
+	double		examined = keys * tuples *
+	mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
+	double		found;
+	QualCost	quals;
+	Cost		cost;
+
+	if (key->unique)
+		examined = Min(examined, keys);
+	found = examined * Min(inner->remote_rows / tuples, 1);
+	cost_qual_eval(&quals, join_clauses, root);
+
+	/* what EXPLAIN shows: a find's part */
+	batches = Max(ceil(keys / ROWS_A_BATCH), 1);
+	inner_path->rows = clamp_row_est(found / batches);
+	inner_path->startup_cost = options->fdw_startup_cost;
+	inner_path->total_cost = options->fdw_startup_cost +
+		inner_path->rows * options->fdw_tuple_cost;
+
+	cost = batches * options->fdw_startup_cost +
+		keys * (KEY_COST_SHARE * options->fdw_tuple_cost + 2 * cpu_operator_cost) +
+		examined * mongo_examined_cost(innerrel, tuples) / tuples +
+		found * (options->fdw_tuple_cost + cpu_tuple_cost + quals.per_tuple) +
+		found * innerrel->baserestrictcost.per_tuple;
+
+	path->path.rows = joinrel->rows;
+	path->path.startup_cost = outer->startup_cost + options->fdw_startup_cost +
+		quals.startup + joinrel->reltarget->cost.startup;
+	path->path.total_cost = path->path.startup_cost +
+		outer->total_cost - outer->startup_cost + cost +
+		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
+}
+
+static Plan *
+plan_batched_join(PlannerInfo *root pg_attribute_unused(),
+				  RelOptInfo *joinrel pg_attribute_unused(), CustomPath *path,
+				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *cell;
+	ListCell   *plan_cell;
+
+	/* a pair of rows: all that the outer plan gives, then the foreign scan */
+	foreach(plan_cell, plans)
+	{
+		foreach(cell, ((Plan *) lfirst(plan_cell))->targetlist)
+		{
+			TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+			scan->custom_scan_tlist =
+				lappend(scan->custom_scan_tlist,
+						makeTargetEntry(copyObject(entry->expr),
+										list_length(scan->custom_scan_tlist) + 1,
+										NULL, false));
+		}
+	}
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = lthird(path->custom_private);
+	scan->custom_exprs = lsecond(path->custom_private);
+	scan->custom_private = linitial(path->custom_private);
+	scan->custom_plans = plans;
+	scan->flags = path->flags;
+	scan->methods = scan_methods;
+	return (Plan *) scan;
+}
+
+/* A clause, and what says when its turn is. */
+typedef struct OrderedClause
+{
+	RestrictInfo *rinfo;
+	Cost		cost;
+	int			number;
+} OrderedClause;
+
+static int
+compare_clauses(const void *left, const void *right)
+{
+	const OrderedClause *one = left;
+	const OrderedClause *other = right;
+
+	if (one->rinfo->security_level != other->rinfo->security_level)
+		return one->rinfo->security_level < other->rinfo->security_level ? -1 : 1;
+	if (one->cost != other->cost)
+		return one->cost < other->cost ? -1 : 1;
+	return one->number - other->number;
+}
+
+/*
+ * in_order: bare clauses as PostgreSQL would evaluate them, those of a security
+ * barrier first and then by cost; see order_qual_clauses() in createplan.c.
+ */
+static List *
+in_order(PlannerInfo *root, List *rinfos)
+{
+	int			count = list_length(rinfos);
+	OrderedClause *clauses = palloc(sizeof(OrderedClause) * Max(count, 1));
+	List	   *result = NIL;
+
+	for (int i = 0; i < count; i++)
+	{
+		QualCost	cost;
+
+		clauses[i].rinfo = list_nth_node(RestrictInfo, rinfos, i);
+		clauses[i].number = i;
+		cost_qual_eval_node(&cost, (Node *) clauses[i].rinfo, root);
+		clauses[i].cost = cost.per_tuple;
+	}
+	qsort(clauses, count, sizeof(OrderedClause), compare_clauses);
+	for (int i = 0; i < count; i++)
+		result = lappend(result, clauses[i].rinfo->clause);
+	return result;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "MongoDB Batched Join",
+	.PlanCustomPath = plan_batched_join,
+};
+
+/* add_path_for: all is known but the costs. */
+static void
+add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
+			 Path *outer_path, const BatchedKey *key, List *join_clauses,
+			 List *other_clauses)
+{
+	CustomPath *path = makeNode(CustomPath);
+	Path	   *inner_path;
+
+	inner_path = (Path *) mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
+												 0, 0, NIL, NULL, NULL,
+												 list_make1(key->condition));
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = joinrel;
+	path->path.pathtarget = joinrel->reltarget;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	path->custom_paths = list_make2(outer_path, inner_path);
+	path->custom_private = list_make3(mongo_batched_join_to_list(&key->join),
+									  list_make3(in_order(root, join_clauses),
+												 key->outer, key->inner),
+									  in_order(root, other_clauses));
+	estimate(root, joinrel, innerrel, key, join_clauses, path);
+	add_path(joinrel, (Path *) path);
+}
+
+/*
+ * is_ours: a foreign table that can be asked for keys?  It may be one that is
+ * known to give no rows, of which nothing else is known then.
+ */
+static bool
+is_ours(RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL && rel->fdwroutine != NULL &&
+		rel->fdwroutine->GetForeignRelSize == mongo_get_foreign_rel_size &&
+		rel->fdw_private != NULL && !IS_DUMMY_REL(rel) &&
+		bms_is_empty(rel->lateral_relids);
+}
+
+/*
+ * consider_batched_join
+ *		The planner's set_join_pathlist_hook.
+ */
+static void
+consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+					  RelOptInfo *innerrel, JoinType type, JoinPathExtraData *extra)
+{
+	Path	   *outer_path = outerrel->cheapest_total_path;
+	List	   *join_clauses;
+	List	   *other_clauses;
+	BatchedKey	key;
+
+	if (next_hook != NULL)
+		next_hook(root, joinrel, outerrel, innerrel, type, extra);
+
+	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||
+		!mongo_join_type_is_known(type) || !mongo_is_plain_query(root) ||
+		!bms_is_empty(joinrel->lateral_relids) || root->hasPseudoConstantQuals ||
+		outer_path == NULL || outer_path->param_info != NULL)
+		return;
+
+	split_clauses(joinrel, type, extra->restrictlist, &join_clauses, &other_clauses);
+	if (!find_key(outerrel, innerrel, join_clauses, &key))
+		return;
+	key.join.type = type;
+	key.join.all_rows = root->tuple_fraction <= 0;
+	add_path_for(root, joinrel, innerrel, outer_path, &key, join_clauses, other_clauses);
+}
+
+void
+mongo_install_batched_joins(const CustomScanMethods *methods)
+{
+	scan_methods = methods;
+	RegisterCustomScanMethods(methods);
+	next_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = consider_batched_join;
+}

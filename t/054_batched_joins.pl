@@ -1,0 +1,116 @@
+# Joins that ask for the documents of many rows at a time: how many commands they
+# send, and that their answer is that of a join made of fetched rows.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('batched_joins', 'jit = off');
+create_server($node, 'mongodb', $mongod);
+create_point_table($node, 'mongodb', $mongod, 20000);
+$node->safe_psql('postgres', q{
+	ALTER FOREIGN TABLE points ALTER COLUMN id OPTIONS (ADD indexed 'true');
+	ALTER FOREIGN TABLE points OPTIONS (ADD estimated_rows '1000000');
+	CREATE TABLE keys AS SELECT g AS n, CASE WHEN g % 50 <> 0 THEN g * 7 % 25000 END AS k FROM generate_series(1, 10000) g;
+	INSERT INTO keys SELECT 10000 + g, 5 FROM generate_series(1, 100) g;
+	ANALYZE keys;
+	-- so that it is the plan whatever the estimates are
+	ALTER DATABASE postgres SET enable_hashjoin = off;
+	ALTER DATABASE postgres SET enable_mergejoin = off;
+	ALTER DATABASE postgres SET enable_nestloop = off;
+	ALTER DATABASE postgres SET max_parallel_workers_per_gather = 0});
+
+# The answer and the finds and getMores sent for it.
+sub asked
+{
+	my ($sql) = @_;
+	$mongod->snapshot;
+	my @lines = split /\n/, $node->safe_psql('postgres', $sql);
+	my $commands = $mongod->changes->{commands};
+	return ($lines[-1], ($commands->{find} // 0) + ($commands->{getMore} // 0));
+}
+
+# Batched, and with everything made here: the same answer in so many commands.
+sub is_batched
+{
+	my ($query, $commands, $name) = @_;
+	like($node->safe_psql('postgres', "EXPLAIN $query"), qr/MongoDB Batched Join/, "$name: batched");
+	my ($answer, $sent) = asked($query);
+	my ($expected) = asked("SET mongo_fdw.enable_pushdown = off; SET enable_hashjoin = on; $query");
+	is($answer, $expected, "$name: answer");
+	is($sent, $commands, "$name: commands");
+}
+
+my $sum = 'SELECT count(*), count(id), sum(n), sum(id), max(info) FROM keys';
+
+is_batched("$sum JOIN points ON id = k", 5, 'inner join, 2000 keys a find');
+is_batched("$sum LEFT JOIN points ON id = k AND info <> 'info 7'", 6, 'left join, which keeps rows without a key');
+is_batched("$sum LEFT JOIN points ON id = k WHERE id IS NULL OR n % 3 = 0", 6, 'left join and a condition above it');
+is_batched('SELECT count(*), sum(n) FROM keys WHERE EXISTS (SELECT 1 FROM points WHERE id = k AND id > n)', 5, 'semijoin');
+is_batched('SELECT count(*), sum(n) FROM keys WHERE NOT EXISTS (SELECT 1 FROM points WHERE id = k)', 6, 'antijoin');
+is_batched("$sum JOIN points ON id = k + 1 AND id + n > 1000", 5, 'a key that is computed, and a second clause');
+is_batched("$sum JOIN points ON id = k WHERE n > 10000", 1, 'one key for all rows');
+is_batched("$sum JOIN points ON id = k WHERE k > 24000", 1, 'keys that find nothing');
+is_batched("$sum JOIN points ON id = k WHERE k IS NULL", 0, 'no keys');
+
+# as part of other plans
+is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN points ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'
+	. ' FROM generate_series(1, 5) x', 5, 'again for each outer row');
+my ($rows, $finds) = asked('SELECT count(*) FROM (SELECT id FROM keys JOIN points ON id = k LIMIT 20) s');
+is($rows, 20, 'under a LIMIT');
+cmp_ok($finds, '<=', 2, 'the first batch is small');
+is_batched('SELECT count(*), sum(p.id), sum(q.id) FROM keys JOIN points p ON p.id = k JOIN points q ON q.id = p.id + 1 WHERE n <= 3000',
+	4, 'two of them');
+
+# CREATE TABLE AS makes the row's slot own the values, while the same document is still to be joined with others
+$node->safe_psql('postgres', 'CREATE TABLE made AS SELECT n, k, id, info FROM keys JOIN points ON id = k WHERE n > 10000');
+is($node->safe_psql('postgres', q{SELECT count(*), min(info), max(info) FROM made}), '100|info 5|info 5',
+	'into a table, and several rows for a document');
+
+# text keys: large ones are sent in smaller batches, and no document can have one of more than 16 MB
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE texts (_id int, t text OPTIONS (indexed 'true')) SERVER mongodb
+		OPTIONS (database 'db', collection 'texts', estimated_rows '1000000');
+	INSERT INTO texts VALUES (1, 'short'), (2, repeat('long', 500000)), (3, repeat('longer', 2000000)), (4, NULL);
+	CREATE TABLE long_keys AS SELECT g AS n, CASE g % 4 WHEN 0 THEN 'short' WHEN 1 THEN repeat('long', 500000)
+		WHEN 2 THEN repeat('longer', 2000000) ELSE repeat('longest', 2500000) END AS k FROM generate_series(1, 20) g;
+	ANALYZE long_keys});
+is_batched('SELECT count(*), count(_id), sum(n), sum(_id * n) FROM long_keys LEFT JOIN texts ON t = k', 15, 'long keys');
+
+# a table that a constraint has ruled out
+is($node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE none (id int OPTIONS (indexed 'true'), CONSTRAINT positive CHECK (id > 0)) SERVER mongodb
+		OPTIONS (database 'db', collection 'points');
+	SET constraint_exclusion = on;
+	SELECT count(*), count(id) FROM keys LEFT JOIN (SELECT * FROM none WHERE id < 0) s ON id = k}), '10100|0', 'nothing inside');
+
+# the other side may be a foreign table too, whose cursor stays open meanwhile
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE first_points (id int, info text) SERVER mongodb
+	OPTIONS (database 'db', collection 'points', estimated_rows '3000', fetch_size '700')});
+is_batched(q{SELECT count(*), sum(p.id) FROM first_points f JOIN points p ON p.id = f.id + 5 WHERE f.id <= 3000}, 7,
+	'over another foreign table');
+
+# errors
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE wrong (id int OPTIONS (indexed 'true'), info bool) SERVER mongodb
+	OPTIONS (database 'db', collection 'points', estimated_rows '1000000')});
+my ($status, $out, $err) = $node->psql('postgres', 'SELECT count(info) FROM keys JOIN wrong ON id = k');
+like($err, qr/could not read field "info" of collection "db.points" as type boolean/, 'a document that does not fit');
+($status, $out, $err) = $node->psql('postgres', 'SELECT count(*) FROM keys JOIN points ON id = 1 / (k - 7)');
+like($err, qr/division by zero/, 'a key that cannot be computed');
+is($node->safe_psql('postgres', "$sum JOIN points ON id = k"), (asked("$sum JOIN points ON id = k"))[0], 'and all is well again');
+
+# not for rows that are to be locked or changed, nor when told not to
+foreach my $query ('SELECT n FROM keys JOIN points ON id = k FOR UPDATE OF keys', 'UPDATE keys SET n = 0 FROM points WHERE id = k',
+	'SET mongo_fdw.enable_batched_joins = off; EXPLAIN SELECT n FROM keys JOIN points ON id = k')
+{
+	my $explain = $query =~ /EXPLAIN/ ? $query : "EXPLAIN $query";
+	unlike($node->safe_psql('postgres', $explain), qr/Batched/, "not batched: $query");
+}
+like($node->safe_psql('postgres', 'EXPLAIN (VERBOSE, COSTS OFF) SELECT n, info FROM keys LEFT JOIN points ON id = k AND n > 5'),
+	qr/Join Type: Left\s+Join Cond: \(\(keys.n > 5\) AND \(points.id = keys.k\)\).*"filter" : \{ "id" : \{ "\$in" : "keys of the outer rows" \} \}/s,
+	'EXPLAIN');
+
+done_testing();
