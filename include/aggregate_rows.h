@@ -30,8 +30,12 @@ typedef enum MongoArgumentForm
 #define MONGO_VALUE		"@1"
 #define MONGO_RAW_VALUE	"@2"
 
-/* 1 for a value, 0 for null and for what is missing or undefined */
-#define MONGO_IS_VALUE \
+/*
+ * 1 for a value, 0 for null and for what is missing or undefined.  The former are
+ * above the latter in BSON's order, but for MinKey, which some types read.
+ */
+#define MONGO_IS_VALUE	"{$cond: [{$gt: [" MONGO_RAW_VALUE ", null]}, 1, 0]}"
+#define MONGO_IS_ANY_VALUE \
 	"{$cond: [{$eq: [{$ifNull: [" MONGO_RAW_VALUE ", null]}, null]}, 0, 1]}"
 
 typedef struct MongoAccumulatorRow

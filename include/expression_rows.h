@@ -189,6 +189,15 @@ extern bool mongo_literal(const Const *constant, MongoValue *value);
 extern MongoValue mongo_decimal_value(const char *text);
 
 /*
+ * mongo_decimal_of_number
+ *		A number of any BSON type as the Decimal128 that $toDecimal gives.
+ *
+ * $toDecimal takes Strings, Booleans and Dates as well; this is an error for them,
+ * and faster.
+ */
+extern bson_t *mongo_decimal_of_number(const MongoValue *value);
+
+/*
  * mongo_has_normal_form
  *		Is this a type whose values functions and comparisons can take?
  */

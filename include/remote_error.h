@@ -21,6 +21,15 @@
 #define MONGO_INEXACT_SUM	"a sum has more digits than MongoDB can hold:"
 
 /*
+ * What a pipeline makes MongoDB's error say where it finds that a document does
+ * not fit its column; raised as HV004.  What follows, each but the last with
+ * MONGO_MISFIT_SEPARATOR behind it: path, "database.collection", the type of the
+ * column, the BSON type.
+ */
+#define MONGO_MISFIT			"a field does not fit its column: "
+#define MONGO_MISFIT_SEPARATOR	"; "
+
+/*
  * mongo_report_connection_error
  *		Raise what kept us from a usable connection to 'server_name'.
  *

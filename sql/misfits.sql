@@ -38,4 +38,43 @@ SELECT _id FROM misfits WHERE v > 9 ORDER BY _id;
 SELECT _id FROM misfits WHERE v IS NULL ORDER BY _id;
 SELECT _id FROM misfits WHERE v <> 11 ORDER BY _id;
 
+-- in aggregates: no document is read here, and the greatest or least value tells
+ALTER FOREIGN TABLE misfits OPTIONS (DROP type_mismatch);
+CREATE FOREIGN TABLE misfits_numeric (_id int, v numeric)
+	SERVER misfits OPTIONS (database 'mongo_fdw_regress', collection 'misfits');
+CREATE FOREIGN TABLE misfits_text (_id int, v text)
+	SERVER misfits OPTIONS (database 'mongo_fdw_regress', collection 'misfits');
+CREATE FOREIGN TABLE misfits_time (_id int, v timestamptz)
+	SERVER misfits OPTIONS (database 'mongo_fdw_regress', collection 'misfits');
+CREATE FOREIGN TABLE misfits_bool (_id int, v bool)
+	SERVER misfits OPTIONS (database 'mongo_fdw_regress', collection 'misfits');
+SET cpu_tuple_cost = 10;
+SET cpu_operator_cost = 10;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(v) FROM misfits_text WHERE _id < 3;
+SELECT sum(v), avg(v), min(v), max(v), count(v), variance(v) FROM misfits WHERE _id IN (1, 5, 8);
+SELECT sum(v) FROM misfits WHERE _id IN (1, 2);
+\echo :LAST_ERROR_SQLSTATE
+SELECT v, count(*) FROM misfits WHERE _id IN (1, 2) GROUP BY v;
+\set VERBOSITY terse
+SELECT _id % 2, sum(v) FROM misfits WHERE _id < 6 GROUP BY 1 ORDER BY 2 LIMIT 1;
+SELECT avg(v) FROM misfits WHERE _id IN (1, 2);
+SELECT count(v) FROM misfits WHERE _id IN (1, 3);
+SELECT count(DISTINCT v) FROM misfits WHERE _id IN (1, 4);
+SELECT variance(v) FROM misfits WHERE _id IN (1, 4);
+SELECT min(v), count(*) FROM misfits WHERE _id IN (1, 2);
+SELECT max(v), count(*) FROM misfits WHERE _id IN (1, 7);
+SELECT sum(v) FILTER (WHERE _id > 1) FROM misfits WHERE _id IN (1, 2);
+SELECT sum(v) FROM misfits WHERE _id IN (1, 6);
+SELECT v, count(*) FROM misfits WHERE _id IN (1, 2) GROUP BY v;
+SELECT sum(v) FROM misfits_numeric WHERE _id IN (1, 2);
+SELECT v, count(*) FROM misfits_numeric WHERE _id IN (1, 2) GROUP BY v;
+SELECT count(v) FROM misfits_text WHERE _id IN (1, 2);
+SELECT count(v) FROM misfits_text WHERE _id IN (2, 3);
+SELECT count(DISTINCT v) FROM misfits_text WHERE _id IN (1, 2);
+SELECT v, count(*) FROM misfits_text WHERE _id IN (1, 2) GROUP BY v;
+SELECT DISTINCT v FROM misfits_text WHERE _id IN (1, 2);
+SELECT max(v), count(*) FROM misfits_time WHERE _id IN (1, 2);
+SELECT bool_and(v) FROM misfits_bool WHERE _id IN (1, 2);
+SELECT count(v), count(DISTINCT v), max(v COLLATE "C") FROM misfits_text WHERE _id IN (2, 8);
+
 DROP SERVER misfits CASCADE;

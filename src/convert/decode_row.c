@@ -39,6 +39,7 @@ typedef struct DecodedColumn
 	const char *path;			/* NULL: the whole document */
 	const char *namespace;		/* of the document it is in */
 	const char *prefix;			/* at which that stands, or NULL */
+	const char *field;			/* of the documents in a group, or NULL */
 	MongoReader *reader;
 	struct DecodedColumn *next; /* another column of the same path */
 } DecodedColumn;
@@ -185,6 +186,8 @@ add_column(MongoRowDecoder *decoder, const MongoColumn *column)
 		decoded->namespace = namespace_in(context, decoder->database, column->collection);
 	if (column->prefix != NULL)
 		decoded->prefix = MemoryContextStrdup(context, column->prefix);
+	if (column->field != NULL)
+		decoded->field = MemoryContextStrdup(context, column->field);
 	if (column->path != NULL)
 	{
 		decoded->path = MemoryContextStrdup(context, column->path);
@@ -304,7 +307,9 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 												column->reader->typmod);
 	const char *path = column->path;
 
-	if (column->prefix != NULL)
+	if (column->field != NULL)
+		path = column->field;
+	else if (column->prefix != NULL)
 		path += strlen(column->prefix) + 1;
 
 	ereport(ERROR,
@@ -314,7 +319,8 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 					mongo_from_utf8(path), column->namespace, type) :
 			 errmsg("could not read a document of collection \"%s\" as type %s",
 					decoder->namespace, type),
-			 errdetail("%s holds %s.%s%s", describe_id(decoder, column->prefix),
+			 errdetail("%s %s.%s%s", column->field != NULL ? "A group of documents gives" :
+					   psprintf("%s holds", describe_id(decoder, column->prefix)),
 					   context->holds ? context->holds : "such a value",
 					   context->remark ? " " : "",
 					   context->remark ? context->remark : ""),

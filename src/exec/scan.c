@@ -44,6 +44,7 @@ create_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 		columns[i].path = column->path;
 		columns[i].collection = column->collection;
 		columns[i].prefix = column->prefix;
+		columns[i].field = plan->is_grouped ? column->name : NULL;
 		if (OidIsValid(column->type))
 		{
 			columns[i].typid = column->type;

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "aggregate_fits.h"
 #include "aggregate_rows.h"
 #include "bson_memory.h"
 #include "digits.h"
@@ -34,6 +35,13 @@ typedef struct Translation
 	bool		distinct;
 	bool		needs_guard;
 	bson_t	   *filter;			/* NULL: none */
+
+	/* Whether the column that is the argument fits is asked for, unless NULL. */
+	const MongoAggregateFit *fit;
+	const Var  *column;
+	MongoField	field;
+	MongoValue	greatest;
+	MongoValue	least;
 } Translation;
 
 /* A field that a $group gives. */
@@ -53,7 +61,7 @@ make_decimal(const MongoScope *scope, MongoValue *value)
 	if (!mongo_normalize(scope, value))
 		return false;
 	if (value->type != NUMERICOID)
-		value->expression = mongo_expand_template("{$toDecimal: @1}", value, 1);
+		value->expression = mongo_decimal_of_number(value);
 	value->atomic = false;
 	return true;
 }
@@ -67,6 +75,7 @@ set_distinct(Translation *translation)
 {
 	MongoGroup *group = translation->group;
 	MongoValue *value = &translation->values[1];
+	MongoField	field;
 
 	if (group->distinct == NULL)
 	{
@@ -74,13 +83,19 @@ set_distinct(Translation *translation)
 							   &group->distinct_value))
 			return false;
 		group->distinct = translation->argument;
+
+		/* a column's text stays as it is for now, so that its type can be seen */
+		if (mongo_compares_text(group->distinct_value.type) &&
+			mongo_fit_column(group->scope.translation->columns, group->distinct, &field) != NULL &&
+			!mongo_value_of_node(&group->scope, group->distinct, &group->distinct_value))
+			return false;
 	}
 	if (!equal(group->distinct, translation->argument))
 		return false;
 	*value = field_value("_id.d");
 	value->type = group->distinct_value.type;
 	value->typmod = group->distinct_value.typmod;
-	value->raw = group->distinct_value.raw;
+	value->raw = group->distinct_value.raw && !mongo_compares_text(value->type);
 	translation->values[0] = *value;
 	return translation->recipe->form != MONGO_ARGUMENT_DECIMAL ||
 		make_decimal(&group->scope, &translation->values[0]);
@@ -226,8 +241,9 @@ add_accumulator(Translation *translation, const MongoAccumulatorRow *row)
 	const char *operand = row->operand;
 	ListCell   *cell;
 
-	if (strcmp(operand, MONGO_IS_VALUE) == 0 && !translation->values[1].nullable)
-		operand = "1";
+	if (strcmp(operand, MONGO_IS_VALUE) == 0)
+		operand = !translation->values[1].nullable ? "1" :
+			mongo_has_normal_form(translation->values[1].type) ? operand : MONGO_IS_ANY_VALUE;
 	accumulator->operator = row->operator;
 	accumulator->operand = filtered(translation,
 									mongo_expand_template(operand, translation->values,
@@ -247,15 +263,55 @@ add_accumulator(Translation *translation, const MongoAccumulatorRow *row)
 	return list_length(group->accumulators) - 1;
 }
 
-/* add_result: a field of the $set, made of accumulators. */
-static const char *
-add_result(MongoGroup *group, const char *template, const MongoValue *accumulators)
+/*
+ * begin_fit: see to it that values are noticed that the argument, a column, does
+ * not read.  What DISTINCT is over is seen as long as it is as documents have it.
+ */
+static void
+begin_fit(Translation *translation)
 {
+	static const MongoAccumulatorRow greatest = {"$max", MONGO_RAW_VALUE};
+	static const MongoAccumulatorRow least = {"$min", MONGO_RAW_VALUE};
+
+	translation->column = mongo_fit_column(translation->group->scope.translation->columns,
+										   translation->argument, &translation->field);
+	if (translation->column == NULL || !translation->values[1].raw)
+		return;
+	translation->fit = mongo_aggregate_fit(getBaseType(translation->column->vartype));
+	if (translation->fit == NULL)
+		return;
+	translation->greatest = field_value(psprintf("a%d", add_accumulator(translation, &greatest)));
+	if (translation->fit->has_lower)
+		translation->least = field_value(psprintf("a%d", add_accumulator(translation, &least)));
+}
+
+/* with_fit: the result, or an error where a value does not fit. */
+static bson_t *
+with_fit(const Translation *translation, bson_t *result)
+{
+	const MongoAggregateFit *fit = translation->fit;
+	MongoValue	value = {.expression = result};
+
+	return mongo_fits_or_raise(fit, translation->column, &translation->field,
+							   &translation->greatest,
+							   fit->has_lower ? &translation->least : NULL, &value);
+}
+
+/*
+ * add_result: a field of the $set, made of accumulators.  Without a template it
+ * is the first of them.
+ */
+static const char *
+add_result(const Translation *translation, const char *template,
+		   const MongoValue *accumulators)
+{
+	MongoGroup *group = translation->group;
 	const char *path = psprintf("r%d", group->nresults++);
+	bson_t	   *result = template == NULL ? accumulators[0].expression :
+		mongo_expand_template(template, accumulators, MONGO_MAX_ACCUMULATORS + 1);
 
 	mongo_append_expression(group->results, path,
-							mongo_expand_template(template, accumulators,
-												  MONGO_MAX_ACCUMULATORS + 1));
+							translation->fit == NULL ? result : with_fit(translation, result));
 	return path;
 }
 
@@ -291,8 +347,8 @@ add_output(Translation *translation, const char *const *paths)
 		template = recipe->guarded;
 	else if (recipe->not_null != NULL && paths[1] == NULL)
 		template = recipe->not_null;
-	if (template != NULL)
-		path = add_result(group, template, arguments);
+	if (template != NULL || translation->fit != NULL)
+		path = add_result(translation, template, arguments);
 
 	output->expression = (Expr *) translation->aggregate;
 	output->finish = recipe->finish;
@@ -388,6 +444,7 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
 	}
 	if (translation.needs_guard)
 		paths[2] = psprintf("a%d", add_accumulator(&translation, &recipe->guard));
+	begin_fit(&translation);
 	add_output(&translation, paths);
 	return true;
 }

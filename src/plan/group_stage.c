@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "aggregate_fits.h"
 #include "bson_memory.h"
 #include "feature.h"
 #include "plan_group.h"
@@ -143,15 +144,35 @@ key_path(const MongoGroup *group, int number, bool alone)
 	return alone && list_length(group->keys) == 1 ? "_id" : psprintf("_id.k%d", number);
 }
 
+/*
+ * normal_text: a column's text as a String, or an error where it is none: MongoDB
+ * would make texts of numbers as well.
+ */
+static MongoValue
+normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
+{
+	MongoValue	value = *raw;
+	MongoField	field;
+	const Var  *column;
+
+	if (!mongo_normalize(&group->scope, &value))
+		elog(ERROR, "text has no normal form");
+	column = mongo_fit_column(group->scope.translation->columns, node, &field);
+	if (raw->raw && column != NULL)
+		value.expression = mongo_fits_or_raise(mongo_aggregate_fit(TEXTOID), column, &field,
+											   raw, NULL, &value);
+	return value;
+}
+
 /* append_key: 'final' makes equal what is equal in PostgreSQL. */
 static void
-append_key(const MongoGroup *group, bson_t *id, const char *name, MongoValue value,
-		   bool final)
+append_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
+		   MongoValue value, bool final)
 {
 	bson_t	   *expression;
 
-	if (final && is_text(value.type) && !mongo_normalize(&group->scope, &value))
-		elog(ERROR, "text has no normal form");
+	if (final && is_text(value.type))
+		value = normal_text(group, node, &value);
 	expression = value.expression;
 	if (final && value.nullable)
 		expression = mongo_expand_template("{$ifNull: [@1, null]}", &value, 1);
@@ -163,7 +184,9 @@ static void
 append_id(const MongoGroup *group, const List *values, bool final, bool distinct,
 		  bson_t *specification)
 {
-	bson_t		id;
+	bson_t		compound;
+	bson_t	   *id = specification;
+	bool		alone = list_length(values) == 1 && !distinct;
 	ListCell   *cell;
 
 	if (values == NIL && !distinct)
@@ -171,18 +194,23 @@ append_id(const MongoGroup *group, const List *values, bool final, bool distinct
 		BSON_APPEND_NULL(specification, "_id");
 		return;
 	}
-	if (list_length(values) == 1 && !distinct)
+	if (!alone)
 	{
-		append_key(group, specification, "_id", *(MongoValue *) linitial(values), final);
-		return;
+		BSON_APPEND_DOCUMENT_BEGIN(specification, "_id", &compound);
+		id = &compound;
 	}
-	BSON_APPEND_DOCUMENT_BEGIN(specification, "_id", &id);
 	foreach(cell, values)
-		append_key(group, &id, psprintf("k%d", foreach_current_index(cell)),
-				   *(MongoValue *) lfirst(cell), final);
+	{
+		int			number = foreach_current_index(cell);
+		const MongoGroupKey *key = list_nth(group->keys, number);
+
+		append_key(group, id, alone ? "_id" : psprintf("k%d", number),
+				   (Node *) key->expression, *(MongoValue *) lfirst(cell), final);
+	}
 	if (distinct)
-		append_key(group, &id, "d", group->distinct_value, true);
-	bson_append_document_end(specification, &id);
+		append_key(group, id, "d", group->distinct, group->distinct_value, true);
+	if (!alone)
+		bson_append_document_end(specification, &compound);
 }
 
 static void

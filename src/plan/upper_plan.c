@@ -18,6 +18,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
 
 /* column_outputs: without a $group, the columns that are used. */
 static List *
@@ -71,20 +72,33 @@ append_projection(MongoPipeline *pipeline, List *outputs)
 	mongo_pipeline_append(pipeline, "$project", projection);
 }
 
-/* output_name: for messages. */
-static const char *
-output_name(const MongoOutput *output)
+/*
+ * name_column: for messages, after the field that a key or an aggregate is of, if
+ * it is of one.
+ */
+static void
+name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *column)
 {
-	return ((MongoOutputField *) linitial(output->fields))->path;
+	List	   *vars = pull_var_clause((Node *) output->expression, PVC_RECURSE_AGGREGATES);
+	const Var  *var = vars == NIL ? NULL : linitial_node(Var, vars);
+	Oid			relid;
+
+	column->name = ((MongoOutputField *) linitial(output->fields))->path;
+	if (list_length(vars) != 1 || var->varattno <= 0)
+		return;
+	relid = planner_rt_fetch(var->varno, root)->relid;
+	column->name = mongo_column_options(relid, var->varattno)->path;
+	column->collection = mongo_table_options(relid)->collection;
 }
 
 static MongoScanColumn *
-scan_column(const MongoOutput *output, const MongoOutputField *field, int index)
+scan_column(PlannerInfo *root, const MongoOutput *output, const MongoOutputField *field,
+			int index)
 {
 	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
 
 	column->index = index;
-	column->name = output_name(output);
+	name_column(root, output, column);
 	column->path = field->path;
 	column->type = field->type;
 	column->typmod = field->typmod;
@@ -97,7 +111,7 @@ scan_column(const MongoOutput *output, const MongoOutputField *field, int index)
  * finished comes behind all outputs.
  */
 static void
-add_columns(MongoScanPlan *plan, List *outputs)
+add_columns(PlannerInfo *root, MongoScanPlan *plan, List *outputs)
 {
 	int			next = list_length(outputs);
 	ListCell   *cell;
@@ -112,7 +126,7 @@ add_columns(MongoScanPlan *plan, List *outputs)
 		if (output->finish == MONGO_FINISH_NONE)
 		{
 			plan->columns = lappend(plan->columns,
-									scan_column(output, linitial(output->fields), index));
+									scan_column(root, output, linitial(output->fields), index));
 			continue;
 		}
 		finish = palloc(sizeof(MongoScanFinish));
@@ -122,7 +136,7 @@ add_columns(MongoScanPlan *plan, List *outputs)
 		plan->finishes = lappend(plan->finishes, finish);
 		foreach(field, output->fields)
 			plan->columns = lappend(plan->columns,
-									scan_column(output, lfirst(field), next++));
+									scan_column(root, output, lfirst(field), next++));
 	}
 }
 
@@ -153,7 +167,7 @@ mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
 	plan.has_offset = upper->limited && root->parse->limitOffset != NULL;
 	plan.commands = list_make1(upper->count_command != NULL ? upper->count_command :
 							   mongo_pipeline_command(relation, &pipeline));
-	add_columns(&plan, outputs);
+	add_columns(root, &plan, outputs);
 	if (upper->count_command != NULL)
 		((MongoScanColumn *) linitial(plan.columns))->path = MONGO_COUNT_FIELD;
 

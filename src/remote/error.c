@@ -298,13 +298,48 @@ classify(int code, const char *text, const char **hint)
 		*hint != NULL ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_FDW_ERROR;
 }
 
+/*
+ * raise_misfit: 'text' begins with MONGO_MISFIT, and ends with MongoDB's words on
+ * the conversion that it was made to fail on.
+ */
+static void
+raise_misfit(const char *text)
+{
+	char	   *parts[4];
+	char	   *next = pstrdup(text + strlen(MONGO_MISFIT));
+	char	   *end = strstr(next, "' in $convert");
+
+	if (end != NULL)
+		*end = '\0';
+	for (size_t i = 0; i < lengthof(parts); i++)
+	{
+		parts[i] = next;
+		end = strstr(next, MONGO_MISFIT_SEPARATOR);
+		next += strlen(next);
+		if (end == NULL || i == lengthof(parts) - 1)
+			continue;
+		*end = '\0';
+		next = end + strlen(MONGO_MISFIT_SEPARATOR);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
+			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
+					parts[0], parts[1], parts[2]),
+			 errdetail("A document holds a value of BSON type \"%s\".", parts[3]),
+			 errhint("With the setting mongo_fdw.enable_pushdown off the error names the document; in MongoDB, find it with {\"%s\": {\"$type\": \"%s\"}}.",
+					 parts[0], parts[3])));
+}
+
 static void
 raise_remote(const char *message, int code, const char *code_name,
 			 const char *text)
 {
+	const char *misfit = strstr(text, MONGO_MISFIT);
 	const char *hint;
 	int			sqlstate = classify(code, text, &hint);
 
+	if (misfit != NULL)
+		raise_misfit(misfit);
 	ereport(ERROR,
 			(errcode(sqlstate),
 			 errmsg("%s", message),

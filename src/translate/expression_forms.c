@@ -100,6 +100,14 @@ mongo_decimal_value(const char *text)
 	return value;
 }
 
+bson_t *
+mongo_decimal_of_number(const MongoValue *value)
+{
+	MongoValue	arguments[2] = {*value, mongo_decimal_value("1")};
+
+	return mongo_expand_template("{$multiply: [@1, @2]}", arguments, lengthof(arguments));
+}
+
 /*
  * round_numeric: to the scale of the column, half away from zero, as reading
  * does.  One half in the last place is added, the rest cut off; both are exact
@@ -109,7 +117,7 @@ mongo_decimal_value(const char *text)
 static bool
 round_numeric(MongoValue *value, int precision, int scale)
 {
-	MongoValue	arguments[4];
+	MongoValue	arguments[5];
 
 	if (scale < 0 || precision > MONGO_MAX_PRECISION)
 		return false;
@@ -121,8 +129,9 @@ round_numeric(MongoValue *value, int precision, int scale)
 		bson_create_in(CurrentMemoryContext), INT4OID, -1, .atomic = true
 	};
 	BSON_APPEND_INT32(arguments[3].expression, "", scale);
+	arguments[4] = mongo_decimal_value("1");
 	value->expression =
-		mongo_expand_template("{$trunc: [{$add: [{$toDecimal: @1}, "
+		mongo_expand_template("{$trunc: [{$add: [{$multiply: [@1, @5]}, "
 							  "{$cond: [{$lt: [@1, 0]}, @3, @2]}]}, @4]}",
 							  arguments, lengthof(arguments));
 	return true;
@@ -140,18 +149,22 @@ round_numeric(MongoValue *value, int precision, int scale)
 	"{$rtrim: {input: {$rtrim: {input: {$first: '$$s'}, chars: '0'}}, chars: '.'}}, " \
 	"{$first: '$$s'}]}, " \
 	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
-	"{$toDecimal: @1}]}"
+	"{$multiply: [@1, @2]}]}"
 
 static bool
 normalize_numeric(const MongoScope *scope, MongoValue *value)
 {
+	MongoValue	arguments[2] = {*value, mongo_decimal_value("1")};
 	int			precision;
 	int			scale;
 
 	if (mongo_numeric_typmod(value->typmod, &precision, &scale))
 		return round_numeric(value, precision, scale);
-	value->expression = mongo_expand_template(scope->scale ? DOUBLE_SCALE_FORM :
-											  "{$toDecimal: @1}", value, 1);
+	if (scope->scale)
+		value->expression = mongo_expand_template(DOUBLE_SCALE_FORM, arguments,
+												  lengthof(arguments));
+	else
+		value->expression = mongo_decimal_of_number(value);
 	return true;
 }
 
