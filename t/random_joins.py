@@ -1,4 +1,4 @@
-"""Random joins, answered three ways: with pushdown, without, and by local tables.
+"""Random joins, answered four ways: with pushdown, joined with a local table, without pushdown, and by local tables.
 
     random_joins.py --seed 1 --queries 2000
 
@@ -23,6 +23,8 @@ from random_documents import COLUMNS, Column, quote, random_document
 
 KEYS = {"integer": ["_id", "i2", "i4", "i8", "sub.x"], "float": ["f8"], "text": ["t", "tc", "v", "nm"],
         "timestamptz": ["ts"], "timestamp": ["tn"], "boolean": ["b"]}
+# Keys that no document has as they are.
+COMPUTED = {"integer": "(%s::bigint + 1)", "float": "abs(%s)", "text": "lower(%s)", "boolean": "(NOT %s)"}
 TABLES = "abc"
 QUERIES_A_DATABASE = 150
 
@@ -75,6 +77,7 @@ class Query:
             self.add(table)
         self.where = self.condition(self.visible) if rng.random() < 0.6 else None
         self.output = self.random_output()
+        self.repeated = rng.random() < 0.15
 
     def key(self, table):
         """An equality that an index may serve, now and then one that none does."""
@@ -84,6 +87,8 @@ class Query:
         indexed = [c for c in KEYS[family] if c in self.indexes[table.name]]
         inner = rng.choice(indexed if indexed and rng.random() < 0.9 else KEYS[family])
         sides = [table.column(inner), other.column(rng.choice(KEYS[family]))]
+        if rng.random() < 0.15 and family in COMPUTED:
+            sides[1] = COMPUTED[family] % sides[1]
         rng.shuffle(sides)
         return Leaf("%s = %s" % tuple(sides))
 
@@ -132,11 +137,19 @@ class Query:
                 source += " %s %s ON %s" % (kind, table.render(), clause)
             else:
                 filters.append("%s (SELECT 1 FROM %s WHERE %s)" % (kind, table.render(), clause))
+        if self.repeated:
+            # again for each of some values, with a parameter in it
+            some = self.visible[-1].column("_id")
+            filters.append("%s BETWEEN x AND x + 20" % some)
+            return "SELECT x, (SELECT count(*) || ' ' || coalesce(sum(%s), 0) FROM %s WHERE %s) FROM generate_series(-3, 28, 6) x" % (
+                some, source, " AND ".join(filters))
         return "%s FROM %s %s %s" % (self.output[0], source,
                                      "WHERE " + " AND ".join(filters) if filters else "", self.output[1])
 
     def simpler(self):
         """Ways to take something away, each as a pair of functions: do and undo."""
+        if self.repeated:
+            yield "repeated", False
         if self.where is not None:
             yield "where", None
             for part in self.where.parts():
@@ -156,6 +169,10 @@ class Query:
 WAYS = {"lookup": "RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_nestloop; RESET mongo_fdw.enable_join_pushdown",
         "batched": "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_nestloop = off;"
                    "SET mongo_fdw.enable_join_pushdown = off"}
+
+
+# Ways to answer a query; the last is the one to trust.  One of the mixed tables is local.
+WHERE = (("on", "remote_joins"), ("on", "mixed_joins"), ("off", "remote_joins"), ("on", "local_joins"))
 
 
 class RandomJoins:
@@ -192,8 +209,8 @@ class RandomJoins:
 
     def set_up(self):
         host, port = self.client.address
-        self.execute("DROP SCHEMA IF EXISTS remote_joins, local_joins CASCADE;"
-                     "CREATE SCHEMA remote_joins; CREATE SCHEMA local_joins;"
+        self.execute("DROP SCHEMA IF EXISTS remote_joins, local_joins, mixed_joins CASCADE;"
+                     "CREATE SCHEMA remote_joins; CREATE SCHEMA local_joins; CREATE SCHEMA mixed_joins;"
                      "SET search_path = remote_joins, public; SET timezone = 'Europe/Berlin'; SET jit = off;"
                      "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;"
                      "DROP SERVER IF EXISTS random_joins CASCADE;"
@@ -211,19 +228,21 @@ class RandomJoins:
             self.execute("CREATE FOREIGN TABLE %s (%s) SERVER random_joins OPTIONS (database 'random_joins_%d',"
                          " collection '%s')" % (name, definitions, self.options.seed, name))
             self.execute("CREATE TABLE local_joins.%s AS SELECT * FROM %s" % (name, name))
+            self.execute("CREATE VIEW mixed_joins.%s AS SELECT * FROM %s.%s" % (
+                name, "local_joins" if name == TABLES[0] else "remote_joins", name))
             if self.rng.random() < 0.6:
                 self.execute("ANALYZE %s" % name)
 
     def answers(self, query):
         results = []
         failed = False
-        for pushdown, schema in (("on", "remote_joins"), ("off", "remote_joins"), ("on", "local_joins")):
+        for pushdown, schema in WHERE:
             self.execute("SET search_path = %s, public; SET mongo_fdw.enable_pushdown = %s" % (schema, pushdown))
             try:
                 results.append(sorted(self.execute(query.render()), key=repr))
             except psycopg2.Error as error:
                 # the server went away, or the query itself is wrong: never a mere difference
-                if self.connection.closed or schema == "local_joins" and error.pgcode not in FAILURES:
+                if self.connection.closed or schema == WHERE[-1][1] and error.pgcode not in FAILURES:
                     raise
                 # whether it comes to that depends on which condition is looked at first
                 if error.pgcode in FAILURES:
@@ -234,7 +253,7 @@ class RandomJoins:
 
     def differs(self, query):
         results = self.answers(query)
-        return None if results is None or results[0] == results[1] == results[2] else results
+        return None if results is None or all(result == results[0] for result in results) else results
 
     def reduce(self, query):
         for attribute, value in query.simpler():
@@ -249,11 +268,11 @@ class RandomJoins:
         query = self.reduce(query)
         results = self.differs(query) or results
         print("DIFFERENCE in query %d of seed %d:\n  %s" % (number, self.options.seed, query.render()))
-        for label, rows in zip(("pushdown", "no pushdown", "local tables"), results):
-            print("  %s: %s" % (label, rows if isinstance(rows, str) else "%d rows" % len(rows)))
-        if isinstance(results[0], list) and isinstance(results[2], list):
-            print("  only with pushdown: %s" % [r for r in results[0] if r not in results[2]][:3])
-            print("  only local: %s" % [r for r in results[2] if r not in results[0]][:3])
+        for (pushdown, schema), rows in zip(WHERE, results):
+            print("  %s, pushdown %s: %s" % (schema, pushdown, rows if isinstance(rows, str) else "%d rows" % len(rows)))
+            if isinstance(rows, list) and isinstance(results[-1], list):
+                print("    more than in local tables: %s" % [r for r in rows if r not in results[-1]][:3])
+                print("    fewer: %s" % [r for r in results[-1] if r not in rows][:3])
         self.execute("SET search_path = remote_joins, public; SET mongo_fdw.enable_pushdown = on")
         for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + query.render()):
             print("    " + row[0])
