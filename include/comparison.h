@@ -53,7 +53,7 @@ typedef struct MongoComparison
 								 bson_t *match);
 } MongoComparison;
 
-/* find's comparison operators, by strategy (see MONGO_STRATEGY_NOT_EQUAL) */
+/* find's comparison operators, by strategy (strategy.h) */
 extern const char *const mongo_find_operators[];
 
 /*

@@ -22,6 +22,7 @@
 #include "nodes/pg_list.h"
 
 #include "options.h"
+#include "strategy.h"
 
 /*
  * How a translation relates to the condition it stands for.
@@ -53,16 +54,13 @@ typedef enum MongoPredicateForm
 /* Bytes of a match document that MongoDB takes; rendering goes not far beyond. */
 #define MONGO_LARGEST_MATCH	(16 * 1024 * 1024)
 
-/* Operators are the B-tree strategies and, as in ROWCOMPARE_NE, 6 for "<>". */
-#define MONGO_STRATEGY_NOT_EQUAL	6
-
 typedef struct MongoPredicate
 {
 	const char *path;			/* of the field, never NULL */
 	Oid			column_type;	/* as declared; domains included */
 	int32		column_typmod;
 	Oid			collation;		/* of the comparison */
-	int			strategy;
+	int			strategy;		/* of the operator, see strategy.h */
 	MongoPredicateForm form;
 	Oid			value_type;		/* of the value, or of the array's elements */
 	MongoTypeMismatch type_mismatch;

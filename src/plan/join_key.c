@@ -14,14 +14,13 @@
 #include "comparison.h"
 #include "objectid.h"
 #include "plan_join.h"
+#include "strategy.h"
 
 #include "access/htup_details.h"
-#include "access/stratnum.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type_d.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-#include "utils/typcache.h"
 
 /* Bytes of found documents that are still far from the 16 MB of an array. */
 #define MODEST_ARRAY_SIZE	(2.0 * 1024 * 1024)
@@ -74,17 +73,6 @@ class_of(const MongoField *field)
 				key_types[i].class : KEY_NONE;
 	}
 	return field->type == mongo_objectid_type_oid() ? KEY_OBJECTID : KEY_NONE;
-}
-
-/* is_equality: of the default operator family of the field's type? */
-static bool
-is_equality(Oid operator, const MongoField *field)
-{
-	TypeCacheEntry *type = lookup_type_cache(field->operator_type,
-											 TYPECACHE_BTREE_OPFAMILY);
-
-	return OidIsValid(type->btree_opf) &&
-		get_op_opfamily_strategy(operator, type->btree_opf) == BTEqualStrategyNumber;
 }
 
 /* most_frequent: the share of documents that hold the commonest value or none. */
@@ -141,7 +129,8 @@ try_key(MongoColumns *outer, RelOptInfo *inner, Node *left, Node *right,
 
 	if (!mongo_field_of_node(outer, left, &key->outer) ||
 		!mongo_field_of_node(relation->columns, right, &key->inner) ||
-		!key->inner.indexed || !is_equality(clause->opno, &key->inner))
+		!key->inner.indexed ||
+		mongo_default_strategy(clause->opno, key->inner.operator_type) != BTEqualStrategyNumber)
 		return false;
 	class = class_of(&key->inner);
 	if (class == KEY_NONE || class != class_of(&key->outer))

@@ -16,17 +16,16 @@
 #include "feature.h"
 #include "plan.h"
 #include "plan_order.h"
+#include "strategy.h"
 
 #include <math.h>
 
-#include "access/stratnum.h"
 #include "access/table.h"
 #include "catalog/pg_type_d.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/typcache.h"
 
 /* As many as a compound index or a sort may have. */
 #define MAX_SORT_KEYS	32
@@ -103,7 +102,6 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 			bool is_first, bool is_last, MongoField *field)
 {
 	const MongoComparison *comparison;
-	TypeCacheEntry *type;
 	Expr	   *expression = find_member(pathkey->pk_eclass, baserel,
 										 relation->columns, field);
 
@@ -116,8 +114,7 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 		(comparison->sortability == MONGO_SORTABLE_NAN_APART && !is_first))
 		return false;
 
-	type = lookup_type_cache(field->operator_type, TYPECACHE_BTREE_OPFAMILY);
-	return type->btree_opf == pathkey->pk_opfamily &&
+	return mongo_default_opfamily(field->operator_type) == pathkey->pk_opfamily &&
 		(is_first || nulls_are_in_place(pathkey) ||
 		 cannot_be_null(baserel, relation, expression, field));
 }

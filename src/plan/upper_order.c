@@ -18,15 +18,14 @@
 #include "plan_group.h"
 #include "plan_order.h"
 #include "plan_upper.h"
+#include "strategy.h"
 
 #include <math.h>
 
-#include "access/stratnum.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "utils/typcache.h"
 
 /* As many as a $sort may have. */
 #define MAX_SORT_KEYS	32
@@ -154,14 +153,12 @@ find_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
 	{
 		EquivalenceMember *member = lfirst(cell);
 		Node	   *node = (Node *) member->em_expr;
-		TypeCacheEntry *type;
 
 		if (member->em_is_const || member->em_is_child ||
 			!bms_is_subset(member->em_relids, upper->input->relids) ||
 			!mongo_upper_gives(upper, list_make1(node)))
 			continue;
-		type = lookup_type_cache(exprType(node), TYPECACHE_BTREE_OPFAMILY);
-		if (type->btree_opf == pathkey->pk_opfamily &&
+		if (mongo_default_opfamily(exprType(node)) == pathkey->pk_opfamily &&
 			mongo_group_value(&scope, node, true, value))
 			return true;
 	}

@@ -89,13 +89,6 @@ array_key(char *buffer, int index)
 	return buffer;
 }
 
-static bool
-is_upper_bound(int strategy)
-{
-	return strategy == BTLessStrategyNumber ||
-		strategy == BTLessEqualStrategyNumber;
-}
-
 /* {path: {operator: <double>}} */
 static void
 append_double_bound(bson_t *match, const char *path, const char *operator,
@@ -239,7 +232,7 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 				return mongo_append_nothing(match, predicate->path);
 		}
 	}
-	else if (is_upper_bound(predicate->strategy))
+	else if (mongo_is_upper_bound(predicate->strategy))
 		append_double_bound(match, predicate->path, operator, bound);
 	else
 		append_double_bound_or_nan(match, predicate->path, operator, bound);
@@ -305,7 +298,7 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 		BSON_APPEND_DOUBLE(&operators, "$lte", high);
 		bson_append_document_end(match, &operators);
 	}
-	else if (is_upper_bound(predicate->strategy))
+	else if (mongo_is_upper_bound(predicate->strategy))
 		append_double_bound(match, predicate->path, "$lte", high);
 	else
 		append_double_bound_or_nan(match, predicate->path, "$gte", low);
@@ -393,7 +386,7 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 		return MONGO_MATCH_SOME;
 	}
 	if (predicate->strategy == BTEqualStrategyNumber ||
-		is_upper_bound(predicate->strategy) != is_positive)
+		mongo_is_upper_bound(predicate->strategy) != is_positive)
 		return mongo_append_nothing(match, predicate->path);
 
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
@@ -492,9 +485,9 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 	low = mongo_timestamp_to_millis(timestamp, NULL) - slack;
 	high = mongo_timestamp_to_millis(timestamp, NULL) + 1 + slack;
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	if (!is_upper_bound(predicate->strategy))
+	if (!mongo_is_upper_bound(predicate->strategy))
 		BSON_APPEND_DATE_TIME(&operators, "$gte", low);
-	if (predicate->strategy == BTEqualStrategyNumber || is_upper_bound(predicate->strategy))
+	if (predicate->strategy == BTEqualStrategyNumber || mongo_is_upper_bound(predicate->strategy))
 		BSON_APPEND_DATE_TIME(&operators, "$lte", high);
 	bson_append_document_end(match, &operators);
 	return MONGO_MATCH_SOME;

@@ -18,8 +18,8 @@
 #include "implied.h"
 #include "json_field.h"
 #include "pattern.h"
+#include "strategy.h"
 
-#include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -27,7 +27,6 @@
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 static MongoCondition translate_node(MongoTranslation *translation, Node *node,
 								bool wanted, bson_t *match);
@@ -39,33 +38,6 @@ static const MongoCondition not_shippable = {MONGO_NOT_SHIPPABLE};
  * logic in a filter; AND and OR are two of the former each.
  */
 #define MAX_DEPTH	64
-
-/*
- * operator_strategy: of an operator in the default B-tree family of a field's
- * type, so that it compares the field as what it is; 0 when it does not.
- */
-static int
-operator_strategy(Oid operator, const MongoField *field)
-{
-	TypeCacheEntry *type = lookup_type_cache(field->operator_type,
-											 TYPECACHE_BTREE_OPFAMILY);
-	List	   *interpretations;
-	ListCell   *cell;
-	int			strategy = 0;
-
-	if (!OidIsValid(type->btree_opf))
-		return 0;
-	interpretations = get_op_btree_interpretation(operator);
-	foreach(cell, interpretations)
-	{
-		OpBtreeInterpretation *interpretation = lfirst(cell);
-
-		if (interpretation->opfamily_id == type->btree_opf)
-			strategy = interpretation->strategy;
-	}
-	list_free_deep(interpretations);
-	return strategy;
-}
 
 /* What a part of a condition adds to, as it was before. */
 typedef struct Gathered
@@ -222,23 +194,12 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 
 	if (mongo_is_json_test(operator))
 		return translate_json_test(&field, operator, right, wanted, match);
-	predicate.strategy = operator_strategy(operator, &field);
+	predicate.strategy = mongo_default_strategy(operator, field.operator_type);
 	if (predicate.strategy == 0)
 		return translate_pattern(translation, &field, get_opcode(operator), right,
 								 node->inputcollid, wanted, match);
 	if (!wanted)
-	{
-		static const int negated[] = {
-			[BTLessStrategyNumber] = BTGreaterEqualStrategyNumber,
-			[BTLessEqualStrategyNumber] = BTGreaterStrategyNumber,
-			[BTEqualStrategyNumber] = MONGO_STRATEGY_NOT_EQUAL,
-			[BTGreaterEqualStrategyNumber] = BTLessStrategyNumber,
-			[BTGreaterStrategyNumber] = BTLessEqualStrategyNumber,
-			[MONGO_STRATEGY_NOT_EQUAL] = BTEqualStrategyNumber,
-		};
-
-		predicate.strategy = negated[predicate.strategy];
-	}
+		predicate.strategy = mongo_negated_strategy(predicate.strategy);
 
 	begin_predicate(&predicate, translation, &field, node->inputcollid);
 	predicate.form = MONGO_PREDICATE_SCALAR;
@@ -260,7 +221,7 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 		!mongo_is_local_value(translation, array))
 		return not_shippable;
 
-	strategy = operator_strategy(node->opno, &field);
+	strategy = mongo_default_strategy(node->opno, field.operator_type);
 	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL))
 		return not_shippable;
 

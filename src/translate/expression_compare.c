@@ -14,15 +14,14 @@
 
 #include "comparison.h"
 #include "expression_rows.h"
+#include "strategy.h"
 
-#include "access/stratnum.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
-#include "utils/typcache.h"
 
 /* Both sides of a comparison. */
 typedef struct Operands
@@ -88,28 +87,12 @@ mongo_comparison_strategy(Oid operator)
 {
 	Oid			left;
 	Oid			right;
-	TypeCacheEntry *type;
-	int			strategy = 0;
-	ListCell   *cell;
 
 	op_input_types(operator, &left, &right);
-	if (!(find_row(left) || mongo_has_normal_form(left)) || mongo_comparison_class(left) != mongo_comparison_class(right))
+	if ((find_row(left) == NULL && !mongo_has_normal_form(left)) ||
+		mongo_comparison_class(left) != mongo_comparison_class(right))
 		return 0;
-	type = lookup_type_cache(left == VARCHAROID ? TEXTOID : left, TYPECACHE_BTREE_OPFAMILY);
-	foreach(cell, get_op_btree_interpretation(operator))
-	{
-		OpBtreeInterpretation *interpretation = lfirst(cell);
-
-		if (interpretation->opfamily_id == type->btree_opf)
-			strategy = interpretation->strategy;
-	}
-	return strategy;
-}
-
-static bool
-is_order(int strategy)
-{
-	return strategy != BTEqualStrategyNumber && strategy != MONGO_STRATEGY_NOT_EQUAL;
+	return mongo_default_strategy(operator, left);
 }
 
 bool
@@ -146,13 +129,6 @@ raise_nan(MongoValue *value)
 		return;
 	value->expression = mongo_expand_template("{$cond: [{$eq: [@1, NaN]}, max, @1]}", value, 1);
 	value->atomic = false;
-}
-
-static int
-commuted_strategy(int strategy)
-{
-	return is_order(strategy) ? BTGreaterStrategyNumber + BTLessStrategyNumber - strategy :
-		strategy;
 }
 
 /*
@@ -239,11 +215,11 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
 	is_text = mongo_comparison_class(exprType(left)) == TEXTOID;
-	if (is_text && !mongo_collation_suits(collation, is_order(strategy) ?
+	if (is_text && !mongo_collation_suits(collation, mongo_asks_for_order(strategy) ?
 										  MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE))
 		return false;
 	if (!(is_local(scope, left) ?
-		  local_operand(&inner, commuted_strategy(strategy), left, &values[0]) :
+		  local_operand(&inner, mongo_commuted_strategy(strategy), left, &values[0]) :
 		  operand(&inner, left, &values[0])) ||
 		!(is_local(scope, right) ?
 		  local_operand(&inner, strategy, right, &values[1]) :
@@ -251,7 +227,7 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 		return false;
 	if (is_text)
 		scope->translation->compares_text = true;
-	if (is_order(strategy))
+	if (mongo_asks_for_order(strategy))
 	{
 		raise_nan(&values[0]);
 		raise_nan(&values[1]);

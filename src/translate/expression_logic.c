@@ -14,8 +14,8 @@
 #include "bson_memory.h"
 #include "comparison.h"
 #include "expression_rows.h"
+#include "strategy.h"
 
-#include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 
@@ -30,21 +30,6 @@ set_boolean(MongoValue *value, bson_t *expression, bool nullable)
 	value->type = BOOLOID;
 	value->typmod = -1;
 	value->nullable = nullable;
-}
-
-static int
-negated_strategy(int strategy)
-{
-	static const int negated[] = {
-		[BTLessStrategyNumber] = BTGreaterEqualStrategyNumber,
-		[BTLessEqualStrategyNumber] = BTGreaterStrategyNumber,
-		[BTEqualStrategyNumber] = MONGO_STRATEGY_NOT_EQUAL,
-		[BTGreaterEqualStrategyNumber] = BTLessStrategyNumber,
-		[BTGreaterStrategyNumber] = BTLessEqualStrategyNumber,
-		[MONGO_STRATEGY_NOT_EQUAL] = BTEqualStrategyNumber,
-	};
-
-	return negated[strategy];
 }
 
 /* {$and: [...]} or {$or: [...]} of the tests of the parts. */
@@ -162,7 +147,7 @@ mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *v
 			strategy = mongo_comparison_strategy(operator->opno);
 			if (strategy == 0)
 				break;
-			return mongo_compare_test(scope, wanted ? strategy : negated_strategy(strategy),
+			return mongo_compare_test(scope, wanted ? strategy : mongo_negated_strategy(strategy),
 									  linitial(operator->args), lsecond(operator->args),
 									  operator->inputcollid, value);
 		default:

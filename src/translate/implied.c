@@ -11,8 +11,8 @@
 
 #include "expression.h"
 #include "implied.h"
+#include "strategy.h"
 
-#include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -25,7 +25,6 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 
 /* "function(args) OP value" */
 typedef struct Comparison
@@ -53,9 +52,8 @@ bounds_above(int strategy)
 static Expr *
 compare(Node *left, int strategy, Node *right, Oid collation)
 {
-	TypeCacheEntry *type = lookup_type_cache(exprType(left), TYPECACHE_BTREE_OPFAMILY);
-	Oid			operator = get_opfamily_member(type->btree_opf, exprType(left),
-											   exprType(right), strategy);
+	Oid			operator = get_opfamily_member(mongo_default_opfamily(exprType(left)),
+											   exprType(left), exprType(right), strategy);
 
 	if (!OidIsValid(operator))
 		return NULL;
@@ -364,15 +362,6 @@ static const struct
 	{F_SUBSTRING_TEXT_INT4_INT4, of_prefix, 0},
 };
 
-/* default_strategy: of an operator of its left type's default order, or 0. */
-static int
-default_strategy(Oid operator, Oid type)
-{
-	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
-
-	return OidIsValid(entry->btree_opf) ? get_op_opfamily_strategy(operator, entry->btree_opf) : 0;
-}
-
 /* split_call: the function and the arguments of a call or an operator. */
 static bool
 split_call(Node *node, Comparison *comparison)
@@ -413,8 +402,8 @@ mongo_implied_conditions(const MongoTranslation *translation, OpExpr *clause)
 		!mongo_is_local_value(translation, comparison.value))
 		return NIL;
 	comparison.collation = clause->inputcollid;
-	comparison.strategy = default_strategy(operator, exprType(call));
-	if (comparison.strategy == 0 ||
+	comparison.strategy = mongo_default_strategy(operator, exprType(call));
+	if (comparison.strategy == 0 || comparison.strategy == MONGO_STRATEGY_NOT_EQUAL ||
 		(exprType(comparison.value) != exprType(call) && to_int8(call) == NULL))
 		return NIL;
 

@@ -147,8 +147,7 @@ static bool
 append_objectid_range(const MongoPredicate *predicate, const ObjectIdBound *bound,
 					  bson_t *match)
 {
-	bool		upper = predicate->strategy == BTLessStrategyNumber ||
-	predicate->strategy == BTLessEqualStrategyNumber;
+	bool		upper = mongo_is_upper_bound(predicate->strategy);
 	const char *operator;
 	bson_t		operators;
 
