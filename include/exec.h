@@ -32,9 +32,10 @@ typedef struct MongoScanState
 	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is ours */
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	struct MongoIdentityLog *identities;	/* NULL: no row is to be changed */
-	MemoryContext scan_context; /* of the command and its cursor; reset by ReScan */
+	MemoryContext scan_context; /* of the command and its cursor */
+	MemoryContext spare_context;	/* takes turns with it; empty */
 
-	/* Valid from the first row on, until ReScan. */
+	/* Valid from the first row on, until ReScan, which may keep the last two. */
 	bool		started;
 	int			turn;			/* which of the plan's commands, from 0 */
 	bool		any_document;	/* has come */

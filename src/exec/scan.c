@@ -109,6 +109,9 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	state->scan_context = AllocSetContextCreate(estate->es_query_cxt,
 												"mongo_fdw scan",
 												ALLOCSET_SMALL_SIZES);
+	state->spare_context = AllocSetContextCreate(estate->es_query_cxt,
+												 "mongo_fdw other scan",
+												 ALLOCSET_SMALL_SIZES);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
@@ -248,14 +251,61 @@ mongo_log_command(const MongoScanPlan *plan, const bson_t *command)
 }
 
 static void
+swap_contexts(MongoScanState *state)
+{
+	MemoryContext context = state->scan_context;
+
+	state->scan_context = state->spare_context;
+	state->spare_context = context;
+}
+
+/*
+ * keep_answer: may the documents that have come be given once more?  The same
+ * command within the same statement has the same answer, as one snapshot would
+ * give, and correlated sub-selects often ask twice in a row.
+ */
+static bool
+keep_answer(MongoScanState *state)
+{
+	return state->shared == NULL && state->identities == NULL &&
+		state->ncommands == 1 && mongo_cursor_keep(state->cursor);
+}
+
+/*
+ * forget_answer: what has been kept is of a command that is not the next one.
+ */
+static void
+forget_answer(MongoScanState *state)
+{
+	mongo_cursor_close(state->cursor);
+	state->cursor = NULL;
+	MemoryContextReset(state->spare_context);
+}
+
+static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
-	MemoryContext old_context = MemoryContextSwitchTo(state->scan_context);
+	const bson_t *earlier = state->cursor != NULL ? state->command : NULL;
+	MemoryContext old_context;
 	MongoMatch	match;
 
+	if (earlier != NULL)
+		swap_contexts(state);
+	old_context = MemoryContextSwitchTo(state->scan_context);
 	state->command = bson_create_in(CurrentMemoryContext);
 	match = mongo_bind_scan_command(node, state->turn, state->rows, state->command);
 	state->started = true;
+	if (earlier != NULL && match != MONGO_MATCH_NONE && bson_equal(state->command, earlier))
+	{
+		MemoryContextSwitchTo(old_context);
+		MemoryContextReset(state->scan_context);
+		swap_contexts(state);
+		state->command = unconstify(bson_t *, earlier);
+		mongo_cursor_rewind(state->cursor);
+		return;
+	}
+	if (earlier != NULL)
+		forget_answer(state);
 	if (match != MONGO_MATCH_NONE && state->shared != NULL && !mongo_take_range(node))
 		match = MONGO_MATCH_NONE;
 	if (match != MONGO_MATCH_NONE)
@@ -299,8 +349,11 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 	ListCell   *cell;
 
 	/* the connection is free for others before the query ends */
-	mongo_cursor_close(state->cursor);
-	state->cursor = NULL;
+	if (!keep_answer(state))
+	{
+		mongo_cursor_close(state->cursor);
+		state->cursor = NULL;
+	}
 	if (!state->plan->one_row || state->any_document)
 		return slot;
 
@@ -372,13 +425,15 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 
 	if (!state->started)
 		return;
-	mongo_cursor_close(state->cursor);
-	state->cursor = NULL;
-	state->command = NULL;
 	state->started = false;
 	state->turn = 0;
 	state->rows = 0;
 	state->any_document = false;
+	if (keep_answer(state))
+		return;
+	mongo_cursor_close(state->cursor);
+	state->cursor = NULL;
+	state->command = NULL;
 	MemoryContextReset(state->scan_context);
 }
 

@@ -35,6 +35,9 @@
 /* How long closing waits for a batch that was asked for in vain. */
 #define DISCARD_WAIT_MS		20
 
+/* The most bytes of documents that a cursor keeps to give once more. */
+#define LARGEST_KEPT_ANSWER	(256 * 1024)
+
 struct MongoCursor
 {
 	MemoryContext context;
@@ -62,6 +65,8 @@ struct MongoCursor
 	const uint8 *end;			/* of the batch's elements */
 	const uint8 *count;			/* not handed out yet: the reply to "count" */
 	uint32		count_length;
+	const uint8 *whole;			/* where the answer begins that is all here;
+								 * NULL: it is not */
 };
 
 static uint32
@@ -251,6 +256,8 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 	if (id != cursor->id && cursor->session == NULL)
 		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
 								cursor->ns_collection);
+	/* before there is an id, the batch is the first one; without one, the last */
+	cursor->whole = cursor->id == 0 && id == 0 ? cursor->position : NULL;
 	cursor->id = id;
 }
 
@@ -263,7 +270,7 @@ take_count(MongoCursor *cursor, const uint8 *data, uint32 length)
 	if (!bson_iter_init_from_data(&iter, data, length) ||
 		!bson_iter_find(&iter, "n") || !BSON_ITER_HOLDS_NUMBER(&iter))
 		report_invalid_reply(cursor, "The reply has no number of documents.");
-	cursor->count = data;
+	cursor->count = cursor->whole = data;
 	cursor->count_length = length;
 }
 
@@ -609,10 +616,43 @@ discard_batch(MongoCursor *cursor)
 	}
 }
 
+static bool
+is_open(const MongoCursor *cursor)
+{
+	return cursor->lease != NULL || cursor->session != NULL;
+}
+
+bool
+mongo_cursor_keep(MongoCursor *cursor)
+{
+	size_t		length;
+
+	if (cursor == NULL || cursor->whole == NULL)
+		return false;
+	length = cursor->is_count ? cursor->count_length : (size_t) (cursor->end - cursor->whole);
+	if (cursor->pending || length > LARGEST_KEPT_ANSWER)
+		return false;
+	if (cursor->lease != NULL)
+		mongo_lease_release(cursor->lease);
+	cursor->lease = NULL;
+	cursor->session = NULL;
+	return true;
+}
+
+void
+mongo_cursor_rewind(MongoCursor *cursor)
+{
+	Assert(cursor->whole != NULL && !is_open(cursor));
+	if (cursor->is_count)
+		cursor->count = cursor->whole;
+	else
+		cursor->position = cursor->whole;
+}
+
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
-	if (cursor == NULL || (cursor->lease == NULL && cursor->session == NULL))
+	if (cursor == NULL || (!is_open(cursor) && cursor->whole == NULL))
 		return;
 	if (cursor->pending)
 		discard_batch(cursor);
@@ -623,7 +663,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = false;
-	cursor->position = cursor->end = cursor->count = NULL;
+	cursor->position = cursor->end = cursor->count = cursor->whole = NULL;
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }
