@@ -65,10 +65,4 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
 
-/*
- * mongo_type_is_readable
- *		Does a column of this type have a BSON form to read?
- */
-extern bool mongo_type_is_readable(Oid typid);
-
 #endif							/* MONGO_FDW_DECODE_H */

@@ -130,10 +130,6 @@ extern bool mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoVal
 extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 								   MongoValue *value);
 
-/* The same of a call whose row has a template. */
-extern bool mongo_value_of_template(const MongoCall *call, const char *template,
-									MongoValue *value);
-
 /*
  * mongo_collation_suits
  *		Does the call's collation mean here what comparing bytes does?

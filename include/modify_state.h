@@ -58,9 +58,6 @@ typedef struct MongoModifyState
 										 * here, or NULL */
 } MongoModifyState;
 
-/* mongo_modify_user: whose user mapping counts for a target relation. */
-extern Oid	mongo_modify_user(EState *estate, ResultRelInfo *rinfo);
-
 /*
  * mongo_scan_keep_identities
  *		Have a scan note in 'log' the _id of each row it returns.

@@ -144,9 +144,6 @@ static inline bool mongo_read_value(const MongoReader *reader,
 extern bool mongo_misfit(MongoReadContext *context, MongoMisfit misfit,
 						 const bson_iter_t *iter, const char *remark);
 
-/* mongo_bson_type_name: "Int32", "ObjectId", ... as the BSON specification has it. */
-extern const char *mongo_bson_type_name(bson_type_t type);
-
 /*
  * mongo_iter_check_end
  *		bson_iter_next() gave false: was that the end of the document?

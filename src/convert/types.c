@@ -124,35 +124,17 @@ mongo_type_lookup(Oid typid)
 	return category_row(typid);
 }
 
-/*
- * type_has_form
- *		Has this type a row, and have the types that it is made of?
- *
- * Composite attributes are not looked into: they may be absent and are
- * refused when a reader is made.
- */
-static bool
-type_has_form(Oid typid)
+/* Composite attributes are not looked into: they are refused when written. */
+bool
+mongo_type_is_writable(Oid typid)
 {
 	const MongoType *type = mongo_type_lookup(typid);
 
 	if (type == &category_rows[CATEGORY_DOMAIN])
-		return type_has_form(getBaseType(typid));
+		return mongo_type_is_writable(getBaseType(typid));
 	if (type == &category_rows[CATEGORY_ARRAY])
-		return type_has_form(get_element_type(typid));
+		return mongo_type_is_writable(get_element_type(typid));
 	return type != NULL;
-}
-
-bool
-mongo_type_is_readable(Oid typid)
-{
-	return type_has_form(typid);
-}
-
-bool
-mongo_type_is_writable(Oid typid)
-{
-	return type_has_form(typid);
 }
 
 MongoReader *

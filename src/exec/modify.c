@@ -27,8 +27,9 @@
 
 /* ------------------------------- beginning --------------------------------- */
 
-Oid
-mongo_modify_user(EState *estate, ResultRelInfo *rinfo)
+/* modify_user: whose user mapping counts for a target relation. */
+static Oid
+modify_user(EState *estate, ResultRelInfo *rinfo)
 {
 	Oid			user = mongo_result_check_as_user(rinfo, estate);
 
@@ -90,7 +91,7 @@ create_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 	state->relation = relation;
 	state->context = estate->es_query_cxt;
 	state->options = mongo_table_options(relid);
-	state->user = GetUserMapping(mongo_modify_user(estate, rinfo),
+	state->user = GetUserMapping(modify_user(estate, rinfo),
 								 GetForeignTable(relid)->serverid);
 	state->layout = mongo_row_layout_create(state->context, relid,
 											RelationGetDescr(relation),

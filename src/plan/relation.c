@@ -25,9 +25,6 @@
 /* Of a collection that nobody has told us anything about. */
 #define DEFAULT_ROWS	1000
 
-/* Bytes that one document's header, _id and keys take beside its values. */
-#define DEFAULT_WIDTH	100
-
 static MongoRelation *
 create_relation(RelOptInfo *baserel, Oid foreigntableid)
 {

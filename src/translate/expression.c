@@ -237,8 +237,9 @@ guard_template(const char *template, const MongoValue *arguments, int narguments
 	return nguards > 0 ? guarded.data : template;
 }
 
-bool
-mongo_value_of_template(const MongoCall *call, const char *template, MongoValue *value)
+/* value_of_template: of a call whose row has one. */
+static bool
+value_of_template(const MongoCall *call, const char *template, MongoValue *value)
 {
 	const MongoExpressionRow *row = call->row;
 	MongoValue	arguments[MONGO_MAX_ARGUMENTS] = {{0}};
@@ -281,7 +282,7 @@ translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
 		return false;
 	if (call.row->translate != NULL)
 		return call.row->translate(&call, value);
-	return mongo_value_of_template(&call, call.row->template, value);
+	return value_of_template(&call, call.row->template, value);
 }
 
 static bool
