@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* Seconds since some point in the past. */
@@ -23,6 +24,17 @@ now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+/* What this process has computed so far, in user and system mode. */
+static inline double
+cpu_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6 +
+		usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6;
 }
 
 static inline void
@@ -82,6 +94,81 @@ commit_transaction(mongoc_client_session_t *session)
 	if (!mongoc_client_session_commit_transaction(session, NULL, &error))
 		fail(error.message);
 	mongoc_client_session_destroy(session);
+}
+
+/* What each of several threads does, with a state of its own. */
+typedef struct Workload
+{
+	void	   *(*begin) (unsigned int seed);	/* connects; gives the state */
+	void		(*operate) (void *state);	/* one operation */
+	void		(*end) (void *state);	/* frees the state */
+} Workload;
+
+typedef struct Throughput
+{
+	long		operations;
+	double		tps;
+	double		latency_ms;		/* mean, of an operation in its thread */
+} Throughput;
+
+typedef struct WorkloadThread
+{
+	pthread_t	thread;
+	const Workload *workload;
+	pthread_barrier_t *start_line;
+	unsigned int seed;
+	double		limit;
+	long		operations;
+	double		seconds;		/* spent in operations, connecting excluded */
+} WorkloadThread;
+
+static inline void *
+run_thread(void *argument)
+{
+	WorkloadThread *self = argument;
+	void	   *state = self->workload->begin(self->seed);
+	double		started;
+
+	pthread_barrier_wait(self->start_line);
+	started = now();
+	do
+	{
+		self->workload->operate(state);
+		self->operations++;
+		self->seconds = now() - started;
+	} while (self->seconds < self->limit);
+	self->workload->end(state);
+	return NULL;
+}
+
+/* Operate in so many threads, which start together, for so many seconds. */
+static inline Throughput
+run_threads(const Workload *workload, int count, double seconds)
+{
+	WorkloadThread *threads = calloc(count, sizeof(WorkloadThread));
+	Throughput	result = {0};
+	pthread_barrier_t start_line;
+
+	pthread_barrier_init(&start_line, NULL, count);
+	for (int i = 0; i < count; i++)
+	{
+		threads[i] = (WorkloadThread) {
+			.workload = workload,.start_line = &start_line,
+			.seed = 1 + i,.limit = seconds
+		};
+		if (pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]) != 0)
+			fail("could not start a thread");
+	}
+	for (int i = 0; i < count; i++)
+	{
+		pthread_join(threads[i].thread, NULL);
+		result.operations += threads[i].operations;
+		result.tps += threads[i].operations / threads[i].seconds;
+	}
+	result.latency_ms = 1000.0 * count / result.tps;
+	pthread_barrier_destroy(&start_line);
+	free(threads);
+	return result;
 }
 
 #endif							/* BENCH_NATIVE_COMMON_H */

@@ -22,7 +22,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,11 +38,14 @@ typedef struct Connection
 	size_t		capacity;
 } Connection;
 
+static const char *host;
+static const char *port;
 static const char *database;
 static const char *collection;
+static int	documents;			/* of "floor point" */
 
 static void
-open_connection(Connection *connection, const char *host, const char *port)
+open_connection(Connection *connection)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,.sin_port = htons(atoi(port))};
 	int			on = 1;
@@ -152,19 +154,12 @@ open_batch(const bson_t *reply, bson_iter_t *documents)
 	return id;
 }
 
-typedef struct Worker
+/* A thread of "floor point". */
+typedef struct PointReader
 {
-	pthread_t	thread;
-	const char *host;
-	const char *port;
+	Connection	connection;
 	unsigned int seed;
-	int			documents;
-	long		operations;
-	double		seconds;
-} Worker;
-
-static double run_seconds;
-static pthread_barrier_t start_line;
+} PointReader;
 
 static void
 find_one(Connection *connection, int id)
@@ -172,7 +167,7 @@ find_one(Connection *connection, int id)
 	bson_t		command = BSON_INITIALIZER;
 	bson_t		filter;
 	bson_t		reply;
-	bson_iter_t documents;
+	bson_iter_t batch;
 
 	BSON_APPEND_UTF8(&command, "find", collection);
 	BSON_APPEND_DOCUMENT_BEGIN(&command, "filter", &filter);
@@ -181,57 +176,50 @@ find_one(Connection *connection, int id)
 	BSON_APPEND_UTF8(&command, "$db", database);
 	send_command(connection, &command);
 	receive_reply(connection, &reply);
-	open_batch(&reply, &documents);
-	if (!bson_iter_next(&documents))
+	open_batch(&reply, &batch);
+	if (!bson_iter_next(&batch))
 		fail("a document is missing");
-	consume(&documents);
+	consume(&batch);
 	bson_destroy(&command);
 }
 
 static void *
-point_worker(void *argument)
+begin_point(unsigned int seed)
 {
-	Worker	   *worker = argument;
-	Connection	connection;
-	double		started;
+	PointReader *reader = malloc(sizeof(PointReader));
 
-	open_connection(&connection, worker->host, worker->port);
-	find_one(&connection, 1);
-	pthread_barrier_wait(&start_line);
-	started = now();
-	do
-	{
-		find_one(&connection, 1 + rand_r(&worker->seed) % worker->documents);
-		worker->operations++;
-		worker->seconds = now() - started;
-	} while (worker->seconds < run_seconds);
-	close(connection.socket);
-	return NULL;
+	open_connection(&reader->connection);
+	reader->seed = seed;
+	find_one(&reader->connection, 1);
+	return reader;
 }
 
 static void
-run_point(const char *host, const char *port, int threads, int documents)
+read_point(void *state)
 {
-	Worker	   *workers = calloc(threads, sizeof(Worker));
-	long		operations = 0;
-	double		tps = 0;
+	PointReader *reader = state;
 
-	pthread_barrier_init(&start_line, NULL, threads);
-	for (int i = 0; i < threads; i++)
-	{
-		workers[i] = (Worker) {.host = host,.port = port,.seed = 1 + i,.documents = documents};
-		if (pthread_create(&workers[i].thread, NULL, point_worker, &workers[i]) != 0)
-			fail("could not start a thread");
-	}
-	for (int i = 0; i < threads; i++)
-	{
-		pthread_join(workers[i].thread, NULL);
-		operations += workers[i].operations;
-		tps += workers[i].operations / workers[i].seconds;
-	}
+	find_one(&reader->connection, 1 + rand_r(&reader->seed) % documents);
+}
+
+static void
+end_point(void *state)
+{
+	PointReader *reader = state;
+
+	close(reader->connection.socket);
+	free(reader->connection.reply);
+	free(reader);
+}
+
+static void
+run_point(int threads, double seconds)
+{
+	const Workload workload = {begin_point, read_point, end_point};
+	Throughput	result = run_threads(&workload, threads, seconds);
+
 	printf("{\"transactions\": %ld, \"tps\": %.1f, \"latency_ms\": %.4f}\n",
-		   operations, tps, 1000.0 * threads / tps);
-	free(workers);
+		   result.operations, result.tps, result.latency_ms);
 }
 
 static void
@@ -248,17 +236,16 @@ send_get_more(Connection *connection, int64_t cursor)
 }
 
 static void
-run_scan(const char *host, const char *port, char **fields, int nfields)
+run_scan(char **fields, int nfields)
 {
 	bson_t		command = BSON_INITIALIZER;
 	bson_t		projection;
 	Connection	connection;
-	struct rusage usage;
 	double		started;
-	long		documents = 0;
+	long		count = 0;
 	int64_t		cursor;
 
-	open_connection(&connection, host, port);
+	open_connection(&connection);
 	BSON_APPEND_UTF8(&command, "find", collection);
 	if (nfields > 0)
 	{
@@ -283,14 +270,11 @@ run_scan(const char *host, const char *port, char **fields, int nfields)
 		while (bson_iter_next(&batch))
 		{
 			consume(&batch);
-			documents++;
+			count++;
 		}
 	} while (cursor != 0);
-	started = now() - started;
-	getrusage(RUSAGE_SELF, &usage);
-	printf("{\"documents\": %ld, \"seconds\": %.4f, \"cpu_seconds\": %.4f}\n", documents, started,
-		   usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6 +
-		   usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6);
+	printf("{\"documents\": %ld, \"seconds\": %.4f, \"cpu_seconds\": %.4f}\n",
+		   count, now() - started, cpu_seconds());
 	bson_destroy(&command);
 }
 
@@ -299,15 +283,17 @@ main(int argc, char **argv)
 {
 	if (argc < 5)
 		fail("usage: floor point HOST PORT DB.COLLECTION THREADS SECONDS DOCUMENTS | floor scan HOST PORT DB.COLLECTION [FIELD ...]");
+	host = argv[2];
+	port = argv[3];
 	database = argv[4];
 	collection = split_namespace(argv[4]);
 	if (strcmp(argv[1], "point") == 0 && argc == 8)
 	{
-		run_seconds = atof(argv[6]);
-		run_point(argv[2], argv[3], atoi(argv[5]), atoi(argv[7]));
+		documents = atoi(argv[7]);
+		run_point(atoi(argv[5]), atof(argv[6]));
 	}
 	else if (strcmp(argv[1], "scan") == 0)
-		run_scan(argv[2], argv[3], argv + 5, argc - 5);
+		run_scan(argv + 5, argc - 5);
 	else
 		fail("unknown workload or wrong number of arguments");
 	return 0;

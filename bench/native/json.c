@@ -15,18 +15,6 @@
  */
 #include "common.h"
 
-#include <sys/resource.h>
-
-static double
-cpu_seconds(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6 +
-		usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6;
-}
-
 static bson_t **
 read_documents(const char *path, size_t *count)
 {

@@ -17,23 +17,21 @@
  */
 #include "common.h"
 
-#include <sys/resource.h>
-
-typedef struct Worker
-{
-	pthread_t	thread;
-	const char *uri;
-	const char *database;
-	const char *collection;
-	unsigned int seed;
-	int			documents;
-	long		operations;
-	double		seconds;		/* spent in operations, connecting excluded */
-} Worker;
-
-static double run_seconds;
+/* What "native point" was asked for. */
+static const char *uri;
+static const char *database;
+static const char *collection_name;
 static const char *key_field = "id";
-static pthread_barrier_t start_line;
+static int	documents;
+
+/* A thread of it. */
+typedef struct PointReader
+{
+	mongoc_client_t *client;
+	mongoc_collection_t *collection;
+	bson_t	   *options;
+	unsigned int seed;
+} PointReader;
 
 /* Read every field, as a program that wants the document does. */
 static long
@@ -90,84 +88,56 @@ find_one(mongoc_collection_t *collection, const bson_t *options, int id)
 }
 
 static void *
-point_worker(void *argument)
+begin_point(unsigned int seed)
 {
-	Worker	   *worker = argument;
-	mongoc_client_t *client = connect_to(worker->uri);
-	mongoc_collection_t *collection;
-	bson_t	   *options;
-	double		started;
+	PointReader *reader = malloc(sizeof(PointReader));
 
-	collection = mongoc_client_get_collection(client, worker->database,
-											  worker->collection);
-	options = BCON_NEW("limit", BCON_INT64(1));
+	reader->client = connect_to(uri);
+	reader->collection = mongoc_client_get_collection(reader->client, database,
+													  collection_name);
+	reader->seed = seed;
+	reader->options = BCON_NEW("limit", BCON_INT64(1));
 	if (strcmp(key_field, "id") == 0)
-		BCON_APPEND(options, "projection", "{", "_id", BCON_INT32(0),
+		BCON_APPEND(reader->options, "projection", "{", "_id", BCON_INT32(0),
 					"id", BCON_INT32(1), "info", BCON_INT32(1),
 					"crt_time", BCON_INT32(1), "}");
-	find_one(collection, options, 1);	/* connects */
-
-	pthread_barrier_wait(&start_line);
-	started = now();
-	do
-	{
-		int			id = 1 + rand_r(&worker->seed) % worker->documents;
-
-		if (!find_one(collection, options, id))
-			fail("a document is missing");
-		worker->operations++;
-		worker->seconds = now() - started;
-	} while (worker->seconds < run_seconds);
-
-	bson_destroy(options);
-	mongoc_collection_destroy(collection);
-	mongoc_client_destroy(client);
-	return NULL;
+	find_one(reader->collection, reader->options, 1);	/* connects */
+	return reader;
 }
 
 static void
-run_point(const char *uri, const char *database, const char *collection,
-		  int threads, int documents)
+read_point(void *state)
 {
-	Worker	   *workers = calloc(threads, sizeof(Worker));
-	long		operations = 0;
-	double		tps = 0;
+	PointReader *reader = state;
+	int			id = 1 + rand_r(&reader->seed) % documents;
 
-	pthread_barrier_init(&start_line, NULL, threads);
-	for (int i = 0; i < threads; i++)
-	{
-		workers[i] = (Worker) {
-			.uri = uri,.database = database,.collection = collection,
-			.seed = 1 + i,.documents = documents
-		};
-		if (pthread_create(&workers[i].thread, NULL, point_worker, &workers[i]) != 0)
-			fail("could not start a thread");
-	}
-	for (int i = 0; i < threads; i++)
-	{
-		pthread_join(workers[i].thread, NULL);
-		operations += workers[i].operations;
-		tps += workers[i].operations / workers[i].seconds;
-	}
+	if (!find_one(reader->collection, reader->options, id))
+		fail("a document is missing");
+}
+
+static void
+end_point(void *state)
+{
+	PointReader *reader = state;
+
+	bson_destroy(reader->options);
+	mongoc_collection_destroy(reader->collection);
+	mongoc_client_destroy(reader->client);
+	free(reader);
+}
+
+static void
+run_point(int threads, double seconds)
+{
+	const Workload workload = {begin_point, read_point, end_point};
+	Throughput	result = run_threads(&workload, threads, seconds);
+
 	printf("{\"transactions\": %ld, \"tps\": %.1f, \"latency_ms\": %.4f}\n",
-		   operations, tps, 1000.0 * threads / tps);
-	free(workers);
-}
-
-/* What this process has computed so far, in user and system mode. */
-static double
-cpu_seconds(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6 +
-		usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6;
+		   result.operations, result.tps, result.latency_ms);
 }
 
 static void
-run_scan(const char *uri, const char *database, const char *name,
-		 char **fields, int nfields)
+run_scan(char **fields, int nfields)
 {
 	mongoc_client_t *client = connect_to(uri);
 	mongoc_collection_t *collection;
@@ -177,9 +147,9 @@ run_scan(const char *uri, const char *database, const char *name,
 	mongoc_cursor_t *cursor;
 	bson_error_t error;
 	double		started;
-	long		documents = 0;
+	long		count = 0;
 
-	collection = mongoc_client_get_collection(client, database, name);
+	collection = mongoc_client_get_collection(client, database, collection_name);
 	started = now();
 	if (nfields > 0)
 	{
@@ -194,12 +164,12 @@ run_scan(const char *uri, const char *database, const char *name,
 	while (mongoc_cursor_next(cursor, &document))
 	{
 		consume(document);
-		documents++;
+		count++;
 	}
 	if (mongoc_cursor_error(cursor, &error))
 		fail(error.message);
 	printf("{\"documents\": %ld, \"seconds\": %.4f, \"cpu_seconds\": %.4f}\n",
-		   documents, now() - started, cpu_seconds());
+		   count, now() - started, cpu_seconds());
 	mongoc_cursor_destroy(cursor);
 	bson_destroy(&options);
 	bson_destroy(&filter);
@@ -210,24 +180,22 @@ run_scan(const char *uri, const char *database, const char *name,
 int
 main(int argc, char **argv)
 {
-	char	   *database;
-	char	   *collection;
-
 	if (argc < 4)
 		fail("usage: native point URI DB.COLLECTION THREADS SECONDS DOCUMENTS [FIELD] | native scan URI DB.COLLECTION [FIELD ...]");
+	uri = argv[2];
 	database = argv[3];
-	collection = split_namespace(database);
+	collection_name = split_namespace(argv[3]);
 
 	mongoc_init();
 	if (strcmp(argv[1], "point") == 0 && (argc == 7 || argc == 8))
 	{
 		if (argc == 8)
 			key_field = argv[7];
-		run_seconds = atof(argv[5]);
-		run_point(argv[2], database, collection, atoi(argv[4]), atoi(argv[6]));
+		documents = atoi(argv[6]);
+		run_point(atoi(argv[4]), atof(argv[5]));
 	}
 	else if (strcmp(argv[1], "scan") == 0)
-		run_scan(argv[2], database, collection, argv + 4, argc - 4);
+		run_scan(argv + 4, argc - 4);
 	else
 		fail("unknown workload or wrong number of arguments");
 	mongoc_cleanup();

@@ -20,35 +20,33 @@ typedef struct Worker Worker;
 
 typedef void (*Script) (Worker *worker);
 
+/* A thread's own. */
 struct Worker
 {
-	pthread_t	thread;
-	const char *uri;
-	const char *database;
-	const char *name;
-	Script		script;
-	bool		transaction;
-	int			documents;
 	unsigned int seed;
-
 	mongoc_client_t *client;
 	mongoc_collection_t *collection;
 	bson_t	   *project_c;		/* options of find */
 	bson_t	   *project_c_one;
 	bson_t	   *project_c_sorted;
-	long		operations;
 	long		retries;
 	long		bytes;			/* read, so that reading is not optimized away */
-	double		seconds;		/* spent in operations, connecting excluded */
 };
 
-static double run_seconds;
-static pthread_barrier_t start_line;
+/* What the program was asked for. */
+static const char *uri;
+static const char *database;
+static const char *collection_name;
+static Script script;
+static bool in_transaction;
+static int	documents;
+
+static long all_retries;		/* of the threads that have ended */
 
 static int
 random_id(Worker *worker)
 {
-	return 1 + rand_r(&worker->seed) % worker->documents;
+	return 1 + rand_r(&worker->seed) % documents;
 }
 
 /* Groups of 11 random digits with dashes between; needs 12 bytes a group. */
@@ -186,7 +184,7 @@ insert_one(Worker *worker, const bson_t *options, int id, bson_t *reply, bson_er
 	bson_destroy(&document);
 
 	/* ON CONFLICT DO NOTHING */
-	return done || (!worker->transaction && error->code == 11000);
+	return done || (!in_transaction && error->code == 11000);
 }
 
 /* The four writes, up to the first that fails; its reply and error. */
@@ -258,7 +256,7 @@ read_write(Worker *worker)
 	bson_error_t error;
 
 	read_only(worker);
-	if (worker->transaction)
+	if (in_transaction)
 	{
 		while (!write_in_transaction(worker))
 			worker->retries++;
@@ -270,33 +268,38 @@ read_write(Worker *worker)
 }
 
 static void *
-work(void *argument)
+begin_work(unsigned int seed)
 {
-	Worker	   *worker = argument;
-	double		started;
+	Worker	   *worker = calloc(1, sizeof(Worker));
 
-	worker->client = connect_to(worker->uri);
-	worker->collection = mongoc_client_get_collection(worker->client, worker->database, worker->name);
+	worker->seed = seed;
+	worker->client = connect_to(uri);
+	worker->collection = mongoc_client_get_collection(worker->client, database, collection_name);
 	worker->project_c = BCON_NEW("projection", "{", "c", BCON_INT32(1), "}");
 	worker->project_c_one = BCON_NEW("projection", "{", "c", BCON_INT32(1), "}", "limit", BCON_INT64(1));
 	worker->project_c_sorted = BCON_NEW("projection", "{", "c", BCON_INT32(1), "}",
 										"sort", "{", "c", BCON_INT32(1), "}");
+	return worker;
+}
 
-	pthread_barrier_wait(&start_line);
-	started = now();
-	do
-	{
-		worker->script(worker);
-		worker->operations++;
-		worker->seconds = now() - started;
-	} while (worker->seconds < run_seconds);
+static void
+work(void *state)
+{
+	script(state);
+}
 
+static void
+end_work(void *state)
+{
+	Worker	   *worker = state;
+
+	__atomic_fetch_add(&all_retries, worker->retries, __ATOMIC_RELAXED);
 	bson_destroy(worker->project_c);
 	bson_destroy(worker->project_c_one);
 	bson_destroy(worker->project_c_sorted);
 	mongoc_collection_destroy(worker->collection);
 	mongoc_client_destroy(worker->client);
-	return NULL;
+	free(worker);
 }
 
 static const struct
@@ -324,41 +327,21 @@ script_named(const char *name)
 int
 main(int argc, char **argv)
 {
-	Worker	   *workers;
-	int			threads;
-	long		operations = 0;
-	long		retries = 0;
-	double		tps = 0;
-	char	   *name;
+	const Workload workload = {begin_work, work, end_work};
+	Throughput	result;
 
 	if (argc < 7)
 		fail("usage: oltp SCRIPT URI DB.COLLECTION THREADS SECONDS DOCUMENTS [transaction]");
 	mongoc_init();
-	name = split_namespace(argv[3]);
-	threads = atoi(argv[4]);
-	run_seconds = atof(argv[5]);
-	workers = calloc(threads, sizeof(Worker));
-	pthread_barrier_init(&start_line, NULL, threads);
-	for (int i = 0; i < threads; i++)
-	{
-		workers[i] = (Worker) {
-			.uri = argv[2],.database = argv[3],.name = name,
-			.script = script_named(argv[1]),.transaction = argc > 7,
-			.documents = atoi(argv[6]),.seed = 1 + i
-		};
-		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
-			fail("could not start a thread");
-	}
-	for (int i = 0; i < threads; i++)
-	{
-		pthread_join(workers[i].thread, NULL);
-		operations += workers[i].operations;
-		retries += workers[i].retries;
-		tps += workers[i].operations / workers[i].seconds;
-	}
+	script = script_named(argv[1]);
+	uri = argv[2];
+	database = argv[3];
+	collection_name = split_namespace(argv[3]);
+	documents = atoi(argv[6]);
+	in_transaction = argc > 7;
+	result = run_threads(&workload, atoi(argv[4]), atof(argv[5]));
 	printf("{\"transactions\": %ld, \"retries\": %ld, \"tps\": %.1f, \"latency_ms\": %.4f}\n",
-		   operations, retries, tps, 1000.0 * threads / tps);
-	free(workers);
+		   result.operations, all_retries, result.tps, result.latency_ms);
 	mongoc_cleanup();
 	return 0;
 }
