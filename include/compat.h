@@ -23,6 +23,11 @@
 #include <bson/bson.h>
 #include <mongoc/mongoc.h>
 
+/* libbson 2 has a new name for the one that trusts the keys it is given. */
+#if BSON_CHECK_VERSION(2, 0, 0)
+#define bson_append_array_begin bson_append_array_unsafe_begin
+#endif
+
 /*
  * Wait event sets belong to a memory context up to PostgreSQL 16 and to a
  * resource owner since; none (NULL) there means until they are freed, which
@@ -50,6 +55,23 @@
 #define mongo_analyze_delay_point() vacuum_delay_point(true)
 #endif
 
+/* PostgreSQL 18 made three headers of commands/explain.h. */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+
+/* Its base64 is of uint8, that of older ones of char. */
+#if PG_VERSION_NUM < 180000
+#define mongo_base64_encode(bytes, length, base64, size) \
+	pg_b64_encode((const char *) (bytes), (length), (base64), (size))
+#define mongo_base64_decode(base64, length, bytes, size) \
+	pg_b64_decode((base64), (length), (char *) (bytes), (size))
+#else
+#define mongo_base64_encode pg_b64_encode
+#define mongo_base64_decode pg_b64_decode
+#endif
+
 /* PostgreSQL 16 moved these out of postgres.h. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -73,11 +95,46 @@
 	(exec_rt_fetch((relid), (estate))->checkAsUser)
 #endif
 
+/* PostgreSQL 18 knows a collation's properties from its locale alone. */
+#if PG_VERSION_NUM >= 180000
+#define mongo_collate_is_c(collation) \
+	(pg_newlocale_from_collation(collation)->collate_is_c)
+#define mongo_ctype_is_c(collation) \
+	(pg_newlocale_from_collation(collation)->ctype_is_c)
+#else
+#define mongo_collate_is_c(collation) lc_collate_is_c(collation)
+#define mongo_ctype_is_c(collation) lc_ctype_is_c(collation)
+#endif
+
+/*
+ * PostgreSQL 18 orders by comparison types, which have the numbers of B-tree's
+ * strategies.
+ */
+#if PG_VERSION_NUM >= 180000
+#define mongo_pathkey_is_ascending(pathkey) ((pathkey)->pk_cmptype == COMPARE_LT)
+#else
+#define mongo_pathkey_is_ascending(pathkey) \
+	((pathkey)->pk_strategy == BTLessStrategyNumber)
+#endif
+
+/* PostgreSQL 17 does not raise this any more, MongoDB does. */
+#ifndef ERRCODE_SNAPSHOT_TOO_OLD
+#define ERRCODE_SNAPSHOT_TOO_OLD MAKE_SQLSTATE('7', '2', '0', '0', '0')
+#endif
+
+/* PostgreSQL 18 has it where C23 wants it, before the declaration. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 /* PostgreSQL 17 has one argument more for these paths, 18 two. */
 #if PG_VERSION_NUM >= 180000
 #define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
 	create_foreignscan_path((root), (rel), (target), (rows), 0, (startup), (total), \
 							(pathkeys), (outer), (path), NIL, (private))
+#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreign_join_path((root), (rel), (target), (rows), 0, (startup), (total), \
+							 (pathkeys), (outer), (path), NIL, (private))
 #define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
 	create_foreign_upper_path((root), (rel), (target), (rows), 0, (startup), (total), \
 							  (pathkeys), (path), NIL, (private))
@@ -91,6 +148,9 @@
 #define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
 	create_foreignscan_path((root), (rel), (target), (rows), (startup), (total), \
 							(pathkeys), (outer), (path), NIL, (private))
+#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreign_join_path((root), (rel), (target), (rows), (startup), (total), \
+							 (pathkeys), (outer), (path), NIL, (private))
 #define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
 	create_foreign_upper_path((root), (rel), (target), (rows), (startup), (total), \
 							  (pathkeys), (path), NIL, (private))

@@ -35,8 +35,8 @@
  *
  * SQLSTATE: 28P01 for refused credentials, 08001 otherwise.
  */
-extern void mongo_report_connection_error(const char *server_name,
-										  const bson_error_t *error) pg_attribute_noreturn();
+pg_noreturn extern void mongo_report_connection_error(const char *server_name,
+										  const bson_error_t *error);
 
 /*
  * mongo_report_command_error
@@ -50,8 +50,8 @@ extern void mongo_report_connection_error(const char *server_name,
  * ...); where the server does not know a part of the language it is 0A000, and
  * the HINT names what to hold back (feature.h).
  */
-extern void mongo_report_command_error(const char *context_message,
-									   const bson_t *reply) pg_attribute_noreturn();
+pg_noreturn extern void mongo_report_command_error(const char *context_message,
+									   const bson_t *reply);
 
 /*
  * mongo_report_bson_error
@@ -59,9 +59,9 @@ extern void mongo_report_command_error(const char *context_message,
  *
  * 'reply' may be NULL.
  */
-extern void mongo_report_bson_error(const char *context_message,
+pg_noreturn extern void mongo_report_bson_error(const char *context_message,
 									const bson_error_t *error,
-									const bson_t *reply) pg_attribute_noreturn();
+									const bson_t *reply);
 
 /*
  * mongo_report_write_error
@@ -69,8 +69,8 @@ extern void mongo_report_bson_error(const char *context_message,
  *
  * SQLSTATE and HINT are those of MongoDB's 'code'; 'text' goes to DETAIL.
  */
-extern void mongo_report_write_error(const char *context_message, int code,
-									 const char *text) pg_attribute_noreturn();
+pg_noreturn extern void mongo_report_write_error(const char *context_message, int code,
+									 const char *text);
 
 /*
  * mongo_printable

@@ -97,9 +97,9 @@ extern void mongo_session_note_write(MongoSession *session, int64 documents);
  * 'reply' may be NULL.  Must be called after the lease has been asked for
  * interrupts.
  */
-extern void mongo_session_report_error(const char *context_message,
+pg_noreturn extern void mongo_session_report_error(const char *context_message,
 									   const bson_error_t *error,
-									   const bson_t *reply) pg_attribute_noreturn();
+									   const bson_t *reply);
 
 /*
  * mongo_reply_has_label

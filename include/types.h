@@ -164,7 +164,7 @@ extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);
  * mongo_report_bad_bson
  *		Raise 08P01: the server sent bytes that are not BSON.
  */
-extern void mongo_report_bad_bson(void) pg_attribute_noreturn();
+pg_noreturn extern void mongo_report_bad_bson(void);
 
 /*
  * mongo_text_is_valid

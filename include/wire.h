@@ -158,14 +158,14 @@ extern void mongo_wire_send_and_forget(MongoConnection *connection,
  *		Raise 08P01 for a reply that is not what it has to be, after which the
  *		connection is not used any more.
  */
-extern void mongo_wire_report_violation(MongoConnection *connection,
-										const char *detail) pg_attribute_noreturn();
+pg_noreturn extern void mongo_wire_report_violation(MongoConnection *connection,
+										const char *detail);
 
 /*
  * mongo_wire_report_disconnect
  *		Raise 08006 for a connection lost.
  */
-extern void mongo_wire_report_disconnect(MongoConnection *connection) pg_attribute_noreturn();
+pg_noreturn extern void mongo_wire_report_disconnect(MongoConnection *connection);
 
 /*
  * mongo_lease_connection

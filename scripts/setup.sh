@@ -21,6 +21,11 @@ procps /usr/bin/pgrep
 strace /usr/bin/strace
 util-linux /usr/sbin/runuser
 "
+# whose headers PostgreSQL's own include since then
+if [ "$PG_MAJOR" -ge 16 ]; then
+	PACKAGES+="libicu-dev /usr/include/unicode/ucol.h
+"
+fi
 
 missing_packages() {
 	local package file

@@ -312,7 +312,7 @@ walk_binary(JsonSink *sink, const bson_iter_t *iter)
 	bson_iter_binary(iter, &subtype, &length, &bytes);
 	base64_size = pg_b64_enc_len(length) + 1;
 	base64 = palloc(base64_size);
-	base64_length = pg_b64_encode((const char *) bytes, length, base64, base64_size - 1);
+	base64_length = mongo_base64_encode(bytes, length, base64, base64_size - 1);
 	base64[base64_length] = '\0';
 	snprintf(subtype_text, sizeof(subtype_text), "%02x", (unsigned int) subtype & 0xff);
 

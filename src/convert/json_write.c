@@ -263,7 +263,7 @@ append_base64(const MongoWriteTarget *target, const char *base64, const char *su
 {
 	int			size;
 	int			length;
-	char	   *bytes;
+	uint8_t    *bytes;
 	unsigned long number;
 
 	if (base64 == NULL || subtype == NULL || strlen(subtype) > 2 || *subtype == '\0')
@@ -273,12 +273,12 @@ append_base64(const MongoWriteTarget *target, const char *base64, const char *su
 	number = strtoul(subtype, NULL, 16);
 	size = pg_b64_dec_len(strlen(base64));
 	bytes = palloc(Max(size, 1));
-	length = pg_b64_decode(base64, strlen(base64), bytes, size);
+	length = mongo_base64_decode(base64, strlen(base64), bytes, size);
 	if (length < 0)
 		return false;
 	mongo_write_check(bson_append_binary(target->document, target->key,
 										 target->key_length, (bson_subtype_t) number,
-										 (const uint8_t *) bytes, length));
+										 bytes, length));
 	return true;
 }
 

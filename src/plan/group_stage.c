@@ -50,7 +50,7 @@ static bool
 collation_suits(Oid collation, bool ordered)
 {
 	return OidIsValid(collation) &&
-		(ordered ? lc_collate_is_c(collation) :
+		(ordered ? mongo_collate_is_c(collation) :
 		 get_collation_isdeterministic(collation));
 }
 

@@ -93,7 +93,7 @@ cannot_be_null(RelOptInfo *baserel, MongoRelation *relation, Expr *expression,
 static bool
 nulls_are_in_place(const PathKey *pathkey)
 {
-	return pathkey->pk_nulls_first == (pathkey->pk_strategy == BTLessStrategyNumber);
+	return pathkey->pk_nulls_first == mongo_pathkey_is_ascending(pathkey);
 }
 
 /* is_sortable: may this key stand at this place of the sort? */
@@ -172,7 +172,7 @@ mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
 				 MongoSortPart parts[MONGO_MAX_SORT_PARTS])
 {
 	PathKey    *first = linitial(pathkeys);
-	bool		ascending = first->pk_strategy == BTLessStrategyNumber;
+	bool		ascending = mongo_pathkey_is_ascending(first);
 	MongoField	field;
 	Expr	   *expression = sort_field(baserel, first, &field);
 	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod);
@@ -253,7 +253,7 @@ mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
 		/* another column of the same field adds nothing to the order */
 		if (!bson_iter_init_find(&earlier, &sort, field.path))
 			BSON_APPEND_INT32(&sort, field.path,
-							  pathkey->pk_strategy == BTLessStrategyNumber ? 1 : -1);
+							  mongo_pathkey_is_ascending(pathkey) ? 1 : -1);
 	}
 	bson_append_document_end(command, &sort);
 	if (mongo_feature_enabled(((MongoRelation *) baserel->fdw_private)->options,

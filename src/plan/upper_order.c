@@ -124,7 +124,7 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 		{"{$cond: [{$eq: [@1, NaN]}, 1, {$cond: [{$gt: [@1, null]}, 0, 2]}]}",
 		"{$cond: [{$eq: [@1, NaN]}, 2, {$cond: [{$gt: [@1, null]}, 1, 0]}]}"}},
 	};
-	bool		ascending = pathkey->pk_strategy == BTLessStrategyNumber;
+	bool		ascending = mongo_pathkey_is_ascending(pathkey);
 	bool		null_in_place = !value->nullable || pathkey->pk_nulls_first == ascending;
 	bson_t	   *rank;
 	const char *path;
@@ -191,7 +191,7 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 			make_nulls_one(&sorted);
 		path = value_path(&stage, &sorted, number);
 		append_rank(&stage, pathkey, &value, number);
-		append_sort_key(&stage, path, pathkey->pk_strategy == BTLessStrategyNumber);
+		append_sort_key(&stage, path, mongo_pathkey_is_ascending(pathkey));
 	}
 	if (stage.nkeys > MAX_SORT_KEYS)
 		return false;

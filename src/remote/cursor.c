@@ -78,8 +78,8 @@ get_length(const uint8 *bytes)
 	return BSON_UINT32_FROM_LE(value);
 }
 
-static void
-report_invalid_reply(MongoCursor *cursor, const char *detail) pg_attribute_noreturn();
+pg_noreturn static void
+report_invalid_reply(MongoCursor *cursor, const char *detail);
 
 static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)

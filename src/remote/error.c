@@ -240,9 +240,9 @@ mongo_printable(const char *text)
 	return printable(text, strlen(text));
 }
 
-static void
+pg_noreturn static void
 raise_remote(const char *message, int code, const char *code_name,
-			 const char *text) pg_attribute_noreturn();
+			 const char *text);
 
 /* unknown_hint: what to do when the server does not know what was sent. */
 static const char *
@@ -451,7 +451,7 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 				   const char *message, void *user_data pg_attribute_unused())
 {
 	MemoryContext caller_context = CurrentMemoryContext;
-	int			elevel = level <= MONGOC_LOG_LEVEL_WARNING ? LOG :
+	volatile int elevel = level <= MONGOC_LOG_LEVEL_WARNING ? LOG :
 		level <= MONGOC_LOG_LEVEL_INFO ? DEBUG1 : DEBUG2;
 
 	if (level <= MONGOC_LOG_LEVEL_WARNING)

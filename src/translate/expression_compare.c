@@ -99,8 +99,8 @@ bool
 mongo_collation_suits(Oid collation, int flags)
 {
 	if (flags & MONGO_ROW_C_COLLATION)
-		return OidIsValid(collation) && lc_collate_is_c(collation) &&
-			lc_ctype_is_c(collation);
+		return OidIsValid(collation) && mongo_collate_is_c(collation) &&
+			mongo_ctype_is_c(collation);
 	if (flags & MONGO_ROW_BYTEWISE)
 		return OidIsValid(collation) && get_collation_isdeterministic(collation);
 	return true;

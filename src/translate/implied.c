@@ -268,7 +268,7 @@ of_interval(const Comparison *comparison)
 		return NIL;
 	interval = DatumGetIntervalP(constant->constvalue);
 	if (interval->month != 0 || abs(interval->day) > 365000 ||
-		Abs(interval->time) > USECS_PER_DAY * 365000)
+		interval->time > USECS_PER_DAY * 365000 || interval->time < -USECS_PER_DAY * 365000)
 		return NIL;
 	for (int below = 0; below <= 1; below++)
 	{

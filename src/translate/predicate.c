@@ -79,7 +79,7 @@ collation_allows(const MongoPredicate *predicate)
 	if (is_equality(predicate))
 		return get_collation_isdeterministic(predicate->collation);
 	return GetDatabaseEncoding() == PG_UTF8 &&
-		lc_collate_is_c(predicate->collation);
+		mongo_collate_is_c(predicate->collation);
 }
 
 MongoGrade
