@@ -45,10 +45,15 @@ extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node
  * values[] and isnull[] have an entry for each parameter.  Returns
  * MONGO_MATCH_NONE when the filter turns out to match no document at all, so
  * that nothing need be sent; 'command' is complete all the same.
+ *
+ * A list of values that makes the command longer than MongoDB takes is replaced
+ * by the range that it spans, and *widened set: more documents are matched then than
+ * the conditions mean, which are to be tested here.  Where 'widened' is NULL, or
+ * where more documents below would be fewer above, that raises 54000.
  */
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 									 const Datum *values, const bool *isnull,
-									 bson_t *command);
+									 bool *widened, bson_t *command);
 
 /*
  * mongo_command_describe

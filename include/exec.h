@@ -40,6 +40,7 @@ typedef struct MongoScanState
 	int			turn;			/* which of the plan's commands, from 0 */
 	bool		any_document;	/* has come */
 	int64		rows;			/* that have come */
+	bool		widened;		/* documents may come that are to be tested here */
 	bool		must_wait;		/* why an asynchronous scan gave no row */
 	bson_t	   *command;		/* as sent */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */

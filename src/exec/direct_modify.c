@@ -135,7 +135,7 @@ bind_filter(ForeignScanState *node, MongoDirectState *state)
 		values[i] = ExecEvalExpr((ExprState *) list_nth(state->expressions, i),
 								 node->ss.ps.ps_ExprContext, &isnull[i]);
 	state->filter = bson_create_in(CurrentMemoryContext);
-	return mongo_command_bind(&state->template, values, isnull, state->filter);
+	return mongo_command_bind(&state->template, values, isnull, NULL, state->filter);
 }
 
 static void

@@ -78,7 +78,8 @@ describe_command(ForeignScanState *node, ExplainState *es)
 	mongo_command_describe(&state->template, names, command);
 	mongo_describe_variables(names + nparameters, state->plan->nvariables, command);
 	if (!state->plan->is_pipeline)
-		mongo_append_bounds(state->plan, limit, offset, command);
+		mongo_append_bounds(state->plan, limit >= 0 ? limit : state->plan->enough_rows,
+							offset, command);
 	return command;
 }
 

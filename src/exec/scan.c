@@ -169,8 +169,6 @@ mongo_append_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
 {
 	int64		batch_size = first_batch_size(plan);
 
-	if (limit < 0)
-		limit = plan->enough_rows;
 	if (offset > 0)
 		BSON_APPEND_INT64(command, "skip", offset);
 	if (limit > 0)
@@ -203,6 +201,19 @@ bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 	mongo_bind_variables(variables, nvariables, command);
 }
 
+/*
+ * can_test_here: may documents come that the exact conditions do not mean?  They
+ * are the plan's recheck conditions; a LIMIT and what a pipeline computes would
+ * count such documents.
+ */
+static bool
+can_test_here(ForeignScanState *node)
+{
+	const MongoScanPlan *plan = ((MongoScanState *) node->fdw_state)->plan;
+
+	return !plan->is_pipeline && !plan->has_limit && !plan->has_offset;
+}
+
 MongoMatch
 mongo_bind_scan_command(ForeignScanState *node, int turn, int64 rows, bson_t *command)
 {
@@ -233,11 +244,14 @@ mongo_bind_scan_command(ForeignScanState *node, int turn, int64 rows, bson_t *co
 	state->template.command = state->commands[turn];
 	if (plan->is_pipeline)
 		mongo_set_pipeline_bounds(plan, limit, offset, &state->template);
-	match = mongo_command_bind(&state->template, values, isnull, command);
+	state->widened = false;
+	match = mongo_command_bind(&state->template, values, isnull,
+							   can_test_here(node) ? &state->widened : NULL, command);
 	if (plan->nvariables > 0)
 		bind_variables(node, state, command);
 	if (!plan->is_pipeline)
-		mongo_append_bounds(plan, limit, offset, command);
+		mongo_append_bounds(plan, limit >= 0 || state->widened ? limit : plan->enough_rows,
+							offset, command);
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
@@ -371,8 +385,22 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 	return ExecStoreVirtualTuple(slot);
 }
 
-TupleTableSlot *
-mongo_iterate_foreign_scan(ForeignScanState *node)
+/*
+ * is_meant: does the row meet the conditions that MongoDB has been asked to test?
+ * As in ForeignRecheck().
+ */
+static bool
+is_meant(ForeignScanState *node, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(node->fdw_recheck_quals, econtext);
+}
+
+/* next_row: empty at the end, and where an asynchronous scan would have to wait. */
+static TupleTableSlot *
+next_row(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
@@ -395,7 +423,7 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 
 	document = mongo_cursor_next(state->cursor, &length);
 	if (document == NULL && next_command(node, state))
-		return mongo_iterate_foreign_scan(node);
+		return next_row(node);
 	if (document == NULL)
 		return end_of_documents(state, slot);
 	state->any_document = true;
@@ -409,6 +437,22 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	ExecStoreVirtualTuple(slot);
 	if (state->identities != NULL)
 		mongo_identity_note(state->identities, document, length, &slot->tts_tid);
+	return slot;
+}
+
+TupleTableSlot *
+mongo_iterate_foreign_scan(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	TupleTableSlot *slot = next_row(node);
+
+	while (state->widened && !TupIsNull(slot) && !is_meant(node, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		InstrCountFiltered2(node, 1);
+		ResetExprContext(node->ss.ps.ps_ExprContext);
+		slot = next_row(node);
+	}
 	return slot;
 }
 

@@ -20,6 +20,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
@@ -113,13 +114,23 @@ mongo_sort_scan_clauses(MongoTranslation *translation, List *known,
 		combine_conjuncts(conjuncts, clauses->filter);
 }
 
+/* has_list: "= ANY" or "<> ALL", whose values may turn out to be too many to send. */
+static bool
+has_list(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, ScalarArrayOpExpr) || expression_tree_walker(node, has_list, context);
+}
+
 /*
  * fetched_attributes gives the attribute numbers that the documents must
  * bring: what the query above reads and what is tested here.
  *
  * Where a misfit is an error, what MongoDB tested is read as well: find's
  * language also matches inside an array and "<>" lets other types through,
- * and such a document must be reported, not returned.
+ * and such a document must be reported, not returned.  Otherwise only what may
+ * have to be tested here after all.
  */
 static List *
 fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
@@ -127,6 +138,7 @@ fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
 {
 	Bitmapset  *used = NULL;
 	List	   *attributes = NIL;
+	ListCell   *cell;
 	Relation	table;
 	bool		whole_row;
 
@@ -134,8 +146,12 @@ fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
 	if (mongo_whole_row_is_junk(root, baserel, &used))
 		used = bms_del_member(used, 0 - FirstLowInvalidHeapAttributeNumber);
 	pull_varattnos((Node *) clauses->local, baserel->relid, &used);
-	if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-		pull_varattnos((Node *) clauses->exact, baserel->relid, &used);
+	foreach(cell, clauses->exact)
+	{
+		if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR ||
+			has_list(lfirst(cell), NULL))
+			pull_varattnos(lfirst(cell), baserel->relid, &used);
+	}
 
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 	table = table_open(relation->relid, NoLock);

@@ -18,8 +18,10 @@
 #include "encode.h"
 #include "expression.h"
 
+#include "access/detoast.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
+#include "utils/memutils.h"
 
 /* What a parameter is replaced by, for one walk over the template. */
 typedef struct Binding
@@ -29,7 +31,11 @@ typedef struct Binding
 	const bool *isnull;
 	const char *const *names;	/* set for a description instead of values */
 	Size	   *size;			/* of the predicates so far */
+	bool	   *widened;		/* NULL: may not be */
 } Binding;
+
+/* A value of so many bytes may well be a list that is too long. */
+#define LONG_VALUE_SIZE		(1024 * 1024)
 
 static MongoMatch bind_match(const Binding *binding, const bson_iter_t *document,
 							 bson_t *match);
@@ -76,6 +82,44 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 	bson_append_document_end(match, &condition);
 }
 
+/*
+ * bind_long_list: a list that is long, as it is if there is room for it, or else
+ * the range that it spans.  False when it is no such list.
+ */
+static bool
+bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch *result)
+{
+	const MongoPredicate *predicate = binding->template->predicates[parameter];
+	Datum		value = binding->values[parameter];
+	MemoryContext list_context;
+	MemoryContext old_context;
+	bson_t	   *list;
+
+	if (binding->widened == NULL || predicate->form == MONGO_PREDICATE_SCALAR ||
+		binding->isnull[parameter] ||
+		toast_raw_datum_size(value) < LONG_VALUE_SIZE)
+		return false;
+
+	list_context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw list of values",
+										 ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(list_context);
+	list = bson_create_in(list_context);
+	*result = mongo_predicate_render(predicate, value, false, list);
+	MemoryContextSwitchTo(old_context);
+	if (*binding->size + list->len <= MONGO_LARGEST_MATCH)
+	{
+		bson_concat(match, list);
+		*binding->size += list->len;
+	}
+	else
+	{
+		*binding->widened = true;
+		mongo_predicate_render_span(predicate, value, match);
+	}
+	MemoryContextDelete(list_context);
+	return true;
+}
+
 static MongoMatch
 bind_parameter(const Binding *binding, int parameter, bson_t *match)
 {
@@ -92,6 +136,8 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 		describe_parameter(predicate, binding->names[parameter], match);
 		return MONGO_MATCH_SOME;
 	}
+	if (bind_long_list(binding, parameter, match, &result))
+		return result;
 	result = mongo_predicate_render(predicate, binding->values[parameter],
 									binding->isnull[parameter], match);
 
@@ -102,7 +148,7 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("command for MongoDB is too large"),
 				 errdetail("Its parameters have more than 16 MB."),
-				 errhint("Give fewer values at a time, or join with a table of them instead of = ANY.")));
+				 errhint("Give fewer values at a time, or join with a table of them instead of = ANY; or have what stands above done here, with the setting mongo_fdw.enable_aggregate_pushdown or mongo_fdw.enable_pushdown off.")));
 	return result;
 }
 
@@ -111,11 +157,14 @@ static MongoMatch
 bind_branches(const Binding *binding, const bson_iter_t *array, bson_t *match)
 {
 	const char *operator = bson_iter_key(array);
+	Binding		below = *binding;
 	bool		any_none = false;
 	bool		all_none = true;
 	bson_iter_t element;
 	bson_t		branches;
 
+	if (strcmp(operator, "$nor") == 0)
+		below.widened = NULL;
 	BSON_APPEND_ARRAY_BEGIN(match, operator, &branches);
 	bson_iter_recurse(array, &element);
 	while (bson_iter_next(&element))
@@ -123,7 +172,7 @@ bind_branches(const Binding *binding, const bson_iter_t *array, bson_t *match)
 		bson_t		branch;
 
 		BSON_APPEND_DOCUMENT_BEGIN(&branches, bson_iter_key(&element), &branch);
-		if (bind_match(binding, &element, &branch) == MONGO_MATCH_NONE)
+		if (bind_match(&below, &element, &branch) == MONGO_MATCH_NONE)
 			any_none = true;
 		else
 			all_none = false;
@@ -281,10 +330,10 @@ bind_command(const Binding *binding, bson_t *command)
 
 MongoMatch
 mongo_command_bind(const MongoCommandTemplate *template, const Datum *values,
-				   const bool *isnull, bson_t *command)
+				   const bool *isnull, bool *widened, bson_t *command)
 {
 	Size		size = 0;
-	Binding		binding = {template, values, isnull, NULL, &size};
+	Binding		binding = {template, values, isnull, NULL, &size, widened};
 
 	return bind_command(&binding, command);
 }
@@ -293,7 +342,7 @@ void
 mongo_command_describe(const MongoCommandTemplate *template,
 					   const char *const *names, bson_t *command)
 {
-	Binding		binding = {template, NULL, NULL, names, NULL};
+	Binding		binding = {template, NULL, NULL, names, NULL, NULL};
 
 	bind_command(&binding, command);
 }

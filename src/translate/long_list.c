@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * long_list.c
+ *		Lists of values that have no place in a command.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_memory.h"
+#include "predicate.h"
+
+#include "access/stratnum.h"
+#include "utils/array.h"
+#include "utils/typcache.h"
+
+/* The least and the greatest of an array's values, in the predicate's order. */
+typedef struct Span
+{
+	Datum		least;
+	Datum		greatest;
+	bool		found;
+} Span;
+
+static Span
+find_span(const MongoPredicate *predicate, ArrayType *array)
+{
+	TypeCacheEntry *type = lookup_type_cache(ARR_ELEMTYPE(array), TYPECACHE_CMP_PROC_FINFO);
+	Span		span = {0};
+	ArrayIterator iterator;
+	Datum		value;
+	bool		isnull;
+
+	if (!OidIsValid(type->cmp_proc))
+		return span;
+	iterator = array_create_iterator(array, 0, NULL);
+	while (array_iterate(iterator, &value, &isnull))
+	{
+		if (isnull)
+			continue;
+		if (!span.found ||
+			DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, predicate->collation,
+											value, span.least)) < 0)
+			span.least = value;
+		if (!span.found ||
+			DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, predicate->collation,
+											value, span.greatest)) > 0)
+			span.greatest = value;
+		span.found = true;
+	}
+	array_free_iterator(iterator);
+	return span;
+}
+
+/* append_bound: "column OP value" as one of the conditions. */
+static void
+append_bound(const MongoPredicate *predicate, int strategy, Datum value,
+			 bson_t *conditions, const char *key)
+{
+	MongoPredicate bound = *predicate;
+	bson_t		condition;
+
+	bound.form = MONGO_PREDICATE_SCALAR;
+	bound.strategy = strategy;
+	BSON_APPEND_DOCUMENT_BEGIN(conditions, key, &condition);
+	mongo_predicate_render(&bound, value, false, &condition);
+	bson_append_document_end(conditions, &condition);
+}
+
+void
+mongo_predicate_render_span(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	MongoPredicate ordered = *predicate;
+	bson_t		conditions;
+	Span		span;
+
+	ordered.form = MONGO_PREDICATE_SCALAR;
+	ordered.strategy = BTGreaterEqualStrategyNumber;
+	if (predicate->form != MONGO_PREDICATE_ANY ||
+		mongo_predicate_grade(&ordered) == MONGO_NOT_SHIPPABLE)
+		return;
+	span = find_span(predicate, DatumGetArrayTypeP(value));
+	if (!span.found)
+		return;
+	BSON_APPEND_ARRAY_BEGIN(match, "$and", &conditions);
+	append_bound(predicate, BTGreaterEqualStrategyNumber, span.least, &conditions, "0");
+	append_bound(predicate, BTLessEqualStrategyNumber, span.greatest, &conditions, "1");
+	bson_append_array_end(match, &conditions);
+}
