@@ -117,6 +117,40 @@
 	((pathkey)->pk_strategy == BTLessStrategyNumber)
 #endif
 
+/*
+ * The members of an equivalence class: PostgreSQL 18 has those of partitions
+ * apart.
+ */
+#if PG_VERSION_NUM >= 180000
+#define MongoMembers EquivalenceMemberIterator
+#define mongo_members_begin(members, class, relids) \
+	setup_eclass_member_iterator((members), (class), (relids))
+#define mongo_members_next(members) eclass_member_iterator_next(members)
+#else
+#include "nodes/pg_list.h"
+typedef struct MongoMembers
+{
+	const List *list;
+	int			next;
+} MongoMembers;
+#define mongo_members_begin(members, class, relids) \
+	((members)->list = (class)->ec_members, (members)->next = 0)
+#define mongo_members_next(members) \
+	((members)->next >= list_length((members)->list) ? NULL : \
+	 (EquivalenceMember *) list_nth((members)->list, (members)->next++))
+#endif
+
+/* Is this Var among what find_nonnullable_vars() gives? A set since PostgreSQL 16. */
+#if PG_VERSION_NUM >= 160000
+#include "access/sysattr.h"
+#include "nodes/multibitmapset.h"
+#define mongo_is_nonnullable(var, vars) \
+	mbms_is_member((var)->varno, \
+				   (var)->varattno - FirstLowInvalidHeapAttributeNumber, (vars))
+#else
+#define mongo_is_nonnullable(var, vars) list_member((vars), (var))
+#endif
+
 /* PostgreSQL 17 does not raise this any more, MongoDB does. */
 #ifndef ERRCODE_SNAPSHOT_TOO_OLD
 #define ERRCODE_SNAPSHOT_TOO_OLD MAKE_SQLSTATE('7', '2', '0', '0', '0')

@@ -43,16 +43,18 @@ cd "$ROOT"
 
 # pg_regress, against a server of its own and the documents of load_regress.py.
 run_sql_tests() {
-	local output=$SCRATCH/regress
+	local output=$SCRATCH/regress passed
 	start_servers
 	as_lab_user "$PYTHON" "$LAB/src/t/load_regress.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
 	progress "running ${#SQL_TESTS[@]} SQL tests"
 	as_lab_user rm -f "$LAB/src/regression.diffs"
 	as_lab_user make -s -C "$LAB/src" "${BUILD_FLAGS[@]}" installcheck \
 		REGRESS="${SQL_TESTS[*]}" >"$output" 2>&1 || true
-	grep -E '^(test| ) .* \.\.\. ' "$output" || cat "$output"
-	PASSED=$((PASSED + $(grep -cE '\.\.\. ok ' "$output" || true)))
-	FAILED=$((FAILED + ${#SQL_TESTS[@]} - $(grep -cE '\.\.\. ok ' "$output" || true)))
+	# pg_regress writes TAP since PostgreSQL 16
+	grep -E '^((test| ) .* \.\.\. |(not )?ok [0-9])' "$output" || cat "$output"
+	passed=$(grep -cE '\.\.\. ok |^ok [0-9]' "$output" || true)
+	PASSED=$((PASSED + passed))
+	FAILED=$((FAILED + ${#SQL_TESTS[@]} - passed))
 	if [ -s "$LAB/src/regression.diffs" ]; then
 		cat "$LAB/src/regression.diffs"
 	fi

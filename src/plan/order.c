@@ -35,14 +35,14 @@ static Expr *
 find_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
 			MongoField *field)
 {
-	ListCell   *cell;
+	MongoMembers members;
+	EquivalenceMember *member;
 
 	if (class->ec_has_volatile)
 		return NULL;
-	foreach(cell, class->ec_members)
+	mongo_members_begin(&members, class, baserel->relids);
+	while ((member = mongo_members_next(&members)) != NULL)
 	{
-		EquivalenceMember *member = lfirst(cell);
-
 		if (!member->em_is_const && bms_equal(member->em_relids, baserel->relids) &&
 			mongo_field_of_node(columns, (Node *) member->em_expr, field))
 			return member->em_expr;
@@ -84,7 +84,7 @@ cannot_be_null(RelOptInfo *baserel, MongoRelation *relation, Expr *expression,
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		List	   *vars = find_nonnullable_vars((Node *) rinfo->clause);
 
-		if (list_member(vars, var))
+		if (mongo_is_nonnullable(var, vars))
 			return true;
 	}
 	return false;
