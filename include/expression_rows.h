@@ -138,6 +138,9 @@ extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *n
  */
 extern bool mongo_collation_suits(Oid collation, int flags);
 
+/* to_char(timestamp, format) with a constant format of numbers and separators. */
+extern bool mongo_to_char(const MongoCall *call, MongoValue *result);
+
 extern bool mongo_array_element(const MongoScope *scope, SubscriptingRef *node,
 								MongoValue *value);
 

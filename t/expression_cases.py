@@ -211,6 +211,10 @@ CASES.update({
     "DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT": ["date_trunc('%s', za, 'UTC')" % unit for unit in _UNITS],
     "TIMEZONE_TEXT_TIMESTAMP": ["sa AT TIME ZONE 'UTC'"],
     "TIMEZONE_TEXT_TIMESTAMPTZ": ["za AT TIME ZONE 'UTC'", "date_trunc('month', za AT TIME ZONE 'UTC')"],
+    "TO_CHAR_TIMESTAMP_TEXT": ["to_char(sa, '%s')" % format for format in
+                               ("YYYY-MM-DD", "yyyy", "YYYYMMDD HH24MISS", "YYYY-Q", "Q", "DD.MM.YYYY, HH24:MI:SS", "MM/DD", " ", "hh24")]
+                              + ["to_char(da::timestamp, 'YYYY_MM')", "to_char(sa + interval '1 day', 'YYYY-MM-DD')",
+                                 "length(to_char(sa, 'YYYY'))"],
     "EXTRACT_TEXT_TIMESTAMP": ["extract(%s from sa)" % field for field in _FIELDS + _TIME_FIELDS],
     "EXTRACT_TEXT_DATE": ["extract(%s from da)" % field for field in _FIELDS],
     "DATE_PART_TEXT_TIMESTAMP": ["date_part('%s', sa)" % field for field in _FIELDS + _TIME_FIELDS]
@@ -288,6 +292,7 @@ IMPLIED = {
 LOCAL_CASES = [
     "na + nb", "na * 2", "ma / mb", "ln(fa)", "exp(fa)", "power(fa, 2)", "fa::real", "i4a & 1", "i4a << 1", "fa::text", "na::text",
     "ta ~ 'a'", "ta ILIKE 'A%'", "lower(ta COLLATE \"und-x-icu\")", "initcap(ta)", "za::date", "date_trunc('day', za)",
-    "extract(year from za)", "za + interval '1 day'", "sa - sb", "sa::text", "to_char(sa, 'YYYY')", "round(na, 2)", "ta::numeric",
+    "extract(year from za)", "za + interval '1 day'", "sa - sb", "sa::text", "to_char(sa, 'Mon YYYY')", "to_char(sa, 'YYYYY')", "to_char(sa, 'SSSS')",
+    "to_char(sa, 'DDD')", "to_char(sa, 'MMth')", "to_char(sa, 'FMMM')", "to_char(sa, 'D')", "to_char(sa, '%Y')", "to_char(da, 'YYYY')", "to_char(za, 'YYYY')", "round(na, 2)", "ta::numeric",
     "ta::date", "extract(julian from sa)", "sa + interval '1 microsecond'",
 ]

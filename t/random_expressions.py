@@ -102,7 +102,9 @@ def text(rng, depth):
     if form == 6:
         return "(%s)::text" % integer(rng, depth)
     if form == 7:
-        return "%s({tc})" % rng.choice(["lower", "upper"])
+        return rng.choice(["lower({tc})", "upper({tc})",
+                           "to_char(%s, '%s')" % (expression(rng, "timestamp", depth),
+                                                  rng.choice(["YYYY", "YYYY-MM-DD", "YYYY-Q", "DD.MM.YYYY HH24:MI:SS", "HH24"]))])
     return "concat(%s, %s)" % (one, rng.choice(["{i4}", "{v}", "'x'"]))
 
 
