@@ -3,7 +3,6 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
 use IPC::Open2;
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
@@ -15,8 +14,7 @@ my @fakes;
 
 sub start_fake
 {
-	my $pid = open2(my $reader, my $writer, $ENV{PYTHON} || 'python3',
-		dirname(__FILE__) . '/fake_mongod.py', @_);
+	my $pid = open2(my $reader, my $writer, python('fake_mongod.py', @_));
 	push @fakes, [ $pid, $writer ];
 	chomp(my $port = <$reader>);
 	return $port;

@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
 use IPC::Open2;
 use MongoFdwTest;
 use Test::More;
@@ -12,7 +11,7 @@ use Test::More;
 my $COUNT = $ENV{MUTATED_DOCUMENTS} || 10000;
 
 my ($reader, $writer);
-my $pid = open2($reader, $writer, $ENV{PYTHON} || 'python3', dirname(__FILE__) . '/fake_mongod.py');
+my $pid = open2($reader, $writer, python('fake_mongod.py'));
 chomp(my $port = <$reader>);
 
 my $node = new_postgres('mutated');

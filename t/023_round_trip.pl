@@ -8,33 +8,10 @@ use Test::More;
 
 my $mongod = MongoFdwTest::Mongod->new;
 my $node = new_postgres('round_trip', 'jit = off', 'fsync = off');
-my $python = $ENV{PYTHON} || 'python3';
-my $done = 0;
 
 create_server($node, 'mongodb', $mongod);
 $node->safe_psql('postgres', q(CREATE DATABASE latin1 ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0));
 
-open(my $pipe, '-|', $python, 't/round_trip.py',
-	'--dsn', $node->connstr('postgres'),
-	'--mongo', 'mongodb://127.0.0.1:' . $mongod->port,
-	@ARGV) or die "cannot run $python: $!";
-while (my $line = <$pipe>)
-{
-	chomp $line;
-	if ($line =~ /^(not )?ok - (.*)/)
-	{
-		ok(!$1, $2);
-	}
-	elsif ($line eq 'done')
-	{
-		$done = 1;
-	}
-	else
-	{
-		diag($line =~ s/^#\s?//r);
-	}
-}
-close($pipe);
-ok($done && $? == 0, 'the driver came to its end');
+run_tests_of('round_trip.py', '--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri, @ARGV);
 
 done_testing();

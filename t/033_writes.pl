@@ -242,14 +242,9 @@ my $set = MongoFdwTest::ReplicaSet->new(1);
 create_server($node, 'replicas', $set->primary, replica_set => 'rs');
 foreach my $seed (1 .. 4)
 {
-	my $output = '';
-	open(my $pipe, '-|', $ENV{PYTHON} || 'python3', 't/write_differential.py', '--server', 'replicas',
-		'--dsn', $node->connstr('postgres'), '--seed', $seed, '--statements', 300,
-		'--mongo', 'mongodb://127.0.0.1:' . $set->primary->port . '/?directConnection=true') or die "no python: $!";
-	$output .= $_ while <$pipe>;
-	close($pipe);
-	is($?, 0, "300 random writes, seed $seed");
-	diag($output) if $?;
+	run_program("300 random writes, seed $seed", 'write_differential.py', '--server', 'replicas',
+		'--dsn', $node->connstr('postgres'), '--mongo', $set->primary->uri,
+		'--seed', $seed, '--statements', 300);
 }
 
 done_testing();

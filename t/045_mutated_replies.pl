@@ -5,7 +5,6 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
 use IPC::Open2;
 use MongoFdwTest;
 use Test::More;
@@ -46,8 +45,7 @@ foreach my $case (
 {
 	my ($name, $options, $statement, @arguments) = @$case;
 	my ($reader, $writer, $table) = (undef, undef, $statement =~ /(\w+\.\w+)/);
-	my $pid = open2($reader, $writer, $ENV{PYTHON} || 'python3',
-		dirname(__FILE__) . '/fake_mongod.py', "--seed=$SEED", @arguments);
+	my $pid = open2($reader, $writer, python('fake_mongod.py', "--seed=$SEED", @arguments));
 	push @fakes, [ $pid, $writer ];
 	chomp(my $port = <$reader>);
 

@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 
-use File::Basename qw(dirname);
 use IPC::Open2;
 use MongoFdwTest;
 use Test::More;
@@ -90,7 +89,7 @@ like(remote_plan('', 'SELECT * FROM points WHERE id = 7'),
 	qr/^MongoDB cannot explain this command: Unauthorized: /, 'an error');
 
 # a server that says what it likes
-my $pid = open2(my $reader, my $writer, $ENV{PYTHON} || 'python3', dirname(__FILE__) . '/fake_mongod.py');
+my $pid = open2(my $reader, my $writer, python('fake_mongod.py'));
 chomp(my $port = <$reader>);
 $node->safe_psql('postgres', qq{
 	CREATE SERVER fake FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port');

@@ -9,25 +9,14 @@ use Test::More;
 
 my $mongod = MongoFdwTest::Mongod->new;
 my $node = new_postgres('random_joins', 'jit = off', 'fsync = off');
-my $python = $ENV{PYTHON} || 'python3';
 
 foreach my $seed (201, 202)
 {
 	my $queries = 1500;
-	my @command = ($python, 't/random_joins.py',
-		'--dsn', $node->connstr('postgres'),
-		'--mongo', 'mongodb://127.0.0.1:' . $mongod->port,
-		'--seed', $seed, '--queries', $queries);
-	my $output = '';
 
-	open(my $pipe, '-|', @command) or die "cannot run $python: $!";
-	while (my $line = <$pipe>)
-	{
-		$output .= $line;
-	}
-	close($pipe);
-	is($?, 0, "$queries joins, seed $seed");
-	diag($output) if $?;
+	run_program("$queries joins, seed $seed",
+		'random_joins.py', '--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri,
+		'--seed', $seed, '--queries', $queries);
 }
 
 done_testing();

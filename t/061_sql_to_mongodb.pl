@@ -14,9 +14,8 @@ my $node = new_postgres('sql_to_mongodb', 'jit = off', 'max_parallel_workers_per
 $node->safe_psql('postgres', q(CREATE DATABASE charts TEMPLATE template0 LOCALE 'C'));
 my $produced = 'tmp_check/sql-to-mongodb.md';
 
-my $status = system($ENV{PYTHON} || 'python3', 't/sql_to_mongodb.py', '--dsn', $node->connstr('charts'),
+run_program('the statements run', 'sql_to_mongodb.py', '--dsn', $node->connstr('charts'),
 	'--port', $mongod->port, '--replica-set-port', $replica_set->primary->port, '--output', $produced);
-is($status, 0, 'the statements run');
 
 my $difference = '';
 IPC::Run::run([ 'diff', '-u', 'docs/sql-to-mongodb.md', $produced ], '>', \$difference, '2>&1');

@@ -28,9 +28,56 @@ our @EXPORT = qw(
   new_postgres create_server create_point_table
   background_query milliseconds_between make_certificates
   run_pgbench own_transport
+  python run_program run_tests_of
 );
 
 my $helper;    # [pid, reader, writer] of t/mongo.py
+
+# python
+#	A Python program of this folder with its arguments, as a command.
+sub python
+{
+	my ($program, @arguments) = @_;
+	return ($ENV{PYTHON} || 'python3', dirname(__FILE__) . "/$program", @arguments);
+}
+
+# run_program
+#	One test: does a Python program succeed?  Its output is shown if not.
+sub run_program
+{
+	my ($name, @command) = @_;
+	my $output = '';
+
+	open(my $pipe, '-|', python(@command)) or die "cannot run $command[0]: $!";
+	$output .= $_ while <$pipe>;
+	close($pipe);
+	is($?, 0, $name) or diag($output);
+}
+
+# run_tests_of
+#	The tests of a Python program, which prints "ok - NAME" or "not ok - NAME" for
+#	each, "#   WHY" below, "# NOTE", and "done" at the end.
+sub run_tests_of
+{
+	my (@command) = @_;
+	my ($failed, $done) = (0, 0);
+
+	open(my $pipe, '-|', python(@command)) or die "cannot run $command[0]: $!";
+	while (my $line = <$pipe>)
+	{
+		chomp $line;
+		if ($line =~ /^(not )?ok - (.*)/)
+		{
+			ok(!$1, $2) or $failed++;
+		}
+		elsif ($line eq 'done')        { $done = 1; }
+		elsif ($line =~ /^# (\S.*)/)   { note($1); }
+		elsif ($line =~ /^#   (.*)/)   { diag($1); }
+		else                           { diag($line); }
+	}
+	close($pipe);
+	ok($done && ($failed > 0 || $? == 0), "$command[0] comes to its end");
+}
 
 # helper
 #	Ask t/mongo.py; dies when it answers with an error.
@@ -41,8 +88,7 @@ sub helper
 	if (!$helper)
 	{
 		my ($reader, $writer);
-		my $pid = open2($reader, $writer, $ENV{PYTHON} || 'python3',
-			dirname(__FILE__) . '/mongo.py');
+		my $pid = open2($reader, $writer, python('mongo.py'));
 		$helper = [ $pid, $reader, $writer ];
 	}
 	my (undef, $reader, $writer) = @$helper;

@@ -20,7 +20,7 @@ A record "there but not here" is what the documentation says of a backend that
 dies between the two commits.  Balances must be, to the last unit, what the
 records say: half a transfer or one that was made twice would show.
 
-Prints "ok TEXT" or "not ok TEXT" for each check, and "# ..." besides.
+Prints "ok - TEXT" or "not ok - TEXT" for each check, "# ..." besides, and "done" at the end.
 """
 import argparse
 import collections
@@ -384,11 +384,11 @@ class Checks:
 
     def check(self, offenders, text):
         """'offenders' is what speaks against it."""
-        print(("not ok " if offenders else "ok ") + text, flush=True)
+        print(("not ok - " if offenders else "ok - ") + text, flush=True)
         if offenders:
             self.failed += 1
             for offender in list(offenders)[:10]:
-                print(f"# {offender}")
+                print(f"#   {offender}")
 
 
 def expected_balances(accounts, transfers, there, here):
@@ -516,6 +516,7 @@ def main():
     alone = sum(1 for t in transfers if there[t.number] and not here[t.number])
     print(f"# outcomes: {dict(outcomes)}; in MongoDB alone: {alone}")
     print(f"# {dict(sorted(bank.counts.items()))}")
+    print("done")
     raise SystemExit(1 if checks.failed else 0)
 
 

@@ -13,8 +13,6 @@ parts of its condition are taken away as long as the difference stays.  Queries 
 fail on the local table (out of range, say) are not compared.
 """
 
-import argparse
-import os
 import random
 import sys
 
@@ -24,6 +22,7 @@ from pymongo import MongoClient
 from random_conditions import random_condition
 from random_documents import COLUMNS, quote, random_document
 from random_groups import random_exact_condition, random_group_template
+import test_arguments
 
 # What EXPLAIN (VERBOSE) shows when a thing is pushed.
 MARKS = {"conditions": '"$', "expressions": '"$expr"', "sorts": '"sort"', "limits": '"limit"', "aggregates": "Aggregate on",
@@ -194,12 +193,7 @@ class Differential:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dsn", default="")
-    parser.add_argument("--mongo", default="mongodb://%s:%s" % (
-        os.environ.get("MONGO_HOST", "127.0.0.1"), os.environ.get("MONGO_PORT", "27017")))
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--queries", type=int, default=1000)
+    parser = test_arguments.random_parser(__doc__)
     parser.add_argument("--size", type=int, default=200, help="documents in the collection")
     parser.add_argument("--documents", choices=["clean", "hostile"], default="clean")
     parser.add_argument("--type-mismatch", choices=["error", "null"], default="error")

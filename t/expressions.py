@@ -10,9 +10,7 @@ src/translate/expression_*.c must have a case.
 
 Prints a line "ok - ..." or "not ok - ..." a test, and "done" at the end.
 """
-import argparse
 import glob
-import os
 import re
 import sys
 
@@ -22,6 +20,7 @@ from pymongo import MongoClient
 
 import bson_values
 from expression_cases import CASES, COLUMNS, IMPLIED, LOCAL_CASES
+import test_arguments
 
 DOCUMENTS = 420
 
@@ -224,10 +223,7 @@ class Expressions:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dsn", default="")
-    parser.add_argument("--mongo", default="mongodb://%s:%s" % (
-        os.environ.get("MONGO_HOST", "127.0.0.1"), os.environ.get("MONGO_PORT", "27017")))
+    parser = test_arguments.parser(__doc__)
     parser.add_argument("names", nargs="*", help="of rows or groups of cases")
     tests = Expressions(parser.parse_args())
     tests.run()

@@ -8,8 +8,6 @@ on one table or two, above and within the join, and aggregates and orders on top
 What t/differential.py says holds here as well; so do its documents and conditions.
 """
 
-import argparse
-import os
 import random
 import re
 import sys
@@ -20,6 +18,7 @@ from pymongo import MongoClient
 from differential import FAILURES
 from random_conditions import Leaf, Node, random_condition
 from random_documents import COLUMNS, Column, quote, random_document
+import test_arguments
 
 KEYS = {"integer": ["_id", "i2", "i4", "i8", "sub.x"], "float": ["f8"], "text": ["t", "tc", "v", "nm"],
         "timestamptz": ["ts"], "timestamp": ["tn"], "boolean": ["b"]}
@@ -305,13 +304,7 @@ class RandomJoins:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dsn", default="")
-    parser.add_argument("--mongo", default="mongodb://%s:%s" % (
-        os.environ.get("MONGO_HOST", "127.0.0.1"), os.environ.get("MONGO_PORT", "27017")))
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    parser.add_argument("--queries", type=int, default=1000)
-    options = parser.parse_args()
+    options = test_arguments.random_parser(__doc__).parse_args()
     print("seed %d" % options.seed)
     sys.exit(0 if RandomJoins(options).run() else 1)
 

@@ -32,7 +32,7 @@ def check(cursor, schema, number, settings, text, expected):
     try:
         rows = answer(cursor, text)
     except psycopg2.Error as error:
-        print(f"not ok - {name}\n# {error.pgcode}: {error}".replace("\n", "\n# ").rstrip("# "))
+        print(f"not ok - {name}\n{error.pgcode}: {error}".rstrip().replace("\n", "\n#   "))
         return False
     if same_answer(number, rows, expected):
         print(f"ok - {name}: {len(rows)} rows")
@@ -63,6 +63,7 @@ def run(options):
     # at a small scale some conditions meet nothing
     print(f"{'ok' if filled >= 20 else 'not ok'} - {filled} of 22 answers have content")
     print(f"# {wholly} of 22 run wholly in MongoDB when all that can be is pushed")
+    print("done")
     return passed and filled >= 20
 
 

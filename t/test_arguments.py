@@ -1,0 +1,22 @@
+"""Arguments that the test programs share."""
+
+import argparse
+import os
+import random
+
+
+def parser(documentation):
+    """For a program that talks to both servers; its own arguments are added to these."""
+    result = argparse.ArgumentParser(description=documentation.splitlines()[0])
+    result.add_argument("--dsn", default="", help="libpq connection string of a scratch database")
+    result.add_argument("--mongo", default="mongodb://%s:%s" % (
+        os.environ.get("MONGO_HOST", "127.0.0.1"), os.environ.get("MONGO_PORT", "27017")))
+    return result
+
+
+def random_parser(documentation):
+    """For a program that asks random queries."""
+    result = parser(documentation)
+    result.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    result.add_argument("--queries", type=int, default=1000)
+    return result
