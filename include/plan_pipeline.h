@@ -64,6 +64,14 @@ extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 								  const bson_t *specification);
 
 /*
+ * mongo_pipeline_project
+ *		Append the $project that lets the fields at 'paths' (char *) through.
+ *
+ * Nothing where a path cannot be named: all fields come then.
+ */
+extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
+
+/*
  * mongo_pipeline_command
  *		{aggregate: collection, pipeline: [...], cursor: {}} as a plan's command.
  */

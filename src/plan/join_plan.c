@@ -110,14 +110,10 @@ scan_columns(MongoColumns *columns, List *scan_tlist)
 	return result;
 }
 
-/*
- * append_projection: the last stage, which lets the fields wanted through, and the
- * _id of each document that has any, to be named in errors.
- */
-static void
-append_projection(MongoPipeline *pipeline, List *columns)
+/* paths_wanted: of the columns, and the _ids of their documents, to name in errors. */
+static List *
+paths_wanted(List *columns)
 {
-	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
 	List	   *paths = NIL;
 	ListCell   *cell;
 
@@ -129,8 +125,7 @@ append_projection(MongoPipeline *pipeline, List *columns)
 		if (column->prefix != NULL)
 			paths = lappend(paths, psprintf("%s._id", column->prefix));
 	}
-	mongo_append_paths(projection, paths);
-	mongo_pipeline_append(pipeline, "$project", projection);
+	return paths;
 }
 
 ForeignScan *
@@ -146,7 +141,7 @@ mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist,
 	mongo_scan_plan_init(&plan, relation);
 	plan.is_pipeline = true;
 	plan.columns = scan_columns(relation->columns, scan_tlist);
-	append_projection(&pipeline, plan.columns);
+	mongo_pipeline_project(&pipeline, paths_wanted(plan.columns));
 
 	plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
 	plan.predicates = pipeline.translation.predicates;

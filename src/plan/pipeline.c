@@ -130,6 +130,21 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 	bson_append_document_end(pipeline->stages, &stage);
 }
 
+void
+mongo_pipeline_project(MongoPipeline *pipeline, List *paths)
+{
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
+
+	foreach(cell, paths)
+	{
+		if (!mongo_path_is_addressable(lfirst(cell)))
+			return;
+	}
+	mongo_append_paths(projection, paths);
+	mongo_pipeline_append(pipeline, "$project", projection);
+}
+
 Const *
 mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {

@@ -51,11 +51,10 @@ column_outputs(const MongoUpperRelation *upper, List *tlist)
 	return outputs;
 }
 
-/* append_projection: documents bring the columns that are used, and no more. */
-static void
-append_projection(MongoPipeline *pipeline, List *outputs)
+/* paths_of: of outputs that are columns. */
+static List *
+paths_of(List *outputs)
 {
-	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
 	List	   *paths = NIL;
 	ListCell   *cell;
 
@@ -63,13 +62,9 @@ append_projection(MongoPipeline *pipeline, List *outputs)
 	{
 		MongoOutputField *field = linitial(((MongoOutput *) lfirst(cell))->fields);
 
-		if (!mongo_path_is_addressable(field->path))
-			return;
 		paths = lappend(paths, (char *) field->path);
 	}
-	pipeline->stages = bson_copy_in(CurrentMemoryContext, pipeline->stages);
-	mongo_append_paths(projection, paths);
-	mongo_pipeline_append(pipeline, "$project", projection);
+	return paths;
 }
 
 /*
@@ -155,7 +150,10 @@ mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
 	ListCell   *cell;
 
 	if (!upper->grouped)
-		append_projection(&pipeline, outputs);
+	{
+		pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
+		mongo_pipeline_project(&pipeline, paths_of(outputs));
+	}
 	mongo_scan_plan_init(&plan, relation);
 	plan.is_pipeline = true;
 	plan.is_grouped = upper->grouped;
