@@ -73,32 +73,11 @@ pg_noreturn extern void mongo_report_write_error(const char *context_message, in
 									 const char *text);
 
 /*
- * mongo_printable
- *		A remote message as text that can be shown, palloc'd.
- */
-extern char *mongo_printable(const char *text);
-
-/*
  * mongo_error_is_retryable
  *		May a read that failed with this server code be sent once more?
  *
  * The list is that of the Retryable Reads specification.
  */
 extern bool mongo_error_is_retryable(int code);
-
-/*
- * mongo_install_log_handler
- *		Send libmongoc's own log lines to elog instead of stderr.
- */
-extern void mongo_install_log_handler(void);
-
-/*
- * mongo_last_driver_message, mongo_forget_driver_message
- *		libmongoc's newest warning or error line, "" when forgotten since.
- *
- * Some causes (a certificate file that cannot be read) reach the log only.
- */
-extern const char *mongo_last_driver_message(void);
-extern void mongo_forget_driver_message(void);
 
 #endif							/* MONGO_FDW_REMOTE_ERROR_H */

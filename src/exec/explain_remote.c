@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "client_pool.h"
 #include "encoding.h"
+#include "printable.h"
 #include "remote_error.h"
 #include "remote_plan.h"
 

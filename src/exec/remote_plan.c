@@ -19,6 +19,7 @@
 #include "bson_memory.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "printable.h"
 #include "remote_error.h"
 #include "utils/builtins.h"
 

@@ -12,8 +12,8 @@
 
 #include "catalog/pg_authid.h"
 #include "compression.h"
+#include "driver_log.h"
 #include "miscadmin.h"
-#include "remote_error.h"
 #include "utils/acl.h"
 #include "utils/formatting.h"
 

@@ -16,6 +16,7 @@
 #include "bson_memory.h"
 #include "encoding.h"
 #include "miscadmin.h"
+#include "printable.h"
 #include "remote_error.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"

@@ -17,6 +17,7 @@
 #include "bson_memory.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_user_mapping.h"
+#include "driver_log.h"
 #include "miscadmin.h"
 #include "options.h"
 #include "pgstat.h"

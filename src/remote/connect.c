@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "driver_log.h"
 #include "guard.h"
 #include "remote_error.h"
 #include "stream.h"

@@ -10,7 +10,7 @@
 #include "remote_error.h"
 
 #include "feature.h"
-#include "mb/pg_wchar.h"
+#include "printable.h"
 #include "utils/memutils.h"
 
 /*
@@ -178,8 +178,6 @@ static const struct
 	{"No suitable servers", "Check address, port, replica_set and read_preference of the foreign server."},
 };
 
-static char driver_message[512];
-
 static const RemoteErrorRule *
 find_rule(int code)
 {
@@ -197,47 +195,6 @@ mongo_error_is_retryable(int code)
 	const RemoteErrorRule *rule = find_rule(code);
 
 	return rule != NULL && rule->retryable;
-}
-
-/*
- * printable
- *		A remote message as text that the client's encoding can show.
- *
- * MongoDB may cut its own messages in mid-character and quotes documents in
- * them, so neither UTF-8 nor the absence of control bytes can be relied on.
- */
-static char *
-printable(const char *text, size_t length)
-{
-	char	   *copy = pnstrdup(text, length);
-	char	   *converted;
-
-	for (char *c = copy; *c != '\0';)
-	{
-		size_t		size = pg_utf_mblen((unsigned char *) c);
-
-		if (strnlen(c, size) < size || !pg_utf8_islegal((unsigned char *) c, size) ||
-			(unsigned char) *c < ' ')
-		{
-			if (*c != '\n' && *c != '\t')
-				*c = '?';
-			size = 1;
-		}
-		else if (size > 1 && GetDatabaseEncoding() != PG_UTF8)
-		{
-			/* a conversion could raise in its turn: show what is plain */
-			memset(c, '?', size);
-		}
-		c += size;
-	}
-	converted = copy;
-	return converted;
-}
-
-char *
-mongo_printable(const char *text)
-{
-	return printable(text, strlen(text));
 }
 
 pg_noreturn static void
@@ -353,7 +310,7 @@ void
 mongo_report_connection_error(const char *server_name,
 							  const bson_error_t *error)
 {
-	char	   *text = printable(error->message, strlen(error->message));
+	char	   *text = mongo_printable(error->message);
 	bool		refused = error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE &&
 		error->domain == MONGOC_ERROR_CLIENT;
 	const char *hint = NULL;
@@ -400,13 +357,13 @@ mongo_report_command_error(const char *context_message, const bson_t *reply)
 			{
 				const char *value = bson_iter_utf8(&iter, &length);
 
-				code_name = printable(value, length);
+				code_name = mongo_printable_bytes(value, length);
 			}
 			else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
 			{
 				const char *value = bson_iter_utf8(&iter, &length);
 
-				text = printable(value, length);
+				text = mongo_printable_bytes(value, length);
 			}
 		}
 	}
@@ -427,70 +384,14 @@ mongo_report_bson_error(const char *context_message, const bson_error_t *error,
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("%s", context_message),
-				 errdetail("%s", printable(error->message,
-										   strlen(error->message)))));
+				 errdetail("%s", mongo_printable(error->message))));
 
 	raise_remote(context_message, error->code, "",
-				 printable(error->message, strlen(error->message)));
+				 mongo_printable(error->message));
 }
 
 void
 mongo_report_write_error(const char *context_message, int code, const char *text)
 {
 	raise_remote(context_message, code, "", text);
-}
-
-/*
- * log_driver_message
- *		mongoc_log_func_t.
- *
- * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.
- */
-static void
-log_driver_message(mongoc_log_level_t level, const char *domain,
-				   const char *message, void *user_data pg_attribute_unused())
-{
-	MemoryContext caller_context = CurrentMemoryContext;
-	volatile int elevel = level <= MONGOC_LOG_LEVEL_WARNING ? LOG :
-		level <= MONGOC_LOG_LEVEL_INFO ? DEBUG1 : DEBUG2;
-
-	if (level <= MONGOC_LOG_LEVEL_WARNING)
-		strlcpy(driver_message, message, sizeof(driver_message));
-
-	/* nor that a transaction cannot be aborted which MongoDB has aborted itself */
-	if (!message_level_is_interesting(elevel) ||
-		strncmp(message, "Error in abortTransaction", 25) == 0)
-		return;
-
-	PG_TRY();
-	{
-		ereport(elevel,
-				(errmsg_internal("libmongoc %s: %s", domain,
-								 printable(message, strlen(message))),
-				 errhidestmt(true)));
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(caller_context);
-		FlushErrorState();
-	}
-	PG_END_TRY();
-}
-
-void
-mongo_install_log_handler(void)
-{
-	mongoc_log_set_handler(log_driver_message, NULL);
-}
-
-const char *
-mongo_last_driver_message(void)
-{
-	return driver_message;
-}
-
-void
-mongo_forget_driver_message(void)
-{
-	driver_message[0] = '\0';
 }

@@ -23,6 +23,7 @@
 #include "bson_memory.h"
 #include "miscadmin.h"
 #include "options.h"
+#include "printable.h"
 #include "remote_error.h"
 #include "storage/ipc.h"
 #include "storage/predicate.h"
