@@ -58,6 +58,11 @@ typedef struct MongoDirectPlan
 								 * has their projection */
 } MongoDirectPlan;
 
+/*
+ * mongo_direct_plan_to_list, mongo_direct_plan_from_list
+ *		The plan's private part as nodes that copyObject() and the like know, and
+ *		back, palloc'd; strings are shared with the list.
+ */
 extern List *mongo_direct_plan_to_list(const MongoDirectPlan *plan);
 extern MongoDirectPlan *mongo_direct_plan_from_list(List *list);
 

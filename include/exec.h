@@ -76,6 +76,13 @@ extern void mongo_append_bounds(const MongoScanPlan *plan, int64 limit,
 								int64 offset, bson_t *command);
 
 /*
+ * mongo_set_pipeline_bounds
+ *		The same for the pipeline that is to be bound to the template.
+ */
+extern void mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit,
+									  int64 offset, MongoCommandTemplate *template);
+
+/*
  * mongo_bind_scan_command
  *		Evaluate the plan's expressions and append the plan's command number
  *		'turn' (from 0) to 'command'.
@@ -88,15 +95,9 @@ extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int turn,
 
 /*
  * mongo_scan_user_mapping
- *		The user mapping that the scan reads with.
+ *		The user mapping that the scan reads with, palloc'd: of the current user, or
+ *		of whom the relation is checked as (a view's owner).
  */
 extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
-
-/*
- * mongo_set_pipeline_bounds
- *		The same for the pipeline that is to be bound to the template.
- */
-extern void mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit,
-									  int64 offset, MongoCommandTemplate *template);
 
 #endif							/* MONGO_FDW_EXEC_H */

@@ -21,7 +21,10 @@
  * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
  */
 
-/* src/plan/modify.c */
+/*
+ * src/plan/modify.c.  An UPDATE's plan holds in fdw_private the attributes that it
+ * assigns; it is NIL for the others.
+ */
 extern void mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
 											 RangeTblEntry *target_rte,
 											 Relation target_relation);
@@ -69,10 +72,5 @@ extern void mongo_explain_foreign_modify(ModifyTableState *mtstate,
 /* src/exec/truncate.c */
 extern void mongo_exec_foreign_truncate(List *rels, DropBehavior behavior,
 										bool restart_seqs);
-
-/*
- * What an UPDATE's or DELETE's plan holds in fdw_private: the attributes that
- * it assigns, NIL for the others.
- */
 
 #endif							/* MONGO_FDW_MODIFY_H */

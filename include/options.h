@@ -101,9 +101,10 @@ typedef struct MongoColumnOptions
  * mongo_connection_options, mongo_table_options, mongo_column_options
  *		The options in force, parsed; defaults filled in.
  *
- * A table's setting wins over its server's.  Results are palloc'd in the
- * current memory context.  Raise nothing for options that passed the
- * validator.  Those of tables and columns are remembered until they change.
+ * A table's setting wins over its server's.  Raise nothing for options that
+ * passed the validator.  Those of tables and columns are remembered until an
+ * invalidation tells that they may have changed; what is given is always a
+ * copy of the caller's own, palloc'd in the current memory context.
  */
 extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
 														UserMapping *user);
@@ -120,6 +121,7 @@ extern bool mongo_enable_order_by_pushdown;
 extern bool mongo_log_remote_query;
 extern bool mongo_explain_remote_plans;
 
+/* mongo_define_settings: once a process; also reserves the prefix "mongo_fdw". */
 extern void mongo_define_settings(void);
 
 #endif							/* MONGO_FDW_OPTIONS_H */

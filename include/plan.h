@@ -104,7 +104,8 @@ typedef struct MongoScanPlan
 
 /*
  * mongo_scan_plan_to_list, mongo_scan_plan_from_list
- *		The plan's private part as nodes, and back.
+ *		The plan's private part as nodes that copyObject() and the like know, and
+ *		back, palloc'd in the current memory context; strings are the list's.
  */
 extern List *mongo_scan_plan_to_list(const MongoScanPlan *plan);
 extern MongoScanPlan *mongo_scan_plan_from_list(List *list);
@@ -126,8 +127,10 @@ extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreig
 /*
  * mongo_estimate_scan
  *		Set the costs of a scan of 'baserel' whose remote conditions let
- *		'remote_rows' of 'examined_rows' documents through.  Of a join, what is
- *		examined is known already.
+ *		'remote_rows' of 'examined_rows' documents through.
+ *
+ * Of a join that is pushed down, 'examined_rows' is of no account: its
+ * MongoJoin has what finding the rows costs.  In the planner's units.
  */
 extern void mongo_estimate_scan(RelOptInfo *baserel,
 								double remote_rows, double examined_rows,
