@@ -56,7 +56,7 @@ foreach my $classic ('true', 'false')
 {
 	$mongod->command("{\"setParameter\": 1, \"internalQueryForceClassicEngine\": $classic}");
 	like(remote_plan($analyze, q{SELECT min(id), count(info) FROM points WHERE id < 9}, $group),
-		qr/^(\$group \{.*\} \| ->  .*|GROUP \| ->  .*)IXSCAN using id_1.* \| Remote Keys Examined: 8 \| Remote Documents Examined: 8$/,
+		qr/^\$set \{ "r0".* \| ->  (\$group \{.*\} \| ->  .*|GROUP \| ->  .*)IXSCAN using id_1.* \| Remote Keys Examined: 8 \| Remote Documents Examined: 8$/,
 		"a pipeline, classic engine: $classic");
 	like(remote_plan('', 'SELECT info FROM points WHERE id = 7'), qr/IXSCAN using id_1/, "a scan, classic engine: $classic");
 }
