@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pattern.h
- *		LIKE, NOT LIKE and starts_with() as regular expressions.
+ *		LIKE, ILIKE and starts_with() as regular expressions.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,13 @@
 
 #include "columns.h"
 #include "predicate.h"
+
+typedef enum MongoPatternKind
+{
+	MONGO_PATTERN_LIKE,
+	MONGO_PATTERN_ILIKE,		/* of a C collation */
+	MONGO_PATTERN_PREFIX		/* no wildcards: what it begins with */
+} MongoPatternKind;
 
 /*
  * mongo_translate_pattern
@@ -28,9 +35,9 @@ extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
 
 /*
  * mongo_like_expression
- *		A regular expression, with option "s" and in UTF-8, for what LIKE matches;
- *		NULL when there is none.
+ *		A regular expression, with option "s" and in UTF-8, for what LIKE or ILIKE
+ *		matches; NULL when there is none.
  */
-extern const char *mongo_like_expression(const Const *pattern);
+extern const char *mongo_like_expression(const Const *pattern, MongoPatternKind kind);
 
 #endif							/* MONGO_FDW_PATTERN_H */

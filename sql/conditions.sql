@@ -98,6 +98,9 @@ SELECT n FROM c_numbers WHERE cname > 'number 998';
 EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name LIKE 'number 99%' AND name NOT LIKE '%\_%5';
 SELECT n FROM c_numbers WHERE name LIKE 'number 99%' AND name NOT LIKE '%\_%5';
 SELECT n FROM c_numbers WHERE starts_with(name, 'number 999');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE cname ILIKE 'NUMBER 99_' AND cname NOT ILIKE '%\_%5';
+SELECT n FROM c_numbers WHERE cname ILIKE 'NUMBER 99_' AND cname NOT ILIKE '%5' ORDER BY n;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name COLLATE "en-x-icu" ILIKE 'NUMBER 99_';
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE _id LIKE '%b';
 SELECT name FROM c_people WHERE _id LIKE '%b';
 
@@ -193,6 +196,8 @@ SELECT _id FROM c_long WHERE s LIKE '%b' ORDER BY _id;
 SELECT _id FROM c_long WHERE s LIKE 'x%b' ORDER BY _id;
 SELECT _id FROM c_long WHERE s LIKE 'x_%_b' ORDER BY _id;
 SELECT _id FROM c_long WHERE s LIKE '%ab%' ORDER BY _id;
+SELECT _id FROM c_long WHERE s COLLATE "C" ILIKE '%AB%' ORDER BY _id;
+SELECT _id FROM c_long WHERE s COLLATE "C" ILIKE 'X%B' ORDER BY _id;
 SELECT _id FROM c_long WHERE s LIKE '%x%ab%' ORDER BY _id;
 SELECT _id FROM c_long WHERE s NOT LIKE '%x%ab%' ORDER BY _id;
 SELECT _id FROM c_long WHERE s LIKE '%a%a%a%a%a%a%a%bb' ORDER BY _id;

@@ -99,7 +99,8 @@ def random_leaf(rng, columns):
                           for _ in range(rng.randint(0, 4))) + rng.choice(["", "%"])
         if rng.random() < 0.2:
             return Leaf("%s ^@ '%s'" % (name, pattern.replace("\\", "")))
-        return Leaf("%s %sLIKE '%s'" % (name, rng.choice(["", "NOT "]), pattern))
+        operator = rng.choice(["LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE", 'COLLATE "C" ILIKE', 'COLLATE "C" NOT ILIKE'])
+        return Leaf("%s %s '%s'" % (name, operator, pattern))
     if kind < 0.55:
         literal = column.wider_literal(rng)
         if rng.random() < 0.05:

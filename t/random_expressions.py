@@ -159,7 +159,7 @@ def comparison(rng, depth):
     if form < 0.4:
         return "%s %sIN (%s)" % (one, rng.choice(["", "NOT "]), ", ".join(rng.choices(LITERALS[kind] + ["NULL"], k=3)))
     if kind == "text" and form < 0.6:
-        return "%s %sLIKE '%s'" % (one, rng.choice(["", "NOT "]), rng.choice(["a%", "%a%", "_", "%ä", "A\\%%", "6%"]))
+        return "%s %s '%s'" % (one, rng.choice(["LIKE", "NOT LIKE", 'COLLATE "C" ILIKE', 'COLLATE "C" NOT ILIKE']), rng.choice(["a%", "%a%", "_", "%ä", "A\\%%", "6%"]))
     operators = ["=", "<>", "=", "IS DISTINCT FROM"] if kind == "text" else ["=", "<>", "<", "<=", ">", ">="]
     other = rng.choice(LITERALS[kind]) if rng.random() < 0.5 else expression(rng, kind, depth - 1)
     if rng.random() < 0.1:

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pattern.c
- *		LIKE, NOT LIKE and starts_with() as regular expressions.
+ *		LIKE, ILIKE and starts_with() as regular expressions.
  *
  * In the regular expression "." matches line feeds too, and a literal prefix is
  * a range of an index.  PCRE gives up after some 200,000 steps, and find takes that
@@ -10,6 +10,9 @@
  * in "%text%" is searched for by PCRE itself, which counts no steps.  Between two
  * "%" of a longer pattern the first place that fits is as good as any later one:
  * "(?>.*?text)", a step for each character and no way back.
+ *
+ * ILIKE folds ASCII alone under a C collation, and so do classes like [aA]; PCRE's
+ * option "i" would fold other letters as well.
  *
  * https://www.postgresql.org/docs/current/functions-matching.html
  * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
@@ -26,6 +29,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
 
 /* PCRE takes about 32,000 bytes; no sensible pattern comes near. */
 #define MAX_PATTERN_LENGTH	4000
@@ -34,14 +38,18 @@ static const struct
 {
 	Oid			function;
 	bool		negated;
-	bool		prefix;			/* no wildcards: only what it begins with */
+	MongoPatternKind kind;
 }			functions[] =
 {
-	{F_TEXTLIKE, false, false},
-	{F_TEXTNLIKE, true, false},
-	{F_NAMELIKE, false, false},
-	{F_NAMENLIKE, true, false},
-	{F_STARTS_WITH, false, true},
+	{F_TEXTLIKE, false, MONGO_PATTERN_LIKE},
+	{F_TEXTNLIKE, true, MONGO_PATTERN_LIKE},
+	{F_NAMELIKE, false, MONGO_PATTERN_LIKE},
+	{F_NAMENLIKE, true, MONGO_PATTERN_LIKE},
+	{F_TEXTICLIKE, false, MONGO_PATTERN_ILIKE},
+	{F_TEXTICNLIKE, true, MONGO_PATTERN_ILIKE},
+	{F_NAMEICLIKE, false, MONGO_PATTERN_ILIKE},
+	{F_NAMEICNLIKE, true, MONGO_PATTERN_ILIKE},
+	{F_STARTS_WITH, false, MONGO_PATTERN_PREFIX},
 };
 
 /* Characters of a text that PCRE gets through for sure, a step for each. */
@@ -51,6 +59,7 @@ static const struct
 typedef struct Pattern
 {
 	StringInfoData expression;	/* in the server's encoding */
+	bool		folds;			/* ASCII letters, as ILIKE does */
 	bool		may_be_objectid;	/* 24 hexadecimal digits might match */
 	bool		searches;		/* takes steps in number of the text's length */
 } Pattern;
@@ -65,14 +74,17 @@ typedef struct Segment
 static void
 append_literal(Pattern *pattern, StringInfo expression, char c)
 {
-	if (IS_HIGHBIT_SET(c) || isalnum((unsigned char) c) || c == ' ')
+	if (pattern->folds && isascii((unsigned char) c) && isalpha((unsigned char) c))
+		appendStringInfo(expression, "[%c%c]", pg_ascii_tolower((unsigned char) c),
+						 pg_ascii_toupper((unsigned char) c));
+	else if (IS_HIGHBIT_SET(c) || isalnum((unsigned char) c) || c == ' ')
 		appendStringInfoChar(expression, c);
 	else if (c == '\n')
 		appendStringInfoString(expression, "\\n");
 	else
 		appendStringInfo(expression, "\\%c", c);
 
-	if (strchr("0123456789abcdef", c) == NULL)
+	if (strchr("0123456789abcdef", pattern->folds ? pg_ascii_tolower((unsigned char) c) : c) == NULL)
 		pattern->may_be_objectid = false;
 }
 
@@ -245,7 +257,8 @@ is_short_field(const MongoField *field)
 
 /* build_pattern: the regular expression, in UTF-8; NULL when there is none. */
 static const char *
-build_pattern(const Const *constant, bool prefix, bool admits_long, Pattern *pattern)
+build_pattern(const Const *constant, MongoPatternKind kind, bool admits_long,
+			  Pattern *pattern)
 {
 	text	   *packed = DatumGetTextPP(constant->constvalue);
 	const char *string = VARDATA_ANY(packed);
@@ -254,9 +267,10 @@ build_pattern(const Const *constant, bool prefix, bool admits_long, Pattern *pat
 	if (length > MAX_PATTERN_LENGTH)
 		return NULL;
 	initStringInfo(&pattern->expression);
+	pattern->folds = kind == MONGO_PATTERN_ILIKE;
 	pattern->may_be_objectid = true;
 	pattern->searches = false;
-	if (prefix)
+	if (kind == MONGO_PATTERN_PREFIX)
 		convert_prefix(string, length, pattern);
 	else if (!convert_like(string, length, admits_long, pattern))
 		return NULL;
@@ -264,14 +278,14 @@ build_pattern(const Const *constant, bool prefix, bool admits_long, Pattern *pat
 }
 
 const char *
-mongo_like_expression(const Const *constant)
+mongo_like_expression(const Const *constant, MongoPatternKind kind)
 {
 	Pattern		pattern;
 
 	if (constant->constisnull || constant->consttype != TEXTOID ||
 		GetDatabaseEncoding() == PG_SQL_ASCII)
 		return NULL;
-	return build_pattern(constant, false, false, &pattern);
+	return build_pattern(constant, kind, false, &pattern);
 }
 
 MongoGrade
@@ -297,9 +311,12 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 		!get_collation_isdeterministic(collation))
 		return MONGO_NOT_SHIPPABLE;
 
+	if (functions[i].kind == MONGO_PATTERN_ILIKE && !mongo_ctype_is_c(collation))
+		return MONGO_NOT_SHIPPABLE;
+
 	positive = functions[i].negated != wanted;
 	is_short = is_short_field(field);
-	expression = build_pattern(constant, functions[i].prefix, positive && !is_short,
+	expression = build_pattern(constant, functions[i].kind, positive && !is_short,
 							   &pattern);
 	if (expression == NULL)
 		return MONGO_NOT_SHIPPABLE;
