@@ -7,7 +7,7 @@
 PACKAGES="
 postgresql-$PG_MAJOR /usr/lib/postgresql/$PG_MAJOR/bin/postgres
 postgresql-server-dev-$PG_MAJOR /usr/include/postgresql/$PG_MAJOR/server/postgres.h
-libmongoc-dev /usr/include/libmongoc-1.0/mongoc/mongoc.h
+libmongoc-dev /usr/include/*mongoc-*/mongoc/mongoc.h
 gcc /usr/bin/gcc
 make /usr/bin/make
 pkg-config /usr/bin/pkg-config
