@@ -56,6 +56,15 @@ is_batched("$sum JOIN points ON id = k WHERE n > 10000", 1, 'one key for all row
 is_batched("$sum JOIN points ON id = k WHERE k > 24000", 1, 'keys that find nothing');
 is_batched("$sum JOIN points ON id = k WHERE k IS NULL", 0, 'no keys');
 
+
+# documents are read no longer than rows wait for one
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE colors (_id int, color int OPTIONS (indexed 'true')) SERVER mongodb
+	OPTIONS (database 'db', collection 'colors', estimated_rows '1000000', fetch_size '1000');
+	INSERT INTO colors SELECT g, g % 2 FROM generate_series(1, 20000) g});
+$mongod->command('{"createIndexes": "colors", "indexes": [{"key": {"color": 1}, "name": "color"}]}', 'db');
+is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND EXISTS (SELECT 1 FROM colors WHERE color = 1 / n)', 12, 'semijoin that ends early');
+is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND NOT EXISTS (SELECT 1 FROM colors WHERE color = 1 / n * 0)', 1, 'antijoin that ends early');
+
 # as part of other plans
 is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN points ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'
 	. ' FROM generate_series(1, 5) x', 5, 'again for each outer row');

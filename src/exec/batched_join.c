@@ -74,6 +74,7 @@ typedef struct BatchedJoinState
 	int			batch_size;
 	OuterRow   *rows;
 	int			nrows;
+	int			nwaiting;		/* of them, those with a key and no document yet */
 	Datum	   *keys;			/* distinct ones, not NULL */
 	int			nkeys;
 	Size		keys_size;
@@ -95,6 +96,13 @@ keeps_lonely(const BatchedJoinState *state)
 	return state->join.type == JOIN_LEFT || state->join.type == JOIN_ANTI;
 }
 
+/* wants_one: is a row done when it has found a document? */
+static bool
+wants_one(const BatchedJoinState *state)
+{
+	return state->join.type == JOIN_SEMI || state->join.type == JOIN_ANTI;
+}
+
 static Node *
 create_state(CustomScan *scan pg_attribute_unused())
 {
@@ -111,6 +119,7 @@ empty_batch(BatchedJoinState *state)
 	MemoryContextReset(state->batch_context);
 	state->rows = NULL;
 	state->nrows = 0;
+	state->nwaiting = 0;
 	state->nkeys = 0;
 	state->keys_size = 0;
 	state->candidate = NULL;
@@ -250,6 +259,7 @@ note_key(BatchedJoinState *state, OuterRow *row, Datum key, Size size)
 	}
 	row->next = *bucket;
 	*bucket = row;
+	state->nwaiting++;
 }
 
 /* next_outer_row: into the pair as well; NULL when there are no more. */
@@ -384,8 +394,7 @@ is_joined(BatchedJoinState *state, OuterRow *row)
 
 	if (row->hash != state->hash)
 		return false;
-	if (row->matched &&
-		(state->join.type == JOIN_SEMI || state->join.type == JOIN_ANTI))
+	if (row->matched && wants_one(state))
 		return false;
 	put_pair(state, slot_of(state, row), state->document);
 	ResetExprContext(econtext);
@@ -404,13 +413,15 @@ next_match(BatchedJoinState *state)
 		CHECK_FOR_INTERRUPTS();
 		if (row == NULL)
 		{
-			if (!next_document(state))
+			if ((wants_one(state) && state->nwaiting == 0) || !next_document(state))
 				return false;
 			continue;
 		}
 		state->candidate = row->next;
 		if (!is_joined(state, row))
 			continue;
+		if (!row->matched)
+			state->nwaiting--;
 		row->matched = true;
 		if (state->join.type != JOIN_ANTI)
 			return true;
