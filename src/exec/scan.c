@@ -109,9 +109,6 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	state->scan_context = AllocSetContextCreate(estate->es_query_cxt,
 												"mongo_fdw scan",
 												ALLOCSET_SMALL_SIZES);
-	state->spare_context = AllocSetContextCreate(estate->es_query_cxt,
-												 "mongo_fdw other scan",
-												 ALLOCSET_SMALL_SIZES);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
@@ -264,11 +261,16 @@ mongo_log_command(const MongoScanPlan *plan, const bson_t *command)
 			 errhidestmt(true)));
 }
 
+/* swap_contexts: only rescans need the spare one, so it is made here. */
 static void
 swap_contexts(MongoScanState *state)
 {
 	MemoryContext context = state->scan_context;
 
+	if (state->spare_context == NULL)
+		state->spare_context = AllocSetContextCreate(MemoryContextGetParent(context),
+													 "mongo_fdw other scan",
+													 ALLOCSET_SMALL_SIZES);
 	state->scan_context = state->spare_context;
 	state->spare_context = context;
 }
