@@ -122,6 +122,7 @@
  * apart.
  */
 #if PG_VERSION_NUM >= 180000
+#include "optimizer/paths.h"
 #define MongoMembers EquivalenceMemberIterator
 #define mongo_members_begin(members, class, relids) \
 	setup_eclass_member_iterator((members), (class), (relids))

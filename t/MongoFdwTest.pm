@@ -295,7 +295,7 @@ sub ask
 
 	@$self{qw(out err)} = ('', '');
 	$self->{in} .= "$sql;\n\\echo $mark\n\\warn $mark\n";
-	$self->{harness}->pump until $self->{out} =~ /^$mark$/m && $self->{err} =~ /^$mark$/m;
+	$self->{harness}->pump until $self->{out} =~ /^$mark\n/m && $self->{err} =~ /^$mark\n/m;
 	s/\n?^$mark\n.*//ms foreach @$self{qw(out err)};
 	return $self->{out} ne '' ? $self->{out} : $self->{err};
 }
