@@ -35,7 +35,7 @@ _PG_init(void)
 }
 
 Datum
-mongo_fdw_handler(PG_FUNCTION_ARGS)
+mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	FdwRoutine *routine = makeNode(FdwRoutine);
 

@@ -48,7 +48,7 @@ PG_FUNCTION_INFO_V1(mongo_aggregate_json);
 PG_FUNCTION_INFO_V1(mongo_aggregate_jsonb);
 
 Datum
-mongo_fdw_version(PG_FUNCTION_ARGS)
+mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	PG_RETURN_INT32(MONGO_FDW_VERSION);
 }

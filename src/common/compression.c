@@ -120,7 +120,7 @@ static const MongoCompressor compressors[] =
 #ifdef HAVE_ZSTD
 	{"zstd", 3, ZSTD_compressBound, zstd_pack, zstd_unpack},
 #endif
-	{NULL}
+	{.name = NULL}
 };
 
 const MongoCompressor *

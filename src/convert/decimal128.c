@@ -344,7 +344,7 @@ mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
 														  NumericGetDatum(value)));
 	const char *wire = VARDATA_ANY(sent);
 	int			sign = wire_word(wire, 2);
-	MongoDecimalParts parts = {MONGO_DECIMAL_FINITE};
+	MongoDecimalParts parts = {.kind = MONGO_DECIMAL_FINITE};
 
 	parts.negative = sign == WIRE_NEGATIVE || sign == WIRE_MINUS_INFINITY;
 	if (sign == WIRE_NAN)

@@ -208,7 +208,7 @@ parse_scalar(void *state, char *token, JsonTokenType type)
 static JsonNode *
 tree_of_text(text *json)
 {
-	TreeParse	parse = {NULL};
+	TreeParse	parse = {.root = NULL};
 	JsonSemAction actions = {0};
 	JsonLexContext *lexer = mongo_json_lexer(json);
 

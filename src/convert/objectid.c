@@ -356,7 +356,7 @@ mongo_objectid_to_timestamptz(PG_FUNCTION_ARGS)
 /* A new ObjectId. */
 PG_FUNCTION_INFO_V1(mongo_objectid_generate);
 Datum
-mongo_objectid_generate(PG_FUNCTION_ARGS)
+mongo_objectid_generate(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	bson_oid_t	oid;
 

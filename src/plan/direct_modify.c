@@ -499,7 +499,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	ForeignScan *scan = scan_below(plan, resultRelation, subplan_index);
 	MongoRelation *relation;
 	MongoScanPlan *scan_plan;
-	MongoDirectPlan direct = {NULL};
+	MongoDirectPlan direct = {.database = NULL};
 	List	   *expressions;
 
 	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||

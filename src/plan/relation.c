@@ -110,7 +110,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
-		MongoCondition condition = {MONGO_NOT_SHIPPABLE};
+		MongoCondition condition = {.grade = MONGO_NOT_SHIPPABLE};
 
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_condition(&translation, rinfo->clause, match);

@@ -31,7 +31,7 @@
 static MongoCondition translate_node(MongoTranslation *translation, Node *node,
 								bool wanted, bson_t *match);
 
-static const MongoCondition not_shippable = {MONGO_NOT_SHIPPABLE};
+static const MongoCondition not_shippable = {.grade = MONGO_NOT_SHIPPABLE};
 
 /*
  * MongoDB takes 200 levels of documents and arrays in a command, and 100 of

@@ -247,5 +247,5 @@ const MongoExpressionRow mongo_array_rows[] =
 	{F_CARDINALITY, .translate = translate_cardinality},
 	{F_ARRAY_LENGTH, .translate = translate_length},
 	{F_ARRAY_UPPER, .translate = translate_length},
-	{InvalidOid}
+	{.function = InvalidOid}
 };

@@ -290,5 +290,5 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_INT4_BOOL, "{$cond: [@1, 1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 	{F_BOOL_INT4, "{$ne: [@1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 
-	{InvalidOid}
+	{.function = InvalidOid}
 };

@@ -331,5 +331,5 @@ const MongoExpressionRow mongo_text_rows[] =
 	{F_NAMEICNLIKE, .flags = C_COLLATION, .translate = translate_not_ilike},
 	{F_TEXT_NAME, "@1", .flags = MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT},
 	{F_TEXT_BOOL, .template = "{$toString: @1}"},
-	{InvalidOid}
+	{.function = InvalidOid}
 };

@@ -243,5 +243,5 @@ const MongoExpressionRow mongo_time_rows[] =
 	{F_DATE_MI, .template = "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}"},
 	{F_TIMESTAMP_DATE, .template = "@1"},
 	{F_DATE_TIMESTAMP, "@1", .flags = MONGO_ROW_RAW_RESULT},
-	{InvalidOid}
+	{.function = InvalidOid}
 };
