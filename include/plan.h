@@ -151,9 +151,9 @@ extern bool mongo_can_be_exact(RelOptInfo *baserel);
 
 /*
  * mongo_sort_cost
- *		What it costs to have that many rows of 'baserel' in order, by an index
- *		or by sorting.
+ *		What it costs MongoDB to have the rows of 'baserel' in order, by an index or
+ *		by sorting, beyond what it takes to have them.
  */
-extern Cost mongo_sort_cost(RelOptInfo *baserel, double rows, bool indexed);
+extern Cost mongo_sort_cost(RelOptInfo *baserel, List *pathkeys, bool indexed);
 
 #endif							/* MONGO_FDW_PLAN_H */

@@ -159,7 +159,7 @@ CREATE FOREIGN TABLE c_exact (_id int, at timestamp, price numeric)
 	SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'rounded');
 CREATE FOREIGN TABLE c_rounded (
 	_id		int,
-	tenth	timestamp(1) OPTIONS (path 'at'),
+	tenth	timestamp(1) OPTIONS (path 'at', indexed 'true'),
 	second	c_second OPTIONS (path 'at'),
 	price	c_cents
 ) SERVER conditions OPTIONS (database 'mongo_fdw_regress', collection 'rounded');

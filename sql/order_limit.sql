@@ -13,7 +13,7 @@ RESET client_min_messages;
 CREATE FOREIGN TABLE o_numbers (
 	_id		int,
 	n		int OPTIONS (indexed 'true'),
-	half	float8,
+	half	float8 OPTIONS (indexed 'true'),
 	price	numeric,
 	modulo	int,
 	day		date,

@@ -24,13 +24,15 @@
  * What MongoDB spends on a document that goes into a $group, in the unit of
  * fdw_tuple_cost (measured; see docs/statistics.md): on the stage, on each key,
  * on each accumulator, on its operand unless that is a constant, and on each
- * operator that is to be evaluated for them.
+ * operator that is to be evaluated for them, be it one that computes a value or
+ * one that only tests and chooses.
  */
 #define STAGE_COST			0.6
 #define KEY_COST			0.4
 #define ACCUMULATOR_COST	0.1
 #define OPERAND_COST		0.5
 #define OPERATOR_COST		0.7
+#define TEST_COST			0.2
 
 static bool
 is_text(Oid type)
@@ -336,24 +338,42 @@ mongo_group_append(const MongoGroup *group, bool merge, MongoPipeline *pipeline)
 	begin_computed(group, pipeline);
 }
 
-/* count_operators: what begins with a dollar sign and has something to do. */
-static int
-count_operators(const bson_iter_t *parent)
+static double
+operator_cost(const char *name)
+{
+	static const char *const tests[] = {
+		"$and", "$cond", "$eq", "$gt", "$gte", "$ifNull", "$lt", "$lte", "$ne", "$not", "$or"
+	};
+
+	for (size_t i = 0; i < lengthof(tests); i++)
+	{
+		if (strcmp(tests[i], name) == 0)
+			return TEST_COST;
+	}
+	return OPERATOR_COST;
+}
+
+/* operators_cost: of what begins with a dollar sign and has something to do. */
+static double
+operators_cost(const bson_iter_t *parent)
 {
 	bson_iter_t child;
-	int			count = 0;
+	double		cost = 0;
 
 	if ((!BSON_ITER_HOLDS_DOCUMENT(parent) && !BSON_ITER_HOLDS_ARRAY(parent)) ||
 		!bson_iter_recurse(parent, &child))
 		return 0;
 	while (bson_iter_next(&child))
 	{
-		if (strcmp(bson_iter_key(&child), "$literal") == 0)
+		const char *key = bson_iter_key(&child);
+
+		if (strcmp(key, "$literal") == 0)
 			continue;
-		count += bson_iter_key(&child)[0] == '$';
-		count += count_operators(&child);
+		if (key[0] == '$')
+			cost += operator_cost(key);
+		cost += operators_cost(&child);
 	}
-	return count;
+	return cost;
 }
 
 double
@@ -363,7 +383,7 @@ mongo_expression_cost(const bson_t *expression)
 
 	if (!bson_iter_init(&top, expression) || !bson_iter_next(&top))
 		return 0;
-	return count_operators(&top) * OPERATOR_COST;
+	return operators_cost(&top);
 }
 
 /* The 1 of a count. */

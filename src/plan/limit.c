@@ -67,9 +67,9 @@ add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 						relation->examined_rows, &startup_cost, &total_cost);
 	if (root->sort_pathkeys != NIL && !indexed)
 	{
-		Cost		sort_cost = mongo_sort_cost(baserel, relation->remote_rows, false);
+		Cost		sort_cost = mongo_sort_cost(baserel, root->sort_pathkeys, false);
 
-		startup_cost += sort_cost;
+		startup_cost += sort_cost + mongo_examined_cost(baserel, relation->examined_rows);
 		total_cost += sort_cost;
 	}
 	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,

@@ -31,6 +31,9 @@
 /* Finding documents through an index costs more for each than scanning does. */
 #define INDEXED_DOCUMENT_COST_SHARE		0.5
 
+/* Testing what part of an order a document belongs to. */
+#define PART_TEST_COST_SHARE			0.2
+
 /* A way to parameterize a scan of the table. */
 typedef struct Parameterization
 {
@@ -88,17 +91,26 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 
 /*
  * mongo_sort_cost: what MongoDB needs to sort, or to follow an index instead of
- * the collection's own order.
+ * the collection's own order.  Each part of an order is a command, which finds
+ * its documents among all unless by an index.
  */
 Cost
-mongo_sort_cost(RelOptInfo *baserel, double rows, bool indexed)
+mongo_sort_cost(RelOptInfo *baserel, List *pathkeys, bool indexed)
 {
 	MongoRelation *relation = baserel->fdw_private;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+	int			more_commands = mongo_sort_parts(baserel, pathkeys, parts) - 1;
+	double		rows = relation->remote_rows;
 	double		rows_sorted = Max(rows, 2);
+	Cost		cost = more_commands * relation->options->fdw_startup_cost;
 
+	if (!indexed && more_commands > 0)
+		cost += (more_commands + 1) * relation->examined_rows *
+			relation->options->fdw_tuple_cost * PART_TEST_COST_SHARE;
 	if (indexed)
-		return rows * relation->options->fdw_tuple_cost * INDEXED_DOCUMENT_COST_SHARE;
-	return 2 * cpu_operator_cost * rows_sorted * log2(rows_sorted);
+		return cost + rows * relation->options->fdw_tuple_cost * INDEXED_DOCUMENT_COST_SHARE;
+	return cost + more_commands * mongo_examined_cost(baserel, relation->examined_rows) +
+		2 * cpu_operator_cost * rows_sorted * log2(rows_sorted);
 }
 
 /* A scan in the order that the query wants at its end. */
@@ -106,7 +118,6 @@ static void
 add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
 	bool		indexed;
 	Cost		startup_cost;
 	Cost		total_cost;
@@ -116,11 +127,10 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
 		return;
 	mongo_estimate_scan(baserel, relation->remote_rows,
 						relation->examined_rows, &startup_cost, &total_cost);
-	sort_cost = mongo_sort_cost(baserel, relation->remote_rows, indexed);
+	sort_cost = mongo_sort_cost(baserel, root->query_pathkeys, indexed);
+	/* sorting begins to give when all has been looked at */
 	if (!indexed)
-		startup_cost += sort_cost;
-	sort_cost += relation->options->fdw_startup_cost *
-		(mongo_sort_parts(baserel, root->query_pathkeys, parts) - 1);
+		startup_cost += sort_cost + mongo_examined_cost(baserel, relation->examined_rows);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
 									 startup_cost, total_cost + sort_cost,

@@ -30,6 +30,12 @@
 /* As many as a $sort may have. */
 #define MAX_SORT_KEYS	32
 
+/*
+ * In the unit of fdw_tuple_cost: MongoDB makes a new document of each that gets
+ * another field (measured; see docs/statistics.md).
+ */
+#define SET_COST	1.0
+
 /* The $sort in the making, and the $set before it. */
 typedef struct SortStage
 {
@@ -117,8 +123,7 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 {
 	/* by NaN, ascending and NULLS FIRST */
 	static const char *const ranks[2][2][2] = {
-		{{"{$cond: [{$gt: [@1, null]}, 0, 1]}", "{$cond: [{$gt: [@1, null]}, 1, 0]}"},
-		{"{$cond: [{$gt: [@1, null]}, 0, 1]}", "{$cond: [{$gt: [@1, null]}, 1, 0]}"}},
+		{{"{$lte: [@1, null]}", "{$gt: [@1, null]}"}, {"{$lte: [@1, null]}", "{$gt: [@1, null]}"}},
 		{{"{$cond: [{$eq: [@1, NaN]}, 0, {$cond: [{$gt: [@1, null]}, 1, 2]}]}",
 		"{$cond: [{$eq: [@1, NaN]}, 1, {$cond: [{$gt: [@1, null]}, 2, 0]}]}"},
 		{"{$cond: [{$eq: [@1, NaN]}, 1, {$cond: [{$gt: [@1, null]}, 0, 2]}]}",
@@ -137,6 +142,20 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 	mongo_append_expression(stage->fields, path, rank);
 	stage->cost += mongo_expression_cost(rank);
 	append_sort_key(stage, path, true);
+}
+
+/*
+ * is_id: of a table's documents, where MongoDB has no null.  One of a view stands
+ * where MongoDB sorts it.
+ */
+static bool
+is_id(const MongoUpperRelation *upper, const MongoValue *value)
+{
+	bson_iter_t top;
+
+	return !upper->grouped && bson_iter_init(&top, value->expression) &&
+		bson_iter_next(&top) && BSON_ITER_HOLDS_UTF8(&top) &&
+		strcmp(bson_iter_utf8(&top, NULL), "$_id") == 0;
 }
 
 /* find_value: of a member of the pathkey's class that MongoDB can compute. */
@@ -186,6 +205,8 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 
 		if (!find_value(upper, pathkey, &value))
 			return false;
+		if (is_id(upper, &value))
+			value.nullable = false;
 		sorted = value;
 		if (value.nullable && value.raw && !upper->grouped && lnext(pathkeys, cell) != NULL)
 			make_nulls_one(&sorted);
@@ -196,20 +217,42 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 	if (stage.nkeys > MAX_SORT_KEYS)
 		return false;
 	if (!bson_empty(stage.fields))
+	{
 		mongo_pipeline_append(&upper->pipeline, "$set", stage.fields);
+		stage.cost += SET_COST;
+	}
 	mongo_pipeline_append(&upper->pipeline, "$sort", stage.sort);
 	*cost = stage.cost;
 	return true;
 }
 
-/* offers_find: may the scan's own sorted path be all that is needed? */
+/*
+ * offers_find: may the scan's own sorted path be all that is needed?  *is_best:
+ * it reads nothing twice, as an order in several parts does without an index.
+ */
 static bool
-offers_find(PlannerInfo *root, RelOptInfo *input_rel)
+offers_find(PlannerInfo *root, RelOptInfo *input_rel, bool *is_best)
 {
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
 	bool		indexed;
 
-	return input_rel->reloptkind == RELOPT_BASEREL && input_rel->fdw_private != NULL &&
-		mongo_order_is_shippable(input_rel, root->sort_pathkeys, &indexed);
+	*is_best = false;
+	if (input_rel->reloptkind != RELOPT_BASEREL || input_rel->fdw_private == NULL ||
+		!mongo_order_is_shippable(input_rel, root->sort_pathkeys, &indexed))
+		return false;
+	*is_best = indexed || mongo_sort_parts(input_rel, root->sort_pathkeys, parts) == 1;
+	return true;
+}
+
+static void
+leave_to_find(RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+{
+	MongoUpperRelation *upper = palloc0(sizeof(MongoUpperRelation));
+
+	upper->stage = UPPERREL_ORDERED;
+	upper->input = input_rel;
+	upper->by_find = true;
+	ordered_rel->fdw_private = upper;
 }
 
 Cost
@@ -220,31 +263,23 @@ mongo_upper_sort_cost(double rows, double wanted)
 	return 2 * cpu_operator_cost * Max(rows, 2) * log2(Max(kept, 2));
 }
 
-void
-mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+/* add_sort_path: a pipeline that ends with $sort; false when there is none. */
+static bool
+add_sort_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Query	   *parse = root->parse;
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
 	MongoUpperRelation *upper;
 	double		cost;
 
-	if (offers_find(root, input_rel))
-	{
-		upper = palloc0(sizeof(MongoUpperRelation));
-		upper->stage = UPPERREL_ORDERED;
-		upper->input = input_rel;
-		upper->by_find = true;
-		ordered_rel->fdw_private = upper;
-		return;
-	}
 	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL || parse->hasTargetSRFs)
-		return;
+		return false;
 	upper = mongo_upper_begin(root, input_rel);
 	if (upper == NULL || upper->by_find || upper->one_row ||
 		!mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_SORT) ||
 		!mongo_upper_gives(upper, target->exprs) ||
 		!add_sort(upper, root->sort_pathkeys, &cost))
-		return;
+		return false;
 
 	upper->stage = UPPERREL_ORDERED;
 	upper->sorted_rows = upper->rows;
@@ -252,4 +287,17 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 		mongo_upper_sort_cost(upper->rows, -1);
 	upper->startup_cost = upper->total_cost;
 	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
+	return true;
+}
+
+void
+mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+{
+	bool		is_best;
+	bool		has_find = offers_find(root, input_rel, &is_best);
+
+	if (has_find && (is_best || !add_sort_path(root, input_rel, ordered_rel)))
+		leave_to_find(input_rel, ordered_rel);
+	else if (!has_find)
+		add_sort_path(root, input_rel, ordered_rel);
 }
