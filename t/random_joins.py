@@ -62,7 +62,9 @@ def put_into(node, rng, tables):
 
     def replace(match):
         table = rng.choice(tables) if mixed else one
-        return match.group() if match.group()[0] == "'" else table.column(match.group().strip('"'))
+        name = match.group().strip('"')
+        # neither a string nor a collation is a column
+        return table.column(name) if name in table.names else match.group()
     return Leaf(NAME.sub(replace, node.sql))
 
 
