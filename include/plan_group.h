@@ -102,8 +102,8 @@ extern double mongo_expression_cost(const bson_t *expression);
 /*
  * mongo_group_cost
  *		What the stages take MongoDB for each row that comes in, in the unit of
- *		fdw_tuple_cost.
+ *		fdw_tuple_cost, when so many groups come of the rows.
  */
-extern double mongo_group_cost(const MongoGroup *group);
+extern double mongo_group_cost(const MongoGroup *group, double groups);
 
 #endif							/* MONGO_FDW_PLAN_GROUP_H */

@@ -12,6 +12,8 @@
 #include "feature.h"
 #include "plan_group.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_type_d.h"
@@ -23,12 +25,13 @@
 /*
  * What MongoDB spends on a document that goes into a $group, in the unit of
  * fdw_tuple_cost (measured; see docs/statistics.md): on the stage, on each key,
- * on each accumulator, on its operand unless that is a constant, and on each
- * operator that is to be evaluated for them, be it one that computes a value or
- * one that only tests and chooses.
+ * on finding the group among ten times as many, on each accumulator, on its
+ * operand unless that is a constant, and on each operator that is to be evaluated
+ * for them, be it one that computes a value or one that only tests and chooses.
  */
 #define STAGE_COST			0.6
 #define KEY_COST			0.4
+#define TENFOLD_GROUPS_COST	0.25
 #define ACCUMULATOR_COST	0.1
 #define OPERAND_COST		0.5
 #define OPERATOR_COST		0.7
@@ -397,9 +400,9 @@ is_constant(const bson_t *expression)
 }
 
 double
-mongo_group_cost(const MongoGroup *group)
+mongo_group_cost(const MongoGroup *group, double groups)
 {
-	double		cost = STAGE_COST;
+	double		cost = STAGE_COST + TENFOLD_GROUPS_COST * log10(Max(groups, 1));
 	ListCell   *cell;
 
 	foreach(cell, group->keys)

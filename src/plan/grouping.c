@@ -116,9 +116,9 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 	first_groups = keys == NIL ? 1 :
 		estimate_num_groups(root, keys, upper->rows, NULL, NULL);
 
-	upper->total_cost += upper->rows * tuple_cost * mongo_group_cost(group);
+	upper->total_cost += upper->rows * tuple_cost * mongo_group_cost(group, first_groups);
 	if (group->distinct != NULL)
-		upper->total_cost += first_groups * tuple_cost * mongo_group_cost(group);
+		upper->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
 	upper->startup_cost = upper->total_cost;
 
 	mongo_group_append(group, first_groups * MERGE_FACTOR < upper->rows, &upper->pipeline);
