@@ -198,6 +198,16 @@ SELECT i4, count(*), sum(i4), min(i4), bool_or(g = 1) FROM a_parts GROUP BY i4 O
 SELECT count(*), sum(i4) FROM a_parts WHERE i4 > 5;
 DELETE FROM a_parts;
 
+-- from key to key of an index, which pays however many documents have each; without an index it does not
+CREATE FOREIGN TABLE a_many (g integer OPTIONS (indexed 'true'), h integer OPTIONS (path 'i2')) SERVER aggregates
+	OPTIONS (database 'mongo_fdw_regress', collection 'aggregates', estimated_rows '1000000');
+RESET cpu_tuple_cost;
+RESET cpu_operator_cost;
+RESET enable_hashagg;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT g FROM a_many;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT h FROM a_many;
+SELECT DISTINCT g FROM a_many ORDER BY g;
+
 DROP TABLE a_parts, every_aggregate;
 DROP FUNCTION answer, plan_of, compare;
 DROP SERVER aggregates CASCADE;

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "aggregate_fits.h"
 #include "bson_memory.h"
 #include "feature.h"
 #include "plan.h"
@@ -26,6 +27,9 @@
 
 /* Merging keys in a second stage pays when it has fewer rows by this factor. */
 #define MERGE_FACTOR	3
+
+/* Of fdw_tuple_cost: to find the next key of an index that differs. */
+#define NEXT_KEY_COST	9
 
 static MongoGroup *
 begin_group(MongoUpperRelation *upper)
@@ -97,6 +101,26 @@ add_key_outputs(const MongoGroup *group, MongoUpperRelation *upper)
 	}
 }
 
+/*
+ * walks_index: a $group of all documents by a field alone goes from key to key of
+ * an index that leads with it (DISTINCT_SCAN).
+ *
+ * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
+ */
+static bool
+walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
+{
+	const MongoGroupKey *key;
+	MongoField	field;
+
+	if (list_length(group->keys) != 1 || group->accumulators != NIL ||
+		group->distinct != NULL || !bson_empty(upper->pipeline.stages))
+		return false;
+	key = linitial(group->keys);
+	return mongo_fit_column(group->scope.translation->columns, (Node *) key->expression,
+							&field) != NULL && field.indexed;
+}
+
 /* add_stages: everything is translated; what does it cost, what comes of it? */
 static void
 add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
@@ -105,6 +129,7 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 	List	   *keys = NIL;
 	double		groups;
 	double		first_groups;
+	bool		walks = walks_index(group, upper);
 	ListCell   *cell;
 
 	foreach(cell, group->keys)
@@ -116,12 +141,18 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 	first_groups = keys == NIL ? 1 :
 		estimate_num_groups(root, keys, upper->rows, NULL, NULL);
 
-	upper->total_cost += upper->rows * tuple_cost * mongo_group_cost(group, first_groups);
+	if (walks)
+		upper->total_cost = mongo_upper_options(upper)->fdw_startup_cost +
+			first_groups * tuple_cost * NEXT_KEY_COST;
+	else
+		upper->total_cost += upper->rows * tuple_cost *
+			mongo_group_cost(group, first_groups);
 	if (group->distinct != NULL)
 		upper->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
 	upper->startup_cost = upper->total_cost;
 
-	mongo_group_append(group, first_groups * MERGE_FACTOR < upper->rows, &upper->pipeline);
+	mongo_group_append(group, walks || first_groups * MERGE_FACTOR < upper->rows,
+					   &upper->pipeline);
 	add_key_outputs(group, upper);
 	upper->rows = groups;
 	upper->grouped = true;
