@@ -36,12 +36,6 @@ typedef struct MongoAggregateFit
 extern const MongoAggregateFit *mongo_aggregate_fit(Oid type);
 
 /*
- * mongo_fit_column
- *		The column that 'node' is, and its field; NULL when it is none.
- */
-extern const Var *mongo_fit_column(MongoColumns *columns, Node *node, MongoField *field);
-
-/*
  * mongo_fits_or_raise
  *		'result', unless the greatest or the least value does not fit 'column',
  *		which is an error then (HV004, see remote_error.h).

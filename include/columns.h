@@ -77,9 +77,16 @@ typedef struct MongoField
 } MongoField;
 
 /*
+ * mongo_column_of_node
+ *		The column that 'node' is, below binary-compatible relabelling, and its
+ *		field; NULL for anything else, and for the whole-document column.
+ */
+extern const Var *mongo_column_of_node(MongoColumns *columns, Node *node,
+									   MongoField *field);
+
+/*
  * mongo_field_of_node
- *		The field that 'node' reads: a column, below binary-compatible
- *		relabelling, or a chain of accessors (->, ->>, #>, #>>, subscripts) with
+ *		The field that 'node' reads: a column, as mongo_column_of_node() has it, or a chain of accessors (->, ->>, #>, #>>, subscripts) with
  *		constant keys on a json or jsonb column.
  *
  * Returns false for anything else, and for the whole-document column.

@@ -86,7 +86,7 @@ set_distinct(Translation *translation)
 
 		/* a column's text stays as it is for now, so that its type can be seen */
 		if (mongo_compares_text(group->distinct_value.type) &&
-			mongo_fit_column(group->scope.translation->columns, group->distinct, &field) != NULL &&
+			mongo_column_of_node(group->scope.translation->columns, group->distinct, &field) != NULL &&
 			!mongo_value_of_node(&group->scope, group->distinct, &group->distinct_value))
 			return false;
 	}
@@ -273,8 +273,8 @@ begin_fit(Translation *translation)
 	static const MongoAccumulatorRow greatest = {"$max", MONGO_RAW_VALUE};
 	static const MongoAccumulatorRow least = {"$min", MONGO_RAW_VALUE};
 
-	translation->column = mongo_fit_column(translation->group->scope.translation->columns,
-										   translation->argument, &translation->field);
+	translation->column = mongo_column_of_node(translation->group->scope.translation->columns,
+											   translation->argument, &translation->field);
 	if (translation->column == NULL || !translation->values[1].raw)
 		return;
 	translation->fit = mongo_aggregate_fit(getBaseType(translation->column->vartype));

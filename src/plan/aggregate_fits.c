@@ -19,8 +19,9 @@
 #include "utils/builtins.h"
 
 /*
- * Of texts, keys are asked for as well, which may be missing.  Below numbers is MinKey alone, which nobody stores.  A comparison says of a
- * number that it is one, and of the right size: null is below, the rest above.
+ * Of texts, keys are asked for as well, which may be missing.  Below numbers is
+ * MinKey alone, which nobody stores.  A comparison says of a number that it is
+ * one, and of the right size: null is below, the rest above.
  */
 static const MongoAggregateFit fits[] =
 {
@@ -86,15 +87,6 @@ unless_misfit(const MongoAggregateFit *fit, const Var *column, const MongoField 
 	};
 
 	return mongo_expand_template("{$cond: [@1, @2, @3]}", arguments, lengthof(arguments));
-}
-
-const Var *
-mongo_fit_column(MongoColumns *columns, Node *node, MongoField *field)
-{
-	while (node != NULL && IsA(node, RelabelType))
-		node = (Node *) ((RelabelType *) node)->arg;
-	return node != NULL && IsA(node, Var) && mongo_field_of_node(columns, node, field) ?
-		(const Var *) node : NULL;
 }
 
 bson_t *

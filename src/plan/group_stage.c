@@ -162,7 +162,7 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 
 	if (!mongo_normalize(&group->scope, &value))
 		elog(ERROR, "text has no normal form");
-	column = mongo_fit_column(group->scope.translation->columns, node, &field);
+	column = mongo_column_of_node(group->scope.translation->columns, node, &field);
 	if (raw->raw && column != NULL)
 		value.expression = mongo_fits_or_raise(mongo_aggregate_fit(TEXTOID), column, &field,
 											   raw, NULL, &value);

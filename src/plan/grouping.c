@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "aggregate_fits.h"
 #include "bson_memory.h"
 #include "feature.h"
 #include "plan.h"
@@ -117,8 +116,8 @@ walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
 		group->distinct != NULL || !bson_empty(upper->pipeline.stages))
 		return false;
 	key = linitial(group->keys);
-	return mongo_fit_column(group->scope.translation->columns, (Node *) key->expression,
-							&field) != NULL && field.indexed;
+	return mongo_column_of_node(group->scope.translation->columns, (Node *) key->expression,
+								&field) != NULL && field.indexed;
 }
 
 /* add_stages: everything is translated; what does it cost, what comes of it? */

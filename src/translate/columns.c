@@ -97,28 +97,29 @@ mongo_unused_field(MongoColumns *columns, const char *name)
 	return name;
 }
 
-bool
-mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
+/* strip_relabelling: what the types that are binary-compatible are of. */
+static Node *
+strip_relabelling(Node *node)
 {
-	const MongoColumnOptions *options;
-	Var		   *var;
-
 	while (node != NULL && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Var))
-		return mongo_json_field_of_node(columns, node, field);
+	return node;
+}
 
-	var = (Var *) node;
-	if (var->varlevelsup != 0 || var->varattno <= 0)
-		return false;
+const Var *
+mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
+{
+	const MongoColumnOptions *options;
+	const Var  *var = (const Var *) strip_relabelling(node);
+
+	if (var == NULL || !IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0)
+		return NULL;
 	columns = mongo_columns_find(columns, var->varno);
 	if (columns == NULL)
-		return false;
+		return NULL;
 	options = column_options(columns, var->varattno);
 	if (options == NULL)
-		return false;
+		return NULL;
 
 	field->columns = columns;
 	field->path = columns->prefix == NULL ? options->path :
@@ -127,7 +128,17 @@ mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->typmod = var->vartypmod;
 	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
 	field->indexed = options->indexed || strcmp(options->path, "_id") == 0;
-	return true;
+	return var;
+}
+
+bool
+mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
+{
+	node = strip_relabelling(node);
+	if (node == NULL)
+		return false;
+	return IsA(node, Var) ? mongo_column_of_node(columns, node, field) != NULL :
+		mongo_json_field_of_node(columns, node, field);
 }
 
 /*
