@@ -164,13 +164,14 @@ find_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
 {
 	EquivalenceClass *class = pathkey->pk_eclass;
 	MongoScope	scope = {.translation = &upper->pipeline.translation};
-	ListCell   *cell;
+	MongoMembers members;
+	EquivalenceMember *member;
 
 	if (class->ec_has_volatile)
 		return false;
-	foreach(cell, class->ec_members)
+	mongo_members_begin(&members, class, upper->input->relids);
+	while ((member = mongo_members_next(&members)) != NULL)
 	{
-		EquivalenceMember *member = lfirst(cell);
 		Node	   *node = (Node *) member->em_expr;
 
 		if (member->em_is_const || member->em_is_child ||
@@ -296,8 +297,8 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 	bool		is_best;
 	bool		has_find = offers_find(root, input_rel, &is_best);
 
-	if (has_find && (is_best || !add_sort_path(root, input_rel, ordered_rel)))
+	if (!is_best && add_sort_path(root, input_rel, ordered_rel))
+		return;
+	if (has_find)
 		leave_to_find(input_rel, ordered_rel);
-	else if (!has_find)
-		add_sort_path(root, input_rel, ordered_rel);
 }
