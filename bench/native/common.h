@@ -102,14 +102,9 @@ typedef struct Workload
 	void	   *(*begin) (unsigned int seed);	/* connects; gives the state */
 	void		(*operate) (void *state);	/* one operation */
 	void		(*end) (void *state);	/* frees the state */
+	const long *retries;		/* parts of operations that were begun again, once
+								 * the threads have ended; NULL: none ever is */
 } Workload;
-
-typedef struct Throughput
-{
-	long		operations;
-	double		tps;
-	double		latency_ms;		/* mean, of an operation in its thread */
-} Throughput;
 
 typedef struct WorkloadThread
 {
@@ -141,12 +136,16 @@ run_thread(void *argument)
 	return NULL;
 }
 
-/* Operate in so many threads, which start together, for so many seconds. */
-static inline Throughput
+/*
+ * Operate in so many threads, which start together, for so many seconds; print
+ * the throughput and the mean latency of an operation in its thread.
+ */
+static inline void
 run_threads(const Workload *workload, int count, double seconds)
 {
 	WorkloadThread *threads = calloc(count, sizeof(WorkloadThread));
-	Throughput	result = {0};
+	long		operations = 0;
+	double		tps = 0;
 	pthread_barrier_t start_line;
 
 	pthread_barrier_init(&start_line, NULL, count);
@@ -162,13 +161,16 @@ run_threads(const Workload *workload, int count, double seconds)
 	for (int i = 0; i < count; i++)
 	{
 		pthread_join(threads[i].thread, NULL);
-		result.operations += threads[i].operations;
-		result.tps += threads[i].operations / threads[i].seconds;
+		operations += threads[i].operations;
+		tps += threads[i].operations / threads[i].seconds;
 	}
-	result.latency_ms = 1000.0 * count / result.tps;
 	pthread_barrier_destroy(&start_line);
 	free(threads);
-	return result;
+
+	printf("{\"transactions\": %ld, ", operations);
+	if (workload->retries != NULL)
+		printf("\"retries\": %ld, ", *workload->retries);
+	printf("\"tps\": %.1f, \"latency_ms\": %.4f}\n", tps, 1000.0 * count / tps);
 }
 
 #endif							/* BENCH_NATIVE_COMMON_H */

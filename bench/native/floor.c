@@ -212,15 +212,7 @@ end_point(void *state)
 	free(reader);
 }
 
-static void
-run_point(int threads, double seconds)
-{
-	const Workload workload = {begin_point, read_point, end_point};
-	Throughput	result = run_threads(&workload, threads, seconds);
-
-	printf("{\"transactions\": %ld, \"tps\": %.1f, \"latency_ms\": %.4f}\n",
-		   result.operations, result.tps, result.latency_ms);
-}
+static const Workload point = {.begin = begin_point, .operate = read_point, .end = end_point};
 
 static void
 send_get_more(Connection *connection, int64_t cursor)
@@ -290,7 +282,7 @@ main(int argc, char **argv)
 	if (strcmp(argv[1], "point") == 0 && argc == 8)
 	{
 		documents = atoi(argv[7]);
-		run_point(atoi(argv[5]), atof(argv[6]));
+		run_threads(&point, atoi(argv[5]), atof(argv[6]));
 	}
 	else if (strcmp(argv[1], "scan") == 0)
 		run_scan(argv + 5, argc - 5);

@@ -126,15 +126,7 @@ end_point(void *state)
 	free(reader);
 }
 
-static void
-run_point(int threads, double seconds)
-{
-	const Workload workload = {begin_point, read_point, end_point};
-	Throughput	result = run_threads(&workload, threads, seconds);
-
-	printf("{\"transactions\": %ld, \"tps\": %.1f, \"latency_ms\": %.4f}\n",
-		   result.operations, result.tps, result.latency_ms);
-}
+static const Workload point = {.begin = begin_point, .operate = read_point, .end = end_point};
 
 static void
 run_scan(char **fields, int nfields)
@@ -192,7 +184,7 @@ main(int argc, char **argv)
 		if (argc == 8)
 			key_field = argv[7];
 		documents = atoi(argv[6]);
-		run_point(atoi(argv[4]), atof(argv[5]));
+		run_threads(&point, atoi(argv[4]), atof(argv[5]));
 	}
 	else if (strcmp(argv[1], "scan") == 0)
 		run_scan(argv + 4, argc - 4);

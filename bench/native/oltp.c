@@ -327,8 +327,10 @@ script_named(const char *name)
 int
 main(int argc, char **argv)
 {
-	const Workload workload = {begin_work, work, end_work};
-	Throughput	result;
+	const Workload workload = {
+		.begin = begin_work, .operate = work, .end = end_work,
+		.retries = &all_retries
+	};
 
 	if (argc < 7)
 		fail("usage: oltp SCRIPT URI DB.COLLECTION THREADS SECONDS DOCUMENTS [transaction]");
@@ -339,9 +341,7 @@ main(int argc, char **argv)
 	collection_name = split_namespace(argv[3]);
 	documents = atoi(argv[6]);
 	in_transaction = argc > 7;
-	result = run_threads(&workload, atoi(argv[4]), atof(argv[5]));
-	printf("{\"transactions\": %ld, \"retries\": %ld, \"tps\": %.1f, \"latency_ms\": %.4f}\n",
-		   result.operations, all_retries, result.tps, result.latency_ms);
+	run_threads(&workload, atoi(argv[4]), atof(argv[5]));
 	mongoc_cleanup();
 	return 0;
 }
