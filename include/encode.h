@@ -14,7 +14,9 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+/* BSON's Date counts milliseconds since 1970, PostgreSQL's dates begin in 2000. */
 #define MONGO_MILLIS_PER_DAY	INT64CONST(86400000)
+#define MONGO_EPOCH_DAYS		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE))
 
 /*
  * mongo_append_datum
@@ -61,13 +63,5 @@ extern int64 mongo_timestamp_to_millis(Timestamp value, bool *exact);
  *		Milliseconds since 1970 of a date's midnight in UTC.  Must be finite.
  */
 extern int64 mongo_date_to_millis(DateADT value);
-
-/*
- * mongo_objectid_from_text
- *		Parse exactly 24 hexadecimal digits, lower case only when
- *		'canonical' is set; false when 'text' is not that.
- */
-extern bool mongo_objectid_from_text(const char *text, size_t length,
-									 bool canonical, bson_oid_t *oid);
 
 #endif							/* MONGO_FDW_ENCODE_H */

@@ -31,6 +31,14 @@ extern Oid	mongo_objectid_type_oid(void);
 extern void mongo_objectid_to_text(const uint8 *bytes, char *text);
 
 /*
+ * mongo_objectid_from_text
+ *		Parse exactly 24 hexadecimal digits, lower case only when
+ *		'canonical' is set; false when 'text' is not that.
+ */
+extern bool mongo_objectid_from_text(const char *text, size_t length,
+									 bool canonical, bson_oid_t *oid);
+
+/*
  * mongo_objectid_datum
  *		A palloc'd Datum of these twelve bytes.
  */

@@ -11,7 +11,7 @@
 
 #include "access/htup_details.h"
 #include "bson_memory.h"
-#include "datatype/timestamp.h"
+#include "encode.h"
 #include "miscadmin.h"
 #include "types.h"
 
@@ -20,9 +20,6 @@
 
 /* Integers up to here are doubles too. */
 #define DOUBLE_INTEGER_MAX	(INT64CONST(1) << 53)
-
-#define UNIX_EPOCH_MS \
-	((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * 1000)
 
 #define ANY_NUMBER \
 	(IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE | IMPORT_DOUBLE | IMPORT_DECIMAL)
@@ -161,8 +158,10 @@ text_kinds(const char *text, uint32 length, uint32 kinds)
 static uint32
 date_kinds(int64 milliseconds)
 {
-	return milliseconds >= MIN_TIMESTAMP / 1000 + UNIX_EPOCH_MS &&
-		milliseconds < END_TIMESTAMP / 1000 + UNIX_EPOCH_MS ?
+	const int64 epoch = MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
+
+	return milliseconds >= MIN_TIMESTAMP / 1000 + epoch &&
+		milliseconds < END_TIMESTAMP / 1000 + epoch ?
 		IMPORT_DATE : IMPORT_OTHER;
 }
 

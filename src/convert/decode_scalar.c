@@ -10,7 +10,7 @@
 #include "types.h"
 
 #include "common/int.h"
-#include "datatype/timestamp.h"
+#include "encode.h"
 #include "mb/pg_wchar.h"
 #include "objectid.h"
 #include "utils/builtins.h"
@@ -18,11 +18,6 @@
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
-
-#define MILLIS_PER_DAY		INT64CONST(86400000)
-
-/* Days from PostgreSQL's epoch back to Unix's. */
-#define EPOCH_DAYS			(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
 
 /*
  * text_bytes
@@ -227,7 +222,7 @@ mongo_read_timestamp(MONGO_READ_ARGS)
 
 	/* to PostgreSQL's epoch first: microseconds since 1970 end a little early */
 	if (pg_sub_s64_overflow(bson_iter_date_time(iter),
-							EPOCH_DAYS * MILLIS_PER_DAY, &timestamp) ||
+							MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY, &timestamp) ||
 		pg_mul_s64_overflow(timestamp, 1000, &timestamp) ||
 		!IS_VALID_TIMESTAMP(timestamp))
 		return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
@@ -251,11 +246,11 @@ bool
 mongo_read_date(MONGO_READ_ARGS)
 {
 	int64		millis = bson_iter_date_time(iter);
-	int64		days = millis / MILLIS_PER_DAY;
+	int64		days = millis / MONGO_MILLIS_PER_DAY;
 
-	if (days * MILLIS_PER_DAY > millis)
+	if (days * MONGO_MILLIS_PER_DAY > millis)
 		days--;
-	days -= EPOCH_DAYS;
+	days -= MONGO_EPOCH_DAYS;
 	if (!IS_VALID_DATE(days))
 		return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
 	*value = DateADTGetDatum((DateADT) days);

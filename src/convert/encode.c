@@ -25,8 +25,6 @@
 #include "utils/uuid.h"
 
 #define USECS_PER_MILLI		INT64CONST(1000)
-#define MILLIS_PER_DAY		INT64CONST(86400000)
-#define EPOCH_DAYS			(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
 
 /* Digits of an array position as a key. */
 #define POSITION_TEXT_SIZE	16
@@ -181,13 +179,13 @@ mongo_timestamp_to_millis(Timestamp value, bool *exact)
 		millis--;
 	if (exact != NULL)
 		*exact = rest == 0;
-	return millis + EPOCH_DAYS * MILLIS_PER_DAY;
+	return millis + MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
 }
 
 int64
 mongo_date_to_millis(DateADT value)
 {
-	return ((int64) value + EPOCH_DAYS) * MILLIS_PER_DAY;
+	return (value + MONGO_EPOCH_DAYS) * MONGO_MILLIS_PER_DAY;
 }
 
 /* report_infinite_date: infinity and -infinity have no BSON form. */

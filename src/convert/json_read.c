@@ -21,15 +21,14 @@
 #include "common/base64.h"
 #include "common/shortest_dec.h"
 #include "decimal128.h"
+#include "encode.h"
 #include "miscadmin.h"
 #include "objectid.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 
 #define SUBTYPE_TEXT_SIZE		3
-#define INT64_TEXT_SIZE			24
 #define MILLIS_PER_SECOND		1000
-#define MILLIS_PER_DAY			INT64CONST(86400000)
 #define INT64_LIMIT				9223372036854775808.0	/* 2^63 */
 #define YEAR_10000_MILLIS		INT64CONST(253402300800000)
 
@@ -116,7 +115,7 @@ walk_nested(JsonSink *sink, const bson_iter_t *iter)
 static const char *
 integer_text(int64 number)
 {
-	static char text[INT64_TEXT_SIZE];
+	static char text[MAXINT8LEN + 1];
 
 	pg_lltoa(number, text);
 	return text;
@@ -263,11 +262,11 @@ iso_date_text(int64 millis, char *text, size_t size)
 	int			year,
 				month,
 				day;
-	int			rest = (int) (millis % MILLIS_PER_DAY);
+	int			rest = (int) (millis % MONGO_MILLIS_PER_DAY);
 	int			seconds = rest / MILLIS_PER_SECOND;
 	int			length;
 
-	j2date((int) (millis / MILLIS_PER_DAY) + UNIX_EPOCH_JDATE,
+	j2date((int) (millis / MONGO_MILLIS_PER_DAY) + UNIX_EPOCH_JDATE,
 		   &year, &month, &day);
 	length = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", year, month,
 					  day, seconds / SECS_PER_HOUR,

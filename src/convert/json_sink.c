@@ -13,9 +13,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
 
-/* Room for any 64-bit integer. */
-#define INT64_TEXT_SIZE			24
-
 /*
  * The sink that writes text
  */
@@ -81,7 +78,7 @@ text_number(JsonSink *base, const char *number)
 static void
 text_integer(JsonSink *base, int64 number)
 {
-	char		text[INT64_TEXT_SIZE];
+	char		text[MAXINT8LEN + 1];
 
 	pg_lltoa(number, text);
 	text_number(base, text);

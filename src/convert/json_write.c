@@ -22,6 +22,7 @@
 #include "encode.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "objectid.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/fmgrprotos.h"

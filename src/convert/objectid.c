@@ -349,8 +349,7 @@ mongo_objectid_to_timestamptz(PG_FUNCTION_ARGS)
 	memcpy(&seconds, PG_GETARG_OBJECTID(0), sizeof(seconds));
 	seconds = pg_ntoh32(seconds);
 	PG_RETURN_TIMESTAMPTZ(((int64) seconds -
-						   (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * (int64) SECS_PER_DAY) *
-						  USECS_PER_SEC);
+						   MONGO_EPOCH_DAYS * SECS_PER_DAY) * USECS_PER_SEC);
 }
 
 /* A new ObjectId. */

@@ -12,15 +12,13 @@
 #include "postgres.h"
 
 #include "comparison.h"
-#include "encode.h"
+#include "objectid.h"
 #include "text_range.h"
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
-
-#define OBJECTID_DIGITS		24
 
 /* Where the ObjectIds' texts begin that are not below a given text. */
 typedef struct ObjectIdBound
@@ -99,21 +97,21 @@ least_digit_above(char c)
 static void
 find_objectid_bound(const char *string, int length, ObjectIdBound *bound)
 {
-	char		digits[OBJECTID_DIGITS + 1];
+	char		digits[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	int			common = 0;
 
 	memset(bound, 0, sizeof(*bound));
-	memset(digits, '0', OBJECTID_DIGITS);
-	digits[OBJECTID_DIGITS] = '\0';
+	memset(digits, '0', MONGO_OBJECTID_TEXT_LENGTH);
+	digits[MONGO_OBJECTID_TEXT_LENGTH] = '\0';
 
-	while (common < length && common < OBJECTID_DIGITS &&
+	while (common < length && common < MONGO_OBJECTID_TEXT_LENGTH &&
 		   memchr("0123456789abcdef", string[common], 16) != NULL)
 	{
 		digits[common] = string[common];
 		common++;
 	}
 
-	if (common == OBJECTID_DIGITS && length == OBJECTID_DIGITS)
+	if (common == MONGO_OBJECTID_TEXT_LENGTH && length == MONGO_OBJECTID_TEXT_LENGTH)
 		bound->equal = true;
 	else if (common < length)
 	{
@@ -122,8 +120,8 @@ find_objectid_bound(const char *string, int length, ObjectIdBound *bound)
 		 * the digit at that place, or the last one before that can be raised.
 		 */
 		int			place = common;
-		char		digit = place < OBJECTID_DIGITS ?
-		least_digit_above(string[place]) : '\0';
+		char		digit = place < MONGO_OBJECTID_TEXT_LENGTH ?
+			least_digit_above(string[place]) : '\0';
 
 		while (digit == '\0')
 		{
@@ -136,10 +134,10 @@ find_objectid_bound(const char *string, int length, ObjectIdBound *bound)
 			digit = least_digit_above(digits[place]);
 		}
 		digits[place] = digit;
-		memset(digits + place + 1, '0', OBJECTID_DIGITS - place - 1);
+		memset(digits + place + 1, '0', MONGO_OBJECTID_TEXT_LENGTH - place - 1);
 	}
 
-	mongo_objectid_from_text(digits, OBJECTID_DIGITS, true, &bound->first);
+	mongo_objectid_from_text(digits, MONGO_OBJECTID_TEXT_LENGTH, true, &bound->first);
 }
 
 /* append_objectid_range: false when no ObjectId is in the range. */
