@@ -115,9 +115,6 @@ write_string(const MongoWriteTarget *target, const char *text, int length)
 
 	if (utf8 != text)
 		length = strlen(utf8);
-	else if (GetDatabaseEncoding() != PG_UTF8)
-		/* an SQL_ASCII database: nobody has looked at these bytes */
-		(void) pg_verify_mbstr(PG_UTF8, text, length, false);
 	mongo_write_check(bson_append_utf8(target->document, target->key,
 									   target->key_length, utf8, length));
 }
