@@ -20,7 +20,9 @@
  *		AnalyzeForeignTable of the wrapper: rows come from $sample, or from a
  *		scan of the whole collection with analyze_sampling off.
  *
- * *totalpages is estimated from the collection's size in bytes.
+ * Asks MongoDB, as the table's owner, for the number of documents and for the
+ * average size of some; *totalpages is their product, in which planning finds the
+ * size of a document again.  Fields that do not fit count as NULL in the sample.
  */
 extern bool mongo_analyze_foreign_table(Relation relation,
 										AcquireSampleRowsFunc *func,
@@ -31,6 +33,9 @@ extern bool mongo_analyze_foreign_table(Relation relation,
  *		ImportForeignSchema of the wrapper: CREATE FOREIGN TABLE commands for
  *		the collections and views of a database, from samples, validators and
  *		indexes.  Options: see docs/import.md.
+ *
+ * Raises HV00D for an unknown option, 22023 for a bad value, HV00Q for a database
+ * without collections.
  */
 extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 										 Oid serverid);
@@ -40,9 +45,9 @@ extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
  *		A copy, in the current memory context, of 'command' with the member
  *		that is the command's name in front, as MongoDB wants it.
  *
- * For commands that were jsonb, which has an order of its own.  The name is
- * found by a table of MongoDB's commands; raises 22023 when no member or more
- * than one can be it.
+ * For commands that were jsonb, which has an order of its own.  A member alone is
+ * the name, whatever it is; else the name is found by a table of MongoDB's
+ * commands.  Raises 22023 when no member or more than one can be it.
  */
 extern const bson_t *mongo_ordered_command(const bson_t *command);
 

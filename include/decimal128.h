@@ -4,7 +4,7 @@
  *		Decimal128 in parts, and as PostgreSQL's numbers.
  *
  * IEEE 754-2008 decimal128 in its binary integer encoding, as BSON holds it:
- * https://github.com/mongodb/specifications (BSON Decimal128).
+ * https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md
  *
  *-------------------------------------------------------------------------
  */
@@ -36,11 +36,14 @@ typedef struct MongoDecimalParts
 	MongoDecimalKind kind;
 	bool		negative;
 	int			exponent;
-	uint128		coefficient;	/* less than 10^34; greater ones are not
-								 * canonical and mean zero */
+	uint128		coefficient;	/* less than 10^34; 0 for greater ones, which
+								 * are not canonical */
 } MongoDecimalParts;
 
-/* mongo_decimal128_unpack: take a Decimal128 apart; every bit pattern has a meaning. */
+/*
+ * mongo_decimal128_unpack
+ *		Take a Decimal128 apart; every bit pattern has a meaning.
+ */
 extern void mongo_decimal128_unpack(const bson_decimal128_t *decimal,
 									MongoDecimalParts *parts);
 

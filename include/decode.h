@@ -35,9 +35,11 @@ typedef struct MongoRowDecoder MongoRowDecoder;
  * mongo_row_decoder_create
  *		Prepare to read 'columns' from documents of 'database'.'collection'.
  *
- * Names are copied into 'context', where the decoder lives.  Two columns may
- * share a path, and a column may be the parent of another ("a" and "a.b").
- * Raises 0A000 for a column type that has no BSON form.
+ * Names are copied into 'context', where the decoder lives; those of database,
+ * collections and columns are in the database encoding.  Two columns may share a
+ * path, and a column may be the parent of another ("a" and "a.b").  Raises 0A000
+ * for a column type that has no BSON form, and for a "__doc" column that is not
+ * jsonb, json, text or varchar.
  */
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 												 const char *database,
@@ -58,9 +60,11 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  * counts, as it does for MongoDB's own matching.
  *
  * A field that does not fit its column raises under
- * MONGO_TYPE_MISMATCH_ERROR (22P02/22003/22021 as fits; the message names
- * collection, _id, field, BSON type and column type) and gives NULL under
- * MONGO_TYPE_MISMATCH_NULL.
+ * MONGO_TYPE_MISMATCH_ERROR, with the SQLSTATE of the MongoMisfit in types.h (the
+ * message names collection, _id, field, BSON type and column type), and gives NULL
+ * under MONGO_TYPE_MISMATCH_NULL.  Under both, nesting beyond the stack's depth
+ * raises 54001, and a type without a row of its own in types.c what its input
+ * function says of a String.
  */
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);

@@ -26,11 +26,15 @@
  * Decimal128; text family -> String; bytea -> Binary subtype 0; uuid ->
  * Binary subtype 4; date, timestamp, timestamptz -> Date; json, jsonb ->
  * Document, Array or scalar (Extended JSON wrappers become their types);
- * arrays -> Array; ...  'isnull' appends a BSON null.
+ * arrays -> Array; composite types -> Document; the rest -> String in the type's
+ * text form.  'isnull' appends a BSON null.
  *
- * key_length may be -1.  'column_name' is for messages and may be NULL.
- * Raises 22003 / 22008 / 22021 / 54000 when the value has no BSON form (40
- * digits, infinity as a date, ...), 0A000 for a type that has none at all.
+ * The key is UTF-8; key_length may be -1.  'column_name' is for messages and may
+ * be NULL.  Raises 22003 for a number beyond Decimal128 (40 digits), 22008 for an
+ * infinite date, 22021 and 22P05 for text that is not UTF-8 or does not become it,
+ * what mongo_append_json_members() raises for JSON, 54000 when the document grows
+ * too large, and 0A000 for a type that has no BSON form at all; 'document' is then
+ * unfinished and good for nothing.
  */
 extern void mongo_append_datum(bson_t *document, const char *key, int key_length,
 							   Datum value, bool isnull, Oid typid,
@@ -39,13 +43,17 @@ extern void mongo_append_datum(bson_t *document, const char *key, int key_length
 /*
  * mongo_type_is_writable
  *		Does a value of this type have a BSON form to write?
+ *
+ * A composite type always does; one of its attributes may raise 0A000 later.
  */
 extern bool mongo_type_is_writable(Oid typid);
 
 /*
  * mongo_numeric_to_decimal128
- *		Exact conversion; false when more than 34 digits or out of exponent
- *		range.  NaN and infinities convert.
+ *		The same number, with as much of its scale as there is room for; false
+ *		when it has more than 34 digits or is out of the exponents' range.
+ *
+ * NaN and infinities convert.
  */
 extern bool mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal);
 

@@ -15,7 +15,8 @@
 /*
  * mongo_to_utf8, mongo_from_utf8
  *		The name itself where nothing has to be changed, else a palloc'd copy.
- *		Raise 22P05 for a character that the other encoding lacks.
+ *		Raise 22P05 for a character that the other encoding lacks, and 22021 for
+ *		bytes that are not UTF-8, which a database in SQL_ASCII may hold.
  */
 static inline const char *
 mongo_to_utf8(const char *name)

@@ -4,7 +4,8 @@
  *		The steps of IMPORT FOREIGN SCHEMA, for src/catalog only.
  *
  * import.c writes the commands, from what import_remote.c reads,
- * import_fields.c infers and import_names.c names.
+ * import_fields.c infers and import_names.c names.  What these return lives in the
+ * current memory context; those that ask MongoDB raise as mongo_cursor_next() does.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,13 +40,14 @@ typedef struct ImportCollection
 /*
  * import_list_collections
  *		The database's collections and views (ImportCollection *), by name,
- *		without system.*; palloc'd in the current memory context.
+ *		without system.*.
  */
 extern List *import_list_collections(const ImportSource *source);
 
 /*
  * import_sample
- *		The fields that a sample of the collection and its validator show.
+ *		The root of the fields that a sample of the collection and its validator
+ *		show.
  */
 extern ImportField *import_sample(const ImportSource *source,
 								  const ImportCollection *collection);
@@ -53,7 +55,7 @@ extern ImportField *import_sample(const ImportSource *source,
 /*
  * import_indexed_paths
  *		The paths (char *, UTF-8) that indexes lead with and that a query for
- *		any value can use; none for a view.
+ *		any value can use; none for a view, which is not asked for.
  */
 extern List *import_indexed_paths(const ImportSource *source,
 								  const ImportCollection *collection);
@@ -65,7 +67,6 @@ extern List *import_indexed_paths(const ImportSource *source,
  * import_name_reserve() takes a name, and is false if it was taken or is too
  * long to be an SQL name.  import_name_choose() takes 'wanted' or what is
  * most like it: cut to 63 bytes between characters, with _1, _2, ... behind.
- * The result is palloc'd.
  */
 extern HTAB *import_names_create(void);
 extern bool import_name_reserve(HTAB *names, const char *name);

@@ -76,6 +76,8 @@ extern void import_observe_document(ImportField *root, const uint8_t *data,
  *		Add what a $jsonSchema (the document at 'schema') allows.
  *
  * https://www.mongodb.com/docs/manual/reference/operator/query/jsonSchema/
+ *
+ * Keywords that it does not know, and what is malformed, it passes over.
  */
 extern void import_observe_schema(ImportField *root, const bson_iter_t *schema,
 								  int nesting);

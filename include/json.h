@@ -22,7 +22,7 @@
  * With a 'limit' other than 0 it may end anywhere after so many bytes: enough
  * to show how a value begins, however deep or large it is.  Returns false,
  * noting a misfit in 'context', for strings that no text can hold; 'text' then
- * ends somewhere in the middle.
+ * ends somewhere in the middle.  Raises as mongo_document_to_datum() does.
  */
 extern bool mongo_json_append_value(MongoReadContext *context,
 									const bson_iter_t *iter, StringInfo text,
@@ -32,7 +32,7 @@ extern bool mongo_json_append_value(MongoReadContext *context,
  * mongo_document_to_datum
  *		A whole document as json, jsonb or text (typid says which).
  *
- * varchar counts as text.  Returns false, noting a misfit in 'context', when a
+ * varchar counts as text; the Datum is palloc'd.  Returns false, noting a misfit in 'context', when a
  * string in it fits no text.  Raises 08P01 for bytes that are not BSON, 54001
  * for nesting beyond the stack's depth.
  */
@@ -46,7 +46,9 @@ extern bool mongo_document_to_datum(MongoReadContext *context,
  *		to 'document'; the order of the keys is kept (jsonb has its own).
  *
  * Extended JSON wrappers become their BSON types.  Raises 22P02 for a
- * malformed wrapper or a value that is not an object.
+ * malformed wrapper or a value that is not an object, what timestamptz and uuid
+ * say of a $date and a $uuid that are none, 22003 for a number beyond Decimal128,
+ * and what mongo_json_tree() raises.
  */
 extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 

@@ -10,6 +10,8 @@
 #ifndef MONGO_FDW_JSON_TREE_H
 #define MONGO_FDW_JSON_TREE_H
 
+#include "compat.h"
+
 typedef enum JsonKind
 {
 	JSON_OBJECT,
@@ -25,7 +27,7 @@ typedef struct JsonNode JsonNode;
 struct JsonNode
 {
 	JsonKind	kind;
-	const char *key;			/* as a member of an object */
+	const char *key;			/* as a member of an object, else NULL */
 	int			key_length;
 	const char *text;			/* of a string or number, NUL-terminated */
 	int			text_length;

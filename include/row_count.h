@@ -18,7 +18,9 @@
  *
  * Asked for with one count command and remembered in this backend for five
  * minutes, or until a server's or mapping's definition changes.  Names are in
- * the database encoding.  A view counts all that its pipeline returns.
+ * the database encoding.  A view counts all that its pipeline returns, and 0 is
+ * the answer for a collection that does not exist.  Raises as mongo_run_command()
+ * does.
  */
 extern double mongo_remote_row_count(UserMapping *user, const char *database,
 									 const char *collection);

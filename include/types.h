@@ -4,8 +4,9 @@
  *		The table of types: which BSON values a PostgreSQL type reads, and how
  *		its values are written.
  *
- * This header is for src/convert and what tests it; planner and executor use
- * decode.h and encode.h.  docs/types.md says the same in prose.
+ * This header is for src/convert, and for the inference of types in
+ * src/catalog; planner and executor use decode.h and encode.h.  docs/types.md
+ * says the same in prose.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,9 +44,10 @@ typedef struct MongoReadContext
 	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
 	bool		explain;		/* should a misfit be described for a message? */
 
-	/* set by mongo_misfit() */
+	/* set by mongo_misfit(); valid after a reading that was false */
 	MongoMisfit misfit;
-	const char *holds;			/* "a String, \"abc\""; NULL unless 'explain' */
+	const char *holds;			/* "a String, \"abc\"", palloc'd; NULL unless
+								 * 'explain' */
 	const char *remark;			/* one more sentence, or NULL */
 } MongoReadContext;
 
@@ -54,8 +56,9 @@ typedef struct MongoType MongoType;
 
 /*
  * A function that turns the value at 'iter', whose type is one the reader
- * accepts, into a Datum palloc'd in the current memory context.  Returns
- * what mongo_misfit() returned when the value does not fit.
+ * accepts, into a Datum palloc'd in the current memory context, never one that
+ * points into the document.  Returns what mongo_misfit() returned when the value
+ * does not fit.  Null and undefined never come here.
  */
 #define MONGO_READ_ARGS \
 	const MongoReader *reader pg_attribute_unused(), \
@@ -73,7 +76,10 @@ typedef struct MongoWriteTarget
 	const char *column_name;	/* for messages; NULL if unknown */
 } MongoWriteTarget;
 
-/* A function that appends one non-null value.  Raises what the value cannot be. */
+/*
+ * A function that appends one non-null value.  Raises, as mongo_append_datum() in
+ * encode.h has it, when the value has no BSON form.
+ */
 #define MONGO_WRITE_ARGS \
 	const MongoWriteTarget *target, Datum value, \
 	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
@@ -86,8 +92,8 @@ struct MongoType
 	Oid			typid;			/* InvalidOid for a category of types */
 	const char *name;			/* as in docs/types.md */
 	uint32		accepts;		/* set of MONGO_BSON_BIT */
-	MongoReadFunction read;		/* NULL: cannot be read */
-	MongoWriteFunction write;	/* NULL: cannot be written */
+	MongoReadFunction read;		/* NULL, as is 'write': has no BSON form */
+	MongoWriteFunction write;
 	void		(*prepare) (MongoReader *reader);	/* fills reader->extra;
 													 * may be NULL */
 };
@@ -109,17 +115,19 @@ struct MongoReader
 
 /*
  * mongo_type_lookup
- *		The row for a type: its own, or that of its category.
+ *		The row for a type: its own, or that of its category; static.
  *
- * NULL when the type has neither a reading nor a writing.  Looks in the
- * catalogs for types that have no row of their own.
+ * NULL when the type has neither a reading nor a writing; a row has both.  Looks
+ * in the catalogs for types that have no row of their own.
  */
 extern const MongoType *mongo_type_lookup(Oid typid);
 
 /*
  * mongo_reader_create
- *		A reader for a type, living in 'context'.  Raises 0A000 for a type
- *		that cannot be read.
+ *		A reader for a type, living in 'context' with all that it needs.
+ *
+ * Raises 0A000 for a type that cannot be read, or that has an element or an
+ * attribute that cannot.
  */
 extern MongoReader *mongo_reader_create(MemoryContext context, Oid typid,
 										int32 typmod);
@@ -128,7 +136,8 @@ extern MongoReader *mongo_reader_create(MemoryContext context, Oid typid,
  * mongo_read_value
  *		Read the value at 'iter'; BSON null and undefined give NULL.
  *
- * Returns false when it does not fit, and 'context' says why.
+ * Returns false when it does not fit, and 'context' says why; *value and
+ * *isnull are then without meaning.
  */
 static inline bool mongo_read_value(const MongoReader *reader,
 									MongoReadContext *context,
@@ -139,7 +148,8 @@ static inline bool mongo_read_value(const MongoReader *reader,
  * mongo_misfit
  *		Note that the value at 'iter' does not fit; always returns false.
  *
- * 'remark' is a sentence for DETAIL, or NULL; it must outlive the context.
+ * 'remark' is a sentence for DETAIL, or NULL; it must live as long as what is
+ * noted is of use.
  */
 extern bool mongo_misfit(MongoReadContext *context, MongoMisfit misfit,
 						 const bson_iter_t *iter, const char *remark);
@@ -170,6 +180,8 @@ pg_noreturn extern void mongo_report_bad_bson(void);
  * mongo_text_is_valid
  *		Are these bytes UTF-8 without U+0000, of characters that the
  *		database's encoding has, so that a text may hold them?
+ *
+ * Raises 42883 where PostgreSQL has no conversion from UTF-8 to that encoding.
  */
 extern bool mongo_text_is_valid(const char *text, uint32 length);
 
@@ -188,7 +200,7 @@ extern const char *mongo_text_remark(const char *text, uint32 length);
  */
 extern const char *mongo_text_to_server(const char *text, uint32 *length);
 
-/* Read functions by file; the table in types.c says which type has which. */
+/* Read functions; the table in types.c says which type has which. */
 extern bool mongo_read_bool(MONGO_READ_ARGS);
 extern bool mongo_read_int2(MONGO_READ_ARGS);
 extern bool mongo_read_int4(MONGO_READ_ARGS);
@@ -242,11 +254,17 @@ extern void mongo_write_composite(MONGO_WRITE_ARGS);
 extern void mongo_write_domain(MONGO_WRITE_ARGS);
 extern void mongo_write_text_form(MONGO_WRITE_ARGS);
 
-/* mongo_write_value: append one value of any writable type. */
+/*
+ * mongo_write_value
+ *		Append one value of any writable type; see mongo_append_datum().
+ */
 extern void mongo_write_value(const MongoWriteTarget *target, Datum value,
 							  bool isnull, Oid typid, int32 typmod);
 
-/* mongo_write_check: raise 54000 unless libbson could append. */
+/*
+ * mongo_write_check
+ *		Raise 54000 unless libbson could append.
+ */
 extern void mongo_write_check(bool appended);
 
 /*

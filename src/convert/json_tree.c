@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
 #include "json_tree.h"
 
 #include "catalog/pg_type.h"
