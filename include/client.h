@@ -51,7 +51,7 @@ typedef struct MongoClient
 
 /*
  * mongo_client_initialize_library
- *		Start libmongoc; once per process.
+ *		Start libmongoc, unless this process or its postmaster has done so.
  */
 extern void mongo_client_initialize_library(void);
 

@@ -9,6 +9,7 @@
 
 #include "batched_join.h"
 #include "catalog.h"
+#include "client.h"
 #include "direct_modify.h"
 #include "exec.h"
 #include "modify.h"
@@ -20,6 +21,7 @@
 
 #include "foreign/fdwapi.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 
 PG_MODULE_MAGIC;
 
@@ -32,6 +34,10 @@ _PG_init(void)
 {
 	mongo_define_settings();
 	mongo_install_batched_joins(&mongo_batched_join_methods);
+
+	/* in shared_preload_libraries: once, for all the backends that come of it */
+	if (process_shared_preload_libraries_in_progress)
+		mongo_client_initialize_library();
 }
 
 Datum
