@@ -236,6 +236,10 @@ is($node->safe_psql('postgres', 'SELECT tableoid::regclass, * FROM parted ORDER 
 	"parted_there|a|2|x!\nparted_there|c|2|z!", 'a foreign table as a partition');
 is_deeply(documents('generated'), [ { _id => 1, a => 5, d => 10, z => 'zz' } ], 'generated columns and defaults');
 
+# sums, and conditions on what may not fit, at the edges of the integer types
+run_program('integers at their edges, in every BSON type', 'write_edges.py',
+	'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);
+
 # random statements, compared with an ordinary table; on a replica set, since
 # a statement that fails half-way must leave nothing
 my $set = MongoFdwTest::ReplicaSet->new(1);

@@ -31,6 +31,7 @@ COLUMNS = [
     ("s y", "text", "s.deep.y", (str,), ["'deep'", "'deeper'"]),
     ("j", "jsonb", "j", None, ["'{\"k\": 1}'", "'[1, \"two\"]'", "'{\"k\": {\"l\": [true]}}'"]),
     ("r", "integer[]", "r", (list,), ["'{1,2,3}'", "'{}'", "'{5}'"]),
+    ("h", "smallint", "h", (int,), ["0", "-7", "32767", "-32768"]),
     ("u", "uuid", "u", None, ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]),
 ]
 
@@ -51,6 +52,7 @@ EXPRESSIONS = {
           "jsonb_set(j, '{other,new}', '8')", "jsonb_set(j, '{k,l}', 'true')", "jsonb_set(j, '{fresh}', '{\"x\": 1}')",
           "jsonb_set_lax(j, '{k}', to_jsonb(a), true, 'delete_key')"],
     "r": ["r || 9", "r[2:3]", "trim_array(r, 1)", "array_remove(r, 2)", "array_replace(r, 2, 7)", "9 || r"],
+    "h": ["h + 1::smallint", "h - 9::smallint", "-3::smallint + h", "a"],
     "u": [],
 }
 
@@ -138,6 +140,8 @@ class Writes:
         if rng.random() < 0.9:
             document["a"] = rng.choice([int, float, Int64])(rng.choice([0, 1, 5, 7, number]))
         if rng.random() < 0.8:
+            document["h"] = rng.choice([int, float, Int64])(rng.choice([0, 1, -5, 32767, -32768]))
+        if rng.random() < 0.8:
             document["b"] = rng.choice(["x", "ab", "", "y"])
         if rng.random() < 0.8:
             document["c"] = rng.choice([int, Int64])(number * 3)
@@ -169,7 +173,7 @@ class Writes:
             "a > %d" % rng.randint(0, 50), "a BETWEEN 1 AND %d" % rng.randint(1, 20), "a IS NULL",
             "b = 'x'", "b > 'a'", "b LIKE '%b'", "c <= %d" % rng.randint(0, 150), "a <> 7",
             '"s.x" = 2', '"s.x" >= 2 AND a < 30', "o", "NOT o", "o IS NOT TRUE", "n > 1",
-            "a IN (SELECT k FROM other WHERE k %% 7 = %d)" % rng.randint(0, 6), "j @> '{\"k\": 1}'",
+            "h > 0", "h <= 1 OR a = 5", "a IN (SELECT k FROM other WHERE k %% 7 = %d)" % rng.randint(0, 6), "j @> '{\"k\": 1}'",
             "t < '2025-01-01'", "length(b) = 2", "_id % 9 = 0", "a = 5 OR b = 'ab'", "f = 0.1", "u IS NOT NULL"])
 
     def insert(self):

@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "catalog/pg_type_d.h"
 #include "encoding.h"
+#include "expression_rows.h"
 #include "nodes/value.h"
 #include "options.h"
 #include "row_document.h"
@@ -25,25 +26,10 @@ append_value(bson_t *document, const char *key, const MongoNewValue *new)
 							  new->attribute->atttypmod, new->name);
 }
 
-/*
- * append_summand: a decimal for bigint, whose sums MongoDB would otherwise
- * round to a double on overflow, and that may look like one that fits.
- */
-static void
-append_summand(bson_t *array, const char *key, const MongoNewValue *new)
+static char *
+misfit_message(const MongoNewValue *new)
 {
-	bson_decimal128_t decimal;
-	char		text[32];
-
-	if (new->attribute->atttypid != INT8OID)
-	{
-		append_value(array, key, new);
-		return;
-	}
-	snprintf(text, sizeof(text), INT64_FORMAT, DatumGetInt64(new->value));
-	if (!bson_decimal128_from_string(text, &decimal))
-		elog(ERROR, "could not write %s as a decimal", text);
-	BSON_APPEND_DECIMAL128(array, key, &decimal);
+	return psprintf("field %s does not fit its column: ", new->path);
 }
 
 /*
@@ -61,7 +47,7 @@ append_misfit_error(bson_t *document, const char *key, const MongoNewValue *new)
 	BSON_APPEND_DOCUMENT_BEGIN(document, key, &conversion);
 	BSON_APPEND_DOCUMENT_BEGIN(&conversion, "$toInt", &text);
 	BSON_APPEND_ARRAY_BEGIN(&text, "$concat", &parts);
-	BSON_APPEND_UTF8(&parts, "0", psprintf("field %s does not fit its column: ", new->path));
+	BSON_APPEND_UTF8(&parts, "0", misfit_message(new));
 	BSON_APPEND_DOCUMENT_BEGIN(&parts, "1", &type);
 	BSON_APPEND_UTF8(&type, "$type", psprintf("$%s", new->path));
 	bson_append_document_end(&parts, &type);
@@ -70,86 +56,117 @@ append_misfit_error(bson_t *document, const char *key, const MongoNewValue *new)
 	bson_append_document_end(document, &conversion);
 }
 
-/* {$eq: [path, {$trunc: path}]} */
-static void
-append_is_integral(bson_t *array, const char *key, const char *field)
+/*
+ * Integers whose sums MongoDB can compute: the BSON type they are written as,
+ * their range, and what makes any number one.
+ */
+typedef struct SumRule
 {
-	bson_t		test;
-	bson_t		operands;
-	bson_t		truncated;
+	Oid			type;
+	const char *bson_type;
+	int64		min;
+	int64		max;
+	const char *conversion;
+} SumRule;
 
-	BSON_APPEND_DOCUMENT_BEGIN(array, key, &test);
-	BSON_APPEND_ARRAY_BEGIN(&test, "$eq", &operands);
-	BSON_APPEND_UTF8(&operands, "0", field);
-	BSON_APPEND_DOCUMENT_BEGIN(&operands, "1", &truncated);
-	BSON_APPEND_UTF8(&truncated, "$trunc", field);
-	bson_append_document_end(&operands, &truncated);
-	bson_append_array_end(&test, &operands);
-	bson_append_document_end(array, &test);
+static const SumRule sum_rules[] =
+{
+	{INT2OID, "int", PG_INT16_MIN, PG_INT16_MAX, "$toInt"},
+	{INT4OID, "int", PG_INT32_MIN, PG_INT32_MAX, "$toInt"},
+	{INT8OID, "long", PG_INT64_MIN, PG_INT64_MAX, "$toLong"},
+};
+
+static const SumRule *
+find_sum_rule(Oid type)
+{
+	for (size_t i = 0; i < lengthof(sum_rules); i++)
+	{
+		if (sum_rules[i].type == type)
+			return &sum_rules[i];
+	}
+	elog(ERROR, "type %u has no sums", type);
+}
+
+/*
+ * The result where the field is what the column writes and the sum fits, which
+ * is told first; else why it is not, and last the sum of an integer of another
+ * BSON type.  An overflow is made one for MongoDB: its own would come only
+ * where an Int32 or Int64 ends, and would be a number of the next type.
+ *
+ * @1 the field, @2 the value, @3 and @4 the least and the greatest number to
+ * which it can be added, @5 the BSON type, @6 what NULL becomes, @7 a message;
+ * in place of %s: operator and conversion.
+ */
+static const char sum_template[] =
+"{$cond: [{$and: [{$eq: [{$type: @1}, @5]}, {$gte: [@1, @3]}, {$lte: [@1, @4]}]}, {%s: [@1, @2]},"
+" {$switch: {branches: ["
+"  {case: {$in: [{$type: @1}, ['missing', 'null', 'undefined']]}, then: @6},"
+"  {case: {$or: [{$not: [{$isNumber: @1}]}, {$ne: [@1, {$trunc: @1}]}]},"
+"   then: {$toInt: {$concat: [@7, {$type: @1}]}}},"
+"  {case: {$or: [{$lt: [@1, @3]}, {$gt: [@1, @4]}]},"
+"   then: {$toInt: {$cond: [{$isNumber: @1}, 2147483648, 0]}}}],"
+"  default: {%s: [{%s: @1}, @2]}}}]}";
+
+/* sum_argument: one of the template's. */
+static MongoValue
+sum_argument(void)
+{
+	return (MongoValue) {.expression = bson_create_in(CurrentMemoryContext), .atomic = true};
+}
+
+static MongoValue
+text_argument(const char *text)
+{
+	MongoValue	argument = sum_argument();
+
+	BSON_APPEND_UTF8(argument.expression, "", text);
+	return argument;
+}
+
+static MongoValue
+integer_argument(int64 value)
+{
+	MongoValue	argument = sum_argument();
+
+	BSON_APPEND_INT64(argument.expression, "", value);
+	return argument;
 }
 
 /*
  * append_sum
  *		column + value as PostgreSQL has it: an error on overflow and for what
  *		does not fit the column, NULL for NULL.
- *
- * {$cond: [{$isNumber: f}, {to: {op: [{$cond: [integral, {to: f}, error]}, value]}},
- *			{$cond: [{$in: [{$type: f}, [missing, null, undefined]]}, null, error]}]}
  */
 static void
 append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 {
-	char	   *field = psprintf("$%s", new->path);
-	const char *convert = new->attribute->atttypid == INT8OID ? "$toLong" : "$toInt";
-	bson_t		outer, branches, test, converted, sum, operands, inner, inner_branches,
-				literal, missing, missing_branches, in, in_operands, type, types;
+	const SumRule *rule = find_sum_rule(new->attribute->atttypid);
+	bool		adds = new->kind == MONGO_ASSIGN_SUM;
+	const char *operator = adds ? "$add" : "$subtract";
+	int64		value = rule->type == INT2OID ? DatumGetInt16(new->value) :
+		rule->type == INT4OID ? DatumGetInt32(new->value) : DatumGetInt64(new->value);
+	bool		grows = adds == (value >= 0);
+	int64		least = grows ? rule->min : adds ? rule->min - value : rule->min + value;
+	int64		greatest = !grows ? rule->max : adds ? rule->max - value : rule->max + value;
+	MongoValue	arguments[] = {
+		text_argument(psprintf("$%s", new->path)),
+		sum_argument(),
+		integer_argument(least),
+		integer_argument(greatest),
+		text_argument(rule->bson_type),
+		sum_argument(),
+		text_argument(misfit_message(new))
+	};
 
-	BSON_APPEND_DOCUMENT_BEGIN(stage, new->path, &outer);
-	BSON_APPEND_ARRAY_BEGIN(&outer, "$cond", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &test);
-	BSON_APPEND_UTF8(&test, "$isNumber", field);
-	bson_append_document_end(&branches, &test);
-
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &converted);
-	BSON_APPEND_DOCUMENT_BEGIN(&converted, convert, &sum);
-	BSON_APPEND_ARRAY_BEGIN(&sum, new->kind == MONGO_ASSIGN_SUM ? "$add" : "$subtract", &operands);
-	BSON_APPEND_DOCUMENT_BEGIN(&operands, "0", &inner);
-	BSON_APPEND_ARRAY_BEGIN(&inner, "$cond", &inner_branches);
-	append_is_integral(&inner_branches, "0", field);
-	BSON_APPEND_DOCUMENT_BEGIN(&inner_branches, "1", &literal);
-	BSON_APPEND_UTF8(&literal, convert, field);
-	bson_append_document_end(&inner_branches, &literal);
-	append_misfit_error(&inner_branches, "2", new);
-	bson_append_array_end(&inner, &inner_branches);
-	bson_append_document_end(&operands, &inner);
-	append_summand(&operands, "1", new);
-	bson_append_array_end(&sum, &operands);
-	bson_append_document_end(&converted, &sum);
-	bson_append_document_end(&branches, &converted);
-
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "2", &missing);
-	BSON_APPEND_ARRAY_BEGIN(&missing, "$cond", &missing_branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&missing_branches, "0", &in);
-	BSON_APPEND_ARRAY_BEGIN(&in, "$in", &in_operands);
-	BSON_APPEND_DOCUMENT_BEGIN(&in_operands, "0", &type);
-	BSON_APPEND_UTF8(&type, "$type", field);
-	bson_append_document_end(&in_operands, &type);
-	BSON_APPEND_ARRAY_BEGIN(&in_operands, "1", &types);
-	BSON_APPEND_UTF8(&types, "0", "missing");
-	BSON_APPEND_UTF8(&types, "1", "null");
-	BSON_APPEND_UTF8(&types, "2", "undefined");
-	bson_append_array_end(&in_operands, &types);
-	bson_append_array_end(&in, &in_operands);
-	bson_append_document_end(&missing_branches, &in);
+	append_value(arguments[1].expression, "", new);
 	if (write_null)
-		BSON_APPEND_NULL(&missing_branches, "1");
+		BSON_APPEND_NULL(arguments[5].expression, "");
 	else
-		BSON_APPEND_UTF8(&missing_branches, "1", "$$REMOVE");
-	append_misfit_error(&missing_branches, "2", new);
-	bson_append_array_end(&missing, &missing_branches);
-	bson_append_document_end(&branches, &missing);
-	bson_append_array_end(&outer, &branches);
-	bson_append_document_end(stage, &outer);
+		BSON_APPEND_UTF8(arguments[5].expression, "", "$$REMOVE");
+	mongo_append_expression(stage, new->path,
+							mongo_expand_template(psprintf(sum_template, operator, operator,
+														   rule->conversion),
+												  arguments, lengthof(arguments)));
 }
 
 /* {$in: [{$type: field}, [types]]} */
