@@ -82,12 +82,16 @@ extern void mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es
 
 /*
  * mongo_append_fits_guards
- *		Append to 'conditions', from 'index' on, that the field at 'path' is
- *		NULL or fits a column of this type; returns the next index, or -1 when
- *		find's language cannot say that of the type.
+ *		Append to 'conditions', from 'index' on, that the field at 'path' fits a
+ *		column of this type; returns the next index, or -1 when find's language
+ *		cannot say that of the type.
+ *
+ * NULL fits if 'nullable'.  Without it, MongoDB takes a range into the bounds
+ * of an index scan, and has no second plan to try.
  */
 extern int	mongo_append_fits_guards(bson_t *conditions, int index,
-									 const char *path, Oid type, int32 typmod);
+									 const char *path, Oid type, int32 typmod,
+									 bool nullable);
 
 /*
  * mongo_append_array_guards

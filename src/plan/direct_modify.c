@@ -315,6 +315,33 @@ is_equality(Node *qual)
 							value_type);
 }
 
+/* not_null_columns: those of which a qual rejects NULL, as strict operators do. */
+static Bitmapset *
+not_null_columns(List *quals)
+{
+	Bitmapset  *columns = NULL;
+	ListCell   *cell;
+
+	foreach(cell, quals)
+	{
+		OpExpr	   *operation = lfirst(cell);
+		ListCell   *argument;
+
+		if (!IsA(operation, OpExpr) || !op_strict(operation->opno))
+			continue;
+		foreach(argument, operation->args)
+		{
+			Node	   *node = lfirst(argument);
+
+			while (IsA(node, RelabelType))
+				node = (Node *) ((RelabelType *) node)->arg;
+			if (IsA(node, Var) && ((Var *) node)->varattno > 0)
+				columns = bms_add_member(columns, ((Var *) node)->varattno);
+		}
+	}
+	return columns;
+}
+
 /*
  * append_guards
  *		For each column that the qual reads and that *guarded does not have; -1
@@ -322,7 +349,7 @@ is_equality(Node *qual)
  */
 static int
 append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
-			  bool only_arrays, Bitmapset **guarded)
+			  bool only_arrays, const Bitmapset *not_null, Bitmapset **guarded)
 {
 	ListCell   *cell;
 
@@ -343,7 +370,8 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 		index = only_arrays ?
 			mongo_append_array_guards(conditions, index, path) :
 			mongo_append_fits_guards(conditions, index, path, var->vartype,
-									 var->vartypmod);
+									 var->vartypmod,
+									 !bms_is_member(var->varattno, not_null));
 		if (index < 0)
 			return -1;
 	}
@@ -358,6 +386,7 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 static int
 append_all_guards(bson_t *conditions, int index, MongoColumns *columns, List *quals)
 {
+	Bitmapset  *not_null = not_null_columns(quals);
 	Bitmapset  *guarded = NULL;
 
 	for (int only_arrays = 0; only_arrays <= 1; only_arrays++)
@@ -369,7 +398,7 @@ append_all_guards(bson_t *conditions, int index, MongoColumns *columns, List *qu
 			if (is_equality(lfirst(cell)) != (only_arrays == 1))
 				continue;
 			index = append_guards(conditions, index, columns, lfirst(cell),
-								  only_arrays == 1, &guarded);
+								  only_arrays == 1, not_null, &guarded);
 			if (index < 0)
 				return -1;
 		}
