@@ -49,13 +49,28 @@ like($stderr, qr/WARNING:.*not rolled back/, 'README: ROLLBACK over a standalone
 my $orders = $node->safe_psql('readme', 'SELECT count(*), sum(total), min(placed), max(placed) FROM orders');
 is($orders, '20000|21944030.38|2021-01-01 01:51:43.401+00|2024-10-31 21:17:26.95+00', 'the sample is the same everywhere');
 
+# The names by which a document's headings are linked to.
+sub anchors
+{
+	my ($text) = @_;
+
+	$text =~ s/^```.*?^```//msg;
+	return map { lc =~ s/[^\w\- ]//gr =~ tr/ /-/r => 1 } $text =~ /^#+ +(.*)$/mg;
+}
+
 # Links of all documents.
 foreach my $document (glob('*.md docs/*.md'))
 {
 	my $folder = dirname($document);
-	foreach my $target (slurp_file($document) =~ /\]\(([^):#]+)(?:#[^)]*)?\)/g)
+	foreach my $link (slurp_file($document) =~ /\]\(([^):]+)\)/g)
 	{
-		ok(-e "$folder/$target", "$document links to $target, which is there");
+		my ($target, $heading) = split /#/, $link;
+		my $file = $target eq '' ? $document : "$folder/$target";
+
+		ok(-e $file, "$document links to $link, which is there");
+		next if !defined $heading || !-e $file;
+		my %anchors = anchors(slurp_file($file));
+		ok($anchors{$heading}, "$document links to $link, which has that heading");
 	}
 }
 

@@ -50,7 +50,7 @@ static const struct
 	&mongo_enable_order_by_pushdown, PGC_USERSET},
 	{"mongo_fdw.explain_remote",
 		"Shows MongoDB's own plans in EXPLAIN.",
-		"This is the only case in which EXPLAIN talks to MongoDB.",
+		"Off, EXPLAIN without ANALYZE talks to MongoDB only for the option use_remote_estimate.",
 	&mongo_explain_remote_plans, PGC_USERSET},
 	/* the log is the superuser's, and what is sent may hold others' data */
 	{"mongo_fdw.log_remote_query",
