@@ -180,7 +180,19 @@ run_cases('written', 'INSERT INTO TABLE VALUES (1)',
 	  qw(length_zero length_15 length_negative length_huge length_too_short header_only
 	  wrong_response_to wrong_opcode compressed more_to_come checksum unknown_flag section_kind_1
 	  two_replies document_too_long document_too_short close_at_once close_after_header
-	  close_in_mid_reply));
+	  close_in_mid_reply
+	  cluster_time_open cluster_time_short topology_version_open write_concern_error_open
+	  write_concern_error_text write_concern_error_code_zero labels_text code_zero code_of_33_bits));
+
+# Errors of rows that there are not, or of no row.
+create_fake_server('refused', '');
+run_cases('refused', 'INSERT INTO TABLE VALUES (1), (2) ON CONFLICT DO NOTHING',
+	(map { [ $_ => 'HV000|08006|08P01|23505' ] }
+	  qw(write_errors_of_odd_types write_errors_out_of_range write_errors_negative)));
+create_fake_server('upserted', '', '--replica-set');
+run_cases('upserted', 'INSERT INTO TABLE VALUES (1), (2) ON CONFLICT DO NOTHING',
+	(map { [ $_ => 'HV000|08P01|23505' ] }
+	  qw(upserted_negative upserted_out_of_range write_errors_out_of_range write_errors_negative)));
 
 # Compressed replies, and what announces itself as such.
 create_fake_server('packed', ", compressors 'zlib'", '--compressor=zlib');
@@ -200,9 +212,11 @@ run_cases('packed_writes', 'INSERT INTO TABLE VALUES (1)',
 foreach my $greeting (
 	qw(length_zero length_20 length_30 length_negative length_huge another_request count_0 count_huge
 	document_long document_short document_open not_bson unknown_opcode insert query message_short
-	message_section_1 message_empty compressed_size_huge compressed_overflow compressed_nothing))
+	message_section_1 message_empty compressed_size_huge compressed_overflow compressed_nothing
+	hosts_of_numbers passives_of_numbers compression_of_numbers authentication_text code_zero
+	cluster_time_open))
 {
-	create_fake_server("greeted_$greeting", '', "--greeting=$greeting");
+	create_fake_server("greeted_$greeting", ", compressors 'zlib'", "--greeting=$greeting");
 	run_cases("greeted_$greeting", 'SELECT id FROM TABLE', [ good => '08001|08P01' ]);
 }
 

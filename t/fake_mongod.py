@@ -88,6 +88,13 @@ def garbage_after(body):
     return struct.pack('<i', len(body) + 4) + body
 
 
+def with_bad_document(name, cut=False, **fields):
+    """A document with one in it that is not terminated, or too short to be one."""
+    nested = struct.pack('<i', 4) if cut else bson.encode({'clusterTime': bson.Timestamp(1, 1)})[:-1] + b'x'
+    body = b'\x03' + name + b'\0' + nested + bson.encode(fields)[4:]
+    return struct.pack('<i', len(body) + 4) + body
+
+
 def patched(data, offset, value):
     return data[:offset] + struct.pack('<i', value) + data[offset + 4:]
 
@@ -145,6 +152,10 @@ def empty_batches(r):
 
 def error(**fields):
     return lambda r: [r.message(bson.encode({'ok': 0.0, **fields}))]
+
+
+def written(**fields):
+    return lambda r: [r.message(bson.encode({'n': 1, **fields, 'ok': 1.0}))]
 
 
 def argument(name, default=None):
@@ -290,6 +301,21 @@ BEHAVIOURS = {
     'deep_documents': lambda r: [r.message(r.cursor(raw_batch=element(deep(1000000, 3))))],
     'deep_arrays': lambda r: [r.message(r.cursor(raw_batch=element(deep(1000000, 4))))],
 
+    'cluster_time_open': lambda r: [r.message(with_bad_document(b'$clusterTime', n=1, ok=1.0))],
+    'cluster_time_short': lambda r: [r.message(with_bad_document(b'$clusterTime', cut=True, n=1, ok=1.0))],
+    'topology_version_open': lambda r: [r.message(with_bad_document(b'topologyVersion', ok=0.0, code=10107))],
+    'write_concern_error_open': lambda r: [r.message(with_bad_document(b'writeConcernError', n=1, ok=1.0))],
+    'write_concern_error_text': written(writeConcernError='text'),
+    'write_concern_error_code_zero': written(writeConcernError={'code': 0}),
+    'labels_text': written(errorLabels='text'),
+    'code_zero': error(code=0, errmsg='nothing'),
+    'code_of_33_bits': error(code=bson.Int64(2 ** 32), errmsg='nothing'),
+    'write_errors_of_odd_types': written(writeErrors=[7, {'index': 'x', 'code': {}, 'errmsg': 5}, 'x']),
+    'write_errors_out_of_range': written(writeErrors=[{'index': 2 ** 31 - 1, 'code': 11000, 'errmsg': 'x'}]),
+    'write_errors_negative': written(writeErrors=[{'index': -7, 'code': 11000, 'errmsg': 'x'}]),
+    'upserted_negative': written(upserted=[{'index': -7, '_id': 1}]),
+    'upserted_out_of_range': written(upserted=[{'index': 2 ** 31 - 1, '_id': 1}]),
+
     'close_at_once': at_once,
     'close_after_header': after_header,
     'close_in_mid_reply': in_mid_reply,
@@ -382,6 +408,20 @@ GREETINGS = {
     'compressed_overflow': lambda i: struct.pack('<iiiiiiB', 1025, 1, i, OP_COMPRESSED, OP_REPLY, 10, 0) + bytes(1000),
     'compressed_nothing': lambda i: struct.pack('<iiii', 16, 1, i, OP_COMPRESSED),
 }
+
+
+def greeting_with(**fields):
+    return lambda i: greeting(i, body=bson.encode({**HELLO, **fields}))
+
+
+GREETINGS.update({
+    'hosts_of_numbers': greeting_with(setName='rs', hosts=[1, 2]),
+    'passives_of_numbers': greeting_with(setName='rs', hosts=[], passives=[None]),
+    'compression_of_numbers': greeting_with(compression=[1]),
+    'authentication_text': greeting_with(speculativeAuthenticate='text'),
+    'code_zero': greeting_with(ok=0.0, code=0),
+    'cluster_time_open': lambda i: greeting(i, body=with_bad_document(b'$clusterTime', **HELLO)),
+})
 
 
 def scan_plan(filter):

@@ -20,6 +20,7 @@
 #include "remote_error.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "wire.h"
 #include "write_conflict.h"
 
 /* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
@@ -181,6 +182,15 @@ reply_number(const bson_t *reply, const char *key)
 		bson_iter_as_int64(&iter) : 0;
 }
 
+/* check_index: of an operation among those that were sent. */
+static void
+check_index(MongoLease *lease, int index, int count)
+{
+	if (index < 0 || index >= count)
+		mongo_wire_report_violation(mongo_lease_connection(lease),
+									"It names an operation that was not sent.");
+}
+
 /* What the reply says of one operation that failed. */
 typedef struct WriteError
 {
@@ -214,10 +224,10 @@ read_write_error(const bson_iter_t *element, WriteError *write_error)
 
 /*
  * find_failure
- *		The first failed operation that is not a duplicate allowed.
+ *		The first failed one of 'count' operations that is not a duplicate allowed.
  */
 static bool
-find_failure(const bson_t *reply, bool allow_duplicates,
+find_failure(MongoLease *lease, const bson_t *reply, int count, bool allow_duplicates,
 			 MongoWriteResult *result, WriteError *failure)
 {
 	bson_iter_t iter;
@@ -231,6 +241,7 @@ find_failure(const bson_t *reply, bool allow_duplicates,
 		read_write_error(&element, failure);
 		if (!allow_duplicates || failure->code != DUPLICATE_KEY)
 			return true;
+		check_index(lease, failure->index, count);
 		result->duplicates++;
 		result->refused = bms_add_member(result->refused, failure->index);
 	}
@@ -250,9 +261,10 @@ row_of_operation(int operation, const Bitmapset *omitted)
 
 /* Rows that an upsert did not insert were there already. */
 static void
-note_rows_there(const bson_t *reply, int count, const Bitmapset *omitted,
-				MongoWriteResult *result)
+note_rows_there(MongoLease *lease, const bson_t *reply, int count,
+				const Bitmapset *omitted, MongoWriteResult *result)
 {
+	int			sent = count - bms_num_members(omitted);
 	bson_iter_t iter;
 	bson_iter_t element;
 
@@ -263,12 +275,14 @@ note_rows_there(const bson_t *reply, int count, const Bitmapset *omitted,
 		while (bson_iter_next(&element))
 		{
 			bson_iter_t field;
+			int			operation;
 
-			if (bson_iter_recurse(&element, &field) &&
-				bson_iter_find(&field, "index"))
-				result->refused = bms_del_member(result->refused,
-												 row_of_operation((int) bson_iter_as_int64(&field),
-																  omitted));
+			if (!bson_iter_recurse(&element, &field) || !bson_iter_find(&field, "index"))
+				continue;
+			operation = (int) bson_iter_as_int64(&field);
+			check_index(lease, operation, sent);
+			result->refused = bms_del_member(result->refused,
+											 row_of_operation(operation, omitted));
 		}
 	}
 	result->duplicates = bms_num_members(result->refused);
@@ -306,17 +320,20 @@ report_write_error(MongoSession *session, const MongoWriteBatch *batch,
  * and where duplicate keys are allowed, without the row that has one.
  */
 static bool
-may_try_again(const bson_t *reply, const bson_error_t *error, bool allow_duplicates,
-			  Bitmapset **omitted, MongoLease *lease, TimestampTz since, int attempt)
+may_try_again(const bson_t *reply, const bson_error_t *error, int count,
+			  bool allow_duplicates, Bitmapset **omitted, MongoLease *lease,
+			  TimestampTz since, int attempt)
 {
+	int			sent = count - bms_num_members(*omitted);
 	MongoWriteResult ignored = {0};
 	WriteError	failure;
 
 	if (mongo_reply_has_label(reply, "TransientTransactionError"))
 		return mongo_wait_for_conflict(lease, error, since, attempt);
-	if (!allow_duplicates || !find_failure(reply, false, &ignored, &failure) ||
-		failure.code != DUPLICATE_KEY || failure.index < 0)
+	if (!allow_duplicates || !find_failure(lease, reply, sent, false, &ignored, &failure) ||
+		failure.code != DUPLICATE_KEY)
 		return false;
+	check_index(lease, failure.index, sent);
 	*omitted = bms_add_member(*omitted, row_of_operation(failure.index, *omitted));
 	return true;
 }
@@ -348,8 +365,8 @@ execute_in_session(MongoSession *session, MongoLease *lease, const char *databas
 					*omitted, bulk_options, options, *reply, error))
 			return true;
 		mongo_lease_check_interrupts(lease);
-		if (!fresh || !may_try_again(*reply, error, allow_duplicates, omitted,
-									 lease, since, attempt))
+		if (!fresh || !may_try_again(*reply, error, batch->count, allow_duplicates,
+									 omitted, lease, since, attempt))
 			return false;
 		mongo_session_restart(session);
 		if (bms_num_members(*omitted) == batch->count)
@@ -389,7 +406,7 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 	mongo_session_note_write(session, result->written);
 	mongo_lease_check_interrupts(lease);
 
-	if (!succeeded && find_failure(reply, allow_duplicates &&
+	if (!succeeded && find_failure(lease, reply, batch->count, allow_duplicates &&
 								   !mongo_session_in_transaction(session), result, &failure) &&
 		!mongo_reply_has_label(reply, "TransientTransactionError"))
 		report_write_error(session, batch, &failure,
@@ -401,7 +418,7 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 
 	MemoryContextSwitchTo(caller_context);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
-		note_rows_there(reply, batch->count, omitted, result);
+		note_rows_there(lease, reply, batch->count, omitted, result);
 	else
 		result->refused = bms_copy(result->refused);
 	mongo_session_return_lease(session, lease);

@@ -12,6 +12,7 @@
 #include "guard.h"
 
 #include "frame.h"
+#include "reply_check.h"
 
 #define GUARD_TYPE			0x4d47	/* none of libmongoc's own */
 #define KEPT_CAPACITY		65536	/* of a buffer between two replies */
@@ -68,9 +69,16 @@ check_reply(const uint8 *message, size_t length)
 		return "The message does not hold one document.";
 	if (get_int32(message + REPLY_OFFSET) != length - REPLY_OFFSET)
 		return "The document does not fill the message.";
-	if (message[length - 1] != '\0')
-		return "The document is not terminated.";
-	return NULL;
+	return mongo_reply_check(message + REPLY_OFFSET, length - REPLY_OFFSET);
+}
+
+static const char *
+check_message(const uint8 *message, size_t length)
+{
+	const char *violation = mongo_frame_check_message(message, length);
+
+	return violation != NULL ? violation :
+		mongo_reply_check(message + BODY_OFFSET, length - BODY_OFFSET);
 }
 
 /*
@@ -90,7 +98,7 @@ check_complete(MongoGuard *guard)
 		case OP_REPLY:
 			return check_reply(message, guard->expected);
 		case OP_MSG:
-			return mongo_frame_check_message(message, guard->expected);
+			return check_message(message, guard->expected);
 		case OP_COMPRESSED:
 			violation = mongo_frame_check_compressed(message, NULL, &size);
 			if (violation != NULL)
@@ -102,7 +110,8 @@ check_complete(MongoGuard *guard)
 			guard->incoming = guard->expanded;
 			guard->expanded = compressed;
 			guard->received = guard->expected = size;
-			return violation;
+			return violation != NULL ? violation :
+				mongo_reply_check(guard->incoming.data + BODY_OFFSET, size - BODY_OFFSET);
 		default:
 			return "The message is not an OP_MSG.";
 	}
