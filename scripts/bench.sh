@@ -6,14 +6,6 @@
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/servers.sh"
 
-# Servers that "make lab" left running stay up.
-if servers_run; then STOP=no; else STOP=yes; fi
-finish() {
-	rm -rf "$SCRATCH"
-	if [ $STOP = yes ]; then stop_servers; fi
-}
-trap finish EXIT
-
 BENCH=$LAB/src/bench
 LIBMONGOC=$(pkg-config --exists libmongoc-1.0 && echo libmongoc-1.0 || echo mongoc2)
 for program in "$BENCH"/native/*.c; do
@@ -28,6 +20,7 @@ if ! as_lab_user "$PYTHON" -c 'import matplotlib' 2>/dev/null; then
 		-r /dev/stdin <"$ROOT/scripts/requirements_bench.txt" >&2
 fi
 
+stop_servers_at_exit
 start_servers
 as_lab_user mkdir -p "$BENCH/results"
 if [ -f "$ROOT/bench/results/results.json" ]; then	# other workloads' figures stay

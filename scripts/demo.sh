@@ -5,14 +5,7 @@
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/servers.sh"
 
-# Servers that "make lab" left running stay up.
-if servers_run; then STOP=no; else STOP=yes; fi
-finish() {
-	rm -rf "$SCRATCH"
-	if [ $STOP = yes ]; then stop_servers; fi
-}
-trap finish EXIT
-
+stop_servers_at_exit
 start_servers
 DEMO=$LAB/src/demo
 as_lab_user "$PYTHON" "$DEMO/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"

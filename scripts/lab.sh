@@ -6,9 +6,7 @@
 . "$ROOT/scripts/servers.sh"
 
 start_servers
-if [ -f "$ROOT/demo/load_sample.py" ]; then
-	as_lab_user "$PYTHON" "$LAB/src/demo/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
-fi
+as_lab_user "$PYTHON" "$LAB/src/demo/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
 
 say "
 MongoDB     $MONGO_HOST:$MONGO_PORT (database shop holds the sample)

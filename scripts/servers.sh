@@ -111,6 +111,14 @@ stop_servers() {
 	fi
 }
 
+# However the script ends; but servers that "make lab" left running stay up.
+stop_servers_at_exit() {
+	if servers_run; then
+		return
+	fi
+	trap 'rm -rf "$SCRATCH"; stop_servers' EXIT
+}
+
 psql_lab() {
 	as_lab_user "$PG_BIN/psql" -X "$@"
 }
