@@ -173,13 +173,7 @@ typedef struct MongoMembers
 #define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
 	create_foreign_upper_path((root), (rel), (target), (rows), 0, (startup), (total), \
 							  (pathkeys), (path), NIL, (private))
-#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreign_join_path((root), (rel), (target), (rows), 0, (startup), (total), \
-							 (pathkeys), (outer), (path), NIL, (private))
 #elif PG_VERSION_NUM >= 170000
-#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreign_join_path((root), (rel), (target), (rows), (startup), (total), \
-							 (pathkeys), (outer), (path), NIL, (private))
 #define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
 	create_foreignscan_path((root), (rel), (target), (rows), (startup), (total), \
 							(pathkeys), (outer), (path), NIL, (private))
