@@ -79,6 +79,7 @@ PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
 	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z))
+
 # Our functions call each other directly, and never another library's function
 # of the same name: PostgreSQL loads libraries into one name space.
 comma = ,
@@ -88,8 +89,6 @@ SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) \
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# PostgreSQL's own dependency tracking is usually not configured in, and the
-# headers are few: any change builds everything.
 # Linked anew when another transport is asked for.
 .transport: FORCE
 	@echo $(TRANSPORT) | cmp -s - $@ || echo $(TRANSPORT) >$@
@@ -97,6 +96,8 @@ FORCE:
 .PHONY: FORCE
 $(shlib): .transport
 
+# PostgreSQL's own dependency tracking is usually not configured in, and the
+# headers are few: any change builds everything.
 $(OBJS) $(OBJS:.o=.bc): Makefile $(wildcard $(CURDIR)/include/*.h)
 
 endif
