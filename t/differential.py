@@ -17,8 +17,8 @@ import random
 import sys
 
 import psycopg2
-from pymongo import MongoClient
 
+from both_servers import BothServers
 from random_conditions import random_condition
 from random_documents import COLUMNS, quote, random_document
 from random_groups import random_exact_condition, random_group_template
@@ -34,20 +34,12 @@ MARKS = {"conditions": '"$', "expressions": '"$expr"', "sorts": '"sort"', "limit
 FAILURES = ("22003", "22008", "22011", "22012")
 
 
-class Differential:
+class Differential(BothServers):
     def __init__(self, options):
-        self.options = options
+        super().__init__(options)
         self.rng = random.Random(options.seed)
-        self.connection = psycopg2.connect(options.dsn)
-        self.connection.autocommit = True
-        self.cursor = self.connection.cursor()
-        self.client = MongoClient(options.mongo)
         self.columns = COLUMNS
         self.failures = 0
-
-    def execute(self, sql):
-        self.cursor.execute(sql)
-        return self.cursor.fetchall() if self.cursor.description else None
 
     def set_up(self):
         host, port = self.client.address

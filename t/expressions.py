@@ -16,9 +16,9 @@ import sys
 
 import psycopg2
 from bson.raw_bson import RawBSONDocument
-from pymongo import MongoClient
 
 import bson_values
+from both_servers import BothServers
 from expression_cases import CASES, COLUMNS, IMPLIED, LOCAL_CASES
 import test_arguments
 
@@ -54,18 +54,11 @@ def rows_of_tables(pattern):
     return names
 
 
-class Expressions:
+class Expressions(BothServers):
     def __init__(self, options):
-        self.connection = psycopg2.connect(options.dsn)
-        self.connection.autocommit = True
-        self.cursor = self.connection.cursor()
-        self.client = MongoClient(options.mongo)
+        super().__init__(options)
         self.wanted = options.names
         self.failures = 0
-
-    def execute(self, sql, *arguments):
-        self.cursor.execute(sql, arguments or None)
-        return self.cursor.fetchall() if self.cursor.description else None
 
     def set_up(self):
         collection = self.client["mongo_fdw_expressions"]["edge"]

@@ -13,8 +13,8 @@ import re
 import sys
 
 import psycopg2
-from pymongo import MongoClient
 
+from both_servers import BothServers
 from differential import FAILURES
 from random_conditions import Leaf, Node, random_condition
 from random_documents import COLUMNS, Column, quote, random_document
@@ -179,19 +179,11 @@ WAYS = {"lookup": "RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_n
 WHERE = (("on", "remote_joins"), ("on", "mixed_joins"), ("off", "remote_joins"), ("on", "local_joins"))
 
 
-class RandomJoins:
+class RandomJoins(BothServers):
     def __init__(self, options):
-        self.options = options
+        super().__init__(options)
         self.rng = random.Random(options.seed)
-        self.connection = psycopg2.connect(options.dsn)
-        self.connection.autocommit = True
-        self.cursor = self.connection.cursor()
-        self.client = MongoClient(options.mongo)
         self.indexes = {}
-
-    def execute(self, sql):
-        self.cursor.execute(sql)
-        return self.cursor.fetchall() if self.cursor.description else None
 
     def fill(self, name):
         rng = self.rng
