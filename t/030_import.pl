@@ -180,6 +180,18 @@ is_deeply([ sort @{ columns('valid', 't') } ],
 	[ sort(map({ s/price numeric/price integer/r } @declared), '_id integer *', 'extra boolean') ],
 	'a validator and documents');
 
+# Strings that no type holds, wherever they are.
+$mongod->insert('unreadable', $_->[0], "[{\"_id\": 1, \"n\": $_->[1]}]")
+  foreach ([ 'string', '"a\\u0000"' ], [ 'nested', '{"a": {"b": ["x", "\\u0000"]}}' ], [ 'deep', '{"a": {"b": {"c": {"$code": "\\u0000"}}}}' ],
+	[ 'elements', '["x", "\\u0000"]' ], [ 'code', '{"$code": "\\u0000"}' ], [ 'codes', '[{"$code": "\\u0000"}]' ], [ 'fine', '"x"' ]);
+($status, $stderr) = import_database('unreadable');
+is($status, 0, 'import of unreadable strings') or diag($stderr);
+is(join(' ', sort $stderr =~ /WARNING:  field "n(?:\.a)?" .*"(\w+)" has values that PostgreSQL cannot hold/g), 'code codes deep elements nested string', 'warnings');
+is($node->safe_psql('postgres', "SELECT string_agg(ftrelid::regclass::text, ' ' ORDER BY ftrelid::regclass::text COLLATE \"C\") "
+	  . "FROM pg_foreign_table WHERE 'type_mismatch=null' = ANY (ftoptions)"),
+	'unreadable.code unreadable.codes unreadable.deep unreadable.elements unreadable.nested unreadable.string', 'read as NULL');
+select_all('unreadable');
+
 # Indexes.
 $mongod->insert('indexes', 't', '[{"_id": 1, "a": 1, "b": 2, "c": {"d": 3}, "h": 4, "p": 5, "t": "x", "n": 6}]');
 $mongod->command('{"createIndexes": "t", "indexes": [{"key": {"a": 1}, "name": "a"}, '

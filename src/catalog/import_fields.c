@@ -12,8 +12,10 @@
 #include "access/htup_details.h"
 #include "bson_memory.h"
 #include "encode.h"
+#include "json.h"
 #include "miscadmin.h"
 #include "types.h"
+#include "utils/memutils.h"
 
 /* More keys than this in a nested document: it is a map, not a record. */
 #define MAP_CHILDREN	200
@@ -183,35 +185,21 @@ binary_kinds(const bson_iter_t *iter)
  *		Is there a string or key inside that no text, nor jsonb, can hold?
  */
 static bool
-has_unreadable(const bson_iter_t *parent)
+has_unreadable(const bson_iter_t *value)
 {
-	bson_iter_t iter;
-	uint32		length = mongo_iter_descend(parent, &iter);
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw imported value",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext previous = MemoryContextSwitchTo(scratch);
+	MongoReadContext context = {0};
+	StringInfoData text;
+	bool		readable;
 
-	check_stack_depth();
-
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-		uint32_t	text_length;
-		const char *text;
-
-		CHECK_FOR_INTERRUPTS();
-
-		if (!mongo_text_is_valid(key, (uint32) strlen(key)))
-			return true;
-		if (BSON_ITER_HOLDS_UTF8(&iter))
-		{
-			text = bson_iter_utf8(&iter, &text_length);
-			if (!mongo_text_is_valid(text, text_length))
-				return true;
-		}
-		else if ((BSON_ITER_HOLDS_DOCUMENT(&iter) || BSON_ITER_HOLDS_ARRAY(&iter)) &&
-				 has_unreadable(&iter))
-			return true;
-	}
-	mongo_iter_check_end(&iter, length);
-	return false;
+	initStringInfo(&text);
+	readable = mongo_json_append_value(&context, value, &text, 0);
+	MemoryContextSwitchTo(previous);
+	MemoryContextDelete(scratch);
+	return !readable;
 }
 
 static uint32
@@ -270,7 +258,7 @@ observe_elements(ImportField *field, const bson_iter_t *array)
 
 		CHECK_FOR_INTERRUPTS();
 
-		if ((kinds & (IMPORT_DOCUMENT | IMPORT_ARRAY)) != 0 && has_unreadable(&iter))
+		if ((kinds & (IMPORT_DOCUMENT | IMPORT_ARRAY | IMPORT_OTHER)) != 0 && has_unreadable(&iter))
 			kinds |= IMPORT_UNREADABLE;
 		elements->kinds |= kinds;
 		field->kinds |= kinds & IMPORT_UNREADABLE;
@@ -302,7 +290,7 @@ observe_members(ImportField *parent, bson_iter_t *iter, uint32 length, int nesti
 
 		if (kinds == IMPORT_ARRAY)
 			observe_elements(child, iter);
-		else if (kinds == IMPORT_DOCUMENT && has_unreadable(iter))
+		else if ((kinds & (IMPORT_DOCUMENT | IMPORT_OTHER)) != 0 && has_unreadable(iter))
 			child->kinds |= IMPORT_UNREADABLE;
 		if (kinds == IMPORT_DOCUMENT && nesting > 0)
 		{
