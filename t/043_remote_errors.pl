@@ -75,6 +75,16 @@ like($stderr, qr/ERROR:  22012:/, 'division by zero in a condition');
 ($status, $stdout, my $here) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET mongo_fdw.enable_pushdown = off;\n$division");
 like($here, qr/ERROR:  22012:/, 'as here');
 
+# what a message quotes of a document does not say what happened
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE u (_id text) SERVER mongodb OPTIONS (database 'db')});
+foreach my $text ("can't \$divide by zero", 'Conversion would overflow target type', 'a field does not fit its column: x; y; z; ')
+{
+	($status, $stdout, $stderr) = $node->psql('postgres',
+		"\\set VERBOSITY verbose\nINSERT INTO u VALUES (\$x\$$text\$x\$);\nINSERT INTO u VALUES (\$x\$$text\$x\$)",
+		on_error_stop => 0);
+	like($stderr, qr/ERROR:  23505: .*MongoDB error 11000.*\Q$text\E/s, "a duplicate key '$text'");
+}
+
 # an answer of more than 16 MB, which MongoDB does not report but closes the connection over
 $mongod->command('{"insert": "big", "documents": [' . join(', ', map { '{"s": "' . 'x' x 1000000 . '"}' } 1 .. 4) . ']}', 'db')
   for 1 .. 5;

@@ -222,6 +222,18 @@ unknown_hint(const char *text)
 	return NULL;
 }
 
+/*
+ * is_of_evaluation: may the code be that of an expression that failed?  Others'
+ * messages may quote a document (a duplicate key), which proves nothing.
+ */
+static bool
+is_of_evaluation(int code)
+{
+	const RemoteErrorRule *rule = find_rule(code);
+
+	return rule == NULL || rule->sqlstate == ERRCODE_DATA_EXCEPTION;
+}
+
 /* What is known of an error: the SQLSTATE, and a HINT or NULL. */
 static int
 classify(int code, const char *text, const char **hint)
@@ -229,7 +241,7 @@ classify(int code, const char *text, const char **hint)
 	const RemoteErrorRule *rule = find_rule(code);
 
 	*hint = NULL;
-	for (size_t i = 0; i < lengthof(evaluation_rules); i++)
+	for (size_t i = 0; i < lengthof(evaluation_rules) && is_of_evaluation(code); i++)
 	{
 		if (strstr(text, evaluation_rules[i].part) != NULL)
 		{
@@ -291,7 +303,7 @@ static void
 raise_remote(const char *message, int code, const char *code_name,
 			 const char *text)
 {
-	const char *misfit = strstr(text, MONGO_MISFIT);
+	const char *misfit = is_of_evaluation(code) ? strstr(text, MONGO_MISFIT) : NULL;
 	const char *hint;
 	int			sqlstate = classify(code, text, &hint);
 
