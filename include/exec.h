@@ -33,8 +33,8 @@ typedef struct MongoScanState
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	struct MongoIdentityLog *identities;	/* NULL: no row is to be changed */
 	MemoryContext scan_context; /* of the command and its cursor */
-	MemoryContext spare_context;	/* takes turns with it; empty,
-										 * NULL before any ReScan */
+	MemoryContext spare_context;	/* takes turns with it; empty, NULL before
+									 * any ReScan */
 
 	/* Valid from the first row on, until ReScan, which may keep the last two. */
 	bool		started;

@@ -101,7 +101,7 @@ sample_command(const Sample *sample)
 {
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *pipeline = bson_create_in(CurrentMemoryContext);
-	const char *collection = sample->options->collection;
+	bson_t		cursor;
 
 	if (sample->sampled_there)
 	{
@@ -115,17 +115,13 @@ sample_command(const Sample *sample)
 	append_projection(pipeline, sample->sampled_there ? "1" : "0",
 					  sample->columns, sample->attributes);
 
-	BSON_APPEND_UTF8(command, "aggregate",
-					 mongo_to_utf8(collection));
+	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(sample->options->collection));
 	BSON_APPEND_ARRAY(command, "pipeline", pipeline);
 	/* a large part of a collection is sampled by sorting it at random */
 	BSON_APPEND_BOOL(command, "allowDiskUse", true);
-	{
-		bson_t	   *cursor = bson_create_in(CurrentMemoryContext);
-
-		BSON_APPEND_INT32(cursor, "batchSize", sample->options->fetch_size);
-		BSON_APPEND_DOCUMENT(command, "cursor", cursor);
-	}
+	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
+	BSON_APPEND_INT32(&cursor, "batchSize", sample->options->fetch_size);
+	bson_append_document_end(command, &cursor);
 	return command;
 }
 
@@ -180,13 +176,8 @@ is_repeated(Sample *sample, const uint8_t *data, uint32 length)
 		!bson_iter_init_find(&iter, &document, "_id"))
 		return false;
 
-	/* a value's bytes go from its type to where the next element begins */
-	{
-		const uint8_t *value = iter.raw + iter.type;
-		size_t		value_length = iter.next_off - iter.type;
-
-		hash = hash_bytes_extended(value, (int) value_length, 0);
-	}
+	/* an element's bytes go from its type to where the next one begins */
+	hash = hash_bytes_extended(iter.raw + iter.type, (int) (iter.next_off - iter.type), 0);
 	hash_search(sample->seen, &hash, HASH_ENTER, &found);
 	return found;
 }

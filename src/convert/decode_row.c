@@ -295,7 +295,7 @@ describe_id(const MongoRowDecoder *decoder, const char *prefix)
 	length = text.len;
 	return psprintf("Document with _id %s",
 					mongo_cut_text(mongo_text_to_server(text.data, &length),
-									SHOWN_ID_SIZE));
+								   SHOWN_ID_SIZE));
 }
 
 /* report_misfit: raise what mongo_misfit() noted about a column's field. */

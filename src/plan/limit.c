@@ -81,10 +81,10 @@ add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 
 	add_path(output_rel, (Path *)
 			 mongo_foreign_upper_path(root, baserel,
-									   root->upper_targets[UPPERREL_FINAL],
-									   rows, startup_cost, total_cost,
-									   root->sort_pathkeys, NULL,
-									   list_make1_int(true)));
+									  root->upper_targets[UPPERREL_FINAL],
+									  rows, startup_cost, total_cost,
+									  root->sort_pathkeys, NULL,
+									  list_make1_int(true)));
 }
 
 /* A pipeline that ends with $skip and $limit. */

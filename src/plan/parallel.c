@@ -115,9 +115,9 @@ add_path_with_order(PlannerInfo *root, RelOptInfo *baserel, int workers,
 
 	estimate(baserel, workers, &startup_cost, &total_cost);
 	path = mongo_foreignscan_path(root, baserel, NULL,
-								   clamp_row_est(baserel->rows / participants(workers)),
-								   startup_cost, total_cost, pathkeys,
-								   NULL, NULL, NIL);
+								  clamp_row_est(baserel->rows / participants(workers)),
+								  startup_cost, total_cost, pathkeys,
+								  NULL, NULL, NIL);
 	path->path.parallel_aware = true;
 	path->path.parallel_workers = workers;
 	add_partial_path(baserel, (Path *) path);

@@ -85,8 +85,8 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 						relation->examined_rows, &startup_cost, &total_cost);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
-									 startup_cost, total_cost, NIL,
-									 baserel->lateral_relids, NULL, NIL));
+									startup_cost, total_cost, NIL,
+									baserel->lateral_relids, NULL, NIL));
 }
 
 /*
@@ -133,9 +133,9 @@ add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
 		startup_cost += sort_cost + mongo_examined_cost(baserel, relation->examined_rows);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
-									 startup_cost, total_cost + sort_cost,
-									 root->query_pathkeys,
-									 baserel->lateral_relids, NULL, NIL));
+									startup_cost, total_cost + sort_cost,
+									root->query_pathkeys,
+									baserel->lateral_relids, NULL, NIL));
 }
 
 /*
@@ -245,8 +245,8 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel,
 						&startup_cost, &total_cost);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, info->ppi_rows,
-									 startup_cost, total_cost, NIL,
-									 info->ppi_req_outer, NULL, NIL));
+									startup_cost, total_cost, NIL,
+									info->ppi_req_outer, NULL, NIL));
 }
 
 void

@@ -84,10 +84,10 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 	output_rel->fdw_private = upper;
 	add_path(output_rel, (Path *)
 			 mongo_foreign_upper_path(root, output_rel, target, rows, startup_cost,
-									   total_cost, pathkeys, NULL, NIL));
+									  total_cost, pathkeys, NULL, NIL));
 }
 
-/* What find_foreign() looks for. */
+/* What is_not_given() looks at. */
 typedef struct GivenContext
 {
 	const MongoUpperRelation *upper;

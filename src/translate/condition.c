@@ -29,7 +29,7 @@
 #include "utils/lsyscache.h"
 
 static MongoCondition translate_node(MongoTranslation *translation, Node *node,
-								bool wanted, bson_t *match);
+									 bool wanted, bson_t *match);
 
 static const MongoCondition not_shippable = {.grade = MONGO_NOT_SHIPPABLE};
 

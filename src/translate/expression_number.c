@@ -65,7 +65,7 @@
 #define RAW		MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT
 #define DIGITS	MONGO_ROW_DIGITS
 
-/* constant_int4: a constant argument that is a number of decimals. */
+/* constant_scale: an argument that is a constant number of decimals. */
 static bool
 constant_scale(Node *node, int32 *scale)
 {

@@ -57,7 +57,7 @@ find_rule(Oid type)
 	return type == mongo_objectid_type_oid() ? &objectid_rule : NULL;
 }
 
-/* append_condition: {path: {operator: value}} as the array's next element. */
+/* begin_condition: a document as an element of the array, to be ended as one. */
 static void
 begin_condition(bson_t *conditions, int index, bson_t *condition)
 {
