@@ -34,6 +34,8 @@ typedef struct MongoRelation
 	MongoTableOptions *options;
 	MongoColumns *columns;
 	List	   *known;			/* MongoKnownCondition *, of plan_clauses.h */
+	List	   *without_nan;	/* columns that no base restriction lets be NaN; see
+								 * nan_bound.h */
 	bool		all_exact;		/* no base restriction is left to check here */
 	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */

@@ -64,6 +64,7 @@ typedef struct MongoPredicate
 	MongoPredicateForm form;
 	Oid			value_type;		/* of the value, or of the array's elements */
 	MongoTypeMismatch type_mismatch;
+	bool		without_nan;	/* another condition keeps NaN out already */
 } MongoPredicate;
 
 /*

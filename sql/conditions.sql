@@ -73,6 +73,10 @@ SELECT _id FROM c_nulls WHERE (a = 1) IS FALSE;
 SELECT _id FROM c_nulls WHERE (a = 1 AND b = 1) IS UNKNOWN;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_nulls WHERE NOT (a = 1 AND b IS NULL);
 
+-- of two bounds the lower one need not ask for NaN, unless the upper one may be NaN
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_numbers WHERE half BETWEEN 1 AND 2 AND 3 > price AND price > 1;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_numbers WHERE half >= 1 AND half <= 'NaN' AND (price > 1 AND price < 3 OR half > 1 AND price < 3);
+
 -- floats: NaN is above all; dates: a day is a range; fractions of a millisecond
 EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE half > 499;
 SELECT n FROM c_numbers WHERE half > 499;

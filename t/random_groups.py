@@ -37,7 +37,8 @@ def is_ordered(column):
 
 
 # Conditions that are exact in MongoDB, without which nothing can be grouped there.
-CONDITIONS = ["true", "i2 > 0", "_id < 150", "b IS NOT TRUE", "t = 'a'", "i4 IN (1, 2, 5) OR f8 > 0", "tc >= 'a'", "i2 % 2 = 1"]
+CONDITIONS = ["true", "i2 > 0", "_id < 150", "b IS NOT TRUE", "t = 'a'", "i4 IN (1, 2, 5) OR f8 > 0", "tc >= 'a'", "i2 % 2 = 1",
+              "f8 > 0 AND f8 < 6", "f8 >= -2 AND f8 <= 'NaN'", "n BETWEEN -3 AND 6", "(n2 > 0 AND n2 < 9) OR f8 = 1"]
 
 
 def random_exact_condition(rng):

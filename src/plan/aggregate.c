@@ -11,6 +11,7 @@
 #include "aggregate_rows.h"
 #include "bson_memory.h"
 #include "digits.h"
+#include "nan_bound.h"
 #include "plan_group.h"
 
 #include "catalog/pg_aggregate.h"
@@ -413,7 +414,8 @@ begin_translation(Translation *translation, MongoGroup *group, const Aggref *agg
 	}
 	if (!translate_argument(translation))
 		return false;
-	if (translation->values[0].nan && row->with_nan != NULL)
+	if (translation->values[0].nan && row->with_nan != NULL &&
+		!mongo_is_without_nan(group->scope.translation->without_nan, translation->argument))
 		translation->recipe = row->with_nan;
 	return true;
 }

@@ -10,6 +10,7 @@
 
 #include "bson_memory.h"
 #include "feature.h"
+#include "nan_bound.h"
 #include "plan.h"
 #include "plan_clauses.h"
 #include "row_count.h"
@@ -49,6 +50,7 @@ mongo_translation_of(const MongoRelation *relation)
 	translation.use_expressions = mongo_feature_enabled(relation->options,
 														MONGO_FEATURE_EXPR);
 	translation.held_back = relation->options->pushdown_disable;
+	translation.without_nan = relation->without_nan;
 	return translation;
 }
 
@@ -99,12 +101,14 @@ static void
 classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 					  MongoRelation *relation)
 {
-	MongoTranslation translation = mongo_translation_of(relation);
+	MongoTranslation translation;
 	List	   *remote = NIL;
 	List	   *indexed = NIL;
 	bool		unique = false;
 	ListCell   *cell;
 
+	relation->without_nan = mongo_columns_without_nan(baserel->baserestrictinfo);
+	translation = mongo_translation_of(relation);
 	relation->all_exact = true;
 	foreach(cell, baserel->baserestrictinfo)
 	{

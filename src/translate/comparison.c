@@ -119,6 +119,17 @@ append_double_bound_or_nan(bson_t *match, const char *path, const char *operator
 	bson_append_array_end(match, &branches);
 }
 
+/* append_lower_bound: of numbers, above all of which is NaN. */
+static void
+append_lower_bound(const MongoPredicate *predicate, const char *operator, double bound,
+				   bson_t *match)
+{
+	if (predicate->without_nan)
+		append_double_bound(match, predicate->path, operator, bound);
+	else
+		append_double_bound_or_nan(match, predicate->path, operator, bound);
+}
+
 /* {path: {$ne: null}}: whatever is there at all */
 static void
 append_not_null(bson_t *match, const char *path)
@@ -235,7 +246,7 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	else if (mongo_is_upper_bound(predicate->strategy))
 		append_double_bound(match, predicate->path, operator, bound);
 	else
-		append_double_bound_or_nan(match, predicate->path, operator, bound);
+		append_lower_bound(predicate, operator, bound, match);
 	return MONGO_MATCH_SOME;
 }
 
@@ -301,7 +312,7 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 	else if (mongo_is_upper_bound(predicate->strategy))
 		append_double_bound(match, predicate->path, "$lte", high);
 	else
-		append_double_bound_or_nan(match, predicate->path, "$gte", low);
+		append_lower_bound(predicate, "$gte", low, match);
 	return MONGO_MATCH_SOME;
 }
 

@@ -17,6 +17,7 @@
 #include "expression.h"
 #include "implied.h"
 #include "json_field.h"
+#include "nan_bound.h"
 #include "pattern.h"
 #include "strategy.h"
 
@@ -116,6 +117,7 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 	predicate->column_typmod = field->typmod;
 	predicate->collation = collation;
 	predicate->type_mismatch = translation->columns->type_mismatch;
+	predicate->without_nan = false;
 }
 
 /* @> and ? on a json field; superset only, so never where FALSE is wanted */
@@ -186,7 +188,8 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	{
 		if (!mongo_field_of_node(translation->columns, right, &field))
 			return not_shippable;
-		right = left;
+		left = lsecond(node->args);
+		right = linitial(node->args);
 		operator = get_commutator(operator);
 	}
 	if (!OidIsValid(operator) || !mongo_is_local_value(translation, right))
@@ -204,6 +207,7 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	begin_predicate(&predicate, translation, &field, node->inputcollid);
 	predicate.form = MONGO_PREDICATE_SCALAR;
 	predicate.value_type = exprType(right);
+	predicate.without_nan = mongo_is_without_nan(translation->without_nan, left);
 	return translate_predicate(translation, &predicate, &field, right, match);
 }
 
@@ -323,10 +327,13 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 				   bool wanted, bson_t *match)
 {
 	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction};
+	List	   *without_nan = translation->without_nan;
 	bson_t		branches;
 	int			nbranches = 0;
 	ListCell   *cell;
 
+	if (conjunction && wanted)
+		translation->without_nan = list_concat_copy(mongo_columns_without_nan(nodes), without_nan);
 	BSON_APPEND_ARRAY_BEGIN(match, conjunction ? "$and" : "$or", &branches);
 	foreach(cell, nodes)
 	{
@@ -338,7 +345,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		if (one.grade == MONGO_NOT_SHIPPABLE)
 		{
 			if (!conjunction)
-				return not_shippable;
+				break;
 			forget_since(translation, before);
 			result.grade = MONGO_SUPERSET;
 			continue;
@@ -356,7 +363,8 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		BSON_APPEND_DOCUMENT(&branches, key, branch);
 	}
 	bson_append_array_end(match, &branches);
-	return nbranches > 0 ? result : not_shippable;
+	translation->without_nan = without_nan;
+	return nbranches > 0 && cell == NULL ? result : not_shippable;
 }
 
 static MongoCondition

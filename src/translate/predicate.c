@@ -387,8 +387,9 @@ mongo_predicate_to_list(const MongoPredicate *predicate)
 {
 	List	   *oids = list_make3_oid(predicate->column_type, predicate->collation,
 									  predicate->value_type);
-	List	   *ints = list_make4_int(predicate->column_typmod, predicate->strategy,
-									  predicate->form, predicate->type_mismatch);
+	List	   *ints = list_make5_int(predicate->column_typmod, predicate->strategy,
+									  predicate->form, predicate->type_mismatch,
+									  predicate->without_nan);
 
 	return list_make3(makeString(pstrdup(predicate->path)), oids, ints);
 }
@@ -408,5 +409,6 @@ mongo_predicate_from_list(List *list)
 	predicate->strategy = lsecond_int(ints);
 	predicate->form = lthird_int(ints);
 	predicate->type_mismatch = lfourth_int(ints);
+	predicate->without_nan = list_nth_int(ints, 4) != 0;
 	return predicate;
 }
