@@ -140,6 +140,22 @@ SELECT * FROM s_narrow WHERE n IN (961, 998001);
 SELECT * FROM s_narrow WHERE n = 961::int2;
 DROP FOREIGN TABLE s_narrow;
 
+-- a Double reads as PostgreSQL's own cast has it, with up to 15 digits, however it is read
+CREATE FOREIGN TABLE s_doubles (_id int, f float8, n numeric OPTIONS (path 'f'), m numeric(15,2) OPTIONS (path 'f'),
+	w numeric(18,5) OPTIONS (path 'f'), i numeric(16) OPTIONS (path 'f'), l numeric(40,3) OPTIONS (path 'f'))
+	SERVER scans OPTIONS (database 'mongo_fdw_regress', collection 'doubles');
+DELETE FROM s_doubles;
+INSERT INTO s_doubles (_id, f) SELECT row_number() OVER (), f * (1 + ulps * 2.220446049250313e-16) * sign
+FROM (SELECT i::float8 / d FROM generate_series(0, 999) i, unnest('{1, 8, 3, 100, 1000, 1e6, 1e9}'::float8[]) d
+	UNION ALL SELECT i * 1.23456789012345 * 10::float8 ^ e FROM generate_series(1, 9) i, generate_series(-20, 11) e
+	UNION ALL SELECT unnest('{999999999999.995, 0.005, 1.005, 2.675, 1e12, 123456789012.34, 123456789012.345}'::float8[])) numbers (f),
+	generate_series(-1, 1) ulps, unnest('{1, -1}'::int[]) sign;
+SELECT count(*) > 20000 AS many, count(*) FILTER (WHERE n::text <> f::numeric::text) AS n, count(*) FILTER (WHERE m::text <> f::numeric(15,2)::text) AS m,
+	count(*) FILTER (WHERE w::text <> f::numeric(18,5)::text) AS w, count(*) FILTER (WHERE i::text <> f::numeric(16)::text) AS i,
+	count(*) FILTER (WHERE l::text <> f::numeric(40,3)::text) AS l FROM s_doubles;
+DELETE FROM s_doubles;
+DROP FOREIGN TABLE s_doubles;
+
 -- the planner's idea of a LIMIT is not the LIMIT; OFFSET skips what has been evaluated
 CREATE TABLE wanted (rows bigint);
 INSERT INTO wanted VALUES (1);

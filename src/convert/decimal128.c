@@ -142,6 +142,16 @@ split_digits(uint128 coefficient, int16 *digits)
 	return count;
 }
 
+/* numeric_of_int64: of decimals, and few enough of them; that is most. */
+static Numeric
+numeric_of_int64(const MongoDecimalParts *parts)
+{
+	int64		coefficient = (int64) LOW_HALF(parts->coefficient);
+
+	return int64_div_fast_to_numeric(parts->negative ? -coefficient : coefficient,
+									 -parts->exponent);
+}
+
 Numeric
 mongo_decimal128_to_numeric(const MongoDecimalParts *parts)
 {
@@ -153,6 +163,9 @@ mongo_decimal128_to_numeric(const MongoDecimalParts *parts)
 	int			sign = parts->negative ? WIRE_NEGATIVE : WIRE_POSITIVE;
 	StringInfoData buffer;
 
+	if (parts->kind == MONGO_DECIMAL_FINITE && parts->exponent <= 0 &&
+		parts->coefficient <= PG_INT64_MAX)
+		return numeric_of_int64(parts);
 	if (parts->kind == MONGO_DECIMAL_NAN)
 		sign = WIRE_NAN;
 	else if (parts->kind == MONGO_DECIMAL_INFINITE)

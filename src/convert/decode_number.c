@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "common/int.h"
 #include "decimal128.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
@@ -27,7 +28,27 @@ typedef struct NumericReader
 {
 	int			scale;
 	Numeric		limit;			/* 10^(p-s): magnitudes below it fit */
+	int64		unscaled_limit; /* 10^p; 0 where that is no int64 */
 } NumericReader;
+
+/* Powers of ten that an int64 holds. */
+#define MAX_INT64_POWER		18
+
+/*
+ * A decimal of so many digits is the one that a Double nearest to it reads as
+ * (DBL_DIG of them), and so many decimals are worth trying to find it.
+ */
+#define DOUBLE_DIGITS_LIMIT	1e15
+#define MAX_DOUBLE_SCALE	6
+
+static const int64 int64_powers[MAX_INT64_POWER + 1] = {
+	INT64CONST(1), INT64CONST(10), INT64CONST(100), INT64CONST(1000), INT64CONST(10000),
+	INT64CONST(100000), INT64CONST(1000000), INT64CONST(10000000), INT64CONST(100000000),
+	INT64CONST(1000000000), INT64CONST(10000000000), INT64CONST(100000000000),
+	INT64CONST(1000000000000), INT64CONST(10000000000000), INT64CONST(100000000000000),
+	INT64CONST(1000000000000000), INT64CONST(10000000000000000),
+	INT64CONST(100000000000000000), INT64CONST(1000000000000000000)
+};
 
 bool
 mongo_read_bool(MONGO_READ_ARGS)
@@ -223,6 +244,8 @@ mongo_prepare_numeric(MongoReader *reader)
 	numeric = palloc(sizeof(NumericReader));
 	precision = ((reader->typmod - VARHDRSZ) >> 16) & 0xffff;
 	numeric->scale = (((reader->typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
+	numeric->unscaled_limit = precision <= MAX_INT64_POWER && numeric->scale >= 0 ?
+		int64_powers[precision] : 0;
 	numeric->limit =
 		DatumGetNumeric(DirectFunctionCall3(numeric_in,
 											CStringGetDatum(psprintf("1e%d", precision - numeric->scale)),
@@ -256,9 +279,96 @@ apply_numeric_typmod(const MongoReader *reader, Datum *value)
 											NumericGetDatum(numeric->limit)));
 }
 
+/*
+ * unscale_double: is the number, as 15 digits show it, digits * 10^-scale?
+ *
+ * Both digits and the power of ten are exact doubles, so that their quotient is
+ * the double nearest to that decimal; when it has no more than 15 digits, no
+ * other one has the same nearest double.
+ */
+static bool
+unscale_double(double number, int scale, int64 *digits)
+{
+	double		power = (double) int64_powers[scale];
+	double		shifted = rint(number * power);
+
+	/* NaN and infinities are not below the limit */
+	if (!(fabs(shifted) < DOUBLE_DIGITS_LIMIT) || shifted / power != number)
+		return false;
+	*digits = (int64) shifted;
+	return true;
+}
+
+/* unscale_decimal: the same of a Decimal128. */
+static bool
+unscale_decimal(const MongoDecimalParts *parts, int scale, int64 *digits)
+{
+	int			shift = parts->exponent + scale;
+
+	if (parts->kind != MONGO_DECIMAL_FINITE || shift < 0 || shift > MAX_INT64_POWER ||
+		parts->coefficient > PG_INT64_MAX ||
+		pg_mul_s64_overflow((int64) parts->coefficient, int64_powers[shift], digits))
+		return false;
+	if (parts->negative)
+		*digits = -*digits;
+	return true;
+}
+
+/*
+ * read_scaled_numeric: numeric(p,s) from a value that needs no rounding, without
+ * any arithmetic of numerics; false for all others.
+ */
+static bool
+read_scaled_numeric(const NumericReader *numeric, const bson_iter_t *iter, Datum *value)
+{
+	MongoDecimalParts parts;
+	int64		digits;
+
+	if (numeric->unscaled_limit == 0 || numeric->scale > MAX_INT64_POWER)
+		return false;
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_INT32:
+		case BSON_TYPE_INT64:
+			if (pg_mul_s64_overflow(bson_iter_as_int64(iter), int64_powers[numeric->scale],
+									&digits))
+				return false;
+			break;
+		case BSON_TYPE_DOUBLE:
+			if (!unscale_double(bson_iter_double(iter), numeric->scale, &digits))
+				return false;
+			break;
+		default:
+			unpack_decimal(iter, &parts);
+			if (!unscale_decimal(&parts, numeric->scale, &digits))
+				return false;
+			break;
+	}
+	if (digits >= numeric->unscaled_limit || digits <= -numeric->unscaled_limit)
+		return false;
+	*value = NumericGetDatum(int64_div_fast_to_numeric(digits, numeric->scale));
+	return true;
+}
+
+/* numeric_of_double: with as many decimals as 15 digits show, zeros not counted. */
+static Datum
+numeric_of_double(double number)
+{
+	int64		digits;
+
+	for (int scale = 0; scale <= MAX_DOUBLE_SCALE; scale++)
+	{
+		if (unscale_double(number, scale, &digits))
+			return NumericGetDatum(int64_div_fast_to_numeric(digits, scale));
+	}
+	return DirectFunctionCall1(float8_numeric, Float8GetDatum(number));
+}
+
 bool
 mongo_read_numeric(MONGO_READ_ARGS)
 {
+	if (reader->extra != NULL && read_scaled_numeric(reader->extra, iter, value))
+		return true;
 	switch (bson_iter_type(iter))
 	{
 		case BSON_TYPE_INT32:
@@ -268,8 +378,7 @@ mongo_read_numeric(MONGO_READ_ARGS)
 			*value = NumericGetDatum(int64_to_numeric(bson_iter_int64(iter)));
 			break;
 		case BSON_TYPE_DOUBLE:
-			*value = DirectFunctionCall1(float8_numeric,
-										 Float8GetDatum(bson_iter_double(iter)));
+			*value = numeric_of_double(bson_iter_double(iter));
 			break;
 		default:
 			{
