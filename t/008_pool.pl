@@ -35,7 +35,7 @@ sub opened
 }
 
 my $fresh = opened($query);
-cmp_ok($fresh, '<=', 1, 'a session opens one connection');
+is($fresh, 1, 'a session opens one connection');
 is(opened(($query) x 50), $fresh, 'for many queries as for one');
 is(opened('BEGIN', $query, 'COMMIT', 'BEGIN', $query, 'ROLLBACK', $query), $fresh, 'over transactions');
 
@@ -100,7 +100,7 @@ cmp_ok($one->counters->{connections_open}, '<=', $left + 1, 'and none is left op
 psql_lines('BEGIN', 'DECLARE c CURSOR FOR SELECT id FROM points', 'FETCH 1 FROM c', 'CLOSE c', 'COMMIT',
 	'SELECT pg_sleep(0.5)');
 my $open = $one->command('{"serverStatus": 1}')->{metrics}{cursor}{open}{total};
-is(ref $open ? 0 : $open, 0, 'an abandoned cursor does not stay open');
+is($open, 0, 'an abandoned cursor does not stay open');
 
 # A subtransaction that fails takes its scan with it and nothing else.
 is(psql_lines('DO $$ DECLARE n int; BEGIN FOR i IN 1..5 LOOP BEGIN '
