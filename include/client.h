@@ -42,6 +42,8 @@ typedef struct MongoClient
 	mongoc_client_t *client;
 	uint32		server_id;		/* libmongoc's, of the server selected */
 	MongoConnection connection;
+	MongoDeployment deployment;
+	bool		servers_changed;	/* since 'deployment' was looked up */
 	bool		retired;		/* its server or user mapping has changed */
 	bool		keep;			/* option keep_connections */
 	uint32		server_hashvalue;	/* as syscache callbacks identify them */
@@ -63,6 +65,15 @@ extern void mongo_client_initialize_library(void);
  * server_selection_timeout_ms for a member that suits the read preference.
  */
 extern MongoClient *mongo_client_connect(UserMapping *user);
+
+/*
+ * mongo_client_deployment
+ *		Do the servers have transactions?  Sends nothing.
+ *
+ * Looked up when libmongoc has said that a server is not what it was: it makes
+ * and parses a copy of what each has said of itself, for each question.
+ */
+extern MongoDeployment mongo_client_deployment(MongoClient *client);
 
 /*
  * mongo_client_is_clean

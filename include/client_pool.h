@@ -47,6 +47,20 @@ extern void mongo_lease_release(MongoLease *lease);
  */
 extern mongoc_client_t *mongo_lease_client(MongoLease *lease);
 
+/* What libmongoc knows of the servers that a client talks to. */
+typedef enum MongoDeployment
+{
+	MONGO_DEPLOYMENT_UNKNOWN,	/* no longer: it forgets after an error */
+	MONGO_DEPLOYMENT_STANDALONE,
+	MONGO_DEPLOYMENT_WITH_TRANSACTIONS
+} MongoDeployment;
+
+/*
+ * mongo_lease_deployment
+ *		Are there transactions?  Sends nothing.
+ */
+extern MongoDeployment mongo_lease_deployment(MongoLease *lease);
+
 /*
  * mongo_lease_check_interrupts
  *		After a libmongoc call came back: raise what its wait was broken by.

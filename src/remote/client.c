@@ -164,6 +164,61 @@ adopt_stream(MongoClient *client, const mongoc_server_description_t *server,
 	return false;
 }
 
+/* libmongoc's callback: a server has been found, or is no longer what it was. */
+static void
+note_server_changed(const mongoc_apm_server_changed_t *event)
+{
+	MongoClient *client = mongoc_apm_server_changed_get_context(event);
+
+	client->servers_changed = true;
+}
+
+/* watch_servers: for mongo_client_deployment(). */
+static void
+watch_servers(MongoClient *client)
+{
+	mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
+
+	mongoc_apm_set_server_changed_cb(callbacks, note_server_changed);
+	client->servers_changed = true;
+	mongoc_client_set_apm_callbacks(client->client, callbacks, client);
+	mongoc_apm_callbacks_destroy(callbacks);
+}
+
+/* find_deployment asks libmongoc, which sends nothing. */
+static MongoDeployment
+find_deployment(mongoc_client_t *client)
+{
+	size_t		count;
+	mongoc_server_description_t **servers =
+		mongoc_client_get_server_descriptions(client, &count);
+	MongoDeployment deployment = MONGO_DEPLOYMENT_UNKNOWN;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		const char *type = mongoc_server_description_type(servers[i]);
+
+		if (strncmp(type, "RS", 2) == 0 || strcmp(type, "Mongos") == 0 ||
+			strcmp(type, "LoadBalancer") == 0)
+			deployment = MONGO_DEPLOYMENT_WITH_TRANSACTIONS;
+		else if (strcmp(type, "Standalone") == 0)
+			deployment = MONGO_DEPLOYMENT_STANDALONE;
+	}
+	mongoc_server_descriptions_destroy_all(servers, count);
+	return deployment;
+}
+
+MongoDeployment
+mongo_client_deployment(MongoClient *client)
+{
+	if (client->servers_changed)
+	{
+		client->deployment = find_deployment(client->client);
+		client->servers_changed = false;
+	}
+	return client->deployment;
+}
+
 /*
  * select_and_authenticate
  *		Connect with libmongoc; false with *error set.
@@ -181,6 +236,7 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 	if (client->client == NULL)
 		return false;
 	mongoc_client_set_error_api(client->client, MONGOC_ERROR_API_VERSION_2);
+	watch_servers(client);
 
 	/* x509 authentication wants them; the initiator, set last, does the TLS */
 	if (transport->use_tls)

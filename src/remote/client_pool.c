@@ -275,6 +275,12 @@ mongo_lease_client(MongoLease *lease)
 	return lease->client->client;
 }
 
+MongoDeployment
+mongo_lease_deployment(MongoLease *lease)
+{
+	return mongo_client_deployment(lease->client);
+}
+
 void
 mongo_lease_check_interrupts(MongoLease *lease)
 {

@@ -102,37 +102,6 @@ mongo_session_report_error(const char *context_message, const bson_error_t *erro
 
 /* ------------------------------ beginning ---------------------------------- */
 
-/* What a client knows of the servers it talks to. */
-typedef enum Deployment
-{
-	DEPLOYMENT_UNKNOWN,			/* no longer: libmongoc forgets after an error */
-	DEPLOYMENT_STANDALONE,
-	DEPLOYMENT_WITH_TRANSACTIONS
-} Deployment;
-
-/* known_deployment sends nothing. */
-static Deployment
-known_deployment(mongoc_client_t *client)
-{
-	size_t		count;
-	mongoc_server_description_t **servers =
-	mongoc_client_get_server_descriptions(client, &count);
-	Deployment	known = DEPLOYMENT_UNKNOWN;
-
-	for (size_t i = 0; i < count; i++)
-	{
-		const char *type = mongoc_server_description_type(servers[i]);
-
-		if (strncmp(type, "RS", 2) == 0 || strcmp(type, "Mongos") == 0 ||
-			strcmp(type, "LoadBalancer") == 0)
-			known = DEPLOYMENT_WITH_TRANSACTIONS;
-		else if (strcmp(type, "Standalone") == 0)
-			known = DEPLOYMENT_STANDALONE;
-	}
-	mongoc_server_descriptions_destroy_all(servers, count);
-	return known;
-}
-
 /*
  * start_driver_transaction
  *		libmongoc's part; nothing here raises between making and freeing.
@@ -221,9 +190,9 @@ begin(MongoSession *session)
 		return;
 
 	lease = mongo_lease_acquire(TopTransactionContext, session->user);
-	if (known_deployment(mongo_lease_client(lease)) == DEPLOYMENT_UNKNOWN)
+	if (mongo_lease_deployment(lease) == MONGO_DEPLOYMENT_UNKNOWN)
 		mongo_lease_renew(lease, session->user);
-	if (known_deployment(mongo_lease_client(lease)) == DEPLOYMENT_STANDALONE)
+	if (mongo_lease_deployment(lease) == MONGO_DEPLOYMENT_STANDALONE)
 	{
 		mongo_lease_release(lease);
 		refuse_without_transactions(session);
