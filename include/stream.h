@@ -53,6 +53,7 @@ typedef struct MongoStream
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */
 	int			last_errno;		/* of the last operation; 0 at end of file */
+	bool		reply_due;		/* sent, and not waited since: no use to receive */
 	WaitEventSet *wait_set;		/* made at the first wait */
 	char	   *buffer;			/* received and not yet asked for: */
 	size_t		buffer_start;

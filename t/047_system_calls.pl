@@ -1,5 +1,5 @@
 # A point query is one send, one wait and one receive between the backend and
-# MongoDB: what strace sees of a backend meanwhile.
+# MongoDB, and so is an INSERT of a row: what strace sees of a backend meanwhile.
 
 use strict;
 use warnings;
@@ -79,6 +79,16 @@ delete @other{qw(epoll_wait epoll_pwait sendmsg sendto recvfrom recvmsg read)};
 my $others = 0;
 $others += $_ foreach values %other;
 cmp_ok($others, '<', 20, "$COUNT queries make no other system calls") or diag(explain(\%other));
+
+# an INSERT goes through libmongoc, and makes no more of them
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE inserted (_id int, info text) SERVER mongodb OPTIONS (database 'db')});
+$loop = 'DO $$ BEGIN FOR i IN %d..%d LOOP INSERT INTO inserted VALUES (i, repeat(\'x\', 100)); END LOOP; END $$';
+$session->ask(sprintf $loop, 1, 20);
+@calls = traced($session, sprintf $loop, 21, 20 + $COUNT);
+is(scalar(grep { /^\w+\(\d+<TCP:\[[^\]]*->127\.0\.0\.1:$port\]/ } @calls), 2 * $COUNT, 'one send and one receive an INSERT');
+$waits = grep { /^epoll_p?wait/ } @calls;
+cmp_ok($waits, '>=', $COUNT, '... and a wait');
+cmp_ok($waits, '<', $COUNT + 10, '... and no more');
 
 $session->close;
 done_testing();

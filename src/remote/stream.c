@@ -195,6 +195,7 @@ mongo_stream_wait_readable(MongoStream *stream)
 	if (stream->buffer_start < stream->buffer_end)
 		return;
 
+	stream->reply_due = false;
 	set = stream_wait_set(stream);
 	ModifyWaitEvent(set, SOCKET_EVENT_POSITION, WL_SOCKET_READABLE, NULL);
 	for (;;)
@@ -287,9 +288,12 @@ receive(MongoStream *stream, void *destination, size_t size)
  * read_available
  *		What is buffered, else one recv(): into the buffer when little is asked
  *		for, so that length word and message cost one system call.
+ *
+ * An answer is never there when the question has just been sent, so that is
+ * not tried: it would cost one more.
  */
 static ssize_t
-read_available(MongoStream *stream, char *destination, size_t size)
+read_available(MongoStream *stream, char *destination, size_t size, bool may_wait)
 {
 	size_t		buffered = stream->buffer_end - stream->buffer_start;
 
@@ -297,6 +301,12 @@ read_available(MongoStream *stream, char *destination, size_t size)
 	{
 		ssize_t		received;
 
+		if (stream->reply_due && may_wait)
+		{
+			stream->reply_due = false;
+			errno = stream->last_errno = EAGAIN;
+			return -1;
+		}
 		if (size >= STREAM_BUFFER_SIZE)
 			return receive(stream, destination, size);
 
@@ -333,7 +343,7 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			if (refuses_io(stream))
 				return -1;
 			count = read_available(stream, (char *) iov[i].iov_base + filled,
-								   iov[i].iov_len - filled);
+								   iov[i].iov_len - filled, timeout_msec != 0);
 			if (count > 0)
 			{
 				filled += count;
@@ -407,6 +417,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 		}
 
 		stream->last_errno = 0;
+		stream->reply_due = true;
 		total += sent;
 		while (first < iovcnt && (size_t) sent >= iov[first].iov_len - offset)
 		{
