@@ -15,6 +15,8 @@
 #ifndef MONGO_FDW_STRATEGY_H
 #define MONGO_FDW_STRATEGY_H
 
+#include "compat.h"
+
 #include "access/stratnum.h"
 
 /* As ROWCOMPARE_NE: in no operator family, but the negator of one's "=". */
