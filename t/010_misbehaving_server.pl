@@ -220,6 +220,14 @@ foreach my $greeting (
 	run_cases("greeted_$greeting", 'SELECT id FROM TABLE', [ good => '08001|08P01' ]);
 }
 
+# Answers to a password's first message: what libmongoc would read beyond, or hash for an hour.
+foreach my $message (qw(iterations attribute_cut attribute_alone))
+{
+	create_fake_server("scram_$message", '', "--scram=$message");
+	$node->safe_psql('postgres', "ALTER USER MAPPING FOR CURRENT_USER SERVER scram_$message OPTIONS (ADD username 'u', ADD password 'p')");
+	run_cases("scram_$message", 'SELECT id FROM TABLE', [ good => '08001|08P01' ]);
+}
+
 foreach my $fake (@fakes)
 {
 	close $fake->[1];

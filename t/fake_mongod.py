@@ -4,7 +4,7 @@ Greets like a standalone mongod 6.0; what it answers to find and getMore is
 decided by the collection's name, a row of BEHAVIOURS: with the prefix
 "next_", find gives one document and an open cursor, and getMore misbehaves.
 
-    fake_mongod.py [--replica-set] [--greeting=NAME] [--compressor=NAME]
+    fake_mongod.py [--replica-set] [--greeting=NAME] [--compressor=NAME] [--scram=NAME]
 
 prints its port and serves until standard input ends.  With --replica-set it
 greets as the primary of the replica set "rs", whose other member is down.
@@ -13,7 +13,7 @@ greets as the primary of the replica set "rs", whose other member is down.
 of PACKED.  What is asked for by other commands than find and getMore (writes)
 is answered as find would be, for the collection that the command names.
 
-The reply to explain is a row of PLANS.
+The reply to explain is a row of PLANS, that to saslStart one of SCRAM.
 
 Every good batch holds {"_id": 1, "id": 7, "info": "seven"}.
 """
@@ -424,6 +424,20 @@ GREETINGS.update({
 })
 
 
+# Answers to a client's nonce.
+SCRAM = {
+    'iterations': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=2147483647' % nonce,
+    'attribute_cut': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i' % nonce,
+    'attribute_alone': lambda nonce: b'v',
+}
+
+
+def scram(command):
+    nonce = command['payload'].split(b'r=')[1]
+    return bson.encode({'conversationId': 1, 'done': False, 'ok': 1.0,
+                        'payload': bson.Binary(SCRAM[argument('scram')](nonce))})
+
+
 def scan_plan(filter):
     return {'queryPlanner': {'winningPlan': {'stage': 'FETCH', 'filter': filter, 'inputStage': {
         'stage': 'IXSCAN', 'indexName': 'a_1', 'direction': 'backward', 'indexBounds': {'a': ['[1, 2]']}}}},
@@ -508,6 +522,9 @@ def serve(connection, seen):
                 request = Request(request_id, command, 0)
                 connection.sendall(request.message(explained(collection, seen.get(collection, 0))))
                 seen[collection] = seen.get(collection, 0) + 1
+                continue
+            if name == 'saslStart':
+                connection.sendall(Request(request_id, command, 0).message(scram(command)))
                 continue
             if name not in ('find', 'getMore', 'insert', 'update', 'delete'):
                 if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2):

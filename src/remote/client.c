@@ -294,6 +294,9 @@ explain_failure(MongoClient *client, const mongoc_uri_t *uri,
 
 	if (*failure == '\0')
 		return;
+	/* of a reply to a password libmongoc says that the password is wrong */
+	if (client->connection.transport.violation != NULL)
+		error->domain = MONGOC_ERROR_PROTOCOL;
 	if (mongo_uri_is_single(uri))
 		strlcpy(error->message, failure, sizeof(error->message));
 	else
@@ -332,6 +335,7 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 
 		client->connection.transport.interrupted = false;
 		client->connection.transport.failure[0] = '\0';
+		client->connection.transport.violation = NULL;
 		if (select_and_authenticate(client, uri, &error))
 			return;
 

@@ -11,6 +11,9 @@
 
 #include "frame.h"
 
+/* Of a password's hash; ten seconds in which nothing can be interrupted. */
+#define MOST_ITERATIONS	10000000
+
 /* The deepest that libmongoc goes: {writeErrors: [{field: document}]}. */
 #define LEVELS	3
 
@@ -51,10 +54,58 @@ is_document(const bson_iter_t *field)
 	return BSON_ITER_HOLDS_DOCUMENT(field) || BSON_ITER_HOLDS_ARRAY(field);
 }
 
+/*
+ * is_scram_message: "r=...,s=...,i=4096" and the like (RFC 5802), as far as libmongoc reads
+ * on; other mechanisms' are not like that.
+ */
 static bool
-is_plain_document(const bson_iter_t *field)
+is_scram_message(const bson_iter_t *field)
 {
-	return BSON_ITER_HOLDS_DOCUMENT(field);
+	bson_subtype_t subtype;
+	uint32_t	length;
+	const uint8_t *next;
+	const uint8_t *end;
+
+	if (!BSON_ITER_HOLDS_BINARY(field))
+		return true;
+	bson_iter_binary(field, &subtype, &length, &next);
+	for (end = next + length; next < end; next++)
+	{
+		char		attribute = *next++;
+		int64		iterations = 0;
+
+		if (attribute == '\0' || strchr("rsive", attribute) == NULL)
+			return true;
+		if (next == end)
+			return false;
+		if (*next++ != '=')
+			return true;
+		for (; next < end && *next != ','; next++)
+		{
+			if (attribute != 'i')
+				continue;
+			iterations = iterations * 10 + (*next >= '0' && *next <= '9' ? *next - '0' : 0);
+			if (iterations > MOST_ITERATIONS)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* is_authentication: the answer to what "hello" asks ahead of time */
+static bool
+is_authentication(const bson_iter_t *field)
+{
+	bson_iter_t nested;
+
+	if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &nested))
+		return false;
+	while (bson_iter_next(&nested))
+	{
+		if (strcmp(bson_iter_key(&nested), "payload") == 0 && !is_scram_message(&nested))
+			return false;
+	}
+	return true;
 }
 
 /* has_strings_alone: libmongoc itself looks whether it is an array. */
@@ -129,7 +180,8 @@ static const struct
 	{"errorLabels", is_document},
 	{"hosts", has_strings_alone},
 	{"passives", has_strings_alone},
-	{"speculativeAuthenticate", is_plain_document},
+	{"payload", is_scram_message},
+	{"speculativeAuthenticate", is_authentication},
 	{"writeConcernError", is_error},
 	{"writeErrors", has_errors_alone},
 };
