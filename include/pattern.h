@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pattern.h
- *		LIKE, ILIKE and starts_with() as regular expressions.
+ *		LIKE, ILIKE, starts_with() and "~" as regular expressions.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,9 +16,24 @@
 typedef enum MongoPatternKind
 {
 	MONGO_PATTERN_LIKE,
-	MONGO_PATTERN_ILIKE,		/* of a C collation */
-	MONGO_PATTERN_PREFIX		/* no wildcards: what it begins with */
+	MONGO_PATTERN_PREFIX,		/* no wildcards: what it begins with */
+	MONGO_PATTERN_POSIX
 } MongoPatternKind;
+
+/* A function that tests a text by a pattern. */
+typedef struct MongoPatternFunction
+{
+	Oid			function;
+	MongoPatternKind kind;
+	bool		folds;			/* case does not matter */
+	bool		negated;		/* true where the pattern does not match */
+} MongoPatternFunction;
+
+/*
+ * mongo_pattern_function
+ *		What is known of a function; NULL if it is another.
+ */
+extern const MongoPatternFunction *mongo_pattern_function(Oid function);
 
 /*
  * mongo_translate_pattern
@@ -34,10 +49,13 @@ extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
 										  bool wanted, bson_t *match);
 
 /*
- * mongo_like_expression
- *		A regular expression, with option "s" and in UTF-8, for what LIKE or ILIKE
- *		matches; NULL when there is none.
+ * mongo_pattern_expression
+ *		A regular expression, with option "s" and in UTF-8, for what the pattern
+ *		matches; NULL when there is none that does it alike.
+ *
+ * In texts of more than about 200,000 characters it may be an error there.
  */
-extern const char *mongo_like_expression(const Const *pattern, MongoPatternKind kind);
+extern const char *mongo_pattern_expression(const MongoPatternFunction *function,
+											Node *pattern, Oid collation);
 
 #endif							/* MONGO_FDW_PATTERN_H */

@@ -108,6 +108,18 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name COLLATE "en-x-ic
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE _id LIKE '%b';
 SELECT name FROM c_people WHERE _id LIKE '%b';
 
+-- regular expressions that mean the same there; what is optional at an open end is left out
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name ~ '^number 99[0-3]$' AND name !~ '^num.*(1|2)$';
+SELECT n FROM c_numbers WHERE name ~ '^number 99[0-3]$' AND name !~ '^num.*(1|2)$' ORDER BY n;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE name ~ '^number (98|99)7' AND cname ~* 'R [0-6]+7{1,3}';
+SELECT n FROM c_numbers WHERE name ~ '^number (98|99)7' AND cname ~* 'R [0-6]+7{1,3}' ORDER BY n;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE cname ~ '^\w+\s[1-9]00$' AND name SIMILAR TO 'number%(0|9)_';
+SELECT n FROM c_numbers WHERE cname ~ '^\w+\s[1-9]00$' AND name SIMILAR TO 'number%(0|9)_' ORDER BY n;
+-- tested here: classes of other collations, what repeats more than one way, look-ahead, back references
+EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers
+	WHERE name COLLATE "en-x-icu" ~ '\d' AND name COLLATE "en-x-icu" ~* 'number' AND name ~ '^([a-z]|r )+9' AND name ~ 'r(?= 9)' AND name ~ '(9)\1' AND name ~ '(?i)R';
+SELECT n FROM c_numbers WHERE name ~ '[' AND n = 1;
+
 -- an ObjectId as name or text
 EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM c_people WHERE _id = '000000000000000000000003';
 SELECT name FROM c_people WHERE _id = '000000000000000000000003';
@@ -208,6 +220,23 @@ SELECT _id FROM c_long WHERE s LIKE '%a%a%a%a%a%a%a%bb' ORDER BY _id;
 SELECT _id FROM c_long WHERE v LIKE 'x%a%a%b%' ORDER BY _id;
 SELECT _id FROM c_long WHERE s LIKE 'b%b' OR v LIKE '%_b' ORDER BY _id;
 SELECT count(*) FROM c_long WHERE v || '' NOT LIKE '%a%b';
+-- so with regular expressions; "$" is the very end, and "." any character
+INSERT INTO c_long VALUES (4, E'b\n', E'xa\nb'), (5, NULL, '');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_long WHERE s ~ '^x.*a(a|b)' AND v !~ 'x.*(a|bc)' AND s ~ '^xa+b$';
+SELECT _id FROM c_long WHERE s ~ 'b$' ORDER BY _id;
+SELECT _id FROM c_long WHERE s !~ 'b$' ORDER BY _id;
+SELECT _id FROM c_long WHERE s ~ 'b\s$' ORDER BY _id;
+SELECT _id FROM c_long WHERE s COLLATE "C" ~ 'b\s$' ORDER BY _id;
+SELECT _id FROM c_long WHERE s ~ '^xa+b$' ORDER BY _id;
+SELECT _id FROM c_long WHERE s ~ '^xa+[bc]+$' ORDER BY _id;
+SELECT _id FROM c_long WHERE s ~ '^x.*a(a|b)' ORDER BY _id;
+SELECT _id FROM c_long WHERE s ~ 'x.*a(b|bc)' ORDER BY _id;
+SELECT _id FROM c_long WHERE s !~ 'x.*a(b|bc)' ORDER BY _id;
+SELECT _id FROM c_long WHERE s ~ 'xa.*[b-z]$' ORDER BY _id;
+SELECT _id FROM c_long WHERE s ~ 'a{3}b|^b.' ORDER BY _id;
+SELECT _id FROM c_long WHERE v ~ '^x.*a.b' ORDER BY _id;
+SELECT _id FROM c_long WHERE v ~ '^(x|xa)?(.b|b)?$' ORDER BY _id;
+SELECT _id FROM c_long WHERE v || '' ~ '^[^b]+b$' ORDER BY _id;
 DELETE FROM c_long;
 
 -- what MongoDB has too few levels for is tested here; what CASE may not need is not evaluated beforehand

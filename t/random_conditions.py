@@ -1,6 +1,7 @@
 """Random conditions for t/differential.py: on columns, put together by logic."""
 from random_documents import JSON_KEYS, JSON_LITERALS, quote
 from random_expressions import random_comparison
+from random_patterns import random_regular_expression
 
 
 class Leaf:
@@ -94,6 +95,9 @@ def random_leaf(rng, columns):
     operators = ["=", "<>", "<", "<=", ">", ">="]
     if column.boolean and kind < 0.4:
         return Leaf(name)
+    if column.sql_type.startswith(("text", "varchar", "name", "char")) and kind < 0.1:
+        operator = rng.choice(["~", "!~", "~", 'COLLATE "C" ~', 'COLLATE "C" ~*', 'COLLATE "C" !~*'])
+        return Leaf("%s %s '%s'" % (name, operator, random_regular_expression(rng)))
     if column.sql_type.startswith(("text", "varchar", "name", "char")) and kind < 0.25:
         pattern = "".join(rng.choice(["%", "_", "a", "b", "A", "\\%", "\\_", "\\a", ".", "$", "ä", " ", "6", "f", "z", "0", "\n"])
                           for _ in range(rng.randint(0, 4))) + rng.choice(["", "%"])

@@ -5,6 +5,8 @@ it first does not matter: divisors and lengths are guarded, numbers stay small.
 """
 import re
 
+from random_patterns import random_regular_expression
+
 LITERALS = {
     "int": ["0", "1", "-1", "7", "100"],
     "float": ["0::float8", "1.5::float8", "'-0'::float8", "'NaN'::float8", "0.1::float8"],
@@ -158,6 +160,8 @@ def comparison(rng, depth):
         return "%s IS %sNULL" % (one, rng.choice(["", "NOT "]))
     if form < 0.4:
         return "%s %sIN (%s)" % (one, rng.choice(["", "NOT "]), ", ".join(rng.choices(LITERALS[kind] + ["NULL"], k=3)))
+    if kind == "text" and form < 0.48:
+        return "%s %s '%s'" % (one, rng.choice(["~", "!~", 'COLLATE "C" ~*', 'COLLATE "C" !~*']), random_regular_expression(rng))
     if kind == "text" and form < 0.6:
         return "%s %s '%s'" % (one, rng.choice(["LIKE", "NOT LIKE", 'COLLATE "C" ILIKE', 'COLLATE "C" NOT ILIKE']), rng.choice(["a%", "%a%", "_", "%ä", "A\\%%", "6%"]))
     operators = ["=", "<>", "=", "IS DISTINCT FROM"] if kind == "text" else ["=", "<>", "<", "<=", ">", ">="]

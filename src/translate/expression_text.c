@@ -80,50 +80,25 @@ set_result(const MongoCall *call, const char *template, const MongoValue *values
 	return true;
 }
 
-/* LIKE, ILIKE and their opposites with a constant pattern */
+/* LIKE, "~" and their like with a constant pattern */
 static bool
-translate_pattern(const MongoCall *call, MongoPatternKind kind, bool negated,
-				  MongoValue *result)
+translate_pattern(const MongoCall *call, MongoValue *result)
 {
-	const Const *pattern = lsecond(call->args);
-	const char *expression;
+	const MongoPatternFunction *function = mongo_pattern_function(call->row->function);
+	const char *expression = mongo_pattern_expression(function, lsecond(call->args),
+													  call->collation);
 	MongoValue	values[2];
 
-	if (!IsA(pattern, Const) ||
-		(expression = mongo_like_expression(pattern, kind)) == NULL ||
+	if (expression == NULL ||
 		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]))
 		return false;
 	values[1] = text_value(expression);
-	return set_result(call, negated ?
+	return set_result(call, function->negated ?
 					  "{$cond: [{$gt: [@1, null]}, "
 					  "{$not: [{$regexMatch: {input: @1, regex: @2, options: 's'}}]}, null]}" :
 					  "{$cond: [{$gt: [@1, null]}, "
 					  "{$regexMatch: {input: @1, regex: @2, options: 's'}}, null]}",
 					  values, 2, values[0].nullable, result);
-}
-
-static bool
-translate_like(const MongoCall *call, MongoValue *result)
-{
-	return translate_pattern(call, MONGO_PATTERN_LIKE, false, result);
-}
-
-static bool
-translate_not_like(const MongoCall *call, MongoValue *result)
-{
-	return translate_pattern(call, MONGO_PATTERN_LIKE, true, result);
-}
-
-static bool
-translate_ilike(const MongoCall *call, MongoValue *result)
-{
-	return translate_pattern(call, MONGO_PATTERN_ILIKE, false, result);
-}
-
-static bool
-translate_not_ilike(const MongoCall *call, MongoValue *result)
-{
-	return translate_pattern(call, MONGO_PATTERN_ILIKE, true, result);
 }
 
 /* padding: 'length' characters of 'fill' over and over, in UTF-8 */
@@ -321,14 +296,22 @@ const MongoExpressionRow mongo_text_rows[] =
 	{F_LPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
 	{F_RPAD_TEXT_INT4, .flags = CHARACTERS, .translate = translate_pad},
 	{F_RPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
-	{F_TEXTLIKE, .flags = BYTEWISE, .translate = translate_like},
-	{F_TEXTNLIKE, .flags = BYTEWISE, .translate = translate_not_like},
-	{F_NAMELIKE, .flags = BYTEWISE, .translate = translate_like},
-	{F_NAMENLIKE, .flags = BYTEWISE, .translate = translate_not_like},
-	{F_TEXTICLIKE, .flags = C_COLLATION, .translate = translate_ilike},
-	{F_TEXTICNLIKE, .flags = C_COLLATION, .translate = translate_not_ilike},
-	{F_NAMEICLIKE, .flags = C_COLLATION, .translate = translate_ilike},
-	{F_NAMEICNLIKE, .flags = C_COLLATION, .translate = translate_not_ilike},
+	{F_TEXTLIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTNLIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMELIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMENLIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTICLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_TEXTICNLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICNLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_TEXTREGEXEQ, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTREGEXNE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMEREGEXEQ, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMEREGEXNE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTICREGEXEQ, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_TEXTICREGEXNE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICREGEXEQ, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICREGEXNE, .flags = C_COLLATION, .translate = translate_pattern},
 	{F_TEXT_NAME, "@1", .flags = MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT},
 	{F_TEXT_BOOL, .template = "{$toString: @1}"},
 	{.function = InvalidOid}

@@ -1,18 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * pattern.c
- *		LIKE, ILIKE and starts_with() as regular expressions.
+ *		LIKE, ILIKE, starts_with() and "~" as conditions of find.
  *
  * In the regular expression "." matches line feeds too, and a literal prefix is
- * a range of an index.  PCRE gives up after some 200,000 steps, and find takes that
- * for "does not match", so what costs a step for each character must not be
- * relied on.  A beginning and an end are looked at where they stand, and a text
- * in "%text%" is searched for by PCRE itself, which counts no steps.  Between two
- * "%" of a longer pattern the first place that fits is as good as any later one:
- * "(?>.*?text)", a step for each character and no way back.
+ * a range of an index.
  *
- * ILIKE folds ASCII alone under a C collation, and so do classes like [aA]; PCRE's
- * option "i" would fold other letters as well.
+ * Where case does not matter ASCII alone folds under a C collation, and so do classes
+ * like [Aa]; PCRE's option "i" would fold other letters as well.
  *
  * https://www.postgresql.org/docs/current/functions-matching.html
  * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
@@ -21,203 +16,128 @@
  */
 #include "postgres.h"
 
+#include "objectid.h"
 #include "pattern.h"
+#include "pattern_tree.h"
 
 #include "catalog/pg_type_d.h"
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
-/* PCRE takes about 32,000 bytes; no sensible pattern comes near. */
+/* No sensible pattern comes near. */
 #define MAX_PATTERN_LENGTH	4000
 
-static const struct
+static const MongoPatternFunction functions[] =
 {
-	Oid			function;
-	bool		negated;
-	MongoPatternKind kind;
-}			functions[] =
-{
-	{F_TEXTLIKE, false, MONGO_PATTERN_LIKE},
-	{F_TEXTNLIKE, true, MONGO_PATTERN_LIKE},
-	{F_NAMELIKE, false, MONGO_PATTERN_LIKE},
-	{F_NAMENLIKE, true, MONGO_PATTERN_LIKE},
-	{F_TEXTICLIKE, false, MONGO_PATTERN_ILIKE},
-	{F_TEXTICNLIKE, true, MONGO_PATTERN_ILIKE},
-	{F_NAMEICLIKE, false, MONGO_PATTERN_ILIKE},
-	{F_NAMEICNLIKE, true, MONGO_PATTERN_ILIKE},
-	{F_STARTS_WITH, false, MONGO_PATTERN_PREFIX},
+	{F_TEXTLIKE, .kind = MONGO_PATTERN_LIKE},
+	{F_TEXTNLIKE, .kind = MONGO_PATTERN_LIKE, .negated = true},
+	{F_NAMELIKE, .kind = MONGO_PATTERN_LIKE},
+	{F_NAMENLIKE, .kind = MONGO_PATTERN_LIKE, .negated = true},
+	{F_TEXTICLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true},
+	{F_TEXTICNLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true, .negated = true},
+	{F_NAMEICLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true},
+	{F_NAMEICNLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true, .negated = true},
+	{F_TEXTREGEXEQ, .kind = MONGO_PATTERN_POSIX},
+	{F_TEXTREGEXNE, .kind = MONGO_PATTERN_POSIX, .negated = true},
+	{F_NAMEREGEXEQ, .kind = MONGO_PATTERN_POSIX},
+	{F_NAMEREGEXNE, .kind = MONGO_PATTERN_POSIX, .negated = true},
+	{F_TEXTICREGEXEQ, .kind = MONGO_PATTERN_POSIX, .folds = true},
+	{F_TEXTICREGEXNE, .kind = MONGO_PATTERN_POSIX, .folds = true, .negated = true},
+	{F_NAMEICREGEXEQ, .kind = MONGO_PATTERN_POSIX, .folds = true},
+	{F_NAMEICREGEXNE, .kind = MONGO_PATTERN_POSIX, .folds = true, .negated = true},
+	{F_STARTS_WITH, .kind = MONGO_PATTERN_PREFIX},
 };
 
-/* Characters of a text that PCRE gets through for sure, a step for each. */
-#define SAFE_LENGTH			60000
-
-/* What a pattern means. */
-typedef struct Pattern
+const MongoPatternFunction *
+mongo_pattern_function(Oid function)
 {
-	StringInfoData expression;	/* in the server's encoding */
-	bool		folds;			/* ASCII letters, as ILIKE does */
-	bool		may_be_objectid;	/* 24 hexadecimal digits might match */
-	bool		searches;		/* takes steps in number of the text's length */
-} Pattern;
-
-/* What stands before, between or after the "%"s. */
-typedef struct Segment
-{
-	StringInfoData expression;
-	int			length;			/* in characters of the text */
-} Segment;
-
-static void
-append_literal(Pattern *pattern, StringInfo expression, char c)
-{
-	if (pattern->folds && isascii((unsigned char) c) && isalpha((unsigned char) c))
-		appendStringInfo(expression, "[%c%c]", pg_ascii_tolower((unsigned char) c),
-						 pg_ascii_toupper((unsigned char) c));
-	else if (IS_HIGHBIT_SET(c) || isalnum((unsigned char) c) || c == ' ')
-		appendStringInfoChar(expression, c);
-	else if (c == '\n')
-		appendStringInfoString(expression, "\\n");
-	else
-		appendStringInfo(expression, "\\%c", c);
-
-	if (strchr("0123456789abcdef", pattern->folds ? pg_ascii_tolower((unsigned char) c) : c) == NULL)
-		pattern->may_be_objectid = false;
-}
-
-/*
- * read_segment: up to the next "%"; gives what follows, or NULL for a pattern that
- * PostgreSQL itself raises an error on.
- */
-static const char *
-read_segment(Pattern *pattern, const char *string, const char *end, Segment *segment)
-{
-	initStringInfo(&segment->expression);
-	segment->length = 0;
-	for (; string < end && *string != '%'; segment->length++)
+	for (size_t i = 0; i < lengthof(functions); i++)
 	{
-		int			bytes;
-
-		if (*string == '_')
-		{
-			appendStringInfoChar(&segment->expression, '.');
-			string++;
-			continue;
-		}
-		if (*string == '\\' && ++string >= end)
-			return NULL;
-		bytes = Min(pg_mblen(string), end - string);
-		for (int i = 0; i < bytes; i++)
-			append_literal(pattern, &segment->expression, string[i]);
-		string += bytes;
+		if (functions[i].function == function)
+			return &functions[i];
 	}
-	return string;
+	return NULL;
 }
 
-/* read_segments: one more than there are "%"s, of which several in a row are as one. */
+/* The branches of a pattern; NIL when they are not shippable. */
 static List *
-read_segments(Pattern *pattern, const char *string, int length)
+parse_pattern(const MongoPatternFunction *function, Node *node, Oid collation)
 {
-	const char *end = string + length;
-	List	   *segments = NIL;
+	const Const *constant = (Const *) node;
+	text	   *packed;
+	const char *string;
+	int			length;
 
-	for (;;)
+	/* a character is one there; it must not be a byte here */
+	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID ||
+		GetDatabaseEncoding() == PG_SQL_ASCII || !OidIsValid(collation) ||
+		!get_collation_isdeterministic(collation) ||
+		(function->folds && !mongo_ctype_is_c(collation)))
+		return NIL;
+	packed = DatumGetTextPP(constant->constvalue);
+	string = VARDATA_ANY(packed);
+	length = VARSIZE_ANY_EXHDR(packed);
+	if (length > MAX_PATTERN_LENGTH)
+		return NIL;
+	switch (function->kind)
 	{
-		Segment    *segment = palloc(sizeof(Segment));
-
-		string = read_segment(pattern, string, end, segment);
-		if (string == NULL)
-			return NIL;
-		segments = lappend(segments, segment);
-		if (string == end)
-			return segments;
-		while (string < end && *string == '%')
-			string++;
+		case MONGO_PATTERN_LIKE:
+			return mongo_parse_like(string, length, function->folds);
+		case MONGO_PATTERN_PREFIX:
+			return mongo_parse_prefix(string, length);
+		case MONGO_PATTERN_POSIX:
+			return mongo_parse_posix(string, length, function->folds,
+									 mongo_ctype_is_c(collation));
 	}
+	return NIL;
+}
+
+static const char *
+in_utf8(const StringInfoData *text)
+{
+	return pg_server_to_any(text->data, text->len, PG_UTF8);
 }
 
 /*
- * convert_segments: several of them.  With 'admits_long', a text that is too long to
- * be searched matches as well.
+ * {path: /expression/s}, or for the opposite {path: {$not: /.../s, $ne: null}}.
+ * A prefix comes in front: {path: {$all: [/^prefix/s, /expression/s]}}.
  */
 static void
-convert_segments(Pattern *pattern, const List *segments, bool admits_long)
+append_regex(const char *path, const MongoRegularExpression *expression, bool positive,
+			 bson_t *match)
 {
-	StringInfo	expression = &pattern->expression;
-	const Segment *first = linitial(segments);
-	const Segment *last = llast(segments);
-	int			ninner = list_length(segments) - 2;
-
-	if (first->length == 0 && ninner == 1 && last->length == 0)
-	{
-		appendStringInfoString(expression, ((Segment *) lsecond(segments))->expression.data);
-		return;
-	}
-
-	appendStringInfo(expression, "^%s", first->expression.data);
-	pattern->searches = ninner > 0;
-	if (pattern->searches && admits_long)
-		appendStringInfo(expression, "(?:.{%d}|", SAFE_LENGTH);
-	for (int i = 1; i <= ninner; i++)
-		appendStringInfo(expression, "(?>.*?%s)",
-						 ((Segment *) list_nth(segments, i))->expression.data);
-
-	/* far enough from the end, and then what stands before it */
-	if (last->length > 0)
-		appendStringInfo(expression, "(?=.{%d}).*+(?<=%s)", last->length,
-						 last->expression.data);
-	if (pattern->searches && admits_long)
-		appendStringInfoChar(expression, ')');
-}
-
-/* convert_like: false for what PostgreSQL itself raises an error on. */
-static bool
-convert_like(const char *string, int length, bool admits_long, Pattern *pattern)
-{
-	List	   *segments = read_segments(pattern, string, length);
-
-	if (segments == NIL)
-		return false;
-	/* "$" would match before a final line feed as well */
-	if (list_length(segments) == 1)
-		appendStringInfo(&pattern->expression, "^%s\\z",
-						 ((Segment *) linitial(segments))->expression.data);
-	else
-		convert_segments(pattern, segments, admits_long);
-	return true;
-}
-
-static void
-convert_prefix(const char *string, int length, Pattern *pattern)
-{
-	appendStringInfoChar(&pattern->expression, '^');
-	for (int i = 0; i < length; i++)
-		append_literal(pattern, &pattern->expression, string[i]);
-}
-
-/* {path: /expression/s}, or for the opposite {path: {$not: /.../s, $ne: null}} */
-static void
-append_regex(const char *path, const char *expression, bool positive, bson_t *match)
-{
+	const char *regex = in_utf8(&expression->text);
 	bson_t		operators;
+	bson_t		both;
 
-	if (positive)
+	if (positive && expression->prefix.len == 0)
 	{
-		BSON_APPEND_REGEX(match, path, expression, "s");
+		BSON_APPEND_REGEX(match, path, regex, "s");
 		return;
 	}
 	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
-	BSON_APPEND_REGEX(&operators, "$not", expression, "s");
-	BSON_APPEND_NULL(&operators, "$ne");
+	if (positive)
+	{
+		BSON_APPEND_ARRAY_BEGIN(&operators, "$all", &both);
+		BSON_APPEND_REGEX(&both, "0", in_utf8(&expression->prefix), "s");
+		BSON_APPEND_REGEX(&both, "1", regex, "s");
+		bson_append_array_end(&operators, &both);
+	}
+	else
+	{
+		BSON_APPEND_REGEX(&operators, "$not", regex, "s");
+		BSON_APPEND_NULL(&operators, "$ne");
+	}
 	bson_append_document_end(match, &operators);
 }
 
 /* {$or: [{path: /expression/s}, {path: {$type: "objectId"}}]} */
 static void
-append_regex_or_objectid(const char *path, const char *expression, bson_t *match)
+append_regex_or_objectid(const char *path, const MongoRegularExpression *expression,
+						 bson_t *match)
 {
 	bson_t		branches;
 	bson_t		branch;
@@ -246,87 +166,73 @@ is_text_field(const MongoField *field)
 
 /* is_short_field: can it only hold texts that PCRE gets through? */
 static bool
-is_short_field(const MongoField *field)
+is_short_field(const MongoField *field, int safe_length)
 {
 	Oid			type = getBaseType(field->type);
 
-	return type == NAMEOID ||
+	return safe_length == 0 || (type == NAMEOID && safe_length >= NAMEDATALEN) ||
 		(type == VARCHAROID && field->typmod >= (int32) VARHDRSZ &&
-		 field->typmod - (int32) VARHDRSZ <= SAFE_LENGTH);
+		 field->typmod - (int32) VARHDRSZ <= safe_length);
 }
 
-/* build_pattern: the regular expression, in UTF-8; NULL when there is none. */
-static const char *
-build_pattern(const Const *constant, MongoPatternKind kind, bool admits_long,
-			  Pattern *pattern)
+/* May the text of an ObjectId match? */
+static bool
+may_be_objectid(const List *branches)
 {
-	text	   *packed = DatumGetTextPP(constant->constvalue);
-	const char *string = VARDATA_ANY(packed);
-	int			length = VARSIZE_ANY_EXHDR(packed);
+	ListCell   *cell;
 
-	if (length > MAX_PATTERN_LENGTH)
-		return NULL;
-	initStringInfo(&pattern->expression);
-	pattern->folds = kind == MONGO_PATTERN_ILIKE;
-	pattern->may_be_objectid = true;
-	pattern->searches = false;
-	if (kind == MONGO_PATTERN_PREFIX)
-		convert_prefix(string, length, pattern);
-	else if (!convert_like(string, length, admits_long, pattern))
-		return NULL;
-	return pg_server_to_any(pattern->expression.data, pattern->expression.len, PG_UTF8);
+	foreach(cell, branches)
+	{
+		const MongoPatternBranch *branch = lfirst(cell);
+		int			length = mongo_pieces_length(branch->pieces);
+
+		if (branch->at_start && branch->at_end && length >= 0 &&
+			length != MONGO_OBJECTID_TEXT_LENGTH)
+			continue;
+		if (mongo_pieces_may_be_hex(branch->pieces))
+			return true;
+	}
+	return false;
 }
 
 const char *
-mongo_like_expression(const Const *constant, MongoPatternKind kind)
+mongo_pattern_expression(const MongoPatternFunction *function, Node *node, Oid collation)
 {
-	Pattern		pattern;
+	List	   *branches = parse_pattern(function, node, collation);
+	MongoRegularExpression expression;
 
-	if (constant->constisnull || constant->consttype != TEXTOID ||
-		GetDatabaseEncoding() == PG_SQL_ASCII)
+	if (branches == NIL || !mongo_write_regular_expression(branches, false, &expression) ||
+		(expression.safe_length > 0 && expression.safe_length < MONGO_SAFE_LENGTH))
 		return NULL;
-	return build_pattern(constant, kind, false, &pattern);
+	return in_utf8(&expression.text);
 }
 
 MongoGrade
-mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
+mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 						Oid collation, bool wanted, bson_t *match)
 {
-	const Const *constant = (Const *) node;
-	const char *expression;
-	Pattern		pattern;
+	const MongoPatternFunction *function = mongo_pattern_function(function_oid);
+	MongoRegularExpression expression;
+	List	   *branches;
 	bool		positive;
 	bool		is_short;
-	size_t		i = 0;
+	bool		admits_objectid;
 
-	while (i < lengthof(functions) && functions[i].function != function)
-		i++;
-	if (i == lengthof(functions) || !IsA(node, Const) || constant->constisnull ||
-		constant->consttype != TEXTOID || !is_text_field(field) ||
+	if (function == NULL || !is_text_field(field) ||
 		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return MONGO_NOT_SHIPPABLE;
-
-	/* "_" is a character there; it must not be a byte here */
-	if (GetDatabaseEncoding() == PG_SQL_ASCII || !OidIsValid(collation) ||
-		!get_collation_isdeterministic(collation))
+	branches = parse_pattern(function, node, collation);
+	if (branches == NIL || !mongo_write_regular_expression(branches, false, &expression))
 		return MONGO_NOT_SHIPPABLE;
 
-	if (functions[i].kind == MONGO_PATTERN_ILIKE && !mongo_ctype_is_c(collation))
-		return MONGO_NOT_SHIPPABLE;
-
-	positive = functions[i].negated != wanted;
-	is_short = is_short_field(field);
-	expression = build_pattern(constant, functions[i].kind, positive && !is_short,
-							   &pattern);
-	if (expression == NULL)
-		return MONGO_NOT_SHIPPABLE;
-
-	if (!pattern.may_be_objectid)
-		append_regex(field->path, expression, positive, match);
-	else if (positive)
-		append_regex_or_objectid(field->path, expression, match);
+	positive = function->negated != wanted;
+	is_short = is_short_field(field, expression.safe_length);
+	if (positive && !is_short)
+		mongo_write_regular_expression(branches, true, &expression);
+	admits_objectid = may_be_objectid(branches);
+	if (admits_objectid && positive)
+		append_regex_or_objectid(field->path, &expression, match);
 	else
-		append_regex(field->path, expression, false, match);
-	return pattern.may_be_objectid || (pattern.searches && !is_short) ?
-		MONGO_SUPERSET : MONGO_EXACT;
+		append_regex(field->path, &expression, positive, match);
+	return admits_objectid || !is_short ? MONGO_SUPERSET : MONGO_EXACT;
 }
