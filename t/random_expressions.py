@@ -48,7 +48,7 @@ def integer(rng, depth):
     if form < 5:
         return rng.choice(INTEGER_DIVISION) % (one, expression(rng, "int", depth))
     if form == 5:
-        return "abs(%s)" % one
+        return "abs((%s)::int)" % one
     if form == 6:
         text = expression(rng, "text", depth)
         return rng.choice(["length(%s)", "octet_length(%s)", "strpos(%s, 'a')"]) % text
@@ -173,7 +173,7 @@ def comparison(rng, depth):
 
 def with_names(columns, sql):
     names = {column.path: column.name for column in columns}
-    return re.sub(r"\{([a-z0-9.]+)\}", lambda match: '"%s"' % names[match.group(1)], sql)
+    return re.sub(r"\{([a-z][a-z0-9.]*)\}", lambda match: '"%s"' % names[match.group(1)], sql)
 
 
 def random_comparison(rng, columns):
