@@ -9,6 +9,8 @@
 
 #include "strategy.h"
 
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -27,9 +29,32 @@ static const struct
 	[MONGO_STRATEGY_NOT_EQUAL] = {BTEqualStrategyNumber, MONGO_STRATEGY_NOT_EQUAL},
 };
 
+/*
+ * Types of most keys.  No other default can be made for them, and to look it up
+ * is a scan of pg_opclass in each new session.  (pg_opclass.dat)
+ */
+static const struct
+{
+	Oid			type;
+	Oid			family;
+}			known_families[] =
+{
+	{INT4OID, INTEGER_BTREE_FAM_OID},
+	{INT8OID, INTEGER_BTREE_FAM_OID},
+	{INT2OID, INTEGER_BTREE_FAM_OID},
+	{TEXTOID, TEXT_BTREE_FAM_OID},
+	{NAMEOID, TEXT_BTREE_FAM_OID},
+	{BOOLOID, BOOL_BTREE_FAM_OID},
+};
+
 Oid
 mongo_default_opfamily(Oid type)
 {
+	for (size_t i = 0; i < lengthof(known_families); i++)
+	{
+		if (known_families[i].type == type)
+			return known_families[i].family;
+	}
 	return lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
