@@ -104,22 +104,13 @@ is_same_reading(Oid type, Oid relabelled)
 		 (relabelled == TEXTOID || relabelled == VARCHAROID));
 }
 
-static bool
-is_column(Node *node)
-{
-	while (IsA(node, RelabelType))
-		node = (Node *) ((RelabelType *) node)->arg;
-	return IsA(node, Var);
-}
-
 /* A column; what is inside json MongoDB would gather from arrays as well. */
 static bool
 translate_field(MongoTranslation *translation, Node *node, MongoValue *value)
 {
 	MongoField	field;
 
-	if (translation->columns == NULL || !is_column(node) ||
-		!mongo_field_of_node(translation->columns, node, &field) ||
+	if (mongo_column_of_node(translation->columns, node, &field) == NULL ||
 		field.columns->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
 		field.type != field.operator_type ||
 		!is_same_reading(field.type, exprType(node)) ||
