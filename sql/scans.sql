@@ -105,6 +105,20 @@ SELECT * FROM s_twice ORDER BY a NULLS FIRST, b DESC NULLS LAST LIMIT 2;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT age FROM s_people WHERE address->'city' = '"Oslo"';
 SELECT age FROM s_people WHERE address->'city' = '"Oslo"' ORDER BY age;
 
+-- an index on it finds none of what is inside
+CREATE FOREIGN TABLE s_inside (_id jsonb, i jsonb OPTIONS (path 'address', indexed 'true'), j jsonb OPTIONS (path 'address'))
+	SERVER scans OPTIONS (database 'mongo_fdw_regress', collection 'people');
+CREATE FUNCTION plan_cost(condition text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) SELECT FROM s_inside WHERE ' || condition INTO plan;
+	RETURN plan->0->'Plan'->>'Total Cost';
+END $$;
+SELECT condition, plan_cost(replace(condition, '?', 'i')) < plan_cost(replace(condition, '?', 'j')) AS by_index,
+	plan_cost(replace(condition, '?', '_id')) < plan_cost(replace(condition, '?', 'j')) AS by_index_of_id
+FROM (VALUES ('? = ''1'''), ('?[''floor''] = ''1'''), ('?->''floor'' = ''1'''), ('? #>> ''{floor}'' = ''1''')) AS v(condition);
+DROP FUNCTION plan_cost(text);
+
 -- deeper than MongoDB takes: tested here from some depth on
 CREATE FUNCTION nested(levels int) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE

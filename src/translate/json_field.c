@@ -137,6 +137,7 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 			return false;
 	}
 	field->path = path.data;
+	field->indexed = false;
 	return true;
 }
 
