@@ -158,6 +158,8 @@ SELECT query, compare.* FROM (VALUES
 	('SELECT _id, t FROM a ORDER BY t, _id LIMIT 20'),
 	('SELECT _id FROM a ORDER BY i4 % 3, _id LIMIT 3 OFFSET 2'),
 	('SELECT _id, d FROM a ORDER BY d, _id LIMIT 20'),
+	('SELECT i4, count(*) FROM a WHERE i4 = 5 GROUP BY i4 ORDER BY i4 LIMIT 2'),
+	('SELECT i4 % 3, n FROM a WHERE i4 % 3 = 2 ORDER BY i4 % 3 LIMIT 1 OFFSET 4'),
 	('SELECT count(*) FROM a ORDER BY 1 LIMIT 1')
 	) queries (query), compare(query, true);
 

@@ -222,7 +222,8 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 		mongo_pipeline_append(&upper->pipeline, "$set", stage.fields);
 		stage.cost += SET_COST;
 	}
-	mongo_pipeline_append(&upper->pipeline, "$sort", stage.sort);
+	if (pathkeys != NIL)
+		mongo_pipeline_append(&upper->pipeline, "$sort", stage.sort);
 	*cost = stage.cost;
 	return true;
 }
