@@ -29,11 +29,11 @@
  * operand unless that is a constant, and on each operator that is to be evaluated
  * for them, be it one that computes a value or one that only tests and chooses.
  */
-#define STAGE_COST			0.6
-#define KEY_COST			0.4
+#define STAGE_COST			0.5
+#define KEY_COST			0.2
 #define TENFOLD_GROUPS_COST	0.25
 #define ACCUMULATOR_COST	0.1
-#define OPERAND_COST		0.5
+#define OPERAND_COST		0.4
 #define OPERATOR_COST		0.7
 #define TEST_COST			0.2
 
