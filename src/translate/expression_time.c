@@ -231,7 +231,7 @@ const MongoExpressionRow mongo_time_rows[] =
 	{F_EXTRACT_TEXT_TIMESTAMP, .translate = translate_field},
 	{F_EXTRACT_TEXT_DATE, .translate = translate_field},
 	{F_DATE_PART_TEXT_TIMESTAMP, .translate = translate_field},
-	{F_TO_CHAR_TIMESTAMP_TEXT, NULL, 0, mongo_to_char},
+	{F_TO_CHAR_TIMESTAMP_TEXT, .translate = mongo_to_char},
 	{F_TIMESTAMP_PL_INTERVAL, .translate = translate_plus_interval},
 	{F_TIMESTAMP_MI_INTERVAL, .translate = translate_minus_interval},
 	{F_TIMESTAMPTZ_PL_INTERVAL, .translate = translate_plus_interval},
