@@ -100,12 +100,15 @@ mongo_decimal_value(const char *text)
 	return value;
 }
 
+/* A number as the Decimal128 that it is when multiplied by one, a Decimal128. */
+#define DECIMAL_OF(number, one)	"{$multiply: [" number ", " one "]}"
+
 bson_t *
 mongo_decimal_of_number(const MongoValue *value)
 {
 	MongoValue	arguments[2] = {*value, mongo_decimal_value("1")};
 
-	return mongo_expand_template("{$multiply: [@1, @2]}", arguments, lengthof(arguments));
+	return mongo_expand_template(DECIMAL_OF("@1", "@2"), arguments, lengthof(arguments));
 }
 
 /*
@@ -131,7 +134,7 @@ round_numeric(MongoValue *value, int precision, int scale)
 	BSON_APPEND_INT32(arguments[3].expression, "", scale);
 	arguments[4] = mongo_decimal_value("1");
 	value->expression =
-		mongo_expand_template("{$trunc: [{$add: [{$multiply: [@1, @5]}, "
+		mongo_expand_template("{$trunc: [{$add: [" DECIMAL_OF("@1", "@5") ", "
 							  "{$cond: [{$lt: [@1, 0]}, @3, @2]}]}, @4]}",
 							  arguments, lengthof(arguments));
 	return true;
@@ -149,7 +152,7 @@ round_numeric(MongoValue *value, int precision, int scale)
 	"{$rtrim: {input: {$rtrim: {input: {$first: '$$s'}, chars: '0'}}, chars: '.'}}, " \
 	"{$first: '$$s'}]}, " \
 	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
-	"{$multiply: [@1, @2]}]}"
+	DECIMAL_OF("@1", "@2") "]}"
 
 static bool
 normalize_numeric(const MongoScope *scope, MongoValue *value)
