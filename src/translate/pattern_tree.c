@@ -270,9 +270,11 @@ piece_size(const MongoPatternPiece *piece)
 	double		size = 0;
 	ListCell   *cell;
 
+	/* a class is written once, but PostgreSQL has a state for each time */
 	if (piece->branches == NIL)
-		return mongo_set_is_one(&piece->set) || mongo_set_is_any(&piece->set) ?
-			CHARACTER_SIZE : CLASS_SIZE + CHARACTER_SIZE * piece->set.nothers;
+		return CHARACTER_SIZE * Max(times, 1) +
+			(mongo_set_is_one(&piece->set) || mongo_set_is_any(&piece->set) ?
+			 0 : CLASS_SIZE + CHARACTER_SIZE * piece->set.nothers);
 	foreach(cell, piece->branches)
 		size += GROUP_SIZE + mongo_pieces_size(lfirst(cell));
 	return (GROUP_SIZE + size) * Max(times, 1);
