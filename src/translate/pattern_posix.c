@@ -68,7 +68,8 @@ static const struct
 	char		character;
 }			escapes[] =
 {
-	{'a', '\a'}, {'b', '\b'}, {'B', '\\'}, {'e', '\033'}, {'f', '\f'}, {'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'v', '\v'},
+	{'a', '\a'}, {'b', '\b'}, {'B', '\\'}, {'e', '\033'}, {'f', '\f'},
+	{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'v', '\v'},
 };
 
 static bool parse_branches(Parser *parser, List **branches);
