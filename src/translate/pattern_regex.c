@@ -389,15 +389,16 @@ mongo_write_regular_expression(List *branches, bool admits_long,
 
 		if (segments == NIL)
 			return false;
-		foreach(of_branch, segments)
-		{
-			const Segment *segment = lfirst(of_branch);
 
-			of_segments *= mongo_pieces_steps(segment->pieces, 1);
-			size += mongo_pieces_size(segment->pieces);
-		}
+		/* what is small takes little to count its steps, too */
+		foreach(of_branch, segments)
+			size += mongo_pieces_size(((Segment *) lfirst(of_branch))->pieces);
+		if (size > MAX_SIZE)
+			return false;
+		foreach(of_branch, segments)
+			of_segments *= mongo_pieces_steps(((Segment *) lfirst(of_branch))->pieces, 1);
 		steps += of_segments;
-		if (steps > MAX_STEPS || size > MAX_SIZE)
+		if (steps > MAX_STEPS)
 			return false;
 
 		if (cell != list_head(branches))
