@@ -21,7 +21,7 @@ import psycopg2
 from both_servers import BothServers
 from random_conditions import random_condition
 from random_documents import COLUMNS, quote, random_document
-from random_groups import random_exact_condition, random_group_template
+from random_groups import one_form, random_exact_condition, random_group_template
 import test_arguments
 
 # What EXPLAIN (VERBOSE) shows when a thing is pushed.
@@ -72,7 +72,7 @@ class Differential(BothServers):
                      % (definitions, name, self.options.type_mismatch))
         # make work here expensive, so that what can be pushed is
         self.execute("SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10;"
-                     "SET enable_hashjoin = off; SET enable_mergejoin = off")
+                     "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off")
         self.execute("SET mongo_fdw.enable_pushdown = off")
         self.execute("CREATE TABLE local AS SELECT * FROM remote")
         self.execute("SET mongo_fdw.enable_pushdown = on")
@@ -141,11 +141,10 @@ class Differential(BothServers):
             return ("SELECT row_number() OVER (), _id FROM (SELECT _id FROM {table} WHERE {condition} ORDER BY %s %s) s"
                     % (order, rng.choice(["", self.random_bounds()])))
         if kind < 0.93:
-            column = quote(rng.choice([c for c in self.columns
-                                       if c.sql_type not in ("jsonb", "boolean", "uuid", "bytea", "name")]).name)
-            other = quote(rng.choice(self.columns).name)
-            return ("SELECT count(*) + 1, count(%s), min(%s)::text, max(%s)::text FROM {table} WHERE {condition}"
-                    % (other, column, column))
+            column = rng.choice([c for c in self.columns if c.sql_type not in ("jsonb", "boolean", "uuid", "bytea", "name")])
+            name, other = quote(column.name), quote(rng.choice(self.columns).name)
+            return ("SELECT count(*) + 1, count(%s), %s, %s FROM {table} WHERE {condition}"
+                    % (other, one_form(column, "min(%s)" % name), one_form(column, "max(%s)" % name)))
         return ("SELECT k, _id FROM generate_series(-2, 60, 3) k JOIN {table} ON %s WHERE {condition}"
                 % rng.choice(["_id = k", "_id = k AND i4 > k", "i4 = k", "k < _id AND _id <= 20", "f8 = k"]))
 
