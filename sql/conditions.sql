@@ -136,6 +136,17 @@ SELECT name FROM c_people WHERE address->>'city' = 'Oslo' AND address @> '{"loca
 SELECT count(*) FROM c_people WHERE address ? 'city';
 SELECT name FROM c_people WHERE "Mixed Case" = 4;
 
+-- what stands at an index may be an array, into which find does not look
+CREATE FOREIGN TABLE c_indexes (_id int, j jsonb) SERVER conditions OPTIONS (database 'mongo_fdw_regress');
+DELETE FROM c_indexes;
+INSERT INTO c_indexes VALUES (1, '[["a", "b"]]'), (2, '["a"]'), (3, '{"0": ["a"]}'), (4, '{"0": "a"}'), (5, '[{"0": ["a"]}]'), (6, '[[["a"]]]');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM c_indexes WHERE j['0'] @> '"a"' AND j->'k' @> '"a"';
+SELECT 'scalar' AS contained, array_agg(_id ORDER BY _id) FROM c_indexes WHERE j['0'] @> '"a"'
+UNION ALL SELECT 'array', array_agg(_id ORDER BY _id) FROM c_indexes WHERE j #> '{0}' @> '["a"]'
+UNION ALL SELECT 'nested array', array_agg(_id ORDER BY _id) FROM c_indexes WHERE j['0']['0'] @> '["a"]'
+UNION ALL SELECT 'within an object', array_agg(_id ORDER BY _id) FROM c_indexes WHERE j @> '{"0": ["a"]}'
+UNION ALL SELECT 'string', array_agg(_id ORDER BY _id) FROM c_indexes WHERE j['0'] ? 'a';
+
 -- part of it here: what cannot be asked is checked on what comes
 EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM c_numbers WHERE n < 100 AND gcd(n, 33) = 33;
 SELECT n FROM c_numbers WHERE n < 100 AND gcd(n, 33) = 33;

@@ -224,7 +224,7 @@ append_number(const char *path, Numeric number, bson_t *match)
 	bson_append_document_end(match, &operators);
 }
 
-/* append_scalar: where a json field is, or is an array that holds, a scalar. */
+/* append_scalar: where a json field is a scalar; it may match arrays, too. */
 static void
 append_scalar(const char *path, const JsonbValue *value, bson_t *match)
 {
@@ -247,6 +247,22 @@ append_scalar(const char *path, const JsonbValue *value, bson_t *match)
 			append_exists(path, match);
 			break;
 	}
+}
+
+/*
+ * append_element: where a json field is a scalar, or is an array that holds it.
+ * Of what stands at an index, find does not look into an array.
+ */
+static void
+append_element(const char *path, const JsonbValue *value, bson_t *match)
+{
+	const char *dot = strrchr(path, '.');
+	const char *last = dot == NULL ? path : dot + 1;
+
+	if (last[strspn(last, "0123456789")] == '\0')
+		append_exists(path, match);
+	else
+		append_scalar(path, value, match);
 }
 
 /*
@@ -340,7 +356,10 @@ append_contained(const char *path, JsonbContainer *container, bson_t *conditions
 			continue;
 		snprintf(key, sizeof(key), "%d", (*nconditions)++);
 		BSON_APPEND_DOCUMENT_BEGIN(conditions, key, &condition);
-		append_scalar(field.data, &value, &condition);
+		if (token == WJB_ELEM)
+			append_element(field.data, &value, &condition);
+		else
+			append_scalar(field.data, &value, &condition);
 		bson_append_document_end(conditions, &condition);
 	}
 }
@@ -363,10 +382,13 @@ static bool
 render_exists(const char *path, Datum value, bson_t *match)
 {
 	text	   *packed = DatumGetTextPP(value);
+	JsonbValue	string = {.type = jbvString};
 	StringInfoData field;
 	bson_t		branches;
 	bson_t		branch;
 
+	string.val.string.val = VARDATA_ANY(packed);
+	string.val.string.len = VARSIZE_ANY_EXHDR(packed);
 	initStringInfo(&field);
 	appendStringInfoString(&field, path);
 	if (!append_key(&field, TEXTOID, PointerGetDatum(packed)))
@@ -377,7 +399,7 @@ render_exists(const char *path, Datum value, bson_t *match)
 	append_exists(field.data, &branch);
 	bson_append_document_end(&branches, &branch);
 	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
-	append_string(path, VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed), &branch);
+	append_element(path, &string, &branch);
 	bson_append_document_end(&branches, &branch);
 	bson_append_array_end(match, &branches);
 	return true;
