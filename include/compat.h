@@ -189,6 +189,14 @@ typedef struct MongoMembers
 #define mongo_foreign_upper_path create_foreign_upper_path
 #endif
 
+/* Since 16 a Var says which outer joins may have made it NULL. */
+#if PG_VERSION_NUM >= 160000
+#define mongo_copy_nulling(to, from) \
+	((to)->varnullingrels = (from) == NULL ? NULL : bms_copy((from)->varnullingrels))
+#else
+#define mongo_copy_nulling(to, from) ((void) (from))
+#endif
+
 /* The actions of PostgreSQL's JSON parser may fail softly since 16. */
 #if PG_VERSION_NUM >= 160000
 #define MongoJsonAction JsonParseErrorType

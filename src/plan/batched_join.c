@@ -230,9 +230,38 @@ estimate(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 }
 
+/*
+ * unify_nulling
+ *		Let each Var have the outer joins of the same one among 'outputs', or none.
+ *
+ * The clauses see the inner side's Vars before this join, the target list after
+ * it; both are to be found among the columns of the scan.
+ */
+static bool
+unify_nulling(Node *node, void *outputs)
+{
+	Var		   *var = (Var *) node;
+	const Var  *output = NULL;
+	ListCell   *cell;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Var))
+		return expression_tree_walker(node, unify_nulling, outputs);
+	foreach(cell, pull_var_clause(outputs, PVC_RECURSE_PLACEHOLDERS))
+	{
+		const Var  *one = lfirst(cell);
+
+		if (one->varno == var->varno && one->varattno == var->varattno)
+			output = one;
+	}
+	mongo_copy_nulling(var, output);
+	return false;
+}
+
 static Plan *
 plan_batched_join(PlannerInfo *root pg_attribute_unused(),
-				  RelOptInfo *joinrel pg_attribute_unused(), CustomPath *path,
+				  RelOptInfo *joinrel, CustomPath *path,
 				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
 {
 	CustomScan *scan = makeNode(CustomScan);
@@ -254,8 +283,11 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 		}
 	}
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = lthird(path->custom_private);
-	scan->custom_exprs = lsecond(path->custom_private);
+	scan->scan.plan.qual = copyObject(lthird(path->custom_private));
+	scan->custom_exprs = copyObject(lsecond(path->custom_private));
+	unify_nulling((Node *) scan->custom_scan_tlist, joinrel->reltarget->exprs);
+	unify_nulling((Node *) scan->scan.plan.qual, joinrel->reltarget->exprs);
+	unify_nulling((Node *) scan->custom_exprs, joinrel->reltarget->exprs);
 	scan->custom_private = linitial(path->custom_private);
 	scan->custom_plans = plans;
 	scan->flags = path->flags;
