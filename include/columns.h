@@ -86,7 +86,8 @@ extern const Var *mongo_column_of_node(MongoColumns *columns, Node *node,
 
 /*
  * mongo_field_of_node
- *		The field that 'node' reads: a column, as mongo_column_of_node() has it, or a chain of accessors (->, ->>, #>, #>>, subscripts) with
+ *		The field that 'node' reads: a column, as mongo_column_of_node() has it,
+ *		or a chain of accessors (->, ->>, #>, #>>, subscripts) with
  *		constant keys on a json or jsonb column.
  *
  * Returns false for anything else, and for the whole-document column.

@@ -6,8 +6,8 @@
  * libmongoc trusts the lengths that a server sends: 1.23.1 reads and writes out
  * of bounds, or aborts the process, for some that are wrong.  Between it and
  * the connection (TLS and all) stands a guard, which takes in each reply whole,
- * checks it as frame.h and reply_check.h have it, uncompresses it, and then hands it on.  A reply
- * that fails ends the connection with a read error.
+ * checks it as frame.h and reply_check.h have it, uncompresses it, and then hands
+ * it on.  A reply that fails ends the connection with a read error.
  *
  * Our own data plane reads below the guard.
  *

@@ -32,9 +32,9 @@ extern bool mongo_json_append_value(MongoReadContext *context,
  * mongo_document_to_datum
  *		A whole document as json, jsonb or text (typid says which).
  *
- * varchar counts as text; the Datum is palloc'd.  Returns false, noting a misfit in 'context', when a
- * string in it fits no text.  Raises 08P01 for bytes that are not BSON, 54001
- * for nesting beyond the stack's depth.
+ * varchar counts as text; the Datum is palloc'd.  Returns false, noting a misfit
+ * in 'context', when a string in it fits no text.  Raises 08P01 for bytes that are
+ * not BSON, 54001 for nesting beyond the stack's depth.
  */
 extern bool mongo_document_to_datum(MongoReadContext *context,
 									const uint8_t *data, uint32 length,

@@ -16,9 +16,9 @@
  * that fits is as good as any later one if all that fits has one length:
  * "(?>.*?text)", a step for each character and no way back.
  *
- * Within a segment characters are repeated without limit if none can come next: then as many
- * are taken as there are.  In an expression that is searched for none must come before either,
- * or each character would be looked at from many places.
+ * Within a segment characters are repeated without limit if none can come next:
+ * then as many are taken as there are.  In an expression that is searched for none
+ * must come before either, or each character would be looked at from many places.
  *
  * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
  * https://www.pcre.org/original/doc/html/pcrepattern.html
