@@ -77,6 +77,13 @@ typedef struct MongoField
 } MongoField;
 
 /*
+ * mongo_strip_relabelling
+ *		What is below binary-compatible relabelling, as a varchar read as text is;
+ *		NULL for NULL.
+ */
+extern Node *mongo_strip_relabelling(Node *node);
+
+/*
  * mongo_column_of_node
  *		The column that 'node' is, below binary-compatible relabelling, and its
  *		field; NULL for anything else, and for the whole-document column.

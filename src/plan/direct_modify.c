@@ -305,8 +305,7 @@ is_equality(Node *qual)
 		column = lsecond(arguments);
 		value = linitial(arguments);
 	}
-	while (IsA(column, RelabelType))
-		column = (Node *) ((RelabelType *) column)->arg;
+	column = mongo_strip_relabelling(column);
 	value_type = exprType(value);
 	if (IsA(qual, ScalarArrayOpExpr))
 		value_type = get_base_element_type(value_type);
@@ -331,10 +330,8 @@ not_null_columns(List *quals)
 			continue;
 		foreach(argument, operation->args)
 		{
-			Node	   *node = lfirst(argument);
+			Node	   *node = mongo_strip_relabelling(lfirst(argument));
 
-			while (IsA(node, RelabelType))
-				node = (Node *) ((RelabelType *) node)->arg;
 			if (IsA(node, Var) && ((Var *) node)->varattno > 0)
 				columns = bms_add_member(columns, ((Var *) node)->varattno);
 		}

@@ -140,11 +140,10 @@ try_key(MongoColumns *outer, RelOptInfo *inner, Node *left, Node *right,
 		 !get_collation_isdeterministic(clause->inputcollid)))
 		return false;
 
-	while (IsA(right, RelabelType))
-		right = (Node *) ((RelabelType *) right)->arg;
 	key->is_text = class == KEY_TEXT;
 	key->unique = strcmp(key->inner.path, "_id") == 0;
-	key->fits = key->unique || found_documents_fit(inner, castNode(Var, right));
+	key->fits = key->unique ||
+		found_documents_fit(inner, castNode(Var, mongo_strip_relabelling(right)));
 	return true;
 }
 

@@ -70,9 +70,7 @@ cannot_be_null(RelOptInfo *baserel, MongoRelation *relation, Expr *expression,
 	if (strcmp(field->path, "_id") == 0)
 		return true;
 
-	while (IsA(expression, RelabelType))
-		expression = ((RelabelType *) expression)->arg;
-	var = (Var *) expression;
+	var = (Var *) mongo_strip_relabelling((Node *) expression);
 	table = table_open(relation->relid, NoLock);
 	not_null = TupleDescAttr(RelationGetDescr(table), var->varattno - 1)->attnotnull;
 	table_close(table, NoLock);

@@ -97,9 +97,8 @@ mongo_unused_field(MongoColumns *columns, const char *name)
 	return name;
 }
 
-/* strip_relabelling: what the types that are binary-compatible are of. */
-static Node *
-strip_relabelling(Node *node)
+Node *
+mongo_strip_relabelling(Node *node)
 {
 	while (node != NULL && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
@@ -110,7 +109,7 @@ const Var *
 mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
 	const MongoColumnOptions *options;
-	const Var  *var = (const Var *) strip_relabelling(node);
+	const Var  *var = (const Var *) mongo_strip_relabelling(node);
 
 	if (var == NULL || !IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0)
 		return NULL;
@@ -134,7 +133,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 bool
 mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
-	node = strip_relabelling(node);
+	node = mongo_strip_relabelling(node);
 	if (node == NULL)
 		return false;
 	return IsA(node, Var) ? mongo_column_of_node(columns, node, field) != NULL :

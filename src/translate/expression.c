@@ -129,8 +129,7 @@ translate_field(MongoTranslation *translation, Node *node, MongoValue *value)
 static bool
 is_infallible(Node *node)
 {
-	while (IsA(node, RelabelType))
-		node = (Node *) ((RelabelType *) node)->arg;
+	node = mongo_strip_relabelling(node);
 	if (IsA(node, Param))
 		return ((Param *) node)->paramkind == PARAM_EXTERN;
 	return IsA(node, Var) || IsA(node, SQLValueFunction);

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "columns.h"
 #include "nan_bound.h"
 #include "strategy.h"
 
@@ -21,11 +22,11 @@
 
 /* column_of: below binary-compatible relabelling; NULL when it is none. */
 static const Var *
-column_of(const Node *node)
+column_of(Node *node)
 {
-	while (IsA(node, RelabelType))
-		node = (const Node *) ((const RelabelType *) node)->arg;
-	return IsA(node, Var) && ((const Var *) node)->varlevelsup == 0 ? (const Var *) node : NULL;
+	const Var  *var = (const Var *) mongo_strip_relabelling(node);
+
+	return IsA(var, Var) && var->varlevelsup == 0 ? var : NULL;
 }
 
 /* is_known_number: a constant, and not NaN. */
@@ -54,7 +55,7 @@ static const Var *
 bounded_column(const OpExpr *comparison)
 {
 	Oid			operator = comparison->opno;
-	const Node *value;
+	Node	   *value;
 	const Var  *column;
 	Oid			type;
 	int			strategy;
