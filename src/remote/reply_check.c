@@ -55,8 +55,8 @@ is_document(const bson_iter_t *field)
 }
 
 /*
- * is_scram_message: "r=...,s=...,i=4096" and the like (RFC 5802), as far as libmongoc reads
- * on; other mechanisms' are not like that.
+ * is_scram_message: "r=...,s=...,i=4096" and the like (RFC 5802), as far as
+ * libmongoc reads on; other mechanisms' are not like that.
  */
 static bool
 is_scram_message(const bson_iter_t *field)
@@ -108,9 +108,9 @@ is_authentication(const bson_iter_t *field)
 	return true;
 }
 
-/* has_strings_alone: libmongoc itself looks whether it is an array. */
+/* each_is: of an array's elements; libmongoc itself looks whether it is one. */
 static bool
-has_strings_alone(const bson_iter_t *field)
+each_is(const bson_iter_t *field, bool (*is_good) (const bson_iter_t *element))
 {
 	bson_iter_t element;
 
@@ -118,10 +118,22 @@ has_strings_alone(const bson_iter_t *field)
 		return true;
 	while (bson_iter_next(&element))
 	{
-		if (!BSON_ITER_HOLDS_UTF8(&element))
+		if (!is_good(&element))
 			return false;
 	}
 	return true;
+}
+
+static bool
+is_string(const bson_iter_t *field)
+{
+	return BSON_ITER_HOLDS_UTF8(field);
+}
+
+static bool
+has_strings_alone(const bson_iter_t *field)
+{
+	return each_is(field, is_string);
 }
 
 /* is_code: as libmongoc has it, in 32 bits */
@@ -151,20 +163,10 @@ is_error(const bson_iter_t *field)
 	return true;
 }
 
-/* has_errors_alone: what is no list is passed over. */
 static bool
 has_errors_alone(const bson_iter_t *field)
 {
-	bson_iter_t element;
-
-	if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &element))
-		return true;
-	while (bson_iter_next(&element))
-	{
-		if (!is_error(&element))
-			return false;
-	}
-	return true;
+	return each_is(field, is_error);
 }
 
 /* What libmongoc does not look at before it takes it. */
