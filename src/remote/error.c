@@ -239,9 +239,10 @@ static int
 classify(int code, const char *text, const char **hint)
 {
 	const RemoteErrorRule *rule = find_rule(code);
+	size_t		nrules = is_of_evaluation(code) ? lengthof(evaluation_rules) : 0;
 
 	*hint = NULL;
-	for (size_t i = 0; i < lengthof(evaluation_rules) && is_of_evaluation(code); i++)
+	for (size_t i = 0; i < nrules; i++)
 	{
 		if (strstr(text, evaluation_rules[i].part) != NULL)
 		{
