@@ -232,7 +232,8 @@ estimate(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 
 /*
  * unify_nulling
- *		Let each Var have the outer joins of the same one among 'outputs', or none.
+ *		Let each Var have the outer joins of the same one among the Vars 'outputs',
+ *		or none.
  *
  * The clauses see the inner side's Vars before this join, the target list after
  * it; both are to be found among the columns of the scan.
@@ -248,7 +249,7 @@ unify_nulling(Node *node, void *outputs)
 		return false;
 	if (!IsA(node, Var))
 		return expression_tree_walker(node, unify_nulling, outputs);
-	foreach(cell, pull_var_clause(outputs, PVC_RECURSE_PLACEHOLDERS))
+	foreach(cell, (List *) outputs)
 	{
 		const Var  *one = lfirst(cell);
 
@@ -285,9 +286,10 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = copyObject(lthird(path->custom_private));
 	scan->custom_exprs = copyObject(lsecond(path->custom_private));
-	unify_nulling((Node *) scan->custom_scan_tlist, joinrel->reltarget->exprs);
-	unify_nulling((Node *) scan->scan.plan.qual, joinrel->reltarget->exprs);
-	unify_nulling((Node *) scan->custom_exprs, joinrel->reltarget->exprs);
+	unify_nulling((Node *) list_make3(scan->custom_scan_tlist, scan->scan.plan.qual,
+									  scan->custom_exprs),
+				  pull_var_clause((Node *) joinrel->reltarget->exprs,
+								  PVC_RECURSE_PLACEHOLDERS));
 	scan->custom_private = linitial(path->custom_private);
 	scan->custom_plans = plans;
 	scan->flags = path->flags;
