@@ -32,28 +32,36 @@ misfit_message(const MongoNewValue *new)
 	return psprintf("field %s does not fit its column: ", new->path);
 }
 
-/*
- * append_misfit_error
- *		An expression that fails for this document: {$toInt: {$concat: [...]}}.
- */
+/* new_argument: one of a template's. */
+static MongoValue
+new_argument(void)
+{
+	return (MongoValue) {.expression = bson_create_in(CurrentMemoryContext), .atomic = true};
+}
+
+static MongoValue
+text_argument(const char *text)
+{
+	MongoValue	argument = new_argument();
+
+	BSON_APPEND_UTF8(argument.expression, "", text);
+	return argument;
+}
+
+/* An expression that fails for this document. */
+#define MISFIT_ERROR(message, field)	"{$toInt: {$concat: [" message ", {$type: " field "}]}}"
+
 static void
 append_misfit_error(bson_t *document, const char *key, const MongoNewValue *new)
 {
-	bson_t		conversion;
-	bson_t		text;
-	bson_t		parts;
-	bson_t		type;
+	MongoValue	arguments[] = {
+		text_argument(misfit_message(new)),
+		text_argument(psprintf("$%s", new->path))
+	};
 
-	BSON_APPEND_DOCUMENT_BEGIN(document, key, &conversion);
-	BSON_APPEND_DOCUMENT_BEGIN(&conversion, "$toInt", &text);
-	BSON_APPEND_ARRAY_BEGIN(&text, "$concat", &parts);
-	BSON_APPEND_UTF8(&parts, "0", misfit_message(new));
-	BSON_APPEND_DOCUMENT_BEGIN(&parts, "1", &type);
-	BSON_APPEND_UTF8(&type, "$type", psprintf("$%s", new->path));
-	bson_append_document_end(&parts, &type);
-	bson_append_array_end(&text, &parts);
-	bson_append_document_end(&conversion, &text);
-	bson_append_document_end(document, &conversion);
+	mongo_append_expression(document, key,
+							mongo_expand_template(MISFIT_ERROR("@1", "@2"), arguments,
+												  lengthof(arguments)));
 }
 
 /*
@@ -102,31 +110,15 @@ static const char sum_template[] =
 " {$switch: {branches: ["
 "  {case: {$in: [{$type: @1}, ['missing', 'null', 'undefined']]}, then: @6},"
 "  {case: {$or: [{$not: [{$isNumber: @1}]}, {$ne: [@1, {$trunc: @1}]}]},"
-"   then: {$toInt: {$concat: [@7, {$type: @1}]}}},"
+"   then: " MISFIT_ERROR("@7", "@1") "},"
 "  {case: {$or: [{$lt: [@1, @3]}, {$gt: [@1, @4]}]},"
 "   then: {$toInt: {$cond: [{$isNumber: @1}, 2147483648, 0]}}}],"
 "  default: {%s: [{%s: @1}, @2]}}}]}";
 
-/* sum_argument: one of the template's. */
-static MongoValue
-sum_argument(void)
-{
-	return (MongoValue) {.expression = bson_create_in(CurrentMemoryContext), .atomic = true};
-}
-
-static MongoValue
-text_argument(const char *text)
-{
-	MongoValue	argument = sum_argument();
-
-	BSON_APPEND_UTF8(argument.expression, "", text);
-	return argument;
-}
-
 static MongoValue
 integer_argument(int64 value)
 {
-	MongoValue	argument = sum_argument();
+	MongoValue	argument = new_argument();
 
 	BSON_APPEND_INT64(argument.expression, "", value);
 	return argument;
@@ -150,11 +142,11 @@ append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 	int64		greatest = !grows ? rule->max : adds ? rule->max - value : rule->max + value;
 	MongoValue	arguments[] = {
 		text_argument(psprintf("$%s", new->path)),
-		sum_argument(),
+		new_argument(),
 		integer_argument(least),
 		integer_argument(greatest),
 		text_argument(rule->bson_type),
-		sum_argument(),
+		new_argument(),
 		text_argument(misfit_message(new))
 	};
 
