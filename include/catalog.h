@@ -40,15 +40,4 @@ extern bool mongo_analyze_foreign_table(Relation relation,
 extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 										 Oid serverid);
 
-/*
- * mongo_ordered_command
- *		A copy, in the current memory context, of 'command' with the member
- *		that is the command's name in front, as MongoDB wants it.
- *
- * For commands that were jsonb, which has an order of its own.  A member alone is
- * the name, whatever it is; else the name is found by a table of MongoDB's
- * commands.  Raises 22023 when no member or more than one can be it.
- */
-extern const bson_t *mongo_ordered_command(const bson_t *command);
-
 #endif							/* MONGO_FDW_CATALOG_H */

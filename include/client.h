@@ -12,17 +12,16 @@
 
 #include "compat.h"
 
+#include "datatype/timestamp.h"
 #include "foreign/foreign.h"
 #include "lib/ilist.h"
+#include "remote_cancel.h"
 #include "wire.h"
-
-/* The clients of one user mapping: client_pool.c's. */
-typedef struct PoolEntry PoolEntry;
 
 /* A cursor that a server holds open; malloc'd, all in one piece. */
 typedef struct RemoteCursor
 {
-	dlist_node	node;			/* in the pool's list of orphans */
+	dlist_node	node;			/* in the pool's list of orphans, if there */
 	int64		id;
 	const char *host_and_port;
 	const char *database;
@@ -37,19 +36,30 @@ typedef struct RemoteCursor
 typedef struct MongoClient
 {
 	dlist_node	node;			/* in the pool's idle or leased list */
-	PoolEntry  *entry;			/* where it goes when it is given back */
 	MemoryContext context;
 	mongoc_client_t *client;
 	uint32		server_id;		/* libmongoc's, of the server selected */
 	MongoConnection connection;
+	MongoRemoteCancel remote_cancel;
 	MongoDeployment deployment;
 	bool		servers_changed;	/* since 'deployment' was looked up */
 	bool		retired;		/* its server or user mapping has changed */
 	bool		keep;			/* option keep_connections */
+	int			idle_timeout;	/* option of that name, in milliseconds; 0: none */
+	int			async_connections;	/* likewise */
+	bool		has_session;	/* libmongoc may have one of the server's */
+	TimestampTz idle_since;		/* 0: never used yet */
 	uint32		server_hashvalue;	/* as syscache callbacks identify them */
 	uint32		mapping_hashvalue;
-	RemoteCursor *cursor;		/* held open for the lease, or NULL: see wire.h */
+	int			cursors;		/* that were opened on it and are being read */
 } MongoClient;
+
+/* The client that a connection is part of. */
+static inline MongoClient *
+mongo_client_of(MongoConnection *connection)
+{
+	return (MongoClient *) ((char *) connection - offsetof(MongoClient, connection));
+}
 
 /*
  * mongo_client_initialize_library
@@ -61,7 +71,7 @@ extern void mongo_client_initialize_library(void);
  * mongo_client_connect
  *		A new client, connected and authenticated.
  *
- * Raises 08001, 28P01, 57014.  With a replica set, waits up to
+ * Raises 08001, 08P01, 28P01, 57014.  With a replica set, waits up to
  * server_selection_timeout_ms for a member that suits the read preference.
  */
 extern MongoClient *mongo_client_connect(UserMapping *user);
@@ -82,12 +92,39 @@ extern MongoDeployment mongo_client_deployment(MongoClient *client);
 extern bool mongo_client_is_clean(const MongoClient *client);
 
 /*
- * mongo_client_note_cursor
- *		Remember the cursor that the server holds open for the lease; id 0: none.
+ * mongo_client_is_on
+ *		Is it connected to that server?
  */
-extern void mongo_client_note_cursor(MongoClient *client, int64 cursor_id,
-									 const char *database,
-									 const char *collection);
+extern bool mongo_client_is_on(const MongoClient *client,
+							   const char *host_and_port);
+
+/*
+ * mongo_client_describe_cursor
+ *		A description, to be freed by bson_free(), of the cursor that the client's
+ *		server holds open.  The client must be connected.
+ */
+extern RemoteCursor *mongo_client_describe_cursor(const MongoClient *client,
+												  int64 cursor_id,
+												  const char *database,
+												  const char *collection);
+
+/*
+ * mongo_client_kill_command
+ *		The command that closes a cursor.
+ */
+extern void mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command);
+
+/*
+ * mongo_remote_cancel_cursor
+ *		Close a cursor on whose connection of 'client' a getMore is under way,
+ *		over another connection; false when that was not possible.
+ *
+ * MongoDB does not end a getMore whose connection closes (seen in 6.0), so it
+ * would go on until its batch is full.  Takes 300 ms at most, and less where the
+ * server is silent; some milliseconds usually.  Never raises.
+ */
+extern bool mongo_remote_cancel_cursor(MongoClient *client,
+									   const RemoteCursor *cursor);
 
 /*
  * mongo_client_kill_cursor
@@ -99,8 +136,23 @@ extern void mongo_client_kill_cursor(MongoClient *client,
 									 const RemoteCursor *cursor);
 
 /*
+ * mongo_client_has_lost_connection
+ *		Can be seen, without sending anything, that a server has closed one?
+ */
+extern bool mongo_client_has_lost_connection(const MongoClient *client);
+
+/*
+ * mongo_client_end_sessions
+ *		Tell the servers that the client's session, if it has used one, is over.
+ *
+ * MongoDB would remember it for half an hour.  Neither waits nor raises.
+ */
+extern void mongo_client_end_sessions(MongoClient *client);
+
+/*
  * mongo_client_close
- *		Close the connection and free the client.  Sends nothing, never raises.
+ *		End its session, close the connections and free the client.  Neither
+ *		waits nor raises.
  */
 extern void mongo_client_close(MongoClient *client);
 

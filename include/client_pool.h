@@ -28,9 +28,19 @@ typedef struct MongoLease MongoLease;
  *
  * The lease is tied to 'owner': when that context is reset or deleted (at the
  * latest by transaction abort) it is given back by itself.  An idle client is
- * handed out without any traffic.  Raises 08001, 28P01, 57014 (cancelled).
+ * handed out without any traffic.  Raises 08001, 08P01, 28P01, 57014 (cancelled).
  */
 extern MongoLease *mongo_lease_acquire(MemoryContext owner, UserMapping *user);
+
+/*
+ * mongo_lease_acquire_live
+ *		The same for what must not be sent twice: an idle client of which can be
+ *		seen that a server has closed a connection of it is replaced.
+ *
+ * That takes one system call a connection, unless the client was in use a
+ * moment ago.
+ */
+extern MongoLease *mongo_lease_acquire_live(MemoryContext owner, UserMapping *user);
 
 /*
  * mongo_lease_release
@@ -63,23 +73,77 @@ extern MongoDeployment mongo_lease_deployment(MongoLease *lease);
 
 /*
  * mongo_lease_check_interrupts
- *		After a libmongoc call came back: raise what its wait was broken by.
+ *		After a libmongoc call came back: raise what its wait was broken by, or
+ *		08006 where a wait took longer than the option socket_timeout_ms.
  */
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 
 /*
  * mongo_lease_resume
- *		Let a client that refuses I/O after an interrupt talk again.
+ *		Let a client that refuses I/O after an interrupt talk again, over a new
+ *		connection if need be.
  *
- * Only for ending what it had begun, with interrupts held.
+ * Only for ending what it had begun.
  */
 extern void mongo_lease_resume(MongoLease *lease);
+
+/*
+ * mongo_lease_is_interrupted
+ *		Does the client refuse I/O, after an interrupt or an ending given up?
+ */
+extern bool mongo_lease_is_interrupted(MongoLease *lease);
 
 /*
  * mongo_lease_limit_waits
  *		Let no single wait inside libmongoc take longer; 0: as libmongoc has it.
  */
 extern void mongo_lease_limit_waits(MongoLease *lease, int milliseconds);
+
+/*
+ * mongo_lease_is_connected
+ *		Is there still a connection, as far as is known without asking?
+ */
+extern bool mongo_lease_is_connected(MongoLease *lease);
+
+/*
+ * mongo_lease_begin_ending
+ *		From now on a transaction is being committed or aborted.
+ *
+ * All waits together take 'total_ms' at most.  Interrupts, also where they are
+ * held, are not served, but leave 'interrupt_ms' more (0: they change nothing).
+ * With 'reply_ms' (0: none) the answer is waited for that long only after the
+ * command has left.  When time is up the client is as after an interrupt.
+ */
+extern void mongo_lease_begin_ending(MongoLease *lease, int total_ms,
+									 int interrupt_ms, int reply_ms);
+
+/* What became of it. */
+typedef struct MongoEndingResult
+{
+	int			sent;			/* how often the command has left, or may have */
+	bool		heard;			/* the server has said anything meanwhile */
+	bool		answered;		/* the command itself was answered */
+	bool		time_left;
+} MongoEndingResult;
+
+/*
+ * mongo_lease_ending
+ *		How far it has come.
+ */
+extern MongoEndingResult mongo_lease_ending(MongoLease *lease);
+
+/*
+ * mongo_lease_finish_ending
+ *		Waits are as usual again.
+ */
+extern void mongo_lease_finish_ending(MongoLease *lease);
+
+/*
+ * mongo_lease_drop_closed
+ *		Close our end of connections that the peer has closed, so that nothing is
+ *		sent in vain.
+ */
+extern void mongo_lease_drop_closed(MongoLease *lease);
 
 /*
  * mongo_run_command

@@ -13,6 +13,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
+#include "utils/palloc.h"
 
 #include "options.h"
 
@@ -21,6 +22,11 @@
 
 /*
  * The columns of one foreign table in one query; looked up as they are met.
+ *
+ * Whoever meets a column first may run in a memory context that is gone when the
+ * next one does, such as that of one join order (planning_state.h).  Therefore
+ * what is looked up is kept in 'context', whatever the current one is.  Copies
+ * (mongo_columns_under) live where they are made and share it.
  *
  * Where a pipeline has joined several tables, theirs are a list, and each
  * table's document stands in the joined one under a prefix of its own.
@@ -31,6 +37,7 @@ typedef struct MongoColumns
 	Index		varno;			/* its range table index */
 	int			natts;
 	MongoTypeMismatch type_mismatch;
+	MemoryContext context;		/* of the next two and what they point to */
 	const char **names;			/* by attribute number - 1; NULL: not met yet */
 	MongoColumnOptions **options;
 	const char *prefix;			/* NULL: the document itself */
@@ -39,10 +46,20 @@ typedef struct MongoColumns
 
 /*
  * mongo_columns_create
- *		Nothing looked up yet; lives in the current memory context.
+ *		Nothing looked up yet; lives in 'context', with all that will be.
  */
-extern MongoColumns *mongo_columns_create(Oid relid, Index varno, int natts,
+extern MongoColumns *mongo_columns_create(MemoryContext context, Oid relid,
+										  Index varno, int natts,
 										  MongoTypeMismatch type_mismatch);
+
+/*
+ * mongo_check_columns
+ *		Assert that the members of the list live as long as 'context', and what
+ *		was looked up as long as the member; NULL is an empty list.
+ */
+#ifdef USE_ASSERT_CHECKING
+extern void mongo_check_columns(const MongoColumns *columns, MemoryContext context);
+#endif
 
 /*
  * mongo_columns_find
@@ -52,7 +69,8 @@ extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 
 /*
  * mongo_columns_under
- *		The same table alone, with another prefix.
+ *		The same table alone, with another prefix, palloc'd in the current memory
+ *		context.
  */
 extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 										 const char *prefix);

@@ -211,7 +211,21 @@ typedef struct MongoMembers
 #define mongo_json_lexer(json) makeJsonLexContext((json), true)
 #endif
 
-/* So may the rounding of timestamps. */
+/* PostgreSQL 17 has a setting transaction_timeout. */
+#if PG_VERSION_NUM >= 170000
+#define mongo_transaction_timeout_is_pending() \
+	(TransactionTimeoutPending && TransactionTimeout > 0)
+#else
+#define mongo_transaction_timeout_is_pending() false
+#endif
+
+/*
+ * A conflict with recovery: up to PostgreSQL 15 the signal's handler makes a
+ * cancel or termination of it, since then a flag that is not exported.
+ */
+#define MONGO_RECOVERY_CONFLICT_IS_HIDDEN (PG_VERSION_NUM >= 160000)
+
+/* The rounding of timestamps may fail softly since 16. */
 #if PG_VERSION_NUM >= 160000
 #define mongo_round_timestamp(timestamp, typmod) \
 	AdjustTimestampForTypmod((timestamp), (typmod), NULL)
@@ -219,5 +233,7 @@ typedef struct MongoMembers
 #define mongo_round_timestamp(timestamp, typmod) \
 	AdjustTimestampForTypmod((timestamp), (typmod))
 #endif
+
+#include "driver_calls.h"
 
 #endif							/* MONGO_FDW_COMPAT_H */

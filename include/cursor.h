@@ -16,7 +16,8 @@ typedef struct MongoCursor MongoCursor;
 
 /*
  * mongo_cursor_open
- *		Send 'command' (find, aggregate, ...) and return a cursor on its result.
+ *		A cursor on the result of 'command' (find, aggregate, ...), which is sent
+ *		when the first document is asked for.
  *
  * The reply to "count" has no cursor: its only document is {n: number, ...}.
  * Where MongoDB refuses that command (transactions, read concern "snapshot") or
@@ -25,8 +26,9 @@ typedef struct MongoCursor MongoCursor;
  *
  * 'command' must not hold $db.  getMore asks for 'batch_size' documents (0 =
  * the server's default).  The cursor and its lease live in 'context' and are
- * given back when that goes, at the latest.  The answer is waited for by the
- * first mongo_cursor_next().
+ * given back when that goes, at the latest.  Both 'context' and 'user' must live
+ * as long as the cursor.  A connection is in use only while an answer is due, so
+ * that any number of cursors may be open.
  *
  * A connection that breaks before the first document has been handed out is
  * replaced and the command sent once more (Retryable Reads specification).
@@ -53,15 +55,37 @@ extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
  *		the rest of a reply that has begun to come?
  *
  * When not, the next request is on its way, and mongo_cursor_socket() becomes
- * readable with its reply.
+ * readable with its reply; or all connections are in use, and the request is
+ * sent when it is its turn.  Always true with the option socket_timeout_ms once it
+ * is sent: only a wait of our own has a limit.
  */
 extern bool mongo_cursor_is_ready(MongoCursor *cursor);
 
 /*
  * mongo_cursor_socket
- *		The socket that the reply comes on; valid until the next call.
+ *		The socket that the reply comes on, valid until the next call; or
+ *		PGINVALID_SOCKET while nothing is on its way or it is to be waited for by
+ *		mongo_cursor_next() alone.
  */
 extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_ask_now
+ *		Send the request out of turn, for which somebody else's answer is waited for
+ *		if need be.  Only for a cursor that is not ready and has no socket.
+ */
+extern void mongo_cursor_ask_now(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_set_tag, mongo_cursor_waits_for
+ *		Mark a cursor; is a request in flight, of the same user mapping, whose
+ *		cursor's mark meets the condition?  The turn of one that waits comes when it
+ *		is answered.
+ */
+extern void mongo_cursor_set_tag(MongoCursor *cursor, void *tag);
+extern bool mongo_cursor_waits_for(MongoCursor *cursor,
+								   bool (*condition) (const void *tag, const void *arg),
+								   const void *arg);
 
 /*
  * mongo_cursor_keep

@@ -10,6 +10,8 @@
 
 #include "compat.h"
 
+#include "nodes/bitmapset.h"
+
 #include "options.h"
 
 /* One column to fill, and where its field is. */
@@ -68,5 +70,30 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  */
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
+
+/*
+ * mongo_row_decoder_note_misfits
+ *		From now on, let a field that does not fit be NULL for the moment.
+ *
+ * mongo_row_decoder_misfits() gives then the indexes of the columns of the last
+ * document that did not fit; NULL when all did.  It is the decoder's.
+ */
+extern void mongo_row_decoder_note_misfits(MongoRowDecoder *decoder, bool note);
+extern const Bitmapset *mongo_row_decoder_misfits(const MongoRowDecoder *decoder);
+
+/*
+ * mongo_row_decoder_defer
+ *		From now on, or not any more, put off what may raise errors of its own.
+ *
+ * That is CHECK constraints of domains, and input functions of types that have no
+ * row in the table of types; a column that waits for its input function is NULL.
+ * mongo_row_decoder_deferred() tells whether there was any for the last document.
+ * The columns (indexes) in 'needed', which must live as long as the decoder, are
+ * read nevertheless; under type_mismatch 'null' their constraints are tested too,
+ * since what breaks one is NULL.
+ */
+extern void mongo_row_decoder_defer(MongoRowDecoder *decoder, bool defer,
+									const Bitmapset *needed);
+extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
 
 #endif							/* MONGO_FDW_DECODE_H */

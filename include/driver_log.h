@@ -26,4 +26,11 @@ extern void mongo_install_log_handler(void);
 extern const char *mongo_last_driver_message(void);
 extern void mongo_forget_driver_message(void);
 
+/*
+ * mongo_hold_driver_log
+ *		Log nothing of what libmongoc says until called with false; its newest
+ *		message is kept all the same.  For what may quote a secret.
+ */
+extern void mongo_hold_driver_log(bool hold);
+
 #endif							/* MONGO_FDW_DRIVER_LOG_H */

@@ -27,9 +27,12 @@ typedef struct MongoScanState
 	bson_t	  **commands;		/* the plan's, in their order */
 	int			ncommands;
 	List	   *expressions;	/* ExprStates of fdw_exprs */
+	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoRowDecoder *decoder;	/* likewise */
 	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is ours */
+	ExprState  *hiding;			/* of hidden.c; NULL: not needed so far */
+	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	struct MongoIdentityLog *identities;	/* NULL: no row is to be changed */
 	MemoryContext scan_context; /* of the command and its cursor */

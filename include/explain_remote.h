@@ -36,4 +36,13 @@ extern void mongo_explain_remote(ExplainState *es, UserMapping *user,
 extern void mongo_explain_remote_unknown(ExplainState *es, int number,
 										 const char *reason);
 
+/*
+ * mongo_explain_may_show
+ *		May EXPLAIN show values of parameters, and what MongoDB says of a command?
+ *
+ * PostgreSQL's EXPLAIN shows neither.  They may come from rows, or from what policies
+ * compute, of any table in the query; so its user must be able to read all of these.
+ */
+extern bool mongo_explain_may_show(const ExplainState *es);
+
 #endif							/* MONGO_FDW_EXPLAIN_REMOTE_H */

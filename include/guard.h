@@ -9,6 +9,15 @@
  * checks it as frame.h and reply_check.h have it, uncompresses it, and then hands
  * it on.  A reply that fails ends the connection with a read error.
  *
+ * When an interrupt breaks the wait for a reply, the guard answers in place of
+ * the server, that the command was interrupted.  From a read that fails
+ * libmongoc would take the server for lost, look for another (sleeping up to
+ * half a second, which nothing interrupts) and send retryable commands again.
+ * The stream is "abandoned" then: the server's own answer is still to come.
+ *
+ * It also tells whether the command that ends a transaction has left, and
+ * whether it was answered (MongoEnding).
+ *
  * Our own data plane reads below the guard.
  *
  *-------------------------------------------------------------------------

@@ -41,6 +41,7 @@ typedef struct MongoModifyState
 	MemoryContext row_context;	/* reset for each row */
 	bson_t	   *document;		/* of the row; reused */
 	bson_t	   *second;			/* its update, if any; reused */
+	WCOKind		policy_check;	/* of INSERT and UPDATE: which of the policies' */
 
 	/* INSERT and COPY */
 	bool		skips_duplicates;	/* ON CONFLICT DO NOTHING */

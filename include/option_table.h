@@ -88,6 +88,7 @@ extern MongoColumnOptions *mongo_read_column_options(Oid foreigntableid,
  *		boolean	bool
  *		integer	int, from min to max
  *		number	double, likewise
+ *		duration	int: milliseconds, likewise; with a unit as in PostgreSQL's settings
  *		port	int, likewise; 0 stands for the initial value
  *		choice	int: the place among 'choices', which is an enum's value
  *		feature_set	uint32: names of feature.h with commas between them
@@ -103,6 +104,8 @@ extern void mongo_parse_boolean(const MongoOption *option, const char *value,
 								void *field);
 extern void mongo_parse_integer(const MongoOption *option, const char *value,
 								void *field);
+extern void mongo_parse_duration(const MongoOption *option, const char *value,
+								 void *field);
 extern void mongo_parse_number(const MongoOption *option, const char *value,
 							   void *field);
 extern void mongo_parse_port(const MongoOption *option, const char *value,

@@ -32,6 +32,15 @@ typedef enum MongoTransactions
 	MONGO_TRANSACTIONS_REQUIRED /* or refuse to write */
 } MongoTransactions;
 
+/* When TCP takes the other end for dead; 0: the operating system decides. */
+typedef struct MongoTcpOptions
+{
+	int			keepalives_idle;	/* seconds without traffic before a probe */
+	int			keepalives_interval;	/* seconds between two probes */
+	int			keepalives_count;	/* probes without an answer */
+	int			user_timeout;	/* milliseconds without acknowledgement */
+} MongoTcpOptions;
+
 /* Everything that decides how a server is reached; from server and mapping. */
 typedef struct MongoConnectionOptions
 {
@@ -55,7 +64,11 @@ typedef struct MongoConnectionOptions
 	const char *compressors;	/* "zstd,zlib"; NULL: none */
 	int			connect_timeout_ms; /* 0: not given, the URI's or the driver's */
 	int			server_selection_timeout_ms;	/* likewise */
+	int			socket_timeout_ms;	/* 0: none, or what the URI says */
+	MongoTcpOptions tcp;
 	bool		keep_connections;
+	int			async_connections;	/* of one user mapping, for reading at once */
+	int			idle_timeout;	/* milliseconds; 0: none */
 	MongoTransactions transactions;
 	const char *write_concern;	/* "majority", a number, or a tag set's name */
 	const char *read_concern;
@@ -111,6 +124,12 @@ extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
 extern MongoTableOptions *mongo_table_options(Oid foreigntableid);
 extern MongoColumnOptions *mongo_column_options(Oid foreigntableid,
 												AttrNumber attnum);
+
+/*
+ * mongo_uri_is_acknowledged
+ *		Does MongoDB tell what became of a write, as the URI has it?
+ */
+extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
 
 /* GUCs, defined by mongo_define_settings() from _PG_init(). */
 extern bool mongo_enable_pushdown;

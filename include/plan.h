@@ -25,6 +25,10 @@
  * What planning knows of a foreign table, or of a join that can be pushed down:
  * fdw_private of its RelOptInfo.  What is about one table is about the outermost
  * one of a join, on whose collection the command is.
+ *
+ * It lives as long as its RelOptInfo, and so does all that it points to, at
+ * whatever time and in whatever memory context that is filled in: see
+ * planning_state.h.
  */
 typedef struct MongoRelation
 {
@@ -36,8 +40,13 @@ typedef struct MongoRelation
 	List	   *known;			/* MongoKnownCondition *, of plan_clauses.h */
 	List	   *without_nan;	/* columns that no base restriction lets be NaN; see
 								 * nan_bound.h */
+	bool		below_barrier;	/* of mongo_is_below_barrier() */
+	bool		has_barrier;	/* restrictions hide rows from the query or from what
+								 * is above it; see plan_security.h */
+	Index		query_level;	/* PlannerInfo.qual_security_level */
 	bool		all_exact;		/* no base restriction is left to check here */
-	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet */
+	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet.  A
+								 * number, as joins ask */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
@@ -102,6 +111,9 @@ typedef struct MongoScanPlan
 								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
 	List	   *finishes;		/* MongoScanFinish * */
+	List	   *hiding;			/* numbers, from 0, of the plan's quals that hide rows,
+								 * of which nothing may be told; see hidden.h */
+	List	   *hiding_columns; /* attribute numbers that these read; 0: all */
 } MongoScanPlan;
 
 /*

@@ -27,20 +27,34 @@ typedef struct MongoKnownCondition
 typedef struct MongoScanClauses
 {
 	List	   *local;			/* tested here: not shippable, or a superset */
+	List	   *hiding;			/* numbers, from 0, of those in 'local' that
+								 * mongo_hides_rows() of */
 	List	   *exact;			/* tested by MongoDB alone */
 	bson_t	   *filter;			/* what MongoDB tests; empty when nothing */
 } MongoScanClauses;
 
 /*
+ * mongo_translate_restriction
+ *		mongo_translate_condition() of a restriction of the foreign table, or of a
+ *		clause that a scan of it is parameterized by.
+ *
+ * Not shippable is also what MongoDB must not see so early: see plan_security.h.
+ */
+extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
+												  RelOptInfo *baserel,
+												  RestrictInfo *rinfo, bson_t *match);
+
+/*
  * mongo_sort_scan_clauses
  *		Translate RestrictInfos and sort their clauses.
  *
- * 'known' are MongoKnownConditions that need not be translated again, or NIL.
- * Parameters are gathered in 'translation'.  Pseudoconstant clauses are left
+ * 'baserel' is the foreign table whose restrictions they are; NULL for clauses
+ * of a join that mongo_join_is_secure() has been asked about.  'known' are
+ * MongoKnownConditions that need not be translated again, or NIL.  Parameters are gathered in 'translation'.  Pseudoconstant clauses are left
  * out: PostgreSQL tests them above the scan.
  */
 extern void mongo_sort_scan_clauses(MongoTranslation *translation,
-									List *known, List *scan_clauses,
+									RelOptInfo *baserel, List *known, List *scan_clauses,
 									MongoScanClauses *clauses);
 
 /*

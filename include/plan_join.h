@@ -52,7 +52,11 @@ typedef struct MongoJoinKey
 	bool		fits;			/* what it finds surely fits into an array */
 } MongoJoinKey;
 
-/* A join that is pushed down. */
+/*
+ * A join that is pushed down.  It lives in its RelOptInfo's memory context, which
+ * may be that of one join order, and so does all that it points to but the tables
+ * themselves.
+ */
 typedef struct MongoJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */

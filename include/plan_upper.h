@@ -6,7 +6,8 @@
  *
  * Each upper relation of PostgreSQL that MongoDB can compute has a
  * MongoUpperRelation, which is made from the one below by adding stages.
- * Everything here lives in the planner's memory context.
+ * Everything in it lives in the upper relation's memory context, or in those of
+ * the relations below it; see planning_state.h.
  *
  *-------------------------------------------------------------------------
  */

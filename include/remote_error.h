@@ -5,7 +5,8 @@
  *
  * This is the one border where a bson_error_t or a command reply with
  * {ok: 0} becomes an SQLSTATE.  MongoDB's own code, name and message go to
- * DETAIL; where a person can act, a HINT says how.
+ * DETAIL; where a person can act, a HINT says how.  A message that may quote
+ * documents is left out where the user may not read them: see privileges.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,11 +30,15 @@
 #define MONGO_MISFIT			"a field does not fit its column: "
 #define MONGO_MISFIT_SEPARATOR	"; "
 
+/* MongoDB's code for an operation that was killed. */
+#define MONGO_INTERRUPTED		11601
+
 /*
  * mongo_report_connection_error
  *		Raise what kept us from a usable connection to 'server_name'.
  *
- * SQLSTATE: 28P01 for refused credentials, 08001 otherwise.
+ * SQLSTATE: 28P01 for refused credentials, 08P01 for replies that are no valid
+ * ones, 08001 otherwise.
  */
 pg_noreturn extern void mongo_report_connection_error(const char *server_name,
 										  const bson_error_t *error);
@@ -57,20 +62,30 @@ pg_noreturn extern void mongo_report_command_error(const char *context_message,
  * mongo_report_bson_error
  *		Like mongo_report_command_error, from what a libmongoc call gives back.
  *
- * 'reply' may be NULL.
+ * 'reply' may be NULL.  So may 'remark', our own words, with which DETAIL ends.
  */
 pg_noreturn extern void mongo_report_bson_error(const char *context_message,
 									const bson_error_t *error,
-									const bson_t *reply);
+									const bson_t *reply,
+									const char *remark);
 
 /*
  * mongo_report_write_error
  *		Raise the error of one operation in a bulk write.
  *
- * SQLSTATE and HINT are those of MongoDB's 'code'; 'text' goes to DETAIL.
+ * SQLSTATE and HINT are those of MongoDB's 'code'; 'text' goes to DETAIL, and so do
+ * our own words, 'remark', below it; NULL for none.
  */
 pg_noreturn extern void mongo_report_write_error(const char *context_message, int code,
-									 const char *text);
+									 const char *text, const char *remark);
+
+/*
+ * mongo_report_transient_error
+ *		Raise 40001 for a transaction that MongoDB has ended and that may be tried
+ *		again.
+ */
+pg_noreturn extern void mongo_report_transient_error(const char *context_message,
+										 const bson_error_t *error);
 
 /*
  * mongo_error_is_retryable
@@ -79,5 +94,14 @@ pg_noreturn extern void mongo_report_write_error(const char *context_message, in
  * The list is that of the Retryable Reads specification.
  */
 extern bool mongo_error_is_retryable(int code);
+
+/*
+ * mongo_error_is_interruption
+ *		May a command that failed with this code have done a part of its work?
+ *
+ * Those that MongoDB calls interruptions: killed, out of time, a server that
+ * shuts down or steps down.
+ */
+extern bool mongo_error_is_interruption(int code);
 
 #endif							/* MONGO_FDW_REMOTE_ERROR_H */

@@ -8,8 +8,9 @@
  * WaitEventSet on socket, latch and postmaster, so that a cancel ends any
  * wait at once.  It never raises: a longjmp must not cross libmongoc's
  * frames.  It fails the read or write instead, notes in the MongoTransport
- * why, and refuses every further operation on that client; libmongoc unwinds
- * and our code then calls mongo_transport_raise().
+ * why, and refuses every further operation on that client; the guard makes
+ * that a failed command for libmongoc (guard.h), which unwinds, and our code
+ * then calls mongo_transport_raise().
  *
  * Everything here is malloc'd, since libmongoc decides when a stream dies.
  *
@@ -22,24 +23,10 @@
 
 #include "lib/ilist.h"
 #include "storage/latch.h"
+#include "transport.h"
 
-/* What all the streams of one libmongoc client share. */
-typedef struct MongoTransport
-{
-	bool		interrupted;	/* a wait was broken by cancel or termination */
-	bool		waiting;		/* inside a wait with libmongoc's frames below */
-	bool		closing;		/* no more I/O: the client is being destroyed */
-	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or NULL */
-	bool		use_tls;
-	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
-	int			connect_timeout_ms;
-	char		failure[400];	/* why connections could not be made; "" */
-	const char *violation;		/* what was wrong with a reply to libmongoc, or NULL */
-	int			wait_limit_ms;	/* of any wait inside libmongoc; 0: none */
-	dlist_head	streams;		/* of MongoStream, the newest first */
-	struct MongoStream *data_stream;	/* the data plane's; NULL once libmongoc
-										 * has destroyed it */
-} MongoTransport;
+/* A timeout for libmongoc's functions that is none; see limited_wait(). */
+#define MONGO_NO_TIMEOUT	INT32_MAX
 
 /* One socket.  vtable comes first: libmongoc sees only that. */
 typedef struct MongoStream
@@ -54,6 +41,8 @@ typedef struct MongoStream
 	bool		external_fd;	/* AcquireExternalFD() was granted */
 	int			last_errno;		/* of the last operation; 0 at end of file */
 	bool		reply_due;		/* sent, and not waited since: no use to receive */
+	uint64		bytes_sent;
+	bool		abandoned;		/* a reply may come that nobody waits for: see guard.h */
 	WaitEventSet *wait_set;		/* made at the first wait */
 	char	   *buffer;			/* received and not yet asked for: */
 	size_t		buffer_start;
@@ -101,27 +90,15 @@ extern bool mongo_stream_wait(MongoStream *stream, uint32 events,
  * mongo_stream_wait_readable
  *		Wait in a frame of our own, without libmongoc below: may raise.
  *
- * Returns at once when received bytes are buffered here.
+ * Returns at once when received bytes are buffered here.  False after
+ * socket_timeout_ms; transport->timed_out is set.
  */
-extern void mongo_stream_wait_readable(MongoStream *stream);
+extern bool mongo_stream_wait_readable(MongoStream *stream);
 
 /*
  * mongo_stream_has_input
  *		Without waiting: is something to be read, or has the peer closed?
  */
 extern bool mongo_stream_has_input(MongoStream *stream);
-
-/*
- * mongo_transport_note_failure
- *		Append to transport->failure, unless it is said there already.
- */
-extern void mongo_transport_note_failure(MongoTransport *transport,
-										 const char *text);
-
-/*
- * mongo_transport_raise
- *		Raise what broke a wait inside libmongoc; return when nothing did.
- */
-extern void mongo_transport_raise(MongoTransport *transport);
 
 #endif							/* MONGO_FDW_STREAM_H */

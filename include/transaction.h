@@ -19,6 +19,8 @@
 #include "compat.h"
 
 #include "client_pool.h"
+#include "session_cursors.h"
+#include "write_outcome.h"
 
 /* Opaque; lives until the end of the PostgreSQL transaction. */
 typedef struct MongoSession MongoSession;
@@ -58,6 +60,22 @@ extern const bson_t *mongo_session_read_command(MongoSession *session,
 												const char *context_message);
 
 /*
+ * mongo_session_cursor_opened, mongo_session_cursor_abandoned
+ *		A command that read in the session has left a cursor open on the server;
+ *		nobody wants the rest of it.
+ *
+ * As in session_cursors.h: *handle becomes NULL when the cursor is not open any
+ * more.  What is abandoned is killed later, with others; all that are left when
+ * the transaction ends.  The first raises 57014, the second nothing.
+ */
+extern void mongo_session_cursor_opened(MongoSession *session,
+										const char *database,
+										const char *collection, int64 id,
+										MongoSessionCursor **handle);
+extern void mongo_session_cursor_abandoned(MongoSession *session,
+										   MongoSessionCursor *cursor);
+
+/*
  * What bulk_write.c needs: the client to send with, to be given back by
  * mongo_session_return_lease(), and what to add to the options of a write.
  * Outside a transaction each write leases a client of its own.
@@ -91,15 +109,24 @@ extern void mongo_session_restart(MongoSession *session);
 extern void mongo_session_note_write(MongoSession *session, int64 documents);
 
 /*
+ * mongo_session_note_doubt
+ *		A command without a MongoDB transaction has ended like this; it may have
+ *		written so many documents at most (-1: any number).
+ */
+extern void mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end,
+									 int64 documents);
+
+/*
  * mongo_session_report_error
  *		Raise what a write or command in the session came back with.
  *
- * 'reply' may be NULL.  Must be called after the lease has been asked for
- * interrupts.
+ * 'reply' may be NULL.  So may 'remark', our own words, with which DETAIL ends.  Must
+ * be called after the lease has been asked for interrupts.
  */
 pg_noreturn extern void mongo_session_report_error(const char *context_message,
 									   const bson_error_t *error,
-									   const bson_t *reply);
+									   const bson_t *reply,
+									   const char *remark);
 
 /*
  * mongo_reply_has_label

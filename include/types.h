@@ -43,6 +43,12 @@ typedef struct MongoReadContext
 {
 	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
 	bool		explain;		/* should a misfit be described for a message? */
+	bool		defers_checks;	/* are constraints of domains left untested? */
+	bool		defers_input;	/* are input functions that may raise not called? */
+
+	/* set by what was deferred, never reset by readers */
+	bool		deferred;		/* a constraint; the value is there */
+	bool		unread;			/* a value: the reading was false for that alone */
 
 	/* set by mongo_misfit(); valid after a reading that was false */
 	MongoMisfit misfit;

@@ -21,9 +21,21 @@
  * no authentication, whatever else is given.  Credentials are looked up in
  * authentication_database, else in the URI's authSource, else in "admin"
  * (the driver's default).  Raises 08001 for what libmongoc does not accept,
- * never showing the password.
+ * never showing the password, and 22023 for an option uri that holds a secret.
  */
 extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options);
+
+/*
+ * mongo_uri_take_socket_timeout
+ *		The URI's socketTimeoutMS, else the option socket_timeout_ms; 0: no limit.
+ *
+ * Our streams observe it, for libmongoc's waits and our own alike.  In the URI
+ * it is replaced by what makes libmongoc wait for ever: by default it would
+ * wait for five minutes, and it takes 0 for the default (seen in the source of
+ * 1.23.1 and 2.6: mongoc_uri_get_option_as_int32()).
+ */
+extern int	mongo_uri_take_socket_timeout(mongoc_uri_t *uri,
+										  const MongoConnectionOptions *options);
 
 /*
  * mongo_uri_ssl_options

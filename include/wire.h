@@ -43,6 +43,8 @@ typedef struct MongoConnection
 	const char *server_name;	/* for messages */
 	bool		broken;
 	int			in_flight;
+	bool		receiving;		/* a part of a reply has been taken off it */
+	bool		resumable;		/* an interrupt broke nothing but the wait for more */
 	uint32		last_request_id;
 
 	/* elements to append to a command: $readPreference, readConcern */
@@ -65,6 +67,11 @@ typedef struct MongoReply
 	MongoBuffer compressed;		/* as it came, when it did so compressed */
 	const uint8 *document;		/* in message: the command's reply */
 	uint32		document_length;
+
+	/* of one that has not come whole, see mongo_wire_receive() */
+	size_t		received;
+	size_t		expected;		/* 0: not known yet */
+	bool		is_compressed;
 } MongoReply;
 
 /* What became of waiting for a reply. */
@@ -90,7 +97,8 @@ extern bool mongo_wire_send(MongoConnection *connection, const char *database,
  *		Wait for the reply to 'request_id' and read it into 'reply'.
  *
  * Raises 08P01 for what is not a valid OP_MSG reply to that request, and what
- * interrupts bring.
+ * interrupts bring.  Where the connection is 'resumable' after that, a later call
+ * with the same reply goes on where this one was interrupted.
  */
 extern MongoWireResult mongo_wire_receive(MongoConnection *connection,
 										  uint32 request_id,
@@ -133,13 +141,17 @@ extern void mongo_reply_free(MongoReply *reply);
 extern bool mongo_wire_has_reply(MongoConnection *connection);
 
 /*
- * mongo_wire_await_reply
- *		Wait for that so long, never raising.
+ * mongo_wire_receive_quietly
+ *		Receive a reply that nobody wants within so many milliseconds.
  *
- * False when no reply has come, or none will as nothing has been sent.
+ * Never raises, so it may be called while cleaning up.  The message, to be freed
+ * by free(), with the reply's document in it; NULL when it has not come whole or
+ * is not valid, and the connection is not used any more, or when nothing had
+ * been sent.
  */
-extern bool mongo_wire_await_reply(MongoConnection *connection,
-								   long timeout_ms);
+extern uint8 *mongo_wire_receive_quietly(MongoConnection *connection,
+										 uint32 request_id, long timeout_ms,
+										 const uint8 **document, uint32 *length);
 
 /*
  * mongo_wire_send_and_forget
@@ -162,10 +174,32 @@ pg_noreturn extern void mongo_wire_report_violation(MongoConnection *connection,
 										const char *detail);
 
 /*
+ * mongo_wire_raise_wait
+ *		After a wait that failed: raise what broke it, or 08006 where it took
+ *		longer than socket_timeout_ms; return when it was neither.
+ */
+extern void mongo_wire_raise_wait(MongoConnection *connection);
+
+/*
  * mongo_wire_report_disconnect
  *		Raise 08006 for a connection lost.
  */
-pg_noreturn extern void mongo_wire_report_disconnect(MongoConnection *connection);
+pg_noreturn extern void mongo_wire_report_disconnect(const char *server_name);
+
+/*
+ * mongo_wire_sends_at_once
+ *		Does a reply come without being asked for by mongo_wire_receive()?
+ */
+extern const bool mongo_wire_sends_at_once;
+
+/*
+ * mongo_wire_cursors_move
+ *		May a cursor's next batch be asked for on another connection to its server?
+ *
+ * Not with the sessions that libmongoc adds to each command: the cursor is its
+ * session's, which is the client's.
+ */
+extern const bool mongo_wire_cursors_move;
 
 /*
  * mongo_lease_connection
@@ -180,14 +214,5 @@ extern MongoConnection *mongo_lease_connection(MongoLease *lease);
  * Raises as mongo_lease_acquire() does; the lease then holds nothing.
  */
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
-
-/*
- * mongo_lease_note_cursor
- *		Remember the cursor that the server holds open for this lease, to be
- *		killed when the lease is given back; id 0: there is none any more.
- */
-extern void mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
-									const char *database,
-									const char *collection);
 
 #endif							/* MONGO_FDW_WIRE_H */

@@ -25,7 +25,8 @@ typedef struct MongoWriteQueue MongoWriteQueue;
  *		An empty queue of writes of one kind; lives in 'context'.
  *
  * 'deferred': send nothing before mongo_write_queue_finish().  The strings
- * must live as long; 'context_message' names the statement in errors.
+ * must live as long; 'context_message' names the statement in errors, which
+ * quote documents of the foreign table 'relid' to who may read it.
  */
 extern MongoWriteQueue *mongo_write_queue_create(MemoryContext context,
 												 UserMapping *user,
@@ -33,7 +34,8 @@ extern MongoWriteQueue *mongo_write_queue_create(MemoryContext context,
 												 const char *collection,
 												 MongoWriteKind kind,
 												 int batch_size, bool deferred,
-												 const char *context_message);
+												 const char *context_message,
+												 Oid relid);
 
 /*
  * mongo_write_queue_add

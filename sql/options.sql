@@ -105,6 +105,11 @@ SELECT uri || ': ' || split_part(try_server(format('uri %L', uri)), E'\n', 1) FR
 SELECT try_server(format('uri %L', uri)) FROM unnest(ARRAY[
 	'mongodb://ann:secret@localhost', 'mongodb://ann@localhost', 'mongodb://ann:sec/ret@localhost/',
 	'mongodb://localhost/?tls=true&tlsCertificateKeyFilePassword=secret']) AS uri;
+SELECT uri || ': ' || try_server(format('uri %L', uri)) FROM unnest(ARRAY[
+	'mongodb://localhost/?w=0', 'mongodb://localhost/?readPreference=nearest&W=0&wtimeoutMS=5', 'mongodb://localhost/?w=-1',
+	'mongodb://localhost/?safe=false&journal=true']) AS uri;
+SELECT uri || ': ' || split_part(try_server(format('uri %L', uri)), E'\n', 1) FROM unnest(ARRAY[
+	'mongodb://localhost/?w=1', 'mongodb://localhost/?w=majority&journal=false', 'mongodb://localhost/?w=0&journal=true']) AS uri;
 
 -- files of the database server are for who may read them
 CREATE ROLE options_user;

@@ -11,6 +11,7 @@
 #include "catalog.h"
 #include "client.h"
 #include "direct_modify.h"
+#include "driver_memory.h"
 #include "exec.h"
 #include "modify.h"
 #include "options.h"
@@ -32,6 +33,7 @@ void		_PG_init(void);
 void
 _PG_init(void)
 {
+	mongo_install_allocator();
 	mongo_define_settings();
 	mongo_install_batched_joins(&mongo_batched_join_methods);
 

@@ -70,7 +70,7 @@ my $rows = 0;
 
 foreach my $line (split /\n/, slurp_file("$root/src/options/option_table.c"))
 {
-	my ($name, $objects, $rest) = $line =~ /^\t\{"(\w+)", ([\w| ]+), \w+, \w+, \w+\(\w+\)(.*)\},$/ or next;
+	my ($name, $objects, $rest) = $line =~ /^\t\{"(\w+)", ([\w| ]+), \w+, \w+, \w+\([\w.]+\)(.*)\},$/ or next;
 	my ($initial) = $rest =~ /^, "([^"]*)"/;
 	my ($least, $most) = $rest =~ /BETWEEN\((\w+), (\w+)\)/;
 	my ($object, @more) = split / \| /, $objects;

@@ -139,6 +139,26 @@ $node->safe_psql('postgres', 'INSERT INTO numbered SELECT _id + 1000, a + 1000 F
 is($node->safe_psql('postgres', 'SELECT count(*), sum(a) FROM numbered'), '2000|2001000', 'INSERT does not read what it inserts');
 $node->safe_psql('postgres', 'UPDATE numbered SET a = a + _id % 1 + 10000 WHERE a > 0');
 is($node->safe_psql('postgres', 'SELECT count(*), sum(a) FROM numbered'), '2000|22001000', 'UPDATE changes each row once');
+# Several columns from one sub-select, which runs for each row, as in an ordinary table.
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE several (_id int, a int, b int, c text) SERVER mongodb OPTIONS (database 'db');
+	CREATE TABLE several_here (_id int, a int, b int, c text)});
+foreach my $assignment (
+	'(b, a) = (SELECT a + 1, b FROM several_here i WHERE i._id = o._id)',
+	'(b, a) = (SELECT 7, 8 FROM several_here i WHERE i._id = 3)',
+	'(b, a) = (SELECT a, b FROM several_here i WHERE i._id = 99)',
+	'(a, c) = (SELECT o.b * 2, o.c || o.a), b = 5',
+	'a = o.a + 1, (b, c) = (SELECT max(i.a), min(i.c) FROM several_here i WHERE i.a <= o.a)',
+	'(a, b) = ROW (b, a)')
+{
+	my $rows = q{SELECT g, g * 10, g * 100, 'c' || g FROM generate_series(1, 5) g};
+	my @answers = map {
+		$node->safe_psql('postgres', "TRUNCATE several; TRUNCATE several_here; INSERT INTO several $rows; INSERT INTO several_here $rows; "
+			  . "UPDATE $_ o SET $assignment WHERE o._id <> 4; SELECT * FROM $_ ORDER BY _id")
+	} qw(several_here several);
+	is($answers[1], $answers[0], "SET $assignment");
+}
+
 is($node->safe_psql('postgres', 'WITH d AS (DELETE FROM numbered USING generate_series(1, 3) g WHERE _id <= 5 RETURNING 1) SELECT count(*) FROM d'),
 	5, 'a row that a join gives three times is deleted, and returned, once');
 
@@ -244,11 +264,13 @@ run_program('integers at their edges, in every BSON type', 'write_edges.py',
 # a statement that fails half-way must leave nothing
 my $set = MongoFdwTest::ReplicaSet->new(1);
 create_server($node, 'replicas', $set->primary, replica_set => 'rs');
-foreach my $seed (1 .. 4)
+foreach my $seed (map { random_seed($_) } 1 .. 4)
 {
-	run_program("300 random writes, seed $seed", 'write_differential.py', '--server', 'replicas',
+	my $statements = random_amount(300);
+
+	run_program("$statements random writes, seed $seed", 'write_differential.py', '--server', 'replicas',
 		'--dsn', $node->connstr('postgres'), '--mongo', $set->primary->uri,
-		'--seed', $seed, '--statements', 300);
+		'--seed', $seed, '--statements', $statements, '--drawn', 0.2);
 }
 
 done_testing();

@@ -72,11 +72,17 @@ $mongod->command('{"configureFailPoint": "failCommand", "mode": {"times": 2}, "d
 is($errors, '', 'a commit that was made, but answered with a retryable write concern error');
 is_there('1||1', 'is there once');
 
-# an error that is final: MongoDB, which here would keep the transaction open,
-# is told to abort it
+# an error that says nothing about it
 $mongod->fail_command(1, 2, 'commitTransaction');
 ($errors) = run("$write COMMIT;");
-like($errors, qr/could not commit on server "mongodb"/, 'a commit that fails');
+is($errors, '', 'a commit that fails once with an error that says nothing of the outcome');
+is_there('1||1', 'is there once');
+
+# an error that is final: MongoDB, which here would keep the transaction open,
+# is told to abort it
+$mongod->fail_command(1, 13, 'commitTransaction');
+($errors) = run("$write COMMIT;");
+like($errors, qr/42501: could not commit on server "mongodb"/, 'a commit that is refused');
 is_there('||', 'is nowhere');
 $mongod->command('{"configureFailPoint": "failCommand", "mode": {"times": 1}, "data": {"failCommands": '
 	  . '["commitTransaction"], "errorCode": 251, "errorLabels": ["TransientTransactionError"]}}');
@@ -93,22 +99,22 @@ like($errors, qr/ERROR:  08007: could not commit/, 'a cancel while the outcome i
 $mongod->unblock_commands;
 is_there('||', 'here nothing, and MongoDB was told to abort');
 
-# a cancel during a commit is too late, whatever PostgreSQL has still to do
+# a cancel during a commit does not wait for it, nor does a termination; MongoDB
+# goes on with what it was told, or aborts as it is told then
 $mongod->block_commands(1000, 'commitTransaction');
-foreach my $extra ('', 'CREATE TEMP TABLE x (i int) ON COMMIT DELETE ROWS; INSERT INTO x VALUES (1);',
-	'NOTIFY somebody;')
+foreach my $function ('pg_cancel_backend', 'pg_terminate_backend')
 {
-	$session = background_query($node, "$write $extra COMMIT;");
-	cancel('pg_cancel_backend');
-	(undef, undef, $errors) = $session->finish;
-	is($errors, '', "a cancel during a commit is too late" . ($extra ? " ($extra)" : ''));
-	is_there('1||1', 'both sides have it');
+	my $asked = background_query($node, "$write COMMIT;");
+	cancel($function);
+	my $start = time;
+	(undef, undef, $errors) = $asked->finish;
+	like($errors, qr/ERROR:  08007: could not commit.*PostgreSQL rolls back/s, "$function during a commit: 08007");
+	cmp_ok(time - $start, '<', 0.9, '... at once');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM local'), 0, '... and PostgreSQL has rolled back');
+	sleep 1.2;
+	$node->safe_psql('postgres', 'DELETE FROM t_mongodb');
 }
-$session = background_query($node, "$write COMMIT;");
-cancel('pg_terminate_backend');
-$session->finish;
 $mongod->unblock_commands;
-is_there('1||1', 'terminated during a commit: both sides have it');
 
 # after such an error libmongoc must look anew whether there are transactions
 $mongod->fail_command(1, 10107, 'insert');
@@ -126,7 +132,41 @@ is_there('||', 'nothing is anywhere');
 is($errors, '', 'two servers');
 is_there('1|2|', 'both have it');
 
-# what is cancelled under a savepoint cannot be continued, and says so at once
+# nothing was written: COMMIT is no error, whatever became of MongoDB's transaction,
+# but what is read afterwards would be of another snapshot
+$node->safe_psql('postgres', "CREATE FOREIGN TABLE t_other (_id int) SERVER second OPTIONS (database 'db', collection 'other')");
+my $reads = 'BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO local VALUES (1); SELECT count(*) FROM t_second; SAVEPOINT s; ';
+my $fail_other = '{"configureFailPoint": "failCommand", "mode": {"times": 1}, "data": '
+  . '{"failCommands": ["aggregate", "find"], "namespace": "db.other", "errorCode": 96}}';
+$mongod->command($fail_other);
+($errors) = run("$reads SELECT * FROM t_other; ROLLBACK TO s; COMMIT;");
+like($errors, qr/^[^\n]*could not read collection(?!.*ERROR.*ERROR)/s, 'a read that failed under a savepoint');
+is_there('||1', '... is no error of COMMIT');
+$mongod->command($fail_other);
+($errors) = run("$reads SELECT * FROM t_other; ROLLBACK TO s; SELECT * FROM t_second; COMMIT;");
+like($errors, qr/0A000: server "second" cannot be used.*MongoDB ends a transaction, and its snapshot/s, '... but of the next read');
+is_there('||', '... with which all is rolled back');
+$mongod->command('{"setParameter": 1, "transactionLifetimeLimitSeconds": 1}');
+($errors) = run("$reads SELECT pg_sleep(3); COMMIT;");
+is($errors, '', 'a transaction that is older than MongoDB allows, and only read, is no error of COMMIT');
+is_there('||1', '... so the rest is there');
+($errors) = run("$reads SELECT pg_sleep(3); SELECT * FROM t_second; COMMIT;");
+like($errors, qr/40001: could not read collection.*HINT:  Retry the transaction/s, '... but of the next read');
+($errors) = run("$write SELECT pg_sleep(3); COMMIT;");
+like($errors, qr/40001: could not commit on server "mongodb"/, '... and of COMMIT where something was written');
+is_there('||', '... with which all is rolled back');
+$mongod->command('{"setParameter": 1, "transactionLifetimeLimitSeconds": 60}');
+
+# too large a transaction
+$mongod->fail_command(1, 388, 'insert');
+($errors) = run($write);
+like($errors, qr/54000: could not insert.*HINT:  MongoDB holds what a transaction has written/s, 'a transaction too large for the cache');
+$mongod->fail_command(1, 257, 'commitTransaction');
+($errors) = run("$write COMMIT;");
+like($errors, qr/54000: could not commit/, 'a transaction too large to be committed');
+is_there('||', 'is nowhere');
+
+# what is written and cancelled under a savepoint cannot be continued, and says so at once
 foreach my $command ('find', 'insert')
 {
 	my $statement = $command eq 'find' ? 'SELECT * FROM t_mongodb' : 'INSERT INTO t_mongodb VALUES (1)';
@@ -137,9 +177,17 @@ foreach my $command ('find', 'insert')
 		  . 'SAVEPOINT s; SET LOCAL statement_timeout = 300; '
 		  . "$statement; ROLLBACK TO s; INSERT INTO local VALUES (1); COMMIT;");
 	$mongod->unblock_commands;
-	like($errors, qr/57014: canceling.*0A000: cannot commit/s, "a cancelled $command under a savepoint");
-	cmp_ok($seconds, '<', 15, 'is not asked about for half a minute');
-	is_there('||', 'nothing is anywhere');
+	cmp_ok($seconds, '<', 15, "a cancelled $command under a savepoint is not asked about for half a minute");
+	if ($command eq 'find')
+	{
+		unlike($errors, qr/cannot commit/, '... and ends nothing where nothing was written');
+		is_there('|1|1', '... so the rest is there');
+	}
+	else
+	{
+		like($errors, qr/57014: canceling.*0A000: cannot commit/s, '... but ends what was written');
+		is_there('||', '... so nothing is anywhere');
+	}
 }
 
 done_testing();

@@ -90,5 +90,12 @@ $waits = grep { /^epoll_p?wait/ } @calls;
 cmp_ok($waits, '>=', $COUNT, '... and a wait');
 cmp_ok($waits, '<', $COUNT + 10, '... and no more');
 
+# after a pause the connection is first asked whether it is still open
+@calls = traced($session, q{DO $$ BEGIN FOR i IN 1001..1005 LOOP PERFORM pg_sleep(0.15);}
+	  . q{ INSERT INTO inserted VALUES (i); END LOOP; END $$});
+my @inserts = grep { /^\w+\(\d+<TCP:\[[^\]]*->127\.0\.0\.1:$port\]/ } @calls;
+is(scalar(@inserts), 3 * 5, 'an INSERT after a pause makes one receive more');
+is(scalar(grep { /MSG_PEEK/ } @inserts), 5, '... that takes nothing off');
+
 $session->close;
 done_testing();

@@ -35,6 +35,8 @@ import psycopg2
 import pymongo
 from pymongo.errors import PyMongoError
 
+from checks import Checks
+
 INITIAL_BALANCE = 1000
 
 # What may befall a transaction here; anything else is a defect.
@@ -376,19 +378,6 @@ def read_results(arguments):
         cursor.execute("SELECT id FROM local_transfer")
         results["local_transfer"] = [row[0] for row in cursor.fetchall()]
     return results
-
-
-class Checks:
-    def __init__(self):
-        self.failed = 0
-
-    def check(self, offenders, text):
-        """'offenders' is what speaks against it."""
-        print(("not ok - " if offenders else "ok - ") + text, flush=True)
-        if offenders:
-            self.failed += 1
-            for offender in list(offenders)[:10]:
-                print(f"#   {offender}")
 
 
 def expected_balances(accounts, transfers, there, here):

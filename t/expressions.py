@@ -27,6 +27,9 @@ DOCUMENTS = 420
 # Of the many values of an expression, so many are looked for.
 VALUES = 10
 
+# What older releases of PostgreSQL answer otherwise: where they do not say this, these rows are left out.
+NEWER = {"right(ta, i4b)": ("right('a', -2147483648) = ''", "i4b = -2147483648")}
+
 FUNCTIONS = """
 CREATE FUNCTION evaluate(expression text, OUT id integer, OUT value text, OUT failed text)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
@@ -141,6 +144,10 @@ class Expressions(BothServers):
         self.cursor.execute("SELECT " + expression + " FROM local WHERE false")
         sql_type = self.execute("SELECT format_type(%s, NULL)", self.cursor.description[0].type_code)[0][0]
         answers = self.execute("SELECT * FROM evaluate(%s)", expression)
+        says, rows = NEWER.get(expression, ("true", "false"))
+        if not self.execute("SELECT " + says)[0][0]:
+            other = {row[0] for row in self.execute("SELECT _id FROM local WHERE " + rows)}
+            answers = [(a[0], None, "another release") if a[0] in other else a for a in answers]
         failing = [a[0] for a in answers if a[2] is not None]
         count = 0
         for condition, expected in self.conditions(expression, answers, sql_type):

@@ -427,6 +427,8 @@ GREETINGS.update({
 # Answers to a client's nonce.
 SCRAM = {
     'iterations': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=2147483647' % nonce,
+    'iterations_too_many': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=100001' % nonce,
+    'iterations_many': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=100000' % nonce,
     'attribute_cut': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i' % nonce,
     'attribute_alone': lambda nonce: b'v',
 }

@@ -77,6 +77,8 @@ class Page:
         test.people_of_old.insert_one({})
         self.cursor.execute("CREATE EXTENSION IF NOT EXISTS mongo_fdw")
         self.cursor.execute("SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10")
+        # commands that are sent at once arrive in no order
+        self.cursor.execute("SET enable_async_append = off")
         for server, recorder in zip(("mongodb", "replica_set"), self.recorders):
             self.cursor.execute(f"DROP SERVER IF EXISTS {server} CASCADE; CREATE SERVER {server} FOREIGN DATA WRAPPER mongo_fdw "
                                 f"OPTIONS (address '127.0.0.1', port '{recorder.port}'); "

@@ -134,7 +134,8 @@ describe_columns(Sample *sample)
 	Relation	relation = sample->relation;
 	TupleDesc	descriptor = RelationGetDescr(relation);
 
-	sample->columns = mongo_columns_create(RelationGetRelid(relation), 1,
+	sample->columns = mongo_columns_create(CurrentMemoryContext,
+										   RelationGetRelid(relation), 1,
 										   descriptor->natts,
 										   MONGO_TYPE_MISMATCH_NULL);
 	sample->wanted = palloc0(sizeof(MongoColumn) * Max(descriptor->natts, 1));

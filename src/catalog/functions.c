@@ -17,6 +17,7 @@
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
 #include "client_pool.h"
+#include "command_name.h"
 #include "cursor.h"
 #include "decode.h"
 #include "encode.h"
@@ -24,8 +25,10 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "read_only.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "write_command.h"
 
 /* major * 10000 + minor * 100 + patch, as the older wrapper counts */
 #define MONGO_FDW_VERSION	10000
@@ -38,8 +41,10 @@ static const char *const refused_commands[] = {
 	"authenticate", "logout", "saslStart", "saslContinue"
 };
 
-/* Members that the transport adds itself. */
-static const char *const refused_members[] = {"$db", "lsid", "txnNumber"};
+/* Members that the transport adds itself, and one with which hello logs in. */
+static const char *const refused_members[] = {
+	"$db", "lsid", "txnNumber", "speculativeAuthenticate"
+};
 
 PG_FUNCTION_INFO_V1(mongo_fdw_version);
 PG_FUNCTION_INFO_V1(mongo_command_json);
@@ -147,7 +152,7 @@ refuse_command(const bson_t *command, const char *name)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("a command must not hold \"%s\"", refused_members[i]),
-					 errdetail("mongo_command() adds it itself where it is needed.")));
+					 errdetail("mongo_fdw sends it itself where it is needed.")));
 	}
 }
 
@@ -189,20 +194,29 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 	const bson_t *command = command_from_datum(PG_GETARG_DATUM(2), typid);
 	const bson_t *reply;
 	const char *name;
+	const char *context_message;
 	bson_iter_t iter;
 	Datum		result;
 	bool		isnull;
+	bool		only_reads;
 
 	if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
 		elog(ERROR, "command is malformed");
 	name = bson_iter_key(&iter);
 	refuse_command(command, name);
+	only_reads = mongo_command_only_reads(command);
+	if (!only_reads)
+		mongo_prevent_write(psprintf("mongo_command() with \"%s\"", name));
 	if (typid == JSONBOID && bson_iter_init_find(&iter, command, "sort"))
 		warn_of_lost_order(&iter);
 
-	reply = mongo_run_command(CurrentMemoryContext, user, database, command, false,
-							  psprintf("could not run command \"%s\" in database \"%s\"",
-									   name, database));
+	context_message = psprintf("could not run command \"%s\" in database \"%s\"",
+							   name, database);
+	reply = only_reads ?
+		mongo_run_command(CurrentMemoryContext, user, database, command, false,
+						  context_message) :
+		mongo_run_write_command(CurrentMemoryContext, user, database, command,
+								context_message);
 
 	mongo_row_decode(jsonb_decoder(CurrentMemoryContext, database, "$cmd"),
 					 bson_get_data(reply), reply->len, &result, &isnull);
@@ -292,6 +306,7 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 	bson_t		empty = BSON_INITIALIZER;
 	bson_iter_t iter;
 	const char *stage;
+	const char *dubious_stage;
 
 	if (collection != NULL)
 		BSON_APPEND_UTF8(command, "aggregate", collection);
@@ -303,6 +318,9 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a pipeline must be a JSON array of stages")));
 	stage = writing_stage(&iter);
+	dubious_stage = mongo_stage_that_may_write(&iter);
+	if (dubious_stage != NULL)
+		mongo_prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
 	if (typid == JSONBOID)
 		warn_of_lost_orders(&iter);
 	BSON_APPEND_DOCUMENT(command, "cursor", &empty);
@@ -312,10 +330,9 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 								 collection != NULL ? collection : "$cmd.aggregate",
 								 command, 0);
 
-	PreventCommandIfReadOnly(psprintf("mongo_aggregate() with %s", stage));
-	mongo_run_command(context, user, database, command, false,
-					  psprintf("could not aggregate collection \"%s.%s\"",
-							   database, collection != NULL ? collection : ""));
+	mongo_run_write_command(context, user, database, command,
+							psprintf("could not aggregate collection \"%s.%s\"",
+									 database, collection != NULL ? collection : ""));
 	return NULL;
 }
 

@@ -9,8 +9,12 @@
 
 #include "bson_memory.h"
 
+#include "driver_memory.h"
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
+
+/* Of a document as JSON, at most, in buffers that grow by copying. */
+#define JSON_GROWTH		16
 
 #define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
 
@@ -24,7 +28,9 @@ typedef struct OwnedBson
 static void
 destroy_owned_bson(void *arg)
 {
-	bson_destroy((bson_t *) arg);
+	/* on the way to exit from within libmongoc, which may be writing to it */
+	if (!mongo_driver_is_entered())
+		bson_destroy((bson_t *) arg);
 }
 
 /* Nothing is registered yet: the caller fills ->bson, then calls adopt(). */
@@ -74,9 +80,12 @@ bson_view(bson_t *view, const uint8_t *data, size_t length)
 char *
 bson_try_relaxed_json(const bson_t *document)
 {
-	char	   *json = bson_as_relaxed_extended_json(document, NULL);
+	char	   *json;
 	char	   *volatile copy;
 
+	/* half-way, libbson would leave behind what it has written */
+	mongo_memory_check((size_t) document->len * JSON_GROWTH);
+	json = bson_as_relaxed_extended_json(document, NULL);
 	if (json == NULL)
 		return NULL;
 

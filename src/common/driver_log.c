@@ -14,6 +14,9 @@
 /* The newest warning or error. */
 static char driver_message[512];
 
+/* Is nothing to be logged at the moment? */
+static bool log_is_held;
+
 /*
  * log_driver_message
  *		mongoc_log_func_t.
@@ -32,7 +35,7 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 		strlcpy(driver_message, message, sizeof(driver_message));
 
 	/* nor that a transaction cannot be aborted which MongoDB has aborted itself */
-	if (!message_level_is_interesting(elevel) ||
+	if (log_is_held || !message_level_is_interesting(elevel) ||
 		strncmp(message, "Error in abortTransaction", 25) == 0)
 		return;
 
@@ -55,6 +58,12 @@ void
 mongo_install_log_handler(void)
 {
 	mongoc_log_set_handler(log_driver_message, NULL);
+}
+
+void
+mongo_hold_driver_log(bool hold)
+{
+	log_is_held = hold;
 }
 
 const char *

@@ -298,6 +298,11 @@ mongo_read_domain(MONGO_READ_ARGS)
 
 		if (constraint->constrainttype != DOM_CONSTRAINT_CHECK)
 			continue;			/* NOT NULL: the value is not */
+		if (context->defers_checks)
+		{
+			context->deferred = true;
+			break;
+		}
 		econtext->domainValue_datum =
 			MakeExpandedObjectReadOnly(*value, false,
 									   domain->constraints.tcache->typlen);

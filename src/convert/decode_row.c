@@ -21,6 +21,7 @@
 #include "json.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "privileges.h"
 #include "types.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -73,6 +74,11 @@ struct MongoRowDecoder
 	const char *namespace;		/* "database.collection" */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
+	bool		notes_misfits;	/* and raises none */
+	Bitmapset  *misfits;		/* of the last document, then */
+	bool		defers;			/* what may raise errors of its own */
+	bool		deferred;		/* of the last document, then */
+	const Bitmapset *needed;	/* columns that are read meanwhile */
 	int			ncolumns;
 	int		   *indexes;		/* of all columns, to start from NULL */
 	PathNode   *root;
@@ -298,6 +304,15 @@ describe_id(const MongoRowDecoder *decoder, const char *prefix)
 								   SHOWN_ID_SIZE));
 }
 
+static void
+note_misfit(MongoRowDecoder *decoder, const DecodedColumn *column)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(decoder->context);
+
+	decoder->misfits = bms_add_member(decoder->misfits, column->index);
+	MemoryContextSwitchTo(old_context);
+}
+
 /* report_misfit: raise what mongo_misfit() noted about a column's field. */
 static void
 report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
@@ -306,6 +321,9 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	const char *type = format_type_with_typemod(column->reader->typid,
 												column->reader->typmod);
 	const char *path = column->path;
+	const char *document = column->field != NULL ? "A group of documents gives" :
+	!mongo_may_quote(NULL) ? "A document holds" :
+	psprintf("%s holds", describe_id(decoder, column->prefix));
 
 	if (column->field != NULL)
 		path = column->field;
@@ -319,11 +337,11 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 					mongo_from_utf8(path), column->namespace, type) :
 			 errmsg("could not read a document of collection \"%s\" as type %s",
 					decoder->namespace, type),
-			 errdetail("%s %s.%s%s", column->field != NULL ? "A group of documents gives" :
-					   psprintf("%s holds", describe_id(decoder, column->prefix)),
+			 mongo_may_quote(column->name) ?
+			 errdetail("%s %s.%s%s", document,
 					   context->holds ? context->holds : "such a value",
 					   context->remark ? " " : "",
-					   context->remark ? context->remark : ""),
+					   context->remark ? context->remark : "") : 0,
 			 errhint("%s", misfit_reports[context->misfit].hint)));
 }
 
@@ -340,17 +358,40 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 
 	context.canonical_json = decoder->canonical_json;
 	context.explain = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
+	context.deferred = false;
+	context.unread = false;
 
 	for (const DecodedColumn *column = columns; column; column = column->next)
 	{
+		context.defers_input = decoder->defers &&
+			!bms_is_member(column->index, decoder->needed);
+		context.defers_checks = context.defers_input || (decoder->defers && context.explain);
 		if (mongo_read_value(column->reader, &context, iter,
 							 &values[column->index], &isnull[column->index]))
 			continue;
-		if (context.explain)
+		if (context.unread)
+		{
+			context.deferred = true;
+			context.unread = false;
+		}
+		else if (decoder->notes_misfits)
+			note_misfit(decoder, column);
+		else if (context.explain)
 			report_misfit(decoder, column, &context);
 		values[column->index] = (Datum) 0;
 		isnull[column->index] = true;
 	}
+	decoder->deferred |= context.deferred;
+}
+
+/* note_misfits_below: of all columns whose paths begin with the node's. */
+static void
+note_misfits_below(MongoRowDecoder *decoder, const PathNode *node)
+{
+	for (const DecodedColumn *column = node->columns; column; column = column->next)
+		note_misfit(decoder, column);
+	for (PathNode *child = node->first_child; child; child = child->sibling)
+		note_misfits_below(decoder, child);
 }
 
 /*
@@ -360,11 +401,16 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
  * MongoDB would gather what all elements have; a column cannot.
  */
 static void
-report_array_in_path(const MongoRowDecoder *decoder, const PathNode *node,
+report_array_in_path(MongoRowDecoder *decoder, const PathNode *node,
 					 const bson_iter_t *iter)
 {
 	MongoReadContext context = {0};
 
+	if (decoder->notes_misfits)
+	{
+		note_misfits_below(decoder, node);
+		return;
+	}
 	while (node->columns == NULL)
 		node = node->first_child;
 	context.explain = true;
@@ -560,11 +606,38 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 			isnull[column->index] = false;
 			continue;
 		}
-		if (context.explain)
+		if (decoder->notes_misfits)
+			note_misfit(decoder, column);
+		else if (context.explain)
 			report_misfit(decoder, column, &context);
 		values[column->index] = (Datum) 0;
 		isnull[column->index] = true;
 	}
+}
+
+void
+mongo_row_decoder_note_misfits(MongoRowDecoder *decoder, bool note)
+{
+	decoder->notes_misfits = note && decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
+}
+
+void
+mongo_row_decoder_defer(MongoRowDecoder *decoder, bool defer, const Bitmapset *needed)
+{
+	decoder->defers = defer;
+	decoder->needed = needed;
+}
+
+bool
+mongo_row_decoder_deferred(const MongoRowDecoder *decoder)
+{
+	return decoder->deferred;
+}
+
+const Bitmapset *
+mongo_row_decoder_misfits(const MongoRowDecoder *decoder)
+{
+	return decoder->misfits;
 }
 
 void
@@ -575,6 +648,12 @@ mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 
 	decoder->data = data;
 	decoder->length = length;
+	if (decoder->misfits != NULL)
+	{
+		bms_free(decoder->misfits);
+		decoder->misfits = NULL;
+	}
+	decoder->deferred = false;
 
 	for (int i = 0; i < decoder->ncolumns; i++)
 	{

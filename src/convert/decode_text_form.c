@@ -111,6 +111,11 @@ mongo_read_text_form(MONGO_READ_ARGS)
 
 	if (text == NULL)
 		return false;
+	if (!form->may_fail && context->defers_input)
+	{
+		context->unread = true;
+		return false;
+	}
 	if (!form->may_fail)
 		*value = InputFunctionCall(&form->input, text, form->ioparam,
 								   reader->typmod);

@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "options.h"
+#include "privileges.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -215,7 +216,7 @@ command_document(const MongoDirectState *state, const bson_t *filter,
 static void
 log_remote_query(const MongoDirectState *state)
 {
-	ereport(LOG,
+	ereport(mongo_query_log_level(),
 			(errmsg("remote query: %s: %s", state->plan->database,
 					bson_to_relaxed_json(command_document(state, state->filter,
 														  state->update))),
@@ -253,6 +254,7 @@ send_modification(MongoDirectState *state)
 	bool		is_update = plan->operation == CMD_UPDATE;
 	MongoWriteBatch batch = {0};
 	MongoWriteResult result;
+	MongoAtWork work;
 	bson_t		filter;
 
 	if (!bound_part(state, "filter", &filter))
@@ -268,9 +270,11 @@ send_modification(MongoDirectState *state)
 
 	if (mongo_log_remote_query)
 		log_remote_query(state);
+	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
 	mongo_write_batch_send(mongo_session_for_write(state->user), plan->database,
 						   plan->collection, &batch, false, 0, 0,
 						   context_message(state), &result);
+	mongo_end_work(&work);
 	return result.written;
 }
 
@@ -325,9 +329,11 @@ fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 	MongoFindAndModify command = {
 		.database = plan->database, .collection = plan->collection
 	};
+	MongoAtWork work;
 	bson_t		filter;
 	bson_t		fields;
 	bson_t		document;
+	bool		found;
 
 	if (!bound_part(state, "filter", &filter))
 		elog(ERROR, "command has no filter");
@@ -339,15 +345,19 @@ fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 
 	if (mongo_log_remote_query)
 		log_remote_query(state);
-	if (!mongo_find_and_modify(mongo_session_for_write(state->user),
-							   CurrentMemoryContext, &command, context_message(state),
-							   &document))
-		return false;
-	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-	mongo_row_decode(create_returned_decoder(state), bson_get_data(&document),
-					 document.len, slot->tts_values, slot->tts_isnull);
-	ExecStoreVirtualTuple(slot);
-	return true;
+	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
+	found = mongo_find_and_modify(mongo_session_for_write(state->user),
+								  CurrentMemoryContext, &command, context_message(state),
+								  &document);
+	if (found)
+	{
+		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+		mongo_row_decode(create_returned_decoder(state), bson_get_data(&document),
+						 document.len, slot->tts_values, slot->tts_isnull);
+		ExecStoreVirtualTuple(slot);
+	}
+	mongo_end_work(&work);
+	return found;
 }
 
 /* ------------------------------- the callback ------------------------------ */
@@ -442,6 +452,8 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 								 state->plan->collection), es);
 	if (!es->verbose && !mongo_explain_remote_plans)
 		return;
+	if (!mongo_explain_may_show(es))
+		filter = update = NULL;
 	if (filter == NULL)
 	{
 		int			nparameters = state->template.nparameters;

@@ -88,6 +88,7 @@ static void
 explain_commands(ForeignScanState *node, ExplainState *es)
 {
 	MongoScanState *state = node->fdw_state;
+	bool		may_show = mongo_explain_may_show(es);
 
 	for (int i = 0; i < state->ncommands; i++)
 	{
@@ -95,7 +96,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 			psprintf("Remote Command %d", i + 1);
 		const bson_t *command = state->command;
 
-		if (command == NULL || i != state->turn)
+		if (command == NULL || i != state->turn || !may_show)
 		{
 			state->template.command = state->commands[i];
 			command = describe_command(node, es);

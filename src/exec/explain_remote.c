@@ -10,9 +10,11 @@
 #include "explain_remote.h"
 
 #include "bson_memory.h"
+#include "catalog/pg_class.h"
 #include "client_pool.h"
 #include "encoding.h"
 #include "printable.h"
+#include "privileges.h"
 #include "remote_error.h"
 #include "remote_plan.h"
 
@@ -49,6 +51,22 @@ mongo_explain_remote_unknown(ExplainState *es, int number, const char *reason)
 			   list_make1(psprintf("not shown: %s", reason)));
 }
 
+bool
+mongo_explain_may_show(const ExplainState *es)
+{
+	ListCell   *cell;
+
+	foreach(cell, es->rtable)
+	{
+		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		if (entry->rtekind == RTE_RELATION && entry->relkind != RELKIND_VIEW &&
+			!mongo_may_read(entry->relid, NULL))
+			return false;
+	}
+	return true;
+}
+
 /* The reply's error as one line; NULL when it is none. */
 static const char *
 reply_error(const bson_t *reply)
@@ -78,6 +96,12 @@ mongo_explain_remote(ExplainState *es, UserMapping *user, const char *database,
 	const char *error;
 	List	   *lines;
 
+	if (!mongo_explain_may_show(es))
+	{
+		mongo_explain_remote_unknown(es, number,
+									 "it is about rows or columns that you may not see");
+		return;
+	}
 	BSON_APPEND_DOCUMENT(explain, "explain", command);
 	BSON_APPEND_UTF8(explain, "verbosity",
 					 es->analyze ? "executionStats" : "queryPlanner");

@@ -120,7 +120,8 @@ create_queue(MongoModifyState *state, const ResultRelInfo *rinfo,
 											deferred && !observed,
 											psprintf("could not %s foreign table \"%s\"",
 													 actions[state->operation],
-													 RelationGetRelationName(state->relation)));
+													 RelationGetRelationName(state->relation)),
+											RelationGetRelid(state->relation));
 }
 
 /* The columns that read _id, for which we may have to make one. */
@@ -172,6 +173,8 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 			kind = MONGO_INSERT_UNLESS_THERE;
 		state->second = bson_create_in(state->context);
 	}
+	state->policy_check = plan != NULL && plan->operation == CMD_UPDATE ?
+		WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
 	/* rinfo itself does not know of RETURNING yet */
 	if ((plan != NULL && (plan->returningLists != NIL || plan->withCheckOptionLists != NIL)) ||
 		has_after_triggers(rinfo, CMD_INSERT))
@@ -250,6 +253,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	ListCell   *cell;
 
 	state->assigned = attributes;
+	state->policy_check = WCO_RLS_UPDATE_CHECK;
 	foreach(cell, attributes)
 		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(state->relation),
 																	lfirst_int(cell) - 1)->atttypid);
@@ -326,6 +330,18 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 
 /* -------------------------------- inserting -------------------------------- */
 
+/*
+ * check_policies: the row against WITH CHECK of the policies, which PostgreSQL
+ * leaves out for a foreign table that is a partition of a table with some.
+ */
+static void
+check_policies(const MongoModifyState *state, ResultRelInfo *rinfo,
+			   TupleTableSlot *slot, EState *estate)
+{
+	if (rinfo->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(state->policy_check, rinfo, slot, estate);
+}
+
 /* row_error_context names the row in which a value cannot be stored. */
 static void
 row_error_context(void *arg)
@@ -395,6 +411,7 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 
 	if (state->operation != CMD_INSERT)
 		state = state->routed;
+	check_policies(state, rinfo, slot, estate);
 	queue_insert(state, estate, slot);
 	if (state->skips_duplicates &&
 		!bms_is_empty(mongo_write_queue_send(state->queue)))
@@ -414,7 +431,10 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 	int			inserted = 0;
 
 	for (int i = 0; i < *numSlots; i++)
+	{
+		check_policies(state, rinfo, slots[i], estate);
 		queue_insert(state, estate, slots[i]);
+	}
 	if (state->skips_duplicates)
 		refused = mongo_write_queue_send(state->queue);
 	for (int i = 0; i < *numSlots; i++)
@@ -551,7 +571,7 @@ append_update(MongoModifyState *state, TupleTableSlot *slot,
 }
 
 TupleTableSlot *
-mongo_exec_foreign_update(EState *estate pg_attribute_unused(), ResultRelInfo *rinfo,
+mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 						  TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
 	MongoModifyState *state = rinfo->ri_FdwState;
@@ -560,6 +580,7 @@ mongo_exec_foreign_update(EState *estate pg_attribute_unused(), ResultRelInfo *r
 	bson_t		filter;
 	bool		is_new;
 
+	check_policies(state, rinfo, slot, estate);
 	MemoryContextReset(state->row_context);
 	old_context = MemoryContextSwitchTo(state->row_context);
 	error_context_stack = &callback;

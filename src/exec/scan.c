@@ -13,7 +13,9 @@
 #include "encoding.h"
 #include "exec.h"
 #include "parallel_scan.h"
+#include "privileges.h"
 #include "finish.h"
+#include "hidden.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -94,6 +96,25 @@ mongo_scan_user_mapping(ForeignScanState *node)
 	return GetUserMapping(user ? user : GetUserId(), plan->fs_server);
 }
 
+/* scanned_relids: the OIDs of the foreign tables whose documents come. */
+static List *
+scanned_relids(ForeignScanState *node)
+{
+	const Bitmapset *tables = ((ForeignScan *) node->ss.ps.plan)->fs_relids;
+	List	   *relids = NIL;
+	int			index = -1;
+
+	while ((index = bms_next_member(tables, index)) >= 0)
+	{
+		const RangeTblEntry *entry = exec_rt_fetch(index, node->ss.ps.state);
+
+		/* there are outer joins' entries as well */
+		if (entry->rtekind == RTE_RELATION)
+			relids = lappend_oid(relids, entry->relid);
+	}
+	return relids;
+}
+
 void
 mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 {
@@ -112,10 +133,13 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
+	state->relids = scanned_relids(node);
 	state->user = mongo_scan_user_mapping(node);
 	state->decoder = create_decoder(state->plan, slot->tts_tupleDescriptor);
 	state->finisher = mongo_finisher_create(state->plan,
 											slot->tts_tupleDescriptor->natts);
+
+	mongo_hidden_begin(node);
 
 	/* the decoder sets only the columns in use; the others stay NULL */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
@@ -255,7 +279,7 @@ mongo_bind_scan_command(ForeignScanState *node, int turn, int64 rows, bson_t *co
 void
 mongo_log_command(const MongoScanPlan *plan, const bson_t *command)
 {
-	ereport(LOG,
+	ereport(mongo_query_log_level(),
 			(errmsg("remote query: %s: %s", plan->database,
 					bson_to_relaxed_json(command)),
 			 errhidestmt(true)));
@@ -400,18 +424,20 @@ is_meant(ForeignScanState *node, TupleTableSlot *slot)
 	return ExecQual(node->fdw_recheck_quals, econtext);
 }
 
-/* next_row: empty at the end, and where an asynchronous scan would have to wait. */
+/*
+ * read_row: empty at the end, and where an asynchronous scan would have to wait.
+ * *document is what the row was read from, or NULL.
+ */
 static TupleTableSlot *
-next_row(ForeignScanState *node)
+read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 {
 	MongoScanState *state = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
-	const uint8_t *document;
-	uint32		length;
 
 	if (!state->started)
 		start_scan(node, state);
 
+	*document = NULL;
 	ExecClearTuple(slot);
 	if (state->cursor == NULL)
 		return end_of_documents(state, slot);
@@ -423,21 +449,43 @@ next_row(ForeignScanState *node)
 		return slot;
 	}
 
-	document = mongo_cursor_next(state->cursor, &length);
-	if (document == NULL && next_command(node, state))
-		return next_row(node);
-	if (document == NULL)
+	*document = mongo_cursor_next(state->cursor, length);
+	if (*document == NULL && next_command(node, state))
+		return read_row(node, document, length);
+	if (*document == NULL)
 		return end_of_documents(state, slot);
 	state->any_document = true;
 	state->rows++;
 	if (state->finisher != NULL)
-		mongo_finish_row(state->finisher, state->decoder, document, length,
+		mongo_finish_row(state->finisher, state->decoder, *document, *length,
 						 slot->tts_values, slot->tts_isnull);
 	else
-		mongo_row_decode(state->decoder, document, length, slot->tts_values,
+		mongo_row_decode(state->decoder, *document, *length, slot->tts_values,
 						 slot->tts_isnull);
-	ExecStoreVirtualTuple(slot);
-	if (state->identities != NULL)
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* next_row: the next one that may be told of. */
+static TupleTableSlot *
+next_row(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	const uint8_t *document;
+	uint32		length;
+	TupleTableSlot *slot;
+	MongoAtWork work;
+
+	mongo_begin_work(&work, state->relids);
+	slot = read_row(node, &document, &length);
+	while (state->plan->hiding != NIL && document != NULL &&
+		   mongo_is_hidden(node, slot, document, length))
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(node->ss.ps.ps_ExprContext);
+		slot = read_row(node, &document, &length);
+	}
+	mongo_end_work(&work);
+	if (state->identities != NULL && document != NULL)
 		mongo_identity_note(state->identities, document, length, &slot->tts_tid);
 	return slot;
 }

@@ -41,7 +41,8 @@ truncate_one(Relation relation)
 	queue = mongo_write_queue_create(CurrentMemoryContext, user, options->database,
 									 options->collection, MONGO_DELETE_MANY, 1, true,
 									 psprintf("could not truncate foreign table \"%s\"",
-											  RelationGetRelationName(relation)));
+											  RelationGetRelationName(relation)),
+									 relid);
 	mongo_write_queue_add(queue, bson_create_in(CurrentMemoryContext), NULL);
 	mongo_write_queue_finish(queue);
 }

@@ -11,6 +11,7 @@
 
 #include "miscadmin.h"
 #include "options.h"
+#include "privileges.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
 
@@ -24,6 +25,7 @@ struct MongoWriteQueue
 	const char *database;
 	const char *collection;
 	const char *context_message;
+	Oid			relid;			/* the foreign table */
 	int			batch_size;
 	bool		deferred;
 	bool		allow_duplicates;
@@ -37,18 +39,18 @@ struct MongoWriteQueue
 	int			filed;
 };
 
-/* The head of a batch in the file. */
+/* The head of a batch in the file.  Without padding, which would be written too. */
 typedef struct FiledBatch
 {
-	int			count;
-	Size		length;
+	uint64		count;
+	uint64		length;
 } FiledBatch;
 
 MongoWriteQueue *
 mongo_write_queue_create(MemoryContext context, UserMapping *user,
 						 const char *database, const char *collection,
 						 MongoWriteKind kind, int batch_size, bool deferred,
-						 const char *context_message)
+						 const char *context_message, Oid relid)
 {
 	MongoWriteQueue *queue = MemoryContextAllocZero(context,
 													sizeof(MongoWriteQueue));
@@ -60,6 +62,7 @@ mongo_write_queue_create(MemoryContext context, UserMapping *user,
 	queue->context_message = context_message;
 	queue->batch_size = batch_size;
 	queue->deferred = deferred;
+	queue->relid = relid;
 	queue->batch.kind = kind;
 	queue->batch.ordered = true;
 	return queue;
@@ -68,7 +71,7 @@ mongo_write_queue_create(MemoryContext context, UserMapping *user,
 static void
 log_remote_write(const MongoWriteQueue *queue, const MongoWriteBatch *batch)
 {
-	ereport(LOG,
+	ereport(mongo_query_log_level(),
 			(errmsg("remote query: %s.%s: %s, %d operations, %zu bytes",
 					queue->database, queue->collection,
 					batch->kind == MONGO_INSERT ? "insert" :
@@ -82,14 +85,17 @@ static Bitmapset *
 send_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch)
 {
 	MongoWriteResult result;
+	MongoAtWork work;
 
 	CHECK_FOR_INTERRUPTS();
 	if (mongo_log_remote_query)
 		log_remote_write(queue, batch);
+	mongo_begin_work(&work, list_make1_oid(queue->relid));
 	mongo_write_batch_send(mongo_session_for_write(queue->user), queue->database,
 						   queue->collection, batch, queue->allow_duplicates,
 						   queue->sent + 1, queue->written,
 						   queue->context_message, &result);
+	mongo_end_work(&work);
 	queue->sent += batch->count;
 	queue->written += result.written;
 	return result.refused;

@@ -159,7 +159,8 @@ find_table(Oid relid)
 	if (invalidations != before)
 		return NULL;
 
-	context = AllocSetContextCreate(CacheMemoryContext, "mongo_fdw table options",
+	/* the cache's only when it is complete, so that an ERROR leaves nothing */
+	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw table options",
 									ALLOCSET_SMALL_SIZES);
 	old_context = MemoryContextSwitchTo(context);
 	options = copy_options(options, sizeof(MongoTableOptions), TARGET_TABLE);
@@ -169,6 +170,7 @@ find_table(Oid relid)
 	entry->options = options;
 	entry->ncolumns = 0;
 	entry->columns = NULL;
+	MemoryContextSetParent(context, CacheMemoryContext);
 	return entry;
 }
 

@@ -14,6 +14,7 @@
 #include "compression.h"
 #include "driver_log.h"
 #include "miscadmin.h"
+#include "uri_text.h"
 #include "utils/acl.h"
 #include "utils/formatting.h"
 
@@ -42,32 +43,20 @@ mongo_check_file(const MongoOption *option, const char *value pg_attribute_unuse
 }
 
 /*
- * check_uri_secrets
- *		Refuse a URI with a secret in it, without showing any of it.
- *
- * A server's options can be read by every user of the database, those of a
- * user mapping by its owner only.  Done on the text, before the driver parses
- * it, as the driver's messages repeat what they complain about.
+ * refuse_secret
+ *		Raise for a URI that holds a secret, showing it neither to the client nor
+ *		in the server's log.
  */
 static void
-check_uri_secrets(const char *uri)
+refuse_secret(const MongoUriSecret *secret)
 {
-	size_t		before_options = strcspn(uri, "?");
-	char	   *folded = asc_tolower(uri, strlen(uri));
-
-	if (memchr(uri, '@', before_options) != NULL)
+	if (secret != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"uri\" must not hold credentials"),
+				 errmsg("option \"uri\" must not hold %s", secret->name),
 				 errdetail("Options of a server can be read by every user of the database."),
-				 errhint("Use CREATE USER MAPPING with the options username and password.")));
-
-	if (strstr(folded, "password=") != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"uri\" must not hold a password"),
-				 errdetail("Options of a server can be read by every user of the database."),
-				 errhint("Use CREATE USER MAPPING with the option pem_pwd.")));
+				 errhint("%s", secret->hint),
+				 errhidestmt(true), errhidecontext(true)));
 }
 
 /*
@@ -83,7 +72,9 @@ uri_privilege_reason(const mongoc_uri_t *uri)
 		/* older names; libmongoc 2 has no macros for them */
 		"sslclientcertificatekeyfile", "sslcertificateauthorityfile"
 	};
-	static const char *const ambient_mechanisms[] = {"GSSAPI", "MONGODB-AWS"};
+	static const char *const ambient_mechanisms[] = {
+		"GSSAPI", "MONGODB-AWS", "MONGODB-OIDC"
+	};
 	const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
 
 	for (size_t i = 0; i < lengthof(file_options); i++)
@@ -150,6 +141,35 @@ check_uri_compressors(const char *option_name, const char *uri)
 	}
 }
 
+bool
+mongo_uri_is_acknowledged(const mongoc_uri_t *uri)
+{
+	int			w = mongoc_write_concern_get_w(mongoc_uri_get_write_concern(uri));
+
+	/* whatever else is said: with journal=true libmongoc takes any for one */
+	return w != MONGOC_WRITE_CONCERN_W_UNACKNOWLEDGED &&
+		w != MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED;
+}
+
+/*
+ * check_uri_acknowledged
+ *		Refuse w=0 (also said as safe=false, or a negative w).
+ *
+ * MongoDB would not answer to writes then, so that one that fails, by a duplicate
+ * key, say, would be reported as done.
+ */
+static void
+check_uri_acknowledged(const char *option_name, bool acknowledged)
+{
+	if (!acknowledged)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": writes would not be acknowledged",
+						option_name),
+				 errdetail("With \"w=0\" MongoDB does not tell whether it has written anything."),
+				 errhint("Allowed for \"w\" are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
+}
+
 /*
  * mongo_check_uri parses as the driver will.  No host is looked up, not even for
  * mongodb+srv.
@@ -157,31 +177,32 @@ check_uri_compressors(const char *option_name, const char *uri)
 void
 mongo_check_uri(const MongoOption *option, const char *value)
 {
-	bson_error_t error = {0};
-	mongoc_uri_t *uri;
+	bson_error_t error;
+	const mongoc_uri_t *uri;
 	const char *reason;
 
-	check_uri_secrets(value);
+	/* first, as the driver's messages repeat what they complain about */
+	refuse_secret(mongo_uri_secret_in_text(value));
 
-	/* what the driver warns of goes to the server's log, not to stderr */
-	mongo_install_log_handler();
-	mongo_forget_driver_message();
-	uri = mongoc_uri_new_with_error(value, &error);
+	uri = mongo_uri_parse(value, &error);
 	if (uri == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"uri\""),
-				 errdetail("%s.", error.message),
-				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/.")));
+				 errdetail("%s.", mongo_uri_printable_error(&error)),
+				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/."),
+				 errhidestmt(true), errhidecontext(true)));
+	refuse_secret(mongo_uri_secret(uri));
 
 	reason = uri_privilege_reason(uri);
-	mongoc_uri_destroy(uri);
+	check_uri_acknowledged(option->name, mongo_uri_is_acknowledged(uri));
 	check_uri_compressors(option->name, value);
 
 	/* a misspelt option of the URI, say, which the driver passes over */
 	if (mongo_last_driver_message()[0] != '\0')
 		ereport(WARNING,
-				(errmsg("option \"uri\": %s", mongo_last_driver_message())));
+				(errmsg("option \"uri\": %s",
+						mongo_uri_printable_warning(mongo_last_driver_message()))));
 
 	if (reason != NULL)
 		require_file_privilege(option->name, reason);

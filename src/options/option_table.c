@@ -59,8 +59,15 @@ const MongoOption mongo_option_table[] =
 	{"appname", ON_SERVER, mongo_parse_name, NULL, CONNECTION(appname), "mongo_fdw"},
 	{"connect_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(connect_timeout_ms), BETWEEN(1, INT_MAX)},
 	{"server_selection_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(server_selection_timeout_ms), BETWEEN(1, INT_MAX)},
+	{"socket_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(socket_timeout_ms), "0", BETWEEN(0, INT_MAX)},
+	{"keepalives_idle", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.keepalives_idle), "60", BETWEEN(0, 32767)},
+	{"keepalives_interval", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.keepalives_interval), "10", BETWEEN(0, 32767)},
+	{"keepalives_count", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.keepalives_count), "6", BETWEEN(0, 127)},
+	{"tcp_user_timeout", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.user_timeout), "120000", BETWEEN(0, INT_MAX)},
 	{"compressors", ON_SERVER, mongo_parse_name, mongo_check_compressors, CONNECTION(compressors)},
 	{"keep_connections", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(keep_connections), "true"},
+	{"async_connections", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(async_connections), "4", BETWEEN(1, 1000)},
+	{"idle_timeout", ON_SERVER, mongo_parse_duration, NULL, CONNECTION(idle_timeout), "0", BETWEEN(0, INT_MAX)},
 
 	/* which collection */
 	{"database", ON_TABLE, mongo_parse_name, NULL, TABLE(database), "test"},

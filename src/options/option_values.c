@@ -79,6 +79,24 @@ mongo_parse_integer(const MongoOption *option, const char *value, void *field)
 }
 
 void
+mongo_parse_duration(const MongoOption *option, const char *value, void *field)
+{
+	const char *hint = NULL;
+	int			number;
+
+	if (!parse_int(value, &number, GUC_UNIT_MS, &hint) ||
+		number < option->min || number > option->max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": %s", option->name, value),
+				 hint ? errhint("%s", _(hint)) :
+				 errhint("Allowed are durations from %.0f to %.0f milliseconds.",
+						 option->min, option->max)));
+
+	*(int *) field = number;
+}
+
+void
 mongo_parse_number(const MongoOption *option, const char *value, void *field)
 {
 	double		number;

@@ -9,6 +9,7 @@
 
 #include "options.h"
 
+#include "driver_memory.h"
 #include "utils/guc.h"
 
 bool		mongo_enable_pushdown = true;
@@ -71,6 +72,13 @@ mongo_define_settings(void)
 								 settings[i].details, settings[i].variable,
 								 *settings[i].variable, settings[i].context, 0,
 								 NULL, NULL, NULL);
+
+#ifdef MONGO_FDW_INJECT_FAULTS
+	DefineCustomIntVariable("mongo_fdw.fail_allocation",
+							"Lets the n-th allocation of libbson and libmongoc from now on fail.",
+							"0 lets none fail.", &mongo_fail_allocation, 0, 0,
+							INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
+#endif
 
 	MarkGUCPrefixReserved("mongo_fdw");
 }

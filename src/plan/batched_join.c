@@ -13,6 +13,8 @@
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_join.h"
+#include "plan_security.h"
+#include "planning_state.h"
 
 #include <math.h>
 
@@ -97,8 +99,10 @@ any_of_keys(Oid operator, Oid collation, Expr *inner, Oid key_type)
  * are ranges to MongoDB, as numeric's are, would be too many of these.
  */
 static bool
-is_served(const MongoRelation *relation, BatchedKey *key)
+is_served(RelOptInfo *innerrel, BatchedKey *key)
 {
+	const MongoRelation *relation = innerrel->fdw_private;
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
 	MongoTranslation translation = mongo_translation_of(relation);
 	const MongoComparison *comparison;
 	MongoCondition condition;
@@ -109,10 +113,10 @@ is_served(const MongoRelation *relation, BatchedKey *key)
 	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod);
 	if (comparison == NULL || comparison->append_points == NULL)
 		return false;
-	condition = mongo_translate_condition(&translation, key->condition,
-										  bson_create_in(CurrentMemoryContext));
+	condition = mongo_translate_condition(&translation, key->condition, match);
 	key->unique = strcmp(field.path, "_id") == 0;
-	return condition.grade != MONGO_NOT_SHIPPABLE && condition.indexed;
+	return condition.grade != MONGO_NOT_SHIPPABLE && condition.indexed &&
+		mongo_is_securely_promotable(innerrel, key->rinfo, match);
 }
 
 /* try_clause: is it "something of the outer side = indexed field"? */
@@ -145,7 +149,7 @@ try_clause(RelOptInfo *outerrel, RelOptInfo *innerrel, RestrictInfo *rinfo,
 	key->join.key_type = getBaseType(exprType((Node *) key->outer));
 	key->condition = any_of_keys(operator, clause->inputcollid, key->inner,
 								 key->join.key_type);
-	return key->condition != NULL && is_served(innerrel->fdw_private, key);
+	return key->condition != NULL && is_served(innerrel, key);
 }
 
 static bool
@@ -400,6 +404,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	List	   *join_clauses;
 	List	   *other_clauses;
 	BatchedKey	key;
+	MemoryContext old_context;
 
 	if (next_hook != NULL)
 		next_hook(root, joinrel, outerrel, innerrel, type, extra);
@@ -410,12 +415,17 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 		outer_path == NULL || outer_path->param_info != NULL)
 		return;
 
+	old_context = mongo_enter_planning(joinrel);
+	mongo_check_planning_state(innerrel);
 	split_clauses(joinrel, type, extra->restrictlist, &join_clauses, &other_clauses);
-	if (!find_key(outerrel, innerrel, join_clauses, &key))
-		return;
-	key.join.type = type;
-	key.join.all_rows = root->tuple_fraction <= 0;
-	add_path_for(root, joinrel, innerrel, outer_path, &key, join_clauses, other_clauses);
+	if (find_key(outerrel, innerrel, join_clauses, &key))
+	{
+		key.join.type = type;
+		key.join.all_rows = root->tuple_fraction <= 0;
+		add_path_for(root, joinrel, innerrel, outer_path, &key, join_clauses,
+					 other_clauses);
+	}
+	MemoryContextSwitchTo(old_context);
 }
 
 void

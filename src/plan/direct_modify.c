@@ -23,6 +23,7 @@
 #include "nodes/value.h"
 #include "parser/parsetree.h"
 #include "plan.h"
+#include "plan_guards.h"
 #include "predicate.h"
 #include "row_document.h"
 #include "utils/array.h"
@@ -84,12 +85,31 @@ scan_below(ModifyTable *plan, Index rtindex, int subplan_index)
 	return (ForeignScan *) below;
 }
 
+/*
+ * has_multiexpr
+ *		Is there a column of a sub-select in it that is assigned to several, as in
+ *		SET (a, b) = (SELECT ...)?
+ *
+ * The sub-select stands elsewhere in the target list, may ask for columns of the
+ * row, and must run before each of its columns has a value.
+ */
+static bool
+has_multiexpr(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_MULTIEXPR)
+		return true;
+	return expression_tree_walker(node, has_multiexpr, context);
+}
+
 /* is_value: can it be computed once, before anything is sent? */
 static bool
 is_value(Node *expression)
 {
 	return !contain_var_clause(expression) &&
-		!contain_volatile_functions(expression) && !contain_subplans(expression);
+		!contain_volatile_functions(expression) &&
+		!contain_subplans(expression) && !has_multiexpr(expression, NULL);
 }
 
 /*
@@ -265,145 +285,6 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 }
 
 /*
- * is_equality
- *		Is this "column = value" or "column = ANY (values)"?
- *
- * Equality in MongoDB matches the column's own values and nothing else, except
- * for arrays that hold them; but the value must be one that the column can hold.
- */
-static bool
-is_equality(Node *qual)
-{
-	Oid			operator = InvalidOid;
-	List	   *arguments = NIL;
-	Node	   *column;
-	Node	   *value;
-	Oid			value_type;
-	char	   *name;
-
-	if (IsA(qual, OpExpr))
-	{
-		operator = ((OpExpr *) qual)->opno;
-		arguments = ((OpExpr *) qual)->args;
-	}
-	else if (IsA(qual, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) qual)->useOr)
-	{
-		operator = ((ScalarArrayOpExpr *) qual)->opno;
-		arguments = ((ScalarArrayOpExpr *) qual)->args;
-	}
-	if (list_length(arguments) != 2 ||
-		contain_var_clause(linitial(arguments)) == contain_var_clause(lsecond(arguments)))
-		return false;
-	name = get_opname(operator);
-	if (name == NULL || strcmp(name, "=") != 0)
-		return false;
-
-	column = linitial(arguments);
-	value = lsecond(arguments);
-	if (contain_var_clause(value))
-	{
-		column = lsecond(arguments);
-		value = linitial(arguments);
-	}
-	column = mongo_strip_relabelling(column);
-	value_type = exprType(value);
-	if (IsA(qual, ScalarArrayOpExpr))
-		value_type = get_base_element_type(value_type);
-	return IsA(column, Var) &&
-		mongo_equality_fits(((Var *) column)->vartype, ((Var *) column)->vartypmod,
-							value_type);
-}
-
-/* not_null_columns: those of which a qual rejects NULL, as strict operators do. */
-static Bitmapset *
-not_null_columns(List *quals)
-{
-	Bitmapset  *columns = NULL;
-	ListCell   *cell;
-
-	foreach(cell, quals)
-	{
-		OpExpr	   *operation = lfirst(cell);
-		ListCell   *argument;
-
-		if (!IsA(operation, OpExpr) || !op_strict(operation->opno))
-			continue;
-		foreach(argument, operation->args)
-		{
-			Node	   *node = mongo_strip_relabelling(lfirst(argument));
-
-			if (IsA(node, Var) && ((Var *) node)->varattno > 0)
-				columns = bms_add_member(columns, ((Var *) node)->varattno);
-		}
-	}
-	return columns;
-}
-
-/*
- * append_guards
- *		For each column that the qual reads and that *guarded does not have; -1
- *		when there is no guard for one.
- */
-static int
-append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
-			  bool only_arrays, const Bitmapset *not_null, Bitmapset **guarded)
-{
-	ListCell   *cell;
-
-	foreach(cell, pull_var_clause(qual, 0))
-	{
-		Var		   *var = lfirst_node(Var, cell);
-		const char *path;
-
-		if (var->varattno <= 0)
-			return -1;
-		if (bms_is_member(var->varattno, *guarded))
-			continue;
-		*guarded = bms_add_member(*guarded, var->varattno);
-		path = mongo_column_path(columns, var->varattno);
-		if (path == NULL)
-			return -1;
-
-		index = only_arrays ?
-			mongo_append_array_guards(conditions, index, path) :
-			mongo_append_fits_guards(conditions, index, path, var->vartype,
-									 var->vartypmod,
-									 !bms_is_member(var->varattno, not_null));
-		if (index < 0)
-			return -1;
-	}
-	return index;
-}
-
-/*
- * append_all_guards
- *		Once for each column: that it fits, and for those only compared by
- *		equality, that no array is matched.
- */
-static int
-append_all_guards(bson_t *conditions, int index, MongoColumns *columns, List *quals)
-{
-	Bitmapset  *not_null = not_null_columns(quals);
-	Bitmapset  *guarded = NULL;
-
-	for (int only_arrays = 0; only_arrays <= 1; only_arrays++)
-	{
-		ListCell   *cell;
-
-		foreach(cell, quals)
-		{
-			if (is_equality(lfirst(cell)) != (only_arrays == 1))
-				continue;
-			index = append_guards(conditions, index, columns, lfirst(cell),
-								  only_arrays == 1, not_null, &guarded);
-			if (index < 0)
-				return -1;
-		}
-	}
-	return index;
-}
-
-/*
  * guarded_filter
  *		The scan's filter, and that the fields it tests fit their columns; NULL
  *		when that cannot be said.
@@ -429,7 +310,7 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 		index = 1;
 	}
 	if (scan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-		index = append_all_guards(conditions, index, columns, quals);
+		index = mongo_append_guards(conditions, index, columns, quals);
 	if (index < 0)
 		return NULL;
 

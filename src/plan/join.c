@@ -18,6 +18,8 @@
 #include "plan.h"
 #include "plan_clauses.h"
 #include "plan_join.h"
+#include "plan_security.h"
+#include "planning_state.h"
 
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -189,9 +191,13 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 		found * options->fdw_tuple_cost * FOUND_DOCUMENT_SHARE;
 }
 
-/* is_exact: have all clauses exact translations?  Their stages tell. */
+/*
+ * may_be_made: have all clauses exact translations, and may MongoDB test them
+ * beside those of the tables?  Their stages tell.
+ */
 static bool
-is_exact(const MongoJoin *join, MongoColumns *outer_columns)
+may_be_made(PlannerInfo *root, RelOptInfo *joinrel, const MongoJoin *join,
+			MongoColumns *outer_columns, List *clauses)
 {
 	MongoPipeline pipeline = {.translation = mongo_translation_of(join->outer->fdw_private)};
 
@@ -200,14 +206,17 @@ is_exact(const MongoJoin *join, MongoColumns *outer_columns)
 	pipeline.stages = bson_create_in(CurrentMemoryContext);
 	if (!mongo_append_join(join, &pipeline))
 		return false;
-	return pipeline.translation.variables == NIL ||
-		!mongo_feature_is_held_back(pipeline.translation.held_back, MONGO_FEATURE_LET);
+	if (pipeline.translation.variables != NIL &&
+		mongo_feature_is_held_back(pipeline.translation.held_back, MONGO_FEATURE_LET))
+		return false;
+	mongo_settle_lookups(&pipeline);
+	return mongo_join_is_secure(root, joinrel, clauses, pipeline.stages);
 }
 
 /* create_join: NULL when the join cannot be pushed down. */
 static MongoJoin *
-create_join(RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
-			JoinType jointype, JoinPathExtraData *extra)
+create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+			RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
 {
 	const MongoRelation *outer = outerrel->fdw_private;
 	const MongoRelation *inner = innerrel->fdw_private;
@@ -225,7 +234,8 @@ create_join(RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
 														   psprintf("t%u", innerrel->relid)));
 	join->reads_inner = reads_inner(joinrel, innerrel);
 	choose_form(join);
-	return is_exact(join, outer->columns) ? join : NULL;
+	return may_be_made(root, joinrel, join, outer->columns, extra->restrictlist) ?
+		join : NULL;
 }
 
 /* create_relation: what is known of the join, with the columns of both sides. */
@@ -253,10 +263,23 @@ create_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 	return relation;
 }
 
-void
-mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
-							 RelOptInfo *outerrel, RelOptInfo *innerrel,
-							 JoinType jointype, JoinPathExtraData *extra)
+/* is_left_deep: are the sides such that MongoDB may join them at all? */
+static bool
+is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+			 RelOptInfo *innerrel, JoinType jointype)
+{
+	return mongo_join_type_is_known(jointype) && mongo_is_plain_query(root) &&
+		innerrel->reloptkind == RELOPT_BASEREL &&
+		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
+		mongo_is_pipeline_input(root, outerrel) &&
+		mongo_is_pipeline_input(root, innerrel) &&
+		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
+}
+
+/* offer_join: as one command, if it is exact and the cheapest way so far. */
+static void
+offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+		   RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
 {
 	const MongoRelation *earlier = joinrel->fdw_private;
 	MongoRelation *relation;
@@ -264,15 +287,7 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	if (!mongo_join_type_is_known(jointype) || !mongo_is_plain_query(root) ||
-		innerrel->reloptkind != RELOPT_BASEREL ||
-		!bms_is_empty(joinrel->lateral_relids) || has_placeholders(root, joinrel) ||
-		!mongo_is_pipeline_input(root, outerrel) ||
-		!mongo_is_pipeline_input(root, innerrel) ||
-		!may_look_up(outerrel->fdw_private, innerrel->fdw_private))
-		return;
-
-	join = create_join(joinrel, outerrel, innerrel, jointype, extra);
+	join = create_join(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (join == NULL)
 		return;
 	estimate_join(root, join);
@@ -281,7 +296,7 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 	relation = create_relation(joinrel, join);
 	if (!output_is_fields(joinrel, relation->columns))
 		return;
-	joinrel->fdw_private = relation;
+	mongo_keep_planning_state(joinrel, relation);
 
 	mongo_estimate_scan(joinrel, joinrel->rows, joinrel->rows,
 						&startup_cost, &total_cost);
@@ -289,6 +304,20 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 			 mongo_foreign_join_path(root, joinrel, NULL, joinrel->rows,
 									 startup_cost, total_cost, NIL,
 									 joinrel->lateral_relids, NULL, NIL));
+}
+
+void
+mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
+							 RelOptInfo *outerrel, RelOptInfo *innerrel,
+							 JoinType jointype, JoinPathExtraData *extra)
+{
+	MemoryContext old_context = mongo_enter_planning(joinrel);
+
+	mongo_check_planning_state(outerrel);
+	mongo_check_planning_state(innerrel);
+	if (is_left_deep(root, joinrel, outerrel, innerrel, jointype))
+		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
+	MemoryContextSwitchTo(old_context);
 }
 
 const char *

@@ -159,7 +159,7 @@ append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 {
 	MongoScanClauses sorted;
 
-	mongo_sort_scan_clauses(&pipeline->translation, NIL, clauses, &sorted);
+	mongo_sort_scan_clauses(&pipeline->translation, NULL, NIL, clauses, &sorted);
 	if (sorted.local != NIL)
 		return false;
 	if (!bson_empty(sorted.filter))
@@ -450,7 +450,7 @@ append_inner_match(MongoTranslation *translation, List *clauses, bson_t *stages)
 	bson_t		stage;
 	bson_t		match;
 
-	mongo_sort_scan_clauses(translation, NIL, clauses, &sorted);
+	mongo_sort_scan_clauses(translation, NULL, NIL, clauses, &sorted);
 	if (!bson_empty(sorted.filter))
 	{
 		begin_stage(stages, "$match", &stage, &match);

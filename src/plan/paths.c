@@ -9,6 +9,7 @@
 
 #include "bson_memory.h"
 #include "plan.h"
+#include "plan_clauses.h"
 #include "plan_join.h"
 #include "plan_order.h"
 #include "plan_parallel.h"
@@ -155,8 +156,8 @@ try_parameterization(RelOptInfo *baserel, RestrictInfo *rinfo, List *found)
 
 	if (!join_clause_is_movable_to(rinfo, baserel))
 		return found;
-	condition = mongo_translate_condition(&translation, rinfo->clause,
-										  bson_create_in(CurrentMemoryContext));
+	condition = mongo_translate_restriction(&translation, baserel, rinfo,
+											bson_create_in(CurrentMemoryContext));
 	if (condition.grade == MONGO_NOT_SHIPPABLE || !condition.indexed)
 		return found;
 

@@ -68,7 +68,7 @@ append_table(RelOptInfo *rel, MongoPipeline *pipeline)
 
 	pipeline->translation = mongo_translation_of(relation);
 	pipeline->translation.need_exact = true;
-	mongo_sort_scan_clauses(&pipeline->translation, relation->known,
+	mongo_sort_scan_clauses(&pipeline->translation, rel, relation->known,
 							rel->baserestrictinfo, &clauses);
 	if (clauses.local != NIL)
 		elog(ERROR, "restriction of a pipeline is not shippable");

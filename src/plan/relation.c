@@ -13,6 +13,9 @@
 #include "nan_bound.h"
 #include "plan.h"
 #include "plan_clauses.h"
+#include "plan_guards.h"
+#include "plan_security.h"
+#include "planning_state.h"
 #include "row_count.h"
 
 #include "access/table.h"
@@ -35,8 +38,8 @@ create_relation(RelOptInfo *baserel, Oid foreigntableid)
 	relation->serverid = baserel->serverid;
 	relation->userid = baserel->userid ? baserel->userid : GetUserId();
 	relation->options = mongo_table_options(foreigntableid);
-	relation->columns = mongo_columns_create(foreigntableid, baserel->relid,
-											 baserel->max_attr,
+	relation->columns = mongo_columns_create(CurrentMemoryContext, foreigntableid,
+											 baserel->relid, baserel->max_attr,
 											 relation->options->type_mismatch);
 	relation->can_be_exact = -1;
 	return relation;
@@ -94,6 +97,57 @@ note_known(MongoRelation *relation, MongoTranslation *translation,
 }
 
 /*
+ * add_guards: to what hides rows, that its columns fit; false when that cannot be
+ * said.
+ */
+static bool
+add_guards(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t *match)
+{
+	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
+	int			count;
+
+	BSON_APPEND_DOCUMENT(conditions, "0", match);
+	count = mongo_append_guards(conditions, 1, relation->columns,
+								list_make1(rinfo->clause));
+	if (count > 1)
+	{
+		bson_reinit(match);
+		BSON_APPEND_ARRAY(match, "$and", conditions);
+	}
+	return count > 0;
+}
+
+MongoCondition
+mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
+							RestrictInfo *rinfo, bson_t *match)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	int			nparameters = list_length(translation->parameters);
+	int			nvariables = list_length(translation->variables);
+	bool		compares_text = translation->compares_text;
+	MongoCondition condition = mongo_translate_condition(translation, rinfo->clause, match);
+	bool		promotable = condition.grade == MONGO_NOT_SHIPPABLE ||
+	mongo_is_securely_promotable(baserel, rinfo, match);
+
+	if (promotable && condition.grade == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
+		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
+		!add_guards(relation, rinfo, match))
+	{
+		/* what comes is then tested here as well */
+		condition.grade = MONGO_SUPERSET;
+		promotable = !translation->need_exact;
+	}
+	if (promotable)
+		return condition;
+
+	translation->parameters = list_truncate(translation->parameters, nparameters);
+	translation->predicates = list_truncate(translation->predicates, nparameters);
+	translation->variables = list_truncate(translation->variables, nvariables);
+	translation->compares_text = compares_text;
+	return (MongoCondition) {.grade = MONGO_NOT_SHIPPABLE};
+}
+
+/*
  * classify_restrictions finds the restrictions that MongoDB can test, and
  * from them the numbers of documents that come and that are looked at.
  */
@@ -117,7 +171,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 		MongoCondition condition = {.grade = MONGO_NOT_SHIPPABLE};
 
 		if (mongo_enable_pushdown)
-			condition = mongo_translate_condition(&translation, rinfo->clause, match);
+			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
 		note_known(relation, &translation, rinfo, condition.grade, match);
 		if (condition.grade != MONGO_EXACT)
 			relation->all_exact = false;
@@ -161,7 +215,7 @@ mongo_can_be_exact(RelOptInfo *baserel)
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 
 		if (relation->can_be_exact &&
-			mongo_translate_condition(&translation, rinfo->clause, match).grade != MONGO_EXACT)
+			mongo_translate_restriction(&translation, baserel, rinfo, match).grade != MONGO_EXACT)
 			relation->can_be_exact = false;
 	}
 	return relation->can_be_exact;
@@ -171,11 +225,14 @@ void
 mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 						   Oid foreigntableid)
 {
+	MemoryContext old_context = mongo_enter_planning(baserel);
 	MongoRelation *relation = create_relation(baserel, foreigntableid);
 
-	baserel->fdw_private = relation;
+	mongo_keep_planning_state(baserel, relation);
+	mongo_note_barriers(root, baserel);
 	relation->analyzed_rows = Max(baserel->tuples, 0);
 	baserel->tuples = total_rows(relation, baserel);
 	set_baserel_size_estimates(root, baserel);
 	classify_restrictions(root, baserel, relation);
+	MemoryContextSwitchTo(old_context);
 }

@@ -16,7 +16,9 @@
 #include "plan_clauses.h"
 #include "plan_join.h"
 #include "plan_order.h"
+#include "plan_security.h"
 #include "plan_upper.h"
+#include "planning_state.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -70,9 +72,21 @@ find_known(List *known, const RestrictInfo *rinfo)
 	return NULL;
 }
 
+/* translate: a restriction of a table, or a clause of a join. */
+static MongoGrade
+translate(MongoTranslation *translation, RelOptInfo *baserel, RestrictInfo *rinfo,
+		  bson_t *match)
+{
+	if (!mongo_enable_pushdown)
+		return MONGO_NOT_SHIPPABLE;
+	return baserel != NULL ?
+		mongo_translate_restriction(translation, baserel, rinfo, match).grade :
+		mongo_translate_condition(translation, rinfo->clause, match).grade;
+}
+
 void
-mongo_sort_scan_clauses(MongoTranslation *translation, List *known,
-						List *scan_clauses, MongoScanClauses *clauses)
+mongo_sort_scan_clauses(MongoTranslation *translation, RelOptInfo *baserel,
+						List *known, List *scan_clauses, MongoScanClauses *clauses)
 {
 	List	   *conjuncts = NIL;
 	ListCell   *cell;
@@ -83,7 +97,7 @@ mongo_sort_scan_clauses(MongoTranslation *translation, List *known,
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		const MongoKnownCondition *earlier = find_known(known, rinfo);
 		bson_t	   *match;
-		MongoGrade	grade = MONGO_NOT_SHIPPABLE;
+		MongoGrade	grade;
 
 		/* pseudoconstants become a gating Result node */
 		if (rinfo->pseudoconstant)
@@ -97,16 +111,18 @@ mongo_sort_scan_clauses(MongoTranslation *translation, List *known,
 		else
 		{
 			match = bson_create_in(CurrentMemoryContext);
-			if (mongo_enable_pushdown)
-				grade = mongo_translate_condition(translation, rinfo->clause,
-												  match).grade;
+			grade = translate(translation, baserel, rinfo, match);
 		}
 		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
 			conjuncts = lappend(conjuncts, match);
 		if (grade == MONGO_EXACT)
+		{
 			clauses->exact = lappend(clauses->exact, rinfo->clause);
-		else
-			clauses->local = lappend(clauses->local, rinfo->clause);
+			continue;
+		}
+		if (baserel != NULL && mongo_hides_rows(baserel, rinfo))
+			clauses->hiding = lappend_int(clauses->hiding, list_length(clauses->local));
+		clauses->local = lappend(clauses->local, rinfo->clause);
 	}
 
 	clauses->filter = bson_create_in(CurrentMemoryContext);
@@ -316,6 +332,34 @@ enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relatio
 	return (int) root->limit_tuples;
 }
 
+/* hiding_columns: what the conditions read that hide rows. */
+static List *
+hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
+{
+	Bitmapset  *used = NULL;
+	List	   *columns = NIL;
+	ListCell   *cell;
+	int			column = -1;
+
+	foreach(cell, clauses->hiding)
+		pull_varattnos(list_nth(clauses->local, lfirst_int(cell)), baserel->relid, &used);
+	while ((column = bms_next_member(used, column)) >= 0)
+		columns = lappend_int(columns, column + FirstLowInvalidHeapAttributeNumber);
+	return columns;
+}
+
+/* forget_key: what a batched join tests itself, the last clause, if there is one. */
+static void
+forget_key(MongoScanClauses *clauses, const Expr *key)
+{
+	int			last = list_length(clauses->local) - 1;
+
+	if (key == NULL || last < 0 || list_nth(clauses->local, last) != key)
+		return;
+	clauses->local = list_truncate(clauses->local, last);
+	clauses->hiding = list_delete_int(clauses->hiding, last);
+}
+
 /* get_scan_plan: of a foreign table, perhaps sorted and limited. */
 static ForeignScan *
 get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
@@ -336,9 +380,9 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 		scan_clauses = lappend(list_copy(scan_clauses),
 							   make_simple_restrictinfo(root, key));
 	translation.need_exact = has_bounds;
-	mongo_sort_scan_clauses(&translation, relation->known, scan_clauses, &clauses);
+	mongo_sort_scan_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
 	attributes = fetched_attributes(root, baserel, relation, &clauses);
-	clauses.local = list_delete_ptr(clauses.local, key);
+	forget_key(&clauses, key);
 
 	mongo_scan_plan_init(&plan, relation);
 	plan.commands = find_commands(baserel, &translation, &clauses, attributes,
@@ -353,6 +397,8 @@ get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;
 	plan.all_rows = root->tuple_fraction <= 0;
 	plan.columns = scan_columns(relation->columns, attributes);
+	plan.hiding = clauses.hiding;
+	plan.hiding_columns = hiding_columns(baserel, &clauses);
 
 	expressions = list_concat(translation.parameters, translation.variables);
 	if (plan.has_limit)
@@ -371,6 +417,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 					   ForeignPath *best_path, List *tlist,
 					   List *scan_clauses, Plan *outer_plan)
 {
+	mongo_check_planning_state(foreignrel);
 	if (IS_UPPER_REL(foreignrel))
 		return mongo_get_upper_plan(root, foreignrel, tlist, outer_plan);
 	if (IS_JOIN_REL(foreignrel))

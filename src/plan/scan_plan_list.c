@@ -65,9 +65,10 @@ mongo_scan_plan_to_list(const MongoScanPlan *plan)
 
 	result = list_make5(string_node(plan->database), string_node(plan->collection),
 						plan->commands, plan->predicates, flags);
-	return list_concat(result, list_make5(settings, columns,
-										  string_node(plan->split_field), finishes,
-										  string_node(plan->joined)));
+	result = list_concat(result, list_make5(settings, columns,
+											string_node(plan->split_field), finishes,
+											string_node(plan->joined)));
+	return list_concat(result, list_make2(plan->hiding, plan->hiding_columns));
 }
 
 MongoScanPlan *
@@ -95,6 +96,8 @@ mongo_scan_plan_from_list(List *list)
 	plan->nvariables = list_nth_int(settings, 4);
 	plan->split_field = node_string(list_nth(list, 7));
 	plan->joined = node_string(list_nth(list, 9));
+	plan->hiding = list_nth(list, 10);
+	plan->hiding_columns = list_nth(list, 11);
 	plan->columns = NIL;
 	foreach(cell, (List *) list_nth(list, 6))
 	{

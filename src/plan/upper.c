@@ -11,6 +11,7 @@
 #include "plan.h"
 #include "plan_parallel.h"
 #include "plan_upper.h"
+#include "planning_state.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -81,7 +82,7 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 	}
 	total_cost += target->cost.per_tuple * rows;
 
-	output_rel->fdw_private = upper;
+	mongo_keep_planning_state(output_rel, upper);
 	add_path(output_rel, (Path *)
 			 mongo_foreign_upper_path(root, output_rel, target, rows, startup_cost,
 									  total_cost, pathkeys, NULL, NIL));
@@ -133,8 +134,12 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 							  RelOptInfo *input_rel, RelOptInfo *output_rel,
 							  void *extra)
 {
+	MemoryContext old_context;
+
 	if (!mongo_enable_pushdown || output_rel->fdw_private != NULL)
 		return;
+	old_context = mongo_enter_planning(output_rel);
+	mongo_check_planning_state(input_rel);
 	switch (stage)
 	{
 		case UPPERREL_GROUP_AGG:
@@ -154,4 +159,5 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 			break;
 	}
 	mongo_keep_out_of_workers(output_rel);
+	MemoryContextSwitchTo(old_context);
 }

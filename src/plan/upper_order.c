@@ -18,6 +18,7 @@
 #include "plan_group.h"
 #include "plan_order.h"
 #include "plan_upper.h"
+#include "planning_state.h"
 #include "strategy.h"
 
 #include <math.h>
@@ -254,7 +255,7 @@ leave_to_find(RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 	upper->stage = UPPERREL_ORDERED;
 	upper->input = input_rel;
 	upper->by_find = true;
-	ordered_rel->fdw_private = upper;
+	mongo_keep_planning_state(ordered_rel, upper);
 }
 
 Cost

@@ -14,6 +14,7 @@
 #include "bulk_write.h"
 
 #include "bson_memory.h"
+#include "driver_memory.h"
 #include "encoding.h"
 #include "miscadmin.h"
 #include "printable.h"
@@ -142,6 +143,14 @@ operation_options(const MongoWriteBatch *batch)
 		bson_append_document_end(options, &collation);
 	}
 	return options;
+}
+
+/* most_documents: that a batch may write; -1: any number. */
+static int64
+most_documents(const MongoWriteBatch *batch, const Bitmapset *omitted)
+{
+	return batch->kind == MONGO_UPDATE_MANY || batch->kind == MONGO_DELETE_MANY ? -1 :
+		batch->count - bms_num_members(omitted);
 }
 
 /* execute: true when every operation succeeded; *reply is always made. */
@@ -288,25 +297,43 @@ note_rows_there(MongoLease *lease, const bson_t *reply, int count,
 	result->duplicates = bms_num_members(result->refused);
 }
 
+/*
+ * lasting_text
+ *		What of a failed statement lasts, as sentences; NULL: nothing does.
+ */
+static char *
+lasting_text(MongoSession *session, MongoWriteEnd end, int64 most, int64 first_row,
+			 int64 rows)
+{
+	MongoWriteDoubt doubt = {0};
+	char	   *doubtful;
+
+	if (mongo_session_in_transaction(session))
+		return NULL;
+	mongo_write_doubt_add(&doubt, end, most);
+	doubtful = mongo_write_doubt_text(&doubt, rows > 0);
+	if (first_row == 0)
+		return doubtful;
+	return psprintf("Rows of this statement already written: %lld.%s%s",
+					(long long) rows, doubtful != NULL ? "\n" : "", doubtful != NULL ? doubtful : "");
+}
+
 /* report_write_error names the row, and what of the statement lasts. */
 static void
-report_write_error(MongoSession *session, const MongoWriteBatch *batch,
-				   const WriteError *failure, int row, int64 first_row,
-				   int64 rows_before, const char *context_message,
-				   const MongoWriteResult *result)
+report_write_error(const MongoWriteBatch *batch, const WriteError *failure, int row,
+				   int64 first_row, const char *context_message, const char *lasting)
 {
 	const char *message = context_message;
 	char	   *text = mongo_printable(failure->message);
+	char	   *remark = NULL;
 
 	if (first_row > 0)
 		message = psprintf("%s, row %lld", context_message, (long long) first_row + row);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE && failure->code == DUPLICATE_KEY)
-		text = psprintf("%s\nAfter the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.",
-						text);
-	if (!mongo_session_in_transaction(session) && first_row > 0)
-		text = psprintf("%s\nRows of this statement already written: %lld.",
-						text, (long long) (rows_before + result->written));
-	mongo_report_write_error(message, failure->code, text);
+		remark = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
+	if (lasting != NULL)
+		remark = psprintf("%s%s%s", remark ? remark : "", remark ? "\n" : "", lasting);
+	mongo_report_write_error(message, failure->code, text, remark);
 }
 
 /* ------------------------ a transaction's first write ---------------------- */
@@ -348,7 +375,7 @@ static bool
 execute_in_session(MongoSession *session, MongoLease *lease, const char *database,
 				   const char *collection, const MongoWriteBatch *batch,
 				   bool allow_duplicates, Bitmapset **omitted, bson_t **reply,
-				   bson_error_t *error)
+				   bson_error_t *error, MongoWriteEnd *end)
 {
 	const bson_t *options = operation_options(batch);
 	TimestampTz since = GetCurrentTimestamp();
@@ -357,16 +384,20 @@ execute_in_session(MongoSession *session, MongoLease *lease, const char *databas
 	for (int attempt = 0;; attempt++)
 	{
 		bson_t	   *bulk_options = bson_create_in(CurrentMemoryContext);
+		bool		succeeded;
 
 		*reply = bson_create_in(CurrentMemoryContext);
 		BSON_APPEND_BOOL(bulk_options, "ordered", batch->ordered);
-		mongo_session_append(session, bulk_options);
-		if (execute(mongo_lease_client(lease), database, collection, batch,
-					*omitted, bulk_options, options, *reply, error))
-			return true;
+		mongo_write_begin(session, lease, bulk_options);
+		succeeded = execute(mongo_lease_client(lease), database, collection, batch,
+							*omitted, bulk_options, options, *reply, error);
+		*end = mongo_write_finish(session, lease, succeeded,
+								  most_documents(batch, *omitted), *reply, error);
+		if (succeeded || !fresh)
+			return succeeded;
 		mongo_lease_check_interrupts(lease);
-		if (!fresh || !may_try_again(*reply, error, batch->count, allow_duplicates,
-									 omitted, lease, since, attempt))
+		if (!may_try_again(*reply, error, batch->count, allow_duplicates,
+						   omitted, lease, since, attempt))
 			return false;
 		mongo_session_restart(session);
 		if (bms_num_members(*omitted) == batch->count)
@@ -388,33 +419,45 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 	Bitmapset  *omitted = NULL;
 	bson_t	   *reply = NULL;
 	bson_error_t error = {0};
+	MongoWriteEnd end = MONGO_WRITE_ANSWERED;
 	WriteError	failure;
 	bool		succeeded;
+	char	   *lasting = NULL;
 
 	MemoryContextSwitchTo(context);
 	memset(result, 0, sizeof(*result));
 	lease = mongo_session_lease(session);
 
+	/* libmongoc copies the documents, and once more to compress them */
+	mongo_memory_check(2 * mongo_memory_grown(batch->length));
+
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
 	succeeded = execute_in_session(session, lease, mongo_to_utf8(database),
 								   mongo_to_utf8(collection), batch,
-								   allow_duplicates, &omitted, &reply, &error);
+								   allow_duplicates, &omitted, &reply, &error, &end);
 	result->written = reply_number(reply, "nInserted") +
 		reply_number(reply, "nUpserted") + reply_number(reply, "nRemoved") +
 		(batch->kind == MONGO_INSERT_UNLESS_THERE ? 0 : reply_number(reply, "nMatched"));
 	mongo_session_note_write(session, result->written);
 	mongo_lease_check_interrupts(lease);
+	if (!succeeded)
+	{
+		/* an interrupt may have been put off until MongoDB had ended the write */
+		CHECK_FOR_INTERRUPTS();
+		lasting = lasting_text(session, end, most_documents(batch, omitted), first_row,
+							   rows_before + result->written);
+	}
 
 	if (!succeeded && find_failure(lease, reply, batch->count, allow_duplicates &&
 								   !mongo_session_in_transaction(session), result, &failure) &&
 		!mongo_reply_has_label(reply, "TransientTransactionError"))
-		report_write_error(session, batch, &failure,
+		report_write_error(batch, &failure,
 						   row_of_operation(Max(failure.index, 0), omitted), first_row,
-						   rows_before, context_message, result);
+						   context_message, lasting);
 	if (!succeeded && (result->duplicates == 0 || error.code != DUPLICATE_KEY ||
 					   bson_has_field(reply, "writeConcernErrors")))
-		mongo_session_report_error(context_message, &error, reply);
+		mongo_session_report_error(context_message, &error, reply, lasting);
 
 	MemoryContextSwitchTo(caller_context);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)

@@ -18,10 +18,12 @@
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_user_mapping.h"
 #include "driver_log.h"
+#include "driver_memory.h"
 #include "miscadmin.h"
 #include "options.h"
 #include "pgstat.h"
 #include "remote_error.h"
+#include "resolve.h"
 #include "uri.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -56,6 +58,7 @@ mongo_client_initialize_library(void)
 
 	if (initialized)
 		return;
+	mongo_install_allocator();
 	mongo_install_log_handler();
 	mongoc_init();
 	(void) mongoc_handshake_data_append("mongo_fdw", NULL, NULL);
@@ -232,6 +235,8 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 	mongoc_server_description_t *server = NULL;
 	bool		connected = false;
 
+	if (!mongo_resolve_service(transport, uri, transport->connect_timeout_ms, error))
+		return false;
 	client->client = mongoc_client_new_from_uri_with_error(uri, error);
 	if (client->client == NULL)
 		return false;
@@ -276,6 +281,7 @@ destroy_driver_client(MongoClient *client)
 
 	/* whatever libmongoc would like to send now (endSessions) fails at once */
 	transport->closing = true;
+	mongo_remote_cancel_free(&client->remote_cancel);
 	if (client->client != NULL)
 		mongoc_client_destroy(client->client);
 	client->client = NULL;
@@ -296,7 +302,10 @@ explain_failure(MongoClient *client, const mongoc_uri_t *uri,
 		return;
 	/* of a reply to a password libmongoc says that the password is wrong */
 	if (client->connection.transport.violation != NULL)
+	{
 		error->domain = MONGOC_ERROR_PROTOCOL;
+		error->code = MONGOC_ERROR_PROTOCOL_INVALID_REPLY;
+	}
 	if (mongo_uri_is_single(uri))
 		strlcpy(error->message, failure, sizeof(error->message));
 	else
@@ -306,6 +315,20 @@ explain_failure(MongoClient *client, const mongoc_uri_t *uri,
 		snprintf(error->message + used, sizeof(error->message) - used,
 				 " (%s)", failure);
 	}
+}
+
+/* As postgres_fdw says it: waiting for another member would not help. */
+pg_noreturn static void report_open_files(MongoClient *client);
+
+static void
+report_open_files(MongoClient *client)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+			 errmsg("could not connect to server \"%s\"",
+					client->connection.server_name),
+			 errdetail("There are too many open files on the local server."),
+			 errhint("Raise the server's max_files_per_process and/or \"ulimit -n\" limits.")));
 }
 
 /*
@@ -328,6 +351,9 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 									   30000);
 
 	mongoc_uri_set_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true);
+
+	/* libmongoc would authenticate within its socketTimeoutMS, which is ours now */
+	client->connection.transport.wait_limit_ms = client->connection.transport.connect_timeout_ms;
 	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	for (;;)
 	{
@@ -335,11 +361,17 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 
 		client->connection.transport.interrupted = false;
 		client->connection.transport.failure[0] = '\0';
+		client->connection.transport.out_of_files = false;
 		client->connection.transport.violation = NULL;
 		if (select_and_authenticate(client, uri, &error))
+		{
+			client->connection.transport.wait_limit_ms = 0;
 			return;
+		}
 
 		mongo_transport_raise(&client->connection.transport);
+		if (client->connection.transport.out_of_files)
+			report_open_files(client);
 		if (!wait || error.domain != MONGOC_ERROR_SERVER_SELECTION ||
 			GetCurrentTimestamp() >= end)
 		{
@@ -387,6 +419,8 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 
 	client->connection.server_name = server->servername;
 	client->keep = options->keep_connections;
+	client->idle_timeout = options->idle_timeout;
+	client->async_connections = options->async_connections;
 
 	*uri = mongo_uri_create(options);
 	transport->use_tls = mongo_uri_ssl_options(options, *uri,
@@ -400,6 +434,8 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 		pstrdup(transport->ssl_options.ca_file) : NULL;
 	transport->connect_timeout_ms =
 		mongoc_uri_get_option_as_int32(*uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+	transport->tcp = options->tcp;
+	transport->socket_timeout_ms = mongo_uri_take_socket_timeout(*uri, options);
 	prepare_read_concern(client, *uri);
 	MemoryContextSwitchTo(caller_context);
 
@@ -440,50 +476,121 @@ mongo_client_is_clean(const MongoClient *client)
 		!connection->transport.interrupted;
 }
 
-void
-mongo_client_note_cursor(MongoClient *client, int64 cursor_id,
-						 const char *database, const char *collection)
+bool
+mongo_client_is_on(const MongoClient *client, const char *host_and_port)
 {
-	MongoStream *stream = client->connection.transport.data_stream;
-	RemoteCursor *cursor;
-	size_t		database_size;
-	size_t		collection_size;
-	char	   *names;
+	const MongoStream *stream = client->connection.transport.data_stream;
 
-	bson_free(client->cursor);
-	client->cursor = NULL;
-	if (cursor_id == 0 || stream == NULL)
-		return;
+	return stream != NULL && strcmp(stream->host_and_port, host_and_port) == 0;
+}
 
-	database_size = strlen(database) + 1;
-	collection_size = strlen(collection) + 1;
-	cursor = bson_malloc0(sizeof(RemoteCursor) + database_size +
-						  collection_size + strlen(stream->host_and_port) + 1);
-	names = (char *) (cursor + 1);
+RemoteCursor *
+mongo_client_describe_cursor(const MongoClient *client, int64 cursor_id,
+							 const char *database, const char *collection)
+{
+	const char *host_and_port = client->connection.transport.data_stream->host_and_port;
+	size_t		database_size = strlen(database) + 1;
+	size_t		collection_size = strlen(collection) + 1;
+	RemoteCursor *cursor = bson_malloc0(sizeof(RemoteCursor) + database_size +
+										collection_size + strlen(host_and_port) + 1);
+	char	   *names = (char *) (cursor + 1);
+
 	cursor->id = cursor_id;
 	cursor->database = strcpy(names, database);
 	cursor->collection = strcpy(names + database_size, collection);
 	cursor->host_and_port = strcpy(names + database_size + collection_size,
-								   stream->host_and_port);
-	client->cursor = cursor;
+								   host_and_port);
+	return cursor;
+}
+
+void
+mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command)
+{
+	bson_t		cursors;
+
+	BSON_APPEND_UTF8(command, "killCursors", cursor->collection);
+	BSON_APPEND_ARRAY_BEGIN(command, "cursors", &cursors);
+	BSON_APPEND_INT64(&cursors, "0", cursor->id);
+	bson_append_array_end(command, &cursors);
 }
 
 void
 mongo_client_kill_cursor(MongoClient *client, const RemoteCursor *cursor)
 {
 	bson_t		command = BSON_INITIALIZER;
-	bson_t		cursors;
 
 	if (mongo_client_is_clean(client) &&
-		strcmp(client->connection.transport.data_stream->host_and_port,
-			   cursor->host_and_port) == 0)
+		mongo_client_is_on(client, cursor->host_and_port))
 	{
-		BSON_APPEND_UTF8(&command, "killCursors", cursor->collection);
-		BSON_APPEND_ARRAY_BEGIN(&command, "cursors", &cursors);
-		BSON_APPEND_INT64(&cursors, "0", cursor->id);
-		bson_append_array_end(&command, &cursors);
+		mongo_client_kill_command(cursor, &command);
 		mongo_wire_send_and_forget(&client->connection, cursor->database,
 								   &command);
+	}
+	bson_destroy(&command);
+}
+
+bool
+mongo_client_has_lost_connection(const MongoClient *client)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, (dlist_head *) &client->connection.transport.streams)
+	{
+		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
+
+		if (stream->socket != PGINVALID_SOCKET && mongo_stream_has_input(stream))
+			return true;
+	}
+	return client->connection.transport.data_stream == NULL;
+}
+
+/*
+ * send_to_all_servers
+ *		To each that the client is connected to, without waiting for an answer.
+ */
+static void
+send_to_all_servers(MongoClient *client, const char *database,
+					const bson_t *command)
+{
+	MongoTransport *transport = &client->connection.transport;
+	MongoStream *data_stream = transport->data_stream;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &transport->streams)
+	{
+		transport->data_stream = dlist_container(MongoStream, node, iter.cur);
+		if (transport->data_stream->socket != PGINVALID_SOCKET)
+			mongo_wire_send_and_forget(&client->connection, database, command);
+	}
+	transport->data_stream = data_stream;
+}
+
+/*
+ * mongo_client_end_sessions
+ *
+ * A client does one thing at a time, so its libmongoc has one session, which it
+ * hands out again; with nothing known of the servers it would look for them.
+ */
+void
+mongo_client_end_sessions(MongoClient *client)
+{
+	mongoc_client_session_t *session;
+	bson_error_t error;
+	bson_t		command = BSON_INITIALIZER;
+	bson_t		list;
+
+	if (!client->has_session || !mongo_client_is_clean(client) ||
+		mongo_client_deployment(client) == MONGO_DEPLOYMENT_UNKNOWN)
+		return;
+	client->has_session = false;
+	session = mongoc_client_start_session(client->client, NULL, &error);
+	if (session != NULL)
+	{
+		BSON_APPEND_ARRAY_BEGIN(&command, "endSessions", &list);
+		BSON_APPEND_DOCUMENT(&list, "0", mongoc_client_session_get_lsid(session));
+		bson_append_array_end(&command, &list);
+		mongoc_client_session_destroy(session);
+		send_to_all_servers(client, "admin", &command);
 	}
 	bson_destroy(&command);
 }
@@ -492,16 +599,16 @@ void
 mongo_client_close(MongoClient *client)
 {
 	/*
-	 * The process is exiting from within a wait (the postmaster has died):
-	 * libmongoc is in the middle of something and may hold its locks.
+	 * The process is exiting from within libmongoc (the postmaster has died,
+	 * or memory has run out), which may hold its locks.
 	 */
-	if (client->connection.transport.waiting)
+	if (mongo_driver_is_entered())
 		return;
 
+	mongo_client_end_sessions(client);
 	destroy_driver_client(client);
 	if (client->connection.transport.wait_error != NULL)
 		FreeErrorData(client->connection.transport.wait_error);
-	bson_free(client->cursor);
 	bson_free(client->connection.request.data);
 	bson_free(client->connection.compressed.data);
 	MemoryContextDelete(client->context);

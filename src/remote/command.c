@@ -56,7 +56,8 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 				  const char *database, const bson_t *command, bool read_only,
 				  const char *context_message)
 {
-	MongoLease *lease = mongo_lease_acquire(CurrentMemoryContext, user);
+	MongoLease *lease = read_only ? mongo_lease_acquire(CurrentMemoryContext, user) :
+		mongo_lease_acquire_live(CurrentMemoryContext, user);
 	MongoReply	reply = {.context = context};
 	const bson_t *document;
 
@@ -71,7 +72,7 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 			mongo_wire_receive(connection, request_id, &reply) != MONGO_WIRE_OK)
 		{
 			if (!may_retry)
-				mongo_wire_report_disconnect(connection);
+				mongo_wire_report_disconnect(connection->server_name);
 		}
 		else
 		{

@@ -13,12 +13,12 @@
 #include "driver_log.h"
 #include "guard.h"
 #include "remote_error.h"
+#include "resolve.h"
+#include "socket_options.h"
 #include "stream.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -35,16 +35,6 @@ set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 				   code == ECANCELED ? "interrupted" : strerror(code));
 }
 
-void
-mongo_transport_note_failure(MongoTransport *transport, const char *text)
-{
-	size_t		used = strlen(transport->failure);
-
-	if (strstr(transport->failure, text) == NULL)
-		snprintf(transport->failure + used, sizeof(transport->failure) - used,
-				 "%s%s", used > 0 ? "; " : "", text);
-}
-
 /*
  * failed_stream
  *		Note why there is no connection; a stream that can only fail.
@@ -58,15 +48,24 @@ failed_stream(MongoTransport *transport, const mongoc_host_list_t *host,
 							 host->host_and_port)->vtable;
 }
 
-/* Options that a socket to MongoDB has; none is worth failing for. */
-static void
-set_socket_options(pgsocket sock, int family)
+/*
+ * acquire_descriptor
+ *		Have one file descriptor accounted for, if there is another one to wait on
+ *		the first with; else false with errno EMFILE.
+ */
+static bool
+acquire_descriptor(void)
 {
-	int			on = 1;
-
-	(void) setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	if (family != AF_UNIX)
-		(void) setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (!AcquireExternalFD())
+		return false;
+	if (AcquireExternalFD())
+	{
+		ReleaseExternalFD();
+		return true;
+	}
+	ReleaseExternalFD();
+	errno = EMFILE;
+	return false;
 }
 
 /*
@@ -82,21 +81,25 @@ connect_address(MongoTransport *transport, const struct sockaddr *address,
 {
 	MongoStream *stream;
 	pgsocket	sock;
-	bool		external_fd = AcquireExternalFD();
+	bool		external_fd = acquire_descriptor();
 	int			failure = 0;
 
 	if (!external_fd)
+	{
+		transport->out_of_files = true;
 		return NULL;			/* errno is EMFILE */
+	}
 
 	sock = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock == PGINVALID_SOCKET)
 	{
 		failure = errno;
+		transport->out_of_files = failure == EMFILE || failure == ENFILE;
 		ReleaseExternalFD();
 		errno = failure;
 		return NULL;
 	}
-	set_socket_options(sock, address->sa_family);
+	mongo_set_socket_options(sock, address->sa_family, &transport->tcp);
 
 	stream = mongo_stream_new(transport, sock, external_fd, host_and_port);
 	if (connect(sock, address, address_length) < 0)
@@ -118,6 +121,20 @@ connect_address(MongoTransport *transport, const struct sockaddr *address,
 		errno = failure;
 		return NULL;
 	}
+	return stream;
+}
+
+/* Where another stream is connected to: no name is looked up. */
+static MongoStream *
+connect_peer(MongoTransport *transport, const mongoc_host_list_t *host,
+			 bson_error_t *error)
+{
+	MongoStream *stream = connect_address(transport, (struct sockaddr *) &transport->peer,
+										  transport->peer_length, host->host_and_port,
+										  transport->connect_timeout_ms);
+
+	if (stream == NULL)
+		set_connect_error(error, host->host_and_port, errno);
 	return stream;
 }
 
@@ -147,24 +164,15 @@ static MongoStream *
 connect_tcp(MongoTransport *transport, const mongoc_host_list_t *host,
 			bson_error_t *error)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-	struct addrinfo *addresses = NULL;
+	struct addrinfo *addresses;
 	MongoStream *stream = NULL;
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 												  transport->connect_timeout_ms);
-	char		port[8];
-	int			code;
 
-	snprintf(port, sizeof(port), "%u", (unsigned) host->port);
-	code = getaddrinfo(host->host, port, &hints, &addresses);
-	if (code != 0)
-	{
-		bson_set_error(error, MONGOC_ERROR_STREAM,
-					   MONGOC_ERROR_STREAM_NAME_RESOLUTION,
-					   "could not resolve host name \"%s\": %s",
-					   host->host, gai_strerror(code));
+	addresses = mongo_resolve_host(transport, host->host, host->port,
+								   transport->connect_timeout_ms, error);
+	if (addresses == NULL)
 		return NULL;
-	}
 
 	errno = EADDRNOTAVAIL;
 	for (struct addrinfo *each = addresses;
@@ -233,6 +241,8 @@ mongo_stream_initiate(const mongoc_uri_t *uri pg_attribute_unused(),
 	/* libmongoc's own retry must not run what was cancelled once more */
 	if (transport->interrupted || transport->closing)
 		set_connect_error(&failure, host->host_and_port, ECANCELED);
+	else if (transport->peer_length > 0)
+		stream = connect_peer(transport, host, &failure);
 	else if (host->family == AF_UNIX)
 		stream = connect_unix(transport, host, &failure);
 	else

@@ -6,13 +6,14 @@
  * Inside a MongoDB transaction each batch is one command through libmongoc's
  * session, which puts it into the transaction; nothing is in flight in
  * between, so several cursors take turns on the transaction's connection.
- * Otherwise a cursor has a connection of its own.
+ * Otherwise a cursor holds a connection from a request to its answer, and others
+ * who need one may have the answer taken off it before this one asks (turns.h).
  *
  * From the first getMore on, the next batch is asked for before the current
  * one is handed out, so that the server works while the rows are decoded: at
- * most one request is in flight and at most two batches are in memory.  Not
- * earlier, since many a scan ends within its first batch, or by a LIMIT soon
- * after.
+ * most one request is in flight or one answer taken, and at most two batches are
+ * in memory.  Not earlier, since many a scan ends within its first batch, or by a
+ * LIMIT soon after.
  *
  * Replies are not trusted: each length is checked against what contains it
  * before it is used.
@@ -21,53 +22,17 @@
  */
 #include "postgres.h"
 
-#include "cursor.h"
+#include "cursor_state.h"
 
 #include "bson_memory.h"
-#include "client_pool.h"
 #include "count_command.h"
 #include "miscadmin.h"
 #include "remote_error.h"
-#include "transaction.h"
 #include "utils/memutils.h"
 #include "wire.h"
 
-/* How long closing waits for a batch that was asked for in vain. */
-#define DISCARD_WAIT_MS		20
-
 /* The most bytes of documents that a cursor keeps to give once more. */
 #define LARGEST_KEPT_ANSWER	(256 * 1024)
-
-struct MongoCursor
-{
-	MemoryContext context;
-	UserMapping *user;
-	MongoLease *lease;			/* NULL when closed, and in a session */
-	MongoSession *session;		/* of a transaction; NULL outside */
-	MemoryContext batch_context;	/* of the reply that a session gave */
-	const char *database;
-	const char *collection;		/* as the caller calls it, for messages */
-	uint8	   *command;		/* kept to be sent again; NULL: no more */
-	bool		opened;			/* its reply has come */
-	uint32		command_length;
-	int			batch_size;
-	bool		is_count;		/* the reply is the document */
-
-	bool		pending;		/* a request has been sent: */
-	uint32		request_id;
-	int64		id;				/* the server's; 0: all is fetched */
-	char	   *ns_database;	/* where getMore goes */
-	char	   *ns_collection;
-
-	MongoReply	replies[2];		/* the current one, and the next one's room */
-	int			current;
-	const uint8 *position;		/* of the next array element */
-	const uint8 *end;			/* of the batch's elements */
-	const uint8 *count;			/* not handed out yet: the reply to "count" */
-	uint32		count_length;
-	const uint8 *whole;			/* where the answer begins that is all here;
-								 * NULL: it is not */
-};
 
 static uint32
 get_length(const uint8 *bytes)
@@ -84,7 +49,7 @@ report_invalid_reply(MongoCursor *cursor, const char *detail);
 static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
-	if (cursor->session == NULL)
+	if (cursor->session == NULL && mongo_lease_holds_client(cursor->lease))
 		mongo_wire_report_violation(mongo_lease_connection(cursor->lease),
 									detail);
 	ereport(ERROR,
@@ -101,6 +66,48 @@ read_failure_message(MongoCursor *cursor)
 					cursor->collection);
 }
 
+pg_noreturn static void report_disconnect(MongoCursor *cursor);
+
+static void
+report_disconnect(MongoCursor *cursor)
+{
+	mongo_wire_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
+}
+
+/*
+ * choose_count
+ *		Keep a "count" only where MongoDB takes it; else its pipeline.
+ */
+static void
+choose_count(MongoCursor *cursor, bool is_possible)
+{
+	bson_t		command;
+	const bson_t *pipeline;
+
+	if (!bson_view(&command, cursor->command, cursor->command_length))
+		elog(ERROR, "invalid command document");
+	if (!mongo_is_count(&command))
+		return;
+	cursor->is_count = is_possible && !mongo_count_is_inexact(&command);
+	if (cursor->is_count)
+		return;
+	pipeline = mongo_count_as_pipeline(cursor->context, &command);
+	cursor->command_length = pipeline->len;
+	cursor->command = MemoryContextAlloc(cursor->context, pipeline->len);
+	memcpy(cursor->command, bson_get_data(pipeline), pipeline->len);
+}
+
+/*
+ * note_sent
+ *		A request of the cursor is in flight.
+ */
+static void
+note_sent(MongoCursor *cursor)
+{
+	cursor->sent = cursor->pending = true;
+	mongo_lease_note_sent(cursor->lease);
+}
+
 /*
  * send_command
  *		Send the cursor's command, over a new connection if the old has broken.
@@ -110,6 +117,8 @@ send_command(MongoCursor *cursor)
 {
 	bson_t		command;
 
+	choose_count(cursor,
+				 !mongo_reads_snapshot(mongo_lease_connection(cursor->lease)->read_concern));
 	if (!bson_view(&command, cursor->command, cursor->command_length))
 		elog(ERROR, "invalid command document");
 
@@ -120,9 +129,9 @@ send_command(MongoCursor *cursor)
 		mongo_lease_renew(cursor->lease, cursor->user);
 		if (!mongo_wire_send(mongo_lease_connection(cursor->lease),
 							 cursor->database, &command, &cursor->request_id))
-			mongo_wire_report_disconnect(mongo_lease_connection(cursor->lease));
+			report_disconnect(cursor);
 	}
-	cursor->pending = true;
+	note_sent(cursor);
 }
 
 /*
@@ -145,7 +154,7 @@ static void
 begin_anew(MongoCursor *cursor)
 {
 	cursor->id = 0;
-	cursor->opened = false;
+	cursor->sent = cursor->opened = false;
 	cursor->position = cursor->end = NULL;
 	mongo_lease_renew(cursor->lease, cursor->user);
 	send_command(cursor);
@@ -177,11 +186,23 @@ send_get_more(MongoCursor *cursor)
 	PG_END_TRY();
 
 	if (sent)
-		cursor->pending = true;
+		note_sent(cursor);
 	else if (cursor->command != NULL)
 		begin_anew(cursor);
 	else
-		mongo_wire_report_disconnect(connection);
+		report_disconnect(cursor);
+}
+
+bool
+mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn)
+{
+	if (!mongo_lease_take(cursor->lease, cursor->user, turn))
+		return false;
+	if (cursor->sent)
+		send_get_more(cursor);
+	else
+		send_command(cursor);
+	return true;
 }
 
 /* Split "database.collection"; a collection's name may have dots itself. */
@@ -201,6 +222,24 @@ note_namespace(MongoCursor *cursor, const char *ns, size_t length)
 	cursor->ns_collection = MemoryContextAlloc(cursor->context, length + 1);
 	memcpy(cursor->ns_collection, dot + 1, length);
 	cursor->ns_collection[length] = '\0';
+}
+
+/*
+ * note_server_cursor
+ *		The server has opened a cursor or, with id 0, closed it.
+ */
+static void
+note_server_cursor(MongoCursor *cursor, int64 id)
+{
+	if (cursor->session == NULL)
+		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
+								cursor->ns_collection);
+	else if (id != 0 && cursor->open_in_session == NULL)
+		mongo_session_cursor_opened(cursor->session, cursor->ns_database,
+									cursor->ns_collection, id,
+									&cursor->open_in_session);
+	else if (id == 0 && cursor->open_in_session != NULL)
+		mongo_session_cursors_remove(cursor->open_in_session);
 }
 
 /*
@@ -253,9 +292,8 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 	if (id != 0 && cursor->ns_collection == NULL)
 		report_invalid_reply(cursor, "The cursor has no namespace.");
 
-	if (id != cursor->id && cursor->session == NULL)
-		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
-								cursor->ns_collection);
+	if (id != cursor->id)
+		note_server_cursor(cursor, id);
 	/* before there is an id, the batch is the first one; without one, the last */
 	cursor->whole = cursor->id == 0 && id == 0 ? cursor->position : NULL;
 	cursor->id = id;
@@ -354,6 +392,51 @@ take_reply(MongoCursor *cursor, bool may_retry)
 }
 
 /*
+ * receive_answer
+ *		Have the reply in the next one's room; false when its connection is lost.
+ */
+static bool
+receive_answer(MongoCursor *cursor)
+{
+	bool		received;
+
+	if (cursor->taken)
+	{
+		cursor->taken = false;
+		return !cursor->lost;
+	}
+	received = mongo_wire_receive(mongo_lease_connection(cursor->lease), cursor->request_id,
+								  &cursor->replies[1 - cursor->current]) == MONGO_WIRE_OK;
+	cursor->pending = false;
+	mongo_lease_note_answered(cursor->lease);
+	return received;
+}
+
+/*
+ * ask_ahead
+ *		A batch has come.  Ask for the next one, if there is reason to, and let the
+ *		connection go if not.
+ */
+static void
+ask_ahead(MongoCursor *cursor, bool was_opened)
+{
+	bool		holds = mongo_lease_holds_client(cursor->lease);
+
+	if (was_opened && cursor->id != 0)
+	{
+		if (holds)
+			send_get_more(cursor);
+		else
+			(void) mongo_cursor_send_request(cursor, MONGO_TURN_IF_FREE);
+	}
+	else if (holds)
+	{
+		mongo_lease_put(cursor->lease);
+		mongo_lease_serve_others(cursor->lease);
+	}
+}
+
+/*
  * receive_batch
  *		Wait for the pending request's reply and make its batch the current one.
  *
@@ -367,21 +450,16 @@ receive_batch(MongoCursor *cursor)
 
 	for (;;)
 	{
-		MongoConnection *connection = mongo_lease_connection(cursor->lease);
-		MongoWireResult result = mongo_wire_receive(connection,
-													cursor->request_id,
-													&cursor->replies[1 - cursor->current]);
 		bool		may_retry = cursor->command != NULL;
 
-		if (result == MONGO_WIRE_OK)
+		if (receive_answer(cursor))
 		{
-			cursor->pending = false;
 			cursor->current = 1 - cursor->current;
 			if (take_reply(cursor, may_retry))
 				break;
 		}
 		else if (!may_retry)
-			mongo_wire_report_disconnect(connection);
+			report_disconnect(cursor);
 		begin_anew(cursor);
 	}
 
@@ -389,9 +467,7 @@ receive_batch(MongoCursor *cursor)
 	cursor->opened = true;
 	if (cursor->position != cursor->end || cursor->id == 0)
 		forget_command(cursor);
-
-	if (was_opened && cursor->id != 0)
-		send_get_more(cursor);
+	ask_ahead(cursor, was_opened);
 }
 
 /*
@@ -440,23 +516,16 @@ fetch_in_session(MongoCursor *cursor)
 }
 
 /*
- * keep_command notes what is to be sent: the caller's command, or a pipeline in
- * place of a "count" that MongoDB would refuse.
+ * abandon_in_session
+ *		Also the memory context callback, for a scan that fails.
  */
 static void
-keep_command(MongoCursor *cursor, const bson_t *command)
+abandon_in_session(void *arg)
 {
-	if (mongo_is_count(command))
-	{
-		cursor->is_count = cursor->session == NULL &&
-			!mongo_count_is_inexact(command) &&
-			!mongo_reads_snapshot(mongo_lease_connection(cursor->lease)->read_concern);
-		if (!cursor->is_count)
-			command = mongo_count_as_pipeline(cursor->context, command);
-	}
-	cursor->command_length = command->len;
-	cursor->command = MemoryContextAlloc(cursor->context, command->len);
-	memcpy(cursor->command, bson_get_data(command), command->len);
+	MongoCursor *cursor = arg;
+
+	if (cursor->open_in_session != NULL)
+		mongo_session_cursor_abandoned(cursor->session, cursor->open_in_session);
 }
 
 MongoCursor *
@@ -474,17 +543,22 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	cursor->replies[0].context = context;
 	cursor->replies[1].context = context;
 
+	cursor->command_length = command->len;
+	cursor->command = MemoryContextAlloc(context, command->len);
+	memcpy(cursor->command, bson_get_data(command), command->len);
+
 	cursor->session = mongo_session_for_read(user);
 	if (cursor->session == NULL)
-		cursor->lease = mongo_lease_acquire(context, user);
-	keep_command(cursor, command);
-	if (cursor->session != NULL)
+		cursor->lease = mongo_lease_create(context, user, &mongo_cursor_turns, cursor);
+	else
 	{
+		choose_count(cursor, false);
 		cursor->batch_context = AllocSetContextCreate(context, "mongo_fdw batch",
 													  ALLOCSET_SMALL_SIZES);
-		return cursor;
+		cursor->callback.func = abandon_in_session;
+		cursor->callback.arg = cursor;
+		MemoryContextRegisterResetCallback(context, &cursor->callback);
 	}
-	send_command(cursor);
 	return cursor;
 }
 
@@ -517,6 +591,18 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 	return p;
 }
 
+static bool
+is_open(const MongoCursor *cursor)
+{
+	return cursor->lease != NULL || cursor->session != NULL;
+}
+
+bool
+mongo_cursor_is_at_end(const MongoCursor *cursor)
+{
+	return cursor->lease == NULL || (cursor->sent && cursor->id == 0);
+}
+
 const uint8_t *
 mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 {
@@ -541,85 +627,15 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 			fetch_in_session(cursor);
 			continue;
 		}
-		if (!cursor->pending)
+		if (!cursor->pending && !cursor->taken)
 		{
-			if (cursor->id == 0 || cursor->lease == NULL)
+			if (mongo_cursor_is_at_end(cursor))
 				return NULL;
-			send_get_more(cursor);
+			(void) mongo_cursor_send_request(cursor, MONGO_TURN_NOW);
 		}
 		receive_batch(cursor);
 	}
 	return next_in_batch(cursor, length);
-}
-
-bool
-mongo_cursor_is_ready(MongoCursor *cursor)
-{
-	if (cursor->position != cursor->end || cursor->count != NULL ||
-		cursor->lease == NULL)
-		return true;
-	if (!cursor->pending)
-	{
-		if (cursor->id == 0)
-			return true;
-		send_get_more(cursor);
-	}
-	return mongo_wire_has_reply(mongo_lease_connection(cursor->lease));
-}
-
-pgsocket
-mongo_cursor_socket(MongoCursor *cursor)
-{
-	return mongo_lease_connection(cursor->lease)->transport.data_stream->socket;
-}
-
-/*
- * discard_batch
- *		Take the batch that was asked for ahead off the connection.
- *
- * It is on its way or about to be; one that takes longer is not worth waiting
- * for: the connection is then closed instead, which ends the operation on the
- * server.
- */
-static void
-discard_batch(MongoCursor *cursor)
-{
-	MongoConnection *connection = mongo_lease_connection(cursor->lease);
-	MongoReply *reply = &cursor->replies[1 - cursor->current];
-	bson_iter_t iter;
-	bson_iter_t found;
-	int64		id;
-
-	if (!mongo_wire_await_reply(connection, DISCARD_WAIT_MS) ||
-		mongo_wire_receive(connection, cursor->request_id, reply) != MONGO_WIRE_OK)
-		return;
-
-	/* failed or at its end: there is no cursor to close any more */
-	id = 0;
-	if (bson_iter_init_from_data(&iter, reply->document, reply->document_length) &&
-		bson_iter_find_descendant(&iter, "cursor.id", &found))
-		id = bson_iter_as_int64(&found);
-	if (id == 0)
-		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
-	else if (cursor->id == 0 &&
-			 bson_iter_init_from_data(&iter, reply->document, reply->document_length) &&
-			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
-			 BSON_ITER_HOLDS_UTF8(&found))
-	{
-		uint32_t	length;
-		const char *ns = bson_iter_utf8(&found, &length);
-
-		/* the command's own answer, which nobody has asked for */
-		note_namespace(cursor, ns, length);
-		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
-								cursor->ns_collection);
-	}
-}
-
-static bool
-is_open(const MongoCursor *cursor)
-{
-	return cursor->lease != NULL || cursor->session != NULL;
 }
 
 bool
@@ -630,7 +646,7 @@ mongo_cursor_keep(MongoCursor *cursor)
 	if (cursor == NULL || cursor->whole == NULL)
 		return false;
 	length = cursor->is_count ? cursor->count_length : (size_t) (cursor->end - cursor->whole);
-	if (cursor->pending || length > LARGEST_KEPT_ANSWER)
+	if (cursor->pending || cursor->taken || length > LARGEST_KEPT_ANSWER)
 		return false;
 	if (cursor->lease != NULL)
 		mongo_lease_release(cursor->lease);
@@ -654,15 +670,14 @@ mongo_cursor_close(MongoCursor *cursor)
 {
 	if (cursor == NULL || (!is_open(cursor) && cursor->whole == NULL))
 		return;
-	if (cursor->pending)
-		discard_batch(cursor);
 	if (cursor->lease != NULL)
 		mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
-	cursor->session = NULL;		/* MongoDB closes it with the transaction */
+	abandon_in_session(cursor);
+	cursor->session = NULL;
 	forget_command(cursor);
 	cursor->id = 0;
-	cursor->pending = false;
+	cursor->pending = cursor->taken = false;
 	cursor->position = cursor->end = cursor->count = cursor->whole = NULL;
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);

@@ -11,6 +11,7 @@
 
 #include "feature.h"
 #include "printable.h"
+#include "privileges.h"
 #include "utils/memutils.h"
 
 /*
@@ -28,6 +29,9 @@ typedef struct RemoteErrorRule
 
 #define TOO_LARGE_HINT \
 	"MongoDB gives no document of more than 16 MB: hold back what makes it, as by the options enable_aggregate_pushdown and enable_join_pushdown."
+
+#define LARGE_TRANSACTION_HINT \
+	"MongoDB holds what a transaction has written in its cache until it commits. Write less in one transaction, or through a server with the option transactions 'off'; or give MongoDB a larger cache."
 
 static const RemoteErrorRule rules[] =
 {
@@ -65,9 +69,11 @@ static const RemoteErrorRule rules[] =
 	{241, ERRCODE_DATA_EXCEPTION, false, NULL}, /* ConversionFailure */
 	{246, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* SnapshotUnavailable */
 	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
+	{257, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, LARGE_TRANSACTION_HINT},	/* TransactionTooLarge */
 	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
 	{292, ERRCODE_OUT_OF_MEMORY, false,
 	"Let MongoDB use temporary files: take disk_use out of the option pushdown_disable."},	/* QueryExceededMemoryLimitNoDiskUseAllowed */
+	{388, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, LARGE_TRANSACTION_HINT},	/* TransactionTooLargeForCache */
 	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT},	/* $lookup into too large an array */
 	{9001, ERRCODE_CONNECTION_FAILURE, true, NULL}, /* SocketException */
 	{10107, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotWritablePrimary */
@@ -172,6 +178,7 @@ static const struct
 	{"connection closed", "The MongoDB server may require TLS: check the option ssl of the foreign server."},
 	{"Failed to receive length header", "The MongoDB server may require TLS or a client certificate: check the options ssl and pem_file of the foreign server."},
 	{"Server closed connection", "The MongoDB server may require TLS: check the option ssl of the foreign server."},
+	{"iterations of a password", "MongoDB uses 10000 for SCRAM-SHA-1 and 15000 for SCRAM-SHA-256, unless its parameters scramIterationCount and scramSHA256IterationCount are raised; a password has those of when it was set."},
 	{"could not resolve", "Check the address of the foreign server."},
 	{"Failed to look up SRV", "Check the host name in the option uri of the foreign server."},
 	{"refused", "Check address and port of the foreign server, and that MongoDB is running there."},
@@ -197,9 +204,19 @@ mongo_error_is_retryable(int code)
 	return rule != NULL && rule->retryable;
 }
 
+bool
+mongo_error_is_interruption(int code)
+{
+	const RemoteErrorRule *rule = find_rule(code);
+
+	return rule != NULL && (rule->sqlstate == ERRCODE_QUERY_CANCELED ||
+							rule->sqlstate == ERRCODE_ADMIN_SHUTDOWN ||
+							rule->sqlstate == ERRCODE_CONNECTION_FAILURE);
+}
+
 pg_noreturn static void
 raise_remote(const char *message, int code, const char *code_name,
-			 const char *text);
+			 const char *text, const char *remark);
 
 /* unknown_hint: what to do when the server does not know what was sent. */
 static const char *
@@ -232,6 +249,26 @@ is_of_evaluation(int code)
 	const RemoteErrorRule *rule = find_rule(code);
 
 	return rule == NULL || rule->sqlstate == ERRCODE_DATA_EXCEPTION;
+}
+
+/*
+ * quotes_documents: may MongoDB's message have values in it?  Those of errors that
+ * are about connections, privileges, cursors and the like have none.
+ */
+static bool
+quotes_documents(int code, int sqlstate)
+{
+	static const int quoting[] = {
+		ERRCODE_UNIQUE_VIOLATION, ERRCODE_CHECK_VIOLATION,
+		ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_OUT_OF_MEMORY
+	};
+
+	for (size_t i = 0; i < lengthof(quoting); i++)
+	{
+		if (quoting[i] == sqlstate)
+			return true;
+	}
+	return is_of_evaluation(code);
 }
 
 /* What is known of an error: the SQLSTATE, and a HINT or NULL. */
@@ -300,22 +337,38 @@ raise_misfit(const char *text)
 					 parts[0], parts[3])));
 }
 
+/*
+ * detail: MongoDB's own words as far as the user may see what they quote, and a
+ * remark of ours below, or NULL.
+ */
+static const char *
+detail(int code, const char *code_name, const char *text, bool may_quote,
+	   const char *remark)
+{
+	char	   *error = psprintf(*code_name ? "MongoDB error %d (%s)" : "MongoDB error %d",
+								 code, code_name);
+
+	return psprintf("%s%s%s%s%s", error, may_quote ? ": " : ".", may_quote ? text : "",
+					remark ? "\n" : "", remark ? remark : "");
+}
+
 static void
 raise_remote(const char *message, int code, const char *code_name,
-			 const char *text)
+			 const char *text, const char *remark)
 {
 	const char *misfit = is_of_evaluation(code) ? strstr(text, MONGO_MISFIT) : NULL;
 	const char *hint;
 	int			sqlstate = classify(code, text, &hint);
+	bool		may_quote = !quotes_documents(code, sqlstate) || mongo_may_quote(NULL);
 
 	if (misfit != NULL)
 		raise_misfit(misfit);
+	if (!may_quote && hint == NULL)
+		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
 	ereport(ERROR,
 			(errcode(sqlstate),
 			 errmsg("%s", message),
-			 *code_name ?
-			 errdetail("MongoDB error %d (%s): %s", code, code_name, text) :
-			 errdetail("MongoDB error %d: %s", code, text),
+			 errdetail("%s", detail(code, code_name, text, may_quote, remark)),
 			 hint ? errhint("%s", hint) : 0));
 }
 
@@ -326,6 +379,8 @@ mongo_report_connection_error(const char *server_name,
 	char	   *text = mongo_printable(error->message);
 	bool		refused = error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE &&
 		error->domain == MONGOC_ERROR_CLIENT;
+	bool		invalid_reply = error->domain == MONGOC_ERROR_PROTOCOL &&
+		error->code == MONGOC_ERROR_PROTOCOL_INVALID_REPLY;
 	const char *hint = NULL;
 
 	if ((error->domain == MONGOC_ERROR_SERVER ||
@@ -343,14 +398,15 @@ mongo_report_connection_error(const char *server_name,
 
 	ereport(ERROR,
 			(errcode(refused ? ERRCODE_INVALID_PASSWORD :
+					 invalid_reply ? ERRCODE_PROTOCOL_VIOLATION :
 					 ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
 			 errmsg("could not connect to server \"%s\"", server_name),
 			 errdetail("%s", text),
 			 hint ? errhint("%s", hint) : 0));
 }
 
-void
-mongo_report_command_error(const char *context_message, const bson_t *reply)
+pg_noreturn static void
+report_reply(const char *context_message, const bson_t *reply, const char *remark)
 {
 	bson_iter_t iter;
 	int			code = 0;
@@ -380,31 +436,50 @@ mongo_report_command_error(const char *context_message, const bson_t *reply)
 			}
 		}
 	}
-	raise_remote(context_message, code, code_name, text);
+	raise_remote(context_message, code, code_name, text, remark);
+}
+
+void
+mongo_report_command_error(const char *context_message, const bson_t *reply)
+{
+	report_reply(context_message, reply, NULL);
 }
 
 void
 mongo_report_bson_error(const char *context_message, const bson_error_t *error,
-						const bson_t *reply)
+						const bson_t *reply, const char *remark)
 {
 	bson_iter_t iter;
 
 	if (reply != NULL && bson_iter_init_find(&iter, reply, "errmsg"))
-		mongo_report_command_error(context_message, reply);
+		report_reply(context_message, reply, remark);
 
 	if (error->domain == MONGOC_ERROR_STREAM ||
 		error->domain == MONGOC_ERROR_SERVER_SELECTION)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("%s", context_message),
-				 errdetail("%s", mongo_printable(error->message))));
+				 errdetail("%s%s%s", mongo_printable(error->message),
+						   remark ? "\n" : "", remark ? remark : "")));
 
 	raise_remote(context_message, error->code, "",
-				 mongo_printable(error->message));
+				 mongo_printable(error->message), remark);
 }
 
 void
-mongo_report_write_error(const char *context_message, int code, const char *text)
+mongo_report_write_error(const char *context_message, int code, const char *text,
+						 const char *remark)
 {
-	raise_remote(context_message, code, "", text);
+	raise_remote(context_message, code, "", text, remark);
+}
+
+void
+mongo_report_transient_error(const char *context_message, const bson_error_t *error)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("%s", context_message),
+			 errdetail("MongoDB aborted the transaction, error %d: %s",
+					   (int) error->code, mongo_printable(error->message)),
+			 errhint("Retry the transaction.")));
 }

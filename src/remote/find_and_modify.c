@@ -10,7 +10,9 @@
 #include "find_and_modify.h"
 
 #include "bson_memory.h"
+#include "driver_memory.h"
 #include "encoding.h"
+#include "miscadmin.h"
 #include "utils/timestamp.h"
 #include "write_conflict.h"
 
@@ -40,14 +42,13 @@ execute(mongoc_client_t *client, const char *database, const char *collection,
 	return succeeded;
 }
 
-/* extra_options: session and collation. */
+/* extra_options: what has no function of its own. */
 static bson_t *
-extra_options(MongoSession *session, const MongoFindAndModify *command)
+extra_options(const MongoFindAndModify *command)
 {
 	bson_t	   *extra = bson_create_in(CurrentMemoryContext);
 	bson_t		collation;
 
-	mongo_session_append(session, extra);
 	if (command->simple_collation)
 	{
 		BSON_APPEND_DOCUMENT_BEGIN(extra, "collation", &collation);
@@ -69,18 +70,24 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 
 	for (int attempt = 0;; attempt++)
 	{
-		bson_t	   *extra = extra_options(session, command);
+		bson_t	   *extra = extra_options(command);
 		bson_t	   *reply = bson_create_in(CurrentMemoryContext);
 		bson_error_t error = {0};
-		bool		succeeded = execute(mongo_lease_client(lease), database, collection,
-										command, extra, reply, &error);
+		bool		succeeded;
 
+		mongo_write_begin(session, lease, extra);
+		succeeded = execute(mongo_lease_client(lease), database, collection,
+							command, extra, reply, &error);
+		(void) mongo_write_finish(session, lease, succeeded, 1, reply, &error);
 		mongo_lease_check_interrupts(lease);
 		if (succeeded)
 			return reply;
+
+		/* an interrupt may have been put off until MongoDB had ended the write */
+		CHECK_FOR_INTERRUPTS();
 		if (!fresh || !mongo_reply_has_label(reply, "TransientTransactionError") ||
 			!mongo_wait_for_conflict(lease, &error, since, attempt))
-			mongo_session_report_error(context_message, &error, reply);
+			mongo_session_report_error(context_message, &error, reply, NULL);
 		mongo_session_restart(session);
 	}
 }
@@ -97,6 +104,10 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	const uint8_t *data;
 	uint32_t	length;
 	bool		found;
+
+	/* libmongoc copies it into options, command, and command with options */
+	mongo_memory_check(4 * mongo_memory_grown(command->filter->len +
+											  (command->update ? command->update->len : 0)));
 
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);

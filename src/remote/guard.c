@@ -11,10 +11,16 @@
 
 #include "guard.h"
 
+#include "driver_memory.h"
 #include "frame.h"
+#include "remote_error.h"
 #include "reply_check.h"
+#include "utils/timestamp.h"
 
 #define GUARD_TYPE			0x4d47	/* none of libmongoc's own */
+/* In place of what is wrong with a reply: nothing is. */
+static const char NO_MEMORY[] = "There is no memory for the message.";
+
 #define KEPT_CAPACITY		65536	/* of a buffer between two replies */
 
 /* OP_REPLY: responseFlags, cursorID, startingFrom, numberReturned, documents */
@@ -32,7 +38,7 @@ typedef struct MongoGuard
 	mongoc_stream_t vtable;		/* first: libmongoc sees only that */
 	mongoc_stream_t *base;
 	MongoStream *stream;		/* at the bottom of base */
-	bool		violated;		/* an invalid reply has come: no more reading */
+	bool		violated;		/* a reply has come that cannot be taken: no more reading */
 
 	/* the reply that is coming in, or has come and is being handed on */
 	GuardBuffer incoming;
@@ -47,16 +53,52 @@ typedef struct MongoGuard
 	size_t		header_sent;
 	size_t		left_to_send;	/* after the header */
 	uint32		request_id;		/* of the last one */
+	uint32		request_opcode;
+	bool		request_ends;	/* a transaction: see MongoEnding */
 } MongoGuard;
 
-static void
-reserve(GuardBuffer *buffer, size_t size)
+/*
+ * reserve
+ *		Room for 'size' bytes; false when there is not so much memory.
+ *
+ * Not by bson_realloc(), which ends the session then.  As much as libmongoc
+ * takes for its copy, so that this fits in its place (fits_libmongoc).
+ */
+static bool
+reserve(MongoGuard *guard, GuardBuffer *buffer, size_t size)
 {
-	if (size > buffer->capacity)
+	uint8	   *larger;
+
+	if (size <= buffer->capacity)
+		return true;
+	if (size > KEPT_CAPACITY)
+		size = mongo_memory_grown(size) + KEPT_CAPACITY;
+	larger = realloc(buffer->data, size);
+	if (larger == NULL)
 	{
-		buffer->data = bson_realloc(buffer->data, size);
-		buffer->capacity = size;
+		mongo_transport_note_memory(guard->stream->transport, size);
+		return false;
 	}
+	buffer->data = larger;
+	buffer->capacity = size;
+	return true;
+}
+
+/*
+ * fits_libmongoc
+ *		Has libmongoc room for the reply?
+ *
+ * It reads it whole, and copies the document when our buffer has been freed.
+ */
+static bool
+fits_libmongoc(MongoGuard *guard)
+{
+	size_t		needed = mongo_memory_grown(guard->expected) + KEPT_CAPACITY;
+
+	if (guard->expected <= KEPT_CAPACITY || mongo_memory_is_available(needed))
+		return true;
+	mongo_transport_note_memory(guard->stream->transport, needed);
+	return false;
 }
 
 /* The newest OP_REPLY that there is: one document, as an answer to "hello". */
@@ -103,7 +145,8 @@ check_complete(MongoGuard *guard)
 			violation = mongo_frame_check_compressed(message, NULL, &size);
 			if (violation != NULL)
 				return violation;
-			reserve(&guard->expanded, size);
+			if (!reserve(guard, &guard->expanded, size))
+				return NO_MEMORY;
 			violation = mongo_frame_expand(message, guard->expected,
 										   guard->expanded.data, size);
 			compressed = guard->incoming;
@@ -133,6 +176,15 @@ refuse(MongoGuard *guard, const char *violation)
 	return -1;
 }
 
+/* Nor from this one; the transport knows why. */
+static ssize_t
+give_up(MongoGuard *guard)
+{
+	guard->violated = true;
+	errno = ENOMEM;
+	return -1;
+}
+
 /* Is there more behind the reply, which nobody has asked for? */
 static bool
 is_followed(const MongoGuard *guard)
@@ -142,6 +194,60 @@ is_followed(const MongoGuard *guard)
 	/* below TLS, which has records of its own, that would mean nothing */
 	return guard->base == &stream->vtable &&
 		stream->buffer_start < stream->buffer_end;
+}
+
+static void
+note_heard(const MongoGuard *guard)
+{
+	MongoEnding *ending = &guard->stream->transport->ending;
+
+	ending->heard = true;
+	if (guard->request_ends)
+		ending->answered = true;
+}
+
+/* answers_instead: not where the server had its time, which is a lost connection. */
+static bool
+answers_instead(const MongoGuard *guard)
+{
+	const MongoTransport *transport = guard->stream->transport;
+
+	return transport->interrupted && !transport->timed_out;
+}
+
+/*
+ * answer_instead
+ *		A reply of our own to the request whose wait an interrupt has broken.
+ *
+ * Its code is that of an operation killed in MongoDB, which no driver retries.
+ * False where the request was a greeting of the old form.
+ */
+static bool
+answer_instead(MongoGuard *guard)
+{
+	bson_t		reply = BSON_INITIALIZER;	/* stays within the bson_t */
+	size_t		size;
+
+	if (guard->request_opcode != OP_MSG && guard->request_opcode != OP_COMPRESSED)
+		return false;
+	BSON_APPEND_DOUBLE(&reply, "ok", 0);
+	BSON_APPEND_UTF8(&reply, "errmsg", "interrupted by PostgreSQL");
+	BSON_APPEND_INT32(&reply, "code", MONGO_INTERRUPTED);
+	BSON_APPEND_UTF8(&reply, "codeName", "Interrupted");
+	size = BODY_OFFSET + reply.len;
+
+	if (!reserve(guard, &guard->incoming, size))
+		return false;
+	memset(guard->incoming.data, 0, BODY_OFFSET);
+	put_int32(guard->incoming.data, size);
+	put_int32(guard->incoming.data + 8, guard->request_id);
+	put_int32(guard->incoming.data + 12, OP_MSG);
+	memcpy(guard->incoming.data + BODY_OFFSET, bson_get_data(&reply), reply.len);
+
+	guard->received = guard->expected = guard->stream->guarded = size;
+	guard->complete = true;
+	guard->stream->abandoned = true;
+	return true;
 }
 
 /*
@@ -157,7 +263,8 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 		ssize_t		count;
 		const char *violation = NULL;
 
-		reserve(&guard->incoming, guard->expected);
+		if (!reserve(guard, &guard->incoming, guard->expected))
+			return give_up(guard);
 		count = mongoc_stream_read(guard->base,
 								   guard->incoming.data + guard->received,
 								   missing, timeout_msec == 0 ? 0 : missing,
@@ -180,9 +287,15 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 			if (violation == NULL && is_followed(guard))
 				violation = "The message is followed by another one that was not asked for.";
 			guard->complete = true;
+			if (violation == NULL)
+				note_heard(guard);
 		}
+		if (violation == NO_MEMORY)
+			return give_up(guard);
 		if (violation != NULL)
 			return refuse(guard, violation);
+		if (guard->complete && !fits_libmongoc(guard))
+			return give_up(guard);
 	}
 	guard->stream->guarded = guard->expected - guard->handed_on;
 	return 1;
@@ -198,7 +311,7 @@ start_anew(MongoGuard *guard)
 	{
 		if (buffers[i]->capacity <= KEPT_CAPACITY)
 			continue;
-		bson_free(buffers[i]->data);
+		free(buffers[i]->data);
 		buffers[i]->data = NULL;
 		buffers[i]->capacity = 0;
 	}
@@ -229,6 +342,8 @@ guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 				return -1;
 			}
 			result = take_in(guard, timeout_msec);
+			if (result <= 0 && answers_instead(guard) && answer_instead(guard))
+				result = 1;
 			if (result <= 0)
 				return total > 0 && min_bytes == 0 ? total : result;
 
@@ -269,6 +384,7 @@ note_sent(MongoGuard *guard, const uint8 *bytes, size_t size)
 				guard->header_sent = 0;
 				guard->left_to_send = get_int32(guard->header) - HEADER_SIZE;
 				guard->request_id = get_int32(guard->header + 4);
+				guard->request_opcode = get_int32(guard->header + 12);
 			}
 		}
 		bytes += part;
@@ -276,14 +392,81 @@ note_sent(MongoGuard *guard, const uint8 *bytes, size_t size)
 	}
 }
 
+/*
+ * begins_ending
+ *		Is this the start of a message that ends a transaction?
+ *
+ * libmongoc hands over whole messages.  Of a compressed one it is assumed.
+ */
+static bool
+begins_ending(const MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt)
+{
+	static const char *const names[] = {
+		"commitTransaction", "abortTransaction", "killSessions"
+	};
+	char		start[BODY_OFFSET + 4 + 1 + sizeof("commitTransaction")] = {0};
+	size_t		size = 0;
+
+	if (guard->header_sent > 0 || guard->left_to_send > 0)
+		return false;
+	for (size_t i = 0; i < iovcnt && size < sizeof(start); i++)
+	{
+		size_t		part = Min(iov[i].iov_len, sizeof(start) - size);
+
+		memcpy(start + size, iov[i].iov_base, part);
+		size += part;
+	}
+	if (size < sizeof(start))
+		return false;
+	if (get_int32((const uint8 *) start + 12) == OP_COMPRESSED)
+		return true;
+	for (size_t i = 0; i < lengthof(names); i++)
+	{
+		if (strncmp(start + BODY_OFFSET + 4 + 1, names[i], strlen(names[i]) + 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The command that ends a transaction has left, or may have. */
+static void
+note_ending(MongoEnding *ending)
+{
+	ending->sent++;
+	if (ending->reply_ms > 0)
+		ending->deadline = Min(ending->deadline,
+							   TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+														   ending->reply_ms));
+}
+
+/* Once interrupted all is taken, none is sent, and answer_instead() answers. */
 static ssize_t
 guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			 int32_t timeout_msec)
 {
 	MongoGuard *guard = (MongoGuard *) base;
-	ssize_t		sent = mongoc_stream_writev(guard->base, iov, iovcnt, timeout_msec);
-	size_t		left = Max(sent, 0);
+	MongoTransport *transport = guard->stream->transport;
+	uint64		bytes_before = guard->stream->bytes_sent;
+	bool		ends = transport->ending.active && begins_ending(guard, iov, iovcnt);
+	ssize_t		sent = -1;
+	size_t		left;
 
+	if (guard->header_sent == 0 && guard->left_to_send == 0)
+		guard->request_ends = ends;
+	errno = ECANCELED;
+	if (!transport->interrupted)
+		sent = mongoc_stream_writev(guard->base, iov, iovcnt, timeout_msec);
+	if (ends && guard->stream->bytes_sent != bytes_before)
+		note_ending(&transport->ending);
+	if (sent < 0 && answers_instead(guard))
+	{
+		guard->stream->abandoned = true;
+		sent = 0;
+		for (size_t i = 0; i < iovcnt; i++)
+			sent += iov[i].iov_len;
+	}
+
+	left = Max(sent, 0);
 	for (size_t i = 0; i < iovcnt && left > 0; i++)
 	{
 		size_t		part = Min(left, iov[i].iov_len);
@@ -300,8 +483,8 @@ guard_destroy(mongoc_stream_t *base)
 	MongoGuard *guard = (MongoGuard *) base;
 
 	mongoc_stream_destroy(guard->base);
-	bson_free(guard->incoming.data);
-	bson_free(guard->expanded.data);
+	free(guard->incoming.data);
+	free(guard->expanded.data);
 	bson_free(guard);
 }
 

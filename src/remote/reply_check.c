@@ -11,8 +11,16 @@
 
 #include "frame.h"
 
-/* Of a password's hash; ten seconds in which nothing can be interrupted. */
-#define MOST_ITERATIONS	10000000
+/*
+ * Of a password's hash, in which nothing can be interrupted: a third of a second.
+ * MongoDB's own are 10,000 (SCRAM-SHA-1) and 15,000 (SCRAM-SHA-256), unless an
+ * administrator raises them.
+ */
+#define MOST_ITERATIONS	100000
+#define TOO_MANY_ITERATIONS \
+	"It asks for more than " CppAsString2(MOST_ITERATIONS) " iterations of a password's hash."
+
+#define IMPOSSIBLE_VALUE	"A field of the reply has a value that it cannot have."
 
 /* The deepest that libmongoc goes: {writeErrors: [{field: document}]}. */
 #define LEVELS	3
@@ -54,12 +62,27 @@ is_document(const bson_iter_t *field)
 	return BSON_ITER_HOLDS_DOCUMENT(field) || BSON_ITER_HOLDS_ARRAY(field);
 }
 
+/* check_iterations: NULL unless the number at 'digits' is too large. */
+static const char *
+check_iterations(const uint8_t *digits, const uint8_t *end)
+{
+	int64		iterations = 0;
+
+	for (; digits < end && *digits != ','; digits++)
+	{
+		iterations = iterations * 10 + (*digits >= '0' && *digits <= '9' ? *digits - '0' : 0);
+		if (iterations > MOST_ITERATIONS)
+			return TOO_MANY_ITERATIONS;
+	}
+	return NULL;
+}
+
 /*
- * is_scram_message: "r=...,s=...,i=4096" and the like (RFC 5802), as far as
+ * check_scram_message: "r=...,s=...,i=4096" and the like (RFC 5802), as far as
  * libmongoc reads on; other mechanisms' are not like that.
  */
-static bool
-is_scram_message(const bson_iter_t *field)
+static const char *
+check_scram_message(const bson_iter_t *field)
 {
 	bson_subtype_t subtype;
 	uint32_t	length;
@@ -67,45 +90,45 @@ is_scram_message(const bson_iter_t *field)
 	const uint8_t *end;
 
 	if (!BSON_ITER_HOLDS_BINARY(field))
-		return true;
+		return NULL;
 	bson_iter_binary(field, &subtype, &length, &next);
 	for (end = next + length; next < end; next++)
 	{
 		char		attribute = *next++;
-		int64		iterations = 0;
+		const char *violation;
 
 		if (attribute == '\0' || strchr("rsive", attribute) == NULL)
-			return true;
+			return NULL;
 		if (next == end)
-			return false;
+			return IMPOSSIBLE_VALUE;
 		if (*next++ != '=')
-			return true;
-		for (; next < end && *next != ','; next++)
-		{
-			if (attribute != 'i')
-				continue;
-			iterations = iterations * 10 + (*next >= '0' && *next <= '9' ? *next - '0' : 0);
-			if (iterations > MOST_ITERATIONS)
-				return false;
-		}
+			return NULL;
+		violation = attribute == 'i' ? check_iterations(next, end) : NULL;
+		if (violation != NULL)
+			return violation;
+		while (next < end && *next != ',')
+			next++;
 	}
-	return true;
+	return NULL;
 }
 
-/* is_authentication: the answer to what "hello" asks ahead of time */
-static bool
-is_authentication(const bson_iter_t *field)
+/* check_authentication: the answer to what "hello" asks ahead of time */
+static const char *
+check_authentication(const bson_iter_t *field)
 {
 	bson_iter_t nested;
 
 	if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &nested))
-		return false;
+		return IMPOSSIBLE_VALUE;
 	while (bson_iter_next(&nested))
 	{
-		if (strcmp(bson_iter_key(&nested), "payload") == 0 && !is_scram_message(&nested))
-			return false;
+		const char *violation = strcmp(bson_iter_key(&nested), "payload") == 0 ?
+			check_scram_message(&nested) : NULL;
+
+		if (violation != NULL)
+			return violation;
 	}
-	return true;
+	return NULL;
 }
 
 /* each_is: of an array's elements; libmongoc itself looks whether it is one. */
@@ -169,36 +192,43 @@ has_errors_alone(const bson_iter_t *field)
 	return each_is(field, is_error);
 }
 
-/* What libmongoc does not look at before it takes it. */
+/*
+ * What libmongoc does not look at before it takes it: a test, or a check that
+ * says itself what is wrong.
+ */
 static const struct
 {
 	const char *name;
 	bool		(*is_good) (const bson_iter_t *field);
+	const char *(*check) (const bson_iter_t *field);
 }			trusted_fields[] =
 {
-	{"arbiters", has_strings_alone},
-	{"code", is_code},
-	{"compression", has_strings_alone},
-	{"errorLabels", is_document},
-	{"hosts", has_strings_alone},
-	{"passives", has_strings_alone},
-	{"payload", is_scram_message},
-	{"speculativeAuthenticate", is_authentication},
-	{"writeConcernError", is_error},
-	{"writeErrors", has_errors_alone},
+	{"arbiters", .is_good = has_strings_alone},
+	{"code", .is_good = is_code},
+	{"compression", .is_good = has_strings_alone},
+	{"errorLabels", .is_good = is_document},
+	{"hosts", .is_good = has_strings_alone},
+	{"passives", .is_good = has_strings_alone},
+	{"payload", .check = check_scram_message},
+	{"speculativeAuthenticate", .check = check_authentication},
+	{"writeConcernError", .is_good = is_error},
+	{"writeErrors", .is_good = has_errors_alone},
 };
 
-static bool
-is_good(const bson_iter_t *field)
+static const char *
+check_field(const bson_iter_t *field)
 {
 	const char *name = bson_iter_key(field);
 
 	for (size_t i = 0; i < lengthof(trusted_fields); i++)
 	{
-		if (strcmp(trusted_fields[i].name, name) == 0)
-			return trusted_fields[i].is_good(field);
+		if (strcmp(trusted_fields[i].name, name) != 0)
+			continue;
+		if (trusted_fields[i].check != NULL)
+			return trusted_fields[i].check(field);
+		return trusted_fields[i].is_good(field) ? NULL : IMPOSSIBLE_VALUE;
 	}
-	return true;
+	return NULL;
 }
 
 const char *
@@ -211,8 +241,10 @@ mongo_reply_check(const uint8 *document, size_t length)
 		return "The reply is not valid BSON.";
 	while (bson_iter_next(&iter))
 	{
-		if (!is_good(&iter))
-			return "A field of the reply has a value that it cannot have.";
+		const char *violation = check_field(&iter);
+
+		if (violation != NULL)
+			return violation;
 	}
 	return NULL;
 }

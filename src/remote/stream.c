@@ -13,13 +13,16 @@
 
 #include "stream.h"
 
+#include "driver_memory.h"
+
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "interrupt.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "remote_cancel.h"
 #include "storage/fd.h"
-#include "storage/procsignal.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -59,33 +62,92 @@ deadline_left(const Deadline *deadline)
 										   deadline->end);
 }
 
-/* limited_wait: no longer than the transport allows just now. */
+static long
+shorter_wait(long timeout_ms, long limit_ms)
+{
+	return timeout_ms < 0 || timeout_ms > limit_ms ? limit_ms : timeout_ms;
+}
+
+/*
+ * limited_wait
+ *		What libmongoc asks for, and no longer than the transport allows just now.
+ *
+ * socketTimeoutMS is ours to observe, so libmongoc's is MONGO_NO_TIMEOUT.
+ */
 static long
 limited_wait(const MongoTransport *transport, long timeout_ms)
 {
-	int			limit = transport->wait_limit_ms;
+	if (timeout_ms == MONGO_NO_TIMEOUT)
+		timeout_ms = -1;
+	if (transport->socket_timeout_ms > 0)
+		timeout_ms = shorter_wait(timeout_ms, transport->socket_timeout_ms);
+	if (transport->wait_limit_ms > 0)
+		timeout_ms = shorter_wait(timeout_ms, transport->wait_limit_ms);
+	return timeout_ms;
+}
 
-	return limit > 0 && (timeout_ms < 0 || timeout_ms > limit) ? limit : timeout_ms;
+/*
+ * note_wait_failure
+ *		A read or write of libmongoc's, or our own, gives up after its wait.
+ */
+static void
+note_wait_failure(MongoStream *stream)
+{
+	MongoTransport *transport = stream->transport;
+
+	stream->last_errno = errno;
+	if (errno == ETIMEDOUT && transport->socket_timeout_ms > 0 &&
+		transport->wait_limit_ms == 0)
+	{
+		/* libmongoc's retry would wait as long once more */
+		transport->timed_out = transport->interrupted = true;
+	}
 }
 
 /*
  * note_interrupt
- *		After the latch was set: must the operation under way be given up?
+ *		Before waiting, and after the latch was set: must the operation under way
+ *		be given up?
  *
  * Runs inside libmongoc's frames, where ProcessInterrupts() must not be
- * called; a process signal barrier however is served, since others wait for
- * it.
+ * called.  May raise: see mongo_interrupt_serve().
  */
 static void
 note_interrupt(MongoTransport *transport)
 {
-	if (ProcSignalBarrierPending)
-		ProcessProcSignalBarrier();
+	MongoEnding *ending = &transport->ending;
 
-	if (InterruptPending && InterruptHoldoffCount == 0 &&
-		CritSectionCount == 0 &&
-		(ProcDiePending || (QueryCancelPending && QueryCancelHoldoffCount == 0)))
+	mongo_interrupt_serve();
+	if (!mongo_interrupt_is_due(ending->active))
+		return;
+	if (!ending->active)
 		transport->interrupted = true;
+	else if (ending->interrupt_ms > 0)
+	{
+		ending->deadline = Min(ending->deadline,
+							   TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+														   ending->interrupt_ms));
+		ending->interrupt_ms = 0;	/* once */
+	}
+}
+
+/*
+ * wait_left
+ *		How long the next wait may last; notes when the ending's time is up.
+ */
+static long
+wait_left(MongoTransport *transport, const Deadline *deadline)
+{
+	long		left = deadline_left(deadline);
+	long		ending_left;
+
+	if (!transport->ending.active)
+		return left;
+	ending_left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+												  transport->ending.deadline);
+	if (ending_left == 0)
+		transport->interrupted = true;
+	return left < 0 ? ending_left : Min(left, ending_left);
 }
 
 /* Latch and postmaster, in every wait; a standalone backend has none to watch. */
@@ -133,7 +195,18 @@ keep_wait_error(MongoTransport *transport, MemoryContext caller_context)
 	transport->interrupted = true;
 	MemoryContextSwitchTo(TopMemoryContext);
 	if (transport->wait_error == NULL)
-		transport->wait_error = CopyErrorData();
+	{
+		PG_TRY();
+		{
+			transport->wait_error = CopyErrorData();
+		}
+		PG_CATCH();
+		{
+			/* there was no memory for it */
+			mongo_transport_note_memory(transport, sizeof(ErrorData));
+		}
+		PG_END_TRY();
+	}
 	FlushErrorState();
 	MemoryContextSwitchTo(caller_context);
 }
@@ -147,20 +220,21 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 	volatile bool ready = false;
 	volatile bool timed_out = false;
 
-	transport->waiting = true;
 	PG_TRY();
 	{
 		WaitEventSet *set = stream_wait_set(stream);
 
 		ModifyWaitEvent(set, SOCKET_EVENT_POSITION, events, NULL);
+		note_interrupt(transport);
 		while (!ready && !timed_out && !transport->interrupted)
 		{
 			WaitEvent	occurred[2];
-			int			count = WaitEventSetWait(set, deadline_left(&deadline),
+			int			count = WaitEventSetWait(set, wait_left(transport, &deadline),
 												 occurred, lengthof(occurred),
 												 PG_WAIT_EXTENSION);
 
-			timed_out = (count == 0);
+			/* at the ending's deadline, go round once more and see it passed */
+			timed_out = (count == 0 && deadline_left(&deadline) == 0);
 			for (int i = 0; i < count; i++)
 			{
 				if (occurred[i].events & WL_LATCH_SET)
@@ -178,7 +252,6 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 		keep_wait_error(transport, caller_context);
 	}
 	PG_END_TRY();
-	transport->waiting = false;
 
 	if (transport->interrupted)
 		errno = ECANCELED;
@@ -187,25 +260,33 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 	return ready && !transport->interrupted;
 }
 
-void
+bool
 mongo_stream_wait_readable(MongoStream *stream)
 {
+	int			timeout_ms = stream->transport->socket_timeout_ms;
+	Deadline	deadline;
 	WaitEventSet *set;
 
 	if (stream->buffer_start < stream->buffer_end)
-		return;
+		return true;
 
 	stream->reply_due = false;
+	deadline = deadline_after(timeout_ms > 0 ? timeout_ms : -1);
 	set = stream_wait_set(stream);
 	ModifyWaitEvent(set, SOCKET_EVENT_POSITION, WL_SOCKET_READABLE, NULL);
 	for (;;)
 	{
 		WaitEvent	occurred[2];
 		bool		readable = false;
-		int			count = WaitEventSetWait(set, -1, occurred,
-											 lengthof(occurred),
+		int			count = WaitEventSetWait(set, deadline_left(&deadline),
+											 occurred, lengthof(occurred),
 											 PG_WAIT_EXTENSION);
 
+		if (count == 0)
+		{
+			stream->transport->timed_out = true;
+			return false;
+		}
 		for (int i = 0; i < count; i++)
 		{
 			if (occurred[i].events & WL_LATCH_SET)
@@ -217,7 +298,7 @@ mongo_stream_wait_readable(MongoStream *stream)
 				readable = true;
 		}
 		if (readable)
-			return;
+			return true;
 	}
 }
 
@@ -235,27 +316,6 @@ mongo_stream_has_input(MongoStream *stream)
 	while (result < 0 && errno == EINTR);
 
 	return result >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
-}
-
-void
-mongo_transport_raise(MongoTransport *transport)
-{
-	if (!transport->interrupted)
-		return;
-
-	CHECK_FOR_INTERRUPTS();
-
-	if (transport->wait_error != NULL)
-	{
-		ErrorData  *kept = transport->wait_error;
-		int			sqlstate = kept->sqlerrcode;
-		char	   *message = pstrdup(kept->message);
-
-		transport->wait_error = NULL;
-		FreeErrorData(kept);
-		ereport(ERROR,
-				(errcode(sqlstate), errmsg_internal("%s", message)));
-	}
 }
 
 /* --- the vtable ------------------------------------------------------- */
@@ -363,8 +423,10 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			if (!mongo_stream_wait(stream, WL_SOCKET_READABLE,
 								   deadline_left(&deadline)))
 			{
-				stream->last_errno = errno;
-				return -1;
+				note_wait_failure(stream);
+				if (!mongo_remote_cancel_wait(stream))
+					return -1;
+				deadline = deadline_after(limited_wait(stream->transport, timeout_msec));
 			}
 		}
 	}
@@ -380,6 +442,10 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	ssize_t		total = 0;
 	size_t		first = 0;
 	size_t		offset = 0;		/* of what is unsent in iov[first] */
+
+	/* what has been given up must not be sent again, by libmongoc's retry */
+	if (stream->transport->cancel != NULL && stream->transport->cancel->asked)
+		stream->transport->interrupted = true;
 
 	while (first < iovcnt)
 	{
@@ -410,7 +476,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			if (!mongo_stream_wait(stream, WL_SOCKET_WRITEABLE,
 								   deadline_left(&deadline)))
 			{
-				stream->last_errno = errno;
+				note_wait_failure(stream);
 				return -1;
 			}
 			continue;
@@ -418,6 +484,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 
 		stream->last_errno = 0;
 		stream->reply_due = true;
+		stream->bytes_sent += sent;
 		total += sent;
 		while (first < iovcnt && (size_t) sent >= iov[first].iov_len - offset)
 		{
@@ -470,11 +537,11 @@ poll_once(MongoTransport *transport, size_t count, WaitEventSet *set, WaitEvent 
 		  const Deadline *deadline, bool *timed_out)
 {
 	ssize_t		ready = 0;
-	int			noccurred = WaitEventSetWait(set, deadline_left(deadline),
+	int			noccurred = WaitEventSetWait(set, wait_left(transport, deadline),
 											 occurred, count + 2,
 											 PG_WAIT_EXTENSION);
 
-	*timed_out = (noccurred == 0);
+	*timed_out = (noccurred == 0 && deadline_left(deadline) == 0);
 	for (int i = 0; i < noccurred; i++)
 	{
 		mongoc_stream_poll_t *entry = occurred[i].user_data;
@@ -523,6 +590,7 @@ poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
 							  stream->socket, NULL, &polled[i]);
 		}
 		add_process_events(set);
+		note_interrupt(transport);
 		while (ready == 0 && !timed_out && !transport->interrupted)
 			ready = poll_once(transport, count, set, occurred,
 							  &deadline, &timed_out);
@@ -560,7 +628,6 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 		return transport->interrupted ? poll_failed(polled, count) : 0;
 	}
 
-	transport->waiting = true;
 	PG_TRY();
 	{
 		ready = poll_sockets(transport, polled, count, timeout_msec);
@@ -570,7 +637,6 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 		keep_wait_error(transport, caller_context);
 	}
 	PG_END_TRY();
-	transport->waiting = false;
 
 	return transport->interrupted ? poll_failed(polled, count) : ready;
 }

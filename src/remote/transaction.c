@@ -21,25 +21,20 @@
 
 #include "access/xact.h"
 #include "bson_memory.h"
+#include "commit.h"
+#include "driver_memory.h"
 #include "miscadmin.h"
 #include "options.h"
-#include "printable.h"
 #include "remote_error.h"
 #include "storage/ipc.h"
 #include "storage/predicate.h"
+#include "transaction_end.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "wire.h"
+#include "write_outcome.h"
 
-/* How long a commit whose outcome is unknown is asked for again. */
-#define COMMIT_RETRY_MS		30000
-#define COMMIT_PAUSE_MS		50
-
-/* Nothing interrupts waiting for a commit, so no single wait is for long. */
-#define COMMIT_WAIT_MS		15000
-
-/* An abort that the server does not answer must not keep the backend. */
-#define ABORT_TIMEOUT_MS	5000
+/* How long an abort may go on closing cursors. */
+#define KILL_CURSORS_MS		500
 
 struct MongoSession
 {
@@ -50,10 +45,15 @@ struct MongoSession
 	MongoLease *lease;			/* pinned; NULL without a transaction */
 	mongoc_client_session_t *driver_session;	/* likewise */
 	bool		used;			/* a command has been sent in the transaction */
+	bool		wrote;			/* something was written, or may have been */
+	bool		lost;			/* a command failed: MongoDB has ended the
+								 * transaction, or will */
 	int64		documents;		/* written */
+	MongoWriteDoubt doubt;		/* what more may be, without a transaction */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
 	bool		maybe_open;		/* a commit failed; locks may be held for it */
+	MongoSessionCursors cursors;	/* open on the server */
 };
 
 /* In TopTransactionContext; NIL between transactions. */
@@ -79,25 +79,13 @@ mongo_reply_has_label(const bson_t *reply, const char *label)
 	return false;
 }
 
-/* A message of the driver's, made safe to quote as remote_error.h does. */
-static void
-report_transient_error(const char *message, const bson_error_t *error)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("%s", message),
-			 errdetail("MongoDB aborted the transaction, error %d: %s",
-					   (int) error->code, mongo_printable(error->message)),
-			 errhint("Retry the transaction.")));
-}
-
 void
 mongo_session_report_error(const char *context_message, const bson_error_t *error,
-						   const bson_t *reply)
+						   const bson_t *reply, const char *remark)
 {
 	if (mongo_reply_has_label(reply, "TransientTransactionError"))
-		report_transient_error(context_message, error);
-	mongo_report_bson_error(context_message, error, reply);
+		mongo_report_transient_error(context_message, error);
+	mongo_report_bson_error(context_message, error, reply, remark);
 }
 
 /* ------------------------------ beginning ---------------------------------- */
@@ -189,7 +177,7 @@ begin(MongoSession *session)
 	if (session->begun || session->mode == MONGO_TRANSACTIONS_OFF)
 		return;
 
-	lease = mongo_lease_acquire(TopTransactionContext, session->user);
+	lease = mongo_lease_acquire_live(TopTransactionContext, session->user);
 	if (mongo_lease_deployment(lease) == MONGO_DEPLOYMENT_UNKNOWN)
 		mongo_lease_renew(lease, session->user);
 	if (mongo_lease_deployment(lease) == MONGO_DEPLOYMENT_STANDALONE)
@@ -211,7 +199,7 @@ begin(MongoSession *session)
 		mongo_lease_check_interrupts(lease);
 		mongo_lease_release(lease);
 		mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
-											session->server_name), &error, NULL);
+											session->server_name), &error, NULL, NULL);
 	}
 	session->begun = true;
 	session->lease = lease;
@@ -236,51 +224,56 @@ mongo_session_restart(MongoSession *session)
 		return;
 	mongo_lease_check_interrupts(session->lease);
 	mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
-										session->server_name), &error, NULL);
+										session->server_name), &error, NULL, NULL);
 }
 
 /* ------------------------------- the end ----------------------------------- */
 
 /*
- * commit_driver_transaction
- *		commitTransaction, asked again while nobody knows what became of it.
- *
- * Interrupts wait meanwhile: a commit given up half-way is one of which nobody
- * knows.  libmongoc itself repeats it once, with write concern majority.
+ * Between MongoDB's commit and PostgreSQL's no interrupt is to make the
+ * transaction fail.  An ERROR, should there be one, releases what is held.
  */
-static bool
-commit_driver_transaction(MongoSession *session, bson_error_t *error,
-						  bool *transient, bool *unknown)
+static bool holding_interrupts = false;
+
+static void
+hold_interrupts(void)
 {
-	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-													   COMMIT_RETRY_MS);
-	bool		committed;
-
-	mongo_lease_limit_waits(session->lease, COMMIT_WAIT_MS);
-	for (;;)
-	{
-		bson_t		reply;
-
+	if (!holding_interrupts)
 		HOLD_INTERRUPTS();
-		committed = mongoc_client_session_commit_transaction(session->driver_session,
-															 &reply, error);
-		RESUME_INTERRUPTS();
-		*transient = mongo_reply_has_label(&reply, "TransientTransactionError");
-		*unknown = mongo_reply_has_label(&reply, "UnknownTransactionCommitResult");
-		bson_destroy(&reply);
-
-		if (committed || !*unknown || QueryCancelPending || ProcDiePending ||
-			GetCurrentTimestamp() > deadline)
-			break;
-		pg_usleep(COMMIT_PAUSE_MS * 1000L);
-	}
-	mongo_lease_limit_waits(session->lease, 0);
-	return committed;
+	holding_interrupts = true;
 }
 
+/* release_interrupts: at the end, where PostgreSQL itself holds them as well. */
+static void
+release_interrupts(void)
+{
+	if (holding_interrupts && InterruptHoldoffCount > 1)
+		RESUME_INTERRUPTS();
+	holding_interrupts = false;
+}
+
+/*
+ * kill_cursors
+ *		Close what reading has left open; all at the end of the transaction.
+ */
+static void
+kill_cursors(MongoSession *session, bool all)
+{
+	if (session->driver_session != NULL)
+		mongo_session_cursors_kill(&session->cursors, all,
+								   mongo_lease_client(session->lease),
+								   session->driver_session);
+}
+
+/*
+ * refuse_to_commit
+ *		Raise where MongoDB has, or must have, less than was written.
+ */
 static void
 refuse_to_commit(const MongoSession *session)
 {
+	if (!session->wrote)
+		return;
 	if (session->uncommittable)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -288,38 +281,46 @@ refuse_to_commit(const MongoSession *session)
 						session->server_name),
 				 errdetail("A savepoint, or an exception block, under which it was written to has been rolled back; MongoDB has no savepoints."),
 				 errhint("Write to MongoDB outside of what may be rolled back separately.")));
+	if (session->lost)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot commit what was written to server \"%s\"",
+						session->server_name),
+				 errdetail("A later command failed in a savepoint, or an exception block, that has been rolled back; MongoDB ends a transaction with the first command that fails."),
+				 errhint("Read from MongoDB what may fail before the first write.")));
 }
 
 static void
 commit_session(MongoSession *session)
 {
 	bson_error_t error = {0};
+	MongoCommitOutcome outcome;
 	bool		transient;
-	bool		unknown;
-	char	   *message;
 
-	if (session->driver_session == NULL)
+	if (session->driver_session == NULL || !session->wrote)
 		return;
 
 	/* should this backend be killed now, the outcome is MongoDB's alone */
-	if (commit_driver_transaction(session, &error, &transient, &unknown))
+	outcome = mongo_commit_transaction(session->lease, session->driver_session,
+									   &error, &transient);
+	if (outcome == MONGO_COMMITTED)
 	{
-		/* a cancel that came meanwhile is too late: MongoDB's commit stays */
+		/* an interrupt that came meanwhile is too late: MongoDB's commit stays */
 		QueryCancelPending = false;
+		hold_interrupts();
 		return;
 	}
-
 	session->maybe_open = true;
-	message = psprintf("could not commit on server \"%s\"", session->server_name);
-	if (unknown)
-		ereport(ERROR,
-				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
-				 errmsg("%s", message),
-				 errdetail("It is not known whether MongoDB committed, error %d: %s",
-						   (int) error.code, mongo_printable(error.message))));
-	if (transient)
-		report_transient_error(message, &error);
-	mongo_report_bson_error(message, &error, NULL);
+	mongo_report_failed_commit(session->server_name, outcome, &error, transient);
+}
+
+/* finish_reading: end a MongoDB transaction in which nothing was written. */
+static void
+finish_reading(MongoSession *session)
+{
+	if (session->driver_session != NULL && !session->wrote && !session->lost &&
+		!mongo_lease_is_interrupted(session->lease))
+		mongo_finish_reading(session->lease, session->driver_session);
 }
 
 /*
@@ -338,32 +339,28 @@ commit_sessions(void)
 
 	foreach(cell, sessions)
 		refuse_to_commit(lfirst(cell));
+	foreach(cell, sessions)
+	{
+		kill_cursors(lfirst(cell), true);
+		finish_reading(lfirst(cell));
+	}
 	CHECK_FOR_INTERRUPTS();
+	mongo_memory_check(0);
 	PreCommit_CheckForSerializationFailure();
 	foreach(cell, sessions)
 		commit_session(lfirst(cell));
 }
 
-/*
- * kill_driver_session
- *		What aborts a transaction that libmongoc takes for ended.
- *
- * PostgreSQL is about to roll back, so one that MongoDB has not committed must
- * not be left to its time limit; on one that it has, this has no effect.
- */
 static void
-kill_driver_session(MongoSession *session)
+warn_of_open_transaction(const MongoSession *session)
 {
-	bson_t		command = BSON_INITIALIZER;
-	bson_t		list;
-
-	BSON_APPEND_ARRAY_BEGIN(&command, "killSessions", &list);
-	BSON_APPEND_DOCUMENT(&list, "0",
-						 mongoc_client_session_get_lsid(session->driver_session));
-	bson_append_array_end(&command, &list);
-	(void) mongoc_client_command_simple(mongo_lease_client(session->lease), "admin",
-										&command, NULL, NULL, NULL);
-	bson_destroy(&command);
+	if (proc_exit_inprogress)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("could not tell server \"%s\" to abort the transaction",
+					session->server_name),
+			 errdetail("MongoDB does not answer. It aborts the transaction, and lets go of its locks, after transactionLifetimeLimitSeconds.")));
 }
 
 /*
@@ -376,20 +373,20 @@ kill_driver_session(MongoSession *session)
 static void
 end_session(MongoSession *session)
 {
-	if (session->driver_session == NULL)
+	if (session->driver_session == NULL || mongo_driver_is_entered())
 		return;
-	if (mongoc_client_session_in_transaction(session->driver_session) ||
-		session->maybe_open)
+	if (session->maybe_open)
+		mongo_kill_transaction(session->lease, session->driver_session);
+	else if (session->used &&
+			 mongoc_client_session_in_transaction(session->driver_session) &&
+			 !mongo_abort_transaction(session->lease, session->driver_session))
+		warn_of_open_transaction(session);
+	if (mongo_lease_is_connected(session->lease) &&
+		!mongo_lease_is_interrupted(session->lease))
 	{
-		mongo_lease_resume(session->lease);
-		mongo_lease_limit_waits(session->lease, ABORT_TIMEOUT_MS);
-		HOLD_INTERRUPTS();
-		if (session->maybe_open)
-			kill_driver_session(session);
-		else
-			mongoc_client_session_abort_transaction(session->driver_session, NULL);
-		RESUME_INTERRUPTS();
-		mongo_lease_limit_waits(session->lease, 0);
+		mongo_lease_begin_ending(session->lease, KILL_CURSORS_MS, 0, 0);
+		kill_cursors(session, true);
+		mongo_lease_finish_ending(session->lease);
 	}
 	mongoc_client_session_destroy(session->driver_session);
 	session->driver_session = NULL;
@@ -400,24 +397,18 @@ end_session(MongoSession *session)
 static void
 warn_of_lasting_writes(const MongoSession *session)
 {
-	if (session->begun || session->documents == 0 || proc_exit_inprogress)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("changes on server \"%s\" were not rolled back",
-					session->server_name),
-			 errdetail_plural("%lld document had been written in this transaction; without a MongoDB transaction this cannot be undone.",
-							  "%lld documents had been written in this transaction; without a MongoDB transaction this cannot be undone.",
-							  session->documents,
-							  (long long) session->documents)));
+	if (!session->begun)
+		mongo_warn_of_lasting_writes(session->server_name, session->documents,
+									 &session->doubt);
 }
 
-static void
-at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
+void
+mongo_sessions_at_transaction_event(XactEvent event)
 {
 	ListCell   *cell;
 
-	if (sessions == NIL)
+	/* on the way to exit from within libmongoc there is nothing to be done */
+	if (sessions == NIL || mongo_driver_is_entered())
 		return;
 
 	switch (event)
@@ -435,6 +426,7 @@ at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
+			release_interrupts();
 			foreach(cell, sessions)
 			{
 				end_session(lfirst(cell));
@@ -458,7 +450,8 @@ at_subtransaction_event(SubXactEvent event,
 	int			level = GetCurrentTransactionNestLevel();
 	ListCell   *cell;
 
-	if (event != SUBXACT_EVENT_PRE_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+	if ((event != SUBXACT_EVENT_PRE_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB) ||
+		mongo_driver_is_entered())
 		return;
 	foreach(cell, sessions)
 	{
@@ -502,7 +495,8 @@ create_session(const UserMapping *user)
 
 	if (!callbacks_registered)
 	{
-		RegisterXactCallback(at_transaction_event, NULL);
+		mongo_commit_initialize();
+		mongo_watch_transactions();
 		RegisterSubXactCallback(at_subtransaction_event, NULL);
 		callbacks_registered = true;
 	}
@@ -513,6 +507,7 @@ create_session(const UserMapping *user)
 	session->user = GetUserMapping(user->userid, user->serverid);
 	session->server_name = server->servername;
 	session->mode = mongo_connection_options(server, session->user)->transactions;
+	mongo_session_cursors_init(&session->cursors, TopTransactionContext);
 	sessions = lappend(sessions, session);
 	MemoryContextSwitchTo(old_context);
 	return session;
@@ -527,6 +522,13 @@ refuse_uncommittable(const MongoSession *session)
 				 errmsg("server \"%s\" cannot be used for the rest of this transaction",
 						session->server_name),
 				 errdetail("A savepoint, or an exception block, under which it was written to has been rolled back; MongoDB has no savepoints.")));
+	if (session->lost)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("server \"%s\" cannot be used for the rest of this transaction",
+						session->server_name),
+				 errdetail("A command failed in a savepoint, or an exception block, that has been rolled back; MongoDB ends a transaction, and its snapshot, with the first command that fails."),
+				 errhint("In READ COMMITTED, what is read before the first write can fail without that.")));
 }
 
 MongoSession *
@@ -560,7 +562,7 @@ MongoLease *
 mongo_session_lease(MongoSession *session)
 {
 	return session->lease != NULL ? session->lease :
-		mongo_lease_acquire(CurrentMemoryContext, session->user);
+		mongo_lease_acquire_live(CurrentMemoryContext, session->user);
 }
 
 void
@@ -579,7 +581,7 @@ mongo_session_append(MongoSession *session, bson_t *options)
 	if (session->driver_session != NULL &&
 		!mongoc_client_session_append(session->driver_session, options, &error))
 		mongo_session_report_error("could not use a MongoDB session",
-								   &error, NULL);
+								   &error, NULL, NULL);
 }
 
 bool
@@ -591,9 +593,16 @@ mongo_session_in_transaction(const MongoSession *session)
 void
 mongo_session_note_write(MongoSession *session, int64 documents)
 {
+	session->wrote = true;
 	session->documents += documents;
 	session->written_level = Max(session->written_level,
 								 GetCurrentTransactionNestLevel());
+}
+
+void
+mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end, int64 documents)
+{
+	mongo_write_doubt_add(&session->doubt, end, documents);
 }
 
 const bson_t *
@@ -607,16 +616,35 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 	bson_error_t error;
 	bool		succeeded;
 
+	/* libmongoc adds its own to a copy of the command */
+	mongo_memory_check(2 * mongo_memory_grown(command->len));
 	mongo_session_append(session, options);
 	succeeded = mongoc_client_command_with_opts(client, database, command, NULL,
 												options, reply, &error);
 
 	/* whatever failed in it, or was broken off, has ended MongoDB's transaction */
 	if (!succeeded)
-		session->written_level = Max(session->written_level,
-									 GetCurrentTransactionNestLevel());
+		session->lost = true;
 	mongo_lease_check_interrupts(session->lease);
 	if (!succeeded)
-		mongo_session_report_error(context_message, &error, reply);
+		mongo_session_report_error(context_message, &error, reply, NULL);
 	return reply;
+}
+
+void
+mongo_session_cursor_opened(MongoSession *session, const char *database,
+							const char *collection, int64 id,
+							MongoSessionCursor **handle)
+{
+	mongo_session_cursors_add(&session->cursors, database, collection, id, handle);
+	if (!mongo_session_cursors_are_due(&session->cursors))
+		return;
+	kill_cursors(session, false);
+	mongo_lease_check_interrupts(session->lease);
+}
+
+void
+mongo_session_cursor_abandoned(MongoSession *session, MongoSessionCursor *cursor)
+{
+	mongo_session_cursors_abandon(&session->cursors, cursor);
 }

@@ -10,6 +10,8 @@
 #include "uri.h"
 
 #include "lib/stringinfo.h"
+#include "stream.h"
+#include "uri_text.h"
 
 /* https://www.mongodb.com/docs/manual/core/read-preference/ */
 static const struct
@@ -92,7 +94,21 @@ static mongoc_uri_t *
 uri_from_text(const MongoConnectionOptions *options)
 {
 	bson_error_t error;
-	mongoc_uri_t *uri = mongoc_uri_new_with_error(options->uri, &error);
+	const mongoc_uri_t *uri = mongo_uri_parse(options->uri, &error);
+	const MongoUriSecret *secret = mongo_uri_secret_in_text(options->uri);
+
+	if (secret == NULL && uri != NULL)
+		secret = mongo_uri_secret(uri);
+
+	/* an older version of ours may have let it in */
+	if (secret != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"uri\" of server \"%s\" must not hold %s",
+						options->server_name, secret->name),
+				 errdetail("Options of a server can be read by every user of the database."),
+				 errhint("Give the server another uri with ALTER SERVER, and change what was secret, as others may have read it. %s",
+						 secret->hint)));
 
 	/* the text is not shown: it may hold what ought to be in a mapping */
 	if (uri == NULL)
@@ -101,7 +117,7 @@ uri_from_text(const MongoConnectionOptions *options)
 				 errmsg("could not connect to server \"%s\"",
 						options->server_name),
 				 errdetail("The option \"uri\" is not a valid MongoDB connection string.")));
-	return uri;
+	return mongoc_uri_copy(uri);
 }
 
 static void
@@ -168,6 +184,14 @@ set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 		refuse(uri, options, "option \"authentication_database\"");
 }
 
+/* refuse_unacknowledged: a server may be older than the check of its option. */
+static void
+refuse_unacknowledged(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+{
+	if (!mongo_uri_is_acknowledged(uri))
+		refuse(uri, options, "write concern in the option \"uri\", which leaves writes unacknowledged,");
+}
+
 /*
  * How long libmongoc trusts what it knows of the servers, and an idle
  * connection, before it asks with "hello" and "ping".  An error tells it as
@@ -196,6 +220,7 @@ mongo_uri_create(const MongoConnectionOptions *options)
 	if (options->read_preference != NULL)
 		set_read_preference(uri, options);
 	set_concerns(uri, options);
+	refuse_unacknowledged(uri, options);
 	set_credentials(uri, options);
 
 	if (mongoc_uri_get_appname(uri) == NULL &&
@@ -213,6 +238,18 @@ mongo_uri_create(const MongoConnectionOptions *options)
 	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
 				options->server_selection_timeout_ms);
 	return uri;
+}
+
+int
+mongo_uri_take_socket_timeout(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+{
+	int			timeout_ms = mongoc_uri_has_option(uri, MONGOC_URI_SOCKETTIMEOUTMS) ?
+		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, 0) :
+		options->socket_timeout_ms;
+
+	/* to libmongoc 0 is its default of five minutes */
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
+	return Max(timeout_ms, 0);
 }
 
 bool

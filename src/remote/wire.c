@@ -12,10 +12,14 @@
 #include "wire.h"
 
 #include "frame.h"
+#include "utils/timestamp.h"
 
 #define FLAG_MORE_TO_COME	0x2
 
 #define FIRST_REPLY_SIZE	16384
+
+const bool	mongo_wire_sends_at_once = true;
+const bool	mongo_wire_cursors_move = true;
 
 /* The bytes of the elements in a document, without length word and NUL. */
 static inline size_t
@@ -40,9 +44,13 @@ make_room(MongoBuffer *buffer, size_t size)
 {
 	if (size > buffer->capacity)
 	{
-		buffer->capacity = Max(size, 1024);
+		/* should the memory not be there, so is no buffer any more */
 		bson_free(buffer->data);
-		buffer->data = bson_malloc(buffer->capacity);
+		buffer->data = NULL;
+		buffer->capacity = 0;
+		size = Max(size, 1024);
+		buffer->data = bson_malloc(size);
+		buffer->capacity = size;
 	}
 	return buffer->data;
 }
@@ -60,7 +68,7 @@ put_header(uint8 *p, size_t size, uint32 request_id, uint32 opcode)
  * build_message
  *		The whole request in connection->request; returns its size.
  *
- * Does not raise (malloc'd; libbson aborts when out of memory).
+ * Raises 53200 alone, and never for what is small (driver_memory.h).
  */
 static size_t
 build_message(MongoConnection *connection, const char *database,
@@ -151,12 +159,14 @@ mongo_wire_send(MongoConnection *connection, const char *database,
 	build_request(connection, database, command, 0, &iov);
 	*request_id = connection->last_request_id;
 
+	connection->resumable = false;
 	connection->in_flight++;
-	sent = mongoc_stream_writev(connection->transport.data_stream->top, &iov, 1, -1);
+	sent = mongoc_stream_writev(connection->transport.data_stream->top, &iov, 1,
+								MONGO_NO_TIMEOUT);
 	if (sent != (ssize_t) iov.iov_len)
 	{
 		connection->broken = true;
-		mongo_transport_raise(&connection->transport);
+		mongo_wire_raise_wait(connection);
 		return false;
 	}
 	return true;
@@ -243,7 +253,15 @@ receive_some(MongoConnection *connection, uint8 *target, size_t size, bool wait)
 		if (connection->broken || stream == NULL)
 			return 0;
 		if (wait)
-			mongo_stream_wait_readable(stream);
+		{
+			connection->resumable = true;
+			if (!mongo_stream_wait_readable(stream))
+			{
+				connection->broken = true;
+				mongo_wire_raise_wait(connection);
+			}
+			connection->resumable = false;
+		}
 
 		count = mongoc_stream_read(stream->top, target, size, 0, 0);
 		if (count > 0)
@@ -267,23 +285,38 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 	size_t		expected = 0;	/* 0: the header is not there yet */
 	bool		compressed = false;
 
+	if (connection->resumable && connection->receiving)
+	{
+		received = reply->received;
+		expected = reply->expected;
+		compressed = reply->is_compressed;
+		if (compressed)
+			buffer = &reply->compressed;
+	}
+	connection->resumable = false;
 	reply->document = NULL;
-	mongo_reply_reserve(reply, buffer, FIRST_REPLY_SIZE, 0);
+	mongo_reply_reserve(reply, buffer, FIRST_REPLY_SIZE, received);
 
 	while (expected == 0 || received < expected)
 	{
+		size_t		count;
+
+		reply->received = received;
+		reply->expected = expected;
+		reply->is_compressed = compressed;
+
 		/*
 		 * Just after a send nothing can be there yet.  Later, wait only when a
 		 * read has found nothing: TLS may hold decrypted bytes that the socket
 		 * knows nothing of.
 		 */
-		size_t		count = receive_some(connection, buffer->data + received,
-										 (expected ? expected : buffer->capacity) - received,
-										 received == 0);
-
+		count = receive_some(connection, buffer->data + received,
+							 (expected ? expected : buffer->capacity) - received,
+							 received == 0);
 		if (count == 0)
 			return MONGO_WIRE_DISCONNECTED;
 		received += count;
+		connection->receiving = true;
 		if (expected > 0 || received < HEADER_SIZE)
 			continue;
 
@@ -301,6 +334,7 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 		mongo_wire_report_violation(connection, "The message is followed by another one that was not asked for.");
 
 	take_document(connection, reply, expected, compressed);
+	connection->receiving = false;
 	connection->in_flight--;
 	return MONGO_WIRE_OK;
 }
@@ -312,10 +346,104 @@ mongo_wire_has_reply(MongoConnection *connection)
 		mongo_stream_has_input(connection->transport.data_stream);
 }
 
-bool
-mongo_wire_await_reply(MongoConnection *connection, long timeout_ms)
+/*
+ * read_quietly
+ *		Read so many bytes before the time is over; never raises.
+ */
+static bool
+read_quietly(MongoConnection *connection, uint8 *target, size_t size,
+			 TimestampTz end)
 {
-	return !connection->broken && connection->transport.data_stream != NULL &&
-		mongo_stream_wait(connection->transport.data_stream,
-						  WL_SOCKET_READABLE, timeout_ms);
+	while (size > 0)
+	{
+		MongoStream *stream = connection->transport.data_stream;
+		ssize_t		count;
+		long		left;
+
+		if (stream == NULL)
+			return false;
+		count = mongoc_stream_read(stream->top, target, size, 0, 0);
+		if (count > 0)
+		{
+			target += count;
+			size -= count;
+			continue;
+		}
+		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+		if (!mongoc_stream_should_retry(stream->top) || left == 0 ||
+			!mongo_stream_wait(stream, WL_SOCKET_READABLE, left))
+			return false;
+	}
+	return true;
+}
+
+/* expand_quietly: a compressed message in place of which the result is. */
+static uint8 *
+expand_quietly(MongoConnection *connection, uint8 *packed, size_t *length)
+{
+	uint8	   *message = NULL;
+	size_t		size = 0;
+
+	if (connection->compressor != NULL &&
+		mongo_frame_check_compressed(packed, connection->compressor, &size) == NULL)
+		message = malloc(size);
+	if (message != NULL && mongo_frame_expand(packed, *length, message, size) != NULL)
+	{
+		free(message);
+		message = NULL;
+	}
+	free(packed);
+	*length = size;
+	return message;
+}
+
+/* receive_message: NULL where there is none, or no memory for it. */
+static uint8 *
+receive_message(MongoConnection *connection, uint32 request_id, TimestampTz end,
+				size_t *length)
+{
+	uint8		header[HEADER_SIZE];
+	uint8	   *message;
+
+	if (!read_quietly(connection, header, HEADER_SIZE, end) ||
+		mongo_frame_check_header(header, request_id) != NULL)
+		return NULL;
+	*length = get_int32(header);
+	message = malloc(*length);
+	if (message == NULL)
+		return NULL;
+	memcpy(message, header, HEADER_SIZE);
+	if (!read_quietly(connection, message + HEADER_SIZE, *length - HEADER_SIZE, end))
+	{
+		free(message);
+		return NULL;
+	}
+	if (get_int32(header + 12) == OP_COMPRESSED)
+		return expand_quietly(connection, message, length);
+	if (mongo_frame_check_message(message, *length) == NULL)
+		return message;
+	free(message);
+	return NULL;
+}
+
+uint8 *
+mongo_wire_receive_quietly(MongoConnection *connection, uint32 request_id,
+						   long timeout_ms, const uint8 **document, uint32 *length)
+{
+	uint8	   *message = NULL;
+	size_t		size;
+
+	if (!connection->broken && !connection->receiving)
+		message = receive_message(connection, request_id,
+								  TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms),
+								  &size);
+	if (message == NULL)
+	{
+		connection->broken = true;
+		return NULL;
+	}
+	connection->in_flight--;
+	*document = message + BODY_OFFSET;
+	*length = size - BODY_OFFSET;
+	return message;
 }

@@ -20,11 +20,8 @@
 /* How long a command whose answer nobody wants may take. */
 #define FORGET_WAIT_MS		1000
 
-static MongoClient *
-client_of(MongoConnection *connection)
-{
-	return (MongoClient *) ((char *) connection - offsetof(MongoClient, connection));
-}
+const bool	mongo_wire_sends_at_once = false;
+const bool	mongo_wire_cursors_move = false;
 
 static bool
 is_usable(const MongoConnection *connection)
@@ -42,12 +39,13 @@ static bool
 run(MongoConnection *connection, const char *database, const bson_t *command,
 	bson_t *reply, bson_error_t *error)
 {
-	MongoClient *client = client_of(connection);
+	MongoClient *client = mongo_client_of(connection);
 	const bson_t *read_preference;
 	const bson_t *read_concern;
 	bson_t		options = BSON_INITIALIZER;
 	bool		succeeded;
 
+	client->has_session = true;
 	mongo_wire_choose_elements(connection, command, &read_preference,
 							   &read_concern);
 	BSON_APPEND_INT32(&options, "serverId", client->server_id);
@@ -121,7 +119,7 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id pg_attribute_u
 	run(connection, database, &command, &answer, &error);
 	PG_TRY();
 	{
-		mongo_transport_raise(&connection->transport);
+		mongo_wire_raise_wait(connection);
 
 		if (connection->transport.violation != NULL)
 			mongo_wire_report_violation(connection,
@@ -156,11 +154,14 @@ mongo_wire_has_reply(MongoConnection *connection pg_attribute_unused())
 	return true;				/* there is nothing to wait for beforehand */
 }
 
-bool
-mongo_wire_await_reply(MongoConnection *connection pg_attribute_unused(),
-					   long timeout_ms pg_attribute_unused())
+uint8 *
+mongo_wire_receive_quietly(MongoConnection *connection pg_attribute_unused(),
+						   uint32 request_id pg_attribute_unused(),
+						   long timeout_ms pg_attribute_unused(),
+						   const uint8 **document pg_attribute_unused(),
+						   uint32 *length pg_attribute_unused())
 {
-	return false;				/* nothing has been sent */
+	return NULL;				/* nothing has been sent */
 }
 
 void

@@ -116,12 +116,28 @@ mongo_wire_report_violation(MongoConnection *connection, const char *detail)
 }
 
 void
-mongo_wire_report_disconnect(MongoConnection *connection)
+mongo_wire_raise_wait(MongoConnection *connection)
+{
+	MongoTransport *transport = &connection->transport;
+
+	mongo_transport_raise(transport);
+	if (!transport->timed_out)
+		return;
+	transport->timed_out = false;
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("server \"%s\" did not answer in time", connection->server_name),
+			 errdetail("Nothing was received for %d milliseconds.",
+					   transport->socket_timeout_ms),
+			 errhint("The limit is the option \"socket_timeout_ms\" of the server, or socketTimeoutMS in its \"uri\".")));
+}
+
+void
+mongo_wire_report_disconnect(const char *server_name)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
-			 errmsg("connection to server \"%s\" was lost",
-					connection->server_name),
+			 errmsg("connection to server \"%s\" was lost", server_name),
 			 errdetail("MongoDB closed the connection, or the network failed, before the answer was complete."),
 			 errhint("MongoDB also does so when a document of the answer would have more than 16 MB.")));
 }

@@ -8,22 +8,26 @@
 #include "postgres.h"
 
 #include "columns.h"
+#include "lifetime.h"
 #include "predicate.h"
 
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 MongoColumns *
-mongo_columns_create(Oid relid, Index varno, int natts,
+mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts,
 					 MongoTypeMismatch type_mismatch)
 {
-	MongoColumns *columns = palloc(sizeof(MongoColumns));
+	MongoColumns *columns = MemoryContextAlloc(context, sizeof(MongoColumns));
 
 	columns->relid = relid;
 	columns->varno = varno;
 	columns->natts = natts;
 	columns->type_mismatch = type_mismatch;
-	columns->names = palloc0(sizeof(char *) * natts);
-	columns->options = palloc0(sizeof(MongoColumnOptions *) * natts);
+	columns->context = context;
+	columns->names = MemoryContextAllocZero(context, sizeof(char *) * natts);
+	columns->options = MemoryContextAllocZero(context,
+											  sizeof(MongoColumnOptions *) * natts);
 	columns->prefix = NULL;
 	columns->next = NULL;
 	return columns;
@@ -54,7 +58,12 @@ mongo_column_name(MongoColumns *columns, AttrNumber attnum)
 	const char **name = &columns->names[attnum - 1];
 
 	if (*name == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(columns->context);
+
 		*name = get_attname(columns->relid, attnum, false);
+		MemoryContextSwitchTo(old_context);
+	}
 	return *name;
 }
 
@@ -67,7 +76,12 @@ column_options(MongoColumns *columns, AttrNumber attnum)
 	if (strcmp(mongo_column_name(columns, attnum), MONGO_DOCUMENT_COLUMN) == 0)
 		return NULL;
 	if (*options == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(columns->context);
+
 		*options = mongo_column_options(columns->relid, attnum);
+		MemoryContextSwitchTo(old_context);
+	}
 	return *options;
 }
 
@@ -78,6 +92,29 @@ mongo_column_path(MongoColumns *columns, AttrNumber attnum)
 
 	return options == NULL ? NULL : options->path;
 }
+
+#ifdef USE_ASSERT_CHECKING
+
+void
+mongo_check_columns(const MongoColumns *columns, MemoryContext context)
+{
+	for (; columns != NULL; columns = columns->next)
+	{
+		Assert(mongo_outlives(columns, context));
+		Assert(mongo_outlives(columns->names, context));
+		Assert(mongo_outlives(columns->options, context));
+		Assert(columns->prefix == NULL || mongo_outlives(columns->prefix, context));
+		for (int i = 0; i < columns->natts; i++)
+		{
+			Assert(columns->names[i] == NULL ||
+				   mongo_outlives(columns->names[i], columns->context));
+			Assert(columns->options[i] == NULL ||
+				   mongo_outlives(columns->options[i], columns->context));
+		}
+	}
+}
+
+#endif
 
 const char *
 mongo_unused_field(MongoColumns *columns, const char *name)

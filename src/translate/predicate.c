@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "bson_memory.h"
 #include "comparison.h"
 #include "predicate.h"
 
@@ -201,14 +202,13 @@ static MongoMatch
 render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
 {
-	bson_t		points;
+	bson_t	   *points = bson_create_in(CurrentMemoryContext);
 	bson_iter_t iter;
 	int			npoints;
 	MongoMatch	result = MONGO_MATCH_SOME;
 
-	bson_init(&points);
-	npoints = comparison->append_points(predicate, value, &points, 0);
-	if (npoints != 1 || !bson_iter_init(&iter, &points) || !bson_iter_next(&iter))
+	npoints = comparison->append_points(predicate, value, points, 0);
+	if (npoints != 1 || !bson_iter_init(&iter, points) || !bson_iter_next(&iter))
 		result = render_points(predicate, comparison, &value, NULL, 1, match);
 	else if (is_plain_id(predicate->path, &iter))
 		bson_append_iter(match, predicate->path, -1, &iter);
@@ -220,7 +220,6 @@ render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 		bson_append_iter(&operators, "$eq", 3, &iter);
 		bson_append_document_end(match, &operators);
 	}
-	bson_destroy(&points);
 	return result;
 }
 

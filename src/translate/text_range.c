@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "bson_memory.h"
 #include "comparison.h"
 #include "objectid.h"
 #include "text_range.h"
@@ -192,6 +193,7 @@ mongo_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	ObjectIdBound bound;
 	bson_t		branches;
 	bson_t		branch;
+	bson_t	   *of_objectids = bson_create_in(CurrentMemoryContext);
 
 	find_objectid_bound(string, length, &bound);
 
@@ -200,10 +202,8 @@ mongo_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	append_string_range(predicate, string, length, &branch);
 	bson_append_document_end(&branches, &branch);
 
-	bson_init(&branch);
-	if (append_objectid_range(predicate, &bound, &branch))
-		BSON_APPEND_DOCUMENT(&branches, "1", &branch);
-	bson_destroy(&branch);
+	if (append_objectid_range(predicate, &bound, of_objectids))
+		BSON_APPEND_DOCUMENT(&branches, "1", of_objectids);
 
 	bson_append_array_end(match, &branches);
 	return MONGO_MATCH_SOME;

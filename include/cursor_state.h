@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * cursor_state.h
+ *		What a cursor knows, and when it asks for more.
+ *
+ * Private to src/remote/cursor.c, which sends and reads, and cursor_turns.c,
+ * which says when, as others need connections as well.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_CURSOR_STATE_H
+#define MONGO_FDW_CURSOR_STATE_H
+
+#include "compat.h"
+
+#include "cursor.h"
+#include "transaction.h"
+#include "turns.h"
+#include "wire.h"
+
+struct MongoCursor
+{
+	MemoryContext context;
+	UserMapping *user;
+	MongoLease *lease;			/* NULL when closed, and in a session */
+	void	   *tag;			/* the caller's */
+	MongoSession *session;		/* of a transaction; NULL outside */
+	MongoSessionCursor *open_in_session;	/* NULL: not, or no more */
+	MemoryContextCallback callback;
+	MemoryContext batch_context;	/* of the reply that a session gave */
+	const char *database;
+	const char *collection;		/* as the caller calls it, for messages */
+	uint8	   *command;		/* kept to be sent again; NULL: no more */
+	bool		opened;			/* its reply has come */
+	uint32		command_length;
+	int			batch_size;
+	bool		is_count;		/* the reply is the document */
+
+	bool		sent;			/* the command has been */
+	bool		pending;		/* a request is in flight: */
+	uint32		request_id;
+	bool		taken;			/* its answer is in memory, not looked at yet */
+	bool		lost;			/* ... or its connection is lost */
+	int64		id;				/* the server's; 0: all is fetched */
+	char	   *ns_database;	/* where getMore goes */
+	char	   *ns_collection;
+
+	MongoReply	replies[2];		/* the current one, and the next one's room */
+	int			current;
+	const uint8 *position;		/* of the next array element */
+	const uint8 *end;			/* of the batch's elements */
+	const uint8 *count;			/* not handed out yet: the reply to "count" */
+	uint32		count_length;
+	const uint8 *whole;			/* where the answer begins that is all here;
+								 * NULL: it is not */
+};
+
+/* What the pool asks of a cursor, the reader of its lease. */
+extern const MongoTurns mongo_cursor_turns;
+
+/*
+ * mongo_cursor_send_request
+ *		Ask for what comes next: the command's answer, or the next batch.
+ *
+ * Nothing may be in flight.  False, only where 'turn' allows it, when there is no
+ * connection to do so.
+ */
+extern bool mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn);
+
+/*
+ * mongo_cursor_is_at_end
+ *		With nothing in flight, is there nothing to ask for?
+ */
+extern bool mongo_cursor_is_at_end(const MongoCursor *cursor);
+
+#endif							/* MONGO_FDW_CURSOR_STATE_H */

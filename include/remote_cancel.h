@@ -1,0 +1,78 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_cancel.h
+ *		Ending in MongoDB the write that a cancelled statement had begun there.
+ *
+ * MongoDB interrupts a read when its connection closes; a write runs on to its
+ * end.  Inside a MongoDB transaction the abort undoes it.  Outside of one it is
+ * sent in a driver session that we know, in place of the implicit one that
+ * libmongoc would send with it, so the bytes are the same.  When the wait for
+ * its reply is given up, a second, short-lived connection to the same server
+ * says killSessions with the id of that session, which every user may do with
+ * sessions of their own, and which mongos hands on to the shards:
+ * https://www.mongodb.com/docs/manual/reference/command/killSessions/
+ * The reply is then waited for a little longer: only it proves that nothing
+ * runs on.
+ *
+ * Private to src/remote.  Nothing here raises.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_REMOTE_CANCEL_H
+#define MONGO_FDW_REMOTE_CANCEL_H
+
+#include "compat.h"
+
+#include "stream.h"
+#include "wire.h"
+
+/* Of one client; part of it. */
+typedef struct MongoRemoteCancel
+{
+	mongoc_client_session_t *session;	/* libmongoc's, while armed; or NULL */
+	bool		asked;			/* since arming: was the wait given up? */
+} MongoRemoteCancel;
+
+/*
+ * mongo_remote_cancel_arm
+ *		What is sent next on the connection has to be ended when it is given up.
+ *
+ * To be followed, without an ERROR in between, by the one call of libmongoc's
+ * that sends it and by mongo_remote_cancel_disarm().  Where the server has no
+ * sessions nothing is armed.  It is the session out of libmongoc's pool that the
+ * call would take by itself, and sends nothing.
+ */
+extern void mongo_remote_cancel_arm(MongoConnection *connection);
+
+/*
+ * mongo_remote_cancel_append
+ *		Add the armed session, if any, to the options of a call of libmongoc's.
+ */
+extern void mongo_remote_cancel_append(MongoConnection *connection,
+									   bson_t *options);
+
+/*
+ * mongo_remote_cancel_disarm
+ *		True when the wait for the reply was given up in between.
+ */
+extern bool mongo_remote_cancel_disarm(MongoConnection *connection);
+
+/*
+ * mongo_remote_cancel_wait
+ *		For stream.c: a wait for a reply on 'stream' has been broken off, or has
+ *		taken too long.  Shall it be taken up again, within transport->ending?
+ *
+ * The first call for an armed connection asks the server at its other end to
+ * stop what runs, which takes 300 ms at most, and less where it is silent.  True
+ * while its reply may still come; transport->interrupted is false then.
+ */
+extern bool mongo_remote_cancel_wait(MongoStream *stream);
+
+/*
+ * mongo_remote_cancel_free
+ *		Give libmongoc back the session that an ERROR has kept armed, if any;
+ *		before the client is destroyed.
+ */
+extern void mongo_remote_cancel_free(MongoRemoteCancel *cancel);
+
+#endif							/* MONGO_FDW_REMOTE_CANCEL_H */

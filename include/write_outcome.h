@@ -1,0 +1,98 @@
+/*-------------------------------------------------------------------------
+ *
+ * write_outcome.h
+ *		What is known of writes that no MongoDB transaction holds together.
+ *
+ * They stay when PostgreSQL rolls back.  How many documents MongoDB has
+ * confirmed is known; what a command did that was broken off is not, as the
+ * reply of one that MongoDB has interrupted does not say how far it came.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_WRITE_OUTCOME_H
+#define MONGO_FDW_WRITE_OUTCOME_H
+
+#include "compat.h"
+
+#include "client_pool.h"
+
+typedef struct MongoSession MongoSession;
+
+/* What to do about a command that may be running still. */
+#define MONGO_RUNNING_HINT \
+	"In MongoDB, currentOp shows what is running, and killOp ends it."
+
+/* What is known of one command. */
+typedef enum MongoWriteEnd
+{
+	MONGO_WRITE_ANSWERED,		/* the reply says what it did; or it was not sent */
+	MONGO_WRITE_STOPPED,		/* it runs no more, and has done a part */
+	MONGO_WRITE_UNKNOWN			/* no reply has come: it may be running */
+} MongoWriteEnd;
+
+/* What commands that were broken off may have done, together. */
+typedef struct MongoWriteDoubt
+{
+	int			commands;
+	int64		documents;		/* written by them at most; -1: any number */
+	bool		running;		/* one of them may be running still */
+} MongoWriteDoubt;
+
+/*
+ * mongo_write_begin
+ *		Before a call of libmongoc's that sends one command that writes: what
+ *		belongs into its options.
+ *
+ * The session's transaction or, without one, what lets MongoDB be told to end
+ * the command when it is given up (remote_cancel.h).  No ERROR may come between
+ * this and mongo_write_finish().
+ */
+extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
+							  bson_t *options);
+
+/*
+ * mongo_write_finish
+ *		After it, before anything is raised: note what is known of the command.
+ *
+ * 'most' is how many documents it could write (-1: any number).  The caller
+ * notes those that the reply tells of.
+ */
+extern MongoWriteEnd mongo_write_finish(MongoSession *session, MongoLease *lease,
+										bool succeeded, int64 most,
+										const bson_t *reply,
+										const bson_error_t *error);
+
+/*
+ * mongo_write_end
+ *		The same for a write that is in no session's account: disarms the
+ *		connection (remote_cancel.h), and says what is known.
+ */
+extern MongoWriteEnd mongo_write_end(MongoLease *lease, bool succeeded, int64 most,
+									 const bson_t *reply,
+									 const bson_error_t *error);
+
+/*
+ * mongo_write_doubt_add
+ *		Another command, of at most so many documents (-1: any number).
+ */
+extern void mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end,
+								  int64 documents);
+
+/*
+ * mongo_write_doubt_text
+ *		The same as a sentence, palloc'd; NULL: there is no doubt.
+ *
+ * 'more': there are documents of which it is known.
+ */
+extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt, bool more);
+
+/*
+ * mongo_warn_of_lasting_writes
+ *		WARNING (01000) that so many documents written stay, and perhaps more.
+ *
+ * Nothing when neither is the case.
+ */
+extern void mongo_warn_of_lasting_writes(const char *server_name, int64 documents,
+										 const MongoWriteDoubt *doubt);
+
+#endif							/* MONGO_FDW_WRITE_OUTCOME_H */

@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * driver_memory.c
+ *		What becomes of libbson and libmongoc when memory runs out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "driver_memory.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#ifdef MONGO_FDW_INJECT_FAULTS
+#include <dlfcn.h>
+#include <execinfo.h>
+#endif
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+
+/* Address space alone, until it is used. */
+#define RESERVE_SIZE		(1024 * 1024)
+
+/* What the reserve is for: not documents. */
+#define LARGEST_RESERVED	(64 * 1024)
+
+int			mongo_driver_depth = 0;
+
+static void *reserve = NULL;
+
+/* PostgreSQL's own thread, which alone may raise. */
+static pthread_t backend_thread;
+
+static int	prepared_pid = 0;	/* of the process that has its exit watched */
+static bool skip_destructors = false;
+static int	exit_code = 0;
+
+/* --------------------------------- exit ------------------------------------ */
+
+static void
+note_exit_code(int code, Datum arg pg_attribute_unused())
+{
+	exit_code = code;
+}
+
+/*
+ * leave
+ *		At exit: libmongoc's destructor, and those of what it uses, would take
+ *		locks that the call under way may hold.
+ *
+ * PostgreSQL has done all of its own by now.
+ */
+static void
+leave(void)
+{
+	if (proc_exit_inprogress && (mongo_driver_is_entered() || skip_destructors))
+		_exit(exit_code);
+}
+
+static void
+watch_exit(void)
+{
+	if (prepared_pid == MyProcPid)
+		return;
+	on_proc_exit(note_exit_code, (Datum) 0);
+	if (prepared_pid == 0 && atexit(leave) != 0)
+		elog(ERROR, "could not register an exit function");
+	prepared_pid = MyProcPid;
+}
+
+void
+mongo_skip_destructors(void)
+{
+	watch_exit();
+	skip_destructors = true;
+}
+
+/* ------------------------------- allocation -------------------------------- */
+
+#ifdef MONGO_FDW_INJECT_FAULTS
+int			mongo_fail_allocation = 0;
+
+/* Frames of libmongoc that nobody has counted? */
+static void
+check_depth(void)
+{
+	void	   *frames[200];
+	int			nframes = backtrace(frames, lengthof(frames));
+
+	for (int i = 0; i < nframes; i++)
+	{
+		Dl_info		info;
+
+		if (dladdr(frames[i], &info) && strstr(info.dli_fname, "libmongoc") != NULL &&
+			!mongo_driver_is_entered())
+			elog(PANIC, "libmongoc was entered without driver_calls.h");
+	}
+}
+
+static bool
+is_failing(void)
+{
+	if (mongo_fail_allocation == 0 || --mongo_fail_allocation > 0)
+		return false;
+	check_depth();
+	return true;
+}
+#else
+#define is_failing()	false
+#endif
+
+void
+mongo_memory_report(size_t size)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("out of memory"),
+			 errdetail("Failed on request of size %zu for a BSON document.", size)));
+}
+
+/* A failed allocation: see the header.  NULL lets libbson abort. */
+static void *
+fail(size_t size)
+{
+	if (!pthread_equal(pthread_self(), backend_thread))
+		return NULL;
+	if (!mongo_driver_is_entered())
+		mongo_memory_report(size);
+
+	free(reserve);
+	reserve = NULL;
+	ereport(FATAL,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("out of memory"),
+			 errdetail("Failed on request of size %zu in libmongoc, which cannot go on without.",
+					   size)));
+	return NULL;
+}
+
+/* May a failed allocation be tried again, with what was in reserve? */
+static bool
+give_reserve(size_t size)
+{
+	if (reserve == NULL || size > LARGEST_RESERVED ||
+		!pthread_equal(pthread_self(), backend_thread))
+		return false;
+	free(reserve);
+	reserve = NULL;
+	return true;
+}
+
+/*
+ * reallocate
+ *		realloc(), or malloc() for NULL.
+ */
+static void *
+reallocate(void *memory, size_t size)
+{
+	void	   *result;
+
+	if (is_failing())
+		return fail(size);
+	result = realloc(memory, size);
+	if (result == NULL && give_reserve(size))
+		result = realloc(memory, size);
+	return result != NULL ? result : fail(size);
+}
+
+static void *
+allocate(size_t size)
+{
+	return reallocate(NULL, size);
+}
+
+static void *
+allocate_zeroed(size_t count, size_t size)
+{
+	void	   *result;
+
+	if (is_failing())
+		return fail(count * size);
+	result = calloc(count, size);
+	if (result == NULL && give_reserve(count * size))
+		result = calloc(count, size);
+	return result != NULL ? result : fail(count * size);
+}
+
+static void *
+allocate_aligned(size_t alignment, size_t size)
+{
+	void	   *result = NULL;
+
+	if (is_failing())
+		return fail(size);
+	if (posix_memalign(&result, alignment, size) != 0 &&
+		(!give_reserve(size) || posix_memalign(&result, alignment, size) != 0))
+		return fail(size);
+	return result;
+}
+
+void
+mongo_install_allocator(void)
+{
+	static const bson_mem_vtable_t allocator = {
+		.malloc = allocate,
+		.calloc = allocate_zeroed,
+		.realloc = reallocate,
+		.free = free,
+		.aligned_alloc = allocate_aligned,
+	};
+
+	backend_thread = pthread_self();
+	bson_mem_set_vtable(&allocator);
+}
+
+/* -------------------------------- foresight -------------------------------- */
+
+bool
+mongo_memory_is_available(size_t size)
+{
+	/* volatile, or the compiler would know better than to ask */
+	void	   *volatile probe = malloc(Max(size, 1));
+
+	/* nothing is written to it, so no memory is taken yet */
+	free(probe);
+	return probe != NULL;
+}
+
+void
+mongo_memory_check(size_t size)
+{
+	watch_exit();
+	if (reserve == NULL)
+		reserve = malloc(RESERVE_SIZE);
+	if (reserve == NULL)
+		mongo_memory_report(RESERVE_SIZE);
+	if (!mongo_memory_is_available(size))
+		mongo_memory_report(size);
+}

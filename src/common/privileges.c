@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ *
+ * privileges.c
+ *		Who may see the values that a message quotes?
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "privileges.h"
+
+#include "catalog/partition.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
+
+/* may_read_table: by the privileges on this very table. */
+static bool
+may_read_table(Oid relid, const char *column)
+{
+	Oid			user = GetUserId();
+	AttrNumber	attnum;
+
+	if (check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
+		return false;
+	if (pg_class_aclcheck(relid, user, ACL_SELECT) == ACLCHECK_OK)
+		return true;
+	if (column == NULL)
+		return pg_attribute_aclcheck_all(relid, user, ACL_SELECT, ACLMASK_ALL) == ACLCHECK_OK;
+	attnum = get_attnum(relid, column);
+	return attnum != InvalidAttrNumber &&
+		pg_attribute_aclcheck(relid, attnum, user, ACL_SELECT) == ACLCHECK_OK;
+}
+
+bool
+mongo_may_read(Oid relid, const char *column)
+{
+	List	   *ancestors = NIL;
+	ListCell   *cell;
+
+	if (may_read_table(relid, column))
+		return true;
+	if (get_rel_relispartition(relid))
+		ancestors = get_partition_ancestors(relid);
+	foreach(cell, ancestors)
+	{
+		if (may_read_table(lfirst_oid(cell), column))
+			return true;
+	}
+	return false;
+}
+
+/* at_work: adds nothing to an error; its address tells what is in the stack. */
+static void
+at_work(void *arg pg_attribute_unused())
+{
+}
+
+void
+mongo_begin_work(MongoAtWork *work, List *relids)
+{
+	work->relids = relids;
+	work->callback.callback = at_work;
+	work->callback.arg = work;
+	work->callback.previous = error_context_stack;
+	error_context_stack = &work->callback;
+}
+
+void
+mongo_end_work(MongoAtWork *work)
+{
+	error_context_stack = work->callback.previous;
+}
+
+bool
+mongo_may_quote(const char *column)
+{
+	const MongoAtWork *work = NULL;
+	ListCell   *cell;
+
+	for (ErrorContextCallback *one = error_context_stack; one && !work; one = one->previous)
+	{
+		if (one->callback == at_work)
+			work = one->arg;
+	}
+	if (work == NULL)
+		return true;
+	foreach(cell, work->relids)
+	{
+		/* which of several tables has the column is not told */
+		if (!mongo_may_read(lfirst_oid(cell),
+							list_length(work->relids) == 1 ? column : NULL))
+			return false;
+	}
+	return true;
+}
+
+int
+mongo_query_log_level(void)
+{
+	return superuser() ? LOG : LOG_SERVER_ONLY;
+}

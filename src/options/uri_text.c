@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * uri_text.c
+ *		The text of the option uri: parsed as the driver does, and what in it
+ *		is nobody's business.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "uri_text.h"
+
+#include "driver_log.h"
+#include "utils/formatting.h"
+#include "utils/palloc.h"
+
+static void
+destroy_uri(void *uri)
+{
+	mongoc_uri_destroy(uri);
+}
+
+const mongoc_uri_t *
+mongo_uri_parse(const char *text, bson_error_t *error)
+{
+	MemoryContextCallback *callback = palloc0(sizeof(MemoryContextCallback));
+	mongoc_uri_t *uri;
+
+	memset(error, 0, sizeof(*error));
+	mongo_install_log_handler();
+	mongo_forget_driver_message();
+	mongo_hold_driver_log(true);
+	uri = mongoc_uri_new_with_error(text, error);
+	mongo_hold_driver_log(false);
+
+	callback->func = destroy_uri;
+	callback->arg = uri;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+	return uri;
+}
+
+static const MongoUriSecret credentials = {
+	"credentials",
+	"Use CREATE USER MAPPING with the options username and password. An @ that ends neither is written as %40."
+};
+static const MongoUriSecret password = {
+	"a password",
+	"Use CREATE USER MAPPING with the option pem_pwd."
+};
+static const MongoUriSecret token = {
+	"a token",
+	"The driver takes it from the environment of the database server."
+};
+
+/*
+ * Parts of the names of options that hold what is secret: libmongoc's own,
+ * those of other drivers (proxyPassword) and what one may take for an option.
+ */
+static const struct
+{
+	const char *part;
+	const MongoUriSecret *secret;
+}			secret_names[] =
+{
+	{"passw", &password},
+	{"pwd", &password},
+	{"passphrase", &password},
+	{"secret", &password},
+	{"username", &credentials},
+	{"credential", &credentials},
+	{"token", &token},
+};
+
+/* secret_named is the secret that an option of this name holds, or NULL. */
+static const MongoUriSecret *
+secret_named(const char *name)
+{
+	for (size_t i = 0; i < lengthof(secret_names); i++)
+	{
+		if (strstr(name, secret_names[i].part) != NULL)
+			return secret_names[i].secret;
+	}
+	return NULL;
+}
+
+const MongoUriSecret *
+mongo_uri_secret_in_text(const char *text)
+{
+	char	   *folded = asc_tolower(text, strlen(text));
+	const char *name = folded;
+
+	if (strchr(text, '@') != NULL)
+		return &credentials;
+	/* a property of an authentication mechanism, wherever it stands */
+	if (strstr(folded, "session_token") != NULL)
+		return &token;
+
+	/* names stand before =, wherever the driver sees a query begin */
+	for (char *c = folded; *c != '\0'; c++)
+	{
+		if (*c == '?' || *c == '&')
+			name = c + 1;
+		else if (*c == '=')
+		{
+			const MongoUriSecret *secret;
+
+			*c = '\0';
+			secret = secret_named(name);
+			if (secret != NULL)
+				return secret;
+			name = c + 1;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Properties of authentication mechanisms that are no secret; AWS_SESSION_TOKEN
+ * is one.
+ * https://www.mongodb.com/docs/manual/reference/connection-string-options/
+ */
+static const char *const open_properties[] = {
+	"SERVICE_NAME", "SERVICE_REALM", "SERVICE_HOST", "CANONICALIZE_HOST_NAME",
+	"ENVIRONMENT", "TOKEN_RESOURCE"
+};
+
+static bool
+is_open_property(const char *name)
+{
+	for (size_t i = 0; i < lengthof(open_properties); i++)
+	{
+		if (pg_strcasecmp(open_properties[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+const MongoUriSecret *
+mongo_uri_secret(const mongoc_uri_t *uri)
+{
+	bson_t		properties;
+	bson_iter_t iter;
+
+	if (mongoc_uri_get_username(uri) != NULL || mongoc_uri_get_password(uri) != NULL)
+		return &credentials;
+	if (mongoc_uri_has_option(uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD))
+		return &password;
+	if (!mongoc_uri_get_mechanism_properties(uri, &properties) ||
+		!bson_iter_init(&iter, &properties))
+		return NULL;
+	while (bson_iter_next(&iter))
+	{
+		if (!is_open_property(bson_iter_key(&iter)))
+			return &token;
+	}
+	return NULL;
+}
+
+static bool
+is_option(const char *name)
+{
+	return mongoc_uri_option_is_int32(name) || mongoc_uri_option_is_bool(name) ||
+		mongoc_uri_option_is_utf8(name);
+}
+
+static bool
+is_word(const char *name)
+{
+	return *name != '\0' &&
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(name);
+}
+
+/*
+ * without_quotes
+ *		A message without what it quotes, but for the name of an option.
+ *
+ * What is quoted may hold quotes itself: so nothing is shown from the first quote
+ * to the last, and to the message's end if it may have been cut short.  A name
+ * stays that is all between these two, or that a colon and a value follow.
+ */
+static char *
+without_quotes(const char *message, bool (*is_name) (const char *quoted))
+{
+	static const char separator[] = "\": \"";
+	bool		is_cut = strlen(message) >= sizeof(((bson_error_t *) NULL)->message) - 1;
+	const char *start = strpbrk(message, "\"'[");
+	const char *end = NULL;
+	const char *value;
+
+	if (start == NULL)
+		return pstrdup(message);
+	start++;
+	for (const char *c = start; !is_cut && *c != '\0'; c++)
+	{
+		if (strchr("\"']", *c) != NULL)
+			end = c;
+	}
+	if (end != NULL && is_name(pnstrdup(start, end - start)))
+		return pstrdup(message);
+
+	value = strstr(start, separator);
+	if (value != NULL && is_name(pnstrdup(start, value - start)))
+		start = value + strlen(separator);
+	return psprintf("%.*s...%s", (int) (start - message), message,
+					end != NULL && end >= start ? end : "");
+}
+
+char *
+mongo_uri_printable_error(const bson_error_t *error)
+{
+	return without_quotes(error->message, is_option);
+}
+
+char *
+mongo_uri_printable_warning(const char *message)
+{
+	return without_quotes(message, is_word);
+}
