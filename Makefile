@@ -4,7 +4,8 @@
 #	make, make install, make installcheck, make clean
 # From a clean clone on Debian 12 the laboratory goals set up everything
 # themselves, in .lab/:
-#	make demo, make test, make lab, make lab-stop, make bench
+#	make demo, make test, make sanitize, make valgrind, make soak, make suites,
+#	make smith, make sysbench, make bench, make lab, make lab-stop
 # The latter must not include PGXS: pg_config may not be installed yet.
 
 # From the environment this would be the shell's own clock.
@@ -12,19 +13,24 @@ ifeq ($(origin SECONDS),environment)
 SECONDS =
 endif
 
-LAB_GOALS = demo test lab lab-stop lab-clean bench
+LAB_GOALS = demo test sanitize valgrind soak suites smith sysbench lab lab-stop lab-clean bench
 
 ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
 
 .PHONY: $(LAB_GOALS)
 
-demo test lab:
+demo test sanitize valgrind suites smith sysbench lab:
 	@bash scripts/$@.sh
 
 # SCALE=0.1 for a tenth of the documents, ROUNDS=, SECONDS= a round, ONLY=name
 bench:
 	@bash scripts/bench.sh "--scale=$(or $(SCALE),1)" "--rounds=$(or $(ROUNDS),5)" \
 		"--seconds=$(or $(SECONDS),10)" "--only=$(ONLY)"
+
+# SECONDS=, STATEMENTS= for the part about memory, CLIENTS=, SEED=
+soak:
+	@SOAK_SECONDS=$(or $(SECONDS),600) SOAK_STATEMENTS=$(or $(STATEMENTS),100000) \
+		SOAK_CLIENTS=$(or $(CLIENTS),24) SOAK_SEED=$(or $(SEED),1) bash scripts/soak.sh
 
 lab-stop:
 	@bash scripts/lab_stop.sh
@@ -47,7 +53,13 @@ OTHER_TRANSPORT = $(if $(filter wire,$(TRANSPORT)),src/remote/wire_libmongoc.c,s
 
 OBJS = $(patsubst %.c,%.o,$(filter-out $(OTHER_TRANSPORT),\
 	$(sort $(wildcard src/*.c src/*/*.c))))
-EXTRA_CLEAN = .transport
+EXTRA_CLEAN = .transport $(OBJS:.o=.d)
+
+# With libFuzzer in it: t/fuzz/fuzz.py builds that, with clang, apart from all else.
+ifneq (,$(FUZZ))
+OBJS += $(patsubst %.c,%.o,$(sort $(wildcard t/fuzz/*.c)))
+FUZZ_LIBS = $(shell $(CC) -print-file-name=libclang_rt.fuzzer_no_main-$(shell uname -m).a) -lstdc++ -lm
+endif
 EXTENSION = mongo_fdw
 DATA = mongo_fdw--1.0.sql
 PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
@@ -74,6 +86,8 @@ endif
 COMPRESSORS := $(shell for name in snappy zlib libzstd; do \
 	pkg-config --exists $$name 2>/dev/null && echo $$name; done)
 
+PG_CFLAGS = -MMD -MP
+
 # -isystem: warnings are for our code, not for the headers it is built with.
 PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
@@ -83,7 +97,8 @@ PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \
 # Our functions call each other directly, and never another library's function
 # of the same name: PostgreSQL loads libraries into one name space.
 comma = ,
-SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) \
+SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) -lpthread $(FUZZ_LIBS) \
+	$(if $(filter linux darwin,$(PORTNAME)),-lresolv) \
 	$(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic)
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -96,8 +111,11 @@ FORCE:
 .PHONY: FORCE
 $(shlib): .transport
 
-# PostgreSQL's own dependency tracking is usually not configured in, and the
-# headers are few: any change builds everything.
-$(OBJS) $(OBJS:.o=.bc): Makefile $(wildcard $(CURDIR)/include/*.h)
+# The compiler says which headers an object depends on.  PostgreSQL's own
+# dependency tracking is usually not configured in, and takes files of one name
+# in two folders for the same.  Bitcode, which has none, is built anew.
+-include $(OBJS:.o=.d)
+$(OBJS): Makefile
+$(OBJS:.o=.bc): Makefile $(wildcard $(CURDIR)/include/*.h)
 
 endif

@@ -6,7 +6,7 @@
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/servers.sh"
 
-BENCH=$LAB/src/bench
+BENCH=$WORK/src/bench
 LIBMONGOC=$(pkg-config --exists libmongoc-1.0 && echo libmongoc-1.0 || echo mongoc2)
 for program in "$BENCH"/native/*.c; do
 	# shellcheck disable=SC2046

@@ -1,4 +1,5 @@
-# Build a copy of the source under .lab/src and install it in .lab/postgresql.
+# Build a copy of the source under .lab/src and install it in .lab/postgresql, or
+# those of a variant.
 # Sourced after setup.sh.
 #
 # A copy, so that the work tree is never written by another user and the
@@ -6,7 +7,15 @@
 # change keep their time stamp, so only what changed is compiled.
 
 TRANSPORT=${TRANSPORT:-wire}
-BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT=-Werror TRANSPORT="$TRANSPORT")
+COMPILER_FLAGS=-Werror
+# What PostgreSQL's server runs with; servers.sh and test.sh hand it on.
+SERVER_ENVIRONMENT=()
+MONGOD_ARGUMENTS=()
+if [ "$VARIANT" = sanitize ]; then
+	. "$ROOT/scripts/sanitizers.sh"
+fi
+BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT="$COMPILER_FLAGS"
+	TRANSPORT="$TRANSPORT")
 
 # What git knows of, plus what it would add; without git, everything.
 list_source() {
@@ -22,28 +31,39 @@ list_source() {
 }
 
 copy_source() {
-	as_lab_user mkdir -p "$LAB/src"
+	as_lab_user mkdir -p "$WORK/src"
 	list_source | LC_ALL=C sort -z >"$SCRATCH/list"
 	# What was copied before and is gone from the tree must not be built.
-	tr '\0' '\n' <"$SCRATCH/list" | as_lab_user sh -c '
+	tr '\0' '\n' <"$SCRATCH/list" | as_lab_user env -C "$WORK" sh -c '
 		cat >src.list.new
 		touch src.list
 		LC_ALL=C comm -23 src.list src.list.new | while IFS= read -r gone; do
-			rm -f "src/$gone" "src/${gone%.c}.o" src/mongo_fdw.so
+			rm -f "src/$gone" "src/${gone%.c}.o" "src/${gone%.c}.d" src/mongo_fdw.so
 		done
 		mv src.list.new src.list'
 	tar -C "$ROOT" --null -T "$SCRATCH/list" -cf - |
-		as_lab_user tar -C "$LAB/src" -xf - --no-same-owner
+		as_lab_user tar -C "$WORK/src" -xf - --no-same-owner
 }
 
 build_and_install() {
 	progress "building"
-	as_lab_user make -s -C "$LAB/src" -j"$(nproc)" "${BUILD_FLAGS[@]}" >&2 ||
+	as_lab_user make -s -C "$WORK/src" -j"$(nproc)" "${BUILD_FLAGS[@]}" >&2 ||
 		fail "the build failed"
-	as_lab_user make -s -C "$LAB/src" "${BUILD_FLAGS[@]}" install >"$SCRATCH/log" 2>&1 || {
+	as_lab_user make -s -C "$WORK/src" "${BUILD_FLAGS[@]}" install >"$SCRATCH/log" 2>&1 || {
 		cat "$SCRATCH/log" >&2
 		fail "could not install into .lab/postgresql"
 	}
+}
+
+# Each function of libmongoc that is called must be one that is counted.
+check_driver_calls() {
+	local missing
+	missing=$(nm -D --undefined-only "$WORK/src/mongo_fdw.so" |
+		sed -n 's/.* U \(mongoc_[a-z0-9_]*\).*/\1/p' |
+		while read -r name; do
+			grep -q "^#define $name(" "$WORK/src/include/driver_calls.h" || printf ' %s' "$name"
+		done)
+	[ -z "$missing" ] || fail "not in include/driver_calls.h:$missing"
 }
 
 SCRATCH=$(mktemp -d)
@@ -52,3 +72,4 @@ if [ -z "$(trap -p EXIT)" ]; then
 fi
 copy_source
 build_and_install
+check_driver_calls

@@ -6,6 +6,7 @@
 #	src/		a copy of the source, built and tested there
 #	run/		data folders, logs and sockets of the running servers
 #	env			how to reach them, as shell assignments
+#	sanitize/	postgresql/, src/ and test/ of "make sanitize"; so valgrind/
 #
 # PostgreSQL refuses to run as root, so as root the whole of .lab belongs to
 # the user "postgres" and everything but the installation of packages is run
@@ -16,8 +17,9 @@ set -euo pipefail
 PG_MAJOR=${PG_MAJOR:-15}
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 LAB=$ROOT/.lab
-PG_BIN=$LAB/postgresql/lib/postgresql/$PG_MAJOR/bin
 PYTHON=$LAB/venv/bin/python
+# A variant has a PostgreSQL and a build of its own, in .lab/VARIANT/.
+VARIANT=${VARIANT-}
 
 if [ "$(id -u)" = 0 ]; then
 	LAB_USER=postgres
@@ -74,9 +76,10 @@ make_lab_folder() {
 		fail ".lab belongs to user $(stat -L -c %U "$LAB"), not $LAB_USER; run as that user, or remove .lab"
 	fi
 	LAB=$(cd "$LAB" && pwd -P)
-	PG_BIN=$LAB/postgresql/lib/postgresql/$PG_MAJOR/bin
+	WORK=$LAB${VARIANT:+/$VARIANT}
+	PG_BIN=$WORK/postgresql/lib/postgresql/$PG_MAJOR/bin
 	PYTHON=$LAB/venv/bin/python
-	as_lab_user mkdir -p "$LAB/home"
+	as_lab_user mkdir -p "$LAB/home" "$WORK"
 }
 
 # A folder for Unix-domain sockets: their names may have 107 bytes at most.

@@ -7,7 +7,7 @@
 
 stop_servers_at_exit
 start_servers
-DEMO=$LAB/src/demo
+DEMO=$WORK/src/demo
 as_lab_user "$PYTHON" "$DEMO/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
 as_lab_user "$PG_BIN/dropdb" --if-exists demo 2>/dev/null
 as_lab_user "$PG_BIN/createdb" demo

@@ -6,7 +6,7 @@
 . "$ROOT/scripts/servers.sh"
 
 start_servers
-as_lab_user "$PYTHON" "$LAB/src/demo/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
+as_lab_user "$PYTHON" "$WORK/src/demo/load_sample.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
 
 say "
 MongoDB     $MONGO_HOST:$MONGO_PORT (database shop holds the sample)
@@ -14,5 +14,5 @@ PostgreSQL  connect with
 
     $PG_BIN/psql -h $PGHOST -p $PGPORT -U postgres
 
-In there, \\i $LAB/src/demo/tables.sql makes the sample's foreign tables.
+In there, \\i $WORK/src/demo/tables.sql makes the sample's foreign tables.
 A shell gets the same settings from $ENV_FILE.  Stop both with: make lab-stop"

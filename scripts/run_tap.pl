@@ -1,11 +1,15 @@
 #!/usr/bin/perl
 #
-# Run TAP tests one after the other and count their assertions.
+# Run TAP tests, several at a time, and count their assertions.
 #
 # A file ending in .py is run by the Python named in $PYTHON, others by Perl.
 # Prints a line a file, and of a file that fails its failing assertions with
 # their diagnostics and where the whole output is.  Writes "passed failed" to
 # the file named by the first argument.
+#
+# $TEST_JOBS files run at a time, as many as there are processors by default.
+# Each has servers of its own.  Those that measure time run after the others,
+# one by one.
 
 use strict;
 use warnings;
@@ -18,15 +22,20 @@ use TAP::Parser;
 use Time::HiRes qw(time);
 
 my $TIMEOUT = $ENV{TEST_FILE_TIMEOUT} || 600;    # seconds a file may take
+my $JOBS = $ENV{TEST_JOBS} || `nproc` || 1;
 
-my ($result_file, @files) = @ARGV;
-my ($all_passed, $all_failed) = (0, 0);
-my $width = max(map { length } @files) // 0;
+# Files that hold durations against each other, or count on being undisturbed.
+my %ALONE = map { $_ => 1 } qw(003_interrupt 040_append 041_parallel 053_partitions
+  055_batched_joins_interrupted);
 
-make_path('tmp_check/log');
+# Files that take minutes, so that nothing waits for them at the end.
+my %FIRST = map { $_ => 1 } qw(095_fuzzing);
 
-foreach my $file (@files)
+# run_file
+#	Run one file; how many assertions passed and failed, and what to print.
+sub run_file
 {
+	my ($file, $width) = @_;
 	my $name = basename($file);
 	my $log_name = "tmp_check/log/$name.out";
 	my @interpreter =
@@ -77,21 +86,95 @@ foreach my $file (@files)
 		@shown = (@last, "exit status " . ($parser->wait >> 8) . ": $reason");
 	}
 
-	printf "%-*s ... %s  %d passed, %d failed%s  (%.1f s)\n", $width, $file,
+	my $text = sprintf "%-*s ... %s  %d passed, %d failed%s  (%.1f s)\n", $width, $file,
 	  $failed ? 'FAILED' : 'ok    ', $passed, $failed,
 	  defined $parser->skip_all ? ", skipped: " . $parser->skip_all : '',
 	  time - $started;
-	if ($failed)
-	{
-		print "    $_\n" foreach @shown;
-		print "    whole output: $log_name\n";
-	}
-	STDOUT->flush;
-	$all_passed += $passed;
-	$all_failed += $failed;
+	$text .= join('', map { "    $_\n" } @shown) . "    whole output: $log_name\n" if $failed;
+	return ($passed, $failed, $text);
 }
 
+# start_file
+#	Run one file in a child, which writes its counts and its text to a pipe.
+sub start_file
+{
+	my ($file, $width) = @_;
+
+	my $pid = open(my $output, '-|') // die "could not fork: $!";
+	if ($pid == 0)
+	{
+		my ($passed, $failed, $text) = run_file($file, $width);
+		print "$passed $failed\n$text";
+		exit 0;
+	}
+	return { file => $file, pid => $pid, output => $output };
+}
+
+# finish_file
+#	Print what a child has found; its counts.  Text waits in the pipe no longer
+#	than a file takes, as only whole results are written.
+sub finish_file
+{
+	my ($child) = @_;
+	my ($counts, @text) = readline($child->{output});
+
+	close $child->{output};
+	my ($passed, $failed) = ($counts // '') =~ /^(\d+) (\d+)$/;
+	unless (defined $failed)
+	{
+		($passed, $failed) = (0, 1);
+		@text = ("$child->{file} ... FAILED  its run was broken off\n");
+	}
+	print @text;
+	STDOUT->flush;
+	return ($passed, $failed);
+}
+
+# run_files
+#	Run files, so many at a time; how many assertions passed and failed.
+sub run_files
+{
+	my ($jobs, $width, @files) = @_;
+	my ($all_passed, $all_failed) = (0, 0);
+	my @running;
+
+	while (@files || @running)
+	{
+		push @running, start_file(shift @files, $width) while @files && @running < $jobs;
+
+		my $readable = '';
+		vec($readable, fileno($_->{output}), 1) = 1 foreach @running;
+		select($readable, undef, undef, undef) > 0 or next;
+
+		my ($child) = grep { vec($readable, fileno($_->{output}), 1) } @running;
+		@running = grep { $_ != $child } @running;
+		my ($passed, $failed) = finish_file($child);
+		$all_passed += $passed;
+		$all_failed += $failed;
+	}
+	return ($all_passed, $all_failed);
+}
+
+my ($result_file, @files) = @ARGV;
+my $width = max(map { length } @files) // 0;
+my (@together, @alone);
+
+foreach my $file (@files)
+{
+	my $name = basename($file) =~ s/\.\w+$//r;
+
+	if ($ALONE{$name}) { push @alone, $file; }
+	elsif ($FIRST{$name}) { unshift @together, $file; }
+	else { push @together, $file; }
+}
+make_path('tmp_check/log');
+
+my ($passed, $failed) = run_files($JOBS, $width, @together);
+my ($passed_alone, $failed_alone) = run_files(1, $width, @alone);
+$passed += $passed_alone;
+$failed += $failed_alone;
+
 open(my $result, '>', $result_file) or die "could not write $result_file: $!";
-print $result "$all_passed $all_failed\n";
+print $result "$passed $failed\n";
 close $result;
-exit($all_failed ? 1 : 0);
+exit($failed ? 1 : 0);

@@ -4,8 +4,8 @@
 # may enter, MongoDB on the loopback address.
 
 # "make test" keeps its own apart from those of "make lab".
-ENV_FILE=${TEST_ENV:-$LAB/env}
-RUN=${TEST_RUN:-$LAB/run}
+ENV_FILE=${TEST_ENV:-$WORK/env}
+RUN=${TEST_RUN:-$WORK/run}
 
 # Is the process whose number stands in this file one of ours, and alive?
 process_of() {
@@ -23,7 +23,7 @@ servers_run() {
 wait_for_mongod() {
 	as_lab_user "$PYTHON" - "$1" <<-'END'
 		import sys, pymongo
-		client = pymongo.MongoClient("127.0.0.1", int(sys.argv[1]),
+		client = pymongo.MongoClient("127.0.0.1", int(sys.argv[1]), directConnection=True,
 		                             serverSelectionTimeoutMS=60000)
 		client.admin.command("ping")
 	END
@@ -42,7 +42,8 @@ start_mongod() {
 			--dbpath "$RUN/mongod" --logpath "$RUN/mongod.log" \
 			--pidfilepath "$RUN/mongod.pid" --bind_ip 127.0.0.1 --port "$MONGO_PORT" \
 			--nounixsocket --wiredTigerCacheSizeGB 1 \
-			--setParameter diagnosticDataCollectionEnabled=false >/dev/null; then
+			--setParameter diagnosticDataCollectionEnabled=false \
+			"${MONGOD_ARGUMENTS[@]}" >/dev/null; then
 			wait_for_mongod "$MONGO_PORT"
 			return
 		fi
@@ -63,8 +64,8 @@ start_postgresql() {
 	fi
 	PGHOST=$(socket_folder)
 	PGPORT=$(free_port)
-	as_lab_user "$PG_BIN/pg_ctl" --silent --wait --pgdata="$RUN/postgresql" \
-		--log="$RUN/postgresql.log" start \
+	as_lab_user env "${SERVER_ENVIRONMENT[@]}" \
+		"$PG_BIN/pg_ctl" --silent --wait --pgdata="$RUN/postgresql" --log="$RUN/postgresql.log" start \
 		--options="-k '$PGHOST' -p $PGPORT -c listen_addresses='' -c unix_socket_permissions=0700 -c max_connections=200" || {
 		tail -n 20 "$RUN/postgresql.log" >&2
 		fail "PostgreSQL does not start"

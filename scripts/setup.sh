@@ -20,12 +20,19 @@ openssl /usr/bin/openssl
 procps /usr/bin/pgrep
 strace /usr/bin/strace
 util-linux /usr/sbin/runuser
-"
+${TEST_PACKAGES-}"
 # whose headers PostgreSQL's own include since then
 if [ "$PG_MAJOR" -ge 16 ]; then
 	PACKAGES+="libicu-dev /usr/include/unicode/ucol.h
 "
 fi
+
+# Where PostgreSQL comes from: make_postgresql_tree, and what packages that needs.
+case $VARIANT in
+	'') . "$ROOT/scripts/postgresql_package.sh" ;;
+	sanitize | valgrind) . "$ROOT/scripts/postgresql_source.sh" ;;
+	*) fail "there is no VARIANT \"$VARIANT\"; there are: sanitize, valgrind" ;;
+esac
 
 missing_packages() {
 	local package file
@@ -78,27 +85,6 @@ install_packages() {
 
 	missing=$(missing_packages)
 	[ -z "$missing" ] || fail "still missing after installation: $missing"
-}
-
-# PostgreSQL's programs find their libraries and shared files relative to where
-# they are, so a copy of the tree takes our extension without root, and as
-# many laboratories as one likes can live side by side.
-make_postgresql_tree() {
-	local tree=$LAB/postgresql mark version
-	# with what builds extensions, which a package of its own brings
-	version="$(/usr/lib/postgresql/$PG_MAJOR/bin/postgres --version), $(dpkg-query -W \
-		-f '${Package} ${Version}' "postgresql-server-dev-$PG_MAJOR" 2>/dev/null || true)"
-	mark=$tree/copied_from
-	if [ "$(cat "$mark" 2>/dev/null)" = "$version" ]; then
-		return
-	fi
-	progress "copying $version"
-	as_lab_user rm -rf "$tree"
-	as_lab_user mkdir -p "$tree/lib/postgresql" "$tree/share/postgresql"
-	as_lab_user cp -r --preserve=mode,timestamps "/usr/lib/postgresql/$PG_MAJOR" "$tree/lib/postgresql/"
-	as_lab_user cp -rL --preserve=mode,timestamps "/usr/share/postgresql/$PG_MAJOR" "$tree/share/postgresql/"
-	as_lab_user ln -s /usr/include "$tree/include"
-	as_lab_user sh -c "printf '%s\n' '$version' >'$mark'"
 }
 
 make_python() {

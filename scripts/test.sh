@@ -12,6 +12,8 @@ finish() {
 	local status=$?
 	rm -rf "${SCRATCH-/nonexistent}"
 	if [ -n "${RUN-}" ]; then stop_servers; fi
+	# of a variant that looks for more than the tests do
+	if declare -F count_reports >/dev/null; then count_reports; fi
 	if [ $status != 0 ] && [ $FAILED = 0 ]; then FAILED=1; fi
 	say "$PASSED passed, $FAILED failed"
 	if [ $FAILED != 0 ]; then exit 1; fi
@@ -19,18 +21,24 @@ finish() {
 trap finish EXIT
 trap 'exit 143' INT TERM
 
+# What t/095_fuzzing.pl builds with, beside what setup.sh installs for all.
+TEST_PACKAGES="
+clang /usr/bin/clang
+libclang-rt-dev /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-*.a
+g++ /usr/bin/g++
+"
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"
 
 # Servers apart from those of "make lab".
-TEST_RUN=$LAB/test
-TEST_ENV=$LAB/test/env
+TEST_RUN=$WORK/test
+TEST_ENV=$WORK/test/env
 . "$ROOT/scripts/servers.sh"
 
 TESTS=${TESTS-}
 SQL_TESTS=()
 TAP_TESTS=()
-cd "$LAB/src"
+cd "$WORK/src"
 for file in ${TESTS:-sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
 	case $file in
 		*'*'*) ;;				# a pattern that matched nothing
@@ -45,29 +53,30 @@ cd "$ROOT"
 run_sql_tests() {
 	local output=$SCRATCH/regress passed
 	start_servers
-	as_lab_user "$PYTHON" "$LAB/src/t/load_regress.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
+	as_lab_user "$PYTHON" "$WORK/src/t/load_regress.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
 	progress "running ${#SQL_TESTS[@]} SQL tests"
-	as_lab_user rm -f "$LAB/src/regression.diffs"
-	as_lab_user make -s -C "$LAB/src" "${BUILD_FLAGS[@]}" installcheck \
+	as_lab_user rm -f "$WORK/src/regression.diffs"
+	as_lab_user make -s -C "$WORK/src" "${BUILD_FLAGS[@]}" installcheck \
 		REGRESS="${SQL_TESTS[*]}" >"$output" 2>&1 || true
 	# pg_regress writes TAP since PostgreSQL 16
 	grep -E '^((test| ) .* \.\.\. |(not )?ok [0-9])' "$output" || cat "$output"
 	passed=$(grep -cE '\.\.\. ok |^ok [0-9]' "$output" || true)
 	PASSED=$((PASSED + passed))
 	FAILED=$((FAILED + ${#SQL_TESTS[@]} - passed))
-	if [ -s "$LAB/src/regression.diffs" ]; then
-		cat "$LAB/src/regression.diffs"
+	if [ -s "$WORK/src/regression.diffs" ]; then
+		cat "$WORK/src/regression.diffs"
 	fi
 	stop_servers
 }
 
 run_tap_tests() {
-	local result=$LAB/src/tmp_check/result passed=0 failed=1
+	local result=$WORK/src/tmp_check/result passed=0 failed=1
 	progress "running ${#TAP_TESTS[@]} TAP tests"
-	as_lab_user rm -rf "$LAB/src/tmp_check"
-	as_lab_user mkdir "$LAB/src/tmp_check"
-	as_lab_user env -C "$LAB/src" PATH="$PG_BIN:$PATH" PYTHON="$PYTHON" \
-		MONGOD="$LAB/bin/mongod" PG_REGRESS="$PG_BIN/../lib/pgxs/src/test/regress/pg_regress" \
+	as_lab_user rm -rf "$WORK/src/tmp_check"
+	as_lab_user mkdir "$WORK/src/tmp_check"
+	as_lab_user env -C "$WORK/src" PATH="$PG_BIN:$PATH" PYTHON="$PYTHON" \
+		MONGOD="$LAB/bin/mongod" "${SERVER_ENVIRONMENT[@]}" \
+		PG_REGRESS="$PG_BIN/../lib/pgxs/src/test/regress/pg_regress" \
 		PG_TEST_PERL="$PG_BIN/../lib/pgxs/src/test/perl" \
 		perl scripts/run_tap.pl "$result" "${TAP_TESTS[@]}" || true
 	if [ -s "$result" ]; then

@@ -27,7 +27,7 @@ use Test::More;
 our @EXPORT = qw(
   new_postgres create_server create_point_table
   background_query milliseconds_between make_certificates
-  run_pgbench own_transport
+  run_pgbench own_transport sanitized random_amount random_seed
   python run_program run_tests_of
 );
 
@@ -56,26 +56,37 @@ sub run_program
 
 # run_tests_of
 #	The tests of a Python program, which prints "ok - NAME" or "not ok - NAME" for
-#	each, "#   WHY" below, "# NOTE", and "done" at the end.
+#	each, "#   WHY" below, "# NOTE", and "done" at the end.  With a hash of
+#	functions before its name, it may have them called by printing "do NAME
+#	ARGUMENTS", and reads a line when that is done.
 sub run_tests_of
 {
+	my $actions = ref $_[0] ? shift : {};
 	my (@command) = @_;
 	my ($failed, $done) = (0, 0);
+	my ($reader, $writer);
 
-	open(my $pipe, '-|', python(@command)) or die "cannot run $command[0]: $!";
-	while (my $line = <$pipe>)
+	my $pid = open2($reader, $writer, python(@command));
+	while (my $line = <$reader>)
 	{
 		chomp $line;
 		if ($line =~ /^(not )?ok - (.*)/)
 		{
 			ok(!$1, $2) or $failed++;
 		}
+		elsif ($line =~ /^do (\w+) ?(.*)/)
+		{
+			$actions->{$1}->(split / /, $2);
+			print $writer "done\n";
+			$writer->flush;
+		}
 		elsif ($line eq 'done')        { $done = 1; }
 		elsif ($line =~ /^# (\S.*)/)   { note($1); }
 		elsif ($line =~ /^#   (.*)/)   { diag($1); }
 		else                           { diag($line); }
 	}
-	close($pipe);
+	close $writer;
+	waitpid $pid, 0;
 	ok($done && ($failed > 0 || $? == 0), "$command[0] comes to its end");
 }
 
@@ -201,6 +212,19 @@ sub own_transport
 {
 	return ($ENV{TRANSPORT} || 'wire') eq 'wire';
 }
+
+# sanitized
+#	True in "make sanitize", where everything is slower and takes more memory.
+sub sanitized
+{
+	return $ENV{SANITIZED};
+}
+
+# random_amount, random_seed
+#	How much a random test does and with which seed: those given, unless
+#	RANDOM_TIMES asks for so many times as much, and RANDOM_SEED for other seeds.
+sub random_amount { return int($_[0] * ($ENV{RANDOM_TIMES} || 1)) }
+sub random_seed { return $_[0] + 1000 * ($ENV{RANDOM_SEED} || 0) }
 
 # run_pgbench
 #	Run a pgbench script and return its standard output; fails the test when
@@ -331,6 +355,7 @@ my @running;
 #	tls => FOLDER		requires TLS, with the certificates of make_certificates
 #	client_certificate => 1		clients must show a certificate as well
 #	replica_set => NAME	a member of that set (see MongoFdwTest::ReplicaSet)
+#	cache_gb => NUMBER	for transactions of large documents; 0.25 if not given
 #	arguments => [...]	for mongod
 #
 #	Background work of the server that would show in its counters is off.
@@ -390,7 +415,7 @@ sub arguments
 	my @arguments = (
 		'--dbpath', "$self->{folder}/data", '--logpath', $self->log_file, '--logappend',
 		'--bind_ip', '127.0.0.1', '--port', $self->{port}, '--nounixsocket',
-		'--wiredTigerCacheSizeGB', '0.25',
+		'--wiredTigerCacheSizeGB', $self->{cache_gb} // '0.25',
 		map { ('--setParameter', $_) } @parameters);
 
 	push @arguments, '--auth' if $self->{auth} && !$self->{replica_set};

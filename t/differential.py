@@ -8,6 +8,10 @@ other type, in arrays, out of range).  Each random query must give the same rows
 (a) through the foreign table with pushdown, (b) with mongo_fdw.enable_pushdown
 off, and (c) from an ordinary table with the same content.
 
+Of the queries, some blocks are asked under settings drawn at random
+(t/random_settings.py), which hold on both sides, and in ways drawn at random
+(t/random_execution.py): prepared, through cursors, in PL/pgSQL, within other queries.
+
 The seed is printed and replays the run.  A query with a difference is reduced:
 parts of its condition are taken away as long as the difference stays.  Queries that
 fail on the local table (out of range, say) are not compared.
@@ -19,9 +23,11 @@ import sys
 import psycopg2
 
 from both_servers import BothServers
-from random_conditions import random_condition
+from random_conditions import Leaf, Node, random_condition
 from random_documents import COLUMNS, quote, random_document
+from random_execution import BY_NAME, PARAMETER, random_way
 from random_groups import one_form, random_exact_condition, random_group_template
+from random_settings import PLANNING, SESSION, RandomSettings
 import test_arguments
 
 # What EXPLAIN (VERBOSE) shows when a thing is pushed.
@@ -33,6 +39,15 @@ MARKS = {"conditions": '"$', "expressions": '"$expr"', "sorts": '"sort"', "limit
 # What PostgreSQL itself may raise about a query: numbers and dates out of range, a negative length.
 FAILURES = ("22003", "22008", "22011", "22012")
 
+# Queries under the same settings, and on the same documents.
+BLOCK = 25
+QUERIES_A_DATABASE = 500
+
+
+# With what the way to ask puts there.
+PARAMETER_CONDITIONS = ["_id <> " + PARAMETER, "_id >= " + PARAMETER, "i4 IS DISTINCT FROM " + PARAMETER,
+                        "i2 = %s OR _id < 100" % PARAMETER, "_id IN (1, 2, %s)" % PARAMETER]
+
 
 class Differential(BothServers):
     def __init__(self, options):
@@ -40,8 +55,15 @@ class Differential(BothServers):
         self.rng = random.Random(options.seed)
         self.columns = COLUMNS
         self.failures = 0
+        self.way = "directly"
+        # apart from the queries, which a seed has whatever is drawn
+        self.other_rng = random.Random("ways of %d" % options.seed)
+        self.session = RandomSettings(self.execute, options, SESSION)
+        self.settings = RandomSettings(self.execute, options, PLANNING)
 
     def set_up(self):
+        self.settings.restore()
+        self.session.restore()
         host, port = self.client.address
         name = "differential_%d" % self.options.seed
         database = self.client["differential"]
@@ -63,6 +85,7 @@ class Differential(BothServers):
                      "CREATE SERVER differential_server FOREIGN DATA WRAPPER mongo_fdw"
                      " OPTIONS (address '%s', port '%d');"
                      "CREATE USER MAPPING FOR PUBLIC SERVER differential_server;" % (host, port))
+        self.session.draw()             # what values look like, for the copy as well
         definitions = ", ".join(
             "%s %s OPTIONS (path '%s') %s" % (
                 quote(c.name), c.sql_type.split(" collate")[0], c.path,
@@ -75,7 +98,8 @@ class Differential(BothServers):
                      "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off")
         self.execute("SET mongo_fdw.enable_pushdown = off")
         self.execute("CREATE TABLE local AS SELECT * FROM remote")
-        self.execute("SET mongo_fdw.enable_pushdown = on")
+        self.execute("SET mongo_fdw.enable_pushdown = on;"
+                     "GRANT USAGE ON SCHEMA differential TO PUBLIC; GRANT SELECT ON remote, local TO PUBLIC")
 
     def answers(self, sql):
         """The answers of the three, each a sorted list of rows or an error."""
@@ -83,13 +107,13 @@ class Differential(BothServers):
         for pushdown, table in (("on", "remote"), ("off", "remote"), ("on", "local")):
             self.execute("SET mongo_fdw.enable_pushdown = " + pushdown)
             try:
-                results.append(sorted(self.execute(sql.replace("{table}", table)), key=repr))
+                results.append(sorted(BY_NAME[self.way](self.execute, sql.replace("{table}", table)), key=repr))
             except psycopg2.Error as error:
                 if self.connection.closed:
                     raise           # the server went away: never a mere difference
                 if table == "local":
                     # out of range here; MongoDB's arithmetic is wider
-                    if error.pgcode not in FAILURES:
+                    if error.pgcode not in FAILURES and not self.session.may_fail(error.pgcode):
                         raise       # the query itself is wrong: a fault of this test
                     return None
                 results.append("%s: %s" % (error.pgcode, error.diag.message_primary))
@@ -107,18 +131,21 @@ class Differential(BothServers):
         return condition
 
     def report(self, number, condition, template):
+        way, self.way = self.way, "directly"
+        if not self.differs(condition, template):
+            self.way = way
         condition = self.reduce(condition, template)
         sql = template.replace("{condition}", condition.render())
         results = self.differs(condition, template)
         print("DIFFERENCE in query %d of seed %d:" % (number, self.options.seed))
-        print("  " + sql)
+        print(self.session.describe() + self.settings.describe() + "  %s: %s" % (self.way, sql))
         for label, rows in zip(("pushdown", "no pushdown", "local table"), results):
             print("  %s: %s" % (label, rows if isinstance(rows, str) else "%d rows" % len(rows)))
         if isinstance(results[0], list) and isinstance(results[2], list):
             print("  only with pushdown: %s" % [r for r in results[0] if r not in results[2]][:3])
             print("  only local: %s" % [r for r in results[2] if r not in results[0]][:3])
         self.execute("SET mongo_fdw.enable_pushdown = on")
-        for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + sql.replace("{table}", "remote")):
+        for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + sql.replace("{table}", "remote").replace(PARAMETER, "7")):
             print("    " + row[0])
 
     def random_bounds(self):
@@ -148,23 +175,38 @@ class Differential(BothServers):
         return ("SELECT k, _id FROM generate_series(-2, 60, 3) k JOIN {table} ON %s WHERE {condition}"
                 % rng.choice(["_id = k", "_id = k AND i4 > k", "i4 = k", "k < _id AND _id <= 20", "f8 = k"]))
 
+    def draw(self):
+        """Settings for the next block; are they those that push what can be pushed?"""
+        drawn = self.settings.draw()
+        self.execute("SET search_path = " + self.settings.path("differential"))
+        return not drawn
+
     def run(self):
-        differences = 0
+        differences, undrawn = 0, 0
         pushed = dict.fromkeys(MARKS, 0)
         for number in range(self.options.queries):
-            if number % 500 == 0:
+            if number % QUERIES_A_DATABASE == 0:
                 self.set_up()
+            if number % BLOCK == 0:
+                ordinary = self.draw()
             condition = random_condition(self.rng, self.columns)
             template = self.random_template()
             if self.rng.random() < 0.35:
                 template = random_group_template(self.rng, self.columns)
                 if self.rng.random() < 0.6:
                     condition = random_exact_condition(self.rng)
+            self.way = "directly" if ordinary else random_way(self.other_rng)
+            if not ordinary and self.other_rng.random() < 0.4:
+                condition = Node("AND", [condition, Leaf(self.other_rng.choice(PARAMETER_CONDITIONS))])
+            failures = self.failures
             if self.differs(condition, template):
                 differences += 1
                 self.report(number, condition, template)
                 if differences >= 10:
                     break
+            if not ordinary or self.failures > failures:
+                continue
+            undrawn += 1
             self.execute("SET mongo_fdw.enable_pushdown = on")
             plan = self.execute("EXPLAIN (VERBOSE, COSTS OFF) " +
                                 template.replace("{table}", "remote").replace("{condition}", condition.render()))
@@ -177,7 +219,7 @@ class Differential(BothServers):
         if self.failures > self.options.queries // 5:
             print("too many queries failed by themselves for this to be a test")
             return False
-        if pushed["conditions"] < self.options.queries // 4:
+        if pushed["conditions"] < undrawn // 4:
             print("too few queries were pushed for this to be a test")
             return False
         return differences == 0

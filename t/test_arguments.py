@@ -14,9 +14,17 @@ def parser(documentation):
     return result
 
 
+def add_drawn(result):
+    result.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="a setting of PostgreSQL for the whole run")
+    result.add_argument("--drawn", type=float, default=0.4,
+                        help="share of the queries that are asked under settings drawn at random")
+
+
 def random_parser(documentation):
     """For a program that asks random queries."""
     result = parser(documentation)
     result.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     result.add_argument("--queries", type=int, default=1000)
+    add_drawn(result)
     return result

@@ -7,6 +7,9 @@ was affected and RETURNING gave the same.  The collection itself is then looked
 at: fields that the statement does not assign, whether columns or not, are
 byte for byte what they were, and what it assigns has the BSON type that
 docs/types.md gives.
+
+Some blocks of statements run under settings drawn at random (t/random_settings.py),
+and prepared, in PL/pgSQL, or as part of a query.
 """
 
 import argparse
@@ -16,6 +19,30 @@ import sys
 import psycopg2
 from bson import BSON, Decimal128, Int64
 from pymongo import MongoClient
+
+from random_settings import PLANNING, READER, SESSION, RandomSettings
+import test_arguments
+
+# Dates as PostgreSQL shows them, in whatever style.
+psycopg2.extensions.register_type(psycopg2.extensions.new_type((1082, 1083, 1114, 1184, 1186), "AS_TEXT", lambda value, _: value))
+
+# Statements under the same settings.
+BLOCK = 25
+
+# Ways to run a statement, and how often: itself, prepared, under a query, in a loop within an exception block.
+WAYS = {"directly": 6, "prepared": 2, "query": 2, "loop": 2}
+LOOP = """CREATE OR REPLACE FUNCTION pg_temp.random_write() RETURNS SETOF text LANGUAGE plpgsql AS $random$
+DECLARE
+    written record;
+BEGIN
+    BEGIN
+        FOR written IN %s LOOP
+            RETURN NEXT written::text;
+        END LOOP;
+    EXCEPTION WHEN division_by_zero THEN
+        RETURN NEXT 'never';
+    END;
+END $random$"""
 
 # column, type, path, BSON types written, literals
 COLUMNS = [
@@ -109,6 +136,12 @@ class Writes:
         self.next_id = 1000
         self.assigned = set()
         self.log = []
+        self.statements = 0
+        self.way = "directly"
+        # apart from the statements, which a seed has whatever is drawn
+        self.other_rng = random.Random("ways of %d" % options.seed)
+        self.session = RandomSettings(self.execute, options, SESSION)
+        self.settings = RandomSettings(self.execute, options, PLANNING)
 
     def execute(self, sql):
         self.cursor.execute(sql)
@@ -131,7 +164,10 @@ class Writes:
                      " UNION ALL SELECT 1, 'again';"
                      % (remote, self.options.server, self.collection.name, self.rng.choice([1, 3, 10000]),
                         self.options.type_mismatch, columns))
+        self.session.draw()
         self.execute("INSERT INTO local SELECT * FROM remote")
+        self.execute("GRANT USAGE ON SCHEMA writes TO PUBLIC; GRANT ALL ON ALL TABLES IN SCHEMA writes TO PUBLIC;"
+                     "CREATE USER MAPPING IF NOT EXISTS FOR %s SERVER %s" % (READER, self.options.server))
 
     def stray_document(self, number):
         """Numbers of every type that fits, and fields that are not columns."""
@@ -232,9 +268,22 @@ class Writes:
 
     # ---- checks
 
+    def in_this_way(self, sql, table):
+        """Statements that run this one, the last of which gives what it returns."""
+        if self.way == "prepared":
+            return ["DEALLOCATE ALL", "PREPARE random_write AS " + sql, "EXECUTE random_write"]
+        if self.way != "directly" and " RETURNING " not in sql:
+            sql += " RETURNING %s._id" % table
+        if self.way == "query":
+            return ["WITH written AS (%s) SELECT written::text FROM written" % sql]
+        if self.way == "loop":
+            return [LOOP % sql, "SELECT * FROM pg_temp.random_write()"]
+        return [sql]
+
     def run(self, sql, table):
         try:
-            self.cursor.execute(sql.replace("{t}", table))
+            for statement in self.in_this_way(sql.replace("{t}", table), table):
+                self.cursor.execute(statement)
             rows = self.cursor.fetchall() if self.cursor.description else []
             return self.cursor.rowcount, sorted(map(repr, rows))
         except psycopg2.OperationalError:
@@ -281,11 +330,20 @@ class Writes:
             for name in ("j", "r"):
                 check_types(document["_id"], name, before[document["_id"]].get(name), document.get(name))
 
+    def draw(self):
+        """New settings for a block, and how its next statement is run."""
+        if self.statements % BLOCK == 0:
+            self.ordinary = not self.settings.draw()
+            self.execute("SET search_path = " + self.settings.path("writes"))
+        self.statements += 1
+        self.way = "directly" if self.ordinary else self.other_rng.choices(list(WAYS), list(WAYS.values()))[0]
+
     def step(self):
+        self.draw()
         before = {d["_id"]: d for d in self.collection.find()}
         sql, assigned = self.statement()
         ending = self.rng.choice(["", "", "COMMIT", "ROLLBACK"])
-        self.log.append((ending, sql))
+        self.log.append("%s: %s%s" % (self.way, ending and "BEGIN; ", sql + (ending and "; " + ending)))
         if ending:
             self.execute("BEGIN")
         local = self.run(sql, "local")
@@ -311,6 +369,7 @@ def main():
     parser.add_argument("--server", default="mongodb")
     parser.add_argument("--seed", type=int, default=random.randrange(10 ** 6))
     parser.add_argument("--statements", type=int, default=300)
+    test_arguments.add_drawn(parser)
     parser.add_argument("--type-mismatch", choices=["error", "null"], default="error")
     options = parser.parse_args()
     writes = Writes(options)
@@ -319,7 +378,8 @@ def main():
         try:
             writes.step()
         except Difference as difference:
-            print("seed %d, statement %d: %s\n  %s" % (options.seed, number, difference, writes.log[-1]))
+            print("seed %d, statement %d: %s\n%s  %s" % (
+                options.seed, number, difference, writes.session.describe() + writes.settings.describe(), writes.log[-1]))
             sys.exit(1)
     print("seed %d: %d statements, no difference" % (options.seed, options.statements))
 

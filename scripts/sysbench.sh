@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# make sysbench: sysbench's own scripts over a table in MongoDB; no error, no row lost.
+#
+# ROWS=10000, SECONDS_EACH=5 and THREADS=4 by default.
+. "$(dirname "$0")/common.sh"
+SUITE=sysbench
+TEST_PACKAGES="
+sysbench /usr/bin/sysbench
+"
+. "$ROOT/scripts/suites_servers.sh"
+
+run_suite sysbench.py --rows "${ROWS:-10000}" --seconds "${SECONDS_EACH:-5}" \
+	--threads "${THREADS:-4}"

@@ -1,0 +1,14 @@
+"""What a test program reports to run_tests_of() of MongoFdwTest.pm."""
+
+
+class Checks:
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, offenders, text):
+        """'offenders' is what speaks against it."""
+        print(("not ok - " if offenders else "ok - ") + text, flush=True)
+        if offenders:
+            self.failed += 1
+            for offender in list(offenders)[:10]:
+                print(f"#   {offender}")

@@ -1,0 +1,166 @@
+"""PostgreSQL's settings, drawn at random for a block of random queries.
+
+    settings = RandomSettings(execute, options, PLANNING)   # with test_arguments.add_drawn()
+    settings.draw()             # before each block
+    settings.path("schema")     # a search_path for it
+    settings.restore()          # as it was before the draw
+
+A query's answer depends on none of PLANNING, and on those of SESSION alike whether
+a table is foreign or local.  A setting that this PostgreSQL does not know is left out.
+"""
+
+import random
+
+
+def off_or_on(chance):
+    return lambda rng: rng.choice(["off", "on"]) if rng.random() < chance else None
+
+
+def one_of(chance, *values):
+    return lambda rng: rng.choice(values) if rng.random() < chance else None
+
+
+def together(chance, **generators):
+    """Settings that are drawn together or not at all."""
+    def generate(rng):
+        if rng.random() >= chance:
+            return {}
+        return {name: generator(rng) for name, generator in generators.items()}
+    return generate
+
+
+def exactly(value):
+    return lambda rng: value
+
+
+COST = one_of(0.7, "0", "0.0001", "1", "1000000")
+
+# The role that blocks may run as, without rights of its own; the programs grant theirs to all.
+READER = "random_reader"
+
+# Each row draws the settings that it names, or none of them.
+PLANNING = [
+    # GEQO from two tables on: all memory of its trials is given back
+    together(0.5, geqo=exactly("on"), geqo_threshold=exactly("2"),
+             geqo_seed=lambda rng: "%.4f" % rng.random(), geqo_effort=one_of(0.5, "1", "10")),
+    together(0.4, join_collapse_limit=one_of(0.7, "1", "2", "3", "20"),
+             from_collapse_limit=one_of(0.7, "1", "2", "3", "20")),
+    together(0.6, **{"enable_" + name: off_or_on(0.25) for name in (
+        "async_append", "bitmapscan", "distinct_reordering", "eager_aggregate", "gathermerge",
+        "group_by_reordering", "hashagg", "hashjoin", "incremental_sort", "indexonlyscan", "indexscan",
+        "material", "memoize", "mergejoin", "nestloop", "parallel_append", "parallel_hash",
+        "partition_pruning", "partitionwise_aggregate", "partitionwise_join", "presorted_aggregate",
+        "self_join_elimination", "seqscan", "sort", "tidscan")}),
+    together(0.25, **{"mongo_fdw.enable_" + name: off_or_on(0.4) for name in (
+        "join_pushdown", "batched_joins", "aggregate_pushdown", "order_by_pushdown")}),
+    # costs turned upside down
+    together(0.3, seq_page_cost=COST, random_page_cost=COST, cpu_tuple_cost=COST, cpu_index_tuple_cost=COST,
+             cpu_operator_cost=COST, parallel_setup_cost=COST, parallel_tuple_cost=COST,
+             effective_cache_size=one_of(0.3, "8kB", "1TB")),
+    # the former name until PostgreSQL 15, the latter since
+    together(0.03, force_parallel_mode=exactly("on"), debug_parallel_query=exactly("on"),
+             parallel_setup_cost=exactly("0"), parallel_tuple_cost=exactly("0"),
+             min_parallel_table_scan_size=exactly("0")),
+    # which takes most of a second a query
+    together(0.015, jit=exactly("on"), jit_above_cost=exactly("0"), jit_inline_above_cost=exactly("-1"),
+             jit_optimize_above_cost=exactly("-1")),
+    together(0.3, work_mem=exactly("64kB"), hash_mem_multiplier=exactly("1")),
+    together(0.5, plan_cache_mode=one_of(1, "force_generic_plan", "force_custom_plan")),
+    together(0.5, cursor_tuple_fraction=one_of(1, "0", "0.0001", "0.5", "1")),
+    together(0.6, search_path=lambda rng: rng.choice(PATHS)),
+    together(0.2, role=exactly(READER)),
+]
+
+SESSION = [
+    together(0.6, TimeZone=one_of(1, "UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Asia/Kathmandu",
+                                  "Africa/Monrovia", "<+12:34>-12:34")),
+    together(0.5, DateStyle=one_of(1, "ISO, YMD", "SQL, DMY", "German, DMY", "Postgres, MDY", "ISO, DMY"),
+             IntervalStyle=one_of(0.5, "iso_8601", "sql_standard", "postgres_verbose")),
+    together(0.5, extra_float_digits=one_of(1, "-15", "-3", "0", "3")),
+    together(0.3, bytea_output=exactly("escape")),
+    together(0.2, transform_null_equals=exactly("on")),
+    together(0.25, standard_conforming_strings=exactly("off"), escape_string_warning=exactly("off"),
+             backslash_quote=one_of(0.5, "on")),
+]
+
+# The search_path around the schema that a program asks for; schema "shadowing" has functions and operators that are named like PostgreSQL's and do something else.
+ORDINARY_PATH = "%s, public"
+PATHS = [ORDINARY_PATH, "%s", "pg_catalog, %s", "%s, pg_temp, public", "%s, pg_catalog, shadowing",
+         "shadowing, %s, pg_catalog", "%s, shadowing, pg_catalog"]
+SHADOWING = """
+DROP SCHEMA IF EXISTS shadowing CASCADE;
+CREATE SCHEMA shadowing;
+GRANT USAGE ON SCHEMA shadowing TO PUBLIC;
+CREATE FUNCTION shadowing.lower(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT pg_catalog.upper($1)$$;
+CREATE FUNCTION shadowing.length(text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RETURN 1; END$$;
+CREATE FUNCTION shadowing.less_or_equal(integer, integer) RETURNS boolean LANGUAGE sql IMMUTABLE
+    AS $$SELECT $1 OPERATOR(pg_catalog.>=) $2$$;
+CREATE OPERATOR shadowing.<= (FUNCTION = shadowing.less_or_equal, LEFTARG = integer, RIGHTARG = integer);
+CREATE FUNCTION shadowing.add(integer, integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RETURN 7; END$$;
+CREATE OPERATOR shadowing.+ (FUNCTION = shadowing.add, LEFTARG = integer, RIGHTARG = integer);
+"""
+ROLE = """
+DO $$ BEGIN
+    CREATE ROLE %s;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+END $$
+""" % READER
+
+
+class RandomSettings:
+    def __init__(self, execute, options, table):
+        """'execute' runs SQL as a superuser and gives its rows; 'table' is PLANNING or SESSION.
+
+        A draw gives settings with probability options.drawn, and else none but options.set.
+        """
+        self.execute = execute
+        # apart from the queries' generator: a seed has the same queries whatever is in the tables
+        self.rng = random.Random("settings %s of %d" % ("PLANNING" if table is PLANNING else "SESSION", options.seed))
+        self.table = table
+        self.share = options.drawn
+        self.fixed = dict(setting.split("=", 1) for setting in options.set) if table is PLANNING else {}
+        self.before = {}
+        self.drawn = {}
+        execute("LOAD 'mongo_fdw'")
+        self.known = {name.lower() for name, in execute("SELECT name FROM pg_settings")} | {"role", "search_path"}
+        if not execute("SELECT pg_jit_available()")[0][0]:
+            self.known -= {name for name in self.known if name.startswith("jit")}
+        if table is PLANNING:
+            execute(ROLE)
+            execute(SHADOWING)
+
+    def set(self, name, value):
+        self.drawn[name] = value
+        if name != "search_path":       # which the program sets, by path()
+            self.before.setdefault(name, self.execute("SELECT current_setting('%s')" % name)[0][0])
+            self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
+
+    def restore(self):
+        """As before the draw."""
+        for name, value in self.before.items():
+            self.execute("SELECT set_config('%s', '%s', false)" % (name, value))
+        self.before, self.drawn = {}, {}
+
+    def draw(self):
+        """New values in place of those drawn before, often none; are there any?"""
+        self.restore()
+        drawn = self.rng.random() < self.share
+        if drawn:
+            for row in self.table:
+                for name, value in row(self.rng).items():
+                    if value is not None and name.lower() in self.known:
+                        self.set(name, value)
+        for name, value in self.fixed.items():
+            self.set(name, value)
+        return drawn
+
+    def path(self, schema):
+        return self.drawn.get("search_path", ORDINARY_PATH) % schema
+
+    def may_fail(self, code):
+        """Is it a setting's doing that PostgreSQL raises this SQLSTATE?"""
+        # a backslash may escape the quote then, or what follows is no escape
+        return self.drawn.get("standard_conforming_strings") == "off" and code.startswith(("22", "42"))
+
+    def describe(self):
+        return "".join("  SET %s = '%s';\n" % item for item in self.drawn.items())
