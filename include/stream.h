@@ -76,6 +76,15 @@ extern MongoStream *mongo_stream_new(MongoTransport *transport,
 									 const char *host_and_port);
 
 /*
+ * mongo_may_open_connection
+ *		Will PostgreSQL account for the descriptors of one more stream?
+ *
+ * Beside the socket and its wait set one is asked for that stays free: for what
+ * waits for several sockets, as an asynchronous Append does.
+ */
+extern bool mongo_may_open_connection(void);
+
+/*
  * mongo_stream_wait
  *		Wait until the socket has one of 'events' (WL_SOCKET_*), never raising.
  *

@@ -15,6 +15,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use Fcntl;
 use File::Basename qw(dirname);
 use IPC::Open2;
 use JSON::PP;
@@ -31,7 +32,18 @@ our @EXPORT = qw(
   python run_program run_tests_of
 );
 
+my @inherited;    # files
 my $helper;    # [pid, reader, writer] of t/mongo.py
+
+# Servers inherit no file that whoever runs the tests has open: the descriptors
+# of PostgreSQL would be fewer.
+foreach my $descriptor (map { /(\d+)$/ } glob '/proc/self/fd/*')
+{
+	next if $descriptor <= $^F;
+	open(my $file, '+<&=', $descriptor) or next;
+	fcntl($file, F_SETFD, FD_CLOEXEC);
+	push @inherited, $file;    # which closes it when the test ends
+}
 
 # python
 #	A Python program of this folder with its arguments, as a command.

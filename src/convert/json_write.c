@@ -212,6 +212,9 @@ wrap_double(WRAPPER_ARGS)
 	number = strtod(value->text, &end);
 	if (*end != '\0')
 		return false;
+	/* BSON has many, with signs and payloads; JSON has one word for them */
+	if (isnan(number))
+		number = NAN;
 	mongo_write_check(bson_append_double(target->document, target->key,
 										 target->key_length, number));
 	return true;

@@ -20,7 +20,7 @@
 #include "driver_memory.h"
 #include "pool.h"
 #include "remote_error.h"
-#include "storage/fd.h"
+#include "stream.h"
 #include "transaction_end.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -228,20 +228,6 @@ count_clients(const dlist_head *clients)
 	return count;
 }
 
-/* Are there two more descriptors, for a socket and for waiting on it? */
-static bool
-can_open_files(void)
-{
-	bool		one = AcquireExternalFD();
-	bool		two = one && AcquireExternalFD();
-
-	if (one)
-		ReleaseExternalFD();
-	if (two)
-		ReleaseExternalFD();
-	return two;
-}
-
 /*
  * may_connect
  *		Is one more connection wanted for the sake of doing things at once?
@@ -252,7 +238,7 @@ may_connect(const MongoLease *lease)
 	const PoolEntry *entry = lease->entry;
 
 	return count_clients(&entry->idle) + count_clients(&entry->leased) < entry->limit &&
-		(lease->remote == NULL || mongo_wire_cursors_move) && can_open_files();
+		(lease->remote == NULL || mongo_wire_cursors_move) && mongo_may_open_connection();
 }
 
 /* hold: the client, which is in no list, is told what others had to leave open. */
@@ -269,7 +255,7 @@ connect_client(MongoLease *lease, UserMapping *user)
 {
 	MongoClient *client;
 
-	if (!can_open_files())
+	if (!mongo_may_open_connection())
 		mongo_idle_clients_make_room();
 	client = mongo_client_connect(user);
 	lease->entry->limit = client->async_connections;

@@ -48,24 +48,16 @@ failed_stream(MongoTransport *transport, const mongoc_host_list_t *host,
 							 host->host_and_port)->vtable;
 }
 
-/*
- * acquire_descriptor
- *		Have one file descriptor accounted for, if there is another one to wait on
- *		the first with; else false with errno EMFILE.
- */
+/* Have a descriptor for a socket accounted for; else false with errno EMFILE. */
 static bool
 acquire_descriptor(void)
 {
-	if (!AcquireExternalFD())
-		return false;
-	if (AcquireExternalFD())
+	if (!mongo_may_open_connection())
 	{
-		ReleaseExternalFD();
-		return true;
+		errno = EMFILE;
+		return false;
 	}
-	ReleaseExternalFD();
-	errno = EMFILE;
-	return false;
+	return AcquireExternalFD();
 }
 
 /*

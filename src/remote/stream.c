@@ -744,3 +744,16 @@ mongo_stream_new(MongoTransport *transport, pgsocket socket, bool external_fd,
 	dlist_push_head(&transport->streams, &stream->node);
 	return stream;
 }
+
+bool
+mongo_may_open_connection(void)
+{
+	const int	wanted = 3;
+	int			granted = 0;
+
+	while (granted < wanted && AcquireExternalFD())
+		granted++;
+	for (int i = 0; i < granted; i++)
+		ReleaseExternalFD();
+	return granted == wanted;
+}

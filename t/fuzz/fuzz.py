@@ -1,9 +1,11 @@
 """Fuzz the functions of t/fuzz/targets.c with libFuzzer, and say "ok" or "not ok" of each.
 
-    fuzz.py --pg-config PROGRAM --folder FOLDER [--seconds 60] [--seed 1] [--only TARGET] [--keep-corpus]
+    fuzz.py --pg-config PROGRAM --folder FOLDER [--seconds N] [--seed 1] [--only TARGET] [--keep-corpus]
 
 Builds the extension with clang, libFuzzer and the address and undefined
 sanitizers into FOLDER, and runs it in stand-alone backends, one for each target.
+Without --seconds each gets a fixed number of inputs, about a minute's worth: the
+same seed then tries the same inputs, so that only a change can fail.
 An input that fails stays in FOLDER/TARGET/ and is shown in base64.  Inputs that
 were found worth keeping stand in t/fuzz/corpus/TARGET.txt, a line each in base64;
 --keep-corpus adds those of this run that reach something new.
@@ -23,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CLANG = "clang"
 LONGEST_INPUT = 4096
+RUNS = {"document": 400000, "json": 3000000, "message": 1500000, "option": 700000, "pattern": 1000000}
 # PostgreSQL's own hash functions shift into the sign bit
 SANITIZERS = ("-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=shift-base,function "
               "-fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g")
@@ -92,9 +95,12 @@ class Fuzzer:
         process.stdin.close()
         return process
 
+    def limit(self, target):
+        return f"-max_total_time={self.options.seconds}" if self.options.seconds else f"-runs={RUNS[target]}"
+
     def fuzz(self, target):
         self.prepare(target)
-        arguments = [f"-seed={self.options.seed}", f"-max_total_time={self.options.seconds}",
+        arguments = [f"-seed={self.options.seed}", self.limit(target),
                      f"-max_len={LONGEST_INPUT}", "-timeout=30", "-rss_limit_mb=4096",
                      f"-artifact_prefix={self.path(target)}/", "-verbosity=1", self.path(target, "corpus")]
         dictionary = os.path.join(HERE, "dictionaries", f"{target}.dict")
@@ -104,7 +110,7 @@ class Fuzzer:
 
     def report(self, target, process):
         """One line of TAP; what a failure looks like goes before it, as comments."""
-        process.wait(timeout=self.options.seconds + 300)
+        process.wait(timeout=(self.options.seconds or 300) + 300)
         with open(self.path(target, "log"), errors="replace") as file:
             log = file.read()
         done = re.search(r"DONE +cov: (\d+).*\n", log)
@@ -151,7 +157,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pg-config", required=True)
     parser.add_argument("--folder", required=True)
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seconds", type=int, help="for each target, instead of a number of inputs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=SEEDS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
