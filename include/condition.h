@@ -36,7 +36,7 @@ typedef struct MongoTranslation
 {
 	MongoColumns *columns;		/* of the tables in the document, or NULL */
 	bool		use_expressions;	/* may aggregation expressions be used? */
-	uint32		held_back;		/* MongoTableOptions.pushdown_disable */
+	uint32		disabled;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is of no use: make it exact */
 	bool		guards_digits;	/* see mongo_translate_expression() */
 	List	   *without_nan;	/* columns, of nan_bound.h, that no matched row has

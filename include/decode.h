@@ -62,7 +62,7 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  * counts, as it does for MongoDB's own matching.
  *
  * A field that does not fit its column raises under
- * MONGO_TYPE_MISMATCH_ERROR, with the SQLSTATE of the MongoMisfit in types.h (the
+ * MONGO_TYPE_MISMATCH_ERROR, with the SQLSTATE of the MongoMismatch in types.h (the
  * message names collection, _id, field, BSON type and column type), and gives NULL
  * under MONGO_TYPE_MISMATCH_NULL.  Under both, nesting beyond the stack's depth
  * raises 54001, and a type without a row of its own in types.c what its input
@@ -72,14 +72,14 @@ extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
 
 /*
- * mongo_row_decoder_note_misfits
+ * mongo_row_decoder_note_mismatches
  *		From now on, let a field that does not fit be NULL for the moment.
  *
- * mongo_row_decoder_misfits() gives then the indexes of the columns of the last
+ * mongo_row_decoder_mismatches() gives then the indexes of the columns of the last
  * document that did not fit; NULL when all did.  It is the decoder's.
  */
-extern void mongo_row_decoder_note_misfits(MongoRowDecoder *decoder, bool note);
-extern const Bitmapset *mongo_row_decoder_misfits(const MongoRowDecoder *decoder);
+extern void mongo_row_decoder_note_mismatches(MongoRowDecoder *decoder, bool note);
+extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
 
 /*
  * mongo_row_decoder_defer

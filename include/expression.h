@@ -36,7 +36,7 @@
  * returned, 'translation' is as it was.
  *
  * Nothing is shippable unless translation->use_expressions is set, nor under
- * type_mismatch 'null', where a misfit would have to read as NULL.
+ * type_mismatch 'null', where a type mismatch would have to read as NULL.
  *
  * Arithmetic on numeric is shipped if its digits provably fit into a Decimal128
  * (digits.h).  With translation->guards_digits, the last operation may go

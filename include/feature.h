@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * feature.h
- *		What of MongoDB's language may be used, and what is held back.
+ *		What of MongoDB's language may be used, and what is disabled.
  *
  * Older and compatible servers lack some of it.  The option pushdown_disable
  * of servers and tables names what they lack; each name is a row of
@@ -43,10 +43,10 @@ extern bool mongo_feature_enabled(const MongoTableOptions *options,
 								  MongoFeature feature);
 
 /*
- * mongo_feature_is_held_back
+ * mongo_feature_is_disabled
  *		Does pushdown_disable, as MongoTableOptions has it, name the feature?
  */
-extern bool mongo_feature_is_held_back(uint32 pushdown_disable, MongoFeature feature);
+extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
 
 /*
  * mongo_parse_features

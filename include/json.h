@@ -21,7 +21,7 @@
  *
  * With a 'limit' other than 0 it may end anywhere after so many bytes: enough
  * to show how a value begins, however deep or large it is.  Returns false,
- * noting a misfit in 'context', for strings that no text can hold; 'text' then
+ * noting a type mismatch in 'context', for strings that no text can hold; 'text' then
  * ends somewhere in the middle.  Raises as mongo_document_to_datum() does.
  */
 extern bool mongo_json_append_value(MongoReadContext *context,
@@ -32,7 +32,7 @@ extern bool mongo_json_append_value(MongoReadContext *context,
  * mongo_document_to_datum
  *		A whole document as json, jsonb or text (typid says which).
  *
- * varchar counts as text; the Datum is palloc'd.  Returns false, noting a misfit
+ * varchar counts as text; the Datum is palloc'd.  Returns false, noting a type mismatch
  * in 'context', when a string in it fits no text.  Raises 08P01 for bytes that are
  * not BSON, 54001 for nesting beyond the stack's depth.
  */

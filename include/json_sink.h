@@ -32,7 +32,7 @@ struct JsonSink
 	bool		keeps_strings;	/* must a string outlive the call? */
 	bool		full;			/* is the rest of no interest? */
 	bool		canonical;
-	MongoReadContext *context;	/* takes misfits */
+	MongoReadContext *context;	/* takes type mismatches */
 };
 
 /* A sink that writes compact JSON, in UTF-8. */

@@ -124,7 +124,7 @@ extern bool mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline);
 
 /*
  * mongo_settle_lookups
- *		Append the stages that were held back so that lookups stand in a row.
+ *		Append the stages that were disabled so that lookups stand in a row.
  */
 extern void mongo_settle_lookups(MongoPipeline *pipeline);
 

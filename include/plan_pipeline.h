@@ -39,7 +39,7 @@ typedef struct MongoPipeline
  *		with nothing left to check here?
  *
  * True for a foreign table and a join whose restrictions all have exact
- * translations (MongoRelation), where nothing is lateral and misfits are errors.
+ * translations (MongoRelation), where nothing is lateral and type mismatches are errors.
  */
 extern bool mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel);
 

@@ -24,11 +24,11 @@
 /*
  * What a pipeline makes MongoDB's error say where it finds that a document does
  * not fit its column; raised as HV004.  What follows, each but the last with
- * MONGO_MISFIT_SEPARATOR behind it: path, "database.collection", the type of the
+ * MONGO_MISMATCH_SEPARATOR behind it: path, "database.collection", the type of the
  * column, the BSON type.
  */
-#define MONGO_MISFIT			"a field does not fit its column: "
-#define MONGO_MISFIT_SEPARATOR	"; "
+#define MONGO_MISMATCH			"a field does not fit its column: "
+#define MONGO_MISMATCH_SEPARATOR	"; "
 
 /* MongoDB's code for an operation that was killed. */
 #define MONGO_INTERRUPTED		11601

@@ -26,23 +26,23 @@
 #define MONGO_BSON_ANY			(~(uint32) 0)
 
 /* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
-typedef enum MongoMisfit
+typedef enum MongoMismatch
 {
-	MONGO_MISFIT_TYPE,			/* a BSON type the column does not read: 22P02 */
-	MONGO_MISFIT_RANGE,			/* a number out of range or inexact: 22003 */
-	MONGO_MISFIT_DATETIME,		/* a date out of range: 22008 */
-	MONGO_MISFIT_CHARACTERS,	/* U+0000 or invalid UTF-8: 22021 */
-	MONGO_MISFIT_LENGTH,		/* a string too long: 22001 */
-	MONGO_MISFIT_SYNTAX,		/* not the type's text form: 22P02 */
-	MONGO_MISFIT_SHAPE,			/* a ragged array, an array in a path: 2202E */
-	MONGO_MISFIT_DOMAIN			/* breaks a domain's constraint: 23514 */
-} MongoMisfit;
+	MONGO_MISMATCH_TYPE,			/* a BSON type the column does not read: 22P02 */
+	MONGO_MISMATCH_RANGE,			/* a number out of range or inexact: 22003 */
+	MONGO_MISMATCH_DATETIME,		/* a date out of range: 22008 */
+	MONGO_MISMATCH_CHARACTERS,	/* U+0000 or invalid UTF-8: 22021 */
+	MONGO_MISMATCH_LENGTH,		/* a string too long: 22001 */
+	MONGO_MISMATCH_SYNTAX,		/* not the type's text form: 22P02 */
+	MONGO_MISMATCH_SHAPE,			/* a ragged array, an array in a path: 2202E */
+	MONGO_MISMATCH_DOMAIN			/* breaks a domain's constraint: 23514 */
+} MongoMismatch;
 
 /* What reading one document carries along. */
 typedef struct MongoReadContext
 {
 	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
-	bool		explain;		/* should a misfit be described for a message? */
+	bool		explain;		/* should a type mismatch be described for a message? */
 	bool		defers_checks;	/* are constraints of domains left untested? */
 	bool		defers_input;	/* are input functions that may raise not called? */
 
@@ -50,8 +50,8 @@ typedef struct MongoReadContext
 	bool		deferred;		/* a constraint; the value is there */
 	bool		unread;			/* a value: the reading was false for that alone */
 
-	/* set by mongo_misfit(); valid after a reading that was false */
-	MongoMisfit misfit;
+	/* set by mongo_mismatch(); valid after a reading that was false */
+	MongoMismatch mismatch;
 	const char *holds;			/* "a String, \"abc\"", palloc'd; NULL unless
 								 * 'explain' */
 	const char *remark;			/* one more sentence, or NULL */
@@ -63,7 +63,7 @@ typedef struct MongoType MongoType;
 /*
  * A function that turns the value at 'iter', whose type is one the reader
  * accepts, into a Datum palloc'd in the current memory context, never one that
- * points into the document.  Returns what mongo_misfit() returned when the value
+ * points into the document.  Returns what mongo_mismatch() returned when the value
  * does not fit.  Null and undefined never come here.
  */
 #define MONGO_READ_ARGS \
@@ -151,13 +151,13 @@ static inline bool mongo_read_value(const MongoReader *reader,
 									Datum *value, bool *isnull);
 
 /*
- * mongo_misfit
+ * mongo_mismatch
  *		Note that the value at 'iter' does not fit; always returns false.
  *
  * 'remark' is a sentence for DETAIL, or NULL; it must live as long as what is
  * noted is of use.
  */
-extern bool mongo_misfit(MongoReadContext *context, MongoMisfit misfit,
+extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 						 const bson_iter_t *iter, const char *remark);
 
 /*
@@ -294,7 +294,7 @@ mongo_read_value(const MongoReader *reader, MongoReadContext *context,
 	}
 	*isnull = false;
 	if ((reader->accepts & MONGO_BSON_BIT(type)) == 0)
-		return mongo_misfit(context, MONGO_MISFIT_TYPE, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter, NULL);
 	return reader->read(reader, context, iter, value);
 }
 

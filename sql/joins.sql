@@ -93,7 +93,7 @@ SELECT try('SELECT a._id, b._id, c._id FROM a LEFT JOIN b ON a.x = b.x LEFT JOIN
 SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
 SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
 
--- made here: no index, other databases, misfits as NULL, whole documents and rows, full joins, locks
+-- made here: no index, other databases, type mismatches as NULL, whole documents and rows, full joins, locks
 SELECT try('SELECT a._id, b._id FROM a JOIN b ON a.t1 = b.y');
 SELECT try('SELECT a._id, e.z FROM a JOIN elsewhere e ON e._id = a.x');
 SELECT try('SELECT a._id, l.z FROM a JOIN lenient l ON l._id = a.x');

@@ -146,7 +146,7 @@ SELECT count(*) FROM s_numbers WHERE name = (SELECT repeat('x', 17000000));
 SELECT count(*) FROM s_numbers WHERE n = ANY ((SELECT array_agg(i) FROM generate_series(1, 2000000) i)::int[]);
 SELECT count(*) FROM s_numbers WHERE n = ANY ((SELECT array_agg(i) FROM generate_series(1, 20000) i)::int[]);
 
--- a value that the column might not hold, where misfits read as NULL
+-- a value that the column might not hold, where type mismatches read as NULL
 CREATE FOREIGN TABLE s_narrow (_id int, n int2 OPTIONS (path 'square'))
 	SERVER scans OPTIONS (database 'mongo_fdw_regress', collection 'numbers', type_mismatch 'null');
 SELECT * FROM s_narrow WHERE n = 998001;

@@ -396,7 +396,7 @@ my @implemented = $code =~ /^\s*(?:\[\w+\] = )?\{\w+, "((?:[^"\\]|\\.)+)"/mg;
 s/\\"/"/g foreach @implemented;
 is_deeply([ sort @documented ], [ sort @implemented ], 'docs/types.md lists the types that the code has');
 
-my @bson_types = slurp_file('src/convert/misfit.c') =~ /\[BSON_TYPE_\w+\] = "([^"]+)"/g;
+my @bson_types = slurp_file('src/convert/mismatch.c') =~ /\[BSON_TYPE_\w+\] = "([^"]+)"/g;
 my ($json) = $docs =~ /\n## JSON\n(.*)/s;
 my @in_json = $json =~ /^\| (?!BSON|-)([^|]+?) \|/mg;
 is_deeply([ sort @in_json ], [ sort @bson_types, 'MinKey', 'MaxKey' ], 'and every BSON type');

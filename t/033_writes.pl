@@ -163,13 +163,13 @@ is($node->safe_psql('postgres', 'WITH d AS (DELETE FROM numbered USING generate_
 	5, 'a row that a join gives three times is deleted, and returned, once');
 
 # documents that do not fit are left alone by direct commands
-$mongod->insert('db', 'misfits', '[{"_id": 1, "a": [5]}, {"_id": 2, "a": 5.5}, {"_id": 3, "a": 5.0}, {"_id": 4, "a": "5"}, {"_id": 5, "a": 5}, {"_id": 6, "a": {"$numberLong": "5000000000"}}]');
-$node->safe_psql('postgres', q{CREATE FOREIGN TABLE misfits (_id int, a int, b int) SERVER mongodb OPTIONS (database 'db');
-	UPDATE misfits SET b = 1 WHERE a >= 5; UPDATE misfits SET b = 2 WHERE a <> 1; UPDATE misfits SET b = b + 1 WHERE a = 5});
-is_deeply([ map { [ $_->{_id}, $_->{b} ] } @{ documents('misfits') } ],
+$mongod->insert('db', 'mismatches', '[{"_id": 1, "a": [5]}, {"_id": 2, "a": 5.5}, {"_id": 3, "a": 5.0}, {"_id": 4, "a": "5"}, {"_id": 5, "a": 5}, {"_id": 6, "a": {"$numberLong": "5000000000"}}]');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE mismatches (_id int, a int, b int) SERVER mongodb OPTIONS (database 'db');
+	UPDATE mismatches SET b = 1 WHERE a >= 5; UPDATE mismatches SET b = 2 WHERE a <> 1; UPDATE mismatches SET b = b + 1 WHERE a = 5});
+is_deeply([ map { [ $_->{_id}, $_->{b} ] } @{ documents('mismatches') } ],
 	[ [ 1, undef ], [ 2, undef ], [ 3, 3 ], [ 4, undef ], [ 5, 3 ], [ 6, undef ] ], 'only rows that can be read are changed')
-	or diag(explain(documents('misfits')));
-fails('UPDATE misfits SET a = a + 1', qr/22P02.*could not update.*does not fit its column: array/s, 'a sum with what does not fit is an error');
+	or diag(explain(documents('mismatches')));
+fails('UPDATE mismatches SET a = a + 1', qr/22P02.*could not update.*does not fit its column: array/s, 'a sum with what does not fit is an error');
 
 # what a statement does not look at is not read, so it may be anything
 $mongod->insert('db', 'unread', '[{"_id": 1, "a": "x", "b": "b", "c": [1]}, {"_id": 2, "a": 2, "b": "b"}]');
@@ -181,11 +181,11 @@ is($node->safe_psql('postgres', q{UPDATE unread_root SET b = b || '?' RETURNING 
 is($node->safe_psql('postgres', q{UPDATE unread u SET b = b || g FROM generate_series(1, 2) g WHERE u._id = g RETURNING u.b, g}), "b!?1|1\nb!?2|2", '... and in a join');
 is($node->safe_psql('postgres', q{DELETE FROM unread WHERE b || 'x' = 'b!?1x' RETURNING _id}), 1, 'so does DELETE');
 $mongod->insert('db', 'unread', '[{"_id": 1, "a": "x", "b": "b", "c": [1]}]');
-fails(qq{UPDATE unread SET b = b || '!' $_}, qr/misfit|does not fit|cannot be read|type/i, "but with '$_' it reads the row")
+fails(qq{UPDATE unread SET b = b || '!' $_}, qr/mismatch|does not fit|cannot be read|type/i, "but with '$_' it reads the row")
 	foreach ('RETURNING *', 'RETURNING unread', 'WHERE length(unread::text) > 0', 'RETURNING a');
 $node->safe_psql('postgres', q{CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 	CREATE TRIGGER same BEFORE UPDATE ON unread FOR EACH ROW EXECUTE FUNCTION same()});
-fails(q{UPDATE unread SET b = b || '!'}, qr/misfit|does not fit|cannot be read|type/i, 'and with a row trigger');
+fails(q{UPDATE unread SET b = b || '!'}, qr/mismatch|does not fit|cannot be read|type/i, 'and with a row trigger');
 
 # a text _id can be a String and an ObjectId: both are that row
 $mongod->insert('db', 'twins', '[{"_id": "65a000000000000000000001"}, {"_id": {"$oid": "65a000000000000000000001"}}, {"_id": "other"}]');

@@ -209,9 +209,9 @@ create_table('long', 'n int');
 compare('points that have no room', 'SELECT n FROM long', count => 400);
 
 # --- errors and cancels -----------------------------------------------------
-$mongod->insert('db', 'misfit', '[' . join(', ', map { '{"n": ' . ($_ == 4999 ? '"x"' : $_) . '}' } 1 .. 5000) . ']');
-create_table('misfit', 'n int', "fetch_size '100'");
-my ($status, $stdout, $stderr) = $node->psql('postgres', "SELECT sum(n) FROM misfit; $all", on_error_stop => 0);
+$mongod->insert('db', 'mismatch', '[' . join(', ', map { '{"n": ' . ($_ == 4999 ? '"x"' : $_) . '}' } 1 .. 5000) . ']');
+create_table('mismatch', 'n int', "fetch_size '100'");
+my ($status, $stdout, $stderr) = $node->psql('postgres', "SELECT sum(n) FROM mismatch; $all", on_error_stop => 0);
 like($stderr, qr/ERROR: .*"n"/, 'an error in any of the processes is the query\'s');
 is($stdout, '12000|72006000|12000', 'and the session goes on');
 $mongod->fail_command(1, 8000, 'find');

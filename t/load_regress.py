@@ -62,7 +62,7 @@ def nulls():
                 {"_id": 7}, {"_id": 8, "a": 2, "b": 1})
 
 
-def misfits():
+def mismatches():
     """A field that does not fit its column, among those that do."""
     yield from ({"_id": 1, "v": 10}, {"_id": 2, "v": "ten"}, {"_id": 3, "v": [10]},
                 {"_id": 4, "v": {"ten": 10}}, {"_id": 5, "v": 10.0}, {"_id": 6, "v": 10.5},
@@ -99,7 +99,7 @@ def join_third():
 
 
 COLLECTIONS = {"numbers": numbers, "one_of_each": one_of_each, "nulls": nulls,
-               "misfits": misfits, "people": people, "join_outer": join_outer,
+               "mismatches": mismatches, "people": people, "join_outer": join_outer,
                "join_inner": join_inner, "join_third": join_third}
 
 

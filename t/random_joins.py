@@ -37,7 +37,7 @@ BLOCK = 15
 WIDE = 0.07
 
 # How many of them have documents that do not fit their columns.
-MISFIT_DATABASES = 0.15
+MISMATCH_DATABASES = 0.15
 
 # A column's name in a condition; strings are passed over.
 NAME = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|\b(?:%s)\b""" % "|".join(c.name for c in COLUMNS if c.name.isalnum()))
@@ -217,7 +217,7 @@ class RandomJoins(BothServers):
         database.drop_collection(name)
         collection = database.create_collection(name, collation={"locale": "en", "strength": 1})
         size = rng.choice([0, 5, 12, 25])
-        documents = [random_document(rng, i, COLUMNS, self.misfits) for i in range(size)]
+        documents = [random_document(rng, i, COLUMNS, self.mismatches) for i in range(size)]
         for document in documents:
             # what a lookup might put its documents over
             document.update({key: "in the way" for key in ("t2", "t3", "t4", "v0") if rng.random() < 0.3})
@@ -244,7 +244,7 @@ class RandomJoins(BothServers):
                      "CREATE USER MAPPING FOR PUBLIC SERVER random_joins;" % (host, port))
         self.session.draw()             # what values look like, for the copies as well
         # what does not fit is NULL then, and no join is one command
-        self.misfits = self.rng.random() < MISFIT_DATABASES
+        self.mismatches = self.rng.random() < MISMATCH_DATABASES
         for name in TABLES:
             self.fill(name)
             definitions = ", ".join(
@@ -254,7 +254,7 @@ class RandomJoins(BothServers):
                     'COLLATE "C"' if "collate" in c.sql_type else "") for c in COLUMNS + [ID])
             self.execute("CREATE FOREIGN TABLE %s (%s) SERVER random_joins OPTIONS (database 'random_joins_%d',"
                          " collection '%s', type_mismatch '%s')" % (name, definitions, self.options.seed, name,
-                                                                    "null" if self.misfits else "error"))
+                                                                    "null" if self.mismatches else "error"))
             self.execute("CREATE TABLE local_joins.%s AS SELECT * FROM %s" % (name, name))
             self.execute("CREATE VIEW mixed_joins.%s AS SELECT * FROM %s.%s" % (
                 name, "local_joins" if name == TABLES[0] else "remote_joins", name))
@@ -337,7 +337,7 @@ class RandomJoins(BothServers):
             if not ordinary or self.failed:
                 continue
             undrawn += 1
-            fitting += not self.misfits
+            fitting += not self.mismatches
             self.execute("SET search_path = remote_joins, public; SET mongo_fdw.enable_pushdown = on")
             plan = "\n".join(row[0] for row in self.execute("EXPLAIN (COSTS OFF) " + query.render()))
             pushed["joins"] += "oin of (" in plan

@@ -84,7 +84,7 @@ class Edges:
         old = read[0][0] if isinstance(read, list) else None
         new = None if old is None else old + summand if operator == "+" else old - summand
 
-        if not isinstance(read, list):	# reading and adding may tell misfits by other errors of class 22
+        if not isinstance(read, list):	# reading and adding may tell mismatches by other errors of class 22
             self.expect(what, str(found)[:2], "22")
             self.expect(what + ", the document", repr(after), repr(before))
         elif new is not None and not -2**bits <= new < 2**bits:

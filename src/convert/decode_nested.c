@@ -95,10 +95,10 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 		if (nested)
 		{
 			if (depth + 1 >= MAXDIM)
-				return mongo_misfit(context, MONGO_MISFIT_SHAPE, &child,
+				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
 									"PostgreSQL's arrays have at most six dimensions.");
 			if (gathering->ndims != 0 && depth + 1 >= gathering->ndims)
-				return mongo_misfit(context, MONGO_MISFIT_SHAPE, &child,
+				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
 									"Only some elements are arrays.");
 			if (!gather_level(element, context, &child, depth + 1, gathering))
 				return false;
@@ -111,7 +111,7 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 			if (gathering->ndims == 0)
 				gathering->ndims = depth + 1;
 			if (gathering->ndims != depth + 1)
-				return mongo_misfit(context, MONGO_MISFIT_SHAPE, &child,
+				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
 									"Only some elements are arrays.");
 			if (!mongo_read_value(element, context, &child, &value, &isnull))
 				return false;
@@ -121,12 +121,12 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 	mongo_iter_check_end(&child, length);
 
 	if (depth > 0 && count == 0)
-		return mongo_misfit(context, MONGO_MISFIT_SHAPE, iter,
+		return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, iter,
 							"An empty array within an array has no form in PostgreSQL.");
 	if (gathering->lengths[depth] < 0)
 		gathering->lengths[depth] = count;
 	if (gathering->lengths[depth] != count)
-		return mongo_misfit(context, MONGO_MISFIT_SHAPE, iter,
+		return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, iter,
 							"The arrays in it differ in length.");
 	return true;
 }
@@ -316,7 +316,7 @@ mongo_read_domain(MONGO_READ_ARGS)
 	ReScanExprContext(econtext);
 
 	if (!fits)
-		return mongo_misfit(context, MONGO_MISFIT_DOMAIN, iter,
+		return mongo_mismatch(context, MONGO_MISMATCH_DOMAIN, iter,
 							"The value breaks a constraint of the domain.");
 	return true;
 }

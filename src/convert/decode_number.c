@@ -86,7 +86,7 @@ read_integer(MongoReadContext *context, const bson_iter_t *iter,
 
 				if (isnan(number) || !FLOAT8_FITS_IN_INT64(number) ||
 					rint(number) != number)
-					return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+					return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
 				*result = (int64) number;
 				break;
 			}
@@ -96,13 +96,13 @@ read_integer(MongoReadContext *context, const bson_iter_t *iter,
 
 				unpack_decimal(iter, &parts);
 				if (!mongo_decimal128_to_int64(&parts, result))
-					return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+					return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
 				break;
 			}
 	}
 
 	if (*result < minimum || *result > maximum)
-		return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
 	return true;
 }
 
@@ -168,7 +168,7 @@ mongo_read_float8(MONGO_READ_ARGS)
 			break;
 		case BSON_TYPE_INT64:
 			if (!int64_is_double(bson_iter_int64(iter)))
-				return mongo_misfit(context, MONGO_MISFIT_RANGE, iter,
+				return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter,
 									INEXACT_REMARK);
 			number = (double) bson_iter_int64(iter);
 			break;
@@ -178,7 +178,7 @@ mongo_read_float8(MONGO_READ_ARGS)
 
 				unpack_decimal(iter, &parts);
 				if (!mongo_decimal128_to_float8(&parts, &number))
-					return mongo_misfit(context, MONGO_MISFIT_RANGE, iter,
+					return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter,
 										INEXACT_REMARK);
 				break;
 			}
@@ -224,7 +224,7 @@ mongo_read_float4(MONGO_READ_ARGS)
 	}
 
 	if (isinf(number) && !infinite)
-		return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
 	*value = Float4GetDatum(number);
 	return true;
 }
@@ -391,6 +391,6 @@ mongo_read_numeric(MONGO_READ_ARGS)
 	}
 
 	if (reader->extra != NULL && !apply_numeric_typmod(reader, value))
-		return mongo_misfit(context, MONGO_MISFIT_RANGE, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
 	return true;
 }

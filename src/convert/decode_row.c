@@ -74,8 +74,8 @@ struct MongoRowDecoder
 	const char *namespace;		/* "database.collection" */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
-	bool		notes_misfits;	/* and raises none */
-	Bitmapset  *misfits;		/* of the last document, then */
+	bool		notes_mismatches;	/* and raises none */
+	Bitmapset  *mismatches;		/* of the last document, then */
 	bool		defers;			/* what may raise errors of its own */
 	bool		deferred;		/* of the last document, then */
 	const Bitmapset *needed;	/* columns that are read meanwhile */
@@ -252,22 +252,22 @@ static const struct
 {
 	int			sqlstate;
 	const char *hint;
-}			misfit_reports[] = {
-	[MONGO_MISFIT_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
+}			mismatch_reports[] = {
+	[MONGO_MISMATCH_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
 	"Declare the column as jsonb, which holds every BSON value, or set option type_mismatch to 'null'."},
-	[MONGO_MISFIT_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+	[MONGO_MISMATCH_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
 	"Declare the column as numeric, or set option type_mismatch to 'null'."},
-	[MONGO_MISFIT_DATETIME] = {ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
+	[MONGO_MISMATCH_DATETIME] = {ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
 	"Declare the column as jsonb, or set option type_mismatch to 'null'."},
-	[MONGO_MISFIT_CHARACTERS] = {ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
+	[MONGO_MISMATCH_CHARACTERS] = {ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
 	"Set option type_mismatch to 'null' to read such fields as NULL."},
-	[MONGO_MISFIT_LENGTH] = {ERRCODE_STRING_DATA_RIGHT_TRUNCATION,
+	[MONGO_MISMATCH_LENGTH] = {ERRCODE_STRING_DATA_RIGHT_TRUNCATION,
 	"Declare the column as text, or set option type_mismatch to 'null'."},
-	[MONGO_MISFIT_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
+	[MONGO_MISMATCH_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
 	"Declare the column as text, or set option type_mismatch to 'null'."},
-	[MONGO_MISFIT_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+	[MONGO_MISMATCH_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR,
 	"Declare the column as jsonb, or set option type_mismatch to 'null'."},
-	[MONGO_MISFIT_DOMAIN] = {ERRCODE_CHECK_VIOLATION,
+	[MONGO_MISMATCH_DOMAIN] = {ERRCODE_CHECK_VIOLATION,
 	"Declare the column with the domain's base type, or set option type_mismatch to 'null'."},
 };
 
@@ -305,17 +305,17 @@ describe_id(const MongoRowDecoder *decoder, const char *prefix)
 }
 
 static void
-note_misfit(MongoRowDecoder *decoder, const DecodedColumn *column)
+note_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(decoder->context);
 
-	decoder->misfits = bms_add_member(decoder->misfits, column->index);
+	decoder->mismatches = bms_add_member(decoder->mismatches, column->index);
 	MemoryContextSwitchTo(old_context);
 }
 
-/* report_misfit: raise what mongo_misfit() noted about a column's field. */
+/* report_mismatch: raise what mongo_mismatch() noted about a column's field. */
 static void
-report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
+report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 			  const MongoReadContext *context)
 {
 	const char *type = format_type_with_typemod(column->reader->typid,
@@ -331,7 +331,7 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 		path += strlen(column->prefix) + 1;
 
 	ereport(ERROR,
-			(errcode(misfit_reports[context->misfit].sqlstate),
+			(errcode(mismatch_reports[context->mismatch].sqlstate),
 			 column->path != NULL ?
 			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
 					mongo_from_utf8(path), column->namespace, type) :
@@ -342,7 +342,7 @@ report_misfit(const MongoRowDecoder *decoder, const DecodedColumn *column,
 					   context->holds ? context->holds : "such a value",
 					   context->remark ? " " : "",
 					   context->remark ? context->remark : "") : 0,
-			 errhint("%s", misfit_reports[context->misfit].hint)));
+			 errhint("%s", mismatch_reports[context->mismatch].hint)));
 }
 
 /*
@@ -374,24 +374,24 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			context.deferred = true;
 			context.unread = false;
 		}
-		else if (decoder->notes_misfits)
-			note_misfit(decoder, column);
+		else if (decoder->notes_mismatches)
+			note_mismatch(decoder, column);
 		else if (context.explain)
-			report_misfit(decoder, column, &context);
+			report_mismatch(decoder, column, &context);
 		values[column->index] = (Datum) 0;
 		isnull[column->index] = true;
 	}
 	decoder->deferred |= context.deferred;
 }
 
-/* note_misfits_below: of all columns whose paths begin with the node's. */
+/* note_mismatches_below: of all columns whose paths begin with the node's. */
 static void
-note_misfits_below(MongoRowDecoder *decoder, const PathNode *node)
+note_mismatches_below(MongoRowDecoder *decoder, const PathNode *node)
 {
 	for (const DecodedColumn *column = node->columns; column; column = column->next)
-		note_misfit(decoder, column);
+		note_mismatch(decoder, column);
 	for (PathNode *child = node->first_child; child; child = child->sibling)
-		note_misfits_below(decoder, child);
+		note_mismatches_below(decoder, child);
 }
 
 /*
@@ -406,17 +406,17 @@ report_array_in_path(MongoRowDecoder *decoder, const PathNode *node,
 {
 	MongoReadContext context = {0};
 
-	if (decoder->notes_misfits)
+	if (decoder->notes_mismatches)
 	{
-		note_misfits_below(decoder, node);
+		note_mismatches_below(decoder, node);
 		return;
 	}
 	while (node->columns == NULL)
 		node = node->first_child;
 	context.explain = true;
-	mongo_misfit(&context, MONGO_MISFIT_SHAPE, iter,
+	mongo_mismatch(&context, MONGO_MISMATCH_SHAPE, iter,
 				 "A path through an array has to say which element it means, as in \"lines.0.price\".");
-	report_misfit(decoder, node->columns, &context);
+	report_mismatch(decoder, node->columns, &context);
 }
 
 /* Bytes of the BSON types whose values have one size; 0 stands for "ask libbson". */
@@ -583,7 +583,7 @@ document_fits(const MongoReader *reader, MongoReadContext *context, Datum value)
 	if (pg_mbstrlen_with_len(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document)) <=
 		reader->typmod - VARHDRSZ)
 		return true;
-	context->misfit = MONGO_MISFIT_LENGTH;
+	context->mismatch = MONGO_MISMATCH_LENGTH;
 	context->holds = "more than that";
 	context->remark = NULL;
 	return false;
@@ -606,19 +606,19 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 			isnull[column->index] = false;
 			continue;
 		}
-		if (decoder->notes_misfits)
-			note_misfit(decoder, column);
+		if (decoder->notes_mismatches)
+			note_mismatch(decoder, column);
 		else if (context.explain)
-			report_misfit(decoder, column, &context);
+			report_mismatch(decoder, column, &context);
 		values[column->index] = (Datum) 0;
 		isnull[column->index] = true;
 	}
 }
 
 void
-mongo_row_decoder_note_misfits(MongoRowDecoder *decoder, bool note)
+mongo_row_decoder_note_mismatches(MongoRowDecoder *decoder, bool note)
 {
-	decoder->notes_misfits = note && decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
+	decoder->notes_mismatches = note && decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
 }
 
 void
@@ -635,9 +635,9 @@ mongo_row_decoder_deferred(const MongoRowDecoder *decoder)
 }
 
 const Bitmapset *
-mongo_row_decoder_misfits(const MongoRowDecoder *decoder)
+mongo_row_decoder_mismatches(const MongoRowDecoder *decoder)
 {
-	return decoder->misfits;
+	return decoder->mismatches;
 }
 
 void
@@ -648,10 +648,10 @@ mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 
 	decoder->data = data;
 	decoder->length = length;
-	if (decoder->misfits != NULL)
+	if (decoder->mismatches != NULL)
 	{
-		bms_free(decoder->misfits);
-		decoder->misfits = NULL;
+		bms_free(decoder->mismatches);
+		decoder->mismatches = NULL;
 	}
 	decoder->deferred = false;
 

@@ -24,7 +24,7 @@
  *		The characters of a String, Symbol or ObjectId, in the database's
  *		encoding.
  *
- * 'hex' is room for an ObjectId's digits.  NULL, a misfit noted, when no text
+ * 'hex' is room for an ObjectId's digits.  NULL, a type mismatch noted, when no text
  * can hold them.
  */
 static const char *
@@ -49,7 +49,7 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 
 	if (!mongo_text_is_valid(text, *length))
 	{
-		mongo_misfit(context, MONGO_MISFIT_CHARACTERS, iter,
+		mongo_mismatch(context, MONGO_MISMATCH_CHARACTERS, iter,
 					 mongo_text_remark(text, *length));
 		return NULL;
 	}
@@ -108,7 +108,7 @@ mongo_read_varchar(MONGO_READ_ARGS)
 		return false;
 	if (reader->typmod >= (int32) VARHDRSZ &&
 		!fit_characters(text, &length, reader->typmod - VARHDRSZ, &characters))
-		return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 	*value = PointerGetDatum(cstring_to_text_with_len(text, length));
 	return true;
 }
@@ -130,7 +130,7 @@ mongo_read_bpchar(MONGO_READ_ARGS)
 		int			limit = reader->typmod - VARHDRSZ;
 
 		if (!fit_characters(text, &length, limit, &characters))
-			return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+			return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 		padding = limit - characters;
 	}
 
@@ -153,7 +153,7 @@ mongo_read_name(MONGO_READ_ARGS)
 	if (text == NULL)
 		return false;
 	if (length >= NAMEDATALEN)
-		return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 	name = palloc0(NAMEDATALEN);
 	memcpy(NameStr(*name), text, length);
 	*value = NameGetDatum(name);
@@ -171,7 +171,7 @@ mongo_read_char(MONGO_READ_ARGS)
 	if (text == NULL)
 		return false;
 	if (length > 1)
-		return mongo_misfit(context, MONGO_MISFIT_LENGTH, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 	*value = CharGetDatum(length == 1 ? text[0] : '\0');
 	return true;
 }
@@ -206,7 +206,7 @@ mongo_read_uuid(MONGO_READ_ARGS)
 	bson_iter_binary(iter, &subtype, &length, &bytes);
 	if ((subtype != BSON_SUBTYPE_UUID && subtype != BSON_SUBTYPE_UUID_DEPRECATED) ||
 		length != UUID_LEN)
-		return mongo_misfit(context, MONGO_MISFIT_TYPE, iter,
+		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter,
 							"Only sixteen bytes of Binary subtype 4 or 3 are a uuid.");
 	uuid = palloc(sizeof(pg_uuid_t));
 	memcpy(uuid->data, bytes, UUID_LEN);
@@ -225,7 +225,7 @@ mongo_read_timestamp(MONGO_READ_ARGS)
 							MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY, &timestamp) ||
 		pg_mul_s64_overflow(timestamp, 1000, &timestamp) ||
 		!IS_VALID_TIMESTAMP(timestamp))
-		return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_DATETIME, iter, NULL);
 
 	/* timestamp(n): PostgreSQL rounds, as it does on assignment */
 	if (reader->typmod >= 0 && reader->typmod < 3)
@@ -235,7 +235,7 @@ mongo_read_timestamp(MONGO_READ_ARGS)
 		mongo_round_timestamp(&rounded, reader->typmod);
 		timestamp = rounded;
 		if (!IS_VALID_TIMESTAMP(timestamp))
-			return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
+			return mongo_mismatch(context, MONGO_MISMATCH_DATETIME, iter, NULL);
 	}
 	*value = TimestampGetDatum(timestamp);
 	return true;
@@ -252,7 +252,7 @@ mongo_read_date(MONGO_READ_ARGS)
 		days--;
 	days -= MONGO_EPOCH_DAYS;
 	if (!IS_VALID_DATE(days))
-		return mongo_misfit(context, MONGO_MISFIT_DATETIME, iter, NULL);
+		return mongo_mismatch(context, MONGO_MISMATCH_DATETIME, iter, NULL);
 	*value = DateADTGetDatum((DateADT) days);
 	return true;
 }

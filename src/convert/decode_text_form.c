@@ -40,7 +40,7 @@ string_value(MongoReadContext *context, const bson_iter_t *iter)
 
 	if (!mongo_text_is_valid(text, length))
 	{
-		mongo_misfit(context, MONGO_MISFIT_CHARACTERS, iter,
+		mongo_mismatch(context, MONGO_MISMATCH_CHARACTERS, iter,
 					 mongo_text_remark(text, length));
 		return NULL;
 	}
@@ -120,7 +120,7 @@ mongo_read_text_form(MONGO_READ_ARGS)
 		*value = InputFunctionCall(&form->input, text, form->ioparam,
 								   reader->typmod);
 	else if (!call_input_softly(reader, text, value, &message))
-		return mongo_misfit(context, MONGO_MISFIT_SYNTAX, iter, message);
+		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, message);
 	pfree(text);
 	return true;
 }
@@ -137,7 +137,7 @@ mongo_read_enum(MONGO_READ_ARGS)
 		SearchSysCache2(ENUMTYPOIDNAME, ObjectIdGetDatum(reader->typid),
 						CStringGetDatum(label)) : NULL;
 	if (!HeapTupleIsValid(tuple))
-		return mongo_misfit(context, MONGO_MISFIT_SYNTAX, iter,
+		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter,
 							"The enum has no such label.");
 	*value = ObjectIdGetDatum(((Form_pg_enum) GETSTRUCT(tuple))->oid);
 	ReleaseSysCache(tuple);

@@ -64,7 +64,7 @@ put_string(JsonSink *sink, const bson_iter_t *iter, const char *text,
 		   uint32 length)
 {
 	if (!mongo_text_is_valid(text, length))
-		return mongo_misfit(sink->context, MONGO_MISFIT_CHARACTERS, iter,
+		return mongo_mismatch(sink->context, MONGO_MISMATCH_CHARACTERS, iter,
 							mongo_text_remark(text, length));
 	sink->string(sink, text, length);
 	return true;
@@ -89,7 +89,7 @@ walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
 			uint32		key_length = bson_iter_key_len(iter);
 
 			if (!mongo_text_is_valid(key, key_length))
-				return mongo_misfit(sink->context, MONGO_MISFIT_CHARACTERS,
+				return mongo_mismatch(sink->context, MONGO_MISMATCH_CHARACTERS,
 									iter, mongo_text_remark(key, key_length));
 			sink->key(sink, key, key_length);
 		}

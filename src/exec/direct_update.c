@@ -27,7 +27,7 @@ append_value(bson_t *document, const char *key, const MongoNewValue *new)
 }
 
 static char *
-misfit_message(const MongoNewValue *new)
+mismatch_message(const MongoNewValue *new)
 {
 	return psprintf("field %s does not fit its column: ", new->path);
 }
@@ -49,18 +49,18 @@ text_argument(const char *text)
 }
 
 /* An expression that fails for this document. */
-#define MISFIT_ERROR(message, field)	"{$toInt: {$concat: [" message ", {$type: " field "}]}}"
+#define MISMATCH_ERROR(message, field)	"{$toInt: {$concat: [" message ", {$type: " field "}]}}"
 
 static void
-append_misfit_error(bson_t *document, const char *key, const MongoNewValue *new)
+append_mismatch_error(bson_t *document, const char *key, const MongoNewValue *new)
 {
 	MongoValue	arguments[] = {
-		text_argument(misfit_message(new)),
+		text_argument(mismatch_message(new)),
 		text_argument(psprintf("$%s", new->path))
 	};
 
 	mongo_append_expression(document, key,
-							mongo_expand_template(MISFIT_ERROR("@1", "@2"), arguments,
+							mongo_expand_template(MISMATCH_ERROR("@1", "@2"), arguments,
 												  lengthof(arguments)));
 }
 
@@ -110,7 +110,7 @@ static const char sum_template[] =
 " {$switch: {branches: ["
 "  {case: {$in: [{$type: @1}, ['missing', 'null', 'undefined']]}, then: @6},"
 "  {case: {$or: [{$not: [{$isNumber: @1}]}, {$ne: [@1, {$trunc: @1}]}]},"
-"   then: " MISFIT_ERROR("@7", "@1") "},"
+"   then: " MISMATCH_ERROR("@7", "@1") "},"
 "  {case: {$or: [{$lt: [@1, @3]}, {$gt: [@1, @4]}]},"
 "   then: {$toInt: {$cond: [{$isNumber: @1}, 2147483648, 0]}}}],"
 "  default: {%s: [{%s: @1}, @2]}}}]}";
@@ -147,7 +147,7 @@ append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 		integer_argument(greatest),
 		text_argument(rule->bson_type),
 		new_argument(),
-		text_argument(misfit_message(new))
+		text_argument(mismatch_message(new))
 	};
 
 	append_value(arguments[1].expression, "", new);
@@ -297,13 +297,13 @@ append_member_below(bson_t *document, const char *key, const char *field,
 		BSON_APPEND_ARRAY_BEGIN(&finite, "$cond", &choice);
 		append_is_finite(&choice, "0", field);
 		BSON_APPEND_UTF8(&choice, "1", field);
-		append_misfit_error(&choice, "2", new);
+		append_mismatch_error(&choice, "2", new);
 		bson_append_array_end(&finite, &choice);
 		bson_append_document_end(&branch, &finite);
 		bson_append_document_end(&branches, &branch);
 	}
 	bson_append_array_end(&arguments, &branches);
-	append_misfit_error(&arguments, "default", new);
+	append_mismatch_error(&arguments, "default", new);
 	bson_append_document_end(&chosen, &arguments);
 	bson_append_document_end(document, &chosen);
 }

@@ -38,7 +38,7 @@ hiding_columns(ForeignScanState *node)
 static void
 hold_back(MongoScanState *state, bool hold)
 {
-	mongo_row_decoder_note_misfits(state->decoder, hold);
+	mongo_row_decoder_note_mismatches(state->decoder, hold);
 	mongo_row_decoder_defer(state->decoder, hold, state->hiding_columns);
 }
 
@@ -80,12 +80,12 @@ mongo_is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *doc
 				uint32 length)
 {
 	MongoScanState *state = node->fdw_state;
-	const Bitmapset *misfits = mongo_row_decoder_misfits(state->decoder);
-	bool		fits = misfits == NULL;
+	const Bitmapset *mismatches = mongo_row_decoder_mismatches(state->decoder);
+	bool		fits = mismatches == NULL;
 
 	if (fits && !mongo_row_decoder_deferred(state->decoder))
 		return false;
-	if (bms_overlap(state->hiding_columns, misfits) || !is_visible(node, slot))
+	if (bms_overlap(state->hiding_columns, mismatches) || !is_visible(node, slot))
 	{
 		/* as if the plan's quals had been asked */
 		InstrCountFiltered1(node, 1);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * feature.c
- *		What of MongoDB's language can be held back, one row each.
+ *		What of MongoDB's language can be disabled, one row each.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +45,7 @@ StaticAssertDecl(lengthof(feature_rows) == MONGO_NFEATURES,
 				 "each feature has its row");
 
 bool
-mongo_feature_is_held_back(uint32 pushdown_disable, MongoFeature feature)
+mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature)
 {
 	return (pushdown_disable & ((uint32) 1 << feature)) != 0;
 }
@@ -55,7 +55,7 @@ mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature)
 {
 	const FeatureRow *row = &feature_rows[feature];
 
-	return !mongo_feature_is_held_back(options->pushdown_disable, feature) &&
+	return !mongo_feature_is_disabled(options->pushdown_disable, feature) &&
 		(row->setting == NULL || *row->setting) &&
 		(!row->has_option || *(const bool *) ((const char *) options + row->option));
 }

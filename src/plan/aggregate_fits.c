@@ -53,7 +53,7 @@ mongo_aggregate_fit(Oid type)
 }
 
 /*
- * raise: an error that says what MONGO_MISFIT promises.  Only where it is
+ * raise: an error that says what MONGO_MISMATCH promises.  Only where it is
  * evaluated, as the value's type is not a constant.
  */
 static bson_t *
@@ -66,8 +66,8 @@ raise(const Var *column, const MongoField *field, const MongoValue *value)
 	if (field->columns->prefix != NULL)
 		path += strlen(field->columns->prefix) + 1;
 	BSON_APPEND_UTF8(arguments[1].expression, "",
-					 psprintf(MONGO_MISFIT "%s" MONGO_MISFIT_SEPARATOR "%s.%s"
-							  MONGO_MISFIT_SEPARATOR "%s" MONGO_MISFIT_SEPARATOR,
+					 psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
+							  MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
 							  path, mongo_to_utf8(options->database),
 							  mongo_to_utf8(options->collection),
 							  mongo_to_utf8(format_type_be(column->vartype))));
@@ -75,9 +75,9 @@ raise(const Var *column, const MongoField *field, const MongoValue *value)
 								 lengthof(arguments));
 }
 
-/* unless_misfit: {$cond: [fits, result, error]} */
+/* unless_mismatch: {$cond: [fits, result, error]} */
 static bson_t *
-unless_misfit(const MongoAggregateFit *fit, const Var *column, const MongoField *field,
+unless_mismatch(const MongoAggregateFit *fit, const Var *column, const MongoField *field,
 			  const MongoValue *value, bson_t *result)
 {
 	MongoValue	arguments[3] = {
@@ -94,8 +94,8 @@ mongo_fits_or_raise(const MongoAggregateFit *fit, const Var *column, const Mongo
 					const MongoValue *greatest, const MongoValue *least,
 					const MongoValue *result)
 {
-	bson_t	   *expression = unless_misfit(fit, column, field, greatest, result->expression);
+	bson_t	   *expression = unless_mismatch(fit, column, field, greatest, result->expression);
 
 	return least == NULL ? expression :
-		unless_misfit(fit, column, field, least, expression);
+		unless_mismatch(fit, column, field, least, expression);
 }

@@ -222,7 +222,7 @@ match_json_member(Expr *expression, Index rtindex, AttrNumber attnum,
 /*
  * match_own_value: is the new value computed from the column's own?
  *
- * What MongoDB computes is what SQL would only where misfits are errors and,
+ * What MongoDB computes is what SQL would only where type mismatches are errors and,
  * of JSON, where numbers are shown as numbers.
  */
 static bool
@@ -289,7 +289,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
  *		The scan's filter, and that the fields it tests fit their columns; NULL
  *		when that cannot be said.
  *
- * Where misfits read as NULL, exact filters are that without guards.
+ * Where type mismatches read as NULL, exact filters are that without guards.
  */
 static Const *
 guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,

@@ -70,7 +70,7 @@ find_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 	if (is_text(type))
 	{
 		if (!collation_suits(exprCollation(node), ordered) ||
-			mongo_feature_is_held_back(scope->translation->held_back,
+			mongo_feature_is_disabled(scope->translation->disabled,
 									   MONGO_FEATURE_COLLATION))
 			return false;
 		scope->translation->compares_text = true;

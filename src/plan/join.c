@@ -207,7 +207,7 @@ may_be_made(PlannerInfo *root, RelOptInfo *joinrel, const MongoJoin *join,
 	if (!mongo_append_join(join, &pipeline))
 		return false;
 	if (pipeline.translation.variables != NIL &&
-		mongo_feature_is_held_back(pipeline.translation.held_back, MONGO_FEATURE_LET))
+		mongo_feature_is_disabled(pipeline.translation.disabled, MONGO_FEATURE_LET))
 		return false;
 	mongo_settle_lookups(&pipeline);
 	return mongo_join_is_secure(root, joinrel, clauses, pipeline.stages);

@@ -218,7 +218,7 @@ mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys, MongoSortPart p
 		BSON_APPEND_NULL(&operators, "$ne");
 	else
 	{
-		/* not a range, which would pass over misfits without a word */
+		/* not a range, which would pass over type mismatches without a word */
 		BSON_APPEND_ARRAY_BEGIN(&operators, "$nin", &values);
 		BSON_APPEND_NULL(&values, "0");
 		BSON_APPEND_DOUBLE(&values, "1", NAN);

@@ -52,7 +52,7 @@ mongo_translation_of(const MongoRelation *relation)
 
 	translation.use_expressions = mongo_feature_enabled(relation->options,
 														MONGO_FEATURE_EXPR);
-	translation.held_back = relation->options->pushdown_disable;
+	translation.disabled = relation->options->pushdown_disable;
 	translation.without_nan = relation->without_nan;
 	return translation;
 }

@@ -143,7 +143,7 @@ has_list(Node *node, void *context)
  * fetched_attributes gives the attribute numbers that the documents must
  * bring: what the query above reads and what is tested here.
  *
- * Where a misfit is an error, what MongoDB tested is read as well: find's
+ * Where a type mismatch is an error, what MongoDB tested is read as well: find's
  * language also matches inside an array and "<>" lets other types through,
  * and such a document must be reported, not returned.  Otherwise only what may
  * have to be tested here after all.
@@ -208,7 +208,7 @@ mongo_append_collation(bson_t *command, const MongoTranslation *translation)
 	bson_t		collation;
 
 	if (!translation->compares_text ||
-		mongo_feature_is_held_back(translation->held_back, MONGO_FEATURE_COLLATION))
+		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
 		return;
 	BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
 	BSON_APPEND_UTF8(&collation, "locale", "simple");

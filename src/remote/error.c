@@ -306,14 +306,14 @@ classify(int code, const char *text, const char **hint)
 }
 
 /*
- * raise_misfit: 'text' begins with MONGO_MISFIT, and ends with MongoDB's words on
+ * raise_mismatch: 'text' begins with MONGO_MISMATCH, and ends with MongoDB's words on
  * the conversion that it was made to fail on.
  */
 static void
-raise_misfit(const char *text)
+raise_mismatch(const char *text)
 {
 	char	   *parts[4];
-	char	   *next = pstrdup(text + strlen(MONGO_MISFIT));
+	char	   *next = pstrdup(text + strlen(MONGO_MISMATCH));
 	char	   *end = strstr(next, "' in $convert");
 
 	if (end != NULL)
@@ -321,12 +321,12 @@ raise_misfit(const char *text)
 	for (size_t i = 0; i < lengthof(parts); i++)
 	{
 		parts[i] = next;
-		end = strstr(next, MONGO_MISFIT_SEPARATOR);
+		end = strstr(next, MONGO_MISMATCH_SEPARATOR);
 		next += strlen(next);
 		if (end == NULL || i == lengthof(parts) - 1)
 			continue;
 		*end = '\0';
-		next = end + strlen(MONGO_MISFIT_SEPARATOR);
+		next = end + strlen(MONGO_MISMATCH_SEPARATOR);
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_FDW_INVALID_DATA_TYPE),
@@ -356,13 +356,13 @@ static void
 raise_remote(const char *message, int code, const char *code_name,
 			 const char *text, const char *remark)
 {
-	const char *misfit = is_of_evaluation(code) ? strstr(text, MONGO_MISFIT) : NULL;
+	const char *mismatch = is_of_evaluation(code) ? strstr(text, MONGO_MISMATCH) : NULL;
 	const char *hint;
 	int			sqlstate = classify(code, text, &hint);
 	bool		may_quote = !quotes_documents(code, sqlstate) || mongo_may_quote(NULL);
 
-	if (misfit != NULL)
-		raise_misfit(misfit);
+	if (mismatch != NULL)
+		raise_mismatch(mismatch);
 	if (!may_quote && hint == NULL)
 		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
 	ereport(ERROR,

@@ -147,7 +147,7 @@ translate_pattern(MongoTranslation *translation, const MongoField *field,
 	result.grade = mongo_translate_pattern(field, function, pattern, collation,
 										   wanted, match);
 
-	/* a misfit can hold what the pattern matches, in an array */
+	/* a type mismatch can hold what the pattern matches, in an array */
 	if (result.grade == MONGO_EXACT &&
 		translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
 		result.grade = MONGO_SUPERSET;
@@ -280,7 +280,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		OidIsValid(get_element_type(field.operator_type)))
 		return not_shippable;
 
-	/* a misfit that reads as NULL is not null for MongoDB */
+	/* a type mismatch that reads as NULL is not null for MongoDB */
 	if (translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
 	{
 		if (is_null)

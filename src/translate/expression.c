@@ -154,7 +154,7 @@ mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
 	MongoTranslation *translation = scope->translation;
 
 	if ((scope->lazy && !is_infallible(node)) ||
-		mongo_feature_is_held_back(translation->held_back, MONGO_FEATURE_LET))
+		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_LET))
 		return false;
 	memset(value, 0, sizeof(*value));
 	set_reference(value, "$$%s",

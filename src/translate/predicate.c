@@ -105,7 +105,7 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		comparison->equality_grade : comparison->order_grade;
 
 	/*
-	 * Where misfits read as NULL, only what MongoDB cannot match with a misfit
+	 * Where type mismatches read as NULL, only what MongoDB cannot match with a type mismatch
 	 * is exact: a value's own points, on a column that takes all of them.
 	 */
 	if (grade == MONGO_EXACT &&
@@ -360,7 +360,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	if (isnull)
 		return mongo_append_nothing(match, predicate->path);
 
-	/* only what can be exact needs its misfits kept out */
+	/* only what can be exact needs its type mismatches kept out */
 	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
 		predicate->strategy == BTEqualStrategyNumber &&
 		comparison->append_points != NULL &&

@@ -46,6 +46,8 @@ class Fuzzer:
     def __init__(self, options):
         self.options = options
         self.folder = os.path.abspath(options.folder)
+        options.pg_config = shutil.which(options.pg_config) or options.pg_config
+        options.pg_config = os.path.abspath(options.pg_config)
         self.programs = run([options.pg_config, "--bindir"]).strip()
         os.makedirs(self.folder, exist_ok=True)
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * misfit.c
+ * mismatch.c
  *		Values that do not fit, bytes that are not BSON, and BSON's own names.
  *
  *-------------------------------------------------------------------------
@@ -70,10 +70,10 @@ describe_value(const bson_iter_t *iter)
 }
 
 bool
-mongo_misfit(MongoReadContext *context, MongoMisfit misfit,
+mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 			 const bson_iter_t *iter, const char *remark)
 {
-	context->misfit = misfit;
+	context->mismatch = mismatch;
 	context->remark = remark;
 	context->holds = context->explain ? describe_value(iter) : NULL;
 	return false;

@@ -7,7 +7,7 @@ use MongoFdwTest;
 use Test::More;
 
 my $mongod = MongoFdwTest::Mongod->new;
-my $node = new_postgres('held_back');
+my $node = new_postgres('disabled');
 create_server($node, 'mongodb', $mongod);
 create_point_table($node, 'mongodb', $mongod, 500);
 $node->safe_psql('postgres', q{
@@ -45,7 +45,7 @@ foreach my $case (@cases)
 
 	like(answer($explain, $sql, $before), $sign, "$feature is used: $sql");
 	$node->safe_psql('postgres', "ALTER SERVER mongodb OPTIONS (ADD pushdown_disable '$feature')");
-	unlike(answer($explain, $sql, $before), $sign, "$feature is held back by the server");
+	unlike(answer($explain, $sql, $before), $sign, "$feature is disabled by the server");
 	is(answer('', $sql, $before), $rows, 'with the same answer');
 	$node->safe_psql('postgres', q{ALTER FOREIGN TABLE points OPTIONS (ADD pushdown_disable '');
 		ALTER FOREIGN TABLE others OPTIONS (ADD pushdown_disable '')});
