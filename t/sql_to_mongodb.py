@@ -18,7 +18,7 @@ from bson import ObjectId, json_util
 from wire_recorder import WireRecorder
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WIDTH = 120
+WIDTH = 100
 BLOCK = re.compile(r"```sql\n(?P<shown>.*?)```\n|<!-- run:(?P<hidden>.*?)-->\n", re.DOTALL)
 # what libmongoc adds to say who asks; ours are the rest
 LEFT_OUT = {"$db", "lsid", "txnNumber", "$clusterTime"}
