@@ -100,9 +100,8 @@ extern const MongoExpressionRow mongo_array_rows[];
  * mongo_expand_template
  *		An expression from its template, whose arguments are @1, @2 and so on.
  *
- * Templates are written like MongoDB's own language: {$add: [@1, @2]}, with
- * integers, 'strings', true, false, null, NaN, inf, and max for MaxKey.  An argument
- * that stands in several places and is not atomic is evaluated once, by $let.
+ * Templates are those of bson_write.h: {$add: [@1, @2]}.  An argument that stands in
+ * several places and is not atomic is evaluated once, by $let.
  */
 extern bson_t *mongo_expand_template(const char *template,
 									 const MongoValue *arguments, int narguments);

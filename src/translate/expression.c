@@ -26,16 +26,6 @@
 /* MongoDB takes 200 levels of documents and arrays in a command. */
 #define MAX_BSON_DEPTH	120
 
-void
-mongo_append_expression(bson_t *document, const char *key, const bson_t *expression)
-{
-	bson_iter_t value;
-
-	if (!bson_iter_init(&value, expression) || !bson_iter_next(&value))
-		elog(ERROR, "empty expression");
-	bson_append_iter(document, key, -1, &value);
-}
-
 const char *
 mongo_variable_name(int number)
 {

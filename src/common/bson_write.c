@@ -1,0 +1,367 @@
+/*-------------------------------------------------------------------------
+ *
+ * bson_write.c
+ *		How BSON documents are written: templates, conditions, arrays.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "bson_write.h"
+
+#include <math.h>
+
+#include "bson_memory.h"
+
+/* A template as far as it has been read, and the values for it. */
+typedef struct Reader
+{
+	const char *template;
+	const char *position;
+	const bson_value_t *values;
+	int			nvalues;
+} Reader;
+
+/* What stands before ":", or an integer or the name of a constant. */
+typedef struct Word
+{
+	const char *start;
+	int			length;
+} Word;
+
+static void append_any(Reader *reader, bson_t *document, Word key);
+
+static void
+report_fault(const Reader *reader)
+{
+	elog(ERROR, "bad template at \"%s\": %s", reader->position, reader->template);
+}
+
+static char
+next_character(Reader *reader)
+{
+	while (*reader->position == ' ')
+		reader->position++;
+	return *reader->position;
+}
+
+/* take: is this the next character?  Then go on behind it. */
+static bool
+take(Reader *reader, char c)
+{
+	if (next_character(reader) != c)
+		return false;
+	reader->position++;
+	return true;
+}
+
+static void
+expect(Reader *reader, char c)
+{
+	if (!take(reader, c))
+		report_fault(reader);
+}
+
+static bool
+is_word_character(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(c >= '0' && c <= '9') || c == '$' || c == '-' || c == '_';
+}
+
+static Word
+read_word(Reader *reader)
+{
+	Word		word;
+
+	next_character(reader);
+	word.start = reader->position;
+	while (is_word_character(*reader->position))
+		reader->position++;
+	word.length = reader->position - word.start;
+	if (word.length == 0)
+		report_fault(reader);
+	return word;
+}
+
+/* read_value: what "@1" and so on stand for. */
+static const bson_value_t *
+read_value(Reader *reader)
+{
+	int			number;
+
+	expect(reader, '@');
+	number = *reader->position - '1';
+	if (number < 0 || number >= reader->nvalues)
+		report_fault(reader);
+	reader->position++;
+	return &reader->values[number];
+}
+
+static Word
+read_key(Reader *reader)
+{
+	const bson_value_t *value;
+
+	if (next_character(reader) != '@')
+		return read_word(reader);
+	value = read_value(reader);
+	if (value->value_type != BSON_TYPE_UTF8)
+		report_fault(reader);
+	return (Word)
+	{
+		value->value.v_utf8.str, (int) value->value.v_utf8.len
+	};
+}
+
+static void
+append_members(Reader *reader, bson_t *document)
+{
+	expect(reader, '{');
+	while (!take(reader, '}'))
+	{
+		Word		key = read_key(reader);
+
+		expect(reader, ':');
+		append_any(reader, document, key);
+		take(reader, ',');
+	}
+}
+
+static void
+append_object(Reader *reader, bson_t *document, Word key)
+{
+	bson_t		object;
+
+	bson_append_document_begin(document, key.start, key.length, &object);
+	append_members(reader, &object);
+	bson_append_document_end(document, &object);
+}
+
+/* array_key: in the buffer, or one of libbson's constants. */
+#define ARRAY_KEY_SIZE	16
+
+static Word
+array_key(uint32 index, char *buffer)
+{
+	Word		key;
+
+	key.length = bson_uint32_to_string(index, &key.start, buffer, ARRAY_KEY_SIZE);
+	return key;
+}
+
+static void
+append_elements(Reader *reader, bson_t *array)
+{
+	char		buffer[ARRAY_KEY_SIZE];
+	uint32		index = 0;
+
+	expect(reader, '[');
+	while (!take(reader, ']'))
+	{
+		append_any(reader, array, array_key(index++, buffer));
+		take(reader, ',');
+	}
+}
+
+static void
+append_list(Reader *reader, bson_t *document, Word key)
+{
+	bson_t		array;
+
+	bson_append_array_begin(document, key.start, key.length, &array);
+	append_elements(reader, &array);
+	bson_append_array_end(document, &array);
+}
+
+static void
+append_string(Reader *reader, bson_t *document, Word key)
+{
+	const char *start = ++reader->position;
+
+	while (*reader->position != '\'' && *reader->position != '\0')
+		reader->position++;
+	bson_append_utf8(document, key.start, key.length, start, reader->position - start);
+	expect(reader, '\'');
+}
+
+static const struct
+{
+	const char *name;
+	bson_value_t value;
+}			constants[] =
+{
+	{"null", {.value_type = BSON_TYPE_NULL}},
+	{"true", {.value_type = BSON_TYPE_BOOL, .value.v_bool = true}},
+	{"false", {.value_type = BSON_TYPE_BOOL, .value.v_bool = false}},
+	{"NaN", {.value_type = BSON_TYPE_DOUBLE, .value.v_double = NAN}},
+	{"inf", {.value_type = BSON_TYPE_DOUBLE, .value.v_double = INFINITY}},
+	{"-inf", {.value_type = BSON_TYPE_DOUBLE, .value.v_double = -INFINITY}},
+	{"min", {.value_type = BSON_TYPE_MINKEY}},
+	{"max", {.value_type = BSON_TYPE_MAXKEY}},
+};
+
+/* append_word: an integer or a named constant. */
+static void
+append_word(Reader *reader, bson_t *document, Word key)
+{
+	Word		word = read_word(reader);
+	char	   *end;
+	int64		number = strtoi64(word.start, &end, 10);
+	bson_value_t value;
+
+	if (end == reader->position)
+	{
+		value = bson_integer(number);
+		bson_append_value(document, key.start, key.length, &value);
+		return;
+	}
+	for (size_t i = 0; i < lengthof(constants); i++)
+	{
+		if ((int) strlen(constants[i].name) == word.length &&
+			memcmp(constants[i].name, word.start, word.length) == 0)
+		{
+			bson_append_value(document, key.start, key.length, &constants[i].value);
+			return;
+		}
+	}
+	report_fault(reader);
+}
+
+/* append_any: the next value of the template, under a key. */
+static void
+append_any(Reader *reader, bson_t *document, Word key)
+{
+	switch (next_character(reader))
+	{
+		case '{':
+			append_object(reader, document, key);
+			break;
+		case '[':
+			append_list(reader, document, key);
+			break;
+		case '\'':
+			append_string(reader, document, key);
+			break;
+		case '@':
+			bson_append_value(document, key.start, key.length, read_value(reader));
+			break;
+		default:
+			append_word(reader, document, key);
+			break;
+	}
+}
+
+/* expect_end: a template is one value, and nothing else. */
+static void
+expect_end(Reader *reader)
+{
+	if (next_character(reader) != '\0')
+		report_fault(reader);
+}
+
+void
+bson_append_template_values(bson_t *document, const char *template,
+							const bson_value_t *values, int nvalues)
+{
+	Reader		reader = {template, template, values, nvalues};
+
+	append_members(&reader, document);
+	expect_end(&reader);
+}
+
+void
+bson_append_member_values(bson_t *document, const char *key, const char *template,
+						  const bson_value_t *values, int nvalues)
+{
+	Reader		reader = {template, template, values, nvalues};
+
+	append_any(&reader, document, (Word) {key, (int) strlen(key)});
+	expect_end(&reader);
+}
+
+bson_t *
+bson_from_template_values(const char *template, const bson_value_t *values, int nvalues)
+{
+	Reader		reader = {template, template, values, nvalues};
+	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+
+	if (next_character(&reader) == '[')
+		append_elements(&reader, document);
+	else
+		append_members(&reader, document);
+	expect_end(&reader);
+	return document;
+}
+
+void
+bson_append_condition(bson_t *document, const char *path, const char *operator,
+					  bson_value_t value)
+{
+	bson_t		condition;
+
+	BSON_APPEND_DOCUMENT_BEGIN(document, path, &condition);
+	BSON_APPEND_VALUE(&condition, operator, &value);
+	bson_append_document_end(document, &condition);
+}
+
+bson_value_t
+bson_field(const char *path)
+{
+	return bson_utf8(psprintf("$%s", path));
+}
+
+bson_value_t
+bson_first(const bson_t *document)
+{
+	bson_iter_t iter;
+
+	if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter))
+		elog(ERROR, "document has no element");
+	return *bson_iter_value(&iter);
+}
+
+BsonArray
+bson_array_create(void)
+{
+	return (BsonArray)
+	{
+		.bson = bson_create_in(CurrentMemoryContext)
+	};
+}
+
+void
+bson_array_append(BsonArray *array, bson_value_t value)
+{
+	char		buffer[ARRAY_KEY_SIZE];
+	Word		key = array_key(array->count++, buffer);
+
+	bson_append_value(array->bson, key.start, key.length, &value);
+}
+
+void
+bson_array_append_template_values(BsonArray *array, const char *template,
+								  const bson_value_t *values, int nvalues)
+{
+	char		buffer[ARRAY_KEY_SIZE];
+	Word		key = array_key(array->count++, buffer);
+	Reader		reader = {template, template, values, nvalues};
+
+	append_any(&reader, array->bson, key);
+	expect_end(&reader);
+}
+
+void
+bson_array_begin_document(BsonArray *array, bson_t *document)
+{
+	char		buffer[ARRAY_KEY_SIZE];
+	Word		key = array_key(array->count++, buffer);
+
+	bson_append_document_begin(array->bson, key.start, key.length, document);
+}
+
+void
+bson_array_end_document(BsonArray *array, bson_t *document)
+{
+	bson_append_document_end(array->bson, document);
+}
