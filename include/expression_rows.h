@@ -90,6 +90,12 @@ typedef struct MongoExpressionRow
  */
 extern const MongoExpressionRow *mongo_expression_row(Oid function);
 
+/*
+ * mongo_nth_expression_row
+ *		A row by its number, counted from 0 through all tables; NULL behind the last.
+ */
+extern const MongoExpressionRow *mongo_nth_expression_row(int number);
+
 /* The tables, each ended by a row without a function. */
 extern const MongoExpressionRow mongo_number_rows[];
 extern const MongoExpressionRow mongo_text_rows[];

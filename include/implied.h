@@ -27,4 +27,11 @@
 extern List *mongo_implied_conditions(const MongoTranslation *translation,
 									  OpExpr *clause);
 
+/*
+ * mongo_nth_implying_function
+ *		A function that has such conditions, by its number from 0; InvalidOid
+ *		behind the last.
+ */
+extern Oid	mongo_nth_implying_function(int number);
+
 #endif							/* MONGO_FDW_IMPLIED_H */

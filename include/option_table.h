@@ -3,10 +3,10 @@
  * option_table.h
  *		Every option of servers, user mappings, tables and columns: the rows.
  *
- * For src/options alone; everybody else includes options.h.  Who may give an
- * option, how its text is read, where the value goes and what holds when
- * nothing is said stand in one row.  A new option is a row in
- * src/options/option_table.c, a field in options.h, and lines in
+ * For src/options, and for src/catalog/describe.c; everybody else includes
+ * options.h.  Who may give an option, how its text is read, where the value
+ * goes and what holds when nothing is said stand in one row.  A new option is
+ * a row in src/options/option_table.c, a field in options.h, and lines in
  * docs/options.md.
  *
  *-------------------------------------------------------------------------

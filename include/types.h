@@ -129,6 +129,12 @@ struct MongoReader
 extern const MongoType *mongo_type_lookup(Oid typid);
 
 /*
+ * mongo_nth_type
+ *		A row by its number, counted from 0; NULL behind the last.
+ */
+extern const MongoType *mongo_nth_type(int number);
+
+/*
  * mongo_reader_create
  *		A reader for a type, living in 'context' with all that it needs.
  *
@@ -159,6 +165,12 @@ static inline bool mongo_read_value(const MongoReader *reader,
  */
 extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 						 const bson_iter_t *iter, const char *remark);
+
+/*
+ * mongo_bson_type_name
+ *		"Int32", "ObjectId", ... as the BSON specification has it; static.
+ */
+extern const char *mongo_bson_type_name(bson_type_t type);
 
 /*
  * mongo_iter_check_end

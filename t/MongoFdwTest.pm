@@ -26,7 +26,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(
-  new_postgres create_server create_point_table
+  new_postgres create_server create_point_table describe_library
   background_query milliseconds_between make_certificates
   run_pgbench own_transport sanitized random_amount random_seed
   python run_program run_tests_of
@@ -156,6 +156,15 @@ sub create_server
 		  . option_list(%options)
 		  . ";\nCREATE USER MAPPING FOR CURRENT_USER SERVER $name"
 		  . option_list(%mapping));
+}
+
+# describe_library
+#	Make the functions that show the library's own tables, see t/describe.sql.
+sub describe_library
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres', slurp_file('t/describe.sql'));
 }
 
 sub option_list

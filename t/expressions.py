@@ -5,12 +5,12 @@
 A collection holds edge values of every type, in every BSON type that a column
 reads, in pairs.  For each expression of t/expression_cases.py, what documents a
 condition on its value finds must be what an ordinary table with the same content
-says, the condition must have left nothing to check here, and each row of
-src/translate/expression_*.c must have a case.
+says, the condition must have left nothing for PostgreSQL to check, and each row
+of the tables of src/translate must have a case.
 
 Prints a line "ok - ..." or "not ok - ..." a test, and "done" at the end.
 """
-import glob
+import os
 import re
 import sys
 
@@ -48,13 +48,8 @@ END $$
 """
 
 
-def rows_of_tables(pattern):
-    """The names of the functions that have a row."""
-    names = []
-    for path in sorted(glob.glob(pattern)):
-        with open(path, encoding="utf-8") as source:
-            names += re.findall(r"^\t\{F_(\w+),", source.read(), re.MULTILINE)
-    return names
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "describe.sql"), encoding="utf-8") as script:
+    DESCRIBE = script.read()
 
 
 class Expressions(BothServers):
@@ -216,10 +211,11 @@ class Expressions(BothServers):
         for conditions in IMPLIED.values() if not self.wanted else ():
             for condition in conditions:
                 self.test_implied(condition)
-        for pattern, cases in ("src/translate/expression_*.c", CASES), ("src/translate/implied.c", IMPLIED):
-            rows = rows_of_tables(pattern)
-            self.report(rows and not set(rows) - set(cases), "each row of %s has a case" % pattern,
-                        "but %s" % sorted(set(rows) - set(cases)))
+        self.execute(DESCRIBE)
+        for kind, cases in ("expressions", CASES), ("implied conditions", IMPLIED):
+            rows = {row[0] for row in self.execute("SELECT describe_functions(%s)", kind)}
+            self.report(rows and not rows - set(cases), "each row of the %s has a case" % kind,
+                        "but %s" % sorted(rows - set(cases), key=str))
 
 
 def main():

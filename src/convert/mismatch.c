@@ -36,9 +36,8 @@ static const char *const bson_type_names[] = {
 	[BSON_TYPE_DECIMAL128] = "Decimal128",
 };
 
-/* "Int32", "ObjectId", ... as the BSON specification has it. */
-static const char *
-bson_type_name(bson_type_t type)
+const char *
+mongo_bson_type_name(bson_type_t type)
 {
 	if (type == BSON_TYPE_MINKEY)
 		return "MinKey";
@@ -53,7 +52,7 @@ bson_type_name(bson_type_t type)
 static char *
 describe_value(const bson_iter_t *iter)
 {
-	const char *name = bson_type_name(bson_iter_type(iter));
+	const char *name = mongo_bson_type_name(bson_iter_type(iter));
 	const char *article = strchr("AEIOUaeiou", name[0]) ? "an" : "a";
 	MongoReadContext context = {0};
 	StringInfoData text;

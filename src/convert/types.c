@@ -124,6 +124,16 @@ mongo_type_lookup(Oid typid)
 	return category_row(typid);
 }
 
+const MongoType *
+mongo_nth_type(int number)
+{
+	const int	named = lengthof(type_rows);
+
+	if (number < named)
+		return &type_rows[number];
+	return number - named < (int) lengthof(category_rows) ? &category_rows[number - named] : NULL;
+}
+
 /* Composite attributes are not looked into: they are refused when written. */
 bool
 mongo_type_is_writable(Oid typid)

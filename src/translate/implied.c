@@ -421,3 +421,9 @@ mongo_implied_conditions(const MongoTranslation *translation, OpExpr *clause)
 	}
 	return NIL;
 }
+
+Oid
+mongo_nth_implying_function(int number)
+{
+	return number < (int) lengthof(rows) ? rows[number].function : InvalidOid;
+}
