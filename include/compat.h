@@ -235,5 +235,6 @@ typedef struct MongoMembers
 #endif
 
 #include "driver_calls.h"
+#include "inject_fault.h"
 
 #endif							/* MONGO_FDW_COMPAT_H */

@@ -82,9 +82,4 @@ mongo_memory_grown(size_t size)
  */
 extern void mongo_skip_destructors(void);
 
-#ifdef MONGO_FDW_INJECT_FAULTS
-/* The setting mongo_fdw.fail_allocation: the n-th one from now; 0: none. */
-extern int	mongo_fail_allocation;
-#endif
-
 #endif							/* MONGO_FDW_DRIVER_MEMORY_H */

@@ -12,11 +12,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#ifdef MONGO_FDW_INJECT_FAULTS
-#include <dlfcn.h>
-#include <execinfo.h>
-#endif
-
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
@@ -79,38 +74,6 @@ mongo_skip_destructors(void)
 
 /* ------------------------------- allocation -------------------------------- */
 
-#ifdef MONGO_FDW_INJECT_FAULTS
-int			mongo_fail_allocation = 0;
-
-/* Frames of libmongoc that nobody has counted? */
-static void
-check_depth(void)
-{
-	void	   *frames[200];
-	int			nframes = backtrace(frames, lengthof(frames));
-
-	for (int i = 0; i < nframes; i++)
-	{
-		Dl_info		info;
-
-		if (dladdr(frames[i], &info) && strstr(info.dli_fname, "libmongoc") != NULL &&
-			!mongo_driver_is_entered())
-			elog(PANIC, "libmongoc was entered without driver_calls.h");
-	}
-}
-
-static bool
-is_failing(void)
-{
-	if (mongo_fail_allocation == 0 || --mongo_fail_allocation > 0)
-		return false;
-	check_depth();
-	return true;
-}
-#else
-#define is_failing()	false
-#endif
-
 void
 mongo_memory_report(size_t size)
 {
@@ -160,7 +123,7 @@ reallocate(void *memory, size_t size)
 {
 	void	   *result;
 
-	if (is_failing())
+	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
 		return fail(size);
 	result = realloc(memory, size);
 	if (result == NULL && give_reserve(size))
@@ -179,7 +142,7 @@ allocate_zeroed(size_t count, size_t size)
 {
 	void	   *result;
 
-	if (is_failing())
+	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
 		return fail(count * size);
 	result = calloc(count, size);
 	if (result == NULL && give_reserve(count * size))
@@ -192,7 +155,7 @@ allocate_aligned(size_t alignment, size_t size)
 {
 	void	   *result = NULL;
 
-	if (is_failing())
+	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
 		return fail(size);
 	if (posix_memalign(&result, alignment, size) != 0 &&
 		(!give_reserve(size) || posix_memalign(&result, alignment, size) != 0))
@@ -212,7 +175,7 @@ mongo_install_allocator(void)
 	};
 
 	backend_thread = pthread_self();
-	bson_mem_set_vtable(&allocator);
+	bson_mem_set_vtable(mongo_count_allocations(&allocator));
 }
 
 /* -------------------------------- foresight -------------------------------- */

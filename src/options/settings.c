@@ -9,7 +9,6 @@
 
 #include "options.h"
 
-#include "driver_memory.h"
 #include "utils/guc.h"
 
 bool		mongo_enable_pushdown = true;
@@ -73,12 +72,6 @@ mongo_define_settings(void)
 								 *settings[i].variable, settings[i].context, 0,
 								 NULL, NULL, NULL);
 
-#ifdef MONGO_FDW_INJECT_FAULTS
-	DefineCustomIntVariable("mongo_fdw.fail_allocation",
-							"Lets the n-th allocation of libbson and libmongoc from now on fail.",
-							"0 lets none fail.", &mongo_fail_allocation, 0, 0,
-							INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-#endif
-
+	mongo_define_faults();
 	MarkGUCPrefixReserved("mongo_fdw");
 }

@@ -73,6 +73,7 @@ hides_conflict(void)
 bool
 mongo_interrupt_is_due(bool although_held)
 {
+	mongo_inject_interrupt();
 	if (!InterruptPending || (are_held() && !although_held))
 		return false;
 	return ProcDiePending || ClientConnectionLost ||

@@ -278,10 +278,11 @@ mongo_stream_wait_readable(MongoStream *stream)
 	{
 		WaitEvent	occurred[2];
 		bool		readable = false;
-		int			count = WaitEventSetWait(set, deadline_left(&deadline),
-											 occurred, lengthof(occurred),
-											 PG_WAIT_EXTENSION);
+		int			count;
 
+		mongo_inject_interrupt();
+		count = WaitEventSetWait(set, deadline_left(&deadline), occurred,
+								 lengthof(occurred), PG_WAIT_EXTENSION);
 		if (count == 0)
 		{
 			stream->transport->timed_out = true;
@@ -340,6 +341,8 @@ receive(MongoStream *stream, void *destination, size_t size)
 		result = recv(stream->socket, destination, size, 0);
 	while (result < 0 && errno == EINTR);
 
+	if (result > 0 && mongo_fault_is_due(MONGO_FAULT_RECEIVE))
+		result = mongo_break_socket(stream->socket);
 	stream->last_errno = result < 0 ? errno : 0;
 	return result;
 }
@@ -463,7 +466,8 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 
 		if (refuses_io(stream))
 			return -1;
-		sent = sendmsg(stream->socket, &message, MSG_NOSIGNAL);
+		sent = mongo_fault_is_due(MONGO_FAULT_SEND) ? mongo_break_socket(stream->socket) :
+			sendmsg(stream->socket, &message, MSG_NOSIGNAL);
 		if (sent < 0)
 		{
 			stream->last_errno = errno;

@@ -1,0 +1,313 @@
+/*-------------------------------------------------------------------------
+ *
+ * inject_fault.c
+ *		Lets the n-th thing of a kind fail, for tests.
+ *
+ * Nothing of it is in an ordinary build.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "inject_fault.h"
+
+#ifdef MONGO_FDW_INJECT_FAULTS
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "driver_memory.h"
+#include "nodes/memnodes.h"
+#include "storage/latch.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#if PG_VERSION_NUM >= 170000
+#error "from PostgreSQL 17 on, memory contexts raise 53200 themselves"
+#endif
+
+#define DEEPEST_STACK	200
+
+static bool check_depth(int *value, void **extra, GucSource source);
+
+static int	left_to_count[MONGO_FAULT_TERMINATION + 1];
+static bool shows_stack = false;
+
+static const struct
+{
+	const char *setting;
+	const char *description;
+}			faults[] =
+{
+	[MONGO_FAULT_ALLOCATION] = {"mongo_fdw.fail_allocation",
+	"Lets the n-th allocation of libbson and libmongoc from now on fail."},
+	[MONGO_FAULT_PALLOC] = {"mongo_fdw.fail_palloc",
+	"Lets the n-th allocation of PostgreSQL's, with mongo_fdw's frames below, fail."},
+	[MONGO_FAULT_SEND] = {"mongo_fdw.fail_send",
+	"Lets the n-th connection attempt or sending to MongoDB fail."},
+	[MONGO_FAULT_RECEIVE] = {"mongo_fdw.fail_receive",
+	"Lets the connection be lost over which something from MongoDB has come for the n-th time."},
+	[MONGO_FAULT_INTERRUPT] = {"mongo_fdw.fail_interrupt",
+	"Lets a cancel come as interrupts are looked for the n-th time."},
+	[MONGO_FAULT_TERMINATION] = {"mongo_fdw.fail_termination",
+	"Lets the session be terminated as interrupts are looked for the n-th time."},
+};
+
+/* To the server's log, without any memory of PostgreSQL's. */
+static void
+tell(MongoFault fault)
+{
+	void	   *frames[DEEPEST_STACK];
+
+	dprintf(STDERR_FILENO, "injected fault: %s, process %d\n", faults[fault].setting, MyProcPid);
+	if (shows_stack)
+		backtrace_symbols_fd(frames, backtrace(frames, lengthof(frames)), STDERR_FILENO);
+}
+
+/* Frames of libmongoc that nobody has counted? */
+static void
+look_for_driver(void)
+{
+	void	   *frames[DEEPEST_STACK];
+	int			nframes = backtrace(frames, lengthof(frames));
+
+	for (int i = 0; i < nframes; i++)
+	{
+		Dl_info		info;
+
+		if (dladdr(frames[i], &info) && strstr(info.dli_fname, "libmongoc") != NULL &&
+			!mongo_driver_is_entered())
+			elog(PANIC, "libmongoc was entered without driver_calls.h");
+	}
+}
+
+bool
+mongo_fault_is_due(MongoFault fault)
+{
+	if (left_to_count[fault] == 0 || --left_to_count[fault] > 0)
+		return false;
+	tell(fault);
+	if (fault == MONGO_FAULT_ALLOCATION)
+		look_for_driver();
+	return true;
+}
+
+int
+mongo_break_socket(int socket)
+{
+	(void) shutdown(socket, SHUT_RDWR);
+	errno = ECONNRESET;
+	return -1;
+}
+
+/* As die() and StatementCancelHandler() do in tcop/postgres.c. */
+void
+mongo_inject_interrupt(void)
+{
+	bool		cancel = mongo_fault_is_due(MONGO_FAULT_INTERRUPT);
+	bool		terminate = mongo_fault_is_due(MONGO_FAULT_TERMINATION);
+
+	if (!cancel && !terminate)
+		return;
+	InterruptPending = true;
+	if (cancel)
+		QueryCancelPending = true;
+	if (terminate)
+		ProcDiePending = true;
+	SetLatch(MyLatch);
+}
+
+/* ------------------------ libbson's and libmongoc's memory ------------------- */
+
+static const bson_mem_vtable_t *counted;
+static int	live_allocations = 0;
+
+static void *
+counted_malloc(size_t size)
+{
+	live_allocations++;
+	return counted->malloc(size);
+}
+
+static void *
+counted_calloc(size_t count, size_t size)
+{
+	live_allocations++;
+	return counted->calloc(count, size);
+}
+
+static void *
+counted_realloc(void *memory, size_t size)
+{
+	if (memory == NULL)
+		live_allocations++;
+	return counted->realloc(memory, size);
+}
+
+static void
+counted_free(void *memory)
+{
+	if (memory != NULL)
+		live_allocations--;
+	counted->free(memory);
+}
+
+static void *
+counted_aligned_alloc(size_t alignment, size_t size)
+{
+	live_allocations++;
+	return counted->aligned_alloc(alignment, size);
+}
+
+const bson_mem_vtable_t *
+mongo_count_allocations(const bson_mem_vtable_t *allocator)
+{
+	static const bson_mem_vtable_t counting = {
+		.malloc = counted_malloc,
+		.calloc = counted_calloc,
+		.realloc = counted_realloc,
+		.free = counted_free,
+		.aligned_alloc = counted_aligned_alloc,
+	};
+
+	counted = allocator;
+	return &counting;
+}
+
+static const char *
+show_live_allocations(void)
+{
+	static char text[16];
+
+	snprintf(text, sizeof(text), "%d", live_allocations);
+	return text;
+}
+
+/* ----------------------------- PostgreSQL's memory --------------------------- */
+
+/* The addresses of this library's code. */
+static uintptr_t code_start = 0;
+static uintptr_t code_end = 0;
+
+static int
+find_code(struct dl_phdr_info *info, size_t size pg_attribute_unused(),
+		  void *data pg_attribute_unused())
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+	{
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t	start = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+			(uintptr_t) find_code < start || (uintptr_t) find_code >= start + segment->p_memsz)
+			continue;
+		code_start = start;
+		code_end = start + segment->p_memsz;
+		return 1;
+	}
+	return 0;
+}
+
+extern void *__libc_stack_end;
+
+/*
+ * we_are_below
+ *		Is a frame of this library on the stack?
+ *
+ * Looks for what may be its address of return, as unwinding takes too long to
+ * be done for each allocation.  An old one on the stack is taken for it, too.
+ */
+#ifdef __SANITIZE_ADDRESS__
+__attribute__((no_sanitize("address")))
+#endif
+static bool
+we_are_below(void)
+{
+	/* past the frames of this file */
+	uintptr_t  *word = (uintptr_t *) __builtin_frame_address(0) + 64;
+
+	for (; word < (uintptr_t *) __libc_stack_end; word++)
+	{
+		if (*word >= code_start && *word < code_end)
+			return true;
+	}
+	return false;
+}
+
+static void *(*allocate) (MemoryContext context, Size size);
+static void *(*reallocate) (MemoryContext context, void *chunk, Size size);
+
+static bool
+palloc_is_failing(MemoryContext context)
+{
+	return left_to_count[MONGO_FAULT_PALLOC] != 0 && CritSectionCount == 0 &&
+		context != ErrorContext && we_are_below() && mongo_fault_is_due(MONGO_FAULT_PALLOC);
+}
+
+/* NULL makes the caller raise 53200. */
+static void *
+allocate_or_fail(MemoryContext context, Size size)
+{
+	return palloc_is_failing(context) ? NULL : allocate(context, size);
+}
+
+static void *
+reallocate_or_fail(MemoryContext context, void *chunk, Size size)
+{
+	return palloc_is_failing(context) ? NULL : reallocate(context, chunk, size);
+}
+
+/* All contexts of a kind share one table of methods, which is meant to be constant. */
+static void
+watch_palloc(void)
+{
+	MemoryContextMethods *methods = unconstify(MemoryContextMethods *, TopMemoryContext->methods);
+	uintptr_t	page_size = sysconf(_SC_PAGESIZE);
+	uintptr_t	start = (uintptr_t) methods & ~(page_size - 1);
+
+	if (methods->alloc == allocate_or_fail)
+		return;
+	dl_iterate_phdr(find_code, NULL);
+	if (mprotect((void *) start, (uintptr_t) (methods + 1) - start, PROT_READ | PROT_WRITE) != 0)
+		elog(ERROR, "could not make the methods of memory contexts writable: %m");
+	allocate = methods->alloc;
+	reallocate = methods->realloc;
+	methods->alloc = allocate_or_fail;
+	methods->realloc = reallocate_or_fail;
+}
+
+/* --------------------------------- settings ---------------------------------- */
+
+/* SET is run from outside of libmongoc: has an error been thrown out of it? */
+static bool
+check_depth(int *value pg_attribute_unused(), void **extra pg_attribute_unused(),
+			GucSource source pg_attribute_unused())
+{
+	if (!mongo_driver_is_entered())
+		return true;
+	GUC_check_errdetail("An error has left frames of libmongoc behind.");
+	return false;
+}
+
+void
+mongo_define_faults(void)
+{
+	for (int i = 0; i < (int) lengthof(faults); i++)
+		DefineCustomIntVariable(faults[i].setting, faults[i].description,
+								"0 lets none fail.", &left_to_count[i], 0, 0, INT_MAX,
+								PGC_SUSET, 0, check_depth, NULL, NULL);
+	DefineCustomIntVariable("mongo_fdw.live_allocations",
+							"Shows how many chunks of memory libbson and libmongoc have.",
+							NULL, &live_allocations, 0, INT_MIN, INT_MAX,
+							PGC_INTERNAL, 0, NULL, NULL, show_live_allocations);
+	DefineCustomBoolVariable("mongo_fdw.fault_stack",
+							 "Writes the stack at each fault to the server's log.",
+							 NULL, &shows_stack, false, PGC_SUSET, 0, NULL, NULL, NULL);
+	watch_palloc();
+}
+
+#endif							/* MONGO_FDW_INJECT_FAULTS */
