@@ -36,6 +36,7 @@ my @cases = (
 	[ '22P02', '{"$toObjectId": "$s"}' ],
 	[ '22011', '{"$substrCP": ["$s", -1, 1]}' ],
 	[ '22011', '{"$substrCP": ["$s", 0, -1]}' ],
+	[ '22023', '{"$range": [0, 0, "$z"]}' ],
 	# dates
 	[ '22007', '{"$toDate": "$s"}' ],
 	[ '22008', '{"$add": [{"$date": {"$numberLong": "9223372036854775807"}}, 1000]}' ],
@@ -48,7 +49,7 @@ my @cases = (
 		'{"$mod": ["$s", 1]}', '{"$abs": "$s"}', '{"$strLenCP": "$i"}', '{"$concat": ["$s", 1]}', '{"$toLower": "$a"}',
 		'{"$trim": {"input": "$i"}}', '{"$regexMatch": {"input": "$i", "regex": "a"}}',
 		'{"$dateTrunc": {"date": "$s", "unit": "day"}}', '{"$year": "$s"}', '{"$size": "$s"}', '{"$in": [1, "$s"]}',
-		'{"$slice": ["$s", 1]}'),
+		'{"$slice": ["$s", 1]}', '{"$split": ["$i", ","]}'),
 	[ 'HV004', '{"$toInt": "$a"}' ],
 	# what the server does not know
 	[ '0A000', '{"$nosuch": 1}', qr/Add "expr" to the option pushdown_disable/ ],

@@ -100,7 +100,7 @@ static const int type_codes[] = {
 	28651, 28664, 28689, 28724, 28765,	/* $filter, $concatArrays,
 										 * $arrayElemAt, $slice, $abs and more */
 	34450, 34471,				/* $substrCP, $strLenCP */
-	40081, 40093, 50699,		/* $in, $indexOfCP, $trim */
+	40081, 40085, 40093, 50699, /* $in, $split, $indexOfCP, $trim */
 	51104, 51746,				/* $regexMatch, $replaceAll */
 	5166307, 5439012			/* $dateDiff, $dateTrunc */
 };
@@ -136,6 +136,7 @@ static const struct
 	{"$log's ", .sqlstate = ERRCODE_INVALID_ARGUMENT_FOR_LOG},
 	{"the starting index must be nonnegative", .sqlstate = ERRCODE_SUBSTRING_ERROR},
 	{"length must be a nonnegative", .sqlstate = ERRCODE_SUBSTRING_ERROR},
+	{"$range requires a non-zero step", .sqlstate = ERRCODE_INVALID_PARAMETER_VALUE},
 	{"date overflow", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
 	{"dateAdd overflowed", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
 	{"dateSubtract overflowed", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},

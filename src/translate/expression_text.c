@@ -51,6 +51,15 @@
 #define REPLACE \
 	"{$cond: [{$eq: [@2, '']}, @1, {$replaceAll: {input: @1, find: @2, replacement: @3}}]}"
 
+/*
+ * A negative number counts the parts from the end.  $range has nothing in it, but
+ * fails for a step of 0, as PostgreSQL does for part 0.
+ */
+#define SPLIT_PART \
+	"{$ifNull: [{$arrayElemAt: [{$cond: [{$eq: [@2, '']}, [@1], {$split: [@1, @2]}]}, " \
+	"{$cond: [{$gt: [@3, 0]}, {$subtract: [@3, 1]}, " \
+	"{$add: [@3, {$size: {$range: [0, 0, @3]}}]}]}]}, '']}"
+
 #define TRIM(operator)	"{" operator ": {input: @1, chars: ' '}}"
 #define TRIM_OF(operator) \
 	"{$cond: [{$eq: [@2, '']}, @1, {" operator ": {input: @1, chars: @2}}]}"
@@ -285,6 +294,7 @@ const MongoExpressionRow mongo_text_rows[] =
 	{F_STRPOS, POSITION, .flags = BYTEWISE | MONGO_ROW_CHARACTERS},
 	{F_POSITION_TEXT_TEXT, POSITION, .flags = BYTEWISE | MONGO_ROW_CHARACTERS},
 	{F_REPLACE, REPLACE, .flags = BYTEWISE},
+	{F_SPLIT_PART, SPLIT_PART, .flags = BYTEWISE},
 	{F_STARTS_WITH, "{$eq: [{$indexOfBytes: [@1, @2]}, 0]}", .flags = BYTEWISE},
 	{F_BTRIM_TEXT, TRIM("$trim"), .flags = GUARD},
 	{F_LTRIM_TEXT, TRIM("$ltrim"), .flags = GUARD},
