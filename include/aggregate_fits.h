@@ -21,9 +21,8 @@
 
 typedef struct MongoAggregateFit
 {
-	Oid			types[3];		/* ends with InvalidOid, unless full */
 	const char *fits;			/* template: is this greatest or least value, which
-								 * may be null, one that the types read? */
+								 * may be null, one that the type reads? */
 	bool		has_lower;		/* do types stand below that documents hold? Then
 								 * the least value is to be asked for, too */
 } MongoAggregateFit;
@@ -31,9 +30,9 @@ typedef struct MongoAggregateFit
 /*
  * mongo_aggregate_fit
  *		How to see that a field of the type has values that it does not read;
- *		NULL when that cannot be seen.
+ *		NULL when that cannot be seen.  palloc'd.
  */
-extern const MongoAggregateFit *mongo_aggregate_fit(Oid type);
+extern const MongoAggregateFit *mongo_aggregate_fit(Oid typid);
 
 /*
  * mongo_fits_or_raise

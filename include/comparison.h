@@ -3,7 +3,7 @@
  * comparison.h
  *		How values of each column type compare in MongoDB's find language.
  *
- * One row a type, in src/translate/comparison.c.
+ * One row a kind of types, in src/translate/comparison.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,13 +25,6 @@ typedef enum MongoSortability
 
 typedef struct MongoComparison
 {
-	Oid			column_type;
-
-	/* a value may be of any type with the same family */
-	int			family;
-
-	bool		is_text;		/* collations matter */
-	bool		widest;			/* a column holds all values of the family */
 	MongoGrade	equality_grade; /* of "=" and "<>" */
 	MongoGrade	order_grade;	/* of "<", "<=", ">=", ">" */
 
@@ -51,6 +44,8 @@ typedef struct MongoComparison
 	 */
 	MongoMatch	(*render_range) (const MongoPredicate *predicate, Datum value,
 								 bson_t *match);
+
+	bool		is_text;		/* collations matter */
 } MongoComparison;
 
 /* find's comparison operators, by strategy (strategy.h) */
@@ -65,7 +60,8 @@ extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
 
 /*
  * mongo_comparison_lookup
- *		The row of a base type (not a domain), or NULL when it has none.
+ *		The row of a base type (not a domain), or NULL when it has none: then only
+ *		PostgreSQL compares its values.
  *
  * A timestamp that rounds what it reads has a row of its own.
  */
@@ -76,13 +72,6 @@ extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 col
  *		Is this a timestamp(2) or the like, which has fewer decimals than a Date?
  */
 extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
-
-/*
- * mongo_comparison_accepts
- *		May a column with this row be compared with a value of that type?
- */
-extern bool mongo_comparison_accepts(const MongoComparison *comparison,
-									 Oid value_type);
 
 /*
  * mongo_equality_fits

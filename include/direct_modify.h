@@ -90,7 +90,7 @@ extern void mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es
  * of an index scan, and has no second plan to try.
  */
 extern int	mongo_append_fits_guards(bson_t *conditions, int index,
-									 const char *path, Oid type, int32 typmod,
+									 const char *path, Oid typid, int32 typmod,
 									 bool nullable);
 
 /*

@@ -202,21 +202,6 @@ extern MongoValue mongo_decimal_value(const char *text);
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 
 /*
- * mongo_has_normal_form
- *		Is this a type whose values functions and comparisons can take?
- */
-extern bool mongo_has_normal_form(Oid type);
-
-/* mongo_type_has_nan: float8 and numeric. */
-extern bool mongo_type_has_nan(Oid type);
-
-/* mongo_comparison_class: types of the same class compare with each other. */
-extern Oid mongo_comparison_class(Oid type);
-
-/* mongo_compares_text: does comparing values of the type depend on collations? */
-extern bool mongo_compares_text(Oid type);
-
-/*
  * mongo_same
  *		Not IS DISTINCT FROM, a boolean that is never null; 'operator' is "=".
  */

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * types.h
- *		The table of types: which BSON values a PostgreSQL type reads, and how
- *		its values are written.
+ *		The table of types: which BSON values a PostgreSQL type reads, how its
+ *		values are written, and what MongoDB may be asked about them.
  *
- * This header is for src/convert, and for the inference of types in
- * src/catalog; planner and executor use decode.h and encode.h.  docs/types.md
- * says the same in prose.
+ * Whatever else depends on the type of a column or value asks this table, or has
+ * a table of its own by MongoTypeKind.  docs/types.md says the same in prose.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,15 +14,47 @@
 
 #include "compat.h"
 
-/*
- * BSON types as bits of a set, https://bsonspec.org.  MinKey and MaxKey have
- * codes of their own at the ends of a byte.
- */
-#define MONGO_BSON_BIT(code) \
-	((code) <= 0x13 ? (uint32) 1 << (code) : \
-	 (code) == BSON_TYPE_MAXKEY ? (uint32) 1 << 0x14 : (uint32) 1 << 0x15)
+#include "bson_types.h"
 
-#define MONGO_BSON_ANY			(~(uint32) 0)
+/* Types of one kind are alike to MongoDB; what they have in common is a row. */
+typedef enum MongoTypeKind
+{
+	MONGO_KIND_OTHER,			/* what only PostgreSQL compares */
+	MONGO_KIND_INTEGER,
+	MONGO_KIND_REAL,
+	MONGO_KIND_DOUBLE,
+	MONGO_KIND_NUMERIC,
+	MONGO_KIND_TEXT,			/* but for char(n), whose blanks do not count */
+	MONGO_KIND_BOOLEAN,
+	MONGO_KIND_UUID,
+	MONGO_KIND_DATE,
+	MONGO_KIND_TIMESTAMP,
+	MONGO_KIND_TIMESTAMPTZ,
+	MONGO_KIND_OBJECTID,
+	MONGO_KIND_JSON,			/* compared as the text that ->> gives */
+	MONGO_KIND_JSONB
+} MongoTypeKind;
+
+typedef struct MongoKind
+{
+	MongoTypeKind class;		/* kinds of one class compare with each other */
+
+	/*
+	 * Template of the one form in which aggregation expressions take a value
+	 * (expression_forms.c); "" where every value that is read is in it, NULL
+	 * where there is none.
+	 */
+	const char *normal_form;
+	bool		has_nan;
+	bool		compares_raw;	/* MongoDB compares values as PostgreSQL does in
+								 * every BSON type that is read */
+	bool		is_key;			/* two fields are equal in MongoDB if and only if
+								 * what is read is; but a text may be an ObjectId */
+	bool		is_told_by_type;	/* whether a value fits, its BSON type says, and
+									 * its size where the type has a limit */
+} MongoKind;
+
+extern const MongoKind mongo_kinds[];
 
 /* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
 typedef enum MongoMismatch
@@ -97,11 +128,14 @@ struct MongoType
 {
 	Oid			typid;			/* InvalidOid for a category of types */
 	const char *name;			/* as in docs/types.md */
+	MongoTypeKind kind;
 	uint32		accepts;		/* set of MONGO_BSON_BIT */
 	MongoReadFunction read;		/* NULL, as is 'write': has no BSON form */
 	MongoWriteFunction write;
 	void		(*prepare) (MongoReader *reader);	/* fills reader->extra;
 													 * may be NULL */
+	int64		limit;			/* the greatest integer, or most bytes of a text;
+								 * 0: those of its class */
 };
 
 /* How values of one type are read; built once a scan. */
@@ -135,6 +169,47 @@ extern const MongoType *mongo_type_lookup(Oid typid);
 extern const MongoType *mongo_nth_type(int number);
 
 /*
+ * mongo_type_facts
+ *		What MongoDB may be asked about a type: its own row, or one of kind
+ *		MONGO_KIND_OTHER, which domains have, too.  Static, never NULL.
+ *
+ * Looks in no catalogs but for the extension's own type.
+ */
+extern const MongoType *mongo_type_facts(Oid typid);
+
+static inline MongoTypeKind
+mongo_type_kind(Oid typid)
+{
+	return mongo_type_facts(typid)->kind;
+}
+
+static inline const MongoKind *
+mongo_kind_of_type(Oid typid)
+{
+	return &mongo_kinds[mongo_type_kind(typid)];
+}
+
+/*
+ * mongo_types_compare
+ *		Do values of the two types stand in one order?  Not those of domains.
+ */
+extern bool mongo_types_compare(Oid left, Oid right);
+
+/* mongo_compares_text: does comparing values of the type depend on collations? */
+static inline bool
+mongo_compares_text(Oid typid)
+{
+	return mongo_type_kind(typid) == MONGO_KIND_TEXT;
+}
+
+/* mongo_has_normal_form: can functions and comparisons take values of the type? */
+static inline bool
+mongo_has_normal_form(Oid typid)
+{
+	return mongo_kind_of_type(typid)->normal_form != NULL;
+}
+
+/*
  * mongo_reader_create
  *		A reader for a type, living in 'context' with all that it needs.
  *
@@ -165,12 +240,6 @@ static inline bool mongo_read_value(const MongoReader *reader,
  */
 extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 						 const bson_iter_t *iter, const char *remark);
-
-/*
- * mongo_bson_type_name
- *		"Int32", "ObjectId", ... as the BSON specification has it; static.
- */
-extern const char *mongo_bson_type_name(bson_type_t type);
 
 /*
  * mongo_iter_check_end

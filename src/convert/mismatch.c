@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * mismatch.c
- *		Values that do not fit, bytes that are not BSON, and BSON's own names.
+ *		Values that do not fit, and bytes that are not BSON.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,40 +13,6 @@
 
 /* Bytes of a value shown in a message. */
 #define SHOWN_VALUE_SIZE	100
-
-static const char *const bson_type_names[] = {
-	[BSON_TYPE_DOUBLE] = "Double",
-	[BSON_TYPE_UTF8] = "String",
-	[BSON_TYPE_DOCUMENT] = "Document",
-	[BSON_TYPE_ARRAY] = "Array",
-	[BSON_TYPE_BINARY] = "Binary",
-	[BSON_TYPE_UNDEFINED] = "Undefined",
-	[BSON_TYPE_OID] = "ObjectId",
-	[BSON_TYPE_BOOL] = "Boolean",
-	[BSON_TYPE_DATE_TIME] = "Date",
-	[BSON_TYPE_NULL] = "Null",
-	[BSON_TYPE_REGEX] = "Regex",
-	[BSON_TYPE_DBPOINTER] = "DBPointer",
-	[BSON_TYPE_CODE] = "JavaScript",
-	[BSON_TYPE_SYMBOL] = "Symbol",
-	[BSON_TYPE_CODEWSCOPE] = "JavaScript with scope",
-	[BSON_TYPE_INT32] = "Int32",
-	[BSON_TYPE_TIMESTAMP] = "Timestamp",
-	[BSON_TYPE_INT64] = "Int64",
-	[BSON_TYPE_DECIMAL128] = "Decimal128",
-};
-
-const char *
-mongo_bson_type_name(bson_type_t type)
-{
-	if (type == BSON_TYPE_MINKEY)
-		return "MinKey";
-	if (type == BSON_TYPE_MAXKEY)
-		return "MaxKey";
-	if (type < lengthof(bson_type_names) && bson_type_names[type] != NULL)
-		return bson_type_names[type];
-	return "value of unknown type";
-}
 
 /* describe_value: "a String, \"abc\"", palloc'd, in the database's encoding. */
 static char *

@@ -12,14 +12,7 @@
 
 #include "objectid.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_depend.h"
-#include "catalog/pg_extension.h"
-#include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "common/hashfn.h"
 #include "datatype/timestamp.h"
@@ -27,7 +20,6 @@
 #include "libpq/pqformat.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/sortsupport.h"
 #include "utils/syscache.h"
@@ -47,42 +39,6 @@ forget_type_oid(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused
 				uint32 hashvalue pg_attribute_unused())
 {
 	cached_type_valid = false;
-}
-
-/* extension_type_oid: the type of that name that belongs to the extension. */
-static Oid
-extension_type_oid(Oid extension, const char *name)
-{
-	Relation	depend;
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			found = InvalidOid;
-
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(ExtensionRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(extension));
-	depend = table_open(DependRelationId, AccessShareLock);
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, keys);
-	while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend dependency = (Form_pg_depend) GETSTRUCT(tuple);
-		HeapTuple	type;
-
-		if (dependency->classid != TypeRelationId ||
-			dependency->deptype != DEPENDENCY_EXTENSION)
-			continue;
-		type = SearchSysCache1(TYPEOID, ObjectIdGetDatum(dependency->objid));
-		if (!HeapTupleIsValid(type))
-			continue;
-		if (strcmp(NameStr(((Form_pg_type) GETSTRUCT(type))->typname), name) == 0)
-			found = dependency->objid;
-		ReleaseSysCache(type);
-	}
-	systable_endscan(scan);
-	table_close(depend, AccessShareLock);
-	return found;
 }
 
 Oid
@@ -106,7 +62,7 @@ mongo_objectid_type_oid(void)
 	cached_type_oid = InvalidOid;
 	extension = get_extension_oid("mongo_fdw", true);
 	if (OidIsValid(extension))
-		type = extension_type_oid(extension, "objectid");
+		type = getExtensionType(extension, "objectid");
 	if (OidIsValid(type))
 		cached_type_oid = type;
 	else

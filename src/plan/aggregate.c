@@ -13,6 +13,7 @@
 #include "digits.h"
 #include "nan_bound.h"
 #include "plan_group.h"
+#include "types.h"
 
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"

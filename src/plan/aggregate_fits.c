@@ -11,45 +11,52 @@
 
 #include "bson_memory.h"
 #include "encoding.h"
-#include "objectid.h"
 #include "options.h"
 #include "remote_error.h"
+#include "types.h"
 
-#include "catalog/pg_type_d.h"
+#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 
 /*
- * Of texts, keys are asked for as well, which may be missing.  Below numbers is
- * MinKey alone, which nobody stores.  A comparison says of a number that it is
- * one, and of the right size: null is below, the rest above.
+ * type_test: is this one of the BSON types that the type reads?  Of texts, keys are
+ * asked for as well, which may be missing.
  */
-static const MongoAggregateFit fits[] =
+static const char *
+type_test(const MongoType *type)
 {
-	{{INT2OID}, "{$lte: [@1, 32767]}", false},
-	{{INT4OID}, "{$lte: [@1, 2147483647]}", false},
-	{{INT8OID}, "{$lte: [@1, 9223372036854775807]}", false},
-	{{FLOAT8OID, NUMERICOID}, "{$lte: [@1, inf]}", false},
-	{{TEXTOID, VARCHAROID, NAMEOID},
-	"{$in: [{$type: @1}, ['string', 'symbol', 'objectId', 'null', 'undefined', 'missing']]}", true},
-	{{BOOLOID}, "{$in: [{$type: @1}, ['bool', 'null']]}", true},
-	{{DATEOID, TIMESTAMPOID, TIMESTAMPTZOID}, "{$in: [{$type: @1}, ['date', 'null']]}", true},
-};
+	StringInfoData test;
+	ListCell   *cell;
 
+	initStringInfo(&test);
+	appendStringInfoString(&test, "{$in: [{$type: @1}, [");
+	foreach(cell, mongo_bson_type_aliases(type->accepts))
+		appendStringInfo(&test, "'%s', ", (const char *) lfirst(cell));
+	appendStringInfoString(&test, type->kind == MONGO_KIND_TEXT ?
+						   "'null', 'undefined', 'missing']]}" : "'null']]}");
+	return test.data;
+}
+
+/*
+ * mongo_aggregate_fit
+ *
+ * Below numbers is MinKey alone, which nobody stores.  A comparison says of a
+ * number that it is one, and of the right size: null is below, the rest above.
+ */
 const MongoAggregateFit *
-mongo_aggregate_fit(Oid type)
+mongo_aggregate_fit(Oid typid)
 {
-	static const MongoAggregateFit objectid_fit =
-	{{InvalidOid}, "{$in: [{$type: @1}, ['objectId', 'null']]}", true};
+	const MongoType *type = mongo_type_facts(typid);
+	MongoAggregateFit *fit;
 
-	for (size_t i = 0; i < lengthof(fits); i++)
-	{
-		for (size_t j = 0; j < lengthof(fits[i].types) && OidIsValid(fits[i].types[j]); j++)
-		{
-			if (fits[i].types[j] == type)
-				return &fits[i];
-		}
-	}
-	return type == mongo_objectid_type_oid() ? &objectid_fit : NULL;
+	if (!mongo_has_normal_form(typid))
+		return NULL;
+	fit = palloc(sizeof(MongoAggregateFit));
+	fit->has_lower = (type->accepts & MONGO_BSON_BIT(BSON_TYPE_DOUBLE)) == 0;
+	fit->fits = fit->has_lower ? type_test(type) :
+		type->kind != MONGO_KIND_INTEGER ? "{$lte: [@1, inf]}" :
+		psprintf("{$lte: [@1, " INT64_FORMAT "]}", type->limit);
+	return fit;
 }
 
 /*

@@ -11,6 +11,7 @@
 #include "bson_memory.h"
 #include "feature.h"
 #include "plan_group.h"
+#include "types.h"
 
 #include <math.h>
 
@@ -37,19 +38,6 @@
 #define OPERATOR_COST		0.7
 #define TEST_COST			0.2
 
-static bool
-is_text(Oid type)
-{
-	return type == TEXTOID || type == VARCHAROID || type == NAMEOID;
-}
-
-/* Types whose values MongoDB compares as PostgreSQL does in every BSON form. */
-static bool
-is_comparable_raw(Oid type)
-{
-	return type == INT2OID || type == INT4OID || type == INT8OID || type == FLOAT8OID;
-}
-
 /* The C collation goes by bytes, as MongoDB does without a collation. */
 static bool
 collation_suits(Oid collation, bool ordered)
@@ -67,7 +55,7 @@ find_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 
 	if (!mongo_has_normal_form(type))
 		return false;
-	if (is_text(type))
+	if (mongo_compares_text(type))
 	{
 		if (!collation_suits(exprCollation(node), ordered) ||
 			mongo_feature_is_disabled(scope->translation->disabled,
@@ -82,7 +70,7 @@ bool
 mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 {
 	return find_value(scope, node, ordered, value) &&
-		(is_comparable_raw(value->type) || mongo_normalize(scope, value));
+		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
 }
 
 /*
@@ -132,7 +120,8 @@ mongo_group_add_key(MongoGroup *group, Expr *expression)
 	if (mongo_is_local_value(group->scope.translation, (Node *) expression) ||
 		!find_value(&group->scope, (Node *) expression, false, &key->value))
 		return false;
-	if (!is_text(key->value.type) && !is_comparable_raw(key->value.type) &&
+	if (!mongo_compares_text(key->value.type) &&
+		!mongo_kind_of_type(key->value.type)->compares_raw &&
 		!mongo_normalize(&group->scope, &key->value))
 		return false;
 	if (mongo_group_never_null(group, (Node *) expression))
@@ -176,7 +165,7 @@ append_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
 {
 	bson_t	   *expression;
 
-	if (final && is_text(value.type))
+	if (final && mongo_compares_text(value.type))
 		value = normal_text(group, node, &value);
 	expression = value.expression;
 	if (final && value.nullable)
@@ -301,7 +290,7 @@ differs_in_documents(const MongoGroup *group)
 	{
 		MongoGroupKey *key = lfirst(cell);
 
-		if (key->value.nullable || (is_text(key->value.type) && key->value.raw))
+		if (key->value.nullable || (mongo_compares_text(key->value.type) && key->value.raw))
 			return true;
 	}
 	return false;
@@ -321,7 +310,7 @@ begin_computed(const MongoGroup *group, MongoPipeline *pipeline)
 
 		key->expression = group_key->expression;
 		key->path = key_path(group, foreach_current_index(cell), true);
-		key->normal = !group_key->value.raw || is_text(group_key->value.type);
+		key->normal = !group_key->value.raw || mongo_compares_text(group_key->value.type);
 		key->not_null = !group_key->value.nullable;
 		computed = lappend(computed, key);
 	}

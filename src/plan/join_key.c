@@ -12,13 +12,12 @@
 #include "postgres.h"
 
 #include "comparison.h"
-#include "objectid.h"
 #include "plan_join.h"
 #include "strategy.h"
+#include "types.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
-#include "catalog/pg_type_d.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -28,51 +27,20 @@
 /* How much more often than the average a key may well stand there. */
 #define UNEVEN_KEYS			8
 
-/* Which columns may be compared as the documents have them. */
-typedef enum KeyClass
+/*
+ * key_kind: of a column that may be compared as the documents have it, so that
+ * reading does not round what is there; else MONGO_KIND_OTHER.
+ */
+static MongoTypeKind
+key_kind(const MongoField *field)
 {
-	KEY_NONE,
-	KEY_INTEGER,
-	KEY_FLOAT,
-	KEY_BOOLEAN,
-	KEY_TIMESTAMP,
-	KEY_TIMESTAMPTZ,
-	KEY_OBJECTID,
-	KEY_TEXT
-} KeyClass;
+	MongoTypeKind kind = mongo_type_kind(field->type);
 
-static const struct
-{
-	Oid			type;
-	KeyClass	class;
-	bool		any_typmod;		/* reading does not change the value */
-}			key_types[] =
-{
-	{INT2OID, KEY_INTEGER, false},
-	{INT4OID, KEY_INTEGER, false},
-	{INT8OID, KEY_INTEGER, false},
-	{FLOAT8OID, KEY_FLOAT, false},
-	{BOOLOID, KEY_BOOLEAN, false},
-	{TIMESTAMPOID, KEY_TIMESTAMP, false},
-	{TIMESTAMPTZOID, KEY_TIMESTAMPTZ, false},
-	{TEXTOID, KEY_TEXT, false},
-	{VARCHAROID, KEY_TEXT, true},
-	{NAMEOID, KEY_TEXT, false},
-};
-
-static KeyClass
-class_of(const MongoField *field)
-{
 	if (field->type != field->operator_type || !mongo_path_is_addressable(field->path) ||
-		mongo_path_has_index(field->path))
-		return KEY_NONE;
-	for (size_t i = 0; i < lengthof(key_types); i++)
-	{
-		if (key_types[i].type == field->type)
-			return key_types[i].any_typmod || field->typmod < 0 ?
-				key_types[i].class : KEY_NONE;
-	}
-	return field->type == mongo_objectid_type_oid() ? KEY_OBJECTID : KEY_NONE;
+		mongo_path_has_index(field->path) ||
+		!mongo_kinds[kind].is_key || (field->typmod >= 0 && kind != MONGO_KIND_TEXT))
+		return MONGO_KIND_OTHER;
+	return kind;
 }
 
 /* most_frequent: the share of documents that hold the commonest value or none. */
@@ -125,22 +93,22 @@ try_key(MongoColumns *outer, RelOptInfo *inner, Node *left, Node *right,
 		const OpExpr *clause, MongoJoinKey *key)
 {
 	const MongoRelation *relation = inner->fdw_private;
-	KeyClass	class;
+	MongoTypeKind kind;
 
 	if (!mongo_field_of_node(outer, left, &key->outer) ||
 		!mongo_field_of_node(relation->columns, right, &key->inner) ||
 		!key->inner.indexed ||
 		mongo_default_strategy(clause->opno, key->inner.operator_type) != BTEqualStrategyNumber)
 		return false;
-	class = class_of(&key->inner);
-	if (class == KEY_NONE || class != class_of(&key->outer))
+	kind = key_kind(&key->inner);
+	if (kind == MONGO_KIND_OTHER || kind != key_kind(&key->outer))
 		return false;
-	if (class == KEY_TEXT &&
+	if (kind == MONGO_KIND_TEXT &&
 		(!OidIsValid(clause->inputcollid) ||
 		 !get_collation_isdeterministic(clause->inputcollid)))
 		return false;
 
-	key->is_text = class == KEY_TEXT;
+	key->is_text = kind == MONGO_KIND_TEXT;
 	key->unique = strcmp(key->inner.path, "_id") == 0;
 	key->fits = key->unique ||
 		found_documents_fit(inner, castNode(Var, mongo_strip_relabelling(right)));

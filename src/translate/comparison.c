@@ -14,14 +14,13 @@
 #include "comparison.h"
 #include "encode.h"
 #include "json_field.h"
-#include "objectid.h"
 #include "text_range.h"
+#include "types.h"
 
 #include <float.h>
 #include <math.h>
 
 #include "access/stratnum.h"
-#include "access/transam.h"
 #include "catalog/pg_type_d.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
@@ -29,47 +28,6 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
-
-/* Types whose values may stand beside each other in a comparison. */
-enum
-{
-	FAMILY_INTEGER,
-	FAMILY_FLOAT,
-	FAMILY_NUMERIC,
-	FAMILY_TEXT,
-	FAMILY_BOOLEAN,
-	FAMILY_UUID,
-	FAMILY_TIMESTAMP,
-	FAMILY_TIMESTAMPTZ,
-	FAMILY_DATE,
-	FAMILY_OBJECTID,
-	FAMILY_JSONB
-};
-
-static const struct
-{
-	Oid			type;
-	int			family;
-}			value_families[] =
-{
-	{INT2OID, FAMILY_INTEGER},
-	{INT4OID, FAMILY_INTEGER},
-	{INT8OID, FAMILY_INTEGER},
-	{FLOAT4OID, FAMILY_FLOAT},
-	{FLOAT8OID, FAMILY_FLOAT},
-	{NUMERICOID, FAMILY_NUMERIC},
-	{TEXTOID, FAMILY_TEXT},
-	{VARCHAROID, FAMILY_TEXT},
-	{NAMEOID, FAMILY_TEXT},
-	{BOOLOID, FAMILY_BOOLEAN},
-	{UUIDOID, FAMILY_UUID},
-	{TIMESTAMPOID, FAMILY_TIMESTAMP},
-	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ},
-	{DATEOID, FAMILY_DATE},
-	{TIMESTAMPOID, FAMILY_DATE},
-	{DATEOID, FAMILY_TIMESTAMP},
-	{JSONBOID, FAMILY_JSONB},
-};
 
 const char *const mongo_find_operators[] = {
 	[BTLessStrategyNumber] = "$lt",
@@ -595,42 +553,31 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 
 /*
  * The table.  What cannot be sorted in MongoDB: numeric, whose Doubles are
- * read with 15 digits; the text family for ObjectIds among Strings; uuid for
- * its two subtypes.  A date column has the time of day behind it.
+ * read with 15 digits; texts for ObjectIds among Strings; uuid for its two
+ * subtypes.  A date column has the time of day behind it.
  *
- * A type without a row (float4, which rounds what it reads;
- * bytea, whose equality ignores the subtype; char(n), whose blanks do not
- * count; json) is compared here only.
+ * What has no row (float4, which rounds what it reads; bytea, whose equality
+ * ignores the subtype; char(n), whose blanks do not count) is compared by
+ * PostgreSQL only.
  */
 static const MongoComparison comparisons[] =
 {
-	{INT2OID, FAMILY_INTEGER, false, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	{INT4OID, FAMILY_INTEGER, false, false, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	{INT8OID, FAMILY_INTEGER, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
-	{FLOAT8OID, FAMILY_FLOAT, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range},
-	{NUMERICOID, FAMILY_NUMERIC, false, true, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
-	{TEXTOID, FAMILY_TEXT, true, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
-	{VARCHAROID, FAMILY_TEXT, true, true, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
-	{NAMEOID, FAMILY_TEXT, true, false, MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range},
-	{BOOLOID, FAMILY_BOOLEAN, false, true, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL},
-	{UUIDOID, FAMILY_UUID, false, true, MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL},
-	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
-	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
-	{DATEOID, FAMILY_DATE, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range},
-	{JSONBOID, FAMILY_JSONB, true, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range},
-	/* json itself cannot be compared: this is for the text that ->> gives */
-	{JSONOID, FAMILY_TEXT, true, true, MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range},
+	[MONGO_KIND_INTEGER] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
+	[MONGO_KIND_DOUBLE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range},
+	[MONGO_KIND_NUMERIC] = {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
+	[MONGO_KIND_TEXT] = {MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range, .is_text = true},
+	[MONGO_KIND_BOOLEAN] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL},
+	[MONGO_KIND_UUID] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL},
+	[MONGO_KIND_TIMESTAMP] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
+	[MONGO_KIND_TIMESTAMPTZ] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
+	[MONGO_KIND_DATE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range},
+	[MONGO_KIND_OBJECTID] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range},
+	[MONGO_KIND_JSONB] = {MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range, .is_text = true},
+	[MONGO_KIND_JSON] = {MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range, .is_text = true},
 };
 
-/* The extension's own type has no fixed OID. */
-static const MongoComparison objectid_comparison =
-{InvalidOid, FAMILY_OBJECTID, false, true, MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range};
-
-static const MongoComparison rounded_comparisons[] =
-{
-	{TIMESTAMPOID, FAMILY_TIMESTAMP, false, true, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_SORTABLE_LAST, NULL, rounded_timestamp_range},
-	{TIMESTAMPTZOID, FAMILY_TIMESTAMPTZ, false, true, MONGO_SUPERSET, MONGO_SUPERSET, MONGO_SORTABLE_LAST, NULL, rounded_timestamp_range},
-};
+static const MongoComparison rounded_timestamp =
+{MONGO_SUPERSET, MONGO_SUPERSET, MONGO_SORTABLE_LAST, NULL, rounded_timestamp_range, .is_text = false};
 
 bool
 mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
@@ -642,17 +589,18 @@ mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
 const MongoComparison *
 mongo_comparison_lookup(Oid column_type, int32 column_typmod)
 {
+	MongoTypeKind kind = mongo_type_kind(column_type);
+
 	if (mongo_rounds_timestamp(column_type, column_typmod))
-		return &rounded_comparisons[column_type == TIMESTAMPTZOID];
-	for (size_t i = 0; i < lengthof(comparisons); i++)
-	{
-		if (comparisons[i].column_type == column_type)
-			return &comparisons[i];
-	}
-	if (column_type >= FirstNormalObjectId &&
-		column_type == mongo_objectid_type_oid())
-		return &objectid_comparison;
-	return NULL;
+		return &rounded_timestamp;
+	return comparisons[kind].equality_grade != MONGO_NOT_SHIPPABLE ? &comparisons[kind] : NULL;
+}
+
+/* holds_its_class: has a column of the type all values of its class? */
+static bool
+holds_its_class(const MongoType *type)
+{
+	return type->limit == 0 || type->limit == PG_INT64_MAX;
 }
 
 bool
@@ -663,18 +611,5 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, Oid value_type)
 
 	return comparison != NULL && comparison->append_points != NULL &&
 		column_typmod < 0 &&
-		(comparison->widest || column_type == value_type);
-}
-
-bool
-mongo_comparison_accepts(const MongoComparison *comparison, Oid value_type)
-{
-	for (size_t i = 0; i < lengthof(value_families); i++)
-	{
-		if (value_families[i].type == value_type &&
-			value_families[i].family == comparison->family)
-			return true;
-	}
-	return comparison->family == FAMILY_OBJECTID &&
-		value_type == mongo_objectid_type_oid();
+		(column_type == value_type || holds_its_class(mongo_type_facts(column_type)));
 }

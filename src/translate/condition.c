@@ -20,6 +20,7 @@
 #include "nan_bound.h"
 #include "pattern.h"
 #include "strategy.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -95,7 +96,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 
 	/* text can be a String and an ObjectId, a uuid two subtypes of Binary */
 	result.one_value = result.unique && !mongo_predicate_compares_text(predicate) &&
-		getBaseType(predicate->column_type) != UUIDOID;
+		mongo_type_kind(getBaseType(predicate->column_type)) != MONGO_KIND_UUID;
 
 	if (mongo_predicate_compares_text(predicate))
 		translation->compares_text = true;
@@ -266,6 +267,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 {
 	MongoCondition result = not_shippable;
 	MongoField	field;
+	const MongoType *type;
 	bool		is_null = (node->nulltesttype == IS_NULL) == wanted;
 	bson_t		operators;
 
@@ -274,10 +276,10 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
 		return not_shippable;
 
-	/* arrays are values of these, and find's null looks into them */
-	if (field.operator_type == JSONBOID || field.operator_type == JSONOID ||
-		field.type != field.operator_type ||
-		OidIsValid(get_element_type(field.operator_type)))
+	/* find's null looks into arrays, which some types have for values */
+	type = mongo_type_lookup(field.type);
+	if (field.type != field.operator_type || type == NULL ||
+		(type->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) != 0)
 		return not_shippable;
 
 	/* a type mismatch that reads as NULL is not null for MongoDB */

@@ -12,6 +12,7 @@
 #include "encode.h"
 #include "expression_rows.h"
 #include "feature.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
@@ -61,7 +62,7 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 	value->type = exprType(node);
 	value->typmod = exprTypmod(node);
 	value->nullable = true;
-	value->nan = mongo_type_has_nan(value->type);
+	value->nan = mongo_kind_of_type(value->type)->has_nan;
 	value->atomic = true;
 }
 
@@ -134,7 +135,7 @@ is_infallible(Node *node)
 static bool
 is_variable_type(Oid type)
 {
-	return mongo_type_is_writable(type) && mongo_has_normal_form(type) &&
+	return mongo_has_normal_form(type) &&
 		type != TIMESTAMPOID && type != TIMESTAMPTZOID && type != DATEOID;
 }
 
@@ -240,7 +241,7 @@ value_of_template(const MongoCall *call, const char *template, MongoValue *value
 		if (mongo_compares_text(arguments[i].type))
 			call->scope->translation->compares_text = true;
 	}
-	value->nan &= mongo_type_has_nan(value->type);
+	value->nan &= mongo_kind_of_type(value->type)->has_nan;
 
 	/* what floats make of infinities and zeros */
 	if (value->type == FLOAT8OID)

@@ -13,6 +13,7 @@
 #include "bson_memory.h"
 #include "comparison.h"
 #include "expression_rows.h"
+#include "types.h"
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
@@ -140,7 +141,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 	inner.guarded = false;
 	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL) ||
 		!mongo_normal_value_of_node(&inner, linitial(node->args), &values[0]) ||
-		mongo_comparison_class(element) != mongo_comparison_class(values[0].type) ||
+		!mongo_types_compare(element, values[0].type) ||
 		!elements_of_node(&inner, array_node, &values[1]) ||
 		!collation_suits(scope, element, node->inputcollid))
 		return false;
@@ -235,7 +236,7 @@ mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *
 			   "in: {$cond: [{$isArray: '$$e'}, null, '$$e']}}}", values, 2);
 	value->typmod = node->reftypmod;
 	value->raw = true;
-	value->nan = mongo_type_has_nan(value->type);
+	value->nan = mongo_kind_of_type(value->type)->has_nan;
 	return true;
 }
 

@@ -12,6 +12,7 @@
 #include "access/stratnum.h"
 #include "bson_memory.h"
 #include "expression_rows.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"

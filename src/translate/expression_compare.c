@@ -16,6 +16,7 @@
 #include "expression_rows.h"
 #include "nan_bound.h"
 #include "strategy.h"
+#include "types.h"
 
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_type_d.h"
@@ -32,57 +33,6 @@ typedef struct Operands
 	const char *test;			/* template: TRUE, FALSE, or whatever if one is null */
 } Operands;
 
-/* Types whose values have one order, and what of it MongoDB has. */
-typedef struct CompareRow
-{
-	Oid			type;
-	Oid			class;			/* comparable with types of the same class */
-	bool		raw;			/* in any BSON type that a column reads */
-	bool		is_text;
-} CompareRow;
-
-static const CompareRow compare_rows[] =
-{
-	{BOOLOID, BOOLOID, .raw = true},
-	{INT2OID, INT8OID, .raw = true},
-	{INT4OID, INT8OID, .raw = true},
-	{INT8OID, INT8OID, .raw = true},
-	{FLOAT4OID, .class = FLOAT8OID},
-	{FLOAT8OID, FLOAT8OID, .raw = true},
-	{NUMERICOID, .class = NUMERICOID},
-	{TEXTOID, TEXTOID, .is_text = true},
-	{VARCHAROID, TEXTOID, .is_text = true},
-	{NAMEOID, TEXTOID, .is_text = true},
-	{DATEOID, .class = TIMESTAMPOID},
-	{TIMESTAMPOID, .class = TIMESTAMPOID},
-	{TIMESTAMPTZOID, .class = TIMESTAMPTZOID},
-};
-
-static const CompareRow *
-find_row(Oid type)
-{
-	for (size_t i = 0; i < lengthof(compare_rows); i++)
-	{
-		if (compare_rows[i].type == type)
-			return &compare_rows[i];
-	}
-	return NULL;
-}
-
-Oid
-mongo_comparison_class(Oid type)
-{
-	const CompareRow *row = find_row(type);
-
-	return row == NULL ? type : row->class;
-}
-
-bool
-mongo_compares_text(Oid type)
-{
-	return mongo_comparison_class(type) == TEXTOID;
-}
-
 int
 mongo_comparison_strategy(Oid operator)
 {
@@ -90,8 +40,8 @@ mongo_comparison_strategy(Oid operator)
 	Oid			right;
 
 	op_input_types(operator, &left, &right);
-	if ((find_row(left) == NULL && !mongo_has_normal_form(left)) ||
-		mongo_comparison_class(left) != mongo_comparison_class(right))
+	if (!mongo_types_compare(left, right) ||
+		mongo_kinds[mongo_kind_of_type(left)->class].normal_form == NULL)
 		return 0;
 	return mongo_default_strategy(operator, left);
 }
@@ -114,12 +64,8 @@ mongo_collation_suits(Oid collation, int flags)
 static bool
 operand(const MongoScope *scope, Node *node, MongoValue *value)
 {
-	const CompareRow *row;
-
-	if (!mongo_value_of_node(scope, node, value))
-		return false;
-	row = find_row(value->type);
-	return (row != NULL && row->raw) || mongo_normalize(scope, value);
+	return mongo_value_of_node(scope, node, value) &&
+		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
 }
 
 /* raise_nan: NaN above all numbers. */
@@ -231,7 +177,7 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	if (getBaseType(exprType(left)) == DATEOID && getBaseType(exprType(right)) == DATEOID &&
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
-	is_text = mongo_comparison_class(exprType(left)) == TEXTOID;
+	is_text = mongo_compares_text(exprType(left));
 	if (is_text && !mongo_collation_suits(collation, mongo_asks_for_order(strategy) ?
 										  MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE))
 		return false;

@@ -19,7 +19,7 @@
 #include "digits.h"
 #include "encode.h"
 #include "expression_rows.h"
-#include "objectid.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
@@ -29,64 +29,6 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
-
-typedef struct FormRow
-{
-	Oid			type;
-	const char *normal;			/* template of the normal form; NULL: a value is
-								 * always in it */
-	bool		nan;			/* has NaN */
-} FormRow;
-
-/*
- * $convert knows no Symbols; $substrBytes does, and takes no ObjectIds.
- * numeric is in normalize_numeric().
- */
-#define TEXT_FORM \
-	"{$convert: {input: @1, to: 'string', onError: {$substrBytes: [@1, 0, -1]}}}"
-
-static const FormRow forms[] =
-{
-	{BOOLOID, .normal = NULL},
-	{INT2OID, .normal = "{$toLong: @1}"},
-	{INT4OID, .normal = "{$toLong: @1}"},
-	{INT8OID, .normal = "{$toLong: @1}"},
-	{FLOAT8OID, "{$toDouble: @1}", .nan = true},
-	{NUMERICOID, "{$toDecimal: @1}", .nan = true},
-	{TEXTOID, .normal = TEXT_FORM},
-	{VARCHAROID, .normal = TEXT_FORM},
-	{NAMEOID, .normal = TEXT_FORM},
-	{DATEOID, .normal = "{$dateTrunc: {date: @1, unit: 'day'}}"},
-	{TIMESTAMPOID, .normal = NULL},
-	{TIMESTAMPTZOID, .normal = NULL},
-};
-
-static const FormRow *
-find_form(Oid type)
-{
-	static const FormRow objectid_form = {InvalidOid, .normal = NULL};
-
-	for (size_t i = 0; i < lengthof(forms); i++)
-	{
-		if (forms[i].type == type)
-			return &forms[i];
-	}
-	return type == mongo_objectid_type_oid() ? &objectid_form : NULL;
-}
-
-bool
-mongo_has_normal_form(Oid type)
-{
-	return find_form(type) != NULL;
-}
-
-bool
-mongo_type_has_nan(Oid type)
-{
-	const FormRow *form = find_form(type);
-
-	return form != NULL && form->nan;
-}
 
 MongoValue
 mongo_decimal_value(const char *text)
@@ -174,21 +116,21 @@ normalize_numeric(const MongoScope *scope, MongoValue *value)
 bool
 mongo_normalize(const MongoScope *scope, MongoValue *value)
 {
-	const FormRow *form = find_form(value->type);
+	const char *form = mongo_kind_of_type(value->type)->normal_form;
 
 	if (!value->raw)
 		return true;
 	if (form == NULL || mongo_rounds_timestamp(value->type, value->typmod))
 		return false;
+	if (form[0] == '\0')
+		return true;
 	if (value->type == NUMERICOID)
 	{
 		if (!normalize_numeric(scope, value))
 			return false;
 	}
-	else if (form->normal != NULL)
-		value->expression = mongo_expand_template(form->normal, value, 1);
 	else
-		return true;
+		value->expression = mongo_expand_template(form, value, 1);
 	value->raw = false;
 	value->atomic = false;
 	return true;
@@ -201,19 +143,17 @@ has_exact_form(Oid type, Datum value)
 	bson_decimal128_t decimal;
 	bool		exact;
 
-	switch (type)
+	switch (mongo_type_kind(type))
 	{
-		case NUMERICOID:
+		case MONGO_KIND_NUMERIC:
 			return mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal);
-		case TEXTOID:
-		case VARCHAROID:
-		case NAMEOID:
+		case MONGO_KIND_TEXT:
 			/* bytes that are no characters have no form in UTF-8 */
 			return GetDatabaseEncoding() != PG_SQL_ASCII;
-		case DATEOID:
+		case MONGO_KIND_DATE:
 			return !DATE_NOT_FINITE(DatumGetDateADT(value));
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
+		case MONGO_KIND_TIMESTAMP:
+		case MONGO_KIND_TIMESTAMPTZ:
 			if (TIMESTAMP_NOT_FINITE(DatumGetTimestamp(value)))
 				return false;
 			mongo_timestamp_to_millis(DatumGetTimestamp(value), &exact);
@@ -251,15 +191,14 @@ array_has_exact_form(Oid element, Datum value)
 static bool
 needs_literal(const Const *constant)
 {
-	static const Oid plain[] = {BOOLOID, INT2OID, INT4OID, INT8OID, FLOAT4OID, FLOAT8OID,
-	NUMERICOID, DATEOID, TIMESTAMPOID, TIMESTAMPTZOID};
+	static const bool plain[] = {
+		[MONGO_KIND_BOOLEAN] = true, [MONGO_KIND_INTEGER] = true,
+		[MONGO_KIND_DOUBLE] = true, [MONGO_KIND_NUMERIC] = true,
+		[MONGO_KIND_TIMESTAMP] = true, [MONGO_KIND_TIMESTAMPTZ] = true
+	};
+	MongoTypeKind class = mongo_kind_of_type(constant->consttype)->class;
 
-	for (size_t i = 0; i < lengthof(plain); i++)
-	{
-		if (plain[i] == constant->consttype)
-			return false;
-	}
-	return !constant->constisnull;
+	return !constant->constisnull && !(class < lengthof(plain) && plain[class]);
 }
 
 bool

@@ -10,6 +10,7 @@
 #include "bson_memory.h"
 #include "expression_rows.h"
 #include "pattern.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
@@ -171,15 +172,11 @@ translate_pad(const MongoCall *call, MongoValue *result)
 static bool
 to_text(MongoValue *value)
 {
-	switch (value->type)
+	switch (mongo_type_kind(value->type))
 	{
-		case TEXTOID:
-		case VARCHAROID:
-		case NAMEOID:
+		case MONGO_KIND_TEXT:
 			return true;
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
+		case MONGO_KIND_INTEGER:
 			value->expression = mongo_expand_template("{$toString: @1}", value, 1);
 			break;
 		default:

@@ -3,9 +3,9 @@
  * fits.c
  *		"This field can be read by its column", in find's language.
  *
- * One row a type: which BSON types it reads, and for integers the range.  Types
- * whose rule cannot be said here (whether a double holds a Decimal128 exactly,
- * say) have no row.  The rules are those of docs/types.md.
+ * By which BSON types the column's type reads, and for integers the range.  Of
+ * other types find's language cannot say it (whether a double holds a Decimal128
+ * exactly, say).  The rules are those of docs/types.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,47 +14,16 @@
 #include "direct_modify.h"
 
 #include "bson_memory.h"
-#include "catalog/pg_type_d.h"
 #include "expression_rows.h"
-#include "objectid.h"
 #include "predicate.h"
+#include "types.h"
 
-typedef struct FitRule
+/* has_rule: do BSON type and range tell whether a value fits the type? */
+static bool
+has_rule(const MongoType *type)
 {
-	Oid			type;
-	const char *bson_types[3];	/* ends with NULL */
-	int64		min;			/* of integers */
-	int64		max;
-} FitRule;
-
-#define NUMBERS	{"number"}
-#define TEXTS	{"string", "symbol", "objectId"}
-#define DATES	{"date"}
-
-static const FitRule rules[] =
-{
-	{INT2OID, NUMBERS, PG_INT16_MIN, PG_INT16_MAX},
-	{INT4OID, NUMBERS, PG_INT32_MIN, PG_INT32_MAX},
-	{INT8OID, NUMBERS, PG_INT64_MIN, PG_INT64_MAX},
-	{TEXTOID, .bson_types = TEXTS},
-	{VARCHAROID, .bson_types = TEXTS},
-	{BOOLOID, .bson_types = {"bool"}},
-	{TIMESTAMPTZOID, .bson_types = DATES},
-	{TIMESTAMPOID, .bson_types = DATES},
-	{DATEOID, .bson_types = DATES},
-};
-
-static const FitRule *
-find_rule(Oid type)
-{
-	static const FitRule objectid_rule = {InvalidOid, .bson_types = {"objectId"}};
-
-	for (size_t i = 0; i < lengthof(rules); i++)
-	{
-		if (rules[i].type == type)
-			return &rules[i];
-	}
-	return type == mongo_objectid_type_oid() ? &objectid_rule : NULL;
+	return mongo_kinds[type->kind].is_told_by_type &&
+		(type->kind == MONGO_KIND_INTEGER || type->limit == 0);
 }
 
 /* begin_condition: a document as an element of the array, to be ended as one. */
@@ -87,29 +56,26 @@ append_not_array(bson_t *conditions, int index, const char *path, int length)
 /* {path: {$type: [...]}}, or within the range */
 static void
 append_type_test(bson_t *conditions, int index, const char *path,
-				 const FitRule *rule)
+				 const MongoType *type)
 {
 	bson_t		condition;
 	bson_t		test;
 	bson_t		types;
+	ListCell   *cell;
 
 	begin_condition(conditions, index, &condition);
 	BSON_APPEND_DOCUMENT_BEGIN(&condition, path, &test);
-	if (rule->max > 0)
+	if (type->kind == MONGO_KIND_INTEGER)
 	{
-		BSON_APPEND_INT64(&test, "$gte", rule->min);
-		BSON_APPEND_INT64(&test, "$lte", rule->max);
+		BSON_APPEND_INT64(&test, "$gte", -type->limit - 1);
+		BSON_APPEND_INT64(&test, "$lte", type->limit);
 	}
 	else
 	{
 		BSON_APPEND_ARRAY_BEGIN(&test, "$type", &types);
-		for (size_t i = 0; i < lengthof(rule->bson_types) && rule->bson_types[i]; i++)
-		{
-			char		key[16];
-
-			snprintf(key, sizeof(key), "%zu", i);
-			BSON_APPEND_UTF8(&types, key, rule->bson_types[i]);
-		}
+		foreach(cell, mongo_bson_type_aliases(type->accepts))
+			BSON_APPEND_UTF8(&types, psprintf("%d", foreach_current_index(cell)),
+							 lfirst(cell));
 		bson_append_array_end(&test, &types);
 	}
 	bson_append_document_end(&condition, &test);
@@ -119,7 +85,7 @@ append_type_test(bson_t *conditions, int index, const char *path,
 /* {$or: [{path: null}, type test]} */
 static void
 append_null_or_type_test(bson_t *conditions, int index, const char *path,
-						 const FitRule *rule)
+						 const MongoType *type)
 {
 	bson_t		condition;
 	bson_t		branches;
@@ -130,7 +96,7 @@ append_null_or_type_test(bson_t *conditions, int index, const char *path,
 	begin_condition(&branches, 0, &branch);
 	BSON_APPEND_NULL(&branch, path);
 	bson_append_document_end(&branches, &branch);
-	append_type_test(&branches, 1, path, rule);
+	append_type_test(&branches, 1, path, type);
 	bson_append_array_end(&condition, &branches);
 	bson_append_document_end(conditions, &condition);
 }
@@ -206,14 +172,14 @@ mongo_append_array_guards(bson_t *conditions, int index, const char *path)
 
 int
 mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
-						 Oid type, int32 typmod, bool nullable)
+						 Oid typid, int32 typmod, bool nullable)
 {
-	const FitRule *rule = find_rule(type);
+	const MongoType *type = mongo_type_facts(typid);
 
-	if (rule == NULL || typmod >= 0 ||
+	if (!has_rule(type) || typmod >= 0 ||
 		!mongo_path_is_addressable(path) || mongo_path_has_index(path))
 		return -1;
-	if (rule->max > 0)
+	if (type->kind == MONGO_KIND_INTEGER)
 	{
 		index = append_parent_guards(conditions, index, path);
 		append_integral_test(conditions, index++, path);
@@ -221,8 +187,8 @@ mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
 	else
 		index = mongo_append_array_guards(conditions, index, path);
 	if (nullable)
-		append_null_or_type_test(conditions, index++, path, rule);
+		append_null_or_type_test(conditions, index++, path, type);
 	else
-		append_type_test(conditions, index++, path, rule);
+		append_type_test(conditions, index++, path, type);
 	return index;
 }

@@ -19,6 +19,7 @@
 #include "objectid.h"
 #include "pattern.h"
 #include "pattern_tree.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
@@ -159,9 +160,7 @@ append_regex_or_objectid(const char *path, const MongoRegularExpression *express
 static bool
 is_text_field(const MongoField *field)
 {
-	Oid			type = getBaseType(field->type);
-
-	return type == TEXTOID || type == VARCHAROID || type == NAMEOID;
+	return mongo_compares_text(getBaseType(field->type));
 }
 
 /* is_short_field: can it only hold texts that PCRE gets through? */

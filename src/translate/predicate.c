@@ -13,6 +13,7 @@
 #include "bson_memory.h"
 #include "comparison.h"
 #include "predicate.h"
+#include "types.h"
 
 #include "access/stratnum.h"
 #include "mb/pg_wchar.h"
@@ -95,7 +96,7 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 
 	comparison = mongo_comparison_lookup(base_type, predicate->column_typmod);
 	if (comparison == NULL ||
-		!mongo_comparison_accepts(comparison, predicate->value_type))
+		!mongo_types_compare(base_type, predicate->value_type))
 		return MONGO_NOT_SHIPPABLE;
 	if (comparison->is_text && type_is_collatable(predicate->value_type) &&
 		!collation_allows(predicate))

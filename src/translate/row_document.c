@@ -19,6 +19,7 @@
 #include "options.h"
 #include "predicate.h"
 #include "row_changes.h"
+#include "types.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -312,19 +313,10 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 static bool
 reads_objectids(Oid typid)
 {
-	switch (getBaseType(typid))
-	{
-		case TEXTOID:
-		case VARCHAROID:
-		case BPCHAROID:
-		case NAMEOID:
-		case BYTEAOID:
-		case JSONOID:
-		case JSONBOID:
-			return true;
-		default:
-			return getBaseType(typid) == mongo_objectid_type_oid();
-	}
+	const MongoType *type = mongo_type_facts(getBaseType(typid));
+
+	return (type->accepts & MONGO_BSON_BIT(BSON_TYPE_OID)) != 0 &&
+		(type->limit == 0 || type->limit >= MONGO_OBJECTID_TEXT_LENGTH);
 }
 
 /* append_id: what the row says, or an ObjectId made here. */
