@@ -116,6 +116,6 @@ $(shlib): .transport
 # in two folders for the same.  Bitcode, which has none, is built anew.
 -include $(OBJS:.o=.d)
 $(OBJS): Makefile
-$(OBJS:.o=.bc): Makefile $(wildcard $(CURDIR)/include/*.h)
+$(OBJS:.o=.bc): Makefile $(wildcard $(CURDIR)/include/*.h $(CURDIR)/src/*/*.h)
 
 endif

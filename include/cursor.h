@@ -19,11 +19,6 @@ typedef struct MongoCursor MongoCursor;
  *		A cursor on the result of 'command' (find, aggregate, ...), which is sent
  *		when the first document is asked for.
  *
- * The reply to "count" has no cursor: its only document is {n: number, ...}.
- * Where MongoDB refuses that command (transactions, read concern "snapshot") or
- * would count by metadata since its query is met by all, a pipeline is sent in
- * its place, which gives {n: number}, or no document instead of 0.
- *
  * 'command' must not hold $db.  getMore asks for 'batch_size' documents (0 =
  * the server's default).  The cursor and its lease live in 'context' and are
  * given back when that goes, at the latest.  Both 'context' and 'user' must live
@@ -37,6 +32,16 @@ extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
 									  const char *database,
 									  const char *collection,
 									  const bson_t *command, int batch_size);
+
+/*
+ * mongo_cursor_expect_document
+ *		The reply to the command, which is sent outside of transactions, has no cursor,
+ *		but this field: it is the only document.
+ *
+ * To be said before the first document is asked for; 'field' must live as long as
+ * the cursor.
+ */
+extern void mongo_cursor_expect_document(MongoCursor *cursor, const char *field);
 
 /*
  * mongo_cursor_next

@@ -34,7 +34,7 @@ struct MongoCursor
 	bool		opened;			/* its reply has come */
 	uint32		command_length;
 	int			batch_size;
-	bool		is_count;		/* the reply is the document */
+	const char *reply_field;	/* of mongo_cursor_expect_document(), or NULL */
 
 	bool		sent;			/* the command has been */
 	bool		pending;		/* a request is in flight: */
@@ -49,10 +49,10 @@ struct MongoCursor
 	int			current;
 	const uint8 *position;		/* of the next array element */
 	const uint8 *end;			/* of the batch's elements */
-	const uint8 *count;			/* not handed out yet: the reply to "count" */
-	uint32		count_length;
+	bool		has_document;	/* the reply is to be handed out */
 	const uint8 *whole;			/* where the answer begins that is all here;
 								 * NULL: it is not */
+	size_t		whole_length;
 };
 
 /* What the pool asks of a cursor, the reader of its lease. */

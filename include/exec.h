@@ -1,7 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * exec.h
- *		Executing foreign scans.
+ *		Execution: what PostgreSQL's executor calls.
+ *
+ * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
  *
  *-------------------------------------------------------------------------
  */
@@ -10,47 +12,13 @@
 
 #include "compat.h"
 
+#include "access/parallel.h"
 #include "commands/explain.h"
-#include "foreign/foreign.h"
+#include "foreign/fdwapi.h"
 #include "nodes/execnodes.h"
+#include "nodes/extensible.h"
 
-#include "command_template.h"
-#include "cursor.h"
-#include "decode.h"
-#include "plan.h"
-
-/* A foreign scan in execution: fdw_state of its ForeignScanState. */
-typedef struct MongoScanState
-{
-	MongoScanPlan *plan;
-	MongoCommandTemplate template;	/* of the command in turn */
-	bson_t	  **commands;		/* the plan's, in their order */
-	int			ncommands;
-	List	   *expressions;	/* ExprStates of fdw_exprs */
-	List	   *relids;			/* of its foreign tables */
-	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
-	MongoRowDecoder *decoder;	/* likewise */
-	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is ours */
-	ExprState  *hiding;			/* of hidden.c; NULL: not needed so far */
-	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
-	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
-	struct MongoIdentityLog *identities;	/* NULL: no row is to be changed */
-	MemoryContext scan_context; /* of the command and its cursor */
-	MemoryContext spare_context;	/* takes turns with it; empty, NULL before
-									 * any ReScan */
-
-	/* Valid from the first row on, until ReScan, which may keep the last two. */
-	bool		started;
-	int			turn;			/* which of the plan's commands, from 0 */
-	bool		any_document;	/* has come */
-	int64		rows;			/* that have come */
-	bool		widened;		/* documents may come that are to be tested here */
-	bool		must_wait;		/* why an asynchronous scan gave no row */
-	bson_t	   *command;		/* as sent */
-	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
-} MongoScanState;
-
-/* FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines". */
+/* src/exec/scan.c and explain.c */
 extern void mongo_begin_foreign_scan(ForeignScanState *node, int eflags);
 extern TupleTableSlot *mongo_iterate_foreign_scan(ForeignScanState *node);
 extern void mongo_rescan_foreign_scan(ForeignScanState *node);
@@ -58,50 +26,65 @@ extern void mongo_end_foreign_scan(ForeignScanState *node);
 extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
 
 /* src/exec/async.c; see also "Asynchronous Execution" there. */
-extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
 extern void mongo_foreign_async_request(AsyncRequest *request);
 extern void mongo_foreign_async_configure_wait(AsyncRequest *request);
 extern void mongo_foreign_async_notify(AsyncRequest *request);
 
 /*
- * mongo_log_command
- *		Log what is sent, for the setting mongo_fdw.log_remote_query.
- */
-extern void mongo_log_command(const MongoScanPlan *plan, const bson_t *command);
-
-/*
- * mongo_append_bounds
- *		Append limit, skip and batchSize to a find command.
+ * src/exec/parallel.c; see "FDW Routines for Parallel Execution" there.
  *
- * limit is -1 for none.  With a limit the first batch holds one document more
- * than it, so that the server closes the cursor with its first answer.
+ * In a MongoDB transaction the leader's connection alone sees what is to be
+ * read: then no worker is launched, and the leader reads it all.
  */
-extern void mongo_append_bounds(const MongoScanPlan *plan, int64 limit,
-								int64 offset, bson_t *command);
+extern Size mongo_estimate_dsm_foreign_scan(ForeignScanState *node,
+											ParallelContext *pcxt);
+extern void mongo_initialize_dsm_foreign_scan(ForeignScanState *node,
+											  ParallelContext *pcxt,
+											  void *coordinate);
+extern void mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node,
+												ParallelContext *pcxt,
+												void *coordinate);
+extern void mongo_initialize_worker_foreign_scan(ForeignScanState *node,
+												 shm_toc *toc, void *coordinate);
+extern void mongo_shutdown_foreign_scan(ForeignScanState *node);
 
-/*
- * mongo_set_pipeline_bounds
- *		The same for the pipeline that is to be bound to the template.
- */
-extern void mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit,
-									  int64 offset, MongoCommandTemplate *template);
+/* src/exec/modify.c and explain_modify.c */
+extern void mongo_begin_foreign_modify(ModifyTableState *mtstate,
+									   ResultRelInfo *rinfo, List *fdw_private,
+									   int subplan_index, int eflags);
+extern void mongo_begin_foreign_insert(ModifyTableState *mtstate,
+									   ResultRelInfo *rinfo);
+extern TupleTableSlot *mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
+												 TupleTableSlot *slot,
+												 TupleTableSlot *planSlot);
+extern TupleTableSlot **mongo_exec_foreign_batch_insert(EState *estate,
+														ResultRelInfo *rinfo,
+														TupleTableSlot **slots,
+														TupleTableSlot **planSlots,
+														int *numSlots);
+extern int	mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo);
+extern TupleTableSlot *mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
+												 TupleTableSlot *slot,
+												 TupleTableSlot *planSlot);
+extern TupleTableSlot *mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
+												 TupleTableSlot *slot,
+												 TupleTableSlot *planSlot);
+extern void mongo_end_foreign_modify(EState *estate, ResultRelInfo *rinfo);
+extern void mongo_explain_foreign_modify(ModifyTableState *mtstate,
+										 ResultRelInfo *rinfo, List *fdw_private,
+										 int subplan_index, ExplainState *es);
 
-/*
- * mongo_bind_scan_command
- *		Evaluate the plan's expressions and append the plan's command number
- *		'turn' (from 0) to 'command'.
- *
- * 'rows' have come from the commands before it.  NONE when it is known without
- * asking that no row will come.
- */
-extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int turn,
-										  int64 rows, bson_t *command);
+/* src/exec/direct_modify.c */
+extern void mongo_begin_direct_modify(ForeignScanState *node, int eflags);
+extern TupleTableSlot *mongo_iterate_direct_modify(ForeignScanState *node);
+extern void mongo_end_direct_modify(ForeignScanState *node);
+extern void mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es);
 
-/*
- * mongo_scan_user_mapping
- *		The user mapping that the scan reads with, palloc'd: of the current user, or
- *		of whom the relation is checked as (a view's owner).
- */
-extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
+/* src/exec/truncate.c */
+extern void mongo_exec_foreign_truncate(List *rels, DropBehavior behavior,
+										bool restart_seqs);
+
+/* src/exec/batched_join.c, for mongo_install_batched_joins() */
+extern const CustomScanMethods mongo_batched_join_methods;
 
 #endif							/* MONGO_FDW_EXEC_H */

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *		Planning foreign scans, and what a plan tells execution.
+ *		Planning: what PostgreSQL's planner calls.
  *
+ * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
  * Planning sends nothing to MongoDB, with one exception that a user asks for:
  * use_remote_estimate.
  *
@@ -14,121 +15,27 @@
 #include "compat.h"
 
 #include "foreign/fdwapi.h"
+#include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
-#include "columns.h"
-#include "condition.h"
-#include "options.h"
-
-/*
- * What planning knows of a foreign table, or of a join that can be pushed down:
- * fdw_private of its RelOptInfo.  What is about one table is about the outermost
- * one of a join, on whose collection the command is.
- *
- * It lives as long as its RelOptInfo, and so does all that it points to, at
- * whatever time and in whatever memory context that is filled in: see
- * planning_state.h.
- */
-typedef struct MongoRelation
-{
-	Oid			relid;
-	Oid			serverid;
-	Oid			userid;			/* whose user mapping counts */
-	MongoTableOptions *options;
-	MongoColumns *columns;
-	List	   *known;			/* MongoKnownCondition *, of plan_clauses.h */
-	List	   *without_nan;	/* columns that no base restriction lets be NaN; see
-								 * nan_bound.h */
-	bool		below_barrier;	/* of mongo_is_below_barrier() */
-	bool		has_barrier;	/* restrictions hide rows from the query or from what
-								 * is above it; see plan_security.h */
-	Index		query_level;	/* PlannerInfo.qual_security_level */
-	bool		all_exact;		/* no base restriction is left to check here */
-	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet.  A
-								 * number, as joins ask */
-	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
-	double		remote_rows;	/* documents that come, before local checks */
-	double		examined_rows;	/* documents that MongoDB looks at */
-	const struct MongoJoin *join;	/* see plan_join.h; NULL: a table */
-} MongoRelation;
-
-/* A column of the scan's tuple, and the path it is read from. */
-typedef struct MongoScanColumn
-{
-	int			index;			/* in the scan tuple, from 0 */
-	const char *name;
-	const char *path;			/* NULL: the whole document */
-	const char *collection;		/* NULL: the plan's */
-	const char *prefix;			/* where its document stands; NULL: everywhere */
-	Oid			type;			/* InvalidOid: that of the tuple's attribute */
-	int32		typmod;
-	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
-} MongoScanColumn;
-
-/* How an aggregate is made here of what MongoDB has added up; see finish.h. */
-typedef enum MongoFinish
-{
-	MONGO_FINISH_NONE,
-	MONGO_FINISH_AVERAGE,		/* of a sum that is numeric, and count */
-	MONGO_FINISH_AVERAGE_OF_INTEGERS,	/* ... that is int8 */
-	MONGO_FINISH_VAR_POP,		/* of sum, count and sum of squares */
-	MONGO_FINISH_VAR_SAMP,
-	MONGO_FINISH_STDDEV_POP,
-	MONGO_FINISH_STDDEV_SAMP
-} MongoFinish;
-
-/* An attribute of the scan's tuple that is finished here. */
-typedef struct MongoScanFinish
-{
-	MongoFinish finish;
-	int			index;			/* in the scan tuple, from 0 */
-	int			first;			/* MongoScanColumn.index of its first part; these
-								 * count on behind the tuple's attributes */
-} MongoScanFinish;
-
-/* fdw_private of a ForeignScan, unpacked. */
-typedef struct MongoScanPlan
-{
-	const char *database;
-	const char *collection;
-	List	   *commands;		/* Const *: templates, see command_template.h, to
-								 * be run one after the other */
-	List	   *predicates;		/* for the first of fdw_exprs, in step */
-	int			nvariables;		/* of "let": fdw_exprs goes on with these */
-	bool		is_pipeline;	/* aggregate commands; otherwise finds */
-	const char *joined;			/* of mongo_join_namespace(); NULL: no join */
-	bool		is_grouped;		/* rows are groups, not documents */
-	bool		one_row;		/* has a row even over no documents */
-	bool		has_limit;		/* then fdw_exprs goes on with it */
-	bool		has_offset;		/* and with this */
-	int			enough_rows;	/* no more are wanted of any command; -1: all */
-	bool		all_rows;		/* the query will likely read to the end */
-	int			fetch_size;
-	MongoTypeMismatch type_mismatch;
-	bool		canonical_json;
-	const char *split_field;	/* several processes share the scan and read
-								 * ranges of it; NULL: one does */
-	List	   *columns;		/* MongoScanColumn *, in order of index */
-	List	   *finishes;		/* MongoScanFinish * */
-	List	   *hiding;			/* numbers, from 0, of the plan's quals that hide rows,
-								 * of which nothing may be told; see hidden.h */
-	List	   *hiding_columns; /* attribute numbers that these read; 0: all */
-} MongoScanPlan;
-
-/*
- * mongo_scan_plan_to_list, mongo_scan_plan_from_list
- *		The plan's private part as nodes that copyObject() and the like know, and
- *		back, palloc'd in the current memory context; strings are the list's.
- */
-extern List *mongo_scan_plan_to_list(const MongoScanPlan *plan);
-extern MongoScanPlan *mongo_scan_plan_from_list(List *list);
-
-/* FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines". */
+/* src/plan/relation.c */
 extern void mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 									   Oid foreigntableid);
+
+/* src/plan/paths.c */
 extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 									Oid foreigntableid);
+
+/*
+ * src/plan/join.c: offers the join as one command, where it is exact.  Of several
+ * ways to make the same join, the relation's fdw_private is about the cheapest.
+ */
+extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
+										 RelOptInfo *outerrel, RelOptInfo *innerrel,
+										 JoinType jointype, JoinPathExtraData *extra);
+
+/* src/plan/dispatch.c */
 extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
 										  UpperRelationKind stage,
 										  RelOptInfo *input_rel,
@@ -137,37 +44,59 @@ extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreig
 										   Oid foreigntableid,
 										   ForeignPath *best_path, List *tlist,
 										   List *scan_clauses, Plan *outer_plan);
+extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
 
 /*
- * mongo_estimate_scan
- *		Set the costs of a scan of 'baserel' whose remote conditions let
- *		'remote_rows' of 'examined_rows' documents through.
+ * src/plan/parallel.c: may parallel workers read this table?
  *
- * Of a join that is pushed down, 'examined_rows' is of no account: its
- * MongoJoin has what finding the rows costs.  In the planner's units.
+ * Not where the isolation level asks for one snapshot: a worker's connection is
+ * not in the MongoDB transaction.  Transactions that are there for another reason
+ * when the scan is executed are dealt with by src/exec/parallel.c.
  */
-extern void mongo_estimate_scan(RelOptInfo *baserel,
-								double remote_rows, double examined_rows,
-								Cost *startup_cost, Cost *total_cost);
+extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
+												RangeTblEntry *rte);
 
 /*
- * mongo_examined_cost
- *		What MongoDB takes to find that many documents of a table.
+ * src/plan/modify.c.  An UPDATE's plan holds in fdw_private the attributes that it
+ * assigns; it is NIL for the others.
  */
-extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
+extern void mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
+											 RangeTblEntry *target_rte,
+											 Relation target_relation);
+extern List *mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
+									   Index resultRelation, int subplan_index);
+extern int	mongo_is_foreign_rel_updatable(Relation rel);
 
 /*
- * mongo_can_be_exact
- *		Can MongoDB test all restrictions of 'baserel' exactly, if that is worth
- *		a $expr where find's language would leave something to be checked here?
+ * src/plan/direct_modify.c: UPDATE and DELETE as one command.
+ *
+ * Possible where MongoDB alone decides which documents are meant, and what
+ * they become is known beforehand or is a sum with a column's own value.
+ * A document whose tested fields do not fit their columns cannot be read, and
+ * is not touched either: the filter goes with guards for that.
+ *
+ * With RETURNING it is findAndModify, which gives back one document, so the
+ * filter must be one that cannot mean several.
  */
-extern bool mongo_can_be_exact(RelOptInfo *baserel);
+extern bool mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
+									 Index resultRelation, int subplan_index);
 
 /*
- * mongo_sort_cost
- *		What it costs MongoDB to have the rows of 'baserel' in order, by an index or
- *		by sorting, beyond what it takes to have them.
+ * mongo_install_batched_joins
+ *		Have the planner consider batched joins from now on, to be executed by
+ *		these methods.  Called once, by _PG_init().
+ *
+ * src/plan/batched_join.c.  A nested loop over 10,000 rows with a foreign table
+ * inside is 10,000 finds.  This join, a CustomScan, reads a batch of outer rows, asks
+ * for all documents with any of their keys by one find ($in), and joins them in
+ * PostgreSQL.  Nothing rests on what MongoDB takes for equal: all clauses are
+ * evaluated on each pair of rows that the keys' hashes bring together.
+ *
+ * Its plan has two children: the outer plan, and a foreign scan with the
+ * additional condition "key = ANY (keys)".  The keys are no parameter that
+ * PostgreSQL knows: a CaseTestExpr stands for them, whose value is in the scan's
+ * expression context.
  */
-extern Cost mongo_sort_cost(RelOptInfo *baserel, List *pathkeys, bool indexed);
+extern void mongo_install_batched_joins(const CustomScanMethods *methods);
 
 #endif							/* MONGO_FDW_PLAN_H */

@@ -7,18 +7,12 @@
  */
 #include "postgres.h"
 
-#include "batched_join.h"
 #include "catalog.h"
 #include "client.h"
-#include "direct_modify.h"
 #include "driver_memory.h"
 #include "exec.h"
-#include "modify.h"
 #include "options.h"
-#include "parallel_scan.h"
 #include "plan.h"
-#include "plan_join.h"
-#include "plan_parallel.h"
 
 #include "foreign/fdwapi.h"
 #include "fmgr.h"
@@ -47,7 +41,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	FdwRoutine *routine = makeNode(FdwRoutine);
 
-	/* src/plan: relation.c, paths.c, join.c, upper.c, scan_plan.c */
+	/* src/plan: relation.c, paths.c, join.c, dispatch.c */
 	routine->GetForeignRelSize = mongo_get_foreign_rel_size;
 	routine->GetForeignPaths = mongo_get_foreign_paths;
 	routine->GetForeignJoinPaths = mongo_get_foreign_join_paths;
@@ -61,7 +55,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->EndForeignScan = mongo_end_foreign_scan;
 	routine->ExplainForeignScan = mongo_explain_foreign_scan;
 
-	/* src/exec: async.c */
+	/* src/plan/dispatch.c, src/exec/async.c */
 	routine->IsForeignPathAsyncCapable = mongo_is_foreign_path_async_capable;
 	routine->ForeignAsyncRequest = mongo_foreign_async_request;
 	routine->ForeignAsyncConfigureWait = mongo_foreign_async_configure_wait;

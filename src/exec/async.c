@@ -13,27 +13,12 @@
 #include "postgres.h"
 
 #include "exec.h"
-#include "plan_upper.h"
+#include "scan.h"
 
 #include "executor/execAsync.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "storage/latch.h"
-
-/*
- * Of one table, or of what is above it in the same command: the groups that an
- * Append of partial or partitionwise aggregates is over.
- */
-bool
-mongo_is_foreign_path_async_capable(ForeignPath *path)
-{
-	RelOptInfo *rel = path->path.parent;
-
-	if (IS_UPPER_REL(rel))
-		return mongo_upper_options(rel->fdw_private)->async_capable;
-	return IS_SIMPLE_REL(rel) &&
-		((MongoRelation *) rel->fdw_private)->options->async_capable;
-}
 
 /* produce gives Append the next row, the end, or word that it has to wait. */
 static void

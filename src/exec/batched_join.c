@@ -7,7 +7,8 @@
  */
 #include "postgres.h"
 
-#include "batched_join.h"
+#include "exec.h"
+#include "plan_nodes.h"
 
 #include "commands/explain.h"
 #include "executor/executor.h"
@@ -54,7 +55,7 @@ typedef enum BatchPhase
 typedef struct BatchedJoinState
 {
 	CustomScanState css;
-	MongoBatchedJoin join;
+	const MongoBatchedJoin *join;
 	PlanState  *outer;
 	PlanState  *inner;
 	int			nouter;			/* columns */
@@ -93,14 +94,14 @@ static const CustomExecMethods exec_methods;
 static bool
 keeps_lonely(const BatchedJoinState *state)
 {
-	return state->join.type == JOIN_LEFT || state->join.type == JOIN_ANTI;
+	return state->join->type == JOIN_LEFT || state->join->type == JOIN_ANTI;
 }
 
 /* wants_one: is a row done when it has found a document? */
 static bool
 wants_one(const BatchedJoinState *state)
 {
-	return state->join.type == JOIN_SEMI || state->join.type == JOIN_ANTI;
+	return state->join->type == JOIN_SEMI || state->join->type == JOIN_ANTI;
 }
 
 static Node *
@@ -130,7 +131,7 @@ empty_batch(BatchedJoinState *state)
 static int
 first_batch_size(const BatchedJoinState *state)
 {
-	return state->join.all_rows ? LARGEST_BATCH : CAUTIOUS_BATCH;
+	return state->join->all_rows ? LARGEST_BATCH : CAUTIOUS_BATCH;
 }
 
 static void
@@ -155,9 +156,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 									(PlanState *) node);
 	state->inner_key = ExecInitExpr(list_nth(scan->custom_exprs, MONGO_BATCHED_INNER_KEY),
 									(PlanState *) node);
-	fmgr_info(state->join.outer_hash, &state->outer_hash);
-	fmgr_info(state->join.inner_hash, &state->inner_hash);
-	get_typlenbyvalalign(state->join.key_type, &state->key_length,
+	fmgr_info(state->join->outer_hash, &state->outer_hash);
+	fmgr_info(state->join->inner_hash, &state->inner_hash);
+	get_typlenbyvalalign(state->join->key_type, &state->key_length,
 						 &state->key_by_value, &state->key_align);
 	outer_tuple = ExecGetResultType(state->outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, outer_tuple, &TTSOpsMinimalTuple);
@@ -229,7 +230,7 @@ hash_of(BatchedJoinState *state, FmgrInfo *function, Datum key)
 {
 	MemoryContext old_context =
 		MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
-	uint32		hash = DatumGetUInt32(FunctionCall1Coll(function, state->join.collation, key));
+	uint32		hash = DatumGetUInt32(FunctionCall1Coll(function, state->join->collation, key));
 
 	MemoryContextSwitchTo(old_context);
 	return hash;
@@ -353,7 +354,7 @@ start_inner_scan(BatchedJoinState *state)
 {
 	ExprContext *econtext = state->inner->ps_ExprContext;
 	MemoryContext old_context = MemoryContextSwitchTo(state->batch_context);
-	ArrayType  *keys = construct_array(state->keys, state->nkeys, state->join.key_type,
+	ArrayType  *keys = construct_array(state->keys, state->nkeys, state->join->key_type,
 									   state->key_length, state->key_by_value,
 									   state->key_align);
 
@@ -423,7 +424,7 @@ next_match(BatchedJoinState *state)
 		if (!row->matched)
 			state->nwaiting--;
 		row->matched = true;
-		if (state->join.type != JOIN_ANTI)
+		if (state->join->type != JOIN_ANTI)
 			return true;
 	}
 }
@@ -541,7 +542,7 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		[JOIN_ANTI] = "Anti",
 	};
 
-	ExplainPropertyText("Join Type", names[state->join.type], es);
+	ExplainPropertyText("Join Type", names[state->join->type], es);
 	context = set_deparse_context_plan(es->deparse_cxt, (Plan *) scan, ancestors);
 	ExplainPropertyText("Join Cond",
 						deparse_expression((Node *) make_ands_explicit(clauses),

@@ -7,8 +7,9 @@
  */
 #include "postgres.h"
 
-#include "direct_modify.h"
+#include "exec.h"
 
+#include "bind.h"
 #include "bson_memory.h"
 #include "bulk_write.h"
 #include "catalog/pg_type_d.h"
@@ -17,7 +18,6 @@
 #include "decode.h"
 #include "direct_update.h"
 #include "encoding.h"
-#include "exec.h"
 #include "executor/executor.h"
 #include "explain_remote.h"
 #include "find_and_modify.h"
@@ -25,7 +25,10 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "options.h"
+#include "plan_nodes.h"
 #include "privileges.h"
+#include "query_log.h"
+#include "scan.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -44,22 +47,6 @@ typedef struct MongoDirectState
 	bson_t	   *update;			/* as sent; NULL for DELETE */
 } MongoDirectState;
 
-static void
-prepare_template(MongoDirectState *state)
-{
-	MongoCommandTemplate *template = &state->template;
-	ListCell   *cell;
-	int			i = 0;
-
-	template->command = mongo_command_from_const(CurrentMemoryContext,
-												 state->plan->command);
-	template->nparameters = list_length(state->plan->predicates);
-	template->predicates = palloc(sizeof(MongoPredicate *) *
-								  Max(template->nparameters, 1));
-	foreach(cell, state->plan->predicates)
-		template->predicates[i++] = mongo_predicate_from_list(lfirst(cell));
-}
-
 void
 mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 {
@@ -70,7 +57,9 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 
 	node->fdw_state = state;
 	state->plan = mongo_direct_plan_from_list(scan->fdw_private);
-	prepare_template(state);
+	state->template.command = mongo_command_from_const(CurrentMemoryContext,
+													   state->plan->command);
+	mongo_prepare_parameters(&state->template, state->plan->predicates);
 	state->expressions = ExecInitExprList(scan->fdw_exprs, (PlanState *) node);
 	state->relation = node->ss.ss_currentRelation;
 	state->options = mongo_table_options(entry->relid);
@@ -124,20 +113,6 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 }
 
 /* ------------------------------- executing --------------------------------- */
-
-static MongoMatch
-bind_filter(ForeignScanState *node, MongoDirectState *state)
-{
-	int			nparameters = state->template.nparameters;
-	Datum	   *values = palloc(sizeof(Datum) * Max(nparameters, 1));
-	bool	   *isnull = palloc(sizeof(bool) * Max(nparameters, 1));
-
-	for (int i = 0; i < nparameters; i++)
-		values[i] = ExecEvalExpr((ExprState *) list_nth(state->expressions, i),
-								 node->ss.ps.ps_ExprContext, &isnull[i]);
-	state->filter = bson_create_in(CurrentMemoryContext);
-	return mongo_command_bind(&state->template, values, isnull, NULL, state->filter);
-}
 
 static void
 append_simple_collation(bson_t *document, const MongoDirectPlan *plan)
@@ -213,16 +188,6 @@ command_document(const MongoDirectState *state, const bson_t *filter,
 	return command;
 }
 
-static void
-log_remote_query(const MongoDirectState *state)
-{
-	ereport(mongo_query_log_level(),
-			(errmsg("remote query: %s: %s", state->plan->database,
-					bson_to_relaxed_json(command_document(state, state->filter,
-														  state->update))),
-			 errhidestmt(true)));
-}
-
 /* context_message: what failed, should it fail. */
 static const char *
 context_message(const MongoDirectState *state)
@@ -269,7 +234,7 @@ send_modification(MongoDirectState *state)
 		mongo_write_batch_add(&batch, CurrentMemoryContext, state->update);
 
 	if (mongo_log_remote_query)
-		log_remote_query(state);
+		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
 	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
 	mongo_write_batch_send(mongo_session_for_write(state->user), plan->database,
 						   plan->collection, &batch, false, 0, 0,
@@ -282,7 +247,9 @@ send_modification(MongoDirectState *state)
 static bool
 bind_plan(ForeignScanState *node, MongoDirectState *state)
 {
-	if (bind_filter(node, state) == MONGO_MATCH_NONE)
+	state->filter = bson_create_in(CurrentMemoryContext);
+	if (mongo_bind_parameters(&state->template, state->expressions, node->ss.ps.ps_ExprContext,
+							  NULL, state->filter) == MONGO_MATCH_NONE)
 		return false;
 	if (state->plan->operation == CMD_UPDATE)
 		state->update = mongo_build_update(evaluate_assignments(node, state),
@@ -344,7 +311,7 @@ fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 	command.simple_collation = plan->simple_collation;
 
 	if (mongo_log_remote_query)
-		log_remote_query(state);
+		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
 	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
 	found = mongo_find_and_modify(mongo_session_for_write(state->user),
 								  CurrentMemoryContext, &command, context_message(state),

@@ -11,6 +11,7 @@
 #include "encoding.h"
 #include "exec.h"
 #include "explain_remote.h"
+#include "scan.h"
 
 #include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"
@@ -64,15 +65,14 @@ describe_command(ForeignScanState *node, ExplainState *es)
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	int			nparameters = state->template.nparameters;
-	int			next = nparameters + state->plan->nvariables;
-	const char **names = parameter_names(node, es, next);
+	const char **names = parameter_names(node, es, nparameters + state->plan->nvariables);
 	int64		limit = -1;
 	int64		offset = 0;
 
-	if (state->plan->has_limit)
-		limit = constant_bound(list_nth(plan->fdw_exprs, next++), -1);
-	if (state->plan->has_offset)
-		offset = constant_bound(list_nth(plan->fdw_exprs, next++), 0);
+	if (state->plan->limit >= 0)
+		limit = constant_bound(list_nth(plan->fdw_exprs, state->plan->limit), -1);
+	if (state->plan->offset >= 0)
+		offset = constant_bound(list_nth(plan->fdw_exprs, state->plan->offset), 0);
 	if (state->plan->is_pipeline)
 		mongo_set_pipeline_bounds(state->plan, limit, offset, &state->template);
 	mongo_command_describe(&state->template, names, command);
@@ -98,7 +98,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 
 		if (command == NULL || i != state->turn || !may_show)
 		{
-			state->template.command = state->commands[i];
+			mongo_choose_command(state, i, true);
 			command = describe_command(node, es);
 		}
 		ExplainPropertyText(label, bson_to_relaxed_json(command), es);
@@ -135,7 +135,8 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 		if (command == NULL && is_known)
 		{
 			command = bson_create_in(CurrentMemoryContext);
-			if (mongo_bind_scan_command(node, i, 0, command) == MONGO_MATCH_NONE)
+			mongo_choose_command(state, i, true);
+			if (mongo_bind_scan_command(node, 0, command) == MONGO_MATCH_NONE)
 			{
 				mongo_explain_remote_unknown(es, i + 1, "no document can match, so nothing is sent");
 				continue;

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "modify.h"
+#include "exec.h"
 
 #include "bson_memory.h"
 #include "encoding.h"

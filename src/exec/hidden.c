@@ -9,7 +9,7 @@
 
 #include "hidden.h"
 
-#include "exec.h"
+#include "scan.h"
 
 #include "executor/executor.h"
 

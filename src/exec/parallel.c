@@ -7,14 +7,18 @@
  */
 #include "postgres.h"
 
+#include "parallel.h"
+
 #include "bson_memory.h"
 #include "client_pool.h"
 #include "encoding.h"
 #include "exec.h"
 #include "options.h"
-#include "parallel_scan.h"
+#include "query_log.h"
+#include "scan.h"
 #include "split_range.h"
 #include "transaction.h"
+#include "uri.h"
 
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
@@ -59,9 +63,9 @@ mongo_estimate_dsm_foreign_scan(ForeignScanState *node pg_attribute_unused(),
 	return sizeof(MongoSharedScan);
 }
 
-/* share: the leader's part, before each execution. */
+/* share_scan: the leader's part, before each execution. */
 static void
-share(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *shared)
+share_scan(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *shared)
 {
 	MongoScanState *state = node->fdw_state;
 
@@ -84,7 +88,7 @@ mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
 	shared->progress = NOT_SPLIT;
 	shared->wanted_ranges = MONGO_RANGES_PER_PARTICIPANT * (pcxt->nworkers + 1);
 	pg_atomic_init_u32(&shared->next_range, 0);
-	share(node, pcxt, shared);
+	share_scan(node, pcxt, shared);
 }
 
 /* The points and the snapshot stay: they are the same query's. */
@@ -95,7 +99,7 @@ mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcx
 	MongoSharedScan *shared = coordinate;
 
 	pg_atomic_write_u32(&shared->next_range, 0);
-	share(node, pcxt, shared);
+	share_scan(node, pcxt, shared);
 }
 
 void
@@ -117,19 +121,19 @@ mongo_shutdown_foreign_scan(ForeignScanState *node)
 
 /* The same collation as the ranges': what is ascending depends on it. */
 static void
-append_split_command(const MongoScanState *state, const char *collection,
+append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 					 int sample_size, bson_t *command)
 {
+	const char *collection = mongo_to_utf8(plan->collection);
 	bson_iter_t collation;
 	bson_t		cursor;
 
 	BSON_APPEND_UTF8(command, "aggregate", collection);
-	mongo_append_split_pipeline(command, collection, state->plan->split_field,
-								sample_size);
+	mongo_append_split_pipeline(command, collection, plan->split_field, sample_size);
 	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
 	BSON_APPEND_INT32(&cursor, "batchSize", sample_size + 2);
 	bson_append_document_end(command, &cursor);
-	if (bson_iter_init_find(&collation, state->command, "collation"))
+	if (bson_iter_init_find(&collation, scan_command, "collation"))
 		bson_append_iter(command, NULL, 0, &collation);
 }
 
@@ -144,8 +148,7 @@ append_split_command(const MongoScanState *state, const char *collection,
 static void
 note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 {
-	const char *read_concern =
-	mongo_connection_options(GetForeignServer(user->serverid), user)->read_concern;
+	const char *read_concern = mongo_read_concern(user);
 	bson_iter_t iter;
 
 	shared->cluster_seconds = shared->cluster_increment = 0;
@@ -158,11 +161,12 @@ note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 							&shared->cluster_increment);
 }
 
+/* split_collection: have the points in shared memory, for the others to see. */
 static void
-split(MongoScanState *state, MongoSharedScan *shared)
+split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
+				 const bson_t *scan_command)
 {
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	const char *collection = mongo_to_utf8(state->plan->collection);
 	const bson_t *reply;
 	bson_t	   *points;
 	bson_iter_t iter;
@@ -170,22 +174,21 @@ split(MongoScanState *state, MongoSharedScan *shared)
 
 	shared->nranges = 1;
 	shared->points_length = 0;
-	append_split_command(state, collection,
-						 SAMPLES_PER_RANGE * shared->wanted_ranges, command);
-	if (mongo_log_remote_query)
-		mongo_log_command(state->plan, command);
-	reply = mongo_run_command(CurrentMemoryContext, state->user,
-							  mongo_to_utf8(state->plan->database), command, true, NULL);
+	append_split_command(plan, scan_command, SAMPLES_PER_RANGE * shared->wanted_ranges,
+						 command);
+	mongo_log_command(plan->database, command);
+	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(plan->database),
+							  command, true, NULL);
 	if (!bson_iter_init(&iter, reply) ||
 		!bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch))
 		return;
 
-	shared->nranges = mongo_choose_split_points(&batch, state->plan->split_field,
+	shared->nranges = mongo_choose_split_points(&batch, plan->split_field,
 												shared->wanted_ranges,
 												POINTS_CAPACITY, &points);
 	shared->points_length = points->len;
 	memcpy(shared->points, bson_get_data(points), points->len);
-	note_snapshot(shared, state->user, reply);
+	note_snapshot(shared, user, reply);
 }
 
 /*
@@ -196,7 +199,8 @@ split(MongoScanState *state, MongoSharedScan *shared)
  * included.
  */
 static void
-ensure_split(MongoScanState *state, MongoSharedScan *shared)
+ensure_split(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
+			 const bson_t *scan_command)
 {
 	for (;;)
 	{
@@ -212,7 +216,7 @@ ensure_split(MongoScanState *state, MongoSharedScan *shared)
 			break;
 		if (progress == NOT_SPLIT)
 		{
-			split(state, shared);
+			split_collection(shared, plan, user, scan_command);
 			SpinLockAcquire(&shared->mutex);
 			shared->progress = SPLIT;
 			SpinLockRelease(&shared->mutex);
@@ -274,43 +278,54 @@ append_snapshot(bson_t *command, const MongoSharedScan *shared)
 	bson_append_document_end(command, &read_concern);
 }
 
-bool
-mongo_take_range(ForeignScanState *node)
+/* range_condition: what the next range asks for, {} for all; NULL: there are no more. */
+static bson_t *
+range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descending)
 {
-	MongoScanState *state = node->fdw_state;
-	MongoSharedScan *shared = state->shared;
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
-	uint32		range;
+	uint32		range = pg_atomic_fetch_add_u32(&shared->next_range, 1);
+	bson_t	   *condition;
 	bson_t		points;
+
+	if (range >= (uint32) shared->nranges)
+		return NULL;
+	if (descending)
+		range = shared->nranges - 1 - range;
+	condition = bson_create_in(CurrentMemoryContext);
+	if (shared->points_length > 0 &&
+		bson_view(&points, shared->points, shared->points_length))
+		mongo_append_split_range(&points, plan->split_field, range, shared->nranges,
+								 condition);
+	return condition;
+}
+
+bson_t *
+mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
+				 const bson_t *command)
+{
+	bson_t	   *result;
+	bson_t	   *condition;
 	bson_iter_t field;
 	bool		has_filter = false;
 
-	ensure_split(state, shared);
-	range = pg_atomic_fetch_add_u32(&shared->next_range, 1);
-	if (range >= (uint32) shared->nranges)
-		return false;
-	if (is_descending(state->command))
-		range = shared->nranges - 1 - range;
-	if (shared->points_length > 0 &&
-		bson_view(&points, shared->points, shared->points_length))
-		mongo_append_split_range(&points, state->plan->split_field, range,
-								 shared->nranges, condition);
+	ensure_split(shared, plan, user, command);
+	condition = range_condition(shared, plan, is_descending(command));
+	if (condition == NULL)
+		return NULL;
 
-	bson_iter_init(&field, state->command);
+	result = bson_create_in(CurrentMemoryContext);
+	bson_iter_init(&field, command);
 	while (bson_iter_next(&field))
 	{
 		if (strcmp(bson_iter_key(&field), "filter") != 0)
 		{
-			bson_append_iter(command, NULL, 0, &field);
+			bson_append_iter(result, NULL, 0, &field);
 			continue;
 		}
-		append_filter(command, &field, condition);
+		append_filter(result, &field, condition);
 		has_filter = true;
 	}
 	if (!has_filter && !bson_empty(condition))
-		append_filter(command, NULL, condition);
-	append_snapshot(command, shared);
-	state->command = command;
-	return true;
+		append_filter(result, NULL, condition);
+	append_snapshot(result, shared);
+	return result;
 }

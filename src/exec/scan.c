@@ -9,17 +9,21 @@
  */
 #include "postgres.h"
 
+#include "scan.h"
+
+#include "bind.h"
 #include "bson_memory.h"
+#include "count.h"
 #include "encoding.h"
 #include "exec.h"
-#include "parallel_scan.h"
-#include "privileges.h"
 #include "finish.h"
 #include "hidden.h"
+#include "parallel.h"
+#include "privileges.h"
+#include "query_log.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "modify_state.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -62,26 +66,22 @@ create_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 									plan->type_mismatch, plan->canonical_json);
 }
 
-/* prepare_template unpacks the plan's command and its predicates. */
+/* prepare_commands unpacks the plan's commands and their predicates. */
 static void
-prepare_template(MongoScanState *state)
+prepare_commands(MongoScanState *state)
 {
-	MongoCommandTemplate *template = &state->template;
+	const MongoScanPlan *plan = state->plan;
 	ListCell   *cell;
-	int			i = 0;
 
-	template->nparameters = list_length(state->plan->predicates);
-	template->predicates = palloc(sizeof(MongoPredicate *) *
-								  Max(template->nparameters, 1));
-	foreach(cell, state->plan->predicates)
-		template->predicates[i++] = mongo_predicate_from_list(lfirst(cell));
-
-	state->ncommands = list_length(state->plan->commands);
+	mongo_prepare_parameters(&state->template, plan->predicates);
+	state->ncommands = list_length(plan->commands);
 	state->commands = palloc(sizeof(bson_t *) * state->ncommands);
-	foreach(cell, state->plan->commands)
+	foreach(cell, plan->commands)
 		state->commands[foreach_current_index(cell)] =
 			mongo_command_from_const(CurrentMemoryContext, lfirst(cell));
-	template->command = state->commands[0];
+	if (plan->count_command != NULL)
+		state->count_command = mongo_command_from_const(CurrentMemoryContext,
+														plan->count_command);
 }
 
 /* As whom the scan reads, as ExecCheckRTEPerms would have it. */
@@ -125,7 +125,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	node->fdw_state = state;
 	state->plan = mongo_scan_plan_from_list(plan->fdw_private);
-	prepare_template(state);
+	prepare_commands(state);
 	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
 	state->scan_context = AllocSetContextCreate(estate->es_query_cxt,
 												"mongo_fdw scan",
@@ -223,66 +223,64 @@ bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 }
 
 /*
- * can_test_here: may documents come that the exact conditions do not mean?  They
- * are the plan's recheck conditions; a LIMIT and what a pipeline computes would
- * count such documents.
+ * can_test_locally: is there room for documents that the exact conditions exclude?
+ *
+ * PostgreSQL has these conditions as recheck conditions.  But a LIMIT, and what a
+ * pipeline computes, would count such documents before that.
  */
 static bool
-can_test_here(ForeignScanState *node)
+can_test_locally(const MongoScanPlan *plan)
 {
-	const MongoScanPlan *plan = ((MongoScanState *) node->fdw_state)->plan;
+	return !plan->is_pipeline && plan->limit < 0 && plan->offset < 0;
+}
 
-	return !plan->is_pipeline && !plan->has_limit && !plan->has_offset;
+/* evaluate_bounds: LIMIT, -1 if there is none, and OFFSET. */
+static void
+evaluate_bounds(ForeignScanState *node, int64 *limit, int64 *offset)
+{
+	const MongoScanState *state = node->fdw_state;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	*limit = -1;
+	*offset = 0;
+	if (state->plan->limit >= 0)
+		*limit = evaluate_bound(list_nth(state->expressions, state->plan->limit), econtext, true);
+	if (state->plan->offset >= 0)
+		*offset = evaluate_bound(list_nth(state->expressions, state->plan->offset), econtext, false);
+}
+
+void
+mongo_choose_command(MongoScanState *state, int turn, bool counts)
+{
+	state->counts = counts && state->count_command != NULL;
+	state->template.command = state->counts ? state->count_command : state->commands[turn];
 }
 
 MongoMatch
-mongo_bind_scan_command(ForeignScanState *node, int turn, int64 rows, bson_t *command)
+mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command)
 {
 	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	int			nparameters = state->template.nparameters;
-	Datum	   *values = palloc(sizeof(Datum) * Max(nparameters, 1));
-	bool	   *isnull = palloc(sizeof(bool) * Max(nparameters, 1));
-	int			next = nparameters + plan->nvariables;
-	int64		limit = -1;
-	int64		offset = 0;
+	int64		limit;
+	int64		offset;
 	MongoMatch	match;
 
-	for (int i = 0; i < nparameters; i++)
-		values[i] = ExecEvalExpr((ExprState *) list_nth(state->expressions, i),
-								 econtext, &isnull[i]);
-	if (plan->has_limit)
-		limit = evaluate_bound(list_nth(state->expressions, next++), econtext, true);
+	evaluate_bounds(node, &limit, &offset);
+	/* several commands in turn: the earlier ones' rows count as well */
 	if (limit > 0)
-	{
-		/* several commands in turn: the earlier ones' rows count as well */
 		limit = Max(limit - rows, 0);
-	}
-	if (plan->has_offset)
-		offset = evaluate_bound(list_nth(state->expressions, next++), econtext, false);
-
-	state->template.command = state->commands[turn];
 	if (plan->is_pipeline)
 		mongo_set_pipeline_bounds(plan, limit, offset, &state->template);
 	state->widened = false;
-	match = mongo_command_bind(&state->template, values, isnull,
-							   can_test_here(node) ? &state->widened : NULL, command);
+	match = mongo_bind_parameters(&state->template, state->expressions,
+								  node->ss.ps.ps_ExprContext,
+								  can_test_locally(plan) ? &state->widened : NULL, command);
 	if (plan->nvariables > 0)
 		bind_variables(node, state, command);
 	if (!plan->is_pipeline)
 		mongo_append_bounds(plan, limit >= 0 || state->widened ? limit : plan->enough_rows,
 							offset, command);
 	return limit == 0 ? MONGO_MATCH_NONE : match;
-}
-
-void
-mongo_log_command(const MongoScanPlan *plan, const bson_t *command)
-{
-	ereport(mongo_query_log_level(),
-			(errmsg("remote query: %s: %s", plan->database,
-					bson_to_relaxed_json(command)),
-			 errhidestmt(true)));
 }
 
 /* swap_contexts: only rescans need the spare one, so it is made here. */
@@ -322,40 +320,74 @@ forget_answer(MongoScanState *state)
 	MemoryContextReset(state->spare_context);
 }
 
+/*
+ * bind_command: the command in turn, as state->command.  'earlier' is the one of
+ * which an answer has been kept, or NULL; *repeated: it is the same.
+ */
+static MongoMatch
+bind_command(ForeignScanState *node, const bson_t *earlier, bool *repeated)
+{
+	MongoScanState *state = node->fdw_state;
+	MongoMatch	match;
+
+	mongo_choose_command(state, state->turn, true);
+	for (;;)
+	{
+		state->command = bson_create_in(CurrentMemoryContext);
+		match = mongo_bind_scan_command(node, state->rows, state->command);
+		*repeated = earlier != NULL && match != MONGO_MATCH_NONE &&
+			bson_equal(state->command, earlier);
+		if (!state->counts || match == MONGO_MATCH_NONE || *repeated ||
+			mongo_takes_count(state->user, state->command))
+			return match;
+		mongo_choose_command(state, state->turn, false);
+	}
+}
+
+/* start_scan: bind the command in turn, and have a cursor on it unless it finds nothing. */
 static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
-	const bson_t *earlier = state->cursor != NULL ? state->command : NULL;
+	bson_t	   *earlier = state->cursor != NULL ? state->command : NULL;
 	MemoryContext old_context;
 	MongoMatch	match;
+	bool		repeated;
 
 	if (earlier != NULL)
 		swap_contexts(state);
 	old_context = MemoryContextSwitchTo(state->scan_context);
-	state->command = bson_create_in(CurrentMemoryContext);
-	match = mongo_bind_scan_command(node, state->turn, state->rows, state->command);
+	match = bind_command(node, earlier, &repeated);
 	state->started = true;
-	if (earlier != NULL && match != MONGO_MATCH_NONE && bson_equal(state->command, earlier))
+	if (repeated)
 	{
 		MemoryContextSwitchTo(old_context);
 		MemoryContextReset(state->scan_context);
 		swap_contexts(state);
-		state->command = unconstify(bson_t *, earlier);
+		state->command = earlier;
 		mongo_cursor_rewind(state->cursor);
 		return;
 	}
 	if (earlier != NULL)
 		forget_answer(state);
-	if (match != MONGO_MATCH_NONE && state->shared != NULL && !mongo_take_range(node))
-		match = MONGO_MATCH_NONE;
+	if (match != MONGO_MATCH_NONE && state->shared != NULL)
+	{
+		bson_t	   *range = mongo_take_range(state->shared, state->plan, state->user,
+											 state->command);
+
+		if (range == NULL)
+			match = MONGO_MATCH_NONE;
+		else
+			state->command = range;
+	}
 	if (match != MONGO_MATCH_NONE)
 	{
-		if (mongo_log_remote_query)
-			mongo_log_command(state->plan, state->command);
+		mongo_log_command(state->plan->database, state->command);
 		state->cursor = mongo_cursor_open(state->scan_context, state->user,
 										  mongo_to_utf8(state->plan->database),
-										  state->plan->collection,
-										  state->command, state->plan->fetch_size);
+										  state->plan->collection, state->command,
+										  state->plan->fetch_size);
+		if (state->counts)
+			mongo_cursor_expect_document(state->cursor, MONGO_COUNT_FIELD);
 	}
 	MemoryContextSwitchTo(old_context);
 }

@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "modify.h"
+#include "exec.h"
 
 #include "bson_memory.h"
 #include "foreign/foreign.h"

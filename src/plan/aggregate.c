@@ -12,7 +12,7 @@
 #include "bson_memory.h"
 #include "digits.h"
 #include "nan_bound.h"
-#include "plan_group.h"
+#include "group_stage.h"
 #include "types.h"
 
 #include "catalog/pg_aggregate.h"

@@ -7,14 +7,15 @@
  */
 #include "postgres.h"
 
-#include "batched_join.h"
+#include "plan.h"
+
 #include "bson_memory.h"
 #include "comparison.h"
-#include "plan.h"
-#include "plan_clauses.h"
-#include "plan_join.h"
-#include "plan_security.h"
+#include "cost.h"
+#include "join.h"
+#include "plan_nodes.h"
 #include "planning_state.h"
+#include "security.h"
 
 #include <math.h>
 
@@ -29,12 +30,6 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
-/* Of fdw_tuple_cost: what MongoDB takes to look for one of the keys of a $in. */
-#define KEY_COST_SHARE		9
-
-/* Rows that one find asks for, as the estimate has it; see exec. */
-#define ROWS_A_BATCH		1000
-
 static set_join_pathlist_hook_type next_hook = NULL;
 static const CustomScanMethods *scan_methods = NULL;
 
@@ -48,31 +43,6 @@ typedef struct BatchedKey
 	bool		unique;
 	MongoBatchedJoin join;
 } BatchedKey;
-
-List *
-mongo_batched_join_to_list(const MongoBatchedJoin *join)
-{
-	return list_make2(list_make2_int(join->type, join->all_rows),
-					  list_make4_oid(join->key_type, join->outer_hash,
-									 join->inner_hash, join->collation));
-}
-
-MongoBatchedJoin
-mongo_batched_join_from_list(List *list)
-{
-	List	   *numbers = linitial(list);
-	List	   *oids = lsecond(list);
-
-	return (MongoBatchedJoin)
-	{
-		.type = linitial_int(numbers),
-			.all_rows = lsecond_int(numbers),
-			.key_type = linitial_oid(oids),
-			.outer_hash = lsecond_oid(oids),
-			.inner_hash = lthird_oid(oids),
-			.collation = lfourth_oid(oids)
-	};
-}
 
 /* any_of_keys: inner = ANY (keys), whatever these will be. */
 static Expr *
@@ -214,14 +184,14 @@ estimate(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 	cost_qual_eval(&quals, join_clauses, root);
 
 	/* what EXPLAIN shows: a find's part */
-	batches = Max(ceil(keys / ROWS_A_BATCH), 1);
+	batches = Max(ceil(keys / MONGO_COST_BATCHED_ROWS), 1);
 	inner_path->rows = clamp_row_est(found / batches);
 	inner_path->startup_cost = options->fdw_startup_cost;
 	inner_path->total_cost = options->fdw_startup_cost +
 		inner_path->rows * options->fdw_tuple_cost;
 
 	cost = batches * options->fdw_startup_cost +
-		keys * (KEY_COST_SHARE * options->fdw_tuple_cost + 2 * cpu_operator_cost) +
+		keys * (MONGO_COST_BATCHED_KEY * options->fdw_tuple_cost + 2 * cpu_operator_cost) +
 		examined * mongo_examined_cost(innerrel, tuples) / tuples +
 		found * (options->fdw_tuple_cost + cpu_tuple_cost + quals.per_tuple) +
 		found * innerrel->baserestrictcost.per_tuple;

@@ -7,52 +7,58 @@
  */
 #include "postgres.h"
 
+#include "count.h"
+
 #include "bson_memory.h"
+#include "clauses.h"
 #include "command_template.h"
 #include "encoding.h"
 #include "feature.h"
-#include "plan_clauses.h"
-#include "plan_count.h"
+#include "plan_nodes.h"
 
-/* only_match: the filter of a pipeline that is one $match, into 'filter'. */
-static bool
-only_match(const MongoPipeline *pipeline, bson_t *filter)
+/* count_command: {count: collection, query: filter}, the query only if there is one. */
+static Const *
+count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
-	bson_iter_t stages;
-	bson_iter_t stage;
-	const uint8_t *bytes;
-	uint32_t	length;
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 
-	if (pipeline->nstages != 1 ||
-		!bson_iter_init(&stages, pipeline->stages) || !bson_iter_next(&stages) ||
-		!bson_iter_recurse(&stages, &stage) || !bson_iter_next(&stage) ||
-		strcmp(bson_iter_key(&stage), "$match") != 0)
-		return false;
-	bson_iter_document(&stage, &length, &bytes);
-	return bson_init_static(filter, bytes, length) && !bson_empty(filter);
+	BSON_APPEND_UTF8(command, "count", mongo_to_utf8(relation->options->collection));
+	if (pipeline->only_match != NULL)
+		BSON_APPEND_DOCUMENT(command, "query", pipeline->only_match);
+	mongo_append_collation(command, &pipeline->translation);
+	return mongo_command_to_const(command);
 }
 
-Const *
-mongo_count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
+/* count_pipeline: {aggregate: collection, pipeline: [..., {$count: "n"}], ...} */
+static Const *
+count_pipeline(const MongoRelation *relation, MongoPipeline pipeline)
 {
-	bson_t	   *command;
-	bson_t		filter;
-	bool		has_filter = only_match(pipeline, &filter);
+	bson_t		stage;
+
+	pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
+	BSON_APPEND_DOCUMENT_BEGIN(pipeline.stages, psprintf("%d", pipeline.nstages), &stage);
+	BSON_APPEND_UTF8(&stage, "$count", MONGO_COUNT_FIELD);
+	bson_append_document_end(pipeline.stages, &stage);
+	return mongo_pipeline_command(relation, &pipeline);
+}
+
+const MongoCount *
+mongo_plan_count(const MongoRelation *relation, const MongoPipeline *pipeline)
+{
+	MongoCount *count;
 
 	/* the command has no "let" */
 	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT) ||
 		pipeline->translation.variables != NIL)
 		return NULL;
-	if (!has_filter &&
+	if (pipeline->only_match == NULL &&
 		(pipeline->nstages > 0 || !relation->options->count_from_metadata))
 		return NULL;
 
-	command = bson_create_in(CurrentMemoryContext);
-	BSON_APPEND_UTF8(command, "count", mongo_to_utf8(relation->options->collection));
-	if (has_filter)
-		BSON_APPEND_DOCUMENT(command, "query", &filter);
-	mongo_append_collation(command, &pipeline->translation);
-	return mongo_command_to_const(command);
+	count = palloc(sizeof(MongoCount));
+	count->command = count_command(relation, pipeline);
+	count->pipeline = count_pipeline(relation, *pipeline);
+	return count;
 }
 
 bool

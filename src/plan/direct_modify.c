@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "direct_modify.h"
+#include "plan.h"
 
 #include "access/sysattr.h"
 #include "bson_memory.h"
@@ -21,10 +21,11 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/clauses.h"
 #include "nodes/value.h"
+#include "guards.h"
 #include "parser/parsetree.h"
-#include "plan.h"
-#include "plan_guards.h"
+#include "plan_nodes.h"
 #include "predicate.h"
+#include "relation.h"
 #include "row_document.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -414,7 +415,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
 	scan_plan = mongo_scan_plan_from_list(scan->fdw_private);
-	if (scan_plan->is_pipeline || scan_plan->has_limit || scan_plan->has_offset ||
+	if (scan_plan->is_pipeline || scan_plan->limit >= 0 || scan_plan->offset >= 0 ||
 		scan_plan->nvariables > 0)
 		return false;
 
@@ -447,59 +448,4 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	scan->fdw_private = mongo_direct_plan_to_list(&direct);
 	scan->scan.plan.async_capable = false;
 	return true;
-}
-
-/* ------------------------- into a plan and back ---------------------------- */
-
-List *
-mongo_direct_plan_to_list(const MongoDirectPlan *plan)
-{
-	List	   *flags = list_make5_int(plan->operation, plan->simple_collation,
-									   plan->at_most_one, plan->counts, plan->returns);
-	List	   *assignments = NIL;
-	ListCell   *cell;
-
-	foreach(cell, plan->assignments)
-	{
-		MongoAssignment *assignment = lfirst(cell);
-
-		assignments = lappend(assignments,
-							  list_make2(list_make2_int(assignment->attnum,
-														assignment->kind),
-										 assignment->keys));
-	}
-	return list_concat(list_make3(makeString(pstrdup(plan->database)),
-								  makeString(pstrdup(plan->collection)), flags),
-					   list_make4(plan->command, plan->predicates, assignments,
-								  plan->returned));
-}
-
-MongoDirectPlan *
-mongo_direct_plan_from_list(List *list)
-{
-	MongoDirectPlan *plan = palloc0(sizeof(MongoDirectPlan));
-	List	   *flags = lthird(list);
-	ListCell   *cell;
-
-	plan->database = strVal(linitial(list));
-	plan->collection = strVal(lsecond(list));
-	plan->operation = linitial_int(flags);
-	plan->simple_collation = lsecond_int(flags);
-	plan->at_most_one = lthird_int(flags);
-	plan->counts = lfourth_int(flags);
-	plan->returns = list_nth_int(flags, 4);
-	plan->command = lfourth(list);
-	plan->predicates = list_nth(list, 4);
-	plan->returned = list_nth(list, 6);
-	foreach(cell, (List *) list_nth(list, 5))
-	{
-		MongoAssignment *assignment = palloc(sizeof(MongoAssignment));
-		List	   *parts = lfirst(cell);
-
-		assignment->attnum = linitial_int((List *) linitial(parts));
-		assignment->kind = lsecond_int((List *) linitial(parts));
-		assignment->keys = lsecond(parts);
-		plan->assignments = lappend(plan->assignments, assignment);
-	}
-	return plan;
 }

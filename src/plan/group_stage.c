@@ -1,19 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * group_stage.c
- *		The stages of a group; see plan_group.h.
+ *		The stages of a group; see group_stage.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "group_stage.h"
+
 #include "aggregate_fits.h"
 #include "bson_memory.h"
 #include "feature.h"
-#include "plan_group.h"
 #include "types.h"
-
-#include <math.h>
 
 #include "access/htup_details.h"
 #include "catalog/pg_attribute.h"
@@ -22,21 +21,6 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 #include "utils/syscache.h"
-
-/*
- * What MongoDB spends on a document that goes into a $group, in the unit of
- * fdw_tuple_cost (measured; see docs/statistics.md): on the stage, on each key,
- * on finding the group among ten times as many, on each accumulator, on its
- * operand unless that is a constant, and on each operator that is to be evaluated
- * for them, be it one that computes a value or one that only tests and chooses.
- */
-#define STAGE_COST			0.5
-#define KEY_COST			0.2
-#define TENFOLD_GROUPS_COST	0.25
-#define ACCUMULATOR_COST	0.1
-#define OPERAND_COST		0.4
-#define OPERATOR_COST		0.7
-#define TEST_COST			0.2
 
 /* The C collation goes by bytes, as MongoDB does without a collation. */
 static bool
@@ -328,84 +312,4 @@ mongo_group_append(const MongoGroup *group, bool merge, MongoPipeline *pipeline)
 	if (group->nresults > 0)
 		mongo_pipeline_append(pipeline, "$set", group->results);
 	begin_computed(group, pipeline);
-}
-
-static double
-operator_cost(const char *name)
-{
-	static const char *const tests[] = {
-		"$and", "$cond", "$eq", "$gt", "$gte", "$ifNull", "$lt", "$lte", "$ne", "$not", "$or"
-	};
-
-	for (size_t i = 0; i < lengthof(tests); i++)
-	{
-		if (strcmp(tests[i], name) == 0)
-			return TEST_COST;
-	}
-	return OPERATOR_COST;
-}
-
-/* operators_cost: of what begins with a dollar sign and has something to do. */
-static double
-operators_cost(const bson_iter_t *parent)
-{
-	bson_iter_t child;
-	double		cost = 0;
-
-	if ((!BSON_ITER_HOLDS_DOCUMENT(parent) && !BSON_ITER_HOLDS_ARRAY(parent)) ||
-		!bson_iter_recurse(parent, &child))
-		return 0;
-	while (bson_iter_next(&child))
-	{
-		const char *key = bson_iter_key(&child);
-
-		if (strcmp(key, "$literal") == 0)
-			continue;
-		if (key[0] == '$')
-			cost += operator_cost(key);
-		cost += operators_cost(&child);
-	}
-	return cost;
-}
-
-double
-mongo_expression_cost(const bson_t *expression)
-{
-	bson_iter_t top;
-
-	if (!bson_iter_init(&top, expression) || !bson_iter_next(&top))
-		return 0;
-	return operators_cost(&top);
-}
-
-/* The 1 of a count. */
-static bool
-is_constant(const bson_t *expression)
-{
-	bson_iter_t top;
-
-	return bson_iter_init(&top, expression) && bson_iter_next(&top) &&
-		BSON_ITER_HOLDS_INT32(&top);
-}
-
-double
-mongo_group_cost(const MongoGroup *group, double groups)
-{
-	double		cost = STAGE_COST + TENFOLD_GROUPS_COST * log10(Max(groups, 1));
-	ListCell   *cell;
-
-	foreach(cell, group->keys)
-		cost += KEY_COST +
-			mongo_expression_cost(((MongoGroupKey *) lfirst(cell))->value.expression);
-	foreach(cell, group->accumulators)
-	{
-		const bson_t *operand = ((MongoAccumulator *) lfirst(cell))->operand;
-
-		cost += ACCUMULATOR_COST + mongo_expression_cost(operand);
-		if (!is_constant(operand))
-			cost += OPERAND_COST;
-	}
-	if (group->distinct != NULL)
-		cost += KEY_COST;
-	return cost;
 }

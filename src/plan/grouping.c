@@ -10,12 +10,14 @@
  */
 #include "postgres.h"
 
+#include "upper_paths.h"
+
 #include "bson_memory.h"
+#include "cost.h"
+#include "count.h"
 #include "feature.h"
-#include "plan.h"
-#include "plan_count.h"
-#include "plan_group.h"
-#include "plan_upper.h"
+#include "group_stage.h"
+#include "upper.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -23,12 +25,6 @@
 #include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
-
-/* Merging keys in a second stage pays when it has fewer rows by this factor. */
-#define MERGE_FACTOR	3
-
-/* Of fdw_tuple_cost: to find the next key of an index that differs. */
-#define NEXT_KEY_COST	9
 
 static MongoGroup *
 begin_group(MongoUpperRelation *upper)
@@ -142,7 +138,7 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 
 	if (walks)
 		upper->total_cost = mongo_upper_options(upper)->fdw_startup_cost +
-			first_groups * tuple_cost * NEXT_KEY_COST;
+			first_groups * tuple_cost * MONGO_COST_NEXT_KEY;
 	else
 		upper->total_cost += upper->rows * tuple_cost *
 			mongo_group_cost(group, first_groups);
@@ -150,7 +146,7 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 		upper->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
 	upper->startup_cost = upper->total_cost;
 
-	mongo_group_append(group, walks || first_groups * MERGE_FACTOR < upper->rows,
+	mongo_group_append(group, walks || first_groups * MONGO_COST_MERGE_FACTOR < upper->rows,
 					   &upper->pipeline);
 	add_key_outputs(group, upper);
 	upper->rows = groups;
@@ -233,10 +229,9 @@ mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *i
 	upper->stage = stage;
 	upper->one_row = group->keys == NIL;
 	if (is_plain_count(group) && having == NIL)
-		upper->count_command = mongo_count_command(upper->input->fdw_private,
-												   &upper->pipeline);
+		upper->count = mongo_plan_count(upper->input->fdw_private, &upper->pipeline);
 	add_stages(root, group, upper);
-	if (upper->count_command != NULL && mongo_counts_from_metadata(upper->input))
+	if (upper->count != NULL && mongo_counts_from_metadata(upper->input))
 		upper->startup_cost = upper->total_cost =
 			mongo_upper_options(upper)->fdw_startup_cost;
 	add_having(root, upper, having);

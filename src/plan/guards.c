@@ -7,10 +7,10 @@
  */
 #include "postgres.h"
 
-#include "plan_guards.h"
+#include "guards.h"
 
 #include "comparison.h"
-#include "direct_modify.h"
+#include "fits.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"

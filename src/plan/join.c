@@ -13,28 +13,20 @@
  */
 #include "postgres.h"
 
+#include "join.h"
+
 #include "bson_memory.h"
+#include "cost.h"
 #include "feature.h"
+#include "join_stages.h"
+#include "pipeline_input.h"
 #include "plan.h"
-#include "plan_clauses.h"
-#include "plan_join.h"
-#include "plan_security.h"
 #include "planning_state.h"
+#include "security.h"
 
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
-
-/*
- * In the unit of fdw_lookup_cost, measured with MongoDB 6.0: a lookup outside of
- * the query engine, for each outer document; and planning a pipeline that has a
- * lookup, which takes three times as long as answering a find.
- */
-#define CLASSIC_LOOKUP_SHARE	7
-#define LOOKUP_SETUP_SHARE		8
-
-/* Of fdw_tuple_cost: a document found by an index is copied into the other. */
-#define FOUND_DOCUMENT_SHARE	0.5
 
 bool
 mongo_is_plain_query(const PlannerInfo *root)
@@ -109,9 +101,9 @@ may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 		outer->options->canonical_json == inner->options->canonical_json;
 }
 
-/* sort_clauses: what decides which documents are joined, and what comes after. */
+/* split_join_clauses: what decides which documents are joined, and what comes after. */
 static bool
-sort_clauses(MongoJoin *join, const RelOptInfo *joinrel, List *restrictlist)
+split_join_clauses(MongoJoin *join, const RelOptInfo *joinrel, List *restrictlist)
 {
 	ListCell   *cell;
 
@@ -178,7 +170,7 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 		found = Min(found, outer_rows);
 
-	join->setup_cost = LOOKUP_SETUP_SHARE * options->fdw_lookup_cost;
+	join->setup_cost = MONGO_COST_LOOKUP_SETUP * options->fdw_lookup_cost;
 	if (outer->join != NULL)
 	{
 		join->setup_cost += outer->join->setup_cost;
@@ -187,8 +179,8 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	else
 		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
 	join->cost += outer_rows * options->fdw_lookup_cost *
-		(join->in_engine ? 1 : CLASSIC_LOOKUP_SHARE) +
-		found * options->fdw_tuple_cost * FOUND_DOCUMENT_SHARE;
+		(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
+		found * options->fdw_tuple_cost * MONGO_COST_FOUND_DOCUMENT;
 }
 
 /*
@@ -225,7 +217,7 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	join->type = jointype;
 	join->outer = outerrel;
 	join->inner = innerrel;
-	if (!sort_clauses(join, joinrel, extra->restrictlist) ||
+	if (!split_join_clauses(join, joinrel, extra->restrictlist) ||
 		!mongo_find_join_key(outer->columns, innerrel, join->clauses, &join->key))
 		return NULL;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
@@ -318,21 +310,4 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 	if (is_left_deep(root, joinrel, outerrel, innerrel, jointype))
 		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
 	MemoryContextSwitchTo(old_context);
-}
-
-const char *
-mongo_join_namespace(const MongoRelation *relation)
-{
-	const MongoTableOptions *options = relation->options;
-	char	   *names = NULL;
-
-	for (; relation->join != NULL; relation = relation->join->outer->fdw_private)
-	{
-		const MongoRelation *inner = relation->join->inner->fdw_private;
-
-		names = psprintf("(%s.%s)%s%s", inner->options->database,
-						 inner->options->collection, names ? " and " : "",
-						 names ? names : "");
-	}
-	return psprintf("(%s.%s) and %s", options->database, options->collection, names);
 }

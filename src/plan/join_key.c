@@ -11,8 +11,10 @@
  */
 #include "postgres.h"
 
+#include "join_key.h"
+
 #include "comparison.h"
-#include "plan_join.h"
+#include "relation.h"
 #include "strategy.h"
 #include "types.h"
 

@@ -7,9 +7,11 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
-#include "plan_clauses.h"
-#include "plan_join.h"
+#include "path_plans.h"
+
+#include "foreign_scan.h"
+#include "join.h"
+#include "pipeline_input.h"
 
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
@@ -82,9 +84,9 @@ scan_vars(RelOptInfo *joinrel)
 	return tlist;
 }
 
-/* scan_columns: where each of the Vars is found. */
+/* joined_columns: where each of the Vars is found. */
 static List *
-scan_columns(MongoColumns *columns, List *scan_tlist)
+joined_columns(MongoColumns *columns, List *scan_tlist)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
@@ -129,27 +131,20 @@ paths_wanted(List *columns)
 }
 
 ForeignScan *
-mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist,
-					Plan *outer_plan)
+mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist, Plan *outer_plan)
 {
 	MongoRelation *relation = joinrel->fdw_private;
-	List	   *scan_tlist = scan_vars(joinrel);
+	MongoScanNode node = {
+		.tlist = tlist, .scan_tlist = scan_vars(joinrel), .outer_plan = outer_plan
+	};
 	MongoPipeline pipeline;
 	MongoScanPlan plan;
 
 	mongo_pipeline_begin(joinrel, &pipeline);
-	mongo_scan_plan_init(&plan, relation);
+	mongo_scan_plan_init(&plan, root, relation);
 	plan.is_pipeline = true;
-	plan.columns = scan_columns(relation->columns, scan_tlist);
+	plan.columns = joined_columns(relation->columns, node.scan_tlist);
 	mongo_pipeline_project(&pipeline, paths_wanted(plan.columns));
-
 	plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
-	plan.predicates = pipeline.translation.predicates;
-	plan.nvariables = list_length(pipeline.translation.variables);
-	plan.all_rows = root->tuple_fraction <= 0;
-	return make_foreignscan(tlist, NIL, 0,
-							list_concat(pipeline.translation.parameters,
-										pipeline.translation.variables),
-							mongo_scan_plan_to_list(&plan), scan_tlist, NIL,
-							outer_plan);
+	return mongo_make_foreign_scan(root, &plan, &pipeline.translation, false, &node);
 }

@@ -12,12 +12,13 @@
  */
 #include "postgres.h"
 
+#include "join_stages.h"
+
 #include "bson_memory.h"
+#include "clauses.h"
 #include "encoding.h"
 #include "expression_rows.h"
 #include "feature.h"
-#include "plan_clauses.h"
-#include "plan_join.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -157,13 +158,13 @@ append_unwind(const MongoJoin *join, MongoPipeline *pipeline)
 static bool
 append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 {
-	MongoScanClauses sorted;
+	MongoScanClauses classified;
 
-	mongo_sort_scan_clauses(&pipeline->translation, NULL, NIL, clauses, &sorted);
-	if (sorted.local != NIL)
+	mongo_classify_clauses(&pipeline->translation, NULL, NIL, clauses, &classified);
+	if (classified.local != NIL)
 		return false;
-	if (!bson_empty(sorted.filter))
-		hold_or_append(join, pipeline, "$match", sorted.filter);
+	if (!bson_empty(classified.filter))
+		hold_or_append(join, pipeline, "$match", classified.filter);
 	return true;
 }
 
@@ -446,18 +447,18 @@ append_outer_fields(const MongoJoin *join, List *vars, bson_t *stages)
 static bool
 append_inner_match(MongoTranslation *translation, List *clauses, bson_t *stages)
 {
-	MongoScanClauses sorted;
+	MongoScanClauses classified;
 	bson_t		stage;
 	bson_t		match;
 
-	mongo_sort_scan_clauses(translation, NULL, NIL, clauses, &sorted);
-	if (!bson_empty(sorted.filter))
+	mongo_classify_clauses(translation, NULL, NIL, clauses, &classified);
+	if (!bson_empty(classified.filter))
 	{
 		begin_stage(stages, "$match", &stage, &match);
-		bson_concat(&match, sorted.filter);
+		bson_concat(&match, classified.filter);
 		end_stage(stages, &stage, &match);
 	}
-	return sorted.local == NIL;
+	return classified.local == NIL;
 }
 
 /*

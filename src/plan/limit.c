@@ -7,16 +7,15 @@
  */
 #include "postgres.h"
 
-#include "plan.h"
-#include "plan_order.h"
-#include "plan_upper.h"
+#include "cost.h"
+#include "order.h"
+#include "relation.h"
+#include "upper.h"
+#include "upper_paths.h"
 
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-
-/* Enough less for add_path() to see a difference. */
-#define PUSHED_LIMIT_COST_SHARE	0.95
 
 /* A limit must be the same for the whole scan to be evaluated before it. */
 static bool
@@ -76,8 +75,8 @@ add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 							final->offset_est, final->count_est);
 
 	/* never worse than a Limit node here, which costs the same otherwise */
-	startup_cost *= PUSHED_LIMIT_COST_SHARE;
-	total_cost *= PUSHED_LIMIT_COST_SHARE;
+	startup_cost *= MONGO_COST_PUSHED_LIMIT;
+	total_cost *= MONGO_COST_PUSHED_LIMIT;
 
 	add_path(output_rel, (Path *)
 			 mongo_foreign_upper_path(root, baserel,
@@ -107,8 +106,8 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 	if (upper->sorted_rows > 0)
 	{
 		/* only so many need be kept while sorting */
-		total_cost += mongo_upper_sort_cost(upper->sorted_rows, final->limit_tuples) -
-			mongo_upper_sort_cost(upper->sorted_rows, -1);
+		total_cost += mongo_sort_stage_cost(upper->sorted_rows, final->limit_tuples) -
+			mongo_sort_stage_cost(upper->sorted_rows, -1);
 		startup_cost = total_cost;
 	}
 	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
@@ -116,8 +115,8 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 	upper->stage = UPPERREL_FINAL;
 	upper->limited = true;
 	upper->rows = rows;
-	upper->startup_cost = startup_cost * PUSHED_LIMIT_COST_SHARE;
-	upper->total_cost = total_cost * PUSHED_LIMIT_COST_SHARE;
+	upper->startup_cost = startup_cost * MONGO_COST_PUSHED_LIMIT;
+	upper->total_cost = total_cost * MONGO_COST_PUSHED_LIMIT;
 	mongo_upper_add_path(root, output_rel, upper, target, root->sort_pathkeys);
 }
 

@@ -9,6 +9,8 @@
 
 #include "modify.h"
 
+#include "plan.h"
+
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_type_d.h"

@@ -12,10 +12,11 @@
  */
 #include "postgres.h"
 
+#include "order.h"
+
 #include "comparison.h"
 #include "feature.h"
-#include "plan.h"
-#include "plan_order.h"
+#include "relation.h"
 #include "strategy.h"
 
 #include <math.h>

@@ -7,37 +7,20 @@
  */
 #include "postgres.h"
 
+#include "parallel.h"
+
+#include "cost.h"
 #include "encoding.h"
 #include "feature.h"
-#include "options.h"
+#include "order.h"
 #include "plan.h"
-#include "plan_order.h"
-#include "plan_parallel.h"
-#include "split_range.h"
+#include "relation.h"
 
 #include "access/xact.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-
-/*
- * A range is read through the index of the field that it is one of.  That takes
- * MongoDB two and a half times what a scan of the collection does (measured:
- * 1.5 instead of 0.6 microseconds a small document), so this share of
- * fdw_tuple_cost comes on top.
- */
-#define RANGE_DOCUMENT_COST_SHARE	1.5
-
-/* The same share as of a plain scan, see paths.c. */
-#define EXAMINED_DOCUMENT_COST_SHARE	0.2
-
-/*
- * What it takes to find the ranges and to connect the workers, as documents
- * fetched meanwhile: $sample reads 4 MB of documents whatever is asked for
- * (measured: 30 ms).
- */
-#define STARTUP_DOCUMENTS	30000
 
 bool
 mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
@@ -76,35 +59,6 @@ participants(int workers)
 	return workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
 }
 
-/*
- * estimate: of what one participant does.
- *
- * The rows' way through PostgreSQL is shared among the participants.
- * MongoDB's work is not, unless the option remote_parallelism says that
- * it has processors to spare.
- */
-static void
-estimate(RelOptInfo *baserel, int workers, Cost *startup_cost, Cost *total_cost)
-{
-	MongoRelation *relation = baserel->fdw_private;
-	const MongoTableOptions *options = relation->options;
-	double		shares = participants(workers);
-	double		remote_shares = Max(Min(options->remote_parallelism, shares), 1);
-	Cost		remote_cost = options->fdw_tuple_cost *
-	(relation->examined_rows * (EXAMINED_DOCUMENT_COST_SHARE + RANGE_DOCUMENT_COST_SHARE) +
-	 relation->remote_rows);
-	Cost		local_cost = relation->remote_rows * cpu_tuple_cost +
-	(relation->all_exact ? 0 : relation->remote_rows * baserel->baserestrictcost.per_tuple) +
-	baserel->rows * baserel->reltarget->cost.per_tuple;
-
-	*startup_cost = options->fdw_startup_cost +
-		STARTUP_DOCUMENTS * options->fdw_tuple_cost +
-		baserel->baserestrictcost.startup + baserel->reltarget->cost.startup;
-	*total_cost = *startup_cost +
-		(MONGO_RANGES_PER_PARTICIPANT - 1) * options->fdw_startup_cost +
-		remote_cost / remote_shares + local_cost / shares;
-}
-
 static void
 add_path_with_order(PlannerInfo *root, RelOptInfo *baserel, int workers,
 					List *pathkeys)
@@ -113,7 +67,7 @@ add_path_with_order(PlannerInfo *root, RelOptInfo *baserel, int workers,
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	estimate(baserel, workers, &startup_cost, &total_cost);
+	mongo_estimate_shared_scan(baserel, participants(workers), &startup_cost, &total_cost);
 	path = mongo_foreignscan_path(root, baserel, NULL,
 								  clamp_row_est(baserel->rows / participants(workers)),
 								  startup_cost, total_cost, pathkeys,

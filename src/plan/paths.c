@@ -7,33 +7,17 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
 #include "plan.h"
-#include "plan_clauses.h"
-#include "plan_join.h"
-#include "plan_order.h"
-#include "plan_parallel.h"
 
-#include <math.h>
+#include "bson_memory.h"
+#include "cost.h"
+#include "order.h"
+#include "parallel.h"
+#include "relation.h"
 
-#include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
-
-/*
- * What MongoDB spends on a document that it looks at and does not send, in
- * the unit of fdw_tuple_cost: a collection scan takes about a fifth of what
- * sending and decoding do.
- */
-#define EXAMINED_DOCUMENT_COST_SHARE	0.2
-
-/* Finding documents through an index costs more for each than scanning does. */
-#define INDEXED_DOCUMENT_COST_SHARE		0.5
-
-/* Testing what part of an order a document belongs to. */
-#define PART_TEST_COST_SHARE			0.2
 
 /* A way to parameterize a scan of the table. */
 typedef struct Parameterization
@@ -41,39 +25,6 @@ typedef struct Parameterization
 	Relids		required_outer;
 	bool		unique;			/* at most one document for each outer row */
 } Parameterization;
-
-Cost
-mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	bool		scans_all = examined_rows >= baserel->tuples;
-
-	return examined_rows * relation->options->fdw_tuple_cost *
-		(scans_all ? EXAMINED_DOCUMENT_COST_SHARE : INDEXED_DOCUMENT_COST_SHARE);
-}
-
-void
-mongo_estimate_scan(RelOptInfo *baserel, double remote_rows,
-					double examined_rows, Cost *startup_cost, Cost *total_cost)
-{
-	MongoRelation *relation = baserel->fdw_private;
-	const MongoTableOptions *options = relation->options;
-	Cost		examined_cost;
-
-	*startup_cost = options->fdw_startup_cost + baserel->baserestrictcost.startup +
-		baserel->reltarget->cost.startup;
-	if (relation->join != NULL)
-	{
-		*startup_cost += relation->join->setup_cost;
-		examined_cost = relation->join->cost;
-	}
-	else
-		examined_cost = mongo_examined_cost(baserel, examined_rows);
-	*total_cost = *startup_cost + examined_cost +
-		remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost) +
-		(relation->all_exact ? 0 : remote_rows * baserel->baserestrictcost.per_tuple) +
-		baserel->rows * baserel->reltarget->cost.per_tuple;
-}
 
 static void
 add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
@@ -88,30 +39,6 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
 									startup_cost, total_cost, NIL,
 									baserel->lateral_relids, NULL, NIL));
-}
-
-/*
- * mongo_sort_cost: what MongoDB needs to sort, or to follow an index instead of
- * the collection's own order.  Each part of an order is a command, which finds
- * its documents among all unless by an index.
- */
-Cost
-mongo_sort_cost(RelOptInfo *baserel, List *pathkeys, bool indexed)
-{
-	MongoRelation *relation = baserel->fdw_private;
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
-	int			more_commands = mongo_sort_parts(baserel, pathkeys, parts) - 1;
-	double		rows = relation->remote_rows;
-	double		rows_sorted = Max(rows, 2);
-	Cost		cost = more_commands * relation->options->fdw_startup_cost;
-
-	if (!indexed && more_commands > 0)
-		cost += (more_commands + 1) * relation->examined_rows *
-			relation->options->fdw_tuple_cost * PART_TEST_COST_SHARE;
-	if (indexed)
-		return cost + rows * relation->options->fdw_tuple_cost * INDEXED_DOCUMENT_COST_SHARE;
-	return cost + more_commands * mongo_examined_cost(baserel, relation->examined_rows) +
-		2 * cpu_operator_cost * rows_sorted * log2(rows_sorted);
 }
 
 /* A scan in the order that the query wants at its end. */

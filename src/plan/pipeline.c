@@ -1,106 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * pipeline.c
- *		Pipelines in the making: what is below joins and upper relations.
+ *		Pipelines in the making.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "pipeline.h"
+
 #include "bson_memory.h"
+#include "clauses.h"
 #include "command_template.h"
 #include "encoding.h"
 #include "feature.h"
-#include "plan_clauses.h"
-#include "plan_join.h"
-#include "plan_pipeline.h"
-
-#include "miscadmin.h"
-
-/*
- * has_pseudoconstant: a clause without columns becomes a Result above the scan,
- * which an upper relation's plan would not have.
- */
-static bool
-has_pseudoconstant(RelOptInfo *rel)
-{
-	ListCell   *cell;
-
-	foreach(cell, rel->baserestrictinfo)
-	{
-		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
-			return true;
-	}
-	return false;
-}
-
-bool
-mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel)
-{
-	MongoRelation *relation = rel->fdw_private;
-
-	if (!mongo_enable_pushdown || relation == NULL)
-		return false;
-	if (rel->reloptkind == RELOPT_JOINREL)
-		return relation->join != NULL;
-	return IS_SIMPLE_REL(rel) &&
-		bms_is_empty(rel->lateral_relids) &&
-		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
-		!(root->hasPseudoConstantQuals && has_pseudoconstant(rel)) &&
-		mongo_can_be_exact(rel);
-}
-
-void
-mongo_pipeline_cost(RelOptInfo *rel, Cost *startup_cost,
-					Cost *total_cost)
-{
-	MongoRelation *relation = rel->fdw_private;
-
-	mongo_estimate_scan(rel, 0, relation->examined_rows, startup_cost, total_cost);
-}
-
-/* append_table: the stages of a foreign table, those of its restrictions. */
-static void
-append_table(RelOptInfo *rel, MongoPipeline *pipeline)
-{
-	MongoRelation *relation = rel->fdw_private;
-	MongoScanClauses clauses;
-
-	pipeline->translation = mongo_translation_of(relation);
-	pipeline->translation.need_exact = true;
-	mongo_sort_scan_clauses(&pipeline->translation, rel, relation->known,
-							rel->baserestrictinfo, &clauses);
-	if (clauses.local != NIL)
-		elog(ERROR, "restriction of a pipeline is not shippable");
-	if (!bson_empty(clauses.filter))
-		mongo_pipeline_append(pipeline, "$match", clauses.filter);
-}
-
-/* append_relation: the stages of a table, or of a join from its outer side on. */
-static void
-append_relation(RelOptInfo *rel, MongoPipeline *pipeline)
-{
-	const MongoRelation *relation = rel->fdw_private;
-
-	check_stack_depth();
-	if (relation->join == NULL)
-	{
-		append_table(rel, pipeline);
-		return;
-	}
-	append_relation(relation->join->outer, pipeline);
-	if (!mongo_append_join(relation->join, pipeline))
-		elog(ERROR, "clause of a join is not shippable");
-}
-
-void
-mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline)
-{
-	memset(pipeline, 0, sizeof(*pipeline));
-	pipeline->stages = bson_create_in(CurrentMemoryContext);
-	append_relation(rel, pipeline);
-	mongo_settle_lookups(pipeline);
-}
+#include "relation.h"
 
 /* Is this a $group that makes one group of all? */
 static bool
@@ -124,6 +38,8 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 		(strcmp(name, "$group") == 0 && !is_one_group(specification)))
 		pipeline->may_need_disk = true;
 
+	pipeline->only_match = pipeline->nstages == 0 && strcmp(name, "$match") == 0 ?
+		specification : NULL;
 	snprintf(key, sizeof(key), "%d", pipeline->nstages++);
 	BSON_APPEND_DOCUMENT_BEGIN(pipeline->stages, key, &stage);
 	BSON_APPEND_DOCUMENT(&stage, name, specification);

@@ -7,11 +7,12 @@
  */
 #include "postgres.h"
 
-#include "lifetime.h"
-#include "plan.h"
-#include "plan_join.h"
-#include "plan_upper.h"
 #include "planning_state.h"
+
+#include "join.h"
+#include "lifetime.h"
+#include "relation.h"
+#include "upper.h"
 
 #include "utils/memutils.h"
 

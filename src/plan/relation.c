@@ -8,15 +8,16 @@
  */
 #include "postgres.h"
 
+#include "relation.h"
+
 #include "bson_memory.h"
 #include "feature.h"
+#include "guards.h"
 #include "nan_bound.h"
 #include "plan.h"
-#include "plan_clauses.h"
-#include "plan_guards.h"
-#include "plan_security.h"
 #include "planning_state.h"
 #include "row_count.h"
+#include "security.h"
 
 #include "access/table.h"
 #include "foreign/foreign.h"

@@ -7,9 +7,10 @@
  */
 #include "postgres.h"
 
+#include "security.h"
+
 #include "infallible.h"
-#include "plan.h"
-#include "plan_security.h"
+#include "relation.h"
 
 #include "optimizer/restrictinfo.h"
 

@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * upper.c
- *		What can be done above a scan or a join in the same command, by stage.
+ *		What is done above a scan or a join in the same command.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "upper.h"
+
 #include "bson_memory.h"
-#include "plan.h"
-#include "plan_parallel.h"
-#include "plan_upper.h"
+#include "cost.h"
+#include "pipeline_input.h"
 #include "planning_state.h"
 
 #include "nodes/nodeFuncs.h"
@@ -32,7 +33,7 @@ copy_upper(const MongoUpperRelation *source)
 	MongoTranslation *translation = &upper->pipeline.translation;
 
 	*upper = *source;
-	upper->count_command = NULL;
+	upper->count = NULL;
 	if (upper->by_find)
 		return upper;
 	upper->pipeline.stages = bson_copy_in(CurrentMemoryContext, source->pipeline.stages);
@@ -57,7 +58,8 @@ mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 	upper->input = rel;
 	upper->rows = rel->rows;
 	mongo_pipeline_begin(rel, &upper->pipeline);
-	mongo_pipeline_cost(rel, &upper->startup_cost, &upper->total_cost);
+	mongo_estimate_scan(rel, 0, ((MongoRelation *) rel->fdw_private)->examined_rows,
+						&upper->startup_cost, &upper->total_cost);
 	return upper;
 }
 
@@ -123,41 +125,4 @@ mongo_upper_gives(const MongoUpperRelation *upper, List *expressions)
 	GivenContext context = {upper, upper->pipeline.translation.columns};
 
 	return !is_not_given((Node *) expressions, &context);
-}
-
-/*
- * mongo_get_foreign_upper_paths
- *		Offer to do what is above a foreign table's scan in the same command.
- */
-void
-mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
-							  RelOptInfo *input_rel, RelOptInfo *output_rel,
-							  void *extra)
-{
-	MemoryContext old_context;
-
-	if (!mongo_enable_pushdown || output_rel->fdw_private != NULL)
-		return;
-	old_context = mongo_enter_planning(output_rel);
-	mongo_check_planning_state(input_rel);
-	switch (stage)
-	{
-		case UPPERREL_GROUP_AGG:
-		case UPPERREL_PARTIAL_GROUP_AGG:
-			mongo_add_grouped_path(root, stage, input_rel, output_rel, extra);
-			break;
-		case UPPERREL_DISTINCT:
-			mongo_add_distinct_path(root, input_rel, output_rel);
-			break;
-		case UPPERREL_ORDERED:
-			mongo_add_ordered_path(root, input_rel, output_rel);
-			break;
-		case UPPERREL_FINAL:
-			mongo_add_limited_path(root, input_rel, output_rel, extra);
-			break;
-		default:
-			break;
-	}
-	mongo_keep_out_of_workers(output_rel);
-	MemoryContextSwitchTo(old_context);
 }

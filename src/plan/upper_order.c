@@ -12,14 +12,16 @@
  */
 #include "postgres.h"
 
+#include "upper_paths.h"
+
 #include "bson_memory.h"
+#include "cost.h"
 #include "feature.h"
-#include "plan.h"
-#include "plan_group.h"
-#include "plan_order.h"
-#include "plan_upper.h"
+#include "group_stage.h"
+#include "order.h"
 #include "planning_state.h"
 #include "strategy.h"
+#include "upper.h"
 
 #include <math.h>
 
@@ -30,12 +32,6 @@
 
 /* As many as a $sort may have. */
 #define MAX_SORT_KEYS	32
-
-/*
- * In the unit of fdw_tuple_cost: MongoDB makes a new document of each that gets
- * another field (measured; see docs/statistics.md).
- */
-#define SET_COST	1.0
 
 /* The $sort in the making, and the $set before it. */
 typedef struct SortStage
@@ -221,7 +217,7 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 	if (!bson_empty(stage.fields))
 	{
 		mongo_pipeline_append(&upper->pipeline, "$set", stage.fields);
-		stage.cost += SET_COST;
+		stage.cost += MONGO_COST_SET;
 	}
 	if (pathkeys != NIL)
 		mongo_pipeline_append(&upper->pipeline, "$sort", stage.sort);
@@ -258,14 +254,6 @@ leave_to_find(RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 	mongo_keep_planning_state(ordered_rel, upper);
 }
 
-Cost
-mongo_upper_sort_cost(double rows, double wanted)
-{
-	double		kept = wanted > 0 && wanted < rows ? Min(rows, 2 * wanted) : rows;
-
-	return 2 * cpu_operator_cost * Max(rows, 2) * log2(Max(kept, 2));
-}
-
 /* add_sort_path: a pipeline that ends with $sort; false when there is none. */
 static bool
 add_sort_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
@@ -287,7 +275,7 @@ add_sort_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 	upper->stage = UPPERREL_ORDERED;
 	upper->sorted_rows = upper->rows;
 	upper->total_cost += upper->rows * mongo_upper_options(upper)->fdw_tuple_cost * cost +
-		mongo_upper_sort_cost(upper->rows, -1);
+		mongo_sort_stage_cost(upper->rows, -1);
 	upper->startup_cost = upper->total_cost;
 	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
 	return true;

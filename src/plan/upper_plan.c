@@ -7,11 +7,12 @@
  */
 #include "postgres.h"
 
+#include "path_plans.h"
+
 #include "bson_memory.h"
-#include "plan.h"
-#include "plan_clauses.h"
-#include "plan_count.h"
-#include "plan_upper.h"
+#include "count.h"
+#include "foreign_scan.h"
+#include "upper.h"
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -135,50 +136,51 @@ add_columns(PlannerInfo *root, MongoScanPlan *plan, List *outputs)
 	}
 }
 
-ForeignScan *
-mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
-					 Plan *outer_plan)
+/* set_commands: what gives the outputs, which 'plan' has as columns. */
+static void
+set_commands(MongoScanPlan *plan, const MongoUpperRelation *upper, List *outputs)
 {
-	MongoUpperRelation *upper = upper_rel->fdw_private;
 	const MongoRelation *relation = upper->input->fdw_private;
-	const MongoTranslation *translation = &upper->pipeline.translation;
 	MongoPipeline pipeline = upper->pipeline;
-	List	   *outputs = upper->grouped ? upper->outputs : column_outputs(upper, tlist);
-	List	   *expressions;
-	List	   *scan_tlist = NIL;
-	MongoScanPlan plan;
-	ListCell   *cell;
 
+	if (upper->count != NULL)
+	{
+		plan->count_command = upper->count->command;
+		plan->commands = list_make1(upper->count->pipeline);
+		((MongoScanColumn *) linitial(plan->columns))->path = MONGO_COUNT_FIELD;
+		return;
+	}
 	if (!upper->grouped)
 	{
 		pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
 		mongo_pipeline_project(&pipeline, paths_of(outputs));
 	}
-	mongo_scan_plan_init(&plan, relation);
+	plan->commands = list_make1(mongo_pipeline_command(relation, &pipeline));
+}
+
+ForeignScan *
+mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
+					 Plan *outer_plan)
+{
+	MongoUpperRelation *upper = upper_rel->fdw_private;
+	List	   *outputs = upper->grouped ? upper->outputs : column_outputs(upper, tlist);
+	MongoScanNode node = {
+		.tlist = tlist, .local = upper->local_quals, .outer_plan = outer_plan
+	};
+	MongoScanPlan plan;
+	ListCell   *cell;
+
+	mongo_scan_plan_init(&plan, root, upper->input->fdw_private);
 	plan.is_pipeline = true;
 	plan.is_grouped = upper->grouped;
 	plan.one_row = upper->one_row;
-	plan.all_rows = root->tuple_fraction <= 0 || upper->limited;
-	plan.predicates = translation->predicates;
-	plan.nvariables = list_length(translation->variables);
-	plan.has_limit = upper->limited && root->parse->limitCount != NULL;
-	plan.has_offset = upper->limited && root->parse->limitOffset != NULL;
-	plan.commands = list_make1(upper->count_command != NULL ? upper->count_command :
-							   mongo_pipeline_command(relation, &pipeline));
+	plan.all_rows |= upper->limited;
 	add_columns(root, &plan, outputs);
-	if (upper->count_command != NULL)
-		((MongoScanColumn *) linitial(plan.columns))->path = MONGO_COUNT_FIELD;
-
-	expressions = list_concat_copy(translation->parameters, translation->variables);
-	if (plan.has_limit)
-		expressions = lappend(expressions, root->parse->limitCount);
-	if (plan.has_offset)
-		expressions = lappend(expressions, root->parse->limitOffset);
-
+	set_commands(&plan, upper, outputs);
 	foreach(cell, outputs)
-		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
-											 list_length(scan_tlist) + 1, NULL, false));
-	return make_foreignscan(tlist, upper->local_quals, 0, expressions,
-							mongo_scan_plan_to_list(&plan), scan_tlist, NIL, outer_plan);
+		node.scan_tlist = lappend(node.scan_tlist,
+								  makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
+												  foreach_current_index(cell) + 1, NULL, false));
+	return mongo_make_foreign_scan(root, &plan, &upper->pipeline.translation, upper->limited,
+								   &node);
 }

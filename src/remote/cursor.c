@@ -25,7 +25,6 @@
 #include "cursor_state.h"
 
 #include "bson_memory.h"
-#include "count_command.h"
 #include "miscadmin.h"
 #include "remote_error.h"
 #include "utils/memutils.h"
@@ -75,29 +74,6 @@ report_disconnect(MongoCursor *cursor)
 }
 
 /*
- * choose_count
- *		Keep a "count" only where MongoDB takes it; else its pipeline.
- */
-static void
-choose_count(MongoCursor *cursor, bool is_possible)
-{
-	bson_t		command;
-	const bson_t *pipeline;
-
-	if (!bson_view(&command, cursor->command, cursor->command_length))
-		elog(ERROR, "invalid command document");
-	if (!mongo_is_count(&command))
-		return;
-	cursor->is_count = is_possible && !mongo_count_is_inexact(&command);
-	if (cursor->is_count)
-		return;
-	pipeline = mongo_count_as_pipeline(cursor->context, &command);
-	cursor->command_length = pipeline->len;
-	cursor->command = MemoryContextAlloc(cursor->context, pipeline->len);
-	memcpy(cursor->command, bson_get_data(pipeline), pipeline->len);
-}
-
-/*
  * note_sent
  *		A request of the cursor is in flight.
  */
@@ -117,8 +93,6 @@ send_command(MongoCursor *cursor)
 {
 	bson_t		command;
 
-	choose_count(cursor,
-				 !mongo_reads_snapshot(mongo_lease_connection(cursor->lease)->read_concern));
 	if (!bson_view(&command, cursor->command, cursor->command_length))
 		elog(ERROR, "invalid command document");
 
@@ -296,20 +270,23 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 		note_server_cursor(cursor, id);
 	/* before there is an id, the batch is the first one; without one, the last */
 	cursor->whole = cursor->id == 0 && id == 0 ? cursor->position : NULL;
+	cursor->whole_length = cursor->end - cursor->position;
 	cursor->id = id;
 }
 
-/* take_count: the reply itself is what mongo_cursor_next() gives. */
+/* take_document: the reply itself is what mongo_cursor_next() gives. */
 static void
-take_count(MongoCursor *cursor, const uint8 *data, uint32 length)
+take_document(MongoCursor *cursor, const MongoReply *reply)
 {
 	bson_iter_t iter;
 
-	if (!bson_iter_init_from_data(&iter, data, length) ||
-		!bson_iter_find(&iter, "n") || !BSON_ITER_HOLDS_NUMBER(&iter))
-		report_invalid_reply(cursor, "The reply has no number of documents.");
-	cursor->count = cursor->whole = data;
-	cursor->count_length = length;
+	if (!bson_iter_init_from_data(&iter, reply->document, reply->document_length) ||
+		!bson_iter_find(&iter, cursor->reply_field))
+		report_invalid_reply(cursor, psprintf("The reply has no field \"%s\".",
+											  cursor->reply_field));
+	cursor->whole = reply->document;
+	cursor->whole_length = reply->document_length;
+	cursor->has_document = true;
 }
 
 /*
@@ -382,8 +359,8 @@ take_reply(MongoCursor *cursor, bool may_retry)
 			return false;
 		mongo_report_command_error(read_failure_message(cursor), &view);
 	}
-	if (cursor->is_count)
-		take_count(cursor, reply->document, reply->document_length);
+	if (cursor->reply_field != NULL)
+		take_document(cursor, reply);
 	else if (cursor_document == NULL)
 		report_invalid_reply(cursor, "The reply has no cursor.");
 	else
@@ -552,7 +529,6 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 		cursor->lease = mongo_lease_create(context, user, &mongo_cursor_turns, cursor);
 	else
 	{
-		choose_count(cursor, false);
 		cursor->batch_context = AllocSetContextCreate(context, "mongo_fdw batch",
 													  ALLOCSET_SMALL_SIZES);
 		cursor->callback.func = abandon_in_session;
@@ -560,6 +536,13 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 		MemoryContextRegisterResetCallback(context, &cursor->callback);
 	}
 	return cursor;
+}
+
+void
+mongo_cursor_expect_document(MongoCursor *cursor, const char *field)
+{
+	Assert(cursor->session == NULL && !cursor->sent);
+	cursor->reply_field = field;
 }
 
 /*
@@ -608,13 +591,11 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 {
 	while (cursor->position == cursor->end)
 	{
-		if (cursor->count != NULL)
+		if (cursor->has_document)
 		{
-			const uint8 *count = cursor->count;
-
-			*length = cursor->count_length;
-			cursor->count = NULL;
-			return count;
+			cursor->has_document = false;
+			*length = cursor->whole_length;
+			return cursor->whole;
 		}
 
 		/* a server may send any number of empty batches */
@@ -641,12 +622,8 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 bool
 mongo_cursor_keep(MongoCursor *cursor)
 {
-	size_t		length;
-
-	if (cursor == NULL || cursor->whole == NULL)
-		return false;
-	length = cursor->is_count ? cursor->count_length : (size_t) (cursor->end - cursor->whole);
-	if (cursor->pending || cursor->taken || length > LARGEST_KEPT_ANSWER)
+	if (cursor == NULL || cursor->whole == NULL || cursor->pending || cursor->taken ||
+		cursor->whole_length > LARGEST_KEPT_ANSWER)
 		return false;
 	if (cursor->lease != NULL)
 		mongo_lease_release(cursor->lease);
@@ -659,8 +636,8 @@ void
 mongo_cursor_rewind(MongoCursor *cursor)
 {
 	Assert(cursor->whole != NULL && !is_open(cursor));
-	if (cursor->is_count)
-		cursor->count = cursor->whole;
+	if (cursor->reply_field != NULL)
+		cursor->has_document = true;
 	else
 		cursor->position = cursor->whole;
 }
@@ -678,7 +655,8 @@ mongo_cursor_close(MongoCursor *cursor)
 	forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = cursor->taken = false;
-	cursor->position = cursor->end = cursor->count = cursor->whole = NULL;
+	cursor->position = cursor->end = cursor->whole = NULL;
+	cursor->has_document = false;
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }

@@ -20,7 +20,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 {
 	MongoConnection *connection;
 
-	if (cursor->position != cursor->end || cursor->count != NULL ||
+	if (cursor->position != cursor->end || cursor->has_document ||
 		cursor->session != NULL || cursor->taken ||
 		(!cursor->pending && mongo_cursor_is_at_end(cursor)))
 		return true;

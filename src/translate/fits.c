@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "direct_modify.h"
+#include "fits.h"
 
 #include "bson_memory.h"
 #include "expression_rows.h"

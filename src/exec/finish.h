@@ -15,7 +15,7 @@
 #include "compat.h"
 
 #include "decode.h"
-#include "plan.h"
+#include "plan_nodes.h"
 
 /* Opaque: built once a scan. */
 typedef struct MongoFinisher MongoFinisher;

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * plan_parallel.h
+ * parallel.h
  *		Scans that several processes share, each reading ranges of its own.
  *
  *-------------------------------------------------------------------------
@@ -11,17 +11,6 @@
 #include "compat.h"
 
 #include "nodes/pathnodes.h"
-
-/*
- * mongo_is_foreign_scan_parallel_safe
- *		FDW callback: may parallel workers read this table?
- *
- * Not where the isolation level asks for one snapshot: a worker's connection is
- * not in the MongoDB transaction.  What a transaction has been begun for by the
- * time of execution is up to parallel_scan.h.
- */
-extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
-												RangeTblEntry *rte);
 
 /*
  * mongo_add_parallel_paths

@@ -1,19 +1,17 @@
 /*-------------------------------------------------------------------------
  *
- * plan_pipeline.h
- *		Pipelines in the making: the stages below joins and upper relations.
+ * pipeline.h
+ *		Pipelines in the making.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_PLAN_PIPELINE_H
-#define MONGO_FDW_PLAN_PIPELINE_H
+#ifndef MONGO_FDW_PIPELINE_H
+#define MONGO_FDW_PIPELINE_H
 
 #include "compat.h"
 
-#include "nodes/pathnodes.h"
-
 #include "condition.h"
-#include "plan.h"
+#include "relation.h"
 
 /*
  * The stages so far, and how an expression over what they give is translated.
@@ -26,35 +24,13 @@ typedef struct MongoPipeline
 	MongoTranslation translation;
 	bson_t	   *stages;			/* an array's elements, "0" and so on */
 	int			nstages;
+	const bson_t *only_match;	/* the filter, if all is one $match; or NULL */
 	bool		may_need_disk;	/* a stage may hold more than 100 MB */
 
-	/* used by plan_join.h alone, and settled before anything else is appended */
+	/* used by join_stages.c alone, and settled before anything else is appended */
 	List	   *held;			/* stages to come after lookups in a row */
 	List	   *arrays;			/* prefixes under which several documents are */
 } MongoPipeline;
-
-/*
- * mongo_is_pipeline_input
- *		Can the rows of this relation be had as the output of pipeline stages,
- *		with nothing left to check here?
- *
- * True for a foreign table and a join whose restrictions all have exact
- * translations (MongoRelation), where nothing is lateral and type mismatches are errors.
- */
-extern bool mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel);
-
-/*
- * mongo_pipeline_cost
- *		What the stages of such a relation take MongoDB, sending nothing.
- */
-extern void mongo_pipeline_cost(RelOptInfo *rel,
-								Cost *startup_cost, Cost *total_cost);
-
-/*
- * mongo_pipeline_begin
- *		Start a pipeline with the stages of such a relation.
- */
-extern void mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline);
 
 /*
  * mongo_pipeline_append
@@ -78,4 +54,4 @@ extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
 extern Const *mongo_pipeline_command(const MongoRelation *relation,
 									 const MongoPipeline *pipeline);
 
-#endif							/* MONGO_FDW_PLAN_PIPELINE_H */
+#endif							/* MONGO_FDW_PIPELINE_H */

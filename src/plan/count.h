@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * plan_count.h
+ * count.h
  *		count(*) as the command count.
  *
  * The command has less to prepare than a pipeline: over a few index keys it
@@ -8,26 +8,30 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_PLAN_COUNT_H
-#define MONGO_FDW_PLAN_COUNT_H
+#ifndef MONGO_FDW_COUNT_H
+#define MONGO_FDW_COUNT_H
 
 #include "compat.h"
 
-#include "plan_pipeline.h"
+#include "pipeline.h"
 
-/* The field of the command's reply that has the number. */
-#define MONGO_COUNT_FIELD	"n"
+/* count(*) in two ways, each of which gives MONGO_COUNT_FIELD. */
+typedef struct MongoCount
+{
+	Const	   *command;		/* {count: collection, query: filter} */
+	Const	   *pipeline;		/* the same as an aggregate command */
+} MongoCount;
 
 /*
- * mongo_count_command
- *		{count: collection, query: filter} as a plan's command, for count(*) over
- *		the output of 'pipeline'; NULL when only a pipeline can do that.
+ * mongo_plan_count
+ *		Both for count(*) over the output of 'pipeline'; NULL when MongoDB's $group has
+ *		to do that.
  *
  * Without a condition the command gives what the collection's metadata says,
  * which need not be exact, and so is used only under count_from_metadata.
  */
-extern Const *mongo_count_command(const MongoRelation *relation,
-								  const MongoPipeline *pipeline);
+extern const MongoCount *mongo_plan_count(const MongoRelation *relation,
+										  const MongoPipeline *pipeline);
 
 /*
  * mongo_counts_from_metadata
@@ -35,4 +39,4 @@ extern Const *mongo_count_command(const MongoRelation *relation,
  */
 extern bool mongo_counts_from_metadata(const RelOptInfo *baserel);
 
-#endif							/* MONGO_FDW_PLAN_COUNT_H */
+#endif							/* MONGO_FDW_COUNT_H */

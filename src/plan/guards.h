@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * plan_guards.h
+ * guards.h
  *		"What these conditions read fits its columns", as a part of a filter.
  *
  * A filter may match a document whose fields cannot be read: an array that holds
@@ -10,8 +10,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_PLAN_GUARDS_H
-#define MONGO_FDW_PLAN_GUARDS_H
+#ifndef MONGO_FDW_GUARDS_H
+#define MONGO_FDW_GUARDS_H
 
 #include "compat.h"
 
@@ -29,4 +29,4 @@
 extern int	mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns,
 								List *quals);
 
-#endif							/* MONGO_FDW_PLAN_GUARDS_H */
+#endif							/* MONGO_FDW_GUARDS_H */

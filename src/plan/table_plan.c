@@ -1,134 +1,31 @@
 /*-------------------------------------------------------------------------
  *
- * scan_plan.c
- *		From the chosen path to a ForeignScan with its command.
+ * table_plan.c
+ *		From the chosen path of a foreign table to a ForeignScan with its command.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "path_plans.h"
+
 #include "bson_memory.h"
+#include "clauses.h"
 #include "command_template.h"
+#include "cost.h"
 #include "encoding.h"
-#include "feature.h"
+#include "foreign_scan.h"
 #include "modify.h"
-#include "plan.h"
-#include "plan_clauses.h"
-#include "plan_join.h"
-#include "plan_order.h"
-#include "plan_security.h"
-#include "plan_upper.h"
-#include "planning_state.h"
+#include "order.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-
-/* Bytes of a document that a projection must save, see projection_pays(). */
-#define PROJECTION_WORTH_BYTES	150
-
-/* combine_conjuncts: one stands for itself, several under $and. */
-static void
-combine_conjuncts(List *conjuncts, bson_t *filter)
-{
-	bson_t		branches;
-	int			i = 0;
-	ListCell   *cell;
-
-	if (list_length(conjuncts) == 1)
-	{
-		bson_concat(filter, linitial(conjuncts));
-		return;
-	}
-	BSON_APPEND_ARRAY_BEGIN(filter, "$and", &branches);
-	foreach(cell, conjuncts)
-	{
-		char		key[16];
-
-		snprintf(key, sizeof(key), "%d", i++);
-		BSON_APPEND_DOCUMENT(&branches, key, (bson_t *) lfirst(cell));
-	}
-	bson_append_array_end(filter, &branches);
-}
-
-static const MongoKnownCondition *
-find_known(List *known, const RestrictInfo *rinfo)
-{
-	ListCell   *cell;
-
-	foreach(cell, known)
-	{
-		const MongoKnownCondition *one = lfirst(cell);
-
-		if (one->rinfo == rinfo)
-			return one;
-	}
-	return NULL;
-}
-
-/* translate: a restriction of a table, or a clause of a join. */
-static MongoGrade
-translate(MongoTranslation *translation, RelOptInfo *baserel, RestrictInfo *rinfo,
-		  bson_t *match)
-{
-	if (!mongo_enable_pushdown)
-		return MONGO_NOT_SHIPPABLE;
-	return baserel != NULL ?
-		mongo_translate_restriction(translation, baserel, rinfo, match).grade :
-		mongo_translate_condition(translation, rinfo->clause, match).grade;
-}
-
-void
-mongo_sort_scan_clauses(MongoTranslation *translation, RelOptInfo *baserel,
-						List *known, List *scan_clauses, MongoScanClauses *clauses)
-{
-	List	   *conjuncts = NIL;
-	ListCell   *cell;
-
-	memset(clauses, 0, sizeof(*clauses));
-	foreach(cell, scan_clauses)
-	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		const MongoKnownCondition *earlier = find_known(known, rinfo);
-		bson_t	   *match;
-		MongoGrade	grade;
-
-		/* pseudoconstants become a gating Result node */
-		if (rinfo->pseudoconstant)
-			continue;
-		if (earlier != NULL &&
-			(earlier->grade == MONGO_EXACT || !translation->need_exact))
-		{
-			match = earlier->match;
-			grade = earlier->grade;
-		}
-		else
-		{
-			match = bson_create_in(CurrentMemoryContext);
-			grade = translate(translation, baserel, rinfo, match);
-		}
-		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
-			conjuncts = lappend(conjuncts, match);
-		if (grade == MONGO_EXACT)
-		{
-			clauses->exact = lappend(clauses->exact, rinfo->clause);
-			continue;
-		}
-		if (baserel != NULL && mongo_hides_rows(baserel, rinfo))
-			clauses->hiding = lappend_int(clauses->hiding, list_length(clauses->local));
-		clauses->local = lappend(clauses->local, rinfo->clause);
-	}
-
-	clauses->filter = bson_create_in(CurrentMemoryContext);
-	if (conjuncts != NIL)
-		combine_conjuncts(conjuncts, clauses->filter);
-}
 
 /* has_list: "= ANY" or "<> ALL", whose values may turn out to be too many to send. */
 static bool
@@ -202,32 +99,6 @@ scan_columns(MongoColumns *columns, List *attributes)
 	return result;
 }
 
-void
-mongo_append_collation(bson_t *command, const MongoTranslation *translation)
-{
-	bson_t		collation;
-
-	if (!translation->compares_text ||
-		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
-		return;
-	BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
-	BSON_APPEND_UTF8(&collation, "locale", "simple");
-	bson_append_document_end(command, &collation);
-}
-
-void
-mongo_scan_plan_init(MongoScanPlan *plan, const MongoRelation *relation)
-{
-	memset(plan, 0, sizeof(*plan));
-	plan->enough_rows = -1;
-	plan->database = relation->options->database;
-	plan->collection = relation->options->collection;
-	plan->joined = relation->join == NULL ? NULL : mongo_join_namespace(relation);
-	plan->fetch_size = relation->options->fetch_size;
-	plan->type_mismatch = relation->options->type_mismatch;
-	plan->canonical_json = relation->options->canonical_json;
-}
-
 /*
  * projection_pays: is it worth MongoDB's time to pick the fields?
  *
@@ -256,7 +127,7 @@ projection_pays(RelOptInfo *baserel, const MongoRelation *relation, List *attrib
 			return true;
 		fields_width += width + strlen(path);
 	}
-	return document_width - fields_width > PROJECTION_WORTH_BYTES;
+	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
 }
 
 /* find_command: all of it but limit, skip and batchSize. */
@@ -276,8 +147,7 @@ find_command(RelOptInfo *baserel, const MongoTranslation *translation,
 		conjuncts = lappend(conjuncts, clauses->filter);
 	if (!bson_empty(condition))
 		conjuncts = lappend(conjuncts, condition);
-	if (conjuncts != NIL)
-		combine_conjuncts(conjuncts, filter);
+	mongo_append_conjuncts(filter, conjuncts);
 
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
@@ -360,67 +230,42 @@ forget_key(MongoScanClauses *clauses, const Expr *key)
 	clauses->hiding = list_delete_int(clauses->hiding, last);
 }
 
-/* get_scan_plan: of a foreign table, perhaps sorted and limited. */
-static ForeignScan *
-get_scan_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
-			  List *tlist, List *scan_clauses, Plan *outer_plan)
+ForeignScan *
+mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
+					 List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	List	   *private = best_path->fdw_private;
-	bool		has_bounds = private != NIL && IsA(private, IntList);
+	bool		limited = private != NIL && IsA(private, IntList);
 	Expr	   *key = private != NIL && IsA(private, List) ? linitial(private) : NULL;
 	MongoTranslation translation = mongo_translation_of(relation);
+	MongoScanNode node = {
+		.scanrelid = baserel->relid, .tlist = tlist, .outer_plan = outer_plan
+	};
 	MongoScanClauses clauses;
 	List	   *attributes;
-	List	   *expressions;
 	MongoScanPlan plan;
 
 	/* of a batched join, which tests it as well */
 	if (key != NULL)
 		scan_clauses = lappend(list_copy(scan_clauses),
 							   make_simple_restrictinfo(root, key));
-	translation.need_exact = has_bounds;
-	mongo_sort_scan_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
+	translation.need_exact = limited;
+	mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
 	attributes = fetched_attributes(root, baserel, relation, &clauses);
 	forget_key(&clauses, key);
 
-	mongo_scan_plan_init(&plan, relation);
+	mongo_scan_plan_init(&plan, root, relation);
 	plan.commands = find_commands(baserel, &translation, &clauses, attributes,
 								  best_path->path.pathkeys);
 	plan.enough_rows = enough_rows(root, baserel, relation,
 								   best_path->path.pathkeys);
-	plan.predicates = translation.predicates;
 	if (best_path->path.parallel_aware)
 		plan.split_field = mongo_to_utf8(relation->options->parallel_field);
-	plan.nvariables = list_length(translation.variables);
-	plan.has_limit = has_bounds && root->parse->limitCount != NULL;
-	plan.has_offset = has_bounds && root->parse->limitOffset != NULL;
-	plan.all_rows = root->tuple_fraction <= 0;
 	plan.columns = scan_columns(relation->columns, attributes);
 	plan.hiding = clauses.hiding;
 	plan.hiding_columns = hiding_columns(baserel, &clauses);
-
-	expressions = list_concat(translation.parameters, translation.variables);
-	if (plan.has_limit)
-		expressions = lappend(expressions, root->parse->limitCount);
-	if (plan.has_offset)
-		expressions = lappend(expressions, root->parse->limitOffset);
-
-	return make_foreignscan(tlist, clauses.local, baserel->relid, expressions,
-							mongo_scan_plan_to_list(&plan), NIL, clauses.exact,
-							outer_plan);
-}
-
-ForeignScan *
-mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
-					   Oid foreigntableid pg_attribute_unused(),
-					   ForeignPath *best_path, List *tlist,
-					   List *scan_clauses, Plan *outer_plan)
-{
-	mongo_check_planning_state(foreignrel);
-	if (IS_UPPER_REL(foreignrel))
-		return mongo_get_upper_plan(root, foreignrel, tlist, outer_plan);
-	if (IS_JOIN_REL(foreignrel))
-		return mongo_get_join_plan(root, foreignrel, tlist, outer_plan);
-	return get_scan_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
+	node.local = clauses.local;
+	node.exact = clauses.exact;
+	return mongo_make_foreign_scan(root, &plan, &translation, limited, &node);
 }

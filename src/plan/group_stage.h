@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * plan_group.h
+ * group_stage.h
  *		A $group in the making: keys, accumulators and what follows from them.
+ *		In group_stage.c and aggregate.c.
  *
  * A group is made in one stage or in two.  Two are needed for DISTINCT inside
  * an aggregate, where the first groups by what is to be distinct as well; and
@@ -15,13 +16,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_PLAN_GROUP_H
-#define MONGO_FDW_PLAN_GROUP_H
+#ifndef MONGO_FDW_GROUP_STAGE_H
+#define MONGO_FDW_GROUP_STAGE_H
 
 #include "compat.h"
 
 #include "expression_rows.h"
-#include "plan_upper.h"
+#include "upper.h"
 
 /* One of $group's accumulators; its field is "a0" and so on. */
 typedef struct MongoAccumulator
@@ -93,17 +94,4 @@ extern bool mongo_group_never_null(const MongoGroup *group, Node *node);
 extern void mongo_group_append(const MongoGroup *group, bool merge,
 							   MongoPipeline *pipeline);
 
-/*
- * mongo_expression_cost
- *		What evaluating an expression takes MongoDB, in the unit of fdw_tuple_cost.
- */
-extern double mongo_expression_cost(const bson_t *expression);
-
-/*
- * mongo_group_cost
- *		What the stages take MongoDB for each row that comes in, in the unit of
- *		fdw_tuple_cost, when so many groups come of the rows.
- */
-extern double mongo_group_cost(const MongoGroup *group, double groups);
-
-#endif							/* MONGO_FDW_PLAN_GROUP_H */
+#endif							/* MONGO_FDW_GROUP_STAGE_H */

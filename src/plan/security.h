@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * plan_security.h
+ * security.h
  *		Row-level security and security barriers: what may be tested early?
  *
  * A condition of the query must not see rows that a policy, or the conditions of
@@ -15,13 +15,13 @@
  * must not fail where PostgreSQL's leakproof functions do not.
  *
  * Nor may a document be told of that cannot be read, if a restriction would hide it
- * or cannot say.  What MongoDB tests goes with guards (plan_guards.h) that do not
+ * or cannot say.  What MongoDB tests goes with guards (guards.h) that do not
  * match such documents; what is tested here: see hidden.h.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_PLAN_SECURITY_H
-#define MONGO_FDW_PLAN_SECURITY_H
+#ifndef MONGO_FDW_SECURITY_H
+#define MONGO_FDW_SECURITY_H
 
 #include "compat.h"
 
@@ -63,4 +63,4 @@ extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinf
 extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
 								 List *clauses, const bson_t *stages);
 
-#endif							/* MONGO_FDW_PLAN_SECURITY_H */
+#endif							/* MONGO_FDW_SECURITY_H */

@@ -10,7 +10,8 @@
 
 #include "compat.h"
 
-#include "direct_modify.h"
+#include "plan_nodes.h"
+
 #include "utils/rel.h"
 
 /* An assignment with the value of its expression, as the column's type. */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * plan_order.h
+ * order.h
  *		ORDER BY in MongoDB, where its order is PostgreSQL's.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_PLAN_ORDER_H
-#define MONGO_FDW_PLAN_ORDER_H
+#ifndef MONGO_FDW_ORDER_H
+#define MONGO_FDW_ORDER_H
 
 #include "compat.h"
 
@@ -70,4 +70,4 @@ extern bool mongo_order_is_by(RelOptInfo *baserel, List *pathkeys,
 extern void mongo_append_sort(RelOptInfo *baserel, List *pathkeys,
 							  MongoSortPart part, bson_t *command);
 
-#endif							/* MONGO_FDW_PLAN_ORDER_H */
+#endif							/* MONGO_FDW_ORDER_H */

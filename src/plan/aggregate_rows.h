@@ -13,7 +13,7 @@
 
 #include "compat.h"
 
-#include "plan.h"
+#include "plan_nodes.h"
 
 #define MONGO_MAX_ACCUMULATORS	3
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * plan_upper.h
+ * upper.h
  *		What is done above a scan or a join in the same command: GROUP BY,
  *		DISTINCT, ORDER BY, LIMIT.
  *
@@ -11,15 +11,15 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_PLAN_UPPER_H
-#define MONGO_FDW_PLAN_UPPER_H
+#ifndef MONGO_FDW_UPPER_H
+#define MONGO_FDW_UPPER_H
 
 #include "compat.h"
 
 #include "nodes/pathnodes.h"
-#include "nodes/plannodes.h"
 
-#include "plan_pipeline.h"
+#include "pipeline.h"
+#include "plan_nodes.h"
 
 /* A field of the documents at the end of a pipeline, and what it is read as. */
 typedef struct MongoOutputField
@@ -51,7 +51,7 @@ typedef struct MongoUpperRelation
 	bool		grouped;
 	bool		one_row;		/* aggregates without GROUP BY */
 	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */
-	Const	   *count_command;	/* does the same as the pipeline, or NULL */
+	const struct MongoCount *count; /* does the same as the pipeline, or NULL */
 	double		sorted_rows;	/* that the $sort is about; 0: there is none */
 	double		rows;			/* that come */
 	Cost		startup_cost;
@@ -85,55 +85,4 @@ extern bool mongo_upper_gives(const MongoUpperRelation *upper, List *expressions
 /* The options of the relation at the bottom. */
 extern const MongoTableOptions *mongo_upper_options(const MongoUpperRelation *upper);
 
-/*
- * mongo_add_grouped_path
- *		Offer GROUP BY, HAVING and aggregates; UPPERREL_GROUP_AGG, and
- *		UPPERREL_PARTIAL_GROUP_AGG for states that PostgreSQL combines.
- *
- * Nothing is offered unless every key and every aggregate has an exact
- * translation.  Conditions of HAVING that have none are tested here.
- */
-extern void mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage,
-								   RelOptInfo *input_rel, RelOptInfo *grouped_rel,
-								   GroupPathExtraData *extra);
-
-/*
- * mongo_add_distinct_path
- *		Offer SELECT DISTINCT, which is a $group by everything.
- */
-extern void mongo_add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
-									RelOptInfo *distinct_rel);
-
-/*
- * mongo_add_ordered_path
- *		Offer the query's ORDER BY as a $sort.
- */
-extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
-								   RelOptInfo *ordered_rel);
-
-/*
- * mongo_upper_sort_cost
- *		What sorting takes: as much as PostgreSQL thinks of its own, of which the
- *		first 'wanted' are kept only if that is not negative.
- */
-extern Cost mongo_upper_sort_cost(double rows, double wanted);
-
-/*
- * mongo_add_limited_path
- *		Offer a scan that stops by itself, with ORDER BY below it if there is one.
- *
- * Only when every restriction is exact on the other side: a row that is
- * dropped here would otherwise be missing at the end.
- */
-extern void mongo_add_limited_path(PlannerInfo *root, RelOptInfo *input_rel,
-								   RelOptInfo *output_rel,
-								   FinalPathExtraData *final);
-
-/*
- * mongo_get_upper_plan
- *		The ForeignScan of a path over an upper relation.
- */
-extern ForeignScan *mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel,
-										 List *tlist, Plan *outer_plan);
-
-#endif							/* MONGO_FDW_PLAN_UPPER_H */
+#endif							/* MONGO_FDW_UPPER_H */

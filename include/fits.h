@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * fits.h
+ *		"This field can be read by its column", in find's language.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_FITS_H
+#define MONGO_FDW_FITS_H
+
+#include "compat.h"
+
+/*
+ * mongo_append_fits_guards
+ *		Append to 'conditions', from 'index' on, that the field at 'path' fits a
+ *		column of this type; returns the next index, or -1 when find's language
+ *		cannot say that of the type.
+ *
+ * NULL fits if 'nullable'.  Without it, MongoDB takes a range into the bounds
+ * of an index scan, and has no second plan to try.
+ */
+extern int	mongo_append_fits_guards(bson_t *conditions, int index,
+									 const char *path, Oid typid, int32 typmod,
+									 bool nullable);
+
+/*
+ * mongo_append_array_guards
+ *		Likewise, that the path goes through no array and leads to none.
+ */
+extern int	mongo_append_array_guards(bson_t *conditions, int index,
+									  const char *path);
+
+#endif							/* MONGO_FDW_FITS_H */

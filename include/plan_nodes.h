@@ -1,0 +1,161 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_nodes.h
+ *		What plans hold for execution: scans, direct modifications, batched joins.
+ *
+ * Planning fills these structs, and execution gets them back, as a plan holds
+ * nodes only.  The functions ..._from_list give structs palloc'd in the current
+ * memory context, whose strings and nodes are the list's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_PLAN_NODES_H
+#define MONGO_FDW_PLAN_NODES_H
+
+#include "compat.h"
+
+#include "nodes/nodes.h"
+#include "nodes/primnodes.h"
+
+#include "options.h"
+
+/* A column of the scan's tuple, and the path it is read from. */
+typedef struct MongoScanColumn
+{
+	int			index;			/* in the scan tuple, from 0 */
+	const char *name;
+	const char *path;			/* NULL: the whole document */
+	const char *collection;		/* NULL: the plan's */
+	const char *prefix;			/* where its document stands; NULL: everywhere */
+	Oid			type;			/* InvalidOid: that of the tuple's attribute */
+	int32		typmod;
+	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
+} MongoScanColumn;
+
+/* How PostgreSQL makes an aggregate of what MongoDB has added up; see finish.h. */
+typedef enum MongoFinish
+{
+	MONGO_FINISH_NONE,
+	MONGO_FINISH_AVERAGE,		/* of a sum that is numeric, and count */
+	MONGO_FINISH_AVERAGE_OF_INTEGERS,	/* ... that is int8 */
+	MONGO_FINISH_VAR_POP,		/* of sum, count and sum of squares */
+	MONGO_FINISH_VAR_SAMP,
+	MONGO_FINISH_STDDEV_POP,
+	MONGO_FINISH_STDDEV_SAMP
+} MongoFinish;
+
+/* An attribute of the scan's tuple that PostgreSQL finishes. */
+typedef struct MongoScanFinish
+{
+	MongoFinish finish;
+	int			index;			/* in the scan tuple, from 0 */
+	int			first;			/* MongoScanColumn.index of its first part; these
+								 * count on behind the tuple's attributes */
+} MongoScanFinish;
+
+/* The field with the number in what count commands and their pipelines give. */
+#define MONGO_COUNT_FIELD	"n"
+
+/*
+ * fdw_private of a ForeignScan.
+ *
+ * Its fdw_exprs are one expression for each of 'predicates', then the values of
+ * "let", then LIMIT and OFFSET.
+ */
+typedef struct MongoScanPlan
+{
+	const char *database;
+	const char *collection;
+	List	   *commands;		/* Const *: templates, see command_template.h, to
+								 * be run one after the other */
+	Const	   *count_command;	/* does what the only pipeline does, and is preferred
+								 * where MongoDB takes it; NULL: there is none */
+	List	   *predicates;		/* of mongo_predicate_to_list() */
+	int			nvariables;		/* of "let" */
+	int			limit;			/* numbers of these in fdw_exprs; -1: none */
+	int			offset;
+	bool		is_pipeline;	/* aggregate commands; otherwise finds */
+	bool		is_grouped;		/* rows are groups, not documents */
+	bool		one_row;		/* has a row even over no documents */
+	bool		all_rows;		/* the query will likely read to the end */
+	int			enough_rows;	/* no more are wanted of any command; -1: all */
+	int			fetch_size;
+	MongoTypeMismatch type_mismatch;
+	bool		canonical_json;
+	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: no join */
+	const char *split_field;	/* several processes share the scan and read
+								 * ranges of it; NULL: one does */
+	List	   *columns;		/* MongoScanColumn *, in order of index */
+	List	   *finishes;		/* MongoScanFinish * */
+	List	   *hiding;			/* numbers, from 0, of the plan's quals that hide rows,
+								 * of which nothing may be told; see hidden.h */
+	List	   *hiding_columns; /* attribute numbers that these read; 0: all */
+} MongoScanPlan;
+
+extern List *mongo_scan_plan_to_list(const MongoScanPlan *plan);
+extern MongoScanPlan *mongo_scan_plan_from_list(List *list);
+
+/* What an assignment does with its expression's value. */
+typedef enum MongoAssignmentKind
+{
+	MONGO_ASSIGN_VALUE,			/* column = value */
+	MONGO_ASSIGN_SUM,			/* column = column + value */
+	MONGO_ASSIGN_DIFFERENCE,	/* column = column - value */
+	MONGO_ASSIGN_JSON_MEMBER	/* column = jsonb_set(column, keys, value) */
+} MongoAssignmentKind;
+
+typedef struct MongoAssignment
+{
+	AttrNumber	attnum;
+	MongoAssignmentKind kind;
+	List	   *keys;			/* String *, of MONGO_ASSIGN_JSON_MEMBER */
+} MongoAssignment;
+
+/*
+ * fdw_private of a ForeignScan that is an UPDATE or DELETE as one command.
+ *
+ * Its fdw_exprs are one expression for each of 'predicates', then one for each of
+ * 'assignments'.
+ */
+typedef struct MongoDirectPlan
+{
+	const char *database;
+	const char *collection;
+	CmdType		operation;
+	Const	   *command;		/* {filter, projection}, see command_template.h */
+	List	   *predicates;		/* of mongo_predicate_to_list() */
+	List	   *assignments;	/* MongoAssignment * */
+	bool		simple_collation;
+	bool		at_most_one;	/* document is meant */
+	bool		counts;			/* its rows are the statement's */
+	bool		returns;		/* RETURNING, of the only document */
+	List	   *returned;		/* attributes in it, as numbers; then 'command'
+								 * has their projection */
+} MongoDirectPlan;
+
+extern List *mongo_direct_plan_to_list(const MongoDirectPlan *plan);
+extern MongoDirectPlan *mongo_direct_plan_from_list(List *list);
+
+/* custom_private of the CustomScan that is a batched join. */
+typedef struct MongoBatchedJoin
+{
+	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
+	bool		all_rows;		/* the query will likely read to the end */
+	Oid			key_type;		/* of the outer key */
+	Oid			outer_hash;		/* functions */
+	Oid			inner_hash;
+	Oid			collation;
+} MongoBatchedJoin;
+
+/* Its custom_exprs: what is evaluated over a pair of rows. */
+enum
+{
+	MONGO_BATCHED_CLAUSES,		/* of the join, an implicit AND */
+	MONGO_BATCHED_OUTER_KEY,
+	MONGO_BATCHED_INNER_KEY
+};
+
+extern List *mongo_batched_join_to_list(const MongoBatchedJoin *join);
+extern MongoBatchedJoin *mongo_batched_join_from_list(List *list);
+
+#endif							/* MONGO_FDW_PLAN_NODES_H */

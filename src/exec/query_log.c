@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * query_log.c
+ *		The setting mongo_fdw.log_remote_query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "query_log.h"
+
+#include "bson_memory.h"
+#include "options.h"
+#include "privileges.h"
+
+void
+mongo_log_command(const char *database, const bson_t *command)
+{
+	if (mongo_log_remote_query)
+		ereport(mongo_query_log_level(),
+				(errmsg("remote query: %s: %s", database, bson_to_relaxed_json(command)),
+				 errhidestmt(true)));
+}

@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * clauses.c
+ *		The clauses of a scan, classified by who tests them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "clauses.h"
+
+#include "bson_memory.h"
+#include "feature.h"
+#include "relation.h"
+#include "security.h"
+
+static const MongoKnownCondition *
+find_known(const List *known, const RestrictInfo *rinfo)
+{
+	ListCell   *cell;
+
+	foreach(cell, known)
+	{
+		const MongoKnownCondition *one = lfirst(cell);
+
+		if (one->rinfo == rinfo)
+			return one;
+	}
+	return NULL;
+}
+
+/* translate_clause: a restriction of a table, or a clause of a join. */
+static MongoGrade
+translate_clause(MongoTranslation *translation, RelOptInfo *baserel, RestrictInfo *rinfo,
+				 bson_t *match)
+{
+	if (!mongo_enable_pushdown)
+		return MONGO_NOT_SHIPPABLE;
+	return baserel != NULL ?
+		mongo_translate_restriction(translation, baserel, rinfo, match).grade :
+		mongo_translate_condition(translation, rinfo->clause, match).grade;
+}
+
+void
+mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
+					   List *known, List *scan_clauses, MongoScanClauses *clauses)
+{
+	List	   *conjuncts = NIL;
+	ListCell   *cell;
+
+	memset(clauses, 0, sizeof(*clauses));
+	foreach(cell, scan_clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		const MongoKnownCondition *earlier = find_known(known, rinfo);
+		bson_t	   *match;
+		MongoGrade	grade;
+
+		/* pseudoconstants become a gating Result node */
+		if (rinfo->pseudoconstant)
+			continue;
+		if (earlier != NULL &&
+			(earlier->grade == MONGO_EXACT || !translation->need_exact))
+		{
+			match = earlier->match;
+			grade = earlier->grade;
+		}
+		else
+		{
+			match = bson_create_in(CurrentMemoryContext);
+			grade = translate_clause(translation, baserel, rinfo, match);
+		}
+		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
+			conjuncts = lappend(conjuncts, match);
+		if (grade == MONGO_EXACT)
+		{
+			clauses->exact = lappend(clauses->exact, rinfo->clause);
+			continue;
+		}
+		if (baserel != NULL && mongo_hides_rows(baserel, rinfo))
+			clauses->hiding = lappend_int(clauses->hiding, list_length(clauses->local));
+		clauses->local = lappend(clauses->local, rinfo->clause);
+	}
+
+	clauses->filter = bson_create_in(CurrentMemoryContext);
+	mongo_append_conjuncts(clauses->filter, conjuncts);
+}
+
+void
+mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
+{
+	bson_t		branches;
+	ListCell   *cell;
+
+	if (list_length(conjuncts) == 1)
+		bson_concat(filter, linitial(conjuncts));
+	if (list_length(conjuncts) <= 1)
+		return;
+	BSON_APPEND_ARRAY_BEGIN(filter, "$and", &branches);
+	foreach(cell, conjuncts)
+		BSON_APPEND_DOCUMENT(&branches, psprintf("%d", foreach_current_index(cell)),
+							 (bson_t *) lfirst(cell));
+	bson_append_array_end(filter, &branches);
+}
+
+void
+mongo_append_collation(bson_t *command, const MongoTranslation *translation)
+{
+	bson_t		collation;
+
+	if (!translation->compares_text ||
+		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
+		return;
+	BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
+	BSON_APPEND_UTF8(&collation, "locale", "simple");
+	bson_append_document_end(command, &collation);
+}
