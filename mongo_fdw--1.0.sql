@@ -277,3 +277,33 @@ CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pip
 RETURNS SETOF jsonb
 AS 'MODULE_PATHNAME', 'mongo_aggregate_json'
 LANGUAGE C VOLATILE;
+
+--
+-- What ANALYZE has learned of collections, for the planner
+--
+
+-- Written by ANALYZE alone, whoever runs it, and read by the planner; so nobody
+-- needs a privilege on it.  pg_dump leaves it out, as OIDs change at a restore.
+
+CREATE TABLE mongo_fdw_statistics_data (
+	relid			oid PRIMARY KEY,
+	collection		text NOT NULL,
+	learned_at		timestamptz NOT NULL,
+	documents		double precision NOT NULL,
+	document_size	double precision NOT NULL,
+	sampled			double precision NOT NULL,
+	indexes			jsonb,
+	fields			jsonb NOT NULL
+);
+
+REVOKE ALL ON mongo_fdw_statistics_data FROM PUBLIC;
+
+CREATE VIEW mongo_fdw_statistics WITH (security_barrier) AS
+SELECT t.ftrelid::pg_catalog.regclass AS relation, d.collection, d.learned_at, d.documents, d.document_size,
+	d.sampled, d.indexes, d.fields
+FROM mongo_fdw_statistics_data d JOIN pg_catalog.pg_foreign_table t ON t.ftrelid OPERATOR(pg_catalog.=) d.relid
+WHERE pg_catalog.has_table_privilege(t.ftrelid, 'SELECT');
+
+GRANT SELECT ON mongo_fdw_statistics TO PUBLIC;
+
+COMMENT ON VIEW mongo_fdw_statistics IS 'what ANALYZE has learned of the collections behind foreign tables';

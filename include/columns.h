@@ -16,6 +16,7 @@
 #include "utils/palloc.h"
 
 #include "options.h"
+#include "statistics.h"
 
 /* The name of the column that holds the whole document. */
 #define MONGO_DOCUMENT_COLUMN	"__doc"
@@ -40,6 +41,8 @@ typedef struct MongoColumns
 	MemoryContext context;		/* of the next two and what they point to */
 	const char **names;			/* by attribute number - 1; NULL: not met yet */
 	MongoColumnOptions **options;
+	const MongoStatistics *statistics;	/* what is known of the collection, to be
+										 * set by planning; NULL: nothing */
 	const char *prefix;			/* NULL: the document itself */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
@@ -91,7 +94,7 @@ typedef struct MongoField
 	Oid			type;			/* of its row in comparison.c, or a domain over it */
 	int32		typmod;			/* of the type below the domain */
 	Oid			operator_type;	/* whose operators compare it */
-	bool		indexed;		/* an index leads with it */
+	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
 } MongoField;
 
 /*

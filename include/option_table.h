@@ -86,6 +86,7 @@ extern MongoColumnOptions *mongo_read_column_options(Oid foreigntableid,
  *		name	const char *; not empty
  *		path	const char *; field names with dots between them
  *		boolean	bool
+ *		indexed	MongoIndexed: a boolean that may also be left open
  *		integer	int, from min to max
  *		number	double, likewise
  *		duration	int: milliseconds, likewise; with a unit as in PostgreSQL's settings
@@ -101,6 +102,8 @@ extern void mongo_parse_name(const MongoOption *option, const char *value,
 extern void mongo_parse_path(const MongoOption *option, const char *value,
 							 void *field);
 extern void mongo_parse_boolean(const MongoOption *option, const char *value,
+								void *field);
+extern void mongo_parse_indexed(const MongoOption *option, const char *value,
 								void *field);
 extern void mongo_parse_integer(const MongoOption *option, const char *value,
 								void *field);

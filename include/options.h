@@ -102,12 +102,20 @@ typedef struct MongoTableOptions
 	bool		write_null;		/* NULL is written as null, not left out */
 } MongoTableOptions;
 
+/* Whether an index leads with a column's field. */
+typedef enum MongoIndexed
+{
+	MONGO_INDEXED_LEARNED,		/* nothing is said: what ANALYZE has learned */
+	MONGO_INDEXED_YES,
+	MONGO_INDEXED_NO
+} MongoIndexed;
+
 /* One column: where in the document it is found. */
 typedef struct MongoColumnOptions
 {
 	const char *path;			/* never NULL: the column's name by default;
 								 * in UTF-8, as documents are */
-	bool		indexed;		/* an index leads with this field */
+	MongoIndexed indexed;		/* does an index lead with this field? */
 } MongoColumnOptions;
 
 /*

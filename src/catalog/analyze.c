@@ -24,6 +24,7 @@
 #include "decode.h"
 #include "document_size.h"
 #include "encoding.h"
+#include "learn.h"
 #include "miscadmin.h"
 #include "options.h"
 #include "utils/backend_progress.h"
@@ -53,6 +54,7 @@ typedef struct Sample
 	Datum	   *values;
 	bool	   *isnull;
 	HTAB	   *seen;			/* hashes of _id already in the sample */
+	FieldTypes *types;			/* of all documents that arrived */
 
 	HeapTuple  *rows;			/* the sample: 'nrows' of at most 'target' */
 	int			target;
@@ -65,6 +67,16 @@ typedef struct Sample
 	MemoryContext sample_context;	/* of the tuples in 'rows' */
 	MemoryContext document_context; /* reset for each document */
 } Sample;
+
+/*
+ * The average size of documents, from mongo_analyze_foreign_table() to the
+ * acquire_sample_rows() that follows for the same table.
+ */
+static struct
+{
+	Oid			relid;
+	double		bytes;
+}			document_size;
 
 /* mapping_of_owner: as everywhere in ANALYZE, the table's owner is asked for. */
 static UserMapping *
@@ -266,6 +278,7 @@ read_sample(Sample *sample, MongoCursor *cursor)
 			continue;
 
 		sample->read += 1;
+		field_types_observe(sample->types, data, length);
 		position = sample_position(sample);
 		if (position >= 0)
 			keep_document(sample, position, data, length);
@@ -275,6 +288,20 @@ read_sample(Sample *sample, MongoCursor *cursor)
 			pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_DONE,
 										 (int64) sample->read);
 	}
+}
+
+/* paths_of_columns: of those that read a field. */
+static List *
+paths_of_columns(const Sample *sample)
+{
+	List	   *paths = NIL;
+
+	for (int i = 0; i < sample->nwanted; i++)
+	{
+		if (sample->wanted[i].path != NULL)
+			paths = lappend(paths, unconstify(char *, sample->wanted[i].path));
+	}
+	return paths;
 }
 
 static void
@@ -296,11 +323,29 @@ prepare_sample(Sample *sample, MemoryContext context)
 	sample->isnull = palloc0(sizeof(bool) * descriptor->natts);
 	sample->seen = hash_create("mongo_fdw sampled documents", sample->target, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	sample->types = field_types_create(paths_of_columns(sample));
 	sample->rows_to_skip = -1;
 	reservoir_init_selection_state(&sample->reservoir, sample->target);
 	sample->document_context = AllocSetContextCreate(context,
 													 "mongo_fdw sampled document",
 													 ALLOCSET_DEFAULT_SIZES);
+}
+
+/* learn: once, where a table with children is sampled twice. */
+static void
+learn(const Sample *sample, double total)
+{
+	MongoFindings findings = {
+		.documents = total,
+		.document_size = document_size.bytes,
+		.sampled = sample->read,
+		.types = sample->types
+	};
+
+	if (document_size.relid == RelationGetRelid(sample->relation) &&
+		mongo_learns(sample->relation))
+		mongo_learn(sample->relation, sample->user, sample->options, &findings);
+	document_size.relid = InvalidOid;
 }
 
 /*
@@ -350,6 +395,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 					RelationGetRelationName(relation), sample.options->database,
 					sample.options->collection, *totalrows, sample.nrows)));
 
+	learn(&sample, *totalrows);
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);
 	return sample.nrows;
@@ -365,6 +411,9 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 											   options->collection);
 	double		width = mongo_average_document_size(user, options->database,
 													options->collection);
+
+	document_size.relid = RelationGetRelid(relation);
+	document_size.bytes = width;
 
 	/* planning finds the size of documents in this: see projection_pays() */
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);

@@ -106,7 +106,7 @@ const MongoOption mongo_option_table[] =
 	/* columns; column_name is what a fork of the older wrapper calls a path */
 	{"path", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
 	{"column_name", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
-	{"indexed", ON_COLUMN, mongo_parse_boolean, NULL, COLUMN(indexed), "false"},
+	{"indexed", ON_COLUMN, mongo_parse_indexed, NULL, COLUMN(indexed)},
 };
 
 const int	mongo_option_count = lengthof(mongo_option_table);

@@ -61,6 +61,16 @@ mongo_parse_boolean(const MongoOption *option, const char *value, void *field)
 				 errhint("Allowed are true, on, yes, 1 and false, off, no, 0.")));
 }
 
+/* mongo_parse_indexed takes the same; what is not said at all is a third answer. */
+void
+mongo_parse_indexed(const MongoOption *option, const char *value, void *field)
+{
+	bool		indexed;
+
+	mongo_parse_boolean(option, value, &indexed);
+	*(MongoIndexed *) field = indexed ? MONGO_INDEXED_YES : MONGO_INDEXED_NO;
+}
+
 void
 mongo_parse_integer(const MongoOption *option, const char *value, void *field)
 {

@@ -113,7 +113,7 @@ walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
 		return false;
 	key = linitial(group->keys);
 	return mongo_column_of_node(group->scope.translation->columns, (Node *) key->expression,
-								&field) != NULL && field.indexed;
+								&field) != NULL && (field.index_uses & MONGO_INDEX_ORDER) != 0;
 }
 
 /* add_stages: everything is translated; what does it cost, what comes of it? */

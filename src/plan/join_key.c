@@ -99,7 +99,7 @@ try_key(MongoColumns *outer, RelOptInfo *inner, Node *left, Node *right,
 
 	if (!mongo_field_of_node(outer, left, &key->outer) ||
 		!mongo_field_of_node(relation->columns, right, &key->inner) ||
-		!key->inner.indexed ||
+		(key->inner.index_uses & MONGO_INDEX_EQUALITY) == 0 ||
 		mongo_default_strategy(clause->opno, key->inner.operator_type) != BTEqualStrategyNumber)
 		return false;
 	kind = key_kind(&key->inner);

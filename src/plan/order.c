@@ -139,7 +139,7 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys, bool *indexed)
 						 lnext(pathkeys, cell) == NULL, &field))
 			return false;
 		if (foreach_current_index(cell) == 0)
-			*indexed = field.indexed && list_length(pathkeys) == 1;
+			*indexed = (field.index_uses & MONGO_INDEX_ORDER) != 0 && list_length(pathkeys) == 1;
 	}
 	return true;
 }

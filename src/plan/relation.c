@@ -42,6 +42,7 @@ create_relation(RelOptInfo *baserel, Oid foreigntableid)
 	relation->columns = mongo_columns_create(CurrentMemoryContext, foreigntableid,
 											 baserel->relid, baserel->max_attr,
 											 relation->options->type_mismatch);
+	relation->columns->statistics = mongo_statistics_of(foreigntableid);
 	relation->can_be_exact = -1;
 	return relation;
 }

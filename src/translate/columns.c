@@ -28,6 +28,7 @@ mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts,
 	columns->names = MemoryContextAllocZero(context, sizeof(char *) * natts);
 	columns->options = MemoryContextAllocZero(context,
 											  sizeof(MongoColumnOptions *) * natts);
+	columns->statistics = NULL;
 	columns->prefix = NULL;
 	columns->next = NULL;
 	return columns;
@@ -142,6 +143,20 @@ mongo_strip_relabelling(Node *node)
 	return node;
 }
 
+/*
+ * index_uses: what can indexes that lead with the column's field serve?  The
+ * user's word is taken for it, and for an ordinary index.
+ */
+static int
+index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
+{
+	if (options->indexed != MONGO_INDEXED_LEARNED)
+		return options->indexed == MONGO_INDEXED_YES ? MONGO_INDEX_ANY_USE : 0;
+	if (strcmp(options->path, "_id") == 0)
+		return MONGO_INDEX_ANY_USE;
+	return mongo_index_uses(columns->statistics, options->path);
+}
+
 const Var *
 mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -163,7 +178,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->type = var->vartype;
 	field->typmod = var->vartypmod;
 	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
-	field->indexed = options->indexed || strcmp(options->path, "_id") == 0;
+	field->index_uses = index_uses(columns, options);
 	return var;
 }
 

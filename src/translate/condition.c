@@ -78,19 +78,44 @@ append_placeholder(MongoTranslation *translation, const MongoPredicate *predicat
 									  mongo_predicate_to_list(predicate));
 }
 
+/*
+ * is_indexed: can an index that leads with the field find what the predicate asks
+ * for?  An equality of what may be rounded when it is read is a range.
+ */
+static bool
+is_indexed(const MongoPredicate *predicate, const MongoField *field)
+{
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL || field->index_uses == 0)
+		return false;
+	if ((field->index_uses & MONGO_INDEX_RANGE) != 0)
+		return true;
+	if (predicate->strategy != BTEqualStrategyNumber)
+		return false;
+	switch (getBaseType(predicate->column_type))
+	{
+		case NUMERICOID:
+		case FLOAT4OID:
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return false;
+		default:
+			return true;
+	}
+}
+
 /* translate_predicate: everything is known but whether it can be shipped. */
 static MongoCondition
 translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
 					const MongoField *field, Node *value, bson_t *match)
 {
 	MongoCondition result = not_shippable;
-	bool		excludes = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
 	bool		is_id = strcmp(predicate->path, "_id") == 0;
 
 	result.grade = mongo_predicate_grade(predicate);
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		return result;
-	result.indexed = !excludes && field->indexed;
+	result.indexed = is_indexed(predicate, field);
 	result.unique = is_id && predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
 

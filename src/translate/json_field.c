@@ -137,7 +137,7 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 			return false;
 	}
 	field->path = path.data;
-	field->indexed = false;
+	field->index_uses = 0;
 	return true;
 }
 
@@ -169,7 +169,7 @@ mongo_json_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 
 	field->path = path.data;
 	field->typmod = -1;
-	field->indexed = false;
+	field->index_uses = 0;
 	if (accessors[i].to_text)
 	{
 		field->type = JSONOID;

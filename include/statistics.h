@@ -1,0 +1,126 @@
+/*-------------------------------------------------------------------------
+ *
+ * statistics.h
+ *		What ANALYZE has learned of a table's collection, for planning.
+ *
+ * ANALYZE keeps it in a table of the extension (mongo_fdw_statistics_data), a
+ * row for each foreign table.  Planning reads a row once a session and again
+ * after an invalidation; nothing here asks MongoDB.  What was learned may be out of date:
+ * it may decide what a plan costs, and never what an answer is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_STATISTICS_H
+#define MONGO_FDW_STATISTICS_H
+
+#include "compat.h"
+
+#include "datatype/timestamp.h"
+
+/* How an index holds the values of one of its fields. */
+typedef enum MongoKeyKind
+{
+	MONGO_KEY_ASCENDING,
+	MONGO_KEY_DESCENDING,
+	MONGO_KEY_HASHED,
+	MONGO_KEY_TEXT,
+	MONGO_KEY_2D,
+	MONGO_KEY_2DSPHERE,
+	MONGO_KEY_WILDCARD,
+	MONGO_KEY_OTHER				/* of a kind that we do not know */
+} MongoKeyKind;
+
+/* One field of an index; the path is in UTF-8, as a column's is. */
+typedef struct MongoIndexKey
+{
+	const char *path;
+	MongoKeyKind kind;
+} MongoIndexKey;
+
+/* What the first field of an index can serve, as bits of a set. */
+#define MONGO_INDEX_EQUALITY	0x01	/* finding a value, or one of a list */
+#define MONGO_INDEX_RANGE		0x02	/* <, <=, > and >= */
+#define MONGO_INDEX_ORDER		0x04	/* giving documents, or values, in order */
+#define MONGO_INDEX_ANY_USE		0x07
+
+typedef struct MongoIndex
+{
+	const char *name;
+	int			nkeys;
+	MongoIndexKey *keys;
+	bool		unique;
+	bool		sparse;			/* lacks documents without the field */
+	bool		hidden;			/* from MongoDB's planner */
+	bool		partial;		/* has a filter, whichever */
+	bool		collated;		/* has a collation other than the simple one */
+	bool		multikey;		/* a document had an array in one of the fields */
+	bool		multikey_known;
+	int			uses;			/* MONGO_INDEX_*; 0 for one that cannot serve */
+} MongoIndex;
+
+/* The share of one BSON type among the values of a field. */
+typedef struct MongoTypeShare
+{
+	const char *type;			/* "Int32", as messages have it */
+	double		share;			/* above 0, of all documents in the sample */
+} MongoTypeShare;
+
+/* A field that a column reads. */
+typedef struct MongoLearnedField
+{
+	const char *path;			/* UTF-8 */
+	double		missing;		/* share of documents that lack it */
+	double		arrays;			/* share in which it, or a part of its path, is one */
+	int			ntypes;
+	MongoTypeShare *types;
+} MongoLearnedField;
+
+typedef struct MongoStatistics
+{
+	Oid			relid;
+	TimestampTz learned_at;
+	double		documents;		/* in the collection */
+	double		document_size;	/* average, in bytes; 0: not known */
+	double		sampled;		/* documents that the shares are of */
+	bool		indexes_known;	/* false: MongoDB would not tell */
+	int			nindexes;
+	MongoIndex *indexes;
+	int			nfields;
+	MongoLearnedField *fields;
+} MongoStatistics;
+
+/*
+ * mongo_statistics_of
+ *		What is known of a foreign table's collection; NULL when nothing is, or
+ *		when the table is now one of another collection.
+ *
+ * Must be called within a transaction, and holding a lock on the table.  The
+ * result is read-only.  It is valid as long as both the current memory context
+ * and the transaction last, also when other things are learned meanwhile.  Once
+ * read, it costs one look-up in a hash table.  Raises what reading a table does.
+ */
+extern const MongoStatistics *mongo_statistics_of(Oid relid);
+
+/*
+ * mongo_index_uses
+ *		What the indexes that lead with this path (UTF-8) can serve: a set of
+ *		MONGO_INDEX_*.  NULL knows of none.
+ */
+static inline int
+mongo_index_uses(const MongoStatistics *statistics, const char *path)
+{
+	int			uses = 0;
+
+	if (statistics == NULL)
+		return 0;
+	for (int i = 0; i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if (index->uses != 0 && strcmp(index->keys[0].path, path) == 0)
+			uses |= index->uses;
+	}
+	return uses;
+}
+
+#endif							/* MONGO_FDW_STATISTICS_H */
