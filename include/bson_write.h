@@ -191,8 +191,8 @@ extern bson_t *bson_from_template_values(const char *template,
 /*
  * An array being written, which knows the key of its next element.
  *
- * Either of its own, bson_array_create(), or inside a document: {&child} after
- * BSON_APPEND_ARRAY_BEGIN(document, key, &child).
+ * Either of its own, bson_array_create(), or inside a document: {.bson = &child}
+ * after BSON_APPEND_ARRAY_BEGIN(document, key, &child).
  */
 typedef struct BsonArray
 {

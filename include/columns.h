@@ -113,24 +113,6 @@ extern const Var *mongo_column_of_node(MongoColumns *columns, Node *node,
 									   MongoField *field);
 
 /*
- * mongo_field_of_node
- *		The field that 'node' reads: a column, as mongo_column_of_node() has it,
- *		or a chain of accessors (->, ->>, #>, #>>, subscripts) with
- *		constant keys on a json or jsonb column.
- *
- * Returns false for anything else, and for the whole-document column.
- */
-extern bool mongo_field_of_node(MongoColumns *columns, Node *node,
-								MongoField *field);
-
-/*
- * mongo_json_field_of_node
- *		The accessors of mongo_field_of_node(); see json_field.c.
- */
-extern bool mongo_json_field_of_node(MongoColumns *columns, Node *node,
-									 MongoField *field);
-
-/*
  * mongo_column_name, mongo_column_path
  *		Of an attribute number of the first table; the path, in the table's own
  *		documents, is NULL for the whole document.

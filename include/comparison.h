@@ -12,6 +12,7 @@
 
 #include "compat.h"
 
+#include "bson_write.h"
 #include "predicate.h"
 
 /* From the least to the most. */
@@ -32,11 +33,11 @@ typedef struct MongoComparison
 	MongoSortability sortability;
 
 	/*
-	 * Append to an array, at 'index' and following, each BSON value that reads
-	 * as 'value'; return how many.  NULL when those are not a handful.
+	 * Append to an array each BSON value that reads as 'value'.  NULL when those
+	 * are not a handful.
 	 */
-	int			(*append_points) (const MongoPredicate *predicate, Datum value,
-								  bson_t *array, int index);
+	void		(*append_points) (const MongoPredicate *predicate, Datum value,
+								  BsonArray *points);
 
 	/*
 	 * Append to 'match' the condition for what is not made of points.  NULL

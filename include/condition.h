@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "columns.h"
+#include "field.h"
 #include "predicate.h"
 
 /* A value that an earlier stage of the pipeline has computed. */

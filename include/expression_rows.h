@@ -16,6 +16,7 @@
 
 #include "compat.h"
 
+#include "bson_write.h"
 #include "expression.h"
 
 /*
@@ -111,6 +112,19 @@ extern const MongoExpressionRow mongo_array_rows[];
  */
 extern bson_t *mongo_expand_template(const char *template,
 									 const MongoValue *arguments, int narguments);
+
+/*
+ * mongo_expression
+ *		An expression from a template and BSON values, wherever these stand.
+ *
+ * mongo_atomic
+ *		A BSON value as an argument of mongo_expand_template().
+ */
+#define mongo_expression(template, ...) \
+	mongo_expression_of_values(template, BSON_VALUES(__VA_ARGS__))
+extern bson_t *mongo_expression_of_values(const char *template,
+										  const bson_value_t *values, int nvalues);
+extern MongoValue mongo_atomic(bson_value_t value);
 
 /*
  * mongo_value_of_node

@@ -22,6 +22,7 @@
 #include "nodes/pg_list.h"
 
 #include "options.h"
+#include "path.h"
 #include "strategy.h"
 
 /*
@@ -66,22 +67,6 @@ typedef struct MongoPredicate
 	MongoTypeMismatch type_mismatch;
 	bool		without_nan;	/* another condition keeps NaN out already */
 } MongoPredicate;
-
-/*
- * mongo_path_is_addressable
- *		Can find's language name this path at all?
- *
- * False for empty components, for those that begin with '$', and for more
- * components than a stored document has levels.
- */
-extern bool mongo_path_is_addressable(const char *path);
-
-/*
- * mongo_path_has_index
- *		Does a component of the path consist of digits, so that it may reach
- *		into an array?
- */
-extern bool mongo_path_has_index(const char *path);
 
 /*
  * mongo_predicate_grade

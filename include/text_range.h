@@ -10,11 +10,12 @@
 
 #include "compat.h"
 
+#include "bson_write.h"
 #include "predicate.h"
 
 /* See append_points and render_range in comparison.h; values of the text family. */
-extern int	mongo_text_points(const MongoPredicate *predicate, Datum value,
-							  bson_t *array, int index);
+extern void mongo_text_points(const MongoPredicate *predicate, Datum value,
+							  BsonArray *points);
 extern MongoMatch mongo_text_range(const MongoPredicate *predicate, Datum value,
 								   bson_t *match);
 

@@ -9,7 +9,7 @@
 
 #include "columns.h"
 #include "lifetime.h"
-#include "predicate.h"
+#include "path.h"
 
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -180,16 +180,6 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
 	field->index_uses = index_uses(columns, options);
 	return var;
-}
-
-bool
-mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
-{
-	node = mongo_strip_relabelling(node);
-	if (node == NULL)
-		return false;
-	return IsA(node, Var) ? mongo_column_of_node(columns, node, field) != NULL :
-		mongo_json_field_of_node(columns, node, field);
 }
 
 /*

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "command_template.h"
 #include "comparison.h"
 #include "condition.h"
@@ -40,7 +41,7 @@ typedef struct Binding
 static MongoMatch bind_match(const Binding *binding, const bson_iter_t *document,
 							 bson_t *match);
 static MongoMatch bind_pipeline(const Binding *binding, const bson_iter_t *stages,
-								bson_t *pipeline);
+								BsonArray *pipeline);
 
 Const *
 mongo_command_to_const(const bson_t *command)
@@ -65,21 +66,18 @@ mongo_command_from_const(MemoryContext context, const Const *node)
 	return bson_copy_in(context, &view);
 }
 
-/* describe_parameter writes {path: {$op: "expression"}}. */
+/* describe_parameter: the expression as text in place of its value. */
 static void
 describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *match)
 {
 	const char *operator = mongo_find_operators[predicate->strategy];
-	bson_t		condition;
 
 	if (predicate->form == MONGO_PREDICATE_ANY)
 		operator = "$in";
 	else if (predicate->form == MONGO_PREDICATE_ALL)
 		operator = "$nin";
 
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &condition);
-	BSON_APPEND_UTF8(&condition, operator, name);
-	bson_append_document_end(match, &condition);
+	bson_append_condition(match, predicate->path, operator, bson_utf8(name));
 }
 
 /*
@@ -161,24 +159,25 @@ bind_branches(const Binding *binding, const bson_iter_t *array, bson_t *match)
 	bool		any_none = false;
 	bool		all_none = true;
 	bson_iter_t element;
-	bson_t		branches;
+	bson_t		list;
+	BsonArray	branches = {.bson = &list};
 
 	if (strcmp(operator, "$nor") == 0)
 		below.widened = NULL;
-	BSON_APPEND_ARRAY_BEGIN(match, operator, &branches);
+	BSON_APPEND_ARRAY_BEGIN(match, operator, &list);
 	bson_iter_recurse(array, &element);
 	while (bson_iter_next(&element))
 	{
 		bson_t		branch;
 
-		BSON_APPEND_DOCUMENT_BEGIN(&branches, bson_iter_key(&element), &branch);
+		bson_array_begin_document(&branches, &branch);
 		if (bind_match(&below, &element, &branch) == MONGO_MATCH_NONE)
 			any_none = true;
 		else
 			all_none = false;
-		bson_append_document_end(&branches, &branch);
+		bson_array_end_document(&branches, &branch);
 	}
-	bson_append_array_end(match, &branches);
+	bson_append_array_end(match, &list);
 
 	if (strcmp(operator, "$and") == 0)
 		return any_none ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
@@ -214,17 +213,12 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 	return result;
 }
 
-/* append_bound: {$skip: n} or {$limit: n} as the next stage. */
+/* append_bound: $skip or $limit as the next stage. */
 static void
-append_bound(bson_t *pipeline, const char *name, int64 bound)
+append_bound(BsonArray *pipeline, const char *name, int64 bound)
 {
-	bson_t		stage;
-
-	if (bound <= 0)
-		return;
-	BSON_APPEND_DOCUMENT_BEGIN(pipeline, psprintf("%u", bson_count_keys(pipeline)), &stage);
-	BSON_APPEND_INT64(&stage, name, bound);
-	bson_append_document_end(pipeline, &stage);
+	if (bound > 0)
+		bson_array_append_template(pipeline, "{@1: @2}", bson_utf8(name), bson_int64(bound));
 }
 
 /*
@@ -235,7 +229,8 @@ static void
 bind_lookup(const Binding *binding, const bson_iter_t *stage, bson_t *lookup)
 {
 	bson_iter_t field;
-	bson_t		pipeline;
+	bson_t		list;
+	BsonArray	pipeline = {.bson = &list};
 
 	bson_iter_recurse(stage, &field);
 	while (bson_iter_next(&field))
@@ -245,9 +240,9 @@ bind_lookup(const Binding *binding, const bson_iter_t *stage, bson_t *lookup)
 			bson_append_iter(lookup, NULL, 0, &field);
 			continue;
 		}
-		BSON_APPEND_ARRAY_BEGIN(lookup, "pipeline", &pipeline);
+		BSON_APPEND_ARRAY_BEGIN(lookup, "pipeline", &list);
 		bind_pipeline(binding, &field, &pipeline);
-		bson_append_array_end(lookup, &pipeline);
+		bson_append_array_end(lookup, &list);
 	}
 }
 
@@ -257,7 +252,7 @@ bind_lookup(const Binding *binding, const bson_iter_t *stage, bson_t *lookup)
  * A $match behind others lets nothing through as well if it cannot be met.
  */
 static MongoMatch
-bind_pipeline(const Binding *binding, const bson_iter_t *stages, bson_t *pipeline)
+bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipeline)
 {
 	MongoMatch	result = MONGO_MATCH_SOME;
 	bson_iter_t element;
@@ -274,18 +269,18 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, bson_t *pipelin
 			(strcmp(bson_iter_key(&stage), "$match") != 0 &&
 			 strcmp(bson_iter_key(&stage), "$lookup") != 0))
 		{
-			bson_append_iter(pipeline, NULL, 0, &element);
+			bson_array_append(pipeline, *bson_iter_value(&element));
 			continue;
 		}
 		name = bson_iter_key(&stage);
-		BSON_APPEND_DOCUMENT_BEGIN(pipeline, bson_iter_key(&element), &bound);
+		bson_array_begin_document(pipeline, &bound);
 		BSON_APPEND_DOCUMENT_BEGIN(&bound, name, &specification);
 		if (strcmp(name, "$lookup") == 0)
 			bind_lookup(binding, &stage, &specification);
 		else if (bind_match(binding, &stage, &specification) == MONGO_MATCH_NONE)
 			result = MONGO_MATCH_NONE;
 		bson_append_document_end(&bound, &specification);
-		bson_append_document_end(pipeline, &bound);
+		bson_array_end_document(pipeline, &bound);
 	}
 	return result;
 }
@@ -310,17 +305,18 @@ bind_command(const Binding *binding, bson_t *command)
 		}
 		else if (strcmp(key, "pipeline") == 0)
 		{
+			BsonArray	pipeline = {.bson = &bound};
+
 			BSON_APPEND_ARRAY_BEGIN(command, key, &bound);
-			result = bind_pipeline(binding, &field, &bound);
-			append_bound(&bound, "$skip", binding->template->skip);
-			append_bound(&bound, "$limit", binding->template->limit);
+			result = bind_pipeline(binding, &field, &pipeline);
+			append_bound(&pipeline, "$skip", binding->template->skip);
+			append_bound(&pipeline, "$limit", binding->template->limit);
 			bson_append_array_end(command, &bound);
 		}
 		else if (strcmp(key, "cursor") == 0 && binding->template->batch_size > 0)
 		{
-			BSON_APPEND_DOCUMENT_BEGIN(command, key, &bound);
-			BSON_APPEND_INT32(&bound, "batchSize", binding->template->batch_size);
-			bson_append_document_end(command, &bound);
+			bson_append_condition(command, key, "batchSize",
+								  bson_int32(binding->template->batch_size));
 		}
 		else
 			bson_append_iter(command, NULL, 0, &field);

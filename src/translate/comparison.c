@@ -11,9 +11,10 @@
  */
 #include "postgres.h"
 
+#include "bson_write.h"
 #include "comparison.h"
 #include "encode.h"
-#include "json_field.h"
+#include "json_condition.h"
 #include "text_range.h"
 #include "types.h"
 
@@ -38,77 +39,33 @@ const char *const mongo_find_operators[] = {
 	[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
 };
 
-#define ARRAY_KEY_SIZE	16
-
-static const char *
-array_key(char *buffer, int index)
-{
-	snprintf(buffer, ARRAY_KEY_SIZE, "%d", index);
-	return buffer;
-}
-
-/* {path: {operator: <double>}} */
-static void
-append_double_bound(bson_t *match, const char *path, const char *operator,
-					double bound)
-{
-	bson_t		operators;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
-	BSON_APPEND_DOUBLE(&operators, operator, bound);
-	bson_append_document_end(match, &operators);
-}
-
-/* {$or: [{path: {operator: bound}}, {path: NaN}]} */
-static void
-append_double_bound_or_nan(bson_t *match, const char *path, const char *operator,
-						   double bound)
-{
-	bson_t		branches;
-	bson_t		branch;
-
-	BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-	append_double_bound(&branch, path, operator, bound);
-	bson_append_document_end(&branches, &branch);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
-	append_double_bound(&branch, path, "$eq", NAN);
-	bson_append_document_end(&branches, &branch);
-	bson_append_array_end(match, &branches);
-}
-
 /* append_lower_bound: of numbers, above all of which is NaN. */
-static void
+static MongoMatch
 append_lower_bound(const MongoPredicate *predicate, const char *operator, double bound,
 				   bson_t *match)
 {
+	const char *path = predicate->path;
+
 	if (predicate->without_nan)
-		append_double_bound(match, predicate->path, operator, bound);
+		bson_append_condition(match, path, operator, bson_double(bound));
 	else
-		append_double_bound_or_nan(match, predicate->path, operator, bound);
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {$eq: NaN}}]}",
+							 bson_utf8(path), bson_utf8(operator), bson_double(bound));
+	return MONGO_MATCH_SOME;
 }
 
-/* {path: {$ne: null}}: whatever is there at all */
-static void
+/* append_not_null: whatever is there at all. */
+static MongoMatch
 append_not_null(bson_t *match, const char *path)
 {
-	bson_t		operators;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
-	BSON_APPEND_NULL(&operators, "$ne");
-	bson_append_document_end(match, &operators);
+	bson_append_condition(match, path, "$ne", bson_null());
+	return MONGO_MATCH_SOME;
 }
 
 MongoMatch
 mongo_append_nothing(bson_t *match, const char *path)
 {
-	bson_t		operators;
-	bson_t		none;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
-	BSON_APPEND_ARRAY_BEGIN(&operators, "$in", &none);
-	bson_append_array_end(&operators, &none);
-	bson_append_document_end(match, &operators);
+	bson_append_template(match, "{@1: {$in: []}}", bson_utf8(path));
 	return MONGO_MATCH_NONE;
 }
 
@@ -127,33 +84,16 @@ integer_value(Oid type, Datum value)
 }
 
 static void
-append_integer(bson_t *document, const char *key, int64 value)
+integer_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	if (value >= PG_INT32_MIN && value <= PG_INT32_MAX)
-		BSON_APPEND_INT32(document, key, (int32) value);
-	else
-		BSON_APPEND_INT64(document, key, value);
-}
-
-static int
-integer_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
-{
-	char		key[ARRAY_KEY_SIZE];
-
-	append_integer(array, array_key(key, index),
-				   integer_value(predicate->value_type, value));
-	return 1;
+	bson_array_append(points, bson_integer(integer_value(predicate->value_type, value)));
 }
 
 static MongoMatch
 integer_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	bson_t		operators;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	append_integer(&operators, mongo_find_operators[predicate->strategy],
-				   integer_value(predicate->value_type, value));
-	bson_append_document_end(match, &operators);
+	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
+						  bson_integer(integer_value(predicate->value_type, value)));
 	return MONGO_MATCH_SOME;
 }
 
@@ -167,44 +107,41 @@ float_value(Oid type, Datum value)
 	return type == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value);
 }
 
-static int
-float_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+static void
+float_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	char		key[ARRAY_KEY_SIZE];
-
-	BSON_APPEND_DOUBLE(array, array_key(key, index),
-					   float_value(predicate->value_type, value));
-	return 1;
+	bson_array_append(points, bson_double(float_value(predicate->value_type, value)));
 }
 
 static MongoMatch
 float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
+	const char *path = predicate->path;
 	double		bound = float_value(predicate->value_type, value);
 	const char *operator = mongo_find_operators[predicate->strategy];
 
-	if (isnan(bound))
+	if (!isnan(bound))
 	{
-		switch (predicate->strategy)
-		{
-			case BTLessStrategyNumber:
-				append_double_bound(match, predicate->path, "$gte", -INFINITY);
-				break;
-			case BTLessEqualStrategyNumber:
-				append_double_bound_or_nan(match, predicate->path, "$gte",
-										   -INFINITY);
-				break;
-			case BTGreaterEqualStrategyNumber:
-				append_double_bound(match, predicate->path, "$eq", NAN);
-				break;
-			default:
-				return mongo_append_nothing(match, predicate->path);
-		}
+		if (!mongo_is_upper_bound(predicate->strategy))
+			return append_lower_bound(predicate, operator, bound, match);
+		bson_append_condition(match, path, operator, bson_double(bound));
+		return MONGO_MATCH_SOME;
 	}
-	else if (mongo_is_upper_bound(predicate->strategy))
-		append_double_bound(match, predicate->path, operator, bound);
-	else
-		append_lower_bound(predicate, operator, bound, match);
+	switch (predicate->strategy)
+	{
+		case BTLessStrategyNumber:
+			bson_append_condition(match, path, "$gte", bson_double(-INFINITY));
+			break;
+		case BTLessEqualStrategyNumber:
+			bson_append_template(match, "{$or: [{@1: {$gte: -inf}}, {@1: {$eq: NaN}}]}",
+								 bson_utf8(path));
+			break;
+		case BTGreaterEqualStrategyNumber:
+			bson_append_condition(match, path, "$eq", bson_double(NAN));
+			break;
+		default:
+			return mongo_append_nothing(match, path);
+	}
 	return MONGO_MATCH_SOME;
 }
 
@@ -250,27 +187,19 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 	Numeric		value = DatumGetNumeric(datum);
 	double		low;
 	double		high;
-	bson_t		operators;
 
 	if (numeric_is_nan(value) || numeric_is_inf(value) ||
 		predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-	{
-		append_not_null(match, predicate->path);
-		return MONGO_MATCH_SOME;
-	}
+		return append_not_null(match, predicate->path);
 
 	numeric_bounds(predicate, value, &low, &high);
 	if (predicate->strategy == BTEqualStrategyNumber)
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-		BSON_APPEND_DOUBLE(&operators, "$gte", low);
-		BSON_APPEND_DOUBLE(&operators, "$lte", high);
-		bson_append_document_end(match, &operators);
-	}
+		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}",
+							 bson_utf8(predicate->path), bson_double(low), bson_double(high));
 	else if (mongo_is_upper_bound(predicate->strategy))
-		append_double_bound(match, predicate->path, "$lte", high);
+		bson_append_condition(match, predicate->path, "$lte", bson_double(high));
 	else
-		append_lower_bound(predicate, "$gte", low, match);
+		return append_lower_bound(predicate, "$gte", low, match);
 	return MONGO_MATCH_SOME;
 }
 
@@ -278,51 +207,36 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
  * Booleans, UUIDs, ObjectIds
  */
 
-static int
+static void
 boolean_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
-			   bson_t *array, int index)
+			   BsonArray *points)
 {
-	char		key[ARRAY_KEY_SIZE];
-
-	BSON_APPEND_BOOL(array, array_key(key, index), DatumGetBool(value));
-	return 1;
+	bson_array_append(points, bson_bool(DatumGetBool(value)));
 }
 
 /* A uuid column reads both the present and the legacy subtype. */
-static int
+static void
 uuid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
-			bson_t *array, int index)
+			BsonArray *points)
 {
 	const pg_uuid_t *uuid = DatumGetUUIDP(value);
-	char		key[ARRAY_KEY_SIZE];
 
-	BSON_APPEND_BINARY(array, array_key(key, index), BSON_SUBTYPE_UUID,
-					   uuid->data, UUID_LEN);
-	BSON_APPEND_BINARY(array, array_key(key, index + 1),
-					   BSON_SUBTYPE_UUID_DEPRECATED, uuid->data, UUID_LEN);
-	return 2;
+	bson_array_append(points, bson_binary(BSON_SUBTYPE_UUID, uuid->data, UUID_LEN));
+	bson_array_append(points, bson_binary(BSON_SUBTYPE_UUID_DEPRECATED, uuid->data, UUID_LEN));
 }
 
-static int
+static void
 objectid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum value,
-				bson_t *array, int index)
+				BsonArray *points)
 {
-	char		key[ARRAY_KEY_SIZE];
-
-	BSON_APPEND_OID(array, array_key(key, index),
-					(const bson_oid_t *) DatumGetPointer(value));
-	return 1;
+	bson_array_append(points, bson_oid((const bson_oid_t *) DatumGetPointer(value)));
 }
 
 static MongoMatch
 objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	bson_t		operators;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	BSON_APPEND_OID(&operators, mongo_find_operators[predicate->strategy],
-					(const bson_oid_t *) DatumGetPointer(value));
-	bson_append_document_end(match, &operators);
+	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
+						  bson_oid((const bson_oid_t *) DatumGetPointer(value)));
 	return MONGO_MATCH_SOME;
 }
 
@@ -330,37 +244,18 @@ objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
  * Dates: BSON has milliseconds, PostgreSQL has microseconds and infinities.
  */
 
-/* {path: {operator: Date}} */
-static void
-append_date_bound(bson_t *match, const char *path, const char *operator,
-				  int64 millis)
-{
-	bson_t		operators;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
-	BSON_APPEND_DATE_TIME(&operators, operator, millis);
-	bson_append_document_end(match, &operators);
-}
-
 /* Every finite date compares alike with an infinite one. */
 static MongoMatch
 append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 						   bson_t *match)
 {
-	bson_t		operators;
-
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-	{
-		append_not_null(match, predicate->path);
-		return MONGO_MATCH_SOME;
-	}
+		return append_not_null(match, predicate->path);
 	if (predicate->strategy == BTEqualStrategyNumber ||
 		mongo_is_upper_bound(predicate->strategy) != is_positive)
 		return mongo_append_nothing(match, predicate->path);
 
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	BSON_APPEND_UTF8(&operators, "$type", "date");
-	bson_append_document_end(match, &operators);
+	bson_append_condition(match, predicate->path, "$type", bson_utf8("date"));
 	return MONGO_MATCH_SOME;
 }
 
@@ -378,21 +273,18 @@ timestamp_value(const MongoPredicate *predicate, Datum value)
 	return DatumGetTimestamp(value);
 }
 
-static int
-timestamp_points(const MongoPredicate *predicate, Datum value, bson_t *array, int index)
+static void
+timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
 	Timestamp	timestamp = timestamp_value(predicate, value);
-	char		key[ARRAY_KEY_SIZE];
 	bool		exact;
 	int64		millis;
 
 	if (TIMESTAMP_NOT_FINITE(timestamp))
-		return 0;
+		return;
 	millis = mongo_timestamp_to_millis(timestamp, &exact);
-	if (!exact)
-		return 0;
-	BSON_APPEND_DATE_TIME(array, array_key(key, index), millis);
-	return 1;
+	if (exact)
+		bson_array_append(points, bson_date(millis));
 }
 
 static MongoMatch
@@ -413,7 +305,8 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		strategy = BTGreaterStrategyNumber;
 	else if (!exact && strategy == BTLessStrategyNumber)
 		strategy = BTLessEqualStrategyNumber;
-	append_date_bound(match, predicate->path, mongo_find_operators[strategy], millis);
+	bson_append_condition(match, predicate->path, mongo_find_operators[strategy],
+						  bson_date(millis));
 	return MONGO_MATCH_SOME;
 }
 
@@ -437,28 +330,25 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 {
 	Timestamp	timestamp = timestamp_value(predicate, value);
 	int64		slack;
-	int64		low;
-	int64		high;
-	bson_t		operators;
+	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t low;
+	bson_value_t high;
 
 	if (TIMESTAMP_NOT_FINITE(timestamp))
 		return append_infinite_date_range(predicate, TIMESTAMP_IS_NOEND(timestamp),
 										  match);
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-	{
-		append_not_null(match, predicate->path);
-		return MONGO_MATCH_SOME;
-	}
+		return append_not_null(match, predicate->path);
 
 	slack = timestamp_read_error(predicate->column_typmod);
-	low = mongo_timestamp_to_millis(timestamp, NULL) - slack;
-	high = mongo_timestamp_to_millis(timestamp, NULL) + 1 + slack;
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	if (!mongo_is_upper_bound(predicate->strategy))
-		BSON_APPEND_DATE_TIME(&operators, "$gte", low);
-	if (predicate->strategy == BTEqualStrategyNumber || mongo_is_upper_bound(predicate->strategy))
-		BSON_APPEND_DATE_TIME(&operators, "$lte", high);
-	bson_append_document_end(match, &operators);
+	low = bson_date(mongo_timestamp_to_millis(timestamp, NULL) - slack);
+	high = bson_date(mongo_timestamp_to_millis(timestamp, NULL) + 1 + slack);
+	if (predicate->strategy == BTEqualStrategyNumber)
+		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}", path, low, high);
+	else if (mongo_is_upper_bound(predicate->strategy))
+		bson_append_condition(match, predicate->path, "$lte", high);
+	else
+		bson_append_condition(match, predicate->path, "$gte", low);
 	return MONGO_MATCH_SOME;
 }
 
@@ -468,45 +358,34 @@ append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
 				 bson_t *match)
 {
 	const char *path = predicate->path;
-	int64		start;
-	int64		end;
-	bson_t		branches;
-	bson_t		branch;
+	bson_value_t start;
+	bson_value_t end;
 
 	if (DATE_NOT_FINITE(date))
 		return append_infinite_date_range(predicate, DATE_IS_NOEND(date), match);
 
-	start = mongo_date_to_millis(date);
-	end = start + MONGO_MILLIS_PER_DAY;
+	start = bson_date(mongo_date_to_millis(date));
+	end = bson_date(mongo_date_to_millis(date) + MONGO_MILLIS_PER_DAY);
 	switch (strategy)
 	{
 		case BTLessStrategyNumber:
-			append_date_bound(match, path, "$lt", start);
+			bson_append_condition(match, path, "$lt", start);
 			break;
 		case BTLessEqualStrategyNumber:
-			append_date_bound(match, path, "$lt", end);
+			bson_append_condition(match, path, "$lt", end);
 			break;
 		case BTGreaterEqualStrategyNumber:
-			append_date_bound(match, path, "$gte", start);
+			bson_append_condition(match, path, "$gte", start);
 			break;
 		case BTGreaterStrategyNumber:
-			append_date_bound(match, path, "$gte", end);
+			bson_append_condition(match, path, "$gte", end);
 			break;
 		case BTEqualStrategyNumber:
-			BSON_APPEND_DOCUMENT_BEGIN(match, path, &branch);
-			BSON_APPEND_DATE_TIME(&branch, "$gte", start);
-			BSON_APPEND_DATE_TIME(&branch, "$lt", end);
-			bson_append_document_end(match, &branch);
+			bson_append_template(match, "{@1: {$gte: @2, $lt: @3}}", bson_utf8(path), start, end);
 			break;
 		default:
-			BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
-			BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-			append_date_bound(&branch, path, "$lt", start);
-			bson_append_document_end(&branches, &branch);
-			BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
-			append_date_bound(&branch, path, "$gte", end);
-			bson_append_document_end(&branches, &branch);
-			bson_append_array_end(match, &branches);
+			bson_append_template(match, "{$or: [{@1: {$lt: @2}}, {@1: {$gte: @3}}]}",
+								 bson_utf8(path), start, end);
 			break;
 	}
 	return MONGO_MATCH_SOME;
@@ -541,8 +420,7 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		case BTEqualStrategyNumber:
 			return mongo_append_nothing(match, predicate->path);
 		case MONGO_STRATEGY_NOT_EQUAL:
-			append_not_null(match, predicate->path);
-			return MONGO_MATCH_SOME;
+			return append_not_null(match, predicate->path);
 		case BTLessStrategyNumber:
 		case BTLessEqualStrategyNumber:
 			return append_day_range(predicate, BTLessEqualStrategyNumber, date, match);

@@ -13,10 +13,11 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "condition.h"
 #include "expression.h"
 #include "implied.h"
-#include "json_field.h"
+#include "json_condition.h"
 #include "nan_bound.h"
 #include "pattern.h"
 #include "strategy.h"
@@ -294,7 +295,6 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 	MongoField	field;
 	const MongoType *type;
 	bool		is_null = (node->nulltesttype == IS_NULL) == wanted;
-	bson_t		operators;
 
 	if (node->argisrow ||
 		!mongo_field_of_node(translation->columns, (Node *) node->arg, &field) ||
@@ -318,9 +318,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		result.grade = MONGO_EXACT;
 
 	/* missing, null and undefined alike: find's {field: null} */
-	BSON_APPEND_DOCUMENT_BEGIN(match, field.path, &operators);
-	BSON_APPEND_NULL(&operators, is_null ? "$eq" : "$ne");
-	bson_append_document_end(match, &operators);
+	bson_append_condition(match, field.path, is_null ? "$eq" : "$ne", bson_null());
 	return result;
 }
 
@@ -329,17 +327,12 @@ static MongoCondition
 translate_constant(Const *node, bool wanted, bson_t *match)
 {
 	MongoCondition result = {.grade = MONGO_EXACT};
-	bson_t		alternatives;
-	bson_t		anything;
 
 	if (!node->constisnull && DatumGetBool(node->constvalue) == wanted)
 		return result;
 
 	/* no document is not any document */
-	BSON_APPEND_ARRAY_BEGIN(match, "$nor", &alternatives);
-	BSON_APPEND_DOCUMENT_BEGIN(&alternatives, "0", &anything);
-	bson_append_document_end(&alternatives, &anything);
-	bson_append_array_end(match, &alternatives);
+	bson_append_template(match, "{$nor: [{}]}");
 	result.indexed = true;
 	return result;
 }
@@ -355,19 +348,16 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 {
 	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction};
 	List	   *without_nan = translation->without_nan;
-	bson_t		branches;
-	int			nbranches = 0;
+	BsonArray	branches = bson_array_create();
 	ListCell   *cell;
 
 	if (conjunction && wanted)
 		translation->without_nan = list_concat_copy(mongo_columns_without_nan(nodes), without_nan);
-	BSON_APPEND_ARRAY_BEGIN(match, conjunction ? "$and" : "$or", &branches);
 	foreach(cell, nodes)
 	{
 		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
 		Gathered	before = gathered(translation);
 		MongoCondition one = translate_node(translation, lfirst(cell), wanted, branch);
-		char		key[16];
 
 		if (one.grade == MONGO_NOT_SHIPPABLE)
 		{
@@ -386,12 +376,13 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		}
 		else
 			result.indexed &= one.indexed;
-		snprintf(key, sizeof(key), "%d", nbranches++);
-		BSON_APPEND_DOCUMENT(&branches, key, branch);
+		bson_array_append(&branches, bson_document(branch));
 	}
-	bson_append_array_end(match, &branches);
 	translation->without_nan = without_nan;
-	return nbranches > 0 && cell == NULL ? result : not_shippable;
+	if (branches.count == 0 || cell != NULL)
+		return not_shippable;
+	BSON_APPEND_ARRAY(match, conjunction ? "$and" : "$or", branches.bson);
+	return result;
 }
 
 static MongoCondition
@@ -411,7 +402,6 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 {
 	MongoCondition result;
 	bson_t	   *inner;
-	bson_t		alternatives;
 	bool		truth;
 	bool		negated;
 
@@ -439,9 +429,7 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	result = translate_node(translation, (Node *) node->arg, truth, inner);
 	if (result.grade != MONGO_EXACT)
 		return not_shippable;
-	BSON_APPEND_ARRAY_BEGIN(match, "$nor", &alternatives);
-	BSON_APPEND_DOCUMENT(&alternatives, "0", inner);
-	bson_append_array_end(match, &alternatives);
+	bson_append_template(match, "{$nor: [@1]}", bson_document(inner));
 	result.indexed = false;
 	result.unique = false;
 	result.one_value = false;

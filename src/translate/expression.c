@@ -57,8 +57,7 @@ mongo_is_local_value(const MongoTranslation *translation, Node *node)
 static void
 set_reference(MongoValue *value, const char *format, const char *name, Node *node)
 {
-	value->expression = bson_create_in(CurrentMemoryContext);
-	BSON_APPEND_UTF8(value->expression, "", psprintf(format, name));
+	value->expression = mongo_expression("@1", bson_utf8(psprintf(format, name)));
 	value->type = exprType(node);
 	value->typmod = exprTypmod(node);
 	value->nullable = true;

@@ -52,12 +52,11 @@ static bool
 normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 {
 	MongoValue	each = {
-		.expression = bson_create_in(CurrentMemoryContext),
+		.expression = mongo_expression("'$$this'"),
 		.type = element, .typmod = value->typmod, .raw = true, .atomic = true
 	};
 	MongoValue	values[2];
 
-	BSON_APPEND_UTF8(each.expression, "", "$$this");
 	if (!mongo_normalize(scope, &each))
 		return false;
 	values[0] = *value;

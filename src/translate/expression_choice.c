@@ -10,7 +10,6 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "bson_memory.h"
 #include "expression_rows.h"
 #include "types.h"
 
@@ -72,7 +71,6 @@ begin_result(MongoValue *result, Node *node)
 	memset(result, 0, sizeof(*result));
 	result->type = exprType(node);
 	result->typmod = -1;
-	result->expression = bson_create_in(CurrentMemoryContext);
 }
 
 static Node *
@@ -89,9 +87,9 @@ replace_case_test(Node *node, void *argument)
 	return expression_tree_mutator(node, replace_case_test, argument);
 }
 
-/* {case: condition, then: result} as the next of the branches */
+/* append_branch: one WHEN of CASE. */
 static bool
-append_branch(const MongoScope *scope, const CaseExpr *node, int index, bson_t *branches,
+append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArray *branches,
 			  List **earlier, MongoValue *result)
 {
 	CaseWhen   *when = list_nth_node(CaseWhen, node->args, index);
@@ -100,7 +98,6 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, bson_t *
 	MongoScope	asked = *scope;
 	MongoValue	test;
 	MongoValue	chosen;
-	bson_t		branch;
 
 	if (node->arg != NULL)
 		condition = replace_case_test(condition, node->arg);
@@ -113,10 +110,8 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, bson_t *
 		return false;
 	add_alternative(result, &chosen);
 	tell_apart(earlier, &chosen);
-	BSON_APPEND_DOCUMENT_BEGIN(branches, psprintf("%d", index), &branch);
-	mongo_append_expression(&branch, "case", test.expression);
-	mongo_append_expression(&branch, "then", chosen.expression);
-	bson_append_document_end(branches, &branch);
+	bson_array_append_template(branches, "{case: @1, then: @2}",
+							   bson_first(test.expression), bson_first(chosen.expression));
 	return true;
 }
 
@@ -125,38 +120,30 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 {
 	MongoScope	lazy = *scope;
 	List	   *earlier = NIL;
-	MongoValue	otherwise;
-	bson_t		outer;
-	bson_t		operator;
-	bson_t		branches;
+	BsonArray	branches = bson_array_create();
+	bson_value_t by_default = bson_null();
 
 	begin_result(result, (Node *) node);
-	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &outer);
-	BSON_APPEND_DOCUMENT_BEGIN(&outer, "$switch", &operator);
-	BSON_APPEND_ARRAY_BEGIN(&operator, "branches", &branches);
 	for (int i = 0; i < list_length(node->args); i++)
 	{
 		if (!append_branch(scope, node, i, &branches, &earlier, result))
 			return false;
 	}
-	bson_append_array_end(&operator, &branches);
-
 	if (node->defresult == NULL)
-	{
-		BSON_APPEND_NULL(&operator, "default");
 		result->nullable = true;
-	}
 	else
 	{
+		MongoValue	otherwise;
+
 		lazy.lazy = true;
 		if (!one_of_several(&lazy, (Node *) node->defresult, &otherwise))
 			return false;
 		add_alternative(result, &otherwise);
 		tell_apart(&earlier, &otherwise);
-		mongo_append_expression(&operator, "default", otherwise.expression);
+		by_default = bson_first(otherwise.expression);
 	}
-	bson_append_document_end(&outer, &operator);
-	bson_append_document_end(result->expression, &outer);
+	result->expression = mongo_expression("{$switch: {branches: @1, default: @2}}",
+										  bson_array(branches.bson), by_default);
 	return true;
 }
 
@@ -166,15 +153,12 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 	MongoScope	lazy = *scope;
 	List	   *earlier = NIL;
 	bool		nullable = true;
-	bson_t		outer;
-	bson_t		operands;
+	BsonArray	operands = bson_array_create();
 	ListCell   *cell;
 
 	begin_result(result, (Node *) node);
 	if (list_length(node->args) == 1)
 		return one_of_several(scope, linitial(node->args), result);
-	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &outer);
-	BSON_APPEND_ARRAY_BEGIN(&outer, "$ifNull", &operands);
 	foreach(cell, node->args)
 	{
 		MongoValue	one;
@@ -184,12 +168,10 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 		add_alternative(result, &one);
 		nullable &= one.nullable;
 		tell_apart(&earlier, &one);
-		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
-								one.expression);
+		bson_array_append(&operands, bson_first(one.expression));
 		lazy.lazy = true;
 	}
-	bson_append_array_end(&outer, &operands);
-	bson_append_document_end(result->expression, &outer);
+	result->expression = mongo_expression("{$ifNull: @1}", bson_array(operands.bson));
 	result->nullable = nullable;
 	return true;
 }
@@ -231,13 +213,7 @@ lower_nan(MongoValue *result)
 	if (result->type == NUMERICOID)
 		values[1] = mongo_decimal_value("NaN");
 	else
-	{
-		values[1] = (MongoValue)
-		{
-			bson_create_in(CurrentMemoryContext), FLOAT8OID, -1, .atomic = true
-		};
-		BSON_APPEND_DOUBLE(values[1].expression, "", get_float8_nan());
-	}
+		values[1] = mongo_atomic(bson_double(get_float8_nan()));
 	result->expression = mongo_expand_template(LOWERED_NAN, values, 2);
 }
 
@@ -245,16 +221,13 @@ static bool
 translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
 {
 	bool		is_text = mongo_compares_text(node->minmaxtype);
-	bson_t		outer;
-	bson_t		operands;
+	BsonArray	operands = bson_array_create();
 	ListCell   *cell;
 
 	if (!mongo_has_normal_form(node->minmaxtype) ||
 		(is_text && !mongo_collation_suits(node->inputcollid, MONGO_ROW_C_COLLATION)))
 		return false;
 	begin_result(result, (Node *) node);
-	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &outer);
-	BSON_APPEND_ARRAY_BEGIN(&outer, node->op == IS_GREATEST ? "$max" : "$min", &operands);
 	foreach(cell, node->args)
 	{
 		MongoValue	one;
@@ -264,11 +237,10 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 		add_alternative(result, &one);
 		if (one.nan)
 			one.expression = mongo_expand_template(RAISED_NAN, &one, 1);
-		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
-								one.expression);
+		bson_array_append(&operands, bson_first(one.expression));
 	}
-	bson_append_array_end(&outer, &operands);
-	bson_append_document_end(result->expression, &outer);
+	result->expression = mongo_expression(node->op == IS_GREATEST ? "{$max: @1}" : "{$min: @1}",
+										  bson_array(operands.bson));
 	lower_nan(result);
 	if (is_text)
 		scope->translation->compares_text = true;

@@ -37,17 +37,6 @@ rounds_down(int strategy)
 	return strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
 }
 
-static void
-set_date(MongoValue *value, Oid type, int64 millis)
-{
-	memset(value, 0, sizeof(*value));
-	value->expression = bson_create_in(CurrentMemoryContext);
-	value->type = type;
-	value->typmod = -1;
-	value->atomic = true;
-	BSON_APPEND_DATE_TIME(value->expression, "", millis);
-}
-
 static bool
 constant_bound(int strategy, const Const *constant, MongoValue *value)
 {
@@ -67,7 +56,8 @@ constant_bound(int strategy, const Const *constant, MongoValue *value)
 		millis = mongo_timestamp_to_millis(timestamp, NULL) + rounds_up(strategy);
 	else
 		return false;
-	set_date(value, constant->consttype, millis);
+	*value = mongo_atomic(bson_date(millis));
+	value->type = constant->consttype;
 	return true;
 }
 

@@ -69,11 +69,7 @@ round_numeric(MongoValue *value, int precision, int scale)
 	arguments[0] = *value;
 	arguments[1] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
 	arguments[2] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
-	arguments[3] = (MongoValue)
-	{
-		bson_create_in(CurrentMemoryContext), INT4OID, -1, .atomic = true
-	};
-	BSON_APPEND_INT32(arguments[3].expression, "", scale);
+	arguments[3] = mongo_atomic(bson_int32(scale));
 	arguments[4] = mongo_decimal_value("1");
 	value->expression =
 		mongo_expand_template("{$trunc: [{$add: [" DECIMAL_OF("@1", "@5") ", "

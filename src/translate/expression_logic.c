@@ -32,33 +32,27 @@ set_boolean(MongoValue *value, bson_t *expression, bool nullable)
 	value->nullable = nullable;
 }
 
-/* {$and: [...]} or {$or: [...]} of the tests of the parts. */
+/* test_of_parts: AND or OR of them. */
 static bool
 test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wanted,
 			  MongoValue *value)
 {
-	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+	BsonArray	tests = bson_array_create();
 	MongoScope	inner = *scope;
-	bson_t		operator;
-	bson_t		operands;
 	ListCell   *cell;
 
-	BSON_APPEND_DOCUMENT_BEGIN(result, "", &operator);
-	BSON_APPEND_ARRAY_BEGIN(&operator, conjunction ? "$and" : "$or", &operands);
 	foreach(cell, nodes)
 	{
 		MongoValue	part;
 
 		if (!mongo_test_of_node(&inner, lfirst(cell), wanted, &part))
 			return false;
-		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
-								part.expression);
+		bson_array_append(&tests, bson_first(part.expression));
 		/* what follows may be decided by what came before */
 		inner.lazy = true;
 	}
-	bson_append_array_end(&operator, &operands);
-	bson_append_document_end(result, &operator);
-	set_boolean(value, result, false);
+	set_boolean(value, mongo_expression(conjunction ? "{$and: @1}" : "{$or: @1}",
+										bson_array(tests.bson)), false);
 	return true;
 }
 

@@ -77,15 +77,6 @@ constant_scale(Node *node, int32 *scale)
 	return *scale >= 0 && *scale <= MONGO_DECIMAL128_MAX_DIGITS;
 }
 
-static MongoValue
-integer_value(int32 number)
-{
-	MongoValue	value = {bson_create_in(CurrentMemoryContext), INT4OID, -1, .atomic = true};
-
-	BSON_APPEND_INT32(value.expression, "", number);
-	return value;
-}
-
 /* has_room: do the number's digits leave room for 'scale' decimals and a carry? */
 static bool
 has_room(Node *node, int scale)
@@ -108,7 +99,7 @@ rescale(const MongoCall *call, int scale, const char *template, MongoValue *resu
 	if (!has_room(linitial(call->args), scale + 1) ||
 		!mongo_normal_value_of_node(&scope, linitial(call->args), &values[0]))
 		return false;
-	values[1] = integer_value(scale);
+	values[1] = mongo_atomic(bson_int32(scale));
 	values[2] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
 	values[3] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
 	*result = values[0];

@@ -30,6 +30,24 @@ mongo_append_expression(bson_t *document, const char *key, const bson_t *express
 	BSON_APPEND_VALUE(document, key, &value);
 }
 
+bson_t *
+mongo_expression_of_values(const char *template, const bson_value_t *values, int nvalues)
+{
+	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+
+	bson_append_member_values(result, "", template, values, nvalues);
+	return result;
+}
+
+MongoValue
+mongo_atomic(bson_value_t value)
+{
+	return (MongoValue)
+	{
+		.expression = mongo_expression("@1", value), .typmod = -1, .atomic = true
+	};
+}
+
 /* count_uses: how often does each argument stand in the template? */
 static void
 count_uses(const char *template, int *uses, int narguments)
@@ -47,11 +65,9 @@ bson_t *
 mongo_expand_template(const char *template, const MongoValue *arguments, int narguments)
 {
 	int			uses[MONGO_MAX_ARGUMENTS] = {0};
-	bson_value_t values[MONGO_MAX_ARGUMENTS];
+	bson_value_t values[MONGO_MAX_ARGUMENTS] = {0};
 	bson_t	   *bound = NULL;
-	bson_t	   *result = bson_create_in(CurrentMemoryContext);
-	bson_t		outer;
-	bson_t		let;
+	bson_t	   *in;
 
 	Assert(narguments <= MONGO_MAX_ARGUMENTS);
 	count_uses(template, uses, narguments);
@@ -67,17 +83,8 @@ mongo_expand_template(const char *template, const MongoValue *arguments, int nar
 		BSON_APPEND_VALUE(bound, variables[i].name, &values[i]);
 		values[i] = bson_utf8(variables[i].reference);
 	}
+	in = mongo_expression_of_values(template, values, narguments);
 	if (bound == NULL)
-	{
-		bson_append_member_values(result, "", template, values, narguments);
-		return result;
-	}
-
-	BSON_APPEND_DOCUMENT_BEGIN(result, "", &outer);
-	BSON_APPEND_DOCUMENT_BEGIN(&outer, "$let", &let);
-	BSON_APPEND_DOCUMENT(&let, "vars", bound);
-	bson_append_member_values(&let, "in", template, values, narguments);
-	bson_append_document_end(&outer, &let);
-	bson_append_document_end(result, &outer);
-	return result;
+		return in;
+	return mongo_expression("{$let: {vars: @1, in: @2}}", bson_document(bound), bson_first(in));
 }

@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
 #include "expression_rows.h"
 #include "pattern.h"
 #include "types.h"
@@ -68,13 +67,11 @@
 static MongoValue
 text_value(const char *utf8)
 {
-	MongoValue	value = {bson_create_in(CurrentMemoryContext), TEXTOID, -1, .atomic = true};
-	bson_t		literal;
-
-	BSON_APPEND_DOCUMENT_BEGIN(value.expression, "", &literal);
-	BSON_APPEND_UTF8(&literal, "$literal", utf8);
-	bson_append_document_end(value.expression, &literal);
-	return value;
+	return (MongoValue)
+	{
+		.expression = mongo_expression("{$literal: @1}", bson_utf8(utf8)),
+			.type = TEXTOID, .typmod = -1, .atomic = true
+	};
 }
 
 /* A call that gives what 'template' says of the values. */
@@ -206,29 +203,24 @@ any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
 static bool
 translate_concat(const MongoCall *call, MongoValue *result)
 {
-	bson_t		operator;
-	bson_t		operands;
+	BsonArray	operands = bson_array_create();
 	ListCell   *cell;
 
 	if (((FuncExpr *) call->node)->funcvariadic)
 		return false;
-	memset(result, 0, sizeof(*result));
-	result->type = TEXTOID;
-	result->typmod = -1;
-	result->expression = bson_create_in(CurrentMemoryContext);
-	BSON_APPEND_DOCUMENT_BEGIN(result->expression, "", &operator);
-	BSON_APPEND_ARRAY_BEGIN(&operator, "$concat", &operands);
 	foreach(cell, call->args)
 	{
 		MongoValue	value;
 
 		if (!any_to_text(call->scope, lfirst(cell), &value))
 			return false;
-		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
-								mongo_expand_template("{$ifNull: [@1, '']}", &value, 1));
+		bson_array_append_template(&operands, "{$ifNull: [@1, '']}",
+								   bson_first(value.expression));
 	}
-	bson_append_array_end(&operator, &operands);
-	bson_append_document_end(result->expression, &operator);
+	memset(result, 0, sizeof(*result));
+	result->type = TEXTOID;
+	result->typmod = -1;
+	result->expression = mongo_expression("{$concat: @1}", bson_array(operands.bson));
 	return true;
 }
 

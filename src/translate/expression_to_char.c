@@ -79,15 +79,11 @@ find_token(const char *text)
 	return NULL;
 }
 
-/* date_to_string: {$dateToString: {date: @1, format: format}} */
 static bson_t *
 date_to_string(const MongoValue *date, const char *format)
 {
-	MongoValue	arguments[2] = {*date, {.expression = bson_create_in(CurrentMemoryContext)}};
-
-	BSON_APPEND_UTF8(arguments[1].expression, "", format);
-	return mongo_expand_template("{$dateToString: {date: @1, format: @2}}", arguments,
-								 lengthof(arguments));
+	return mongo_expression("{$dateToString: {date: @1, format: @2}}",
+							bson_first(date->expression), bson_utf8(format));
 }
 
 static void
@@ -137,33 +133,15 @@ read_format(const char *text, const MongoValue *date, Format *format)
 	return format->parts != NIL;
 }
 
-/* concatenated: {$concat: parts} */
 static bson_t *
 concatenated(const List *parts)
 {
-	bson_t	   *result = bson_create_in(CurrentMemoryContext);
-	bson_t		operator;
-	bson_t		operands;
+	BsonArray	operands = bson_array_create();
 	ListCell   *cell;
 
-	BSON_APPEND_DOCUMENT_BEGIN(result, "", &operator);
-	BSON_APPEND_ARRAY_BEGIN(&operator, "$concat", &operands);
 	foreach(cell, parts)
-		mongo_append_expression(&operands, psprintf("%d", foreach_current_index(cell)),
-								lfirst(cell));
-	bson_append_array_end(&operator, &operands);
-	bson_append_document_end(result, &operator);
-	return result;
-}
-
-/* A Date in milliseconds, as a value. */
-static MongoValue
-date_value(int64 millis)
-{
-	MongoValue	value = {.expression = bson_create_in(CurrentMemoryContext), .atomic = true};
-
-	BSON_APPEND_DATE_TIME(value.expression, "", millis);
-	return value;
+		bson_array_append(&operands, bson_first(lfirst(cell)));
+	return mongo_expression("{$concat: @1}", bson_array(operands.bson));
 }
 
 /* The beginnings of the years 1 and 10000. */
@@ -177,25 +155,15 @@ date_value(int64 millis)
 static bson_t *
 format_date(const Format *format, const MongoValue *date)
 {
-	MongoValue	arguments[5];
-
 	if (!format->has_whole)
 		return concatenated(format->parts);
 	if (!format->has_year)
 		return date_to_string(date, format->whole.data);
-	arguments[0] = *date;
-	arguments[1] = date_value(FIRST_YEAR);
-	arguments[2] = date_value(YEAR_10000);
-	arguments[3] = (MongoValue)
-	{
-		.expression = date_to_string(date, format->whole.data)
-	};
-	arguments[4] = (MongoValue)
-	{
-		.expression = concatenated(format->parts)
-	};
-	return mongo_expand_template("{$cond: [{$and: [{$gte: [@1, @2]}, {$lt: [@1, @3]}]}, @4, @5]}",
-								 arguments, lengthof(arguments));
+	return mongo_expression("{$cond: [{$and: [{$gte: [@1, @2]}, {$lt: [@1, @3]}]}, @4, @5]}",
+							bson_first(date->expression),
+							bson_date(FIRST_YEAR), bson_date(YEAR_10000),
+							bson_first(date_to_string(date, format->whole.data)),
+							bson_first(concatenated(format->parts)));
 }
 
 bool
@@ -203,11 +171,9 @@ mongo_to_char(const MongoCall *call, MongoValue *result)
 {
 	const Const *constant = lsecond(call->args);
 	MongoValue	date;
-	MongoValue	variable = {.expression = bson_create_in(CurrentMemoryContext), .atomic = true};
-	MongoValue	arguments[2];
+	MongoValue	variable = mongo_atomic(bson_utf8("$$d"));
 	Format		format;
 
-	BSON_APPEND_UTF8(variable.expression, "", "$$d");
 	if (!IsA(constant, Const) || constant->constisnull ||
 		!read_format(TextDatumGetCString(constant->constvalue), &variable, &format) ||
 		!mongo_normal_value_of_node(call->scope, linitial(call->args), &date))
@@ -216,12 +182,8 @@ mongo_to_char(const MongoCall *call, MongoValue *result)
 	result->type = TEXTOID;
 	result->typmod = -1;
 	result->nullable = date.nullable;
-	arguments[0] = date;
-	arguments[1] = (MongoValue)
-	{
-		.expression = format_date(&format, &variable)
-	};
-	result->expression = mongo_expand_template("{$let: {vars: {d: @1}, in: @2}}", arguments,
-											   lengthof(arguments));
+	result->expression = mongo_expression("{$let: {vars: {d: @1}, in: @2}}",
+										  bson_first(date.expression),
+										  bson_first(format_date(&format, &variable)));
 	return true;
 }

@@ -13,9 +13,8 @@
 
 #include "fits.h"
 
-#include "bson_memory.h"
-#include "expression_rows.h"
-#include "predicate.h"
+#include "bson_write.h"
+#include "path.h"
 #include "types.h"
 
 /* has_rule: do BSON type and range tell whether a value fits the type? */
@@ -26,148 +25,64 @@ has_rule(const MongoType *type)
 		(type->kind == MONGO_KIND_INTEGER || type->limit == 0);
 }
 
-/* begin_condition: a document as an element of the array, to be ended as one. */
+/* append_type_test: of one of the types, or within the range. */
 static void
-begin_condition(bson_t *conditions, int index, bson_t *condition)
+append_type_test(BsonArray *conditions, const char *path, const MongoType *type)
 {
-	char		key[16];
-
-	snprintf(key, sizeof(key), "%d", index);
-	BSON_APPEND_DOCUMENT_BEGIN(conditions, key, condition);
-}
-
-/* {path: {$not: {$type: "array"}}}; the path may be a part of a longer one */
-static void
-append_not_array(bson_t *conditions, int index, const char *path, int length)
-{
-	bson_t		condition;
-	bson_t		test;
-	bson_t		negated;
-
-	begin_condition(conditions, index, &condition);
-	bson_append_document_begin(&condition, path, length, &test);
-	BSON_APPEND_DOCUMENT_BEGIN(&test, "$not", &negated);
-	BSON_APPEND_UTF8(&negated, "$type", "array");
-	bson_append_document_end(&test, &negated);
-	bson_append_document_end(&condition, &test);
-	bson_append_document_end(conditions, &condition);
-}
-
-/* {path: {$type: [...]}}, or within the range */
-static void
-append_type_test(bson_t *conditions, int index, const char *path,
-				 const MongoType *type)
-{
-	bson_t		condition;
-	bson_t		test;
-	bson_t		types;
+	bson_value_t field = bson_utf8(path);
+	BsonArray	types;
 	ListCell   *cell;
 
-	begin_condition(conditions, index, &condition);
-	BSON_APPEND_DOCUMENT_BEGIN(&condition, path, &test);
 	if (type->kind == MONGO_KIND_INTEGER)
 	{
-		BSON_APPEND_INT64(&test, "$gte", -type->limit - 1);
-		BSON_APPEND_INT64(&test, "$lte", type->limit);
+		bson_array_append_template(conditions, "{@1: {$gte: @2, $lte: @3}}", field,
+								   bson_int64(-type->limit - 1), bson_int64(type->limit));
+		return;
 	}
-	else
-	{
-		BSON_APPEND_ARRAY_BEGIN(&test, "$type", &types);
-		foreach(cell, mongo_bson_type_aliases(type->accepts))
-			BSON_APPEND_UTF8(&types, psprintf("%d", foreach_current_index(cell)),
-							 lfirst(cell));
-		bson_append_array_end(&test, &types);
-	}
-	bson_append_document_end(&condition, &test);
-	bson_append_document_end(conditions, &condition);
+	types = bson_array_create();
+	foreach(cell, mongo_bson_type_aliases(type->accepts))
+		bson_array_append(&types, bson_utf8(lfirst(cell)));
+	bson_array_append_template(conditions, "{@1: {$type: @2}}", field, bson_array(types.bson));
 }
 
-/* {$or: [{path: null}, type test]} */
 static void
-append_null_or_type_test(bson_t *conditions, int index, const char *path,
-						 const MongoType *type)
+append_null_or_type_test(BsonArray *conditions, const char *path, const MongoType *type)
 {
-	bson_t		condition;
-	bson_t		branches;
-	bson_t		branch;
+	BsonArray	branches = bson_array_create();
 
-	begin_condition(conditions, index, &condition);
-	BSON_APPEND_ARRAY_BEGIN(&condition, "$or", &branches);
-	begin_condition(&branches, 0, &branch);
-	BSON_APPEND_NULL(&branch, path);
-	bson_append_document_end(&branches, &branch);
-	append_type_test(&branches, 1, path, type);
-	bson_append_array_end(&condition, &branches);
-	bson_append_document_end(conditions, &condition);
+	bson_array_append_template(&branches, "{@1: null}", bson_utf8(path));
+	append_type_test(&branches, path, type);
+	bson_array_append_template(conditions, "{$or: @1}", bson_array(branches.bson));
 }
 
 /*
- * {$or: [{path: {$not: {$type: ["array", "double", "decimal"]}}},
- *		  {$expr: {$eq: [path, {$cond: [{$isNumber: path}, {$trunc: path}, null]}]}}]}
- *
- * No array, and no fraction.  What most documents hold, an Int32 or Int64, is
- * told by the first branch, for half of what an expression costs MongoDB.  No
- * array is equal to null.
+ * append_integral_test: no array, and no fraction.  What most documents hold, an
+ * Int32 or Int64, is told by the first branch, for half of what an expression
+ * costs MongoDB.  No array is equal to null.
  */
 static void
-append_integral_test(bson_t *conditions, int index, const char *path)
+append_integral_test(BsonArray *conditions, const char *path)
 {
-	static const char *const tested[] = {"array", "double", "decimal"};
-	MongoValue	field = {.expression = bson_create_in(CurrentMemoryContext), .atomic = true};
-	bson_t	   *integral;
-	bson_t		condition;
-	bson_t		branches;
-	bson_t		branch;
-	bson_t		test;
-	bson_t		negated;
-	bson_t		types;
-
-	begin_condition(conditions, index, &condition);
-	BSON_APPEND_ARRAY_BEGIN(&condition, "$or", &branches);
-
-	begin_condition(&branches, 0, &branch);
-	BSON_APPEND_DOCUMENT_BEGIN(&branch, path, &test);
-	BSON_APPEND_DOCUMENT_BEGIN(&test, "$not", &negated);
-	BSON_APPEND_ARRAY_BEGIN(&negated, "$type", &types);
-	for (size_t i = 0; i < lengthof(tested); i++)
-		BSON_APPEND_UTF8(&types, psprintf("%zu", i), tested[i]);
-	bson_append_array_end(&negated, &types);
-	bson_append_document_end(&test, &negated);
-	bson_append_document_end(&branch, &test);
-	bson_append_document_end(&branches, &branch);
-
-	begin_condition(&branches, 1, &branch);
-	BSON_APPEND_UTF8(field.expression, "", psprintf("$%s", path));
-	integral = mongo_expand_template("{$eq: [@1, {$cond: [{$isNumber: @1}, {$trunc: @1}, null]}]}",
-									 &field, 1);
-	mongo_append_expression(&branch, "$expr", integral);
-	bson_append_document_end(&branches, &branch);
-
-	bson_append_array_end(&condition, &branches);
-	bson_append_document_end(conditions, &condition);
-}
-
-/* The parents of a dotted path are no arrays. */
-static int
-append_parent_guards(bson_t *conditions, int index, const char *path)
-{
-	for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
-		append_not_array(conditions, index++, path, dot - path);
-	return index;
+	bson_array_append_template(conditions,
+							   "{$or: ["
+							   "{@1: {$not: {$type: ['array', 'double', 'decimal']}}}, "
+							   "{$expr: {$eq: [@2, "
+							   "{$cond: [{$isNumber: @2}, {$trunc: @2}, null]}]}}]}",
+							   bson_utf8(path), bson_field(path));
 }
 
 int
 mongo_append_array_guards(bson_t *conditions, int index, const char *path)
 {
+	BsonArray	array = {conditions, index};
+
 	if (!mongo_path_is_addressable(path) || mongo_path_has_index(path))
 		return -1;
 
 	/* MongoDB refuses an _id that is an array */
-	if (strcmp(path, "_id") == 0)
-		return index;
-	index = append_parent_guards(conditions, index, path);
-	append_not_array(conditions, index++, path, strlen(path));
-	return index;
+	if (strcmp(path, "_id") != 0)
+		mongo_append_no_arrays(&array, path);
+	return array.count;
 }
 
 int
@@ -175,20 +90,21 @@ mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
 						 Oid typid, int32 typmod, bool nullable)
 {
 	const MongoType *type = mongo_type_facts(typid);
+	BsonArray	array = {conditions, index};
 
 	if (!has_rule(type) || typmod >= 0 ||
 		!mongo_path_is_addressable(path) || mongo_path_has_index(path))
 		return -1;
 	if (type->kind == MONGO_KIND_INTEGER)
 	{
-		index = append_parent_guards(conditions, index, path);
-		append_integral_test(conditions, index++, path);
+		mongo_append_no_parent_arrays(&array, path);
+		append_integral_test(&array, path);
 	}
 	else
-		index = mongo_append_array_guards(conditions, index, path);
+		array.count = mongo_append_array_guards(conditions, index, path);
 	if (nullable)
-		append_null_or_type_test(conditions, index++, path, type);
+		append_null_or_type_test(&array, path, type);
 	else
-		append_type_test(conditions, index++, path, type);
-	return index;
+		append_type_test(&array, path, type);
+	return array.count;
 }

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
+#include "bson_write.h"
 #include "predicate.h"
 
 #include "access/stratnum.h"
@@ -55,23 +55,24 @@ find_span(const MongoPredicate *predicate, ArrayType *array)
 /* append_bound: "column OP value" as one of the conditions. */
 static void
 append_bound(const MongoPredicate *predicate, int strategy, Datum value,
-			 bson_t *conditions, const char *key)
+			 BsonArray *conditions)
 {
 	MongoPredicate bound = *predicate;
 	bson_t		condition;
 
 	bound.form = MONGO_PREDICATE_SCALAR;
 	bound.strategy = strategy;
-	BSON_APPEND_DOCUMENT_BEGIN(conditions, key, &condition);
+	bson_array_begin_document(conditions, &condition);
 	mongo_predicate_render(&bound, value, false, &condition);
-	bson_append_document_end(conditions, &condition);
+	bson_array_end_document(conditions, &condition);
 }
 
 void
 mongo_predicate_render_span(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	MongoPredicate ordered = *predicate;
-	bson_t		conditions;
+	bson_t		list;
+	BsonArray	conditions = {.bson = &list};
 	Span		span;
 
 	ordered.form = MONGO_PREDICATE_SCALAR;
@@ -82,8 +83,8 @@ mongo_predicate_render_span(const MongoPredicate *predicate, Datum value, bson_t
 	span = find_span(predicate, DatumGetArrayTypeP(value));
 	if (!span.found)
 		return;
-	BSON_APPEND_ARRAY_BEGIN(match, "$and", &conditions);
-	append_bound(predicate, BTGreaterEqualStrategyNumber, span.least, &conditions, "0");
-	append_bound(predicate, BTLessEqualStrategyNumber, span.greatest, &conditions, "1");
-	bson_append_array_end(match, &conditions);
+	BSON_APPEND_ARRAY_BEGIN(match, "$and", &list);
+	append_bound(predicate, BTGreaterEqualStrategyNumber, span.least, &conditions);
+	append_bound(predicate, BTLessEqualStrategyNumber, span.greatest, &conditions);
+	bson_append_array_end(match, &list);
 }

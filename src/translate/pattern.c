@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include "bson_memory.h"
+#include "bson_write.h"
 #include "objectid.h"
 #include "pattern.h"
 #include "pattern_tree.h"
@@ -102,58 +104,31 @@ in_utf8(const StringInfoData *text)
 	return pg_server_to_any(text->data, text->len, PG_UTF8);
 }
 
-/*
- * {path: /expression/s}, or for the opposite {path: {$not: /.../s, $ne: null}}.
- * A prefix comes in front: {path: {$all: [/^prefix/s, /expression/s]}}.
- */
+/* append_regex: a text that the expression matches, or one that it does not. */
 static void
 append_regex(const char *path, const MongoRegularExpression *expression, bool positive,
 			 bson_t *match)
 {
-	const char *regex = in_utf8(&expression->text);
-	bson_t		operators;
-	bson_t		both;
+	bson_value_t regex = bson_regex(in_utf8(&expression->text), "s");
 
-	if (positive && expression->prefix.len == 0)
-	{
-		BSON_APPEND_REGEX(match, path, regex, "s");
-		return;
-	}
-	BSON_APPEND_DOCUMENT_BEGIN(match, path, &operators);
-	if (positive)
-	{
-		BSON_APPEND_ARRAY_BEGIN(&operators, "$all", &both);
-		BSON_APPEND_REGEX(&both, "0", in_utf8(&expression->prefix), "s");
-		BSON_APPEND_REGEX(&both, "1", regex, "s");
-		bson_append_array_end(&operators, &both);
-	}
+	if (!positive)
+		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
+	else if (expression->prefix.len > 0)
+		bson_append_template(match, "{@1: {$all: [@2, @3]}}", bson_utf8(path),
+							 bson_regex(in_utf8(&expression->prefix), "s"), regex);
 	else
-	{
-		BSON_APPEND_REGEX(&operators, "$not", regex, "s");
-		BSON_APPEND_NULL(&operators, "$ne");
-	}
-	bson_append_document_end(match, &operators);
+		BSON_APPEND_VALUE(match, path, &regex);
 }
 
-/* {$or: [{path: /expression/s}, {path: {$type: "objectId"}}]} */
 static void
 append_regex_or_objectid(const char *path, const MongoRegularExpression *expression,
 						 bson_t *match)
 {
-	bson_t		branches;
-	bson_t		branch;
-	bson_t		operators;
+	bson_t	   *matches = bson_create_in(CurrentMemoryContext);
 
-	BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-	append_regex(path, expression, true, &branch);
-	bson_append_document_end(&branches, &branch);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
-	BSON_APPEND_DOCUMENT_BEGIN(&branch, path, &operators);
-	BSON_APPEND_UTF8(&operators, "$type", "objectId");
-	bson_append_document_end(&branch, &operators);
-	bson_append_document_end(&branches, &branch);
-	bson_append_array_end(match, &branches);
+	append_regex(path, expression, true, matches);
+	bson_append_template(match, "{$or: [@1, {@2: {$type: 'objectId'}}]}",
+						 bson_document(matches), bson_utf8(path));
 }
 
 /* is_text_field: declared as one of the types that read Strings as they are. */

@@ -10,8 +10,9 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
+#include "bson_write.h"
 #include "comparison.h"
+#include "path.h"
 #include "predicate.h"
 #include "types.h"
 
@@ -22,44 +23,6 @@
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
-
-/* MongoDB stores documents of 100 levels, see its "Limits and Thresholds". */
-#define MAX_COMPONENTS	100
-
-bool
-mongo_path_is_addressable(const char *path)
-{
-	const char *component = path;
-
-	for (int i = 0; i < MAX_COMPONENTS; i++)
-	{
-		if (*component == '\0' || *component == '.' || *component == '$')
-			return false;
-		component = strchr(component, '.');
-		if (component == NULL)
-			return true;
-		component++;
-	}
-	return false;
-}
-
-bool
-mongo_path_has_index(const char *path)
-{
-	const char *component = path;
-
-	while (component != NULL)
-	{
-		size_t		digits = strspn(component, "0123456789");
-
-		if (digits > 0 && (component[digits] == '.' || component[digits] == '\0'))
-			return true;
-		component = strchr(component, '.');
-		if (component != NULL)
-			component++;
-	}
-	return false;
-}
 
 /* is_equality tells whether the value is only compared for being the same. */
 static bool
@@ -144,28 +107,22 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 {
 	bool		negated = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
 	bson_t		operators;
-	bson_t		points;
-	int			npoints = 0;
+	bson_t		list;
+	BsonArray	points = {.bson = &list};
 
 	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	BSON_APPEND_ARRAY_BEGIN(&operators, negated ? "$nin" : "$in", &points);
-	for (int i = 0; i < nvalues && points.len <= MONGO_LARGEST_MATCH; i++)
+	BSON_APPEND_ARRAY_BEGIN(&operators, negated ? "$nin" : "$in", &list);
+	for (int i = 0; i < nvalues && list.len <= MONGO_LARGEST_MATCH; i++)
 	{
 		if (isnull == NULL || !isnull[i])
-			npoints += comparison->append_points(predicate, values[i], &points,
-												 npoints);
+			comparison->append_points(predicate, values[i], &points);
 	}
 	if (negated)
-	{
-		char		key[16];
-
-		snprintf(key, sizeof(key), "%d", npoints);
-		BSON_APPEND_NULL(&points, key);
-	}
-	bson_append_array_end(&operators, &points);
+		bson_array_append(&points, bson_null());
+	bson_append_array_end(&operators, &list);
 	bson_append_document_end(match, &operators);
 
-	return npoints == 0 && !negated ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
+	return points.count == 0 ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
 /*
@@ -174,11 +131,11 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
  * the latter.
  */
 static bool
-is_plain_id(const char *path, const bson_iter_t *value)
+is_plain_id(const char *path, const bson_value_t *value)
 {
 	if (strcmp(path, "_id") != 0)
 		return false;
-	switch (bson_iter_type(value))
+	switch (value->value_type)
 	{
 		case BSON_TYPE_INT32:
 		case BSON_TYPE_INT64:
@@ -203,25 +160,18 @@ static MongoMatch
 render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
 {
-	bson_t	   *points = bson_create_in(CurrentMemoryContext);
-	bson_iter_t iter;
-	int			npoints;
-	MongoMatch	result = MONGO_MATCH_SOME;
+	BsonArray	points = bson_array_create();
+	bson_value_t point;
 
-	npoints = comparison->append_points(predicate, value, points, 0);
-	if (npoints != 1 || !bson_iter_init(&iter, points) || !bson_iter_next(&iter))
-		result = render_points(predicate, comparison, &value, NULL, 1, match);
-	else if (is_plain_id(predicate->path, &iter))
-		bson_append_iter(match, predicate->path, -1, &iter);
+	comparison->append_points(predicate, value, &points);
+	if (points.count != 1)
+		return render_points(predicate, comparison, &value, NULL, 1, match);
+	point = bson_first(points.bson);
+	if (is_plain_id(predicate->path, &point))
+		BSON_APPEND_VALUE(match, predicate->path, &point);
 	else
-	{
-		bson_t		operators;
-
-		BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-		bson_append_iter(&operators, "$eq", 3, &iter);
-		bson_append_document_end(match, &operators);
-	}
-	return result;
+		bson_append_condition(match, predicate->path, "$eq", point);
+	return MONGO_MATCH_SOME;
 }
 
 /* render_scalar: "column OP value", the value not NULL. */
@@ -246,23 +196,21 @@ render_array_of_ranges(const MongoPredicate *predicate,
 					   Datum *values, bool *isnull, int nvalues, bson_t *match)
 {
 	bool		is_any = predicate->form == MONGO_PREDICATE_ANY;
-	bson_t		branches;
-	int			nbranches = 0;
+	bson_t		list;
+	BsonArray	branches = {.bson = &list};
 
-	BSON_APPEND_ARRAY_BEGIN(match, is_any ? "$or" : "$and", &branches);
-	for (int i = 0; i < nvalues && branches.len <= MONGO_LARGEST_MATCH; i++)
+	BSON_APPEND_ARRAY_BEGIN(match, is_any ? "$or" : "$and", &list);
+	for (int i = 0; i < nvalues && list.len <= MONGO_LARGEST_MATCH; i++)
 	{
 		bson_t		branch;
-		char		key[16];
 
 		if (isnull[i])
 			continue;
-		snprintf(key, sizeof(key), "%d", nbranches++);
-		BSON_APPEND_DOCUMENT_BEGIN(&branches, key, &branch);
+		bson_array_begin_document(&branches, &branch);
 		comparison->render_range(predicate, values[i], &branch);
-		bson_append_document_end(&branches, &branch);
+		bson_array_end_document(&branches, &branch);
 	}
-	bson_append_array_end(match, &branches);
+	bson_append_array_end(match, &list);
 	return MONGO_MATCH_SOME;
 }
 
@@ -310,39 +258,13 @@ render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
 								  match);
 }
 
-/*
- * append_not_array keeps a document out whose field, or a parent of it, is an
- * array, because find's language looks into arrays and SQL does not.
- */
-static void
-append_not_array(bson_t *conditions, int index, const char *path, int path_length)
+static MongoMatch
+render_unguarded(const MongoPredicate *predicate, const MongoComparison *comparison,
+				 Datum value, bson_t *match)
 {
-	bson_t		condition;
-	bson_t		operators;
-	bson_t		negated;
-	char		key[16];
-
-	snprintf(key, sizeof(key), "%d", index);
-	BSON_APPEND_DOCUMENT_BEGIN(conditions, key, &condition);
-	bson_append_document_begin(&condition, path, path_length, &operators);
-	BSON_APPEND_DOCUMENT_BEGIN(&operators, "$not", &negated);
-	BSON_APPEND_UTF8(&negated, "$type", "array");
-	bson_append_document_end(&operators, &negated);
-	bson_append_document_end(&condition, &operators);
-	bson_append_document_end(conditions, &condition);
-}
-
-static void
-append_array_guards(bson_t *conditions, int index, const char *path)
-{
-	const char *dot = strchr(path, '.');
-
-	while (dot != NULL)
-	{
-		append_not_array(conditions, index++, path, dot - path);
-		dot = strchr(dot + 1, '.');
-	}
-	append_not_array(conditions, index, path, strlen(path));
+	return predicate->form == MONGO_PREDICATE_SCALAR ?
+		render_scalar(predicate, comparison, value, match) :
+		render_array(predicate, comparison, value, match);
 }
 
 MongoMatch
@@ -352,7 +274,8 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	const MongoComparison *comparison =
 		mongo_comparison_lookup(getBaseType(predicate->column_type), predicate->column_typmod);
 	bool		guard;
-	bson_t		conditions;
+	bson_t		list;
+	BsonArray	conditions = {.bson = &list};
 	bson_t		condition;
 	MongoMatch	result;
 
@@ -367,18 +290,14 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 		comparison->append_points != NULL &&
 		!mongo_path_has_index(predicate->path);
 	if (!guard)
-		return predicate->form == MONGO_PREDICATE_SCALAR ?
-			render_scalar(predicate, comparison, value, match) :
-			render_array(predicate, comparison, value, match);
+		return render_unguarded(predicate, comparison, value, match);
 
-	BSON_APPEND_ARRAY_BEGIN(match, "$and", &conditions);
-	BSON_APPEND_DOCUMENT_BEGIN(&conditions, "0", &condition);
-	result = predicate->form == MONGO_PREDICATE_SCALAR ?
-		render_scalar(predicate, comparison, value, &condition) :
-		render_array(predicate, comparison, value, &condition);
-	bson_append_document_end(&conditions, &condition);
-	append_array_guards(&conditions, 1, predicate->path);
-	bson_append_array_end(match, &conditions);
+	BSON_APPEND_ARRAY_BEGIN(match, "$and", &list);
+	bson_array_begin_document(&conditions, &condition);
+	result = render_unguarded(predicate, comparison, value, &condition);
+	bson_array_end_document(&conditions, &condition);
+	mongo_append_no_arrays(&conditions, predicate->path);
+	bson_append_array_end(match, &list);
 	return result;
 }
 

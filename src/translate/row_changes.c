@@ -15,7 +15,7 @@
 #include "row_changes.h"
 
 #include "access/htup_details.h"
-#include "bson_memory.h"
+#include "bson_write.h"
 #include "catalog/pg_type_d.h"
 #include "encode.h"
 #include "encoding.h"
@@ -193,16 +193,10 @@ append_element_changes(ChangeWalk *walk, const char *path, int ndims,
 	/* a shorter one is cut, which does not go with changes inside */
 	if (new_count < old_count)
 	{
-		bson_t		push;
-		bson_t		none;
-
 		if (kept < new_count || new_count == 0)
 			return false;
-		BSON_APPEND_DOCUMENT_BEGIN(walk->operators->push, path, &push);
-		BSON_APPEND_ARRAY_BEGIN(&push, "$each", &none);
-		bson_append_array_end(&push, &none);
-		BSON_APPEND_INT32(&push, "$slice", new_count);
-		bson_append_document_end(walk->operators->push, &push);
+		bson_append_template(walk->operators->push, "{@1: {$each: [], $slice: @2}}",
+							 bson_utf8(path), bson_int32(new_count));
 		return true;
 	}
 

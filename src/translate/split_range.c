@@ -11,60 +11,20 @@
 
 #include <math.h>
 
-#include "bson_memory.h"
+#include "bson_write.h"
 #include "miscadmin.h"
-
-/* Each stage is a document {name: {...}} of its own in the pipeline's array. */
-static void
-append_stage(bson_t *pipeline, const char *index, const char *name, const bson_t *body)
-{
-	bson_t		stage;
-
-	BSON_APPEND_DOCUMENT_BEGIN(pipeline, index, &stage);
-	BSON_APPEND_DOCUMENT(&stage, name, body);
-	bson_append_document_end(pipeline, &stage);
-}
-
-/* append_sample: the stages that find values, each once. */
-static void
-append_sample(bson_t *pipeline, const char *field, int sample_size)
-{
-	bson_t	   *sample = bson_create_in(CurrentMemoryContext);
-	bson_t	   *group = bson_create_in(CurrentMemoryContext);
-	bson_t	   *sort = bson_create_in(CurrentMemoryContext);
-
-	BSON_APPEND_INT32(sample, "size", sample_size);
-	BSON_APPEND_UTF8(group, "_id", psprintf("$%s", field));
-	BSON_APPEND_INT32(sort, "_id", 1);
-	append_stage(pipeline, "0", "$sample", sample);
-	append_stage(pipeline, "1", "$group", group);
-	append_stage(pipeline, "2", "$sort", sort);
-}
 
 void
 mongo_append_split_pipeline(bson_t *command, const char *collection,
 							const char *field, int sample_size)
 {
-	bson_t	   *statistics = bson_create_in(CurrentMemoryContext);
-	bson_t	   *union_with = bson_create_in(CurrentMemoryContext);
-	bson_t		pipeline;
-	bson_t		stage;
-	bson_t		inner;
-
-	BSON_APPEND_DOCUMENT_BEGIN(statistics, "count", &inner);
-	bson_append_document_end(statistics, &inner);
-	BSON_APPEND_UTF8(union_with, "coll", collection);
-	BSON_APPEND_ARRAY_BEGIN(union_with, "pipeline", &inner);
-	append_sample(&inner, field, sample_size);
-	bson_append_array_end(union_with, &inner);
-
-	BSON_APPEND_ARRAY_BEGIN(command, "pipeline", &pipeline);
-	append_stage(&pipeline, "0", "$collStats", statistics);
-	BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "1", &stage);
-	BSON_APPEND_INT32(&stage, "$limit", 1);
-	bson_append_document_end(&pipeline, &stage);
-	append_stage(&pipeline, "2", "$unionWith", union_with);
-	bson_append_array_end(command, &pipeline);
+	bson_append_template(command,
+						 "{pipeline: ["
+						 "{$collStats: {count: {}}}, "
+						 "{$limit: 1}, "
+						 "{$unionWith: {coll: @1, pipeline: ["
+						 "{$sample: {size: @2}}, {$group: {_id: @3}}, {$sort: {_id: 1}}]}}]}",
+						 bson_utf8(collection), bson_int32(sample_size), bson_field(field));
 }
 
 /*
@@ -102,43 +62,39 @@ can_be_point(const bson_iter_t *value)
 static bson_t *
 sampled_values(const bson_iter_t *batch, int *count)
 {
-	bson_t	   *values = bson_create_in(CurrentMemoryContext);
+	BsonArray	values = bson_array_create();
 	bson_iter_t elements;
 	bson_iter_t value;
 
 	*count = 0;
 	if (!bson_iter_recurse(batch, &elements))
-		return values;
+		return values.bson;
 	while (bson_iter_next(&elements))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!bson_iter_recurse(&elements, &value) || !bson_iter_find(&value, "_id") ||
 			!can_be_point(&value))
 			continue;
-		if (!bson_append_iter(values, psprintf("%d", *count), -1, &value))
-			break;
-		(*count)++;
+		bson_array_append(&values, *bson_iter_value(&value));
 	}
-	return values;
+	*count = values.count;
+	return values.bson;
 }
 
 /* pick_points: so many of the values, evenly. */
 static bson_t *
 pick_points(const bson_t *values, int count, int npoints)
 {
-	bson_t	   *points = bson_create_in(CurrentMemoryContext);
-	int			picked = 0;
+	BsonArray	points = bson_array_create();
 	bson_iter_t iter;
 
 	bson_iter_init(&iter, values);
-	for (int i = 0; picked < npoints && bson_iter_next(&iter); i++)
+	for (int i = 0; points.count < (uint32) npoints && bson_iter_next(&iter); i++)
 	{
-		if (i < (int64) (picked + 1) * count / (npoints + 1))
-			continue;
-		bson_append_iter(points, psprintf("%d", picked), -1, &iter);
-		picked++;
+		if (i >= (int64) (points.count + 1) * count / (npoints + 1))
+			bson_array_append(&points, *bson_iter_value(&iter));
 	}
-	return points;
+	return points.bson;
 }
 
 static bool
@@ -166,31 +122,6 @@ mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nrang
 	}
 }
 
-/* append_comparison: {operator: ["$field", {$literal: value}]} */
-static void
-append_comparison(bson_t *conditions, const char *operator, const char *field,
-				  const bson_iter_t *value)
-{
-	const char *index = bson_empty(conditions) ? "0" : "1";
-	bson_t		condition;
-	bson_t		operands;
-	bson_t		literal;
-
-	BSON_APPEND_DOCUMENT_BEGIN(conditions, index, &condition);
-	BSON_APPEND_ARRAY_BEGIN(&condition, operator, &operands);
-	BSON_APPEND_UTF8(&operands, "0", psprintf("$%s", field));
-	if (value == NULL)
-		BSON_APPEND_NULL(&operands, "1");
-	else
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(&operands, "1", &literal);
-		bson_append_iter(&literal, "$literal", -1, value);
-		bson_append_document_end(&operands, &literal);
-	}
-	bson_append_array_end(&condition, &operands);
-	bson_append_document_end(conditions, &condition);
-}
-
 /*
  * append_null_range: what $expr has as not above null.
  *
@@ -200,30 +131,9 @@ append_comparison(bson_t *conditions, const char *operator, const char *field,
 static void
 append_null_range(const char *field, bson_t *match)
 {
-	bson_t		branches;
-	bson_t		branch;
-	bson_t		above;
-	bson_t		operands;
-
-	BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-	BSON_APPEND_NULL(&branch, field);
-	bson_append_document_end(&branches, &branch);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
-	BSON_APPEND_MINKEY(&branch, field);
-	bson_append_document_end(&branches, &branch);
-	bson_append_array_end(match, &branches);
-
-	BSON_APPEND_ARRAY_BEGIN(match, "$nor", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-	BSON_APPEND_DOCUMENT_BEGIN(&branch, "$expr", &above);
-	BSON_APPEND_ARRAY_BEGIN(&above, "$gt", &operands);
-	BSON_APPEND_UTF8(&operands, "0", psprintf("$%s", field));
-	BSON_APPEND_NULL(&operands, "1");
-	bson_append_array_end(&above, &operands);
-	bson_append_document_end(&branch, &above);
-	bson_append_document_end(&branches, &branch);
-	bson_append_array_end(match, &branches);
+	bson_append_template(match,
+						 "{$or: [{@1: null}, {@1: min}], $nor: [{$expr: {$gt: [@2, null]}}]}",
+						 bson_utf8(field), bson_field(field));
 }
 
 void
@@ -232,9 +142,8 @@ mongo_append_split_range(const bson_t *points, const char *field, int range,
 {
 	int			npoints = nranges - (is_id(field) ? 1 : 2);
 	int			lower = range - (is_id(field) ? 1 : 2); /* of the points */
-	bson_iter_t value;
-	bson_t		expression;
-	bson_t		conditions;
+	BsonArray	conditions;
+	bson_iter_t point;
 
 	if (nranges == 1)
 		return;
@@ -244,15 +153,15 @@ mongo_append_split_range(const bson_t *points, const char *field, int range,
 		return;
 	}
 
-	BSON_APPEND_DOCUMENT_BEGIN(match, "$expr", &expression);
-	BSON_APPEND_ARRAY_BEGIN(&expression, "$and", &conditions);
-	if (lower >= 0 && bson_iter_init_find(&value, points, psprintf("%d", lower)))
-		append_comparison(&conditions, "$gte", field, &value);
+	conditions = bson_array_create();
+	if (lower >= 0 && bson_iter_init_find(&point, points, psprintf("%d", lower)))
+		bson_array_append_template(&conditions, "{$gte: [@1, {$literal: @2}]}",
+								   bson_field(field), *bson_iter_value(&point));
 	else if (!is_id(field))
-		append_comparison(&conditions, "$gt", field, NULL);
+		bson_array_append_template(&conditions, "{$gt: [@1, null]}", bson_field(field));
 	if (lower + 1 < npoints &&
-		bson_iter_init_find(&value, points, psprintf("%d", lower + 1)))
-		append_comparison(&conditions, "$lt", field, &value);
-	bson_append_array_end(&expression, &conditions);
-	bson_append_document_end(match, &expression);
+		bson_iter_init_find(&point, points, psprintf("%d", lower + 1)))
+		bson_array_append_template(&conditions, "{$lt: [@1, {$literal: @2}]}",
+								   bson_field(field), *bson_iter_value(&point));
+	bson_append_template(match, "{$expr: {$and: @1}}", bson_array(conditions.bson));
 }

@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
+#include "bson_write.h"
 #include "comparison.h"
 #include "objectid.h"
 #include "text_range.h"
@@ -55,23 +55,16 @@ text_value(Oid type, Datum value, int *length)
 	return converted;
 }
 
-int
-mongo_text_points(const MongoPredicate *predicate, Datum value, bson_t *array,
-				  int index)
+void
+mongo_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
 	int			length;
 	const char *string = text_value(predicate->value_type, value, &length);
-	char		key[16];
 	bson_oid_t	oid;
 
-	snprintf(key, sizeof(key), "%d", index);
-	bson_append_utf8(array, key, -1, string, length);
-	if (!mongo_objectid_from_text(string, length, true, &oid))
-		return 1;
-
-	snprintf(key, sizeof(key), "%d", index + 1);
-	BSON_APPEND_OID(array, key, &oid);
-	return 2;
+	bson_array_append(points, bson_utf8_sized(string, length));
+	if (mongo_objectid_from_text(string, length, true, &oid))
+		bson_array_append(points, bson_oid(&oid));
 }
 
 /*
@@ -141,48 +134,13 @@ find_objectid_bound(const char *string, int length, ObjectIdBound *bound)
 	mongo_objectid_from_text(digits, MONGO_OBJECTID_TEXT_LENGTH, true, &bound->first);
 }
 
-/* append_objectid_range: false when no ObjectId is in the range. */
-static bool
-append_objectid_range(const MongoPredicate *predicate, const ObjectIdBound *bound,
-					  bson_t *match)
+/* objectid_operator: of the range's bound that the first ObjectId is. */
+static const char *
+objectid_operator(int strategy, const ObjectIdBound *bound)
 {
-	bool		upper = mongo_is_upper_bound(predicate->strategy);
-	const char *operator;
-	bson_t		operators;
-
-	if (bound->none && !upper)
-		return false;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	if (bound->none)
-		BSON_APPEND_UTF8(&operators, "$type", "objectId");
-	else
-	{
-		if (predicate->strategy == BTLessEqualStrategyNumber && bound->equal)
-			operator = "$lte";
-		else if (upper)
-			operator = "$lt";
-		else if (predicate->strategy == BTGreaterStrategyNumber && bound->equal)
-			operator = "$gt";
-		else
-			operator = "$gte";
-		BSON_APPEND_OID(&operators, operator, &bound->first);
-	}
-	bson_append_document_end(match, &operators);
-	return true;
-}
-
-/* append_string_range: {path: {$op: "string"}} */
-static void
-append_string_range(const MongoPredicate *predicate, const char *string, int length,
-					bson_t *match)
-{
-	bson_t		operators;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
-	bson_append_utf8(&operators, mongo_find_operators[predicate->strategy], -1,
-					 string, length);
-	bson_append_document_end(match, &operators);
+	if (mongo_is_upper_bound(strategy))
+		return strategy == BTLessEqualStrategyNumber && bound->equal ? "$lte" : "$lt";
+	return strategy == BTGreaterStrategyNumber && bound->equal ? "$gt" : "$gte";
 }
 
 MongoMatch
@@ -190,21 +148,21 @@ mongo_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			length;
 	const char *string = text_value(predicate->value_type, value, &length);
+	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
+	bson_value_t text = bson_utf8_sized(string, length);
 	ObjectIdBound bound;
-	bson_t		branches;
-	bson_t		branch;
-	bson_t	   *of_objectids = bson_create_in(CurrentMemoryContext);
 
 	find_objectid_bound(string, length, &bound);
-
-	BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-	append_string_range(predicate, string, length, &branch);
-	bson_append_document_end(&branches, &branch);
-
-	if (append_objectid_range(predicate, &bound, of_objectids))
-		BSON_APPEND_DOCUMENT(&branches, "1", of_objectids);
-
-	bson_append_array_end(match, &branches);
+	if (!bound.none)
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {@4: @5}}]}",
+							 path, operator, text,
+							 bson_utf8(objectid_operator(predicate->strategy, &bound)),
+							 bson_oid(&bound.first));
+	else if (mongo_is_upper_bound(predicate->strategy))
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {$type: 'objectId'}}]}",
+							 path, operator, text);
+	else
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}]}", path, operator, text);
 	return MONGO_MATCH_SOME;
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * json_field.h
+ * json_condition.h
  *		Conditions on what is inside a json or jsonb column.
  *
  * All of them are supersets: jsonb sees arrays, numbers and extended types
@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_JSON_FIELD_H
-#define MONGO_FDW_JSON_FIELD_H
+#ifndef MONGO_FDW_JSON_CONDITION_H
+#define MONGO_FDW_JSON_CONDITION_H
 
 #include "compat.h"
 
@@ -36,4 +36,4 @@ extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value
 extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
 										Datum value, bson_t *match);
 
-#endif							/* MONGO_FDW_JSON_FIELD_H */
+#endif							/* MONGO_FDW_JSON_CONDITION_H */

@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * field.c
+ *		The field that an expression reads.
+ *
+ * A chain of accessors to json is a longer path.  On the way MongoDB also looks
+ * into arrays, where jsonb's accessors by key give NULL; that only adds documents.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "encoding.h"
+#include "field.h"
+
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+/*
+ * The accessors: by the function under the operator.
+ *
+ * jsonb's -> with an index is not among them: applied to a scalar, which jsonb
+ * stores as an array of one, index 0 gives the scalar itself, and no path says
+ * that.  #> and subscripts do not do this.
+ */
+static const struct
+{
+	Oid			function;
+	bool		to_text;
+}			accessors[] =
+{
+	{F_JSONB_OBJECT_FIELD, false},
+	{F_JSONB_OBJECT_FIELD_TEXT, true},
+	{F_JSONB_EXTRACT_PATH, false},
+	{F_JSONB_EXTRACT_PATH_TEXT, true},
+	{F_JSON_OBJECT_FIELD, false},
+	{F_JSON_OBJECT_FIELD_TEXT, true},
+	{F_JSON_ARRAY_ELEMENT, false},
+	{F_JSON_ARRAY_ELEMENT_TEXT, true},
+	{F_JSON_EXTRACT_PATH, false},
+	{F_JSON_EXTRACT_PATH_TEXT, true},
+};
+
+bool
+mongo_append_json_key(StringInfo path, Oid type, Datum value)
+{
+	const char *key;
+
+	if (type == INT4OID)
+	{
+		if (DatumGetInt32(value) < 0)
+			return false;
+		appendStringInfo(path, ".%d", DatumGetInt32(value));
+		return true;
+	}
+	if (type != TEXTOID)
+		return false;
+	key = mongo_to_utf8(TextDatumGetCString(value));
+
+	/* jsonb takes "-1" and "+1" as an index too, where it is applied to an array */
+	if (key[0] == '\0' || key[0] == '$' || key[0] == '-' || key[0] == '+' ||
+		strchr(key, '.') != NULL || isspace((unsigned char) key[0]))
+		return false;
+	if (key[0] == '0' && key[1] != '\0')
+		return false;
+	appendStringInfo(path, ".%s", key);
+	return true;
+}
+
+/* append_keys adds the constant argument of an accessor, of any kind. */
+static bool
+append_keys(StringInfo path, Node *argument)
+{
+	Const	   *constant = (Const *) argument;
+	Datum	   *keys;
+	bool	   *isnull;
+	int			nkeys;
+
+	if (!IsA(argument, Const) || constant->constisnull)
+		return false;
+	if (constant->consttype != TEXTARRAYOID)
+		return mongo_append_json_key(path, constant->consttype, constant->constvalue);
+
+	deconstruct_array(DatumGetArrayTypeP(constant->constvalue), TEXTOID, -1, false,
+					  TYPALIGN_INT, &keys, &isnull, &nkeys);
+	for (int i = 0; i < nkeys; i++)
+	{
+		if (isnull[i] || !mongo_append_json_key(path, TEXTOID, keys[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_json(Oid type)
+{
+	return type == JSONBOID || type == JSONOID;
+}
+
+/* subscripts: column['a'][0] */
+static bool
+subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *field)
+{
+	StringInfoData path;
+	ListCell   *cell;
+
+	if (node->refassgnexpr != NULL || node->reflowerindexpr != NIL ||
+		!mongo_field_of_node(columns, (Node *) node->refexpr, field) ||
+		field->operator_type != JSONBOID)
+		return false;
+
+	initStringInfo(&path);
+	appendStringInfoString(&path, field->path);
+	foreach(cell, node->refupperindexpr)
+	{
+		if (!append_keys(&path, lfirst(cell)))
+			return false;
+	}
+	field->path = path.data;
+	field->index_uses = 0;
+	return true;
+}
+
+/* accessed_field: by one of the accessors. */
+static bool
+accessed_field(MongoColumns *columns, Node *node, MongoField *field)
+{
+	OpExpr	   *accessor = (OpExpr *) node;
+	StringInfoData path;
+	size_t		i = 0;
+
+	if (!IsA(node, OpExpr) || list_length(accessor->args) != 2)
+		return false;
+	while (i < lengthof(accessors) &&
+		   accessors[i].function != get_opcode(accessor->opno))
+		i++;
+	if (i == lengthof(accessors) ||
+		!mongo_field_of_node(columns, linitial(accessor->args), field) ||
+		!is_json(field->operator_type))
+		return false;
+
+	initStringInfo(&path);
+	appendStringInfoString(&path, field->path);
+	if (!append_keys(&path, lsecond(accessor->args)))
+		return false;
+
+	field->path = path.data;
+	field->typmod = -1;
+	field->index_uses = 0;
+	if (accessors[i].to_text)
+	{
+		field->type = JSONOID;
+		field->operator_type = TEXTOID;
+	}
+	else
+		field->type = field->operator_type;
+	return true;
+}
+
+bool
+mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
+{
+	check_stack_depth();
+
+	node = mongo_strip_relabelling(node);
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return mongo_column_of_node(columns, node, field) != NULL;
+	if (IsA(node, SubscriptingRef))
+		return subscripted_field(columns, (SubscriptingRef *) node, field);
+	return accessed_field(columns, node, field);
+}
