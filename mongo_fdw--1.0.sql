@@ -307,3 +307,12 @@ WHERE pg_catalog.has_table_privilege(t.ftrelid, 'SELECT');
 GRANT SELECT ON mongo_fdw_statistics TO PUBLIC;
 
 COMMENT ON VIEW mongo_fdw_statistics IS 'what ANALYZE has learned of the collections behind foreign tables';
+
+--
+-- How far a table and its collection have come apart
+--
+
+CREATE FUNCTION mongo_fdw_check("table" regclass, sample integer DEFAULT 1000)
+RETURNS TABLE (finding text, field text, "column" name, documents bigint, types text[], detail text)
+AS 'MODULE_PATHNAME', 'mongo_fdw_check'
+LANGUAGE C STRICT VOLATILE;

@@ -323,7 +323,7 @@ prepare_sample(Sample *sample, MemoryContext context)
 	sample->isnull = palloc0(sizeof(bool) * descriptor->natts);
 	sample->seen = hash_create("mongo_fdw sampled documents", sample->target, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	sample->types = field_types_create(paths_of_columns(sample));
+	sample->types = field_types_create(paths_of_columns(sample), false);
 	sample->rows_to_skip = -1;
 	reservoir_init_selection_state(&sample->reservoir, sample->target);
 	sample->document_context = AllocSetContextCreate(context,

@@ -17,24 +17,33 @@
 /* BSON's types as numbers of MONGO_BSON_BIT. */
 #define TYPE_COUNT	0x16
 
+/* Beyond so many different ones, names are data. */
+#define MAX_OTHERS	1600
+
 /* Significant digits of a share. */
 #define SHARE_DIGITS	4
 
 typedef struct FieldNode
 {
 	const char *name;
-	const char *path;			/* NULL: of no column, only above of one */
+	const char *prefix;			/* "a.b.", before the names of members */
+	const char *path;			/* NULL: not a field to be looked at, only above one */
 	struct FieldNode *first_child;
 	struct FieldNode *next;		/* sibling */
 	double		counts[TYPE_COUNT]; /* documents, by type */
+	bool		other;			/* beside those that were given */
 	uint64		seen_in;		/* number of the last document that had it */
+	bson_type_t last_type;		/* in that one */
 } FieldNode;
 
 struct FieldTypes
 {
 	FieldNode	root;
-	List	   *fields;			/* FieldNode *, those of columns in order */
+	List	   *fields;			/* FieldNode *, those given in order */
+	List	   *others;			/* FieldNode *, beside them */
+	bool		note_others;
 	uint64		documents;
+	MemoryContext context;
 };
 
 /* child_named: new if need be. */
@@ -50,15 +59,19 @@ child_named(FieldNode *parent, const char *name, size_t length)
 	}
 	*place = palloc0(sizeof(FieldNode));
 	(*place)->name = pnstrdup(name, length);
+	(*place)->prefix = psprintf("%s%s.", parent->prefix, (*place)->name);
 	return *place;
 }
 
 FieldTypes *
-field_types_create(List *paths)
+field_types_create(List *paths, bool others)
 {
 	FieldTypes *types = palloc0(sizeof(FieldTypes));
 	ListCell   *cell;
 
+	types->root.prefix = "";
+	types->note_others = others;
+	types->context = CurrentMemoryContext;
 	foreach(cell, paths)
 	{
 		const char *path = lfirst(cell);
@@ -95,17 +108,19 @@ count_value(FieldNode *node, bson_type_t type, uint64 document)
 	if (node->seen_in == document)
 		return false;
 	node->seen_in = document;
+	node->last_type = type;
 	node->counts[type_number(type)]++;
 	return true;
 }
 
-/* count_arrays: all fields below are inside an array. */
+/* count_arrays: all fields given below are inside an array. */
 static void
 count_arrays(FieldNode *parent, uint64 document)
 {
 	for (FieldNode *node = parent->first_child; node != NULL; node = node->next)
 	{
-		count_value(node, BSON_TYPE_ARRAY, document);
+		if (!node->other)
+			count_value(node, BSON_TYPE_ARRAY, document);
 		count_arrays(node, document);
 	}
 }
@@ -129,16 +144,39 @@ find_child(const FieldNode *parent, FieldNode *last, const char *name)
 	return NULL;
 }
 
+/* add_other: a member of 'parent' that nobody has asked for; NULL if not to be noted. */
+static FieldNode *
+add_other(FieldTypes *types, FieldNode *parent, const char *name)
+{
+	MemoryContext previous;
+	FieldNode  *node;
+
+	if (!types->note_others || parent->path != NULL ||
+		list_length(types->others) >= MAX_OTHERS)
+		return NULL;
+	previous = MemoryContextSwitchTo(types->context);
+	node = child_named(parent, name, strlen(name));
+	node->path = psprintf("%s%s", parent->prefix, name);
+	node->other = true;
+	types->others = lappend(types->others, node);
+	MemoryContextSwitchTo(previous);
+	return node;
+}
+
 /* observe_members: no deeper than the paths are. */
 static void
-observe_members(FieldNode *parent, bson_iter_t *iter, uint32 length, uint64 document)
+observe_members(FieldTypes *types, FieldNode *parent, bson_iter_t *iter,
+				uint32 length)
 {
+	uint64		document = types->documents;
 	FieldNode  *last = NULL;
 
 	while (bson_iter_next(iter))
 	{
 		FieldNode  *node = find_child(parent, last, bson_iter_key(iter));
 
+		if (node == NULL)
+			node = add_other(types, parent, bson_iter_key(iter));
 		if (node == NULL || !count_value(node, bson_iter_type(iter), document))
 			continue;
 		last = node;
@@ -151,7 +189,7 @@ observe_members(FieldNode *parent, bson_iter_t *iter, uint32 length, uint64 docu
 			bson_iter_t members;
 			uint32		members_length = mongo_iter_descend(iter, &members);
 
-			observe_members(node, &members, members_length, document);
+			observe_members(types, node, &members, members_length);
 		}
 	}
 	mongo_iter_check_end(iter, length);
@@ -164,7 +202,53 @@ field_types_observe(FieldTypes *types, const uint8_t *data, uint32 length)
 
 	if (!bson_iter_init_from_data(&iter, data, length))
 		mongo_report_bad_bson();
-	observe_members(&types->root, &iter, length, ++types->documents);
+	types->documents++;
+	observe_members(types, &types->root, &iter, length);
+}
+
+bson_type_t
+field_types_last(const FieldTypes *types, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, types->fields)
+	{
+		const FieldNode *node = lfirst(cell);
+
+		if (strcmp(node->path, path) == 0)
+			return node->seen_in == types->documents ? node->last_type : BSON_TYPE_EOD;
+	}
+	return BSON_TYPE_EOD;
+}
+
+/* seen_of: what was seen of one field. */
+static FieldSeen *
+seen_of(const FieldNode *node, bool given)
+{
+	FieldSeen  *seen = palloc0(sizeof(FieldSeen));
+
+	seen->path = node->path;
+	seen->given = given;
+	for (int i = 0; i < TYPE_COUNT; i++)
+	{
+		seen->documents += node->counts[i];
+		if (node->counts[i] > 0 && i != BSON_TYPE_NULL && i != BSON_TYPE_UNDEFINED)
+			seen->types |= (uint32) 1 << i;
+	}
+	return seen;
+}
+
+List *
+field_types_seen(const FieldTypes *types)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, types->fields)
+		result = lappend(result, seen_of(lfirst(cell), true));
+	foreach(cell, types->others)
+		result = lappend(result, seen_of(lfirst(cell), false));
+	return result;
 }
 
 /* append_share: few digits, so that it can be read; never 0 for something. */

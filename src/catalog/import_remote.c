@@ -13,6 +13,7 @@
 #include "bson_memory.h"
 #include "cursor.h"
 #include "encoding.h"
+#include "index_keys.h"
 #include "miscadmin.h"
 #include "row_count.h"
 #include "types.h"
@@ -167,66 +168,33 @@ import_sample(const ImportSource *source, const ImportCollection *collection)
 
 /* ------------------------------ indexes ------------------------------------ */
 
-/*
- * is_general
- *		Can an index serve a query for whatever value of its first field?
- *
- * Not one over some documents only, one that the planner does not see, or one
- * with a collation, which compares strings in another way than a query does.
- */
-static bool
-is_general(const bson_t *index)
-{
-	static const char *const limits[] = {
-		"partialFilterExpression", "hidden", "collation"
-	};
-	bson_iter_t iter;
-
-	for (size_t i = 0; i < lengthof(limits); i++)
-	{
-		if (bson_iter_init_find(&iter, index, limits[i]) &&
-			(!BSON_ITER_HOLDS_BOOL(&iter) || bson_iter_bool(&iter)))
-			return false;
-	}
-	return true;
-}
-
-/* leading_path: NULL if the first key is not an ordinary one. */
-static char *
-leading_path(const bson_t *index)
-{
-	bson_iter_t iter;
-	bson_iter_t keys;
-
-	/* hashed, text and geographical keys have a string there */
-	if (bson_iter_init_find(&iter, index, "key") &&
-		BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &keys) &&
-		bson_iter_next(&keys) && BSON_ITER_HOLDS_NUMBER(&keys) &&
-		strstr(bson_iter_key(&keys), "$**") == NULL)
-		return pstrdup(bson_iter_key(&keys));
-	return NULL;
-}
-
 List *
 import_indexed_paths(const ImportSource *source, const ImportCollection *collection)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	MongoCursor *cursor;
-	bson_t		index;
+	BsonArray	indexes;
+	const char *refusal;
+	bson_iter_t iter;
+	bson_t		listed;
 	List	   *result = NIL;
 
 	if (collection->is_view)
 		return NIL;
 
-	BSON_APPEND_UTF8(command, "listIndexes", mongo_to_utf8(collection->name));
-	cursor = open_cursor(source, collection->name, command);
-	while (next_document(cursor, &index))
+	if (index_list(source->user, source->database, collection->name, &indexes,
+				   &refusal) == INDEXES_REFUSED)
+		ereport(NOTICE,
+				(errmsg("the indexes of collection \"%s.%s\" are not known",
+						source->database, collection->name),
+				 errdetail("MongoDB answered: %s", refusal)));
+	if (!bson_iter_init(&iter, indexes.bson))
+		elog(ERROR, "list of indexes is malformed");
+	while (index_next(&iter, &listed))
 	{
-		char	   *path = is_general(&index) ? leading_path(&index) : NULL;
+		MongoIndex	index;
 
-		if (path != NULL)
-			result = lappend(result, path);
+		/* the option indexed is taken for both */
+		if (index_parse(&listed, &index) && (index.uses & MONGO_INDEX_RANGE) != 0)
+			result = lappend(result, pstrdup(index.keys[0].path));
 	}
-	mongo_cursor_close(cursor);
 	return result;
 }

@@ -40,8 +40,8 @@ static const struct
 	[MONGO_KEY_OTHER] = {"other", NULL},
 };
 
-MongoKeyKind
-index_key_kind(const bson_iter_t *key)
+static MongoKeyKind
+key_kind(const bson_iter_t *key)
 {
 	if (strstr(bson_iter_key(key), "$**") != NULL)
 		return MONGO_KEY_WILDCARD;
@@ -70,6 +70,29 @@ index_key_kind_from_name(const char *name)
 			return (MongoKeyKind) i;
 	}
 	return MONGO_KEY_OTHER;
+}
+
+/*
+ * One over some documents only, one that MongoDB's planner does not see and one
+ * that compares strings in another way serve nothing; nor do those with a field of
+ * a special kind anywhere, which leave out documents without that field.
+ */
+int
+index_uses(const MongoIndex *index)
+{
+	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
+		return 0;
+	for (int i = 0; i < index->nkeys; i++)
+	{
+		if (index->keys[i].kind > MONGO_KEY_HASHED)
+			return 0;
+	}
+	if (index->keys[0].kind == MONGO_KEY_HASHED)
+		return MONGO_INDEX_EQUALITY;
+
+	/* where documents are missing, or stand in several places, there is no order */
+	return index->sparse || index->multikey ?
+		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
 }
 
 /* ------------------------------ asking ------------------------------------- */
@@ -173,6 +196,59 @@ ask_multikey(UserMapping *user, const char *database, const char *collection,
 	return bson_iter_init(&iter, reply) && find_is_multikey(&iter, multikey);
 }
 
+/* ------------------------------ parsing ------------------------------------ */
+
+/* parse_keys: false when there are none. */
+static bool
+parse_keys(const bson_t *listed, MongoIndex *index)
+{
+	bson_iter_t iter;
+	bson_iter_t key;
+	bson_t		keys;
+	const uint8_t *data;
+	uint32_t	length;
+
+	if (!bson_iter_init_find(&iter, listed, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+		return false;
+	bson_iter_document(&iter, &length, &data);
+	if (data == NULL || !bson_view(&keys, data, length) || !bson_iter_init(&key, &keys))
+		return false;
+	index->keys = palloc(sizeof(MongoIndexKey) * Max(bson_count_keys(&keys), 1));
+	while (bson_iter_next(&key))
+		index->keys[index->nkeys++] = (MongoIndexKey) {bson_iter_key(&key), key_kind(&key)};
+	return index->nkeys > 0;
+}
+
+static bool
+flag_of(const bson_t *listed, const char *name)
+{
+	bson_iter_t iter;
+
+	return bson_iter_init_find(&iter, listed, name) && bson_iter_as_bool(&iter);
+}
+
+bool
+index_parse(const bson_t *listed, MongoIndex *index)
+{
+	bson_iter_t iter;
+
+	*index = (MongoIndex) {0};
+	if (!bson_iter_init_find(&iter, listed, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
+		!parse_keys(listed, index))
+		return false;
+	index->name = bson_iter_utf8(&iter, NULL);
+
+	/* of the index on _id MongoDB does not say it */
+	index->unique = flag_of(listed, "unique") ||
+		(index->nkeys == 1 && strcmp(index->keys[0].path, "_id") == 0);
+	index->sparse = flag_of(listed, "sparse");
+	index->hidden = flag_of(listed, "hidden");
+	index->partial = bson_has_field(listed, "partialFilterExpression");
+	index->collated = bson_has_field(listed, "collation");
+	index->uses = index_uses(index);
+	return true;
+}
+
 /* ------------------------------ describing --------------------------------- */
 
 static bool
@@ -183,69 +259,49 @@ is_readable(const char *utf8_text)
 
 /* describe_keys: false when a path is not readable. */
 static bool
-describe_keys(bson_iter_t *keys, BsonArray *fields, bool *ordinary)
+describe_keys(const MongoIndex *index, BsonArray *fields, bool *ordinary)
 {
 	*ordinary = true;
-	while (bson_iter_next(keys))
+	for (int i = 0; i < index->nkeys; i++)
 	{
-		MongoKeyKind kind = index_key_kind(keys);
+		const MongoIndexKey *key = &index->keys[i];
 
-		if (!is_readable(bson_iter_key(keys)))
+		if (!is_readable(key->path))
 			return false;
-		*ordinary &= kind <= MONGO_KEY_DESCENDING;
-		bson_array_append_template(fields, "{path: @1, kind: @2}",
-								   bson_utf8(bson_iter_key(keys)),
-								   bson_utf8(index_key_kind_name(kind)));
+		*ordinary &= key->kind <= MONGO_KEY_DESCENDING;
+		bson_array_append_template(fields, "{path: @1, kind: @2}", bson_utf8(key->path),
+								   bson_utf8(index_key_kind_name(key->kind)));
 	}
-	return fields->count > 0;
+	return true;
 }
 
-static bool
-flag_of(const bson_t *index, const char *name)
-{
-	bson_iter_t iter;
-
-	return bson_iter_init_find(&iter, index, name) && bson_iter_as_bool(&iter);
-}
-
-/* describe_limits: what keeps an index from serving every query. */
+/* describe_limits: a filter, a collation. */
 static void
-describe_limits(const bson_t *index, bson_t *result)
+describe_limits(const bson_t *listed, bson_t *entry)
 {
+	MongoReadContext context = {0};
 	bson_iter_t iter;
 	bson_iter_t locale;
 	Datum		value;
 	bool		isnull;
-	MongoReadContext context = {0};
 
-	if (bson_iter_init_find(&iter, index, "partialFilterExpression"))
+	if (bson_iter_init_find(&iter, listed, "partialFilterExpression"))
 	{
 		/* a filter that no jsonb holds is one all the same */
 		if (mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
 							 &context, &iter, &value, &isnull))
-			bson_append_iter(result, "partial", -1, &iter);
+			bson_append_iter(entry, "partial", -1, &iter);
 		else
-			BSON_APPEND_BOOL(result, "partial", true);
+			BSON_APPEND_BOOL(entry, "partial", true);
 	}
-	if (bson_iter_init_find(&iter, index, "collation"))
+	if (bson_iter_init_find(&iter, listed, "collation"))
 	{
 		bool		named = BSON_ITER_HOLDS_DOCUMENT(&iter) &&
 			bson_iter_recurse(&iter, &locale) && bson_iter_find(&locale, "locale") &&
 			BSON_ITER_HOLDS_UTF8(&locale) && is_readable(bson_iter_utf8(&locale, NULL));
 
-		BSON_APPEND_UTF8(result, "collation",
-						 named ? bson_iter_utf8(&locale, NULL) : "");
+		BSON_APPEND_UTF8(entry, "collation", named ? bson_iter_utf8(&locale, NULL) : "");
 	}
-}
-
-/* is_id: MongoDB does not say of this index that it is unique. */
-static bool
-is_id(const bson_iter_t *key)
-{
-	bson_iter_t keys;
-
-	return bson_iter_recurse(key, &keys) && bson_iter_next(&keys) &&
-		strcmp(bson_iter_key(&keys), "_id") == 0 && !bson_iter_next(&keys);
 }
 
 /* What an index is of, while it is described. */
@@ -258,35 +314,41 @@ typedef struct IndexOwner
 
 /* describe_index: nothing for one that is not readable. */
 static void
-describe_index(const IndexOwner *owner, const bson_t *index, BsonArray *result)
+describe_index(const IndexOwner *owner, const bson_t *listed, BsonArray *result)
 {
 	BsonArray	fields = bson_array_create();
 	bson_t	   *entry = bson_create_in(CurrentMemoryContext);
-	bson_iter_t iter;
-	bson_iter_t key;
-	bson_iter_t keys;
-	const char *name;
+	MongoIndex	index;
 	bool		ordinary;
 	bool		multikey;
 
-	if (!bson_iter_init_find(&iter, index, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
-		!bson_iter_init_find(&key, index, "key") || !BSON_ITER_HOLDS_DOCUMENT(&key) ||
-		!bson_iter_recurse(&key, &keys))
+	if (!index_parse(listed, &index) || !is_readable(index.name) ||
+		!describe_keys(&index, &fields, &ordinary))
 		return;
-	name = bson_iter_utf8(&iter, NULL);
-	if (!is_readable(name) || !describe_keys(&keys, &fields, &ordinary))
-		return;
-
 	bson_append_template(entry, "{name: @1, fields: @2, unique: @3, sparse: @4, hidden: @5}",
-						 bson_utf8(name), bson_array(fields.bson),
-						 bson_bool(is_id(&key) || flag_of(index, "unique")),
-						 bson_bool(flag_of(index, "sparse")),
-						 bson_bool(flag_of(index, "hidden")));
-	describe_limits(index, entry);
-	if (ordinary && ask_multikey(owner->user, owner->database, owner->collection, name,
-								 &multikey))
+						 bson_utf8(index.name), bson_array(fields.bson),
+						 bson_bool(index.unique), bson_bool(index.sparse),
+						 bson_bool(index.hidden));
+	describe_limits(listed, entry);
+	if (ordinary && ask_multikey(owner->user, owner->database, owner->collection,
+								 index.name, &multikey))
 		BSON_APPEND_BOOL(entry, "multikey", multikey);
 	bson_array_append(result, bson_document(entry));
+}
+
+bool
+index_next(bson_iter_t *iter, bson_t *listed)
+{
+	while (bson_iter_next(iter))
+	{
+		const uint8_t *data;
+		uint32_t	length;
+
+		bson_iter_document(iter, &length, &data);
+		if (data != NULL && bson_view(listed, data, length))
+			return true;
+	}
+	return false;
 }
 
 BsonArray
@@ -296,18 +358,11 @@ index_describe(UserMapping *user, const char *database, const char *collection,
 	IndexOwner	owner = {user, database, collection};
 	BsonArray	result = bson_array_create();
 	bson_iter_t iter;
+	bson_t		listed;
 
 	if (!bson_iter_init(&iter, indexes->bson))
 		elog(ERROR, "list of indexes is malformed");
-	while (bson_iter_next(&iter))
-	{
-		bson_t		index;
-		const uint8_t *data;
-		uint32_t	length;
-
-		bson_iter_document(&iter, &length, &data);
-		if (bson_view(&index, data, length))
-			describe_index(&owner, &index, &result);
-	}
+	while (index_next(&iter, &listed))
+		describe_index(&owner, &listed, &result);
 	return result;
 }

@@ -22,13 +22,19 @@ typedef enum IndexAnswer
 } IndexAnswer;
 
 /*
- * index_key_kind, index_key_kind_name, index_key_kind_from_name
- *		Of a member of an index's key document, as a word of the field "kind" in
- *		mongo_fdw_statistics, and back; "other" for what we do not know.
+ * index_key_kind_name, index_key_kind_from_name
+ *		As a word of "kind" in mongo_fdw_statistics, and back; "other" for what we
+ *		do not know.
  */
-extern MongoKeyKind index_key_kind(const bson_iter_t *key);
 extern const char *index_key_kind_name(MongoKeyKind kind);
 extern MongoKeyKind index_key_kind_from_name(const char *name);
+
+/*
+ * index_uses
+ *		What can this index find documents for, whatever else a query asks: a set
+ *		of MONGO_INDEX_*.  All of *index but 'uses' must be filled in.
+ */
+extern int	index_uses(const MongoIndex *index);
 
 /*
  * index_list
@@ -42,6 +48,20 @@ extern MongoKeyKind index_key_kind_from_name(const char *name);
 extern IndexAnswer index_list(UserMapping *user, const char *database,
 							  const char *collection, BsonArray *indexes,
 							  const char **refusal);
+
+/*
+ * index_next
+ *		View the next index of such a list, which 'iter' was initialized with.
+ */
+extern bool index_next(bson_iter_t *iter, bson_t *listed);
+
+/*
+ * index_parse
+ *		One of these, as planning knows it; false for what is no index.
+ *
+ * Strings belong to 'listed'.  Whether it is multikey is not known from that.
+ */
+extern bool index_parse(const bson_t *listed, MongoIndex *index);
 
 /*
  * index_describe

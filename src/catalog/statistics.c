@@ -88,32 +88,6 @@ path_member(JsonbContainer *object)
 
 /* ------------------------------ indexes ------------------------------------ */
 
-/*
- * uses_of
- *		What can this index find documents for, whatever else a query asks?
- *
- * One over some documents only, one that MongoDB's planner does not see and one
- * that compares strings in another way serve nothing; nor do those with a field of
- * a special kind anywhere, which leave out documents without that field.
- */
-static int
-uses_of(const MongoIndex *index)
-{
-	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
-		return 0;
-	for (int i = 0; i < index->nkeys; i++)
-	{
-		if (index->keys[i].kind > MONGO_KEY_HASHED)
-			return 0;
-	}
-	if (index->keys[0].kind == MONGO_KEY_HASHED)
-		return MONGO_INDEX_EQUALITY;
-
-	/* where documents are missing, or stand in several places, there is no order */
-	return index->sparse || index->multikey ?
-		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
-}
-
 static void
 read_index(JsonbContainer *object, MongoIndex *index)
 {
@@ -136,7 +110,7 @@ read_index(JsonbContainer *object, MongoIndex *index)
 	index->collated = member(object, "collation") != NULL;
 	index->multikey_known = member(object, "multikey") != NULL;
 	index->multikey = bool_member(object, "multikey");
-	index->uses = uses_of(index);
+	index->uses = index_uses(index);
 }
 
 static void

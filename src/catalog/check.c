@@ -1,0 +1,540 @@
+/*-------------------------------------------------------------------------
+ *
+ * check.c
+ *		mongo_fdw_check(): how far have a table and its collection come apart?
+ *
+ * A sample of the documents is read by the table's columns, and the indexes are
+ * listed.  Nothing is changed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "bson_types.h"
+#include "bson_write.h"
+#include "catalog.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "columns.h"
+#include "cursor.h"
+#include "decode.h"
+#include "encoding.h"
+#include "field_types.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "index_keys.h"
+#include "json.h"
+#include "miscadmin.h"
+#include "printable.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/tuplestore.h"
+
+/* Documents may be large: so many come at a time. */
+#define SAMPLE_BATCH	100
+
+/* Bytes shown of an _id. */
+#define SHOWN_ID_SIZE	100
+
+/* Columns of the result. */
+enum
+{
+	RESULT_FINDING,
+	RESULT_FIELD,
+	RESULT_COLUMN,
+	RESULT_DOCUMENTS,
+	RESULT_TYPES,
+	RESULT_DETAIL,
+	RESULT_COUNT
+};
+
+/* A column that reads a field, and its values that did not fit. */
+typedef struct CheckedColumn
+{
+	MongoColumn column;			/* its index is its place in Check.columns */
+	MongoIndexed indexed;
+	MongoRowDecoder *decoder;	/* for it alone; NULL: not needed yet */
+	double		misfits;
+	uint32		types;			/* set of MONGO_BSON_BIT */
+	char	   *example;		/* _id of a document, or NULL */
+} CheckedColumn;
+
+typedef struct Check
+{
+	Relation	relation;
+	const MongoTableOptions *options;
+	UserMapping *user;
+	CheckedColumn *columns;
+	int			ncolumns;
+	bool		whole_document; /* is there a column __doc? */
+	double		sampled;
+	MongoRowDecoder *decoder;
+	Datum	   *values;
+	bool	   *isnull;
+	FieldTypes *types;
+	MemoryContext context;		/* of all this */
+	MemoryContext document_context; /* reset for each document */
+	ReturnSetInfo *result;
+} Check;
+
+PG_FUNCTION_INFO_V1(mongo_fdw_check);
+
+/* ------------------------------ findings ----------------------------------- */
+
+/* type_names: of a set of types, as an array of text. */
+static Datum
+type_names(uint32 types)
+{
+	Datum		names[0x16];
+	int			count = 0;
+
+	for (int i = 0; i < 0x16; i++)
+	{
+		bson_type_t type = i == 0x14 ? BSON_TYPE_MAXKEY :
+			i == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) i;
+
+		if ((types & MONGO_BSON_BIT(type)) != 0)
+			names[count++] = CStringGetTextDatum(mongo_bson_type_name(type));
+	}
+	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* A row of the result; what is NULL, 0 or negative there is NULL. */
+typedef struct Finding
+{
+	const char *finding;
+	const char *field;			/* UTF-8 */
+	const char *column;
+	double		documents;		/* -1: no number */
+	uint32		types;			/* 0: none */
+	const char *detail;
+} Finding;
+
+static void
+add_finding(const Check *check, const Finding *finding)
+{
+	Datum		values[RESULT_COUNT] = {0};
+	bool		isnull[RESULT_COUNT] = {false};
+	NameData	column;
+
+	values[RESULT_FINDING] = CStringGetTextDatum(finding->finding);
+	isnull[RESULT_FIELD] = finding->field == NULL;
+	if (finding->field != NULL)
+		values[RESULT_FIELD] = CStringGetTextDatum(mongo_printable(finding->field));
+	isnull[RESULT_COLUMN] = finding->column == NULL;
+	if (finding->column != NULL)
+	{
+		namestrcpy(&column, finding->column);
+		values[RESULT_COLUMN] = NameGetDatum(&column);
+	}
+	isnull[RESULT_DOCUMENTS] = finding->documents < 0;
+	values[RESULT_DOCUMENTS] = Int64GetDatum((int64) finding->documents);
+	isnull[RESULT_TYPES] = finding->types == 0;
+	if (finding->types != 0)
+		values[RESULT_TYPES] = type_names(finding->types);
+	isnull[RESULT_DETAIL] = finding->detail == NULL;
+	if (finding->detail != NULL)
+		values[RESULT_DETAIL] = CStringGetTextDatum(finding->detail);
+	tuplestore_putvalues(check->result->setResult, check->result->setDesc, values, isnull);
+}
+
+/* ------------------------------ the table ---------------------------------- */
+
+/* open_checked: the table, which the caller must be allowed to read. */
+static Relation
+open_checked(Oid relid)
+{
+	Relation	relation = table_open(relid, AccessShareLock);
+
+	if (relation->rd_rel->relkind != RELKIND_FOREIGN_TABLE ||
+		GetFdwRoutineForRelation(relation, false)->ImportForeignSchema !=
+		mongo_import_foreign_schema)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a foreign table of mongo_fdw",
+						RelationGetRelationName(relation))));
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE,
+					   RelationGetRelationName(relation));
+	return relation;
+}
+
+/* describe_columns: those that read a field. */
+static void
+describe_columns(Check *check)
+{
+	TupleDesc	descriptor = RelationGetDescr(check->relation);
+	Oid			relid = RelationGetRelid(check->relation);
+
+	check->columns = palloc0(sizeof(CheckedColumn) * Max(descriptor->natts, 1));
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		const MongoColumnOptions *options;
+		CheckedColumn *column = &check->columns[check->ncolumns];
+
+		if (attribute->attisdropped)
+			continue;
+		if (strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0)
+		{
+			check->whole_document = true;
+			continue;
+		}
+		options = mongo_column_options(relid, attribute->attnum);
+		column->indexed = options->indexed;
+		column->column = (MongoColumn) {
+			.index = check->ncolumns++,
+			.name = pstrdup(NameStr(attribute->attname)),
+			.path = options->path,
+			.typid = attribute->atttypid,
+			.typmod = attribute->atttypmod
+		};
+	}
+}
+
+/* create_decoder: of columns that lie one behind the other. */
+static MongoRowDecoder *
+create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
+{
+	MongoColumn *wanted = palloc(sizeof(MongoColumn) * Max(ncolumns, 1));
+	MongoRowDecoder *decoder;
+
+	for (int i = 0; i < ncolumns; i++)
+		wanted[i] = columns[i].column;
+	decoder = mongo_row_decoder_create(check->context, check->options->database,
+									   check->options->collection, wanted, ncolumns,
+									   MONGO_TYPE_MISMATCH_ERROR,
+									   check->options->canonical_json);
+	mongo_row_decoder_note_mismatches(decoder, true);
+	return decoder;
+}
+
+static void
+prepare(Check *check)
+{
+	List	   *paths = NIL;
+
+	check->context = CurrentMemoryContext;
+	check->document_context = AllocSetContextCreate(CurrentMemoryContext,
+													"mongo_fdw checked document",
+													ALLOCSET_DEFAULT_SIZES);
+	describe_columns(check);
+	for (int i = 0; i < check->ncolumns; i++)
+		paths = lappend(paths, unconstify(char *, check->columns[i].column.path));
+	check->types = field_types_create(paths, !check->whole_document);
+	check->values = palloc0(sizeof(Datum) * Max(check->ncolumns, 1));
+	check->isnull = palloc0(sizeof(bool) * Max(check->ncolumns, 1));
+	check->decoder = create_decoder(check, check->columns, check->ncolumns);
+	mongo_row_decoder_defer(check->decoder, true, NULL);
+}
+
+/* ------------------------------ documents ---------------------------------- */
+
+/* id_of: a document's _id as JSON, or NULL. */
+static char *
+id_of(const Check *check, const uint8_t *data, uint32 length)
+{
+	MongoReadContext context = {0};
+	StringInfoData text;
+	bson_iter_t iter;
+	MemoryContext previous;
+	char	   *result = NULL;
+
+	initStringInfo(&text);
+	if (!bson_iter_init_from_data(&iter, data, length) || !bson_iter_find(&iter, "_id") ||
+		!mongo_json_append_value(&context, &iter, &text, SHOWN_ID_SIZE))
+		return NULL;
+	previous = MemoryContextSwitchTo(check->context);
+	result = mongo_printable(mongo_cut_text(text.data, SHOWN_ID_SIZE));
+	MemoryContextSwitchTo(previous);
+	return result;
+}
+
+static void
+count_misfit(Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
+{
+	bson_type_t type = field_types_last(check->types, column->column.path);
+
+	column->misfits++;
+	if (type != BSON_TYPE_EOD)
+		column->types |= MONGO_BSON_BIT(type);
+	if (column->example == NULL)
+		column->example = id_of(check, data, length);
+}
+
+/* is_about_data: is this what an input function or a constraint says of a value? */
+static bool
+is_about_data(int sqlstate)
+{
+	int			category = ERRCODE_TO_CATEGORY(sqlstate);
+
+	return category == ERRCODE_DATA_EXCEPTION ||
+		category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION;
+}
+
+/*
+ * fits_alone
+ *		Does a document fit this column, whose type may raise errors?
+ *
+ * In a subtransaction, as they may come from anybody's code.
+ */
+static bool
+fits_alone(const Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool fits = true;
+
+	if (column->decoder == NULL)
+		column->decoder = create_decoder(check, column, 1);
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		mongo_row_decode(column->decoder, data, length, check->values, check->isnull);
+		fits = bms_is_empty(mongo_row_decoder_mismatches(column->decoder));
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!is_about_data(error->sqlerrcode))
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		fits = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return fits;
+}
+
+static void
+check_document(Check *check, const uint8_t *data, uint32 length)
+{
+	const Bitmapset *mismatches;
+	bool		deferred;
+
+	field_types_observe(check->types, data, length);
+	check->sampled++;
+	if (check->ncolumns == 0)
+		return;
+	mongo_row_decode(check->decoder, data, length, check->values, check->isnull);
+	mismatches = mongo_row_decoder_mismatches(check->decoder);
+	deferred = mongo_row_decoder_deferred(check->decoder);
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		CheckedColumn *column = &check->columns[i];
+
+		if (bms_is_member(i, mismatches) ||
+			(deferred && !fits_alone(check, column, data, length)))
+			count_misfit(check, column, data, length);
+	}
+}
+
+/* open_sample: all documents if they are few enough. */
+static MongoCursor *
+open_sample(const Check *check, int sample)
+{
+	const MongoTableOptions *options = check->options;
+	BsonArray	stages = bson_array_create();
+	const bson_t *command;
+
+	if (mongo_refresh_row_count(check->user, options->database, options->collection) > sample)
+		bson_array_append_template(&stages, "{$sample: {size: @1}}", bson_int32(sample));
+	command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}",
+								 bson_utf8(mongo_to_utf8(options->collection)),
+								 bson_array(stages.bson), bson_int32(SAMPLE_BATCH));
+	return mongo_cursor_open(CurrentMemoryContext, check->user,
+							 mongo_to_utf8(options->database), options->collection,
+							 command, SAMPLE_BATCH);
+}
+
+static void
+check_documents(Check *check, int sample)
+{
+	MongoCursor *cursor = open_sample(check, sample);
+	const uint8_t *data;
+	uint32		length;
+
+	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
+	{
+		MemoryContext previous;
+
+		CHECK_FOR_INTERRUPTS();
+
+		MemoryContextReset(check->document_context);
+		previous = MemoryContextSwitchTo(check->document_context);
+		check_document(check, data, length);
+		MemoryContextSwitchTo(previous);
+	}
+	mongo_cursor_close(cursor);
+}
+
+/* ------------------------------ the result --------------------------------- */
+
+/* seen_at: what was seen of a column's field. */
+static const FieldSeen *
+seen_at(List *seen, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, seen)
+	{
+		const FieldSeen *field = lfirst(cell);
+
+		if (field->given && strcmp(field->path, path) == 0)
+			return field;
+	}
+	return NULL;
+}
+
+static void
+report_columns(const Check *check, List *seen)
+{
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		const CheckedColumn *column = &check->columns[i];
+		const FieldSeen *field = seen_at(seen, column->column.path);
+		Finding		finding = {.field = column->column.path, .column = column->column.name};
+
+		if (column->misfits > 0)
+		{
+			finding.finding = "values that do not fit";
+			finding.documents = column->misfits;
+			finding.types = column->types;
+			if (column->example != NULL)
+				finding.detail = psprintf("for example where _id is %s", column->example);
+			add_finding(check, &finding);
+		}
+		else if (check->sampled > 0 && (field == NULL || field->documents == 0))
+		{
+			finding.finding = "column without field";
+			finding.documents = 0;
+			add_finding(check, &finding);
+		}
+	}
+}
+
+static void
+report_fields(const Check *check, List *seen)
+{
+	ListCell   *cell;
+
+	foreach(cell, seen)
+	{
+		const FieldSeen *field = lfirst(cell);
+		Finding		finding = {.finding = "field without column"};
+
+		if (field->given)
+			continue;
+		finding.field = field->path;
+		finding.documents = field->documents;
+		finding.types = field->types;
+		add_finding(check, &finding);
+	}
+}
+
+/* leading_index: one that can find values of this field; false when there is none. */
+static bool
+leading_index(const BsonArray *indexes, const char *path, MongoIndex *index)
+{
+	bson_iter_t iter;
+	bson_t		listed;
+
+	if (!bson_iter_init(&iter, indexes->bson))
+		elog(ERROR, "list of indexes is malformed");
+	while (index_next(&iter, &listed))
+	{
+		if (index_parse(&listed, index) && index->uses != 0 &&
+			strcmp(index->keys[0].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* report_indexes: where the collection's differ from what planning goes by. */
+static void
+report_indexes(const Check *check, const BsonArray *indexes)
+{
+	const MongoStatistics *statistics = mongo_statistics_of(RelationGetRelid(check->relation));
+
+	for (int i = 0; i < check->ncolumns; i++)
+	{
+		const CheckedColumn *column = &check->columns[i];
+		const char *path = column->column.path;
+		bool		known = column->indexed == MONGO_INDEXED_LEARNED ?
+			mongo_index_uses(statistics, path) != 0 : column->indexed == MONGO_INDEXED_YES;
+		MongoIndex	index;
+		bool		found = leading_index(indexes, path, &index);
+		Finding		finding = {.field = path, .column = column->column.name, .documents = -1};
+
+		/* of _id the planner knows anyway, and 'false' has been said on purpose */
+		if (known == found || strcmp(path, "_id") == 0 ||
+			column->indexed == MONGO_INDEXED_NO)
+			continue;
+		finding.finding = known ? "missing index" : "unknown index";
+		if (found)
+			finding.detail = psprintf("index \"%s\"", mongo_printable(index.name));
+		add_finding(check, &finding);
+	}
+}
+
+/*
+ * mongo_fdw_check(table regclass, sample int)
+ *		A row for each finding.
+ *
+ * Raises 42809 for a table of another wrapper, 42501 without SELECT on it, 22023
+ * for a sample of nothing.
+ */
+Datum
+mongo_fdw_check(PG_FUNCTION_ARGS)
+{
+	Check		check = {.relation = open_checked(PG_GETARG_OID(0))};
+	int			sample = PG_GETARG_INT32(1);
+	BsonArray	indexes;
+	const char *refusal;
+	IndexAnswer answer;
+
+	if (sample < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a sample must have at least one document")));
+	InitMaterializedSRF(fcinfo, 0);
+	check.result = (ReturnSetInfo *) fcinfo->resultinfo;
+	check.options = mongo_table_options(RelationGetRelid(check.relation));
+	check.user = GetUserMapping(GetUserId(),
+								GetForeignTable(RelationGetRelid(check.relation))->serverid);
+
+	answer = index_list(check.user, check.options->database, check.options->collection,
+						&indexes, &refusal);
+	if (answer == INDEXES_OF_NOTHING)
+		add_finding(&check, &(Finding) {
+			.finding = "collection does not exist", .documents = -1,
+			.detail = psprintf("%s.%s", check.options->database, check.options->collection)
+		});
+	else
+	{
+		List	   *seen;
+
+		prepare(&check);
+		check_documents(&check, sample);
+		seen = field_types_seen(check.types);
+		report_fields(&check, seen);
+		report_columns(&check, seen);
+		if (answer == INDEXES_LISTED)
+			report_indexes(&check, &indexes);
+	}
+	table_close(check.relation, AccessShareLock);
+	return (Datum) 0;
+}
