@@ -67,6 +67,7 @@ PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
 # Tests whose expected output needs a MongoDB loaded by t/load_regress.py,
 # see docs/testing.md.
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS_OPTS = --launcher="perl $(CURDIR)/t/normalise.pl"
 export MONGO_HOST ?= 127.0.0.1
 export MONGO_PORT ?= 27017
 
