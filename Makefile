@@ -6,6 +6,8 @@
 # themselves, in .lab/:
 #	make demo, make test, make sanitize, make valgrind, make soak, make suites,
 #	make smith, make sysbench, make bench, make lab, make lab-stop
+# and, as root, on other systems in .lab.roots/:
+#	make matrix, make packages
 # The latter must not include PGXS: pg_config may not be installed yet.
 
 # From the environment this would be the shell's own clock.
@@ -13,13 +15,14 @@ ifeq ($(origin SECONDS),environment)
 SECONDS =
 endif
 
-LAB_GOALS = demo test sanitize valgrind soak suites smith sysbench lab lab-stop lab-clean bench
+LAB_GOALS = demo test sanitize valgrind soak suites smith sysbench lab lab-stop lab-clean bench \
+	matrix packages roots-clean dist
 
 ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
 
 .PHONY: $(LAB_GOALS)
 
-demo test sanitize valgrind suites smith sysbench lab:
+demo test sanitize valgrind suites smith sysbench lab matrix packages:
 	@bash scripts/$@.sh
 
 # SCALE=0.1 for a tenth of the documents, ROUNDS=, SECONDS= a round, ONLY=name
@@ -37,6 +40,14 @@ lab-stop:
 
 lab-clean:
 	@bash scripts/lab_stop.sh --remove
+
+roots-clean:
+	rm -rf --one-file-system .lab.roots
+
+# What PGXN takes: the last commit.
+DIST = mongo_fdw-$(shell sed -n 's/^   "version": "\(.*\)",$$/\1/p' META.json)
+dist:
+	git archive --format=zip --prefix=$(DIST)/ -o $(DIST).zip HEAD
 
 else
 

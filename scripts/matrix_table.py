@@ -1,0 +1,57 @@
+"""Write what a run of the matrix has found into README's table of versions.
+
+A result is one line: versions of PostgreSQL, libmongoc and MongoDB, the system, tests
+passed and failed, and what TESTS named, between bars.  It replaces the row of the same
+versions; rows of what was not run now stay as they are.
+"""
+import re
+import sys
+
+BEGIN = "<!-- written by make matrix -->"
+END = "<!-- end -->"
+HEAD = ("| PostgreSQL | libmongoc | MongoDB | system | tests | passed | failed |",
+        "|---|---|---|---|---|---|---|")
+
+
+def tests_in_words(tests):
+    """What TESTS named, short."""
+    names = tests.split()
+    if not names:
+        return "all"
+    programs = [name for name in names if name.startswith("t/")]
+    words = []
+    if len(programs) < len(names):
+        words.append("`sql/`" if "sql/*.sql" in names
+                     else f"{len(names) - len(programs)} of `sql/`")
+    if programs:
+        words.append("`t/`" if "t/[0-9]*.pl" in names else f"{len(programs)} of `t/`")
+    return ", ".join(words)
+
+
+def order(row):
+    """By versions, as numbers."""
+    return [[int(number) for number in re.findall(r"\d+", cell)] for cell in row[:3]]
+
+
+def main():
+    readme, result = sys.argv[1:]
+    with open(result, encoding="utf-8") as file:
+        *cells, tests = file.read().rstrip("\n").split("|")
+    postgresql, libmongoc, mongodb, system, passed, failed = cells
+    row = [postgresql, libmongoc, mongodb, system.replace("GNU/Linux ", ""),
+           tests_in_words(tests), f"{int(passed):,}", f"{int(failed):,}"]
+
+    with open(readme, encoding="utf-8") as file:
+        text = file.read()
+    before, rest = text.split(BEGIN)
+    table, after = rest.split(END)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in table.strip().split("\n")[len(HEAD):]]
+    rows = [other for other in rows if other[:4] != row[:4]] + [row]
+    lines = [*HEAD, *("| " + " | ".join(cells) + " |" for cells in sorted(rows, key=order))]
+    with open(readme, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+
+
+if __name__ == "__main__":
+    main()

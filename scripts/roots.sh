@@ -1,0 +1,181 @@
+# Roots: whole systems in folders, made by debootstrap, for what must be tried on
+# other distributions than this machine's, or on a clean one.  Sourced after
+# common.sh by matrix.sh and packages.sh.
+#
+#	.lab.roots/base.SUITE	a distribution's smallest system, never changed
+#	.lab.roots/NAME			a copy in which something is tried
+#
+# What runs in a root has namespaces of its own for mounts and processes: nothing
+# is ever mounted in the machine's, and no server outlives the command that it was
+# started by.  The network is the machine's.
+
+ROOTS=$ROOT/.lab.roots
+
+# suite, script of debootstrap, kind of mirror
+ROOT_SUITES="
+bookworm bookworm debian
+trixie trixie debian
+forky sid debian
+noble gutsy ubuntu"
+
+need_roots() {
+	[ "$(id -u)" = 0 ] || fail "roots are made by root: sudo make $1"
+	command -v apt-get >/dev/null || fail "debootstrap and its kind need Debian or its like"
+	local missing=()
+	command -v debootstrap >/dev/null || missing+=(debootstrap)
+	command -v unshare >/dev/null || missing+=(util-linux)
+	if [ ${#missing[@]} != 0 ]; then
+		progress "installing packages: ${missing[*]}"
+		apt-get -q update >/dev/null
+		DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \
+			"${missing[@]}" >/dev/null
+	fi
+	mkdir -p "$ROOTS"
+}
+
+# Where this machine's own packages come from, or the distribution's own address.
+mirror_of() {
+	local mirror
+	case $1 in
+		debian)
+			mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' \
+				'Created-By: Packages' 'Origin: Debian' 'Component: main' |
+				grep -v -- '-security' | head -n 1 || true)}
+			printf '%s\n' "${mirror:-http://deb.debian.org/debian}"
+			;;
+		ubuntu)
+			mirror=${UBUNTU_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' \
+				'Created-By: Packages' 'Origin: Ubuntu' 'Component: main' |
+				grep -v -- '-security' | head -n 1 || true)}
+			printf '%s\n' "${mirror:-http://archive.ubuntu.com/ubuntu}"
+			;;
+	esac
+}
+
+# Who signs a distribution's packages.  Ubuntu's keys come as a package of Debian's,
+# which not every release has, so out of a root of one that does.
+keyring_of() {
+	local keyring=/usr/share/keyrings/$1-archive-keyring.gpg
+	if [ ! -e "$keyring" ]; then
+		make_base trixie
+		enter base.trixie sh -c "rm -rf /tmp/keyring && mkdir /tmp/keyring && cd /tmp/keyring &&
+			apt-get -q download $1-keyring && dpkg -x $1-keyring_*.deb ." >/dev/null 2>&1
+		keyring=$ROOTS/base.trixie/tmp/keyring$keyring
+		[ -e "$keyring" ] || fail "no keyring of $1: neither here nor in trixie's $1-keyring"
+	fi
+	printf '%s\n' "$keyring"
+}
+
+# Run a command as root in a root: enter NAME COMMAND...  Settings of the machine
+# about proxies, certificates and pip go along, nothing else of the environment.
+enter() {
+	local root=$ROOTS/$1 settings=() name
+	shift
+	for name in $(compgen -e | grep -E '^PIP_|_proxy$|_PROXY$|^SSL_CERT_|^CURL_CA_' |
+		grep -vx PIP_FIND_LINKS || true); do		# a folder of this machine
+		settings+=("$name=${!name}")
+	done
+	# shellcheck disable=SC2016
+	ROOT_FOLDER=$root unshare --mount --pid --fork --kill-child --propagation private sh -c '
+		set -e
+		mount -t proc proc "$ROOT_FOLDER/proc"
+		mount -t tmpfs -o mode=755 tmpfs "$ROOT_FOLDER/dev"
+		cd "$ROOT_FOLDER/dev"
+		mknod -m 666 null c 1 3
+		mknod -m 666 zero c 1 5
+		mknod -m 666 full c 1 7
+		mknod -m 666 random c 1 8
+		mknod -m 666 urandom c 1 9
+		mknod -m 666 tty c 5 0
+		ln -s /proc/self/fd fd
+		ln -s fd/0 stdin
+		ln -s fd/1 stdout
+		ln -s fd/2 stderr
+		mkdir pts shm
+		mount -t devpts -o newinstance,ptmxmode=666 devpts pts
+		ln -s pts/ptmx ptmx
+		mount -t tmpfs -o mode=1777 tmpfs shm
+		cd /
+		exec chroot "$ROOT_FOLDER" "$@"' enter /usr/bin/env -i \
+		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@"
+}
+
+# The smallest system of a suite, once.
+make_base() {
+	local suite=$1 script mirror kind keyring base=$ROOTS/base.$1 log=$ROOTS/base.$1.log
+	if [ -e "$base/made" ]; then
+		return
+	fi
+	read -r _ script kind <<<"$(grep "^$suite " <<<"$ROOT_SUITES")"
+	[ -n "$kind" ] || fail "there is no suite \"$suite\""
+	mirror=$(mirror_of "$kind")
+	keyring=$(keyring_of "$kind") || exit 1
+	progress "making a root of $suite from $mirror"
+	rm -rf --one-file-system "$base"
+	mkdir -p "$base"
+	local components=main
+	if [ "$kind" = ubuntu ]; then components=main,universe; fi
+	unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
+		debootstrap --variant=minbase --include=ca-certificates,sudo,git,make \
+		--components="$components" --keyring="$keyring" \
+		"$suite" "$base" "$mirror" "$script" >"$log" 2>&1 ||
+		{ tail -n 20 "$log" >&2; fail "debootstrap failed"; }
+	copy_settings "$base" "$suite" "$kind" "$mirror"
+	enter "base.$suite" apt-get -q update >>"$log" 2>&1 ||
+		{ tail -n 20 "$log" >&2; fail "the packages of $suite cannot be read"; }
+	touch "$base/made"
+}
+
+# How this machine reaches its networks: names, certificates, apt's and pip's settings;
+# its sources of packages where the suite is its own.
+copy_settings() {
+	local base=$1 suite=$2 kind=$3 mirror=$4 file
+	cp -L /etc/resolv.conf "$base/etc/resolv.conf"
+	for file in /etc/apt/apt.conf.d/*; do
+		# not what acts on other packages of this machine
+		if ! grep -qE 'Invoke|NeverAutoRemove' "$file"; then
+			cp "$file" "$base/etc/apt/apt.conf.d/"
+		fi
+	done
+	if [ -d /usr/local/share/ca-certificates ]; then
+		mkdir -p "$base/usr/local/share/ca-certificates"
+		cp -rL /usr/local/share/ca-certificates/. "$base/usr/local/share/ca-certificates/"
+		enter "base.$suite" update-ca-certificates >/dev/null 2>&1
+	fi
+	if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
+		cp -L /etc/ssl/certs/ca-certificates.crt "$base/etc/ssl/certs/ca-certificates.crt"
+	fi
+	if [ -e /etc/pip.conf ]; then cp /etc/pip.conf "$base/etc/pip.conf"; fi
+	{
+		printf 'deb %s %s\n' "$mirror" "$suite main"
+		if [ "$kind" = ubuntu ]; then
+			printf 'deb %s %s\n' "$mirror" "$suite universe" \
+				"$mirror" "$suite-updates main universe" "$mirror" "$suite-security main universe"
+		elif [ "$suite" != forky ]; then
+			printf 'deb %s %s\n' "$mirror" "$suite-updates main" \
+				"${mirror%/}-security" "$suite-security main"
+		fi
+	} >"$base/etc/apt/sources.list"
+}
+
+# A copy of a suite's smallest system to change: make_root NAME SUITE
+make_root() {
+	make_base "$2"
+	remove_root "$1"
+	cp -a --one-file-system "$ROOTS/base.$2" "$ROOTS/$1"
+}
+
+remove_root() {
+	rm -rf --one-file-system "${ROOTS:?}/${1:?}"
+}
+
+# What git knows of and what it would add, copied to a folder of a root.
+copy_source_to_root() {
+	local folder=$ROOTS/$1$2 list
+	list=$(mktemp)
+	list_source >"$list"
+	mkdir -p "$folder"
+	tar -C "$ROOT" --null -T "$list" -cf - | tar -C "$folder" -xf - --no-same-owner
+	rm -f "$list"
+}
