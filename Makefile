@@ -4,8 +4,9 @@
 #	make, make install, make installcheck, make clean
 # From a clean clone on Debian 12 the laboratory goals set up everything
 # themselves, in .lab/:
-#	make demo, make test, make sanitize, make valgrind, make soak, make suites,
-#	make smith, make sysbench, make bench, make lab, make lab-stop
+#	make demo, make test, make lint, make indent, make sanitize, make valgrind,
+#	make soak, make suites, make smith, make sysbench, make bench, make lab,
+#	make lab-stop
 # and, as root, on other systems in .lab.roots/:
 #	make matrix, make packages
 # The latter must not include PGXS: pg_config may not be installed yet.
@@ -15,14 +16,14 @@ ifeq ($(origin SECONDS),environment)
 SECONDS =
 endif
 
-LAB_GOALS = demo test sanitize valgrind soak suites smith sysbench lab lab-stop lab-clean bench \
+LAB_GOALS = demo test lint indent sanitize valgrind soak suites smith sysbench lab lab-stop lab-clean bench \
 	matrix packages roots-clean dist
 
 ifneq (,$(filter $(LAB_GOALS),$(MAKECMDGOALS)))
 
 .PHONY: $(LAB_GOALS)
 
-demo test sanitize valgrind suites smith sysbench lab matrix packages:
+demo test lint indent sanitize valgrind suites smith sysbench lab matrix packages:
 	@bash scripts/$@.sh
 
 # SCALE=0.1 for a tenth of the documents, ROUNDS=, SECONDS= a round, ONLY=name

@@ -40,22 +40,22 @@ extern const MongoPatternFunction *mongo_pattern_function(Oid function);
  *		Append to 'match' where "field OP pattern" is true, or with 'wanted'
  *		false, where it is false.
  *
- * 'function' is the function under the operator.  MONGO_NOT_SHIPPABLE for
+ * 'function_oid' is the function under the operator, 'node' its pattern.  MONGO_NOT_SHIPPABLE for
  * other functions, for patterns that are not constants, and where the two
  * engines do not provably agree.
  */
-extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
-										  Node *pattern, Oid collation,
+extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function_oid,
+										  Node *node, Oid collation,
 										  bool wanted, bson_t *match);
 
 /*
  * mongo_pattern_expression
- *		A regular expression, with option "s" and in UTF-8, for what the pattern
- *		matches; NULL when there is none that does it alike.
+ *		A regular expression, with option "s" and in UTF-8, for what the pattern,
+ *		'node', matches; NULL when there is none that does it alike.
  *
  * In texts of more than about 200,000 characters it may be an error there.
  */
 extern const char *mongo_pattern_expression(const MongoPatternFunction *function,
-											Node *pattern, Oid collation);
+											Node *node, Oid collation);
 
 #endif							/* MONGO_FDW_PATTERN_H */

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # make test: set up, build with warnings as errors, run every test.
 #
-# TESTS="sql/options.sql t/001_quiet.pl" runs just those.  The last line is
+# TESTS="lint sql/options.sql t/001_quiet.pl" runs just those; "lint" are the checks
+# of the source (scripts/lint/).  The last line is
 # "N passed, N failed"; the exit status is 0 only when nothing failed.
 . "$(dirname "$0")/common.sh"
 
@@ -21,14 +22,18 @@ finish() {
 trap finish EXIT
 trap 'exit 143' INT TERM
 
-# What t/095_fuzzing.pl builds with, beside what setup.sh installs for all.
+# What t/095_fuzzing.pl builds with, and what looks at the source, beside what setup.sh
+# installs for all.
 TEST_PACKAGES="
+clang-tidy /usr/bin/clang-tidy
+pg-bsd-indent /usr/bin/pg_bsd_indent
 clang /usr/bin/clang
 libclang-rt-dev /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-*.a
 g++ /usr/bin/g++
 "
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"
+. "$ROOT/scripts/lint/source.sh"
 
 # Servers apart from those of "make lab".
 TEST_RUN=$WORK/test
@@ -36,18 +41,32 @@ TEST_ENV=$WORK/test/env
 . "$ROOT/scripts/servers.sh"
 
 TESTS=${TESTS-}
+# The source is the same for all; objects and tools are looked at where they are these.
+LINT=
+LINT_AS_WELL=
+if [ "$VARIANT$TRANSPORT$PG_MAJOR" = wire15 ]; then LINT_AS_WELL=lint; fi
 SQL_TESTS=()
 TAP_TESTS=()
 cd "$WORK/src"
-for file in ${TESTS:-sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
+for file in ${TESTS:-$LINT_AS_WELL sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
 	case $file in
 		*'*'*) ;;				# a pattern that matched nothing
+		lint) LINT=yes ;;
 		sql/*.sql) file=${file#sql/}; SQL_TESTS+=("${file%.sql}") ;;
 		t/*) TAP_TESTS+=("$file") ;;
 		*) fail "unknown test \"$file\"" ;;
 	esac
 done
 cd "$ROOT"
+
+run_lint() {
+	local output=$SCRATCH/lint
+	progress "looking at the source"
+	check_source >"$output"
+	cat "$output"
+	PASSED=$((PASSED + $(grep -c '^ok ' "$output" || true)))
+	FAILED=$((FAILED + $(grep -c '^not ok ' "$output" || true)))
+}
 
 # pg_regress, against a server of its own and the documents of load_regress.py.
 run_sql_tests() {
@@ -86,5 +105,6 @@ run_tap_tests() {
 	FAILED=$((FAILED + failed))
 }
 
+if [ -n "$LINT" ]; then run_lint; fi
 if [ ${#SQL_TESTS[@]} != 0 ]; then run_sql_tests; fi
 if [ ${#TAP_TESTS[@]} != 0 ]; then run_tap_tests; fi

@@ -74,7 +74,8 @@ cmp_ok($finds, '<=', 2, 'the first batch is small');
 is_batched('SELECT count(*), sum(p.id), sum(q.id) FROM keys JOIN points p ON p.id = k JOIN points q ON q.id = p.id + 1 WHERE n <= 3000',
 	4, 'two of them');
 
-# CREATE TABLE AS makes the row's slot own the values, while the same document is still to be joined with others
+# CREATE TABLE AS makes the row's slot own the values, while the same document is still to be
+# joined with others
 $node->safe_psql('postgres', 'CREATE TABLE made AS SELECT n, k, id, info FROM keys JOIN points ON id = k WHERE n > 10000');
 is($node->safe_psql('postgres', q{SELECT count(*), min(info), max(info) FROM made}), '100|info 5|info 5',
 	'into a table, and several rows for a document');

@@ -27,7 +27,8 @@ DOCUMENTS = 420
 # Of the many values of an expression, so many are looked for.
 VALUES = 10
 
-# What older releases of PostgreSQL answer otherwise: where they do not say this, these rows are left out.
+# What older releases of PostgreSQL answer otherwise: where they do not say this, these rows are
+# left out.
 NEWER = {"right(ta, i4b)": ("right('a', -2147483648) = ''", "i4b = -2147483648")}
 
 FUNCTIONS = """

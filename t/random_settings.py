@@ -83,7 +83,8 @@ SESSION = [
              backslash_quote=one_of(0.5, "on")),
 ]
 
-# The search_path around the schema that a program asks for; schema "shadowing" has functions and operators that are named like PostgreSQL's and do something else.
+# The search_path around the schema that a program asks for; schema "shadowing" has functions and
+# operators that are named like PostgreSQL's and do something else.
 ORDINARY_PATH = "%s, public"
 PATHS = [ORDINARY_PATH, "%s", "pg_catalog, %s", "%s, pg_temp, public", "%s, pg_catalog, shadowing",
          "shadowing, %s, pg_catalog", "%s, shadowing, pg_catalog"]

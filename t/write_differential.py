@@ -29,7 +29,8 @@ psycopg2.extensions.register_type(psycopg2.extensions.new_type((1082, 1083, 1114
 # Statements under the same settings.
 BLOCK = 25
 
-# Ways to run a statement, and how often: itself, prepared, under a query, in a loop within an exception block.
+# Ways to run a statement, and how often: itself, prepared, under a query, in a loop within an
+# exception block.
 WAYS = {"directly": 6, "prepared": 2, "query": 2, "loop": 2}
 LOOP = """CREATE OR REPLACE FUNCTION pg_temp.random_write() RETURNS SETOF text LANGUAGE plpgsql AS $random$
 DECLARE

@@ -28,7 +28,7 @@ typedef struct RemoteErrorRule
 } RemoteErrorRule;
 
 #define TOO_LARGE_HINT \
-	"MongoDB gives no document of more than 16 MB: hold back what makes it, as by the options enable_aggregate_pushdown and enable_join_pushdown."
+	"MongoDB gives no document of more than 16 MB. Turn off what makes it, for example by the options enable_aggregate_pushdown and enable_join_pushdown."
 
 #define LARGE_TRANSACTION_HINT \
 	"MongoDB holds what a transaction has written in its cache until it commits. Write less in one transaction, or through a server with the option transactions 'off'; or give MongoDB a larger cache."
@@ -38,13 +38,13 @@ static const RemoteErrorRule rules[] =
 	{6, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* HostUnreachable */
 	{7, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* HostNotFound */
 	{11, ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION, false, NULL}, /* UserNotFound */
-	{13, ERRCODE_INSUFFICIENT_PRIVILEGE, false,
-	"Give the MongoDB user of the user mapping a role that allows this, or add username and password to the mapping."}, /* Unauthorized */
-	{18, ERRCODE_INVALID_PASSWORD, false,
-	"Check username and password of the user mapping, and the server's authentication_database."}, /* AuthenticationFailed */
+	{13, ERRCODE_INSUFFICIENT_PRIVILEGE, false,	/* Unauthorized */
+	"Give the MongoDB user of the user mapping a role that allows this, or add username and password to the mapping."},
+	{18, ERRCODE_INVALID_PASSWORD, false,	/* AuthenticationFailed */
+	"Check username and password of the user mapping, and the server's authentication_database."},
 	{26, ERRCODE_FDW_TABLE_NOT_FOUND, false, NULL}, /* NamespaceNotFound */
-	{43, ERRCODE_INVALID_CURSOR_STATE, false,
-	"MongoDB closes a cursor that is not read from for 10 minutes (cursorTimeoutMillis), and when it is killed or the server restarts. Run the query again."},	/* CursorNotFound */
+	{43, ERRCODE_INVALID_CURSOR_STATE, false,	/* CursorNotFound */
+	"MongoDB closes a cursor that is not read from for 10 minutes (cursorTimeoutMillis), and when it is killed or the server restarts. Run the query again."},
 	{50, ERRCODE_QUERY_CANCELED, false, NULL},	/* MaxTimeMSExpired */
 	{59, ERRCODE_FEATURE_NOT_SUPPORTED, false, NULL},	/* CommandNotFound */
 	{63, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleShardVersion */
@@ -55,26 +55,29 @@ static const RemoteErrorRule rules[] =
 	{121, ERRCODE_CHECK_VIOLATION, false, NULL},	/* DocumentValidationFailure */
 	{133, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* FailedToSatisfyReadPreference */
 	{134, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* ReadConcernMajorityNotAvailableYet */
-	{136, ERRCODE_INVALID_CURSOR_STATE, false,
-	"New documents in the capped collection have overtaken the scan. Run the query again."},	/* CappedPositionLost */
+	{136, ERRCODE_INVALID_CURSOR_STATE, false,	/* CappedPositionLost */
+	"New documents in the capped collection have overtaken the scan. Run the query again."},
 	{146, ERRCODE_OUT_OF_MEMORY, false, NULL},	/* ExceededMemoryLimit */
-	{175, ERRCODE_INVALID_CURSOR_STATE, false,
-	"The collection or an index was dropped or renamed while it was read. Run the query again."},	/* QueryPlanKilled */
+	{175, ERRCODE_INVALID_CURSOR_STATE, false,	/* QueryPlanKilled */
+	"The collection or an index was dropped or renamed while it was read. Run the query again."},
 	{189, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* PrimarySteppedDown */
 	{211, ERRCODE_DATA_EXCEPTION, false, NULL}, /* KeyNotFound */
-	{237, ERRCODE_INVALID_CURSOR_STATE, false,
-	"Somebody has closed the cursor in MongoDB (killCursors). Run the query again."},	/* CursorKilled */
-	{239, ERRCODE_SNAPSHOT_TOO_OLD, false,
-	"Raise MongoDB's minSnapshotHistoryWindowInSeconds, or set the server's read_concern to 'local' to read without a snapshot."},	/* SnapshotTooOld */
+	{237, ERRCODE_INVALID_CURSOR_STATE, false,	/* CursorKilled */
+	"Somebody has closed the cursor in MongoDB (killCursors). Run the query again."},
+	{239, ERRCODE_SNAPSHOT_TOO_OLD, false,	/* SnapshotTooOld */
+	"Raise MongoDB's minSnapshotHistoryWindowInSeconds, or set the server's read_concern to 'local' to read without a snapshot."},
 	{241, ERRCODE_DATA_EXCEPTION, false, NULL}, /* ConversionFailure */
 	{246, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* SnapshotUnavailable */
 	{251, ERRCODE_T_R_SERIALIZATION_FAILURE, false, NULL},	/* NoSuchTransaction */
-	{257, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, LARGE_TRANSACTION_HINT},	/* TransactionTooLarge */
+	{257, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLarge */
+	LARGE_TRANSACTION_HINT},
 	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
-	{292, ERRCODE_OUT_OF_MEMORY, false,
-	"Let MongoDB use temporary files: take disk_use out of the option pushdown_disable."},	/* QueryExceededMemoryLimitNoDiskUseAllowed */
-	{388, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, LARGE_TRANSACTION_HINT},	/* TransactionTooLargeForCache */
-	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT},	/* $lookup into too large an array */
+	{292, ERRCODE_OUT_OF_MEMORY, false,	/* QueryExceededMemoryLimitNoDiskUseAllowed */
+	"Let MongoDB use temporary files: take disk_use out of the option pushdown_disable."},
+	{388, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLargeForCache */
+	LARGE_TRANSACTION_HINT},
+	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* $lookup into too large an array */
+	TOO_LARGE_HINT},
 	{9001, ERRCODE_CONNECTION_FAILURE, true, NULL}, /* SocketException */
 	{10107, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotWritablePrimary */
 	{10334, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* BSONObjectTooLarge */
@@ -83,12 +86,14 @@ static const RemoteErrorRule rules[] =
 	{11601, ERRCODE_QUERY_CANCELED, false, NULL},	/* Interrupted */
 	{11602, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* InterruptedDueToReplStateChange */
 	{13388, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleConfig */
-	{13548, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a buffer of more than 64 MB */
-	{13435, ERRCODE_CONNECTION_FAILURE, true,
-	"The server is a secondary: set replica_set, or a read_preference that allows it."},	/* NotPrimaryNoSecondaryOk */
+	{13548, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* a buffer of more than 64 MB */
+	TOO_LARGE_HINT},
+	{13435, ERRCODE_CONNECTION_FAILURE, true,	/* NotPrimaryNoSecondaryOk */
+	"The server is a secondary: set replica_set, or a read_preference that allows it."},
 	{13436, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotPrimaryOrSecondary */
 	{17419, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a document after an update */
-	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* likewise, after a replacement */
+	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* likewise, after a replacement */
+	TOO_LARGE_HINT},
 };
 
 /* Codes of operators that were given a type they do not take, by code. */

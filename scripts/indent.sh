@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# make indent: lay out the source as PostgreSQL's is.
+. "$(dirname "$0")/common.sh"
+TEST_PACKAGES="pg-bsd-indent /usr/bin/pg_bsd_indent
+"
+. "$ROOT/scripts/setup.sh"
+. "$ROOT/scripts/build.sh"
+. "$ROOT/scripts/lint/source.sh"
+lay_out_source

@@ -1,0 +1,268 @@
+"""Rules of this house that a program can check.
+
+    check.py [--list CHECK] ROOT
+
+ROOT has the sources and, beside them, the objects built from them.  Prints "ok - CHECK"
+or "not ok - CHECK" with what breaks it.  scripts/lint/known.txt has what breaks a rule and
+may do so for now: a line there that nothing breaks any more is a failure, too, so that the
+list only becomes shorter.
+"""
+import argparse
+import collections
+import glob
+import os
+import re
+import subprocess
+import sys
+
+LONGEST_FUNCTION = 80
+LONGEST_FILE = 800
+WIDEST_LINE = 100
+TAB = 4
+KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.txt")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Tree:
+    """The files, and what the objects say of who defines and who uses a name."""
+
+    def __init__(self, root):
+        os.chdir(root)
+        self.sources = sorted(glob.glob("src/**/*.c", recursive=True))
+        self.headers = sorted(glob.glob("include/*.h") + glob.glob("src/**/*.h", recursive=True))
+        self.text = {path: read(path) for path in self.sources + self.headers}
+        self.built = [path for path in self.sources if os.path.exists(object_of(path))]
+        self.defined, self.undefined = {}, collections.defaultdict(set)
+        symbols = subprocess.run(["nm", "-A", *map(object_of, self.built)], stdout=subprocess.PIPE, text=True, check=True)
+        for line in symbols.stdout.splitlines():
+            path = line.partition(":")[0][:-2] + ".c"
+            kind, name = line.split()[-2:]
+            if kind == "U":
+                self.undefined[path].add(name)
+            elif kind.isupper():
+                self.defined[name] = path
+
+    def uses(self, path):
+        """The other sources whose functions and tables this one names."""
+        return {self.defined[name] for name in self.undefined[path] if name in self.defined} - {path}
+
+    def included(self, path):
+        """The headers of ours that a file includes."""
+        names = re.findall(r'^#\s*include "([^"]+)"', self.text[path], re.MULTILINE)
+        folders = (os.path.dirname(path), "include")
+        return {header for name in names for header in (os.path.normpath(os.path.join(folder, name)) for folder in folders)
+                if header in self.text}
+
+    def functions(self, path):
+        """Name, whether static, first and last line of each function, as pgindent lays them out."""
+        lines = self.text[path].split("\n")
+        for number, line in enumerate(lines):
+            match = re.match(r"(\w+)\(", line)
+            if not match or number == 0 or line.endswith(";"):
+                continue
+            begin = next((i for i in range(number, min(number + 30, len(lines))) if lines[i] == "{"), None)
+            if begin is None or any(re.match(r"[#;}]|.*;$", text) for text in lines[number:begin]):
+                continue
+            end = next(i for i in range(begin, len(lines)) if lines[i].startswith("}"))
+            yield match.group(1), lines[number - 1].startswith("static"), number, end + 1
+
+
+def object_of(path):
+    return path[:-2] + ".o"
+
+
+def folder_of(path):
+    return os.path.dirname(path)
+
+
+def circles(edges):
+    """Tarjan: sets of nodes that reach each other."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(edges[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            members = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(members) > 1:
+                found.append(sorted(members))
+
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def long_functions(tree):
+    for path in tree.sources + tree.headers:
+        for name, _, first, last in tree.functions(path):
+            if last - first + 1 > LONGEST_FUNCTION:
+                yield "%s: %s has %d lines" % (path, name, last - first + 1)
+
+
+def long_files(tree):
+    for path, text in tree.text.items():
+        if text.count("\n") > LONGEST_FILE:
+            yield "%s has %d lines" % (path, text.count("\n"))
+
+
+def width(line):
+    return len(line.expandtabs(TAB))
+
+
+def wide_documents(_tree):
+    """Not within tables and code; nor a line that has no blank to be broken at."""
+    for path in sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("t/*.md")):
+        code = False
+        for number, line in enumerate(read(path).split("\n"), 1):
+            if line.lstrip().startswith("```") or (line.startswith("<!--") and not code) or (line.endswith("-->") and code):
+                code = not code
+            text = re.sub(r"`[^`]*`", lambda match: match.group().replace(" ", "_"), re.sub(r"^\s*(?:[-*]|\d+\.|#+)? +", "", line))
+            if width(line) > WIDEST_LINE and not code and not line.startswith("|") and " " in text:
+                yield "%s:%d is %d columns wide" % (path, number, width(line))
+
+
+def wide_comments(tree):
+    """The part of a comment that stands beyond the column, unless code before it does already."""
+    for path, text in tree.text.items():
+        comment = False
+        for number, line in enumerate(text.split("\n"), 1):
+            before = "" if comment else line.rpartition("/*")[0] or line
+            comment = (comment or "/*" in line) and line.rfind("*/") < max(line.rfind("/*"), 0)
+            if width(line) > WIDEST_LINE >= width(before) and " " in line.strip():
+                yield "%s:%d is %d columns wide" % (path, number, width(line))
+    scripts = glob.glob("t/*.p[lmy]") + glob.glob("t/fuzz/*.py") + glob.glob("scripts/**/*.*", recursive=True) + ["Makefile"]
+    for path in sorted(scripts):
+        for number, line in enumerate(read(path).split("\n"), 1):
+            if width(line) > WIDEST_LINE and re.match(r"\s*#", line):
+                yield "%s:%d is %d columns wide" % (path, number, width(line))
+
+
+def circles_of_calls(tree):
+    for members in circles({path: tree.uses(path) for path in tree.built}):
+        for path in members:
+            yield path
+
+
+def circles_of_includes(tree):
+    for members in circles({path: tree.included(path) for path in tree.headers}):
+        yield " ".join(members)
+
+
+def repeated_static_names(tree):
+    files = collections.defaultdict(list)
+    for path in tree.sources:
+        for name, static, _, _ in tree.functions(path):
+            if static:
+                files[name].append(path)
+    for name, paths in sorted(files.items()):
+        if len(set(paths)) > 1:
+            yield "%s: %s" % (name, " ".join(paths))
+
+
+def headers_of_one_folder(tree):
+    for header in tree.headers:
+        if header.startswith("include/"):
+            folders = {folder_of(path) for path in tree.sources if header in tree.included(path)}
+            others = [path for path in tree.headers if path.startswith("include/") and header in tree.included(path)]
+            if len(folders) == 1 and not others and not glob_includes("t/fuzz/*.[ch]", header):
+                yield "%s is for %s alone" % (header, *folders)
+
+
+def glob_includes(pattern, header):
+    return any('"%s"' % os.path.basename(header) in read(path) for path in glob.glob(pattern))
+
+
+def headers_of_several_sources(tree):
+    for header in tree.headers:
+        names = re.findall(r"^(?:pg_noreturn )?extern [^;(]*?(\w+)\(", tree.text[header], re.MULTILINE)
+        sources = {tree.defined[name] for name in names if name in tree.defined}
+        group = os.path.basename(header)[:-2]
+        of_group = all(os.path.basename(path).startswith(group + "_") or os.path.basename(path) == group + ".c" for path in sources)
+        of_folder = {folder_of(path) for path in sources} == {"src/" + group}
+        if len(sources) > 1 and not of_group and not of_folder:
+            yield "%s: %s" % (header, " ".join(sorted(sources)))
+
+
+def needless_externs(tree):
+    used = set().union(*tree.undefined.values())
+    for name, path in sorted(tree.defined.items()):
+        called_by_sql = "pg_finfo_" + name in tree.defined
+        if name not in used and not called_by_sql and not re.match(r"_PG_init$|Pg_magic_func$|pg_finfo_", name):
+            yield "%s: %s" % (path, name)
+
+
+def arrows(tree):
+    """docs/architecture.md has a table of folders and those that each may use."""
+    allowed = {}
+    for folder, uses in re.findall(r"^\| `(src/\w+)` \|[^|]*\|([^|]*)\|$", read("docs/architecture.md"), re.MULTILINE):
+        allowed[folder] = {"src/" + name for name in re.findall(r"\w+", uses)} | {folder, "src/common"}
+    for path in tree.built:
+        for other in sorted(tree.uses(path)):
+            if path != "src/mongo_fdw.c" and folder_of(other) not in allowed.get(folder_of(path), ()):
+                yield "%s uses %s" % (path, other)
+
+
+CHECKS = {
+    "no function has more than %d lines" % LONGEST_FUNCTION: long_functions,
+    "no file has more than %d lines" % LONGEST_FILE: long_files,
+    "documents are %d columns wide at most" % WIDEST_LINE: wide_documents,
+    "comments are %d columns wide at most" % WIDEST_LINE: wide_comments,
+    "no circle of calls": circles_of_calls,
+    "no circle of includes": circles_of_includes,
+    "folders use those that docs/architecture.md says": arrows,
+    "static names are in one file": repeated_static_names,
+    "headers in include are for several folders": headers_of_one_folder,
+    "headers declare functions of one source, or of the group or folder of their name": headers_of_several_sources,
+    "what is extern is used elsewhere": needless_externs,
+}
+
+
+def known_exceptions():
+    known, check = collections.defaultdict(list), None
+    for line in read(KNOWN).split("\n"):
+        if line.startswith("== "):
+            check = line[3:]
+        elif line and not line.startswith("#"):
+            known[check].append(line)
+    return known
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", help="print what breaks the checks whose names contain this, as for known.txt")
+    parser.add_argument("root")
+    options = parser.parse_args()
+    tree = Tree(options.root)
+    known = known_exceptions()
+    failures = 0
+    for name, check in CHECKS.items():
+        broken = sorted(set(check(tree)))
+        if options.list is not None:
+            if options.list in name and broken:
+                print("\n".join(["== " + name] + broken))
+            continue
+        new = [line for line in broken if line not in known[name]]
+        gone = [line for line in known[name] if line not in broken]
+        failures += bool(new or gone)
+        print("%s - %s" % ("not ok" if new or gone else "ok", name))
+        for line in new:
+            print("#   " + line)
+        for line in gone:
+            print("#   to be taken out of scripts/lint/known.txt: " + line)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
