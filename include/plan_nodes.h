@@ -3,9 +3,8 @@
  * plan_nodes.h
  *		What plans hold for execution: scans, direct modifications, batched joins.
  *
- * Planning fills these structs, and execution gets them back, as a plan holds
- * nodes only.  The functions ..._from_list give structs palloc'd in the current
- * memory context, whose strings and nodes are the list's.
+ * Planning fills these structs, and execution gets them back, by the functions of
+ * struct_nodes.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +17,7 @@
 #include "nodes/primnodes.h"
 
 #include "options.h"
+#include "struct_nodes.h"
 
 /* A column of the scan's tuple, and the path it is read from. */
 typedef struct MongoScanColumn
@@ -92,8 +92,7 @@ typedef struct MongoScanPlan
 	List	   *hiding_columns; /* attribute numbers that these read; 0: all */
 } MongoScanPlan;
 
-extern List *mongo_scan_plan_to_list(const MongoScanPlan *plan);
-extern MongoScanPlan *mongo_scan_plan_from_list(List *list);
+extern const MongoStructType mongo_scan_plan_type;
 
 /* What an assignment does with its expression's value. */
 typedef enum MongoAssignmentKind
@@ -133,8 +132,7 @@ typedef struct MongoDirectPlan
 								 * has their projection */
 } MongoDirectPlan;
 
-extern List *mongo_direct_plan_to_list(const MongoDirectPlan *plan);
-extern MongoDirectPlan *mongo_direct_plan_from_list(List *list);
+extern const MongoStructType mongo_direct_plan_type;
 
 /* custom_private of the CustomScan that is a batched join. */
 typedef struct MongoBatchedJoin
@@ -155,7 +153,6 @@ enum
 	MONGO_BATCHED_INNER_KEY
 };
 
-extern List *mongo_batched_join_to_list(const MongoBatchedJoin *join);
-extern MongoBatchedJoin *mongo_batched_join_from_list(List *list);
+extern const MongoStructType mongo_batched_join_type;
 
 #endif							/* MONGO_FDW_PLAN_NODES_H */

@@ -91,6 +91,7 @@ typedef struct BatchedJoinState
 
 static const CustomExecMethods exec_methods;
 
+/* keeps_lonely: does a row come out that has found no document? */
 static bool
 keeps_lonely(const BatchedJoinState *state)
 {
@@ -104,8 +105,9 @@ wants_one(const BatchedJoinState *state)
 	return state->join->type == JOIN_SEMI || state->join->type == JOIN_ANTI;
 }
 
+/* create_batched_join_state: the callback of CustomScanMethods. */
 static Node *
-create_state(CustomScan *scan pg_attribute_unused())
+create_batched_join_state(CustomScan *scan pg_attribute_unused())
 {
 	BatchedJoinState *state = palloc0(sizeof(BatchedJoinState));
 
@@ -114,6 +116,7 @@ create_state(CustomScan *scan pg_attribute_unused())
 	return (Node *) state;
 }
 
+/* empty_batch: forget all rows, for the next batch. */
 static void
 empty_batch(BatchedJoinState *state)
 {
@@ -128,20 +131,22 @@ empty_batch(BatchedJoinState *state)
 	state->phase = PHASE_FILL;
 }
 
+/* first_batch_rows: fewer if the query may stop early. */
 static int
-first_batch_size(const BatchedJoinState *state)
+first_batch_rows(const BatchedJoinState *state)
 {
 	return state->join->all_rows ? LARGEST_BATCH : CAUTIOUS_BATCH;
 }
 
+/* begin_batched_join: the callback; both children are begun as well. */
 static void
-begin(CustomScanState *node, EState *estate, int eflags)
+begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 {
 	BatchedJoinState *state = (BatchedJoinState *) node;
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 	TupleDesc	outer_tuple;
 
-	state->join = mongo_batched_join_from_list(scan->custom_private);
+	state->join = mongo_struct_from_list(&mongo_batched_join_type, scan->custom_private);
 	state->outer = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
 	state->inner = ExecInitNode(lsecond(scan->custom_plans), estate, eflags);
 	node->custom_ps = list_make2(state->outer, state->inner);
@@ -166,7 +171,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched join",
 												 ALLOCSET_DEFAULT_SIZES);
-	state->batch_size = first_batch_size(state);
+	state->batch_size = first_batch_rows(state);
 	empty_batch(state);
 }
 
@@ -319,6 +324,7 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 	return true;
 }
 
+/* is_full: is it time to ask for the documents of this batch? */
 static bool
 is_full(const BatchedJoinState *state)
 {
@@ -364,9 +370,9 @@ start_inner_scan(BatchedJoinState *state)
 	econtext->caseValue_isNull = false;
 }
 
-/* next_document: the next that has a key, in hand; false at the end. */
+/* next_inner_document: the next that has a key, in hand; false at the end. */
 static bool
-next_document(BatchedJoinState *state)
+next_inner_document(BatchedJoinState *state)
 {
 	for (;;)
 	{
@@ -414,7 +420,7 @@ next_match(BatchedJoinState *state)
 		CHECK_FOR_INTERRUPTS();
 		if (row == NULL)
 		{
-			if ((wants_one(state) && state->nwaiting == 0) || !next_document(state))
+			if ((wants_one(state) && state->nwaiting == 0) || !next_inner_document(state))
 				return false;
 			continue;
 		}
@@ -479,8 +485,11 @@ next_pair(BatchedJoinState *state)
 	}
 }
 
+/*
+ * execute_batched_join: the callback: the next row that the clauses above the join let through.
+ */
 static TupleTableSlot *
-execute(CustomScanState *node)
+execute_batched_join(CustomScanState *node)
 {
 	BatchedJoinState *state = (BatchedJoinState *) node;
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
@@ -502,7 +511,7 @@ execute(CustomScanState *node)
 }
 
 static void
-end(CustomScanState *node)
+end_batched_join(CustomScanState *node)
 {
 	BatchedJoinState *state = (BatchedJoinState *) node;
 
@@ -510,15 +519,16 @@ end(CustomScanState *node)
 	ExecEndNode(state->inner);
 }
 
+/* rescan_batched_join: the callback; the inner side is begun anew for each batch anyway. */
 static void
-rescan(CustomScanState *node)
+rescan_batched_join(CustomScanState *node)
 {
 	BatchedJoinState *state = (BatchedJoinState *) node;
 
 	empty_batch(state);
 	ExecClearTuple(state->carried);
 	state->outer_done = false;
-	state->batch_size = first_batch_size(state);
+	state->batch_size = first_batch_rows(state);
 	if (node->ss.ps.chgParam != NULL)
 	{
 		UpdateChangedParamSet(state->outer, node->ss.ps.chgParam);
@@ -529,7 +539,7 @@ rescan(CustomScanState *node)
 }
 
 static void
-explain(CustomScanState *node, List *ancestors, ExplainState *es)
+explain_batched_join(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	BatchedJoinState *state = (BatchedJoinState *) node;
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
@@ -551,14 +561,14 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 static const CustomExecMethods exec_methods = {
 	.CustomName = "MongoDB Batched Join",
-	.BeginCustomScan = begin,
-	.ExecCustomScan = execute,
-	.EndCustomScan = end,
-	.ReScanCustomScan = rescan,
-	.ExplainCustomScan = explain,
+	.BeginCustomScan = begin_batched_join,
+	.ExecCustomScan = execute_batched_join,
+	.EndCustomScan = end_batched_join,
+	.ReScanCustomScan = rescan_batched_join,
+	.ExplainCustomScan = explain_batched_join,
 };
 
 const CustomScanMethods mongo_batched_join_methods = {
 	.CustomName = "MongoDB Batched Join",
-	.CreateCustomScanState = create_state,
+	.CreateCustomScanState = create_batched_join_state,
 };

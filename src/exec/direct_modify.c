@@ -11,6 +11,7 @@
 
 #include "bind.h"
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "bulk_write.h"
 #include "catalog/pg_type_d.h"
 #include "columns.h"
@@ -56,7 +57,7 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 	RangeTblEntry *entry = exec_rt_fetch(scan->resultRelation, estate);
 
 	node->fdw_state = state;
-	state->plan = mongo_direct_plan_from_list(scan->fdw_private);
+	state->plan = mongo_struct_from_list(&mongo_direct_plan_type, scan->fdw_private);
 	state->template.command = mongo_command_from_const(CurrentMemoryContext,
 													   state->plan->command);
 	mongo_prepare_parameters(&state->template, state->plan->predicates);
@@ -87,7 +88,7 @@ widen(Datum value, Oid from, Oid to)
 		to == INT4OID ? Int32GetDatum((int32) number) : Int64GetDatum(number);
 }
 
-/* evaluate_assignments: the values are computed here, once. */
+/* evaluate_assignments: the values are computed once, before anything is sent. */
 static MongoNewValue *
 evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 {
@@ -114,87 +115,70 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 
 /* ------------------------------- executing --------------------------------- */
 
-static void
-append_simple_collation(bson_t *document, const MongoDirectPlan *plan)
+/* update_value: a pipeline is an array of stages, anything else a document. */
+static bson_value_t
+update_value(const bson_t *update)
 {
-	bson_t		collation;
-
-	if (!plan->simple_collation)
-		return;
-	BSON_APPEND_DOCUMENT_BEGIN(document, "collation", &collation);
-	BSON_APPEND_UTF8(&collation, "locale", "simple");
-	bson_append_document_end(document, &collation);
+	return bson_has_field(update, "0") ? bson_array(update) : bson_document(update);
 }
 
-/* find_and_modify_document: what command_document shows for RETURNING. */
-static bson_t *
-find_and_modify_document(const MongoDirectState *state, const bson_t *bound,
-						 const bson_t *update)
+/* append_as: a field of the bound filter, if it is there, under another name. */
+static void
+append_as(bson_t *document, const char *name, const bson_t *bound, const char *field)
 {
-	const MongoDirectPlan *plan = state->plan;
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_iter_t iter;
 
-	BSON_APPEND_UTF8(command, "findAndModify", mongo_to_utf8(plan->collection));
-	if (bson_iter_init_find(&iter, bound, "filter"))
-		bson_append_iter(command, "query", -1, &iter);
-	if (update == NULL)
-		BSON_APPEND_BOOL(command, "remove", true);
-	else if (bson_has_field(update, "0"))
-		BSON_APPEND_ARRAY(command, "update", update);
-	else
-		BSON_APPEND_DOCUMENT(command, "update", update);
-	if (update != NULL)
-		BSON_APPEND_BOOL(command, "new", true);
-	if (bson_iter_init_find(&iter, bound, "projection"))
-		bson_append_iter(command, "fields", -1, &iter);
-	append_simple_collation(command, plan);
-	return command;
+	if (bson_iter_init_find(&iter, bound, field))
+		bson_append_iter(document, name, -1, &iter);
 }
 
-/* command_document: as EXPLAIN and the log show it. */
+/* append_operation: to a findAndModify, or as one of an update's or delete's. */
+static void
+append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *filter,
+				 const bson_t *update)
+{
+	append_as(document, plan->returns ? "query" : "q", filter, "filter");
+	if (plan->returns && update == NULL)
+		BSON_APPEND_BOOL(document, "remove", true);
+	else if (plan->returns)
+		bson_append_template(document, "{update: @1, new: true}", update_value(update));
+	else if (update == NULL)
+		BSON_APPEND_INT32(document, "limit", plan->at_most_one ? 1 : 0);
+	else
+		bson_append_template(document, "{u: @1, multi: @2}", update_value(update),
+							 bson_bool(!plan->at_most_one));
+	append_as(document, "fields", filter, "projection");
+	if (plan->simple_collation)
+		bson_append_template(document, "{collation: {locale: 'simple'}}");
+}
+
+/* command_document: as EXPLAIN and the log show it; 'update' is NULL for a DELETE. */
 static bson_t *
 command_document(const MongoDirectState *state, const bson_t *filter,
 				 const bson_t *update)
 {
 	const MongoDirectPlan *plan = state->plan;
-	bool		is_update = plan->operation == CMD_UPDATE;
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t		operations;
-	bson_t		operation;
-	bson_iter_t iter;
+	const char *collection = mongo_to_utf8(plan->collection);
+	bson_t	   *operation = bson_create_in(CurrentMemoryContext);
 
 	if (plan->returns)
-		return find_and_modify_document(state, filter, update);
-	BSON_APPEND_UTF8(command, is_update ? "update" : "delete",
-					 mongo_to_utf8(plan->collection));
-	BSON_APPEND_ARRAY_BEGIN(command, is_update ? "updates" : "deletes", &operations);
-	BSON_APPEND_DOCUMENT_BEGIN(&operations, "0", &operation);
-	if (bson_iter_init_find(&iter, filter, "filter"))
-		bson_append_iter(&operation, "q", 1, &iter);
-	if (!is_update)
-		BSON_APPEND_INT32(&operation, "limit", plan->at_most_one ? 1 : 0);
-	else
-	{
-		if (bson_has_field(update, "0"))
-			BSON_APPEND_ARRAY(&operation, "u", update);
-		else
-			BSON_APPEND_DOCUMENT(&operation, "u", update);
-		BSON_APPEND_BOOL(&operation, "multi", !plan->at_most_one);
-	}
-	append_simple_collation(&operation, plan);
-	bson_append_document_end(&operations, &operation);
-	bson_append_array_end(command, &operations);
-	return command;
+		BSON_APPEND_UTF8(operation, "findAndModify", collection);
+	append_operation(operation, plan, filter, update);
+	return plan->returns ? operation :
+		bson_from_template(update != NULL ? "{update: @1, updates: [@2]}" :
+						   "{delete: @1, deletes: [@2]}",
+						   bson_utf8(collection), bson_document(operation));
 }
 
 /* context_message: what failed, should it fail. */
 static const char *
 context_message(const MongoDirectState *state)
 {
-	return psprintf("could not %s foreign table \"%s\"",
-					state->plan->operation == CMD_UPDATE ? "update" : "delete from",
-					RelationGetRelationName(state->relation));
+	const char *name = RelationGetRelationName(state->relation);
+
+	return state->plan->operation == CMD_UPDATE ?
+		psprintf("could not update foreign table \"%s\"", name) :
+		psprintf("could not delete from foreign table \"%s\"", name);
 }
 
 /* bound_part: a view of the bound filter, or projection. */
@@ -212,6 +196,7 @@ bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 	return bson_view(view, data, length);
 }
 
+/* send_modification: through the bulk API; gives the number of documents. */
 static int64
 send_modification(MongoDirectState *state)
 {
@@ -260,6 +245,7 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 
 /* ------------------------------- RETURNING --------------------------------- */
 
+/* create_returned_decoder: for the columns that RETURNING reads. */
 static MongoRowDecoder *
 create_returned_decoder(const MongoDirectState *state)
 {
@@ -368,6 +354,7 @@ mongo_end_direct_modify(ForeignScanState *node pg_attribute_unused())
 
 /* ------------------------------- EXPLAIN ----------------------------------- */
 
+/* expression_text: one of fdw_exprs, for EXPLAIN. */
 static char *
 expression_text(ForeignScanState *node, ExplainState *es, int number)
 {
@@ -382,12 +369,10 @@ static bson_t *
 describe_update(ForeignScanState *node, ExplainState *es)
 {
 	MongoDirectState *state = node->fdw_state;
-	bson_t	   *update = bson_create_in(CurrentMemoryContext);
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
 	int			next = state->template.nparameters;
-	bson_t		set;
 	ListCell   *cell;
 
-	BSON_APPEND_DOCUMENT_BEGIN(update, "$set", &set);
 	foreach(cell, state->plan->assignments)
 	{
 		MongoNewValue new;
@@ -399,10 +384,24 @@ describe_update(ForeignScanState *node, ExplainState *es)
 		else if (new.kind != MONGO_ASSIGN_VALUE)
 			text = psprintf("$%s %s %s", new.path,
 							new.kind == MONGO_ASSIGN_SUM ? "+" : "-", text);
-		BSON_APPEND_UTF8(&set, new.path, mongo_to_utf8(text));
+		BSON_APPEND_UTF8(set, new.path, mongo_to_utf8(text));
 	}
-	bson_append_document_end(update, &set);
-	return update;
+	return bson_from_template("{$set: @1}", bson_document(set));
+}
+
+/* describe_filter shows expressions likewise. */
+static bson_t *
+describe_filter(ForeignScanState *node, ExplainState *es)
+{
+	const MongoDirectState *state = node->fdw_state;
+	int			nparameters = state->template.nparameters;
+	const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
+	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+
+	for (int i = 0; i < nparameters; i++)
+		names[i] = mongo_to_utf8(expression_text(node, es, i));
+	mongo_command_describe(&state->template, names, filter);
+	return filter;
 }
 
 void
@@ -422,15 +421,7 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	if (!mongo_explain_may_show(es))
 		filter = update = NULL;
 	if (filter == NULL)
-	{
-		int			nparameters = state->template.nparameters;
-		const char **names = palloc(sizeof(char *) * Max(nparameters, 1));
-
-		for (int i = 0; i < nparameters; i++)
-			names[i] = mongo_to_utf8(expression_text(node, es, i));
-		filter = bson_create_in(CurrentMemoryContext);
-		mongo_command_describe(&state->template, names, filter);
-	}
+		filter = describe_filter(node, es);
 	if (update == NULL && state->plan->operation == CMD_UPDATE)
 		update = describe_update(node, es);
 	command = command_document(state, filter, update);

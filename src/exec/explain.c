@@ -48,7 +48,7 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 
 /* A bound that is not known yet is left out: only constants are shown. */
 static int64
-constant_bound(Node *expression, int64 otherwise)
+known_bound(Node *expression, int64 otherwise)
 {
 	Const	   *constant = (Const *) expression;
 
@@ -57,9 +57,9 @@ constant_bound(Node *expression, int64 otherwise)
 	return DatumGetInt64(constant->constvalue);
 }
 
-/* describe_command: the command of a plan that has not been executed. */
+/* describe_scan: the command of a plan that has not been executed. */
 static bson_t *
-describe_command(ForeignScanState *node, ExplainState *es)
+describe_scan(ForeignScanState *node, ExplainState *es)
 {
 	MongoScanState *state = node->fdw_state;
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
@@ -70,9 +70,9 @@ describe_command(ForeignScanState *node, ExplainState *es)
 	int64		offset = 0;
 
 	if (state->plan->limit >= 0)
-		limit = constant_bound(list_nth(plan->fdw_exprs, state->plan->limit), -1);
+		limit = known_bound(list_nth(plan->fdw_exprs, state->plan->limit), -1);
 	if (state->plan->offset >= 0)
-		offset = constant_bound(list_nth(plan->fdw_exprs, state->plan->offset), 0);
+		offset = known_bound(list_nth(plan->fdw_exprs, state->plan->offset), 0);
 	if (state->plan->is_pipeline)
 		mongo_set_pipeline_bounds(state->plan, limit, offset, &state->template);
 	mongo_command_describe(&state->template, names, command);
@@ -98,13 +98,14 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 
 		if (command == NULL || i != state->turn || !may_show)
 		{
-			mongo_choose_command(state, i, true);
-			command = describe_command(node, es);
+			mongo_choose_command(state, i, !state->started || state->counts);
+			command = describe_scan(node, es);
 		}
 		ExplainPropertyText(label, bson_to_relaxed_json(command), es);
 	}
 }
 
+/* is_execution_parameter: is there a value that only execution knows? */
 static bool
 is_execution_parameter(Node *node, void *context)
 {

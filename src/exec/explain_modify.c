@@ -10,72 +10,50 @@
 #include "exec.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "encoding.h"
 #include "options.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* What stands for a value that comes with each row. */
-static const char *
+/* placeholder: what stands for a value that comes with each row. */
+static bson_value_t
 placeholder(Oid relid, AttrNumber attnum)
 {
-	return mongo_to_utf8(psprintf("<%s>", get_attname(relid, attnum, false)));
+	return bson_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, attnum, false))));
 }
 
-static void
-describe_update(Oid relid, List *attributes, bson_t *operation)
+/* describe_assignments: {path: "<column>", ...} */
+static bson_t *
+describe_assignments(Oid relid, const List *attributes)
 {
-	bson_t		update;
-	bson_t		set;
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
 	ListCell   *cell;
 
-	BSON_APPEND_DOCUMENT_BEGIN(operation, "u", &update);
-	BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
 	foreach(cell, attributes)
-	{
-		AttrNumber	attnum = lfirst_int(cell);
-
-		BSON_APPEND_UTF8(&set, mongo_column_options(relid, attnum)->path,
-						 placeholder(relid, attnum));
-	}
-	bson_append_document_end(&update, &set);
-	bson_append_document_end(operation, &update);
+		bson_append_member(set, mongo_column_options(relid, lfirst_int(cell))->path, "@1",
+						   placeholder(relid, lfirst_int(cell)));
+	return set;
 }
 
-static const char *
-describe_command(Oid relid, const char *collection, CmdType operation,
-				 List *attributes)
+/* describe_row_command: the command for one row. */
+static bson_t *
+describe_row_command(Oid relid, const char *collection, CmdType operation,
+				 const List *attributes)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *one = bson_create_in(CurrentMemoryContext);
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
-	bson_t		operations;
+	bson_value_t name = bson_utf8(mongo_to_utf8(collection));
 
-	collection = mongo_to_utf8(collection);
-	BSON_APPEND_UTF8(filter, "_id", "<_id>");
 	switch (operation)
 	{
 		case CMD_INSERT:
-			BSON_APPEND_UTF8(command, "insert", collection);
-			break;
+			return bson_from_template("{insert: @1}", name);
 		case CMD_UPDATE:
-			BSON_APPEND_DOCUMENT(one, "q", filter);
-			describe_update(relid, attributes, one);
-			BSON_APPEND_UTF8(command, "update", collection);
-			BSON_APPEND_ARRAY_BEGIN(command, "updates", &operations);
-			BSON_APPEND_DOCUMENT(&operations, "0", one);
-			bson_append_array_end(command, &operations);
-			break;
+			return bson_from_template("{update: @1, updates: [{q: {_id: '<_id>'}, u: {$set: @2}}]}",
+									  name, bson_document(describe_assignments(relid, attributes)));
 		default:
-			BSON_APPEND_DOCUMENT(one, "q", filter);
-			BSON_APPEND_INT32(one, "limit", 1);
-			BSON_APPEND_UTF8(command, "delete", collection);
-			BSON_APPEND_ARRAY_BEGIN(command, "deletes", &operations);
-			BSON_APPEND_DOCUMENT(&operations, "0", one);
-			bson_append_array_end(command, &operations);
-			break;
+			return bson_from_template("{delete: @1, deletes: [{q: {_id: '<_id>'}, limit: 1}]}",
+									  name);
 	}
-	return bson_to_relaxed_json(command);
 }
 
 void
@@ -92,9 +70,9 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	if (!es->verbose)
 		return;
 	ExplainPropertyText("Remote Command",
-						describe_command(relid, options->collection,
-										 mtstate->operation,
-										 fdw_private != NIL ? linitial(fdw_private) : NIL),
+						bson_to_relaxed_json(describe_row_command(relid, options->collection,
+															  mtstate->operation,
+															  fdw_private != NIL ? linitial(fdw_private) : NIL)),
 						es);
 	ExplainPropertyInteger("Batch Size", NULL, options->batch_size, es);
 }

@@ -18,6 +18,7 @@
 #include "remote_error.h"
 #include "remote_plan.h"
 
+/* numbered: "label", "label 2" and so on. */
 static const char *
 numbered(const char *label, int number)
 {

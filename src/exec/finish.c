@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * finish.c
- *		Aggregates that are finished here of what MongoDB has added up.
+ *		Aggregates that PostgreSQL finishes of what MongoDB has added up.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,11 +54,11 @@ mongo_finisher_create(const MongoScanPlan *plan, int natts)
 }
 
 /*
- * append_number: a numeric as numeric_serialize() writes it, which is what
+ * append_serialized_number: a numeric as numeric_serialize() writes it, which is what
  * numeric_send() does with fields of four bytes before the digits.
  */
 static void
-append_number(StringInfo state, Datum number)
+append_serialized_number(StringInfo state, Datum number)
 {
 	bytea	   *sent = DatumGetByteaPP(DirectFunctionCall1(numeric_send, number));
 	StringInfoData fields;
@@ -85,8 +85,8 @@ serialized_state(int64 count, Datum sum, Datum squares)
 
 	pq_begintypsend(&state);
 	pq_sendint64(&state, count);
-	append_number(&state, sum);
-	append_number(&state, squares);
+	append_serialized_number(&state, sum);
+	append_serialized_number(&state, squares);
 	pq_sendint32(&state, 0);	/* maxScale, of moving aggregates only */
 	pq_sendint64(&state, 0);	/* maxScaleCount */
 	pq_sendint64(&state, 0);	/* NaNs */
@@ -110,7 +110,7 @@ finish_average(MongoFinish finish, const NullableDatum *parts, bool *isnull)
 							   NumericGetDatum(int64_to_numeric(DatumGetInt64(parts[1].value))));
 }
 
-/* finish_variance: with PostgreSQL's final function over a state made here. */
+/* finish_variance: with PostgreSQL's final function over a state made for it. */
 static Datum
 finish_variance(MongoFinisher *finisher, MongoFinish finish, const NullableDatum *parts,
 				bool *isnull)

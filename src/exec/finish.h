@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * finish.h
- *		Aggregates that are finished here of what MongoDB has added up.
+ *		Aggregates that PostgreSQL finishes of what MongoDB has added up.
  *
  * avg, variance and stddev end in a division or a square root, whose digits
  * are PostgreSQL's own business.  So MongoDB gives count, sum and sum of
@@ -29,7 +29,7 @@ extern MongoFinisher *mongo_finisher_create(const MongoScanPlan *plan, int natts
 
 /*
  * mongo_finish_row
- *		Like mongo_row_decode(), with the attributes that are finished here.
+ *		Like mongo_row_decode(), with the attributes that are finished.
  */
 extern void mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder,
 							 const uint8_t *data, uint32 length,

@@ -13,9 +13,9 @@
 
 #include "executor/executor.h"
 
-/* hiding_columns: indexes of the columns that the quals that hide rows read. */
+/* hiding_indexes: indexes of the columns that the quals that hide rows read. */
 static Bitmapset *
-hiding_columns(ForeignScanState *node)
+hiding_indexes(ForeignScanState *node)
 {
 	const MongoScanState *state = node->fdw_state;
 	int			natts = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts;
@@ -49,7 +49,7 @@ mongo_hidden_begin(ForeignScanState *node)
 
 	if (state->plan->hiding == NIL)
 		return;
-	state->hiding_columns = hiding_columns(node);
+	state->hiding_columns = hiding_indexes(node);
 	hold_back(state, true);
 }
 

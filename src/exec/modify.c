@@ -67,8 +67,8 @@ typedef struct MongoModifyState
 	AttrNumber	row_attribute;	/* likewise: the old row, or 0 */
 	MongoIdentityLog *identities;
 	HTAB	   *changed_rows;	/* NULL when no row can come twice */
-	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves
-										 * here, or NULL */
+	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves to
+										 * this table, or NULL */
 } MongoModifyState;
 
 /* ------------------------------- beginning --------------------------------- */
@@ -126,8 +126,9 @@ reads_collection(EState *estate, const ResultRelInfo *rinfo,
 	return false;
 }
 
+/* create_modify_state: what is common to all operations. */
 static MongoModifyState *
-create_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
+create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 {
 	MongoModifyState *state = palloc0(sizeof(MongoModifyState));
 	Relation	relation = rinfo->ri_RelationDesc;
@@ -152,10 +153,10 @@ static void
 create_queue(MongoModifyState *state, const ResultRelInfo *rinfo,
 			 MongoWriteKind kind, bool deferred)
 {
-	static const char *const actions[] = {
-		[CMD_INSERT] = "insert into",
-		[CMD_UPDATE] = "update",
-		[CMD_DELETE] = "delete from",
+	static const char *const messages[] = {
+		[CMD_INSERT] = "could not insert into foreign table \"%s\"",
+		[CMD_UPDATE] = "could not update foreign table \"%s\"",
+		[CMD_DELETE] = "could not delete from foreign table \"%s\"",
 	};
 	bool		observed = has_after_triggers(rinfo, state->operation);
 
@@ -164,8 +165,7 @@ create_queue(MongoModifyState *state, const ResultRelInfo *rinfo,
 											state->options->collection, kind,
 											observed ? 1 : state->options->batch_size,
 											deferred && !observed,
-											psprintf("could not %s foreign table \"%s\"",
-													 actions[state->operation],
+											psprintf(messages[state->operation],
 													 RelationGetRelationName(state->relation)),
 											RelationGetRelid(state->relation));
 }
@@ -202,10 +202,11 @@ create_id_decoder(MongoModifyState *state)
 									state->options->canonical_json);
 }
 
+/* begin_insert: of the statement INSERT, of COPY, and for rows moved to a partition. */
 static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
-	MongoModifyState *state = create_state(estate, rinfo, CMD_INSERT);
+	MongoModifyState *state = create_modify_state(estate, rinfo, CMD_INSERT);
 	MongoWriteKind kind = MONGO_INSERT;
 	bool		deferred = (plan != NULL && plan->operation == CMD_UPDATE) ||
 	reads_collection(estate, rinfo, state->options);
@@ -239,6 +240,7 @@ typedef struct ScanSearch
 	ForeignScanState *found;
 } ScanSearch;
 
+/* find_scan: a walker over plan states. */
 static bool
 find_scan(PlanState *node, ScanSearch *search)
 {
@@ -291,7 +293,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 					   List *attributes)
 {
 	EState	   *estate = mtstate->ps.state;
-	MongoModifyState *state = create_state(estate, rinfo, mtstate->operation);
+	MongoModifyState *state = create_modify_state(estate, rinfo, mtstate->operation);
 	PlanState  *source = outerPlanState(mtstate);
 	List	   *targetlist = source->plan->targetlist;
 	ScanSearch	search = {rinfo->ri_RangeTableIndex, NULL};
@@ -416,6 +418,7 @@ show_generated_id(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old_context);
 }
 
+/* queue_insert: write the row as a document, with an _id of our own if it has none. */
 static void
 queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 {
@@ -646,6 +649,7 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 	return is_new ? slot : NULL;
 }
 
+/* store_returned_row: in the slot, for RETURNING. */
 static void
 store_returned_row(EState *estate, TupleTableSlot *slot, HeapTuple tuple)
 {

@@ -10,6 +10,7 @@
 #include "parallel.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "client_pool.h"
 #include "encoding.h"
 #include "exec.h"
@@ -126,13 +127,10 @@ append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 {
 	const char *collection = mongo_to_utf8(plan->collection);
 	bson_iter_t collation;
-	bson_t		cursor;
 
 	BSON_APPEND_UTF8(command, "aggregate", collection);
 	mongo_append_split_pipeline(command, collection, plan->split_field, sample_size);
-	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
-	BSON_APPEND_INT32(&cursor, "batchSize", sample_size + 2);
-	bson_append_document_end(command, &cursor);
+	bson_append_template(command, "{cursor: {batchSize: @1}}", bson_int32(sample_size + 2));
 	if (bson_iter_init_find(&collation, scan_command, "collation"))
 		bson_append_iter(command, NULL, 0, &collation);
 }
@@ -242,40 +240,28 @@ is_descending(const bson_t *command)
 		bson_iter_as_int64(&first) < 0;
 }
 
-/* append_filter: the command's own filter, if any, and the range. */
-static void
-append_filter(bson_t *command, const bson_iter_t *filter, const bson_t *range)
+/* both: two match documents as one, the first of which may be NULL. */
+static bson_value_t
+both(const bson_iter_t *filter, const bson_t *range)
 {
-	bson_t		both;
-	bson_t		branches;
-
-	if (bson_empty(range) && filter != NULL)
-		bson_append_iter(command, NULL, 0, filter);
-	else if (filter == NULL)
-		BSON_APPEND_DOCUMENT(command, "filter", range);
-	else
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(command, "filter", &both);
-		BSON_APPEND_ARRAY_BEGIN(&both, "$and", &branches);
-		bson_append_iter(&branches, "0", 1, filter);
-		BSON_APPEND_DOCUMENT(&branches, "1", range);
-		bson_append_array_end(&both, &branches);
-		bson_append_document_end(command, &both);
-	}
+	if (filter == NULL)
+		return bson_document(range);
+	return bson_document(bson_from_template("{$and: [@1, @2]}",
+											*bson_iter_value(unconstify(bson_iter_t *, filter)),
+											bson_document(range)));
 }
 
 static void
 append_snapshot(bson_t *command, const MongoSharedScan *shared)
 {
-	bson_t		read_concern;
+	bson_value_t time = {
+		.value_type = BSON_TYPE_TIMESTAMP,
+		.value.v_timestamp = {shared->cluster_seconds, shared->cluster_increment}
+	};
 
-	if (shared->cluster_seconds == 0)
-		return;
-	BSON_APPEND_DOCUMENT_BEGIN(command, "readConcern", &read_concern);
-	BSON_APPEND_UTF8(&read_concern, "level", "snapshot");
-	BSON_APPEND_TIMESTAMP(&read_concern, "atClusterTime",
-						  shared->cluster_seconds, shared->cluster_increment);
-	bson_append_document_end(command, &read_concern);
+	if (shared->cluster_seconds != 0)
+		bson_append_template(command, "{readConcern: {level: 'snapshot', atClusterTime: @1}}",
+							 time);
 }
 
 /* range_condition: what the next range asks for, {} for all; NULL: there are no more. */
@@ -305,7 +291,7 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 	bson_t	   *result;
 	bson_t	   *condition;
 	bson_iter_t field;
-	bool		has_filter = false;
+	bool		done;
 
 	ensure_split(shared, plan, user, command);
 	condition = range_condition(shared, plan, is_descending(command));
@@ -313,19 +299,20 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 		return NULL;
 
 	result = bson_create_in(CurrentMemoryContext);
+	done = bson_empty(condition);
 	bson_iter_init(&field, command);
 	while (bson_iter_next(&field))
 	{
-		if (strcmp(bson_iter_key(&field), "filter") != 0)
+		if (done || strcmp(bson_iter_key(&field), "filter") != 0)
 		{
 			bson_append_iter(result, NULL, 0, &field);
 			continue;
 		}
-		append_filter(result, &field, condition);
-		has_filter = true;
+		bson_append_member(result, "filter", "@1", both(&field, condition));
+		done = true;
 	}
-	if (!has_filter && !bson_empty(condition))
-		append_filter(result, NULL, condition);
+	if (!done)
+		bson_append_member(result, "filter", "@1", both(NULL, condition));
 	append_snapshot(result, shared);
 	return result;
 }

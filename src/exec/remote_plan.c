@@ -64,6 +64,7 @@ typedef struct PlanReader
 
 static void read_planner(PlanReader *reader, const bson_iter_t *document, int depth);
 
+/* find_field: in a document that an iterator is at. */
 static bool
 find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
 {

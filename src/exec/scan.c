@@ -34,6 +34,7 @@
 /* No first batch is asked to be larger than this for the sake of a LIMIT. */
 #define LARGEST_BATCH_SIZE	1000000
 
+/* create_decoder: from the columns of the plan to the attributes of the tuple. */
 static MongoRowDecoder *
 create_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 {
@@ -124,7 +125,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	MongoScanState *state = palloc0(sizeof(MongoScanState));
 
 	node->fdw_state = state;
-	state->plan = mongo_scan_plan_from_list(plan->fdw_private);
+	state->plan = mongo_struct_from_list(&mongo_scan_plan_type, plan->fdw_private);
 	prepare_commands(state);
 	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
 	state->scan_context = AllocSetContextCreate(estate->es_query_cxt,
@@ -283,7 +284,7 @@ mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command)
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
-/* swap_contexts: only rescans need the spare one, so it is made here. */
+/* swap_contexts: only rescans need the spare one, so it is made late. */
 static void
 swap_contexts(MongoScanState *state)
 {
@@ -321,11 +322,11 @@ forget_answer(MongoScanState *state)
 }
 
 /*
- * bind_command: the command in turn, as state->command.  'earlier' is the one of
+ * bind_next_command: the command in turn, as state->command.  'earlier' is the one of
  * which an answer has been kept, or NULL; *repeated: it is the same.
  */
 static MongoMatch
-bind_command(ForeignScanState *node, const bson_t *earlier, bool *repeated)
+bind_next_command(ForeignScanState *node, const bson_t *earlier, bool *repeated)
 {
 	MongoScanState *state = node->fdw_state;
 	MongoMatch	match;
@@ -356,7 +357,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 	if (earlier != NULL)
 		swap_contexts(state);
 	old_context = MemoryContextSwitchTo(state->scan_context);
-	match = bind_command(node, earlier, &repeated);
+	match = bind_next_command(node, earlier, &repeated);
 	state->started = true;
 	if (repeated)
 	{

@@ -108,6 +108,7 @@ clear_batch(MongoWriteBatch *batch)
 	batch->length = 0;
 }
 
+/* file_batch: append the batch in hand to a temporary file. */
 static void
 file_batch(MongoWriteQueue *queue)
 {

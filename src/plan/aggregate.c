@@ -50,10 +50,7 @@ typedef struct Translation
 static MongoValue
 field_value(const char *path)
 {
-	MongoValue	value = {bson_create_in(CurrentMemoryContext), .atomic = true, .nullable = true};
-
-	BSON_APPEND_UTF8(value.expression, "", psprintf("$%s", path));
-	return value;
+	return (MongoValue) {mongo_field_expression(path), .atomic = true, .nullable = true};
 }
 
 /* make_decimal: integers and numerics alike as Decimal128. */
@@ -317,6 +314,7 @@ add_result(const Translation *translation, const char *template,
 	return path;
 }
 
+/* output_field: a field of the $set, or an accumulator as it is. */
 static MongoOutputField *
 output_field(const char *path, Oid type)
 {

@@ -3,12 +3,12 @@
  * aggregate_rows.c
  *		The table of aggregate functions.
  *
- * Here are those whose answer is PostgreSQL's to the last digit.  Not among
- * them are sums and averages of float4 and float8: they depend on the order of
- * addition here, and MongoDB compensates for that.
+ * It has those whose answer is PostgreSQL's to the last digit.  Not among them are
+ * sums and averages of float4 and float8: PostgreSQL's depend on the order of
+ * addition, and MongoDB compensates for that.
  *
  * avg, stddev and variance have the scale of PostgreSQL's own division and
- * square root, so MongoDB adds up and they are finished here (finish.h).
+ * square root, so MongoDB adds up and PostgreSQL finishes them (finish.h).
  *
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
  *
@@ -137,61 +137,27 @@ static const MongoRecipe any_true = {
 
 static const MongoAggregateRow aggregate_rows[] =
 {
-	{F_COUNT_, .recipe = &count_all},
-	{F_COUNT_ANY, .recipe = &count_values},
-	{F_SUM_INT2, .recipe = &sum_of_integers},
-	{F_SUM_INT4, .recipe = &sum_of_integers},
-	{F_SUM_INT8, .recipe = &sum_of_decimals},
-	{F_SUM_NUMERIC, .recipe = &sum_of_decimals},
-	{F_AVG_INT2, .recipe = &average_of_integers},
-	{F_AVG_INT4, .recipe = &average_of_integers},
-	{F_AVG_INT8, .recipe = &average_of_decimals},
-	{F_AVG_NUMERIC, .recipe = &average_of_decimals},
-	{F_MIN_INT2, .recipe = &least},
-	{F_MIN_INT4, .recipe = &least},
-	{F_MIN_INT8, .recipe = &least},
-	{F_MIN_FLOAT8, &least, &least_or_nan},
-	{F_MIN_NUMERIC, &least, &least_or_nan},
-	{F_MIN_DATE, .recipe = &least},
-	{F_MIN_TIMESTAMP, .recipe = &least},
-	{F_MIN_TIMESTAMPTZ, .recipe = &least},
-	{F_MIN_TEXT, .recipe = &least},
-	{F_MAX_INT2, .recipe = &greatest},
-	{F_MAX_INT4, .recipe = &greatest},
-	{F_MAX_INT8, .recipe = &greatest},
-	{F_MAX_FLOAT8, &greatest, &greatest_or_nan},
-	{F_MAX_NUMERIC, &greatest, &greatest_or_nan},
-	{F_MAX_DATE, .recipe = &greatest},
-	{F_MAX_TIMESTAMP, .recipe = &greatest},
-	{F_MAX_TIMESTAMPTZ, .recipe = &greatest},
-	{F_MAX_TEXT, .recipe = &greatest},
-	{F_BOOL_AND, .recipe = &all_true},
-	{F_EVERY, .recipe = &all_true},
-	{F_BOOL_OR, .recipe = &any_true},
-	{F_VAR_SAMP_INT2, .recipe = &variance_of_sample},
-	{F_VAR_SAMP_INT4, .recipe = &variance_of_sample},
-	{F_VAR_SAMP_INT8, .recipe = &variance_of_sample},
-	{F_VAR_SAMP_NUMERIC, .recipe = &variance_of_sample},
-	{F_VARIANCE_INT2, .recipe = &variance_of_sample},
-	{F_VARIANCE_INT4, .recipe = &variance_of_sample},
-	{F_VARIANCE_INT8, .recipe = &variance_of_sample},
-	{F_VARIANCE_NUMERIC, .recipe = &variance_of_sample},
-	{F_VAR_POP_INT2, .recipe = &variance_of_all},
-	{F_VAR_POP_INT4, .recipe = &variance_of_all},
-	{F_VAR_POP_INT8, .recipe = &variance_of_all},
-	{F_VAR_POP_NUMERIC, .recipe = &variance_of_all},
-	{F_STDDEV_SAMP_INT2, .recipe = &deviation_of_sample},
-	{F_STDDEV_SAMP_INT4, .recipe = &deviation_of_sample},
-	{F_STDDEV_SAMP_INT8, .recipe = &deviation_of_sample},
-	{F_STDDEV_SAMP_NUMERIC, .recipe = &deviation_of_sample},
-	{F_STDDEV_INT2, .recipe = &deviation_of_sample},
-	{F_STDDEV_INT4, .recipe = &deviation_of_sample},
-	{F_STDDEV_INT8, .recipe = &deviation_of_sample},
-	{F_STDDEV_NUMERIC, .recipe = &deviation_of_sample},
-	{F_STDDEV_POP_INT2, .recipe = &deviation_of_all},
-	{F_STDDEV_POP_INT4, .recipe = &deviation_of_all},
-	{F_STDDEV_POP_INT8, .recipe = &deviation_of_all},
-	{F_STDDEV_POP_NUMERIC, .recipe = &deviation_of_all},
+	{&count_all, NULL, {F_COUNT_}},
+	{&count_values, NULL, {F_COUNT_ANY}},
+	{&sum_of_integers, NULL, {F_SUM_INT2, F_SUM_INT4}},
+	{&sum_of_decimals, NULL, {F_SUM_INT8, F_SUM_NUMERIC}},
+	{&average_of_integers, NULL, {F_AVG_INT2, F_AVG_INT4}},
+	{&average_of_decimals, NULL, {F_AVG_INT8, F_AVG_NUMERIC}},
+	{&least, NULL, {F_MIN_INT2, F_MIN_INT4, F_MIN_INT8, F_MIN_DATE, F_MIN_TIMESTAMP,
+	F_MIN_TIMESTAMPTZ, F_MIN_TEXT}},
+	{&least, &least_or_nan, {F_MIN_FLOAT8, F_MIN_NUMERIC}},
+	{&greatest, NULL, {F_MAX_INT2, F_MAX_INT4, F_MAX_INT8, F_MAX_DATE, F_MAX_TIMESTAMP,
+	F_MAX_TIMESTAMPTZ, F_MAX_TEXT}},
+	{&greatest, &greatest_or_nan, {F_MAX_FLOAT8, F_MAX_NUMERIC}},
+	{&all_true, NULL, {F_BOOL_AND, F_EVERY}},
+	{&any_true, NULL, {F_BOOL_OR}},
+	{&variance_of_sample, NULL, {F_VAR_SAMP_INT2, F_VAR_SAMP_INT4, F_VAR_SAMP_INT8,
+	F_VAR_SAMP_NUMERIC, F_VARIANCE_INT2, F_VARIANCE_INT4, F_VARIANCE_INT8, F_VARIANCE_NUMERIC}},
+	{&variance_of_all, NULL, {F_VAR_POP_INT2, F_VAR_POP_INT4, F_VAR_POP_INT8, F_VAR_POP_NUMERIC}},
+	{&deviation_of_sample, NULL, {F_STDDEV_SAMP_INT2, F_STDDEV_SAMP_INT4, F_STDDEV_SAMP_INT8,
+	F_STDDEV_SAMP_NUMERIC, F_STDDEV_INT2, F_STDDEV_INT4, F_STDDEV_INT8, F_STDDEV_NUMERIC}},
+	{&deviation_of_all, NULL, {F_STDDEV_POP_INT2, F_STDDEV_POP_INT4, F_STDDEV_POP_INT8,
+	F_STDDEV_POP_NUMERIC}},
 };
 
 const MongoAggregateRow *
@@ -199,8 +165,13 @@ mongo_aggregate_row(Oid function)
 {
 	for (size_t i = 0; i < lengthof(aggregate_rows); i++)
 	{
-		if (aggregate_rows[i].function == function)
-			return &aggregate_rows[i];
+		const Oid  *functions = aggregate_rows[i].functions;
+
+		for (int j = 0; j < MONGO_MAX_FUNCTIONS && OidIsValid(functions[j]); j++)
+		{
+			if (functions[j] == function)
+				return &aggregate_rows[i];
+		}
 	}
 	return NULL;
 }

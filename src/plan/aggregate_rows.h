@@ -16,6 +16,7 @@
 #include "plan_nodes.h"
 
 #define MONGO_MAX_ACCUMULATORS	3
+#define MONGO_MAX_FUNCTIONS		8
 
 /* In which form the argument is accumulated. */
 typedef enum MongoArgumentForm
@@ -65,9 +66,9 @@ typedef struct MongoRecipe
 
 typedef struct MongoAggregateRow
 {
-	Oid			function;
 	const MongoRecipe *recipe;
-	const MongoRecipe *with_nan;	/* where the argument may be NaN */
+	const MongoRecipe *with_nan;	/* where the argument may be NaN; NULL: the same */
+	Oid			functions[MONGO_MAX_FUNCTIONS]; /* ends with InvalidOid, unless full */
 } MongoAggregateRow;
 
 /*

@@ -122,6 +122,7 @@ try_clause(RelOptInfo *outerrel, RelOptInfo *innerrel, RestrictInfo *rinfo,
 	return key->condition != NULL && is_served(innerrel, key);
 }
 
+/* find_key: the best of the clauses; one that finds a single document is better. */
 static bool
 find_key(RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses, BatchedKey *key)
 {
@@ -141,29 +142,10 @@ find_key(RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses, BatchedKey *
 	return found;
 }
 
-/* split_clauses: those that decide what is joined, and those tested after. */
+/* estimate_batched_join: of the outer side once, and of a find for each batch of its rows. */
 static void
-split_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist,
-			  List **join_clauses, List **other_clauses)
-{
-	ListCell   *cell;
-
-	*join_clauses = *other_clauses = NIL;
-	foreach(cell, restrictlist)
-	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-
-		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
-			*other_clauses = lappend(*other_clauses, rinfo);
-		else
-			*join_clauses = lappend(*join_clauses, rinfo);
-	}
-}
-
-/* estimate: of the outer side once, and of a find for each batch of its rows. */
-static void
-estimate(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
-		 const BatchedKey *key, List *join_clauses, CustomPath *path)
+estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
+					  const BatchedKey *key, List *join_clauses, CustomPath *path)
 {
 	const MongoRelation *inner = innerrel->fdw_private;
 	const MongoTableOptions *options = inner->options;
@@ -234,6 +216,7 @@ unify_nulling(Node *node, void *outputs)
 	return false;
 }
 
+/* plan_batched_join: the callback of CustomPathMethods. */
 static Plan *
 plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 				  RelOptInfo *joinrel, CustomPath *path,
@@ -279,6 +262,7 @@ typedef struct OrderedClause
 	int			number;
 } OrderedClause;
 
+/* compare_clauses: for qsort(). */
 static int
 compare_clauses(const void *left, const void *right)
 {
@@ -341,11 +325,11 @@ add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_paths = list_make2(outer_path, inner_path);
-	path->custom_private = list_make3(mongo_batched_join_to_list(&key->join),
+	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, &key->join),
 									  list_make3(in_order(root, join_clauses),
 												 key->outer, key->inner),
 									  in_order(root, other_clauses));
-	estimate(root, joinrel, innerrel, key, join_clauses, path);
+	estimate_batched_join(root, joinrel, innerrel, key, join_clauses, path);
 	add_path(joinrel, (Path *) path);
 }
 
@@ -387,7 +371,8 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 
 	old_context = mongo_enter_planning(joinrel);
 	mongo_check_planning_state(innerrel);
-	split_clauses(joinrel, type, extra->restrictlist, &join_clauses, &other_clauses);
+	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
+							 &other_clauses);
 	if (find_key(outerrel, innerrel, join_clauses, &key))
 	{
 		key.join.type = type;

@@ -10,6 +10,7 @@
 #include "clauses.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "feature.h"
 #include "relation.h"
 #include "security.h"
@@ -89,29 +90,23 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 void
 mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 {
-	bson_t		branches;
+	BsonArray	branches;
 	ListCell   *cell;
 
 	if (list_length(conjuncts) == 1)
 		bson_concat(filter, linitial(conjuncts));
 	if (list_length(conjuncts) <= 1)
 		return;
-	BSON_APPEND_ARRAY_BEGIN(filter, "$and", &branches);
+	branches = bson_array_create();
 	foreach(cell, conjuncts)
-		BSON_APPEND_DOCUMENT(&branches, psprintf("%d", foreach_current_index(cell)),
-							 (bson_t *) lfirst(cell));
-	bson_append_array_end(filter, &branches);
+		bson_array_append(&branches, bson_document(lfirst(cell)));
+	BSON_APPEND_ARRAY(filter, "$and", branches.bson);
 }
 
 void
 mongo_append_collation(bson_t *command, const MongoTranslation *translation)
 {
-	bson_t		collation;
-
-	if (!translation->compares_text ||
-		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
-		return;
-	BSON_APPEND_DOCUMENT_BEGIN(command, "collation", &collation);
-	BSON_APPEND_UTF8(&collation, "locale", "simple");
-	bson_append_document_end(command, &collation);
+	if (translation->compares_text &&
+		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
+		bson_append_template(command, "{collation: {locale: 'simple'}}");
 }

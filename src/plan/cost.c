@@ -98,6 +98,7 @@ mongo_sort_stage_cost(double rows, double wanted)
 	return 2 * cpu_operator_cost * Max(rows, 2) * log2(Max(kept, 2));
 }
 
+/* operator_cost: of one operator of an expression, by its name. */
 static double
 operator_cost(const char *name)
 {

@@ -10,6 +10,7 @@
 #include "count.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "clauses.h"
 #include "command_template.h"
 #include "encoding.h"
@@ -33,12 +34,9 @@ count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 static Const *
 count_pipeline(const MongoRelation *relation, MongoPipeline pipeline)
 {
-	bson_t		stage;
-
 	pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
-	BSON_APPEND_DOCUMENT_BEGIN(pipeline.stages, psprintf("%d", pipeline.nstages), &stage);
-	BSON_APPEND_UTF8(&stage, "$count", MONGO_COUNT_FIELD);
-	bson_append_document_end(pipeline.stages, &stage);
+	bson_append_condition(pipeline.stages, psprintf("%d", pipeline.nstages), "$count",
+						  bson_utf8(MONGO_COUNT_FIELD));
 	return mongo_pipeline_command(relation, &pipeline);
 }
 

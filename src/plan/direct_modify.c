@@ -11,6 +11,7 @@
 
 #include "access/sysattr.h"
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "catalog/pg_type_d.h"
 #include "comparison.h"
 #include "command_template.h"
@@ -300,7 +301,6 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 											   linitial(scan->commands));
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
-	bson_t		filter;
 	bson_iter_t iter;
 	int			index = 0;
 
@@ -318,12 +318,8 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 	if (index == 1)
 		bson_append_iter(command, "filter", -1, &iter);
 	else
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(command, "filter", &filter);
-		if (index > 1)
-			BSON_APPEND_ARRAY(&filter, "$and", conditions);
-		bson_append_document_end(command, &filter);
-	}
+		bson_append_template(command, index == 0 ? "{filter: {}}" : "{filter: {$and: @1}}",
+							 bson_array(conditions));
 	if (direct->returns)
 		mongo_append_projection(command, columns, direct->returned);
 	return mongo_command_to_const(command);
@@ -414,7 +410,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE))
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
-	scan_plan = mongo_scan_plan_from_list(scan->fdw_private);
+	scan_plan = mongo_struct_from_list(&mongo_scan_plan_type, scan->fdw_private);
 	if (scan_plan->is_pipeline || scan_plan->limit >= 0 || scan_plan->offset >= 0 ||
 		scan_plan->nvariables > 0)
 		return false;
@@ -445,7 +441,7 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	scan->operation = plan->operation;
 	scan->resultRelation = resultRelation;
 	scan->fdw_exprs = expressions;
-	scan->fdw_private = mongo_direct_plan_to_list(&direct);
+	scan->fdw_private = mongo_struct_to_list(&mongo_direct_plan_type, &direct);
 	scan->scan.plan.async_capable = false;
 	return true;
 }

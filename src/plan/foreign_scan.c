@@ -72,6 +72,6 @@ mongo_make_foreign_scan(PlannerInfo *root, MongoScanPlan *plan,
 		plan->offset = add_bound(&expressions, root->parse->limitOffset);
 	}
 	return make_foreignscan(node->tlist, node->local, node->scanrelid, expressions,
-							mongo_scan_plan_to_list(plan), node->scan_tlist, node->exact,
+							mongo_struct_to_list(&mongo_scan_plan_type, plan), node->scan_tlist, node->exact,
 							node->outer_plan);
 }

@@ -11,6 +11,7 @@
 
 #include "aggregate_fits.h"
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "feature.h"
 #include "types.h"
 
@@ -24,16 +25,16 @@
 
 /* The C collation goes by bytes, as MongoDB does without a collation. */
 static bool
-collation_suits(Oid collation, bool ordered)
+key_collation_suits(Oid collation, bool ordered)
 {
 	return OidIsValid(collation) &&
 		(ordered ? mongo_collate_is_c(collation) :
 		 get_collation_isdeterministic(collation));
 }
 
-/* find_value: as mongo_group_value(), but in the form that documents have. */
+/* value_as_stored: as mongo_group_value(), but in the form that documents have. */
 static bool
-find_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
+value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 {
 	Oid			type = getBaseType(exprType(node));
 
@@ -41,7 +42,7 @@ find_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 		return false;
 	if (mongo_compares_text(type))
 	{
-		if (!collation_suits(exprCollation(node), ordered) ||
+		if (!key_collation_suits(exprCollation(node), ordered) ||
 			mongo_feature_is_disabled(scope->translation->disabled,
 									   MONGO_FEATURE_COLLATION))
 			return false;
@@ -53,7 +54,7 @@ find_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 bool
 mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue *value)
 {
-	return find_value(scope, node, ordered, value) &&
+	return value_as_stored(scope, node, ordered, value) &&
 		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
 }
 
@@ -102,7 +103,7 @@ mongo_group_add_key(MongoGroup *group, Expr *expression)
 	 * setrefs.c would take the one for the other.
 	 */
 	if (mongo_is_local_value(group->scope.translation, (Node *) expression) ||
-		!find_value(&group->scope, (Node *) expression, false, &key->value))
+		!value_as_stored(&group->scope, (Node *) expression, false, &key->value))
 		return false;
 	if (!mongo_compares_text(key->value.type) &&
 		!mongo_kind_of_type(key->value.type)->compares_raw &&
@@ -142,9 +143,9 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 	return value;
 }
 
-/* append_key: 'final' makes equal what is equal in PostgreSQL. */
+/* append_group_key: 'final' makes equal what is equal in PostgreSQL. */
 static void
-append_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
+append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
 		   MongoValue value, bool final)
 {
 	bson_t	   *expression;
@@ -157,14 +158,22 @@ append_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
 	mongo_append_expression(id, name, expression);
 }
 
-/* append_id: the specification's _id, of values that the keys have now. */
+bson_t *
+mongo_field_expression(const char *path)
+{
+	bson_t	   *expression = bson_create_in(CurrentMemoryContext);
+
+	bson_append_member(expression, "", "@1", bson_field(path));
+	return expression;
+}
+
+/* append_group_id: the specification's _id, of values that the keys have now. */
 static void
-append_id(const MongoGroup *group, const List *values, bool final, bool distinct,
+append_group_id(const MongoGroup *group, const List *values, bool final, bool distinct,
 		  bson_t *specification)
 {
-	bson_t		compound;
-	bson_t	   *id = specification;
 	bool		alone = list_length(values) == 1 && !distinct;
+	bson_t	   *id = alone ? specification : bson_create_in(CurrentMemoryContext);
 	ListCell   *cell;
 
 	if (values == NIL && !distinct)
@@ -172,39 +181,32 @@ append_id(const MongoGroup *group, const List *values, bool final, bool distinct
 		BSON_APPEND_NULL(specification, "_id");
 		return;
 	}
-	if (!alone)
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(specification, "_id", &compound);
-		id = &compound;
-	}
 	foreach(cell, values)
 	{
 		int			number = foreach_current_index(cell);
 		const MongoGroupKey *key = list_nth(group->keys, number);
 
-		append_key(group, id, alone ? "_id" : psprintf("k%d", number),
+		append_group_key(group, id, alone ? "_id" : psprintf("k%d", number),
 				   (Node *) key->expression, *(MongoValue *) lfirst(cell), final);
 	}
 	if (distinct)
-		append_key(group, id, "d", group->distinct, group->distinct_value, true);
+		append_group_key(group, id, "d", group->distinct, group->distinct_value, true);
 	if (!alone)
-		bson_append_document_end(specification, &compound);
+		BSON_APPEND_DOCUMENT(specification, "_id", id);
 }
 
+/* append_accumulator: {a0: {$sum: operand}} */
 static void
 append_accumulator(bson_t *specification, int number, const char *operator,
 				   const bson_t *operand)
 {
-	bson_t		accumulator;
-
-	BSON_APPEND_DOCUMENT_BEGIN(specification, psprintf("a%d", number), &accumulator);
-	mongo_append_expression(&accumulator, operator, operand);
-	bson_append_document_end(specification, &accumulator);
+	bson_append_condition(specification, psprintf("a%d", number), operator,
+						  bson_first(operand));
 }
 
 /*
  * Over documents; what is distinct waits for the second stage.  Then keys must
- * be made equal here already, or values would be distinct in each of them.
+ * be made equal in this stage already, or values would be distinct in each of them.
  */
 static void
 append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
@@ -215,7 +217,7 @@ append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
 
 	foreach(cell, group->keys)
 		values = lappend(values, &((MongoGroupKey *) lfirst(cell))->value);
-	append_id(group, values, final, group->distinct != NULL, specification);
+	append_group_id(group, values, final, group->distinct != NULL, specification);
 	foreach(cell, group->accumulators)
 	{
 		MongoAccumulator *accumulator = lfirst(cell);
@@ -240,26 +242,20 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 		MongoValue *value = palloc(sizeof(MongoValue));
 
 		*value = ((MongoGroupKey *) lfirst(cell))->value;
-		value->expression = bson_create_in(CurrentMemoryContext);
 		value->atomic = true;
-		BSON_APPEND_UTF8(value->expression, "",
-						 psprintf("$%s", key_path(group, foreach_current_index(cell),
-												  group->distinct == NULL)));
+		value->expression = mongo_field_expression(key_path(group, foreach_current_index(cell),
+															group->distinct == NULL));
 		values = lappend(values, value);
 	}
-	append_id(group, values, group->distinct == NULL, false, specification);
+	append_group_id(group, values, group->distinct == NULL, false, specification);
 	foreach(cell, group->accumulators)
 	{
 		MongoAccumulator *accumulator = lfirst(cell);
 		int			number = foreach_current_index(cell);
-		bson_t	   *operand = accumulator->operand;
 
-		if (!accumulator->distinct)
-		{
-			operand = bson_create_in(CurrentMemoryContext);
-			BSON_APPEND_UTF8(operand, "", psprintf("$a%d", number));
-		}
-		append_accumulator(specification, number, accumulator->operator, operand);
+		append_accumulator(specification, number, accumulator->operator,
+						   accumulator->distinct ? accumulator->operand :
+						   mongo_field_expression(psprintf("a%d", number)));
 	}
 	mongo_pipeline_append(pipeline, "$group", specification);
 }

@@ -84,6 +84,9 @@ extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
  */
 extern bool mongo_group_never_null(const MongoGroup *group, Node *node);
 
+/* mongo_field_expression: "$path", palloc'd. */
+extern bson_t *mongo_field_expression(const char *path);
+
 /*
  * mongo_group_append
  *		Append the stages to the pipeline, whose translation from then on is

@@ -3,8 +3,8 @@
  * grouping.c
  *		GROUP BY, HAVING, aggregates and DISTINCT in MongoDB.
  *
- * $group is not always faster than sending the documents and grouping them
- * here, so the costs decide.
+ * $group is not always faster than sending the documents and having PostgreSQL
+ * group them, so the costs decide.
  *
  *-------------------------------------------------------------------------
  */
@@ -56,6 +56,7 @@ add_keys(MongoGroup *group, const Query *parse, PathTarget *target)
 	return true;
 }
 
+/* add_aggregates: all that are in the expressions; false when one is not shippable. */
 static bool
 add_aggregates(MongoGroup *group, List *expressions)
 {
@@ -154,8 +155,8 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 }
 
 /*
- * add_having: exact conditions as a $match, others are tested here.  So are those
- * on the one row of aggregates without GROUP BY, which may have to be made here.
+ * add_having: exact conditions as a $match, others are tested by PostgreSQL.  So are
+ * those on the one row of aggregates without GROUP BY, which execution may have to make.
  */
 static void
 add_having(PlannerInfo *root, MongoUpperRelation *upper, List *having)
@@ -196,6 +197,7 @@ is_plain_count(const MongoGroup *group)
 		((Aggref *) output->expression)->aggfilter == NULL;
 }
 
+/* may_group: can a $group follow what there is? */
 static bool
 may_group(const MongoUpperRelation *upper)
 {

@@ -17,14 +17,14 @@
 #include "utils/lsyscache.h"
 
 /*
- * is_equality
+ * is_column_equality
  *		Is this "column = value" or "column = ANY (values)"?
  *
  * Equality in MongoDB matches the column's own values and nothing else, except
  * for arrays that hold them; but the value must be one that the column can hold.
  */
 static bool
-is_equality(Node *qual)
+is_column_equality(Node *qual)
 {
 	Oid			operator = InvalidOid;
 	List	   *arguments = NIL;
@@ -139,7 +139,7 @@ mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *
 
 		foreach(cell, quals)
 		{
-			if (is_equality(lfirst(cell)) != (only_arrays == 1))
+			if (is_column_equality(lfirst(cell)) != (only_arrays == 1))
 				continue;
 			index = append_guards(conditions, index, columns, lfirst(cell),
 								  only_arrays == 1, not_null, &guarded);

@@ -5,8 +5,8 @@
  *
  * A $lookup is asked for only where an index finds the inner documents: for
  * every outer document without one, MongoDB would read the whole collection.
- * With one it still takes many times what fetching the documents and hashing
- * them here does, so it pays for few outer documents or far more inner ones;
+ * With one it still takes many times what fetching the documents and a hash
+ * join do, so it pays for few outer documents or far more inner ones;
  * the costs decide.
  *
  *-------------------------------------------------------------------------
@@ -101,25 +101,22 @@ may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 		outer->options->canonical_json == inner->options->canonical_json;
 }
 
-/* split_join_clauses: what decides which documents are joined, and what comes after. */
-static bool
-split_join_clauses(MongoJoin *join, const RelOptInfo *joinrel, List *restrictlist)
+void
+mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *restrictlist,
+						 List **clauses, List **filters)
 {
 	ListCell   *cell;
 
+	*clauses = *filters = NIL;
 	foreach(cell, restrictlist)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 
-		if (rinfo->pseudoconstant)
-			return false;
-		if (IS_OUTER_JOIN(join->type) &&
-			RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
-			join->filters = lappend(join->filters, rinfo);
+		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(rinfo, joinrel->relids))
+			*filters = lappend(*filters, rinfo);
 		else
-			join->clauses = lappend(join->clauses, rinfo);
+			*clauses = lappend(*clauses, rinfo);
 	}
-	return true;
 }
 
 /* choose_form: the cheapest that tests all that has to be tested in time. */
@@ -158,6 +155,7 @@ mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inn
 	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
 }
 
+/* estimate_join: fill in the costs. */
 static void
 estimate_join(PlannerInfo *root, MongoJoin *join)
 {
@@ -217,7 +215,9 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	join->type = jointype;
 	join->outer = outerrel;
 	join->inner = innerrel;
-	if (!split_join_clauses(join, joinrel, extra->restrictlist) ||
+	mongo_split_join_clauses(joinrel, jointype, extra->restrictlist, &join->clauses,
+							 &join->filters);
+	if (mongo_has_pseudoconstant(extra->restrictlist) ||
 		!mongo_find_join_key(outer->columns, innerrel, join->clauses, &join->key))
 		return NULL;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
@@ -230,22 +230,15 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		join : NULL;
 }
 
-/* create_relation: what is known of the join, with the columns of both sides. */
+/* create_join_relation: what is known of the join, with the columns of both sides. */
 static MongoRelation *
-create_relation(const RelOptInfo *joinrel, const MongoJoin *join)
+create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 {
 	const MongoRelation *outer = join->outer->fdw_private;
 	MongoRelation *relation = palloc(sizeof(MongoRelation));
-	MongoColumns **next = &relation->columns;
 
 	*relation = *outer;
-	for (MongoColumns *columns = outer->columns; columns; columns = columns->next)
-	{
-		*next = mongo_columns_under(columns, columns->prefix);
-		next = &(*next)->next;
-	}
-	*next = mongo_columns_under(join->columns, join->columns->prefix);
-
+	relation->columns = mongo_joined_columns(join, outer->columns);
 	relation->known = NIL;
 	relation->all_exact = true;
 	relation->analyzed_rows = 0;
@@ -285,7 +278,7 @@ offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	estimate_join(root, join);
 	if (earlier != NULL && earlier->join->cost <= join->cost)
 		return;
-	relation = create_relation(joinrel, join);
+	relation = create_join_relation(joinrel, join);
 	if (!output_is_fields(joinrel, relation->columns))
 		return;
 	mongo_keep_planning_state(joinrel, relation);

@@ -62,9 +62,19 @@ typedef struct MongoJoin
 
 /*
  * mongo_join_type_is_known
- *		Of those that can be made here or there: inner, left, semi and anti.
+ *		Is it one of those that MongoDB or a batched join can make: inner, left,
+ *		semi and anti?
  */
 extern bool mongo_join_type_is_known(JoinType type);
+
+/*
+ * mongo_split_join_clauses
+ *		Of a join's RestrictInfos, those that decide what is joined, and those that
+ *		are tested above an outer join.
+ */
+extern void mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type,
+									 const List *restrictlist,
+									 List **clauses, List **filters);
 
 /*
  * mongo_is_plain_query

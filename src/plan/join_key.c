@@ -26,7 +26,7 @@
 /* Bytes of found documents that are still far from the 16 MB of an array. */
 #define MODEST_ARRAY_SIZE	(2.0 * 1024 * 1024)
 
-/* How much more often than the average a key may well stand there. */
+/* How much more often than the average a key may well occur. */
 #define UNEVEN_KEYS			8
 
 /*

@@ -15,9 +15,10 @@
 #include "join_stages.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "clauses.h"
 #include "encoding.h"
-#include "expression_rows.h"
+#include "expression.h"
 #include "feature.h"
 
 #include "nodes/nodeFuncs.h"
@@ -30,13 +31,13 @@
 #define NOT_IN_DOCUMENT		"$"
 
 /*
- * The elements of localField for a text key.  A String of 24 lower-case
- * hexadecimal digits and the ObjectId of these are the same text.
+ * The elements of localField for a text key, as the field @3.  A String of 24
+ * lower-case hexadecimal digits and the ObjectId of these are the same text.
  */
 #define TEXT_KEY_TEMPLATE \
-	"{$cond: [{$eq: [{$type: @1}, 'objectId']}, [@1, {$toString: @1}]," \
+	"{@3: {$cond: [{$eq: [{$type: @1}, 'objectId']}, [@1, {$toString: @1}]," \
 	" {$cond: [{$ne: [{$type: @1}, 'string']}, @1," \
-	" {$cond: [{$regexMatch: {input: @1, regex: @2}}, [@1, {$toObjectId: @1}], @1]}]}]}"
+	" {$cond: [{$regexMatch: {input: @1, regex: @2}}, [@1, {$toObjectId: @1}], @1]}]}]}}"
 #define OBJECTID_PATTERN	"^[0-9a-f]{24}\\z"
 
 /* A stage to come after the lookups that stand in a row. */
@@ -52,60 +53,22 @@ is_outer_join(JoinType type)
 	return type == JOIN_LEFT || type == JOIN_ANTI;
 }
 
-static bson_t *
-new_document(void)
-{
-	return bson_create_in(CurrentMemoryContext);
-}
-
-/* {path: {operator: null or []}} */
-static void
-append_test(bson_t *match, const char *path, const char *operator, bool empty_array)
-{
-	bson_t		test;
-	bson_t		array;
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, path, &test);
-	if (empty_array)
-	{
-		BSON_APPEND_ARRAY_BEGIN(&test, operator, &array);
-		bson_append_array_end(&test, &array);
-	}
-	else
-		BSON_APPEND_NULL(&test, operator);
-	bson_append_document_end(match, &test);
-}
-
-/* A string as an argument of a template. */
-static MongoValue
-string_value(const char *string)
-{
-	MongoValue	value = {new_document(), .atomic = true};
-
-	BSON_APPEND_UTF8(value.expression, "", string);
-	return value;
-}
-
 /*
- * append_not_null: of the outer key.  As an expression, for which MongoDB goes
+ * append_key_not_null: of the outer key.  As an expression, for which MongoDB goes
  * through no index: {$ne: null} makes it read all of the collection by an index
  * on the key, in the index's order, where there is one.
  */
 static void
-append_not_null(const MongoJoin *join, bson_t *match)
+append_key_not_null(const MongoJoin *join, bson_t *match)
 {
 	const MongoRelation *outer = join->outer->fdw_private;
-	MongoValue	argument;
+	const char *path = join->key.outer.path;
 
-	if (!mongo_feature_enabled(outer->options, MONGO_FEATURE_EXPR))
-	{
-		append_test(match, join->key.outer.path, "$ne", false);
-		return;
-	}
-	argument = string_value(psprintf("$%s", join->key.outer.path));
-	mongo_append_expression(match, "$expr",
-							mongo_expand_template("{$ne: [{$ifNull: [@1, null]}, null]}",
-												  &argument, 1));
+	if (mongo_feature_enabled(outer->options, MONGO_FEATURE_EXPR))
+		bson_append_template(match, "{$expr: {$ne: [{$ifNull: [@1, null]}, null]}}",
+							 bson_field(path));
+	else
+		bson_append_condition(match, path, "$ne", bson_null());
 }
 
 /* hold_or_append: behind lookups that others may follow, or at once. */
@@ -142,16 +105,14 @@ mongo_settle_lookups(MongoPipeline *pipeline)
 	}
 }
 
-/* {$unwind: "$t2"}, which keeps what has found nothing in an outer join */
+/* append_unwind: which keeps what has found nothing in an outer join */
 static void
 append_unwind(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	bson_t	   *unwind = new_document();
-
-	BSON_APPEND_UTF8(unwind, "path", psprintf("$%s", join->columns->prefix));
-	if (is_outer_join(join->type))
-		BSON_APPEND_BOOL(unwind, "preserveNullAndEmptyArrays", true);
-	hold_or_append(join, pipeline, "$unwind", unwind);
+	hold_or_append(join, pipeline, "$unwind",
+				   bson_from_template(is_outer_join(join->type) ?
+									  "{path: @1, preserveNullAndEmptyArrays: true}" :
+									  "{path: @1}", bson_field(join->columns->prefix)));
 }
 
 /* append_match: a stage for clauses; false when one of them is not exact. */
@@ -168,17 +129,15 @@ append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 	return true;
 }
 
-/* begin_lookup: {from, localField, foreignField}; 'as' comes last. */
+/* begin_lookup: all but 'as', which comes last. */
 static bson_t *
 begin_lookup(const MongoJoin *join, const char *local_field)
 {
 	const MongoRelation *inner = join->inner->fdw_private;
-	bson_t	   *lookup = new_document();
 
-	BSON_APPEND_UTF8(lookup, "from", mongo_to_utf8(inner->options->collection));
-	BSON_APPEND_UTF8(lookup, "localField", local_field);
-	BSON_APPEND_UTF8(lookup, "foreignField", join->key.inner.path);
-	return lookup;
+	return bson_from_template("{from: @1, localField: @2, foreignField: @3}",
+							  bson_utf8(mongo_to_utf8(inner->options->collection)),
+							  bson_utf8(local_field), bson_utf8(join->key.inner.path));
 }
 
 static void
@@ -188,26 +147,19 @@ finish_lookup(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup)
 	mongo_pipeline_append(pipeline, "$lookup", lookup);
 }
 
-/* append_key: gives the localField, computed where the field itself is not it. */
+/* append_local_key: gives the localField, computed where the field itself is not it. */
 static const char *
-append_key(const MongoJoin *join, MongoPipeline *pipeline)
+append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	MongoValue	arguments[2];
-	bson_t	   *set;
-	const char *name;
+	/* stands where the documents found will stand, and goes with them */
+	const char *name = join->columns->prefix;
 
 	if (!join->key.is_text)
 		return join->key.outer.path;
 	pipeline->translation.compares_text = true;
-
-	/* stands where the documents found will stand, and goes with them */
-	name = join->columns->prefix;
-	arguments[0] = string_value(psprintf("$%s", join->key.outer.path));
-	arguments[1] = string_value(OBJECTID_PATTERN);
-	set = new_document();
-	mongo_append_expression(set, name,
-							mongo_expand_template(TEXT_KEY_TEMPLATE, arguments, 2));
-	mongo_pipeline_append(pipeline, "$set", set);
+	mongo_pipeline_append(pipeline, "$set",
+						  bson_from_template(TEXT_KEY_TEMPLATE, bson_field(join->key.outer.path),
+											 bson_utf8(OBJECTID_PATTERN), bson_utf8(name)));
 	return name;
 }
 
@@ -219,10 +171,10 @@ append_key(const MongoJoin *join, MongoPipeline *pipeline)
 static void
 keep_found(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	bson_t	   *match = new_document();
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
 
-	append_not_null(join, match);
-	append_test(match, join->columns->prefix, "$ne", true);
+	append_key_not_null(join, match);
+	bson_append_template(match, "{@1: {$ne: []}}", bson_utf8(join->columns->prefix));
 	hold_or_append(join, pipeline, "$match", match);
 }
 
@@ -231,36 +183,24 @@ static void
 keep_first(const MongoJoin *join, MongoPipeline *pipeline)
 {
 	const char *prefix = join->columns->prefix;
-	MongoValue	argument = string_value(psprintf("$%s", prefix));
-	bson_t	   *set = new_document();
 
-	mongo_append_expression(set, prefix,
-							mongo_expand_template("{$arrayElemAt: [@1, 0]}", &argument, 1));
-	hold_or_append(join, pipeline, "$set", set);
+	hold_or_append(join, pipeline, "$set",
+				   bson_from_template("{@1: {$arrayElemAt: [@2, 0]}}", bson_utf8(prefix),
+									  bson_field(prefix)));
 }
 
 /* keep_lonely: of an antijoin, what has no key or no partner */
 static void
 keep_lonely(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	bson_t	   *match = new_document();
-	bson_t	   *project = new_document();
-	bson_t		branches;
-	bson_t		branch;
+	bson_value_t prefix = bson_utf8(join->columns->prefix);
 
-	BSON_APPEND_ARRAY_BEGIN(match, "$or", &branches);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "0", &branch);
-	append_test(&branch, join->key.outer.path, "$eq", false);
-	bson_append_document_end(&branches, &branch);
-	BSON_APPEND_DOCUMENT_BEGIN(&branches, "1", &branch);
-	append_test(&branch, join->columns->prefix, "$eq", true);
-	bson_append_document_end(&branches, &branch);
-	bson_append_array_end(match, &branches);
-	hold_or_append(join, pipeline, "$match", match);
+	hold_or_append(join, pipeline, "$match",
+				   bson_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}",
+									  bson_utf8(join->key.outer.path), prefix));
 
 	/* the inner columns are NULL from here on */
-	BSON_APPEND_INT32(project, join->columns->prefix, 0);
-	hold_or_append(join, pipeline, "$project", project);
+	hold_or_append(join, pipeline, "$project", bson_from_template("{@1: 0}", prefix));
 }
 
 /* drop_null_partners: of a left join; what has a null key has found nulls */
@@ -268,15 +208,11 @@ static void
 drop_null_partners(const MongoJoin *join, MongoPipeline *pipeline)
 {
 	const char *prefix = join->columns->prefix;
-	MongoValue	arguments[2];
-	bson_t	   *set = new_document();
 
-	arguments[0] = string_value(psprintf("$%s", join->key.outer.path));
-	arguments[1] = string_value(psprintf("$%s", prefix));
-	mongo_append_expression(set, prefix,
-							mongo_expand_template("{$cond: [{$gt: [@1, null]}, @2, []]}",
-												  arguments, 2));
-	hold_or_append(join, pipeline, "$set", set);
+	hold_or_append(join, pipeline, "$set",
+				   bson_from_template("{@1: {$cond: [{$gt: [@2, null]}, @3, []]}}",
+									  bson_utf8(prefix), bson_field(join->key.outer.path),
+									  bson_field(prefix)));
 }
 
 static bool
@@ -316,12 +252,12 @@ append_plain_lookup(const MongoJoin *join, MongoPipeline *pipeline)
 static bool
 append_unwound_lookup(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	bson_t	   *match = new_document();
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
 	const char *local_field;
 
-	append_not_null(join, match);
+	append_key_not_null(join, match);
 	mongo_pipeline_append(pipeline, "$match", match);
-	local_field = append_key(join, pipeline);
+	local_field = append_local_key(join, pipeline);
 	finish_lookup(join, pipeline, begin_lookup(join, local_field));
 	append_unwind(join, pipeline);
 	return append_match(join, pipeline,
@@ -368,43 +304,23 @@ outer_vars(const MongoJoin *join, MongoColumns *outer)
 	return result;
 }
 
-/*
- * append_let: {let: {v0: "$x", ...}} for these columns; false when one of them
- * has no translation.
- */
-static bool
-append_let(MongoTranslation *translation, List *vars, bson_t *lookup)
+/* translate_vars: {v0: "$x", ...}; NULL when one of the columns has no translation. */
+static bson_t *
+translate_vars(MongoTranslation *translation, List *vars)
 {
-	bson_t		let;
+	bson_t	   *let = bson_create_in(CurrentMemoryContext);
 	ListCell   *cell;
 
-	BSON_APPEND_DOCUMENT_BEGIN(lookup, "let", &let);
 	foreach(cell, vars)
 	{
 		bson_t	   *expression = mongo_translate_expression(translation, lfirst(cell));
 
 		if (expression == NULL)
-			return false;
-		mongo_append_expression(&let, psprintf("v%d", foreach_current_index(cell)),
-								expression);
+			return NULL;
+		bson_append_member(let, psprintf("v%d", foreach_current_index(cell)), "@1",
+						   bson_first(expression));
 	}
-	bson_append_document_end(lookup, &let);
-	return true;
-}
-
-/* begin_stage, end_stage: of an array of stages that is being written */
-static void
-begin_stage(bson_t *stages, const char *name, bson_t *stage, bson_t *specification)
-{
-	BSON_APPEND_DOCUMENT_BEGIN(stages, psprintf("%u", bson_count_keys(stages)), stage);
-	BSON_APPEND_DOCUMENT_BEGIN(stage, name, specification);
-}
-
-static void
-end_stage(bson_t *stages, bson_t *stage, bson_t *specification)
-{
-	bson_append_document_end(stage, specification);
-	bson_append_document_end(stages, stage);
+	return let;
 }
 
 /*
@@ -416,48 +332,38 @@ end_stage(bson_t *stages, bson_t *stage, bson_t *specification)
  * fails.  Of fields it knows no value.
  */
 static List *
-append_outer_fields(const MongoJoin *join, List *vars, bson_t *stages)
+append_outer_fields(const MongoJoin *join, List *vars, BsonArray *stages)
 {
 	const MongoRelation *inner = join->inner->fdw_private;
 	const char *name = mongo_unused_field(inner->columns, "o");
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 	List	   *computed = NIL;
-	bson_t		stage;
-	bson_t		set;
-	bson_t		fields;
 	ListCell   *cell;
 
-	begin_stage(stages, "$set", &stage, &set);
-	BSON_APPEND_DOCUMENT_BEGIN(&set, name, &fields);
 	foreach(cell, vars)
 	{
 		MongoComputed *one = palloc0(sizeof(MongoComputed));
 		char	   *variable = psprintf("v%d", foreach_current_index(cell));
 
-		BSON_APPEND_UTF8(&fields, variable, psprintf("$$%s", variable));
+		BSON_APPEND_UTF8(fields, variable, psprintf("$$%s", variable));
 		one->expression = lfirst(cell);
 		one->path = psprintf("%s.%s", name, variable);
 		computed = lappend(computed, one);
 	}
-	bson_append_document_end(&set, &fields);
-	end_stage(stages, &stage, &set);
+	bson_array_append_template(stages, "{$set: {@1: @2}}", bson_utf8(name),
+							   bson_document(fields));
 	return computed;
 }
 
 /* append_inner_match: false when a clause is not exact. */
 static bool
-append_inner_match(MongoTranslation *translation, List *clauses, bson_t *stages)
+append_inner_match(MongoTranslation *translation, List *clauses, BsonArray *stages)
 {
 	MongoScanClauses classified;
-	bson_t		stage;
-	bson_t		match;
 
 	mongo_classify_clauses(translation, NULL, NIL, clauses, &classified);
 	if (!bson_empty(classified.filter))
-	{
-		begin_stage(stages, "$match", &stage, &match);
-		bson_concat(&match, classified.filter);
-		end_stage(stages, &stage, &match);
-	}
+		bson_array_append_template(stages, "{$match: @1}", bson_document(classified.filter));
 	return classified.local == NIL;
 }
 
@@ -467,16 +373,12 @@ append_inner_match(MongoTranslation *translation, List *clauses, bson_t *stages)
  */
 static bool
 append_inner_stages(const MongoJoin *join, MongoTranslation *translation, List *vars,
-					bson_t *stages)
+					BsonArray *stages)
 {
 	bool		exact;
-	bson_t		stage;
-	bson_t		specification;
 
-	begin_stage(stages, "$match", &stage, &specification);
-	append_test(&specification, join->key.inner.path, "$ne", false);
-	end_stage(stages, &stage, &specification);
-
+	bson_array_append_template(stages, "{$match: {@1: {$ne: null}}}",
+							   bson_utf8(join->key.inner.path));
 	exact = append_inner_match(translation, join->inner->baserestrictinfo, stages);
 	if (vars != NIL)
 		translation->computed = append_outer_fields(join, vars, stages);
@@ -485,36 +387,35 @@ append_inner_stages(const MongoJoin *join, MongoTranslation *translation, List *
 	/* one will do, whichever it is */
 	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 	{
-		BSON_APPEND_DOCUMENT_BEGIN(stages, psprintf("%u", bson_count_keys(stages)), &stage);
-		BSON_APPEND_INT32(&stage, "$limit", 1);
-		bson_append_document_end(stages, &stage);
+		bson_array_append_template(stages, "{$limit: 1}");
 		if (join->type == JOIN_ANTI || !join->reads_inner)
-		{
-			begin_stage(stages, "$project", &stage, &specification);
-			BSON_APPEND_INT32(&specification, "_id", 1);
-			end_stage(stages, &stage, &specification);
-		}
+			bson_array_append_template(stages, "{$project: {_id: 1}}");
 	}
 	return exact;
 }
 
-/* append_pipeline: {let: {...}, pipeline: [...]}; false when a clause is not exact */
+/* append_inner_pipeline: {let: {...}, pipeline: [...]}; false when a clause is not exact */
 static bool
-append_pipeline(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup)
+append_inner_pipeline(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup)
 {
 	MongoTranslation *translation = &pipeline->translation;
 	MongoColumns *outer = translation->columns;
 	List	   *outer_computed = translation->computed;
 	List	   *vars = outer_vars(join, outer);
+	BsonArray	stages = bson_array_create();
 	bool		exact;
-	bson_t		stages;
 
-	if (vars != NIL && !append_let(translation, vars, lookup))
-		return false;
+	if (vars != NIL)
+	{
+		bson_t	   *let = translate_vars(translation, vars);
+
+		if (let == NULL)
+			return false;
+		BSON_APPEND_DOCUMENT(lookup, "let", let);
+	}
 	translation->columns = inner_columns(join, outer);
-	BSON_APPEND_ARRAY_BEGIN(lookup, "pipeline", &stages);
 	exact = append_inner_stages(join, translation, vars, &stages);
-	bson_append_array_end(lookup, &stages);
+	BSON_APPEND_ARRAY(lookup, "pipeline", stages.bson);
 	translation->columns = outer;
 	translation->computed = outer_computed;
 	return exact;
@@ -523,39 +424,32 @@ append_pipeline(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup)
 static bool
 append_pipeline_lookup(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	bson_t	   *lookup = begin_lookup(join, append_key(join, pipeline));
-	bson_t	   *match;
-	bson_t		test;
+	bson_t	   *lookup = begin_lookup(join, append_local_key(join, pipeline));
 
-	if (!append_pipeline(join, pipeline, lookup))
+	if (!append_inner_pipeline(join, pipeline, lookup))
 		return false;
 	finish_lookup(join, pipeline, lookup);
 	append_unwind(join, pipeline);
 	if (join->type == JOIN_ANTI)
-	{
-		match = new_document();
-		BSON_APPEND_DOCUMENT_BEGIN(match, join->columns->prefix, &test);
-		BSON_APPEND_BOOL(&test, "$exists", false);
-		bson_append_document_end(match, &test);
-		mongo_pipeline_append(pipeline, "$match", match);
-	}
+		mongo_pipeline_append(pipeline, "$match",
+							  bson_from_template("{@1: {$exists: false}}",
+												 bson_utf8(join->columns->prefix)));
 	return true;
 }
 
-/* add_inner_columns: the documents now have those of the inner table as well. */
-static void
-add_inner_columns(const MongoJoin *join, MongoTranslation *translation)
+MongoColumns *
+mongo_joined_columns(const MongoJoin *join, MongoColumns *outer)
 {
 	MongoColumns *all = NULL;
 	MongoColumns **next = &all;
 
-	for (MongoColumns *columns = translation->columns; columns; columns = columns->next)
+	for (; outer != NULL; outer = outer->next)
 	{
-		*next = mongo_columns_under(columns, columns->prefix);
+		*next = mongo_columns_under(outer, outer->prefix);
 		next = &(*next)->next;
 	}
 	*next = mongo_columns_under(join->columns, join->columns->prefix);
-	translation->columns = all;
+	return all;
 }
 
 /* needs_unwinding: is the outer key in what may be an array of several yet? */
@@ -577,6 +471,8 @@ needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
 bool
 mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline)
 {
+	MongoColumns **columns = &pipeline->translation.columns;
+
 	if (join->form != MONGO_LOOKUP_PLAIN || needs_unwinding(join, pipeline))
 		mongo_settle_lookups(pipeline);
 
@@ -584,10 +480,10 @@ mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline)
 	{
 		if (!append_pipeline_lookup(join, pipeline))
 			return false;
-		add_inner_columns(join, &pipeline->translation);
+		*columns = mongo_joined_columns(join, *columns);
 		return append_match(join, pipeline, join->filters);
 	}
-	add_inner_columns(join, &pipeline->translation);
+	*columns = mongo_joined_columns(join, *columns);
 	return join->form == MONGO_LOOKUP_PLAIN ?
 		append_plain_lookup(join, pipeline) : append_unwound_lookup(join, pipeline);
 }

@@ -21,6 +21,12 @@
 extern bool mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline);
 
 /*
+ * mongo_joined_columns
+ *		Copies of the columns 'outer', and those of the join's inner table.
+ */
+extern MongoColumns *mongo_joined_columns(const MongoJoin *join, MongoColumns *outer);
+
+/*
  * mongo_settle_lookups
  *		Append the stages that were kept back so that lookups stand in a row.
  */

@@ -74,7 +74,7 @@ add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
 							final->offset_est, final->count_est);
 
-	/* never worse than a Limit node here, which costs the same otherwise */
+	/* never worse than a Limit node, which costs the same otherwise */
 	startup_cost *= MONGO_COST_PUSHED_LIMIT;
 	total_cost *= MONGO_COST_PUSHED_LIMIT;
 

@@ -14,12 +14,12 @@
 
 #include "order.h"
 
+#include "bson_memory.h"
+#include "bson_write.h"
 #include "comparison.h"
 #include "feature.h"
 #include "relation.h"
 #include "strategy.h"
-
-#include <math.h>
 
 #include "access/table.h"
 #include "catalog/pg_type_d.h"
@@ -89,6 +89,7 @@ cannot_be_null(RelOptInfo *baserel, MongoRelation *relation, Expr *expression,
 	return false;
 }
 
+/* nulls_are_in_place: does PostgreSQL want NULLs where MongoDB has them? */
 static bool
 nulls_are_in_place(const PathKey *pathkey)
 {
@@ -203,43 +204,36 @@ mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys, MongoSortPart p
 							bson_t *match)
 {
 	MongoField	field;
-	bson_t		operators;
-	bson_t		values;
+	bson_value_t path;
 
 	if (part == MONGO_SORT_ALL)
 		return;
 	sort_field(baserel, linitial(pathkeys), &field);
-
-	BSON_APPEND_DOCUMENT_BEGIN(match, field.path, &operators);
+	path = bson_utf8(field.path);
 	if (part == MONGO_SORT_NULL)
-		BSON_APPEND_NULL(&operators, "$eq");
+		bson_append_template(match, "{@1: {$eq: null}}", path);
 	else if (part == MONGO_SORT_NAN)
-		BSON_APPEND_DOUBLE(&operators, "$eq", NAN);
+		bson_append_template(match, "{@1: {$eq: NaN}}", path);
 	else if (field.operator_type != FLOAT8OID)
-		BSON_APPEND_NULL(&operators, "$ne");
+		bson_append_template(match, "{@1: {$ne: null}}", path);
 	else
-	{
 		/* not a range, which would pass over type mismatches without a word */
-		BSON_APPEND_ARRAY_BEGIN(&operators, "$nin", &values);
-		BSON_APPEND_NULL(&values, "0");
-		BSON_APPEND_DOUBLE(&values, "1", NAN);
-		bson_append_array_end(&operators, &values);
-	}
-	bson_append_document_end(match, &operators);
+		bson_append_template(match, "{@1: {$nin: [null, NaN]}}", path);
 }
 
 void
 mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
 				  bson_t *command)
 {
+	const MongoRelation *relation = baserel->fdw_private;
 	bool		without_first = part == MONGO_SORT_NULL || part == MONGO_SORT_NAN;
-	bson_t		sort;
+	bson_t	   *sort;
 	ListCell   *cell;
 
 	if (without_first && list_length(pathkeys) == 1)
 		return;
 
-	BSON_APPEND_DOCUMENT_BEGIN(command, "sort", &sort);
+	sort = bson_create_in(CurrentMemoryContext);
 	foreach(cell, pathkeys)
 	{
 		PathKey    *pathkey = lfirst(cell);
@@ -250,12 +244,10 @@ mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
 			continue;
 		sort_field(baserel, pathkey, &field);
 		/* another column of the same field adds nothing to the order */
-		if (!bson_iter_init_find(&earlier, &sort, field.path))
-			BSON_APPEND_INT32(&sort, field.path,
-							  mongo_pathkey_is_ascending(pathkey) ? 1 : -1);
+		if (!bson_iter_init_find(&earlier, sort, field.path))
+			BSON_APPEND_INT32(sort, field.path, mongo_pathkey_is_ascending(pathkey) ? 1 : -1);
 	}
-	bson_append_document_end(command, &sort);
-	if (mongo_feature_enabled(((MongoRelation *) baserel->fdw_private)->options,
-							  MONGO_FEATURE_DISK_USE))
+	BSON_APPEND_DOCUMENT(command, "sort", sort);
+	if (mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
 		BSON_APPEND_BOOL(command, "allowDiskUse", true);
 }

@@ -26,6 +26,7 @@ typedef struct Parameterization
 	bool		unique;			/* at most one document for each outer row */
 } Parameterization;
 
+/* add_plain_path: a scan with the restrictions of the table alone. */
 static void
 add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 {
@@ -115,6 +116,7 @@ typedef struct EquivalenceSearch
 	List	   *done;			/* members dealt with before */
 } EquivalenceSearch;
 
+/* is_next_member: a callback: choose one member that has not been dealt with. */
 static bool
 is_next_member(PlannerInfo *root pg_attribute_unused(),
 			   RelOptInfo *rel pg_attribute_unused(),
@@ -155,6 +157,7 @@ find_equivalences(PlannerInfo *root, RelOptInfo *baserel, List *found)
 	}
 }
 
+/* add_parameterized_path: a scan for each outer row, by an index. */
 static void
 add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel,
 					   const Parameterization *parameterization)

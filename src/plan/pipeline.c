@@ -10,6 +10,7 @@
 #include "pipeline.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "clauses.h"
 #include "command_template.h"
 #include "encoding.h"
@@ -30,9 +31,6 @@ void
 mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 					  const bson_t *specification)
 {
-	char		key[16];
-	bson_t		stage;
-
 	/* these keep rows or groups until they have seen all there are */
 	if (strcmp(name, "$sort") == 0 ||
 		(strcmp(name, "$group") == 0 && !is_one_group(specification)))
@@ -40,10 +38,8 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 
 	pipeline->only_match = pipeline->nstages == 0 && strcmp(name, "$match") == 0 ?
 		specification : NULL;
-	snprintf(key, sizeof(key), "%d", pipeline->nstages++);
-	BSON_APPEND_DOCUMENT_BEGIN(pipeline->stages, key, &stage);
-	BSON_APPEND_DOCUMENT(&stage, name, specification);
-	bson_append_document_end(pipeline->stages, &stage);
+	bson_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), name,
+						  bson_document(specification));
 }
 
 void
@@ -65,12 +61,10 @@ Const *
 mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t		cursor;
 
-	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(relation->options->collection));
-	BSON_APPEND_ARRAY(command, "pipeline", pipeline->stages);
-	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
-	bson_append_document_end(command, &cursor);
+	bson_append_template(command, "{aggregate: @1, pipeline: @2, cursor: {}}",
+						 bson_utf8(mongo_to_utf8(relation->options->collection)),
+						 bson_array(pipeline->stages));
 	if (pipeline->may_need_disk &&
 		mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
 		BSON_APPEND_BOOL(command, "allowDiskUse", true);

@@ -16,16 +16,12 @@
 
 #include "miscadmin.h"
 
-/*
- * has_pseudoconstant: a clause without columns becomes a Result above the scan,
- * which an upper relation's plan would not have.
- */
-static bool
-has_pseudoconstant(RelOptInfo *rel)
+bool
+mongo_has_pseudoconstant(const List *rinfos)
 {
 	ListCell   *cell;
 
-	foreach(cell, rel->baserestrictinfo)
+	foreach(cell, rinfos)
 	{
 		if (lfirst_node(RestrictInfo, cell)->pseudoconstant)
 			return true;
@@ -45,7 +41,7 @@ mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel)
 	return IS_SIMPLE_REL(rel) &&
 		bms_is_empty(rel->lateral_relids) &&
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
-		!(root->hasPseudoConstantQuals && has_pseudoconstant(rel)) &&
+		!(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)) &&
 		mongo_can_be_exact(rel);
 }
 

@@ -13,6 +13,15 @@
 #include "pipeline.h"
 
 /*
+ * mongo_has_pseudoconstant
+ *		Is there a clause without columns among these?
+ *
+ * It becomes a Result above the scan, which joins and upper relations that are made
+ * by MongoDB would not have.
+ */
+extern bool mongo_has_pseudoconstant(const List *rinfos);
+
+/*
  * mongo_is_pipeline_input
  *		Can the rows of this relation be had as the output of pipeline stages,
  *		with nothing left for PostgreSQL to test?

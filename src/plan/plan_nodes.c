@@ -61,7 +61,7 @@ static const MongoStructField scan_fields[] = {
 	SCAN(NODE, hiding),
 	SCAN(NODE, hiding_columns),
 };
-static const MongoStructType scan_type = MONGO_STRUCT_TYPE(MongoScanPlan, scan_fields);
+const MongoStructType mongo_scan_plan_type = MONGO_STRUCT_TYPE(MongoScanPlan, scan_fields);
 
 static const MongoStructField assignment_fields[] = {
 	ASSIGNMENT(NUMBER, attnum),
@@ -83,7 +83,7 @@ static const MongoStructField direct_fields[] = {
 	DIRECT(NUMBER, returns),
 	DIRECT(NODE, returned),
 };
-static const MongoStructType direct_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
+const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
 
 static const MongoStructField join_fields[] = {
 	JOIN(NUMBER, type),
@@ -93,40 +93,4 @@ static const MongoStructField join_fields[] = {
 	JOIN(NUMBER, inner_hash),
 	JOIN(NUMBER, collation),
 };
-static const MongoStructType join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);
-
-List *
-mongo_scan_plan_to_list(const MongoScanPlan *plan)
-{
-	return mongo_struct_to_list(&scan_type, plan);
-}
-
-MongoScanPlan *
-mongo_scan_plan_from_list(List *list)
-{
-	return mongo_struct_from_list(&scan_type, list);
-}
-
-List *
-mongo_direct_plan_to_list(const MongoDirectPlan *plan)
-{
-	return mongo_struct_to_list(&direct_type, plan);
-}
-
-MongoDirectPlan *
-mongo_direct_plan_from_list(List *list)
-{
-	return mongo_struct_from_list(&direct_type, list);
-}
-
-List *
-mongo_batched_join_to_list(const MongoBatchedJoin *join)
-{
-	return mongo_struct_to_list(&join_type, join);
-}
-
-MongoBatchedJoin *
-mongo_batched_join_from_list(List *list)
-{
-	return mongo_struct_from_list(&join_type, list);
-}
+const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);

@@ -31,7 +31,7 @@
 #define DEFAULT_ROWS	1000
 
 static MongoRelation *
-create_relation(RelOptInfo *baserel, Oid foreigntableid)
+create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
 {
 	MongoRelation *relation = palloc0(sizeof(MongoRelation));
 
@@ -135,7 +135,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
 		!add_guards(relation, rinfo, match))
 	{
-		/* what comes is then tested here as well */
+		/* PostgreSQL then tests what comes as well */
 		condition.grade = MONGO_SUPERSET;
 		promotable = !translation->need_exact;
 	}
@@ -228,7 +228,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 						   Oid foreigntableid)
 {
 	MemoryContext old_context = mongo_enter_planning(baserel);
-	MongoRelation *relation = create_relation(baserel, foreigntableid);
+	MongoRelation *relation = create_table_relation(baserel, foreigntableid);
 
 	mongo_keep_planning_state(baserel, relation);
 	mongo_note_barriers(root, baserel);

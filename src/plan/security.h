@@ -16,7 +16,7 @@
  *
  * Nor may a document be told of that cannot be read, if a restriction would hide it
  * or cannot say.  What MongoDB tests goes with guards (guards.h) that do not
- * match such documents; what is tested here: see hidden.h.
+ * match such documents; what PostgreSQL tests: see hidden.h.
  *
  *-------------------------------------------------------------------------
  */

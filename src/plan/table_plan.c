@@ -38,12 +38,12 @@ has_list(Node *node, void *context)
 
 /*
  * fetched_attributes gives the attribute numbers that the documents must
- * bring: what the query above reads and what is tested here.
+ * bring: what the query above reads and what PostgreSQL tests.
  *
  * Where a type mismatch is an error, what MongoDB tested is read as well: find's
  * language also matches inside an array and "<>" lets other types through,
  * and such a document must be reported, not returned.  Otherwise only what may
- * have to be tested here after all.
+ * have to be tested by PostgreSQL after all.
  */
 static List *
 fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,

@@ -34,7 +34,8 @@ typedef struct MongoOutput
 {
 	Expr	   *expression;		/* a group's key or an aggregate */
 	MongoFinish finish;			/* how it is made from the fields */
-	List	   *fields;			/* MongoOutputField *, one unless finished here */
+	List	   *fields;			/* MongoOutputField *, one unless PostgreSQL
+								 * finishes them */
 	bool		zero_if_empty;	/* of aggregates over no rows at all; or NULL */
 } MongoOutput;
 
@@ -47,7 +48,7 @@ typedef struct MongoUpperRelation
 	MongoPipeline pipeline;		/* all stages */
 	List	   *outputs;		/* MongoOutput *, once there is a $group; before
 								 * that the columns of the tables are */
-	List	   *local_quals;	/* of HAVING, tested here */
+	List	   *local_quals;	/* of HAVING, tested by PostgreSQL */
 	bool		grouped;
 	bool		one_row;		/* aggregates without GROUP BY */
 	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */

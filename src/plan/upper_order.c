@@ -142,11 +142,11 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 }
 
 /*
- * is_id: of a table's documents, where MongoDB has no null.  One of a view stands
+ * is_table_id: of a table's documents, where MongoDB has no null.  One of a view stands
  * where MongoDB sorts it.
  */
 static bool
-is_id(const MongoUpperRelation *upper, const MongoValue *value)
+is_table_id(const MongoUpperRelation *upper, const MongoValue *value)
 {
 	bson_iter_t top;
 
@@ -155,9 +155,9 @@ is_id(const MongoUpperRelation *upper, const MongoValue *value)
 		strcmp(bson_iter_utf8(&top, NULL), "$_id") == 0;
 }
 
-/* find_value: of a member of the pathkey's class that MongoDB can compute. */
+/* find_sort_value: of a member of the pathkey's class that MongoDB can compute. */
 static bool
-find_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
+find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
 {
 	EquivalenceClass *class = pathkey->pk_eclass;
 	MongoScope	scope = {.translation = &upper->pipeline.translation};
@@ -201,9 +201,9 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 		MongoValue	sorted;
 		const char *path;
 
-		if (!find_value(upper, pathkey, &value))
+		if (!find_sort_value(upper, pathkey, &value))
 			return false;
-		if (is_id(upper, &value))
+		if (is_table_id(upper, &value))
 			value.nullable = false;
 		sorted = value;
 		if (value.nullable && value.raw && !upper->grouped && lnext(pathkeys, cell) != NULL)
@@ -243,6 +243,7 @@ offers_find(PlannerInfo *root, RelOptInfo *input_rel, bool *is_best)
 	return true;
 }
 
+/* leave_to_find: let LIMIT above find the sorted path of the scan. */
 static void
 leave_to_find(RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {

@@ -87,6 +87,7 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 	column->collection = mongo_table_options(relid)->collection;
 }
 
+/* scan_column: one field of an output. */
 static MongoScanColumn *
 scan_column(PlannerInfo *root, const MongoOutput *output, const MongoOutputField *field,
 			int index)

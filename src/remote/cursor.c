@@ -274,9 +274,9 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 	cursor->id = id;
 }
 
-/* take_document: the reply itself is what mongo_cursor_next() gives. */
+/* take_whole_reply: the reply itself is what mongo_cursor_next() gives. */
 static void
-take_document(MongoCursor *cursor, const MongoReply *reply)
+take_whole_reply(MongoCursor *cursor, const MongoReply *reply)
 {
 	bson_iter_t iter;
 
@@ -360,7 +360,7 @@ take_reply(MongoCursor *cursor, bool may_retry)
 		mongo_report_command_error(read_failure_message(cursor), &view);
 	}
 	if (cursor->reply_field != NULL)
-		take_document(cursor, reply);
+		take_whole_reply(cursor, reply);
 	else if (cursor_document == NULL)
 		report_invalid_reply(cursor, "The reply has no cursor.");
 	else

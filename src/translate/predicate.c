@@ -14,12 +14,12 @@
 #include "comparison.h"
 #include "path.h"
 #include "predicate.h"
+#include "struct_nodes.h"
 #include "types.h"
 
 #include "access/stratnum.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
-#include "nodes/value.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
@@ -301,33 +301,29 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	return result;
 }
 
+#define PREDICATE(kind, field)	MONGO_STRUCT_FIELD(MongoPredicate, kind, field)
+
+static const MongoStructField predicate_fields[] = {
+	PREDICATE(STRING, path),
+	PREDICATE(NUMBER, column_type),
+	PREDICATE(NUMBER, column_typmod),
+	PREDICATE(NUMBER, collation),
+	PREDICATE(NUMBER, strategy),
+	PREDICATE(NUMBER, form),
+	PREDICATE(NUMBER, value_type),
+	PREDICATE(NUMBER, type_mismatch),
+	PREDICATE(NUMBER, without_nan),
+};
+static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
+
 List *
 mongo_predicate_to_list(const MongoPredicate *predicate)
 {
-	List	   *oids = list_make3_oid(predicate->column_type, predicate->collation,
-									  predicate->value_type);
-	List	   *ints = list_make5_int(predicate->column_typmod, predicate->strategy,
-									  predicate->form, predicate->type_mismatch,
-									  predicate->without_nan);
-
-	return list_make3(makeString(pstrdup(predicate->path)), oids, ints);
+	return mongo_struct_to_list(&predicate_type, predicate);
 }
 
 MongoPredicate *
 mongo_predicate_from_list(List *list)
 {
-	MongoPredicate *predicate = palloc(sizeof(MongoPredicate));
-	List	   *oids = lsecond(list);
-	List	   *ints = lthird(list);
-
-	predicate->path = strVal(linitial(list));
-	predicate->column_type = linitial_oid(oids);
-	predicate->collation = lsecond_oid(oids);
-	predicate->value_type = lthird_oid(oids);
-	predicate->column_typmod = linitial_int(ints);
-	predicate->strategy = lsecond_int(ints);
-	predicate->form = lthird_int(ints);
-	predicate->type_mismatch = lfourth_int(ints);
-	predicate->without_nan = list_nth_int(ints, 4) != 0;
-	return predicate;
+	return mongo_struct_from_list(&predicate_type, list);
 }
