@@ -207,11 +207,43 @@ $mongod->fill('large', 't', 5000, 0);
 import_database('large', '', "OPTIONS (sample_size '50')");
 is_deeply([ map { s/^_id .*/_id/r } @{ columns('large', 't') } ], [ '_id', 'id integer *', 'info text' ], 'a sample');
 
+# A broken view is left out, the rest is imported.
+$mongod->insert('views', 'good', '[{"_id": 1, "n": 0}]');
+$mongod->command("{\"create\": \"$_->[0]\", \"viewOn\": \"good\", \"pipeline\": $_->[1]}", 'views')
+  foreach ([ 'broken', '[{"$set": {"x": {"$divide": [1, "$n"]}}}]' ], [ 'fine', '[{"$set": {"x": 1}}]' ],
+	[ 'lost', '[{"$lookup": {"from": "good", "localField": "n", "foreignField": "n", "as": "x", "pipeline": [{"$set": {"y": {"$toInt": "x"}}}]}}]' ]);
+($status, $stderr) = import_database('views');
+is($status, 0, 'broken views') or diag($stderr);
+is(join(' ', sort $stderr =~ /WARNING:  skipping view "views\.(\w+)": ./g), 'broken lost', 'are skipped with a warning');
+is_deeply(tables('views'), [qw(fine good)], 'and nothing else is');
+$mongod->block_commands(5000, 'aggregate');
+($status, undef, $stderr) = $node->psql('postgres', "CREATE SCHEMA views2; SET statement_timeout = '500ms'; "
+	  . 'IMPORT FOREIGN SCHEMA views LIMIT TO (fine) FROM SERVER mongodb INTO views2');
+$mongod->unblock_commands;
+like($stderr, qr/ERROR:  canceling statement due to statement timeout/, 'a cancel is no reason to skip a view');
+
+# Names in lower case, ObjectIds as text, names that are taken, names that nobody has.
+$mongod->insert('Mixed', 'Orders', '[{"_id": {"$oid": "5f0000000000000000000001"}, "custId": 1, "custid": 2, "Address": {"ZipCode": "x"}, "refs": [{"$oid": "5f0000000000000000000002"}]}]');
+$mongod->insert('Mixed', 'ORDERS', '[{"_id": 1}]');
+import_database('Mixed', '', "OPTIONS (lower_case_names 'true', objectid 'text')");
+is_deeply(tables('Mixed'), [qw(orders orders_1)], 'tables in lower case');
+is_deeply(columns('Mixed', 'orders_1'), [ '_id text *', 'custid integer custId', 'custid_1 integer custid', 'address_zipcode text Address.ZipCode', 'refs text[]' ],
+	'columns in lower case, ObjectIds as text');
+($status, undef, $stderr) = $node->psql('postgres', q{IMPORT FOREIGN SCHEMA "Mixed" LIMIT TO (orders, orders_1, none) FROM SERVER mongodb INTO "Mixed" OPTIONS (lower_case_names 'true', if_exists 'skip')});
+is($status, 0, 'names that are taken');
+is(scalar(() = $stderr =~ /NOTICE:  relation "orders(?:_1)?" already exists, skipping/g), 2, 'are skipped');
+like($stderr, qr/NOTICE:  collection "Mixed\.none" does not exist/, 'LIMIT TO what is not there');
+($status) = $node->psql('postgres', q{IMPORT FOREIGN SCHEMA "Mixed" FROM SERVER mongodb INTO "Mixed" OPTIONS (lower_case_names 'true')});
+isnt($status, 0, 'or are an error');
+select_all('Mixed');
+
 # Bad input.
 foreach my $case (
 	[ 'SCHEMA nowhere', '', qr/database "nowhere" of server "mongodb" has no collections.*HINT/s ],
 	[ 'SCHEMA which', "OPTIONS (sample_size '0')", qr/invalid value for integer option "sample_size": 0/ ],
 	[ 'SCHEMA which', "OPTIONS (nesting '101')", qr/invalid value for integer option "nesting": 101/ ],
+	[ 'SCHEMA which', "OPTIONS (objectid 'uuid')", qr/invalid value for option "objectid": "uuid".*Allowed are: objectid, text/s ],
+	[ 'SCHEMA which', "OPTIONS (if_exists 'replace')", qr/invalid value for option "if_exists": "replace".*Allowed are: error, skip/s ],
 	[ 'SCHEMA which', "OPTIONS (depth '1')", qr/invalid option "depth".*sample_size, nesting, import_views/s ])
 {
 	my ($what, $options, $message) = @$case;

@@ -169,7 +169,8 @@ import_sample(const ImportSource *source, const ImportCollection *collection)
 /* ------------------------------ indexes ------------------------------------ */
 
 List *
-import_indexed_paths(const ImportSource *source, const ImportCollection *collection)
+import_indexed_paths(const ImportSource *source, const ImportCollection *collection,
+					 bool *known)
 {
 	BsonArray	indexes;
 	const char *refusal;
@@ -177,11 +178,13 @@ import_indexed_paths(const ImportSource *source, const ImportCollection *collect
 	bson_t		listed;
 	List	   *result = NIL;
 
+	*known = true;
 	if (collection->is_view)
 		return NIL;
 
-	if (index_list(source->user, source->database, collection->name, &indexes,
-				   &refusal) == INDEXES_REFUSED)
+	*known = index_list(source->user, source->database, collection->name, &indexes,
+						&refusal) != INDEXES_REFUSED;
+	if (!*known)
 		ereport(NOTICE,
 				(errmsg("the indexes of collection \"%s.%s\" are not known",
 						source->database, collection->name),
