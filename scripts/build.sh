@@ -11,8 +11,11 @@ COMPILER_FLAGS=-Werror
 # What PostgreSQL's server runs with; servers.sh and test.sh hand it on.
 SERVER_ENVIRONMENT=()
 MONGOD_ARGUMENTS=()
-if [ "$VARIANT" = sanitize ]; then
-	. "$ROOT/scripts/sanitizers.sh"
+case $VARIANT in
+	sanitize | faults) . "$ROOT/scripts/sanitizers.sh" ;;
+esac
+if [ "$VARIANT" = faults ]; then
+	COMPILER_FLAGS+=" -DMONGO_FDW_INJECT_FAULTS"
 fi
 BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT="$COMPILER_FLAGS"
 	TRANSPORT="$TRANSPORT")

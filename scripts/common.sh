@@ -6,7 +6,7 @@
 #	src/		a copy of the source, built and tested there
 #	run/		data folders, logs and sockets of the running servers
 #	env			how to reach them, as shell assignments
-#	sanitize/	postgresql/, src/ and test/ of "make sanitize"; so valgrind/
+#	sanitize/	postgresql/, src/ and test/ of "make sanitize"; so faults/, valgrind/
 #
 # PostgreSQL refuses to run as root, so as root the whole of .lab belongs to
 # the user "postgres" and everything but the installation of packages is run

@@ -1,7 +1,7 @@
 # PostgreSQL from Debian's source package, built so that it looks for faults of
 # the C code that it runs: assertions, freed memory overwritten, new memory filled
 # at random, the ends of chunks checked.  Sourced by setup.sh for
-# VARIANT=sanitize and valgrind, each of which has a tree of its own.
+# VARIANT=sanitize, faults and valgrind, each of which has a tree of its own.
 
 . "$ROOT/scripts/fetch_source.sh"
 

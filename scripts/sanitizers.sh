@@ -1,6 +1,6 @@
 # How the extension is built with address and undefined sanitizers, what
 # PostgreSQL's server needs to load it, and what they found.  Sourced by build.sh
-# for VARIANT=sanitize.
+# for VARIANT=sanitize and faults.
 
 # PostgreSQL's own hash functions shift into the sign bit.
 COMPILER_FLAGS+=" -fsanitize=address,undefined -fno-sanitize-recover=undefined \

@@ -30,8 +30,8 @@ fi
 # Where PostgreSQL comes from: make_postgresql_tree, and what packages that needs.
 case $VARIANT in
 	'') . "$ROOT/scripts/postgresql_package.sh" ;;
-	sanitize | valgrind) . "$ROOT/scripts/postgresql_source.sh" ;;
-	*) fail "there is no VARIANT \"$VARIANT\"; there are: sanitize, valgrind" ;;
+	sanitize | faults | valgrind) . "$ROOT/scripts/postgresql_source.sh" ;;
+	*) fail "there is no VARIANT \"$VARIANT\"; there are: sanitize, faults, valgrind" ;;
 esac
 
 missing_packages() {

@@ -126,26 +126,30 @@ mongo_inject_interrupt(void)
 static const bson_mem_vtable_t *counted;
 static int	live_allocations = 0;
 
+/* What could not be had has raised. */
+static void *
+note_allocated(void *memory)
+{
+	live_allocations++;
+	return memory;
+}
+
 static void *
 counted_malloc(size_t size)
 {
-	live_allocations++;
-	return counted->malloc(size);
+	return note_allocated(counted->malloc(size));
 }
 
 static void *
 counted_calloc(size_t count, size_t size)
 {
-	live_allocations++;
-	return counted->calloc(count, size);
+	return note_allocated(counted->calloc(count, size));
 }
 
 static void *
 counted_realloc(void *memory, size_t size)
 {
-	if (memory == NULL)
-		live_allocations++;
-	return counted->realloc(memory, size);
+	return memory == NULL ? counted_malloc(size) : counted->realloc(memory, size);
 }
 
 static void
@@ -159,8 +163,7 @@ counted_free(void *memory)
 static void *
 counted_aligned_alloc(size_t alignment, size_t size)
 {
-	live_allocations++;
-	return counted->aligned_alloc(alignment, size);
+	return note_allocated(counted->aligned_alloc(alignment, size));
 }
 
 const bson_mem_vtable_t *
