@@ -128,11 +128,12 @@ extern bool mongo_remote_cancel_cursor(MongoClient *client,
 
 /*
  * mongo_client_kill_cursor
- *		Tell the server to close a cursor of its own, if the client is clean.
+ *		Tell the server to close a cursor of its own; false unless the client is
+ *		on that server and clean, and stays so.
  *
  * Neither waits nor raises, nor frees the cursor.
  */
-extern void mongo_client_kill_cursor(MongoClient *client,
+extern bool mongo_client_kill_cursor(MongoClient *client,
 									 const RemoteCursor *cursor);
 
 /*

@@ -53,6 +53,8 @@ typedef struct MongoTransport
 	int			wait_limit_ms;	/* of any wait inside libmongoc; 0: none */
 	int			socket_timeout_ms;	/* of any wait for the server; 0: none */
 	bool		timed_out;		/* the last wait took longer than that */
+	bool		last_failed;	/* the last send or receive: connection lost, or
+								 * nothing came in time */
 	MongoEnding ending;
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */

@@ -237,6 +237,11 @@ $node->safe_psql('postgres', q{ALTER USER MAPPING FOR CURRENT_USER SERVER scram_
 	OPTIONS (ADD username 'u', ADD password 'p')});
 run_cases('scram_iterations_many', 'SELECT id FROM TABLE', [ good => '28P01' ]);
 
+# A connection that is lost meanwhile says nothing of the password.
+create_fake_server('scram_lost', '', '--scram=lost');
+$node->safe_psql('postgres', q{ALTER USER MAPPING FOR CURRENT_USER SERVER scram_lost OPTIONS (ADD username 'u', ADD password 'p')});
+run_cases('scram_lost', 'SELECT id FROM TABLE', [ good => '08001' ]);
+
 foreach my $fake (@fakes)
 {
 	close $fake->[1];

@@ -429,6 +429,7 @@ SCRAM = {
     'iterations': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=2147483647' % nonce,
     'iterations_too_many': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=100001' % nonce,
     'iterations_many': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=100000' % nonce,
+    'lost': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=5000' % nonce,
     'attribute_cut': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i' % nonce,
     'attribute_alone': lambda nonce: b'v',
 }
@@ -528,6 +529,8 @@ def serve(connection, seen):
             if name == 'saslStart':
                 connection.sendall(Request(request_id, command, 0).message(scram(command)))
                 continue
+            if name == 'saslContinue' and argument('scram') == 'lost':
+                raise Close
             if name not in ('find', 'getMore', 'insert', 'update', 'delete'):
                 if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2):
                     connection.sendall(answer_greeting(request_id, opcode))

@@ -15,11 +15,12 @@ TABLES = """
     CREATE SCHEMA {server};
     SET search_path = {server};
     CREATE FOREIGN TABLE points (_id int, grp int, info text) SERVER {server}
-        OPTIONS (database 'faults', fetch_size '20');
+        OPTIONS (database 'faults', fetch_size '20', estimated_rows '60');
     CREATE FOREIGN TABLE details ("of" int, part int, words text[]) SERVER {server}
-        OPTIONS (database 'faults', fetch_size '20');
+        OPTIONS (database 'faults', fetch_size '20', estimated_rows '60');
     CREATE FOREIGN TABLE many (_id int, info text) SERVER {server}
-        OPTIONS (database 'faults', fetch_size '30', estimated_rows '1000000');
+        OPTIONS (database 'faults', fetch_size '30', estimated_rows '1000000',
+            fdw_startup_cost '0', fdw_tuple_cost '0', remote_parallelism '4');
     CREATE FOREIGN TABLE written (_id int, n int, info text) SERVER {server}
         OPTIONS (database 'faults', batch_size '5');
     CREATE SCHEMA imported_{server};
@@ -30,11 +31,11 @@ LOCAL = """
     CREATE TABLE local_rows (n int);
     CREATE TABLE parts (p text, _id int, grp int, info text) PARTITION BY LIST (p);
     CREATE FOREIGN TABLE parts_rs PARTITION OF parts FOR VALUES IN ('rs') SERVER rs
-        OPTIONS (database 'faults', collection 'points', fetch_size '20');
+        OPTIONS (database 'faults', collection 'points', fetch_size '20', estimated_rows '60');
     CREATE FOREIGN TABLE parts_alone PARTITION OF parts FOR VALUES IN ('alone') SERVER alone
-        OPTIONS (database 'faults', collection 'points', fetch_size '20');
+        OPTIONS (database 'faults', collection 'points', fetch_size '20', estimated_rows '60');
     CREATE FOREIGN TABLE parts_again PARTITION OF parts FOR VALUES IN ('again') SERVER alone
-        OPTIONS (database 'faults', collection 'points', fetch_size '20');
+        OPTIONS (database 'faults', collection 'points', fetch_size '20', estimated_rows '60');
     CREATE FUNCTION ask(wanted int) RETURNS text LANGUAGE plpgsql AS $$
     DECLARE
         found text;
@@ -108,7 +109,8 @@ def reads():
     yield Statement("count", ["SELECT count(*) FROM points"])
     yield Statement("aggregate", ["SELECT grp, count(*), sum(_id), max(info) FROM points GROUP BY grp"])
     join = "SELECT p._id, d.part FROM points p JOIN details d ON d.of = p._id WHERE p.grp < 4"
-    yield Statement("join in MongoDB", [join])
+    yield Statement("join in MongoDB", [join], settings=("enable_hashjoin=off", "enable_mergejoin=off",
+                                                         "enable_nestloop=off"))
     yield Statement("batched join", [join], settings=("mongo_fdw.enable_join_pushdown=off",
                                                       "enable_hashjoin=off", "enable_mergejoin=off"))
     yield Statement("hash join", [join], settings=local + ("enable_nestloop=off", "enable_mergejoin=off"))

@@ -11,7 +11,7 @@ use Test::More;
 my $set = MongoFdwTest::ReplicaSet->new(1);
 my $alone = MongoFdwTest::Mongod->new(auth => 1);
 my $node = new_postgres('faults', 'max_worker_processes = 16', 'max_parallel_workers = 8');
-my %options = (fdw_startup_cost => 0, fdw_tuple_cost => 0, remote_parallelism => 4, server_selection_timeout_ms => 3000);
+my %options = (server_selection_timeout_ms => 3000);
 
 create_server($node, 'rs', $set->primary, replica_set => 'rs', %options);
 create_server($node, 'alone', $alone, %options);

@@ -42,7 +42,7 @@ FATAL = {"allocation": "53200", "termination": "57P01"}
 MOST_CONNECTIONS = 4            # option async_connections
 MISSES = 3                      # so often nothing failed: there are no more places in workers either
 REPETITIONS = 4                 # of a place that seems to leak
-SLOW = 3                        # seconds
+SLOW = 10                       # seconds
 
 METRICS = """
     SELECT sum(used_bytes) FILTER (WHERE name = 'TopMemoryContext'),
@@ -294,8 +294,8 @@ class Place:
     def judge_cursors(self, n, server, cursors):
         for cursor in cursors:
             server.kill_cursor(cursor)
-            # with the reply its id was lost
-            if self.kind == "receive" and cursor["nBatchesReturned"] <= 1:
+            # with the reply its id was lost, or nobody waited for it
+            if self.kind in ("receive", "interrupt", "termination") and cursor["nBatchesReturned"] <= 1:
                 self.counts["cursors whose id was lost"] += 1
             else:
                 self.complain(n, f"{server.name}: a cursor is left: {cursor['originatingCommand']}, "

@@ -298,6 +298,13 @@ explain_failure(MongoClient *client, const mongoc_uri_t *uri,
 {
 	const char *failure = client->connection.transport.failure;
 
+	/* a connection lost while authenticating is none that was refused */
+	if (client->connection.transport.last_failed && error->domain == MONGOC_ERROR_CLIENT &&
+		error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)
+	{
+		error->domain = MONGOC_ERROR_STREAM;
+		error->code = MONGOC_ERROR_STREAM_SOCKET;
+	}
 	if (*failure == '\0')
 		return;
 	/* of a reply to a password libmongoc says that the password is wrong */
@@ -514,10 +521,11 @@ mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command)
 	bson_append_array_end(command, &cursors);
 }
 
-void
+bool
 mongo_client_kill_cursor(MongoClient *client, const RemoteCursor *cursor)
 {
 	bson_t		command = BSON_INITIALIZER;
+	bool		sent = false;
 
 	if (mongo_client_is_clean(client) &&
 		mongo_client_is_on(client, cursor->host_and_port))
@@ -525,8 +533,10 @@ mongo_client_kill_cursor(MongoClient *client, const RemoteCursor *cursor)
 		mongo_client_kill_command(cursor, &command);
 		mongo_wire_send_and_forget(&client->connection, cursor->database,
 								   &command);
+		sent = !client->connection.broken;
 	}
 	bson_destroy(&command);
+	return sent;
 }
 
 bool

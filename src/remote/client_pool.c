@@ -142,10 +142,9 @@ mongo_pool_kill_orphans(PoolEntry *entry, MongoClient *client)
 	{
 		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
 
-		if (!mongo_client_is_on(client, cursor->host_and_port))
+		if (!mongo_client_kill_cursor(client, cursor))
 			continue;
 		dlist_delete(&cursor->node);
-		mongo_client_kill_cursor(client, cursor);
 		bson_free(cursor);
 	}
 }
@@ -485,9 +484,8 @@ kill_cursor(MongoLease *lease)
 		client = find_idle(lease);
 	}
 	cursor = forget_cursor(lease);
-	if (client != NULL && mongo_client_is_on(client, cursor->host_and_port))
+	if (client != NULL && mongo_client_kill_cursor(client, cursor))
 	{
-		mongo_client_kill_cursor(client, cursor);
 		bson_free(cursor);
 		return;
 	}

@@ -96,6 +96,7 @@ note_wait_failure(MongoStream *stream)
 	MongoTransport *transport = stream->transport;
 
 	stream->last_errno = errno;
+	transport->last_failed = true;
 	if (errno == ETIMEDOUT && transport->socket_timeout_ms > 0 &&
 		transport->wait_limit_ms == 0)
 	{
@@ -344,6 +345,8 @@ receive(MongoStream *stream, void *destination, size_t size)
 	if (result > 0 && mongo_fault_is_due(MONGO_FAULT_RECEIVE))
 		result = mongo_break_socket(stream->socket);
 	stream->last_errno = result < 0 ? errno : 0;
+	stream->transport->last_failed = result == 0 ||
+		(result < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 	return result;
 }
 
@@ -474,7 +477,10 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			if (errno == EINTR)
 				continue;
 			if (errno != EAGAIN && errno != EWOULDBLOCK)
+			{
+				stream->transport->last_failed = true;
 				return -1;
+			}
 			if (timeout_msec == 0)
 				return total > 0 ? total : -1;
 			if (!mongo_stream_wait(stream, WL_SOCKET_WRITEABLE,
@@ -487,6 +493,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 		}
 
 		stream->last_errno = 0;
+		stream->transport->last_failed = false;
 		stream->reply_due = true;
 		stream->bytes_sent += sent;
 		total += sent;
