@@ -121,12 +121,14 @@ extern void mongo_parse_feature_set(const MongoOption *option, const char *value
 									void *field);
 
 /*
- * Checks that only DDL has need of.  They raise 22023, and 42501 where an
- * option gives away what the database server may read or be.
+ * Checks that only DDL has need of.  They raise 22023, 42501 where an option
+ * gives away what the database server may read or be, and 22P02 for what is no
+ * JSON.
  */
 extern void mongo_check_uri(const MongoOption *option, const char *value);
 extern void mongo_check_file(const MongoOption *option, const char *value);
 extern void mongo_check_write_concern(const MongoOption *option, const char *value);
 extern void mongo_check_compressors(const MongoOption *option, const char *value);
+extern void mongo_check_hint(const MongoOption *option, const char *value);
 
 #endif							/* MONGO_FDW_OPTION_TABLE_H */

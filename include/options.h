@@ -87,6 +87,8 @@ typedef struct MongoTableOptions
 	double		fdw_lookup_cost;
 	double		remote_parallelism; /* scans that MongoDB serves at once; 0: one */
 	const char *parallel_field; /* path by which scans are split */
+	const char *hint;			/* an index: its name, or its keys as JSON; NULL:
+								 * MongoDB chooses */
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
 	bool		enable_order_by_pushdown;

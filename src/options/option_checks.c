@@ -2,7 +2,7 @@
  *
  * option_checks.c
  *		What DDL checks of an option's value beyond its form: URIs, who may name
- *		files, write concerns, compressors.
+ *		files, write concerns, compressors, hints.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "uri_text.h"
 #include "utils/acl.h"
+#include "utils/fmgrprotos.h"
 #include "utils/formatting.h"
 
 /*
@@ -218,4 +219,11 @@ mongo_check_write_concern(const MongoOption *option, const char *value)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"%s\": %s", option->name, value),
 				 errhint("Allowed are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
+}
+
+void
+mongo_check_hint(const MongoOption *option pg_attribute_unused(), const char *value)
+{
+	if (value[0] == '{')
+		DirectFunctionCall1(json_in, CStringGetDatum(value));
 }

@@ -81,6 +81,7 @@ const MongoOption mongo_option_table[] =
 	{"fdw_lookup_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_lookup_cost), "5", BETWEEN(0, 1e15)},
 	{"remote_parallelism", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(remote_parallelism), "1", BETWEEN(0, 1000)},
 	{"parallel_field", ON_TABLE, mongo_parse_path, NULL, TABLE(parallel_field), "_id"},
+	{"hint", ON_TABLE, mongo_parse_name, mongo_check_hint, TABLE(hint)},
 	{"enable_join_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
 	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},
 	{"enable_order_by_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_order_by_pushdown), "true"},

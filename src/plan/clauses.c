@@ -11,9 +11,14 @@
 
 #include "bson_memory.h"
 #include "bson_write.h"
+#include "encode.h"
+#include "encoding.h"
 #include "feature.h"
 #include "relation.h"
 #include "security.h"
+
+#include "catalog/pg_type_d.h"
+#include "utils/builtins.h"
 
 static const MongoKnownCondition *
 find_known(const List *known, const RestrictInfo *rinfo)
@@ -109,4 +114,16 @@ mongo_append_collation(bson_t *command, const MongoTranslation *translation)
 	if (translation->compares_text &&
 		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
 		bson_append_template(command, "{collation: {locale: 'simple'}}");
+}
+
+void
+mongo_append_hint(bson_t *command, const MongoTableOptions *options)
+{
+	if (options->hint == NULL)
+		return;
+	if (options->hint[0] == '{')
+		mongo_append_datum(command, "hint", -1, CStringGetTextDatum(options->hint), false,
+						   JSONOID, -1, NULL);
+	else
+		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(options->hint));
 }

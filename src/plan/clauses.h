@@ -50,4 +50,10 @@ extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
  */
 extern void mongo_append_collation(bson_t *command, const MongoTranslation *translation);
 
+/*
+ * mongo_append_hint
+ *		Append "hint" as the option of the table says; nothing without it.
+ */
+extern void mongo_append_hint(bson_t *command, const MongoTableOptions *options);
+
 #endif							/* MONGO_FDW_CLAUSES_H */

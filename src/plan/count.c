@@ -25,7 +25,10 @@ count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 
 	BSON_APPEND_UTF8(command, "count", mongo_to_utf8(relation->options->collection));
 	if (pipeline->only_match != NULL)
+	{
 		BSON_APPEND_DOCUMENT(command, "query", pipeline->only_match);
+		mongo_append_hint(command, relation->options);
+	}
 	mongo_append_collation(command, &pipeline->translation);
 	return mongo_command_to_const(command);
 }

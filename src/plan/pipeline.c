@@ -69,5 +69,6 @@ mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipel
 		mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
 		BSON_APPEND_BOOL(command, "allowDiskUse", true);
 	mongo_append_collation(command, &pipeline->translation);
+	mongo_append_hint(command, relation->options);
 	return mongo_command_to_const(command);
 }

@@ -157,6 +157,7 @@ find_command(RelOptInfo *baserel, const MongoTranslation *translation,
 	if (pathkeys != NIL)
 		mongo_append_sort(baserel, pathkeys, part, command);
 	mongo_append_collation(command, translation);
+	mongo_append_hint(command, relation->options);
 	return mongo_command_to_const(command);
 }
 

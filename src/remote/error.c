@@ -147,6 +147,8 @@ static const struct
 	{"dateSubtract overflowed", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
 	{"invalid dateAdd 'amount'", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
 	{"'year' must evaluate to an integer", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
+	{"hint provided does not correspond to an existing index", .sqlstate = ERRCODE_UNDEFINED_OBJECT,
+	.hint = "Name an index of the collection in the table's option hint, or drop the option."},
 	{"unrecognized time zone identifier", .sqlstate = ERRCODE_INVALID_PARAMETER_VALUE},
 };
 
