@@ -81,4 +81,20 @@ extern bool mongo_decimal128_to_int64(const MongoDecimalParts *parts,
 extern bool mongo_decimal128_to_float8(const MongoDecimalParts *parts,
 									   double *result);
 
+/*
+ * mongo_numeric_to_decimal128
+ *		The same number, with as much of its scale as there is room for; false
+ *		when it has more than 34 digits or is out of the exponents' range.
+ *
+ * NaN and infinities convert.
+ */
+extern bool mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal);
+
+/*
+ * mongo_numeric_typmod
+ *		The precision and the scale of numeric(precision, scale); false for a
+ *		numeric without them.
+ */
+extern bool mongo_numeric_typmod(int32 typmod, int *precision, int *scale);
+
 #endif							/* MONGO_FDW_DECIMAL128_H */

@@ -37,11 +37,4 @@ extern MongoDigits mongo_expression_digits(Node *node);
  */
 extern bool mongo_digits_fit(MongoDigits digits);
 
-/*
- * mongo_numeric_typmod
- *		The precision and the scale of numeric(precision, scale); false for a
- *		numeric without them.
- */
-extern bool mongo_numeric_typmod(int32 typmod, int *precision, int *scale);
-
 #endif							/* MONGO_FDW_DIGITS_H */

@@ -8,15 +8,7 @@
 #ifndef MONGO_FDW_ENCODE_H
 #define MONGO_FDW_ENCODE_H
 
-#include "compat.h"
-
-#include "utils/date.h"
-#include "utils/numeric.h"
-#include "utils/timestamp.h"
-
-/* BSON's Date counts milliseconds since 1970, PostgreSQL's dates begin in 2000. */
-#define MONGO_MILLIS_PER_DAY	INT64CONST(86400000)
-#define MONGO_EPOCH_DAYS		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE))
+#include "types.h"
 
 /*
  * mongo_append_datum
@@ -29,8 +21,7 @@
  * arrays -> Array; composite types -> Document; the rest -> String in the type's
  * text form.  'isnull' appends a BSON null.
  *
- * The key is UTF-8; key_length may be -1.  'column_name' is for messages and may
- * be NULL.  Raises 22003 for a number beyond Decimal128 (40 digits), 22008 for an
+ * The key is UTF-8; key_length may be -1.  Raises 22003 for a number beyond Decimal128 (40 digits), 22008 for an
  * infinite date, 22021 and 22P05 for text that is not UTF-8 or does not become it,
  * what mongo_append_json_members() raises for JSON, 54000 when the document grows
  * too large, and 0A000 for a type that has no BSON form at all; 'document' is then
@@ -38,38 +29,47 @@
  */
 extern void mongo_append_datum(bson_t *document, const char *key, int key_length,
 							   Datum value, bool isnull, Oid typid,
-							   int32 typmod, const char *column_name);
+							   int32 typmod);
 
 /*
- * mongo_type_is_writable
- *		Does a value of this type have a BSON form to write?
- *
- * A composite type always does; one of its attributes may raise 0A000 later.
+ * What follows is for those who write values of one kind, in src/convert.
  */
-extern bool mongo_type_is_writable(Oid typid);
+
+/* Where a value is appended. */
+typedef struct MongoWriteTarget
+{
+	bson_t	   *document;
+	const char *key;
+	int			key_length;
+} MongoWriteTarget;
 
 /*
- * mongo_numeric_to_decimal128
- *		The same number, with as much of its scale as there is room for; false
- *		when it has more than 34 digits or is out of the exponents' range.
- *
- * NaN and infinities convert.
+ * The arguments of a MongoWriteFunction: it appends one non-null value.  Raises, as
+ * mongo_append_datum() in encode.h has it, when the value has no BSON form.
  */
-extern bool mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal);
+#define MONGO_WRITE_ARGS \
+	const MongoWriteTarget *target, Datum value, \
+	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
 
 /*
- * mongo_timestamp_to_millis
- *		Milliseconds since 1970 of a timestamp or timestamptz, rounded down.
- *
- * *exact (may be NULL) tells whether nothing was cut.  The value must be
- * finite.
+ * MONGO_WRITE
+ *		Append with libbson's function for this BSON type; raise 54000 unless it could.
  */
-extern int64 mongo_timestamp_to_millis(Timestamp value, bool *exact);
+#define MONGO_WRITE(target, type, ...) \
+	mongo_write_check(bson_append_##type((target)->document, (target)->key, \
+										 (target)->key_length, ##__VA_ARGS__))
 
 /*
- * mongo_date_to_millis
- *		Milliseconds since 1970 of a date's midnight in UTC.  Must be finite.
+ * mongo_write_value
+ *		Append one value of any writable type; see mongo_append_datum().
  */
-extern int64 mongo_date_to_millis(DateADT value);
+extern void mongo_write_value(const MongoWriteTarget *target, Datum value,
+							  bool isnull, Oid typid, int32 typmod);
+
+/*
+ * mongo_write_check
+ *		Raise 54000 unless libbson could append.
+ */
+extern void mongo_write_check(bool appended);
 
 #endif							/* MONGO_FDW_ENCODE_H */

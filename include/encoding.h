@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * encoding.h
- *		Names between the database's encoding and BSON's, which is UTF-8.
+ *		Strings between the database's encoding and BSON's, which is UTF-8.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,5 +29,36 @@ mongo_from_utf8(const char *name)
 {
 	return pg_any_to_server(name, (int) strlen(name), PG_UTF8);
 }
+
+/*
+ * mongo_text_is_valid
+ *		Are these bytes UTF-8 without U+0000, of characters that the
+ *		database's encoding has, so that a text may hold them?
+ *
+ * Raises 42883 where PostgreSQL has no conversion from UTF-8 to that encoding.
+ */
+extern bool mongo_text_is_valid(const char *text, uint32 length);
+
+/*
+ * mongo_text_remark
+ *		Why mongo_text_is_valid() is false: a sentence for DETAIL, static.
+ */
+extern const char *mongo_text_remark(const char *text, uint32 length);
+
+/*
+ * mongo_text_to_server
+ *		Valid UTF-8 in the database's encoding.
+ *
+ * Gives 'text' itself where that is UTF-8, else a palloc'd copy; *length is
+ * adjusted.  Only for what mongo_text_is_valid() has passed.
+ */
+extern const char *mongo_text_to_server(const char *text, uint32 *length);
+
+/*
+ * mongo_cut_text
+ *		A palloc'd C string of at most 'limit' bytes of 'text', cut between
+ *		characters, with "..." where something was cut off.
+ */
+extern char *mongo_cut_text(const char *text, int limit);
 
 #endif							/* MONGO_FDW_ENCODING_H */

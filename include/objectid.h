@@ -1,10 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * objectid.h
- *		The SQL type objectid: the twelve bytes of a BSON ObjectId.
- *
- * Passed by reference, 12 bytes long, no alignment.  It is created by the
- * extension's script, so its OID differs from database to database.
+ *		The SQL type objectid: the twelve bytes of a BSON ObjectId, passed by
+ *		reference, without alignment.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,14 +13,6 @@
 
 #define MONGO_OBJECTID_SIZE			12
 #define MONGO_OBJECTID_TEXT_LENGTH	24
-
-/*
- * mongo_objectid_type_oid
- *		The type's OID in this database; InvalidOid without the extension.
- *
- * The answer is remembered until pg_type changes.
- */
-extern Oid	mongo_objectid_type_oid(void);
 
 /*
  * mongo_objectid_to_text

@@ -45,7 +45,6 @@ extern bool mongo_is_nested_type(Oid typid);
  * Raises what encoding raises.
  */
 extern bool mongo_append_changes(MongoUpdateOperators *operators, const char *path,
-								 Datum old, Datum new, Oid typid, int32 typmod,
-								 const char *column_name);
+								 Datum old, Datum new, Oid typid, int32 typmod);
 
 #endif							/* MONGO_FDW_ROW_CHANGES_H */

@@ -316,7 +316,7 @@ foreach my $i (0 .. $#cases)
 my (undef, undef, $stderr) = $node->psql('postgres',
 	"SELECT v FROM $tables{integer}_error WHERE _id = " . (grep { $cases[$_][1] eq '"abc"' } 0 .. $#cases)[0]);
 like($stderr, qr/could not read field "v" of collection "db.values" as type integer/, 'message of a mismatch');
-like($stderr, qr/DETAIL:  Document with _id \d+ holds a String, "abc"\./, 'its detail');
+like($stderr, qr/DETAIL:  The document with _id \d+ holds a value of BSON type String: "abc"\./, 'its detail');
 like($stderr, qr/HINT:  .*type_mismatch/, 'its hint');
 
 # psql does not print U+10FFFF.

@@ -312,7 +312,7 @@ class RowSecurity(BothServers):
                         "not shown", "IXSCAN")
         self.execute("GRANT SELECT ON base, friends, unfit TO row_reader")
         seen = self.as_user("SELECT n FROM unfit WHERE tenant = 2 AND n IS NOT NULL")
-        self.report("Document with _id 1000 holds a String, \"top secret" in seen, "all is told to who may read the table", seen)
+        self.report("The document with _id 1000 holds a value of BSON type String: \"top secret" in seen, "all is told to who may read the table", seen)
         seen = self.as_user(settings + "SELECT * FROM total")
         self.report("Failed to parse number" in seen, "what MongoDB says as well", seen)
 

@@ -21,7 +21,7 @@
 #include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "cursor.h"
-#include "decode.h"
+#include "decode_row.h"
 #include "document_size.h"
 #include "encoding.h"
 #include "learn.h"

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "bson_types.h"
 #include "expression_rows.h"
 #include "implied.h"
 #include "option_table.h"

@@ -12,6 +12,7 @@
 #include "field_types.h"
 
 #include "bson_types.h"
+#include "bson_walk.h"
 #include "types.h"
 
 /* BSON's types as numbers of MONGO_BSON_BIT. */

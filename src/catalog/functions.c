@@ -19,11 +19,12 @@
 #include "client_pool.h"
 #include "command_name.h"
 #include "cursor.h"
-#include "decode.h"
+#include "decode_row.h"
 #include "encode.h"
 #include "encoding.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "json_write.h"
 #include "miscadmin.h"
 #include "read_only.h"
 #include "utils/acl.h"
@@ -97,7 +98,7 @@ static void
 append_datum_at(bson_t *document, const char *key, Datum value, Oid typid,
 				bson_iter_t *iter)
 {
-	mongo_append_datum(document, key, -1, value, false, typid, -1, NULL);
+	mongo_append_datum(document, key, -1, value, false, typid, -1);
 	if (!bson_iter_init_find(iter, document, key))
 		elog(ERROR, "value was not appended");
 }

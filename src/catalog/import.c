@@ -19,7 +19,7 @@
 #include "commands/defrem.h"
 #include "import.h"
 #include "miscadmin.h"
-#include "objectid.h"
+#include "objectid_type.h"
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"

@@ -10,11 +10,12 @@
 #include "import_fields.h"
 
 #include "access/htup_details.h"
+#include "bson_date.h"
 #include "bson_memory.h"
-#include "encode.h"
-#include "json.h"
+#include "bson_walk.h"
+#include "encoding.h"
+#include "json_read.h"
 #include "miscadmin.h"
-#include "types.h"
 #include "utils/memutils.h"
 
 /* More keys than this in a nested document: it is a map, not a record. */

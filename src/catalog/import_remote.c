@@ -11,12 +11,12 @@
 #include "import.h"
 
 #include "bson_memory.h"
+#include "bson_walk.h"
 #include "cursor.h"
 #include "encoding.h"
 #include "index_keys.h"
 #include "miscadmin.h"
 #include "row_count.h"
-#include "types.h"
 
 /* Documents per getMore of a sample: they may be large. */
 #define SAMPLE_BATCH	100

@@ -14,7 +14,7 @@
 #include "client_pool.h"
 #include "encoding.h"
 #include "miscadmin.h"
-#include "types.h"
+#include "reader.h"
 
 /* More than the 64 that a collection may have. */
 #define BATCH_SIZE	1000

@@ -13,7 +13,7 @@
 #include "index_keys.h"
 #include "statistics_table.h"
 #include "storage/lmgr.h"
-#include "types.h"
+#include "reader.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 

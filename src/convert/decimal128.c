@@ -15,7 +15,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "encode.h"
 #include "libpq/pqformat.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
@@ -374,5 +373,16 @@ mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
 
 	mongo_decimal128_pack(&parts, decimal);
 	pfree(sent);
+	return true;
+}
+
+bool
+mongo_numeric_typmod(int32 typmod, int *precision, int *scale)
+{
+	/* the layout of numerictypmodin() */
+	if (typmod < (int32) VARHDRSZ)
+		return false;
+	*precision = ((typmod - VARHDRSZ) >> 16) & 0xffff;
+	*scale = (((typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
 	return true;
 }

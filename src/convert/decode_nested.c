@@ -7,9 +7,10 @@
  */
 #include "postgres.h"
 
-#include "types.h"
+#include "decode_nested.h"
 
 #include "access/htup_details.h"
+#include "bson_walk.h"
 #include "encoding.h"
 #include "executor/executor.h"
 #include "funcapi.h"

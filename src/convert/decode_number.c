@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "types.h"
+#include "decode_number.h"
 
 #include <math.h>
 
@@ -235,15 +235,14 @@ mongo_prepare_numeric(MongoReader *reader)
 	NumericReader *numeric;
 	MemoryContext caller;
 	int			precision;
+	int			scale;
 
-	if (reader->typmod < (int32) VARHDRSZ)
+	if (!mongo_numeric_typmod(reader->typmod, &precision, &scale))
 		return;
 
-	/* the typmod's layout is that of numerictypmodin() */
 	caller = MemoryContextSwitchTo(reader->mcxt);
 	numeric = palloc(sizeof(NumericReader));
-	precision = ((reader->typmod - VARHDRSZ) >> 16) & 0xffff;
-	numeric->scale = (((reader->typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
+	numeric->scale = scale;
 	numeric->unscaled_limit = precision <= MAX_INT64_POWER && numeric->scale >= 0 ?
 		int64_powers[precision] : 0;
 	numeric->limit =

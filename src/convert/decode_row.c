@@ -13,24 +13,26 @@
  */
 #include "postgres.h"
 
-#include "decode.h"
+#include "decode_row.h"
 
+#include "bson_walk.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "encoding.h"
-#include "json.h"
+#include "json_read.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "privileges.h"
-#include "types.h"
+#include "reader.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
 /* Positions in a document for which a prediction is kept. */
 #define MAX_PREDICTED		64
 
-/* Bytes of an _id shown in a message. */
+/* Bytes of an _id and of a value shown in a message. */
 #define SHOWN_ID_SIZE		100
+#define SHOWN_VALUE_SIZE	100
 
 /* A column as the decoder holds it. */
 typedef struct DecodedColumn
@@ -271,37 +273,36 @@ static const struct
 	"Declare the column with the domain's base type, or set option type_mismatch to 'null'."},
 };
 
-/* find_id: of the document itself, or of one that stands within it. */
-static bool
-find_id(const MongoRowDecoder *decoder, const char *prefix, bson_iter_t *iter)
-{
-	bson_iter_t outer;
-
-	if (!bson_iter_init_from_data(iter, decoder->data, decoder->length))
-		return false;
-	if (prefix == NULL)
-		return bson_iter_find(iter, "_id");
-	return bson_iter_init_from_data(&outer, decoder->data, decoder->length) &&
-		bson_iter_find_descendant(&outer, psprintf("%s._id", prefix), iter);
-}
-
-/* describe_id: "Document with _id 5", or "A document" when it has none. */
-static char *
-describe_id(const MongoRowDecoder *decoder, const char *prefix)
+/* json_text: how a value's JSON begins, NULL where no text can hold it. */
+static const char *
+json_text(const bson_iter_t *iter, int limit)
 {
 	MongoReadContext context = {0};
-	bson_iter_t iter;
 	StringInfoData text;
 	uint32		length;
 
 	initStringInfo(&text);
-	if (!find_id(decoder, prefix, &iter) ||
-		!mongo_json_append_value(&context, &iter, &text, SHOWN_ID_SIZE))
-		return pstrdup("A document");
+	if (!mongo_json_append_value(&context, iter, &text, limit))
+		return NULL;
 	length = text.len;
-	return psprintf("Document with _id %s",
-					mongo_cut_text(mongo_text_to_server(text.data, &length),
-								   SHOWN_ID_SIZE));
+	return mongo_cut_text(mongo_text_to_server(text.data, &length), limit);
+}
+
+/*
+ * find_id: how the _id begins of the document itself, or of one that stands within
+ * it; NULL when it has none.
+ */
+static const char *
+find_id(const MongoRowDecoder *decoder, const char *prefix)
+{
+	bson_iter_t outer;
+	bson_iter_t id;
+
+	if (!bson_iter_init_from_data(&outer, decoder->data, decoder->length) ||
+		!bson_iter_find_descendant(&outer, prefix == NULL ? "_id" : psprintf("%s._id", prefix),
+								   &id))
+		return NULL;
+	return json_text(&id, SHOWN_ID_SIZE);
 }
 
 static void
@@ -313,17 +314,48 @@ note_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column)
 	MemoryContextSwitchTo(old_context);
 }
 
+/* describe_value: its BSON type and how it begins, such as String: "abc". */
+static const char *
+describe_value(const bson_iter_t *iter)
+{
+	const char *type = mongo_bson_type_name(bson_iter_type(iter));
+	const char *json = json_text(iter, SHOWN_VALUE_SIZE);
+
+	return json == NULL ? type : psprintf("%s: %s", type, json);
+}
+
+/* describe_mismatch: DETAIL of what mongo_mismatch() noted about a column's field. */
+static const char *
+describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
+				  const MongoReadContext *context)
+{
+	const char *value;
+	const char *id = NULL;
+	const char *sentence;
+
+	if (context->value.raw == NULL)
+		return context->remark;
+	value = describe_value(&context->value);
+	if (column->field == NULL && mongo_may_quote(NULL))
+		id = find_id(decoder, column->prefix);
+	if (column->field != NULL)
+		sentence = psprintf("A group of documents gives a value of BSON type %s.", value);
+	else if (id == NULL)
+		sentence = psprintf("A document holds a value of BSON type %s.", value);
+	else
+		sentence = psprintf("The document with _id %s holds a value of BSON type %s.", id, value);
+	return context->remark == NULL ? sentence :
+		psprintf("%s %s", sentence, context->remark);
+}
+
 /* report_mismatch: raise what mongo_mismatch() noted about a column's field. */
 static void
 report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
-			  const MongoReadContext *context)
+				const MongoReadContext *context)
 {
 	const char *type = format_type_with_typemod(column->reader->typid,
 												column->reader->typmod);
 	const char *path = column->path;
-	const char *document = column->field != NULL ? "A group of documents gives" :
-	!mongo_may_quote(NULL) ? "A document holds" :
-	psprintf("%s holds", describe_id(decoder, column->prefix));
 
 	if (column->field != NULL)
 		path = column->field;
@@ -338,10 +370,7 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 			 errmsg("could not read a document of collection \"%s\" as type %s",
 					decoder->namespace, type),
 			 mongo_may_quote(column->name) ?
-			 errdetail("%s %s.%s%s", document,
-					   context->holds ? context->holds : "such a value",
-					   context->remark ? " " : "",
-					   context->remark ? context->remark : "") : 0,
+			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
 			 errhint("%s", mismatch_reports[context->mismatch].hint)));
 }
 
@@ -355,9 +384,9 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			 const bson_iter_t *iter, Datum *values, bool *isnull)
 {
 	MongoReadContext context;
+	bool		raises = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
 
 	context.canonical_json = decoder->canonical_json;
-	context.explain = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
 	context.deferred = false;
 	context.unread = false;
 
@@ -365,7 +394,7 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 	{
 		context.defers_input = decoder->defers &&
 			!bms_is_member(column->index, decoder->needed);
-		context.defers_checks = context.defers_input || (decoder->defers && context.explain);
+		context.defers_checks = context.defers_input || (decoder->defers && raises);
 		if (mongo_read_value(column->reader, &context, iter,
 							 &values[column->index], &isnull[column->index]))
 			continue;
@@ -376,7 +405,7 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 		}
 		else if (decoder->notes_mismatches)
 			note_mismatch(decoder, column);
-		else if (context.explain)
+		else if (raises)
 			report_mismatch(decoder, column, &context);
 		values[column->index] = (Datum) 0;
 		isnull[column->index] = true;
@@ -413,9 +442,8 @@ report_array_in_path(MongoRowDecoder *decoder, const PathNode *node,
 	}
 	while (node->columns == NULL)
 		node = node->first_child;
-	context.explain = true;
 	mongo_mismatch(&context, MONGO_MISMATCH_SHAPE, iter,
-				 "A path through an array has to say which element it means, as in \"lines.0.price\".");
+				   "A path through an array has to say which element it means, as in \"lines.0.price\".");
 	report_mismatch(decoder, node->columns, &context);
 }
 
@@ -584,8 +612,7 @@ document_fits(const MongoReader *reader, MongoReadContext *context, Datum value)
 		reader->typmod - VARHDRSZ)
 		return true;
 	context->mismatch = MONGO_MISMATCH_LENGTH;
-	context->holds = "more than that";
-	context->remark = NULL;
+	context->remark = "The document's JSON is longer than that.";
 	return false;
 }
 
@@ -596,7 +623,6 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 	MongoReadContext context = {0};
 
 	context.canonical_json = decoder->canonical_json;
-	context.explain = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
 	for (DecodedColumn *column = decoder->documents; column; column = column->next)
 	{
 		if (mongo_document_to_datum(&context, decoder->data, decoder->length,
@@ -608,7 +634,7 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 		}
 		if (decoder->notes_mismatches)
 			note_mismatch(decoder, column);
-		else if (context.explain)
+		else if (decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
 			report_mismatch(decoder, column, &context);
 		values[column->index] = (Datum) 0;
 		isnull[column->index] = true;

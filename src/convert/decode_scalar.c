@@ -7,10 +7,11 @@
  */
 #include "postgres.h"
 
-#include "types.h"
+#include "decode_scalar.h"
 
+#include "bson_date.h"
 #include "common/int.h"
-#include "encode.h"
+#include "encoding.h"
 #include "mb/pg_wchar.h"
 #include "objectid.h"
 #include "utils/builtins.h"

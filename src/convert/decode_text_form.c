@@ -8,11 +8,12 @@
  */
 #include "postgres.h"
 
-#include "types.h"
+#include "decode_text_form.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
+#include "encoding.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"

@@ -11,8 +11,10 @@
  */
 #include "postgres.h"
 
-#include "json.h"
+#include "json_read.h"
+
 #include "json_sink.h"
+#include "reader.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -20,8 +22,10 @@
 #include "catalog/pg_type.h"
 #include "common/base64.h"
 #include "common/shortest_dec.h"
+#include "bson_date.h"
+#include "bson_walk.h"
 #include "decimal128.h"
-#include "encode.h"
+#include "encoding.h"
 #include "miscadmin.h"
 #include "objectid.h"
 #include "utils/builtins.h"

@@ -9,6 +9,7 @@
 
 #include "json_sink.h"
 
+#include "encoding.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"

@@ -10,8 +10,10 @@
  */
 #include "postgres.h"
 
-#include "json.h"
+#include "json_write.h"
+
 #include "json_tree.h"
+#include "encode.h"
 
 #include <math.h>
 
@@ -19,7 +21,6 @@
 #include "catalog/pg_type.h"
 #include "common/base64.h"
 #include "common/shortest_dec.h"
-#include "encode.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "objectid.h"
@@ -82,11 +83,9 @@ write_number(const MongoWriteTarget *target, const JsonNode *node)
 		{
 			/* minus zero is a Double's */
 			if (integer >= PG_INT32_MIN && integer <= PG_INT32_MAX)
-				mongo_write_check(bson_append_int32(target->document, target->key,
-													target->key_length, (int32) integer));
+				MONGO_WRITE(target, int32, (int32) integer);
 			else
-				mongo_write_check(bson_append_int64(target->document, target->key,
-													target->key_length, integer));
+				MONGO_WRITE(target, int64, integer);
 			return;
 		}
 	}
@@ -97,8 +96,7 @@ write_number(const MongoWriteTarget *target, const JsonNode *node)
 		double_to_shortest_decimal_buf(number, shortest);
 		if (same_numeric(shortest, node->text))
 		{
-			mongo_write_check(bson_append_double(target->document, target->key,
-												 target->key_length, number));
+			MONGO_WRITE(target, double, number);
 			return;
 		}
 	}
@@ -170,8 +168,7 @@ wrap_oid(WRAPPER_ARGS)
 	if (value->kind != JSON_STRING ||
 		!mongo_objectid_from_text(value->text, value->text_length, false, &oid))
 		return false;
-	mongo_write_check(bson_append_oid(target->document, target->key,
-									  target->key_length, &oid));
+	MONGO_WRITE(target, oid, &oid);
 	return true;
 }
 
@@ -183,8 +180,7 @@ wrap_int(WRAPPER_ARGS)
 	if (value->kind != JSON_STRING ||
 		!parse_int64(value->text, PG_INT32_MIN, PG_INT32_MAX, &number))
 		return false;
-	mongo_write_check(bson_append_int32(target->document, target->key,
-										target->key_length, (int32) number));
+	MONGO_WRITE(target, int32, (int32) number);
 	return true;
 }
 
@@ -196,8 +192,7 @@ wrap_long(WRAPPER_ARGS)
 	if (value->kind != JSON_STRING ||
 		!parse_int64(value->text, PG_INT64_MIN, PG_INT64_MAX, &number))
 		return false;
-	mongo_write_check(bson_append_int64(target->document, target->key,
-										target->key_length, number));
+	MONGO_WRITE(target, int64, number);
 	return true;
 }
 
@@ -215,8 +210,7 @@ wrap_double(WRAPPER_ARGS)
 	/* BSON has many, with signs and payloads; JSON has one word for them */
 	if (isnan(number))
 		number = NAN;
-	mongo_write_check(bson_append_double(target->document, target->key,
-										 target->key_length, number));
+	MONGO_WRITE(target, double, number);
 	return true;
 }
 
@@ -228,8 +222,7 @@ wrap_decimal(WRAPPER_ARGS)
 	if (value->kind != JSON_STRING ||
 		!bson_decimal128_from_string(value->text, &decimal))
 		return false;
-	mongo_write_check(bson_append_decimal128(target->document, target->key,
-											 target->key_length, &decimal));
+	MONGO_WRITE(target, decimal128, &decimal);
 	return true;
 }
 
@@ -256,8 +249,7 @@ wrap_date(WRAPPER_ARGS)
 		!parse_int64(string_member(value, "$numberLong"), PG_INT64_MIN,
 					 PG_INT64_MAX, &millis))
 		return false;
-	mongo_write_check(bson_append_date_time(target->document, target->key,
-											target->key_length, millis));
+	MONGO_WRITE(target, date_time, millis);
 	return true;
 }
 
@@ -280,9 +272,7 @@ append_base64(const MongoWriteTarget *target, const char *base64, const char *su
 	length = mongo_base64_decode(base64, strlen(base64), bytes, size);
 	if (length < 0)
 		return false;
-	mongo_write_check(bson_append_binary(target->document, target->key,
-										 target->key_length, (bson_subtype_t) number,
-										 bytes, length));
+	MONGO_WRITE(target, binary, (bson_subtype_t) number, bytes, length);
 	return true;
 }
 
@@ -374,8 +364,7 @@ wrap_timestamp(WRAPPER_ARGS)
 		increment == NULL || increment->kind != JSON_NUMBER ||
 		!parse_int64(increment->text, 0, PG_UINT32_MAX, &i))
 		return false;
-	mongo_write_check(bson_append_timestamp(target->document, target->key,
-											target->key_length, (uint32) t, (uint32) i));
+	MONGO_WRITE(target, timestamp, (uint32) t, (uint32) i);
 	return true;
 }
 
@@ -390,16 +379,13 @@ wrap_code(WRAPPER_ARGS)
 	if (code == NULL || (object->count == 2 && (scope == NULL || scope->kind != JSON_OBJECT)))
 		return false;
 	if (scope == NULL)
-		mongo_write_check(bson_append_code(target->document, target->key,
-										   target->key_length, utf8_text(code)));
+		MONGO_WRITE(target, code, utf8_text(code));
 	else
 	{
 		bson_t	   *scope_bson = bson_create_in(CurrentMemoryContext);
 
 		write_members(scope_bson, scope);
-		mongo_write_check(bson_append_code_with_scope(target->document, target->key,
-													  target->key_length,
-													  utf8_text(code), scope_bson));
+		MONGO_WRITE(target, code_with_scope, utf8_text(code), scope_bson);
 	}
 	return true;
 }
@@ -412,8 +398,7 @@ wrap_symbol(WRAPPER_ARGS)
 	if (value->kind != JSON_STRING)
 		return false;
 	symbol = utf8_text(value->text);
-	mongo_write_check(bson_append_symbol(target->document, target->key,
-										 target->key_length, symbol, strlen(symbol)));
+	MONGO_WRITE(target, symbol, symbol, strlen(symbol));
 	return true;
 }
 
@@ -422,7 +407,7 @@ wrap_min_key(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
 		return false;
-	mongo_write_check(bson_append_minkey(target->document, target->key, target->key_length));
+	MONGO_WRITE(target, minkey);
 	return true;
 }
 
@@ -431,7 +416,7 @@ wrap_max_key(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
 		return false;
-	mongo_write_check(bson_append_maxkey(target->document, target->key, target->key_length));
+	MONGO_WRITE(target, maxkey);
 	return true;
 }
 
@@ -440,8 +425,7 @@ wrap_undefined(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_BOOLEAN || !value->truth)
 		return false;
-	mongo_write_check(bson_append_undefined(target->document, target->key,
-											target->key_length));
+	MONGO_WRITE(target, undefined);
 	return true;
 }
 
@@ -456,9 +440,7 @@ wrap_dbpointer(WRAPPER_ARGS)
 	if (collection == NULL || hex == NULL ||
 		!mongo_objectid_from_text(hex, strlen(hex), false, &oid))
 		return false;
-	mongo_write_check(bson_append_dbpointer(target->document, target->key,
-											target->key_length,
-											utf8_text(collection), &oid));
+	MONGO_WRITE(target, dbpointer, utf8_text(collection), &oid);
 	return true;
 }
 
@@ -564,14 +546,12 @@ write_node(const MongoWriteTarget *target, const JsonNode *node)
 		case JSON_OBJECT:
 			if (write_wrapper(target, node))
 				break;
-			mongo_write_check(bson_append_document_begin(target->document, target->key,
-														 target->key_length, &nested));
+			MONGO_WRITE(target, document_begin, &nested);
 			write_members(&nested, node);
 			mongo_write_check(bson_append_document_end(target->document, &nested));
 			break;
 		case JSON_ARRAY:
-			mongo_write_check(bson_append_array_begin(target->document, target->key,
-													  target->key_length, &nested));
+			MONGO_WRITE(target, array_begin, &nested);
 			write_elements(&nested, node);
 			mongo_write_check(bson_append_array_end(target->document, &nested));
 			break;
@@ -579,20 +559,17 @@ write_node(const MongoWriteTarget *target, const JsonNode *node)
 			{
 				const char *utf8 = pg_server_to_any(node->text, node->text_length, PG_UTF8);
 
-				mongo_write_check(bson_append_utf8(target->document, target->key,
-												   target->key_length, utf8, strlen(utf8)));
+				MONGO_WRITE(target, utf8, utf8, strlen(utf8));
 				break;
 			}
 		case JSON_NUMBER:
 			write_number(target, node);
 			break;
 		case JSON_BOOLEAN:
-			mongo_write_check(bson_append_bool(target->document, target->key,
-											   target->key_length, node->truth));
+			MONGO_WRITE(target, bool, node->truth);
 			break;
 		case JSON_NULL:
-			mongo_write_check(bson_append_null(target->document, target->key,
-											   target->key_length));
+			MONGO_WRITE(target, null);
 			break;
 	}
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * types.c
- *		The table of types, and readers made from it.
+ *		The table of types.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,11 +11,15 @@
 
 #include "access/transam.h"
 #include "catalog/pg_type.h"
-#include "decode.h"
-#include "encode.h"
-#include "miscadmin.h"
-#include "objectid.h"
-#include "utils/builtins.h"
+#include "decode_nested.h"
+#include "decode_number.h"
+#include "decode_scalar.h"
+#include "decode_text_form.h"
+#include "encode_nested.h"
+#include "encode_scalar.h"
+#include "json_read.h"
+#include "json_write.h"
+#include "objectid_type.h"
 #include "utils/lsyscache.h"
 
 #define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
@@ -209,32 +213,4 @@ mongo_type_is_writable(Oid typid)
 	if (type == &category_rows[CATEGORY_ARRAY])
 		return mongo_type_is_writable(get_element_type(typid));
 	return type != NULL;
-}
-
-MongoReader *
-mongo_reader_create(MemoryContext context, Oid typid, int32 typmod)
-{
-	const MongoType *type = mongo_type_lookup(typid);
-	MongoReader *reader;
-
-	check_stack_depth();
-
-	if (type == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("type %s cannot be read from MongoDB",
-						format_type_be(typid))));
-
-	reader = MemoryContextAllocZero(context, sizeof(MongoReader));
-	reader->read = type->read;
-	reader->accepts = type->accepts;
-	reader->typid = typid;
-	reader->typmod = typmod;
-	reader->type = type;
-	reader->mcxt = context;
-	get_typlenbyvalalign(typid, &reader->typlen, &reader->typbyval,
-						 &reader->typalign);
-	if (type->prepare)
-		type->prepare(reader);
-	return reader;
 }

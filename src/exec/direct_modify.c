@@ -16,7 +16,7 @@
 #include "catalog/pg_type_d.h"
 #include "columns.h"
 #include "command_template.h"
-#include "decode.h"
+#include "decode_row.h"
 #include "direct_update.h"
 #include "encoding.h"
 #include "executor/executor.h"

@@ -14,7 +14,7 @@
 
 #include "compat.h"
 
-#include "decode.h"
+#include "decode_row.h"
 #include "plan_nodes.h"
 
 /* Opaque: built once a scan. */

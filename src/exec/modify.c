@@ -13,7 +13,7 @@
 
 #include "access/htup_details.h"
 #include "bson_memory.h"
-#include "decode.h"
+#include "decode_row.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"

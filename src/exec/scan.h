@@ -15,7 +15,7 @@
 
 #include "command_template.h"
 #include "cursor.h"
-#include "decode.h"
+#include "decode_row.h"
 #include "identity.h"
 #include "plan_nodes.h"
 

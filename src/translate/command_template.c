@@ -22,7 +22,9 @@
 #include "access/detoast.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
+#include "utils/date.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 /* What a parameter is replaced by, for one walk over the template. */
 typedef struct Binding
@@ -364,7 +366,7 @@ append_variable(const MongoVariable *variable, bson_t *document, const char *key
 							  TIMESTAMP_IS_NOEND(value) ? PG_INT64_MAX : PG_INT64_MIN);
 	else
 		mongo_append_datum(document, key, -1, variable->value, variable->isnull,
-						   variable->type, variable->typmod, NULL);
+						   variable->type, variable->typmod);
 }
 
 void

@@ -11,9 +11,10 @@
  */
 #include "postgres.h"
 
+#include "bson_date.h"
 #include "bson_write.h"
 #include "comparison.h"
-#include "encode.h"
+#include "decimal128.h"
 #include "json_condition.h"
 #include "text_range.h"
 #include "types.h"
@@ -167,14 +168,11 @@ numeric_bounds(const MongoPredicate *predicate, Numeric value,
 	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
 															NumericGetDatum(value)));
 	double		slack = fabs(middle) * NUMERIC_READ_ERROR + NUMERIC_TINY;
+	int			precision;
+	int			scale;
 
-	if (predicate->column_typmod >= (int32) VARHDRSZ)
-	{
-		/* as numeric.c packs it: 11 bits of signed scale */
-		int			scale = (((predicate->column_typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
-
+	if (mongo_numeric_typmod(predicate->column_typmod, &precision, &scale))
 		slack += pow(10.0, -scale);
-	}
 
 	/* beyond double's range there may still be Decimal128 values */
 	*low = Min(middle - slack, DBL_MAX);

@@ -34,17 +34,6 @@ mongo_digits_fit(MongoDigits digits)
 	return digits.known && digits.integral + digits.scale <= MONGO_DECIMAL128_MAX_DIGITS;
 }
 
-bool
-mongo_numeric_typmod(int32 typmod, int *precision, int *scale)
-{
-	/* the layout of numerictypmodin() */
-	if (typmod < (int32) VARHDRSZ)
-		return false;
-	*precision = ((typmod - VARHDRSZ) >> 16) & 0xffff;
-	*scale = (((typmod - VARHDRSZ) & 0x7ff) ^ 1024) - 1024;
-	return true;
-}
-
 /* Of any value of a type. */
 static MongoDigits
 digits_of_type(Oid type, int32 typmod)

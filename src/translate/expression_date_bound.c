@@ -11,8 +11,8 @@
  */
 #include "postgres.h"
 
+#include "bson_date.h"
 #include "bson_memory.h"
-#include "encode.h"
 #include "expression_rows.h"
 
 #include "access/stratnum.h"

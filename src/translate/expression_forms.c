@@ -14,8 +14,10 @@
 
 #include <math.h>
 
+#include "bson_date.h"
 #include "bson_memory.h"
 #include "comparison.h"
+#include "decimal128.h"
 #include "digits.h"
 #include "encode.h"
 #include "expression_rows.h"
@@ -223,12 +225,12 @@ mongo_literal(const Const *constant, MongoValue *value)
 	if (!needs_literal(constant))
 	{
 		mongo_append_datum(value->expression, "", -1, constant->constvalue,
-						   constant->constisnull, type, constant->consttypmod, NULL);
+						   constant->constisnull, type, constant->consttypmod);
 		return true;
 	}
 	BSON_APPEND_DOCUMENT_BEGIN(value->expression, "", &literal);
 	mongo_append_datum(&literal, "$literal", -1, constant->constvalue,
-					   constant->constisnull, type, constant->consttypmod, NULL);
+					   constant->constisnull, type, constant->consttypmod);
 	bson_append_document_end(value->expression, &literal);
 	return true;
 }

@@ -33,7 +33,6 @@
 typedef struct ChangeWalk
 {
 	MongoUpdateOperators *operators;
-	const char *column_name;
 	int			depth;
 } ChangeWalk;
 
@@ -150,7 +149,7 @@ set_part(ChangeWalk *walk, const char *path, const Part *part)
 		value = JsonbPGetDatum(JsonbValueToJsonb(&copy));
 	}
 	mongo_append_datum(walk->operators->set, path, -1, value, part->isnull,
-					   part->typid, part->typmod, walk->column_name);
+					   part->typid, part->typmod);
 }
 
 /* change_part: as small a change as can be said, or the whole part. */
@@ -530,9 +529,9 @@ append_part_changes(ChangeWalk *walk, const char *path, const Part *old,
 
 bool
 mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old,
-					 Datum new, Oid typid, int32 typmod, const char *column_name)
+					 Datum new, Oid typid, int32 typmod)
 {
-	ChangeWalk	walk = {operators, column_name, 0};
+	ChangeWalk	walk = {operators, 0};
 	Part		from = make_part(old, false, typid, typmod);
 	Part		to = make_part(new, false, typid, typmod);
 

@@ -14,7 +14,7 @@
 #include "columns.h"
 #include "encode.h"
 #include "encoding.h"
-#include "json.h"
+#include "json_write.h"
 #include "objectid.h"
 #include "options.h"
 #include "predicate.h"
@@ -154,8 +154,7 @@ column_error_context(void *arg)
 /* append_column_value: what it says in the header, but for the context. */
 static void
 append_column_value(bson_t *document, const char *key, const char *path,
-					Datum value, Oid typid, int32 typmod,
-					const char *column_name)
+					Datum value, Oid typid, int32 typmod)
 {
 	bool		is_id = strcmp(path, ID_KEY) == 0;
 	Oid			base = is_id ? getBaseType(typid) : typid;
@@ -188,7 +187,7 @@ append_column_value(bson_t *document, const char *key, const char *path,
 			return;
 		}
 	}
-	mongo_append_datum(document, key, -1, value, false, typid, typmod, column_name);
+	mongo_append_datum(document, key, -1, value, false, typid, typmod);
 }
 
 void
@@ -200,7 +199,7 @@ mongo_append_column_value(bson_t *document, const char *key, const char *path,
 	unconstify(char *, column_name)};
 
 	error_context_stack = &callback;
-	append_column_value(document, key, path, value, typid, typmod, column_name);
+	append_column_value(document, key, path, value, typid, typmod);
 	error_context_stack = callback.previous;
 }
 
@@ -512,8 +511,7 @@ append_column_changes(const MongoRowLayout *layout, AttrNumber attnum, Datum old
 
 	error_context_stack = &callback;
 	appended = mongo_append_changes(operators, layout->paths[attnum - 1], old, new,
-									attribute->atttypid, attribute->atttypmod,
-									NameStr(attribute->attname));
+									attribute->atttypid, attribute->atttypmod);
 	error_context_stack = callback.previous;
 	return appended;
 }

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * json.h
- *		BSON as json, jsonb and text, and back: Extended JSON v2.
+ * json_read.h
+ *		BSON as json, jsonb and text: Extended JSON v2.
  *
  * https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_JSON_H
-#define MONGO_FDW_JSON_H
+#ifndef MONGO_FDW_JSON_READ_H
+#define MONGO_FDW_JSON_READ_H
 
-#include "compat.h"
+#include "mismatch.h"
+#include "types.h"
 
 #include "lib/stringinfo.h"
-#include "types.h"
 
 /*
  * mongo_json_append_value
@@ -40,16 +40,8 @@ extern bool mongo_document_to_datum(MongoReadContext *context,
 									const uint8_t *data, uint32 length,
 									Oid typid, Datum *value);
 
-/*
- * mongo_append_json_members
- *		Append the members of a json, jsonb or text value that is an object
- *		to 'document'; the order of the keys is kept (jsonb has its own).
- *
- * Extended JSON wrappers become their BSON types.  Raises 22P02 for a
- * malformed wrapper or a value that is not an object, what timestamptz and uuid
- * say of a $date and a $uuid that are none, 22003 for a number beyond Decimal128,
- * and what mongo_json_tree() raises.
- */
-extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
+/* Read functions, see reader.h. */
+extern MongoReadFunction mongo_read_json;
+extern MongoReadFunction mongo_read_jsonb;
 
-#endif							/* MONGO_FDW_JSON_H */
+#endif							/* MONGO_FDW_JSON_READ_H */

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * text.c
+ * encoding.c
  *		MongoDB's strings, which are UTF-8, in the database's encoding.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "types.h"
+#include "encoding.h"
 
 #include "catalog/namespace.h"
 #include "mb/pg_wchar.h"

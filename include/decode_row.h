@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * decode.h
+ * decode_row.h
  *		From BSON bytes to Datums in a tuple slot.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_DECODE_H
-#define MONGO_FDW_DECODE_H
+#ifndef MONGO_FDW_DECODE_ROW_H
+#define MONGO_FDW_DECODE_ROW_H
 
 #include "compat.h"
 
@@ -62,7 +62,7 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  * counts, as it does for MongoDB's own matching.
  *
  * A field that does not fit its column raises under
- * MONGO_TYPE_MISMATCH_ERROR, with the SQLSTATE of the MongoMismatch in types.h (the
+ * MONGO_TYPE_MISMATCH_ERROR, with the SQLSTATE of the MongoMismatch in mismatch.h (the
  * message names collection, _id, field, BSON type and column type), and gives NULL
  * under MONGO_TYPE_MISMATCH_NULL.  Under both, nesting beyond the stack's depth
  * raises 54001, and a type without a row of its own in types.c what its input
@@ -96,4 +96,4 @@ extern void mongo_row_decoder_defer(MongoRowDecoder *decoder, bool defer,
 									const Bitmapset *needed);
 extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
 
-#endif							/* MONGO_FDW_DECODE_H */
+#endif							/* MONGO_FDW_DECODE_ROW_H */

@@ -10,10 +10,9 @@
 #ifndef MONGO_FDW_JSON_SINK_H
 #define MONGO_FDW_JSON_SINK_H
 
-#include "compat.h"
+#include "mismatch.h"
 
 #include "lib/stringinfo.h"
-#include "types.h"
 #include "utils/jsonb.h"
 
 /* Where JSON goes.  Strings are valid UTF-8 without U+0000. */
