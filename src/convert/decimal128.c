@@ -3,8 +3,9 @@
  * decimal128.c
  *		Decimal128 in parts, and as PostgreSQL's numbers.
  *
- * numeric's insides are private to PostgreSQL; its binary wire format, base
- * 10000 digits, is public and is what goes in and out here.
+ * numeric's insides are private to PostgreSQL.  What is public is its text, which
+ * is what comes from it here, and its binary wire format of base 10000 digits,
+ * which is what large ones are made of.
  *
  *-------------------------------------------------------------------------
  */
@@ -272,108 +273,63 @@ mongo_decimal128_to_float8(const MongoDecimalParts *parts, double *result)
 	return true;
 }
 
-/* wire_word: the n-th 16-bit word of numeric's wire format. */
-static inline int
-wire_word(const char *wire, int n)
+/*
+ * parts_of_text
+ *		The coefficient and exponent of what numeric_out() gives; false when they are
+ *		out of range, or there are more than 34 digits but for zeros at the end.
+ */
+static bool
+parts_of_text(const char *text, MongoDecimalParts *parts)
 {
-	uint16		word;
+	bool		is_fraction = false;
+	int			length = 0;		/* of the coefficient */
 
-	memcpy(&word, wire + n * sizeof(uint16), sizeof(word));
-	return pg_ntoh16(word);
+	for (; *text != '\0'; text++)
+	{
+		if (*text == '.')
+			is_fraction = true;
+		else if (length < MONGO_DECIMAL128_MAX_DIGITS)
+		{
+			parts->coefficient = parts->coefficient * 10 + (*text - '0');
+			parts->exponent -= is_fraction;
+			length += parts->coefficient != 0;
+		}
+		else if (*text == '0')
+			parts->exponent += !is_fraction;
+		else
+			return false;
+	}
+	for (; parts->exponent < MONGO_DECIMAL128_MIN_EXPONENT; parts->exponent++)
+	{
+		if (parts->coefficient % 10 != 0)
+			return false;
+		parts->coefficient /= 10;
+	}
+	return parts->exponent <= MONGO_DECIMAL128_MAX_EXPONENT;
 }
 
 /*
- * parts_of_wire
- *		Gather a numeric's digits into a coefficient of at most 34.
- *
- * Works through the decimal digits from the front, keeping zeros back until a
- * digit behind them shows that they matter.
+ * By way of its text, which is faster than by the digits of its binary format.
+ * libbson's own bson_decimal128_from_string() rounds where zeros are in front.
  */
-static bool
-parts_of_wire(const char *wire, int ndigits, int weight, int scale,
-			  MongoDecimalParts *parts)
-{
-	uint128		coefficient = 0;
-	int			length = 0;		/* significant digits in coefficient */
-	int			position = (weight + 1) * WIRE_BASE_DIGITS; /* power of ten
-															 * before next digit */
-	int			exponent = 0;	/* of coefficient's last digit */
-	int			spare;
-
-	for (int i = 0; i < ndigits; i++)
-	{
-		int			group = wire_word(wire, 4 + i);
-
-		for (int unit = WIRE_BASE / 10; unit > 0; unit /= 10)
-		{
-			int			digit = group / unit % 10;
-
-			position--;
-			if (digit == 0)
-				continue;
-			if (length == 0)
-				length = 1;
-			else
-			{
-				length += exponent - position;
-				if (length > MONGO_DECIMAL128_MAX_DIGITS)
-					return false;
-				coefficient *= power_of_ten(exponent - position);
-			}
-			coefficient += digit;
-			exponent = position;
-		}
-	}
-
-	/* give back the zeros that make up the scale, as far as there is room */
-	if (length == 0)
-	{
-		exponent = Max(-scale, MONGO_DECIMAL128_MIN_EXPONENT);
-		length = 1;
-	}
-	spare = Min(MONGO_DECIMAL128_MAX_DIGITS - length, exponent + scale);
-	if (spare > 0 && exponent - spare < MONGO_DECIMAL128_MIN_EXPONENT)
-		spare = exponent - MONGO_DECIMAL128_MIN_EXPONENT;
-	if (exponent - spare > MONGO_DECIMAL128_MAX_EXPONENT)
-		return false;
-	if (spare > 0)
-	{
-		coefficient *= power_of_ten(spare);
-		exponent -= spare;
-	}
-	if (exponent < MONGO_DECIMAL128_MIN_EXPONENT)
-		return false;
-
-	parts->coefficient = coefficient;
-	parts->exponent = exponent;
-	return true;
-}
-
 bool
 mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
 {
-	bytea	   *sent = DatumGetByteaP(DirectFunctionCall1(numeric_send,
-														  NumericGetDatum(value)));
-	const char *wire = VARDATA_ANY(sent);
-	int			sign = wire_word(wire, 2);
-	MongoDecimalParts parts = {.kind = MONGO_DECIMAL_FINITE};
+	char	   *text = DatumGetCString(DirectFunctionCall1(numeric_out,
+														   NumericGetDatum(value)));
+	MongoDecimalParts parts = {.negative = *text == '-'};
+	bool		fits = true;
 
-	parts.negative = sign == WIRE_NEGATIVE || sign == WIRE_MINUS_INFINITY;
-	if (sign == WIRE_NAN)
+	if (numeric_is_nan(value))
 		parts.kind = MONGO_DECIMAL_NAN;
-	else if (sign == WIRE_PLUS_INFINITY || sign == WIRE_MINUS_INFINITY)
+	else if (numeric_is_inf(value))
 		parts.kind = MONGO_DECIMAL_INFINITE;
-	else if (!parts_of_wire(wire, wire_word(wire, 0),
-							(int16) wire_word(wire, 1), wire_word(wire, 3),
-							&parts))
-	{
-		pfree(sent);
-		return false;
-	}
-
-	mongo_decimal128_pack(&parts, decimal);
-	pfree(sent);
-	return true;
+	else
+		fits = parts_of_text(text + (parts.negative ? 1 : 0), &parts);
+	pfree(text);
+	if (fits)
+		mongo_decimal128_pack(&parts, decimal);
+	return fits;
 }
 
 bool
