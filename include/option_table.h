@@ -32,6 +32,9 @@ typedef enum MongoOptionTarget
 
 typedef struct MongoOption MongoOption;
 
+typedef void MongoOptionParser(const MongoOption *option, const char *value, void *field);
+typedef void MongoOptionCheck(const MongoOption *option, const char *value);
+
 /*
  * One option.  'parse' stores the value of a text into its field, or raises;
  * 'check' is what only DDL has to know.  A NULL 'initial' leaves the field
@@ -42,8 +45,8 @@ struct MongoOption
 {
 	const char *name;
 	int			objects;
-	void		(*parse) (const MongoOption *option, const char *value, void *field);
-	void		(*check) (const MongoOption *option, const char *value);
+	MongoOptionParser *parse;
+	MongoOptionCheck *check;	/* NULL: none */
 	MongoOptionTarget target;
 	size_t		offset;
 	const char *initial;
@@ -67,68 +70,5 @@ extern const MongoOption *mongo_find_option(const char *name, int object);
  *		Is the option's field a const char *?
  */
 extern bool mongo_option_is_text(const MongoOption *option);
-
-/*
- * mongo_read_table_options, mongo_read_column_options
- *		What mongo_table_options() and mongo_column_options() give, read from the
- *		catalogs.
- */
-extern MongoTableOptions *mongo_read_table_options(Oid foreigntableid);
-extern MongoColumnOptions *mongo_read_column_options(Oid foreigntableid,
-													 AttrNumber attnum);
-
-/*
- * Kinds of values: each reads 'value' into 'field' or raises 22023 (for
- * mongo_parse_port 22P02 and 22003), saying what is allowed.  Texts are not
- * copied.
- *
- *		string	const char *; any text, the empty one too
- *		name	const char *; not empty
- *		path	const char *; field names with dots between them
- *		boolean	bool
- *		indexed	MongoIndexed: a boolean that may also be left open
- *		integer	int, from min to max
- *		number	double, likewise
- *		duration	int: milliseconds, likewise; with a unit as in PostgreSQL's settings
- *		port	int, likewise; 0 stands for the initial value
- *		choice	int: the place among 'choices', which is an enum's value
- *		feature_set	uint32: names of feature.h with commas between them
- *		word	const char *: the choice as it is spelt there
- */
-extern void mongo_parse_string(const MongoOption *option, const char *value,
-							   void *field);
-extern void mongo_parse_name(const MongoOption *option, const char *value,
-							 void *field);
-extern void mongo_parse_path(const MongoOption *option, const char *value,
-							 void *field);
-extern void mongo_parse_boolean(const MongoOption *option, const char *value,
-								void *field);
-extern void mongo_parse_indexed(const MongoOption *option, const char *value,
-								void *field);
-extern void mongo_parse_integer(const MongoOption *option, const char *value,
-								void *field);
-extern void mongo_parse_duration(const MongoOption *option, const char *value,
-								 void *field);
-extern void mongo_parse_number(const MongoOption *option, const char *value,
-							   void *field);
-extern void mongo_parse_port(const MongoOption *option, const char *value,
-							 void *field);
-extern void mongo_parse_choice(const MongoOption *option, const char *value,
-							   void *field);
-extern void mongo_parse_word(const MongoOption *option, const char *value,
-							 void *field);
-extern void mongo_parse_feature_set(const MongoOption *option, const char *value,
-									void *field);
-
-/*
- * Checks that only DDL has need of.  They raise 22023, 42501 where an option
- * gives away what the database server may read or be, and 22P02 for what is no
- * JSON.
- */
-extern void mongo_check_uri(const MongoOption *option, const char *value);
-extern void mongo_check_file(const MongoOption *option, const char *value);
-extern void mongo_check_write_concern(const MongoOption *option, const char *value);
-extern void mongo_check_compressors(const MongoOption *option, const char *value);
-extern void mongo_check_hint(const MongoOption *option, const char *value);
 
 #endif							/* MONGO_FDW_OPTION_TABLE_H */

@@ -135,22 +135,4 @@ extern MongoTableOptions *mongo_table_options(Oid foreigntableid);
 extern MongoColumnOptions *mongo_column_options(Oid foreigntableid,
 												AttrNumber attnum);
 
-/*
- * mongo_uri_is_acknowledged
- *		Does MongoDB tell what became of a write, as the URI has it?
- */
-extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
-
-/* GUCs, defined by mongo_define_settings() from _PG_init(). */
-extern bool mongo_enable_pushdown;
-extern bool mongo_enable_join_pushdown;
-extern bool mongo_enable_batched_joins;
-extern bool mongo_enable_aggregate_pushdown;
-extern bool mongo_enable_order_by_pushdown;
-extern bool mongo_log_remote_query;
-extern bool mongo_explain_remote_plans;
-
-/* mongo_define_settings: once a process; also reserves the prefix "mongo_fdw". */
-extern void mongo_define_settings(void);
-
 #endif							/* MONGO_FDW_OPTIONS_H */

@@ -56,4 +56,10 @@ extern const MongoUriSecret *mongo_uri_secret(const mongoc_uri_t *uri);
 extern char *mongo_uri_printable_error(const bson_error_t *error);
 extern char *mongo_uri_printable_warning(const char *message);
 
+/*
+ * mongo_uri_is_acknowledged
+ *		Does MongoDB tell what became of a write, as the URI has it?
+ */
+extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
+
 #endif							/* MONGO_FDW_URI_TEXT_H */

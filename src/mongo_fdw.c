@@ -7,12 +7,14 @@
  */
 #include "postgres.h"
 
-#include "catalog.h"
+#include "analyze.h"
 #include "client.h"
 #include "driver_memory.h"
 #include "exec.h"
+#include "import_foreign_schema.h"
 #include "options.h"
 #include "plan.h"
+#include "settings.h"
 
 #include "foreign/fdwapi.h"
 #include "fmgr.h"

@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "catalog.h"
+#include "analyze.h"
 
 #include <math.h>
 
@@ -27,6 +27,7 @@
 #include "learn.h"
 #include "miscadmin.h"
 #include "options.h"
+#include "row_count.h"
 #include "utils/backend_progress.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"

@@ -11,8 +11,6 @@
  */
 #include "postgres.h"
 
-#include "catalog.h"
-
 #include "bson_memory.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
@@ -23,10 +21,13 @@
 #include "encode.h"
 #include "encoding.h"
 #include "fmgr.h"
+#include "foreign/fdwapi.h"
 #include "funcapi.h"
+#include "import_foreign_schema.h"
 #include "json_write.h"
 #include "miscadmin.h"
 #include "read_only.h"
+#include "row_count.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "write_command.h"

@@ -11,13 +11,13 @@
  */
 #include "postgres.h"
 
-#include "catalog.h"
+#include "import.h"
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "columns.h"
 #include "commands/defrem.h"
-#include "import.h"
+#include "import_foreign_schema.h"
 #include "miscadmin.h"
 #include "objectid_type.h"
 #include "parser/scansup.h"
@@ -42,7 +42,7 @@ integer_option(DefElem *definition, int min, int max)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for integer option \"%s\": %s",
 						definition->defname, value),
-				 errhint("Allowed are whole numbers from %d to %d.", min, max)));
+				 errhint("Valid values are integers from %d to %d.", min, max)));
 	return number;
 }
 

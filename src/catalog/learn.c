@@ -11,9 +11,9 @@
 
 #include "catalog/pg_type.h"
 #include "index_keys.h"
+#include "reader.h"
 #include "statistics_table.h"
 #include "storage/lmgr.h"
-#include "reader.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 

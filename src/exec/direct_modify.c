@@ -30,6 +30,7 @@
 #include "privileges.h"
 #include "query_log.h"
 #include "scan.h"
+#include "settings.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"

@@ -12,6 +12,7 @@
 #include "exec.h"
 #include "explain_remote.h"
 #include "scan.h"
+#include "settings.h"
 
 #include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"

@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "options.h"
 #include "privileges.h"
+#include "settings.h"
 
 void
 mongo_log_command(const char *database, const bson_t *command)

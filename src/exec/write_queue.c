@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "options.h"
 #include "privileges.h"
+#include "settings.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
 

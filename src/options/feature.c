@@ -10,6 +10,7 @@
 #include "feature.h"
 
 #include "lib/stringinfo.h"
+#include "settings.h"
 #include "utils/varlena.h"
 
 /*

@@ -13,6 +13,7 @@
 
 #include "option_table.h"
 
+#include "option_readers.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"

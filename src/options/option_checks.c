@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "option_table.h"
+#include "option_checks.h"
 
 #include "catalog/pg_authid.h"
 #include "compression.h"
@@ -112,7 +112,7 @@ check_compressors(const char *option_name, const char *list, size_t length)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("invalid value for option \"%s\": there is no compressor \"%s\"",
 							option_name, pnstrdup(list, size)),
-					 errhint("Names of compressors stand one after the other with commas between, the preferred one first. There are: %s.",
+					 errhint("Valid values are names from this list, separated by commas, the preferred one first: %s.",
 							 mongo_compressor_names())));
 		if (comma == NULL)
 			return;
@@ -140,16 +140,6 @@ check_uri_compressors(const char *option_name, const char *uri)
 		if (strncmp(p + 1, key, strlen(key)) == 0)
 			check_compressors(option_name, value, strcspn(value, "&"));
 	}
-}
-
-bool
-mongo_uri_is_acknowledged(const mongoc_uri_t *uri)
-{
-	int			w = mongoc_write_concern_get_w(mongoc_uri_get_write_concern(uri));
-
-	/* whatever else is said: with journal=true libmongoc takes any for one */
-	return w != MONGOC_WRITE_CONCERN_W_UNACKNOWLEDGED &&
-		w != MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED;
 }
 
 /*
@@ -218,7 +208,7 @@ mongo_check_write_concern(const MongoOption *option, const char *value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"%s\": %s", option->name, value),
-				 errhint("Allowed are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
+				 errhint("Valid values are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
 }
 
 void

@@ -7,12 +7,13 @@
  */
 #include "postgres.h"
 
-#include "option_table.h"
+#include "option_readers.h"
 
 #include <float.h>
 
 #include "commands/defrem.h"
 #include "encoding.h"
+#include "option_table.h"
 #include "utils/lsyscache.h"
 
 static void

@@ -11,6 +11,9 @@
 
 #include <limits.h>
 
+#include "option_checks.h"
+#include "option_values.h"
+
 static const char *const read_preferences[] = {
 	"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL
 };

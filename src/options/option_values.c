@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "option_table.h"
+#include "option_values.h"
 
 #include "feature.h"
 #include "lib/stringinfo.h"
@@ -58,7 +58,7 @@ mongo_parse_boolean(const MongoOption *option, const char *value, void *field)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s requires a Boolean value", option->name),
 				 errdetail("\"%s\" is neither true nor false.", value),
-				 errhint("Allowed are true, on, yes, 1 and false, off, no, 0.")));
+				 errhint("Valid values are true, on, yes, 1 and false, off, no, 0.")));
 }
 
 /* mongo_parse_indexed takes the same; what is not said at all is a third answer. */
@@ -82,7 +82,7 @@ mongo_parse_integer(const MongoOption *option, const char *value, void *field)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for integer option \"%s\": %s",
 						option->name, value),
-				 errhint("Allowed are whole numbers from %.0f to %.0f.",
+				 errhint("Valid values are integers from %.0f to %.0f.",
 						 option->min, option->max)));
 
 	*(int *) field = number;
@@ -100,7 +100,7 @@ mongo_parse_duration(const MongoOption *option, const char *value, void *field)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"%s\": %s", option->name, value),
 				 hint ? errhint("%s", _(hint)) :
-				 errhint("Allowed are durations from %.0f to %.0f milliseconds.",
+				 errhint("Valid values are durations from %.0f to %.0f milliseconds.",
 						 option->min, option->max)));
 
 	*(int *) field = number;
@@ -118,7 +118,7 @@ mongo_parse_number(const MongoOption *option, const char *value, void *field)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for floating point option \"%s\": %s",
 						option->name, value),
-				 errhint("Allowed are numbers from %g to %g.",
+				 errhint("Valid values are numbers from %g to %g.",
 						 option->min, option->max)));
 
 	*(double *) field = number;
@@ -138,13 +138,13 @@ mongo_parse_port(const MongoOption *option, const char *value, void *field)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
-				 errhint("Allowed are whole numbers from %.0f to %.0f.",
+				 errhint("Valid values are integers from %.0f to %.0f.",
 						 option->min, option->max)));
 	if (errno == ERANGE || port < option->min || port > option->max)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("port value \"%s\" is out of range", value),
-				 errhint("Allowed are whole numbers from %.0f to %.0f.",
+				 errhint("Valid values are integers from %.0f to %.0f.",
 						 option->min, option->max)));
 
 	*(int *) field = port != 0 ? (int) port : atoi(option->initial);
@@ -169,7 +169,7 @@ find_choice(const MongoOption *option, const char *value)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
-			 errhint("Allowed are: %s.", valid.data)));
+			 errhint("Valid values are: %s.", valid.data)));
 }
 
 /* mongo_parse_choice stores the word's place, which is its enum's value. */
@@ -199,6 +199,6 @@ mongo_parse_feature_set(const MongoOption *option, const char *value, void *fiel
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
 				 errdetail("There is no feature \"%s\".", unknown),
-				 errhint("Allowed are names from this list, with commas between them: %s.",
+				 errhint("Valid values are names from this list, separated by commas: %s.",
 						 valid)));
 }

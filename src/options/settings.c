@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "options.h"
+#include "settings.h"
 
 #include "utils/guc.h"
 

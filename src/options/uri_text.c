@@ -216,3 +216,13 @@ mongo_uri_printable_warning(const char *message)
 {
 	return without_quotes(message, is_word);
 }
+
+bool
+mongo_uri_is_acknowledged(const mongoc_uri_t *uri)
+{
+	int			w = mongoc_write_concern_get_w(mongoc_uri_get_write_concern(uri));
+
+	/* whatever else is said: with journal=true libmongoc takes any for one */
+	return w != MONGOC_WRITE_CONCERN_W_UNACKNOWLEDGED &&
+		w != MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED;
+}

@@ -19,7 +19,6 @@
 #include "catalog/pg_user_mapping.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/varlena.h"
 
@@ -115,34 +114,17 @@ closest_option(const char *name, int object)
 	return closest;
 }
 
-/* report_unknown_option lists what the object does take. */
+/* report_unknown_option says which name it may have been meant to be. */
 static void
 report_unknown_option(const char *name, int object)
 {
 	const char *closest = closest_option(name, object);
-	StringInfoData valid;
-
-	initStringInfo(&valid);
-	for (int i = 0; i < mongo_option_count; i++)
-	{
-		if ((mongo_option_table[i].objects & object) != 0)
-			appendStringInfo(&valid, "%s%s", valid.len > 0 ? ", " : "",
-							 mongo_option_table[i].name);
-	}
-
-	if (valid.len == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-				 errmsg("invalid option \"%s\"", name),
-				 errhint("There are no valid options in this context.")));
 
 	ereport(ERROR,
 			(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 			 errmsg("invalid option \"%s\"", name),
-			 closest != NULL
-			 ? errhint("Perhaps you meant the option \"%s\". Valid options in this context are: %s",
-					   closest, valid.data)
-			 : errhint("Valid options in this context are: %s", valid.data)));
+			 object == 0 ? errhint("There are no valid options in this context.") :
+			 closest != NULL ? errhint("Perhaps you meant the option \"%s\".", closest) : 0));
 }
 
 static void

@@ -16,6 +16,7 @@
 #include "plan_nodes.h"
 #include "planning_state.h"
 #include "security.h"
+#include "settings.h"
 
 #include <math.h>
 

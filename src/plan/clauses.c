@@ -16,6 +16,7 @@
 #include "feature.h"
 #include "relation.h"
 #include "security.h"
+#include "settings.h"
 
 #include "catalog/pg_type_d.h"
 #include "utils/builtins.h"

@@ -28,6 +28,7 @@
 #include "predicate.h"
 #include "relation.h"
 #include "row_document.h"
+#include "settings.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"

@@ -13,6 +13,7 @@
 #include "path_plans.h"
 #include "planning_state.h"
 #include "relation.h"
+#include "settings.h"
 #include "upper.h"
 #include "upper_paths.h"
 

@@ -19,6 +19,7 @@
 #include "comparison.h"
 #include "feature.h"
 #include "relation.h"
+#include "settings.h"
 #include "strategy.h"
 
 #include "access/table.h"

@@ -15,6 +15,7 @@
 #include "order.h"
 #include "plan.h"
 #include "relation.h"
+#include "settings.h"
 
 #include "access/xact.h"
 #include "optimizer/cost.h"

@@ -14,6 +14,7 @@
 #include "order.h"
 #include "parallel.h"
 #include "relation.h"
+#include "settings.h"
 
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"

@@ -13,6 +13,7 @@
 #include "clauses.h"
 #include "join_stages.h"
 #include "relation.h"
+#include "settings.h"
 
 #include "miscadmin.h"
 

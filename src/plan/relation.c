@@ -18,6 +18,7 @@
 #include "planning_state.h"
 #include "row_count.h"
 #include "security.h"
+#include "settings.h"
 
 #include "access/table.h"
 #include "foreign/foreign.h"

@@ -316,7 +316,7 @@ static void
 fuzz_option(const uint8_t *data, size_t size)
 {
 	MongoConnectionOptions options = {.server_name = "fuzz", .keep_connections = true};
-	MongoOption option = {.name = "fuzz"};
+	const MongoOption *option = mongo_find_option("path", ON_COLUMN);
 	const char *path;
 	mongoc_uri_t *uri;
 	mongoc_ssl_opt_t ssl_options = {0};
@@ -326,11 +326,11 @@ fuzz_option(const uint8_t *data, size_t size)
 	options.uri = pnstrdup((const char *) data + 1, size - 1);
 	if (*data & 1)
 	{
-		mongo_parse_path(&option, options.uri, &path);
+		option->parse(option, options.uri, &path);
 		return;
 	}
-	option.name = "uri";
-	mongo_check_uri(&option, options.uri);
+	option = mongo_find_option("uri", ON_SERVER);
+	option->check(option, options.uri);
 	uri = mongo_uri_create(&options);
 	fuzz_check(mongoc_uri_get_username(uri) == NULL && mongoc_uri_get_password(uri) == NULL,
 			   "a URI that is accepted has no credentials");

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.h
+ *		The settings mongo_fdw.*.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_SETTINGS_H
+#define MONGO_FDW_SETTINGS_H
+
+#include "compat.h"
+
+/* GUCs, defined by mongo_define_settings() from _PG_init(). */
+extern bool mongo_enable_pushdown;
+extern bool mongo_enable_join_pushdown;
+extern bool mongo_enable_batched_joins;
+extern bool mongo_enable_aggregate_pushdown;
+extern bool mongo_enable_order_by_pushdown;
+extern bool mongo_log_remote_query;
+extern bool mongo_explain_remote_plans;
+
+/* mongo_define_settings: once a process; also reserves the prefix "mongo_fdw". */
+extern void mongo_define_settings(void);
+
+#endif							/* MONGO_FDW_SETTINGS_H */

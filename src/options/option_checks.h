@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * option_checks.h
+ *		What DDL checks of an option's value beyond its form.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_OPTION_CHECKS_H
+#define MONGO_FDW_OPTION_CHECKS_H
+
+#include "option_table.h"
+
+/*
+ * Checks that only DDL has need of.  They raise 22023, 42501 where an option
+ * gives away what the database server may read or be, and 22P02 for what is no
+ * JSON.
+ */
+extern MongoOptionCheck mongo_check_uri;
+extern MongoOptionCheck mongo_check_file;
+extern MongoOptionCheck mongo_check_write_concern;
+extern MongoOptionCheck mongo_check_compressors;
+extern MongoOptionCheck mongo_check_hint;
+
+#endif							/* MONGO_FDW_OPTION_CHECKS_H */

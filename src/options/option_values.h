@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * option_values.h
+ *		How the text of an option is read, by its kind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_OPTION_VALUES_H
+#define MONGO_FDW_OPTION_VALUES_H
+
+#include "option_table.h"
+
+/*
+ * Kinds of values: each reads 'value' into 'field' or raises 22023 (for
+ * mongo_parse_port 22P02 and 22003), saying what is allowed.  Texts are not
+ * copied.
+ *
+ *		string	const char *; any text, the empty one too
+ *		name	const char *; not empty
+ *		path	const char *; field names with dots between them
+ *		boolean	bool
+ *		indexed	MongoIndexed: a boolean that may also be left open
+ *		integer	int, from min to max
+ *		number	double, likewise
+ *		duration	int: milliseconds, likewise; with a unit as in PostgreSQL's settings
+ *		port	int, likewise; 0 stands for the initial value
+ *		choice	int: the place among 'choices', which is an enum's value
+ *		feature_set	uint32: names of feature.h with commas between them
+ *		word	const char *: the choice as it is spelt there
+ */
+extern MongoOptionParser mongo_parse_string;
+extern MongoOptionParser mongo_parse_name;
+extern MongoOptionParser mongo_parse_path;
+extern MongoOptionParser mongo_parse_boolean;
+extern MongoOptionParser mongo_parse_indexed;
+extern MongoOptionParser mongo_parse_integer;
+extern MongoOptionParser mongo_parse_duration;
+extern MongoOptionParser mongo_parse_number;
+extern MongoOptionParser mongo_parse_port;
+extern MongoOptionParser mongo_parse_choice;
+extern MongoOptionParser mongo_parse_word;
+extern MongoOptionParser mongo_parse_feature_set;
+
+#endif							/* MONGO_FDW_OPTION_VALUES_H */
