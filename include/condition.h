@@ -49,6 +49,33 @@ typedef struct MongoTranslation
 	int			depth;			/* of the part in hand, below the condition */
 } MongoTranslation;
 
+/* What a translation has gathered, to go back to where a part of it fails. */
+typedef struct MongoMark
+{
+	int			nparameters;
+	int			nvariables;
+	bool		compares_text;
+} MongoMark;
+
+static inline MongoMark
+mongo_mark(const MongoTranslation *translation)
+{
+	return (MongoMark)
+	{
+		list_length(translation->parameters), list_length(translation->variables),
+			translation->compares_text
+	};
+}
+
+static inline void
+mongo_return_to(MongoTranslation *translation, MongoMark mark)
+{
+	translation->parameters = list_truncate(translation->parameters, mark.nparameters);
+	translation->predicates = list_truncate(translation->predicates, mark.nparameters);
+	translation->variables = list_truncate(translation->variables, mark.nvariables);
+	translation->compares_text = mark.compares_text;
+}
+
 /* What became of one condition. */
 typedef struct MongoCondition
 {

@@ -49,7 +49,7 @@ typedef struct MongoConnectionOptions
 	const char *address;
 	int			port;
 	const char *replica_set;	/* NULL: not given, as with every string here */
-	const char *read_preference;
+	mongoc_read_mode_t read_mode;	/* 0: not given */
 	bool		ssl;
 	const char *pem_file;
 	const char *pem_pwd;
@@ -73,6 +73,12 @@ typedef struct MongoConnectionOptions
 	const char *write_concern;	/* "majority", a number, or a tag set's name */
 	const char *read_concern;
 } MongoConnectionOptions;
+
+/*
+ * mongo_read_mode_name
+ *		A mode as the option read_preference and $readPreference spell it.
+ */
+extern const char *mongo_read_mode_name(mongoc_read_mode_t mode);
 
 /* Everything that decides how a collection is planned and read. */
 typedef struct MongoTableOptions

@@ -17,6 +17,7 @@
 #include "catalog/pg_type.h"
 #include "columns.h"
 #include "commands/defrem.h"
+#include "foreign/fdwapi.h"
 #include "import_foreign_schema.h"
 #include "miscadmin.h"
 #include "objectid_type.h"

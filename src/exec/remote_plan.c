@@ -17,7 +17,7 @@
 #include "remote_plan.h"
 
 #include "bson_memory.h"
-#include "mb/pg_wchar.h"
+#include "encoding.h"
 #include "miscadmin.h"
 #include "printable.h"
 #include "remote_error.h"
@@ -71,18 +71,6 @@ find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
 	return bson_iter_recurse(document, field) && bson_iter_find(field, name);
 }
 
-/* Cut a text that is too long, between characters. */
-static char *
-clipped(char *text)
-{
-	int			length = strlen(text);
-
-	if (length <= LONGEST_DETAIL)
-		return text;
-	length = pg_mbcliplen(text, length, LONGEST_DETAIL);
-	return psprintf("%.*s...", length, text);
-}
-
 /* value_text: a value of any type, compact. */
 static char *
 value_text(const bson_iter_t *value)
@@ -92,7 +80,7 @@ value_text(const bson_iter_t *value)
 	char	   *start;
 
 	if (BSON_ITER_HOLDS_UTF8(value))
-		return clipped(mongo_printable(bson_iter_utf8(value, NULL)));
+		return mongo_cut_text(mongo_printable(bson_iter_utf8(value, NULL)), LONGEST_DETAIL);
 
 	/* libbson writes documents only: { "" : VALUE } */
 	wrapper = bson_create_in(CurrentMemoryContext);
@@ -105,7 +93,7 @@ value_text(const bson_iter_t *value)
 		return "...";
 	start += 2;
 	start[strlen(start) - 2] = '\0';
-	return clipped(start);
+	return mongo_cut_text(start, LONGEST_DETAIL);
 }
 
 static void

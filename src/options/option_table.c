@@ -14,10 +14,6 @@
 #include "option_checks.h"
 #include "option_values.h"
 
-static const char *const read_preferences[] = {
-	"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL
-};
-
 /* In the order of MongoTypeMismatch. */
 static const char *const type_mismatches[] = {"error", "null", NULL};
 
@@ -44,7 +40,7 @@ const MongoOption mongo_option_table[] =
 	{"address", ON_SERVER, mongo_parse_name, NULL, CONNECTION(address), "127.0.0.1"},
 	{"port", ON_SERVER, mongo_parse_port, NULL, CONNECTION(port), "27017", BETWEEN(0, 65535)},
 	{"replica_set", ON_SERVER, mongo_parse_name, NULL, CONNECTION(replica_set)},
-	{"read_preference", ON_SERVER, mongo_parse_word, NULL, CONNECTION(read_preference), .choices = read_preferences},
+	{"read_preference", ON_SERVER, mongo_parse_read_mode, NULL, CONNECTION(read_mode), .choices = mongo_read_preferences},
 	{"authentication_database", ON_SERVER, mongo_parse_name, NULL, CONNECTION(authentication_database)},
 	{"username", ON_MAPPING, mongo_parse_name, NULL, CONNECTION(username)},
 	{"password", ON_MAPPING, mongo_parse_string, NULL, CONNECTION(password)},

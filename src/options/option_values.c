@@ -188,6 +188,33 @@ mongo_parse_word(const MongoOption *option, const char *value, void *field)
 	*(const char **) field = option->choices[find_choice(option, value)];
 }
 
+const char *const mongo_read_preferences[] = {
+	"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL
+};
+
+/* In the same order. */
+static const mongoc_read_mode_t read_modes[] = {
+	MONGOC_READ_PRIMARY, MONGOC_READ_PRIMARY_PREFERRED, MONGOC_READ_SECONDARY,
+	MONGOC_READ_SECONDARY_PREFERRED, MONGOC_READ_NEAREST
+};
+
+void
+mongo_parse_read_mode(const MongoOption *option, const char *value, void *field)
+{
+	*(mongoc_read_mode_t *) field = read_modes[find_choice(option, value)];
+}
+
+const char *
+mongo_read_mode_name(mongoc_read_mode_t mode)
+{
+	for (size_t i = 0; i < lengthof(read_modes); i++)
+	{
+		if (read_modes[i] == mode)
+			return mongo_read_preferences[i];
+	}
+	return mongo_read_preferences[0];
+}
+
 void
 mongo_parse_feature_set(const MongoOption *option, const char *value, void *field)
 {

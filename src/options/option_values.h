@@ -25,6 +25,7 @@
  *		duration	int: milliseconds, likewise; with a unit as in PostgreSQL's settings
  *		port	int, likewise; 0 stands for the initial value
  *		choice	int: the place among 'choices', which is an enum's value
+ *		read_mode	mongoc_read_mode_t, of a name in mongo_read_preferences
  *		feature_set	uint32: names of feature.h with commas between them
  *		word	const char *: the choice as it is spelt there
  */
@@ -39,6 +40,10 @@ extern MongoOptionParser mongo_parse_number;
 extern MongoOptionParser mongo_parse_port;
 extern MongoOptionParser mongo_parse_choice;
 extern MongoOptionParser mongo_parse_word;
+extern MongoOptionParser mongo_parse_read_mode;
 extern MongoOptionParser mongo_parse_feature_set;
+
+/* https://www.mongodb.com/docs/manual/core/read-preference/; ends with NULL */
+extern const char *const mongo_read_preferences[];
 
 #endif							/* MONGO_FDW_OPTION_VALUES_H */

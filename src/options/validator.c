@@ -169,6 +169,7 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 			double		number;
 			int			integer;
 			uint32		features;
+			mongoc_read_mode_t read_mode;
 			bool		boolean;
 		}			ignored;
 

@@ -124,7 +124,7 @@ mongo_append_hint(bson_t *command, const MongoTableOptions *options)
 		return;
 	if (options->hint[0] == '{')
 		mongo_append_datum(command, "hint", -1, CStringGetTextDatum(options->hint), false,
-						   JSONOID, -1, NULL);
+						   JSONOID, -1);
 	else
 		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(options->hint));
 }

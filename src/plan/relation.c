@@ -125,9 +125,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 							RestrictInfo *rinfo, bson_t *match)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	int			nparameters = list_length(translation->parameters);
-	int			nvariables = list_length(translation->variables);
-	bool		compares_text = translation->compares_text;
+	MongoMark	before = mongo_mark(translation);
 	MongoCondition condition = mongo_translate_condition(translation, rinfo->clause, match);
 	bool		promotable = condition.grade == MONGO_NOT_SHIPPABLE ||
 	mongo_is_securely_promotable(baserel, rinfo, match);
@@ -143,10 +141,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 	if (promotable)
 		return condition;
 
-	translation->parameters = list_truncate(translation->parameters, nparameters);
-	translation->predicates = list_truncate(translation->predicates, nparameters);
-	translation->variables = list_truncate(translation->variables, nvariables);
-	translation->compares_text = compares_text;
+	mongo_return_to(translation, before);
 	return (MongoCondition) {.grade = MONGO_NOT_SHIPPABLE};
 }
 

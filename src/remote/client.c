@@ -31,26 +31,6 @@
 
 #define SELECTION_PAUSE_MS	250 /* between two looks at a replica set */
 
-/* Modes as $readPreference spells them. */
-static const char *
-read_mode_name(mongoc_read_mode_t mode)
-{
-	switch (mode)
-	{
-		case MONGOC_READ_PRIMARY:
-			return "primary";
-		case MONGOC_READ_SECONDARY:
-			return "secondary";
-		case MONGOC_READ_PRIMARY_PREFERRED:
-			return "primaryPreferred";
-		case MONGOC_READ_SECONDARY_PREFERRED:
-			return "secondaryPreferred";
-		case MONGOC_READ_NEAREST:
-			return "nearest";
-	}
-	return "primary";
-}
-
 void
 mongo_client_initialize_library(void)
 {
@@ -97,7 +77,7 @@ prepare_read_preference(MongoClient *client, const mongoc_uri_t *uri,
 
 	elements = bson_create_in(client->context);
 	bson_append_document_begin(elements, "$readPreference", -1, &inner);
-	BSON_APPEND_UTF8(&inner, "mode", read_mode_name(mode));
+	BSON_APPEND_UTF8(&inner, "mode", mongo_read_mode_name(mode));
 	if (tags != NULL && !bson_empty(tags))
 		BSON_APPEND_ARRAY(&inner, "tags", tags);
 	if (staleness > 0)

@@ -13,20 +13,6 @@
 #include "stream.h"
 #include "uri_text.h"
 
-/* https://www.mongodb.com/docs/manual/core/read-preference/ */
-static const struct
-{
-	const char *name;
-	mongoc_read_mode_t mode;
-}			read_modes[] =
-{
-	{"primary", MONGOC_READ_PRIMARY},
-	{"primaryPreferred", MONGOC_READ_PRIMARY_PREFERRED},
-	{"secondary", MONGOC_READ_SECONDARY},
-	{"secondaryPreferred", MONGOC_READ_SECONDARY_PREFERRED},
-	{"nearest", MONGOC_READ_NEAREST},
-};
-
 /* Raise for an option that libmongoc did not take; the URI is freed. */
 static void
 refuse(mongoc_uri_t *uri, const MongoConnectionOptions *options,
@@ -121,20 +107,12 @@ uri_from_text(const MongoConnectionOptions *options)
 }
 
 static void
-set_read_preference(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+set_read_mode(mongoc_uri_t *uri, mongoc_read_mode_t mode)
 {
-	for (size_t i = 0; i < lengthof(read_modes); i++)
-	{
-		if (pg_strcasecmp(options->read_preference, read_modes[i].name) == 0)
-		{
-			mongoc_read_prefs_t *prefs = mongoc_read_prefs_new(read_modes[i].mode);
+	mongoc_read_prefs_t *prefs = mongoc_read_prefs_new(mode);
 
-			mongoc_uri_set_read_prefs_t(uri, prefs);
-			mongoc_read_prefs_destroy(prefs);
-			return;
-		}
-	}
-	refuse(uri, options, "option \"read_preference\"");
+	mongoc_uri_set_read_prefs_t(uri, prefs);
+	mongoc_read_prefs_destroy(prefs);
 }
 
 /*
@@ -217,8 +195,8 @@ mongo_uri_create(const MongoConnectionOptions *options)
 		!mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_REPLICASET,
 									   options->replica_set))
 		refuse(uri, options, "option \"replica_set\"");
-	if (options->read_preference != NULL)
-		set_read_preference(uri, options);
+	if (options->read_mode != 0)
+		set_read_mode(uri, options->read_mode);
 	set_concerns(uri, options);
 	refuse_unacknowledged(uri, options);
 	set_credentials(uri, options);

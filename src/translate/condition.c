@@ -42,31 +42,6 @@ static const MongoCondition not_shippable = {.grade = MONGO_NOT_SHIPPABLE};
  */
 #define MAX_DEPTH	64
 
-/* What a part of a condition adds to, as it was before. */
-typedef struct Gathered
-{
-	int			nparameters;
-	int			nvariables;
-} Gathered;
-
-static Gathered
-gathered(const MongoTranslation *translation)
-{
-	return (Gathered)
-	{
-		list_length(translation->parameters), list_length(translation->variables)
-	};
-}
-
-/* forget_since drops what a failed part of a condition has added. */
-static void
-forget_since(MongoTranslation *translation, Gathered before)
-{
-	translation->parameters = list_truncate(translation->parameters, before.nparameters);
-	translation->predicates = list_truncate(translation->predicates, before.nparameters);
-	translation->variables = list_truncate(translation->variables, before.nvariables);
-}
-
 /* append_placeholder makes the value a parameter of the command. */
 static void
 append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
@@ -356,14 +331,14 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 	foreach(cell, nodes)
 	{
 		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
-		Gathered	before = gathered(translation);
+		MongoMark	before = mongo_mark(translation);
 		MongoCondition one = translate_node(translation, lfirst(cell), wanted, branch);
 
 		if (one.grade == MONGO_NOT_SHIPPABLE)
 		{
 			if (!conjunction)
 				break;
-			forget_since(translation, before);
+			mongo_return_to(translation, before);
 			result.grade = MONGO_SUPERSET;
 			continue;
 		}
@@ -474,7 +449,7 @@ translate_implied(MongoTranslation *translation, OpExpr *node, bson_t *match)
 	List	   *conditions = mongo_implied_conditions(translation, node);
 	MongoCondition result;
 	bson_t	   *found;
-	Gathered	before = gathered(translation);
+	MongoMark	before = mongo_mark(translation);
 	MongoTranslation find_only = *translation;
 
 	if (conditions == NIL)
@@ -487,7 +462,7 @@ translate_implied(MongoTranslation *translation, OpExpr *node, bson_t *match)
 	translation->compares_text |= find_only.compares_text;
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 	{
-		forget_since(translation, before);
+		mongo_return_to(translation, before);
 		return not_shippable;
 	}
 	bson_concat(match, found);
@@ -505,7 +480,7 @@ static MongoCondition
 translate_with_expression(MongoTranslation *translation, Node *node, bool wanted,
 						  bson_t *match)
 {
-	Gathered	before = gathered(translation);
+	MongoMark	before = mongo_mark(translation);
 	bson_t	   *found = bson_create_in(CurrentMemoryContext);
 	MongoCondition result = translate_by_tag(translation, node, wanted, found);
 	bson_t	   *expression;
@@ -520,7 +495,7 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 	{
-		forget_since(translation, before);
+		mongo_return_to(translation, before);
 		bson_reinit(found);
 		if (wanted && IsA(node, OpExpr))
 			result = translate_implied(translation, (OpExpr *) node, found);
@@ -560,16 +535,12 @@ translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *m
 MongoCondition
 mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *match)
 {
-	Gathered	before = gathered(translation);
-	bool		compares_text = translation->compares_text;
+	MongoMark	before = mongo_mark(translation);
 	MongoCondition result = translate_node(translation, (Node *) clause, true, match);
 
 	if (result.grade != MONGO_NOT_SHIPPABLE && mongo_is_too_deep(match))
 		result = not_shippable;
 	if (result.grade == MONGO_NOT_SHIPPABLE)
-	{
-		forget_since(translation, before);
-		translation->compares_text = compares_text;
-	}
+		mongo_return_to(translation, before);
 	return result;
 }

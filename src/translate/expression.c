@@ -392,31 +392,14 @@ mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *valu
 	return mongo_value_of_node(scope, node, value) && mongo_normalize(scope, value);
 }
 
-/* What a translation that fails must leave as it was. */
-typedef struct Mark
-{
-	int			nvariables;
-	bool		compares_text;
-} Mark;
-
-static Mark
-mark(const MongoTranslation *translation)
-{
-	return (Mark)
-	{
-		list_length(translation->variables), translation->compares_text
-	};
-}
-
 /* finish gives the expression, unless it failed. */
 static bson_t *
-finish(MongoTranslation *translation, Mark before, bool shippable,
+finish(MongoTranslation *translation, MongoMark before, bool shippable,
 	   const MongoValue *value)
 {
 	if (shippable)
 		return value->expression;
-	translation->variables = list_truncate(translation->variables, before.nvariables);
-	translation->compares_text = before.compares_text;
+	mongo_return_to(translation, before);
 	return NULL;
 }
 
@@ -424,7 +407,7 @@ bson_t *
 mongo_translate_expression(MongoTranslation *translation, Node *node)
 {
 	MongoScope	scope = {translation, .scale = true};
-	Mark		before = mark(translation);
+	MongoMark	before = mongo_mark(translation);
 	MongoValue	value;
 
 	scope.guarded = translation->guards_digits;
@@ -435,7 +418,7 @@ bson_t *
 mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted)
 {
 	MongoScope	scope = {.translation = translation};
-	Mark		before = mark(translation);
+	MongoMark	before = mongo_mark(translation);
 	MongoValue	value;
 
 	return finish(translation, before, mongo_test_of_node(&scope, node, wanted, &value), &value);
