@@ -28,6 +28,11 @@
 #define bson_append_array_begin bson_append_array_unsafe_begin
 #endif
 
+/* libmongoc 2 has no name any more for w=-1, which its older versions accept. */
+#ifndef MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED
+#define MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED (-1)
+#endif
+
 /*
  * Wait event sets belong to a memory context up to PostgreSQL 16 and to a
  * resource owner since; none (NULL) there means until they are freed, which
