@@ -68,6 +68,7 @@ keyring_of() {
 
 # Run a command as root in a root: enter NAME COMMAND...  Settings of the machine
 # about proxies, certificates and pip go along, nothing else of the environment.
+# All that runs there ends with it.  ENTER_BY=exec in the background lets $! be what to kill.
 enter() {
 	local root=$ROOTS/$1 settings=() name
 	shift
@@ -76,7 +77,7 @@ enter() {
 		settings+=("$name=${!name}")
 	done
 	# shellcheck disable=SC2016
-	ROOT_FOLDER=$root unshare --mount --pid --fork --kill-child --propagation private sh -c '
+	ROOT_FOLDER=$root ${ENTER_BY-} unshare --mount --pid --fork --kill-child --propagation private sh -c '
 		set -e
 		mount -t proc proc "$ROOT_FOLDER/proc"
 		mount -t tmpfs -o mode=755 tmpfs "$ROOT_FOLDER/dev"
