@@ -316,3 +316,11 @@ CREATE FUNCTION mongo_fdw_check("table" regclass, sample integer DEFAULT 1000)
 RETURNS TABLE (finding text, field text, "column" name, documents bigint, types text[], detail text)
 AS 'MODULE_PATHNAME', 'mongo_fdw_check'
 LANGUAGE C STRICT VOLATILE;
+
+-- Not strict: without server and database those of the schema's tables are meant.
+
+CREATE FUNCTION mongo_fdw_refresh(schema regnamespace, execute boolean DEFAULT false, server name DEFAULT NULL,
+	database text DEFAULT NULL, new_tables boolean DEFAULT true, options text[] DEFAULT '{}')
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'mongo_fdw_refresh'
+LANGUAGE C VOLATILE;

@@ -139,7 +139,8 @@ create_command(const ImportSource *source, const ImportTable *table)
 	initStringInfo(&command);
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s%s (",
 					 source->skip_existing ? "IF NOT EXISTS " : "",
-					 quote_identifier(table->collection->table_name));
+					 quote_qualified_identifier(source->schema,
+												table->collection->table_name));
 	foreach(cell, table->columns)
 	{
 		appendStringInfoString(&command, first ? "\n\t" : ",\n\t");

@@ -4,8 +4,9 @@
  *		The steps of IMPORT FOREIGN SCHEMA, for src/catalog only.
  *
  * import.c and refresh.c write the commands, from what import_remote.c reads,
- * import_fields.c infers, import_table.c arranges and import_names.c names.  What these return lives in the
- * current memory context; those that ask MongoDB raise as mongo_cursor_next() does.
+ * import_fields.c infers, import_table.c arranges and import_names.c names.  What
+ * these return lives in the current memory context; those that ask MongoDB raise as
+ * mongo_cursor_next() does.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +31,7 @@ typedef struct ImportSource
 	UserMapping *user;
 	const char *server_name;
 	const char *database;
+	const char *schema;			/* where tables are to be; NULL: said elsewhere */
 
 	/* what OPTIONS says, see docs/import.md */
 	int			sample_size;	/* documents */

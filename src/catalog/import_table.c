@@ -19,7 +19,7 @@
 /* ------------------------------ columns ------------------------------------ */
 
 static bool
-is_indexed(const ImportTable *table, const char *utf8_path)
+leads_index(const ImportTable *table, const char *utf8_path)
 {
 	ListCell   *cell;
 
@@ -73,7 +73,7 @@ collect_columns(const ImportSource *source, ImportTable *table, const ImportFiel
 		column->type = type;
 		column->field = field;
 		column->top_level = path_prefix[0] == '\0';
-		column->indexed = is_indexed(table, utf8_path);
+		column->indexed = leads_index(table, utf8_path);
 		if ((field->kinds & IMPORT_UNREADABLE) != 0)
 			table->unreadable = column->path;
 

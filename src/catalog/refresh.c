@@ -1,0 +1,564 @@
+/*-------------------------------------------------------------------------
+ *
+ * refresh.c
+ *		mongo_fdw_refresh(): the statements that bring an imported schema up to
+ *		date.
+ *
+ * A collection is looked at as IMPORT FOREIGN SCHEMA does.  What it has and its
+ * table has not is added, and types are widened; nothing is dropped.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/reloptions.h"
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_type.h"
+#include "columns.h"
+#include "encoding.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "foreign/fdwapi.h"
+#include "funcapi.h"
+#include "import.h"
+#include "import_foreign_schema.h"
+#include "miscadmin.h"
+#include "objectid_type.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+/* A foreign table of ours that is in the schema. */
+typedef struct PresentTable
+{
+	Oid			relid;
+	Oid			serverid;
+	const char *database;
+	const char *collection;
+	bool		found;			/* does the collection exist? */
+} PresentTable;
+
+typedef struct Refresh
+{
+	Oid			namespace;
+	const char *schema;
+	bool		new_tables;		/* for collections that have none? */
+	Datum		options;		/* text[], as in OPTIONS of an import */
+	List	   *present;		/* PresentTable * */
+	HTAB	   *relation_names; /* taken in the schema */
+	List	   *statements;		/* char * */
+	MemoryContext context;		/* of the statements */
+} Refresh;
+
+PG_FUNCTION_INFO_V1(mongo_fdw_refresh);
+
+/* ------------------------------ the schema --------------------------------- */
+
+/* is_mongo_server: a server of this wrapper? */
+static bool
+is_mongo_server(Oid serverid)
+{
+	ForeignServer *server = GetForeignServer(serverid);
+
+	return OidIsValid(GetForeignDataWrapper(server->fdwid)->fdwhandler) &&
+		GetFdwRoutineByServerId(serverid)->ImportForeignSchema == mongo_import_foreign_schema;
+}
+
+static void
+add_present(Refresh *refresh, Oid relid)
+{
+	Oid			serverid = GetForeignServerIdByRelId(relid);
+	const MongoTableOptions *options;
+	PresentTable *table;
+
+	if (!is_mongo_server(serverid))
+		return;
+	options = mongo_table_options(relid);
+	table = palloc0(sizeof(PresentTable));
+	table->relid = relid;
+	table->serverid = serverid;
+	table->database = options->database;
+	table->collection = options->collection;
+	refresh->present = lappend(refresh->present, table);
+}
+
+static int
+compare_present(const ListCell *a, const ListCell *b)
+{
+	Oid			one = ((PresentTable *) lfirst(a))->relid;
+	Oid			other = ((PresentTable *) lfirst(b))->relid;
+
+	return one < other ? -1 : one > other;
+}
+
+/* read_schema: which foreign tables are there, and which names are taken? */
+static void
+read_schema(Refresh *refresh)
+{
+	Relation	classes = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	refresh->relation_names = import_names_create();
+	ScanKeyInit(&key, Anum_pg_class_relnamespace, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(refresh->namespace));
+	scan = systable_beginscan(classes, InvalidOid, false, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_class class = (Form_pg_class) GETSTRUCT(tuple);
+
+		import_name_reserve(refresh->relation_names, NameStr(class->relname));
+		if (class->relkind == RELKIND_FOREIGN_TABLE)
+			relids = lappend_oid(relids, class->oid);
+	}
+	systable_endscan(scan);
+	table_close(classes, AccessShareLock);
+
+	foreach(cell, relids)
+		add_present(refresh, lfirst_oid(cell));
+	list_sort(refresh->present, compare_present);
+}
+
+/* ------------------------------ types -------------------------------------- */
+
+/* What a column of a type may have held before. */
+static const struct
+{
+	Oid			type;			/* InvalidOid: objectid */
+	uint32		kinds;
+}			held_kinds[] =
+{
+	{BOOLOID, IMPORT_BOOLEAN},
+	{INT4OID, IMPORT_INT4},
+	{INT8OID, IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE},
+	{FLOAT8OID, IMPORT_DOUBLE},
+	{NUMERICOID, IMPORT_DECIMAL},
+	{InvalidOid, IMPORT_OBJECTID},
+	{TEXTOID, IMPORT_STRING},
+	{TIMESTAMPTZOID, IMPORT_DATE},
+	{UUIDOID, IMPORT_UUID},
+	{BYTEAOID, IMPORT_BINARY},
+};
+
+/* kinds_of_type: 0 for a type that an import does not make, or jsonb. */
+static uint32
+kinds_of_type(Oid type)
+{
+	for (size_t i = 0; i < lengthof(held_kinds); i++)
+	{
+		Oid			held = OidIsValid(held_kinds[i].type) ? held_kinds[i].type :
+			mongo_objectid_type_oid();
+
+		if (held == type)
+			return held_kinds[i].kinds;
+	}
+	return 0;
+}
+
+/*
+ * wider_type
+ *		The type, as SQL, for what a column may have held and what was seen now;
+ *		NULL where the present one will do, or is one that somebody has chosen.
+ */
+static const char *
+wider_type(const ImportField *seen, Oid present, const char *objectid_type)
+{
+	Oid			element_type = get_element_type(present);
+	uint32		held = kinds_of_type(OidIsValid(element_type) ? element_type : present);
+	ImportField field = *seen;
+	ImportField elements = {0};
+	const char *type;
+
+	if (held == 0)
+		return NULL;
+	if (OidIsValid(element_type))
+	{
+		if (seen->elements != NULL)
+			elements = *seen->elements;
+		elements.kinds |= held;
+		field.elements = &elements;
+		field.kinds |= IMPORT_ARRAY;
+	}
+	else
+		field.kinds |= held;
+	type = import_field_type(&field, objectid_type);
+	if (type == NULL || DatumGetObjectId(DirectFunctionCall1(regtypein,
+															 CStringGetDatum(type))) == present)
+		return NULL;
+	return type;
+}
+
+/* ------------------------------ a table ------------------------------------ */
+
+/* One ALTER FOREIGN TABLE in the making. */
+typedef struct Alteration
+{
+	const ImportSource *source;
+	const ImportTable *table;	/* what its collection has */
+	Relation	relation;
+	List	   *paths;			/* char *, UTF-8: what columns read */
+	bool		has_document;	/* is there a column __doc? */
+	HTAB	   *names;			/* of columns, taken */
+	StringInfoData actions;		/* empty: nothing to be done */
+} Alteration;
+
+/* begin_action: what follows is one more action. */
+static StringInfo
+begin_action(Alteration *alteration)
+{
+	appendStringInfoString(&alteration->actions,
+						   alteration->actions.len == 0 ? "\n\t" : ",\n\t");
+	return &alteration->actions;
+}
+
+/* field_at: what was seen at a path; NULL for nothing. */
+static const ImportField *
+field_at(const ImportField *parent, const char *path)
+{
+	while (parent != NULL)
+	{
+		size_t		length = strcspn(path, ".");
+		const ImportField *field = parent->first_child;
+
+		while (field != NULL &&
+			   (field->name_length != (int) length || memcmp(field->name, path, length) != 0))
+			field = field->next;
+		if (field == NULL || path[length] == '\0')
+			return field;
+		parent = field;
+		path += length + 1;
+	}
+	return NULL;
+}
+
+static void
+alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions *options)
+{
+	bool		indexed = false;
+	ListCell   *cell;
+
+	if (!alteration->table->indexes_known || strcmp(options->path, "_id") == 0)
+		return;
+	foreach(cell, alteration->table->indexed_paths)
+		indexed |= strcmp(lfirst(cell), options->path) == 0;
+	if (indexed && options->indexed == MONGO_INDEXED_LEARNED)
+		appendStringInfo(begin_action(alteration), "ALTER COLUMN %s OPTIONS (ADD indexed 'true')",
+						 quote_identifier(name));
+	if (!indexed && options->indexed == MONGO_INDEXED_YES)
+		appendStringInfo(begin_action(alteration), "ALTER COLUMN %s OPTIONS (DROP indexed)",
+						 quote_identifier(name));
+}
+
+/* alter_columns: those that there are, which are noted on the way. */
+static void
+alter_columns(Alteration *alteration)
+{
+	TupleDesc	descriptor = RelationGetDescr(alteration->relation);
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		const char *name = NameStr(attribute->attname);
+		const MongoColumnOptions *options;
+		const ImportField *seen;
+		const char *type = NULL;
+
+		if (attribute->attisdropped)
+			continue;
+		import_name_reserve(alteration->names, name);
+		if (strcmp(name, MONGO_DOCUMENT_COLUMN) == 0)
+		{
+			alteration->has_document = true;
+			continue;
+		}
+		options = mongo_column_options(RelationGetRelid(alteration->relation),
+									   attribute->attnum);
+		alteration->paths = lappend(alteration->paths, unconstify(char *, options->path));
+		seen = field_at(alteration->table->root, options->path);
+		if (seen != NULL && attribute->atttypmod < 0)
+			type = wider_type(seen, attribute->atttypid, alteration->source->objectid_type);
+		if (type != NULL)
+			appendStringInfo(begin_action(alteration), "ALTER COLUMN %s TYPE %s",
+							 quote_identifier(name), type);
+		alter_indexed(alteration, name, options);
+	}
+}
+
+/* is_read: does a column read this field, or one that it is inside of? */
+static bool
+is_read(const Alteration *alteration, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, alteration->paths)
+	{
+		size_t		length = strlen(lfirst(cell));
+
+		if (strncmp(lfirst(cell), path, length) == 0 &&
+			(path[length] == '\0' || path[length] == '.'))
+			return true;
+	}
+	return false;
+}
+
+static void
+add_missing_columns(Alteration *alteration)
+{
+	List	   *added = NIL;
+	ListCell   *cell;
+
+	foreach(cell, alteration->table->columns)
+	{
+		ImportColumn *column = lfirst(cell);
+
+		if (!is_read(alteration, mongo_to_utf8(column->path)))
+			added = lappend(added, column);
+	}
+	import_table_name_columns(added, alteration->names);
+	foreach(cell, added)
+	{
+		StringInfo	actions = begin_action(alteration);
+
+		appendStringInfoString(actions, "ADD COLUMN ");
+		import_append_column(actions, lfirst(cell));
+	}
+	if (alteration->table->whole_document && !alteration->has_document)
+		appendStringInfo(begin_action(alteration), "ADD COLUMN %s jsonb",
+						 quote_identifier(MONGO_DOCUMENT_COLUMN));
+}
+
+/* alter_command: NULL where nothing is to be done. */
+static char *
+alter_command(const Refresh *refresh, const ImportSource *source,
+			  const ImportTable *table, Oid relid)
+{
+	Alteration	alteration = {.source = source, .table = table};
+	char	   *command = NULL;
+
+	alteration.relation = table_open(relid, AccessShareLock);
+	alteration.names = import_names_create();
+	initStringInfo(&alteration.actions);
+	alter_columns(&alteration);
+	add_missing_columns(&alteration);
+	if (alteration.actions.len > 0)
+		command = psprintf("ALTER FOREIGN TABLE %s%s;",
+						   quote_qualified_identifier(refresh->schema,
+													  RelationGetRelationName(alteration.relation)),
+						   alteration.actions.data);
+	table_close(alteration.relation, AccessShareLock);
+	return command;
+}
+
+/* ------------------------------ a database --------------------------------- */
+
+static void
+add_statement(Refresh *refresh, const char *statement)
+{
+	MemoryContext previous = MemoryContextSwitchTo(refresh->context);
+
+	refresh->statements = lappend(refresh->statements, pstrdup(statement));
+	MemoryContextSwitchTo(previous);
+}
+
+/* refresh_collection: alter its tables, or create one. */
+static void
+refresh_collection(Refresh *refresh, const ImportSource *source, Oid serverid,
+				   ImportCollection *collection)
+{
+	ImportTable *table = NULL;
+	bool		has_table = false;
+	ListCell   *cell;
+
+	foreach(cell, refresh->present)
+	{
+		PresentTable *present = lfirst(cell);
+		char	   *command;
+
+		if (present->serverid != serverid ||
+			strcmp(present->database, source->database) != 0 ||
+			strcmp(present->collection, collection->name) != 0)
+			continue;
+		has_table = present->found = true;
+		if (table == NULL)
+			table = import_table_read(source, collection);
+		if (table == NULL)
+			return;
+		command = alter_command(refresh, source, table, present->relid);
+		if (command != NULL)
+			add_statement(refresh, command);
+	}
+	if (has_table || !refresh->new_tables || (collection->is_view && !source->import_views))
+		return;
+
+	table = import_table_read(source, collection);
+	if (table == NULL)
+		return;
+	if (!import_name_reserve(refresh->relation_names, collection->table_name))
+		collection->table_name = import_name_choose(refresh->relation_names,
+													collection->table_name);
+	add_statement(refresh, import_create_command(source, table));
+}
+
+/* refresh_database: its collections that have a table in the schema, and others. */
+static void
+refresh_database(Refresh *refresh, Oid serverid, const char *database)
+{
+	ForeignServer *server = GetForeignServer(serverid);
+	ImportSource source = import_read_options(untransformRelOptions(refresh->options));
+	AclResult	acl = object_aclcheck(ForeignServerRelationId, serverid, GetUserId(), ACL_USAGE);
+	List	   *collections;
+	MemoryContext context;
+	ListCell   *cell;
+
+	if (acl != ACLCHECK_OK)
+		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
+	source.user = GetUserMapping(GetUserId(), serverid);
+	source.server_name = server->servername;
+	source.schema = refresh->schema;
+	source.database = database;
+	collections = import_list_collections(&source);
+	import_name_tables(&source, collections, refresh->namespace);
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw refresh",
+									ALLOCSET_DEFAULT_SIZES);
+	foreach(cell, collections)
+	{
+		MemoryContext previous = MemoryContextSwitchTo(context);
+
+		refresh_collection(refresh, &source, serverid, lfirst(cell));
+		MemoryContextSwitchTo(previous);
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+
+	foreach(cell, refresh->present)
+	{
+		const PresentTable *present = lfirst(cell);
+
+		if (!present->found && present->serverid == serverid &&
+			strcmp(present->database, database) == 0)
+			ereport(NOTICE,
+					(errmsg("collection \"%s.%s\" of foreign table \"%s\" does not exist",
+							database, present->collection, get_rel_name(present->relid))));
+	}
+}
+
+/* refresh_all: each database that a table of the schema is of, once. */
+static void
+refresh_all(Refresh *refresh)
+{
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, refresh->present)
+	{
+		const PresentTable *present = lfirst(cell);
+		bool		done = false;
+
+		foreach(other, refresh->present)
+		{
+			const PresentTable *earlier = lfirst(other);
+
+			if (earlier == present)
+				break;
+			done |= earlier->serverid == present->serverid &&
+				strcmp(earlier->database, present->database) == 0;
+		}
+		if (!done)
+			refresh_database(refresh, present->serverid, present->database);
+	}
+}
+
+/* ------------------------------ the function ------------------------------- */
+
+/* run_statements: as the caller, who must be allowed to. */
+static void
+run_statements(List *statements)
+{
+	ListCell   *cell;
+
+	SPI_connect();
+	foreach(cell, statements)
+	{
+		int			result = SPI_execute(lfirst(cell), false, 0);
+
+		if (result < 0)
+			elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+	}
+	SPI_finish();
+}
+
+/* refresh_given: the database of a server that the arguments name. */
+static void
+refresh_given(Refresh *refresh, const char *server_name, const char *database)
+{
+	ForeignServer *server = GetForeignServerByName(server_name, false);
+
+	if (!is_mongo_server(server->serverid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("server \"%s\" is not a MongoDB server", server_name),
+				 errdetail("Its foreign-data wrapper is not mongo_fdw.")));
+	refresh_database(refresh, server->serverid, database);
+}
+
+/*
+ * mongo_fdw_refresh(schema regnamespace, execute boolean, server name,
+ *					 database text, new_tables boolean, options text[])
+ *		The statements, which have been run with 'execute'.
+ *
+ * Without server and database those of the schema's tables are meant.  Raises 22023
+ * for one of the two alone, and what IMPORT FOREIGN SCHEMA raises.
+ */
+Datum
+mongo_fdw_refresh(PG_FUNCTION_ARGS)
+{
+	Refresh		refresh = {.context = CurrentMemoryContext};
+	ReturnSetInfo *result;
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	result = (ReturnSetInfo *) fcinfo->resultinfo;
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(4) || PG_ARGISNULL(5))
+		return (Datum) 0;
+	if (PG_ARGISNULL(2) != PG_ARGISNULL(3))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a server and a database must be given together")));
+
+	refresh.namespace = PG_GETARG_OID(0);
+	refresh.schema = get_namespace_name(refresh.namespace);
+	if (refresh.schema == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("schema with OID %u does not exist", refresh.namespace)));
+	refresh.new_tables = PG_GETARG_BOOL(4);
+	refresh.options = PG_GETARG_DATUM(5);
+	read_schema(&refresh);
+	if (PG_ARGISNULL(2))
+		refresh_all(&refresh);
+	else
+		refresh_given(&refresh, NameStr(*PG_GETARG_NAME(2)),
+					  text_to_cstring(PG_GETARG_TEXT_PP(3)));
+
+	if (PG_GETARG_BOOL(1))
+		run_statements(refresh.statements);
+	foreach(cell, refresh.statements)
+	{
+		Datum		value = CStringGetTextDatum(lfirst(cell));
+		bool		isnull = false;
+
+		tuplestore_putvalues(result->setResult, result->setDesc, &value, &isnull);
+	}
+	return (Datum) 0;
+}
