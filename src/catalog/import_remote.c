@@ -21,9 +21,9 @@
 /* Documents per getMore of a sample: they may be large. */
 #define SAMPLE_BATCH	100
 
-/* next_document views the cursor's next document; false at the end. */
+/* next_entry views the cursor's next document; false at the end. */
 static bool
-next_document(MongoCursor *cursor, bson_t *document)
+next_entry(MongoCursor *cursor, bson_t *document)
 {
 	uint32		length;
 	const uint8_t *data = mongo_cursor_next(cursor, &length);
@@ -93,7 +93,7 @@ import_list_collections(const ImportSource *source)
 
 	BSON_APPEND_INT32(command, "listCollections", 1);
 	cursor = open_cursor(source, "$cmd.listCollections", command);
-	while (next_document(cursor, &entry))
+	while (next_entry(cursor, &entry))
 	{
 		ImportCollection *collection = collection_from_entry(&entry);
 
