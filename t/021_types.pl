@@ -193,6 +193,17 @@ my @cases = (
 	[ 'int4range', '"[1,5)"', '[1,5)' ],
 	[ 'time', '5', ['22P02'] ],
 
+	# points
+	[ 'point', '{"type": "Point", "coordinates": [1, -2.5]}', '(1,-2.5)' ],
+	[ 'point', '{"coordinates": [{"$numberLong": "3"}, {"$numberDecimal": "0.5"}], "type": "Point"}', '(3,0.5)' ],
+	[ 'point', '[1, 2]', '(1,2)' ],
+	[ 'point', '"(3,4)"', '(3,4)' ],
+	[ 'point[]', '[[1, 2], "(3,4)"]', '{"(1,2)","(3,4)"}' ],
+	(map { [ 'point', $_, ['22P02'] ] } '"nonsense"', '5', '[]', '[1]', '[1, 2, 3]', '[1, "2"]', '[[1, 2], [3, 4]]', '{}',
+		'{"type": "Point"}', '{"coordinates": [1, 2]}', '{"type": "LineString", "coordinates": [1, 2]}',
+		'{"type": "Point", "coordinates": [1, 2], "bbox": []}'),
+	[ 'point', '[1, {"$numberLong": "9007199254740993"}]', ['22003'] ],
+
 	# enums, domains, composites
 	[ 'mood', '"fine"', 'fine' ],
 	[ 'mood', '"lousy"', ['22P02'] ],

@@ -555,7 +555,9 @@ def test_other_columns(laboratory):
         ("money", [b.string(x) for x in ("$1,234.56", "-$0.01")]),
         ("int4range", [b.string(x) for x in ("[1,5)", "empty", "(,5)")]),
         ("tsvector", [b.string("'a':1 'b'")]),
-        ("point", [b.string("(0.1,-1e+300)")]),
+        ("point", [b.doc(("type", b.string("Point")), ("coordinates", b.array(b.double(x), b.double(y))))
+                   for x, y in ((0.1, -1e300), (-0.0, float("inf")))]),
+        ("box", [b.string("(1,1),(0.5,-2)")]),
         ("colour", [b.string(x) for x in ("red", "gr\u00fcn", "")]),
         ("word", [b.string(x) for x in ("", "hello", "\U0010ffff" * 5)]),
         ("char(5)", [b.string(x) for x in ("     ", "ab   ", "hello")]),

@@ -20,6 +20,7 @@
 #include "json_read.h"
 #include "json_write.h"
 #include "objectid_type.h"
+#include "point.h"
 #include "utils/lsyscache.h"
 
 #define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
@@ -101,6 +102,7 @@ static const MongoType type_rows[] = {
 	{BITOID, "bit", TEXT_FORM(mongo_write_text_form)},
 	{VARBITOID, "bit varying", TEXT_FORM(mongo_write_text_form)},
 	{MONEYOID, "money", TEXT_FORM(mongo_write_text_form)},
+	{POINTOID, "point", KIND(OTHER), STRINGS | BIT(DOCUMENT) | BIT(ARRAY), .read = mongo_read_point, .write = mongo_write_point, .prepare = mongo_prepare_text_form},
 
 	/* array types by their look, but with rules of their own */
 	{INT2VECTOROID, "int2vector", NOT_STORED},
