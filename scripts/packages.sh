@@ -111,8 +111,31 @@ lint_deb() {
 			--tag-display-limit 0 /packages/*.changes'
 }
 
+say_seconds() {
+	say "$(awk -v what="$1" -v from="$2" -v to="$EPOCHREALTIME" \
+		'BEGIN { printf "# %s: %.1f s", what, to - from }')"
+}
+
+install_timed() {
+	local root=$1 what=$2 started=$EPOCHREALTIME
+	# shellcheck disable=SC2016
+	if quietly enter "$root" sh -c 'cd /packages && apt-get -y install ./*.deb'; then
+		passed "$what"
+	else
+		failed "$what"
+		return 1
+	fi
+	say_seconds "apt install" "$started"
+}
+
+# PostgreSQL stays, what came with the extension goes.
+purge_deb() {
+	quietly enter "$1" sh -c "apt-mark manual postgresql-$2 &&
+		apt-get -y purge postgresql-$2-mongo-fdw && apt-get -y autoremove --purge"
+}
+
 try_deb() {
-	local root=packages.install major=15 started installed
+	local root=packages.install major=15 started
 	if build_deb bookworm; then passed "deb: built"; else failed "deb: built"; return; fi
 	if lint_deb; then passed "deb: no error of lintian"; else failed "deb: no error of lintian"; fi
 	cp "$ROOTS/packages.build/packages"/*.deb "$BUILT/"
@@ -123,18 +146,12 @@ try_deb() {
 	mkdir "$ROOTS/$root/packages"
 	cp "$BUILT/postgresql-$major-mongo-fdw_"*.deb "$ROOT/debian/tests/loads" "$ROOTS/$root/packages/"
 	progress "installing it on a clean system"
+	install_timed "$root" "deb: installed with apt, with PostgreSQL" || return 0
+	purge_deb "$root" "$major"
+	install_timed "$root" "deb: installed with apt, where PostgreSQL was" || return 0
 	started=$EPOCHREALTIME
-	if quietly enter "$root" sh -c 'cd /packages && apt-get -y install ./postgresql-15-mongo-fdw_*.deb'; then
-		installed=$EPOCHREALTIME
-		passed "deb: installed with apt"
-	else
-		failed "deb: installed with apt"
-		return
-	fi
 	gives_first_rows deb in_cluster "$root" "$major" runuser -u postgres -- psql -X
-	say "$(awk -v a="$started" -v b="$installed" -v c="$EPOCHREALTIME" 'BEGIN {
-		printf "# apt install %.1f s, with the server of PostgreSQL; then its start and five statements %.1f s",
-			b - a, c - b }')"
+	say_seconds "the server's start and five statements" "$started"
 	if quietly enter "$root" sh /packages/loads; then
 		passed "deb: autopkgtest loads it"
 	else
