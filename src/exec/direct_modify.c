@@ -94,14 +94,14 @@ static MongoNewValue *
 evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 {
 	List	   *assignments = state->plan->assignments;
-	MongoNewValue   *values = palloc0(sizeof(MongoNewValue) * Max(list_length(assignments), 1));
+	MongoNewValue *values = palloc0(sizeof(MongoNewValue) * Max(list_length(assignments), 1));
 	int			next = state->template.nparameters;
 	ListCell   *cell;
 	int			i = 0;
 
 	foreach(cell, assignments)
 	{
-		MongoNewValue   *new = &values[i++];
+		MongoNewValue *new = &values[i++];
 		ExprState  *expression = list_nth(state->expressions, next++);
 
 		mongo_describe_assignment(state->relation, lfirst(cell), new);

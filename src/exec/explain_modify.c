@@ -39,7 +39,7 @@ describe_assignments(Oid relid, const List *attributes)
 /* describe_row_command: the command for one row. */
 static bson_t *
 describe_row_command(Oid relid, const char *collection, CmdType operation,
-				 const List *attributes)
+					 const List *attributes)
 {
 	bson_value_t name = bson_utf8(mongo_to_utf8(collection));
 
@@ -71,8 +71,8 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		return;
 	ExplainPropertyText("Remote Command",
 						bson_to_relaxed_json(describe_row_command(relid, options->collection,
-															  mtstate->operation,
-															  fdw_private != NIL ? linitial(fdw_private) : NIL)),
+																  mtstate->operation,
+																  fdw_private != NIL ? linitial(fdw_private) : NIL)),
 						es);
 	ExplainPropertyInteger("Batch Size", NULL, options->batch_size, es);
 }

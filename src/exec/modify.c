@@ -209,7 +209,7 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	MongoModifyState *state = create_modify_state(estate, rinfo, CMD_INSERT);
 	MongoWriteKind kind = MONGO_INSERT;
 	bool		deferred = (plan != NULL && plan->operation == CMD_UPDATE) ||
-	reads_collection(estate, rinfo, state->options);
+		reads_collection(estate, rinfo, state->options);
 
 	state->skips_duplicates = plan != NULL &&
 		plan->onConflictAction == ONCONFLICT_NOTHING;

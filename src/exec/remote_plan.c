@@ -182,7 +182,7 @@ add_number(const bson_iter_t *document, const char *name, int64 *sum)
 }
 
 static void
-read_statistics(PlanReader *reader, const bson_iter_t *document)
+add_statistics(PlanReader *reader, const bson_iter_t *document)
 {
 	add_number(document, "totalKeysExamined", &reader->examined->keys);
 	add_number(document, "totalDocsExamined", &reader->examined->documents);
@@ -212,7 +212,7 @@ read_pipeline_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
 			appendStringInfo(&line, ", %s %s", pipeline_details[i], value_text(&field));
 	}
 	add_line(reader, depth, line.data);
-	read_statistics(reader, stage);
+	add_statistics(reader, stage);
 }
 
 /* read_pipeline: the last stage is at the top, as in PostgreSQL's plans. */
@@ -257,7 +257,7 @@ read_planner(PlanReader *reader, const bson_iter_t *document, int depth)
 
 	if (find_field(document, "executionStats", &field) &&
 		BSON_ITER_HOLDS_DOCUMENT(&field))
-		read_statistics(reader, &field);
+		add_statistics(reader, &field);
 }
 
 List *

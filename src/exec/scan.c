@@ -34,9 +34,9 @@
 /* No first batch is asked to be larger than this for the sake of a LIMIT. */
 #define LARGEST_BATCH_SIZE	1000000
 
-/* create_decoder: from the columns of the plan to the attributes of the tuple. */
+/* create_scan_decoder: from the columns of the plan to the attributes of the tuple. */
 static MongoRowDecoder *
-create_decoder(const MongoScanPlan *plan, TupleDesc tuple)
+create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 {
 	int			ncolumns = list_length(plan->columns);
 	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(ncolumns, 1));
@@ -136,7 +136,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	state->relids = scanned_relids(node);
 	state->user = mongo_scan_user_mapping(node);
-	state->decoder = create_decoder(state->plan, slot->tts_tupleDescriptor);
+	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
 	state->finisher = mongo_finisher_create(state->plan,
 											slot->tts_tupleDescriptor->natts);
 

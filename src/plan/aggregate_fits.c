@@ -85,7 +85,7 @@ raise_mismatch(const Var *column, const MongoField *field, const MongoValue *val
 /* unless_mismatch: {$cond: [fits, result, error]} */
 static bson_t *
 unless_mismatch(const MongoAggregateFit *fit, const Var *column, const MongoField *field,
-			  const MongoValue *value, bson_t *result)
+				const MongoValue *value, bson_t *result)
 {
 	MongoValue	arguments[3] = {
 		{.expression = mongo_expand_template(fit->fits, value, 1)},

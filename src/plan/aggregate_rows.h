@@ -4,7 +4,7 @@
  *		The table of aggregate functions: what $group accumulates for each, and
  *		what becomes of that.
  *
- * For src/plan/aggregate.c; the templates are those of mongo_expand_template().
+ * For group_aggregate.c; the templates are those of mongo_expand_template().
  *
  *-------------------------------------------------------------------------
  */

@@ -156,7 +156,7 @@ estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerr
 	double		tuples = Max(innerrel->tuples, 1);
 	double		keys = outer->rows;
 	double		examined = keys * tuples *
-	mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
+		mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
 	double		found;
 	QualCost	quals;
 	Cost		cost;

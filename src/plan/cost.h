@@ -12,7 +12,7 @@
 
 #include "nodes/pathnodes.h"
 
-#include "group_stage.h"
+#include "group.h"
 #include "order.h"
 
 /*

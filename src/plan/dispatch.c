@@ -10,12 +10,11 @@
 #include "plan.h"
 
 #include "parallel.h"
-#include "path_plans.h"
+#include "foreign_scan.h"
 #include "planning_state.h"
 #include "relation.h"
 #include "settings.h"
 #include "upper.h"
-#include "upper_paths.h"
 
 void
 mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,

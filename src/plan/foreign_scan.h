@@ -44,4 +44,16 @@ extern ForeignScan *mongo_make_foreign_scan(PlannerInfo *root, MongoScanPlan *pl
 											const MongoTranslation *translation,
 											bool limited, const MongoScanNode *node);
 
+/*
+ * From a chosen path to the node with its command: of a foreign table, perhaps sorted
+ * and limited; of a join; of an upper relation.  In the files foreign_scan_*.c.
+ */
+extern ForeignScan *mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel,
+										 ForeignPath *best_path, List *tlist,
+										 List *scan_clauses, Plan *outer_plan);
+extern ForeignScan *mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel,
+										List *tlist, Plan *outer_plan);
+extern ForeignScan *mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel,
+										 List *tlist, Plan *outer_plan);
+
 #endif							/* MONGO_FDW_FOREIGN_SCAN_H */

@@ -30,11 +30,11 @@
 #define UNEVEN_KEYS			8
 
 /*
- * key_kind: of a column that may be compared as the documents have it, so that
+ * join_key_kind: of a column that may be compared as the documents have it, so that
  * reading does not round what is there; else MONGO_KIND_OTHER.
  */
 static MongoTypeKind
-key_kind(const MongoField *field)
+join_key_kind(const MongoField *field)
 {
 	MongoTypeKind kind = mongo_type_kind(field->type);
 
@@ -102,8 +102,8 @@ try_key(MongoColumns *outer, RelOptInfo *inner, Node *left, Node *right,
 		(key->inner.index_uses & MONGO_INDEX_EQUALITY) == 0 ||
 		mongo_default_strategy(clause->opno, key->inner.operator_type) != BTEqualStrategyNumber)
 		return false;
-	kind = key_kind(&key->inner);
-	if (kind == MONGO_KIND_OTHER || kind != key_kind(&key->outer))
+	kind = join_key_kind(&key->inner);
+	if (kind == MONGO_KIND_OTHER || kind != join_key_kind(&key->outer))
 		return false;
 	if (kind == MONGO_KIND_TEXT &&
 		(!OidIsValid(clause->inputcollid) ||

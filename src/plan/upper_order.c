@@ -12,16 +12,15 @@
  */
 #include "postgres.h"
 
-#include "upper_paths.h"
+#include "upper.h"
 
 #include "bson_memory.h"
 #include "cost.h"
 #include "feature.h"
-#include "group_stage.h"
+#include "group.h"
 #include "order.h"
 #include "planning_state.h"
 #include "strategy.h"
-#include "upper.h"
 
 #include <math.h>
 

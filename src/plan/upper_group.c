@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * grouping.c
+ * upper_group.c
  *		GROUP BY, HAVING, aggregates and DISTINCT in MongoDB.
  *
  * $group is not always faster than sending the documents and having PostgreSQL
@@ -10,14 +10,13 @@
  */
 #include "postgres.h"
 
-#include "upper_paths.h"
+#include "upper.h"
 
 #include "bson_memory.h"
 #include "cost.h"
 #include "count.h"
 #include "feature.h"
-#include "group_stage.h"
-#include "upper.h"
+#include "group.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * group_stage.h
+ * group.h
  *		A $group in the making: keys, accumulators and what follows from them.
- *		In group_stage.c and aggregate.c.
+ *		In group.c and group_aggregate.c.
  *
  * A group is made in one stage or in two.  Two are needed for DISTINCT inside
  * an aggregate, where the first groups by what is to be distinct as well; and
@@ -16,8 +16,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_GROUP_STAGE_H
-#define MONGO_FDW_GROUP_STAGE_H
+#ifndef MONGO_FDW_GROUP_H
+#define MONGO_FDW_GROUP_H
 
 #include "compat.h"
 
@@ -97,4 +97,4 @@ extern bson_t *mongo_field_expression(const char *path);
 extern void mongo_group_append(const MongoGroup *group, bool merge,
 							   MongoPipeline *pipeline);
 
-#endif							/* MONGO_FDW_GROUP_STAGE_H */
+#endif							/* MONGO_FDW_GROUP_H */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * limit.c
+ * upper_limit.c
  *		LIMIT and OFFSET in MongoDB, with or without ORDER BY below them.
  *
  *-------------------------------------------------------------------------
@@ -11,7 +11,6 @@
 #include "order.h"
 #include "relation.h"
 #include "upper.h"
-#include "upper_paths.h"
 
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * aggregate.c
+ * group_aggregate.c
  *		Aggregates as accumulators of $group, after the rows of aggregate_rows.h.
  *
  *-------------------------------------------------------------------------
@@ -12,7 +12,7 @@
 #include "bson_memory.h"
 #include "digits.h"
 #include "nan_bound.h"
-#include "group_stage.h"
+#include "group.h"
 #include "types.h"
 
 #include "catalog/pg_aggregate.h"

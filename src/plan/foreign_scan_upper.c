@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
- * upper_plan.c
+ * foreign_scan_upper.c
  *		The foreign scan of an upper relation.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "path_plans.h"
+#include "foreign_scan.h"
 
 #include "bson_memory.h"
 #include "count.h"
-#include "foreign_scan.h"
 #include "upper.h"
 
 #include "nodes/makefuncs.h"

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * group_stage.c
- *		The stages of a group; see group_stage.h.
+ * group.c
+ *		The stages of a group; see group.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "group_stage.h"
+#include "group.h"
 
 #include "aggregate_fits.h"
 #include "bson_memory.h"

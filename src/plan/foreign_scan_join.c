@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * join_plan.c
+ * foreign_scan_join.c
  *		From a join's path to a ForeignScan with its pipeline.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "path_plans.h"
-
 #include "foreign_scan.h"
+
 #include "join.h"
 #include "pipeline_input.h"
 

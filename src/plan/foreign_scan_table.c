@@ -1,20 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * table_plan.c
+ * foreign_scan_table.c
  *		From the chosen path of a foreign table to a ForeignScan with its command.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "path_plans.h"
+#include "foreign_scan.h"
 
 #include "bson_memory.h"
 #include "clauses.h"
 #include "command_template.h"
 #include "cost.h"
 #include "encoding.h"
-#include "foreign_scan.h"
 #include "modify.h"
 #include "order.h"
 
