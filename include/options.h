@@ -141,4 +141,11 @@ extern MongoTableOptions *mongo_table_options(Oid foreigntableid);
 extern MongoColumnOptions *mongo_column_options(Oid foreigntableid,
 												AttrNumber attnum);
 
+/*
+ * mongo_read_concern
+ *		The level that reads outside of transactions ask for, by the server's options
+ *		or its URI; NULL: none.  In the current memory context.
+ */
+extern const char *mongo_read_concern(ForeignServer *server);
+
 #endif							/* MONGO_FDW_OPTIONS_H */

@@ -55,11 +55,4 @@ extern bool mongo_uri_ssl_options(const MongoConnectionOptions *options,
  */
 extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 
-/*
- * mongo_read_concern
- *		The level that reads outside of transactions ask for, by options or URI; NULL:
- *		none.  In the current memory context.
- */
-extern const char *mongo_read_concern(UserMapping *user);
-
 #endif							/* MONGO_FDW_URI_H */

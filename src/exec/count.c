@@ -10,7 +10,6 @@
 #include "count.h"
 
 #include "transaction.h"
-#include "uri.h"
 
 /*
  * is_no_condition: {}, or what MongoDB simplifies to that.  Recursion is as deep as the
@@ -49,10 +48,8 @@ is_no_condition(const bson_iter_t *match)
 bool
 mongo_takes_count(UserMapping *user, const bson_t *command)
 {
-	const char *read_concern = mongo_read_concern(user);
 	bson_iter_t query;
 
 	return !(bson_iter_init_find(&query, command, "query") && is_no_condition(&query)) &&
-		!(read_concern != NULL && strcmp(read_concern, "snapshot") == 0) &&
 		mongo_session_for_read(user) == NULL;
 }

@@ -17,9 +17,8 @@
  *		May this count command, {count: collection, query: filter}, be sent now in
  *		place of the pipeline that counts as well?
  *
- * MongoDB refuses it in transactions and with read concern "snapshot".  Where the
- * values have left no condition in its query, it would count by the collection's
- * metadata, which need not be exact.
+ * MongoDB refuses it in transactions.  Where the values have left no condition in its
+ * query, it would count by the collection's metadata, which need not be exact.
  */
 extern bool mongo_takes_count(UserMapping *user, const bson_t *command);
 

@@ -19,7 +19,6 @@
 #include "scan.h"
 #include "split_range.h"
 #include "transaction.h"
-#include "uri.h"
 
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
@@ -146,7 +145,7 @@ append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
 static void
 note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
 {
-	const char *read_concern = mongo_read_concern(user);
+	const char *read_concern = mongo_read_concern(GetForeignServer(user->serverid));
 	bson_iter_t iter;
 
 	shared->cluster_seconds = shared->cluster_increment = 0;

@@ -14,6 +14,7 @@
 #include "commands/defrem.h"
 #include "encoding.h"
 #include "option_table.h"
+#include "uri_text.h"
 #include "utils/lsyscache.h"
 
 static void
@@ -60,6 +61,33 @@ mongo_connection_options(ForeignServer *server, UserMapping *user)
 	read_options(result, TARGET_CONNECTION, ON_MAPPING, user->options);
 
 	return result;
+}
+
+/*
+ * mongo_read_concern
+ *
+ * Planning asks for it, so the other options are not read.
+ */
+const char *
+mongo_read_concern(ForeignServer *server)
+{
+	ListCell   *cell;
+
+	foreach(cell, server->options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+		const mongoc_uri_t *uri;
+		bson_error_t error;
+
+		if (strcmp(option->defname, "read_concern") == 0)
+			return defGetString(option);
+		if (strcmp(option->defname, "uri") != 0)
+			continue;
+		uri = mongo_uri_parse(defGetString(option), &error);
+		if (uri != NULL)
+			return mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri));
+	}
+	return NULL;
 }
 
 MongoTableOptions *

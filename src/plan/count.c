@@ -43,6 +43,15 @@ count_pipeline(const MongoRelation *relation, MongoPipeline pipeline)
 	return mongo_pipeline_command(relation, &pipeline);
 }
 
+/* reads_snapshot: is the read concern one that the command does not take? */
+static bool
+reads_snapshot(const MongoRelation *relation)
+{
+	const char *level = mongo_read_concern(GetForeignServer(relation->serverid));
+
+	return level != NULL && strcmp(level, "snapshot") == 0;
+}
+
 const MongoCount *
 mongo_plan_count(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
@@ -54,6 +63,8 @@ mongo_plan_count(const MongoRelation *relation, const MongoPipeline *pipeline)
 		return NULL;
 	if (pipeline->only_match == NULL &&
 		(pipeline->nstages > 0 || !relation->options->count_from_metadata))
+		return NULL;
+	if (reads_snapshot(relation))
 		return NULL;
 
 	count = palloc(sizeof(MongoCount));

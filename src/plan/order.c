@@ -29,9 +29,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* As many as a compound index or a sort may have. */
-#define MAX_SORT_KEYS	32
-
 /* The member of an equivalence class that is a field of this relation. */
 static Expr *
 find_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
@@ -131,7 +128,7 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys, bool *indexed)
 	if (!mongo_enable_pushdown ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) ||
 		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
-		pathkeys == NIL || list_length(pathkeys) > MAX_SORT_KEYS)
+		pathkeys == NIL || list_length(pathkeys) > MONGO_MAX_SORT_KEYS)
 		return false;
 
 	foreach(cell, pathkeys)

@@ -30,6 +30,9 @@ typedef enum MongoSortPart
 
 #define MONGO_MAX_SORT_PARTS	3
 
+/* As many keys as a sort or a compound index may have. */
+#define MONGO_MAX_SORT_KEYS		32
+
 /*
  * mongo_sort_parts
  *		The parts in which shippable pathkeys are to be sorted, in their order;

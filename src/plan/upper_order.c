@@ -29,9 +29,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 
-/* As many as a $sort may have. */
-#define MAX_SORT_KEYS	32
-
 /* The $sort in the making, and the $set before it. */
 typedef struct SortStage
 {
@@ -211,7 +208,7 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 		append_rank(&stage, pathkey, &value, number);
 		append_sort_key(&stage, path, mongo_pathkey_is_ascending(pathkey));
 	}
-	if (stage.nkeys > MAX_SORT_KEYS)
+	if (stage.nkeys > MONGO_MAX_SORT_KEYS)
 		return false;
 	if (!bson_empty(stage.fields))
 	{

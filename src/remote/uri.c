@@ -271,18 +271,3 @@ mongo_uri_is_single(const mongoc_uri_t *uri)
 	return mongoc_uri_get_replica_set(uri) == NULL &&
 		hosts != NULL && hosts->next == NULL;
 }
-
-const char *
-mongo_read_concern(UserMapping *user)
-{
-	const MongoConnectionOptions *options =
-		mongo_connection_options(GetForeignServer(user->serverid), user);
-	const mongoc_uri_t *uri;
-	bson_error_t error;
-
-	if (options->uri == NULL)
-		return options->read_concern;
-	uri = mongo_uri_parse(options->uri, &error);
-	return uri == NULL ? NULL :
-		mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri));
-}
