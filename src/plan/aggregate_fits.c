@@ -64,7 +64,7 @@ mongo_aggregate_fit(Oid typid)
  * evaluated, as the value's type is not a constant.
  */
 static bson_t *
-raise_mismatch(const Var *column, const MongoField *field, const MongoValue *value)
+mismatch_expression(const Var *column, const MongoField *field, const MongoValue *value)
 {
 	const MongoTableOptions *options = mongo_table_options(field->columns->relid);
 	const char *path = field->path;
@@ -90,7 +90,7 @@ unless_mismatch(const MongoAggregateFit *fit, const Var *column, const MongoFiel
 	MongoValue	arguments[3] = {
 		{.expression = mongo_expand_template(fit->fits, value, 1)},
 		{.expression = result},
-		{.expression = raise_mismatch(column, field, value)}
+		{.expression = mismatch_expression(column, field, value)}
 	};
 
 	return mongo_expand_template("{$cond: [@1, @2, @3]}", arguments, lengthof(arguments));
