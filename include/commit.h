@@ -75,9 +75,10 @@ extern void mongo_finish_reading(MongoLease *lease,
  * mongo_abort_transaction
  *		Tell MongoDB, within a second; false when that has been given up.
  *
- * After an interrupt, over a new connection, and by killSessions: what was broken
- * off ends with the transaction, and so do cursors whose names never came.  No
- * answer is waited for then beyond a tenth of a second once the command has left.
+ * After an interrupt, or when the connection was lost, over a new connection, and
+ * by killSessions: what was broken off ends with the transaction, and so do cursors
+ * whose names never came.  After an interrupt no answer is waited for beyond a tenth
+ * of a second once the command has left.
  */
 extern bool mongo_abort_transaction(MongoLease *lease,
 									mongoc_client_session_t *session);

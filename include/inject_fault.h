@@ -17,8 +17,6 @@
 #ifndef MONGO_FDW_INJECT_FAULT_H
 #define MONGO_FDW_INJECT_FAULT_H
 
-#include "compat.h"
-
 /* The kinds of faults; the names of their settings are in inject_fault.c. */
 typedef enum MongoFault
 {

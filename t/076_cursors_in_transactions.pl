@@ -123,6 +123,13 @@ foreach my $case ([ 'a getMore', 'getMore' ], [ 'a find', 'find' ],
 	ok(settled(0), 'leaves no cursor');
 }
 
+# a connection that is lost takes its cursors with it
+$mongod->fail_command(1, undef, 'getMore');
+my (undef, undef, $lost) = $node->psql('postgres',
+	"$begin; SELECT count(DISTINCT info) FROM points WHERE length(info) > 0");
+like($lost, qr/ERROR:  could not read collection/, 'a connection that is lost with a getMore');
+ok(settled(0), 'leaves no cursor');
+
 # --- thousands ------------------------------------------------------------------------
 run_pgbench($node, "\\set id random(1, 1000)\n$begin;\n"
 	  . "SELECT count(*) FROM (SELECT info FROM points WHERE id % 2 = length(info) % 2 LIMIT 2) s;\n"

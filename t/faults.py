@@ -137,12 +137,20 @@ class Session:
             pass
 
 
-Outcome = collections.namedtuple("Outcome", "results, error, committing, warnings, hit, lost, seconds")
+Outcome = collections.namedtuple("Outcome", "results, error, code, committing, warnings, hit, lost, seconds")
 
 
 def is_lost(session, error):
     return session.connection.closed != 0 or error.pgcode is None or \
         getattr(error.diag, "severity_nonlocalized", "") == "FATAL"
+
+
+def fatal_code(log):
+    """What a session has ended with: psycopg2 does not always tell."""
+    for text, code in (("out of memory", "53200"), ("terminating connection", "57P01")):
+        if f"FATAL:  {text}" in log:
+            return code
+    return None
 
 
 class Place:
@@ -188,7 +196,8 @@ class Place:
             for step in self.statement.steps:
                 if isinstance(step, str):
                     step = step.format(server=self.server.name)
-                    committing = step == "COMMIT"
+                # by itself, a statement is a transaction
+                committing = step == "COMMIT" or "BEGIN" not in self.statement.steps
                 rows = session.execute(step)
                 results.append(sorted(rows, key=str) if rows and self.statement.sorted else rows)
         except psycopg2.Error as raised:
@@ -198,11 +207,16 @@ class Place:
         if not lost:
             try:
                 self.clean_up()
-            except psycopg2.Error as raised:
+            except psycopg2.Error as raised:    # which the fault may hit as well
                 lost = is_lost(session, raised)
-                error = error or raised
-        hit = f"injected fault: mongo_fdw.fail_{self.kind}," in self.bench.log.read()
-        return Outcome(results, error, committing, "\n".join(session.connection.notices), hit, lost, seconds)
+                if lost:
+                    error = error or raised
+                else:
+                    self.clean_up()
+        log = self.bench.log.read()
+        hit = f"injected fault: mongo_fdw.fail_{self.kind}," in log
+        code = error and (error.pgcode or fatal_code(log))
+        return Outcome(results, error, code, committing, "\n".join(session.connection.notices), hit, lost, seconds)
 
     def clean_up(self):
         """As a client would that has seen an error; then no more faults."""
@@ -226,7 +240,7 @@ class Place:
             if error is None and self.expected.error is None and outcome.results != self.expected.results:
                 self.complain(n, f"found {str(outcome.results)[:400]}")
             return
-        code = error.pgcode or (re.search(r"terminat", str(error)) and "57P01")
+        code = outcome.code
         self.counts[f"{'FATAL ' if outcome.lost else ''}{code}"] += 1
         if outcome.lost and FATAL.get(self.kind) != code:
             self.complain(n, f"the session ended: {code} {error}")
@@ -239,7 +253,7 @@ class Place:
         rows = self.server.rows()
         local = self.bench.admin.execute("DELETE FROM local_rows RETURNING n")
         failed = outcome.error is not None
-        unknown = failed and (outcome.error.pgcode == "08007" or (outcome.lost and outcome.committing))
+        unknown = failed and (outcome.code == "08007" or (outcome.lost and outcome.committing))
         if not failed:
             right = rows == self.after and local == self.local
         elif self.server.name == "rs":
@@ -282,7 +296,7 @@ class Place:
                         time.monotonic() > end:
                     break
                 time.sleep(0.02)
-            self.judge_cursors(n, server, cursors)
+            self.judge_cursors(n, server, cursors, outcome.lost and self.kind == "allocation")
             if transactions:
                 server.kill_transactions()
                 self.counts["transactions left"] += 1
@@ -291,12 +305,14 @@ class Place:
             if running or len(connections) > MOST_CONNECTIONS:
                 self.complain(n, f"{server.name}: {len(connections)} connections left, {len(running)} at work")
 
-    def judge_cursors(self, n, server, cursors):
+    def judge_cursors(self, n, server, cursors, nobody_could):
         for cursor in cursors:
             server.kill_cursor(cursor)
-            # with the reply its id was lost, or nobody waited for it
-            if self.kind in ("receive", "interrupt", "termination") and cursor["nBatchesReturned"] <= 1:
+            # with the reply its id was lost, or nobody waited for it, or had room for it
+            if self.kind != "send" and cursor["nBatchesReturned"] <= 1:
                 self.counts["cursors whose id was lost"] += 1
+            elif nobody_could:          # the session has ended below libmongoc
+                self.counts["cursors left by FATAL"] += 1
             else:
                 self.complain(n, f"{server.name}: a cursor is left: {cursor['originatingCommand']}, "
                               f"{cursor['nBatchesReturned']} batches")

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "inject_fault.h"
+#include "compat.h"
 
 #ifdef MONGO_FDW_INJECT_FAULTS
 
@@ -31,8 +31,6 @@
 #endif
 
 #define DEEPEST_STACK	200
-
-static bool check_depth(int *value, void **extra, GucSource source);
 
 static int	left_to_count[MONGO_FAULT_TERMINATION + 1];
 static bool shows_stack = false;
@@ -241,8 +239,8 @@ we_are_below(void)
 	return false;
 }
 
-static void *(*allocate) (MemoryContext context, Size size);
-static void *(*reallocate) (MemoryContext context, void *chunk, Size size);
+static void *(*plain_alloc) (MemoryContext context, Size size);
+static void *(*plain_realloc) (MemoryContext context, void *chunk, Size size);
 
 static bool
 palloc_is_failing(MemoryContext context)
@@ -255,13 +253,13 @@ palloc_is_failing(MemoryContext context)
 static void *
 allocate_or_fail(MemoryContext context, Size size)
 {
-	return palloc_is_failing(context) ? NULL : allocate(context, size);
+	return palloc_is_failing(context) ? NULL : plain_alloc(context, size);
 }
 
 static void *
 reallocate_or_fail(MemoryContext context, void *chunk, Size size)
 {
-	return palloc_is_failing(context) ? NULL : reallocate(context, chunk, size);
+	return palloc_is_failing(context) ? NULL : plain_realloc(context, chunk, size);
 }
 
 /* All contexts of a kind share one table of methods, which is meant to be constant. */
@@ -277,8 +275,8 @@ watch_palloc(void)
 	dl_iterate_phdr(find_code, NULL);
 	if (mprotect((void *) start, (uintptr_t) (methods + 1) - start, PROT_READ | PROT_WRITE) != 0)
 		elog(ERROR, "could not make the methods of memory contexts writable: %m");
-	allocate = methods->alloc;
-	reallocate = methods->realloc;
+	plain_alloc = methods->alloc;
+	plain_realloc = methods->realloc;
 	methods->alloc = allocate_or_fail;
 	methods->realloc = reallocate_or_fail;
 }

@@ -375,14 +375,19 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 	}
 }
 
-/* The struct and its context; nothing of libmongoc yet. */
+/*
+ * allocate_client
+ *		The struct and its context; nothing of libmongoc yet.
+ *
+ * The context is the session's when nothing can fail any more.
+ */
 static MongoClient *
 allocate_client(UserMapping *user)
 {
-	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "mongo_fdw client",
 												  ALLOCSET_SMALL_SIZES);
-	MongoClient *client = bson_malloc0(sizeof(MongoClient));
+	MongoClient *client = MemoryContextAllocZero(context, sizeof(MongoClient));
 
 	client->context = context;
 	client->connection.server_name = "";
@@ -391,6 +396,7 @@ allocate_client(UserMapping *user)
 		GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(user->serverid));
 	client->mapping_hashvalue =
 		GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(user->umid));
+	MemoryContextSetParent(context, TopMemoryContext);
 	return client;
 }
 
@@ -601,6 +607,5 @@ mongo_client_close(MongoClient *client)
 		FreeErrorData(client->connection.transport.wait_error);
 	bson_free(client->connection.request.data);
 	bson_free(client->connection.compressed.data);
-	MemoryContextDelete(client->context);
-	bson_free(client);
+	MemoryContextDelete(client->context);	/* and the client with it */
 }

@@ -82,12 +82,13 @@ initialize_pool(void)
 		.entrysize = sizeof(PoolEntry),
 	};
 
+	/* once the pool is there, nothing more fails for want of memory */
 	mongo_client_initialize_library();
+	mongo_watch_transactions();
 	mongo_pool = hash_create("mongo_fdw clients", 8, &control,
 							 HASH_ELEM | HASH_BLOBS);
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_clients, (Datum) 0);
 	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_clients, (Datum) 0);
-	mongo_watch_transactions();
 	mongo_idle_clients_initialize();
 }
 

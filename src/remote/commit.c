@@ -296,17 +296,19 @@ abort_by_driver(MongoLease *lease, mongoc_client_session_t *session)
 bool
 mongo_abort_transaction(MongoLease *lease, mongoc_client_session_t *session)
 {
+	bool		interrupted = mongo_lease_is_interrupted(lease);
 	bool		told;
 
-	if (!mongo_lease_is_interrupted(lease))
+	if (!interrupted && mongo_lease_is_connected(lease))
 		return abort_by_driver(lease, session);
 
 	/*
-	 * What was broken off may run on, or have opened a cursor that nobody knows
-	 * of.  libmongoc has to hear of the end, too; where that was given up it is
-	 * refused at once.
+	 * What was broken off, or lost with the connection, may run on, or have
+	 * opened a cursor that nobody knows of.  libmongoc has to hear of the end,
+	 * too; where that was given up it is refused at once.
 	 */
-	told = kill_session(lease, session, ABORT_MS, HURRIED_ABORT_MS);
+	told = kill_session(lease, session, ABORT_MS,
+						interrupted ? HURRIED_ABORT_MS : 0);
 	if (!mongo_lease_is_interrupted(lease))
 		(void) abort_by_driver(lease, session);
 	return told;

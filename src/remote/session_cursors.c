@@ -161,11 +161,14 @@ mongo_session_cursors_kill(MongoSessionCursors *cursors, bool all,
 						   mongoc_client_t *client,
 						   mongoc_client_session_t *session)
 {
-	if (kill_listed(&cursors->abandoned, client, session))
+	/* at the end the connection may just have been lost: the next attempt makes one */
+	for (int attempt = all ? 0 : 1; attempt < 2; attempt++)
 	{
+		if (!kill_listed(&cursors->abandoned, client, session))
+			continue;
 		cursors->nabandoned = 0;
-		if (all)
-			(void) kill_listed(&cursors->read, client, session);
+		if (!all || kill_listed(&cursors->read, client, session))
+			break;
 	}
 
 	/* what cannot be killed now is not asked for again with each scan */

@@ -381,8 +381,7 @@ end_session(MongoSession *session)
 			 mongoc_client_session_in_transaction(session->driver_session) &&
 			 !mongo_abort_transaction(session->lease, session->driver_session))
 		warn_of_open_transaction(session);
-	if (mongo_lease_is_connected(session->lease) &&
-		!mongo_lease_is_interrupted(session->lease))
+	if (!mongo_lease_is_interrupted(session->lease))
 	{
 		mongo_lease_begin_ending(session->lease, KILL_CURSORS_MS, 0, 0);
 		kill_cursors(session, true);
