@@ -176,7 +176,8 @@ def writes():
     yield Statement("DELETE RETURNING", ["DELETE FROM written WHERE _id = 4 RETURNING info"])
     yield Statement("TRUNCATE", ["TRUNCATE written"])
     yield Statement("mongo_command that writes", [
-        "SELECT mongo_command('{server}', 'faults', '{{\"insert\": \"written\", \"documents\": [{{\"_id\": 100}}]}}') ->> 'n'"])
+        "SELECT mongo_command('{server}', 'faults', '{{\"insert\": \"written\", \"documents\": [{{\"_id\": 100}}]}}') ->> 'n'"],
+                    servers=("alone",))
 
 
 def transactions():
