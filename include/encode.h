@@ -21,11 +21,12 @@
  * arrays -> Array; composite types -> Document; the rest -> String in the type's
  * text form.  'isnull' appends a BSON null.
  *
- * The key is UTF-8; key_length may be -1.  Raises 22003 for a number beyond Decimal128 (40 digits), 22008 for an
- * infinite date, 22021 and 22P05 for text that is not UTF-8 or does not become it,
- * what mongo_append_json_members() raises for JSON, 54000 when the document grows
- * too large, and 0A000 for a type that has no BSON form at all; 'document' is then
- * unfinished and good for nothing.
+ * The key is UTF-8; key_length may be -1.  Raises 22003 for a number beyond
+ * Decimal128 (40 digits), 22008 for an infinite date, 22021 and 22P05 for text
+ * that is not UTF-8 or does not become it, what mongo_append_json_members()
+ * raises for JSON, 54000 when the document grows too large, and 0A000 for a
+ * type that has no BSON form at all; 'document' is then unfinished and good
+ * for nothing.
  */
 extern void mongo_append_datum(bson_t *document, const char *key, int key_length,
 							   Datum value, bool isnull, Oid typid,

@@ -150,9 +150,12 @@ def wide_comments(tree):
 
 
 def circles_of_calls(tree):
+    """But for the two that recursion over expression trees and over values makes."""
     for members in circles({path: tree.uses(path) for path in tree.built}):
-        for path in members:
-            yield path
+        of_expressions = all(re.match(r"src/translate/expression(_\w+)?\.c$", path) for path in members)
+        of_values = "src/convert/types.c" in members and all(path.startswith("src/convert/") for path in members)
+        if not of_expressions and not of_values:
+            yield from members
 
 
 def circles_of_includes(tree):
@@ -219,7 +222,7 @@ CHECKS = {
     "no file has more than %d lines" % LONGEST_FILE: long_files,
     "documents are %d columns wide at most" % WIDEST_LINE: wide_documents,
     "comments are %d columns wide at most" % WIDEST_LINE: wide_comments,
-    "no circle of calls": circles_of_calls,
+    "no circle of calls but those of expressions and of values": circles_of_calls,
     "no circle of includes": circles_of_includes,
     "folders use those that docs/architecture.md says": arrows,
     "static names are in one file": repeated_static_names,
