@@ -61,7 +61,7 @@ finish() {
 	local status=$?
 	if [ -n "${MONGODB-}" ]; then
 		# unshare heeds no other signal
-		kill -KILL "$MONGODB" 2>/dev/null && wait "$MONGODB" 2>/dev/null
+		kill -KILL "$MONGODB" 2>/dev/null && wait "$MONGODB" 2>/dev/null || true
 	fi
 	if [ $status != 0 ] && [ $FAILED = 0 ]; then FAILED=1; fi
 	say "$PASSED passed, $FAILED failed"
