@@ -33,8 +33,8 @@ typedef struct MongoComparison
 	MongoSortability sortability;
 
 	/*
-	 * Append to an array each BSON value that reads as 'value'.  NULL when those
-	 * are not a handful.
+	 * Append to an array each BSON value that reads as 'value'.  NULL when
+	 * those are not a handful.
 	 */
 	void		(*append_points) (const MongoPredicate *predicate, Datum value,
 								  BsonArray *points);

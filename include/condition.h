@@ -39,8 +39,8 @@ typedef struct MongoTranslation
 	uint32		disabled;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is of no use: make it exact */
 	bool		guards_digits;	/* see mongo_translate_expression() */
-	List	   *without_nan;	/* columns, of nan_bound.h, that no matched row has
-								 * a NaN in, whatever is matched here */
+	List	   *without_nan;	/* columns, of nan_bound.h, that no matched
+								 * row has a NaN in, whatever is matched here */
 	List	   *computed;		/* MongoComputed *, looked for first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), in step */

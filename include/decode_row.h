@@ -21,11 +21,13 @@ typedef struct MongoColumn
 	const char *name;			/* the column's name, for messages */
 	const char *path;			/* dotted path into the document, in UTF-8;
 								 * "__doc" column: NULL */
-	const char *collection;		/* whose document it is in; NULL: the decoder's */
+	const char *collection;		/* whose document it is in; NULL: the
+								 * decoder's */
 	const char *prefix;			/* the part of the path at which that document
 								 * stands within another; NULL: it is all */
-	const char *field;			/* whose value it is, for messages, where the row is
-								 * a group's and no document's; else NULL */
+	const char *field;			/* whose value it is, for messages, where the
+								 * row is a group's and no document's; else
+								 * NULL */
 	Oid			typid;
 	int32		typmod;
 } MongoColumn;

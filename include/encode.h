@@ -22,11 +22,10 @@
  * text form.  'isnull' appends a BSON null.
  *
  * The key is UTF-8; key_length may be -1.  Raises 22003 for a number beyond
- * Decimal128 (40 digits), 22008 for an infinite date, 22021 and 22P05 for text
- * that is not UTF-8 or does not become it, what mongo_append_json_members()
- * raises for JSON, 54000 when the document grows too large, and 0A000 for a
- * type that has no BSON form at all; 'document' is then unfinished and good
- * for nothing.
+ * Decimal128 (40 digits), 22008 for an infinite date, 22021 and 22P05 for text that
+ * is not UTF-8 or does not become it, what mongo_append_json_members() raises for
+ * JSON, 54000 when the document grows too large, and 0A000 for a type that has no
+ * BSON form at all; 'document' is then unfinished and good for nothing.
  */
 extern void mongo_append_datum(bson_t *document, const char *key, int key_length,
 							   Datum value, bool isnull, Oid typid,
@@ -53,24 +52,10 @@ typedef struct MongoWriteTarget
 	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
 
 /*
- * MONGO_WRITE
- *		Append with libbson's function for this BSON type; raise 54000 unless it could.
- */
-#define MONGO_WRITE(target, type, ...) \
-	mongo_write_check(bson_append_##type((target)->document, (target)->key, \
-										 (target)->key_length, ##__VA_ARGS__))
-
-/*
  * mongo_write_value
  *		Append one value of any writable type; see mongo_append_datum().
  */
 extern void mongo_write_value(const MongoWriteTarget *target, Datum value,
 							  bool isnull, Oid typid, int32 typmod);
-
-/*
- * mongo_write_check
- *		Raise 54000 unless libbson could append.
- */
-extern void mongo_write_check(bool appended);
 
 #endif							/* MONGO_FDW_ENCODE_H */

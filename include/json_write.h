@@ -23,6 +23,7 @@
  * and what mongo_json_tree() raises.
  */
 extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
+
 /* A write function, see encode.h. */
 extern MongoWriteFunction mongo_write_json;
 

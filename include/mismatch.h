@@ -14,14 +14,14 @@
 /* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
 typedef enum MongoMismatch
 {
-	MONGO_MISMATCH_TYPE,			/* a BSON type the column does not read: 22P02 */
-	MONGO_MISMATCH_RANGE,			/* a number out of range or inexact: 22003 */
-	MONGO_MISMATCH_DATETIME,		/* a date out of range: 22008 */
+	MONGO_MISMATCH_TYPE,		/* a BSON type the column does not read: 22P02 */
+	MONGO_MISMATCH_RANGE,		/* a number out of range or inexact: 22003 */
+	MONGO_MISMATCH_DATETIME,	/* a date out of range: 22008 */
 	MONGO_MISMATCH_CHARACTERS,	/* U+0000 or invalid UTF-8: 22021 */
 	MONGO_MISMATCH_LENGTH,		/* a string too long: 22001 */
 	MONGO_MISMATCH_SYNTAX,		/* not the type's text form: 22P02 */
-	MONGO_MISMATCH_SHAPE,			/* a ragged array, an array in a path: 2202E */
-	MONGO_MISMATCH_DOMAIN			/* breaks a domain's constraint: 23514 */
+	MONGO_MISMATCH_SHAPE,		/* a ragged array, an array in a path: 2202E */
+	MONGO_MISMATCH_DOMAIN		/* breaks a domain's constraint: 23514 */
 } MongoMismatch;
 
 /* What reading one document carries along. */
@@ -29,15 +29,18 @@ typedef struct MongoReadContext
 {
 	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
 	bool		defers_checks;	/* are constraints of domains left untested? */
-	bool		defers_input;	/* are input functions that may raise not called? */
+	bool		defers_input;	/* are input functions that may raise not
+								 * called? */
 
 	/* set by what was deferred, never reset by readers */
 	bool		deferred;		/* a constraint; the value is there */
-	bool		unread;			/* a value: the reading was false for that alone */
+	bool		unread;			/* a value: the reading was false for that
+								 * alone */
 
 	/* set by mongo_mismatch(); valid after a reading that was false */
 	MongoMismatch mismatch;
-	bson_iter_t value;			/* that does not fit, in the document that is read */
+	bson_iter_t value;			/* that does not fit, in the document that is
+								 * read */
 	const char *remark;			/* one more sentence for DETAIL, or NULL */
 } MongoReadContext;
 

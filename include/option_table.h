@@ -32,8 +32,8 @@ typedef enum MongoOptionTarget
 
 typedef struct MongoOption MongoOption;
 
-typedef void MongoOptionParser(const MongoOption *option, const char *value, void *field);
-typedef void MongoOptionCheck(const MongoOption *option, const char *value);
+typedef void MongoOptionParser (const MongoOption *option, const char *value, void *field);
+typedef void MongoOptionCheck (const MongoOption *option, const char *value);
 
 /*
  * One option.  'parse' stores the value of a text into its field, or raises;

@@ -67,7 +67,8 @@ typedef struct MongoConnectionOptions
 	int			socket_timeout_ms;	/* 0: none, or what the URI says */
 	MongoTcpOptions tcp;
 	bool		keep_connections;
-	int			async_connections;	/* of one user mapping, for reading at once */
+	int			async_connections;	/* of one user mapping, for reading at
+									 * once */
 	int			idle_timeout;	/* milliseconds; 0: none */
 	MongoTransactions transactions;
 	const char *write_concern;	/* "majority", a number, or a tag set's name */
@@ -91,10 +92,11 @@ typedef struct MongoTableOptions
 	double		fdw_startup_cost;
 	double		fdw_tuple_cost;
 	double		fdw_lookup_cost;
-	double		remote_parallelism; /* scans that MongoDB serves at once; 0: one */
+	double		remote_parallelism; /* scans that MongoDB serves at once; 0:
+									 * one */
 	const char *parallel_field; /* path by which scans are split */
-	const char *hint;			/* an index: its name, or its keys as JSON; NULL:
-								 * MongoDB chooses */
+	const char *hint;			/* an index: its name, or its keys as JSON;
+								 * NULL: MongoDB chooses */
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
 	bool		enable_order_by_pushdown;

@@ -46,12 +46,14 @@ typedef struct MongoKind
 	 */
 	const char *normal_form;
 	bool		has_nan;
-	bool		compares_raw;	/* MongoDB compares values as PostgreSQL does in
-								 * every BSON type that is read */
-	bool		is_key;			/* two fields are equal in MongoDB if and only if
-								 * what is read is; but a text may be an ObjectId */
-	bool		is_told_by_type;	/* whether a value fits, its BSON type says, and
-									 * its size where the type has a limit */
+	bool		compares_raw;	/* MongoDB compares values as PostgreSQL does
+								 * in every BSON type that is read */
+	bool		is_key;			/* two fields are equal in MongoDB if and only
+								 * if what is read is; but a text may be an
+								 * ObjectId */
+	bool		is_told_by_type;	/* whether a value fits, its BSON type
+									 * says, and its size where the type has a
+									 * limit */
 } MongoKind;
 
 extern const MongoKind mongo_kinds[];
@@ -61,12 +63,12 @@ struct MongoReader;
 struct MongoReadContext;
 struct MongoWriteTarget;
 
-typedef bool MongoReadFunction(const struct MongoReader *reader,
-							   struct MongoReadContext *context,
-							   const bson_iter_t *iter, Datum *value);
-typedef void MongoPrepareFunction(struct MongoReader *reader);
-typedef void MongoWriteFunction(const struct MongoWriteTarget *target, Datum value,
-								Oid typid, int32 typmod);
+typedef bool MongoReadFunction (const struct MongoReader *reader,
+								struct MongoReadContext *context,
+								const bson_iter_t *iter, Datum *value);
+typedef void MongoPrepareFunction (struct MongoReader *reader);
+typedef void MongoWriteFunction (const struct MongoWriteTarget *target, Datum value,
+								 Oid typid, int32 typmod);
 
 /* A type's row in the table. */
 typedef struct MongoType
@@ -75,11 +77,12 @@ typedef struct MongoType
 	const char *name;			/* as in docs/types.md */
 	MongoTypeKind kind;
 	uint32		accepts;		/* set of MONGO_BSON_BIT */
-	MongoReadFunction *read;	/* reader.h; NULL, as is 'write': has no BSON form */
+	MongoReadFunction *read;	/* reader.h; NULL, as is 'write': has no BSON
+								 * form */
 	MongoWriteFunction *write;	/* encode.h */
 	MongoPrepareFunction *prepare;	/* for reading; may be NULL */
-	int64		limit;			/* the greatest integer, or most bytes of a text;
-								 * 0: those of its class */
+	int64		limit;			/* the greatest integer, or most bytes of a
+								 * text; 0: those of its class */
 } MongoType;
 
 /*

@@ -46,6 +46,7 @@ mongo_prepare_array(MongoReader *reader)
 										reader->typmod);
 }
 
+/* gather_element: one more, where there is room for it or not. */
 static void
 gather_element(ArrayGathering *gathering, Datum value, bool isnull)
 {
@@ -97,10 +98,10 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 		{
 			if (depth + 1 >= MAXDIM)
 				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
-									"PostgreSQL's arrays have at most six dimensions.");
+									  "PostgreSQL's arrays have at most six dimensions.");
 			if (gathering->ndims != 0 && depth + 1 >= gathering->ndims)
 				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
-									"Only some elements are arrays.");
+									  "Only some elements are arrays.");
 			if (!gather_level(element, context, &child, depth + 1, gathering))
 				return false;
 		}
@@ -113,7 +114,7 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 				gathering->ndims = depth + 1;
 			if (gathering->ndims != depth + 1)
 				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
-									"Only some elements are arrays.");
+									  "Only some elements are arrays.");
 			if (!mongo_read_value(element, context, &child, &value, &isnull))
 				return false;
 			gather_element(gathering, value, isnull);
@@ -123,12 +124,12 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 
 	if (depth > 0 && count == 0)
 		return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, iter,
-							"An empty array within an array has no form in PostgreSQL.");
+							  "An empty array within an array has no form in PostgreSQL.");
 	if (gathering->lengths[depth] < 0)
 		gathering->lengths[depth] = count;
 	if (gathering->lengths[depth] != count)
 		return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, iter,
-							"The arrays in it differ in length.");
+							  "The arrays in it differ in length.");
 	return true;
 }
 
@@ -318,6 +319,6 @@ mongo_read_domain(MONGO_READ_ARGS)
 
 	if (!fits)
 		return mongo_mismatch(context, MONGO_MISMATCH_DOMAIN, iter,
-							"The value breaks a constraint of the domain.");
+							  "The value breaks a constraint of the domain.");
 	return true;
 }

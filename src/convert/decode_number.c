@@ -169,7 +169,7 @@ mongo_read_float8(MONGO_READ_ARGS)
 		case BSON_TYPE_INT64:
 			if (!int64_is_double(bson_iter_int64(iter)))
 				return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter,
-									INEXACT_REMARK);
+									  INEXACT_REMARK);
 			number = (double) bson_iter_int64(iter);
 			break;
 		default:
@@ -179,7 +179,7 @@ mongo_read_float8(MONGO_READ_ARGS)
 				unpack_decimal(iter, &parts);
 				if (!mongo_decimal128_to_float8(&parts, &number))
 					return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter,
-										INEXACT_REMARK);
+										  INEXACT_REMARK);
 				break;
 			}
 	}

@@ -169,6 +169,7 @@ finish_node(MemoryContext context, PathNode *node)
 	}
 }
 
+/* namespace_in: "database.collection", palloc'd there. */
 static const char *
 namespace_in(MemoryContext context, const char *database, const char *collection)
 {
@@ -179,9 +180,9 @@ namespace_in(MemoryContext context, const char *database, const char *collection
 	return result;
 }
 
-/* add_column: place one column in the tree. */
+/* add_decoded_column: place one column in the tree. */
 static void
-add_column(MongoRowDecoder *decoder, const MongoColumn *column)
+add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 {
 	MemoryContext context = decoder->context;
 	DecodedColumn *decoded = MemoryContextAllocZero(context, sizeof(DecodedColumn));
@@ -240,7 +241,7 @@ mongo_row_decoder_create(MemoryContext context, const char *database,
 	for (int i = 0; i < ncolumns; i++)
 	{
 		decoder->indexes[i] = columns[i].index;
-		add_column(decoder, &columns[i]);
+		add_decoded_column(decoder, &columns[i]);
 	}
 	finish_node(context, decoder->root);
 	return decoder;
@@ -255,6 +256,7 @@ static const struct
 	int			sqlstate;
 	const char *hint;
 }			mismatch_reports[] = {
+
 	[MONGO_MISMATCH_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
 	"Declare the column as jsonb, which holds every BSON value, or set option type_mismatch to 'null'."},
 	[MONGO_MISMATCH_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
@@ -305,6 +307,7 @@ find_id(const MongoRowDecoder *decoder, const char *prefix)
 	return json_text(&id, SHOWN_ID_SIZE);
 }
 
+/* note_mismatch: for mongo_row_decoder_mismatches(). */
 static void
 note_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column)
 {
@@ -523,9 +526,9 @@ next_field(bson_iter_t *iter, PathNode *expected, PathNode **node)
 	return bson_iter_next(iter);
 }
 
-/* find_child: the node below 'parent' for the field at 'iter', or NULL. */
+/* find_path_child: the node below 'parent' for the field at 'iter', or NULL. */
 static PathNode *
-find_child(const PathNode *parent, const bson_iter_t *iter)
+find_path_child(const PathNode *parent, const bson_iter_t *iter)
 {
 	const char *key = bson_iter_key(iter);
 	uint32		length = bson_iter_key_len(iter);
@@ -561,7 +564,7 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 		}
 		if (node == NULL)
 		{
-			node = find_child(parent, iter);
+			node = find_path_child(parent, iter);
 			/* a field that nobody wants predicts nothing */
 			if (node != NULL)
 				*expected = node;

@@ -51,7 +51,7 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	if (!mongo_text_is_valid(text, *length))
 	{
 		mongo_mismatch(context, MONGO_MISMATCH_CHARACTERS, iter,
-					 mongo_text_remark(text, *length));
+					   mongo_text_remark(text, *length));
 		return NULL;
 	}
 	return mongo_text_to_server(text, length);
@@ -208,7 +208,7 @@ mongo_read_uuid(MONGO_READ_ARGS)
 	if ((subtype != BSON_SUBTYPE_UUID && subtype != BSON_SUBTYPE_UUID_DEPRECATED) ||
 		length != UUID_LEN)
 		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter,
-							"Only sixteen bytes of Binary subtype 4 or 3 are a uuid.");
+							  "Only sixteen bytes of Binary subtype 4 or 3 are a uuid.");
 	uuid = palloc(sizeof(pg_uuid_t));
 	memcpy(uuid->data, bytes, UUID_LEN);
 	*value = UUIDPGetDatum(uuid);

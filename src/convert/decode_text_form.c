@@ -42,7 +42,7 @@ string_value(MongoReadContext *context, const bson_iter_t *iter)
 	if (!mongo_text_is_valid(text, length))
 	{
 		mongo_mismatch(context, MONGO_MISMATCH_CHARACTERS, iter,
-					 mongo_text_remark(text, length));
+					   mongo_text_remark(text, length));
 		return NULL;
 	}
 	converted = mongo_text_to_server(text, &length);
@@ -139,7 +139,7 @@ mongo_read_enum(MONGO_READ_ARGS)
 						CStringGetDatum(label)) : NULL;
 	if (!HeapTupleIsValid(tuple))
 		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter,
-							"The enum has no such label.");
+							  "The enum has no such label.");
 	*value = ObjectIdGetDatum(((Form_pg_enum) GETSTRUCT(tuple))->oid);
 	ReleaseSysCache(tuple);
 	pfree(label);

@@ -9,17 +9,9 @@
 
 #include "encode.h"
 
+#include "encode_scalar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-
-void
-mongo_write_check(bool appended)
-{
-	if (!appended)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document is too large for BSON")));
-}
 
 void
 mongo_write_value(const MongoWriteTarget *target, Datum value, bool isnull,

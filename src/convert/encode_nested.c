@@ -10,6 +10,7 @@
 #include "encode_nested.h"
 
 #include "access/htup_details.h"
+#include "encode_scalar.h"
 #include "encoding.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -31,6 +32,7 @@ typedef struct ArrayWriting
 	int			next;
 } ArrayWriting;
 
+/* write_dimension: the elements, or the arrays of the next dimension. */
 static void
 write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 {

@@ -22,6 +22,15 @@
 #include "utils/uuid.h"
 
 void
+mongo_write_check(bool appended)
+{
+	if (!appended)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("document is too large for BSON")));
+}
+
+void
 mongo_write_bool(MONGO_WRITE_ARGS)
 {
 	MONGO_WRITE(target, bool, DatumGetBool(value));

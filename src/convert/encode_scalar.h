@@ -10,6 +10,20 @@
 
 #include "encode.h"
 
+/*
+ * MONGO_WRITE
+ *		Append with libbson's function for this BSON type; raise 54000 unless it could.
+ */
+#define MONGO_WRITE(target, type, ...) \
+	mongo_write_check(bson_append_##type((target)->document, (target)->key, \
+										 (target)->key_length, ##__VA_ARGS__))
+
+/*
+ * mongo_write_check
+ *		Raise 54000 unless libbson could append.
+ */
+extern void mongo_write_check(bool appended);
+
 extern MongoWriteFunction mongo_write_bool;
 extern MongoWriteFunction mongo_write_int2;
 extern MongoWriteFunction mongo_write_int4;

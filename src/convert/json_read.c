@@ -52,14 +52,27 @@ put_text(JsonSink *sink, const char *text)
 	sink->string(sink, sink->keeps_strings ? pstrdup(text) : text, strlen(text));
 }
 
+/* open_wrapper: {key: */
+static inline void
+open_wrapper(JsonSink *sink, const char *key)
+{
+	sink->begin(sink, false);
+	put_key(sink, key);
+}
+
+static inline void
+close_wrapper(JsonSink *sink)
+{
+	sink->end(sink, false);
+}
+
 /* put_wrapper: {key: text} of plain ASCII. */
 static void
 put_wrapper(JsonSink *sink, const char *key, const char *text)
 {
-	sink->begin(sink, false);
-	put_key(sink, key);
+	open_wrapper(sink, key);
 	put_text(sink, text);
-	sink->end(sink, false);
+	close_wrapper(sink);
 }
 
 /* put_string: a string from the document, which is checked. */
@@ -69,8 +82,20 @@ put_string(JsonSink *sink, const bson_iter_t *iter, const char *text,
 {
 	if (!mongo_text_is_valid(text, length))
 		return mongo_mismatch(sink->context, MONGO_MISMATCH_CHARACTERS, iter,
-							mongo_text_remark(text, length));
+							  mongo_text_remark(text, length));
 	sink->string(sink, text, length);
+	return true;
+}
+
+/* walk_string_wrapper: {key: text} of a string from the document. */
+static bool
+walk_string_wrapper(JsonSink *sink, const bson_iter_t *iter, const char *key,
+					const char *text, uint32 length)
+{
+	open_wrapper(sink, key);
+	if (!put_string(sink, iter, text, length))
+		return false;
+	close_wrapper(sink);
 	return true;
 }
 
@@ -94,7 +119,7 @@ walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
 
 			if (!mongo_text_is_valid(key, key_length))
 				return mongo_mismatch(sink->context, MONGO_MISMATCH_CHARACTERS,
-									iter, mongo_text_remark(key, key_length));
+									  iter, mongo_text_remark(key, key_length));
 			sink->key(sink, key, key_length);
 		}
 		if (!walk_value(sink, iter))
@@ -294,10 +319,9 @@ walk_date_time(JsonSink *sink, const bson_iter_t *iter)
 		put_wrapper(sink, "$date", iso_date_text(millis, text, sizeof(text)));
 		return true;
 	}
-	sink->begin(sink, false);
-	put_key(sink, "$date");
+	open_wrapper(sink, "$date");
 	put_wrapper(sink, "$numberLong", integer_text(millis));
-	sink->end(sink, false);
+	close_wrapper(sink);
 	return true;
 }
 
@@ -319,15 +343,13 @@ walk_binary(JsonSink *sink, const bson_iter_t *iter)
 	base64[base64_length] = '\0';
 	snprintf(subtype_text, sizeof(subtype_text), "%02x", (unsigned int) subtype & 0xff);
 
-	sink->begin(sink, false);
-	put_key(sink, "$binary");
-	sink->begin(sink, false);
-	put_key(sink, "base64");
+	open_wrapper(sink, "$binary");
+	open_wrapper(sink, "base64");
 	sink->string(sink, base64, base64_length);
 	put_key(sink, "subType");
 	put_text(sink, subtype_text);
-	sink->end(sink, false);
-	sink->end(sink, false);
+	close_wrapper(sink);
+	close_wrapper(sink);
 	return true;
 }
 
@@ -337,17 +359,15 @@ walk_regex(JsonSink *sink, const bson_iter_t *iter)
 	const char *options;
 	const char *pattern = bson_iter_regex(iter, &options);
 
-	sink->begin(sink, false);
-	put_key(sink, "$regularExpression");
-	sink->begin(sink, false);
-	put_key(sink, "pattern");
+	open_wrapper(sink, "$regularExpression");
+	open_wrapper(sink, "pattern");
 	if (!put_string(sink, iter, pattern, strlen(pattern)))
 		return false;
 	put_key(sink, "options");
 	if (!put_string(sink, iter, options, strlen(options)))
 		return false;
-	sink->end(sink, false);
-	sink->end(sink, false);
+	close_wrapper(sink);
+	close_wrapper(sink);
 	return true;
 }
 
@@ -361,16 +381,14 @@ walk_dbpointer(JsonSink *sink, const bson_iter_t *iter)
 
 	bson_iter_dbpointer(iter, &length, &collection, &oid);
 	mongo_objectid_to_text(oid->bytes, hex);
-	sink->begin(sink, false);
-	put_key(sink, "$dbPointer");
-	sink->begin(sink, false);
-	put_key(sink, "$ref");
+	open_wrapper(sink, "$dbPointer");
+	open_wrapper(sink, "$ref");
 	if (!put_string(sink, iter, collection, strlen(collection)))
 		return false;
 	put_key(sink, "$id");
 	put_wrapper(sink, "$oid", hex);
-	sink->end(sink, false);
-	sink->end(sink, false);
+	close_wrapper(sink);
+	close_wrapper(sink);
 	return true;
 }
 
@@ -380,12 +398,7 @@ walk_code(JsonSink *sink, const bson_iter_t *iter)
 	uint32_t	length;
 	const char *code = bson_iter_code(iter, &length);
 
-	sink->begin(sink, false);
-	put_key(sink, "$code");
-	if (!put_string(sink, iter, code, length))
-		return false;
-	sink->end(sink, false);
-	return true;
+	return walk_string_wrapper(sink, iter, "$code", code, length);
 }
 
 static bool
@@ -402,14 +415,13 @@ walk_code_with_scope(JsonSink *sink, const bson_iter_t *iter)
 		!bson_iter_init_from_data(&scope_iter, scope, scope_length))
 		mongo_report_bad_bson();
 
-	sink->begin(sink, false);
-	put_key(sink, "$code");
+	open_wrapper(sink, "$code");
 	if (!put_string(sink, iter, code, length))
 		return false;
 	put_key(sink, "$scope");
 	if (!walk_container(sink, &scope_iter, scope_length, false))
 		return false;
-	sink->end(sink, false);
+	close_wrapper(sink);
 	return true;
 }
 
@@ -419,12 +431,7 @@ walk_symbol(JsonSink *sink, const bson_iter_t *iter)
 	uint32_t	length;
 	const char *symbol = bson_iter_symbol(iter, &length);
 
-	sink->begin(sink, false);
-	put_key(sink, "$symbol");
-	if (!put_string(sink, iter, symbol, length))
-		return false;
-	sink->end(sink, false);
-	return true;
+	return walk_string_wrapper(sink, iter, "$symbol", symbol, length);
 }
 
 static bool
@@ -434,25 +441,22 @@ walk_timestamp(JsonSink *sink, const bson_iter_t *iter)
 	uint32_t	increment;
 
 	bson_iter_timestamp(iter, &seconds, &increment);
-	sink->begin(sink, false);
-	put_key(sink, "$timestamp");
-	sink->begin(sink, false);
-	put_key(sink, "t");
+	open_wrapper(sink, "$timestamp");
+	open_wrapper(sink, "t");
 	sink->integer(sink, seconds);
 	put_key(sink, "i");
 	sink->integer(sink, increment);
-	sink->end(sink, false);
-	sink->end(sink, false);
+	close_wrapper(sink);
+	close_wrapper(sink);
 	return true;
 }
 
 static bool
 walk_undefined(JsonSink *sink, const bson_iter_t *iter pg_attribute_unused())
 {
-	sink->begin(sink, false);
-	put_key(sink, "$undefined");
+	open_wrapper(sink, "$undefined");
 	sink->boolean(sink, true);
-	sink->end(sink, false);
+	close_wrapper(sink);
 	return true;
 }
 
@@ -460,10 +464,9 @@ walk_undefined(JsonSink *sink, const bson_iter_t *iter pg_attribute_unused())
 static bool
 walk_extreme_key(JsonSink *sink, const bson_iter_t *iter)
 {
-	sink->begin(sink, false);
-	put_key(sink, bson_iter_type(iter) == BSON_TYPE_MINKEY ? "$minKey" : "$maxKey");
+	open_wrapper(sink, bson_iter_type(iter) == BSON_TYPE_MINKEY ? "$minKey" : "$maxKey");
 	sink->integer(sink, 1);
-	sink->end(sink, false);
+	close_wrapper(sink);
 	return true;
 }
 

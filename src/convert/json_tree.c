@@ -139,6 +139,7 @@ typedef struct TreeParse
 	const char *key;
 } TreeParse;
 
+/* parse_node: a node where the parser is, under the key that it met last. */
 static JsonNode *
 parse_node(TreeParse *parse, JsonKind kind)
 {
@@ -222,7 +223,7 @@ tree_of_text(text *json)
 	return parse.root;
 }
 
-JsonNode *
+JsonNode   *
 mongo_json_tree(Datum value, Oid typid)
 {
 	if (typid == JSONBOID)

@@ -12,8 +12,8 @@
 
 #include "json_write.h"
 
+#include "encode_scalar.h"
 #include "json_tree.h"
-#include "encode.h"
 
 #include <math.h>
 
@@ -57,7 +57,7 @@ append_decimal(const MongoWriteTarget *target, const char *text)
 											 ObjectIdGetDatum(InvalidOid),
 											 Int32GetDatum(-1));
 
-	mongo_write_value(target, number, false, NUMERICOID, -1);
+	mongo_write_numeric(target, number, NUMERICOID, -1);
 }
 
 /*
@@ -107,9 +107,9 @@ write_number(const MongoWriteTarget *target, const JsonNode *node)
  * Wrappers
  */
 
-/* member: an object's member, or NULL. */
+/* object_member: of an object, or NULL. */
 static const JsonNode *
-member(const JsonNode *object, const char *key)
+object_member(const JsonNode *object, const char *key)
 {
 	if (object->kind != JSON_OBJECT)
 		return NULL;
@@ -125,7 +125,7 @@ member(const JsonNode *object, const char *key)
 static const char *
 string_member(const JsonNode *object, const char *key)
 {
-	const JsonNode *node = member(object, key);
+	const JsonNode *node = object_member(object, key);
 
 	return node != NULL && node->kind == JSON_STRING ? node->text : NULL;
 }
@@ -240,8 +240,7 @@ wrap_date(WRAPPER_ARGS)
 													ObjectIdGetDatum(InvalidOid),
 													Int32GetDatum(-1)));
 
-		mongo_write_value(target, TimestampTzGetDatum(timestamp), false,
-						  TIMESTAMPTZOID, -1);
+		mongo_write_timestamp(target, TimestampTzGetDatum(timestamp), TIMESTAMPTZOID, -1);
 		return true;
 	}
 	if (!(value->kind == JSON_NUMBER &&
@@ -292,9 +291,8 @@ wrap_uuid(WRAPPER_ARGS)
 {
 	if (value->kind != JSON_STRING)
 		return false;
-	mongo_write_value(target,
-					  DirectFunctionCall1(uuid_in, CStringGetDatum(value->text)),
-					  false, UUIDOID, -1);
+	mongo_write_uuid(target, DirectFunctionCall1(uuid_in, CStringGetDatum(value->text)),
+					 UUIDOID, -1);
 	return true;
 }
 
@@ -305,12 +303,12 @@ compare_characters(const void *left, const void *right)
 }
 
 /*
- * append_regex
+ * write_regex
  *		A Regex with its options in the order that BSON wants, but all of them:
  *		libbson drops those that it does not know.
  */
 static void
-append_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
+write_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
 {
 	int			key_length = target->key_length < 0 ?
 		(int) strlen(target->key) : target->key_length;
@@ -347,15 +345,15 @@ wrap_regex(WRAPPER_ARGS)
 
 	if (pattern == NULL || options == NULL)
 		return false;
-	append_regex(target, utf8_text(pattern), utf8_text(options));
+	write_regex(target, utf8_text(pattern), utf8_text(options));
 	return true;
 }
 
 static bool
 wrap_timestamp(WRAPPER_ARGS)
 {
-	const JsonNode *seconds = member(value, "t");
-	const JsonNode *increment = member(value, "i");
+	const JsonNode *seconds = object_member(value, "t");
+	const JsonNode *increment = object_member(value, "i");
 	int64		t;
 	int64		i;
 
@@ -373,7 +371,7 @@ static void write_members(bson_t *document, const JsonNode *object);
 static bool
 wrap_code(WRAPPER_ARGS)
 {
-	const JsonNode *scope = member(object, "$scope");
+	const JsonNode *scope = object_member(object, "$scope");
 	const char *code = string_member(object, "$code");
 
 	if (code == NULL || (object->count == 2 && (scope == NULL || scope->kind != JSON_OBJECT)))
@@ -433,7 +431,7 @@ static bool
 wrap_dbpointer(WRAPPER_ARGS)
 {
 	const char *collection = string_member(value, "$ref");
-	const JsonNode *id = member(value, "$id");
+	const JsonNode *id = object_member(value, "$id");
 	const char *hex = id != NULL ? string_member(id, "$oid") : NULL;
 	bson_oid_t	oid;
 
@@ -483,12 +481,12 @@ write_wrapper(const MongoWriteTarget *target, const JsonNode *object)
 		return false;
 	for (size_t i = 0; i < lengthof(wrappers); i++)
 	{
-		const JsonNode *value = member(object, wrappers[i].key);
+		const JsonNode *value = object_member(object, wrappers[i].key);
 
 		if (value == NULL)
 			continue;
 		if (object->count == 2 && (wrappers[i].second_key == NULL ||
-								   member(object, wrappers[i].second_key) == NULL))
+								   object_member(object, wrappers[i].second_key) == NULL))
 			return false;
 		if (!wrappers[i].write(target, object, value))
 			ereport(ERROR,

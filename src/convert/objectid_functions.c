@@ -86,7 +86,7 @@ mongo_objectid_send(PG_FUNCTION_ARGS)
  */
 
 static inline int
-compare(const uint8 *left, const uint8 *right)
+compare_objectids(const uint8 *left, const uint8 *right)
 {
 	return memcmp(left, right, MONGO_OBJECTID_SIZE);
 }
@@ -96,7 +96,7 @@ compare(const uint8 *left, const uint8 *right)
 	Datum \
 	mongo_objectid_##name(PG_FUNCTION_ARGS) \
 	{ \
-		PG_RETURN_BOOL(compare(PG_GETARG_OBJECTID(0), \
+		PG_RETURN_BOOL(compare_objectids(PG_GETARG_OBJECTID(0), \
 							   PG_GETARG_OBJECTID(1)) operator 0); \
 	} \
 	extern PGDLLEXPORT Datum mongo_objectid_##name(PG_FUNCTION_ARGS)
@@ -112,14 +112,14 @@ PG_FUNCTION_INFO_V1(mongo_objectid_cmp);
 Datum
 mongo_objectid_cmp(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT32(compare(PG_GETARG_OBJECTID(0), PG_GETARG_OBJECTID(1)));
+	PG_RETURN_INT32(compare_objectids(PG_GETARG_OBJECTID(0), PG_GETARG_OBJECTID(1)));
 }
 
 static int
 compare_for_sort(Datum left, Datum right, SortSupport sort pg_attribute_unused())
 {
-	return compare((const uint8 *) DatumGetPointer(left),
-				   (const uint8 *) DatumGetPointer(right));
+	return compare_objectids((const uint8 *) DatumGetPointer(left),
+							 (const uint8 *) DatumGetPointer(right));
 }
 
 PG_FUNCTION_INFO_V1(mongo_objectid_sortsupport);

@@ -17,6 +17,7 @@
 static Oid	cached_type_oid = InvalidOid;
 static bool cached_type_valid = false;
 
+/* Syscache callback: the type may be another one. */
 static void
 forget_type_oid(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 				uint32 hashvalue pg_attribute_unused())

@@ -12,6 +12,7 @@
 #include "bson_walk.h"
 #include "decode_number.h"
 #include "decode_text_form.h"
+#include "encode_scalar.h"
 #include "mismatch.h"
 #include "utils/geo_decls.h"
 

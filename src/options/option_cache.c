@@ -49,6 +49,7 @@ forget_table(CachedTable *entry)
 	MemoryContextDelete(context);
 }
 
+/* forget_all: what the server says holds for any of its tables. */
 static void
 forget_all(void)
 {
@@ -62,7 +63,7 @@ forget_all(void)
 
 /* Relcache callback: a table or its columns have changed; InvalidOid: any. */
 static void
-table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
+options_of_table_have_changed(Datum arg pg_attribute_unused(), Oid relid)
 {
 	CachedTable *entry;
 
@@ -106,7 +107,7 @@ note_text_fields(void)
 }
 
 static void
-create_cache(void)
+create_option_cache(void)
 {
 	HASHCTL		control = {
 		.keysize = sizeof(Oid),
@@ -117,7 +118,7 @@ create_cache(void)
 	note_text_fields();
 	cached_tables = hash_create("mongo_fdw table options", 16, &control,
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
+	CacheRegisterRelcacheCallback(options_of_table_have_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
 }
@@ -150,7 +151,7 @@ find_table(Oid relid)
 	uint64		before;
 
 	if (cached_tables == NULL)
-		create_cache();
+		create_option_cache();
 	entry = hash_search(cached_tables, &relid, HASH_FIND, NULL);
 	if (entry != NULL)
 		return entry;

@@ -17,6 +17,7 @@
 #include "uri_text.h"
 #include "utils/lsyscache.h"
 
+/* read_defaults: what the rows of the table say that holds when nothing is given. */
 static void
 read_defaults(void *result, MongoOptionTarget target)
 {
@@ -34,6 +35,7 @@ read_defaults(void *result, MongoOptionTarget target)
 	}
 }
 
+/* read_options: those of one object that belong to the struct; others are passed over. */
 static void
 read_options(void *result, MongoOptionTarget target, int object, List *definitions)
 {

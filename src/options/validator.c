@@ -127,6 +127,7 @@ report_unknown_option(const char *name, int object)
 			 closest != NULL ? errhint("Perhaps you meant the option \"%s\".", closest) : 0));
 }
 
+/* check_contradictions: raise for options of which one makes the other needless. */
 static void
 check_contradictions(List *definitions)
 {
