@@ -71,8 +71,8 @@ SELECT try('SELECT a._id, b._id, b.s FROM a LEFT JOIN b ON a.s = b.s');
 -- semi- and antijoins
 SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
 SELECT try('SELECT a._id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b._id = a.x)');
--- PostgreSQL 17 makes a join of this, unless it has an OFFSET
-SELECT try('SELECT a._id FROM a WHERE a.x IN (SELECT x FROM b WHERE b.y > a._id OFFSET 0)');
+-- a column, as PostgreSQL 17 makes a join of it where it is a condition
+SELECT try('SELECT a._id, a.x IN (SELECT x FROM b WHERE b.y > a._id) FROM a');
 SELECT a._id FROM a WHERE a.x IN (SELECT x FROM b WHERE b.y > a._id) ORDER BY a._id;
 SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x)');
 SELECT try('SELECT a._id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b._id = a.x)');
