@@ -53,7 +53,7 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
  * 57014, 112 -> 40001, ...), else HV000.  Where evaluating an expression has
  * failed it is what PostgreSQL raises for the same (22012, 22003, 22P02, 22008,
  * ...); where the server does not know a part of the language it is 0A000, and
- * the HINT names what to hold back (feature.h).
+ * the HINT names what to disable (feature.h).
  */
 pg_noreturn extern void mongo_report_command_error(const char *context_message,
 									   const bson_t *reply);

@@ -58,7 +58,7 @@ is_choice(DefElem *definition, const char *first, const char *second)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"%s\": \"%s\"", definition->defname,
 						value),
-				 errhint("Allowed are: %s, %s.", first, second)));
+				 errhint("Valid values are \"%s\" and \"%s\".", first, second)));
 	return strcmp(value, second) == 0;
 }
 

@@ -123,7 +123,7 @@ static const struct
 }			evaluation_rules[] =
 {
 	{MONGO_INEXACT_SUM, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-	"Have it added up here: set the table's option enable_aggregate_pushdown to 'false', or the setting mongo_fdw.enable_aggregate_pushdown to off."},
+	"Have PostgreSQL add up: set the table's option enable_aggregate_pushdown to 'false', or the setting mongo_fdw.enable_aggregate_pushdown to off."},
 	{"can't $divide by zero", .sqlstate = ERRCODE_DIVISION_BY_ZERO},
 	{"can't $mod by zero", .sqlstate = ERRCODE_DIVISION_BY_ZERO},
 	{"Conversion would overflow target type", .sqlstate = ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE},
@@ -154,7 +154,7 @@ static const struct
 
 /*
  * How a server says that it does not know a part of the language.  'feature' is
- * what to hold back where the message names none of its own.
+ * what to disable where the message names none of its own.
  */
 static const struct
 {
@@ -240,7 +240,7 @@ unknown_hint(const char *text)
 		if (feature == NULL)
 			feature = unknown_rules[i].feature;
 		if (feature == NULL)
-			return "The server may be older than MongoDB 5.0, or only compatible with it. The option pushdown_disable of servers and tables holds back what it does not know.";
+			return "The server may be older than MongoDB 5.0, or only compatible with it. The option pushdown_disable of servers and tables disables what it does not know.";
 		return psprintf("The server may be older than MongoDB 5.0, or only compatible with it. Add \"%s\" to the option pushdown_disable of the foreign server or table.",
 						feature);
 	}

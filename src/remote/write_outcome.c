@@ -113,14 +113,24 @@ mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents
 char *
 mongo_write_doubt_text(const MongoWriteDoubt *doubt, bool more)
 {
-	const char *what = doubt->documents < 0 ? "any number of documents" :
-		psprintf(ngettext("up to %lld document", "up to %lld documents", doubt->documents),
-				 (long long) doubt->documents);
+	const char *changed;
 
 	if (doubt->commands == 0)
 		return NULL;
-	return psprintf("A command that was broken off may have changed %s%s; %s", what,
-					more ? " more" : "",
+	if (doubt->documents < 0)
+		changed = more ?
+			"A command that was broken off may have changed any number of other documents." :
+			"A command that was broken off may have changed any number of documents.";
+	else
+		changed = psprintf(more ?
+						   ngettext("A command that was broken off may have changed up to %lld more document.",
+									"A command that was broken off may have changed up to %lld more documents.",
+									doubt->documents) :
+						   ngettext("A command that was broken off may have changed up to %lld document.",
+									"A command that was broken off may have changed up to %lld documents.",
+									doubt->documents),
+						   (long long) doubt->documents);
+	return psprintf("%s %s", changed,
 					doubt->running ? "MongoDB may still be running it." :
 					"MongoDB has ended it.");
 }
