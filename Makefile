@@ -54,18 +54,8 @@ else
 
 MODULE_big = mongo_fdw
 
-# How commands travel: "wire" is our own OP_MSG, "libmongoc" the driver's API,
-# to compare with.  See docs/architecture.md.
-TRANSPORT ?= wire
-TRANSPORTS = wire libmongoc
-ifeq (,$(filter $(TRANSPORT),$(TRANSPORTS)))
-$(error there is no TRANSPORT "$(TRANSPORT)"; there are: $(TRANSPORTS))
-endif
-OTHER_TRANSPORT = $(if $(filter wire,$(TRANSPORT)),src/remote/wire_libmongoc.c,src/remote/wire.c)
-
-OBJS = $(patsubst %.c,%.o,$(filter-out $(OTHER_TRANSPORT),\
-	$(sort $(wildcard src/*.c src/*/*.c))))
-EXTRA_CLEAN = .transport $(OBJS:.o=.d)
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+EXTRA_CLEAN = $(OBJS:.o=.d)
 
 # With libFuzzer in it: t/fuzz/fuzz.py builds that, with clang, apart from all else.
 ifneq (,$(FUZZ))
@@ -116,13 +106,6 @@ SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) -lpthread $(
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
-
-# Linked anew when another transport is asked for.
-.transport: FORCE
-	@echo $(TRANSPORT) | cmp -s - $@ || echo $(TRANSPORT) >$@
-FORCE:
-.PHONY: FORCE
-$(shlib): .transport
 
 # The compiler says which headers an object depends on.  PostgreSQL's own
 # dependency tracking is usually not configured in, and takes files of one name

@@ -104,4 +104,10 @@ extern bool mongo_error_is_retryable(int code);
  */
 extern bool mongo_error_is_interruption(int code);
 
+/*
+ * mongo_reply_has_label
+ *		Does the reply carry this error label of the driver specifications?
+ */
+extern bool mongo_reply_has_label(const bson_t *reply, const char *label);
+
 #endif							/* MONGO_FDW_REMOTE_ERROR_H */

@@ -18,9 +18,7 @@
 
 #include "compat.h"
 
-#include "client_pool.h"
-#include "session_cursors.h"
-#include "write_outcome.h"
+#include "foreign/foreign.h"
 
 /* Opaque; lives until the end of the PostgreSQL transaction. */
 typedef struct MongoSession MongoSession;
@@ -47,91 +45,9 @@ extern MongoSession *mongo_session_for_write(UserMapping *user);
 extern MongoSession *mongo_session_for_read(UserMapping *user);
 
 /*
- * mongo_session_read_command
- *		Run a command that reads; the reply lives in 'context'.
- *
- * 'context_message' names what was attempted, for the error that a failed
- * command raises: 40001 for what MongoDB calls a transient transaction error.
+ * mongo_session_in_transaction
+ *		Does it hold a MongoDB transaction?
  */
-extern const bson_t *mongo_session_read_command(MongoSession *session,
-												MemoryContext context,
-												const char *database,
-												const bson_t *command,
-												const char *context_message);
-
-/*
- * mongo_session_cursor_opened, mongo_session_cursor_abandoned
- *		A command that read in the session has left a cursor open on the server;
- *		nobody wants the rest of it.
- *
- * As in session_cursors.h: *handle becomes NULL when the cursor is not open any
- * more.  What is abandoned is killed later, with others; all that are left when
- * the transaction ends.  The first raises 57014, the second nothing.
- */
-extern void mongo_session_cursor_opened(MongoSession *session,
-										const char *database,
-										const char *collection, int64 id,
-										MongoSessionCursor **handle);
-extern void mongo_session_cursor_abandoned(MongoSession *session,
-										   MongoSessionCursor *cursor);
-
-/*
- * What bulk_write.c needs: the client to send with, to be given back by
- * mongo_session_return_lease(), and what to add to the options of a write.
- * Outside a transaction each write leases a client of its own.
- */
-extern MongoLease *mongo_session_lease(MongoSession *session);
-extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
-extern void mongo_session_append(MongoSession *session, bson_t *options);
 extern bool mongo_session_in_transaction(const MongoSession *session);
-
-/*
- * mongo_session_is_fresh
- *		Is this a MongoDB transaction in which nothing has been read or written?
- *
- * Never where the isolation level asks for one snapshot.
- */
-extern bool mongo_session_is_fresh(const MongoSession *session);
-
-/*
- * mongo_session_restart
- *		Begin a MongoDB transaction anew whose first command has failed.
- *
- * What was fresh before that command is fresh again.  Raises what beginning
- * comes back with.
- */
-extern void mongo_session_restart(MongoSession *session);
-
-/*
- * mongo_session_note_write
- *		Something has been, or may have been, written: so many documents.
- */
-extern void mongo_session_note_write(MongoSession *session, int64 documents);
-
-/*
- * mongo_session_note_doubt
- *		A command without a MongoDB transaction has ended like this; it may have
- *		written so many documents at most (-1: any number).
- */
-extern void mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end,
-									 int64 documents);
-
-/*
- * mongo_session_report_error
- *		Raise what a write or command in the session came back with.
- *
- * 'reply' may be NULL.  So may 'remark', our own words, with which DETAIL ends.  Must
- * be called after the lease has been asked for interrupts.
- */
-pg_noreturn extern void mongo_session_report_error(const char *context_message,
-									   const bson_error_t *error,
-									   const bson_t *reply,
-									   const char *remark);
-
-/*
- * mongo_reply_has_label
- *		Does the reply carry this error label of the driver specifications?
- */
-extern bool mongo_reply_has_label(const bson_t *reply, const char *label);
 
 #endif							/* MONGO_FDW_TRANSACTION_H */

@@ -6,7 +6,6 @@
 # objects of a developer's own build are left alone.  Files that did not
 # change keep their time stamp, so only what changed is compiled.
 
-TRANSPORT=${TRANSPORT:-wire}
 COMPILER_FLAGS=-Werror
 # What PostgreSQL's server runs with; servers.sh and test.sh hand it on.
 SERVER_ENVIRONMENT=()
@@ -17,8 +16,7 @@ esac
 if [ "$VARIANT" = faults ]; then
 	COMPILER_FLAGS+=" -DMONGO_FDW_INJECT_FAULTS"
 fi
-BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT="$COMPILER_FLAGS"
-	TRANSPORT="$TRANSPORT")
+BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT="$COMPILER_FLAGS")
 
 copy_source() {
 	as_lab_user mkdir -p "$WORK/src"

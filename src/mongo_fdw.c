@@ -8,10 +8,10 @@
 #include "postgres.h"
 
 #include "analyze.h"
-#include "client.h"
 #include "driver_memory.h"
 #include "exec.h"
 #include "import_foreign_schema.h"
+#include "library.h"
 #include "options.h"
 #include "plan.h"
 #include "settings.h"
@@ -35,7 +35,7 @@ _PG_init(void)
 
 	/* in shared_preload_libraries: once, for all the backends that come of it */
 	if (process_shared_preload_libraries_in_progress)
-		mongo_client_initialize_library();
+		mongo_initialize_library();
 }
 
 Datum

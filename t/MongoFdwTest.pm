@@ -28,7 +28,7 @@ use Test::More;
 our @EXPORT = qw(
   new_postgres create_server create_point_table describe_library
   background_query milliseconds_between make_certificates
-  run_pgbench own_transport sanitized random_amount random_seed
+  run_pgbench sanitized random_amount random_seed
   python run_program run_tests_of
 );
 
@@ -224,14 +224,6 @@ sub milliseconds_between
 	my $seconds = $seconds[1] - $seconds[0];
 	$seconds += 86400 if $seconds < -43200;    # midnight between them
 	return 1000 * $seconds;
-}
-
-# own_transport
-#	False in a build with TRANSPORT=libmongoc, where nothing is asked for ahead
-#	of its use: batches come one after the other, and so do an Append's servers.
-sub own_transport
-{
-	return ($ENV{TRANSPORT} || 'wire') eq 'wire';
 }
 
 # sanitized

@@ -14,7 +14,7 @@
 #include "bson_memory.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
-#include "client_pool.h"
+#include "command.h"
 #include "command_name.h"
 #include "cursor.h"
 #include "decode_row.h"

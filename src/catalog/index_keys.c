@@ -11,7 +11,7 @@
 
 #include "bson_memory.h"
 #include "catalog/pg_type.h"
-#include "client_pool.h"
+#include "command.h"
 #include "encoding.h"
 #include "miscadmin.h"
 #include "reader.h"

@@ -13,7 +13,7 @@
 #include "row_count.h"
 
 #include "bson_memory.h"
-#include "client_pool.h"
+#include "command.h"
 #include "encoding.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"

@@ -11,7 +11,7 @@
 
 #include "bson_memory.h"
 #include "catalog/pg_class.h"
-#include "client_pool.h"
+#include "command.h"
 #include "encoding.h"
 #include "printable.h"
 #include "privileges.h"

@@ -11,7 +11,7 @@
 
 #include "bson_memory.h"
 #include "bson_write.h"
-#include "client_pool.h"
+#include "command.h"
 #include "encoding.h"
 #include "exec.h"
 #include "options.h"

@@ -14,6 +14,7 @@
 #include "bulk_write.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "driver_memory.h"
 #include "encoding.h"
 #include "miscadmin.h"
@@ -21,8 +22,8 @@
 #include "remote_error.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "wire.h"
 #include "write_conflict.h"
+#include "write_outcome.h"
 
 /* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
 #define LARGEST_DOCUMENT	(16 * 1024 * 1024)
@@ -135,13 +136,7 @@ operation_options(const MongoWriteBatch *batch)
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
 		BSON_APPEND_BOOL(options, "upsert", true);
 	if (has_filter && batch->simple_collation)
-	{
-		bson_t		collation;
-
-		BSON_APPEND_DOCUMENT_BEGIN(options, "collation", &collation);
-		BSON_APPEND_UTF8(&collation, "locale", "simple");
-		bson_append_document_end(options, &collation);
-	}
+		bson_append_condition(options, "collation", "locale", bson_utf8("simple"));
 	return options;
 }
 

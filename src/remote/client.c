@@ -15,9 +15,9 @@
 #include "client.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_user_mapping.h"
-#include "driver_log.h"
 #include "driver_memory.h"
 #include "miscadmin.h"
 #include "options.h"
@@ -30,20 +30,6 @@
 #include "utils/timestamp.h"
 
 #define SELECTION_PAUSE_MS	250 /* between two looks at a replica set */
-
-void
-mongo_client_initialize_library(void)
-{
-	static bool initialized = false;
-
-	if (initialized)
-		return;
-	mongo_install_allocator();
-	mongo_install_log_handler();
-	mongoc_init();
-	(void) mongoc_handshake_data_append("mongo_fdw", NULL, NULL);
-	initialized = true;
-}
 
 /*
  * prepare_read_preference
@@ -91,17 +77,13 @@ prepare_read_concern(MongoClient *client, const mongoc_uri_t *uri)
 {
 	const mongoc_read_concern_t *concern = mongoc_uri_get_read_concern(uri);
 	const char *level = concern ? mongoc_read_concern_get_level(concern) : NULL;
-	bson_t	   *elements;
-	bson_t		inner;
 
 	client->connection.read_concern = NULL;
 	if (level == NULL)
 		return;
-	elements = bson_create_in(client->context);
-	bson_append_document_begin(elements, "readConcern", -1, &inner);
-	BSON_APPEND_UTF8(&inner, "level", level);
-	bson_append_document_end(elements, &inner);
-	client->connection.read_concern = elements;
+	client->connection.read_concern = bson_create_in(client->context);
+	bson_append_condition(client->connection.read_concern, "readConcern", "level",
+						  bson_utf8(level));
 }
 
 /*
@@ -234,9 +216,8 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 										   error);
 	if (selected != NULL)
 	{
-		client->server_id = mongoc_server_description_id(selected);
 		server = mongoc_client_get_handshake_description(client->client,
-														 client->server_id,
+														 mongoc_server_description_id(selected),
 														 NULL, error);
 		mongoc_server_description_destroy(selected);
 	}
@@ -254,6 +235,14 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 	return connected;
 }
 
+void
+mongo_client_free_session(MongoClient *client)
+{
+	if (client->remote_cancel.session != NULL)
+		mongoc_client_session_destroy(client->remote_cancel.session);
+	client->remote_cancel.session = NULL;
+}
+
 static void
 destroy_driver_client(MongoClient *client)
 {
@@ -261,7 +250,7 @@ destroy_driver_client(MongoClient *client)
 
 	/* whatever libmongoc would like to send now (endSessions) fails at once */
 	transport->closing = true;
-	mongo_remote_cancel_free(&client->remote_cancel);
+	mongo_client_free_session(client);
 	if (client->client != NULL)
 		mongoc_client_destroy(client->client);
 	client->client = NULL;
@@ -499,12 +488,8 @@ mongo_client_describe_cursor(const MongoClient *client, int64 cursor_id,
 void
 mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command)
 {
-	bson_t		cursors;
-
-	BSON_APPEND_UTF8(command, "killCursors", cursor->collection);
-	BSON_APPEND_ARRAY_BEGIN(command, "cursors", &cursors);
-	BSON_APPEND_INT64(&cursors, "0", cursor->id);
-	bson_append_array_end(command, &cursors);
+	bson_append_template(command, "{killCursors: @1, cursors: [@2]}",
+						 bson_utf8(cursor->collection), bson_int64(cursor->id));
 }
 
 bool
@@ -573,7 +558,6 @@ mongo_client_end_sessions(MongoClient *client)
 	mongoc_client_session_t *session;
 	bson_error_t error;
 	bson_t		command = BSON_INITIALIZER;
-	bson_t		list;
 
 	if (!client->has_session || !mongo_client_is_clean(client) ||
 		mongo_client_deployment(client) == MONGO_DEPLOYMENT_UNKNOWN)
@@ -582,9 +566,8 @@ mongo_client_end_sessions(MongoClient *client)
 	session = mongoc_client_start_session(client->client, NULL, &error);
 	if (session != NULL)
 	{
-		BSON_APPEND_ARRAY_BEGIN(&command, "endSessions", &list);
-		BSON_APPEND_DOCUMENT(&list, "0", mongoc_client_session_get_lsid(session));
-		bson_append_array_end(&command, &list);
+		bson_append_template(&command, "{endSessions: [@1]}",
+							 bson_document(mongoc_client_session_get_lsid(session)));
 		mongoc_client_session_destroy(session);
 		send_to_all_servers(client, "admin", &command);
 	}

@@ -7,11 +7,12 @@
  */
 #include "postgres.h"
 
+#include "command.h"
+
 #include "bson_memory.h"
-#include "client_pool.h"
+#include "lease.h"
 #include "remote_error.h"
 #include "utils/memutils.h"
-#include "wire.h"
 
 #define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
 

@@ -12,11 +12,11 @@
 #include "interrupt.h"
 #include "miscadmin.h"
 #include "printable.h"
+#include "remote_cancel.h"
 #include "remote_error.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
-#include "transaction.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -240,23 +240,15 @@ finish_abort(MongoLease *lease)
 	return !given_up || (result.sent > 0 && result.heard);
 }
 
-/*
- * kill_session
- *		killSessions, which ends what runs in the session, its transaction and its
- *		cursors; false when that has been given up.
- */
+/* kill_session: false when that has been given up. */
 static bool
 kill_session(MongoLease *lease, mongoc_client_session_t *session, int total_ms,
 			 int reply_ms)
 {
 	bson_t		command = BSON_INITIALIZER;
-	bson_t		list;
 
 	mongo_lease_resume(lease);
-	BSON_APPEND_ARRAY_BEGIN(&command, "killSessions", &list);
-	BSON_APPEND_DOCUMENT(&list, "0", mongoc_client_session_get_lsid(session));
-	bson_append_array_end(&command, &list);
-
+	mongo_append_kill_session(&command, session);
 	mongo_lease_begin_ending(lease, total_ms, HURRIED_ABORT_MS, reply_ms);
 	keep_awake(true);
 	/* the first attempt may find the connection closed */

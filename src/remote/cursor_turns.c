@@ -35,7 +35,7 @@ mongo_cursor_socket(MongoCursor *cursor)
 {
 	const MongoTransport *transport;
 
-	if (!cursor->pending || !mongo_wire_sends_at_once)
+	if (!cursor->pending)
 		return PGINVALID_SOCKET;
 	transport = &mongo_lease_connection(cursor->lease)->transport;
 	return transport->socket_timeout_ms > 0 || transport->data_stream == NULL ?

@@ -491,3 +491,21 @@ mongo_report_transient_error(const char *context_message, const bson_error_t *er
 					   (int) error->code, mongo_printable(error->message)),
 			 errhint("Retry the transaction.")));
 }
+
+bool
+mongo_reply_has_label(const bson_t *reply, const char *label)
+{
+	bson_iter_t iter;
+	bson_iter_t labels;
+
+	if (reply == NULL || !bson_iter_init_find(&iter, reply, "errorLabels") ||
+		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &labels))
+		return false;
+	while (bson_iter_next(&labels))
+	{
+		if (BSON_ITER_HOLDS_UTF8(&labels) &&
+			strcmp(bson_iter_utf8(&labels, NULL), label) == 0)
+			return true;
+	}
+	return false;
+}

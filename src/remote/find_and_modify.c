@@ -10,11 +10,14 @@
 #include "find_and_modify.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "driver_memory.h"
 #include "encoding.h"
 #include "miscadmin.h"
+#include "remote_error.h"
 #include "utils/timestamp.h"
 #include "write_conflict.h"
+#include "write_outcome.h"
 
 /* execute: nothing here raises; *reply is always made. */
 static bool
@@ -47,14 +50,9 @@ static bson_t *
 extra_options(const MongoFindAndModify *command)
 {
 	bson_t	   *extra = bson_create_in(CurrentMemoryContext);
-	bson_t		collation;
 
 	if (command->simple_collation)
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(extra, "collation", &collation);
-		BSON_APPEND_UTF8(&collation, "locale", "simple");
-		bson_append_document_end(extra, &collation);
-	}
+		bson_append_condition(extra, "collation", "locale", bson_utf8("simple"));
 	return extra;
 }
 

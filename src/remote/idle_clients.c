@@ -17,13 +17,14 @@
  */
 #include "postgres.h"
 
+#include "idle_clients.h"
+
 #include "access/xact.h"
 #include "driver_memory.h"
 #include "miscadmin.h"
 #include "pool.h"
 #include "storage/ipc.h"
 #include "storage/sinval.h"
-#include "transaction_end.h"
 #include "utils/hsearch.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -31,16 +32,7 @@
 /* How long more clients than one stay when they are not used. */
 #define SURPLUS_TIMEOUT_MS	1000
 
-/* There may be something to close: the next transaction end looks for it. */
-static bool sweep_needed = false;
-
 static TimeoutId timer = MAX_TIMEOUTS;	/* not registered yet */
-
-void
-mongo_idle_clients_note(void)
-{
-	sweep_needed = true;
-}
 
 /*
  * set_timer
@@ -90,12 +82,12 @@ sweep_entry(PoolEntry *entry, TimestampTz now)
 
 		if (due <= now && client->cursors == 0)
 		{
-			mongo_idle_client_remove(entry, client);
+			mongo_pool_remove_idle(entry, client);
 			continue;
 		}
 		/* what a cursor is left on goes at the end of its transaction */
 		if (due <= now)
-			sweep_needed = true;
+			mongo_pool_needs_sweep = true;
 		else
 			next = Min(next, due);
 		is_surplus = true;
@@ -104,27 +96,27 @@ sweep_entry(PoolEntry *entry, TimestampTz now)
 }
 
 void
-mongo_pool_at_transaction_event(XactEvent event)
+mongo_idle_clients_sweep(XactEvent event)
 {
 	HASH_SEQ_STATUS scan;
 	PoolEntry  *entry;
 	TimestampTz now;
 	TimestampTz next = DT_NOEND;
 
-	if (!sweep_needed ||
+	if (!mongo_pool_needs_sweep ||
 		(event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		 event != XACT_EVENT_PREPARE && event != XACT_EVENT_PARALLEL_COMMIT &&
 		 event != XACT_EVENT_PARALLEL_ABORT))
 		return;
 
-	sweep_needed = false;
+	mongo_pool_needs_sweep = false;
 	now = GetCurrentTimestamp();
 	hash_seq_init(&scan, mongo_pool);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 		next = Min(next, sweep_entry(entry, now));
 	if (next != DT_NOEND)
 	{
-		sweep_needed = true;
+		mongo_pool_needs_sweep = true;
 		set_timer(next);
 	}
 }
@@ -144,7 +136,7 @@ mongo_idle_clients_make_room(void)
 			MongoClient *client = dlist_container(MongoClient, node, iter.cur);
 
 			if (client->cursors == 0)
-				mongo_idle_client_remove(entry, client);
+				mongo_pool_remove_idle(entry, client);
 		}
 	}
 }

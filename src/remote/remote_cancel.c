@@ -14,7 +14,7 @@
 
 #include <sys/socket.h>
 
-#include "client.h"
+#include "bson_write.h"
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
@@ -26,6 +26,8 @@
 #define ASK_TOTAL_MS		300
 #define ANSWER_WAIT_MS		200 /* for the reply of what was killed */
 
+static bool take_up_wait(MongoStream *stream);
+
 /* ------------------------------- arming ------------------------------------ */
 
 void
@@ -34,9 +36,10 @@ mongo_remote_cancel_arm(MongoConnection *connection)
 	MongoClient *client = mongo_client_of(connection);
 	MongoRemoteCancel *cancel = &client->remote_cancel;
 
-	mongo_remote_cancel_free(cancel);
+	mongo_client_free_session(client);
 	cancel->session = mongoc_client_start_session(client->client, NULL, NULL);
 	cancel->asked = false;
+	cancel->wait = take_up_wait;
 	connection->transport.cancel = cancel->session != NULL ? cancel : NULL;
 }
 
@@ -56,16 +59,8 @@ mongo_remote_cancel_disarm(MongoConnection *connection)
 
 	transport->cancel = NULL;
 	transport->ending.active = false;
-	mongo_remote_cancel_free(&mongo_client_of(connection)->remote_cancel);
+	mongo_client_free_session(mongo_client_of(connection));
 	return asked;
-}
-
-void
-mongo_remote_cancel_free(MongoRemoteCancel *cancel)
-{
-	if (cancel->session != NULL)
-		mongoc_client_session_destroy(cancel->session);
-	cancel->session = NULL;
 }
 
 /* ------------------------------- asking ------------------------------------ */
@@ -174,33 +169,44 @@ run_beside(MongoClient *client, const MongoStream *stream, const char *database,
 	return done;
 }
 
+void
+mongo_append_kill_session(bson_t *command, const mongoc_client_session_t *session)
+{
+	bson_append_template(command, "{killSessions: [@1]}",
+						 bson_document(mongoc_client_session_get_lsid(session)));
+}
+
 /* ask: the first time that a wait is given up. */
 static void
 ask(MongoStream *stream, MongoRemoteCancel *cancel)
 {
 	MongoTransport *transport = stream->transport;
 	bson_t		command = BSON_INITIALIZER;
-	bson_t		list;
 
 	cancel->asked = true;
-	BSON_APPEND_ARRAY_BEGIN(&command, "killSessions", &list);
-	BSON_APPEND_DOCUMENT(&list, "0", mongoc_client_session_get_lsid(cancel->session));
-	bson_append_array_end(&command, &list);
+	mongo_append_kill_session(&command, cancel->session);
 	if (run_beside(mongo_client_of((MongoConnection *) transport), stream, "admin",
 				   &command))
 		transport->ending = within(ANSWER_WAIT_MS);
 	bson_destroy(&command);
 }
 
-bool
-mongo_remote_cancel_wait(MongoStream *stream)
+/*
+ * take_up_wait
+ *		For stream.c: a wait for a reply on 'stream' has been broken off, or has
+ *		taken too long.  Shall it be taken up again, within transport->ending?
+ *
+ * The first call for an armed connection asks the server at its other end to
+ * stop what runs, which takes 300 ms at most, and less where it is silent.  True
+ * while its reply may still come; transport->interrupted is false then.
+ */
+static bool
+take_up_wait(MongoStream *stream)
 {
 	MongoTransport *transport = stream->transport;
 	MongoRemoteCancel *cancel = transport->cancel;
 	int			save_errno = errno;
 
-	if (cancel == NULL)
-		return false;
 	if (!cancel->asked)
 		ask(stream, cancel);
 

@@ -100,7 +100,7 @@ check_scram_message(const bson_iter_t *field)
 		if (attribute == '\0' || strchr("rsive", attribute) == NULL)
 			return NULL;
 		if (next == end)
-			return IMPOSSIBLE_VALUE;
+			return IMPOSSIBLE_VALUE;	/* can go with libmongoc before 2.4 */
 		if (*next++ != '=')
 			return NULL;
 		violation = attribute == 'i' ? check_iterations(next, end) : NULL;
@@ -194,7 +194,9 @@ has_errors_alone(const bson_iter_t *field)
 
 /*
  * What libmongoc does not look at before it takes it: a test, or a check that
- * says itself what is wrong.
+ * says itself what is wrong.  Read in its sources: 1.23.1 needs all of them, and
+ * so does 2.5.0, but for an attribute of a SCRAM message that ends before its
+ * "=", which libmongoc notices itself from 2.4.0 on.
  */
 static const struct
 {

@@ -9,6 +9,8 @@
 
 #include "session_cursors.h"
 
+#include "bson_write.h"
+
 /*
  * So many are killed at a time: a scan that ends early costs a hundredth of a
  * command, and MongoDB holds at most so many in vain.
@@ -90,24 +92,20 @@ static void
 build_command(const dlist_head *list, const MongoSessionCursor *first,
 			  bson_t *command)
 {
-	bson_t		ids;
+	bson_t		list_of_ids;
+	BsonArray	ids = {.bson = &list_of_ids};
 	dlist_iter	iter;
-	uint32		index = 0;
 
 	BSON_APPEND_UTF8(command, "killCursors", first->collection);
-	BSON_APPEND_ARRAY_BEGIN(command, "cursors", &ids);
+	BSON_APPEND_ARRAY_BEGIN(command, "cursors", &list_of_ids);
 	dlist_foreach(iter, (dlist_head *) list)
 	{
 		MongoSessionCursor *cursor = dlist_container(MongoSessionCursor, node, iter.cur);
-		char		key[16];
-		const char *name;
 
-		if (!same_collection(cursor, first))
-			continue;
-		bson_uint32_to_string(index++, &name, key, sizeof(key));
-		BSON_APPEND_INT64(&ids, name, cursor->id);
+		if (same_collection(cursor, first))
+			bson_array_append(&ids, bson_int64(cursor->id));
 	}
-	bson_append_array_end(command, &ids);
+	bson_append_array_end(command, &list_of_ids);
 }
 
 /* run: in the session, so in its transaction while there is one. */

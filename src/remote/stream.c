@@ -21,7 +21,6 @@
 #include "interrupt.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "remote_cancel.h"
 #include "storage/fd.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -430,7 +429,8 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 								   deadline_left(&deadline)))
 			{
 				note_wait_failure(stream);
-				if (!mongo_remote_cancel_wait(stream))
+				if (stream->transport->cancel == NULL ||
+					!stream->transport->cancel->wait(stream))
 					return -1;
 				deadline = deadline_after(limited_wait(stream->transport, timeout_msec));
 			}

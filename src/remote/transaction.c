@@ -17,7 +17,7 @@
  */
 #include "postgres.h"
 
-#include "transaction.h"
+#include "session.h"
 
 #include "access/xact.h"
 #include "bson_memory.h"
@@ -30,8 +30,6 @@
 #include "storage/predicate.h"
 #include "transaction_end.h"
 #include "utils/memutils.h"
-#include "wire.h"
-#include "write_outcome.h"
 
 /* How long an abort may go on closing cursors. */
 #define KILL_CURSORS_MS		500
@@ -60,24 +58,6 @@ struct MongoSession
 static List *sessions = NIL;
 
 static bool callbacks_registered = false;
-
-bool
-mongo_reply_has_label(const bson_t *reply, const char *label)
-{
-	bson_iter_t iter;
-	bson_iter_t labels;
-
-	if (reply == NULL || !bson_iter_init_find(&iter, reply, "errorLabels") ||
-		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &labels))
-		return false;
-	while (bson_iter_next(&labels))
-	{
-		if (BSON_ITER_HOLDS_UTF8(&labels) &&
-			strcmp(bson_iter_utf8(&labels, NULL), label) == 0)
-			return true;
-	}
-	return false;
-}
 
 void
 mongo_session_report_error(const char *context_message, const bson_error_t *error,
@@ -401,8 +381,8 @@ warn_of_lasting_writes(const MongoSession *session)
 									 &session->doubt);
 }
 
-void
-mongo_sessions_at_transaction_event(XactEvent event)
+static void
+at_transaction_event(XactEvent event)
 {
 	ListCell   *cell;
 
@@ -495,7 +475,7 @@ create_session(const UserMapping *user)
 	if (!callbacks_registered)
 	{
 		mongo_commit_initialize();
-		mongo_watch_transactions();
+		mongo_at_transaction_end(MONGO_END_SESSIONS, at_transaction_event);
 		RegisterSubXactCallback(at_subtransaction_event, NULL);
 		callbacks_registered = true;
 	}

@@ -9,20 +9,25 @@
 
 #include "transaction_end.h"
 
+static void (*steps[MONGO_TRANSACTION_END_STEPS]) (XactEvent event);
+
 static void
-at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
+run_steps(XactEvent event, void *arg pg_attribute_unused())
 {
-	mongo_sessions_at_transaction_event(event);
-	mongo_pool_at_transaction_event(event);
+	for (int i = 0; i < MONGO_TRANSACTION_END_STEPS; i++)
+	{
+		if (steps[i] != NULL)
+			steps[i] (event);
+	}
 }
 
 void
-mongo_watch_transactions(void)
+mongo_at_transaction_end(MongoTransactionEndStep step, void (*callback) (XactEvent event))
 {
 	static bool registered = false;
 
-	if (registered)
-		return;
-	RegisterXactCallback(at_transaction_event, NULL);
+	if (!registered)
+		RegisterXactCallback(run_steps, NULL);
 	registered = true;
+	steps[step] = callback;
 }

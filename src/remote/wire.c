@@ -3,8 +3,6 @@
  * wire.c
  *		OP_MSG on a stream that libmongoc connected and authenticated.
  *
- * The transport of an ordinary build; wire_libmongoc.c is the other one.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -12,14 +10,66 @@
 #include "wire.h"
 
 #include "frame.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #define FLAG_MORE_TO_COME	0x2
 
 #define FIRST_REPLY_SIZE	16384
 
-const bool	mongo_wire_sends_at_once = true;
-const bool	mongo_wire_cursors_move = true;
+/* maxBsonObjectSize, and 16 kB for what a command has of its own */
+#define LARGEST_COMMAND		(16 * 1024 * 1024 + 16384)
+
+/* Which commands take what (Server Selection and Read Concern specifications). */
+static const struct
+{
+	const char *name;
+	bool		read_preference;
+	bool		read_concern;
+}			command_rules[] =
+{
+	{"find", true, true},
+	{"aggregate", true, true},
+	{"count", true, true},
+	{"distinct", true, true},
+	{"getMore", false, false},
+	{"killCursors", false, false},
+};
+
+/* choose_elements: those to add to this command, or NULL. */
+static void
+choose_elements(const MongoConnection *connection, const bson_t *command,
+				const bson_t **read_preference, const bson_t **read_concern)
+{
+	/* a command's name is its first key */
+	const char *name = bson_empty(command) ? "" :
+		(const char *) bson_get_data(command) + 5;
+
+	*read_preference = connection->read_preference;
+	*read_concern = NULL;
+	for (size_t i = 0; i < lengthof(command_rules); i++)
+	{
+		if (strcmp(name, command_rules[i].name) != 0)
+			continue;
+		if (!command_rules[i].read_preference)
+			*read_preference = NULL;
+		if (command_rules[i].read_concern &&
+			connection->read_concern != NULL &&
+			!bson_has_field(command, "readConcern"))
+			*read_concern = connection->read_concern;
+	}
+}
+
+void
+mongo_wire_check_size(const bson_t *command)
+{
+	if (command->len > LARGEST_COMMAND)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("command for MongoDB is too large"),
+				 errdetail("It has %u bytes; MongoDB takes 16 MB.",
+						   command->len)));
+}
 
 /* The bytes of the elements in a document, without length word and NUL. */
 static inline size_t
@@ -81,8 +131,7 @@ build_message(MongoConnection *connection, const char *database,
 	uint8	   *message;
 	uint8	   *p;
 
-	mongo_wire_choose_elements(connection, command, &read_preference,
-							   &read_concern);
+	choose_elements(connection, command, &read_preference, &read_concern);
 	size = BODY_OFFSET + SMALLEST_DOCUMENT + elements_size(command) +
 		elements_size(read_preference) + elements_size(read_concern) +
 		1 + sizeof("$db") + 4 + database_size;
@@ -187,6 +236,88 @@ mongo_wire_send_and_forget(MongoConnection *connection, const char *database,
 		connection->broken = true;
 }
 
+/* ---------------------- replies and what may go wrong ----------------------- */
+
+/*
+ * reserve: room for 'size' bytes in one of the reply's buffers, keeping the first
+ * 'used'.
+ */
+static void
+reserve(MongoReply *reply, MongoBuffer *buffer, size_t size, size_t used)
+{
+	uint8	   *larger;
+
+	if (size <= buffer->capacity)
+		return;
+	/* batches of one scan differ a little: leave some room */
+	size += size / 8;
+	larger = MemoryContextAllocHuge(reply->context, size);
+	if (buffer->data != NULL)
+	{
+		memcpy(larger, buffer->data, used);
+		pfree(buffer->data);
+	}
+	buffer->data = larger;
+	buffer->capacity = size;
+}
+
+static void
+free_buffer(MongoBuffer *buffer)
+{
+	if (buffer->data != NULL)
+		pfree(buffer->data);
+	buffer->data = NULL;
+	buffer->capacity = 0;
+}
+
+void
+mongo_reply_free(MongoReply *reply)
+{
+	free_buffer(&reply->message);
+	free_buffer(&reply->compressed);
+	reply->document = NULL;
+}
+
+void
+mongo_wire_report_violation(MongoConnection *connection, const char *detail)
+{
+	connection->broken = true;
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("server \"%s\" sent an invalid reply",
+					connection->server_name),
+			 errdetail("%s", detail)));
+}
+
+void
+mongo_wire_raise_wait(MongoConnection *connection)
+{
+	MongoTransport *transport = &connection->transport;
+
+	mongo_transport_raise(transport);
+	if (!transport->timed_out)
+		return;
+	transport->timed_out = false;
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("server \"%s\" did not answer in time", connection->server_name),
+			 errdetail("Nothing was received for %d milliseconds.",
+					   transport->socket_timeout_ms),
+			 errhint("The limit is the option \"socket_timeout_ms\" of the server, or socketTimeoutMS in its \"uri\".")));
+}
+
+void
+mongo_wire_report_disconnect(const char *server_name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("connection to server \"%s\" was lost", server_name),
+			 errdetail("MongoDB closed the connection, or the network failed, before the answer was complete."),
+			 errhint("MongoDB also does so when a document of the answer would have more than 16 MB.")));
+}
+
+/* ------------------------------- receiving --------------------------------- */
+
 /* Raise for what is wrong with a frame, if anything. */
 static void
 check(MongoConnection *connection, const char *violation)
@@ -224,7 +355,7 @@ take_document(MongoConnection *connection, MongoReply *reply, size_t length,
 
 		check(connection, mongo_frame_check_compressed(source, connection->compressor,
 													   &size));
-		mongo_reply_reserve(reply, &reply->message, size, 0);
+		reserve(reply, &reply->message, size, 0);
 		check(connection, mongo_frame_expand(source, length,
 											 reply->message.data, size));
 		length = size;
@@ -295,7 +426,7 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 	}
 	connection->resumable = false;
 	reply->document = NULL;
-	mongo_reply_reserve(reply, buffer, FIRST_REPLY_SIZE, received);
+	reserve(reply, buffer, FIRST_REPLY_SIZE, received);
 
 	while (expected == 0 || received < expected)
 	{
@@ -325,10 +456,10 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 		if (compressed)
 		{
 			buffer = &reply->compressed;
-			mongo_reply_reserve(reply, buffer, Max(expected, received), 0);
+			reserve(reply, buffer, Max(expected, received), 0);
 			memcpy(buffer->data, reply->message.data, received);
 		}
-		mongo_reply_reserve(reply, buffer, expected, received);
+		reserve(reply, buffer, expected, received);
 	}
 	if (received > expected)
 		mongo_wire_report_violation(connection, "The message is followed by another one that was not asked for.");

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_outcome.c
- *		What is known of writes that no MongoDB transaction holds together.
+ *		Sending a write outside of MongoDB's transactions, and what is known of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,8 +11,6 @@
 
 #include "remote_cancel.h"
 #include "remote_error.h"
-#include "transaction.h"
-#include "wire.h"
 
 /*
  * has_no_reply
@@ -96,63 +94,4 @@ mongo_write_finish(MongoSession *session, MongoLease *lease, bool succeeded,
 	end = mongo_write_end(lease, succeeded, most, reply, error);
 	mongo_session_note_doubt(session, end, most);
 	return end;
-}
-
-void
-mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents)
-{
-	if (end == MONGO_WRITE_ANSWERED)
-		return;
-	doubt->commands++;
-	doubt->documents = documents < 0 || doubt->documents < 0 ? -1 :
-		doubt->documents + documents;
-	if (end == MONGO_WRITE_UNKNOWN)
-		doubt->running = true;
-}
-
-char *
-mongo_write_doubt_text(const MongoWriteDoubt *doubt, bool more)
-{
-	const char *changed;
-
-	if (doubt->commands == 0)
-		return NULL;
-	if (doubt->documents < 0)
-		changed = more ?
-			"A command that was broken off may have changed any number of other documents." :
-			"A command that was broken off may have changed any number of documents.";
-	else
-		changed = psprintf(more ?
-						   ngettext("A command that was broken off may have changed up to %lld more document.",
-									"A command that was broken off may have changed up to %lld more documents.",
-									doubt->documents) :
-						   ngettext("A command that was broken off may have changed up to %lld document.",
-									"A command that was broken off may have changed up to %lld documents.",
-									doubt->documents),
-						   (long long) doubt->documents);
-	return psprintf("%s %s", changed,
-					doubt->running ? "MongoDB may still be running it." :
-					"MongoDB has ended it.");
-}
-
-void
-mongo_warn_of_lasting_writes(const char *server_name, int64 documents,
-							 const MongoWriteDoubt *doubt)
-{
-	char	   *doubtful = mongo_write_doubt_text(doubt, documents > 0);
-	char	   *certain = psprintf(ngettext("%lld document had been written in this transaction; without a MongoDB transaction this cannot be undone.",
-											"%lld documents had been written in this transaction; without a MongoDB transaction this cannot be undone.",
-											documents), (long long) documents);
-
-	if (documents == 0 && doubtful == NULL)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("changes on server \"%s\" were not rolled back", server_name),
-			 doubtful == NULL ? errdetail_internal("%s", certain) :
-			 documents == 0 ? errdetail("%s Without a MongoDB transaction this cannot be undone.",
-										doubtful) :
-			 errdetail_internal("%s\n%s", certain, doubtful),
-			 doubt->running ?
-			 errhint(MONGO_RUNNING_HINT) : 0));
 }

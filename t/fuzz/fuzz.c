@@ -16,8 +16,8 @@
 #include "fuzz.h"
 
 #include "catalog/pg_type.h"
-#include "client.h"
 #include "fmgr.h"
+#include "library.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -93,7 +93,7 @@ mongo_fdw_fuzz(PG_FUNCTION_ARGS)
 	if (target->name == NULL)
 		elog(ERROR, "there is nothing to fuzz that is named \"%s\"", name);
 
-	mongo_client_initialize_library();
+	mongo_initialize_library();
 	input_context = AllocSetContextCreate(CurrentMemoryContext, "fuzz input",
 										  ALLOCSET_DEFAULT_SIZES);
 	if (target->prepare != NULL)

@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * pool.h
- *		The insides of the pool of clients: who has which, and who waits.
+ *		The clients of this backend, by user mapping: who has which, who waits.
  *
- * Private to src/remote/client_pool.c and idle_clients.c.  What others may do
- * with it is in client_pool.h and turns.h.
+ * For lease.c, turns.c and idle_clients.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,39 +53,39 @@ struct MongoLease
 	dlist_node	reader_node;
 };
 
-/* All entries, of PoolEntry; NULL: none yet. */
+/* All entries, of PoolEntry; NULL: not initialized yet. */
 extern HTAB *mongo_pool;
 
+/* There may be a client to close: the end of the transaction looks for it. */
+extern bool mongo_pool_needs_sweep;
+
 /*
- * mongo_idle_client_remove
- *		Take an idle client out of the pool and close it.  Never raises.
+ * mongo_pool_initialize
+ *		Once a process, before any other.
  */
-extern void mongo_idle_client_remove(PoolEntry *entry, MongoClient *client);
+extern void mongo_pool_initialize(void);
+
+/*
+ * mongo_pool_entry
+ *		That of a user mapping; a new one if need be.
+ */
+extern PoolEntry *mongo_pool_entry(Oid umid);
+
+/*
+ * mongo_pool_close
+ *		Close a client that is in no list; cursors opened on it have no home then.
+ *		Never raises.
+ *
+ * mongo_pool_remove_idle
+ *		The same for one in the list of idle ones.
+ */
+extern void mongo_pool_close(PoolEntry *entry, MongoClient *client);
+extern void mongo_pool_remove_idle(PoolEntry *entry, MongoClient *client);
 
 /*
  * mongo_pool_kill_orphans
  *		Tell the client's server which of its cursors others had to leave open.
  */
 extern void mongo_pool_kill_orphans(PoolEntry *entry, MongoClient *client);
-
-/* ---- idle_clients.c ---- */
-
-/*
- * mongo_idle_clients_note
- *		There may be something to close at the end of the transaction.
- */
-extern void mongo_idle_clients_note(void);
-
-/*
- * mongo_idle_clients_make_room
- *		Close all that nobody reads from, as there are too many open files.
- */
-extern void mongo_idle_clients_make_room(void);
-
-/*
- * mongo_idle_clients_initialize
- *		Once a process, before any other.
- */
-extern void mongo_idle_clients_initialize(void);
 
 #endif							/* MONGO_FDW_POOL_H */

@@ -3,8 +3,6 @@
  * client.h
  *		One libmongoc client with its authenticated connection.
  *
- * Private to src/remote: others lease clients from client_pool.h.
- *
  *-------------------------------------------------------------------------
  */
 #ifndef MONGO_FDW_CLIENT_H
@@ -15,8 +13,15 @@
 #include "datatype/timestamp.h"
 #include "foreign/foreign.h"
 #include "lib/ilist.h"
-#include "remote_cancel.h"
 #include "wire.h"
+
+/* What libmongoc knows of the servers that a client talks to. */
+typedef enum MongoDeployment
+{
+	MONGO_DEPLOYMENT_UNKNOWN,	/* no longer: it forgets after an error */
+	MONGO_DEPLOYMENT_STANDALONE,
+	MONGO_DEPLOYMENT_WITH_TRANSACTIONS
+} MongoDeployment;
 
 /* A cursor that a server holds open; malloc'd, all in one piece. */
 typedef struct RemoteCursor
@@ -38,7 +43,6 @@ typedef struct MongoClient
 	dlist_node	node;			/* in the pool's idle or leased list */
 	MemoryContext context;
 	mongoc_client_t *client;
-	uint32		server_id;		/* libmongoc's, of the server selected */
 	MongoConnection connection;
 	MongoRemoteCancel remote_cancel;
 	MongoDeployment deployment;
@@ -60,12 +64,6 @@ mongo_client_of(MongoConnection *connection)
 {
 	return (MongoClient *) ((char *) connection - offsetof(MongoClient, connection));
 }
-
-/*
- * mongo_client_initialize_library
- *		Start libmongoc, unless this process or its postmaster has done so.
- */
-extern void mongo_client_initialize_library(void);
 
 /*
  * mongo_client_connect
@@ -115,16 +113,10 @@ extern RemoteCursor *mongo_client_describe_cursor(const MongoClient *client,
 extern void mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command);
 
 /*
- * mongo_remote_cancel_cursor
- *		Close a cursor on whose connection of 'client' a getMore is under way,
- *		over another connection; false when that was not possible.
- *
- * MongoDB does not end a getMore whose connection closes (seen in 6.0), so it
- * would go on until its batch is full.  Takes 300 ms at most, and less where the
- * server is silent; some milliseconds usually.  Never raises.
+ * mongo_client_free_session
+ *		Give libmongoc back the session that a write was armed with, if any.
  */
-extern bool mongo_remote_cancel_cursor(MongoClient *client,
-									   const RemoteCursor *cursor);
+extern void mongo_client_free_session(MongoClient *client);
 
 /*
  * mongo_client_kill_cursor

@@ -4,7 +4,9 @@
  *		A stream that lets only well-formed replies through to libmongoc.
  *
  * libmongoc trusts the lengths that a server sends: 1.23.1 reads and writes out
- * of bounds, or aborts the process, for some that are wrong.  Between it and
+ * of bounds, or aborts the process, for some that are wrong.  From 1.25 on it
+ * checks those of messages itself (mcd-rpc.c), so that frame.h's checks can go
+ * from here with older versions; those of documents it trusts still.  Between it and
  * the connection (TLS and all) stands a guard, which takes in each reply whole,
  * checks it as frame.h and reply_check.h have it, uncompresses it, and then hands
  * it on.  A reply that fails ends the connection with a read error.

@@ -5,9 +5,7 @@
  *
  * PostgreSQL calls the callbacks of a transaction's end in the opposite of the
  * order in which they were registered, which depended on whether a session read
- * or wrote first.  So there is one callback: it first ends the MongoDB
- * transactions (transaction.c), which gives their clients back, and then closes
- * the clients that are not to be kept (client_pool.c).
+ * or wrote first.  So there is one callback for both.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,14 +16,21 @@
 
 #include "access/xact.h"
 
-/*
- * mongo_watch_transactions
- *		Have both called from now on; may be called again.
- */
-extern void mongo_watch_transactions(void);
+/* In their order. */
+typedef enum MongoTransactionEndStep
+{
+	MONGO_END_SESSIONS,			/* the MongoDB transactions, which gives their
+								 * clients back */
+	MONGO_END_CLIENTS			/* those that are not to be kept */
+} MongoTransactionEndStep;
 
-/* The parts, for transaction_end.c alone; as XactCallback. */
-extern void mongo_sessions_at_transaction_event(XactEvent event);
-extern void mongo_pool_at_transaction_event(XactEvent event);
+#define MONGO_TRANSACTION_END_STEPS	(MONGO_END_CLIENTS + 1)
+
+/*
+ * mongo_at_transaction_end
+ *		Have 'callback' called for the step at each XactEvent from now on.
+ */
+extern void mongo_at_transaction_end(MongoTransactionEndStep step,
+									 void (*callback) (XactEvent event));
 
 #endif							/* MONGO_FDW_TRANSACTION_END_H */

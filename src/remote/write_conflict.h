@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "client_pool.h"
+#include "lease.h"
 #include "datatype/timestamp.h"
 
 /*

@@ -17,7 +17,7 @@
 
 #include "compat.h"
 
-#include "client_pool.h"
+#include "lease.h"
 
 /* What became of commitTransaction. */
 typedef enum MongoCommitOutcome

@@ -14,7 +14,7 @@
 #include "compat.h"
 
 #include "cursor.h"
-#include "transaction.h"
+#include "session.h"
 #include "turns.h"
 #include "wire.h"
 

@@ -1,14 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * wire.h
- *		"Send this command, receive its reply": the transport.
+ *		"Send this command, receive its reply".
  *
- * There are two, of which the Makefile picks one (TRANSPORT=).  "wire" speaks
  * OP_MSG on a stream that libmongoc connected and authenticated: one command is
  * one send, one wait, one receive, and the wait runs in a frame of our own, so
- * that an interrupt may raise there.  "libmongoc" runs the command through
- * libmongoc's API when its reply is asked for, so nothing is ever under way
- * meanwhile; it is there to be compared with.
+ * that an interrupt may raise there.
  *
  * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
  *
@@ -19,7 +16,6 @@
 
 #include "compat.h"
 
-#include "client_pool.h"
 #include "compression.h"
 #include "stream.h"
 
@@ -55,7 +51,6 @@ typedef struct MongoConnection
 	int			compression_level;
 
 	MongoBuffer request;		/* the request being built; malloc'd */
-	size_t		request_size;	/* libmongoc's transport: of what is kept there */
 	MongoBuffer compressed;		/* and what is sent in its place */
 } MongoConnection;
 
@@ -105,27 +100,10 @@ extern MongoWireResult mongo_wire_receive(MongoConnection *connection,
 										  MongoReply *reply);
 
 /*
- * mongo_wire_choose_elements
- *		The elements to add to this command, or NULL.
- */
-extern void mongo_wire_choose_elements(const MongoConnection *connection,
-									   const bson_t *command,
-									   const bson_t **read_preference,
-									   const bson_t **read_concern);
-
-/*
  * mongo_wire_check_size
  *		Raise 54000 for a command that MongoDB would not take for its size.
  */
 extern void mongo_wire_check_size(const bson_t *command);
-
-/*
- * mongo_reply_reserve
- *		Room for 'size' bytes in one of the reply's buffers, keeping the first
- *		'used'.
- */
-extern void mongo_reply_reserve(MongoReply *reply, MongoBuffer *buffer,
-								size_t size, size_t used);
 
 /*
  * mongo_reply_free
@@ -146,8 +124,7 @@ extern bool mongo_wire_has_reply(MongoConnection *connection);
  *
  * Never raises, so it may be called while cleaning up.  The message, to be freed
  * by free(), with the reply's document in it; NULL when it has not come whole or
- * is not valid, and the connection is not used any more, or when nothing had
- * been sent.
+ * is not valid, and the connection is not used any more.
  */
 extern uint8 *mongo_wire_receive_quietly(MongoConnection *connection,
 										 uint32 request_id, long timeout_ms,
@@ -158,8 +135,7 @@ extern uint8 *mongo_wire_receive_quietly(MongoConnection *connection,
  *		Send a command that the server must not answer (moreToCome).
  *
  * Never raises, so it may be called while cleaning up.  Does not wait: a
- * connection that does not take the message at once is marked broken.  (Through
- * libmongoc the command is answered, and waited for a second.)
+ * connection that does not take the message at once is marked broken.
  */
 extern void mongo_wire_send_and_forget(MongoConnection *connection,
 									   const char *database,
@@ -185,34 +161,5 @@ extern void mongo_wire_raise_wait(MongoConnection *connection);
  *		Raise 08006 for a connection lost.
  */
 pg_noreturn extern void mongo_wire_report_disconnect(const char *server_name);
-
-/*
- * mongo_wire_sends_at_once
- *		Does a reply come without being asked for by mongo_wire_receive()?
- */
-extern const bool mongo_wire_sends_at_once;
-
-/*
- * mongo_wire_cursors_move
- *		May a cursor's next batch be asked for on another connection to its server?
- *
- * Not with the sessions that libmongoc adds to each command: the cursor is its
- * session's, which is the client's.
- */
-extern const bool mongo_wire_cursors_move;
-
-/*
- * mongo_lease_connection
- *		The data plane's view of a lease.
- */
-extern MongoConnection *mongo_lease_connection(MongoLease *lease);
-
-/*
- * mongo_lease_renew
- *		Replace the connection under a lease, which has broken, by a new one.
- *
- * Raises as mongo_lease_acquire() does; the lease then holds nothing.
- */
-extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
 
 #endif							/* MONGO_FDW_WIRE_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * client_pool.h
- *		Clients to MongoDB, pooled per backend and user mapping.
+ * lease.h
+ *		Leases: the exclusive use of a client, pooled per backend and user mapping.
  *
  * libmongoc does what a driver is for (URI, topology, server selection, TLS,
  * authentication); a client whose server has been selected and authenticated
@@ -12,15 +12,43 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_CLIENT_POOL_H
-#define MONGO_FDW_CLIENT_POOL_H
+#ifndef MONGO_FDW_LEASE_H
+#define MONGO_FDW_LEASE_H
 
 #include "compat.h"
 
+#include "client.h"
 #include "foreign/foreign.h"
 
-/* Exclusive use of one pooled client; opaque outside src/remote. */
+/* See pool.h. */
 typedef struct MongoLease MongoLease;
+
+/* What the pool asks of a scan. */
+typedef struct MongoTurns
+{
+	/*
+	 * Receive the answer in flight into memory of the scan's own and call
+	 * mongo_lease_put().  May raise.
+	 */
+	void		(*take_answer) (void *reader);
+
+	/* It is the scan's turn: ask with MONGO_TURN_LATER.  May raise. */
+	void		(*serve) (void *reader);
+
+	/*
+	 * The lease ends, with an answer in flight that nobody wants: note the cursor
+	 * that it tells of, if it comes soon.  Must not raise.
+	 */
+	void		(*discard_answer) (void *reader);
+} MongoTurns;
+
+/*
+ * mongo_lease_create
+ *		A lease that holds no client yet, to be ended by mongo_lease_release() or
+ *		by its owner's reset.
+ */
+extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
+									  const MongoTurns *turns, void *reader);
 
 /*
  * mongo_lease_acquire
@@ -56,14 +84,6 @@ extern void mongo_lease_release(MongoLease *lease);
  * mongo_lease_check_interrupts() after each.
  */
 extern mongoc_client_t *mongo_lease_client(MongoLease *lease);
-
-/* What libmongoc knows of the servers that a client talks to. */
-typedef enum MongoDeployment
-{
-	MONGO_DEPLOYMENT_UNKNOWN,	/* no longer: it forgets after an error */
-	MONGO_DEPLOYMENT_STANDALONE,
-	MONGO_DEPLOYMENT_WITH_TRANSACTIONS
-} MongoDeployment;
 
 /*
  * mongo_lease_deployment
@@ -146,17 +166,26 @@ extern void mongo_lease_finish_ending(MongoLease *lease);
 extern void mongo_lease_drop_closed(MongoLease *lease);
 
 /*
- * mongo_run_command
- *		Run one command and return its reply, which lives in 'context'.
- *
- * 'command' must not hold $db or lsid, which are added here.  A reply with
- * {ok: 0} raises as mongo_report_command_error does, under 'context_message';
- * without one (NULL) it is returned like any other.
- * With 'read_only' true the command is retried once on a broken connection.
+ * mongo_lease_note_cursor
+ *		Remember the cursor that the server of the lease's client holds open, to
+ *		be killed when the lease ends; id 0: there is none any more.
  */
-extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
-									   const char *database,
-									   const bson_t *command, bool read_only,
-									   const char *context_message);
+extern void mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
+									const char *database,
+									const char *collection);
 
-#endif							/* MONGO_FDW_CLIENT_POOL_H */
+/*
+ * mongo_lease_connection
+ *		The data plane's view of a lease.
+ */
+extern MongoConnection *mongo_lease_connection(MongoLease *lease);
+
+/*
+ * mongo_lease_renew
+ *		Replace the connection under a lease, which has broken, by a new one.
+ *
+ * Raises as mongo_lease_acquire() does; the lease then holds nothing.
+ */
+extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
+
+#endif							/* MONGO_FDW_LEASE_H */

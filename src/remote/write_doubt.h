@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * write_outcome.h
- *		What is known of writes that no MongoDB transaction holds together.
+ * write_doubt.h
+ *		What writes may have done that no MongoDB transaction holds together.
  *
  * They stay when PostgreSQL rolls back.  How many documents MongoDB has
  * confirmed is known; what a command did that was broken off is not, as the
@@ -9,14 +9,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef MONGO_FDW_WRITE_OUTCOME_H
-#define MONGO_FDW_WRITE_OUTCOME_H
+#ifndef MONGO_FDW_WRITE_DOUBT_H
+#define MONGO_FDW_WRITE_DOUBT_H
 
 #include "compat.h"
-
-#include "client_pool.h"
-
-typedef struct MongoSession MongoSession;
 
 /* What to do about a command that may be running still. */
 #define MONGO_RUNNING_HINT \
@@ -37,39 +33,6 @@ typedef struct MongoWriteDoubt
 	int64		documents;		/* written by them at most; -1: any number */
 	bool		running;		/* one of them may be running still */
 } MongoWriteDoubt;
-
-/*
- * mongo_write_begin
- *		Before a call of libmongoc's that sends one command that writes: what
- *		belongs into its options.
- *
- * The session's transaction or, without one, what lets MongoDB be told to end
- * the command when it is given up (remote_cancel.h).  No ERROR may come between
- * this and mongo_write_finish().
- */
-extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
-							  bson_t *options);
-
-/*
- * mongo_write_finish
- *		After it, before anything is raised: note what is known of the command.
- *
- * 'most' is how many documents it could write (-1: any number).  The caller
- * notes those that the reply tells of.
- */
-extern MongoWriteEnd mongo_write_finish(MongoSession *session, MongoLease *lease,
-										bool succeeded, int64 most,
-										const bson_t *reply,
-										const bson_error_t *error);
-
-/*
- * mongo_write_end
- *		The same for a write that is in no session's account: disarms the
- *		connection (remote_cancel.h), and says what is known.
- */
-extern MongoWriteEnd mongo_write_end(MongoLease *lease, bool succeeded, int64 most,
-									 const bson_t *reply,
-									 const bson_error_t *error);
 
 /*
  * mongo_write_doubt_add
@@ -95,4 +58,4 @@ extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt, bool more);
 extern void mongo_warn_of_lasting_writes(const char *server_name, int64 documents,
 										 const MongoWriteDoubt *doubt);
 
-#endif							/* MONGO_FDW_WRITE_OUTCOME_H */
+#endif							/* MONGO_FDW_WRITE_DOUBT_H */

@@ -11,8 +11,6 @@
  * its connection, for its owner, and has the connection then.  A scan that
  * need not go on at once waits until a client is free.
  *
- * Private to src/remote.
- *
  *-------------------------------------------------------------------------
  */
 #ifndef MONGO_FDW_TURNS_H
@@ -20,7 +18,8 @@
 
 #include "compat.h"
 
-#include "client_pool.h"
+#include "client.h"
+#include "lease.h"
 
 /* How much a scan wants a connection. */
 typedef enum MongoTurn
@@ -30,33 +29,6 @@ typedef enum MongoTurn
 								 * it is called when there is */
 	MONGO_TURN_IF_FREE			/* if there is one that nobody waits for */
 } MongoTurn;
-
-/* What the pool asks of a scan. */
-typedef struct MongoTurns
-{
-	/*
-	 * Receive the answer in flight into memory of the scan's own and call
-	 * mongo_lease_put().  May raise.
-	 */
-	void		(*take_answer) (void *reader);
-
-	/* It is the scan's turn: ask with MONGO_TURN_LATER.  May raise. */
-	void		(*serve) (void *reader);
-
-	/*
-	 * The lease ends, with an answer in flight that nobody wants: note the cursor
-	 * that it tells of, if it comes soon.  Must not raise.
-	 */
-	void		(*discard_answer) (void *reader);
-} MongoTurns;
-
-/*
- * mongo_lease_create
- *		A lease that holds no client yet, to be ended by mongo_lease_release() or
- *		by its owner's reset.
- */
-extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
-									  const MongoTurns *turns, void *reader);
 
 /*
  * mongo_lease_take
@@ -109,12 +81,16 @@ extern bool mongo_lease_find_in_flight(MongoLease *lease,
 									   const void *arg);
 
 /*
- * mongo_lease_note_cursor
- *		Remember the cursor that the server of the lease's client holds open, to
- *		be killed when the lease ends; id 0: there is none any more.
+ * mongo_lease_find_idle
+ *		A client that is free and suits the lease, still in its list; NULL when
+ *		there is none.  Those that have broken are closed.
  */
-extern void mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
-									const char *database,
-									const char *collection);
+extern MongoClient *mongo_lease_find_idle(MongoLease *lease);
+
+/*
+ * mongo_lease_connect
+ *		Hold a new client; idle ones make room where files are short.
+ */
+extern void mongo_lease_connect(MongoLease *lease, UserMapping *user);
 
 #endif							/* MONGO_FDW_TURNS_H */

@@ -19,6 +19,8 @@
 #include "lib/ilist.h"
 #include "options.h"
 
+struct MongoStream;
+
 /*
  * The commit or abort of a transaction that is under way, or the end of a write
  * that has been given up (remote_cancel.h): its waits are bounded together, and
@@ -35,6 +37,19 @@ typedef struct MongoEnding
 	bool		heard;			/* the server has said anything since the start */
 	bool		answered;		/* and so to the command */
 } MongoEnding;
+
+/*
+ * A write that is to be ended in MongoDB when the wait for its reply is given up
+ * (remote_cancel.h).
+ */
+typedef struct MongoRemoteCancel
+{
+	mongoc_client_session_t *session;	/* libmongoc's, while armed; or NULL */
+	bool		asked;			/* since arming: was the wait given up? */
+
+	/* Shall the wait be taken up again?  See take_up_wait(). */
+	bool		(*wait) (struct MongoStream *stream);
+} MongoRemoteCancel;
 
 /* What all the streams of one libmongoc client share. */
 typedef struct MongoTransport
@@ -58,8 +73,7 @@ typedef struct MongoTransport
 	MongoEnding ending;
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */
-	struct MongoRemoteCancel *cancel;	/* what is sent has to be ended there when
-										 * given up (remote_cancel.h), or NULL */
+	MongoRemoteCancel *cancel;	/* while armed, or NULL */
 	dlist_head	streams;		/* of MongoStream, the newest first */
 	struct MongoStream *data_stream;	/* the data plane's; NULL once libmongoc
 										 * has destroyed it */

@@ -23,15 +23,7 @@
 
 #include "compat.h"
 
-#include "stream.h"
-#include "wire.h"
-
-/* Of one client; part of it. */
-typedef struct MongoRemoteCancel
-{
-	mongoc_client_session_t *session;	/* libmongoc's, while armed; or NULL */
-	bool		asked;			/* since arming: was the wait given up? */
-} MongoRemoteCancel;
+#include "client.h"
 
 /*
  * mongo_remote_cancel_arm
@@ -58,21 +50,23 @@ extern void mongo_remote_cancel_append(MongoConnection *connection,
 extern bool mongo_remote_cancel_disarm(MongoConnection *connection);
 
 /*
- * mongo_remote_cancel_wait
- *		For stream.c: a wait for a reply on 'stream' has been broken off, or has
- *		taken too long.  Shall it be taken up again, within transport->ending?
- *
- * The first call for an armed connection asks the server at its other end to
- * stop what runs, which takes 300 ms at most, and less where it is silent.  True
- * while its reply may still come; transport->interrupted is false then.
+ * mongo_append_kill_session
+ *		killSessions, which ends what runs in the session, its transaction and its
+ *		cursors.
  */
-extern bool mongo_remote_cancel_wait(MongoStream *stream);
+extern void mongo_append_kill_session(bson_t *command,
+									  const mongoc_client_session_t *session);
 
 /*
- * mongo_remote_cancel_free
- *		Give libmongoc back the session that an ERROR has kept armed, if any;
- *		before the client is destroyed.
+ * mongo_remote_cancel_cursor
+ *		Close a cursor on whose connection of 'client' a getMore is under way,
+ *		over another connection; false when that was not possible.
+ *
+ * MongoDB does not end a getMore whose connection closes (seen in 6.0), so it
+ * would go on until its batch is full.  Takes 300 ms at most, and less where the
+ * server is silent; some milliseconds usually.
  */
-extern void mongo_remote_cancel_free(MongoRemoteCancel *cancel);
+extern bool mongo_remote_cancel_cursor(MongoClient *client,
+									   const RemoteCursor *cursor);
 
 #endif							/* MONGO_FDW_REMOTE_CANCEL_H */

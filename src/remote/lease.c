@@ -1,0 +1,276 @@
+/*-------------------------------------------------------------------------
+ *
+ * lease.c
+ *		Leases: the exclusive use of a client.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lease.h"
+
+#include "driver_memory.h"
+#include "idle_clients.h"
+#include "pool.h"
+#include "remote_cancel.h"
+#include "transaction_end.h"
+#include "turns.h"
+#include "utils/timestamp.h"
+
+/* A client used so recently is not asked whether its connection is open. */
+#define RECENTLY_USED_MS	100
+
+/* ---------------------------- cursors of leases ----------------------------- */
+
+/* The cursor, taken out of the lease, or NULL. */
+static RemoteCursor *
+forget_cursor(MongoLease *lease)
+{
+	RemoteCursor *cursor = lease->remote;
+
+	if (cursor == NULL)
+		return NULL;
+	dlist_delete(&lease->reader_node);
+	lease->remote = NULL;
+	if (lease->home != NULL && --lease->home->cursors == 0 && lease->home->retired)
+		mongo_pool_needs_sweep = true;
+	lease->home = NULL;
+	return cursor;
+}
+
+void
+mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
+						const char *database, const char *collection)
+{
+	if (lease->remote != NULL && lease->remote->id == cursor_id)
+		return;
+	bson_free(forget_cursor(lease));
+	if (cursor_id == 0 || lease->client == NULL ||
+		lease->client->connection.transport.data_stream == NULL)
+		return;
+	lease->remote = mongo_client_describe_cursor(lease->client, cursor_id,
+												 database, collection);
+	lease->home = lease->client;
+	lease->home->cursors++;
+	dlist_push_tail(&lease->entry->readers, &lease->reader_node);
+}
+
+/*
+ * kill_cursor
+ *		Have a cursor closed that nobody reads on: by a client that is on its
+ *		server, over a connection of its own while a getMore is under way, or
+ *		else by the next client that is leased.
+ *
+ * Should there be none, MongoDB closes it by itself after 10 minutes.
+ */
+static void
+kill_cursor(MongoLease *lease)
+{
+	MongoClient *client = lease->client;
+	MongoClient *busy = NULL;
+	RemoteCursor *cursor;
+
+	if (lease->remote == NULL)
+		return;
+	if (client == NULL || !mongo_client_is_clean(client))
+	{
+		busy = client;
+		client = mongo_lease_find_idle(lease);
+	}
+	cursor = forget_cursor(lease);
+	if (client != NULL && mongo_client_kill_cursor(client, cursor))
+	{
+		bson_free(cursor);
+		return;
+	}
+	if (busy != NULL && busy->connection.in_flight > 0 &&
+		mongo_remote_cancel_cursor(busy, cursor))
+	{
+		bson_free(cursor);
+		return;
+	}
+	dlist_push_tail(&lease->entry->orphans, &cursor->node);
+	mongo_pool_needs_sweep = true;
+}
+
+/* --------------------------- beginning and ending --------------------------- */
+
+/* end_lease: also the memory context callback; never raises. */
+static void
+end_lease(void *arg)
+{
+	MongoLease *lease = arg;
+
+	/* nor is anything given back from within libmongoc, on the way to exit */
+	if (lease->entry == NULL || mongo_driver_is_entered())
+		return;
+	if (lease->place == LEASE_IN_FLIGHT)
+		lease->turns->discard_answer(lease->reader);
+	kill_cursor(lease);
+	mongo_lease_put(lease);
+	lease->entry = NULL;
+}
+
+MongoLease *
+mongo_lease_create(MemoryContext owner, UserMapping *user,
+				   const MongoTurns *turns, void *reader)
+{
+	MongoLease *lease = MemoryContextAllocZero(owner, sizeof(MongoLease));
+
+	if (mongo_pool == NULL)
+	{
+		/* once the pool is there, nothing more fails for want of memory */
+		mongo_at_transaction_end(MONGO_END_CLIENTS, mongo_idle_clients_sweep);
+		mongo_pool_initialize();
+		mongo_idle_clients_initialize();
+	}
+	mongo_memory_check(0);
+
+	lease->turns = turns;
+	lease->reader = reader;
+	lease->entry = mongo_pool_entry(user->umid);
+	lease->callback.func = end_lease;
+	lease->callback.arg = lease;
+	MemoryContextRegisterResetCallback(owner, &lease->callback);
+	return lease;
+}
+
+MongoLease *
+mongo_lease_acquire(MemoryContext owner, UserMapping *user)
+{
+	MongoLease *lease = mongo_lease_create(owner, user, NULL, NULL);
+
+	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
+	return lease;
+}
+
+/* was_left: has the client been idle for long enough that it is worth a look? */
+static bool
+was_left(const MongoClient *client)
+{
+	return client->idle_since != 0 &&
+		TimestampDifferenceExceeds(client->idle_since, GetCurrentTimestamp(),
+								   RECENTLY_USED_MS);
+}
+
+MongoLease *
+mongo_lease_acquire_live(MemoryContext owner, UserMapping *user)
+{
+	MongoLease *lease = mongo_lease_acquire(owner, user);
+
+	if (was_left(lease->client) && mongo_client_has_lost_connection(lease->client))
+		mongo_lease_renew(lease, user);
+	return lease;
+}
+
+void
+mongo_lease_release(MongoLease *lease)
+{
+	end_lease(lease);
+}
+
+void
+mongo_lease_renew(MongoLease *lease, UserMapping *user)
+{
+	PoolEntry  *entry = lease->entry;
+
+	bson_free(forget_cursor(lease));
+	if (lease->client != NULL)
+		lease->client->connection.broken = true;
+	mongo_lease_put(lease);
+
+	/* what broke one connection has most likely broken the idle ones too */
+	while (!dlist_is_empty(&entry->idle))
+		mongo_pool_remove_idle(entry, dlist_head_element(MongoClient, node, &entry->idle));
+
+	mongo_lease_connect(lease, user);
+}
+
+/* ---------------------------- what a lease holds ---------------------------- */
+
+mongoc_client_t *
+mongo_lease_client(MongoLease *lease)
+{
+	/* with nearly everything that it does for us, it uses a session */
+	lease->client->has_session = true;
+	return lease->client->client;
+}
+
+MongoDeployment
+mongo_lease_deployment(MongoLease *lease)
+{
+	return mongo_client_deployment(lease->client);
+}
+
+void
+mongo_lease_check_interrupts(MongoLease *lease)
+{
+	mongo_wire_raise_wait(&lease->client->connection);
+}
+
+void
+mongo_lease_resume(MongoLease *lease)
+{
+	mongo_transport_resume(&lease->client->connection.transport);
+}
+
+bool
+mongo_lease_is_interrupted(MongoLease *lease)
+{
+	return lease->client->connection.transport.interrupted;
+}
+
+void
+mongo_lease_limit_waits(MongoLease *lease, int milliseconds)
+{
+	lease->client->connection.transport.wait_limit_ms = milliseconds;
+}
+
+bool
+mongo_lease_is_connected(MongoLease *lease)
+{
+	return lease->client->connection.transport.data_stream != NULL;
+}
+
+void
+mongo_lease_begin_ending(MongoLease *lease, int total_ms, int interrupt_ms,
+						 int reply_ms)
+{
+	lease->client->connection.transport.ending = (MongoEnding) {
+		.active = true,
+		.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), total_ms),
+		.interrupt_ms = interrupt_ms,
+		.reply_ms = reply_ms,
+	};
+}
+
+MongoEndingResult
+mongo_lease_ending(MongoLease *lease)
+{
+	const MongoEnding *ending = &lease->client->connection.transport.ending;
+
+	return (MongoEndingResult) {
+		.sent = ending->sent,
+		.heard = ending->heard,
+		.answered = ending->answered,
+		.time_left = GetCurrentTimestamp() < ending->deadline,
+	};
+}
+
+void
+mongo_lease_finish_ending(MongoLease *lease)
+{
+	lease->client->connection.transport.ending.active = false;
+}
+
+void
+mongo_lease_drop_closed(MongoLease *lease)
+{
+	mongo_transport_drop_closed(&lease->client->connection.transport);
+}
+
+MongoConnection *
+mongo_lease_connection(MongoLease *lease)
+{
+	return &lease->client->connection;
+}

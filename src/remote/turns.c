@@ -1,0 +1,289 @@
+/*-------------------------------------------------------------------------
+ *
+ * turns.c
+ *		Which client a lease gets, and when.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "turns.h"
+
+#include "client.h"
+#include "idle_clients.h"
+#include "pool.h"
+#include "utils/timestamp.h"
+
+/* ------------------------- which client a lease gets ------------------------ */
+
+/*
+ * suits
+ *		May this client, which is idle or can be made so, send what the lease has?
+ */
+static bool
+suits(const MongoLease *lease, const MongoClient *client)
+{
+	if (lease->remote != NULL)
+		return client == lease->home ||
+			(!client->retired &&
+			 mongo_client_is_on(client, lease->remote->host_and_port));
+
+	/* what may be held for long must not be a cursor's only way */
+	return !client->retired && (lease->turns != NULL || client->cursors == 0);
+}
+
+MongoClient *
+mongo_lease_find_idle(MongoLease *lease)
+{
+	PoolEntry  *entry = lease->entry;
+	MongoClient *found = NULL;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &entry->idle)
+	{
+		MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+
+		if (!mongo_client_is_clean(client))
+			mongo_pool_remove_idle(entry, client);
+		else if (suits(lease, client) && (found == NULL || client == lease->home))
+		{
+			found = client;
+			if (lease->home == NULL || client == lease->home)
+				break;
+		}
+	}
+	return found;
+}
+
+/*
+ * find_in_flight
+ *		Whose answer has been due for the longest time; for scans alone, as with
+ *		what has been answered there often is a cursor.
+ */
+static MongoLease *
+find_in_flight(const MongoLease *lease)
+{
+	dlist_iter	iter;
+
+	if (lease->turns == NULL)
+		return NULL;
+	dlist_foreach(iter, &lease->entry->in_flight)
+	{
+		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
+
+		if (suits(lease, other->client))
+			return other;
+	}
+	return NULL;
+}
+
+static int
+count_clients(const dlist_head *clients)
+{
+	int			count = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, unconstify(dlist_head *, clients))
+	{
+		if (!dlist_container(MongoClient, node, iter.cur)->retired)
+			count++;
+	}
+	return count;
+}
+
+/*
+ * may_connect
+ *		Is one more connection wanted for the sake of doing things at once?
+ */
+static bool
+may_connect(const MongoLease *lease)
+{
+	const PoolEntry *entry = lease->entry;
+
+	return count_clients(&entry->idle) + count_clients(&entry->leased) < entry->limit &&
+		mongo_may_open_connection();
+}
+
+/* hold: the client, which is in no list, is told what others had to leave open. */
+static void
+hold(MongoLease *lease, MongoClient *client)
+{
+	lease->client = client;
+	dlist_push_head(&lease->entry->leased, &client->node);
+	mongo_pool_kill_orphans(lease->entry, client);
+}
+
+void
+mongo_lease_connect(MongoLease *lease, UserMapping *user)
+{
+	MongoClient *client;
+
+	if (!mongo_may_open_connection())
+		mongo_idle_clients_make_room();
+	client = mongo_client_connect(user);
+	lease->entry->limit = client->async_connections;
+	hold(lease, client);
+}
+
+/* ------------------------------ taking turns ------------------------------- */
+
+static void
+leave_list(MongoLease *lease)
+{
+	if (lease->place != LEASE_IN_NO_LIST)
+		dlist_delete(&lease->node);
+	lease->place = LEASE_IN_NO_LIST;
+}
+
+/* Those who have begun first: what they hold on the server is finished sooner. */
+static void
+wait_for_turn(MongoLease *lease)
+{
+	if (lease->place == LEASE_WAITING)
+		return;
+	if (lease->remote != NULL)
+		dlist_push_head(&lease->entry->waiting, &lease->node);
+	else
+		dlist_push_tail(&lease->entry->waiting, &lease->node);
+	lease->place = LEASE_WAITING;
+}
+
+/*
+ * connect_for_cursor
+ *		A new connection for a cursor: of use only to the server that has it.
+ *
+ * False, with nothing held, when another one has been selected.
+ */
+static bool
+connect_for_cursor(MongoLease *lease, UserMapping *user)
+{
+	mongo_lease_connect(lease, user);
+	if (lease->remote == NULL ||
+		mongo_client_is_on(lease->client, lease->remote->host_and_port))
+		return true;
+	mongo_lease_put(lease);
+	return false;
+}
+
+bool
+mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
+{
+	/* a request that could not be sent in another scan's stead, whose error it was */
+	if (lease->client != NULL)
+	{
+		lease->client->connection.broken = true;
+		mongo_lease_put(lease);
+	}
+	if (turn == MONGO_TURN_IF_FREE && !dlist_is_empty(&lease->entry->waiting))
+		return false;
+	for (;;)
+	{
+		MongoClient *client = mongo_lease_find_idle(lease);
+		MongoLease *other;
+
+		if (client != NULL)
+		{
+			leave_list(lease);
+			dlist_delete(&client->node);
+			hold(lease, client);
+			return true;
+		}
+		if (turn == MONGO_TURN_IF_FREE)
+			return false;
+		if (may_connect(lease))
+		{
+			leave_list(lease);
+			if (connect_for_cursor(lease, user))
+				return true;
+		}
+		if (turn == MONGO_TURN_LATER)
+		{
+			wait_for_turn(lease);
+			return false;
+		}
+
+		leave_list(lease);
+		other = find_in_flight(lease);
+		if (other != NULL)
+			other->turns->take_answer(other->reader);
+		else if (connect_for_cursor(lease, user))
+			return true;
+		else
+			mongo_wire_report_disconnect(GetForeignServer(user->serverid)->servername);
+	}
+}
+
+void
+mongo_lease_note_sent(MongoLease *lease)
+{
+	if (lease->turns == NULL)
+		return;
+	dlist_push_tail(&lease->entry->in_flight, &lease->node);
+	lease->place = LEASE_IN_FLIGHT;
+}
+
+void
+mongo_lease_note_answered(MongoLease *lease)
+{
+	leave_list(lease);
+}
+
+void
+mongo_lease_put(MongoLease *lease)
+{
+	PoolEntry  *entry = lease->entry;
+	MongoClient *client = lease->client;
+
+	leave_list(lease);
+	if (client == NULL)
+		return;
+	lease->client = NULL;
+	dlist_delete(&client->node);
+	if (!mongo_client_is_clean(client) || (client->retired && client->cursors == 0))
+	{
+		mongo_pool_close(entry, client);
+		return;
+	}
+	if (!client->keep || client->idle_timeout > 0 || client->retired ||
+		!dlist_is_empty(&entry->idle))
+		mongo_pool_needs_sweep = true;
+	client->idle_since = GetCurrentTimestamp();
+	dlist_push_head(&entry->idle, &client->node);
+}
+
+void
+mongo_lease_serve_others(MongoLease *lease)
+{
+	PoolEntry  *entry = lease->entry;
+
+	while (!dlist_is_empty(&entry->waiting))
+	{
+		MongoLease *first = dlist_head_element(MongoLease, node, &entry->waiting);
+
+		if (mongo_lease_find_idle(first) == NULL)
+			return;
+		leave_list(first);
+		first->turns->serve(first->reader);
+	}
+}
+
+bool
+mongo_lease_holds_client(const MongoLease *lease)
+{
+	return lease->client != NULL;
+}
+
+bool
+mongo_lease_find_in_flight(MongoLease *lease,
+						   bool (*condition) (const void *reader, const void *arg),
+						   const void *arg)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &lease->entry->in_flight)
+	{
+		if (condition(dlist_container(MongoLease, node, iter.cur)->reader, arg))
+			return true;
+	}
+	return false;
+}
