@@ -49,9 +49,6 @@ typedef struct MongoComparison
 	bool		is_text;		/* collations matter */
 } MongoComparison;
 
-/* find's comparison operators, by strategy (strategy.h) */
-extern const char *const mongo_find_operators[];
-
 /*
  * mongo_append_nothing
  *		Append {path: {$in: []}}, which no document matches and MongoDB plans as

@@ -24,6 +24,7 @@
 
 #include "compat.h"
 
+#include "bson_write.h"
 #include "condition.h"
 
 /*
@@ -61,13 +62,6 @@ extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node,
 extern bool mongo_is_too_deep(const bson_t *document);
 
 /*
- * mongo_append_expression
- *		Append a translated expression's value to 'document' under 'key'.
- */
-extern void mongo_append_expression(bson_t *document, const char *key,
-									const bson_t *expression);
-
-/*
  * mongo_is_local_value
  *		Can the node be evaluated here before the scan starts, with the same
  *		result as for each row?
@@ -79,5 +73,116 @@ extern bool mongo_is_local_value(const MongoTranslation *translation, Node *node
  *		"p0" and so on: what "let" calls the variable.
  */
 extern const char *mongo_variable_name(int number);
+
+/*
+ * Expressions of several parts: each is translated to a value, of which is known what
+ * templates and functions must know of it.
+ */
+
+/*
+ * A translated expression.
+ *
+ * A value is raw when it is as a document or MongoDB's arithmetic has it, so
+ * that any BSON type may come that a column of the SQL type reads.  Otherwise
+ * it is in normal form: the one BSON type that the SQL type is written as.
+ */
+typedef struct MongoValue
+{
+	bson_t	   *expression;		/* one element, named "" */
+	Oid			type;			/* a base type */
+	int32		typmod;
+	const Const *constant;		/* the value itself, if known */
+	bool		raw;
+	bool		nullable;		/* can it be null or missing? */
+	bool		nan;			/* can it be NaN? */
+	bool		atomic;			/* a field, variable or constant: not worth
+								 * a variable of $let */
+} MongoValue;
+
+/* Where an expression is translated. */
+typedef struct MongoScope
+{
+	MongoTranslation *translation;
+	bool		scale;			/* does the number of decimals of a numeric
+								 * matter, not just its value? */
+	bool		lazy;			/* may the value go unneeded, so that nothing
+								 * that can fail may be evaluated beforehand? */
+	bool		guarded;		/* will it be noticed if the value has been
+								 * rounded to the digits of a Decimal128? */
+} MongoScope;
+
+#define MONGO_MAX_ARGUMENTS	8
+
+/*
+ * mongo_append_expression
+ *		Append a translated expression's value to 'document' under 'key'.
+ */
+extern void mongo_append_expression(bson_t *document, const char *key,
+									const bson_t *expression);
+
+/*
+ * mongo_expand_template
+ *		An expression from its template, whose arguments are @1, @2 and so on.
+ *
+ * Templates are those of bson_write.h: {$add: [@1, @2]}.  An argument that stands in
+ * several places and is not atomic is evaluated once, by $let.
+ */
+extern bson_t *mongo_expand_template(const char *template,
+									 const MongoValue *arguments, int narguments);
+
+/*
+ * mongo_expression
+ *		An expression from a template and BSON values, wherever these stand.
+ *
+ * mongo_atomic
+ *		A BSON value as an argument of mongo_expand_template().
+ */
+#define mongo_expression(template, ...) \
+	mongo_expression_of_values(template, BSON_VALUES(__VA_ARGS__))
+extern bson_t *mongo_expression_of_values(const char *template,
+										  const bson_value_t *values, int nvalues);
+extern MongoValue mongo_atomic(bson_value_t value);
+
+/*
+ * mongo_value_of_node
+ *		Translate any node; false when it is not shippable.
+ */
+extern bool mongo_value_of_node(const MongoScope *scope, Node *node,
+								MongoValue *value);
+
+/* The same, in normal form. */
+extern bool mongo_normal_value_of_node(const MongoScope *scope, Node *node,
+									   MongoValue *value);
+
+/*
+ * mongo_test_of_node
+ *		A boolean that is never null: is the condition TRUE (wanted) or FALSE?
+ */
+extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted,
+							   MongoValue *value);
+
+/*
+ * mongo_normalize
+ *		Bring a value into normal form; false when its type has none.
+ *
+ * Then equal values are equal in MongoDB (NaN included) and its functions see
+ * what PostgreSQL's would: integers are Int32 or Int64, numeric is Decimal128,
+ * text is a String of what the column reads, a date is its midnight.  Where the
+ * scope asks for the scale, a numeric has as many decimals as here.  uuid and
+ * jsonb have no such form.
+ */
+extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
+
+/* A Decimal128, such as "0.005", as a value. */
+extern MongoValue mongo_decimal_value(const char *text);
+
+/*
+ * mongo_decimal_of_number
+ *		A number of any BSON type as the Decimal128 that $toDecimal gives.
+ *
+ * $toDecimal takes Strings, Booleans and Dates as well; this is an error for them,
+ * and faster.
+ */
+extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 
 #endif							/* MONGO_FDW_EXPRESSION_H */

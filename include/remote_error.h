@@ -105,6 +105,12 @@ extern bool mongo_error_is_retryable(int code);
 extern bool mongo_error_is_interruption(int code);
 
 /*
+ * mongo_reply_is_ok
+ *		Does the reply say that the command was carried out?
+ */
+extern bool mongo_reply_is_ok(const bson_t *reply);
+
+/*
  * mongo_reply_has_label
  *		Does the reply carry this error label of the driver specifications?
  */

@@ -53,4 +53,7 @@ extern bool mongo_is_upper_bound(int strategy);
 /* mongo_asks_for_order: anything but "=" and "<>". */
 extern bool mongo_asks_for_order(int strategy);
 
+/* find's comparison operators, by strategy. */
+extern const char *const mongo_find_operators[];
+
 #endif							/* MONGO_FDW_STRATEGY_H */

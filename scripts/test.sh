@@ -44,7 +44,7 @@ TESTS=${TESTS-}
 # The source is the same for all; objects and tools are looked at where they are these.
 LINT=
 LINT_AS_WELL=
-if [ "$VARIANT$TRANSPORT$PG_MAJOR" = wire15 ]; then LINT_AS_WELL=lint; fi
+if [ "$VARIANT$PG_MAJOR" = 15 ]; then LINT_AS_WELL=lint; fi
 SQL_TESTS=()
 TAP_TESTS=()
 cd "$WORK/src"

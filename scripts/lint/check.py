@@ -177,7 +177,8 @@ def repeated_static_names(tree):
 def headers_of_one_folder(tree):
     for header in tree.headers:
         if header.startswith("include/"):
-            folders = {folder_of(path) for path in tree.sources if header in tree.included(path)}
+            private = [path for path in tree.headers if path.startswith("src/")]
+            folders = {folder_of(path) for path in tree.sources + private if header in tree.included(path)}
             others = [path for path in tree.headers if path.startswith("include/") and header in tree.included(path)]
             if len(folders) == 1 and not others and not glob_includes("t/fuzz/*.[ch]", header):
                 yield "%s is for %s alone" % (header, *folders)
@@ -192,6 +193,8 @@ def headers_of_several_sources(tree):
         names = re.findall(r"^(?:pg_noreturn )?extern [^;(]*?(\w+)\(", tree.text[header], re.MULTILINE)
         sources = {tree.defined[name] for name in names if name in tree.defined}
         group = os.path.basename(header)[:-2]
+        if header.startswith("src/"):
+            group = group.partition("_")[0]
         of_group = all(os.path.basename(path).startswith(group + "_") or os.path.basename(path) == group + ".c" for path in sources)
         of_folder = {folder_of(path) for path in sources} == {"src/" + group}
         if len(sources) > 1 and not of_group and not of_folder:

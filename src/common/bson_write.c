@@ -175,7 +175,7 @@ append_list(Reader *reader, bson_t *document, Word key)
 }
 
 static void
-append_string(Reader *reader, bson_t *document, Word key)
+append_quoted(Reader *reader, bson_t *document, Word key)
 {
 	const char *start = ++reader->position;
 
@@ -241,7 +241,7 @@ append_any(Reader *reader, bson_t *document, Word key)
 			append_list(reader, document, key);
 			break;
 		case '\'':
-			append_string(reader, document, key);
+			append_quoted(reader, document, key);
 			break;
 		case '@':
 			bson_append_value(document, key.start, key.length, read_value(reader));

@@ -17,7 +17,7 @@
 
 #include "compat.h"
 
-#include "expression_rows.h"
+#include "expression.h"
 
 typedef struct MongoAggregateFit
 {

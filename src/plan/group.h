@@ -21,7 +21,7 @@
 
 #include "compat.h"
 
-#include "expression_rows.h"
+#include "expression.h"
 #include "upper.h"
 
 /* One of $group's accumulators; its field is "a0" and so on. */

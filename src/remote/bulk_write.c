@@ -60,9 +60,9 @@ mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
 	batch->length = needed;
 }
 
-/* next_document: a view of the one at *position, which moves on. */
+/* next_operation: a view of the one at *position, which moves on. */
 static bool
-next_document(const MongoWriteBatch *batch, Size *position, bson_t *view)
+next_operation(const MongoWriteBatch *batch, Size *position, bson_t *view)
 {
 	uint32		length;
 
@@ -85,7 +85,7 @@ add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
 	bson_t		first;
 	bson_t		second;
 
-	if (!next_document(batch, position, &first))
+	if (!next_operation(batch, position, &first))
 		return false;
 	switch (batch->kind)
 	{
@@ -100,11 +100,11 @@ add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
 															   options, error);
 		case MONGO_INSERT_UNLESS_THERE:
 		case MONGO_UPDATE_ONE:
-			return next_document(batch, position, &second) &&
+			return next_operation(batch, position, &second) &&
 				mongoc_bulk_operation_update_one_with_opts(bulk, &first, &second,
 														   options, error);
 		case MONGO_UPDATE_MANY:
-			return next_document(batch, position, &second) &&
+			return next_operation(batch, position, &second) &&
 				mongoc_bulk_operation_update_many_with_opts(bulk, &first, &second,
 															options, error);
 	}
@@ -117,9 +117,9 @@ skip_operation(const MongoWriteBatch *batch, Size *position)
 {
 	bson_t		document;
 
-	return next_document(batch, position, &document) &&
+	return next_operation(batch, position, &document) &&
 		(batch->kind != MONGO_INSERT_UNLESS_THERE ||
-		 next_document(batch, position, &document));
+		 next_operation(batch, position, &document));
 }
 
 /* operation_options: what goes with each operation. */
@@ -148,9 +148,9 @@ most_documents(const MongoWriteBatch *batch, const Bitmapset *omitted)
 		batch->count - bms_num_members(omitted);
 }
 
-/* execute: true when every operation succeeded; *reply is always made. */
+/* execute_bulk: true when every operation succeeded; *reply is always made. */
 static bool
-execute(mongoc_client_t *client, const char *database, const char *collection,
+execute_bulk(mongoc_client_t *client, const char *database, const char *collection,
 		const MongoWriteBatch *batch, const Bitmapset *omitted,
 		const bson_t *bulk_options, const bson_t *options, bson_t *reply,
 		bson_error_t *error)
@@ -361,13 +361,13 @@ may_try_again(const bson_t *reply, const bson_error_t *error, int count,
 }
 
 /*
- * execute_in_session
+ * execute_bulk_in_session
  *		Send the batch, in a fresh transaction as often as it takes.
  *
  * *reply is made in the current context.
  */
 static bool
-execute_in_session(MongoSession *session, MongoLease *lease, const char *database,
+execute_bulk_in_session(MongoSession *session, MongoLease *lease, const char *database,
 				   const char *collection, const MongoWriteBatch *batch,
 				   bool allow_duplicates, Bitmapset **omitted, bson_t **reply,
 				   bson_error_t *error, MongoWriteEnd *end)
@@ -384,7 +384,7 @@ execute_in_session(MongoSession *session, MongoLease *lease, const char *databas
 		*reply = bson_create_in(CurrentMemoryContext);
 		BSON_APPEND_BOOL(bulk_options, "ordered", batch->ordered);
 		mongo_write_begin(session, lease, bulk_options);
-		succeeded = execute(mongo_lease_client(lease), database, collection, batch,
+		succeeded = execute_bulk(mongo_lease_client(lease), database, collection, batch,
 							*omitted, bulk_options, options, *reply, error);
 		*end = mongo_write_finish(session, lease, succeeded,
 								  most_documents(batch, *omitted), *reply, error);
@@ -428,7 +428,7 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
-	succeeded = execute_in_session(session, lease, mongo_to_utf8(database),
+	succeeded = execute_bulk_in_session(session, lease, mongo_to_utf8(database),
 								   mongo_to_utf8(collection), batch,
 								   allow_duplicates, &omitted, &reply, &error, &end);
 	result->written = reply_number(reply, "nInserted") +

@@ -18,6 +18,7 @@
 #include "bson_write.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_user_mapping.h"
+#include "connect.h"
 #include "driver_memory.h"
 #include "miscadmin.h"
 #include "options.h"

@@ -41,7 +41,7 @@ reply_document(MongoConnection *connection, MongoReply *reply)
 }
 
 static bool
-reply_is_ok(const bson_t *reply, int *code)
+command_succeeded(const bson_t *reply, int *code)
 {
 	bson_iter_t iter;
 
@@ -49,7 +49,7 @@ reply_is_ok(const bson_t *reply, int *code)
 	if (bson_iter_init_find(&iter, reply, "code") &&
 		BSON_ITER_HOLDS_NUMBER(&iter))
 		*code = (int) bson_iter_as_int64(&iter);
-	return bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter);
+	return mongo_reply_is_ok(reply);
 }
 
 const bson_t *
@@ -78,7 +78,7 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		else
 		{
 			document = reply_document(connection, &reply);
-			if (reply_is_ok(document, &code) ||
+			if (command_succeeded(document, &code) ||
 				(context_message == NULL &&
 				 !(may_retry && mongo_error_is_retryable(code))))
 				break;

@@ -42,14 +42,6 @@
 /* How often to end libmongoc's sleep. */
 #define WAKE_MS				20
 
-static bool
-reply_is_ok(const bson_t *reply)
-{
-	bson_iter_t iter;
-
-	return bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter);
-}
-
 /*
  * judge_failed_commit
  *		What a commit that was not answered with success has come to.
@@ -77,7 +69,7 @@ judge_failed_commit(const bson_t *reply, const bson_error_t *error, int sent)
 
 	if (sent == 0)
 		return MONGO_NOT_COMMITTED;
-	if (reply_is_ok(reply))
+	if (mongo_reply_is_ok(reply))
 		return MONGO_COMMIT_UNCONFIRMED;
 	if (!bson_has_field(reply, "code") || bson_has_field(reply, "writeConcernError"))
 		return MONGO_COMMIT_UNKNOWN;

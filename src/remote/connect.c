@@ -10,6 +10,8 @@
  */
 #include "postgres.h"
 
+#include "connect.h"
+
 #include "driver_log.h"
 #include "guard.h"
 #include "remote_error.h"

@@ -65,120 +65,6 @@ read_failure_message(MongoCursor *cursor)
 					cursor->collection);
 }
 
-pg_noreturn static void report_disconnect(MongoCursor *cursor);
-
-static void
-report_disconnect(MongoCursor *cursor)
-{
-	mongo_wire_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
-}
-
-/*
- * note_sent
- *		A request of the cursor is in flight.
- */
-static void
-note_sent(MongoCursor *cursor)
-{
-	cursor->sent = cursor->pending = true;
-	mongo_lease_note_sent(cursor->lease);
-}
-
-/*
- * send_command
- *		Send the cursor's command, over a new connection if the old has broken.
- */
-static void
-send_command(MongoCursor *cursor)
-{
-	bson_t		command;
-
-	if (!bson_view(&command, cursor->command, cursor->command_length))
-		elog(ERROR, "invalid command document");
-
-	/* a pooled connection may have been closed by the server since */
-	if (!mongo_wire_send(mongo_lease_connection(cursor->lease),
-						 cursor->database, &command, &cursor->request_id))
-	{
-		mongo_lease_renew(cursor->lease, cursor->user);
-		if (!mongo_wire_send(mongo_lease_connection(cursor->lease),
-							 cursor->database, &command, &cursor->request_id))
-			report_disconnect(cursor);
-	}
-	note_sent(cursor);
-}
-
-/*
- * forget_command
- *		The scan cannot begin anew any more.
- */
-static void
-forget_command(MongoCursor *cursor)
-{
-	if (cursor->command != NULL)
-		pfree(cursor->command);
-	cursor->command = NULL;
-}
-
-/*
- * begin_anew
- *		Send the command once more, over a new connection.
- */
-static void
-begin_anew(MongoCursor *cursor)
-{
-	cursor->id = 0;
-	cursor->sent = cursor->opened = false;
-	cursor->position = cursor->end = NULL;
-	mongo_lease_renew(cursor->lease, cursor->user);
-	send_command(cursor);
-	forget_command(cursor);
-}
-
-static void
-send_get_more(MongoCursor *cursor)
-{
-	MongoConnection *connection = mongo_lease_connection(cursor->lease);
-	bson_t		command = BSON_INITIALIZER;
-	volatile bool sent = false;
-
-	/* stays within the bson_t: nothing to free should the send raise */
-	BSON_APPEND_INT64(&command, "getMore", cursor->id);
-	BSON_APPEND_UTF8(&command, "collection", cursor->ns_collection);
-	if (cursor->batch_size > 0)
-		BSON_APPEND_INT32(&command, "batchSize", cursor->batch_size);
-
-	PG_TRY();
-	{
-		sent = mongo_wire_send(connection, cursor->ns_database, &command,
-							   &cursor->request_id);
-	}
-	PG_FINALLY();
-	{
-		bson_destroy(&command);
-	}
-	PG_END_TRY();
-
-	if (sent)
-		note_sent(cursor);
-	else if (cursor->command != NULL)
-		begin_anew(cursor);
-	else
-		report_disconnect(cursor);
-}
-
-bool
-mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn)
-{
-	if (!mongo_lease_take(cursor->lease, cursor->user, turn))
-		return false;
-	if (cursor->sent)
-		send_get_more(cursor);
-	else
-		send_command(cursor);
-	return true;
-}
-
 /* Split "database.collection"; a collection's name may have dots itself. */
 static void
 note_namespace(MongoCursor *cursor, const char *ns, size_t length)
@@ -402,7 +288,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	if (was_opened && cursor->id != 0)
 	{
 		if (holds)
-			send_get_more(cursor);
+			mongo_cursor_send_get_more(cursor);
 		else
 			(void) mongo_cursor_send_request(cursor, MONGO_TURN_IF_FREE);
 	}
@@ -436,14 +322,14 @@ receive_batch(MongoCursor *cursor)
 				break;
 		}
 		else if (!may_retry)
-			report_disconnect(cursor);
-		begin_anew(cursor);
+			mongo_cursor_report_disconnect(cursor);
+		mongo_cursor_begin_anew(cursor);
 	}
 
 	was_opened = cursor->opened;
 	cursor->opened = true;
 	if (cursor->position != cursor->end || cursor->id == 0)
-		forget_command(cursor);
+		mongo_cursor_forget_command(cursor);
 	ask_ahead(cursor, was_opened);
 }
 
@@ -471,7 +357,7 @@ fetch_in_session(MongoCursor *cursor)
 		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
 										   cursor->database, &view,
 										   read_failure_message(cursor));
-		forget_command(cursor);
+		mongo_cursor_forget_command(cursor);
 	}
 	else
 	{
@@ -580,12 +466,6 @@ is_open(const MongoCursor *cursor)
 	return cursor->lease != NULL || cursor->session != NULL;
 }
 
-bool
-mongo_cursor_is_at_end(const MongoCursor *cursor)
-{
-	return cursor->lease == NULL || (cursor->sent && cursor->id == 0);
-}
-
 const uint8_t *
 mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 {
@@ -652,7 +532,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->lease = NULL;
 	abandon_in_session(cursor);
 	cursor->session = NULL;
-	forget_command(cursor);
+	mongo_cursor_forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = cursor->taken = false;
 	cursor->position = cursor->end = cursor->whole = NULL;

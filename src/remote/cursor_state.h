@@ -68,6 +68,28 @@ extern const MongoTurns mongo_cursor_turns;
 extern bool mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn);
 
 /*
+ * mongo_cursor_send_get_more
+ *		Likewise the next batch, on the connection that the lease holds.
+ */
+extern void mongo_cursor_send_get_more(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_begin_anew
+ *		Send the command once more, over a new connection.
+ *
+ * mongo_cursor_forget_command
+ *		The scan cannot begin anew any more.
+ */
+extern void mongo_cursor_begin_anew(MongoCursor *cursor);
+extern void mongo_cursor_forget_command(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_report_disconnect
+ *		Raise 08006.
+ */
+pg_noreturn extern void mongo_cursor_report_disconnect(MongoCursor *cursor);
+
+/*
  * mongo_cursor_is_at_end
  *		With nothing in flight, is there nothing to ask for?
  */

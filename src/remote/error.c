@@ -509,3 +509,11 @@ mongo_reply_has_label(const bson_t *reply, const char *label)
 	}
 	return false;
 }
+
+bool
+mongo_reply_is_ok(const bson_t *reply)
+{
+	bson_iter_t iter;
+
+	return bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter);
+}

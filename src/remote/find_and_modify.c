@@ -19,9 +19,9 @@
 #include "write_conflict.h"
 #include "write_outcome.h"
 
-/* execute: nothing here raises; *reply is always made. */
+/* execute_find_and_modify: nothing here raises; *reply is always made. */
 static bool
-execute(mongoc_client_t *client, const char *database, const char *collection,
+execute_find_and_modify(mongoc_client_t *client, const char *database, const char *collection,
 		const MongoFindAndModify *command, const bson_t *extra, bson_t *reply,
 		bson_error_t *error)
 {
@@ -74,7 +74,7 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 		bool		succeeded;
 
 		mongo_write_begin(session, lease, extra);
-		succeeded = execute(mongo_lease_client(lease), database, collection,
+		succeeded = execute_find_and_modify(mongo_lease_client(lease), database, collection,
 							command, extra, reply, &error);
 		(void) mongo_write_finish(session, lease, succeeded, 1, reply, &error);
 		mongo_lease_check_interrupts(lease);

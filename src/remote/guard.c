@@ -162,7 +162,7 @@ check_complete(MongoGuard *guard)
 
 /* The connection is not read from any more. */
 static ssize_t
-refuse(MongoGuard *guard, const char *violation)
+refuse_reply(MongoGuard *guard, const char *violation)
 {
 	MongoTransport *transport = guard->stream->transport;
 	char		text[200];
@@ -293,7 +293,7 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 		if (violation == NO_MEMORY)
 			return give_up(guard);
 		if (violation != NULL)
-			return refuse(guard, violation);
+			return refuse_reply(guard, violation);
 		if (guard->complete && !fits_libmongoc(guard))
 			return give_up(guard);
 	}
@@ -365,7 +365,7 @@ guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 
 /* These bytes have been sent: note each request's id, which stands in its header. */
 static void
-note_sent(MongoGuard *guard, const uint8 *bytes, size_t size)
+note_bytes_sent(MongoGuard *guard, const uint8 *bytes, size_t size)
 {
 	while (size > 0)
 	{
@@ -471,7 +471,7 @@ guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	{
 		size_t		part = Min(left, iov[i].iov_len);
 
-		note_sent(guard, (const uint8 *) iov[i].iov_base, part);
+		note_bytes_sent(guard, (const uint8 *) iov[i].iov_base, part);
 		left -= part;
 	}
 	return sent;

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "bson_write.h"
+#include "connect.h"
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 

@@ -88,7 +88,7 @@ ask_for_service(Lookup *lookup)
 }
 
 static void *
-run(void *argument)
+run_lookup(void *argument)
 {
 	Lookup	   *lookup = argument;
 	int			done_fd = lookup->done_pipe[1];
@@ -175,7 +175,7 @@ start_thread(Lookup *lookup)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	started = pthread_create(&thread, &attributes, run, lookup) == 0;
+	started = pthread_create(&thread, &attributes, run_lookup, lookup) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return started;

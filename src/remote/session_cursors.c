@@ -108,9 +108,9 @@ build_command(const dlist_head *list, const MongoSessionCursor *first,
 	bson_append_array_end(command, &list_of_ids);
 }
 
-/* run: in the session, so in its transaction while there is one. */
+/* run_in_session: in the session, so in its transaction while there is one. */
 static bool
-run(mongoc_client_t *client, mongoc_client_session_t *session,
+run_in_session(mongoc_client_t *client, mongoc_client_session_t *session,
 	const char *database, const bson_t *command)
 {
 	bson_t		options = BSON_INITIALIZER;
@@ -137,7 +137,7 @@ kill_listed(dlist_head *list, mongoc_client_t *client,
 		bool		succeeded;
 
 		build_command(list, first, &command);
-		succeeded = run(client, session, first->database, &command);
+		succeeded = run_in_session(client, session, first->database, &command);
 		bson_destroy(&command);
 		if (!succeeded)
 			return false;

@@ -239,11 +239,11 @@ mongo_wire_send_and_forget(MongoConnection *connection, const char *database,
 /* ---------------------- replies and what may go wrong ----------------------- */
 
 /*
- * reserve: room for 'size' bytes in one of the reply's buffers, keeping the first
+ * reserve_reply: room for 'size' bytes in one of the reply's buffers, keeping the first
  * 'used'.
  */
 static void
-reserve(MongoReply *reply, MongoBuffer *buffer, size_t size, size_t used)
+reserve_reply(MongoReply *reply, MongoBuffer *buffer, size_t size, size_t used)
 {
 	uint8	   *larger;
 
@@ -355,7 +355,7 @@ take_document(MongoConnection *connection, MongoReply *reply, size_t length,
 
 		check(connection, mongo_frame_check_compressed(source, connection->compressor,
 													   &size));
-		reserve(reply, &reply->message, size, 0);
+		reserve_reply(reply, &reply->message, size, 0);
 		check(connection, mongo_frame_expand(source, length,
 											 reply->message.data, size));
 		length = size;
@@ -426,7 +426,7 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 	}
 	connection->resumable = false;
 	reply->document = NULL;
-	reserve(reply, buffer, FIRST_REPLY_SIZE, received);
+	reserve_reply(reply, buffer, FIRST_REPLY_SIZE, received);
 
 	while (expected == 0 || received < expected)
 	{
@@ -456,10 +456,10 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 		if (compressed)
 		{
 			buffer = &reply->compressed;
-			reserve(reply, buffer, Max(expected, received), 0);
+			reserve_reply(reply, buffer, Max(expected, received), 0);
 			memcpy(buffer->data, reply->message.data, received);
 		}
-		reserve(reply, buffer, expected, received);
+		reserve_reply(reply, buffer, expected, received);
 	}
 	if (received > expected)
 		mongo_wire_report_violation(connection, "The message is followed by another one that was not asked for.");

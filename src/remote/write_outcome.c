@@ -36,13 +36,13 @@ has_write_errors(const bson_t *reply)
 }
 
 /*
- * classify
+ * classify_end
  *		'unsent': the command had not left whole when it was interrupted.
  *		'many': one of its operations may be over any number of documents, so
  *		that an error in it does not say how many came before.
  */
 static MongoWriteEnd
-classify(const MongoTransport *transport, bool succeeded, bool unsent, bool many,
+classify_end(const MongoTransport *transport, bool succeeded, bool unsent, bool many,
 		 const bson_t *reply, const bson_error_t *error)
 {
 	if (succeeded || unsent)
@@ -80,7 +80,7 @@ mongo_write_end(MongoLease *lease, bool succeeded, int64 most, const bson_t *rep
 
 	if (succeeded)
 		transport->timed_out = false;	/* late, but there */
-	return classify(transport, succeeded, unsent, most < 0, reply, error);
+	return classify_end(transport, succeeded, unsent, most < 0, reply, error);
 }
 
 MongoWriteEnd

@@ -215,9 +215,9 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 	return result;
 }
 
-/* append_bound: $skip or $limit as the next stage. */
+/* append_row_bound: $skip or $limit as the next stage. */
 static void
-append_bound(BsonArray *pipeline, const char *name, int64 bound)
+append_row_bound(BsonArray *pipeline, const char *name, int64 bound)
 {
 	if (bound > 0)
 		bson_array_append_template(pipeline, "{@1: @2}", bson_utf8(name), bson_int64(bound));
@@ -311,8 +311,8 @@ bind_command(const Binding *binding, bson_t *command)
 
 			BSON_APPEND_ARRAY_BEGIN(command, key, &bound);
 			result = bind_pipeline(binding, &field, &pipeline);
-			append_bound(&pipeline, "$skip", binding->template->skip);
-			append_bound(&pipeline, "$limit", binding->template->limit);
+			append_row_bound(&pipeline, "$skip", binding->template->skip);
+			append_row_bound(&pipeline, "$limit", binding->template->limit);
 			bson_append_array_end(command, &bound);
 		}
 		else if (strcmp(key, "cursor") == 0 && binding->template->batch_size > 0)

@@ -31,15 +31,6 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-const char *const mongo_find_operators[] = {
-	[BTLessStrategyNumber] = "$lt",
-	[BTLessEqualStrategyNumber] = "$lte",
-	[BTEqualStrategyNumber] = "$eq",
-	[BTGreaterEqualStrategyNumber] = "$gte",
-	[BTGreaterStrategyNumber] = "$gt",
-	[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
-};
-
 /* append_lower_bound: of numbers, above all of which is NaN. */
 static MongoMatch
 append_lower_bound(const MongoPredicate *predicate, const char *operator, double bound,

@@ -31,7 +31,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-static MongoCondition translate_node(MongoTranslation *translation, Node *node,
+static MongoCondition condition_of_node(MongoTranslation *translation, Node *node,
 									 bool wanted, bson_t *match);
 
 static const MongoCondition not_shippable = {.grade = MONGO_NOT_SHIPPABLE};
@@ -55,11 +55,11 @@ append_placeholder(MongoTranslation *translation, const MongoPredicate *predicat
 }
 
 /*
- * is_indexed: can an index that leads with the field find what the predicate asks
+ * serves_index: can an index that leads with the field find what the predicate asks
  * for?  An equality of what may be rounded when it is read is a range.
  */
 static bool
-is_indexed(const MongoPredicate *predicate, const MongoField *field)
+serves_index(const MongoPredicate *predicate, const MongoField *field)
 {
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL || field->index_uses == 0)
 		return false;
@@ -91,7 +91,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	result.grade = mongo_predicate_grade(predicate);
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		return result;
-	result.indexed = is_indexed(predicate, field);
+	result.indexed = serves_index(predicate, field);
 	result.unique = is_id && predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
 
@@ -140,7 +140,7 @@ translate_json_test(const MongoField *field, Oid operator, Node *value, bool wan
 
 /* LIKE and its like */
 static MongoCondition
-translate_pattern(MongoTranslation *translation, const MongoField *field,
+condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 				  Oid function, Node *pattern, Oid collation, bool wanted,
 				  bson_t *match)
 {
@@ -166,13 +166,13 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 	if (list_length(node->args) != 2 ||
 		!mongo_field_of_node(translation->columns, linitial(node->args), &field))
 		return not_shippable;
-	return translate_pattern(translation, &field, node->funcid, lsecond(node->args),
+	return condition_of_pattern(translation, &field, node->funcid, lsecond(node->args),
 							 node->inputcollid, wanted, match);
 }
 
 /* "column OP value" or "value OP column" */
 static MongoCondition
-translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
+condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 				   bson_t *match)
 {
 	Node	   *left;
@@ -201,7 +201,7 @@ translate_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 		return translate_json_test(&field, operator, right, wanted, match);
 	predicate.strategy = mongo_default_strategy(operator, field.operator_type);
 	if (predicate.strategy == 0)
-		return translate_pattern(translation, &field, get_opcode(operator), right,
+		return condition_of_pattern(translation, &field, get_opcode(operator), right,
 								 node->inputcollid, wanted, match);
 	if (!wanted)
 		predicate.strategy = mongo_negated_strategy(predicate.strategy);
@@ -332,7 +332,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 	{
 		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
 		MongoMark	before = mongo_mark(translation);
-		MongoCondition one = translate_node(translation, lfirst(cell), wanted, branch);
+		MongoCondition one = condition_of_node(translation, lfirst(cell), wanted, branch);
 
 		if (one.grade == MONGO_NOT_SHIPPABLE)
 		{
@@ -365,7 +365,7 @@ translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted,
 				  bson_t *match)
 {
 	if (node->boolop == NOT_EXPR)
-		return translate_node(translation, linitial(node->args), !wanted, match);
+		return condition_of_node(translation, linitial(node->args), !wanted, match);
 	return translate_branches(translation, node->args,
 							  (node->boolop == AND_EXPR) == wanted, wanted, match);
 }
@@ -397,11 +397,11 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 			   node->booltesttype == IS_NOT_FALSE) == wanted;
 
 	if (!negated)
-		return translate_node(translation, (Node *) node->arg, truth, match);
+		return condition_of_node(translation, (Node *) node->arg, truth, match);
 
 	/* the complement of a superset would miss rows */
 	inner = bson_create_in(CurrentMemoryContext);
-	result = translate_node(translation, (Node *) node->arg, truth, inner);
+	result = condition_of_node(translation, (Node *) node->arg, truth, inner);
 	if (result.grade != MONGO_EXACT)
 		return not_shippable;
 	bson_append_template(match, "{$nor: [@1]}", bson_document(inner));
@@ -412,7 +412,7 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 }
 
 static MongoCondition
-translate_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
+condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
 	switch (nodeTag(node))
 	{
@@ -421,7 +421,7 @@ translate_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 		case T_Var:
 			return translate_boolean_column(translation, (Var *) node, wanted, match);
 		case T_OpExpr:
-			return translate_operator(translation, (OpExpr *) node, wanted, match);
+			return condition_of_operator(translation, (OpExpr *) node, wanted, match);
 		case T_FuncExpr:
 			return translate_function(translation, (FuncExpr *) node, wanted, match);
 		case T_ScalarArrayOpExpr:
@@ -482,7 +482,7 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 {
 	MongoMark	before = mongo_mark(translation);
 	bson_t	   *found = bson_create_in(CurrentMemoryContext);
-	MongoCondition result = translate_by_tag(translation, node, wanted, found);
+	MongoCondition result = condition_by_tag(translation, node, wanted, found);
 	bson_t	   *expression;
 
 	/* the parts of these are dealt with by themselves */
@@ -512,12 +512,12 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 }
 
 /*
- * translate_node: where is 'node' TRUE (wanted) or FALSE (not wanted)?
+ * condition_of_node: where is 'node' TRUE (wanted) or FALSE (not wanted)?
  *
  * What is too deep or too large for MongoDB is tested here.
  */
 static MongoCondition
-translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
+condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
 {
 	MongoCondition result;
 
@@ -527,7 +527,7 @@ translate_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *m
 	if (translation->use_expressions)
 		result = translate_with_expression(translation, node, wanted, match);
 	else
-		result = translate_by_tag(translation, node, wanted, match);
+		result = condition_by_tag(translation, node, wanted, match);
 	translation->depth--;
 	return match->len > MONGO_LARGEST_MATCH ? not_shippable : result;
 }
@@ -536,7 +536,7 @@ MongoCondition
 mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *match)
 {
 	MongoMark	before = mongo_mark(translation);
-	MongoCondition result = translate_node(translation, (Node *) clause, true, match);
+	MongoCondition result = condition_of_node(translation, (Node *) clause, true, match);
 
 	if (result.grade != MONGO_NOT_SHIPPABLE && mongo_is_too_deep(match))
 		result = not_shippable;

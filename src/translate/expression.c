@@ -9,9 +9,7 @@
 
 #include "bson_memory.h"
 #include "digits.h"
-#include "encode.h"
-#include "expression_rows.h"
-#include "feature.h"
+#include "expression_parts.h"
 #include "types.h"
 
 #include "catalog/pg_type_d.h"
@@ -26,142 +24,6 @@
 
 /* MongoDB takes 200 levels of documents and arrays in a command. */
 #define MAX_BSON_DEPTH	120
-
-const char *
-mongo_variable_name(int number)
-{
-	return psprintf("p%d", number);
-}
-
-bool
-mongo_is_local_value(const MongoTranslation *translation, Node *node)
-{
-	Bitmapset  *varnos = pull_varnos(NULL, node);
-
-	/* above a group, columns stand for what has been computed */
-	if (translation->columns == NULL && !bms_is_empty(varnos))
-		return false;
-	for (MongoColumns *columns = translation->columns; columns; columns = columns->next)
-	{
-		if (bms_is_member(columns->varno, varnos))
-			return false;
-	}
-	return !contain_volatile_functions(node) &&
-		!contain_subplans(node) &&
-		!contain_agg_clause(node) &&
-		!contain_window_function(node) &&
-		!expression_returns_set(node);
-}
-
-/* A reference to a field or a variable is a string with a dollar sign. */
-static void
-set_reference(MongoValue *value, const char *format, const char *name, Node *node)
-{
-	value->expression = mongo_expression("@1", bson_utf8(psprintf(format, name)));
-	value->type = exprType(node);
-	value->typmod = exprTypmod(node);
-	value->nullable = true;
-	value->nan = mongo_kind_of_type(value->type)->has_nan;
-	value->atomic = true;
-}
-
-/* What an earlier stage has computed. */
-static bool
-translate_computed(const MongoTranslation *translation, Node *node, MongoValue *value)
-{
-	ListCell   *cell;
-
-	foreach(cell, translation->computed)
-	{
-		MongoComputed *computed = lfirst(cell);
-
-		if (!equal(computed->expression, node))
-			continue;
-		set_reference(value, "$%s", computed->path, node);
-		value->raw = !computed->normal;
-		value->nullable = !computed->not_null;
-		return true;
-	}
-	return false;
-}
-
-/* is_same_reading: do the two types make the same of a document's value? */
-static bool
-is_same_reading(Oid type, Oid relabelled)
-{
-	return type == relabelled ||
-		((type == TEXTOID || type == VARCHAROID) &&
-		 (relabelled == TEXTOID || relabelled == VARCHAROID));
-}
-
-/* A column; what is inside json MongoDB would gather from arrays as well. */
-static bool
-translate_field(MongoTranslation *translation, Node *node, MongoValue *value)
-{
-	MongoField	field;
-
-	if (mongo_column_of_node(translation->columns, node, &field) == NULL ||
-		field.columns->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
-		field.type != field.operator_type ||
-		!is_same_reading(field.type, exprType(node)) ||
-		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
-		return false;
-	set_reference(value, "$%s", field.path, node);
-	value->typmod = field.typmod;
-	value->raw = true;
-	return true;
-}
-
-/*
- * is_infallible: can evaluating it here raise no error?  Not a parameter of the
- * executor: it may be a sub-select, which runs when it is asked for.
- */
-static bool
-is_infallible(Node *node)
-{
-	node = mongo_strip_relabelling(node);
-	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXTERN;
-	return IsA(node, Var) || IsA(node, SQLValueFunction);
-}
-
-/*
- * is_variable_type: does every value of the type have a BSON form that is the
- * same value?  Not a timestamp with its microseconds or a date, which may be
- * infinite (comparisons can do with both: mongo_date_bound()), nor an array, which
- * may have several dimensions.
- */
-static bool
-is_variable_type(Oid type)
-{
-	return mongo_has_normal_form(type) &&
-		type != TIMESTAMPOID && type != TIMESTAMPTZOID && type != DATEOID;
-}
-
-bool
-mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	MongoTranslation *translation = scope->translation;
-
-	if ((scope->lazy && !is_infallible(node)) ||
-		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_LET))
-		return false;
-	memset(value, 0, sizeof(*value));
-	set_reference(value, "$$%s",
-				  mongo_variable_name(list_length(translation->variables)), node);
-	translation->variables = lappend(translation->variables, node);
-	return true;
-}
-
-/* A value that needs no document: in place if constant, else a variable. */
-static bool
-translate_value(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	if (IsA(node, Const))
-		return mongo_type_is_writable(exprType(node)) &&
-			mongo_literal((Const *) node, value);
-	return is_variable_type(exprType(node)) && mongo_variable(scope, node, value);
-}
 
 static bool
 arguments_fit(const MongoCall *call)
@@ -287,7 +149,7 @@ translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
 			return translate_call(scope, node, ((FuncExpr *) node)->funcid,
 								  ((FuncExpr *) node)->args, value);
 		case T_RelabelType:
-			return is_same_reading(exprType((Node *) ((RelabelType *) node)->arg),
+			return mongo_is_same_reading(exprType((Node *) ((RelabelType *) node)->arg),
 								   exprType(node)) &&
 				mongo_value_of_node(scope, (Node *) ((RelabelType *) node)->arg, value);
 		case T_BoolExpr:
@@ -315,11 +177,11 @@ static bool
 translate_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	memset(value, 0, sizeof(*value));
-	if (translate_computed(scope->translation, node, value) ||
-		translate_field(scope->translation, node, value))
+	if (mongo_computed_value(scope->translation, node, value) ||
+		mongo_field_value(scope->translation, node, value))
 		return true;
 	if (mongo_is_local_value(scope->translation, node))
-		return translate_value(scope, node, value);
+		return mongo_local_value(scope, node, value);
 	return translate_by_tag(scope, node, value);
 }
 

@@ -12,7 +12,7 @@
 
 #include "bson_memory.h"
 #include "comparison.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 #include "types.h"
 
 #include "access/stratnum.h"
@@ -23,7 +23,7 @@
 #include "utils/lsyscache.h"
 
 static void
-set_result(MongoValue *value, Oid type, const char *template, const MongoValue *values,
+set_array_result(MongoValue *value, Oid type, const char *template, const MongoValue *values,
 		   int nvalues)
 {
 	memset(value, 0, sizeof(*value));
@@ -149,7 +149,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 	if (template == NULL)
 		template = node->useOr ? psprintf(AMONG, "false", "true", "false") :
 			psprintf(AMONG, "true", "false", "true");
-	set_result(value, BOOLOID, template, values, 2);
+	set_array_result(value, BOOLOID, template, values, 2);
 	return true;
 }
 
@@ -174,7 +174,7 @@ translate_sets(const MongoCall *call, MongoValue *result)
 		!elements_of_node(call->scope, lsecond(call->args), &values[1]) ||
 		!collation_suits(call->scope, element, call->collation))
 		return false;
-	set_result(result, BOOLOID, call->row->template, values, 2);
+	set_array_result(result, BOOLOID, call->row->template, values, 2);
 	return true;
 }
 
@@ -187,7 +187,7 @@ translate_cardinality(const MongoCall *call, MongoValue *result)
 	if (!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
 		return false;
 	flatten(&array);
-	set_result(result, INT4OID, "{$cond: [{$gt: [@1, null]}, {$size: @1}, null]}", &array, 1);
+	set_array_result(result, INT4OID, "{$cond: [{$gt: [@1, null]}, {$size: @1}, null]}", &array, 1);
 	return true;
 }
 
@@ -210,7 +210,7 @@ translate_length(const MongoCall *call, MongoValue *result)
 	if (!is_constant_one(lsecond(call->args)) ||
 		!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
 		return false;
-	set_result(result, INT4OID, "{$cond: [{$gt: [@1, []]}, {$size: @1}, null]}", &array, 1);
+	set_array_result(result, INT4OID, "{$cond: [{$gt: [@1, []]}, {$size: @1}, null]}", &array, 1);
 	return true;
 }
 
@@ -229,7 +229,7 @@ mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *
 		!mongo_value_of_node(&inner, (Node *) node->refexpr, &values[0]) || !values[0].raw ||
 		!mongo_normal_value_of_node(&inner, linitial(node->refupperindexpr), &values[1]))
 		return false;
-	set_result(value, node->refrestype,
+	set_array_result(value, node->refrestype,
 			   "{$let: {vars: {e: {$cond: [{$gt: [@2, 0]}, "
 			   "{$arrayElemAt: [@1, {$subtract: [@2, 1]}]}, null]}}, "
 			   "in: {$cond: [{$isArray: '$$e'}, null, '$$e']}}}", values, 2);

@@ -10,7 +10,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 #include "types.h"
 
 #include "catalog/pg_type_d.h"

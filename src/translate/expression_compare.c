@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "comparison.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 #include "nan_bound.h"
 #include "strategy.h"
 #include "types.h"
@@ -196,7 +196,7 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 }
 
 static void
-set_boolean(MongoValue *value, const char *template, const Operands *operands, bool nullable)
+set_comparison(MongoValue *value, const char *template, const Operands *operands, bool nullable)
 {
 	memset(value, 0, sizeof(*value));
 	value->expression = mongo_expand_template(template, operands->values,
@@ -223,7 +223,7 @@ mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 	else if (values[0].nullable || values[1].nullable)
 		test = psprintf("{$cond: [{$gt: [@%d, null]}, %s, null]}",
 						values[0].nullable ? 1 : 2, test);
-	set_boolean(value, test, &operands, values[0].nullable || values[1].nullable);
+	set_comparison(value, test, &operands, values[0].nullable || values[1].nullable);
 	return true;
 }
 
@@ -256,7 +256,7 @@ mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *righ
 		test = psprintf("{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}, %s]}", test);
 	else if (guards[0] || guards[1])
 		test = psprintf("{$and: [{$gt: [@%d, null]}, %s]}", guards[0] ? 1 : 2, test);
-	set_boolean(value, test, &operands, false);
+	set_comparison(value, test, &operands, false);
 	return true;
 }
 
@@ -272,7 +272,7 @@ mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
 					   collation, &operands))
 		return false;
 	has_midnights = operands.values[2].expression != NULL;
-	set_boolean(value, has_midnights ? "{$eq: [{$ifNull: [@3, null]}, {$ifNull: [@4, null]}]}" :
+	set_comparison(value, has_midnights ? "{$eq: [{$ifNull: [@3, null]}, {$ifNull: [@4, null]}]}" :
 				"{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", &operands, false);
 	return true;
 }

@@ -13,7 +13,7 @@
 
 #include "bson_date.h"
 #include "bson_memory.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"

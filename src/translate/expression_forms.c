@@ -20,7 +20,7 @@
 #include "decimal128.h"
 #include "digits.h"
 #include "encode.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 #include "types.h"
 
 #include "catalog/pg_type_d.h"

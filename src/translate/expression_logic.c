@@ -13,7 +13,7 @@
 
 #include "bson_memory.h"
 #include "comparison.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 #include "strategy.h"
 
 #include "catalog/pg_type_d.h"

@@ -17,7 +17,7 @@
 #include "bson_memory.h"
 #include "decimal128.h"
 #include "digits.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 
 #include "catalog/pg_type_d.h"
 #include "utils/fmgroids.h"

@@ -9,7 +9,7 @@
 
 #include "bson_memory.h"
 #include "bson_write.h"
-#include "expression_rows.h"
+#include "expression.h"
 
 /* Variables of $let, by the number of the argument. */
 static const struct

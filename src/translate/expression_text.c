@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "expression_rows.h"
+#include "expression_parts.h"
 #include "pattern.h"
 #include "types.h"
 

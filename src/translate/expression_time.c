@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
-#include "expression_rows.h"
+#include "expression_parts.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"

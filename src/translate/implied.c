@@ -48,9 +48,9 @@ bounds_above(int strategy)
 	return strategy <= BTEqualStrategyNumber;
 }
 
-/* compare: "left OP right" by the default order of left's type. */
+/* implied_comparison: "left OP right" by the default order of left's type. */
 static Expr *
-compare(Node *left, int strategy, Node *right, Oid collation)
+implied_comparison(Node *left, int strategy, Node *right, Oid collation)
 {
 	Oid			operator = get_opfamily_member(mongo_default_opfamily(exprType(left)),
 											   exprType(left), exprType(right), strategy);
@@ -117,9 +117,9 @@ shifted(Node *timestamp, Const *interval, Timestamp instead)
 {
 	Oid			type = exprType(timestamp);
 	bool		has_zone = type == TIMESTAMPTZOID;
-	Expr	   *after = compare(timestamp, BTGreaterStrategyNumber,
+	Expr	   *after = implied_comparison(timestamp, BTGreaterStrategyNumber,
 								(Node *) timestamp_constant(type, new_year(-3000)), InvalidOid);
-	Expr	   *before = compare(timestamp, BTLessStrategyNumber,
+	Expr	   *before = implied_comparison(timestamp, BTLessStrategyNumber,
 								 (Node *) timestamp_constant(type, new_year(200000)), InvalidOid);
 	CaseWhen   *when = makeNode(CaseWhen);
 	CaseExpr   *guarded = makeNode(CaseExpr);
@@ -175,10 +175,10 @@ of_date_trunc(const Comparison *comparison)
 		if (pg_strcasecmp(units[i].unit, TextDatumGetCString(unit->constvalue)) != 0)
 			continue;
 		if (bounds_below(comparison->strategy))
-			result = add(result, compare(argument, BTGreaterEqualStrategyNumber,
+			result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
 										 comparison->value, InvalidOid));
 		if (bounds_above(comparison->strategy))
-			result = add(result, compare(argument, BTLessStrategyNumber,
+			result = add(result, implied_comparison(argument, BTLessStrategyNumber,
 										 shifted(comparison->value,
 												 interval_constant(units[i].months,
 																   units[i].days + has_zone,
@@ -203,10 +203,10 @@ of_date(const Comparison *comparison)
 		return NIL;
 	start = (Timestamp) DatumGetDateADT(value->constvalue) * USECS_PER_DAY;
 	if (bounds_below(comparison->strategy))
-		result = add(result, compare(argument, BTGreaterEqualStrategyNumber,
+		result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
 									 (Node *) timestamp_constant(TIMESTAMPOID, start), InvalidOid));
 	if (bounds_above(comparison->strategy))
-		result = add(result, compare(argument, BTLessStrategyNumber,
+		result = add(result, implied_comparison(argument, BTLessStrategyNumber,
 									 (Node *) timestamp_constant(TIMESTAMPOID, start + USECS_PER_DAY),
 									 InvalidOid));
 	return result;
@@ -245,10 +245,10 @@ of_year(const Comparison *comparison)
 		!constant_year((Const *) comparison->value, &year))
 		return NIL;
 	if (bounds_below(comparison->strategy))
-		result = add(result, compare(argument, BTGreaterEqualStrategyNumber,
+		result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
 									 beginning(exprType(argument), year), InvalidOid));
 	if (bounds_above(comparison->strategy))
-		result = add(result, compare(argument, BTLessStrategyNumber,
+		result = add(result, implied_comparison(argument, BTLessStrategyNumber,
 									 beginning(exprType(argument), year + 1), InvalidOid));
 	return result;
 }
@@ -277,7 +277,7 @@ of_interval(const Comparison *comparison)
 											 minus ? interval->time : -interval->time);
 
 		if (below ? bounds_below(comparison->strategy) : bounds_above(comparison->strategy))
-			result = add(result, compare(argument, below ? BTGreaterStrategyNumber :
+			result = add(result, implied_comparison(argument, below ? BTGreaterStrategyNumber :
 										 BTLessStrategyNumber,
 										 shifted(comparison->value, back,
 												 below ? DT_NOBEGIN : DT_NOEND), InvalidOid));
@@ -309,7 +309,7 @@ of_integer_sum(const Comparison *comparison)
 
 	if (addend == NULL || value == NULL)
 		return NIL;
-	return add(NIL, compare(linitial(comparison->args), comparison->strategy,
+	return add(NIL, implied_comparison(linitial(comparison->args), comparison->strategy,
 							(Node *) makeFuncExpr(minus ? F_INT8PL : F_INT8MI, INT8OID,
 												  list_make2(value, addend), InvalidOid,
 												  InvalidOid, COERCE_EXPLICIT_CALL), InvalidOid));

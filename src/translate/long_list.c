@@ -52,9 +52,9 @@ find_span(const MongoPredicate *predicate, ArrayType *array)
 	return span;
 }
 
-/* append_bound: "column OP value" as one of the conditions. */
+/* append_span_end: "column OP value" as one of the conditions. */
 static void
-append_bound(const MongoPredicate *predicate, int strategy, Datum value,
+append_span_end(const MongoPredicate *predicate, int strategy, Datum value,
 			 BsonArray *conditions)
 {
 	MongoPredicate bound = *predicate;
@@ -84,7 +84,7 @@ mongo_predicate_render_span(const MongoPredicate *predicate, Datum value, bson_t
 	if (!span.found)
 		return;
 	BSON_APPEND_ARRAY_BEGIN(match, "$and", &list);
-	append_bound(predicate, BTGreaterEqualStrategyNumber, span.least, &conditions);
-	append_bound(predicate, BTLessEqualStrategyNumber, span.greatest, &conditions);
+	append_span_end(predicate, BTGreaterEqualStrategyNumber, span.least, &conditions);
+	append_span_end(predicate, BTLessEqualStrategyNumber, span.greatest, &conditions);
 	bson_append_array_end(match, &list);
 }

@@ -104,9 +104,9 @@ in_utf8(const StringInfoData *text)
 	return pg_server_to_any(text->data, text->len, PG_UTF8);
 }
 
-/* append_regex: a text that the expression matches, or one that it does not. */
+/* append_pattern_match: a text that the expression matches, or one that it does not. */
 static void
-append_regex(const char *path, const MongoRegularExpression *expression, bool positive,
+append_pattern_match(const char *path, const MongoRegularExpression *expression, bool positive,
 			 bson_t *match)
 {
 	bson_value_t regex = bson_regex(in_utf8(&expression->text), "s");
@@ -126,7 +126,7 @@ append_regex_or_objectid(const char *path, const MongoRegularExpression *express
 {
 	bson_t	   *matches = bson_create_in(CurrentMemoryContext);
 
-	append_regex(path, expression, true, matches);
+	append_pattern_match(path, expression, true, matches);
 	bson_append_template(match, "{$or: [@1, {@2: {$type: 'objectId'}}]}",
 						 bson_document(matches), bson_utf8(path));
 }
@@ -207,6 +207,6 @@ mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 	if (admits_objectid && positive)
 		append_regex_or_objectid(field->path, &expression, match);
 	else
-		append_regex(field->path, &expression, positive, match);
+		append_pattern_match(field->path, &expression, positive, match);
 	return admits_objectid || !is_short ? MONGO_SUPERSET : MONGO_EXACT;
 }

@@ -69,7 +69,7 @@ find_or_add_field(List **fields, const char *path, size_t key_start, size_t key_
 }
 
 static void
-add_column(List **top, const char *path, AttrNumber attnum)
+add_to_layout(List **top, const char *path, AttrNumber attnum)
 {
 	List	  **fields = top;
 	LayoutField *field;
@@ -111,7 +111,7 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 			continue;
 		}
 		layout->paths[attnum - 1] = mongo_column_options(relid, attnum)->path;
-		add_column(&layout->fields, layout->paths[attnum - 1], attnum);
+		add_to_layout(&layout->fields, layout->paths[attnum - 1], attnum);
 	}
 	foreach(cell, layout->fields)
 	{
@@ -354,13 +354,13 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 }
 
 /*
- * append_elements
+ * append_part
  *		The elements between two offsets of another document, as they are.
  *
  * Not by iterators: libbson would tidy up what it appends.
  */
 static void
-append_elements(bson_t *document, const bson_t *source, uint32 start, uint32 end)
+append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
 {
 	uint32		length = sizeof(uint32) + (end - start) + 1;
 	uint32		prefix = BSON_UINT32_TO_LE(length);
@@ -420,9 +420,9 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values,
 	}
 	id_start = bson_iter_offset(&member);
 	id_end = bson_iter_next(&member) ? bson_iter_offset(&member) : wrapped->len - 1;
-	append_elements(document, wrapped, id_start, id_end);
-	append_elements(document, wrapped, sizeof(uint32), id_start);
-	append_elements(document, wrapped, id_end, wrapped->len - 1);
+	append_part(document, wrapped, id_start, id_end);
+	append_part(document, wrapped, sizeof(uint32), id_start);
+	append_part(document, wrapped, id_end, wrapped->len - 1);
 }
 
 void
@@ -462,7 +462,7 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 
 		if (bson_empty(filter))
 		{
-			append_elements(filter, document, start, bson_iter_offset(&iter));
+			append_part(filter, document, start, bson_iter_offset(&iter));
 			start = bson_iter_offset(&iter);
 		}
 		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
@@ -473,11 +473,11 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 	}
 	if (bson_empty(filter))
 	{
-		append_elements(filter, document, start, document->len - 1);
+		append_part(filter, document, start, document->len - 1);
 		start = document->len - 1;
 	}
 	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
-	append_elements(&fields, document, start, document->len - 1);
+	append_part(&fields, document, start, document->len - 1);
 	bson_append_document_end(update, &fields);
 }
 

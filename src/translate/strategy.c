@@ -14,6 +14,15 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+const char *const mongo_find_operators[] = {
+	[BTLessStrategyNumber] = "$lt",
+	[BTLessEqualStrategyNumber] = "$lte",
+	[BTEqualStrategyNumber] = "$eq",
+	[BTGreaterEqualStrategyNumber] = "$gte",
+	[BTGreaterStrategyNumber] = "$gt",
+	[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
+};
+
 /* The same question of the same operands, by strategy. */
 static const struct
 {

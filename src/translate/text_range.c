@@ -29,9 +29,9 @@ typedef struct ObjectIdBound
 	bson_oid_t	first;
 } ObjectIdBound;
 
-/* text_value gives a text-family Datum as UTF-8; not NUL-terminated. */
+/* text_in_utf8 gives a text-family Datum as UTF-8; not NUL-terminated. */
 static const char *
-text_value(Oid type, Datum value, int *length)
+text_in_utf8(Oid type, Datum value, int *length)
 {
 	const char *string;
 	char	   *converted;
@@ -59,7 +59,7 @@ void
 mongo_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
 	int			length;
-	const char *string = text_value(predicate->value_type, value, &length);
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
 	bson_oid_t	oid;
 
 	bson_array_append(points, bson_utf8_sized(string, length));
@@ -147,7 +147,7 @@ MongoMatch
 mongo_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			length;
-	const char *string = text_value(predicate->value_type, value, &length);
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
 	bson_value_t path = bson_utf8(predicate->path);
 	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
 	bson_value_t text = bson_utf8_sized(string, length);

@@ -18,7 +18,7 @@
 #include "json_write.h"
 #include "mb/pg_wchar.h"
 #include "option_table.h"
-#include "pattern_tree.h"
+#include "../../src/translate/pattern_tree.h"
 #include "../../src/remote/reply_check.h"
 #include "../../src/remote/stream.h"
 #include "uri.h"
