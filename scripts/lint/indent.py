@@ -25,8 +25,9 @@ DEFINED_TYPE = re.compile(r"^\} ?(\w+);|^typedef [^(){};]*?(\w+);|^typedef .*?\(
 # Values in braces, which pg_bsd_indent takes for blocks: within one line, or after a cast.
 VALUES = re.compile(r"((?:= |return |\{|, )(?=\{))(\{[^{}\n]*\})|(\(\w+\) (?=\{))(\{[^{}]*\})")
 
-# A type that is the name of many variables, too; pg_bsd_indent gets the type by another name.
-TEXT = re.compile(r"\btext(?= \*)")
+# Types that are the name of many variables, too, or a macro's: pg_bsd_indent gets them by names
+# of the same length.
+RENAMED = {r"\btext(?= \*)": ("text", "teXt"), r"\bElfW\(Phdr\)": ("ElfW(Phdr)", "ElfW_Phdr_")}
 
 # A value that goes on in the next line: after "=", or of a declaration.  pg_bsd_indent 2.1.1
 # leaves that at the margin; later releases do not.
@@ -68,7 +69,8 @@ def laid_out(path, source, types):
 
     # what pgindent does before
     source = re.sub(r"^([ \t]*)/\*---", r"\1/*---X_X", source, flags=re.MULTILINE)
-    source = TEXT.sub("teXt", source)
+    for pattern, (_, name) in RENAMED.items():
+        source = re.sub(pattern, name, source)
     last = None
     while source != last:
         last, source = source, VALUES.sub(keep, source)
@@ -84,10 +86,14 @@ def laid_out(path, source, types):
     source = re.sub(r"\*/(/\*.*\*/)$", r"*/\t\1", source, flags=re.MULTILINE)
     source = re.sub(r"\n\n+(#\s*(?:else|elif|endif))", r"\n\1", source)
     source = re.sub(r"\n(#endif.*)\n\Z", r"\n\n\1\n", source)
+    source = re.sub(r"^([A-Za-z_]\S*)[ \t]+\*$", r"\1 *", source, flags=re.MULTILINE)
     # what it leaves as pg_bsd_indent has it
     source = re.sub(r"=\n\n\{", "=\n{", source)
     source = re.sub(r"(?<=[\w)\]}\"'])\s?,\.(?=[a-z])", ", .", source)
-    source = indent_what_goes_on(source).replace("teXt *", "text *")
+    source = re.sub(r"(?<=[\w)\]}\"']),\[(?=\w+\] = )", ", [", source)
+    source = indent_what_goes_on(source)
+    for type_name, name in RENAMED.values():
+        source = source.replace(name, type_name)
     while re.search(r"Q\d+q+", source):
         source = re.sub(r"Q(\d+)q+", lambda match: kept[int(match.group(1))], source)
     return source
@@ -104,7 +110,8 @@ def main():
         with open(path, encoding="utf-8") as file:
             sources[path] = file.read()
     with tempfile.NamedTemporaryFile("w", suffix=".types") as types:
-        types.write("\n".join(sorted(names_of_types(options.objects, sources.values()) | {"teXt"})) + "\n")
+        names = names_of_types(options.objects, sources.values()) | {name for _, name in RENAMED.values()}
+        types.write("\n".join(sorted(names)) + "\n")
         types.flush()
         for path, source in sources.items():
             result = laid_out(path, source, types.name)
