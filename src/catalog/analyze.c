@@ -108,9 +108,9 @@ append_projection(bson_t *pipeline, const char *key, MongoColumns *columns,
 	}
 }
 
-/* sample_command: aggregate, with $sample if MongoDB is to pick the rows. */
+/* row_sample_command: aggregate, with $sample if MongoDB is to pick the rows. */
 static const bson_t *
-sample_command(const Sample *sample)
+row_sample_command(const Sample *sample)
 {
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *pipeline = bson_create_in(CurrentMemoryContext);
@@ -384,7 +384,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 				mongo_cursor_open(context, sample.user,
 								  mongo_to_utf8(sample.options->database),
 								  sample.options->collection,
-								  sample_command(&sample),
+								  row_sample_command(&sample),
 								  sample.options->fetch_size));
 
 	/* what was counted may be a little off; what was read whole is not */

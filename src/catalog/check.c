@@ -167,9 +167,9 @@ open_checked(Oid relid)
 	return relation;
 }
 
-/* describe_columns: those that read a field. */
+/* list_columns: those that read a field. */
 static void
-describe_columns(Check *check)
+list_columns(Check *check)
 {
 	TupleDesc	descriptor = RelationGetDescr(check->relation);
 	Oid			relid = RelationGetRelid(check->relation);
@@ -226,7 +226,7 @@ prepare(Check *check)
 	check->document_context = AllocSetContextCreate(CurrentMemoryContext,
 													"mongo_fdw checked document",
 													ALLOCSET_DEFAULT_SIZES);
-	describe_columns(check);
+	list_columns(check);
 	for (int i = 0; i < check->ncolumns; i++)
 		paths = lappend(paths, unconstify(char *, check->columns[i].column.path));
 	check->types = field_types_create(paths, !check->whole_document);

@@ -47,9 +47,9 @@ struct FieldTypes
 	MemoryContext context;
 };
 
-/* child_named: new if need be. */
+/* node_named: new if need be. */
 static FieldNode *
-child_named(FieldNode *parent, const char *name, size_t length)
+node_named(FieldNode *parent, const char *name, size_t length)
 {
 	FieldNode **place = &parent->first_child;
 
@@ -83,7 +83,7 @@ field_types_create(List *paths, bool others)
 		{
 			const char *dot = strchr(component, '.');
 
-			node = child_named(node, component,
+			node = node_named(node, component,
 							   dot != NULL ? (size_t) (dot - component) : strlen(component));
 			component = dot != NULL ? dot + 1 : NULL;
 		}
@@ -156,7 +156,7 @@ add_other(FieldTypes *types, FieldNode *parent, const char *name)
 		list_length(types->others) >= MAX_OTHERS)
 		return NULL;
 	previous = MemoryContextSwitchTo(types->context);
-	node = child_named(parent, name, strlen(name));
+	node = node_named(parent, name, strlen(name));
 	node->path = psprintf("%s%s", parent->prefix, name);
 	node->other = true;
 	types->others = lappend(types->others, node);
@@ -164,9 +164,9 @@ add_other(FieldTypes *types, FieldNode *parent, const char *name)
 	return node;
 }
 
-/* observe_members: no deeper than the paths are. */
+/* learn_members: no deeper than the paths are. */
 static void
-observe_members(FieldTypes *types, FieldNode *parent, bson_iter_t *iter,
+learn_members(FieldTypes *types, FieldNode *parent, bson_iter_t *iter,
 				uint32 length)
 {
 	uint64		document = types->documents;
@@ -190,7 +190,7 @@ observe_members(FieldTypes *types, FieldNode *parent, bson_iter_t *iter,
 			bson_iter_t members;
 			uint32		members_length = mongo_iter_descend(iter, &members);
 
-			observe_members(types, node, &members, members_length);
+			learn_members(types, node, &members, members_length);
 		}
 	}
 	mongo_iter_check_end(iter, length);
@@ -204,7 +204,7 @@ field_types_observe(FieldTypes *types, const uint8_t *data, uint32 length)
 	if (!bson_iter_init_from_data(&iter, data, length))
 		mongo_report_bad_bson();
 	types->documents++;
-	observe_members(types, &types->root, &iter, length);
+	learn_members(types, &types->root, &iter, length);
 }
 
 bson_type_t

@@ -105,8 +105,8 @@ has_others(const MongoCharacterSet *set)
 }
 
 /* Of what is not ASCII, any two sets that have some are taken to have the same. */
-bool
-mongo_sets_are_disjoint(const MongoCharacterSet *left, const MongoCharacterSet *right)
+static bool
+sets_are_disjoint(const MongoCharacterSet *left, const MongoCharacterSet *right)
 {
 	for (unsigned char c = 0; c < 128; c++)
 	{
@@ -116,12 +116,7 @@ mongo_sets_are_disjoint(const MongoCharacterSet *left, const MongoCharacterSet *
 	return !(has_others(left) && has_others(right));
 }
 
-bool
-mongo_is_any_text(const MongoPatternPiece *piece)
-{
-	return piece->branches == NIL && mongo_set_is_any(&piece->set) &&
-		piece->minimum == 0 && piece->maximum == MONGO_UNBOUNDED;
-}
+static bool piece_is_optional(const MongoPatternPiece *piece);
 
 static bool
 pieces_are_optional(const List *pieces)
@@ -130,14 +125,15 @@ pieces_are_optional(const List *pieces)
 
 	foreach(cell, pieces)
 	{
-		if (!mongo_piece_is_optional(lfirst(cell)))
+		if (!piece_is_optional(lfirst(cell)))
 			return false;
 	}
 	return true;
 }
 
-bool
-mongo_piece_is_optional(const MongoPatternPiece *piece)
+/* piece_is_optional: does it match the empty text? */
+static bool
+piece_is_optional(const MongoPatternPiece *piece)
 {
 	ListCell   *cell;
 
@@ -155,7 +151,7 @@ piece_meets(const MongoPatternPiece *piece, int step, const MongoCharacterSet *s
 	ListCell   *cell;
 
 	if (piece->branches == NIL)
-		return !mongo_sets_are_disjoint(&piece->set, set);
+		return !sets_are_disjoint(&piece->set, set);
 	foreach(cell, piece->branches)
 	{
 		const List *branch = lfirst(cell);
@@ -175,7 +171,7 @@ mongo_meets(const List *pieces, int from, int step, const MongoCharacterSet *set
 
 		if (piece_meets(piece, step, set))
 			return true;
-		if (!mongo_piece_is_optional(piece))
+		if (!piece_is_optional(piece))
 			return false;
 	}
 	return open;

@@ -64,13 +64,6 @@ extern void mongo_set_fold(MongoCharacterSet *set);
 extern bool mongo_set_is_one(const MongoCharacterSet *set);
 extern bool mongo_set_is_any(const MongoCharacterSet *set);
 extern bool mongo_set_has(const MongoCharacterSet *set, unsigned char ascii);
-extern bool mongo_sets_are_disjoint(const MongoCharacterSet *left, const MongoCharacterSet *right);
-
-/* mongo_is_any_text: any characters, any number of them? */
-extern bool mongo_is_any_text(const MongoPatternPiece *piece);
-
-/* mongo_piece_is_optional: does it match the empty text? */
-extern bool mongo_piece_is_optional(const MongoPatternPiece *piece);
 
 /*
  * mongo_meets
