@@ -41,8 +41,8 @@ typedef struct MongoColumns
 	MemoryContext context;		/* of the next two and what they point to */
 	const char **names;			/* by attribute number - 1; NULL: not met yet */
 	MongoColumnOptions **options;
-	const MongoStatistics *statistics;	/* what is known of the collection, to be
-										 * set by planning; NULL: nothing */
+	const MongoStatistics *statistics;	/* what is known of the collection, to
+										 * be set by planning; NULL: nothing */
 	const char *prefix;			/* NULL: the document itself */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
@@ -91,7 +91,8 @@ typedef struct MongoField
 {
 	MongoColumns *columns;		/* of its table */
 	const char *path;			/* in the document, with the table's prefix */
-	Oid			type;			/* of its row in comparison.c, or a domain over it */
+	Oid			type;			/* of its row in comparison.c, or a domain
+								 * over it */
 	int32		typmod;			/* of the type below the domain */
 	Oid			operator_type;	/* whose operators compare it */
 	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */

@@ -95,8 +95,8 @@ typedef struct MongoValue
 	bool		raw;
 	bool		nullable;		/* can it be null or missing? */
 	bool		nan;			/* can it be NaN? */
-	bool		atomic;			/* a field, variable or constant: not worth
-								 * a variable of $let */
+	bool		atomic;			/* a field, variable or constant: not worth a
+								 * variable of $let */
 } MongoValue;
 
 /* Where an expression is translated. */

@@ -29,12 +29,14 @@ typedef struct MongoCall
 /* What a row needs and gives, beside its template. */
 #define MONGO_ROW_RAW_ARGUMENTS	0x01	/* takes raw values */
 #define MONGO_ROW_RAW_RESULT	0x02	/* gives a raw value */
-#define MONGO_ROW_NULL_GUARD	0x04	/* is null where an argument is null, which
-										 * MongoDB's operator is not by itself */
-#define MONGO_ROW_DIGITS		0x08	/* exact if the result's digits are known to
-										 * fit into a Decimal128 */
-#define MONGO_ROW_CHARACTERS	0x10	/* counts characters, which are MongoDB's
-										 * if the database is in UTF-8 */
+#define MONGO_ROW_NULL_GUARD	0x04	/* is null where an argument is null,
+										 * which MongoDB's operator is not by
+										 * itself */
+#define MONGO_ROW_DIGITS		0x08	/* exact if the result's digits are
+										 * known to fit into a Decimal128 */
+#define MONGO_ROW_CHARACTERS	0x10	/* counts characters, which are
+										 * MongoDB's if the database is in
+										 * UTF-8 */
 #define MONGO_ROW_BYTEWISE		0x20	/* its collation must be deterministic */
 #define MONGO_ROW_C_COLLATION	0x40	/* its collation must be C */
 

@@ -27,7 +27,7 @@ typedef enum MongoFeature
 	MONGO_FEATURE_LET,			/* variables of a command, "let" */
 	MONGO_FEATURE_LOOKUP,		/* $lookup, for joins */
 	MONGO_FEATURE_SORT,			/* $sort, and the sort of find */
-	MONGO_NFEATURES			/* how many there are */
+	MONGO_NFEATURES				/* how many there are */
 } MongoFeature;
 
 /*

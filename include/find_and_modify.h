@@ -16,10 +16,11 @@
 typedef struct MongoFindAndModify
 {
 	const char *database;
-	const char *collection;		/* in the database's encoding, as is the former */
+	const char *collection;		/* in the database's encoding, as is the
+								 * former */
 	const bson_t *filter;
-	const bson_t *update;		/* operators, a pipeline {"0": stage}, or NULL:
-								 * delete */
+	const bson_t *update;		/* operators, a pipeline {"0": stage}, or
+								 * NULL: delete */
 	const bson_t *fields;		/* projection; NULL: all */
 	bool		simple_collation;
 } MongoFindAndModify;

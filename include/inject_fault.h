@@ -21,10 +21,14 @@
 typedef enum MongoFault
 {
 	MONGO_FAULT_ALLOCATION,		/* no memory for libbson or libmongoc */
-	MONGO_FAULT_PALLOC,			/* nor for palloc(), where our frames are below */
-	MONGO_FAULT_SEND,			/* a connection is not made, or lost before a send */
-	MONGO_FAULT_RECEIVE,		/* a connection is lost with what has just come */
-	MONGO_FAULT_INTERRUPT,		/* a cancel has come when interrupts are looked for */
+	MONGO_FAULT_PALLOC,			/* nor for palloc(), where our frames are
+								 * below */
+	MONGO_FAULT_SEND,			/* a connection is not made, or lost before a
+								 * send */
+	MONGO_FAULT_RECEIVE,		/* a connection is lost with what has just
+								 * come */
+	MONGO_FAULT_INTERRUPT,		/* a cancel has come when interrupts are
+								 * looked for */
 	MONGO_FAULT_TERMINATION		/* the order to end the session has */
 } MongoFault;
 
@@ -65,7 +69,6 @@ extern void mongo_define_faults(void);
 		if (INTERRUPTS_PENDING_CONDITION()) \
 			ProcessInterrupts(); \
 	} while (0)
-
 #else
 
 #define mongo_fault_is_due(fault) false
@@ -73,7 +76,6 @@ extern void mongo_define_faults(void);
 #define mongo_inject_interrupt() ((void) 0)
 #define mongo_count_allocations(allocator) (allocator)
 #define mongo_define_faults() ((void) 0)
-
 #endif							/* MONGO_FDW_INJECT_FAULTS */
 
 #endif							/* MONGO_FDW_INJECT_FAULT_H */

@@ -49,8 +49,9 @@ typedef struct MongoScanFinish
 {
 	MongoFinish finish;
 	int			index;			/* in the scan tuple, from 0 */
-	int			first;			/* MongoScanColumn.index of its first part; these
-								 * count on behind the tuple's attributes */
+	int			first;			/* MongoScanColumn.index of its first part;
+								 * these count on behind the tuple's
+								 * attributes */
 } MongoScanFinish;
 
 /* The field with the number in what count commands and their pipelines give. */
@@ -66,10 +67,11 @@ typedef struct MongoScanPlan
 {
 	const char *database;
 	const char *collection;
-	List	   *commands;		/* Const *: templates, see command_template.h, to
-								 * be run one after the other */
-	Const	   *count_command;	/* does what the only pipeline does, and is preferred
-								 * where MongoDB takes it; NULL: there is none */
+	List	   *commands;		/* Const *: templates, see command_template.h,
+								 * to be run one after the other */
+	Const	   *count_command;	/* does what the only pipeline does, and is
+								 * preferred where MongoDB takes it; NULL:
+								 * there is none */
 	List	   *predicates;		/* of mongo_predicate_to_list() */
 	int			nvariables;		/* of "let" */
 	int			limit;			/* numbers of these in fdw_exprs; -1: none */
@@ -82,13 +84,15 @@ typedef struct MongoScanPlan
 	int			fetch_size;
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
-	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: no join */
+	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: no
+								 * join */
 	const char *split_field;	/* several processes share the scan and read
 								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
 	List	   *finishes;		/* MongoScanFinish * */
-	List	   *hiding;			/* numbers, from 0, of the plan's quals that hide rows,
-								 * of which nothing may be told; see hidden.h */
+	List	   *hiding;			/* numbers, from 0, of the plan's quals that
+								 * hide rows, of which nothing may be told;
+								 * see hidden.h */
 	List	   *hiding_columns; /* attribute numbers that these read; 0: all */
 } MongoScanPlan;
 
@@ -121,15 +125,16 @@ typedef struct MongoDirectPlan
 	const char *database;
 	const char *collection;
 	CmdType		operation;
-	Const	   *command;		/* {filter, projection}, see command_template.h */
+	Const	   *command;		/* {filter, projection}, see
+								 * command_template.h */
 	List	   *predicates;		/* of mongo_predicate_to_list() */
 	List	   *assignments;	/* MongoAssignment * */
 	bool		simple_collation;
 	bool		at_most_one;	/* document is meant */
 	bool		counts;			/* its rows are the statement's */
 	bool		returns;		/* RETURNING, of the only document */
-	List	   *returned;		/* attributes in it, as numbers; then 'command'
-								 * has their projection */
+	List	   *returned;		/* attributes in it, as numbers; then
+								 * 'command' has their projection */
 } MongoDirectPlan;
 
 extern const MongoStructType mongo_direct_plan_type;

@@ -41,7 +41,7 @@
  * ones, 08001 otherwise.
  */
 pg_noreturn extern void mongo_report_connection_error(const char *server_name,
-										  const bson_error_t *error);
+													  const bson_error_t *error);
 
 /*
  * mongo_report_command_error
@@ -56,7 +56,7 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
  * the HINT names what to disable (feature.h).
  */
 pg_noreturn extern void mongo_report_command_error(const char *context_message,
-									   const bson_t *reply);
+												   const bson_t *reply);
 
 /*
  * mongo_report_bson_error
@@ -65,9 +65,9 @@ pg_noreturn extern void mongo_report_command_error(const char *context_message,
  * 'reply' may be NULL.  So may 'remark', our own words, with which DETAIL ends.
  */
 pg_noreturn extern void mongo_report_bson_error(const char *context_message,
-									const bson_error_t *error,
-									const bson_t *reply,
-									const char *remark);
+												const bson_error_t *error,
+												const bson_t *reply,
+												const char *remark);
 
 /*
  * mongo_report_write_error
@@ -77,7 +77,7 @@ pg_noreturn extern void mongo_report_bson_error(const char *context_message,
  * our own words, 'remark', below it; NULL for none.
  */
 pg_noreturn extern void mongo_report_write_error(const char *context_message, int code,
-									 const char *text, const char *remark);
+												 const char *text, const char *remark);
 
 /*
  * mongo_report_transient_error
@@ -85,7 +85,7 @@ pg_noreturn extern void mongo_report_write_error(const char *context_message, in
  *		again.
  */
 pg_noreturn extern void mongo_report_transient_error(const char *context_message,
-										 const bson_error_t *error);
+													 const bson_error_t *error);
 
 /*
  * mongo_error_is_retryable

@@ -40,7 +40,8 @@ typedef struct MongoIndexKey
 /* What the first field of an index can serve, as bits of a set. */
 #define MONGO_INDEX_EQUALITY	0x01	/* finding a value, or one of a list */
 #define MONGO_INDEX_RANGE		0x02	/* <, <=, > and >= */
-#define MONGO_INDEX_ORDER		0x04	/* giving documents, or values, in order */
+#define MONGO_INDEX_ORDER		0x04	/* giving documents, or values, in
+										 * order */
 #define MONGO_INDEX_ANY_USE		0x07
 
 typedef struct MongoIndex
@@ -53,7 +54,8 @@ typedef struct MongoIndex
 	bool		hidden;			/* from MongoDB's planner */
 	bool		partial;		/* has a filter, whichever */
 	bool		collated;		/* has a collation other than the simple one */
-	bool		multikey;		/* a document had an array in one of the fields */
+	bool		multikey;		/* a document had an array in one of the
+								 * fields */
 	bool		multikey_known;
 	int			uses;			/* MONGO_INDEX_*; 0 for one that cannot serve */
 } MongoIndex;
@@ -70,7 +72,8 @@ typedef struct MongoLearnedField
 {
 	const char *path;			/* UTF-8 */
 	double		missing;		/* share of documents that lack it */
-	double		arrays;			/* share in which it, or a part of its path, is one */
+	double		arrays;			/* share in which it, or a part of its path,
+								 * is one */
 	int			ntypes;
 	MongoTypeShare *types;
 } MongoLearnedField;

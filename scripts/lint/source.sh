@@ -25,6 +25,8 @@ check_source() {
 		}
 
 		/usr/bin/python3 scripts/lint/check.py .
+		check "the source is laid out as \"make indent\" does it" \
+			/usr/bin/python3 $LAID_OUT src/**/*.[ch] include/*.h
 		check "clang-tidy finds nothing" \
 			/usr/bin/python3 scripts/lint/tidy.py --cache "$CACHE" --jobs "$(nproc)" src/**/*.c -- $FLAGS
 	' || true

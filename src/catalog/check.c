@@ -481,7 +481,10 @@ report_indexes(const Check *check, const BsonArray *indexes)
 		bool		found = leading_index(indexes, path, &index);
 		Finding		finding = {.field = path, .column = column->column.name, .documents = -1};
 
-		/* of _id the planner knows anyway, and 'false' has been said on purpose */
+		/*
+		 * of _id the planner knows anyway, and 'false' has been said on
+		 * purpose
+		 */
 		if (known == found || strcmp(path, "_id") == 0 ||
 			column->indexed == MONGO_INDEXED_NO)
 			continue;

@@ -28,7 +28,8 @@ typedef struct FieldNode
 {
 	const char *name;
 	const char *prefix;			/* "a.b.", before the names of members */
-	const char *path;			/* NULL: not a field to be looked at, only above one */
+	const char *path;			/* NULL: not a field to be looked at, only
+								 * above one */
 	struct FieldNode *first_child;
 	struct FieldNode *next;		/* sibling */
 	double		counts[TYPE_COUNT]; /* documents, by type */
@@ -84,7 +85,7 @@ field_types_create(List *paths, bool others)
 			const char *dot = strchr(component, '.');
 
 			node = node_named(node, component,
-							   dot != NULL ? (size_t) (dot - component) : strlen(component));
+							  dot != NULL ? (size_t) (dot - component) : strlen(component));
 			component = dot != NULL ? dot + 1 : NULL;
 		}
 		if (node->path == NULL)
@@ -167,7 +168,7 @@ add_other(FieldTypes *types, FieldNode *parent, const char *name)
 /* learn_members: no deeper than the paths are. */
 static void
 learn_members(FieldTypes *types, FieldNode *parent, bson_iter_t *iter,
-				uint32 length)
+			  uint32 length)
 {
 	uint64		document = types->documents;
 	FieldNode  *last = NULL;

@@ -47,7 +47,8 @@ typedef struct FieldSeen
 	const char *path;			/* UTF-8, as far as the document's names are */
 	bool		given;			/* to field_types_create(), or beside these? */
 	double		documents;		/* that have it, be it as a null */
-	uint32		types;			/* set of MONGO_BSON_BIT, null and undefined left out */
+	uint32		types;			/* set of MONGO_BSON_BIT, null and undefined
+								 * left out */
 } FieldSeen;
 
 /*

@@ -31,7 +31,8 @@ typedef struct ImportSource
 	UserMapping *user;
 	const char *server_name;
 	const char *database;
-	const char *schema;			/* where tables are to be; NULL: said elsewhere */
+	const char *schema;			/* where tables are to be; NULL: said
+								 * elsewhere */
 
 	/* what OPTIONS says, see docs/import.md */
 	int			sample_size;	/* documents */

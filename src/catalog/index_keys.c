@@ -90,7 +90,10 @@ index_uses(const MongoIndex *index)
 	if (index->keys[0].kind == MONGO_KEY_HASHED)
 		return MONGO_INDEX_EQUALITY;
 
-	/* where documents are missing, or stand in several places, there is no order */
+	/*
+	 * where documents are missing, or stand in several places, there is no
+	 * order
+	 */
 	return index->sparse || index->multikey ?
 		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
 }

@@ -20,7 +20,10 @@
 bool
 mongo_learns(Relation relation)
 {
-	/* the lock that ANALYZE takes, and that a parent's does not take of children */
+	/*
+	 * the lock that ANALYZE takes, and that a parent's does not take of
+	 * children
+	 */
 	return CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true);
 }
 

@@ -34,7 +34,10 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 	if (level <= MONGOC_LOG_LEVEL_WARNING)
 		strlcpy(driver_message, message, sizeof(driver_message));
 
-	/* nor that a transaction cannot be aborted which MongoDB has aborted itself */
+	/*
+	 * nor that a transaction cannot be aborted which MongoDB has aborted
+	 * itself
+	 */
 	if (log_is_held || !message_level_is_interesting(elevel) ||
 		strncmp(message, "Error in abortTransaction", 25) == 0)
 		return;

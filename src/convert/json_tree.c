@@ -223,7 +223,7 @@ tree_of_text(text *json)
 	return parse.root;
 }
 
-JsonNode   *
+JsonNode *
 mongo_json_tree(Datum value, Oid typid)
 {
 	if (typid == JSONBOID)

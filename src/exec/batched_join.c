@@ -69,13 +69,16 @@ typedef struct BatchedJoinState
 	bool		key_by_value;
 	char		key_align;
 	TupleTableSlot *outer_slot; /* of a waiting row */
-	TupleTableSlot *carried;	/* a row read for this batch, to begin the next */
+	TupleTableSlot *carried;	/* a row read for this batch, to begin the
+								 * next */
 
-	MemoryContext batch_context;	/* of all that follows; reset for each batch */
+	MemoryContext batch_context;	/* of all that follows; reset for each
+									 * batch */
 	int			batch_size;
 	OuterRow   *rows;
 	int			nrows;
-	int			nwaiting;		/* of them, those with a key and no document yet */
+	int			nwaiting;		/* of them, those with a key and no document
+								 * yet */
 	Datum	   *keys;			/* distinct ones, not NULL */
 	int			nkeys;
 	Size		keys_size;

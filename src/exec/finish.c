@@ -20,7 +20,8 @@ struct MongoFinisher
 	int			natts;
 	Datum	   *values;			/* of the tuple and, behind it, of the parts */
 	bool	   *isnull;
-	WindowAggState *context;	/* in which aggregates' functions think they are */
+	WindowAggState *context;	/* in which aggregates' functions think they
+								 * are */
 };
 
 /* PostgreSQL's final functions over the state of numeric's variance. */

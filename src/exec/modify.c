@@ -53,11 +53,12 @@ typedef struct MongoModifyState
 	MemoryContext row_context;	/* reset for each row */
 	bson_t	   *document;		/* of the row; reused */
 	bson_t	   *second;			/* its update, if any; reused */
-	WCOKind		policy_check;	/* of INSERT and UPDATE: which of the policies' */
+	WCOKind		policy_check;	/* of INSERT and UPDATE: which of the
+								 * policies' */
 
 	/* INSERT and COPY */
 	bool		skips_duplicates;	/* ON CONFLICT DO NOTHING */
-	MongoRowDecoder *id_decoder; /* when a generated _id will be seen */
+	MongoRowDecoder *id_decoder;	/* when a generated _id will be seen */
 
 	/* UPDATE and DELETE */
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
@@ -67,8 +68,8 @@ typedef struct MongoModifyState
 	AttrNumber	row_attribute;	/* likewise: the old row, or 0 */
 	MongoIdentityLog *identities;
 	HTAB	   *changed_rows;	/* NULL when no row can come twice */
-	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves to
-										 * this table, or NULL */
+	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves
+										 * to this table, or NULL */
 } MongoModifyState;
 
 /* ------------------------------- beginning --------------------------------- */

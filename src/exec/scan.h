@@ -31,7 +31,8 @@ typedef struct MongoScanState
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	MongoRowDecoder *decoder;	/* likewise */
-	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is ours */
+	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is
+									 * ours */
 	ExprState  *hiding;			/* of hidden.c; NULL: not needed so far */
 	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
@@ -46,7 +47,8 @@ typedef struct MongoScanState
 	bool		any_document;	/* has come */
 	int64		rows;			/* that have come */
 	bool		counts;			/* by the plan's count_command */
-	bool		widened;		/* documents may come that PostgreSQL is to test */
+	bool		widened;		/* documents may come that PostgreSQL is to
+								 * test */
 	bool		must_wait;		/* why an asynchronous scan gave no row */
 	bson_t	   *command;		/* as sent */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */

@@ -96,7 +96,7 @@ unless_mismatch(const MongoAggregateFit *fit, const Var *column, const MongoFiel
 	return mongo_expand_template("{$cond: [@1, @2, @3]}", arguments, lengthof(arguments));
 }
 
-bson_t	   *
+bson_t *
 mongo_fits_or_raise(const MongoAggregateFit *fit, const Var *column, const MongoField *field,
 					const MongoValue *greatest, const MongoValue *least,
 					const MongoValue *result)

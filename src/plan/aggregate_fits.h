@@ -21,10 +21,11 @@
 
 typedef struct MongoAggregateFit
 {
-	const char *fits;			/* template: is this greatest or least value, which
-								 * may be null, one that the type reads? */
-	bool		has_lower;		/* do types stand below that documents hold? Then
-								 * the least value is to be asked for, too */
+	const char *fits;			/* template: is this greatest or least value,
+								 * which may be null, one that the type reads? */
+	bool		has_lower;		/* do types stand below that documents hold?
+								 * Then the least value is to be asked for,
+								 * too */
 } MongoAggregateFit;
 
 /*

@@ -55,20 +55,23 @@ typedef struct MongoRecipe
 	/* Templates over the accumulators, @1 and so on; @4 is 2^53. */
 	const char *result;			/* NULL: the first accumulator */
 	const char *guarded;		/* instead, with the guard, which is @3 */
-	const char *not_null;		/* instead of 'result' if no value is NULL; then
-								 * the first accumulator is enough */
+	const char *not_null;		/* instead of 'result' if no value is NULL;
+								 * then the first accumulator is enough */
 	MongoFinish finish;
 	Oid			result_type;	/* to be finished; else the aggregate's */
 	bool		distinct_is_same;	/* repeated values make no difference */
-	bool		has_state;		/* the result is PostgreSQL's own partial state */
+	bool		has_state;		/* the result is PostgreSQL's own partial
+								 * state */
 	bool		zero_if_empty;
 } MongoRecipe;
 
 typedef struct MongoAggregateRow
 {
 	const MongoRecipe *recipe;
-	const MongoRecipe *with_nan;	/* where the argument may be NaN; NULL: the same */
-	Oid			functions[MONGO_MAX_FUNCTIONS]; /* ends with InvalidOid, unless full */
+	const MongoRecipe *with_nan;	/* where the argument may be NaN; NULL:
+									 * the same */
+	Oid			functions[MONGO_MAX_FUNCTIONS]; /* ends with InvalidOid,
+												 * unless full */
 } MongoAggregateRow;
 
 /*

@@ -16,7 +16,8 @@
 
 typedef struct MongoScanClauses
 {
-	List	   *local;			/* tested by PostgreSQL: not shippable, or a superset */
+	List	   *local;			/* tested by PostgreSQL: not shippable, or a
+								 * superset */
 	List	   *hiding;			/* numbers, from 0, of those in 'local' that
 								 * mongo_hides_rows() of */
 	List	   *exact;			/* tested by MongoDB alone */

@@ -165,7 +165,7 @@ mongo_group_cost(const MongoGroup *group, double groups)
 
 	foreach(cell, group->keys)
 		cost += MONGO_COST_KEY +
-			mongo_expression_cost(((MongoGroupKey *) lfirst(cell))->value.expression);
+		mongo_expression_cost(((MongoGroupKey *) lfirst(cell))->value.expression);
 	foreach(cell, group->accumulators)
 	{
 		const bson_t *operand = ((MongoAccumulator *) lfirst(cell))->operand;

@@ -27,37 +27,48 @@
  */
 
 /* scans: T for each document */
-#define MONGO_COST_EXAMINED			0.2		/* looked at: a scan that finds nothing */
-#define MONGO_COST_INDEXED			0.5		/* the same by an index */
-#define MONGO_COST_PART_TEST		0.2		/* also tested for null and NaN */
-#define MONGO_COST_RANGE			1.5		/* a range of _id as $expr, less EXAMINED */
+#define MONGO_COST_EXAMINED			0.2 /* looked at: a scan that finds
+										 * nothing */
+#define MONGO_COST_INDEXED			0.5 /* the same by an index */
+#define MONGO_COST_PART_TEST		0.2 /* also tested for null and NaN */
+#define MONGO_COST_RANGE			1.5 /* a range of _id as $expr, less
+										 * EXAMINED */
 
 /* scans: others */
-#define MONGO_COST_SPLIT			30000	/* T: $sample, which finds the ranges */
-#define MONGO_COST_PROJECTION_BYTES	150		/* bytes sent while a field is picked */
-#define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough less for add_path() */
+#define MONGO_COST_SPLIT			30000	/* T: $sample, which finds the
+											 * ranges */
+#define MONGO_COST_PROJECTION_BYTES	150 /* bytes sent while a field is picked */
+#define MONGO_COST_PUSHED_LIMIT		0.95	/* - share of the cost; enough
+											 * less for add_path() */
 
 /* $group: T for each document, but for NEXT_KEY */
-#define MONGO_COST_GROUP			0.5		/* all in one group, less EXAMINED */
-#define MONGO_COST_KEY				0.2		/* by a field of one value, less that */
+#define MONGO_COST_GROUP			0.5 /* all in one group, less EXAMINED */
+#define MONGO_COST_KEY				0.2 /* by a field of one value, less that */
 #define MONGO_COST_TENFOLD_GROUPS	0.25	/* 1,000 groups less 100 */
-#define MONGO_COST_ACCUMULATOR		0.1		/* {$sum: 1} */
-#define MONGO_COST_OPERAND			0.4		/* {$sum: "$field"}, less that */
-#define MONGO_COST_OPERATOR			0.7		/* {$add: ["$field", 1]} as the operand */
-#define MONGO_COST_TEST				0.2		/* each of $cond and $gt as the operand */
-#define MONGO_COST_NEXT_KEY			9		/* T a value: by an index on the key alone */
-#define MONGO_COST_MERGE_FACTOR		3		/* - fewer groups by this before a second $group */
+#define MONGO_COST_ACCUMULATOR		0.1 /* {$sum: 1} */
+#define MONGO_COST_OPERAND			0.4 /* {$sum: "$field"}, less that */
+#define MONGO_COST_OPERATOR			0.7 /* {$add: ["$field", 1]} as the
+										 * operand */
+#define MONGO_COST_TEST				0.2 /* each of $cond and $gt as the
+										 * operand */
+#define MONGO_COST_NEXT_KEY			9	/* T a value: by an index on the key
+										 * alone */
+#define MONGO_COST_MERGE_FACTOR		3	/* - fewer groups by this before a
+										 * second $group */
 
 /* $sort: T for each document */
-#define MONGO_COST_SET				1.0		/* a $set before it, which makes a new document */
+#define MONGO_COST_SET				1.0 /* a $set before it, which makes a new
+										 * document */
 
 /* $lookup */
-#define MONGO_COST_CLASSIC_LOOKUP	7		/* L a document: outside of the engine */
-#define MONGO_COST_LOOKUP_SETUP		8		/* L: planning it, less answering a find */
-#define MONGO_COST_FOUND_DOCUMENT	0.5		/* T: found by it and copied */
+#define MONGO_COST_CLASSIC_LOOKUP	7	/* L a document: outside of the engine */
+#define MONGO_COST_LOOKUP_SETUP		8	/* L: planning it, less answering a
+										 * find */
+#define MONGO_COST_FOUND_DOCUMENT	0.5 /* T: found by it and copied */
 
 /* batched joins */
-#define MONGO_COST_BATCHED_KEY		9		/* T: one of 1,000 keys of a $in that finds nothing */
+#define MONGO_COST_BATCHED_KEY		9	/* T: one of 1,000 keys of a $in that
+										 * finds nothing */
 #define MONGO_COST_BATCHED_ROWS		1000	/* - rows that one find asks for */
 
 /*

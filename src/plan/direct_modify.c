@@ -299,7 +299,7 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 			   const MongoDirectPlan *direct, bool *simple_collation)
 {
 	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
-											   linitial(scan->commands));
+												linitial(scan->commands));
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
 	bson_iter_t iter;

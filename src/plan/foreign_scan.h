@@ -20,7 +20,8 @@ typedef struct MongoScanNode
 {
 	Index		scanrelid;		/* 0: of a join or an upper relation */
 	List	   *tlist;
-	List	   *scan_tlist;		/* what the rows consist of; NIL: the table's columns */
+	List	   *scan_tlist;		/* what the rows consist of; NIL: the table's
+								 * columns */
 	List	   *local;			/* clauses that PostgreSQL tests */
 	List	   *exact;			/* clauses that MongoDB alone tests */
 	Plan	   *outer_plan;

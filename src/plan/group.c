@@ -44,7 +44,7 @@ value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *v
 	{
 		if (!key_collation_suits(exprCollation(node), ordered) ||
 			mongo_feature_is_disabled(scope->translation->disabled,
-									   MONGO_FEATURE_COLLATION))
+									  MONGO_FEATURE_COLLATION))
 			return false;
 		scope->translation->compares_text = true;
 	}
@@ -146,7 +146,7 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 /* append_group_key: 'final' makes equal what is equal in PostgreSQL. */
 static void
 append_group_key(const MongoGroup *group, bson_t *id, const char *name, Node *node,
-		   MongoValue value, bool final)
+				 MongoValue value, bool final)
 {
 	bson_t	   *expression;
 
@@ -170,7 +170,7 @@ mongo_field_expression(const char *path)
 /* append_group_id: the specification's _id, of values that the keys have now. */
 static void
 append_group_id(const MongoGroup *group, const List *values, bool final, bool distinct,
-		  bson_t *specification)
+				bson_t *specification)
 {
 	bool		alone = list_length(values) == 1 && !distinct;
 	bson_t	   *id = alone ? specification : bson_create_in(CurrentMemoryContext);
@@ -187,7 +187,7 @@ append_group_id(const MongoGroup *group, const List *values, bool final, bool di
 		const MongoGroupKey *key = list_nth(group->keys, number);
 
 		append_group_key(group, id, alone ? "_id" : psprintf("k%d", number),
-				   (Node *) key->expression, *(MongoValue *) lfirst(cell), final);
+						 (Node *) key->expression, *(MongoValue *) lfirst(cell), final);
 	}
 	if (distinct)
 		append_group_key(group, id, "d", group->distinct, group->distinct_value, true);

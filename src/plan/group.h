@@ -29,7 +29,8 @@ typedef struct MongoAccumulator
 {
 	const char *operator;		/* "$sum", "$min" or "$max" */
 	bson_t	   *operand;
-	bool		distinct;		/* over the distinct values, in the second stage */
+	bool		distinct;		/* over the distinct values, in the second
+								 * stage */
 } MongoAccumulator;
 
 /* A key; its field is "_id.k0" and so on, or "_id" when it is the only one. */
@@ -46,11 +47,12 @@ typedef struct MongoGroup
 	List	   *accumulators;	/* MongoAccumulator * */
 	Node	   *distinct;		/* what DISTINCT aggregates are over, or NULL */
 	MongoValue	distinct_value; /* the same; its field is "_id.d" */
-	bson_t	   *results;		/* specification of the $set; its fields are "r0"
-								 * and so on */
+	bson_t	   *results;		/* specification of the $set; its fields are
+								 * "r0" and so on */
 	int			nresults;
 	List	   *outputs;		/* MongoOutput *, as in MongoUpperRelation */
-	List	   *computed;		/* MongoComputed *: those that MongoDB finishes */
+	List	   *computed;		/* MongoComputed *: those that MongoDB
+								 * finishes */
 } MongoGroup;
 
 /*

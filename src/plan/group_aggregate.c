@@ -83,7 +83,10 @@ set_distinct(Translation *translation)
 			return false;
 		group->distinct = translation->argument;
 
-		/* a column's text stays as it is for now, so that its type can be seen */
+		/*
+		 * a column's text stays as it is for now, so that its type can be
+		 * seen
+		 */
 		if (mongo_compares_text(group->distinct_value.type) &&
 			mongo_column_of_node(group->scope.translation->columns, group->distinct, &field) != NULL &&
 			!mongo_value_of_node(&group->scope, group->distinct, &group->distinct_value))

@@ -163,7 +163,7 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	const MongoTableOptions *options = outer->options;
 	double		outer_rows = join->outer->rows;
 	double		found = outer_rows * join->inner->tuples *
-	mongo_join_key_selectivity(root, join->outer, join->inner, join->key.rinfo);
+		mongo_join_key_selectivity(root, join->outer, join->inner, join->key.rinfo);
 
 	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 		found = Min(found, outer_rows);

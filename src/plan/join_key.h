@@ -19,7 +19,8 @@ typedef struct MongoJoinKey
 	RestrictInfo *rinfo;
 	MongoField	outer;
 	MongoField	inner;
-	bool		is_text;		/* Strings and ObjectIds may be equal in PostgreSQL */
+	bool		is_text;		/* Strings and ObjectIds may be equal in
+								 * PostgreSQL */
 	bool		unique;			/* finds one document at most */
 	bool		fits;			/* what it finds surely fits into an array */
 } MongoJoinKey;

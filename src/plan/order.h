@@ -23,7 +23,8 @@
 typedef enum MongoSortPart
 {
 	MONGO_SORT_ALL,
-	MONGO_SORT_NULL,			/* the first key is NULL: only the others count */
+	MONGO_SORT_NULL,			/* the first key is NULL: only the others
+								 * count */
 	MONGO_SORT_NAN,				/* ... is NaN: likewise */
 	MONGO_SORT_VALUES			/* ... is neither */
 } MongoSortPart;

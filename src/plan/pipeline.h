@@ -27,7 +27,10 @@ typedef struct MongoPipeline
 	const bson_t *only_match;	/* the filter, if all is one $match; or NULL */
 	bool		may_need_disk;	/* a stage may hold more than 100 MB */
 
-	/* used by join_stages.c alone, and settled before anything else is appended */
+	/*
+	 * used by join_stages.c alone, and settled before anything else is
+	 * appended
+	 */
 	List	   *held;			/* stages to come after lookups in a row */
 	List	   *arrays;			/* prefixes under which several documents are */
 } MongoPipeline;

@@ -69,7 +69,6 @@ mongo_check_planning_state(RelOptInfo *rel)
 	else
 		check_relation(rel->fdw_private, context);
 }
-
 #endif
 
 void

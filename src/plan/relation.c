@@ -128,7 +128,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 	MongoMark	before = mongo_mark(translation);
 	MongoCondition condition = mongo_translate_condition(translation, rinfo->clause, match);
 	bool		promotable = condition.grade == MONGO_NOT_SHIPPABLE ||
-	mongo_is_securely_promotable(baserel, rinfo, match);
+		mongo_is_securely_promotable(baserel, rinfo, match);
 
 	if (promotable && condition.grade == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&

@@ -43,15 +43,16 @@ typedef struct MongoRelation
 	MongoTableOptions *options;
 	MongoColumns *columns;
 	List	   *known;			/* MongoKnownCondition * */
-	List	   *without_nan;	/* columns that no base restriction lets be NaN; see
-								 * nan_bound.h */
+	List	   *without_nan;	/* columns that no base restriction lets be
+								 * NaN; see nan_bound.h */
 	bool		below_barrier;	/* the query is below a security barrier */
-	bool		has_barrier;	/* restrictions hide rows from the query or from what
-								 * is above it; see security.h */
+	bool		has_barrier;	/* restrictions hide rows from the query or
+								 * from what is above it; see security.h */
 	Index		query_level;	/* PlannerInfo.qual_security_level */
-	bool		all_exact;		/* PostgreSQL has no base restriction left to test */
-	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet.  A
-								 * number, as joins ask */
+	bool		all_exact;		/* PostgreSQL has no base restriction left to
+								 * test */
+	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet.
+								 * A number, as joins ask */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */

@@ -46,8 +46,8 @@ typedef struct MongoUpperRelation
 	RelOptInfo *input;			/* the foreign table or join at the bottom */
 	bool		by_find;		/* no pipeline: the input's own path will do */
 	MongoPipeline pipeline;		/* all stages */
-	List	   *outputs;		/* MongoOutput *, once there is a $group; before
-								 * that the columns of the tables are */
+	List	   *outputs;		/* MongoOutput *, once there is a $group;
+								 * before that the columns of the tables are */
 	List	   *local_quals;	/* of HAVING, tested by PostgreSQL */
 	bool		grouped;
 	bool		one_row;		/* aggregates without GROUP BY */

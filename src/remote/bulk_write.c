@@ -128,7 +128,7 @@ operation_options(const MongoWriteBatch *batch)
 {
 	bson_t	   *options = bson_create_in(CurrentMemoryContext);
 	bool		has_filter = batch->kind != MONGO_INSERT &&
-	batch->kind != MONGO_INSERT_UNLESS_THERE;
+		batch->kind != MONGO_INSERT_UNLESS_THERE;
 
 	/* what we built needs no check of ours; MongoDB makes its own */
 	if (batch->kind == MONGO_INSERT)
@@ -151,14 +151,14 @@ most_documents(const MongoWriteBatch *batch, const Bitmapset *omitted)
 /* execute_bulk: true when every operation succeeded; *reply is always made. */
 static bool
 execute_bulk(mongoc_client_t *client, const char *database, const char *collection,
-		const MongoWriteBatch *batch, const Bitmapset *omitted,
-		const bson_t *bulk_options, const bson_t *options, bson_t *reply,
-		bson_error_t *error)
+			 const MongoWriteBatch *batch, const Bitmapset *omitted,
+			 const bson_t *bulk_options, const bson_t *options, bson_t *reply,
+			 bson_error_t *error)
 {
 	mongoc_collection_t *target = mongoc_client_get_collection(client, database,
 															   collection);
 	mongoc_bulk_operation_t *bulk =
-	mongoc_collection_create_bulk_operation_with_opts(target, bulk_options);
+		mongoc_collection_create_bulk_operation_with_opts(target, bulk_options);
 	Size		position = 0;
 	bool		added = true;
 	bool		succeeded = false;
@@ -368,9 +368,9 @@ may_try_again(const bson_t *reply, const bson_error_t *error, int count,
  */
 static bool
 execute_bulk_in_session(MongoSession *session, MongoLease *lease, const char *database,
-				   const char *collection, const MongoWriteBatch *batch,
-				   bool allow_duplicates, Bitmapset **omitted, bson_t **reply,
-				   bson_error_t *error, MongoWriteEnd *end)
+						const char *collection, const MongoWriteBatch *batch,
+						bool allow_duplicates, Bitmapset **omitted, bson_t **reply,
+						bson_error_t *error, MongoWriteEnd *end)
 {
 	const bson_t *options = operation_options(batch);
 	TimestampTz since = GetCurrentTimestamp();
@@ -385,7 +385,7 @@ execute_bulk_in_session(MongoSession *session, MongoLease *lease, const char *da
 		BSON_APPEND_BOOL(bulk_options, "ordered", batch->ordered);
 		mongo_write_begin(session, lease, bulk_options);
 		succeeded = execute_bulk(mongo_lease_client(lease), database, collection, batch,
-							*omitted, bulk_options, options, *reply, error);
+								 *omitted, bulk_options, options, *reply, error);
 		*end = mongo_write_finish(session, lease, succeeded,
 								  most_documents(batch, *omitted), *reply, error);
 		if (succeeded || !fresh)
@@ -429,8 +429,8 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
 	succeeded = execute_bulk_in_session(session, lease, mongo_to_utf8(database),
-								   mongo_to_utf8(collection), batch,
-								   allow_duplicates, &omitted, &reply, &error, &end);
+										mongo_to_utf8(collection), batch,
+										allow_duplicates, &omitted, &reply, &error, &end);
 	result->written = reply_number(reply, "nInserted") +
 		reply_number(reply, "nUpserted") + reply_number(reply, "nRemoved") +
 		(batch->kind == MONGO_INSERT_UNLESS_THERE ? 0 : reply_number(reply, "nMatched"));
@@ -438,7 +438,10 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 	mongo_lease_check_interrupts(lease);
 	if (!succeeded)
 	{
-		/* an interrupt may have been put off until MongoDB had ended the write */
+		/*
+		 * an interrupt may have been put off until MongoDB had ended the
+		 * write
+		 */
 		CHECK_FOR_INTERRUPTS();
 		lasting = lasting_text(session, end, most_documents(batch, omitted), first_row,
 							   rows_before + result->written);

@@ -329,7 +329,10 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 
 	mongoc_uri_set_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true);
 
-	/* libmongoc would authenticate within its socketTimeoutMS, which is ours now */
+	/*
+	 * libmongoc would authenticate within its socketTimeoutMS, which is ours
+	 * now
+	 */
 	client->connection.transport.wait_limit_ms = client->connection.transport.connect_timeout_ms;
 	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	for (;;)

@@ -49,7 +49,8 @@ typedef struct MongoClient
 	bool		servers_changed;	/* since 'deployment' was looked up */
 	bool		retired;		/* its server or user mapping has changed */
 	bool		keep;			/* option keep_connections */
-	int			idle_timeout;	/* option of that name, in milliseconds; 0: none */
+	int			idle_timeout;	/* option of that name, in milliseconds; 0:
+								 * none */
 	int			async_connections;	/* likewise */
 	bool		has_session;	/* libmongoc may have one of the server's */
 	TimestampTz idle_since;		/* 0: never used yet */

@@ -288,8 +288,8 @@ mongo_abort_transaction(MongoLease *lease, mongoc_client_session_t *session)
 
 	/*
 	 * What was broken off, or lost with the connection, may run on, or have
-	 * opened a cursor that nobody knows of.  libmongoc has to hear of the end,
-	 * too; where that was given up it is refused at once.
+	 * opened a cursor that nobody knows of.  libmongoc has to hear of the
+	 * end, too; where that was given up it is refused at once.
 	 */
 	told = kill_session(lease, session, ABORT_MS,
 						interrupted ? HURRIED_ABORT_MS : 0);

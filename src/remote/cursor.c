@@ -42,8 +42,7 @@ get_length(const uint8 *bytes)
 	return BSON_UINT32_FROM_LE(value);
 }
 
-pg_noreturn static void
-report_invalid_reply(MongoCursor *cursor, const char *detail);
+pg_noreturn static void report_invalid_reply(MongoCursor *cursor, const char *detail);
 
 static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
@@ -154,7 +153,11 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 
 	if (id != cursor->id)
 		note_server_cursor(cursor, id);
-	/* before there is an id, the batch is the first one; without one, the last */
+
+	/*
+	 * before there is an id, the batch is the first one; without one, the
+	 * last
+	 */
 	cursor->whole = cursor->id == 0 && id == 0 ? cursor->position : NULL;
 	cursor->whole_length = cursor->end - cursor->position;
 	cursor->id = id;

@@ -38,7 +38,7 @@ static const RemoteErrorRule rules[] =
 	{6, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* HostUnreachable */
 	{7, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* HostNotFound */
 	{11, ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION, false, NULL}, /* UserNotFound */
-	{13, ERRCODE_INSUFFICIENT_PRIVILEGE, false,	/* Unauthorized */
+	{13, ERRCODE_INSUFFICIENT_PRIVILEGE, false, /* Unauthorized */
 	"Give the MongoDB user of the user mapping a role that allows this, or add username and password to the mapping."},
 	{18, ERRCODE_INVALID_PASSWORD, false,	/* AuthenticationFailed */
 	"Check username and password of the user mapping, and the server's authentication_database."},
@@ -72,11 +72,12 @@ static const RemoteErrorRule rules[] =
 	{257, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLarge */
 	LARGE_TRANSACTION_HINT},
 	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
-	{292, ERRCODE_OUT_OF_MEMORY, false,	/* QueryExceededMemoryLimitNoDiskUseAllowed */
+	{292, ERRCODE_OUT_OF_MEMORY, false, /* QueryExceededMemoryLimitNoDiskUseAllowed */
 	"Let MongoDB use temporary files: take disk_use out of the option pushdown_disable."},
 	{388, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLargeForCache */
 	LARGE_TRANSACTION_HINT},
-	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* $lookup into too large an array */
+	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* $lookup into too large
+													 * an array */
 	TOO_LARGE_HINT},
 	{9001, ERRCODE_CONNECTION_FAILURE, true, NULL}, /* SocketException */
 	{10107, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotWritablePrimary */
@@ -86,13 +87,16 @@ static const RemoteErrorRule rules[] =
 	{11601, ERRCODE_QUERY_CANCELED, false, NULL},	/* Interrupted */
 	{11602, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* InterruptedDueToReplStateChange */
 	{13388, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleConfig */
-	{13548, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* a buffer of more than 64 MB */
+	{13548, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* a buffer of more than
+													 * 64 MB */
 	TOO_LARGE_HINT},
 	{13435, ERRCODE_CONNECTION_FAILURE, true,	/* NotPrimaryNoSecondaryOk */
 	"The server is a secondary: set replica_set, or a read_preference that allows it."},
 	{13436, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotPrimaryOrSecondary */
-	{17419, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a document after an update */
-	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* likewise, after a replacement */
+	{17419, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a document after an
+																	 * update */
+	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* likewise, after a
+													 * replacement */
 	TOO_LARGE_HINT},
 };
 
@@ -222,9 +226,8 @@ mongo_error_is_interruption(int code)
 							rule->sqlstate == ERRCODE_CONNECTION_FAILURE);
 }
 
-pg_noreturn static void
-raise_remote(const char *message, int code, const char *code_name,
-			 const char *text, const char *remark);
+pg_noreturn static void raise_remote(const char *message, int code, const char *code_name,
+									 const char *text, const char *remark);
 
 /* unknown_hint: what to do when the server does not know what was sent. */
 static const char *

@@ -22,8 +22,8 @@
 /* execute_find_and_modify: nothing here raises; *reply is always made. */
 static bool
 execute_find_and_modify(mongoc_client_t *client, const char *database, const char *collection,
-		const MongoFindAndModify *command, const bson_t *extra, bson_t *reply,
-		bson_error_t *error)
+						const MongoFindAndModify *command, const bson_t *extra, bson_t *reply,
+						bson_error_t *error)
 {
 	mongoc_collection_t *target = mongoc_client_get_collection(client, database,
 															   collection);
@@ -75,13 +75,16 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 
 		mongo_write_begin(session, lease, extra);
 		succeeded = execute_find_and_modify(mongo_lease_client(lease), database, collection,
-							command, extra, reply, &error);
+											command, extra, reply, &error);
 		(void) mongo_write_finish(session, lease, succeeded, 1, reply, &error);
 		mongo_lease_check_interrupts(lease);
 		if (succeeded)
 			return reply;
 
-		/* an interrupt may have been put off until MongoDB had ended the write */
+		/*
+		 * an interrupt may have been put off until MongoDB had ended the
+		 * write
+		 */
 		CHECK_FOR_INTERRUPTS();
 		if (!fresh || !mongo_reply_has_label(reply, "TransientTransactionError") ||
 			!mongo_wait_for_conflict(lease, &error, since, attempt))

@@ -38,7 +38,8 @@ typedef struct MongoGuard
 	mongoc_stream_t vtable;		/* first: libmongoc sees only that */
 	mongoc_stream_t *base;
 	MongoStream *stream;		/* at the bottom of base */
-	bool		violated;		/* a reply has come that cannot be taken: no more reading */
+	bool		violated;		/* a reply has come that cannot be taken: no
+								 * more reading */
 
 	/* the reply that is coming in, or has come and is being handed on */
 	GuardBuffer incoming;

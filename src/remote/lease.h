@@ -36,8 +36,8 @@ typedef struct MongoTurns
 	void		(*serve) (void *reader);
 
 	/*
-	 * The lease ends, with an answer in flight that nobody wants: note the cursor
-	 * that it tells of, if it comes soon.  Must not raise.
+	 * The lease ends, with an answer in flight that nobody wants: note the
+	 * cursor that it tells of, if it comes soon.  Must not raise.
 	 */
 	void		(*discard_answer) (void *reader);
 } MongoTurns;

@@ -26,7 +26,8 @@ typedef struct PoolEntry
 	dlist_head	in_flight;		/* of MongoLease, the longest first */
 	dlist_head	waiting;		/* of MongoLease, the first in turn first */
 	dlist_head	readers;		/* of MongoLease with 'remote' set */
-	dlist_head	orphans;		/* of RemoteCursor: to be killed, see kill_cursor() */
+	dlist_head	orphans;		/* of RemoteCursor: to be killed, see
+								 * kill_cursor() */
 } PoolEntry;
 
 /* Which of its entry's lists a lease is in by 'node'. */

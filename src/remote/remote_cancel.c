@@ -84,7 +84,10 @@ uri_of_server(const MongoClient *client, const MongoStream *stream)
 	mongoc_uri_t *uri;
 	bson_t		properties;
 
-	/* of a Unix-domain socket the path would have to be escaped; any name does */
+	/*
+	 * of a Unix-domain socket the path would have to be escaped; any name
+	 * does
+	 */
 	snprintf(text, sizeof(text), "mongodb://%s/",
 			 stream->host_and_port[0] == '/' ? "localhost" : stream->host_and_port);
 	uri = mongoc_uri_new_with_error(text, NULL);
@@ -212,8 +215,9 @@ take_up_wait(MongoStream *stream)
 		ask(stream, cancel);
 
 	/*
-	 * From now on a deadline takes the place of interrupts.  When it has passed
-	 * all I/O is refused, so that libmongoc does not send the write once more.
+	 * From now on a deadline takes the place of interrupts.  When it has
+	 * passed all I/O is refused, so that libmongoc does not send the write
+	 * once more.
 	 */
 	transport->interrupted = transport->wait_error != NULL || !transport->ending.active ||
 		transport->ending.deadline <= GetCurrentTimestamp();

@@ -94,8 +94,8 @@ extern void mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end,
  * be called after the lease has been asked for interrupts.
  */
 pg_noreturn extern void mongo_session_report_error(const char *context_message,
-									   const bson_error_t *error,
-									   const bson_t *reply,
-									   const char *remark);
+												   const bson_error_t *error,
+												   const bson_t *reply,
+												   const char *remark);
 
 #endif							/* MONGO_FDW_SESSION_H */

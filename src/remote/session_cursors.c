@@ -111,7 +111,7 @@ build_command(const dlist_head *list, const MongoSessionCursor *first,
 /* run_in_session: in the session, so in its transaction while there is one. */
 static bool
 run_in_session(mongoc_client_t *client, mongoc_client_session_t *session,
-	const char *database, const bson_t *command)
+			   const char *database, const bson_t *command)
 {
 	bson_t		options = BSON_INITIALIZER;
 	bson_error_t error;
@@ -159,7 +159,10 @@ mongo_session_cursors_kill(MongoSessionCursors *cursors, bool all,
 						   mongoc_client_t *client,
 						   mongoc_client_session_t *session)
 {
-	/* at the end the connection may just have been lost: the next attempt makes one */
+	/*
+	 * at the end the connection may just have been lost: the next attempt
+	 * makes one
+	 */
 	for (int attempt = all ? 0 : 1; attempt < 2; attempt++)
 	{
 		if (!kill_listed(&cursors->abandoned, client, session))

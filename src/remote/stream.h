@@ -34,15 +34,19 @@ typedef struct MongoStream
 	mongoc_stream_t vtable;
 	dlist_node	node;			/* in transport->streams */
 	MongoTransport *transport;
-	mongoc_stream_t *top;		/* what carries messages: this one, or TLS on it */
-	size_t		guarded;		/* bytes that the guard on top has ready (guard.h) */
+	mongoc_stream_t *top;		/* what carries messages: this one, or TLS on
+								 * it */
+	size_t		guarded;		/* bytes that the guard on top has ready
+								 * (guard.h) */
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */
 	int			last_errno;		/* of the last operation; 0 at end of file */
-	bool		reply_due;		/* sent, and not waited since: no use to receive */
+	bool		reply_due;		/* sent, and not waited since: no use to
+								 * receive */
 	uint64		bytes_sent;
-	bool		abandoned;		/* a reply may come that nobody waits for: see guard.h */
+	bool		abandoned;		/* a reply may come that nobody waits for: see
+								 * guard.h */
 	WaitEventSet *wait_set;		/* made at the first wait */
 	char	   *buffer;			/* received and not yet asked for: */
 	size_t		buffer_start;

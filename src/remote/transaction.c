@@ -285,7 +285,10 @@ commit_session(MongoSession *session)
 									   &error, &transient);
 	if (outcome == MONGO_COMMITTED)
 	{
-		/* an interrupt that came meanwhile is too late: MongoDB's commit stays */
+		/*
+		 * an interrupt that came meanwhile is too late: MongoDB's commit
+		 * stays
+		 */
 		QueryCancelPending = false;
 		hold_interrupts();
 		return;
@@ -601,7 +604,10 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 	succeeded = mongoc_client_command_with_opts(client, database, command, NULL,
 												options, reply, &error);
 
-	/* whatever failed in it, or was broken off, has ended MongoDB's transaction */
+	/*
+	 * whatever failed in it, or was broken off, has ended MongoDB's
+	 * transaction
+	 */
 	if (!succeeded)
 		session->lost = true;
 	mongo_lease_check_interrupts(session->lease);

@@ -31,10 +31,11 @@ typedef struct MongoEnding
 	bool		active;
 	TimestampTz deadline;		/* of all its waits */
 	int			interrupt_ms;	/* to go on for after an interrupt was noticed */
-	int			reply_ms;		/* to wait after the command has left; 0: until
-								 * the deadline */
+	int			reply_ms;		/* to wait after the command has left; 0:
+								 * until the deadline */
 	int			sent;			/* how often the command has left, or may have */
-	bool		heard;			/* the server has said anything since the start */
+	bool		heard;			/* the server has said anything since the
+								 * start */
 	bool		answered;		/* and so to the command */
 } MongoEnding;
 
@@ -54,29 +55,32 @@ typedef struct MongoRemoteCancel
 /* What all the streams of one libmongoc client share. */
 typedef struct MongoTransport
 {
-	bool		interrupted;	/* a wait was broken by an interrupt, or given up */
+	bool		interrupted;	/* a wait was broken by an interrupt, or given
+								 * up */
 	bool		closing;		/* no more I/O: the client is being destroyed */
-	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or NULL */
-	size_t		memory_missing;	/* this much was needed and not there; 0 */
+	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or
+								 * NULL */
+	size_t		memory_missing; /* this much was needed and not there; 0 */
 	bool		use_tls;
 	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
 	int			connect_timeout_ms;
 	MongoTcpOptions tcp;
 	bool		out_of_files;	/* one of them for want of a file descriptor */
 	char		failure[400];	/* why connections could not be made; "" */
-	const char *violation;		/* what was wrong with a reply to libmongoc, or NULL */
+	const char *violation;		/* what was wrong with a reply to libmongoc,
+								 * or NULL */
 	int			wait_limit_ms;	/* of any wait inside libmongoc; 0: none */
 	int			socket_timeout_ms;	/* of any wait for the server; 0: none */
 	bool		timed_out;		/* the last wait took longer than that */
-	bool		last_failed;	/* the last send or receive: connection lost, or
-								 * nothing came in time */
+	bool		last_failed;	/* the last send or receive: connection lost,
+								 * or nothing came in time */
 	MongoEnding ending;
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */
 	MongoRemoteCancel *cancel;	/* while armed, or NULL */
 	dlist_head	streams;		/* of MongoStream, the newest first */
-	struct MongoStream *data_stream;	/* the data plane's; NULL once libmongoc
-										 * has destroyed it */
+	struct MongoStream *data_stream;	/* the data plane's; NULL once
+										 * libmongoc has destroyed it */
 } MongoTransport;
 
 /*

@@ -168,7 +168,10 @@ connect_for_cursor(MongoLease *lease, UserMapping *user)
 bool
 mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 {
-	/* a request that could not be sent in another scan's stead, whose error it was */
+	/*
+	 * a request that could not be sent in another scan's stead, whose error
+	 * it was
+	 */
 	if (lease->client != NULL)
 	{
 		lease->client->connection.broken = true;

@@ -25,8 +25,8 @@
 typedef enum MongoTurn
 {
 	MONGO_TURN_NOW,				/* whatever it takes */
-	MONGO_TURN_LATER,			/* if there is one, or there may be one more; else
-								 * it is called when there is */
+	MONGO_TURN_LATER,			/* if there is one, or there may be one more;
+								 * else it is called when there is */
 	MONGO_TURN_IF_FREE			/* if there is one that nobody waits for */
 } MongoTurn;
 

@@ -437,9 +437,9 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 		reply->is_compressed = compressed;
 
 		/*
-		 * Just after a send nothing can be there yet.  Later, wait only when a
-		 * read has found nothing: TLS may hold decrypted bytes that the socket
-		 * knows nothing of.
+		 * Just after a send nothing can be there yet.  Later, wait only when
+		 * a read has found nothing: TLS may hold decrypted bytes that the
+		 * socket knows nothing of.
 		 */
 		count = receive_some(connection, buffer->data + received,
 							 (expected ? expected : buffer->capacity) - received,

@@ -40,7 +40,8 @@ typedef struct MongoConnection
 	bool		broken;
 	int			in_flight;
 	bool		receiving;		/* a part of a reply has been taken off it */
-	bool		resumable;		/* an interrupt broke nothing but the wait for more */
+	bool		resumable;		/* an interrupt broke nothing but the wait for
+								 * more */
 	uint32		last_request_id;
 
 	/* elements to append to a command: $readPreference, readConcern */
@@ -147,7 +148,7 @@ extern void mongo_wire_send_and_forget(MongoConnection *connection,
  *		connection is not used any more.
  */
 pg_noreturn extern void mongo_wire_report_violation(MongoConnection *connection,
-										const char *detail);
+													const char *detail);
 
 /*
  * mongo_wire_raise_wait

@@ -59,7 +59,10 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	mongo_lease_check_interrupts(lease);
 	if (!succeeded)
 	{
-		/* an interrupt may have been put off until MongoDB had ended the command */
+		/*
+		 * an interrupt may have been put off until MongoDB had ended the
+		 * command
+		 */
 		CHECK_FOR_INTERRUPTS();
 		mongo_report_bson_error(context_message, &error, reply, NULL);
 	}

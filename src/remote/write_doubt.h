@@ -21,7 +21,8 @@
 /* What is known of one command. */
 typedef enum MongoWriteEnd
 {
-	MONGO_WRITE_ANSWERED,		/* the reply says what it did; or it was not sent */
+	MONGO_WRITE_ANSWERED,		/* the reply says what it did; or it was not
+								 * sent */
 	MONGO_WRITE_STOPPED,		/* it runs no more, and has done a part */
 	MONGO_WRITE_UNKNOWN			/* no reply has come: it may be running */
 } MongoWriteEnd;

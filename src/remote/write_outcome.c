@@ -43,7 +43,7 @@ has_write_errors(const bson_t *reply)
  */
 static MongoWriteEnd
 classify_end(const MongoTransport *transport, bool succeeded, bool unsent, bool many,
-		 const bson_t *reply, const bson_error_t *error)
+			 const bson_t *reply, const bson_error_t *error)
 {
 	if (succeeded || unsent)
 		return MONGO_WRITE_ANSWERED;

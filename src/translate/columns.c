@@ -114,7 +114,6 @@ mongo_check_columns(const MongoColumns *columns, MemoryContext context)
 		}
 	}
 }
-
 #endif
 
 const char *
@@ -157,7 +156,7 @@ index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
 	return mongo_index_uses(columns->statistics, options->path);
 }
 
-const Var *
+const Var  *
 mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
 	const MongoColumnOptions *options;

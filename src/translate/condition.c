@@ -32,7 +32,7 @@
 #include "utils/lsyscache.h"
 
 static MongoCondition condition_of_node(MongoTranslation *translation, Node *node,
-									 bool wanted, bson_t *match);
+										bool wanted, bson_t *match);
 
 static const MongoCondition not_shippable = {.grade = MONGO_NOT_SHIPPABLE};
 
@@ -141,8 +141,8 @@ translate_json_test(const MongoField *field, Oid operator, Node *value, bool wan
 /* LIKE and its like */
 static MongoCondition
 condition_of_pattern(MongoTranslation *translation, const MongoField *field,
-				  Oid function, Node *pattern, Oid collation, bool wanted,
-				  bson_t *match)
+					 Oid function, Node *pattern, Oid collation, bool wanted,
+					 bson_t *match)
 {
 	MongoCondition result = not_shippable;
 
@@ -167,13 +167,13 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 		!mongo_field_of_node(translation->columns, linitial(node->args), &field))
 		return not_shippable;
 	return condition_of_pattern(translation, &field, node->funcid, lsecond(node->args),
-							 node->inputcollid, wanted, match);
+								node->inputcollid, wanted, match);
 }
 
 /* "column OP value" or "value OP column" */
 static MongoCondition
 condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
-				   bson_t *match)
+					  bson_t *match)
 {
 	Node	   *left;
 	Node	   *right;
@@ -202,7 +202,7 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	predicate.strategy = mongo_default_strategy(operator, field.operator_type);
 	if (predicate.strategy == 0)
 		return condition_of_pattern(translation, &field, get_opcode(operator), right,
-								 node->inputcollid, wanted, match);
+									node->inputcollid, wanted, match);
 	if (!wanted)
 		predicate.strategy = mongo_negated_strategy(predicate.strategy);
 

@@ -97,7 +97,8 @@ typedef enum DigitRule
 	DIGITS_PRODUCT,
 	DIGITS_REMAINDER,
 	DIGITS_INTEGER,				/* the first, rounded to an integer */
-	DIGITS_ROUNDED,				/* the first, to as many decimals as the second says */
+	DIGITS_ROUNDED,				/* the first, to as many decimals as the
+								 * second says */
 	DIGITS_TYPMOD				/* numeric(precision, scale) of the first */
 } DigitRule;
 

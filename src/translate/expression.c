@@ -150,7 +150,7 @@ translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
 								  ((FuncExpr *) node)->args, value);
 		case T_RelabelType:
 			return mongo_is_same_reading(exprType((Node *) ((RelabelType *) node)->arg),
-								   exprType(node)) &&
+										 exprType(node)) &&
 				mongo_value_of_node(scope, (Node *) ((RelabelType *) node)->arg, value);
 		case T_BoolExpr:
 		case T_NullTest:

@@ -24,7 +24,7 @@
 
 static void
 set_array_result(MongoValue *value, Oid type, const char *template, const MongoValue *values,
-		   int nvalues)
+				 int nvalues)
 {
 	memset(value, 0, sizeof(*value));
 	value->expression = mongo_expand_template(template, values, nvalues);
@@ -230,9 +230,9 @@ mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *
 		!mongo_normal_value_of_node(&inner, linitial(node->refupperindexpr), &values[1]))
 		return false;
 	set_array_result(value, node->refrestype,
-			   "{$let: {vars: {e: {$cond: [{$gt: [@2, 0]}, "
-			   "{$arrayElemAt: [@1, {$subtract: [@2, 1]}]}, null]}}, "
-			   "in: {$cond: [{$isArray: '$$e'}, null, '$$e']}}}", values, 2);
+					 "{$let: {vars: {e: {$cond: [{$gt: [@2, 0]}, "
+					 "{$arrayElemAt: [@1, {$subtract: [@2, 1]}]}, null]}}, "
+					 "in: {$cond: [{$isArray: '$$e'}, null, '$$e']}}}", values, 2);
 	value->typmod = node->reftypmod;
 	value->raw = true;
 	value->nan = mongo_kind_of_type(value->type)->has_nan;

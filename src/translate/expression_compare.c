@@ -28,9 +28,11 @@
 /* Both sides of a comparison. */
 typedef struct Operands
 {
-	MongoValue	values[4];		/* those that are compared; of two dates as documents
-								 * have them, their midnights as well */
-	const char *test;			/* template: TRUE, FALSE, or whatever if one is null */
+	MongoValue	values[4];		/* those that are compared; of two dates as
+								 * documents have them, their midnights as
+								 * well */
+	const char *test;			/* template: TRUE, FALSE, or whatever if one
+								 * is null */
 } Operands;
 
 int
@@ -273,6 +275,6 @@ mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
 		return false;
 	has_midnights = operands.values[2].expression != NULL;
 	set_comparison(value, has_midnights ? "{$eq: [{$ifNull: [@3, null]}, {$ifNull: [@4, null]}]}" :
-				"{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", &operands, false);
+				   "{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", &operands, false);
 	return true;
 }

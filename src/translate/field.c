@@ -61,7 +61,10 @@ mongo_append_json_key(StringInfo path, Oid type, Datum value)
 		return false;
 	key = mongo_to_utf8(TextDatumGetCString(value));
 
-	/* jsonb takes "-1" and "+1" as an index too, where it is applied to an array */
+	/*
+	 * jsonb takes "-1" and "+1" as an index too, where it is applied to an
+	 * array
+	 */
 	if (key[0] == '\0' || key[0] == '$' || key[0] == '-' || key[0] == '+' ||
 		strchr(key, '.') != NULL || isspace((unsigned char) key[0]))
 		return false;

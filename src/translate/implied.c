@@ -118,9 +118,9 @@ shifted(Node *timestamp, Const *interval, Timestamp instead)
 	Oid			type = exprType(timestamp);
 	bool		has_zone = type == TIMESTAMPTZOID;
 	Expr	   *after = implied_comparison(timestamp, BTGreaterStrategyNumber,
-								(Node *) timestamp_constant(type, new_year(-3000)), InvalidOid);
+										   (Node *) timestamp_constant(type, new_year(-3000)), InvalidOid);
 	Expr	   *before = implied_comparison(timestamp, BTLessStrategyNumber,
-								 (Node *) timestamp_constant(type, new_year(200000)), InvalidOid);
+											(Node *) timestamp_constant(type, new_year(200000)), InvalidOid);
 	CaseWhen   *when = makeNode(CaseWhen);
 	CaseExpr   *guarded = makeNode(CaseExpr);
 
@@ -176,14 +176,14 @@ of_date_trunc(const Comparison *comparison)
 			continue;
 		if (bounds_below(comparison->strategy))
 			result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
-										 comparison->value, InvalidOid));
+													comparison->value, InvalidOid));
 		if (bounds_above(comparison->strategy))
 			result = add(result, implied_comparison(argument, BTLessStrategyNumber,
-										 shifted(comparison->value,
-												 interval_constant(units[i].months,
-																   units[i].days + has_zone,
-																   units[i].micros), DT_NOEND),
-										 InvalidOid));
+													shifted(comparison->value,
+															interval_constant(units[i].months,
+																			  units[i].days + has_zone,
+																			  units[i].micros), DT_NOEND),
+													InvalidOid));
 	}
 	return result;
 }
@@ -204,11 +204,11 @@ of_date(const Comparison *comparison)
 	start = (Timestamp) DatumGetDateADT(value->constvalue) * USECS_PER_DAY;
 	if (bounds_below(comparison->strategy))
 		result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
-									 (Node *) timestamp_constant(TIMESTAMPOID, start), InvalidOid));
+												(Node *) timestamp_constant(TIMESTAMPOID, start), InvalidOid));
 	if (bounds_above(comparison->strategy))
 		result = add(result, implied_comparison(argument, BTLessStrategyNumber,
-									 (Node *) timestamp_constant(TIMESTAMPOID, start + USECS_PER_DAY),
-									 InvalidOid));
+												(Node *) timestamp_constant(TIMESTAMPOID, start + USECS_PER_DAY),
+												InvalidOid));
 	return result;
 }
 
@@ -246,10 +246,10 @@ of_year(const Comparison *comparison)
 		return NIL;
 	if (bounds_below(comparison->strategy))
 		result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
-									 beginning(exprType(argument), year), InvalidOid));
+												beginning(exprType(argument), year), InvalidOid));
 	if (bounds_above(comparison->strategy))
 		result = add(result, implied_comparison(argument, BTLessStrategyNumber,
-									 beginning(exprType(argument), year + 1), InvalidOid));
+												beginning(exprType(argument), year + 1), InvalidOid));
 	return result;
 }
 
@@ -278,9 +278,9 @@ of_interval(const Comparison *comparison)
 
 		if (below ? bounds_below(comparison->strategy) : bounds_above(comparison->strategy))
 			result = add(result, implied_comparison(argument, below ? BTGreaterStrategyNumber :
-										 BTLessStrategyNumber,
-										 shifted(comparison->value, back,
-												 below ? DT_NOBEGIN : DT_NOEND), InvalidOid));
+													BTLessStrategyNumber,
+													shifted(comparison->value, back,
+															below ? DT_NOBEGIN : DT_NOEND), InvalidOid));
 	}
 	return result;
 }
@@ -310,9 +310,9 @@ of_integer_sum(const Comparison *comparison)
 	if (addend == NULL || value == NULL)
 		return NIL;
 	return add(NIL, implied_comparison(linitial(comparison->args), comparison->strategy,
-							(Node *) makeFuncExpr(minus ? F_INT8PL : F_INT8MI, INT8OID,
-												  list_make2(value, addend), InvalidOid,
-												  InvalidOid, COERCE_EXPLICIT_CALL), InvalidOid));
+									   (Node *) makeFuncExpr(minus ? F_INT8PL : F_INT8MI, INT8OID,
+															 list_make2(value, addend), InvalidOid,
+															 InvalidOid, COERCE_EXPLICIT_CALL), InvalidOid));
 }
 
 /* left(x, n) = 'abc' and substr(x, 1, n) = 'abc': x begins so */

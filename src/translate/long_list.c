@@ -55,7 +55,7 @@ find_span(const MongoPredicate *predicate, ArrayType *array)
 /* append_span_end: "column OP value" as one of the conditions. */
 static void
 append_span_end(const MongoPredicate *predicate, int strategy, Datum value,
-			 BsonArray *conditions)
+				BsonArray *conditions)
 {
 	MongoPredicate bound = *predicate;
 	bson_t		condition;

@@ -107,7 +107,7 @@ in_utf8(const StringInfoData *text)
 /* append_pattern_match: a text that the expression matches, or one that it does not. */
 static void
 append_pattern_match(const char *path, const MongoRegularExpression *expression, bool positive,
-			 bson_t *match)
+					 bson_t *match)
 {
 	bson_value_t regex = bson_regex(in_utf8(&expression->text), "s");
 

@@ -30,8 +30,8 @@ typedef struct MongoCharacterSet
 typedef struct MongoPatternPiece
 {
 	MongoCharacterSet set;
-	List	   *branches;		/* Lists of pieces, which may be NIL; NIL here: it
-								 * is a character of the set */
+	List	   *branches;		/* Lists of pieces, which may be NIL; NIL
+								 * here: it is a character of the set */
 	int			minimum;		/* how often */
 	int			maximum;		/* or MONGO_UNBOUNDED */
 } MongoPatternPiece;
@@ -114,8 +114,8 @@ typedef struct MongoRegularExpression
 	StringInfoData text;		/* for option "s", in the server's encoding */
 	StringInfoData prefix;		/* "^" and what it begins with, when "|" keeps
 								 * MongoDB from seeing that; else empty */
-	int			safe_length;	/* longer texts may be too much for PCRE;
-								 * 0: none is */
+	int			safe_length;	/* longer texts may be too much for PCRE; 0:
+								 * none is */
 } MongoRegularExpression;
 
 /*

@@ -69,8 +69,9 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		comparison->equality_grade : comparison->order_grade;
 
 	/*
-	 * Where type mismatches read as NULL, only what MongoDB cannot match with a type mismatch
-	 * is exact: a value's own points, on a column that takes all of them.
+	 * Where type mismatches read as NULL, only what MongoDB cannot match with
+	 * a type mismatch is exact: a value's own points, on a column that takes
+	 * all of them.
 	 */
 	if (grade == MONGO_EXACT &&
 		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&

@@ -428,7 +428,7 @@ for_each_key(ChangeWalk *walk, const char *path, JsonMember *old, int old_count,
 	while (i < old_count || j < new_count)
 	{
 		int			order = i == old_count ? 1 : j == new_count ? -1 :
-		member_order(&old[i], &new[j]);
+			member_order(&old[i], &new[j]);
 		JsonMember *from = order <= 0 ? &old[i++] : NULL;
 		JsonMember *to = order >= 0 ? &new[j++] : NULL;
 
