@@ -22,15 +22,26 @@ finish() {
 trap finish EXIT
 trap 'exit 143' INT TERM
 
+# The source is the same for all versions, so it is looked at with one of them.
+TESTS=${TESTS-}
+LINT=
+case " $TESTS " in
+	*' lint '*) LINT=yes ;;
+	'  ') if [ "$VARIANT$PG_MAJOR" = 15 ]; then LINT=yes; fi ;;
+esac
+
 # What t/095_fuzzing.pl builds with, and what looks at the source, beside what setup.sh
-# installs for all.
+# installs for all.  Not every release has the latter.
 TEST_PACKAGES="
-clang-tidy /usr/bin/clang-tidy
-pg-bsd-indent /usr/bin/pg_bsd_indent
 clang /usr/bin/clang
 libclang-rt-dev /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-*.a
 g++ /usr/bin/g++
 "
+if [ -n "$LINT" ]; then
+	TEST_PACKAGES+="clang-tidy /usr/bin/clang-tidy
+pg-bsd-indent /usr/bin/pg_bsd_indent
+"
+fi
 . "$ROOT/scripts/setup.sh"
 . "$ROOT/scripts/build.sh"
 . "$ROOT/scripts/lint/source.sh"
@@ -40,18 +51,13 @@ TEST_RUN=$WORK/test
 TEST_ENV=$WORK/test/env
 . "$ROOT/scripts/servers.sh"
 
-TESTS=${TESTS-}
-# The source is the same for all; objects and tools are looked at where they are these.
-LINT=
-LINT_AS_WELL=
-if [ "$VARIANT$PG_MAJOR" = 15 ]; then LINT_AS_WELL=lint; fi
 SQL_TESTS=()
 TAP_TESTS=()
 cd "$WORK/src"
-for file in ${TESTS:-$LINT_AS_WELL sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
+for file in ${TESTS:-sql/*.sql t/[0-9]*.pl t/[0-9]*.py}; do
 	case $file in
 		*'*'*) ;;				# a pattern that matched nothing
-		lint) LINT=yes ;;
+		lint) ;;				# see above
 		sql/*.sql) file=${file#sql/}; SQL_TESTS+=("${file%.sql}") ;;
 		t/*) TAP_TESTS+=("$file") ;;
 		*) fail "unknown test \"$file\"" ;;
