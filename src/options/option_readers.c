@@ -35,6 +35,25 @@ read_defaults(void *result, MongoOptionTarget target)
 	}
 }
 
+/*
+ * What holds when nothing is given, parsed once in a session: each transaction
+ * that writes asks for a connection's options.  Strings are those of the table.
+ */
+static MongoConnectionOptions connection_defaults;
+static MongoTableOptions table_defaults;
+
+static void
+learn_defaults(void)
+{
+	static bool learned = false;
+
+	if (learned)
+		return;
+	read_defaults(&connection_defaults, TARGET_CONNECTION);
+	read_defaults(&table_defaults, TARGET_TABLE);
+	learned = true;
+}
+
 /* read_options: those of one object that belong to the struct; others are passed over. */
 static void
 read_options(void *result, MongoOptionTarget target, int object, List *definitions)
@@ -55,9 +74,10 @@ read_options(void *result, MongoOptionTarget target, int object, List *definitio
 MongoConnectionOptions *
 mongo_connection_options(ForeignServer *server, UserMapping *user)
 {
-	MongoConnectionOptions *result = palloc0(sizeof(MongoConnectionOptions));
+	MongoConnectionOptions *result = palloc(sizeof(MongoConnectionOptions));
 
-	read_defaults(result, TARGET_CONNECTION);
+	learn_defaults();
+	*result = connection_defaults;
 	result->server_name = server->servername;
 	read_options(result, TARGET_CONNECTION, ON_SERVER, server->options);
 	read_options(result, TARGET_CONNECTION, ON_MAPPING, user->options);
@@ -95,11 +115,12 @@ mongo_read_concern(ForeignServer *server)
 MongoTableOptions *
 mongo_read_table_options(Oid foreigntableid)
 {
-	MongoTableOptions *result = palloc0(sizeof(MongoTableOptions));
+	MongoTableOptions *result = palloc(sizeof(MongoTableOptions));
 	ForeignTable *table = GetForeignTable(foreigntableid);
 	ForeignServer *server = GetForeignServer(table->serverid);
 
-	read_defaults(result, TARGET_TABLE);
+	learn_defaults();
+	*result = table_defaults;
 	read_options(result, TARGET_TABLE, ON_SERVER, server->options);
 	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
 	if (result->collection == NULL)
