@@ -48,14 +48,6 @@ extern void mongo_decimal128_unpack(const bson_decimal128_t *decimal,
 									MongoDecimalParts *parts);
 
 /*
- * mongo_decimal128_pack
- *		Put it together.  The caller sees to coefficient and exponent being
- *		in range.
- */
-extern void mongo_decimal128_pack(const MongoDecimalParts *parts,
-								  bson_decimal128_t *decimal);
-
-/*
  * mongo_decimal128_to_text
  *		Its text in Extended JSON, into BSON_DECIMAL128_STRING bytes.
  */

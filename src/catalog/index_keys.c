@@ -55,12 +55,6 @@ key_kind(const bson_iter_t *key)
 	return MONGO_KEY_OTHER;
 }
 
-const char *
-index_key_kind_name(MongoKeyKind kind)
-{
-	return kinds[kind].name;
-}
-
 MongoKeyKind
 index_key_kind_from_name(const char *name)
 {
@@ -273,7 +267,7 @@ describe_keys(const MongoIndex *index, BsonArray *fields, bool *ordinary)
 			return false;
 		*ordinary &= key->kind <= MONGO_KEY_DESCENDING;
 		bson_array_append_template(fields, "{path: @1, kind: @2}", bson_utf8(key->path),
-								   bson_utf8(index_key_kind_name(key->kind)));
+								   bson_utf8(kinds[key->kind].name));
 	}
 	return true;
 }

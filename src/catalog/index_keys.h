@@ -22,11 +22,9 @@ typedef enum IndexAnswer
 } IndexAnswer;
 
 /*
- * index_key_kind_name, index_key_kind_from_name
- *		As a word of "kind" in mongo_fdw_statistics, and back; "other" for what we
- *		do not know.
+ * index_key_kind_from_name
+ *		Of a word of "kind" in mongo_fdw_statistics; "other" for what we do not know.
  */
-extern const char *index_key_kind_name(MongoKeyKind kind);
 extern MongoKeyKind index_key_kind_from_name(const char *name);
 
 /*

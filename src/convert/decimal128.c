@@ -81,8 +81,9 @@ mongo_decimal128_unpack(const bson_decimal128_t *decimal,
 	}
 }
 
-void
-mongo_decimal128_pack(const MongoDecimalParts *parts, bson_decimal128_t *decimal)
+/* pack: the caller sees to coefficient and exponent being in range. */
+static void
+pack(const MongoDecimalParts *parts, bson_decimal128_t *decimal)
 {
 	decimal->low = 0;
 	if (parts->kind == MONGO_DECIMAL_NAN)
@@ -108,7 +109,7 @@ mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
 	/* libbson takes a coefficient of 35 digits for one */
 	mongo_decimal128_unpack(decimal, &parts);
 	if (parts.coefficient == 0)
-		mongo_decimal128_pack(&parts, &canonical);
+		pack(&parts, &canonical);
 	bson_decimal128_to_string(&canonical, text);
 }
 
@@ -328,7 +329,7 @@ mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal)
 		fits = parts_of_text(text + (parts.negative ? 1 : 0), &parts);
 	pfree(text);
 	if (fits)
-		mongo_decimal128_pack(&parts, decimal);
+		pack(&parts, decimal);
 	return fits;
 }
 
