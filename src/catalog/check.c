@@ -62,7 +62,7 @@ typedef struct CheckedColumn
 	MongoColumn column;			/* its index is its place in Check.columns */
 	MongoIndexed indexed;
 	MongoRowDecoder *decoder;	/* for it alone; NULL: not needed yet */
-	double		misfits;
+	double		mismatches;
 	uint32		types;			/* set of MONGO_BSON_BIT */
 	char	   *example;		/* _id of a document, or NULL */
 } CheckedColumn;
@@ -259,11 +259,11 @@ id_of(const Check *check, const uint8_t *data, uint32 length)
 }
 
 static void
-count_misfit(Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
+count_mismatch(Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
 {
 	bson_type_t type = field_types_last(check->types, column->column.path);
 
-	column->misfits++;
+	column->mismatches++;
 	if (type != BSON_TYPE_EOD)
 		column->types |= MONGO_BSON_BIT(type);
 	if (column->example == NULL)
@@ -340,7 +340,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 
 		if (bms_is_member(i, mismatches) ||
 			(deferred && !fits_alone(check, column, data, length)))
-			count_misfit(check, column, data, length);
+			count_mismatch(check, column, data, length);
 	}
 }
 
@@ -410,10 +410,10 @@ report_columns(const Check *check, List *seen)
 		const FieldSeen *field = seen_at(seen, column->column.path);
 		Finding		finding = {.field = column->column.path, .column = column->column.name};
 
-		if (column->misfits > 0)
+		if (column->mismatches > 0)
 		{
 			finding.finding = "values that do not fit";
-			finding.documents = column->misfits;
+			finding.documents = column->mismatches;
 			finding.types = column->types;
 			if (column->example != NULL)
 				finding.detail = psprintf("for example where _id is %s", column->example);
