@@ -10,7 +10,7 @@
 
 #include "compat.h"
 
-#include "utils/palloc.h"
+#include "utils/memutils.h"
 
 /*
  * mongo_outlives
@@ -20,6 +20,14 @@
  * reset or deleted without it.  'chunk' must be what palloc() gave, no pointer
  * into it; of a bson_t of bson_memory.h that is not so.
  */
-extern bool mongo_outlives(const void *chunk, MemoryContext context);
+static inline bool
+mongo_outlives(const void *chunk, MemoryContext context)
+{
+	MemoryContext own = GetMemoryChunkContext(unconstify(void *, chunk));
+
+	while (context != NULL && context != own)
+		context = MemoryContextGetParent(context);
+	return context != NULL;
+}
 
 #endif							/* MONGO_FDW_LIFETIME_H */

@@ -101,16 +101,6 @@ extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
 										 bson_t *match);
 
 /*
- * mongo_predicate_render_span
- *		Append to 'match' a superset of an ANY or ALL predicate that is too long:
- *		from the least to the greatest of the array's values, or everything.
- *
- * The array, not NULL, has values that are not NULL.
- */
-extern void mongo_predicate_render_span(const MongoPredicate *predicate, Datum value,
-										bson_t *match);
-
-/*
  * mongo_predicate_to_list, mongo_predicate_from_list
  *		A predicate as nodes that a plan can hold, and back.
  */

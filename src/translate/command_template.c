@@ -18,6 +18,7 @@
 #include "condition.h"
 #include "encode.h"
 #include "expression.h"
+#include "long_list.h"
 
 #include "access/detoast.h"
 #include "catalog/pg_type_d.h"

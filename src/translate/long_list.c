@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * long_list.c
- *		Lists of values that have no place in a command.
+ *		Lists of values that are longer than a command may be.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "long_list.h"
+
 #include "bson_write.h"
-#include "predicate.h"
 
 #include "access/stratnum.h"
 #include "utils/array.h"
