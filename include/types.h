@@ -14,6 +14,8 @@
 
 #include "compat.h"
 
+#include "catalog/pg_type_d.h"
+
 #include "bson_types.h"
 
 /* Types of one kind are alike to MongoDB; what they have in common is a row. */
@@ -119,6 +121,33 @@ static inline const MongoKind *
 mongo_kind_of_type(Oid typid)
 {
 	return &mongo_kinds[mongo_type_kind(typid)];
+}
+
+/*
+ * mongo_integer_of_datum, mongo_datum_of_integer
+ *		A value of an integer type (MONGO_KIND_INTEGER) as an int64, and back.
+ *
+ * mongo_is_int64
+ *		Is the integer type written as Int64, not as Int32?
+ */
+static inline int64
+mongo_integer_of_datum(Oid typid, Datum value)
+{
+	return typid == INT4OID ? DatumGetInt32(value) :
+		typid == INT2OID ? DatumGetInt16(value) : DatumGetInt64(value);
+}
+
+static inline Datum
+mongo_datum_of_integer(Oid typid, int64 number)
+{
+	return typid == INT4OID ? Int32GetDatum((int32) number) :
+		typid == INT2OID ? Int16GetDatum((int16) number) : Int64GetDatum(number);
+}
+
+static inline bool
+mongo_is_int64(const MongoType *type)
+{
+	return type->limit == PG_INT64_MAX;
 }
 
 /*

@@ -13,7 +13,6 @@
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "bulk_write.h"
-#include "catalog/pg_type_d.h"
 #include "columns.h"
 #include "command_template.h"
 #include "decode_row.h"
@@ -31,6 +30,7 @@
 #include "query_log.h"
 #include "scan.h"
 #include "settings.h"
+#include "types.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -79,14 +79,7 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 static Datum
 widen(Datum value, Oid from, Oid to)
 {
-	int64		number;
-
-	if (from == to)
-		return value;
-	number = from == INT2OID ? DatumGetInt16(value) :
-		from == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
-	return to == INT2OID ? Int16GetDatum((int16) number) :
-		to == INT4OID ? Int32GetDatum((int32) number) : Int64GetDatum(number);
+	return from == to ? value : mongo_datum_of_integer(to, mongo_integer_of_datum(from, value));
 }
 
 /* evaluate_assignments: the values are computed once, before anything is sent. */

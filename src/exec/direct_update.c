@@ -11,11 +11,11 @@
 
 #include "bson_memory.h"
 #include "bson_write.h"
-#include "catalog/pg_type_d.h"
 #include "encoding.h"
 #include "nodes/value.h"
 #include "options.h"
 #include "row_document.h"
+#include "types.h"
 
 /* append_value: the value as the column's. */
 static void
@@ -53,37 +53,6 @@ mismatch_message(const MongoNewValue *new)
 #define MISMATCH_ERROR(message, field)	"{$toInt: {$concat: [" message ", {$type: " field "}]}}"
 
 /*
- * Integers whose sums MongoDB can compute: the BSON type they are written as,
- * their range, and what makes any number one.
- */
-typedef struct SumRule
-{
-	Oid			type;
-	const char *bson_type;
-	int64		min;
-	int64		max;
-	const char *conversion;
-} SumRule;
-
-static const SumRule sum_rules[] =
-{
-	{INT2OID, "int", PG_INT16_MIN, PG_INT16_MAX, "$toInt"},
-	{INT4OID, "int", PG_INT32_MIN, PG_INT32_MAX, "$toInt"},
-	{INT8OID, "long", PG_INT64_MIN, PG_INT64_MAX, "$toLong"},
-};
-
-static const SumRule *
-find_sum_rule(Oid type)
-{
-	for (size_t i = 0; i < lengthof(sum_rules); i++)
-	{
-		if (sum_rules[i].type == type)
-			return &sum_rules[i];
-	}
-	elog(ERROR, "type %u has no sums", type);
-}
-
-/*
  * The result where the field is what the column writes and the sum fits, which
  * is told first; else why it is not, and last the sum of an integer of another
  * BSON type.  An overflow is made one for MongoDB: its own would come only
@@ -111,19 +80,21 @@ static const char sum_template[] =
 static void
 append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 {
-	const SumRule *rule = find_sum_rule(new->attribute->atttypid);
+	const MongoType *type = mongo_type_facts(new->attribute->atttypid);
+	bool		is_int64 = mongo_is_int64(type);
 	bool		adds = new->kind == MONGO_ASSIGN_SUM;
-	int64		value = rule->type == INT2OID ? DatumGetInt16(new->value) :
-		rule->type == INT4OID ? DatumGetInt32(new->value) : DatumGetInt64(new->value);
+	int64		value = mongo_integer_of_datum(type->typid, new->value);
 	bool		grows = adds == (value >= 0);
-	int64		least = grows ? rule->min : adds ? rule->min - value : rule->min + value;
-	int64		greatest = !grows ? rule->max : adds ? rule->max - value : rule->max + value;
+	int64		min = -type->limit - 1;
+	int64		max = type->limit;
+	int64		least = grows ? min : adds ? min - value : min + value;
+	int64		greatest = !grows ? max : adds ? max - value : max + value;
 
 	bson_append_member(stage, new->path, sum_template, bson_field(new->path),
 					   column_value(new), bson_int64(least), bson_int64(greatest),
-					   bson_utf8(rule->bson_type), null_value(write_null),
+					   bson_utf8(is_int64 ? "long" : "int"), null_value(write_null),
 					   mismatch_message(new), bson_utf8(adds ? "$add" : "$subtract"),
-					   bson_utf8(rule->conversion));
+					   bson_utf8(is_int64 ? "$toLong" : "$toInt"));
 }
 
 /*

@@ -65,27 +65,23 @@ mongo_append_nothing(bson_t *match, const char *path)
  * Integers
  */
 
-static int64
-integer_value(Oid type, Datum value)
+static bson_value_t
+integer_value(const MongoPredicate *predicate, Datum value)
 {
-	if (type == INT2OID)
-		return DatumGetInt16(value);
-	if (type == INT4OID)
-		return DatumGetInt32(value);
-	return DatumGetInt64(value);
+	return bson_integer(mongo_integer_of_datum(predicate->value_type, value));
 }
 
 static void
 integer_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	bson_array_append(points, bson_integer(integer_value(predicate->value_type, value)));
+	bson_array_append(points, integer_value(predicate, value));
 }
 
 static MongoMatch
 integer_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
-						  bson_integer(integer_value(predicate->value_type, value)));
+						  integer_value(predicate, value));
 	return MONGO_MATCH_SOME;
 }
 

@@ -9,6 +9,7 @@
 
 #include "decimal128.h"
 #include "digits.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
@@ -38,25 +39,17 @@ mongo_digits_fit(MongoDigits digits)
 static MongoDigits
 digits_of_type(Oid type, int32 typmod)
 {
+	const MongoType *facts = mongo_type_facts(type);
 	int			precision;
 	int			scale;
 
-	switch (type)
-	{
-		case INT2OID:
-			return known_digits(5, 0);
-		case INT4OID:
-			return known_digits(10, 0);
-		case INT8OID:
-			return known_digits(19, 0);
-		case NUMERICOID:
-			if (mongo_numeric_typmod(typmod, &precision, &scale) &&
-				scale >= 0 && precision <= MONGO_MAX_PRECISION)
-				return known_digits(Max(precision - scale, 0), scale);
-			return unknown_digits;
-		default:
-			return unknown_digits;
-	}
+	if (facts->kind == MONGO_KIND_INTEGER)
+		return known_digits(snprintf(NULL, 0, INT64_FORMAT, facts->limit), 0);
+	if (facts->kind == MONGO_KIND_NUMERIC &&
+		mongo_numeric_typmod(typmod, &precision, &scale) &&
+		scale >= 0 && precision <= MONGO_MAX_PRECISION)
+		return known_digits(Max(precision - scale, 0), scale);
+	return unknown_digits;
 }
 
 /* The text of the constant has them all. */

@@ -227,21 +227,11 @@ translate_concat(const MongoCall *call, MongoValue *result)
 /* White space that the input functions of integers skip. */
 #define SPACE	" \t\n\v\f\r"
 
-static const struct
-{
-	Oid			type;
-	const char *template;
-}			integer_inputs[] =
-{
-	{INT2OID, "{$toInt: {$trim: {input: @1, chars: @2}}}"},
-	{INT4OID, "{$toInt: {$trim: {input: @1, chars: @2}}}"},
-	{INT8OID, "{$toLong: {$trim: {input: @1, chars: @2}}}"},
-};
-
 /* Casts that go by the text form: an integer to text, and back. */
 bool
 mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 {
+	const MongoType *type = mongo_type_facts(node->resulttype);
 	MongoValue	values[2];
 
 	if (!mongo_normal_value_of_node(scope, (Node *) node->arg, &values[0]) || !to_text(&values[0]))
@@ -249,18 +239,17 @@ mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 	*value = values[0];
 	if (node->resulttype == TEXTOID || node->resulttype == VARCHAROID)
 		return true;
+	if (type->kind != MONGO_KIND_INTEGER)
+		return false;
 	values[1] = text_value(SPACE);
-	for (size_t i = 0; i < lengthof(integer_inputs); i++)
-	{
-		if (integer_inputs[i].type != node->resulttype)
-			continue;
-		value->expression = mongo_expand_template(integer_inputs[i].template, values, 2);
-		value->type = node->resulttype;
-		value->atomic = false;
-		value->constant = NULL;
-		return true;
-	}
-	return false;
+	value->expression = mongo_expand_template(mongo_is_int64(type) ?
+											  "{$toLong: {$trim: {input: @1, chars: @2}}}" :
+											  "{$toInt: {$trim: {input: @1, chars: @2}}}",
+											  values, 2);
+	value->type = node->resulttype;
+	value->atomic = false;
+	value->constant = NULL;
+	return true;
 }
 
 const MongoExpressionRow mongo_text_rows[] =
