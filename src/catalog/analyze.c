@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "columns.h"
 #include "common/hashfn.h"
 #include "commands/progress.h"
@@ -92,50 +93,34 @@ mapping_of_owner(Relation relation)
 
 /* append_projection appends a $project of the columns' fields, if it can. */
 static void
-append_projection(bson_t *pipeline, const char *key, MongoColumns *columns,
-				  List *attributes)
+append_projection(BsonArray *pipeline, MongoColumns *columns, List *attributes)
 {
 	bson_t	   *find = bson_create_in(CurrentMemoryContext);
 	bson_iter_t iter;
 
 	mongo_append_projection(find, columns, attributes);
 	if (bson_iter_init_find(&iter, find, "projection"))
-	{
-		bson_t	   *stage = bson_create_in(CurrentMemoryContext);
-
-		bson_append_iter(stage, "$project", -1, &iter);
-		BSON_APPEND_DOCUMENT(pipeline, key, stage);
-	}
+		bson_array_append_template(pipeline, "{$project: @1}", *bson_iter_value(&iter));
 }
+
+/* A large part of a collection is sampled by sorting it at random. */
+static const char sample_template[] =
+"{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}";
 
 /* row_sample_command: aggregate, with $sample if MongoDB is to pick the rows. */
 static const bson_t *
 row_sample_command(const Sample *sample)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *pipeline = bson_create_in(CurrentMemoryContext);
-	bson_t		cursor;
+	BsonArray	pipeline = bson_array_create();
 
 	if (sample->sampled_there)
-	{
-		bson_t	   *stage = bson_create_in(CurrentMemoryContext);
-		bson_t	   *size = bson_create_in(CurrentMemoryContext);
-
-		BSON_APPEND_INT32(size, "size", sample->target);
-		BSON_APPEND_DOCUMENT(stage, "$sample", size);
-		BSON_APPEND_DOCUMENT(pipeline, "0", stage);
-	}
-	append_projection(pipeline, sample->sampled_there ? "1" : "0",
-					  sample->columns, sample->attributes);
-
-	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(sample->options->collection));
-	BSON_APPEND_ARRAY(command, "pipeline", pipeline);
-	/* a large part of a collection is sampled by sorting it at random */
-	BSON_APPEND_BOOL(command, "allowDiskUse", true);
-	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &cursor);
-	BSON_APPEND_INT32(&cursor, "batchSize", sample->options->fetch_size);
-	bson_append_document_end(command, &cursor);
-	return command;
+		bson_array_append_template(&pipeline, "{$sample: {size: @1}}",
+								   bson_int32(sample->target));
+	append_projection(&pipeline, sample->columns, sample->attributes);
+	return bson_from_template(sample_template,
+							  bson_utf8(mongo_to_utf8(sample->options->collection)),
+							  bson_array(pipeline.bson),
+							  bson_int32(sample->options->fetch_size));
 }
 
 /* ------------------------------ the rows ----------------------------------- */

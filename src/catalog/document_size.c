@@ -9,7 +9,7 @@
 
 #include "document_size.h"
 
-#include "bson_memory.h"
+#include "bson_write.h"
 #include "cursor.h"
 #include "encoding.h"
 #include "utils/memutils.h"
@@ -17,37 +17,9 @@
 /* As many as tell the size of documents well enough to plan with. */
 #define SAMPLED_DOCUMENTS	100
 
-/* [{$sample: {size: 100}}, {$group: {_id: null, bytes: {$avg: {$bsonSize: "$$ROOT"}}}}] */
-static void
-append_pipeline(bson_t *command)
-{
-	bson_t		pipeline;
-	bson_t		stage;
-	bson_t		body;
-	bson_t		average;
-	bson_t		size;
-
-	BSON_APPEND_ARRAY_BEGIN(command, "pipeline", &pipeline);
-
-	BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
-	BSON_APPEND_DOCUMENT_BEGIN(&stage, "$sample", &body);
-	BSON_APPEND_INT32(&body, "size", SAMPLED_DOCUMENTS);
-	bson_append_document_end(&stage, &body);
-	bson_append_document_end(&pipeline, &stage);
-
-	BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "1", &stage);
-	BSON_APPEND_DOCUMENT_BEGIN(&stage, "$group", &body);
-	BSON_APPEND_NULL(&body, "_id");
-	BSON_APPEND_DOCUMENT_BEGIN(&body, "bytes", &average);
-	BSON_APPEND_DOCUMENT_BEGIN(&average, "$avg", &size);
-	BSON_APPEND_UTF8(&size, "$bsonSize", "$$ROOT");
-	bson_append_document_end(&average, &size);
-	bson_append_document_end(&body, &average);
-	bson_append_document_end(&stage, &body);
-	bson_append_document_end(&pipeline, &stage);
-
-	bson_append_array_end(command, &pipeline);
-}
+static const char size_command[] =
+"{aggregate: @1, pipeline: [{$sample: {size: @2}},"
+" {$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}], cursor: {}}";
 
 double
 mongo_average_document_size(UserMapping *user, const char *database,
@@ -57,18 +29,14 @@ mongo_average_document_size(UserMapping *user, const char *database,
 												  "mongo_fdw document size",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
-	bson_t	   *command = bson_create_in(context);
-	bson_t		empty;
+	bson_t	   *command = bson_from_template(size_command,
+											 bson_utf8(mongo_to_utf8(collection)),
+											 bson_int32(SAMPLED_DOCUMENTS));
 	MongoCursor *cursor;
 	const uint8_t *document;
 	uint32		length;
 	bson_iter_t iter;
 	double		bytes = 0;
-
-	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(collection));
-	append_pipeline(command);
-	BSON_APPEND_DOCUMENT_BEGIN(command, "cursor", &empty);
-	bson_append_document_end(command, &empty);
 
 	cursor = mongo_cursor_open(context, user, mongo_to_utf8(database), collection,
 							   command, 0);

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "bson_write.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
 #include "command.h"
@@ -305,7 +306,6 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 			   const char *collection, Datum pipeline, Oid typid)
 {
 	bson_t	   *command = bson_create_in(context);
-	bson_t		empty = BSON_INITIALIZER;
 	bson_iter_t iter;
 	const char *stage;
 	const char *dubious_stage;
@@ -325,7 +325,7 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 		mongo_prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
 	if (typid == JSONBOID)
 		warn_of_lost_orders(&iter);
-	BSON_APPEND_DOCUMENT(command, "cursor", &empty);
+	bson_append_template(command, "{cursor: {}}");
 
 	if (stage == NULL)
 		return mongo_cursor_open(context, user, database,

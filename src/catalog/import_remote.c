@@ -12,6 +12,7 @@
 
 #include "bson_memory.h"
 #include "bson_walk.h"
+#include "bson_write.h"
 #include "cursor.h"
 #include "encoding.h"
 #include "index_keys.h"
@@ -116,27 +117,16 @@ import_list_collections(const ImportSource *source)
 static const bson_t *
 sample_command(const ImportSource *source, const ImportCollection *collection)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *pipeline = bson_create_in(CurrentMemoryContext);
-	bson_t	   *cursor = bson_create_in(CurrentMemoryContext);
+	BsonArray	pipeline = bson_array_create();
 
 	if (mongo_refresh_row_count(source->user, source->database,
 								collection->name) > source->sample_size)
-	{
-		bson_t	   *stage = bson_create_in(CurrentMemoryContext);
-		bson_t	   *size = bson_create_in(CurrentMemoryContext);
-
-		BSON_APPEND_INT32(size, "size", source->sample_size);
-		BSON_APPEND_DOCUMENT(stage, "$sample", size);
-		BSON_APPEND_DOCUMENT(pipeline, "0", stage);
-	}
-	BSON_APPEND_INT32(cursor, "batchSize", SAMPLE_BATCH);
-
-	BSON_APPEND_UTF8(command, "aggregate", mongo_to_utf8(collection->name));
-	BSON_APPEND_ARRAY(command, "pipeline", pipeline);
-	BSON_APPEND_BOOL(command, "allowDiskUse", true);
-	BSON_APPEND_DOCUMENT(command, "cursor", cursor);
-	return command;
+		bson_array_append_template(&pipeline, "{$sample: {size: @1}}",
+								   bson_int32(source->sample_size));
+	return bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true,"
+							  " cursor: {batchSize: @3}}",
+							  bson_utf8(mongo_to_utf8(collection->name)),
+							  bson_array(pipeline.bson), bson_int32(SAMPLE_BATCH));
 }
 
 ImportField *
