@@ -168,6 +168,8 @@ extern int	mongo_driver_depth;
 	mongo_in_driver(mongoc_uri_get_password(__VA_ARGS__))
 #define mongoc_uri_get_read_concern(...) \
 	mongo_in_driver(mongoc_uri_get_read_concern(__VA_ARGS__))
+#define mongoc_uri_get_read_prefs_t(...) \
+	mongo_in_driver(mongoc_uri_get_read_prefs_t(__VA_ARGS__))
 #define mongoc_uri_get_replica_set(...) \
 	mongo_in_driver(mongoc_uri_get_replica_set(__VA_ARGS__))
 #define mongoc_uri_get_srv_hostname(...) \
@@ -212,6 +214,8 @@ extern int	mongo_driver_depth;
 	mongo_in_driver(mongoc_uri_set_username(__VA_ARGS__))
 #define mongoc_uri_get_write_concern(...) \
 	mongo_in_driver(mongoc_uri_get_write_concern(__VA_ARGS__))
+#define mongoc_uri_unescape(...) \
+	mongo_in_driver(mongoc_uri_unescape(__VA_ARGS__))
 #define mongoc_write_concern_get_w(...) \
 	mongo_in_driver(mongoc_write_concern_get_w(__VA_ARGS__))
 #define mongoc_write_concern_is_default(...) \

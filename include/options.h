@@ -58,8 +58,11 @@ typedef struct MongoConnectionOptions
 	const char *crl_file;
 	bool		weak_cert_validation;
 	const char *authentication_database;
+	const char *auth_mechanism; /* as auth_mechanism.h spells it */
+	const char *auth_properties;	/* see mongo_auth_properties() */
 	const char *username;
 	const char *password;
+	const char *password_file;	/* excludes the password */
 	const char *appname;
 	const char *compressors;	/* "zstd,zlib"; NULL: none */
 	int			connect_timeout_ms; /* 0: not given, the URI's or the driver's */

@@ -17,11 +17,12 @@
  *		The URI of 'options'; the caller owns it (mongoc_uri_destroy()).
  *
  * Built with libmongoc's setters, so that no value needs percent-encoding:
- * user name and password are taken literally.  Without a user name there is
- * no authentication, whatever else is given.  Credentials are looked up in
- * authentication_database, else in the URI's authSource, else in "admin"
- * (the driver's default).  Raises 08001 for what libmongoc does not accept,
- * never showing the password, and 22023 for an option uri that holds a secret.
+ * user name and password are taken literally.  Without a user name and a
+ * mechanism there is no authentication, whatever else is given.  Credentials are
+ * looked up in authentication_database, else in the URI's authSource, else in
+ * "admin" (the driver's default), or in $external where the mechanism wants that.
+ * Raises 08001 for what libmongoc does not accept, never showing the password,
+ * 22023 for an option uri that holds a secret, and what a password_file raises.
  */
 extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options);
 

@@ -78,6 +78,21 @@ SELECT try('ALTER FOREIGN TABLE options_table OPTIONS (path ''x'')');
 SELECT try('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (name ''x'')');
 SELECT try('ALTER FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri ''x'')');
 
+-- how one logs in; what is secret belongs in a mapping
+SELECT options || ': ' || try_server(options) FROM unnest(ARRAY[
+	$$auth_mechanism 'SCRAM-SHA-1'$$, $$auth_mechanism 'mongodb-x509'$$, $$auth_mechanism 'GSSAPI'$$, $$auth_mechanism 'MD5'$$,
+	$$auth_properties 'SERVICE_NAME:mongo,canonicalize_host_name:TRUE'$$, $$auth_properties 'SERVICE_NAME'$$,
+	$$auth_properties 'SERVICE_NAME:'$$, $$auth_properties 'SERVICE_NAM:x'$$, $$auth_properties 'CANONICALIZE_HOST_NAME:1'$$,
+	$$auth_properties 'AWS_SESSION_TOKEN:x'$$, $$password_file '/x'$$,
+	$$address 'mongodb://ann:secret@localhost'$$]) AS options;
+SELECT try('CREATE USER MAPPING FOR CURRENT_USER SERVER options_server OPTIONS (password ''x'', password_file ''/x'')');
+SELECT try($$CREATE USER MAPPING FOR CURRENT_USER SERVER options_server OPTIONS (authentication_database 'd',
+	auth_mechanism 'MONGODB-AWS', auth_properties 'AWS_SESSION_TOKEN:a:b=', username 'x', password_file '/x')$$);
+SELECT uri || ': ' || try_server(format('uri %L', uri)) FROM unnest(ARRAY[
+	'mongodb://localhost/?authMechanism=PLAIN', 'mongodb://localhost/?a=b&authmechanism=gssapi&authMechanismProperties=SERVICE_NAME:x',
+	'mongodb://localhost/?authMechanism=MD5', 'mongodb://localhost/?authMechanism=', 'mongodb://localhost/?authMechanism=%zz',
+	'mongodb://localhost/?authMechanismProperties=x']) AS uri;
+
 -- bad values
 SELECT options || ': ' || try_server(options) FROM unnest(ARRAY[
 	$$port 'x'$$, $$port '27017x'$$, $$port ''$$, $$port '65536'$$, $$port '-1'$$, $$port '99999999999999999999'$$,
@@ -124,7 +139,11 @@ SELECT try('CREATE USER MAPPING FOR options_user SERVER options_server OPTIONS (
 SELECT try(format('CREATE SERVER s2 FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri %L)', uri)) FROM unnest(ARRAY[
 	'mongodb://localhost/?tls=true&tlsCAFile=/etc/passwd',
 	'mongodb://localhost/?tls=true&tlsCertificateKeyFile=/etc/passwd',
-	'mongodb://localhost/?authMechanism=MONGODB-AWS']) AS uri;
+	'mongodb://localhost/?authMechanism=MONGODB-AWS',
+	'mongodb://localhost/?authMechanism=%47SSAPI']) AS uri;
+SELECT try('CREATE SERVER s2 FOREIGN DATA WRAPPER mongo_fdw OPTIONS (auth_mechanism ''GSSAPI'')');
+SELECT option || ': ' || try(format('CREATE USER MAPPING FOR options_user SERVER options_server OPTIONS (%s)', option))
+	FROM unnest(ARRAY[$$auth_mechanism 'MONGODB-AWS'$$, $$password_file '/etc/passwd'$$, $$auth_mechanism 'PLAIN'$$]) AS option;
 RESET ROLE;
 GRANT pg_read_server_files TO options_user;
 SET ROLE options_user;

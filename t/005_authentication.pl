@@ -3,7 +3,9 @@
 use strict;
 use warnings;
 
+use IPC::Open2;
 use MongoFdwTest;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $mongod = MongoFdwTest::Mongod->new(auth => 1,
@@ -16,17 +18,36 @@ $mongod->insert('db', 'points', '[{"_id": 1, "id": 1}]');
 #	Do a server and a mapping with these options read the collection?
 my $number = 0;
 
+sub read_as
+{
+	my ($mapping, %options) = @_;
+	my $server = 's' . ++$number;
+
+	create_server($node, $server, $mongod, mapping => $mapping, server_selection_timeout_ms => 2000, %options);
+	$node->safe_psql('postgres',
+		"CREATE FOREIGN TABLE t_$server (id int) SERVER $server OPTIONS (database 'db', collection 'points')");
+	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT id FROM t_$server");
+	return ($server, $stdout, $stderr);
+}
+
 sub reads
 {
 	my ($name, $mapping, %options) = @_;
-	my $server = 's' . ++$number;
+	my ($server, $stdout, $stderr) = read_as($mapping, %options);
 
-	create_server($node, $server, $mongod, mapping => $mapping, %options);
-	my ($status, $stdout, $stderr) = $node->psql('postgres',
-		"CREATE FOREIGN TABLE t_$server (id int) SERVER $server OPTIONS (database 'db', collection 'points'); "
-		  . "SELECT id FROM t_$server");
 	is($stdout, '1', $name) or diag($stderr);
 	return $server;
+}
+
+# fails
+#	Or is the error like this, and nothing in it a password?
+sub fails
+{
+	my ($name, $error, $mapping, %options) = @_;
+	my ($server, undef, $stderr) = read_as($mapping, %options);
+
+	like($stderr, $error, $name);
+	unlike($stderr, qr/pencil/, "$name: no password is shown");
 }
 
 my @cases = (
@@ -52,6 +73,120 @@ foreach my $case (@cases)
 reads('the authentication database in a uri', { username => 'clerk', password => 'pencil' },
 	address => undef, port => undef,
 	uri => 'mongodb://127.0.0.1:' . $mongod->port . '/?authSource=staff');
+
+# Mechanisms by options and by uri; the mapping says who.
+my %by_uri = (address => undef, port => undef);
+my $uri = 'mongodb://127.0.0.1:' . $mongod->port . '/';
+my %sha1 = (username => 'sha1', password => 'pencil');
+my %sha256 = (username => 'sha256', password => 'pencil');
+
+reads('SCRAM-SHA-1 on the server', \%sha1, auth_mechanism => 'SCRAM-SHA-1');
+reads('SCRAM-SHA-256 in any case', \%sha256, auth_mechanism => 'scram-sha-256');
+reads('on the mapping, which wins', { %sha1, auth_mechanism => 'SCRAM-SHA-1' }, auth_mechanism => 'SCRAM-SHA-256');
+fails('a mechanism that the user does not have', qr/ERROR:  28P01/, \%sha1, auth_mechanism => 'SCRAM-SHA-256');
+reads('a mechanism in a uri', \%sha256, %by_uri, uri => "$uri?authMechanism=SCRAM-SHA-256");
+reads('among other options', \%sha256, %by_uri, uri => "$uri?authSource=admin&authMECHANISM=SCRAM%2DSHA-256&appname=x");
+fails('and it is the one used', qr/ERROR:  28P01/, \%sha1, %by_uri, uri => "$uri?appname=x&authMechanism=SCRAM-SHA-256");
+reads('the authentication database of a mapping',
+	{ username => 'clerk', password => 'pencil', authentication_database => 'staff' });
+fails('a user is needed', qr/ERROR:  08001.*DETAIL:  SCRAM-SHA-1 needs the option "username" of the user mapping/s,
+	{}, auth_mechanism => 'SCRAM-SHA-1');
+fails('and a password', qr/DETAIL:  SCRAM-SHA-1 needs the option "password" or "password_file"/,
+	{ username => 'sha1' }, auth_mechanism => 'SCRAM-SHA-1');
+fails('X.509 takes none', qr/DETAIL:  MONGODB-X509 takes no password/, \%sha1, auth_mechanism => 'MONGODB-X509');
+fails('PLAIN, which this server does not have', qr/ERROR:  \w{5}: .*server "s\d+"/, \%sha1, auth_mechanism => 'PLAIN');
+fails('users of PLAIN are not of a database', qr/must be \$external for PLAIN/, \%sha1,
+	auth_mechanism => 'PLAIN', authentication_database => 'staff');
+
+# A password in a file, as it was when a connection is made.
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my $file = "$folder/pass'word";
+
+sub write_file
+{
+	my ($text) = @_;
+	open(my $handle, '>:raw', $file) or die "$file: $!";
+	print $handle $text;
+	close($handle);
+}
+
+foreach my $text ("pencil", "pencil\n", "pencil\r\n")
+{
+	write_file($text);
+	reads('a password in a file', { username => 'sha256', password_file => $file });
+}
+write_file("gr\xc3\xbc\xc3\x9fe\n");
+reads('a password in a file, beyond ASCII', { username => "J\xc3\xbcrgen", password_file => $file });
+foreach my $case ([ '', 'It is empty' ], [ "\n", 'It is empty' ], [ "pencil\nmore\n", 'one line' ], [ "pencil\0", 'one line' ],
+	[ "pencil\xff", 'not valid UTF-8' ], [ 'pencil' x 20000, 'too long' ])
+{
+	my ($text, $problem) = @$case;
+	write_file($text);
+	fails("a password file: $problem", qr/ERROR:  22023: could not use password file.*DETAIL:  .*$problem/s,
+		{ username => 'sha256', password_file => $file });
+}
+fails('no such file', qr/ERROR:  58P01: could not open password file/, { username => 'sha256', password_file => "$folder/none" });
+fails('a folder', qr/ERROR:  22023: .*not a regular file/s, { username => 'sha256', password_file => $folder });
+system('mkfifo', "$folder/fifo");
+fails('a pipe does not hang', qr/not a regular file/, { username => 'sha256', password_file => "$folder/fifo" });
+
+# LDAP's mechanism, with a server that has it; what goes out of GSSAPI.
+sub start_fake
+{
+	my $pid = open2(my $reader, my $writer, python('fake_mongod.py', @_));
+	chomp(my $port = <$reader>);
+	return ($port, $writer, $pid);
+}
+
+my @collection = (database => 'db', collection => 'good');
+
+# read_fake
+#	What is read, or the error, of the fake server as this user.
+sub read_fake
+{
+	my ($port, $mapping, %options) = @_;
+	my $server = 'fake' . ++$number;
+
+	create_server($node, $server, $mongod, port => $port, mapping => $mapping, server_selection_timeout_ms => 2000, %options);
+	$node->safe_psql('postgres',
+		"CREATE FOREIGN TABLE t_$server (id int) SERVER $server OPTIONS (database 'db', collection 'good')");
+	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT id FROM t_$server");
+	return $status == 0 ? $stdout : $stderr;
+}
+
+my ($fake_port, $fake_writer) = start_fake("--plain=cn=J\xc3\xbcrgen,dc=x:p\@ss:w/o%41");
+my %ldap = (username => "cn=J\xc3\xbcrgen,dc=x", password => 'p@ss:w/o%41');
+is(read_fake($fake_port, \%ldap, auth_mechanism => 'PLAIN'), '7', 'PLAIN by option');
+is(read_fake($fake_port, \%ldap, address => undef, port => undef, uri => "mongodb://127.0.0.1:$fake_port/?authMechanism=PLAIN"),
+	'7', 'PLAIN by uri');
+is(read_fake($fake_port, { %ldap, auth_mechanism => 'PLAIN', authentication_database => '$external' }), '7', 'PLAIN by mapping');
+like(read_fake($fake_port, { %ldap, password => 'wrong' }, auth_mechanism => 'PLAIN'),
+	qr/ERROR:  28P01.*PLAIN of \$external failed/s, 'PLAIN with a wrong password');
+unlike(read_fake($fake_port, { username => 'ann' }, auth_mechanism => 'GSSAPI'), qr/GSSAPI of|\A7/,
+	'GSSAPI without a ticket sends nothing');
+like(read_fake($fake_port, { username => 'ann' }, auth_mechanism => 'GSSAPI'), qr/ERROR:  (28P01|08001): .*SASL Failure/s,
+	'GSSAPI without a ticket is an error');
+close($fake_writer);
+
+# Lists of hosts, with a port of their own and without; how old an answer may be.
+my ($set_port, $set_writer) = start_fake('--replica-set');
+foreach my $address ('127.0.0.1,127.0.0.1:1', '127.0.0.1:1, 127.0.0.1', ' 127.0.0.1 ,[::1]:1', '::1,127.0.0.1,[::1]')
+{
+	is(read_fake($set_port, {}, address => $address, replica_set => 'rs'), '7', "the port reaches each host of '$address'");
+}
+is(read_fake(1, {}, address => "127.0.0.1:$set_port"), '7', 'the port of an address wins');
+foreach my $address (',', '127.0.0.1,', 'h@127.0.0.1', '127.0.0.1/db', '127.0.0.1:x')
+{
+	like(read_fake($set_port, {}, address => $address), qr/ERROR:  08001: .*\nDETAIL:  The address .* is not valid/, "address '$address'");
+}
+foreach my $seconds (90, 120, 100000)
+{
+	is(read_fake(undef, {}, address => undef, uri => "mongodb://127.0.0.1:$set_port/?replicaSet=rs"
+			  . "&readPreference=primaryPreferred&maxStalenessSeconds=$seconds"), '7', "maxStalenessSeconds=$seconds");
+}
+like(read_fake(undef, {}, address => undef, uri => "mongodb://127.0.0.1:$set_port/?replicaSet=rs"
+	  . '&readPreference=primaryPreferred&maxStalenessSeconds=60'), qr/ERROR:  08001.*maxStalenessSeconds is set to 60/s, 'less than 90 seconds are too few');
+close($set_writer);
 
 # Two roles, two mappings: each is the one that its mapping says.
 my $server = reads('a role with a mapping of its own', { username => 'sha256', password => 'pencil' });

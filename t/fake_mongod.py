@@ -5,6 +5,7 @@ decided by the collection's name, a row of BEHAVIOURS: with the prefix
 "next_", find gives one document and an open cursor, and getMore misbehaves.
 
     fake_mongod.py [--replica-set] [--greeting=NAME] [--compressor=NAME] [--scram=NAME]
+        [--plain=USER:PASSWORD]
 
 prints its port and serves until standard input ends.  With --replica-set it
 greets as the primary of the replica set "rs", whose other member is down.
@@ -13,10 +14,13 @@ greets as the primary of the replica set "rs", whose other member is down.
 of PACKED.  What is asked for by other commands than find and getMore (writes)
 is answered as find would be, for the collection that the command names.
 
-The reply to explain is a row of PLANS, that to saslStart one of SCRAM.
+The reply to explain is a row of PLANS, that to saslStart one of SCRAM.  By PLAIN the
+user of --plain logs in; of any other mechanism the error says what it began with.
 
 Every good batch holds {"_id": 1, "id": 7, "info": "seven"}.
 """
+import base64
+import datetime
 import os
 import socket
 import struct
@@ -435,6 +439,19 @@ SCRAM = {
 }
 
 
+def sasl_start(command):
+    if command['mechanism'].startswith('SCRAM'):
+        return scram(command)
+    payload = command['payload']
+    payload = base64.b64decode(payload) if isinstance(payload, str) else bytes(payload)
+    user, _, password = argument('plain', ':').partition(':')
+    if payload == b'\0' + user.encode() + b'\0' + password.encode():
+        return bson.encode({'conversationId': 1, 'done': True, 'payload': b'', 'ok': 1.0})
+    begun = '' if command['mechanism'] == 'PLAIN' else ' %d bytes, %s' % (len(payload), payload[:12].hex())
+    return bson.encode({'ok': 0.0, 'code': 18, 'codeName': 'AuthenticationFailed',
+                        'errmsg': '%s of %s failed:%s' % (command['mechanism'], command['$db'], begun)})
+
+
 def scram(command):
     nonce = command['payload'].split(b'r=')[1]
     return bson.encode({'conversationId': 1, 'done': False, 'ok': 1.0,
@@ -527,7 +544,7 @@ def serve(connection, seen):
                 seen[collection] = seen.get(collection, 0) + 1
                 continue
             if name == 'saslStart':
-                connection.sendall(Request(request_id, command, 0).message(scram(command)))
+                connection.sendall(Request(request_id, command, 0).message(sasl_start(command)))
                 continue
             if name == 'saslContinue' and argument('scram') == 'lost':
                 raise Close
@@ -563,7 +580,8 @@ def main():
     if '--replica-set' in sys.argv:
         me = '127.0.0.1:%d' % listener.getsockname()[1]
         HELLO.update(setName='rs', setVersion=1, electionId=bson.ObjectId(), secondary=False,
-                     primary=me, me=me, hosts=[me, '127.0.0.1:1'])
+                     primary=me, me=me, hosts=[me, '127.0.0.1:1'],
+                     lastWrite={'lastWriteDate': datetime.datetime.now()})
     if argument('compressor'):
         HELLO['compression'] = [argument('compressor')]
     threading.Thread(target=accept, args=(listener, {}), daemon=True).start()

@@ -11,6 +11,7 @@ import argparse
 import ctypes
 import ctypes.util
 import random
+import re
 
 import psycopg2
 
@@ -92,6 +93,10 @@ class Driver:
     def secrets(self, text):
         """What libmongoc finds that must not be there; None if it takes the string for no URI."""
         library = self.library
+        # of a mechanism libmongoc wants to know the user, who stands in the mapping
+        head, mark, query = text.partition("?")
+        query = re.sub(r"(?i)(^|(?<=&))authMechanism=[^&]*(&|$)", "", query)
+        text = head + (mark + query if query else "")
         uri = library.mongoc_uri_new(text.encode())
         if not uri:
             return None

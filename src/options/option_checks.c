@@ -10,6 +10,8 @@
 
 #include "option_checks.h"
 
+#include "auth_mechanism.h"
+#include "bson_memory.h"
 #include "catalog/pg_authid.h"
 #include "compression.h"
 #include "driver_log.h"
@@ -61,6 +63,19 @@ refuse_secret(const MongoUriSecret *secret)
 }
 
 /*
+ * ambient_reason
+ *		Why a mechanism needs the privilege, as a sentence; NULL if it does not.
+ */
+static const char *
+ambient_reason(const char *mechanism)
+{
+	const MongoAuthMechanism *known = mongo_auth_mechanism_named(mechanism);
+
+	return known == NULL || !known->is_ambient ? NULL :
+		psprintf("%s uses the identity of the database server.", known->name);
+}
+
+/*
  * uri_privilege_reason
  *		What in a URI makes the backend use its own files or identity, as a
  *		sentence; NULL when nothing does.
@@ -73,9 +88,6 @@ uri_privilege_reason(const mongoc_uri_t *uri)
 		/* older names; libmongoc 2 has no macros for them */
 		"sslclientcertificatekeyfile", "sslcertificateauthorityfile"
 	};
-	static const char *const ambient_mechanisms[] = {
-		"GSSAPI", "MONGODB-AWS", "MONGODB-OIDC"
-	};
 	const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
 
 	for (size_t i = 0; i < lengthof(file_options); i++)
@@ -84,13 +96,7 @@ uri_privilege_reason(const mongoc_uri_t *uri)
 			return psprintf("Its %s names a file on the database server.",
 							file_options[i]);
 	}
-	for (size_t i = 0; mechanism != NULL && i < lengthof(ambient_mechanisms); i++)
-	{
-		if (pg_strcasecmp(mechanism, ambient_mechanisms[i]) == 0)
-			return psprintf("%s uses the identity of the database server.",
-							ambient_mechanisms[i]);
-	}
-	return NULL;
+	return mechanism != NULL ? ambient_reason(mechanism) : NULL;
 }
 
 /*
@@ -197,6 +203,57 @@ mongo_check_uri(const MongoOption *option, const char *value)
 
 	if (reason != NULL)
 		require_file_privilege(option->name, reason);
+}
+
+/* mongo_check_address: what does it look like that is no host? */
+void
+mongo_check_address(const MongoOption *option, const char *value)
+{
+	/* the value is not shown: it may hold a password */
+	if (strstr(value, "://") != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": it is a connection string",
+						option->name),
+				 errhint("Use the option \"uri\" for a connection string, and a user mapping for a user name and a password."),
+				 errhidestmt(true), errhidecontext(true)));
+}
+
+void
+mongo_check_mechanism(const MongoOption *option, const char *value)
+{
+	const char *reason = ambient_reason(value);
+
+	if (reason != NULL)
+		require_file_privilege(option->name, reason);
+}
+
+/* check_properties: raise for what is wrong with them, showing no value. */
+static void
+check_properties(const MongoOption *option, const char *value, bool secrets)
+{
+	const char *problem;
+
+	if (!mongo_auth_properties(value, secrets, bson_create_in(CurrentMemoryContext), &problem))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\"", option->name),
+				 errdetail_internal("%s", problem),
+				 errhint("Properties look like SERVICE_NAME:mongodb,CANONICALIZE_HOST_NAME:true."),
+				 errhidestmt(true), errhidecontext(true)));
+}
+
+/* mongo_check_open_properties: those of a server, which everyone can read. */
+void
+mongo_check_open_properties(const MongoOption *option, const char *value)
+{
+	check_properties(option, value, false);
+}
+
+void
+mongo_check_properties(const MongoOption *option, const char *value)
+{
+	check_properties(option, value, true);
 }
 
 /* mongo_check_write_concern: a write that nobody acknowledges may be lost unseen. */

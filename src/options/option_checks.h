@@ -16,7 +16,11 @@
  * JSON.
  */
 extern MongoOptionCheck mongo_check_uri;
+extern MongoOptionCheck mongo_check_address;
 extern MongoOptionCheck mongo_check_file;
+extern MongoOptionCheck mongo_check_mechanism;
+extern MongoOptionCheck mongo_check_open_properties;
+extern MongoOptionCheck mongo_check_properties;
 extern MongoOptionCheck mongo_check_write_concern;
 extern MongoOptionCheck mongo_check_compressors;
 extern MongoOptionCheck mongo_check_hint;

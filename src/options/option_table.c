@@ -11,6 +11,7 @@
 
 #include <limits.h>
 
+#include "auth_mechanism.h"
 #include "option_checks.h"
 #include "option_values.h"
 
@@ -37,13 +38,17 @@ const MongoOption mongo_option_table[] =
 {
 	/* where the server is, and who we are there */
 	{"uri", ON_SERVER, mongo_parse_name, mongo_check_uri, CONNECTION(uri)},
-	{"address", ON_SERVER, mongo_parse_name, NULL, CONNECTION(address), "127.0.0.1"},
+	{"address", ON_SERVER, mongo_parse_name, mongo_check_address, CONNECTION(address), "127.0.0.1"},
 	{"port", ON_SERVER, mongo_parse_port, NULL, CONNECTION(port), "27017", BETWEEN(0, 65535)},
 	{"replica_set", ON_SERVER, mongo_parse_name, NULL, CONNECTION(replica_set)},
 	{"read_preference", ON_SERVER, mongo_parse_read_mode, NULL, CONNECTION(read_mode), .choices = mongo_read_preferences},
-	{"authentication_database", ON_SERVER, mongo_parse_name, NULL, CONNECTION(authentication_database)},
+	{"authentication_database", ON_SERVER | ON_MAPPING, mongo_parse_name, NULL, CONNECTION(authentication_database)},
+	{"auth_mechanism", ON_SERVER | ON_MAPPING, mongo_parse_word, mongo_check_mechanism, CONNECTION(auth_mechanism), .choices = mongo_auth_mechanism_names},
+	{"auth_properties", ON_SERVER, mongo_parse_name, mongo_check_open_properties, CONNECTION(auth_properties)},
+	{"auth_properties", ON_MAPPING, mongo_parse_name, mongo_check_properties, CONNECTION(auth_properties)},
 	{"username", ON_MAPPING, mongo_parse_name, NULL, CONNECTION(username)},
 	{"password", ON_MAPPING, mongo_parse_string, NULL, CONNECTION(password)},
+	{"password_file", ON_MAPPING, mongo_parse_name, mongo_check_file, CONNECTION(password_file)},
 
 	/* TLS */
 	{"ssl", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(ssl), "false"},

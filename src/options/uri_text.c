@@ -10,6 +10,8 @@
 
 #include "uri_text.h"
 
+#include "auth_mechanism.h"
+#include "bson_memory.h"
 #include "driver_log.h"
 #include "utils/formatting.h"
 #include "utils/palloc.h"
@@ -18,6 +20,95 @@ static void
 destroy_uri(void *uri)
 {
 	mongoc_uri_destroy(uri);
+}
+
+/*
+ * take_option
+ *		The text without an option of this name; *value becomes what it says, palloc'd,
+ *		or stays as it is.
+ */
+static char *
+take_option(const char *text, const char *name, char **value)
+{
+	size_t		length = strlen(name);
+	char	   *rest = pstrdup(text);
+	char	   *pair = strchr(rest, '?');
+
+	while (pair != NULL)
+	{
+		char	   *start = pair + 1;
+		char	   *end = start + strcspn(start, "&");
+		char	   *decoded;
+
+		if (pg_strncasecmp(start, name, length) != 0 || start[length] != '=')
+		{
+			pair = *end == '&' ? end : NULL;
+			continue;
+		}
+		decoded = mongoc_uri_unescape(pnstrdup(start + length + 1, end - start - length - 1));
+		*value = pstrdup(decoded != NULL ? decoded : "");
+		bson_free(decoded);
+		/* with the separator behind it, or else the one before it */
+		if (*end == '&')
+			memmove(start, end + 1, strlen(end + 1) + 1);
+		else
+		{
+			*pair = '\0';
+			pair = NULL;
+		}
+	}
+	return rest;
+}
+
+/*
+ * set_parsed_mechanism
+ *		Have libmongoc's URI hold what authMechanism and its properties say; what is
+ *		wrong with them as a sentence, or NULL.
+ */
+static const char *
+set_parsed_mechanism(mongoc_uri_t *uri, const char *mechanism, const char *properties)
+{
+	const MongoAuthMechanism *known = NULL;
+	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+	const char *problem = NULL;
+
+	if (mechanism != NULL)
+		known = mongo_auth_mechanism_named(mechanism);
+	if (mechanism != NULL && known == NULL)
+		return "Its authMechanism is none of SCRAM-SHA-1, SCRAM-SHA-256, MONGODB-X509, PLAIN, GSSAPI and MONGODB-AWS";
+	if (known != NULL)
+		mongoc_uri_set_auth_mechanism(uri, known->name);
+	if (properties == NULL)
+		return NULL;
+	if (mongo_auth_properties(properties, true, document, &problem))
+		mongoc_uri_set_mechanism_properties(uri, document);
+	return problem != NULL ? "Its authMechanismProperties are not valid" : NULL;
+}
+
+/*
+ * parse
+ *		libmongoc refuses a mechanism without the user whom the mapping tells, so the
+ *		mechanism is set when all else has been read.
+ */
+static mongoc_uri_t *
+parse(const char *text, bson_error_t *error)
+{
+	char	   *mechanism = NULL;
+	char	   *properties = NULL;
+	const char *problem;
+	mongoc_uri_t *uri;
+
+	text = take_option(text, MONGOC_URI_AUTHMECHANISM, &mechanism);
+	text = take_option(text, MONGOC_URI_AUTHMECHANISMPROPERTIES, &properties);
+	uri = mongoc_uri_new_with_error(text, error);
+	if (uri == NULL)
+		return NULL;
+	problem = set_parsed_mechanism(uri, mechanism, properties);
+	if (problem == NULL)
+		return uri;
+	bson_set_error(error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG, "%s", problem);
+	mongoc_uri_destroy(uri);
+	return NULL;
 }
 
 const mongoc_uri_t *
@@ -30,7 +121,7 @@ mongo_uri_parse(const char *text, bson_error_t *error)
 	mongo_install_log_handler();
 	mongo_forget_driver_message();
 	mongo_hold_driver_log(true);
-	uri = mongoc_uri_new_with_error(text, error);
+	uri = parse(text, error);
 	mongo_hold_driver_log(false);
 
 	callback->func = destroy_uri;
@@ -114,27 +205,6 @@ mongo_uri_secret_in_text(const char *text)
 	return NULL;
 }
 
-/*
- * Properties of authentication mechanisms that are no secret; AWS_SESSION_TOKEN
- * is one.
- * https://www.mongodb.com/docs/manual/reference/connection-string-options/
- */
-static const char *const open_properties[] = {
-	"SERVICE_NAME", "SERVICE_REALM", "SERVICE_HOST", "CANONICALIZE_HOST_NAME",
-	"ENVIRONMENT", "TOKEN_RESOURCE"
-};
-
-static bool
-is_open_property(const char *name)
-{
-	for (size_t i = 0; i < lengthof(open_properties); i++)
-	{
-		if (pg_strcasecmp(open_properties[i], name) == 0)
-			return true;
-	}
-	return false;
-}
-
 const MongoUriSecret *
 mongo_uri_secret(const mongoc_uri_t *uri)
 {
@@ -150,7 +220,7 @@ mongo_uri_secret(const mongoc_uri_t *uri)
 		return NULL;
 	while (bson_iter_next(&iter))
 	{
-		if (!is_open_property(bson_iter_key(&iter)))
+		if (!mongo_auth_property_is_open(bson_iter_key(&iter)))
 			return &token;
 	}
 	return NULL;

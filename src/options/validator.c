@@ -50,6 +50,7 @@ static const struct
 	{"uri", "write_concern"},
 	{"uri", "read_concern"},
 	{"uri", "compressors"},
+	{"password", "password_file"},
 	{"path", "column_name"},
 };
 

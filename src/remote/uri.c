@@ -9,9 +9,23 @@
 
 #include "uri.h"
 
+#include "credentials.h"
 #include "lib/stringinfo.h"
 #include "stream.h"
 #include "uri_text.h"
+
+/* Raise for options of which no URI can be made; 'detail' is a sentence. */
+pg_noreturn static void refuse_options(const MongoConnectionOptions *options,
+									   const char *detail);
+
+static void
+refuse_options(const MongoConnectionOptions *options, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+			 errmsg("could not connect to server \"%s\"", options->server_name),
+			 errdetail_internal("%s", detail)));
+}
 
 /* Raise for an option that libmongoc did not take; the URI is freed. */
 static void
@@ -19,60 +33,84 @@ refuse(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 	   const char *what)
 {
 	mongoc_uri_destroy(uri);
-	ereport(ERROR,
-			(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-			 errmsg("could not connect to server \"%s\"", options->server_name),
-			 errdetail("The %s is not valid.", what)));
+	refuse_options(options, psprintf("The %s is not valid.", what));
 }
 
-/* mongodb://host:port/, the host of a unix socket percent-encoded. */
+/*
+ * append_host
+ *		One host of a list, with the port unless it says its own: h, h:1, ::1, [::1].
+ */
+static void
+append_host(StringInfo text, const char *host, int length, int port)
+{
+	const char *colon = memchr(host, ':', length);
+	const char *bracket = memchr(host, ']', length);
+	bool		bare_ipv6 = bracket == NULL && colon != NULL &&
+		memchr(colon + 1, ':', host + length - colon - 1) != NULL;
+	bool		has_port = bracket != NULL ? bracket + 1 < host + length :
+		colon != NULL && !bare_ipv6;
+
+	appendStringInfo(text, bare_ipv6 ? "[%.*s]" : "%.*s", length, host);
+	/* libmongoc asserts that the port is not 0 */
+	if (!has_port)
+		appendStringInfo(text, ":%d", port > 0 ? port : 27017);
+}
+
+/* Hosts with commas between them. */
+static void
+append_hosts(StringInfo text, const MongoConnectionOptions *options)
+{
+	const char *host = options->address;
+
+	for (;;)
+	{
+		int			length;
+
+		host += strspn(host, " ");
+		length = strcspn(host, ",");
+		while (length > 0 && host[length - 1] == ' ')
+			length--;
+		append_host(text, host, length, options->port);
+		host += strcspn(host, ",");
+		if (*host == '\0')
+			return;
+		host++;
+		appendStringInfoChar(text, ',');
+	}
+}
+
+/* The path of a Unix-domain socket, percent-encoded. */
+static void
+append_path(StringInfo text, const char *path)
+{
+	for (const char *c = path; *c != '\0'; c++)
+	{
+		if (isalnum((unsigned char) *c) || strchr("-._~", *c) != NULL)
+			appendStringInfoChar(text, *c);
+		else
+			appendStringInfo(text, "%%%02X", (unsigned char) *c);
+	}
+}
+
 static mongoc_uri_t *
 uri_from_address(const MongoConnectionOptions *options)
 {
-	StringInfoData escaped;
-	mongoc_uri_t *uri;
+	StringInfoData text;
+	mongoc_uri_t *uri = NULL;
 	bson_error_t error;
 
-	if (options->address[0] != '/')
-	{
-		/* more than one colon, not in brackets: mongodb://[::1]:27017/ */
-		const char *colon = strchr(options->address, ':');
-		bool		bare_ipv6 = colon != NULL && strchr(colon + 1, ':') != NULL &&
-			strpbrk(options->address, "[,") == NULL;
-		char	   *host = psprintf(bare_ipv6 ? "[%s]" : "%s",
-									options->address);
-
-		/* libmongoc asserts that the port is not 0 */
-		uri = mongoc_uri_new_for_host_port(host, options->port > 0 ?
-										   options->port : 27017);
-		pfree(host);
-		if (uri == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-					 errmsg("could not connect to server \"%s\"",
-							options->server_name),
-					 errdetail("The address \"%s\" is not valid.",
-							   options->address)));
-		return uri;
-	}
-
-	initStringInfo(&escaped);
-	appendStringInfoString(&escaped, "mongodb://");
-	for (const char *c = options->address; *c != '\0'; c++)
-	{
-		if (isalnum((unsigned char) *c) || strchr("-._~", *c) != NULL)
-			appendStringInfoChar(&escaped, *c);
-		else
-			appendStringInfo(&escaped, "%%%02X", (unsigned char) *c);
-	}
-	uri = mongoc_uri_new_with_error(escaped.data, &error);
-	pfree(escaped.data);
+	initStringInfo(&text);
+	appendStringInfoString(&text, "mongodb://");
+	if (options->address[0] == '/')
+		append_path(&text, options->address);
+	else
+		append_hosts(&text, options);
+	/* what ends a host in a URI must not be in one */
+	if (options->address[0] == '/' || strpbrk(options->address, "@/?") == NULL)
+		uri = mongoc_uri_new_with_error(text.data, &error);
+	pfree(text.data);
 	if (uri == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-				 errmsg("could not connect to server \"%s\"",
-						options->server_name),
-				 errdetail("%s", error.message)));
+		refuse_options(options, psprintf("The address \"%s\" is not valid.", options->address));
 	return uri;
 }
 
@@ -150,16 +188,12 @@ set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 static void
 set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 {
-	if (options->username == NULL)
+	const char *problem = mongo_credentials_set(uri, options);
+
+	if (problem == NULL)
 		return;
-	if (!mongoc_uri_set_username(uri, options->username))
-		refuse(uri, options, "option \"username\"");
-	if (options->password != NULL &&
-		!mongoc_uri_set_password(uri, options->password))
-		refuse(uri, options, "option \"password\"");
-	if (options->authentication_database != NULL &&
-		!mongoc_uri_set_auth_source(uri, options->authentication_database))
-		refuse(uri, options, "option \"authentication_database\"");
+	mongoc_uri_destroy(uri);
+	refuse_options(options, problem);
 }
 
 /* refuse_unacknowledged: a server may be older than the check of its option. */
@@ -185,11 +219,34 @@ set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
 		mongoc_uri_set_option_as_int32(uri, name, milliseconds);
 }
 
+/*
+ * set_heartbeat
+ *		How long libmongoc trusts what it knows of the servers.
+ *
+ * Of how far a secondary is behind it knows what the last heartbeat said, so
+ * maxStalenessSeconds must be 10 seconds more than that at least (Max Staleness
+ * specification).
+ */
+static void
+set_heartbeat(mongoc_uri_t *uri)
+{
+	int64		staleness =
+		mongoc_read_prefs_get_max_staleness_seconds(mongoc_uri_get_read_prefs_t(uri));
+	int64		heartbeat_ms = TRUST_MS;
+
+	/* less than 90 seconds libmongoc refuses */
+	if (staleness > 0)
+		heartbeat_ms = Min(heartbeat_ms, (Max(staleness, 90) - 10) * 1000);
+	set_timeout(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, heartbeat_ms);
+}
+
 mongoc_uri_t *
 mongo_uri_create(const MongoConnectionOptions *options)
 {
-	mongoc_uri_t *uri = options->uri != NULL ? uri_from_text(options) :
-		uri_from_address(options);
+	mongoc_uri_t *uri;
+
+	options = mongo_credentials_read(options);
+	uri = options->uri != NULL ? uri_from_text(options) : uri_from_address(options);
 
 	if (options->replica_set != NULL &&
 		!mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_REPLICASET,
@@ -210,7 +267,7 @@ mongo_uri_create(const MongoConnectionOptions *options)
 		!mongoc_uri_set_compressors(uri, options->compressors))
 		refuse(uri, options, "option \"compressors\"");
 
-	set_timeout(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, TRUST_MS);
+	set_heartbeat(uri);
 	set_timeout(uri, MONGOC_URI_SOCKETCHECKINTERVALMS, TRUST_MS);
 	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
 	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
