@@ -31,6 +31,34 @@ mongo_from_utf8(const char *name)
 }
 
 /*
+ * mongo_is_plain_text
+ *		Are these bytes ASCII without U+0000?
+ *
+ * Such text is the same in each of PostgreSQL's server encodings, and most text is
+ * such.  Eight bytes at a time: taking 1 from each sets the high bit of a zero byte.
+ */
+static inline bool
+mongo_is_plain_text(const char *text, uint32 length)
+{
+	const uint64 ones = UINT64CONST(0x0101010101010101);
+	const uint64 high_bits = UINT64CONST(0x8080808080808080);
+	uint32		i = 0;
+	unsigned char seen = 0;
+
+	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
+	{
+		uint64		bytes;
+
+		memcpy(&bytes, text + i, sizeof(bytes));
+		if (((bytes | (bytes - ones)) & high_bits) != 0)
+			return false;
+	}
+	for (; i < length; i++)
+		seen |= (unsigned char) text[i] | ((unsigned char) text[i] - 1);
+	return (seen & 0x80) == 0;
+}
+
+/*
  * mongo_text_is_valid
  *		Are these bytes UTF-8 without U+0000, of characters that the
  *		database's encoding has, so that a text may hold them?

@@ -398,6 +398,17 @@ is($node->safe_psql('postgres', q(
 	FROM oplog WHERE op = 'i' AND ns = 'db.things')),
 	'{"_id": 1}|t', 'the log of a replica set');
 
+# JSON escapes whatever to_json() does, wherever in a string it stands.
+$node->safe_psql('postgres', q(
+	CREATE FOREIGN TABLE escaped (__doc json) SERVER mongodb OPTIONS (database 'db', collection 'escaped');
+	CREATE TABLE strings AS SELECT n * 100 + at AS id, repeat('x', at) || chr(n) || repeat('y', (n + at) % 11) AS string
+		FROM generate_series(1, 160) AS n, generate_series(0, 17) AS at;
+	INSERT INTO escaped SELECT json_build_object('_id', id, 's', string) FROM strings));
+is($node->safe_psql('postgres', q(
+	SELECT count(*) FROM escaped JOIN strings ON id = (__doc->>'_id')::int
+	WHERE (__doc->'s')::text = to_json(string)::text AND __doc->>'s' = string)),
+	160 * 18, 'JSON escapes what to_json() does, wherever it stands');
+
 # docs/types.md has the rows of the table in the code.
 describe_library($node);
 my $docs = slurp_file('docs/types.md');

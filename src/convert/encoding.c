@@ -48,8 +48,8 @@ encoding_holds(const char *text, uint32 length)
 bool
 mongo_text_is_valid(const char *text, uint32 length)
 {
-	return pg_verify_mbstr(PG_UTF8, text, length, true) &&
-		encoding_holds(text, length);
+	return mongo_is_plain_text(text, length) ||
+		(pg_verify_mbstr(PG_UTF8, text, length, true) && encoding_holds(text, length));
 }
 
 const char *

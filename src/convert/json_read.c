@@ -284,27 +284,41 @@ walk_oid(JsonSink *sink, const bson_iter_t *iter)
 	return true;
 }
 
+/* put_digits: a number of at least so many digits, and what follows it. */
+static inline char *
+put_digits(char *text, uint32 number, int width, char after)
+{
+	text = pg_ultostr_zeropad(text, number, width);
+	*text = after;
+	return text + 1;
+}
+
 /* iso_date_text: "2020-01-31T12:30:00.123Z" for years 1970 to 9999. */
 static const char *
-iso_date_text(int64 millis, char *text, size_t size)
+iso_date_text(int64 millis, char *text)
 {
 	int			year,
 				month,
 				day;
 	int			rest = (int) (millis % MONGO_MILLIS_PER_DAY);
 	int			seconds = rest / MILLIS_PER_SECOND;
-	int			length;
+	char	   *end = text;
 
 	j2date((int) (millis / MONGO_MILLIS_PER_DAY) + UNIX_EPOCH_JDATE,
 		   &year, &month, &day);
-	length = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", year, month,
-					  day, seconds / SECS_PER_HOUR,
-					  seconds / SECS_PER_MINUTE % MINS_PER_HOUR,
-					  seconds % SECS_PER_MINUTE);
-	if (rest % MILLIS_PER_SECOND != 0)
-		length += snprintf(text + length, size - length, ".%03d",
-						   rest % MILLIS_PER_SECOND);
-	strcpy(text + length, "Z");
+	end = put_digits(end, year, 4, '-');
+	end = put_digits(end, month, 2, '-');
+	end = put_digits(end, day, 2, 'T');
+	end = put_digits(end, seconds / SECS_PER_HOUR, 2, ':');
+	end = put_digits(end, seconds / SECS_PER_MINUTE % MINS_PER_HOUR, 2, ':');
+	if (rest % MILLIS_PER_SECOND == 0)
+		end = put_digits(end, seconds % SECS_PER_MINUTE, 2, 'Z');
+	else
+	{
+		end = put_digits(end, seconds % SECS_PER_MINUTE, 2, '.');
+		end = put_digits(end, rest % MILLIS_PER_SECOND, 3, 'Z');
+	}
+	*end = '\0';
 	return text;
 }
 
@@ -316,7 +330,7 @@ walk_date_time(JsonSink *sink, const bson_iter_t *iter)
 
 	if (!sink->canonical && millis >= 0 && millis < YEAR_10000_MILLIS)
 	{
-		put_wrapper(sink, "$date", iso_date_text(millis, text, sizeof(text)));
+		put_wrapper(sink, "$date", iso_date_text(millis, text));
 		return true;
 	}
 	open_wrapper(sink, "$date");
@@ -508,14 +522,35 @@ walk_value(JsonSink *sink, const bson_iter_t *iter)
  * What the rest of the extension calls
  */
 
+/*
+ * start_datum: a buffer that becomes a Datum by itself.  JSON is longer than the
+ * 'length' bytes of BSON it is made from, but seldom by more than a half.
+ */
+static void
+start_datum(StringInfo text, uint32 length)
+{
+	initStringInfo(text);
+	enlargeStringInfo(text, VARHDRSZ + length + length / 2);
+	text->len = VARHDRSZ;
+}
+
 /* text_datum: the collected UTF-8 as a json or text in the database's encoding. */
 static Datum
-text_datum(StringInfo text)
+text_datum(StringInfo json)
 {
-	uint32		length = text->len;
-	const char *converted = mongo_text_to_server(text->data, &length);
+	uint32		length = json->len - VARHDRSZ;
+	const char *utf8 = json->data + VARHDRSZ;
+	const char *converted = mongo_text_to_server(utf8, &length);
+	text	   *value;
 
-	return PointerGetDatum(cstring_to_text_with_len(converted, length));
+	if (converted == utf8)
+	{
+		SET_VARSIZE(json->data, json->len);
+		return PointerGetDatum(json->data);
+	}
+	value = cstring_to_text_with_len(converted, length);
+	pfree(json->data);
+	return PointerGetDatum(value);
 }
 
 bool
@@ -533,11 +568,10 @@ mongo_read_json(MONGO_READ_ARGS)
 {
 	StringInfoData text;
 
-	initStringInfo(&text);
+	start_datum(&text, iter->next_off - iter->off);
 	if (!mongo_json_append_value(context, iter, &text, 0))
 		return false;
 	*value = text_datum(&text);
-	pfree(text.data);
 	return true;
 }
 
@@ -576,12 +610,11 @@ mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
 		TextSink	sink;
 		StringInfoData text;
 
-		initStringInfo(&text);
+		start_datum(&text, length);
 		mongo_init_text_sink(&sink, context, &text, 0);
 		if (!walk_container(&sink.sink, &iter, length, false))
 			return false;
 		*value = text_datum(&text);
-		pfree(text.data);
 	}
 	return true;
 }

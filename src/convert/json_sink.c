@@ -12,7 +12,6 @@
 #include "encoding.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 
 /*
  * The sink that writes text
@@ -23,9 +22,97 @@ static inline void
 text_separate(TextSink *sink)
 {
 	if (sink->need_comma)
-		appendStringInfoChar(sink->text, ',');
+		appendStringInfoCharMacro(sink->text, ',');
 	sink->need_comma = true;
 	sink->sink.full = sink->limit > 0 && sink->text->len > sink->limit;
+}
+
+/*
+ * escape_character: as escape_json() does it; the bytes of characters beyond
+ * ASCII stay as they are.
+ */
+static void
+escape_character(StringInfo text, unsigned char character)
+{
+	static const char *const escapes[] = {
+		['\b'] = "\\b",['\f'] = "\\f",['\n'] = "\\n",['\r'] = "\\r",['\t'] = "\\t",
+		['"'] = "\\\"",['\\'] = "\\\\"
+	};
+
+	if (character < lengthof(escapes) && escapes[character] != NULL)
+		appendStringInfoString(text, escapes[character]);
+	else
+		appendStringInfo(text, "\\u%04x", character);
+}
+
+/*
+ * length_as_is
+ *		How many bytes from here on need no escape.
+ *
+ * Eight at a time: taking from each byte as much as it must have at least sets
+ * its high bit, if it was not set, and so does taking 1 from what is zero.
+ */
+static uint32
+length_as_is(const unsigned char *text, uint32 length)
+{
+	const uint64 ones = UINT64CONST(0x0101010101010101);
+	uint32		i = 0;
+
+	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
+	{
+		uint64		bytes;
+		uint64		quotes;
+		uint64		backslashes;
+		uint64		found;
+
+		memcpy(&bytes, text + i, sizeof(bytes));
+		quotes = bytes ^ (ones * '"');
+		backslashes = bytes ^ (ones * '\\');
+		found = ((bytes - ones * ' ') & ~bytes) |
+			((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes);
+		if ((found & (ones * 0x80)) != 0)
+			break;
+	}
+	while (i < length && text[i] >= ' ' && text[i] != '"' && text[i] != '\\')
+		i++;
+	return i;
+}
+
+/* reserve_bytes: room for so many bytes and the closing zero, mostly there already. */
+static inline void
+reserve_bytes(StringInfo text, uint32 length)
+{
+	if (unlikely((uint32) (text->maxlen - text->len) <= length))
+		enlargeStringInfo(text, length);
+}
+
+/* put_bytes: where there is room for them. */
+static inline void
+put_bytes(StringInfo text, const char *bytes, uint32 length)
+{
+	memcpy(text->data + text->len, bytes, length);
+	text->len += length;
+}
+
+/* append_escaped: a string with its quotes. */
+static void
+append_escaped(StringInfo text, const char *string, uint32 length)
+{
+	uint32		span;
+
+	reserve_bytes(text, length + 2);
+	text->data[text->len++] = '"';
+	while ((span = length_as_is((const unsigned char *) string, length)) < length)
+	{
+		put_bytes(text, string, span);
+		escape_character(text, (unsigned char) string[span]);
+		string += span + 1;
+		length -= span + 1;
+		reserve_bytes(text, length + 1);
+	}
+	put_bytes(text, string, length);
+	text->data[text->len++] = '"';
+	text->data[text->len] = '\0';
 }
 
 static void
@@ -34,7 +121,7 @@ text_begin(JsonSink *base, bool array)
 	TextSink   *sink = (TextSink *) base;
 
 	text_separate(sink);
-	appendStringInfoChar(sink->text, array ? '[' : '{');
+	appendStringInfoCharMacro(sink->text, array ? '[' : '{');
 	sink->need_comma = false;
 }
 
@@ -43,37 +130,41 @@ text_end(JsonSink *base, bool array)
 {
 	TextSink   *sink = (TextSink *) base;
 
-	appendStringInfoChar(sink->text, array ? ']' : '}');
+	appendStringInfoCharMacro(sink->text, array ? ']' : '}');
 	sink->need_comma = true;
 }
 
 static void
-text_key(JsonSink *base, const char *key, uint32 length pg_attribute_unused())
+text_key(JsonSink *base, const char *key, uint32 length)
 {
 	TextSink   *sink = (TextSink *) base;
 
 	text_separate(sink);
-	escape_json(sink->text, key);
-	appendStringInfoChar(sink->text, ':');
+	append_escaped(sink->text, key, length);
+	appendStringInfoCharMacro(sink->text, ':');
 	sink->need_comma = false;
 }
 
 static void
-text_string(JsonSink *base, const char *text, uint32 length pg_attribute_unused())
+text_string(JsonSink *base, const char *text, uint32 length)
 {
 	TextSink   *sink = (TextSink *) base;
 
 	text_separate(sink);
-	escape_json(sink->text, text);
+	append_escaped(sink->text, text, length);
+}
+
+static void
+text_token(TextSink *sink, const char *token, int length)
+{
+	text_separate(sink);
+	appendBinaryStringInfo(sink->text, token, length);
 }
 
 static void
 text_number(JsonSink *base, const char *number)
 {
-	TextSink   *sink = (TextSink *) base;
-
-	text_separate(sink);
-	appendStringInfoString(sink->text, number);
+	text_token((TextSink *) base, number, strlen(number));
 }
 
 static void
@@ -81,20 +172,24 @@ text_integer(JsonSink *base, int64 number)
 {
 	char		text[MAXINT8LEN + 1];
 
-	pg_lltoa(number, text);
-	text_number(base, text);
+	text_token((TextSink *) base, text, pg_lltoa(number, text));
 }
 
 static void
 text_boolean(JsonSink *base, bool truth)
 {
-	text_number(base, truth ? "true" : "false");
+	TextSink   *sink = (TextSink *) base;
+
+	if (truth)
+		text_token(sink, "true", 4);
+	else
+		text_token(sink, "false", 5);
 }
 
 static void
 text_null(JsonSink *base)
 {
-	text_number(base, "null");
+	text_token((TextSink *) base, "null", 4);
 }
 
 static const JsonSink text_sink = {
