@@ -22,11 +22,11 @@
 /* A column of the scan's tuple, and the path it is read from. */
 typedef struct MongoScanColumn
 {
-	int			index;			/* in the scan tuple, from 0 */
 	const char *name;
 	const char *path;			/* NULL: the whole document */
 	const char *collection;		/* NULL: the plan's */
 	const char *prefix;			/* where its document stands; NULL: everywhere */
+	int			index;			/* in the scan tuple, from 0 */
 	Oid			type;			/* InvalidOid: that of the tuple's attribute */
 	int32		typmod;
 	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
@@ -109,8 +109,8 @@ typedef enum MongoAssignmentKind
 
 typedef struct MongoAssignment
 {
-	AttrNumber	attnum;
 	MongoAssignmentKind kind;
+	AttrNumber	attnum;
 	List	   *keys;			/* String *, of MONGO_ASSIGN_JSON_MEMBER */
 } MongoAssignment;
 
@@ -124,11 +124,11 @@ typedef struct MongoDirectPlan
 {
 	const char *database;
 	const char *collection;
-	CmdType		operation;
 	Const	   *command;		/* {filter, projection}, see
 								 * command_template.h */
 	List	   *predicates;		/* of mongo_predicate_to_list() */
 	List	   *assignments;	/* MongoAssignment * */
+	CmdType		operation;
 	bool		simple_collation;
 	bool		at_most_one;	/* document is meant */
 	bool		counts;			/* its rows are the statement's */

@@ -4,8 +4,8 @@
  *		Structs as nodes that a plan can hold, and back.
  *
  * A plan is copied, and written and read again for parallel workers, so all that
- * it holds must be nodes.  A table of the struct's fields says which are to come
- * along; the rest is zero after the way there and back.
+ * it holds must be nodes.  A table of the struct's fields says which of them are
+ * kept; the others are zero when the struct is read back.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,8 @@
 
 typedef enum MongoFieldKind
 {
-	MONGO_FIELD_NUMBER,			/* bool, AttrNumber, int, enum or Oid */
+	MONGO_FIELD_NUMBERS,		/* bools, ints, enums, Oids and the like that
+								 * stand one behind the other */
 	MONGO_FIELD_STRING,			/* char *, may be NULL */
 	MONGO_FIELD_NODE,			/* a node, or a List of nodes or numbers */
 	MONGO_FIELD_STRUCTS			/* a List of palloc'd structs */
@@ -28,7 +29,7 @@ typedef struct MongoStructField
 {
 	MongoFieldKind kind;
 	size_t		offset;
-	size_t		size;
+	size_t		size;			/* of all numbers */
 	const struct MongoStructType *element;	/* of MONGO_FIELD_STRUCTS */
 } MongoStructField;
 
@@ -39,9 +40,15 @@ typedef struct MongoStructType
 	int			nfields;
 } MongoStructType;
 
-/* For rows of such a table, and the struct with a table 'fields'. */
+/*
+ * For rows of such a table, and the struct with a table 'fields'.  A row of numbers
+ * has all fields from the first to the last one, which all are numbers.
+ */
 #define MONGO_STRUCT_FIELD(type, kind, field) \
 	{MONGO_FIELD_##kind, offsetof(type, field), sizeof(((type *) NULL)->field), NULL}
+#define MONGO_STRUCT_NUMBERS(type, first, last) \
+	{MONGO_FIELD_NUMBERS, offsetof(type, first), \
+	offsetof(type, last) + sizeof(((type *) NULL)->last) - offsetof(type, first), NULL}
 #define MONGO_STRUCT_LIST(type, field, element) \
 	{MONGO_FIELD_STRUCTS, offsetof(type, field), sizeof(List *), element}
 #define MONGO_STRUCT_TYPE(type, fields) \
@@ -51,8 +58,8 @@ typedef struct MongoStructType
  * mongo_struct_to_list, mongo_struct_from_list
  *		The fields of a struct as a List, and a struct, palloc'd, of such a List.
  *
- * On the way there strings are copied and nodes are shared; on the way back both
- * are shared.
+ * The List has copies of the strings, and shares the nodes.  The struct shares both
+ * with the List.
  */
 extern List *mongo_struct_to_list(const MongoStructType *type, const void *source);
 extern void *mongo_struct_from_list(const MongoStructType *type, const List *list);

@@ -3,8 +3,8 @@
  * struct_nodes.c
  *		Structs as nodes that a plan can hold, and back.
  *
- * The List begins with a List of all numbers; the other fields follow one by one,
- * each kind in the order of the table.
+ * The List begins with a Const, a bytea of numbers as they stand in memory, of
+ * strings, and of the structs in Lists.  Fields that are nodes follow in the List.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,116 +12,130 @@
 
 #include "struct_nodes.h"
 
-#include "nodes/value.h"
+#include "catalog/pg_type_d.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
 
-static int
-get_number(const void *field, size_t size)
+typedef struct Writer
 {
-	switch (size)
-	{
-		case sizeof(bool):
-			return *(const bool *) field;
-		case sizeof(int16):
-			return *(const int16 *) field;
-		default:
-			Assert(size == sizeof(int));
-			return *(const int *) field;
-	}
+	StringInfoData bytes;
+	List	   *nodes;
+} Writer;
+
+typedef struct Reader
+{
+	const char *bytes;			/* to be read next */
+	const List *nodes;
+	int			next_node;
+} Reader;
+
+/* pack_string: whether there is one, and if so, with the zero at its end. */
+static void
+pack_string(Writer *writer, const char *string)
+{
+	appendStringInfoCharMacro(&writer->bytes, string != NULL);
+	if (string != NULL)
+		appendBinaryStringInfo(&writer->bytes, string, strlen(string) + 1);
+}
+
+static const char *
+unpack_string(Reader *reader)
+{
+	const char *string = reader->bytes + 1;
+
+	if (*reader->bytes++ == 0)
+		return NULL;
+	reader->bytes += strlen(string) + 1;
+	return string;
 }
 
 static void
-set_number(void *field, size_t size, int number)
+pack_struct(Writer *writer, const MongoStructType *type, const char *source)
 {
-	switch (size)
+	for (int i = 0; i < type->nfields; i++)
 	{
-		case sizeof(bool):
-			*(bool *) field = number != 0;
-			break;
-		case sizeof(int16):
-			*(int16 *) field = (int16) number;
-			break;
-		default:
-			*(int *) field = number;
-			break;
+		const MongoStructField *field = &type->fields[i];
+		const void *at = source + field->offset;
+		const List *structs;
+		int			count;
+
+		switch (field->kind)
+		{
+			case MONGO_FIELD_NUMBERS:
+				appendBinaryStringInfo(&writer->bytes, at, field->size);
+				break;
+			case MONGO_FIELD_STRING:
+				pack_string(writer, *(const char *const *) at);
+				break;
+			case MONGO_FIELD_NODE:
+				writer->nodes = lappend(writer->nodes, *(void *const *) at);
+				break;
+			case MONGO_FIELD_STRUCTS:
+				structs = *(const List *const *) at;
+				count = list_length(structs);
+				appendBinaryStringInfo(&writer->bytes, (char *) &count, sizeof(count));
+				for (int nth = 0; nth < count; nth++)
+					pack_struct(writer, field->element, list_nth(structs, nth));
+				break;
+		}
 	}
 }
 
-/* structs_to_lists: a List of structs as one of Lists. */
-static List *
-structs_to_lists(const MongoStructType *type, const List *structs)
+static void *
+unpack_struct(Reader *reader, const MongoStructType *type)
 {
-	List	   *result = NIL;
-	ListCell   *cell;
+	char	   *result = palloc0(type->size);
 
-	foreach(cell, structs)
-		result = lappend(result, mongo_struct_to_list(type, lfirst(cell)));
-	return result;
-}
+	for (int i = 0; i < type->nfields; i++)
+	{
+		const MongoStructField *field = &type->fields[i];
+		void	   *at = result + field->offset;
+		List	   *structs = NIL;
+		int			count;
 
-static List *
-structs_from_lists(const MongoStructType *type, const List *lists)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	foreach(cell, lists)
-		result = lappend(result, mongo_struct_from_list(type, lfirst(cell)));
+		switch (field->kind)
+		{
+			case MONGO_FIELD_NUMBERS:
+				memcpy(at, reader->bytes, field->size);
+				reader->bytes += field->size;
+				break;
+			case MONGO_FIELD_STRING:
+				*(const char **) at = unpack_string(reader);
+				break;
+			case MONGO_FIELD_NODE:
+				*(void **) at = list_nth(reader->nodes, reader->next_node++);
+				break;
+			case MONGO_FIELD_STRUCTS:
+				memcpy(&count, reader->bytes, sizeof(count));
+				reader->bytes += sizeof(count);
+				for (int nth = 0; nth < count; nth++)
+					structs = lappend(structs, unpack_struct(reader, field->element));
+				*(List **) at = structs;
+				break;
+		}
+	}
 	return result;
 }
 
 List *
 mongo_struct_to_list(const MongoStructType *type, const void *source)
 {
-	List	   *numbers = NIL;
-	List	   *result = list_make1(NIL);
+	Writer		writer = {.nodes = list_make1(NULL)};
 
-	for (int i = 0; i < type->nfields; i++)
-	{
-		const MongoStructField *field = &type->fields[i];
-		const void *at = (const char *) source + field->offset;
-		void	   *pointer;
-
-		if (field->kind == MONGO_FIELD_NUMBER)
-		{
-			numbers = lappend_int(numbers, get_number(at, field->size));
-			continue;
-		}
-		pointer = *(void *const *) at;
-		if (field->kind == MONGO_FIELD_STRUCTS)
-			pointer = structs_to_lists(field->element, pointer);
-		else if (field->kind == MONGO_FIELD_STRING && pointer != NULL)
-			pointer = makeString(pstrdup(pointer));
-		result = lappend(result, pointer);
-	}
-	linitial(result) = numbers;
-	return result;
+	initStringInfo(&writer.bytes);
+	writer.bytes.len = VARHDRSZ;
+	pack_struct(&writer, type, source);
+	SET_VARSIZE(writer.bytes.data, writer.bytes.len);
+	linitial(writer.nodes) = makeConst(BYTEAOID, -1, InvalidOid, -1,
+									   PointerGetDatum(writer.bytes.data), false, false);
+	return writer.nodes;
 }
 
 void *
 mongo_struct_from_list(const MongoStructType *type, const List *list)
 {
-	char	   *result = palloc0(type->size);
-	const List *numbers = linitial(list);
-	int			next_number = 0;
-	int			next_pointer = 1;
+	const Const *bytes = linitial(list);
+	Reader		reader = {VARDATA(DatumGetPointer(bytes->constvalue)), list, 1};
 
-	for (int i = 0; i < type->nfields; i++)
-	{
-		const MongoStructField *field = &type->fields[i];
-		void	   *at = result + field->offset;
-		void	   *pointer;
-
-		if (field->kind == MONGO_FIELD_NUMBER)
-		{
-			set_number(at, field->size, list_nth_int(numbers, next_number++));
-			continue;
-		}
-		pointer = list_nth(list, next_pointer++);
-		if (field->kind == MONGO_FIELD_STRUCTS)
-			pointer = structs_from_lists(field->element, pointer);
-		else if (field->kind == MONGO_FIELD_STRING && pointer != NULL)
-			pointer = strVal(pointer);
-		*(void **) at = pointer;
-	}
-	return result;
+	return unpack_struct(&reader, type);
 }

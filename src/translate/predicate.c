@@ -302,18 +302,9 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	return result;
 }
 
-#define PREDICATE(kind, field)	MONGO_STRUCT_FIELD(MongoPredicate, kind, field)
-
 static const MongoStructField predicate_fields[] = {
-	PREDICATE(STRING, path),
-	PREDICATE(NUMBER, column_type),
-	PREDICATE(NUMBER, column_typmod),
-	PREDICATE(NUMBER, collation),
-	PREDICATE(NUMBER, strategy),
-	PREDICATE(NUMBER, form),
-	PREDICATE(NUMBER, value_type),
-	PREDICATE(NUMBER, type_mismatch),
-	PREDICATE(NUMBER, without_nan),
+	MONGO_STRUCT_FIELD(MongoPredicate, STRING, path),
+	MONGO_STRUCT_NUMBERS(MongoPredicate, column_type, without_nan),
 };
 static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
 
