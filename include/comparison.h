@@ -72,6 +72,16 @@ extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 col
 extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
 
 /*
+ * mongo_depends_on_time_zone
+ *		Does what the value means depend on the session's time zone?  A date or
+ *		timestamp does that a timestamptz is compared with.
+ *
+ * A plan may outlive the setting, so that even a constant is to be rendered by
+ * execution.
+ */
+extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
+
+/*
  * mongo_equality_fits
  *		Is a field that equals a value of 'value_type' one that a column of this
  *		type can read?  False for what the type itself does not tell.

@@ -1,4 +1,5 @@
 """Random conditions for t/differential.py: on columns, put together by logic."""
+from random_dates import date_condition
 from random_documents import JSON_KEYS, JSON_LITERALS, quote
 from random_expressions import random_comparison
 from random_patterns import random_regular_expression
@@ -85,6 +86,8 @@ def array_literal(rng, column):
 
 
 def random_leaf(rng, columns):
+    if rng.random() < 0.12:
+        return Leaf(date_condition(rng))
     if rng.random() < 0.4:
         return Leaf(random_comparison(rng, columns))
     column = rng.choice(columns)

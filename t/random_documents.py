@@ -4,6 +4,8 @@ import uuid
 
 from bson import Binary, Decimal128, Int64, ObjectId, Regex, Timestamp
 
+import random_dates
+
 UTC = datetime.timezone.utc
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -139,6 +141,10 @@ COLUMNS = [
     Column("d", "date", date_values,
            lambda r: r.choice(["infinity", "-infinity"]) if r.random() < 0.08
            else date_from_millis(r.choice(MILLIS)).strftime("%Y-%m-%d").rjust(10, "0")),
+    Column("ck", "timestamptz", random_dates.stored, lambda r: r.choice(random_dates.BEGINNINGS)),
+    Column("cn", "timestamp", random_dates.stored, lambda r: r.choice(random_dates.BEGINNINGS)),
+    Column("cd", "date", random_dates.stored, lambda r: r.choice(random_dates.BEGINNINGS)),
+    Column("c0", "timestamptz(0)", random_dates.stored, lambda r: r.choice(random_dates.BEGINNINGS)),
     Column("u", "uuid", lambda r: Binary(uuid.UUID(r.choice(UUIDS)).bytes, r.choice([3, 4])), UUIDS),
     Column("by", "bytea", lambda r: Binary(r.choice([b"", b"a", b"\x00"]), r.choice([0, 0x80])), ["", "a"]),
     Column("sub.x", "integer", numbers(INT4S, [int]), INT4S, path="sub.x"),

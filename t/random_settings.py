@@ -73,7 +73,7 @@ PLANNING = [
 
 SESSION = [
     together(0.6, TimeZone=one_of(1, "UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Asia/Kathmandu",
-                                  "Africa/Monrovia", "<+12:34>-12:34")),
+                                  "America/Havana", "America/Sao_Paulo", "Australia/Lord_Howe", "Africa/Monrovia", "<+12:34>-12:34")),
     together(0.5, DateStyle=one_of(1, "ISO, YMD", "SQL, DMY", "German, DMY", "Postgres, MDY", "ISO, DMY"),
              IntervalStyle=one_of(0.5, "iso_8601", "sql_standard", "postgres_verbose")),
     together(0.5, extra_float_digits=one_of(1, "-15", "-3", "0", "3")),

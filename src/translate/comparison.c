@@ -27,6 +27,7 @@
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -244,15 +245,27 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 	return MONGO_MATCH_SOME;
 }
 
+bool
+mongo_depends_on_time_zone(const MongoPredicate *predicate)
+{
+	return mongo_kind_of_type(predicate->value_type)->class == MONGO_KIND_TIMESTAMP &&
+		mongo_type_kind(getBaseType(predicate->column_type)) == MONGO_KIND_TIMESTAMPTZ;
+}
+
 /*
- * timestamp_value: of a timestamp, or of a date's midnight.  A date that no
- * timestamp can be is above or below all of them, as infinity is.
+ * timestamp_value: of a timestamp, or of a date's midnight; for a timestamptz the
+ * instant at which the session's clock shows it.  What no timestamp can be is above
+ * or below all of them, as infinity is.
  */
 static Timestamp
 timestamp_value(const MongoPredicate *predicate, Datum value)
 {
 	int			overflow;
 
+	if (mongo_depends_on_time_zone(predicate))
+		return predicate->value_type == DATEOID ?
+			date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow) :
+			timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
 	if (predicate->value_type == DATEOID)
 		return date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
 	return DatumGetTimestamp(value);

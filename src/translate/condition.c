@@ -14,6 +14,7 @@
 
 #include "bson_memory.h"
 #include "bson_write.h"
+#include "comparison.h"
 #include "condition.h"
 #include "expression.h"
 #include "implied.h"
@@ -101,7 +102,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 
 	if (mongo_predicate_compares_text(predicate))
 		translation->compares_text = true;
-	if (IsA(value, Const))
+	if (IsA(value, Const) && !mongo_depends_on_time_zone(predicate))
 		mongo_predicate_render(predicate, ((Const *) value)->constvalue,
 							   ((Const *) value)->constisnull, match);
 	else

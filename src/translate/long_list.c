@@ -10,6 +10,7 @@
 #include "long_list.h"
 
 #include "bson_write.h"
+#include "comparison.h"
 
 #include "access/stratnum.h"
 #include "utils/array.h"
@@ -78,7 +79,8 @@ mongo_predicate_render_span(const MongoPredicate *predicate, Datum value, bson_t
 
 	ordered.form = MONGO_PREDICATE_SCALAR;
 	ordered.strategy = BTGreaterEqualStrategyNumber;
-	if (predicate->form != MONGO_PREDICATE_ANY ||
+	/* instants need not stand in the order of the times that clocks show */
+	if (predicate->form != MONGO_PREDICATE_ANY || mongo_depends_on_time_zone(predicate) ||
 		mongo_predicate_grade(&ordered) == MONGO_NOT_SHIPPABLE)
 		return;
 	span = find_span(predicate, DatumGetArrayTypeP(value));

@@ -59,7 +59,8 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 
 	comparison = mongo_comparison_lookup(base_type, predicate->column_typmod);
 	if (comparison == NULL ||
-		!mongo_types_compare(base_type, predicate->value_type))
+		(!mongo_types_compare(base_type, predicate->value_type) &&
+		 !mongo_depends_on_time_zone(predicate)))
 		return MONGO_NOT_SHIPPABLE;
 	if (comparison->is_text && type_is_collatable(predicate->value_type) &&
 		!collation_allows(predicate))

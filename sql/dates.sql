@@ -1,0 +1,58 @@
+--
+-- Dates as people write them: what clocks show in the session's time zone or another, as ranges of
+-- instants that an index serves.
+--
+\getenv mongo_host MONGO_HOST
+\getenv mongo_port MONGO_PORT
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS mongo_fdw;
+CREATE SERVER dates FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (address :'mongo_host', port :'mongo_port');
+CREATE USER MAPPING FOR CURRENT_USER SERVER dates;
+RESET client_min_messages;
+SET timezone = 'Europe/Berlin';
+
+CREATE FOREIGN TABLE d_times (
+	_id		int,
+	d		timestamptz,
+	plain	timestamp OPTIONS (path 'd'),
+	day		date OPTIONS (path 'd'),
+	second	timestamptz(0) OPTIONS (path 'd')
+) SERVER dates OPTIONS (database 'mongo_fdw_regress', collection 'written_dates');
+DELETE FROM d_times;
+-- every half hour of three days, in one of which clocks go forward, and when Samoa had no 30 December
+INSERT INTO d_times (_id, d) SELECT n, timestamptz '2024-03-30 00:00+00' + n * interval '30 minutes' FROM generate_series(0, 143) n;
+INSERT INTO d_times (_id, d) SELECT 200 + n, timestamptz '2011-12-29 00:00+00' + n * interval '30 minutes' FROM generate_series(0, 143) n;
+INSERT INTO d_times (_id, d) VALUES (1000, '0044-03-15 12:00+00 BC'), (1001, now()), (1002, NULL);
+
+-- a timestamptz and what is not one: an instant in the session's time zone, once it is known
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM d_times WHERE d >= current_date - 7 AND d < timestamp '2100-01-01 00:00';
+SELECT _id FROM d_times WHERE d >= current_date - 7 AND d < timestamp '2100-01-01 00:00';
+SELECT count(*) FROM d_times WHERE d >= date '2024-03-31' AND d < date '2024-04-01';
+SELECT _id, d FROM d_times WHERE d IN (date '2024-03-31', date '2024-04-01', NULL) ORDER BY d;
+SELECT _id, d FROM d_times WHERE d = timestamp '2024-03-31 02:30';
+SELECT count(*) FROM d_times WHERE d <> date '2024-03-31';
+SELECT count(*) FROM d_times WHERE d < date '0044-03-16 BC' OR NOT d < date 'infinity' OR d > date '500000-01-01';
+SELECT count(*) FROM d_times WHERE d > date '-infinity' AND d < date '500000-01-01' AND d > date '4714-11-24 BC' AND d <= timestamp 'infinity';
+SELECT count(*) FROM d_times WHERE second = timestamp '2024-03-31 03:30' OR NULL::date < d;
+
+-- a plan is right under whatever setting it meets
+SET plan_cache_mode = force_generic_plan;
+PREPARE constant AS SELECT min(_id), max(_id), count(*) FROM d_times WHERE d >= date '2024-03-31' AND d < date '2024-04-01';
+PREPARE parameters (date, timestamp) AS SELECT min(_id), max(_id), count(*) FROM d_times WHERE d >= $1 AND d < $2;
+EXECUTE constant;
+EXECUTE parameters ('2024-03-31', '2024-04-01');
+SET timezone = 'Pacific/Apia';
+EXECUTE constant;
+EXECUTE parameters ('2024-03-31', '2024-04-01');
+EXECUTE parameters ('2011-12-30', '2011-12-31');
+EXECUTE parameters ('2011-12-30', '2012-01-01');
+SET timezone = '<+12:34>-12:34';
+EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE constant;
+EXECUTE parameters ('2024-03-31', NULL);
+RESET plan_cache_mode;
+SET timezone = 'Europe/Berlin';
+
+DELETE FROM d_times;
+SET client_min_messages = warning;
+DROP SERVER dates CASCADE;
