@@ -93,22 +93,6 @@ extern bool mongo_cursor_waits_for(MongoCursor *cursor,
 								   const void *arg);
 
 /*
- * mongo_cursor_keep
- *		Give the lease back, but keep the documents for mongo_cursor_rewind().
- *
- * False, with nothing done, unless all documents have come in one reply and
- * have no more than 256 kB.  A kept cursor gives what is left of them, then NULL;
- * its memory is freed by mongo_cursor_close().  NULL is accepted.
- */
-extern bool mongo_cursor_keep(MongoCursor *cursor);
-
-/*
- * mongo_cursor_rewind
- *		Let a kept cursor begin again with its first document.
- */
-extern void mongo_cursor_rewind(MongoCursor *cursor);
-
-/*
  * mongo_cursor_close
  *		Give the lease back; tells the server when the cursor is still open
  *		there.  Idempotent; NULL is accepted.

@@ -80,6 +80,8 @@ typedef struct MongoScanPlan
 	bool		is_grouped;		/* rows are groups, not documents */
 	bool		one_row;		/* has a row even over no documents */
 	bool		all_rows;		/* the query will likely read to the end */
+	bool		is_inner;		/* within the inner side of a nested loop */
+	bool		is_batched;		/* asks for the keys of a batched join */
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
 	int			fetch_size;
 	MongoTypeMismatch type_mismatch;

@@ -30,8 +30,8 @@ produce(AsyncRequest *request)
 
 	state->must_wait = false;
 	slot = node->ss.ps.ExecProcNodeReal(&node->ss.ps);
-	if (state->cursor != NULL)
-		mongo_cursor_set_tag(state->cursor, request);
+	if (state->run.cursor != NULL)
+		mongo_cursor_set_tag(state->run.cursor, request);
 	if (TupIsNull(slot) && state->must_wait)
 		ExecAsyncRequestPending(request);
 	else
@@ -92,7 +92,7 @@ pending_request(const AppendState *append, int index)
 static bool
 advance(AppendState *append, AsyncRequest *request)
 {
-	MongoCursor *cursor = ((MongoScanState *) ((ForeignScanState *) request->requestee)->fdw_state)->cursor;
+	MongoCursor *cursor = ((MongoScanState *) ((ForeignScanState *) request->requestee)->fdw_state)->run.cursor;
 
 	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET)
 		return false;
@@ -160,7 +160,7 @@ mongo_foreign_async_configure_wait(AsyncRequest *request)
 	if (!request->callback_pending || append->as_nasyncresults > 0)
 		return;
 	state = ((ForeignScanState *) request->requestee)->fdw_state;
-	socket = mongo_cursor_socket(state->cursor);
+	socket = mongo_cursor_socket(state->run.cursor);
 	if (socket != PGINVALID_SOCKET)
 		AddWaitEventToSet(append->as_eventset, WL_SOCKET_READABLE, socket, NULL, request);
 }

@@ -95,11 +95,11 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 	{
 		const char *label = i == 0 ? "Remote Command" :
 			psprintf("Remote Command %d", i + 1);
-		const bson_t *command = state->command;
+		const bson_t *command = state->run.command;
 
-		if (command == NULL || i != state->turn || !may_show)
+		if (command == NULL || i != state->run.turn || !may_show)
 		{
-			mongo_choose_command(state, i, !state->started || state->counts);
+			mongo_choose_command(state, i, !state->started || state->run.counts);
 			command = describe_scan(node, es);
 		}
 		ExplainPropertyText(label, bson_to_relaxed_json(command), es);
@@ -132,7 +132,7 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 
 	for (int i = 0; i < state->ncommands; i++)
 	{
-		bson_t	   *command = i == state->turn ? state->command : NULL;
+		bson_t	   *command = i == state->run.turn ? state->run.command : NULL;
 
 		if (command == NULL && is_known)
 		{
@@ -171,6 +171,8 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	ExplainPropertyText("Foreign Namespace", foreign_namespace(state->plan), es);
 	if (state->plan->split_field != NULL)
 		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
+	if (es->analyze && state->answers != NULL && mongo_answers_reused(state->answers) > 0)
+		ExplainPropertyInteger("Commands Saved", NULL, mongo_answers_reused(state->answers), es);
 	if (es->verbose)
 		explain_commands(node, es);
 	if (mongo_explain_remote_plans)

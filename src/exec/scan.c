@@ -27,12 +27,16 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
 /* The first batch of a scan that may well stop early: MongoDB's own default. */
 #define CAUTIOUS_BATCH_SIZE	101
 
 /* No first batch is asked to be larger than this for the sake of a LIMIT. */
 #define LARGEST_BATCH_SIZE	1000000
+
+/* Milliseconds; MongoDB closes a cursor after ten minutes without a getMore. */
+#define LONGEST_PAUSE		(5 * 60 * 1000)
 
 /* create_scan_decoder: from the columns of the plan to the attributes of the tuple. */
 static MongoRowDecoder *
@@ -116,6 +120,38 @@ scanned_relids(ForeignScanState *node)
 	return relids;
 }
 
+/* is_correlated: is the scan in a sub-select whose parameters change, or a recursion? */
+static bool
+is_correlated(const EState *estate)
+{
+	const List *subplans = estate->es_plannedstmt->subplans;
+	int			index = list_length(estate->es_subplanstates);
+	const Plan *subplan;
+
+	/* these are begun one after the other, before the plan itself */
+	if (index >= list_length(subplans))
+		return false;
+	subplan = list_nth(subplans, index);
+	return !bms_is_empty(subplan->extParam) || IsA(subplan, RecursiveUnion);
+}
+
+/*
+ * may_repeat: is it likely enough that the scan is begun again for the same that
+ * its rows are kept from the first run on?
+ *
+ * EXEC_FLAG_REWIND says so.  Below a nested loop with parameters, what has none of its
+ * own is mostly below a Material or Hash as well, which begins it once.
+ */
+static bool
+may_repeat(const ForeignScanState *node, int eflags)
+{
+	const MongoScanPlan *plan = ((const MongoScanState *) node->fdw_state)->plan;
+
+	if ((eflags & EXEC_FLAG_REWIND) || is_correlated(node->ss.ps.state))
+		return true;
+	return plan->is_inner && (plan->is_batched || !bms_is_empty(node->ss.ps.plan->extParam));
+}
+
 void
 mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 {
@@ -128,14 +164,15 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	state->plan = mongo_struct_from_list(&mongo_scan_plan_type, plan->fdw_private);
 	prepare_commands(state);
 	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
-	state->scan_context = AllocSetContextCreate(estate->es_query_cxt,
-												"mongo_fdw scan",
-												ALLOCSET_SMALL_SIZES);
+	state->run.context = AllocSetContextCreate(estate->es_query_cxt,
+											   "mongo_fdw scan",
+											   ALLOCSET_SMALL_SIZES);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
 	state->relids = scanned_relids(node);
 	state->user = mongo_scan_user_mapping(node);
+	state->keeps_answers = may_repeat(node, eflags);
 	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
 	state->finisher = mongo_finisher_create(state->plan,
 											slot->tts_tupleDescriptor->natts);
@@ -253,8 +290,8 @@ evaluate_bounds(ForeignScanState *node, int64 *limit, int64 *offset)
 void
 mongo_choose_command(MongoScanState *state, int turn, bool counts)
 {
-	state->counts = counts && state->count_command != NULL;
-	state->template.command = state->counts ? state->count_command : state->commands[turn];
+	state->run.counts = counts && state->count_command != NULL;
+	state->template.command = state->run.counts ? state->count_command : state->commands[turn];
 }
 
 MongoMatch
@@ -284,113 +321,133 @@ mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command)
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
-/* swap_contexts: only rescans need the spare one, so it is made late. */
+/* empty_run: of a scan that has not begun, with the context of 'run'. */
 static void
-swap_contexts(MongoScanState *state)
+empty_run(MongoScanRun *run)
 {
-	MemoryContext context = state->scan_context;
+	MemoryContext context = run->context;
 
-	if (state->spare_context == NULL)
-		state->spare_context = AllocSetContextCreate(MemoryContextGetParent(context),
-													 "mongo_fdw other scan",
-													 ALLOCSET_SMALL_SIZES);
-	state->scan_context = state->spare_context;
-	state->spare_context = context;
+	mongo_cursor_close(run->cursor);
+	MemoryContextReset(context);
+	memset(run, 0, sizeof(*run));
+	run->context = context;
 }
 
-/*
- * keep_answer: may the documents that have come be given once more?  The same
- * command within the same statement has the same answer, as one snapshot would
- * give, and correlated sub-selects often ask twice in a row.
- */
-static bool
-keep_answer(MongoScanState *state)
-{
-	return state->shared == NULL && state->identities == NULL &&
-		state->ncommands == 1 && mongo_cursor_keep(state->cursor);
-}
-
-/*
- * forget_answer: what has been kept is of a command that is not the next one.
- */
+/* swap_runs: only rescans need the spare context, so it is made late. */
 static void
-forget_answer(MongoScanState *state)
+swap_runs(MongoScanState *state)
 {
-	mongo_cursor_close(state->cursor);
-	state->cursor = NULL;
-	MemoryContextReset(state->spare_context);
+	MongoScanRun run = state->run;
+
+	if (state->earlier.context == NULL)
+		state->earlier.context = AllocSetContextCreate(MemoryContextGetParent(run.context),
+													   "mongo_fdw other scan",
+													   ALLOCSET_SMALL_SIZES);
+	state->run = state->earlier;
+	state->earlier = run;
 }
 
-/*
- * bind_next_command: the command in turn, as state->command.  'earlier' is the one of
- * which an answer has been kept, or NULL; *repeated: it is the same.
- */
+/* bind_next_command: the command in turn, as the run's. */
 static MongoMatch
-bind_next_command(ForeignScanState *node, const bson_t *earlier, bool *repeated)
+bind_next_command(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	MongoMatch	match;
 
-	mongo_choose_command(state, state->turn, true);
+	mongo_choose_command(state, state->run.turn, true);
 	for (;;)
 	{
-		state->command = bson_create_in(CurrentMemoryContext);
-		match = mongo_bind_scan_command(node, state->rows, state->command);
-		*repeated = earlier != NULL && match != MONGO_MATCH_NONE &&
-			bson_equal(state->command, earlier);
-		if (!state->counts || match == MONGO_MATCH_NONE || *repeated ||
-			mongo_takes_count(state->user, state->command))
+		state->run.command = bson_create_in(CurrentMemoryContext);
+		match = mongo_bind_scan_command(node, state->run.rows, state->run.command);
+		if (!state->run.counts || match == MONGO_MATCH_NONE ||
+			mongo_takes_count(state->user, state->run.command))
 			return match;
-		mongo_choose_command(state, state->turn, false);
+		mongo_choose_command(state, state->run.turn, false);
 	}
 }
 
-/* start_scan: bind the command in turn, and have a cursor on it unless it finds nothing. */
+/* open_scan_cursor: on the run's command, which finds something. */
+static void
+open_scan_cursor(MongoScanState *state)
+{
+	if (state->shared != NULL)
+	{
+		bson_t	   *range = mongo_take_range(state->shared, state->plan, state->user,
+											 state->run.command);
+
+		if (range == NULL)
+			return;
+		state->run.command = range;
+	}
+	mongo_log_command(state->plan->database, state->run.command);
+	state->run.cursor = mongo_cursor_open(state->run.context, state->user,
+										  mongo_to_utf8(state->plan->database),
+										  state->plan->collection, state->run.command,
+										  state->plan->fetch_size);
+	if (state->run.counts)
+		mongo_cursor_expect_document(state->run.cursor, MONGO_COUNT_FIELD);
+}
+
+/*
+ * find_answer: what is known of the answer to the run's command.  Neither a share of
+ * an answer is kept nor rows that are to be changed, which have a number each.
+ */
+static MongoAnswerState
+find_answer(ForeignScanState *node, MongoScanState *state)
+{
+	EState	   *estate = node->ss.ps.state;
+
+	if (!state->keeps_answers || state->shared != NULL || state->identities != NULL)
+		return MONGO_ANSWER_NEW;
+	if (state->answers == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
+
+		state->answers = mongo_answers_create(estate->es_query_cxt);
+		state->kept_slot = ExecInitExtraTupleSlot(estate,
+												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+												  &TTSOpsMinimalTuple);
+		MemoryContextSwitchTo(old_context);
+	}
+	return mongo_answers_begin(state->answers, state->run.command);
+}
+
+/*
+ * start_scan: bind the first command, and have a cursor on it unless it finds nothing or
+ * its answer is known.
+ */
 static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
-	bson_t	   *earlier = state->cursor != NULL ? state->command : NULL;
 	MemoryContext old_context;
-	MongoMatch	match;
-	bool		repeated;
 
-	if (earlier != NULL)
-		swap_contexts(state);
-	old_context = MemoryContextSwitchTo(state->scan_context);
-	match = bind_next_command(node, earlier, &repeated);
+	/* ReScan leaves a run that may be gone on with */
+	if (state->run.cursor != NULL)
+		swap_runs(state);
+	old_context = MemoryContextSwitchTo(state->run.context);
 	state->started = true;
-	if (repeated)
+	if (bind_next_command(node) == MONGO_MATCH_NONE)
 	{
-		MemoryContextSwitchTo(old_context);
-		MemoryContextReset(state->scan_context);
-		swap_contexts(state);
-		state->command = earlier;
-		mongo_cursor_rewind(state->cursor);
-		return;
+		if (state->answers != NULL)
+			mongo_answers_leave(state->answers);
 	}
-	if (earlier != NULL)
-		forget_answer(state);
-	if (match != MONGO_MATCH_NONE && state->shared != NULL)
+	else
 	{
-		bson_t	   *range = mongo_take_range(state->shared, state->plan, state->user,
-											 state->command);
-
-		if (range == NULL)
-			match = MONGO_MATCH_NONE;
-		else
-			state->command = range;
-	}
-	if (match != MONGO_MATCH_NONE)
-	{
-		mongo_log_command(state->plan->database, state->command);
-		state->cursor = mongo_cursor_open(state->scan_context, state->user,
-										  mongo_to_utf8(state->plan->database),
-										  state->plan->collection, state->command,
-										  state->plan->fetch_size);
-		if (state->counts)
-			mongo_cursor_expect_document(state->cursor, MONGO_COUNT_FIELD);
+		switch (find_answer(node, state))
+		{
+			case MONGO_ANSWER_NEW:
+				open_scan_cursor(state);
+				break;
+			case MONGO_ANSWER_BEGUN:
+				swap_runs(state);
+				break;
+			case MONGO_ANSWER_WHOLE:
+				break;
+		}
 	}
 	MemoryContextSwitchTo(old_context);
+	if (state->earlier.context != NULL)
+		empty_run(&state->earlier);
 }
 
 /*
@@ -400,16 +457,21 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 static bool
 next_command(ForeignScanState *node, MongoScanState *state)
 {
-	if (state->turn + 1 >= state->ncommands && state->shared == NULL)
+	MemoryContext old_context;
+
+	if (state->run.turn + 1 >= state->ncommands && state->shared == NULL)
 		return false;
 
-	mongo_cursor_close(state->cursor);
-	state->cursor = NULL;
-	MemoryContextReset(state->scan_context);
+	mongo_cursor_close(state->run.cursor);
+	state->run.cursor = NULL;
+	MemoryContextReset(state->run.context);
 	if (state->shared == NULL)
-		state->turn++;
-	start_scan(node, state);
-	return state->cursor != NULL;
+		state->run.turn++;
+	old_context = MemoryContextSwitchTo(state->run.context);
+	if (bind_next_command(node) != MONGO_MATCH_NONE)
+		open_scan_cursor(state);
+	MemoryContextSwitchTo(old_context);
+	return state->run.cursor != NULL;
 }
 
 /*
@@ -422,15 +484,14 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 	ListCell   *cell;
 
 	/* the connection is free for others before the query ends */
-	if (!keep_answer(state))
-	{
-		mongo_cursor_close(state->cursor);
-		state->cursor = NULL;
-	}
-	if (!state->plan->one_row || state->any_document)
+	mongo_cursor_close(state->run.cursor);
+	state->run.cursor = NULL;
+	if (state->answers != NULL)
+		mongo_answers_finish(state->answers);
+	if (!state->plan->one_row || state->run.any_document)
 		return slot;
 
-	state->any_document = true;
+	state->run.any_document = true;
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	foreach(cell, state->plan->columns)
 	{
@@ -467,28 +528,25 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	MongoScanState *state = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 
-	if (!state->started)
-		start_scan(node, state);
-
 	*document = NULL;
 	ExecClearTuple(slot);
-	if (state->cursor == NULL)
+	if (state->run.cursor == NULL)
 		return end_of_documents(state, slot);
 
 	/* see async.c: then Append waits, for all of its scans at once */
-	if (node->ss.ps.async_capable && !mongo_cursor_is_ready(state->cursor))
+	if (node->ss.ps.async_capable && !mongo_cursor_is_ready(state->run.cursor))
 	{
 		state->must_wait = true;
 		return slot;
 	}
 
-	*document = mongo_cursor_next(state->cursor, length);
+	*document = mongo_cursor_next(state->run.cursor, length);
 	if (*document == NULL && next_command(node, state))
 		return read_row(node, document, length);
 	if (*document == NULL)
 		return end_of_documents(state, slot);
-	state->any_document = true;
-	state->rows++;
+	state->run.any_document = true;
+	state->run.rows++;
 	if (state->finisher != NULL)
 		mongo_finish_row(state->finisher, state->decoder, *document, *length,
 						 slot->tts_values, slot->tts_isnull);
@@ -498,28 +556,52 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* next_row: the next one that may be told of. */
+/* fetch_row: the next one that may be told of. */
 static TupleTableSlot *
-next_row(ForeignScanState *node)
+fetch_row(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	const uint8_t *document;
 	uint32		length;
-	TupleTableSlot *slot;
-	MongoAtWork work;
+	TupleTableSlot *slot = read_row(node, &document, &length);
 
-	mongo_begin_work(&work, state->relids);
-	slot = read_row(node, &document, &length);
 	while (state->plan->hiding != NIL && document != NULL &&
 		   mongo_is_hidden(node, slot, document, length))
 	{
 		CHECK_FOR_INTERRUPTS();
+		/* other parameters of the policy might let it be seen */
+		if (state->answers != NULL)
+			mongo_answers_forget(state->answers);
 		ResetExprContext(node->ss.ps.ps_ExprContext);
 		slot = read_row(node, &document, &length);
 	}
-	mongo_end_work(&work);
 	if (state->identities != NULL && document != NULL)
 		mongo_identity_note(state->identities, document, length, &slot->tts_tid);
+	return slot;
+}
+
+/* next_row: of the answer, as far as it is known, or else MongoDB's. */
+static TupleTableSlot *
+next_row(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	TupleTableSlot *slot;
+	MongoAtWork work;
+
+	mongo_begin_work(&work, state->relids);
+	if (!state->started)
+		start_scan(node, state);
+	if (state->answers != NULL && mongo_answers_next(state->answers, state->kept_slot))
+		slot = state->kept_slot;
+	else if (state->answers != NULL && mongo_answers_is_whole(state->answers))
+		slot = ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	else
+	{
+		slot = fetch_row(node);
+		if (state->answers != NULL && !TupIsNull(slot))
+			mongo_answers_add(state->answers, slot);
+	}
+	mongo_end_work(&work);
 	return slot;
 }
 
@@ -545,23 +627,46 @@ mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log)
 	((MongoScanState *) scan->fdw_state)->identities = log;
 }
 
+/*
+ * may_go_on: may a run that was left be gone on with, if the same is asked again?  Not
+ * when MongoDB may have closed its cursor meanwhile.
+ */
+static bool
+may_go_on(MongoScanState *state)
+{
+	MongoScanRun *run = &state->run;
+	TimestampTz now;
+
+	if (run->cursor == NULL || state->answers == NULL)
+		return false;
+	now = GetCurrentTimestamp();
+	if (run->rows_when_left != run->rows)
+		run->left_at = now;
+	run->rows_when_left = run->rows;
+	return !TimestampDifferenceExceeds(run->left_at, now, LONGEST_PAUSE);
+}
+
 void
 mongo_rescan_foreign_scan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 
+	/*
+	 * rows of the first run are fetched again, once, where nothing told of a
+	 * second
+	 */
+	if (!state->plan->is_batched)
+		state->keeps_answers = true;
 	if (!state->started)
 		return;
 	state->started = false;
-	state->turn = 0;
-	state->rows = 0;
-	state->any_document = false;
-	if (keep_answer(state))
+	if (state->kept_slot != NULL)
+		ExecClearTuple(state->kept_slot);
+	if (may_go_on(state))
 		return;
-	mongo_cursor_close(state->cursor);
-	state->cursor = NULL;
-	state->command = NULL;
-	MemoryContextReset(state->scan_context);
+	if (state->answers != NULL)
+		mongo_answers_leave(state->answers);
+	empty_run(&state->run);
 }
 
 void
@@ -571,6 +676,8 @@ mongo_end_foreign_scan(ForeignScanState *node)
 
 	if (state == NULL)
 		return;
-	mongo_cursor_close(state->cursor);
-	state->cursor = NULL;
+	mongo_cursor_close(state->run.cursor);
+	state->run.cursor = NULL;
+	mongo_answers_end(state->answers);
+	state->answers = NULL;
 }

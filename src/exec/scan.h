@@ -10,14 +10,30 @@
 
 #include "compat.h"
 
+#include "datatype/timestamp.h"
 #include "foreign/foreign.h"
 #include "nodes/execnodes.h"
 
+#include "answers.h"
 #include "command_template.h"
 #include "cursor.h"
 #include "decode_row.h"
 #include "identity.h"
 #include "plan_nodes.h"
+
+/* What belongs to one run of a scan, from its first row on. */
+typedef struct MongoScanRun
+{
+	MemoryContext context;		/* of the command and its cursor */
+	int			turn;			/* which of the plan's commands, from 0 */
+	bool		any_document;	/* has come */
+	int64		rows;			/* that have come */
+	bool		counts;			/* by the plan's count_command */
+	bson_t	   *command;		/* as sent; NULL: none */
+	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
+	int64		rows_when_left; /* by ReScan, with the cursor open */
+	TimestampTz left_at;		/* since when no more have come */
+} MongoScanRun;
 
 /* fdw_state of the ForeignScanState. */
 typedef struct MongoScanState
@@ -37,21 +53,17 @@ typedef struct MongoScanState
 	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	MongoIdentityLog *identities;	/* NULL: no row is to be changed */
-	MemoryContext scan_context; /* of the command and its cursor */
-	MemoryContext spare_context;	/* takes turns with it; empty, NULL before
-									 * any ReScan */
+	bool		keeps_answers;	/* as it may be begun again */
+	MongoAnswers *answers;		/* NULL: none is kept so far */
+	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
 
-	/* Valid from the first row on, until ReScan, which may keep the last two. */
-	bool		started;
-	int			turn;			/* which of the plan's commands, from 0 */
-	bool		any_document;	/* has come */
-	int64		rows;			/* that have come */
-	bool		counts;			/* by the plan's count_command */
+	bool		started;		/* a row was asked for since Begin or ReScan */
 	bool		widened;		/* documents may come that PostgreSQL is to
 								 * test */
 	bool		must_wait;		/* why an asynchronous scan gave no row */
-	bson_t	   *command;		/* as sent */
-	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
+	MongoScanRun run;
+	MongoScanRun earlier;		/* its context is spare; NULL before any
+								 * ReScan */
 } MongoScanState;
 
 /*

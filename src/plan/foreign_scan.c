@@ -31,6 +31,18 @@ joined_namespaces(const MongoRelation *relation)
 	return psprintf("%s%s", names, inner_names);
 }
 
+/* is_inner: is what is planned now within the inner side of a nested loop? */
+static bool
+is_inner(const PlannerInfo *root)
+{
+	for (; root != NULL; root = root->parent_root)
+	{
+		if (!bms_is_empty(root->curOuterRels))
+			return true;
+	}
+	return false;
+}
+
 void
 mongo_scan_plan_init(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *relation)
 {
@@ -38,6 +50,7 @@ mongo_scan_plan_init(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation
 	plan->limit = plan->offset = -1;
 	plan->enough_rows = -1;
 	plan->all_rows = root->tuple_fraction <= 0;
+	plan->is_inner = is_inner(root);
 	plan->database = relation->options->database;
 	plan->collection = relation->options->collection;
 	plan->joined = relation->join == NULL ? NULL : joined_namespaces(relation);

@@ -258,6 +258,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	mongo_scan_plan_init(&plan, root, relation);
 	plan.commands = find_commands(baserel, &translation, &clauses, attributes,
 								  best_path->path.pathkeys);
+	plan.is_batched = key != NULL;
 	plan.enough_rows = enough_rows(root, baserel, relation,
 								   best_path->path.pathkeys);
 	if (best_path->path.parallel_aware)

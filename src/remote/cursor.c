@@ -30,9 +30,6 @@
 #include "utils/memutils.h"
 #include "wire.h"
 
-/* The most bytes of documents that a cursor keeps to give once more. */
-#define LARGEST_KEPT_ANSWER	(256 * 1024)
-
 static uint32
 get_length(const uint8 *bytes)
 {
@@ -153,13 +150,6 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 
 	if (id != cursor->id)
 		note_server_cursor(cursor, id);
-
-	/*
-	 * before there is an id, the batch is the first one; without one, the
-	 * last
-	 */
-	cursor->whole = cursor->id == 0 && id == 0 ? cursor->position : NULL;
-	cursor->whole_length = cursor->end - cursor->position;
 	cursor->id = id;
 }
 
@@ -173,8 +163,8 @@ take_whole_reply(MongoCursor *cursor, const MongoReply *reply)
 		!bson_iter_find(&iter, cursor->reply_field))
 		report_invalid_reply(cursor, psprintf("The reply has no field \"%s\".",
 											  cursor->reply_field));
-	cursor->whole = reply->document;
-	cursor->whole_length = reply->document_length;
+	cursor->reply_document = reply->document;
+	cursor->reply_length = reply->document_length;
 	cursor->has_document = true;
 }
 
@@ -477,8 +467,8 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 		if (cursor->has_document)
 		{
 			cursor->has_document = false;
-			*length = cursor->whole_length;
-			return cursor->whole;
+			*length = cursor->reply_length;
+			return cursor->reply_document;
 		}
 
 		/* a server may send any number of empty batches */
@@ -502,33 +492,10 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 	return next_in_batch(cursor, length);
 }
 
-bool
-mongo_cursor_keep(MongoCursor *cursor)
-{
-	if (cursor == NULL || cursor->whole == NULL || cursor->pending || cursor->taken ||
-		cursor->whole_length > LARGEST_KEPT_ANSWER)
-		return false;
-	if (cursor->lease != NULL)
-		mongo_lease_release(cursor->lease);
-	cursor->lease = NULL;
-	cursor->session = NULL;
-	return true;
-}
-
-void
-mongo_cursor_rewind(MongoCursor *cursor)
-{
-	Assert(cursor->whole != NULL && !is_open(cursor));
-	if (cursor->reply_field != NULL)
-		cursor->has_document = true;
-	else
-		cursor->position = cursor->whole;
-}
-
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
-	if (cursor == NULL || (!is_open(cursor) && cursor->whole == NULL))
+	if (cursor == NULL || !is_open(cursor))
 		return;
 	if (cursor->lease != NULL)
 		mongo_lease_release(cursor->lease);
@@ -538,7 +505,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	mongo_cursor_forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = cursor->taken = false;
-	cursor->position = cursor->end = cursor->whole = NULL;
+	cursor->position = cursor->end = cursor->reply_document = NULL;
 	cursor->has_document = false;
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);

@@ -50,9 +50,8 @@ struct MongoCursor
 	const uint8 *position;		/* of the next array element */
 	const uint8 *end;			/* of the batch's elements */
 	bool		has_document;	/* the reply is to be handed out */
-	const uint8 *whole;			/* where the answer begins that is all here;
-								 * NULL: it is not */
-	size_t		whole_length;
+	const uint8 *reply_document;
+	uint32		reply_length;
 };
 
 /* What the pool asks of a cursor, the reader of its lease. */
