@@ -43,6 +43,8 @@ typedef struct MongoColumns
 	MongoColumnOptions **options;
 	const MongoStatistics *statistics;	/* what is known of the collection, to
 										 * be set by planning; NULL: nothing */
+	const MongoTableOptions *derivation;	/* of a derived table, to be set
+											 * by planning; NULL: of no other */
 	const char *prefix;			/* NULL: the document itself */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;

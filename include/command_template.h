@@ -7,6 +7,9 @@
  * filter, for a predicate whose value is known only when the scan starts.
  * Binding renders those and copies everything else.
  *
+ * In a pipeline, {$verbatim: [...]} stands for the stages of the array, in which
+ * nothing is looked for: they are a user's own.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef MONGO_FDW_COMMAND_TEMPLATE_H
@@ -17,6 +20,8 @@
 #include "nodes/primnodes.h"
 
 #include "predicate.h"
+
+#define MONGO_VERBATIM_KEY	"$verbatim"
 
 /* A template made ready for one execution of a plan. */
 typedef struct MongoCommandTemplate

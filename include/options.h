@@ -98,6 +98,8 @@ typedef struct MongoTableOptions
 	double		remote_parallelism; /* scans that MongoDB serves at once; 0:
 									 * one */
 	const char *parallel_field; /* path by which scans are split */
+	const char *pipeline;		/* JSON: stages that make the rows; NULL: none */
+	bool		allow_javascript;	/* in these */
 	const char *hint;			/* an index: its name, or its keys as JSON;
 								 * NULL: MongoDB chooses */
 	bool		enable_join_pushdown;

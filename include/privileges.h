@@ -44,6 +44,12 @@ extern void mongo_begin_work(MongoAtWork *work, List *relids);
 extern void mongo_end_work(MongoAtWork *work);
 
 /*
+ * mongo_tables_at_work
+ *		The 'relids' of the innermost work that has not ended; NIL outside.
+ */
+extern List *mongo_tables_at_work(void);
+
+/*
  * mongo_may_quote
  *		May a message that is raised now quote this column of the documents at work,
  *		or anything of them (NULL)?

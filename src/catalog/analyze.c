@@ -23,6 +23,7 @@
 #include "commands/vacuum.h"
 #include "cursor.h"
 #include "decode_row.h"
+#include "derived.h"
 #include "document_size.h"
 #include "encoding.h"
 #include "learn.h"
@@ -113,6 +114,7 @@ row_sample_command(const Sample *sample)
 {
 	BsonArray	pipeline = bson_array_create();
 
+	mongo_append_deriving_stages(&pipeline, sample->options);
 	if (sample->sampled_there)
 		bson_array_append_template(&pipeline, "{$sample: {size: @1}}",
 								   bson_int32(sample->target));
@@ -161,7 +163,8 @@ describe_columns(Sample *sample)
  *
  * $sample may give one twice while others write, which would make a unique
  * column look as if it were not.  Remembered are hashes only: to leave out
- * one document too many by a collision of 64 bits does not matter.
+ * one document too many by a collision of 64 bits does not matter.  Rows of a
+ * derived table may have one _id.
  */
 static bool
 is_repeated(Sample *sample, const uint8_t *data, uint32 length)
@@ -171,7 +174,7 @@ is_repeated(Sample *sample, const uint8_t *data, uint32 length)
 	uint64		hash;
 	bool		found;
 
-	if (!bson_view(&document, data, length) ||
+	if (mongo_is_derived(sample->options) || !bson_view(&document, data, length) ||
 		!bson_iter_init_find(&iter, &document, "_id"))
 		return false;
 
@@ -355,8 +358,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	sample.sample_context = previous;
 	sample.options = mongo_table_options(RelationGetRelid(relation));
 	sample.user = mapping_of_owner(relation);
-	sample.total = mongo_remote_row_count(sample.user, sample.options->database,
-										  sample.options->collection);
+	sample.total = mongo_remote_row_count(sample.user, sample.options);
 	sample.sampled_there = sample.options->analyze_sampling && sample.total > targrows;
 
 	describe_columns(&sample);
@@ -393,10 +395,8 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 {
 	MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 	UserMapping *user = mapping_of_owner(relation);
-	double		rows = mongo_refresh_row_count(user, options->database,
-											   options->collection);
-	double		width = mongo_average_document_size(user, options->database,
-													options->collection);
+	double		rows = mongo_refresh_row_count(user, options);
+	double		width = mongo_average_document_size(user, options);
 
 	document_size.relid = RelationGetRelid(relation);
 	document_size.bytes = width;

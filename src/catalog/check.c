@@ -19,6 +19,7 @@
 #include "columns.h"
 #include "cursor.h"
 #include "decode_row.h"
+#include "derived.h"
 #include "encoding.h"
 #include "field_types.h"
 #include "fmgr.h"
@@ -352,7 +353,8 @@ open_sample(const Check *check, int sample)
 	BsonArray	stages = bson_array_create();
 	const bson_t *command;
 
-	if (mongo_refresh_row_count(check->user, options->database, options->collection) > sample)
+	mongo_append_deriving_stages(&stages, options);
+	if (mongo_refresh_row_count(check->user, options) > sample)
 		bson_array_append_template(&stages, "{$sample: {size: @1}}", bson_int32(sample));
 	command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}",
 								 bson_utf8(mongo_to_utf8(options->collection)),
@@ -537,7 +539,8 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 		seen = field_types_seen(check.types);
 		report_fields(&check, seen);
 		report_columns(&check, seen);
-		if (answer == INDEXES_LISTED)
+		/* none of them serves what stages make */
+		if (answer == INDEXES_LISTED && !mongo_is_derived(check.options))
 			report_indexes(&check, &indexes);
 	}
 	table_close(check.relation, AccessShareLock);

@@ -10,17 +10,18 @@
 
 #include "compat.h"
 
-#include "foreign/foreign.h"
+#include "options.h"
 
 /*
  * mongo_average_document_size
- *		Bytes of BSON that a document of the collection or view has on average,
- *		by a small sample; 0 when there are none.
+ *		Bytes of BSON that a document of the table's collection or view has on
+ *		average, or a row of a derived table, by a small sample; 0 when there are
+ *		none.
  *
- * Asks MongoDB with one aggregate.  Names are in the database encoding.
- * Raises as mongo_cursor_next() does.
+ * Asks MongoDB with one aggregate.  Raises as mongo_cursor_next() and
+ * mongo_append_deriving_stages() do.
  */
-extern double mongo_average_document_size(UserMapping *user, const char *database,
-										  const char *collection);
+extern double mongo_average_document_size(UserMapping *user,
+										  const MongoTableOptions *options);
 
 #endif							/* MONGO_FDW_DOCUMENT_SIZE_H */

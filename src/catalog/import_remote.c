@@ -118,9 +118,11 @@ static const bson_t *
 sample_command(const ImportSource *source, const ImportCollection *collection)
 {
 	BsonArray	pipeline = bson_array_create();
+	MongoTableOptions options = {
+		.database = source->database, .collection = collection->name
+	};
 
-	if (mongo_refresh_row_count(source->user, source->database,
-								collection->name) > source->sample_size)
+	if (mongo_refresh_row_count(source->user, &options) > source->sample_size)
 		bson_array_append_template(&pipeline, "{$sample: {size: @1}}",
 								   bson_int32(source->sample_size));
 	return bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true,"

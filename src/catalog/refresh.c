@@ -18,6 +18,7 @@
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
 #include "columns.h"
+#include "derived.h"
 #include "encoding.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -81,6 +82,8 @@ add_present(Refresh *refresh, Oid relid)
 	if (!is_mongo_server(serverid))
 		return;
 	options = mongo_table_options(relid);
+	if (mongo_is_derived(options))
+		return;
 	table = palloc0(sizeof(PresentTable));
 	table->relid = relid;
 	table->serverid = serverid;

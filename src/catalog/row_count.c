@@ -14,6 +14,8 @@
 
 #include "bson_memory.h"
 #include "command.h"
+#include "common/hashfn.h"
+#include "derived.h"
 #include "encoding.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -31,6 +33,7 @@
 typedef struct RowCountKey
 {
 	Oid			umid;
+	uint32		pipeline;		/* of a derived table, hashed; else 0 */
 	char		namespace[NAMESPACE_SIZE];
 } RowCountKey;
 
@@ -85,36 +88,59 @@ create_row_counts(void)
 
 /* make_key is false for names that are too long to be a collection's. */
 static bool
-make_key(RowCountKey *key, UserMapping *user, const char *database,
-		 const char *collection)
+make_key(RowCountKey *key, UserMapping *user, const MongoTableOptions *options)
 {
 	memset(key, 0, sizeof(*key));
 	key->umid = user->umid;
-	return snprintf(key->namespace, NAMESPACE_SIZE, "%s.%s", database,
-					collection) < NAMESPACE_SIZE;
+	if (options->pipeline != NULL)
+		key->pipeline = hash_bytes((const unsigned char *) options->pipeline,
+								   (int) strlen(options->pipeline));
+	return snprintf(key->namespace, NAMESPACE_SIZE, "%s.%s", options->database,
+					options->collection) < NAMESPACE_SIZE;
 }
 
-/* ask_row_count runs count, which works on views too. */
+/* counting_command: count works on views too, but not on what stages make. */
+static const bson_t *
+counting_command(const MongoTableOptions *options)
+{
+	BsonArray	stages = bson_array_create();
+	bson_value_t collection = bson_utf8(mongo_to_utf8(options->collection));
+
+	if (!mongo_is_derived(options))
+		return bson_from_template("{count: @1}", collection);
+	mongo_append_deriving_stages(&stages, options);
+	bson_array_append_template(&stages, "{$count: 'n'}");
+	return bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
+							  collection, bson_array(stages.bson));
+}
+
+/* find_count: in the reply to either; false where an aggregate has counted nothing. */
+static bool
+find_count(const bson_t *reply, bson_iter_t *count)
+{
+	bson_iter_t iter;
+
+	return bson_iter_init_find(count, reply, "n") ||
+		(bson_iter_init(&iter, reply) &&
+		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", count));
+}
+
 static double
-ask_row_count(UserMapping *user, const char *database, const char *collection)
+ask_row_count(UserMapping *user, const MongoTableOptions *options)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "mongo_fdw row count",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
-	bson_t	   *command = bson_create_in(context);
 	const bson_t *reply;
 	bson_iter_t iter;
 	double		rows = 0;
 
-	BSON_APPEND_UTF8(command, "count",
-					 mongo_to_utf8(collection));
-	reply = mongo_run_command(context, user,
-							  mongo_to_utf8(database),
-							  command, true,
+	reply = mongo_run_command(context, user, mongo_to_utf8(options->database),
+							  counting_command(options), true,
 							  psprintf("could not count collection \"%s.%s\"",
-									   database, collection));
-	if (bson_iter_init_find(&iter, reply, "n"))
+									   options->database, options->collection));
+	if (find_count(reply, &iter))
 		rows = Max(bson_iter_as_double(&iter), 0);
 
 	MemoryContextSwitchTo(previous);
@@ -123,8 +149,7 @@ ask_row_count(UserMapping *user, const char *database, const char *collection)
 }
 
 double
-mongo_refresh_row_count(UserMapping *user, const char *database,
-						const char *collection)
+mongo_refresh_row_count(UserMapping *user, const MongoTableOptions *options)
 {
 	RowCountKey key;
 	RowCount   *entry;
@@ -133,10 +158,10 @@ mongo_refresh_row_count(UserMapping *user, const char *database,
 	/* asked first: an invalidation that arrives meanwhile is respected */
 	uint64		generation = current_generation;
 
-	rows = ask_row_count(user, database, collection);
+	rows = ask_row_count(user, options);
 
 	create_row_counts();
-	if (make_key(&key, user, database, collection))
+	if (make_key(&key, user, options))
 	{
 		entry = hash_search(row_counts, &key, HASH_ENTER, NULL);
 		entry->rows = rows;
@@ -147,13 +172,12 @@ mongo_refresh_row_count(UserMapping *user, const char *database,
 }
 
 double
-mongo_remote_row_count(UserMapping *user, const char *database,
-					   const char *collection)
+mongo_remote_row_count(UserMapping *user, const MongoTableOptions *options)
 {
 	RowCountKey key;
 	RowCount   *entry = NULL;
 
-	if (row_counts != NULL && make_key(&key, user, database, collection))
+	if (row_counts != NULL && make_key(&key, user, options))
 		entry = hash_search(row_counts, &key, HASH_FIND, NULL);
 
 	if (entry != NULL && entry->generation == current_generation &&
@@ -161,5 +185,5 @@ mongo_remote_row_count(UserMapping *user, const char *database,
 									REMEMBERED_FOR_MS))
 		return entry->rows;
 
-	return mongo_refresh_row_count(user, database, collection);
+	return mongo_refresh_row_count(user, options);
 }

@@ -73,24 +73,27 @@ mongo_end_work(MongoAtWork *work)
 	error_context_stack = work->callback.previous;
 }
 
+List *
+mongo_tables_at_work(void)
+{
+	for (ErrorContextCallback *one = error_context_stack; one; one = one->previous)
+	{
+		if (one->callback == at_work)
+			return ((const MongoAtWork *) one->arg)->relids;
+	}
+	return NIL;
+}
+
 bool
 mongo_may_quote(const char *column)
 {
-	const MongoAtWork *work = NULL;
+	List	   *relids = mongo_tables_at_work();
 	ListCell   *cell;
 
-	for (ErrorContextCallback *one = error_context_stack; one && !work; one = one->previous)
-	{
-		if (one->callback == at_work)
-			work = one->arg;
-	}
-	if (work == NULL)
-		return true;
-	foreach(cell, work->relids)
+	foreach(cell, relids)
 	{
 		/* which of several tables has the column is not told */
-		if (!mongo_may_read(lfirst_oid(cell),
-							list_length(work->relids) == 1 ? column : NULL))
+		if (!mongo_may_read(lfirst_oid(cell), list_length(relids) == 1 ? column : NULL))
 			return false;
 	}
 	return true;

@@ -75,7 +75,8 @@ describe_scan(ForeignScanState *node, ExplainState *es)
 	if (state->plan->offset >= 0)
 		offset = known_bound(list_nth(plan->fdw_exprs, state->plan->offset), 0);
 	if (state->plan->is_pipeline)
-		mongo_set_pipeline_bounds(state->plan, limit, offset, &state->template);
+		mongo_set_pipeline_bounds(state->plan, limit >= 0 ? limit : state->plan->enough_rows,
+								  offset, &state->template);
 	mongo_command_describe(&state->template, names, command);
 	mongo_describe_variables(names + nparameters, state->plan->nvariables, command);
 	if (!state->plan->is_pipeline)

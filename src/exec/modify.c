@@ -120,8 +120,9 @@ reads_collection(EState *estate, const ResultRelInfo *rinfo,
 			GetFdwRoutineByRelId(entry->relid)->BeginForeignModify != mongo_begin_foreign_modify)
 			continue;
 		other = mongo_table_options(entry->relid);
+		/* a pipeline may read any collection of its database */
 		if (strcmp(other->database, options->database) == 0 &&
-			strcmp(other->collection, options->collection) == 0)
+			(other->pipeline != NULL || strcmp(other->collection, options->collection) == 0))
 			return true;
 	}
 	return false;

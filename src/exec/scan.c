@@ -308,7 +308,8 @@ mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command)
 	if (limit > 0)
 		limit = Max(limit - rows, 0);
 	if (plan->is_pipeline)
-		mongo_set_pipeline_bounds(plan, limit, offset, &state->template);
+		mongo_set_pipeline_bounds(plan, limit >= 0 ? limit : plan->enough_rows, offset,
+								  &state->template);
 	state->widened = false;
 	match = mongo_bind_parameters(&state->template, state->expressions,
 								  node->ss.ps.ps_ExprContext,

@@ -13,6 +13,7 @@
 #include "exec.h"
 
 #include "bson_memory.h"
+#include "derived.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "options.h"
@@ -23,7 +24,9 @@
 static void
 check_truncatable(Relation relation)
 {
-	if (!mongo_table_options(RelationGetRelid(relation))->truncatable)
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+
+	if (!options->truncatable || mongo_is_derived(options))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("foreign table \"%s\" does not allow truncates",

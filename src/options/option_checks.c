@@ -2,7 +2,7 @@
  *
  * option_checks.c
  *		What DDL checks of an option's value beyond its form: URIs, who may name
- *		files, write concerns, compressors, hints.
+ *		files, write concerns, compressors, hints, pipelines.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,7 @@
 #include "utils/acl.h"
 #include "utils/fmgrprotos.h"
 #include "utils/formatting.h"
+#include "utils/jsonb.h"
 
 /*
  * require_file_privilege
@@ -273,4 +274,54 @@ mongo_check_hint(const MongoOption *option pg_attribute_unused(), const char *va
 {
 	if (value[0] == '{')
 		DirectFunctionCall1(json_in, CStringGetDatum(value));
+}
+
+pg_noreturn static void
+refuse_pipeline(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for option \"pipeline\""),
+			 errdetail_internal("%s", detail),
+			 errhint("A pipeline is a JSON array of stages, as in [{\"$match\": {\"status\": \"paid\"}}, {\"$unwind\": \"$lines\"}].")));
+}
+
+/* check_stage: {"$name": ...}, which reads. */
+static void
+check_stage(JsonbContainer *stage)
+{
+	static const char *const writing_stages[] = {"$out", "$merge"};
+	JsonbIterator *iterator = JsonbIteratorInit(stage);
+	JsonbValue	name;
+
+	if (JsonbIteratorNext(&iterator, &name, true) != WJB_BEGIN_OBJECT ||
+		name.val.object.nPairs != 1 ||
+		JsonbIteratorNext(&iterator, &name, true) != WJB_KEY ||
+		name.val.string.len == 0 || name.val.string.val[0] != '$')
+		refuse_pipeline("A stage is an object whose only member is named as the stage is, such as \"$match\".");
+	for (size_t i = 0; i < lengthof(writing_stages); i++)
+	{
+		if ((size_t) name.val.string.len == strlen(writing_stages[i]) &&
+			memcmp(name.val.string.val, writing_stages[i], name.val.string.len) == 0)
+			refuse_pipeline(psprintf("A table's pipeline cannot write, as %s does.",
+									 writing_stages[i]));
+	}
+}
+
+void
+mongo_check_pipeline(const MongoOption *option pg_attribute_unused(), const char *value)
+{
+	Jsonb	   *pipeline = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(value)));
+	uint32		nstages = JB_ROOT_COUNT(pipeline);
+
+	if (!JB_ROOT_IS_ARRAY(pipeline) || JB_ROOT_IS_SCALAR(pipeline))
+		refuse_pipeline("It is not an array.");
+	for (uint32 i = 0; i < nstages; i++)
+	{
+		JsonbValue *stage = getIthJsonbValueFromContainer(&pipeline->root, i);
+
+		if (stage->type != jbvBinary || !JsonContainerIsObject(stage->val.binary.data))
+			refuse_pipeline("One of its elements is not an object.");
+		check_stage(stage->val.binary.data);
+	}
 }

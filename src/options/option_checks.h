@@ -24,5 +24,6 @@ extern MongoOptionCheck mongo_check_properties;
 extern MongoOptionCheck mongo_check_write_concern;
 extern MongoOptionCheck mongo_check_compressors;
 extern MongoOptionCheck mongo_check_hint;
+extern MongoOptionCheck mongo_check_pipeline;
 
 #endif							/* MONGO_FDW_OPTION_CHECKS_H */

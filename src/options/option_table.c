@@ -76,6 +76,8 @@ const MongoOption mongo_option_table[] =
 	/* which collection */
 	{"database", ON_TABLE, mongo_parse_name, NULL, TABLE(database), "test"},
 	{"collection", ON_TABLE, mongo_parse_name, NULL, TABLE(collection)},
+	{"pipeline", ON_TABLE, mongo_parse_name, mongo_check_pipeline, TABLE(pipeline)},
+	{"allow_javascript", ON_SERVER, mongo_parse_boolean, NULL, TABLE(allow_javascript), "false"},
 
 	/* planning */
 	{"estimated_rows", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(estimated_rows), "-1", BETWEEN(0, 1e15)},

@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "comparison.h"
 #include "cost.h"
+#include "derived.h"
 #include "join.h"
 #include "plan_nodes.h"
 #include "planning_state.h"
@@ -85,7 +86,7 @@ is_served(RelOptInfo *innerrel, BatchedKey *key)
 	if (comparison == NULL || comparison->append_points == NULL)
 		return false;
 	condition = mongo_translate_condition(&translation, key->condition, match);
-	key->unique = strcmp(field.path, "_id") == 0;
+	key->unique = strcmp(field.path, "_id") == 0 && !mongo_is_derived(relation->options);
 	return condition.grade != MONGO_NOT_SHIPPABLE && condition.indexed &&
 		mongo_is_securely_promotable(innerrel, key->rinfo, match);
 }

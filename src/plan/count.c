@@ -13,6 +13,7 @@
 #include "bson_write.h"
 #include "clauses.h"
 #include "command_template.h"
+#include "derived.h"
 #include "encoding.h"
 #include "feature.h"
 #include "plan_nodes.h"
@@ -80,6 +81,7 @@ mongo_counts_from_metadata(const RelOptInfo *baserel)
 
 	return baserel->reloptkind == RELOPT_BASEREL &&
 		baserel->baserestrictinfo == NIL &&
+		!mongo_is_derived(relation->options) &&
 		relation->options->count_from_metadata &&
 		mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT);
 }

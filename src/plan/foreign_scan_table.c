@@ -13,9 +13,11 @@
 #include "clauses.h"
 #include "command_template.h"
 #include "cost.h"
+#include "derived.h"
 #include "encoding.h"
 #include "modify.h"
 #include "order.h"
+#include "pipeline.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -129,15 +131,11 @@ projection_pays(RelOptInfo *baserel, const MongoRelation *relation, List *attrib
 	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
 }
 
-/* find_command: all of it but limit, skip and batchSize. */
-static Const *
-find_command(RelOptInfo *baserel, const MongoTranslation *translation,
-			 const MongoScanClauses *clauses, List *attributes, List *pathkeys,
-			 MongoSortPart part)
+/* append_filter: what MongoDB tests, for one part of an order. */
+static void
+append_filter(RelOptInfo *baserel, const MongoScanClauses *clauses, List *pathkeys,
+			  MongoSortPart part, bson_t *filter)
 {
-	const MongoRelation *relation = baserel->fdw_private;
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
 	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 	List	   *conjuncts = NIL;
 
@@ -147,6 +145,61 @@ find_command(RelOptInfo *baserel, const MongoTranslation *translation,
 	if (!bson_empty(condition))
 		conjuncts = lappend(conjuncts, condition);
 	mongo_append_conjuncts(filter, conjuncts);
+}
+
+/* append_stage: with what stands at 'key' of a find command, if anything does. */
+static void
+append_stage(MongoPipeline *pipeline, const char *name, const bson_t *find, const char *key)
+{
+	bson_iter_t member;
+	bson_t		specification;
+
+	if (bson_iter_init_find(&member, find, key) &&
+		bson_view(&specification, bson_iter_value(&member)->value.v_doc.data,
+				  bson_iter_value(&member)->value.v_doc.data_len))
+		mongo_pipeline_append(pipeline, name,
+							  bson_copy_in(CurrentMemoryContext, &specification));
+}
+
+/*
+ * derived_command: what find_command() gives, after the stages that make the rows of
+ * a derived table.
+ */
+static Const *
+derived_command(RelOptInfo *baserel, const MongoTranslation *translation,
+				const MongoScanClauses *clauses, List *attributes, List *pathkeys,
+				MongoSortPart part)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	MongoPipeline pipeline = {.translation = *translation};
+	bson_t	   *find = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+
+	pipeline.stages = bson_create_in(CurrentMemoryContext);
+	append_filter(baserel, clauses, pathkeys, part, filter);
+	mongo_append_projection(find, relation->columns, attributes);
+	if (pathkeys != NIL)
+		mongo_append_sort(baserel, pathkeys, part, find);
+
+	mongo_pipeline_derive(&pipeline, relation->options);
+	if (!bson_empty(filter))
+		mongo_pipeline_append(&pipeline, "$match", filter);
+	append_stage(&pipeline, "$sort", find, "sort");
+	append_stage(&pipeline, "$project", find, "projection");
+	return mongo_pipeline_command(relation, &pipeline);
+}
+
+/* find_command: all of it but limit, skip and batchSize. */
+static Const *
+find_command(RelOptInfo *baserel, const MongoTranslation *translation,
+			 const MongoScanClauses *clauses, List *attributes, List *pathkeys,
+			 MongoSortPart part)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+
+	append_filter(baserel, clauses, pathkeys, part, filter);
 
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
@@ -168,6 +221,7 @@ static List *
 find_commands(RelOptInfo *baserel, const MongoTranslation *translation,
 			  const MongoScanClauses *clauses, List *attributes, List *pathkeys)
 {
+	bool		is_derived = mongo_is_derived(((MongoRelation *) baserel->fdw_private)->options);
 	MongoSortPart parts[MONGO_MAX_SORT_PARTS] = {MONGO_SORT_ALL};
 	int			nparts = 1;
 	List	   *commands = NIL;
@@ -175,8 +229,9 @@ find_commands(RelOptInfo *baserel, const MongoTranslation *translation,
 	if (pathkeys != NIL)
 		nparts = mongo_sort_parts(baserel, pathkeys, parts);
 	for (int i = 0; i < nparts; i++)
-		commands = lappend(commands, find_command(baserel, translation, clauses,
-												  attributes, pathkeys, parts[i]));
+		commands = lappend(commands,
+						   (is_derived ? derived_command : find_command)
+						   (baserel, translation, clauses, attributes, pathkeys, parts[i]));
 	return commands;
 }
 
@@ -263,6 +318,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 								   best_path->path.pathkeys);
 	if (best_path->path.parallel_aware)
 		plan.split_field = mongo_to_utf8(relation->options->parallel_field);
+	plan.is_pipeline = mongo_is_derived(relation->options);
 	plan.columns = scan_columns(relation->columns, attributes);
 	plan.hiding = clauses.hiding;
 	plan.hiding_columns = hiding_columns(baserel, &clauses);

@@ -17,6 +17,7 @@
 
 #include "bson_memory.h"
 #include "cost.h"
+#include "derived.h"
 #include "feature.h"
 #include "join_stages.h"
 #include "pipeline_input.h"
@@ -90,13 +91,16 @@ output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 	return true;
 }
 
-/* may_look_up: in one database, which $lookup does not leave. */
+/*
+ * may_look_up: in one database, which $lookup does not leave, and among documents as
+ * the collection has them.
+ */
 static bool
 may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 {
 	return mongo_feature_enabled(outer->options, MONGO_FEATURE_LOOKUP) &&
 		mongo_feature_enabled(inner->options, MONGO_FEATURE_LOOKUP) &&
-		outer->serverid == inner->serverid &&
+		outer->serverid == inner->serverid && !mongo_is_derived(inner->options) &&
 		strcmp(outer->options->database, inner->options->database) == 0 &&
 		outer->options->canonical_json == inner->options->canonical_json;
 }

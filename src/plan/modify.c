@@ -15,6 +15,7 @@
 #include "access/table.h"
 #include "catalog/pg_type_d.h"
 #include "commands/trigger.h"
+#include "derived.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/appendinfo.h"
 #include "optimizer/inherit.h"
@@ -162,6 +163,23 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 	return attributes;
 }
 
+/* refuse_derived: earlier than PostgreSQL would, to say why. */
+static void
+refuse_derived(Oid relid, CmdType operation)
+{
+	const char *option = mongo_deriving_option(mongo_table_options(relid));
+
+	if (option != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign table \"%s\" does not allow %s", get_rel_name(relid),
+						operation == CMD_INSERT ? "inserts" :
+						operation == CMD_UPDATE ? "updates" : "deletes"),
+				 errdetail("Its rows are made by its option \"%s\"; they are not documents of the collection.",
+						   option),
+				 errhint("Write to a foreign table over the collection itself.")));
+}
+
 List *
 mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 						  Index resultRelation, int subplan_index pg_attribute_unused())
@@ -169,6 +187,7 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 	RangeTblEntry *entry = planner_rt_fetch(resultRelation, root);
 	List	   *attributes = NIL;
 
+	refuse_derived(entry->relid, plan->operation);
 	if (plan->onConflictAction == ONCONFLICT_UPDATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -186,6 +205,6 @@ mongo_is_foreign_rel_updatable(Relation rel)
 {
 	MongoTableOptions *options = mongo_table_options(RelationGetRelid(rel));
 
-	return options->updatable ?
+	return options->updatable && !mongo_is_derived(options) ?
 		(1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE) : 0;
 }

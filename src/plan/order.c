@@ -66,7 +66,7 @@ cannot_be_null(RelOptInfo *baserel, MongoRelation *relation, Expr *expression,
 	bool		not_null;
 	ListCell   *cell;
 
-	if (strcmp(field->path, "_id") == 0)
+	if (strcmp(field->path, "_id") == 0 && relation->options->pipeline == NULL)
 		return true;
 
 	var = (Var *) mongo_strip_relabelling((Node *) expression);

@@ -10,6 +10,7 @@
 #include "parallel.h"
 
 #include "cost.h"
+#include "derived.h"
 #include "encoding.h"
 #include "feature.h"
 #include "order.h"
@@ -106,6 +107,7 @@ mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
 	/* what an index finds is not worth several connections */
 	if (!baserel->consider_parallel || !mongo_enable_pushdown ||
 		baserel->lateral_relids != NULL || relation->options->remote_parallelism <= 0 ||
+		mongo_is_derived(relation->options) ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
 		relation->examined_rows < baserel->tuples)
 		return;

@@ -55,6 +55,7 @@ append_table(RelOptInfo *rel, MongoPipeline *pipeline)
 
 	pipeline->translation = mongo_translation_of(relation);
 	pipeline->translation.need_exact = true;
+	mongo_pipeline_derive(pipeline, relation->options);
 	mongo_classify_clauses(&pipeline->translation, rel, relation->known,
 						   rel->baserestrictinfo, &clauses);
 	if (clauses.local != NIL)

@@ -11,6 +11,7 @@
 #include "relation.h"
 
 #include "bson_memory.h"
+#include "derived.h"
 #include "feature.h"
 #include "guards.h"
 #include "nan_bound.h"
@@ -44,6 +45,8 @@ create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
 											 baserel->relid, baserel->max_attr,
 											 relation->options->type_mismatch);
 	relation->columns->statistics = mongo_statistics_of(foreigntableid);
+	if (mongo_is_derived(relation->options))
+		relation->columns->derivation = relation->options;
 	relation->can_be_exact = -1;
 	return relation;
 }
@@ -61,7 +64,7 @@ mongo_translation_of(const MongoRelation *relation)
 }
 
 /*
- * total_rows: how many documents the collection holds.
+ * total_rows: how many documents the collection holds, or rows are derived from it.
  *
  * What a user asks for by use_remote_estimate comes first, then what ANALYZE
  * has seen, then what estimated_rows says.
@@ -73,8 +76,7 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 
 	if (options->use_remote_estimate)
 		return mongo_remote_row_count(GetUserMapping(relation->userid,
-													 relation->serverid),
-									  options->database, options->collection);
+													 relation->serverid), options);
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
 		return baserel->tuples;
 	if (options->estimated_rows >= 0)

@@ -144,9 +144,10 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 static bool
 is_table_id(const MongoUpperRelation *upper, const MongoValue *value)
 {
+	const MongoRelation *relation = upper->input->fdw_private;
 	bson_iter_t top;
 
-	return !upper->grouped && bson_iter_init(&top, value->expression) &&
+	return !upper->grouped && relation->options->pipeline == NULL && bson_iter_init(&top, value->expression) &&
 		bson_iter_next(&top) && BSON_ITER_HOLDS_UTF8(&top) &&
 		strcmp(bson_iter_utf8(&top, NULL), "$_id") == 0;
 }

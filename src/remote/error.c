@@ -10,8 +10,10 @@
 #include "remote_error.h"
 
 #include "feature.h"
+#include "options.h"
 #include "printable.h"
 #include "privileges.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 /*
@@ -282,6 +284,43 @@ quotes_documents(int code, int sqlstate)
 	return is_of_evaluation(code);
 }
 
+/* names_operator: does the text name an operator or a stage, "$...", that the JSON has? */
+static bool
+names_operator(const char *text, const char *json)
+{
+	for (const char *dollar = strchr(text, '$'); dollar != NULL; dollar = strchr(dollar + 1, '$'))
+	{
+		size_t		length = 1 + strspn(dollar + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+		if (length > 1 && strstr(json, psprintf("\"%.*s\"", (int) length, dollar)) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * pipeline_hint: where what MongoDB does not understand, or fails on, may stand in the
+ * option pipeline of a table that is read; 'hint' if that is not so.
+ */
+static const char *
+pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
+{
+	ListCell   *cell;
+
+	if (!is_of_evaluation(code))
+		return hint;
+	foreach(cell, mongo_tables_at_work())
+	{
+		const char *pipeline = mongo_table_options(lfirst_oid(cell))->pipeline;
+
+		if (pipeline != NULL &&
+			(sqlstate != ERRCODE_FEATURE_NOT_SUPPORTED || names_operator(text, pipeline)))
+			return psprintf("MongoDB runs the option pipeline of foreign table \"%s\" before what the query adds to it; the error may be in there.",
+							get_rel_name(lfirst_oid(cell)));
+	}
+	return hint;
+}
+
 /* What is known of an error: the SQLSTATE, and a HINT or NULL. */
 static int
 classify(int code, const char *text, const char **hint)
@@ -374,6 +413,7 @@ raise_remote(const char *message, int code, const char *code_name,
 
 	if (mismatch != NULL)
 		raise_mismatch(mismatch);
+	hint = pipeline_hint(code, text, sqlstate, hint);
 	if (!may_quote && hint == NULL)
 		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
 	ereport(ERROR,

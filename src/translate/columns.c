@@ -29,6 +29,7 @@ mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts,
 	columns->options = MemoryContextAllocZero(context,
 											  sizeof(MongoColumnOptions *) * natts);
 	columns->statistics = NULL;
+	columns->derivation = NULL;
 	columns->prefix = NULL;
 	columns->next = NULL;
 	return columns;
@@ -151,6 +152,8 @@ index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
 {
 	if (options->indexed != MONGO_INDEXED_LEARNED)
 		return options->indexed == MONGO_INDEXED_YES ? MONGO_INDEX_ANY_USE : 0;
+	if (columns->derivation != NULL)
+		return 0;
 	if (strcmp(options->path, "_id") == 0)
 		return MONGO_INDEX_ANY_USE;
 	return mongo_index_uses(columns->statistics, options->path);

@@ -249,6 +249,17 @@ bind_lookup(const Binding *binding, const bson_iter_t *stage, bson_t *lookup)
 	}
 }
 
+/* copy_stages: of a table's own pipeline. */
+static void
+copy_stages(const bson_iter_t *stages, BsonArray *pipeline)
+{
+	bson_iter_t stage;
+
+	bson_iter_recurse(stages, &stage);
+	while (bson_iter_next(&stage))
+		bson_array_append(pipeline, *bson_iter_value(&stage));
+}
+
 /*
  * bind_pipeline: an array of stages, of which $match is like a filter.
  *
@@ -268,8 +279,14 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipe
 		bson_t		specification;
 		const char *name;
 
-		if (!bson_iter_recurse(&element, &stage) || !bson_iter_next(&stage) ||
-			(strcmp(bson_iter_key(&stage), "$match") != 0 &&
+		if (!bson_iter_recurse(&element, &stage) || !bson_iter_next(&stage))
+			elog(ERROR, "malformed stage in a plan");
+		if (strcmp(bson_iter_key(&stage), MONGO_VERBATIM_KEY) == 0)
+		{
+			copy_stages(&stage, pipeline);
+			continue;
+		}
+		if ((strcmp(bson_iter_key(&stage), "$match") != 0 &&
 			 strcmp(bson_iter_key(&stage), "$lookup") != 0))
 		{
 			bson_array_append(pipeline, *bson_iter_value(&element));

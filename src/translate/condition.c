@@ -93,7 +93,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		return result;
 	result.indexed = serves_index(predicate, field);
-	result.unique = is_id && predicate->strategy == BTEqualStrategyNumber &&
+	result.unique = is_id && field->columns->derivation == NULL && predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
 
 	/* text can be a String and an ObjectId, a uuid two subtypes of Binary */
