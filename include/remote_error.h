@@ -62,22 +62,21 @@ pg_noreturn extern void mongo_report_command_error(const char *context_message,
  * mongo_report_bson_error
  *		Like mongo_report_command_error, from what a libmongoc call gives back.
  *
- * 'reply' may be NULL.  So may 'remark', our own words, with which DETAIL ends.
+ * 'reply' may be NULL.
  */
 pg_noreturn extern void mongo_report_bson_error(const char *context_message,
 												const bson_error_t *error,
-												const bson_t *reply,
-												const char *remark);
+												const bson_t *reply);
 
 /*
  * mongo_report_write_error
  *		Raise the error of one operation in a bulk write.
  *
- * SQLSTATE and HINT are those of MongoDB's 'code'; 'text' goes to DETAIL, and so do
- * our own words, 'remark', below it; NULL for none.
+ * The SQLSTATE is that of MongoDB's 'code', and so is the HINT where 'hint' is NULL;
+ * 'text' goes to DETAIL.
  */
 pg_noreturn extern void mongo_report_write_error(const char *context_message, int code,
-												 const char *text, const char *remark);
+												 const char *text, const char *hint);
 
 /*
  * mongo_report_transient_error

@@ -197,7 +197,7 @@ is($node->safe_psql('postgres', 'SELECT string_agg(_id, \',\') FROM twins'), 'ot
 
 # errors name the row
 fails(q{INSERT INTO numbered VALUES (5001, 1), (5002, 2), (100, 3), (5003, 4)},
-	qr/23505: could not insert into foreign table "numbered", row 3.*Rows of this statement already written: 2/s, 'duplicate key');
+	qr/23505: could not insert into foreign table "numbered", row 3.*rows of this statement already written: 2/s, 'duplicate key');
 fails(q{INSERT INTO numbered VALUES (5004, 1), (NULL, 2)}, qr/23502.*column "_id".*row 2 for foreign table "numbered"/s, 'NULL in _id');
 fails(q{INSERT INTO things (a, n) VALUES (1, 1), (2, 1234567890123456789012345678901234567890)},
 	qr/22003.*column "n".*row 2 for foreign table "things"/s, 'a numeric of 40 digits');

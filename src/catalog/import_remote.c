@@ -178,7 +178,7 @@ import_indexed_paths(const ImportSource *source, const ImportCollection *collect
 						&refusal) != INDEXES_REFUSED;
 	if (!*known)
 		ereport(NOTICE,
-				(errmsg("the indexes of collection \"%s.%s\" are not known",
+				(errmsg("could not list the indexes of collection \"%s.%s\"",
 						source->database, collection->name),
 				 errdetail("MongoDB answered: %s", refusal)));
 	if (!bson_iter_init(&iter, indexes.bson))

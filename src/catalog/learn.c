@@ -68,7 +68,7 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 						row.collection, RelationGetRelationName(relation))));
 	else if (answer == INDEXES_REFUSED)
 		ereport(NOTICE,
-				(errmsg("the indexes of collection \"%s\" are not known", row.collection),
+				(errmsg("could not list the indexes of collection \"%s\"", row.collection),
 				 errdetail("MongoDB answered: %s", refusal),
 				 errhint("Let the user mapping's user run listIndexes, or say which columns are indexed by the option indexed.")));
 

@@ -142,7 +142,7 @@ check_contradictions(List *definitions)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("options \"%s\" and \"%s\" cannot be given together",
 							first, second),
-					 errhint("Remove one of them; what \"%s\" says can be said by \"%s\".",
+					 errhint("Remove \"%s\"; \"%s\" can say the same.",
 							 second, first)));
 	}
 }

@@ -177,6 +177,7 @@ execute_bulk(mongoc_client_t *client, const char *database, const char *collecti
 	return succeeded;
 }
 
+/* reply_number: a number in the reply, 0 if it is missing. */
 static int64
 reply_number(const bson_t *reply, const char *key)
 {
@@ -292,43 +293,50 @@ note_rows_there(MongoLease *lease, const bson_t *reply, int count,
 	result->duplicates = bms_num_members(result->refused);
 }
 
-/*
- * lasting_text
- *		What of a failed statement lasts, as sentences; NULL: nothing does.
- */
-static char *
-lasting_text(MongoSession *session, MongoWriteEnd end, int64 most, int64 first_row,
-			 int64 rows)
+/* What lasts of a failed statement. */
+typedef struct Lasting
 {
-	MongoWriteDoubt doubt = {0};
-	char	   *doubtful;
+	int64		rows;			/* that are written; -1: none are counted */
+	char	   *doubtful;		/* mongo_write_doubt_text() */
+} Lasting;
 
-	if (mongo_session_in_transaction(session))
-		return NULL;
-	mongo_write_doubt_add(&doubt, end, most);
-	doubtful = mongo_write_doubt_text(&doubt, rows > 0);
-	if (first_row == 0)
-		return doubtful;
-	return psprintf("Rows of this statement already written: %lld.%s%s",
-					(long long) rows, doubtful != NULL ? "\n" : "", doubtful != NULL ? doubtful : "");
+static void
+lasting_error_context(void *arg)
+{
+	const Lasting *lasting = arg;
+
+	if (lasting->rows >= 0)
+		errcontext("rows of this statement already written: %lld", (long long) lasting->rows);
+	if (lasting->doubtful != NULL)
+		errcontext("%s", lasting->doubtful);
 }
 
-/* report_write_error names the row, and what of the statement lasts. */
+/* what_lasts: nothing does in a MongoDB transaction. */
+static Lasting
+what_lasts(MongoSession *session, MongoWriteEnd end, int64 most, int64 first_row,
+		   int64 rows)
+{
+	MongoWriteDoubt doubt = {0};
+
+	if (mongo_session_in_transaction(session))
+		return (Lasting) {-1, NULL};
+	mongo_write_doubt_add(&doubt, end, most);
+	return (Lasting) {first_row == 0 ? -1 : rows, mongo_write_doubt_text(&doubt)};
+}
+
+/* report_write_error names the row. */
 static void
 report_write_error(const MongoWriteBatch *batch, const WriteError *failure, int row,
-				   int64 first_row, const char *context_message, const char *lasting)
+				   int64 first_row, const char *context_message)
 {
 	const char *message = context_message;
-	char	   *text = mongo_printable(failure->message);
-	char	   *remark = NULL;
+	const char *hint = NULL;
 
 	if (first_row > 0)
 		message = psprintf("%s, row %lld", context_message, (long long) first_row + row);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE && failure->code == DUPLICATE_KEY)
-		remark = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
-	if (lasting != NULL)
-		remark = psprintf("%s%s%s", remark ? remark : "", remark ? "\n" : "", lasting);
-	mongo_report_write_error(message, failure->code, text, remark);
+		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
+	mongo_report_write_error(message, failure->code, mongo_printable(failure->message), hint);
 }
 
 /* ------------------------ a transaction's first write ---------------------- */
@@ -416,8 +424,9 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 	bson_error_t error = {0};
 	MongoWriteEnd end = MONGO_WRITE_ANSWERED;
 	WriteError	failure;
+	Lasting		lasting;
+	ErrorContextCallback callback = {error_context_stack, lasting_error_context, &lasting};
 	bool		succeeded;
-	char	   *lasting = NULL;
 
 	MemoryContextSwitchTo(context);
 	memset(result, 0, sizeof(*result));
@@ -443,19 +452,20 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 		 * write
 		 */
 		CHECK_FOR_INTERRUPTS();
-		lasting = lasting_text(session, end, most_documents(batch, omitted), first_row,
-							   rows_before + result->written);
+		lasting = what_lasts(session, end, most_documents(batch, omitted), first_row,
+							 rows_before + result->written);
+		error_context_stack = &callback;
+		if (find_failure(lease, reply, batch->count, allow_duplicates &&
+						 !mongo_session_in_transaction(session), result, &failure) &&
+			!mongo_reply_has_label(reply, "TransientTransactionError"))
+			report_write_error(batch, &failure,
+							   row_of_operation(Max(failure.index, 0), omitted), first_row,
+							   context_message);
+		if (result->duplicates == 0 || error.code != DUPLICATE_KEY ||
+			bson_has_field(reply, "writeConcernErrors"))
+			mongo_session_report_error(context_message, &error, reply);
+		error_context_stack = callback.previous;
 	}
-
-	if (!succeeded && find_failure(lease, reply, batch->count, allow_duplicates &&
-								   !mongo_session_in_transaction(session), result, &failure) &&
-		!mongo_reply_has_label(reply, "TransientTransactionError"))
-		report_write_error(batch, &failure,
-						   row_of_operation(Max(failure.index, 0), omitted), first_row,
-						   context_message, lasting);
-	if (!succeeded && (result->duplicates == 0 || error.code != DUPLICATE_KEY ||
-					   bson_has_field(reply, "writeConcernErrors")))
-		mongo_session_report_error(context_message, &error, reply, lasting);
 
 	MemoryContextSwitchTo(caller_context);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)

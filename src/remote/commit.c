@@ -171,7 +171,7 @@ mongo_report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 				 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it, and check the write concern of the foreign server.")));
 	if (transient)
 		mongo_report_transient_error(message, error);
-	mongo_report_bson_error(message, error, NULL, NULL);
+	mongo_report_bson_error(message, error, NULL);
 }
 
 /* ------------------------------- aborting ---------------------------------- */
@@ -195,6 +195,10 @@ mongo_commit_initialize(void)
 		waker = RegisterTimeout(USER_TIMEOUT, wake);
 }
 
+/*
+ * keep_awake: a signal now and then, as a wait in libmongoc looks for interrupts only
+ * when it is woken.
+ */
 static void
 keep_awake(bool on)
 {
@@ -207,7 +211,7 @@ keep_awake(bool on)
 
 /*
  * is_hurried
- *		Has an interrupt brought us here, or is one pending?
+ *		Has an interrupt led to the abort, or is one pending?
  */
 static bool
 is_hurried(MongoLease *lease)
@@ -287,9 +291,9 @@ mongo_abort_transaction(MongoLease *lease, mongoc_client_session_t *session)
 		return abort_by_driver(lease, session);
 
 	/*
-	 * What was broken off, or lost with the connection, may run on, or have
-	 * opened a cursor that nobody knows of.  libmongoc has to hear of the
-	 * end, too; where that was given up it is refused at once.
+	 * A command that was broken off, or lost with the connection, may run on,
+	 * or have opened a cursor that nobody knows of.  libmongoc has to be told
+	 * of the end, too; on a connection that was given up, that fails at once.
 	 */
 	told = kill_session(lease, session, ABORT_MS,
 						interrupted ? HURRIED_ABORT_MS : 0);

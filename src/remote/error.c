@@ -228,9 +228,6 @@ mongo_error_is_interruption(int code)
 							rule->sqlstate == ERRCODE_CONNECTION_FAILURE);
 }
 
-pg_noreturn static void raise_remote(const char *message, int code, const char *code_name,
-									 const char *text, const char *remark);
-
 /* unknown_hint: what to do when the server does not know what was sent. */
 static const char *
 unknown_hint(const char *text)
@@ -387,39 +384,38 @@ raise_mismatch(const char *text)
 					 parts[0], parts[3])));
 }
 
-/*
- * detail: MongoDB's own words as far as the user may see what they quote, and a
- * remark of ours below, or NULL.
- */
-static const char *
-detail(int code, const char *code_name, const char *text, bool may_quote,
-	   const char *remark)
+/* errdetail_remote: MongoDB's own words; 'text' is NULL where the user may not see it. */
+static int
+errdetail_remote(int code, const char *code_name, const char *text)
 {
-	char	   *error = psprintf(*code_name ? "MongoDB error %d (%s)" : "MongoDB error %d",
-								 code, code_name);
-
-	return psprintf("%s%s%s%s%s", error, may_quote ? ": " : ".", may_quote ? text : "",
-					remark ? "\n" : "", remark ? remark : "");
+	if (*code_name && text != NULL)
+		return errdetail("MongoDB error %d (%s): %s", code, code_name, text);
+	if (*code_name)
+		return errdetail("MongoDB error %d (%s).", code, code_name);
+	return text != NULL ? errdetail("MongoDB error %d: %s", code, text) :
+		errdetail("MongoDB error %d.", code);
 }
 
-static void
+/* raise_remote: 'hint' NULL is the one for the code, if there is one. */
+pg_noreturn static void
 raise_remote(const char *message, int code, const char *code_name,
-			 const char *text, const char *remark)
+			 const char *text, const char *hint)
 {
 	const char *mismatch = is_of_evaluation(code) ? strstr(text, MONGO_MISMATCH) : NULL;
-	const char *hint;
-	int			sqlstate = classify(code, text, &hint);
+	const char *hint_for_code;
+	int			sqlstate = classify(code, text, &hint_for_code);
 	bool		may_quote = !quotes_documents(code, sqlstate) || mongo_may_quote(NULL);
 
 	if (mismatch != NULL)
 		raise_mismatch(mismatch);
-	hint = pipeline_hint(code, text, sqlstate, hint);
+	if (hint == NULL)
+		hint = pipeline_hint(code, text, sqlstate, hint_for_code);
 	if (!may_quote && hint == NULL)
 		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
 	ereport(ERROR,
 			(errcode(sqlstate),
 			 errmsg("%s", message),
-			 errdetail("%s", detail(code, code_name, text, may_quote, remark)),
+			 errdetail_remote(code, code_name, may_quote ? text : NULL),
 			 hint ? errhint("%s", hint) : 0));
 }
 
@@ -456,8 +452,8 @@ mongo_report_connection_error(const char *server_name,
 			 hint ? errhint("%s", hint) : 0));
 }
 
-pg_noreturn static void
-report_reply(const char *context_message, const bson_t *reply, const char *remark)
+void
+mongo_report_command_error(const char *context_message, const bson_t *reply)
 {
 	bson_iter_t iter;
 	int			code = 0;
@@ -487,41 +483,34 @@ report_reply(const char *context_message, const bson_t *reply, const char *remar
 			}
 		}
 	}
-	raise_remote(context_message, code, code_name, text, remark);
-}
-
-void
-mongo_report_command_error(const char *context_message, const bson_t *reply)
-{
-	report_reply(context_message, reply, NULL);
+	raise_remote(context_message, code, code_name, text, NULL);
 }
 
 void
 mongo_report_bson_error(const char *context_message, const bson_error_t *error,
-						const bson_t *reply, const char *remark)
+						const bson_t *reply)
 {
 	bson_iter_t iter;
 
 	if (reply != NULL && bson_iter_init_find(&iter, reply, "errmsg"))
-		report_reply(context_message, reply, remark);
+		mongo_report_command_error(context_message, reply);
 
 	if (error->domain == MONGOC_ERROR_STREAM ||
 		error->domain == MONGOC_ERROR_SERVER_SELECTION)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("%s", context_message),
-				 errdetail("%s%s%s", mongo_printable(error->message),
-						   remark ? "\n" : "", remark ? remark : "")));
+				 errdetail("%s", mongo_printable(error->message))));
 
 	raise_remote(context_message, error->code, "",
-				 mongo_printable(error->message), remark);
+				 mongo_printable(error->message), NULL);
 }
 
 void
 mongo_report_write_error(const char *context_message, int code, const char *text,
-						 const char *remark)
+						 const char *hint)
 {
-	raise_remote(context_message, code, "", text, remark);
+	raise_remote(context_message, code, "", text, hint);
 }
 
 void

@@ -88,7 +88,7 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 		CHECK_FOR_INTERRUPTS();
 		if (!fresh || !mongo_reply_has_label(reply, "TransientTransactionError") ||
 			!mongo_wait_for_conflict(lease, &error, since, attempt))
-			mongo_session_report_error(context_message, &error, reply, NULL);
+			mongo_session_report_error(context_message, &error, reply);
 		mongo_session_restart(session);
 	}
 }

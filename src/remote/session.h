@@ -90,12 +90,10 @@ extern void mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end,
  * mongo_session_report_error
  *		Raise what a write or command in the session came back with.
  *
- * 'reply' may be NULL.  So may 'remark', our own words, with which DETAIL ends.  Must
- * be called after the lease has been asked for interrupts.
+ * 'reply' may be NULL.  Must be called after the lease has been asked for interrupts.
  */
 pg_noreturn extern void mongo_session_report_error(const char *context_message,
 												   const bson_error_t *error,
-												   const bson_t *reply,
-												   const char *remark);
+												   const bson_t *reply);
 
 #endif							/* MONGO_FDW_SESSION_H */

@@ -61,11 +61,11 @@ static bool callbacks_registered = false;
 
 void
 mongo_session_report_error(const char *context_message, const bson_error_t *error,
-						   const bson_t *reply, const char *remark)
+						   const bson_t *reply)
 {
 	if (mongo_reply_has_label(reply, "TransientTransactionError"))
 		mongo_report_transient_error(context_message, error);
-	mongo_report_bson_error(context_message, error, reply, remark);
+	mongo_report_bson_error(context_message, error, reply);
 }
 
 /* ------------------------------ beginning ---------------------------------- */
@@ -179,7 +179,7 @@ begin(MongoSession *session)
 		mongo_lease_check_interrupts(lease);
 		mongo_lease_release(lease);
 		mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
-											session->server_name), &error, NULL, NULL);
+											session->server_name), &error, NULL);
 	}
 	session->begun = true;
 	session->lease = lease;
@@ -204,7 +204,7 @@ mongo_session_restart(MongoSession *session)
 		return;
 	mongo_lease_check_interrupts(session->lease);
 	mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
-										session->server_name), &error, NULL, NULL);
+										session->server_name), &error, NULL);
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -215,6 +215,7 @@ mongo_session_restart(MongoSession *session)
  */
 static bool holding_interrupts = false;
 
+/* hold_interrupts: until the end of the transaction. */
 static void
 hold_interrupts(void)
 {
@@ -270,6 +271,7 @@ refuse_to_commit(const MongoSession *session)
 				 errhint("Read from MongoDB what may fail before the first write.")));
 }
 
+/* commit_session: what was only read needs no commit. */
 static void
 commit_session(MongoSession *session)
 {
@@ -308,7 +310,7 @@ finish_reading(MongoSession *session)
 
 /*
  * commit_sessions
- *		Commit on every server, after what can be known to stand against it.
+ *		Commit on every server, unless a reason not to is known before.
  *
  * Whatever fails after the first of them has committed leaves that commit in
  * place.  So a cancel is served before, and PostgreSQL's own check at commit
@@ -423,6 +425,10 @@ at_transaction_event(XactEvent event)
 	}
 }
 
+/*
+ * at_subtransaction_event: what was written below it belongs to the level above, or
+ * cannot be committed any more.
+ */
 static void
 at_subtransaction_event(SubXactEvent event,
 						SubTransactionId subtransaction pg_attribute_unused(),
@@ -563,7 +569,7 @@ mongo_session_append(MongoSession *session, bson_t *options)
 	if (session->driver_session != NULL &&
 		!mongoc_client_session_append(session->driver_session, options, &error))
 		mongo_session_report_error("could not use a MongoDB session",
-								   &error, NULL, NULL);
+								   &error, NULL);
 }
 
 bool
@@ -612,7 +618,7 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 		session->lost = true;
 	mongo_lease_check_interrupts(session->lease);
 	if (!succeeded)
-		mongo_session_report_error(context_message, &error, reply, NULL);
+		mongo_session_report_error(context_message, &error, reply);
 	return reply;
 }
 

@@ -64,7 +64,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 		 * command
 		 */
 		CHECK_FOR_INTERRUPTS();
-		mongo_report_bson_error(context_message, &error, reply, NULL);
+		mongo_report_bson_error(context_message, &error, reply);
 	}
 	mongo_lease_release(lease);
 	return reply;

@@ -44,11 +44,10 @@ extern void mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end,
 
 /*
  * mongo_write_doubt_text
- *		The same as a sentence, palloc'd; NULL: there is no doubt.
- *
- * 'more': there are documents of which it is known.
+ *		The same as a sentence without its full stop, palloc'd; NULL: there is no
+ *		doubt.
  */
-extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt, bool more);
+extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt);
 
 /*
  * mongo_warn_of_lasting_writes

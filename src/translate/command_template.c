@@ -84,8 +84,8 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 }
 
 /*
- * bind_long_list: a list that is long, as it is if there is room for it, or else
- * the range that it spans.  False when it is no such list.
+ * bind_long_list: a long list itself if the command has room for it, or else the
+ * range that it spans.  False for anything but a long list.
  */
 static bool
 bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch *result)
@@ -121,6 +121,7 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	return true;
 }
 
+/* bind_parameter: the predicate whose placeholder has this number. */
 static MongoMatch
 bind_parameter(const Binding *binding, int parameter, bson_t *match)
 {
@@ -149,7 +150,7 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("command for MongoDB is too large"),
 				 errdetail("Its parameters have more than 16 MB."),
-				 errhint("Give fewer values at a time, or join with a table of them instead of = ANY; or have what stands above done here, with the setting mongo_fdw.enable_aggregate_pushdown or mongo_fdw.enable_pushdown off.")));
+				 errhint("Give fewer values at a time, join with a table of them instead of = ANY, or turn off mongo_fdw.enable_aggregate_pushdown or mongo_fdw.enable_pushdown, so that PostgreSQL does more of the query.")));
 	return result;
 }
 
@@ -305,6 +306,10 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipe
 	return result;
 }
 
+/*
+ * bind_command: the template with its placeholders, row bounds and batch size filled
+ * in.
+ */
 static MongoMatch
 bind_command(const Binding *binding, bson_t *command)
 {
