@@ -16,7 +16,7 @@
  * mongo_run_command
  *		Run one command and return its reply, which lives in 'context'.
  *
- * 'command' must not hold $db or lsid, which are added here.  A reply with
+ * 'command' must not hold $db or lsid, which the function adds.  A reply with
  * {ok: 0} raises as mongo_report_command_error does, under 'context_message';
  * without one (NULL) it is returned like any other.
  * With 'read_only' true the command is retried once on a broken connection.

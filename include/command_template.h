@@ -53,7 +53,7 @@ extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node
  *
  * A list of values that makes the command longer than MongoDB takes is replaced
  * by the range that it spans, and *widened set: more documents are matched then than
- * the conditions mean, which are to be tested here.  Where 'widened' is NULL, or
+ * the conditions mean, which PostgreSQL is to test.  Where 'widened' is NULL, or
  * where more documents below would be fewer above, that raises 54000.
  */
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,

@@ -25,7 +25,7 @@ typedef struct MongoComputed
 /*
  * What a translation reads and what it gathers.
  *
- * A value that is not a constant is evaluated here, once per scan.  In a match
+ * A value that is not a constant is evaluated by PostgreSQL, once per scan.  In a match
  * document it becomes a parameter, a placeholder {$parameter: N} that
  * command_template.h replaces by a predicate; in an aggregation expression it
  * becomes a variable, "$$p0" and so on, whose value the command's "let" has.
@@ -40,7 +40,7 @@ typedef struct MongoTranslation
 	bool		need_exact;		/* a superset is of no use: make it exact */
 	bool		guards_digits;	/* see mongo_translate_expression() */
 	List	   *without_nan;	/* columns, of nan_bound.h, that no matched
-								 * row has a NaN in, whatever is matched here */
+								 * row has a NaN in, whatever is matched */
 	List	   *computed;		/* MongoComputed *, looked for first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), in step */

@@ -63,7 +63,7 @@ extern bool mongo_is_too_deep(const bson_t *document);
 
 /*
  * mongo_is_local_value
- *		Can the node be evaluated here before the scan starts, with the same
+ *		Can PostgreSQL evaluate the node before the scan starts, with the same
  *		result as for each row?
  */
 extern bool mongo_is_local_value(const MongoTranslation *translation, Node *node);
@@ -168,7 +168,8 @@ extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted,
  * Then equal values are equal in MongoDB (NaN included) and its functions see
  * what PostgreSQL's would: integers are Int32 or Int64, numeric is Decimal128,
  * text is a String of what the column reads, a date is its midnight.  Where the
- * scope asks for the scale, a numeric has as many decimals as here.  uuid and
+ * scope asks for the scale, a numeric has as many decimals as
+ * in PostgreSQL.  uuid and
  * jsonb have no such form.
  */
 extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);

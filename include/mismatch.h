@@ -48,7 +48,7 @@ typedef struct MongoReadContext
  * mongo_mismatch
  *		Note that the value at 'iter' does not fit; always returns false.
  *
- * 'remark' must live as long as what is noted is of use.
+ * 'remark' must live until the error is raised or the next reading.
  */
 extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
 						   const bson_iter_t *iter, const char *remark);

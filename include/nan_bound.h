@@ -3,7 +3,7 @@
  * nan_bound.h
  *		Which columns are not NaN where a list of conditions holds?
  *
- * NaN is above all numbers here, and no comparison with a number finds it in
+ * NaN is above all numbers in PostgreSQL, and no comparison with a number finds it in
  * MongoDB, so that "x > 5" has to ask for it by an $or.  Beside "x < 9" that is
  * needless: two plain bounds are tested faster, and are one range of an index.
  *

@@ -17,7 +17,7 @@
 
 #include "foreign/foreign.h"
 
-/* What a field of another BSON type than its column reads as. */
+/* What becomes of a field whose value its column's type cannot hold. */
 typedef enum MongoTypeMismatch
 {
 	MONGO_TYPE_MISMATCH_ERROR,

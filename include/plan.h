@@ -29,7 +29,7 @@ extern void mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 
 /*
  * src/plan/join.c: offers the join as one command, where it is exact.  Of several
- * ways to make the same join, the relation's fdw_private is about the cheapest.
+ * ways to make the same join, the relation's fdw_private describes the cheapest.
  */
 extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 RelOptInfo *outerrel, RelOptInfo *innerrel,

@@ -29,7 +29,7 @@
  * How a translation relates to the condition it stands for.
  *
  * SUPERSET: every row that satisfies the condition is matched, and possibly
- * others, so the condition must also be checked here.
+ * others, so PostgreSQL must also check the condition.
  */
 typedef enum MongoGrade
 {

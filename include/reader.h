@@ -30,7 +30,7 @@ typedef struct MongoReader
  * The arguments of a MongoReadFunction: it turns the value at 'iter', whose type is
  * one that the reader accepts, into a Datum palloc'd in the current memory context,
  * never one that points into the document.  Returns what mongo_mismatch() returned
- * when the value does not fit.  Null and undefined never come here.
+ * when the value does not fit.  It is never called for null and undefined.
  */
 #define MONGO_READ_ARGS \
 	const MongoReader *reader pg_attribute_unused(), \

@@ -73,7 +73,7 @@ typedef struct MongoLearnedField
 	const char *path;			/* UTF-8 */
 	double		missing;		/* share of documents that lack it */
 	double		arrays;			/* share in which it, or a part of its path,
-								 * is one */
+								 * is an array */
 	int			ntypes;
 	MongoTypeShare *types;
 } MongoLearnedField;

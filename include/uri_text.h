@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * uri_text.h
- *		The text of the option uri: parsed as the driver does, and what in it
- *		is nobody's business.
+ *		The text of the option uri: parsed as the driver does, and the
+ *		secrets that it must not hold.
  *
  * A server's options can be read by every user of the database, so a URI that
  * holds a secret is refused, by DDL and again when it is used: an older version

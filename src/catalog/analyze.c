@@ -341,7 +341,7 @@ learn(const Sample *sample, double total)
  * acquire_sample_rows
  *		Fill 'rows' with a random sample, in the current memory context.
  *
- * Fields that do not fit their columns count as NULL here whatever
+ * Fields that do not fit their columns count as NULL whatever
  * type_mismatch says: one document must not keep a table from having
  * statistics.
  */
@@ -364,7 +364,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	describe_columns(&sample);
 	prepare_sample(&sample, context);
 
-	/* the progress view counts blocks of a heap; here it counts documents */
+	/* the progress view counts blocks of a heap; ours counts documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
 	read_sample(&sample,

@@ -23,7 +23,7 @@
 #define NAMESPACE_NOT_FOUND				26
 #define COMMAND_NOT_SUPPORTED_ON_VIEW	166
 
-/* Kinds of keys: a word of ours, and MongoDB's where it writes one. */
+/* Kinds of keys: our name for it, and MongoDB's if it has one. */
 static const struct
 {
 	const char *name;

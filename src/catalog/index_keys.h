@@ -57,7 +57,7 @@ extern bool index_next(bson_iter_t *iter, bson_t *listed);
  * index_parse
  *		One of these, as planning knows it; false for what is no index.
  *
- * Strings belong to 'listed'.  Whether it is multikey is not known from that.
+ * Strings belong to 'listed', which does not say whether the index is multikey.
  */
 extern bool index_parse(const bson_t *listed, MongoIndex *index);
 

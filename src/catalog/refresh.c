@@ -244,6 +244,7 @@ field_at(const ImportField *parent, const char *path)
 	return NULL;
 }
 
+/* alter_indexed: the option follows what leads an index now, unless it is 'false'. */
 static void
 alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions *options)
 {
@@ -262,7 +263,7 @@ alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions
 						 quote_identifier(name));
 }
 
-/* alter_columns: those that there are, which are noted on the way. */
+/* alter_columns: the table's present columns; notes their paths. */
 static void
 alter_columns(Alteration *alteration)
 {

@@ -44,6 +44,7 @@ allocate_owned_bson(MemoryContext context)
 	return (OwnedBson *) TYPEALIGN(BSON_ALIGNMENT, chunk);
 }
 
+/* adopt: the document is destroyed with the context. */
 static bson_t *
 adopt(MemoryContext context, OwnedBson *owned)
 {

@@ -54,6 +54,7 @@ leave(void)
 		_exit(exit_code);
 }
 
+/* watch_exit: once in each process; what atexit() was told a fork inherits. */
 static void
 watch_exit(void)
 {

@@ -3,9 +3,9 @@
  * decimal128.c
  *		Decimal128 in parts, and as PostgreSQL's numbers.
  *
- * numeric's insides are private to PostgreSQL.  What is public is its text, which
- * is what comes from it here, and its binary wire format of base 10000 digits,
- * which is what large ones are made of.
+ * numeric's insides are private to PostgreSQL.  What is public is its text, of which
+ * a Decimal128 is made, and its binary wire format of base 10000 digits, of which a
+ * large numeric is made.
  *
  *-------------------------------------------------------------------------
  */

@@ -46,7 +46,7 @@ mongo_prepare_array(MongoReader *reader)
 										reader->typmod);
 }
 
-/* gather_element: one more, where there is room for it or not. */
+/* gather_element: one more; makes room for it if need be. */
 static void
 gather_element(ArrayGathering *gathering, Datum value, bool isnull)
 {

@@ -65,7 +65,7 @@ struct PathNode
 	PathNode  **buckets;		/* hash table over the children */
 	uint32		bucket_mask;
 	PathNode   *collision;		/* next node in the same bucket */
-	uint32		walk;			/* number of the current walk below here */
+	uint32		walk;			/* number of the current walk below this node */
 	PathNode   *predicted[MAX_PREDICTED];
 };
 

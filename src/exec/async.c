@@ -4,9 +4,9 @@
  *		Asynchronous Append: the servers of several scans work at the same time.
  *
  * A scan that would have to wait says so instead (state->must_wait), and Append
- * waits for all such scans' sockets together.  Scans of one server and user have
- * async_connections connections in turn: one that waits for its turn has nothing
- * to add to that, as its turn comes with an answer that another one waits for.
+ * waits for all such scans' sockets together.  Scans of one server and user take
+ * turns on async_connections connections.  One that waits for its turn adds no socket,
+ * as its turn comes with an answer that another one waits for.
  *
  *-------------------------------------------------------------------------
  */

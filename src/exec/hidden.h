@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hidden.h
- *		Documents of which nothing may be told, since a policy hides their rows.
+ *		Documents whose rows a policy hides, so that no error may tell of them.
  *
  * Where PostgreSQL tests a policy, or the conditions of a view that is a security
  * barrier, hidden documents are read as well.  One that does not fit its

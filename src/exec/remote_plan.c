@@ -20,7 +20,6 @@
 #include "encoding.h"
 #include "miscadmin.h"
 #include "printable.h"
-#include "remote_error.h"
 #include "utils/builtins.h"
 
 /* A line need not show the whole of a long filter. */
@@ -96,6 +95,7 @@ value_text(const bson_iter_t *value)
 	return mongo_cut_text(start, LONGEST_DETAIL);
 }
 
+/* add_line: indented as EXPLAIN does it; lines beyond LONGEST_PLAN are left out. */
 static void
 add_line(PlanReader *reader, int depth, const char *text)
 {

@@ -89,7 +89,7 @@ prepare_commands(MongoScanState *state)
 														plan->count_command);
 }
 
-/* As whom the scan reads, as ExecCheckRTEPerms would have it. */
+/* Of the user whose permissions ExecCheckRTEPerms() checks. */
 UserMapping *
 mongo_scan_user_mapping(ForeignScanState *node)
 {

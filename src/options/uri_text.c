@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * uri_text.c
- *		The text of the option uri: parsed as the driver does, and what in it
- *		is nobody's business.
+ *		The text of the option uri: parsed as the driver does, and the
+ *		secrets that it must not hold.
  *
  *-------------------------------------------------------------------------
  */

@@ -25,8 +25,8 @@
 #define VALUE	MONGO_VALUE
 
 /*
- * An error (22003) that is raised only where it is evaluated, so it must not be
- * a constant.
+ * An error (22003).  It depends on a value, as MongoDB would evaluate a constant
+ * before any document.
  */
 #define RAISE(value) \
 	"{$toInt: {$concat: ['" MONGO_INEXACT_SUM " ', {$toString: " value "}]}}"

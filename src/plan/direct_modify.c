@@ -292,7 +292,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
  *		The scan's filter, and that the fields it tests fit their columns; NULL
  *		when that cannot be said.
  *
- * Where type mismatches read as NULL, exact filters are that without guards.
+ * Where type mismatches read as NULL, exact filters need no guards.
  */
 static Const *
 guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,

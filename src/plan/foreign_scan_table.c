@@ -301,7 +301,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	List	   *attributes;
 	MongoScanPlan plan;
 
-	/* of a batched join, which tests it as well */
+	/* the key of a batched join, which tests it again */
 	if (key != NULL)
 		scan_clauses = lappend(list_copy(scan_clauses),
 							   make_simple_restrictinfo(root, key));

@@ -266,8 +266,8 @@ add_accumulator(Translation *translation, const MongoAccumulatorRow *row)
 }
 
 /*
- * begin_fit: see to it that values are noticed that the argument, a column, does
- * not read.  What DISTINCT is over is seen as long as it is as documents have it.
+ * begin_fit: make values noticed that the argument, a column, does not read.  Those
+ * under DISTINCT are noticed as long as they are as the documents have them.
  */
 static void
 begin_fit(Translation *translation)

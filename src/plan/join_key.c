@@ -30,8 +30,8 @@
 #define UNEVEN_KEYS			8
 
 /*
- * join_key_kind: of a column that may be compared as the documents have it, so that
- * reading does not round what is there; else MONGO_KIND_OTHER.
+ * join_key_kind: of a column that reads values without rounding them, so that MongoDB
+ * may compare the fields as they are; else MONGO_KIND_OTHER.
  */
 static MongoTypeKind
 join_key_kind(const MongoField *field)

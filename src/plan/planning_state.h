@@ -3,8 +3,8 @@
  * planning_state.h
  *		Where what planning remembers of a relation lives.
  *
- * PostgreSQL may call the planner's callbacks in a memory context that goes away
- * while relations live on that they were about.  From geqo_threshold tables on,
+ * PostgreSQL may call the planner's callbacks in a memory context that is deleted
+ * before the relations that they were called for.  From geqo_threshold tables on,
  * each join order that is tried is planned in a context of its own (geqo_eval()
  * in geqo_eval.c): the join relations die with it, the tables below them are
  * those of all orders.  So

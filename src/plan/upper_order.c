@@ -138,8 +138,8 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 }
 
 /*
- * is_table_id: of a table's documents, where MongoDB has no null.  One of a view stands
- * where MongoDB sorts it.
+ * is_table_id: the _id of a collection's documents, which is never null; a
+ * view's may be.
  */
 static bool
 is_table_id(const MongoUpperRelation *upper, const MongoValue *value)

@@ -40,6 +40,7 @@ reply_document(MongoConnection *connection, MongoReply *reply)
 	return view;
 }
 
+/* command_succeeded: false with MongoDB's code, 0 if there is none. */
 static bool
 command_succeeded(const bson_t *reply, int *code)
 {

@@ -64,9 +64,8 @@ pg_noreturn extern void mongo_report_failed_commit(const char *server_name,
  * mongo_finish_reading
  *		End a transaction that only read.
  *
- * By a commit, as what was read is what a majority has only when that succeeds;
- * but nothing depends on it, so its failure is nobody's, and it takes no longer
- * than an abort.
+ * By a commit: only when it succeeds has a majority what was read.  Nothing depends
+ * on that, so a failure is not reported, and it takes no longer than an abort.
  */
 extern void mongo_finish_reading(MongoLease *lease,
 								 mongoc_client_session_t *session);

@@ -453,6 +453,7 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 	return p;
 }
 
+/* is_open: does it hold a client, or belong to a session? */
 static bool
 is_open(const MongoCursor *cursor)
 {

@@ -115,6 +115,7 @@ check_reply(const uint8 *message, size_t length)
 	return mongo_reply_check(message + REPLY_OFFSET, length - REPLY_OFFSET);
 }
 
+/* check_message: what is wrong with a whole message, or NULL. */
 static const char *
 check_message(const uint8 *message, size_t length)
 {
@@ -197,6 +198,10 @@ is_followed(const MongoGuard *guard)
 		stream->buffer_start < stream->buffer_end;
 }
 
+/*
+ * note_heard: the server has answered, so it is there; and it has ended what it was
+ * asked to end.
+ */
 static void
 note_heard(const MongoGuard *guard)
 {
@@ -321,6 +326,10 @@ start_anew(MongoGuard *guard)
 	guard->complete = false;
 }
 
+/*
+ * guard_readv: as many bytes of checked messages as libmongoc wants, at least
+ * min_bytes.
+ */
 static ssize_t
 guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			size_t min_bytes, int32_t timeout_msec)

@@ -24,6 +24,10 @@ HTAB	   *mongo_pool = NULL;
 
 bool		mongo_pool_needs_sweep = false;
 
+/*
+ * retire_if_meant: those of the server or user mapping with the hash value, all for 0,
+ * are used no more.
+ */
 static void
 retire_if_meant(const dlist_head *clients, int cacheid, uint32 hashvalue)
 {

@@ -55,7 +55,7 @@ is_whole(const uint8 *document, size_t length, int levels)
 	return iter.err_off == 0;
 }
 
-/* is_document: it may be an array, which libmongoc enters just so. */
+/* is_document: or an array, which libmongoc enters in the same way. */
 static bool
 is_document(const bson_iter_t *field)
 {
@@ -193,10 +193,10 @@ has_errors_alone(const bson_iter_t *field)
 }
 
 /*
- * What libmongoc does not look at before it takes it: a test, or a check that
- * says itself what is wrong.  Read in its sources: 1.23.1 needs all of them, and
- * so does 2.5.0, but for an attribute of a SCRAM message that ends before its
- * "=", which libmongoc notices itself from 2.4.0 on.
+ * Fields that libmongoc trusts: for each a test, or a check that says itself what is
+ * wrong.  By libmongoc's sources, 1.23.1 and 2.5.0 need all of them, but for one: an
+ * attribute of a SCRAM message that ends before its "=" is noticed by libmongoc
+ * itself from 2.4.0 on.
  */
 static const struct
 {
@@ -217,6 +217,7 @@ static const struct
 	{"writeErrors", .is_good = has_errors_alone},
 };
 
+/* check_field: what is wrong with a field that libmongoc trusts, or NULL. */
 static const char *
 check_field(const bson_iter_t *field)
 {

@@ -6,7 +6,7 @@
  * libmongoc takes for granted that nested documents are whole and that some
  * fields have the type that MongoDB gives them: 1.23.1 aborts the process, or
  * reads through a null pointer or beyond a buffer, where a server sends others;
- * and it hashes a password as often as a server likes.
+ * and it hashes a password as many times as a server asks for.
  *
  *-------------------------------------------------------------------------
  */

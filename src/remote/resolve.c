@@ -79,6 +79,7 @@ ask_for_records(Lookup *lookup, const char *name, int type)
 		lookup->code = EAI_AGAIN;
 }
 
+/* ask_for_service: the SRV and TXT records of a mongodb+srv URI. */
 static void
 ask_for_service(Lookup *lookup)
 {
@@ -87,6 +88,7 @@ ask_for_service(Lookup *lookup)
 					ns_t_txt);
 }
 
+/* run_lookup: the thread; its end closes the pipe, which the backend waits for. */
 static void *
 run_lookup(void *argument)
 {

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * resolve.h
- *		From a host's name to its addresses, without waiting for longer than one
- *		likes.
+ *		From a host's name to its addresses, with a limit of time.
  *
  * getaddrinfo() and its like block, and nothing interrupts them; a resolver
  * that does not answer holds them for ten seconds or more.  So a thread of our
  * own calls them, which knows nothing of PostgreSQL, and the backend waits for
- * it as it waits for a socket.  A look-up given up is left to itself: who asks
- * for the same once more waits for that one.
+ * it as it waits for a socket.  A look-up that is given up goes on, and the next one for
+ * the same name waits for it.
  *
  * Numeric addresses take no thread.
  *

@@ -321,6 +321,7 @@ mongo_stream_has_input(MongoStream *stream)
 
 /* --- the vtable ------------------------------------------------------- */
 
+/* refuses_io: once interrupted, closing or closed, all calls fail at once. */
 static bool
 refuses_io(MongoStream *stream)
 {
@@ -518,7 +519,7 @@ poll_failed(mongoc_stream_poll_t *polled, size_t count)
 
 /*
  * poll_without_waiting
- *		Note which of 'polled' have bytes buffered here or can only fail.
+ *		Note which of 'polled' have bytes buffered or can only fail.
  */
 static ssize_t
 poll_without_waiting(mongoc_stream_poll_t *polled, size_t count)
@@ -579,6 +580,10 @@ socket_events(int poll_events)
 		(poll_events & POLLOUT ? WL_SOCKET_WRITEABLE : 0);
 }
 
+/*
+ * poll_sockets: wait until one of several sockets is ready; a wait set is made for
+ * that.
+ */
 static ssize_t
 poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
 			 size_t count, long timeout_ms)

@@ -87,7 +87,7 @@ extern bool mongo_stream_wait(MongoStream *stream, uint32 events,
  * mongo_stream_wait_readable
  *		Wait in a frame of our own, without libmongoc below: may raise.
  *
- * Returns at once when received bytes are buffered here.  False after
+ * Returns at once when received bytes are buffered.  False after
  * socket_timeout_ms; transport->timed_out is set.
  */
 extern bool mongo_stream_wait_readable(MongoStream *stream);

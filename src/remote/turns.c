@@ -77,6 +77,7 @@ find_in_flight(const MongoLease *lease)
 	return NULL;
 }
 
+/* count_clients: those that will still be used. */
 static int
 count_clients(const dlist_head *clients)
 {

@@ -78,6 +78,7 @@ elements_size(const bson_t *document)
 	return document == NULL ? 0 : document->len - SMALLEST_DOCUMENT;
 }
 
+/* put_elements: the document without its length and final zero. */
 static uint8 *
 put_elements(uint8 *destination, const bson_t *document)
 {

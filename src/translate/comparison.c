@@ -138,7 +138,7 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
  * Numeric
  *
  * A numeric column reads a Double by its 15 leading digits and rounds to its
- * scale, so what is compared here is not quite what MongoDB has.  The bounds
+ * scale, so what PostgreSQL compares is not quite what MongoDB has.  The bounds
  * are widened by what that rounding can move a value, and the rows that come
  * are checked again.
  */
@@ -149,6 +149,7 @@ float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 /* Below this a double has too few digits for a relative error to mean much. */
 #define NUMERIC_TINY			1e-290
 
+/* numeric_bounds: the Doubles between which all that reads as the value lies. */
 static void
 numeric_bounds(const MongoPredicate *predicate, Numeric value,
 			   double *low, double *high)
@@ -167,6 +168,10 @@ numeric_bounds(const MongoPredicate *predicate, Numeric value,
 	*high = Max(middle + slack, -DBL_MAX);
 }
 
+/*
+ * numeric_range: a range that is wider than what is asked for; whatever is there for
+ * NaN and infinities.
+ */
 static MongoMatch
 numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 {
@@ -271,6 +276,7 @@ timestamp_value(const MongoPredicate *predicate, Datum value)
 	return DatumGetTimestamp(value);
 }
 
+/* timestamp_points: a value between two milliseconds equals no Date. */
 static void
 timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
@@ -311,6 +317,10 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 /* A Date's decimals of a second, and what a timestamp(p) may round away. */
 #define DATE_DECIMALS	3
 
+/*
+ * timestamp_read_error: the most that a column of this precision rounds by, in
+ * milliseconds.
+ */
 static int64
 timestamp_read_error(int32 typmod)
 {

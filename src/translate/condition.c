@@ -361,6 +361,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 	return result;
 }
 
+/* translate_boolean: where AND, OR or NOT is TRUE or FALSE, as is wanted. */
 static MongoCondition
 translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted,
 				  bson_t *match)
@@ -474,8 +475,8 @@ translate_implied(MongoTranslation *translation, OpExpr *node, bson_t *match)
 }
 
 /*
- * translate_with_expression: find's language where it is exact, and $expr where
- * it has no words, or beside what it can say that an index may serve.
+ * translate_with_expression: in find's language where that is exact.  Else $expr is
+ * added: alone, or beside a condition of find's that an index can serve.
  */
 static MongoCondition
 translate_with_expression(MongoTranslation *translation, Node *node, bool wanted,
@@ -515,7 +516,7 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 /*
  * condition_of_node: where is 'node' TRUE (wanted) or FALSE (not wanted)?
  *
- * What is too deep or too large for MongoDB is tested here.
+ * What is too deep or too large for MongoDB is tested by PostgreSQL.
  */
 static MongoCondition
 condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)

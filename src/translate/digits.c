@@ -124,6 +124,10 @@ static const struct
 	{F_NUMERIC_NUMERIC_INT4, DIGITS_TYPMOD},
 };
 
+/*
+ * apply_rule: digits of a result whose arguments have a and b; second is the second
+ * argument.
+ */
 static MongoDigits
 apply_rule(DigitRule rule, MongoDigits a, MongoDigits b, Node *second)
 {

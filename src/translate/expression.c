@@ -25,6 +25,10 @@
 /* MongoDB takes 200 levels of documents and arrays in a command. */
 #define MAX_BSON_DEPTH	120
 
+/*
+ * arguments_fit: are the digits known, and the database in UTF-8, where the row needs
+ * that?
+ */
 static bool
 arguments_fit(const MongoCall *call)
 {

@@ -22,6 +22,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+/* set_array_result: whatever takes an array may be NULL. */
 static void
 set_array_result(MongoValue *value, Oid type, const char *template, const MongoValue *values,
 				 int nvalues)
@@ -164,6 +165,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 	"{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, " \
 	"{$gt: [{$size: {$setDifference: [{$setIntersection: [@1, @2]}, [null]]}}, 0]}, null]}"
 
+/* translate_sets: @>, <@ and && of arrays, as their row says. */
 static bool
 translate_sets(const MongoCall *call, MongoValue *result)
 {

@@ -73,6 +73,7 @@ begin_result(MongoValue *result, Node *node)
 	result->typmod = -1;
 }
 
+/* replace_case_test: a copy in which the CASE's operand stands for its placeholder. */
 static Node *
 replace_case_test(Node *node, void *argument)
 {
@@ -203,6 +204,7 @@ translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *re
 #define RAISED_NAN	"{$cond: [{$eq: [@1, NaN]}, max, @1]}"
 #define LOWERED_NAN "{$cond: [{$eq: [@1, max]}, @2, @1]}"
 
+/* lower_nan: the MaxKey that has stood for NaN, above all numbers, is NaN again. */
 static void
 lower_nan(MongoValue *result)
 {

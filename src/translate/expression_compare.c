@@ -97,7 +97,7 @@ raise_nans(const MongoScope *scope, int strategy, Node *left, Node *right, Mongo
 }
 
 /*
- * local_operand: the right side, a value that is known here.  Of dates and
+ * local_operand: the right side, a value that PostgreSQL knows.  Of dates and
  * timestamps it may be one that BSON has not.
  */
 static bool

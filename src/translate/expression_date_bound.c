@@ -37,6 +37,7 @@ rounds_down(int strategy)
 	return strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
 }
 
+/* constant_bound: a constant as a Date; false if it can be none for this operator. */
 static bool
 constant_bound(int strategy, const Const *constant, MongoValue *value)
 {

@@ -44,7 +44,7 @@ mongo_decimal_value(const char *text)
 	return value;
 }
 
-/* A number as the Decimal128 that it is when multiplied by one, a Decimal128. */
+/* A number becomes a Decimal128 when it is multiplied by a Decimal128 that is one. */
 #define DECIMAL_OF(number, one)	"{$multiply: [" number ", " one "]}"
 
 bson_t *
@@ -94,6 +94,7 @@ round_numeric(MongoValue *value, int precision, int scale)
 	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
 	DECIMAL_OF("@1", "@2") "]}"
 
+/* normalize_numeric: as a Decimal128, rounded as the column's precision and scale say. */
 static bool
 normalize_numeric(const MongoScope *scope, MongoValue *value)
 {

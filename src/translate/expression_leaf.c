@@ -102,7 +102,7 @@ mongo_field_value(MongoTranslation *translation, Node *node, MongoValue *value)
 }
 
 /*
- * cannot_fail: can evaluating it here raise no error?  Not a parameter of the
+ * cannot_fail: can evaluating it locally raise no error?  Not a parameter of the
  * executor: it may be a sub-select, which runs when it is asked for.
  */
 static bool

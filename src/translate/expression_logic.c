@@ -56,6 +56,10 @@ test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wante
 	return true;
 }
 
+/*
+ * test_of_boolean: where AND, OR or NOT is TRUE or FALSE, as is wanted, as an
+ * expression.
+ */
 static bool
 test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue *value)
 {

@@ -26,7 +26,7 @@ extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *n
 
 /*
  * mongo_collation_suits
- *		Does the call's collation mean here what comparing bytes does?
+ *		Does the call's collation mean to PostgreSQL what comparing bytes does?
  *
  * Only what the flags MONGO_ROW_BYTEWISE and MONGO_ROW_C_COLLATION ask for.
  */
@@ -48,7 +48,7 @@ extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *valu
 
 /*
  * mongo_date_bound
- *		A date or timestamp known here, as what "x OP value" compares x with.
+ *		A date or timestamp that PostgreSQL knows, as what "x OP value" compares x with.
  */
 extern bool mongo_date_bound(const MongoScope *scope, int strategy, Node *node,
 							 MongoValue *value);

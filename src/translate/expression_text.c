@@ -18,7 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 
-/* Longer paddings are made here. */
+/* Longer paddings are made by PostgreSQL. */
 #define MAX_PADDING	1000
 
 #define GUARD		MONGO_ROW_NULL_GUARD
@@ -131,7 +131,7 @@ padding(const char *fill, int length)
 
 /*
  * lpad() and rpad() to a constant length with a constant fill.  The row is for
- * databases in UTF-8, so that characters here are those of MongoDB.
+ * databases in UTF-8, so that PostgreSQL's characters are those of MongoDB.
  */
 static bool
 translate_pad(const MongoCall *call, MongoValue *result)

@@ -51,7 +51,7 @@ static const Token tokens[] =
 	{"Q", "q", NULL, QUARTER, ""},
 };
 
-/* What stands between patterns and is given as it is. */
+/* Characters between patterns that to_char() copies. */
 #define SEPARATORS	"-/.:, _"
 
 /* A format as it is read: of $dateToString alone, and in parts that all years have. */
@@ -64,6 +64,7 @@ typedef struct Format
 	bool		has_year;
 } Format;
 
+/* find_token: the template pattern with which the text begins, or NULL. */
 static const Token *
 find_token(const char *text)
 {
@@ -86,6 +87,7 @@ date_to_string(const MongoValue *date, const char *format)
 							bson_first(date->expression), bson_utf8(format));
 }
 
+/* end_part: what has been collected for $dateToString becomes a part of the result. */
 static void
 end_part(Format *format, const MongoValue *date)
 {

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * implied.c
- *		What a condition on a function of something says about that itself.
+ *		What a condition on a function of a column says about the column.
  *
- * One row a function that grows with one of its arguments.
+ * The table has a row for each function that grows with one of its arguments.
  *
  *-------------------------------------------------------------------------
  */
@@ -330,7 +330,7 @@ of_prefix(const Comparison *comparison)
 								   InvalidOid, comparison->collation, COERCE_EXPLICIT_CALL));
 }
 
-/* Which argument must be known here is the one that does not grow. */
+/* The argument that does not grow is the one that PostgreSQL must know. */
 static const struct
 {
 	Oid			function;

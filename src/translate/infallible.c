@@ -15,7 +15,7 @@
 
 #include "miscadmin.h"
 
-/* Those that take any argument, by where they may stand. */
+/* Operators that take any argument, and where each may stand. */
 static const struct
 {
 	const char *name;
@@ -75,6 +75,7 @@ is_infallible(const char *name, bool in_expression)
 	return false;
 }
 
+/* begins_expression: is what stands below this operator an aggregation expression? */
 static bool
 begins_expression(const char *name)
 {

@@ -193,6 +193,7 @@ append_contained(BsonArray *conditions, const char *path, JsonbContainer *contai
 	}
 }
 
+/* render_contains: column @> value; false where that asks for nothing. */
 static bool
 render_contains(const char *path, Datum value, bson_t *match)
 {

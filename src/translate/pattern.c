@@ -120,6 +120,10 @@ append_pattern_match(const char *path, const MongoRegularExpression *expression,
 		BSON_APPEND_VALUE(match, path, &regex);
 }
 
+/*
+ * append_regex_or_objectid: a regular expression looks at Strings only; an ObjectId
+ * may match, too.
+ */
 static void
 append_regex_or_objectid(const char *path, const MongoRegularExpression *expression,
 						 bson_t *match)

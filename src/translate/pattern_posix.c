@@ -89,6 +89,7 @@ takes(Parser *parser, char c)
 	return true;
 }
 
+/* add_ranges: pairs of characters: the first and the last one of each range. */
 static void
 add_ranges(MongoCharacterSet *set, const char *ranges)
 {

@@ -4,21 +4,21 @@
  *		Trees of patterns as regular expressions for MongoDB.
  *
  * PCRE tries one way after another and gives up after some 200,000 steps at one
- * place of the text; find takes that for "does not match".  So what costs a step for
- * each character must not be relied on.  It counts none for going on to the next
- * place, for a character, and for characters taken as often as possible and
- * never given back ("[0-9]*+").
+ * place of the text; find takes that for "does not match".  So an expression must not
+ * need a step for each character of a long text.  PCRE counts no step for going on to
+ * the next place, for a character, and for characters that are taken as often as
+ * possible and never given back ("[0-9]*+").
  *
- * Only that something matches is asked.  So what may be there or not is left out at an
- * end that is open, as is "x*" beside ".*".  Then ".*" divides a branch into segments.
- * A beginning and an end are looked at where they stand, and one segment
- * alone is searched for by PCRE itself.  Between two ".*" the first place
- * that fits is as good as any later one if all that fits has one length:
- * "(?>.*?text)", a step for each character and no way back.
+ * It only matters whether there is a match.  So an optional piece is left out where
+ * any text may precede or follow, such as "x*" beside ".*".  Then ".*" divides a branch
+ * into segments.  The first and the last one have their places, and a segment alone is
+ * searched for by PCRE itself.  Between two ".*" the first place that fits is as good
+ * as any later one if all matches have one length: "(?>.*?text)", a step for each
+ * character and no way back.
  *
- * Within a segment characters are repeated without limit if none can come next:
- * then as many are taken as there are.  In an expression that is searched for none
- * must come before either, or each character would be looked at from many places.
+ * Within a segment a character may be repeated without limit if it cannot come next:
+ * then all there are of it are taken.  In an expression that is searched for it must
+ * not come before either, or each character would be looked at from many places.
  *
  * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
  * https://www.pcre.org/original/doc/html/pcrepattern.html
@@ -65,6 +65,7 @@ append_character(StringInfo text, char c)
 		appendStringInfo(text, "\\%c", c);
 }
 
+/* append_class: a bracket expression of all characters of the set. */
 static void
 append_class(StringInfo text, const MongoCharacterSet *set)
 {
@@ -112,6 +113,7 @@ append_set(StringInfo text, const MongoCharacterSet *set, bool quantified)
 	}
 }
 
+/* append_quantifier: without backtracking (*+ and ++) where there is no upper limit. */
 static void
 append_quantifier(StringInfo text, const MongoPatternPiece *piece)
 {
@@ -173,7 +175,7 @@ group_is_bounded(const MongoPatternPiece *group)
 	return true;
 }
 
-/* Does all that is repeated without limit end where it must? */
+/* Can no character that is repeated without limit come next as well? */
 static bool
 repeats_are_clear(const Segment *segment)
 {
@@ -328,6 +330,7 @@ write_search(const List *segments, bool admits_long, MongoRegularExpression *res
 	return true;
 }
 
+/* write_branch: false if no regular expression says the same in few steps. */
 static bool
 write_branch(const List *segments, bool admits_long, MongoRegularExpression *result)
 {

@@ -145,6 +145,7 @@ piece_is_optional(const MongoPatternPiece *piece)
 	return piece->minimum == 0;
 }
 
+/* piece_meets: may it begin (step 1) or end (step -1) with a character of the set? */
 static bool
 piece_meets(const MongoPatternPiece *piece, int step, const MongoCharacterSet *set)
 {
@@ -177,6 +178,7 @@ mongo_meets(const List *pieces, int from, int step, const MongoCharacterSet *set
 	return open;
 }
 
+/* piece_length: in characters; -1 if matches differ in length. */
 static int
 piece_length(const MongoPatternPiece *piece)
 {
@@ -287,6 +289,10 @@ mongo_pieces_size(const List *pieces)
 	return size;
 }
 
+/*
+ * piece_may_be_hex: may it match hexadecimal digits only, as the text of an ObjectId
+ * does?
+ */
 static bool
 piece_may_be_hex(const MongoPatternPiece *piece)
 {

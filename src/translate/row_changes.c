@@ -93,6 +93,7 @@ equal_json_scalars(const JsonbValue *old, const JsonbValue *new)
 	}
 }
 
+/* equal_parts: would they be written as the same BSON? */
 static bool
 equal_parts(const Part *old, const Part *new)
 {
@@ -137,6 +138,7 @@ make_json_part(const JsonbValue *value)
 	return (Part) {.typid = JSONBOID,.typmod = -1,.json = *value};
 }
 
+/* set_part: $set the whole of it. */
 static void
 set_part(ChangeWalk *walk, const char *path, const Part *part)
 {
@@ -249,6 +251,7 @@ array_parts(ArrayType *array, int32 typmod, int *count)
 	return parts;
 }
 
+/* append_array_changes: false where the whole array is to be written. */
 static bool
 append_array_changes(ChangeWalk *walk, const char *path, const Part *old,
 					 const Part *new)
@@ -301,6 +304,10 @@ composite_parts(Datum composite, TupleDesc tuple)
 	return parts;
 }
 
+/*
+ * append_attribute_changes: false where a path cannot name an attribute that has
+ * changed.
+ */
 static bool
 append_attribute_changes(ChangeWalk *walk, const char *path, TupleDesc tuple,
 						 const Part *old, const Part *new)
@@ -329,6 +336,7 @@ append_attribute_changes(ChangeWalk *walk, const char *path, TupleDesc tuple,
 	return true;
 }
 
+/* append_composite_changes: false where the whole value is to be written. */
 static bool
 append_composite_changes(ChangeWalk *walk, const char *path, const Part *old,
 						 const Part *new)
@@ -361,6 +369,7 @@ json_array_parts(JsonbContainer *container, int *count)
 	return parts;
 }
 
+/* append_json_array_changes: false where the whole array is to be written. */
 static bool
 append_json_array_changes(ChangeWalk *walk, const char *path,
 						  JsonbContainer *old, JsonbContainer *new)
@@ -418,6 +427,10 @@ member_order(const JsonMember *a, const JsonMember *b)
 typedef bool (*MemberVisitor) (ChangeWalk *walk, const char *path,
 							   const JsonMember *old, const JsonMember *new);
 
+/*
+ * for_each_key: visit the members of both objects in the order of their keys, NULL for
+ * one that is not there.
+ */
 static bool
 for_each_key(ChangeWalk *walk, const char *path, JsonMember *old, int old_count,
 			 JsonMember *new, int new_count, MemberVisitor visitor)
@@ -454,6 +467,7 @@ can_say_member(ChangeWalk *walk pg_attribute_unused(),
 		(old != NULL && new != NULL && equal_parts(&old->value, &new->value));
 }
 
+/* change_member: $set or $unset the member, or what has changed inside it. */
 static bool
 change_member(ChangeWalk *walk, const char *path, const JsonMember *old,
 			  const JsonMember *new)
@@ -474,6 +488,7 @@ change_member(ChangeWalk *walk, const char *path, const JsonMember *old,
 	return true;
 }
 
+/* append_json_changes: false where the whole value is to be written. */
 static bool
 append_json_changes(ChangeWalk *walk, const char *path, const Part *old,
 					const Part *new)

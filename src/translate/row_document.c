@@ -48,6 +48,7 @@ struct MongoRowLayout
 	List	   *fields;			/* the others at the top */
 };
 
+/* find_or_add_field: the field whose key is this part of the path. */
 static LayoutField *
 find_or_add_field(List **fields, const char *path, size_t key_start, size_t key_end)
 {
@@ -68,6 +69,7 @@ find_or_add_field(List **fields, const char *path, size_t key_start, size_t key_
 	return field;
 }
 
+/* add_to_layout: the column's field, below the fields that its path leads through. */
 static void
 add_to_layout(List **top, const char *path, AttrNumber attnum)
 {
@@ -255,6 +257,7 @@ has_value(const MongoRowLayout *layout, const LayoutField *field,
 	return false;
 }
 
+/* children_have_value: is one of the columns below the field not NULL? */
 static bool
 children_have_value(const MongoRowLayout *layout, const LayoutField *field,
 					const bool *isnull)
@@ -318,7 +321,7 @@ reads_objectids(Oid typid)
 		(type->limit == 0 || type->limit >= MONGO_OBJECTID_TEXT_LENGTH);
 }
 
-/* append_id: what the row says, or an ObjectId made here. */
+/* append_id: what the row says, or an ObjectId that PostgreSQL makes. */
 static void
 append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 		  bson_t *document, bool *generated, bson_oid_t *oid)
