@@ -12,7 +12,6 @@
 #include "exec.h"
 #include "import_foreign_schema.h"
 #include "library.h"
-#include "options.h"
 #include "plan.h"
 #include "settings.h"
 

@@ -11,7 +11,6 @@
 
 #include "access/htup_details.h"
 #include "bson_date.h"
-#include "bson_memory.h"
 #include "bson_walk.h"
 #include "encoding.h"
 #include "json_read.h"

@@ -15,7 +15,6 @@
 #include "encoding.h"
 #include "printable.h"
 #include "privileges.h"
-#include "remote_error.h"
 #include "remote_plan.h"
 
 /* numbered: "label", "label 2" and so on. */

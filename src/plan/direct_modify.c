@@ -13,7 +13,6 @@
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "catalog/pg_type_d.h"
-#include "comparison.h"
 #include "command_template.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"

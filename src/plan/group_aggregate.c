@@ -9,7 +9,6 @@
 
 #include "aggregate_fits.h"
 #include "aggregate_rows.h"
-#include "bson_memory.h"
 #include "digits.h"
 #include "nan_bound.h"
 #include "group.h"

@@ -14,7 +14,6 @@
 
 #include "driver_log.h"
 #include "guard.h"
-#include "remote_error.h"
 #include "resolve.h"
 #include "socket_options.h"
 #include "stream.h"

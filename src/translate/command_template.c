@@ -14,7 +14,6 @@
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "command_template.h"
-#include "comparison.h"
 #include "condition.h"
 #include "encode.h"
 #include "expression.h"

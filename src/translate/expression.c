@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
 #include "digits.h"
 #include "expression_parts.h"
 #include "types.h"

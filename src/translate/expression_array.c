@@ -10,8 +10,6 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
-#include "comparison.h"
 #include "expression_parts.h"
 #include "types.h"
 

@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "bson_date.h"
-#include "bson_memory.h"
 #include "expression_parts.h"
 
 #include "access/stratnum.h"

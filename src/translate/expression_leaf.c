@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "encode.h"
 #include "expression_parts.h"
 #include "feature.h"
 #include "path.h"

@@ -11,8 +11,6 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
-#include "comparison.h"
 #include "expression_parts.h"
 #include "strategy.h"
 

@@ -14,7 +14,6 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
 #include "decimal128.h"
 #include "digits.h"
 #include "expression_parts.h"

@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
 #include "expression_parts.h"
 
 #include "catalog/pg_type_d.h"

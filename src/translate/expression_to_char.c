@@ -15,7 +15,6 @@
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
 #include "expression_parts.h"
 
 #include "catalog/pg_type_d.h"

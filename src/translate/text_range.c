@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "bson_write.h"
-#include "comparison.h"
 #include "objectid.h"
 #include "text_range.h"
 
