@@ -145,11 +145,11 @@ extern const MongoStructType mongo_direct_plan_type;
 typedef struct MongoBatchedJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
-	bool		all_rows;		/* the query will likely read to the end */
 	Oid			key_type;		/* of the outer key */
 	Oid			outer_hash;		/* functions */
 	Oid			inner_hash;
 	Oid			collation;
+	bool		all_rows;		/* the query will likely read to the end */
 } MongoBatchedJoin;
 
 /* Its custom_exprs: what is evaluated over a pair of rows. */

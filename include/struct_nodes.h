@@ -42,7 +42,8 @@ typedef struct MongoStructType
 
 /*
  * For rows of such a table, and the struct with a table 'fields'.  A row of numbers
- * has all fields from the first to the last one, which all are numbers.
+ * has all fields from the first to the last one: numbers, with no padding between
+ * them, which would be copied as it is.
  */
 #define MONGO_STRUCT_FIELD(type, kind, field) \
 	{MONGO_FIELD_##kind, offsetof(type, field), sizeof(((type *) NULL)->field), NULL}

@@ -63,6 +63,6 @@ static const MongoStructField direct_fields[] = {
 const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
 
 static const MongoStructField join_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, collation),
+	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, all_rows),
 };
 const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);
