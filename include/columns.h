@@ -98,6 +98,7 @@ typedef struct MongoField
 	int32		typmod;			/* of the type below the domain */
 	Oid			operator_type;	/* whose operators compare it */
 	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
+	bool		unindexed;		/* no index is to be thought of, says the user */
 } MongoField;
 
 /*

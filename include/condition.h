@@ -76,11 +76,32 @@ mongo_return_to(MongoTranslation *translation, MongoMark mark)
 	translation->compares_text = mark.compares_text;
 }
 
+/* What an index is asked for by a condition, the less the earlier. */
+typedef enum MongoSeek
+{
+	MONGO_SEEK_NOTHING,
+	MONGO_SEEK_RANGE,			/* <, <=, > and >= */
+	MONGO_SEEK_NARROW_RANGE,	/* equality, of what reading may round */
+	MONGO_SEEK_VALUES,			/* one of a list */
+	MONGO_SEEK_VALUE
+} MongoSeek;
+
+/* mongo_seek_use: which of MONGO_INDEX_* an index must have for that. */
+static inline int
+mongo_seek_use(MongoSeek seek)
+{
+	return seek >= MONGO_SEEK_VALUES ? MONGO_INDEX_EQUALITY : MONGO_INDEX_RANGE;
+}
+
 /* What became of one condition. */
 typedef struct MongoCondition
 {
 	MongoGrade	grade;
-	bool		indexed;		/* an index can find the documents */
+	MongoSeek	seek;
+	const char *path;			/* of the one field that is sought by; NULL
+								 * with MONGO_SEEK_NOTHING */
+	bool		indexed;		/* an index that leads with the field, or with
+								 * each of several, can find the documents */
 	bool		unique;			/* one document matches, or hardly more */
 	bool		one_value;		/* ... for only one BSON value is meant */
 } MongoCondition;

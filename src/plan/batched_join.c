@@ -13,6 +13,7 @@
 #include "comparison.h"
 #include "cost.h"
 #include "derived.h"
+#include "index_use.h"
 #include "join.h"
 #include "plan_nodes.h"
 #include "planning_state.h"
@@ -43,6 +44,7 @@ typedef struct BatchedKey
 	Expr	   *inner;
 	Expr	   *condition;		/* inner = ANY (keys) */
 	bool		unique;
+	double		share;			/* of mongo_index_finds() */
 	MongoBatchedJoin join;
 } BatchedKey;
 
@@ -71,7 +73,7 @@ any_of_keys(Oid operator, Oid collation, Expr *inner, Oid key_type)
  * are ranges to MongoDB, as numeric's are, would be too many of these.
  */
 static bool
-is_served(RelOptInfo *innerrel, BatchedKey *key)
+is_served(PlannerInfo *root, RelOptInfo *innerrel, BatchedKey *key)
 {
 	const MongoRelation *relation = innerrel->fdw_private;
 	bson_t	   *match = bson_create_in(CurrentMemoryContext);
@@ -86,15 +88,18 @@ is_served(RelOptInfo *innerrel, BatchedKey *key)
 	if (comparison == NULL || comparison->append_points == NULL)
 		return false;
 	condition = mongo_translate_condition(&translation, key->condition, match);
-	key->unique = strcmp(field.path, "_id") == 0 && !mongo_is_derived(relation->options);
-	return condition.grade != MONGO_NOT_SHIPPABLE && condition.indexed &&
+	/* one key of the list, for what a key costs */
+	condition.seek = MONGO_SEEK_VALUE;
+	condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_derived(relation->options);
+	return condition.grade != MONGO_NOT_SHIPPABLE &&
+		mongo_index_finds(root, innerrel, &condition, &key->share, &key->unique) &&
 		mongo_is_securely_promotable(innerrel, key->rinfo, match);
 }
 
 /* try_clause: is it "something of the outer side = indexed field"? */
 static bool
-try_clause(RelOptInfo *outerrel, RelOptInfo *innerrel, RestrictInfo *rinfo,
-		   BatchedKey *key)
+try_clause(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel,
+		   RestrictInfo *rinfo, BatchedKey *key)
 {
 	OpExpr	   *clause = (OpExpr *) rinfo->clause;
 	bool		inner_is_left;
@@ -121,12 +126,13 @@ try_clause(RelOptInfo *outerrel, RelOptInfo *innerrel, RestrictInfo *rinfo,
 	key->join.key_type = getBaseType(exprType((Node *) key->outer));
 	key->condition = any_of_keys(operator, clause->inputcollid, key->inner,
 								 key->join.key_type);
-	return key->condition != NULL && is_served(innerrel, key);
+	return key->condition != NULL && is_served(root, innerrel, key);
 }
 
 /* find_key: the best of the clauses; one that finds a single document is better. */
 static bool
-find_key(RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses, BatchedKey *key)
+find_key(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses,
+		 BatchedKey *key)
 {
 	bool		found = false;
 	ListCell   *cell;
@@ -135,7 +141,8 @@ find_key(RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses, BatchedKey *
 	{
 		BatchedKey	candidate = {0};
 
-		if (!try_clause(outerrel, innerrel, lfirst_node(RestrictInfo, cell), &candidate))
+		if (!try_clause(root, outerrel, innerrel, lfirst_node(RestrictInfo, cell),
+						&candidate))
 			continue;
 		if (!found || (candidate.unique && !key->unique))
 			*key = candidate;
@@ -156,15 +163,16 @@ estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerr
 	double		batches;
 	double		tuples = Max(innerrel->tuples, 1);
 	double		keys = outer->rows;
-	double		examined = keys * tuples *
+	double		with_key = keys * tuples *
 		mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
+	double		examined = with_key * key->share;
 	double		found;
 	QualCost	quals;
 	Cost		cost;
 
 	if (key->unique)
 		examined = Min(examined, keys);
-	found = examined * Min(inner->remote_rows / tuples, 1);
+	found = Min(examined, with_key * Min(inner->remote_rows / tuples, 1));
 	cost_qual_eval(&quals, join_clauses, root);
 
 	/* what EXPLAIN shows: a find's part */
@@ -375,7 +383,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	mongo_check_planning_state(innerrel);
 	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
 							 &other_clauses);
-	if (find_key(outerrel, innerrel, join_clauses, &key))
+	if (find_key(root, outerrel, innerrel, join_clauses, &key))
 	{
 		key.join.type = type;
 		key.join.all_rows = root->tuple_fraction <= 0;

@@ -27,27 +27,71 @@ mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 		(scans_all ? MONGO_COST_EXAMINED : MONGO_COST_INDEXED);
 }
 
+/* estimate_scan: with what it takes to find the rows. */
+static void
+estimate_scan(RelOptInfo *baserel, double remote_rows, Cost examined_cost,
+			  Cost *startup_cost, Cost *total_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoTableOptions *options = relation->options;
+
+	*startup_cost = options->fdw_startup_cost + baserel->baserestrictcost.startup +
+		baserel->reltarget->cost.startup;
+	if (relation->join != NULL)
+		*startup_cost += relation->join->setup_cost;
+	*total_cost = *startup_cost + examined_cost +
+		remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost) +
+		(relation->all_exact ? 0 : remote_rows * baserel->baserestrictcost.per_tuple) +
+		baserel->rows * baserel->reltarget->cost.per_tuple;
+}
+
 void
 mongo_estimate_scan(RelOptInfo *baserel, double remote_rows,
 					double examined_rows, Cost *startup_cost, Cost *total_cost)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	const MongoTableOptions *options = relation->options;
-	Cost		examined_cost;
 
-	*startup_cost = options->fdw_startup_cost + baserel->baserestrictcost.startup +
-		baserel->reltarget->cost.startup;
-	if (relation->join != NULL)
-	{
-		*startup_cost += relation->join->setup_cost;
-		examined_cost = relation->join->cost;
-	}
-	else
-		examined_cost = mongo_examined_cost(baserel, examined_rows);
-	*total_cost = *startup_cost + examined_cost +
-		remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost) +
-		(relation->all_exact ? 0 : remote_rows * baserel->baserestrictcost.per_tuple) +
-		baserel->rows * baserel->reltarget->cost.per_tuple;
+	estimate_scan(baserel, remote_rows,
+				  relation->join != NULL ? relation->join->cost :
+				  mongo_examined_cost(baserel, examined_rows),
+				  startup_cost, total_cost);
+}
+
+/*
+ * sort_cost: of sorting the rows, beyond what it takes to have them.  Each part of the
+ * order looks at all that were examined, and tests them for null and NaN.
+ */
+static Cost
+sort_cost(const RelOptInfo *baserel, int nparts)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	Cost		cost = mongo_sort_stage_cost(relation->remote_rows, -1);
+
+	if (nparts > 1)
+		cost += nparts * relation->examined_rows * relation->options->fdw_tuple_cost *
+			MONGO_COST_PART_TEST;
+	return cost + (nparts - 1) * mongo_examined_cost(baserel, relation->examined_rows);
+}
+
+void
+mongo_estimate_ordered_scan(RelOptInfo *baserel, List *pathkeys, double indexed_rows,
+							Cost *startup_cost, Cost *total_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoTableOptions *options = relation->options;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+	int			nparts = mongo_sort_parts(baserel, pathkeys, parts);
+	Cost		examined_cost = indexed_rows >= 0 ?
+		indexed_rows * options->fdw_tuple_cost * MONGO_COST_INDEXED :
+		mongo_examined_cost(baserel, relation->examined_rows);
+	Cost		sorting_cost = indexed_rows >= 0 ? 0 : sort_cost(baserel, nparts);
+
+	estimate_scan(baserel, relation->remote_rows, examined_cost, startup_cost, total_cost);
+	*total_cost += sorting_cost + (nparts - 1) * options->fdw_startup_cost;
+	/* sorting begins to give when all has been looked at */
+	if (indexed_rows < 0)
+		*startup_cost += sorting_cost + (nparts - 1) * options->fdw_startup_cost +
+			examined_cost;
 }
 
 void
@@ -70,24 +114,6 @@ mongo_estimate_shared_scan(RelOptInfo *baserel, double shares,
 	*total_cost = *startup_cost +
 		(MONGO_RANGES_PER_PARTICIPANT - 1) * options->fdw_startup_cost +
 		remote_cost / remote_shares + local_cost / shares;
-}
-
-Cost
-mongo_sort_cost(RelOptInfo *baserel, List *pathkeys, bool indexed)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
-	int			more_commands = mongo_sort_parts(baserel, pathkeys, parts) - 1;
-	double		rows = relation->remote_rows;
-	Cost		cost = more_commands * relation->options->fdw_startup_cost;
-
-	if (!indexed && more_commands > 0)
-		cost += (more_commands + 1) * relation->examined_rows *
-			relation->options->fdw_tuple_cost * MONGO_COST_PART_TEST;
-	if (indexed)
-		return cost + rows * relation->options->fdw_tuple_cost * MONGO_COST_INDEXED;
-	return cost + more_commands * mongo_examined_cost(baserel, relation->examined_rows) +
-		mongo_sort_stage_cost(rows, -1);
 }
 
 Cost

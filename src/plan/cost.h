@@ -84,6 +84,18 @@ extern void mongo_estimate_scan(RelOptInfo *baserel,
 								Cost *startup_cost, Cost *total_cost);
 
 /*
+ * mongo_estimate_ordered_scan
+ *		The costs of a scan of a table in an order that MongoDB has by sorting or by
+ *		an index, which then looks at 'indexed_rows' documents; negative: it sorts.
+ *
+ * Each part of an order is a command, which finds its documents among all unless by
+ * an index.
+ */
+extern void mongo_estimate_ordered_scan(RelOptInfo *baserel, List *pathkeys,
+										double indexed_rows,
+										Cost *startup_cost, Cost *total_cost);
+
+/*
  * mongo_estimate_shared_scan
  *		The same of what one of several processes does that share a scan.
  *
@@ -99,16 +111,6 @@ extern void mongo_estimate_shared_scan(RelOptInfo *baserel, double shares,
  *		What MongoDB takes to find that many documents of a table.
  */
 extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
-
-/*
- * mongo_sort_cost
- *		What it costs MongoDB to have the rows of 'baserel' in order, by an index or
- *		by sorting, beyond what it takes to have them.
- *
- * Each part of an order is a command, which finds its documents among all unless by
- * an index.
- */
-extern Cost mongo_sort_cost(RelOptInfo *baserel, List *pathkeys, bool indexed);
 
 /*
  * mongo_sort_stage_cost

@@ -18,6 +18,7 @@
 #include "bson_write.h"
 #include "comparison.h"
 #include "feature.h"
+#include "index_use.h"
 #include "relation.h"
 #include "settings.h"
 #include "strategy.h"
@@ -118,13 +119,12 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 }
 
 bool
-mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys, bool *indexed)
+mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	MongoField	field;
 	ListCell   *cell;
 
-	*indexed = false;
 	if (!mongo_enable_pushdown ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) ||
 		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
@@ -137,8 +137,6 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys, bool *indexed)
 						 foreach_current_index(cell) == 0,
 						 lnext(pathkeys, cell) == NULL, &field))
 			return false;
-		if (foreach_current_index(cell) == 0)
-			*indexed = (field.index_uses & MONGO_INDEX_ORDER) != 0 && list_length(pathkeys) == 1;
 	}
 	return true;
 }
@@ -154,6 +152,46 @@ sort_field(RelOptInfo *baserel, const PathKey *pathkey, MongoField *field)
 	if (expression == NULL)
 		elog(ERROR, "sort key is not a field");
 	return expression;
+}
+
+/* order_keys: what the index must have; 0 for none that is to be thought of. */
+static int
+order_keys(RelOptInfo *baserel, List *pathkeys, MongoOrderKey *keys)
+{
+	int			nkeys = 0;
+	ListCell   *cell;
+
+	foreach(cell, pathkeys)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, cell);
+		MongoField	field;
+		bool		is_new = true;
+
+		sort_field(baserel, pathkey, &field);
+		if (field.unindexed)
+			return 0;
+		/* another column of the same field adds nothing to the order */
+		for (int i = 0; i < nkeys; i++)
+			is_new &= strcmp(keys[i].path, field.path) != 0;
+		if (is_new)
+			keys[nkeys++] = (MongoOrderKey)
+		{
+			field.path, mongo_pathkey_is_ascending(pathkey),
+				(field.index_uses & MONGO_INDEX_ORDER) != 0
+		};
+	}
+	return nkeys;
+}
+
+bool
+mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
+					   double *examined_rows)
+{
+	MongoOrderKey keys[MONGO_MAX_SORT_KEYS];
+	int			nkeys = order_keys(baserel, pathkeys, keys);
+
+	return nkeys > 0 &&
+		mongo_index_gives_order(root, baserel, keys, nkeys, examined_rows);
 }
 
 bool

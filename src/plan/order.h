@@ -53,11 +53,18 @@ extern void mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys,
 /*
  * mongo_order_is_shippable
  *		Can a scan of 'baserel' deliver rows in the order of 'pathkeys'?
- *
- * *indexed tells whether an index can, so that nothing need be sorted.
  */
-extern bool mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys,
-									 bool *indexed);
+extern bool mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys);
+
+/*
+ * mongo_order_is_indexed
+ *		Does an index give that order, of shippable pathkeys, so that nothing need be
+ *		sorted?
+ *
+ * *examined_rows is then how many documents MongoDB looks at by it.
+ */
+extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
+								   List *pathkeys, double *examined_rows);
 
 /*
  * mongo_order_is_by

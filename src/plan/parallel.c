@@ -88,10 +88,9 @@ order_follows_ranges(RelOptInfo *baserel, List *pathkeys)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
-	bool		indexed;
 
 	return list_length(pathkeys) == 1 &&
-		mongo_order_is_shippable(baserel, pathkeys, &indexed) &&
+		mongo_order_is_shippable(baserel, pathkeys) &&
 		mongo_sort_parts(baserel, pathkeys, parts) == 1 &&
 		parts[0] == MONGO_SORT_ALL &&
 		mongo_order_is_by(baserel, pathkeys,

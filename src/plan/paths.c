@@ -11,6 +11,7 @@
 
 #include "bson_memory.h"
 #include "cost.h"
+#include "index_use.h"
 #include "order.h"
 #include "parallel.h"
 #include "relation.h"
@@ -24,7 +25,9 @@
 typedef struct Parameterization
 {
 	Relids		required_outer;
-	bool		unique;			/* at most one document for each outer row */
+	bool		served;			/* an index finds the documents for a row */
+	bool		unique;			/* at most one */
+	List	   *sought;			/* MongoSought *, of these clauses */
 } Parameterization;
 
 /* add_plain_path: a scan with the restrictions of the table alone. */
@@ -43,51 +46,88 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 									baserel->lateral_relids, NULL, NIL));
 }
 
-/* A scan in the order that the query wants at its end. */
+/* add_scan_in_order: by an index that looks at so many documents, or sorted (-1). */
 static void
-add_sorted_path(PlannerInfo *root, RelOptInfo *baserel)
+add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
+				  double indexed_rows)
 {
-	MongoRelation *relation = baserel->fdw_private;
-	bool		indexed;
 	Cost		startup_cost;
 	Cost		total_cost;
-	Cost		sort_cost;
 
-	if (!mongo_order_is_shippable(baserel, root->query_pathkeys, &indexed))
-		return;
-	mongo_estimate_scan(baserel, relation->remote_rows,
-						relation->examined_rows, &startup_cost, &total_cost);
-	sort_cost = mongo_sort_cost(baserel, root->query_pathkeys, indexed);
-	/* sorting begins to give when all has been looked at */
-	if (!indexed)
-		startup_cost += sort_cost + mongo_examined_cost(baserel, relation->examined_rows);
+	mongo_estimate_ordered_scan(baserel, pathkeys, indexed_rows, &startup_cost,
+								&total_cost);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
-									startup_cost, total_cost + sort_cost,
-									root->query_pathkeys,
+									startup_cost, total_cost, pathkeys,
 									baserel->lateral_relids, NULL, NIL));
 }
 
 /*
+ * add_sorted_paths: in the order that the query wants at its end.  MongoDB may find
+ * the rows by one index and sort them, or go through another that has them in order.
+ */
+static void
+add_sorted_paths(PlannerInfo *root, RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	List	   *pathkeys = root->query_pathkeys;
+	double		indexed_rows;
+
+	if (!mongo_order_is_shippable(baserel, pathkeys))
+		return;
+	if (!mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows))
+		add_scan_in_order(root, baserel, pathkeys, -1);
+	else
+	{
+		add_scan_in_order(root, baserel, pathkeys, indexed_rows);
+		if (relation->examined_rows < indexed_rows)
+			add_scan_in_order(root, baserel, pathkeys, -1);
+	}
+}
+
+/*
+ * find_parameterization: that by these relations, which is appended to *found if it is
+ * not there.
+ */
+static Parameterization *
+find_parameterization(Relids required_outer, List **found)
+{
+	Parameterization *parameterization;
+	ListCell   *cell;
+
+	foreach(cell, *found)
+	{
+		parameterization = lfirst(cell);
+		if (bms_equal(parameterization->required_outer, required_outer))
+			return parameterization;
+	}
+	parameterization = palloc0(sizeof(Parameterization));
+	parameterization->required_outer = required_outer;
+	*found = lappend(*found, parameterization);
+	return parameterization;
+}
+
+/*
  * try_parameterization: can this join clause be tested by MongoDB once the
- * outer row is known, and found through an index?  A scan of the whole
- * collection for each outer row is never worth it.
+ * outer row is known, and found through an index?
  */
 static List *
-try_parameterization(RelOptInfo *baserel, RestrictInfo *rinfo, List *found)
+try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo,
+					 List *found)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	MongoTranslation translation = {.columns = relation->columns};
 	MongoCondition condition;
 	Parameterization *parameterization;
 	Relids		required_outer;
-	ListCell   *cell;
+	double		share;
+	bool		unique = false;
 
 	if (!join_clause_is_movable_to(rinfo, baserel))
 		return found;
 	condition = mongo_translate_restriction(&translation, baserel, rinfo,
 											bson_create_in(CurrentMemoryContext));
-	if (condition.grade == MONGO_NOT_SHIPPABLE || !condition.indexed)
+	if (condition.grade == MONGO_NOT_SHIPPABLE)
 		return found;
 
 	required_outer = bms_union(rinfo->clause_relids, baserel->lateral_relids);
@@ -95,19 +135,11 @@ try_parameterization(RelOptInfo *baserel, RestrictInfo *rinfo, List *found)
 	if (bms_is_empty(required_outer))
 		return found;
 
-	foreach(cell, found)
-	{
-		parameterization = lfirst(cell);
-		if (bms_equal(parameterization->required_outer, required_outer))
-		{
-			parameterization->unique |= condition.unique;
-			return found;
-		}
-	}
-	parameterization = palloc(sizeof(Parameterization));
-	parameterization->required_outer = required_outer;
-	parameterization->unique = condition.unique;
-	return lappend(found, parameterization);
+	parameterization = find_parameterization(required_outer, &found);
+	parameterization->served |= mongo_index_finds(root, baserel, &condition, &share, &unique);
+	parameterization->unique |= unique;
+	parameterization->sought = mongo_note_sought(parameterization->sought, rinfo, &condition);
+	return found;
 }
 
 /* What generate_implied_equalities_for_column() is asked for, one at a time. */
@@ -152,28 +184,55 @@ find_equivalences(PlannerInfo *root, RelOptInfo *baserel, List *found)
 		if (search.current == NULL)
 			return found;
 		foreach(cell, clauses)
-			found = try_parameterization(baserel, lfirst_node(RestrictInfo, cell),
-										 found);
+			found = try_parameterization(root, baserel,
+										 lfirst_node(RestrictInfo, cell), found);
 		search.done = lappend(search.done, search.current);
 	}
 }
 
-/* add_parameterized_path: a scan for each outer row, by an index. */
+/* sought_with: by the restrictions, and by clauses over no other outer relations. */
+static List *
+sought_with(const MongoRelation *relation, List *parameterizations, Relids required_outer)
+{
+	List	   *sought = list_copy(relation->sought);
+	ListCell   *cell;
+
+	foreach(cell, parameterizations)
+	{
+		const Parameterization *one = lfirst(cell);
+
+		if (bms_is_subset(one->required_outer, required_outer))
+			sought = list_concat(sought, one->sought);
+	}
+	return sought;
+}
+
+/*
+ * add_parameterized_path: a scan for each outer row, by an index.  One of the whole
+ * collection for each is never worth it.
+ */
 static void
-add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel,
+add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameterizations,
 					   const Parameterization *parameterization)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	ParamPathInfo *info = get_baserel_parampathinfo(root, baserel,
-													parameterization->required_outer);
+	ParamPathInfo *info;
+	double		examined_rows;
 	double		remote_rows;
 	Cost		startup_cost;
 	Cost		total_cost;
 
+	if (!parameterization->served)
+		return;
+	info = get_baserel_parampathinfo(root, baserel, parameterization->required_outer);
 	if (parameterization->unique)
 		info->ppi_rows = 1;
-	remote_rows = Min(info->ppi_rows, relation->remote_rows);
-	mongo_estimate_scan(baserel, remote_rows, remote_rows,
+	examined_rows = parameterization->unique ? 1 :
+		mongo_examined_rows(root, baserel,
+							sought_with(relation, parameterizations,
+										parameterization->required_outer));
+	remote_rows = Min(info->ppi_rows, Min(relation->remote_rows, examined_rows));
+	mongo_estimate_scan(baserel, remote_rows, examined_rows,
 						&startup_cost, &total_cost);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, info->ppi_rows,
@@ -194,16 +253,16 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		mongo_keep_out_of_workers(baserel);
 		return;
 	}
-	add_sorted_path(root, baserel);
+	add_sorted_paths(root, baserel);
 
 	foreach(cell, baserel->joininfo)
-		parameterizations = try_parameterization(baserel,
+		parameterizations = try_parameterization(root, baserel,
 												 lfirst_node(RestrictInfo, cell),
 												 parameterizations);
 	if (baserel->has_eclass_joins)
 		parameterizations = find_equivalences(root, baserel, parameterizations);
 	foreach(cell, parameterizations)
-		add_parameterized_path(root, baserel, lfirst(cell));
+		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
 	mongo_keep_out_of_workers(baserel);
 	mongo_add_parallel_paths(root, baserel);
 }

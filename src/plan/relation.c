@@ -14,6 +14,7 @@
 #include "derived.h"
 #include "feature.h"
 #include "guards.h"
+#include "index_use.h"
 #include "nan_bound.h"
 #include "plan.h"
 #include "planning_state.h"
@@ -157,7 +158,6 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 {
 	MongoTranslation translation;
 	List	   *remote = NIL;
-	List	   *indexed = NIL;
 	bool		unique = false;
 	ListCell   *cell;
 
@@ -178,23 +178,17 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 		if (condition.grade == MONGO_NOT_SHIPPABLE)
 			continue;
 		remote = lappend(remote, rinfo);
-		if (condition.indexed)
-			indexed = lappend(indexed, rinfo);
+		relation->sought = mongo_note_sought(relation->sought, rinfo, &condition);
 		unique |= condition.unique;
 	}
 
 	relation->remote_rows = clamp_row_est(baserel->tuples *
 										  clauselist_selectivity(root, remote, baserel->relid,
 																 JOIN_INNER, NULL));
-	relation->examined_rows = indexed == NIL ? baserel->tuples :
-		clamp_row_est(baserel->tuples *
-					  clauselist_selectivity(root, indexed, baserel->relid,
-											 JOIN_INNER, NULL));
-	if (unique)
-	{
-		relation->remote_rows = relation->examined_rows = 1;
-		baserel->rows = 1;
-	}
+	relation->examined_rows = unique ? 1 :
+		mongo_examined_rows(root, baserel, relation->sought);
+	relation->remote_rows = Min(relation->remote_rows, relation->examined_rows);
+	baserel->rows = Min(baserel->rows, relation->remote_rows);
 }
 
 bool

@@ -54,6 +54,8 @@ typedef struct MongoRelation
 	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet.
 								 * A number, as joins ask */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
+	List	   *sought;			/* MongoSought *, of base restrictions; see
+								 * index_use.h */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
 	const struct MongoJoin *join;	/* see join.h; NULL: a table */

@@ -41,35 +41,25 @@ bounds_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
 		!contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs);
 }
 
-/* A find with limit and skip, with the order of an index or a sort. */
+/*
+ * add_limited_scan: with limit and skip, in the order of an index that looks at so many
+ * documents, or sorted (-1); see mongo_estimate_ordered_scan().
+ */
 static void
-add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
-				 const FinalPathExtraData *final)
+add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
+				 const FinalPathExtraData *final, double indexed_rows)
 {
-	MongoRelation *relation = baserel->fdw_private;
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
-	bool		indexed = false;
+	const MongoRelation *relation = baserel->fdw_private;
 	double		rows = baserel->rows;
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	if (!mongo_can_be_exact(baserel) || !bms_is_empty(baserel->lateral_relids))
-		return;
-	if (root->sort_pathkeys != NIL &&
-		(!mongo_order_is_shippable(baserel, root->sort_pathkeys, &indexed) ||
-		 (root->parse->limitOffset != NULL &&
-		  mongo_sort_parts(baserel, root->sort_pathkeys, parts) > 1)))
-		return;
-
-	mongo_estimate_scan(baserel, relation->remote_rows,
-						relation->examined_rows, &startup_cost, &total_cost);
-	if (root->sort_pathkeys != NIL && !indexed)
-	{
-		Cost		sort_cost = mongo_sort_cost(baserel, root->sort_pathkeys, false);
-
-		startup_cost += sort_cost + mongo_examined_cost(baserel, relation->examined_rows);
-		total_cost += sort_cost;
-	}
+	if (root->sort_pathkeys == NIL)
+		mongo_estimate_scan(baserel, relation->remote_rows,
+							relation->examined_rows, &startup_cost, &total_cost);
+	else
+		mongo_estimate_ordered_scan(baserel, root->sort_pathkeys, indexed_rows,
+									&startup_cost, &total_cost);
 	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
 							final->offset_est, final->count_est);
 
@@ -83,6 +73,33 @@ add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 									  rows, startup_cost, total_cost,
 									  root->sort_pathkeys, NULL,
 									  list_make1_int(true)));
+}
+
+/* add_limited_find: as MongoDB may find the rows, by either of two indexes. */
+static void
+add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
+				 const FinalPathExtraData *final)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+	List	   *pathkeys = root->sort_pathkeys;
+	double		indexed_rows = -1;
+	bool		indexed;
+
+	if (!mongo_can_be_exact(baserel) || !bms_is_empty(baserel->lateral_relids))
+		return;
+	if (pathkeys != NIL &&
+		(!mongo_order_is_shippable(baserel, pathkeys) ||
+		 (root->parse->limitOffset != NULL &&
+		  mongo_sort_parts(baserel, pathkeys, parts) > 1)))
+		return;
+
+	indexed = pathkeys != NIL &&
+		mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows);
+	if (indexed)
+		add_limited_scan(root, baserel, output_rel, final, indexed_rows);
+	if (!indexed || relation->examined_rows < indexed_rows)
+		add_limited_scan(root, baserel, output_rel, final, -1);
 }
 
 /* A pipeline that ends with $skip and $limit. */

@@ -230,13 +230,14 @@ static bool
 offers_find(PlannerInfo *root, RelOptInfo *input_rel, bool *is_best)
 {
 	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
-	bool		indexed;
+	double		examined_rows;
 
 	*is_best = false;
 	if (input_rel->reloptkind != RELOPT_BASEREL || input_rel->fdw_private == NULL ||
-		!mongo_order_is_shippable(input_rel, root->sort_pathkeys, &indexed))
+		!mongo_order_is_shippable(input_rel, root->sort_pathkeys))
 		return false;
-	*is_best = indexed || mongo_sort_parts(input_rel, root->sort_pathkeys, parts) == 1;
+	*is_best = mongo_sort_parts(input_rel, root->sort_pathkeys, parts) == 1 ||
+		mongo_order_is_indexed(root, input_rel, root->sort_pathkeys, &examined_rows);
 	return true;
 }
 

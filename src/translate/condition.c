@@ -55,30 +55,35 @@ append_placeholder(MongoTranslation *translation, const MongoPredicate *predicat
 									  mongo_predicate_to_list(predicate));
 }
 
-/*
- * serves_index: can an index that leads with the field find what the predicate asks
- * for?  An equality of what may be rounded when it is read is a range.
- */
-static bool
-serves_index(const MongoPredicate *predicate, const MongoField *field)
+/* sought_by: what an index on the field would be asked for. */
+static MongoSeek
+sought_by(const MongoPredicate *predicate)
 {
-	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL || field->index_uses == 0)
-		return false;
-	if ((field->index_uses & MONGO_INDEX_RANGE) != 0)
-		return true;
+	const MongoComparison *comparison;
+
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+		return MONGO_SEEK_NOTHING;
 	if (predicate->strategy != BTEqualStrategyNumber)
-		return false;
-	switch (getBaseType(predicate->column_type))
-	{
-		case NUMERICOID:
-		case FLOAT4OID:
-		case DATEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return false;
-		default:
-			return true;
-	}
+		return MONGO_SEEK_RANGE;
+	comparison = mongo_comparison_lookup(getBaseType(predicate->column_type),
+										 predicate->column_typmod);
+	if (comparison->append_points == NULL)
+		return MONGO_SEEK_NARROW_RANGE;
+	return predicate->form == MONGO_PREDICATE_SCALAR ? MONGO_SEEK_VALUE : MONGO_SEEK_VALUES;
+}
+
+/* note_seek: can an index find what the predicate asks for, one of which fields? */
+static void
+note_seek(const MongoPredicate *predicate, const MongoField *field,
+		  MongoCondition *condition)
+{
+	MongoSeek	seek = sought_by(predicate);
+
+	if (seek == MONGO_SEEK_NOTHING || field->unindexed)
+		return;
+	condition->seek = seek;
+	condition->path = field->path;
+	condition->indexed = (field->index_uses & mongo_seek_use(seek)) != 0;
 }
 
 /* translate_predicate: everything is known but whether it can be shipped. */
@@ -92,8 +97,9 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	result.grade = mongo_predicate_grade(predicate);
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		return result;
-	result.indexed = serves_index(predicate, field);
-	result.unique = is_id && field->columns->derivation == NULL && predicate->strategy == BTEqualStrategyNumber &&
+	note_seek(predicate, field, &result);
+	result.unique = is_id && field->columns->derivation == NULL &&
+		predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
 
 	/* text can be a String and an ObjectId, a uuid two subtypes of Binary */
@@ -314,6 +320,29 @@ translate_constant(Const *node, bool wanted, bson_t *match)
 }
 
 /*
+ * merge_seeks: what an index is asked for by the branches so far and one more, by
+ * AND or OR, if they are all on one field.
+ */
+static void
+merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bool is_first)
+{
+	if (is_first)
+	{
+		all->seek = one->seek;
+		all->path = one->path;
+	}
+	else if (all->path == NULL || one->path == NULL || strcmp(all->path, one->path) != 0)
+	{
+		all->seek = MONGO_SEEK_NOTHING;
+		all->path = NULL;
+	}
+	else if (conjunction)
+		all->seek = Max(all->seek, one->seek);
+	else
+		all->seek = Min(Min(all->seek, one->seek), MONGO_SEEK_VALUES);
+}
+
+/*
  * translate_branches: AND or OR, which of them may depend on a NOT above.
  *
  * A conjunct that cannot be shipped may be left out, for a superset.
@@ -352,6 +381,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		}
 		else
 			result.indexed &= one.indexed;
+		merge_seeks(&result, &one, conjunction, branches.count == 0);
 		bson_array_append(&branches, bson_document(branch));
 	}
 	translation->without_nan = without_nan;
@@ -407,10 +437,7 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	if (result.grade != MONGO_EXACT)
 		return not_shippable;
 	bson_append_template(match, "{$nor: [@1]}", bson_document(inner));
-	result.indexed = false;
-	result.unique = false;
-	result.one_value = false;
-	return result;
+	return (MongoCondition) {.grade = MONGO_EXACT};
 }
 
 static MongoCondition

@@ -125,6 +125,7 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 	}
 	field->path = path.data;
 	field->index_uses = 0;
+	field->unindexed = true;
 	return true;
 }
 
@@ -154,6 +155,7 @@ accessed_field(MongoColumns *columns, Node *node, MongoField *field)
 	field->path = path.data;
 	field->typmod = -1;
 	field->index_uses = 0;
+	field->unindexed = true;
 	if (accessors[i].to_text)
 	{
 		field->type = JSONOID;

@@ -1,0 +1,115 @@
+--
+-- Which indexes the planner takes for finding documents, and for their order; and
+-- whether MongoDB takes them, too.
+--
+\getenv mongo_host MONGO_HOST
+\getenv mongo_port MONGO_PORT
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS mongo_fdw;
+CREATE SERVER indexes FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '0', fdw_tuple_cost '1');
+CREATE USER MAPPING FOR CURRENT_USER SERVER indexes;
+RESET client_min_messages;
+
+CREATE FOREIGN TABLE indexed (
+	_id		int,
+	a		int NOT NULL,
+	b		int NOT NULL,
+	c		int NOT NULL,
+	n		numeric,
+	h		int,
+	at		timestamptz,
+	s		int,
+	p		int,
+	k		text,
+	m		int,
+	o		int,
+	u		int,
+	v		int,
+	d		jsonb
+) SERVER indexes OPTIONS (database 'mongo_fdw_regress', collection 'written_indexed');
+INSERT INTO indexed
+SELECT i, i % 10, i / 10 % 10, i, i % 10, i % 50, '2024-01-01 00:00Z'::timestamptz + (i % 50) * interval '1 day', i % 10, i % 10, 'k' || i % 10, i % 10,
+	CASE WHEN i % 3 > 0 THEN i % 20 END, i % 10, i / 10, jsonb_build_object('x', 'x' || i % 50)
+FROM generate_series(1, 1000) AS i;
+SELECT mongo_command('indexes', 'mongo_fdw_regress', '{"update": "written_indexed", "updates": [{"q": {"_id": 1}, "u": {"$set": {"m": [11, 12]}}}]}') -> 'n' AS made_arrays;
+SELECT mongo_command('indexes', 'mongo_fdw_regress', '{"createIndexes": "written_indexed", "indexes": [
+	{"name": "abc", "key": {"a": 1, "b": -1, "c": 1}},
+	{"name": "narrow", "key": {"n": 1, "b": 1}},
+	{"name": "hash_first", "key": {"h": "hashed", "c": 1}},
+	{"name": "hash_of_date", "key": {"at": "hashed"}},
+	{"name": "sparse", "key": {"s": 1, "c": 1}, "sparse": true},
+	{"name": "partial", "key": {"p": 1, "c": 1}, "partialFilterExpression": {"p": {"$gt": 5}}},
+	{"name": "collated", "key": {"k": 1, "c": 1}, "collation": {"locale": "de"}},
+	{"name": "arrays", "key": {"m": 1, "c": 1}},
+	{"name": "nulls", "key": {"o": 1, "c": 1}},
+	{"name": "unique", "key": {"u": 1, "v": 1}, "unique": true},
+	{"name": "json", "key": {"d.x": 1}}]}') -> 'ok' AS ok;
+ALTER FOREIGN TABLE indexed OPTIONS (ADD type_mismatch 'null');
+ANALYZE indexed;
+ALTER FOREIGN TABLE indexed OPTIONS (DROP type_mismatch);
+
+-- How many documents the planner thinks that MongoDB looks at, which is all that is
+-- left of the costs; how many it does; and whether it has to sort.
+CREATE FUNCTION examines(query text, OUT planned text, OUT documents int, OUT sorts boolean) LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+	stats jsonb;
+	cost float8;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, FORMAT json) ' || query INTO plan;
+	plan := plan #> '{0,Plan}';
+	IF plan ->> 'Remote Command' IS NULL THEN
+		planned := plan ->> 'Node Type';
+		RETURN;
+	END IF;
+	cost := (plan ->> 'Total Cost')::float8 - (plan ->> 'Plan Rows')::float8;
+	stats := mongo_command('indexes', 'mongo_fdw_regress',
+		json_build_object('explain', (plan ->> 'Remote Command')::json, 'verbosity', 'executionStats')::text::json);
+	documents := stats #> '{executionStats,totalDocsExamined}';
+	sorts := stats ->> 'queryPlanner' ~ '"stage": "SORT"';
+	planned := CASE WHEN cost BETWEEN 199 AND 201 THEN 'all'
+		WHEN cost / 0.5 BETWEEN documents / 2 - 1 AND documents * 2 + 2 THEN 'as many'
+		ELSE 'about ' || round(cost / 0.5) END;
+END $$;
+SET cpu_tuple_cost = 0;
+SET cpu_operator_cost = 0;
+
+-- Equality on the first fields and a range on the next one.
+SELECT condition, e.* FROM unnest(ARRAY[
+	'a = 3', 'a = 3 AND b = 3', 'a = 3 AND b > 5', 'a = 3 AND b = 3 AND c < 500', 'a = 3 AND c < 500', 'a < 3 AND b = 3', 'a IN (3, 4) AND b = 3',
+	'b = 3', 'c < 100', 'b = 3 AND c < 500', 'a < 3 OR a = 5', 'a < 3 OR b = 3', 'a <> 3', '_id = 3', '_id < 100 AND a = 3',
+	'n = 3', 'n = 3 AND b = 3',
+	'h = 3', 'h IN (3, 4)', 'h < 3', 'h = 3 AND c < 500', 'at = ''2024-01-04 00:00Z''', 'at < ''2024-01-04 00:00Z''',
+	's = 3', 's = 3 AND c < 500', 's IS NULL', 'p = 3 AND c < 100', 'p = 7 AND c < 100', 'k = ''k3''', 'm = 3', 'm > 2 AND m < 5', 'u = 3', 'u = 3 AND v = 4',
+	'd ->> ''x'' = ''x3'''])
+	AS condition, LATERAL examines('SELECT _id, a FROM indexed WHERE ' || condition) AS e;
+
+SET enable_sort = off;
+-- An order that an index has, forwards and backwards, behind what has one value.
+SELECT query, e.* FROM unnest(ARRAY[
+	'ORDER BY a', 'ORDER BY a, b DESC', 'ORDER BY a DESC, b', 'ORDER BY a DESC NULLS LAST, b, c DESC NULLS LAST', 'ORDER BY a, b', 'ORDER BY b', 'ORDER BY a, c',
+	'WHERE a = 3 ORDER BY b', 'WHERE a = 3 ORDER BY b DESC, c', 'WHERE a = 3 ORDER BY b, c', 'WHERE a = 3 ORDER BY c', 'WHERE a = 3 AND b = 3 ORDER BY c', 'WHERE a < 3 ORDER BY b',
+	'WHERE a < 3 ORDER BY a', 'WHERE b = 3 ORDER BY a', 'WHERE b = 3 ORDER BY a, c', 'WHERE c < 3 ORDER BY a', '_id', 'WHERE u = 3 ORDER BY v NULLS FIRST',
+	'WHERE h = 3 ORDER BY c', 'ORDER BY h NULLS FIRST', 'WHERE s = 3 ORDER BY c', 'ORDER BY s NULLS FIRST', 'ORDER BY m NULLS FIRST', 'WHERE m = 3 ORDER BY c',
+	'WHERE p = 7 ORDER BY c', 'ORDER BY o NULLS FIRST, c', 'ORDER BY o DESC NULLS LAST, c DESC'])
+	AS query, LATERAL examines('SELECT _id, a FROM indexed ' || CASE query WHEN '_id' THEN 'ORDER BY _id' ELSE query END) AS e;
+
+-- For the rows of another table, too: behind what a condition sets equal to a value.
+SET enable_nestloop = off;
+EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON i.b = g WHERE i.a = 3;
+EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON i.b = g;
+RESET enable_nestloop;
+SET mongo_fdw.enable_batched_joins = off;
+EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON i.b = g WHERE i.a = 3;
+EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON i.b = g;
+RESET mongo_fdw.enable_batched_joins;
+
+-- The user's word wins.
+ALTER FOREIGN TABLE indexed ALTER a OPTIONS (ADD indexed 'false'), ALTER b OPTIONS (ADD indexed 'true');
+SELECT query, e.* FROM unnest(ARRAY['WHERE a = 3', 'WHERE a = 3 AND b = 3', 'WHERE b = 3', 'ORDER BY a, b DESC', 'ORDER BY b'])
+	AS query, LATERAL examines('SELECT _id, a FROM indexed ' || query) AS e;
+
+SET client_min_messages = warning;
+DROP FUNCTION examines;
+DROP SERVER indexes CASCADE;
