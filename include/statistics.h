@@ -104,6 +104,23 @@ typedef struct MongoStatistics
  */
 extern const MongoStatistics *mongo_statistics_of(Oid relid);
 
+/* Where what is known of a table came from. */
+typedef struct MongoStatisticsOrigin
+{
+	TimestampTz learned_at;
+	const char *collection;		/* "database.collection" */
+	bool		is_current;		/* false: the table is now one of another, and
+								 * planned without */
+} MongoStatisticsOrigin;
+
+/*
+ * mongo_statistics_origin
+ *		False when nothing is known of a foreign table's collection.
+ *
+ * Reads the row each time, for EXPLAIN; palloc'd.
+ */
+extern bool mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin);
+
 /*
  * mongo_index_uses
  *		What the indexes that lead with this path (UTF-8) can serve: a set of

@@ -161,6 +161,29 @@ read_fields(JsonbContainer *array, MongoStatistics *statistics)
 	}
 }
 
+/* is_current: is the row about the collection that the table has now? */
+static bool
+is_current(const StatisticsRow *row)
+{
+	const MongoTableOptions *options = mongo_table_options(row->relid);
+
+	return strcmp(row->collection, psprintf("%s.%s", options->database,
+											options->collection)) == 0;
+}
+
+bool
+mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
+{
+	StatisticsRow row;
+
+	if (!statistics_row_read(relid, &row))
+		return false;
+	origin->learned_at = row.learned_at;
+	origin->collection = row.collection;
+	origin->is_current = is_current(&row);
+	return true;
+}
+
 /*
  * read_statistics
  *		In the current memory context; NULL when there is nothing, or when it is
@@ -169,15 +192,10 @@ read_fields(JsonbContainer *array, MongoStatistics *statistics)
 static MongoStatistics *
 read_statistics(Oid relid)
 {
-	const MongoTableOptions *options;
 	MongoStatistics *statistics;
 	StatisticsRow row;
 
-	if (!statistics_row_read(relid, &row))
-		return NULL;
-	options = mongo_table_options(relid);
-	if (strcmp(row.collection, psprintf("%s.%s", options->database,
-										options->collection)) != 0)
+	if (!statistics_row_read(relid, &row) || !is_current(&row))
 		return NULL;
 
 	statistics = palloc0(sizeof(MongoStatistics));

@@ -11,6 +11,7 @@
 #include "encoding.h"
 #include "exec.h"
 #include "explain_remote.h"
+#include "explain_statistics.h"
 #include "scan.h"
 #include "settings.h"
 
@@ -175,7 +176,10 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	if (es->analyze && state->answers != NULL && mongo_answers_reused(state->answers) > 0)
 		ExplainPropertyInteger("Commands Saved", NULL, mongo_answers_reused(state->answers), es);
 	if (es->verbose)
+	{
 		explain_commands(node, es);
+		mongo_explain_statistics((ForeignScan *) node->ss.ps.plan, es);
+	}
 	if (mongo_explain_remote_plans)
 		explain_remote_commands(node, es);
 }
