@@ -24,13 +24,14 @@ CREATE FOREIGN TABLE indexed (
 	k		text,
 	m		int,
 	o		int,
+	t		text COLLATE "C",
 	u		int,
 	v		int,
 	d		jsonb
 ) SERVER indexes OPTIONS (database 'mongo_fdw_regress', collection 'written_indexed');
 INSERT INTO indexed
 SELECT i, i % 10, i / 10 % 10, i, i % 10, i % 50, '2024-01-01 00:00Z'::timestamptz + (i % 50) * interval '1 day', i % 10, i % 10, 'k' || i % 10, i % 10,
-	CASE WHEN i % 3 > 0 THEN i % 20 END, i % 10, i / 10, jsonb_build_object('x', 'x' || i % 50)
+	CASE WHEN i % 3 > 0 THEN i % 20 END, 't' || i, i % 10, i / 10, jsonb_build_object('x', 'x' || i % 50)
 FROM generate_series(1, 1000) AS i;
 SELECT mongo_command('indexes', 'mongo_fdw_regress', '{"update": "written_indexed", "updates": [{"q": {"_id": 1}, "u": {"$set": {"m": [11, 12]}}}]}') -> 'n' AS made_arrays;
 SELECT mongo_command('indexes', 'mongo_fdw_regress', '{"createIndexes": "written_indexed", "indexes": [
@@ -86,6 +87,7 @@ SELECT condition, e.* FROM unnest(ARRAY[
 	AS condition, LATERAL examines('SELECT _id, a FROM indexed WHERE ' || condition) AS e;
 
 SET enable_sort = off;
+SET enable_incremental_sort = off;
 -- An order that an index has, forwards and backwards, behind what has one value.
 SELECT query, e.* FROM unnest(ARRAY[
 	'ORDER BY a', 'ORDER BY a, b DESC', 'ORDER BY a DESC, b', 'ORDER BY a DESC NULLS LAST, b, c DESC NULLS LAST', 'ORDER BY a, b', 'ORDER BY b', 'ORDER BY a, c',
@@ -95,7 +97,32 @@ SELECT query, e.* FROM unnest(ARRAY[
 	'WHERE p = 7 ORDER BY c', 'ORDER BY o NULLS FIRST, c', 'ORDER BY o DESC NULLS LAST, c DESC'])
 	AS query, LATERAL examines('SELECT _id, a FROM indexed ' || CASE query WHEN '_id' THEN 'ORDER BY _id' ELSE query END) AS e;
 
+RESET enable_sort;
+RESET enable_incremental_sort;
+RESET cpu_tuple_cost;
+RESET cpu_operator_cost;
+
+-- The first columns of an order: sorted by the rest in PostgreSQL.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, a, t FROM indexed WHERE a < 5 ORDER BY a, b DESC, t LIMIT 3;
+SELECT _id, a, b, t FROM indexed WHERE a < 5 ORDER BY a, b DESC, t LIMIT 3;
+
+-- Two tables that are merged in the order of their indexes.
+SET enable_sort = off;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SET mongo_fdw.enable_batched_joins = off;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM indexed AS i JOIN indexed AS j ON i.a = j._id;
+SELECT count(*), sum(i._id) FROM indexed AS i JOIN indexed AS j ON i.a = j._id;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM indexed AS i JOIN indexed AS j ON i.o = j._id;
+SELECT count(*), sum(i._id) FROM indexed AS i JOIN indexed AS j ON i.o = j._id;
+RESET enable_sort;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+RESET mongo_fdw.enable_batched_joins;
+
 -- For the rows of another table, too: behind what a condition sets equal to a value.
+SET cpu_tuple_cost = 0;
+SET cpu_operator_cost = 0;
 SET enable_nestloop = off;
 EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON i.b = g WHERE i.a = 3;
 EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON i.b = g;
@@ -106,6 +133,7 @@ EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS
 RESET mongo_fdw.enable_batched_joins;
 
 -- The user's word wins.
+SET enable_sort = off;
 ALTER FOREIGN TABLE indexed ALTER a OPTIONS (ADD indexed 'false'), ALTER b OPTIONS (ADD indexed 'true');
 SELECT query, e.* FROM unnest(ARRAY['WHERE a = 3', 'WHERE a = 3 AND b = 3', 'WHERE b = 3', 'ORDER BY a, b DESC', 'ORDER BY b'])
 	AS query, LATERAL examines('SELECT _id, a FROM indexed ' || query) AS e;

@@ -160,9 +160,9 @@ estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerr
 	const MongoTableOptions *options = inner->options;
 	const Path *outer = linitial(path->custom_paths);
 	Path	   *inner_path = lsecond(path->custom_paths);
-	double		batches;
+	double		batches = Max(ceil(outer->rows / MONGO_COST_BATCHED_ROWS), 1);
 	double		tuples = Max(innerrel->tuples, 1);
-	double		keys = outer->rows;
+	double		keys = mongo_batched_keys(root, key->outer, outer->rows, batches);
 	double		with_key = keys * tuples *
 		mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
 	double		examined = with_key * key->share;
@@ -176,14 +176,14 @@ estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerr
 	cost_qual_eval(&quals, join_clauses, root);
 
 	/* what EXPLAIN shows: a find's part */
-	batches = Max(ceil(keys / MONGO_COST_BATCHED_ROWS), 1);
 	inner_path->rows = clamp_row_est(found / batches);
 	inner_path->startup_cost = options->fdw_startup_cost;
 	inner_path->total_cost = options->fdw_startup_cost +
 		inner_path->rows * options->fdw_tuple_cost;
 
 	cost = batches * options->fdw_startup_cost +
-		keys * (MONGO_COST_BATCHED_KEY * options->fdw_tuple_cost + 2 * cpu_operator_cost) +
+		keys * MONGO_COST_BATCHED_KEY * options->fdw_tuple_cost +
+		outer->rows * 2 * cpu_operator_cost +
 		examined * mongo_examined_cost(innerrel, tuples) / tuples +
 		found * (options->fdw_tuple_cost + cpu_tuple_cost + quals.per_tuple) +
 		found * innerrel->baserestrictcost.per_tuple;

@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "optimizer/optimizer.h"
+#include "utils/selfuncs.h"
 
 Cost
 mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
@@ -203,4 +204,22 @@ mongo_group_cost(const MongoGroup *group, double groups)
 	if (group->distinct != NULL)
 		cost += MONGO_COST_KEY;
 	return cost;
+}
+
+double
+mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows, double batches)
+{
+	VariableStatData variable;
+	bool		is_default;
+	double		distinct;
+
+	examine_variable(root, (Node *) outer_key, 0, &variable);
+	(void) get_variable_numdistinct(&variable, &is_default);
+	ReleaseVariableStats(variable);
+	if (is_default)
+		return rows;
+
+	/* those of some of the rows, as estimate_num_groups() has it */
+	distinct = estimate_num_groups(root, list_make1(outer_key), rows, NULL, NULL);
+	return batches * distinct * (1 - pow(1 - 1 / batches, rows / distinct));
 }

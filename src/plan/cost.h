@@ -132,4 +132,14 @@ extern double mongo_expression_cost(const bson_t *expression);
  */
 extern double mongo_group_cost(const MongoGroup *group, double groups);
 
+/*
+ * mongo_batched_keys
+ *		How many keys a batched join asks for: in each of so many batches of 'rows'
+ *		outer rows, the distinct values of this expression over them.
+ *
+ * Where nothing is known of the expression, each row has its own.
+ */
+extern double mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows,
+								 double batches);
+
 #endif							/* MONGO_FDW_COST_H */

@@ -12,10 +12,10 @@
 #include "bson_memory.h"
 #include "cost.h"
 #include "index_use.h"
-#include "order.h"
 #include "parallel.h"
 #include "relation.h"
 #include "settings.h"
+#include "sorted_paths.h"
 
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -44,45 +44,6 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
 									startup_cost, total_cost, NIL,
 									baserel->lateral_relids, NULL, NIL));
-}
-
-/* add_scan_in_order: by an index that looks at so many documents, or sorted (-1). */
-static void
-add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
-				  double indexed_rows)
-{
-	Cost		startup_cost;
-	Cost		total_cost;
-
-	mongo_estimate_ordered_scan(baserel, pathkeys, indexed_rows, &startup_cost,
-								&total_cost);
-	add_path(baserel, (Path *)
-			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
-									startup_cost, total_cost, pathkeys,
-									baserel->lateral_relids, NULL, NIL));
-}
-
-/*
- * add_sorted_paths: in the order that the query wants at its end.  MongoDB may find
- * the rows by one index and sort them, or go through another that has them in order.
- */
-static void
-add_sorted_paths(PlannerInfo *root, RelOptInfo *baserel)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	List	   *pathkeys = root->query_pathkeys;
-	double		indexed_rows;
-
-	if (!mongo_order_is_shippable(baserel, pathkeys))
-		return;
-	if (!mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows))
-		add_scan_in_order(root, baserel, pathkeys, -1);
-	else
-	{
-		add_scan_in_order(root, baserel, pathkeys, indexed_rows);
-		if (relation->examined_rows < indexed_rows)
-			add_scan_in_order(root, baserel, pathkeys, -1);
-	}
 }
 
 /*
@@ -253,7 +214,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		mongo_keep_out_of_workers(baserel);
 		return;
 	}
-	add_sorted_paths(root, baserel);
+	mongo_add_sorted_paths(root, baserel);
 
 	foreach(cell, baserel->joininfo)
 		parameterizations = try_parameterization(root, baserel,

@@ -68,7 +68,7 @@ mongo_translation_of(const MongoRelation *relation)
  * total_rows: how many documents the collection holds, or rows are derived from it.
  *
  * What a user asks for by use_remote_estimate comes first, then what ANALYZE
- * has seen, then what estimated_rows says.
+ * has seen, which pg_upgrade makes PostgreSQL forget, then what estimated_rows says.
  */
 static double
 total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
@@ -80,6 +80,8 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 													 relation->serverid), options);
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
 		return baserel->tuples;
+	if (relation->columns->statistics != NULL)
+		return relation->columns->statistics->documents;
 	if (options->estimated_rows >= 0)
 		return options->estimated_rows;
 	return DEFAULT_ROWS;
