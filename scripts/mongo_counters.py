@@ -62,6 +62,7 @@ class QuietConnection:
             "connections": status["connections"]["totalCreated"],
             "connections_open": status["connections"]["current"],
             "requests": status["network"]["numRequests"],
+            "documents": status["metrics"]["document"]["returned"],
             "looks": self.looks,
         }
 
@@ -83,6 +84,7 @@ def difference(before, after):
         "opcounters": {name: value for name, value in opcounters.items() if value},
         "connections": after["connections"] - before["connections"],
         "requests": after["requests"] - before["requests"] - looks,
+        "documents": after["documents"] - before["documents"],
     }
 
 

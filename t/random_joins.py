@@ -39,6 +39,10 @@ WIDE = 0.07
 # How many of them have documents that do not fit their columns.
 MISMATCH_DATABASES = 0.15
 
+# What planning knows of a database's indexes: what the columns say; what ANALYZE has learned, of
+# compound ones as well; that of other documents and of indexes that are gone; nothing.
+KNOWLEDGE = ["said", "said", "learned", "stale", "absent"]
+
 # A column's name in a condition; strings are passed over.
 NAME = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|\b(?:%s)\b""" % "|".join(c.name for c in COLUMNS if c.name.isalnum()))
 
@@ -228,6 +232,24 @@ class RandomJoins(BothServers):
         for path in self.indexes[name]:
             if path != "_id":
                 collection.create_index(path, collation={"locale": "simple"})
+        if self.knowledge != "said":
+            self.create_compound_indexes(collection, paths)
+
+    def create_compound_indexes(self, collection, paths):
+        rng = self.other_rng
+        for _ in range(4):
+            keys = [(path, rng.choice([1, -1])) for path in rng.sample(paths + ["_id"], rng.choice([2, 2, 3]))]
+            collection.create_index(keys, collation={"locale": "simple"}, sparse=rng.random() < 0.2)
+
+    def make_stale(self, name):
+        """Other documents, and fewer indexes, than ANALYZE has seen."""
+        collection = self.client["random_joins_%d" % self.options.seed][name]
+        collection.delete_many({})
+        collection.insert_many([random_document(self.other_rng, i, COLUMNS, self.mismatches)
+                                for i in range(self.other_rng.choice([1, 12, 25]))])
+        for index in list(collection.index_information()):
+            if index != "_id_" and self.other_rng.random() < 0.5:
+                collection.drop_index(index)
 
     def set_up(self):
         self.settings.restore()
@@ -245,20 +267,25 @@ class RandomJoins(BothServers):
         self.session.draw()             # what values look like, for the copies as well
         # what does not fit is NULL then, and no join is one command
         self.mismatches = self.rng.random() < MISMATCH_DATABASES
+        self.knowledge = self.other_rng.choice(KNOWLEDGE)
         for name in TABLES:
             self.fill(name)
             definitions = ", ".join(
                 "%s %s OPTIONS (path '%s'%s) %s" % (
                     quote(c.name), c.sql_type.split(" collate")[0], c.path,
-                    ", indexed 'true'" if c.path in self.indexes[name] else "",
+                    ", indexed 'true'" if self.knowledge == "said" and c.path in self.indexes[name] else "",
                     'COLLATE "C"' if "collate" in c.sql_type else "") for c in COLUMNS + [ID])
             self.execute("CREATE FOREIGN TABLE %s (%s) SERVER random_joins OPTIONS (database 'random_joins_%d',"
                          " collection '%s', type_mismatch '%s')" % (name, definitions, self.options.seed, name,
                                                                     "null" if self.mismatches else "error"))
+            if self.knowledge in ("learned", "stale"):
+                self.execute("ANALYZE %s" % name)
+            if self.knowledge == "stale":
+                self.make_stale(name)
             self.execute("CREATE TABLE local_joins.%s AS SELECT * FROM %s" % (name, name))
             self.execute("CREATE VIEW mixed_joins.%s AS SELECT * FROM %s.%s" % (
                 name, "local_joins" if name == TABLES[0] else "remote_joins", name))
-            if self.rng.random() < 0.6:
+            if self.rng.random() < 0.6 and self.knowledge == "said":
                 self.execute("ANALYZE %s" % name)
         for _, schema in WHERE[1:]:
             self.execute("GRANT USAGE ON SCHEMA %s TO PUBLIC; GRANT SELECT ON ALL TABLES IN SCHEMA %s TO PUBLIC" % (schema, schema))
@@ -319,6 +346,7 @@ class RandomJoins(BothServers):
     def run(self):
         differences, fitting, undrawn = 0, 0, 0
         pushed = {"joins": 0, "whole": 0, "batched": 0}
+        known = dict.fromkeys(KNOWLEDGE, 0)
         for number in range(self.options.queries):
             if number % QUERIES_A_DATABASE == 0:
                 self.set_up()
@@ -334,7 +362,8 @@ class RandomJoins(BothServers):
                 self.report(number, query, results)
                 if differences >= 10:
                     break
-            if not ordinary or self.failed:
+            known[self.knowledge] += 1
+            if not ordinary or self.failed or self.knowledge in ("stale", "absent"):
                 continue
             undrawn += 1
             fitting += not self.mismatches
@@ -345,6 +374,7 @@ class RandomJoins(BothServers):
             pushed["whole"] += "oin of (" in plan and plan.count("Foreign Scan") == 1
         print("seed %d: %d queries, with joins pushed: %d, all of them in one command: %d; with batched joins: %d; %d differences"
               % (self.options.seed, self.options.queries, pushed["joins"], pushed["whole"], pushed["batched"], differences))
+        print("  by what planning knew: %s" % ", ".join("%s %d" % item for item in known.items()))
         if pushed["joins"] < fitting // 4 or pushed["batched"] < undrawn // 4:
             print("too few joins were pushed for this to be a test")
             return False

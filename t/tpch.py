@@ -4,17 +4,25 @@
 
 Money is Decimal128 once and Double once.  Each query runs with pushdown, without,
 and with costs that make work here so expensive that what can be pushed is.
+
+Then each runs over tables that do not say which columns are indexed: analyzed, it must
+have the plan of those that do, and ask MongoDB for as much; never analyzed, it must not
+ask for many more documents than all that its tables have.
 Prints a line "ok" or "not ok" for each case.
 """
 import argparse
 import os
+import re
 import sys
 
 import psycopg2
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench", "tpch")]
-from load import KINDS, load  # noqa: E402
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", folder) for folder in (os.path.join("bench", "tpch"), "scripts")]
+from load import KINDS, create_foreign_tables, load  # noqa: E402
+from mongo_counters import QuietConnection, difference  # noqa: E402
 from queries import NUMBERS, Plan, answer, query, same_answer  # noqa: E402
+from schema import TABLES  # noqa: E402
 
 SETTINGS = {
     "as planned": "",
@@ -25,6 +33,10 @@ SETTINGS = {
 WHOLLY = 13
 # Without pushdown this reads all of lineitem for each row of partsupp: an hour.
 TOO_SLOW = {(20, "without pushdown")}
+# Documents that are fetched in the time of a command.
+COMMAND = 300
+# Without ANALYZE these fetch collections again for each row of another.
+BLIND = {20, 21}
 
 
 def check(cursor, schema, number, settings, text, expected):
@@ -45,6 +57,71 @@ def check(cursor, schema, number, settings, text, expected):
     return False
 
 
+def asked(cursor, counters, text):
+    """The rows, the commands that read, and the documents that came."""
+    before = counters.counters()
+    rows = answer(cursor, text)
+    changes = difference(before, counters.counters())
+    return rows, sum(changes["commands"].get(name, 0) for name in ("find", "aggregate", "count")), changes["documents"]
+
+
+def outline(cursor, schema, text):
+    """The plan over the tables of a schema, without what names that."""
+    cursor.execute(f"RESET ALL; SET search_path = {schema}, public")
+    cursor.execute("EXPLAIN (COSTS OFF) " + text)
+    return "\n".join(row[0] for row in cursor.fetchall())
+
+
+def learns_what_is_said(cursor, counters, number, text, expected):
+    """Is a query over "plain" what it is over "double", whose columns say which are indexed?"""
+    plans, answers = [], []
+    for schema in ("double", "plain"):
+        plans.append(outline(cursor, schema, text))
+        answers.append(asked(cursor, counters, text))
+    passed = plans[0] == plans[1] and answers[0][1:] == answers[1][1:] and same_answer(number, answers[1][0], expected)
+    print("%s - Q%d, indexes learned: %d commands, %d documents" % ("ok" if passed else "not ok", number, *answers[1][1:]))
+    if not passed:
+        print("#   said: %d commands, %d documents" % answers[0][1:])
+        print("".join(f"#   {line}\n" for plan in plans for line in plan.splitlines()), end="")
+    return passed
+
+
+def fetches_tables_once(cursor, counters, number, text, expected):
+    """Without ANALYZE: no more than five times the documents of all tables in FROM."""
+    cursor.execute("RESET ALL; SET search_path = local")
+    all_documents = 0
+    for name in TABLES:
+        mentions = len(re.findall(r"\b%s\b" % name, text))
+        cursor.execute(f"SELECT {mentions} * count(*) FROM {name}")
+        all_documents += cursor.fetchone()[0]
+    cursor.execute("RESET ALL; SET search_path = unknown, public")
+    rows, commands, documents = asked(cursor, counters, text)
+    passed = same_answer(number, rows, expected) and documents + commands * COMMAND <= 5 * all_documents
+    print("%s - Q%d, nothing learned: %d commands, %d documents of %d" % ("ok" if passed else "not ok", number, commands, documents, all_documents))
+    return passed
+
+
+def check_statistics(cursor, options):
+    """The queries over tables without the option "indexed"."""
+    for schema in ("plain", "unknown"):
+        create_foreign_tables(cursor, "double", options.host, options.port, schema, says_indexed=False)
+    # every document, so that estimates do not depend on which were drawn
+    cursor.execute("SET default_statistics_target = 250")
+    for name in TABLES:
+        cursor.execute(f"ANALYZE double.{name}; ANALYZE plain.{name}")
+    counters = QuietConnection(options.host, options.port)
+    passed = True
+    for number in NUMBERS:
+        text = query(number, options.scale_factor)
+        cursor.execute("RESET ALL; SET search_path = local")
+        expected = answer(cursor, text)
+        passed &= learns_what_is_said(cursor, counters, number, text, expected)
+        if number not in BLIND:
+            passed &= fetches_tables_once(cursor, counters, number, text, expected)
+    counters.close()
+    return passed
+
+
 def run(options):
     connection = psycopg2.connect(options.dsn)
     connection.autocommit = True
@@ -62,6 +139,7 @@ def run(options):
                         continue
                     passed &= check(cursor, schema, number, settings, text, expected)
             wholly += Plan(cursor, text).is_wholly_pushed()
+        passed &= check_statistics(cursor, options)
     # at a small scale some conditions meet nothing
     print(f"{'ok' if filled >= 20 else 'not ok'} - {filled} of 22 answers have content")
     print(f"{'ok' if wholly >= WHOLLY else 'not ok'} - {wholly} of 22 run wholly in MongoDB when all that can be is pushed")

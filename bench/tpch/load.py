@@ -107,17 +107,19 @@ def load_local(cursor, folder):
             cursor.execute(f"CREATE INDEX ON local.{name} ({', '.join(index)})")
 
 
-def create_foreign_tables(cursor, kind, host, port):
+def create_foreign_tables(cursor, kind, host, port, schema=None, says_indexed=True):
+    """Over the documents with that kind of money; do the columns say which of them are indexed?"""
+    schema = schema or kind
     cursor.execute("CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public")
-    cursor.execute(f"DROP SERVER IF EXISTS tpch_{kind} CASCADE; DROP SCHEMA IF EXISTS {kind} CASCADE; CREATE SCHEMA {kind}")
-    cursor.execute(f"CREATE SERVER tpch_{kind} FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address %s, port %s)",
+    cursor.execute(f"DROP SERVER IF EXISTS tpch_{schema} CASCADE; DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}")
+    cursor.execute(f"CREATE SERVER tpch_{schema} FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address %s, port %s)",
                    (host, str(port)))
-    cursor.execute(f"CREATE USER MAPPING FOR PUBLIC SERVER tpch_{kind}")
+    cursor.execute(f"CREATE USER MAPPING FOR PUBLIC SERVER tpch_{schema}")
     for name, table in TABLES.items():
-        columns = ", ".join("%s %s%s NOT NULL" % (column, sql_type,
-                                                  " OPTIONS (indexed 'true')" if table.is_indexed(column) else "")
+        columns = ", ".join("%s %s%s NOT NULL" % (column, sql_type, " OPTIONS (indexed 'true')"
+                                                  if says_indexed and table.is_indexed(column) else "")
                             for column, sql_type in table.columns)
-        cursor.execute(f"CREATE FOREIGN TABLE {kind}.{name} ({columns}) SERVER tpch_{kind} "
+        cursor.execute(f"CREATE FOREIGN TABLE {schema}.{name} ({columns}) SERVER tpch_{schema} "
                        f"OPTIONS (database 'tpch_{kind}')")
 
 
