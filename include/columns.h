@@ -99,6 +99,9 @@ typedef struct MongoField
 	Oid			operator_type;	/* whose operators compare it */
 	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
 	bool		unindexed;		/* no index is to be thought of, says the user */
+	int			element;		/* of an array of 'type': MONGO_ANY_ELEMENT of
+								 * path.h, or which, counted from 1; 0: the
+								 * field itself */
 } MongoField;
 
 /*

@@ -26,6 +26,21 @@ extern bool mongo_field_of_node(MongoColumns *columns, Node *node,
 								MongoField *field);
 
 /*
+ * mongo_any_element
+ *		Any element of the array that 'node' reads, as a field of the elements' type;
+ *		false for what is no array.
+ */
+extern bool mongo_any_element(MongoColumns *columns, Node *node, MongoField *field);
+
+/*
+ * mongo_operand_of_node
+ *		The field that 'node' reads, or the element of an array with a constant
+ *		subscript.
+ */
+extern bool mongo_operand_of_node(MongoColumns *columns, Node *node,
+								  MongoField *field);
+
+/*
  * mongo_append_json_key
  *		Append "." and one constant key, text or int4, of a json or jsonb value to
  *		a path; false when it has no place there, as a key with a dot or an index

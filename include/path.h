@@ -31,6 +31,9 @@ extern bool mongo_path_is_addressable(const char *path);
  */
 extern bool mongo_path_has_index(const char *path);
 
+/* In place of the number of an element of an array. */
+#define MONGO_ANY_ELEMENT	(-1)
+
 /*
  * mongo_append_no_arrays
  *		Append to the conditions that the path goes through no array and leads to

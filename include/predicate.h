@@ -49,7 +49,9 @@ typedef enum MongoPredicateForm
 {
 	MONGO_PREDICATE_SCALAR,		/* column OP value */
 	MONGO_PREDICATE_ANY,		/* column = ANY (array) */
-	MONGO_PREDICATE_ALL			/* column <> ALL (array) */
+	MONGO_PREDICATE_ALL,		/* column <> ALL (array) */
+	MONGO_PREDICATE_EVERY		/* column @> array: any element, for each
+								 * value */
 } MongoPredicateForm;
 
 /* Bytes of a match document that MongoDB takes; rendering goes not far beyond. */
@@ -58,7 +60,9 @@ typedef enum MongoPredicateForm
 typedef struct MongoPredicate
 {
 	const char *path;			/* of the field, never NULL */
-	Oid			column_type;	/* as declared; domains included */
+	int			element;		/* as in MongoField */
+	Oid			column_type;	/* as declared, or of the elements; domains
+								 * included */
 	int32		column_typmod;
 	Oid			collation;		/* of the comparison */
 	int			strategy;		/* of the operator, see strategy.h */

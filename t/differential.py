@@ -24,7 +24,7 @@ import psycopg2
 
 from both_servers import BothServers
 from random_conditions import Leaf, Node, random_condition
-from random_documents import COLUMNS, quote, random_document
+from random_documents import ARRAY_COLUMNS, COLUMNS, quote, random_document
 from random_execution import BY_NAME, PARAMETER, random_way
 from random_groups import one_form, random_exact_condition, random_group_template
 from random_settings import PLANNING, SESSION, RandomSettings
@@ -54,6 +54,7 @@ class Differential(BothServers):
         super().__init__(options)
         self.rng = random.Random(options.seed)
         self.columns = COLUMNS
+        self.all_columns = COLUMNS + ARRAY_COLUMNS
         self.failures = 0
         self.way = "directly"
         # apart from the queries, which a seed has whatever is drawn
@@ -71,9 +72,9 @@ class Differential(BothServers):
         # a collation that must not matter
         collection = database.create_collection(name, collation={"locale": "en", "strength": 1})
         hostile = self.options.documents == "hostile"
-        collection.insert_many([random_document(self.rng, i, self.columns, hostile)
+        collection.insert_many([random_document(self.rng, i, self.all_columns, hostile)
                                 for i in range(self.options.size)])
-        for column in self.rng.sample(self.columns, 4):
+        for column in self.rng.sample(self.all_columns, 6):
             try:
                 collection.create_index(column.path, collation={"locale": "simple"})
             except Exception:
@@ -89,7 +90,7 @@ class Differential(BothServers):
         definitions = ", ".join(
             "%s %s OPTIONS (path '%s') %s" % (
                 quote(c.name), c.sql_type.split(" collate")[0], c.path,
-                'COLLATE "C"' if "collate" in c.sql_type else "") for c in self.columns)
+                'COLLATE "C"' if "collate" in c.sql_type else "") for c in self.all_columns)
         self.execute("CREATE FOREIGN TABLE remote (_id integer, %s) SERVER differential_server"
                      " OPTIONS (database 'differential', collection '%s', type_mismatch '%s')"
                      % (definitions, name, self.options.type_mismatch))
@@ -189,7 +190,7 @@ class Differential(BothServers):
                 self.set_up()
             if number % BLOCK == 0:
                 ordinary = self.draw()
-            condition = random_condition(self.rng, self.columns)
+            condition = random_condition(self.rng, self.all_columns)
             template = self.random_template()
             if self.rng.random() < 0.35:
                 template = random_group_template(self.rng, self.columns)

@@ -5,6 +5,7 @@ import uuid
 from bson import Binary, Decimal128, Int64, ObjectId, Regex, Timestamp
 
 import random_dates
+import random_elements
 
 UTC = datetime.timezone.utc
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
@@ -152,9 +153,13 @@ COLUMNS = [
     Column("s y", "text", lambda r: r.choice(TEXTS), TEXTS, path="sub.deep.y"),
 ]
 
+# Those that t/random_elements.py asks for; what is said of other columns is not said of them.
+ARRAY_COLUMNS = [Column(name, sql_type + "[]", random_elements.array_values(name), [])
+                 for name, (sql_type, _, _) in random_elements.ARRAYS.items()]
+
 HOSTILE = [0, 1, 100000, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Decimal128("0.1"),
            Decimal128("1E+400"), Decimal128("3.00"), "a", "5", "true", True, False, [], [1], [5, None], ["a"], [[1]],
-           [True], {}, {"x": 1}, {"x": [1]}, {"deep": [{"y": "a"}]}, {"deep": 5},
+           [True], [[1, 2], [3]], ["a", ["a"]], [[[["a"]]]], {}, {"x": 1}, {"x": [1]}, {"deep": [{"y": "a"}]}, {"deep": 5},
            ObjectId(OBJECTIDS[0]), Binary(b"abc", 0), Binary(b"a", 5),
            Regex("a"), Timestamp(5, 1), datetime.datetime(2020, 1, 1, tzinfo=UTC), "x" * 64,
            [{"y": "a"}], "nul\x00here", "1970-01-01"]

@@ -182,6 +182,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
 	field->index_uses = index_uses(columns, options);
 	field->unindexed = options->indexed == MONGO_INDEXED_NO;
+	field->element = 0;
 	return var;
 }
 

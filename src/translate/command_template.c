@@ -78,6 +78,8 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 		operator = "$in";
 	else if (predicate->form == MONGO_PREDICATE_ALL)
 		operator = "$nin";
+	else if (predicate->form == MONGO_PREDICATE_EVERY)
+		operator = "$all";
 
 	bson_append_condition(match, predicate->path, operator, bson_utf8(name));
 }

@@ -30,6 +30,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 static MongoCondition condition_of_node(MongoTranslation *translation, Node *node,
@@ -122,6 +123,7 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 				const MongoField *field, Oid collation)
 {
 	predicate->path = field->path;
+	predicate->element = field->element;
 	predicate->column_type = field->type;
 	predicate->column_typmod = field->typmod;
 	predicate->collation = collation;
@@ -153,6 +155,8 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 {
 	MongoCondition result = not_shippable;
 
+	if (field->element != 0)
+		return result;
 	result.grade = mongo_translate_pattern(field, function, pattern, collation,
 										   wanted, match);
 
@@ -177,6 +181,25 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 								node->inputcollid, wanted, match);
 }
 
+/* array column @> value, and && */
+static MongoCondition
+translate_array_test(MongoTranslation *translation, Node *column, Oid operator, Node *value,
+					 Oid collation, bool wanted, bson_t *match)
+{
+	Oid			function = get_opcode(operator);
+	MongoField	field;
+	MongoPredicate predicate;
+
+	if (!wanted || (function != F_ARRAYCONTAINS && function != F_ARRAYOVERLAP) ||
+		!mongo_any_element(translation->columns, column, &field))
+		return not_shippable;
+	begin_predicate(&predicate, translation, &field, collation);
+	predicate.form = function == F_ARRAYCONTAINS ? MONGO_PREDICATE_EVERY : MONGO_PREDICATE_ANY;
+	predicate.strategy = BTEqualStrategyNumber;
+	predicate.value_type = get_base_element_type(exprType(value));
+	return translate_predicate(translation, &predicate, &field, value, match);
+}
+
 /* "column OP value" or "value OP column" */
 static MongoCondition
 condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
@@ -193,9 +216,9 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	left = linitial(node->args);
 	right = lsecond(node->args);
 
-	if (!mongo_field_of_node(translation->columns, left, &field))
+	if (!mongo_operand_of_node(translation->columns, left, &field))
 	{
-		if (!mongo_field_of_node(translation->columns, right, &field))
+		if (!mongo_operand_of_node(translation->columns, right, &field))
 			return not_shippable;
 		left = lsecond(node->args);
 		right = linitial(node->args);
@@ -208,8 +231,14 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 		return translate_json_test(&field, operator, right, wanted, match);
 	predicate.strategy = mongo_default_strategy(operator, field.operator_type);
 	if (predicate.strategy == 0)
-		return condition_of_pattern(translation, &field, get_opcode(operator), right,
-									node->inputcollid, wanted, match);
+	{
+		MongoCondition result = translate_array_test(translation, left, operator, right,
+													 node->inputcollid, wanted, match);
+
+		return result.grade != MONGO_NOT_SHIPPABLE ? result :
+			condition_of_pattern(translation, &field, get_opcode(operator), right,
+								 node->inputcollid, wanted, match);
+	}
 	if (!wanted)
 		predicate.strategy = mongo_negated_strategy(predicate.strategy);
 
@@ -218,6 +247,31 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	predicate.value_type = exprType(right);
 	predicate.without_nan = mongo_is_without_nan(translation->without_nan, left);
 	return translate_predicate(translation, &predicate, &field, right, match);
+}
+
+/*
+ * translate_any_element: "value OP ANY (array column)", and NOT "value OP ALL (...)",
+ * which asks for an element of which OP is not true.
+ */
+static MongoCondition
+translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bool wanted,
+					  bson_t *match)
+{
+	Node	   *value = linitial(node->args);
+	MongoField	field;
+	MongoPredicate predicate;
+	int			strategy = mongo_default_strategy(node->opno, exprType(value));
+
+	if (strategy == 0 || node->useOr != wanted ||
+		!mongo_any_element(translation->columns, lsecond(node->args), &field) ||
+		!mongo_is_local_value(translation, value))
+		return not_shippable;
+	begin_predicate(&predicate, translation, &field, node->inputcollid);
+	predicate.form = MONGO_PREDICATE_SCALAR;
+	predicate.strategy = mongo_commuted_strategy(node->useOr ? strategy :
+												 mongo_negated_strategy(strategy));
+	predicate.value_type = exprType(value);
+	return translate_predicate(translation, &predicate, &field, value, match);
 }
 
 /* "column = ANY (array)" and "column <> ALL (array)", IN and NOT IN too */
@@ -230,8 +284,9 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 	MongoPredicate predicate;
 	int			strategy;
 
-	if (!mongo_field_of_node(translation->columns, linitial(node->args), &field) ||
-		!mongo_is_local_value(translation, array))
+	if (!mongo_operand_of_node(translation->columns, linitial(node->args), &field))
+		return translate_any_element(translation, node, wanted, match);
+	if (!mongo_is_local_value(translation, array))
 		return not_shippable;
 
 	strategy = mongo_default_strategy(node->opno, field.operator_type);

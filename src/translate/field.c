@@ -12,6 +12,7 @@
 
 #include "encoding.h"
 #include "field.h"
+#include "path.h"
 
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
@@ -179,4 +180,50 @@ mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	if (IsA(node, SubscriptingRef))
 		return subscripted_field(columns, (SubscriptingRef *) node, field);
 	return accessed_field(columns, node, field);
+}
+
+bool
+mongo_any_element(MongoColumns *columns, Node *node, MongoField *field)
+{
+	Oid			element;
+
+	if (!mongo_field_of_node(columns, node, field))
+		return false;
+	element = get_base_element_type(field->type);
+	if (!OidIsValid(element))
+		return false;
+	field->type = element;
+	field->operator_type = getBaseType(element);
+	field->element = MONGO_ANY_ELEMENT;
+	return true;
+}
+
+/* subscript: of an element, counted from 1; 0 if no constant tells. */
+static int
+subscript(const SubscriptingRef *node)
+{
+	const Const *constant;
+
+	if (node->refassgnexpr != NULL || node->reflowerindexpr != NIL ||
+		list_length(node->refupperindexpr) != 1)
+		return 0;
+	constant = linitial(node->refupperindexpr);
+	if (!IsA(constant, Const) || constant->constisnull || constant->consttype != INT4OID)
+		return 0;
+	return Max(DatumGetInt32(constant->constvalue), 0);
+}
+
+bool
+mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
+{
+	SubscriptingRef *reference;
+
+	if (mongo_field_of_node(columns, node, field))
+		return true;
+	reference = (SubscriptingRef *) mongo_strip_relabelling(node);
+	if (reference == NULL || !IsA(reference, SubscriptingRef) || subscript(reference) == 0 ||
+		!mongo_any_element(columns, (Node *) reference->refexpr, field))
+		return false;
+	field->element = subscript(reference);
+	return true;
 }

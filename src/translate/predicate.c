@@ -10,12 +10,15 @@
  */
 #include "postgres.h"
 
+#include "bson_memory.h"
 #include "bson_write.h"
 #include "comparison.h"
 #include "path.h"
 #include "predicate.h"
 #include "struct_nodes.h"
 #include "types.h"
+
+#include <math.h>
 
 #include "access/stratnum.h"
 #include "mb/pg_wchar.h"
@@ -80,6 +83,11 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		 !mongo_equality_fits(predicate->column_type, predicate->column_typmod,
 							  predicate->value_type)))
 		grade = MONGO_SUPERSET;
+
+	/* find looks neither into arrays in arrays nor only at one place */
+	if (predicate->element != 0)
+		grade = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ?
+			MONGO_NOT_SHIPPABLE : Min(grade, MONGO_SUPERSET);
 
 	/* "a.0" also matches a field named "0" in the elements of an array */
 	if (grade == MONGO_EXACT && mongo_path_has_index(predicate->path))
@@ -269,6 +277,144 @@ render_unguarded(const MongoPredicate *predicate, const MongoComparison *compari
 		render_array(predicate, comparison, value, match);
 }
 
+/*
+ * append_within_arrays: an array that has something in it but values of this class,
+ * so that it may be one of several dimensions.  Unlike for $type, MongoDB has bounds
+ * of an index for this, and few keys are within them.
+ */
+static void
+append_within_arrays(const MongoPredicate *predicate, BsonArray *branches)
+{
+	static const bson_oid_t first_oid = {{0}};
+	bson_value_t least = bson_null();
+
+	switch (mongo_kind_of_type(getBaseType(predicate->column_type))->class)
+	{
+		case MONGO_KIND_INTEGER:
+		case MONGO_KIND_DOUBLE:
+		case MONGO_KIND_NUMERIC:
+			least = bson_double(-INFINITY);
+			break;
+		case MONGO_KIND_TEXT:
+			least = bson_utf8("");
+			break;
+		case MONGO_KIND_BOOLEAN:
+			least = bson_bool(false);
+			break;
+		case MONGO_KIND_UUID:
+			least = bson_binary(BSON_SUBTYPE_BINARY, (const uint8_t *) "", 0);
+			break;
+		case MONGO_KIND_TIMESTAMP:
+		case MONGO_KIND_TIMESTAMPTZ:
+			least = bson_date(PG_INT64_MIN);
+			break;
+		case MONGO_KIND_OBJECTID:
+			least = bson_oid(&first_oid);
+			break;
+		default:
+			break;				/* what is neither null is then anything */
+	}
+	bson_array_append_template(branches, "{@1: {$elemMatch: {$not: {$gte: @2}, $ne: null}}}",
+							   bson_utf8(predicate->path), least);
+}
+
+/*
+ * append_of_single_element: two bounds are those of one element, or MongoDB would take
+ * but one of them for an index of arrays.
+ */
+static void
+append_of_single_element(const char *path, const bson_t *condition, BsonArray *conditions)
+{
+	bson_iter_t operators;
+	bson_iter_t operator;
+
+	if (bson_iter_init_find(&operators, condition, path) &&
+		bson_iter_recurse(&operators, &operator) &&
+		bson_iter_next(&operator) && bson_iter_next(&operator))
+		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
+								   *bson_iter_value(&operators));
+	else
+		bson_array_append(conditions, bson_document(condition));
+}
+
+/* append_for_element: "element OP value" as one of the conditions. */
+static MongoMatch
+append_for_element(const MongoPredicate *predicate, const MongoComparison *comparison,
+				   Datum value, BsonArray *conditions)
+{
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	MongoMatch	result = render_unguarded(predicate, comparison, value, condition);
+
+	append_of_single_element(predicate->path, condition, conditions);
+	return result;
+}
+
+/* Of so many values of an array that is contained, the rest narrows little. */
+#define MAX_CONTAINED	16
+
+/* append_every: an element for each value of an array, none of which is NULL. */
+static MongoMatch
+append_every(const MongoPredicate *predicate, const MongoComparison *comparison,
+			 Datum value, BsonArray *conditions)
+{
+	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
+	MongoPredicate one = *predicate;
+	MongoMatch	result = MONGO_MATCH_SOME;
+	Datum		element;
+	bool		isnull;
+
+	one.form = MONGO_PREDICATE_SCALAR;
+	while (result == MONGO_MATCH_SOME && array_iterate(iterator, &element, &isnull))
+	{
+		if (isnull)
+			result = MONGO_MATCH_NONE;
+		else if (conditions->count < MAX_CONTAINED)
+			result = append_for_element(&one, comparison, element, conditions);
+	}
+	array_free_iterator(iterator);
+	return result;
+}
+
+/*
+ * render_element: a certain element of an array, or any of one that may have several
+ * dimensions.  Of a certain one it is said, for an index, that it is one of them.
+ */
+static MongoMatch
+render_element(const MongoPredicate *predicate, const MongoComparison *comparison,
+			   Datum value, bson_t *match)
+{
+	BsonArray	conditions = bson_array_create();
+	BsonArray	branches = bson_array_create();
+	MongoPredicate at = *predicate;
+	bson_t		there;
+	MongoMatch	result;
+
+	if (predicate->form == MONGO_PREDICATE_EVERY)
+		result = append_every(predicate, comparison, value, &conditions);
+	else
+		result = append_for_element(predicate, comparison, value, &conditions);
+	if (result == MONGO_MATCH_NONE)
+		return mongo_append_nothing(match, predicate->path);
+	if (conditions.count == 0)
+		return MONGO_MATCH_SOME;
+	if (predicate->element == MONGO_ANY_ELEMENT)
+	{
+		if (conditions.count == 1)
+			bson_array_append(&branches, bson_first(conditions.bson));
+		else
+			bson_array_append_template(&branches, "{$and: @1}", bson_array(conditions.bson));
+		append_within_arrays(predicate, &branches);
+		BSON_APPEND_ARRAY(match, "$or", branches.bson);
+		return result;
+	}
+	at.path = psprintf("%s.%d", predicate->path, predicate->element - 1);
+	bson_array_begin_document(&conditions, &there);
+	render_unguarded(&at, comparison, value, &there);
+	bson_array_end_document(&conditions, &there);
+	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
+	return result;
+}
+
 MongoMatch
 mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 					   bson_t *match)
@@ -285,6 +431,9 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 		elog(ERROR, "no comparison for type %u", predicate->column_type);
 	if (isnull)
 		return mongo_append_nothing(match, predicate->path);
+
+	if (predicate->element != 0)
+		return render_element(predicate, comparison, value, match);
 
 	/* only what can be exact needs its type mismatches kept out */
 	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
@@ -305,7 +454,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 
 static const MongoStructField predicate_fields[] = {
 	MONGO_STRUCT_FIELD(MongoPredicate, STRING, path),
-	MONGO_STRUCT_NUMBERS(MongoPredicate, column_type, without_nan),
+	MONGO_STRUCT_NUMBERS(MongoPredicate, element, without_nan),
 };
 static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
 
