@@ -17,6 +17,22 @@
 #include "lib/stringinfo.h"
 #include "utils/palloc.h"
 
+/* The alignment of a bson_t, see bson-types.h: more than palloc() promises. */
+#define BSON_ALIGNMENT	128
+
+/*
+ * bson_palloc
+ *		A chunk of 'size' bytes in 'context' that a struct with a bson_t may begin at.
+ *
+ * Not to be given to pfree(): it lives as long as the context.
+ */
+static inline void *
+bson_palloc(MemoryContext context, Size size)
+{
+	return (void *) TYPEALIGN(BSON_ALIGNMENT,
+							  MemoryContextAlloc(context, size + BSON_ALIGNMENT));
+}
+
 /*
  * bson_create_in
  *		A new, empty document that lives as long as 'context'.

@@ -202,14 +202,7 @@ typedef struct MongoMembers
 #define mongo_copy_nulling(to, from) ((void) (from))
 #endif
 
-/* The actions of PostgreSQL's JSON parser may fail softly since 16. */
-#if PG_VERSION_NUM >= 160000
-#define MongoJsonAction JsonParseErrorType
-#define mongo_json_action_done() return JSON_SUCCESS
-#else
-#define MongoJsonAction void
-#define mongo_json_action_done() return
-#endif
+/* A lexer of a JSON text, for strings with escapes. */
 #if PG_VERSION_NUM >= 170000
 #define mongo_json_lexer(json) makeJsonLexContext(NULL, (json), true)
 #else

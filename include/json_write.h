@@ -17,10 +17,9 @@
  *		Append the members of a json, jsonb or text value that is an object
  *		to 'document'; the order of the keys is kept (jsonb has its own).
  *
- * Extended JSON wrappers become their BSON types.  Raises 22P02 for a
- * malformed wrapper or a value that is not an object, what timestamptz and uuid
- * say of a $date and a $uuid that are none, 22003 for a number beyond Decimal128,
- * and what mongo_json_tree() raises.
+ * Extended JSON wrappers become their BSON types.  Raises 22P02 for a value that is
+ * not an object, 54001 for nesting that no MongoDB server accepts, and what
+ * mongo_walk_json() and mongo_write_json_tree() raise.
  */
 extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 

@@ -409,6 +409,31 @@ is($node->safe_psql('postgres', q(
 	WHERE (__doc->'s')::text = to_json(string)::text AND __doc->>'s' = string)),
 	160 * 18, 'JSON escapes what to_json() does, wherever it stands');
 
+# A $date in the form that most have is read as timestamptz would.
+$node->safe_psql('postgres', q(
+	CREATE FOREIGN TABLE dated (__doc json) SERVER mongodb OPTIONS (database 'db', collection 'dated');
+	CREATE FOREIGN TABLE dates (_id int, d timestamptz) SERVER mongodb OPTIONS (database 'db', collection 'dated');
+	CREATE TABLE instants AS
+		SELECT n AS id, timestamptz '0001-01-01 00:00:00Z' + n * interval '117 days 5:03:07.041' AS d
+		FROM generate_series(0, 31000) AS n
+		UNION ALL VALUES (-1, timestamptz '2000-02-29 23:59:59.999Z'), (-2, '1900-02-28Z'), (-3, '9999-12-31 23:59:59.999Z');
+	INSERT INTO dated SELECT json_build_object('_id', id, 'd', json_build_object('$date',
+			to_char(d AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') ||
+			CASE WHEN id % 2 = 0 THEN to_char(d AT TIME ZONE 'UTC', '.MS') ELSE '' END || 'Z'))
+		FROM instants));
+is($node->safe_psql('postgres', q(
+	SELECT count(*) FROM instants JOIN dates ON id = _id
+	WHERE dates.d = CASE WHEN id % 2 = 0 THEN instants.d ELSE date_trunc('second', instants.d) END)),
+	31004, 'a $date as text');
+foreach my $date (qw(1900-02-29T00:00:00Z 2001-00-01T00:00:00Z 2001-13-01T00:00:00Z 2001-01-00T00:00:00Z 2001-01-01T25:00:00Z))
+{
+	like(($node->psql('postgres', qq(INSERT INTO dated VALUES ('{"d": {"\$date": "$date"}}'))))[2],
+		qr/date\/time field value out of range: "$date"/, "$date is no date");
+}
+is($node->safe_psql('postgres', q(
+	INSERT INTO dated VALUES ('{"_id": -10, "d": {"$date": "2000-02-28T24:00:00Z"}}');
+	SELECT d = '2000-02-29Z' FROM dates WHERE _id = -10)), 't', 'the end of a day');
+
 # docs/types.md has the rows of the table in the code.
 describe_library($node);
 my $docs = slurp_file('docs/types.md');

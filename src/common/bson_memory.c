@@ -16,8 +16,6 @@
 /* Of a document as JSON, at most, in buffers that grow by copying. */
 #define JSON_GROWTH		16
 
-#define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
-
 /* A document and the callback that destroys it, in one palloc chunk. */
 typedef struct OwnedBson
 {
@@ -37,11 +35,7 @@ destroy_owned_bson(void *arg)
 static OwnedBson *
 allocate_owned_bson(MemoryContext context)
 {
-	/* libbson declares bson_t with more alignment than palloc promises */
-	char	   *chunk = MemoryContextAlloc(context,
-										   sizeof(OwnedBson) + BSON_ALIGNMENT);
-
-	return (OwnedBson *) TYPEALIGN(BSON_ALIGNMENT, chunk);
+	return bson_palloc(context, sizeof(OwnedBson));
 }
 
 /* adopt: the document is destroyed with the context. */

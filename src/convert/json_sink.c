@@ -10,6 +10,7 @@
 #include "json_sink.h"
 
 #include "encoding.h"
+#include "json_span.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
@@ -45,39 +46,6 @@ escape_character(StringInfo text, unsigned char character)
 		appendStringInfo(text, "\\u%04x", character);
 }
 
-/*
- * length_as_is
- *		How many bytes from here on need no escape.
- *
- * Eight at a time: taking from each byte as much as it must have at least sets
- * its high bit, if it was not set, and so does taking 1 from what is zero.
- */
-static uint32
-length_as_is(const unsigned char *text, uint32 length)
-{
-	const uint64 ones = UINT64CONST(0x0101010101010101);
-	uint32		i = 0;
-
-	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
-	{
-		uint64		bytes;
-		uint64		quotes;
-		uint64		backslashes;
-		uint64		found;
-
-		memcpy(&bytes, text + i, sizeof(bytes));
-		quotes = bytes ^ (ones * '"');
-		backslashes = bytes ^ (ones * '\\');
-		found = ((bytes - ones * ' ') & ~bytes) |
-			((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes);
-		if ((found & (ones * 0x80)) != 0)
-			break;
-	}
-	while (i < length && text[i] >= ' ' && text[i] != '"' && text[i] != '\\')
-		i++;
-	return i;
-}
-
 /* reserve_bytes: room for so many bytes and the closing zero, mostly there already. */
 static inline void
 reserve_bytes(StringInfo text, uint32 length)
@@ -102,7 +70,7 @@ append_escaped(StringInfo text, const char *string, uint32 length)
 
 	reserve_bytes(text, length + 2);
 	text->data[text->len++] = '"';
-	while ((span = length_as_is((const unsigned char *) string, length)) < length)
+	while ((span = mongo_json_span(string, length)) < length)
 	{
 		put_bytes(text, string, span);
 		escape_character(text, (unsigned char) string[span]);

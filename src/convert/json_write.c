@@ -3,8 +3,8 @@
  * json_write.c
  *		json, jsonb and text to BSON; Extended JSON wrappers become their types.
  *
- * Both forms are first made into one tree, because a wrapper is told from a
- * document only by all of its keys.
+ * Written while the JSON is gone through.  Only an object whose first key is
+ * one of a wrapper's is put together first.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,593 +12,301 @@
 
 #include "json_write.h"
 
-#include "encode_scalar.h"
-#include "json_tree.h"
-
-#include <math.h>
-
 #include "bson_memory.h"
-#include "catalog/pg_type.h"
-#include "common/base64.h"
-#include "common/shortest_dec.h"
-#include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "objectid.h"
-#include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/fmgrprotos.h"
+#include "encode_scalar.h"
+#include "json_number.h"
+#include "json_walk.h"
+#include "json_wrapper.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
-static void write_node(const MongoWriteTarget *target, const JsonNode *node);
+/* The most that a server's parameter maxBSONDepth can be. */
+#define MAX_DEPTH	200
 
-/*
- * Numbers
- */
+#define POSITION_SIZE	16		/* of an array's key */
 
-/* same_numeric: do two number texts mean the same number? */
-static bool
-same_numeric(const char *left, const char *right)
-{
-	Datum		numbers[2];
-
-	numbers[0] = DirectFunctionCall3(numeric_in, CStringGetDatum(left),
-									 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-	numbers[1] = DirectFunctionCall3(numeric_in, CStringGetDatum(right),
-									 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-	return DatumGetBool(DirectFunctionCall2(numeric_eq, numbers[0], numbers[1]));
-}
-
-/* append_decimal: a number text as a Decimal128; raises 22003. */
-static void
-append_decimal(const MongoWriteTarget *target, const char *text)
-{
-	Datum		number = DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-											 ObjectIdGetDatum(InvalidOid),
-											 Int32GetDatum(-1));
-
-	mongo_write_numeric(target, number, NUMERICOID, -1);
-}
-
-/*
- * write_number
- *		The narrowest BSON number that is this number.
- *
- * Without point and exponent: Int32, else Int64.  Otherwise, or when too
- * large: Double when its shortest form is this number, else Decimal128.
- */
-static void
-write_number(const MongoWriteTarget *target, const JsonNode *node)
-{
-	char		shortest[DOUBLE_SHORTEST_DECIMAL_LEN];
-	double		number;
-
-	if (strpbrk(node->text, ".eE") == NULL)
-	{
-		int64		integer;
-
-		errno = 0;
-		integer = strtoll(node->text, NULL, 10);
-		if (errno == 0)
-		{
-			/* minus zero is a Double's */
-			if (integer >= PG_INT32_MIN && integer <= PG_INT32_MAX)
-				MONGO_WRITE(target, int32, (int32) integer);
-			else
-				MONGO_WRITE(target, int64, integer);
-			return;
-		}
-	}
-
-	number = strtod(node->text, NULL);
-	if (!isinf(number))
-	{
-		double_to_shortest_decimal_buf(number, shortest);
-		if (same_numeric(shortest, node->text))
-		{
-			MONGO_WRITE(target, double, number);
-			return;
-		}
-	}
-	append_decimal(target, node->text);
-}
-
-/*
- * Wrappers
- */
-
-/* object_member: of an object, or NULL. */
-static const JsonNode *
-object_member(const JsonNode *object, const char *key)
-{
-	if (object->kind != JSON_OBJECT)
-		return NULL;
-	for (const JsonNode *node = object->first; node; node = node->next)
-	{
-		if (strcmp(node->key, key) == 0)
-			return node;
-	}
-	return NULL;
-}
-
-/* string_member: the text of a string member, or NULL. */
-static const char *
-string_member(const JsonNode *object, const char *key)
-{
-	const JsonNode *node = object_member(object, key);
-
-	return node != NULL && node->kind == JSON_STRING ? node->text : NULL;
-}
-
-/* utf8_text: a text for libbson. */
-static const char *
-utf8_text(const char *text)
-{
-	return pg_server_to_any(text, strlen(text), PG_UTF8);
-}
-
-/* parse_int64: a whole text as an integer within bounds. */
-static bool
-parse_int64(const char *text, int64 minimum, int64 maximum, int64 *result)
-{
-	char	   *end;
-
-	if (text == NULL || *text == '\0')
-		return false;
-	errno = 0;
-	*result = strtoll(text, &end, 10);
-	return errno == 0 && *end == '\0' && *result >= minimum && *result <= maximum;
-}
-
-/*
- * Each takes the wrapper's object and first member's value; false when it is
- * not what the specification says.
- */
-#define WRAPPER_ARGS \
-	const MongoWriteTarget *target, const JsonNode *object pg_attribute_unused(), \
-	const JsonNode *value pg_attribute_unused()
-
-typedef bool (*WrapperFunction) (WRAPPER_ARGS);
-
-static bool
-wrap_oid(WRAPPER_ARGS)
-{
-	bson_oid_t	oid;
-
-	if (value->kind != JSON_STRING ||
-		!mongo_objectid_from_text(value->text, value->text_length, false, &oid))
-		return false;
-	MONGO_WRITE(target, oid, &oid);
-	return true;
-}
-
-static bool
-wrap_int(WRAPPER_ARGS)
-{
-	int64		number;
-
-	if (value->kind != JSON_STRING ||
-		!parse_int64(value->text, PG_INT32_MIN, PG_INT32_MAX, &number))
-		return false;
-	MONGO_WRITE(target, int32, (int32) number);
-	return true;
-}
-
-static bool
-wrap_long(WRAPPER_ARGS)
-{
-	int64		number;
-
-	if (value->kind != JSON_STRING ||
-		!parse_int64(value->text, PG_INT64_MIN, PG_INT64_MAX, &number))
-		return false;
-	MONGO_WRITE(target, int64, number);
-	return true;
-}
-
-static bool
-wrap_double(WRAPPER_ARGS)
-{
-	double		number;
-	char	   *end;
-
-	if (value->kind != JSON_STRING || value->text_length == 0)
-		return false;
-	number = strtod(value->text, &end);
-	if (*end != '\0')
-		return false;
-	/* BSON has many, with signs and payloads; JSON has one word for them */
-	if (isnan(number))
-		number = NAN;
-	MONGO_WRITE(target, double, number);
-	return true;
-}
-
-static bool
-wrap_decimal(WRAPPER_ARGS)
-{
-	bson_decimal128_t decimal;
-
-	if (value->kind != JSON_STRING ||
-		!bson_decimal128_from_string(value->text, &decimal))
-		return false;
-	MONGO_WRITE(target, decimal128, &decimal);
-	return true;
-}
-
-static bool
-wrap_date(WRAPPER_ARGS)
-{
-	int64		millis;
-
-	if (value->kind == JSON_STRING)
-	{
-		/* raises what timestamptz says of a bad date */
-		TimestampTz timestamp =
-			DatumGetTimestampTz(DirectFunctionCall3(timestamptz_in,
-													CStringGetDatum(value->text),
-													ObjectIdGetDatum(InvalidOid),
-													Int32GetDatum(-1)));
-
-		mongo_write_timestamp(target, TimestampTzGetDatum(timestamp), TIMESTAMPTZOID, -1);
-		return true;
-	}
-	if (!(value->kind == JSON_NUMBER &&
-		  parse_int64(value->text, PG_INT64_MIN, PG_INT64_MAX, &millis)) &&
-		!parse_int64(string_member(value, "$numberLong"), PG_INT64_MIN,
-					 PG_INT64_MAX, &millis))
-		return false;
-	MONGO_WRITE(target, date_time, millis);
-	return true;
-}
-
-/* append_base64: base64 and a subtype in hexadecimal as a Binary. */
-static bool
-append_base64(const MongoWriteTarget *target, const char *base64, const char *subtype)
-{
-	int			size;
-	int			length;
-	uint8_t    *bytes;
-	unsigned long number;
-
-	if (base64 == NULL || subtype == NULL || strlen(subtype) > 2 || *subtype == '\0')
-		return false;
-	if (strspn(subtype, "0123456789abcdefABCDEF") != strlen(subtype))
-		return false;
-	number = strtoul(subtype, NULL, 16);
-	size = pg_b64_dec_len(strlen(base64));
-	bytes = palloc(Max(size, 1));
-	length = mongo_base64_decode(base64, strlen(base64), bytes, size);
-	if (length < 0)
-		return false;
-	MONGO_WRITE(target, binary, (bson_subtype_t) number, bytes, length);
-	return true;
-}
-
-static bool
-wrap_binary(WRAPPER_ARGS)
-{
-	/* the second is the form before version 2 */
-	if (value->kind == JSON_OBJECT)
-		return append_base64(target, string_member(value, "base64"),
-							 string_member(value, "subType"));
-	return append_base64(target, string_member(object, "$binary"),
-						 string_member(object, "$type"));
-}
-
-static bool
-wrap_uuid(WRAPPER_ARGS)
-{
-	if (value->kind != JSON_STRING)
-		return false;
-	mongo_write_uuid(target, DirectFunctionCall1(uuid_in, CStringGetDatum(value->text)),
-					 UUIDOID, -1);
-	return true;
-}
-
-static int
-compare_characters(const void *left, const void *right)
-{
-	return *(const unsigned char *) left - *(const unsigned char *) right;
-}
-
-/*
- * write_regex
- *		A Regex with its options in the order that BSON wants, but all of them:
- *		libbson drops those that it does not know.
- */
-static void
-write_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
-{
-	int			key_length = target->key_length < 0 ?
-		(int) strlen(target->key) : target->key_length;
-	int			options_length = strlen(options);
-	char	   *sorted = pnstrdup(options, options_length);
-	StringInfoData bytes;
-	uint32		length;
-	bson_t		element;
-
-	qsort(sorted, options_length, 1, compare_characters);
-
-	/* a document with this one element */
-	initStringInfo(&bytes);
-	appendStringInfoSpaces(&bytes, sizeof(length));
-	appendStringInfoChar(&bytes, BSON_TYPE_REGEX);
-	appendBinaryStringInfo(&bytes, target->key, key_length);
-	appendStringInfoChar(&bytes, '\0');
-	appendBinaryStringInfo(&bytes, pattern, strlen(pattern) + 1);
-	appendBinaryStringInfo(&bytes, sorted, options_length + 1);
-	appendStringInfoChar(&bytes, '\0');
-	length = BSON_UINT32_TO_LE((uint32) bytes.len);
-	memcpy(bytes.data, &length, sizeof(length));
-
-	if (!bson_view(&element, (const uint8_t *) bytes.data, bytes.len))
-		elog(ERROR, "malformed regular expression");
-	mongo_write_check(bson_concat(target->document, &element));
-}
-
-static bool
-wrap_regex(WRAPPER_ARGS)
-{
-	const char *pattern = string_member(value, "pattern");
-	const char *options = string_member(value, "options");
-
-	if (pattern == NULL || options == NULL)
-		return false;
-	write_regex(target, utf8_text(pattern), utf8_text(options));
-	return true;
-}
-
-static bool
-wrap_timestamp(WRAPPER_ARGS)
-{
-	const JsonNode *seconds = object_member(value, "t");
-	const JsonNode *increment = object_member(value, "i");
-	int64		t;
-	int64		i;
-
-	if (seconds == NULL || seconds->kind != JSON_NUMBER ||
-		!parse_int64(seconds->text, 0, PG_UINT32_MAX, &t) ||
-		increment == NULL || increment->kind != JSON_NUMBER ||
-		!parse_int64(increment->text, 0, PG_UINT32_MAX, &i))
-		return false;
-	MONGO_WRITE(target, timestamp, (uint32) t, (uint32) i);
-	return true;
-}
-
-static void write_members(bson_t *document, const JsonNode *object);
-
-static bool
-wrap_code(WRAPPER_ARGS)
-{
-	const JsonNode *scope = object_member(object, "$scope");
-	const char *code = string_member(object, "$code");
-
-	if (code == NULL || (object->count == 2 && (scope == NULL || scope->kind != JSON_OBJECT)))
-		return false;
-	if (scope == NULL)
-		MONGO_WRITE(target, code, utf8_text(code));
-	else
-	{
-		bson_t	   *scope_bson = bson_create_in(CurrentMemoryContext);
-
-		write_members(scope_bson, scope);
-		MONGO_WRITE(target, code_with_scope, utf8_text(code), scope_bson);
-	}
-	return true;
-}
-
-static bool
-wrap_symbol(WRAPPER_ARGS)
-{
-	const char *symbol;
-
-	if (value->kind != JSON_STRING)
-		return false;
-	symbol = utf8_text(value->text);
-	MONGO_WRITE(target, symbol, symbol, strlen(symbol));
-	return true;
-}
-
-static bool
-wrap_min_key(WRAPPER_ARGS)
-{
-	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
-		return false;
-	MONGO_WRITE(target, minkey);
-	return true;
-}
-
-static bool
-wrap_max_key(WRAPPER_ARGS)
-{
-	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
-		return false;
-	MONGO_WRITE(target, maxkey);
-	return true;
-}
-
-static bool
-wrap_undefined(WRAPPER_ARGS)
-{
-	if (value->kind != JSON_BOOLEAN || !value->truth)
-		return false;
-	MONGO_WRITE(target, undefined);
-	return true;
-}
-
-static bool
-wrap_dbpointer(WRAPPER_ARGS)
-{
-	const char *collection = string_member(value, "$ref");
-	const JsonNode *id = object_member(value, "$id");
-	const char *hex = id != NULL ? string_member(id, "$oid") : NULL;
-	bson_oid_t	oid;
-
-	if (collection == NULL || hex == NULL ||
-		!mongo_objectid_from_text(hex, strlen(hex), false, &oid))
-		return false;
-	MONGO_WRITE(target, dbpointer, utf8_text(collection), &oid);
-	return true;
-}
-
-static const struct
-{
-	const char *key;
-	const char *second_key;		/* a second member it may have, or NULL */
-	WrapperFunction write;
-}			wrappers[] = {
-	{"$oid", NULL, wrap_oid},
-	{"$date", NULL, wrap_date},
-	{"$numberInt", NULL, wrap_int},
-	{"$numberLong", NULL, wrap_long},
-	{"$numberDouble", NULL, wrap_double},
-	{"$numberDecimal", NULL, wrap_decimal},
-	{"$binary", "$type", wrap_binary},
-	{"$uuid", NULL, wrap_uuid},
-	{"$regularExpression", NULL, wrap_regex},
-	{"$timestamp", NULL, wrap_timestamp},
-	{"$code", "$scope", wrap_code},
-	{"$symbol", NULL, wrap_symbol},
-	{"$minKey", NULL, wrap_min_key},
-	{"$maxKey", NULL, wrap_max_key},
-	{"$undefined", NULL, wrap_undefined},
-	{"$dbPointer", NULL, wrap_dbpointer},
-};
-
-/*
- * write_wrapper
- *		Write an object that is a wrapper; false when it is a document.
- *
- * An object with a wrapper's key and nothing it may not have is one, and then
- * has to be well-formed.  Any other key with a dollar sign is a field's name
- * like any other: commands and pipelines are full of them.
- */
-static bool
-write_wrapper(const MongoWriteTarget *target, const JsonNode *object)
-{
-	if (object->count < 1 || object->count > 2)
-		return false;
-	for (size_t i = 0; i < lengthof(wrappers); i++)
-	{
-		const JsonNode *value = object_member(object, wrappers[i].key);
-
-		if (value == NULL)
-			continue;
-		if (object->count == 2 && (wrappers[i].second_key == NULL ||
-								   object_member(object, wrappers[i].second_key) == NULL))
-			return false;
-		if (!wrappers[i].write(target, object, value))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					 errmsg("malformed Extended JSON for \"%s\"", wrappers[i].key)));
-		return true;
-	}
-	return false;
-}
-
-/*
- * Documents
- */
-
-static void
-write_members(bson_t *document, const JsonNode *object)
-{
-	for (const JsonNode *node = object->first; node; node = node->next)
-	{
-		MongoWriteTarget target = {.document = document};
-
-		CHECK_FOR_INTERRUPTS();
-		target.key = pg_server_to_any(node->key, node->key_length, PG_UTF8);
-		target.key_length = -1;
-		write_node(&target, node);
-	}
-}
-
-static void
-write_elements(bson_t *array, const JsonNode *node)
-{
-	char		buffer[16];
-	uint32		position = 0;
-
-	for (const JsonNode *element = node->first; element; element = element->next)
-	{
-		MongoWriteTarget target = {.document = array};
-
-		CHECK_FOR_INTERRUPTS();
-		target.key_length = (int) bson_uint32_to_string(position++, &target.key,
-														buffer, sizeof(buffer));
-		write_node(&target, element);
-	}
-}
-
-static void
-write_node(const MongoWriteTarget *target, const JsonNode *node)
+/* A document or array that is being written. */
+typedef struct BsonFrame BsonFrame;
+struct BsonFrame
 {
 	bson_t		nested;
+	bson_t	   *document;		/* &nested, but of the members' object */
+	bool		array;
+	uint32		position;		/* of an array's next element */
+	BsonFrame  *parent;
+	BsonFrame  *child;			/* for the next one in it, when there was one */
+};
 
-	check_stack_depth();
+/* A sink that appends to a BSON document. */
+typedef struct BsonSink
+{
+	JsonSink	sink;
+	const MongoWriteTarget *target; /* of a whole value */
+	bson_t	   *members;		/* or where the members of the one object go */
+	BsonFrame  *frame;			/* innermost; NULL before the value */
+	BsonFrame  *outermost;
+	int			depth;
+	const char *key;			/* of what comes next in an object */
+	uint32		key_length;
+	bool		undecided;		/* an object has begun, and its first key
+								 * decides */
+	JsonNode   *tree;			/* innermost node of what may be a wrapper */
+	char		position[POSITION_SIZE];
+} BsonSink;
 
-	switch (node->kind)
+/* next_target: where the next value is appended. */
+static MongoWriteTarget
+next_target(BsonSink *sink)
+{
+	BsonFrame  *frame = sink->frame;
+	MongoWriteTarget target = {.key = sink->key, .key_length = (int) sink->key_length};
+
+	if (frame == NULL)
 	{
-		case JSON_OBJECT:
-			if (write_wrapper(target, node))
-				break;
-			MONGO_WRITE(target, document_begin, &nested);
-			write_members(&nested, node);
-			mongo_write_check(bson_append_document_end(target->document, &nested));
-			break;
-		case JSON_ARRAY:
-			MONGO_WRITE(target, array_begin, &nested);
-			write_elements(&nested, node);
-			mongo_write_check(bson_append_array_end(target->document, &nested));
-			break;
-		case JSON_STRING:
-			{
-				const char *utf8 = pg_server_to_any(node->text, node->text_length, PG_UTF8);
-
-				MONGO_WRITE(target, utf8, utf8, strlen(utf8));
-				break;
-			}
-		case JSON_NUMBER:
-			write_number(target, node);
-			break;
-		case JSON_BOOLEAN:
-			MONGO_WRITE(target, bool, node->truth);
-			break;
-		case JSON_NULL:
-			MONGO_WRITE(target, null);
-			break;
+		if (sink->target == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+					 errmsg("a document has to be a JSON object")));
+		return *sink->target;
 	}
+	target.document = frame->document;
+	if (frame->array)
+		target.key_length = (int) bson_uint32_to_string(frame->position++, &target.key,
+														sink->position, sizeof(sink->position));
+	return target;
+}
+
+/* push_frame: for what is in the innermost document or array from now on. */
+static BsonFrame *
+push_frame(BsonSink *sink, bool array)
+{
+	BsonFrame **place = sink->frame != NULL ? &sink->frame->child : &sink->outermost;
+	BsonFrame  *frame = *place;
+
+	if (frame == NULL)
+	{
+		frame = *place = bson_palloc(CurrentMemoryContext, sizeof(BsonFrame));
+		frame->child = NULL;
+	}
+	frame->document = &frame->nested;
+	frame->array = array;
+	frame->position = 0;
+	frame->parent = sink->frame;
+	sink->frame = frame;
+	return frame;
+}
+
+static void
+open_container(BsonSink *sink, bool array)
+{
+	MongoWriteTarget target = next_target(sink);
+	BsonFrame  *frame = push_frame(sink, array);
+
+	if (array)
+		MONGO_WRITE(&target, array_begin, frame->document);
+	else
+		MONGO_WRITE(&target, document_begin, frame->document);
+}
+
+static void
+close_container(BsonSink *sink)
+{
+	BsonFrame  *frame = sink->frame;
+
+	bson_t	   *document;
+
+	sink->frame = frame->parent;
+	if (frame->parent == NULL && sink->target == NULL)
+		return;
+	document = frame->parent != NULL ? frame->parent->document : sink->target->document;
+	mongo_write_check(frame->array ?
+					  bson_append_array_end(document, frame->document) :
+					  bson_append_document_end(document, frame->document));
+}
+
+/* tree_node: the next value of what may be a wrapper. */
+static JsonNode *
+tree_node(BsonSink *sink, JsonKind kind)
+{
+	bool		member = sink->tree->kind == JSON_OBJECT;
+
+	return mongo_json_node(sink->tree, member ? sink->key : NULL, sink->key_length, kind);
+}
+
+static void
+sink_begin(JsonSink *base, bool array)
+{
+	BsonSink   *sink = (BsonSink *) base;
+
+	if (++sink->depth > MAX_DEPTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
+				 errmsg("JSON is nested too deeply for MongoDB"),
+				 errdetail("The limit is %d levels.", MAX_DEPTH)));
+	if (sink->tree != NULL)
+		sink->tree = tree_node(sink, array ? JSON_ARRAY : JSON_OBJECT);
+	else if (sink->frame == NULL && sink->members != NULL && !array)
+		push_frame(sink, false)->document = sink->members;
+	else if (array)
+		open_container(sink, true);
+	else
+		sink->undecided = true;
+}
+
+static void
+sink_end(JsonSink *base, bool array pg_attribute_unused())
+{
+	BsonSink   *sink = (BsonSink *) base;
+	JsonNode   *node = sink->tree;
+
+	sink->depth--;
+	if (node != NULL)
+	{
+		sink->tree = node->parent;
+		if (node->parent == NULL)
+		{
+			MongoWriteTarget target;
+
+			/* the keys in it have taken the place of its own */
+			sink->key = node->key;
+			sink->key_length = node->key_length;
+			target = next_target(sink);
+			mongo_write_json_tree(&target, node);
+		}
+		return;
+	}
+	if (sink->undecided)
+	{
+		sink->undecided = false;
+		open_container(sink, false);
+	}
+	close_container(sink);
+}
+
+static void
+sink_key(JsonSink *base, const char *key, uint32 length)
+{
+	BsonSink   *sink = (BsonSink *) base;
+
+	if (sink->undecided)
+	{
+		sink->undecided = false;
+		if (mongo_may_be_wrapper(key, length))
+			sink->tree = mongo_json_node(NULL, sink->key, sink->key_length, JSON_OBJECT);
+		else
+			open_container(sink, false);
+	}
+	sink->key = key;
+	sink->key_length = length;
+}
+
+static void
+sink_string(JsonSink *base, const char *text, uint32 length)
+{
+	BsonSink   *sink = (BsonSink *) base;
+	MongoWriteTarget target;
+
+	if (sink->tree != NULL)
+	{
+		mongo_json_node_set_text(tree_node(sink, JSON_STRING), text, length);
+		return;
+	}
+	target = next_target(sink);
+	MONGO_WRITE(&target, utf8, text, (int) length);
+}
+
+static void
+sink_number(JsonSink *base, const char *text)
+{
+	BsonSink   *sink = (BsonSink *) base;
+	MongoWriteTarget target;
+
+	if (sink->tree != NULL)
+	{
+		mongo_json_node_set_text(tree_node(sink, JSON_NUMBER), text, strlen(text));
+		return;
+	}
+	target = next_target(sink);
+	mongo_write_json_number(&target, text);
+}
+
+static void
+sink_integer(JsonSink *base, int64 number)
+{
+	BsonSink   *sink = (BsonSink *) base;
+	MongoWriteTarget target;
+
+	if (sink->tree != NULL)
+	{
+		char	   *text = psprintf(INT64_FORMAT, number);
+
+		mongo_json_node_set_text(tree_node(sink, JSON_NUMBER), text, strlen(text));
+		return;
+	}
+	target = next_target(sink);
+	mongo_write_json_integer(&target, number);
+}
+
+static void
+sink_boolean(JsonSink *base, bool truth)
+{
+	BsonSink   *sink = (BsonSink *) base;
+	MongoWriteTarget target;
+
+	if (sink->tree != NULL)
+	{
+		tree_node(sink, JSON_BOOLEAN)->truth = truth;
+		return;
+	}
+	target = next_target(sink);
+	MONGO_WRITE(&target, bool, truth);
+}
+
+static void
+sink_null(JsonSink *base)
+{
+	BsonSink   *sink = (BsonSink *) base;
+	MongoWriteTarget target;
+
+	if (sink->tree != NULL)
+	{
+		(void) tree_node(sink, JSON_NULL);
+		return;
+	}
+	target = next_target(sink);
+	MONGO_WRITE(&target, null);
+}
+
+static const JsonSink bson_sink = {
+	sink_begin, sink_end, sink_key, sink_string, sink_number, sink_integer,
+	sink_boolean, sink_null, .keeps_strings = true
+};
+
+/* walk_into: with all that it needs on the way in a memory context of its own. */
+static void
+walk_into(BsonSink *sink, Datum value, Oid typid)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw json",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(scratch);
+
+	mongo_walk_json(&sink->sink, value, typid);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(scratch);
 }
 
 void
 mongo_write_json(MONGO_WRITE_ARGS)
 {
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw json tree",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(scratch);
+	BsonSink	sink = {.sink = bson_sink, .target = target};
 
-	write_node(target, mongo_json_tree(value, typid));
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(scratch);
+	walk_into(&sink, value, typid);
 }
 
 void
 mongo_append_json_members(bson_t *document, Datum value, Oid typid)
 {
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw json tree",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(scratch);
-	JsonNode   *root = mongo_json_tree(value, typid);
+	BsonSink	sink = {.sink = bson_sink, .members = document};
 
-	if (root->kind != JSON_OBJECT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("a document has to be a JSON object")));
-	write_members(document, root);
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(scratch);
+	walk_into(&sink, value, typid);
 }
