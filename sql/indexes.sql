@@ -25,21 +25,24 @@ CREATE FOREIGN TABLE indexed (
 	m		int,
 	o		int,
 	t		text COLLATE "C",
+	w		int,
 	u		int,
 	v		int,
 	d		jsonb
 ) SERVER indexes OPTIONS (database 'mongo_fdw_regress', collection 'written_indexed');
 INSERT INTO indexed
 SELECT i, i % 10, i / 10 % 10, i, i % 10, i % 50, '2024-01-01 00:00Z'::timestamptz + (i % 50) * interval '1 day', i % 10, i % 10, 'k' || i % 10, i % 10,
-	CASE WHEN i % 3 > 0 THEN i % 20 END, 't' || i, i % 10, i / 10, jsonb_build_object('x', 'x' || i % 50)
+	CASE WHEN i % 3 > 0 THEN i % 20 END, 't' || i, i % 10, i % 10, i / 10, jsonb_build_object('x', 'x' || i % 50)
 FROM generate_series(1, 1000) AS i;
 SELECT mongo_command('indexes', 'mongo_fdw_regress', '{"update": "written_indexed", "updates": [{"q": {"_id": 1}, "u": {"$set": {"m": [11, 12]}}}]}') -> 'n' AS made_arrays;
+SELECT mongo_command('indexes', 'mongo_fdw_regress', '{"update": "written_indexed", "updates": [{"q": {"_id": {"$lte": 10}}, "multi": true, "u": {"$unset": {"w": 1, "o": 1}}}]}') -> 'n' AS made_missing;
 SELECT mongo_command('indexes', 'mongo_fdw_regress', '{"createIndexes": "written_indexed", "indexes": [
 	{"name": "abc", "key": {"a": 1, "b": -1, "c": 1}},
 	{"name": "narrow", "key": {"n": 1, "b": 1}},
 	{"name": "hash_first", "key": {"h": "hashed", "c": 1}},
 	{"name": "hash_of_date", "key": {"at": "hashed"}},
 	{"name": "sparse", "key": {"s": 1, "c": 1}, "sparse": true},
+	{"name": "sparse_alone", "key": {"w": 1}, "sparse": true},
 	{"name": "partial", "key": {"p": 1, "c": 1}, "partialFilterExpression": {"p": {"$gt": 5}}},
 	{"name": "collated", "key": {"k": 1, "c": 1}, "collation": {"locale": "de"}},
 	{"name": "arrays", "key": {"m": 1, "c": 1}},
@@ -102,6 +105,34 @@ RESET enable_incremental_sort;
 RESET cpu_tuple_cost;
 RESET cpu_operator_cost;
 
+-- Values from key to key of an index, if it has all documents: those of a sparse one
+-- would be too few.
+CREATE FUNCTION walks(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (VERBOSE, FORMAT json) ' || query INTO plan;
+	plan := plan #> '{0,Plan}';
+	RETURN CASE WHEN plan ->> 'Remote Command' IS NULL THEN 'in PostgreSQL'
+		WHEN mongo_command('indexes', 'mongo_fdw_regress',
+			json_build_object('explain', (plan ->> 'Remote Command')::json, 'verbosity', 'queryPlanner')::text::json)::text ~ 'DISTINCT_SCAN'
+		THEN 'from key to key' ELSE 'from all documents' END;
+END $$;
+SET enable_sort = off;
+SELECT query, walks(query) FROM unnest(ARRAY['SELECT DISTINCT a FROM indexed', 'SELECT DISTINCT o FROM indexed', 'SELECT o FROM indexed GROUP BY 1',
+	'SELECT DISTINCT a FROM indexed WHERE a > 5', 'SELECT DISTINCT b FROM indexed WHERE a = 5', 'SELECT DISTINCT b FROM indexed WHERE a > 5',
+	'SELECT DISTINCT a FROM indexed WHERE b = 5', 'SELECT DISTINCT w FROM indexed', 'SELECT DISTINCT w FROM indexed WHERE w > 3']) AS query;
+SET enable_hashagg = off;
+SELECT walks('SELECT DISTINCT w FROM indexed');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT w FROM indexed;
+SELECT count(*), count(w) FROM (SELECT DISTINCT w FROM indexed OFFSET 0) AS d;
+SELECT count(*), count(o) FROM (SELECT o FROM indexed GROUP BY o OFFSET 0) AS d;
+SELECT count(DISTINCT w) FROM indexed;
+RESET enable_hashagg;
+RESET enable_sort;
+SELECT min(a), max(a), min(o), max(o), min(w), max(w) FROM indexed;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT max(o) FROM indexed;
+
 -- The first columns of an order: sorted by the rest in PostgreSQL.
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, a, t FROM indexed WHERE a < 5 ORDER BY a, b DESC, t LIMIT 3;
 SELECT _id, a, b, t FROM indexed WHERE a < 5 ORDER BY a, b DESC, t LIMIT 3;
@@ -139,5 +170,5 @@ SELECT query, e.* FROM unnest(ARRAY['WHERE a = 3', 'WHERE a = 3 AND b = 3', 'WHE
 	AS query, LATERAL examines('SELECT _id, a FROM indexed ' || query) AS e;
 
 SET client_min_messages = warning;
-DROP FUNCTION examines;
+DROP FUNCTION examines, walks;
 DROP SERVER indexes CASCADE;

@@ -298,10 +298,41 @@ begin_computed(const MongoGroup *group, MongoPipeline *pipeline)
 	pipeline->translation.computed = computed;
 }
 
+/*
+ * keep_from_sparse: of a $group by one field alone, that MongoDB does not take a sparse
+ * index for all documents.
+ *
+ * It would go from key to key of it, and lose the group of those without the field.
+ * No value is greater than MaxKey; to find that, MongoDB takes any other index, but
+ * not a sparse one.
+ */
+static void
+keep_from_sparse(const MongoGroup *group, MongoPipeline *pipeline)
+{
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	const MongoColumns *columns = pipeline->translation.columns;
+	const MongoGroupKey *key;
+	bson_iter_t iter;
+
+	if (list_length(group->keys) != 1 || group->accumulators != NIL || group->distinct != NULL ||
+		columns == NULL || (!bson_empty(pipeline->stages) && columns->derivation == NULL))
+		return;
+	key = linitial(group->keys);
+	if (!key->value.nullable || !bson_iter_init(&iter, key->value.expression) ||
+		!bson_iter_next(&iter) || !BSON_ITER_HOLDS_UTF8(&iter) ||
+		strncmp(bson_iter_utf8(&iter, NULL), "$$", 2) == 0)
+		return;
+	bson_append_template(match, "{@1: {$not: {$gt: max}}}",
+						 bson_utf8(bson_iter_utf8(&iter, NULL) + 1));
+	mongo_pipeline_append(pipeline, "$match", match);
+}
+
 void
 mongo_group_append(const MongoGroup *group, bool merge, MongoPipeline *pipeline)
 {
 	merge = group->distinct != NULL || (merge && differs_in_documents(group));
+	if (merge)
+		keep_from_sparse(group, pipeline);
 	append_first_stage(group, !merge || group->distinct != NULL, pipeline);
 	if (merge)
 		append_second_stage(group, pipeline);

@@ -302,3 +302,22 @@ mongo_index_gives_order(PlannerInfo *root, RelOptInfo *baserel,
 								examined_rows);
 	return found;
 }
+
+bool
+mongo_index_walks(const RelOptInfo *baserel, const char *path)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoStatistics *statistics = learned_of(relation);
+	const MongoOrderKey key = {.path = path, .ascending = true};
+
+	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if (gives_order(index, relation->sought, &key, 1) &&
+			list_length(bounds_of_index(index, relation->sought).rinfos) ==
+			list_length(baserel->baserestrictinfo))
+			return true;
+	}
+	return false;
+}

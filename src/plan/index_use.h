@@ -79,4 +79,11 @@ extern bool mongo_index_gives_order(PlannerInfo *root, RelOptInfo *baserel,
 									const MongoOrderKey *keys, int nkeys,
 									double *examined_rows);
 
+/*
+ * mongo_index_walks
+ *		Has an index the values of this field in order, and tests all of the table's
+ *		restrictions?
+ */
+extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
+
 #endif							/* MONGO_FDW_INDEX_USE_H */

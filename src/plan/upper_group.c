@@ -17,6 +17,7 @@
 #include "count.h"
 #include "feature.h"
 #include "group.h"
+#include "index_use.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -97,8 +98,8 @@ add_key_outputs(const MongoGroup *group, MongoUpperRelation *upper)
 }
 
 /*
- * walks_index: a $group of all documents by a field alone goes from key to key of
- * an index that leads with it (DISTINCT_SCAN).
+ * walks_index: a $group by a field alone goes from key to key of an index that leads
+ * with it, if that tests all conditions as well (DISTINCT_SCAN).
  *
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
  */
@@ -109,11 +110,16 @@ walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
 	MongoField	field;
 
 	if (list_length(group->keys) != 1 || group->accumulators != NIL ||
-		group->distinct != NULL || !bson_empty(upper->pipeline.stages))
+		group->distinct != NULL || upper->grouped)
 		return false;
 	key = linitial(group->keys);
-	return mongo_column_of_node(group->scope.translation->columns, (Node *) key->expression,
-								&field) != NULL && (field.index_uses & MONGO_INDEX_ORDER) != 0;
+	if (mongo_column_of_node(group->scope.translation->columns, (Node *) key->expression,
+							 &field) == NULL)
+		return false;
+	if (bson_empty(upper->pipeline.stages))
+		return (field.index_uses & MONGO_INDEX_ORDER) != 0;
+	return upper->input->reloptkind == RELOPT_BASEREL && !field.unindexed &&
+		mongo_index_walks(upper->input, field.path);
 }
 
 /* add_stages: everything is translated; what does it cost, what comes of it? */
