@@ -8,7 +8,8 @@
  * Binding renders those and copies everything else.
  *
  * In a pipeline, {$verbatim: [...]} stands for the stages of the array, in which
- * nothing is looked for: they are a user's own.
+ * nothing is looked for: they are a user's own.  In a filter, {$elements: {path: ...,
+ * match: {...}}} stands for {path: {$elemMatch: {...}}}.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +23,7 @@
 #include "predicate.h"
 
 #define MONGO_VERBATIM_KEY	"$verbatim"
+#define MONGO_ELEMENTS_KEY	"$elements"
 
 /* A template made ready for one execution of a plan. */
 typedef struct MongoCommandTemplate

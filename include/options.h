@@ -100,6 +100,10 @@ typedef struct MongoTableOptions
 	const char *parallel_field; /* path by which scans are split */
 	const char *pipeline;		/* JSON: stages that make the rows; NULL: none */
 	bool		allow_javascript;	/* in these */
+	const char *unwind;			/* paths, whose elements then make rows; NULL:
+								 * none */
+	const char *ordinality;		/* fields for their numbers; NULL: none */
+	bool		unwind_empty;	/* a row for no elements, too */
 	const char *hint;			/* an index: its name, or its keys as JSON;
 								 * NULL: MongoDB chooses */
 	bool		enable_join_pushdown;

@@ -30,6 +30,9 @@
 #define MONGO_MISMATCH			"a field does not fit its column: "
 #define MONGO_MISMATCH_SEPARATOR	"; "
 
+/* What stands for the type where the option unwind wants an array. */
+#define MONGO_MISMATCH_ARRAY	"array"
+
 /* MongoDB's code for an operation that was killed. */
 #define MONGO_INTERRUPTED		11601
 

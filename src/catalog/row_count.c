@@ -33,7 +33,7 @@
 typedef struct RowCountKey
 {
 	Oid			umid;
-	uint32		pipeline;		/* of a derived table, hashed; else 0 */
+	uint32		derivation;		/* what makes the rows, hashed; 0: documents */
 	char		namespace[NAMESPACE_SIZE];
 } RowCountKey;
 
@@ -86,15 +86,23 @@ create_row_counts(void)
 								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
+static uint32
+hash_derivation(const MongoTableOptions *options)
+{
+	const char *text = psprintf("%s\n%s\n%d", options->pipeline ? options->pipeline : "",
+								options->unwind ? options->unwind : "", options->unwind_empty);
+
+	return hash_bytes((const unsigned char *) text, (int) strlen(text));
+}
+
 /* make_key is false for names that are too long to be a collection's. */
 static bool
 make_key(RowCountKey *key, UserMapping *user, const MongoTableOptions *options)
 {
 	memset(key, 0, sizeof(*key));
 	key->umid = user->umid;
-	if (options->pipeline != NULL)
-		key->pipeline = hash_bytes((const unsigned char *) options->pipeline,
-								   (int) strlen(options->pipeline));
+	if (mongo_is_derived(options))
+		key->derivation = hash_derivation(options);
 	return snprintf(key->namespace, NAMESPACE_SIZE, "%s.%s", options->database,
 					options->collection) < NAMESPACE_SIZE;
 }

@@ -2,7 +2,7 @@
  *
  * option_checks.c
  *		What DDL checks of an option's value beyond its form: URIs, who may name
- *		files, write concerns, compressors, hints, pipelines.
+ *		files, write concerns, compressors, hints, pipelines, arrays to unwind.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,8 @@
 #include "compression.h"
 #include "driver_log.h"
 #include "miscadmin.h"
+#include "option_values.h"
+#include "path_list.h"
 #include "uri_text.h"
 #include "utils/acl.h"
 #include "utils/fmgrprotos.h"
@@ -323,5 +325,103 @@ mongo_check_pipeline(const MongoOption *option pg_attribute_unused(), const char
 		if (stage->type != jbvBinary || !JsonContainerIsObject(stage->val.binary.data))
 			refuse_pipeline("One of its elements is not an object.");
 		check_stage(stage->val.binary.data);
+	}
+}
+
+/* refuse_list: 'detail' is a sentence. */
+pg_noreturn static void
+refuse_list(const char *option_name, const char *value, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for option \"%s\": \"%s\"", option_name, value),
+			 errdetail_internal("%s", detail)));
+}
+
+/* check_names: each a path that MongoDB can name. */
+static void
+check_names(const MongoOption *option, const char *value, List *names)
+{
+	ListCell   *cell;
+
+	foreach(cell, names)
+	{
+		const char *name = lfirst(cell);
+		const char *ignored;
+
+		mongo_parse_path(option, name, &ignored);
+		if (name[0] == '$' || strstr(name, ".$") != NULL)
+			refuse_list(option->name, value, "A field whose name begins with \"$\" cannot be named.");
+	}
+}
+
+void
+mongo_check_unwind(const MongoOption *option, const char *value)
+{
+	List	   *paths = mongo_split_list(value);
+
+	check_names(option, value, paths);
+	for (int i = 0; i < list_length(paths); i++)
+	{
+		const char *path = list_nth(paths, i);
+
+		if (mongo_path_is_under(path, "_id"))
+			refuse_list(option->name, value, "An _id has no elements.");
+		for (int j = 0; j < i; j++)
+		{
+			const char *earlier = list_nth(paths, j);
+
+			if (strcmp(path, earlier) != 0 && mongo_path_is_under(earlier, path))
+				refuse_list(option->name, value,
+							psprintf("\"%s\" must stand before \"%s\", which is in its elements.",
+									 path, earlier));
+		}
+	}
+}
+
+void
+mongo_check_ordinality(const MongoOption *option, const char *value)
+{
+	List	   *names = mongo_split_list(value);
+
+	check_names(option, value, names);
+	for (int i = 0; i < list_length(names); i++)
+	{
+		const char *name = list_nth(names, i);
+
+		if (strchr(name, '.') != NULL || strcmp(name, "_id") == 0)
+			refuse_list(option->name, value,
+						"An ordinality is the name of a field that the documents need not have, without dots.");
+		for (int j = 0; j < i; j++)
+		{
+			if (strcmp(list_nth(names, j), name) == 0)
+				refuse_list(option->name, value, psprintf("\"%s\" is given twice.", name));
+		}
+	}
+}
+
+void
+mongo_check_unwind_options(const char *unwind, const char *ordinality, const char *unwind_empty)
+{
+	List	   *paths = mongo_split_list(unwind);
+	List	   *names = mongo_split_list(ordinality);
+	ListCell   *path;
+	ListCell   *name;
+
+	if (unwind == NULL && (ordinality != NULL || unwind_empty != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be given without option \"unwind\"",
+						ordinality != NULL ? "ordinality" : "unwind_empty")));
+	if (list_length(names) > list_length(paths))
+		refuse_list("ordinality", ordinality, "It has more names than \"unwind\" has paths.");
+	foreach(path, paths)
+	{
+		foreach(name, names)
+		{
+			if (mongo_path_is_under(lfirst(path), lfirst(name)))
+				refuse_list("ordinality", ordinality,
+							psprintf("\"%s\" is where the elements are.", (char *) lfirst(name)));
+		}
 	}
 }

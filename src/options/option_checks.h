@@ -25,5 +25,16 @@ extern MongoOptionCheck mongo_check_write_concern;
 extern MongoOptionCheck mongo_check_compressors;
 extern MongoOptionCheck mongo_check_hint;
 extern MongoOptionCheck mongo_check_pipeline;
+extern MongoOptionCheck mongo_check_unwind;
+extern MongoOptionCheck mongo_check_ordinality;
+
+/*
+ * mongo_check_unwind_options
+ *		What of the options of one table only makes sense together: 'unwind',
+ *		'ordinality' and 'unwind_empty' are their values, NULL where not given.
+ *		Raises 22023.
+ */
+extern void mongo_check_unwind_options(const char *unwind, const char *ordinality,
+									   const char *unwind_empty);
 
 #endif							/* MONGO_FDW_OPTION_CHECKS_H */

@@ -77,6 +77,9 @@ const MongoOption mongo_option_table[] =
 	{"database", ON_TABLE, mongo_parse_name, NULL, TABLE(database), "test"},
 	{"collection", ON_TABLE, mongo_parse_name, NULL, TABLE(collection)},
 	{"pipeline", ON_TABLE, mongo_parse_name, mongo_check_pipeline, TABLE(pipeline)},
+	{"unwind", ON_TABLE, mongo_parse_name, mongo_check_unwind, TABLE(unwind)},
+	{"ordinality", ON_TABLE, mongo_parse_name, mongo_check_ordinality, TABLE(ordinality)},
+	{"unwind_empty", ON_TABLE, mongo_parse_boolean, NULL, TABLE(unwind_empty), "false"},
 	{"allow_javascript", ON_SERVER, mongo_parse_boolean, NULL, TABLE(allow_javascript), "false"},
 
 	/* planning */

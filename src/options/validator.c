@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "option_table.h"
+#include "option_checks.h"
 
 #include "access/reloptions.h"
 #include "catalog/pg_attribute.h"
@@ -66,17 +66,18 @@ object_of_catalog(Oid catalog)
 	return 0;
 }
 
-static bool
-is_given(List *definitions, const char *name)
+/* given: the value of an option, or NULL. */
+static const char *
+given(List *definitions, const char *name)
 {
 	ListCell   *cell;
 
 	foreach(cell, definitions)
 	{
 		if (strcmp(lfirst_node(DefElem, cell)->defname, name) == 0)
-			return true;
+			return defGetString(lfirst(cell));
 	}
-	return false;
+	return NULL;
 }
 
 /*
@@ -137,7 +138,7 @@ check_contradictions(List *definitions)
 		const char *first = contradictory_options[i].first;
 		const char *second = contradictory_options[i].second;
 
-		if (is_given(definitions, first) && is_given(definitions, second))
+		if (given(definitions, first) != NULL && given(definitions, second) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("options \"%s\" and \"%s\" cannot be given together",
@@ -185,6 +186,10 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 	}
 
 	check_contradictions(definitions);
+	if (object == ON_TABLE)
+		mongo_check_unwind_options(given(definitions, "unwind"),
+								   given(definitions, "ordinality"),
+								   given(definitions, "unwind_empty"));
 
 	PG_RETURN_VOID();
 }

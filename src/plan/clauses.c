@@ -48,6 +48,16 @@ translate_clause(MongoTranslation *translation, RelOptInfo *baserel, RestrictInf
 		mongo_translate_condition(translation, rinfo->clause, match).grade;
 }
 
+static MongoSentClause *
+sent_clause(Expr *clause, bson_t *match)
+{
+	MongoSentClause *sent = palloc(sizeof(MongoSentClause));
+
+	sent->clause = clause;
+	sent->match = match;
+	return sent;
+}
+
 void
 mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 					   List *known, List *scan_clauses, MongoScanClauses *clauses)
@@ -78,7 +88,10 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 			grade = translate_clause(translation, baserel, rinfo, match);
 		}
 		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
+		{
 			conjuncts = lappend(conjuncts, match);
+			clauses->sent = lappend(clauses->sent, sent_clause(rinfo->clause, match));
+		}
 		if (grade == MONGO_EXACT)
 		{
 			clauses->exact = lappend(clauses->exact, rinfo->clause);

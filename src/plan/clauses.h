@@ -14,6 +14,13 @@
 
 #include "condition.h"
 
+/* A clause that MongoDB tests, exactly or as a superset. */
+typedef struct MongoSentClause
+{
+	Expr	   *clause;
+	bson_t	   *match;
+} MongoSentClause;
+
 typedef struct MongoScanClauses
 {
 	List	   *local;			/* tested by PostgreSQL: not shippable, or a
@@ -21,7 +28,8 @@ typedef struct MongoScanClauses
 	List	   *hiding;			/* numbers, from 0, of those in 'local' that
 								 * mongo_hides_rows() of */
 	List	   *exact;			/* tested by MongoDB alone */
-	bson_t	   *filter;			/* what MongoDB tests; empty when nothing */
+	List	   *sent;			/* MongoSentClause *, of what MongoDB tests */
+	bson_t	   *filter;			/* ... as one; empty when nothing */
 } MongoScanClauses;
 
 /*

@@ -13,11 +13,11 @@
 #include "clauses.h"
 #include "command_template.h"
 #include "cost.h"
+#include "derive.h"
 #include "derived.h"
 #include "encoding.h"
 #include "modify.h"
 #include "order.h"
-#include "pipeline.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -131,22 +131,6 @@ projection_pays(RelOptInfo *baserel, const MongoRelation *relation, List *attrib
 	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
 }
 
-/* append_filter: what MongoDB tests, for one part of an order. */
-static void
-append_filter(RelOptInfo *baserel, const MongoScanClauses *clauses, List *pathkeys,
-			  MongoSortPart part, bson_t *filter)
-{
-	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
-	List	   *conjuncts = NIL;
-
-	mongo_append_sort_condition(baserel, pathkeys, part, condition);
-	if (!bson_empty(clauses->filter))
-		conjuncts = lappend(conjuncts, clauses->filter);
-	if (!bson_empty(condition))
-		conjuncts = lappend(conjuncts, condition);
-	mongo_append_conjuncts(filter, conjuncts);
-}
-
 /* append_stage: with what stands at 'key' of a find command, if anything does. */
 static void
 append_stage(MongoPipeline *pipeline, const char *name, const bson_t *find, const char *key)
@@ -163,43 +147,51 @@ append_stage(MongoPipeline *pipeline, const char *name, const bson_t *find, cons
 
 /*
  * derived_command: what find_command() gives, after the stages that make the rows of
- * a derived table.
+ * a derived table; more parameters, too.
  */
 static Const *
-derived_command(RelOptInfo *baserel, const MongoTranslation *translation,
+derived_command(RelOptInfo *baserel, MongoTranslation *translation,
 				const MongoScanClauses *clauses, List *attributes, List *pathkeys,
 				MongoSortPart part)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoPipeline pipeline = {.translation = *translation};
 	bson_t	   *find = bson_create_in(CurrentMemoryContext);
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 
 	pipeline.stages = bson_create_in(CurrentMemoryContext);
-	append_filter(baserel, clauses, pathkeys, part, filter);
+	mongo_append_sort_condition(baserel, pathkeys, part, condition);
 	mongo_append_projection(find, relation->columns, attributes);
 	if (pathkeys != NIL)
 		mongo_append_sort(baserel, pathkeys, part, find);
 
-	mongo_pipeline_derive(&pipeline, relation->options);
-	if (!bson_empty(filter))
-		mongo_pipeline_append(&pipeline, "$match", filter);
+	mongo_pipeline_derive(&pipeline, relation, clauses);
+	if (!bson_empty(condition))
+		mongo_pipeline_append(&pipeline, "$match", condition);
 	append_stage(&pipeline, "$sort", find, "sort");
 	append_stage(&pipeline, "$project", find, "projection");
+	*translation = pipeline.translation;
 	return mongo_pipeline_command(relation, &pipeline);
 }
 
 /* find_command: all of it but limit, skip and batchSize. */
 static Const *
-find_command(RelOptInfo *baserel, const MongoTranslation *translation,
+find_command(RelOptInfo *baserel, MongoTranslation *translation,
 			 const MongoScanClauses *clauses, List *attributes, List *pathkeys,
 			 MongoSortPart part)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	List	   *conjuncts = NIL;
 
-	append_filter(baserel, clauses, pathkeys, part, filter);
+	mongo_append_sort_condition(baserel, pathkeys, part, condition);
+	if (!bson_empty(clauses->filter))
+		conjuncts = lappend(conjuncts, clauses->filter);
+	if (!bson_empty(condition))
+		conjuncts = lappend(conjuncts, condition);
+	mongo_append_conjuncts(filter, conjuncts);
 
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
@@ -218,7 +210,7 @@ find_command(RelOptInfo *baserel, const MongoTranslation *translation,
  * MongoDB's in parts only.
  */
 static List *
-find_commands(RelOptInfo *baserel, const MongoTranslation *translation,
+find_commands(RelOptInfo *baserel, MongoTranslation *translation,
 			  const MongoScanClauses *clauses, List *attributes, List *pathkeys)
 {
 	bool		is_derived = mongo_is_derived(((MongoRelation *) baserel->fdw_private)->options);

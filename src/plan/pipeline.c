@@ -13,7 +13,6 @@
 #include "bson_write.h"
 #include "clauses.h"
 #include "command_template.h"
-#include "derived.h"
 #include "encoding.h"
 #include "feature.h"
 #include "relation.h"
@@ -41,20 +40,6 @@ mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 		specification : NULL;
 	bson_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), name,
 						  bson_document(specification));
-}
-
-void
-mongo_pipeline_derive(MongoPipeline *pipeline, const MongoTableOptions *options)
-{
-	BsonArray	stages = bson_array_create();
-
-	if (options->pipeline == NULL)
-		return;
-	mongo_append_deriving_stages(&stages, options);
-	pipeline->only_match = NULL;
-	pipeline->may_need_disk = true;
-	bson_append_member(pipeline->stages, psprintf("%d", pipeline->nstages++),
-					   "{" MONGO_VERBATIM_KEY ": @1}", bson_array(stages.bson));
 }
 
 void

@@ -43,13 +43,6 @@ extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 								  const bson_t *specification);
 
 /*
- * mongo_pipeline_derive
- *		Append the stages that make the rows of the table, if it is a derived one.
- *		Raises what mongo_append_deriving_stages() does.
- */
-extern void mongo_pipeline_derive(MongoPipeline *pipeline, const MongoTableOptions *options);
-
-/*
  * mongo_pipeline_project
  *		Append the $project that lets the fields at 'paths' (char *) through.
  *

@@ -11,6 +11,7 @@
 
 #include "bson_memory.h"
 #include "clauses.h"
+#include "derive.h"
 #include "join_stages.h"
 #include "relation.h"
 #include "settings.h"
@@ -55,13 +56,11 @@ append_table(RelOptInfo *rel, MongoPipeline *pipeline)
 
 	pipeline->translation = mongo_translation_of(relation);
 	pipeline->translation.need_exact = true;
-	mongo_pipeline_derive(pipeline, relation->options);
 	mongo_classify_clauses(&pipeline->translation, rel, relation->known,
 						   rel->baserestrictinfo, &clauses);
 	if (clauses.local != NIL)
 		elog(ERROR, "restriction of a pipeline is not shippable");
-	if (!bson_empty(clauses.filter))
-		mongo_pipeline_append(pipeline, "$match", clauses.filter);
+	mongo_pipeline_derive(pipeline, relation, &clauses);
 }
 
 /* append_relation: the stages of a table, or of a join from its outer side on. */

@@ -380,6 +380,9 @@ raise_mismatch(const char *text)
 			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
 					parts[0], parts[1], parts[2]),
 			 errdetail("A document holds a value of BSON type \"%s\".", parts[3]),
+			 strcmp(parts[2], MONGO_MISMATCH_ARRAY) == 0 ?
+			 errhint("In MongoDB, find it with {\"%s\": {\"$type\": \"%s\"}}. With the table's option type_mismatch 'null' it is read as NULL.",
+					 parts[0], parts[3]) :
 			 errhint("With the setting mongo_fdw.enable_pushdown off the error names the document; in MongoDB, find it with {\"%s\": {\"$type\": \"%s\"}}.",
 					 parts[0], parts[3])));
 }

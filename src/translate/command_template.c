@@ -191,6 +191,28 @@ bind_branches(const Binding *binding, const bson_iter_t *array, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
+/* bind_elements: an array has an element that matches. */
+static MongoMatch
+bind_elements(const Binding *binding, const bson_iter_t *elements, bson_t *match)
+{
+	bson_iter_t path;
+	bson_iter_t condition;
+	bson_t		operators;
+	bson_t		inner;
+	MongoMatch	result;
+
+	if (!bson_iter_recurse(elements, &path) || !bson_iter_next(&path))
+		elog(ERROR, "malformed condition in a plan");
+	condition = path;
+	bson_iter_next(&condition);
+	BSON_APPEND_DOCUMENT_BEGIN(match, bson_iter_utf8(&path, NULL), &operators);
+	BSON_APPEND_DOCUMENT_BEGIN(&operators, "$elemMatch", &inner);
+	result = bind_match(binding, &condition, &inner);
+	bson_append_document_end(&operators, &inner);
+	bson_append_document_end(match, &operators);
+	return result;
+}
+
 /* bind_match copies a match document; its fields are all conditions to meet. */
 static MongoMatch
 bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
@@ -208,6 +230,8 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 			bson_append_iter(match, NULL, 0, &field);
 		else if (strcmp(key, MONGO_PARAMETER_KEY) == 0)
 			one = bind_parameter(binding, bson_iter_int32(&field), match);
+		else if (strcmp(key, MONGO_ELEMENTS_KEY) == 0)
+			one = bind_elements(binding, &field, match);
 		else if (BSON_ITER_HOLDS_ARRAY(&field))
 			one = bind_branches(binding, &field, match);
 		else
