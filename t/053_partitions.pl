@@ -156,4 +156,29 @@ is("$commands|$answer", '0|1', 'and none where none can have rows');
 rows("UPDATE log SET line = 'moved' WHERE at = '2021-05-05'");
 is(rows("SELECT line FROM log WHERE at = '2021-05-05'"), 'moved', 'UPDATE within a partition');
 
+# --- rows that would leave their partition -------------------------------------------
+my $before = rows('SELECT tableoid::regclass, * FROM log ORDER BY at');
+foreach (
+	[ 'by a constant', "UPDATE log SET at = '2022-05-05' WHERE at = '2021-05-05'" ],
+	[ 'by an expression', "UPDATE log SET at = at + 300 WHERE at BETWEEN '2021-03-01' AND '2021-05-05'" ],
+	[ 'to where there is no partition but the default', "UPDATE log SET at = '1999-05-05' WHERE at = '2021-05-05'" ],
+	[ 'by name', "UPDATE log_2021 SET line = 'x', at = '2022-05-05' WHERE at = '2021-05-05'" ],
+	[ 'in a join', "UPDATE log SET at = v.at FROM (VALUES ('2022-01-01'::date)) v (at) WHERE log.at = '2021-05-05'" ],
+	[ 'with RETURNING', "UPDATE log_2021 SET at = '2022-05-05' WHERE at = '2021-05-05' RETURNING *" ],
+	[ 'to no value', "UPDATE log_2021 SET at = NULL WHERE at = '2021-05-05'" ])
+{
+	my ($name, $sql) = @$_;
+	my ($status, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+
+	like($stderr, qr/ERROR:  23514: new row for relation "log_2021" violates partition constraint/,
+		"an UPDATE out of the partition is an error: $name");
+}
+is(rows('SELECT tableoid::regclass, * FROM log ORDER BY at'), $before, 'and changes nothing');
+rows("UPDATE log SET at = '2021-05-06', line = 'elsewhere' WHERE at = '2021-05-05'");
+is(rows("SELECT count(*), max(line) FROM log WHERE at = '2021-05-06'"), '2|line 492', 'UPDATE of the key within the partition');
+rows("UPDATE log SET at = '2023-05-06' WHERE at = '2019-12-31'");
+is(rows("SELECT count(*) FROM log_2023 WHERE at = '2023-05-06'"), '2', 'and from a local partition into a foreign one');
+like(rows("EXPLAIN UPDATE log SET line = 'x' WHERE at = '2021-05-05'"), qr/Foreign Update on log_2021/,
+	'other columns are set by one command');
+
 done_testing();

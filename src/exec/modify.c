@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "identity.h"
 #include "nodes/nodeFuncs.h"
+#include "partition.h"
 #include "row_changes.h"
 #include "row_document.h"
 #include "scan.h"
@@ -64,6 +65,7 @@ typedef struct MongoModifyState
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
 	bool		assigns_nested; /* so what they were matters */
 	bool		compares_rows;	/* a trigger may set others */
+	bool		checks_bounds;	/* of the partition that the table is */
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
 	AttrNumber	row_attribute;	/* likewise: the old row, or 0 */
 	MongoIdentityLog *identities;
@@ -308,6 +310,9 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(state->relation),
 																	lfirst_int(cell) - 1)->atttypid);
 	state->compares_rows = triggers != NULL && triggers->trig_update_before_row;
+	state->checks_bounds = state->operation == CMD_UPDATE &&
+		(mongo_may_leave_partition(state->relation, attributes) ||
+		 (state->compares_rows && state->relation->rd_rel->relispartition));
 	state->identity_attribute = ExecFindJunkAttributeInTlist(targetlist, "ctid");
 	state->row_attribute = ExecFindJunkAttributeInTlist(targetlist, "wholerow");
 	if (!AttributeNumberIsValid(state->identity_attribute))
@@ -637,6 +642,8 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 	error_context_stack = &callback;
 
 	is_new = row_identity(state, planSlot, &filter);
+	if (is_new && state->checks_bounds)
+		ExecPartitionCheck(rinfo, slot, estate, true);
 	if (is_new)
 	{
 		slot_getallattrs(slot);

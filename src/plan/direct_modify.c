@@ -22,6 +22,7 @@
 #include "optimizer/clauses.h"
 #include "nodes/value.h"
 #include "guards.h"
+#include "modify.h"
 #include "parser/parsetree.h"
 #include "plan_nodes.h"
 #include "predicate.h"
@@ -408,6 +409,8 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 
 	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
 		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE))
+		return false;
+	if (plan->operation == CMD_UPDATE && mongo_update_may_leave_partition(root, resultRelation))
 		return false;
 	relation = find_base_rel(root, resultRelation)->fdw_private;
 	scan_plan = mongo_struct_from_list(&mongo_scan_plan_type, scan->fdw_private);

@@ -23,6 +23,7 @@
 #include "optimizer/pathnode.h"
 #include "options.h"
 #include "parser/parsetree.h"
+#include "partition.h"
 #include "row_document.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -97,6 +98,37 @@ expressions_read_row(PlannerInfo *root, Index target)
 	return bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 }
 
+/* assigned_attributes: those that the UPDATE sets, generated ones included. */
+static List *
+assigned_attributes(PlannerInfo *root, Index rtindex)
+{
+	Bitmapset  *columns = get_rel_all_updated_cols(root,
+												   find_base_rel(root, rtindex));
+	List	   *attributes = NIL;
+	int			column = -1;
+
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+
+		if (attnum <= 0)
+			elog(ERROR, "system-column update is not supported");
+		attributes = lappend_int(attributes, attnum);
+	}
+	return attributes;
+}
+
+bool
+mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
+{
+	Relation	relation = table_open(planner_rt_fetch(rtindex, root)->relid, NoLock);
+	bool		result = relation->rd_rel->relispartition &&
+		mongo_may_leave_partition(relation, assigned_attributes(root, rtindex));
+
+	table_close(relation, NoLock);
+	return result;
+}
+
 bool
 mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 						Bitmapset **attributes)
@@ -112,7 +144,9 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 
 	if ((parse->commandType != CMD_UPDATE && parse->commandType != CMD_DELETE) ||
 		!bms_is_member(baserel->relid, root->leaf_result_relids) ||
-		parse->withCheckOptions != NIL)
+		parse->withCheckOptions != NIL ||
+		(parse->commandType == CMD_UPDATE &&
+		 mongo_update_may_leave_partition(root, baserel->relid)))
 		return false;
 	target_rel = find_base_rel(root, target);
 	target_relid = planner_rt_fetch(target, root)->relid;
@@ -141,26 +175,6 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 									 attnum - FirstLowInvalidHeapAttributeNumber);
 	}
 	return true;
-}
-
-/* assigned_attributes: those that the UPDATE sets, generated ones included. */
-static List *
-assigned_attributes(PlannerInfo *root, Index rtindex)
-{
-	Bitmapset  *columns = get_rel_all_updated_cols(root,
-												   find_base_rel(root, rtindex));
-	List	   *attributes = NIL;
-	int			column = -1;
-
-	while ((column = bms_next_member(columns, column)) >= 0)
-	{
-		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
-
-		if (attnum <= 0)
-			elog(ERROR, "system-column update is not supported");
-		attributes = lappend_int(attributes, attnum);
-	}
-	return attributes;
 }
 
 /* refuse_derived: earlier than PostgreSQL would, to say why. */

@@ -23,4 +23,10 @@
 extern bool mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 									Bitmapset **attributes);
 
+/*
+ * mongo_update_may_leave_partition
+ *		Does the UPDATE assign to a column that the bounds of this partition ask for?
+ */
+extern bool mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex);
+
 #endif							/* MONGO_FDW_PLAN_MODIFY_H */
