@@ -141,7 +141,12 @@ typedef struct MongoDirectPlan
 
 extern const MongoStructType mongo_direct_plan_type;
 
-/* custom_private of the CustomScan that is a batched join. */
+/*
+ * custom_private of the CustomScan that is a batched join.
+ *
+ * Its custom_plans are the outer side, a foreign scan that asks for keys and, where no
+ * index finds these, one of all documents.
+ */
 typedef struct MongoBatchedJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */

@@ -61,7 +61,7 @@ is_asked('with Material', $loop, 2, 6, 'SET enable_material = on;');
 is_asked('left join', 'SELECT count(*), sum(n), count(v) FROM small LEFT JOIN t ON n > w', 2, 6);
 is_asked('a part of the rows is enough', 'SELECT count(*), sum(n) FROM small WHERE n IS NOT NULL AND EXISTS (SELECT 1 FROM t WHERE w > n)', 2, 0);
 is_asked('none is', 'SELECT count(*), sum(n) FROM small WHERE NOT EXISTS (SELECT 1 FROM t WHERE w < n - 5)', 2, 6);
-is_asked('the first of an order in parts', 'SELECT count(*), sum(k), sum(n) FROM small LEFT JOIN (SELECT k, w FROM t ORDER BY k DESC, _id LIMIT 700) s ON w > n',
+is_asked('the first of an order in parts', 'SELECT count(*), sum(k), sum(n) FROM small LEFT JOIN (SELECT k, w FROM t ORDER BY k DESC LIMIT 700) s ON w > n',
 	1 + 2, 0, 'SET enable_sort = on;');
 like($node->safe_psql('postgres', "SET search_path = foreigners; $bare EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $loop"),
 	qr/Foreign Scan on t .*loops=10\).*Commands Saved: 9/s, 'EXPLAIN ANALYZE');

@@ -9,6 +9,7 @@
 
 #include "exec.h"
 #include "plan_nodes.h"
+#include "scan.h"
 
 #include "commands/explain.h"
 #include "executor/executor.h"
@@ -33,7 +34,7 @@
 /* Bytes that a batch may take in any case, for work_mem may be less than its arrays. */
 #define SMALLEST_MEMORY		(1024 * 1024)
 
-#define NBUCKETS			4096	/* a power of two */
+#define FEWEST_BUCKETS		4096	/* a power of two */
 
 /* A row of the outer side, waiting for its documents. */
 typedef struct OuterRow
@@ -57,7 +58,9 @@ typedef struct BatchedJoinState
 	CustomScanState css;
 	const MongoBatchedJoin *join;
 	PlanState  *outer;
-	PlanState  *inner;
+	PlanState  *inner;			/* in use: by keys, or of all documents */
+	PlanState  *whole;			/* the latter; NULL: an index finds keys */
+	bool		asked;			/* for keys without an index */
 	int			nouter;			/* columns */
 	int			ninner;
 	ExprState  *clauses;
@@ -75,6 +78,7 @@ typedef struct BatchedJoinState
 	MemoryContext batch_context;	/* of all that follows; reset for each
 									 * batch */
 	int			batch_size;
+	uint32		bucket_mask;
 	OuterRow   *rows;
 	int			nrows;
 	int			nwaiting;		/* of them, those with a key and no document
@@ -134,11 +138,30 @@ empty_batch(BatchedJoinState *state)
 	state->phase = PHASE_FILL;
 }
 
-/* first_batch_rows: fewer if the query may stop early. */
+/* first_batch_rows: fewer if the query may stop early, and an index finds them. */
 static int
 first_batch_rows(const BatchedJoinState *state)
 {
-	return state->join->all_rows ? LARGEST_BATCH : CAUTIOUS_BATCH;
+	return state->join->all_rows || state->whole != NULL ? LARGEST_BATCH : CAUTIOUS_BATCH;
+}
+
+/*
+ * choose_batch: how the next one is joined.  To look for keys in all documents pays
+ * once; then all are fetched, and as many rows wait for them as work_mem has room for.
+ */
+static void
+choose_batch(BatchedJoinState *state)
+{
+	uint32		nbuckets = FEWEST_BUCKETS;
+
+	if (state->asked)
+	{
+		state->inner = state->whole;
+		state->batch_size = Max(LARGEST_BATCH, (Size) work_mem * 1024 / 4 / sizeof(OuterRow));
+	}
+	while (nbuckets < (uint32) state->batch_size)
+		nbuckets *= 2;
+	state->bucket_mask = nbuckets - 1;
 }
 
 /* begin_batched_join: the callback; both children are begun as well. */
@@ -153,6 +176,11 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->outer = ExecInitNode(linitial(scan->custom_plans), estate, eflags);
 	state->inner = ExecInitNode(lsecond(scan->custom_plans), estate, eflags);
 	node->custom_ps = list_make2(state->outer, state->inner);
+	if (list_length(scan->custom_plans) > 2)
+	{
+		state->whole = ExecInitNode(lthird(scan->custom_plans), estate, eflags);
+		node->custom_ps = lappend(node->custom_ps, state->whole);
+	}
 	if (!IsA(state->inner, ForeignScanState))
 		elog(ERROR, "inner plan of a batched join is not a foreign scan");
 
@@ -244,28 +272,34 @@ hash_of(BatchedJoinState *state, FmgrInfo *function, Datum key)
 	return hash;
 }
 
+/* add_key: into the list, unless it is there; 'bucket' has the rows that may have it. */
+static void
+add_key(BatchedJoinState *state, OuterRow *row, const OuterRow *bucket, Datum key, Size size)
+{
+	for (const OuterRow *other = bucket; other != NULL; other = other->next)
+	{
+		if (other->hash == row->hash &&
+			datum_image_eq(other->key, key, state->key_by_value, state->key_length))
+		{
+			row->key = other->key;
+			return;
+		}
+	}
+	row->key = datumCopy(key, state->key_by_value, state->key_length);
+	state->keys[state->nkeys++] = row->key;
+	state->keys_size += size;
+}
+
 /* note_key: put the row where documents look for it, and its key into the list. */
 static void
 note_key(BatchedJoinState *state, OuterRow *row, Datum key, Size size)
 {
 	OuterRow  **bucket;
-	bool		known = false;
 
 	row->hash = hash_of(state, &state->outer_hash, key);
-	bucket = &state->buckets[row->hash & (NBUCKETS - 1)];
-	for (OuterRow *other = *bucket; other != NULL && !known; other = other->next)
-	{
-		known = other->hash == row->hash &&
-			datum_image_eq(other->key, key, state->key_by_value, state->key_length);
-		if (known)
-			row->key = other->key;
-	}
-	if (!known)
-	{
-		row->key = datumCopy(key, state->key_by_value, state->key_length);
-		state->keys[state->nkeys++] = row->key;
-		state->keys_size += size;
-	}
+	bucket = &state->buckets[row->hash & state->bucket_mask];
+	if (state->inner != state->whole)
+		add_key(state, row, *bucket, key, size);
 	row->next = *bucket;
 	*bucket = row;
 	state->nwaiting++;
@@ -342,12 +376,13 @@ fill_batch(BatchedJoinState *state)
 {
 	TupleTableSlot *slot;
 
+	choose_batch(state);
 	state->rows = MemoryContextAlloc(state->batch_context,
 									 sizeof(OuterRow) * state->batch_size);
 	state->keys = MemoryContextAlloc(state->batch_context,
 									 sizeof(Datum) * state->batch_size);
 	state->buckets = MemoryContextAllocZero(state->batch_context,
-											sizeof(OuterRow *) * NBUCKETS);
+											sizeof(OuterRow *) * (state->bucket_mask + 1));
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -357,9 +392,9 @@ fill_batch(BatchedJoinState *state)
 	return state->nrows > 0;
 }
 
-/* start_inner_scan: for the keys of the batch. */
+/* ask_for_keys: those of the batch. */
 static void
-start_inner_scan(BatchedJoinState *state)
+ask_for_keys(BatchedJoinState *state)
 {
 	ExprContext *econtext = state->inner->ps_ExprContext;
 	MemoryContext old_context = MemoryContextSwitchTo(state->batch_context);
@@ -371,6 +406,22 @@ start_inner_scan(BatchedJoinState *state)
 	ExecReScan(state->inner);
 	econtext->caseValue_datum = PointerGetDatum(keys);
 	econtext->caseValue_isNull = false;
+	state->asked = state->whole != NULL;
+}
+
+/* start_inner_scan: for the keys of the batch, or of all documents. */
+static void
+start_inner_scan(BatchedJoinState *state)
+{
+	if (state->inner != state->whole)
+	{
+		ask_for_keys(state);
+		return;
+	}
+	/* the next batch will want them as well */
+	if (!state->outer_done)
+		mongo_scan_keep_answers((ForeignScanState *) state->whole);
+	ExecReScan(state->whole);
 }
 
 /* next_inner_document: the next that has a key, in hand; false at the end. */
@@ -391,7 +442,7 @@ next_inner_document(BatchedJoinState *state)
 			continue;
 		state->document = slot;
 		state->hash = hash_of(state, &state->inner_hash, key);
-		state->candidate = state->buckets[state->hash & (NBUCKETS - 1)];
+		state->candidate = state->buckets[state->hash & state->bucket_mask];
 		return true;
 	}
 }
@@ -468,7 +519,7 @@ next_pair(BatchedJoinState *state)
 				if (state->outer_done || !fill_batch(state))
 					return false;
 				state->phase = PHASE_LONELY;
-				if (state->nkeys > 0)
+				if (state->nwaiting > 0)
 				{
 					start_inner_scan(state);
 					state->phase = PHASE_MATCH;
@@ -516,10 +567,10 @@ execute_batched_join(CustomScanState *node)
 static void
 end_batched_join(CustomScanState *node)
 {
-	BatchedJoinState *state = (BatchedJoinState *) node;
+	ListCell   *cell;
 
-	ExecEndNode(state->outer);
-	ExecEndNode(state->inner);
+	foreach(cell, node->custom_ps)
+		ExecEndNode(lfirst(cell));
 }
 
 /* rescan_batched_join: the callback; the inner side is begun anew for each batch anyway. */
@@ -534,8 +585,10 @@ rescan_batched_join(CustomScanState *node)
 	state->batch_size = first_batch_rows(state);
 	if (node->ss.ps.chgParam != NULL)
 	{
-		UpdateChangedParamSet(state->outer, node->ss.ps.chgParam);
-		UpdateChangedParamSet(state->inner, node->ss.ps.chgParam);
+		ListCell   *cell;
+
+		foreach(cell, node->custom_ps)
+			UpdateChangedParamSet(lfirst(cell), node->ss.ps.chgParam);
 	}
 	if (state->outer->chgParam == NULL)
 		ExecReScan(state->outer);

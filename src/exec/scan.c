@@ -623,6 +623,12 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 }
 
 void
+mongo_scan_keep_answers(ForeignScanState *scan)
+{
+	((MongoScanState *) scan->fdw_state)->keeps_answers = true;
+}
+
+void
 mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log)
 {
 	((MongoScanState *) scan->fdw_state)->identities = log;

@@ -107,6 +107,12 @@ extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int64 rows, bs
 extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
 
 /*
+ * mongo_scan_keep_answers
+ *		Have a scan keep its rows, since it will be begun again for the same.
+ */
+extern void mongo_scan_keep_answers(ForeignScanState *scan);
+
+/*
  * mongo_scan_keep_identities
  *		Have a scan note in 'log' the _id of each row it returns.
  */

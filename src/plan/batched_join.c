@@ -43,6 +43,7 @@ typedef struct BatchedKey
 	Expr	   *outer;
 	Expr	   *inner;
 	Expr	   *condition;		/* inner = ANY (keys) */
+	bool		indexed;		/* an index finds them */
 	bool		unique;
 	double		share;			/* of mongo_index_finds() */
 	MongoBatchedJoin join;
@@ -69,11 +70,11 @@ any_of_keys(Oid operator, Oid collation, Expr *inner, Oid key_type)
 }
 
 /*
- * is_served: does an index find the documents with these keys?  Values that
- * are ranges to MongoDB, as numeric's are, would be too many of these.
+ * can_ask: can MongoDB be asked for the documents with these keys?  Values that are
+ * ranges to it, as numeric's are, would be too many of these.
  */
 static bool
-is_served(PlannerInfo *root, RelOptInfo *innerrel, BatchedKey *key)
+can_ask(PlannerInfo *root, RelOptInfo *innerrel, BatchedKey *key)
 {
 	const MongoRelation *relation = innerrel->fdw_private;
 	bson_t	   *match = bson_create_in(CurrentMemoryContext);
@@ -91,12 +92,17 @@ is_served(PlannerInfo *root, RelOptInfo *innerrel, BatchedKey *key)
 	/* one key of the list, for what a key costs */
 	condition.seek = MONGO_SEEK_VALUE;
 	condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_derived(relation->options);
+	key->share = 1;
+	key->unique = false;
+	key->indexed = condition.grade != MONGO_NOT_SHIPPABLE &&
+		mongo_index_finds(root, innerrel, &condition, &key->share, &key->unique);
+	/* a pipeline may give other documents the second time */
 	return condition.grade != MONGO_NOT_SHIPPABLE &&
-		mongo_index_finds(root, innerrel, &condition, &key->share, &key->unique) &&
+		(key->indexed || !mongo_is_derived(relation->options)) &&
 		mongo_is_securely_promotable(innerrel, key->rinfo, match);
 }
 
-/* try_clause: is it "something of the outer side = indexed field"? */
+/* try_clause: is it "something of the outer side = field"? */
 static bool
 try_clause(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel,
 		   RestrictInfo *rinfo, BatchedKey *key)
@@ -126,10 +132,19 @@ try_clause(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel,
 	key->join.key_type = getBaseType(exprType((Node *) key->outer));
 	key->condition = any_of_keys(operator, clause->inputcollid, key->inner,
 								 key->join.key_type);
-	return key->condition != NULL && is_served(root, innerrel, key);
+	return key->condition != NULL && can_ask(root, innerrel, key);
 }
 
-/* find_key: the best of the clauses; one that finds a single document is better. */
+/* is_better_key: has it an index, and does it find a single document? */
+static bool
+is_better_key(const BatchedKey *key, const BatchedKey *other)
+{
+	if (key->indexed != other->indexed)
+		return key->indexed;
+	return key->unique && !other->unique;
+}
+
+/* find_key: the best of the clauses. */
 static bool
 find_key(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses,
 		 BatchedKey *key)
@@ -144,55 +159,106 @@ find_key(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel, List *cl
 		if (!try_clause(root, outerrel, innerrel, lfirst_node(RestrictInfo, cell),
 						&candidate))
 			continue;
-		if (!found || (candidate.unique && !key->unique))
+		if (!found || is_better_key(&candidate, key))
 			*key = candidate;
 		found = true;
 	}
 	return found;
 }
 
-/* estimate_batched_join: of the outer side once, and of a find for each batch of its rows. */
+/* What is asked for and what is found, in all. */
+typedef struct BatchedRows
+{
+	double		keys;
+	double		examined;
+	double		found;
+} BatchedRows;
+
+/* estimate_rows: with so many batches; of them, those that meet the table's conditions. */
+static BatchedRows
+estimate_rows(PlannerInfo *root, const Path *outer, RelOptInfo *innerrel,
+			  const BatchedKey *key, double batches)
+{
+	const MongoRelation *inner = innerrel->fdw_private;
+	double		tuples = Max(innerrel->tuples, 1);
+	BatchedRows rows = {.keys = mongo_batched_keys(root, key->outer, outer->rows, batches)};
+	double		with_key = rows.keys * tuples *
+		mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
+
+	rows.examined = with_key * key->share;
+	if (key->unique)
+		rows.examined = Min(rows.examined, rows.keys);
+	rows.found = Min(rows.examined, with_key * Min(inner->remote_rows / tuples, 1));
+	return rows;
+}
+
+/*
+ * indexed_cost: of a find for each batch.  The first key is no dearer than it is to a
+ * nested loop that asks for one at a time, and the find a little cheaper: so that this
+ * is the plan where one row is expected, for there may be thousands.
+ */
+static Cost
+indexed_cost(const RelOptInfo *innerrel, const BatchedRows *rows, double batches)
+{
+	const MongoTableOptions *options = ((MongoRelation *) innerrel->fdw_private)->options;
+	double		tuples = Max(innerrel->tuples, 1);
+
+	return batches * options->fdw_startup_cost * MONGO_COST_BATCHED_FIND +
+		Max(rows->keys - 1, 0) * MONGO_COST_BATCHED_KEY * options->fdw_tuple_cost +
+		rows->examined * mongo_examined_cost(innerrel, tuples) / tuples +
+		rows->found * options->fdw_tuple_cost;
+}
+
+/*
+ * unindexed_cost: of looking for the first batch's keys in all documents that meet the
+ * table's conditions, and then, if there are more, of fetching these documents.
+ */
+static Cost
+unindexed_cost(const RelOptInfo *innerrel, const BatchedRows *rows, double batches)
+{
+	const MongoRelation *inner = innerrel->fdw_private;
+	const MongoTableOptions *options = inner->options;
+	Cost		look = options->fdw_startup_cost +
+		mongo_examined_cost(innerrel, inner->examined_rows);
+	Cost		cost = look + rows->found / batches * options->fdw_tuple_cost;
+
+	if (batches > 1)
+		cost += look + inner->remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost);
+	return cost;
+}
+
+/* estimate_batched_join: of the outer side once, and of asking for its rows' keys. */
 static void
 estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 					  const BatchedKey *key, List *join_clauses, CustomPath *path)
 {
-	const MongoRelation *inner = innerrel->fdw_private;
-	const MongoTableOptions *options = inner->options;
+	const MongoTableOptions *options = ((MongoRelation *) innerrel->fdw_private)->options;
 	const Path *outer = linitial(path->custom_paths);
 	Path	   *inner_path = lsecond(path->custom_paths);
 	double		batches = Max(ceil(outer->rows / MONGO_COST_BATCHED_ROWS), 1);
-	double		tuples = Max(innerrel->tuples, 1);
-	double		keys = mongo_batched_keys(root, key->outer, outer->rows, batches);
-	double		with_key = keys * tuples *
-		mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
-	double		examined = with_key * key->share;
-	double		found;
+	BatchedRows rows = estimate_rows(root, outer, innerrel, key, batches);
 	QualCost	quals;
 	Cost		cost;
 
-	if (key->unique)
-		examined = Min(examined, keys);
-	found = Min(examined, with_key * Min(inner->remote_rows / tuples, 1));
 	cost_qual_eval(&quals, join_clauses, root);
 
 	/* what EXPLAIN shows: a find's part */
-	inner_path->rows = clamp_row_est(found / batches);
+	inner_path->rows = clamp_row_est(rows.found / batches);
 	inner_path->startup_cost = options->fdw_startup_cost;
 	inner_path->total_cost = options->fdw_startup_cost +
 		inner_path->rows * options->fdw_tuple_cost;
 
-	cost = batches * options->fdw_startup_cost +
-		keys * MONGO_COST_BATCHED_KEY * options->fdw_tuple_cost +
-		outer->rows * 2 * cpu_operator_cost +
-		examined * mongo_examined_cost(innerrel, tuples) / tuples +
-		found * (options->fdw_tuple_cost + cpu_tuple_cost + quals.per_tuple) +
-		found * innerrel->baserestrictcost.per_tuple;
+	cost = key->indexed ? indexed_cost(innerrel, &rows, batches) :
+		unindexed_cost(innerrel, &rows, batches);
+	cost += outer->rows * 2 * cpu_operator_cost +
+		rows.found * (cpu_tuple_cost + quals.per_tuple + innerrel->baserestrictcost.per_tuple);
 
 	path->path.rows = joinrel->rows;
-	path->path.startup_cost = outer->startup_cost + options->fdw_startup_cost +
-		quals.startup + joinrel->reltarget->cost.startup;
-	path->path.total_cost = path->path.startup_cost +
-		outer->total_cost - outer->startup_cost + cost +
+	path->path.startup_cost = outer->startup_cost + quals.startup +
+		joinrel->reltarget->cost.startup + options->fdw_startup_cost *
+		(key->indexed ? MONGO_COST_BATCHED_FIND : 1);
+	path->path.total_cost = outer->total_cost + quals.startup +
+		joinrel->reltarget->cost.startup + cost +
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 }
 
@@ -236,9 +302,14 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 	ListCell   *cell;
 	ListCell   *plan_cell;
 
-	/* a pair of rows: all that the outer plan gives, then the foreign scan */
+	/*
+	 * a pair of rows: all that the outer plan gives, then the foreign scan; a
+	 * second scan gives the same
+	 */
 	foreach(plan_cell, plans)
 	{
+		if (foreach_current_index(plan_cell) > 1)
+			break;
 		foreach(cell, ((Plan *) lfirst(plan_cell))->targetlist)
 		{
 			TargetEntry *entry = lfirst_node(TargetEntry, cell);
@@ -317,6 +388,20 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_batched_join,
 };
 
+/* plain_path: of all documents, where no index finds those with a key. */
+static Path *
+plain_path(PlannerInfo *root, RelOptInfo *innerrel)
+{
+	const MongoRelation *inner = innerrel->fdw_private;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	mongo_estimate_scan(innerrel, inner->remote_rows, inner->examined_rows,
+						&startup_cost, &total_cost);
+	return (Path *) mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
+										   startup_cost, total_cost, NIL, NULL, NULL, NIL);
+}
+
 /* add_path_for: all is known but the costs. */
 static void
 add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
@@ -335,6 +420,8 @@ add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_paths = list_make2(outer_path, inner_path);
+	if (!key->indexed)
+		path->custom_paths = lappend(path->custom_paths, plain_path(root, innerrel));
 	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, &key->join),
 									  list_make3(in_order(root, join_clauses),
 												 key->outer, key->inner),
