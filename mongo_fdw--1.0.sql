@@ -324,3 +324,67 @@ CREATE FUNCTION mongo_fdw_refresh(schema regnamespace, execute boolean DEFAULT f
 RETURNS SETOF text
 AS 'MODULE_PATHNAME', 'mongo_fdw_refresh'
 LANGUAGE C VOLATILE;
+
+--
+-- Connections, and what is counted of the traffic with MongoDB
+--
+
+CREATE FUNCTION mongo_fdw_get_connections()
+RETURNS TABLE (server_name text, user_name text, host text, server_role text, state text, valid boolean,
+	in_transaction boolean, age interval, idle_since timestamptz, commands bigint, bytes_received bigint,
+	bytes_sent bigint, compressor text, tls boolean)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE FUNCTION mongo_fdw_disconnect(server_name text)
+RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE FUNCTION mongo_fdw_disconnect_all()
+RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+-- In the order of MongoCounter.
+CREATE FUNCTION mongo_fdw_stat_get(OUT dbid oid, OUT serverid oid, OUT userid oid, OUT finds bigint,
+	OUT get_mores bigint, OUT aggregates bigint, OUT counts bigint, OUT inserts bigint, OUT updates bigint,
+	OUT deletes bigint, OUT find_and_modifies bigint, OUT others bigint, OUT bytes_sent bigint,
+	OUT bytes_received bigint, OUT round_trips bigint, OUT wait_time double precision, OUT documents_read bigint,
+	OUT documents_written bigint, OUT connections bigint, OUT reconnects bigint, OUT errors bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+CREATE VIEW mongo_fdw_stat AS
+SELECT d.datname, f.srvname AS server_name, pg_catalog.pg_get_userbyid(s.userid) AS user_name, s.*
+FROM mongo_fdw_stat_get() s
+LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) s.dbid
+LEFT JOIN pg_catalog.pg_foreign_server f ON f.oid OPERATOR(pg_catalog.=) s.serverid
+	AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
+
+COMMENT ON VIEW mongo_fdw_stat IS 'traffic with MongoDB, by server and user';
+
+CREATE FUNCTION mongo_fdw_stat_statements_get(OUT userid oid, OUT dbid oid, OUT queryid bigint, OUT calls bigint,
+	OUT commands bigint, OUT documents bigint, OUT bytes_sent bigint, OUT bytes_received bigint,
+	OUT wait_time double precision)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+CREATE VIEW mongo_fdw_stat_statements AS SELECT * FROM mongo_fdw_stat_statements_get();
+
+COMMENT ON VIEW mongo_fdw_stat_statements IS 'traffic with MongoDB, by query id';
+
+CREATE FUNCTION mongo_fdw_stat_reset()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+CREATE FUNCTION mongo_fdw_stat_statements_reset()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+GRANT SELECT ON mongo_fdw_stat, mongo_fdw_stat_statements TO PUBLIC;
+REVOKE ALL ON FUNCTION mongo_fdw_stat_reset(), mongo_fdw_stat_statements_reset() FROM PUBLIC;

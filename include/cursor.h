@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "activity.h"
 #include "foreign/foreign.h"
 
 typedef struct MongoCursor MongoCursor;
@@ -42,6 +43,12 @@ extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
  * the cursor.
  */
 extern void mongo_cursor_expect_document(MongoCursor *cursor, const char *field);
+
+/*
+ * mongo_cursor_count_in
+ *		Add what the cursor causes to 'usage', which must live as long.
+ */
+extern void mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage);
 
 /*
  * mongo_cursor_next

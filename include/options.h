@@ -73,6 +73,7 @@ typedef struct MongoConnectionOptions
 	int			async_connections;	/* of one user mapping, for reading at
 									 * once */
 	int			idle_timeout;	/* milliseconds; 0: none */
+	int			max_connections;	/* of all sessions together; 0: any number */
 	MongoTransactions transactions;
 	const char *write_concern;	/* "majority", a number, or a tag set's name */
 	const char *read_concern;

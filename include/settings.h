@@ -16,6 +16,10 @@ extern bool mongo_enable_join_pushdown;
 extern bool mongo_enable_batched_joins;
 extern bool mongo_enable_aggregate_pushdown;
 extern bool mongo_enable_order_by_pushdown;
+
+/* The library is in shared_preload_libraries. */
+extern bool mongo_is_preloaded;
+
 extern bool mongo_log_remote_query;
 extern bool mongo_explain_remote_plans;
 

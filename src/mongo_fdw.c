@@ -7,7 +7,9 @@
  */
 #include "postgres.h"
 
+#include "activity.h"
 #include "analyze.h"
+#include "connection_limit.h"
 #include "driver_memory.h"
 #include "exec.h"
 #include "import_foreign_schema.h"
@@ -34,7 +36,12 @@ _PG_init(void)
 
 	/* in shared_preload_libraries: once, for all the backends that come of it */
 	if (process_shared_preload_libraries_in_progress)
+	{
+		mongo_is_preloaded = true;
 		mongo_initialize_library();
+		mongo_activity_initialize();
+		mongo_connection_limit_initialize();
+	}
 }
 
 Datum

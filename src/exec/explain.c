@@ -165,6 +165,36 @@ foreign_namespace(const MongoScanPlan *plan)
 					plan->database, plan->collection);
 }
 
+/*
+ * explain_usage
+ *		What the scan has caused: what differs from run to run, as TIMING does.
+ */
+static void
+explain_usage(const MongoUsage *usage, ExplainState *es)
+{
+	double		wait_ms = usage->wait_us / 1000.0;
+
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyInteger("Remote Commands", NULL, usage->commands, es);
+		ExplainPropertyInteger("Remote Documents", NULL, usage->documents, es);
+		if (es->timing)
+		{
+			ExplainPropertyInteger("Remote Bytes Sent", NULL, usage->bytes_sent, es);
+			ExplainPropertyInteger("Remote Bytes Received", NULL, usage->bytes_received, es);
+			ExplainPropertyFloat("Remote Wait Time", "ms", wait_ms, 3, es);
+		}
+		return;
+	}
+	appendStringInfoSpaces(es->str, es->indent * 2);
+	appendStringInfo(es->str, "Remote Traffic: commands=" UINT64_FORMAT " documents=" UINT64_FORMAT,
+					 usage->commands, usage->documents);
+	if (es->timing)
+		appendStringInfo(es->str, " sent=" UINT64_FORMAT " received=" UINT64_FORMAT " waited=%.3f ms",
+						 usage->bytes_sent, usage->bytes_received, wait_ms);
+	appendStringInfoChar(es->str, '\n');
+}
+
 void
 mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 {
@@ -180,6 +210,8 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 		explain_commands(node, es);
 		mongo_explain_statistics((ForeignScan *) node->ss.ps.plan, es);
 	}
+	if (es->analyze)
+		explain_usage(&state->usage, es);
 	if (mongo_explain_remote_plans)
 		explain_remote_commands(node, es);
 }

@@ -20,6 +20,7 @@
 #include "split_range.h"
 #include "transaction.h"
 
+#include "access/parallel.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
@@ -39,6 +40,9 @@ typedef enum SplitProgress
 	SPLIT
 } SplitProgress;
 
+/* The members of a MongoUsage, which are all of one type. */
+#define USAGE_COUNTERS		(sizeof(MongoUsage) / sizeof(uint64))
+
 struct MongoSharedScan
 {
 	slock_t		mutex;			/* protects 'progress' */
@@ -54,6 +58,9 @@ struct MongoSharedScan
 	uint8		points[POINTS_CAPACITY];
 
 	pg_atomic_uint32 next_range;
+
+	/* what workers have caused, for EXPLAIN: a MongoUsage */
+	pg_atomic_uint64 usage[USAGE_COUNTERS];
 };
 
 Size
@@ -88,6 +95,8 @@ mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
 	shared->progress = NOT_SPLIT;
 	shared->wanted_ranges = MONGO_RANGES_PER_PARTICIPANT * (pcxt->nworkers + 1);
 	pg_atomic_init_u32(&shared->next_range, 0);
+	for (size_t i = 0; i < USAGE_COUNTERS; i++)
+		pg_atomic_init_u64(&shared->usage[i], 0);
 	share_scan(node, pcxt, shared);
 }
 
@@ -110,11 +119,40 @@ mongo_initialize_worker_foreign_scan(ForeignScanState *node,
 	((MongoScanState *) node->fdw_state)->shared = coordinate;
 }
 
+/*
+ * share_usage
+ *		A worker tells what it has caused; the leader, who has read all that workers
+ *		have, takes it for its own.
+ */
+static void
+share_usage(MongoScanState *state)
+{
+	uint64	   *own = (uint64 *) &state->usage;
+
+	for (size_t i = 0; i < USAGE_COUNTERS; i++)
+	{
+		if (IsParallelWorker())
+			pg_atomic_fetch_add_u64(&state->shared->usage[i], own[i]);
+		else
+			own[i] += pg_atomic_exchange_u64(&state->shared->usage[i], 0);
+	}
+}
+
 void
 mongo_shutdown_foreign_scan(ForeignScanState *node)
 {
+	MongoScanState *state = node->fdw_state;
+
+	/*
+	 * PostgreSQL calls this for a direct modification as well, which is no
+	 * scan
+	 */
+	if (((ForeignScan *) node->ss.ps.plan)->operation != CMD_SELECT || state == NULL)
+		return;
+	if (state->shared != NULL)
+		share_usage(state);
 	/* the shared memory goes away before the scan does */
-	((MongoScanState *) node->fdw_state)->shared = NULL;
+	state->shared = NULL;
 }
 
 /* ------------------------------- splitting --------------------------------- */

@@ -61,6 +61,7 @@ typedef struct MongoScanState
 	bool		widened;		/* documents may come that PostgreSQL is to
 								 * test */
 	bool		must_wait;		/* why an asynchronous scan gave no row */
+	MongoUsage	usage;			/* for EXPLAIN ANALYZE; since the scan began */
 	MongoScanRun run;
 	MongoScanRun earlier;		/* its context is spare; NULL before any
 								 * ReScan */

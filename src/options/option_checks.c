@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "option_values.h"
 #include "path_list.h"
+#include "settings.h"
 #include "uri_text.h"
 #include "utils/acl.h"
 #include "utils/fmgrprotos.h"
@@ -220,6 +221,16 @@ mongo_check_address(const MongoOption *option, const char *value)
 						option->name),
 				 errhint("Use the option \"uri\" for a connection string, and a user mapping for a user name and a password."),
 				 errhidestmt(true), errhidecontext(true)));
+}
+
+/* mongo_check_max_connections: sessions know of each other by shared memory alone. */
+void
+mongo_check_max_connections(const MongoOption *option, const char *value)
+{
+	if (strcmp(value, "0") != 0 && !mongo_is_preloaded)
+		ereport(WARNING,
+				(errmsg("option \"%s\" has no effect yet", option->name),
+				 errhint("Add mongo_fdw to shared_preload_libraries and restart PostgreSQL.")));
 }
 
 void

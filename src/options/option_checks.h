@@ -18,6 +18,7 @@
 extern MongoOptionCheck mongo_check_uri;
 extern MongoOptionCheck mongo_check_address;
 extern MongoOptionCheck mongo_check_file;
+extern MongoOptionCheck mongo_check_max_connections;
 extern MongoOptionCheck mongo_check_mechanism;
 extern MongoOptionCheck mongo_check_open_properties;
 extern MongoOptionCheck mongo_check_properties;

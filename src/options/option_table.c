@@ -71,6 +71,7 @@ const MongoOption mongo_option_table[] =
 	{"compressors", ON_SERVER, mongo_parse_name, mongo_check_compressors, CONNECTION(compressors)},
 	{"keep_connections", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(keep_connections), "true"},
 	{"async_connections", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(async_connections), "4", BETWEEN(1, 1000)},
+	{"max_connections", ON_SERVER, mongo_parse_integer, mongo_check_max_connections, CONNECTION(max_connections), "0", BETWEEN(0, 100000)},
 	{"idle_timeout", ON_SERVER, mongo_parse_duration, NULL, CONNECTION(idle_timeout), "0", BETWEEN(0, INT_MAX)},
 
 	/* which collection */

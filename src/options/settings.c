@@ -18,6 +18,7 @@ bool		mongo_enable_aggregate_pushdown = true;
 bool		mongo_enable_order_by_pushdown = true;
 bool		mongo_log_remote_query = false;
 bool		mongo_explain_remote_plans = false;
+bool		mongo_is_preloaded = false;
 
 static const struct
 {

@@ -227,8 +227,9 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 		connected = adopt_stream(client, server, error);
 		if (connected)
 		{
-			prepare_read_preference(client, uri,
-									mongoc_server_description_type(server));
+			client->server_type = MemoryContextStrdup(client->context,
+													  mongoc_server_description_type(server));
+			prepare_read_preference(client, uri, client->server_type);
 			prepare_compression(client, uri, server);
 		}
 		mongoc_server_description_destroy(server);
@@ -308,6 +309,13 @@ report_open_files(MongoClient *client)
 			 errhint("Raise the server's max_files_per_process and/or \"ulimit -n\" limits.")));
 }
 
+/* How many milliseconds may pass until there is a server to talk to. */
+static int
+selection_timeout(const mongoc_uri_t *uri)
+{
+	return mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 30000);
+}
+
 /*
  * connect_client
  *		Try until a server is found, the error is final, or time is up.
@@ -323,9 +331,7 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 	bool		wait = !mongo_uri_is_single(uri) &&
 		!(mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTRYONCE) &&
 		  mongoc_uri_get_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true));
-	int			timeout_ms =
-		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
-									   30000);
+	int			timeout_ms = selection_timeout(uri);
 
 	mongoc_uri_set_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true);
 
@@ -384,6 +390,8 @@ allocate_client(UserMapping *user)
 
 	client->context = context;
 	client->connection.server_name = "";
+	client->serverid = user->serverid;
+	client->server_type = "";
 	dlist_init(&client->connection.transport.streams);
 	client->server_hashvalue =
 		GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(user->serverid));
@@ -407,6 +415,7 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 	client->keep = options->keep_connections;
 	client->idle_timeout = options->idle_timeout;
 	client->async_connections = options->async_connections;
+	client->max_connections = options->max_connections;
 
 	*uri = mongo_uri_create(options);
 	transport->use_tls = mongo_uri_ssl_options(options, *uri,
@@ -425,7 +434,12 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 	prepare_read_concern(client, *uri);
 	MemoryContextSwitchTo(caller_context);
 
+	client->counted = mongo_connection_limit_enter(user->serverid, server->servername,
+												   options->max_connections,
+												   selection_timeout(*uri));
 	connect_client(client, *uri);
+	client->connected_at = GetCurrentTimestamp();
+	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
 }
 
 MongoClient *
@@ -590,6 +604,7 @@ mongo_client_close(MongoClient *client)
 
 	mongo_client_end_sessions(client);
 	destroy_driver_client(client);
+	mongo_connection_limit_leave(client->counted);
 	if (client->connection.transport.wait_error != NULL)
 		FreeErrorData(client->connection.transport.wait_error);
 	bson_free(client->connection.request.data);

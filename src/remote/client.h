@@ -13,6 +13,7 @@
 #include "datatype/timestamp.h"
 #include "foreign/foreign.h"
 #include "lib/ilist.h"
+#include "connection_limit.h"
 #include "wire.h"
 
 /* What libmongoc knows of the servers that a client talks to. */
@@ -52,6 +53,16 @@ typedef struct MongoClient
 	int			idle_timeout;	/* option of that name, in milliseconds; 0:
 								 * none */
 	int			async_connections;	/* likewise */
+	int			max_connections;	/* likewise; 0: any number */
+	MongoConnectionCount *counted;	/* among all sessions' connections, or
+									 * NULL */
+	Oid			serverid;
+	const char *server_type;	/* as libmongoc calls it */
+	TimestampTz connected_at;
+	bool		in_transaction; /* of MongoDB's, that PostgreSQL's goes on
+								 * with */
+	MongoTraffic flushed;		/* of the transport's traffic, to shared
+								 * memory */
 	bool		has_session;	/* libmongoc may have one of the server's */
 	TimestampTz idle_since;		/* 0: never used yet */
 	uint32		server_hashvalue;	/* as syscache callbacks identify them */

@@ -254,6 +254,7 @@ take_reply(MongoCursor *cursor, bool may_retry)
 static bool
 receive_answer(MongoCursor *cursor)
 {
+	MongoConnection *connection;
 	bool		received;
 
 	if (cursor->taken)
@@ -261,8 +262,11 @@ receive_answer(MongoCursor *cursor)
 		cursor->taken = false;
 		return !cursor->lost;
 	}
-	received = mongo_wire_receive(mongo_lease_connection(cursor->lease), cursor->request_id,
+	connection = mongo_lease_connection(cursor->lease);
+	mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
+	received = mongo_wire_receive(connection, cursor->request_id,
 								  &cursor->replies[1 - cursor->current]) == MONGO_WIRE_OK;
+	mongo_cursor_end_wait(cursor, &connection->transport.traffic);
 	cursor->pending = false;
 	mongo_lease_note_answered(cursor->lease);
 	return received;
@@ -340,8 +344,11 @@ fetch_in_session(MongoCursor *cursor)
 	bson_iter_t iter;
 	const uint8 *document;
 	uint32_t	length;
+	const MongoTraffic *traffic = mongo_session_traffic(cursor->session);
 
 	MemoryContextReset(cursor->batch_context);
+	mongo_cursor_begin_wait(cursor, traffic);
+	cursor->usage->commands++;
 	old_context = MemoryContextSwitchTo(cursor->batch_context);
 	if (cursor->command != NULL)
 	{
@@ -363,6 +370,7 @@ fetch_in_session(MongoCursor *cursor)
 										   cursor->ns_database, get_more,
 										   read_failure_message(cursor));
 	}
+	mongo_cursor_end_wait(cursor, traffic);
 	if (!bson_iter_init_find(&iter, reply, "cursor") ||
 		!BSON_ITER_HOLDS_DOCUMENT(&iter))
 		report_invalid_reply(cursor, "The reply has no cursor.");
@@ -396,6 +404,7 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	cursor->database = MemoryContextStrdup(context, database);
 	cursor->collection = MemoryContextStrdup(context, collection);
 	cursor->batch_size = batch_size;
+	cursor->usage = &cursor->own_usage;
 	cursor->replies[0].context = context;
 	cursor->replies[1].context = context;
 
@@ -415,6 +424,27 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 		MemoryContextRegisterResetCallback(context, &cursor->callback);
 	}
 	return cursor;
+}
+
+void
+mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage)
+{
+	cursor->usage = usage;
+}
+
+/* count_documents: those handed out since the last time. */
+static void
+count_documents(MongoCursor *cursor)
+{
+	uint64		count = cursor->documents;
+
+	if (count == 0)
+		return;
+	cursor->documents = 0;
+	if (cursor->lease != NULL)
+		mongo_lease_count(cursor->lease, MONGO_COUNT_DOCUMENTS_READ, count);
+	else
+		mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_READ, count);
 }
 
 void
@@ -449,6 +479,8 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 		report_invalid_reply(cursor, "A document is not terminated.");
 
 	cursor->position = p + document_length;
+	cursor->documents++;
+	cursor->usage->documents++;
 	*length = document_length;
 	return p;
 }
@@ -468,12 +500,15 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 		if (cursor->has_document)
 		{
 			cursor->has_document = false;
+			cursor->documents++;
+			cursor->usage->documents++;
 			*length = cursor->reply_length;
 			return cursor->reply_document;
 		}
 
 		/* a server may send any number of empty batches */
 		CHECK_FOR_INTERRUPTS();
+		count_documents(cursor);
 
 		if (cursor->session != NULL)
 		{
@@ -498,6 +533,7 @@ mongo_cursor_close(MongoCursor *cursor)
 {
 	if (cursor == NULL || !is_open(cursor))
 		return;
+	count_documents(cursor);
 	if (cursor->lease != NULL)
 		mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;

@@ -28,6 +28,39 @@ note_request(MongoCursor *cursor)
 	mongo_lease_note_sent(cursor->lease);
 }
 
+/* send_counted: on the lease's connection; false when it is broken. */
+static bool
+send_counted(MongoCursor *cursor, const char *database, const bson_t *command)
+{
+	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	const uint64 *bytes = &connection->transport.traffic.counters[MONGO_COUNT_BYTES_SENT];
+	uint64		before = *bytes;
+
+	if (!mongo_wire_send(connection, database, command, &cursor->request_id))
+		return false;
+	cursor->usage->commands++;
+	cursor->usage->bytes_sent += *bytes - before;
+	return true;
+}
+
+void
+mongo_cursor_begin_wait(MongoCursor *cursor, const MongoTraffic *traffic)
+{
+	cursor->usage->bytes_received -= traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
+	cursor->usage->wait_us -= traffic->counters[MONGO_COUNT_WAIT_US];
+	if (cursor->session != NULL)
+		cursor->usage->bytes_sent -= traffic->counters[MONGO_COUNT_BYTES_SENT];
+}
+
+void
+mongo_cursor_end_wait(MongoCursor *cursor, const MongoTraffic *traffic)
+{
+	cursor->usage->bytes_received += traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
+	cursor->usage->wait_us += traffic->counters[MONGO_COUNT_WAIT_US];
+	if (cursor->session != NULL)
+		cursor->usage->bytes_sent += traffic->counters[MONGO_COUNT_BYTES_SENT];
+}
+
 /*
  * send_command
  *		Send the cursor's command, over a new connection if the old has broken.
@@ -41,12 +74,10 @@ send_command(MongoCursor *cursor)
 		elog(ERROR, "invalid command document");
 
 	/* a pooled connection may have been closed by the server since */
-	if (!mongo_wire_send(mongo_lease_connection(cursor->lease),
-						 cursor->database, &command, &cursor->request_id))
+	if (!send_counted(cursor, cursor->database, &command))
 	{
 		mongo_lease_renew(cursor->lease, cursor->user);
-		if (!mongo_wire_send(mongo_lease_connection(cursor->lease),
-							 cursor->database, &command, &cursor->request_id))
+		if (!send_counted(cursor, cursor->database, &command))
 			mongo_cursor_report_disconnect(cursor);
 	}
 	note_request(cursor);
@@ -74,7 +105,6 @@ mongo_cursor_begin_anew(MongoCursor *cursor)
 void
 mongo_cursor_send_get_more(MongoCursor *cursor)
 {
-	MongoConnection *connection = mongo_lease_connection(cursor->lease);
 	bson_t		command = BSON_INITIALIZER;
 	volatile bool sent = false;
 
@@ -86,8 +116,7 @@ mongo_cursor_send_get_more(MongoCursor *cursor)
 
 	PG_TRY();
 	{
-		sent = mongo_wire_send(connection, cursor->ns_database, &command,
-							   &cursor->request_id);
+		sent = send_counted(cursor, cursor->ns_database, &command);
 	}
 	PG_FINALLY();
 	{

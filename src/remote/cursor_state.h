@@ -45,6 +45,10 @@ struct MongoCursor
 	char	   *ns_database;	/* where getMore goes */
 	char	   *ns_collection;
 
+	MongoUsage *usage;			/* what it causes: own_usage or the caller's */
+	MongoUsage	own_usage;
+	uint64		documents;		/* not added to server and user's counts yet */
+
 	MongoReply	replies[2];		/* the current one, and the next one's room */
 	int			current;
 	const uint8 *position;		/* of the next array element */
@@ -87,6 +91,14 @@ extern void mongo_cursor_forget_command(MongoCursor *cursor);
  *		Raise 08006.
  */
 pg_noreturn extern void mongo_cursor_report_disconnect(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_begin_wait, mongo_cursor_end_wait
+ *		Around what receives on the lease's connection or the session's: its bytes and
+ *		time are the cursor's.
+ */
+extern void mongo_cursor_begin_wait(MongoCursor *cursor, const MongoTraffic *traffic);
+extern void mongo_cursor_end_wait(MongoCursor *cursor, const MongoTraffic *traffic);
 
 /*
  * mongo_cursor_is_at_end

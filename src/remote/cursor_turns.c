@@ -136,7 +136,9 @@ take_answer(void *arg)
 
 	PG_TRY();
 	{
+		mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
 		result = mongo_wire_receive(connection, cursor->request_id, reply);
+		mongo_cursor_end_wait(cursor, &connection->transport.traffic);
 	}
 	PG_CATCH();
 	{

@@ -9,6 +9,8 @@
 
 #include "remote_error.h"
 
+#include "activity.h"
+
 #include "feature.h"
 #include "options.h"
 #include "printable.h"
@@ -415,6 +417,7 @@ raise_remote(const char *message, int code, const char *code_name,
 		hint = pipeline_hint(code, text, sqlstate, hint_for_code);
 	if (!may_quote && hint == NULL)
 		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(sqlstate),
 			 errmsg("%s", message),
@@ -433,6 +436,7 @@ mongo_report_connection_error(const char *server_name,
 		error->code == MONGOC_ERROR_PROTOCOL_INVALID_REPLY;
 	const char *hint = NULL;
 
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	if ((error->domain == MONGOC_ERROR_SERVER ||
 		 error->domain == MONGOC_ERROR_QUERY) &&
 		(error->code == 18 || error->code == 11))
@@ -500,10 +504,13 @@ mongo_report_bson_error(const char *context_message, const bson_error_t *error,
 
 	if (error->domain == MONGOC_ERROR_STREAM ||
 		error->domain == MONGOC_ERROR_SERVER_SELECTION)
+	{
+		mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("%s", context_message),
 				 errdetail("%s", mongo_printable(error->message))));
+	}
 
 	raise_remote(context_message, error->code, "",
 				 mongo_printable(error->message), NULL);
@@ -519,6 +526,7 @@ mongo_report_write_error(const char *context_message, int code, const char *text
 void
 mongo_report_transient_error(const char *context_message, const bson_error_t *error)
 {
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("%s", context_message),

@@ -207,6 +207,7 @@ note_heard(const MongoGuard *guard)
 {
 	MongoEnding *ending = &guard->stream->transport->ending;
 
+	mongo_traffic_add(&guard->stream->transport->traffic, MONGO_COUNT_ROUND_TRIPS, 1);
 	ending->heard = true;
 	if (guard->request_ends)
 		ending->answered = true;
@@ -402,32 +403,46 @@ note_bytes_sent(MongoGuard *guard, const uint8 *bytes, size_t size)
 	}
 }
 
+/* As much of a message as holds its command's name, with those that end transactions. */
+#define MESSAGE_START	(BODY_OFFSET + 4 + 1 + sizeof("commitTransaction"))
+
 /*
- * begins_ending
- *		Is this the start of a message that ends a transaction?
+ * begins_message
+ *		Is this the start of a message?  It is copied then.
  *
- * libmongoc hands over whole messages.  Of a compressed one it is assumed.
+ * libmongoc hands over whole messages.
  */
 static bool
-begins_ending(const MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt)
+begins_message(const MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt, char *start)
 {
-	static const char *const names[] = {
-		"commitTransaction", "abortTransaction", "killSessions"
-	};
-	char		start[BODY_OFFSET + 4 + 1 + sizeof("commitTransaction")] = {0};
 	size_t		size = 0;
 
 	if (guard->header_sent > 0 || guard->left_to_send > 0)
 		return false;
-	for (size_t i = 0; i < iovcnt && size < sizeof(start); i++)
+	for (size_t i = 0; i < iovcnt && size < MESSAGE_START; i++)
 	{
-		size_t		part = Min(iov[i].iov_len, sizeof(start) - size);
+		size_t		part = Min(iov[i].iov_len, MESSAGE_START - size);
 
 		memcpy(start + size, iov[i].iov_base, part);
 		size += part;
 	}
-	if (size < sizeof(start))
-		return false;
+	start[MESSAGE_START] = '\0';
+	return size == MESSAGE_START;
+}
+
+/*
+ * ends_transaction
+ *		Is this the start of a message that ends a transaction?
+ *
+ * Of a compressed one it is assumed.
+ */
+static bool
+ends_transaction(const char *start)
+{
+	static const char *const names[] = {
+		"commitTransaction", "abortTransaction", "killSessions"
+	};
+
 	if (get_int32((const uint8 *) start + 12) == OP_COMPRESSED)
 		return true;
 	for (size_t i = 0; i < lengthof(names); i++)
@@ -436,6 +451,19 @@ begins_ending(const MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * count_request
+ *		A message begins: count the command in it.
+ */
+static void
+count_request(const MongoGuard *guard, const char *start)
+{
+	bool		is_plain = get_int32((const uint8 *) start + 12) == OP_MSG;
+
+	mongo_traffic_note_command(&guard->stream->transport->traffic,
+							   is_plain ? start + BODY_OFFSET + 4 + 1 : "");
 }
 
 /* The command that ends a transaction has left, or may have. */
@@ -457,7 +485,9 @@ guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	MongoGuard *guard = (MongoGuard *) base;
 	MongoTransport *transport = guard->stream->transport;
 	uint64		bytes_before = guard->stream->bytes_sent;
-	bool		ends = transport->ending.active && begins_ending(guard, iov, iovcnt);
+	char		start[MESSAGE_START + 1];
+	bool		begins = begins_message(guard, iov, iovcnt, start);
+	bool		ends = begins && transport->ending.active && ends_transaction(start);
 	ssize_t		sent = -1;
 	size_t		left;
 
@@ -466,6 +496,8 @@ guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	errno = ECANCELED;
 	if (!transport->interrupted)
 		sent = mongoc_stream_writev(guard->base, iov, iovcnt, timeout_msec);
+	if (begins && guard->stream->bytes_sent != bytes_before)
+		count_request(guard, start);
 	if (ends && guard->stream->bytes_sent != bytes_before)
 		note_ending(&transport->ending);
 	if (sent < 0 && answers_instead(guard))

@@ -122,7 +122,7 @@ mongo_idle_clients_sweep(XactEvent event)
 }
 
 void
-mongo_idle_clients_make_room(void)
+mongo_idle_clients_make_room(Oid serverid)
 {
 	HASH_SEQ_STATUS scan;
 	PoolEntry  *entry;
@@ -135,7 +135,8 @@ mongo_idle_clients_make_room(void)
 		{
 			MongoClient *client = dlist_container(MongoClient, node, iter.cur);
 
-			if (client->cursors == 0)
+			if (client->cursors == 0 &&
+				(!OidIsValid(serverid) || client->serverid == serverid))
 				mongo_pool_remove_idle(entry, client);
 		}
 	}

@@ -27,8 +27,9 @@ extern void mongo_idle_clients_sweep(XactEvent event);
 
 /*
  * mongo_idle_clients_make_room
- *		Close all that nobody reads from, as there are too many open files.
+ *		Close all that nobody reads from, as there are too many open files, or those to
+ *		one server, as it is to have no more connections.
  */
-extern void mongo_idle_clients_make_room(void);
+extern void mongo_idle_clients_make_room(Oid serverid);
 
 #endif							/* MONGO_FDW_IDLE_CLIENTS_H */

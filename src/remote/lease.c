@@ -129,6 +129,14 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	lease->turns = turns;
 	lease->reader = reader;
 	lease->entry = mongo_pool_entry(user->umid);
+	lease->entry->serverid = user->serverid;
+	if (lease->entry->userid != user->userid)
+	{
+		/* several roles may have one mapping, that of PUBLIC */
+		lease->entry->activity = mongo_activity_row(user->serverid, user->userid);
+		lease->entry->userid = user->userid;
+	}
+	lease->activity = lease->entry->activity;
 	lease->callback.func = end_lease;
 	lease->callback.arg = lease;
 	MemoryContextRegisterResetCallback(owner, &lease->callback);
@@ -184,6 +192,7 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 		mongo_pool_remove_idle(entry, dlist_head_element(MongoClient, node, &entry->idle));
 
 	mongo_lease_connect(lease, user);
+	mongo_traffic_add(&lease->client->connection.transport.traffic, MONGO_COUNT_RECONNECTS, 1);
 }
 
 /* ---------------------------- what a lease holds ---------------------------- */
@@ -206,6 +215,18 @@ void
 mongo_lease_check_interrupts(MongoLease *lease)
 {
 	mongo_wire_raise_wait(&lease->client->connection);
+}
+
+void
+mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 count)
+{
+	mongo_activity_count(lease->activity, counter, count);
+}
+
+void
+mongo_lease_note_transaction(MongoLease *lease)
+{
+	lease->client->in_transaction = true;
 }
 
 void

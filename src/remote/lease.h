@@ -99,6 +99,18 @@ extern MongoDeployment mongo_lease_deployment(MongoLease *lease);
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 
 /*
+ * mongo_lease_count
+ *		Count for server and user what no connection counts.
+ */
+extern void mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 count);
+
+/*
+ * mongo_lease_note_transaction
+ *		Until the lease ends, a transaction of MongoDB's is open on its client.
+ */
+extern void mongo_lease_note_transaction(MongoLease *lease);
+
+/*
  * mongo_lease_resume
  *		Let a client that refuses I/O after an interrupt talk again, over a new
  *		connection if need be.

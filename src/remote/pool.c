@@ -90,6 +90,10 @@ mongo_pool_entry(Oid umid)
 	if (!found)
 	{
 		entry->limit = 1;
+		entry->max_connections = 0;
+		entry->serverid = InvalidOid;
+		entry->userid = InvalidOid;
+		entry->activity = NULL;
 		dlist_init(&entry->idle);
 		dlist_init(&entry->leased);
 		dlist_init(&entry->in_flight);

@@ -21,6 +21,10 @@ typedef struct PoolEntry
 {
 	Oid			umid;			/* hash key */
 	int			limit;			/* option async_connections */
+	int			max_connections;	/* likewise max_connections */
+	Oid			serverid;
+	Oid			userid;			/* whose row 'activity' is */
+	MongoActivity *activity;	/* that of server and user, or NULL */
 	dlist_head	idle;			/* of MongoClient, the last used first */
 	dlist_head	leased;			/* likewise, in no order */
 	dlist_head	in_flight;		/* of MongoLease, the longest first */
@@ -44,6 +48,7 @@ struct MongoLease
 	MemoryContextCallback callback;
 	PoolEntry  *entry;
 	MongoClient *client;		/* NULL: none at present */
+	MongoActivity *activity;	/* whose traffic it is; or NULL */
 	const MongoTurns *turns;	/* NULL: an exclusive lease */
 	void	   *reader;			/* what its functions are called with */
 	dlist_node	node;

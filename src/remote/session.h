@@ -31,6 +31,12 @@ extern const bson_t *mongo_session_read_command(MongoSession *session,
 												const char *context_message);
 
 /*
+ * mongo_session_traffic
+ *		That of the client whose transaction the session reads in.
+ */
+extern const MongoTraffic *mongo_session_traffic(const MongoSession *session);
+
+/*
  * mongo_session_cursor_opened, mongo_session_cursor_abandoned
  *		A command that read in the session has left a cursor open on the server;
  *		nobody wants the rest of it.

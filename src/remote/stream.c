@@ -21,6 +21,7 @@
 #include "interrupt.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "portability/instr_time.h"
 #include "storage/fd.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -211,6 +212,23 @@ keep_wait_error(MongoTransport *transport, MemoryContext caller_context)
 	MemoryContextSwitchTo(caller_context);
 }
 
+/* wait_timed: WaitEventSetWait(), whose time is counted.  May raise. */
+static int
+wait_timed(MongoTransport *transport, WaitEventSet *set, long timeout_ms,
+		   WaitEvent *occurred, int noccurred)
+{
+	instr_time	start;
+	instr_time	end;
+	int			count;
+
+	INSTR_TIME_SET_CURRENT(start);
+	count = WaitEventSetWait(set, timeout_ms, occurred, noccurred, PG_WAIT_EXTENSION);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	mongo_traffic_add(&transport->traffic, MONGO_COUNT_WAIT_US, INSTR_TIME_GET_MICROSEC(end));
+	return count;
+}
+
 bool
 mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 {
@@ -229,9 +247,8 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 		while (!ready && !timed_out && !transport->interrupted)
 		{
 			WaitEvent	occurred[2];
-			int			count = WaitEventSetWait(set, wait_left(transport, &deadline),
-												 occurred, lengthof(occurred),
-												 PG_WAIT_EXTENSION);
+			int			count = wait_timed(transport, set, wait_left(transport, &deadline),
+										   occurred, lengthof(occurred));
 
 			/* at the ending's deadline, go round once more and see it passed */
 			timed_out = (count == 0 && deadline_left(&deadline) == 0);
@@ -281,8 +298,8 @@ mongo_stream_wait_readable(MongoStream *stream)
 		int			count;
 
 		mongo_inject_interrupt();
-		count = WaitEventSetWait(set, deadline_left(&deadline), occurred,
-								 lengthof(occurred), PG_WAIT_EXTENSION);
+		count = wait_timed(stream->transport, set, deadline_left(&deadline), occurred,
+						   lengthof(occurred));
 		if (count == 0)
 		{
 			stream->transport->timed_out = true;
@@ -344,6 +361,8 @@ receive(MongoStream *stream, void *destination, size_t size)
 
 	if (result > 0 && mongo_fault_is_due(MONGO_FAULT_RECEIVE))
 		result = mongo_break_socket(stream->socket);
+	if (result > 0)
+		mongo_traffic_add(&stream->transport->traffic, MONGO_COUNT_BYTES_RECEIVED, result);
 	stream->last_errno = result < 0 ? errno : 0;
 	stream->transport->last_failed = result == 0 ||
 		(result < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
@@ -497,6 +516,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 		stream->transport->last_failed = false;
 		stream->reply_due = true;
 		stream->bytes_sent += sent;
+		mongo_traffic_add(&stream->transport->traffic, MONGO_COUNT_BYTES_SENT, sent);
 		total += sent;
 		while (first < iovcnt && (size_t) sent >= iov[first].iov_len - offset)
 		{

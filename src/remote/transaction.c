@@ -183,6 +183,7 @@ begin(MongoSession *session)
 	}
 	session->begun = true;
 	session->lease = lease;
+	mongo_lease_note_transaction(lease);
 }
 
 bool
@@ -581,6 +582,7 @@ mongo_session_in_transaction(const MongoSession *session)
 void
 mongo_session_note_write(MongoSession *session, int64 documents)
 {
+	mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_WRITTEN, documents);
 	session->wrote = true;
 	session->documents += documents;
 	session->written_level = Max(session->written_level,
@@ -591,6 +593,12 @@ void
 mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end, int64 documents)
 {
 	mongo_write_doubt_add(&session->doubt, end, documents);
+}
+
+const MongoTraffic *
+mongo_session_traffic(const MongoSession *session)
+{
+	return &mongo_lease_connection(session->lease)->transport.traffic;
 }
 
 const bson_t *

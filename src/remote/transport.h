@@ -17,6 +17,7 @@
 
 #include "datatype/timestamp.h"
 #include "lib/ilist.h"
+#include "activity.h"
 #include "options.h"
 
 struct MongoStream;
@@ -78,6 +79,8 @@ typedef struct MongoTransport
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */
 	MongoRemoteCancel *cancel;	/* while armed, or NULL */
+	MongoTraffic traffic;		/* of all connections since the client is
+								 * there */
 	dlist_head	streams;		/* of MongoStream, the newest first */
 	struct MongoStream *data_stream;	/* the data plane's; NULL once
 										 * libmongoc has destroyed it */

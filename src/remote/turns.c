@@ -11,7 +11,9 @@
 
 #include "client.h"
 #include "idle_clients.h"
+#include "options.h"
 #include "pool.h"
+#include "settings.h"
 #include "utils/timestamp.h"
 
 /* ------------------------- which client a lease gets ------------------------ */
@@ -102,7 +104,8 @@ may_connect(const MongoLease *lease)
 	const PoolEntry *entry = lease->entry;
 
 	return count_clients(&entry->idle) + count_clients(&entry->leased) < entry->limit &&
-		mongo_may_open_connection();
+		mongo_may_open_connection() &&
+		mongo_connection_limit_has_room(entry->serverid, entry->max_connections);
 }
 
 /* hold: the client, which is in no list, is told what others had to leave open. */
@@ -110,8 +113,27 @@ static void
 hold(MongoLease *lease, MongoClient *client)
 {
 	lease->client = client;
+	mongo_activity_use(lease->activity);
 	dlist_push_head(&lease->entry->leased, &client->node);
 	mongo_pool_kill_orphans(lease->entry, client);
+}
+
+/*
+ * make_room_on_server
+ *		Close idle connections of this session, of other users, rather than wait for
+ *		those of others.
+ */
+static void
+make_room_on_server(UserMapping *user)
+{
+	MongoConnectionOptions *options;
+
+	if (!mongo_is_preloaded)
+		return;
+	options = mongo_connection_options(GetForeignServer(user->serverid), user);
+	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
+		mongo_idle_clients_make_room(user->serverid);
+	pfree(options);
 }
 
 void
@@ -120,9 +142,12 @@ mongo_lease_connect(MongoLease *lease, UserMapping *user)
 	MongoClient *client;
 
 	if (!mongo_may_open_connection())
-		mongo_idle_clients_make_room();
+		mongo_idle_clients_make_room(InvalidOid);
+	make_room_on_server(user);
+	mongo_activity_use(lease->activity);
 	client = mongo_client_connect(user);
 	lease->entry->limit = client->async_connections;
+	lease->entry->max_connections = client->max_connections;
 	hold(lease, client);
 }
 
@@ -242,6 +267,9 @@ mongo_lease_put(MongoLease *lease)
 	if (client == NULL)
 		return;
 	lease->client = NULL;
+	client->in_transaction = false;
+	mongo_activity_flush(lease->activity, &client->connection.transport.traffic,
+						 &client->flushed);
 	dlist_delete(&client->node);
 	if (!mongo_client_is_clean(client) || (client->retired && client->cursors == 0))
 	{

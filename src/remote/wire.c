@@ -26,24 +26,26 @@ static const struct
 	const char *name;
 	bool		read_preference;
 	bool		read_concern;
+	MongoCounter kind;
 }			command_rules[] =
 {
-	{"find", true, true},
-	{"aggregate", true, true},
-	{"count", true, true},
-	{"distinct", true, true},
-	{"getMore", false, false},
-	{"killCursors", false, false},
+	{"find", true, true, MONGO_COUNT_FIND},
+	{"aggregate", true, true, MONGO_COUNT_AGGREGATE},
+	{"count", true, true, MONGO_COUNT_COUNT},
+	{"distinct", true, true, MONGO_COUNT_OTHER},
+	{"getMore", false, false, MONGO_COUNT_GET_MORE},
+	{"killCursors", false, false, MONGO_COUNT_OTHER},
 };
 
-/* choose_elements: those to add to this command, or NULL. */
+/* choose_elements: those to add to this command, or NULL; it is counted by its kind. */
 static void
-choose_elements(const MongoConnection *connection, const bson_t *command,
+choose_elements(MongoConnection *connection, const bson_t *command,
 				const bson_t **read_preference, const bson_t **read_concern)
 {
 	/* a command's name is its first key */
 	const char *name = bson_empty(command) ? "" :
 		(const char *) bson_get_data(command) + 5;
+	MongoCounter kind = MONGO_COUNT_OTHER;
 
 	*read_preference = connection->read_preference;
 	*read_concern = NULL;
@@ -51,6 +53,7 @@ choose_elements(const MongoConnection *connection, const bson_t *command,
 	{
 		if (strcmp(name, command_rules[i].name) != 0)
 			continue;
+		kind = command_rules[i].kind;
 		if (!command_rules[i].read_preference)
 			*read_preference = NULL;
 		if (command_rules[i].read_concern &&
@@ -58,6 +61,7 @@ choose_elements(const MongoConnection *connection, const bson_t *command,
 			!bson_has_field(command, "readConcern"))
 			*read_concern = connection->read_concern;
 	}
+	mongo_traffic_add(&connection->transport.traffic, kind, 1);
 }
 
 void
@@ -283,6 +287,7 @@ void
 mongo_wire_report_violation(MongoConnection *connection, const char *detail)
 {
 	connection->broken = true;
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
 			 errmsg("server \"%s\" sent an invalid reply",
@@ -299,6 +304,7 @@ mongo_wire_raise_wait(MongoConnection *connection)
 	if (!transport->timed_out)
 		return;
 	transport->timed_out = false;
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("server \"%s\" did not answer in time", connection->server_name),
@@ -310,6 +316,7 @@ mongo_wire_raise_wait(MongoConnection *connection)
 void
 mongo_wire_report_disconnect(const char *server_name)
 {
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("connection to server \"%s\" was lost", server_name),
@@ -468,6 +475,7 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 	take_document(connection, reply, expected, compressed);
 	connection->receiving = false;
 	connection->in_flight--;
+	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_ROUND_TRIPS, 1);
 	return MONGO_WIRE_OK;
 }
 

@@ -1,0 +1,257 @@
+/*-------------------------------------------------------------------------
+ *
+ * monitoring.c
+ *		The functions that show connections and counts, and that close and reset.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "activity.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_user_mapping.h"
+#include "connections.h"
+#include "fmgr.h"
+#include "foreign/foreign.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(mongo_fdw_get_connections);
+PG_FUNCTION_INFO_V1(mongo_fdw_disconnect);
+PG_FUNCTION_INFO_V1(mongo_fdw_disconnect_all);
+PG_FUNCTION_INFO_V1(mongo_fdw_stat_get);
+PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_get);
+PG_FUNCTION_INFO_V1(mongo_fdw_stat_reset);
+PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_reset);
+
+/* ------------------------------ a row of values ----------------------------- */
+
+#define MOST_COLUMNS	24
+
+typedef struct Row
+{
+	int			count;
+	Datum		values[MOST_COLUMNS];
+	bool		nulls[MOST_COLUMNS];
+} Row;
+
+static void
+add_value(Row *row, Datum value, bool is_null)
+{
+	Assert(row->count < MOST_COLUMNS);
+	row->values[row->count] = value;
+	row->nulls[row->count++] = is_null;
+}
+
+static void
+add_text(Row *row, const char *text)
+{
+	add_value(row, text != NULL ? CStringGetTextDatum(text) : (Datum) 0, text == NULL);
+}
+
+static void
+add_count(Row *row, uint64 count)
+{
+	add_value(row, Int64GetDatum((int64) count), false);
+}
+
+/* In milliseconds, as PostgreSQL's own statistics have times. */
+static void
+add_time(Row *row, uint64 microseconds)
+{
+	add_value(row, Float8GetDatum(microseconds / 1000.0), false);
+}
+
+static void
+put_values(FunctionCallInfo fcinfo, Row *row)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
+}
+
+/* ------------------------------- connections -------------------------------- */
+
+/* Whose mapping it is: "public" for everyone's, NULL for one that is gone. */
+static const char *
+mapping_user(Oid mapping)
+{
+	HeapTuple	tuple = SearchSysCache1(USERMAPPINGOID, ObjectIdGetDatum(mapping));
+	Oid			user;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	user = ((Form_pg_user_mapping) GETSTRUCT(tuple))->umuser;
+	ReleaseSysCache(tuple);
+	return OidIsValid(user) ? GetUserNameFromId(user, true) : "public";
+}
+
+static const char *
+server_name(Oid serverid)
+{
+	ForeignServer *server = GetForeignServerExtended(serverid, FSV_MISSING_OK);
+
+	return server != NULL ? server->servername : NULL;
+}
+
+static const char *
+state_name(const MongoConnectionInfo *info)
+{
+	if (info->is_active)
+		return info->in_transaction ? "in transaction" : "active";
+	return info->has_cursor ? "open cursor" : "idle";
+}
+
+static void
+put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
+{
+	Row			row = {0};
+	TimestampTz now = GetCurrentTimestamp();
+
+	add_text(&row, server_name(info->serverid));
+	add_text(&row, mapping_user(info->mapping));
+	add_text(&row, info->host);
+	add_text(&row, *info->role != '\0' ? info->role : NULL);
+	add_text(&row, state_name(info));
+	add_value(&row, BoolGetDatum(info->is_valid), false);
+	add_value(&row, BoolGetDatum(info->in_transaction), false);
+	add_value(&row, DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(now),
+										TimestampTzGetDatum(info->connected_at)), false);
+	add_value(&row, TimestampTzGetDatum(info->idle_since), info->idle_since == 0);
+	add_count(&row, mongo_traffic_commands(&info->traffic));
+	add_count(&row, info->traffic.counters[MONGO_COUNT_BYTES_RECEIVED]);
+	add_count(&row, info->traffic.counters[MONGO_COUNT_BYTES_SENT]);
+	add_text(&row, info->compressor);
+	add_value(&row, BoolGetDatum(info->has_tls), false);
+	put_values(fcinfo, &row);
+}
+
+/*
+ * mongo_fdw_get_connections
+ *		A row for each connection of this session.
+ */
+Datum
+mongo_fdw_get_connections(PG_FUNCTION_ARGS)
+{
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(cell, mongo_connections())
+		put_connection(fcinfo, lfirst(cell));
+	return (Datum) 0;
+}
+
+/*
+ * mongo_fdw_disconnect, mongo_fdw_disconnect_all
+ *		Close what is not in use; true if there was something to close.
+ */
+Datum
+mongo_fdw_disconnect(PG_FUNCTION_ARGS)
+{
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	PG_RETURN_BOOL(mongo_connections_close(GetForeignServerByName(name, false)->serverid));
+}
+
+Datum
+mongo_fdw_disconnect_all(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	PG_RETURN_BOOL(mongo_connections_close(InvalidOid));
+}
+
+/* --------------------------------- counts ----------------------------------- */
+
+/* May the caller see what this role has done? */
+static bool
+may_see(Oid role)
+{
+	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
+		has_privs_of_role(GetUserId(), role);
+}
+
+/*
+ * mongo_fdw_stat_get
+ *		Counts by server and user.
+ */
+Datum
+mongo_fdw_stat_get(PG_FUNCTION_ARGS)
+{
+	int			count;
+	MongoActivityRow *rows = mongo_activity_rows(&count);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < count; i++)
+	{
+		const MongoActivityRow *each = &rows[i];
+		Row			row = {0};
+
+		if (!may_see(each->userid))
+			continue;
+		add_value(&row, ObjectIdGetDatum(each->dbid), false);
+		add_value(&row, ObjectIdGetDatum(each->serverid), false);
+		add_value(&row, ObjectIdGetDatum(each->userid), false);
+		for (int j = 0; j < MONGO_COUNTERS; j++)
+		{
+			if (j == MONGO_COUNT_WAIT_US)
+				add_time(&row, each->traffic.counters[j]);
+			else
+				add_count(&row, each->traffic.counters[j]);
+		}
+		put_values(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * mongo_fdw_stat_statements_get
+ *		Counts by query id.
+ */
+Datum
+mongo_fdw_stat_statements_get(PG_FUNCTION_ARGS)
+{
+	int			count;
+	MongoStatementRow *rows = mongo_statement_rows(&count);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < count; i++)
+	{
+		const MongoStatementRow *each = &rows[i];
+		Row			row = {0};
+
+		if (!may_see(each->userid))
+			continue;
+		add_value(&row, ObjectIdGetDatum(each->userid), false);
+		add_value(&row, ObjectIdGetDatum(each->dbid), false);
+		add_count(&row, each->queryid);
+		add_count(&row, each->calls);
+		add_count(&row, each->usage.commands);
+		add_count(&row, each->usage.documents);
+		add_count(&row, each->usage.bytes_sent);
+		add_count(&row, each->usage.bytes_received);
+		add_time(&row, each->usage.wait_us);
+		put_values(fcinfo, &row);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * mongo_fdw_stat_reset, mongo_fdw_stat_statements_reset
+ *		Begin to count anew, for all.
+ */
+Datum
+mongo_fdw_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	mongo_activity_reset();
+	PG_RETURN_VOID();
+}
+
+Datum
+mongo_fdw_stat_statements_reset(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	mongo_statements_reset();
+	PG_RETURN_VOID();
+}

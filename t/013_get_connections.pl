@@ -1,0 +1,124 @@
+# Which connections a session has, closing them, and how many all have together.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $set = MongoFdwTest::ReplicaSet->new(1);
+my $node = new_postgres('get_connections', q{shared_preload_libraries = 'mongo_fdw'});
+
+create_server($node, 'mongodb', $mongod);
+create_server($node, 'replica_set', $set->primary, replica_set => 'rs', compressors => 'zlib');
+create_point_table($node, 'mongodb', $mongod, 5000);
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE in_set (_id int, info text) SERVER replica_set OPTIONS (database 'db');
+	INSERT INTO in_set VALUES (1, 'one')});
+
+my $connections = 'SELECT server_name, user_name, server_role, state, valid, in_transaction, idle_since IS NULL, '
+  . 'compressor, tls FROM mongo_fdw_get_connections() ORDER BY 1';
+my $point = 'SELECT info FROM points WHERE id = 1';
+my $session = MongoFdwTest::Session->new($node);
+my $user = $session->ask('SELECT current_user');
+
+# --- what is shown ---------------------------------------------------------------
+is($session->ask('SELECT count(*) FROM mongo_fdw_get_connections()'), 0, 'a session begins with none');
+is($session->ask('SELECT mongo_fdw_disconnect_all()'), 'f', 'so there is none to close');
+$session->ask($point);
+is($session->ask($connections), "mongodb|$user|Standalone|idle|t|f|f||f", 'one after a query');
+is($session->ask('SELECT host, age < interval \'1 minute\', bytes_sent > 100, bytes_received > 100 FROM mongo_fdw_get_connections()'),
+	'127.0.0.1:' . $mongod->port . '|t|t|t', 'where it leads to, and what it has carried');
+my $commands = 'SELECT commands FROM mongo_fdw_get_connections()';
+my $before = $session->ask($commands);
+$session->ask($point) foreach 1 .. 10;
+is($session->ask($commands) - $before, 10, 'a query is a command');
+$before = $session->ask('SELECT bytes_received FROM mongo_fdw_get_connections()');
+$session->ask('SELECT count(*) FROM points WHERE length(info) > 0');
+$session->ask('SET mongo_fdw.enable_pushdown = off; SELECT count(*) FROM points WHERE length(info) > 0; RESET mongo_fdw.enable_pushdown');
+cmp_ok($session->ask('SELECT bytes_received FROM mongo_fdw_get_connections()') - $before, '>', 5000 * 30, 'bytes of a scan');
+
+$session->ask('BEGIN; INSERT INTO in_set VALUES (2)');
+is($session->ask($connections), "mongodb|$user|Standalone|idle|t|f|f||f\n"
+	  . "replica_set|$user|RSPrimary|in transaction|t|t|t|zlib|f", 'a transaction of MongoDB\'s');
+is($session->ask('SELECT mongo_fdw_disconnect(\'replica_set\')'), 'f', 'is not closed');
+like($session->{err}, qr/WARNING:  cannot close connection for server "replica_set" because it is still in use/, 'with a warning');
+is($session->ask('SELECT mongo_fdw_disconnect_all()'), 't', 'what is idle is');
+like($session->{err}, qr/server "replica_set" because/, 'and the other is warned of');
+is($session->ask('SAVEPOINT s; SELECT mongo_fdw_disconnect_all(); ROLLBACK TO s'), 'f', 'in a subtransaction');
+$session->ask('COMMIT');
+is($session->ask('SELECT count(*) FROM in_set'), 2, 'and its transaction commits');
+is($session->ask('SELECT mongo_fdw_disconnect(\'replica_set\')'), 't', 'after it, it is closed');
+is($session->ask($connections), '', 'and gone');
+
+# --- cursors ---------------------------------------------------------------------
+$session->ask("ALTER SERVER mongodb OPTIONS (ADD fetch_size '100'); BEGIN; DECLARE c CURSOR FOR SELECT id FROM points ORDER BY id; FETCH 150 FROM c");
+like($session->ask($connections), qr/^mongodb\|$user\|Standalone\|(open cursor|active)\|t\|f/, 'a cursor that is open');
+is($session->ask('SELECT mongo_fdw_disconnect(\'mongodb\')'), 'f', 'is not cut off');
+like($session->{err}, qr/still in use/, 'with a warning');
+is($session->ask('FETCH 1 FROM c'), 151, 'and goes on');
+is($session->ask('MOVE 100000 IN c; FETCH 1 FROM c; COMMIT; SELECT mongo_fdw_disconnect(\'mongodb\')'), 't', 'at its end there is nothing in use');
+is($mongod->counters->{open_cursors} // 0, 0, 'and MongoDB has no cursor');
+
+# --- names, roles, what changes --------------------------------------------------
+like($session->ask('SELECT mongo_fdw_disconnect(\'nonsense\')'), qr/server "nonsense" does not exist/, 'a server that is not there');
+is($session->ask('SELECT mongo_fdw_disconnect(NULL)'), '', 'NULL');
+my $port = $mongod->port;
+$session->ask(qq{CREATE SERVER "a ""b' \x{c3}\x{bc}" FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port');
+	CREATE USER MAPPING FOR PUBLIC SERVER "a ""b' \x{c3}\x{bc}";
+	CREATE FOREIGN TABLE odd (id int) SERVER "a ""b' \x{c3}\x{bc}" OPTIONS (database 'db', collection 'points')});
+is($session->ask('SELECT count(*) FROM odd WHERE id = 3'), 1, 'a server with an odd name');
+like($session->ask($connections), qr/^a "b' \x{c3}\x{bc}\|public\|Standalone\|idle/, 'is shown by it, and the mapping of all as public');
+is($session->ask(q{BEGIN; DROP SERVER "a ""b' } . "\x{c3}\x{bc}" . q{" CASCADE; SELECT server_name IS NULL, user_name IS NULL, valid FROM mongo_fdw_get_connections()}),
+	't|t|f', 'dropped, it has no name and is not valid');
+$session->ask('ROLLBACK');
+is($session->ask(q{SELECT mongo_fdw_disconnect('a "b'' } . "\x{c3}\x{bc}')"), 'f', 'rolled back: it was closed meanwhile');
+$session->ask('CREATE ROLE poor');
+is($session->ask("$point; SET ROLE poor; SELECT count(*) FROM mongo_fdw_get_connections(); SELECT mongo_fdw_disconnect_all(); RESET ROLE"),
+	"info 1\n1\nt", 'any role sees and closes those of its session');
+
+# --- a connection that is lost, and a cancel --------------------------------------
+$session->ask($point);
+$mongod->restart;
+like($session->ask($connections), qr/^mongodb/, 'a lost connection is noticed when it is used');
+is($session->ask('SELECT mongo_fdw_disconnect(\'mongodb\')'), 't', 'and can be closed');
+is($session->ask($point), 'info 1', 'the next one works');
+$session->close;
+
+# --- max_connections ---------------------------------------------------------------
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD max_connections '2', ADD server_selection_timeout_ms '700')});
+my @sessions = map { MongoFdwTest::Session->new($node) } 1 .. 4;
+is($_->ask($point), 'info 1', 'two sessions are let in') foreach @sessions[ 0, 1 ];
+my $start = time;
+like($sessions[2]->ask("\\set VERBOSITY verbose\n$point"), qr/ERROR:  53300: too many connections to server "mongodb".*"max_connections" of the server.*HINT/s, 'a third is not');
+cmp_ok(time - $start, '>', 0.6, 'after it has waited');
+is($sessions[0]->ask('SELECT count(*) FROM points a, points b WHERE a.id = b.id'), 5000, 'two scans at once take turns');
+
+# one that waits is let in when another closes
+$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (SET server_selection_timeout_ms '60000')});
+my $waiting = background_query($node, $point);
+$waiting->{harness}->pump_nb foreach 1 .. 5;
+sleep 0.5;
+is($sessions[1]->ask($point), 'info 1', 'the others go on meanwhile');
+is($sessions[0]->ask('SELECT mongo_fdw_disconnect_all()'), 't', 'one closes');
+is(($waiting->finish)[1], "info 1\n", 'one that waits is let in');
+is($sessions[0]->ask($point), 'info 1', 'and leaves room when it ends');
+
+# cancelled while waiting; killed without a word
+like($sessions[2]->ask("SET statement_timeout = 300; $point"), qr/canceling statement due to statement timeout/, 'a wait is interrupted');
+$sessions[2]->ask('SET statement_timeout = 0');
+$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $sessions[1]->pid . ', 5000)');
+is($sessions[2]->ask($point), 'info 1', 'a session that was terminated leaves room');
+$sessions[0]->close;
+
+# another role in one session makes room for itself
+$sessions[3]->ask($point);
+$node->safe_psql('postgres', q{GRANT USAGE ON FOREIGN SERVER mongodb TO poor; GRANT SELECT ON points TO poor;
+	CREATE USER MAPPING FOR poor SERVER mongodb});
+is($sessions[3]->ask("SET ROLE poor; $point"), 'info 1', 'an idle connection of another role makes room');
+is($sessions[3]->ask('SELECT count(*) FROM mongo_fdw_get_connections()'), 1, 'and is closed');
+$_->close foreach @sessions[ 2, 3 ];
+
+done_testing();
