@@ -237,6 +237,32 @@ like($stderr, qr/NOTICE:  collection "Mixed\.none" does not exist/, 'LIMIT TO wh
 isnt($status, 0, 'or are an error');
 select_all('Mixed');
 
+# Arrays of documents as tables.
+$mongod->insert('arrays', 'orders', '[{"_id": 1, "lines": [{"product": 5, "_id": "a", "parts": [{"x": 1}], "box": {"w": 1}}, {"product": 6, "price": 1.5}], '
+	  . '"nested": {"rows": [{"a": true}], "n": 1}, "tags": ["x"], "mixed": [{"a": 1}, 2], "empty": [], "ordinality": [{"k": 1}], "orders": 1}, '
+	  . '{"_id": 2, "lines": []}]');
+$mongod->insert('arrays', 'orders_lines', '[{"_id": 1}]');
+($status, $stderr) = import_database('arrays', '', "OPTIONS (arrays 'tables', nesting '2')");
+unlike($stderr, qr/WARNING|ERROR/, 'arrays as tables');
+is_deeply(tables('arrays'), [qw(orders orders_lines orders_lines_1 orders_nested_rows orders_ordinality)],
+	'a table for each array of documents, with a name of its own');
+is_deeply(columns('arrays', 'orders_lines_1'),
+	[ '_id integer', 'ordinality bigint', 'product integer lines.product', 'price double precision lines.price',
+		'_id_1 text lines._id', 'parts jsonb lines.parts', 'box_w integer lines.box.w' ],
+	'with the _id of the document, the number and the fields of the element')
+  or diag(explain(columns('arrays', 'orders_lines_1')));
+is_deeply(columns('arrays', 'orders_ordinality'), [ '_id integer', 'ordinality_1 bigint', 'k integer ordinality.k' ],
+	'a number of another name');
+is($node->safe_psql('postgres', 'SELECT * FROM arrays.orders_lines_1 ORDER BY _id, ordinality'),
+	"1|1|5||a|[{\"x\": 1}]|1\n1|2|6|1.5|||", 'which can be read');
+is($node->safe_psql('postgres', 'SELECT * FROM arrays.orders_nested_rows'), '1|1|t', 'in a nested document, too');
+select_all('arrays');
+(undef, undef, $stderr) = $node->psql('postgres', 'CREATE SCHEMA arrays2; IMPORT FOREIGN SCHEMA arrays LIMIT TO (orders, orders_ordinality) '
+	  . "FROM SERVER mongodb INTO arrays2 OPTIONS (arrays 'tables')");
+is($stderr, '', 'LIMIT TO knows them');
+is_deeply(tables('arrays2'), [qw(orders orders_ordinality)], 'and leaves out the others');
+is($node->safe_psql('postgres', "SELECT count(*) FROM mongo_fdw_refresh('arrays')"), '0', 'a refresh passes them over');
+
 # Bad input.
 foreach my $case (
 	[ 'SCHEMA nowhere', '', qr/database "nowhere" of server "mongodb" has no collections.*HINT/s ],
@@ -244,6 +270,7 @@ foreach my $case (
 	[ 'SCHEMA which', "OPTIONS (nesting '101')", qr/invalid value for integer option "nesting": 101/ ],
 	[ 'SCHEMA which', "OPTIONS (objectid 'uuid')", qr/invalid value for option "objectid": "uuid".*Valid values are "objectid" and "text"/s ],
 	[ 'SCHEMA which', "OPTIONS (if_exists 'replace')", qr/invalid value for option "if_exists": "replace".*Valid values are "error" and "skip"/s ],
+	[ 'SCHEMA which', "OPTIONS (arrays 'rows')", qr/invalid value for option "arrays": "rows".*Valid values are "columns" and "tables"/s ],
 	[ 'SCHEMA which', "OPTIONS (depth '1')", qr/invalid option "depth".*sample_size, nesting, import_views/s ])
 {
 	my ($what, $options, $message) = @$case;

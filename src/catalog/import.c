@@ -76,6 +76,8 @@ read_option(ImportSource *source, DefElem *definition)
 		source->import_views = defGetBoolean(definition);
 	else if (strcmp(name, "lower_case_names") == 0)
 		source->lower_case_names = defGetBoolean(definition);
+	else if (strcmp(name, "arrays") == 0)
+		source->array_tables = is_choice(definition, "columns", "tables");
 	else if (strcmp(name, "if_exists") == 0)
 		source->skip_existing = is_choice(definition, "error", "skip");
 	else if (strcmp(name, "objectid") == 0)
@@ -105,7 +107,7 @@ import_read_options(List *definitions)
 			ereport(ERROR,
 					(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 					 errmsg("invalid option \"%s\"", definition->defname),
-					 errhint("Valid options in this context are: sample_size, nesting, import_views, lower_case_names, if_exists, objectid")));
+					 errhint("Valid options in this context are: sample_size, nesting, import_views, lower_case_names, arrays, if_exists, objectid")));
 	}
 	return source;
 }
@@ -139,8 +141,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 	initStringInfo(&command);
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s%s (",
 					 source->skip_existing ? "IF NOT EXISTS " : "",
-					 quote_qualified_identifier(source->schema,
-												table->collection->table_name));
+					 quote_qualified_identifier(source->schema, table->name));
 	foreach(cell, table->columns)
 	{
 		appendStringInfoString(&command, first ? "\n\t" : ",\n\t");
@@ -154,6 +155,10 @@ create_command(const ImportSource *source, const ImportTable *table)
 					 quote_identifier(source->server_name),
 					 quote_literal_cstr(source->database),
 					 quote_literal_cstr(table->collection->name));
+	if (table->unwound != NULL)
+		appendStringInfo(&command, ", unwind %s, ordinality %s",
+						 quote_literal_cstr(table->unwound),
+						 quote_literal_cstr(table->ordinality));
 	if (table->unreadable != NULL)
 		appendStringInfoString(&command, ", type_mismatch 'null'");
 	appendStringInfoString(&command, ");");
@@ -241,7 +246,7 @@ table_name(const ImportSource *source, const ImportCollection *collection)
 		collection->name;
 }
 
-void
+HTAB *
 import_name_tables(const ImportSource *source, List *collections, Oid namespace)
 {
 	HTAB	   *names = import_names_create();
@@ -265,11 +270,23 @@ import_name_tables(const ImportSource *source, List *collections, Oid namespace)
 		if (collection->table_name == NULL)
 			collection->table_name = import_name_choose(names, wanted);
 	}
+	return names;
+}
+
+/* may_be_named: is this the table of the collection, or maybe of an array in it? */
+static bool
+may_be_named(const ImportSource *source, const ImportCollection *collection, const char *name)
+{
+	size_t		length = strlen(collection->table_name);
+
+	return strncmp(collection->table_name, name, length) == 0 &&
+		(name[length] == '\0' || (source->array_tables && name[length] == '_'));
 }
 
 /* note_missing: what LIMIT TO names and MongoDB has not. */
 static void
-note_missing(const ImportForeignSchemaStmt *statement, List *collections)
+note_missing(const ImportSource *source, const ImportForeignSchemaStmt *statement,
+			 List *collections)
 {
 	ListCell   *cell;
 	ListCell   *other;
@@ -282,7 +299,7 @@ note_missing(const ImportForeignSchemaStmt *statement, List *collections)
 		bool		found = false;
 
 		foreach(other, collections)
-			found |= strcmp(((ImportCollection *) lfirst(other))->table_name, name) == 0;
+			found |= may_be_named(source, lfirst(other), name);
 		if (!found)
 			ereport(NOTICE,
 					(errmsg("collection \"%s.%s\" does not exist",
@@ -290,11 +307,42 @@ note_missing(const ImportForeignSchemaStmt *statement, List *collections)
 	}
 }
 
+/* import_collection: the statements (char *) for it, made in a context for that. */
+static List *
+import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement,
+				  const ImportCollection *collection, HTAB *names, MemoryContext context)
+{
+	MemoryContext previous = MemoryContextSwitchTo(context);
+	ImportTable *table = import_table_read(source, collection);
+	List	   *made = NIL;
+	List	   *commands = NIL;
+	ListCell   *cell;
+
+	if (table != NULL)
+		made = list_make1(import_create_command(source, table));
+	if (table != NULL && source->array_tables)
+	{
+		foreach(cell, import_array_tables(source, table, names))
+		{
+			ImportTable *array = lfirst(cell);
+
+			if (IsImportableForeignTable(array->name, statement))
+				made = lappend(made, import_create_command(source, array));
+		}
+	}
+	MemoryContextSwitchTo(previous);
+	foreach(cell, made)
+		commands = lappend(commands, pstrdup(lfirst(cell)));
+	MemoryContextReset(context);
+	return commands;
+}
+
 List *
 mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 {
 	ImportSource source = import_read_options(statement->options);
 	List	   *collections;
+	HTAB	   *names;
 	MemoryContext context;
 	List	   *commands = NIL;
 	ListCell   *cell;
@@ -309,31 +357,21 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 				 errmsg("database \"%s\" of server \"%s\" has no collections",
 						source.database, source.server_name),
 				 errhint("MongoDB's names are case-sensitive: write them in double quotes.")));
-	import_name_tables(&source, collections,
-					   get_namespace_oid(statement->local_schema, false));
-	note_missing(statement, collections);
+	names = import_name_tables(&source, collections,
+							   get_namespace_oid(statement->local_schema, false));
+	note_missing(&source, statement, collections);
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw import",
 									ALLOCSET_DEFAULT_SIZES);
 	foreach(cell, collections)
 	{
 		const ImportCollection *collection = lfirst(cell);
-		MemoryContext previous;
-		ImportTable *table;
-		char	   *command = NULL;
 
 		if ((collection->is_view && !source.import_views) ||
 			!IsImportableForeignTable(collection->table_name, statement))
 			continue;
-
-		previous = MemoryContextSwitchTo(context);
-		table = import_table_read(&source, collection);
-		if (table != NULL)
-			command = import_create_command(&source, table);
-		MemoryContextSwitchTo(previous);
-		if (command != NULL)
-			commands = lappend(commands, pstrdup(command));
-		MemoryContextReset(context);
+		commands = list_concat(commands, import_collection(&source, statement, collection,
+														   names, context));
 	}
 	MemoryContextDelete(context);
 

@@ -40,6 +40,7 @@ typedef struct ImportSource
 	bool		import_views;
 	bool		lower_case_names;
 	bool		skip_existing;	/* tables of a name that is taken */
+	bool		array_tables;	/* for arrays of documents, too */
 	const char *objectid_type;	/* of a column of ObjectIds, as SQL */
 } ImportSource;
 
@@ -68,6 +69,10 @@ typedef struct ImportColumn
 typedef struct ImportTable
 {
 	const ImportCollection *collection;
+	const char *name;
+	const char *unwound;		/* path of the array whose elements are the
+								 * rows; NULL: documents are */
+	const char *ordinality;		/* column of their numbers */
 	ImportField *root;
 	List	   *columns;		/* ImportColumn *, without names */
 	List	   *indexed_paths;	/* char *, UTF-8 */
@@ -87,15 +92,19 @@ extern ImportSource import_read_options(List *definitions);
 /*
  * import_name_tables
  *		Fill in the names of the tables for all collections, the excluded ones too,
- *		so that a name does not depend on what else is imported.
+ *		so that a name does not depend on what else is imported.  Returns them all.
  */
-extern void import_name_tables(const ImportSource *source, List *collections,
-							   Oid namespace);
+extern HTAB *import_name_tables(const ImportSource *source, List *collections,
+								Oid namespace);
 
 /*
  * import_table_read
  *		The columns for a collection, from a sample of its documents, its
  *		validator and its indexes; NULL, with a WARNING, for a view that fails.
+ *
+ * import_array_tables
+ *		For a table that was read, one (ImportTable *) for each array of documents,
+ *		named after both; those in 'names' are taken.
  *
  * import_table_name_columns
  *		Give names to the columns that have none; those in 'names' are taken.
@@ -105,6 +114,8 @@ extern void import_name_tables(const ImportSource *source, List *collections,
  */
 extern ImportTable *import_table_read(const ImportSource *source,
 									  const ImportCollection *collection);
+extern List *import_array_tables(const ImportSource *source, const ImportTable *table,
+								 HTAB *names);
 extern void import_table_name_columns(List *columns, HTAB *names);
 extern char *import_create_command(const ImportSource *source, ImportTable *table);
 

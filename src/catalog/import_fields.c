@@ -244,9 +244,12 @@ kinds_of_value(const bson_iter_t *iter)
 	}
 }
 
-/* observe_elements adds an array's elements, and looks no deeper. */
+static void observe_members(ImportField *parent, bson_iter_t *iter, uint32 length,
+							int nesting, int most);
+
+/* observe_elements adds an array's elements, and the members of those that are documents. */
 static void
-observe_elements(ImportField *field, const bson_iter_t *array)
+observe_elements(ImportField *field, const bson_iter_t *array, int nesting)
 {
 	ImportField *elements = elements_of(field);
 	bson_iter_t iter;
@@ -262,6 +265,13 @@ observe_elements(ImportField *field, const bson_iter_t *array)
 			kinds |= IMPORT_UNREADABLE;
 		elements->kinds |= kinds;
 		field->kinds |= kinds & IMPORT_UNREADABLE;
+		if ((kinds & IMPORT_DOCUMENT) != 0 && nesting > 0)
+		{
+			bson_iter_t members;
+			uint32		members_length = mongo_iter_descend(&iter, &members);
+
+			observe_members(elements, &members, members_length, nesting - 1, MAP_CHILDREN);
+		}
 	}
 	mongo_iter_check_end(&iter, length);
 }
@@ -289,7 +299,7 @@ observe_members(ImportField *parent, bson_iter_t *iter, uint32 length, int nesti
 		previous = child;
 
 		if (kinds == IMPORT_ARRAY)
-			observe_elements(child, iter);
+			observe_elements(child, iter, nesting);
 		else if ((kinds & (IMPORT_DOCUMENT | IMPORT_OTHER)) != 0 && has_unreadable(iter))
 			child->kinds |= IMPORT_UNREADABLE;
 		if (kinds == IMPORT_DOCUMENT && nesting > 0)
@@ -447,6 +457,16 @@ scalar_type(uint32 kinds, const char *objectid_type)
 			return type_rows[i].type != NULL ? type_rows[i].type : objectid_type;
 	}
 	return NULL;
+}
+
+bool
+import_is_array_of_documents(const ImportField *field)
+{
+	const ImportField *elements = field->elements;
+
+	return settled_kinds(field->kinds) == IMPORT_ARRAY && elements != NULL &&
+		settled_kinds(elements->kinds) == IMPORT_DOCUMENT && elements->first_child != NULL &&
+		!elements->overflow && !elements->unnameable;
 }
 
 const char *

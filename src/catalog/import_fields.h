@@ -83,6 +83,12 @@ extern void import_observe_schema(ImportField *root, const bson_iter_t *schema,
 								  int nesting);
 
 /*
+ * import_is_array_of_documents
+ *		Is the field an array of nothing but documents, whose members can be columns?
+ */
+extern bool import_is_array_of_documents(const ImportField *field);
+
+/*
  * import_field_type
  *		The narrowest type for all that was seen, as SQL; NULL for a document
  *		whose children are to be columns.

@@ -13,6 +13,7 @@
 #include "columns.h"
 #include "encoding.h"
 #include "parser/scansup.h"
+#include "path_list.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -121,6 +122,7 @@ read_table(const ImportSource *source, const ImportCollection *collection)
 	ImportTable *table = palloc0(sizeof(ImportTable));
 
 	table->collection = collection;
+	table->name = collection->table_name;
 	table->root = import_sample(source, collection);
 	table->indexed_paths = import_indexed_paths(source, collection, &table->indexes_known);
 	table->whole_document = table->root->unnameable || table->root->overflow;
@@ -189,4 +191,90 @@ import_table_read(const ImportSource *source, const ImportCollection *collection
 {
 	return collection->is_view ? read_view(source, collection) :
 		read_table(source, collection);
+}
+
+/* ------------------------------ arrays ------------------------------------- */
+
+/* add_column: the first ones of an array's table, whose names nothing takes. */
+static void
+add_column(ImportTable *table, const char *path, const char *type)
+{
+	ImportColumn *column = palloc0(sizeof(ImportColumn));
+
+	column->path = column->wanted = path;
+	column->type = type;
+	column->top_level = true;
+	table->columns = lappend(table->columns, column);
+}
+
+/* id_type: of the documents' _id. */
+static const char *
+id_type(const ImportSource *source, const ImportTable *table)
+{
+	for (const ImportField *field = table->root->first_child; field; field = field->next)
+	{
+		const char *type;
+
+		if (strcmp(field->name, "_id") != 0)
+			continue;
+		type = import_field_type(field, source->objectid_type);
+		return type != NULL ? type : "jsonb";
+	}
+	return "jsonb";
+}
+
+/* array_table: one for the array at this path. */
+static ImportTable *
+array_table(const ImportSource *source, const ImportTable *parent, const ImportField *array,
+			const char *utf8_path, const char *name)
+{
+	ImportTable *table = palloc0(sizeof(ImportTable));
+
+	table->collection = parent->collection;
+	table->name = name;
+	table->unwound = mongo_from_utf8(utf8_path);
+	table->ordinality = "ordinality";
+	if (mongo_path_is_under(utf8_path, table->ordinality))
+		table->ordinality = "ordinality_1";
+	table->root = array->elements;
+	table->indexed_paths = parent->indexed_paths;
+	add_column(table, "_id", id_type(source, parent));
+	add_column(table, table->ordinality, "bigint");
+	collect_columns(source, table, array->elements, psprintf("%s.", utf8_path), "");
+	if ((array->kinds & IMPORT_UNREADABLE) != 0)
+		table->unreadable = table->unwound;
+	return table;
+}
+
+/* collect_arrays: of the children of 'parent', as collect_columns() does columns. */
+static List *
+collect_arrays(const ImportSource *source, const ImportTable *table, const ImportField *parent,
+			   const char *path_prefix, const char *name_prefix, HTAB *names)
+{
+	List	   *tables = NIL;
+
+	for (const ImportField *field = parent->first_child; field != NULL; field = field->next)
+	{
+		char	   *path = psprintf("%s%s", path_prefix, field->name);
+		char	   *name = psprintf("%s%s", name_prefix,
+									wanted_name(source, mongo_from_utf8(field->name)));
+
+		/* what the option unwind cannot say; no _id holds an array */
+		if (strpbrk(path, ", $") != NULL || mongo_path_is_under(path, "_id"))
+			continue;
+		if (import_is_array_of_documents(field))
+			tables = lappend(tables, array_table(source, table, field, path,
+												 import_name_choose(names, name)));
+		else if (import_field_type(field, source->objectid_type) == NULL)
+			tables = list_concat(tables,
+								 collect_arrays(source, table, field, psprintf("%s.", path),
+												psprintf("%s_", name), names));
+	}
+	return tables;
+}
+
+List *
+import_array_tables(const ImportSource *source, const ImportTable *table, HTAB *names)
+{
+	return collect_arrays(source, table, table->root, "", psprintf("%s_", table->name), names);
 }

@@ -410,6 +410,7 @@ refresh_collection(Refresh *refresh, const ImportSource *source, Oid serverid,
 	if (!import_name_reserve(refresh->relation_names, collection->table_name))
 		collection->table_name = import_name_choose(refresh->relation_names,
 													collection->table_name);
+	table->name = collection->table_name;
 	add_statement(refresh, import_create_command(source, table));
 }
 

@@ -150,18 +150,21 @@ mongo_strip_relabelling(Node *node)
 static int
 index_uses(const MongoColumns *columns, const MongoColumnOptions *options)
 {
+	bool		is_learned = options->indexed == MONGO_INDEXED_LEARNED;
 	int			uses;
 
-	if (options->indexed != MONGO_INDEXED_LEARNED)
-		return options->indexed == MONGO_INDEXED_YES ? MONGO_INDEX_ANY_USE : 0;
-	if (strcmp(options->path, "_id") == 0)
+	if (!is_learned)
+		uses = options->indexed == MONGO_INDEXED_YES ? MONGO_INDEX_ANY_USE : 0;
+	else if (strcmp(options->path, "_id") == 0)
 		uses = MONGO_INDEX_ANY_USE;
 	else
 		uses = mongo_index_uses(columns->statistics, options->path);
 
 	/* they find documents before their arrays are unwound, and no others */
+	if (columns->derivation != NULL && columns->derivation->pipeline != NULL && is_learned)
+		return 0;
 	if (columns->derivation != NULL)
-		return columns->derivation->pipeline != NULL ? 0 : uses & ~MONGO_INDEX_ORDER;
+		return uses & ~MONGO_INDEX_ORDER;
 	return uses;
 }
 
