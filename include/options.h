@@ -107,6 +107,7 @@ typedef struct MongoTableOptions
 	bool		unwind_empty;	/* a row for no elements, too */
 	const char *hint;			/* an index: its name, or its keys as JSON;
 								 * NULL: MongoDB chooses */
+	int			max_time_ms;	/* of a command; 0: no limit */
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
 	bool		enable_order_by_pushdown;

@@ -100,6 +100,7 @@ const MongoOption mongo_option_table[] =
 	/* reading */
 	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), "10000", BETWEEN(1, INT_MAX)},
 	{"type_mismatch", ON_SERVER | ON_TABLE, mongo_parse_choice, NULL, TABLE(type_mismatch), "error", .choices = type_mismatches},
+	{"max_time_ms", ON_SERVER | ON_TABLE, mongo_parse_duration, NULL, TABLE(max_time_ms), "0", BETWEEN(0, INT_MAX)},
 	{"canonical_json", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(canonical_json), "false"},
 	{"count_from_metadata", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(count_from_metadata), "false"},
 	{"analyze_sampling", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(analyze_sampling), "true"},

@@ -141,3 +141,10 @@ mongo_append_hint(bson_t *command, const MongoTableOptions *options)
 	else
 		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(options->hint));
 }
+
+void
+mongo_append_max_time(bson_t *command, const MongoTableOptions *options)
+{
+	if (options->max_time_ms > 0)
+		BSON_APPEND_INT32(command, "maxTimeMS", options->max_time_ms);
+}

@@ -65,4 +65,10 @@ extern void mongo_append_collation(bson_t *command, const MongoTranslation *tran
  */
 extern void mongo_append_hint(bson_t *command, const MongoTableOptions *options);
 
+/*
+ * mongo_append_max_time
+ *		Append "maxTimeMS" as the option says; nothing without it.
+ */
+extern void mongo_append_max_time(bson_t *command, const MongoTableOptions *options);
+
 #endif							/* MONGO_FDW_CLAUSES_H */

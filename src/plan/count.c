@@ -31,6 +31,7 @@ count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 		mongo_append_hint(command, relation->options);
 	}
 	mongo_append_collation(command, &pipeline->translation);
+	mongo_append_max_time(command, relation->options);
 	return mongo_command_to_const(command);
 }
 

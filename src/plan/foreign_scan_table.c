@@ -202,6 +202,7 @@ find_command(RelOptInfo *baserel, MongoTranslation *translation,
 		mongo_append_sort(baserel, pathkeys, part, command);
 	mongo_append_collation(command, translation);
 	mongo_append_hint(command, relation->options);
+	mongo_append_max_time(command, relation->options);
 	return mongo_command_to_const(command);
 }
 

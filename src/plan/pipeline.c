@@ -70,5 +70,6 @@ mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipel
 		BSON_APPEND_BOOL(command, "allowDiskUse", true);
 	mongo_append_collation(command, &pipeline->translation);
 	mongo_append_hint(command, relation->options);
+	mongo_append_max_time(command, relation->options);
 	return mongo_command_to_const(command);
 }

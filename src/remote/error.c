@@ -49,7 +49,8 @@ static const RemoteErrorRule rules[] =
 	{26, ERRCODE_FDW_TABLE_NOT_FOUND, false, NULL}, /* NamespaceNotFound */
 	{43, ERRCODE_INVALID_CURSOR_STATE, false,	/* CursorNotFound */
 	"MongoDB closes a cursor that is not read from for 10 minutes (cursorTimeoutMillis), and when it is killed or the server restarts. Run the query again."},
-	{50, ERRCODE_QUERY_CANCELED, false, NULL},	/* MaxTimeMSExpired */
+	{50, ERRCODE_QUERY_CANCELED, false, /* MaxTimeMSExpired */
+	"A command's time is limited by the option max_time_ms of the foreign table or server, or by MongoDB itself."},
 	{59, ERRCODE_FEATURE_NOT_SUPPORTED, false, NULL},	/* CommandNotFound */
 	{63, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleShardVersion */
 	{73, ERRCODE_FDW_INVALID_STRING_FORMAT, false, NULL},	/* InvalidNamespace */
