@@ -102,6 +102,8 @@ typedef struct MongoField
 	int			element;		/* of an array of 'type': MONGO_ANY_ELEMENT of
 								 * path.h, or which, counted from 1; 0: the
 								 * field itself */
+	Oid			cast_type;		/* of the text of json, or json: what it is
+								 * cast to; InvalidOid: nothing */
 } MongoField;
 
 /*

@@ -63,7 +63,10 @@ typedef struct MongoPredicate
 	int			element;		/* as in MongoField */
 	Oid			column_type;	/* as declared, or of the elements; domains
 								 * included */
-	int32		column_typmod;
+	int32		column_typmod;	/* or of cast_type */
+	Oid			cast_type;		/* as in MongoField */
+	Oid			json_test;		/* jsonb's operator @> or ?, that 'value' is
+								 * to the right of; InvalidOid: a comparison */
 	Oid			collation;		/* of the comparison */
 	int			strategy;		/* of the operator, see strategy.h */
 	MongoPredicateForm form;

@@ -91,6 +91,60 @@ SELECT _id FROM e_posts WHERE 't50' = ANY (tags);
 ALTER FOREIGN TABLE e_posts OPTIONS (ADD type_mismatch 'null');
 SELECT count(*), max(_id) FROM e_posts WHERE 't50' = ANY (tags);
 DELETE FROM e_raw;
+
+-- what is inside jsonb: a String, or what has the same text
+CREATE FOREIGN TABLE e_orders (_id int, items jsonb, j jsonb, labels jsonb)
+	SERVER elements OPTIONS (database 'mongo_fdw_regress', collection 'written_orders');
+DELETE FROM e_orders;
+INSERT INTO e_orders
+SELECT n, jsonb_build_array(jsonb_build_object('sku', 's' || n % 100, 'qty', n % 7), jsonb_build_object('sku', 's' || n % 10, 'qty', 1)),
+	jsonb_build_object('n', n, 's', 'name ' || n, 'b', n % 100 = 0), jsonb_build_array('l' || n % 100)
+FROM generate_series(1, 1000) n;
+INSERT INTO e_orders VALUES
+	(2001, '[{"sku": ["s50"]}, [{"sku": "s50"}], "s50"]', '{"n": "500", "s": 7, "b": "yes"}', '"l50"'),
+	(2002, '{"sku": "s50"}', '{"n": " 500.0 ", "s": true, "b": 1}', '{"l50": 1}'),
+	(2003, '[]', '{"n": "NaN", "s": {"a": 1}, "b": "off"}', '[{"l50": 1}]'),
+	(2004, NULL, '{"n": null, "s": ["name"], "b": 0}', '[["l50"]]'),
+	(2005, '[{"sku": "s50", "qty": 0.1}, {"qty": 9007199254740993}]', '[]', '[]');
+SELECT mongo_command('elements', 'mongo_fdw_regress', '{"createIndexes": "written_orders", "indexes": [{"key": {"items.sku": 1}, "name": "sku"}, {"key": {"items.qty": 1}, "name": "qty"}, {"key": {"j.n": 1}, "name": "n"}, {"key": {"j.s": 1}, "name": "s"}, {"key": {"j.b": 1}, "name": "b"}, {"key": {"labels": 1}, "name": "labels"}]}') ->> 'ok' AS ok;
+\pset format unaligned
+\pset tuples_only on
+SELECT e_seen($$SELECT _id FROM e_orders WHERE items @> '[{"sku": "s50"}]'$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE items @> '[{"sku": "s50", "qty": 1}, {"sku": "s0"}]'$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE items @> jsonb_build_array(jsonb_build_object('qty', 9007199254740993))$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE labels ? 'l50'$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE labels ?| '{l50,l51,NULL}'$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE (j ->> 'n')::float8 > 995$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE (j #>> '{n}')::numeric IN (500, 501)$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE (j ->> 'b')::boolean$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE j ->> 's' LIKE 'name 99%'$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE j ->> 's' IN ('name 5', '7', 'true')$$);
+SELECT e_seen($$SELECT _id FROM e_orders WHERE j ->> 's' COLLATE "C" < 'N'$$);
+-- no bounds of an index tell arrays, nor Symbols
+SELECT e_seen($$SELECT _id FROM e_orders WHERE j ->> 's' COLLATE "C" > 'name 998'$$);
+\pset format aligned
+\pset tuples_only off
+SELECT _id FROM e_orders WHERE items @> '[{"sku": "s50"}]' AND _id > 960 ORDER BY _id;
+SELECT _id FROM e_orders WHERE items @> '[{"sku": ["s50"]}, "s50"]' OR items @> '[[{"sku": "s50"}], {}]' OR items @> '{"sku": "s50"}' ORDER BY _id;
+SELECT _id FROM e_orders WHERE labels ? 'l50' AND _id > 960 ORDER BY _id;
+SELECT _id FROM e_orders WHERE labels ?& '{l50}' AND _id > 960 ORDER BY _id;
+SELECT _id FROM e_orders WHERE (j ->> 'n')::float8 = 500 ORDER BY _id;
+SELECT _id FROM e_orders WHERE NOT (j ->> 'n')::float8 <= 999 ORDER BY _id;
+SELECT _id FROM e_orders WHERE (j ->> 'b')::boolean AND _id > 960 ORDER BY _id;
+SELECT count(*) FROM e_orders WHERE NOT (j ->> 'b')::boolean;
+SELECT _id FROM e_orders WHERE j ->> 's' LIKE '%"%' OR j ->> 's' LIKE 't%' OR j ->> 's' = '{"a": 1}' ORDER BY _id;
+SELECT _id FROM e_orders WHERE j ->> 's' COLLATE "C" < 'name 1' ORDER BY _id;
+-- parameters
+SET plan_cache_mode = force_generic_plan;
+PREPARE e_contains (jsonb, float8) AS SELECT count(*), min(_id) FROM e_orders WHERE items @> $1 AND (j ->> 'n')::float8 < $2;
+EXECUTE e_contains ('[{"sku": "s50"}]', 600);
+EXECUTE e_contains ('[]', 'NaN');
+EXECUTE e_contains (NULL, 1);
+RESET plan_cache_mode;
+-- a String that is no number is an error, wherever it would be found
+INSERT INTO e_orders VALUES (2006, NULL, '{"n": "none"}');
+SELECT _id FROM e_orders WHERE _id = 2006 AND (j ->> 'n')::int = 500;
+DELETE FROM e_orders;
 DROP FUNCTION e_seen;
 SET client_min_messages = warning;
 DROP SERVER elements CASCADE;

@@ -24,7 +24,7 @@ import psycopg2
 
 from both_servers import BothServers
 from random_conditions import Leaf, Node, random_condition
-from random_documents import ARRAY_COLUMNS, COLUMNS, quote, random_document
+from random_documents import COLUMNS, ELEMENT_COLUMNS, quote, random_document
 from random_execution import BY_NAME, PARAMETER, random_way
 from random_groups import one_form, random_exact_condition, random_group_template
 from random_settings import PLANNING, SESSION, RandomSettings
@@ -54,7 +54,7 @@ class Differential(BothServers):
         super().__init__(options)
         self.rng = random.Random(options.seed)
         self.columns = COLUMNS
-        self.all_columns = COLUMNS + ARRAY_COLUMNS
+        self.all_columns = COLUMNS + ELEMENT_COLUMNS
         self.failures = 0
         self.way = "directly"
         # apart from the queries, which a seed has whatever is drawn

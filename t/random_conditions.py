@@ -1,7 +1,7 @@
 """Random conditions for t/differential.py: on columns, put together by logic."""
 from random_dates import date_condition
 from random_documents import JSON_KEYS, JSON_LITERALS, quote
-from random_elements import element_condition
+from random_elements import element_condition, json_condition
 from random_expressions import random_comparison
 from random_patterns import random_regular_expression
 
@@ -89,9 +89,9 @@ def array_literal(rng, column):
 def random_leaf(rng, columns):
     if rng.random() < 0.12:
         return Leaf(date_condition(rng))
-    plain = [column for column in columns if not column.sql_type.endswith("[]")]
-    if len(plain) < len(columns) and rng.random() < 0.15:
-        return Leaf(element_condition(rng))
+    plain = [column for column in columns if column.literals]
+    if len(plain) < len(columns) and rng.random() < 0.25:
+        return Leaf(rng.choice([element_condition, json_condition])(rng))
     columns = plain
     if rng.random() < 0.4:
         return Leaf(random_comparison(rng, columns))

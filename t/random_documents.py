@@ -154,8 +154,9 @@ COLUMNS = [
 ]
 
 # Those that t/random_elements.py asks for; what is said of other columns is not said of them.
-ARRAY_COLUMNS = [Column(name, sql_type + "[]", random_elements.array_values(name), [])
+ELEMENT_COLUMNS = [Column(name, sql_type + "[]", random_elements.array_values(name), [])
                  for name, (sql_type, _, _) in random_elements.ARRAYS.items()]
+ELEMENT_COLUMNS.append(Column("jd", "jsonb", random_elements.json_document, []))
 
 HOSTILE = [0, 1, 100000, 3.5, float("nan"), Int64(2 ** 40), Int64(9007199254740993), Decimal128("0.1"),
            Decimal128("1E+400"), Decimal128("3.00"), "a", "5", "true", True, False, [], [1], [5, None], ["a"], [[1]],

@@ -1,5 +1,5 @@
-"""Random conditions on elements of arrays, for t/differential.py, and the columns that they are on."""
-from bson import Decimal128, Int64, ObjectId
+"""Random conditions on elements of arrays and inside jsonb, for t/differential.py, and their columns."""
+from bson import Decimal128, Int64, ObjectId, Regex
 
 # A column, the type of its elements, what documents have and what is asked for.
 ARRAYS = {
@@ -71,4 +71,106 @@ def element_condition(rng):
             condition += ' COLLATE "C"'
     else:
         condition = '("%s")[%d] %s (%s)' % (name, rng.choice([1, 1, 2]), rng.choice(["= ANY", "<> ALL"]), array(rng, name))
+    return condition if rng.random() < 0.85 else "NOT (%s)" % condition
+
+
+# The document in column jd.  What is cast has a form for the cast, or PostgreSQL's own error
+# would hide all else.
+WHOLE = [0, 1, -1, 5, 7, Int64(2 ** 40), "5", " 7 ", "-1", "0", None, Int64(9007199254740993), "9007199254740993"]
+NUMBERS = WHOLE + [0.1, -2.5, 1e300, 5e-324, 5.0, 0.1 + 0.2, "0.1", "1e2", ".5", "NaN", "-Infinity", 4.5, 100.0, 2.0 ** 60]
+FLAGS = [True, False, 0, 1, "yes", "off", "t", " FALSE", None, "1"]
+STRINGS = ["a", "ab", "b", "", "5", "true", "[", "{", "[1", "{x", "z", "A", "é", 5, 0.1, -3, 5.0, 1e20, True, False, None, ["a"], [], ["z", "a"],
+           [1, {"a": 1}], {"a": 1}, {}, ObjectId("65a000000000000000000001"), Decimal128("5"), float("nan"), Regex("a"), "t", "false", "n"]
+SKUS = ["a", "b", 5, 5.0, 0.1, ["a"], {"x": "a"}, None, True, Int64(9007199254740993), 2.0 ** 60, ObjectId("65a000000000000000000001"), "5"]
+
+
+def list_value(rng, depth=0):
+    kind = rng.random()
+    if kind < 0.6:
+        return {key: rng.choice(SKUS) for key in ("sku", "qty", "0") if rng.random() < 0.7}
+    if kind < 0.8 or depth > 1:
+        return rng.choice(SKUS)
+    return [list_value(rng, depth + 1) for _ in range(rng.randint(0, 2))]
+
+
+def json_document(rng):
+    document = {"whole": rng.choice(WHOLE), "number": rng.choice(NUMBERS), "flag": rng.choice(FLAGS), "text": rng.choice(STRINGS),
+                "pure": rng.choice([0, 1, -1, 4.5, 0.1, 5, 1e3, Int64(7)]), "truth": rng.random() < 0.5,
+                "list": [list_value(rng) for _ in range(rng.randint(0, 3))]}
+    if rng.random() < 0.15:
+        document["list"] = rng.choice([list_value(rng), rng.choice(STRINGS)])
+    for key in rng.sample(list(document), rng.choice([0, 0, 1, 2])):
+        del document[key]
+    return rng.choice([document] * 12 + [[document], [document, 5], "text"])
+
+
+CASTS = [("whole", "int8"), ("whole", "numeric"), ("number", "float8"), ("number", "numeric"), ("number", "numeric(300,1)"), ("number", "float8")]
+JSONB_CASTS = ["int4", "int8", "float8", "numeric", "float4", "int2", "numeric(8,1)"]
+CONTAINED = ['[{"sku": "a"}]', '[{"sku": 5, "qty": "a"}]', '[{"sku": 0.1}, "b"]', '["a"]', '[5]', '[[5]]', '[{"sku": ["a"]}]', '[{"sku": {"x": "a"}}]',
+             '[{}]', '[]', '"a"', '5', '[{"0": "a"}]', '[9007199254740993]', '[{"qty": 9007199254740993}]', '[{"sku": 1152921504606846976}]',
+             '[[{"sku": "a"}]]', '[null]', '[{"sku": null}]', '{"sku": "a"}', '[{"sku": 1152921504606847000}]', '[{"x y": 1, "sku": "b"}]']
+
+
+def cast_condition(rng):
+    if rng.random() < 0.3:
+        left, sql_type = "(jd -> 'pure')", rng.choice(JSONB_CASTS)
+    else:
+        key, sql_type = rng.choice(CASTS)
+        left = rng.choice(["(jd ->> '%s')", "(jd #>> '{%s}')"]) % key
+    left += "::" + sql_type
+    values = ["0", "1", "5", "-1", "7", "9007199254740993"] + (["0.1", "-2.5", "4.5", "1e300", "'NaN'", "0.3"] if "int" not in sql_type else ["4"])
+    if sql_type in ("int2", "int4"):
+        values = ["0", "1", "5", "-1", "4"]
+    values = ["%s::%s" % (value, sql_type.split("(")[0]) for value in rng.sample(values, 3)]
+    if rng.random() < 0.2:
+        return "%s IN (%s)" % (left, ", ".join(values))
+    if rng.random() < 0.2:
+        return "%s BETWEEN %s AND %s" % (left, values[0], values[1])
+    sides = [left, values[0] if rng.random() < 0.8 else "(SELECT %s)" % values[0]]
+    if rng.random() < 0.2:
+        sides.reverse()
+    return "%s %s %s" % (sides[0], rng.choice(OPERATORS), sides[1])
+
+
+def text_condition(rng):
+    left = rng.choice(["(jd ->> 'text')", "(jd #>> '{text}')", "(jd -> 'list' ->> 'sku')", "(jd #>> '{list,0,sku}')"])
+    kind = rng.random()
+    texts = ["a", "5", "true", "[", "{", "b", "", "t", "0.1", "5.0", "100000000000000000000", '["a"]', "-3", "A", "z"]
+    if kind < 0.3:
+        return "%s %sIN ('%s')" % (left, rng.choice(["", "", "NOT "]), "', '".join(rng.sample(texts, 3)))
+    if kind < 0.6:
+        return "%s COLLATE \"C\" %s '%s'" % (left, rng.choice(OPERATORS), rng.choice(texts))
+    pattern = rng.choice(["a%", "%a%", "5%", "_", "[%", "{%", "%", "", "t%", "tr_e", "-%", "%1%", "%\"%", "A%", "b"])
+    return "%s %s '%s'" % (left, rng.choice(["LIKE", "LIKE", "NOT LIKE", 'COLLATE "C" ILIKE', "~", "^@"]), pattern.replace("{", "\\{").replace("[", "\\["))
+
+
+def contained_condition(rng):
+    value = rng.choice(CONTAINED)
+    left = rng.choice(["(jd -> 'list')", "(jd #> '{list}')", "jd['list']"])
+    if rng.random() < 0.3:
+        left, value = "jd", '{"list": %s}' % value
+    right = "'%s'::jsonb" % value
+    if rng.random() < 0.2:
+        right = "(SELECT %s)" % right
+    if rng.random() < 0.1:
+        return "%s <@ %s" % (right, left)
+    return "%s @> %s" % (left, right)
+
+
+def key_condition(rng):
+    left = rng.choice(["(jd -> 'list')", "jd", "(jd -> 'text')"])
+    if rng.random() < 0.5:
+        return "%s ? '%s'" % (left, rng.choice(["a", "sku", "0", "list", "text", "", "5"]))
+    keys = ", ".join(rng.sample(["'a'", "'list'", "'b'", "'whole'", "'5'", "'$x'", "NULL"], rng.randint(0, 3)))
+    right = "ARRAY[%s]::text[]" % keys
+    return "%s %s %s" % (left, rng.choice(["?|", "?&"]), right if rng.random() < 0.7 else "(SELECT %s)" % right)
+
+
+def flag_condition(rng):
+    left = rng.choice(["(jd ->> 'flag')::boolean", "(jd -> 'truth')::boolean", "(jd #>> '{flag}')::boolean"])
+    return rng.choice(["%s", "NOT %s", "%s = true", "%s IS TRUE", "%s IS NOT TRUE", "%s <> true", "%s IS FALSE", "%s = (SELECT false)"]) % left
+
+
+def json_condition(rng):
+    condition = rng.choice([cast_condition, cast_condition, text_condition, contained_condition, contained_condition, key_condition, flag_condition])(rng)
     return condition if rng.random() < 0.85 else "NOT (%s)" % condition

@@ -192,6 +192,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->index_uses = index_uses(columns, options);
 	field->unindexed = options->indexed == MONGO_INDEXED_NO;
 	field->element = 0;
+	field->cast_type = InvalidOid;
 	return var;
 }
 

@@ -16,6 +16,7 @@
 #include "comparison.h"
 #include "decimal128.h"
 #include "json_condition.h"
+#include "json_text.h"
 #include "text_range.h"
 #include "types.h"
 
@@ -459,7 +460,7 @@ static const MongoComparison comparisons[] =
 	[MONGO_KIND_DATE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_LAST, NULL, date_range},
 	[MONGO_KIND_OBJECTID] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, objectid_points, objectid_range},
 	[MONGO_KIND_JSONB] = {MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_jsonb_range, .is_text = true},
-	[MONGO_KIND_JSON] = {MONGO_SUPERSET, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range, .is_text = true},
+	[MONGO_KIND_JSON] = {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, mongo_json_text_range, .is_text = true},
 };
 
 static const MongoComparison rounded_timestamp =

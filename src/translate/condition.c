@@ -124,6 +124,8 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 {
 	predicate->path = field->path;
 	predicate->element = field->element;
+	predicate->cast_type = field->cast_type;
+	predicate->json_test = InvalidOid;
 	predicate->column_type = field->type;
 	predicate->column_typmod = field->typmod;
 	predicate->collation = collation;
@@ -131,19 +133,32 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 	predicate->without_nan = false;
 }
 
-/* @> and ? on a json field; superset only, so never where FALSE is wanted */
+/* @>, ? and their like on a json field; superset only, so never where FALSE is wanted */
 static MongoCondition
-translate_json_test(const MongoField *field, Oid operator, Node *value, bool wanted,
-					bson_t *match)
+translate_json_test(MongoTranslation *translation, const MongoField *field, Oid operator,
+					Node *value, bool wanted, bson_t *match)
 {
 	MongoCondition result = not_shippable;
+	MongoPredicate predicate;
 
-	if (!wanted || !IsA(value, Const) || ((Const *) value)->constisnull ||
-		!mongo_path_is_addressable(field->path))
+	if (!wanted || !mongo_path_is_addressable(field->path))
 		return result;
-	if (mongo_render_json_test(field->path, operator,
-							   ((Const *) value)->constvalue, match))
+	if (IsA(value, Const))
+	{
+		if (!((Const *) value)->constisnull &&
+			mongo_render_json_test(field->path, operator, ((Const *) value)->constvalue, match))
+			result.grade = MONGO_SUPERSET;
+	}
+	else
+	{
+		begin_predicate(&predicate, translation, field, InvalidOid);
+		predicate.json_test = operator;
+		predicate.form = MONGO_PREDICATE_EVERY;
+		predicate.strategy = BTEqualStrategyNumber;
+		predicate.value_type = exprType(value);
+		append_placeholder(translation, &predicate, value, match);
 		result.grade = MONGO_SUPERSET;
+	}
 	return result;
 }
 
@@ -155,7 +170,7 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 {
 	MongoCondition result = not_shippable;
 
-	if (field->element != 0)
+	if (field->element != 0 || OidIsValid(field->cast_type))
 		return result;
 	result.grade = mongo_translate_pattern(field, function, pattern, collation,
 										   wanted, match);
@@ -165,20 +180,6 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 		translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
 		result.grade = MONGO_SUPERSET;
 	return result;
-}
-
-/* starts_with(column, value) */
-static MongoCondition
-translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
-				   bson_t *match)
-{
-	MongoField	field;
-
-	if (list_length(node->args) != 2 ||
-		!mongo_field_of_node(translation->columns, linitial(node->args), &field))
-		return not_shippable;
-	return condition_of_pattern(translation, &field, node->funcid, lsecond(node->args),
-								node->inputcollid, wanted, match);
 }
 
 /* array column @> value, and && */
@@ -228,7 +229,7 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 		return not_shippable;
 
 	if (mongo_is_json_test(operator))
-		return translate_json_test(&field, operator, right, wanted, match);
+		return translate_json_test(translation, &field, operator, right, wanted, match);
 	predicate.strategy = mongo_default_strategy(operator, field.operator_type);
 	if (predicate.strategy == 0)
 	{
@@ -305,15 +306,15 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 	return translate_predicate(translation, &predicate, &field, array, match);
 }
 
-/* A boolean column as a condition of its own. */
+/* A boolean column, or what is inside json as a boolean, as a condition of its own. */
 static MongoCondition
-translate_boolean_column(MongoTranslation *translation, Var *node, bool wanted,
+translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted,
 						 bson_t *match)
 {
 	MongoField	field;
 	MongoPredicate predicate;
 
-	if (!mongo_field_of_node(translation->columns, (Node *) node, &field))
+	if (!mongo_operand_of_node(translation->columns, node, &field))
 		return not_shippable;
 	begin_predicate(&predicate, translation, &field, InvalidOid);
 	predicate.form = MONGO_PREDICATE_SCALAR;
@@ -321,6 +322,22 @@ translate_boolean_column(MongoTranslation *translation, Var *node, bool wanted,
 	predicate.value_type = BOOLOID;
 	return translate_predicate(translation, &predicate, &field,
 							   makeBoolConst(wanted, false), match);
+}
+
+/* starts_with(column, value), and jsonb as a boolean */
+static MongoCondition
+translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
+				   bson_t *match)
+{
+	MongoField	field;
+
+	if (list_length(node->args) == 1)
+		return translate_boolean_column(translation, (Node *) node, wanted, match);
+	if (list_length(node->args) != 2 ||
+		!mongo_field_of_node(translation->columns, linitial(node->args), &field))
+		return not_shippable;
+	return condition_of_pattern(translation, &field, node->funcid, lsecond(node->args),
+								node->inputcollid, wanted, match);
 }
 
 /* IS NULL and IS NOT NULL; they are never NULL themselves */
@@ -503,7 +520,8 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 		case T_Const:
 			return translate_constant((Const *) node, wanted, match);
 		case T_Var:
-			return translate_boolean_column(translation, (Var *) node, wanted, match);
+		case T_CoerceViaIO:
+			return translate_boolean_column(translation, node, wanted, match);
 		case T_OpExpr:
 			return condition_of_operator(translation, (OpExpr *) node, wanted, match);
 		case T_FuncExpr:

@@ -16,6 +16,7 @@
 
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -213,12 +214,53 @@ subscript(const SubscriptingRef *node)
 	return Max(DatumGetInt32(constant->constvalue), 0);
 }
 
+static bool
+is_json_cast(Oid function)
+{
+	switch (function)
+	{
+		case F_BOOL_JSONB:
+		case F_NUMERIC_JSONB:
+		case F_INT2_JSONB:
+		case F_INT4_JSONB:
+		case F_INT8_JSONB:
+		case F_FLOAT4_JSONB:
+		case F_FLOAT8_JSONB:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* cast_field: (j ->> 'a')::type, of text, and (j -> 'a')::type, of jsonb */
+static bool
+cast_field(MongoColumns *columns, Node *node, MongoField *field)
+{
+	int32		typmod = exprTypmod(node);
+
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == F_NUMERIC_NUMERIC_INT4)
+		node = linitial(((FuncExpr *) node)->args);
+	if (IsA(node, CoerceViaIO))
+	{
+		if (!mongo_field_of_node(columns, (Node *) ((CoerceViaIO *) node)->arg, field) ||
+			field->type != JSONOID || field->operator_type != TEXTOID)
+			return false;
+	}
+	else if (!IsA(node, FuncExpr) || !is_json_cast(((FuncExpr *) node)->funcid) ||
+			 !mongo_field_of_node(columns, linitial(((FuncExpr *) node)->args), field) ||
+			 field->type != JSONBOID)
+		return false;
+	field->typmod = typmod;
+	field->operator_type = field->cast_type = exprType(node);
+	return true;
+}
+
 bool
 mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
 	SubscriptingRef *reference;
 
-	if (mongo_field_of_node(columns, node, field))
+	if (mongo_field_of_node(columns, node, field) || cast_field(columns, node, field))
 		return true;
 	reference = (SubscriptingRef *) mongo_strip_relabelling(node);
 	if (reference == NULL || !IsA(reference, SubscriptingRef) || subscript(reference) == 0 ||

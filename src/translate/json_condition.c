@@ -19,14 +19,16 @@
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
-/* A relative error that covers how a Double and a numeric of it may differ. */
-#define NUMBER_ERROR	1e-14
+/* Below this a Double has each integer. */
+#define LARGEST_EXACT	9007199254740992.0
 
 /* append_exists: all that is known is that there is something. */
 static void
@@ -46,19 +48,37 @@ append_string(bson_t *match, const char *path, const char *string, int length)
 										  strlen(converted)));
 }
 
-/* append_number: give or take its last digits. */
+/*
+ * append_number: each BSON number whose JSON this is: an integer, or the Double whose
+ * shortest form it is.  Points, as of an array MongoDB takes but one bound of a range.
+ */
 static void
 append_number(bson_t *match, const char *path, Numeric number)
 {
-	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-															NumericGetDatum(number)));
-	double		slack = fabs(middle) * NUMBER_ERROR + 1e-290;
+	Datum		datum = NumericGetDatum(number);
+	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
+	bool		is_whole;
 
-	if (isinf(middle) || isnan(middle))
+	if (isinf(middle) || isnan(middle) || fabs(middle) > 9e18)
+	{
 		append_exists(match, path);
+		return;
+	}
+	is_whole = DatumGetBool(DirectFunctionCall2(numeric_eq, datum,
+												DirectFunctionCall2(numeric_trunc, datum,
+																	Int32GetDatum(0))));
+	if (!is_whole)
+		bson_append_condition(match, path, "$eq", bson_double(middle));
 	else
-		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(path),
-							 bson_double(middle - slack), bson_double(middle + slack));
+	{
+		bson_value_t whole = bson_integer(DatumGetInt64(DirectFunctionCall1(numeric_int8, datum)));
+
+		if (fabs(middle) < LARGEST_EXACT)
+			bson_append_condition(match, path, "$eq", whole);
+		else
+			bson_append_template(match, "{@1: {$in: [@2, @3]}}", bson_utf8(path), whole,
+								 bson_double(middle));
+	}
 }
 
 /* append_scalar: where a json field is a scalar; it may match arrays, too. */
@@ -82,50 +102,24 @@ append_scalar(bson_t *match, const char *path, const JsonbValue *value)
 	}
 }
 
-/*
- * append_element: where a json field is a scalar, or is an array that holds it.
- * Of what stands at an index, find does not look into an array.
- */
-static void
-append_element(bson_t *match, const char *path, const JsonbValue *value)
+/* ends_with_index: may the path lead to an element, into which find does not look? */
+static bool
+ends_with_index(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 	const char *last = dot == NULL ? path : dot + 1;
 
-	if (last[strspn(last, "0123456789")] == '\0')
+	return last[strspn(last, "0123456789")] == '\0';
+}
+
+/* append_element: where a json field is a scalar, or is an array that holds it. */
+static void
+append_element(bson_t *match, const char *path, const JsonbValue *value)
+{
+	if (ends_with_index(path))
 		append_exists(match, path);
 	else
 		append_scalar(match, path, value);
-}
-
-/*
- * json text that is not a string's: what begins like a number, true, false, an
- * object or an array could come from a field of another type.
- */
-static bool
-may_be_other_json(const char *string, int length)
-{
-	return length > 0 && strchr("-0123456789tf{[NI", string[0]) != NULL;
-}
-
-MongoMatch
-mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
-{
-	text	   *packed;
-
-	if (predicate->strategy != BTEqualStrategyNumber || predicate->value_type == NAMEOID)
-	{
-		append_exists(match, predicate->path);
-		return MONGO_MATCH_SOME;
-	}
-
-	packed = DatumGetTextPP(value);
-	if (may_be_other_json(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed)))
-		append_exists(match, predicate->path);
-	else
-		append_string(match, predicate->path, VARDATA_ANY(packed),
-					  VARSIZE_ANY_EXHDR(packed));
-	return MONGO_MATCH_SOME;
 }
 
 MongoMatch
@@ -142,9 +136,55 @@ mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
+static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container);
+
+/* append_contained_object: an array's element that contains an object. */
+static void
+append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object)
+{
+	BsonArray	members = bson_array_create();
+
+	append_contained(&members, "", object);
+	if (members.count == 0 || ends_with_index(path))
+		return;
+	if (members.count == 1)
+		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
+								   bson_first(members.bson));
+	else
+		bson_array_append_template(conditions, "{@1: {$elemMatch: {$and: @2}}}", bson_utf8(path),
+								   bson_array(members.bson));
+}
+
+/* append_contained_value: one value of an object, or element of an array, that is contained. */
+static void
+append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorToken token,
+					   const JsonbValue *value)
+{
+	bson_t		condition;
+
+	if (value->type == jbvNull)
+		return;
+	if (value->type == jbvBinary)
+	{
+		/* arrays within arrays are at no path */
+		if (token == WJB_VALUE)
+			append_contained(conditions, path, value->val.binary.data);
+		else if (JsonContainerIsObject(value->val.binary.data))
+			append_contained_object(conditions, path, value->val.binary.data);
+		return;
+	}
+	bson_array_begin_document(conditions, &condition);
+	if (token == WJB_ELEM)
+		append_element(&condition, path, value);
+	else
+		append_scalar(&condition, path, value);
+	bson_array_end_document(conditions, &condition);
+}
+
 /*
  * append_contained adds to an array of conditions what a document must hold
- * for "path @> container"; keys that no path can name are left out.
+ * for "path @> container"; keys that no path can name are left out.  An empty path is
+ * an element's.
  */
 static void
 append_contained(BsonArray *conditions, const char *path, JsonbContainer *container)
@@ -153,6 +193,7 @@ append_contained(BsonArray *conditions, const char *path, JsonbContainer *contai
 	JsonbIteratorToken token;
 	JsonbValue	value;
 	StringInfoData field;
+	int			root = path[0] == '\0' ? 1 : 0;
 
 	check_stack_depth();
 	initStringInfo(&field);
@@ -160,8 +201,6 @@ append_contained(BsonArray *conditions, const char *path, JsonbContainer *contai
 
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{
-		bson_t		condition;
-
 		if (token == WJB_KEY)
 		{
 			resetStringInfo(&field);
@@ -169,31 +208,14 @@ append_contained(BsonArray *conditions, const char *path, JsonbContainer *contai
 			if (!mongo_append_json_key(&field, TEXTOID,
 									   PointerGetDatum(cstring_to_text_with_len(value.val.string.val,
 																				value.val.string.len))) ||
-				!mongo_path_is_addressable(field.data))
+				!mongo_path_is_addressable(field.data + root))
 				resetStringInfo(&field);
-			continue;
 		}
-		if ((token != WJB_VALUE && token != WJB_ELEM) || field.len == 0)
-			continue;
-		if (value.type == jbvBinary)
-		{
-			/* an object among an array's elements is not at any one path */
-			if (token == WJB_VALUE)
-				append_contained(conditions, field.data, value.val.binary.data);
-			continue;
-		}
-		if (value.type == jbvNull)
-			continue;
-		bson_array_begin_document(conditions, &condition);
-		if (token == WJB_ELEM)
-			append_element(&condition, field.data, &value);
-		else
-			append_scalar(&condition, field.data, &value);
-		bson_array_end_document(conditions, &condition);
+		else if ((token == WJB_VALUE || token == WJB_ELEM) && field.len > 0)
+			append_contained_value(conditions, field.data + root, token, &value);
 	}
 }
 
-/* render_contains: column @> value; false where that asks for nothing. */
 static bool
 render_contains(const char *path, Datum value, bson_t *match)
 {
@@ -207,7 +229,10 @@ render_contains(const char *path, Datum value, bson_t *match)
 	return true;
 }
 
-/* A key of an object, an element of an array, or the string itself. */
+/*
+ * A key of an object, an element of an array, or the string itself.  That it is an
+ * object is said for an index on the field.
+ */
 static bool
 render_exists(const char *path, Datum value, bson_t *match)
 {
@@ -224,9 +249,51 @@ render_exists(const char *path, Datum value, bson_t *match)
 		return false;
 
 	append_element(element, path, &string);
-	bson_append_template(match, "{$or: [{@1: {$exists: true}}, @2]}",
-						 bson_utf8(field.data), bson_document(element));
+	bson_append_template(match, "{$or: [{@1: {$exists: true}, @2: {$type: 'object'}}, @3]}",
+						 bson_utf8(field.data), bson_utf8(path), bson_document(element));
 	return true;
+}
+
+/* render_exist: each of several keys, or any of them. */
+static bool
+render_exist(const char *path, Datum value, const char *operator, bson_t *match)
+{
+	BsonArray	conditions = bson_array_create();
+	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
+	bool		is_any = strcmp(operator, "$or") == 0;
+	bool		complete = true;
+	Datum		key;
+	bool		isnull;
+
+	while (array_iterate(iterator, &key, &isnull))
+	{
+		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+
+		if (isnull)
+			continue;
+		if (render_exists(path, key, condition))
+			bson_array_append(&conditions, bson_document(condition));
+		else
+			complete = false;
+	}
+	array_free_iterator(iterator);
+	if (conditions.count == 0 || conditions.bson->len > MONGO_LARGEST_MATCH ||
+		(is_any && !complete))
+		return false;
+	BSON_APPEND_ARRAY(match, operator, conditions.bson);
+	return true;
+}
+
+static bool
+render_exists_any(const char *path, Datum value, bson_t *match)
+{
+	return render_exist(path, value, "$or", match);
+}
+
+static bool
+render_exists_all(const char *path, Datum value, bson_t *match)
+{
+	return render_exist(path, value, "$and", match);
 }
 
 static const struct
@@ -237,6 +304,8 @@ static const struct
 {
 	{F_JSONB_CONTAINS, render_contains},
 	{F_JSONB_EXISTS, render_exists},
+	{F_JSONB_EXISTS_ANY, render_exists_any},
+	{F_JSONB_EXISTS_ALL, render_exists_all},
 };
 
 bool

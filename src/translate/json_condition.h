@@ -18,7 +18,7 @@
 
 /*
  * mongo_is_json_test
- *		Is this operator jsonb's @> or ? ?
+ *		Is this operator jsonb's @>, ?, ?| or ?& ?
  */
 extern bool mongo_is_json_test(Oid operator);
 
@@ -30,10 +30,8 @@ extern bool mongo_is_json_test(Oid operator);
 extern bool mongo_render_json_test(const char *path, Oid operator, Datum value,
 								   bson_t *match);
 
-/* See render_range in comparison.h: values of type jsonb, and of type text. */
+/* See render_range in comparison.h: values of type jsonb. */
 extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value,
 									bson_t *match);
-extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
-										Datum value, bson_t *match);
 
 #endif							/* MONGO_FDW_JSON_CONDITION_H */

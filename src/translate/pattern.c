@@ -18,6 +18,7 @@
 
 #include "bson_memory.h"
 #include "bson_write.h"
+#include "json_text.h"
 #include "objectid.h"
 #include "pattern.h"
 #include "pattern_tree.h"
@@ -185,6 +186,42 @@ mongo_pattern_expression(const MongoPatternFunction *function, Node *node, Oid c
 	return in_utf8(&expression.text);
 }
 
+/* may_begin: may a text that one of the branches matches begin so? */
+static bool
+may_begin(const void *context, char first)
+{
+	MongoCharacterSet set = {0};
+	ListCell   *cell;
+
+	mongo_set_add(&set, (unsigned char) first, (unsigned char) first);
+	foreach(cell, (const List *) context)
+	{
+		const MongoPatternBranch *branch = lfirst(cell);
+
+		if (!branch->at_start || mongo_meets(branch->pieces, 0, 1, &set, true))
+			return true;
+	}
+	return false;
+}
+
+/* json_text_pattern: the text of what is inside json, a superset. */
+static MongoGrade
+json_text_pattern(const MongoField *field, List *branches, bson_t *match)
+{
+	MongoRegularExpression expression;
+	BsonArray	conditions = bson_array_create();
+	bson_t		string;
+
+	if (!mongo_write_regular_expression(branches, true, &expression))
+		return MONGO_NOT_SHIPPABLE;
+	bson_array_begin_document(&conditions, &string);
+	append_pattern_match(field->path, &expression, true, &string);
+	bson_array_end_document(&conditions, &string);
+	mongo_append_other_json(&conditions, field->path, may_begin, branches);
+	BSON_APPEND_ARRAY(match, "$or", conditions.bson);
+	return MONGO_SUPERSET;
+}
+
 MongoGrade
 mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 						Oid collation, bool wanted, bson_t *match)
@@ -196,14 +233,19 @@ mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 	bool		is_short;
 	bool		admits_objectid;
 
-	if (function == NULL || !is_text_field(field) ||
+	bool		is_json = field->type == JSONOID && field->operator_type == TEXTOID;
+
+	if (function == NULL || (!is_text_field(field) && !is_json) ||
 		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return MONGO_NOT_SHIPPABLE;
 	branches = parse_pattern(function, node, collation);
+	positive = function->negated != wanted;
+	if (is_json)
+		return branches != NIL && positive ? json_text_pattern(field, branches, match) :
+			MONGO_NOT_SHIPPABLE;
 	if (branches == NIL || !mongo_write_regular_expression(branches, false, &expression))
 		return MONGO_NOT_SHIPPABLE;
 
-	positive = function->negated != wanted;
 	is_short = is_short_field(field, expression.safe_length);
 	if (positive && !is_short)
 		mongo_write_regular_expression(branches, true, &expression);

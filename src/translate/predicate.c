@@ -13,6 +13,8 @@
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "comparison.h"
+#include "json_condition.h"
+#include "json_text.h"
 #include "path.h"
 #include "predicate.h"
 #include "struct_nodes.h"
@@ -59,6 +61,10 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 
 	if (!mongo_path_is_addressable(predicate->path))
 		return MONGO_NOT_SHIPPABLE;
+	if (OidIsValid(predicate->json_test))
+		return MONGO_SUPERSET;
+	if (OidIsValid(predicate->cast_type))
+		return mongo_json_cast_grade(predicate);
 
 	comparison = mongo_comparison_lookup(base_type, predicate->column_typmod);
 	if (comparison == NULL ||
@@ -432,6 +438,15 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	if (isnull)
 		return mongo_append_nothing(match, predicate->path);
 
+	if (OidIsValid(predicate->json_test))
+	{
+		/* what narrows nothing matches everything */
+		if (!mongo_render_json_test(predicate->path, predicate->json_test, value, match))
+			bson_reinit(match);
+		return MONGO_MATCH_SOME;
+	}
+	if (OidIsValid(predicate->cast_type))
+		return mongo_render_json_cast(predicate, value, match);
 	if (predicate->element != 0)
 		return render_element(predicate, comparison, value, match);
 

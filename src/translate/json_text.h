@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_text.h
+ *		Conditions on the text of what is inside json: ->> and #>>, and casts of it.
+ *
+ * All of them are supersets, as those of json_condition.h are.  What a cast would
+ * raise an error for may go unnoticed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_JSON_TEXT_H
+#define MONGO_FDW_JSON_TEXT_H
+
+#include "compat.h"
+
+#include "bson_write.h"
+#include "predicate.h"
+
+/* See render_range in comparison.h: the field's text, and a value of type text. */
+extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
+										Datum value, bson_t *match);
+
+/*
+ * mongo_append_other_json
+ *		Append to the branches of an $or where the field is no String and may_begin()
+ *		says that a text may begin as its text does.
+ */
+extern void mongo_append_other_json(BsonArray *branches, const char *path,
+									bool (*may_begin) (const void *context, char first),
+									const void *context);
+
+/*
+ * mongo_json_cast_grade, mongo_render_json_cast
+ *		A predicate on what a field is cast to: see mongo_predicate_grade() and
+ *		mongo_predicate_render().
+ */
+extern MongoGrade mongo_json_cast_grade(const MongoPredicate *predicate);
+extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum value,
+										 bson_t *match);
+
+#endif							/* MONGO_FDW_JSON_TEXT_H */
