@@ -52,7 +52,8 @@ typedef struct MongoIndex
 	bool		unique;
 	bool		sparse;			/* lacks documents without the field */
 	bool		hidden;			/* from MongoDB's planner */
-	bool		partial;		/* has a filter, whichever */
+	bool		partial;		/* has a filter, or a wildcard index a choice
+								 * of fields */
 	bool		collated;		/* has a collation other than the simple one */
 	bool		multikey;		/* a document had an array in one of the
 								 * fields */
@@ -122,6 +123,20 @@ typedef struct MongoStatisticsOrigin
 extern bool mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin);
 
 /*
+ * mongo_key_covers
+ *		Has this field of an index the values of this path (UTF-8)?  One with a
+ *		wildcard has those of all paths below, but of _id.
+ */
+static inline bool
+mongo_key_covers(const MongoIndexKey *key, const char *path)
+{
+	if (key->kind != MONGO_KEY_WILDCARD)
+		return strcmp(key->path, path) == 0;
+	return strncmp(key->path, path, strlen(key->path) - strlen("$**")) == 0 &&
+		strcmp(path, "_id") != 0;
+}
+
+/*
  * mongo_index_uses
  *		What the indexes that lead with this path (UTF-8) can serve: a set of
  *		MONGO_INDEX_*.  NULL knows of none.
@@ -137,7 +152,7 @@ mongo_index_uses(const MongoStatistics *statistics, const char *path)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
-		if (index->uses != 0 && strcmp(index->keys[0].path, path) == 0)
+		if (index->uses != 0 && mongo_key_covers(&index->keys[0], path))
 			uses |= index->uses;
 	}
 	return uses;

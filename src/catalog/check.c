@@ -461,7 +461,7 @@ leading_index(const BsonArray *indexes, const char *path, MongoIndex *index)
 	while (index_next(&iter, &listed))
 	{
 		if (index_parse(&listed, index) && index->uses != 0 &&
-			strcmp(index->keys[0].path, path) == 0)
+			mongo_key_covers(&index->keys[0], path))
 			return true;
 	}
 	return false;

@@ -66,6 +66,17 @@ index_key_kind_from_name(const char *name)
 	return MONGO_KEY_OTHER;
 }
 
+/* is_wildcard: over each of many fields by itself. */
+static bool
+is_wildcard(const MongoIndex *index)
+{
+	const char *path = index->keys[0].path;
+
+	return index->nkeys == 1 && index->keys[0].kind == MONGO_KEY_WILDCARD &&
+		strlen(path) >= strlen("$**") &&
+		strcmp(path + strlen(path) - strlen("$**"), "$**") == 0;
+}
+
 /*
  * One over some documents only, one that MongoDB's planner does not see and one
  * that compares strings in another way serve nothing; nor do those with a field of
@@ -76,6 +87,8 @@ index_uses(const MongoIndex *index)
 {
 	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
 		return 0;
+	if (is_wildcard(index))
+		return MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE;
 	for (int i = 0; i < index->nkeys; i++)
 	{
 		if (index->keys[i].kind > MONGO_KEY_HASHED)
@@ -240,7 +253,8 @@ index_parse(const bson_t *listed, MongoIndex *index)
 		(index->nkeys == 1 && strcmp(index->keys[0].path, "_id") == 0);
 	index->sparse = flag_of(listed, "sparse");
 	index->hidden = flag_of(listed, "hidden");
-	index->partial = bson_has_field(listed, "partialFilterExpression");
+	index->partial = bson_has_field(listed, "partialFilterExpression") ||
+		bson_has_field(listed, "wildcardProjection");
 	index->collated = bson_has_field(listed, "collation");
 	index->uses = index_uses(index);
 	return true;
@@ -272,25 +286,34 @@ describe_keys(const MongoIndex *index, BsonArray *fields, bool *ordinary)
 	return true;
 }
 
-/* describe_limits: a filter, a collation. */
+/* describe_document: a member of an index as one of its description. */
 static void
-describe_limits(const bson_t *listed, bson_t *entry)
+describe_document(const bson_t *listed, const char *member, bson_t *entry, const char *name)
 {
 	MongoReadContext context = {0};
 	bson_iter_t iter;
-	bson_iter_t locale;
 	Datum		value;
 	bool		isnull;
 
-	if (bson_iter_init_find(&iter, listed, "partialFilterExpression"))
-	{
-		/* a filter that no jsonb holds is one all the same */
-		if (mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
-							 &context, &iter, &value, &isnull))
-			bson_append_iter(entry, "partial", -1, &iter);
-		else
-			BSON_APPEND_BOOL(entry, "partial", true);
-	}
+	if (!bson_iter_init_find(&iter, listed, member))
+		return;
+	/* what no jsonb holds is there all the same */
+	if (mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
+						 &context, &iter, &value, &isnull))
+		bson_append_iter(entry, name, -1, &iter);
+	else
+		BSON_APPEND_BOOL(entry, name, true);
+}
+
+/* describe_limits: a filter, a choice of fields, a collation. */
+static void
+describe_limits(const bson_t *listed, bson_t *entry)
+{
+	bson_iter_t iter;
+	bson_iter_t locale;
+
+	describe_document(listed, "partialFilterExpression", entry, "partial");
+	describe_document(listed, "wildcardProjection", entry, "projection");
 	if (bson_iter_init_find(&iter, listed, "collation"))
 	{
 		bool		named = BSON_ITER_HOLDS_DOCUMENT(&iter) &&

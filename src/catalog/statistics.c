@@ -106,7 +106,7 @@ read_index(JsonbContainer *object, MongoIndex *index)
 	index->unique = bool_member(object, "unique");
 	index->sparse = bool_member(object, "sparse");
 	index->hidden = bool_member(object, "hidden");
-	index->partial = member(object, "partial") != NULL;
+	index->partial = member(object, "partial") != NULL || member(object, "projection") != NULL;
 	index->collated = member(object, "collation") != NULL;
 	index->multikey_known = member(object, "multikey") != NULL;
 	index->multikey = bool_member(object, "multikey");

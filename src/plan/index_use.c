@@ -59,10 +59,12 @@ can_seek(MongoKeyKind kind, MongoSeek seek)
  * with those that it tests appended to *rinfos.
  *
  * All ranges are tested together, but not where the field may be an array: then one
- * element may be in one range and another in the next.
+ * element may be in one range and another in the next.  A wildcard has one field of
+ * a query.
  */
 static MongoSeek
-bounds_of_key(const MongoIndex *index, const char *path, List *sought, List **rinfos)
+bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
+			  List **rinfos)
 {
 	const MongoSought *best = NULL;
 	ListCell   *cell;
@@ -71,13 +73,13 @@ bounds_of_key(const MongoIndex *index, const char *path, List *sought, List **ri
 	{
 		const MongoSought *one = lfirst(cell);
 
-		if (one->path != NULL && strcmp(one->path, path) == 0 &&
+		if (one->path != NULL && mongo_key_covers(key, one->path) &&
 			(best == NULL || one->seek > best->seek))
 			best = one;
 	}
 	if (best == NULL)
 		return MONGO_SEEK_NOTHING;
-	if (best->seek != MONGO_SEEK_RANGE || index->multikey)
+	if (best->seek != MONGO_SEEK_RANGE || index->multikey || key->kind == MONGO_KEY_WILDCARD)
 	{
 		*rinfos = lappend(*rinfos, best->rinfo);
 		return best->seek;
@@ -86,7 +88,7 @@ bounds_of_key(const MongoIndex *index, const char *path, List *sought, List **ri
 	{
 		const MongoSought *one = lfirst(cell);
 
-		if (one->path != NULL && strcmp(one->path, path) == 0)
+		if (one->path != NULL && mongo_key_covers(key, one->path))
 			*rinfos = lappend(*rinfos, one->rinfo);
 	}
 	return MONGO_SEEK_RANGE;
@@ -101,7 +103,7 @@ bounds_of_index(const MongoIndex *index, List *sought)
 	for (int i = 0; i < index->nkeys; i++)
 	{
 		List	   *rinfos = NIL;
-		MongoSeek	seek = bounds_of_key(index, index->keys[i].path, sought, &rinfos);
+		MongoSeek	seek = bounds_of_key(index, &index->keys[i], sought, &rinfos);
 
 		bounds.unique &= seek == MONGO_SEEK_VALUE;
 		if (!can_seek(index->keys[i].kind, seek))
@@ -257,9 +259,9 @@ gives_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys, in
 			backwards = against;
 			matched++;
 			bound += i == 0 &&
-				bounds_of_key(index, key->path, sought, &rinfos) != MONGO_SEEK_NOTHING;
+				bounds_of_key(index, key, sought, &rinfos) != MONGO_SEEK_NOTHING;
 		}
-		else if (bounds_of_key(index, key->path, sought, &rinfos) == MONGO_SEEK_VALUE)
+		else if (bounds_of_key(index, key, sought, &rinfos) == MONGO_SEEK_VALUE)
 			bound++;
 		else
 			return false;
