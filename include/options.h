@@ -121,6 +121,7 @@ typedef struct MongoTableOptions
 	bool		updatable;
 	bool		truncatable;
 	bool		write_null;		/* NULL is written as null, not left out */
+	bool		generated_id;	/* an INSERT's _id is passed over */
 } MongoTableOptions;
 
 /* Whether an index leads with a column's field. */

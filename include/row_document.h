@@ -21,10 +21,11 @@ typedef struct MongoRowLayout MongoRowLayout;
  * mongo_row_layout_create
  *		The layout of a foreign table's rows; lives in 'context'.
  *
- * With 'write_null' a NULL is stored as null, otherwise it is left out.
+ * With 'write_null' a NULL is stored as null, otherwise it is left out.  With
+ * 'generates_id' a new document has an _id of our own, whatever the row says.
  */
 extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid,
-											   TupleDesc tuple, bool write_null);
+											   TupleDesc tuple, bool write_null, bool generates_id);
 
 /*
  * mongo_row_to_document

@@ -57,6 +57,26 @@ EXPLAIN (COSTS OFF) UPDATE w_things SET a = 1 WHERE _id = 1;
 RESET mongo_fdw.enable_pushdown;
 SELECT * FROM w_whole ORDER BY __doc -> '_id';
 
+-- an _id that is passed over
+CREATE FOREIGN TABLE w_generated (_id name, a int) SERVER write_server
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_generated');
+INSERT INTO w_generated VALUES ('0', 1);
+INSERT INTO w_generated VALUES ('0', 2);
+ALTER FOREIGN TABLE w_generated OPTIONS (generated_id 'true');
+INSERT INTO w_generated VALUES ('0', 3), ('0', 4), (NULL, 5);
+INSERT INTO w_generated VALUES ('0', 6) RETURNING length(_id), a;
+INSERT INTO w_generated (a) VALUES (7) ON CONFLICT DO NOTHING;
+COPY w_generated FROM STDIN;
+0	8
+\.
+SELECT a, length(_id) FROM w_generated ORDER BY a;
+SELECT count(DISTINCT _id) FROM w_generated;
+UPDATE w_generated SET a = 9 WHERE _id = '0';
+SELECT a FROM w_generated WHERE _id = '0';
+CREATE FOREIGN TABLE w_generated_number (_id int, a int) SERVER write_server
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_generated', generated_id 'true');
+INSERT INTO w_generated_number VALUES (0, 1);
+
 -- what cannot be
 \set VERBOSITY terse
 UPDATE w_things SET _id = 9;

@@ -146,7 +146,8 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 								 GetForeignTable(relid)->serverid);
 	state->layout = mongo_row_layout_create(state->context, relid,
 											RelationGetDescr(relation),
-											state->options->write_null);
+											state->options->write_null,
+											state->options->generated_id);
 	state->row_context = AllocSetContextCreate(state->context, "mongo_fdw row",
 											   ALLOCSET_DEFAULT_SIZES);
 	state->document = bson_create_in(state->context);

@@ -111,6 +111,7 @@ const MongoOption mongo_option_table[] =
 	{"truncatable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(truncatable), "true"},
 	{"batch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(batch_size), "10000", BETWEEN(1, 100000)},
 	{"write_null", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(write_null), "false"},
+	{"generated_id", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(generated_id), "false"},
 	{"transactions", ON_SERVER, mongo_parse_choice, NULL, CONNECTION(transactions), "auto", .choices = transaction_modes},
 	{"write_concern", ON_SERVER, mongo_parse_name, mongo_check_write_concern, CONNECTION(write_concern)},
 	{"read_concern", ON_SERVER, mongo_parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},

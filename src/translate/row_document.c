@@ -44,6 +44,7 @@ struct MongoRowLayout
 	const char **paths;			/* by attribute number - 1; NULL: none */
 	AttrNumber	document_attribute; /* the column __doc, or 0 */
 	bool		write_null;
+	bool		generates_id;
 	LayoutField *id;			/* NULL when no column reads it */
 	List	   *fields;			/* the others at the top */
 };
@@ -92,7 +93,7 @@ add_to_layout(List **top, const char *path, AttrNumber attnum)
 
 MongoRowLayout *
 mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
-						bool write_null)
+						bool write_null, bool generates_id)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(context);
 	MongoRowLayout *layout = palloc0(sizeof(MongoRowLayout));
@@ -101,6 +102,7 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 	layout->tuple = CreateTupleDescCopy(tuple);
 	layout->paths = palloc0(sizeof(char *) * Max(tuple->natts, 1));
 	layout->write_null = write_null;
+	layout->generates_id = generates_id;
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
@@ -329,8 +331,8 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 	const LayoutField *id = layout->id;
 	ListCell   *cell;
 
-	*generated = id == NULL || (column_of_field(layout, id, isnull) == 0 &&
-								!children_have_value(layout, id, isnull));
+	*generated = layout->generates_id || id == NULL || (column_of_field(layout, id, isnull) == 0 &&
+														!children_have_value(layout, id, isnull));
 	if (!*generated)
 	{
 		append_field(layout, id, values, isnull, document);
@@ -343,6 +345,13 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 			Form_pg_attribute attribute = TupleDescAttr(layout->tuple,
 														lfirst_int(cell) - 1);
 
+			if (!reads_objectids(attribute->atttypid) && layout->generates_id)
+				ereport(ERROR,
+						(errcode(ERRCODE_DATATYPE_MISMATCH),
+						 errmsg("column \"%s\" of type %s cannot hold a generated _id",
+								NameStr(attribute->attname),
+								format_type_be(attribute->atttypid)),
+						 errhint("Declare it as objectid, name or text, or drop the option generated_id.")));
 			if (!reads_objectids(attribute->atttypid))
 				ereport(ERROR,
 						(errcode(ERRCODE_NOT_NULL_VIOLATION),
