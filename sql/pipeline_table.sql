@@ -113,6 +113,12 @@ ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline
 SELECT * FROM by_modulo;
 ANALYZE by_modulo;
 ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline
+	'[{"$group": {"_id": 1, "x": {"$_internalJsReduce": {"data": {"k": 1, "v": "$n"}, "eval": "function(k, v) { return 1 }"}}}}]');
+SELECT * FROM by_modulo;
+ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline
+	'[{"$set": {"x": {"$_internalJsEmit": {"this": "$$ROOT", "eval": "function() { emit(1, 1) }"}}}}]');
+SELECT * FROM by_modulo;
+ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline
 	'[{"$match": {"$expr": {"$function": {"body": "function(n) { return n < 3 }", "args": ["$n"], "lang": "js"}}}}]');
 SELECT modulo FROM by_modulo ORDER BY 1;
 ALTER SERVER derived OPTIONS (allow_javascript 'true');

@@ -19,8 +19,13 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-/* What runs JavaScript in MongoDB. */
-static const char *const javascript_operators[] = {"$where", "$function", "$accumulator"};
+/*
+ * What runs JavaScript in MongoDB.  The internal ones are what mongos rewrites mapReduce
+ * to; MongoDB takes them from every client.
+ */
+static const char *const javascript_operators[] = {
+	"$where", "$function", "$accumulator", "$_internalJsEmit", "$_internalJsReduce"
+};
 
 /* javascript_in: the first such operator in a document or array, however deep; or NULL. */
 static const char *
