@@ -144,6 +144,10 @@ RESET plan_cache_mode;
 -- a String that is no number is an error, wherever it would be found
 INSERT INTO e_orders VALUES (2006, NULL, '{"n": "none"}');
 SELECT _id FROM e_orders WHERE _id = 2006 AND (j ->> 'n')::int = 500;
+-- not null is one element, not all
+INSERT INTO e_posts VALUES (1005, NULL, '{NULL,7}');
+SELECT _id FROM e_posts WHERE _id > 999 AND (SELECT 'NaN'::numeric) >= ANY (sizes) ORDER BY _id;
+SELECT _id FROM e_posts WHERE _id > 999 AND (SELECT 'Infinity'::numeric) > ANY (sizes) ORDER BY _id;
 DELETE FROM e_orders;
 DROP FUNCTION e_seen;
 SET client_min_messages = warning;

@@ -326,7 +326,7 @@ append_within_arrays(const MongoPredicate *predicate, BsonArray *branches)
 
 /*
  * append_of_single_element: two bounds are those of one element, or MongoDB would take
- * but one of them for an index of arrays.
+ * but one of them for an index of arrays; and what is not null is one element, not all.
  */
 static void
 append_of_single_element(const char *path, const bson_t *condition, BsonArray *conditions)
@@ -335,8 +335,8 @@ append_of_single_element(const char *path, const bson_t *condition, BsonArray *c
 	bson_iter_t operator;
 
 	if (bson_iter_init_find(&operators, condition, path) &&
-		bson_iter_recurse(&operators, &operator) &&
-		bson_iter_next(&operator) && bson_iter_next(&operator))
+		bson_iter_recurse(&operators, &operator) && bson_iter_next(&operator) &&
+		(strcmp(bson_iter_key(&operator), "$ne") == 0 || bson_iter_next(&operator)))
 		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
 								   *bson_iter_value(&operators));
 	else
