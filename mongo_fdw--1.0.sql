@@ -261,6 +261,13 @@ RETURNS jsonb
 AS 'MODULE_PATHNAME', 'mongo_command_json'
 LANGUAGE C STRICT VOLATILE;
 
+-- Tested by MongoDB alone; called, it raises an error.  Not leakproof.
+
+CREATE FUNCTION mongo_match("row" record, match json)
+RETURNS boolean
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE;
+
 -- Not strict: a pipeline without a collection has NULL there.
 
 CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline jsonb)

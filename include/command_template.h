@@ -8,7 +8,8 @@
  * Binding renders those and copies everything else.
  *
  * In a pipeline, {$verbatim: [...]} stands for the stages of the array, in which
- * nothing is looked for: they are a user's own.  In a filter, {$elements: {path: ...,
+ * nothing is looked for: they are a user's own.  So do, in a filter, the members of a
+ * document under that key.  There also {$elements: {path: ...,
  * match: {...}}} stands for {path: {$elemMatch: {...}}}.
  *
  *-------------------------------------------------------------------------

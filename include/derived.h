@@ -47,6 +47,15 @@ extern List *mongo_unwound_paths(const MongoTableOptions *options);
 extern List *mongo_ordinality_fields(const MongoTableOptions *options);
 
 /*
+ * mongo_check_javascript
+ *		Raise 42501 if the array or document, a user's own, has operators that run
+ *		JavaScript and the server's option allow_javascript does not allow that.
+ *		'what' begins the message.
+ */
+extern void mongo_check_javascript(const MongoTableOptions *options,
+								   const bson_iter_t *value, const char *what);
+
+/*
  * mongo_append_pipeline
  *		Append the stages of the option pipeline; none without it.
  *

@@ -51,6 +51,7 @@ fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
 				   const MongoRelation *relation, const MongoScanClauses *clauses)
 {
 	Bitmapset  *used = NULL;
+	Bitmapset  *tested = NULL;
 	List	   *attributes = NIL;
 	ListCell   *cell;
 	Relation	table;
@@ -64,8 +65,12 @@ fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
 	{
 		if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR ||
 			has_list(lfirst(cell), NULL))
-			pull_varattnos(lfirst(cell), baserel->relid, &used);
+			pull_varattnos(lfirst(cell), baserel->relid, &tested);
 	}
+
+	/* mongo_match() names the row, and reads no column */
+	tested = bms_del_member(tested, 0 - FirstLowInvalidHeapAttributeNumber);
+	used = bms_add_members(used, tested);
 
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 	table = table_open(relation->relid, NoLock);

@@ -213,6 +213,17 @@ bind_elements(const Binding *binding, const bson_iter_t *elements, bson_t *match
 	return result;
 }
 
+/* copy_members: those of a user's own match document. */
+static void
+copy_members(bson_t *match, const bson_iter_t *document)
+{
+	bson_iter_t member;
+
+	bson_iter_recurse(document, &member);
+	while (bson_iter_next(&member))
+		bson_append_iter(match, NULL, 0, &member);
+}
+
 /* bind_match copies a match document; its fields are all conditions to meet. */
 static MongoMatch
 bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
@@ -228,6 +239,8 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 
 		if (key[0] != '$')
 			bson_append_iter(match, NULL, 0, &field);
+		else if (strcmp(key, MONGO_VERBATIM_KEY) == 0)
+			copy_members(match, &field);
 		else if (strcmp(key, MONGO_PARAMETER_KEY) == 0)
 			one = bind_parameter(binding, bson_iter_int32(&field), match);
 		else if (strcmp(key, MONGO_ELEMENTS_KEY) == 0)

@@ -19,6 +19,7 @@
 #include "expression.h"
 #include "implied.h"
 #include "json_condition.h"
+#include "match_document.h"
 #include "nan_bound.h"
 #include "pattern.h"
 #include "strategy.h"
@@ -324,13 +325,15 @@ translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted,
 							   makeBoolConst(wanted, false), match);
 }
 
-/* starts_with(column, value), and jsonb as a boolean */
+/* starts_with(column, value), mongo_match(row, document), and jsonb as a boolean */
 static MongoCondition
 translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 				   bson_t *match)
 {
 	MongoField	field;
 
+	if (mongo_translate_match(translation, node, wanted, match))
+		return (MongoCondition) {.grade = MONGO_EXACT};
 	if (list_length(node->args) == 1)
 		return translate_boolean_column(translation, (Node *) node, wanted, match);
 	if (list_length(node->args) != 2 ||

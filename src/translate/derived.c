@@ -51,18 +51,19 @@ javascript_in(bson_iter_t *iter)
 	return NULL;
 }
 
-static void
-check_javascript(const MongoTableOptions *options, const bson_iter_t *pipeline)
+void
+mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *value,
+					   const char *what)
 {
-	bson_iter_t stages;
+	bson_iter_t members;
 	const char *found = NULL;
 
-	if (!options->allow_javascript && bson_iter_recurse(pipeline, &stages))
-		found = javascript_in(&stages);
+	if (!options->allow_javascript && bson_iter_recurse(value, &members))
+		found = javascript_in(&members);
 	if (found != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("the option \"pipeline\" of a foreign table over collection \"%s.%s\" must not use %s",
+				 errmsg("%s over collection \"%s.%s\" must not use %s", what,
 						options->database, options->collection, found),
 				 errdetail("It runs JavaScript in MongoDB."),
 				 errhint("The owner of the foreign server may allow that by its option allow_javascript.")));
@@ -83,7 +84,7 @@ mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 	if (!bson_iter_init_find(&pipeline, holder, "pipeline") ||
 		!BSON_ITER_HOLDS_ARRAY(&pipeline))
 		elog(ERROR, "option \"pipeline\" is not an array");
-	check_javascript(options, &pipeline);
+	mongo_check_javascript(options, &pipeline, "the option \"pipeline\" of a foreign table");
 	bson_iter_recurse(&pipeline, &stage);
 	while (bson_iter_next(&stage))
 		bson_array_append(stages, *bson_iter_value(&stage));

@@ -1,0 +1,78 @@
+--
+-- mongo_match(): conditions in MongoDB's own language.
+-- The documents are those of t/load_regress.py.
+--
+\getenv mongo_host MONGO_HOST
+\getenv mongo_port MONGO_PORT
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS mongo_fdw;
+CREATE SERVER matching FOREIGN DATA WRAPPER mongo_fdw
+	OPTIONS (address :'mongo_host', port :'mongo_port', transactions 'off');
+CREATE USER MAPPING FOR CURRENT_USER SERVER matching;
+RESET client_min_messages;
+
+CREATE FOREIGN TABLE m_people (_id objectid, name text, age int, wrong int OPTIONS (path 'name')) SERVER matching
+	OPTIONS (database 'mongo_fdw_regress', collection 'people');
+
+-- alone, with others, under OR and NOT; columns that are not asked for are not read
+EXPLAIN (VERBOSE, COSTS OFF) SELECT name FROM m_people p WHERE mongo_match(p, '{"phones": {"$size": 2}}') AND age > 25;
+SELECT name FROM m_people p WHERE mongo_match(p, '{"phones": {"$size": 2}}') AND age > 25 ORDER BY age;
+SELECT name FROM m_people p WHERE mongo_match(p, '{"address.city": "Oslo", "$and": [{"age": {"$lt": 30}}]}') OR age = 31 ORDER BY age;
+SELECT name FROM m_people p WHERE NOT mongo_match(p, '{"address": {"$exists": true}}') ORDER BY age;
+SELECT count(*) FROM m_people p WHERE mongo_match(p, '{"phones": {"$regex": "^[+]1"}}');
+SELECT count(*) FROM m_people p WHERE mongo_match(p, '{}');
+SELECT p.name, q.name FROM m_people p JOIN m_people q ON q.age = p.age + 1 WHERE mongo_match(p, '{"age": {"$mod": [5, 0]}}') ORDER BY p.age;
+DELETE FROM m_people p WHERE mongo_match(p, '{"age": 1000}');
+
+-- documents are not taken for placeholders
+SELECT count(*) FROM m_people p WHERE mongo_match(p, '{"name": {"$parameter": 0}}');
+SELECT count(*) FROM m_people p WHERE mongo_match(p, '{"$parameter": 0}');
+SELECT count(*) FROM m_people p WHERE mongo_match(p, '{"$or": 5}');
+
+-- places and texts
+CREATE FOREIGN TABLE m_places (_id int, loc point, words text) SERVER matching
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_places');
+INSERT INTO m_places SELECT n, point(n, n), 'word' || n || ' coffee' FROM generate_series(1, 9) n;
+SELECT mongo_command('matching', 'mongo_fdw_regress', '{"createIndexes": "written_places", "indexes": [{"key": {"loc": "2dsphere"}, "name": "loc"}, {"key": {"words": "text"}, "name": "words"}]}') -> 'ok' AS ok;
+SELECT _id FROM m_places p WHERE mongo_match(p, '{"loc": {"$near": {"$geometry": {"type": "Point", "coordinates": [4, 4]}, "$maxDistance": 200000}}}') AND _id <> 4;
+SELECT _id FROM m_places p WHERE mongo_match(p, '{"loc": {"$geoWithin": {"$centerSphere": [[2, 2], 0.03]}}}') ORDER BY 1;
+SELECT _id FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3 word5"}}') AND _id > 1 ORDER BY 1;
+SELECT count(*) FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "coffee"}}');
+
+-- never evaluated by PostgreSQL
+ALTER FOREIGN TABLE m_people DROP COLUMN wrong;
+SELECT mongo_match(p, '{"age": 21}') FROM m_people p;
+SELECT name FROM m_people p WHERE mongo_match(p, (SELECT '{"age": 21}'::json));
+SET mongo_fdw.enable_pushdown = off;
+SELECT name FROM m_people p WHERE mongo_match(p, '{"age": 21}');
+RESET mongo_fdw.enable_pushdown;
+CREATE VIEW m_young WITH (security_barrier) AS SELECT * FROM m_people WHERE age < 30;
+SELECT name FROM m_young p WHERE mongo_match(p, '{"age": 21}');
+SELECT mongo_match(ROW(1), '{}');
+
+-- fields that are no columns are for those who may use the server
+SET client_min_messages = warning;
+DROP ROLE IF EXISTS regress_match_reader;
+RESET client_min_messages;
+CREATE ROLE regress_match_reader;
+CREATE USER MAPPING FOR regress_match_reader SERVER matching;
+GRANT SELECT ON m_people TO regress_match_reader;
+SET ROLE regress_match_reader;
+SELECT name FROM m_people p WHERE age = 21;
+SELECT name FROM m_people p WHERE mongo_match(p, '{"phones": {"$size": 2}}') AND age = 28;
+RESET ROLE;
+GRANT USAGE ON FOREIGN SERVER matching TO regress_match_reader;
+SET ROLE regress_match_reader;
+SELECT name FROM m_people p WHERE mongo_match(p, '{"phones": {"$size": 2}}') AND age = 28;
+RESET ROLE;
+
+-- what is no match document, and JavaScript
+SELECT name FROM m_people p WHERE mongo_match(p, '[1]');
+SELECT name FROM m_people p WHERE mongo_match(p, '{"age": {"$nothing": 1}}');
+SELECT name FROM m_people p WHERE mongo_match(p, '{"$or": [{"$where": "true"}]}');
+ALTER SERVER matching OPTIONS (allow_javascript 'true');
+SELECT name FROM m_people p WHERE mongo_match(p, '{"$where": "this.age == 21"}');
+
+SET client_min_messages = warning;
+DROP SERVER matching CASCADE;
+DROP ROLE regress_match_reader;

@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * match_document.h
+ *		mongo_match(): a user's own match document as a condition.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_MATCH_DOCUMENT_H
+#define MONGO_FDW_MATCH_DOCUMENT_H
+
+#include "compat.h"
+
+#include "condition.h"
+
+/*
+ * mongo_translate_match
+ *		If this is mongo_match(table, constant) over the only table of the translation,
+ *		write to 'match' where it is true (wanted) or false.
+ *
+ * What the document says is for MongoDB to judge.  Raises 22023 for what is no
+ * document, and 42501 without USAGE on the server, and for JavaScript as
+ * mongo_append_pipeline() does.
+ */
+extern bool mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
+								  bool wanted, bson_t *match);
+
+#endif							/* MONGO_FDW_MATCH_DOCUMENT_H */
