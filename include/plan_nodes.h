@@ -61,7 +61,7 @@ typedef struct MongoScanFinish
  * fdw_private of a ForeignScan.
  *
  * Its fdw_exprs are one expression for each of 'predicates', then the values of
- * "let", then LIMIT and OFFSET.
+ * "let", then LIMIT and OFFSET, then those of 'hash_first'.
  */
 typedef struct MongoScanPlan
 {
@@ -82,6 +82,9 @@ typedef struct MongoScanPlan
 	bool		all_rows;		/* the query will likely read to the end */
 	bool		is_inner;		/* within the inner side of a nested loop */
 	bool		is_batched;		/* asks for the keys of a batched join */
+	int			hash_first;		/* in fdw_exprs: a column and a value for each
+								 * key of hash_functions */
+	int			hash_after;		/* so many values, a hash table is made */
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
 	int			fetch_size;
 	MongoTypeMismatch type_mismatch;
@@ -92,6 +95,9 @@ typedef struct MongoScanPlan
 								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
 	List	   *finishes;		/* MongoScanFinish * */
+	List	   *hash_functions; /* OIDs, for each key: of the column, of the
+								 * value, and the collation; NIL: no hash
+								 * table, see src/exec/hashed_scan.h */
 	List	   *hiding;			/* numbers, from 0, of the plan's quals that
 								 * hide rows, of which nothing may be told;
 								 * see hidden.h */

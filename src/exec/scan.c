@@ -390,6 +390,48 @@ open_scan_cursor(MongoScanState *state)
 		mongo_cursor_expect_document(state->run.cursor, MONGO_COUNT_FIELD);
 }
 
+/* make_kept_slot: for rows that are kept. */
+static void
+make_kept_slot(ForeignScanState *node, MongoScanState *state)
+{
+	EState	   *estate = node->ss.ps.state;
+	MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	if (state->kept_slot == NULL)
+		state->kept_slot = ExecInitExtraTupleSlot(estate,
+												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+												  &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * reads_hash: have so many values been asked for that their rows come from a hash
+ * table?  It is made now, if it can be, and the scan begins with those of its values.
+ * What has been answered before stays as it was.
+ */
+static bool
+reads_hash(ForeignScanState *node, MongoScanState *state)
+{
+	if (state->hashed == NULL)
+	{
+		if (state->plan->hash_functions == NIL || state->nvalues > state->plan->hash_after ||
+			state->shared != NULL || state->identities != NULL)
+			return false;
+		/* which is tried once */
+		if (++state->nvalues <= state->plan->hash_after)
+			return false;
+		state->hashed = mongo_hashed_scan_create(node);
+		if (state->hashed == NULL)
+			return false;
+		make_kept_slot(node, state);
+	}
+	if (state->answers != NULL)
+		mongo_answers_forget(state->answers);
+	mongo_hashed_scan_begin(state->hashed, node);
+	state->run.from_hash = true;
+	return true;
+}
+
 /*
  * find_answer: what is known of the answer to the run's command.  Neither a share of
  * an answer is kept nor rows that are to be changed, which have a number each.
@@ -397,19 +439,12 @@ open_scan_cursor(MongoScanState *state)
 static MongoAnswerState
 find_answer(ForeignScanState *node, MongoScanState *state)
 {
-	EState	   *estate = node->ss.ps.state;
-
 	if (!state->keeps_answers || state->shared != NULL || state->identities != NULL)
 		return MONGO_ANSWER_NEW;
 	if (state->answers == NULL)
 	{
-		MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
-
-		state->answers = mongo_answers_create(estate->es_query_cxt);
-		state->kept_slot = ExecInitExtraTupleSlot(estate,
-												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
-												  &TTSOpsMinimalTuple);
-		MemoryContextSwitchTo(old_context);
+		state->answers = mongo_answers_create(node->ss.ps.state->es_query_cxt);
+		make_kept_slot(node, state);
 	}
 	return mongo_answers_begin(state->answers, state->run.command);
 }
@@ -438,7 +473,8 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 		switch (find_answer(node, state))
 		{
 			case MONGO_ANSWER_NEW:
-				open_scan_cursor(state);
+				if (!reads_hash(node, state))
+					open_scan_cursor(state);
 				break;
 			case MONGO_ANSWER_BEGUN:
 				swap_runs(state);
@@ -582,6 +618,22 @@ fetch_row(ForeignScanState *node)
 	return slot;
 }
 
+/* hashed_row: the next one for the values that are asked for. */
+static TupleTableSlot *
+hashed_row(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	while (mongo_hashed_scan_next(state->hashed, state->kept_slot))
+	{
+		if (is_meant(node, state->kept_slot))
+			return state->kept_slot;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(node->ss.ps.ps_ExprContext);
+	}
+	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
+}
+
 /* next_row: of the answer, as far as it is known, or else MongoDB's. */
 static TupleTableSlot *
 next_row(ForeignScanState *node)
@@ -593,7 +645,9 @@ next_row(ForeignScanState *node)
 	mongo_begin_work(&work, state->relids);
 	if (!state->started)
 		start_scan(node, state);
-	if (state->answers != NULL && mongo_answers_next(state->answers, state->kept_slot))
+	if (state->run.from_hash)
+		slot = hashed_row(node);
+	else if (state->answers != NULL && mongo_answers_next(state->answers, state->kept_slot))
 		slot = state->kept_slot;
 	else if (state->answers != NULL && mongo_answers_is_whole(state->answers))
 		slot = ExecClearTuple(node->ss.ss_ScanTupleSlot);

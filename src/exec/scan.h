@@ -18,6 +18,7 @@
 #include "command_template.h"
 #include "cursor.h"
 #include "decode_row.h"
+#include "hashed_scan.h"
 #include "identity.h"
 #include "plan_nodes.h"
 
@@ -31,6 +32,7 @@ typedef struct MongoScanRun
 	bool		counts;			/* by the plan's count_command */
 	bson_t	   *command;		/* as sent; NULL: none */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
+	bool		from_hash;		/* rows come from the hash table */
 	int64		rows_when_left; /* by ReScan, with the cursor open */
 	TimestampTz left_at;		/* since when no more have come */
 } MongoScanRun;
@@ -53,6 +55,8 @@ typedef struct MongoScanState
 	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	MongoIdentityLog *identities;	/* NULL: no row is to be changed */
+	int			nvalues;		/* that MongoDB was asked for, for hash_after */
+	MongoHashedScan *hashed;	/* NULL: not so far, or given up */
 	bool		keeps_answers;	/* as it may be begun again */
 	MongoAnswers *answers;		/* NULL: none is kept so far */
 	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */

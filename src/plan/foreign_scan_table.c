@@ -16,6 +16,7 @@
 #include "derive.h"
 #include "derived.h"
 #include "encoding.h"
+#include "hashed_scan.h"
 #include "modify.h"
 #include "order.h"
 
@@ -283,28 +284,50 @@ forget_key(MongoScanClauses *clauses, const Expr *key)
 	clauses->hiding = list_delete_int(clauses->hiding, last);
 }
 
+/*
+ * classify_hashed: of the rows of a hash table, whose clauses are all tested when
+ * they are looked at; so all columns that these read come.
+ */
+static void
+classify_hashed(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
+				const List *keys, MongoScanClauses *clauses)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	mongo_classify_clauses(translation, baserel, relation->known,
+						   mongo_hashed_conditions(baserel, scan_clauses, keys), clauses);
+	clauses->local = extract_actual_clauses(scan_clauses, false);
+}
+
 ForeignScan *
 mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 					 List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	List	   *private = best_path->fdw_private;
+	List	   *hashed_keys = mongo_hashed_keys(best_path);
 	bool		limited = private != NIL && IsA(private, IntList);
-	Expr	   *key = private != NIL && IsA(private, List) ? linitial(private) : NULL;
+	Expr	   *key = private != NIL && IsA(private, List) && hashed_keys == NIL ?
+		linitial(private) : NULL;
 	MongoTranslation translation = mongo_translation_of(relation);
 	MongoScanNode node = {
 		.scanrelid = baserel->relid, .tlist = tlist, .outer_plan = outer_plan
 	};
 	MongoScanClauses clauses;
 	List	   *attributes;
+	List	   *hash_expressions = NIL;
 	MongoScanPlan plan;
+	ForeignScan *scan;
 
 	/* the key of a batched join, which tests it again */
 	if (key != NULL)
 		scan_clauses = lappend(list_copy(scan_clauses),
 							   make_simple_restrictinfo(root, key));
 	translation.need_exact = limited;
-	mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
+	if (hashed_keys != NIL)
+		classify_hashed(&translation, baserel, scan_clauses, hashed_keys, &clauses);
+	else
+		mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
 	attributes = fetched_attributes(root, baserel, relation, &clauses);
 	forget_key(&clauses, key);
 
@@ -320,7 +343,13 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	plan.columns = scan_columns(relation->columns, attributes);
 	plan.hiding = clauses.hiding;
 	plan.hiding_columns = hiding_columns(baserel, &clauses);
-	node.local = clauses.local;
+	node.local = hashed_keys != NIL ? NIL : clauses.local;
 	node.exact = clauses.exact;
-	return mongo_make_foreign_scan(root, &plan, &translation, limited, &node);
+	if (outer_plan != NULL)
+		hash_expressions = mongo_hashed_describe(root, baserel, best_path,
+												 list_length(translation.parameters) +
+												 list_length(translation.variables), &plan);
+	scan = mongo_make_foreign_scan(root, &plan, &translation, limited, &node);
+	scan->fdw_exprs = list_concat(scan->fdw_exprs, hash_expressions);
+	return scan;
 }

@@ -11,6 +11,7 @@
 
 #include "bson_memory.h"
 #include "cost.h"
+#include "hashed_scan.h"
 #include "index_use.h"
 #include "parallel.h"
 #include "relation.h"
@@ -42,8 +43,9 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 						relation->examined_rows, &startup_cost, &total_cost);
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
-									startup_cost, total_cost, NIL,
-									baserel->lateral_relids, NULL, NIL));
+									startup_cost, total_cost, NIL, baserel->lateral_relids,
+									mongo_enable_pushdown ? mongo_hashed_path(root, baserel) : NULL,
+									NIL));
 }
 
 /*

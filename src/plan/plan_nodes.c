@@ -40,6 +40,7 @@ static const MongoStructField scan_fields[] = {
 	SCAN(STRING, split_field),
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
 	MONGO_STRUCT_LIST(MongoScanPlan, finishes, &finish_type),
+	SCAN(NODE, hash_functions),
 	SCAN(NODE, hiding),
 	SCAN(NODE, hiding_columns),
 };
