@@ -63,7 +63,8 @@ typedef struct MongoConnectionOptions
 	const char *username;
 	const char *password;
 	const char *password_file;	/* excludes the password */
-	const char *appname;
+	const char *appname;		/* with the escapes of trace.h */
+	const char *comment;		/* likewise */
 	const char *compressors;	/* "zstd,zlib"; NULL: none */
 	int			connect_timeout_ms; /* 0: not given, the URI's or the driver's */
 	int			server_selection_timeout_ms;	/* likewise */

@@ -20,6 +20,9 @@ extern bool mongo_enable_order_by_pushdown;
 /* The library is in shared_preload_libraries. */
 extern bool mongo_is_preloaded;
 
+/* Commands that were waited for so many milliseconds are logged; -1: none. */
+extern int	mongo_slow_command_ms;
+
 extern bool mongo_log_remote_query;
 extern bool mongo_explain_remote_plans;
 

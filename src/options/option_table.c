@@ -61,6 +61,8 @@ const MongoOption mongo_option_table[] =
 
 	/* how connections behave */
 	{"appname", ON_SERVER, mongo_parse_name, NULL, CONNECTION(appname), "mongo_fdw"},
+	{"application_name", ON_SERVER, mongo_parse_name, NULL, CONNECTION(appname)},
+	{"comment", ON_SERVER, mongo_parse_name, NULL, CONNECTION(comment)},
 	{"connect_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(connect_timeout_ms), BETWEEN(1, INT_MAX)},
 	{"server_selection_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(server_selection_timeout_ms), BETWEEN(1, INT_MAX)},
 	{"socket_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(socket_timeout_ms), "0", BETWEEN(0, INT_MAX)},

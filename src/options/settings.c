@@ -19,6 +19,7 @@ bool		mongo_enable_order_by_pushdown = true;
 bool		mongo_log_remote_query = false;
 bool		mongo_explain_remote_plans = false;
 bool		mongo_is_preloaded = false;
+int			mongo_slow_command_ms = -1;
 
 static const struct
 {
@@ -72,6 +73,12 @@ mongo_define_settings(void)
 								 settings[i].details, settings[i].variable,
 								 *settings[i].variable, settings[i].context, 0,
 								 NULL, NULL, NULL);
+
+	DefineCustomIntVariable("mongo_fdw.slow_command_ms",
+							"Sets the time of waiting for MongoDB above which a command is logged.",
+							"Zero logs all, -1 none.",
+							&mongo_slow_command_ms, mongo_slow_command_ms, -1, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	mongo_define_faults();
 	MarkGUCPrefixReserved("mongo_fdw");

@@ -51,6 +51,7 @@ static const struct
 	{"uri", "read_concern"},
 	{"uri", "compressors"},
 	{"password", "password_file"},
+	{"appname", "application_name"},
 	{"path", "column_name"},
 };
 

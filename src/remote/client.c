@@ -25,6 +25,7 @@
 #include "pgstat.h"
 #include "remote_error.h"
 #include "resolve.h"
+#include "trace.h"
 #include "uri.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -432,6 +433,8 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 	transport->tcp = options->tcp;
 	transport->socket_timeout_ms = mongo_uri_take_socket_timeout(*uri, options);
 	prepare_read_concern(client, *uri);
+	client->connection.comment = options->comment != NULL ?
+		mongo_trace_prepare(options->comment) : NULL;
 	MemoryContextSwitchTo(caller_context);
 
 	client->counted = mongo_connection_limit_enter(user->serverid, server->servername,

@@ -59,6 +59,8 @@ typedef struct MongoClient
 	Oid			serverid;
 	const char *server_type;	/* as libmongoc calls it */
 	TimestampTz connected_at;
+	uint64		waited_before;	/* MONGO_COUNT_WAIT_US when libmongoc was
+								 * asked */
 	bool		in_transaction; /* of MongoDB's, that PostgreSQL's goes on
 								 * with */
 	MongoTraffic flushed;		/* of the transport's traffic, to shared

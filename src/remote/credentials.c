@@ -13,6 +13,7 @@
 #include "bson_memory.h"
 #include "encoding.h"
 #include "storage/fd.h"
+#include "trace.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -103,6 +104,7 @@ mongo_credentials_read(const MongoConnectionOptions *options)
 		read_password(options->password_file) : to_utf8(options->password);
 	result->authentication_database = to_utf8(options->authentication_database);
 	result->auth_properties = to_utf8(options->auth_properties);
+	result->appname = mongo_trace_prepare(options->appname != NULL ? options->appname : "mongo_fdw");
 	return result;
 }
 

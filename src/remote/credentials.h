@@ -13,7 +13,7 @@
 /*
  * mongo_credentials_read
  *		A copy of 'options' that says who one is as libmongoc takes it: in UTF-8, and
- *		with the password in place of its file.
+ *		with the password in place of its file; appname is prepared (trace.h).
  *
  * In the current memory context.  Raises 22P05 for a character that UTF-8 lacks, what
  * PostgreSQL raises for a file that cannot be read, and 22023 for one that holds no

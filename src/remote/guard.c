@@ -461,8 +461,12 @@ static void
 count_request(const MongoGuard *guard, const char *start)
 {
 	bool		is_plain = get_int32((const uint8 *) start + 12) == OP_MSG;
+	MongoTransport *transport = guard->stream->transport;
 
-	mongo_traffic_note_command(&guard->stream->transport->traffic,
+	strlcpy(transport->last_command, is_plain ? start + BODY_OFFSET + 4 + 1 : "compressed",
+			sizeof(transport->last_command));
+
+	mongo_traffic_note_command(&transport->traffic,
 							   is_plain ? start + BODY_OFFSET + 4 + 1 : "");
 }
 

@@ -13,6 +13,8 @@
 #include "idle_clients.h"
 #include "pool.h"
 #include "remote_cancel.h"
+#include "settings.h"
+#include "slow_command.h"
 #include "transaction_end.h"
 #include "turns.h"
 #include "utils/timestamp.h"
@@ -202,6 +204,8 @@ mongo_lease_client(MongoLease *lease)
 {
 	/* with nearly everything that it does for us, it uses a session */
 	lease->client->has_session = true;
+	lease->client->waited_before =
+		lease->client->connection.transport.traffic.counters[MONGO_COUNT_WAIT_US];
 	return lease->client->client;
 }
 
@@ -214,7 +218,11 @@ mongo_lease_deployment(MongoLease *lease)
 void
 mongo_lease_check_interrupts(MongoLease *lease)
 {
-	mongo_wire_raise_wait(&lease->client->connection);
+	MongoClient *client = lease->client;
+
+	if (mongo_slow_command_ms >= 0)
+		mongo_log_slow_driver_command(&client->connection, client->waited_before);
+	mongo_wire_raise_wait(&client->connection);
 }
 
 void

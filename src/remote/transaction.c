@@ -28,6 +28,7 @@
 #include "remote_error.h"
 #include "storage/ipc.h"
 #include "storage/predicate.h"
+#include "trace.h"
 #include "transaction_end.h"
 #include "utils/memutils.h"
 
@@ -615,6 +616,7 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 	/* libmongoc adds its own to a copy of the command */
 	mongo_memory_check(2 * mongo_memory_grown(command->len));
 	mongo_session_append(session, options);
+	mongo_trace_append(mongo_lease_connection(session->lease)->comment, options);
 	succeeded = mongoc_client_command_with_opts(client, database, command, NULL,
 												options, reply, &error);
 

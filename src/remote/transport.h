@@ -79,6 +79,8 @@ typedef struct MongoTransport
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */
 	MongoRemoteCancel *cancel;	/* while armed, or NULL */
+	char		last_command[24];	/* the name of libmongoc's, perhaps cut;
+									 * "" */
 	MongoTraffic traffic;		/* of all connections since the client is
 								 * there */
 	dlist_head	streams;		/* of MongoStream, the newest first */

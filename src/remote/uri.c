@@ -12,6 +12,7 @@
 #include "credentials.h"
 #include "lib/stringinfo.h"
 #include "stream.h"
+#include "trace.h"
 #include "uri_text.h"
 
 /* Raise for options of which no URI can be made; 'detail' is a sentence. */
@@ -219,6 +220,16 @@ set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
 		mongoc_uri_set_option_as_int32(uri, name, milliseconds);
 }
 
+/* set_appname: with its escapes, and as much as MongoDB takes. */
+static bool
+set_appname(mongoc_uri_t *uri, const char *text)
+{
+	char		name[MONGO_APPNAME_SIZE];
+
+	mongo_trace_fill(text, name, sizeof(name));
+	return mongoc_uri_set_appname(uri, *name != '\0' ? name : "mongo_fdw");
+}
+
 /*
  * set_heartbeat
  *		How long libmongoc trusts what it knows of the servers.
@@ -258,9 +269,7 @@ mongo_uri_create(const MongoConnectionOptions *options)
 	refuse_unacknowledged(uri, options);
 	set_credentials(uri, options);
 
-	if (mongoc_uri_get_appname(uri) == NULL &&
-		!mongoc_uri_set_appname(uri, options->appname != NULL ?
-								options->appname : "mongo_fdw"))
+	if (mongoc_uri_get_appname(uri) == NULL && !set_appname(uri, options->appname))
 		refuse(uri, options, "option \"appname\"");
 
 	if (options->compressors != NULL &&

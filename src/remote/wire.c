@@ -10,6 +10,9 @@
 #include "wire.h"
 
 #include "frame.h"
+#include "settings.h"
+#include "slow_command.h"
+#include "trace.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -93,6 +96,38 @@ put_elements(uint8 *destination, const bson_t *document)
 	return destination + size;
 }
 
+/* The bytes of an element that is a text; 'length' without the NUL. */
+static inline size_t
+utf8_size(size_t name_size, size_t length)
+{
+	return 1 + name_size + 4 + length + 1;
+}
+
+static uint8 *
+put_utf8(uint8 *p, const char *name, size_t name_size, const char *text, size_t length)
+{
+	*p++ = BSON_TYPE_UTF8;
+	memcpy(p, name, name_size);
+	p += name_size;
+	put_int32(p, length + 1);
+	memcpy(p + 4, text, length + 1);
+	return p + 4 + length + 1;
+}
+
+/*
+ * fill_comment
+ *		What is to go along with this command; its length, 0: nothing.
+ *
+ * A comment of the user's own stays alone.
+ */
+static size_t
+fill_comment(const MongoConnection *connection, const bson_t *command, char *comment)
+{
+	if (connection->comment == NULL || bson_has_field(command, "comment"))
+		return 0;
+	return mongo_trace_fill(connection->comment, comment, MONGO_COMMENT_SIZE);
+}
+
 /* Room for 'size' bytes, of which none are kept; malloc'd. */
 static uint8 *
 make_room(MongoBuffer *buffer, size_t size)
@@ -131,7 +166,9 @@ build_message(MongoConnection *connection, const char *database,
 {
 	const bson_t *read_preference;
 	const bson_t *read_concern;
-	size_t		database_size = strlen(database) + 1;
+	size_t		database_length = strlen(database);
+	char		comment[MONGO_COMMENT_SIZE];
+	size_t		comment_length = fill_comment(connection, command, comment);
 	size_t		size;
 	uint8	   *message;
 	uint8	   *p;
@@ -139,7 +176,9 @@ build_message(MongoConnection *connection, const char *database,
 	choose_elements(connection, command, &read_preference, &read_concern);
 	size = BODY_OFFSET + SMALLEST_DOCUMENT + elements_size(command) +
 		elements_size(read_preference) + elements_size(read_concern) +
-		1 + sizeof("$db") + 4 + database_size;
+		utf8_size(sizeof("$db"), database_length);
+	if (comment_length > 0)
+		size += utf8_size(sizeof("comment"), comment_length);
 
 	p = message = make_room(&connection->request, size);
 	put_header(p, size, ++connection->last_request_id, OP_MSG);
@@ -149,12 +188,9 @@ build_message(MongoConnection *connection, const char *database,
 	p += BODY_OFFSET;
 	put_int32(p, size - BODY_OFFSET);
 	p = put_elements(p + 4, command);
-	*p++ = BSON_TYPE_UTF8;
-	memcpy(p, "$db", sizeof("$db"));
-	p += sizeof("$db");
-	put_int32(p, database_size);
-	memcpy(p + 4, database, database_size);
-	p += 4 + database_size;
+	p = put_utf8(p, "$db", sizeof("$db"), database, database_length);
+	if (comment_length > 0)
+		p = put_utf8(p, "comment", sizeof("comment"), comment, comment_length);
 	p = put_elements(p, read_preference);
 	p = put_elements(p, read_concern);
 	*p++ = '\0';
@@ -215,6 +251,7 @@ mongo_wire_send(MongoConnection *connection, const char *database,
 
 	connection->resumable = false;
 	connection->in_flight++;
+	connection->waited_before = connection->transport.traffic.counters[MONGO_COUNT_WAIT_US];
 	sent = mongoc_stream_writev(connection->transport.data_stream->top, &iov, 1,
 								MONGO_NO_TIMEOUT);
 	if (sent != (ssize_t) iov.iov_len)
@@ -476,6 +513,8 @@ mongo_wire_receive(MongoConnection *connection, uint32 request_id,
 	connection->receiving = false;
 	connection->in_flight--;
 	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_ROUND_TRIPS, 1);
+	if (mongo_slow_command_ms >= 0)
+		mongo_log_slow_request(connection);
 	return MONGO_WIRE_OK;
 }
 

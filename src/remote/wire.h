@@ -48,6 +48,9 @@ typedef struct MongoConnection
 	bson_t	   *read_preference;	/* NULL: none */
 	bson_t	   *read_concern;	/* NULL: none */
 
+	uint64		waited_before;	/* MONGO_COUNT_WAIT_US when it was sent */
+	const char *comment;		/* as trace.h prepares it; NULL: none is sent */
+
 	const MongoCompressor *compressor;	/* negotiated for both ways, or NULL */
 	int			compression_level;
 

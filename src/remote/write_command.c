@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 #include "remote_cancel.h"
 #include "remote_error.h"
+#include "trace.h"
 #include "write_outcome.h"
 
 static void
@@ -51,6 +52,8 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 
 	mongo_remote_cancel_arm(connection);
 	mongo_remote_cancel_append(connection, options);
+	if (!bson_has_field(command, "comment"))
+		mongo_trace_append(connection->comment, options);
 	succeeded = mongoc_client_command_with_opts(mongo_lease_client(lease), database,
 												command, NULL, options, reply, &error);
 	end = mongo_write_end(lease, succeeded, -1, reply, &error);

@@ -11,6 +11,7 @@
 
 #include "remote_cancel.h"
 #include "remote_error.h"
+#include "trace.h"
 
 /*
  * has_no_reply
@@ -61,6 +62,7 @@ mongo_write_begin(MongoSession *session, MongoLease *lease, bson_t *options)
 	MongoConnection *connection = mongo_lease_connection(lease);
 
 	mongo_session_append(session, options);
+	mongo_trace_append(mongo_lease_connection(lease)->comment, options);
 	if (mongo_session_in_transaction(session))
 		return;
 	mongo_remote_cancel_arm(connection);
