@@ -104,6 +104,13 @@ typedef struct MongoField
 								 * field itself */
 	Oid			cast_type;		/* of the text of json, or json: what it is
 								 * cast to; InvalidOid: nothing */
+
+	/* where it is what clocks show, see local_time.h */
+	const char *zone;			/* of the clocks: a name, "" for the
+								 * session's; NULL: the field itself */
+	const char *result_zone;	/* in which that time is an instant again, or
+								 * NULL */
+	int			clock_unit;		/* what of the time: an enum of local_time.c */
 } MongoField;
 
 /*

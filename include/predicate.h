@@ -60,6 +60,10 @@ typedef enum MongoPredicateForm
 typedef struct MongoPredicate
 {
 	const char *path;			/* of the field, never NULL */
+	const char *zone;			/* this, 'result_zone' and 'clock_unit' as in
+								 * MongoField */
+	const char *result_zone;
+	int			clock_unit;
 	int			element;		/* as in MongoField */
 	Oid			column_type;	/* as declared, or of the elements; domains
 								 * included */

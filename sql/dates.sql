@@ -50,7 +50,36 @@ EXECUTE parameters ('2011-12-30', '2012-01-01');
 SET timezone = '<+12:34>-12:34';
 EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE constant;
 EXECUTE parameters ('2024-03-31', NULL);
+SET timezone = 'Europe/Berlin';
+
+-- what clocks show, as ranges of instants: a day of 23 hours, none, two
+SELECT count(*), min(d), max(d) FROM d_times WHERE d::date = '2024-03-31';
+SELECT count(*), min(d), max(d) FROM d_times WHERE date_trunc('day', d) = date_trunc('day', timestamptz '2024-03-31 12:00');
+SELECT count(*) FROM d_times WHERE extract(year from d) = 2024;
+SELECT count(*) FROM d_times WHERE date_part('year', d) < 0 OR extract(year from d) BETWEEN 2010.5 AND 2011.5;
+SELECT count(*) FROM d_times WHERE (d AT TIME ZONE 'Pacific/Apia')::date <> '2011-12-31' AND date_trunc('month', d AT TIME ZONE 'Pacific/Apia') = '2011-12-01';
+SELECT count(*) FROM d_times WHERE date_trunc('day', d, 'Pacific/Apia') = '2011-12-30 10:00+00';
+SELECT count(*) FROM d_times WHERE plain < timestamptz '2024-03-31 03:00' AND day >= timestamptz '2024-03-31 00:00';
+SELECT count(*) FROM d_times WHERE second::date = '2024-03-31' OR d::date > 'infinity' OR date_trunc('year', d) = '-infinity';
+SELECT count(*) FROM d_times WHERE NOT d::date <> current_date AND d::timestamp >= current_date;
+PREPARE day (date) AS SELECT count(*), min(d), max(d) FROM d_times WHERE d::date = $1;
+EXECUTE day ('2024-03-31');
+EXECUTE day (NULL);
+SET timezone = 'Pacific/Apia';
+EXECUTE day ('2011-12-30');
+EXECUTE day ('2011-12-31');
 RESET plan_cache_mode;
+-- clocks that went back at one minute past midnight: the day begins, ends, and begins again
+SET timezone = 'America/St_Johns';
+INSERT INTO d_times (_id, d) SELECT 400 + n, timestamptz '2006-10-29 02:00+00' + n * interval '20 seconds' FROM generate_series(0, 400) n;
+EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT _id FROM d_times WHERE d::date = '2006-10-29';
+SELECT count(*), min(_id), max(_id) FROM d_times WHERE d::date = '2006-10-28';
+-- and where they do at one o'clock, a day begins after its first hour
+SET timezone = 'America/Havana';
+INSERT INTO d_times (_id, d) VALUES (900, '2012-11-04 04:30+00'), (901, '2012-11-04 05:30+00');
+SELECT _id, d, date_trunc('day', d) FROM d_times WHERE date_trunc('day', d) = timestamptz '2012-11-04 05:00+00' ORDER BY _id;
+SELECT _id FROM d_times WHERE date_trunc('decade', d) >= '2010-01-01' AND date_trunc('day', d, 'Cuba') = '2012-11-04 05:00+00' ORDER BY _id;
+SELECT count(*) FROM d_times WHERE date_trunc('hour', d) = '2012-11-04 00:00';
 SET timezone = 'Europe/Berlin';
 
 DELETE FROM d_times;

@@ -254,6 +254,9 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 bool
 mongo_depends_on_time_zone(const MongoPredicate *predicate)
 {
+	if ((predicate->zone != NULL && predicate->zone[0] == '\0') ||
+		(predicate->result_zone != NULL && predicate->result_zone[0] == '\0'))
+		return true;
 	return mongo_kind_of_type(predicate->value_type)->class == MONGO_KIND_TIMESTAMP &&
 		mongo_type_kind(getBaseType(predicate->column_type)) == MONGO_KIND_TIMESTAMPTZ;
 }

@@ -19,6 +19,7 @@
 #include "expression.h"
 #include "implied.h"
 #include "json_condition.h"
+#include "local_time.h"
 #include "match_document.h"
 #include "nan_bound.h"
 #include "pattern.h"
@@ -69,7 +70,7 @@ sought_by(const MongoPredicate *predicate)
 		return MONGO_SEEK_RANGE;
 	comparison = mongo_comparison_lookup(getBaseType(predicate->column_type),
 										 predicate->column_typmod);
-	if (comparison->append_points == NULL)
+	if (comparison->append_points == NULL || predicate->zone != NULL)
 		return MONGO_SEEK_NARROW_RANGE;
 	return predicate->form == MONGO_PREDICATE_SCALAR ? MONGO_SEEK_VALUE : MONGO_SEEK_VALUES;
 }
@@ -124,6 +125,9 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 				const MongoField *field, Oid collation)
 {
 	predicate->path = field->path;
+	predicate->zone = field->zone;
+	predicate->result_zone = field->result_zone;
+	predicate->clock_unit = field->clock_unit;
 	predicate->element = field->element;
 	predicate->cast_type = field->cast_type;
 	predicate->json_test = InvalidOid;
@@ -202,6 +206,14 @@ translate_array_test(MongoTranslation *translation, Node *column, Oid operator, 
 	return translate_predicate(translation, &predicate, &field, value, match);
 }
 
+/* compared_field: what is compared with the value, by itself or by what clocks show. */
+static bool
+compared_field(MongoTranslation *translation, Node *node, Node *value, MongoField *field)
+{
+	return mongo_local_time_of_node(translation->columns, node, exprType(value), field) ||
+		mongo_operand_of_node(translation->columns, node, field);
+}
+
 /* "column OP value" or "value OP column" */
 static MongoCondition
 condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
@@ -218,9 +230,9 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	left = linitial(node->args);
 	right = lsecond(node->args);
 
-	if (!mongo_operand_of_node(translation->columns, left, &field))
+	if (!compared_field(translation, left, right, &field))
 	{
-		if (!mongo_operand_of_node(translation->columns, right, &field))
+		if (!compared_field(translation, right, left, &field))
 			return not_shippable;
 		left = lsecond(node->args);
 		right = linitial(node->args);

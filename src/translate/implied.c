@@ -158,7 +158,8 @@ static const struct
 
 /*
  * date_trunc(unit, x) is not after x, and less than a unit before it.  With a
- * time zone a day more is allowed for, whatever its clocks did.
+ * time zone a day more is allowed for, whatever its clocks did: where they go back at
+ * midnight, the day of what is before that begins after it.
  */
 static List *
 of_date_trunc(const Comparison *comparison)
@@ -176,6 +177,7 @@ of_date_trunc(const Comparison *comparison)
 			continue;
 		if (bounds_below(comparison->strategy))
 			result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
+													has_zone ? shifted(comparison->value, interval_constant(0, -1, 0), DT_NOBEGIN) :
 													comparison->value, InvalidOid));
 		if (bounds_above(comparison->strategy))
 			result = add(result, implied_comparison(argument, BTLessStrategyNumber,

@@ -15,6 +15,7 @@
 #include "comparison.h"
 #include "json_condition.h"
 #include "json_text.h"
+#include "local_time.h"
 #include "path.h"
 #include "predicate.h"
 #include "struct_nodes.h"
@@ -65,6 +66,12 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		return MONGO_SUPERSET;
 	if (OidIsValid(predicate->cast_type))
 		return mongo_json_cast_grade(predicate);
+	if (predicate->zone != NULL)
+	{
+		grade = mongo_local_time_grade(predicate);
+		return predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
+			mongo_path_has_index(predicate->path) ? Min(grade, MONGO_SUPERSET) : grade;
+	}
 
 	comparison = mongo_comparison_lookup(base_type, predicate->column_typmod);
 	if (comparison == NULL ||
@@ -445,6 +452,8 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 			bson_reinit(match);
 		return MONGO_MATCH_SOME;
 	}
+	if (predicate->zone != NULL)
+		return mongo_render_local_time(predicate, value, match);
 	if (OidIsValid(predicate->cast_type))
 		return mongo_render_json_cast(predicate, value, match);
 	if (predicate->element != 0)
@@ -469,7 +478,9 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 
 static const MongoStructField predicate_fields[] = {
 	MONGO_STRUCT_FIELD(MongoPredicate, STRING, path),
-	MONGO_STRUCT_NUMBERS(MongoPredicate, element, without_nan),
+	MONGO_STRUCT_FIELD(MongoPredicate, STRING, zone),
+	MONGO_STRUCT_FIELD(MongoPredicate, STRING, result_zone),
+	MONGO_STRUCT_NUMBERS(MongoPredicate, clock_unit, without_nan),
 };
 static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
 
