@@ -143,7 +143,7 @@ SELECT try(format('CREATE SERVER s2 FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri 
 	'mongodb://localhost/?authMechanism=%47SSAPI']) AS uri;
 SELECT try('CREATE SERVER s2 FOREIGN DATA WRAPPER mongo_fdw OPTIONS (auth_mechanism ''GSSAPI'')');
 SELECT option || ': ' || try(format('CREATE USER MAPPING FOR options_user SERVER options_server OPTIONS (%s)', option))
-	FROM unnest(ARRAY[$$auth_mechanism 'MONGODB-AWS'$$, $$password_file '/etc/passwd'$$, $$auth_mechanism 'PLAIN'$$]) AS option;
+	FROM unnest(ARRAY[$$auth_mechanism 'MONGODB-AWS'$$, $$auth_mechanism 'mongodb-x509'$$, $$password_file '/etc/passwd'$$, $$auth_mechanism 'PLAIN'$$]) AS option;
 RESET ROLE;
 GRANT pg_read_server_files TO options_user;
 SET ROLE options_user;
