@@ -194,12 +194,15 @@ typedef struct MongoMembers
 #define mongo_foreign_upper_path create_foreign_upper_path
 #endif
 
-/* Since 16 a Var says which outer joins may have made it NULL. */
+/* Since 16 a Var or PlaceHolderVar says which outer joins may have made it NULL. */
 #if PG_VERSION_NUM >= 160000
 #define mongo_copy_nulling(to, from) \
 	((to)->varnullingrels = (from) == NULL ? NULL : bms_copy((from)->varnullingrels))
+#define mongo_copy_placeholder_nulling(to, from) \
+	((to)->phnullingrels = (from) == NULL ? NULL : bms_copy((from)->phnullingrels))
 #else
 #define mongo_copy_nulling(to, from) ((void) (from))
+#define mongo_copy_placeholder_nulling(to, from) ((void) (from))
 #endif
 
 /* A lexer of a JSON text, for strings with escapes. */

@@ -262,10 +262,42 @@ estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerr
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
 }
 
+/* output_var: the same Var among the outputs, or NULL; so a placeholder. */
+static const Var *
+output_var(const List *outputs, const Var *var)
+{
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		const Var  *output = lfirst(cell);
+
+		if (IsA(output, Var) && output->varno == var->varno &&
+			output->varattno == var->varattno)
+			return output;
+	}
+	return NULL;
+}
+
+static const PlaceHolderVar *
+output_placeholder(const List *outputs, const PlaceHolderVar *placeholder)
+{
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		const PlaceHolderVar *output = lfirst(cell);
+
+		if (IsA(output, PlaceHolderVar) && output->phid == placeholder->phid)
+			return output;
+	}
+	return NULL;
+}
+
 /*
  * unify_nulling
- *		Let each Var have the outer joins of the same one among the Vars 'outputs',
- *		or none.
+ *		Let each Var and PlaceHolderVar have the outer joins of the same one among
+ *		the 'outputs', or none.
  *
  * The clauses see the inner side's Vars before this join, the target list after
  * it; both are to be found among the columns of the scan.
@@ -273,23 +305,17 @@ estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerr
 static bool
 unify_nulling(Node *node, void *outputs)
 {
-	Var		   *var = (Var *) node;
-	const Var  *output = NULL;
-	ListCell   *cell;
-
 	if (node == NULL)
 		return false;
-	if (!IsA(node, Var))
-		return expression_tree_walker(node, unify_nulling, outputs);
-	foreach(cell, (List *) outputs)
+	if (IsA(node, Var))
 	{
-		const Var  *one = lfirst(cell);
-
-		if (one->varno == var->varno && one->varattno == var->varattno)
-			output = one;
+		mongo_copy_nulling((Var *) node, output_var(outputs, (Var *) node));
+		return false;
 	}
-	mongo_copy_nulling(var, output);
-	return false;
+	if (IsA(node, PlaceHolderVar))
+		mongo_copy_placeholder_nulling((PlaceHolderVar *) node,
+									   output_placeholder(outputs, (PlaceHolderVar *) node));
+	return expression_tree_walker(node, unify_nulling, outputs);
 }
 
 /* plan_batched_join: the callback of CustomPathMethods. */
@@ -326,8 +352,10 @@ plan_batched_join(PlannerInfo *root pg_attribute_unused(),
 	scan->custom_exprs = copyObject(lsecond(path->custom_private));
 	unify_nulling((Node *) list_make3(scan->custom_scan_tlist, scan->scan.plan.qual,
 									  scan->custom_exprs),
-				  pull_var_clause((Node *) joinrel->reltarget->exprs,
-								  PVC_RECURSE_PLACEHOLDERS));
+				  list_concat(pull_var_clause((Node *) joinrel->reltarget->exprs,
+											  PVC_RECURSE_PLACEHOLDERS),
+							  pull_var_clause((Node *) joinrel->reltarget->exprs,
+											  PVC_INCLUDE_PLACEHOLDERS)));
 	scan->custom_private = linitial(path->custom_private);
 	scan->custom_plans = plans;
 	scan->flags = path->flags;
