@@ -702,7 +702,7 @@ may_go_on(MongoScanState *state)
 	if (run->cursor == NULL || state->answers == NULL)
 		return false;
 	now = GetCurrentTimestamp();
-	if (run->rows_when_left != run->rows)
+	if (run->left_at == 0 || run->rows_when_left != run->rows)
 		run->left_at = now;
 	run->rows_when_left = run->rows;
 	return !TimestampDifferenceExceeds(run->left_at, now, LONGEST_PAUSE);
