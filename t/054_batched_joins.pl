@@ -64,6 +64,7 @@ $node->safe_psql('postgres', q{
 is_batched("$sum JOIN unindexed ON id = k WHERE n <= 2000", 1, 'no index, one batch');
 is_batched("$sum JOIN unindexed ON id = k", 2, 'no index');
 is_batched("SET work_mem = '64kB'; $sum LEFT JOIN unindexed ON id = k AND info <> 'info 7'", 2, 'no index, left join in little memory');
+is_batched("SET work_mem = '2047GB'; $sum JOIN unindexed ON id = k", 2, 'no index, more memory than an allocation may have');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE EXISTS (SELECT 1 FROM unindexed WHERE id = k AND id > n)', 2, 'no index, semijoin');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE NOT EXISTS (SELECT 1 FROM unindexed WHERE id = k)', 2, 'no index, antijoin');
 is_batched("$sum JOIN unindexed ON id = k WHERE k IS NULL", 0, 'no index, no keys');

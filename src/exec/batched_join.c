@@ -25,6 +25,9 @@
 #define LARGEST_BATCH		2000
 #define CAUTIOUS_BATCH		100
 
+/* Outer rows that wait for all documents, at most, as an allocation has its limit. */
+#define LARGEST_WAIT		(4 * 1024 * 1024)
+
 /* Bytes of keys after which a batch is full, whatever it has. */
 #define LARGEST_KEYS		(1024 * 1024)
 
@@ -157,7 +160,8 @@ choose_batch(BatchedJoinState *state)
 	if (state->asked)
 	{
 		state->inner = state->whole;
-		state->batch_size = Max(LARGEST_BATCH, (Size) work_mem * 1024 / 4 / sizeof(OuterRow));
+		state->batch_size = Max(LARGEST_BATCH,
+								Min(LARGEST_WAIT, (Size) work_mem * 1024 / 4 / sizeof(OuterRow)));
 	}
 	while (nbuckets < (uint32) state->batch_size)
 		nbuckets *= 2;
