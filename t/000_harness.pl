@@ -11,7 +11,7 @@ $mongod->insert('db', 'things', '[{"_id": 1, "a": {"$numberDecimal": "1.5"}}]');
 
 $mongod->snapshot;
 is_deeply($mongod->changes,
-	{ commands => {}, opcounters => {}, connections => 0, requests => 0 },
+	{ commands => {}, opcounters => {}, connections => 0, requests => 0, documents => 0 },
 	'looking at the counters is not counted');
 
 MongoFdwTest::helper('quiet', port => $mongod->port, database => 'db', command => '{"find": "things"}');
