@@ -48,7 +48,7 @@ EXECUTE parameters ('2024-03-31', '2024-04-01');
 EXECUTE parameters ('2011-12-30', '2011-12-31');
 EXECUTE parameters ('2011-12-30', '2012-01-01');
 SET timezone = '<+12:34>-12:34';
-EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE constant;
+EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF) EXECUTE constant;
 EXECUTE parameters ('2024-03-31', NULL);
 SET timezone = 'Europe/Berlin';
 
@@ -72,7 +72,7 @@ RESET plan_cache_mode;
 -- clocks that went back at one minute past midnight: the day begins, ends, and begins again
 SET timezone = 'America/St_Johns';
 INSERT INTO d_times (_id, d) SELECT 400 + n, timestamptz '2006-10-29 02:00+00' + n * interval '20 seconds' FROM generate_series(0, 400) n;
-EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT _id FROM d_times WHERE d::date = '2006-10-29';
+EXPLAIN (VERBOSE, ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF) SELECT _id FROM d_times WHERE d::date = '2006-10-29';
 SELECT count(*), min(_id), max(_id) FROM d_times WHERE d::date = '2006-10-28';
 -- and where they do at one o'clock, a day begins after its first hour
 SET timezone = 'America/Havana';

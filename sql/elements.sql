@@ -28,7 +28,7 @@ DECLARE
 	line text;
 BEGIN
 	SET LOCAL mongo_fdw.explain_remote = on;
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF) ' || query LOOP
 		IF line ~ 'Scan on' THEN
 			RETURN NEXT 'rows: ' || substring(line FROM 'rows=(\d+)');
 		ELSIF line ~ 'Remote Command' THEN

@@ -160,11 +160,11 @@ RESET mongo_fdw.enable_batched_joins;
 SET cpu_tuple_cost = 0;
 SET cpu_operator_cost = 0;
 SET enable_nestloop = off;
-EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON i.b = g WHERE i.a = 3;
+EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON g = i.b WHERE i.a = 3;
 RESET enable_nestloop;
 SET mongo_fdw.enable_batched_joins = off;
-EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON i.b = g WHERE i.a = 3;
-EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON i.b = g;
+EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON g = i.b WHERE i.a = 3;
+EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON g = i.b;
 RESET mongo_fdw.enable_batched_joins;
 
 -- A batched join asks for each key once, so that it costs little where there are few.

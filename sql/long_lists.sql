@@ -25,7 +25,7 @@ INSERT INTO spread SELECT k, k * 300001 - 600000, 't' || k, 't' || k, k FROM gen
 INSERT INTO spread VALUES (21);
 
 -- what lies in the range comes, and is tested here
-EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF)
+EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF)
 	SELECT _id FROM spread WHERE i = ANY ((SELECT ints())::int[]);
 SELECT _id FROM spread WHERE i = ANY ((SELECT ints())::int[]) ORDER BY i;
 SELECT _id FROM spread_or_null WHERE i = ANY ((SELECT ints())::int[]) ORDER BY i;
