@@ -14,9 +14,10 @@
 
 set -euo pipefail
 
-# Messages are English and databases UTF-8, whatever the caller has.
-export LC_ALL=C.UTF-8
-unset LANGUAGE
+# Messages are English and databases UTF-8, whatever the caller has; PostgreSQL's tests
+# remove LC_ALL.
+unset LANGUAGE "${!LC_@}"
+export LANG=C.UTF-8
 
 PG_MAJOR=${PG_MAJOR:-15}
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
