@@ -78,7 +78,7 @@ SELECT count(*), min(_id), max(_id) FROM d_times WHERE d::date = '2006-10-28';
 SET timezone = 'America/Havana';
 INSERT INTO d_times (_id, d) VALUES (900, '2012-11-04 04:30+00'), (901, '2012-11-04 05:30+00');
 SELECT _id, d, date_trunc('day', d) FROM d_times WHERE date_trunc('day', d) = timestamptz '2012-11-04 05:00+00' ORDER BY _id;
-SELECT _id FROM d_times WHERE date_trunc('decade', d) >= '2010-01-01' AND date_trunc('day', d, 'Cuba') = '2012-11-04 05:00+00' ORDER BY _id;
+SELECT _id FROM d_times WHERE date_trunc('decade', d) >= '2010-01-01' AND date_trunc('day', d, 'America/Havana') = '2012-11-04 05:00+00' ORDER BY _id;
 SELECT count(*) FROM d_times WHERE date_trunc('hour', d) = '2012-11-04 00:00';
 SET timezone = 'Europe/Berlin';
 

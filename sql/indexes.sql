@@ -157,14 +157,23 @@ RESET enable_nestloop;
 RESET mongo_fdw.enable_batched_joins;
 
 -- For the rows of another table, too: behind what a condition sets equal to a value.
+-- Versions differ in which side of a join's condition they write first.
+CREATE FUNCTION plan_of_join(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		RETURN NEXT regexp_replace(line, '(Join (Cond|Filter)):.*', '\1');
+	END LOOP;
+END $$;
 SET cpu_tuple_cost = 0;
 SET cpu_operator_cost = 0;
 SET enable_nestloop = off;
-EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON g = i.b WHERE i.a = 3;
+SELECT plan_of_join('SELECT i._id FROM generate_series(1, 3) AS g JOIN indexed AS i ON g = i.b WHERE i.a = 3');
 RESET enable_nestloop;
 SET mongo_fdw.enable_batched_joins = off;
-EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON g = i.b WHERE i.a = 3;
-EXPLAIN (COSTS OFF) SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON g = i.b;
+SELECT plan_of_join('SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON g = i.b WHERE i.a = 3');
+SELECT plan_of_join('SELECT i._id FROM generate_series(1, 1) AS g JOIN indexed AS i ON g = i.b');
 RESET mongo_fdw.enable_batched_joins;
 
 -- A batched join asks for each key once, so that it costs little where there are few.
