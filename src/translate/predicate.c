@@ -331,6 +331,33 @@ append_within_arrays(const MongoPredicate *predicate, BsonArray *branches)
 							   bson_utf8(predicate->path), least);
 }
 
+static void append_of_single_element(const char *path, const bson_t *condition,
+									 BsonArray *conditions);
+
+/* append_branches: $or or $and, of what is each of a single element. */
+static void
+append_branches(const char *path, const bson_iter_t *logic, BsonArray *conditions)
+{
+	BsonArray	branches = bson_array_create();
+	bson_iter_t iter;
+
+	if (!bson_iter_recurse(logic, &iter))
+		elog(ERROR, "malformed condition");
+	while (bson_iter_next(&iter))
+	{
+		const uint8_t *data;
+		uint32_t	length;
+		bson_t		branch;
+
+		bson_iter_document(&iter, &length, &data);
+		if (!bson_view(&branch, data, length))
+			elog(ERROR, "malformed condition");
+		append_of_single_element(path, &branch, &branches);
+	}
+	bson_array_append_template(conditions, "{@1: @2}", bson_utf8(bson_iter_key(logic)),
+							   bson_array(branches.bson));
+}
+
 /*
  * append_of_single_element: two bounds are those of one element, or MongoDB would take
  * but one of them for an index of arrays; and what is not null is one element, not all.
@@ -341,9 +368,12 @@ append_of_single_element(const char *path, const bson_t *condition, BsonArray *c
 	bson_iter_t operators;
 	bson_iter_t operator;
 
-	if (bson_iter_init_find(&operators, condition, path) &&
-		bson_iter_recurse(&operators, &operator) && bson_iter_next(&operator) &&
-		(strcmp(bson_iter_key(&operator), "$ne") == 0 || bson_iter_next(&operator)))
+	if (bson_iter_init(&operators, condition) && bson_iter_next(&operators) &&
+		BSON_ITER_HOLDS_ARRAY(&operators))
+		append_branches(path, &operators, conditions);
+	else if (bson_iter_init_find(&operators, condition, path) &&
+			 bson_iter_recurse(&operators, &operator) && bson_iter_next(&operator) &&
+			 (strcmp(bson_iter_key(&operator), "$ne") == 0 || bson_iter_next(&operator)))
 		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
 								   *bson_iter_value(&operators));
 	else
