@@ -39,6 +39,7 @@ configure_and_make() {
 		"${in_source[@]}" make -s -j"$(nproc)" &&
 		"${in_source[@]}" make -s install &&
 		"${in_source[@]}" make -s -C src/test/isolation install &&
+		"${in_source[@]}" make -s -C contrib/pg_stat_statements install &&
 		"${in_source[@]}" mkdir "$tree/lib/$ours/lib/pgxs/src/test/perl" &&
 		"${in_source[@]}" cp -r src/test/perl/PostgreSQL \
 			"$tree/lib/$ours/lib/pgxs/src/test/perl/"
