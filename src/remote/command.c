@@ -14,8 +14,6 @@
 #include "remote_error.h"
 #include "utils/memutils.h"
 
-#define BSON_ALIGNMENT	128		/* of bson_t, see bson-types.h */
-
 /*
  * reply_document
  *		A bson_t over the reply's bytes, both in reply->context.
@@ -26,9 +24,7 @@
 static const bson_t *
 reply_document(MongoConnection *connection, MongoReply *reply)
 {
-	char	   *chunk = MemoryContextAlloc(reply->context,
-										   sizeof(bson_t) + BSON_ALIGNMENT);
-	bson_t	   *view = (bson_t *) TYPEALIGN(BSON_ALIGNMENT, chunk);
+	bson_t	   *view = bson_palloc(reply->context, sizeof(bson_t));
 	bson_iter_t iter;
 	bool		valid = bson_view(view, reply->document, reply->document_length) &&
 		bson_iter_init(&iter, view);
