@@ -32,15 +32,19 @@ sub profiled
 {
 	my ($server) = @_;
 	my $reply = ($server // $mongod)->command(
-		'{"find": "system.profile", "filter": {"ns": {"$ne": "db.system.profile"}}, "sort": {"ts": 1}, "batchSize": 1000}', 'db');
+		'{"find": "system.profile", "filter": {"ns": {"$ne": "db.system.profile"}}, "sort": {"$natural": 1}, "batchSize": 1000}', 'db');
+	my @entries = @{ $reply->{cursor}{firstBatch} };
 	my %comments;
 
-	foreach my $entry (@{ $reply->{cursor}{firstBatch} })
+	# in the order of their writing, as several have the same time
+	splice(@entries, 0, $seen{ $server // $mongod } // 0);
+	$seen{ $server // $mongod } += @entries;
+	foreach my $entry (@entries)
 	{
 		my $command = $entry->{command};
 		my ($name) = grep { exists $command->{$_} }
 		  qw(getMore findAndModify findandmodify find aggregate count insert update delete);
-		next if !$name || $seen{ $entry->{ts}{'$date'} // $entry->{ts} . $name }++;
+		next if !$name;
 		$comments{$name} = $command->{comment} // $entry->{comment} // '';
 	}
 	return \%comments;
