@@ -13,24 +13,11 @@
 #include "expression_parts.h"
 
 #include "catalog/pg_type_d.h"
+#include "local_time.h"
 #include "nodes/nodeFuncs.h"
-#include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
-
-/* constant_word: a constant text in lower case, or NULL. */
-static char *
-constant_word(Node *node)
-{
-	const Const *constant = (Const *) node;
-	text	   *word;
-
-	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID)
-		return NULL;
-	word = DatumGetTextPP(constant->constvalue);
-	return downcase_identifier(VARDATA_ANY(word), VARSIZE_ANY_EXHDR(word), false, false);
-}
 
 /* translate_date expands a template over the one argument that is a date. */
 static bool
@@ -71,7 +58,7 @@ static const struct
 static bool
 is_utc(Node *zone)
 {
-	char	   *name = constant_word(zone);
+	const char *name = mongo_constant_word(zone);
 
 	return name != NULL && (strcmp(name, "utc") == 0 || strcmp(name, "etc/utc") == 0 ||
 							strcmp(name, "gmt") == 0);
@@ -81,7 +68,7 @@ is_utc(Node *zone)
 static bool
 translate_date_trunc(const MongoCall *call, MongoValue *result)
 {
-	char	   *unit = constant_word(linitial(call->args));
+	const char *unit = mongo_constant_word(linitial(call->args));
 
 	if (unit == NULL || (list_length(call->args) > 2 && !is_utc(lthird(call->args))))
 		return false;
@@ -151,7 +138,7 @@ static const DateField date_fields[] =
 static bool
 translate_field(const MongoCall *call, MongoValue *result)
 {
-	char	   *name = constant_word(linitial(call->args));
+	const char *name = mongo_constant_word(linitial(call->args));
 	bool		is_numeric = exprType(call->node) == NUMERICOID;
 	bool		is_date = exprType(lsecond(call->args)) == DATEOID;
 

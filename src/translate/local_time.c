@@ -79,9 +79,8 @@ static const struct
  * Nodes
  */
 
-/* lower_word: a constant text in lower case, or NULL. */
-static const char *
-lower_word(Node *node)
+const char *
+mongo_constant_word(Node *node)
 {
 	const Const *constant = (Const *) node;
 	text	   *word;
@@ -96,7 +95,7 @@ lower_word(Node *node)
 static const char *
 constant_zone(Node *node)
 {
-	const char *name = lower_word(node);
+	const char *name = mongo_constant_word(node);
 
 	if (name == NULL || strlen(name) > TZ_STRLEN_MAX ||
 		(strchr(name, '/') == NULL && strcmp(name, "utc") != 0) || pg_tzset(name) == NULL)
@@ -107,7 +106,7 @@ constant_zone(Node *node)
 static bool
 find_unit(Node *node, int *unit)
 {
-	const char *name = lower_word(node);
+	const char *name = mongo_constant_word(node);
 
 	for (size_t i = 0; name != NULL && i < lengthof(units); i++)
 	{
@@ -153,7 +152,7 @@ local_of_node(MongoColumns *columns, Node *node, MongoField *field, const char *
 static bool
 is_year(Node *node)
 {
-	const char *name = lower_word(node);
+	const char *name = mongo_constant_word(node);
 
 	return name != NULL && strcmp(name, "year") == 0;
 }

@@ -17,6 +17,13 @@
 #include "predicate.h"
 
 /*
+ * mongo_constant_word
+ *		A constant text in lower case, such as the name of a unit or of a time zone;
+ *		palloc'd.  NULL for any other node.
+ */
+extern const char *mongo_constant_word(Node *node);
+
+/*
  * mongo_local_time_of_node
  *		The field whose local time 'node' is, or is a function of; false for anything
  *		else.  A plain date or timestamp is that when it is compared with an instant,
