@@ -229,8 +229,7 @@ class Differential(BothServers):
 def main():
     parser = test_arguments.random_parser(__doc__)
     parser.add_argument("--size", type=int, default=200, help="documents in the collection")
-    parser.add_argument("--documents", choices=["clean", "hostile"], default="clean")
-    parser.add_argument("--type-mismatch", choices=["error", "null"], default="error")
+    test_arguments.add_documents(parser)
     options = parser.parse_args()
     print("seed %d" % options.seed)
     sys.exit(0 if Differential(options).run() else 1)

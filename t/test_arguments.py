@@ -28,3 +28,9 @@ def random_parser(documentation):
     result.add_argument("--queries", type=int, default=1000)
     add_drawn(result)
     return result
+
+
+def add_documents(result):
+    """For a program that has documents which fit their columns, and others."""
+    result.add_argument("--documents", choices=["clean", "hostile"], default="clean")
+    result.add_argument("--type-mismatch", choices=["error", "null"], default="error")
