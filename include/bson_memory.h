@@ -57,20 +57,4 @@ extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
  */
 extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
 
-/*
- * bson_to_relaxed_json
- *		Relaxed Extended JSON of a document, palloc'd in the current context,
- *		in the database's encoding.
- *
- * https://github.com/mongodb/specifications (Extended JSON v2).
- */
-extern char *bson_to_relaxed_json(const bson_t *document);
-
-/*
- * bson_try_relaxed_json
- *		The same, but NULL for a document that cannot be written: one that holds
- *		invalid UTF-8 or is nested too deeply.
- */
-extern char *bson_try_relaxed_json(const bson_t *document);
-
 #endif							/* MONGO_FDW_BSON_MEMORY_H */

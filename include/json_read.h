@@ -29,6 +29,18 @@ extern bool mongo_json_append_value(MongoReadContext *context,
 									int limit);
 
 /*
+ * mongo_json_show_value, mongo_json_show_document
+ *		Relaxed Extended JSON with blanks, as { "a" : [ 1, 2 ] }, for people to read:
+ *		palloc'd, in the database's encoding.
+ *
+ * Of a value at most 'limit' bytes, with "..." where something was cut off; NULL for
+ * strings that no text can hold.  A document is written whole; raises HV000 for such
+ * strings.  Both raise as mongo_document_to_datum() does.
+ */
+extern char *mongo_json_show_value(const bson_iter_t *iter, int limit);
+extern char *mongo_json_show_document(const bson_t *document);
+
+/*
  * mongo_document_to_datum
  *		A whole document as json, jsonb or text (typid says which).
  *

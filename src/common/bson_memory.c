@@ -10,11 +10,7 @@
 #include "bson_memory.h"
 
 #include "driver_memory.h"
-#include "mb/pg_wchar.h"
 #include "utils/memutils.h"
-
-/* Of a document as JSON, at most, in buffers that grow by copying. */
-#define JSON_GROWTH		16
 
 /* A document and the callback that destroys it, in one palloc chunk. */
 typedef struct OwnedBson
@@ -70,44 +66,4 @@ bool
 bson_view(bson_t *view, const uint8_t *data, size_t length)
 {
 	return bson_init_static(view, data, length);
-}
-
-char *
-bson_try_relaxed_json(const bson_t *document)
-{
-	char	   *json;
-	char	   *volatile copy;
-
-	/* half-way, libbson would leave behind what it has written */
-	mongo_memory_check((size_t) document->len * JSON_GROWTH);
-	json = bson_as_relaxed_extended_json(document, NULL);
-	if (json == NULL)
-		return NULL;
-
-	PG_TRY();
-	{
-		copy = pg_any_to_server(json, strlen(json), PG_UTF8);
-		if (copy == json)
-			copy = pstrdup(json);
-	}
-	PG_FINALLY();
-	{
-		bson_free(json);
-	}
-	PG_END_TRY();
-
-	return copy;
-}
-
-char *
-bson_to_relaxed_json(const bson_t *document)
-{
-	char	   *json = bson_try_relaxed_json(document);
-
-	if (json == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR),
-				 errmsg("could not write a BSON document as JSON"),
-				 errdetail("It holds invalid UTF-8 or is nested too deeply.")));
-	return json;
 }

@@ -563,6 +563,43 @@ mongo_json_append_value(MongoReadContext *context, const bson_iter_t *iter,
 	return walk_value(&sink.sink, iter);
 }
 
+char *
+mongo_json_show_value(const bson_iter_t *iter, int limit)
+{
+	MongoReadContext context = {0};
+	StringInfoData text;
+	TextSink	sink;
+	uint32		length;
+
+	initStringInfo(&text);
+	mongo_init_spaced_sink(&sink, &context, &text, limit);
+	if (!walk_value(&sink.sink, iter))
+		return NULL;
+	length = text.len;
+	return mongo_cut_text(mongo_text_to_server(text.data, &length), limit);
+}
+
+char *
+mongo_json_show_document(const bson_t *document)
+{
+	MongoReadContext context = {0};
+	StringInfoData text;
+	TextSink	sink;
+	uint32		length;
+	bson_iter_t iter;
+
+	initStringInfo(&text);
+	mongo_init_spaced_sink(&sink, &context, &text, 0);
+	if (!bson_iter_init(&iter, document) ||
+		!walk_container(&sink.sink, &iter, document->len, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("could not write a BSON document as JSON"),
+				 errdetail("It holds text that the database's encoding does not have.")));
+	length = text.len;
+	return unconstify(char *, mongo_text_to_server(text.data, &length));
+}
+
 bool
 mongo_read_json(MONGO_READ_ARGS)
 {

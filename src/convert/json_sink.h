@@ -34,7 +34,7 @@ struct JsonSink
 	MongoReadContext *context;	/* takes type mismatches */
 };
 
-/* A sink that writes compact JSON, in UTF-8. */
+/* A sink that writes JSON, in UTF-8. */
 typedef struct TextSink
 {
 	JsonSink	sink;
@@ -53,14 +53,17 @@ typedef struct JsonbSink
 } JsonbSink;
 
 /*
- * mongo_init_text_sink, mongo_init_jsonb_sink
- *		Make a sink ready for one value; both live on the caller's stack.
+ * mongo_init_text_sink, mongo_init_spaced_sink, mongo_init_jsonb_sink
+ *		Make a sink ready for one value, which lives on the caller's stack: one that
+ *		writes compact JSON, one that writes it with blanks, or one of jsonb.
  *
  * Strings that a jsonb sink got must stay where they are until the jsonb is
  * put together from ->result or ->scalar.
  */
 extern void mongo_init_text_sink(TextSink *sink, MongoReadContext *context,
 								 StringInfo text, int limit);
+extern void mongo_init_spaced_sink(TextSink *sink, MongoReadContext *context,
+								   StringInfo text, int limit);
 extern void mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context);
 
 #endif							/* MONGO_FDW_JSON_SINK_H */

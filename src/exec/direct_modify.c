@@ -22,6 +22,7 @@
 #include "explain_remote.h"
 #include "find_and_modify.h"
 #include "foreign/foreign.h"
+#include "json_read.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "options.h"
@@ -420,7 +421,7 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 		update = describe_update(node, es);
 	command = command_document(state, filter, update);
 	if (es->verbose)
-		ExplainPropertyText("Remote Command", bson_to_relaxed_json(command), es);
+		ExplainPropertyText("Remote Command", mongo_json_show_document(command), es);
 	if (mongo_explain_remote_plans && is_known)
 		mongo_explain_remote(es, mongo_scan_user_mapping(node),
 							 state->plan->database, command, 1);

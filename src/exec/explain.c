@@ -12,6 +12,7 @@
 #include "exec.h"
 #include "explain_remote.h"
 #include "explain_statistics.h"
+#include "json_read.h"
 #include "scan.h"
 #include "settings.h"
 
@@ -104,7 +105,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 			mongo_choose_command(state, i, !state->started || state->run.counts);
 			command = describe_scan(node, es);
 		}
-		ExplainPropertyText(label, bson_to_relaxed_json(command), es);
+		ExplainPropertyText(label, mongo_json_show_document(command), es);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "encoding.h"
+#include "json_read.h"
 #include "options.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -70,9 +71,9 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	if (!es->verbose)
 		return;
 	ExplainPropertyText("Remote Command",
-						bson_to_relaxed_json(describe_row_command(relid, options->collection,
-																  mtstate->operation,
-																  fdw_private != NIL ? linitial(fdw_private) : NIL)),
+						mongo_json_show_document(describe_row_command(relid, options->collection,
+																	  mtstate->operation,
+																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
 						es);
 	ExplainPropertyInteger("Batch Size", NULL, options->batch_size, es);
 }

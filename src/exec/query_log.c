@@ -9,7 +9,7 @@
 
 #include "query_log.h"
 
-#include "bson_memory.h"
+#include "json_read.h"
 #include "options.h"
 #include "privileges.h"
 #include "settings.h"
@@ -19,6 +19,6 @@ mongo_log_command(const char *database, const bson_t *command)
 {
 	if (mongo_log_remote_query)
 		ereport(mongo_query_log_level(),
-				(errmsg("remote query: %s: %s", database, bson_to_relaxed_json(command)),
+				(errmsg("remote query: %s: %s", database, mongo_json_show_document(command)),
 				 errhidestmt(true)));
 }

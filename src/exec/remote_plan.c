@@ -18,6 +18,7 @@
 
 #include "bson_memory.h"
 #include "encoding.h"
+#include "json_read.h"
 #include "miscadmin.h"
 #include "printable.h"
 #include "utils/builtins.h"
@@ -74,25 +75,12 @@ find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
 static char *
 value_text(const bson_iter_t *value)
 {
-	bson_t	   *wrapper;
-	char	   *json;
-	char	   *start;
+	char	   *text;
 
 	if (BSON_ITER_HOLDS_UTF8(value))
 		return mongo_cut_text(mongo_printable(bson_iter_utf8(value, NULL)), LONGEST_DETAIL);
-
-	/* libbson writes documents only: { "" : VALUE } */
-	wrapper = bson_create_in(CurrentMemoryContext);
-	if (!bson_append_iter(wrapper, "", 0, value) ||
-		!bson_validate(wrapper, BSON_VALIDATE_UTF8, NULL))
-		return "...";
-	json = bson_try_relaxed_json(wrapper);
-	start = json == NULL ? NULL : strstr(json, ": ");
-	if (start == NULL || strlen(start) < 4)
-		return "...";
-	start += 2;
-	start[strlen(start) - 2] = '\0';
-	return mongo_cut_text(start, LONGEST_DETAIL);
+	text = mongo_json_show_value(value, LONGEST_DETAIL);
+	return text != NULL ? text : pstrdup("...");
 }
 
 /* add_line: indented as EXPLAIN does it; lines beyond LONGEST_PLAN are left out. */

@@ -11,6 +11,7 @@
 
 #include "bson_memory.h"
 #include "frame.h"
+#include "json_read.h"
 #include "mb/pg_wchar.h"
 #include "privileges.h"
 #include "settings.h"
@@ -52,7 +53,7 @@ mongo_log_slow_request(MongoConnection *connection)
 		text = psprintf("%s (%u bytes)", (const char *) document + 5, length);
 	else
 	{
-		text = bson_to_relaxed_json(&view);
+		text = mongo_json_show_document(&view);
 		text[pg_mbcliplen(text, strlen(text), LONGEST_SHOWN)] = '\0';
 	}
 	log_command(connection, waited_ms, text);
