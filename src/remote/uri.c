@@ -28,13 +28,13 @@ refuse_options(const MongoConnectionOptions *options, const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
-/* Raise for an option that libmongoc did not take; the URI is freed. */
+/* Raise for an option that libmongoc did not take, 'detail' being a sentence; the URI is freed. */
 static void
 refuse(mongoc_uri_t *uri, const MongoConnectionOptions *options,
-	   const char *what)
+	   const char *detail)
 {
 	mongoc_uri_destroy(uri);
-	refuse_options(options, psprintf("The %s is not valid.", what));
+	refuse_options(options, detail);
 }
 
 /*
@@ -202,7 +202,7 @@ static void
 refuse_unacknowledged(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 {
 	if (!mongo_uri_is_acknowledged(uri))
-		refuse(uri, options, "write concern in the option \"uri\", which leaves writes unacknowledged,");
+		refuse(uri, options, "The write concern in the option \"uri\" must not leave writes unacknowledged.");
 }
 
 /*
@@ -262,7 +262,7 @@ mongo_uri_create(const MongoConnectionOptions *options)
 	if (options->replica_set != NULL &&
 		!mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_REPLICASET,
 									   options->replica_set))
-		refuse(uri, options, "option \"replica_set\"");
+		refuse(uri, options, "The option \"replica_set\" is not valid.");
 	if (options->read_mode != 0)
 		set_read_mode(uri, options->read_mode);
 	set_concerns(uri, options);
@@ -270,11 +270,11 @@ mongo_uri_create(const MongoConnectionOptions *options)
 	set_credentials(uri, options);
 
 	if (mongoc_uri_get_appname(uri) == NULL && !set_appname(uri, options->appname))
-		refuse(uri, options, "option \"appname\"");
+		refuse(uri, options, "The option \"appname\" is not valid.");
 
 	if (options->compressors != NULL &&
 		!mongoc_uri_set_compressors(uri, options->compressors))
-		refuse(uri, options, "option \"compressors\"");
+		refuse(uri, options, "The option \"compressors\" is not valid.");
 
 	set_heartbeat(uri);
 	set_timeout(uri, MONGOC_URI_SOCKETCHECKINTERVALMS, TRUST_MS);
