@@ -215,6 +215,7 @@ drop_null_partners(const MongoJoin *join, MongoPipeline *pipeline)
 									  bson_field(prefix)));
 }
 
+/* A $lookup by localField and foreignField, and what each kind of join makes of the array found. */
 static bool
 append_plain_lookup(const MongoJoin *join, MongoPipeline *pipeline)
 {

@@ -409,6 +409,7 @@ read_available(MongoStream *stream, char *destination, size_t size, bool may_wai
 	return size;
 }
 
+/* libmongoc's readv(): fill the buffers until min_bytes are there; -1 with errno if not in time. */
 static ssize_t
 stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			 size_t min_bytes, int32_t timeout_msec)
@@ -641,6 +642,7 @@ poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
 	return ready;
 }
 
+/* libmongoc's poll(): how many streams are ready; an error of PostgreSQL's is kept for later. */
 static ssize_t
 stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 {

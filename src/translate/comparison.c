@@ -103,6 +103,12 @@ float_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 	bson_array_append(points, bson_double(float_value(predicate->value_type, value)));
 }
 
+/*
+ * float_range
+ *		SQL's order of floats, in which NaN stands above all numbers.
+ *
+ * MongoDB has it below all of them, and its ranges never include it.
+ */
 static MongoMatch
 float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
@@ -295,6 +301,7 @@ timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points
 		bson_array_append(points, bson_date(millis));
 }
 
+/* A bound with microseconds, as one between MongoDB's milliseconds. */
 static MongoMatch
 timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {

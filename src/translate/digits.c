@@ -157,6 +157,7 @@ apply_rule(DigitRule rule, MongoDigits a, MongoDigits b, Node *second)
 	return unknown_digits;
 }
 
+/* The first rule of the function says how the digits of its arguments become the result's. */
 static MongoDigits
 digits_of_call(Oid function, List *args)
 {

@@ -116,6 +116,7 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 	return true;
 }
 
+/* CASE as $switch: branches behind the first are translated as what may not be evaluated. */
 static bool
 translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
 {
@@ -219,6 +220,7 @@ lower_nan(MongoValue *result)
 	result->expression = mongo_expand_template(LOWERED_NAN, values, 2);
 }
 
+/* GREATEST and LEAST: $max and $min pass over null, too; NaN is raised above numbers for them. */
 static bool
 translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
 {

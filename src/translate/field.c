@@ -214,6 +214,7 @@ subscript(const SubscriptingRef *node)
 	return Max(DatumGetInt32(constant->constvalue), 0);
 }
 
+/* Casts of a jsonb that raise an error for a value of another JSON type. */
 static bool
 is_json_cast(Oid function)
 {

@@ -222,6 +222,7 @@ rounding(const MongoPredicate *predicate, double number)
 	return slack;
 }
 
+/* Numbers whose text, cast as SQL casts it, can meet the predicate: those within its rounding. */
 static void
 append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {

@@ -353,6 +353,7 @@ add_local_ranges(LocalRanges *ranges, int strategy, Timestamp from, Timestamp af
 	}
 }
 
+/* extract(year) is whole, so a bound with a fraction is one between two years. */
 static void
 add_year_ranges(LocalRanges *ranges, const MongoPredicate *predicate, Datum value)
 {

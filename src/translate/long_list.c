@@ -24,6 +24,7 @@ typedef struct Span
 	bool		found;
 } Span;
 
+/* The least and the greatest element, in the order of the type; NULLs are passed over. */
 static Span
 find_span(const MongoPredicate *predicate, ArrayType *array)
 {
