@@ -26,9 +26,10 @@
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_depend.h"
-#include "catalog/pg_extension.h"
+#include "catalog/pg_type.h"
 #include "commands/extension.h"
+#include "foreign/foreign.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -53,55 +54,80 @@ enum
 	COLUMN_COUNT = COLUMN_FIELDS
 };
 
-/* table_oid: the extension's own; nobody else's table of that name will do. */
+static const Oid column_types[COLUMN_COUNT] = {
+	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, FLOAT8OID, JSONBOID, JSONBOID
+};
+
+/* A table of no more blocks is read whole, which costs less than to open its index. */
+#define FEW_BLOCKS	16
+
+/*
+ * table_oid
+ *		Of the name, beside the handler function of the foreign table's wrapper.
+ *
+ * To follow the extension's dependencies would be as sure of an extension whose
+ * objects are in several schemas, but takes a third of what a new session does
+ * for its first query; these catalog rows are in its caches already.
+ */
 static Oid
-table_oid(void)
+table_oid(Oid relid)
 {
-	Oid			extension = get_extension_oid("mongo_fdw", true);
-	Oid			found = InvalidOid;
-	Relation	depend;
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	ForeignServer *server = GetForeignServer(GetForeignTable(relid)->serverid);
+	Oid			handler = GetForeignDataWrapper(server->fdwid)->fdwhandler;
 
-	if (!OidIsValid(extension))
-		return InvalidOid;
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(ExtensionRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(extension));
-	depend = table_open(DependRelationId, AccessShareLock);
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, keys);
-	while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend dependency = (Form_pg_depend) GETSTRUCT(tuple);
-		char	   *name;
-
-		if (dependency->classid != RelationRelationId ||
-			dependency->deptype != DEPENDENCY_EXTENSION)
-			continue;
-		name = get_rel_name(dependency->objid);
-		if (name != NULL && strcmp(name, TABLE_NAME) == 0)
-			found = dependency->objid;
-	}
-	systable_endscan(scan);
-	table_close(depend, AccessShareLock);
-	return found;
+	return OidIsValid(handler) ?
+		get_relname_relid(TABLE_NAME, get_func_namespace(handler)) : InvalidOid;
 }
 
-/* open_table: NULL when there is no table that we know. */
-static Relation
-open_table(LOCKMODE lock)
+/* Where the extension has no such table, somebody may have made one. */
+static bool
+has_our_columns(Relation table)
 {
-	Oid			oid = table_oid();
+	TupleDesc	tuple = RelationGetDescr(table);
+
+	if (table->rd_rel->relkind != RELKIND_RELATION || tuple->natts != COLUMN_COUNT)
+		return false;
+	for (int i = 0; i < COLUMN_COUNT; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(tuple, i);
+		bool		nullable = i == COLUMN_INDEXES - 1;
+
+		if (attribute->attisdropped || attribute->atttypid != column_types[i] ||
+			attribute->attnotnull == nullable)
+			return false;
+	}
+	return true;
+}
+
+/* open_table: for the row of a foreign table; NULL when there is no table that we know. */
+static Relation
+open_table(Oid relid, LOCKMODE lock)
+{
+	Oid			oid = table_oid(relid);
 	Relation	table = OidIsValid(oid) ? try_table_open(oid, lock) : NULL;
 
-	if (table != NULL && RelationGetNumberOfAttributes(table) != COLUMN_COUNT)
+	if (table != NULL && !has_our_columns(table))
 	{
 		table_close(table, lock);
 		return NULL;
 	}
 	return table;
+}
+
+/* open_own_table: NULL also for a table that does not belong to the extension. */
+static Relation
+open_own_table(Oid relid, LOCKMODE lock)
+{
+	Relation	table = open_table(relid, lock);
+	Oid			extension = get_extension_oid("mongo_fdw", true);
+
+	if (table == NULL)
+		return NULL;
+	if (OidIsValid(extension) &&
+		getExtensionOfObject(RelationRelationId, RelationGetRelid(table)) == extension)
+		return table;
+	table_close(table, lock);
+	return NULL;
 }
 
 /* primary_key: the index over relid. */
@@ -116,8 +142,10 @@ primary_key(Relation table)
 static SysScanDesc
 begin_scan(Relation table, Oid relid, ScanKey key)
 {
-	Oid			index = primary_key(table);
+	Oid			index = InvalidOid;
 
+	if (RelationGetNumberOfBlocks(table) > FEW_BLOCKS)
+		index = primary_key(table);
 	ScanKeyInit(key, COLUMN_RELID, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	return systable_beginscan(table, index, OidIsValid(index), NULL, 1, key);
@@ -126,7 +154,7 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 bool
 statistics_row_read(Oid relid, StatisticsRow *row)
 {
-	Relation	table = open_table(AccessShareLock);
+	Relation	table = open_table(relid, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -187,7 +215,7 @@ remove_orphans(Relation table)
 void
 statistics_row_write(const StatisticsRow *row)
 {
-	Relation	table = open_table(RowExclusiveLock);
+	Relation	table = open_own_table(row->relid, RowExclusiveLock);
 	Datum		values[COLUMN_COUNT] = {0};
 	bool		isnull[COLUMN_COUNT] = {false};
 	ScanKeyData key;
