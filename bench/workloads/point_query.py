@@ -44,9 +44,17 @@ def contestants(lab, count, clients, jobs, mode, seconds):
     }
 
 
+def bound(results):
+    """What a local table's query and the request framed by hand take together, as tps; None without these."""
+    if "floor" not in results or "local table" not in results:
+        return None
+    return 1 / sum(1 / median(results[name], "tps") for name in ("floor", "local table"))
+
+
 def rows(results):
-    """The table's rows from all rounds, with the ratio to the native program."""
+    """The table's rows from all rounds, with the ratios to the native program and to the bound."""
     native = median(results["native"], "tps")
+    most = bound(results)
     table = []
     for name, rounds in results.items():
         transactions = sum(result["transactions"] for result in rounds)
@@ -61,6 +69,7 @@ def rows(results):
             "connections a round": median([result["seen"] for result in rounds], "connections"),
             "commands a transaction": {command: number / transactions for command, number in commands.items()},
             "ratio to native": median(rounds, "tps") / native,
+            **({"ratio to local table and floor together": median(rounds, "tps") / most} if most else {}),
         })
     return table
 

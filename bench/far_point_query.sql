@@ -1,0 +1,2 @@
+\set id random(1, :documents)
+SELECT * FROM far_points WHERE id = :id;
