@@ -39,14 +39,6 @@ def point_queries(lab, target, seconds):
     lab.sql("CREATE FOREIGN TABLE far_points (id int, info text, crt_time timestamp) SERVER bench_far "
             "OPTIONS (database 'bench', collection 'points', estimated_rows %s)", (str(count),))
     for clients in CLIENTS:
-    
-
-
-def point_queries(lab, target, seconds):
-    count = point_query.prepare(lab)
-    lab.sql("CREATE FOREIGN TABLE far_points (id int, info text, crt_time timestamp) SERVER bench_far "
-            "OPTIONS (database 'bench', collection 'points', estimated_rows %s)", (str(count),))
-    for clients in CLIENTS:
         options = ("-n", "-c", clients, "-j", min(clients, 2), "-T", seconds, "-D", f"documents={count}")
         yield row(lab, f"point query -c {clients}", {
             "native": lambda: lab.native("point", target.uri, "bench.points", clients, seconds, count),
