@@ -1,58 +1,169 @@
 #!/usr/bin/env python3
-"""Draw a results file of run.py: how fast SQL is as a ratio to the native program's speed.
+"""Draw a results file of run.py: how fast SQL is beside what one would do without it.
 
-plot.py RESULTS.json PLOT.svg
+plot.py RESULTS.json PLOT.svg DARK_PLOT.svg
+
+Two columns of bars on logarithmic axes: beside pipelines written by hand, and beside a C
+program that uses libmongoc.  A bar begins at 1 and goes to the right where SQL is faster.
+The second picture is the same for a dark background.
 """
 import json
+import math
 import sys
+from html import escape
 
-import matplotlib
+ROW, HEADING, TOP, BOTTOM = 15, 24, 62, 40		# heights
+MARGIN, FIGURE = 12, 42		# widths, around a column and of the figure behind a bar
+FONT = "-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
-matplotlib.use("svg")
-matplotlib.rcParams["svg.hashsalt"] = "mongo_fdw"		# the same picture for the same figures
-import matplotlib.pyplot as plt  # noqa: E402
-
-# What a workload calls its ratio, and whether more of it is slower.
-RATIOS = (("ratio to native", False), ("throughput as a ratio to native's", False), ("time as a ratio to native's", True))
-OURS, BETTER, WORSE = "mongo_fdw", "#3a7d44", "#b5651d"
+LIGHT = {"text": "#1f2328", "faint": "#59636e", "line": "#d1d9e0", "one": "#59636e", "faster": "#2a78b5", "slower": "#c9711f"}
+DARK = {"text": "#e6edf3", "faint": "#9198a1", "line": "#3d444d", "one": "#9198a1", "faster": "#5aa9e6", "slower": "#f0a35e"}
 
 
-def speeds(report):
-    """(label, speed as a ratio to native's) of every row that has one."""
-    for workload, rows in report["workloads"].items():
-        for row in rows:
-            first = str(next(iter(row.values())))
-            if "program" in row and not first.startswith(OURS):
-                continue
-            for name, value in row.items():
-                for ratio, inverted in RATIOS:
-                    if name == ratio or name.endswith(", " + ratio):
-                        detail = "" if first == OURS else first.removeprefix(OURS + ", ")
-                        mode = name.removesuffix(ratio).rstrip(", ")
-                        clients = f"{first} clients, {mode}" if mode else detail
-                        yield ": ".join(filter(None, (workload, clients))), 1 / value if inverted else value
+def by_hand(label):
+    """Bars of rows that have a pipeline written by hand."""
+    return lambda rows: [(row[label], row["pipeline by hand s"] / row["mongo_fdw s"])
+                         for row in rows if "pipeline by hand s" in row]
+
+
+def decimals(rows):
+    """TPC-H's, of which each is there twice."""
+    return by_hand("query")([row for row in rows if row["money"] == "decimal"])
+
+
+def counts(rows):
+    return [(row["count"], row["native ms"] / row["mongo_fdw ms"]) for row in rows]
+
+
+def program(label):
+    """The bars of programs, of which only ours counts; rows are named after what follows it."""
+    def bars(rows):
+        return [(row["program"].replace("mongo_fdw", label),
+                 row["ratio to native"] if "ratio to native" in row else 1 / row["time as a ratio to native's"])
+                for row in rows if row["program"].startswith("mongo_fdw")]
+    return bars
+
+
+def operations(rows):
+    return [(row["operation"],
+             row["throughput as a ratio to native's"] if "throughput as a ratio to native's" in row
+             else 1 / row["time as a ratio to native's"]) for row in rows]
+
+
+def transactions(rows):
+    """With 24 clients, as the point query."""
+    return [(f"{row['script'].removesuffix(' -c 24')}, {where}", row[f"ratio to native, {where}"])
+            for row in rows if row["script"].endswith(" -c 24") for where in ("standalone", "replica set")]
+
+
+# Columns: width and that of labels, title, ends of the axis, marks on it, and sections:
+# heading, (workload, bars) ...
+COLUMNS = (
+    (580, 290, "pipelines written by hand", (0.3, 30), (0.5, 1, 2, 5, 10, 20), (
+        ("GROUP BY", ("group_by", by_hand("question"))),
+        ("Joins under aggregates", ("join", by_hand("question"))),
+        ("First rows in an order", ("top_n", by_hand("question"))),
+        ("TPC-H, scale factor 0.1", ("tpch", decimals)))),
+    (480, 200, "a C program with libmongoc", (0.35, 2.5), (0.5, 1, 2), (
+        ("Counts", ("counts", counts)),
+        ("Scans", ("scan", program("1,000,000 documents")), ("wide_scan", program("3 of 50 fields"))),
+        ("Single rows, 24 clients", ("point_query", program("an indexed field")), ("lookups", program("_id of 10,000,000"))),
+        ("Transactions of sysbench, 24 clients", ("oltp", transactions)),
+        ("Writes", ("writes", operations)),
+        ("Product documents", ("json_tables", operations)))))
+
+
+class Picture:
+    def __init__(self, colours):
+        self.colours = colours
+        self.parts = []
+
+    def text(self, x, y, text, colour="text", anchor="start", size=11, weight="normal"):
+        self.parts.append(f'<text x="{x:g}" y="{y:g}" fill="{self.colours[colour]}" font-size="{size}" '
+                          f'font-weight="{weight}" text-anchor="{anchor}">{escape(text)}</text>')
+
+    def line(self, x, y1, y2, colour):
+        self.parts.append(f'<line x1="{x:.1f}" y1="{y1:g}" x2="{x:.1f}" y2="{y2:g}" stroke="{self.colours[colour]}"/>')
+
+    def bar(self, x1, x2, y, colour):
+        self.parts.append(f'<rect x="{x1:.1f}" y="{y:g}" width="{x2 - x1:.1f}" height="{ROW - 5}" fill="{self.colours[colour]}"/>')
+
+    def svg(self, height):
+        width = sum(column[0] for column in COLUMNS)
+        return "\n".join((f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                          f'height="{height}" font-family="{FONT}">', *self.parts, "</svg>", ""))
+
+
+def sections_of(report, sections):
+    """Headings and bars of what has been measured."""
+    for heading, *sources in sections:
+        bars = [bar for workload, bars_of in sources for bar in bars_of(report["workloads"].get(workload, []))]
+        if bars:
+            yield heading, bars
+
+
+def draw_bar(picture, at, ends, y, label, speed):
+    """One row; a bar that would leave the axis ends there, with its figure."""
+    shown = min(max(speed, ends[0]), ends[1])
+    faster = speed >= 1
+    picture.text(at(ends[0]) - 8, y + ROW - 6, label, "faint", "end")
+    picture.bar(at(min(shown, 1)), at(max(shown, 1)), y, "faster" if faster else "slower")
+    figure = f"{speed:.1f}" if speed >= 10 else f"{speed:.2f}" if speed >= 0.01 else f"{speed:.1g}"
+    if faster:
+        picture.text(at(shown) + 4, y + ROW - 6, figure, size=10)
+    elif shown == speed:
+        picture.text(at(1) + 4, y + ROW - 6, figure, size=10)
+    else:
+        picture.text(at(1) + 4, y + ROW - 6, f"{figure}, beyond the axis", size=10)
+
+
+def draw_column(picture, report, left, column):
+    """Returns where it ends."""
+    width, label_width, title, ends, marks, sections = column
+    width -= label_width + FIGURE
+
+    def at(speed):
+        return left + label_width + width * math.log(speed / ends[0]) / math.log(ends[1] / ends[0])
+
+    picture.text(left + MARGIN, TOP - 12, f"Beside {title}", size=14, weight="bold")
+    axis = len(picture.parts)
+    y = TOP
+    for heading, bars in sections_of(report, sections):
+        picture.text(left + MARGIN, y + HEADING - 8, heading, size=11, weight="bold")
+        y += HEADING
+        for label, speed in bars:
+            draw_bar(picture, at, ends, y, label, speed)
+            y += ROW
+    below = picture.parts[axis:]
+    del picture.parts[axis:]
+    for mark in marks:
+        picture.line(at(mark), TOP + 4, y + 4, "one" if mark == 1 else "line")
+        picture.text(at(mark), y + 18, f"{mark:g}", "faint", "middle", 10)
+    picture.parts += below
+    return y
+
+
+def draw(report, colours):
+    picture = Picture(colours)
+    machine = report["machine"]
+    picture.text(MARGIN, 22, "How fast SQL through mongo_fdw is; 1 is as fast, to the right is faster", size=16, weight="bold")
+    left, end = 0, 0
+    for column in COLUMNS:
+        end = max(end, draw_column(picture, report, left, column))
+        left += column[0]
+    picture.text(MARGIN, end + 34, "{processors} processors ({model}), {memory_gb} GB, {date}".format(**machine) +
+                 ", PostgreSQL {postgresql}, MongoDB {mongodb}".format(**report["versions"]) +
+                 f", scale {report['scale']:g}, medians of {report['rounds']} rounds", "faint", size=10)
+    return picture.svg(end + BOTTOM + 4)
 
 
 def main():
-    source, target = sys.argv[1:]
-    with open(source) as file:
+    source, *targets = sys.argv[1:]
+    with open(source, encoding="utf-8") as file:
         report = json.load(file)
-    bars = list(speeds(report))
-    figure, axes = plt.subplots(figsize=(9, 1.6 + 0.28 * len(bars)))
-    places = range(len(bars), 0, -1)
-    axes.barh(places, [speed for _, speed in bars], color=[BETTER if speed >= 1 else WORSE for _, speed in bars])
-    for place, (_, speed) in zip(places, bars):
-        axes.text(speed + 0.01, place, f"{speed:.2f}", va="center", fontsize=8)
-    axes.set_yticks(list(places), [label for label, _ in bars], fontsize=8)
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set_xlabel("speed of SQL through mongo_fdw; the plain libmongoc program is 1")
-    axes.margins(y=0.01)
-    machine = report["machine"]
-    axes.set_title("{processors} processors ({model}), {memory_gb} GB, {date}".format(**machine) +
-                   "\nPostgreSQL {postgresql}, MongoDB {mongodb}".format(**report["versions"]) +
-                   f", scale {report['scale']:g}, medians of {report['rounds']} rounds", fontsize=8)
-    figure.tight_layout()
-    figure.savefig(target, metadata={"Date": None})
+    for target, colours in zip(targets, (LIGHT, DARK)):
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(draw(report, colours))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,6 @@ for program in "$BENCH"/native/*.c; do
 		$(pkg-config --cflags --libs "$LIBMONGOC") -pthread
 done
 
-if ! as_lab_user "$PYTHON" -c 'import matplotlib' 2>/dev/null; then
-	progress "installing what draws the plot into .lab/venv"
-	as_lab_user "$PYTHON" -m pip --quiet --disable-pip-version-check install \
-		-r /dev/stdin <"$ROOT/scripts/requirements_bench.txt" >&2
-fi
-
 stop_servers_at_exit
 start_servers
 as_lab_user mkdir -p "$BENCH/results"
@@ -28,11 +22,12 @@ if [ -f "$ROOT/bench/results/results.json" ]; then	# other workloads' figures st
 fi
 export PGBENCH=$PG_BIN/pgbench
 as_lab_user "$PYTHON" "$BENCH/run.py" --output "$BENCH/results/results.json" "$@"
-as_lab_user "$PYTHON" "$BENCH/plot.py" "$BENCH/results/results.json" "$BENCH/results/results.svg"
+as_lab_user "$PYTHON" "$BENCH/plot.py" "$BENCH/results/results.json" \
+	"$BENCH/results/results.svg" "$BENCH/results/results_dark.svg"
 
 mkdir -p "$ROOT/bench/results"
-for result in results.json results.svg; do
+for result in results.json results.svg results_dark.svg; do
 	as_lab_user cat "$BENCH/results/$result" >"$ROOT/bench/results/$result"
 done
 say "
-written to bench/results/results.json and results.svg"
+written to bench/results/results.json, results.svg and results_dark.svg"
