@@ -76,6 +76,10 @@ SELECT try('CREATE USER MAPPING FOR CURRENT_USER SERVER options_server OPTIONS (
 SELECT try('ALTER FOREIGN TABLE options_table OPTIONS (colection ''x'')');
 SELECT try('ALTER FOREIGN TABLE options_table OPTIONS (path ''x'')');
 SELECT try('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (name ''x'')');
+SELECT try('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (pth ''x'')');
+SELECT try('ALTER FOREIGN TABLE options_table ALTER COLUMN a OPTIONS (fetch_size ''1'')');
+SELECT try('CREATE USER MAPPING FOR CURRENT_USER SERVER options_server OPTIONS (pasword ''x'')');
+SELECT try_server(format('%I ''x''', repeat('address', 9)));
 SELECT try('ALTER FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri ''x'')');
 
 -- how one logs in; what is secret belongs in a mapping

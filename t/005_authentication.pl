@@ -208,6 +208,27 @@ is($node->safe_psql('postgres', 'SET ROLE poor; SELECT id FROM v'), '1', 'a view
 # No mapping at all.
 $node->safe_psql('postgres', 'CREATE ROLE nobody LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO nobody');
 ($status, $stdout, $stderr) = $node->psql('postgres', "SET ROLE nobody; SELECT id FROM t_$server");
-like($stderr, qr/user mapping not found/, 'without a mapping there is an error');
+like($stderr, qr/user mapping not found for user "nobody", server "$server"/, 'without a mapping there is an error');
+
+# Wherever it is missing, it is said how to make one.
+$node->safe_psql('postgres', qq{CREATE ROLE "No ""One" SUPERUSER; CREATE SERVER "A Server" FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1');
+	CREATE FOREIGN TABLE unmapped (_id int, n int) SERVER "A Server";
+	CREATE FOREIGN TABLE estimated (_id int, n int) SERVER "A Server" OPTIONS (use_remote_estimate 'true')});
+foreach my $statement ('SELECT * FROM unmapped', 'EXPLAIN SELECT * FROM estimated', 'INSERT INTO unmapped VALUES (1)',
+	'UPDATE unmapped SET n = 2', 'UPDATE unmapped SET n = random()', 'DELETE FROM unmapped WHERE n = 1', 'TRUNCATE unmapped',
+	'IMPORT FOREIGN SCHEMA db FROM SERVER "A Server" INTO public', "SELECT mongo_command('A Server', 'db', '{\"ping\": 1}')",
+	"SELECT mongo_aggregate('A Server', 'db', 't', '[]')", "SELECT mongo_fdw_check('unmapped')",
+	"SELECT mongo_fdw_refresh('public', server => 'A Server', database => 'db')")
+{
+	($status, $stdout, $stderr) = $node->psql('postgres', "SET ROLE \"No \"\"One\"; \\set VERBOSITY verbose\n$statement");
+	like($stderr, qr/ERROR:  42704: user mapping not found for user "No "One", server "A Server"\nHINT:  Use CREATE USER MAPPING FOR "No ""One" SERVER "A Server" OPTIONS \(username '...', password '...'\), or without OPTIONS/,
+		$statement);
+}
+$node->safe_psql('postgres', 'ALTER FOREIGN TABLE unmapped OWNER TO "No ""One"');
+($status, $stdout, $stderr) = $node->psql('postgres', 'ANALYZE unmapped');
+like($stderr, qr/user mapping not found for user "No "One".*HINT/s, 'ANALYZE reads as the table\'s owner');
+$node->safe_psql('postgres', 'CREATE USER MAPPING FOR PUBLIC SERVER "A Server"');
+($status, $stdout, $stderr) = $node->psql('postgres', 'SELECT * FROM unmapped');
+unlike($stderr, qr/user mapping/, 'and one for PUBLIC is everybody\'s');
 
 done_testing();

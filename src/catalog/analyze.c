@@ -30,6 +30,7 @@
 #include "miscadmin.h"
 #include "options.h"
 #include "row_count.h"
+#include "user_mapping.h"
 #include "utils/backend_progress.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -87,7 +88,7 @@ mapping_of_owner(Relation relation)
 {
 	ForeignTable *table = GetForeignTable(RelationGetRelid(relation));
 
-	return GetUserMapping(relation->rd_rel->relowner, table->serverid);
+	return mongo_user_mapping(relation->rd_rel->relowner, table->serverid);
 }
 
 /* ------------------------------ the command -------------------------------- */

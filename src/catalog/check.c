@@ -31,6 +31,7 @@
 #include "miscadmin.h"
 #include "printable.h"
 #include "row_count.h"
+#include "user_mapping.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -520,8 +521,8 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	check.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	check.options = mongo_table_options(RelationGetRelid(check.relation));
-	check.user = GetUserMapping(GetUserId(),
-								GetForeignTable(RelationGetRelid(check.relation))->serverid);
+	check.user = mongo_user_mapping(GetUserId(),
+									GetForeignTable(RelationGetRelid(check.relation))->serverid);
 
 	answer = index_list(check.user, check.options->database, check.options->collection,
 						&indexes, &refusal);

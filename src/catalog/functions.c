@@ -27,6 +27,7 @@
 #include "import_foreign_schema.h"
 #include "miscadmin.h"
 #include "read_only.h"
+#include "user_mapping.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "write_command.h"
@@ -83,7 +84,7 @@ caller_mapping(Name server_name)
 				 errmsg("server \"%s\" is not a MongoDB server", server->servername),
 				 errdetail("Its foreign-data wrapper is not mongo_fdw.")));
 
-	return GetUserMapping(GetUserId(), server->serverid);
+	return mongo_user_mapping(GetUserId(), server->serverid);
 }
 
 /* utf8_argument is a text argument as the C string that BSON wants. */

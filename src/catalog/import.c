@@ -15,6 +15,7 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "closest_name.h"
 #include "columns.h"
 #include "commands/defrem.h"
 #include "foreign/fdwapi.h"
@@ -22,6 +23,7 @@
 #include "miscadmin.h"
 #include "objectid_type.h"
 #include "parser/scansup.h"
+#include "user_mapping.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -60,6 +62,31 @@ is_choice(DefElem *definition, const char *first, const char *second)
 						value),
 				 errhint("Valid values are \"%s\" and \"%s\".", first, second)));
 	return strcmp(value, second) == 0;
+}
+
+/* What read_option() knows. */
+static const char *const import_options[] = {
+	"sample_size", "nesting", "import_views", "lower_case_names", "arrays",
+	"if_exists", "objectid"
+};
+
+/* hint_of_valid_options: the one that was probably meant, or all. */
+static int
+hint_of_valid_options(const char *name)
+{
+	MongoClosestName search;
+	StringInfoData all;
+
+	mongo_closest_name_begin(&search, name);
+	initStringInfo(&all);
+	for (size_t i = 0; i < lengthof(import_options); i++)
+	{
+		mongo_closest_name_try(&search, import_options[i]);
+		appendStringInfo(&all, "%s%s", i > 0 ? ", " : "", import_options[i]);
+	}
+	return search.closest != NULL ?
+		errhint("Perhaps you meant the option \"%s\".", search.closest) :
+		errhint("Valid options in this context are: %s", all.data);
 }
 
 /* read_option: false for a name that there is not. */
@@ -107,7 +134,7 @@ import_read_options(List *definitions)
 			ereport(ERROR,
 					(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 					 errmsg("invalid option \"%s\"", definition->defname),
-					 errhint("Valid options in this context are: sample_size, nesting, import_views, lower_case_names, arrays, if_exists, objectid")));
+					 hint_of_valid_options(definition->defname)));
 	}
 	return source;
 }
@@ -347,7 +374,7 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	List	   *commands = NIL;
 	ListCell   *cell;
 
-	source.user = GetUserMapping(GetUserId(), serverid);
+	source.user = mongo_user_mapping(GetUserId(), serverid);
 	source.server_name = GetForeignServer(serverid)->servername;
 	source.database = statement->remote_schema;
 	collections = import_list_collections(&source);

@@ -28,6 +28,7 @@
 #include "import_foreign_schema.h"
 #include "miscadmin.h"
 #include "objectid_type.h"
+#include "user_mapping.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -427,7 +428,7 @@ refresh_database(Refresh *refresh, Oid serverid, const char *database)
 
 	if (acl != ACLCHECK_OK)
 		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
-	source.user = GetUserMapping(GetUserId(), serverid);
+	source.user = mongo_user_mapping(GetUserId(), serverid);
 	source.server_name = server->servername;
 	source.schema = refresh->schema;
 	source.database = database;

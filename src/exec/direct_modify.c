@@ -32,6 +32,7 @@
 #include "scan.h"
 #include "settings.h"
 #include "types.h"
+#include "user_mapping.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -70,7 +71,7 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 	{
 		Oid			user = mongo_scan_check_as_user(scan, scan->resultRelation, estate);
 
-		state->user = GetUserMapping(user ? user : GetUserId(), scan->fs_server);
+		state->user = mongo_user_mapping(user ? user : GetUserId(), scan->fs_server);
 	}
 }
 

@@ -24,6 +24,7 @@
 #include "row_changes.h"
 #include "row_document.h"
 #include "scan.h"
+#include "user_mapping.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/hsearch.h"
@@ -142,8 +143,8 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 	state->relation = relation;
 	state->context = estate->es_query_cxt;
 	state->options = mongo_table_options(relid);
-	state->user = GetUserMapping(modify_user(estate, rinfo),
-								 GetForeignTable(relid)->serverid);
+	state->user = mongo_user_mapping(modify_user(estate, rinfo),
+									 GetForeignTable(relid)->serverid);
 	state->layout = mongo_row_layout_create(state->context, relid,
 											RelationGetDescr(relation),
 											state->options->write_null,

@@ -21,6 +21,7 @@
 #include "parallel.h"
 #include "privileges.h"
 #include "query_log.h"
+#include "user_mapping.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -98,7 +99,7 @@ mongo_scan_user_mapping(ForeignScanState *node)
 												bms_next_member(plan->fs_relids, -1),
 												node->ss.ps.state);
 
-	return GetUserMapping(user ? user : GetUserId(), plan->fs_server);
+	return mongo_user_mapping(user ? user : GetUserId(), plan->fs_server);
 }
 
 /* scanned_relids: the OIDs of the foreign tables whose documents come. */

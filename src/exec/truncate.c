@@ -17,6 +17,7 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "options.h"
+#include "user_mapping.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "write_queue.h"
@@ -38,7 +39,7 @@ truncate_one(Relation relation)
 {
 	Oid			relid = RelationGetRelid(relation);
 	MongoTableOptions *options = mongo_table_options(relid);
-	UserMapping *user = GetUserMapping(GetUserId(), GetForeignTable(relid)->serverid);
+	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
 	MongoWriteQueue *queue;
 
 	queue = mongo_write_queue_create(CurrentMemoryContext, user, options->database,

@@ -17,10 +17,10 @@
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
+#include "closest_name.h"
 #include "commands/defrem.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
-#include "utils/varlena.h"
 
 /* The catalogs whose rows carry options, as the validator is told of them. */
 static const struct
@@ -81,52 +81,66 @@ given(List *definitions, const char *name)
 	return NULL;
 }
 
-/*
- * closest_option is the name that 'name' was probably meant to be, or NULL.
- *
- * A third of the letters may differ, and at most four, so that a hint is
- * given only when it helps.
- */
+/* What statements call an object of each kind, for hints. */
+static const struct
+{
+	int			object;
+	const char *name;
+}			object_names[] =
+{
+	{ON_SERVER, "servers"},
+	{ON_MAPPING, "user mappings"},
+	{ON_TABLE, "foreign tables"},
+	{ON_COLUMN, "columns"},
+};
+
+/* closest_option is the name that 'name' was probably meant to be, or NULL. */
 static const char *
 closest_option(const char *name, int object)
 {
-	const char *closest = NULL;
-	int			length = (int) strlen(name);
-	int			allowed = Min(4, length / 3);
+	MongoClosestName search;
 
-	if (length > NAMEDATALEN)
-		return NULL;
-
+	mongo_closest_name_begin(&search, name);
 	for (int i = 0; i < mongo_option_count; i++)
 	{
-		const MongoOption *option = &mongo_option_table[i];
-		int			distance;
-
-		if ((option->objects & object) == 0)
-			continue;
-
-		distance = varstr_levenshtein_less_equal(name, length, option->name,
-												 (int) strlen(option->name),
-												 1, 1, 1, allowed, true);
-		if (distance <= allowed)
-		{
-			closest = option->name;
-			allowed = distance - 1;
-		}
+		if (mongo_option_table[i].objects & object)
+			mongo_closest_name_try(&search, mongo_option_table[i].name);
 	}
-	return closest;
+	return search.closest;
 }
 
-/* report_unknown_option says which name it may have been meant to be. */
+/* owners_of_option: "servers and user mappings", which have it; NULL: nothing has. */
+static const char *
+owners_of_option(const char *name)
+{
+	const char *owners = NULL;
+
+	for (size_t i = 0; i < lengthof(object_names); i++)
+	{
+		if (mongo_find_option(name, object_names[i].object) != NULL)
+			owners = owners == NULL ? object_names[i].name :
+				psprintf("%s and %s", owners, object_names[i].name);
+	}
+	return owners;
+}
+
+pg_noreturn static void report_unknown_option(const char *name, int object);
+
+/*
+ * report_unknown_option
+ *		Say which name it may have been meant to be, or what has such an option.
+ */
 static void
 report_unknown_option(const char *name, int object)
 {
+	const char *owners = owners_of_option(name);
 	const char *closest = closest_option(name, object);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 			 errmsg("invalid option \"%s\"", name),
 			 object == 0 ? errhint("There are no valid options in this context.") :
+			 owners != NULL ? errhint("It is an option of %s.", owners) :
 			 closest != NULL ? errhint("Perhaps you meant the option \"%s\".", closest) : 0));
 }
 

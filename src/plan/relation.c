@@ -21,6 +21,7 @@
 #include "row_count.h"
 #include "security.h"
 #include "settings.h"
+#include "user_mapping.h"
 
 #include "access/table.h"
 #include "foreign/foreign.h"
@@ -76,8 +77,8 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 	const MongoTableOptions *options = relation->options;
 
 	if (options->use_remote_estimate)
-		return mongo_remote_row_count(GetUserMapping(relation->userid,
-													 relation->serverid), options);
+		return mongo_remote_row_count(mongo_user_mapping(relation->userid,
+														 relation->serverid), options);
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
 		return baserel->tuples;
 	if (relation->columns->statistics != NULL)

@@ -30,6 +30,7 @@
 #include "storage/predicate.h"
 #include "trace.h"
 #include "transaction_end.h"
+#include "user_mapping.h"
 #include "utils/memutils.h"
 
 /* How long an abort may go on closing cursors. */
@@ -494,7 +495,7 @@ create_session(const UserMapping *user)
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	server = GetForeignServer(user->serverid);
 	session = palloc0(sizeof(MongoSession));
-	session->user = GetUserMapping(user->userid, user->serverid);
+	session->user = mongo_user_mapping(user->userid, user->serverid);
 	session->server_name = server->servername;
 	session->mode = mongo_connection_options(server, session->user)->transactions;
 	mongo_session_cursors_init(&session->cursors, TopTransactionContext);
