@@ -20,7 +20,8 @@
  * mongo_report_bson_error() does, under 'context_message', as do a lost
  * connection (08006) and interrupts.  Given up by an interrupt or by
  * socket_timeout_ms it is ended in MongoDB as well (remote_cancel.h), and a
- * WARNING says that what it has changed stays.
+ * WARNING says that what it has changed stays.  So does one when PostgreSQL rolls
+ * back (lasting_command.h).
  */
 extern const bson_t *mongo_run_write_command(MemoryContext context, UserMapping *user,
 											 const char *database,

@@ -95,7 +95,8 @@ $node->safe_psql('postgres', 'CREATE ROLE other; CREATE ROLE mapped; GRANT USAGE
 foreach my $call ("mongo_command('mongodb', 'db', '{\"ping\": 1}')", "mongo_aggregate('mongodb', 'db', 't', '[]')")
 {
 	fails("SET ROLE other; SELECT $call", qr/permission denied for foreign server mongodb/, "no USAGE: $call");
-	fails("SET ROLE mapped; SELECT $call", qr/user mapping not found for "?mapped/, "no mapping: $call");
+	fails("SET ROLE mapped; SELECT $call", qr/user mapping not found for user "mapped", server "mongodb".*HINT:  Use CREATE USER MAPPING FOR mapped SERVER mongodb /s,
+		"no mapping: $call");
 }
 $node->safe_psql('postgres', 'CREATE USER MAPPING FOR mapped SERVER mongodb');
 is($node->safe_psql('postgres', "SET ROLE mapped; SELECT mongo_command('mongodb', 'db', '{\"ping\": 1}') ->> 'ok'"),
@@ -103,6 +104,35 @@ is($node->safe_psql('postgres', "SET ROLE mapped; SELECT mongo_command('mongodb'
 $node->safe_psql('postgres', 'CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER elsewhere FOREIGN DATA WRAPPER nothing');
 fails("SELECT mongo_command('elsewhere', 'db', '{\"ping\": 1}')", qr/no handler/, 'another wrapper');
 fails("SELECT mongo_command('nowhere', 'db', '{\"ping\": 1}')", qr/server "nowhere" does not exist/, 'no server');
+
+# What writes is not rolled back: a warning tells what a transaction, or a savepoint, has run.
+my $insert = q{SELECT mongo_command('mongodb', 'db', '{"insert": "lasting", "documents": [{}]}') ->> 'n';};
+my $stayed = qr/WARNING:  01000: commands on server "mongodb" were not rolled back\nDETAIL:  /;
+
+# warned
+#	What the statements warn of.
+sub warned
+{
+	my ($sql) = @_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", on_error_stop => 0);
+	return $stderr =~ s/^psql:\S+ //mgr;
+}
+
+is(warned("BEGIN; $insert COMMIT; $insert"), '', 'COMMIT warns of nothing');
+is(warned(q{BEGIN; SELECT mongo_command('mongodb', 'db', '{"count": "t"}'); SELECT count(*) FROM mongo_aggregate('mongodb', 'db', 't', '[]'); ROLLBACK}),
+	'', 'nor ROLLBACK of what only reads');
+like(warned("BEGIN; $insert ROLLBACK"), qr/^${stayed}1 command that may have changed something had been run .*\n[^W]*$/, 'ROLLBACK of one');
+like(warned("BEGIN; $insert $insert SELECT count(*) FROM mongo_aggregate('mongodb', 'db', 't', '[{\"\$out\": \"lasting\"}]'); ROLLBACK"),
+	qr/^${stayed}3 commands [^W]*$/, '... of three');
+like(warned("SELECT mongo_command('mongodb', 'db', '{\"drop\": \"lasting\"}'), 1 / (random() * 0)::int"), qr/^${stayed}1 command .*ERROR:  22012/s, 'a statement that fails');
+is($mongod->command('{"listCollections": 1, "filter": {"name": "lasting"}}', 'db')->{cursor}{firstBatch}[0], undef, 'has done what it says');
+unlike(warned(q{BEGIN; SELECT mongo_command('mongodb', 'db', '{"drop": "not there", "writeConcern": 5}'); ROLLBACK}), $stayed, 'a command that MongoDB refuses');
+like(warned("BEGIN; $insert SAVEPOINT a; $insert SAVEPOINT b; $insert RELEASE b; ROLLBACK TO a; COMMIT"),
+	qr/^${stayed}2 commands [^W]*$/, 'a savepoint warns of its own');
+like(warned("BEGIN; SAVEPOINT a; $insert RELEASE a; SAVEPOINT b; $insert RELEASE b; ROLLBACK"), qr/^${stayed}2 commands [^W]*$/, 'released ones are the transaction\'s');
+is(warned("BEGIN; $insert SAVEPOINT a; SELECT 1; ROLLBACK TO a; COMMIT"), '', 'one in which nothing was run');
+like(warned(q{DO $$ BEGIN FOR i IN 1..3 LOOP BEGIN PERFORM mongo_command('mongodb', 'db', '{"insert": "lasting", "documents": [{}]}');
+	RAISE 'x'; EXCEPTION WHEN raise_exception THEN NULL; END; END LOOP; END $$}), qr/^(${stayed}1 command [^W]*){3}$/, 'an exception block, three times');
 
 # One command each, and a cancel is seen.
 $mongod->snapshot;

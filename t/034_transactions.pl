@@ -194,6 +194,15 @@ is($stdout, 100, 'REPEATABLE READ');
 	is($node->safe_psql('postgres', 'UPDATE accounts SET balance = 5 WHERE _id = 10; SELECT balance FROM accounts WHERE _id = 10'), 5, 'the next one reaches the new primary');
 }
 
+# mongo_command() takes no part
+my $before = balance(2);
+($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = 1 WHERE _id = 2;
+	SELECT mongo_command('mongodb', 'db', '{"update": "accounts", "updates": [{"q": {"_id": 3}, "u": {"$set": {"balance": 33}}}]}') ->> 'n'; ROLLBACK});
+is($stderr =~ s/^psql:\S+ |^LOCATION.*(\n|\z)//mgr, "WARNING:  01000: commands on server \"mongodb\" were not rolled back\nDETAIL:  1 command that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions.\n",
+	'ROLLBACK warns of mongo_command() beside a MongoDB transaction');
+is(balance(3), 33, '... which stays');
+is(balance(2), $before, '... while the transaction does not');
+
 # transactions off
 $node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD transactions 'off')});
 ($stdout, $stderr) = run_sql('BEGIN; UPDATE accounts SET balance = 77 WHERE _id = 1; ROLLBACK');

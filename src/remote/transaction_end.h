@@ -21,6 +21,7 @@ typedef enum MongoTransactionEndStep
 {
 	MONGO_END_SESSIONS,			/* the MongoDB transactions, which gives their
 								 * clients back */
+	MONGO_END_COMMANDS,			/* what of commands stays */
 	MONGO_END_CLIENTS			/* those that are not to be kept */
 } MongoTransactionEndStep;
 

@@ -11,6 +11,7 @@
 
 #include "bson_memory.h"
 #include "driver_memory.h"
+#include "lasting_command.h"
 #include "miscadmin.h"
 #include "remote_cancel.h"
 #include "remote_error.h"
@@ -45,6 +46,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	bson_error_t error = {0};
 	bool		succeeded;
 	MongoWriteEnd end;
+	int		   *lasting = mongo_lasting_commands(connection->server_name);
 
 	/* libmongoc adds its own to a copy of the command */
 	mongo_wire_check_size(command);
@@ -56,6 +58,8 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 		mongo_trace_append(connection->comment, options);
 	succeeded = mongoc_client_command_with_opts(mongo_lease_client(lease), database,
 												command, NULL, options, reply, &error);
+	if (succeeded)
+		(*lasting)++;
 	end = mongo_write_end(lease, succeeded, -1, reply, &error);
 	warn_of_lasting_command(connection->server_name, end);
 
