@@ -23,6 +23,9 @@ extern bool mongo_is_preloaded;
 /* Commands that were waited for so many milliseconds are logged; -1: none. */
 extern int	mongo_slow_command_ms;
 
+/* MongoDB's plan of scans that have waited so long in all is logged, too. */
+extern bool mongo_slow_command_plan;
+
 extern bool mongo_log_remote_query;
 extern bool mongo_explain_remote_plans;
 

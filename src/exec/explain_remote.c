@@ -15,7 +15,6 @@
 #include "encoding.h"
 #include "printable.h"
 #include "privileges.h"
-#include "remote_plan.h"
 
 /* numbered: "label", "label 2" and so on. */
 static const char *
@@ -44,11 +43,17 @@ show_lines(ExplainState *es, const char *label, List *lines)
 	}
 }
 
+/* not_shown: what stands in place of a plan. */
+static char *
+not_shown(const char *reason)
+{
+	return psprintf("not shown: %s", reason);
+}
+
 void
 mongo_explain_remote_unknown(ExplainState *es, int number, const char *reason)
 {
-	show_lines(es, numbered("Remote Plan", number),
-			   list_make1(psprintf("not shown: %s", reason)));
+	show_lines(es, numbered("Remote Plan", number), list_make1(not_shown(reason)));
 }
 
 bool
@@ -86,14 +91,40 @@ reply_error(const bson_t *reply)
 					mongo_printable(message));
 }
 
+List *
+mongo_ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
+				   const char *verbosity, int max_time_ms, MongoExamined *examined)
+{
+	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
+	const bson_t *reply;
+	const char *error;
+	List	   *lines;
+
+	BSON_APPEND_DOCUMENT(explain, "explain", command);
+	BSON_APPEND_UTF8(explain, "verbosity", verbosity);
+	if (max_time_ms > 0)
+		BSON_APPEND_INT32(explain, "maxTimeMS", max_time_ms);
+	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
+							  explain, true, NULL);
+
+	*examined = (MongoExamined)
+	{
+		-1, -1, -1
+	};
+	error = reply_error(reply);
+	if (error != NULL)
+		return list_make1((char *) error);
+	lines = mongo_remote_plan_lines(reply, examined);
+	if (lines != NIL)
+		return lines;
+	return list_make1(not_shown("MongoDB answered without a winning plan"));
+}
+
 void
 mongo_explain_remote(ExplainState *es, UserMapping *user, const char *database,
 					 const bson_t *command, int number)
 {
-	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
 	MongoExamined examined;
-	const bson_t *reply;
-	const char *error;
 	List	   *lines;
 
 	if (!mongo_explain_may_show(es))
@@ -102,25 +133,8 @@ mongo_explain_remote(ExplainState *es, UserMapping *user, const char *database,
 									 "it is about rows or columns that you may not see");
 		return;
 	}
-	BSON_APPEND_DOCUMENT(explain, "explain", command);
-	BSON_APPEND_UTF8(explain, "verbosity",
-					 es->analyze ? "executionStats" : "queryPlanner");
-	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
-							  explain, true, NULL);
-
-	error = reply_error(reply);
-	if (error != NULL)
-	{
-		show_lines(es, numbered("Remote Plan", number), list_make1((char *) error));
-		return;
-	}
-	lines = mongo_remote_plan_lines(reply, &examined);
-	if (lines == NIL)
-	{
-		mongo_explain_remote_unknown(es, number,
-									 "MongoDB answered without a winning plan");
-		return;
-	}
+	lines = mongo_ask_for_plan(user, database, command,
+							   es->analyze ? "executionStats" : "queryPlanner", 0, &examined);
 	show_lines(es, numbered("Remote Plan", number), lines);
 	if (!es->analyze || examined.keys < 0)
 		return;

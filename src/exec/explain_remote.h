@@ -14,6 +14,19 @@
 
 #include "commands/explain.h"
 #include "foreign/foreign.h"
+#include "remote_plan.h"
+
+/*
+ * mongo_ask_for_plan
+ *		The winning plan of 'command' by MongoDB's command explain, as the lines of
+ *		mongo_remote_plan_lines(), or one line that says why there is none.
+ *
+ * 'max_time_ms', if not 0, bounds the time that MongoDB may take.  *examined is all
+ * -1 where the verbosity does not tell.  That MongoDB cannot be reached is raised.
+ */
+extern List *mongo_ask_for_plan(UserMapping *user, const char *database,
+								const bson_t *command, const char *verbosity,
+								int max_time_ms, MongoExamined *examined);
 
 /*
  * mongo_explain_remote

@@ -21,6 +21,8 @@
 #include "parallel.h"
 #include "privileges.h"
 #include "query_log.h"
+#include "settings.h"
+#include "slow_plan.h"
 #include "user_mapping.h"
 
 #include "executor/executor.h"
@@ -741,6 +743,8 @@ mongo_end_foreign_scan(ForeignScanState *node)
 		return;
 	mongo_cursor_close(state->run.cursor);
 	state->run.cursor = NULL;
+	if (mongo_slow_command_plan)
+		mongo_log_slow_plan(state);
 	mongo_answers_end(state->answers);
 	state->answers = NULL;
 }
