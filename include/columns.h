@@ -104,6 +104,7 @@ typedef struct MongoField
 								 * field itself */
 	Oid			cast_type;		/* of the text of json, or json: what it is
 								 * cast to; InvalidOid: nothing */
+	int			wrapper;		/* a MongoJsonWrapper of path.h */
 
 	/* where it is what clocks show, see local_time.h */
 	const char *zone;			/* of the clocks: a name, "" for the

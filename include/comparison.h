@@ -12,6 +12,8 @@
 
 #include "compat.h"
 
+#include "datatype/timestamp.h"
+
 #include "bson_write.h"
 #include "predicate.h"
 
@@ -80,6 +82,13 @@ extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
  * execution.
  */
 extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
+
+/*
+ * mongo_timestamp_value
+ *		Of a value that is a timestamp, with or without a zone, or a date's midnight;
+ *		for a timestamptz the instant at which the session's clock shows it.
+ */
+extern Timestamp mongo_timestamp_value(const MongoPredicate *predicate, Datum value);
 
 /*
  * mongo_equality_fits

@@ -41,6 +41,8 @@ typedef struct MongoTranslation
 	bool		guards_digits;	/* see mongo_translate_expression() */
 	List	   *without_nan;	/* columns, of nan_bound.h, that no matched
 								 * row has a NaN in, whatever is matched */
+	List	   *beside;			/* conditions, or RestrictInfos, that hold for
+								 * all rows that are of use */
 	List	   *computed;		/* MongoComputed *, looked for first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), in step */

@@ -35,7 +35,8 @@ extern bool mongo_any_element(MongoColumns *columns, Node *node, MongoField *fie
 /*
  * mongo_operand_of_node
  *		The field that 'node' reads, the element of an array with a constant
- *		subscript, or what is inside json cast to another type.
+ *		subscript, what is inside json cast to another type, or the text within a
+ *		wrapper of Extended JSON.
  */
 extern bool mongo_operand_of_node(MongoColumns *columns, Node *node,
 								  MongoField *field);

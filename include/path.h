@@ -31,6 +31,15 @@ extern bool mongo_path_is_addressable(const char *path);
  */
 extern bool mongo_path_has_index(const char *path);
 
+/* Of Extended JSON's wrappers, that whose text within a field is meant. */
+typedef enum MongoJsonWrapper
+{
+	MONGO_WRAPPER_NONE,			/* the field itself */
+	MONGO_WRAPPER_OID,
+	MONGO_WRAPPER_DATE,
+	MONGO_WRAPPER_DECIMAL
+} MongoJsonWrapper;
+
 /* In place of the number of an element of an array. */
 #define MONGO_ANY_ELEMENT	(-1)
 
@@ -44,5 +53,14 @@ extern bool mongo_path_has_index(const char *path);
  */
 extern void mongo_append_no_arrays(BsonArray *conditions, const char *path);
 extern void mongo_append_no_parent_arrays(BsonArray *conditions, const char *path);
+
+/*
+ * mongo_append_within_arrays
+ *		Append to the branches of an $or: the field is an array in which is something
+ *		that is neither null nor of the class whose least value is 'least', so that it
+ *		may be another array.
+ */
+extern void mongo_append_within_arrays(BsonArray *branches, const char *path,
+									   bson_value_t least);
 
 #endif							/* MONGO_FDW_PATH_H */

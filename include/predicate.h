@@ -65,6 +65,10 @@ typedef struct MongoPredicate
 	const char *result_zone;
 	int			clock_unit;
 	int			element;		/* as in MongoField */
+	int			wrapper;		/* as in MongoField */
+	int			first_character;	/* of JSON's text, between which another
+									 * condition keeps its first byte */
+	int			last_character;
 	Oid			column_type;	/* as declared, or of the elements; domains
 								 * included */
 	int32		column_typmod;	/* or of cast_type */

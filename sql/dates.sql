@@ -82,6 +82,26 @@ SELECT _id FROM d_times WHERE date_trunc('decade', d) >= '2010-01-01' AND date_t
 SELECT count(*) FROM d_times WHERE date_trunc('hour', d) = '2012-11-04 00:00';
 SET timezone = 'Europe/Berlin';
 
+-- groups of what clocks show are made in MongoDB where these have one offset for ever
+SET cpu_tuple_cost = 10;
+CREATE TABLE d_local AS SELECT _id, d FROM d_times;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT date_trunc('day', d, 'Etc/GMT-14'), count(*) FROM d_times GROUP BY 1;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT extract(hour from d AT TIME ZONE INTERVAL '05:45'), count(*) FROM d_times GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT date_trunc('month', d), count(*) FROM d_times GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT date_trunc('day', d, 'Europe/Berlin'), count(*) FROM d_times GROUP BY 1;
+SELECT date_trunc('day', d, 'Etc/GMT-14') AT TIME ZONE 'UTC' AS day, count(*) FROM d_times WHERE _id < 200 GROUP BY 1 ORDER BY 1;
+SELECT count(*), count(DISTINCT day) FROM (
+	SELECT date_trunc('week', d, 'Etc/GMT+12') AS day, count(*) FROM d_times GROUP BY 1
+	EXCEPT SELECT date_trunc('week', d, 'Etc/GMT+12'), count(*) FROM d_local GROUP BY 1) s;
+SELECT count(*) FROM (
+	SELECT extract(hour from d AT TIME ZONE INTERVAL '05:45'), count(*) FROM d_times GROUP BY 1
+	EXCEPT SELECT extract(hour from d AT TIME ZONE INTERVAL '05:45'), count(*) FROM d_local GROUP BY 1) s;
+SELECT count(*) FROM (
+	SELECT plain AT TIME ZONE 'Etc/GMT+5', plain AT TIME ZONE INTERVAL '-05:00' FROM d_times
+	EXCEPT SELECT (d AT TIME ZONE 'UTC') AT TIME ZONE 'Etc/GMT+5', (d AT TIME ZONE 'UTC') AT TIME ZONE INTERVAL '-05:00' FROM d_local) s;
+DROP TABLE d_local;
+RESET cpu_tuple_cost;
+
 DELETE FROM d_times;
 SET client_min_messages = warning;
 DROP SERVER dates CASCADE;

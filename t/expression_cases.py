@@ -226,9 +226,13 @@ _INTERVALS = ["1 month", "-1 month", "1 day", "-400 days", "1 year 2 months 3 da
               "12 months", "0"]
 CASES.update({
     "DATE_TRUNC_TEXT_TIMESTAMP": ["date_trunc('%s', sa)" % unit for unit in _UNITS],
-    "DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT": ["date_trunc('%s', za, 'UTC')" % unit for unit in _UNITS],
-    "TIMEZONE_TEXT_TIMESTAMP": ["sa AT TIME ZONE 'UTC'"],
-    "TIMEZONE_TEXT_TIMESTAMPTZ": ["za AT TIME ZONE 'UTC'", "date_trunc('month', za AT TIME ZONE 'UTC')"],
+    "DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT": ["date_trunc('%s', za, '%s')" % (unit, zone) for unit in _UNITS
+                                         for zone in ("UTC", "Etc/GMT-14", "Etc/GMT+12")],
+    "TIMEZONE_TEXT_TIMESTAMP": ["sa AT TIME ZONE 'UTC'", "sa AT TIME ZONE 'Etc/GMT+3'"],
+    "TIMEZONE_TEXT_TIMESTAMPTZ": ["za AT TIME ZONE 'UTC'", "date_trunc('month', za AT TIME ZONE 'UTC')", "za AT TIME ZONE 'Etc/GMT-3'",
+                                  "extract(hour from za AT TIME ZONE 'Etc/GMT+5')"],
+    "TIMEZONE_INTERVAL_TIMESTAMP": ["sa AT TIME ZONE INTERVAL '-05:45'"],
+    "TIMEZONE_INTERVAL_TIMESTAMPTZ": ["za AT TIME ZONE INTERVAL '05:45:30'", "date_trunc('day', za AT TIME ZONE INTERVAL '-09:30')"],
     "TO_CHAR_TIMESTAMP_TEXT": ["to_char(sa, '%s')" % format for format in
                                ("YYYY-MM-DD", "yyyy", "YYYYMMDD HH24MISS", "YYYY-Q", "Q", "DD.MM.YYYY, HH24:MI:SS", "MM/DD", " ", "hh24")]
                               + ["to_char(da::timestamp, 'YYYY_MM')", "to_char(sa + interval '1 day', 'YYYY-MM-DD')",
@@ -310,7 +314,8 @@ IMPLIED = {
 LOCAL_CASES = [
     "na + nb", "na * 2", "ma / mb", "ln(fa)", "exp(fa)", "power(fa, 2)", "fa::real", "i4a & 1", "i4a << 1", "fa::text", "na::text",
     "ta ~ 'a(?=b)'", "ta ~ '(?i)a'", "ta ~ '(a)\\1'", "ta ~ '^(ab|c)+$'", "ta ~ '^[ab]*a$'", "ta ~ '\\ya'", "ta ~ '[[=a=]]'", "ta COLLATE \"und-x-icu\" ~ '\\d'",
-    "ta COLLATE \"und-x-icu\" ~* 'A'", "regexp_like(ta, 'a')", "substring(ta from 'a.')", "ta COLLATE \"und-x-icu\" ILIKE 'A%'", "lower(ta COLLATE \"und-x-icu\")", "initcap(ta)", "za::date", "date_trunc('day', za)",
+    "ta COLLATE \"und-x-icu\" ~* 'A'", "regexp_like(ta, 'a')", "substring(ta from 'a.')", "ta COLLATE \"und-x-icu\" ILIKE 'A%'", "lower(ta COLLATE \"und-x-icu\")", "initcap(ta)", "za::date", "date_trunc('day', za)", "date_trunc('day', za, 'Europe/Berlin')", "za AT TIME ZONE 'America/St_Johns'",
+    "za AT TIME ZONE 'EST'",
     "extract(year from za)", "za + interval '1 day'", "sa - sb", "sa::text", "to_char(sa, 'Mon YYYY')", "to_char(sa, 'YYYYY')", "to_char(sa, 'SSSS')",
     "to_char(sa, 'DDD')", "to_char(sa, 'MMth')", "to_char(sa, 'FMMM')", "to_char(sa, 'D')", "to_char(sa, '%Y')", "to_char(da, 'YYYY')", "to_char(za, 'YYYY')", "round(na, 2)", "ta::numeric",
     "ta::date", "extract(julian from sa)", "sa + interval '1 microsecond'",

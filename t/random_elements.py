@@ -1,6 +1,8 @@
 """Random conditions on elements of arrays and inside jsonb, for t/differential.py, and their columns."""
 from bson import Decimal128, Int64, ObjectId, Regex
 
+import random_dates
+
 # A column, the type of its elements, what documents have and what is asked for.
 ARRAYS = {
     "at": ("text", ["a", "b", "ab", "", "ä", "65a000000000000000000001", ObjectId("65a000000000000000000001"), "z"],
@@ -93,10 +95,39 @@ def list_value(rng, depth=0):
     return [list_value(rng, depth + 1) for _ in range(rng.randint(0, 2))]
 
 
+def at_value(rng):
+    """A Date that JSON has as text, or what looks like one."""
+    value = random_dates.stored(rng)
+    if value < random_dates.EPOCH:
+        return None
+    return rng.choice([value] * 8 + [[value], {"$date": "2024-03-31"}, "2024-01-01", 5])
+
+
+def day_value(rng):
+    """What PostgreSQL casts to a date, mostly written as in ISO 8601."""
+    value = random_dates.stored(rng)
+    iso = value.strftime("%Y-%m-%d").rjust(10, "0")
+    return rng.choice([iso, iso, iso, iso + value.strftime("T%H:%M:%S"), iso + value.strftime(" %H:%M:%S+") + rng.choice(["00", "14", "05:45"]),
+                       iso + value.strftime("T%H:%M:%S-12:00"), iso + rng.choice([" BC", " bc", " AD", " 24:00"]), " " + iso, iso.replace("-", ""),
+                       value.strftime("%d %b ") + iso[:4], int(iso.replace("-", "")) if value.year > 1000 else None, "infinity", "-infinity", None])
+
+
+def text_range_condition(rng):
+    """Two bounds on one text."""
+    left = rng.choice(["(jd ->> 'text')", "(jd #>> '{text}')", "(jd -> 'list' ->> 'sku')"]) + ' COLLATE "C"'
+    bounds = ["'%s'" % rng.choice(["a", "b", "z", "t", "A", "[", "{", "5", "", "ä", "n"]) for _ in range(2)]
+    if rng.random() < 0.5:
+        return "%s BETWEEN %s AND %s" % (left, bounds[0], bounds[1])
+    return "%s %s %s AND %s %s (%s)" % (left, rng.choice([">", ">=", "<"]), bounds[0], bounds[1], rng.choice([">", ">=", "<"]), left)
+
+
 def json_document(rng):
     document = {"whole": rng.choice(WHOLE), "number": rng.choice(NUMBERS), "flag": rng.choice(FLAGS), "text": rng.choice(STRINGS),
                 "pure": rng.choice([0, 1, -1, 4.5, 0.1, 5, 1e3, Int64(7)]), "truth": rng.random() < 0.5,
-                "list": [list_value(rng) for _ in range(rng.randint(0, 3))]}
+                "list": [list_value(rng) for _ in range(rng.randint(0, 3))], "at": at_value(rng), "day": day_value(rng),
+                "ref": rng.choice([ObjectId("65a000000000000000000001"), ObjectId("65a000000000000000000002"), "65a000000000000000000001", None, {"$oid": "a"}, [ObjectId("65a000000000000000000001")]]),
+                "price": rng.choice([Decimal128("0.1"), Decimal128("7.10"), Decimal128("NaN"), Decimal128("Infinity"), Decimal128("-1"),
+                                     Decimal128("5"), 5, 0.1, "5", [Decimal128("5")], {"$numberDecimal": "5"}])}
     if rng.random() < 0.15:
         document["list"] = rng.choice([list_value(rng), rng.choice(STRINGS)])
     for key in rng.sample(list(document), rng.choice([0, 0, 1, 2])):
@@ -166,11 +197,106 @@ def key_condition(rng):
     return "%s %s %s" % (left, rng.choice(["?|", "?&"]), right if rng.random() < 0.7 else "(SELECT %s)" % right)
 
 
+# What jsonpath makes of documents, arrays and scalars in them, in either mode.
+PATHS = ["$.list", "$.list[*]", "$.list.sku", "$.list[*].sku", "$.list[*].qty", "$.list[0].sku", "$.list[*][*]", "$.list[*][*].sku", "$.text",
+         "$.text[*]", "$.whole", "$.number", "$.flag", "$.pure", "$[*].whole", "$", "$[*]", "$.text.a", "$.list.sku.x", '$.list[*]."0"', "$.*",
+         "$.list.*", "$.text.size()", "$.list[last]", "$.**.sku", "$.none", "$.number.double()", "$.whole.abs()"]
+PATH_LITERALS = ["5", "0", "-1", "0.1", "7", '"a"', '"b"', '"5"', '""', "true", "false", "null", "9007199254740993", "1e300", '"z"', "4.5",
+                 "1152921504606846976", '"ä"']
+PATH_OPERATORS = ["==", "==", "==", "!=", "<", "<=", ">", ">=", "<>"]
+
+
+def path_predicate(rng, current, depth=0):
+    """A predicate of a filter, in which @ is current, or of a whole path, with current as None."""
+    kind = rng.random()
+    if depth < 2 and kind < 0.25:
+        return "(%s %s %s)" % (path_predicate(rng, current, depth + 1), rng.choice(["&&", "&&", "||"]), path_predicate(rng, current, depth + 1))
+    if depth < 2 and kind < 0.3:
+        return "!(%s)" % path_predicate(rng, current, depth + 1)
+    if depth < 2 and kind < 0.33:
+        return "((%s) is unknown)" % path_predicate(rng, current, depth + 1)
+    if current is None or rng.random() < 0.05:
+        path = rng.choice(PATHS)
+    else:
+        path = "@" + rng.choice(["", "", "", ".sku", ".sku", ".qty", "[*]", "[*].sku", ".x", ".a", ".size()"])
+    if kind < 0.4:
+        return "exists(%s)" % (path if depth > 1 else filtered_path(rng, path, depth + 1))
+    if kind < 0.46:
+        return '%s starts with "%s"' % (path, rng.choice(["a", "", "[", "z", "5"]))
+    if kind < 0.5:
+        return '%s like_regex "%s"' % (path, rng.choice(["^a", "z", "."]))
+    sides = [path, rng.choice(PATH_LITERALS) if rng.random() < 0.93 else rng.choice(PATHS)]
+    if rng.random() < 0.2:
+        sides.reverse()
+    return "%s %s %s" % (sides[0], rng.choice(PATH_OPERATORS), sides[1])
+
+
+def filtered_path(rng, path, depth=0):
+    for _ in range(rng.choice([0, 0, 1, 1, 1, 2])):
+        path += " ? (%s)" % path_predicate(rng, path, depth)
+        if rng.random() < 0.15:
+            path += rng.choice([".sku", "[*]", ".x"])
+    return path
+
+
+def path_condition(rng):
+    left, operator = rng.choice(["jd", "jd", "jd", "(jd -> 'list')", "(jd -> 'text')"]), rng.choice(["@?", "@@"])
+    if rng.random() < (0.15 if operator == "@?" else 0.75):
+        path = path_predicate(rng, None)
+    else:
+        path = filtered_path(rng, rng.choice(PATHS))
+    if left != "jd":
+        path = path.replace("$.list", "$").replace("$.text", "$")
+    value = "'%s%s'::jsonpath" % (rng.choice(["", "", "", "lax ", "strict "]), path)
+    return "%s %s %s" % (left, operator, value if rng.random() < 0.8 else "(SELECT %s)" % value)
+
+
+def wrapped_condition(rng):
+    """On the text within {"$date": ...} and the like."""
+    key, wrapper = rng.choice([("at", "$date"), ("at", "$date"), ("ref", "$oid"), ("price", "$numberDecimal")])
+    left = rng.choice(["(jd -> '%s' ->> '%s')", "(jd #>> '{%s,%s}')"]) % (key, wrapper)
+    if wrapper == "$date" and rng.random() < 0.85:
+        sql_type = rng.choice(["timestamptz", "timestamptz", "timestamp", "date"])
+        left += "::" + sql_type
+        values = [random_dates.literal(rng, sql_type if rng.random() < 0.6 else rng.choice(["timestamptz", "timestamp", "date"])) for _ in range(2)]
+    elif wrapper == "$numberDecimal" and rng.random() < 0.85:
+        sql_type = rng.choice(["numeric", "numeric", "float8"])
+        left += "::" + sql_type
+        values = ["'%s'::%s" % (rng.choice(["0.1", "5", "7.10", "NaN", "Infinity", "-1", "1e6"]), sql_type) for _ in range(2)]
+    else:
+        values = ["'%s'" % rng.choice(["65a000000000000000000001", "65A000000000000000000001", "a", "", "5", "2024-03-31T01:00:00Z"]) for _ in range(2)]
+        if rng.random() < 0.2:
+            return "%s %sLIKE '%s'" % (left, rng.choice(["", "NOT "]), rng.choice(["%1", "65a%", "%", "2024%"]))
+        left += ' COLLATE "C"'
+    kind = rng.random()
+    if kind < 0.2:
+        return "%s BETWEEN %s AND %s" % (left, values[0], values[1])
+    if kind < 0.35 and "(SELECT" not in "".join(values):
+        return "%s IN (%s)" % (left, ", ".join(values))
+    sides = [left, values[0]]
+    if rng.random() < 0.2:
+        sides.reverse()
+    return "%s %s %s" % (sides[0], rng.choice(OPERATORS), sides[1])
+
+
+def written_date_condition(rng):
+    """On dates that are Strings."""
+    sql_type = rng.choice(["timestamptz", "timestamptz", "timestamp", "date"])
+    left = rng.choice(["(jd ->> 'day')", "(jd #>> '{day}')"]) + "::" + sql_type
+    kind = rng.random()
+    if kind < 0.3:
+        return "%s BETWEEN %s AND %s" % (left, random_dates.literal(rng, "date"), random_dates.literal(rng, sql_type))
+    if kind < 0.4:
+        return "%s IN (%s, %s)" % (left, random_dates.literal(rng, sql_type), random_dates.literal(rng, sql_type))
+    return "%s %s %s" % (left, rng.choice(OPERATORS), random_dates.literal(rng, rng.choice(["date", "timestamp", "timestamptz"])))
+
+
 def flag_condition(rng):
     left = rng.choice(["(jd ->> 'flag')::boolean", "(jd -> 'truth')::boolean", "(jd #>> '{flag}')::boolean"])
     return rng.choice(["%s", "NOT %s", "%s = true", "%s IS TRUE", "%s IS NOT TRUE", "%s <> true", "%s IS FALSE", "%s = (SELECT false)"]) % left
 
 
 def json_condition(rng):
-    condition = rng.choice([cast_condition, cast_condition, text_condition, contained_condition, contained_condition, key_condition, flag_condition])(rng)
+    condition = rng.choice([cast_condition, cast_condition, text_condition, contained_condition, contained_condition, key_condition, flag_condition,
+                            text_range_condition, path_condition, path_condition, wrapped_condition, written_date_condition])(rng)
     return condition if rng.random() < 0.85 else "NOT (%s)" % condition

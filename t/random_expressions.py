@@ -117,7 +117,8 @@ def timestamp(rng, depth):
         return "date_trunc('%s', %s)" % (rng.choice(["second", "minute", "hour", "day", "week", "month", "quarter", "year"]), one)
     if form == 2:
         return "(LEAST(%s, '3000-01-01') + interval '%s')" % (one, rng.choice(["1 day", "-1 month", "13 months 1 ms", "1 hour"]))
-    return "(%s)::timestamp" % rng.choice(["{d}", "({ts} AT TIME ZONE 'UTC')", "{tn}"])
+    return "(%s)::timestamp" % rng.choice(["{d}", "({ts} AT TIME ZONE 'UTC')", "{tn}", "({ts} AT TIME ZONE 'Etc/GMT-9')",
+                                          "({ts} AT TIME ZONE INTERVAL '-03:30')", "date_trunc('day', {ts}, 'Etc/GMT+7') AT TIME ZONE 'UTC'"])
 
 
 def day(rng, depth):

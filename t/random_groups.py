@@ -14,7 +14,11 @@ ORDERED = NUMBERS + ("double precision", "timestamp", "timestamptz", "date")
 
 # Keys that are no columns; none of them can fail.
 EXPRESSIONS = ["i2 % 3", "i2::integer + 1", "f8 > 1", "t IS NULL", "length(t)", "coalesce(i4, 0)",
-               "CASE WHEN b THEN i2 END", "n2 * 2", "abs(i2::integer)", "i4 IN (1, 2, 5)", "n > 1 OR b"]
+               "CASE WHEN b THEN i2 END", "n2 * 2", "abs(i2::integer)", "i4 IN (1, 2, 5)", "n > 1 OR b",
+               "date_trunc('month', ck, 'UTC')", "date_trunc('day', ck, 'Etc/GMT-14')", "date_trunc('week', ck AT TIME ZONE 'Etc/GMT+5')",
+               "extract(hour from ck AT TIME ZONE INTERVAL '05:45')", "ck AT TIME ZONE 'Etc/GMT+12'", "cn AT TIME ZONE 'Etc/GMT-3'",
+               "date_trunc('month', ck)", "date_trunc('day', ck, 'Europe/Berlin')", "ck::date", "extract(hour from ck)",
+               "jd ->> 'text'", "(jd ->> 'pure')::numeric", "jd #>> '{list,0,sku}'"]
 
 
 def quote(name):

@@ -42,6 +42,7 @@ check_relation(const MongoRelation *relation, MemoryContext context)
 	Assert(mongo_outlives(relation->options, context));
 	Assert(relation->known == NIL || mongo_outlives(relation->known, context));
 	Assert(relation->without_nan == NIL || mongo_outlives(relation->without_nan, context));
+	Assert(relation->restrictions == NIL || mongo_outlives(relation->restrictions, context));
 	mongo_check_columns(relation->columns, context);
 	if (relation->join != NULL)
 		check_join(relation->join, context);

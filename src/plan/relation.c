@@ -62,6 +62,7 @@ mongo_translation_of(const MongoRelation *relation)
 														MONGO_FEATURE_EXPR);
 	translation.disabled = relation->options->pushdown_disable;
 	translation.without_nan = relation->without_nan;
+	translation.beside = relation->restrictions;
 	return translation;
 }
 
@@ -165,6 +166,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	ListCell   *cell;
 
 	relation->without_nan = mongo_columns_without_nan(baserel->baserestrictinfo);
+	relation->restrictions = list_copy(baserel->baserestrictinfo);
 	translation = mongo_translation_of(relation);
 	relation->all_exact = true;
 	foreach(cell, baserel->baserestrictinfo)

@@ -45,6 +45,7 @@ typedef struct MongoRelation
 	List	   *known;			/* MongoKnownCondition * */
 	List	   *without_nan;	/* columns that no base restriction lets be
 								 * NaN; see nan_bound.h */
+	List	   *restrictions;	/* RestrictInfo *, as baserestrictinfo was */
 	bool		below_barrier;	/* the query is below a security barrier */
 	bool		has_barrier;	/* restrictions hide rows from the query or
 								 * from what is above it; see security.h */

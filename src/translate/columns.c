@@ -193,6 +193,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->unindexed = options->indexed == MONGO_INDEXED_NO;
 	field->element = 0;
 	field->cast_type = InvalidOid;
+	field->wrapper = MONGO_WRAPPER_NONE;
 	field->zone = NULL;
 	field->result_zone = NULL;
 	field->clock_unit = 0;

@@ -264,16 +264,13 @@ mongo_depends_on_time_zone(const MongoPredicate *predicate)
 		(predicate->result_zone != NULL && predicate->result_zone[0] == '\0'))
 		return true;
 	return mongo_kind_of_type(predicate->value_type)->class == MONGO_KIND_TIMESTAMP &&
-		mongo_type_kind(getBaseType(predicate->column_type)) == MONGO_KIND_TIMESTAMPTZ;
+		mongo_type_kind(OidIsValid(predicate->cast_type) ? predicate->cast_type :
+						getBaseType(predicate->column_type)) == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/*
- * timestamp_value: of a timestamp, or of a date's midnight; for a timestamptz the
- * instant at which the session's clock shows it.  What no timestamp can be is above
- * or below all of them, as infinity is.
- */
-static Timestamp
-timestamp_value(const MongoPredicate *predicate, Datum value)
+/* What no timestamp can be is above or below all of them, as infinity is. */
+Timestamp
+mongo_timestamp_value(const MongoPredicate *predicate, Datum value)
 {
 	int			overflow;
 
@@ -290,7 +287,7 @@ timestamp_value(const MongoPredicate *predicate, Datum value)
 static void
 timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	Timestamp	timestamp = timestamp_value(predicate, value);
+	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
 	bool		exact;
 	int64		millis;
 
@@ -305,7 +302,7 @@ timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points
 static MongoMatch
 timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	Timestamp	timestamp = timestamp_value(predicate, value);
+	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
 	int			strategy = predicate->strategy;
 	bool		exact;
 	int64		millis;
@@ -347,7 +344,7 @@ timestamp_read_error(int32 typmod)
 static MongoMatch
 rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	Timestamp	timestamp = timestamp_value(predicate, value);
+	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
 	int64		slack;
 	bson_value_t path = bson_utf8(predicate->path);
 	bson_value_t low;

@@ -19,6 +19,7 @@
 #include "expression.h"
 #include "implied.h"
 #include "json_condition.h"
+#include "json_text.h"
 #include "local_time.h"
 #include "match_document.h"
 #include "nan_bound.h"
@@ -130,6 +131,9 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 	predicate->clock_unit = field->clock_unit;
 	predicate->element = field->element;
 	predicate->cast_type = field->cast_type;
+	predicate->wrapper = field->wrapper;
+	predicate->first_character = 0;
+	predicate->last_character = PG_UINT8_MAX;
 	predicate->json_test = InvalidOid;
 	predicate->column_type = field->type;
 	predicate->column_typmod = field->typmod;
@@ -164,6 +168,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 		append_placeholder(translation, &predicate, value, match);
 		result.grade = MONGO_SUPERSET;
 	}
+	translation->compares_text |= mongo_json_test_compares_text(operator);
 	return result;
 }
 
@@ -175,7 +180,7 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 {
 	MongoCondition result = not_shippable;
 
-	if (field->element != 0 || OidIsValid(field->cast_type))
+	if (field->element != 0 || field->wrapper != MONGO_WRAPPER_NONE || OidIsValid(field->cast_type))
 		return result;
 	result.grade = mongo_translate_pattern(field, function, pattern, collation,
 										   wanted, match);
@@ -260,6 +265,8 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	predicate.form = MONGO_PREDICATE_SCALAR;
 	predicate.value_type = exprType(right);
 	predicate.without_nan = mongo_is_without_nan(translation->without_nan, left);
+	if (field.type == JSONOID && field.operator_type == TEXTOID)
+		mongo_narrow_json_text(translation->beside, left, &predicate);
 	return translate_predicate(translation, &predicate, &field, right, match);
 }
 
@@ -440,11 +447,15 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 {
 	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction};
 	List	   *without_nan = translation->without_nan;
+	List	   *beside = translation->beside;
 	BsonArray	branches = bson_array_create();
 	ListCell   *cell;
 
 	if (conjunction && wanted)
+	{
 		translation->without_nan = list_concat_copy(mongo_columns_without_nan(nodes), without_nan);
+		translation->beside = list_concat_copy(nodes, beside);
+	}
 	foreach(cell, nodes)
 	{
 		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
@@ -472,6 +483,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		bson_array_append(&branches, bson_document(branch));
 	}
 	translation->without_nan = without_nan;
+	translation->beside = beside;
 	if (branches.count == 0 || cell != NULL)
 		return not_shippable;
 	BSON_APPEND_ARRAY(match, conjunction ? "$and" : "$or", branches.bson);

@@ -10,12 +10,11 @@
 #include "derived.h"
 
 #include "bson_memory.h"
-#include "encode.h"
 #include "encoding.h"
+#include "kept_json.h"
 #include "path_list.h"
 #include "remote_error.h"
 
-#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
@@ -79,8 +78,7 @@ mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 	if (options->pipeline == NULL)
 		return;
 	holder = bson_create_in(CurrentMemoryContext);
-	mongo_append_datum(holder, "pipeline", -1, CStringGetTextDatum(options->pipeline), false,
-					   JSONOID, -1);
+	mongo_append_kept_json(holder, "pipeline", CStringGetTextDatum(options->pipeline));
 	if (!bson_iter_init_find(&pipeline, holder, "pipeline") ||
 		!BSON_ITER_HOLDS_ARRAY(&pipeline))
 		elog(ERROR, "option \"pipeline\" is not an array");

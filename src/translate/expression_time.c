@@ -15,6 +15,7 @@
 #include "catalog/pg_type_d.h"
 #include "local_time.h"
 #include "nodes/nodeFuncs.h"
+#include "pgtime.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
@@ -39,53 +40,100 @@ translate_date(const MongoCall *call, Node *date, const char *template, MongoVal
 static const struct
 {
 	const char *unit;
-	const char *template;
+	const char *format;			/* of a template, from that of the date */
 }			truncations[] =
 {
-	{"microseconds", "@1"},
-	{"milliseconds", "@1"},
-	{"second", "{$dateTrunc: {date: @1, unit: 'second'}}"},
-	{"minute", "{$dateTrunc: {date: @1, unit: 'minute'}}"},
-	{"hour", "{$dateTrunc: {date: @1, unit: 'hour'}}"},
-	{"day", "{$dateTrunc: {date: @1, unit: 'day'}}"},
-	{"week", "{$dateTrunc: {date: @1, unit: 'week', startOfWeek: 'monday'}}"},
-	{"month", "{$dateTrunc: {date: @1, unit: 'month'}}"},
-	{"quarter", "{$dateTrunc: {date: @1, unit: 'quarter'}}"},
-	{"year", "{$dateTrunc: {date: @1, unit: 'year'}}"},
+	{"microseconds", "%s"},
+	{"milliseconds", "%s"},
+	{"second", "{$dateTrunc: {date: %s, unit: 'second'}}"},
+	{"minute", "{$dateTrunc: {date: %s, unit: 'minute'}}"},
+	{"hour", "{$dateTrunc: {date: %s, unit: 'hour'}}"},
+	{"day", "{$dateTrunc: {date: %s, unit: 'day'}}"},
+	{"week", "{$dateTrunc: {date: %s, unit: 'week', startOfWeek: 'monday'}}"},
+	{"month", "{$dateTrunc: {date: %s, unit: 'month'}}"},
+	{"quarter", "{$dateTrunc: {date: %s, unit: 'quarter'}}"},
+	{"year", "{$dateTrunc: {date: %s, unit: 'year'}}"},
 };
 
-/* is_utc: a name of the time zone in which all is computed. */
+/*
+ * fixed_offset: by how much the clocks of a time zone are ahead of UTC, in milliseconds,
+ * if they always are.  Of others MongoDB has rules of its own.
+ */
 static bool
-is_utc(Node *zone)
+fixed_offset(Node *zone, int64 *offset)
 {
 	const char *name = mongo_constant_word(zone);
+	pg_tz	   *rules;
+	long int	seconds = 0;
 
-	return name != NULL && (strcmp(name, "utc") == 0 || strcmp(name, "etc/utc") == 0 ||
-							strcmp(name, "gmt") == 0);
+	if (name == NULL)
+		return false;
+	if (strcmp(name, "gmt") != 0)
+	{
+		name = mongo_constant_zone(zone);
+		rules = name == NULL ? NULL : pg_tzset(name);
+		if (rules == NULL || !pg_get_timezone_offset(rules, &seconds))
+			return false;
+	}
+	*offset = seconds * INT64CONST(1000);
+	return true;
 }
 
-/* date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, 'UTC') */
+/* fixed_interval: the same of a constant interval, of which whole seconds count. */
+static bool
+fixed_interval(Node *zone, int64 *offset)
+{
+	const Const *constant = (Const *) zone;
+	const Interval *interval;
+
+	if (!IsA(zone, Const) || constant->constisnull || constant->consttype != INTERVALOID)
+		return false;
+	interval = DatumGetIntervalP(constant->constvalue);
+	if (interval->month != 0 || interval->day != 0 || interval->time % USECS_PER_SEC != 0)
+		return false;
+	*offset = interval->time / 1000;
+	return true;
+}
+
+/* later: the template of a date so many milliseconds later. */
+static const char *
+later(const char *template, int64 millis)
+{
+	return millis == 0 ? template :
+		psprintf("{$add: [%s, " INT64_FORMAT "]}", template, millis);
+}
+
+/* date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, zone) */
 static bool
 translate_date_trunc(const MongoCall *call, MongoValue *result)
 {
 	const char *unit = mongo_constant_word(linitial(call->args));
+	int64		offset = 0;
 
-	if (unit == NULL || (list_length(call->args) > 2 && !is_utc(lthird(call->args))))
+	if (unit == NULL ||
+		(list_length(call->args) > 2 && !fixed_offset(lthird(call->args), &offset)))
 		return false;
 	for (size_t i = 0; i < lengthof(truncations); i++)
 	{
 		if (strcmp(truncations[i].unit, unit) == 0)
-			return translate_date(call, lsecond(call->args), truncations[i].template, result);
+			return translate_date(call, lsecond(call->args),
+								  later(psprintf(truncations[i].format, later("@1", offset)),
+										-offset), result);
 	}
 	return false;
 }
 
-/* timestamp or timestamptz AT TIME ZONE 'UTC' */
+/* timestamp or timestamptz AT TIME ZONE of a name or an interval */
 static bool
 translate_time_zone(const MongoCall *call, MongoValue *result)
 {
-	return is_utc(linitial(call->args)) &&
-		translate_date(call, lsecond(call->args), "@1", result);
+	bool		is_local = exprType(call->node) == TIMESTAMPTZOID;
+	int64		offset;
+
+	return (fixed_offset(linitial(call->args), &offset) ||
+			fixed_interval(linitial(call->args), &offset)) &&
+		translate_date(call, lsecond(call->args), later("@1", is_local ? -offset : offset),
+					   result);
 }
 
 /* There is no year 0: before year 1 comes -1. */
@@ -183,7 +231,7 @@ interval_template(const Const *constant, int sign, bool in_session_zone)
 	if (interval->month != 0)
 		moved = psprintf(MONTHS, (int64) sign * interval->month);
 	millis = sign * (interval->day * INT64CONST(86400000) + interval->time / 1000);
-	return millis == 0 ? moved : psprintf("{$add: [%s, " INT64_FORMAT "]}", moved, millis);
+	return later(moved, millis);
 }
 
 /* timestamp or date + interval; timestamptz + interval without days and months */
@@ -214,6 +262,8 @@ const MongoExpressionRow mongo_time_rows[] =
 	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, .translate = translate_date_trunc},
 	{F_TIMEZONE_TEXT_TIMESTAMP, .translate = translate_time_zone},
 	{F_TIMEZONE_TEXT_TIMESTAMPTZ, .translate = translate_time_zone},
+	{F_TIMEZONE_INTERVAL_TIMESTAMP, .translate = translate_time_zone},
+	{F_TIMEZONE_INTERVAL_TIMESTAMPTZ, .translate = translate_time_zone},
 	{F_EXTRACT_TEXT_TIMESTAMP, .translate = translate_field},
 	{F_EXTRACT_TEXT_DATE, .translate = translate_field},
 	{F_DATE_PART_TEXT_TIMESTAMP, .translate = translate_field},

@@ -76,9 +76,32 @@ mongo_append_json_key(StringInfo path, Oid type, Datum value)
 	return true;
 }
 
-/* append_keys adds the constant argument of an accessor, of any kind. */
+static const char *const wrapper_keys[] = {
+	[MONGO_WRAPPER_OID] = "$oid",
+	[MONGO_WRAPPER_DATE] = "$date",
+	[MONGO_WRAPPER_DECIMAL] = "$numberDecimal",
+};
+
+/* is_wrapper: is the last key one of Extended JSON's wrappers, and which? */
 static bool
-append_keys(StringInfo path, Node *argument)
+is_wrapper(Oid type, Datum key, int *wrapper)
+{
+	if (wrapper == NULL || type != TEXTOID)
+		return false;
+	for (size_t i = MONGO_WRAPPER_NONE + 1; i < lengthof(wrapper_keys); i++)
+	{
+		if (strcmp(wrapper_keys[i], TextDatumGetCString(key)) == 0)
+			*wrapper = i;
+	}
+	return *wrapper != MONGO_WRAPPER_NONE;
+}
+
+/*
+ * append_keys adds the constant argument of an accessor, of any kind.  A wrapper's key
+ * at the end is not added, but told if that is asked for.
+ */
+static bool
+append_keys(StringInfo path, Node *argument, int *wrapper)
 {
 	Const	   *constant = (Const *) argument;
 	Datum	   *keys;
@@ -88,13 +111,16 @@ append_keys(StringInfo path, Node *argument)
 	if (!IsA(argument, Const) || constant->constisnull)
 		return false;
 	if (constant->consttype != TEXTARRAYOID)
-		return mongo_append_json_key(path, constant->consttype, constant->constvalue);
+		return is_wrapper(constant->consttype, constant->constvalue, wrapper) ||
+			mongo_append_json_key(path, constant->consttype, constant->constvalue);
 
 	deconstruct_array(DatumGetArrayTypeP(constant->constvalue), TEXTOID, -1, false,
 					  TYPALIGN_INT, &keys, &isnull, &nkeys);
 	for (int i = 0; i < nkeys; i++)
 	{
-		if (isnull[i] || !mongo_append_json_key(path, TEXTOID, keys[i]))
+		if (isnull[i] ||
+			(!(i == nkeys - 1 && is_wrapper(TEXTOID, keys[i], wrapper)) &&
+			 !mongo_append_json_key(path, TEXTOID, keys[i])))
 			return false;
 	}
 	return true;
@@ -122,7 +148,7 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 	appendStringInfoString(&path, field->path);
 	foreach(cell, node->refupperindexpr)
 	{
-		if (!append_keys(&path, lfirst(cell)))
+		if (!append_keys(&path, lfirst(cell), NULL))
 			return false;
 	}
 	field->path = path.data;
@@ -131,10 +157,14 @@ subscripted_field(MongoColumns *columns, SubscriptingRef *node, MongoField *fiel
 	return true;
 }
 
-/* accessed_field: by one of the accessors. */
+/*
+ * accessed_field: by one of the accessors.  With 'wrapped' it must be the text within a
+ * wrapper, which only those may ask for who know what that is.
+ */
 static bool
-accessed_field(MongoColumns *columns, Node *node, MongoField *field)
+accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *field)
 {
+	int			wrapper = MONGO_WRAPPER_NONE;
 	OpExpr	   *accessor = (OpExpr *) node;
 	StringInfoData path;
 	size_t		i = 0;
@@ -151,10 +181,13 @@ accessed_field(MongoColumns *columns, Node *node, MongoField *field)
 
 	initStringInfo(&path);
 	appendStringInfoString(&path, field->path);
-	if (!append_keys(&path, lsecond(accessor->args)))
+	if (!append_keys(&path, lsecond(accessor->args),
+					 wrapped && accessors[i].to_text ? &wrapper : NULL) ||
+		wrapped != (wrapper != MONGO_WRAPPER_NONE))
 		return false;
 
 	field->path = path.data;
+	field->wrapper = wrapper;
 	field->typmod = -1;
 	field->index_uses = 0;
 	field->unindexed = true;
@@ -180,7 +213,7 @@ mongo_field_of_node(MongoColumns *columns, Node *node, MongoField *field)
 		return mongo_column_of_node(columns, node, field) != NULL;
 	if (IsA(node, SubscriptingRef))
 		return subscripted_field(columns, (SubscriptingRef *) node, field);
-	return accessed_field(columns, node, field);
+	return accessed_field(columns, node, false, field);
 }
 
 bool
@@ -233,6 +266,18 @@ is_json_cast(Oid function)
 	}
 }
 
+/* text_field: j ->> 'a', and j -> 'a' ->> '$date' */
+static bool
+text_field(MongoColumns *columns, Node *node, MongoField *field)
+{
+	node = mongo_strip_relabelling(node);
+	if (node == NULL)
+		return false;
+	if (mongo_field_of_node(columns, node, field))
+		return field->type == JSONOID && field->operator_type == TEXTOID;
+	return accessed_field(columns, node, true, field);
+}
+
 /* cast_field: (j ->> 'a')::type, of text, and (j -> 'a')::type, of jsonb */
 static bool
 cast_field(MongoColumns *columns, Node *node, MongoField *field)
@@ -243,8 +288,7 @@ cast_field(MongoColumns *columns, Node *node, MongoField *field)
 		node = linitial(((FuncExpr *) node)->args);
 	if (IsA(node, CoerceViaIO))
 	{
-		if (!mongo_field_of_node(columns, (Node *) ((CoerceViaIO *) node)->arg, field) ||
-			field->type != JSONOID || field->operator_type != TEXTOID)
+		if (!text_field(columns, (Node *) ((CoerceViaIO *) node)->arg, field))
 			return false;
 	}
 	else if (!IsA(node, FuncExpr) || !is_json_cast(((FuncExpr *) node)->funcid) ||
@@ -261,7 +305,8 @@ mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
 	SubscriptingRef *reference;
 
-	if (mongo_field_of_node(columns, node, field) || cast_field(columns, node, field))
+	if (mongo_field_of_node(columns, node, field) || text_field(columns, node, field) ||
+		cast_field(columns, node, field))
 		return true;
 	reference = (SubscriptingRef *) mongo_strip_relabelling(node);
 	if (reference == NULL || !IsA(reference, SubscriptingRef) || subscript(reference) == 0 ||

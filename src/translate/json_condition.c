@@ -11,95 +11,24 @@
 #include "bson_write.h"
 #include "field.h"
 #include "json_condition.h"
+#include "json_path.h"
+#include "json_scalar.h"
 #include "path.h"
-
-#include <math.h>
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
-#include "utils/numeric.h"
-
-/* Below this a Double has each integer. */
-#define LARGEST_EXACT	9007199254740992.0
 
 /* append_exists: all that is known is that there is something. */
 static void
 append_exists(bson_t *match, const char *path)
 {
 	bson_append_condition(match, path, "$exists", bson_bool(true));
-}
-
-/* append_string: equal to one in the database's encoding. */
-static void
-append_string(bson_t *match, const char *path, const char *string, int length)
-{
-	char	   *converted = pg_server_to_any(string, length, PG_UTF8);
-
-	bson_append_condition(match, path, "$eq",
-						  bson_utf8_sized(converted, converted == string ? (size_t) length :
-										  strlen(converted)));
-}
-
-/*
- * append_number: each BSON number whose JSON this is: an integer, or the Double whose
- * shortest form it is.  Points, as of an array MongoDB takes but one bound of a range.
- */
-static void
-append_number(bson_t *match, const char *path, Numeric number)
-{
-	Datum		datum = NumericGetDatum(number);
-	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
-	bool		is_whole;
-
-	if (isinf(middle) || isnan(middle) || fabs(middle) > 9e18)
-	{
-		append_exists(match, path);
-		return;
-	}
-	is_whole = DatumGetBool(DirectFunctionCall2(numeric_eq, datum,
-												DirectFunctionCall2(numeric_trunc, datum,
-																	Int32GetDatum(0))));
-	if (!is_whole)
-		bson_append_condition(match, path, "$eq", bson_double(middle));
-	else
-	{
-		bson_value_t whole = bson_integer(DatumGetInt64(DirectFunctionCall1(numeric_int8, datum)));
-
-		if (fabs(middle) < LARGEST_EXACT)
-			bson_append_condition(match, path, "$eq", whole);
-		else
-			bson_append_template(match, "{@1: {$in: [@2, @3]}}", bson_utf8(path), whole,
-								 bson_double(middle));
-	}
-}
-
-/* append_scalar: where a json field is a scalar; it may match arrays, too. */
-static void
-append_scalar(bson_t *match, const char *path, const JsonbValue *value)
-{
-	switch (value->type)
-	{
-		case jbvString:
-			append_string(match, path, value->val.string.val, value->val.string.len);
-			break;
-		case jbvNumeric:
-			append_number(match, path, value->val.numeric);
-			break;
-		case jbvBool:
-			bson_append_condition(match, path, "$eq", bson_bool(value->val.boolean));
-			break;
-		default:
-			append_exists(match, path);
-			break;
-	}
 }
 
 /* ends_with_index: may the path lead to an element, into which find does not look? */
@@ -119,7 +48,7 @@ append_element(bson_t *match, const char *path, const JsonbValue *value)
 	if (ends_with_index(path))
 		append_exists(match, path);
 	else
-		append_scalar(match, path, value);
+		mongo_append_json_scalar(match, path, value);
 }
 
 MongoMatch
@@ -130,7 +59,7 @@ mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 
 	if (predicate->strategy == BTEqualStrategyNumber && JB_ROOT_IS_SCALAR(jsonb) &&
 		JsonbExtractScalar(&jsonb->root, &scalar))
-		append_scalar(match, predicate->path, &scalar);
+		mongo_append_json_scalar(match, predicate->path, &scalar);
 	else
 		append_exists(match, predicate->path);
 	return MONGO_MATCH_SOME;
@@ -177,7 +106,7 @@ append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorTok
 	if (token == WJB_ELEM)
 		append_element(&condition, path, value);
 	else
-		append_scalar(&condition, path, value);
+		mongo_append_json_scalar(&condition, path, value);
 	bson_array_end_document(conditions, &condition);
 }
 
@@ -296,40 +225,50 @@ render_exists_all(const char *path, Datum value, bson_t *match)
 	return render_exist(path, value, "$and", match);
 }
 
+/* What compares with strings by their order must do so byte by byte. */
 static const struct
 {
 	Oid			function;
 	bool		(*render) (const char *path, Datum value, bson_t *match);
+	bool		compares_text;
 }			tests[] =
 {
-	{F_JSONB_CONTAINS, render_contains},
-	{F_JSONB_EXISTS, render_exists},
-	{F_JSONB_EXISTS_ANY, render_exists_any},
-	{F_JSONB_EXISTS_ALL, render_exists_all},
+	{F_JSONB_CONTAINS, render_contains, false},
+	{F_JSONB_EXISTS, render_exists, false},
+	{F_JSONB_EXISTS_ANY, render_exists_any, false},
+	{F_JSONB_EXISTS_ALL, render_exists_all, false},
+	{F_JSONB_PATH_EXISTS_OPR, mongo_render_json_path_exists, true},
+	{F_JSONB_PATH_MATCH_OPR, mongo_render_json_path_match, true},
 };
 
-bool
-mongo_is_json_test(Oid operator)
+/* find_test: the number of an operator's row, or -1. */
+static int
+find_test(Oid operator)
 {
 	Oid			function = get_opcode(operator);
 
 	for (size_t i = 0; i < lengthof(tests); i++)
 	{
 		if (tests[i].function == function)
-			return true;
+			return i;
 	}
-	return false;
+	return -1;
+}
+
+bool
+mongo_is_json_test(Oid operator)
+{
+	return find_test(operator) >= 0;
+}
+
+bool
+mongo_json_test_compares_text(Oid operator)
+{
+	return tests[find_test(operator)].compares_text;
 }
 
 bool
 mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match)
 {
-	Oid			function = get_opcode(operator);
-
-	for (size_t i = 0; i < lengthof(tests); i++)
-	{
-		if (tests[i].function == function)
-			return tests[i].render(path, value, match);
-	}
-	return false;
+	return tests[find_test(operator)].render(path, value, match);
 }

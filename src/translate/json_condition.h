@@ -18,9 +18,15 @@
 
 /*
  * mongo_is_json_test
- *		Is this operator jsonb's @>, ?, ?| or ?& ?
+ *		Is this operator jsonb's @>, ?, ?|, ?&, @? or @@ ?
  */
 extern bool mongo_is_json_test(Oid operator);
+
+/*
+ * mongo_json_test_compares_text
+ *		Must the command ask for the simple collation for such an operator?
+ */
+extern bool mongo_json_test_compares_text(Oid operator);
 
 /*
  * mongo_render_json_test

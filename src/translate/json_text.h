@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * json_text.h
- *		Conditions on the text of what is inside json: ->> and #>>, and casts of it.
+ *		Conditions on the text of what is inside json: ->> and #>>.
  *
- * All of them are supersets, as those of json_condition.h are.  What a cast would
- * raise an error for may go unnoticed.
+ * All of them are supersets, as those of json_condition.h are.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +20,14 @@ extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
 										Datum value, bson_t *match);
 
 /*
+ * mongo_narrow_json_text
+ *		Note in a predicate on 'text' what its first character can be where the
+ *		conditions, expressions or RestrictInfos, hold.
+ */
+extern void mongo_narrow_json_text(const List *conditions, const Node *text,
+								   MongoPredicate *predicate);
+
+/*
  * mongo_append_other_json
  *		Append to the branches of an $or where the field is no String and may_begin()
  *		says that a text may begin as its text does.
@@ -28,14 +35,5 @@ extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
 extern void mongo_append_other_json(BsonArray *branches, const char *path,
 									bool (*may_begin) (const void *context, char first),
 									const void *context);
-
-/*
- * mongo_json_cast_grade, mongo_render_json_cast
- *		A predicate on what a field is cast to: see mongo_predicate_grade() and
- *		mongo_predicate_render().
- */
-extern MongoGrade mongo_json_cast_grade(const MongoPredicate *predicate);
-extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum value,
-										 bson_t *match);
 
 #endif							/* MONGO_FDW_JSON_TEXT_H */

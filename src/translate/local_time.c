@@ -91,9 +91,8 @@ mongo_constant_word(Node *node)
 	return downcase_identifier(VARDATA_ANY(word), VARSIZE_ANY_EXHDR(word), false, false);
 }
 
-/* constant_zone: a full name, which is no abbreviation, or NULL. */
-static const char *
-constant_zone(Node *node)
+const char *
+mongo_constant_zone(Node *node)
 {
 	const char *name = mongo_constant_word(node);
 
@@ -144,7 +143,7 @@ local_of_node(MongoColumns *columns, Node *node, MongoField *field, const char *
 	}
 	if (call->funcid != F_TIMEZONE_TEXT_TIMESTAMPTZ)
 		return false;
-	*zone = constant_zone(linitial(call->args));
+	*zone = mongo_constant_zone(linitial(call->args));
 	return *zone != NULL && instant_of_node(columns, lsecond(call->args), field);
 }
 
@@ -186,7 +185,7 @@ field_of_call(MongoColumns *columns, FuncExpr *call, MongoField *field,
 			return find_unit(linitial(args), unit) &&
 				instant_of_node(columns, lsecond(args), field);
 		case F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT:
-			*zone = *result_zone = constant_zone(lthird(args));
+			*zone = *result_zone = mongo_constant_zone(lthird(args));
 			return *zone != NULL && find_unit(linitial(args), unit) &&
 				instant_of_node(columns, lsecond(args), field);
 		case F_EXTRACT_TEXT_TIMESTAMPTZ:

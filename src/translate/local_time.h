@@ -24,6 +24,13 @@
 extern const char *mongo_constant_word(Node *node);
 
 /*
+ * mongo_constant_zone
+ *		The name of a time zone if the node is a constant that PostgreSQL knows and that
+ *		is no abbreviation, whose meaning is a setting; palloc'd, or NULL.
+ */
+extern const char *mongo_constant_zone(Node *node);
+
+/*
  * mongo_local_time_of_node
  *		The field whose local time 'node' is, or is a function of; false for anything
  *		else.  A plain date or timestamp is that when it is compared with an instant,

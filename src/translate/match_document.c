@@ -13,12 +13,11 @@
 #include "bson_write.h"
 #include "command_template.h"
 #include "derived.h"
-#include "encode.h"
+#include "kept_json.h"
 
 #include "catalog/dependency.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_type_d.h"
 #include "commands/extension.h"
 #include "fmgr.h"
 #include "foreign/foreign.h"
@@ -96,7 +95,7 @@ mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
 
 	check_usage(translation->columns->relid);
 	holder = bson_create_in(CurrentMemoryContext);
-	mongo_append_datum(holder, "match", -1, constant->constvalue, false, JSONOID, -1);
+	mongo_append_kept_json(holder, "match", constant->constvalue);
 	if (!bson_iter_init_find(&document, holder, "match") ||
 		!BSON_ITER_HOLDS_DOCUMENT(&document))
 		ereport(ERROR,

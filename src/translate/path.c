@@ -68,3 +68,15 @@ mongo_append_no_arrays(BsonArray *conditions, const char *path)
 	mongo_append_no_parent_arrays(conditions, path);
 	append_no_array(conditions, path, strlen(path));
 }
+
+/*
+ * mongo_append_within_arrays
+ *
+ * Unlike for $type, MongoDB has bounds of an index for this, and few keys are within them.
+ */
+void
+mongo_append_within_arrays(BsonArray *branches, const char *path, bson_value_t least)
+{
+	bson_array_append_template(branches, "{@1: {$elemMatch: {$not: {$gte: @2}, $ne: null}}}",
+							   bson_utf8(path), least);
+}

@@ -14,7 +14,8 @@
 #include "bson_write.h"
 #include "comparison.h"
 #include "json_condition.h"
-#include "json_text.h"
+#include "json_cast.h"
+#include "json_wrapped.h"
 #include "local_time.h"
 #include "path.h"
 #include "predicate.h"
@@ -64,6 +65,8 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		return MONGO_NOT_SHIPPABLE;
 	if (OidIsValid(predicate->json_test))
 		return MONGO_SUPERSET;
+	if (predicate->wrapper != MONGO_WRAPPER_NONE)
+		return mongo_wrapped_grade(predicate);
 	if (OidIsValid(predicate->cast_type))
 		return mongo_json_cast_grade(predicate);
 	if (predicate->zone != NULL)
@@ -290,45 +293,32 @@ render_unguarded(const MongoPredicate *predicate, const MongoComparison *compari
 		render_array(predicate, comparison, value, match);
 }
 
-/*
- * append_within_arrays: an array that has something in it but values of this class,
- * so that it may be one of several dimensions.  Unlike for $type, MongoDB has bounds
- * of an index for this, and few keys are within them.
- */
-static void
-append_within_arrays(const MongoPredicate *predicate, BsonArray *branches)
+/* least_value: of the class of the elements; null: what is not null is then anything. */
+static bson_value_t
+least_value(const MongoPredicate *predicate)
 {
 	static const bson_oid_t first_oid = {{0}};
-	bson_value_t least = bson_null();
 
 	switch (mongo_kind_of_type(getBaseType(predicate->column_type))->class)
 	{
 		case MONGO_KIND_INTEGER:
 		case MONGO_KIND_DOUBLE:
 		case MONGO_KIND_NUMERIC:
-			least = bson_double(-INFINITY);
-			break;
+			return bson_double(-INFINITY);
 		case MONGO_KIND_TEXT:
-			least = bson_utf8("");
-			break;
+			return bson_utf8("");
 		case MONGO_KIND_BOOLEAN:
-			least = bson_bool(false);
-			break;
+			return bson_bool(false);
 		case MONGO_KIND_UUID:
-			least = bson_binary(BSON_SUBTYPE_BINARY, (const uint8_t *) "", 0);
-			break;
+			return bson_binary(BSON_SUBTYPE_BINARY, (const uint8_t *) "", 0);
 		case MONGO_KIND_TIMESTAMP:
 		case MONGO_KIND_TIMESTAMPTZ:
-			least = bson_date(PG_INT64_MIN);
-			break;
+			return bson_date(PG_INT64_MIN);
 		case MONGO_KIND_OBJECTID:
-			least = bson_oid(&first_oid);
-			break;
+			return bson_oid(&first_oid);
 		default:
-			break;				/* what is neither null is then anything */
+			return bson_null();
 	}
-	bson_array_append_template(branches, "{@1: {$elemMatch: {$not: {$gte: @2}, $ne: null}}}",
-							   bson_utf8(predicate->path), least);
 }
 
 static void append_of_single_element(const char *path, const bson_t *condition,
@@ -446,7 +436,7 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 			bson_array_append(&branches, bson_first(conditions.bson));
 		else
 			bson_array_append_template(&branches, "{$and: @1}", bson_array(conditions.bson));
-		append_within_arrays(predicate, &branches);
+		mongo_append_within_arrays(&branches, predicate->path, least_value(predicate));
 		BSON_APPEND_ARRAY(match, "$or", branches.bson);
 		return result;
 	}
@@ -484,6 +474,8 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	}
 	if (predicate->zone != NULL)
 		return mongo_render_local_time(predicate, value, match);
+	if (predicate->wrapper != MONGO_WRAPPER_NONE)
+		return mongo_render_wrapped(predicate, value, match);
 	if (OidIsValid(predicate->cast_type))
 		return mongo_render_json_cast(predicate, value, match);
 	if (predicate->element != 0)
