@@ -14,13 +14,24 @@
 
 #include "transaction.h"
 
+/* MongoDB's code for it. */
+#define MONGO_DUPLICATE_KEY		11000
+
+/*
+ * How often an upsert is sent, at most, that fails with that code outside of
+ * transactions: of two that insert the same key at the same time one does, and MongoDB's
+ * documentation has the other repeated.
+ */
+#define MONGO_UPSERT_ATTEMPTS	3
+
 /* What each operation of a batch does, and the documents it consists of. */
 typedef enum MongoWriteKind
 {
 	MONGO_INSERT,				/* document */
-	MONGO_INSERT_UNLESS_THERE,	/* {_id}, {$setOnInsert} */
-	MONGO_UPDATE_ONE,			/* filter, update */
-	MONGO_UPDATE_MANY,			/* filter, update or pipeline {"0": stage} */
+	MONGO_INSERT_UNLESS_THERE,	/* filter, {$setOnInsert} */
+	MONGO_UPSERT,				/* filter, update or pipeline {"0": stage} */
+	MONGO_UPDATE_ONE,			/* likewise */
+	MONGO_UPDATE_MANY,			/* likewise */
 	MONGO_DELETE_ONE,			/* filter */
 	MONGO_DELETE_MANY			/* filter */
 } MongoWriteKind;
@@ -33,6 +44,9 @@ typedef struct MongoWriteBatch
 	MongoWriteKind kind;
 	bool		ordered;		/* nothing is tried after one that failed */
 	bool		simple_collation;	/* for filters that compare text */
+	bool		by_key;			/* filters are not by _id for ON CONFLICT, but
+								 * by the option key_columns */
+	const char *comment;		/* a table's own; NULL: the server's */
 	int			count;			/* operations */
 	char	   *data;			/* palloc'd */
 	Size		length;
@@ -44,7 +58,8 @@ typedef struct MongoWriteResult
 {
 	int64		written;		/* inserted, matched by updates, or deleted */
 	int			duplicates;		/* not written for a duplicate key, if allowed */
-	Bitmapset  *refused;		/* their indexes */
+	Bitmapset  *refused;		/* their indexes; of MONGO_INSERT_UNLESS_THERE
+								 * also those that were there already */
 } MongoWriteResult;
 
 /*
@@ -67,7 +82,8 @@ extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
  * 'allow_duplicates' duplicate keys are noted in *result instead.
  *
  * Writes are retried once by libmongoc where MongoDB can recognize a
- * repetition (Retryable Writes specification).
+ * repetition (Retryable Writes specification); upserts that were not the first to insert
+ * a key are sent again, and go on from there.
  */
 extern void mongo_write_batch_send(MongoSession *session, const char *database,
 								   const char *collection,

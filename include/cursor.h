@@ -35,6 +35,18 @@ extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
 									  const bson_t *command, int batch_size);
 
 /*
+ * mongo_cursor_send_as
+ *		What the options of a table say of its commands: which member is asked,
+ *		where its read preference is not the server's (0), and the comment that they
+ *		carry, with the escapes of trace.h (NULL: the server's).
+ *
+ * To be said before the first document is asked for.  In a transaction of MongoDB's
+ * the primary is asked.
+ */
+extern void mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode,
+								 const char *comment);
+
+/*
  * mongo_cursor_expect_document
  *		The reply to the command, which is sent outside of transactions, has no cursor,
  *		but this field: it is the only document.

@@ -22,13 +22,16 @@ typedef struct MongoFindAndModify
 	const bson_t *update;		/* operators, a pipeline {"0": stage}, or
 								 * NULL: delete */
 	const bson_t *fields;		/* projection; NULL: all */
+	const char *comment;		/* a table's own; NULL: the server's */
 	bool		simple_collation;
+	bool		upsert;			/* insert what 'update' makes, if none is
+								 * found */
 } MongoFindAndModify;
 
 /*
  * mongo_find_and_modify
  *		The document after its update, or as it was before it was deleted; false
- *		when the filter matched none.
+ *		when the filter matched none and none was inserted.
  *
  * *document is a view that lives as long as 'context'.  Raises and retries as
  * mongo_write_batch_send() does.

@@ -32,6 +32,14 @@ typedef enum MongoTransactions
 	MONGO_TRANSACTIONS_REQUIRED /* or refuse to write */
 } MongoTransactions;
 
+/* What an INSERT does where a document with the row's key is there. */
+typedef enum MongoInsertMode
+{
+	MONGO_INSERT_MODE_INSERT,	/* an error, if there is a unique index */
+	MONGO_INSERT_MODE_UPSERT,	/* it is updated */
+	MONGO_INSERT_MODE_IGNORE	/* it stays, and the row is passed over */
+} MongoInsertMode;
+
 /* When TCP takes the other end for dead; 0: the operating system decides. */
 typedef struct MongoTcpOptions
 {
@@ -108,6 +116,9 @@ typedef struct MongoTableOptions
 	bool		unwind_empty;	/* a row for no elements, too */
 	const char *hint;			/* an index: its name, or its keys as JSON;
 								 * NULL: MongoDB chooses */
+	mongoc_read_mode_t read_mode;	/* 0: as the server has it */
+	const char *comment;		/* with the escapes of trace.h; NULL: the
+								 * server's */
 	int			max_time_ms;	/* of a command; 0: no limit */
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
@@ -123,6 +134,8 @@ typedef struct MongoTableOptions
 	bool		truncatable;
 	bool		write_null;		/* NULL is written as null, not left out */
 	bool		generated_id;	/* an INSERT's _id is passed over */
+	MongoInsertMode insert_mode;
+	const char *key_columns;	/* names, of that mode; NULL: _id */
 } MongoTableOptions;
 
 /* Whether an index leads with a column's field. */

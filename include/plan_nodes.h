@@ -88,7 +88,9 @@ typedef struct MongoScanPlan
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
 	int			fetch_size;
 	MongoTypeMismatch type_mismatch;
+	mongoc_read_mode_t read_mode;	/* of the table's own option, or 0 */
 	bool		canonical_json;
+	const char *comment;		/* of the table's own option, or NULL */
 	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: no
 								 * join */
 	const char *split_field;	/* several processes share the scan and read

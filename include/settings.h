@@ -26,6 +26,9 @@ extern int	mongo_slow_command_ms;
 /* MongoDB's plan of scans that have waited so long in all is logged, too. */
 extern bool mongo_slow_command_plan;
 
+/* An index, as the option hint names it; empty: what that option says. */
+extern char *mongo_hint;
+
 extern bool mongo_log_remote_query;
 extern bool mongo_explain_remote_plans;
 

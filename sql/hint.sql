@@ -29,6 +29,22 @@ ALTER FOREIGN TABLE h_numbers OPTIONS (SET hint '{"_id": 1}');
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM h_numbers WHERE n = 7;
 SELECT _id FROM h_numbers WHERE n = 7;
 
+-- by the setting, in the option's place
+SET mongo_fdw.hint = 'nowhere';
+\set VERBOSITY terse
+SELECT _id FROM h_numbers WHERE n = 7;
+\set VERBOSITY default
+SET mongo_fdw.hint = '{"$natural": 1}';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM h_numbers WHERE n = 7;
+SELECT _id FROM h_numbers WHERE n = 7;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM h_numbers WHERE n < 10;
+SELECT count(*) FROM h_numbers WHERE n < 10;
+SET mongo_fdw.hint = '{"$natural": 1';
+SELECT _id FROM h_numbers WHERE n = 7;
+SET mongo_fdw.hint = '';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM h_numbers WHERE n = 7;
+RESET mongo_fdw.hint;
+
 -- what MongoDB or PostgreSQL refuses
 \set VERBOSITY terse
 ALTER FOREIGN TABLE h_numbers OPTIONS (SET hint 'nowhere');

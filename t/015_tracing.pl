@@ -100,6 +100,30 @@ is($session->ask(q{SELECT mongo_command('mongodb', 'db', '{"find": "points", "fi
 is(profiled()->{find}, 'mine', 'whose own comment stays');
 is($session->ask(q{SELECT mongo_command('mongodb', 'db', '{"insert": "w", "documents": [{}], "comment": "mine"}') ->> 'n'}), '1', 'one that writes');
 
+# --- a table's own, in its server's place ----------------------------------------------
+foreach (qw(points written))
+{
+	$session->ask("ALTER FOREIGN TABLE $_ OPTIONS (ADD comment '$_ %p%%')");
+}
+profiled();
+$session->ask('SET mongo_fdw.enable_pushdown = off; SELECT count(*) FROM points; RESET mongo_fdw.enable_pushdown; SET cpu_tuple_cost = 10');
+$session->ask('SELECT count(*) FROM points WHERE id < 5; SELECT count(DISTINCT info) FROM points; RESET cpu_tuple_cost');
+$comments = profiled();
+is($comments->{$_}, "points $pid%", "a table's $_") foreach qw(find getMore count aggregate);
+$session->ask('ANALYZE points');
+is(profiled()->{aggregate}, "points $pid%", 'ANALYZE');
+$session->ask("BEGIN; INSERT INTO written VALUES (30, 'x'); SET LOCAL mongo_fdw.enable_pushdown = off; "
+	  . 'SELECT count(*) FROM written, points; COMMIT');
+$comments = profiled();
+is($comments->{insert}, "written $pid%", "a table's insert");
+is($comments->{getMore}, "points $pid%", "a table's getMore in a transaction");
+$session->ask(q{UPDATE written SET info = 'z' WHERE _id = 3 RETURNING info});
+my $found = profiled();
+is($found->{findandmodify} // $found->{findAndModify}, "written $pid%", "a table's findAndModify");
+$session->ask(q{SELECT info FROM written_alone WHERE _id = 2});
+is(profiled($alone)->{find}, "of $pid", 'and no other\'s');
+$session->ask("ALTER FOREIGN TABLE $_ OPTIONS (DROP comment)") foreach qw(points written);
+
 # --- hostile and long ---------------------------------------------------------------
 my $odd = "\"}\x{c3}\x{bc}%u%%'";
 (my $odd_quoted = $odd) =~ s/'/''/g;

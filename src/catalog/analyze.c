@@ -355,6 +355,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	Sample		sample = {.relation = relation, .rows = rows, .target = targrows};
+	MongoCursor *cursor;
 
 	sample.sample_context = previous;
 	sample.options = mongo_table_options(RelationGetRelid(relation));
@@ -368,12 +369,11 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	/* the progress view counts blocks of a heap; ours counts documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
-	read_sample(&sample,
-				mongo_cursor_open(context, sample.user,
-								  mongo_to_utf8(sample.options->database),
-								  sample.options->collection,
-								  row_sample_command(&sample),
-								  sample.options->fetch_size));
+	cursor = mongo_cursor_open(context, sample.user, mongo_to_utf8(sample.options->database),
+							   sample.options->collection, row_sample_command(&sample),
+							   sample.options->fetch_size);
+	mongo_cursor_send_as(cursor, sample.options->read_mode, sample.options->comment);
+	read_sample(&sample, cursor);
 
 	/* what was counted may be a little off; what was read whole is not */
 	*totalrows = sample.sampled_there ? Max(sample.total, sample.nrows) : sample.read;

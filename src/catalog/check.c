@@ -353,6 +353,7 @@ open_sample(const Check *check, int sample)
 	const MongoTableOptions *options = check->options;
 	BsonArray	stages = bson_array_create();
 	const bson_t *command;
+	MongoCursor *cursor;
 
 	mongo_append_deriving_stages(&stages, options);
 	if (mongo_refresh_row_count(check->user, options) > sample)
@@ -360,9 +361,11 @@ open_sample(const Check *check, int sample)
 	command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}",
 								 bson_utf8(mongo_to_utf8(options->collection)),
 								 bson_array(stages.bson), bson_int32(SAMPLE_BATCH));
-	return mongo_cursor_open(CurrentMemoryContext, check->user,
-							 mongo_to_utf8(options->database), options->collection,
-							 command, SAMPLE_BATCH);
+	cursor = mongo_cursor_open(CurrentMemoryContext, check->user,
+							   mongo_to_utf8(options->database), options->collection,
+							   command, SAMPLE_BATCH);
+	mongo_cursor_send_as(cursor, options->read_mode, options->comment);
+	return cursor;
 }
 
 static void

@@ -48,6 +48,7 @@ mongo_average_document_size(UserMapping *user, const MongoTableOptions *options)
 
 	cursor = mongo_cursor_open(context, user, mongo_to_utf8(options->database),
 							   options->collection, size_command(options), 0);
+	mongo_cursor_send_as(cursor, options->read_mode, options->comment);
 	document = mongo_cursor_next(cursor, &length);
 	if (document != NULL && bson_iter_init_from_data(&iter, document, length) &&
 		bson_iter_find(&iter, "bytes"))

@@ -209,6 +209,7 @@ send_modification(MongoDirectState *state)
 		(plan->at_most_one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY);
 	batch.ordered = true;
 	batch.simple_collation = plan->simple_collation;
+	batch.comment = state->options->comment;
 	batch.count = 1;
 	mongo_write_batch_add(&batch, CurrentMemoryContext, &filter);
 	if (is_update)
@@ -291,6 +292,7 @@ fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 	if (bound_part(state, "projection", &fields))
 		command.fields = &fields;
 	command.simple_collation = plan->simple_collation;
+	command.comment = state->options->comment;
 
 	if (mongo_log_remote_query)
 		mongo_log_command(plan->database, command_document(state, state->filter, state->update));

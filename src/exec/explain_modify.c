@@ -12,8 +12,11 @@
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "encoding.h"
+#include "executor/executor.h"
 #include "json_read.h"
+#include "miscadmin.h"
 #include "options.h"
+#include "upsert.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -64,14 +67,23 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 {
 	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);
 	MongoTableOptions *options = mongo_table_options(relid);
+	MongoUpsert *upsert = NULL;
 
 	ExplainPropertyText("Foreign Namespace",
 						psprintf("%s.%s", options->database, options->collection),
 						es);
 	if (!es->verbose)
 		return;
+	if (mtstate->operation == CMD_INSERT)
+	{
+		Oid			user = mongo_result_check_as_user(rinfo, mtstate->ps.state);
+
+		upsert = mongo_upsert_begin(mtstate->ps.state, (ModifyTable *) mtstate->ps.plan, rinfo,
+									options, user ? user : GetUserId());
+	}
 	ExplainPropertyText("Remote Command",
-						mongo_json_show_document(describe_row_command(relid, options->collection,
+						mongo_json_show_document(upsert != NULL ? mongo_upsert_command(upsert) :
+												 describe_row_command(relid, options->collection,
 																	  mtstate->operation,
 																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
 						es);

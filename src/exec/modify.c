@@ -29,6 +29,7 @@
 #include "utils/memutils.h"
 #include "utils/hsearch.h"
 #include "utils/rel.h"
+#include "upsert.h"
 #include "write_queue.h"
 
 /* Rows that core may hold for one batch; each costs it a tuple slot. */
@@ -60,6 +61,9 @@ typedef struct MongoModifyState
 
 	/* INSERT and COPY */
 	bool		skips_duplicates;	/* ON CONFLICT DO NOTHING */
+	MongoUpsert *upsert;		/* of the option insert_mode, or NULL */
+	bool		tells_refused;	/* rows that were not inserted are not counted */
+	bool		returns_upserts;	/* each is sent on its own */
 	MongoRowDecoder *id_decoder;	/* when a generated _id will be seen */
 
 	/* UPDATE and DELETE */
@@ -167,8 +171,7 @@ create_queue(MongoModifyState *state, const ResultRelInfo *rinfo,
 	bool		observed = has_after_triggers(rinfo, state->operation);
 
 	state->queue = mongo_write_queue_create(state->context, state->user,
-											state->options->database,
-											state->options->collection, kind,
+											state->options, kind,
 											observed ? 1 : state->options->batch_size,
 											deferred && !observed,
 											psprintf(messages[state->operation],
@@ -208,6 +211,19 @@ create_id_decoder(MongoModifyState *state)
 									state->options->canonical_json);
 }
 
+/* begin_upsert: gives the kind of its operations. */
+static MongoWriteKind
+begin_upsert(MongoModifyState *state, const ModifyTable *plan)
+{
+	bool		passes_over = mongo_upsert_passes_over(state->upsert);
+
+	/* COPY counts the rows that it reads */
+	state->tells_refused = passes_over && plan != NULL;
+	state->returns_upserts = !passes_over && plan != NULL && plan->returningLists != NIL;
+	state->second = bson_create_in(state->context);
+	return passes_over ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
+}
+
 /* begin_insert: of the statement INSERT, of COPY, and for rows moved to a partition. */
 static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
@@ -217,6 +233,8 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	bool		deferred = (plan != NULL && plan->operation == CMD_UPDATE) ||
 		reads_collection(estate, rinfo, state->options);
 
+	state->upsert = mongo_upsert_begin(estate, plan, rinfo, state->options,
+									   modify_user(estate, rinfo));
 	state->skips_duplicates = plan != NULL &&
 		plan->onConflictAction == ONCONFLICT_NOTHING;
 	if (state->skips_duplicates)
@@ -232,10 +250,15 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	if ((plan != NULL && (plan->returningLists != NIL || plan->withCheckOptionLists != NIL)) ||
 		has_after_triggers(rinfo, CMD_INSERT))
 		state->id_decoder = create_id_decoder(state);
+	if (state->upsert != NULL)
+		kind = begin_upsert(state, plan);
 	state->kind = kind;
-	create_queue(state, rinfo, kind, deferred && !state->skips_duplicates);
+	state->tells_refused |= state->skips_duplicates;
+	create_queue(state, rinfo, kind, deferred && !state->tells_refused);
 	if (state->skips_duplicates)
 		mongo_write_queue_allow_duplicates(state->queue);
+	if (state->upsert != NULL)
+		mongo_write_queue_upsert(state->queue, state->tells_refused);
 	rinfo->ri_FdwState = state;
 }
 
@@ -377,7 +400,7 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
 
 	/* other inserts make their batches in the queue, without copying rows */
-	if (state == NULL || !state->skips_duplicates ||
+	if (state == NULL || !state->tells_refused ||
 		rinfo->ri_projectReturning != NULL || rinfo->ri_WithCheckOptions != NIL ||
 		(triggers != NULL && (triggers->trig_insert_before_row ||
 							  triggers->trig_insert_after_row)))
@@ -451,13 +474,21 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 		bson_t	   *filter = bson_create_in(state->row_context);
 
 		bson_reinit(state->second);
-		mongo_document_to_upsert(state->document, filter, state->second);
-		mongo_write_queue_add(state->queue, filter, state->second);
+		if (state->upsert != NULL)
+			mongo_row_to_upsert(mongo_upsert_layout(state->upsert), state->layout,
+								slot->tts_values, slot->tts_isnull, state->document,
+								generated, filter, state->second);
+		else
+			mongo_document_to_upsert(state->document, filter, state->second);
+		if (state->returns_upserts)
+			mongo_upsert_return(state->upsert, estate, state->user, filter, state->second, slot);
+		else
+			mongo_write_queue_add(state->queue, filter, state->second);
 	}
 
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old_context);
-	if (generated && state->id_decoder != NULL)
+	if (generated && state->id_decoder != NULL && !state->returns_upserts)
 		show_generated_id(state, estate, slot);
 }
 
@@ -471,13 +502,13 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 		state = state->routed;
 	check_policies(state, rinfo, slot, estate);
 	queue_insert(state, estate, slot);
-	if (state->skips_duplicates &&
+	if (state->tells_refused &&
 		!bms_is_empty(mongo_write_queue_send(state->queue)))
 		return NULL;
 	return slot;
 }
 
-/* Only used for ON CONFLICT DO NOTHING, see the batch size. */
+/* Only used where rows may be refused, see the batch size. */
 TupleTableSlot **
 mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 								TupleTableSlot **slots,
@@ -493,7 +524,7 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 		check_policies(state, rinfo, slots[i], estate);
 		queue_insert(state, estate, slots[i]);
 	}
-	if (state->skips_duplicates)
+	if (state->tells_refused)
 		refused = mongo_write_queue_send(state->queue);
 	for (int i = 0; i < *numSlots; i++)
 	{

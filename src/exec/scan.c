@@ -388,6 +388,7 @@ open_scan_cursor(MongoScanState *state)
 										  mongo_to_utf8(state->plan->database),
 										  state->plan->collection, state->run.command,
 										  state->plan->fetch_size);
+	mongo_cursor_send_as(state->run.cursor, state->plan->read_mode, state->plan->comment);
 	mongo_cursor_count_in(state->run.cursor, &state->usage);
 	if (state->run.counts)
 		mongo_cursor_expect_document(state->run.cursor, MONGO_COUNT_FIELD);

@@ -42,8 +42,8 @@ truncate_one(Relation relation)
 	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
 	MongoWriteQueue *queue;
 
-	queue = mongo_write_queue_create(CurrentMemoryContext, user, options->database,
-									 options->collection, MONGO_DELETE_MANY, 1, true,
+	queue = mongo_write_queue_create(CurrentMemoryContext, user, options,
+									 MONGO_DELETE_MANY, 1, true,
 									 psprintf("could not truncate foreign table \"%s\"",
 											  RelationGetRelationName(relation)),
 									 relid);

@@ -30,6 +30,7 @@ struct MongoWriteQueue
 	int			batch_size;
 	bool		deferred;
 	bool		allow_duplicates;
+	bool		on_demand;		/* sends by mongo_write_queue_send() alone */
 	MongoWriteBatch batch;		/* being filled */
 	int64		rows;			/* added */
 	int64		sent;			/* rows sent, also those refused */
@@ -49,7 +50,7 @@ typedef struct FiledBatch
 
 MongoWriteQueue *
 mongo_write_queue_create(MemoryContext context, UserMapping *user,
-						 const char *database, const char *collection,
+						 const MongoTableOptions *options,
 						 MongoWriteKind kind, int batch_size, bool deferred,
 						 const char *context_message, Oid relid)
 {
@@ -58,8 +59,9 @@ mongo_write_queue_create(MemoryContext context, UserMapping *user,
 
 	queue->context = context;
 	queue->user = user;
-	queue->database = database;
-	queue->collection = collection;
+	queue->database = options->database;
+	queue->collection = options->collection;
+	queue->batch.comment = options->comment;
 	queue->context_message = context_message;
 	queue->batch_size = batch_size;
 	queue->deferred = deferred;
@@ -135,7 +137,7 @@ mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
 	Size		added = first->len + (second != NULL ? second->len : 0);
 
 	if (batch->count > 0 && batch->length + added > BATCH_BYTES &&
-		!queue->allow_duplicates)
+		!queue->on_demand)
 	{
 		if (queue->deferred)
 			file_batch(queue);
@@ -149,7 +151,7 @@ mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
 	batch->count++;
 	queue->rows++;
 
-	if (batch->count < queue->batch_size || queue->allow_duplicates)
+	if (batch->count < queue->batch_size || queue->on_demand)
 		return;
 	if (!queue->deferred)
 		send_batch(queue, batch);
@@ -209,8 +211,16 @@ mongo_write_queue_finish(MongoWriteQueue *queue)
 void
 mongo_write_queue_allow_duplicates(MongoWriteQueue *queue)
 {
-	queue->allow_duplicates = true;
+	queue->allow_duplicates = queue->on_demand = true;
 	queue->batch.ordered = false;
+}
+
+void
+mongo_write_queue_upsert(MongoWriteQueue *queue, bool on_demand)
+{
+	queue->on_demand = on_demand;
+	queue->batch.by_key = true;
+	queue->batch.simple_collation = true;
 }
 
 Bitmapset *

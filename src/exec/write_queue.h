@@ -16,6 +16,7 @@
 #include "compat.h"
 
 #include "bulk_write.h"
+#include "options.h"
 
 /* Opaque. */
 typedef struct MongoWriteQueue MongoWriteQueue;
@@ -24,14 +25,13 @@ typedef struct MongoWriteQueue MongoWriteQueue;
  * mongo_write_queue_create
  *		An empty queue of writes of one kind; lives in 'context'.
  *
- * 'deferred': send nothing before mongo_write_queue_finish().  The strings
- * must live as long; 'context_message' names the statement in errors, which
+ * 'deferred': send nothing before mongo_write_queue_finish().  The options and
+ * strings must live as long; 'context_message' names the statement in errors, which
  * quote documents of the foreign table 'relid' to who may read it.
  */
 extern MongoWriteQueue *mongo_write_queue_create(MemoryContext context,
 												 UserMapping *user,
-												 const char *database,
-												 const char *collection,
+												 const MongoTableOptions *options,
 												 MongoWriteKind kind,
 												 int batch_size, bool deferred,
 												 const char *context_message,
@@ -56,12 +56,18 @@ extern void mongo_write_queue_finish(MongoWriteQueue *queue);
  *		that MongoDB refuses for a duplicate key.
  *
  * For an empty queue of MONGO_INSERT or MONGO_INSERT_UNLESS_THERE.
+ *
+ * mongo_write_queue_upsert
+ *		The operations are upserts by the option key_columns.  With 'on_demand' send
+ *		nothing but by mongo_write_queue_send().
  */
 extern void mongo_write_queue_allow_duplicates(MongoWriteQueue *queue);
+extern void mongo_write_queue_upsert(MongoWriteQueue *queue, bool on_demand);
 
 /*
  * mongo_write_queue_send
- *		Send what was added, now; returns the indexes of the rows refused.
+ *		Send what was added, now; returns the indexes of the rows refused, also as
+ *		they are there already.
  */
 extern Bitmapset *mongo_write_queue_send(MongoWriteQueue *queue);
 

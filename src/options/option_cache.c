@@ -34,7 +34,7 @@ static HTAB *cached_tables = NULL;
 static struct
 {
 	int			count;
-	size_t		offsets[8];
+	size_t		offsets[16];
 }			text_fields[TARGET_COLUMN + 1];
 
 /* Counts invalidations, so that what was read across one is not kept. */

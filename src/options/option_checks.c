@@ -2,7 +2,7 @@
  *
  * option_checks.c
  *		What DDL checks of an option's value beyond its form: URIs, who may name
- *		files, write concerns, compressors, hints, pipelines, arrays to unwind.
+ *		files, write concerns, compressors, hints, pipelines, arrays to unwind, keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -403,6 +403,25 @@ mongo_check_ordinality(const MongoOption *option, const char *value)
 		if (strchr(name, '.') != NULL || strcmp(name, "_id") == 0)
 			refuse_list(option->name, value,
 						"An ordinality is the name of a field that the documents need not have, without dots.");
+		for (int j = 0; j < i; j++)
+		{
+			if (strcmp(list_nth(names, j), name) == 0)
+				refuse_list(option->name, value, psprintf("\"%s\" is given twice.", name));
+		}
+	}
+}
+
+void
+mongo_check_key_columns(const MongoOption *option, const char *value)
+{
+	List	   *names = mongo_split_list(value);
+
+	for (int i = 0; i < list_length(names); i++)
+	{
+		const char *name = list_nth(names, i);
+
+		if (*name == '\0')
+			refuse_list(option->name, value, "A column's name is missing.");
 		for (int j = 0; j < i; j++)
 		{
 			if (strcmp(list_nth(names, j), name) == 0)

@@ -28,6 +28,7 @@ extern MongoOptionCheck mongo_check_hint;
 extern MongoOptionCheck mongo_check_pipeline;
 extern MongoOptionCheck mongo_check_unwind;
 extern MongoOptionCheck mongo_check_ordinality;
+extern MongoOptionCheck mongo_check_key_columns;
 
 /*
  * mongo_check_unwind_options

@@ -18,6 +18,9 @@
 /* In the order of MongoTypeMismatch. */
 static const char *const type_mismatches[] = {"error", "null", NULL};
 
+/* In the order of MongoInsertMode. */
+static const char *const insert_modes[] = {"insert", "upsert", "ignore", NULL};
+
 /* In the order of MongoTransactions. */
 static const char *const transaction_modes[] = {"auto", "off", "required", NULL};
 
@@ -100,6 +103,8 @@ const MongoOption mongo_option_table[] =
 	{"pushdown_disable", ON_SERVER | ON_TABLE, mongo_parse_feature_set, NULL, TABLE(pushdown_disable)},
 
 	/* reading */
+	{"read_preference", ON_TABLE, mongo_parse_read_mode, NULL, TABLE(read_mode), .choices = mongo_read_preferences},
+	{"comment", ON_TABLE, mongo_parse_name, NULL, TABLE(comment)},
 	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), "10000", BETWEEN(1, INT_MAX)},
 	{"type_mismatch", ON_SERVER | ON_TABLE, mongo_parse_choice, NULL, TABLE(type_mismatch), "error", .choices = type_mismatches},
 	{"max_time_ms", ON_SERVER | ON_TABLE, mongo_parse_duration, NULL, TABLE(max_time_ms), "0", BETWEEN(0, INT_MAX)},
@@ -114,6 +119,8 @@ const MongoOption mongo_option_table[] =
 	{"batch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(batch_size), "10000", BETWEEN(1, 100000)},
 	{"write_null", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(write_null), "false"},
 	{"generated_id", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(generated_id), "false"},
+	{"insert_mode", ON_TABLE, mongo_parse_choice, NULL, TABLE(insert_mode), "insert", .choices = insert_modes},
+	{"key_columns", ON_TABLE, mongo_parse_name, mongo_check_key_columns, TABLE(key_columns)},
 	{"transactions", ON_SERVER, mongo_parse_choice, NULL, CONNECTION(transactions), "auto", .choices = transaction_modes},
 	{"write_concern", ON_SERVER, mongo_parse_name, mongo_check_write_concern, CONNECTION(write_concern)},
 	{"read_concern", ON_SERVER, mongo_parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},

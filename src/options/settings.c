@@ -21,6 +21,7 @@ bool		mongo_explain_remote_plans = false;
 bool		mongo_is_preloaded = false;
 int			mongo_slow_command_ms = -1;
 bool		mongo_slow_command_plan = false;
+char	   *mongo_hint = "";
 
 static const struct
 {
@@ -84,6 +85,11 @@ mongo_define_settings(void)
 							"Zero logs all, -1 none.",
 							&mongo_slow_command_ms, mongo_slow_command_ms, -1, INT_MAX,
 							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	DefineCustomStringVariable("mongo_fdw.hint",
+							   "Names the index that MongoDB has to use for reading.",
+							   "An index's name, or its keys as JSON; wins over the option hint of tables.",
+							   &mongo_hint, mongo_hint, PGC_USERSET, 0, NULL, NULL, NULL);
 
 	mongo_define_faults();
 	MarkGUCPrefixReserved("mongo_fdw");

@@ -20,6 +20,7 @@
 
 #include "catalog/pg_type_d.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 
 static const MongoKnownCondition *
 find_known(const List *known, const RestrictInfo *rinfo)
@@ -133,13 +134,19 @@ mongo_append_collation(bson_t *command, const MongoTranslation *translation)
 void
 mongo_append_hint(bson_t *command, const MongoTableOptions *options)
 {
-	if (options->hint == NULL)
+	const char *hint = mongo_hint[0] != '\0' ? mongo_hint : options->hint;
+
+	if (hint == NULL)
 		return;
-	if (options->hint[0] == '{')
-		mongo_append_datum(command, "hint", -1, CStringGetTextDatum(options->hint), false,
-						   JSONOID, -1);
-	else
-		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(options->hint));
+	if (hint[0] != '{')
+	{
+		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(hint));
+		return;
+	}
+	/* what DDL has checked of the option */
+	if (hint == mongo_hint)
+		DirectFunctionCall1(json_in, CStringGetDatum(hint));
+	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
 }
 
 void

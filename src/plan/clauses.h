@@ -61,7 +61,8 @@ extern void mongo_append_collation(bson_t *command, const MongoTranslation *tran
 
 /*
  * mongo_append_hint
- *		Append "hint" as the option of the table says; nothing without it.
+ *		Append "hint" as the setting mongo_fdw.hint or else the option of the table
+ *		says; nothing without them.  Raises 22P02 for what the setting has as JSON.
  */
 extern void mongo_append_hint(bson_t *command, const MongoTableOptions *options);
 

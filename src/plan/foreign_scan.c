@@ -57,6 +57,8 @@ mongo_scan_plan_init(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation
 	plan->fetch_size = relation->options->fetch_size;
 	plan->type_mismatch = relation->options->type_mismatch;
 	plan->canonical_json = relation->options->canonical_json;
+	plan->read_mode = relation->options->read_mode;
+	plan->comment = relation->options->comment;
 }
 
 /* add_bound: LIMIT or OFFSET, if there is one; its number in fdw_exprs, or -1. */

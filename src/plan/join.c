@@ -92,8 +92,8 @@ output_is_fields(const RelOptInfo *joinrel, MongoColumns *columns)
 }
 
 /*
- * may_look_up: in one database, which $lookup does not leave, and among documents as
- * the collection has them.
+ * may_look_up: in one database, which $lookup does not leave, on the same member, and
+ * among documents as the collection has them.
  */
 static bool
 may_look_up(const MongoRelation *outer, const MongoRelation *inner)
@@ -102,7 +102,8 @@ may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 		mongo_feature_enabled(inner->options, MONGO_FEATURE_LOOKUP) &&
 		outer->serverid == inner->serverid && !mongo_is_derived(inner->options) &&
 		strcmp(outer->options->database, inner->options->database) == 0 &&
-		outer->options->canonical_json == inner->options->canonical_json;
+		outer->options->canonical_json == inner->options->canonical_json &&
+		outer->options->read_mode == inner->options->read_mode;
 }
 
 void

@@ -36,6 +36,7 @@ static const MongoStructField scan_fields[] = {
 	SCAN(NODE, count_command),
 	SCAN(NODE, predicates),
 	MONGO_STRUCT_NUMBERS(MongoScanPlan, nvariables, canonical_json),
+	SCAN(STRING, comment),
 	SCAN(STRING, joined),
 	SCAN(STRING, split_field),
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),

@@ -28,8 +28,6 @@
 /* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
 #define LARGEST_DOCUMENT	(16 * 1024 * 1024)
 
-#define DUPLICATE_KEY		11000
-
 #define INITIAL_CAPACITY	8192
 
 void
@@ -99,6 +97,7 @@ add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
 			return mongoc_bulk_operation_remove_many_with_opts(bulk, &first,
 															   options, error);
 		case MONGO_INSERT_UNLESS_THERE:
+		case MONGO_UPSERT:
 		case MONGO_UPDATE_ONE:
 			return next_operation(batch, position, &second) &&
 				mongoc_bulk_operation_update_one_with_opts(bulk, &first, &second,
@@ -111,6 +110,13 @@ add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
 	return false;
 }
 
+/* is_upsert: does an operation insert where its filter finds nothing? */
+static bool
+is_upsert(const MongoWriteBatch *batch)
+{
+	return batch->kind == MONGO_INSERT_UNLESS_THERE || batch->kind == MONGO_UPSERT;
+}
+
 /* skip_operation: of those kinds that rows may be omitted from. */
 static bool
 skip_operation(const MongoWriteBatch *batch, Size *position)
@@ -118,8 +124,7 @@ skip_operation(const MongoWriteBatch *batch, Size *position)
 	bson_t		document;
 
 	return next_operation(batch, position, &document) &&
-		(batch->kind != MONGO_INSERT_UNLESS_THERE ||
-		 next_operation(batch, position, &document));
+		(!is_upsert(batch) || next_operation(batch, position, &document));
 }
 
 /* operation_options: what goes with each operation. */
@@ -127,15 +132,13 @@ static bson_t *
 operation_options(const MongoWriteBatch *batch)
 {
 	bson_t	   *options = bson_create_in(CurrentMemoryContext);
-	bool		has_filter = batch->kind != MONGO_INSERT &&
-		batch->kind != MONGO_INSERT_UNLESS_THERE;
 
 	/* what we built needs no check of ours; MongoDB makes its own */
 	if (batch->kind == MONGO_INSERT)
 		BSON_APPEND_BOOL(options, "validate", false);
-	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
+	if (is_upsert(batch))
 		BSON_APPEND_BOOL(options, "upsert", true);
-	if (has_filter && batch->simple_collation)
+	if (batch->kind != MONGO_INSERT && batch->simple_collation)
 		bson_append_condition(options, "collation", "locale", bson_utf8("simple"));
 	return options;
 }
@@ -244,7 +247,7 @@ find_failure(MongoLease *lease, const bson_t *reply, int count, bool allow_dupli
 	while (bson_iter_next(&element))
 	{
 		read_write_error(&element, failure);
-		if (!allow_duplicates || failure->code != DUPLICATE_KEY)
+		if (!allow_duplicates || failure->code != MONGO_DUPLICATE_KEY)
 			return true;
 		check_index(lease, failure->index, count);
 		result->duplicates++;
@@ -264,16 +267,24 @@ row_of_operation(int operation, const Bitmapset *omitted)
 	return operation;
 }
 
-/* Rows that an upsert did not insert were there already. */
-static void
-note_rows_there(MongoLease *lease, const bson_t *reply, int count,
-				const Bitmapset *omitted, MongoWriteResult *result)
+/* What is known of a batch before its last reply. */
+typedef struct Progress
 {
-	int			sent = count - bms_num_members(omitted);
+	Bitmapset  *omitted;		/* rows that are not sent any more */
+	Bitmapset  *inserted;		/* rows that upserts have inserted */
+	int64		written;
+	int			raced;			/* the row that has lost a race last, or -1 */
+	int			attempts;		/* of it */
+} Progress;
+
+/* note_inserted: the rows that upserts did not find. */
+static void
+note_inserted(MongoLease *lease, const bson_t *reply, int count, Progress *progress)
+{
+	int			sent = count - bms_num_members(progress->omitted);
 	bson_iter_t iter;
 	bson_iter_t element;
 
-	result->refused = bms_add_range(NULL, 0, count - 1);
 	if (bson_iter_init_find(&iter, reply, "upserted") &&
 		BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &element))
 	{
@@ -286,11 +297,25 @@ note_rows_there(MongoLease *lease, const bson_t *reply, int count,
 				continue;
 			operation = (int) bson_iter_as_int64(&field);
 			check_index(lease, operation, sent);
-			result->refused = bms_del_member(result->refused,
-											 row_of_operation(operation, omitted));
+			progress->inserted = bms_add_member(progress->inserted,
+												row_of_operation(operation, progress->omitted));
 		}
 	}
-	result->duplicates = bms_num_members(result->refused);
+}
+
+/* note_written: of what a reply tells as done, and lasting if there is no transaction. */
+static void
+note_written(MongoSession *session, MongoLease *lease, const MongoWriteBatch *batch,
+			 const bson_t *reply, Progress *progress)
+{
+	int64		written = reply_number(reply, "nInserted") +
+		reply_number(reply, "nUpserted") + reply_number(reply, "nRemoved") +
+		(batch->kind == MONGO_INSERT_UNLESS_THERE ? 0 : reply_number(reply, "nMatched"));
+
+	progress->written += written;
+	mongo_session_note_write(session, written);
+	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
+		note_inserted(lease, reply, batch->count, progress);
 }
 
 /* What lasts of a failed statement. */
@@ -334,7 +359,8 @@ report_write_error(const MongoWriteBatch *batch, const WriteError *failure, int 
 
 	if (first_row > 0)
 		message = psprintf("%s, row %lld", context_message, (long long) first_row + row);
-	if (batch->kind == MONGO_INSERT_UNLESS_THERE && failure->code == DUPLICATE_KEY)
+	if (batch->kind == MONGO_INSERT_UNLESS_THERE && !batch->by_key &&
+		failure->code == MONGO_DUPLICATE_KEY)
 		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
 	mongo_report_write_error(message, failure->code, mongo_printable(failure->message), hint);
 }
@@ -361,10 +387,40 @@ may_try_again(const bson_t *reply, const bson_error_t *error, int count,
 	if (mongo_reply_has_label(reply, "TransientTransactionError"))
 		return mongo_wait_for_conflict(lease, error, since, attempt);
 	if (!allow_duplicates || !find_failure(lease, reply, sent, false, &ignored, &failure) ||
-		failure.code != DUPLICATE_KEY)
+		failure.code != MONGO_DUPLICATE_KEY)
 		return false;
 	check_index(lease, failure.index, sent);
 	*omitted = bms_add_member(*omitted, row_of_operation(failure.index, *omitted));
+	return true;
+}
+
+/*
+ * may_upsert_again
+ *		Has an upsert outside of transactions failed as another client has inserted its
+ *		key meanwhile?  Then it is sent again, with those after it.
+ */
+static bool
+may_upsert_again(MongoSession *session, MongoLease *lease, const MongoWriteBatch *batch,
+				 const bson_t *reply, Progress *progress)
+{
+	int			sent = batch->count - bms_num_members(progress->omitted);
+	MongoWriteResult ignored = {0};
+	WriteError	failure;
+	int			row;
+
+	if (!is_upsert(batch) || mongo_session_in_transaction(session) ||
+		!find_failure(lease, reply, sent, false, &ignored, &failure) ||
+		failure.code != MONGO_DUPLICATE_KEY)
+		return false;
+	check_index(lease, failure.index, sent);
+	row = row_of_operation(failure.index, progress->omitted);
+	progress->attempts = row == progress->raced ? progress->attempts + 1 : 1;
+	progress->raced = row;
+	if (progress->attempts == MONGO_UPSERT_ATTEMPTS)
+		return false;
+	note_written(session, lease, batch, reply, progress);
+	if (row > 0)
+		progress->omitted = bms_add_range(progress->omitted, 0, row - 1);
 	return true;
 }
 
@@ -377,7 +433,7 @@ may_try_again(const bson_t *reply, const bson_error_t *error, int count,
 static bool
 execute_bulk_in_session(MongoSession *session, MongoLease *lease, const char *database,
 						const char *collection, const MongoWriteBatch *batch,
-						bool allow_duplicates, Bitmapset **omitted, bson_t **reply,
+						bool allow_duplicates, Progress *progress, bson_t **reply,
 						bson_error_t *error, MongoWriteEnd *end)
 {
 	const bson_t *options = operation_options(batch);
@@ -391,19 +447,26 @@ execute_bulk_in_session(MongoSession *session, MongoLease *lease, const char *da
 
 		*reply = bson_create_in(CurrentMemoryContext);
 		BSON_APPEND_BOOL(bulk_options, "ordered", batch->ordered);
-		mongo_write_begin(session, lease, bulk_options);
+		mongo_write_begin(session, lease, batch->comment, bulk_options);
 		succeeded = execute_bulk(mongo_lease_client(lease), database, collection, batch,
-								 *omitted, bulk_options, options, *reply, error);
+								 progress->omitted, bulk_options, options, *reply, error);
 		*end = mongo_write_finish(session, lease, succeeded,
-								  most_documents(batch, *omitted), *reply, error);
-		if (succeeded || !fresh)
-			return succeeded;
+								  most_documents(batch, progress->omitted), *reply, error);
+		if (succeeded)
+			return true;
+		if (may_upsert_again(session, lease, batch, *reply, progress))
+		{
+			mongo_lease_check_interrupts(lease);
+			continue;
+		}
+		if (!fresh)
+			return false;
 		mongo_lease_check_interrupts(lease);
 		if (!may_try_again(*reply, error, batch->count, allow_duplicates,
-						   omitted, lease, since, attempt))
+						   &progress->omitted, lease, since, attempt))
 			return false;
 		mongo_session_restart(session);
-		if (bms_num_members(*omitted) == batch->count)
+		if (bms_num_members(progress->omitted) == batch->count)
 			return true;
 	}
 }
@@ -419,7 +482,7 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 												  "mongo_fdw bulk write",
 												  ALLOCSET_SMALL_SIZES);
 	MongoLease *lease;
-	Bitmapset  *omitted = NULL;
+	Progress	progress = {.raced = -1};
 	bson_t	   *reply = NULL;
 	bson_error_t error = {0};
 	MongoWriteEnd end = MONGO_WRITE_ANSWERED;
@@ -439,11 +502,9 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 	mongo_session_note_write(session, 0);
 	succeeded = execute_bulk_in_session(session, lease, mongo_to_utf8(database),
 										mongo_to_utf8(collection), batch,
-										allow_duplicates, &omitted, &reply, &error, &end);
-	result->written = reply_number(reply, "nInserted") +
-		reply_number(reply, "nUpserted") + reply_number(reply, "nRemoved") +
-		(batch->kind == MONGO_INSERT_UNLESS_THERE ? 0 : reply_number(reply, "nMatched"));
-	mongo_session_note_write(session, result->written);
+										allow_duplicates, &progress, &reply, &error, &end);
+	note_written(session, lease, batch, reply, &progress);
+	result->written = progress.written;
 	mongo_lease_check_interrupts(lease);
 	if (!succeeded)
 	{
@@ -452,16 +513,16 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 		 * write
 		 */
 		CHECK_FOR_INTERRUPTS();
-		lasting = what_lasts(session, end, most_documents(batch, omitted), first_row,
+		lasting = what_lasts(session, end, most_documents(batch, progress.omitted), first_row,
 							 rows_before + result->written);
 		error_context_stack = &callback;
 		if (find_failure(lease, reply, batch->count, allow_duplicates &&
 						 !mongo_session_in_transaction(session), result, &failure) &&
 			!mongo_reply_has_label(reply, "TransientTransactionError"))
 			report_write_error(batch, &failure,
-							   row_of_operation(Max(failure.index, 0), omitted), first_row,
+							   row_of_operation(Max(failure.index, 0), progress.omitted), first_row,
 							   context_message);
-		if (result->duplicates == 0 || error.code != DUPLICATE_KEY ||
+		if (result->duplicates == 0 || error.code != MONGO_DUPLICATE_KEY ||
 			bson_has_field(reply, "writeConcernErrors"))
 			mongo_session_report_error(context_message, &error, reply);
 		error_context_stack = callback.previous;
@@ -469,7 +530,11 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 
 	MemoryContextSwitchTo(caller_context);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
-		note_rows_there(lease, reply, batch->count, omitted, result);
+	{
+		result->refused = bms_del_members(bms_add_range(NULL, 0, batch->count - 1),
+										  progress.inserted);
+		result->duplicates = bms_num_members(result->refused);
+	}
 	else
 		result->refused = bms_copy(result->refused);
 	mongo_session_return_lease(session, lease);

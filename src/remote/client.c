@@ -417,6 +417,8 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 	client->idle_timeout = options->idle_timeout;
 	client->async_connections = options->async_connections;
 	client->max_connections = options->max_connections;
+	if (client->read_mode != 0)
+		options->read_mode = client->read_mode;
 
 	*uri = mongo_uri_create(options);
 	transport->use_tls = mongo_uri_ssl_options(options, *uri,
@@ -446,11 +448,12 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 }
 
 MongoClient *
-mongo_client_connect(UserMapping *user)
+mongo_client_connect(UserMapping *user, mongoc_read_mode_t read_mode)
 {
 	MongoClient *client = allocate_client(user);
 	mongoc_uri_t *volatile uri = NULL;
 
+	client->read_mode = read_mode;
 	PG_TRY();
 	{
 		configure_and_connect(client, user, (mongoc_uri_t **) &uri);

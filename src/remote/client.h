@@ -56,6 +56,7 @@ typedef struct MongoClient
 	int			max_connections;	/* likewise; 0: any number */
 	MongoConnectionCount *counted;	/* among all sessions' connections, or
 									 * NULL */
+	mongoc_read_mode_t read_mode;	/* of mongo_client_connect() */
 	Oid			serverid;
 	const char *server_type;	/* as libmongoc calls it */
 	TimestampTz connected_at;
@@ -84,9 +85,10 @@ mongo_client_of(MongoConnection *connection)
  *		A new client, connected and authenticated.
  *
  * Raises 08001, 08P01, 28P01, 57014.  With a replica set, waits up to
- * server_selection_timeout_ms for a member that suits the read preference.
+ * server_selection_timeout_ms for a member that suits the read preference:
+ * 'read_mode', or what the server's options say (0).
  */
-extern MongoClient *mongo_client_connect(UserMapping *user);
+extern MongoClient *mongo_client_connect(UserMapping *user, mongoc_read_mode_t read_mode);
 
 /*
  * mongo_client_deployment

@@ -27,6 +27,7 @@
 #include "bson_memory.h"
 #include "miscadmin.h"
 #include "remote_error.h"
+#include "trace.h"
 #include "utils/memutils.h"
 #include "wire.h"
 
@@ -366,6 +367,7 @@ fetch_in_session(MongoCursor *cursor)
 		BSON_APPEND_UTF8(get_more, "collection", cursor->ns_collection);
 		if (cursor->batch_size > 0)
 			BSON_APPEND_INT32(get_more, "batchSize", cursor->batch_size);
+		mongo_trace_append(cursor->comment, get_more);
 		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
 										   cursor->ns_database, get_more,
 										   read_failure_message(cursor));
@@ -392,6 +394,15 @@ abandon_in_session(void *arg)
 		mongo_session_cursor_abandoned(cursor->session, cursor->open_in_session);
 }
 
+/* keep_command: a copy, in the cursor's context. */
+static void
+keep_command(MongoCursor *cursor, const bson_t *command)
+{
+	cursor->command_length = command->len;
+	cursor->command = MemoryContextAlloc(cursor->context, command->len);
+	memcpy(cursor->command, bson_get_data(command), command->len);
+}
+
 MongoCursor *
 mongo_cursor_open(MemoryContext context, UserMapping *user,
 				  const char *database, const char *collection,
@@ -408,10 +419,7 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	cursor->replies[0].context = context;
 	cursor->replies[1].context = context;
 
-	cursor->command_length = command->len;
-	cursor->command = MemoryContextAlloc(context, command->len);
-	memcpy(cursor->command, bson_get_data(command), command->len);
-
+	keep_command(cursor, command);
 	cursor->session = mongo_session_for_read(user);
 	if (cursor->session == NULL)
 		cursor->lease = mongo_lease_create(context, user, &mongo_cursor_turns, cursor);
@@ -424,6 +432,38 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 		MemoryContextRegisterResetCallback(context, &cursor->callback);
 	}
 	return cursor;
+}
+
+/* add_comment: to the command, with what is known now. */
+static void
+add_comment(MongoCursor *cursor, const char *comment)
+{
+	bson_t	   *command = bson_create_in(cursor->context);
+	uint8	   *bytes = cursor->command;
+	bson_t		view;
+
+	if (!bson_view(&view, bytes, cursor->command_length))
+		elog(ERROR, "invalid command document");
+	cursor->comment = comment;
+	bson_concat(command, &view);
+	mongo_trace_append(comment, command);
+	keep_command(cursor, command);
+	pfree(bytes);
+}
+
+void
+mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode, const char *comment)
+{
+	Assert(!cursor->sent && cursor->command != NULL);
+	if (cursor->lease != NULL)
+		mongo_lease_prefer(cursor->lease, read_mode);
+	if (comment != NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(cursor->context);
+
+		add_comment(cursor, mongo_trace_prepare(comment));
+		MemoryContextSwitchTo(old_context);
+	}
 }
 
 void

@@ -10,6 +10,7 @@
 #include "cursor_state.h"
 
 #include "bson_memory.h"
+#include "trace.h"
 
 void
 mongo_cursor_report_disconnect(MongoCursor *cursor)
@@ -108,7 +109,7 @@ mongo_cursor_send_get_more(MongoCursor *cursor)
 	bson_t		command = BSON_INITIALIZER;
 	volatile bool sent = false;
 
-	/* stays within the bson_t: nothing to free should the send raise */
+	/* stays within the bson_t until there is somebody to free it */
 	BSON_APPEND_INT64(&command, "getMore", cursor->id);
 	BSON_APPEND_UTF8(&command, "collection", cursor->ns_collection);
 	if (cursor->batch_size > 0)
@@ -116,6 +117,7 @@ mongo_cursor_send_get_more(MongoCursor *cursor)
 
 	PG_TRY();
 	{
+		mongo_trace_append(cursor->comment, &command);
 		sent = send_counted(cursor, cursor->ns_database, &command);
 	}
 	PG_FINALLY();

@@ -35,6 +35,7 @@ struct MongoCursor
 	uint32		command_length;
 	int			batch_size;
 	const char *reply_field;	/* of mongo_cursor_expect_document(), or NULL */
+	const char *comment;		/* as trace.h prepares it; NULL: the server's */
 
 	bool		sent;			/* the command has been */
 	bool		pending;		/* a request is in flight: */

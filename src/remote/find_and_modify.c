@@ -11,6 +11,7 @@
 
 #include "bson_memory.h"
 #include "bson_write.h"
+#include "bulk_write.h"
 #include "driver_memory.h"
 #include "encoding.h"
 #include "miscadmin.h"
@@ -32,9 +33,10 @@ execute_find_and_modify(mongoc_client_t *client, const char *database, const cha
 
 	if (command->update != NULL)
 		mongoc_find_and_modify_opts_set_update(options, command->update);
-	mongoc_find_and_modify_opts_set_flags(options, command->update != NULL ?
-										  MONGOC_FIND_AND_MODIFY_RETURN_NEW :
-										  MONGOC_FIND_AND_MODIFY_REMOVE);
+	mongoc_find_and_modify_opts_set_flags(options, command->update == NULL ?
+										  MONGOC_FIND_AND_MODIFY_REMOVE :
+										  MONGOC_FIND_AND_MODIFY_RETURN_NEW |
+										  (command->upsert ? MONGOC_FIND_AND_MODIFY_UPSERT : 0));
 	if (command->fields != NULL)
 		mongoc_find_and_modify_opts_set_fields(options, command->fields);
 	succeeded = mongoc_find_and_modify_opts_append(options, extra) &&
@@ -56,6 +58,18 @@ extra_options(const MongoFindAndModify *command)
 	return extra;
 }
 
+/*
+ * is_lost_race: has another client inserted the document of an upsert meanwhile?  It is
+ * found then.  In a transaction the error has ended that.
+ */
+static bool
+is_lost_race(MongoSession *session, const MongoFindAndModify *command,
+			 const bson_error_t *error, int attempt)
+{
+	return command->upsert && error->code == MONGO_DUPLICATE_KEY &&
+		attempt + 1 < MONGO_UPSERT_ATTEMPTS && !mongo_session_in_transaction(session);
+}
+
 /* execute_in_session: in a fresh transaction, as often as it takes. */
 static bson_t *
 execute_in_session(MongoSession *session, MongoLease *lease,
@@ -73,7 +87,7 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 		bson_error_t error = {0};
 		bool		succeeded;
 
-		mongo_write_begin(session, lease, extra);
+		mongo_write_begin(session, lease, command->comment, extra);
 		succeeded = execute_find_and_modify(mongo_lease_client(lease), database, collection,
 											command, extra, reply, &error);
 		(void) mongo_write_finish(session, lease, succeeded, 1, reply, &error);
@@ -86,6 +100,8 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 		 * write
 		 */
 		CHECK_FOR_INTERRUPTS();
+		if (is_lost_race(session, command, &error, attempt))
+			continue;
 		if (!fresh || !mongo_reply_has_label(reply, "TransientTransactionError") ||
 			!mongo_wait_for_conflict(lease, &error, since, attempt))
 			mongo_session_report_error(context_message, &error, reply);

@@ -3,10 +3,10 @@
  * idle_clients.c
  *		How long clients are kept that nobody has leased.
  *
- * One of a user mapping stays, unless keep_connections forbids it or it has been
- * idle for idle_timeout.  More than one are there when scans wanted to work at
- * once; they go when nobody has wanted them for a moment, so that a session that
- * does so again and again need not connect again and again.
+ * One of a user mapping and read preference stays, unless keep_connections forbids it or
+ * it has been idle for idle_timeout.  More than one are there when scans wanted to work at
+ * once; they go when nobody has wanted them for a moment, so that a session that does so
+ * again and again need not connect again and again.
  *
  * They are looked at when a transaction ends.  A timer takes care that one does:
  * in a session that has nothing to do it has PostgreSQL catch up with what other
@@ -70,7 +70,7 @@ static TimestampTz
 sweep_entry(PoolEntry *entry, TimestampTz now)
 {
 	TimestampTz next = DT_NOEND;
-	bool		is_surplus = false;
+	uint32		kept = 0;		/* by read preference, as bits */
 	dlist_mutable_iter iter;
 
 	if (!dlist_is_empty(&entry->idle))
@@ -78,7 +78,8 @@ sweep_entry(PoolEntry *entry, TimestampTz now)
 	dlist_foreach_modify(iter, &entry->idle)
 	{
 		MongoClient *client = dlist_container(MongoClient, node, iter.cur);
-		TimestampTz due = due_time(client, is_surplus);
+		uint32		bit = (uint32) 1 << client->read_mode;
+		TimestampTz due = due_time(client, (kept & bit) != 0);
 
 		if (due <= now && client->cursors == 0)
 		{
@@ -90,7 +91,7 @@ sweep_entry(PoolEntry *entry, TimestampTz now)
 			mongo_pool_needs_sweep = true;
 		else
 			next = Min(next, due);
-		is_surplus = true;
+		kept |= bit;
 	}
 	return next;
 }

@@ -145,6 +145,12 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	return lease;
 }
 
+void
+mongo_lease_prefer(MongoLease *lease, mongoc_read_mode_t read_mode)
+{
+	lease->read_mode = read_mode;
+}
+
 MongoLease *
 mongo_lease_acquire(MemoryContext owner, UserMapping *user)
 {

@@ -51,6 +51,14 @@ extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 									  const MongoTurns *turns, void *reader);
 
 /*
+ * mongo_lease_prefer
+ *		Have clients of this read preference, and not of the server's options.
+ *
+ * For a lease that holds no client yet.
+ */
+extern void mongo_lease_prefer(MongoLease *lease, mongoc_read_mode_t read_mode);
+
+/*
  * mongo_lease_acquire
  *		Lease an idle client for 'user', or connect a new one.
  *

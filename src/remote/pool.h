@@ -49,6 +49,7 @@ struct MongoLease
 	PoolEntry  *entry;
 	MongoClient *client;		/* NULL: none at present */
 	MongoActivity *activity;	/* whose traffic it is; or NULL */
+	mongoc_read_mode_t read_mode;	/* of its clients; 0: the server's */
 	const MongoTurns *turns;	/* NULL: an exclusive lease */
 	void	   *reader;			/* what its functions are called with */
 	dlist_node	node;

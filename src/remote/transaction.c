@@ -617,7 +617,8 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 	/* libmongoc adds its own to a copy of the command */
 	mongo_memory_check(2 * mongo_memory_grown(command->len));
 	mongo_session_append(session, options);
-	mongo_trace_append(mongo_lease_connection(session->lease)->comment, options);
+	if (!bson_has_field(command, "comment"))
+		mongo_trace_append(mongo_lease_connection(session->lease)->comment, options);
 	succeeded = mongoc_client_command_with_opts(client, database, command, NULL,
 												options, reply, &error);
 

@@ -31,7 +31,8 @@ suits(const MongoLease *lease, const MongoClient *client)
 			 mongo_client_is_on(client, lease->remote->host_and_port));
 
 	/* what may be held for long must not be a cursor's only way */
-	return !client->retired && (lease->turns != NULL || client->cursors == 0);
+	return !client->retired && client->read_mode == lease->read_mode &&
+		(lease->turns != NULL || client->cursors == 0);
 }
 
 MongoClient *
@@ -79,19 +80,29 @@ find_in_flight(const MongoLease *lease)
 	return NULL;
 }
 
-/* count_clients: those that will still be used. */
+/* count_listed: those that will still be used, of this read preference. */
 static int
-count_clients(const dlist_head *clients)
+count_listed(const dlist_head *clients, mongoc_read_mode_t read_mode)
 {
 	int			count = 0;
 	dlist_iter	iter;
 
 	dlist_foreach(iter, unconstify(dlist_head *, clients))
 	{
-		if (!dlist_container(MongoClient, node, iter.cur)->retired)
+		const MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+
+		if (!client->retired && client->read_mode == read_mode)
 			count++;
 	}
 	return count;
+}
+
+/* count_clients: those of the lease's read preference, in use or not. */
+static int
+count_clients(const MongoLease *lease)
+{
+	return count_listed(&lease->entry->idle, lease->read_mode) +
+		count_listed(&lease->entry->leased, lease->read_mode);
 }
 
 /*
@@ -103,7 +114,7 @@ may_connect(const MongoLease *lease)
 {
 	const PoolEntry *entry = lease->entry;
 
-	return count_clients(&entry->idle) + count_clients(&entry->leased) < entry->limit &&
+	return count_clients(lease) < entry->limit &&
 		mongo_may_open_connection() &&
 		mongo_connection_limit_has_room(entry->serverid, entry->max_connections);
 }
@@ -145,7 +156,7 @@ mongo_lease_connect(MongoLease *lease, UserMapping *user)
 		mongo_idle_clients_make_room(InvalidOid);
 	make_room_on_server(user);
 	mongo_activity_use(lease->activity);
-	client = mongo_client_connect(user);
+	client = mongo_client_connect(user, lease->read_mode);
 	lease->entry->limit = client->async_connections;
 	lease->entry->max_connections = client->max_connections;
 	hold(lease, client);
@@ -225,7 +236,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 			if (connect_for_cursor(lease, user))
 				return true;
 		}
-		if (turn == MONGO_TURN_LATER)
+		if (turn == MONGO_TURN_LATER && count_clients(lease) > 0)
 		{
 			wait_for_turn(lease);
 			return false;
@@ -283,19 +294,35 @@ mongo_lease_put(MongoLease *lease)
 	dlist_push_head(&entry->idle, &client->node);
 }
 
+/* first_to_serve: of those who wait, for whom there is a client; or NULL. */
+static MongoLease *
+first_to_serve(PoolEntry *entry)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &entry->waiting)
+	{
+		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
+
+		if (mongo_lease_find_idle(lease) != NULL)
+			return lease;
+	}
+	return NULL;
+}
+
 void
 mongo_lease_serve_others(MongoLease *lease)
 {
 	PoolEntry  *entry = lease->entry;
 
-	while (!dlist_is_empty(&entry->waiting))
+	for (;;)
 	{
-		MongoLease *first = dlist_head_element(MongoLease, node, &entry->waiting);
+		MongoLease *next = first_to_serve(entry);
 
-		if (mongo_lease_find_idle(first) == NULL)
+		if (next == NULL)
 			return;
-		leave_list(first);
-		first->turns->serve(first->reader);
+		leave_list(next);
+		next->turns->serve(next->reader);
 	}
 }
 
@@ -314,7 +341,9 @@ mongo_lease_find_in_flight(MongoLease *lease,
 
 	dlist_foreach(iter, &lease->entry->in_flight)
 	{
-		if (condition(dlist_container(MongoLease, node, iter.cur)->reader, arg))
+		const MongoLease *other = dlist_container(MongoLease, node, iter.cur);
+
+		if (other->read_mode == lease->read_mode && condition(other->reader, arg))
 			return true;
 	}
 	return false;

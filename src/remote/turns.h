@@ -5,8 +5,9 @@
  *
  * A scan needs a connection for as long as it has asked for something and the
  * answer has not come: MongoDB's cursors belong to the server, not to the
- * connection.  So its lease holds a client only meanwhile.  There is one client,
- * and up to async_connections when several have asked for something; beyond
+ * connection.  So its lease holds a client only meanwhile.  There is one client
+ * of each read preference that tables ask for, and up to async_connections when
+ * several have asked for something; beyond
  * that a scan that cannot go on takes the answer that was asked for first off
  * its connection, for its owner, and has the connection then.  A scan that
  * need not go on at once waits until a client is free.
@@ -73,8 +74,8 @@ extern bool mongo_lease_holds_client(const MongoLease *lease);
 
 /*
  * mongo_lease_find_in_flight
- *		Is there a request in flight of the lease's user mapping whose reader
- *		meets the condition?
+ *		Is there a request in flight of the lease's user mapping and read
+ *		preference whose reader meets the condition?
  */
 extern bool mongo_lease_find_in_flight(MongoLease *lease,
 									   bool (*condition) (const void *reader, const void *arg),

@@ -57,12 +57,14 @@ classify_end(const MongoTransport *transport, bool succeeded, bool unsent, bool 
 }
 
 void
-mongo_write_begin(MongoSession *session, MongoLease *lease, bson_t *options)
+mongo_write_begin(MongoSession *session, MongoLease *lease, const char *comment,
+				  bson_t *options)
 {
 	MongoConnection *connection = mongo_lease_connection(lease);
 
 	mongo_session_append(session, options);
-	mongo_trace_append(mongo_lease_connection(lease)->comment, options);
+	mongo_trace_append(comment != NULL ? mongo_trace_prepare(comment) : connection->comment,
+					   options);
 	if (mongo_session_in_transaction(session))
 		return;
 	mongo_remote_cancel_arm(connection);

@@ -18,11 +18,12 @@
  *		belongs into its options.
  *
  * The session's transaction or, without one, what lets MongoDB be told to end
- * the command when it is given up (remote_cancel.h).  No ERROR may come between
- * this and mongo_write_finish().
+ * the command when it is given up (remote_cancel.h); and the comment, a table's
+ * own or that of the server (NULL).  No ERROR may come between this and
+ * mongo_write_finish().
  */
 extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
-							  bson_t *options);
+							  const char *comment, bson_t *options);
 
 /*
  * mongo_write_finish

@@ -1,0 +1,77 @@
+# Table option read_preference: which member is asked, over connections of their own.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $set = MongoFdwTest::ReplicaSet->new(2);
+my $primary = $set->primary;
+my ($secondary) = grep { $_ != $primary } $set->members;
+my $node = new_postgres('read_preference');
+my $values = join(', ', map { "{\"_id\": $_, \"n\": " . $_ % 7 . '}' } 1 .. 500);
+
+create_server($node, 'mongodb', $primary, replica_set => 'rs', fetch_size => 50, async_connections => 1);
+create_server($node, 'by_uri', $primary, address => undef, port => undef,
+	uri => 'mongodb://127.0.0.1:' . $primary->port . '/?replicaSet=rs&readPreference=secondary&readPreferenceTags=');
+$primary->command("{\"insert\": \"t\", \"documents\": [$values], \"writeConcern\": {\"w\": 2}}", 'db');
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE main (_id int, n int) SERVER mongodb OPTIONS (database 'db', collection 't');
+	CREATE FOREIGN TABLE reports (_id int, n int) SERVER mongodb OPTIONS (database 'db', collection 't', read_preference 'secondary');
+	CREATE FOREIGN TABLE by_uri (_id int, n int) SERVER by_uri OPTIONS (database 'db', collection 't');
+	CREATE FOREIGN TABLE by_uri_main (_id int, n int) SERVER by_uri OPTIONS (database 'db', collection 't', read_preference 'primary')});
+my $session = MongoFdwTest::Session->new($node);
+
+# asks
+#	Does the statement give this, with so many reads of the primary and the secondary?
+sub asks
+{
+	my ($sql, $expected, $of_primary, $of_secondary, $name) = @_;
+
+	$_->snapshot foreach ($primary, $secondary);
+	is($session->ask($sql), $expected, $name);
+	foreach ([ $primary, $of_primary, 'primary' ], [ $secondary, $of_secondary, 'secondary' ])
+	{
+		my ($member, $count, $which) = @$_;
+		my $commands = $member->changes->{commands};
+		my $reads = 0;
+		$reads += $commands->{$_} // 0 foreach qw(find aggregate count);
+		is($reads, $count, "$name: reads of the $which");
+	}
+}
+
+asks('SELECT n FROM main WHERE _id = 10', '3', 1, 0, 'the server\'s');
+asks('SELECT n FROM reports WHERE _id = 10', '3', 0, 1, 'a table\'s own');
+asks('SELECT sum(n) FROM reports', '1497', 0, 1, 'several batches, or a pipeline');
+asks('SELECT n FROM by_uri WHERE _id = 10', '3', 0, 1, 'of a URI');
+asks('SELECT n FROM by_uri_main WHERE _id = 10', '3', 1, 0, 'in place of a URI\'s');
+asks('SELECT count(*) FROM (TABLE main UNION ALL TABLE reports UNION ALL TABLE main UNION ALL TABLE reports) t', '2000', 2, 2,
+	'at the same time, on one connection each');
+asks('SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT count(*) FROM main m JOIN reports r ON r._id = m.n', '429', 1, 1, 'joined');
+$session->ask(q{ALTER SERVER mongodb OPTIONS (ADD fdw_lookup_cost '0'); SET mongo_fdw.enable_batched_joins = off});
+unlike($session->ask('EXPLAIN (VERBOSE) SELECT count(*) FROM main m JOIN reports r ON r._id = m.n WHERE m._id = 1'), qr/lookup/, 'not by MongoDB');
+like($session->ask('EXPLAIN (VERBOSE) SELECT * FROM reports m JOIN reports r ON r._id = m.n WHERE m._id = 1'), qr/lookup/, 'which joins tables of one preference');
+$session->ask(q{ALTER SERVER mongodb OPTIONS (DROP fdw_lookup_cost)});
+$session->ask('SELECT (SELECT n FROM main WHERE _id = 1), (SELECT n FROM reports WHERE _id = 1)') foreach 1 .. 2;
+is($session->ask(q{SELECT string_agg(server_role, ' ' ORDER BY server_role) FROM mongo_fdw_get_connections() WHERE server_name = 'mongodb'}),
+	'RSPrimary RSSecondary', 'connections stay, one for each');
+
+# Writes go to the primary, and with them the reads of their transaction.
+asks('ANALYZE reports', '', 1, 2, 'ANALYZE');
+$_->snapshot foreach ($primary, $secondary);
+is($session->ask('BEGIN; INSERT INTO reports VALUES (1001, 1); SELECT n FROM reports WHERE _id = 1001; COMMIT'), '1', 'within a transaction');
+is($secondary->changes->{commands}{find} // 0, 0, 'and not the secondary');
+is($session->ask('UPDATE reports SET n = 5 WHERE _id = 1001; DELETE FROM reports WHERE _id = 1001 RETURNING n'), '5', 'writes');
+is($session->ask('SELECT count(*) FROM main'), '500', 'are done');
+
+# Without such a member.
+$secondary->stop;
+like($session->ask('SELECT n FROM main WHERE _id = 10'), qr/^3$/, 'the primary alone');
+$node->safe_psql('postgres', 'ALTER SERVER mongodb OPTIONS (ADD server_selection_timeout_ms \'1000\')');
+like($session->ask('SELECT n FROM reports WHERE _id = 10'), qr/could not connect to server "mongodb"/, 'has no secondary');
+like($session->ask(q{ALTER FOREIGN TABLE reports OPTIONS (SET read_preference 'anyone')}), qr/invalid value for option "read_preference"/, 'no member of that kind');
+$session->ask(q{ALTER FOREIGN TABLE reports OPTIONS (SET read_preference 'secondaryPreferred')});
+is($session->ask('SELECT n FROM reports WHERE _id = 10'), '3', 'the primary in its place');
+
+done_testing();
