@@ -268,19 +268,29 @@ RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C STABLE;
 
+-- Computed by MongoDB alone, likewise.
+
+CREATE FUNCTION mongo_score("row" record)
+RETURNS double precision
+AS 'MODULE_PATHNAME'
+LANGUAGE C STABLE;
+
 -- Not strict: a pipeline without a collection has NULL there.
 
-CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline jsonb)
+CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline jsonb,
+	options jsonb DEFAULT NULL)
 RETURNS SETOF jsonb
 AS 'MODULE_PATHNAME', 'mongo_aggregate_jsonb'
 LANGUAGE C VOLATILE;
 
-CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline json)
+CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline json,
+	options jsonb DEFAULT NULL)
 RETURNS SETOF jsonb
 AS 'MODULE_PATHNAME', 'mongo_aggregate_json'
 LANGUAGE C VOLATILE;
 
-CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline text)
+CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline text,
+	options jsonb DEFAULT NULL)
 RETURNS SETOF jsonb
 AS 'MODULE_PATHNAME', 'mongo_aggregate_json'
 LANGUAGE C VOLATILE;

@@ -32,6 +32,7 @@ typedef struct MongoAtWork
 {
 	ErrorContextCallback callback;
 	List	   *relids;			/* OIDs of foreign tables */
+	const char *function;		/* whose argument is sent as it is; or NULL */
 } MongoAtWork;
 
 /*
@@ -42,6 +43,19 @@ typedef struct MongoAtWork
  */
 extern void mongo_begin_work(MongoAtWork *work, List *relids);
 extern void mongo_end_work(MongoAtWork *work);
+
+/*
+ * mongo_begin_own_work
+ *		Likewise, of what the user has written in MongoDB's own language and given to
+ *		this function, such as "mongo_aggregate()".
+ */
+extern void mongo_begin_own_work(MongoAtWork *work, const char *function);
+
+/*
+ * mongo_function_at_work
+ *		That function, if this is the innermost work; NULL otherwise.
+ */
+extern const char *mongo_function_at_work(void);
 
 /*
  * mongo_tables_at_work

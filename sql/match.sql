@@ -39,6 +39,37 @@ SELECT _id FROM m_places p WHERE mongo_match(p, '{"loc": {"$geoWithin": {"$cente
 SELECT _id FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3 word5"}}') AND _id > 1 ORDER BY 1;
 SELECT count(*) FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "coffee"}}');
 
+-- what $text finds a document to be worth, and its order
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id, mongo_score(p) > 1.2 AS high FROM m_places p
+	WHERE mongo_match(p, '{"$text": {"$search": "word3 word5 coffee"}}') AND _id < 7 ORDER BY mongo_score(p) DESC, _id;
+SELECT _id, mongo_score(p) > 1.2 AS high FROM m_places p
+	WHERE mongo_match(p, '{"$text": {"$search": "word3 word5 coffee"}}') AND _id < 7 ORDER BY mongo_score(p) DESC, _id;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT words FROM m_places p
+	WHERE mongo_match(p, '{"$text": {"$search": "word3 coffee"}}') ORDER BY mongo_score(p) DESC LIMIT 1;
+SELECT words FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3 coffee"}}') ORDER BY mongo_score(p) DESC LIMIT 1;
+SELECT round(max(score)::numeric, 2) AS most, count(*) FROM
+	(SELECT mongo_score(p) AS score FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3 coffee"}}') OFFSET 0) s;
+ALTER FOREIGN TABLE m_places ADD COLUMN gone int;
+ALTER FOREIGN TABLE m_places DROP COLUMN gone;
+WITH found AS MATERIALIZED (SELECT _id, words, mongo_score(p) AS score FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3"}}'))
+	SELECT f._id, q.words, score > 0 AS found FROM found f JOIN m_places q USING (_id);
+-- without $text, of no row, of more than a row, in PostgreSQL
+SELECT mongo_score(p) FROM m_places p WHERE _id = 1;
+\set VERBOSITY terse
+SELECT p, mongo_score(p) FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3"}}');
+SELECT max(mongo_score(p)) FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3"}}');
+SELECT mongo_score(p) FROM m_places p JOIN m_places q USING (_id) WHERE mongo_match(p, '{"$text": {"$search": "word3"}}');
+SELECT _id FROM m_places p WHERE mongo_match(p, '{"$text": {"$search": "word3"}}') AND mongo_score(p) > 0;
+SELECT mongo_score(ROW(1));
+SET mongo_fdw.enable_pushdown = off;
+SELECT mongo_score(p) FROM m_places p;
+RESET mongo_fdw.enable_pushdown;
+\set VERBOSITY default
+-- a distance is what a stage gives
+CREATE FOREIGN TABLE m_near (_id int, distance float8) SERVER matching OPTIONS (database 'mongo_fdw_regress', collection 'written_places',
+	pipeline '[{"$geoNear": {"near": {"type": "Point", "coordinates": [4, 4]}, "distanceField": "distance", "key": "loc"}}]');
+SELECT _id, round(distance) AS metres FROM m_near WHERE distance < 200000 ORDER BY distance;
+
 -- never evaluated by PostgreSQL
 ALTER FOREIGN TABLE m_people DROP COLUMN wrong;
 SELECT mongo_match(p, '{"age": 21}') FROM m_people p;
@@ -65,6 +96,34 @@ GRANT USAGE ON FOREIGN SERVER matching TO regress_match_reader;
 SET ROLE regress_match_reader;
 SELECT name FROM m_people p WHERE mongo_match(p, '{"phones": {"$size": 2}}') AND age = 28;
 RESET ROLE;
+
+-- also of plans that others have made
+REVOKE USAGE ON FOREIGN SERVER matching FROM regress_match_reader;
+SET plan_cache_mode = force_generic_plan;
+PREPARE matched AS SELECT name FROM m_people p WHERE mongo_match(p, '{"phones": {"$size": 2}}') AND age = 28;
+EXECUTE matched;
+SET ROLE regress_match_reader;
+EXECUTE matched;
+RESET ROLE;
+EXECUTE matched;
+CREATE FUNCTION m_matched() RETURNS text LANGUAGE plpgsql AS
+	$$BEGIN RETURN (SELECT name FROM m_people p WHERE mongo_match(p, '{"phones": {"$size": 2}}') AND age = 28); END$$;
+SELECT m_matched();
+SET ROLE regress_match_reader;
+SELECT m_matched();
+RESET ROLE;
+GRANT USAGE ON FOREIGN SERVER matching TO regress_match_reader;
+SET ROLE regress_match_reader;
+EXECUTE matched;
+SELECT m_matched();
+RESET ROLE;
+REVOKE USAGE ON FOREIGN SERVER matching FROM regress_match_reader;
+SET ROLE regress_match_reader;
+EXECUTE matched;
+RESET ROLE;
+RESET plan_cache_mode;
+DEALLOCATE matched;
+DROP FUNCTION m_matched();
 
 -- what is no match document, and JavaScript
 SELECT name FROM m_people p WHERE mongo_match(p, '[1]');

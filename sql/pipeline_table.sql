@@ -104,6 +104,12 @@ ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$set": {"largest": {"$di
 SELECT * FROM by_modulo;
 ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$limit": "many"}]');
 SELECT * FROM by_modulo;
+ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$currentOp": {}}]');
+SELECT * FROM by_modulo;
+ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$documents": [{"n": 1}]}]');
+SELECT * FROM by_modulo;
+ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$match": {"n": {"$nothing": 1}}}]');
+SELECT * FROM by_modulo;
 
 -- JavaScript, only if the owner of the server allows it
 ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$match": {"$where": "this.n < 3"}}]');

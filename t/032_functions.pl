@@ -79,6 +79,46 @@ fails("SELECT mongo_aggregate('mongodb', 'db', 't', '{\"\$match\": {}}')", qr/a 
 fails("SELECT mongo_aggregate('mongodb', 'db', 't', '[{\"\$nope\": 1}]')", qr/Unrecognized pipeline stage/, 'no stage');
 gives("x -> '_id' FROM (SELECT mongo_aggregate('mongodb', 'db', 't', '[{\"\$sort\": {\"_id\": 1}}]') x) y LIMIT 1", '1', 'left early');
 
+# Options of the command.
+sub with_options
+{
+	my ($pipeline, $options) = @_;
+	return "mongo_aggregate('mongodb', 'db', 't', '$pipeline', '$options')";
+}
+$mongod->command('{"createIndexes": "t", "indexes": [{"key": {"n": 1}, "name": "by_n"}]}', 'db');
+gives(with_options('[{"$match": {"$expr": {"$eq": ["$_id", "$$wanted"]}}}]', '{"let": {"wanted": 7}}') . " -> 'n'", '1', 'let');
+gives(with_options("[{\"\$match\": {\"_id\": 1}}]", "{\"$_}") . " -> 'n'", '1', $_)
+  foreach 'hint": {"_id": 1}, "allowDiskUse": false', 'hint": "by_n"', 'comment": "of mine"', 'collation": {"locale": "fr"}, "maxTimeMS": 5000',
+  'readConcern": {"level": "local"}, "allowDiskUse": true';
+gives('count(*) FROM ' . with_options('[]', '{}'), '300', 'none');
+gives("count(*) FROM mongo_aggregate('mongodb', 'db', 't', '[]', options => NULL)", '300', 'NULL');
+gives("count(*) FROM mongo_aggregate(collection => 't', pipeline => '[]'::jsonb, server => 'mongodb', database => 'db', options => '{\"comment\": \"x\"}')",
+	'300', 'by name');
+gives('count(*) FROM ' . with_options('[{"$match": {"n": 2}}, {"$out": "copy2"}]', '{"comment": "x"}'), '0', 'with $out');
+my $list = qr/HINT:  The options of mongo_aggregate\(\) are .* allowDiskUse \(a boolean\), hint .* readConcern \(an object\)\./;
+fails('SELECT ' . with_options('[]', '{"allowDiskuse": true}'), qr/mongo_aggregate\(\) has no option "allowDiskuse"\n$list/, 'an unknown one');
+fails('SELECT ' . with_options('[]', "{\"$_}"), qr/option "\w+" of mongo_aggregate\(\) must be an? [\w' ]+\n$list/, $_)
+  foreach 'allowDiskUse": 1', 'hint": 5', 'comment": {}', 'collation": "fr"', 'let": []', 'maxTimeMS": "5s"', 'maxTimeMS": -1', 'maxTimeMS": 1.5',
+  'maxTimeMS": 3000000000', 'readConcern": "local"';
+fails('SELECT ' . with_options('[]', $_), qr/the options of mongo_aggregate\(\) must be a JSON object\n$list/, $_) foreach '[]', '1', 'null';
+fails('SELECT ' . with_options('[]', '{"hint": "nowhere"}'), qr/hint provided does not correspond.*HINT:  MongoDB was sent what mongo_aggregate\(\) was given/s, 'no such index');
+fails('SELECT ' . with_options('[{"$set": {"x": {"$sum": {"$range": [0, 300000]}}}}]', '{"maxTimeMS": 1}'), qr/HINT:  A command's time is limited by its maxTimeMS/, 'maxTimeMS');
+fails('SELECT count(*) FROM ' . with_options('[{"$set": {"x": {"$range": [0, 60000]}}}, {"$sort": {"x": 1}}]', '{"allowDiskUse": false}'),
+	qr/HINT:  Let MongoDB use temporary files: give allowDiskUse/, 'allowDiskUse');
+my (undef, undef, $order_stderr) = $node->psql('postgres', 'SELECT ' . with_options('[]', '{"hint": {"n": 1, "_id": 1}}'));
+like($order_stderr, qr/WARNING:  jsonb does not keep the order of the keys in "hint"/, 'a hint of two keys');
+
+# A mistake in what the user gave is no matter of pushdown_disable.
+foreach ([ 't', '[{"$nope": 1}]' ], [ 't', '[{"$match": {"n": {"$nope": 1}}}]' ], [ 't', '[{"$set": {"n": {"$nope": 1}}}]' ],
+	[ 't', '[{"$currentOp": {}}]' ], [ 't', '[{"$documents": []}]' ])
+{
+	my ($collection, $pipeline) = @$_;
+	my (undef, undef, $stderr) = $node->psql('postgres', "SELECT mongo_aggregate('mongodb', 'db', '$collection', '$pipeline')");
+	like($stderr, qr/HINT:  MongoDB was sent what mongo_aggregate\(\) was given, as it is; the error is in there\./, $pipeline);
+	unlike($stderr, qr/pushdown_disable/, 'and nothing else');
+}
+fails("SELECT mongo_command('mongodb', 'db', '{\"frobnicate\": 1}')", qr/HINT:  MongoDB was sent what mongo_command\(\) was given/, 'a command');
+
 foreach my $call ("mongo_command('mongodb', 'db', '{\"find\": \"t\", \"limit\": 1, \"sort\": {\"n\": 1, \"_id\": 1}}'::jsonb)",
 	"mongo_aggregate('mongodb', 'db', 't', '[{\"\$sort\": {\"n\": 1, \"_id\": 1}}]'::jsonb) LIMIT 1")
 {

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "bson_memory.h"
+#include "bson_types.h"
 #include "bson_write.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
@@ -26,10 +27,12 @@
 #include "funcapi.h"
 #include "import_foreign_schema.h"
 #include "miscadmin.h"
+#include "privileges.h"
 #include "read_only.h"
 #include "user_mapping.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/jsonb.h"
 #include "write_command.h"
 
 /* major * 10000 + minor * 100 + patch, as the older wrapper counts */
@@ -131,7 +134,7 @@ warn_of_lost_order(const bson_iter_t *sort)
 		ereport(WARNING,
 				(errmsg("jsonb does not keep the order of the keys in \"%s\"",
 						bson_iter_key(sort)),
-				 errhint("Pass a sort by more than one key as json or text.")));
+				 errhint("Pass a sort by more than one key as json or text, and a hint by the index's name.")));
 }
 
 /* ------------------------------ mongo_command ------------------------------ */
@@ -201,6 +204,7 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 	Datum		result;
 	bool		isnull;
 	bool		only_reads;
+	MongoAtWork work;
 
 	if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
 		elog(ERROR, "command is malformed");
@@ -212,6 +216,7 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 	if (typid == JSONBOID && bson_iter_init_find(&iter, command, "sort"))
 		warn_of_lost_order(&iter);
 
+	mongo_begin_own_work(&work, "mongo_command()");
 	context_message = psprintf("could not run command \"%s\" in database \"%s\"",
 							   name, database);
 	reply = only_reads ?
@@ -219,6 +224,7 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 						  context_message) :
 		mongo_run_write_command(CurrentMemoryContext, user, database, command,
 								context_message);
+	mongo_end_work(&work);
 
 	mongo_row_decode(jsonb_decoder(CurrentMemoryContext, database, "$cmd"),
 					 bson_get_data(reply), reply->len, &result, &isnull);
@@ -292,6 +298,92 @@ writing_stage(const bson_iter_t *pipeline)
 	return NULL;
 }
 
+/* What mongo_aggregate() takes as options: members of the command aggregate. */
+static const struct
+{
+	const char *name;
+	int			types;			/* of BSON, as MONGO_BSON_BIT */
+	const char *form;			/* for messages */
+}			aggregate_options[] =
+{
+	{"allowDiskUse", MONGO_BSON_BIT(BSON_TYPE_BOOL), "a boolean"},
+	{"hint", MONGO_BSON_BIT(BSON_TYPE_UTF8) | MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an index's name or an object"},
+	{"comment", MONGO_BSON_BIT(BSON_TYPE_UTF8), "a string"},
+	{"collation", MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an object"},
+	{"let", MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an object"},
+	{"maxTimeMS", MONGO_BSON_BIT(BSON_TYPE_INT32), "a number of milliseconds"},
+	{"readConcern", MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an object"},
+};
+
+/* option_names: of all, as a list for a HINT. */
+static const char *
+option_names(void)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (size_t i = 0; i < lengthof(aggregate_options); i++)
+		appendStringInfo(&names, "%s%s (%s)", i == 0 ? "" : ", ", aggregate_options[i].name,
+						 aggregate_options[i].form);
+	return names.data;
+}
+
+/* options_hint: for ereport(). */
+static int
+options_hint(void)
+{
+	return errhint("The options of mongo_aggregate() are a JSON object with some of these: %s.",
+				   option_names());
+}
+
+/* check_option: is it known, and of its type? */
+static void
+check_option(const bson_iter_t *option)
+{
+	const char *name = bson_iter_key(option);
+
+	for (size_t i = 0; i < lengthof(aggregate_options); i++)
+	{
+		if (strcmp(name, aggregate_options[i].name) != 0)
+			continue;
+		if ((aggregate_options[i].types & MONGO_BSON_BIT(bson_iter_type(option))) == 0 ||
+			(BSON_ITER_HOLDS_INT32(option) && bson_iter_int32(option) < 0))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("option \"%s\" of mongo_aggregate() must be %s", name,
+							aggregate_options[i].form),
+					 options_hint()));
+		return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("mongo_aggregate() has no option \"%s\"", mongo_from_utf8(name)),
+			 options_hint()));
+}
+
+/* append_options: to the command, each checked. */
+static void
+append_options(bson_t *command, const Jsonb *options)
+{
+	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+	bson_iter_t document;
+	bson_iter_t option;
+
+	append_datum_at(holder, "options", JsonbPGetDatum(options), JSONBOID, &document);
+	if (!BSON_ITER_HOLDS_DOCUMENT(&document) || !bson_iter_recurse(&document, &option))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the options of mongo_aggregate() must be a JSON object"),
+				 options_hint()));
+	while (bson_iter_next(&option))
+	{
+		check_option(&option);
+		if (strcmp(bson_iter_key(&option), "hint") == 0)
+			warn_of_lost_order(&option);
+		bson_append_iter(command, bson_iter_key(&option), -1, &option);
+	}
+}
+
 /*
  * open_aggregate
  *		Send the pipeline and give a cursor in 'context'; NULL if it can have
@@ -302,7 +394,7 @@ writing_stage(const bson_iter_t *pipeline)
  */
 static MongoCursor *
 open_aggregate(MemoryContext context, UserMapping *user, const char *database,
-			   const char *collection, Datum pipeline, Oid typid)
+			   const char *collection, Datum pipeline, Oid typid, const Jsonb *options)
 {
 	bson_t	   *command = bson_create_in(context);
 	bson_iter_t iter;
@@ -325,6 +417,8 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 	if (typid == JSONBOID)
 		warn_of_lost_orders(&iter);
 	bson_append_template(command, "{cursor: {}}");
+	if (options != NULL)
+		append_options(command, options);
 
 	if (stage == NULL)
 		return mongo_cursor_open(context, user, database,
@@ -354,7 +448,8 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context, Oid typid)
 		state->decoder = jsonb_decoder(context, database,
 									   collection != NULL ? collection : "$cmd.aggregate");
 		state->cursor = open_aggregate(context, user, database, collection,
-									   PG_GETARG_DATUM(3), typid);
+									   PG_GETARG_DATUM(3), typid,
+									   PG_ARGISNULL(4) ? NULL : PG_GETARG_JSONB_P(4));
 	}
 
 	MemoryContextSwitchTo(previous);
@@ -370,7 +465,9 @@ next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 	uint32		length;
 	Datum		result;
 	bool		isnull;
+	MongoAtWork work;
 
+	mongo_begin_own_work(&work, "mongo_aggregate()");
 	if (SRF_IS_FIRSTCALL())
 	{
 		funcctx = SRF_FIRSTCALL_INIT();
@@ -383,6 +480,7 @@ next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 	CHECK_FOR_INTERRUPTS();
 	if (state->cursor != NULL)
 		document = mongo_cursor_next(state->cursor, &length);
+	mongo_end_work(&work);
 	if (document == NULL)
 	{
 		mongo_cursor_close(state->cursor);
@@ -395,7 +493,7 @@ next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 
 /*
  * mongo_aggregate(server name, database text, collection text,
- *				   pipeline json | text) -> setof jsonb
+ *				   pipeline json | text, options jsonb) -> setof jsonb
  */
 Datum
 mongo_aggregate_json(PG_FUNCTION_ARGS)

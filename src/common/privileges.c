@@ -61,10 +61,18 @@ void
 mongo_begin_work(MongoAtWork *work, List *relids)
 {
 	work->relids = relids;
+	work->function = NULL;
 	work->callback.callback = at_work;
 	work->callback.arg = work;
 	work->callback.previous = error_context_stack;
 	error_context_stack = &work->callback;
+}
+
+void
+mongo_begin_own_work(MongoAtWork *work, const char *function)
+{
+	mongo_begin_work(work, NIL);
+	work->function = function;
 }
 
 void
@@ -73,15 +81,32 @@ mongo_end_work(MongoAtWork *work)
 	error_context_stack = work->callback.previous;
 }
 
-List *
-mongo_tables_at_work(void)
+/* innermost_work: or NULL. */
+static const MongoAtWork *
+innermost_work(void)
 {
 	for (ErrorContextCallback *one = error_context_stack; one; one = one->previous)
 	{
 		if (one->callback == at_work)
-			return ((const MongoAtWork *) one->arg)->relids;
+			return one->arg;
 	}
-	return NIL;
+	return NULL;
+}
+
+List *
+mongo_tables_at_work(void)
+{
+	const MongoAtWork *work = innermost_work();
+
+	return work != NULL ? work->relids : NIL;
+}
+
+const char *
+mongo_function_at_work(void)
+{
+	const MongoAtWork *work = innermost_work();
+
+	return work != NULL ? work->function : NULL;
 }
 
 bool

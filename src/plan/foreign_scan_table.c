@@ -19,6 +19,7 @@
 #include "hashed_scan.h"
 #include "modify.h"
 #include "order.h"
+#include "score.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -59,7 +60,7 @@ fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
 	bool		whole_row;
 
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
-	if (mongo_whole_row_is_junk(root, baserel, &used))
+	if (relation->score != NULL || mongo_whole_row_is_junk(root, baserel, &used))
 		used = bms_del_member(used, 0 - FirstLowInvalidHeapAttributeNumber);
 	pull_varattnos((Node *) clauses->local, baserel->relid, &used);
 	foreach(cell, clauses->exact)
@@ -180,6 +181,27 @@ derived_command(RelOptInfo *baserel, MongoTranslation *translation,
 	return mongo_pipeline_command(relation, &pipeline);
 }
 
+/* append_fields: the projection, of the columns where it pays, and the score. */
+static void
+append_fields(bson_t *command, const MongoRelation *relation, List *attributes, bool pays)
+{
+	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	bson_iter_t columns;
+	bson_t		view;
+
+	if (pays)
+		mongo_append_projection(holder, relation->columns, attributes);
+	if (bson_iter_init_find(&columns, holder, "projection") &&
+		bson_view(&view, bson_iter_value(&columns)->value.v_doc.data,
+				  bson_iter_value(&columns)->value.v_doc.data_len))
+		bson_concat(projection, &view);
+	if (relation->score != NULL)
+		mongo_append_score(projection, relation);
+	if (!bson_empty(projection))
+		BSON_APPEND_DOCUMENT(command, "projection", projection);
+}
+
 /* find_command: all of it but limit, skip and batchSize. */
 static Const *
 find_command(RelOptInfo *baserel, MongoTranslation *translation,
@@ -202,8 +224,8 @@ find_command(RelOptInfo *baserel, MongoTranslation *translation,
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
 		BSON_APPEND_DOCUMENT(command, "filter", filter);
-	if (projection_pays(baserel, relation, attributes))
-		mongo_append_projection(command, relation->columns, attributes);
+	append_fields(command, relation, attributes,
+				  projection_pays(baserel, relation, attributes));
 	if (pathkeys != NIL)
 		mongo_append_sort(baserel, pathkeys, part, command);
 	mongo_append_collation(command, translation);
@@ -345,6 +367,13 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	plan.hiding_columns = hiding_columns(baserel, &clauses);
 	node.local = hashed_keys != NIL ? NIL : clauses.local;
 	node.exact = clauses.exact;
+	if (relation->score != NULL)
+	{
+		plan.columns = lappend(plan.columns, mongo_score_column(baserel));
+		node.scan_tlist = mongo_score_tlist(baserel);
+		/* no row is locked, so nothing is tested again */
+		node.exact = NIL;
+	}
 	if (outer_plan != NULL)
 		hash_expressions = mongo_hashed_describe(root, baserel, best_path,
 												 list_length(translation.parameters) +

@@ -20,6 +20,7 @@
 #include "feature.h"
 #include "index_use.h"
 #include "relation.h"
+#include "score.h"
 #include "settings.h"
 #include "strategy.h"
 
@@ -130,6 +131,8 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys)
 		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
 		pathkeys == NIL || list_length(pathkeys) > MONGO_MAX_SORT_KEYS)
 		return false;
+	if (mongo_is_score_order(relation, pathkeys))
+		return true;
 
 	foreach(cell, pathkeys)
 	{
@@ -188,7 +191,8 @@ mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
 					   double *examined_rows)
 {
 	MongoOrderKey keys[MONGO_MAX_SORT_KEYS];
-	int			nkeys = order_keys(baserel, pathkeys, keys);
+	int			nkeys = mongo_is_score_order(baserel->fdw_private, pathkeys) ? 0 :
+		order_keys(baserel, pathkeys, keys);
 
 	return nkeys > 0 &&
 		mongo_index_gives_order(root, baserel, keys, nkeys, examined_rows);
@@ -199,6 +203,8 @@ mongo_order_is_by(RelOptInfo *baserel, List *pathkeys, const char *path)
 {
 	MongoField	field;
 
+	if (mongo_is_score_order(baserel->fdw_private, pathkeys))
+		return false;
 	sort_field(baserel, linitial(pathkeys), &field);
 	return strcmp(field.path, path) == 0;
 }
@@ -210,18 +216,20 @@ mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
 	PathKey    *first = linitial(pathkeys);
 	bool		ascending = mongo_pathkey_is_ascending(first);
 	MongoField	field;
-	Expr	   *expression = sort_field(baserel, first, &field);
-	const MongoComparison *comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod);
-	bool		nan_apart = comparison->sortability == MONGO_SORTABLE_NAN_APART;
-	bool		has_null = !cannot_be_null(baserel, baserel->fdw_private, expression,
-										   &field);
+	Expr	   *expression;
+	bool		nan_apart;
+	bool		has_null;
 	int			nparts = 0;
 
-	if (!nan_apart && (!has_null || nulls_are_in_place(first)))
-	{
-		parts[0] = MONGO_SORT_ALL;
+	parts[0] = MONGO_SORT_ALL;
+	if (mongo_is_score_order(baserel->fdw_private, pathkeys))
 		return 1;
-	}
+	expression = sort_field(baserel, first, &field);
+	nan_apart = mongo_comparison_lookup(getBaseType(field.type), field.typmod)->sortability ==
+		MONGO_SORTABLE_NAN_APART;
+	has_null = !cannot_be_null(baserel, baserel->fdw_private, expression, &field);
+	if (!nan_apart && (!has_null || nulls_are_in_place(first)))
+		return 1;
 
 	if (has_null && first->pk_nulls_first)
 		parts[nparts++] = MONGO_SORT_NULL;
@@ -270,6 +278,11 @@ mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
 		return;
 
 	sort = bson_create_in(CurrentMemoryContext);
+	if (mongo_is_score_order(relation, pathkeys))
+	{
+		mongo_append_score(sort, relation);
+		pathkeys = NIL;
+	}
 	foreach(cell, pathkeys)
 	{
 		PathKey    *pathkey = lfirst(cell);

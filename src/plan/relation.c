@@ -15,10 +15,12 @@
 #include "feature.h"
 #include "guards.h"
 #include "index_use.h"
+#include "match_document.h"
 #include "nan_bound.h"
 #include "plan.h"
 #include "planning_state.h"
 #include "row_count.h"
+#include "score.h"
 #include "security.h"
 #include "settings.h"
 #include "user_mapping.h"
@@ -175,6 +177,9 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 		MongoCondition condition = {.grade = MONGO_NOT_SHIPPABLE};
 
+		/* what the translation checks is this user's privilege */
+		if (mongo_names_match((Node *) rinfo->clause, NULL))
+			root->glob->dependsOnRole = true;
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
 		note_known(relation, &translation, rinfo, condition.grade, match);
@@ -233,5 +238,6 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	baserel->tuples = total_rows(relation, baserel);
 	set_baserel_size_estimates(root, baserel);
 	classify_restrictions(root, baserel, relation);
+	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
 }

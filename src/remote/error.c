@@ -37,6 +37,9 @@ typedef struct RemoteErrorRule
 #define LARGE_TRANSACTION_HINT \
 	"MongoDB holds what a transaction has written in its cache until it commits. Write less in one transaction, or through a server with the option transactions 'off'; or give MongoDB a larger cache."
 
+/* Also what a stage says that does not run over a collection. */
+#define INVALID_NAMESPACE	73
+
 static const RemoteErrorRule rules[] =
 {
 	{6, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* HostUnreachable */
@@ -105,6 +108,17 @@ static const RemoteErrorRule rules[] =
 	TOO_LARGE_HINT},
 };
 
+/* Other words for what a user's own command says, and no option. */
+static const struct
+{
+	int			code;
+	const char *hint;
+}			function_hints[] =
+{
+	{50, "A command's time is limited by its maxTimeMS, or by MongoDB itself."},
+	{292, "Let MongoDB use temporary files: give allowDiskUse."},
+};
+
 /* Codes of operators that were given a type they do not take, by code. */
 static const int type_codes[] = {
 	14,							/* TypeMismatch: $subtract, $multiply, $divide */
@@ -157,7 +171,7 @@ static const struct
 	{"invalid dateAdd 'amount'", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
 	{"'year' must evaluate to an integer", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
 	{"hint provided does not correspond to an existing index", .sqlstate = ERRCODE_UNDEFINED_OBJECT,
-	.hint = "Name an index of the collection in the table's option hint, or drop the option."},
+	.hint = "Name an index of the collection in the table's option hint or the setting mongo_fdw.hint, or leave them out."},
 	{"unrecognized time zone identifier", .sqlstate = ERRCODE_INVALID_PARAMETER_VALUE},
 };
 
@@ -169,16 +183,19 @@ static const struct
 {
 	const char *part;
 	const char *feature;
+	bool		of_match;		/* of find's language, where mongo_fdw has no
+								 * operator of its own that a server may lack,
+								 * but $expr */
 }			unknown_rules[] =
 {
-	{"Unrecognized pipeline stage name", NULL},
-	{"is an unknown field", NULL},
-	{"unknown top level operator", NULL},
-	{"no such command", NULL},
-	{"unknown operator", NULL},
-	{"Unrecognized expression", "expr"},
-	{"Unknown expression", "expr"},
-	{"unknown group operator", "group"},
+	{"Unrecognized pipeline stage name", NULL, false},
+	{"is an unknown field", NULL, false},
+	{"unknown top level operator", NULL, true},
+	{"no such command", NULL, false},
+	{"unknown operator", NULL, true},
+	{"Unrecognized expression", "expr", false},
+	{"Unknown expression", "expr", false},
+	{"unknown group operator", "group", false},
 };
 
 /* Recognisable causes of a failed connection, by a part of the message. */
@@ -242,6 +259,8 @@ unknown_hint(const char *text)
 		if (strstr(text, unknown_rules[i].part) == NULL)
 			continue;
 		feature = mongo_feature_in_message(text);
+		if (feature == NULL && unknown_rules[i].of_match)
+			return "The document that mongo_match() was given has an operator that MongoDB does not know.";
 		if (feature == NULL)
 			feature = unknown_rules[i].feature;
 		if (feature == NULL)
@@ -307,7 +326,7 @@ pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
 {
 	ListCell   *cell;
 
-	if (!is_of_evaluation(code))
+	if (!is_of_evaluation(code) && code != INVALID_NAMESPACE)
 		return hint;
 	foreach(cell, mongo_tables_at_work())
 	{
@@ -318,6 +337,29 @@ pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
 			return psprintf("MongoDB runs the option pipeline of foreign table \"%s\" before what the query adds to it; the error may be in there.",
 							get_rel_name(lfirst_oid(cell)));
 	}
+	return hint;
+}
+
+/*
+ * function_hint: where a function's argument was sent as it is, no option of a table is
+ * to be blamed; 'hint' is what would be said otherwise.
+ */
+static const char *
+function_hint(int code, int sqlstate, const char *hint)
+{
+	const char *function = mongo_function_at_work();
+
+	if (function == NULL)
+		return hint;
+	for (size_t i = 0; i < lengthof(function_hints); i++)
+	{
+		if (function_hints[i].code == code)
+			return function_hints[i].hint;
+	}
+	if (sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED || code == INVALID_NAMESPACE ||
+		(hint != NULL && is_of_evaluation(code)))
+		return psprintf("MongoDB was sent what %s was given, as it is; the error is in there.",
+						function);
 	return hint;
 }
 
@@ -415,7 +457,8 @@ raise_remote(const char *message, int code, const char *code_name,
 	if (mismatch != NULL)
 		raise_mismatch(mismatch);
 	if (hint == NULL)
-		hint = pipeline_hint(code, text, sqlstate, hint_for_code);
+		hint = function_hint(code, sqlstate,
+							 pipeline_hint(code, text, sqlstate, hint_for_code));
 	if (!may_quote && hint == NULL)
 		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * match_document.c
- *		mongo_match(): a user's own match document as a condition.
+ *		mongo_match(): a user's own match document as a condition; mongo_score():
+ *		what MongoDB has found it to be worth.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,10 +23,12 @@
 #include "fmgr.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(mongo_match);
+PG_FUNCTION_INFO_V1(mongo_score);
 
 /*
  * mongo_match(row record, match json) -> boolean
@@ -41,13 +44,27 @@ mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
 			 errhint("EXPLAIN (VERBOSE) shows by \"Filter\" what PostgreSQL tests.")));
 }
 
-/* is_mongo_match: the function of this extension? */
+/*
+ * mongo_score(row record) -> double precision
+ *		What MongoDB has not been asked for.
+ */
+Datum
+mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("mongo_score() can only be computed by MongoDB"),
+			 errdetail("It must be of the row of a foreign table over a collection, in the SELECT list or ORDER BY of a query over this table alone, without aggregates, that reads no whole row besides."),
+			 errhint("Compute it in a sub-select that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
+}
+
+/* is_function: the one of this name of this extension? */
 static bool
-is_mongo_match(Oid function)
+is_function(Oid function, const char *expected)
 {
 	const char *name = get_func_name(function);
 
-	return name != NULL && strcmp(name, "mongo_match") == 0 &&
+	return name != NULL && strcmp(name, expected) == 0 &&
 		getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("mongo_fdw", true);
 }
 
@@ -78,6 +95,31 @@ check_usage(Oid relid)
 }
 
 bool
+mongo_names_match(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcresulttype == BOOLOID &&
+		is_function(((FuncExpr *) node)->funcid, "mongo_match"))
+		return true;
+	return expression_tree_walker(node, mongo_names_match, context);
+}
+
+bool
+mongo_is_score(const Node *node, Index varno)
+{
+	const FuncExpr *call = (const FuncExpr *) node;
+	const Var  *var;
+
+	if (node == NULL || !IsA(node, FuncExpr) || call->funcresulttype != FLOAT8OID ||
+		list_length(call->args) != 1 || !IsA(linitial(call->args), Var))
+		return false;
+	var = linitial_node(Var, call->args);
+	return var->varno == (int) varno && var->varattno == 0 && var->varlevelsup == 0 &&
+		is_function(call->funcid, "mongo_score");
+}
+
+bool
 mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
 					  bool wanted, bson_t *match)
 {
@@ -87,7 +129,7 @@ mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
 	bson_value_t verbatim;
 
 	if (list_length(node->args) != 2 || !is_row(translation->columns, linitial(node->args)) ||
-		!IsA(lsecond(node->args), Const) || !is_mongo_match(node->funcid))
+		!IsA(lsecond(node->args), Const) || !is_function(node->funcid, "mongo_match"))
 		return false;
 	constant = lsecond_node(Const, node->args);
 	if (constant->constisnull)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * match_document.h
- *		mongo_match(): a user's own match document as a condition.
+ *		mongo_match(): a user's own match document as a condition; mongo_score():
+ *		what MongoDB has found it to be worth.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,5 +24,18 @@
  */
 extern bool mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
 								  bool wanted, bson_t *match);
+
+/*
+ * mongo_names_match
+ *		Is there a call of mongo_match() in the expression?  A walker; 'context' is not
+ *		used.
+ */
+extern bool mongo_names_match(Node *node, void *context);
+
+/*
+ * mongo_is_score
+ *		Is this mongo_score() of the whole row of that range table entry?
+ */
+extern bool mongo_is_score(const Node *node, Index varno);
 
 #endif							/* MONGO_FDW_MATCH_DOCUMENT_H */
