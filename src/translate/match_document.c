@@ -19,6 +19,7 @@
 #include "catalog/dependency.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type_d.h"
 #include "commands/extension.h"
 #include "fmgr.h"
 #include "foreign/foreign.h"
