@@ -149,6 +149,16 @@ typedef struct MongoDirectPlan
 
 extern const MongoStructType mongo_direct_plan_type;
 
+/* A key of a batched join. */
+typedef struct MongoBatchedColumn
+{
+	Oid			type;			/* of the outer side */
+	Oid			outer_hash;		/* functions */
+	Oid			inner_hash;
+	Oid			collation;
+	bool		asked;			/* MongoDB is asked for its values */
+} MongoBatchedColumn;
+
 /*
  * custom_private of the CustomScan that is a batched join.
  *
@@ -158,19 +168,17 @@ extern const MongoStructType mongo_direct_plan_type;
 typedef struct MongoBatchedJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
-	Oid			key_type;		/* of the outer key */
-	Oid			outer_hash;		/* functions */
-	Oid			inner_hash;
-	Oid			collation;
 	bool		all_rows;		/* the query will likely read to the end */
+	List	   *columns;		/* MongoBatchedColumn *, of each key; those
+								 * that are asked for come first */
 } MongoBatchedJoin;
 
 /* Its custom_exprs: what is evaluated over a pair of rows. */
 enum
 {
 	MONGO_BATCHED_CLAUSES,		/* of the join, an implicit AND */
-	MONGO_BATCHED_OUTER_KEY,
-	MONGO_BATCHED_INNER_KEY
+	MONGO_BATCHED_OUTER_KEYS,	/* a List of them, in step with 'columns' */
+	MONGO_BATCHED_INNER_KEYS
 };
 
 extern const MongoStructType mongo_batched_join_type;

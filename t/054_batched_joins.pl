@@ -73,6 +73,40 @@ is_batched('SELECT count(*), sum(p.id), max(p.info) FROM keys JOIN (SELECT DISTI
 is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN unindexed ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'
 	. ' FROM generate_series(1, 5) x', 2, 'no index, again for each outer row');
 
+# several key columns: a list for each that an index serves together, and all decide what belongs
+# together
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE pairs (_id int, a int, b bigint, t text) SERVER mongodb OPTIONS (database 'db', collection 'pairs');
+	INSERT INTO pairs SELECT g, g % 10, g / 10, 'value ' || g % 7 FROM generate_series(1, 20000) g;
+	CREATE TABLE pair_keys AS SELECT g AS n, CASE WHEN g % 50 <> 0 THEN g * 3 % 11 END AS a, CASE WHEN g % 60 <> 0 THEN g % 40 * 3 END AS b,
+		'value ' || g % 9 AS t FROM generate_series(1, 3000) g;
+	ANALYZE pair_keys});
+my $pairs = 'SELECT count(*), count(_id), sum(n), sum(_id * n) FROM pair_keys k';
+is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b", 4, 'two keys without an index');
+$mongod->command('{"createIndexes": "pairs", "indexes": [{"key": {"a": 1, "b": -1, "t": 1}, "name": "abt"}]}', 'db');
+$node->safe_psql('postgres', 'ANALYZE pairs');
+
+# The keys that EXPLAIN shows to be asked for, and how many documents come.
+sub keys_asked
+{
+	my ($query) = @_;
+	my $plan = $node->safe_psql('postgres', "EXPLAIN (VERBOSE, COSTS OFF) $query");
+	$mongod->snapshot;
+	$node->safe_psql('postgres', $query);
+	return (join(' ', $plan =~ /"(\w+)" : \{ "\$in" : "keys of the outer rows" \}/g), $mongod->changes->{documents});
+}
+is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b", 2, 'two keys');
+my ($keys, $documents) = keys_asked("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b");
+is($keys, 'a b', 'both are asked for');
+cmp_ok($documents, '<=', 800, "only documents with both of a batch's values come: $documents");
+is_batched("$pairs LEFT JOIN pairs p ON k.b = p.b AND k.a = p.a AND p.t <> 'value 3'", 2, 'left join by two keys');
+is_batched("$pairs LEFT JOIN pairs p ON p.a = k.a AND p.b = k.b AND p.t = k.t", 2, 'three keys of several types');
+is_batched('SELECT count(*), sum(n) FROM pair_keys k WHERE EXISTS (SELECT 1 FROM pairs p WHERE p.a = k.a AND p.b = k.b)', 2, 'semijoin by two keys');
+is_batched('SELECT count(*), sum(n) FROM pair_keys k WHERE NOT EXISTS (SELECT 1 FROM pairs p WHERE p.a = k.a AND p.b = k.b)', 2, 'antijoin by two keys');
+is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b WHERE k.n = 50", 0, 'one of two keys is NULL');
+is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.a = k.b", 1, 'two keys of one column');
+is((keys_asked("$pairs JOIN pairs p ON p._id = k.n AND p.a = k.a"))[0], '_id', 'no more than the key that finds one document');
+
 # documents are read no longer than rows wait for one
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE colors (_id int, color int OPTIONS (indexed 'true')) SERVER mongodb
 	OPTIONS (database 'db', collection 'colors', estimated_rows '1000000', fetch_size '1000');
@@ -80,6 +114,10 @@ $node->safe_psql('postgres', q{CREATE FOREIGN TABLE colors (_id int, color int O
 $mongod->command('{"createIndexes": "colors", "indexes": [{"key": {"color": 1}, "name": "color"}]}', 'db');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND EXISTS (SELECT 1 FROM colors WHERE color = 1 / n)', 12, 'semijoin that ends early');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND NOT EXISTS (SELECT 1 FROM colors WHERE color = 1 / n * 0)', 1, 'antijoin that ends early');
+
+# where parameters change what all documents are, keys are looked for anew
+is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN unindexed ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50 AND info <> x::text)::text, \',\')'
+	. ' FROM generate_series(1, 5) x', 5, 'no index, other documents for each outer row');
 
 # as part of other plans
 is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN points ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'

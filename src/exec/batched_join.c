@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "exec.h"
+#include "key_batch.h"
 #include "plan_nodes.h"
 #include "scan.h"
 
@@ -15,9 +16,6 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "utils/array.h"
-#include "utils/datum.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
@@ -31,9 +29,6 @@
 /* Bytes of keys after which a batch is full, whatever it has. */
 #define LARGEST_KEYS		(1024 * 1024)
 
-/* Bytes of a key that no document can have, as these have 16 MB at most. */
-#define IMPOSSIBLE_KEY		(16 * 1024 * 1024)
-
 /* Bytes that a batch may take in any case, for work_mem may be less than its arrays. */
 #define SMALLEST_MEMORY		(1024 * 1024)
 
@@ -43,8 +38,7 @@
 typedef struct OuterRow
 {
 	MinimalTuple tuple;
-	Datum		key;
-	uint32		hash;
+	uint32		hash;			/* of its keys */
 	bool		matched;
 	struct OuterRow *next;		/* in the same bucket */
 } OuterRow;
@@ -67,13 +61,7 @@ typedef struct BatchedJoinState
 	int			nouter;			/* columns */
 	int			ninner;
 	ExprState  *clauses;
-	ExprState  *outer_key;
-	ExprState  *inner_key;
-	FmgrInfo	outer_hash;
-	FmgrInfo	inner_hash;
-	int16		key_length;
-	bool		key_by_value;
-	char		key_align;
+	MongoKeyBatch *keys;
 	TupleTableSlot *outer_slot; /* of a waiting row */
 	TupleTableSlot *carried;	/* a row read for this batch, to begin the
 								 * next */
@@ -84,18 +72,15 @@ typedef struct BatchedJoinState
 	uint32		bucket_mask;
 	OuterRow   *rows;
 	int			nrows;
-	int			nwaiting;		/* of them, those with a key and no document
+	int			nwaiting;		/* of them, those with keys and no document
 								 * yet */
-	Datum	   *keys;			/* distinct ones, not NULL */
-	int			nkeys;
-	Size		keys_size;
 	OuterRow  **buckets;
 
 	BatchPhase	phase;
 	bool		outer_done;
 	TupleTableSlot *document;	/* in hand, of the inner side */
 	OuterRow   *candidate;		/* to be tried with the document in hand */
-	uint32		hash;			/* of its key */
+	uint32		hash;			/* of its keys */
 	int			turn;			/* in PHASE_LONELY */
 } BatchedJoinState;
 
@@ -134,8 +119,6 @@ empty_batch(BatchedJoinState *state)
 	state->rows = NULL;
 	state->nrows = 0;
 	state->nwaiting = 0;
-	state->nkeys = 0;
-	state->keys_size = 0;
 	state->candidate = NULL;
 	state->turn = 0;
 	state->phase = PHASE_FILL;
@@ -192,14 +175,10 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->ninner = list_length(state->inner->plan->targetlist);
 	state->clauses = ExecInitQual(list_nth(scan->custom_exprs, MONGO_BATCHED_CLAUSES),
 								  (PlanState *) node);
-	state->outer_key = ExecInitExpr(list_nth(scan->custom_exprs, MONGO_BATCHED_OUTER_KEY),
-									(PlanState *) node);
-	state->inner_key = ExecInitExpr(list_nth(scan->custom_exprs, MONGO_BATCHED_INNER_KEY),
-									(PlanState *) node);
-	fmgr_info(state->join->outer_hash, &state->outer_hash);
-	fmgr_info(state->join->inner_hash, &state->inner_hash);
-	get_typlenbyvalalign(state->join->key_type, &state->key_length,
-						 &state->key_by_value, &state->key_align);
+	state->keys = mongo_key_batch_create(state->join,
+										 list_nth(scan->custom_exprs, MONGO_BATCHED_OUTER_KEYS),
+										 list_nth(scan->custom_exprs, MONGO_BATCHED_INNER_KEYS),
+										 (PlanState *) node);
 	outer_tuple = ExecGetResultType(state->outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, outer_tuple, &TTSOpsMinimalTuple);
 	state->carried = ExecInitExtraTupleSlot(estate, outer_tuple, &TTSOpsMinimalTuple);
@@ -246,64 +225,26 @@ slot_of(BatchedJoinState *state, const OuterRow *row)
 	return ExecStoreMinimalTuple(row->tuple, state->outer_slot, false);
 }
 
-/* key_of: of the pair in hand; whole and in the per-tuple context. */
-static Datum
-key_of(BatchedJoinState *state, ExprState *expression, bool *isnull)
+/* evaluate_keys: of one side of the pair in hand; false when it meets no row. */
+static bool
+evaluate_keys(BatchedJoinState *state, bool is_outer, uint32 *hash)
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	MemoryContext old_context;
-	Datum		key;
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
-	old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	key = ExecEvalExpr(expression, econtext, isnull);
-	if (!*isnull && expression == state->outer_key && state->key_length == -1)
-		key = PointerGetDatum(PG_DETOAST_DATUM_PACKED(key));
-	MemoryContextSwitchTo(old_context);
-	return key;
+	return mongo_key_batch_evaluate(state->keys, econtext, is_outer, hash);
 }
 
-/* hash_of: in the per-tuple context, for what hash functions detoast */
-static uint32
-hash_of(BatchedJoinState *state, FmgrInfo *function, Datum key)
-{
-	MemoryContext old_context =
-		MemoryContextSwitchTo(state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
-	uint32		hash = DatumGetUInt32(FunctionCall1Coll(function, state->join->collation, key));
-
-	MemoryContextSwitchTo(old_context);
-	return hash;
-}
-
-/* add_key: into the list, unless it is there; 'bucket' has the rows that may have it. */
+/* note_keys: put the row where documents look for it, and ask for its keys. */
 static void
-add_key(BatchedJoinState *state, OuterRow *row, const OuterRow *bucket, Datum key, Size size)
+note_keys(BatchedJoinState *state, OuterRow *row, uint32 hash)
 {
-	for (const OuterRow *other = bucket; other != NULL; other = other->next)
-	{
-		if (other->hash == row->hash &&
-			datum_image_eq(other->key, key, state->key_by_value, state->key_length))
-		{
-			row->key = other->key;
-			return;
-		}
-	}
-	row->key = datumCopy(key, state->key_by_value, state->key_length);
-	state->keys[state->nkeys++] = row->key;
-	state->keys_size += size;
-}
+	OuterRow  **bucket = &state->buckets[hash & state->bucket_mask];
 
-/* note_key: put the row where documents look for it, and its key into the list. */
-static void
-note_key(BatchedJoinState *state, OuterRow *row, Datum key, Size size)
-{
-	OuterRow  **bucket;
-
-	row->hash = hash_of(state, &state->outer_hash, key);
-	bucket = &state->buckets[row->hash & state->bucket_mask];
 	if (state->inner != state->whole)
-		add_key(state, row, *bucket, key, size);
+		mongo_key_batch_add(state->keys);
+	row->hash = hash;
 	row->next = *bucket;
 	*bucket = row;
 	state->nwaiting++;
@@ -328,37 +269,33 @@ next_outer_row(BatchedJoinState *state)
 
 /*
  * take_row: into the batch, unless it cannot find anything; false, and the row
- * is left for the next batch, when its key would make the command too long.
+ * is left for the next batch, when its keys would make the command too long.
  */
 static bool
 take_row(BatchedJoinState *state, TupleTableSlot *slot)
 {
 	OuterRow   *row = &state->rows[state->nrows];
-	MemoryContext old_context;
-	Size		size = 0;
-	bool		isnull;
-	Datum		key = key_of(state, state->outer_key, &isnull);
+	uint32		hash;
+	bool		meets = evaluate_keys(state, true, &hash);
 
-	if (!isnull)
-		size = datumGetSize(key, state->key_by_value, state->key_length);
-	if (size >= IMPOSSIBLE_KEY)
-		isnull = true;
-	else if (size >= LARGEST_KEYS && state->nkeys > 0)
+	if (meets && mongo_key_batch_size_in_hand(state->keys) >= LARGEST_KEYS &&
+		mongo_key_batch_size(state->keys) > 0)
 	{
 		if (slot != state->carried)
 			ExecCopySlot(state->carried, slot);
 		return false;
 	}
 
-	if (!isnull || keeps_lonely(state))
+	if (meets || keeps_lonely(state))
 	{
-		old_context = MemoryContextSwitchTo(state->batch_context);
+		MemoryContext old_context = MemoryContextSwitchTo(state->batch_context);
+
 		row->matched = false;
 		row->tuple = ExecCopySlotMinimalTuple(slot);
-		if (!isnull)
-			note_key(state, row, key, size);
-		state->nrows++;
 		MemoryContextSwitchTo(old_context);
+		if (meets)
+			note_keys(state, row, hash);
+		state->nrows++;
 	}
 	if (slot == state->carried)
 		ExecClearTuple(slot);
@@ -369,7 +306,7 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 static bool
 is_full(const BatchedJoinState *state)
 {
-	return state->nrows >= state->batch_size || state->keys_size >= LARGEST_KEYS ||
+	return state->nrows >= state->batch_size || mongo_key_batch_size(state->keys) >= LARGEST_KEYS ||
 		MemoryContextMemAllocated(state->batch_context, false) >=
 		Max((Size) work_mem * 1024, SMALLEST_MEMORY);
 }
@@ -383,10 +320,10 @@ fill_batch(BatchedJoinState *state)
 	choose_batch(state);
 	state->rows = MemoryContextAlloc(state->batch_context,
 									 sizeof(OuterRow) * state->batch_size);
-	state->keys = MemoryContextAlloc(state->batch_context,
-									 sizeof(Datum) * state->batch_size);
 	state->buckets = MemoryContextAllocZero(state->batch_context,
 											sizeof(OuterRow *) * (state->bucket_mask + 1));
+	if (state->inner != state->whole)
+		mongo_key_batch_begin(state->keys, state->batch_context, state->batch_size);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -401,14 +338,9 @@ static void
 ask_for_keys(BatchedJoinState *state)
 {
 	ExprContext *econtext = state->inner->ps_ExprContext;
-	MemoryContext old_context = MemoryContextSwitchTo(state->batch_context);
-	ArrayType  *keys = construct_array(state->keys, state->nkeys, state->join->key_type,
-									   state->key_length, state->key_by_value,
-									   state->key_align);
 
-	MemoryContextSwitchTo(old_context);
 	ExecReScan(state->inner);
-	econtext->caseValue_datum = PointerGetDatum(keys);
+	econtext->caseValue_datum = mongo_key_batch_record(state->keys);
 	econtext->caseValue_isNull = false;
 	state->asked = state->whole != NULL;
 }
@@ -435,17 +367,13 @@ next_inner_document(BatchedJoinState *state)
 	for (;;)
 	{
 		TupleTableSlot *slot = ExecProcNode(state->inner);
-		Datum		key;
-		bool		isnull;
 
 		if (TupIsNull(slot))
 			return false;
 		put_pair(state, NULL, slot);
-		key = key_of(state, state->inner_key, &isnull);
-		if (isnull)
+		if (!evaluate_keys(state, false, &state->hash))
 			continue;
 		state->document = slot;
-		state->hash = hash_of(state, &state->inner_hash, key);
 		state->candidate = state->buckets[state->hash & state->bucket_mask];
 		return true;
 	}
@@ -593,6 +521,12 @@ rescan_batched_join(CustomScanState *node)
 
 		foreach(cell, node->custom_ps)
 			UpdateChangedParamSet(lfirst(cell), node->ss.ps.chgParam);
+	}
+	/* other documents, which pays once more; those that were fetched are kept */
+	if (state->whole != NULL && state->whole->chgParam != NULL)
+	{
+		state->asked = false;
+		state->inner = lsecond(node->custom_ps);
 	}
 	if (state->outer->chgParam == NULL)
 		ExecReScan(state->outer);

@@ -19,6 +19,14 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"
 
+/* are_batched_keys: of a batched join; see src/plan/batched_keys.c. */
+static bool
+are_batched_keys(const Node *parameter)
+{
+	return IsA(parameter, FieldSelect) &&
+		IsA(((const FieldSelect *) parameter)->arg, CaseTestExpr);
+}
+
 /* parameter_names shows each parameter as the expression it comes from. */
 static const char **
 parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
@@ -39,8 +47,7 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 	{
 		Node	   *parameter = list_nth(plan->fdw_exprs, i);
 
-		/* see batched_join.h */
-		if (IsA(parameter, CaseTestExpr))
+		if (are_batched_keys(parameter))
 			names[i] = "keys of the outer rows";
 		else
 			names[i] = deparse_expression(parameter, context,

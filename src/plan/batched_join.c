@@ -9,254 +9,52 @@
 
 #include "plan.h"
 
-#include "bson_memory.h"
-#include "comparison.h"
+#include "batched_keys.h"
 #include "cost.h"
-#include "derived.h"
-#include "index_use.h"
 #include "join.h"
 #include "plan_nodes.h"
 #include "planning_state.h"
-#include "security.h"
+#include "relation.h"
 #include "settings.h"
-
-#include <math.h>
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
-#include "utils/lsyscache.h"
 
 static set_join_pathlist_hook_type next_hook = NULL;
 static const CustomScanMethods *scan_methods = NULL;
 
-/* How the documents for outer rows are found. */
-typedef struct BatchedKey
-{
-	RestrictInfo *rinfo;
-	Expr	   *outer;
-	Expr	   *inner;
-	Expr	   *condition;		/* inner = ANY (keys) */
-	bool		indexed;		/* an index finds them */
-	bool		unique;
-	double		share;			/* of mongo_index_finds() */
-	MongoBatchedJoin join;
-} BatchedKey;
-
-/* any_of_keys: inner = ANY (keys), whatever these will be. */
-static Expr *
-any_of_keys(Oid operator, Oid collation, Expr *inner, Oid key_type)
-{
-	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
-	CaseTestExpr *keys = makeNode(CaseTestExpr);
-
-	keys->typeId = get_array_type(key_type);
-	keys->typeMod = -1;
-	if (!OidIsValid(keys->typeId))
-		return NULL;
-	condition->opno = operator;
-	condition->opfuncid = get_opcode(operator);
-	condition->useOr = true;
-	condition->inputcollid = collation;
-	condition->args = list_make2(inner, keys);
-	condition->location = -1;
-	return (Expr *) condition;
-}
-
-/*
- * can_ask: can MongoDB be asked for the documents with these keys?  Values that are
- * ranges to it, as numeric's are, would be too many of these.
- */
-static bool
-can_ask(PlannerInfo *root, RelOptInfo *innerrel, BatchedKey *key)
-{
-	const MongoRelation *relation = innerrel->fdw_private;
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-	MongoTranslation translation = mongo_translation_of(relation);
-	const MongoComparison *comparison;
-	MongoCondition condition;
-	MongoField	field;
-
-	if (!mongo_field_of_node(relation->columns, (Node *) key->inner, &field))
-		return false;
-	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod);
-	if (comparison == NULL || comparison->append_points == NULL)
-		return false;
-	condition = mongo_translate_condition(&translation, key->condition, match);
-	/* one key of the list, for what a key costs */
-	condition.seek = MONGO_SEEK_VALUE;
-	condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_derived(relation->options);
-	key->share = 1;
-	key->unique = false;
-	key->indexed = condition.grade != MONGO_NOT_SHIPPABLE &&
-		mongo_index_finds(root, innerrel, &condition, &key->share, &key->unique);
-	/* a pipeline may give other documents the second time */
-	return condition.grade != MONGO_NOT_SHIPPABLE &&
-		(key->indexed || !mongo_is_derived(relation->options)) &&
-		mongo_is_securely_promotable(innerrel, key->rinfo, match);
-}
-
-/* try_clause: is it "something of the outer side = field"? */
-static bool
-try_clause(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel,
-		   RestrictInfo *rinfo, BatchedKey *key)
-{
-	OpExpr	   *clause = (OpExpr *) rinfo->clause;
-	bool		inner_is_left;
-	Oid			operator;
-
-	if (!IsA(clause, OpExpr) || !rinfo->can_join ||
-		contain_volatile_functions((Node *) clause) ||
-		contain_subplans((Node *) clause))
-		return false;
-	inner_is_left = bms_equal(rinfo->left_relids, innerrel->relids);
-	if (inner_is_left ? !bms_is_subset(rinfo->right_relids, outerrel->relids) :
-		!(bms_equal(rinfo->right_relids, innerrel->relids) &&
-		  bms_is_subset(rinfo->left_relids, outerrel->relids)))
-		return false;
-
-	operator = inner_is_left ? clause->opno : get_commutator(clause->opno);
-	if (!OidIsValid(operator) ||
-		!get_op_hash_functions(operator, &key->join.inner_hash, &key->join.outer_hash))
-		return false;
-	key->rinfo = rinfo;
-	key->inner = inner_is_left ? linitial(clause->args) : lsecond(clause->args);
-	key->outer = inner_is_left ? lsecond(clause->args) : linitial(clause->args);
-	key->join.collation = clause->inputcollid;
-	key->join.key_type = getBaseType(exprType((Node *) key->outer));
-	key->condition = any_of_keys(operator, clause->inputcollid, key->inner,
-								 key->join.key_type);
-	return key->condition != NULL && can_ask(root, innerrel, key);
-}
-
-/* is_better_key: has it an index, and does it find a single document? */
-static bool
-is_better_key(const BatchedKey *key, const BatchedKey *other)
-{
-	if (key->indexed != other->indexed)
-		return key->indexed;
-	return key->unique && !other->unique;
-}
-
-/* find_key: the best of the clauses. */
-static bool
-find_key(PlannerInfo *root, RelOptInfo *outerrel, RelOptInfo *innerrel, List *clauses,
-		 BatchedKey *key)
-{
-	bool		found = false;
-	ListCell   *cell;
-
-	foreach(cell, clauses)
-	{
-		BatchedKey	candidate = {0};
-
-		if (!try_clause(root, outerrel, innerrel, lfirst_node(RestrictInfo, cell),
-						&candidate))
-			continue;
-		if (!found || is_better_key(&candidate, key))
-			*key = candidate;
-		found = true;
-	}
-	return found;
-}
-
-/* What is asked for and what is found, in all. */
-typedef struct BatchedRows
-{
-	double		keys;
-	double		examined;
-	double		found;
-} BatchedRows;
-
-/* estimate_rows: with so many batches; of them, those that meet the table's conditions. */
-static BatchedRows
-estimate_rows(PlannerInfo *root, const Path *outer, RelOptInfo *innerrel,
-			  const BatchedKey *key, double batches)
-{
-	const MongoRelation *inner = innerrel->fdw_private;
-	double		tuples = Max(innerrel->tuples, 1);
-	BatchedRows rows = {.keys = mongo_batched_keys(root, key->outer, outer->rows, batches)};
-	double		with_key = rows.keys * tuples *
-		mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo);
-
-	rows.examined = with_key * key->share;
-	if (key->unique)
-		rows.examined = Min(rows.examined, rows.keys);
-	rows.found = Min(rows.examined, with_key * Min(inner->remote_rows / tuples, 1));
-	return rows;
-}
-
-/*
- * indexed_cost: of a find for each batch.  The first key is no dearer than it is to a
- * nested loop that asks for one at a time, and the find a little cheaper: so that this
- * is the plan where one row is expected, for there may be thousands.
- */
-static Cost
-indexed_cost(const RelOptInfo *innerrel, const BatchedRows *rows, double batches)
-{
-	const MongoTableOptions *options = ((MongoRelation *) innerrel->fdw_private)->options;
-	double		tuples = Max(innerrel->tuples, 1);
-
-	return batches * options->fdw_startup_cost * MONGO_COST_BATCHED_FIND +
-		Max(rows->keys - 1, 0) * MONGO_COST_BATCHED_KEY * options->fdw_tuple_cost +
-		rows->examined * mongo_examined_cost(innerrel, tuples) / tuples +
-		rows->found * options->fdw_tuple_cost;
-}
-
-/*
- * unindexed_cost: of looking for the first batch's keys in all documents that meet the
- * table's conditions, and then, if there are more, of fetching these documents.
- */
-static Cost
-unindexed_cost(const RelOptInfo *innerrel, const BatchedRows *rows, double batches)
-{
-	const MongoRelation *inner = innerrel->fdw_private;
-	const MongoTableOptions *options = inner->options;
-	Cost		look = options->fdw_startup_cost +
-		mongo_examined_cost(innerrel, inner->examined_rows);
-	Cost		cost = look + rows->found / batches * options->fdw_tuple_cost;
-
-	if (batches > 1)
-		cost += look + inner->remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost);
-	return cost;
-}
-
 /* estimate_batched_join: of the outer side once, and of asking for its rows' keys. */
 static void
 estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
-					  const BatchedKey *key, List *join_clauses, CustomPath *path)
+					  const MongoBatchedKeys *keys, List *join_clauses, CustomPath *path)
 {
 	const MongoTableOptions *options = ((MongoRelation *) innerrel->fdw_private)->options;
 	const Path *outer = linitial(path->custom_paths);
 	Path	   *inner_path = lsecond(path->custom_paths);
-	double		batches = Max(ceil(outer->rows / MONGO_COST_BATCHED_ROWS), 1);
-	BatchedRows rows = estimate_rows(root, outer, innerrel, key, batches);
 	QualCost	quals;
 	Cost		cost;
 
 	cost_qual_eval(&quals, join_clauses, root);
 
 	/* what EXPLAIN shows: a find's part */
-	inner_path->rows = clamp_row_est(rows.found / batches);
+	inner_path->rows = clamp_row_est(keys->found / mongo_batches(outer->rows));
 	inner_path->startup_cost = options->fdw_startup_cost;
 	inner_path->total_cost = options->fdw_startup_cost +
 		inner_path->rows * options->fdw_tuple_cost;
 
-	cost = key->indexed ? indexed_cost(innerrel, &rows, batches) :
-		unindexed_cost(innerrel, &rows, batches);
-	cost += outer->rows * 2 * cpu_operator_cost +
-		rows.found * (cpu_tuple_cost + quals.per_tuple + innerrel->baserestrictcost.per_tuple);
+	cost = keys->cost + outer->rows * 2 * cpu_operator_cost +
+		keys->found * (cpu_tuple_cost + quals.per_tuple + innerrel->baserestrictcost.per_tuple);
 
 	path->path.rows = joinrel->rows;
 	path->path.startup_cost = outer->startup_cost + quals.startup +
 		joinrel->reltarget->cost.startup + options->fdw_startup_cost *
-		(key->indexed ? MONGO_COST_BATCHED_FIND : 1);
+		(keys->indexed ? MONGO_COST_BATCHED_FIND : 1);
 	path->path.total_cost = outer->total_cost + quals.startup +
 		joinrel->reltarget->cost.startup + cost +
 		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
@@ -433,28 +231,28 @@ plain_path(PlannerInfo *root, RelOptInfo *innerrel)
 /* add_path_for: all is known but the costs. */
 static void
 add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
-			 Path *outer_path, const BatchedKey *key, List *join_clauses,
-			 List *other_clauses)
+			 Path *outer_path, const MongoBatchedJoin *join, const MongoBatchedKeys *keys,
+			 List *join_clauses, List *other_clauses)
 {
 	CustomPath *path = makeNode(CustomPath);
 	Path	   *inner_path;
 
 	inner_path = (Path *) mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
 												 0, 0, NIL, NULL, NULL,
-												 list_make1(key->condition));
+												 keys->conditions);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = joinrel;
 	path->path.pathtarget = joinrel->reltarget;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_paths = list_make2(outer_path, inner_path);
-	if (!key->indexed)
+	if (!keys->indexed)
 		path->custom_paths = lappend(path->custom_paths, plain_path(root, innerrel));
-	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, &key->join),
+	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, join),
 									  list_make3(in_order(root, join_clauses),
-												 key->outer, key->inner),
+												 keys->outer, keys->inner),
 									  in_order(root, other_clauses));
-	estimate_batched_join(root, joinrel, innerrel, key, join_clauses, path);
+	estimate_batched_join(root, joinrel, innerrel, keys, join_clauses, path);
 	add_path(joinrel, (Path *) path);
 }
 
@@ -482,7 +280,7 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	Path	   *outer_path = outerrel->cheapest_total_path;
 	List	   *join_clauses;
 	List	   *other_clauses;
-	BatchedKey	key;
+	MongoBatchedKeys keys;
 	MemoryContext old_context;
 
 	if (next_hook != NULL)
@@ -498,11 +296,13 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	mongo_check_planning_state(innerrel);
 	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
 							 &other_clauses);
-	if (find_key(root, outerrel, innerrel, join_clauses, &key))
+	if (mongo_find_batched_keys(root, outer_path, innerrel, join_clauses, &keys))
 	{
-		key.join.type = type;
-		key.join.all_rows = root->tuple_fraction <= 0;
-		add_path_for(root, joinrel, innerrel, outer_path, &key, join_clauses,
+		MongoBatchedJoin join = {
+			.type = type, .all_rows = root->tuple_fraction <= 0, .columns = keys.columns
+		};
+
+		add_path_for(root, joinrel, innerrel, outer_path, &join, &keys, join_clauses,
 					 other_clauses);
 	}
 	MemoryContextSwitchTo(old_context);

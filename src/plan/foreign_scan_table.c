@@ -294,16 +294,15 @@ hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 	return columns;
 }
 
-/* forget_key: what a batched join tests itself, the last clause, if there is one. */
+/* forget_keys: what a batched join tests itself, the last clauses, as far as they are there. */
 static void
-forget_key(MongoScanClauses *clauses, const Expr *key)
+forget_keys(MongoScanClauses *clauses, const List *keys)
 {
-	int			last = list_length(clauses->local) - 1;
-
-	if (key == NULL || last < 0 || list_nth(clauses->local, last) != key)
-		return;
-	clauses->local = list_truncate(clauses->local, last);
-	clauses->hiding = list_delete_int(clauses->hiding, last);
+	while (clauses->local != NIL && list_member_ptr(keys, llast(clauses->local)))
+	{
+		clauses->local = list_truncate(clauses->local, list_length(clauses->local) - 1);
+		clauses->hiding = list_delete_int(clauses->hiding, list_length(clauses->local));
+	}
 }
 
 /*
@@ -329,8 +328,8 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	List	   *private = best_path->fdw_private;
 	List	   *hashed_keys = mongo_hashed_keys(best_path);
 	bool		limited = private != NIL && IsA(private, IntList);
-	Expr	   *key = private != NIL && IsA(private, List) && hashed_keys == NIL ?
-		linitial(private) : NULL;
+	List	   *keys = private != NIL && IsA(private, List) && hashed_keys == NIL ?
+		private : NIL;
 	MongoTranslation translation = mongo_translation_of(relation);
 	MongoScanNode node = {
 		.scanrelid = baserel->relid, .tlist = tlist, .outer_plan = outer_plan
@@ -340,23 +339,24 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	List	   *hash_expressions = NIL;
 	MongoScanPlan plan;
 	ForeignScan *scan;
+	ListCell   *cell;
 
-	/* the key of a batched join, which tests it again */
-	if (key != NULL)
-		scan_clauses = lappend(list_copy(scan_clauses),
-							   make_simple_restrictinfo(root, key));
+	/* those of a batched join, which tests them again */
+	scan_clauses = list_copy(scan_clauses);
+	foreach(cell, keys)
+		scan_clauses = lappend(scan_clauses, make_simple_restrictinfo(root, lfirst(cell)));
 	translation.need_exact = limited;
 	if (hashed_keys != NIL)
 		classify_hashed(&translation, baserel, scan_clauses, hashed_keys, &clauses);
 	else
 		mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
 	attributes = fetched_attributes(root, baserel, relation, &clauses);
-	forget_key(&clauses, key);
+	forget_keys(&clauses, keys);
 
 	mongo_scan_plan_init(&plan, root, relation);
 	plan.commands = find_commands(baserel, &translation, &clauses, attributes,
 								  best_path->path.pathkeys);
-	plan.is_batched = key != NULL;
+	plan.is_batched = keys != NIL;
 	plan.enough_rows = enough_rows(root, baserel, relation,
 								   best_path->path.pathkeys);
 	if (best_path->path.parallel_aware)

@@ -190,37 +190,50 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 }
 
 /*
- * index_finds: does the index test the one condition sought that has no RestrictInfo?
- * *bounds are then those that it tests with it.
+ * index_finds: does the index test all of the conditions sought that have no RestrictInfo,
+ * of which there are so many?  *bounds are then those that it tests with them.
  */
 static bool
-index_finds(const MongoIndex *index, List *sought, IndexBounds *bounds)
+index_finds(const MongoIndex *index, List *sought, int nconditions, IndexBounds *bounds)
 {
+	List	   *others = NIL;
+	ListCell   *cell;
+
 	if (index->uses == 0)
 		return false;
 	*bounds = bounds_of_index(index, sought);
-	if (!list_member_ptr(bounds->rinfos, NULL))
+	foreach(cell, bounds->rinfos)
+	{
+		if (lfirst(cell) != NULL)
+			others = lappend(others, lfirst(cell));
+	}
+	if (list_length(bounds->rinfos) - list_length(others) < nconditions)
 		return false;
-	bounds->rinfos = list_delete_ptr(bounds->rinfos, NULL);
+	bounds->rinfos = others;
 	return true;
 }
 
 bool
-mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel,
-				  const MongoCondition *condition, double *share, bool *unique)
+mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
+				  double *share, bool *unique)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = learned_of(relation);
-	List	   *sought = mongo_note_sought(list_copy(relation->sought), NULL, condition);
-	bool		found = condition->indexed;
+	const MongoCondition *first = linitial(conditions);
+	List	   *sought = list_copy(relation->sought);
+	bool		alone = list_length(conditions) == 1;
+	bool		found = alone && first->indexed;
 	double		rows = baserel->tuples;
+	ListCell   *cell;
 
-	*unique = condition->unique;
-	for (int i = 0; condition->path != NULL && statistics != NULL && i < statistics->nindexes; i++)
+	foreach(cell, conditions)
+		sought = mongo_note_sought(sought, NULL, lfirst(cell));
+	*unique = alone && first->unique;
+	for (int i = 0; first->path != NULL && statistics != NULL && i < statistics->nindexes; i++)
 	{
 		IndexBounds bounds;
 
-		if (!index_finds(&statistics->indexes[i], sought, &bounds))
+		if (!index_finds(&statistics->indexes[i], sought, list_length(conditions), &bounds))
 			continue;
 		found = true;
 		*unique |= bounds.unique;

@@ -46,16 +46,16 @@ extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *
 
 /*
  * mongo_index_finds
- *		Can an index find the documents of this condition, if not by itself then with
- *		equality in the table's restrictions on the fields before its own?
+ *		Can one index find the documents of these conditions (MongoCondition *, of
+ *		different fields), if not by itself then with equality in the table's
+ *		restrictions on the fields before theirs?
  *
  * *share is what these and others that the index tests leave of the documents, and
- * *unique whether at most one is found for a value.  Neither is set where the
- * result is false.
+ * *unique whether at most one is found for a value of each.  Neither is of any account
+ * where the result is false.
  */
-extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel,
-							  const MongoCondition *condition, double *share,
-							  bool *unique);
+extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
+							  double *share, bool *unique);
 
 /* A key of a wanted order. */
 typedef struct MongoOrderKey

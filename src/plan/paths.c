@@ -100,7 +100,8 @@ try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo
 		return found;
 
 	parameterization = find_parameterization(required_outer, &found);
-	parameterization->served |= mongo_index_finds(root, baserel, &condition, &share, &unique);
+	parameterization->served |= mongo_index_finds(root, baserel, list_make1(&condition),
+												  &share, &unique);
 	parameterization->unique |= unique;
 	parameterization->sought = mongo_note_sought(parameterization->sought, rinfo, &condition);
 	return found;

@@ -64,7 +64,13 @@ static const MongoStructField direct_fields[] = {
 };
 const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
 
+static const MongoStructField key_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoBatchedColumn, type, asked),
+};
+static const MongoStructType key_type = MONGO_STRUCT_TYPE(MongoBatchedColumn, key_fields);
+
 static const MongoStructField join_fields[] = {
 	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, all_rows),
+	MONGO_STRUCT_LIST(MongoBatchedJoin, columns, &key_type),
 };
 const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);
