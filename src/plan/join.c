@@ -131,7 +131,8 @@ choose_form(MongoJoin *join)
 	const MongoRelation *outer = join->outer->fdw_private;
 	bool		only_key = join->clauses == NIL && join->inner->baserestrictinfo == NIL;
 
-	if (join->type != JOIN_INNER && (!only_key || !join->key.fits || join->key.is_text))
+	if (join->key.needs_restrictions ||
+		(join->type != JOIN_INNER && (!only_key || !join->key.fits || join->key.is_text)))
 		join->form = MONGO_LOOKUP_PIPELINE;
 	else if (!join->key.fits || join->key.is_text)
 		join->form = MONGO_LOOKUP_UNWOUND;
@@ -223,7 +224,7 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	mongo_split_join_clauses(joinrel, jointype, extra->restrictlist, &join->clauses,
 							 &join->filters);
 	if (mongo_has_pseudoconstant(extra->restrictlist) ||
-		!mongo_find_join_key(outer->columns, innerrel, join->clauses, &join->key))
+		!mongo_find_join_key(root, outer->columns, innerrel, join->clauses, &join->key))
 		return NULL;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
 	join->columns = mongo_columns_under(inner->columns,

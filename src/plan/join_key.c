@@ -14,6 +14,7 @@
 #include "join_key.h"
 
 #include "comparison.h"
+#include "index_use.h"
 #include "relation.h"
 #include "strategy.h"
 #include "types.h"
@@ -89,18 +90,35 @@ found_documents_fit(RelOptInfo *inner, const Var *var)
 		inner->pages * BLCKSZ < MODEST_ARRAY_SIZE;
 }
 
+/*
+ * is_found: does an index find documents by the key, if not by itself then behind fields
+ * that the table's restrictions set equal to values?
+ */
+static bool
+is_found(PlannerInfo *root, RelOptInfo *inner, MongoJoinKey *key)
+{
+	MongoCondition condition = {.seek = MONGO_SEEK_VALUE, .path = key->inner.path};
+	double		share;
+	bool		unique;
+
+	key->needs_restrictions = (key->inner.index_uses & MONGO_INDEX_EQUALITY) == 0;
+	return !key->needs_restrictions ||
+		(!key->inner.unindexed &&
+		 mongo_index_finds(root, inner, list_make1(&condition), &share, &unique));
+}
+
 /* try_key: is the clause "outer field = indexed inner field"? */
 static bool
-try_key(MongoColumns *outer, RelOptInfo *inner, Node *left, Node *right,
-		const OpExpr *clause, MongoJoinKey *key)
+try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
+		Node *left, Node *right, const OpExpr *clause, MongoJoinKey *key)
 {
 	const MongoRelation *relation = inner->fdw_private;
 	MongoTypeKind kind;
 
 	if (!mongo_field_of_node(outer, left, &key->outer) ||
 		!mongo_field_of_node(relation->columns, right, &key->inner) ||
-		(key->inner.index_uses & MONGO_INDEX_EQUALITY) == 0 ||
-		mongo_default_strategy(clause->opno, key->inner.operator_type) != BTEqualStrategyNumber)
+		mongo_default_strategy(clause->opno, key->inner.operator_type) != BTEqualStrategyNumber ||
+		!is_found(root, inner, key))
 		return false;
 	kind = join_key_kind(&key->inner);
 	if (kind == MONGO_KIND_OTHER || kind != join_key_kind(&key->outer))
@@ -117,18 +135,23 @@ try_key(MongoColumns *outer, RelOptInfo *inner, Node *left, Node *right,
 	return true;
 }
 
-/* is_better: one document rather than several, numbers rather than text. */
+/*
+ * is_better: by an index that needs nothing else, one document rather than several,
+ * numbers rather than text.
+ */
 static bool
 is_better(const MongoJoinKey *one, const MongoJoinKey *other)
 {
+	if (one->needs_restrictions != other->needs_restrictions)
+		return other->needs_restrictions;
 	if (one->unique != other->unique)
 		return one->unique;
 	return !one->is_text && other->is_text;
 }
 
 bool
-mongo_find_join_key(MongoColumns *outer, RelOptInfo *inner, List *clauses,
-					MongoJoinKey *key)
+mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
+					List *clauses, MongoJoinKey *key)
 {
 	bool		found = false;
 	ListCell   *cell;
@@ -141,9 +164,9 @@ mongo_find_join_key(MongoColumns *outer, RelOptInfo *inner, List *clauses,
 
 		if (!IsA(clause, OpExpr) || list_length(clause->args) != 2)
 			continue;
-		if (!try_key(outer, inner, linitial(clause->args), lsecond(clause->args),
+		if (!try_key(root, outer, inner, linitial(clause->args), lsecond(clause->args),
 					 clause, &candidate) &&
-			!try_key(outer, inner, lsecond(clause->args), linitial(clause->args),
+			!try_key(root, outer, inner, lsecond(clause->args), linitial(clause->args),
 					 clause, &candidate))
 			continue;
 		if (!found || is_better(&candidate, key))

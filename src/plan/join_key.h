@@ -22,6 +22,8 @@ typedef struct MongoJoinKey
 	bool		is_text;		/* Strings and ObjectIds may be equal in
 								 * PostgreSQL */
 	bool		unique;			/* finds one document at most */
+	bool		needs_restrictions; /* the index has fields before the key
+									 * that these set equal to values */
 	bool		fits;			/* what it finds surely fits into an array */
 } MongoJoinKey;
 
@@ -32,7 +34,7 @@ typedef struct MongoJoinKey
  *
  * 'outer' are the columns of the other side.
  */
-extern bool mongo_find_join_key(MongoColumns *outer, RelOptInfo *inner,
+extern bool mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 								List *clauses, MongoJoinKey *key);
 
 #endif							/* MONGO_FDW_JOIN_KEY_H */
