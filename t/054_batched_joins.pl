@@ -51,6 +51,7 @@ is_batched("$sum LEFT JOIN points ON id = k AND info <> 'info 7'", 6, 'left join
 is_batched("$sum LEFT JOIN points ON id = k WHERE id IS NULL OR n % 3 = 0", 6, 'left join and a condition above it');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE EXISTS (SELECT 1 FROM points WHERE id = k AND id > n)', 5, 'semijoin');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE NOT EXISTS (SELECT 1 FROM points WHERE id = k)', 6, 'antijoin');
+is_batched('SELECT count(*), sum(id), max(info) FROM points WHERE id IN (SELECT k FROM keys)', 5, 'semijoin the other way round');
 is_batched("$sum JOIN points ON id = k + 1 AND id + n > 1000", 5, 'a key that is computed, and a second clause');
 is_batched("$sum JOIN points ON id = k WHERE n > 10000", 1, 'one key for all rows');
 is_batched("$sum JOIN points ON id = k WHERE k > 24000", 1, 'keys that find nothing');

@@ -286,6 +286,12 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 	if (next_hook != NULL)
 		next_hook(root, joinrel, outerrel, innerrel, type, extra);
 
+	/* a semijoin the other way round: of rows without their duplicates */
+	if (type == JOIN_UNIQUE_OUTER && is_ours(innerrel))
+	{
+		outer_path = (Path *) create_unique_path(root, outerrel, outer_path, extra->sjinfo);
+		type = JOIN_INNER;
+	}
 	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||
 		!mongo_join_type_is_known(type) || !mongo_is_plain_query(root) ||
 		!bms_is_empty(joinrel->lateral_relids) || root->hasPseudoConstantQuals ||

@@ -18,6 +18,7 @@
 #include "settings.h"
 #include "sorted_paths.h"
 
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
@@ -196,7 +197,13 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 		mongo_examined_rows(root, baserel,
 							sought_with(relation, parameterizations,
 										parameterization->required_outer));
-	remote_rows = Min(info->ppi_rows, Min(relation->remote_rows, examined_rows));
+	remote_rows = info->ppi_rows;
+	/* with those that conditions leave out which PostgreSQL tests */
+	if (relation->remote_rows > baserel->rows)
+		remote_rows = clamp_row_est(relation->remote_rows *
+									clauselist_selectivity(root, info->ppi_clauses,
+														   baserel->relid, JOIN_INNER, NULL));
+	remote_rows = Min(remote_rows, Min(relation->remote_rows, examined_rows));
 	mongo_estimate_scan(baserel, remote_rows, examined_rows,
 						&startup_cost, &total_cost);
 	add_path(baserel, (Path *)
