@@ -205,6 +205,13 @@ typedef struct MongoMembers
 #define mongo_copy_placeholder_nulling(to, from) ((void) (from))
 #endif
 
+/* Since 16 the planner leaves out of GROUP BY what is redundant. */
+#if PG_VERSION_NUM >= 160000
+#define mongo_group_clause(root) ((root)->processed_groupClause)
+#else
+#define mongo_group_clause(root) ((root)->parse->groupClause)
+#endif
+
 /* A lexer of a JSON text, for strings with escapes. */
 #if PG_VERSION_NUM >= 170000
 #define mongo_json_lexer(json) makeJsonLexContext(NULL, (json), true)

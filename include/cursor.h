@@ -74,6 +74,12 @@ extern void mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage);
 extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
 
 /*
+ * mongo_cursor_is_exhausted
+ *		Is it known, with nothing to be asked for, that there are no more documents?
+ */
+extern bool mongo_cursor_is_exhausted(const MongoCursor *cursor);
+
+/*
  * mongo_cursor_is_ready
  *		Would mongo_cursor_next() give its answer without waiting for more than
  *		the rest of a reply that has begun to come?

@@ -84,7 +84,8 @@ typedef struct MongoScanPlan
 	bool		is_batched;		/* asks for the keys of a batched join */
 	int			hash_first;		/* in fdw_exprs: a column and a value for each
 								 * key of hash_functions */
-	int			hash_after;		/* so many values, a hash table is made */
+	int			change_after;	/* so many values cost as much as all
+								 * documents; 0: there is no second plan */
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
 	int			fetch_size;
 	MongoTypeMismatch type_mismatch;
@@ -100,6 +101,10 @@ typedef struct MongoScanPlan
 	List	   *hash_functions; /* OIDs, for each key: of the column, of the
 								 * value, and the collation; NIL: no hash
 								 * table, see src/exec/hashed_scan.h */
+	List	   *local_columns;	/* number of each column of the second plan in
+								 * the scan's tuple, from 0, or -1; NIL: the
+								 * second plan is that of a hash table, if
+								 * there is one; see src/exec/change_over.h */
 	List	   *hiding;			/* numbers, from 0, of the plan's quals that
 								 * hide rows, of which nothing may be told;
 								 * see hidden.h */

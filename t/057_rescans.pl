@@ -71,6 +71,7 @@ is_asked('scans by parameter', 'SELECT small._id, count(*), max(v) FROM small JO
 is_asked('a correlated sub-select', 'SELECT n, (SELECT max(v || n) FROM t WHERE k = n) FROM small ORDER BY _id', 4, 0, 'SET enable_sort = on;');
 is_asked('LATERAL', 'SELECT n, v FROM small, LATERAL (SELECT v FROM t WHERE k = n ORDER BY _id LIMIT 3) s ORDER BY 1, 2', 4, 0,
 	'SET enable_sort = on;');
+is_asked('min, for which one row is enough', 'SELECT n, (SELECT min(_id) FROM t WHERE k = n) FROM small ORDER BY _id', 4, 0, 'SET enable_sort = on;');
 is_asked('an aggregate of nothing', 'SELECT n, (SELECT count(*) FROM t WHERE k = n + 100) FROM small ORDER BY _id', 4, 0, 'SET enable_sort = on;');
 is_asked('a list by parameter', 'SELECT n, (SELECT count(v) FROM t WHERE k = ANY (ARRAY[n, 5])) FROM small ORDER BY _id', 5, 0, 'SET enable_sort = on;');
 is_asked('a scan without parameters beside one with',

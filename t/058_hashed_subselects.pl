@@ -75,6 +75,47 @@ my ($answer, $commands) = asked('SELECT n, m FROM keys, LATERAL (SELECT max(t.v 
 is($answer, (asked('SELECT n, m FROM keys, LATERAL (SELECT max(t.v || n) AS m FROM t WHERE t.k = keys.k) s ORDER BY n', 'locals'))[0], 'LATERAL: the answer');
 cmp_ok($commands, '<=', 40, "LATERAL: $commands commands");
 
+# what MongoDB groups, sorts and limits for a value, PostgreSQL does after that
+my $push = 'SET cpu_operator_cost = 1; ';
+like($node->safe_psql('postgres', "SET search_path = foreigners, public; $push EXPLAIN SELECT (SELECT sum(_id) FROM t WHERE t.k = keys.k) FROM keys"),
+	qr/Aggregate on/, 'MongoDB groups');
+is_hashed('a sum', '(SELECT sum(_id) FROM t WHERE t.k = keys.k)', $push);
+is_hashed('a count', '(SELECT count(*) FROM t WHERE t.k = keys.k)', $push);
+is_hashed('aggregates of nothing', "(SELECT count(*) || coalesce(sum(_id)::text, ' no') FROM t WHERE t.k = keys.k AND t.w = 5)", $push);
+is_hashed('by two columns', '(SELECT 0.5 * sum(_id) FROM t WHERE t.k = keys.k AND t.w = keys.w AND t._id > 100)', $push);
+is_hashed('finished aggregates', '(SELECT round(avg(_id), 3) || round(stddev(_id), 3)::text FROM t WHERE t.k = keys.k)', $push);
+is_hashed('DISTINCT and FILTER', '(SELECT count(DISTINCT w) || count(*) FILTER (WHERE w > 1)::text FROM t WHERE t.k = keys.k)', $push);
+is_hashed('HAVING', '(SELECT sum(_id) FROM t WHERE t.k = keys.k HAVING count(*) > 3 AND min(t.w) < 1)', $push);
+is_hashed('GROUP BY', 'ARRAY(SELECT sum(_id) FROM t WHERE t.k = keys.k GROUP BY w ORDER BY 1)::text', $push);
+is_hashed('GROUP BY and HAVING', 'EXISTS (SELECT 1 FROM t WHERE t.k = keys.k GROUP BY t.w HAVING sum(t._id) > 3000)', $push);
+is_hashed('an aggregate beside the outer row', '(SELECT sum(_id) FROM t WHERE t.k = keys.k AND t.w > keys.w - 2) + n', $push);
+is_hashed('min', '(SELECT min(_id) FROM t WHERE t.k = keys.k)', $push);
+is_hashed('max of numbers with NaN', '(SELECT max(x) FROM t WHERE t.k = keys.k)', $push);
+is_hashed('LIMIT', '(SELECT v FROM t WHERE t.k = keys.k LIMIT 1)', $push);
+is_hashed('ORDER BY and LIMIT', '(SELECT _id FROM t WHERE t.k = keys.k ORDER BY x DESC, _id LIMIT 1)', $push);
+is_hashed('OFFSET by the outer row', '(SELECT _id FROM t WHERE t.k = keys.k ORDER BY _id DESC LIMIT 1 OFFSET keys.w)', $push);
+is_hashed('an expression over what is sorted', "(SELECT v || '-' || w FROM t WHERE t.k = keys.k ORDER BY _id LIMIT 1)", $push);
+is_hashed('ORDER BY, and a condition of PostgreSQL', "(SELECT _id FROM t WHERE t.k = keys.k AND md5(v) > '4' ORDER BY _id LIMIT 1)");
+is_hashed('ORDER BY an expression, and LIMIT', '(SELECT _id + w FROM t WHERE t.k = keys.k ORDER BY t._id % 10, t._id LIMIT 1)', $push);
+is_hashed('GROUP BY, ORDER BY and LIMIT', '(SELECT sum(_id) + w FROM t WHERE t.k = keys.k GROUP BY w ORDER BY sum(_id) DESC LIMIT 1)', $push);
+is_hashed('IN with LIMIT', 'n IN (SELECT t._id FROM t WHERE t.k = keys.k ORDER BY t._id LIMIT 2)', $push);
+foreach my $query ('SELECT n, s.* FROM keys, LATERAL (SELECT _id, v FROM t WHERE t.k = keys.k ORDER BY _id DESC LIMIT 3) s ORDER BY n, _id',
+	'SELECT n, s.* FROM keys LEFT JOIN LATERAL (SELECT w, count(*), sum(_id) FROM t WHERE t.k = keys.k GROUP BY w) s ON true ORDER BY n, w',
+	'SELECT n, s.* FROM keys, LATERAL (SELECT count(*), max(_id), sum(x) FROM t WHERE t.k = keys.k) s ORDER BY n')
+{
+	my ($answer, $commands) = asked($push . $query, 'foreigners');
+	is($answer, (asked($query, 'locals'))[0], "LATERAL: the answer of $query");
+	cmp_ok($commands, '<=', 40, "LATERAL: $commands commands");
+}
+
+# what the statement is said to cost tells when many values are to be expected
+my ($rows, $sent) = asked($push . 'SELECT count((SELECT sum(_id) FROM t WHERE t.k = keys.k)) FROM keys', 'foreigners');
+cmp_ok($sent, '<=', 4, "as early as that: $sent commands");
+like($node->safe_psql('postgres', "SET search_path = foreigners, public; $push EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF)"
+	  . ' SELECT count((SELECT sum(_id) FROM t WHERE t.k = keys.k)) FROM keys'),
+	qr/SubPlan 1\s+->  Foreign Scan \(actual .*->  Aggregate \(actual .*->  Foreign Scan on t \(actual .*->  Foreign Scan on t \(actual rows=3000/s,
+	'EXPLAIN of both plans');
+
 # what was answered before stays so, whatever happens to the documents until all are fetched
 $node->safe_psql('postgres', q{CREATE FUNCTION change() RETURNS int LANGUAGE sql VOLATILE AS
 	$$SELECT 0 FROM mongo_command('mongodb', 'db', '{"update": "t", "updates": [{"q": {"_id": 1}, "u": {"$set": {"v": "changed"}}}]}')$$});
@@ -122,6 +163,7 @@ $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.t OPTIONS (DROP fe
 $mongod->command('{"insert": "t", "documents": [{"_id": 9001, "k": 650, "w": "wrong", "v": "x"}, {"_id": 9002, "k": [651], "w": 1, "v": "x"}]}', 'db');
 my $by_value = '(SELECT max(t.w || keys.v || n) FROM t WHERE t.k = keys.k)';
 is_not_hashed('a document that does not fit', $by_value);
+is_not_hashed('a document that does not fit, and MongoDB\'s aggregate', '(SELECT sum(w) FROM t WHERE t.k = keys.k)', $push);
 foreach my $value (650, 651)
 {
 	my ($status, $out, $err) = $node->psql('postgres', "SET search_path = foreigners, public; SELECT $by_value FROM (SELECT n, k, v FROM keys UNION ALL SELECT 1, $value, 'x') keys");
@@ -130,6 +172,8 @@ foreach my $value (650, 651)
 $node->safe_psql('postgres', q{ALTER FOREIGN TABLE foreigners.t OPTIONS (ADD type_mismatch 'null');
 	INSERT INTO locals.t VALUES (9001, 650, NULL, 'x'), (9002, NULL, 1, 'x'); INSERT INTO keys VALUES (302, 650, 1, 'x', 1), (303, 651, 1, 'x', 1)});
 is_hashed('type_mismatch null', $by_value);
+
+is_hashed('an aggregate under type_mismatch null', '(SELECT sum(_id) FROM t WHERE t.k = keys.k AND t.w = keys.w)', $push);
 
 # domains' errors wait, too, and a policy's rows
 $node->safe_psql('postgres', q{CREATE DOMAIN small AS int CHECK (VALUE < 2);

@@ -30,6 +30,12 @@ COMPUTED = {"integer": "(%s::bigint + 1)", "float": "abs(%s)", "text": "lower(%s
 TABLES = "abc"
 QUERIES_A_DATABASE = 150
 
+# What is asked of the rows that have a value; a tie does not show.
+SUBSELECTS = ["SELECT count(*) || ' ' || coalesce(sum(%(i)s), 0)", "SELECT count(DISTINCT %(c)s)", "SELECT min(%(c)s)::text", "SELECT max(%(c)s)::text",
+              "SELECT %(c)s::text ... ORDER BY %(c)s LIMIT 1", "SELECT %(i)s ... ORDER BY %(c)s DESC, %(i)s LIMIT 1 OFFSET 1",
+              "SELECT count(*) ... GROUP BY %(c)s ORDER BY 1 DESC LIMIT 1", "SELECT avg(%(i)s)::text ... HAVING count(%(c)s) > 1",
+              "SELECT string_agg(%(i)s::text, ' ' ORDER BY %(i)s)"]
+
 # Queries under the same settings.
 BLOCK = 15
 
@@ -97,7 +103,9 @@ class Query:
             self.add(table)
         self.where = self.condition(self.visible) if rng.random() < 0.6 else None
         self.output = self.random_output()
-        self.repeated = rng.random() < 0.15
+        self.repeated = None if rng.random() > 0.25 else rng.choice(["range", "equal", "equal"])
+        if self.repeated == "equal":
+            self.ask_by_value()
         # in place of {parameter} there is a value, or a parameter, whatever the way
         self.parameter = way != "directly" and rng.random() < 0.5
 
@@ -133,6 +141,8 @@ class Query:
         rng = self.rng
         kind = rng.choice(["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "EXISTS", "NOT EXISTS"])
         conditions = [self.key(table)]
+        if rng.random() < 0.25:
+            conditions.append(self.key(table))
         while rng.random() < 0.35:
             conditions.append(self.condition(self.visible + [table] if rng.random() < 0.7 else [table]))
         self.joins.append((kind, table, conditions))
@@ -153,6 +163,16 @@ class Query:
             return "SELECT %s::text, %s" % (group, aggregates), "GROUP BY " + group
         return "SELECT " + aggregates, ""
 
+    def ask_by_value(self):
+        """A sub-select of which each of many values asks; mostly over one table."""
+        rng = self.rng
+        if rng.random() < 0.7:
+            self.joins, self.visible = [], self.tables[:1]
+            self.where = self.condition(self.visible) if rng.random() < 0.4 else None
+        self.value = self.tables[0].column(rng.choice(KEYS["integer"][:-1]))
+        column = rng.choice(self.visible).column(rng.choice(["i4", "i8", "_id", "ts", "d"]))
+        self.asked = rng.choice(SUBSELECTS) % {"c": column, "i": rng.choice(self.visible).column("_id")}
+
     def render(self):
         source = self.tables[0].render()
         filters = [] if self.where is None else ["(%s)" % self.where.render()]
@@ -164,6 +184,11 @@ class Query:
                 filters.append("%s (SELECT 1 FROM %s WHERE %s)" % (kind, table.render(), clause))
         if self.parameter:
             filters.append("%s <> %s" % (self.tables[0].column("_id"), PARAMETER))
+        if self.repeated == "equal":
+            select, _, rest = self.asked.partition(" ... ")
+            filters.append("%s = x" % self.value)
+            return "SELECT x, %s FROM generate_series(-3, 28) x" % ("(%s FROM %s WHERE %s %s)" % (
+                select, source, " AND ".join(filters), rest))
         if self.repeated:
             # again for each of some values, with a parameter in it
             some = self.visible[-1].column("_id")
@@ -180,7 +205,7 @@ class Query:
         if self.parameter:
             yield "parameter", False
         if self.repeated:
-            yield "repeated", False
+            yield "repeated", None
         if self.where is not None:
             yield "where", None
             for part in self.where.parts():

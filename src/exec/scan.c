@@ -13,6 +13,7 @@
 
 #include "bind.h"
 #include "bson_memory.h"
+#include "change_over.h"
 #include "count.h"
 #include "encoding.h"
 #include "exec.h"
@@ -176,6 +177,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	state->relids = scanned_relids(node);
 	state->user = mongo_scan_user_mapping(node);
 	state->keeps_answers = may_repeat(node, eflags);
+	mongo_change_over_init(node);
 	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
 	state->finisher = mongo_finisher_create(state->plan,
 											slot->tts_tupleDescriptor->natts);
@@ -394,48 +396,6 @@ open_scan_cursor(MongoScanState *state)
 		mongo_cursor_expect_document(state->run.cursor, MONGO_COUNT_FIELD);
 }
 
-/* make_kept_slot: for rows that are kept. */
-static void
-make_kept_slot(ForeignScanState *node, MongoScanState *state)
-{
-	EState	   *estate = node->ss.ps.state;
-	MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
-
-	if (state->kept_slot == NULL)
-		state->kept_slot = ExecInitExtraTupleSlot(estate,
-												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
-												  &TTSOpsMinimalTuple);
-	MemoryContextSwitchTo(old_context);
-}
-
-/*
- * reads_hash: have so many values been asked for that their rows come from a hash
- * table?  It is made now, if it can be, and the scan begins with those of its values.
- * What has been answered before stays as it was.
- */
-static bool
-reads_hash(ForeignScanState *node, MongoScanState *state)
-{
-	if (state->hashed == NULL)
-	{
-		if (state->plan->hash_functions == NIL || state->nvalues > state->plan->hash_after ||
-			state->shared != NULL || state->identities != NULL)
-			return false;
-		/* which is tried once */
-		if (++state->nvalues <= state->plan->hash_after)
-			return false;
-		state->hashed = mongo_hashed_scan_create(node);
-		if (state->hashed == NULL)
-			return false;
-		make_kept_slot(node, state);
-	}
-	if (state->answers != NULL)
-		mongo_answers_forget(state->answers);
-	mongo_hashed_scan_begin(state->hashed, node);
-	state->run.from_hash = true;
-	return true;
-}
-
 /*
  * find_answer: what is known of the answer to the run's command.  Neither a share of
  * an answer is kept nor rows that are to be changed, which have a number each.
@@ -448,7 +408,7 @@ find_answer(ForeignScanState *node, MongoScanState *state)
 	if (state->answers == NULL)
 	{
 		state->answers = mongo_answers_create(node->ss.ps.state->es_query_cxt);
-		make_kept_slot(node, state);
+		mongo_scan_make_kept_slot(node);
 	}
 	return mongo_answers_begin(state->answers, state->run.command);
 }
@@ -477,7 +437,8 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 		switch (find_answer(node, state))
 		{
 			case MONGO_ANSWER_NEW:
-				if (!reads_hash(node, state))
+				state->run.is_local = mongo_change_over(node);
+				if (!state->run.is_local)
 					open_scan_cursor(state);
 				break;
 			case MONGO_ANSWER_BEGUN:
@@ -548,19 +509,6 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 }
 
 /*
- * is_meant: does the row meet the conditions that MongoDB has been asked to test?
- * As in ForeignRecheck().
- */
-static bool
-is_meant(ForeignScanState *node, TupleTableSlot *slot)
-{
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-
-	econtext->ecxt_scantuple = slot;
-	return ExecQual(node->fdw_recheck_quals, econtext);
-}
-
-/*
  * read_row: empty at the end, and where an asynchronous scan would have to wait.
  * *document is what the row was read from, or NULL.
  */
@@ -622,20 +570,17 @@ fetch_row(ForeignScanState *node)
 	return slot;
 }
 
-/* hashed_row: the next one for the values that are asked for. */
-static TupleTableSlot *
-hashed_row(ForeignScanState *node)
+/* keep_row: as a part of the answer, which is whole once all that MongoDB has sent is. */
+static void
+keep_row(MongoScanState *state, TupleTableSlot *slot)
 {
-	MongoScanState *state = node->fdw_state;
+	const MongoScanPlan *plan = state->plan;
 
-	while (mongo_hashed_scan_next(state->hashed, state->kept_slot))
-	{
-		if (is_meant(node, state->kept_slot))
-			return state->kept_slot;
-		CHECK_FOR_INTERRUPTS();
-		ResetExprContext(node->ss.ps.ps_ExprContext);
-	}
-	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	mongo_answers_add(state->answers, slot);
+	if (state->run.cursor != NULL && mongo_cursor_is_exhausted(state->run.cursor) &&
+		(state->run.turn + 1 >= state->ncommands ||
+		 (plan->enough_rows > 0 && state->run.rows >= plan->enough_rows)))
+		mongo_answers_finish(state->answers);
 }
 
 /* next_row: of the answer, as far as it is known, or else MongoDB's. */
@@ -649,8 +594,8 @@ next_row(ForeignScanState *node)
 	mongo_begin_work(&work, state->relids);
 	if (!state->started)
 		start_scan(node, state);
-	if (state->run.from_hash)
-		slot = hashed_row(node);
+	if (state->run.is_local)
+		slot = mongo_changed_row(node);
 	else if (state->answers != NULL && mongo_answers_next(state->answers, state->kept_slot))
 		slot = state->kept_slot;
 	else if (state->answers != NULL && mongo_answers_is_whole(state->answers))
@@ -659,7 +604,7 @@ next_row(ForeignScanState *node)
 	{
 		slot = fetch_row(node);
 		if (state->answers != NULL && !TupIsNull(slot))
-			mongo_answers_add(state->answers, slot);
+			keep_row(state, slot);
 	}
 	mongo_end_work(&work);
 	return slot;
@@ -671,7 +616,7 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	MongoScanState *state = node->fdw_state;
 	TupleTableSlot *slot = next_row(node);
 
-	while (state->widened && !TupIsNull(slot) && !is_meant(node, slot))
+	while (state->widened && !TupIsNull(slot) && !mongo_scan_is_meant(node, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		InstrCountFiltered2(node, 1);
@@ -703,7 +648,8 @@ may_go_on(MongoScanState *state)
 	MongoScanRun *run = &state->run;
 	TimestampTz now;
 
-	if (run->cursor == NULL || state->answers == NULL)
+	if (run->cursor == NULL || state->answers == NULL ||
+		mongo_answers_is_whole(state->answers))
 		return false;
 	now = GetCurrentTimestamp();
 	if (run->left_at == 0 || run->rows_when_left != run->rows)

@@ -32,7 +32,7 @@ typedef struct MongoScanRun
 	bool		counts;			/* by the plan's count_command */
 	bson_t	   *command;		/* as sent; NULL: none */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
-	bool		from_hash;		/* rows come from the hash table */
+	bool		is_local;		/* rows come from the second plan */
 	int64		rows_when_left; /* by ReScan, with the cursor open */
 	TimestampTz left_at;		/* since when no more have come */
 } MongoScanRun;
@@ -55,8 +55,11 @@ typedef struct MongoScanState
 	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	MongoIdentityLog *identities;	/* NULL: no row is to be changed */
-	int			nvalues;		/* that MongoDB was asked for, for hash_after */
-	MongoHashedScan *hashed;	/* NULL: not so far, or given up */
+	int			nvalues;		/* that MongoDB was asked for so far */
+	int			change_after;	/* so many of them, see change_over.h; 0:
+								 * never */
+	bool		changed_over;
+	MongoHashedScan *hashed;	/* NULL: none so far, or given up */
 	bool		keeps_answers;	/* as it may be begun again */
 	MongoAnswers *answers;		/* NULL: none is kept so far */
 	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
@@ -110,6 +113,18 @@ extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int64 rows, bs
  *		of whom the relation is checked as (a view's owner).
  */
 extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
+
+/*
+ * mongo_scan_make_kept_slot
+ *		Have state->kept_slot, for minimal tuples like those of the scan.
+ */
+extern void mongo_scan_make_kept_slot(ForeignScanState *node);
+
+/*
+ * mongo_scan_is_meant
+ *		Does the row meet the conditions that MongoDB has been asked to test?
+ */
+extern bool mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot);
 
 /*
  * mongo_scan_keep_answers

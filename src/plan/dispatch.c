@@ -57,7 +57,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 {
 	mongo_check_planning_state(foreignrel);
 	if (IS_UPPER_REL(foreignrel))
-		return mongo_get_upper_plan(root, foreignrel, tlist, outer_plan);
+		return mongo_get_upper_plan(root, foreignrel, best_path, tlist, outer_plan);
 	if (IS_JOIN_REL(foreignrel))
 		return mongo_get_join_plan(root, foreignrel, tlist, outer_plan);
 	return mongo_get_table_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);

@@ -55,6 +55,7 @@ extern ForeignScan *mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel,
 extern ForeignScan *mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel,
 										List *tlist, Plan *outer_plan);
 extern ForeignScan *mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel,
-										 List *tlist, Plan *outer_plan);
+										 ForeignPath *best_path, List *tlist,
+										 Plan *outer_plan);
 
 #endif							/* MONGO_FDW_FOREIGN_SCAN_H */

@@ -17,6 +17,7 @@
 #include "derived.h"
 #include "encoding.h"
 #include "hashed_scan.h"
+#include "local_plan.h"
 #include "modify.h"
 #include "order.h"
 #include "score.h"
@@ -326,7 +327,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 {
 	MongoRelation *relation = baserel->fdw_private;
 	List	   *private = best_path->fdw_private;
-	List	   *hashed_keys = mongo_hashed_keys(best_path);
+	List	   *hashed_keys = mongo_hashed_keys(&best_path->path);
 	bool		limited = private != NIL && IsA(private, IntList);
 	List	   *keys = private != NIL && IsA(private, List) && hashed_keys == NIL ?
 		private : NIL;
@@ -374,7 +375,9 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 		/* no row is locked, so nothing is tested again */
 		node.exact = NIL;
 	}
-	if (outer_plan != NULL)
+	if (outer_plan != NULL && mongo_hashed_keys(best_path->fdw_outerpath) == NIL)
+		mongo_local_describe(best_path, outer_plan, &node, &plan);
+	else if (outer_plan != NULL)
 		hash_expressions = mongo_hashed_describe(root, baserel, best_path,
 												 list_length(translation.parameters) +
 												 list_length(translation.variables), &plan);

@@ -11,6 +11,7 @@
 
 #include "bson_memory.h"
 #include "count.h"
+#include "local_plan.h"
 #include "upper.h"
 
 #include "nodes/makefuncs.h"
@@ -159,8 +160,8 @@ set_commands(MongoScanPlan *plan, const MongoUpperRelation *upper, List *outputs
 }
 
 ForeignScan *
-mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
-					 Plan *outer_plan)
+mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, ForeignPath *best_path,
+					 List *tlist, Plan *outer_plan)
 {
 	MongoUpperRelation *upper = upper_rel->fdw_private;
 	List	   *outputs = upper->grouped ? upper->outputs : column_outputs(upper, tlist);
@@ -181,6 +182,8 @@ mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, List *tlist,
 		node.scan_tlist = lappend(node.scan_tlist,
 								  makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
 												  foreach_current_index(cell) + 1, NULL, false));
+	if (outer_plan != NULL)
+		mongo_local_describe(best_path, outer_plan, &node, &plan);
 	return mongo_make_foreign_scan(root, &plan, &upper->pipeline.translation, upper->limited,
 								   &node);
 }

@@ -26,9 +26,6 @@
 /* What a row in a hash table takes beside its columns. */
 #define ROW_OVERHEAD	64
 
-/* No hash table is made before so many values were asked for. */
-#define FEWEST_VALUES	3
-
 /* "column = value", in either order. */
 typedef struct HashedKey
 {
@@ -101,12 +98,13 @@ is_hash_key(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo, H
 }
 
 List *
-mongo_hashed_keys(const ForeignPath *path)
+mongo_hashed_keys(const Path *path)
 {
-	if (path->fdw_private == NIL || !IsA(path->fdw_private, List) ||
-		!IsA(linitial(path->fdw_private), List))
+	const List *private = IsA(path, ForeignPath) ? ((const ForeignPath *) path)->fdw_private : NIL;
+
+	if (private == NIL || !IsA(private, List) || !IsA(linitial(private), List))
 		return NIL;
-	return linitial(path->fdw_private);
+	return linitial(private);
 }
 
 List *
@@ -159,7 +157,7 @@ mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	if (root->parent_root == NULL || relation->has_barrier || relation->below_barrier ||
+	if (root->parent_root == NULL || relation->score != NULL || relation->has_barrier || relation->below_barrier ||
 		!bms_is_empty(baserel->lateral_relids))
 		return NULL;
 	keys = correlated_keys(root, baserel);
@@ -176,18 +174,39 @@ mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
 										   NIL, NULL, NULL, list_make1(keys));
 }
 
+Path *
+mongo_hashed_plain_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	Path	   *hashed = mongo_hashed_path(root, baserel);
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	if (hashed == NULL)
+		return NULL;
+	mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows, &startup_cost,
+						&total_cost);
+	return (Path *) mongo_foreignscan_path(root, baserel, target, baserel->rows, startup_cost,
+										   total_cost, NIL, NULL, hashed, NIL);
+}
+
+int
+mongo_change_after(const Path *all, const Path *one)
+{
+	return (int) Min(ceil(all->total_cost / Max(one->total_cost, 1)), PG_INT32_MAX / 2);
+}
+
 List *
 mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *path,
 					  int nexpressions, MongoScanPlan *plan)
 {
 	const ForeignPath *all = (ForeignPath *) path->fdw_outerpath;
-	double		share = ceil(all->path.total_cost / Max(path->path.total_cost, 1));
 	List	   *expressions = NIL;
 	ListCell   *cell;
 
 	plan->hash_first = nexpressions;
-	plan->hash_after = (int) Max(Min(share, PG_INT32_MAX / 2), FEWEST_VALUES);
-	foreach(cell, mongo_hashed_keys(all))
+	plan->change_after = mongo_change_after(&all->path, &path->path);
+	foreach(cell, mongo_hashed_keys(&all->path))
 	{
 		HashedKey	key;
 

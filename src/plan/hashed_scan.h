@@ -27,11 +27,25 @@
 extern Path *mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel);
 
 /*
+ * mongo_hashed_plain_path
+ *		A scan with the table's restrictions that has such a path below it, and gives
+ *		'target', or what the relation does if that is NULL; or NULL.
+ */
+extern Path *mongo_hashed_plain_path(PlannerInfo *root, RelOptInfo *baserel,
+									 PathTarget *target);
+
+/*
+ * mongo_change_after
+ *		How many runs of 'one' cost as much as to fetch all documents, by 'all'.
+ */
+extern int	mongo_change_after(const Path *all, const Path *one);
+
+/*
  * mongo_hashed_keys
  *		The RestrictInfos that a path of mongo_hashed_path() does without; NIL for any
  *		other path.
  */
-extern List *mongo_hashed_keys(const ForeignPath *path);
+extern List *mongo_hashed_keys(const Path *path);
 
 /*
  * mongo_hashed_conditions

@@ -45,8 +45,7 @@ add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
 									startup_cost, total_cost, NIL, baserel->lateral_relids,
-									mongo_enable_pushdown && relation->score == NULL ?
-									mongo_hashed_path(root, baserel) : NULL,
+									mongo_enable_pushdown ? mongo_hashed_path(root, baserel) : NULL,
 									NIL));
 }
 

@@ -42,6 +42,7 @@ static const MongoStructField scan_fields[] = {
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
 	MONGO_STRUCT_LIST(MongoScanPlan, finishes, &finish_type),
 	SCAN(NODE, hash_functions),
+	SCAN(NODE, local_columns),
 	SCAN(NODE, hiding),
 	SCAN(NODE, hiding_columns),
 };

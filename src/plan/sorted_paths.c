@@ -11,6 +11,7 @@
 
 #include "cost.h"
 #include "feature.h"
+#include "local_plan.h"
 #include "order.h"
 #include "relation.h"
 
@@ -31,7 +32,10 @@ add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
 	add_path(baserel, (Path *)
 			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
 									startup_cost, total_cost, pathkeys,
-									baserel->lateral_relids, NULL, NIL));
+									baserel->lateral_relids,
+									mongo_local_order(root, baserel, baserel->reltarget->exprs,
+													  pathkeys, false),
+									NIL));
 }
 
 /*

@@ -87,7 +87,7 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 	mongo_keep_planning_state(output_rel, upper);
 	add_path(output_rel, (Path *)
 			 mongo_foreign_upper_path(root, output_rel, target, rows, startup_cost,
-									  total_cost, pathkeys, NULL, NIL));
+									  total_cost, pathkeys, upper->local, NIL));
 }
 
 /* What is_not_given() looks at. */

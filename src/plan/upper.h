@@ -53,6 +53,8 @@ typedef struct MongoUpperRelation
 	bool		one_row;		/* aggregates without GROUP BY */
 	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */
 	const struct MongoCount *count; /* does the same as the pipeline, or NULL */
+	Path	   *local;			/* what PostgreSQL does in its place, see
+								 * local_plan.h; or NULL */
 	double		sorted_rows;	/* that the $sort is about; 0: there is none */
 	double		rows;			/* that come */
 	Cost		startup_cost;

@@ -18,6 +18,7 @@
 #include "feature.h"
 #include "group.h"
 #include "index_use.h"
+#include "local_plan.h"
 
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -245,6 +246,7 @@ mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *i
 	if (!mongo_upper_gives(upper, target->exprs) ||
 		!mongo_upper_gives(upper, upper->local_quals))
 		return;
+	upper->local = mongo_local_aggregate(root, grouped_rel, upper, extra);
 	mongo_upper_add_path(root, grouped_rel, upper, target, NIL);
 }
 
@@ -283,6 +285,7 @@ mongo_add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
 	if (!add_distinct_keys(group, root))
 		return;
 	upper->stage = UPPERREL_DISTINCT;
+	upper->local = NULL;
 	upper->one_row = false;
 	add_stages(root, group, upper);
 	if (!mongo_upper_gives(upper, target->exprs))

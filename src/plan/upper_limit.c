@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "cost.h"
+#include "local_plan.h"
 #include "order.h"
 #include "relation.h"
 #include "upper.h"
@@ -71,7 +72,10 @@ add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
 			 mongo_foreign_upper_path(root, baserel,
 									  root->upper_targets[UPPERREL_FINAL],
 									  rows, startup_cost, total_cost,
-									  root->sort_pathkeys, NULL,
+									  root->sort_pathkeys,
+									  mongo_local_order(root, baserel,
+														root->upper_targets[UPPERREL_FINAL]->exprs,
+														root->sort_pathkeys, true),
 									  list_make1_int(true)));
 }
 
@@ -130,6 +134,7 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 							final->offset_est, final->count_est);
 	upper->stage = UPPERREL_FINAL;
 	upper->limited = true;
+	upper->local = mongo_local_limit(root, output_rel, upper);
 	upper->rows = rows;
 	upper->startup_cost = startup_cost * MONGO_COST_PUSHED_LIMIT;
 	upper->total_cost = total_cost * MONGO_COST_PUSHED_LIMIT;

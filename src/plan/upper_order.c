@@ -18,6 +18,7 @@
 #include "cost.h"
 #include "feature.h"
 #include "group.h"
+#include "local_plan.h"
 #include "order.h"
 #include "planning_state.h"
 #include "strategy.h"
@@ -276,6 +277,7 @@ add_sort_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 	upper->total_cost += upper->rows * mongo_upper_options(upper)->fdw_tuple_cost * cost +
 		mongo_sort_stage_cost(upper->rows, -1);
 	upper->startup_cost = upper->total_cost;
+	upper->local = mongo_local_sort(root, ordered_rel, upper, target->exprs);
 	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
 	return true;
 }

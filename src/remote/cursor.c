@@ -568,6 +568,17 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 	return next_in_batch(cursor, length);
 }
 
+bool
+mongo_cursor_is_exhausted(const MongoCursor *cursor)
+{
+	if (cursor->position != cursor->end || cursor->has_document || cursor->pending ||
+		cursor->taken)
+		return false;
+	if (cursor->session != NULL)
+		return cursor->command == NULL && cursor->id == 0;
+	return mongo_cursor_is_at_end(cursor);
+}
+
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
