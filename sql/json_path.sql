@@ -147,6 +147,15 @@ SELECT p_same($$(j ->> 'day')::date >= '2022-09-25'$$);
 SELECT p_same($$(j ->> 'day')::timestamptz BETWEEN '2023-01-31' AND '2023-02-02'$$);
 SELECT p_same($$(j ->> 'day')::date = '2023-02-01'$$);
 SELECT p_same($$(j ->> 'day')::date < '2020-01-03'$$);
+-- what begins as one day and is another
+INSERT INTO p_remote (_id, j) VALUES (2011, '{"day": "2022-10-031"}'), (2012, '{"day": "2030-02-01 epoch"}'),
+	(2013, '{"day": "2020-01-01 infinity"}'), (2014, '{"day": "2030-02-01 BC"}'), (2015, '{"day": "2022-10-31 999999"}');
+INSERT INTO p_local SELECT * FROM p_remote WHERE _id > 2010;
+SELECT p_same($$(j ->> 'day')::date >= '2022-10-20' AND _id > 2000$$);
+SELECT p_same($$(j ->> 'day')::date < '2020-01-03' AND _id > 2000$$);
+SELECT p_same($$(j ->> 'day')::timestamptz = '2022-11-04 04:40:39' AND _id > 2000$$);
+DELETE FROM p_remote WHERE _id > 2010;
+DELETE FROM p_local WHERE _id > 2010;
 SELECT p_same($$j ->> 's' COLLATE "C" >= 'name 999' AND j ->> 's' COLLATE "C" < '{'$$);
 
 -- parameters, and zones that a plan outlives

@@ -108,7 +108,9 @@ def day_value(rng):
     value = random_dates.stored(rng)
     iso = value.strftime("%Y-%m-%d").rjust(10, "0")
     return rng.choice([iso, iso, iso, iso + value.strftime("T%H:%M:%S"), iso + value.strftime(" %H:%M:%S+") + rng.choice(["00", "14", "05:45"]),
-                       iso + value.strftime("T%H:%M:%S-12:00"), iso + rng.choice([" BC", " bc", " AD", " 24:00"]), " " + iso, iso.replace("-", ""),
+                       iso + value.strftime("T%H:%M:%S-12:00"),
+                       iso + rng.choice([" BC", " bc", " AD", " 24:00", " 9999", " epoch", " infinity", "J"]), " " + iso, iso.replace("-", ""),
+                       iso[:8] + "0" + iso[8:],
                        value.strftime("%d %b ") + iso[:4], int(iso.replace("-", "")) if value.year > 1000 else None, "infinity", "-infinity", None])
 
 

@@ -237,7 +237,13 @@ typedef struct Days
 	int64		high;
 } Days;
 
-#define ISO_DAY			"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+/*
+ * Only of a text that is wholly like this the first ten characters tell the day:
+ * PostgreSQL also reads 2024-05-031, 2024-05-01 epoch and 2024-05-01 5000.
+ */
+#define ISO_DATE		"[0-9]{4}-[0-9]{2}-[0-9]{2}" \
+						"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?" \
+						"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
 #define ISO_DAY_LENGTH	10
 
 /* iso_day: the day of the time, or the first or last one that is written so. */
@@ -273,8 +279,8 @@ append_beside(StringInfo pattern, const char *day, bool is_after)
 }
 
 /*
- * append_days: Strings but those of a day, AD and in ISO 8601, that is not asked for.  Of
- * numbers as text, some are dates.
+ * append_days: Strings but those in ISO 8601 of a day that is not asked for.  Of numbers as
+ * text, some are dates.
  */
 static void
 append_days(const char *path, int64 low, int64 high, BsonArray *branches)
@@ -288,7 +294,7 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 		return;
 	}
 	initStringInfo(&pattern);
-	appendStringInfoString(&pattern, "^(?:(?!" ISO_DAY ")");
+	appendStringInfoString(&pattern, "^(?:(?!" ISO_DATE ")");
 	if (low != PG_INT64_MIN)
 	{
 		appendStringInfoString(&pattern, high != PG_INT64_MAX ? "|(?=" : "|");
@@ -302,7 +308,7 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 			appendStringInfoChar(&pattern, '|');
 		append_beside(&pattern, iso_day(high), false);
 	}
-	appendStringInfoString(&pattern, high != PG_INT64_MAX ? ")|[bB][cC]" : ")");
+	appendStringInfoChar(&pattern, ')');
 	bson_array_append_template(branches, "{@1: @2}", bson_utf8(path),
 							   bson_regex(pattern.data, ""));
 }
