@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use IPC::Open2;
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
@@ -99,7 +100,7 @@ fails('users of PLAIN are not of a database', qr/must be \$external for PLAIN/, 
 	auth_mechanism => 'PLAIN', authentication_database => 'staff');
 
 # A password in a file, as it was when a connection is made.
-my $folder = PostgreSQL::Test::Utils::tempdir();
+my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
 my $file = "$folder/pass'word";
 
 sub write_file

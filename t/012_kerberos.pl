@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use IPC::Open2;
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
@@ -14,7 +15,7 @@ $ENV{PATH} .= ':/usr/sbin:/sbin';
 my ($kdc) = grep { -x } map { "$_/krb5kdc" } split(/:/, $ENV{PATH});
 plan skip_all => 'there is no krb5kdc' unless $kdc;
 
-my $folder = PostgreSQL::Test::Utils::tempdir();
+my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
 my $kdc_port = PostgreSQL::Test::Cluster::get_free_port();
 
 append_to_file("$folder/krb5.conf", qq{

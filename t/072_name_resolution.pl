@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -11,7 +12,7 @@ use Time::HiRes qw(sleep time);
 # Far below the 20 seconds that slow_resolver.c takes, on the slowest machine.
 my $soon = 8;
 
-my $folder = PostgreSQL::Test::Utils::tempdir();
+my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
 my $shim = "$folder/slow_resolver.so";
 my $log = "$folder/resolver.log";
 my $compiler = $ENV{CC} // 'cc';

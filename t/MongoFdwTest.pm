@@ -14,6 +14,7 @@ package MongoFdwTest;
 use strict;
 use warnings;
 
+use Cwd qw(abs_path);
 use Exporter 'import';
 use Fcntl;
 use File::Basename qw(dirname);
@@ -261,7 +262,7 @@ sub run_pgbench
 #	and other_ca.pem, which signed nothing.
 sub make_certificates
 {
-	my $folder = PostgreSQL::Test::Utils::tempdir();
+	my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
 	my @quiet = ('>', \my $output, '2>&1');
 
 	foreach my $ca ('ca', 'other_ca')
