@@ -1,0 +1,55 @@
+# Arrays of 10,000 elements and documents of nearly 16 MB: conditions on them, and a row
+# for each element.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $node = new_postgres('large_arrays');
+
+create_server($node, 'mongodb', $mongod);
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE docs (_id int, tags text[], lines jsonb, filler text) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE elements (_id int, n int, k int OPTIONS (path 'lines.k'), word text OPTIONS (path 'lines.word'), filler text)
+		SERVER mongodb OPTIONS (database 'db', collection 'docs', unwind 'lines', ordinality 'n');
+	INSERT INTO docs SELECT 1, array_agg('t' || k), jsonb_agg(jsonb_build_object('k', k, 'word', 'w' || k % 100)), 'x' FROM generate_series(1, 10000) k;
+	-- as large as MongoDB takes, all but a little
+	INSERT INTO docs SELECT 2, NULL, jsonb_agg(jsonb_build_object('k', k, 'word', repeat('v', 1400))), 'y' FROM generate_series(1, 11500) k;
+	INSERT INTO docs SELECT 3, NULL, jsonb_agg(jsonb_build_object('k', k, 'word', 'z')), repeat('f', 16500000) FROM generate_series(1, 5) k});
+
+# gives
+#	Is this the answer, on one line?
+sub gives
+{
+	my ($sql, $expected, $name) = @_;
+	my (undef, $stdout, $stderr) = $node->psql('postgres', $sql);
+	is($stdout . $stderr, $expected, $name);
+}
+
+gives('SELECT min(size) > 16000000 FROM (SELECT (d ->> \'size\')::int AS size FROM mongo_aggregate(\'mongodb\', \'db\', \'docs\', '
+	  . '\'[{"$match": {"_id": {"$gt": 1}}}, {"$project": {"size": {"$bsonSize": "$$ROOT"}}}]\') d) s', 't', 'large documents');
+gives('SELECT count(*), sum(n), sum(k), count(DISTINCT word) FROM elements WHERE _id = 1', '10000|50005000|50005000|100', 'all elements');
+gives("SELECT n FROM elements WHERE word = 'w7' AND k > 9900", '9907', 'one element');
+gives("SELECT _id, cardinality(tags) FROM docs WHERE 't9999' = ANY (tags) AND tags @> '{t1,t10000}' AND NOT tags && '{t0,t10001}'", '1|10000', 'conditions on elements');
+gives("SELECT _id FROM docs WHERE lines \@> '[{\"k\": 10000, \"word\": \"w0\"}]' AND _id = 1", '1', 'conditions on documents in it');
+gives('SELECT count(*), sum(k), min(length(word)) FROM elements WHERE _id = 2', '11500|66130750|1400', 'of 16 MB');
+gives("SELECT count(*), sum(length(filler)) FROM elements WHERE _id = 3", '5|82500000', 'with 16 MB beside each');
+gives("SELECT n, length(filler) FROM elements WHERE _id = 3 ORDER BY n DESC LIMIT 1", '5|16500000', 'sorted');
+gives('SELECT count(DISTINCT e._id), count(*) FROM elements e JOIN docs d USING (_id) WHERE d.filler < \'z\'', '3|21505', 'joined with their own document');
+gives('SET mongo_fdw.enable_pushdown = off; SELECT count(*), sum(k) FROM elements', '21505|116135765', 'without pushdown');
+
+# More than 16 MB is MongoDB's error, and nothing is written.
+my (undef, undef, $stderr) = $node->psql('postgres', 'INSERT INTO docs (_id, filler) VALUES (4, repeat(\'f\', 16800000))');
+like($stderr, qr/document is too large for MongoDB/, 'a larger one');
+$node->safe_psql('postgres', q{ALTER FOREIGN TABLE docs OPTIONS (ADD insert_mode 'upsert')});
+(undef, undef, $stderr) = $node->psql('postgres', 'INSERT INTO docs (_id, tags) SELECT 3, array_agg(repeat(\'t\', 1000)) FROM generate_series(1, 400)');
+like($stderr, qr/could not insert into foreign table "docs", row 1\nDETAIL:  MongoDB error (?:10334|17419|17420)/, 'one that an upsert would make larger');
+gives('SELECT _id, tags IS NULL, length(filler) FROM docs WHERE _id > 2', '3|t|16500000', 'stays');
+(undef, undef, $stderr) = $node->psql('postgres',
+	'SELECT _id FROM docs d WHERE mongo_match(d, (SELECT \'{}\'::json))');
+like($stderr, qr/mongo_match\(\) can only be tested by MongoDB/, 'a match document that is not known');
+
+done_testing();
