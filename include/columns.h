@@ -82,7 +82,8 @@ extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 
 /*
  * mongo_unused_field
- *		'name', or a longer one, that is no field of the first table's columns.
+ *		'name', or a longer one, that is no field of the columns of tables whose documents
+ *		stand under no prefix.
  *
  * Where a document has such a field all the same, nobody reads it.
  */

@@ -74,6 +74,7 @@ class Documents:
     def __init__(self, rng, hostile):
         self.rng = rng
         self.hostile = hostile
+        self.has_long = False       # one in a document: pairs of two would be a million rows
 
     def value(self, good, bad):
         rng = self.rng
@@ -89,8 +90,10 @@ class Documents:
 
     def array(self, element, longest=4):
         def some():
-            size = 1000 if self.rng.random() < 0.003 else self.rng.randrange(longest)
-            return [element() for _ in range(size)]
+            if self.rng.random() < 0.003 and not self.has_long:
+                self.has_long = True
+                return [element() for _ in range(1000)]
+            return [element() for _ in range(self.rng.randrange(longest))]
         return self.value(some, [5, "a", {"product": 1, "name": "a", "parts": ["a"]}, None, [[]], [[1]], [[{"product": 1}]], True])
 
     def line(self):
@@ -106,6 +109,7 @@ class Documents:
         return self.value(document, [3, "x", None, [{"product": 1}], [], {}])
 
     def document(self, number):
+        self.has_long = False
         result = {"_id": number}
         makers = {"customer": lambda: self.rng.choice(["c1", "c2", "c3", None]),
                   "lines": lambda: self.array(self.line), "tags": lambda: self.array(self.text),
@@ -149,6 +153,11 @@ def random_condition(rng, has, depth=0):
         random_condition(rng, has, depth + 1) for _ in range(rng.randrange(2, 4)))
 
 
+def of_t(condition):
+    """The condition, where a joined table has these columns as well."""
+    return condition.replace("_id", "t._id").replace("customer", "t.customer")
+
+
 def random_query(rng, table, has):
     """With {schema} before the tables' names; rows that the condition picks."""
     condition = random_condition(rng, has)
@@ -165,7 +174,12 @@ def random_query(rng, table, has):
         "SELECT %s FROM %s WHERE %s ORDER BY %s, %s LIMIT %d OFFSET %d" % (
             everything, source, condition, 'n' if column in ("name", "customer") else column,
             everything.replace("name", 'name COLLATE "C"'), rng.randrange(1, 9), rng.randrange(3)),
-        "SELECT t.*, d.customer FROM %s JOIN docs d ON d._id = t._id WHERE %s" % (source, condition.replace("_id", "t._id").replace("customer", "t.customer")),
+        "SELECT t.*, d.customer FROM %s JOIN docs d ON d._id = t._id WHERE %s" % (source, of_t(condition)),
+        # the table's own documents, whose columns may be replaced by elements
+        "SELECT t.*, d.%s FROM %s JOIN {parent}.docs d ON d._id = t._id WHERE %s" % (
+            rng.choice(["customer", "lines", "tags", "numbers", "box", "*"]), source, of_t(condition)),
+        "SELECT d.customer, count(*), count(t.%s) FROM %s JOIN {parent}.docs d ON d._id = t._id AND d.customer %s 'c2' WHERE %s GROUP BY 1" % (
+            column, source, rng.choice(["=", "<>", "<"]), of_t(condition)),
         "SELECT v.x, t.* FROM (VALUES (1), (2), (NULL)) v (x) LEFT JOIN %s ON t.%s = v.x AND %s" % (
             source, "product" if "product" in has else "n", condition),
         "SELECT * FROM %s WHERE _id IN (SELECT _id FROM {schema}.tags WHERE name = 'a') AND %s" % (source, condition),
@@ -243,8 +257,8 @@ class Unwound(BothServers):
             name, _, columns, _ = self.rng.choice(TABLES)
             has = {column for column in ("product", "name", "item") if column + " " in columns}
             sql = random_query(self.rng, name, has)
-            local = self.answer(sql.replace("{schema}", "local"))
-            settings, remote = self.ask(sql.replace("{schema}", "remote"))
+            local = self.answer(sql.replace("{schema}", "local").replace("{parent}", "public"))
+            settings, remote = self.ask(sql.replace("{schema}", "remote").replace("{parent}", "remote"))
             if self.is_right(sql, remote, local):
                 continue
             failures += 1

@@ -3,7 +3,8 @@
  * join.c
  *		Which joins MongoDB can make exactly, and what that costs.
  *
- * A $lookup is asked for only where an index finds the inner documents: for
+ * Elements need not be joined with their own document, which they come with.  Else
+ * a $lookup is asked for only where an index finds the inner documents: for
  * every outer document without one, MongoDB would read the whole collection.
  * With one it still takes many times what fetching the documents and a hash
  * join do, so it pays for few outer documents or far more inner ones;
@@ -20,6 +21,7 @@
 #include "derived.h"
 #include "feature.h"
 #include "join_stages.h"
+#include "path_list.h"
 #include "pipeline_input.h"
 #include "plan.h"
 #include "planning_state.h"
@@ -124,6 +126,67 @@ mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *r
 	}
 }
 
+/* is_replaced: does unwinding put something else there, or around or inside it? */
+static bool
+is_replaced(const MongoTableOptions *unwound, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, mongo_ordinality_fields(unwound))
+	{
+		if (mongo_path_is_under(path, lfirst(cell)))
+			return true;
+	}
+	foreach(cell, mongo_unwound_paths(unwound))
+	{
+		if (mongo_path_is_under(path, lfirst(cell)) || mongo_path_is_under(lfirst(cell), path))
+			return true;
+	}
+	return false;
+}
+
+/* reads_replaced: of the inner table, whose expressions these are. */
+static bool
+reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *expressions)
+{
+	const MongoRelation *inner = join->inner->fdw_private;
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause((Node *) expressions, PVC_RECURSE_PLACEHOLDERS))
+	{
+		const Var  *var = lfirst_node(Var, cell);
+		const char *path;
+
+		if (var->varno != (int) join->inner->relid)
+			continue;
+		path = var->varattno <= 0 ? NULL : mongo_column_path(inner->columns, var->varattno);
+		if (path == NULL || is_replaced(unwound, path))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * is_with_parent: are the outer rows elements of the inner table's documents, joined by
+ * their _id, and does the query read nothing of these that unwinding has replaced?
+ */
+static bool
+is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
+{
+	const MongoRelation *inner = join->inner->fdw_private;
+	const MongoField *outer_key = &join->key.outer;
+	const MongoTableOptions *unwound = outer_key->columns->derivation;
+	List	   *rinfos = list_concat_copy(join->inner->baserestrictinfo, join->clauses);
+
+	return join->type == JOIN_INNER && unwound != NULL && unwound->unwind != NULL &&
+		unwound->pipeline == NULL && outer_key->columns->prefix == NULL &&
+		strcmp(unwound->collection, inner->options->collection) == 0 &&
+		strcmp(outer_key->path, "_id") == 0 && strcmp(join->key.inner.path, "_id") == 0 &&
+		outer_key->type == join->key.inner.type && outer_key->typmod == join->key.inner.typmod &&
+		!reads_replaced(join, unwound, joinrel->reltarget->exprs) &&
+		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
+}
+
 /* choose_form: the cheapest that tests all that has to be tested in time. */
 static void
 choose_form(MongoJoin *join)
@@ -161,6 +224,22 @@ mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inn
 	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
 }
 
+/*
+ * estimate_with_parent: nothing is looked up, and MongoDB tests conditions on the
+ * documents before it unwinds them, so that their indexes serve as well.
+ */
+static void
+estimate_with_parent(MongoJoin *join)
+{
+	const MongoRelation *outer = join->outer->fdw_private;
+	const MongoRelation *inner = join->inner->fdw_private;
+	double		share = inner->examined_rows / Max(join->inner->tuples, 1);
+
+	join->setup_cost = outer->join != NULL ? outer->join->setup_cost : 0;
+	if (outer->join == NULL)
+		join->cost = mongo_examined_cost(join->outer, outer->examined_rows * Min(share, 1));
+}
+
 /* estimate_join: fill in the costs. */
 static void
 estimate_join(PlannerInfo *root, MongoJoin *join)
@@ -182,6 +261,11 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	}
 	else
 		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
+	if (join->form == MONGO_LOOKUP_PARENT)
+	{
+		estimate_with_parent(join);
+		return;
+	}
 	join->cost += outer_rows * options->fdw_lookup_cost *
 		(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
 		found * options->fdw_tuple_cost * MONGO_COST_FOUND_DOCUMENT;
@@ -227,10 +311,17 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		!mongo_find_join_key(root, outer->columns, innerrel, join->clauses, &join->key))
 		return NULL;
 	join->clauses = list_delete_ptr(join->clauses, join->key.rinfo);
+	join->reads_inner = reads_inner(joinrel, innerrel);
+	if (is_with_parent(joinrel, join))
+	{
+		join->form = MONGO_LOOKUP_PARENT;
+		join->columns = mongo_columns_under(inner->columns, NULL);
+		return may_be_made(root, joinrel, join, outer->columns, extra->restrictlist) ?
+			join : NULL;
+	}
 	join->columns = mongo_columns_under(inner->columns,
 										mongo_unused_field(outer->columns,
 														   psprintf("t%u", innerrel->relid)));
-	join->reads_inner = reads_inner(joinrel, innerrel);
 	choose_form(join);
 	return may_be_made(root, joinrel, join, outer->columns, extra->restrictlist) ?
 		join : NULL;

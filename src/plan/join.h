@@ -36,7 +36,13 @@ typedef enum MongoLookupForm
 	MONGO_LOOKUP_UNWOUND,
 
 	/* With a pipeline that tests what decides whether a document is found. */
-	MONGO_LOOKUP_PIPELINE
+	MONGO_LOOKUP_PIPELINE,
+
+	/*
+	 * Not at all: each outer row is an element of the document, and what is
+	 * read of that stands beside it.
+	 */
+	MONGO_LOOKUP_PARENT
 } MongoLookupForm;
 
 /*
@@ -49,7 +55,8 @@ typedef struct MongoJoin
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
 	RelOptInfo *outer;			/* a table or a join */
 	RelOptInfo *inner;			/* a table */
-	MongoColumns *columns;		/* of the inner table, under its prefix */
+	MongoColumns *columns;		/* of the inner table, under its prefix, which
+								 * MONGO_LOOKUP_PARENT has not */
 	MongoJoinKey key;
 	MongoLookupForm form;
 	bool		in_engine;		/* see MONGO_LOOKUP_PLAIN */

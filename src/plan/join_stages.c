@@ -438,6 +438,21 @@ append_pipeline_lookup(const MongoJoin *join, MongoPipeline *pipeline)
 	return true;
 }
 
+/*
+ * MONGO_LOOKUP_PARENT
+ */
+
+static bool
+append_parent(const MongoJoin *join, MongoPipeline *pipeline)
+{
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+
+	append_key_not_null(join, match);
+	mongo_pipeline_append(pipeline, "$match", match);
+	return append_match(join, pipeline,
+						list_concat_copy(join->inner->baserestrictinfo, join->clauses));
+}
+
 MongoColumns *
 mongo_joined_columns(const MongoJoin *join, MongoColumns *outer)
 {
@@ -477,6 +492,11 @@ mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline)
 	if (join->form != MONGO_LOOKUP_PLAIN || needs_unwinding(join, pipeline))
 		mongo_settle_lookups(pipeline);
 
+	if (join->form == MONGO_LOOKUP_PARENT)
+	{
+		*columns = mongo_joined_columns(join, *columns);
+		return append_parent(join, pipeline);
+	}
 	if (join->form == MONGO_LOOKUP_PIPELINE)
 	{
 		if (!append_pipeline_lookup(join, pipeline))

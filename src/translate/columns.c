@@ -117,20 +117,38 @@ mongo_check_columns(const MongoColumns *columns, MemoryContext context)
 }
 #endif
 
-const char *
-mongo_unused_field(MongoColumns *columns, const char *name)
+/* reads_field: does a column of the table read this field at the top, or one inside it? */
+static bool
+reads_field(MongoColumns *columns, const char *name)
 {
+	size_t		length = strlen(name);
+
 	for (AttrNumber attnum = 1; attnum <= columns->natts; attnum++)
 	{
 		const char *path = mongo_column_path(columns, attnum);
-		size_t		length = strlen(name);
 
 		if (path != NULL && strncmp(path, name, length) == 0 &&
 			(path[length] == '.' || path[length] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+const char *
+mongo_unused_field(MongoColumns *columns, const char *name)
+{
+	MongoColumns *table = columns;
+
+	while (table != NULL)
+	{
+		/* documents under a prefix are not where the name is to stand */
+		if (table->prefix == NULL && reads_field(table, name))
 		{
 			name = psprintf("%s_", name);
-			attnum = 0;
+			table = columns;
 		}
+		else
+			table = table->next;
 	}
 	return name;
 }

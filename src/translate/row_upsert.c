@@ -206,9 +206,9 @@ append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool gene
 	}
 }
 
-/* append_whole: {$setOnInsert: {all fields}} */
+/* append_on_insert: {$setOnInsert: {all fields}} */
 static void
-append_whole(const bson_t *document, bson_t *update)
+append_on_insert(const bson_t *document, bson_t *update)
 {
 	bson_iter_t iter;
 
@@ -259,7 +259,7 @@ mongo_row_to_upsert(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
 {
 	append_filter(layout, document, generated, filter);
 	if (layout->only_inserts)
-		append_whole(document, update);
+		append_on_insert(document, update);
 	else if (layout->document_attribute != 0 && !isnull[layout->document_attribute - 1])
 		mongo_row_to_update(rows, list_make1_int(layout->document_attribute), values, isnull,
 							NULL, NULL, update);
