@@ -56,6 +56,17 @@ LOCAL = """
         END LOOP;
         RETURN caught;
     END $$;
+    CREATE FUNCTION import_twice(server text) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        FOR i IN 1 .. 2 LOOP
+            BEGIN
+                EXECUTE format('IMPORT FOREIGN SCHEMA faults LIMIT TO (points) FROM SERVER %I INTO imported_%1$s', server);
+                RETURN;
+            EXCEPTION WHEN out_of_memory THEN
+                NULL;
+            END;
+        END LOOP;
+    END $$;
 """
 
 
@@ -141,13 +152,16 @@ def reads():
         "BEGIN ISOLATION LEVEL SERIALIZABLE", "DECLARE c CURSOR FOR " + scan, "FETCH 25 FROM c", "ROLLBACK"],
         servers=("rs",))
     yield Statement("EXPLAIN", ["EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) " + scan,
-                                "EXPLAIN (COSTS OFF) " + join], settings=("mongo_fdw.explain_remote=on",),
+                                "EXPLAIN (VERBOSE, COSTS OFF) " + join], settings=("mongo_fdw.explain_remote=on",),
                     sorted=False)
     yield Statement("ANALYZE", ["ANALYZE points", "ANALYZE details"])
     yield Statement("IMPORT", [
         "BEGIN", "IMPORT FOREIGN SCHEMA faults LIMIT TO (points, details) FROM SERVER {server} INTO imported_{server}",
         "SELECT attname, atttypid::regtype FROM pg_attribute WHERE attnum > 0 AND attrelid = "
         "'imported_{server}.details'::regclass", "ROLLBACK"])
+    # what is remembered of types has been forgotten, and is looked up again
+    yield Statement("IMPORT tried twice", [
+        "BEGIN", "CREATE TYPE made AS (n int)", "SELECT import_twice('{server}')", "ROLLBACK"])
     yield Statement("mongo_command", [
         "SELECT mongo_command('{server}', 'faults', '{{\"count\": \"points\"}}') ->> 'n'"])
     yield Statement("mongo_aggregate", [
@@ -189,6 +203,10 @@ def transactions():
                                     "COMMIT"], atomic=False)
     yield Statement("connect for a transaction", ["BEGIN", insert.format(100), "COMMIT"], servers=("rs",), fresh=True)
     yield Statement("COMMIT", ["BEGIN", insert.format(100), local, "COMMIT"])
+    # which closes the connection, as the server is another one then
+    yield Statement("COMMIT of a changed server", [
+        "BEGIN", insert.format(100), local, "ALTER SERVER {server} OPTIONS (SET server_selection_timeout_ms '3000')",
+        "COMMIT"])
     yield Statement("ROLLBACK", ["BEGIN", insert.format(100), local, update, "ROLLBACK"], servers=("rs",))
     yield Statement("snapshot that writes", ["BEGIN ISOLATION LEVEL REPEATABLE READ", read, update, local, "COMMIT"],
                     servers=("rs",))

@@ -14,15 +14,19 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
+/* InvalidOid: to be looked up. */
 static Oid	cached_type_oid = InvalidOid;
-static bool cached_type_valid = false;
+
+/* Has no invalidation come since a look-up began? */
+static bool is_current = false;
 
 /* Syscache callback: the type may be another one. */
 static void
 forget_type_oid(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 				uint32 hashvalue pg_attribute_unused())
 {
-	cached_type_valid = false;
+	cached_type_oid = InvalidOid;
+	is_current = false;
 }
 
 Oid
@@ -32,7 +36,7 @@ mongo_objectid_type_oid(void)
 	Oid			extension;
 	Oid			type = InvalidOid;
 
-	if (cached_type_valid)
+	if (OidIsValid(cached_type_oid))
 		return cached_type_oid;
 
 	if (!registered)
@@ -41,15 +45,12 @@ mongo_objectid_type_oid(void)
 		registered = true;
 	}
 
-	/* valid from here, so that an invalidation during the look-up counts */
-	cached_type_valid = true;
-	cached_type_oid = InvalidOid;
+	/* kept when all has been found: the look-up may raise */
+	is_current = true;
 	extension = get_extension_oid("mongo_fdw", true);
 	if (OidIsValid(extension))
 		type = getExtensionType(extension, "objectid");
-	if (OidIsValid(type))
+	if (is_current)
 		cached_type_oid = type;
-	else
-		cached_type_valid = false;	/* may be about to be created */
 	return type;
 }
