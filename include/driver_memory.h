@@ -13,8 +13,10 @@
  * - ends the session by FATAL 53200 where libmongoc's frames are below, as they
  *	 cannot be unwound.  What it was doing is left as it is then: nothing
  *	 enters libmongoc any more (mongo_driver_is_entered).
+ * - does neither in mongo_protect(), for what cleans up and for the end of a
+ *	 transaction, in which PostgreSQL bears neither ERROR nor FATAL.
  *
- * The latter is for what nobody foresaw: who is about to hand libmongoc
+ * To end the session is for what nobody foresaw: who is about to hand libmongoc
  * something large asks first whether there is room for it.
  *
  *-------------------------------------------------------------------------
@@ -35,14 +37,21 @@ extern void mongo_install_allocator(void);
  *		Are frames of libmongoc on the stack?
  *
  * When a transaction ends or the process exits they are only if the process is
- * exiting from within a call: libmongoc must then be left alone, for it may
- * hold its locks.
+ * exiting from within a call, or mongo_protect() has left one behind: libmongoc
+ * must then be left alone, for it may hold its locks.
  */
 static inline bool
 mongo_driver_is_entered(void)
 {
 	return mongo_driver_depth > 0;
 }
+
+/*
+ * mongo_driver_check
+ *		Before libmongoc is entered: end the session by FATAL 53200 where
+ *		mongo_protect() has left it behind.
+ */
+extern void mongo_driver_check(void);
 
 /*
  * mongo_memory_is_available
@@ -55,7 +64,7 @@ extern bool mongo_memory_is_available(size_t size);
  *		Raise 53200 unless that is so and the reserve is full; refills it.
  *
  * For the beginning of what must not run out of memory later on.  Size 0 asks
- * for the reserve alone.
+ * for the reserve alone.  Does mongo_driver_check(), too.
  */
 extern void mongo_memory_check(size_t size);
 
@@ -64,6 +73,18 @@ extern void mongo_memory_check(size_t size);
  *		Raise 53200 in the words of palloc().
  */
 pg_noreturn extern void mongo_memory_report(size_t size);
+
+/*
+ * mongo_protect
+ *		Call a function where lack of memory may neither be raised nor end the process
+ *		at once; false when libbson or libmongoc had none.
+ *
+ * What the function was doing is left as it is then.  If that was in libmongoc, the
+ * session is about to end, after a WARNING 53200: when the transaction that is being
+ * ended has been.  Where libmongoc must not be entered any more, false and nothing is
+ * called.  Fills the reserve first, if it can.  Other errors pass through.
+ */
+extern bool mongo_protect(void (*function) (void *), void *argument);
 
 /*
  * mongo_memory_grown

@@ -147,6 +147,8 @@ def is_lost(session, error):
 
 def fatal_code(log):
     """What a session has ended with: psycopg2 does not always tell."""
+    if "It ran out in libmongoc, which cannot go on without: the session ends." in log:
+        return "53200"              # in words of PostgreSQL's for an order to end
     for text, code in (("out of memory", "53200"), ("terminating connection", "57P01")):
         if f"FATAL:  {text}" in log:
             return code
@@ -215,7 +217,7 @@ class Place:
                     self.clean_up()
         log = self.bench.log.read()
         hit = f"injected fault: mongo_fdw.fail_{self.kind}," in log
-        code = error and (error.pgcode or fatal_code(log))
+        code = error and ((fatal_code(log) if lost else None) or error.pgcode)
         return Outcome(results, error, code, committing, "\n".join(session.connection.notices), hit, lost, seconds)
 
     def clean_up(self):

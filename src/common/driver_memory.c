@@ -14,6 +14,7 @@
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "utils/palloc.h"
 
 /* Address space alone, until it is used. */
 #define RESERVE_SIZE		(1024 * 1024)
@@ -24,6 +25,9 @@
 int			mongo_driver_depth = 0;
 
 static void *reserve = NULL;
+
+/* Where to go on when memory runs out, in mongo_protect(). */
+static sigjmp_buf *escape = NULL;
 
 /* PostgreSQL's own thread, which alone may raise. */
 static pthread_t backend_thread;
@@ -84,15 +88,12 @@ mongo_memory_report(size_t size)
 			 errdetail("Failed on request of size %zu for a BSON document.", size)));
 }
 
-/* A failed allocation: see the header.  NULL lets libbson abort. */
-static void *
-fail(size_t size)
-{
-	if (!pthread_equal(pthread_self(), backend_thread))
-		return NULL;
-	if (!mongo_driver_is_entered())
-		mongo_memory_report(size);
+/* report_end: libmongoc cannot go on. */
+pg_noreturn static void report_end(size_t size);
 
+static void
+report_end(size_t size)
+{
 	free(reserve);
 	reserve = NULL;
 	ereport(FATAL,
@@ -100,7 +101,27 @@ fail(size_t size)
 			 errmsg("out of memory"),
 			 errdetail("Failed on request of size %zu in libmongoc, which cannot go on without.",
 					   size)));
-	return NULL;
+}
+
+void
+mongo_driver_check(void)
+{
+	if (mongo_driver_is_entered())
+		report_end(0);
+}
+
+/* A failed allocation: see the header.  NULL lets libbson abort. */
+static void *
+fail(size_t size)
+{
+	if (!pthread_equal(pthread_self(), backend_thread))
+		return NULL;
+	if (escape != NULL)
+		siglongjmp(*escape, 1);
+	if (!mongo_driver_is_entered())
+		mongo_memory_report(size);
+
+	report_end(size);
 }
 
 /* May a failed allocation be tried again, with what was in reserve? */
@@ -192,14 +213,88 @@ mongo_memory_is_available(size_t size)
 	return probe != NULL;
 }
 
+/* fill_reserve: false when there is no memory for it. */
+static bool
+fill_reserve(void)
+{
+	if (reserve == NULL)
+		reserve = malloc(RESERVE_SIZE);
+	return reserve != NULL;
+}
+
 void
 mongo_memory_check(size_t size)
 {
 	watch_exit();
-	if (reserve == NULL)
-		reserve = malloc(RESERVE_SIZE);
-	if (reserve == NULL)
+	mongo_driver_check();
+	if (!fill_reserve())
 		mongo_memory_report(RESERVE_SIZE);
 	if (!mongo_memory_is_available(size))
 		mongo_memory_report(size);
+}
+
+/* -------------------------------- protection ------------------------------- */
+
+/*
+ * end_session_soon
+ *		Frames of libmongoc have been left behind, so nothing may enter it again.
+ *
+ * PostgreSQL ends the session as it looks for interrupts the next time, which it
+ * does not before a transaction that is being ended has been.
+ */
+static void
+end_session_soon(void)
+{
+	if (proc_exit_inprogress)
+		return;
+	InterruptPending = true;
+	ProcDiePending = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("out of memory"),
+			 errdetail("It ran out in libmongoc, which cannot go on without: the session ends.")));
+}
+
+/* call_protected: false when memory has run out.  What is raised passes through. */
+static bool
+call_protected(void (*function) (void *), void *argument)
+{
+	sigjmp_buf *outer = escape;
+	sigjmp_buf	here;
+	volatile bool succeeded = false;
+
+	PG_TRY();
+	{
+		if (sigsetjmp(here, 0) == 0)
+		{
+			escape = &here;
+			function(argument);
+			succeeded = true;
+		}
+	}
+	PG_FINALLY();
+	{
+		escape = outer;
+	}
+	PG_END_TRY();
+	return succeeded;
+}
+
+bool
+mongo_protect(void (*function) (void *), void *argument)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+
+	if (mongo_driver_is_entered())
+		return false;
+	(void) fill_reserve();
+	if (call_protected(function, argument))
+		return true;
+
+	MemoryContextSwitchTo(context);
+	InterruptHoldoffCount = holdoff;
+	if (mongo_driver_is_entered())
+		end_session_soon();
+	return false;
 }

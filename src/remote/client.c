@@ -247,8 +247,9 @@ mongo_client_free_session(MongoClient *client)
 }
 
 static void
-destroy_driver_client(MongoClient *client)
+destroy_driver_client(void *argument)
 {
+	MongoClient *client = argument;
 	MongoTransport *transport = &client->connection.transport;
 
 	/* whatever libmongoc would like to send now (endSessions) fails at once */
@@ -450,9 +451,11 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 MongoClient *
 mongo_client_connect(UserMapping *user, mongoc_read_mode_t read_mode)
 {
-	MongoClient *client = allocate_client(user);
+	MongoClient *client;
 	mongoc_uri_t *volatile uri = NULL;
 
+	mongo_driver_check();
+	client = allocate_client(user);
 	client->read_mode = read_mode;
 	PG_TRY();
 	{
@@ -516,22 +519,37 @@ mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command)
 						 bson_utf8(cursor->collection), bson_int64(cursor->id));
 }
 
+/* What send_kill() is called with. */
+typedef struct CursorKill
+{
+	MongoClient *client;
+	const RemoteCursor *cursor;
+	bson_t		command;
+	bool		sent;
+} CursorKill;
+
+static void
+send_kill(void *argument)
+{
+	CursorKill *kill = argument;
+	MongoClient *client = kill->client;
+
+	mongo_client_kill_command(kill->cursor, &kill->command);
+	mongo_wire_send_and_forget(&client->connection, kill->cursor->database,
+							   &kill->command);
+	kill->sent = !client->connection.broken;
+}
+
 bool
 mongo_client_kill_cursor(MongoClient *client, const RemoteCursor *cursor)
 {
-	bson_t		command = BSON_INITIALIZER;
-	bool		sent = false;
+	CursorKill	kill = {client, cursor, BSON_INITIALIZER, false};
 
-	if (mongo_client_is_clean(client) &&
-		mongo_client_is_on(client, cursor->host_and_port))
-	{
-		mongo_client_kill_command(cursor, &command);
-		mongo_wire_send_and_forget(&client->connection, cursor->database,
-								   &command);
-		sent = !client->connection.broken;
-	}
-	bson_destroy(&command);
-	return sent;
+	if (!mongo_client_is_clean(client) || !mongo_client_is_on(client, cursor->host_and_port))
+		return false;
+	(void) mongo_protect(send_kill, &kill);
+	bson_destroy(&kill.command);
+	return kill.sent;
 }
 
 bool
@@ -570,46 +588,72 @@ send_to_all_servers(MongoClient *client, const char *database,
 	transport->data_stream = data_stream;
 }
 
+/* What end_sessions() is called with, and what is to be freed after it. */
+typedef struct SessionsEnd
+{
+	MongoClient *client;
+	mongoc_client_session_t *session;
+	bson_t		command;
+} SessionsEnd;
+
 /*
- * mongo_client_end_sessions
+ * end_sessions
  *
  * A client does one thing at a time, so its libmongoc has one session, which it
  * hands out again; with nothing known of the servers it would look for them.
  */
+static void
+end_sessions(void *argument)
+{
+	SessionsEnd *end = argument;
+	MongoClient *client = end->client;
+	bson_error_t error;
+
+	if (mongo_client_deployment(client) == MONGO_DEPLOYMENT_UNKNOWN)
+		return;
+	client->has_session = false;
+	end->session = mongoc_client_start_session(client->client, NULL, &error);
+	if (end->session == NULL)
+		return;
+	bson_append_template(&end->command, "{endSessions: [@1]}",
+						 bson_document(mongoc_client_session_get_lsid(end->session)));
+	send_to_all_servers(client, "admin", &end->command);
+}
+
+static void
+free_ended_session(void *argument)
+{
+	SessionsEnd *end = argument;
+
+	if (end->session != NULL)
+		mongoc_client_session_destroy(end->session);
+}
+
 void
 mongo_client_end_sessions(MongoClient *client)
 {
-	mongoc_client_session_t *session;
-	bson_error_t error;
-	bson_t		command = BSON_INITIALIZER;
+	SessionsEnd end = {client, NULL, BSON_INITIALIZER};
 
-	if (!client->has_session || !mongo_client_is_clean(client) ||
-		mongo_client_deployment(client) == MONGO_DEPLOYMENT_UNKNOWN)
+	if (!client->has_session || !mongo_client_is_clean(client))
 		return;
-	client->has_session = false;
-	session = mongoc_client_start_session(client->client, NULL, &error);
-	if (session != NULL)
-	{
-		bson_append_template(&command, "{endSessions: [@1]}",
-							 bson_document(mongoc_client_session_get_lsid(session)));
-		mongoc_client_session_destroy(session);
-		send_to_all_servers(client, "admin", &command);
-	}
-	bson_destroy(&command);
+	(void) mongo_protect(end_sessions, &end);
+	(void) mongo_protect(free_ended_session, &end);
+	bson_destroy(&end.command);
 }
 
 void
 mongo_client_close(MongoClient *client)
 {
+	mongo_client_end_sessions(client);
+	(void) mongo_protect(destroy_driver_client, client);
+
 	/*
-	 * The process is exiting from within libmongoc (the postmaster has died,
-	 * or memory has run out), which may hold its locks.
+	 * The process is about to exit from within libmongoc (the postmaster has
+	 * died, or memory has run out), which may hold its locks.
 	 */
 	if (mongo_driver_is_entered())
 		return;
 
-	mongo_client_end_sessions(client);
-	destroy_driver_client(client);
 	mongo_connection_limit_leave(client->counted);
 	if (client->connection.transport.wait_error != NULL)
 		FreeErrorData(client->connection.transport.wait_error);

@@ -25,6 +25,7 @@
 #include "cursor_state.h"
 
 #include "bson_memory.h"
+#include "driver_memory.h"
 #include "miscadmin.h"
 #include "remote_error.h"
 #include "trace.h"
@@ -89,8 +90,11 @@ static void
 note_server_cursor(MongoCursor *cursor, int64 id)
 {
 	if (cursor->session == NULL)
-		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
-								cursor->ns_collection);
+	{
+		if (!mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
+									 cursor->ns_collection))
+			mongo_memory_report(strlen(cursor->ns_collection));
+	}
 	else if (id != 0 && cursor->open_in_session == NULL)
 		mongo_session_cursor_opened(cursor->session, cursor->ns_database,
 									cursor->ns_collection, id,
@@ -234,7 +238,7 @@ take_reply(MongoCursor *cursor, bool may_retry)
 	if (!ok)
 	{
 		/* the server has closed the cursor of a getMore that failed */
-		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+		(void) mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
 		if (may_retry && (mongo_error_is_retryable(code) || is_lost(code)))
 			return false;
 		mongo_report_command_error(read_failure_message(cursor), &view);

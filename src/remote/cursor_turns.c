@@ -9,6 +9,8 @@
 
 #include "cursor_state.h"
 
+#include "driver_memory.h"
+
 /* How long the end of a cursor waits for an answer that nobody wants. */
 #define DISCARD_WAIT_MS		20
 
@@ -85,9 +87,9 @@ mongo_cursor_waits_for(MongoCursor *cursor,
  * note_unread
  *		Remember the cursor that an answer tells of which nobody has looked at.
  *
- * Never raises.
+ * Never raises; false where there is no memory for it, and it is closed.
  */
-static void
+static bool
 note_unread(MongoCursor *cursor, const uint8 *document, uint32 length)
 {
 	bson_iter_t iter;
@@ -102,20 +104,20 @@ note_unread(MongoCursor *cursor, const uint8 *document, uint32 length)
 		bson_iter_find_descendant(&iter, "cursor.id", &found))
 		id = bson_iter_as_int64(&found);
 	if (id == 0)
-		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
-	else if (cursor->id == 0 &&
-			 bson_iter_init_from_data(&iter, document, length) &&
-			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
-			 BSON_ITER_HOLDS_UTF8(&found))
-	{
-		/* the command's own answer */
-		strlcpy(names, bson_iter_utf8(&found, &ns_length), sizeof(names));
-		dot = strchr(names, '.');
-		if (dot == NULL || ns_length >= sizeof(names))
-			return;
-		*dot = '\0';
-		mongo_lease_note_cursor(cursor->lease, id, names, dot + 1);
-	}
+		return mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+	if (cursor->id != 0 ||
+		!bson_iter_init_from_data(&iter, document, length) ||
+		!bson_iter_find_descendant(&iter, "cursor.ns", &found) ||
+		!BSON_ITER_HOLDS_UTF8(&found))
+		return true;
+
+	/* the command's own answer */
+	strlcpy(names, bson_iter_utf8(&found, &ns_length), sizeof(names));
+	dot = strchr(names, '.');
+	if (dot == NULL || ns_length >= sizeof(names))
+		return true;
+	*dot = '\0';
+	return mongo_lease_note_cursor(cursor->lease, id, names, dot + 1);
 }
 
 /*
@@ -133,6 +135,7 @@ take_answer(void *arg)
 	MongoConnection *connection = mongo_lease_connection(cursor->lease);
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 	volatile MongoWireResult result = MONGO_WIRE_DISCONNECTED;
+	bool		noted = true;
 
 	PG_TRY();
 	{
@@ -152,8 +155,14 @@ take_answer(void *arg)
 	cursor->taken = true;
 	cursor->lost = result != MONGO_WIRE_OK;
 	if (!cursor->lost)
-		note_unread(cursor, reply->document, reply->document_length);
+		noted = note_unread(cursor, reply->document, reply->document_length);
 	mongo_lease_put(cursor->lease);
+	if (!noted)
+	{
+		/* as if the answer had not come: nobody can read on */
+		cursor->lost = true;
+		mongo_memory_report(reply->document_length);
+	}
 }
 
 /*
@@ -186,7 +195,7 @@ discard_answer(void *arg)
 
 	if (message == NULL)
 		return;
-	note_unread(cursor, document, length);
+	(void) note_unread(cursor, document, length);
 	free(message);
 }
 

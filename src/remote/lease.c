@@ -24,6 +24,39 @@
 
 /* ---------------------------- cursors of leases ----------------------------- */
 
+/* What mongo_client_describe_cursor() is called with, and what it gives. */
+typedef struct CursorNote
+{
+	MongoClient *client;
+	int64		id;
+	const char *database;
+	const char *collection;
+	RemoteCursor *remote;
+} CursorNote;
+
+static void
+describe_noted(void *argument)
+{
+	CursorNote *note = argument;
+
+	note->remote = mongo_client_describe_cursor(note->client, note->id, note->database,
+												note->collection);
+}
+
+/* kill_unknown: a cursor that cannot be remembered is closed at once. */
+static void
+kill_unknown(const CursorNote *note)
+{
+	const RemoteCursor cursor = {
+		.id = note->id,
+		.host_and_port = note->client->connection.transport.data_stream->host_and_port,
+		.database = note->database,
+		.collection = note->collection
+	};
+
+	(void) mongo_client_kill_cursor(note->client, &cursor);
+}
+
 /* The cursor, taken out of the lease, or NULL. */
 static RemoteCursor *
 forget_cursor(MongoLease *lease)
@@ -40,21 +73,28 @@ forget_cursor(MongoLease *lease)
 	return cursor;
 }
 
-void
+bool
 mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
 						const char *database, const char *collection)
 {
+	CursorNote	note = {lease->client, cursor_id, database, collection, NULL};
+
 	if (lease->remote != NULL && lease->remote->id == cursor_id)
-		return;
+		return true;
 	bson_free(forget_cursor(lease));
 	if (cursor_id == 0 || lease->client == NULL ||
 		lease->client->connection.transport.data_stream == NULL)
-		return;
-	lease->remote = mongo_client_describe_cursor(lease->client, cursor_id,
-												 database, collection);
+		return true;
+	if (!mongo_protect(describe_noted, &note))
+	{
+		kill_unknown(&note);
+		return false;
+	}
+	lease->remote = note.remote;
 	lease->home = lease->client;
 	lease->home->cursors++;
 	dlist_push_tail(&lease->entry->readers, &lease->reader_node);
+	return true;
 }
 
 /*
@@ -97,6 +137,15 @@ kill_cursor(MongoLease *lease)
 
 /* --------------------------- beginning and ending --------------------------- */
 
+/* discard_in_flight: an answer that nobody wants any more. */
+static void
+discard_in_flight(void *argument)
+{
+	MongoLease *lease = argument;
+
+	lease->turns->discard_answer(lease->reader);
+}
+
 /* end_lease: also the memory context callback; never raises. */
 static void
 end_lease(void *arg)
@@ -107,9 +156,10 @@ end_lease(void *arg)
 	if (lease->entry == NULL || mongo_driver_is_entered())
 		return;
 	if (lease->place == LEASE_IN_FLIGHT)
-		lease->turns->discard_answer(lease->reader);
+		(void) mongo_protect(discard_in_flight, lease);
 	kill_cursor(lease);
-	mongo_lease_put(lease);
+	if (!mongo_driver_is_entered())
+		mongo_lease_put(lease);
 	lease->entry = NULL;
 }
 

@@ -189,8 +189,10 @@ extern void mongo_lease_drop_closed(MongoLease *lease);
  * mongo_lease_note_cursor
  *		Remember the cursor that the server of the lease's client holds open, to
  *		be killed when the lease ends; id 0: there is none any more.
+ *
+ * Never raises.  False where there is no memory for it: the cursor is closed.
  */
-extern void mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
+extern bool mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
 									const char *database,
 									const char *collection);
 

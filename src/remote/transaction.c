@@ -352,17 +352,17 @@ warn_of_open_transaction(const MongoSession *session)
 }
 
 /*
- * end_session
- *		Abort what is still open and let the client go.  Never raises.
+ * tell_of_end
+ *		Abort what is still open, and close cursors.
  *
  * A statement that was cancelled leaves its client refusing I/O; without an
  * abort, MongoDB would keep the transaction's locks for a minute.
  */
 static void
-end_session(MongoSession *session)
+tell_of_end(void *argument)
 {
-	if (session->driver_session == NULL || mongo_driver_is_entered())
-		return;
+	MongoSession *session = argument;
+
 	if (session->maybe_open)
 		mongo_kill_transaction(session->lease, session->driver_session);
 	else if (session->used &&
@@ -375,9 +375,36 @@ end_session(MongoSession *session)
 		kill_cursors(session, true);
 		mongo_lease_finish_ending(session->lease);
 	}
-	mongoc_client_session_destroy(session->driver_session);
+}
+
+/* free_driver_session: which aborts a transaction that is still open. */
+static void
+free_driver_session(void *argument)
+{
+	mongoc_client_session_destroy(((MongoSession *) argument)->driver_session);
+}
+
+/*
+ * end_session
+ *		Tell MongoDB and let the client go.
+ *
+ * An ERROR would make PostgreSQL end its transaction a second time, as would FATAL.
+ * So nothing here raises, and a session whose memory runs out in libmongoc ends
+ * later.
+ */
+static void
+end_session(MongoSession *session)
+{
+	if (session->driver_session == NULL)
+		return;
+	(void) mongo_protect(tell_of_end, session);
+	(void) mongo_protect(free_driver_session, session);
 	session->driver_session = NULL;
-	mongo_lease_release(session->lease);
+	if (!mongo_driver_is_entered())
+	{
+		mongo_lease_finish_ending(session->lease);
+		mongo_lease_release(session->lease);
+	}
 	session->lease = NULL;
 }
 

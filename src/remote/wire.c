@@ -9,6 +9,7 @@
 
 #include "wire.h"
 
+#include "driver_memory.h"
 #include "frame.h"
 #include "settings.h"
 #include "slow_command.h"
@@ -243,6 +244,7 @@ mongo_wire_send(MongoConnection *connection, const char *database,
 	ssize_t		sent;
 
 	mongo_wire_check_size(command);
+	mongo_driver_check();
 	if (connection->broken || connection->transport.data_stream == NULL)
 		return false;
 
