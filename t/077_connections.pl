@@ -202,6 +202,25 @@ $mongod->unblock_commands;
 sleep 1;
 my $left = no_cursors('a timeout', 8);
 is($session->ask("$all many"), $expected{many}, '... after which all rows come');
+
+# terminated while the next batch of one of three cursors is on its way, and is not soon there
+foreach my $waiting ('a', 'b', 'c')
+{
+	$session->ask('SELECT pg_advisory_lock(1)');
+	my $dying = background_query($node, 'BEGIN; '
+		  . join('', map { "DECLARE $_ CURSOR FOR SELECT * FROM points; MOVE 50 IN $_; " } 'a', 'b', 'c')
+		  . "SELECT pg_advisory_lock_shared(1); MOVE 200 IN $waiting;");
+	my $is_at = "FROM pg_stat_activity WHERE query LIKE 'SELECT pg_advisory_lock_shared%' OR query LIKE 'MOVE 200%'";
+	my $waits = sub { $session->ask("SELECT wait_event $is_at") eq $_[0] };
+	ok(becomes(sub { $waits->('advisory') }), "three cursors are open, $waiting will be asked");
+	$mongod->block_commands(2000, 'getMore');
+	$session->ask('SELECT pg_advisory_unlock(1)');
+	ok(becomes(sub { $waits->('Extension') }), '... its next batch');
+	$session->ask("SELECT pg_terminate_backend(pid, 5000) $is_at");
+	$mongod->unblock_commands;
+	$dying->finish;
+	no_cursors('a termination', $left);
+}
 is($session->ask(q{DO $$ DECLARE n bigint; BEGIN FOR i IN 1..3 LOOP BEGIN
 	PERFORM 1 / (id - 250) FROM many; EXCEPTION WHEN division_by_zero THEN NULL; END;
 	END LOOP; SELECT count(*) INTO n FROM many; RAISE NOTICE 'rows %', n; END $$}) =~ /(rows \d+)/ ? $1 : '', 'rows 30000',

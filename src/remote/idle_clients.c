@@ -145,9 +145,10 @@ mongo_idle_clients_make_room(Oid serverid)
 
 /*
  * end_all_sessions
- *		At the end of the process, unless it ends within a call of libmongoc's:
- *		then the postmaster has died or memory has run out, and nothing is to be
- *		begun any more.
+ *		And close what cursors are left.
+ *
+ * At the end of the process, unless it ends within a call of libmongoc's: then the
+ * postmaster has died or memory has run out, and nothing is to be begun any more.
  */
 static void
 end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
@@ -162,7 +163,12 @@ end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused()
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
 		dlist_foreach(iter, &entry->idle)
-			mongo_client_end_sessions(dlist_container(MongoClient, node, iter.cur));
+		{
+			MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+
+			mongo_pool_kill_orphans(entry, client);
+			mongo_client_end_sessions(client);
+		}
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "remote_cancel.h"
 #include "settings.h"
 #include "slow_command.h"
+#include "storage/ipc.h"
 #include "transaction_end.h"
 #include "turns.h"
 #include "utils/timestamp.h"
@@ -98,41 +99,64 @@ mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
 }
 
 /*
+ * leave_cursor
+ *		To the next client that is leased, or else to MongoDB, which closes it by
+ *		itself after 10 minutes.
+ */
+static void
+leave_cursor(PoolEntry *entry, RemoteCursor *cursor)
+{
+	dlist_push_tail(&entry->orphans, &cursor->node);
+	mongo_pool_needs_sweep = true;
+}
+
+/* leave_all_cursors: those of all leases, as the process exits. */
+static void
+leave_all_cursors(PoolEntry *entry)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &entry->readers)
+		leave_cursor(entry, forget_cursor(dlist_container(MongoLease, reader_node, iter.cur)));
+}
+
+/*
  * kill_cursor
  *		Have a cursor closed that nobody reads on: by a client that is on its
  *		server, over a connection of its own while a getMore is under way, or
  *		else by the next client that is leased.
  *
- * Should there be none, MongoDB closes it by itself after 10 minutes.
+ * As the process exits there is no next one: what is closed over that connection are
+ * the cursors of all.
  */
 static void
 kill_cursor(MongoLease *lease)
 {
 	MongoClient *client = lease->client;
 	MongoClient *busy = NULL;
-	RemoteCursor *cursor;
+	RemoteCursor *cursor = lease->remote;
+	bool		left = false;
 
-	if (lease->remote == NULL)
-		return;
 	if (client == NULL || !mongo_client_is_clean(client))
 	{
 		busy = client;
-		client = mongo_lease_find_idle(lease);
+		client = cursor != NULL ? mongo_lease_find_idle(lease) : NULL;
 	}
-	cursor = forget_cursor(lease);
-	if (client != NULL && mongo_client_kill_cursor(client, cursor))
+	if (cursor != NULL)
 	{
-		bson_free(cursor);
-		return;
+		(void) forget_cursor(lease);
+		left = client == NULL || !mongo_client_kill_cursor(client, cursor);
+		if (left)
+			leave_cursor(lease->entry, cursor);
+		else
+			bson_free(cursor);
 	}
-	if (busy != NULL && busy->connection.in_flight > 0 &&
-		mongo_remote_cancel_cursor(busy, cursor))
-	{
-		bson_free(cursor);
+	if (busy == NULL || busy->connection.in_flight == 0)
 		return;
-	}
-	dlist_push_tail(&lease->entry->orphans, &cursor->node);
-	mongo_pool_needs_sweep = true;
+	if (proc_exit_inprogress)
+		leave_all_cursors(lease->entry);
+	if (left || proc_exit_inprogress)
+		mongo_remote_cancel_cursors(busy, &lease->entry->orphans);
 }
 
 /* --------------------------- beginning and ending --------------------------- */

@@ -16,7 +16,9 @@
 
 #include "bson_write.h"
 #include "connect.h"
+#include "driver_memory.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "utils/timestamp.h"
 
 /*
@@ -26,6 +28,10 @@
 #define ASK_WAIT_MS			150 /* for a single answer */
 #define ASK_TOTAL_MS		300
 #define ANSWER_WAIT_MS		200 /* for the reply of what was killed */
+
+/* A process that exits is the last to know its cursors; for all of them together. */
+#define EXIT_WAIT_MS		500
+#define EXIT_TOTAL_MS		1000
 
 static bool take_up_wait(MongoStream *stream);
 
@@ -74,7 +80,7 @@ mongo_remote_cancel_disarm(MongoConnection *connection)
  * The name serves to check the certificate; the address is the stream's.
  */
 static mongoc_uri_t *
-uri_of_server(const MongoClient *client, const MongoStream *stream)
+uri_of_server(const MongoClient *client, const MongoStream *stream, int wait_ms)
 {
 	const mongoc_uri_t *original = mongoc_client_get_uri(client->client);
 	const char *mechanism = mongoc_uri_get_auth_mechanism(original);
@@ -96,8 +102,8 @@ uri_of_server(const MongoClient *client, const MongoStream *stream)
 
 	mongoc_uri_set_option_as_bool(uri, balanced ? MONGOC_URI_LOADBALANCED :
 								  MONGOC_URI_DIRECTCONNECTION, true);
-	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, ASK_WAIT_MS);
-	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, ASK_WAIT_MS);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, wait_ms);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, wait_ms);
 	if (mongoc_uri_get_appname(original) != NULL)
 		mongoc_uri_set_appname(uri, mongoc_uri_get_appname(original));
 
@@ -127,22 +133,25 @@ within(int milliseconds)
 	};
 }
 
+/* What run_beside() does over its connection; false when that did not succeed. */
+typedef bool (*BesideFunction) (mongoc_client_t *other, void *argument);
+
 /*
  * run_beside
- *		A command on a connection of its own to the server that 'stream' leads to;
- *		true when the server has done so.
+ *		Have something done over a connection of its own to the server that 'stream'
+ *		leads to, within 'total_ms'; a single answer may take 'wait_ms'.
  */
 static bool
-run_beside(MongoClient *client, const MongoStream *stream, const char *database,
-		   const bson_t *command)
+run_beside(MongoClient *client, const MongoStream *stream, int wait_ms, int total_ms,
+		   BesideFunction function, void *argument)
 {
 	const MongoTransport *original = stream->transport;
 	MongoTransport transport = {
 		.use_tls = original->use_tls,
 		.ssl_options = original->ssl_options,
-		.connect_timeout_ms = ASK_WAIT_MS,
-		.wait_limit_ms = ASK_WAIT_MS,
-		.ending = within(ASK_TOTAL_MS)
+		.connect_timeout_ms = wait_ms,
+		.wait_limit_ms = wait_ms,
+		.ending = within(total_ms)
 	};
 	mongoc_uri_t *uri;
 	mongoc_client_t *other;
@@ -152,7 +161,7 @@ run_beside(MongoClient *client, const MongoStream *stream, const char *database,
 	if (getpeername(stream->socket, (struct sockaddr *) &transport.peer,
 					&transport.peer_length) < 0)
 		return false;
-	uri = uri_of_server(client, stream);
+	uri = uri_of_server(client, stream, wait_ms);
 	if (uri == NULL)
 		return false;
 	dlist_init(&transport.streams);
@@ -164,7 +173,7 @@ run_beside(MongoClient *client, const MongoStream *stream, const char *database,
 		if (transport.use_tls)
 			mongoc_client_set_ssl_opts(other, &transport.ssl_options);
 		mongoc_client_set_stream_initiator(other, mongo_stream_initiate, &transport);
-		done = mongoc_client_command_simple(other, database, command, NULL, NULL, NULL);
+		done = function(other, argument);
 		transport.closing = true;
 		mongoc_client_destroy(other);
 	}
@@ -180,6 +189,14 @@ mongo_append_kill_session(bson_t *command, const mongoc_client_session_t *sessio
 						 bson_document(mongoc_client_session_get_lsid(session)));
 }
 
+/* run_admin_command: a bson_t, in database admin. */
+static bool
+run_admin_command(mongoc_client_t *other, void *argument)
+{
+	return mongoc_client_command_simple(other, "admin", (const bson_t *) argument,
+										NULL, NULL, NULL);
+}
+
 /* ask: the first time that a wait is given up. */
 static void
 ask(MongoStream *stream, MongoRemoteCancel *cancel)
@@ -189,8 +206,8 @@ ask(MongoStream *stream, MongoRemoteCancel *cancel)
 
 	cancel->asked = true;
 	mongo_append_kill_session(&command, cancel->session);
-	if (run_beside(mongo_client_of((MongoConnection *) transport), stream, "admin",
-				   &command))
+	if (run_beside(mongo_client_of((MongoConnection *) transport), stream, ASK_WAIT_MS,
+				   ASK_TOTAL_MS, run_admin_command, &command))
 		transport->ending = within(ANSWER_WAIT_MS);
 	bson_destroy(&command);
 }
@@ -225,19 +242,88 @@ take_up_wait(MongoStream *stream)
 	return !transport->interrupted;
 }
 
-bool
-mongo_remote_cancel_cursor(MongoClient *client, const RemoteCursor *cursor)
+/* ------------------------------- cursors ----------------------------------- */
+
+/* Cursors to be closed, all on the server of the client. */
+typedef struct CursorsEnd
+{
+	MongoClient *client;
+	dlist_head *cursors;		/* of RemoteCursor; others may be among them */
+	int			wait_ms;
+	int			total_ms;
+	bson_t		command;
+} CursorsEnd;
+
+/* find_on_server: the first that is there, or NULL. */
+static RemoteCursor *
+find_on_server(const CursorsEnd *end)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, end->cursors)
+	{
+		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
+
+		if (mongo_client_is_on(end->client, cursor->host_and_port))
+			return cursor;
+	}
+	return NULL;
+}
+
+/* kill_on_server: up to the first of which the server does not say that it is closed. */
+static bool
+kill_on_server(mongoc_client_t *other, void *argument)
+{
+	CursorsEnd *end = argument;
+	RemoteCursor *cursor;
+
+	while ((cursor = find_on_server(end)) != NULL)
+	{
+		bson_reinit(&end->command);
+		mongo_client_kill_command(cursor, &end->command);
+		if (!mongoc_client_command_simple(other, cursor->database, &end->command,
+										  NULL, NULL, NULL))
+			return false;
+		dlist_delete(&cursor->node);
+		bson_free(cursor);
+	}
+	return true;
+}
+
+static void
+kill_beside(void *argument)
+{
+	CursorsEnd *end = argument;
+
+	(void) run_beside(end->client, end->client->connection.transport.data_stream,
+					  end->wait_ms, end->total_ms, kill_on_server, end);
+}
+
+/* exit_left: how much of the time is left that an exit may take for this. */
+static int
+exit_left(void)
+{
+	static TimestampTz deadline = 0;
+
+	if (deadline == 0)
+		deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), EXIT_TOTAL_MS);
+	return (int) TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+}
+
+void
+mongo_remote_cancel_cursors(MongoClient *client, dlist_head *cursors)
 {
 	MongoStream *stream = client->connection.transport.data_stream;
-	bson_t		command = BSON_INITIALIZER;
-	bool		done = false;
+	CursorsEnd	end = {client, cursors, ASK_WAIT_MS, ASK_TOTAL_MS, BSON_INITIALIZER};
 
-	if (stream != NULL && stream->socket != PGINVALID_SOCKET &&
-		mongo_client_is_on(client, cursor->host_and_port))
+	if (stream == NULL || stream->socket == PGINVALID_SOCKET || find_on_server(&end) == NULL)
+		return;
+	if (proc_exit_inprogress)
 	{
-		mongo_client_kill_command(cursor, &command);
-		done = run_beside(client, stream, cursor->database, &command);
+		end.total_ms = exit_left();
+		end.wait_ms = Min(EXIT_WAIT_MS, end.total_ms);
 	}
-	bson_destroy(&command);
-	return done;
+	if (end.total_ms > 0)
+		(void) mongo_protect(kill_beside, &end);
+	bson_destroy(&end.command);
 }

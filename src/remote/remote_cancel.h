@@ -58,15 +58,15 @@ extern void mongo_append_kill_session(bson_t *command,
 									  const mongoc_client_session_t *session);
 
 /*
- * mongo_remote_cancel_cursor
- *		Close a cursor on whose connection of 'client' a getMore is under way,
- *		over another connection; false when that was not possible.
+ * mongo_remote_cancel_cursors
+ *		Close those listed cursors, of RemoteCursor, that are on the server of
+ *		'client', over another connection.  They are taken out and freed.
  *
- * MongoDB does not end a getMore whose connection closes (seen in 6.0), so it
- * would go on until its batch is full.  Takes 300 ms at most, and less where the
- * server is silent; some milliseconds usually.
+ * For a client with a getMore under way, which MongoDB does not end when its
+ * connection closes (seen in 6.0), so it would go on until its batch is full.  Takes
+ * 300 ms at most, and less where the server is silent; some milliseconds usually.
+ * As the process exits, all calls together take a second at most.
  */
-extern bool mongo_remote_cancel_cursor(MongoClient *client,
-									   const RemoteCursor *cursor);
+extern void mongo_remote_cancel_cursors(MongoClient *client, dlist_head *cursors);
 
 #endif							/* MONGO_FDW_REMOTE_CANCEL_H */
