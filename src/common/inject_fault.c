@@ -23,6 +23,7 @@
 #include "driver_memory.h"
 #include "nodes/memnodes.h"
 #include "storage/latch.h"
+#include "storage/lock.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
@@ -239,27 +240,60 @@ we_are_below(void)
 	return false;
 }
 
+/* Of LockAcquireExtended()'s first allocation for a lock, in lock.c. */
+#define FIRST_LOCK_OWNERS	8
+
+/*
+ * is_for_lock_owners
+ *		Is it the allocation that PostgreSQL does not get over?
+ *
+ * LockAcquireExtended() has entered a LOCALLOCK by then, whose owners are to be
+ * allocated.  Where there is no memory the entry stays, without owners, until the end
+ * of the transaction: after a subtransaction that caught the error,
+ * GrantLockLocal() writes to them for the next lock of the same kind (PostgreSQL 15).
+ */
+static bool
+is_for_lock_owners(MemoryContext context, Size size)
+{
+	void	   *frames[8];
+	int			nframes;
+
+	if (context != TopMemoryContext || size != FIRST_LOCK_OWNERS * sizeof(LOCALLOCKOWNER))
+		return false;
+	nframes = backtrace(frames, lengthof(frames));
+	for (int i = 0; i < nframes; i++)
+	{
+		Dl_info		info;
+
+		if (dladdr(frames[i], &info) && info.dli_sname != NULL &&
+			strcmp(info.dli_sname, "LockAcquireExtended") == 0)
+			return true;
+	}
+	return false;
+}
+
 static void *(*plain_alloc) (MemoryContext context, Size size);
 static void *(*plain_realloc) (MemoryContext context, void *chunk, Size size);
 
 static bool
-palloc_is_failing(MemoryContext context)
+palloc_is_failing(MemoryContext context, Size size)
 {
 	return left_to_count[MONGO_FAULT_PALLOC] != 0 && CritSectionCount == 0 &&
-		context != ErrorContext && we_are_below() && mongo_fault_is_due(MONGO_FAULT_PALLOC);
+		context != ErrorContext && we_are_below() && !is_for_lock_owners(context, size) &&
+		mongo_fault_is_due(MONGO_FAULT_PALLOC);
 }
 
 /* NULL makes the caller raise 53200. */
 static void *
 allocate_or_fail(MemoryContext context, Size size)
 {
-	return palloc_is_failing(context) ? NULL : plain_alloc(context, size);
+	return palloc_is_failing(context, size) ? NULL : plain_alloc(context, size);
 }
 
 static void *
 reallocate_or_fail(MemoryContext context, void *chunk, Size size)
 {
-	return palloc_is_failing(context) ? NULL : plain_realloc(context, chunk, size);
+	return palloc_is_failing(context, size) ? NULL : plain_realloc(context, chunk, size);
 }
 
 /* All contexts of a kind share one table of methods, which is meant to be constant. */
