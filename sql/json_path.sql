@@ -96,6 +96,25 @@ SELECT p_seen($$(j ->> 'n')::float8 BETWEEN 500 AND 501$$);
 SELECT p_seen($$j ->> 's' COLLATE "C" BETWEEN 'name 500' AND 'name 501'$$);
 SELECT p_seen($$j ->> 's' COLLATE "C" > 'name 500' AND 'name 501' >= (j ->> 's' COLLATE "C")$$);
 
+-- only what is read of a column comes, if that is known
+CREATE FUNCTION p_fetched(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+		IF line ~ 'Remote Command' THEN
+			RETURN NEXT substring(line FROM '"projection" : ({[^}]*})');
+		END IF;
+	END LOOP;
+END $$;
+SELECT p_fetched($$SELECT j ->> 's', count(*) FROM p_remote WHERE (j ->> 'n')::int > 5 GROUP BY 1 HAVING max(j #>> '{b}') > 'a' ORDER BY max(j #>> '{at}')$$);
+SELECT p_fetched($$SELECT (j -> 'at' ->> '$date')::timestamptz, items #>> '{0,sku}', j -> 'a' -> 1 FROM p_remote$$);
+SELECT p_fetched($$SELECT j ->> 's', j -> 's' -> 'x', row_number() OVER (ORDER BY j ->> 'b') FROM p_remote$$);
+SELECT p_fetched($$SELECT j ->> 's', j ? 'b' FROM p_remote$$);
+SELECT p_fetched($$SELECT j ->> 's', t FROM p_remote t$$);
+SELECT p_fetched($$SELECT j ->> 's' FROM p_remote t FOR UPDATE$$);
+SELECT p_fetched($$SELECT a.j ->> 's' FROM p_remote a, p_remote b WHERE a.j ->> 'n' = b.j ->> 'n'$$);
+SELECT p_fetched($$SELECT j ->> 's', (SELECT 1 WHERE p_remote.j IS NULL) FROM p_remote$$);
 -- arrays in arrays, other types, documents that look like wrappers, dates in other forms
 INSERT INTO p_remote VALUES
 	(2001, '[[{"sku": "s50"}]]', '{"n": [500], "s": ["name 500"], "at": [{"$date": "2024-02-01T00:00:00Z"}], "day": "Feb 1 2023", "ref": "000000000000000000000500", "price": 5}'),
@@ -141,6 +160,19 @@ SELECT p_same($$(j -> 'price' ->> '$numberDecimal')::numeric >= 'NaN'$$);
 SELECT p_same($$j -> 'ref' ->> '$oid' >= '000000000000000000001000'$$);
 SELECT p_same($$j -> 'ref' ->> '$oid' LIKE '%500'$$);
 SELECT p_same($$j -> 'at' ->> '$date' LIKE '2024-02-11T15%'$$);
+-- through arrays, scalars and objects, with what is read and nothing beside it
+CREATE FUNCTION p_read(expressions text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	difference bigint;
+BEGIN
+	EXECUTE format('SELECT count(*) FROM ((SELECT _id, %1$s FROM p_remote EXCEPT ALL SELECT _id, %1$s FROM p_local)
+		UNION ALL (SELECT _id, %1$s FROM p_local EXCEPT ALL SELECT _id, %1$s FROM p_remote)) s', expressions) INTO difference;
+	RETURN difference;
+END $$;
+SELECT p_read($$j ->> 'n', j -> 'n' -> 'n', j -> 'n' -> 0, j #> '{n,0}', j #>> '{n,n}', j -> 'missing' IS NULL$$);
+SELECT p_read($$items #>> '{0,sku}', items -> 'sku', items -> 0 -> 0, items['sku']['x'], items -> -1$$);
+SELECT p_read($$items ->> 'sku', items #>> '{sku,x}'$$);
+SELECT p_read($$j #>> '{0,n}', j ->> 'n', j -> 1$$);
 DELETE FROM p_remote WHERE _id IN (2001, 2003, 2008);
 DELETE FROM p_local WHERE _id IN (2001, 2003, 2008);
 SELECT p_same($$(j ->> 'day')::date >= '2022-09-25'$$);
@@ -191,7 +223,7 @@ SHOW DateStyle;
 \pset format aligned
 \pset tuples_only off
 DROP TABLE p_local;
-DROP FUNCTION p_seen, p_same;
+DROP FUNCTION p_seen, p_same, p_fetched, p_read;
 DELETE FROM p_remote;
 RESET TimeZone;
 RESET DateStyle;

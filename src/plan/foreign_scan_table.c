@@ -20,6 +20,7 @@
 #include "local_plan.h"
 #include "modify.h"
 #include "order.h"
+#include "read_paths.h"
 #include "score.h"
 
 #include "access/sysattr.h"
@@ -30,6 +31,14 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+
+/* What documents are to bring. */
+typedef struct Fetched
+{
+	List	   *attributes;		/* numbers */
+	List	   *paths;			/* char *; NIL: whole documents */
+	Bitmapset  *narrowed;		/* attributes of which parts will do */
+} Fetched;
 
 /* has_list: "= ANY" or "<> ALL", whose values may turn out to be too many to send. */
 static bool
@@ -116,7 +125,7 @@ scan_columns(MongoColumns *columns, List *attributes)
  * are better sent as they are.  Not knowing, we ask for the fields.
  */
 static bool
-projection_pays(RelOptInfo *baserel, const MongoRelation *relation, List *attributes)
+projection_pays(RelOptInfo *baserel, const MongoRelation *relation, const Fetched *fetched)
 {
 	double		document_width;
 	double		fields_width = 0;
@@ -126,12 +135,16 @@ projection_pays(RelOptInfo *baserel, const MongoRelation *relation, List *attrib
 		return true;
 	document_width = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
 
-	foreach(cell, attributes)
+	foreach(cell, fetched->attributes)
 	{
 		AttrNumber	attnum = lfirst_int(cell);
 		const char *path = mongo_column_path(relation->columns, attnum);
-		int32		width = get_attavgwidth(relation->relid, attnum);
+		int32		width;
 
+		/* how large a part is nobody has counted */
+		if (bms_is_member(attnum, fetched->narrowed))
+			continue;
+		width = get_attavgwidth(relation->relid, attnum);
 		if (path == NULL || width <= 0)
 			return true;
 		fields_width += width + strlen(path);
@@ -159,17 +172,19 @@ append_stage(MongoPipeline *pipeline, const char *name, const bson_t *find, cons
  */
 static Const *
 derived_command(RelOptInfo *baserel, MongoTranslation *translation,
-				const MongoScanClauses *clauses, List *attributes, List *pathkeys,
+				const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys,
 				MongoSortPart part)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoPipeline pipeline = {.translation = *translation};
 	bson_t	   *find = bson_create_in(CurrentMemoryContext);
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
 	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 
 	pipeline.stages = bson_create_in(CurrentMemoryContext);
 	mongo_append_sort_condition(baserel, pathkeys, part, condition);
-	mongo_append_projection(find, relation->columns, attributes);
+	if (fetched->paths != NIL || fetched->attributes == NIL)
+		mongo_append_paths(projection, fetched->paths);
 	if (pathkeys != NIL)
 		mongo_append_sort(baserel, pathkeys, part, find);
 
@@ -177,26 +192,20 @@ derived_command(RelOptInfo *baserel, MongoTranslation *translation,
 	if (!bson_empty(condition))
 		mongo_pipeline_append(&pipeline, "$match", condition);
 	append_stage(&pipeline, "$sort", find, "sort");
-	append_stage(&pipeline, "$project", find, "projection");
+	if (!bson_empty(projection))
+		mongo_pipeline_append(&pipeline, "$project", projection);
 	*translation = pipeline.translation;
 	return mongo_pipeline_command(relation, &pipeline);
 }
 
 /* append_fields: the projection, of the columns where it pays, and the score. */
 static void
-append_fields(bson_t *command, const MongoRelation *relation, List *attributes, bool pays)
+append_fields(bson_t *command, const MongoRelation *relation, const Fetched *fetched, bool pays)
 {
-	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
 	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
-	bson_iter_t columns;
-	bson_t		view;
 
-	if (pays)
-		mongo_append_projection(holder, relation->columns, attributes);
-	if (bson_iter_init_find(&columns, holder, "projection") &&
-		bson_view(&view, bson_iter_value(&columns)->value.v_doc.data,
-				  bson_iter_value(&columns)->value.v_doc.data_len))
-		bson_concat(projection, &view);
+	if (pays && (fetched->paths != NIL || fetched->attributes == NIL))
+		mongo_append_paths(projection, fetched->paths);
 	if (relation->score != NULL)
 		mongo_append_score(projection, relation);
 	if (!bson_empty(projection))
@@ -206,7 +215,7 @@ append_fields(bson_t *command, const MongoRelation *relation, List *attributes, 
 /* find_command: all of it but limit, skip and batchSize. */
 static Const *
 find_command(RelOptInfo *baserel, MongoTranslation *translation,
-			 const MongoScanClauses *clauses, List *attributes, List *pathkeys,
+			 const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys,
 			 MongoSortPart part)
 {
 	const MongoRelation *relation = baserel->fdw_private;
@@ -225,8 +234,7 @@ find_command(RelOptInfo *baserel, MongoTranslation *translation,
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
 		BSON_APPEND_DOCUMENT(command, "filter", filter);
-	append_fields(command, relation, attributes,
-				  projection_pays(baserel, relation, attributes));
+	append_fields(command, relation, fetched, projection_pays(baserel, relation, fetched));
 	if (pathkeys != NIL)
 		mongo_append_sort(baserel, pathkeys, part, command);
 	mongo_append_collation(command, translation);
@@ -241,7 +249,7 @@ find_command(RelOptInfo *baserel, MongoTranslation *translation,
  */
 static List *
 find_commands(RelOptInfo *baserel, MongoTranslation *translation,
-			  const MongoScanClauses *clauses, List *attributes, List *pathkeys)
+			  const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys)
 {
 	bool		is_derived = mongo_is_derived(((MongoRelation *) baserel->fdw_private)->options);
 	MongoSortPart parts[MONGO_MAX_SORT_PARTS] = {MONGO_SORT_ALL};
@@ -253,7 +261,7 @@ find_commands(RelOptInfo *baserel, MongoTranslation *translation,
 	for (int i = 0; i < nparts; i++)
 		commands = lappend(commands,
 						   (is_derived ? derived_command : find_command)
-						   (baserel, translation, clauses, attributes, pathkeys, parts[i]));
+						   (baserel, translation, clauses, fetched, pathkeys, parts[i]));
 	return commands;
 }
 
@@ -336,7 +344,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 		.scanrelid = baserel->relid, .tlist = tlist, .outer_plan = outer_plan
 	};
 	MongoScanClauses clauses;
-	List	   *attributes;
+	Fetched		fetched;
 	List	   *hash_expressions = NIL;
 	MongoScanPlan plan;
 	ForeignScan *scan;
@@ -351,11 +359,12 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 		classify_hashed(&translation, baserel, scan_clauses, hashed_keys, &clauses);
 	else
 		mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
-	attributes = fetched_attributes(root, baserel, relation, &clauses);
+	fetched.attributes = fetched_attributes(root, baserel, relation, &clauses);
+	fetched.paths = mongo_read_paths(root, baserel, fetched.attributes, &fetched.narrowed);
 	forget_keys(&clauses, keys);
 
 	mongo_scan_plan_init(&plan, root, relation);
-	plan.commands = find_commands(baserel, &translation, &clauses, attributes,
+	plan.commands = find_commands(baserel, &translation, &clauses, &fetched,
 								  best_path->path.pathkeys);
 	plan.is_batched = keys != NIL;
 	plan.enough_rows = enough_rows(root, baserel, relation,
@@ -363,7 +372,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	if (best_path->path.parallel_aware)
 		plan.split_field = mongo_to_utf8(relation->options->parallel_field);
 	plan.is_pipeline = mongo_is_derived(relation->options);
-	plan.columns = scan_columns(relation->columns, attributes);
+	plan.columns = scan_columns(relation->columns, fetched.attributes);
 	plan.hiding = clauses.hiding;
 	plan.hiding_columns = hiding_columns(baserel, &clauses);
 	node.local = hashed_keys != NIL ? NIL : clauses.local;

@@ -437,11 +437,11 @@ append_where(const Position *position, JsonPathItem *item, BsonArray *conditions
 }
 
 /*
- * append_whole: of a path that is no predicate, something is found; for @@, and it is
+ * append_result: of a path that is no predicate, something is found; for @@, and it is
  * true.  A predicate always finds something, be it null.
  */
 static void
-append_whole(const Position *position, JsonPathItem *item, bool is_match, BsonArray *conditions)
+append_result(const Position *position, JsonPathItem *item, bool is_match, BsonArray *conditions)
 {
 	bson_value_t least = bson_bool(false);
 	Position	end;
@@ -472,7 +472,7 @@ render(const char *path, Datum value, bool is_match, bson_t *match)
 	if (mongo_path_has_index(path))
 		return false;
 	jspInit(&item, DatumGetJsonPathP(value));
-	append_whole(&position, &item, is_match, &conditions);
+	append_result(&position, &item, is_match, &conditions);
 	if (conditions.count == 0 || conditions.bson->len > LARGEST_RESULT)
 		return false;
 	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
