@@ -59,6 +59,9 @@ my @cases = (
 	[ close_after_header => '08006', '08006' ],
 	[ close_in_mid_reply => '08006', '08006' ],
 	[ cursor_not_found => '24000', '24000' ],
+	[ unknown_stage => '0A000' ],
+	[ unknown_expression => '0A000' ],
+	[ unknown_accumulator => '0A000' ],
 	[ error_without_code => 'HV000', 'HV000' ],
 	[ error_of_odd_types => 'HV000', 'HV000' ],
 	[ error_not_utf8 => 'HV000', 'HV000' ],
@@ -108,6 +111,11 @@ foreach my $case (@wanted)
 	}
 	like($rows{$table} // '', qr/^then seven$/m, "$table: the session goes on");
 }
+
+# What a server does not know can be disabled.
+like($errors{unknown_stage}, qr/HINT: .*pushdown_disable of servers and tables/, 'an unknown stage');
+like($errors{unknown_expression}, qr/HINT: .*Add "expr" to the option pushdown_disable/, 'an unknown expression');
+like($errors{unknown_accumulator}, qr/HINT: .*Add "group" to the option pushdown_disable/, 'an unknown accumulator');
 
 # One row a batch, and next_good has two.
 is(() = ($rows{next_good} // '') =~ /^7\|seven$/mg, 2, 'both batches are read');

@@ -325,6 +325,10 @@ BEHAVIOURS = {
     'close_in_mid_reply': in_mid_reply,
 
     'cursor_not_found': error(code=43, codeName='CursorNotFound', errmsg='cursor id 4711 not found'),
+    'unknown_stage': error(code=40324, codeName='Location40324', errmsg="Unrecognized pipeline stage name: '$set'"),
+    'unknown_expression': error(code=168, codeName='InvalidPipelineOperator',
+                                errmsg="Invalid $project :: caused by :: Unrecognized expression '$dateTrunc'"),
+    'unknown_accumulator': error(code=15952, codeName='Location15952', errmsg="unknown group operator '$top'"),
     'error_without_code': error(errmsg='something went wrong'),
     'error_of_odd_types': error(code='x', codeName=5, errmsg=bson.Int64(3)),
     'error_not_utf8': lambda r: [r.message(bson.encode({'ok': 0.0, 'code': 2, 'errmsg': 'QQQQ'}).replace(b'QQQQ', b'\xff\xfe\xc3\x01'))],
