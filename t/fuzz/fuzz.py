@@ -25,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CLANG = "clang"
 LONGEST_INPUT = 4096
+LARGEST_CORPUS = 32 * 1024
 RUNS = {"document": 400000, "json": 3000000, "message": 1500000, "option": 700000, "pattern": 1000000}
 # PostgreSQL's own hash functions shift into the sign bit
 SANITIZERS = ("-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=shift-base,function "
@@ -128,20 +129,20 @@ class Fuzzer:
         print(f"not ok - {target}")
 
     def keep_corpus(self, target):
-        """Write what reaches something that the seeds do not."""
-        merged = self.path(target, "merged")
-        shutil.rmtree(merged, ignore_errors=True)
-        os.makedirs(merged)
-        self.start(target, "-merge=1", f"-max_len={LONGEST_INPUT}", merged, self.path(target, "corpus")).wait()
-        lines = set()
-        for name in os.listdir(merged):
-            with open(os.path.join(merged, name), "rb") as file:
-                data = file.read()
-            if data not in SEEDS[target] and len(data) <= 512:
-                lines.add(base64.b64encode(data).decode())
+        """Write what libFuzzer has kept, as it reaches something that the seeds do not; the shortest first."""
+        found = set()
+        for name in os.listdir(self.path(target, "corpus")):
+            with open(self.path(target, "corpus", name), "rb") as file:
+                found.add(base64.b64encode(file.read()).decode())
+        found -= {base64.b64encode(seed).decode() for seed in SEEDS[target]}
+        left = LARGEST_CORPUS
         os.makedirs(os.path.dirname(corpus_file(target)), exist_ok=True)
         with open(corpus_file(target), "w") as file:
-            file.writelines(f"{line}\n" for line in sorted(lines))
+            for line in sorted(found, key=lambda line: (len(line), line)):
+                left -= len(line) + 1
+                if left < 0:
+                    break
+                file.write(f"{line}\n")
 
 
 def corpus_file(target):
