@@ -263,6 +263,18 @@ is($stderr, '', 'LIMIT TO knows them');
 is_deeply(tables('arrays2'), [qw(orders orders_ordinality)], 'and leaves out the others');
 is($node->safe_psql('postgres', "SELECT count(*) FROM mongo_fdw_refresh('arrays')"), '0', 'a refresh passes them over');
 
+# GeoJSON is one column, as soon as one document has it; what only looks a little like it is not.
+my $point = '{"type": "Point", "coordinates": [5.5, 60]}';
+$mongod->insert('places', 'p', "[{\"_id\": 1, \"loc\": $point, \"area\": {\"type\": \"Polygon\", \"coordinates\": [[[0, 0], [0, 1], [1, 1], [0, 0]]]}, "
+	  . "\"at\": {\"city\": \"Oslo\", \"loc\": $point}, \"mixed\": $point, \"other\": {\"type\": \"Point\", \"coordinates\": \"none\"}, \"kind\": {\"type\": \"x\"}}, "
+	  . '{"_id": 2, "mixed": {"street": "Main"}, "area": {"type": "GeometryCollection", "geometries": []}, "loc": null}]');
+import_database('places', undef, "OPTIONS (nesting '3')");
+is_deeply(columns('places', 'p'), [ '_id integer *', 'loc jsonb', 'area jsonb', 'at_city text at.city', 'at_loc jsonb at.loc', 'mixed jsonb',
+	'other_type text other.type', 'other_coordinates text other.coordinates', 'kind_type text kind.type' ], 'GeoJSON');
+is($node->safe_psql('postgres', 'SELECT at_loc, mixed FROM places.p ORDER BY _id'), '{"type": "Point", "coordinates": [5.5, 60]}|'
+	  . "{\"type\": \"Point\", \"coordinates\": [5.5, 60]}\n|{\"street\": \"Main\"}", 'is read whole');
+is($node->safe_psql('postgres', "SELECT count(*) FROM mongo_fdw_refresh('places', options => '{nesting=3}')"), '0', 'and stays so');
+
 # Bad input.
 foreach my $case (
 	[ 'SCHEMA nowhere', '', qr/database "nowhere" of server "mongodb" has no collections.*HINT/s ],

@@ -244,6 +244,30 @@ kinds_of_value(const bson_iter_t *iter)
 	}
 }
 
+/* is_geometry: {type: "Point", coordinates: [...]} and the like (RFC 7946). */
+static bool
+is_geometry(const bson_iter_t *document)
+{
+	static const char *const types[] = {
+		"Point", "MultiPoint", "LineString", "MultiLineString", "Polygon", "MultiPolygon",
+		"GeometryCollection"
+	};
+	bson_iter_t type;
+	bson_iter_t content;
+
+	if (!bson_iter_recurse(document, &type) || !bson_iter_find(&type, "type") ||
+		!BSON_ITER_HOLDS_UTF8(&type))
+		return false;
+	for (size_t i = 0; i < lengthof(types); i++)
+	{
+		if (strcmp(bson_iter_utf8(&type, NULL), types[i]) == 0)
+			return bson_iter_recurse(document, &content) &&
+				bson_iter_find(&content, i == lengthof(types) - 1 ? "geometries" : "coordinates") &&
+				BSON_ITER_HOLDS_ARRAY(&content);
+	}
+	return false;
+}
+
 static void observe_members(ImportField *parent, bson_iter_t *iter, uint32 length,
 							int nesting, int most);
 
@@ -307,6 +331,7 @@ observe_members(ImportField *parent, bson_iter_t *iter, uint32 length, int nesti
 			bson_iter_t members;
 			uint32		members_length = mongo_iter_descend(iter, &members);
 
+			child->is_geometry |= is_geometry(iter);
 			observe_members(child, &members, members_length, nesting - 1, MAP_CHILDREN);
 		}
 	}
@@ -476,7 +501,7 @@ import_field_type(const ImportField *field, const char *objectid_type)
 	const char *type;
 
 	if (kinds == IMPORT_DOCUMENT && field->first_child != NULL &&
-		!field->overflow && !field->unnameable)
+		!field->overflow && !field->unnameable && !field->is_geometry)
 		return NULL;
 
 	if (kinds == IMPORT_ARRAY && field->elements != NULL)

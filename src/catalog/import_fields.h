@@ -53,6 +53,7 @@ typedef struct ImportField
 	int			nchildren;
 	bool		overflow;		/* more children than anyone wants as columns */
 	bool		unnameable;		/* some child's name fits into no path */
+	bool		is_geometry;	/* some document is one of GeoJSON's */
 } ImportField;
 
 /*
