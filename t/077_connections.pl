@@ -203,8 +203,10 @@ sleep 1;
 my $left = no_cursors('a timeout', 8);
 is($session->ask("$all many"), $expected{many}, '... after which all rows come');
 
-# terminated while the next batch of one of three cursors is on its way, and is not soon there
-foreach my $waiting ('a', 'b', 'c')
+# terminated while the next batch of one of three cursors is on its way, and is not soon
+# there; the last time MongoDB cannot be told at all until the session has gone
+my $terminated = 0;
+foreach my $waiting ('a', 'b', 'c', 'b')
 {
 	$session->ask('SELECT pg_advisory_lock(1)');
 	my $dying = background_query($node, 'BEGIN; '
@@ -216,7 +218,9 @@ foreach my $waiting ('a', 'b', 'c')
 	$mongod->block_commands(2000, 'getMore');
 	$session->ask('SELECT pg_advisory_unlock(1)');
 	ok(becomes(sub { $waits->('Extension') }), '... its next batch');
+	kill 'STOP', $mongod->{pid} if ++$terminated == 4;
 	$session->ask("SELECT pg_terminate_backend(pid, 5000) $is_at");
+	kill 'CONT', $mongod->{pid};
 	$mongod->unblock_commands;
 	$dying->finish;
 	no_cursors('a termination', $left);

@@ -299,6 +299,31 @@ kill_beside(void *argument)
 					  end->wait_ms, end->total_ms, kill_on_server, end);
 }
 
+/*
+ * kill_behind
+ *		On the connection itself: MongoDB reads on when it has answered, though nobody
+ *		is there any more to take the answer.
+ */
+static void
+kill_behind(void *argument)
+{
+	CursorsEnd *end = argument;
+	MongoConnection *connection = &end->client->connection;
+	RemoteCursor *cursor;
+
+	/* to wait for an answer was given up, no more; it is closed anyway */
+	connection->broken = false;
+	while ((cursor = find_on_server(end)) != NULL)
+	{
+		bson_reinit(&end->command);
+		mongo_client_kill_command(cursor, &end->command);
+		mongo_wire_send_and_forget(connection, cursor->database, &end->command);
+		dlist_delete(&cursor->node);
+		bson_free(cursor);
+	}
+	connection->broken = true;
+}
+
 /* exit_left: how much of the time is left that an exit may take for this. */
 static int
 exit_left(void)
@@ -325,5 +350,7 @@ mongo_remote_cancel_cursors(MongoClient *client, dlist_head *cursors)
 	}
 	if (end.total_ms > 0)
 		(void) mongo_protect(kill_beside, &end);
+	if (proc_exit_inprogress)
+		(void) mongo_protect(kill_behind, &end);
 	bson_destroy(&end.command);
 }

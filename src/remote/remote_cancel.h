@@ -65,7 +65,8 @@ extern void mongo_append_kill_session(bson_t *command,
  * For a client with a getMore under way, which MongoDB does not end when its
  * connection closes (seen in 6.0), so it would go on until its batch is full.  Takes
  * 300 ms at most, and less where the server is silent; some milliseconds usually.
- * As the process exits, all calls together take a second at most.
+ * As the process exits, all calls together take a second at most; what is left then
+ * is closed by MongoDB when that getMore has ended.
  */
 extern void mongo_remote_cancel_cursors(MongoClient *client, dlist_head *cursors);
 
