@@ -17,11 +17,12 @@
  *		cannot say that of the type.
  *
  * NULL fits if 'nullable'.  Without it, MongoDB takes a range into the bounds
- * of an index scan, and has no second plan to try.
+ * of an index scan, and has no second plan to try.  Of integers it takes an $expr,
+ * so -1 without 'use_expressions'.
  */
 extern int	mongo_append_fits_guards(bson_t *conditions, int index,
 									 const char *path, Oid typid, int32 typmod,
-									 bool nullable);
+									 bool nullable, bool use_expressions);
 
 /*
  * mongo_append_array_guards

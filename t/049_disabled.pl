@@ -54,4 +54,17 @@ foreach my $case (@cases)
 		ALTER FOREIGN TABLE others OPTIONS (DROP pushdown_disable); ALTER SERVER mongodb OPTIONS (DROP pushdown_disable)});
 }
 
+# writes: one command where it needs no expression, else row by row
+my $before = $node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM points');
+foreach my $statement ('DELETE FROM points WHERE id > 498', 'UPDATE points SET id = id + 1 WHERE info = \'info 7\'', 'UPDATE points SET info = \'x\' WHERE id = 9')
+{
+	$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (ADD pushdown_disable 'expr')});
+	my $plan = answer('EXPLAIN (VERBOSE, COSTS OFF)', $statement);
+	unlike($plan, qr/"\$(expr|add)"/, "no expression: $statement");
+	like($plan, $statement =~ /= 9/ ? qr/Foreign Update/ : qr/(Update|Delete) on public.points\n(?!.*Foreign (Update|Delete))/s, 'by one command or row by row');
+	answer('', $statement);
+	$node->safe_psql('postgres', q{ALTER SERVER mongodb OPTIONS (DROP pushdown_disable)});
+}
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM points'), '498|' . (500 * 501 / 2 - 999 + 1), "what they do, from $before");
+
 done_testing();

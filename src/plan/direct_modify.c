@@ -21,6 +21,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/clauses.h"
 #include "nodes/value.h"
+#include "feature.h"
 #include "guards.h"
 #include "modify.h"
 #include "parser/parsetree.h"
@@ -232,7 +233,8 @@ static bool
 match_own_value(Expr *expression, Index rtindex, const MongoTableOptions *options,
 				MongoAssignment *assignment, Expr **value)
 {
-	if (options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
+	if (options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
+		!mongo_feature_enabled(options, MONGO_FEATURE_EXPR))
 		return false;
 	return match_sum(expression, rtindex, assignment->attnum, &assignment->kind, value) ||
 		(!options->canonical_json &&
@@ -295,7 +297,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
  * Where type mismatches read as NULL, exact filters need no guards.
  */
 static Const *
-guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
+guarded_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *quals,
 			   const MongoDirectPlan *direct, bool *simple_collation)
 {
 	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
@@ -312,7 +314,8 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 		index = 1;
 	}
 	if (scan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-		index = mongo_append_guards(conditions, index, columns, quals);
+		index = mongo_append_guards(conditions, index, relation->columns, quals,
+									mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
 	if (index < 0)
 		return NULL;
 
@@ -322,7 +325,7 @@ guarded_filter(const MongoScanPlan *scan, MongoColumns *columns, List *quals,
 		bson_append_template(command, index == 0 ? "{filter: {}}" : "{filter: {$and: @1}}",
 							 bson_array(conditions));
 	if (direct->returns)
-		mongo_append_projection(command, columns, direct->returned);
+		mongo_append_projection(command, relation->columns, direct->returned);
 	return mongo_command_to_const(command);
 }
 
@@ -427,9 +430,8 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	if (plan->returningLists != NIL &&
 		!plan_returning(root, plan, scan, subplan_index, &direct))
 		return false;
-	direct.command = guarded_filter(scan_plan, relation->columns,
-									scan->fdw_recheck_quals, &direct,
-									&direct.simple_collation);
+	direct.command = guarded_filter(scan_plan, relation, scan->fdw_recheck_quals,
+									&direct, &direct.simple_collation);
 	if (direct.command == NULL)
 		return false;
 

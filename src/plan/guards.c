@@ -98,7 +98,8 @@ not_null_columns(List *quals)
  */
 static int
 append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
-			  bool only_arrays, const Bitmapset *not_null, Bitmapset **guarded)
+			  bool only_arrays, bool use_expressions, const Bitmapset *not_null,
+			  Bitmapset **guarded)
 {
 	ListCell   *cell;
 
@@ -120,7 +121,8 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 			mongo_append_array_guards(conditions, index, path) :
 			mongo_append_fits_guards(conditions, index, path, var->vartype,
 									 var->vartypmod,
-									 !bms_is_member(var->varattno, not_null));
+									 !bms_is_member(var->varattno, not_null),
+									 use_expressions);
 		if (index < 0)
 			return -1;
 	}
@@ -128,7 +130,8 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 }
 
 int
-mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *quals)
+mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *quals,
+					bool use_expressions)
 {
 	Bitmapset  *not_null = not_null_columns(quals);
 	Bitmapset  *guarded = NULL;
@@ -142,7 +145,8 @@ mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *
 			if (is_column_equality(lfirst(cell)) != (only_arrays == 1))
 				continue;
 			index = append_guards(conditions, index, columns, lfirst(cell),
-								  only_arrays == 1, not_null, &guarded);
+								  only_arrays == 1, use_expressions, not_null,
+								  &guarded);
 			if (index < 0)
 				return -1;
 		}

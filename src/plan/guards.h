@@ -23,10 +23,11 @@
  *		of clauses, fit; once for each column.
  *
  * For columns that are only compared by equality, what is appended is that no
- * array is matched.  Returns the next index, or -1 when find's language cannot
- * say that of a column; 'conditions' is left in any state then.
+ * array is matched.  Returns the next index, or -1 when find's language, with
+ * $expr only where 'use_expressions', cannot say that of a column; 'conditions' is
+ * left in any state then.
  */
 extern int	mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns,
-								List *quals);
+								List *quals, bool use_expressions);
 
 #endif							/* MONGO_FDW_GUARDS_H */

@@ -120,7 +120,8 @@ add_guards(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t *mat
 
 	BSON_APPEND_DOCUMENT(conditions, "0", match);
 	count = mongo_append_guards(conditions, 1, relation->columns,
-								list_make1(rinfo->clause));
+								list_make1(rinfo->clause),
+								mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
 	if (count > 1)
 	{
 		bson_reinit(match);

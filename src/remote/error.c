@@ -196,6 +196,9 @@ static const struct
 	{"Unrecognized expression", "expr", false},
 	{"Unknown expression", "expr", false},
 	{"unknown group operator", "group", false},
+	/* FerretDB */
+	{"$match :: caused by :: The operator", "expr", false},
+	{"not implemented", NULL, false},
 };
 
 /* Recognisable causes of a failed connection, by a part of the message. */

@@ -87,13 +87,16 @@ mongo_append_array_guards(bson_t *conditions, int index, const char *path)
 
 int
 mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
-						 Oid typid, int32 typmod, bool nullable)
+						 Oid typid, int32 typmod, bool nullable,
+						 bool use_expressions)
 {
 	const MongoType *type = mongo_type_facts(typid);
 	BsonArray	array = {conditions, index};
 
 	if (!has_rule(type) || typmod >= 0 ||
 		!mongo_path_is_addressable(path) || mongo_path_has_index(path))
+		return -1;
+	if (type->kind == MONGO_KIND_INTEGER && !use_expressions)
 		return -1;
 	if (type->kind == MONGO_KIND_INTEGER)
 	{
