@@ -45,6 +45,63 @@ gives("INSERT INTO items (sku, n) SELECT 'x' || n % 15000, n FROM generate_serie
 	qr/^15000\|262507500$/m, 'three batches');
 is($mongod->changes->{commands}{update}, 3, 'are three commands');
 
+# Random rows, against ON CONFLICT of an ordinary table, row by row.
+my $columns = 'sku text, a int, b date, n int, j jsonb, tags text[], at timestamptz, city text, d int DEFAULT 7';
+my $paths = $columns =~ s/city text/city text OPTIONS (path 'place.city')/r;
+my $seed = random_seed(85);
+my $rounds = random_amount(60);
+my ($differences, $asked) = (0, 0);
+
+srand $seed;
+foreach my $round (1 .. $rounds)
+{
+	my @key = @{ [ ['sku'], ['n'], [ 'a', 'b' ], [ 'sku', 'city' ], ['at'] ]->[ rand 5 ] };
+	my $keys = join ', ', @key;
+	my $mode = rand() < 0.7 ? 'upsert' : 'ignore';
+	my $options = join ', ', "database 'db'", "collection 'random'", "insert_mode '$mode'", "key_columns '$keys'",
+	  'batch_size \'' . (1, 7, 1000)[ rand 3 ] . '\'', rand() < 0.3 ? "write_null 'true'" : ();
+	my $server = rand() < 0.5 ? 'mongodb' : 'immediate';
+	my $script = qq{
+		SELECT setseed(@{[ rand ]});
+		DROP FOREIGN TABLE IF EXISTS remote; DROP TABLE IF EXISTS local, source;
+		CREATE FOREIGN TABLE remote ($paths) SERVER $server OPTIONS ($options);
+		CREATE TABLE local ($columns, PRIMARY KEY ($keys));
+		DELETE FROM remote;
+	};
+
+	foreach my $statement (1 .. 4)
+	{
+		my %named = map { $_ => 1 } @key, grep { rand() < 0.6 } qw(sku a b n j tags at city d);
+		my @named = grep { $named{$_} } qw(sku a b n j tags at city d);
+		my $named = join ', ', @named;
+		my @others = grep { my $name = $_; !grep { $_ eq $name } @key } @named;
+		my $action = $mode eq 'upsert' && @others ? 'UPDATE SET ' . join(', ', map { "$_ = excluded.$_" } @others) : 'NOTHING';
+		my $returning = rand() < 0.2 ? 'RETURNING 1' : '';
+
+		$script .= qq{
+			DROP TABLE IF EXISTS source;
+			CREATE TABLE source AS SELECT o,
+				(ARRAY['a', 'A', 'é', '', 'b.c', '\$x', '0123456789abcdef01234567'])[1 + random() * 6] AS sku,
+				(random() * 3)::int AS a, date '2024-02-28' + (random() * 3)::int AS b, (random() * 8)::int AS n,
+				CASE WHEN random() < 0.8 THEN (ARRAY['1', '{"a": 1, "\$b": [2]}', '[]', '{"c.d": null}', 'true', '"x"'])[1 + random() * 5]::jsonb END AS j,
+				CASE WHEN random() < 0.8 THEN (ARRAY['{}', '{a,NULL}', '{b}'])[1 + random() * 2]::text[] END AS tags,
+				timestamptz '2024-03-01 00:00:00.123+00' + (random() * 5)::int * interval '1 hour' AS at,
+				(ARRAY['Oslo', 'Moss', 'Ås'])[1 + random() * 2] AS city, CASE WHEN random() < 0.7 THEN (random() * 9)::int END AS d
+				FROM generate_series(1, 1 + (random() * 40)::int) o;
+			WITH written AS (INSERT INTO remote ($named) SELECT $named FROM source ORDER BY o $returning) SELECT;
+			DO \$\$ BEGIN FOR i IN 1 .. (SELECT max(o) FROM source) LOOP
+				INSERT INTO local ($named) SELECT $named FROM source WHERE o = i ON CONFLICT ($keys) DO $action;
+			END LOOP; END \$\$;
+			SELECT 'difference', * FROM ((TABLE remote EXCEPT ALL TABLE local) UNION ALL (TABLE local EXCEPT ALL TABLE remote)) x;
+		} =~ s/WITH written AS \((.*?)\s*\) SELECT;/$1;/r;
+		$asked++;
+	}
+	my (undef, $stdout, $stderr) = $node->psql('postgres', "SET client_min_messages = error; $script", on_error_stop => 0);
+	next if $stdout !~ /difference/ && $stderr eq '';
+	diag("seed $seed, round $round\n$script\n$stdout\n$stderr") if $differences++ < 2;
+}
+is($differences, 0, "$asked statements, seed $seed, no difference");
+
 # Of sessions that insert the same keys at once each finds what another has inserted.
 foreach my $table (qw(fast first))
 {
