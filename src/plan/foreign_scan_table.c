@@ -25,6 +25,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
@@ -36,6 +37,7 @@
 typedef struct Fetched
 {
 	List	   *attributes;		/* numbers */
+	bool		has_json;		/* is one of type json or jsonb? */
 	List	   *paths;			/* char *; NIL: whole documents */
 	Bitmapset  *narrowed;		/* attributes of which parts will do */
 } Fetched;
@@ -59,8 +61,8 @@ has_list(Node *node, void *context)
  * have to be tested by PostgreSQL after all.
  */
 static List *
-fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
-				   const MongoRelation *relation, const MongoScanClauses *clauses)
+fetched_attributes(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
+				   const MongoScanClauses *clauses, bool *has_json)
 {
 	Bitmapset  *used = NULL;
 	Bitmapset  *tested = NULL;
@@ -85,14 +87,17 @@ fetched_attributes(PlannerInfo *root, RelOptInfo *baserel,
 	used = bms_add_members(used, tested);
 
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	*has_json = false;
 	table = table_open(relation->relid, NoLock);
 	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
 	{
-		if (TupleDescAttr(RelationGetDescr(table), attnum - 1)->attisdropped)
+		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+
+		if (attribute->attisdropped ||
+			(!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)))
 			continue;
-		if (whole_row ||
-			bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used))
-			attributes = lappend_int(attributes, attnum);
+		attributes = lappend_int(attributes, attnum);
+		*has_json |= attribute->atttypid == JSONBOID || attribute->atttypid == JSONOID;
 	}
 	table_close(table, NoLock);
 	return attributes;
@@ -359,8 +364,9 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 		classify_hashed(&translation, baserel, scan_clauses, hashed_keys, &clauses);
 	else
 		mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
-	fetched.attributes = fetched_attributes(root, baserel, relation, &clauses);
-	fetched.paths = mongo_read_paths(root, baserel, fetched.attributes, &fetched.narrowed);
+	fetched.attributes = fetched_attributes(root, baserel, relation, &clauses, &fetched.has_json);
+	fetched.paths = mongo_read_paths(root, baserel, fetched.attributes, fetched.has_json,
+									 &fetched.narrowed);
 	forget_keys(&clauses, keys);
 
 	mongo_scan_plan_init(&plan, root, relation);

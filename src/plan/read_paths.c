@@ -86,12 +86,13 @@ is_all_there(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 List *
-mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes, Bitmapset **narrowed)
+mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes, bool has_json,
+				 Bitmapset **narrowed)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	Reading		reading = {.columns = relation->columns};
 	List	   *paths = NIL;
-	bool		knows_all = is_all_there(root, baserel);
+	bool		knows_all = has_json && is_all_there(root, baserel);
 	ListCell   *cell;
 
 	*narrowed = NULL;

@@ -15,13 +15,13 @@
 /*
  * mongo_read_paths
  *		The paths, char *, of what is read of the columns with these attribute numbers;
- *		NIL if only the whole document will do.
+ *		NIL if only the whole document will do.  'has_json': is one json or jsonb?
  *
  * Where a query asks for nothing of a json column but what stands under certain keys, as
  * by j ->> 'a', these are enough: without what stands beside them, the accessors give
  * the same.  *narrowed has the numbers of such columns.
  */
 extern List *mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes,
-							  Bitmapset **narrowed);
+							  bool has_json, Bitmapset **narrowed);
 
 #endif							/* MONGO_FDW_READ_PATHS_H */

@@ -168,11 +168,12 @@ accessed_field(MongoColumns *columns, Node *node, bool wrapped, MongoField *fiel
 	OpExpr	   *accessor = (OpExpr *) node;
 	StringInfoData path;
 	size_t		i = 0;
+	Oid			function;
 
 	if (!IsA(node, OpExpr) || list_length(accessor->args) != 2)
 		return false;
-	while (i < lengthof(accessors) &&
-		   accessors[i].function != get_opcode(accessor->opno))
+	function = get_opcode(accessor->opno);
+	while (i < lengthof(accessors) && accessors[i].function != function)
 		i++;
 	if (i == lengthof(accessors) ||
 		!mongo_field_of_node(columns, linitial(accessor->args), field) ||
