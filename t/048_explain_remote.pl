@@ -27,7 +27,7 @@ sub remote_plan
 	return $text;
 }
 
-my $analyze = ', ANALYZE, TIMING OFF, SUMMARY OFF';
+my $analyze = ', ANALYZE, BUFFERS OFF, TIMING OFF, SUMMARY OFF';
 
 $mongod->snapshot;
 $node->safe_psql('postgres', 'EXPLAIN (VERBOSE) SELECT * FROM points WHERE id = 7');
