@@ -81,9 +81,9 @@ extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
  * statement (0: the batch has no rows) and 'rows_before' how many that statement had written.  With
  * 'allow_duplicates' duplicate keys are noted in *result instead.
  *
- * Writes are retried once by libmongoc where MongoDB can recognize a
- * repetition (Retryable Writes specification); upserts that were not the first to insert
- * a key are sent again, and go on from there.
+ * Writes are sent once more after a lost connection, or to another primary, where
+ * MongoDB can recognize a repetition (Retryable Writes specification); upserts that
+ * were not the first to insert a key are sent again, and go on from there.
  */
 extern void mongo_write_batch_send(MongoSession *session, const char *database,
 								   const char *collection,
@@ -92,5 +92,33 @@ extern void mongo_write_batch_send(MongoSession *session, const char *database,
 								   int64 rows_before,
 								   const char *context_message,
 								   MongoWriteResult *result);
+
+/* A batch that has been sent, and whose reply has not been received.  Opaque. */
+typedef struct MongoWriteFlight MongoWriteFlight;
+
+/*
+ * mongo_write_batch_begin
+ *		Send the batch without waiting for its reply; NULL, with nothing sent, where
+ *		that is not possible: in a MongoDB transaction, where libmongoc sends writes,
+ *		or when it takes more than one message.
+ *
+ * One at a time in a session, whose other statements wait for its end.  *batch and
+ * 'context_message' must stay until mongo_write_batch_finish().  It lives in
+ * 'owner', whose reset gives it up: what is then not known to be written is noted
+ * in the session.  Raises what interrupts bring, and 53200.
+ */
+extern MongoWriteFlight *mongo_write_batch_begin(MemoryContext owner,
+												 MongoSession *session,
+												 const char *database,
+												 const char *collection,
+												 const MongoWriteBatch *batch,
+												 int64 first_row, int64 rows_before,
+												 const char *context_message);
+
+/*
+ * mongo_write_batch_finish
+ *		Wait for the reply; as mongo_write_batch_send() then.
+ */
+extern void mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result);
 
 #endif							/* MONGO_FDW_BULK_WRITE_H */

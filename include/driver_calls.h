@@ -216,6 +216,8 @@ extern int	mongo_driver_depth;
 	mongo_in_driver(mongoc_uri_get_write_concern(__VA_ARGS__))
 #define mongoc_uri_unescape(...) \
 	mongo_in_driver(mongoc_uri_unescape(__VA_ARGS__))
+#define mongoc_write_concern_append(...) \
+	mongo_in_driver(mongoc_write_concern_append(__VA_ARGS__))
 #define mongoc_write_concern_get_w(...) \
 	mongo_in_driver(mongoc_write_concern_get_w(__VA_ARGS__))
 #define mongoc_write_concern_is_default(...) \

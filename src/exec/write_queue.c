@@ -32,6 +32,8 @@ struct MongoWriteQueue
 	bool		allow_duplicates;
 	bool		on_demand;		/* sends by mongo_write_queue_send() alone */
 	MongoWriteBatch batch;		/* being filled */
+	MongoWriteBatch flying;		/* on its way, while there is a flight */
+	MongoWriteFlight *flight;
 	int64		rows;			/* added */
 	int64		sent;			/* rows sent, also those refused */
 	int64		written;
@@ -83,6 +85,40 @@ log_remote_write(const MongoWriteQueue *queue, const MongoWriteBatch *batch)
 			 errhidestmt(true)));
 }
 
+static void
+clear_batch(MongoWriteBatch *batch)
+{
+	batch->count = 0;
+	batch->length = 0;
+}
+
+/* count_batch: it has been written, or refused in part. */
+static void
+count_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch,
+			const MongoWriteResult *result)
+{
+	queue->sent += batch->count;
+	queue->written += result->written;
+}
+
+/* land_batch: wait for the batch that is on its way, if one is. */
+static void
+land_batch(MongoWriteQueue *queue)
+{
+	MongoWriteFlight *flight = queue->flight;
+	MongoWriteResult result;
+	MongoAtWork work;
+
+	if (flight == NULL)
+		return;
+	queue->flight = NULL;
+	mongo_begin_work(&work, list_make1_oid(queue->relid));
+	mongo_write_batch_finish(flight, &result);
+	mongo_end_work(&work);
+	count_batch(queue, &queue->flying, &result);
+	clear_batch(&queue->flying);
+}
+
 /* send_batch returns the indexes of duplicates when those are allowed. */
 static Bitmapset *
 send_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch)
@@ -91,6 +127,7 @@ send_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch)
 	MongoAtWork work;
 
 	CHECK_FOR_INTERRUPTS();
+	land_batch(queue);
 	if (mongo_log_remote_query)
 		log_remote_write(queue, batch);
 	mongo_begin_work(&work, list_make1_oid(queue->relid));
@@ -99,16 +136,46 @@ send_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch)
 						   queue->sent + 1, queue->written,
 						   queue->context_message, &result);
 	mongo_end_work(&work);
-	queue->sent += batch->count;
-	queue->written += result.written;
+	count_batch(queue, batch, &result);
 	return result.refused;
 }
 
+/*
+ * launch_batch
+ *		Send a batch after which there are more, without waiting for the reply, and
+ *		leave *batch empty, to be filled meanwhile.
+ */
 static void
-clear_batch(MongoWriteBatch *batch)
+launch_batch(MongoWriteQueue *queue, MongoWriteBatch *batch)
 {
-	batch->count = 0;
-	batch->length = 0;
+	MongoWriteBatch spare;
+	MongoAtWork work;
+
+	CHECK_FOR_INTERRUPTS();
+	land_batch(queue);
+	spare = queue->flying;
+	queue->flying = *batch;
+	mongo_begin_work(&work, list_make1_oid(queue->relid));
+	queue->flight = mongo_write_batch_begin(queue->context,
+											mongo_session_for_write(queue->user),
+											queue->database, queue->collection,
+											&queue->flying, queue->sent + 1,
+											queue->written, queue->context_message);
+	mongo_end_work(&work);
+	if (queue->flight != NULL)
+	{
+		if (mongo_log_remote_query)
+			log_remote_write(queue, &queue->flying);
+		batch->data = spare.data;
+		batch->capacity = spare.capacity;
+		clear_batch(batch);
+	}
+	else
+	{
+		queue->flying = spare;
+		send_batch(queue, batch);
+		clear_batch(batch);
+	}
 }
 
 /* file_batch: append the batch in hand to a temporary file. */
@@ -129,6 +196,24 @@ file_batch(MongoWriteQueue *queue)
 	queue->filed++;
 }
 
+/* pass_batch: the batch in hand is full. */
+static void
+pass_batch(MongoWriteQueue *queue)
+{
+	if (queue->deferred)
+	{
+		file_batch(queue);
+		clear_batch(&queue->batch);
+	}
+	else if (queue->batch_size > 1)
+		launch_batch(queue, &queue->batch);
+	else
+	{
+		send_batch(queue, &queue->batch);
+		clear_batch(&queue->batch);
+	}
+}
+
 void
 mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
 					  const bson_t *second)
@@ -138,13 +223,7 @@ mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
 
 	if (batch->count > 0 && batch->length + added > BATCH_BYTES &&
 		!queue->on_demand)
-	{
-		if (queue->deferred)
-			file_batch(queue);
-		else
-			send_batch(queue, batch);
-		clear_batch(batch);
-	}
+		pass_batch(queue);
 	mongo_write_batch_add(batch, queue->context, first);
 	if (second != NULL)
 		mongo_write_batch_add(batch, queue->context, second);
@@ -153,11 +232,7 @@ mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
 
 	if (batch->count < queue->batch_size || queue->on_demand)
 		return;
-	if (!queue->deferred)
-		send_batch(queue, batch);
-	else
-		file_batch(queue);
-	clear_batch(batch);
+	pass_batch(queue);
 }
 
 /* send_file sends what was filed, batch by batch, in its order. */
@@ -189,7 +264,7 @@ send_file(MongoWriteQueue *queue)
 			elog(ERROR, "could not read a temporary file");
 		batch.count = head.count;
 		batch.length = head.length;
-		send_batch(queue, &batch);
+		launch_batch(queue, &batch);
 	}
 	if (batch.data != NULL)
 		pfree(batch.data);
@@ -206,6 +281,7 @@ mongo_write_queue_finish(MongoWriteQueue *queue)
 	if (queue->batch.count > 0)
 		send_batch(queue, &queue->batch);
 	clear_batch(&queue->batch);
+	land_batch(queue);
 }
 
 void

@@ -3,9 +3,11 @@
  * bulk_write.c
  *		Many writes to one collection in one command.
  *
- * libmongoc frames the documents, splits what is too much for one message and
- * retries where that is safe.  No function here raises between making and
- * destroying what libmongoc allocates.
+ * Outside of MongoDB's transactions they go out as messages of our own
+ * (write_sequence.h).  In them, and where another server than the one that reads
+ * ask takes writes, libmongoc frames the documents, splits what is too much for one
+ * message and retries where that is safe.  No function here raises between making
+ * and destroying what libmongoc allocates.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,60 +21,27 @@
 #include "encoding.h"
 #include "miscadmin.h"
 #include "printable.h"
+#include "privileges.h"
 #include "remote_error.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "turns.h"
 #include "write_conflict.h"
+#include "write_flight.h"
 #include "write_outcome.h"
+#include "write_sequence.h"
 
-/* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
-#define LARGEST_DOCUMENT	(16 * 1024 * 1024)
-
-#define INITIAL_CAPACITY	8192
+/*
+ * For how long to wait for the reply to a batch whose statement has failed, before
+ * MongoDB is told to end it.
+ */
+#define ABANDONED_MS		300
 
 void
 mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
 					  const bson_t *document)
 {
-	Size		needed = batch->length + document->len;
-
-	if (document->len > LARGEST_DOCUMENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document is too large for MongoDB"),
-				 errdetail("It has %u bytes; the limit is %d.", document->len,
-						   LARGEST_DOCUMENT)));
-
-	if (needed > batch->capacity)
-	{
-		Size		capacity = Max(batch->capacity, INITIAL_CAPACITY);
-
-		while (capacity < needed)
-			capacity *= 2;
-		batch->data = batch->data == NULL ?
-			MemoryContextAllocHuge(context, capacity) :
-			repalloc_huge(batch->data, capacity);
-		batch->capacity = capacity;
-	}
-	memcpy(batch->data + batch->length, bson_get_data(document), document->len);
-	batch->length = needed;
-}
-
-/* next_operation: a view of the one at *position, which moves on. */
-static bool
-next_operation(const MongoWriteBatch *batch, Size *position, bson_t *view)
-{
-	uint32		length;
-
-	if (batch->length - *position < 5)
-		return false;
-	memcpy(&length, batch->data + *position, sizeof(length));
-	length = BSON_UINT32_FROM_LE(length);
-	if (length > batch->length - *position ||
-		!bson_view(view, (const uint8_t *) batch->data + *position, length))
-		return false;
-	*position += length;
-	return true;
+	mongo_write_batch_append(batch, context, document, MONGO_LARGEST_DOCUMENT);
 }
 
 /* add_operation hands one operation to libmongoc, which copies it. */
@@ -83,7 +52,7 @@ add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
 	bson_t		first;
 	bson_t		second;
 
-	if (!next_operation(batch, position, &first))
+	if (!mongo_write_batch_next(batch, position, &first))
 		return false;
 	switch (batch->kind)
 	{
@@ -99,11 +68,11 @@ add_operation(mongoc_bulk_operation_t *bulk, const MongoWriteBatch *batch,
 		case MONGO_INSERT_UNLESS_THERE:
 		case MONGO_UPSERT:
 		case MONGO_UPDATE_ONE:
-			return next_operation(batch, position, &second) &&
+			return mongo_write_batch_next(batch, position, &second) &&
 				mongoc_bulk_operation_update_one_with_opts(bulk, &first, &second,
 														   options, error);
 		case MONGO_UPDATE_MANY:
-			return next_operation(batch, position, &second) &&
+			return mongo_write_batch_next(batch, position, &second) &&
 				mongoc_bulk_operation_update_many_with_opts(bulk, &first, &second,
 															options, error);
 	}
@@ -123,8 +92,8 @@ skip_operation(const MongoWriteBatch *batch, Size *position)
 {
 	bson_t		document;
 
-	return next_operation(batch, position, &document) &&
-		(!is_upsert(batch) || next_operation(batch, position, &document));
+	return mongo_write_batch_next(batch, position, &document) &&
+		(!is_upsert(batch) || mongo_write_batch_next(batch, position, &document));
 }
 
 /* operation_options: what goes with each operation. */
@@ -471,6 +440,108 @@ execute_bulk_in_session(MongoSession *session, MongoLease *lease, const char *da
 	}
 }
 
+/* -------------------------- sending, and the result ------------------------- */
+
+/* A batch, and how it is called in messages. */
+typedef struct Sending
+{
+	MongoSession *session;
+	const MongoWriteBatch *batch;
+	bool		allow_duplicates;
+	int64		first_row;
+	int64		rows_before;
+	const char *context_message;
+} Sending;
+
+/* What has become of it. */
+typedef struct Outcome
+{
+	bool		succeeded;
+	bson_t	   *reply;			/* as libmongoc's bulk API has it */
+	bson_error_t error;
+	MongoWriteEnd end;
+	Progress	progress;
+} Outcome;
+
+/* execute: by a message of our own or by libmongoc. */
+static void
+execute(MongoLease *lease, const char *database, const char *collection,
+		const Sending *sending, Outcome *outcome)
+{
+	MongoSession *session = sending->session;
+	const MongoWriteBatch *batch = sending->batch;
+
+	/* before it is known: who fails half-way may have written */
+	mongo_session_note_write(session, 0);
+	if (!mongo_session_in_transaction(session) && mongo_write_sequence_suits(lease, batch))
+	{
+		outcome->reply = bson_create_in(CurrentMemoryContext);
+		outcome->succeeded = mongo_write_sequence_send(session, lease, database, collection,
+													   batch, outcome->reply, &outcome->error,
+													   &outcome->end);
+		return;
+	}
+
+	/* libmongoc copies the documents, and once more to compress them */
+	mongo_memory_check(2 * mongo_memory_grown(batch->length));
+	outcome->succeeded = execute_bulk_in_session(session, lease, database, collection, batch,
+												 sending->allow_duplicates, &outcome->progress,
+												 &outcome->reply, &outcome->error,
+												 &outcome->end);
+}
+
+/*
+ * raise_failure
+ *		Unless all that has failed are duplicates that are allowed, which *result
+ *		gets.
+ */
+static void
+raise_failure(MongoLease *lease, const Sending *sending, const Outcome *outcome,
+			  MongoWriteResult *result)
+{
+	MongoSession *session = sending->session;
+	const MongoWriteBatch *batch = sending->batch;
+	const bson_t *reply = outcome->reply;
+	WriteError	failure;
+	Lasting		lasting;
+	ErrorContextCallback callback = {error_context_stack, lasting_error_context, &lasting};
+
+	/* an interrupt may have been put off until MongoDB had ended the write */
+	CHECK_FOR_INTERRUPTS();
+	lasting = what_lasts(session, outcome->end, most_documents(batch, outcome->progress.omitted),
+						 sending->first_row, sending->rows_before + result->written);
+	error_context_stack = &callback;
+	if (find_failure(lease, reply, batch->count, sending->allow_duplicates &&
+					 !mongo_session_in_transaction(session), result, &failure) &&
+		!mongo_reply_has_label(reply, "TransientTransactionError"))
+		report_write_error(batch, &failure,
+						   row_of_operation(Max(failure.index, 0), outcome->progress.omitted),
+						   sending->first_row, sending->context_message);
+	if (result->duplicates == 0 || outcome->error.code != MONGO_DUPLICATE_KEY ||
+		bson_has_field(reply, "writeConcernErrors"))
+		mongo_session_report_error(sending->context_message, &outcome->error, reply);
+	error_context_stack = callback.previous;
+}
+
+/* account: note what is written, then raise what has broken a wait. */
+static void
+account(MongoLease *lease, const Sending *sending, Outcome *outcome,
+		MongoWriteResult *result)
+{
+	memset(result, 0, sizeof(*result));
+	note_written(sending->session, lease, sending->batch, outcome->reply,
+				 &outcome->progress);
+	result->written = outcome->progress.written;
+	if (mongo_lease_holds_client(lease))
+		mongo_lease_check_interrupts(lease);
+}
+
+static MemoryContext
+create_context(MemoryContext parent)
+{
+	return AllocSetContextCreate(parent, "mongo_fdw bulk write", ALLOCSET_SMALL_SIZES);
+}
+
 void
 mongo_write_batch_send(MongoSession *session, const char *database,
 					   const char *collection, const MongoWriteBatch *batch,
@@ -478,65 +549,187 @@ mongo_write_batch_send(MongoSession *session, const char *database,
 					   const char *context_message, MongoWriteResult *result)
 {
 	MemoryContext caller_context = CurrentMemoryContext;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw bulk write",
-												  ALLOCSET_SMALL_SIZES);
+	MemoryContext context = create_context(CurrentMemoryContext);
+	Sending		sending = {
+		session, batch, allow_duplicates, first_row, rows_before, context_message
+	};
+	Outcome		outcome = {.progress.raced = -1};
 	MongoLease *lease;
-	Progress	progress = {.raced = -1};
-	bson_t	   *reply = NULL;
-	bson_error_t error = {0};
-	MongoWriteEnd end = MONGO_WRITE_ANSWERED;
-	WriteError	failure;
-	Lasting		lasting;
-	ErrorContextCallback callback = {error_context_stack, lasting_error_context, &lasting};
-	bool		succeeded;
 
 	MemoryContextSwitchTo(context);
-	memset(result, 0, sizeof(*result));
 	lease = mongo_session_lease(session);
-
-	/* libmongoc copies the documents, and once more to compress them */
-	mongo_memory_check(2 * mongo_memory_grown(batch->length));
-
-	/* before it is known: who fails half-way may have written */
-	mongo_session_note_write(session, 0);
-	succeeded = execute_bulk_in_session(session, lease, mongo_to_utf8(database),
-										mongo_to_utf8(collection), batch,
-										allow_duplicates, &progress, &reply, &error, &end);
-	note_written(session, lease, batch, reply, &progress);
-	result->written = progress.written;
-	mongo_lease_check_interrupts(lease);
-	if (!succeeded)
-	{
-		/*
-		 * an interrupt may have been put off until MongoDB had ended the
-		 * write
-		 */
-		CHECK_FOR_INTERRUPTS();
-		lasting = what_lasts(session, end, most_documents(batch, progress.omitted), first_row,
-							 rows_before + result->written);
-		error_context_stack = &callback;
-		if (find_failure(lease, reply, batch->count, allow_duplicates &&
-						 !mongo_session_in_transaction(session), result, &failure) &&
-			!mongo_reply_has_label(reply, "TransientTransactionError"))
-			report_write_error(batch, &failure,
-							   row_of_operation(Max(failure.index, 0), progress.omitted), first_row,
-							   context_message);
-		if (result->duplicates == 0 || error.code != MONGO_DUPLICATE_KEY ||
-			bson_has_field(reply, "writeConcernErrors"))
-			mongo_session_report_error(context_message, &error, reply);
-		error_context_stack = callback.previous;
-	}
-
+	execute(lease, mongo_to_utf8(database), mongo_to_utf8(collection), &sending, &outcome);
+	account(lease, &sending, &outcome, result);
+	if (!outcome.succeeded)
+		raise_failure(lease, &sending, &outcome, result);
 	MemoryContextSwitchTo(caller_context);
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
 	{
 		result->refused = bms_del_members(bms_add_range(NULL, 0, batch->count - 1),
-										  progress.inserted);
+										  outcome.progress.inserted);
 		result->duplicates = bms_num_members(result->refused);
 	}
 	else
 		result->refused = bms_copy(result->refused);
 	mongo_session_return_lease(session, lease);
 	MemoryContextDelete(context);
+}
+
+/* --------------------------- one batch in flight ---------------------------- */
+
+struct MongoWriteFlight
+{
+	MemoryContext context;		/* of this and all that belongs to it */
+	MongoLease *lease;
+	Sending		sending;
+	MongoWriteSequence sequence;
+	Oid			userid;			/* who has sent it */
+	List	   *tables;			/* mongo_tables_at_work() then */
+	bool		landed;			/* nothing is under way any more */
+	bool		answered;		/* and the outcome is there */
+	Outcome		outcome;
+	MongoWriteResult result;
+};
+
+/*
+ * land: from now on nobody else is to look after it.
+ *
+ * So it is known to the session only as long as its lease is in flight, whose end
+ * would abandon it.
+ */
+static void
+land(MongoWriteFlight *flight)
+{
+	flight->landed = true;
+	mongo_session_note_landed(flight->sending.session);
+	mongo_lease_note_answered(flight->lease);
+}
+
+static void
+settle_batch(MongoWriteFlight *flight)
+{
+	MemoryContext caller_context;
+	Outcome    *outcome = &flight->outcome;
+
+	if (flight->landed)
+		return;
+	land(flight);
+	caller_context = MemoryContextSwitchTo(flight->context);
+	outcome->succeeded = mongo_write_sequence_finish(&flight->sequence, outcome->reply,
+													 &outcome->error, &outcome->end);
+	account(flight->lease, &flight->sending, outcome, &flight->result);
+	mongo_lease_put(flight->lease);
+	flight->answered = true;
+	MemoryContextSwitchTo(caller_context);
+}
+
+/*
+ * check_batch
+ *
+ * Another statement of the session may be the one that asks: what may be quoted is
+ * judged by the tables of this one, and for the user who has sent it.
+ */
+static void
+check_batch(MongoWriteFlight *flight)
+{
+	MongoAtWork work;
+
+	/* an interrupt that was caught may have kept the outcome from us */
+	if (!flight->answered ||
+		(!flight->outcome.succeeded && flight->userid != GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("%s", flight->sending.context_message),
+				 errdetail("An earlier batch of the statement has failed, or it is not known what has become of it.")));
+	if (flight->outcome.succeeded)
+		return;
+	mongo_begin_work(&work, flight->tables);
+	raise_failure(flight->lease, &flight->sending, &flight->outcome, &flight->result);
+	mongo_end_work(&work);
+}
+
+static void
+abandon_batch(MongoWriteFlight *flight)
+{
+	MemoryContext caller_context;
+
+	/* on the way to exit from within libmongoc there is nothing to be done */
+	if (flight->landed || mongo_driver_is_entered())
+		return;
+	land(flight);
+	caller_context = MemoryContextSwitchTo(TopTransactionContext);
+	mongo_session_note_write(flight->sending.session,
+							 mongo_write_sequence_abandon(&flight->sequence, ABANDONED_MS));
+	MemoryContextSwitchTo(caller_context);
+}
+
+/* As others want the connection, or the lease ends (lease.h). */
+static void
+take_flight(void *reader)
+{
+	settle_batch(reader);
+}
+
+static void
+discard_flight(void *reader)
+{
+	abandon_batch(reader);
+}
+
+static const MongoTurns flight_turns = {
+	.take_answer = take_flight, .discard_answer = discard_flight
+};
+
+static const MongoFlightMethods methods = {settle_batch, check_batch, abandon_batch};
+
+MongoWriteFlight *
+mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *database,
+						const char *collection, const MongoWriteBatch *batch,
+						int64 first_row, int64 rows_before, const char *context_message)
+{
+	MemoryContext context;
+	MemoryContext caller_context;
+	MongoWriteFlight *flight;
+	bool		begun = false;
+
+	if (mongo_session_in_transaction(session))
+		return NULL;
+	context = create_context(owner);
+	caller_context = MemoryContextSwitchTo(context);
+	flight = palloc0(sizeof(MongoWriteFlight));
+	flight->context = context;
+	flight->userid = GetUserId();
+	flight->tables = list_copy(mongo_tables_at_work());
+	flight->outcome.reply = bson_create_in(context);
+	flight->sending = (Sending) {
+		session, batch, false, first_row, rows_before, context_message
+	};
+	flight->lease = mongo_session_lease_for(session, &flight_turns, flight);
+	if (mongo_write_sequence_suits(flight->lease, batch))
+	{
+		mongo_session_note_write(session, 0);
+		begun = mongo_write_sequence_begin(session, flight->lease, mongo_to_utf8(database),
+										   mongo_to_utf8(collection), batch,
+										   &flight->sequence);
+	}
+	MemoryContextSwitchTo(caller_context);
+	if (!begun)
+	{
+		MemoryContextDelete(context);
+		return NULL;
+	}
+	mongo_session_note_flight(session, &methods, flight);
+	mongo_lease_note_sent(flight->lease);
+	if (!flight->sequence.way.sent)
+		settle_batch(flight);
+	return flight;
+}
+
+void
+mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result)
+{
+	settle_batch(flight);
+	check_batch(flight);
+	*result = flight->result;
+	MemoryContextDelete(flight->context);
 }

@@ -105,6 +105,49 @@ prepare_compression(MongoClient *client, const mongoc_uri_t *uri,
 		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_ZLIBCOMPRESSIONLEVEL, -1);
 }
 
+/* hello_number: of the server's answer to "hello"; 'otherwise' where there is none. */
+static int
+hello_number(const bson_t *hello, const char *name, int otherwise)
+{
+	bson_iter_t iter;
+	int64		number;
+
+	if (!bson_iter_init_find(&iter, hello, name) || !BSON_ITER_HOLDS_NUMBER(&iter))
+		return otherwise;
+	number = bson_iter_as_int64(&iter);
+	return number > 0 && number <= PG_INT32_MAX ? (int) number : otherwise;
+}
+
+/*
+ * prepare_writes
+ *		What write_message.c has to know of the server.
+ *
+ * Behind a load balancer writes are left to libmongoc.
+ */
+static void
+prepare_writes(MongoClient *client, const mongoc_uri_t *uri,
+			   mongoc_server_description_t *server)
+{
+	const mongoc_write_concern_t *concern = mongoc_client_get_write_concern(client->client);
+	const bson_t *hello = mongoc_server_description_hello_response(server);
+	bool		is_alone = strcmp(client->server_type, "Standalone") == 0;
+
+	client->takes_writes = is_alone || strcmp(client->server_type, "RSPrimary") == 0 ||
+		strcmp(client->server_type, "Mongos") == 0;
+	client->session.minutes = hello_number(hello, "logicalSessionTimeoutMinutes", 0);
+	client->retries_writes = !is_alone && client->session.minutes > 0 &&
+		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
+	client->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);
+	client->longest_message = hello_number(hello, "maxMessageSizeBytes", 48000000);
+
+	client->connection.write_concern = NULL;
+	if (mongoc_write_concern_is_default(concern))
+		return;
+	client->connection.write_concern = bson_create_in(client->context);
+	mongoc_write_concern_append(unconstify(mongoc_write_concern_t *, concern),
+								client->connection.write_concern);
+}
+
 /* Find our stream to the selected server; the newest, if there were several. */
 static bool
 adopt_stream(MongoClient *client, const mongoc_server_description_t *server,
@@ -232,6 +275,7 @@ select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
 													  mongoc_server_description_type(server));
 			prepare_read_preference(client, uri, client->server_type);
 			prepare_compression(client, uri, server);
+			prepare_writes(client, uri, server);
 		}
 		mongoc_server_description_destroy(server);
 	}
@@ -597,27 +641,40 @@ typedef struct SessionsEnd
 } SessionsEnd;
 
 /*
- * end_sessions
+ * borrow_session
+ *		libmongoc's session, if it has used one; NULL otherwise.
  *
  * A client does one thing at a time, so its libmongoc has one session, which it
  * hands out again; with nothing known of the servers it would look for them.
  */
+static mongoc_client_session_t *
+borrow_session(MongoClient *client)
+{
+	if (!client->has_session || mongo_client_deployment(client) == MONGO_DEPLOYMENT_UNKNOWN)
+		return NULL;
+	client->has_session = false;
+	return mongoc_client_start_session(client->client, NULL, NULL);
+}
+
 static void
 end_sessions(void *argument)
 {
 	SessionsEnd *end = argument;
 	MongoClient *client = end->client;
-	bson_error_t error;
+	bson_value_t ids[2];
+	int			count = 0;
 
-	if (mongo_client_deployment(client) == MONGO_DEPLOYMENT_UNKNOWN)
+	end->session = borrow_session(client);
+	if (end->session != NULL)
+		ids[count++] = bson_document(mongoc_client_session_get_lsid(end->session));
+	if (client->session.lsid != NULL)
+		ids[count++] = bson_document(client->session.lsid);
+	if (count == 0)
 		return;
-	client->has_session = false;
-	end->session = mongoc_client_start_session(client->client, NULL, &error);
-	if (end->session == NULL)
-		return;
-	bson_append_template(&end->command, "{endSessions: [@1]}",
-						 bson_document(mongoc_client_session_get_lsid(end->session)));
+	bson_append_template_values(&end->command, count == 1 ? "{endSessions: [@1]}" :
+								"{endSessions: [@1, @2]}", ids, count);
 	send_to_all_servers(client, "admin", &end->command);
+	client->session.lsid = NULL;
 }
 
 static void
@@ -634,7 +691,8 @@ mongo_client_end_sessions(MongoClient *client)
 {
 	SessionsEnd end = {client, NULL, BSON_INITIALIZER};
 
-	if (!client->has_session || !mongo_client_is_clean(client))
+	if ((!client->has_session && client->session.lsid == NULL) ||
+		!mongo_client_is_clean(client))
 		return;
 	(void) mongo_protect(end_sessions, &end);
 	(void) mongo_protect(free_ended_session, &end);

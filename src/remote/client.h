@@ -14,6 +14,7 @@
 #include "foreign/foreign.h"
 #include "lib/ilist.h"
 #include "connection_limit.h"
+#include "server_session.h"
 #include "wire.h"
 
 /* What libmongoc knows of the servers that a client talks to. */
@@ -67,6 +68,15 @@ typedef struct MongoClient
 	MongoTraffic flushed;		/* of the transport's traffic, to shared
 								 * memory */
 	bool		has_session;	/* libmongoc may have one of the server's */
+
+	/* for writes of our own (write_message.h) */
+	MongoServerSession session;
+	bool		takes_writes;	/* the connection leads to a primary, or one
+								 * that does as such */
+	bool		retries_writes; /* the server recognizes a repetition, and
+								 * retryWrites is not false */
+	int			most_writes;	/* in a message: maxWriteBatchSize */
+	int			longest_message;	/* maxMessageSizeBytes */
 	TimestampTz idle_since;		/* 0: never used yet */
 	uint32		server_hashvalue;	/* as syscache callbacks identify them */
 	uint32		mapping_hashvalue;

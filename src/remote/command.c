@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "lease.h"
 #include "remote_error.h"
+#include "session.h"
 #include "utils/memutils.h"
 
 /*
@@ -54,11 +55,13 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 				  const char *database, const bson_t *command, bool read_only,
 				  const char *context_message)
 {
-	MongoLease *lease = read_only ? mongo_lease_acquire(CurrentMemoryContext, user) :
-		mongo_lease_acquire_live(CurrentMemoryContext, user);
+	MongoLease *lease;
 	MongoReply	reply = {.context = context};
 	const bson_t *document;
 
+	mongo_session_settle(user);
+	lease = read_only ? mongo_lease_acquire(CurrentMemoryContext, user) :
+		mongo_lease_acquire_live(CurrentMemoryContext, user);
 	for (int attempt = 1;; attempt++)
 	{
 		MongoConnection *connection = mongo_lease_connection(lease);

@@ -244,7 +244,7 @@ kill_session(MongoLease *lease, mongoc_client_session_t *session, int total_ms,
 	bson_t		command = BSON_INITIALIZER;
 
 	mongo_lease_resume(lease);
-	mongo_append_kill_session(&command, session);
+	mongo_append_kill_session(&command, mongoc_client_session_get_lsid(session));
 	mongo_lease_begin_ending(lease, total_ms, HURRIED_ABORT_MS, reply_ms);
 	keep_awake(true);
 	/* the first attempt may find the connection closed */

@@ -599,6 +599,7 @@ mongo_guard_new(MongoStream *stream)
 	guard->vtable.should_retry = guard_should_retry;
 	guard->base = stream->top;
 	guard->stream = stream;
+	stream->guard = &guard->vtable;
 	guard->expected = HEADER_SIZE;
 	return &guard->vtable;
 }

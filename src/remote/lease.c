@@ -244,13 +244,21 @@ was_left(const MongoClient *client)
 }
 
 MongoLease *
-mongo_lease_acquire_live(MemoryContext owner, UserMapping *user)
+mongo_lease_acquire_shared(MemoryContext owner, UserMapping *user,
+						   const MongoTurns *turns, void *reader)
 {
-	MongoLease *lease = mongo_lease_acquire(owner, user);
+	MongoLease *lease = mongo_lease_create(owner, user, turns, reader);
 
+	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
 	if (was_left(lease->client) && mongo_client_has_lost_connection(lease->client))
 		mongo_lease_renew(lease, user);
 	return lease;
+}
+
+MongoLease *
+mongo_lease_acquire_live(MemoryContext owner, UserMapping *user)
+{
+	return mongo_lease_acquire_shared(owner, user, NULL, NULL);
 }
 
 void

@@ -23,7 +23,7 @@
 /* See pool.h. */
 typedef struct MongoLease MongoLease;
 
-/* What the pool asks of a scan. */
+/* What the pool asks of a scan, or of a batch under way (bulk_write.c). */
 typedef struct MongoTurns
 {
 	/*
@@ -32,7 +32,10 @@ typedef struct MongoTurns
 	 */
 	void		(*take_answer) (void *reader);
 
-	/* It is the scan's turn: ask with MONGO_TURN_LATER.  May raise. */
+	/*
+	 * It is the scan's turn: ask with MONGO_TURN_LATER.  May raise.  NULL for
+	 * what never waits for its turn.
+	 */
 	void		(*serve) (void *reader);
 
 	/*
@@ -77,6 +80,13 @@ extern MongoLease *mongo_lease_acquire(MemoryContext owner, UserMapping *user);
  * moment ago.
  */
 extern MongoLease *mongo_lease_acquire_live(MemoryContext owner, UserMapping *user);
+
+/*
+ * mongo_lease_acquire_shared
+ *		The same for one whose answer others may have taken while it is in flight.
+ */
+extern MongoLease *mongo_lease_acquire_shared(MemoryContext owner, UserMapping *user,
+											  const MongoTurns *turns, void *reader);
 
 /*
  * mongo_lease_release

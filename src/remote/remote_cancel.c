@@ -45,9 +45,22 @@ mongo_remote_cancel_arm(MongoConnection *connection)
 
 	mongo_client_free_session(client);
 	cancel->session = mongoc_client_start_session(client->client, NULL, NULL);
+	if (cancel->session == NULL)
+		connection->transport.cancel = NULL;
+	else
+		mongo_remote_cancel_arm_with(connection,
+									 mongoc_client_session_get_lsid(cancel->session));
+}
+
+void
+mongo_remote_cancel_arm_with(MongoConnection *connection, const bson_t *lsid)
+{
+	MongoRemoteCancel *cancel = &mongo_client_of(connection)->remote_cancel;
+
+	connection->transport.cancel = cancel;
+	cancel->lsid = lsid;
 	cancel->asked = false;
 	cancel->wait = take_up_wait;
-	connection->transport.cancel = cancel->session != NULL ? cancel : NULL;
 }
 
 void
@@ -183,10 +196,9 @@ run_beside(MongoClient *client, const MongoStream *stream, int wait_ms, int tota
 }
 
 void
-mongo_append_kill_session(bson_t *command, const mongoc_client_session_t *session)
+mongo_append_kill_session(bson_t *command, const bson_t *lsid)
 {
-	bson_append_template(command, "{killSessions: [@1]}",
-						 bson_document(mongoc_client_session_get_lsid(session)));
+	bson_append_template(command, "{killSessions: [@1]}", bson_document(lsid));
 }
 
 /* run_admin_command: a bson_t, in database admin. */
@@ -205,7 +217,7 @@ ask(MongoStream *stream, MongoRemoteCancel *cancel)
 	bson_t		command = BSON_INITIALIZER;
 
 	cancel->asked = true;
-	mongo_append_kill_session(&command, cancel->session);
+	mongo_append_kill_session(&command, cancel->lsid);
 	if (run_beside(mongo_client_of((MongoConnection *) transport), stream, ASK_WAIT_MS,
 				   ASK_TOTAL_MS, run_admin_command, &command))
 		transport->ending = within(ANSWER_WAIT_MS);

@@ -37,6 +37,13 @@
 extern void mongo_remote_cancel_arm(MongoConnection *connection);
 
 /*
+ * mongo_remote_cancel_arm_with
+ *		The same for a message of our own that has this lsid, which must stay until
+ *		mongo_remote_cancel_disarm().
+ */
+extern void mongo_remote_cancel_arm_with(MongoConnection *connection, const bson_t *lsid);
+
+/*
  * mongo_remote_cancel_append
  *		Add the armed session, if any, to the options of a call of libmongoc's.
  */
@@ -54,8 +61,7 @@ extern bool mongo_remote_cancel_disarm(MongoConnection *connection);
  *		killSessions, which ends what runs in the session, its transaction and its
  *		cursors.
  */
-extern void mongo_append_kill_session(bson_t *command,
-									  const mongoc_client_session_t *session);
+extern void mongo_append_kill_session(bson_t *command, const bson_t *lsid);
 
 /*
  * mongo_remote_cancel_cursors

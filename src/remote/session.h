@@ -16,6 +16,7 @@
 #include "session_cursors.h"
 #include "transaction.h"
 #include "write_doubt.h"
+#include "write_flight.h"
 
 /*
  * mongo_session_read_command
@@ -91,6 +92,42 @@ extern void mongo_session_note_write(MongoSession *session, int64 documents);
  */
 extern void mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end,
 									 int64 documents);
+
+/*
+ * mongo_session_lease_for
+ *		A client to send with outside of transactions, whose answer others may have
+ *		taken (lease.h).
+ */
+extern MongoLease *mongo_session_lease_for(MongoSession *session, const MongoTurns *turns,
+										   void *reader);
+
+/*
+ * mongo_session_settle
+ *		What runs outside of sessions is about to be sent for 'user': have the reply to
+ *		a batch under way received first (write_flight.h).
+ */
+extern void mongo_session_settle(const UserMapping *user);
+
+/*
+ * mongo_session_note_flight, mongo_session_note_landed
+ *		A batch is under way from now on; it is not any more.  One at a time.
+ */
+extern void mongo_session_note_flight(MongoSession *session,
+									  const MongoFlightMethods *methods,
+									  MongoWriteFlight *flight);
+extern void mongo_session_note_landed(MongoSession *session);
+
+/*
+ * mongo_session_doubt
+ *		What mongo_session_note_doubt() has gathered.
+ */
+extern MongoWriteDoubt *mongo_session_doubt(MongoSession *session);
+
+/*
+ * mongo_session_renew_lease
+ *		mongo_lease_renew() for the session's user, outside of transactions.
+ */
+extern void mongo_session_renew_lease(MongoSession *session, MongoLease *lease);
 
 /*
  * mongo_session_report_error

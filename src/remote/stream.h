@@ -36,8 +36,8 @@ typedef struct MongoStream
 	MongoTransport *transport;
 	mongoc_stream_t *top;		/* what carries messages: this one, or TLS on
 								 * it */
-	size_t		guarded;		/* bytes that the guard on top has ready
-								 * (guard.h) */
+	mongoc_stream_t *guard;		/* on top of that (guard.h), or NULL */
+	size_t		guarded;		/* bytes that it has ready */
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */

@@ -50,6 +50,9 @@ struct MongoSession
 								 * transaction, or will */
 	int64		documents;		/* written */
 	MongoWriteDoubt doubt;		/* what more may be, without a transaction */
+	MongoWriteFlight *flight;	/* a batch under way, likewise; or NULL */
+	const MongoFlightMethods *flight_methods;
+	int			flight_level;	/* nesting level that it was sent at */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
 	bool		maybe_open;		/* a commit failed; locks may be held for it */
@@ -409,6 +412,22 @@ end_session(MongoSession *session)
 }
 
 static void
+abandon_protected(void *argument)
+{
+	MongoSession *session = argument;
+
+	session->flight_methods->abandon(session->flight);
+}
+
+/* abandon_flight: what was sent at this nesting level or below it. */
+static void
+abandon_flight(MongoSession *session, int level)
+{
+	if (session->flight != NULL && session->flight_level >= level)
+		(void) mongo_protect(abandon_protected, session);
+}
+
+static void
 warn_of_lasting_writes(const MongoSession *session)
 {
 	if (!session->begun)
@@ -443,6 +462,7 @@ at_transaction_event(XactEvent event)
 			release_interrupts();
 			foreach(cell, sessions)
 			{
+				abandon_flight(lfirst(cell), 1);
 				end_session(lfirst(cell));
 				if (event == XACT_EVENT_ABORT)
 					warn_of_lasting_writes(lfirst(cell));
@@ -475,6 +495,7 @@ at_subtransaction_event(SubXactEvent event,
 	{
 		MongoSession *session = lfirst(cell);
 
+		abandon_flight(session, level);
 		if (session->written_level < level)
 			continue;
 		session->written_level = level - 1;
@@ -549,6 +570,28 @@ refuse_uncommittable(const MongoSession *session)
 				 errhint("In READ COMMITTED, what is read before the first write can fail without that.")));
 }
 
+/* settle_flight: and stop, where its failure is to be raised. */
+static void
+settle_flight(MongoSession *session, bool raise)
+{
+	MongoWriteFlight *flight = session->flight;
+
+	if (flight == NULL)
+		return;
+	session->flight_methods->settle(flight);
+	if (raise)
+		session->flight_methods->check(flight);
+}
+
+void
+mongo_session_settle(const UserMapping *user)
+{
+	MongoSession *session = find_session(user);
+
+	if (session != NULL)
+		settle_flight(session, false);
+}
+
 MongoSession *
 mongo_session_for_write(UserMapping *user)
 {
@@ -557,6 +600,7 @@ mongo_session_for_write(UserMapping *user)
 	if (session == NULL)
 		session = create_session(user);
 	refuse_uncommittable(session);
+	settle_flight(session, true);
 	begin(session);
 	return session;
 }
@@ -571,6 +615,7 @@ mongo_session_for_read(UserMapping *user)
 	if (session == NULL)
 		return NULL;
 	refuse_uncommittable(session);
+	settle_flight(session, false);
 	if (IsolationUsesXactSnapshot())
 		begin(session);
 	return session->driver_session == NULL ? NULL : session;
@@ -622,6 +667,39 @@ void
 mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end, int64 documents)
 {
 	mongo_write_doubt_add(&session->doubt, end, documents);
+}
+
+MongoLease *
+mongo_session_lease_for(MongoSession *session, const MongoTurns *turns, void *reader)
+{
+	return mongo_lease_acquire_shared(CurrentMemoryContext, session->user, turns, reader);
+}
+
+void
+mongo_session_note_flight(MongoSession *session, const MongoFlightMethods *methods,
+						  MongoWriteFlight *flight)
+{
+	session->flight = flight;
+	session->flight_methods = methods;
+	session->flight_level = GetCurrentTransactionNestLevel();
+}
+
+void
+mongo_session_note_landed(MongoSession *session)
+{
+	session->flight = NULL;
+}
+
+MongoWriteDoubt *
+mongo_session_doubt(MongoSession *session)
+{
+	return &session->doubt;
+}
+
+void
+mongo_session_renew_lease(MongoSession *session, MongoLease *lease)
+{
+	mongo_lease_renew(lease, session->user);
 }
 
 const MongoTraffic *

@@ -46,7 +46,9 @@ typedef struct MongoEnding
  */
 typedef struct MongoRemoteCancel
 {
-	mongoc_client_session_t *session;	/* libmongoc's, while armed; or NULL */
+	mongoc_client_session_t *session;	/* libmongoc's, while armed with one;
+										 * or NULL */
+	const bson_t *lsid;			/* while armed: the session's id */
 	bool		asked;			/* since arming: was the wait given up? */
 
 	/* Shall the wait be taken up again?  See take_up_wait(). */

@@ -343,7 +343,9 @@ mongo_lease_find_in_flight(MongoLease *lease,
 	{
 		const MongoLease *other = dlist_container(MongoLease, node, iter.cur);
 
-		if (other->read_mode == lease->read_mode && condition(other->reader, arg))
+		/* another kind's reader is another struct */
+		if (other->turns == lease->turns && other->read_mode == lease->read_mode &&
+			condition(other->reader, arg))
 			return true;
 	}
 	return false;

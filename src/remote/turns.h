@@ -74,8 +74,8 @@ extern bool mongo_lease_holds_client(const MongoLease *lease);
 
 /*
  * mongo_lease_find_in_flight
- *		Is there a request in flight of the lease's user mapping and read
- *		preference whose reader meets the condition?
+ *		Is there a request in flight of the lease's user mapping, read preference
+ *		and kind ('turns') whose reader meets the condition?
  */
 extern bool mongo_lease_find_in_flight(MongoLease *lease,
 									   bool (*condition) (const void *reader, const void *arg),

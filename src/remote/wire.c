@@ -21,6 +21,8 @@
 
 #define FIRST_REPLY_SIZE	16384
 
+#define KEPT_CAPACITY		1048576 /* of a buffer between two writes */
+
 /* maxBsonObjectSize, and 16 kB for what a command has of its own */
 #define LARGEST_COMMAND		(16 * 1024 * 1024 + 16384)
 
@@ -201,32 +203,28 @@ build_message(MongoConnection *connection, const char *database,
 }
 
 /*
- * build_request
- *		The request as it is sent: compressed, where that was negotiated.
+ * compress_message
+ *		The message of so many bytes in connection->request as OP_COMPRESSED; false
+ *		when it is sent as it is.
  *
  * A server compresses its answer to a compressed request, and to no other.
  */
-static void
-build_request(MongoConnection *connection, const char *database,
-			  const bson_t *command, uint32 flags, mongoc_iovec_t *iov)
+static bool
+compress_message(MongoConnection *connection, size_t size, mongoc_iovec_t *iov)
 {
 	const MongoCompressor *compressor = connection->compressor;
-	size_t		size = build_message(connection, database, command, flags);
 	const uint8 *message = connection->request.data;
 	size_t		packed;
 	uint8	   *p;
 
-	iov->iov_base = connection->request.data;
-	iov->iov_len = size;
 	if (compressor == NULL)
-		return;
-
+		return false;
 	packed = compressor->bound(size - HEADER_SIZE);
 	p = make_room(&connection->compressed, COMPRESSED_OFFSET + packed);
 	if (!compressor->compress(message + HEADER_SIZE, size - HEADER_SIZE,
 							  connection->compression_level,
 							  p + COMPRESSED_OFFSET, &packed))
-		return;
+		return false;
 	put_header(p, COMPRESSED_OFFSET + packed, connection->last_request_id,
 			   OP_COMPRESSED);
 	put_int32(p + HEADER_SIZE, OP_MSG);
@@ -234,6 +232,90 @@ build_request(MongoConnection *connection, const char *database,
 	p[HEADER_SIZE + 8] = compressor->id;
 	iov->iov_base = (void *) p;
 	iov->iov_len = COMPRESSED_OFFSET + packed;
+	return true;
+}
+
+/* build_request: the request as it is sent. */
+static void
+build_request(MongoConnection *connection, const char *database,
+			  const bson_t *command, uint32 flags, mongoc_iovec_t *iov)
+{
+	size_t		size = build_message(connection, database, command, flags);
+
+	if (compress_message(connection, size, iov))
+		return;
+	iov->iov_base = connection->request.data;
+	iov->iov_len = size;
+}
+
+void
+mongo_wire_shrink(MongoConnection *connection)
+{
+	MongoBuffer *buffers[] = {&connection->request, &connection->compressed};
+
+	for (size_t i = 0; i < lengthof(buffers); i++)
+	{
+		if (buffers[i]->capacity <= KEPT_CAPACITY)
+			continue;
+		bson_free(buffers[i]->data);
+		buffers[i]->data = NULL;
+		buffers[i]->capacity = 0;
+	}
+}
+
+void
+mongo_wire_prepare_write(MongoConnection *connection, const char *database,
+						 const bson_t *command, const MongoSequence *sequence,
+						 mongoc_iovec_t iov[2], size_t *iovcnt)
+{
+	size_t		database_length = strlen(database);
+	size_t		name_size = strlen(sequence->name) + 1;
+	char		comment[MONGO_COMMENT_SIZE];
+	size_t		comment_length = fill_comment(connection, command, comment);
+	size_t		body = SMALLEST_DOCUMENT + elements_size(command) +
+		elements_size(connection->write_concern) +
+		utf8_size(sizeof("$db"), database_length);
+	size_t		head;
+	uint8	   *p;
+
+	if (comment_length > 0)
+		body += utf8_size(sizeof("comment"), comment_length);
+	head = BODY_OFFSET + body + 1 + 4 + name_size;
+
+	/* a compressor wants all of it in one piece */
+	p = make_room(&connection->request,
+				  head + (connection->compressor != NULL ? sequence->size : 0));
+	put_header(p, head + sequence->size, ++connection->last_request_id, OP_MSG);
+	put_int32(p + HEADER_SIZE, 0);
+	p[HEADER_SIZE + 4] = 0;		/* a section of kind 0: one document */
+
+	p += BODY_OFFSET;
+	put_int32(p, body);
+	p = put_elements(p + 4, command);
+	p = put_elements(p, connection->write_concern);
+	p = put_utf8(p, "$db", sizeof("$db"), database, database_length);
+	if (comment_length > 0)
+		p = put_utf8(p, "comment", sizeof("comment"), comment, comment_length);
+	*p++ = '\0';
+
+	*p++ = 1;					/* a section of kind 1: a sequence */
+	put_int32(p, 4 + name_size + sequence->size);
+	memcpy(p + 4, sequence->name, name_size);
+	p += 4 + name_size;
+	Assert(p == connection->request.data + head);
+
+	*iovcnt = 1;
+	if (connection->compressor != NULL)
+		memcpy(p, sequence->data, sequence->size);
+	if (compress_message(connection, head + sequence->size, iov))
+		return;
+	iov[0].iov_base = (void *) connection->request.data;
+	iov[0].iov_len = head + (connection->compressor != NULL ? sequence->size : 0);
+	if (connection->compressor != NULL)
+		return;
+	iov[(*iovcnt)++] = (mongoc_iovec_t) {
+		.iov_base = unconstify(char *, sequence->data), .iov_len = sequence->size
+	};
 }
 
 bool

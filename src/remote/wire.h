@@ -47,6 +47,7 @@ typedef struct MongoConnection
 	/* elements to append to a command: $readPreference, readConcern */
 	bson_t	   *read_preference;	/* NULL: none */
 	bson_t	   *read_concern;	/* NULL: none */
+	bson_t	   *write_concern;	/* to writes: writeConcern; NULL: none */
 
 	uint64		waited_before;	/* MONGO_COUNT_WAIT_US when it was sent */
 	const char *comment;		/* as trace.h prepares it; NULL: none is sent */
@@ -90,6 +91,34 @@ typedef enum MongoWireResult
  */
 extern bool mongo_wire_send(MongoConnection *connection, const char *database,
 							const bson_t *command, uint32 *request_id);
+
+/* A document sequence: a section of kind 1, documents one after the other. */
+typedef struct MongoSequence
+{
+	const char *name;			/* of the command's field */
+	const char *data;
+	size_t		size;
+} MongoSequence;
+
+/*
+ * mongo_wire_prepare_write
+ *		The message of a command with a document sequence, as it is to be sent: *iov
+ *		with *iovcnt parts, which point to the connection's buffers and to the
+ *		sequence.
+ *
+ * $db and the comment are appended, and write_concern.  Each call makes another
+ * message with a number of its own.  Raises 53200 alone.
+ */
+extern void mongo_wire_prepare_write(MongoConnection *connection, const char *database,
+									 const bson_t *command,
+									 const MongoSequence *sequence,
+									 mongoc_iovec_t iov[2], size_t *iovcnt);
+
+/*
+ * mongo_wire_shrink
+ *		Free the buffers of a large message that has been sent.
+ */
+extern void mongo_wire_shrink(MongoConnection *connection);
 
 /*
  * mongo_wire_receive

@@ -39,14 +39,19 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 						const char *database, const bson_t *command,
 						const char *context_message)
 {
-	MongoLease *lease = mongo_lease_acquire_live(CurrentMemoryContext, user);
-	MongoConnection *connection = mongo_lease_connection(lease);
+	MongoLease *lease;
+	MongoConnection *connection;
 	bson_t	   *options = bson_create_in(CurrentMemoryContext);
 	bson_t	   *reply = bson_create_in(context);
 	bson_error_t error = {0};
 	bool		succeeded;
 	MongoWriteEnd end;
-	int		   *lasting = mongo_lasting_commands(connection->server_name);
+	int		   *lasting;
+
+	mongo_session_settle(user);
+	lease = mongo_lease_acquire_live(CurrentMemoryContext, user);
+	connection = mongo_lease_connection(lease);
+	lasting = mongo_lasting_commands(connection->server_name);
 
 	/* libmongoc adds its own to a copy of the command */
 	mongo_wire_check_size(command);

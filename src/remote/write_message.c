@@ -1,0 +1,361 @@
+/*-------------------------------------------------------------------------
+ *
+ * write_message.c
+ *		Writes outside of MongoDB's transactions, as messages of our own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "write_message.h"
+
+#include "bson_memory.h"
+#include "driver_memory.h"
+#include "frame.h"
+#include "remote_cancel.h"
+#include "remote_error.h"
+#include "turns.h"
+#include "utils/memutils.h"
+#include "write_outcome.h"
+
+/* ------------------------------ one attempt -------------------------------- */
+
+/*
+ * receive_reply
+ *		The document of the reply, in the current memory context; never raises.
+ *
+ * The guard has taken it in whole, and checked it.
+ */
+static bool
+receive_reply(MongoConnection *connection, mongoc_stream_t *stream, bson_t *document)
+{
+	uint8		head[BODY_OFFSET];
+	size_t		length;
+	uint8	   *bytes;
+
+	if (mongoc_stream_read(stream, head, BODY_OFFSET, BODY_OFFSET,
+						   MONGO_NO_TIMEOUT) != BODY_OFFSET ||
+		get_int32(head + 12) != OP_MSG)
+		return false;
+	length = get_int32(head) - BODY_OFFSET;
+	bytes = MemoryContextAllocExtended(CurrentMemoryContext, length,
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (bytes == NULL)
+	{
+		mongo_transport_note_memory(&connection->transport, length);
+		return false;
+	}
+	return mongoc_stream_read(stream, bytes, length, length,
+							  MONGO_NO_TIMEOUT) == (ssize_t) length &&
+		bson_view(document, bytes, length);
+}
+
+/*
+ * send_message
+ *		True when it has left whole; never raises.
+ */
+static bool
+send_message(MongoConnection *connection, mongoc_iovec_t *iov, size_t iovcnt)
+{
+	MongoStream *stream = connection->transport.data_stream;
+	ssize_t		size = 0;
+	bool		sent;
+
+	if (connection->broken || stream == NULL)
+		return false;
+	for (size_t i = 0; i < iovcnt; i++)
+		size += iov[i].iov_len;
+	connection->in_flight++;
+	sent = mongoc_stream_writev(stream->guard, iov, iovcnt, MONGO_NO_TIMEOUT) == size;
+	mongo_wire_shrink(connection);
+	return sent;
+}
+
+/*
+ * collect_reply
+ *		To what has been sent; in place of one whose wait was broken off stands the
+ *		guard's.
+ */
+static bool
+collect_reply(MongoConnection *connection, bool sent, bson_t *document)
+{
+	MongoStream *stream = connection->transport.data_stream;
+
+	if (sent && stream != NULL && receive_reply(connection, stream->guard, document))
+	{
+		connection->in_flight--;
+		return true;
+	}
+	connection->broken = true;
+	return false;
+}
+
+/* ------------------------------ what it says ------------------------------- */
+
+/* note_error: of the domain, as far as the document at 'field' tells. */
+static void
+note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field)
+{
+	bson_iter_t nested;
+	const char *text = "";
+	int			code = 0;
+
+	if ((!BSON_ITER_HOLDS_DOCUMENT(field) && !BSON_ITER_HOLDS_ARRAY(field)) ||
+		!bson_iter_recurse(field, &nested))
+		return;
+	while (bson_iter_next(&nested))
+	{
+		const char *key = bson_iter_key(&nested);
+
+		if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&nested))
+			code = (int) bson_iter_as_int64(&nested);
+		else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&nested))
+			text = bson_iter_utf8(&nested, NULL);
+	}
+	bson_set_error(error, domain, code, "%s", text);
+}
+
+/* note_failed_command: the reply is {ok: 0}. */
+static void
+note_failed_command(bson_error_t *error, const bson_t *document)
+{
+	bson_iter_t iter;
+	const char *text = "no message was given";
+	int			code = 0;
+
+	if (bson_iter_init_find(&iter, document, "code") && BSON_ITER_HOLDS_NUMBER(&iter))
+		code = (int) bson_iter_as_int64(&iter);
+	if (bson_iter_init_find(&iter, document, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter))
+		text = bson_iter_utf8(&iter, NULL);
+	bson_set_error(error, MONGOC_ERROR_SERVER, code, "%s", text);
+}
+
+/* note_write_error: the first of writeErrors; false when there is none. */
+static bool
+note_write_error(bson_error_t *error, const bson_t *document)
+{
+	bson_iter_t iter;
+	bson_iter_t element;
+
+	if (!bson_iter_init_find(&iter, document, "writeErrors") ||
+		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &element) ||
+		!bson_iter_next(&element))
+		return false;
+	note_error(error, MONGOC_ERROR_SERVER, &element);
+	return true;
+}
+
+/*
+ * read_reply
+ *		Has the write succeeded?  If not, *error has the first reason.
+ */
+static bool
+read_reply(const MongoConnection *connection, MongoWriteReply *reply)
+{
+	const MongoTransport *transport = &connection->transport;
+	bson_error_t *error = &reply->error;
+	bson_iter_t iter;
+
+	memset(error, 0, sizeof(*error));
+	if (!reply->answered)
+	{
+		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "%s",
+					   transport->violation != NULL ? transport->failure :
+					   "The connection was lost before MongoDB had answered.");
+		return false;
+	}
+	if (!mongo_reply_is_ok(&reply->document))
+	{
+		note_failed_command(error, &reply->document);
+		return false;
+	}
+	if (note_write_error(error, &reply->document))
+		return false;
+	if (bson_iter_init_find(&iter, &reply->document, "writeConcernError"))
+	{
+		note_error(error, MONGOC_ERROR_WRITE_CONCERN, &iter);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * note_lost_primary
+ *		An error of the server's, not of an operation, that says that it is not what
+ *		it was: the connection is not used any more.
+ */
+static void
+note_lost_primary(MongoConnection *connection, const MongoWriteReply *reply)
+{
+	if (mongo_reply_has_label(&reply->document, "RetryableWriteError") ||
+		(!mongo_reply_is_ok(&reply->document) &&
+		 mongo_error_is_retryable(reply->error.code)))
+		connection->broken = true;
+}
+
+/* start_attempt: send the message; its reply is to be received. */
+static void
+start_attempt(MongoWriteUnderWay *way)
+{
+	MongoConnection *connection = mongo_lease_connection(way->lease);
+	MongoTransport *transport = &connection->transport;
+	const MongoWriteMessage *message = way->message;
+	mongoc_iovec_t iov[2];
+	size_t		iovcnt;
+
+	mongo_memory_check(connection->compressor == NULL ? 0 :
+					   2 * mongo_memory_grown(message->operations.size));
+	mongo_wire_prepare_write(connection, message->database, message->command,
+							 &message->operations, iov, &iovcnt);
+	transport->violation = NULL;
+	transport->failure[0] = '\0';
+	mongo_client_of(connection)->waited_before =
+		transport->traffic.counters[MONGO_COUNT_WAIT_US];
+	if (way->lsid != NULL)
+		mongo_remote_cancel_arm_with(connection, way->lsid);
+	way->sent = send_message(connection, iov, iovcnt);
+}
+
+/* finish_attempt: receive the reply; true when the message may be sent once more. */
+static bool
+finish_attempt(MongoWriteUnderWay *way, MongoWriteReply *reply)
+{
+	MongoConnection *connection = mongo_lease_connection(way->lease);
+	MongoTransport *transport = &connection->transport;
+	bool		given_up;
+
+	reply->answered = collect_reply(connection, way->sent, &reply->document);
+	reply->succeeded = read_reply(connection, reply);
+	given_up = transport->interrupted ||
+		(transport->cancel != NULL && transport->cancel->asked);
+	reply->end = mongo_write_end(way->lease, reply->succeeded, way->message->most,
+								 reply->answered ? &reply->document : NULL,
+								 &reply->error);
+	if (reply->answered)
+		note_lost_primary(connection, reply);
+	return !given_up && (reply->answered ?
+						 mongo_reply_has_label(&reply->document, "RetryableWriteError") :
+						 transport->violation == NULL);
+}
+
+/* ------------------------------ the second one ------------------------------ */
+
+/*
+ * find_primary
+ *		Have the lease hold a client that may send the write again; false where there
+ *		is none, so that the first attempt's error is the one to be raised.
+ */
+static bool
+find_primary(MongoSession *session, MongoLease *lease)
+{
+	MemoryContext caller_context = CurrentMemoryContext;
+	MongoClient *client;
+
+	PG_TRY();
+	{
+		mongo_session_renew_lease(session, lease);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller_context);
+		if (ERRCODE_TO_CATEGORY(geterrcode()) !=
+			ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION))
+			PG_RE_THROW();
+		FlushErrorState();
+		return false;
+	}
+	PG_END_TRY();
+
+	client = mongo_client_of(mongo_lease_connection(lease));
+	return client->takes_writes && client->retries_writes;
+}
+
+/*
+ * add_session
+ *		lsid and, where MongoDB is to recognize a repetition, txnNumber.  Gives a copy
+ *		of the first: a second attempt outlives the client, and its session with it.
+ */
+static bson_t *
+add_session(MongoClient *client, const MongoWriteMessage *message)
+{
+	const bson_t *lsid = mongo_server_session_use(&client->session, client->context);
+
+	if (lsid == NULL)
+		return NULL;
+	BSON_APPEND_DOCUMENT(message->command, "lsid", lsid);
+	if (client->retries_writes && message->most >= 0)
+		BSON_APPEND_INT64(message->command, "txnNumber", ++client->session.number);
+	return bson_copy_in(CurrentMemoryContext, lsid);
+}
+
+/*
+ * take_second
+ *		What both attempts together say, in *reply.
+ *
+ * Only a reply without an error of the whole command says what has become of a
+ * first attempt that was not answered.
+ */
+static void
+take_second(MongoWriteReply *reply, const MongoWriteReply *second)
+{
+	bool		conclusive = second->answered && mongo_reply_is_ok(&second->document);
+
+	if (!conclusive && second->end != MONGO_WRITE_ANSWERED)
+		reply->end = second->end == MONGO_WRITE_UNKNOWN ? second->end : reply->end;
+	else if (conclusive)
+		reply->end = second->end;
+	if (second->answered && mongo_reply_has_label(&second->document, "NoWritesPerformed"))
+		return;
+
+	reply->answered = second->answered;
+	reply->succeeded = second->succeeded;
+	reply->error = second->error;
+	if (second->answered)
+		(void) bson_view(&reply->document, bson_get_data(&second->document),
+						 second->document.len);
+}
+
+void
+mongo_write_message_begin(MongoSession *session, MongoLease *lease,
+						  const MongoWriteMessage *message, MongoWriteUnderWay *way)
+{
+	MongoClient *client = mongo_client_of(mongo_lease_connection(lease));
+
+	way->session = session;
+	way->lease = lease;
+	way->message = message;
+	way->lsid = add_session(client, message);
+	way->may_repeat = way->lsid != NULL && client->retries_writes && message->most >= 0;
+	start_attempt(way);
+}
+
+void
+mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply *reply)
+{
+	MongoWriteDoubt *doubt = mongo_session_doubt(way->session);
+	MongoWriteDoubt before = *doubt;
+	int64		most = way->message->most;
+	MongoWriteReply second;
+	bool		may_repeat = finish_attempt(way, reply) && way->may_repeat;
+
+	mongo_write_doubt_add(doubt, reply->end, most);
+	if (!may_repeat || !find_primary(way->session, way->lease))
+		return;
+
+	start_attempt(way);
+	(void) finish_attempt(way, &second);
+	take_second(reply, &second);
+	*doubt = before;
+	mongo_write_doubt_add(doubt, reply->end, most);
+}
+
+void
+mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,
+							MongoWriteReply *reply)
+{
+	mongo_lease_begin_ending(way->lease, milliseconds, 0, 0);
+	(void) finish_attempt(way, reply);
+	mongo_lease_finish_ending(way->lease);
+	mongo_write_doubt_add(mongo_session_doubt(way->session), reply->end,
+						  way->message->most);
+}
