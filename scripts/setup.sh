@@ -106,6 +106,10 @@ make_python() {
 	local mongod
 	mongod=$(as_lab_user "$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/fiftyone/db/bin/mongod
 	as_lab_user chmod +x "$mongod"
+	if as_lab_user grep -q CURL_OPENSSL_3 "$mongod"; then
+		as_lab_user "$PYTHON" - "$mongod" CURL_OPENSSL_3 CURL_OPENSSL_4 \
+			<"$ROOT/scripts/rename_symbol_version.py"
+	fi
 	as_lab_user "$mongod" --version >/dev/null ||
 		fail "the mongod that was installed does not run on this machine"
 	as_lab_user mkdir -p "$LAB/bin"

@@ -180,8 +180,10 @@ SELECT p_same($$(j ->> 'day')::timestamptz BETWEEN '2023-01-31' AND '2023-02-02'
 SELECT p_same($$(j ->> 'day')::date = '2023-02-01'$$);
 SELECT p_same($$(j ->> 'day')::date < '2020-01-03'$$);
 -- what begins as one day and is another
-INSERT INTO p_remote (_id, j) VALUES (2011, '{"day": "2022-10-031"}'), (2012, '{"day": "2030-02-01 epoch"}'),
-	(2013, '{"day": "2020-01-01 infinity"}'), (2014, '{"day": "2030-02-01 BC"}'), (2015, '{"day": "2022-10-31 999999"}');
+INSERT INTO p_remote (_id, j) VALUES (2011, '{"day": "2022-10-031"}'), (2014, '{"day": "2030-02-01 BC"}'), (2015, '{"day": "2022-10-31 999999"}');
+-- a word behind a date is the date, which PostgreSQL 16 refuses
+INSERT INTO p_remote (_id, j) SELECT id, format('{"day": "%s%s"}', CASE WHEN current_setting('server_version_num')::int < 160000 THEN day END, word)::jsonb
+	FROM (VALUES (2012, '2030-02-01 ', 'epoch'), (2013, '2020-01-01 ', 'infinity')) AS v (id, day, word);
 INSERT INTO p_local SELECT * FROM p_remote WHERE _id > 2010;
 SELECT p_same($$(j ->> 'day')::date >= '2022-10-20' AND _id > 2000$$);
 SELECT p_same($$(j ->> 'day')::date < '2020-01-03' AND _id > 2000$$);
