@@ -15,7 +15,7 @@ from aggregation import UNREAD
 from laboratory import HERE
 from workloads.scan import measured
 
-DOCUMENTS, OUTER, KEYS, COMMANDS, WIDER = 500_000, 10_000, 1000, 100, 1000
+DOCUMENTS, OUTER, KEYS, FIRST_KEYS, COMMANDS, WIDER = 500_000, 10_000, 1000, 10, 100, 1000
 TABLE = os.path.join(HERE, "..", "src", "plan", "cost.h")
 ROW = re.compile(r"(#define MONGO_COST_(\w+)\t+)([\d.]+)(.*)")
 NOTHING = {"$match": {"none": 1}}
@@ -111,11 +111,17 @@ class Costs:
         find = statistics.median(self.find("costs_outer", filter={"_id": -1}) for _ in range(COMMANDS))
         found = self.lookup({"_id": {"$lt": 10}}, "thousand") - setup
         keys = {"x": {"$in": [-number for number in range(1, KEYS + 1)]}}
+        between = {"x": {"$in": [number * self.count / KEYS + 0.5 for number in range(KEYS)]}}
+        pair = [("hundred", 1), ("x", 1)]
+        self.database.costs.create_index(pair)
+        pairs = self.find("costs", filter={"hundred": {"$in": list(range(FIRST_KEYS))}, **between}, hint=dict(pair))
+        self.database.costs.drop_index(pair)
         return {
             "CLASSIC_LOOKUP": classic / looked_up,
             "LOOKUP_SETUP": (setup - find) / one,
             "FOUND_DOCUMENT": (found / 10 - one) / max(self.count / 1000, 1) / document,
             "BATCHED_KEY": (self.find("costs", filter=keys) - find) / KEYS / document,
+            "BATCHED_SEEK": (pairs - self.find("costs", filter=between)) / ((FIRST_KEYS - 1) * KEYS) / document,
         }
 
 

@@ -69,8 +69,9 @@
 /* batched joins */
 #define MONGO_COST_BATCHED_KEY		9	/* T: one of 1,000 keys of a $in that
 										 * finds nothing */
-#define MONGO_COST_BATCHED_SEEK		5	/* T: each look into a compound index
-										 * for a second key */
+#define MONGO_COST_BATCHED_SEEK		6	/* T: each look for a second key
+										 * behind a first one, in a compound
+										 * index */
 #define MONGO_COST_BATCHED_ROWS		1000	/* - rows that one find asks for */
 #define MONGO_COST_BATCHED_FIND		0.98	/* - share of a find's startup;
 											 * less than a nested loop's */
