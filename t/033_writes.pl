@@ -273,4 +273,14 @@ foreach my $seed (map { random_seed($_) } 1 .. 4)
 		'--seed', $seed, '--statements', $statements, '--drawn', 0.2);
 }
 
+# the same where no transaction takes back what a statement has done before it fails
+foreach my $seed (map { random_seed($_) } 5 .. 6)
+{
+	my $statements = random_amount(300);
+
+	run_program("$statements random writes without transactions, seed $seed", 'write_differential.py', '--server', 'mongodb',
+		'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri, '--seed', $seed, '--statements', $statements,
+		'--drawn', 0.2, '--lasting');
+}
+
 done_testing();

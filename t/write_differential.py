@@ -129,6 +129,7 @@ class Writes:
     def __init__(self, options):
         self.rng = random.Random(options.seed)
         self.options = options
+        self.lasting = options.lasting
         self.connection = psycopg2.connect(options.dsn)
         self.connection.autocommit = True
         self.cursor = self.connection.cursor()
@@ -339,11 +340,17 @@ class Writes:
         self.statements += 1
         self.way = "directly" if self.ordinary else self.other_rng.choices(list(WAYS), list(WAYS.values()))[0]
 
+    def restore(self, before):
+        """What a statement has done before it failed lasts without a transaction."""
+        self.collection.delete_many({})
+        if before:
+            self.collection.insert_many(before.values())
+
     def step(self):
         self.draw()
         before = {d["_id"]: d for d in self.collection.find()}
         sql, assigned = self.statement()
-        ending = self.rng.choice(["", "", "COMMIT", "ROLLBACK"])
+        ending = self.rng.choice(["", "", "COMMIT", "" if self.lasting else "ROLLBACK"])
         self.log.append("%s: %s%s" % (self.way, ending and "BEGIN; ", sql + (ending and "; " + ending)))
         if ending:
             self.execute("BEGIN")
@@ -355,6 +362,8 @@ class Writes:
             if remote[0] != "error" and local[0] != "error":
                 self.check_tables()
             self.execute(ending)
+        if self.lasting and remote[0] == "error":
+            self.restore(before)
         if local != remote:
             raise Difference("results differ\n  local:  %s\n  remote: %s" % (str(local)[:600], str(remote)[:600]))
         self.check_tables()
@@ -370,6 +379,7 @@ def main():
     parser.add_argument("--server", default="mongodb")
     parser.add_argument("--seed", type=int, default=random.randrange(10 ** 6))
     parser.add_argument("--statements", type=int, default=300)
+    parser.add_argument("--lasting", action="store_true", help="the server's writes are in no transactions of MongoDB's")
     test_arguments.add_drawn(parser)
     parser.add_argument("--type-mismatch", choices=["error", "null"], default="error")
     options = parser.parse_args()
