@@ -126,6 +126,14 @@ INSERT INTO u_items (_id, stock) VALUES (1, 77), (8000, 78);
 SELECT * FROM u_all WHERE _id IN (1, 8000) ORDER BY _id;
 DROP TRIGGER before ON u_items;
 
+-- generated columns, of columns that are named and that are not
+CREATE FOREIGN TABLE u_generated (_id int, a int, b int, ab int GENERATED ALWAYS AS (a + b) STORED) SERVER upserting
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_generated', insert_mode 'upsert');
+INSERT INTO u_generated (_id, a, b) VALUES (1, 1, 1), (2, 2, 2);
+INSERT INTO u_generated (_id, b, a) VALUES (1, 10, 1), (3, 3, 3);
+INSERT INTO u_generated (_id, b) VALUES (2, 20), (4, 40);
+TABLE u_generated ORDER BY _id;
+
 -- who may insert must be allowed to update, too; policies are not passed by
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS regress_upserter;

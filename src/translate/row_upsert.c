@@ -13,14 +13,18 @@
 #include "row_upsert.h"
 
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "columns.h"
 #include "encoding.h"
+#include "optimizer/optimizer.h"
 #include "path.h"
 #include "path_list.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #define ID_KEY	"_id"
 
@@ -107,6 +111,18 @@ is_upsert_key(const MongoUpsertLayout *layout, const char *path)
 	return false;
 }
 
+/* is_computed: a generated column, of nothing but columns that are given? */
+static bool
+is_computed(Oid relid, AttrNumber attnum, const Bitmapset *given)
+{
+	Relation	relation = table_open(relid, NoLock);
+	Bitmapset  *used = NULL;
+
+	pull_varattnos(build_column_default(relation, attnum), 1, &used);
+	table_close(relation, NoLock);
+	return bms_is_subset(used, given);
+}
+
 /* find_columns: what becomes of each that is no key. */
 static void
 find_columns(MongoUpsertLayout *layout, Oid relid, const Bitmapset *given, bool has_trigger)
@@ -122,7 +138,7 @@ find_columns(MongoUpsertLayout *layout, Oid relid, const Bitmapset *given, bool 
 
 		if (path == NULL || mongo_path_is_under(path, ID_KEY))
 			continue;
-		if (attribute->attgenerated != '\0' ||
+		if (attribute->attgenerated != '\0' ? is_computed(relid, attnum, given) :
 			bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, given))
 			list = &layout->assigned;
 		else if (attribute->atthasdef)
