@@ -81,6 +81,10 @@ CREATE VIEW m_young WITH (security_barrier) AS SELECT * FROM m_people WHERE age 
 SELECT name FROM m_young p WHERE mongo_match(p, '{"age": 21}');
 SELECT mongo_match(ROW(1), '{}');
 
+-- also of so many outer rows that others would be read into a hash table
+SELECT count(x) FROM (SELECT (SELECT p.words FROM m_places p WHERE p._id = g % 10 AND mongo_match(p, '{"words": {"$regex": "coffee"}}')) AS x
+	FROM generate_series(1, 300) g) s;
+
 -- fields that are no columns are for those who may use the server
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS regress_match_reader;

@@ -157,8 +157,9 @@ mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
 	Cost		startup_cost;
 	Cost		total_cost;
 
-	if (root->parent_root == NULL || relation->score != NULL || relation->has_barrier || relation->below_barrier ||
-		!bms_is_empty(baserel->lateral_relids))
+	/* PostgreSQL must be able to test all that the rows have to meet */
+	if (root->parent_root == NULL || relation->score != NULL || relation->names_match ||
+		relation->has_barrier || relation->below_barrier || !bms_is_empty(baserel->lateral_relids))
 		return NULL;
 	keys = correlated_keys(root, baserel);
 	if (keys == NIL)

@@ -180,7 +180,7 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 
 		/* what the translation checks is this user's privilege */
 		if (mongo_names_match((Node *) rinfo->clause, NULL))
-			root->glob->dependsOnRole = true;
+			relation->names_match = root->glob->dependsOnRole = true;
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
 		note_known(relation, &translation, rinfo, condition.grade, match);

@@ -60,6 +60,7 @@ typedef struct MongoRelation
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
 	const struct MongoJoin *join;	/* see join.h; NULL: a table */
+	bool		names_match;	/* a restriction is mongo_match() */
 	Expr	   *score;			/* mongo_score() of it; NULL: see score.h */
 	const char *score_field;	/* where that stands in the documents */
 } MongoRelation;
