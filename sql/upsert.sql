@@ -104,7 +104,10 @@ INSERT INTO u_documents (__doc, n) VALUES ('{"sku": "b"}', 8);
 
 -- another unique index, and the row that failed
 SELECT mongo_command('upserting', 'mongo_fdw_regress', '{"createIndexes": "written_upserts", "indexes": [{"key": {"name": 1}, "name": "name", "unique": true, "partialFilterExpression": {"name": {"$exists": true}}}]}') -> 'ok' AS ok;
+-- without the WARNING, which psql shows before the error or after it
+SET client_min_messages = error;
 INSERT INTO u_items (_id, name) VALUES (7001, 'seven'), (7002, 'seven'), (7003, 'eight');
+RESET client_min_messages;
 SELECT _id, name FROM u_all WHERE _id > 7000 ORDER BY _id;
 INSERT INTO u_new (_id, name) VALUES (7004, 'seven');
 
