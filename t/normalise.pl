@@ -21,6 +21,9 @@ sub normalise
 	# PostgreSQL 18 shows parts of rows
 	$line =~ s/(actual rows=\d+)\.\d\d/$1/;
 
+	# and has another name for PL/pgSQL's expressions
+	$line =~ s/^(CONTEXT:  )PL\/pgSQL (expression|assignment) "/$1SQL $2 "/;
+
 	# the widths of which depend on all that
 	$line =~ s/^ *QUERY PLAN *$/ QUERY PLAN/;
 	return $line;
