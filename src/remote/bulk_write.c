@@ -461,6 +461,8 @@ typedef struct Outcome
 	bson_error_t error;
 	MongoWriteEnd end;
 	Progress	progress;
+	MongoWriteSequence sequence;	/* if it is one */
+	bool		is_sequence;
 } Outcome;
 
 /* execute: by a message of our own or by libmongoc. */
@@ -476,8 +478,10 @@ execute(MongoLease *lease, const char *database, const char *collection,
 	if (!mongo_session_in_transaction(session) && mongo_write_sequence_suits(lease, batch))
 	{
 		outcome->reply = bson_create_in(CurrentMemoryContext);
+		outcome->is_sequence = true;
 		outcome->succeeded = mongo_write_sequence_send(session, lease, database, collection,
-													   batch, outcome->reply, &outcome->error,
+													   batch, &outcome->sequence,
+													   outcome->reply, &outcome->error,
 													   &outcome->end);
 		return;
 	}
@@ -508,6 +512,8 @@ raise_failure(MongoLease *lease, const Sending *sending, const Outcome *outcome,
 
 	/* an interrupt may have been put off until MongoDB had ended the write */
 	CHECK_FOR_INTERRUPTS();
+	if (outcome->is_sequence)
+		mongo_write_sequence_copy_errors(&outcome->sequence, outcome->reply);
 	lasting = what_lasts(session, outcome->end, most_documents(batch, outcome->progress.omitted),
 						 sending->first_row, sending->rows_before + result->written);
 	error_context_stack = &callback;
@@ -582,7 +588,6 @@ struct MongoWriteFlight
 	MemoryContext context;		/* of this and all that belongs to it */
 	MongoLease *lease;
 	Sending		sending;
-	MongoWriteSequence sequence;
 	Oid			userid;			/* who has sent it */
 	List	   *tables;			/* mongo_tables_at_work() then */
 	bool		landed;			/* nothing is under way any more */
@@ -615,7 +620,7 @@ settle_batch(MongoWriteFlight *flight)
 		return;
 	land(flight);
 	caller_context = MemoryContextSwitchTo(flight->context);
-	outcome->succeeded = mongo_write_sequence_finish(&flight->sequence, outcome->reply,
+	outcome->succeeded = mongo_write_sequence_finish(&flight->outcome.sequence, outcome->reply,
 													 &outcome->error, &outcome->end);
 	account(flight->lease, &flight->sending, outcome, &flight->result);
 	mongo_lease_put(flight->lease);
@@ -659,7 +664,7 @@ abandon_batch(MongoWriteFlight *flight)
 	land(flight);
 	caller_context = MemoryContextSwitchTo(TopTransactionContext);
 	mongo_session_note_write(flight->sending.session,
-							 mongo_write_sequence_abandon(&flight->sequence, ABANDONED_MS));
+							 mongo_write_sequence_abandon(&flight->outcome.sequence, ABANDONED_MS));
 	MemoryContextSwitchTo(caller_context);
 }
 
@@ -701,6 +706,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 	flight->userid = GetUserId();
 	flight->tables = list_copy(mongo_tables_at_work());
 	flight->outcome.reply = bson_create_in(context);
+	flight->outcome.is_sequence = true;
 	flight->sending = (Sending) {
 		session, batch, false, first_row, rows_before, context_message
 	};
@@ -710,7 +716,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 		mongo_session_note_write(session, 0);
 		begun = mongo_write_sequence_begin(session, flight->lease, mongo_to_utf8(database),
 										   mongo_to_utf8(collection), batch,
-										   &flight->sequence);
+										   &flight->outcome.sequence);
 	}
 	MemoryContextSwitchTo(caller_context);
 	if (!begun)
@@ -720,7 +726,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 	}
 	mongo_session_note_flight(session, &methods, flight);
 	mongo_lease_note_sent(flight->lease);
-	if (!flight->sequence.way.sent)
+	if (!flight->outcome.sequence.way.sent)
 		settle_batch(flight);
 	return flight;
 }

@@ -302,50 +302,57 @@ mongo_write_sequence_begin(MongoSession *session, MongoLease *lease,
 {
 	Size		position = 0;
 
+	sequence->reply = NULL;
 	make_operations(batch, &sequence->operations);
 	if (take_operations(&sequence->operations, client_of(lease), batch->count,
 						&position) < batch->count)
 		return false;
+	sequence->reply = bson_palloc(CurrentMemoryContext, sizeof(MongoWriteReply));
 	begin_message(sequence, session, lease, database, collection, 0, position, batch->count);
 	return true;
 }
 
 /*
- * copy_reply: to one message, as libmongoc's bulk API has it.
+ * mongo_write_sequence_finish
  *
- * What is written must be noted whatever comes, so no memory of PostgreSQL's is asked
- * for.
+ * What is written must be noted whatever comes, so no memory is asked for here.
  */
-static void
-copy_reply(const bson_t *reply, MongoWriteKind kind, bson_t *document)
+bool
+mongo_write_sequence_finish(MongoWriteSequence *sequence, bson_t *document,
+							bson_error_t *error, MongoWriteEnd *end)
 {
+	MongoWriteReply *reply = sequence->reply;
+	bson_iter_t iter;
+
+	mongo_write_message_finish(&sequence->way, reply);
+	if (reply->answered && bson_iter_init_find(&iter, &reply->document, "n") &&
+		BSON_ITER_HOLDS_NUMBER(&iter))
+		BSON_APPEND_INT64(document, kinds[sequence->operations.kind].count,
+						  bson_iter_as_int64(&iter));
+	*error = reply->error;
+	*end = reply->end;
+	return reply->succeeded;
+}
+
+void
+mongo_write_sequence_copy_errors(const MongoWriteSequence *sequence, bson_t *document)
+{
+	const MongoWriteReply *reply = sequence->reply;
 	bson_iter_t iter;
 	bson_t		errors;
 
-	if (bson_iter_init_find(&iter, reply, "n") && BSON_ITER_HOLDS_NUMBER(&iter))
-		BSON_APPEND_INT64(document, kinds[kind].count, bson_iter_as_int64(&iter));
-	if (bson_iter_init_find(&iter, reply, "writeErrors") && BSON_ITER_HOLDS_ARRAY(&iter))
+	if (reply == NULL || !reply->answered)
+		return;
+	if (bson_iter_init_find(&iter, &reply->document, "writeErrors") &&
+		BSON_ITER_HOLDS_ARRAY(&iter) && !bson_has_field(document, "writeErrors"))
 		bson_append_iter(document, NULL, 0, &iter);
-	if (bson_iter_init_find(&iter, reply, "writeConcernError"))
+	if (bson_iter_init_find(&iter, &reply->document, "writeConcernError") &&
+		!bson_has_field(document, "writeConcernErrors"))
 	{
 		BSON_APPEND_ARRAY_BEGIN(document, "writeConcernErrors", &errors);
 		bson_append_iter(&errors, "0", 1, &iter);
 		bson_append_array_end(document, &errors);
 	}
-}
-
-bool
-mongo_write_sequence_finish(MongoWriteSequence *sequence, bson_t *document,
-							bson_error_t *error, MongoWriteEnd *end)
-{
-	MongoWriteReply reply;
-
-	mongo_write_message_finish(&sequence->way, &reply);
-	if (reply.answered)
-		copy_reply(&reply.document, sequence->operations.kind, document);
-	*error = reply.error;
-	*end = reply.end;
-	return reply.succeeded;
 }
 
 int64
@@ -405,12 +412,10 @@ send_parts(MongoWriteSequence *sequence, MongoSession *session, MongoLease *leas
 bool
 mongo_write_sequence_send(MongoSession *session, MongoLease *lease,
 						  const char *database, const char *collection,
-						  const MongoWriteBatch *batch, bson_t *document,
-						  bson_error_t *error, MongoWriteEnd *end)
+						  const MongoWriteBatch *batch, MongoWriteSequence *sequence,
+						  bson_t *document, bson_error_t *error, MongoWriteEnd *end)
 {
-	MongoWriteSequence sequence;
-
-	return mongo_write_sequence_begin(session, lease, database, collection, batch, &sequence) ?
-		mongo_write_sequence_finish(&sequence, document, error, end) :
-		send_parts(&sequence, session, lease, database, collection, document, error, end);
+	return mongo_write_sequence_begin(session, lease, database, collection, batch, sequence) ?
+		mongo_write_sequence_finish(sequence, document, error, end) :
+		send_parts(sequence, session, lease, database, collection, document, error, end);
 }

@@ -40,6 +40,15 @@ extern bool mongo_write_batch_next(const MongoWriteBatch *batch, Size *position,
  */
 extern bool mongo_write_sequence_suits(MongoLease *lease, const MongoWriteBatch *batch);
 
+/* A batch being sent, in the memory context that is the current one then. */
+typedef struct MongoWriteSequence
+{
+	MongoWriteBatch operations;
+	MongoWriteMessage message;
+	MongoWriteUnderWay way;
+	MongoWriteReply *reply;		/* NULL: of several messages */
+} MongoWriteSequence;
+
 /*
  * mongo_write_sequence_send
  *		Send the batch and wait; true when every operation succeeded.
@@ -50,16 +59,17 @@ extern bool mongo_write_sequence_suits(MongoLease *lease, const MongoWriteBatch 
  */
 extern bool mongo_write_sequence_send(MongoSession *session, MongoLease *lease,
 									  const char *database, const char *collection,
-									  const MongoWriteBatch *batch, bson_t *document,
+									  const MongoWriteBatch *batch,
+									  MongoWriteSequence *sequence, bson_t *document,
 									  bson_error_t *error, MongoWriteEnd *end);
 
-/* A batch that has been sent as one message, and whose reply has not come. */
-typedef struct MongoWriteSequence
-{
-	MongoWriteBatch operations;
-	MongoWriteMessage message;
-	MongoWriteUnderWay way;
-} MongoWriteSequence;
+/*
+ * mongo_write_sequence_copy_errors
+ *		Append "writeErrors" and "writeConcernErrors", which the above leaves out so
+ *		that it needs no memory, unless they are there.
+ */
+extern void mongo_write_sequence_copy_errors(const MongoWriteSequence *sequence,
+											 bson_t *document);
 
 /*
  * mongo_write_sequence_begin, mongo_write_sequence_finish
