@@ -131,7 +131,7 @@ DROP TRIGGER before ON u_items;
 
 -- generated columns, of columns that are named and that are not
 CREATE FOREIGN TABLE u_generated (_id int, a int, b int, ab int GENERATED ALWAYS AS (a + b) STORED) SERVER upserting
-	OPTIONS (database 'mongo_fdw_regress', collection 'written_generated', insert_mode 'upsert');
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_upsert_generated', insert_mode 'upsert');
 INSERT INTO u_generated (_id, a, b) VALUES (1, 1, 1), (2, 2, 2);
 INSERT INTO u_generated (_id, b, a) VALUES (1, 10, 1), (3, 3, 3);
 INSERT INTO u_generated (_id, b) VALUES (2, 20), (4, 40);
