@@ -23,22 +23,36 @@ $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE by_uri_main (_id int, n int) SERVER by_uri OPTIONS (database 'db', collection 't', read_preference 'primary')});
 my $session = MongoFdwTest::Session->new($node);
 
+# reads
+#	How many a member has been sent since its snapshot.
+sub reads
+{
+	my $commands = shift->changes->{commands};
+	my $reads = 0;
+
+	$reads += $commands->{$_} // 0 foreach qw(find aggregate count);
+	return $reads;
+}
+
 # asks
 #	Does the statement give this, with so many reads of the primary and the secondary?
+#	A member's own finds, as for its keys, are counted as well, so a SELECT with too many
+#	is asked again.
 sub asks
 {
 	my ($sql, $expected, $of_primary, $of_secondary, $name) = @_;
+	my ($answer, @reads);
 
-	$_->snapshot foreach ($primary, $secondary);
-	is($session->ask($sql), $expected, $name);
-	foreach ([ $primary, $of_primary, 'primary' ], [ $secondary, $of_secondary, 'secondary' ])
+	foreach my $attempt (1 .. 3)
 	{
-		my ($member, $count, $which) = @$_;
-		my $commands = $member->changes->{commands};
-		my $reads = 0;
-		$reads += $commands->{$_} // 0 foreach qw(find aggregate count);
-		is($reads, $count, "$name: reads of the $which");
+		$_->snapshot foreach ($primary, $secondary);
+		$answer = $session->ask($sql);
+		@reads = map { reads($_) } ($primary, $secondary);
+		last if $sql !~ /SELECT/ || ($reads[0] <= $of_primary && $reads[1] <= $of_secondary);
 	}
+	is($answer, $expected, $name);
+	is($reads[0], $of_primary, "$name: reads of the primary");
+	is($reads[1], $of_secondary, "$name: reads of the secondary");
 }
 
 asks('SELECT n FROM main WHERE _id = 10', '3', 1, 0, 'the server\'s');
