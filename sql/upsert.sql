@@ -129,6 +129,27 @@ INSERT INTO u_items (_id, stock) VALUES (1, 77), (8000, 78);
 SELECT * FROM u_all WHERE _id IN (1, 8000) ORDER BY _id;
 DROP TRIGGER before ON u_items;
 
+-- an AFTER ROW trigger sees the document that there is then, and none that was passed over
+CREATE FUNCTION u_tell() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE NOTICE '%', row_to_json(NEW); RETURN NULL; END$$;
+CREATE FOREIGN TABLE u_told (_id objectid, name text, stock int, city text OPTIONS (path 'at.city')) SERVER upserting
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_told', insert_mode 'upsert', key_columns 'name');
+CREATE FOREIGN TABLE u_told_new (_id objectid, name text, stock int) SERVER upserting
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_told', insert_mode 'ignore', key_columns 'name');
+CREATE TRIGGER after AFTER INSERT ON u_told FOR EACH ROW EXECUTE FUNCTION u_tell();
+CREATE TRIGGER after AFTER INSERT ON u_told_new FOR EACH ROW EXECUTE FUNCTION u_tell();
+EXPLAIN (VERBOSE, COSTS OFF) INSERT INTO u_told (name, stock) VALUES ('a', 1);
+INSERT INTO u_told VALUES ('65a500000000000000000001', 'a', 1, 'Oslo');
+INSERT INTO u_told (name, stock) VALUES ('a', 2);
+COPY u_told (name, stock) FROM stdin;
+a	3
+\.
+INSERT INTO u_told_new VALUES ('65a500000000000000000002', 'a', 4), ('65a500000000000000000003', 'b', 5);
+COPY u_told_new FROM stdin;
+65a500000000000000000004	b	6
+65a500000000000000000005	c	7
+\.
+TABLE u_told ORDER BY _id;
+
 -- generated columns, of columns that are named and that are not
 CREATE FOREIGN TABLE u_generated (_id int, a int, b int, ab int GENERATED ALWAYS AS (a + b) STORED) SERVER upserting
 	OPTIONS (database 'mongo_fdw_regress', collection 'written_upsert_generated', insert_mode 'upsert');

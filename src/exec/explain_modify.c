@@ -87,5 +87,6 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 																	  mtstate->operation,
 																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
 						es);
-	ExplainPropertyInteger("Batch Size", NULL, options->batch_size, es);
+	ExplainPropertyInteger("Batch Size", NULL,
+						   upsert != NULL && mongo_upsert_returns(upsert) ? 1 : options->batch_size, es);
 }

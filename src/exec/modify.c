@@ -213,13 +213,17 @@ create_id_decoder(MongoModifyState *state)
 
 /* begin_upsert: gives the kind of its operations. */
 static MongoWriteKind
-begin_upsert(MongoModifyState *state, const ModifyTable *plan)
+begin_upsert(MongoModifyState *state, const ModifyTable *plan, const ResultRelInfo *rinfo)
 {
 	bool		passes_over = mongo_upsert_passes_over(state->upsert);
 
-	/* COPY counts the rows that it reads */
-	state->tells_refused = passes_over && plan != NULL;
-	state->returns_upserts = !passes_over && plan != NULL && plan->returningLists != NIL;
+	/*
+	 * COPY counts the rows that it reads, but has a trigger see no row that
+	 * is not there
+	 */
+	state->tells_refused = passes_over &&
+		(plan != NULL || (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row));
+	state->returns_upserts = mongo_upsert_returns(state->upsert);
 	state->second = bson_create_in(state->context);
 	return passes_over ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
 }
@@ -251,7 +255,7 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 		has_after_triggers(rinfo, CMD_INSERT))
 		state->id_decoder = create_id_decoder(state);
 	if (state->upsert != NULL)
-		kind = begin_upsert(state, plan);
+		kind = begin_upsert(state, plan, rinfo);
 	state->kind = kind;
 	state->tells_refused |= state->skips_duplicates;
 	create_queue(state, rinfo, kind, deferred && !state->tells_refused);

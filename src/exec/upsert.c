@@ -33,7 +33,7 @@ struct MongoUpsert
 	Relation	relation;
 	const MongoTableOptions *options;
 	MongoUpsertLayout *layout;
-	bool		returns;		/* RETURNING */
+	bool		returns;		/* the row is wanted as MongoDB then has it */
 	MongoRowDecoder *decoder;	/* of mongo_upsert_return(); made when needed */
 };
 
@@ -99,9 +99,12 @@ mongo_upsert_begin(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo
 												RelationGetDescr(upsert->relation), options,
 												ExecGetInsertedCols(rinfo, estate),
 												triggers != NULL && triggers->trig_insert_before_row);
-	upsert->returns = plan != NULL && plan->returningLists != NIL;
 	if (!mongo_upsert_passes_over(upsert))
+	{
 		check_privileges(plan, rinfo, upsert->layout, userid);
+		upsert->returns = (plan != NULL && plan->returningLists != NIL) ||
+			(triggers != NULL && triggers->trig_insert_after_row);
+	}
 	return upsert;
 }
 
@@ -117,7 +120,13 @@ mongo_upsert_passes_over(const MongoUpsert *upsert)
 	return upsert->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
 }
 
-/* --------------------------------- RETURNING ------------------------------- */
+bool
+mongo_upsert_returns(const MongoUpsert *upsert)
+{
+	return upsert->returns;
+}
+
+/* ------------------------- RETURNING, AFTER ROW triggers ------------------- */
 
 /* create_document_decoder: of all columns. */
 static MongoRowDecoder *
@@ -193,7 +202,7 @@ mongo_upsert_command(const MongoUpsert *upsert)
 	bson_t	   *update = bson_create_in(CurrentMemoryContext);
 
 	mongo_describe_upsert(upsert->layout, filter, update);
-	return bson_from_template(upsert->returns && !mongo_upsert_passes_over(upsert) ?
+	return bson_from_template(upsert->returns ?
 							  "{findAndModify: @1, query: @2, update: @3, upsert: true, new: true}" :
 							  "{update: @1, updates: [{q: @2, u: @3, upsert: true}]}",
 							  bson_utf8(mongo_to_utf8(upsert->options->collection)),

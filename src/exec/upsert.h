@@ -42,6 +42,13 @@ extern const MongoUpsertLayout *mongo_upsert_layout(const MongoUpsert *upsert);
 extern bool mongo_upsert_passes_over(const MongoUpsert *upsert);
 
 /*
+ * mongo_upsert_returns
+ *		Will somebody see the row afterwards, by RETURNING or in an AFTER ROW trigger?
+ *		Then each is sent by mongo_upsert_return().  Never where rows are passed over.
+ */
+extern bool mongo_upsert_returns(const MongoUpsert *upsert);
+
+/*
  * mongo_upsert_return
  *		Send one upsert, now, and put the document that there is then in the slot.
  */
