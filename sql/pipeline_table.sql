@@ -106,8 +106,6 @@ ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$limit": "many"}]');
 SELECT * FROM by_modulo;
 ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$currentOp": {}}]');
 SELECT * FROM by_modulo;
-ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$documents": [{"n": 1}]}]');
-SELECT * FROM by_modulo;
 ALTER FOREIGN TABLE by_modulo OPTIONS (SET pipeline '[{"$match": {"n": {"$nothing": 1}}}]');
 SELECT * FROM by_modulo;
 

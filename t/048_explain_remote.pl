@@ -52,9 +52,13 @@ like(remote_plan('', q{UPDATE points SET info = 'y' WHERE id = 7}), qr/^UPDATE \
 is($node->safe_psql('postgres', q{SELECT count(*) FROM points WHERE id = 7 AND info <> 'y'}), '1', 'which was not done');
 
 my $group = "SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10";
+my %engine = $mongod->has_version('5.1')
+  ? (internalQueryForceClassicEngine => { true => 'true', false => 'false' })
+  : (internalQueryEnableSlotBasedExecutionEngine => { true => 'false', false => 'true' });
+my ($parameter) = keys %engine;
 foreach my $classic ('true', 'false')
 {
-	$mongod->command("{\"setParameter\": 1, \"internalQueryForceClassicEngine\": $classic}");
+	$mongod->command("{\"setParameter\": 1, \"$parameter\": $engine{$parameter}{$classic}}");
 	like(remote_plan($analyze, q{SELECT min(id), count(info) FROM points WHERE id < 9}, $group),
 		qr/^\$set \{ "r0".* \| ->  (\$group \{.*\} \| ->  .*|GROUP \| ->  .*)IXSCAN using id_1.* \| Remote Keys Examined: 8 \| Remote Documents Examined: 8$/,
 		"a pipeline, classic engine: $classic");

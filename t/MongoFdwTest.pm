@@ -508,6 +508,17 @@ sub command
 		command => $command, database => $database // 'admin');
 }
 
+# has_version
+#	Is MongoDB of this version, as "5.1", or newer?
+sub has_version
+{
+	my ($self, $version) = @_;
+	my $parts = $self->command('{"buildInfo": 1}')->{versionArray};
+	my ($major, $minor) = split /\./, $version;
+
+	return $parts->[0] > $major || $parts->[0] == $major && $parts->[1] >= $minor;
+}
+
 # insert
 #	Replace a collection by the documents of a JSON array.
 sub insert

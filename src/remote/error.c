@@ -191,6 +191,7 @@ static const struct
 	{"Unrecognized pipeline stage name", NULL, false},
 	{"is an unknown field", NULL, false},
 	{"unknown top level operator", NULL, true},
+	{"is not allowed in user requests", NULL, false},	/* but in its own */
 	{"no such command", NULL, false},
 	{"unknown operator", NULL, true},
 	{"Unrecognized expression", "expr", false},
