@@ -559,7 +559,7 @@ mongo_json_append_value(MongoReadContext *context, const bson_iter_t *iter,
 {
 	TextSink	sink;
 
-	mongo_init_text_sink(&sink, context, text, limit);
+	mongo_init_text_sink(&sink, false, context, text, limit);
 	return walk_value(&sink.sink, iter);
 }
 
@@ -572,7 +572,7 @@ mongo_json_show_value(const bson_iter_t *iter, int limit)
 	uint32		length;
 
 	initStringInfo(&text);
-	mongo_init_spaced_sink(&sink, &context, &text, limit);
+	mongo_init_text_sink(&sink, true, &context, &text, limit);
 	if (!walk_value(&sink.sink, iter))
 		return NULL;
 	length = text.len;
@@ -589,7 +589,7 @@ mongo_json_show_document(const bson_t *document)
 	bson_iter_t iter;
 
 	initStringInfo(&text);
-	mongo_init_spaced_sink(&sink, &context, &text, 0);
+	mongo_init_text_sink(&sink, true, &context, &text, 0);
 	if (!bson_iter_init(&iter, document) ||
 		!walk_container(&sink.sink, &iter, document->len, false))
 		ereport(ERROR,
@@ -648,7 +648,7 @@ mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
 		StringInfoData text;
 
 		start_datum(&text, length);
-		mongo_init_text_sink(&sink, context, &text, 0);
+		mongo_init_text_sink(&sink, false, context, &text, 0);
 		if (!walk_container(&sink.sink, &iter, length, false))
 			return false;
 		*value = text_datum(&text);

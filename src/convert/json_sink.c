@@ -23,7 +23,11 @@ static inline void
 text_separate(TextSink *sink)
 {
 	if (sink->need_comma)
+	{
 		appendStringInfoCharMacro(sink->text, ',');
+		if (sink->spaced)
+			appendStringInfoCharMacro(sink->text, ' ');
+	}
 	sink->need_comma = true;
 	sink->sink.full = sink->limit > 0 && sink->text->len > sink->limit;
 }
@@ -90,6 +94,8 @@ text_begin(JsonSink *base, bool array)
 
 	text_separate(sink);
 	appendStringInfoCharMacro(sink->text, array ? '[' : '{');
+	if (sink->spaced)
+		appendStringInfoCharMacro(sink->text, ' ');
 	sink->need_comma = false;
 }
 
@@ -98,6 +104,9 @@ text_end(JsonSink *base, bool array)
 {
 	TextSink   *sink = (TextSink *) base;
 
+	/* without a comma to come nothing is in it */
+	if (sink->spaced && sink->need_comma)
+		appendStringInfoCharMacro(sink->text, ' ');
 	appendStringInfoCharMacro(sink->text, array ? ']' : '}');
 	sink->need_comma = true;
 }
@@ -109,7 +118,7 @@ text_key(JsonSink *base, const char *key, uint32 length)
 
 	text_separate(sink);
 	append_escaped(sink->text, key, length);
-	appendStringInfoCharMacro(sink->text, ':');
+	appendStringInfoString(sink->text, sink->spaced ? " : " : ":");
 	sink->need_comma = false;
 }
 
@@ -163,90 +172,6 @@ text_null(JsonSink *base)
 static const JsonSink text_sink = {
 	text_begin, text_end, text_key, text_string, text_number, text_integer,
 	text_boolean, text_null, .keeps_strings = false
-};
-
-/*
- * The same with blanks, for people: { "a" : [ 1, 2 ] }
- */
-
-/* spaced_separate: as text_separate(), which then has nothing to do. */
-static void
-spaced_separate(TextSink *sink)
-{
-	if (sink->need_comma)
-		appendStringInfoString(sink->text, ", ");
-	sink->need_comma = false;
-}
-
-static void
-spaced_begin(JsonSink *base, bool array)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	spaced_separate(sink);
-	text_begin(base, array);
-	appendStringInfoCharMacro(sink->text, ' ');
-}
-
-static void
-spaced_end(JsonSink *base, bool array)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	/* nothing is in it otherwise */
-	if (sink->need_comma)
-		appendStringInfoCharMacro(sink->text, ' ');
-	text_end(base, array);
-}
-
-static void
-spaced_key(JsonSink *base, const char *key, uint32 length)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	spaced_separate(sink);
-	append_escaped(sink->text, key, length);
-	appendStringInfoString(sink->text, " : ");
-}
-
-static void
-spaced_string(JsonSink *base, const char *text, uint32 length)
-{
-	spaced_separate((TextSink *) base);
-	text_string(base, text, length);
-}
-
-static void
-spaced_number(JsonSink *base, const char *number)
-{
-	spaced_separate((TextSink *) base);
-	text_number(base, number);
-}
-
-static void
-spaced_integer(JsonSink *base, int64 number)
-{
-	spaced_separate((TextSink *) base);
-	text_integer(base, number);
-}
-
-static void
-spaced_boolean(JsonSink *base, bool truth)
-{
-	spaced_separate((TextSink *) base);
-	text_boolean(base, truth);
-}
-
-static void
-spaced_null(JsonSink *base)
-{
-	spaced_separate((TextSink *) base);
-	text_null(base);
-}
-
-static const JsonSink spaced_sink = {
-	spaced_begin, spaced_end, spaced_key, spaced_string, spaced_number,
-	spaced_integer, spaced_boolean, spaced_null, .keeps_strings = false
 };
 
 /*
@@ -367,31 +292,17 @@ static const JsonSink jsonb_sink = {
 	jsonb_integer, jsonb_boolean, jsonb_null, .keeps_strings = true
 };
 
-/* init_text: for a text, in the layout of one of the tables. */
-static void
-init_text(TextSink *sink, const JsonSink *layout, MongoReadContext *context,
-		  StringInfo text, int limit)
+void
+mongo_init_text_sink(TextSink *sink, bool spaced, MongoReadContext *context,
+					 StringInfo text, int limit)
 {
-	sink->sink = *layout;
+	sink->sink = text_sink;
 	sink->sink.canonical = context->canonical_json;
 	sink->sink.context = context;
 	sink->text = text;
 	sink->limit = limit;
+	sink->spaced = spaced;
 	sink->need_comma = false;
-}
-
-void
-mongo_init_text_sink(TextSink *sink, MongoReadContext *context,
-					 StringInfo text, int limit)
-{
-	init_text(sink, &text_sink, context, text, limit);
-}
-
-void
-mongo_init_spaced_sink(TextSink *sink, MongoReadContext *context,
-					   StringInfo text, int limit)
-{
-	init_text(sink, &spaced_sink, context, text, limit);
 }
 
 void

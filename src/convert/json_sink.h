@@ -40,6 +40,7 @@ typedef struct TextSink
 	JsonSink	sink;
 	StringInfo	text;
 	int			limit;			/* full beyond so many bytes; 0: never */
+	bool		spaced;			/* with blanks, for people: { "a" : [ 1, 2 ] } */
 	bool		need_comma;
 } TextSink;
 
@@ -53,17 +54,14 @@ typedef struct JsonbSink
 } JsonbSink;
 
 /*
- * mongo_init_text_sink, mongo_init_spaced_sink, mongo_init_jsonb_sink
- *		Make a sink ready for one value, which lives on the caller's stack: one that
- *		writes compact JSON, one that writes it with blanks, or one of jsonb.
+ * mongo_init_text_sink, mongo_init_jsonb_sink
+ *		Make a sink ready for one value, which lives on the caller's stack.
  *
  * Strings that a jsonb sink got must stay where they are until the jsonb is
  * put together from ->result or ->scalar.
  */
-extern void mongo_init_text_sink(TextSink *sink, MongoReadContext *context,
+extern void mongo_init_text_sink(TextSink *sink, bool spaced, MongoReadContext *context,
 								 StringInfo text, int limit);
-extern void mongo_init_spaced_sink(TextSink *sink, MongoReadContext *context,
-								   StringInfo text, int limit);
 extern void mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context);
 
 #endif							/* MONGO_FDW_JSON_SINK_H */
