@@ -66,21 +66,23 @@ def lookups_by_id(lab, seconds):
                                              "-T", seconds, "-D", f"documents={count}")})
 
 
-def sysbench(lab, target):
+def sysbench(lab, target, scripts, numbers_of_clients):
+    """Sysbench's transactions on one server, a line for each script and number of clients."""
     count = max(int(1_000_000 * lab.scale), 1000)
     lab.sql(oltp.RANDOM_STRING)
-    lab.collection("sbtest", count, oltp.documents(count), indexes=["k"])
-    oltp.make_foreign_table(lab, target, "oltp_apart", count)
-    for script in oltp.SCRIPTS:
-        for clients in CLIENTS:
+    lab.collection("sbtest", count, oltp.documents(count), indexes=["k"], uri=target.uri)
+    oltp.make_foreign_table(lab, target, "oltp_one", count)
+    for script in scripts:
+        for clients in numbers_of_clients:
             contest = oltp.Contest(lab, script, clients, count)
-            yield row(lab, f"{script} -c {clients}", {
+            yield row(lab, f"{script} -c {clients}, {target.name}", {
                 "native": lambda: contest.native(target),
-                "mongo_fdw": lambda: contest.pgbench("oltp_apart", target)})
+                "mongo_fdw": lambda: contest.pgbench("oltp_one", target)})
 
 
 def run(lab):
     target = Target("standalone", lab.host, lab.port, "bench")
     seconds = max(lab.seconds // SHARE, 1)
     with apart(lab, target.process):
-        return [*point_queries(lab, seconds), *lookups_by_id(lab, seconds), *sysbench(lab, target)]
+        return [*point_queries(lab, seconds), *lookups_by_id(lab, seconds),
+                *sysbench(lab, target, oltp.SCRIPTS, CLIENTS)]

@@ -10,10 +10,11 @@ import subprocess
 
 from laboratory import HERE, median
 from targets import Target, replica_set
-from workloads import oltp, point_query, scan
-from workloads.apart import row
+from workloads import point_query, scan
+from workloads.apart import row, sysbench
 
 ONE_WAY, CLIENTS, SHARE = 250, (1, 8), 2
+SCRIPTS = ("read_only", "read_write")
 
 
 @contextlib.contextmanager
@@ -56,22 +57,9 @@ def scans(lab, target):
     return [{"question": line.pop("program"), **line} for line in scan.rows(results, count)]
 
 
-def sysbench(lab, target):
-    count = max(int(1_000_000 * lab.scale), 1000)
-    lab.sql(oltp.RANDOM_STRING)
-    lab.collection("sbtest", count, oltp.documents(count), indexes=["k"], uri=target.uri)
-    oltp.make_foreign_table(lab, target, "oltp_far", count)
-    for script in ("read_only", "read_write"):
-        for clients in CLIENTS:
-            contest = oltp.Contest(lab, script, clients, count)
-            yield row(lab, f"{script} -c {clients}, {target.name}", {
-                "native": lambda: contest.native(target),
-                "mongo_fdw": lambda: contest.pgbench("oltp_far", target)})
-
-
 def run(lab):
     seconds = max(lab.seconds // SHARE, 1)
     with far(lab, "standalone", lab.port) as target:
-        table = [*point_queries(lab, target, seconds), *scans(lab, target), *sysbench(lab, target)]
+        table = [*point_queries(lab, target, seconds), *scans(lab, target), *sysbench(lab, target, SCRIPTS, CLIENTS)]
     with replica_set() as port, far(lab, "replica set", port) as target:
-        return table + list(sysbench(lab, target))
+        return table + list(sysbench(lab, target, SCRIPTS, CLIENTS))
