@@ -47,6 +47,13 @@ extern void mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mo
 								 const char *comment);
 
 /*
+ * mongo_cursor_grow_batches
+ *		Each getMore may ask for twice as many documents as the last, up to batches of
+ *		4 MB: a round trip then counts for less.
+ */
+extern void mongo_cursor_grow_batches(MongoCursor *cursor);
+
+/*
  * mongo_cursor_expect_document
  *		The reply to the command, which is sent outside of transactions, has no cursor,
  *		but this field: it is the only document.

@@ -101,7 +101,9 @@ typedef struct MongoTableOptions
 	const char *collection;
 	double		estimated_rows; /* -1: not given */
 	bool		use_remote_estimate;
-	int			fetch_size;		/* documents a getMore asks for */
+	int			fetch_size;		/* documents a getMore asks for; what it
+								 * begins with where batches grow */
+	bool		batches_grow;	/* fetch_size is not given */
 	double		fdw_startup_cost;
 	double		fdw_tuple_cost;
 	double		fdw_lookup_cost;

@@ -88,6 +88,7 @@ typedef struct MongoScanPlan
 								 * documents; 0: there is no second plan */
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
 	int			fetch_size;
+	bool		batches_grow;	/* see mongo_cursor_grow_batches() */
 	MongoTypeMismatch type_mismatch;
 	mongoc_read_mode_t read_mode;	/* of the table's own option, or 0 */
 	bool		canonical_json;

@@ -141,6 +141,13 @@ foreach my $case (
 $node->safe_psql('postgres', q(ALTER FOREIGN TABLE points OPTIONS (ADD fetch_size '1000')));
 is(session_commands('SELECT (SELECT sum(length(info)) FROM points WHERE id > n) FROM (VALUES (7), (7)) AS v(n)')->{find}, 1,
 	'so is one with an answer of several batches');
+# A long scan asks for more at a time, unless the table says for how much.
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE many (n int) SERVER mongodb OPTIONS (database 'test');
+	INSERT INTO many SELECT generate_series(1, 100000);
+	CREATE FOREIGN TABLE many_by_tens (n int) SERVER mongodb OPTIONS (database 'test', collection 'many', fetch_size '10000')});
+is_deeply(session_commands("SELECT sum(length(n::text)) FROM $$_[0]"), { find => 1, getMore => $$_[1] },
+	"$$_[0]: 100,000 documents come in " . ($$_[1] + 1) . ' batches')
+  foreach [ 'many', 4 ], [ 'many_by_tens', 10 ];
 $node->safe_psql('postgres', 'CREATE FOREIGN TABLE changed (_id int, n int) SERVER mongodb OPTIONS (database \'test\', collection \'changed\');'
 	  . 'INSERT INTO changed VALUES (1, 1), (2, 1)');
 is($node->safe_psql('postgres', 'UPDATE changed SET n = changed.n + v.n FROM (VALUES (1, 10), (2, 10)) AS v(id, n) '

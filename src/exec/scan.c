@@ -390,6 +390,8 @@ open_scan_cursor(MongoScanState *state)
 										  mongo_to_utf8(state->plan->database),
 										  state->plan->collection, state->run.command,
 										  state->plan->fetch_size);
+	if (state->plan->batches_grow)
+		mongo_cursor_grow_batches(state->run.cursor);
 	mongo_cursor_send_as(state->run.cursor, state->plan->read_mode, state->plan->comment);
 	mongo_cursor_count_in(state->run.cursor, &state->usage);
 	if (state->run.counts)

@@ -17,6 +17,9 @@
 #include "uri_text.h"
 #include "utils/lsyscache.h"
 
+/* documents a getMore asks for first, where fetch_size is not given */
+#define FIRST_FETCH_SIZE	10000
+
 /* read_defaults: what the rows of the table say that holds when nothing is given. */
 static void
 read_defaults(void *result, MongoOptionTarget target)
@@ -125,6 +128,9 @@ mongo_read_table_options(Oid foreigntableid)
 	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
 	if (result->collection == NULL)
 		result->collection = get_rel_name(foreigntableid);
+	result->batches_grow = result->fetch_size == 0;
+	if (result->batches_grow)
+		result->fetch_size = FIRST_FETCH_SIZE;
 
 	return result;
 }

@@ -55,6 +55,7 @@ mongo_scan_plan_init(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation
 	plan->collection = relation->options->collection;
 	plan->joined = relation->join == NULL ? NULL : joined_namespaces(relation);
 	plan->fetch_size = relation->options->fetch_size;
+	plan->batches_grow = relation->options->batches_grow;
 	plan->type_mismatch = relation->options->type_mismatch;
 	plan->canonical_json = relation->options->canonical_json;
 	plan->read_mode = relation->options->read_mode;

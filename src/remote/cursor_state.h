@@ -34,6 +34,7 @@ struct MongoCursor
 	bool		opened;			/* its reply has come */
 	uint32		command_length;
 	int			batch_size;
+	bool		batches_grow;
 	const char *reply_field;	/* of mongo_cursor_expect_document(), or NULL */
 	const char *comment;		/* as trace.h prepares it; NULL: the server's */
 
