@@ -61,10 +61,12 @@ def main():
     arguments = parser.parse_args()
 
     known = sorted(name[:-3] for name in os.listdir(os.path.join(HERE, "workloads")) if name.endswith(".py"))
-    chosen = [name for name in arguments.only.split(",") if name] or known
-    for name in chosen:
+    asked = [name for name in arguments.only.split(",") if name]
+    for name in asked:
         if name not in known:
             parser.error(f"unknown workload {name}; there are {', '.join(known)}")
+    workloads = {name: importlib.import_module(f"workloads.{name}") for name in asked or known}
+    chosen = asked or [name for name in known if not getattr(workloads[name], "ON_DEMAND", False)]
 
     lab = Laboratory(arguments)
     report = {"machine": machine(), "scale": lab.scale, "rounds": lab.rounds, "seconds": lab.seconds,
@@ -74,7 +76,7 @@ def main():
     report["workloads"] = earlier(arguments.output, report)
     shown = {}
     for name in chosen:
-        workload = importlib.import_module(f"workloads.{name}")
+        workload = workloads[name]
         lab.say(f"{name}: {workload.__doc__.splitlines()[0]}")
         report["workloads"][name] = workload.run(lab)
         shown[name] = getattr(workload, "show", print_table)
