@@ -45,9 +45,10 @@ def program(label):
 
 
 def operations(rows):
-    return [(row["operation"],
-             row["throughput as a ratio to native's"] if "throughput as a ratio to native's" in row
-             else 1 / row["time as a ratio to native's"]) for row in rows]
+    """Of those that a native program does as well."""
+    throughput, time = "throughput as a ratio to native's", "time as a ratio to native's"
+    return [(row["operation"], row[throughput] if throughput in row else 1 / row[time])
+            for row in rows if throughput in row or time in row]
 
 
 def transactions(rows):
