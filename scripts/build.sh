@@ -43,6 +43,20 @@ build_and_install() {
 	}
 }
 
+# For the PostgreSQL that is upgraded from.  Anew, as objects for another are no use.
+build_for_old() {
+	local flags=(PG_CONFIG="$PG_OLD_BIN/pg_config" with_llvm=no)
+	progress "building for PostgreSQL $PG_OLD_MAJOR"
+	as_lab_user rm -rf "$WORK/old/src"
+	as_lab_user mkdir -p "$WORK/old/src"
+	tar -C "$ROOT" --null -T "$SCRATCH/list" -cf - |
+		as_lab_user tar -C "$WORK/old/src" -xf - --no-same-owner
+	as_lab_user make -s -C "$WORK/old/src" -j"$(nproc)" "${flags[@]}" >&2 ||
+		fail "the build for PostgreSQL $PG_OLD_MAJOR failed"
+	as_lab_user make -s -C "$WORK/old/src" "${flags[@]}" install >&2 ||
+		fail "could not install into .lab/old"
+}
+
 # Each function of libmongoc that is called must be one that is counted.
 check_driver_calls() {
 	local missing
@@ -60,4 +74,5 @@ if [ -z "$(trap -p EXIT)" ]; then
 fi
 copy_source
 build_and_install
+if [ -n "$PG_OLD_MAJOR" ]; then build_for_old; fi
 check_driver_calls

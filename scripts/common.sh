@@ -4,6 +4,7 @@
 #	postgresql/	a private copy of the PostgreSQL that Debian installed
 #	venv/		Python with pymongo, psycopg2 and a real mongod
 #	src/		a copy of the source, built and tested there
+#	old/		the same of PG_OLD_MAJOR, if one is named: what pg_upgrade upgrades from
 #	run/		data folders, logs and sockets of the running servers
 #	env			how to reach them, as shell assignments
 #	sanitize/	postgresql/, src/ and test/ of "make sanitize"; so faults/, valgrind/
@@ -20,6 +21,7 @@ unset LANGUAGE "${!LC_@}"
 export LANG=C.UTF-8
 
 PG_MAJOR=${PG_MAJOR:-15}
+PG_OLD_MAJOR=${PG_OLD_MAJOR-}
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 LAB=$ROOT/.lab
 PYTHON=$LAB/venv/bin/python
@@ -83,6 +85,7 @@ make_lab_folder() {
 	LAB=$(cd "$LAB" && pwd -P)
 	WORK=$LAB${VARIANT:+/$VARIANT}
 	PG_BIN=$WORK/postgresql/lib/postgresql/$PG_MAJOR/bin
+	PG_OLD_BIN=${PG_OLD_MAJOR:+$WORK/old/postgresql/lib/postgresql/$PG_OLD_MAJOR/bin}
 	PYTHON=$LAB/venv/bin/python
 	as_lab_user mkdir -p "$LAB/home" "$WORK"
 }

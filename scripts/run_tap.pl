@@ -47,7 +47,10 @@ sub run_file
 	my $showing = 0;
 	my $started = time;
 
+	# where PostgreSQL 15's tests leave what they do, and what those of newer ones ask for
 	local $ENV{TESTDIR} = getcwd;
+	local $ENV{TESTDATADIR} = getcwd . '/tmp_check';
+	local $ENV{TESTLOGDIR} = getcwd . '/tmp_check/log';
 	my $parser = TAP::Parser->new(
 		{
 			exec => [ 'timeout', '--kill-after=10', $TIMEOUT, @interpreter, $file ],

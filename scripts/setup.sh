@@ -26,6 +26,12 @@ if [ "$PG_MAJOR" -ge 16 ]; then
 	PACKAGES+="libicu-dev /usr/include/unicode/ucol.h
 "
 fi
+# The one that t/101_pg_upgrade.pl upgrades from, if it is another.
+if [ -n "$PG_OLD_MAJOR" ]; then
+	PACKAGES+="postgresql-$PG_OLD_MAJOR /usr/lib/postgresql/$PG_OLD_MAJOR/bin/postgres
+postgresql-server-dev-$PG_OLD_MAJOR /usr/include/postgresql/$PG_OLD_MAJOR/server/postgres.h
+"
+fi
 
 # Where PostgreSQL comes from: make_postgresql_tree, and what packages that needs.
 case $VARIANT in

@@ -1,21 +1,42 @@
 # pg_upgrade: what ANALYZE has learned of a collection is still known afterwards.
+#
+# From the version that is tested to itself, or from another: PG_OLD_BIN names the
+# folder of its programs.  mongo_fdw must be installed there, too.
 
 use strict;
 use warnings;
 
 use Cwd;
+use File::Basename qw(dirname);
 use MongoFdwTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# initialised
+#	A cluster that differs from another in its version only: in PostgreSQL 18 the
+#	default for checksums has changed.
+sub initialised
+{
+	my ($name, %where) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name, %where);
+
+	$node->init(extra => ['--data-checksums']);
+	$node->append_conf('postgresql.conf', "timezone = 'UTC'\nlog_timezone = 'UTC'\n");
+	return $node;
+}
+
 my $mongod = MongoFdwTest::Mongod->new;
-my $old = new_postgres('old');
+my $old = initialised('old', $ENV{PG_OLD_BIN} ? (install_path => dirname($ENV{PG_OLD_BIN})) : ());
+my $new = initialised('new');
+my ($old_bin, $new_bin) = map { $_->config_data('--bindir') } $old, $new;
+my @majors = map { $_->config_data('--version') =~ /(\d+)/ } $old, $new;
+plan skip_all => 'pg_upgrade is not installed' unless -x "$new_bin/pg_upgrade";
+
+$old->start;
+$old->safe_psql('postgres', 'CREATE EXTENSION mongo_fdw');
 create_server($old, 'mongodb', $mongod);
 create_point_table($old, 'mongodb', $mongod, 20000);
-
-my $bindir = $old->config_data('--bindir');
-plan skip_all => 'pg_upgrade is not installed' unless -x "$bindir/pg_upgrade";
 
 # OIDs that a new cluster would not give by itself
 $old->safe_psql('postgres', join('; ', map { "CREATE TABLE before_$_ (i int)" } 1 .. 20));
@@ -30,13 +51,11 @@ my $before = $old->safe_psql('postgres', $learned);
 like($before, qr/^later\|db\.points\|.*"id_1"/, 'ANALYZE has learned something');
 $old->stop;
 
-my $new = PostgreSQL::Test::Cluster->new('new');
-$new->init;
 my $folder = getcwd;
 chdir($old->basedir) || die "could not change to the folder of the old cluster: $!";
-command_ok([ "$bindir/pg_upgrade", '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
-		'--old-bindir', $bindir, '--new-bindir', $bindir, '--socketdir', $new->host,
-		'--old-port', $old->port, '--new-port', $new->port ], 'pg_upgrade');
+command_ok([ "$new_bin/pg_upgrade", '--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
+		'--old-bindir', $old_bin, '--new-bindir', $new_bin, '--socketdir', $new->host,
+		'--old-port', $old->port, '--new-port', $new->port ], 'pg_upgrade from ' . join(' to ', @majors));
 chdir($folder) || die "could not change back: $!";
 $new->start;
 
