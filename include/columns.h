@@ -98,6 +98,8 @@ typedef struct MongoField
 								 * over it */
 	int32		typmod;			/* of the type below the domain */
 	Oid			operator_type;	/* whose operators compare it */
+	bson_type_t bson_type;		/* the one it is declared to have, or
+								 * BSON_TYPE_EOD, see declared_type.h */
 	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
 	bool		unindexed;		/* no index is to be thought of, says the user */
 	int			element;		/* of an array of 'type': MONGO_ANY_ELEMENT of
@@ -134,9 +136,14 @@ extern const Var *mongo_column_of_node(MongoColumns *columns, Node *node,
  * mongo_column_name, mongo_column_path
  *		Of an attribute number of the first table; the path, in the table's own
  *		documents, is NULL for the whole document.
+ *
+ * mongo_column_bson_type
+ *		Likewise, what its option bson_type says; raises 42804 where the column's type
+ *		cannot have that, as does whatever else looks up a column but its name.
  */
 extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
+extern bson_type_t mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum);
 
 /*
  * mongo_append_paths

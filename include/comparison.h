@@ -48,7 +48,7 @@ typedef struct MongoComparison
 	MongoMatch	(*render_range) (const MongoPredicate *predicate, Datum value,
 								 bson_t *match);
 
-	bool		is_text;		/* collations matter */
+	bool		is_text;		/* MongoDB's collations matter */
 } MongoComparison;
 
 /*
@@ -63,9 +63,11 @@ extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
  *		The row of a base type (not a domain), or NULL when it has none: then only
  *		PostgreSQL compares its values.
  *
- * A timestamp that rounds what it reads has a row of its own.
+ * A timestamp that rounds what it reads has a row of its own, and so has a text that
+ * is declared to be a certain BSON type (BSON_TYPE_EOD: is not).
  */
-extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 column_typmod);
+extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 column_typmod,
+													  bson_type_t bson_type);
 
 /*
  * mongo_rounds_timestamp
@@ -96,6 +98,6 @@ extern Timestamp mongo_timestamp_value(const MongoPredicate *predicate, Datum va
  *		type can read?  False for what the type itself does not tell.
  */
 extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
-								Oid value_type);
+								bson_type_t bson_type, Oid value_type);
 
 #endif							/* MONGO_FDW_COMPARISON_H */

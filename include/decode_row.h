@@ -30,6 +30,8 @@ typedef struct MongoColumn
 								 * NULL */
 	Oid			typid;
 	int32		typmod;
+	bson_type_t bson_type;		/* the only one that is read, of those that
+								 * the type reads; BSON_TYPE_EOD: all of them */
 } MongoColumn;
 
 /* Opaque: built once a scan, used for every document. */
@@ -43,7 +45,7 @@ typedef struct MongoRowDecoder MongoRowDecoder;
  * collections and columns are in the database encoding.  Two columns may share a
  * path, and a column may be the parent of another ("a" and "a.b").  Raises 0A000
  * for a column type that has no BSON form, and for a "__doc" column that is not
- * jsonb, json, text or varchar.
+ * jsonb, json, text or varchar, and 42804 for a BSON type that the column cannot have.
  */
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 												 const char *database,

@@ -154,6 +154,9 @@ typedef struct MongoColumnOptions
 	const char *path;			/* never NULL: the column's name by default;
 								 * in UTF-8, as documents are */
 	MongoIndexed indexed;		/* does an index lead with this field? */
+	bson_type_t bson_type;		/* the one that the column reads and writes;
+								 * BSON_TYPE_EOD: not given, see
+								 * declared_type.h */
 } MongoColumnOptions;
 
 /*

@@ -29,6 +29,7 @@ typedef struct MongoScanColumn
 	int			index;			/* in the scan tuple, from 0 */
 	Oid			type;			/* InvalidOid: that of the tuple's attribute */
 	int32		typmod;
+	bson_type_t bson_type;		/* as in MongoColumn */
 	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
 } MongoScanColumn;
 

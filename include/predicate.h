@@ -72,6 +72,7 @@ typedef struct MongoPredicate
 	Oid			column_type;	/* as declared, or of the elements; domains
 								 * included */
 	int32		column_typmod;	/* or of cast_type */
+	bson_type_t bson_type;		/* as in MongoField */
 	Oid			cast_type;		/* as in MongoField */
 	Oid			json_test;		/* jsonb's operator @> or ?, that 'value' is
 								 * to the right of; InvalidOid: a comparison */

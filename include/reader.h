@@ -16,6 +16,8 @@ typedef struct MongoReader
 {
 	MongoReadFunction *read;
 	uint32		accepts;
+	uint32		undeclared;		/* what the type reads, but not the column,
+								 * which is declared to be of one BSON type */
 	Oid			typid;
 	int32		typmod;
 	int16		typlen;

@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "access/tupdesc.h"
+#include "catalog/pg_attribute.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 
@@ -77,11 +78,20 @@ extern void mongo_check_assignable(Oid relid, List *attributes);
  * mongo_append_column_value
  *		Append what a column with this path and type stores for a value.
  *
- * Beside mongo_append_datum(): text of 24 hexadecimal digits is an ObjectId in
- * _id and in columns of type name, as is a bytea of 12 bytes in _id.
+ * A value of the declared BSON type; without one (BSON_TYPE_EOD) what
+ * mongo_append_datum() appends, but text of 24 hexadecimal digits is an ObjectId in
+ * _id and in columns of type name, as is a bytea of 12 bytes in _id.  Raises
+ * what mongo_append_declared() and mongo_append_datum() raise.
  */
 extern void mongo_append_column_value(bson_t *document, const char *key,
-									  const char *path, Datum value, Oid typid,
-									  int32 typmod, const char *column_name);
+									  const char *path, Datum value,
+									  Form_pg_attribute attribute,
+									  bson_type_t bson_type);
+
+/*
+ * mongo_row_bson_type
+ *		What the attribute's field is declared to be.
+ */
+extern bson_type_t mongo_row_bson_type(const MongoRowLayout *layout, AttrNumber attnum);
 
 #endif							/* MONGO_FDW_ROW_DOCUMENT_H */

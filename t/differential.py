@@ -87,10 +87,7 @@ class Differential(BothServers):
                      " OPTIONS (address '%s', port '%d');"
                      "CREATE USER MAPPING FOR PUBLIC SERVER differential_server;" % (host, port))
         self.session.draw()             # what values look like, for the copy as well
-        definitions = ", ".join(
-            "%s %s OPTIONS (path '%s') %s" % (
-                quote(c.name), c.sql_type.split(" collate")[0], c.path,
-                'COLLATE "C"' if "collate" in c.sql_type else "") for c in self.all_columns)
+        definitions = ", ".join(c.definition() for c in self.all_columns)
         self.execute("CREATE FOREIGN TABLE remote (_id integer, %s) SERVER differential_server"
                      " OPTIONS (database 'differential', collection '%s', type_mismatch '%s')"
                      % (definitions, name, self.options.type_mismatch))

@@ -49,15 +49,24 @@ def timestamp_literal(rng, base):
 
 
 class Column:
-    """A column: its field, SQL type, stored values and literals to compare with."""
+    """A column: its field, SQL type, stored values and literals to compare with; 'bson_type'
+    is what it is declared to be."""
 
-    def __init__(self, name, sql_type, values, literals, path=None, boolean=False):
+    def __init__(self, name, sql_type, values, literals, path=None, boolean=False, bson_type=None):
         self.name = name
         self.sql_type = sql_type
         self.values = values
         self.literals = literals
         self.path = path or name
         self.boolean = boolean
+        self.bson_type = bson_type
+
+    def definition(self, more=""):
+        """As CREATE FOREIGN TABLE has it, with 'more' options."""
+        return "%s %s OPTIONS (path '%s'%s%s) %s" % (
+            quote(self.name), self.sql_type.split(" collate")[0], self.path,
+            ", bson_type '%s'" % self.bson_type if self.bson_type else "", more,
+            'COLLATE "C"' if "collate" in self.sql_type else "")
 
     def literal(self, rng):
         value = self.literals(rng) if callable(self.literals) else rng.choice(self.literals)
@@ -151,6 +160,12 @@ COLUMNS = [
     Column("sub.x", "integer", numbers(INT4S, [int]), INT4S, path="sub.x"),
     Column("j", "jsonb", json_value, JSON_LITERALS),
     Column("s y", "text", lambda r: r.choice(TEXTS), TEXTS, path="sub.deep.y"),
+    Column("ox", 'text collate "C"', lambda r: ObjectId(r.choice(OBJECTIDS)), OBJECTIDS + TEXTS, bson_type="objectId"),
+    Column("oy", "name", lambda r: ObjectId(r.choice(OBJECTIDS)), OBJECTIDS + TEXTS, bson_type="objectId"),
+    Column("sx", 'text collate "C"', lambda r: r.choice(TEXTS + OBJECTIDS), TEXTS + OBJECTIDS, bson_type="string"),
+    Column("il", "integer", numbers(INT4S, [Int64]), INT4S, bson_type="long"),
+    Column("fd", "double precision", lambda r: r.choice(FLOATS), ["0", "-0", "0.1", "5", "NaN"], bson_type="double"),
+    Column("nd", "numeric", lambda r: Decimal128(r.choice(NUMERICS)), NUMERICS, bson_type="decimal"),
 ]
 
 # Those that t/random_elements.py asks for; what is said of other columns is not said of them.
@@ -163,7 +178,7 @@ HOSTILE = [0, 1, 100000, 3.5, float("nan"), Int64(2 ** 40), Int64(90071992547409
            [True], [[1, 2], [3]], ["a", ["a"]], [[[["a"]]]], {}, {"x": 1}, {"x": [1]}, {"deep": [{"y": "a"}]}, {"deep": 5},
            ObjectId(OBJECTIDS[0]), Binary(b"abc", 0), Binary(b"a", 5),
            Regex("a"), Timestamp(5, 1), datetime.datetime(2020, 1, 1, tzinfo=UTC), "x" * 64,
-           [{"y": "a"}], "nul\x00here", "1970-01-01"]
+           [{"y": "a"}], "nul\x00here", "1970-01-01", OBJECTIDS[0], [ObjectId(OBJECTIDS[0])]]
 
 
 def quote(name):

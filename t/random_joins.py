@@ -23,7 +23,7 @@ from random_execution import BY_NAME, PARAMETER, random_way
 from random_settings import PLANNING, SESSION, RandomSettings
 import test_arguments
 
-KEYS = {"integer": ["_id", "i2", "i4", "i8", "sub.x"], "float": ["f8"], "text": ["t", "tc", "v", "nm"],
+KEYS = {"integer": ["_id", "i2", "i4", "i8", "sub.x"], "float": ["f8"], "text": ["t", "tc", "v", "nm", "ox", "oy", "sx"],
         "timestamptz": ["ts"], "timestamp": ["tn"], "boolean": ["b"]}
 # Keys that no document has as they are.
 COMPUTED = {"integer": "(%s::bigint + 1)", "float": "abs(%s)", "text": "lower(%s)", "boolean": "(NOT %s)"}
@@ -304,10 +304,8 @@ class RandomJoins(BothServers):
         for name in TABLES:
             self.fill(name)
             definitions = ", ".join(
-                "%s %s OPTIONS (path '%s'%s) %s" % (
-                    quote(c.name), c.sql_type.split(" collate")[0], c.path,
-                    ", indexed 'true'" if self.knowledge == "said" and c.path in self.indexes[name] else "",
-                    'COLLATE "C"' if "collate" in c.sql_type else "") for c in COLUMNS + [ID])
+                c.definition(", indexed 'true'" if self.knowledge == "said" and c.path in self.indexes[name] else "")
+                for c in COLUMNS + [ID])
             self.execute("CREATE FOREIGN TABLE %s (%s) SERVER random_joins OPTIONS (database 'random_joins_%d',"
                          " collection '%s', type_mismatch '%s')" % (name, definitions, self.options.seed, name,
                                                                     "null" if self.mismatches else "error"))

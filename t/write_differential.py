@@ -17,7 +17,7 @@ import random
 import sys
 
 import psycopg2
-from bson import BSON, Decimal128, Int64
+from bson import BSON, Decimal128, Int64, ObjectId
 from pymongo import MongoClient
 
 from random_settings import PLANNING, READER, SESSION, RandomSettings
@@ -45,7 +45,7 @@ BEGIN
     END;
 END $random$"""
 
-# column, type, path, BSON types written, literals
+# column, type, path, BSON types written, literals, what it is declared to be
 COLUMNS = [
     ("a", "integer", "a", (int,), ["0", "1", "-5", "7", "100", "2147483647"]),
     ("b", 'text COLLATE "C"', "b", (str,), ["''", "'x'", "'ab'", "'ä'", "'65a000000000000000000001'", "'a.b'", "'$x'"]),
@@ -61,6 +61,9 @@ COLUMNS = [
     ("r", "integer[]", "r", (list,), ["'{1,2,3}'", "'{}'", "'{5}'"]),
     ("h", "smallint", "h", (int,), ["0", "-7", "32767", "-32768"]),
     ("u", "uuid", "u", None, ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"]),
+    ("k", 'text COLLATE "C"', "k", (ObjectId,), ["'65a000000000000000000001'", "'65a0000000000000000000ff'"], "objectId"),
+    ("l", "integer", "l", (Int64,), ["0", "3", "-2147483648"], "long"),
+    ("m", "numeric", "m", (float,), ["0.5", "-2", "12345.678"], "double"),
 ]
 
 EXPRESSIONS = {
@@ -82,6 +85,9 @@ EXPRESSIONS = {
     "r": ["r || 9", "r[2:3]", "trim_array(r, 1)", "array_remove(r, 2)", "array_replace(r, 2, 7)", "9 || r"],
     "h": ["h + 1::smallint", "h - 9::smallint", "-3::smallint + h", "a"],
     "u": [],
+    "k": ["reverse(reverse(k))"],
+    "l": ["l + 1", "a"],
+    "m": ["m + 1", "l"],
 }
 
 
@@ -154,8 +160,9 @@ class Writes:
         self.collection.insert_many([self.stray_document(i) for i in range(60)])
         self.collection.create_index("a")
         columns = ", ".join("%s %s" % (quote(c[0]), c[1]) for c in COLUMNS)
-        remote = ", ".join("%s %s OPTIONS (path '%s')%s" % (
+        remote = ", ".join("%s %s OPTIONS (path '%s'%s)%s" % (
             quote(c[0]), c[1].split(" COLLATE")[0], c[2],
+            ", bson_type '%s'" % c[5] if len(c) > 5 else "",
             ' COLLATE "C"' if "COLLATE" in c[1] else "") for c in COLUMNS)
         self.execute("SET timezone = 'UTC'; DROP SCHEMA IF EXISTS writes CASCADE; CREATE SCHEMA writes;"
                      "SET search_path = writes, public;"
@@ -192,6 +199,8 @@ class Writes:
         if rng.random() < 0.5:
             document["r"] = [1, Int64(2), 3.0]
         if rng.random() < 0.5:
+            document.update(k=ObjectId("65a000000000000000000001"), l=Int64(number), m=number / 4)
+        if rng.random() < 0.5:
             document["j"] = {"k": rng.choice([1, Int64(1), "one", None, [1], [Int64(1), 2.0]]),
                              "other": {"deep": rng.choice([1, Int64(1)]), "beside": Int64(2)}, "float": 3.0}
         return document
@@ -212,7 +221,8 @@ class Writes:
             "b = 'x'", "b > 'a'", "b LIKE '%b'", "c <= %d" % rng.randint(0, 150), "a <> 7",
             '"s.x" = 2', '"s.x" >= 2 AND a < 30', "o", "NOT o", "o IS NOT TRUE", "n > 1",
             "h > 0", "h <= 1 OR a = 5", "a IN (SELECT k FROM other WHERE k %% 7 = %d)" % rng.randint(0, 6), "j @> '{\"k\": 1}'",
-            "t < '2025-01-01'", "length(b) = 2", "_id % 9 = 0", "a = 5 OR b = 'ab'", "f = 0.1", "u IS NOT NULL"])
+            "t < '2025-01-01'", "length(b) = 2", "_id % 9 = 0", "a = 5 OR b = 'ab'", "f = 0.1", "u IS NOT NULL",
+            "k = '65a000000000000000000001'", "k > '65a000000000000000000001'", "k <> 'x'", "l > 30", "m = 0.5"])
 
     def insert(self):
         rng = self.rng
@@ -305,7 +315,7 @@ class Writes:
     def check_documents(self, before, assigned):
         for document in self.collection.find():
             old = before.get(document["_id"])
-            for name, _, path, types, _ in COLUMNS:
+            for _, _, path, types, *_ in COLUMNS:
                 value = get(document, path)
                 changed = old is None or get(old, path) != value
                 if changed and value != "missing" and types is not None and type(value) not in types:

@@ -151,6 +151,7 @@ describe_columns(Sample *sample)
 			.index = i,
 			.name = mongo_column_name(sample->columns, attribute->attnum),
 			.path = mongo_column_path(sample->columns, attribute->attnum),
+			.bson_type = mongo_column_bson_type(sample->columns, attribute->attnum),
 			.typid = attribute->atttypid,
 			.typmod = attribute->atttypmod
 		};

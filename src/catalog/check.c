@@ -196,6 +196,7 @@ list_columns(Check *check)
 			.index = check->ncolumns++,
 			.name = pstrdup(NameStr(attribute->attname)),
 			.path = options->path,
+			.bson_type = options->bson_type,
 			.typid = attribute->atttypid,
 			.typmod = attribute->atttypmod
 		};

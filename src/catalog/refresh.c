@@ -290,7 +290,7 @@ alter_columns(Alteration *alteration)
 									   attribute->attnum);
 		alteration->paths = lappend(alteration->paths, unconstify(char *, options->path));
 		seen = field_at(alteration->table->root, options->path);
-		if (seen != NULL && attribute->atttypmod < 0)
+		if (seen != NULL && attribute->atttypmod < 0 && options->bson_type == BSON_TYPE_EOD)
 			type = wider_type(seen, attribute->atttypid, alteration->source->objectid_type);
 		if (type != NULL)
 			appendStringInfo(begin_action(alteration), "ALTER COLUMN %s TYPE %s",

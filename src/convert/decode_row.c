@@ -18,6 +18,7 @@
 #include "bson_walk.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
+#include "declared_type.h"
 #include "encoding.h"
 #include "json_read.h"
 #include "mb/pg_wchar.h"
@@ -180,6 +181,17 @@ namespace_in(MemoryContext context, const char *database, const char *collection
 	return result;
 }
 
+/* declare_type: read nothing but what the column is declared to be. */
+static void
+declare_type(MongoReader *reader, const MongoColumn *column)
+{
+	uint32		declared = mongo_declared_set(column->bson_type);
+
+	mongo_check_declared_type(column->name, column->typid, column->bson_type);
+	reader->undeclared = reader->accepts & ~declared;
+	reader->accepts &= declared;
+}
+
 /* add_decoded_column: place one column in the tree. */
 static void
 add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
@@ -202,6 +214,7 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 		decoded->path = MemoryContextStrdup(context, column->path);
 		decoded->reader = mongo_reader_create(context, column->typid,
 											  column->typmod);
+		declare_type(decoded->reader, column);
 		list = &add_path(context, decoder->root, column->path)->columns;
 	}
 	else
@@ -351,6 +364,17 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 		psprintf("%s %s", sentence, context->remark);
 }
 
+static const char undeclared_hint[] =
+"Drop option bson_type of the column, or set option type_mismatch to 'null'.";
+
+/* is_undeclared: is it the option bson_type alone that the value does not fit? */
+static bool
+is_undeclared(const MongoReader *reader, const MongoReadContext *context)
+{
+	return context->mismatch == MONGO_MISMATCH_TYPE && context->value.raw != NULL &&
+		(reader->undeclared & MONGO_BSON_BIT(bson_iter_type(&context->value))) != 0;
+}
+
 /* report_mismatch: raise what mongo_mismatch() noted about a column's field. */
 static void
 report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
@@ -374,7 +398,8 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 					decoder->namespace, type),
 			 mongo_may_quote(column->name) ?
 			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
-			 errhint("%s", mismatch_reports[context->mismatch].hint)));
+			 errhint("%s", is_undeclared(column->reader, context) ? undeclared_hint :
+					 mismatch_reports[context->mismatch].hint)));
 }
 
 /*

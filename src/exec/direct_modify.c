@@ -261,7 +261,12 @@ create_returned_decoder(const MongoDirectState *state)
 		column->index = attnum - 1;
 		column->name = NameStr(attribute->attname);
 		if (strcmp(column->name, MONGO_DOCUMENT_COLUMN) != 0)
-			column->path = mongo_column_options(relid, attnum)->path;
+		{
+			const MongoColumnOptions *options = mongo_column_options(relid, attnum);
+
+			column->path = options->path;
+			column->bson_type = options->bson_type;
+		}
 		column->typid = attribute->atttypid;
 		column->typmod = attribute->atttypmod;
 	}

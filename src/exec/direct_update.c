@@ -21,9 +21,8 @@
 static void
 append_value(bson_t *document, const char *key, const MongoNewValue *new)
 {
-	mongo_append_column_value(document, key, new->path, new->value,
-							  new->attribute->atttypid,
-							  new->attribute->atttypmod, new->name);
+	mongo_append_column_value(document, key, new->path, new->value, new->attribute,
+							  new->bson_type);
 }
 
 /* column_value: the same to be put into a template. */
@@ -206,9 +205,13 @@ void
 mongo_describe_assignment(Relation relation, const MongoAssignment *assignment,
 						  MongoNewValue *new)
 {
+	const MongoColumnOptions *options;
+
 	new->attribute = TupleDescAttr(RelationGetDescr(relation), assignment->attnum - 1);
 	new->name = NameStr(new->attribute->attname);
-	new->path = mongo_column_options(RelationGetRelid(relation), assignment->attnum)->path;
+	options = mongo_column_options(RelationGetRelid(relation), assignment->attnum);
+	new->path = options->path;
+	new->bson_type = options->bson_type;
 	new->kind = assignment->kind;
 	new->keys = assignment->keys;
 }

@@ -19,6 +19,7 @@ typedef struct MongoNewValue
 {
 	const char *path;
 	const char *name;
+	bson_type_t bson_type;		/* what its field is declared to be */
 	Form_pg_attribute attribute;
 	MongoAssignmentKind kind;
 	List	   *keys;

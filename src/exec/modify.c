@@ -200,6 +200,7 @@ create_id_decoder(MongoModifyState *state)
 		columns[count].index = attnum - 1;
 		columns[count].name = NameStr(attribute->attname);
 		columns[count].path = options->path;
+		columns[count].bson_type = options->bson_type;
 		columns[count].typid = attribute->atttypid;
 		columns[count++].typmod = attribute->atttypmod;
 	}

@@ -59,6 +59,7 @@ create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 		columns[i].path = column->path;
 		columns[i].collection = column->collection;
 		columns[i].prefix = column->prefix;
+		columns[i].bson_type = column->bson_type;
 		columns[i].field = plan->is_grouped ? column->name : NULL;
 		if (OidIsValid(column->type))
 		{

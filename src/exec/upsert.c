@@ -148,7 +148,13 @@ create_document_decoder(const MongoUpsert *upsert, MemoryContext context)
 		column->index = attnum - 1;
 		column->name = NameStr(attribute->attname);
 		if (strcmp(column->name, MONGO_DOCUMENT_COLUMN) != 0)
-			column->path = mongo_column_options(RelationGetRelid(upsert->relation), attnum)->path;
+		{
+			const MongoColumnOptions *options =
+				mongo_column_options(RelationGetRelid(upsert->relation), attnum);
+
+			column->path = options->path;
+			column->bson_type = options->bson_type;
+		}
 		column->typid = attribute->atttypid;
 		column->typmod = attribute->atttypmod;
 		count++;

@@ -129,6 +129,7 @@ const MongoOption mongo_option_table[] =
 	{"path", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
 	{"column_name", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
 	{"indexed", ON_COLUMN, mongo_parse_indexed, NULL, COLUMN(indexed)},
+	{"bson_type", ON_COLUMN, mongo_parse_bson_type, NULL, COLUMN(bson_type), .choices = mongo_bson_type_choices},
 };
 
 const int	mongo_option_count = lengthof(mongo_option_table);

@@ -215,6 +215,23 @@ mongo_read_mode_name(mongoc_read_mode_t mode)
 	return mongo_read_preferences[0];
 }
 
+/* What a column can be declared to hold, as MongoDB's $type calls it. */
+const char *const mongo_bson_type_choices[] = {
+	"objectId", "string", "int", "long", "double", "decimal", "bool", "date", "binData", NULL
+};
+
+/* In the same order. */
+static const bson_type_t bson_type_codes[] = {
+	BSON_TYPE_OID, BSON_TYPE_UTF8, BSON_TYPE_INT32, BSON_TYPE_INT64, BSON_TYPE_DOUBLE,
+	BSON_TYPE_DECIMAL128, BSON_TYPE_BOOL, BSON_TYPE_DATE_TIME, BSON_TYPE_BINARY
+};
+
+void
+mongo_parse_bson_type(const MongoOption *option, const char *value, void *field)
+{
+	*(bson_type_t *) field = bson_type_codes[find_choice(option, value)];
+}
+
 void
 mongo_parse_feature_set(const MongoOption *option, const char *value, void *field)
 {

@@ -26,6 +26,7 @@
  *		port	int, likewise; 0 stands for the initial value
  *		choice	int: the place among 'choices', which is an enum's value
  *		read_mode	mongoc_read_mode_t, of a name in mongo_read_preferences
+ *		bson_type	bson_type_t, of a name in mongo_bson_type_choices
  *		feature_set	uint32: names of feature.h with commas between them
  *		word	const char *: the choice as it is spelt there
  */
@@ -34,6 +35,7 @@ extern MongoOptionParser mongo_parse_name;
 extern MongoOptionParser mongo_parse_path;
 extern MongoOptionParser mongo_parse_boolean;
 extern MongoOptionParser mongo_parse_indexed;
+extern MongoOptionParser mongo_parse_bson_type;
 extern MongoOptionParser mongo_parse_integer;
 extern MongoOptionParser mongo_parse_duration;
 extern MongoOptionParser mongo_parse_number;
@@ -45,5 +47,8 @@ extern MongoOptionParser mongo_parse_feature_set;
 
 /* https://www.mongodb.com/docs/manual/core/read-preference/; ends with NULL */
 extern const char *const mongo_read_preferences[];
+
+/* What the option bson_type takes; ends with NULL */
+extern const char *const mongo_bson_type_choices[];
 
 #endif							/* MONGO_FDW_OPTION_VALUES_H */

@@ -10,6 +10,7 @@
 #include "aggregate_fits.h"
 
 #include "bson_memory.h"
+#include "declared_type.h"
 #include "encoding.h"
 #include "options.h"
 #include "remote_error.h"
@@ -23,14 +24,14 @@
  * asked for as well, which may be missing.
  */
 static const char *
-type_test(const MongoType *type)
+type_test(const MongoType *type, bson_type_t bson_type)
 {
 	StringInfoData test;
 	ListCell   *cell;
 
 	initStringInfo(&test);
 	appendStringInfoString(&test, "{$in: [{$type: @1}, [");
-	foreach(cell, mongo_bson_type_aliases(type->accepts))
+	foreach(cell, mongo_bson_type_aliases(type->accepts & mongo_declared_set(bson_type)))
 		appendStringInfo(&test, "'%s', ", (const char *) lfirst(cell));
 	appendStringInfoString(&test, type->kind == MONGO_KIND_TEXT ?
 						   "'null', 'undefined', 'missing']]}" : "'null']]}");
@@ -44,7 +45,7 @@ type_test(const MongoType *type)
  * number that it is one, and of the right size: null is below, the rest above.
  */
 const MongoAggregateFit *
-mongo_aggregate_fit(Oid typid)
+mongo_aggregate_fit(Oid typid, bson_type_t bson_type)
 {
 	const MongoType *type = mongo_type_facts(typid);
 	MongoAggregateFit *fit;
@@ -53,7 +54,7 @@ mongo_aggregate_fit(Oid typid)
 		return NULL;
 	fit = palloc(sizeof(MongoAggregateFit));
 	fit->has_lower = (type->accepts & MONGO_BSON_BIT(BSON_TYPE_DOUBLE)) == 0;
-	fit->fits = fit->has_lower ? type_test(type) :
+	fit->fits = fit->has_lower ? type_test(type, bson_type) :
 		type->kind != MONGO_KIND_INTEGER ? "{$lte: [@1, inf]}" :
 		psprintf("{$lte: [@1, " INT64_FORMAT "]}", type->limit);
 	return fit;

@@ -30,10 +30,13 @@ typedef struct MongoAggregateFit
 
 /*
  * mongo_aggregate_fit
- *		How to see that a field of the type has values that it does not read;
- *		NULL when that cannot be seen.  palloc'd.
+ *		How to see that a field of the type, which may be declared to have one BSON type,
+ *		has values that it does not read; NULL when that cannot be seen.  palloc'd.
+ *
+ * Of numbers, the BSON type is not looked at: the greatest and the least do not tell
+ * the types of those between them.
  */
-extern const MongoAggregateFit *mongo_aggregate_fit(Oid typid);
+extern const MongoAggregateFit *mongo_aggregate_fit(Oid typid, bson_type_t bson_type);
 
 /*
  * mongo_fits_or_raise

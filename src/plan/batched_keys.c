@@ -111,7 +111,7 @@ can_ask(const Search *search, Key *key)
 	if (!OidIsValid(get_array_type(key->column.type)) ||
 		!mongo_field_of_node(relation->columns, (Node *) key->inner, &field))
 		return false;
-	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod);
+	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod, field.bson_type);
 	if (comparison == NULL || comparison->append_points == NULL)
 		return false;
 	key->condition = mongo_translate_condition(&translation, any_of_keys(key, 1), match);

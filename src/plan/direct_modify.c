@@ -263,6 +263,7 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 	{
 		MongoAssignment *assignment = palloc0(sizeof(MongoAssignment));
 		Expr	   *expression = lfirst_node(TargetEntry, target)->expr;
+		const MongoColumnOptions *column;
 
 		/* a whole document is replaced one by one: each keeps its own _id */
 		if (strcmp(get_attname(relid, lfirst_int(attribute), false),
@@ -270,13 +271,16 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 			return false;
 		assignment->attnum = lfirst_int(attribute);
 		assignment->kind = MONGO_ASSIGN_VALUE;
+		column = mongo_column_options(relid, assignment->attnum);
 		if (!is_value((Node *) expression))
 		{
-			if (!match_own_value(expression, rtindex, options, assignment, &expression))
+			/* what MongoDB adds up has the BSON types of the column's type */
+			if (column->bson_type != BSON_TYPE_EOD ||
+				!match_own_value(expression, rtindex, options, assignment, &expression))
 				return false;
 			any_own = true;
 		}
-		if (strchr(mongo_column_options(relid, assignment->attnum)->path, '.') != NULL)
+		if (strchr(column->path, '.') != NULL)
 			any_dotted = true;
 		*assignments = lappend(*assignments, assignment);
 		*expressions = lappend(*expressions, expression);

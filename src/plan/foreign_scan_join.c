@@ -101,6 +101,7 @@ joined_columns(MongoColumns *columns, List *scan_tlist)
 		column->index = foreach_current_index(cell);
 		column->name = mongo_column_name(field.columns, var->varattno);
 		column->path = field.path;
+		column->bson_type = field.bson_type;
 		if (field.columns->prefix != NULL)
 		{
 			column->collection = mongo_table_options(field.columns->relid)->collection;

@@ -117,6 +117,7 @@ scan_columns(MongoColumns *columns, List *attributes)
 		column->index = attnum - 1;
 		column->name = mongo_column_name(columns, attnum);
 		column->path = mongo_column_path(columns, attnum);
+		column->bson_type = mongo_column_bson_type(columns, attnum);
 		result = lappend(result, column);
 	}
 	return result;

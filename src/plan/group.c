@@ -138,8 +138,8 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 		elog(ERROR, "text has no normal form");
 	column = mongo_column_of_node(group->scope.translation->columns, node, &field);
 	if (raw->raw && column != NULL)
-		value.expression = mongo_fits_or_raise(mongo_aggregate_fit(TEXTOID), column, &field,
-											   raw, NULL, &value);
+		value.expression = mongo_fits_or_raise(mongo_aggregate_fit(TEXTOID, field.bson_type),
+											   column, &field, raw, NULL, &value);
 	return value;
 }
 

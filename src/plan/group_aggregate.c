@@ -278,7 +278,8 @@ begin_fit(Translation *translation)
 											   translation->argument, &translation->field);
 	if (translation->column == NULL || !translation->values[1].raw)
 		return;
-	translation->fit = mongo_aggregate_fit(getBaseType(translation->column->vartype));
+	translation->fit = mongo_aggregate_fit(getBaseType(translation->column->vartype),
+										   translation->field.bson_type);
 	if (translation->fit == NULL)
 		return;
 	translation->greatest = field_value(psprintf("a%d", add_accumulator(translation, &greatest)));

@@ -24,7 +24,7 @@
  * for arrays that hold them; but the value must be one that the column can hold.
  */
 static bool
-is_column_equality(Node *qual)
+is_column_equality(MongoColumns *columns, Node *qual)
 {
 	Oid			operator = InvalidOid;
 	List	   *arguments = NIL;
@@ -61,8 +61,9 @@ is_column_equality(Node *qual)
 	value_type = exprType(value);
 	if (IsA(qual, ScalarArrayOpExpr))
 		value_type = get_base_element_type(value_type);
-	return IsA(column, Var) &&
+	return IsA(column, Var) && ((Var *) column)->varattno > 0 &&
 		mongo_equality_fits(((Var *) column)->vartype, ((Var *) column)->vartypmod,
+							mongo_column_bson_type(columns, ((Var *) column)->varattno),
 							value_type);
 }
 
@@ -121,6 +122,7 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 			mongo_append_array_guards(conditions, index, path) :
 			mongo_append_fits_guards(conditions, index, path, var->vartype,
 									 var->vartypmod,
+									 mongo_column_bson_type(columns, var->varattno),
 									 !bms_is_member(var->varattno, not_null),
 									 use_expressions);
 		if (index < 0)
@@ -142,7 +144,7 @@ mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *
 
 		foreach(cell, quals)
 		{
-			if (is_column_equality(lfirst(cell)) != (only_arrays == 1))
+			if (is_column_equality(columns, lfirst(cell)) != (only_arrays == 1))
 				continue;
 			index = append_guards(conditions, index, columns, lfirst(cell),
 								  only_arrays == 1, use_expressions, not_null,

@@ -183,6 +183,7 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 		strcmp(unwound->collection, inner->options->collection) == 0 &&
 		strcmp(outer_key->path, "_id") == 0 && strcmp(join->key.inner.path, "_id") == 0 &&
 		outer_key->type == join->key.inner.type && outer_key->typmod == join->key.inner.typmod &&
+		outer_key->bson_type == join->key.inner.bson_type &&
 		!reads_replaced(join, unwound, joinrel->reltarget->exprs) &&
 		!reads_replaced(join, unwound, get_actual_clauses(rinfos));
 }

@@ -128,7 +128,9 @@ try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 		 !get_collation_isdeterministic(clause->inputcollid)))
 		return false;
 
-	key->is_text = kind == MONGO_KIND_TEXT;
+	/* texts that are both declared to be ObjectIds are nothing else */
+	key->is_text = kind == MONGO_KIND_TEXT &&
+		(key->inner.bson_type != key->outer.bson_type || key->inner.bson_type != BSON_TYPE_OID);
 	key->unique = strcmp(key->inner.path, "_id") == 0;
 	key->fits = key->unique ||
 		found_documents_fit(inner, castNode(Var, mongo_strip_relabelling(right)));

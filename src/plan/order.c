@@ -29,6 +29,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
 #include "utils/rel.h"
 
 /* The member of an equivalence class that is a field of this relation. */
@@ -96,6 +97,19 @@ nulls_are_in_place(const PathKey *pathkey)
 	return pathkey->pk_nulls_first == mongo_pathkey_is_ascending(pathkey);
 }
 
+static const MongoComparison *
+comparison_of_field(const MongoField *field)
+{
+	return mongo_comparison_lookup(getBaseType(field->type), field->typmod, field->bson_type);
+}
+
+/* goes_by_bytes: is it none, or bytewise as the order of ObjectIds is? */
+static bool
+goes_by_bytes(Oid collation)
+{
+	return !OidIsValid(collation) || mongo_collate_is_c(collation);
+}
+
 /* is_sortable: may this key stand at this place of the sort? */
 static bool
 is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey,
@@ -108,8 +122,9 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 	if (expression == NULL || !mongo_path_is_addressable(field->path) ||
 		mongo_path_has_index(field->path))
 		return false;
-	comparison = mongo_comparison_lookup(getBaseType(field->type), field->typmod);
+	comparison = comparison_of_field(field);
 	if (comparison == NULL || comparison->sortability == MONGO_NOT_SORTABLE ||
+		!goes_by_bytes(pathkey->pk_eclass->ec_collation) ||
 		(comparison->sortability == MONGO_SORTABLE_LAST && !is_last) ||
 		(comparison->sortability == MONGO_SORTABLE_NAN_APART && !is_first))
 		return false;
@@ -225,8 +240,7 @@ mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
 	if (mongo_is_score_order(baserel->fdw_private, pathkeys))
 		return 1;
 	expression = sort_field(baserel, first, &field);
-	nan_apart = mongo_comparison_lookup(getBaseType(field.type), field.typmod)->sortability ==
-		MONGO_SORTABLE_NAN_APART;
+	nan_apart = comparison_of_field(&field)->sortability == MONGO_SORTABLE_NAN_APART;
 	has_null = !cannot_be_null(baserel, baserel->fdw_private, expression, &field);
 	if (!nan_apart && (!has_null || nulls_are_in_place(first)))
 		return 1;

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "columns.h"
+#include "declared_type.h"
 #include "lifetime.h"
 #include "path.h"
 
@@ -83,6 +84,10 @@ column_options(MongoColumns *columns, AttrNumber attnum)
 
 		*options = mongo_column_options(columns->relid, attnum);
 		MemoryContextSwitchTo(old_context);
+		if ((*options)->bson_type != BSON_TYPE_EOD)
+			mongo_check_declared_type(mongo_column_name(columns, attnum),
+									  get_atttype(columns->relid, attnum),
+									  (*options)->bson_type);
 	}
 	return *options;
 }
@@ -93,6 +98,14 @@ mongo_column_path(MongoColumns *columns, AttrNumber attnum)
 	const MongoColumnOptions *options = column_options(columns, attnum);
 
 	return options == NULL ? NULL : options->path;
+}
+
+bson_type_t
+mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum)
+{
+	const MongoColumnOptions *options = column_options(columns, attnum);
+
+	return options == NULL ? BSON_TYPE_EOD : options->bson_type;
 }
 
 #ifdef USE_ASSERT_CHECKING
@@ -207,6 +220,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->type = var->vartype;
 	field->typmod = var->vartypmod;
 	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
+	field->bson_type = options->bson_type;
 	field->index_uses = index_uses(columns, options);
 	field->unindexed = options->indexed == MONGO_INDEXED_NO;
 	field->element = 0;

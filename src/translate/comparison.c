@@ -15,6 +15,7 @@
 #include "bson_write.h"
 #include "comparison.h"
 #include "decimal128.h"
+#include "declared_type.h"
 #include "json_condition.h"
 #include "json_text.h"
 #include "text_range.h"
@@ -473,6 +474,12 @@ static const MongoComparison comparisons[] =
 static const MongoComparison rounded_timestamp =
 {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_SORTABLE_LAST, NULL, rounded_timestamp_range, .is_text = false};
 
+/* Texts that are declared to be ObjectIds, which no collation concerns, or Strings. */
+static const MongoComparison text_of_objectid =
+{MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, mongo_objectid_text_points, mongo_objectid_text_range, .is_text = false};
+static const MongoComparison text_of_string =
+{MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_string_points, mongo_string_range, .is_text = true};
+
 bool
 mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
 {
@@ -481,10 +488,14 @@ mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
 }
 
 const MongoComparison *
-mongo_comparison_lookup(Oid column_type, int32 column_typmod)
+mongo_comparison_lookup(Oid column_type, int32 column_typmod, bson_type_t bson_type)
 {
 	MongoTypeKind kind = mongo_type_kind(column_type);
 
+	if (kind == MONGO_KIND_TEXT && bson_type == BSON_TYPE_OID)
+		return &text_of_objectid;
+	if (kind == MONGO_KIND_TEXT && bson_type == BSON_TYPE_UTF8)
+		return &text_of_string;
 	if (mongo_rounds_timestamp(column_type, column_typmod))
 		return &rounded_timestamp;
 	return comparisons[kind].equality_grade != MONGO_NOT_SHIPPABLE ? &comparisons[kind] : NULL;
@@ -498,12 +509,15 @@ holds_its_class(const MongoType *type)
 }
 
 bool
-mongo_equality_fits(Oid column_type, int32 column_typmod, Oid value_type)
+mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type, Oid value_type)
 {
 	/* no row: a domain, whose constraints a value may break */
-	const MongoComparison *comparison = mongo_comparison_lookup(column_type, column_typmod);
+	const MongoComparison *comparison = mongo_comparison_lookup(column_type, column_typmod,
+																bson_type);
 
 	return comparison != NULL && comparison->append_points != NULL &&
 		column_typmod < 0 &&
-		(column_type == value_type || holds_its_class(mongo_type_facts(column_type)));
+		(bson_type == BSON_TYPE_EOD || mongo_declared_is_told(bson_type)) &&
+		(column_type == value_type || bson_type == BSON_TYPE_OID ||
+		 holds_its_class(mongo_type_facts(column_type)));
 }

@@ -70,7 +70,7 @@ sought_by(const MongoPredicate *predicate)
 	if (predicate->strategy != BTEqualStrategyNumber)
 		return MONGO_SEEK_RANGE;
 	comparison = mongo_comparison_lookup(getBaseType(predicate->column_type),
-										 predicate->column_typmod);
+										 predicate->column_typmod, predicate->bson_type);
 	if (comparison->append_points == NULL || predicate->zone != NULL)
 		return MONGO_SEEK_NARROW_RANGE;
 	return predicate->form == MONGO_PREDICATE_SCALAR ? MONGO_SEEK_VALUE : MONGO_SEEK_VALUES;
@@ -137,6 +137,7 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 	predicate->json_test = InvalidOid;
 	predicate->column_type = field->type;
 	predicate->column_typmod = field->typmod;
+	predicate->bson_type = field->bson_type;
 	predicate->collation = collation;
 	predicate->type_mismatch = translation->columns->type_mismatch;
 	predicate->without_nan = false;

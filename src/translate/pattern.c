@@ -249,7 +249,7 @@ mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 	is_short = is_short_field(field, expression.safe_length);
 	if (positive && !is_short)
 		mongo_write_regular_expression(branches, true, &expression);
-	admits_objectid = may_be_objectid(branches);
+	admits_objectid = field->bson_type != BSON_TYPE_UTF8 && may_be_objectid(branches);
 	if (admits_objectid && positive)
 		append_regex_or_objectid(field->path, &expression, match);
 	else

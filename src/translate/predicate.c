@@ -39,6 +39,13 @@ is_equality(const MongoPredicate *predicate)
 		predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
 }
 
+static const MongoComparison *
+comparison_of(const MongoPredicate *predicate)
+{
+	return mongo_comparison_lookup(getBaseType(predicate->column_type),
+								   predicate->column_typmod, predicate->bson_type);
+}
+
 /*
  * collation_allows tells whether PostgreSQL compares under this collation as
  * MongoDB's simple collation does: byte by byte.
@@ -76,13 +83,12 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 			mongo_path_has_index(predicate->path) ? Min(grade, MONGO_SUPERSET) : grade;
 	}
 
-	comparison = mongo_comparison_lookup(base_type, predicate->column_typmod);
+	comparison = comparison_of(predicate);
 	if (comparison == NULL ||
 		(!mongo_types_compare(base_type, predicate->value_type) &&
 		 !mongo_depends_on_time_zone(predicate)))
 		return MONGO_NOT_SHIPPABLE;
-	if (comparison->is_text && type_is_collatable(predicate->value_type) &&
-		!collation_allows(predicate))
+	if (type_is_collatable(predicate->value_type) && !collation_allows(predicate))
 		return MONGO_NOT_SHIPPABLE;
 
 	grade = is_equality(predicate) ?
@@ -97,7 +103,7 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
 		(predicate->strategy != BTEqualStrategyNumber ||
 		 !mongo_equality_fits(predicate->column_type, predicate->column_typmod,
-							  predicate->value_type)))
+							  predicate->bson_type, predicate->value_type)))
 		grade = MONGO_SUPERSET;
 
 	/* find looks neither into arrays in arrays nor only at one place */
@@ -120,8 +126,7 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 bool
 mongo_predicate_compares_text(const MongoPredicate *predicate)
 {
-	const MongoComparison *comparison =
-		mongo_comparison_lookup(getBaseType(predicate->column_type), predicate->column_typmod);
+	const MongoComparison *comparison = comparison_of(predicate);
 
 	return comparison != NULL && comparison->is_text;
 }
@@ -452,8 +457,7 @@ MongoMatch
 mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 					   bson_t *match)
 {
-	const MongoComparison *comparison =
-		mongo_comparison_lookup(getBaseType(predicate->column_type), predicate->column_typmod);
+	const MongoComparison *comparison = comparison_of(predicate);
 	bool		guard;
 	bson_t		list;
 	BsonArray	conditions = {.bson = &list};

@@ -12,6 +12,7 @@
 #include "bson_memory.h"
 #include "catalog/pg_type_d.h"
 #include "columns.h"
+#include "declared_type.h"
 #include "encode.h"
 #include "encoding.h"
 #include "json_write.h"
@@ -42,6 +43,7 @@ struct MongoRowLayout
 {
 	TupleDesc	tuple;
 	const char **paths;			/* by attribute number - 1; NULL: none */
+	bson_type_t *bson_types;	/* likewise; BSON_TYPE_EOD: not declared */
 	AttrNumber	document_attribute; /* the column __doc, or 0 */
 	bool		write_null;
 	bool		generates_id;
@@ -101,11 +103,13 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 
 	layout->tuple = CreateTupleDescCopy(tuple);
 	layout->paths = palloc0(sizeof(char *) * Max(tuple->natts, 1));
+	layout->bson_types = palloc0(sizeof(bson_type_t) * Max(tuple->natts, 1));
 	layout->write_null = write_null;
 	layout->generates_id = generates_id;
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
+		const MongoColumnOptions *options;
 
 		if (attribute->attisdropped)
 			continue;
@@ -114,7 +118,11 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 			layout->document_attribute = attnum;
 			continue;
 		}
-		layout->paths[attnum - 1] = mongo_column_options(relid, attnum)->path;
+		options = mongo_column_options(relid, attnum);
+		mongo_check_declared_type(NameStr(attribute->attname), attribute->atttypid,
+								  options->bson_type);
+		layout->paths[attnum - 1] = options->path;
+		layout->bson_types[attnum - 1] = options->bson_type;
 		add_to_layout(&layout->fields, layout->paths[attnum - 1], attnum);
 	}
 	foreach(cell, layout->fields)
@@ -129,6 +137,12 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 	}
 	MemoryContextSwitchTo(old_context);
 	return layout;
+}
+
+bson_type_t
+mongo_row_bson_type(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	return layout->bson_types[attnum - 1];
 }
 
 static const char *
@@ -155,7 +169,7 @@ column_error_context(void *arg)
 	errcontext("column \"%s\"", (const char *) arg);
 }
 
-/* append_column_value: what it says in the header, but for the context. */
+/* append_column_value: what it says in the header of a column that is not declared. */
 static void
 append_column_value(bson_t *document, const char *key, const char *path,
 					Datum value, Oid typid, int32 typmod)
@@ -196,14 +210,18 @@ append_column_value(bson_t *document, const char *key, const char *path,
 
 void
 mongo_append_column_value(bson_t *document, const char *key, const char *path,
-						  Datum value, Oid typid, int32 typmod,
-						  const char *column_name)
+						  Datum value, Form_pg_attribute attribute, bson_type_t bson_type)
 {
 	ErrorContextCallback callback = {error_context_stack, column_error_context,
-	unconstify(char *, column_name)};
+	NameStr(attribute->attname)};
 
 	error_context_stack = &callback;
-	append_column_value(document, key, path, value, typid, typmod);
+	if (bson_type != BSON_TYPE_EOD)
+		mongo_append_declared(document, key, value, attribute->atttypid, attribute->atttypmod,
+							  bson_type);
+	else
+		append_column_value(document, key, path, value, attribute->atttypid,
+							attribute->atttypmod);
 	error_context_stack = callback.previous;
 }
 
@@ -280,7 +298,6 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 			 const Datum *values, const bool *isnull, bson_t *document)
 {
 	AttrNumber	attnum = column_of_field(layout, field, isnull);
-	Form_pg_attribute attribute;
 
 	if (field->children != NIL && children_have_value(layout, field, isnull))
 	{
@@ -307,19 +324,18 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 		BSON_APPEND_NULL(document, field->key);
 		return;
 	}
-	attribute = TupleDescAttr(layout->tuple, attnum - 1);
-	mongo_append_column_value(document, field->key, field->path,
-							  values[attnum - 1], attribute->atttypid,
-							  attribute->atttypmod, NameStr(attribute->attname));
+	mongo_append_column_value(document, field->key, field->path, values[attnum - 1],
+							  TupleDescAttr(layout->tuple, attnum - 1),
+							  layout->bson_types[attnum - 1]);
 }
 
-/* Does a column of this type read an ObjectId that we make? */
+/* Does a column of this type, and declared so, read an ObjectId that we make? */
 static bool
-reads_objectids(Oid typid)
+reads_objectids(Oid typid, bson_type_t declared)
 {
 	const MongoType *type = mongo_type_facts(getBaseType(typid));
 
-	return (type->accepts & MONGO_BSON_BIT(BSON_TYPE_OID)) != 0 &&
+	return (type->accepts & mongo_declared_set(declared) & MONGO_BSON_BIT(BSON_TYPE_OID)) != 0 &&
 		(type->limit == 0 || type->limit >= MONGO_OBJECTID_TEXT_LENGTH);
 }
 
@@ -342,17 +358,19 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 	{
 		foreach(cell, id->attributes)
 		{
-			Form_pg_attribute attribute = TupleDescAttr(layout->tuple,
-														lfirst_int(cell) - 1);
+			AttrNumber	attnum = lfirst_int(cell);
+			Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+			bool		reads = reads_objectids(attribute->atttypid,
+												layout->bson_types[attnum - 1]);
 
-			if (!reads_objectids(attribute->atttypid) && layout->generates_id)
+			if (!reads && layout->generates_id)
 				ereport(ERROR,
 						(errcode(ERRCODE_DATATYPE_MISMATCH),
 						 errmsg("column \"%s\" of type %s cannot hold a generated _id",
 								NameStr(attribute->attname),
 								format_type_be(attribute->atttypid)),
 						 errhint("Declare it as objectid, name or text, or drop the option generated_id.")));
-			if (!reads_objectids(attribute->atttypid))
+			if (!reads)
 				ereport(ERROR,
 						(errcode(ERRCODE_NOT_NULL_VIOLATION),
 						 errmsg("null value in column \"%s\" of type %s cannot be stored",
@@ -498,7 +516,6 @@ static void
 append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 				  bool isnull, MongoUpdateOperators *operators)
 {
-	Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
 	const char *path = layout->paths[attnum - 1];
 
 	if (isnull && layout->write_null)
@@ -507,8 +524,8 @@ append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
 		BSON_APPEND_BOOL(operators->unset, path, true);
 	else
 		mongo_append_column_value(operators->set, path, path, value,
-								  attribute->atttypid, attribute->atttypmod,
-								  NameStr(attribute->attname));
+								  TupleDescAttr(layout->tuple, attnum - 1),
+								  layout->bson_types[attnum - 1]);
 }
 
 /* append_column_changes: what changed of a nested column, if that can be said. */

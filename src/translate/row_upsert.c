@@ -244,8 +244,8 @@ append_on_insert(const bson_t *document, bson_t *update)
 
 /* append_others: {$setOnInsert: {_id, and defaults}} */
 static void
-append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *isnull,
-			  const bson_t *document, bson_t *update)
+append_others(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
+			  const Datum *values, const bool *isnull, const bson_t *document, bson_t *update)
 {
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 	bson_iter_t id;
@@ -257,13 +257,12 @@ append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *
 	foreach(cell, layout->others)
 	{
 		AttrNumber	attnum = lfirst_int(cell);
-		Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
 		const char *path = layout->paths[attnum - 1];
 
 		if (!isnull[attnum - 1])
 			mongo_append_column_value(fields, path, path, values[attnum - 1],
-									  attribute->atttypid, attribute->atttypmod,
-									  NameStr(attribute->attname));
+									  TupleDescAttr(layout->tuple, attnum - 1),
+									  mongo_row_bson_type(rows, attnum));
 	}
 	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
 }
@@ -290,7 +289,7 @@ mongo_row_to_upsert(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
 				assigned = lappend_int(assigned, lfirst_int(cell));
 		}
 		mongo_row_to_update(rows, assigned, values, isnull, NULL, NULL, update);
-		append_others(layout, values, isnull, document, update);
+		append_others(layout, rows, values, isnull, document, update);
 	}
 }
 

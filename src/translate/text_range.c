@@ -55,15 +55,30 @@ text_in_utf8(Oid type, Datum value, int *length)
 }
 
 void
-mongo_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
+mongo_string_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+
+	bson_array_append(points, bson_utf8_sized(string, length));
+}
+
+void
+mongo_objectid_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
 	int			length;
 	const char *string = text_in_utf8(predicate->value_type, value, &length);
 	bson_oid_t	oid;
 
-	bson_array_append(points, bson_utf8_sized(string, length));
 	if (mongo_objectid_from_text(string, length, true, &oid))
 		bson_array_append(points, bson_oid(&oid));
+}
+
+void
+mongo_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
+{
+	mongo_string_points(predicate, value, points);
+	mongo_objectid_text_points(predicate, value, points);
 }
 
 /*
@@ -140,6 +155,39 @@ objectid_operator(int strategy, const ObjectIdBound *bound)
 	if (mongo_is_upper_bound(strategy))
 		return strategy == BTLessEqualStrategyNumber && bound->equal ? "$lte" : "$lt";
 	return strategy == BTGreaterStrategyNumber && bound->equal ? "$gt" : "$gte";
+}
+
+MongoMatch
+mongo_string_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+
+	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
+						  bson_utf8_sized(string, length));
+	return MONGO_MATCH_SOME;
+}
+
+MongoMatch
+mongo_objectid_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+	ObjectIdBound bound;
+
+	find_objectid_bound(string, length, &bound);
+	if (!bound.none)
+		bson_append_condition(match, predicate->path,
+							  objectid_operator(predicate->strategy, &bound),
+							  bson_oid(&bound.first));
+	else if (mongo_is_upper_bound(predicate->strategy))
+		bson_append_condition(match, predicate->path, "$type", bson_utf8("objectId"));
+	else
+	{
+		bson_append_template(match, "{@1: {$in: []}}", bson_utf8(predicate->path));
+		return MONGO_MATCH_NONE;
+	}
+	return MONGO_MATCH_SOME;
 }
 
 MongoMatch
