@@ -50,8 +50,11 @@ typedef enum MongoPredicateForm
 	MONGO_PREDICATE_SCALAR,		/* column OP value */
 	MONGO_PREDICATE_ANY,		/* column = ANY (array) */
 	MONGO_PREDICATE_ALL,		/* column <> ALL (array) */
-	MONGO_PREDICATE_EVERY		/* column @> array: any element, for each
+	MONGO_PREDICATE_EVERY,		/* column @> array: any element, for each
 								 * value */
+	MONGO_PREDICATE_BETWEEN		/* column OP the first of two, the second of
+								 * which is a bound on its other side that
+								 * another condition tests */
 } MongoPredicateForm;
 
 /* Bytes of a match document that MongoDB takes; rendering goes not far beyond. */
@@ -66,9 +69,6 @@ typedef struct MongoPredicate
 	int			clock_unit;
 	int			element;		/* as in MongoField */
 	int			wrapper;		/* as in MongoField */
-	int			first_character;	/* of JSON's text, between which another
-									 * condition keeps its first byte */
-	int			last_character;
 	Oid			column_type;	/* as declared, or of the elements; domains
 								 * included */
 	int32		column_typmod;	/* or of cast_type */
@@ -105,9 +105,9 @@ extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
  *		Append to 'match' (an empty document) the documents where the
  *		predicate is true.
  *
- * 'value' is a Datum of value_type, or of its array type for the ANY and ALL
- * forms.  A NULL value matches nothing, as in SQL.  The predicate's grade
- * must not be MONGO_NOT_SHIPPABLE.
+ * 'value' is a Datum of value_type, or of its array type for all forms but SCALAR.
+ * A NULL value matches nothing, as in SQL.  The predicate's grade must not be
+ * MONGO_NOT_SHIPPABLE.
  *
  * When 'match' becomes longer than MONGO_LARGEST_MATCH, it is of no use: the
  * rest of an array may be missing in it.

@@ -95,6 +95,15 @@ SELECT p_seen($$(j ->> 'n')::float8 BETWEEN 500 AND 501$$);
 -- two bounds leave arrays and Symbols out
 SELECT p_seen($$j ->> 's' COLLATE "C" BETWEEN 'name 500' AND 'name 501'$$);
 SELECT p_seen($$j ->> 's' COLLATE "C" > 'name 500' AND 'name 501' >= (j ->> 's' COLLATE "C")$$);
+-- an upper bound alone does, if it is less than '['; numbers are below letters
+SELECT p_seen($$j ->> 'day' COLLATE "C" < '2020-01-03'$$);
+SELECT p_seen($$j #>> '{s}' COLLATE "C" <= 'N'$$);
+SELECT p_seen($$j ->> 's' COLLATE "C" <= 'name 1'$$);
+-- both bounds are served where each has other types beside Strings, and are no constants
+SELECT p_seen($$j ->> 'day' COLLATE "C" >= '2022-09-25' AND j ->> 'day' COLLATE "C" < '2022-09-27'$$);
+SELECT p_seen($$j ->> 'day' COLLATE "C" >= (SELECT '2022-09-25') AND (SELECT '2022-09-27') > (j ->> 'day' COLLATE "C")$$);
+SELECT p_seen($$j ->> 'day' COLLATE "C" BETWEEN '2022-09-25' AND NULL$$);
+SELECT p_seen($$(j ->> 'day')::date BETWEEN '2021-09-25' AND '2021-09-26'$$);
 
 -- only what is read of a column comes, if that is known
 CREATE FUNCTION p_fetched(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -208,6 +217,18 @@ EXECUTE p_date ('2024-02-11');
 PREPARE p_day (timestamptz) AS SELECT count(*) FROM p_remote WHERE (j ->> 'day')::timestamptz = $1 AND _id < 2000;
 EXECUTE p_day ('2020-01-03');
 EXECUTE p_day ('infinity');
+PREPARE p_days (text, text) AS SELECT count(*), min(_id) FROM p_remote WHERE j ->> 'day' COLLATE "C" BETWEEN $1 AND $2;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE p_days ('2020-01-03', '2020-01-05');
+EXECUTE p_days ('2020-01-03', '2020-01-05');
+EXECUTE p_days ('', '~');
+EXECUTE p_days ('2020-01-05', '2020-01-03');
+EXECUTE p_days ('2020-01-05', NULL);
+PREPARE p_dates (date, date) AS SELECT count(*), min(_id) FROM p_remote WHERE (j ->> 'day')::date BETWEEN $1 AND $2 AND _id < 2000;
+EXECUTE p_dates ('2020-01-03', '2020-01-05');
+EXECUTE p_dates ('2020-01-05', '2020-01-03');
+EXECUTE p_dates ('-infinity', '2020-01-03');
+EXECUTE p_dates ('2020-01-03', 'infinity');
+EXECUTE p_dates ('2020-01-03', NULL);
 RESET plan_cache_mode;
 
 -- a date in a pipeline or a match document is in UTC, if it does not say, under every setting

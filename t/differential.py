@@ -44,6 +44,9 @@ BLOCK = 25
 QUERIES_A_DATABASE = 500
 
 
+# Inside jsonb, of which some have an index.
+INNER_PATHS = ["jd.text", "jd.day", "jd.number", "jd.whole", "jd.at", "jd.list.sku", "jd.list", "jd.price"]
+
 # With what the way to ask puts there.
 PARAMETER_CONDITIONS = ["_id <> " + PARAMETER, "_id >= " + PARAMETER, "i4 IS DISTINCT FROM " + PARAMETER,
                         "i2 = %s OR _id < 100" % PARAMETER, "_id IN (1, 2, %s)" % PARAMETER]
@@ -74,9 +77,10 @@ class Differential(BothServers):
         hostile = self.options.documents == "hostile"
         collection.insert_many([random_document(self.rng, i, self.all_columns, hostile)
                                 for i in range(self.options.size)])
-        for column in self.rng.sample(self.all_columns, 6):
+        paths = [column.path for column in self.rng.sample(self.all_columns, 6)]
+        for path in paths + self.other_rng.sample(INNER_PATHS, 3):
             try:
-                collection.create_index(column.path, collation={"locale": "simple"})
+                collection.create_index(path, collation={"locale": "simple"})
             except Exception:
                 pass                # parallel arrays and the like: no index then
         self.execute("DROP SCHEMA IF EXISTS differential CASCADE; CREATE SCHEMA differential;"

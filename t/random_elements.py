@@ -81,7 +81,7 @@ def element_condition(rng):
 WHOLE = [0, 1, -1, 5, 7, Int64(2 ** 40), "5", " 7 ", "-1", "0", None, Int64(9007199254740993), "9007199254740993"]
 NUMBERS = WHOLE + [0.1, -2.5, 1e300, 5e-324, 5.0, 0.1 + 0.2, "0.1", "1e2", ".5", "NaN", "-Infinity", 4.5, 100.0, 2.0 ** 60]
 FLAGS = [True, False, 0, 1, "yes", "off", "t", " FALSE", None, "1"]
-STRINGS = ["a", "ab", "b", "", "5", "true", "[", "{", "[1", "{x", "z", "A", "é", 5, 0.1, -3, 5.0, 1e20, True, False, None, ["a"], [], ["z", "a"],
+STRINGS = ["a", "ab", "b", "", "5", "2024-03-31", "A", "~", "true", "[", "{", "[1", "{x", "z", "A", "é", 5, 0.1, -3, 5.0, 1e20, True, False, None, ["a"], [], ["z", "a"],
            [1, {"a": 1}], {"a": 1}, {}, ObjectId("65a000000000000000000001"), Decimal128("5"), float("nan"), Regex("a"), "t", "false", "n"]
 SKUS = ["a", "b", 5, 5.0, 0.1, ["a"], {"x": "a"}, None, True, Int64(9007199254740993), 2.0 ** 60, ObjectId("65a000000000000000000001"), "5"]
 
@@ -116,8 +116,9 @@ def day_value(rng):
 
 def text_range_condition(rng):
     """Two bounds on one text."""
-    left = rng.choice(["(jd ->> 'text')", "(jd #>> '{text}')", "(jd -> 'list' ->> 'sku')"]) + ' COLLATE "C"'
-    bounds = ["'%s'" % rng.choice(["a", "b", "z", "t", "A", "[", "{", "5", "", "ä", "n"]) for _ in range(2)]
+    left = rng.choice(["(jd ->> 'text')", "(jd #>> '{text}')", "(jd -> 'list' ->> 'sku')", "(jd ->> 'day')", "(jd ->> 'number')"]) + ' COLLATE "C"'
+    bounds = ["'%s'" % rng.choice(["a", "b", "z", "t", "A", "[", "{", "5", "", "ä", "n", "2024-03-31", "~", "0", "-"]) for _ in range(2)]
+    bounds = [bound if rng.random() < 0.8 else "(SELECT %s)" % bound for bound in bounds]
     if rng.random() < 0.5:
         return "%s BETWEEN %s AND %s" % (left, bounds[0], bounds[1])
     return "%s %s %s AND %s %s (%s)" % (left, rng.choice([">", ">=", "<"]), bounds[0], bounds[1], rng.choice([">", ">=", "<"]), left)
@@ -287,7 +288,8 @@ def written_date_condition(rng):
     left = rng.choice(["(jd ->> 'day')", "(jd #>> '{day}')"]) + "::" + sql_type
     kind = rng.random()
     if kind < 0.3:
-        return "%s BETWEEN %s AND %s" % (left, random_dates.literal(rng, "date"), random_dates.literal(rng, sql_type))
+        other_type = rng.choice(["date", sql_type])
+        return "%s BETWEEN %s AND %s" % (left, random_dates.literal(rng, other_type), random_dates.literal(rng, sql_type))
     if kind < 0.4:
         return "%s IN (%s, %s)" % (left, random_dates.literal(rng, sql_type), random_dates.literal(rng, sql_type))
     return "%s %s %s" % (left, rng.choice(OPERATORS), random_dates.literal(rng, rng.choice(["date", "timestamp", "timestamptz"])))

@@ -98,7 +98,7 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	bson_t	   *list;
 
 	if (binding->widened == NULL || predicate->form == MONGO_PREDICATE_SCALAR ||
-		binding->isnull[parameter] ||
+		predicate->form == MONGO_PREDICATE_BETWEEN || binding->isnull[parameter] ||
 		toast_raw_datum_size(value) < LONG_VALUE_SIZE)
 		return false;
 

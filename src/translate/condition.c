@@ -19,12 +19,12 @@
 #include "expression.h"
 #include "implied.h"
 #include "json_condition.h"
-#include "json_text.h"
 #include "local_time.h"
 #include "match_document.h"
 #include "nan_bound.h"
 #include "pattern.h"
 #include "strategy.h"
+#include "two_bounds.h"
 #include "types.h"
 
 #include "catalog/pg_type_d.h"
@@ -132,8 +132,6 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 	predicate->element = field->element;
 	predicate->cast_type = field->cast_type;
 	predicate->wrapper = field->wrapper;
-	predicate->first_character = 0;
-	predicate->last_character = PG_UINT8_MAX;
 	predicate->json_test = InvalidOid;
 	predicate->column_type = field->type;
 	predicate->column_typmod = field->typmod;
@@ -266,8 +264,7 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	predicate.form = MONGO_PREDICATE_SCALAR;
 	predicate.value_type = exprType(right);
 	predicate.without_nan = mongo_is_without_nan(translation->without_nan, left);
-	if (field.type == JSONOID && field.operator_type == TEXTOID)
-		mongo_narrow_json_text(translation->beside, left, &predicate);
+	right = mongo_join_bounds(translation, left, right, &predicate);
 	return translate_predicate(translation, &predicate, &field, right, match);
 }
 

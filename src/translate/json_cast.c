@@ -346,9 +346,10 @@ append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branc
 		low -= FARTHEST_ZONE;
 	if (high != PG_INT64_MIN && high != PG_INT64_MAX)
 		high += FARTHEST_ZONE;
-	if (mongo_is_upper_bound(predicate->strategy))
+	if (predicate->form != MONGO_PREDICATE_BETWEEN && mongo_is_upper_bound(predicate->strategy))
 		low = PG_INT64_MIN;
-	else if (predicate->strategy != BTEqualStrategyNumber)
+	else if (predicate->form != MONGO_PREDICATE_BETWEEN &&
+			 predicate->strategy != BTEqualStrategyNumber)
 		high = PG_INT64_MAX;
 	append_days(predicate->path, low, high, branches);
 }

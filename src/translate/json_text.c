@@ -19,9 +19,7 @@
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
-#include "nodes/pathnodes.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 
 /*
  * What is no String, with the characters that its text begins with.  For arrays
@@ -59,28 +57,44 @@ mongo_append_other_json(BsonArray *branches, const char *path,
 	}
 }
 
-/* A text that others are compared with, byte by byte. */
+/* A text in UTF-8 that others are compared with, byte by byte. */
 typedef struct TextBound
 {
-	int			strategy;
-	const char *string;
+	const char *string;			/* NULL: there is none */
 	int			length;
-	int			first;			/* what another condition lets texts begin
-								 * with */
-	int			last;
 } TextBound;
 
-/* may_compare: may a text that begins so be where the bound has it? */
-static bool
-may_compare(const void *context, char first)
+/* Between which texts are. */
+typedef struct TextRange
 {
-	const TextBound *bound = context;
+	TextBound	lower;
+	TextBound	upper;
+} TextRange;
 
-	if ((unsigned char) first < bound->first || (unsigned char) first > bound->last)
-		return false;
-	if (mongo_is_upper_bound(bound->strategy))
-		return bound->length > 0 && (unsigned char) first <= (unsigned char) bound->string[0];
-	return bound->length == 0 || (unsigned char) first >= (unsigned char) bound->string[0];
+static TextBound
+text_bound(Datum value)
+{
+	text	   *packed = DatumGetTextPP(value);
+	TextBound	bound = {.length = (int) VARSIZE_ANY_EXHDR(packed)};
+
+	bound.string = pg_server_to_any(VARDATA_ANY(packed), bound.length, PG_UTF8);
+	if (bound.string != VARDATA_ANY(packed))
+		bound.length = (int) strlen(bound.string);
+	return bound;
+}
+
+/* may_begin_in_range: may a text within the range begin so? */
+static bool
+may_begin_in_range(const void *context, char first)
+{
+	const TextRange *range = context;
+	const TextBound *lower = &range->lower;
+	const TextBound *upper = &range->upper;
+
+	return (lower->string == NULL || lower->length == 0 ||
+			(unsigned char) first >= (unsigned char) lower->string[0]) &&
+		(upper->string == NULL ||
+		 (upper->length > 0 && (unsigned char) first <= (unsigned char) upper->string[0]));
 }
 
 /* append_number_point: the number, if the whole text is one. */
@@ -127,80 +141,69 @@ append_equal(const char *path, const char *string, int length, bson_t *match)
 		bson_append_condition(match, path, "$in", bson_array(points.bson));
 }
 
-/* narrow_by: "text OP constant", or the other way round, if the condition is that. */
+/* append_strings: of the field that are within the range. */
 static void
-narrow_by(const OpExpr *condition, const Node *side, MongoPredicate *predicate)
+append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArray *branches)
 {
-	Oid			operator = condition->opno;
-	const Const *constant = lsecond(condition->args);
-	text	   *packed;
-	int			strategy;
-	int			first;
+	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
+	const TextBound *own = is_upper ? &range->upper : &range->lower;
+	const TextBound *other = is_upper ? &range->lower : &range->upper;
+	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
+	bson_value_t value = bson_utf8_sized(own->string, own->length);
 
-	if (!equal(linitial(condition->args), side))
-	{
-		if (!equal(constant, side))
-			return;
-		constant = linitial(condition->args);
-		operator = get_commutator(operator);
-	}
-	if (!IsA(constant, Const) || constant->constisnull || constant->consttype != TEXTOID ||
-		!OidIsValid(operator))
-		return;
-	packed = DatumGetTextPP(constant->constvalue);
-	first = VARSIZE_ANY_EXHDR(packed) == 0 ? 0 : (unsigned char) *VARDATA_ANY(packed);
-	strategy = mongo_default_strategy(operator, TEXTOID);
-	if (mongo_is_upper_bound(strategy))
-		predicate->last_character = Min(predicate->last_character, first);
-	else if (strategy == BTGreaterEqualStrategyNumber || strategy == BTGreaterStrategyNumber)
-		predicate->first_character = Max(predicate->first_character, first);
+	if (other->string == NULL)
+		bson_array_append_template(branches, "{@1: {@2: @3}}", path, operator, value);
+	else
+		bson_array_append_template(branches, "{@1: {@2: @3, @4: @5}}", path, operator, value,
+								   bson_utf8(is_upper ? "$gte" : "$lte"),
+								   bson_utf8_sized(other->string, other->length));
 }
 
-void
-mongo_narrow_json_text(const List *conditions, const Node *text, MongoPredicate *predicate)
+/* append_text_range: texts that are within the range. */
+static void
+append_text_range(const MongoPredicate *predicate, const TextRange *range, bson_t *match)
 {
-	const ListCell *cell;
+	BsonArray	branches = bson_array_create();
 
-	foreach(cell, conditions)
-	{
-		const Node *node = lfirst(cell);
-
-		if (IsA(node, RestrictInfo))
-			node = (const Node *) ((const RestrictInfo *) node)->clause;
-		if (IsA(node, OpExpr) && list_length(((const OpExpr *) node)->args) == 2 &&
-			((const OpExpr *) node)->inputcollid == predicate->collation)
-			narrow_by((const OpExpr *) node, text, predicate);
-	}
+	append_strings(predicate, range, &branches);
+	mongo_append_other_json(&branches, predicate->path, may_begin_in_range, range);
+	BSON_APPEND_ARRAY(match, "$or", branches.bson);
 }
 
 MongoMatch
 mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	BsonArray	branches = bson_array_create();
-	TextBound	bound = {
-		.strategy = predicate->strategy,
-		.first = predicate->first_character, .last = predicate->last_character
-	};
-	text	   *packed;
+	TextRange	range = {{NULL, 0}, {NULL, 0}};
+	TextBound	bound;
 
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL || predicate->value_type == NAMEOID)
 	{
 		bson_append_condition(match, predicate->path, "$exists", bson_bool(true));
 		return MONGO_MATCH_SOME;
 	}
-	packed = DatumGetTextPP(value);
-	bound.string = pg_server_to_any(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed), PG_UTF8);
-	bound.length = bound.string == VARDATA_ANY(packed) ? (int) VARSIZE_ANY_EXHDR(packed) :
-		(int) strlen(bound.string);
+	bound = text_bound(value);
 	if (predicate->strategy == BTEqualStrategyNumber)
-	{
 		append_equal(predicate->path, bound.string, bound.length, match);
-		return MONGO_MATCH_SOME;
+	else
+	{
+		if (mongo_is_upper_bound(predicate->strategy))
+			range.upper = bound;
+		else
+			range.lower = bound;
+		append_text_range(predicate, &range, match);
 	}
-	bson_array_append_template(&branches, "{@1: {@2: @3}}", bson_utf8(predicate->path),
-							   bson_utf8(mongo_find_operators[predicate->strategy]),
-							   bson_utf8_sized(bound.string, bound.length));
-	mongo_append_other_json(&branches, predicate->path, may_compare, &bound);
-	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+	return MONGO_MATCH_SOME;
+}
+
+MongoMatch
+mongo_json_text_between(const MongoPredicate *predicate, const Datum values[2], bson_t *match)
+{
+	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
+	TextRange	range;
+
+	range.lower = text_bound(values[is_upper ? 1 : 0]);
+	range.upper = text_bound(values[is_upper ? 0 : 1]);
+	append_text_range(predicate, &range, match);
 	return MONGO_MATCH_SOME;
 }

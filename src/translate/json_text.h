@@ -19,13 +19,9 @@
 extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
 										Datum value, bson_t *match);
 
-/*
- * mongo_narrow_json_text
- *		Note in a predicate on 'text' what its first character can be where the
- *		conditions, expressions or RestrictInfos, hold.
- */
-extern void mongo_narrow_json_text(const List *conditions, const Node *text,
-								   MongoPredicate *predicate);
+/* As mongo_json_text_range() for the form BETWEEN, see two_bounds.h: two values. */
+extern MongoMatch mongo_json_text_between(const MongoPredicate *predicate,
+										  const Datum values[2], bson_t *match);
 
 /*
  * mongo_append_other_json

@@ -15,6 +15,7 @@
 #include "comparison.h"
 #include "json_condition.h"
 #include "json_cast.h"
+#include "json_text.h"
 #include "json_wrapped.h"
 #include "local_time.h"
 #include "path.h"
@@ -453,6 +454,34 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 	return result;
 }
 
+/* split_pair: the two bounds of BETWEEN; false if one is NULL. */
+static bool
+split_pair(Datum pair, Datum values[2])
+{
+	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(pair), 0, NULL);
+	bool		complete = true;
+
+	for (int i = 0; i < 2; i++)
+	{
+		bool		isnull;
+
+		if (!array_iterate(iterator, &values[i], &isnull))
+			elog(ERROR, "a bound is missing");
+		complete &= !isnull;
+	}
+	array_free_iterator(iterator);
+	return complete;
+}
+
+static MongoMatch
+render_between(const MongoPredicate *predicate, Datum pair, bson_t *match)
+{
+	Datum		values[2];
+
+	return split_pair(pair, values) ? mongo_json_text_between(predicate, values, match) :
+		mongo_append_nothing(match, predicate->path);
+}
+
 MongoMatch
 mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 					   bson_t *match)
@@ -484,6 +513,8 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 		return mongo_render_json_cast(predicate, value, match);
 	if (predicate->element != 0)
 		return render_element(predicate, comparison, value, match);
+	if (predicate->form == MONGO_PREDICATE_BETWEEN)
+		return render_between(predicate, value, match);
 
 	/* only what can be exact needs its type mismatches kept out */
 	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
