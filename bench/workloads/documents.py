@@ -14,7 +14,7 @@ import pymongo
 DOCUMENTS = 100_000
 COLUMNS = ("_id int, tags text[], items jsonb, d timestamptz, j jsonb, numbers int[], grid int[], mixed jsonb, rare jsonb, "
            "maybe text")
-INDEXES = ("tags", "items.sku", "d", "j.x", "j.n", "j.deep.y", "numbers", "mixed.v", "rare.kind", "maybe")
+INDEXES = ("tags", "items.sku", "d", "j.x", "j.n", "j.day", "j.deep.y", "numbers", "mixed.v", "rare.kind", "maybe")
 FIRST = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
 MINUTES = 15			# from one document to the next
 
@@ -28,7 +28,8 @@ def documents(count):
         document = {
             "_id": number, "tags": [f"t{number % 1000}", f"u{number % 700}"],
             "items": [{"sku": f"s{number % 2000}", "n": number % 7}, {"sku": f"s{(number + 1) % 2000}", "n": 1}],
-            "d": at(number), "j": {"x": f"a{number % 5000}", "n": number % 3000, "deep": {"y": number % 2500}},
+            "d": at(number), "j": {"x": f"a{number % 5000}", "n": number % 3000, "day": f"{at(number):%Y-%m-%d}",
+                                                     "deep": {"y": number % 2500}},
             "numbers": [number % 1000, None, number % 7] if number % 3 else [number % 1000],
             "grid": [[number % 10, 1], [2, 3]],
             "mixed": {"v": number if number % 2 else f"{number}"}}
@@ -65,6 +66,9 @@ def questions(count):
         ("->> LIKE", "j->>'x' LIKE 'a49%'", {"j.x": {"$regex": "^a49"}}, False),
         ("->> IN", "j->>'x' IN ('a7', 'a8')", {"j.x": {"$in": ["a7", "a8"]}}, False),
         ("->> <", "(j->>'x') COLLATE \"C\" < 'a1001'", {"j.x": {"$lt": "a1001"}}, False),
+        ("->> < a date", "(j->>'day') COLLATE \"C\" < '2024-01-03'", {"j.day": {"$lt": "2024-01-03"}}, False),
+        ("->> >= and < a date", "(j->>'day') COLLATE \"C\" >= '2024-01-03' AND (j->>'day') COLLATE \"C\" < '2024-01-05'",
+         {"j.day": {"$gte": "2024-01-03", "$lt": "2024-01-05"}}, True),
         ("= ANY(array with NULLs)", "5 = ANY(numbers)", {"numbers": 5}, True),
         ("@> of an array with NULLs", "numbers @> '{13,6}'", {"numbers": {"$all": [13, 6]}}, True),
         ("&& of an array with NULLs", "numbers && '{21,22}'", {"numbers": {"$in": [21, 22]}}, True),
@@ -89,6 +93,20 @@ def unwound(count):
          [{"$match": {"items": {"$elemMatch": {"sku": "s77", "n": 1}}}}, {"$unwind": "$items"},
           {"$match": {"items.sku": "s77", "items.n": 1}}], True),
         ("elements of one document", f"_id = {count // 2}", [{"$match": {"_id": count // 2}}, {"$unwind": "$items"}], True),
+    ]
+
+
+def computed():
+    """Groups and orders of what ->> gives, which PostgreSQL makes: the query, MongoDB's stages, and whether by an index."""
+    sort, kept = [{"$sort": {"j.x": 1}}, {"$limit": 10}], [{"$project": {"j.x": 1}}]
+    return [
+        ("GROUP BY ->>", "SELECT j->>'x', count(*) FROM documents GROUP BY 1",
+         [{"$group": {"_id": "$j.x", "count": {"$sum": 1}}}], False),
+        ("GROUP BY ->> of fewer groups", "SELECT j->>'day', count(*) FROM documents GROUP BY 1",
+         [{"$group": {"_id": "$j.day", "count": {"$sum": 1}}}], False),
+        ("DISTINCT ->>", "SELECT DISTINCT j->>'x' FROM documents", [{"$group": {"_id": "$j.x"}}], False),
+        ("ORDER BY ->> LIMIT 10, no index", "SELECT _id, j->>'x' FROM documents ORDER BY (j->>'x') COLLATE \"C\" LIMIT 10", sort + kept, False),
+        ("ORDER BY ->> LIMIT 10, an index", "SELECT _id, j->>'x' FROM documents ORDER BY (j->>'x') COLLATE \"C\" LIMIT 10", sort + kept, True),
     ]
 
 
@@ -141,6 +159,9 @@ def run(lab):
             stages = stages + [{"$project": {"items.sku": 1}}]
             table.append(asker.ask(name, f"SELECT _id, sku FROM document_items WHERE {condition}",
                                    lambda: list(collection.aggregate(stages)), variant))
+        for name, sql, stages, by_index in computed():
+            hint = {} if by_index else {"hint": {"$natural": 1}}
+            table.append(asker.ask(name, sql, lambda: list(collection.aggregate(stages, **hint)), True))
     return table
 
 
