@@ -30,7 +30,7 @@ sub text
 
 # --- the source --------------------------------------------------------------------
 my $header = `pg_config --includedir-server` =~ s/\n//r . '/utils/errcodes.h';
-my %sqlstates = map { s/[^\w]//gr } slurp_file($header) =~ /^#define (\w+) MAKE_SQLSTATE\((.*?)\)/mg;
+my %sqlstates = map { s/[^\w]//gr } (slurp_file($header) . slurp_file('include/compat.h')) =~ /^#define (\w+) MAKE_SQLSTATE\((.*?)\)/mg;
 cmp_ok(scalar keys %sqlstates, '>', 200, 'SQLSTATEs were read');
 
 # without comments

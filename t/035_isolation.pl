@@ -43,7 +43,12 @@ IPC::Run::run(
 	'>', \$output, '2>&1');
 
 my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
-my %result = map { /^\s*test\s+(\S+)\s+\.\.\. (\S+)/ ? ($1 => $2) : () } split(/\n/, $output);
+# which is TAP since PostgreSQL 16
+my %result = map {
+	/^\s*test\s+(\S+)\s+\.\.\. (\S+)/ ? ($1 => $2)
+	  : /^(ok|not ok) \d+\s+[-+]\s+(\S+)/ ? ($2 => $1)
+	  : ()
+} split(/\n/, $output);
 foreach my $spec (@specs)
 {
 	my %raised;

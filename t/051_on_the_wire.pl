@@ -7,7 +7,7 @@ use warnings;
 use MongoFdwTest;
 use Test::More;
 
-my @NAMES = qw(isMaster saslStart saslContinue find getMore aggregate count insert commitTransaction);
+my @NAMES = qw(isMaster saslStart saslContinue find getMore aggregate count insert commitTransaction abortTransaction);
 my @SESSION_FIELDS = qw(lsid txnNumber autocommit startTransaction $clusterTime readConcern);
 
 my $node = new_postgres('on_the_wire');
@@ -123,6 +123,15 @@ $repeatable->ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT info FROM plain 
 is(names(@seen), 'find commitTransaction', 'REPEATABLE READ reads in a transaction of MongoDB\'s');
 is($seen[0]{readConcern}{level}, 'snapshot', 'from a snapshot');
 $repeatable->close;
+
+# An interval that libmongoc, which multiplies it by 1000, would take for a very short one.
+$proxy = MongoFdwTest::helper('record', port => $primary->port);
+create_server($node, 'server_patient', $primary, address => undef, port => undef,
+	uri => "mongodb://127.0.0.1:$proxy/?directConnection=true&socketCheckIntervalMS=4294968");
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE patient (id int, info text) SERVER server_patient OPTIONS (database 'db', collection 'points');
+	BEGIN; INSERT INTO patient VALUES (3000, 'new'); ROLLBACK});
+is(names(recorded()), 'isMaster insert abortTransaction', 'no ping, though a uri asks for a long interval between two');
 
 # SCRAM begins in the greeting, and its last, empty exchange is left out.
 my $guarded = MongoFdwTest::Mongod->new(auth => 1);

@@ -28,6 +28,7 @@ from random_documents import COLUMNS, ELEMENT_COLUMNS, quote, random_document
 from random_execution import BY_NAME, PARAMETER, random_way
 from random_groups import one_form, random_exact_condition, random_group_template
 from random_settings import PLANNING, SESSION, RandomSettings
+import random_elements
 import test_arguments
 
 # What EXPLAIN (VERBOSE) shows when a thing is pushed.
@@ -56,6 +57,7 @@ class Differential(BothServers):
     def __init__(self, options):
         super().__init__(options)
         self.rng = random.Random(options.seed)
+        random_elements.set_server_version(self.connection.server_version)
         self.columns = COLUMNS
         self.all_columns = COLUMNS + ELEMENT_COLUMNS
         self.failures = 0

@@ -209,8 +209,12 @@ refuse_unacknowledged(mongoc_uri_t *uri, const MongoConnectionOptions *options)
  * How long libmongoc trusts what it knows of the servers, and an idle
  * connection, before it asks with "hello" and "ping".  An error tells it as
  * well, and our streams notice a closed connection without asking.
+ *
+ * It counts the latter as an int of microseconds; where that overflows, it sends a
+ * ping before each command.
  */
-#define TRUST_MS	3600000
+#define TRUST_MS			3600000
+#define MAX_SOCKET_CHECK_MS	(PG_INT32_MAX / 1000)
 
 /* Set a timeout unless the URI says its own or the option is not given. */
 static void
@@ -251,6 +255,18 @@ set_heartbeat(mongoc_uri_t *uri)
 	set_timeout(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, heartbeat_ms);
 }
 
+/* set_socket_check: how long it trusts an idle connection. */
+static void
+set_socket_check(mongoc_uri_t *uri)
+{
+	int			interval_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETCHECKINTERVALMS,
+															 TRUST_MS);
+
+	if (interval_ms > MAX_SOCKET_CHECK_MS)
+		mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETCHECKINTERVALMS,
+									   MAX_SOCKET_CHECK_MS);
+}
+
 mongoc_uri_t *
 mongo_uri_create(const MongoConnectionOptions *options)
 {
@@ -277,7 +293,7 @@ mongo_uri_create(const MongoConnectionOptions *options)
 		refuse(uri, options, "The option \"compressors\" is not valid.");
 
 	set_heartbeat(uri);
-	set_timeout(uri, MONGOC_URI_SOCKETCHECKINTERVALMS, TRUST_MS);
+	set_socket_check(uri);
 	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
 	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
 				options->server_selection_timeout_ms);
