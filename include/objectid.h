@@ -11,6 +11,8 @@
 
 #include "compat.h"
 
+#include "fmgr.h"
+
 #define MONGO_OBJECTID_SIZE			12
 #define MONGO_OBJECTID_TEXT_LENGTH	24
 
@@ -33,5 +35,8 @@ extern bool mongo_objectid_from_text(const char *text, size_t length,
  *		A palloc'd Datum of these twelve bytes.
  */
 extern Datum mongo_objectid_datum(const uint8 *bytes);
+
+/* The type's input function. */
+extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
 
 #endif							/* MONGO_FDW_OBJECTID_H */

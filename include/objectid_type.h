@@ -19,4 +19,18 @@
  */
 extern Oid	mongo_objectid_type_oid(void);
 
+/*
+ * mongo_is_objectid_type
+ *		Is this the type?  Told by its input function, which takes no scan of
+ *		pg_extension in a new session.
+ */
+extern bool mongo_is_objectid_type(Oid typid);
+
+/*
+ * mongo_objectid_opfamily
+ *		The default B-tree operator family of the type, whose OID this is; InvalidOid
+ *		where it is to be looked up as those of other types are.
+ */
+extern Oid	mongo_objectid_opfamily(Oid typid);
+
 #endif							/* MONGO_FDW_OBJECTID_TYPE_H */

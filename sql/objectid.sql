@@ -82,3 +82,27 @@ WHERE objectid_hash(id) <> (objectid_hash_extended(id, 0) & 4294967295)::bit(32)
 CREATE TEMPORARY TABLE texts (id text);
 INSERT INTO texts SELECT id FROM ids WHERE n = 1;
 TABLE texts;
+
+-- what a foreign table's column of it is asked for, whichever type it is
+SET client_min_messages = warning;
+CREATE SCHEMA objectid_elsewhere;
+CREATE TYPE objectid_elsewhere.objectid AS ENUM ('5f1e2d3c4b5a69788796a5b4');
+CREATE SERVER objectids FOREIGN DATA WRAPPER mongo_fdw;
+CREATE FOREIGN TABLE objectids (_id objectid_elsewhere.objectid) SERVER objectids OPTIONS (database 'd');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT FROM objectids WHERE _id = '5f1e2d3c4b5a69788796a5b4';
+ALTER FOREIGN TABLE objectids ALTER _id TYPE objectid;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT FROM objectids WHERE _id = '5f1e2d3c4b5a69788796a5b4';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT FROM objectids WHERE _id > '5f1e2d3c4b5a69788796a5b4' ORDER BY _id DESC LIMIT 1;
+DROP TYPE objectid_elsewhere.objectid;
+ALTER EXTENSION mongo_fdw SET SCHEMA objectid_elsewhere;
+SET search_path = public, objectid_elsewhere;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT FROM objectids WHERE _id > '5f1e2d3c4b5a69788796a5b4' ORDER BY _id DESC LIMIT 1;
+RESET search_path;
+DROP EXTENSION mongo_fdw CASCADE;
+CREATE EXTENSION mongo_fdw;
+CREATE SERVER objectids FOREIGN DATA WRAPPER mongo_fdw;
+CREATE FOREIGN TABLE objectids (_id objectid) SERVER objectids OPTIONS (database 'd');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT FROM objectids WHERE _id > '5f1e2d3c4b5a69788796a5b4' ORDER BY _id DESC LIMIT 1;
+DROP SERVER objectids CASCADE;
+DROP SCHEMA objectid_elsewhere;
+RESET client_min_messages;

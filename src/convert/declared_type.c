@@ -65,10 +65,8 @@ declarable_types(Oid typid)
 
 	for (size_t i = 0; i < lengthof(declarable); i++)
 	{
-		Oid			row = OidIsValid(declarable[i].typid) ? declarable[i].typid :
-			mongo_objectid_type_oid();
-
-		if (row == base)
+		if (OidIsValid(declarable[i].typid) ? base == declarable[i].typid :
+			mongo_is_objectid_type(base))
 			return declarable[i].types;
 	}
 	return 0;

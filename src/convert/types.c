@@ -135,7 +135,7 @@ static const MongoType *
 own_row(Oid typid)
 {
 	if (typid >= FirstNormalObjectId)
-		return typid == mongo_objectid_type_oid() ? &category_rows[CATEGORY_OBJECTID] : NULL;
+		return mongo_is_objectid_type(typid) ? &category_rows[CATEGORY_OBJECTID] : NULL;
 	for (size_t i = 0; i < lengthof(type_rows); i++)
 	{
 		if (type_rows[i].typid == typid)

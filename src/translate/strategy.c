@@ -7,7 +7,9 @@
  */
 #include "postgres.h"
 
+#include "objectid_type.h"
 #include "strategy.h"
+#include "types.h"
 
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
@@ -59,11 +61,17 @@ static const struct
 Oid
 mongo_default_opfamily(Oid type)
 {
+	Oid			family = InvalidOid;
+
 	for (size_t i = 0; i < lengthof(known_families); i++)
 	{
 		if (known_families[i].type == type)
 			return known_families[i].family;
 	}
+	if (mongo_type_kind(type) == MONGO_KIND_OBJECTID)
+		family = mongo_objectid_opfamily(type);
+	if (OidIsValid(family))
+		return family;
 	return lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
