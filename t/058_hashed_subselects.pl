@@ -64,6 +64,9 @@ is_hashed('a computed value', '(SELECT sum(_id + n) FROM t WHERE keys.n * 2 + 1 
 is_hashed('numeric', '(SELECT sum(_id + n) FROM t WHERE t.x = keys.x)');
 is_hashed('bigint', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k::bigint)');
 is_hashed('other conditions of both', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k AND t.w > 0 AND t._id > keys.n AND length(t.v) + t.w > 8)');
+is_hashed('a condition on nothing but the outer row', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k AND keys.n < 200)');
+is_hashed('the same, sorted and limited', '(SELECT v || n FROM t WHERE t.k = keys.k AND keys.n % 3 > 0 ORDER BY t._id LIMIT 1)');
+is_hashed('the same, grouped', 'ARRAY(SELECT sum(_id) FROM t WHERE t.k = keys.k AND keys.n % 3 > 0 GROUP BY w ORDER BY 1)::text');
 is_hashed('EXISTS', 'EXISTS (SELECT 1 FROM t WHERE t.k = keys.k AND t.w = 1 OFFSET 0)');
 is_hashed('IN', 'n IN (SELECT t.w FROM t WHERE t.k = keys.k OFFSET 0)');
 is_hashed('a join within', '(SELECT count(*) FROM t a JOIN t b ON a._id = b._id + 1 WHERE a.k = keys.k AND b.w = keys.w)',
@@ -80,6 +83,7 @@ my $push = 'SET cpu_operator_cost = 1; ';
 like($node->safe_psql('postgres', "SET search_path = foreigners, public; $push EXPLAIN SELECT (SELECT sum(_id) FROM t WHERE t.k = keys.k) FROM keys"),
 	qr/Aggregate on/, 'MongoDB groups');
 is_hashed('a sum', '(SELECT sum(_id) FROM t WHERE t.k = keys.k)', $push);
+is_hashed('a sum beside a condition on the outer row', '(SELECT sum(_id) FROM t WHERE t.k = keys.k AND keys.n < 200)', $push);
 is_hashed('a count', '(SELECT count(*) FROM t WHERE t.k = keys.k)', $push);
 is_hashed('aggregates of nothing', "(SELECT count(*) || coalesce(sum(_id)::text, ' no') FROM t WHERE t.k = keys.k AND t.w = 5)", $push);
 is_hashed('by two columns', '(SELECT 0.5 * sum(_id) FROM t WHERE t.k = keys.k AND t.w = keys.w AND t._id > 100)', $push);

@@ -170,6 +170,7 @@ class Query:
             self.joins, self.visible = [], self.tables[:1]
             self.where = self.condition(self.visible) if rng.random() < 0.4 else None
         self.value = self.tables[0].column(rng.choice(KEYS["integer"][:-1]))
+        self.outer_only = rng.choice([[], [], ["x % 3 > 0"], ["x < 20"]])
         column = rng.choice(self.visible).column(rng.choice(["i4", "i8", "_id", "ts", "d"]))
         self.asked = rng.choice(SUBSELECTS) % {"c": column, "i": rng.choice(self.visible).column("_id")}
 
@@ -187,6 +188,7 @@ class Query:
         if self.repeated == "equal":
             select, _, rest = self.asked.partition(" ... ")
             filters.append("%s = x" % self.value)
+            filters += self.outer_only
             return "SELECT x, %s FROM generate_series(-3, 28) x" % ("(%s FROM %s WHERE %s %s)" % (
                 select, source, " AND ".join(filters), rest))
         if self.repeated:

@@ -145,11 +145,27 @@ add_row(MongoHashedScan *hashed, ForeignScanState *node, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old_context);
 }
 
+/*
+ * scan_of_all: the scan below.  Above it may be a Result that tests conditions on nothing
+ * but outer rows; those are tested above 'node', too.
+ */
+static ForeignScanState *
+scan_of_all(ForeignScanState *node)
+{
+	PlanState  *below = outerPlanState(node);
+
+	while (below != NULL && IsA(below, ResultState))
+		below = outerPlanState(below);
+	if (below == NULL || !IsA(below, ForeignScanState))
+		elog(ERROR, "plan below a scan is not a foreign scan");
+	return (ForeignScanState *) below;
+}
+
 /* read_rows: all of them; false when that is given up. */
 static bool
 read_rows(MongoHashedScan *hashed, ForeignScanState *node)
 {
-	ForeignScanState *scan = castNode(ForeignScanState, outerPlanState(node));
+	ForeignScanState *scan = scan_of_all(node);
 	MongoScanState *state = scan->fdw_state;
 	TupleTableSlot *slot;
 
