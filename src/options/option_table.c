@@ -105,7 +105,7 @@ const MongoOption mongo_option_table[] =
 	/* reading */
 	{"read_preference", ON_TABLE, mongo_parse_read_mode, NULL, TABLE(read_mode), .choices = mongo_read_preferences},
 	{"comment", ON_TABLE, mongo_parse_name, NULL, TABLE(comment)},
-	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), "0", BETWEEN(1, INT_MAX)},
+	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), BETWEEN(1, INT_MAX)},
 	{"type_mismatch", ON_SERVER | ON_TABLE, mongo_parse_choice, NULL, TABLE(type_mismatch), "error", .choices = type_mismatches},
 	{"max_time_ms", ON_SERVER | ON_TABLE, mongo_parse_duration, NULL, TABLE(max_time_ms), "0", BETWEEN(0, INT_MAX)},
 	{"canonical_json", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(canonical_json), "false"},
