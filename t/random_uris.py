@@ -95,7 +95,9 @@ class Driver:
         library = self.library
         # of a mechanism libmongoc wants to know the user, who stands in the mapping
         head, mark, query = text.partition("?")
-        query = re.sub(r"(?i)(^|(?<=&))authMechanism=[^&]*(&|$)", "", query)
+        without = re.sub(r"(?i)(^|(?<=&))authMechanism=[^&]*(&|$)", "", query)
+        # newer ones refuse a "&" at the end
+        query = without.rstrip("&") if without != query else query
         text = head + (mark + query if query else "")
         uri = library.mongoc_uri_new(text.encode())
         if not uri:
