@@ -79,6 +79,8 @@ enter() {
 	# shellcheck disable=SC2016
 	ROOT_FOLDER=$root ${ENTER_BY-} unshare --mount --pid --fork --kill-child --propagation private sh -c '
 		set -e
+		# a mount, as programs that make containers expect of a root
+		mount --bind "$ROOT_FOLDER" "$ROOT_FOLDER"
 		mount -t proc proc "$ROOT_FOLDER/proc"
 		mount -t tmpfs -o mode=755 tmpfs "$ROOT_FOLDER/dev"
 		cd "$ROOT_FOLDER/dev"
