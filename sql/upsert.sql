@@ -63,6 +63,10 @@ INSERT INTO u_named (name, doc) VALUES ('operator', '{"$gt": 0}');
 INSERT INTO u_named (name, doc) VALUES ('again', '{"$gt": 0}');
 INSERT INTO u_named (name, doc) VALUES ('array', '[1, {"a": 2}]');
 INSERT INTO u_named (name, doc) VALUES ('array again', '[1, {"a": 2}]');
+-- nor is an array one of its elements
+EXPLAIN (VERBOSE, COSTS OFF) INSERT INTO u_named (name, doc) VALUES ('one', '1');
+INSERT INTO u_named (name, doc) VALUES ('two in one', '[[1], [1, 2]]'), ('one in one', '[1]'), ('two', '[1, 2]'), ('one', '1'), ('one again', '1.0');
+INSERT INTO u_named (name, doc) VALUES ('two again', '[1, 2]'), ('element', '{"a": 2}');
 SELECT name, doc FROM u_named WHERE doc IS NOT NULL ORDER BY 1;
 
 -- rows whose key is there are passed over

@@ -14,6 +14,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_type_d.h"
 #include "bson_memory.h"
 #include "bson_write.h"
 #include "columns.h"
@@ -21,6 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "path.h"
 #include "path_list.h"
+#include "row_changes.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -32,6 +34,7 @@ typedef struct UpsertKey
 {
 	const char *column;			/* for messages */
 	const char *path;
+	bool		may_be_array;
 } UpsertKey;
 
 struct MongoUpsertLayout
@@ -56,11 +59,20 @@ name_of_column(const MongoUpsertLayout *layout, AttrNumber attnum)
 
 /* ------------------------------- the layout -------------------------------- */
 
+/* may_be_array: what the column reads. */
+static bool
+may_be_array(const MongoUpsertLayout *layout, AttrNumber attnum)
+{
+	Oid			type = TupleDescAttr(layout->tuple, attnum - 1)->atttypid;
+
+	return mongo_is_nested_type(type) || getBaseType(type) == JSONOID;
+}
+
 /* add_upsert_key: 'attnum' 0 is _id, whatever columns read it or a part of it. */
 static void
 add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
 {
-	UpsertKey  *key = palloc(sizeof(UpsertKey));
+	UpsertKey  *key = palloc0(sizeof(UpsertKey));
 
 	key->path = attnum == 0 ? ID_KEY : layout->paths[attnum - 1];
 	key->column = attnum == 0 ? ID_KEY : name_of_column(layout, attnum);
@@ -74,6 +86,8 @@ add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
 	layout->keys = lappend(layout->keys, key);
 	if (strcmp(key->path, ID_KEY) == 0)
 		layout->keyed_by_id = true;
+	else
+		key->may_be_array = may_be_array(layout, attnum);
 }
 
 static void
@@ -200,6 +214,20 @@ report_no_key(const UpsertKey *key)
 			 errdetail("By the table's option insert_mode, a row is looked for by the columns of its option key_columns, _id by default.")));
 }
 
+/*
+ * append_key_condition: the field is the value; by $eq it may also be an array that has it for an
+ * element.
+ */
+static void
+append_key_condition(bson_t *filter, const UpsertKey *key, bson_value_t value)
+{
+	if (key->may_be_array)
+		bson_append_template(filter, "{@1: {$eq: @2, $not: {$elemMatch: {$eq: @2}}}}",
+							 bson_utf8(key->path), value);
+	else
+		bson_append_condition(filter, key->path, "$eq", value);
+}
+
 /* append_filter: {path: {$eq: value}, ...} */
 static void
 append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool generated,
@@ -218,7 +246,7 @@ append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool gene
 			!bson_iter_find_descendant(&iter, key->path, &value) ||
 			BSON_ITER_HOLDS_NULL(&value))
 			report_no_key(key);
-		bson_append_condition(filter, key->path, "$eq", *bson_iter_value(&value));
+		append_key_condition(filter, key, *bson_iter_value(&value));
 	}
 }
 
@@ -311,7 +339,7 @@ mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter, bson_t *u
 	{
 		const UpsertKey *key = lfirst(cell);
 
-		bson_append_condition(filter, key->path, "$eq", column_placeholder(key->column));
+		append_key_condition(filter, key, column_placeholder(key->column));
 	}
 	foreach(cell, layout->assigned)
 		bson_append_member(set, layout->paths[lfirst_int(cell) - 1], "@1",
