@@ -210,6 +210,10 @@ SET mongo_fdw.enable_join_pushdown = off;
 SELECT o.n, c.n FROM bt_orders o JOIN bt_orders c ON c._id = o.customer ORDER BY 1;
 SELECT n FROM bt_orders WHERE _id IN (VALUES ('000000000000000000000003'), ('x'), ('000000000000000000000005')) ORDER BY n;
 RESET mongo_fdw.enable_join_pushdown;
+-- a column that is gone says nothing any more
+ALTER FOREIGN TABLE bt_orders ADD gone text OPTIONS (bson_type 'string');
+ALTER FOREIGN TABLE bt_orders DROP gone;
+SELECT count(*) FROM bt_orders o JOIN bt_orders c ON c._id = o.customer AND c.n < o.n;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 TRUNCATE bt_documents;

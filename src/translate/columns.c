@@ -70,6 +70,19 @@ mongo_column_name(MongoColumns *columns, AttrNumber attnum)
 	return *name;
 }
 
+/* check_declared: but for a column that is dropped, whose options may still be there. */
+static void
+check_declared(MongoColumns *columns, AttrNumber attnum, const MongoColumnOptions *options)
+{
+	Oid			type;
+
+	if (options->bson_type == BSON_TYPE_EOD)
+		return;
+	type = get_atttype(columns->relid, attnum);
+	if (OidIsValid(type))
+		mongo_check_declared_type(mongo_column_name(columns, attnum), type, options->bson_type);
+}
+
 /* column_options: NULL for the whole document. */
 static const MongoColumnOptions *
 column_options(MongoColumns *columns, AttrNumber attnum)
@@ -84,10 +97,7 @@ column_options(MongoColumns *columns, AttrNumber attnum)
 
 		*options = mongo_column_options(columns->relid, attnum);
 		MemoryContextSwitchTo(old_context);
-		if ((*options)->bson_type != BSON_TYPE_EOD)
-			mongo_check_declared_type(mongo_column_name(columns, attnum),
-									  get_atttype(columns->relid, attnum),
-									  (*options)->bson_type);
+		check_declared(columns, attnum, *options);
 	}
 	return *options;
 }
