@@ -131,7 +131,7 @@ create_server($node, 'server_patient', $primary, address => undef, port => undef
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE patient (id int, info text) SERVER server_patient OPTIONS (database 'db', collection 'points');
 	BEGIN; INSERT INTO patient VALUES (3000, 'new'); ROLLBACK});
-is(names(recorded()), 'isMaster insert abortTransaction', 'no ping, though a uri asks for a long interval between two');
+like(names(recorded()), qr/^isMaster insert abortTransaction\b(?!.*ping)/, 'no ping, though a uri asks for a long interval between two');
 
 # SCRAM begins in the greeting, and its last, empty exchange is left out.
 my $guarded = MongoFdwTest::Mongod->new(auth => 1);

@@ -84,7 +84,7 @@ class Driver:
                 ("mongoc_uri_get_password", ctypes.c_char_p, [ctypes.c_void_p]),
                 ("mongoc_uri_get_option_as_utf8", ctypes.c_char_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]),
                 ("mongoc_uri_get_credentials", ctypes.c_void_p, [ctypes.c_void_p]),
-                ("bson_as_json", ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_void_p]), ("bson_free", None, [ctypes.c_void_p]),
+                ("bson_as_relaxed_extended_json", ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_void_p]), ("bson_free", None, [ctypes.c_void_p]),
                 ("mongoc_log_set_handler", None, [ctypes.c_void_p, ctypes.c_void_p])):
             getattr(library, function).restype = result
             getattr(library, function).argtypes = arguments
@@ -104,7 +104,7 @@ class Driver:
             return None
         found = [name for name in ("username", "password") if getattr(library, "mongoc_uri_get_" + name)(uri) is not None]
         found += [name for name in NAMES if library.mongoc_uri_get_option_as_utf8(uri, name.encode(), None)]
-        json = library.bson_as_json(library.mongoc_uri_get_credentials(uri), None)
+        json = library.bson_as_relaxed_extended_json(library.mongoc_uri_get_credentials(uri), None)
         if b"session_token" in ctypes.string_at(json).lower():
             found.append("token")
         library.bson_free(json)
