@@ -136,6 +136,9 @@ SELECT _id FROM e_orders WHERE j ->> 's' LIKE '%"%' OR j ->> 's' LIKE 't%' OR j 
 SELECT _id FROM e_orders WHERE j ->> 's' COLLATE "C" < 'name 1' ORDER BY _id;
 -- parameters
 SET plan_cache_mode = force_generic_plan;
+-- deeper than a command may be, and as long as one
+SELECT count(*) FROM e_orders WHERE items @> (SELECT (repeat('[{"a": ', 1000) || 1 || repeat('}]', 1000))::jsonb);
+SELECT count(*) FROM e_orders WHERE j ->> 'n' COLLATE "C" BETWEEN (SELECT repeat('a', 5000000)) AND (SELECT repeat('b', 5000000));
 PREPARE e_contains (jsonb, float8) AS SELECT count(*), min(_id) FROM e_orders WHERE items @> $1 AND (j ->> 'n')::float8 < $2;
 EXECUTE e_contains ('[{"sku": "s50"}]', 600);
 EXECUTE e_contains ('[]', 'NaN');

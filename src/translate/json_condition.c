@@ -65,15 +65,21 @@ mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	return MONGO_MATCH_SOME;
 }
 
-static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container);
+/* What is in elements of more arrays is left to PostgreSQL; MongoDB takes 200 levels in all. */
+#define MAX_ELEMENT_DEPTH	30
+
+static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container,
+							 int depth);
 
 /* append_contained_object: an array's element that contains an object. */
 static void
-append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object)
+append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object,
+						int depth)
 {
 	BsonArray	members = bson_array_create();
 
-	append_contained(&members, "", object);
+	if (depth < MAX_ELEMENT_DEPTH)
+		append_contained(&members, "", object, depth + 1);
 	if (members.count == 0 || ends_with_index(path))
 		return;
 	if (members.count == 1)
@@ -87,7 +93,7 @@ append_contained_object(BsonArray *conditions, const char *path, JsonbContainer 
 /* append_contained_value: one value of an object, or element of an array, that is contained. */
 static void
 append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorToken token,
-					   const JsonbValue *value)
+					   const JsonbValue *value, int depth)
 {
 	bson_t		condition;
 
@@ -97,9 +103,9 @@ append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorTok
 	{
 		/* arrays within arrays are at no path */
 		if (token == WJB_VALUE)
-			append_contained(conditions, path, value->val.binary.data);
+			append_contained(conditions, path, value->val.binary.data, depth);
 		else if (JsonContainerIsObject(value->val.binary.data))
-			append_contained_object(conditions, path, value->val.binary.data);
+			append_contained_object(conditions, path, value->val.binary.data, depth);
 		return;
 	}
 	bson_array_begin_document(conditions, &condition);
@@ -113,10 +119,10 @@ append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorTok
 /*
  * append_contained adds to an array of conditions what a document must hold
  * for "path @> container"; keys that no path can name are left out.  An empty path is
- * an element's.
+ * an element's, in 'depth' arrays.
  */
 static void
-append_contained(BsonArray *conditions, const char *path, JsonbContainer *container)
+append_contained(BsonArray *conditions, const char *path, JsonbContainer *container, int depth)
 {
 	JsonbIterator *iterator = JsonbIteratorInit(container);
 	JsonbIteratorToken token;
@@ -141,7 +147,7 @@ append_contained(BsonArray *conditions, const char *path, JsonbContainer *contai
 				resetStringInfo(&field);
 		}
 		else if ((token == WJB_VALUE || token == WJB_ELEM) && field.len > 0)
-			append_contained_value(conditions, field.data + root, token, &value);
+			append_contained_value(conditions, field.data + root, token, &value, depth);
 	}
 }
 
@@ -151,7 +157,7 @@ render_contains(const char *path, Datum value, bson_t *match)
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
 	BsonArray	conditions = bson_array_create();
 
-	append_contained(&conditions, path, &jsonb->root);
+	append_contained(&conditions, path, &jsonb->root, 0);
 	if (conditions.count == 0)
 		return false;
 	BSON_APPEND_ARRAY(match, "$and", conditions.bson);

@@ -141,6 +141,9 @@ append_equal(const char *path, const char *string, int length, bson_t *match)
 		bson_append_condition(match, path, "$in", bson_array(points.bson));
 }
 
+/* A longer bound is said once, for a command has 16 MB. */
+#define LONGEST_OTHER_BOUND	(64 * 1024)
+
 /* append_strings: of the field that are within the range. */
 static void
 append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArray *branches)
@@ -152,7 +155,7 @@ append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArra
 	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
 	bson_value_t value = bson_utf8_sized(own->string, own->length);
 
-	if (other->string == NULL)
+	if (other->string == NULL || other->length > LONGEST_OTHER_BOUND)
 		bson_array_append_template(branches, "{@1: {@2: @3}}", path, operator, value);
 	else
 		bson_array_append_template(branches, "{@1: {@2: @3, @4: @5}}", path, operator, value,
