@@ -179,7 +179,8 @@ def by_timeout(setting):
         start = time.monotonic()
         if statement:
             swallow(case, statement)
-        if setting != "statement_timeout":
+        # the transaction is over when COMMIT has failed, and its timeout with it
+        if setting != "statement_timeout" and statement != "COMMIT":
             wait_until(lambda: case.bench.is_gone(case.pid), 30)
         return time.monotonic() - start - TIMEOUT_MS / 1000
     return measure
@@ -279,7 +280,7 @@ def measure(bench, place, arguments, kind):
     statement = place(case)
     seconds = kind(case, statement)
     case.proxies.heal()
-    if kind in (cancel, timeout):
+    if kind in (cancel, timeout) or place is commit and kind is transaction_timeout:
         check_told(case, place)
     case.connection.close()
     return seconds
