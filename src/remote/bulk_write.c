@@ -103,7 +103,7 @@ operation_options(const MongoWriteBatch *batch)
 	bson_t	   *options = bson_create_in(CurrentMemoryContext);
 
 	/* what we built needs no check of ours; MongoDB makes its own */
-	if (batch->kind == MONGO_INSERT)
+	if (batch->kind != MONGO_DELETE_ONE && batch->kind != MONGO_DELETE_MANY)
 		BSON_APPEND_BOOL(options, "validate", false);
 	if (is_upsert(batch))
 		BSON_APPEND_BOOL(options, "upsert", true);
