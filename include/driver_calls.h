@@ -72,6 +72,8 @@ extern int	mongo_driver_depth;
 	mongo_in_driver(mongoc_client_session_append(__VA_ARGS__))
 #define mongoc_client_session_commit_transaction(...) \
 	mongo_in_driver(mongoc_client_session_commit_transaction(__VA_ARGS__))
+#define mongoc_client_session_get_cluster_time(...) \
+	mongo_in_driver(mongoc_client_session_get_cluster_time(__VA_ARGS__))
 #define mongoc_client_session_get_lsid(...) \
 	mongo_in_driver(mongoc_client_session_get_lsid(__VA_ARGS__))
 #define mongoc_client_session_in_transaction(...) \
@@ -233,6 +235,8 @@ extern int	mongo_driver_depth;
 	mongo_in_driver_void(mongoc_bulk_operation_destroy(__VA_ARGS__))
 #define mongoc_client_destroy(...) \
 	mongo_in_driver_void(mongoc_client_destroy(__VA_ARGS__))
+#define mongoc_client_session_advance_cluster_time(...) \
+	mongo_in_driver_void(mongoc_client_session_advance_cluster_time(__VA_ARGS__))
 #define mongoc_client_session_destroy(...) \
 	mongo_in_driver_void(mongoc_client_session_destroy(__VA_ARGS__))
 #define mongoc_client_set_ssl_opts(...) \

@@ -201,6 +201,11 @@ def transactions():
     read = "SELECT count(*), max(info) FROM points WHERE length(info) > 0"
     yield Statement("transaction", ["BEGIN", insert.format(100), local, read, update, "DELETE FROM written WHERE _id = 2",
                                     "COMMIT"], atomic=False)
+    yield Statement("transaction of all kinds of commands", [
+        "BEGIN", insert.format(100), "UPDATE written SET n = n + 1 WHERE _id = 3",
+        "INSERT INTO written SELECT i, i, 'new' FROM generate_series(8, 20) i ON CONFLICT DO NOTHING",
+        "DELETE FROM written WHERE _id = 5 RETURNING n", "DECLARE c CURSOR FOR SELECT * FROM points", "FETCH 25 FROM c",
+        "DELETE FROM written WHERE n = 2", local, "COMMIT"], servers=("rs",))
     yield Statement("connect for a transaction", ["BEGIN", insert.format(100), "COMMIT"], servers=("rs",), fresh=True)
     yield Statement("COMMIT", ["BEGIN", insert.format(100), local, "COMMIT"])
     # which closes the connection, as the server is another one then

@@ -59,6 +59,17 @@ def do_record(port):
     return recorder.port
 
 
+def do_recorded_fields(port):
+    """The same, each command as the list of its fields, of which Perl's hashes lose the order."""
+    return [list(command) for command in recorders[port].take()]
+
+
+def do_cut(port):
+    """End the connections through a proxy; it takes new ones."""
+    recorders[port].cut()
+    return True
+
+
 def do_recorded(port):
     """All commands that passed a proxy since this was last asked."""
     return recorders[port].take()

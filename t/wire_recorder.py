@@ -52,16 +52,25 @@ def command_of(message):
     return {**body, **lists}
 
 
+def shut(connection):
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass            # it went away first
+
+
 class WireRecorder:
     """Listens on self.port; self.take() gives the commands since it was last called.
 
     Those that make and end connections only with connection_commands=True.
+    self.cut() ends all connections that there are.
     """
 
     def __init__(self, host, port, connection_commands=False):
         self.server = (host, port)
         self.left_out = set() if connection_commands else CONNECTION_COMMANDS
         self.commands = []
+        self.connections = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -70,10 +79,16 @@ class WireRecorder:
         commands, self.commands = self.commands, []
         return commands
 
+    def cut(self):
+        connections, self.connections = self.connections, []
+        for connection in connections:
+            shut(connection)
+
     def _accept(self):
         while True:
             client, _ = self.listener.accept()
             server = socket.create_connection(self.server)
+            self.connections += [client, server]
             for arguments in ((client, server, self._record), (server, client, lambda message: None)):
                 threading.Thread(target=self._forward, args=arguments, daemon=True).start()
 
@@ -85,10 +100,7 @@ class WireRecorder:
                 target.sendall(message)
         except OSError:
             for connection in (source, target):
-                try:
-                    connection.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass            # it went away first
+                shut(connection)
 
     def _record(self, message):
         command = command_of(message)

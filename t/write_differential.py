@@ -148,6 +148,7 @@ class Writes:
         self.way = "directly"
         # apart from the statements, which a seed has whatever is drawn
         self.other_rng = random.Random("ways of %d" % options.seed)
+        self.first_rng = random.Random("firsts of %d" % options.seed)
         self.session = RandomSettings(self.execute, options, SESSION)
         self.settings = RandomSettings(self.execute, options, PLANNING)
 
@@ -367,6 +368,9 @@ class Writes:
         local = self.run(sql, "local")
         if ending and local[0] == "error":
             self.execute("ROLLBACK; BEGIN")
+        if ending and not self.lasting and self.first_rng.random() < 0.7:
+            # what comes behind a transaction's first command goes another way
+            self.execute("DELETE FROM remote WHERE _id = -12345")
         remote = self.run(sql, "remote")
         if ending:
             if remote[0] != "error" and local[0] != "error":

@@ -3,11 +3,11 @@
  * bulk_write.c
  *		Many writes to one collection in one command.
  *
- * Outside of MongoDB's transactions they go out as messages of our own
- * (write_sequence.h).  In them, and where another server than the one that reads
- * ask takes writes, libmongoc frames the documents, splits what is too much for one
- * message and retries where that is safe.  No function here raises between making
- * and destroying what libmongoc allocates.
+ * They go out as messages of our own (write_sequence.h).  Of the first command of a
+ * MongoDB transaction, and where another server than the one that reads ask takes
+ * writes, libmongoc frames the documents, splits what is too much for one message and
+ * retries where that is safe.  No function here raises between making and destroying
+ * what libmongoc allocates.
  *
  *-------------------------------------------------------------------------
  */
@@ -475,7 +475,7 @@ execute(MongoLease *lease, const char *database, const char *collection,
 
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
-	if (!mongo_session_in_transaction(session) && mongo_write_sequence_suits(lease, batch))
+	if (mongo_write_sequence_suits(session, lease, batch))
 	{
 		outcome->reply = bson_create_in(CurrentMemoryContext);
 		outcome->is_sequence = true;
@@ -711,7 +711,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 		session, batch, false, first_row, rows_before, context_message
 	};
 	flight->lease = mongo_session_lease_for(session, &flight_turns, flight);
-	if (mongo_write_sequence_suits(flight->lease, batch))
+	if (mongo_write_sequence_suits(session, flight->lease, batch))
 	{
 		mongo_session_note_write(session, 0);
 		begun = mongo_write_sequence_begin(session, flight->lease, mongo_to_utf8(database),

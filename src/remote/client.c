@@ -132,7 +132,8 @@ prepare_writes(MongoClient *client, const mongoc_uri_t *uri,
 	const bson_t *hello = mongoc_server_description_hello_response(server);
 	bool		is_alone = strcmp(client->server_type, "Standalone") == 0;
 
-	client->takes_writes = is_alone || strcmp(client->server_type, "RSPrimary") == 0 ||
+	client->takes_transactions = strcmp(client->server_type, "RSPrimary") == 0;
+	client->takes_writes = is_alone || client->takes_transactions ||
 		strcmp(client->server_type, "Mongos") == 0;
 	client->session.minutes = hello_number(hello, "logicalSessionTimeoutMinutes", 0);
 	client->retries_writes = !is_alone && client->session.minutes > 0 &&

@@ -73,6 +73,8 @@ typedef struct MongoClient
 	MongoServerSession session;
 	bool		takes_writes;	/* the connection leads to a primary, or one
 								 * that does as such */
+	bool		takes_transactions; /* the connection leads to a primary of a
+									 * replica set */
 	bool		retries_writes; /* the server recognizes a repetition, and
 								 * retryWrites is not false */
 	int			most_writes;	/* in a message: maxWriteBatchSize */

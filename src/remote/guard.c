@@ -11,6 +11,7 @@
 
 #include "guard.h"
 
+#include "bson_memory.h"
 #include "driver_memory.h"
 #include "frame.h"
 #include "remote_error.h"
@@ -470,6 +471,65 @@ count_request(const MongoGuard *guard, const char *start)
 							   is_plain ? start + BODY_OFFSET + 4 + 1 : "");
 }
 
+/*
+ * view_body
+ *		The command of a message that begins here; false where it is compressed or not
+ *		in one piece.
+ */
+static bool
+view_body(const mongoc_iovec_t *iov, size_t iovcnt, const char *start, bson_t *body)
+{
+	size_t		offset = BODY_OFFSET;
+
+	if (get_int32((const uint8 *) start + 12) != OP_MSG)
+		return false;
+	for (size_t i = 0; i < iovcnt; i++)
+	{
+		if (offset < iov[i].iov_len)
+		{
+			const uint8 *data = (const uint8 *) iov[i].iov_base + offset;
+			size_t		size = iov[i].iov_len - offset;
+
+			return size >= SMALLEST_DOCUMENT && get_int32(data) <= size &&
+				bson_view(body, data, get_int32(data));
+		}
+		offset -= iov[i].iov_len;
+	}
+	return false;
+}
+
+/*
+ * note_transaction
+ *		Does this message begin a transaction?  Then this is its number.
+ */
+static void
+note_transaction(const MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt,
+				 const char *start)
+{
+	MongoTransport *transport = guard->stream->transport;
+	bson_t		body;
+	bson_iter_t iter;
+	bool		begins = false;
+	int64		number = 0;
+
+	if (transport->data_stream != guard->stream || !view_body(iov, iovcnt, start, &body) ||
+		!bson_iter_init(&iter, &body))
+		return;
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (strcmp(key, "startTransaction") == 0)
+			begins = bson_iter_as_bool(&iter);
+		else if (strcmp(key, "txnNumber") == 0 && BSON_ITER_HOLDS_INT64(&iter))
+			number = bson_iter_int64(&iter);
+	}
+	if (!begins)
+		return;
+	transport->begins = false;
+	transport->transaction_number = number;
+}
+
 /* The command that ends a transaction has left, or may have. */
 static void
 note_ending(MongoEnding *ending)
@@ -502,6 +562,8 @@ guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 		sent = mongoc_stream_writev(guard->base, iov, iovcnt, timeout_msec);
 	if (begins && guard->stream->bytes_sent != bytes_before)
 		count_request(guard, start);
+	if (begins && transport->begins)
+		note_transaction(guard, iov, iovcnt, start);
 	if (ends && guard->stream->bytes_sent != bytes_before)
 		note_ending(&transport->ending);
 	if (sent < 0 && answers_instead(guard))

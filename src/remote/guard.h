@@ -20,7 +20,11 @@
  * It also tells whether the command that ends a transaction has left, and
  * whether it was answered (MongoEnding).
  *
- * Our own data plane reads below the guard.
+ * And it tells the number of a transaction that libmongoc begins, which is nowhere to
+ * be asked for: it stands in the message.
+ *
+ * What we read outside of transactions goes on below the guard; what we write, and all
+ * commands of ours in a transaction, through it (exchange.h).
  *
  *-------------------------------------------------------------------------
  */

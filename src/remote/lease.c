@@ -322,7 +322,11 @@ mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 count)
 void
 mongo_lease_note_transaction(MongoLease *lease)
 {
+	MongoTransport *transport = &lease->client->connection.transport;
+
 	lease->client->in_transaction = true;
+	transport->begins = true;
+	transport->transaction_number = 0;
 }
 
 void

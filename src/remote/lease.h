@@ -124,7 +124,8 @@ extern void mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 co
 
 /*
  * mongo_lease_note_transaction
- *		Until the lease ends, a transaction of MongoDB's is open on its client.
+ *		Until the lease ends, a transaction of MongoDB's is open on its client: one that
+ *		libmongoc's next command begins.
  */
 extern void mongo_lease_note_transaction(MongoLease *lease);
 

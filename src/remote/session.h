@@ -63,6 +63,21 @@ extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease)
 extern void mongo_session_append(MongoSession *session, bson_t *options);
 
 /*
+ * mongo_session_takes_messages
+ *		Is it in a MongoDB transaction whose next command can be a message of our own
+ *		(transaction_message.h)?
+ */
+extern bool mongo_session_takes_messages(const MongoSession *session);
+
+/*
+ * mongo_session_fields, mongo_session_note_reply
+ *		What such a message has beside the command, in the current memory context; its
+ *		reply has come, or none has (NULL).
+ */
+extern bson_t *mongo_session_fields(MongoSession *session);
+extern void mongo_session_note_reply(MongoSession *session, const bson_t *reply);
+
+/*
  * mongo_session_is_fresh
  *		Is this a MongoDB transaction in which nothing has been read or written?
  *

@@ -30,8 +30,10 @@
 #include "storage/predicate.h"
 #include "trace.h"
 #include "transaction_end.h"
+#include "transaction_message.h"
 #include "user_mapping.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 /* How long an abort may go on closing cursors. */
 #define KILL_CURSORS_MS		500
@@ -45,6 +47,7 @@ struct MongoSession
 	MongoLease *lease;			/* pinned; NULL without a transaction */
 	mongoc_client_session_t *driver_session;	/* likewise */
 	bool		used;			/* a command has been sent in the transaction */
+	TimestampTz used_at;		/* the last one */
 	bool		wrote;			/* something was written, or may have been */
 	bool		lost;			/* a command failed: MongoDB has ended the
 								 * transaction, or will */
@@ -206,6 +209,7 @@ mongo_session_restart(MongoSession *session)
 	mongoc_client_session_abort_transaction(session->driver_session, NULL);
 	mongo_lease_check_interrupts(session->lease);
 	session->used = false;
+	mongo_lease_note_transaction(session->lease);
 	if (start_driver_transaction(session, mongo_lease_client(session->lease), &error))
 		return;
 	mongo_lease_check_interrupts(session->lease);
@@ -641,10 +645,31 @@ mongo_session_append(MongoSession *session, bson_t *options)
 	bson_error_t error;
 
 	session->used = true;
+	session->used_at = GetCurrentTimestamp();
 	if (session->driver_session != NULL &&
 		!mongoc_client_session_append(session->driver_session, options, &error))
 		mongo_session_report_error("could not use a MongoDB session",
 								   &error, NULL);
+}
+
+bool
+mongo_session_takes_messages(const MongoSession *session)
+{
+	return session->driver_session != NULL && session->used &&
+		mongo_transaction_takes_messages(session->lease, session->used_at);
+}
+
+bson_t *
+mongo_session_fields(MongoSession *session)
+{
+	session->used_at = GetCurrentTimestamp();
+	return mongo_transaction_fields(session->lease, session->driver_session);
+}
+
+void
+mongo_session_note_reply(MongoSession *session, const bson_t *reply)
+{
+	mongo_transaction_note_reply(session->lease, session->driver_session, reply);
 }
 
 bool
@@ -708,24 +733,40 @@ mongo_session_traffic(const MongoSession *session)
 	return &mongo_lease_connection(session->lease)->transport.traffic;
 }
 
+/* run_by_driver: a command that reads, by libmongoc; true when it succeeded. */
+static bool
+run_by_driver(MongoSession *session, MemoryContext context, const char *database,
+			  const bson_t *command, bson_t **reply, bson_error_t *error)
+{
+	bson_t	   *options = bson_create_in(CurrentMemoryContext);
+
+	/* libmongoc adds its own to a copy of the command */
+	mongo_memory_check(2 * mongo_memory_grown(command->len));
+	*reply = bson_create_in(context);
+	mongo_session_append(session, options);
+	if (!bson_has_field(command, "comment"))
+		mongo_trace_append(mongo_lease_connection(session->lease)->comment, options);
+	return mongoc_client_command_with_opts(mongo_lease_client(session->lease), database,
+										   command, NULL, options, *reply, error);
+}
+
 const bson_t *
 mongo_session_read_command(MongoSession *session, MemoryContext context,
 						   const char *database, const bson_t *command,
 						   const char *context_message)
 {
-	mongoc_client_t *client = mongo_lease_client(session->lease);
-	bson_t	   *options = bson_create_in(CurrentMemoryContext);
-	bson_t	   *reply = bson_create_in(context);
-	bson_error_t error;
+	bson_t	   *reply;
+	bson_error_t error = {0};
 	bool		succeeded;
 
-	/* libmongoc adds its own to a copy of the command */
-	mongo_memory_check(2 * mongo_memory_grown(command->len));
-	mongo_session_append(session, options);
-	if (!bson_has_field(command, "comment"))
-		mongo_trace_append(mongo_lease_connection(session->lease)->comment, options);
-	succeeded = mongoc_client_command_with_opts(client, database, command, NULL,
-												options, reply, &error);
+	if (mongo_session_takes_messages(session))
+	{
+		session->used_at = GetCurrentTimestamp();
+		succeeded = mongo_transaction_run(session->lease, session->driver_session, context,
+										  database, command, &reply, &error);
+	}
+	else
+		succeeded = run_by_driver(session, context, database, command, &reply, &error);
 
 	/*
 	 * whatever failed in it, or was broken off, has ended MongoDB's

@@ -53,6 +53,15 @@ mongo_transport_drop_closed(MongoTransport *transport)
 }
 
 void
+mongo_transport_close_data_stream(MongoTransport *transport)
+{
+	if (transport->data_stream == NULL)
+		return;
+	mongoc_stream_close(&transport->data_stream->vtable);
+	transport->data_stream = NULL;
+}
+
+void
 mongo_transport_resume(MongoTransport *transport)
 {
 	dlist_iter	iter;

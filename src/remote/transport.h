@@ -81,6 +81,10 @@ typedef struct MongoTransport
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */
 	MongoRemoteCancel *cancel;	/* while armed, or NULL */
+	bool		begins;			/* a command of libmongoc's that begins a
+								 * transaction is to come: note its txnNumber */
+	int64		transaction_number; /* of that one, if it has left over
+									 * data_stream; 0: not known */
 	char		last_command[24];	/* the name of libmongoc's, perhaps cut;
 									 * "" */
 	MongoTraffic traffic;		/* of all connections since the client is
@@ -112,6 +116,13 @@ extern void mongo_transport_note_memory(MongoTransport *transport, size_t size);
  * The data plane loses its stream then.
  */
 extern void mongo_transport_resume(MongoTransport *transport);
+
+/*
+ * mongo_transport_close_data_stream
+ *		What comes over it next would be a reply that nobody waits for.  libmongoc finds
+ *		it closed, and makes another.
+ */
+extern void mongo_transport_close_data_stream(MongoTransport *transport);
 
 /*
  * mongo_transport_drop_closed

@@ -263,55 +263,62 @@ mongo_wire_shrink(MongoConnection *connection)
 	}
 }
 
+/* put_sequence: the start of a section of kind 1; its documents follow. */
+static uint8 *
+put_sequence(uint8 *p, const MongoSequence *sequence, size_t name_size)
+{
+	*p++ = 1;
+	put_int32(p, 4 + name_size + sequence->size);
+	memcpy(p + 4, sequence->name, name_size);
+	return p + 4 + name_size;
+}
+
 void
-mongo_wire_prepare_write(MongoConnection *connection, const char *database,
-						 const bson_t *command, const MongoSequence *sequence,
-						 mongoc_iovec_t iov[2], size_t *iovcnt)
+mongo_wire_prepare(MongoConnection *connection, const char *database,
+				   const bson_t *command, const bson_t *fields,
+				   const MongoSequence *sequence, mongoc_iovec_t iov[2], size_t *iovcnt)
 {
 	size_t		database_length = strlen(database);
-	size_t		name_size = strlen(sequence->name) + 1;
+	size_t		name_size = sequence != NULL ? strlen(sequence->name) + 1 : 0;
+	size_t		sequence_size = sequence != NULL ? sequence->size : 0;
 	char		comment[MONGO_COMMENT_SIZE];
 	size_t		comment_length = fill_comment(connection, command, comment);
-	size_t		body = SMALLEST_DOCUMENT + elements_size(command) +
-		elements_size(connection->write_concern) +
+	size_t		body = SMALLEST_DOCUMENT + elements_size(command) + elements_size(fields) +
 		utf8_size(sizeof("$db"), database_length);
 	size_t		head;
 	uint8	   *p;
 
 	if (comment_length > 0)
 		body += utf8_size(sizeof("comment"), comment_length);
-	head = BODY_OFFSET + body + 1 + 4 + name_size;
+	head = BODY_OFFSET + body + (sequence != NULL ? 1 + 4 + name_size : 0);
 
 	/* a compressor wants all of it in one piece */
 	p = make_room(&connection->request,
-				  head + (connection->compressor != NULL ? sequence->size : 0));
-	put_header(p, head + sequence->size, ++connection->last_request_id, OP_MSG);
+				  head + (connection->compressor != NULL ? sequence_size : 0));
+	put_header(p, head + sequence_size, ++connection->last_request_id, OP_MSG);
 	put_int32(p + HEADER_SIZE, 0);
 	p[HEADER_SIZE + 4] = 0;		/* a section of kind 0: one document */
 
 	p += BODY_OFFSET;
 	put_int32(p, body);
 	p = put_elements(p + 4, command);
-	p = put_elements(p, connection->write_concern);
+	p = put_elements(p, fields);
 	p = put_utf8(p, "$db", sizeof("$db"), database, database_length);
 	if (comment_length > 0)
 		p = put_utf8(p, "comment", sizeof("comment"), comment, comment_length);
 	*p++ = '\0';
-
-	*p++ = 1;					/* a section of kind 1: a sequence */
-	put_int32(p, 4 + name_size + sequence->size);
-	memcpy(p + 4, sequence->name, name_size);
-	p += 4 + name_size;
+	if (sequence != NULL)
+		p = put_sequence(p, sequence, name_size);
 	Assert(p == connection->request.data + head);
 
 	*iovcnt = 1;
-	if (connection->compressor != NULL)
+	if (connection->compressor != NULL && sequence != NULL)
 		memcpy(p, sequence->data, sequence->size);
-	if (compress_message(connection, head + sequence->size, iov))
+	if (compress_message(connection, head + sequence_size, iov))
 		return;
 	iov[0].iov_base = (void *) connection->request.data;
-	iov[0].iov_len = head + (connection->compressor != NULL ? sequence->size : 0);
-	if (connection->compressor != NULL)
+	iov[0].iov_len = head + (connection->compressor != NULL ? sequence_size : 0);
+	if (connection->compressor != NULL || sequence == NULL)
 		return;
 	iov[(*iovcnt)++] = (mongoc_iovec_t) {
 		.iov_base = unconstify(char *, sequence->data), .iov_len = sequence->size

@@ -47,7 +47,8 @@ typedef struct MongoConnection
 	/* elements to append to a command: $readPreference, readConcern */
 	bson_t	   *read_preference;	/* NULL: none */
 	bson_t	   *read_concern;	/* NULL: none */
-	bson_t	   *write_concern;	/* to writes: writeConcern; NULL: none */
+	bson_t	   *write_concern;	/* to writes outside of transactions:
+								 * writeConcern; NULL: none */
 
 	uint64		waited_before;	/* MONGO_COUNT_WAIT_US when it was sent */
 	const char *comment;		/* as trace.h prepares it; NULL: none is sent */
@@ -101,18 +102,18 @@ typedef struct MongoSequence
 } MongoSequence;
 
 /*
- * mongo_wire_prepare_write
- *		The message of a command with a document sequence, as it is to be sent: *iov
- *		with *iovcnt parts, which point to the connection's buffers and to the
- *		sequence.
+ * mongo_wire_prepare
+ *		The message of a command for an exchange (exchange.h): *iov with *iovcnt parts,
+ *		which point to the connection's buffers and to the sequence.
  *
- * $db and the comment are appended, and write_concern.  Each call makes another
- * message with a number of its own.  Raises 53200 alone.
+ * $db and the comment are appended, and the elements of 'fields' (NULL: none), but no
+ * $readPreference and readConcern.  'sequence' is NULL where the command has none.
+ * Each call makes another message with a number of its own.  Raises 53200 alone.
  */
-extern void mongo_wire_prepare_write(MongoConnection *connection, const char *database,
-									 const bson_t *command,
-									 const MongoSequence *sequence,
-									 mongoc_iovec_t iov[2], size_t *iovcnt);
+extern void mongo_wire_prepare(MongoConnection *connection, const char *database,
+							   const bson_t *command, const bson_t *fields,
+							   const MongoSequence *sequence,
+							   mongoc_iovec_t iov[2], size_t *iovcnt);
 
 /*
  * mongo_wire_shrink

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_message.c
- *		Writes outside of MongoDB's transactions, as messages of our own.
+ *		Writes as messages of our own.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,84 +11,12 @@
 
 #include "bson_memory.h"
 #include "driver_memory.h"
-#include "frame.h"
+#include "exchange.h"
 #include "remote_cancel.h"
 #include "remote_error.h"
 #include "turns.h"
 #include "utils/memutils.h"
 #include "write_outcome.h"
-
-/* ------------------------------ one attempt -------------------------------- */
-
-/*
- * receive_reply
- *		The document of the reply, in the current memory context; never raises.
- *
- * The guard has taken it in whole, and checked it.
- */
-static bool
-receive_reply(MongoConnection *connection, mongoc_stream_t *stream, bson_t *document)
-{
-	uint8		head[BODY_OFFSET];
-	size_t		length;
-	uint8	   *bytes;
-
-	if (mongoc_stream_read(stream, head, BODY_OFFSET, BODY_OFFSET,
-						   MONGO_NO_TIMEOUT) != BODY_OFFSET ||
-		get_int32(head + 12) != OP_MSG)
-		return false;
-	length = get_int32(head) - BODY_OFFSET;
-	bytes = MemoryContextAllocExtended(CurrentMemoryContext, length,
-									   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	if (bytes == NULL)
-	{
-		mongo_transport_note_memory(&connection->transport, length);
-		return false;
-	}
-	return mongoc_stream_read(stream, bytes, length, length,
-							  MONGO_NO_TIMEOUT) == (ssize_t) length &&
-		bson_view(document, bytes, length);
-}
-
-/*
- * send_message
- *		True when it has left whole; never raises.
- */
-static bool
-send_message(MongoConnection *connection, mongoc_iovec_t *iov, size_t iovcnt)
-{
-	MongoStream *stream = connection->transport.data_stream;
-	ssize_t		size = 0;
-	bool		sent;
-
-	if (connection->broken || stream == NULL)
-		return false;
-	for (size_t i = 0; i < iovcnt; i++)
-		size += iov[i].iov_len;
-	connection->in_flight++;
-	sent = mongoc_stream_writev(stream->guard, iov, iovcnt, MONGO_NO_TIMEOUT) == size;
-	mongo_wire_shrink(connection);
-	return sent;
-}
-
-/*
- * collect_reply
- *		To what has been sent; in place of one whose wait was broken off stands the
- *		guard's.
- */
-static bool
-collect_reply(MongoConnection *connection, bool sent, bson_t *document)
-{
-	MongoStream *stream = connection->transport.data_stream;
-
-	if (sent && stream != NULL && receive_reply(connection, stream->guard, document))
-	{
-		connection->in_flight--;
-		return true;
-	}
-	connection->broken = true;
-	return false;
-}
 
 /* ------------------------------ what it says ------------------------------- */
 
@@ -115,21 +43,6 @@ note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field)
 	bson_set_error(error, domain, code, "%s", text);
 }
 
-/* note_failed_command: the reply is {ok: 0}. */
-static void
-note_failed_command(bson_error_t *error, const bson_t *document)
-{
-	bson_iter_t iter;
-	const char *text = "no message was given";
-	int			code = 0;
-
-	if (bson_iter_init_find(&iter, document, "code") && BSON_ITER_HOLDS_NUMBER(&iter))
-		code = (int) bson_iter_as_int64(&iter);
-	if (bson_iter_init_find(&iter, document, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter))
-		text = bson_iter_utf8(&iter, NULL);
-	bson_set_error(error, MONGOC_ERROR_SERVER, code, "%s", text);
-}
-
 /* note_write_error: the first of writeErrors; false when there is none. */
 static bool
 note_write_error(bson_error_t *error, const bson_t *document)
@@ -152,23 +65,12 @@ note_write_error(bson_error_t *error, const bson_t *document)
 static bool
 read_reply(const MongoConnection *connection, MongoWriteReply *reply)
 {
-	const MongoTransport *transport = &connection->transport;
 	bson_error_t *error = &reply->error;
 	bson_iter_t iter;
 
 	memset(error, 0, sizeof(*error));
-	if (!reply->answered)
-	{
-		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "%s",
-					   transport->violation != NULL ? transport->failure :
-					   "The connection was lost before MongoDB had answered.");
+	if (mongo_exchange_has_failed(connection, reply->answered, &reply->document, error))
 		return false;
-	}
-	if (!mongo_reply_is_ok(&reply->document))
-	{
-		note_failed_command(error, &reply->document);
-		return false;
-	}
 	if (note_write_error(error, &reply->document))
 		return false;
 	if (bson_iter_init_find(&iter, &reply->document, "writeConcernError"))
@@ -198,22 +100,18 @@ static void
 start_attempt(MongoWriteUnderWay *way)
 {
 	MongoConnection *connection = mongo_lease_connection(way->lease);
-	MongoTransport *transport = &connection->transport;
 	const MongoWriteMessage *message = way->message;
 	mongoc_iovec_t iov[2];
 	size_t		iovcnt;
 
 	mongo_memory_check(connection->compressor == NULL ? 0 :
 					   2 * mongo_memory_grown(message->operations.size));
-	mongo_wire_prepare_write(connection, message->database, message->command,
-							 &message->operations, iov, &iovcnt);
-	transport->violation = NULL;
-	transport->failure[0] = '\0';
-	mongo_client_of(connection)->waited_before =
-		transport->traffic.counters[MONGO_COUNT_WAIT_US];
+	mongo_wire_prepare(connection, message->database, message->command,
+					   way->fields != NULL ? way->fields : connection->write_concern,
+					   &message->operations, iov, &iovcnt);
 	if (way->lsid != NULL)
 		mongo_remote_cancel_arm_with(connection, way->lsid);
-	way->sent = send_message(connection, iov, iovcnt);
+	way->sent = mongo_exchange_send(connection, iov, iovcnt);
 }
 
 /* finish_attempt: receive the reply; true when the message may be sent once more. */
@@ -224,8 +122,16 @@ finish_attempt(MongoWriteUnderWay *way, MongoWriteReply *reply)
 	MongoTransport *transport = &connection->transport;
 	bool		given_up;
 
-	reply->answered = collect_reply(connection, way->sent, &reply->document);
+	reply->answered = mongo_exchange_receive(connection, way->sent, &reply->document);
 	reply->succeeded = read_reply(connection, reply);
+	if (way->fields != NULL)
+	{
+		mongo_session_note_reply(way->session, reply->answered ? &reply->document : NULL);
+		reply->end = MONGO_WRITE_ANSWERED;
+		if (reply->answered)
+			note_lost_primary(connection, reply);
+		return false;
+	}
 	given_up = transport->interrupted ||
 		(transport->cancel != NULL && transport->cancel->asked);
 	reply->end = mongo_write_end(way->lease, reply->succeeded, way->message->most,
@@ -324,7 +230,8 @@ mongo_write_message_begin(MongoSession *session, MongoLease *lease,
 	way->session = session;
 	way->lease = lease;
 	way->message = message;
-	way->lsid = add_session(client, message);
+	way->fields = mongo_session_in_transaction(session) ? mongo_session_fields(session) : NULL;
+	way->lsid = way->fields == NULL ? add_session(client, message) : NULL;
 	way->may_repeat = way->lsid != NULL && client->retries_writes && message->most >= 0;
 	start_attempt(way);
 }

@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * write_message.h
- *		Writes outside of MongoDB's transactions, as messages of our own.
+ *		Writes as messages of our own.
  *
  * A command with its operations as a document sequence goes out on the connection
- * that reads use, through the guard on top of it (guard.h), which counts and
- * checks as it does for libmongoc.  Nothing raises while it is under way: a wait
- * that is broken off fails, what MongoDB does is ended (remote_cancel.h), and the
- * caller raises when all that is known has been noted.
+ * that reads use (exchange.h).  Nothing raises while it is under way: a wait that is
+ * broken off fails, what MongoDB does is ended (remote_cancel.h), and the caller
+ * raises when all that is known has been noted.
+ *
+ * In a MongoDB transaction it belongs to that, is sent once and in nobody's doubt:
+ * all of it ends with the transaction.
  *
  * https://github.com/mongodb/specifications (OP_MSG, Retryable Writes)
  *
@@ -25,8 +27,8 @@
 typedef struct MongoWriteMessage
 {
 	const char *database;		/* in UTF-8 */
-	bson_t	   *command;		/* without lsid, txnNumber and writeConcern,
-								 * which are appended */
+	bson_t	   *command;		/* without lsid, txnNumber, writeConcern and
+								 * the like, which are appended */
 	MongoSequence operations;
 	int64		most;			/* documents that it can write; -1: any
 								 * number, so that it is not repeated */
@@ -48,7 +50,9 @@ typedef struct MongoWriteUnderWay
 	MongoSession *session;
 	MongoLease *lease;
 	const MongoWriteMessage *message;
-	bson_t	   *lsid;			/* NULL: the server has no sessions */
+	bson_t	   *fields;			/* of its transaction; NULL: it is in none */
+	bson_t	   *lsid;			/* of no transaction; NULL also where the
+								 * server has no sessions */
 	bool		may_repeat;
 	bool		sent;			/* whole; false: only what failed is to be
 								 * learnt */
@@ -58,9 +62,9 @@ typedef struct MongoWriteUnderWay
  * mongo_write_message_begin
  *		Send the message; to be followed by one of the two below.
  *
- * The lease's client must take writes (client.h); message and operations must
- * stay.  *way refers to memory in the current context.  Raises 53200 before
- * anything is sent.
+ * The lease's client must take writes (client.h), in a transaction the session
+ * messages (session.h); message and operations must stay.  *way refers to memory in the
+ * current context.  Raises 53200 before anything is sent.
  */
 extern void mongo_write_message_begin(MongoSession *session, MongoLease *lease,
 									  const MongoWriteMessage *message,

@@ -13,6 +13,7 @@
 #include "bson_write.h"
 #include "remote_error.h"
 #include "trace.h"
+#include "transaction_message.h"
 
 /* By so much MongoDB lets an operation be larger. */
 #define OPERATION_ALLOWANCE (16 * 1024)
@@ -23,8 +24,8 @@
 #define MESSAGE_HEAD		16384
 
 /*
- * How the commands are called, and the field that has their operations.  Upserts, which
- * may have to be repeated in part, are libmongoc's to send.
+ * How the commands are called, and the field that has their operations.  Upserts outside
+ * of transactions, which may have to be repeated in part, are libmongoc's to send.
  */
 static const struct
 {
@@ -32,13 +33,16 @@ static const struct
 	const char *field;
 	const char *count;			/* what the reply's "n" is in the bulk API */
 	bool		many;			/* documents for one operation */
+	bool		upserts;
 }			kinds[] =
 {
-	[MONGO_INSERT] = {"insert", "documents", "nInserted", false},
-	[MONGO_UPDATE_ONE] = {"update", "updates", "nMatched", false},
-	[MONGO_UPDATE_MANY] = {"update", "updates", "nMatched", true},
-	[MONGO_DELETE_ONE] = {"delete", "deletes", "nRemoved", false},
-	[MONGO_DELETE_MANY] = {"delete", "deletes", "nRemoved", true},
+	[MONGO_INSERT] = {"insert", "documents", "nInserted", false, false},
+	[MONGO_INSERT_UNLESS_THERE] = {"update", "updates", "nMatched", false, true},
+	[MONGO_UPSERT] = {"update", "updates", "nMatched", false, true},
+	[MONGO_UPDATE_ONE] = {"update", "updates", "nMatched", false, false},
+	[MONGO_UPDATE_MANY] = {"update", "updates", "nMatched", true, false},
+	[MONGO_DELETE_ONE] = {"delete", "deletes", "nRemoved", false, false},
+	[MONGO_DELETE_MANY] = {"delete", "deletes", "nRemoved", true, false},
 };
 
 void
@@ -86,10 +90,12 @@ mongo_write_batch_next(const MongoWriteBatch *batch, Size *position, bson_t *vie
 }
 
 bool
-mongo_write_sequence_suits(MongoLease *lease, const MongoWriteBatch *batch)
+mongo_write_sequence_suits(const MongoSession *session, MongoLease *lease,
+						   const MongoWriteBatch *batch)
 {
-	return kinds[batch->kind].command != NULL &&
-		mongo_client_of(mongo_lease_connection(lease))->takes_writes;
+	return mongo_client_of(mongo_lease_connection(lease))->takes_writes &&
+		(mongo_session_in_transaction(session) ? mongo_session_takes_messages(session) :
+		 !kinds[batch->kind].upserts);
 }
 
 /* ------------------------------- operations -------------------------------- */
@@ -126,6 +132,8 @@ make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 		else
 			BSON_APPEND_DOCUMENT(operation, "u", &update);
 		BSON_APPEND_BOOL(operation, "multi", kinds[batch->kind].many);
+		if (kinds[batch->kind].upserts)
+			BSON_APPEND_BOOL(operation, "upsert", true);
 	}
 	if (batch->simple_collation)
 		bson_append_condition(operation, "collation", "locale", bson_utf8("simple"));
@@ -196,6 +204,7 @@ take_operations(const MongoWriteBatch *operations, const MongoClient *client, in
 typedef struct Replies
 {
 	int64		count;			/* "n" */
+	BsonArray	upserted;
 	BsonArray	write_errors;
 	BsonArray	concern_errors;
 } Replies;
@@ -243,6 +252,7 @@ add_reply(Replies *replies, const bson_t *reply, int offset)
 
 	if (bson_iter_init_find(&iter, reply, "n") && BSON_ITER_HOLDS_NUMBER(&iter))
 		replies->count += bson_iter_as_int64(&iter);
+	merge_elements(&replies->upserted, reply, "upserted", offset);
 	merge_elements(&replies->write_errors, reply, "writeErrors", offset);
 	if (bson_iter_init_find(&iter, reply, "writeConcernError"))
 		merge_element(&replies->concern_errors, &iter, 0);
@@ -259,7 +269,10 @@ append_array(bson_t *document, const char *key, const BsonArray *array)
 static void
 write_reply(const Replies *replies, MongoWriteKind kind, bson_t *document)
 {
-	BSON_APPEND_INT64(document, kinds[kind].count, replies->count);
+	BSON_APPEND_INT64(document, kinds[kind].count, replies->count - replies->upserted.count);
+	if (kinds[kind].upserts)
+		BSON_APPEND_INT64(document, "nUpserted", replies->upserted.count);
+	append_array(document, "upserted", &replies->upserted);
 	append_array(document, "writeErrors", &replies->write_errors);
 	append_array(document, "writeConcernErrors", &replies->concern_errors);
 }
@@ -288,6 +301,15 @@ begin_message(MongoWriteSequence *sequence, MongoSession *session, MongoLease *l
 	mongo_write_message_begin(session, lease, &sequence->message, &sequence->way);
 }
 
+/* append_labels: those that say what becomes of the transaction, if it is in one. */
+static void
+append_labels(const MongoWriteSequence *sequence, const MongoWriteReply *reply,
+			  bson_t *document)
+{
+	if (sequence->way.fields != NULL)
+		mongo_transaction_append_labels(document, reply->answered ? &reply->document : NULL);
+}
+
 /* client_of: that which the lease holds. */
 static MongoClient *
 client_of(MongoLease *lease)
@@ -304,7 +326,8 @@ mongo_write_sequence_begin(MongoSession *session, MongoLease *lease,
 
 	sequence->reply = NULL;
 	make_operations(batch, &sequence->operations);
-	if (take_operations(&sequence->operations, client_of(lease), batch->count,
+	if (kinds[batch->kind].upserts ||
+		take_operations(&sequence->operations, client_of(lease), batch->count,
 						&position) < batch->count)
 		return false;
 	sequence->reply = bson_palloc(CurrentMemoryContext, sizeof(MongoWriteReply));
@@ -341,7 +364,10 @@ mongo_write_sequence_copy_errors(const MongoWriteSequence *sequence, bson_t *doc
 	bson_iter_t iter;
 	bson_t		errors;
 
-	if (reply == NULL || !reply->answered)
+	if (reply == NULL)
+		return;
+	append_labels(sequence, reply, document);
+	if (!reply->answered)
 		return;
 	if (bson_iter_init_find(&iter, &reply->document, "writeErrors") &&
 		BSON_ITER_HOLDS_ARRAY(&iter) && !bson_has_field(document, "writeErrors"))
@@ -366,7 +392,7 @@ mongo_write_sequence_abandon(MongoWriteSequence *sequence, int milliseconds)
 		BSON_ITER_HOLDS_NUMBER(&iter) ? bson_iter_as_int64(&iter) : 0;
 }
 
-/* send_parts: more than fits into one message. */
+/* send_parts: more than fits into one message, or whose reply has more to tell. */
 static bool
 send_parts(MongoWriteSequence *sequence, MongoSession *session, MongoLease *lease,
 		   const char *database, const char *collection, bson_t *document,
@@ -392,16 +418,19 @@ send_parts(MongoWriteSequence *sequence, MongoSession *session, MongoLease *leas
 		if (reply.answered)
 			add_reply(&replies, &reply.document, sent);
 		if (!reply.succeeded && succeeded)
+		{
 			*error = reply.error;
+			append_labels(sequence, &reply, document);
+		}
 		succeeded &= reply.succeeded;
 		*end = reply.end;
 
 		/*
-		 * after errors of single operations alone, and if their order does
-		 * not count
+		 * outside of transactions, after errors of single operations alone,
+		 * and if their order does not count
 		 */
 		goes_on = reply.succeeded ||
-			(!operations->ordered && reply.answered && mongo_reply_is_ok(&reply.document) &&
+			(!operations->ordered && sequence->way.fields == NULL && reply.answered && mongo_reply_is_ok(&reply.document) &&
 			 mongo_client_is_clean(client_of(lease)));
 		sent += count;
 	}

@@ -36,9 +36,11 @@ extern bool mongo_write_batch_next(const MongoWriteBatch *batch, Size *position,
 
 /*
  * mongo_write_sequence_suits
- *		Can the lease's client send the batch so?  Else it is libmongoc's to send.
+ *		Can the batch be sent so in the session, by the lease's client?  Else it is
+ *		libmongoc's to send.
  */
-extern bool mongo_write_sequence_suits(MongoLease *lease, const MongoWriteBatch *batch);
+extern bool mongo_write_sequence_suits(const MongoSession *session, MongoLease *lease,
+									   const MongoWriteBatch *batch);
 
 /* A batch being sent, in the memory context that is the current one then. */
 typedef struct MongoWriteSequence
@@ -46,7 +48,7 @@ typedef struct MongoWriteSequence
 	MongoWriteBatch operations;
 	MongoWriteMessage message;
 	MongoWriteUnderWay way;
-	MongoWriteReply *reply;		/* NULL: of several messages */
+	MongoWriteReply *reply;		/* NULL: of several messages, or of upserts */
 } MongoWriteSequence;
 
 /*
@@ -65,8 +67,8 @@ extern bool mongo_write_sequence_send(MongoSession *session, MongoLease *lease,
 
 /*
  * mongo_write_sequence_copy_errors
- *		Append "writeErrors" and "writeConcernErrors", which the above leaves out so
- *		that it needs no memory, unless they are there.
+ *		Append "writeErrors", "writeConcernErrors" and in a transaction "errorLabels",
+ *		which the above leaves out so that it needs no memory, unless they are there.
  */
 extern void mongo_write_sequence_copy_errors(const MongoWriteSequence *sequence,
 											 bson_t *document);
