@@ -136,7 +136,7 @@ note_lines('VERBOSE, COSTS OFF', 'SELECT info FROM points', 'parallel_setup_cost
 	'min_parallel_table_scan_size = 0');
 note_lines('VERBOSE, COSTS OFF', 'SELECT k, info FROM keys JOIN points ON id = k', 'enable_hashjoin = off', 'enable_mergejoin = off',
 	'enable_nestloop = off', 'max_parallel_workers_per_gather = 0');
-note_lines('ANALYZE, COSTS OFF, SUMMARY OFF', 'SELECT info FROM points WHERE id = 7', 'mongo_fdw.explain_remote = on',
+note_lines('ANALYZE, BUFFERS OFF, COSTS OFF, SUMMARY OFF', 'SELECT info FROM points WHERE id = 7', 'mongo_fdw.explain_remote = on',
 	'max_parallel_workers_per_gather = 0');
 delete @shown{@postgresql};
 

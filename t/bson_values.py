@@ -208,7 +208,8 @@ VALUES += [
     ("MinKey", min_key),
     ("MaxKey", max_key),
 ]
-VALUES += [(f"Binary subtype {s:02x}", binary(SIXTEEN, s)) for s in (0, 1, 3, 4, 5, 6, 7, 8, 9, 0x7f, 0x80, 0xff)]
+# subtype 7 is a compressed column, which newer servers look into
+VALUES += [(f"Binary subtype {s:02x}", binary(b"\0" if s == 7 else SIXTEEN, s)) for s in (0, 1, 3, 4, 5, 6, 7, 8, 9, 0x7f, 0x80, 0xff)]
 VALUES += [
     ("Binary subtype 02", binary_2(b"\x00\x01\xff")),
     ("Binary subtype 02 empty", binary_2(b"")),

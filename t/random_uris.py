@@ -72,6 +72,14 @@ def random_uri(rng):
     return mutated(rng, uri)
 
 
+def without_option(name, text):
+    head, mark, query = text.partition("?")
+    rest = re.sub(r"(?i)(^|(?<=&))%s=[^&]*(&|$)" % name, "", query)
+    # libmongoc may refuse a "&" at the end
+    rest = rest.rstrip("&") if rest != query else query
+    return head + (mark + rest if rest else "")
+
+
 class Driver:
     """libmongoc's own view of a connection string."""
 
@@ -94,12 +102,11 @@ class Driver:
         """What libmongoc finds that must not be there; None if it takes the string for no URI."""
         library = self.library
         # of a mechanism libmongoc wants to know the user, who stands in the mapping
-        head, mark, query = text.partition("?")
-        without = re.sub(r"(?i)(^|(?<=&))authMechanism=[^&]*(&|$)", "", query)
-        # newer ones refuse a "&" at the end
-        query = without.rstrip("&") if without != query else query
-        text = head + (mark + query if query else "")
+        text = without_option("authMechanism", text)
         uri = library.mongoc_uri_new(text.encode())
+        # newer ones refuse properties that they do not know, which are no secret
+        if not uri and "session_token" not in text.lower():
+            uri = library.mongoc_uri_new(without_option("authMechanismProperties", text).encode())
         if not uri:
             return None
         found = [name for name in ("username", "password") if getattr(library, "mongoc_uri_get_" + name)(uri) is not None]

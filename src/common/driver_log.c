@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "compat.h"
 #include "driver_log.h"
 #include "printable.h"
@@ -21,13 +23,16 @@ static bool log_is_held;
  * log_driver_message
  *		mongoc_log_func_t.
  *
- * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.
+ * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.  Interrupts
+ * wait: ereport() would look for them, and what it raised would be lost here.
  */
 static void
 log_driver_message(mongoc_log_level_t level, const char *domain,
 				   const char *message, void *user_data pg_attribute_unused())
 {
 	MemoryContext caller_context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	uint32		cancel_holdoff = QueryCancelHoldoffCount;
 	volatile int elevel = level <= MONGOC_LOG_LEVEL_WARNING ? LOG :
 		level <= MONGOC_LOG_LEVEL_INFO ? DEBUG1 : DEBUG2;
 
@@ -42,6 +47,7 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 		strncmp(message, "Error in abortTransaction", 25) == 0)
 		return;
 
+	HOLD_INTERRUPTS();
 	PG_TRY();
 	{
 		ereport(elevel,
@@ -55,6 +61,10 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 		FlushErrorState();
 	}
 	PG_END_TRY();
+
+	/* an ERROR has set them to 0 */
+	InterruptHoldoffCount = holdoff;
+	QueryCancelHoldoffCount = cancel_holdoff;
 }
 
 void
