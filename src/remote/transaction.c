@@ -760,11 +760,9 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 	bool		succeeded;
 
 	if (mongo_session_takes_messages(session))
-	{
-		session->used_at = GetCurrentTimestamp();
 		succeeded = mongo_transaction_run(session->lease, session->driver_session, context,
-										  database, command, &reply, &error);
-	}
+										  database, command, mongo_session_fields(session),
+										  &reply, &error);
 	else
 		succeeded = run_by_driver(session, context, database, command, &reply, &error);
 

@@ -93,7 +93,7 @@ mongo_transaction_append_labels(bson_t *document, const bson_t *reply)
 bool
 mongo_transaction_run(MongoLease *lease, mongoc_client_session_t *session,
 					  MemoryContext context, const char *database, const bson_t *command,
-					  bson_t **reply, bson_error_t *error)
+					  const bson_t *fields, bson_t **reply, bson_error_t *error)
 {
 	MemoryContext caller_context = MemoryContextSwitchTo(context);
 	MongoConnection *connection = mongo_lease_connection(lease);
@@ -106,8 +106,7 @@ mongo_transaction_run(MongoLease *lease, mongoc_client_session_t *session,
 
 	mongo_wire_check_size(command);
 	mongo_memory_check(0);
-	mongo_wire_prepare(connection, database, command,
-					   mongo_transaction_fields(lease, session), NULL, iov, &iovcnt);
+	mongo_wire_prepare(connection, database, command, fields, NULL, iov, &iovcnt);
 	sent = mongo_exchange_send(connection, iov, iovcnt);
 	answered = mongo_exchange_receive(connection, sent, document);
 	mongo_transaction_note_reply(lease, session, answered ? document : NULL);

@@ -60,14 +60,15 @@ extern void mongo_transaction_append_labels(bson_t *document, const bson_t *repl
 
 /*
  * mongo_transaction_run
- *		Send a command that reads, and wait: true when it succeeded.
+ *		Send a command that reads, with the fields of mongo_transaction_fields(), and wait:
+ *		true when it succeeded.
  *
  * The reply, in 'context', and *error are as libmongoc gives them.  Raises 53200 and
  * 54000 before anything is sent.
  */
 extern bool mongo_transaction_run(MongoLease *lease, mongoc_client_session_t *session,
 								  MemoryContext context, const char *database,
-								  const bson_t *command, bson_t **reply,
-								  bson_error_t *error);
+								  const bson_t *command, const bson_t *fields,
+								  bson_t **reply, bson_error_t *error);
 
 #endif							/* MONGO_FDW_TRANSACTION_MESSAGE_H */
