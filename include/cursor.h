@@ -49,7 +49,8 @@ extern void mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mo
 /*
  * mongo_cursor_grow_batches
  *		Each getMore may ask for twice as many documents as the last, up to batches of
- *		4 MB: a round trip then counts for less.
+ *		4 MB: a round trip then counts for less.  Not where a batch takes longer than a
+ *		second, to come or to be read.
  */
 extern void mongo_cursor_grow_batches(MongoCursor *cursor);
 

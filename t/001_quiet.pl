@@ -149,6 +149,11 @@ $node->safe_psql('postgres', q{CREATE FOREIGN TABLE many (n int) SERVER mongodb 
 is_deeply(session_commands("SELECT sum(length(n::text)) FROM $$_[0]"), { find => 1, getMore => $$_[1] },
 	"$$_[0]: 100,000 documents come in " . ($$_[1] + 1) . ' batches')
   foreach [ 'many', 4 ], [ 'many_by_tens', 10 ];
+is_deeply(
+	session_commands('BEGIN', 'DECLARE c CURSOR FOR SELECT n FROM many', 'MOVE 1 IN c', 'SELECT pg_sleep(1.1)',
+		'MOVE 10000 IN c', 'SELECT pg_sleep(1.1)', 'MOVE 10000 IN c', 'MOVE ALL IN c', 'COMMIT'),
+	{ find => 1, getMore => 6 },
+	'... and stay as they are while it takes a second to read one');
 $node->safe_psql('postgres', 'CREATE FOREIGN TABLE changed (_id int, n int) SERVER mongodb OPTIONS (database \'test\', collection \'changed\');'
 	  . 'INSERT INTO changed VALUES (1, 1), (2, 1)');
 is($node->safe_psql('postgres', 'UPDATE changed SET n = changed.n + v.n FROM (VALUES (1, 10), (2, 10)) AS v(id, n) '

@@ -30,6 +30,7 @@
 #include "remote_error.h"
 #include "trace.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 #include "wire.h"
 
 /*
@@ -38,6 +39,13 @@
  * 0.5 ms; without one, in 0.14 s up to 4 MB and 0.15 s, 0.16 s then.
  */
 #define LARGEST_GROWN_BATCH		(4 * 1024 * 1024)
+
+/*
+ * Milliseconds from one batch to the next after which a round trip counts for nothing.  A
+ * larger batch would keep who reads slowly from asking for more before MongoDB gives up
+ * the cursor, and MongoDB, where it finds little, from answering within socket_timeout_ms.
+ */
+#define SLOW_BATCH_MS			1000
 
 static uint32
 get_length(const uint8 *bytes)
@@ -110,13 +118,20 @@ note_server_cursor(MongoCursor *cursor, int64 id)
 		mongo_session_cursors_remove(cursor->open_in_session);
 }
 
-/* grow_batches: the server has given a batch, and has more. */
+/* grow_batches: the server has given the first batch or the next, and has more. */
 static void
-grow_batches(MongoCursor *cursor)
+grow_batches(MongoCursor *cursor, bool is_next)
 {
-	if (cursor->batches_grow && cursor->batch_size <= INT_MAX / 2 &&
-		cursor->end - cursor->position <= LARGEST_GROWN_BATCH / 2)
+	TimestampTz now;
+
+	if (!cursor->batches_grow)
+		return;
+	now = GetCurrentTimestamp();
+	if (is_next && cursor->batch_size <= INT_MAX / 2 &&
+		cursor->end - cursor->position <= LARGEST_GROWN_BATCH / 2 &&
+		!TimestampDifferenceExceeds(cursor->batch_at, now, SLOW_BATCH_MS))
 		cursor->batch_size *= 2;
+	cursor->batch_at = now;
 }
 
 /*
@@ -174,8 +189,8 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 	if (id != cursor->id)
 		note_server_cursor(cursor, id);
 	cursor->id = id;
-	if (is_next && id != 0)
-		grow_batches(cursor);
+	if (id != 0)
+		grow_batches(cursor, is_next);
 }
 
 /* take_whole_reply: the reply itself is what mongo_cursor_next() gives. */

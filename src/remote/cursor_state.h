@@ -14,6 +14,7 @@
 #include "compat.h"
 
 #include "cursor.h"
+#include "datatype/timestamp.h"
 #include "session.h"
 #include "turns.h"
 #include "wire.h"
@@ -35,6 +36,7 @@ struct MongoCursor
 	uint32		command_length;
 	int			batch_size;
 	bool		batches_grow;
+	TimestampTz batch_at;		/* when the last batch came, if they grow */
 	const char *reply_field;	/* of mongo_cursor_expect_document(), or NULL */
 	const char *comment;		/* as trace.h prepares it; NULL: the server's */
 
