@@ -144,6 +144,10 @@ $node->safe_psql('postgres', q{
 		WHEN 2 THEN repeat('longer', 2000000) ELSE repeat('longest', 2500000) END AS k FROM generate_series(1, 20) g;
 	ANALYZE long_keys});
 is_batched('SELECT count(*), count(_id), sum(n), sum(_id * n) FROM long_keys LEFT JOIN texts ON t = k', 15, 'long keys');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE plain_texts (_id int, t text) SERVER mongodb
+	OPTIONS (database 'db', collection 'texts', estimated_rows '1000000')});
+is_batched('SELECT count(*), count(_id), sum(n), sum(_id * n) FROM long_keys LEFT JOIN plain_texts ON t = k', 2,
+	'long keys without an index');
 
 # a table that a constraint has ruled out
 is($node->safe_psql('postgres', q{

@@ -236,13 +236,20 @@ evaluate_keys(BatchedJoinState *state, bool is_outer, uint32 *hash)
 	return mongo_key_batch_evaluate(state->keys, econtext, is_outer, hash);
 }
 
+/* finds_by_keys: is MongoDB asked for the keys of a batch, and not for all documents? */
+static bool
+finds_by_keys(const BatchedJoinState *state)
+{
+	return state->inner != state->whole;
+}
+
 /* note_keys: put the row where documents look for it, and ask for its keys. */
 static void
 note_keys(BatchedJoinState *state, OuterRow *row, uint32 hash)
 {
 	OuterRow  **bucket = &state->buckets[hash & state->bucket_mask];
 
-	if (state->inner != state->whole)
+	if (finds_by_keys(state))
 		mongo_key_batch_add(state->keys);
 	row->hash = hash;
 	row->next = *bucket;
@@ -278,7 +285,8 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 	uint32		hash;
 	bool		meets = evaluate_keys(state, true, &hash);
 
-	if (meets && mongo_key_batch_size_in_hand(state->keys) >= LARGEST_KEYS &&
+	if (meets && finds_by_keys(state) &&
+		mongo_key_batch_size_in_hand(state->keys) >= LARGEST_KEYS &&
 		mongo_key_batch_size(state->keys) > 0)
 	{
 		if (slot != state->carried)
@@ -306,7 +314,8 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 static bool
 is_full(const BatchedJoinState *state)
 {
-	return state->nrows >= state->batch_size || mongo_key_batch_size(state->keys) >= LARGEST_KEYS ||
+	return state->nrows >= state->batch_size ||
+		(finds_by_keys(state) && mongo_key_batch_size(state->keys) >= LARGEST_KEYS) ||
 		MemoryContextMemAllocated(state->batch_context, false) >=
 		Max((Size) work_mem * 1024, SMALLEST_MEMORY);
 }
@@ -322,7 +331,7 @@ fill_batch(BatchedJoinState *state)
 									 sizeof(OuterRow) * state->batch_size);
 	state->buckets = MemoryContextAllocZero(state->batch_context,
 											sizeof(OuterRow *) * (state->bucket_mask + 1));
-	if (state->inner != state->whole)
+	if (finds_by_keys(state))
 		mongo_key_batch_begin(state->keys, state->batch_context, state->batch_size);
 	do
 	{
@@ -349,7 +358,7 @@ ask_for_keys(BatchedJoinState *state)
 static void
 start_inner_scan(BatchedJoinState *state)
 {
-	if (state->inner != state->whole)
+	if (finds_by_keys(state))
 	{
 		ask_for_keys(state);
 		return;
