@@ -35,6 +35,10 @@ SELECT _id FROM spread WHERE t = ANY ((SELECT texts())::text[]) ORDER BY _id;
 SELECT _id FROM spread WHERE c = ANY ((SELECT texts())::text[]) ORDER BY _id;
 SELECT _id FROM spread_or_null WHERE t = ANY ((SELECT texts())::text[]) ORDER BY _id;
 
+-- two of which are too long as well
+SELECT _id FROM spread
+	WHERE c = ANY ((SELECT ARRAY['t3', repeat('a', 9000000), repeat('u', 9000000)])::text[]);
+
 -- beside another condition, and what <> ALL leaves
 SELECT _id FROM spread WHERE c = ANY ((SELECT texts())::text[]) OR _id = 20 ORDER BY _id;
 SELECT _id FROM spread WHERE c <> ALL ((SELECT texts())::text[]) ORDER BY _id;

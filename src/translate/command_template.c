@@ -86,7 +86,7 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 
 /*
  * bind_long_list: a long list itself if the command has room for it, or else the
- * range that it spans.  False for anything but a long list.
+ * range that it spans, if there is room for that.  False for anything but a long list.
  */
 static bool
 bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch *result)
@@ -108,15 +108,17 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	list = bson_create_in(list_context);
 	*result = mongo_predicate_render(predicate, value, false, list);
 	MemoryContextSwitchTo(old_context);
+	if (*binding->size + list->len > MONGO_LARGEST_MATCH)
+	{
+		*binding->widened = true;
+		bson_reinit(list);
+		mongo_predicate_render_span(predicate, value, list);
+	}
+	/* even the two ends of the range may be too long */
 	if (*binding->size + list->len <= MONGO_LARGEST_MATCH)
 	{
 		bson_concat(match, list);
 		*binding->size += list->len;
-	}
-	else
-	{
-		*binding->widened = true;
-		mongo_predicate_render_span(predicate, value, match);
 	}
 	MemoryContextDelete(list_context);
 	return true;
