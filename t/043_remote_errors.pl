@@ -107,6 +107,13 @@ like($stderr, qr/ERROR:  (08006|54000): .*16 MB/s, 'a document of more than 16 M
 $mongod->command('{"setParameter": 1, "internalLookupStageIntermediateDocumentMaxSizeBytes": 16793600}');
 ($status, $stdout, $stderr) = $node->psql('postgres', q{\set VERBOSITY verbose
 	SELECT count(*) FROM mongo_aggregate('mongodb', 'db', 't', '[{"$lookup": {"from": "big", "pipeline": [], "as": "x"}}, {"$project": {"n": {"$size": "$x"}}}]')});
-like($stderr, qr/ERROR:  54000: .*HINT:  MongoDB gives no document of more than 16 MB/s, '$lookup of more than MongoDB allows');
+like($stderr, qr/ERROR:  54000: .*HINT:  MongoDB has no document of more than 16 MB/s, '$lookup of more than MongoDB allows');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE big (_id int, s text, s2 text) SERVER mongodb OPTIONS (database 'db', collection 'grown');
+	INSERT INTO big VALUES (1, repeat('x', 9000000))});
+foreach my $update ('s2 = s', q{s2 = repeat('y', 9000000)})
+{
+	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nUPDATE big SET $update");
+	like($stderr, qr/ERROR:  54000: could not update .*HINT:  MongoDB has no document of more than 16 MB. Write less/s, "more than a document holds: $update");
+}
 
 done_testing();

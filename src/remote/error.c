@@ -32,7 +32,7 @@ typedef struct RemoteErrorRule
 } RemoteErrorRule;
 
 #define TOO_LARGE_HINT \
-	"MongoDB gives no document of more than 16 MB. Turn off what makes it, for example by the options enable_aggregate_pushdown and enable_join_pushdown."
+	"MongoDB has no document of more than 16 MB. Write less into it; or where a query makes it, turn off what does so, for example by the options enable_aggregate_pushdown and enable_join_pushdown."
 
 #define LARGE_TRANSACTION_HINT \
 	"MongoDB holds what a transaction has written in its cache until it commits. Write less in one transaction, or through a server with the option transactions 'off'; or give MongoDB a larger cache."
