@@ -57,6 +57,19 @@ sub is_not_hashed
 }
 
 is_hashed('by an index', '(SELECT max(v || n) FROM t WHERE t.k = keys.k)');
+# What one value asks for is no bound of the rows of all, though both are of one range.
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE foreigners.d (_id int, k int OPTIONS (indexed 'true'), j jsonb) SERVER mongodb
+		OPTIONS (database 'db', collection 'd', estimated_rows '3000');
+	CREATE TABLE locals.d AS SELECT g AS _id, g % 700 AS k,
+		jsonb_build_object('v', 'value ' || g % 700, 'day', date '2024-01-01' + g % 300) AS j FROM generate_series(1, 3000) g;
+	INSERT INTO foreigners.d SELECT * FROM locals.d;
+	ANALYZE locals.d});
+$mongod->command('{"createIndexes": "d", "indexes": [{"key": {"k": 1}, "name": "k"}]}', 'db');
+is_hashed('a range of texts', q{(SELECT count(*) FROM d WHERE d.k = keys.n
+	AND d.j ->> 'v' COLLATE "C" >= 'value ' || 400 - keys.n AND d.j ->> 'v' COLLATE "C" < 'value 9')});
+is_hashed('a range of days', q{(SELECT count(*) FROM d WHERE d.k = keys.n
+	AND (d.j ->> 'day')::date >= date '2024-11-01' - keys.n AND (d.j ->> 'day')::date < '2024-10-01')});
 is_hashed('without one', '(SELECT max(t.k || keys.v) FROM t WHERE t.v = keys.v)');
 is_hashed('several rows', '(SELECT string_agg(_id::text, \',\' ORDER BY _id) FROM t WHERE t.k = keys.k)');
 is_hashed('two columns', '(SELECT sum(_id + n) FROM t WHERE t.k = keys.k AND t.w = keys.w)');

@@ -330,8 +330,9 @@ classify_hashed(MongoTranslation *translation, RelOptInfo *baserel, List *scan_c
 {
 	const MongoRelation *relation = baserel->fdw_private;
 
-	mongo_classify_clauses(translation, baserel, relation->known,
-						   mongo_hashed_conditions(baserel, scan_clauses, keys), clauses);
+	/* the rows are of use to other values as well */
+	translation->beside = mongo_hashed_conditions(baserel, scan_clauses, keys);
+	mongo_classify_clauses(translation, baserel, relation->known, translation->beside, clauses);
 	clauses->local = extract_actual_clauses(scan_clauses, false);
 }
 

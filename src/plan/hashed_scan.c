@@ -119,6 +119,8 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 		MongoTranslation translation = mongo_translation_of(baserel->fdw_private);
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 
+		/* what else there is may hold for the rows of one value alone */
+		translation.beside = NIL;
 		if (list_member_ptr(keys, rinfo) || has_exec_param((Node *) rinfo->clause, NULL) ||
 			mongo_translate_restriction(&translation, baserel, rinfo, match).grade == MONGO_NOT_SHIPPABLE)
 			continue;
