@@ -161,6 +161,14 @@ mongo_read_name(MONGO_READ_ARGS)
 	return true;
 }
 
+/* is_octal: a byte above 127 as PostgreSQL writes a "char", such as \303? */
+static bool
+is_octal(const char *text, uint32 length)
+{
+	return length == 4 && text[0] == '\\' && text[1] >= '2' && text[1] <= '3' &&
+		text[2] >= '0' && text[2] <= '7' && text[3] >= '0' && text[3] <= '7';
+}
+
 /* "char": one byte, and none as PostgreSQL has it. */
 bool
 mongo_read_char(MONGO_READ_ARGS)
@@ -171,9 +179,12 @@ mongo_read_char(MONGO_READ_ARGS)
 
 	if (text == NULL)
 		return false;
-	if (length > 1)
+	if (is_octal(text, length))
+		*value = DirectFunctionCall1(charin, CStringGetDatum(pnstrdup(text, length)));
+	else if (length > 1)
 		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
-	*value = CharGetDatum(length == 1 ? text[0] : '\0');
+	else
+		*value = CharGetDatum(length == 1 ? text[0] : '\0');
 	return true;
 }
 
