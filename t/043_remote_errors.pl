@@ -110,6 +110,9 @@ $mongod->command('{"setParameter": 1, "internalLookupStageIntermediateDocumentMa
 like($stderr, qr/ERROR:  54000: .*HINT:  MongoDB has no document of more than 16 MB/s, '$lookup of more than MongoDB allows');
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE big (_id int, s text, s2 text) SERVER mongodb OPTIONS (database 'db', collection 'grown');
 	INSERT INTO big VALUES (1, repeat('x', 9000000))});
+($status, $stdout, $stderr) = $node->psql('postgres', q{\set VERBOSITY verbose
+	SELECT _id FROM big WHERE length(s || s) = 18000000});
+like($stderr, qr/ERROR:  54000: .*HINT:  MongoDB makes no string of more than 16 MB/s, 'a string of more than MongoDB makes');
 foreach my $update ('s2 = s', q{s2 = repeat('y', 9000000)})
 {
 	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nUPDATE big SET $update");
