@@ -101,7 +101,7 @@ static const RemoteErrorRule rules[] =
 	{13435, ERRCODE_CONNECTION_FAILURE, true,	/* NotPrimaryNoSecondaryOk */
 	"The server is a secondary: set replica_set, or a read_preference that allows it."},
 	{13436, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotPrimaryOrSecondary */
-	{16493, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* a string of an expression's */
+	{16493, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* too long a string */
 	"MongoDB makes no string of more than 16 MB. With the setting mongo_fdw.enable_pushdown off, PostgreSQL does."},
 	{17419, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* a document after an
 																	 * update */
