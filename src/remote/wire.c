@@ -78,7 +78,8 @@ mongo_wire_check_size(const bson_t *command)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("command for MongoDB is too large"),
 				 errdetail("It has %u bytes; MongoDB takes 16 MB.",
-						   command->len)));
+						   command->len),
+				 errhint("Where values of a query make it so large, turn off mongo_fdw.enable_pushdown, so that PostgreSQL compares them.")));
 }
 
 /* The bytes of the elements in a document, without length word and NUL. */
