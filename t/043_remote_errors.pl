@@ -97,6 +97,14 @@ foreach my $text ("can't \$divide by zero", 'Conversion would overflow target ty
 	like($stderr, qr/ERROR:  23505: .*MongoDB error 11000.*\Q$text\E/s, "a duplicate key '$text'");
 }
 
+# what MongoDB takes for no _id
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE keyed (_id jsonb) SERVER mongodb OPTIONS (database 'db')});
+foreach my $id ('[1]', '{"$regularExpression": {"pattern": "a", "options": ""}}', '{"a": {"$b": 1}}')
+{
+	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nINSERT INTO keyed VALUES ('$id')");
+	like($stderr, qr/ERROR:  22023: could not insert into foreign table "keyed", row 1/, "no _id: $id");
+}
+
 # an answer of more than 16 MB, which MongoDB does not report but closes the connection over
 $mongod->command('{"insert": "big", "documents": [' . join(', ', map { '{"s": "' . 'x' x 1000000 . '"}' } 1 .. 4) . ']}', 'db')
   for 1 .. 5;

@@ -54,6 +54,8 @@ static const RemoteErrorRule rules[] =
 	"MongoDB closes a cursor that is not read from for 10 minutes (cursorTimeoutMillis), and when it is killed or the server restarts. Run the query again."},
 	{50, ERRCODE_QUERY_CANCELED, false, /* MaxTimeMSExpired */
 	"A command's time is limited by the option max_time_ms of the foreign table or server, or by MongoDB itself."},
+	{52, ERRCODE_INVALID_PARAMETER_VALUE, false, NULL}, /* DollarPrefixedFieldName */
+	{53, ERRCODE_INVALID_PARAMETER_VALUE, false, NULL}, /* InvalidIdField */
 	{59, ERRCODE_FEATURE_NOT_SUPPORTED, false, NULL},	/* CommandNotFound */
 	{63, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* StaleShardVersion */
 	{73, ERRCODE_FDW_INVALID_STRING_FORMAT, false, NULL},	/* InvalidNamespace */
