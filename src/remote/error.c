@@ -545,21 +545,33 @@ mongo_report_command_error(const char *context_message, const bson_t *reply)
 	raise_remote(context_message, code, code_name, text, NULL);
 }
 
+/*
+ * is_of_driver: has libmongoc itself found it, with a code of its own?  That of a failed
+ * authentication is also MongoDB's UserNotFound, and means as much.
+ */
+static bool
+is_of_driver(const bson_error_t *error)
+{
+	return error->domain == MONGOC_ERROR_CLIENT &&
+		error->code != MONGOC_ERROR_CLIENT_AUTHENTICATE;
+}
+
 void
 mongo_report_bson_error(const char *context_message, const bson_error_t *error,
 						const bson_t *reply)
 {
 	bson_iter_t iter;
+	bool		of_driver = is_of_driver(error);
 
 	if (reply != NULL && bson_iter_init_find(&iter, reply, "errmsg"))
 		mongo_report_command_error(context_message, reply);
 
-	if (error->domain == MONGOC_ERROR_STREAM ||
+	if (of_driver || error->domain == MONGOC_ERROR_STREAM ||
 		error->domain == MONGOC_ERROR_SERVER_SELECTION)
 	{
 		mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 		ereport(ERROR,
-				(errcode(ERRCODE_CONNECTION_FAILURE),
+				(errcode(of_driver ? ERRCODE_FDW_ERROR : ERRCODE_CONNECTION_FAILURE),
 				 errmsg("%s", context_message),
 				 errdetail("%s", mongo_printable(error->message))));
 	}
