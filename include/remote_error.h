@@ -65,7 +65,8 @@ pg_noreturn extern void mongo_report_command_error(const char *context_message,
  * mongo_report_bson_error
  *		Like mongo_report_command_error, from what a libmongoc call gives back.
  *
- * 'reply' may be NULL.
+ * 'reply' may be NULL.  08006 where the connection is lost; HV000 for what libmongoc
+ * itself has found.
  */
 pg_noreturn extern void mongo_report_bson_error(const char *context_message,
 												const bson_error_t *error,
