@@ -84,6 +84,10 @@ def documents():
     yield {"_id": number}
 
 
+def null_conditions(rng):
+    return "%s IS %sNULL" % (rng.choice(["j", "j", "(j->'x')", "(j->>'x')", "(j#>'{x,0}')", "COALESCE(j->'x', j)"]), rng.choice(["", "NOT "]))
+
+
 def text_conditions(rng):
     path = rng.choice(PATHS) + ' COLLATE "C"'
     value = [quoted(text) if rng.random() < 0.7 else "(SELECT %s)" % quoted(text) for text in rng.sample(TEXTS, 3)]
@@ -159,7 +163,8 @@ class OddDocuments(BothServers):
         differences = 0
         for _ in range(self.options.queries):
             sql_type, table = rng.choice(tables)
-            condition = text_conditions(rng) if sql_type == "json" or rng.random() < 0.5 else jsonb_conditions(rng)
+            kinds = [text_conditions] * 10 + [null_conditions] + [jsonb_conditions] * (10 if sql_type == "jsonb" else 0)
+            condition = rng.choice(kinds)(rng)
             if rng.random() < 0.15:
                 condition = "NOT (%s)" % condition
             remote, local = self.answer(table, condition), self.answer("odd_local." + table, condition)

@@ -13,6 +13,7 @@
 
 #include "expression_parts.h"
 #include "strategy.h"
+#include "types.h"
 
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
@@ -67,6 +68,21 @@ test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue
 						 wanted, value);
 }
 
+/*
+ * null_template: is @1 of that type null, or is it not?  Nulls and what is missing
+ * are below all values in BSON's order, but for MinKey, which some types read.
+ */
+static const char *
+null_template(Oid type_oid, bool is_null)
+{
+	const MongoType *type = mongo_type_lookup(type_oid);
+
+	if (type != NULL && (type->accepts & MONGO_BSON_BIT(BSON_TYPE_MINKEY)) != 0)
+		return is_null ? "{$and: [{$lte: [@1, null]}, {$ne: [@1, min]}]}" :
+			"{$or: [{$gt: [@1, null]}, {$eq: [@1, min]}]}";
+	return is_null ? "{$lte: [@1, null]}" : "{$gt: [@1, null]}";
+}
+
 /* IS [NOT] NULL; never NULL itself */
 static bool
 test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *value)
@@ -76,8 +92,8 @@ test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *v
 
 	if (node->argisrow || !mongo_value_of_node(scope, (Node *) node->arg, &argument))
 		return false;
-	set_boolean(value, mongo_expand_template(is_null ? "{$lte: [@1, null]}" :
-											 "{$gt: [@1, null]}", &argument, 1), false);
+	set_boolean(value, mongo_expand_template(null_template(argument.type, is_null),
+											 &argument, 1), false);
 	return true;
 }
 
