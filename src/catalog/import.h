@@ -125,7 +125,8 @@ extern void import_append_column(StringInfo command, const ImportColumn *column)
 /*
  * import_list_collections
  *		The database's collections and views (ImportCollection *), by name,
- *		without system.*.
+ *		without system.*.  For a MongoDB user who may not list them all, those that he
+ *		has a privilege for, without validators.
  */
 extern List *import_list_collections(const ImportSource *source);
 

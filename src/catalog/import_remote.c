@@ -13,6 +13,7 @@
 #include "bson_memory.h"
 #include "bson_walk.h"
 #include "bson_write.h"
+#include "command.h"
 #include "cursor.h"
 #include "encoding.h"
 #include "index_keys.h"
@@ -21,6 +22,9 @@
 
 /* Documents per getMore of a sample: they may be large. */
 #define SAMPLE_BATCH	100
+
+/* MongoDB's code for what the user may not do. */
+#define UNAUTHORIZED	13
 
 /* next_entry views the cursor's next document; false at the end. */
 static bool
@@ -84,15 +88,33 @@ collection_from_entry(const bson_t *entry)
 	return collection;
 }
 
+/*
+ * may_list_collections: is the MongoDB user allowed to see them all?  Who is not may
+ * be told the names of those that he has a privilege for, and nothing more.
+ */
+static bool
+may_list_collections(const ImportSource *source)
+{
+	const bson_t *command = bson_from_template("{listCollections: 1, nameOnly: true,"
+											   " cursor: {batchSize: 0}}");
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, source->user,
+											mongo_to_utf8(source->database), command, true, NULL);
+	bson_iter_t iter;
+
+	return !bson_iter_init_find(&iter, reply, "code") || !BSON_ITER_HOLDS_NUMBER(&iter) ||
+		bson_iter_as_int64(&iter) != UNAUTHORIZED;
+}
+
 List *
 import_list_collections(const ImportSource *source)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	const char *template = may_list_collections(source) ? "{listCollections: 1}" :
+		"{listCollections: 1, nameOnly: true, authorizedCollections: true}";
+	const bson_t *command = bson_from_template(template);
 	MongoCursor *cursor;
 	bson_t		entry;
 	List	   *result = NIL;
 
-	BSON_APPEND_INT32(command, "listCollections", 1);
 	cursor = open_cursor(source, "$cmd.listCollections", command);
 	while (next_entry(cursor, &entry))
 	{
