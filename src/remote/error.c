@@ -37,6 +37,12 @@ typedef struct RemoteErrorRule
 #define LARGE_TRANSACTION_HINT \
 	"MongoDB holds what a transaction has written in its cache until it commits. Write less in one transaction, or through a server with the option transactions 'off'; or give MongoDB a larger cache."
 
+#define OUTSIDE_HINT \
+	"MongoDB writes to a capped or a time series collection only outside of its transactions: have its foreign table on a server with the option transactions 'off'."
+
+#define TIME_SERIES_HINT \
+	"MongoDB takes new documents of a time series collection. Which others it changes or deletes depends on its version; before 7.0 only those that are found by the metaField alone."
+
 /* Also what a stage says that does not run over a collection. */
 #define INVALID_NAMESPACE	73
 
@@ -68,6 +74,10 @@ static const RemoteErrorRule rules[] =
 	{136, ERRCODE_INVALID_CURSOR_STATE, false,	/* CappedPositionLost */
 	"New documents in the capped collection have overtaken the scan. Run the query again."},
 	{146, ERRCODE_OUT_OF_MEMORY, false, NULL},	/* ExceededMemoryLimit */
+	{166, ERRCODE_WRONG_OBJECT_TYPE, false, /* CommandNotSupportedOnView */
+	"MongoDB writes to no view, and to a time series collection not in this way. Have a foreign table over the collection that the view is made of."},
+	{167, ERRCODE_FEATURE_NOT_SUPPORTED, false, /* OptionNotSupportedOnView */
+	"A view that has a collation compares text only by that. Have a foreign table over the collection that the view is made of, with the view's stages as the option pipeline; or set mongo_fdw.enable_pushdown to off."},
 	{175, ERRCODE_INVALID_CURSOR_STATE, false,	/* QueryPlanKilled */
 	"The collection or an index was dropped or renamed while it was read. Run the query again."},
 	{189, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* PrimarySteppedDown */
@@ -82,6 +92,8 @@ static const RemoteErrorRule rules[] =
 	{257, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLarge */
 	LARGE_TRANSACTION_HINT},
 	{262, ERRCODE_QUERY_CANCELED, true, NULL},	/* ExceededTimeLimit */
+	{263, ERRCODE_FEATURE_NOT_SUPPORTED, false, /* OperationNotSupportedInTransaction */
+	OUTSIDE_HINT},
 	{292, ERRCODE_OUT_OF_MEMORY, false, /* QueryExceededMemoryLimitNoDiskUseAllowed */
 	"Let MongoDB use temporary files: take disk_use out of the option pushdown_disable."},
 	{388, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLargeForCache */
@@ -140,7 +152,8 @@ static const int type_codes[] = {
 /*
  * What evaluating an expression fails with, by a part of the message: the codes
  * differ between MongoDB's engines, or are shared (2 BadValue).  The SQLSTATE is
- * what PostgreSQL raises where it evaluates the same.
+ * what PostgreSQL raises where it evaluates the same.  So it is with what is not
+ * done to some collections (20 IllegalOperation, 72 InvalidOptions).
  */
 static const struct
 {
@@ -176,6 +189,11 @@ static const struct
 	{"'year' must evaluate to an integer", .sqlstate = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE},
 	{"hint provided does not correspond to an existing index", .sqlstate = ERRCODE_UNDEFINED_OBJECT,
 	.hint = "Name an index of the collection in the table's option hint or the setting mongo_fdw.hint, or leave them out."},
+	{"capped collection in a multi-document transaction", ERRCODE_FEATURE_NOT_SUPPORTED, OUTSIDE_HINT},
+	{"on a time-series collection", ERRCODE_FEATURE_NOT_SUPPORTED, TIME_SERIES_HINT},
+	{"running with 'notablescan'", ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+	"MongoDB's parameter notablescan allows only queries that an index serves. Make one, or add a condition on a field that has one."},
+	{"levels of nesting", .sqlstate = ERRCODE_STATEMENT_TOO_COMPLEX},
 	{"unrecognized time zone identifier", .sqlstate = ERRCODE_INVALID_PARAMETER_VALUE},
 };
 
@@ -395,7 +413,8 @@ classify(int code, const char *text, const char **hint)
 			return ERRCODE_FDW_INVALID_DATA_TYPE;
 		}
 	}
-	if (rule != NULL && rule->sqlstate != ERRCODE_FEATURE_NOT_SUPPORTED)
+	if (rule != NULL &&
+		(rule->hint != NULL || rule->sqlstate != ERRCODE_FEATURE_NOT_SUPPORTED))
 	{
 		*hint = rule->hint;
 		return rule->sqlstate;

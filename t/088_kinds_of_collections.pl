@@ -1,0 +1,104 @@
+# Collections that are not like others: views with a collation, time series,
+# capped ones; a server that forbids scans, and users who may read one collection.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+
+my $mongod = MongoFdwTest::Mongod->new;
+my $set = MongoFdwTest::ReplicaSet->new(1);
+my $guarded = MongoFdwTest::Mongod->new(auth => 1);
+my $node = new_postgres('kinds');
+
+create_server($node, 'mongodb', $mongod);
+create_server($node, 'replica', $set->primary, replica_set => 'rs');
+create_server($node, 'immediate', $set->primary, replica_set => 'rs', transactions => 'off');
+
+sub create_table
+{
+	my ($server, $name, $columns, %options) = @_;
+	my $options = join ', ', "database 'db'", map { "$_ '$options{$_}'" } sort keys %options;
+	$node->safe_psql('postgres', "CREATE FOREIGN TABLE $name ($columns) SERVER $server OPTIONS ($options)");
+}
+
+# refused
+#	The statement fails with that SQLSTATE and HINT.
+sub refused
+{
+	my ($statement, $sqlstate, $hint) = @_;
+	my ($status, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$statement");
+	like($stderr, qr/ERROR:  $sqlstate: .*HINT:  $hint/s, $statement);
+}
+
+# --- views ------------------------------------------------------------------
+my $stages = '[{"$match": {"n": {"$lt": 3}}}]';
+$mongod->insert('db', 'people', '[' . join(', ', map { "{\"_id\": $_, \"n\": $_, \"name\": \"" . ($_ % 2 ? 'a' : 'A') . '"}' } 0 .. 5) . ']');
+$mongod->command("{\"create\": \"few\", \"viewOn\": \"people\", \"pipeline\": $stages, \"collation\": {\"locale\": \"en\", \"strength\": 1}}", 'db');
+create_table('mongodb', 'few', '_id int, n int, name text');
+create_table('mongodb', 'few_by_pipeline', '_id int, n int, name text', collection => 'people', pipeline => $stages);
+my $by_name = q{SELECT _id FROM %s WHERE name = 'A' ORDER BY _id};
+is($node->safe_psql('postgres', 'SELECT count(*) FROM few WHERE n > 0'), '2', 'a view with a collation');
+refused(sprintf($by_name, 'few'), '0A000', 'A view that has a collation compares text only by that\.');
+is($node->safe_psql('postgres', 'SET mongo_fdw.enable_pushdown = off; ' . sprintf($by_name, 'few')), "0\n2", 'one of the ways around it');
+is($node->safe_psql('postgres', sprintf($by_name, 'few_by_pipeline')), "0\n2", 'the other one');
+refused($_, '42809', 'MongoDB writes to no view')
+  foreach 'INSERT INTO few VALUES (7, 1, \'a\')', 'UPDATE few SET n = 1', 'DELETE FROM few WHERE n = 1 RETURNING n', 'TRUNCATE few';
+
+# --- time series ------------------------------------------------------------
+my $create_series = '{"create": "series", "timeseries": {"timeField": "at", "metaField": "m"}}';
+my $series = 'at timestamptz, m int, v int';
+my $insert = q{INSERT INTO %s VALUES ('2024-01-01', 1, 2), ('2024-01-01', 2, 3)};
+$mongod->command($create_series, 'db');
+create_table('mongodb', 'series', $series);
+$node->safe_psql('postgres', sprintf($insert, 'series'));
+is($node->safe_psql('postgres', 'UPDATE series SET m = 5 WHERE m = 2; DELETE FROM series WHERE m = 1; SELECT m, v FROM series'), '5|3',
+	'time series: what the metaField finds is changed and deleted');
+refused(q{UPDATE series SET v = 4 WHERE at = '2024-01-01'}, '0A000', 'MongoDB takes new documents of a time series collection');
+
+$set->primary->command($create_series, 'db');
+create_table('replica', 'replica_series', $series, collection => 'series');
+create_table('immediate', 'immediate_series', $series, collection => 'series');
+my $outside = 'MongoDB writes to a capped or a time series collection only outside of its transactions';
+refused($_, '0A000', $outside) foreach sprintf($insert, 'replica_series'), 'UPDATE replica_series SET m = 5', 'TRUNCATE replica_series';
+$node->safe_psql('postgres', sprintf($insert, 'immediate_series'));
+is($node->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM replica_series; COMMIT'), '5', 'read in a transaction');
+
+# --- capped -----------------------------------------------------------------
+$set->primary->command('{"create": "capped", "capped": true, "size": 100000}', 'db');
+create_table('replica', 'replica_capped', '_id int, v int', collection => 'capped');
+create_table('immediate', 'immediate_capped', '_id int, v int', collection => 'capped');
+$node->safe_psql('postgres', 'INSERT INTO immediate_capped VALUES (1, 1), (2, 2)');
+refused($_, '0A000', $outside)
+  foreach 'INSERT INTO replica_capped VALUES (3, 3)', 'UPDATE replica_capped SET v = 5 WHERE _id = 1', 'DELETE FROM replica_capped WHERE _id = 1';
+is($node->safe_psql('postgres', 'UPDATE immediate_capped SET v = 5 WHERE _id = 1; SELECT sum(v) FROM replica_capped'), '7', 'a capped collection');
+
+# --- what MongoDB refuses of documents and queries ----------------------------
+create_table('mongodb', 'deep', '_id int, j jsonb');
+my ($status, undef, $stderr) = $node->psql('postgres',
+	q{\set VERBOSITY verbose
+	INSERT INTO deep VALUES (1, (repeat('{"a": ', 190) || '1' || repeat('}', 190))::jsonb)});
+like($stderr, qr/ERROR:  54001: .*levels of nesting/s, 'a document with too many levels');
+
+create_table('mongodb', 'people', '_id int, n int, name text');
+$mongod->command('{"setParameter": 1, "notablescan": true}');
+refused('SELECT _id FROM people WHERE n = 3', '55000', "MongoDB's parameter notablescan");
+is($node->safe_psql('postgres', 'ANALYZE people; SELECT n FROM people WHERE _id = 3'), '3', 'an index serves that');
+$mongod->command('{"setParameter": 1, "notablescan": false}');
+
+# --- a user who may read one collection ---------------------------------------
+$guarded->insert('db', 'shown', '[{"_id": 1, "a": 2}]');
+$guarded->insert('db', 'secret', '[{"_id": 1, "b": 2}]');
+$guarded->command('{"createRole": "one", "privileges": [{"resource": {"db": "db", "collection": "shown"}, "actions": ["find"]}], "roles": []}', 'db');
+$guarded->command('{"createUser": "one", "pwd": "one", "roles": ["one"]}', 'db');
+create_server($node, 'guarded', $guarded, authentication_database => 'db', mapping => { username => 'one', password => 'one' });
+($status, undef, $stderr) = $node->psql('postgres', 'CREATE SCHEMA guarded; IMPORT FOREIGN SCHEMA db FROM SERVER guarded INTO guarded');
+is($status, 0, 'a user who may not list collections imports') or diag($stderr);
+is($node->safe_psql('postgres', q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relnamespace = 'guarded'::regnamespace}), 'shown',
+	'those that he may read');
+is($node->safe_psql('postgres', 'SELECT a FROM guarded.shown'), '2', 'with their fields');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM mongo_fdw_refresh('guarded')}), '0', 'and refreshes them');
+refused('IMPORT FOREIGN SCHEMA other FROM SERVER guarded INTO guarded', '42501', 'Give the MongoDB user');
+
+done_testing();
