@@ -587,7 +587,7 @@ def main():
     if '--replica-set' in sys.argv:
         me = '127.0.0.1:%d' % listener.getsockname()[1]
         HELLO.update(setName='rs', setVersion=1, electionId=bson.ObjectId(), secondary=False,
-                     primary=me, me=me, hosts=[me, '127.0.0.1:1'],
+                     logicalSessionTimeoutMinutes=30, primary=me, me=me, hosts=[me, '127.0.0.1:1'],
                      lastWrite={'lastWriteDate': datetime.datetime.now()})
     if argument('compressor'):
         HELLO['compression'] = [argument('compressor')]
