@@ -65,12 +65,19 @@ pg_noreturn extern void mongo_report_command_error(const char *context_message,
  * mongo_report_bson_error
  *		Like mongo_report_command_error, from what a libmongoc call gives back.
  *
- * 'reply' may be NULL.  08006 where the connection is lost; HV000 for what libmongoc
- * itself has found.
+ * 'reply' may be NULL.  08006 where the connection is lost, or the member that is reached
+ * is none of the set's; HV000 for what else libmongoc itself has found.
  */
 pg_noreturn extern void mongo_report_bson_error(const char *context_message,
 												const bson_error_t *error,
 												const bson_t *reply);
+
+/*
+ * mongo_error_text
+ *		MongoDB's message for a code, printable, with what it tells beside it of a
+ *		document that a validator refuses: 'info' is its errInfo, or NULL.
+ */
+extern char *mongo_error_text(int code, const char *message, const bson_iter_t *info);
 
 /*
  * mongo_report_write_error

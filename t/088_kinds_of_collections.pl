@@ -1,9 +1,11 @@
 # Collections that are not like others: views with a collation, time series,
-# capped ones; a server that forbids scans, and users who may read one collection.
+# capped ones, those with a validator; a server that forbids scans, members that take
+# no writes, and users who may read one collection.
 
 use strict;
 use warnings;
 
+use JSON::PP;
 use MongoFdwTest;
 use Test::More;
 
@@ -86,6 +88,52 @@ $mongod->command('{"setParameter": 1, "notablescan": true}');
 refused('SELECT _id FROM people WHERE n = 3', '55000', "MongoDB's parameter notablescan");
 is($node->safe_psql('postgres', 'ANALYZE people; SELECT n FROM people WHERE _id = 3'), '3', 'an index serves that');
 $mongod->command('{"setParameter": 1, "notablescan": false}');
+
+# --- validators -------------------------------------------------------------
+my $validator = '{"$jsonSchema": {"properties": {"v": {"minimum": 0, "description": "not negative"}}}}';
+foreach my $server ('mongodb', 'replica')
+{
+	($server eq 'mongodb' ? $mongod : $set->primary)->command("{\"create\": \"checked\", \"validator\": $validator}", 'db');
+	create_table($server, "checked_$server", '_id int, v int', collection => 'checked');
+	create_table($server, "upserted_$server", '_id int, v int', collection => 'checked', insert_mode => 'upsert');
+	$node->safe_psql('postgres', "INSERT INTO checked_$server VALUES (1, 1)");
+	foreach my $statement ("INSERT INTO checked_$server VALUES (2, -5)", "UPDATE checked_$server SET v = -5", "UPDATE checked_$server SET v = v - _id - 5",
+		"UPDATE checked_$server SET v = -5 WHERE _id = 1 RETURNING v", "INSERT INTO upserted_$server VALUES (1, -5)",
+		"INSERT INTO upserted_$server VALUES (3, -5) RETURNING v")
+	{
+		($status, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$statement");
+		like($stderr, qr/ERROR:  23514: .*"description" : "not negative".*"consideredValue" : -5/s, $statement);
+	}
+}
+$node->safe_psql('postgres', 'CREATE ROLE writer; GRANT INSERT ON checked_mongodb TO writer; CREATE USER MAPPING FOR writer SERVER mongodb');
+(undef, undef, $stderr) = $node->psql('postgres', 'SET ROLE writer; INSERT INTO checked_mongodb VALUES (2, -5)');
+like($stderr, qr/MongoDB error 121\./, 'who may not read is told nothing of documents');
+
+# --- members that take no writes ----------------------------------------------
+my $pair = MongoFdwTest::ReplicaSet->new(2);
+my $follower = $pair->primary;
+create_server($node, 'first', $follower);
+create_table('first', 'of_first', '_id int, v int', collection => 't');
+$node->safe_psql('postgres', 'INSERT INTO of_first VALUES (1, 1)');
+my ($secondary) = grep { $_ != $follower } $pair->members;
+create_server($node, 'second', $secondary);
+create_table('second', 'of_second', '_id int, v int', collection => 't');
+my $follows = 'with the option replica_set the foreign server follows it';
+refused($_, '40001', "Retry the transaction\\. .*$follows") foreach 'INSERT INTO of_second VALUES (2, 2)', 'UPDATE of_second SET v = 2';
+$node->safe_psql('postgres', "ALTER SERVER second OPTIONS (ADD transactions 'off')");
+refused('INSERT INTO of_second VALUES (2, 2)', '08006', ".*$follows");
+
+my $config = $pair->primary->command('{"replSetGetConfig": 1}')->{config};
+my $port = $secondary->port;
+@$_{qw(hidden priority)} = (JSON::PP::true, 0) foreach grep { $_->{host} =~ /:$port$/ } @{ $config->{members} };
+$config->{version}++;
+$follower->command('{"replSetReconfig": ' . JSON::PP->new->encode($config) . '}');
+my $until = time + 60;
+sleep 1 until $secondary->command('{"hello": 1}')->{hidden} || time > $until;
+$node->safe_psql('postgres', "ALTER SERVER second OPTIONS (SET transactions 'auto')");
+# as libmongoc sees it
+refused('INSERT INTO of_second VALUES (2, 2)', '(?:08006|40001)', ".*$follows");
+is($node->safe_psql('postgres', 'SELECT count(*) FROM of_second'), '1', 'a hidden member is read');
 
 # --- a user who may read one collection ---------------------------------------
 $guarded->insert('db', 'shown', '[{"_id": 1, "a": 2}]');

@@ -174,6 +174,8 @@ typedef struct WriteError
 	int			index;
 	int			code;
 	const char *message;
+	bson_iter_t info;			/* its errInfo, if has_info */
+	bool		has_info;
 } WriteError;
 
 static void
@@ -184,6 +186,7 @@ read_write_error(const bson_iter_t *element, WriteError *write_error)
 	write_error->index = -1;
 	write_error->code = 0;
 	write_error->message = "";
+	write_error->has_info = false;
 	if (!BSON_ITER_HOLDS_DOCUMENT(element) || !bson_iter_recurse(element, &field))
 		return;
 	while (bson_iter_next(&field))
@@ -196,6 +199,11 @@ read_write_error(const bson_iter_t *element, WriteError *write_error)
 			write_error->code = (int) bson_iter_as_int64(&field);
 		else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
 			write_error->message = bson_iter_utf8(&field, NULL);
+		else if (strcmp(key, "errInfo") == 0)
+		{
+			write_error->info = field;
+			write_error->has_info = true;
+		}
 	}
 }
 
@@ -331,7 +339,9 @@ report_write_error(const MongoWriteBatch *batch, const WriteError *failure, int 
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE && !batch->by_key &&
 		failure->code == MONGO_DUPLICATE_KEY)
 		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
-	mongo_report_write_error(message, failure->code, mongo_printable(failure->message), hint);
+	mongo_report_write_error(message, failure->code,
+							 mongo_error_text(failure->code, failure->message,
+											  failure->has_info ? &failure->info : NULL), hint);
 }
 
 /* ------------------------ a transaction's first write ---------------------- */

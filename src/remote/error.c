@@ -12,6 +12,7 @@
 #include "activity.h"
 
 #include "feature.h"
+#include "json_read.h"
 #include "options.h"
 #include "printable.h"
 #include "privileges.h"
@@ -42,6 +43,15 @@ typedef struct RemoteErrorRule
 
 #define TIME_SERIES_HINT \
 	"MongoDB takes new documents of a time series collection. Which others it changes or deletes depends on its version; before 7.0 only those that are found by the metaField alone."
+
+#define PRIMARY_HINT \
+	"Writes, and transactions, need the primary of a replica set: with the option replica_set the foreign server follows it."
+
+/* How much of what MongoDB says of a document that a validator refuses. */
+#define MAX_ERROR_INFO	2000
+
+#define DOCUMENT_VALIDATION_FAILURE	121
+#define NOT_PRIMARY	10107
 
 /* Also what a stage says that does not run over a collection. */
 #define INVALID_NAMESPACE	73
@@ -102,7 +112,7 @@ static const RemoteErrorRule rules[] =
 													 * an array */
 	TOO_LARGE_HINT},
 	{9001, ERRCODE_CONNECTION_FAILURE, true, NULL}, /* SocketException */
-	{10107, ERRCODE_CONNECTION_FAILURE, true, NULL},	/* NotWritablePrimary */
+	{10107, ERRCODE_CONNECTION_FAILURE, true, PRIMARY_HINT},	/* NotWritablePrimary */
 	{10334, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* BSONObjectTooLarge */
 	{11000, ERRCODE_UNIQUE_VIOLATION, false, NULL}, /* DuplicateKey */
 	{11600, ERRCODE_ADMIN_SHUTDOWN, true, NULL},	/* InterruptedAtShutdown */
@@ -530,6 +540,17 @@ mongo_report_connection_error(const char *server_name,
 			 hint ? errhint("%s", hint) : 0));
 }
 
+char *
+mongo_error_text(int code, const char *message, const bson_iter_t *info)
+{
+	char	   *text = mongo_printable(message);
+	char	   *shown = NULL;
+
+	if (code == DOCUMENT_VALIDATION_FAILURE && info != NULL && BSON_ITER_HOLDS_DOCUMENT(info))
+		shown = mongo_json_show_value(info, MAX_ERROR_INFO);
+	return shown == NULL ? text : psprintf("%s: %s", text, shown);
+}
+
 void
 mongo_report_command_error(const char *context_message, const bson_t *reply)
 {
@@ -537,6 +558,8 @@ mongo_report_command_error(const char *context_message, const bson_t *reply)
 	int			code = 0;
 	char	   *code_name = "";
 	char	   *text = "no message was given";
+	bson_iter_t info;
+	bool		has_info = bson_iter_init_find(&info, reply, "errInfo");
 
 	if (bson_iter_init(&iter, reply))
 	{
@@ -561,6 +584,7 @@ mongo_report_command_error(const char *context_message, const bson_t *reply)
 			}
 		}
 	}
+	text = mongo_error_text(code, text, has_info ? &info : NULL);
 	raise_remote(context_message, code, code_name, text, NULL);
 }
 
@@ -582,6 +606,13 @@ mongo_report_bson_error(const char *context_message, const bson_error_t *error,
 	bson_iter_t iter;
 	bool		of_driver = is_of_driver(error);
 
+	/*
+	 * as for an arbiter or a hidden member, which are none of the set to
+	 * libmongoc
+	 */
+	bool		no_sessions = of_driver &&
+		error->code == MONGOC_ERROR_CLIENT_SESSION_FAILURE;
+
 	if (reply != NULL && bson_iter_init_find(&iter, reply, "errmsg"))
 		mongo_report_command_error(context_message, reply);
 
@@ -590,9 +621,11 @@ mongo_report_bson_error(const char *context_message, const bson_error_t *error,
 	{
 		mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 		ereport(ERROR,
-				(errcode(of_driver ? ERRCODE_FDW_ERROR : ERRCODE_CONNECTION_FAILURE),
+				(errcode(of_driver && !no_sessions ? ERRCODE_FDW_ERROR :
+						 ERRCODE_CONNECTION_FAILURE),
 				 errmsg("%s", context_message),
-				 errdetail("%s", mongo_printable(error->message))));
+				 errdetail("%s", mongo_printable(error->message)),
+				 no_sessions ? errhint("%s", PRIMARY_HINT) : 0));
 	}
 
 	raise_remote(context_message, error->code, "",
@@ -615,7 +648,8 @@ mongo_report_transient_error(const char *context_message, const bson_error_t *er
 			 errmsg("%s", context_message),
 			 errdetail("MongoDB aborted the transaction, error %d: %s",
 					   (int) error->code, mongo_printable(error->message)),
-			 errhint("Retry the transaction.")));
+			 errhint("Retry the transaction.%s",
+					 error->code == NOT_PRIMARY ? " " PRIMARY_HINT : "")));
 }
 
 bool
