@@ -90,7 +90,7 @@ is($node->safe_psql('postgres', 'ANALYZE people; SELECT n FROM people WHERE _id 
 $mongod->command('{"setParameter": 1, "notablescan": false}');
 
 # --- validators -------------------------------------------------------------
-my $validator = '{"$jsonSchema": {"properties": {"v": {"minimum": 0, "description": "not negative"}}}}';
+my $validator = '{"$jsonSchema": {"properties": {"v": {"minimum": 0}}}}';
 foreach my $server ('mongodb', 'replica')
 {
 	($server eq 'mongodb' ? $mongod : $set->primary)->command("{\"create\": \"checked\", \"validator\": $validator}", 'db');
@@ -102,7 +102,7 @@ foreach my $server ('mongodb', 'replica')
 		"INSERT INTO upserted_$server VALUES (3, -5) RETURNING v")
 	{
 		($status, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$statement");
-		like($stderr, qr/ERROR:  23514: .*"description" : "not negative".*"consideredValue" : -5/s, $statement);
+		like($stderr, qr/ERROR:  23514: .*"specifiedAs" : \{ "minimum" : 0 \}.*"consideredValue" : -5/s, $statement);
 	}
 }
 $node->safe_psql('postgres', 'CREATE ROLE writer; GRANT INSERT ON checked_mongodb TO writer; CREATE USER MAPPING FOR writer SERVER mongodb');
