@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * exec.h
- *		Execution: what PostgreSQL's executor calls.
- *
- * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
+ *		Execution: what PostgreSQL calls.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +16,13 @@
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 
+/*-------------------------------------------------------------------------
+ * Execution: what PostgreSQL's executor calls.
+ *
+ * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
+ *-------------------------------------------------------------------------
+ */
+
 /* src/exec/scan.c and explain.c */
 extern void mongo_begin_foreign_scan(ForeignScanState *node, int eflags);
 extern TupleTableSlot *mongo_iterate_foreign_scan(ForeignScanState *node);
@@ -25,13 +30,13 @@ extern void mongo_rescan_foreign_scan(ForeignScanState *node);
 extern void mongo_end_foreign_scan(ForeignScanState *node);
 extern void mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es);
 
-/* src/exec/async.c; see also "Asynchronous Execution" there. */
+/* src/exec/shared.c; see also "Asynchronous Execution" there. */
 extern void mongo_foreign_async_request(AsyncRequest *request);
 extern void mongo_foreign_async_configure_wait(AsyncRequest *request);
 extern void mongo_foreign_async_notify(AsyncRequest *request);
 
 /*
- * src/exec/parallel.c; see "FDW Routines for Parallel Execution" there.
+ * src/exec/shared.c; see "FDW Routines for Parallel Execution" there.
  *
  * In a MongoDB transaction the leader's connection alone sees what is to be
  * read: then no worker is launched, and the leader reads it all.
@@ -48,7 +53,7 @@ extern void mongo_initialize_worker_foreign_scan(ForeignScanState *node,
 												 shm_toc *toc, void *coordinate);
 extern void mongo_shutdown_foreign_scan(ForeignScanState *node);
 
-/* src/exec/modify.c and explain_modify.c */
+/* src/exec/modify.c and explain.c */
 extern void mongo_begin_foreign_modify(ModifyTableState *mtstate,
 									   ResultRelInfo *rinfo, List *fdw_private,
 									   int subplan_index, int eflags);
@@ -80,7 +85,7 @@ extern TupleTableSlot *mongo_iterate_direct_modify(ForeignScanState *node);
 extern void mongo_end_direct_modify(ForeignScanState *node);
 extern void mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es);
 
-/* src/exec/truncate.c */
+/* src/exec/modify.c */
 extern void mongo_exec_foreign_truncate(List *rels, DropBehavior behavior,
 										bool restart_seqs);
 

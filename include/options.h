@@ -1,12 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * options.h
- *		What CREATE SERVER, USER MAPPING and FOREIGN TABLE may say.
- *
- * Every option stands once, as a row of src/options/option_table.c: name,
- * the objects that take it, kind of value, bounds, default.  The validator,
- * the error hints, the readers below and a test over docs/options.md all work
- * from that table.
+ *		Options of servers, user mappings, tables and columns, and settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +11,90 @@
 #include "compat.h"
 
 #include "foreign/foreign.h"
+#include "nodes/pg_list.h"
+
+/*-------------------------------------------------------------------------
+ * How one may log in to MongoDB: the mechanisms, and their properties.
+ *
+ * https://www.mongodb.com/docs/manual/reference/connection-string-options/
+ * and the Authentication specification of MongoDB's drivers.
+ *-------------------------------------------------------------------------
+ */
+
+/* What a mechanism makes of a user name or a password. */
+typedef enum MongoCredentialUse
+{
+	MONGO_CREDENTIAL_UNUSED,	/* giving one is a mistake */
+	MONGO_CREDENTIAL_OPTIONAL,
+	MONGO_CREDENTIAL_REQUIRED
+} MongoCredentialUse;
+
+typedef struct MongoAuthMechanism
+{
+	const char *name;
+	MongoCredentialUse username;
+	MongoCredentialUse password;
+	bool		is_external;	/* users are not MongoDB's own: they are
+								 * looked up in $external */
+	bool		is_ambient;		/* logs in as what the database server is */
+} MongoAuthMechanism;
+
+/* The names, as option tables want them: with NULL for an end. */
+extern const char *const mongo_auth_mechanism_names[];
+
+/*
+ * mongo_auth_mechanism_named
+ *		That of a name in any case, or NULL.
+ */
+extern const MongoAuthMechanism *mongo_auth_mechanism_named(const char *name);
+
+/*
+ * mongo_auth_properties
+ *		Add "NAME:value,NAME:value" to 'properties', which the caller owns; else false,
+ *		with *problem a palloc'd sentence that shows no value.
+ *
+ * 'secrets' says whether a property may be one that is secret.
+ */
+extern bool mongo_auth_properties(const char *text, bool secrets,
+								  bson_t *properties, const char **problem);
+
+/*
+ * mongo_auth_property_is_open
+ *		Is it the name, in any case, of a property that is no secret?
+ */
+extern bool mongo_auth_property_is_open(const char *name);
+
+/* ------------- What a misspelt name was probably meant to be -------------- */
+
+/* A search among names, on the caller's stack. */
+typedef struct MongoClosestName
+{
+	const char *closest;		/* the result so far; NULL: none is close */
+	const char *name;
+	int			length;
+	int			allowed;		/* more letters may not differ; -1: none */
+} MongoClosestName;
+
+/*
+ * mongo_closest_name_begin, mongo_closest_name_try
+ *		Look for what 'name' was meant to be, then offer each name that there is;
+ *		both must live as long as the result is used.
+ *
+ * A third of the letters may differ, and at most four, so that a hint is given
+ * only when it helps.  Of two that are as close it is the first.
+ */
+extern void mongo_closest_name_begin(MongoClosestName *search, const char *name);
+extern void mongo_closest_name_try(MongoClosestName *search, const char *candidate);
+
+/*-------------------------------------------------------------------------
+ * What CREATE SERVER, USER MAPPING and FOREIGN TABLE may say.
+ *
+ * Every option stands once, as a row of src/options/options.c: name,
+ * the objects that take it, kind of value, bounds, default.  The validator,
+ * the error hints, the readers below and a test over docs/options.md all work
+ * from that table.
+ *-------------------------------------------------------------------------
+ */
 
 /* What becomes of a field whose value its column's type cannot hold. */
 typedef enum MongoTypeMismatch
@@ -66,12 +145,12 @@ typedef struct MongoConnectionOptions
 	const char *crl_file;
 	bool		weak_cert_validation;
 	const char *authentication_database;
-	const char *auth_mechanism; /* as auth_mechanism.h spells it */
+	const char *auth_mechanism; /* as options.h spells it */
 	const char *auth_properties;	/* see mongo_auth_properties() */
 	const char *username;
 	const char *password;
 	const char *password_file;	/* excludes the password */
-	const char *appname;		/* with the escapes of trace.h */
+	const char *appname;		/* with the escapes of remote_internal.h */
 	const char *comment;		/* likewise */
 	const char *compressors;	/* "zstd,zlib"; NULL: none */
 	int			connect_timeout_ms; /* 0: not given, the URI's or the driver's */
@@ -119,13 +198,13 @@ typedef struct MongoTableOptions
 	const char *hint;			/* an index: its name, or its keys as JSON;
 								 * NULL: MongoDB chooses */
 	mongoc_read_mode_t read_mode;	/* 0: as the server has it */
-	const char *comment;		/* with the escapes of trace.h; NULL: the
-								 * server's */
+	const char *comment;		/* with the escapes of remote_internal.h;
+								 * NULL: the server's */
 	int			max_time_ms;	/* of a command; 0: no limit */
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
 	bool		enable_order_by_pushdown;
-	uint32		pushdown_disable;	/* see feature.h */
+	uint32		pushdown_disable;	/* see options.h */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json; /* documents as canonical Extended JSON */
 	bool		count_from_metadata;	/* count(*) need not be exact */
@@ -155,8 +234,7 @@ typedef struct MongoColumnOptions
 								 * in UTF-8, as documents are */
 	MongoIndexed indexed;		/* does an index lead with this field? */
 	bson_type_t bson_type;		/* the one that the column reads and writes;
-								 * BSON_TYPE_EOD: not given, see
-								 * declared_type.h */
+								 * BSON_TYPE_EOD: not given, see convert.h */
 } MongoColumnOptions;
 
 /*
@@ -180,5 +258,233 @@ extern MongoColumnOptions *mongo_column_options(Oid foreigntableid,
  *		or its URI; NULL: none.  In the current memory context.
  */
 extern const char *mongo_read_concern(ForeignServer *server);
+
+/*-------------------------------------------------------------------------
+ * What of MongoDB's language may be used, and what is disabled.
+ *
+ * Older and compatible servers lack some of it.  The option pushdown_disable
+ * of servers and tables names what they lack; each name is a row of
+ * src/options/settings.c, documented in docs/options.md.
+ *-------------------------------------------------------------------------
+ */
+
+/* In the order of the rows in settings.c. */
+typedef enum MongoFeature
+{
+	MONGO_FEATURE_COLLATION,	/* {collation: {locale: "simple"}} */
+	MONGO_FEATURE_COUNT,		/* the command count */
+	MONGO_FEATURE_DISK_USE,		/* allowDiskUse */
+	MONGO_FEATURE_EXPR,			/* $expr in a filter */
+	MONGO_FEATURE_GROUP,		/* $group, for GROUP BY, DISTINCT, aggregates */
+	MONGO_FEATURE_LET,			/* variables of a command, "let" */
+	MONGO_FEATURE_LOOKUP,		/* $lookup, for joins */
+	MONGO_FEATURE_SORT,			/* $sort, and the sort of find */
+	MONGO_NFEATURES				/* how many there are */
+} MongoFeature;
+
+/*
+ * mongo_feature_enabled
+ *		May a command on this table use the feature?
+ *
+ * False when pushdown_disable names it, or when a switch that people know
+ * under another name (enable_join_pushdown for LOOKUP,
+ * enable_aggregate_pushdown for GROUP, enable_order_by_pushdown for SORT) is
+ * off as a setting or an option.  mongo_fdw.enable_pushdown is another matter.
+ */
+extern bool mongo_feature_enabled(const MongoTableOptions *options,
+								  MongoFeature feature);
+
+/*
+ * mongo_feature_is_disabled
+ *		Does pushdown_disable, as MongoTableOptions has it, name the feature?
+ */
+extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
+
+/*
+ * mongo_parse_features
+ *		The value of pushdown_disable as a set of bits.
+ *
+ * Names are separated by commas.  Returns false for one that is unknown, with
+ * its text in *unknown and the names there are in *valid, both palloc'd.
+ */
+extern bool mongo_parse_features(const char *value, uint32 *pushdown_disable,
+								 char **unknown, char **valid);
+
+/*
+ * mongo_feature_in_message
+ *		The name of the feature that a server's complaint about something it does
+ *		not know is about, or NULL.
+ */
+extern const char *mongo_feature_in_message(const char *message);
+
+/*-------------------------------------------------------------------------
+ * Every option of servers, user mappings, tables and columns: the rows.
+ *
+ * For src/options, and for src/catalog/monitoring.c; everybody else includes
+ * options.h.  Who may give an option, how its text is read, where the value
+ * goes and what holds when nothing is said stand in one row.  A new option is
+ * a row in src/options/options.c, a field in options.h, and lines in
+ * docs/options.md.
+ *-------------------------------------------------------------------------
+ */
+
+/* Kinds of objects that take options, as bits. */
+#define ON_SERVER	0x01
+#define ON_MAPPING	0x02
+#define ON_TABLE	0x04
+#define ON_COLUMN	0x08
+
+/* Which of the structs in options.h a value is read into. */
+typedef enum MongoOptionTarget
+{
+	TARGET_CONNECTION,
+	TARGET_TABLE,
+	TARGET_COLUMN
+} MongoOptionTarget;
+
+typedef struct MongoOption MongoOption;
+
+typedef void MongoOptionParser (const MongoOption *option, const char *value, void *field);
+typedef void MongoOptionCheck (const MongoOption *option, const char *value);
+
+/*
+ * One option.  'parse' stores the value of a text into its field, or raises;
+ * 'check' is what only DDL has to know.  A NULL 'initial' leaves the field
+ * zero.  'choices' are the words that mongo_parse_choice and mongo_parse_word
+ * allow.
+ */
+struct MongoOption
+{
+	const char *name;
+	int			objects;
+	MongoOptionParser *parse;
+	MongoOptionCheck *check;	/* NULL: none */
+	MongoOptionTarget target;
+	size_t		offset;
+	const char *initial;
+	double		min;
+	double		max;
+	const char *const *choices;
+};
+
+extern const MongoOption mongo_option_table[];
+extern const int mongo_option_count;
+
+/*
+ * mongo_find_option
+ *		The row of an option that objects of this kind (ON_SERVER, ...) take, or
+ *		NULL.
+ */
+extern const MongoOption *mongo_find_option(const char *name, int object);
+
+/* -------------- Options that are lists: "lines, lines.parts" -------------- */
+
+/*
+ * mongo_split_list
+ *		The parts between the commas, without the blanks around them, as char *; NIL
+ *		for NULL.  Parts may be empty.  Palloc'd in the current memory context.
+ */
+extern List *mongo_split_list(const char *value);
+
+/*
+ * mongo_path_is_under
+ *		Is 'path' the same field as 'parent', or one inside it?
+ */
+extern bool mongo_path_is_under(const char *path, const char *parent);
+
+/* ------------------------ The settings mongo_fdw.* ------------------------ */
+
+/* GUCs, defined by mongo_define_settings() from _PG_init(). */
+extern bool mongo_enable_pushdown;
+extern bool mongo_enable_join_pushdown;
+extern bool mongo_enable_batched_joins;
+extern bool mongo_enable_aggregate_pushdown;
+extern bool mongo_enable_order_by_pushdown;
+
+/* The library is in shared_preload_libraries. */
+extern bool mongo_is_preloaded;
+
+/* Commands that were waited for so many milliseconds are logged; -1: none. */
+extern int	mongo_slow_command_ms;
+
+/* MongoDB's plan of scans that have waited so long in all is logged, too. */
+extern bool mongo_slow_command_plan;
+
+/* An index, as the option hint names it; empty: what that option says. */
+extern char *mongo_hint;
+
+extern bool mongo_log_remote_query;
+extern bool mongo_explain_remote_plans;
+
+/* mongo_define_settings: once a process; also reserves the prefix "mongo_fdw". */
+extern void mongo_define_settings(void);
+
+/*-------------------------------------------------------------------------
+ * The text of the option uri: parsed as the driver does, and the
+ * secrets that it must not hold.
+ *
+ * A server's options can be read by every user of the database, so a URI that
+ * holds a secret is refused, by DDL and again when it is used: an older version
+ * may have let it in, and another version of the driver may read it otherwise.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_uri_parse
+ *		What libmongoc makes of 'text'; NULL, with *error set, if it refuses it.
+ *
+ * The result belongs to the current memory context and must not be destroyed.
+ * Nothing is looked up on the network.  What libmongoc warns of is kept
+ * (mongo_last_driver_message()) and not logged, as it quotes the text.
+ */
+extern const mongoc_uri_t *mongo_uri_parse(const char *text,
+										   bson_error_t *error);
+
+/* A kind of secret: what it is called, and a sentence on where it belongs. */
+typedef struct MongoUriSecret
+{
+	const char *name;
+	const char *hint;
+} MongoUriSecret;
+
+/*
+ * mongo_uri_secret_in_text, mongo_uri_secret
+ *		What secret does a URI hold, NULL if none?
+ *
+ * The first looks at the text alone: any @ that is not written as %40 may end a
+ * user's name and password, and versions of libmongoc differ in which one does;
+ * and options of the URI whose names speak of passwords, whether the driver
+ * knows them or not.  The second asks libmongoc what it has found.
+ */
+extern const MongoUriSecret *mongo_uri_secret_in_text(const char *text);
+extern const MongoUriSecret *mongo_uri_secret(const mongoc_uri_t *uri);
+
+/*
+ * mongo_uri_printable_error, mongo_uri_printable_warning
+ *		libmongoc's message about a URI without what it quotes of the URI, in the
+ *		current memory context.
+ *
+ * Names of options stay; in a warning, that is about a URI which holds no secret,
+ * also words of letters alone, which may be a misspelt one.
+ */
+extern char *mongo_uri_printable_error(const bson_error_t *error);
+extern char *mongo_uri_printable_warning(const char *message);
+
+/*
+ * mongo_uri_is_acknowledged
+ *		Does MongoDB tell what became of a write, as the URI has it?
+ */
+extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
+
+/* ----------------------- Who a role is on a server ------------------------ */
+
+/*
+ * mongo_user_mapping
+ *		The user mapping of a role on a server, or that of PUBLIC; palloc'd.
+ *
+ * As PostgreSQL's GetUserMapping().  Its error, 42704, has a HINT here, and the
+ * words of PostgreSQL 17 in all versions.
+ */
+extern UserMapping *mongo_user_mapping(Oid userid, Oid serverid);
 
 #endif							/* MONGO_FDW_OPTIONS_H */

@@ -1,11 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *		Planning: what PostgreSQL's planner calls.
- *
- * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
- * Planning sends nothing to MongoDB, with one exception that a user asks for:
- * use_remote_estimate.
+ *		Planning: what PostgreSQL calls, and what a plan holds.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,11 +9,24 @@
 #define MONGO_FDW_PLAN_H
 
 #include "compat.h"
+#include "common.h"
+#include "options.h"
 
 #include "foreign/fdwapi.h"
 #include "nodes/extensible.h"
+#include "nodes/nodes.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "nodes/primnodes.h"
+
+/*-------------------------------------------------------------------------
+ * Planning: what PostgreSQL's planner calls.
+ *
+ * FDW callbacks; see PostgreSQL's "Foreign Data Wrapper Callback Routines".
+ * Planning sends nothing to MongoDB, with one exception that a user asks for:
+ * use_remote_estimate.
+ *-------------------------------------------------------------------------
+ */
 
 /* src/plan/relation.c */
 extern void mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
@@ -35,7 +44,7 @@ extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 RelOptInfo *outerrel, RelOptInfo *innerrel,
 										 JoinType jointype, JoinPathExtraData *extra);
 
-/* src/plan/dispatch.c */
+/* src/plan/scan_plan.c */
 extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
 										  UpperRelationKind stage,
 										  RelOptInfo *input_rel,
@@ -47,11 +56,11 @@ extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreig
 extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
 
 /*
- * src/plan/parallel.c: may parallel workers read this table?
+ * src/plan/paths.c: may parallel workers read this table?
  *
  * Not where the isolation level asks for one snapshot: a worker's connection is
  * not in the MongoDB transaction.  Transactions that are there for another reason
- * when the scan is executed are dealt with by src/exec/parallel.c.
+ * when the scan is executed are dealt with by src/exec/shared.c.
  */
 extern bool mongo_is_foreign_scan_parallel_safe(PlannerInfo *root, RelOptInfo *rel,
 												RangeTblEntry *rte);
@@ -68,7 +77,7 @@ extern List *mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 extern int	mongo_is_foreign_rel_updatable(Relation rel);
 
 /*
- * src/plan/direct_modify.c: UPDATE and DELETE as one command.
+ * src/plan/modify.c: UPDATE and DELETE as one command.
  *
  * Possible where MongoDB alone decides which documents are meant, and what
  * they become is known beforehand or is a sum with a column's own value.
@@ -98,5 +107,183 @@ extern bool mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
  * expression context.
  */
 extern void mongo_install_batched_joins(const CustomScanMethods *methods);
+
+/*-------------------------------------------------------------------------
+ * What plans hold for execution: scans, direct modifications, batched joins.
+ *
+ * Planning fills these structs, and execution gets them back, by the functions of
+ * common.h.
+ *-------------------------------------------------------------------------
+ */
+
+/* A column of the scan's tuple, and the path it is read from. */
+typedef struct MongoScanColumn
+{
+	const char *name;
+	const char *path;			/* NULL: the whole document */
+	const char *collection;		/* NULL: the plan's */
+	const char *prefix;			/* where its document stands; NULL: everywhere */
+	int			index;			/* in the scan tuple, from 0 */
+	Oid			type;			/* InvalidOid: that of the tuple's attribute */
+	int32		typmod;
+	bson_type_t bson_type;		/* as in MongoColumn */
+	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
+} MongoScanColumn;
+
+/* How PostgreSQL makes an aggregate of what MongoDB has added up; see exec_internal.h. */
+typedef enum MongoFinish
+{
+	MONGO_FINISH_NONE,
+	MONGO_FINISH_AVERAGE,		/* of a sum that is numeric, and count */
+	MONGO_FINISH_AVERAGE_OF_INTEGERS,	/* ... that is int8 */
+	MONGO_FINISH_VAR_POP,		/* of sum, count and sum of squares */
+	MONGO_FINISH_VAR_SAMP,
+	MONGO_FINISH_STDDEV_POP,
+	MONGO_FINISH_STDDEV_SAMP
+} MongoFinish;
+
+/* An attribute of the scan's tuple that PostgreSQL finishes. */
+typedef struct MongoScanFinish
+{
+	MongoFinish finish;
+	int			index;			/* in the scan tuple, from 0 */
+	int			first;			/* MongoScanColumn.index of its first part;
+								 * these count on behind the tuple's
+								 * attributes */
+} MongoScanFinish;
+
+/* The field with the number in what count commands and their pipelines give. */
+#define MONGO_COUNT_FIELD	"n"
+
+/*
+ * fdw_private of a ForeignScan.
+ *
+ * Its fdw_exprs are one expression for each of 'predicates', then the values of
+ * "let", then LIMIT and OFFSET, then those of 'hash_first'.
+ */
+typedef struct MongoScanPlan
+{
+	const char *database;
+	const char *collection;
+	List	   *commands;		/* Const *: templates, see translate.h, to be
+								 * run one after the other */
+	Const	   *count_command;	/* does what the only pipeline does, and is
+								 * preferred where MongoDB takes it; NULL:
+								 * there is none */
+	List	   *predicates;		/* of mongo_predicate_to_list() */
+	int			nvariables;		/* of "let" */
+	int			limit;			/* numbers of these in fdw_exprs; -1: none */
+	int			offset;
+	bool		is_pipeline;	/* aggregate commands; otherwise finds */
+	bool		is_grouped;		/* rows are groups, not documents */
+	bool		one_row;		/* has a row even over no documents */
+	bool		all_rows;		/* the query will likely read to the end */
+	bool		is_inner;		/* within the inner side of a nested loop */
+	bool		is_batched;		/* asks for the keys of a batched join */
+	int			hash_first;		/* in fdw_exprs: a column and a value for each
+								 * key of hash_functions */
+	int			change_after;	/* so many values cost as much as all
+								 * documents; 0: there is no second plan */
+	int			enough_rows;	/* no more are wanted of any command; -1: all */
+	int			fetch_size;
+	bool		batches_grow;	/* see mongo_cursor_grow_batches() */
+	MongoTypeMismatch type_mismatch;
+	mongoc_read_mode_t read_mode;	/* of the table's own option, or 0 */
+	bool		canonical_json;
+	const char *comment;		/* of the table's own option, or NULL */
+	const char *joined;			/* "(db.a) and (db.b)", for EXPLAIN; NULL: no
+								 * join */
+	const char *split_field;	/* several processes share the scan and read
+								 * ranges of it; NULL: one does */
+	List	   *columns;		/* MongoScanColumn *, in order of index */
+	List	   *finishes;		/* MongoScanFinish * */
+	List	   *hash_functions; /* OIDs, for each key: of the column, of the
+								 * value, and the collation; NIL: no hash
+								 * table, see src/exec/exec_internal.h */
+	List	   *local_columns;	/* number of each column of the second plan in
+								 * the scan's tuple, from 0, or -1; NIL: the
+								 * second plan is that of a hash table, if
+								 * there is one; see src/exec/exec_internal.h */
+	List	   *hiding;			/* numbers, from 0, of the plan's quals that
+								 * hide rows, of which nothing may be told;
+								 * see exec_internal.h */
+	List	   *hiding_columns; /* attribute numbers that these read; 0: all */
+} MongoScanPlan;
+
+extern const MongoStructType mongo_scan_plan_type;
+
+/* What an assignment does with its expression's value. */
+typedef enum MongoAssignmentKind
+{
+	MONGO_ASSIGN_VALUE,			/* column = value */
+	MONGO_ASSIGN_SUM,			/* column = column + value */
+	MONGO_ASSIGN_DIFFERENCE,	/* column = column - value */
+	MONGO_ASSIGN_JSON_MEMBER	/* column = jsonb_set(column, keys, value) */
+} MongoAssignmentKind;
+
+typedef struct MongoAssignment
+{
+	MongoAssignmentKind kind;
+	AttrNumber	attnum;
+	List	   *keys;			/* String *, of MONGO_ASSIGN_JSON_MEMBER */
+} MongoAssignment;
+
+/*
+ * fdw_private of a ForeignScan that is an UPDATE or DELETE as one command.
+ *
+ * Its fdw_exprs are one expression for each of 'predicates', then one for each of
+ * 'assignments'.
+ */
+typedef struct MongoDirectPlan
+{
+	const char *database;
+	const char *collection;
+	Const	   *command;		/* {filter, projection}, see translate.h */
+	List	   *predicates;		/* of mongo_predicate_to_list() */
+	List	   *assignments;	/* MongoAssignment * */
+	CmdType		operation;
+	bool		simple_collation;
+	bool		at_most_one;	/* document is meant */
+	bool		counts;			/* its rows are the statement's */
+	bool		returns;		/* RETURNING, of the only document */
+	List	   *returned;		/* attributes in it, as numbers; then
+								 * 'command' has their projection */
+} MongoDirectPlan;
+
+extern const MongoStructType mongo_direct_plan_type;
+
+/* A key of a batched join. */
+typedef struct MongoBatchedColumn
+{
+	Oid			type;			/* of the outer side */
+	Oid			outer_hash;		/* functions */
+	Oid			inner_hash;
+	Oid			collation;
+	bool		asked;			/* MongoDB is asked for its values */
+} MongoBatchedColumn;
+
+/*
+ * custom_private of the CustomScan that is a batched join.
+ *
+ * Its custom_plans are the outer side, a foreign scan that asks for keys and, where no
+ * index finds these, one of all documents.
+ */
+typedef struct MongoBatchedJoin
+{
+	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
+	bool		all_rows;		/* the query will likely read to the end */
+	List	   *columns;		/* MongoBatchedColumn *, of each key; those
+								 * that are asked for come first */
+} MongoBatchedJoin;
+
+/* Its custom_exprs: what is evaluated over a pair of rows. */
+enum
+{
+	MONGO_BATCHED_CLAUSES,		/* of the join, an implicit AND */
+	MONGO_BATCHED_OUTER_KEYS,	/* a List of them, in step with 'columns' */
+	MONGO_BATCHED_INNER_KEYS
+};
+
+extern const MongoStructType mongo_batched_join_type;
 
 #endif							/* MONGO_FDW_PLAN_H */

@@ -7,15 +7,12 @@
  */
 #include "postgres.h"
 
-#include "activity.h"
-#include "analyze.h"
-#include "connection_limit.h"
-#include "driver_memory.h"
+#include "remote.h"
+#include "catalog.h"
+#include "common.h"
 #include "exec.h"
-#include "import_foreign_schema.h"
-#include "library.h"
 #include "plan.h"
-#include "settings.h"
+#include "options.h"
 
 #include "foreign/fdwapi.h"
 #include "fmgr.h"
@@ -49,7 +46,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	FdwRoutine *routine = makeNode(FdwRoutine);
 
-	/* src/plan: relation.c, paths.c, join.c, dispatch.c */
+	/* src/plan: relation.c, paths.c, join.c, scan_plan.c */
 	routine->GetForeignRelSize = mongo_get_foreign_rel_size;
 	routine->GetForeignPaths = mongo_get_foreign_paths;
 	routine->GetForeignJoinPaths = mongo_get_foreign_join_paths;
@@ -63,13 +60,13 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->EndForeignScan = mongo_end_foreign_scan;
 	routine->ExplainForeignScan = mongo_explain_foreign_scan;
 
-	/* src/plan/dispatch.c, src/exec/async.c */
+	/* src/plan/scan_plan.c, src/exec/shared.c */
 	routine->IsForeignPathAsyncCapable = mongo_is_foreign_path_async_capable;
 	routine->ForeignAsyncRequest = mongo_foreign_async_request;
 	routine->ForeignAsyncConfigureWait = mongo_foreign_async_configure_wait;
 	routine->ForeignAsyncNotify = mongo_foreign_async_notify;
 
-	/* parallel.c in src/plan and src/exec */
+	/* shared.c in src/plan and src/exec */
 	routine->IsForeignScanParallelSafe = mongo_is_foreign_scan_parallel_safe;
 	routine->EstimateDSMForeignScan = mongo_estimate_dsm_foreign_scan;
 	routine->InitializeDSMForeignScan = mongo_initialize_dsm_foreign_scan;
@@ -81,7 +78,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->AnalyzeForeignTable = mongo_analyze_foreign_table;
 	routine->ImportForeignSchema = mongo_import_foreign_schema;
 
-	/* modify.c in src/plan and src/exec, src/exec/explain_modify.c */
+	/* modify.c in src/plan and src/exec, src/exec/explain.c */
 	routine->AddForeignUpdateTargets = mongo_add_foreign_update_targets;
 	routine->IsForeignRelUpdatable = mongo_is_foreign_rel_updatable;
 	routine->PlanForeignModify = mongo_plan_foreign_modify;
@@ -103,7 +100,7 @@ mongo_fdw_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 	routine->EndDirectModify = mongo_end_direct_modify;
 	routine->ExplainDirectModify = mongo_explain_direct_modify;
 
-	/* src/exec/truncate.c */
+	/* src/exec/modify.c */
 	routine->ExecForeignTruncate = mongo_exec_foreign_truncate;
 
 	PG_RETURN_POINTER(routine);

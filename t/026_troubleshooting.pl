@@ -61,7 +61,7 @@ foreach my $file (keys %source)
 	{
 		$literal = text($literal);
 		$literals{$literal} = 1;
-		# what the helpers of remote_error.h and the like are given for errmsg("%s")
+		# what the helpers of remote.h and the like are given for errmsg("%s")
 		$contexts{$literal} = 1
 		  if $literal =~ /^could not / && $before eq '' && $file !~ m{/(?:connect|resolve|error)\.c$};
 	}

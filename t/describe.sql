@@ -1,4 +1,4 @@
--- What the library says of its own tables, see src/catalog/describe.c.
+-- What the library says of its own tables, see src/catalog/monitoring.c.
 
 CREATE OR REPLACE FUNCTION describe_options(OUT name text, OUT objects int, OUT initial text,
     OUT lowest float8, OUT highest float8)

@@ -275,8 +275,8 @@ CASES.update({
         + ["(da + 1) < date 'infinity'", "(da + 1) <> date 'infinity'", "(da + 1) > (SELECT date '-infinity')"],
 })
 
-# By row of src/translate/implied.c: conditions beside whose $expr, if it has one, stands something
-# that an index can serve.
+# By row of src/translate/local_time.c: conditions beside whose $expr, if it has one, stands
+# something that an index can serve.
 _UNITS = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
 _OPERATORS = ["=", "<", "<=", ">", ">="]
 IMPLIED = {

@@ -1,41 +1,51 @@
 /*-------------------------------------------------------------------------
  *
  * analyze.c
- *		ANALYZE of a foreign table.
- *
- * MongoDB's $sample picks the rows, so that only they cross the network.
- * With analyze_sampling off, or when all documents fit in the sample anyway,
- * the whole collection is read and a reservoir keeps a sample of it.
+ *		ANALYZE, and counting rows.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "analyze.h"
+#include "catalog_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
+#include "remote.h"
 
 #include <math.h>
 
-#include "bson_memory.h"
-#include "bson_write.h"
-#include "columns.h"
-#include "common/hashfn.h"
+#include "catalog/pg_type.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
-#include "cursor.h"
-#include "decode_row.h"
-#include "derived.h"
-#include "document_size.h"
-#include "encoding.h"
-#include "learn.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
-#include "options.h"
-#include "row_count.h"
-#include "user_mapping.h"
+#include "storage/lmgr.h"
 #include "utils/backend_progress.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/sampling.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+static double mongo_average_document_size(UserMapping *user,
+										  const MongoTableOptions *options);
+static void mongo_learn(Relation relation, UserMapping *user,
+						const MongoTableOptions *options,
+						const MongoFindings *findings);
+static bool mongo_learns(Relation relation);
+
+/*-------------------------------------------------------------------------
+ * ANALYZE of a foreign table.
+ *
+ * MongoDB's $sample picks the rows, so that only they cross the network.
+ * With analyze_sampling off, or when all documents fit in the sample anyway,
+ * the whole collection is read and a reservoir keeps a sample of it.
+ *-------------------------------------------------------------------------
+ */
 
 /* How often progress is reported, in documents. */
 #define PROGRESS_INTERVAL	1000
@@ -407,4 +417,323 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
 	*func = acquire_sample_rows;
 	return true;
+}
+
+/* -------------- How large the documents of a collection are --------------- */
+
+/* As many as tell the size of documents well enough to plan with. */
+#define SAMPLED_DOCUMENTS	100
+
+static const bson_t *
+size_command(const MongoTableOptions *options)
+{
+	BsonArray	stages = bson_array_create();
+
+	mongo_append_deriving_stages(&stages, options);
+	bson_array_append_template(&stages, "{$sample: {size: @1}}",
+							   bson_int32(SAMPLED_DOCUMENTS));
+	bson_array_append_template(&stages,
+							   "{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
+	return bson_from_template("{aggregate: @1, pipeline: @2, cursor: {}}",
+							  bson_utf8(mongo_to_utf8(options->collection)),
+							  bson_array(stages.bson));
+}
+
+/*
+ * mongo_average_document_size
+ *		Bytes of BSON that a document of the table's collection or view has on
+ *		average, or a row of a derived table, by a small sample; 0 when there are
+ *		none.
+ *
+ * Asks MongoDB with one aggregate.  Raises as mongo_cursor_next() and
+ * mongo_append_deriving_stages() do.
+ */
+static double
+mongo_average_document_size(UserMapping *user, const MongoTableOptions *options)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw document size",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext previous = MemoryContextSwitchTo(context);
+	MongoCursor *cursor;
+	const uint8_t *document;
+	uint32		length;
+	bson_iter_t iter;
+	double		bytes = 0;
+
+	cursor = mongo_cursor_open(context, user, mongo_to_utf8(options->database),
+							   options->collection, size_command(options), 0);
+	mongo_cursor_send_as(cursor, options->read_mode, options->comment);
+	document = mongo_cursor_next(cursor, &length);
+	if (document != NULL && bson_iter_init_from_data(&iter, document, length) &&
+		bson_iter_find(&iter, "bytes"))
+		bytes = Max(bson_iter_as_double(&iter), 0);
+	mongo_cursor_close(cursor);
+
+	MemoryContextSwitchTo(previous);
+	MemoryContextDelete(context);
+	return bytes;
+}
+
+/*-------------------------------------------------------------------------
+ * How many documents a collection has, asked once and remembered.
+ *
+ * The planner must not send a command for each query, and a plan is not
+ * better for a count that is right to the last document.
+ *-------------------------------------------------------------------------
+ */
+
+#define REMEMBERED_FOR_MS	(5 * 60 * 1000)
+#define REMEMBERED_MAX		1000	/* collections; more start anew */
+
+/* MongoDB allows 255 bytes, the dot between the names included. */
+#define NAMESPACE_SIZE		256
+
+/* Compared as bytes: zeroed before it is filled. */
+typedef struct RowCountKey
+{
+	Oid			umid;
+	uint32		derivation;		/* what makes the rows, hashed; 0: documents */
+	char		namespace[NAMESPACE_SIZE];
+} RowCountKey;
+
+/* A count is good while it is young and from the current generation. */
+typedef struct RowCount
+{
+	RowCountKey key;
+	double		rows;
+	TimestampTz asked_at;
+	uint64		generation;
+} RowCount;
+
+static HTAB *row_counts = NULL;
+
+/* Raised when a server's or user mapping's definition changes. */
+static uint64 current_generation = 0;
+
+static void
+forget_row_counts(Datum arg pg_attribute_unused(),
+				  int cacheid pg_attribute_unused(),
+				  uint32 hashvalue pg_attribute_unused())
+{
+	current_generation++;
+}
+
+static void
+create_row_counts(void)
+{
+	static bool callbacks_registered = false;
+	HASHCTL		control = {
+		.keysize = sizeof(RowCountKey),
+		.entrysize = sizeof(RowCount),
+		.hcxt = TopMemoryContext
+	};
+
+	if (!callbacks_registered)
+	{
+		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, forget_row_counts, (Datum) 0);
+		CacheRegisterSyscacheCallback(USERMAPPINGOID, forget_row_counts, (Datum) 0);
+		callbacks_registered = true;
+	}
+
+	if (row_counts != NULL && hash_get_num_entries(row_counts) >= REMEMBERED_MAX)
+	{
+		hash_destroy(row_counts);
+		row_counts = NULL;
+	}
+	if (row_counts == NULL)
+		row_counts = hash_create("mongo_fdw row counts", 64, &control,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+static uint32
+hash_derivation(const MongoTableOptions *options)
+{
+	const char *text = psprintf("%s\n%s\n%d", options->pipeline ? options->pipeline : "",
+								options->unwind ? options->unwind : "", options->unwind_empty);
+
+	return hash_bytes((const unsigned char *) text, (int) strlen(text));
+}
+
+/* make_key is false for names that are too long to be a collection's. */
+static bool
+make_key(RowCountKey *key, UserMapping *user, const MongoTableOptions *options)
+{
+	memset(key, 0, sizeof(*key));
+	key->umid = user->umid;
+	if (mongo_is_derived(options))
+		key->derivation = hash_derivation(options);
+	return snprintf(key->namespace, NAMESPACE_SIZE, "%s.%s", options->database,
+					options->collection) < NAMESPACE_SIZE;
+}
+
+/* counting_command: count works on views too, but not on what stages make. */
+static const bson_t *
+counting_command(const MongoTableOptions *options)
+{
+	BsonArray	stages = bson_array_create();
+	bson_value_t collection = bson_utf8(mongo_to_utf8(options->collection));
+
+	if (!mongo_is_derived(options))
+		return bson_from_template("{count: @1}", collection);
+	mongo_append_deriving_stages(&stages, options);
+	bson_array_append_template(&stages, "{$count: 'n'}");
+	return bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
+							  collection, bson_array(stages.bson));
+}
+
+/* find_count: in the reply to either; false where an aggregate has counted nothing. */
+static bool
+find_count(const bson_t *reply, bson_iter_t *count)
+{
+	bson_iter_t iter;
+
+	return bson_iter_init_find(count, reply, "n") ||
+		(bson_iter_init(&iter, reply) &&
+		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", count));
+}
+
+static double
+ask_row_count(UserMapping *user, const MongoTableOptions *options)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw row count",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext previous = MemoryContextSwitchTo(context);
+	const bson_t *reply;
+	bson_iter_t iter;
+	double		rows = 0;
+
+	reply = mongo_run_command(context, user, mongo_to_utf8(options->database),
+							  counting_command(options), true,
+							  psprintf("could not count collection \"%s.%s\"",
+									   options->database, options->collection));
+	if (find_count(reply, &iter))
+		rows = Max(bson_iter_as_double(&iter), 0);
+
+	MemoryContextSwitchTo(previous);
+	MemoryContextDelete(context);
+	return rows;
+}
+
+double
+mongo_refresh_row_count(UserMapping *user, const MongoTableOptions *options)
+{
+	RowCountKey key;
+	RowCount   *entry;
+	double		rows;
+
+	/* asked first: an invalidation that arrives meanwhile is respected */
+	uint64		generation = current_generation;
+
+	rows = ask_row_count(user, options);
+
+	create_row_counts();
+	if (make_key(&key, user, options))
+	{
+		entry = hash_search(row_counts, &key, HASH_ENTER, NULL);
+		entry->rows = rows;
+		entry->asked_at = GetCurrentTimestamp();
+		entry->generation = generation;
+	}
+	return rows;
+}
+
+double
+mongo_remote_row_count(UserMapping *user, const MongoTableOptions *options)
+{
+	RowCountKey key;
+	RowCount   *entry = NULL;
+
+	if (row_counts != NULL && make_key(&key, user, options))
+		entry = hash_search(row_counts, &key, HASH_FIND, NULL);
+
+	if (entry != NULL && entry->generation == current_generation &&
+		!TimestampDifferenceExceeds(entry->asked_at, GetCurrentTimestamp(),
+									REMEMBERED_FOR_MS))
+		return entry->rows;
+
+	return mongo_refresh_row_count(user, options);
+}
+
+/* --------- What ANALYZE keeps beside PostgreSQL's own statistics ---------- */
+
+/*
+ * mongo_learns
+ *		Is this table being analyzed for itself?
+ *
+ * Its share in the sample of a parent is not learned from, as PostgreSQL has no
+ * statistics of the table from it either.
+ */
+static bool
+mongo_learns(Relation relation)
+{
+	/*
+	 * the lock that ANALYZE takes, and that a parent's does not take of
+	 * children
+	 */
+	return CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true);
+}
+
+/* jsonb_of: an array of what can be read as jsonb. */
+static Datum
+jsonb_of(const BsonArray *array)
+{
+	const bson_t *holder = bson_from_template("{array: @1}", bson_array(array->bson));
+	MongoReadContext context = {0};
+	bson_iter_t iter;
+	Datum		value;
+	bool		isnull;
+
+	if (!bson_iter_init_find(&iter, holder, "array") ||
+		!mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
+						  &context, &iter, &value, &isnull) || isnull)
+		elog(ERROR, "what was learned does not make a jsonb");
+	return value;
+}
+
+/*
+ * mongo_learn
+ *		Ask for the collection's indexes, and keep them with the findings.
+ *
+ * Says NOTICE for a collection that does not exist, or whose indexes MongoDB does
+ * not tell.  What was known before stays where this raises, or where the
+ * transaction is rolled back.  Raises as index_list() in catalog_internal.h does.
+ */
+static void
+mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *options,
+			const MongoFindings *findings)
+{
+	StatisticsRow row = {
+		.relid = RelationGetRelid(relation),
+		.collection = psprintf("%s.%s", options->database, options->collection),
+		.learned_at = GetCurrentTimestamp(),
+		.documents = findings->documents,
+		.document_size = findings->document_size,
+		.sampled = findings->sampled
+	};
+	BsonArray	fields = field_types_describe(findings->types);
+	BsonArray	indexes;
+	const char *refusal;
+	IndexAnswer answer = index_list(user, options->database, options->collection,
+									&indexes, &refusal);
+
+	if (answer == INDEXES_OF_NOTHING)
+		ereport(NOTICE,
+				(errmsg("collection \"%s\" of foreign table \"%s\" does not exist",
+						row.collection, RelationGetRelationName(relation))));
+	else if (answer == INDEXES_REFUSED)
+		ereport(NOTICE,
+				(errmsg("could not list the indexes of collection \"%s\"", row.collection),
+				 errdetail("MongoDB answered: %s", refusal),
+				 errhint("Let the user mapping's user run listIndexes, or say which columns are indexed by the option indexed.")));
+
+	row.indexes_known = answer != INDEXES_REFUSED;
+	if (row.indexes_known)
+	{
+		indexes = index_describe(user, options->database, options->collection, &indexes);
+		row.indexes = jsonb_of(&indexes);
+	}
+	row.fields = jsonb_of(&fields);
+	statistics_row_write(&row);
 }

@@ -1,34 +1,45 @@
 /*-------------------------------------------------------------------------
  *
  * import.c
- *		IMPORT FOREIGN SCHEMA: the collections of a database as foreign tables.
- *
- * A table's columns are the fields that a sample of the documents and the
- * collection's validator show.  Every column says by the option path where
- * its field is, so that names can be made fit for SQL.
+ *		IMPORT FOREIGN SCHEMA.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "import.h"
+#include "catalog_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
+#include "remote.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
-#include "closest_name.h"
-#include "columns.h"
 #include "commands/defrem.h"
 #include "foreign/fdwapi.h"
-#include "import_foreign_schema.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "objectid_type.h"
 #include "parser/scansup.h"
-#include "user_mapping.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
+
+static List *import_array_tables(const ImportSource *source, const ImportTable *table,
+								 HTAB *names);
+
+/*-------------------------------------------------------------------------
+ * IMPORT FOREIGN SCHEMA: the collections of a database as foreign tables.
+ *
+ * A table's columns are the fields that a sample of the documents and the
+ * collection's validator show.  Every column says by the option path where
+ * its field is, so that names can be made fit for SQL.
+ *-------------------------------------------------------------------------
+ */
 
 #define MAX_NESTING		100
 
@@ -403,4 +414,529 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	MemoryContextDelete(context);
 
 	return commands;
+}
+
+/* ------------- SQL names that are not too long and not taken -------------- */
+
+HTAB *
+import_names_create(void)
+{
+	HASHCTL		control = {
+		.keysize = NAMEDATALEN,
+		.entrysize = NAMEDATALEN,
+		.hcxt = CurrentMemoryContext
+	};
+
+	return hash_create("mongo_fdw imported names", 64, &control,
+					   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+}
+
+bool
+import_name_reserve(HTAB *names, const char *name)
+{
+	bool		found;
+
+	if (strlen(name) >= NAMEDATALEN)
+		return false;
+	hash_search(names, name, HASH_ENTER, &found);
+	return !found;
+}
+
+char *
+import_name_choose(HTAB *names, const char *wanted)
+{
+	int			length = (int) strlen(wanted);
+
+	for (int number = 0;; number++)
+	{
+		char		suffix[16] = "";
+		char	   *name;
+		int			kept;
+
+		if (number > 0)
+			snprintf(suffix, sizeof(suffix), "_%d", number);
+		kept = pg_mbcliplen(wanted, length, NAMEDATALEN - 1 - (int) strlen(suffix));
+		name = psprintf("%.*s%s", kept, wanted, suffix);
+		if (import_name_reserve(names, name))
+			return name;
+		pfree(name);
+	}
+}
+
+/*-------------------------------------------------------------------------
+ * What IMPORT FOREIGN SCHEMA asks MongoDB: which collections there are,
+ * some of their documents, and their indexes.
+ *-------------------------------------------------------------------------
+ */
+
+/* Documents per getMore of a sample: they may be large. */
+#define SAMPLE_BATCH	100
+
+/* MongoDB's code for what the user may not do. */
+#define UNAUTHORIZED	13
+
+/* next_entry views the cursor's next document; false at the end. */
+static bool
+next_entry(MongoCursor *cursor, bson_t *document)
+{
+	uint32		length;
+	const uint8_t *data = mongo_cursor_next(cursor, &length);
+
+	CHECK_FOR_INTERRUPTS();
+	if (data == NULL)
+		return false;
+	if (!bson_view(document, data, length))
+		mongo_report_bad_bson();
+	return true;
+}
+
+static MongoCursor *
+open_cursor(const ImportSource *source, const char *collection,
+			const bson_t *command)
+{
+	return mongo_cursor_open(CurrentMemoryContext, source->user,
+							 mongo_to_utf8(source->database), collection, command, 0);
+}
+
+/* ------------------------------ collections -------------------------------- */
+
+static int
+compare_collections(const ListCell *a, const ListCell *b)
+{
+	return strcmp(((ImportCollection *) lfirst(a))->name,
+				  ((ImportCollection *) lfirst(b))->name);
+}
+
+/* collection_from_entry: NULL for one that is not for users. */
+static ImportCollection *
+collection_from_entry(const bson_t *entry)
+{
+	ImportCollection *collection = palloc0(sizeof(ImportCollection));
+	bson_iter_t iter;
+	bson_iter_t value;
+	bson_t		validator;
+	const uint8_t *data;
+	uint32_t	length;
+
+	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
+		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0)
+		return NULL;
+	collection->name = mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL)));
+
+	if (bson_iter_init_find(&iter, entry, "type") && BSON_ITER_HOLDS_UTF8(&iter))
+		collection->is_view = strcmp(bson_iter_utf8(&iter, NULL), "view") == 0;
+
+	if (bson_iter_init(&iter, entry) &&
+		bson_iter_find_descendant(&iter, "options.validator", &value) &&
+		BSON_ITER_HOLDS_DOCUMENT(&value))
+	{
+		bson_iter_document(&value, &length, &data);
+		if (bson_view(&validator, data, length))
+			collection->validator = bson_copy_in(CurrentMemoryContext, &validator);
+	}
+	return collection;
+}
+
+/*
+ * may_list_collections: is the MongoDB user allowed to see them all?  Who is not may
+ * be told the names of those that he has a privilege for, and nothing more.
+ */
+static bool
+may_list_collections(const ImportSource *source)
+{
+	const bson_t *command = bson_from_template("{listCollections: 1, nameOnly: true,"
+											   " cursor: {batchSize: 0}}");
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, source->user,
+											mongo_to_utf8(source->database), command, true, NULL);
+	bson_iter_t iter;
+
+	return !bson_iter_init_find(&iter, reply, "code") || !BSON_ITER_HOLDS_NUMBER(&iter) ||
+		bson_iter_as_int64(&iter) != UNAUTHORIZED;
+}
+
+List *
+import_list_collections(const ImportSource *source)
+{
+	const char *template = may_list_collections(source) ? "{listCollections: 1}" :
+		"{listCollections: 1, nameOnly: true, authorizedCollections: true}";
+	const bson_t *command = bson_from_template(template);
+	MongoCursor *cursor;
+	bson_t		entry;
+	List	   *result = NIL;
+
+	cursor = open_cursor(source, "$cmd.listCollections", command);
+	while (next_entry(cursor, &entry))
+	{
+		ImportCollection *collection = collection_from_entry(&entry);
+
+		if (collection != NULL)
+			result = lappend(result, collection);
+	}
+	mongo_cursor_close(cursor);
+
+	list_sort(result, compare_collections);
+	return result;
+}
+
+/* ------------------------------ documents ---------------------------------- */
+
+/*
+ * sample_command
+ *		All documents in their order if they are few enough, else a random
+ *		sample.
+ */
+static const bson_t *
+sample_command(const ImportSource *source, const ImportCollection *collection)
+{
+	BsonArray	pipeline = bson_array_create();
+	MongoTableOptions options = {
+		.database = source->database, .collection = collection->name
+	};
+
+	if (mongo_refresh_row_count(source->user, &options) > source->sample_size)
+		bson_array_append_template(&pipeline, "{$sample: {size: @1}}",
+								   bson_int32(source->sample_size));
+	return bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true,"
+							  " cursor: {batchSize: @3}}",
+							  bson_utf8(mongo_to_utf8(collection->name)),
+							  bson_array(pipeline.bson), bson_int32(SAMPLE_BATCH));
+}
+
+/*
+ * import_sample
+ *		The root of the fields that a sample of the collection and its validator
+ *		show.
+ */
+static ImportField *
+import_sample(const ImportSource *source, const ImportCollection *collection)
+{
+	ImportField *root = import_root_create();
+	MongoCursor *cursor;
+	const uint8_t *data;
+	uint32		length;
+	bson_iter_t schema;
+
+	if (collection->validator != NULL &&
+		bson_iter_init_find(&schema, collection->validator, "$jsonSchema") &&
+		BSON_ITER_HOLDS_DOCUMENT(&schema))
+		import_observe_schema(root, &schema, source->nesting);
+
+	cursor = mongo_cursor_open(CurrentMemoryContext, source->user,
+							   mongo_to_utf8(source->database), collection->name,
+							   sample_command(source, collection), SAMPLE_BATCH);
+	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		import_observe_document(root, data, length, source->nesting);
+	}
+	mongo_cursor_close(cursor);
+
+	return root;
+}
+
+/* ------------------------------ indexes ------------------------------------ */
+
+/*
+ * import_indexed_paths
+ *		The paths (char *, UTF-8) that indexes lead with and that a query for
+ *		any value can use; none for a view, which is not asked for.
+ *
+ * *known is false, with a NOTICE, where MongoDB does not let them be listed.
+ */
+static List *
+import_indexed_paths(const ImportSource *source, const ImportCollection *collection,
+					 bool *known)
+{
+	BsonArray	indexes;
+	const char *refusal;
+	bson_iter_t iter;
+	bson_t		listed;
+	List	   *result = NIL;
+
+	*known = true;
+	if (collection->is_view)
+		return NIL;
+
+	*known = index_list(source->user, source->database, collection->name, &indexes,
+						&refusal) != INDEXES_REFUSED;
+	if (!*known)
+		ereport(NOTICE,
+				(errmsg("could not list the indexes of collection \"%s.%s\"",
+						source->database, collection->name),
+				 errdetail("MongoDB answered: %s", refusal)));
+	if (!bson_iter_init(&iter, indexes.bson))
+		elog(ERROR, "list of indexes is malformed");
+	while (index_next(&iter, &listed))
+	{
+		MongoIndex	index;
+
+		/* the option indexed is taken for both */
+		if (index_parse(&listed, &index) && (index.uses & MONGO_INDEX_RANGE) != 0)
+			result = lappend(result, pstrdup(index.keys[0].path));
+	}
+	return result;
+}
+
+/* ------- A collection as a table to be: its columns and their names ------- */
+
+/* ------------------------------ columns ------------------------------------ */
+
+static bool
+leads_index(const ImportTable *table, const char *utf8_path)
+{
+	ListCell   *cell;
+
+	foreach(cell, table->indexed_paths)
+	{
+		if (strcmp(lfirst(cell), utf8_path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* wanted_name: in lower case if that is asked for, as SQL folds it. */
+static const char *
+wanted_name(const ImportSource *source, const char *name)
+{
+	return source->lower_case_names ?
+		downcase_identifier(name, (int) strlen(name), false, false) : name;
+}
+
+/*
+ * collect_columns
+ *		Add columns for the children of 'parent', whose paths and names begin
+ *		with these prefixes.
+ */
+static void
+collect_columns(const ImportSource *source, ImportTable *table, const ImportField *parent,
+				const char *path_prefix, const char *name_prefix)
+{
+	for (const ImportField *field = parent->first_child; field != NULL; field = field->next)
+	{
+		char	   *utf8_path = psprintf("%s%s", path_prefix, field->name);
+		char	   *utf8_name = psprintf("%s%s", name_prefix, field->name);
+		const char *type = import_field_type(field, source->objectid_type);
+		ImportColumn *column;
+
+		if (type == NULL)
+		{
+			collect_columns(source, table, field, psprintf("%s.", utf8_path),
+							psprintf("%s_", utf8_name));
+			continue;
+		}
+		if (list_length(table->columns) >= IMPORT_MAX_COLUMNS)
+		{
+			table->whole_document = true;
+			return;
+		}
+
+		column = palloc0(sizeof(ImportColumn));
+		column->path = mongo_from_utf8(utf8_path);
+		column->wanted = wanted_name(source, mongo_from_utf8(utf8_name));
+		column->type = type;
+		column->field = field;
+		column->top_level = path_prefix[0] == '\0';
+		column->indexed = leads_index(table, utf8_path);
+		if ((field->kinds & IMPORT_UNREADABLE) != 0)
+			table->unreadable = column->path;
+
+		/* _id leads, wherever documents have it */
+		if (strcmp(utf8_path, "_id") == 0)
+			table->columns = lcons(column, table->columns);
+		else
+			table->columns = lappend(table->columns, column);
+	}
+}
+
+void
+import_table_name_columns(List *columns, HTAB *names)
+{
+	static const char *const taken[] = {
+		MONGO_DOCUMENT_COLUMN, "tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"
+	};
+	ListCell   *cell;
+
+	for (size_t i = 0; i < lengthof(taken); i++)
+		import_name_reserve(names, taken[i]);
+
+	foreach(cell, columns)
+	{
+		ImportColumn *column = lfirst(cell);
+
+		if (column->top_level && import_name_reserve(names, column->wanted))
+			column->name = column->wanted;
+	}
+	foreach(cell, columns)
+	{
+		ImportColumn *column = lfirst(cell);
+
+		if (column->name == NULL)
+			column->name = import_name_choose(names, column->wanted);
+	}
+}
+
+/* ------------------------------ tables ------------------------------------- */
+
+/* read_table: raises what MongoDB answers. */
+static ImportTable *
+read_table(const ImportSource *source, const ImportCollection *collection)
+{
+	ImportTable *table = palloc0(sizeof(ImportTable));
+
+	table->collection = collection;
+	table->name = collection->table_name;
+	table->root = import_sample(source, collection);
+	table->indexed_paths = import_indexed_paths(source, collection, &table->indexes_known);
+	table->whole_document = table->root->unnameable || table->root->overflow;
+	collect_columns(source, table, table->root, "", "");
+	return table;
+}
+
+/*
+ * is_of_view: could the view's pipeline, or its rights, be at fault?  Not where
+ * the connection is, or where somebody wants us to stop.
+ */
+static bool
+is_of_view(int sqlstate)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlstate))
+	{
+		case ERRCODE_CONNECTION_EXCEPTION:
+		case ERRCODE_INSUFFICIENT_RESOURCES:
+		case ERRCODE_OPERATOR_INTERVENTION:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/* read_view: NULL, with a WARNING, where it fails; in a subtransaction for that. */
+static ImportTable *
+read_view(const ImportSource *source, const ImportCollection *collection)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ImportTable *volatile table = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		table = read_table(source, collection);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!is_of_view(error->sqlerrcode))
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		table = NULL;
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("skipping view \"%s.%s\": %s", source->database, collection->name,
+						error->message),
+				 error->detail ? errdetail_internal("%s", error->detail) : 0));
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return table;
+}
+
+ImportTable *
+import_table_read(const ImportSource *source, const ImportCollection *collection)
+{
+	return collection->is_view ? read_view(source, collection) :
+		read_table(source, collection);
+}
+
+/* ------------------------------ arrays ------------------------------------- */
+
+/* add_column: the first ones of an array's table, whose names nothing takes. */
+static void
+add_column(ImportTable *table, const char *path, const char *type)
+{
+	ImportColumn *column = palloc0(sizeof(ImportColumn));
+
+	column->path = column->wanted = path;
+	column->type = type;
+	column->top_level = true;
+	table->columns = lappend(table->columns, column);
+}
+
+/* id_type: of the documents' _id. */
+static const char *
+id_type(const ImportSource *source, const ImportTable *table)
+{
+	for (const ImportField *field = table->root->first_child; field; field = field->next)
+	{
+		const char *type;
+
+		if (strcmp(field->name, "_id") != 0)
+			continue;
+		type = import_field_type(field, source->objectid_type);
+		return type != NULL ? type : "jsonb";
+	}
+	return "jsonb";
+}
+
+/* array_table: one for the array at this path. */
+static ImportTable *
+array_table(const ImportSource *source, const ImportTable *parent, const ImportField *array,
+			const char *utf8_path, const char *name)
+{
+	ImportTable *table = palloc0(sizeof(ImportTable));
+
+	table->collection = parent->collection;
+	table->name = name;
+	table->unwound = mongo_from_utf8(utf8_path);
+	table->ordinality = "ordinality";
+	if (mongo_path_is_under(utf8_path, table->ordinality))
+		table->ordinality = "ordinality_1";
+	table->root = array->elements;
+	table->indexed_paths = parent->indexed_paths;
+	add_column(table, "_id", id_type(source, parent));
+	add_column(table, table->ordinality, "bigint");
+	collect_columns(source, table, array->elements, psprintf("%s.", utf8_path), "");
+	if ((array->kinds & IMPORT_UNREADABLE) != 0)
+		table->unreadable = table->unwound;
+	return table;
+}
+
+/* collect_arrays: of the children of 'parent', as collect_columns() does columns. */
+static List *
+collect_arrays(const ImportSource *source, const ImportTable *table, const ImportField *parent,
+			   const char *path_prefix, const char *name_prefix, HTAB *names)
+{
+	List	   *tables = NIL;
+
+	for (const ImportField *field = parent->first_child; field != NULL; field = field->next)
+	{
+		char	   *path = psprintf("%s%s", path_prefix, field->name);
+		char	   *name = psprintf("%s%s", name_prefix,
+									wanted_name(source, mongo_from_utf8(field->name)));
+
+		/* what the option unwind cannot say; no _id holds an array */
+		if (strpbrk(path, ", $") != NULL || mongo_path_is_under(path, "_id"))
+			continue;
+		if (import_is_array_of_documents(field))
+			tables = lappend(tables, array_table(source, table, field, path,
+												 import_name_choose(names, name)));
+		else if (import_field_type(field, source->objectid_type) == NULL)
+			tables = list_concat(tables,
+								 collect_arrays(source, table, field, psprintf("%s.", path),
+												psprintf("%s_", name), names));
+	}
+	return tables;
+}
+
+static List *
+import_array_tables(const ImportSource *source, const ImportTable *table, HTAB *names)
+{
+	return collect_arrays(source, table, table->root, "", psprintf("%s_", table->name), names);
 }

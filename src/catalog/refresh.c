@@ -2,7 +2,7 @@
  *
  * refresh.c
  *		mongo_fdw_refresh(): the statements that bring an imported schema up to
- *		date.
+ * date.
  *
  * A collection is looked at as IMPORT FOREIGN SCHEMA does.  What it has and its
  * table has not is added, and types are widened; nothing is dropped.
@@ -11,24 +11,22 @@
  */
 #include "postgres.h"
 
+#include "catalog_internal.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
+
 #include "access/genam.h"
 #include "access/reloptions.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
-#include "columns.h"
-#include "derived.h"
-#include "encoding.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "foreign/fdwapi.h"
 #include "funcapi.h"
-#include "import.h"
-#include "import_foreign_schema.h"
 #include "miscadmin.h"
-#include "objectid_type.h"
-#include "user_mapping.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"

@@ -1,17 +1,78 @@
 /*-------------------------------------------------------------------------
  *
  * bson_write.c
- *		How BSON documents are written: templates, conditions, arrays.
+ *		Writing BSON documents, and their owners among memory contexts.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "bson_write.h"
+#include "common.h"
 
 #include <math.h>
 
-#include "bson_memory.h"
+#include "mb/pg_wchar.h"
+#include "utils/memutils.h"
+
+/* --------- BSON documents whose life is that of a memory context ---------- */
+
+/* A document and the callback that destroys it, in one palloc chunk. */
+typedef struct OwnedBson
+{
+	MemoryContextCallback callback;
+	bson_t		bson;
+} OwnedBson;
+
+static void
+destroy_owned_bson(void *arg)
+{
+	/* on the way to exit from within libmongoc, which may be writing to it */
+	if (!mongo_driver_is_entered())
+		bson_destroy((bson_t *) arg);
+}
+
+/* Nothing is registered yet: the caller fills ->bson, then calls adopt(). */
+static OwnedBson *
+allocate_owned_bson(MemoryContext context)
+{
+	return bson_palloc(context, sizeof(OwnedBson));
+}
+
+/* adopt: the document is destroyed with the context. */
+static bson_t *
+adopt(MemoryContext context, OwnedBson *owned)
+{
+	owned->callback.func = destroy_owned_bson;
+	owned->callback.arg = &owned->bson;
+	MemoryContextRegisterResetCallback(context, &owned->callback);
+	return &owned->bson;
+}
+
+bson_t *
+bson_create_in(MemoryContext context)
+{
+	OwnedBson  *owned = allocate_owned_bson(context);
+
+	bson_init(&owned->bson);
+	return adopt(context, owned);
+}
+
+bson_t *
+bson_copy_in(MemoryContext context, const bson_t *source)
+{
+	OwnedBson  *owned = allocate_owned_bson(context);
+
+	bson_copy_to(source, &owned->bson);
+	return adopt(context, owned);
+}
+
+bool
+bson_view(bson_t *view, const uint8_t *data, size_t length)
+{
+	return bson_init_static(view, data, length);
+}
+
+/* ----- How BSON documents are written: templates, conditions, arrays ------ */
 
 /* A template as far as it has been read, and the values for it. */
 typedef struct Reader
@@ -364,4 +425,38 @@ void
 bson_array_end_document(BsonArray *array, bson_t *document)
 {
 	bson_append_document_end(array->bson, document);
+}
+
+/* ---------- What came from elsewhere, as text that may be shown ----------- */
+
+char *
+mongo_printable_bytes(const char *text, size_t length)
+{
+	char	   *copy = pnstrdup(text, length);
+
+	for (char *c = copy; *c != '\0';)
+	{
+		size_t		size = pg_utf_mblen((unsigned char *) c);
+
+		if (strnlen(c, size) < size || !pg_utf8_islegal((unsigned char *) c, size) ||
+			(unsigned char) *c < ' ')
+		{
+			if (*c != '\n' && *c != '\t')
+				*c = '?';
+			size = 1;
+		}
+		else if (size > 1 && GetDatabaseEncoding() != PG_UTF8)
+		{
+			/* a conversion could raise in its turn: show what is plain */
+			memset(c, '?', size);
+		}
+		c += size;
+	}
+	return copy;
+}
+
+char *
+mongo_printable(const char *text)
+{
+	return mongo_printable_bytes(text, strlen(text));
 }

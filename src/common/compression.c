@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "compression.h"
+#include "common.h"
 
 /* WITH_... is the Makefile's: header and library are there */
 #if defined(MONGOC_ENABLE_COMPRESSION_SNAPPY) && defined(WITH_SNAPPY)

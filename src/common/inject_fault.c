@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
+#include "common.h"
 
 #ifdef MONGO_FDW_INJECT_FAULTS
 
@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "driver_memory.h"
 #include "nodes/memnodes.h"
 #include "storage/latch.h"
 #include "storage/lock.h"

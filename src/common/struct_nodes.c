@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "struct_nodes.h"
+#include "common.h"
 
 #include "catalog/pg_type_d.h"
 #include "lib/stringinfo.h"

@@ -7,20 +7,14 @@
  */
 #include "postgres.h"
 
-#include "json_wrapper.h"
-
-#include "encode_scalar.h"
+#include "convert_internal.h"
+#include "common.h"
 
 #include <math.h>
 
-#include "bson_date.h"
-#include "bson_memory.h"
 #include "catalog/pg_type.h"
 #include "common/base64.h"
-#include "encoding.h"
-#include "json_number.h"
 #include "miscadmin.h"
-#include "objectid.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"

@@ -1,13 +1,33 @@
 /*-------------------------------------------------------------------------
  *
  * objectid.c
- *		An ObjectId as text and as Datum.
+ *		The type objectid.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "objectid.h"
+#include "convert_internal.h"
+
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "common/hashfn.h"
+#include "datatype/timestamp.h"
+#include "libpq/pqformat.h"
+#include "port/pg_bswap.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/sortsupport.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+/* -------------------- An ObjectId as text and as Datum -------------------- */
 
 void
 mongo_objectid_to_text(const uint8 *bytes, char *text)
@@ -60,4 +80,377 @@ mongo_objectid_datum(const uint8 *bytes)
 
 	memcpy(copy, bytes, MONGO_OBJECTID_SIZE);
 	return PointerGetDatum(copy);
+}
+
+/* -------------------- The OID of the SQL type objectid -------------------- */
+
+/* InvalidOid: to be looked up. */
+static Oid	cached_type_oid = InvalidOid;
+static Oid	cached_opfamily = InvalidOid;
+
+/* Has no invalidation come since a look-up began? */
+static bool is_current = false;
+
+/* Syscache callback: the type or its order may be another one. */
+static void
+forget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
+	   uint32 hashvalue pg_attribute_unused())
+{
+	cached_type_oid = InvalidOid;
+	cached_opfamily = InvalidOid;
+	is_current = false;
+}
+
+static void
+begin_remembering(void)
+{
+	static bool registered = false;
+
+	if (registered)
+		return;
+	CacheRegisterSyscacheCallback(TYPEOID, forget, (Datum) 0);
+	CacheRegisterSyscacheCallback(CLAOID, forget, (Datum) 0);
+	registered = true;
+}
+
+Oid
+mongo_objectid_type_oid(void)
+{
+	Oid			extension;
+	Oid			type = InvalidOid;
+
+	if (OidIsValid(cached_type_oid))
+		return cached_type_oid;
+
+	begin_remembering();
+
+	/* kept when all has been found: the look-up may raise */
+	is_current = true;
+	extension = get_extension_oid("mongo_fdw", true);
+	if (OidIsValid(extension))
+		type = getExtensionType(extension, "objectid");
+	if (is_current)
+		cached_type_oid = type;
+	return type;
+}
+
+/* is_our_function: a function in C that is mongo_objectid_in()? */
+static bool
+is_our_function(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Datum		symbol;
+	bool		isnull;
+	bool		result = false;
+	FmgrInfo	info;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
+	{
+		symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+		result = !isnull && strcmp(TextDatumGetCString(symbol), "mongo_objectid_in") == 0;
+	}
+	ReleaseSysCache(tuple);
+	if (!result)
+		return false;
+	fmgr_info(function, &info);
+	return info.fn_addr == mongo_objectid_in;
+}
+
+bool
+mongo_is_objectid_type(Oid typid)
+{
+	HeapTuple	tuple;
+	Form_pg_type type;
+	Oid			input = InvalidOid;
+
+	if (OidIsValid(cached_type_oid))
+		return typid == cached_type_oid;
+
+	begin_remembering();
+	is_current = true;
+	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	type = (Form_pg_type) GETSTRUCT(tuple);
+	if (type->typtype == TYPTYPE_BASE && type->typlen == MONGO_OBJECTID_SIZE)
+		input = type->typinput;
+	ReleaseSysCache(tuple);
+	if (!OidIsValid(input) || !is_our_function(input))
+		return false;
+	if (is_current)
+		cached_type_oid = typid;
+	return true;
+}
+
+/* find_opfamily: of the operator class that the extension's script makes; or InvalidOid. */
+static Oid
+find_opfamily(Oid typid)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
+	Oid			namespace;
+	Form_pg_opclass class;
+	Oid			family = InvalidOid;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	namespace = ((Form_pg_type) GETSTRUCT(tuple))->typnamespace;
+	ReleaseSysCache(tuple);
+
+	tuple = SearchSysCache3(CLAAMNAMENSP, ObjectIdGetDatum(BTREE_AM_OID),
+							CStringGetDatum("objectid_ops"), ObjectIdGetDatum(namespace));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	class = (Form_pg_opclass) GETSTRUCT(tuple);
+	if (class->opcdefault && class->opcintype == typid)
+		family = class->opcfamily;
+	ReleaseSysCache(tuple);
+	return family;
+}
+
+Oid
+mongo_objectid_opfamily(Oid typid)
+{
+	Oid			family;
+
+	if (OidIsValid(cached_opfamily) && typid == cached_type_oid)
+		return cached_opfamily;
+
+	begin_remembering();
+	is_current = true;
+	family = find_opfamily(typid);
+	if (is_current && typid == cached_type_oid)
+		cached_opfamily = family;
+	return family;
+}
+
+/*-------------------------------------------------------------------------
+ * The functions of the SQL type objectid.
+ *
+ * Twelve bytes: four of seconds since 1970, big-endian, five that tell
+ * processes apart, three of a counter.  Byte order is the order of MongoDB.
+ *-------------------------------------------------------------------------
+ */
+
+#define PG_GETARG_OBJECTID(n)	((const uint8 *) PG_GETARG_POINTER(n))
+
+/*
+ * Text
+ */
+
+/* parse_objectid: 24 digits as a Datum; raises 22P02. */
+static Datum
+parse_objectid(const char *text, size_t length)
+{
+	bson_oid_t	oid;
+
+	if (!mongo_objectid_from_text(text, length, false, &oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid input syntax for type %s: \"%s\"", "objectid",
+						pnstrdup(text, length)),
+				 errdetail("An ObjectId is written as 24 hexadecimal digits.")));
+	return mongo_objectid_datum(oid.bytes);
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_in);
+Datum
+mongo_objectid_in(PG_FUNCTION_ARGS)
+{
+	const char *text = PG_GETARG_CSTRING(0);
+
+	PG_RETURN_DATUM(parse_objectid(text, strlen(text)));
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_out);
+Datum
+mongo_objectid_out(PG_FUNCTION_ARGS)
+{
+	char	   *text = palloc(MONGO_OBJECTID_TEXT_LENGTH + 1);
+
+	mongo_objectid_to_text(PG_GETARG_OBJECTID(0), text);
+	PG_RETURN_CSTRING(text);
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_recv);
+Datum
+mongo_objectid_recv(PG_FUNCTION_ARGS)
+{
+	StringInfo	buffer = (StringInfo) PG_GETARG_POINTER(0);
+
+	PG_RETURN_DATUM(mongo_objectid_datum((const uint8 *) pq_getmsgbytes(buffer, MONGO_OBJECTID_SIZE)));
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_send);
+Datum
+mongo_objectid_send(PG_FUNCTION_ARGS)
+{
+	StringInfoData buffer;
+
+	pq_begintypsend(&buffer);
+	pq_sendbytes(&buffer, (const char *) PG_GETARG_OBJECTID(0), MONGO_OBJECTID_SIZE);
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buffer));
+}
+
+/*
+ * Order
+ */
+
+static inline int
+compare_objectids(const uint8 *left, const uint8 *right)
+{
+	return memcmp(left, right, MONGO_OBJECTID_SIZE);
+}
+
+#define COMPARISON(name, operator) \
+	PG_FUNCTION_INFO_V1(mongo_objectid_##name); \
+	Datum \
+	mongo_objectid_##name(PG_FUNCTION_ARGS) \
+	{ \
+		PG_RETURN_BOOL(compare_objectids(PG_GETARG_OBJECTID(0), \
+							   PG_GETARG_OBJECTID(1)) operator 0); \
+	} \
+	extern PGDLLEXPORT Datum mongo_objectid_##name(PG_FUNCTION_ARGS)
+
+COMPARISON(eq, ==);
+COMPARISON(ne, !=);
+COMPARISON(lt, <);
+COMPARISON(le, <=);
+COMPARISON(gt, >);
+COMPARISON(ge, >=);
+
+PG_FUNCTION_INFO_V1(mongo_objectid_cmp);
+Datum
+mongo_objectid_cmp(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(compare_objectids(PG_GETARG_OBJECTID(0), PG_GETARG_OBJECTID(1)));
+}
+
+static int
+compare_for_sort(Datum left, Datum right, SortSupport sort pg_attribute_unused())
+{
+	return compare_objectids((const uint8 *) DatumGetPointer(left),
+							 (const uint8 *) DatumGetPointer(right));
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_sortsupport);
+Datum
+mongo_objectid_sortsupport(PG_FUNCTION_ARGS)
+{
+	SortSupport sort = (SortSupport) PG_GETARG_POINTER(0);
+
+	sort->comparator = compare_for_sort;
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_hash);
+Datum
+mongo_objectid_hash(PG_FUNCTION_ARGS)
+{
+	return hash_any(PG_GETARG_OBJECTID(0), MONGO_OBJECTID_SIZE);
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_hash_extended);
+Datum
+mongo_objectid_hash_extended(PG_FUNCTION_ARGS)
+{
+	return hash_any_extended(PG_GETARG_OBJECTID(0), MONGO_OBJECTID_SIZE,
+							 PG_GETARG_INT64(1));
+}
+
+/*
+ * Casts and generators
+ */
+
+PG_FUNCTION_INFO_V1(mongo_objectid_to_text_cast);
+Datum
+mongo_objectid_to_text_cast(PG_FUNCTION_ARGS)
+{
+	char		text[MONGO_OBJECTID_TEXT_LENGTH + 1];
+
+	mongo_objectid_to_text(PG_GETARG_OBJECTID(0), text);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(text, MONGO_OBJECTID_TEXT_LENGTH));
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_from_text_cast);
+Datum
+mongo_objectid_from_text_cast(PG_FUNCTION_ARGS)
+{
+	text	   *string = PG_GETARG_TEXT_PP(0);
+
+	PG_RETURN_DATUM(parse_objectid(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string)));
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_to_bytea);
+Datum
+mongo_objectid_to_bytea(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = palloc(VARHDRSZ + MONGO_OBJECTID_SIZE);
+
+	SET_VARSIZE(bytes, VARHDRSZ + MONGO_OBJECTID_SIZE);
+	memcpy(VARDATA(bytes), PG_GETARG_OBJECTID(0), MONGO_OBJECTID_SIZE);
+	PG_RETURN_BYTEA_P(bytes);
+}
+
+PG_FUNCTION_INFO_V1(mongo_objectid_from_bytea);
+Datum
+mongo_objectid_from_bytea(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+
+	if (VARSIZE_ANY_EXHDR(bytes) != MONGO_OBJECTID_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("an ObjectId has 12 bytes, not %d",
+						(int) VARSIZE_ANY_EXHDR(bytes))));
+	PG_RETURN_DATUM(mongo_objectid_datum((const uint8 *) VARDATA_ANY(bytes)));
+}
+
+/* The second in which an ObjectId was made. */
+PG_FUNCTION_INFO_V1(mongo_objectid_to_timestamptz);
+Datum
+mongo_objectid_to_timestamptz(PG_FUNCTION_ARGS)
+{
+	uint32		seconds;
+
+	memcpy(&seconds, PG_GETARG_OBJECTID(0), sizeof(seconds));
+	seconds = pg_ntoh32(seconds);
+	PG_RETURN_TIMESTAMPTZ(((int64) seconds -
+						   MONGO_EPOCH_DAYS * SECS_PER_DAY) * USECS_PER_SEC);
+}
+
+/* A new ObjectId. */
+PG_FUNCTION_INFO_V1(mongo_objectid_generate);
+Datum
+mongo_objectid_generate(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	bson_oid_t	oid;
+
+	bson_oid_init(&oid, NULL);
+	PG_RETURN_DATUM(mongo_objectid_datum(oid.bytes));
+}
+
+/*
+ * The lowest ObjectId of the second that a time lies in: a bound for ranges.
+ * Raises 22008 for times before 1970 and after 2106.
+ */
+PG_FUNCTION_INFO_V1(mongo_objectid_from_timestamptz);
+Datum
+mongo_objectid_from_timestamptz(PG_FUNCTION_ARGS)
+{
+	TimestampTz timestamp = PG_GETARG_TIMESTAMPTZ(0);
+	uint8		bytes[MONGO_OBJECTID_SIZE] = {0};
+	int64		millis = TIMESTAMP_NOT_FINITE(timestamp) ? -1 :
+		mongo_timestamp_to_millis(timestamp, NULL);
+	uint32		seconds;
+
+	if (millis < 0 || millis / 1000 > PG_UINT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("time out of range for type %s", "objectid"),
+				 errdetail("An ObjectId holds seconds from 1970 to 2106.")));
+	seconds = pg_hton32((uint32) (millis / 1000));
+	memcpy(bytes, &seconds, sizeof(seconds));
+	PG_RETURN_DATUM(mongo_objectid_datum(bytes));
 }

@@ -7,10 +7,8 @@
  */
 #include "postgres.h"
 
-#include "exec.h"
-#include "key_batch.h"
-#include "plan_nodes.h"
-#include "scan.h"
+#include "exec_internal.h"
+#include "plan.h"
 
 #include "commands/explain.h"
 #include "executor/executor.h"

@@ -1,25 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * explain.c
- *		EXPLAIN of foreign scans: what is asked of MongoDB.
+ *		EXPLAIN, and the log of queries.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
-#include "encoding.h"
-#include "exec.h"
-#include "explain_remote.h"
-#include "explain_statistics.h"
-#include "json_read.h"
-#include "scan.h"
-#include "settings.h"
+#include "exec_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "catalog.h"
+#include "remote.h"
 
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/ruleutils.h"
+#include "utils/timestamp.h"
 
-/* are_batched_keys: of a batched join; see src/plan/batched_keys.c. */
+static void mongo_explain_statistics(const ForeignScan *plan, ExplainState *es);
+static List *mongo_remote_plan_lines(const bson_t *reply, MongoExamined *examined);
+
+/* ----------- EXPLAIN of foreign scans: what is asked of MongoDB ----------- */
+
+/* are_batched_keys: of a batched join; see src/plan/batched_join.c. */
 static bool
 are_batched_keys(const Node *parameter)
 {
@@ -222,4 +233,617 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 		explain_usage(&state->usage, es);
 	if (mongo_explain_remote_plans)
 		explain_remote_commands(node, es);
+}
+
+/* --------------------- MongoDB's own plan in EXPLAIN ---------------------- */
+
+/* numbered: "label", "label 2" and so on. */
+static const char *
+numbered(const char *label, int number)
+{
+	return number == 1 ? label : psprintf("%s %d", label, number);
+}
+
+/* show_lines: under a heading of its own, or as a list. */
+static void
+show_lines(ExplainState *es, const char *label, List *lines)
+{
+	ListCell   *cell;
+
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyList(label, lines, es);
+		return;
+	}
+	appendStringInfoSpaces(es->str, es->indent * 2);
+	appendStringInfo(es->str, "%s:\n", label);
+	foreach(cell, lines)
+	{
+		appendStringInfoSpaces(es->str, (es->indent + 1) * 2);
+		appendStringInfo(es->str, "%s\n", (char *) lfirst(cell));
+	}
+}
+
+/* not_shown: what stands in place of a plan. */
+static char *
+not_shown(const char *reason)
+{
+	return psprintf("not shown: %s", reason);
+}
+
+void
+mongo_explain_remote_unknown(ExplainState *es, int number, const char *reason)
+{
+	show_lines(es, numbered("Remote Plan", number), list_make1(not_shown(reason)));
+}
+
+bool
+mongo_explain_may_show(const ExplainState *es)
+{
+	ListCell   *cell;
+
+	foreach(cell, es->rtable)
+	{
+		const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		if (entry->rtekind == RTE_RELATION && entry->relkind != RELKIND_VIEW &&
+			!mongo_may_read(entry->relid, NULL))
+			return false;
+	}
+	return true;
+}
+
+/* The reply's error as one line; NULL when it is none. */
+static const char *
+reply_error(const bson_t *reply)
+{
+	bson_iter_t iter;
+	const char *message = "";
+	const char *name = "";
+
+	if (bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter))
+		return NULL;
+	if (bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter))
+		message = bson_iter_utf8(&iter, NULL);
+	if (bson_iter_init_find(&iter, reply, "codeName") && BSON_ITER_HOLDS_UTF8(&iter))
+		name = bson_iter_utf8(&iter, NULL);
+	return psprintf("MongoDB cannot explain this command: %s%s%s",
+					mongo_printable(name), *name ? ": " : "",
+					mongo_printable(message));
+}
+
+/*
+ * mongo_ask_for_plan
+ *		The winning plan of 'command' by MongoDB's command explain, as the lines of
+ *		mongo_remote_plan_lines(), or one line that says why there is none.
+ *
+ * 'max_time_ms', if not 0, bounds the time that MongoDB may take.  *examined is all
+ * -1 where the verbosity does not tell.  That MongoDB cannot be reached is raised.
+ */
+static List *
+mongo_ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
+				   const char *verbosity, int max_time_ms, MongoExamined *examined)
+{
+	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
+	const bson_t *reply;
+	const char *error;
+	List	   *lines;
+
+	BSON_APPEND_DOCUMENT(explain, "explain", command);
+	BSON_APPEND_UTF8(explain, "verbosity", verbosity);
+	if (max_time_ms > 0)
+		BSON_APPEND_INT32(explain, "maxTimeMS", max_time_ms);
+	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
+							  explain, true, NULL);
+
+	*examined = (MongoExamined)
+	{
+		-1, -1, -1
+	};
+	error = reply_error(reply);
+	if (error != NULL)
+		return list_make1((char *) error);
+	lines = mongo_remote_plan_lines(reply, examined);
+	if (lines != NIL)
+		return lines;
+	return list_make1(not_shown("MongoDB answered without a winning plan"));
+}
+
+void
+mongo_explain_remote(ExplainState *es, UserMapping *user, const char *database,
+					 const bson_t *command, int number)
+{
+	MongoExamined examined;
+	List	   *lines;
+
+	if (!mongo_explain_may_show(es))
+	{
+		mongo_explain_remote_unknown(es, number,
+									 "it is about rows or columns that you may not see");
+		return;
+	}
+	lines = mongo_ask_for_plan(user, database, command,
+							   es->analyze ? "executionStats" : "queryPlanner", 0, &examined);
+	show_lines(es, numbered("Remote Plan", number), lines);
+	if (!es->analyze || examined.keys < 0)
+		return;
+	ExplainPropertyInteger(numbered("Remote Keys Examined", number), NULL,
+						   examined.keys, es);
+	ExplainPropertyInteger(numbered("Remote Documents Examined", number), NULL,
+						   examined.documents, es);
+	if (es->timing)
+		ExplainPropertyInteger(numbered("Remote Time", number), "ms",
+							   examined.milliseconds, es);
+}
+
+/* ------- EXPLAIN: how old what planning knew of the collections is -------- */
+
+/* age_of: in the largest unit that fits, as "2 hours ago". */
+static const char *
+age_of(TimestampTz since)
+{
+	static const struct
+	{
+		int64		length;
+		const char *name;
+	}			units[] = {{USECS_PER_DAY, "day"}, {USECS_PER_HOUR, "hour"}, {USECS_PER_MINUTE, "minute"}};
+	int64		age = GetCurrentTimestamp() - since;
+
+	for (size_t i = 0; i < lengthof(units); i++)
+	{
+		int64		count = age / units[i].length;
+
+		if (count > 0)
+			return psprintf(INT64_FORMAT " %s%s ago", count, units[i].name,
+							count == 1 ? "" : "s");
+	}
+	return "less than a minute ago";
+}
+
+/* describe: NULL when nothing has been learned. */
+static const char *
+describe(Oid relid)
+{
+	MongoStatisticsOrigin origin;
+
+	if (!mongo_statistics_origin(relid, &origin))
+		return NULL;
+	if (!origin.is_current)
+		return psprintf("learned of collection %s, not used", origin.collection);
+	return psprintf("learned %s", age_of(origin.learned_at));
+}
+
+/*
+ * mongo_explain_statistics
+ *		Show when ANALYZE learned of the collections of this scan, or that what it
+ *		learned is of others; nothing if it has learned nothing.
+ */
+static void
+mongo_explain_statistics(const ForeignScan *plan, ExplainState *es)
+{
+	List	   *descriptions = NIL;
+	bool		known = false;
+	int			index = -1;
+	StringInfoData text;
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	while ((index = bms_next_member(plan->fs_relids, index)) >= 0)
+	{
+		const RangeTblEntry *rte = rt_fetch(index, es->rtable);
+		const char *description;
+
+		/* outer joins have numbers as well */
+		if (rte->rtekind != RTE_RELATION)
+			continue;
+		description = describe(rte->relid);
+		known |= description != NULL;
+		descriptions = lappend(descriptions,
+							   list_make2(rte->eref->aliasname,
+										  (char *) (description ? description : "none")));
+	}
+	if (!known)
+		return;
+	foreach(cell, descriptions)
+	{
+		List	   *description = lfirst(cell);
+
+		if (list_length(descriptions) > 1)
+			appendStringInfo(&text, "%s%s: ", text.len > 0 ? ", " : "",
+							 (char *) linitial(description));
+		appendStringInfoString(&text, lsecond(description));
+	}
+	ExplainPropertyText("Statistics", text.data, es);
+}
+
+/* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */
+
+/* placeholder: what stands for a value that comes with each row. */
+static bson_value_t
+placeholder(Oid relid, AttrNumber attnum)
+{
+	return bson_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, attnum, false))));
+}
+
+/* describe_assignments: {path: "<column>", ...} */
+static bson_t *
+describe_assignments(Oid relid, const List *attributes)
+{
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
+
+	foreach(cell, attributes)
+		bson_append_member(set, mongo_column_options(relid, lfirst_int(cell))->path, "@1",
+						   placeholder(relid, lfirst_int(cell)));
+	return set;
+}
+
+/* describe_row_command: the command for one row. */
+static bson_t *
+describe_row_command(Oid relid, const char *collection, CmdType operation,
+					 const List *attributes)
+{
+	bson_value_t name = bson_utf8(mongo_to_utf8(collection));
+
+	switch (operation)
+	{
+		case CMD_INSERT:
+			return bson_from_template("{insert: @1}", name);
+		case CMD_UPDATE:
+			return bson_from_template("{update: @1, updates: [{q: {_id: '<_id>'}, u: {$set: @2}}]}",
+									  name, bson_document(describe_assignments(relid, attributes)));
+		default:
+			return bson_from_template("{delete: @1, deletes: [{q: {_id: '<_id>'}, limit: 1}]}",
+									  name);
+	}
+}
+
+void
+mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+							 List *fdw_private, int subplan_index pg_attribute_unused(),
+							 ExplainState *es)
+{
+	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);
+	MongoTableOptions *options = mongo_table_options(relid);
+	MongoUpsert *upsert = NULL;
+
+	ExplainPropertyText("Foreign Namespace",
+						psprintf("%s.%s", options->database, options->collection),
+						es);
+	if (!es->verbose)
+		return;
+	if (mtstate->operation == CMD_INSERT)
+	{
+		Oid			user = mongo_result_check_as_user(rinfo, mtstate->ps.state);
+
+		upsert = mongo_upsert_begin(mtstate->ps.state, (ModifyTable *) mtstate->ps.plan, rinfo,
+									options, user ? user : GetUserId());
+	}
+	ExplainPropertyText("Remote Command",
+						mongo_json_show_document(upsert != NULL ? mongo_upsert_command(upsert) :
+												 describe_row_command(relid, options->collection,
+																	  mtstate->operation,
+																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
+						es);
+	ExplainPropertyInteger("Batch Size", NULL,
+						   upsert != NULL && mongo_upsert_returns(upsert) ? 1 : options->batch_size, es);
+}
+
+/*-------------------------------------------------------------------------
+ * What the reply to MongoDB's command explain says, as lines of text.
+ *
+ * A find, count, update or delete has {queryPlanner: {winningPlan: PLAN}}.  An
+ * aggregate has that, too, when all of it runs in one engine, and otherwise
+ * {stages: [{$cursor: {queryPlanner: ...}}, {$group: ...}, ...]}.  A PLAN is
+ * {stage: NAME, inputStage: PLAN, ...} for the classic engine and {queryPlan:
+ * PLAN, slotBasedPlan: ...} for the slot-based one.  Statistics of execution
+ * stand beside each queryPlanner, and in $lookup stages.
+ *-------------------------------------------------------------------------
+ */
+
+/* A line need not show the whole of a long filter. */
+#define LONGEST_DETAIL		300
+
+/* Nobody's plan is so deep or long; a reply may be anything. */
+#define DEEPEST_PLAN		100
+#define LONGEST_PLAN		1000
+
+/* What is shown of a stage, in this order, after its name. */
+static const struct
+{
+	const char *field;
+	const char *label;
+	const char *unless;			/* a value that goes without saying */
+}			stage_details[] =
+{
+	{"indexName", "using", NULL},
+	{"indexBounds", "bounds", NULL},
+	{"direction", "direction", "forward"},
+	{"filter", "filter", NULL},
+	{"sortPattern", "key", NULL},
+	{"limitAmount", "limit", NULL},
+	{"skipAmount", "skip", NULL},
+};
+
+/* Where a stage's inputs are: a document, or an array of them. */
+static const char *const stage_inputs[] = {
+	"queryPlan", "inputStage", "inputStages", "outerStage", "innerStage",
+	"winningPlan", "shards"
+};
+
+/* What a stage of a pipeline says of its own reading. */
+static const char *const pipeline_details[] = {"indexesUsed", "collectionScans"};
+
+typedef struct PlanReader
+{
+	List	   *lines;
+	MongoExamined *examined;
+} PlanReader;
+
+static void read_planner(PlanReader *reader, const bson_iter_t *document, int depth);
+
+/* find_field: in a document that an iterator is at. */
+static bool
+find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
+{
+	return bson_iter_recurse(document, field) && bson_iter_find(field, name);
+}
+
+/* value_text: a value of any type, compact. */
+static char *
+value_text(const bson_iter_t *value)
+{
+	char	   *text;
+
+	if (BSON_ITER_HOLDS_UTF8(value))
+		return mongo_cut_text(mongo_printable(bson_iter_utf8(value, NULL)), LONGEST_DETAIL);
+	text = mongo_json_show_value(value, LONGEST_DETAIL);
+	return text != NULL ? text : pstrdup("...");
+}
+
+/* add_line: indented as EXPLAIN does it; lines beyond LONGEST_PLAN are left out. */
+static void
+add_line(PlanReader *reader, int depth, const char *text)
+{
+	StringInfoData line;
+
+	if (list_length(reader->lines) >= LONGEST_PLAN)
+		return;
+	initStringInfo(&line);
+	if (depth > 0)
+	{
+		appendStringInfoSpaces(&line, depth * 2);
+		appendStringInfoString(&line, "->  ");
+	}
+	appendStringInfoString(&line, text);
+	reader->lines = lappend(reader->lines, line.data);
+}
+
+/* stage_line: "IXSCAN using a_1, bounds { ... }"; false when it is no stage. */
+static bool
+stage_line(PlanReader *reader, const bson_iter_t *stage, int depth)
+{
+	StringInfoData line;
+	bson_iter_t field;
+	const char *separator = " ";
+
+	if (!find_field(stage, "stage", &field) || !BSON_ITER_HOLDS_UTF8(&field))
+		return false;
+
+	initStringInfo(&line);
+	appendStringInfoString(&line, value_text(&field));
+	for (size_t i = 0; i < lengthof(stage_details); i++)
+	{
+		char	   *text;
+
+		if (!find_field(stage, stage_details[i].field, &field))
+			continue;
+		text = value_text(&field);
+		if (stage_details[i].unless != NULL && strcmp(text, stage_details[i].unless) == 0)
+			continue;
+		appendStringInfo(&line, "%s%s %s", separator, stage_details[i].label, text);
+		separator = ", ";
+	}
+	add_line(reader, depth, line.data);
+	return true;
+}
+
+/* read_plan: a PLAN, or an array of them, and what is below. */
+static void
+read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
+{
+	bson_iter_t field;
+
+	CHECK_FOR_INTERRUPTS();
+	if (depth > DEEPEST_PLAN)
+		return;
+	if (BSON_ITER_HOLDS_ARRAY(plan))
+	{
+		if (!bson_iter_recurse(plan, &field))
+			return;
+		while (bson_iter_next(&field))
+			read_plan(reader, &field, depth);
+		return;
+	}
+	if (!BSON_ITER_HOLDS_DOCUMENT(plan))
+		return;
+
+	if (stage_line(reader, plan, depth))
+		depth++;
+	for (size_t i = 0; i < lengthof(stage_inputs); i++)
+	{
+		if (find_field(plan, stage_inputs[i], &field))
+			read_plan(reader, &field, depth);
+	}
+}
+
+/* Add a number of the reply, if it is there, to what has been examined. */
+static void
+add_number(const bson_iter_t *document, const char *name, int64 *sum)
+{
+	bson_iter_t field;
+
+	if (find_field(document, name, &field) && BSON_ITER_HOLDS_NUMBER(&field))
+		*sum = Max(*sum, 0) + bson_iter_as_int64(&field);
+}
+
+static void
+add_statistics(PlanReader *reader, const bson_iter_t *document)
+{
+	add_number(document, "totalKeysExamined", &reader->examined->keys);
+	add_number(document, "totalDocsExamined", &reader->examined->documents);
+	add_number(document, "executionTimeMillis", &reader->examined->milliseconds);
+}
+
+/* read_pipeline_stage: {$group: ..., and statistics}, above what is below it. */
+static void
+read_pipeline_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
+{
+	StringInfoData line;
+	bson_iter_t field;
+
+	if (!bson_iter_recurse(stage, &field) || !bson_iter_next(&field))
+		return;
+	if (strcmp(bson_iter_key(&field), "$cursor") == 0)
+	{
+		read_planner(reader, &field, depth);
+		return;
+	}
+	initStringInfo(&line);
+	appendStringInfo(&line, "%s %s", mongo_printable(bson_iter_key(&field)),
+					 value_text(&field));
+	for (size_t i = 0; i < lengthof(pipeline_details); i++)
+	{
+		if (find_field(stage, pipeline_details[i], &field))
+			appendStringInfo(&line, ", %s %s", pipeline_details[i], value_text(&field));
+	}
+	add_line(reader, depth, line.data);
+	add_statistics(reader, stage);
+}
+
+/* read_pipeline: the last stage is at the top, as in PostgreSQL's plans. */
+static void
+read_pipeline(PlanReader *reader, const bson_iter_t *stages, int depth)
+{
+	List	   *before = reader->lines;
+	List	   *lines = NIL;
+	int			nstages = 0;
+	bson_iter_t stage;
+
+	if (!BSON_ITER_HOLDS_ARRAY(stages) || !bson_iter_recurse(stages, &stage))
+		return;
+	while (bson_iter_next(&stage))
+		nstages++;
+	if (nstages > DEEPEST_PLAN)
+		return;
+
+	bson_iter_recurse(stages, &stage);
+	while (bson_iter_next(&stage))
+	{
+		reader->lines = NIL;
+		if (BSON_ITER_HOLDS_DOCUMENT(&stage))
+			read_pipeline_stage(reader, &stage, depth + --nstages);
+		lines = list_concat(reader->lines, lines);
+	}
+	reader->lines = list_concat(before, lines);
+}
+
+/* read_planner: {queryPlanner: ..., executionStats: ...} and the like. */
+static void
+read_planner(PlanReader *reader, const bson_iter_t *document, int depth)
+{
+	bson_iter_t field;
+	bson_iter_t plan;
+
+	if (find_field(document, "queryPlanner", &field) &&
+		find_field(&field, "winningPlan", &plan))
+		read_plan(reader, &plan, depth);
+	else if (find_field(document, "stages", &field))
+		read_pipeline(reader, &field, depth);
+
+	if (find_field(document, "executionStats", &field) &&
+		BSON_ITER_HOLDS_DOCUMENT(&field))
+		add_statistics(reader, &field);
+}
+
+/*
+ * mongo_remote_plan_lines
+ *		A list of strings, in the database's encoding: each stage of the winning
+ *		plan, with what it reads below it, further in.
+ *
+ * Takes the replies to explain of find, count, aggregate, update and delete,
+ * whether MongoDB's classic engine or the slot-based one runs them.  NIL when
+ * there is no plan in the reply.  Everything is palloc'd.
+ */
+static List *
+mongo_remote_plan_lines(const bson_t *reply, MongoExamined *examined)
+{
+	PlanReader	reader = {NIL, examined};
+	bson_t	   *wrapper = bson_create_in(CurrentMemoryContext);
+	bson_iter_t document;
+	bson_iter_t shards;
+
+	*examined = (MongoExamined)
+	{
+		-1, -1, -1
+	};
+	BSON_APPEND_DOCUMENT(wrapper, "", reply);
+	if (!bson_iter_init(&document, wrapper) || !bson_iter_next(&document))
+		return NIL;
+
+	read_planner(&reader, &document, 0);
+
+	/* a pipeline on a sharded cluster: one plan for each shard, by its name */
+	if (find_field(&document, "shards", &shards) &&
+		BSON_ITER_HOLDS_DOCUMENT(&shards))
+	{
+		bson_iter_t shard;
+
+		bson_iter_recurse(&shards, &shard);
+		while (bson_iter_next(&shard))
+		{
+			add_line(&reader, 0, psprintf("shard %s",
+										  mongo_printable(bson_iter_key(&shard))));
+			read_planner(&reader, &shard, 1);
+		}
+	}
+	return reader.lines;
+}
+
+/* ---------------- The setting mongo_fdw.slow_command_plan ----------------- */
+
+/* How long MongoDB may choose between plans. */
+#define LONGEST_EXPLAIN_MS	1000
+
+void
+mongo_log_slow_plan(const MongoScanState *state)
+{
+	double		waited_ms = state->usage.wait_us / 1000.0;
+	MongoExamined examined;
+	StringInfoData plan;
+	ListCell   *cell;
+
+	if (mongo_slow_command_ms < 0 || waited_ms < mongo_slow_command_ms ||
+		state->run.command == NULL)
+		return;
+
+	initStringInfo(&plan);
+	foreach(cell, mongo_ask_for_plan(state->user, state->plan->database, state->run.command,
+									 "queryPlanner", LONGEST_EXPLAIN_MS, &examined))
+		appendStringInfo(&plan, "\n%s", (char *) lfirst(cell));
+	ereport(mongo_query_log_level(),
+			(errmsg("slow scan: %.3f ms on \"%s.%s\"", waited_ms,
+					state->plan->database, state->plan->collection),
+			 errdetail("Plan of its last command:%s", plan.data)));
+}
+
+/* ----------------- The setting mongo_fdw.log_remote_query ----------------- */
+
+void
+mongo_log_command(const char *database, const bson_t *command)
+{
+	if (mongo_log_remote_query)
+		ereport(mongo_query_log_level(),
+				(errmsg("remote query: %s: %s", database, mongo_json_show_document(command)),
+				 errhidestmt(true)));
 }

@@ -1,36 +1,40 @@
 /*-------------------------------------------------------------------------
  *
  * modify.c
- *		Executing INSERT, COPY, UPDATE and DELETE that go row by row.
- *
- * Rows come one by one and leave in batches, see write_queue.h.
+ *		Executing INSERT, COPY, UPDATE and DELETE that go row by row, and TRUNCATE.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "exec.h"
+#include "exec_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
 
 #include "access/htup_details.h"
-#include "bson_memory.h"
-#include "decode_row.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "identity.h"
 #include "nodes/nodeFuncs.h"
-#include "partition.h"
-#include "row_changes.h"
-#include "row_document.h"
-#include "scan.h"
-#include "user_mapping.h"
 #include "utils/datum.h"
-#include "utils/memutils.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "upsert.h"
-#include "write_queue.h"
+
+static void mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid,
+								bson_t *view);
+static MongoIdentityLog *mongo_identity_log_create(MemoryContext context);
+
+/*-------------------------------------------------------------------------
+ * Executing INSERT, COPY, UPDATE and DELETE that go row by row.
+ *
+ * Rows come one by one and leave in batches, see exec_internal.h.
+ *-------------------------------------------------------------------------
+ */
 
 /* Rows that core may hold for one batch; each costs it a tuple slot. */
 #define LARGEST_CORE_BATCH	1000
@@ -738,4 +742,149 @@ mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *ri
 	mongo_write_queue_finish(state->queue);
 	if (state->routed != NULL)
 		mongo_write_queue_finish(state->routed->queue);
+}
+
+/* ------ The _ids of the rows that a scan gave to an UPDATE or DELETE ------ */
+
+#define INITIAL_CAPACITY	(64 * 1024)
+
+struct MongoIdentityLog
+{
+	MemoryContext context;
+	bson_t	   *scratch;
+	char	   *data;
+	Size		length;
+	Size		capacity;
+};
+
+/*
+ * mongo_identity_log_create
+ *		An empty log, which lives in 'context'.
+ */
+static MongoIdentityLog *
+mongo_identity_log_create(MemoryContext context)
+{
+	MongoIdentityLog *log = MemoryContextAllocZero(context,
+												   sizeof(MongoIdentityLog));
+
+	log->context = context;
+	log->scratch = bson_create_in(context);
+	log->capacity = INITIAL_CAPACITY;
+	log->data = MemoryContextAlloc(context, log->capacity);
+	return log;
+}
+
+/* An offset has 48 bits: the block number, and the offset number in it. */
+static void
+offset_to_ctid(Size offset, ItemPointer ctid)
+{
+	BlockIdSet(&ctid->ip_blkid, (BlockNumber) (offset >> 16));
+	ctid->ip_posid = (OffsetNumber) (offset & 0xFFFF);
+}
+
+static Size
+ctid_to_offset(ItemPointer ctid)
+{
+	return ((Size) BlockIdGetBlockNumber(&ctid->ip_blkid) << 16) | ctid->ip_posid;
+}
+
+void
+mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
+					ItemPointer ctid)
+{
+	bson_iter_t iter;
+	bson_t		document;
+	Size		needed;
+
+	bson_reinit(log->scratch);
+	if (!bson_view(&document, data, length) ||
+		!bson_iter_init_find(&iter, &document, "_id") ||
+		!bson_append_iter(log->scratch, "_id", 3, &iter))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("MongoDB sent a document without _id"),
+				 errhint("Rows of a view without _id cannot be updated or deleted.")));
+
+	needed = log->length + log->scratch->len;
+	if (needed > log->capacity)
+	{
+		while (log->capacity < needed)
+			log->capacity *= 2;
+		log->data = repalloc_huge(log->data, log->capacity);
+	}
+	offset_to_ctid(log->length, ctid);
+	memcpy(log->data + log->length, bson_get_data(log->scratch), log->scratch->len);
+	log->length = needed;
+}
+
+/*
+ * mongo_identity_find
+ *		A view of the document {_id: value} that a ctid stands for.
+ *
+ * The view is good until the next mongo_identity_note().
+ */
+static void
+mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
+{
+	Size		offset = ctid_to_offset(ctid);
+	uint32		length = 0;
+
+	if (offset + sizeof(length) <= log->length)
+	{
+		memcpy(&length, log->data + offset, sizeof(length));
+		length = BSON_UINT32_FROM_LE(length);
+	}
+	if (length < 5 || length > log->length - offset ||
+		!bson_view(view, (const uint8_t *) log->data + offset, length))
+		elog(ERROR, "row identity does not stand for an _id");
+}
+
+/*-------------------------------------------------------------------------
+ * TRUNCATE of foreign tables: deletes every document.
+ *
+ * Dropping the collection would be faster, but would take its indexes along
+ * and is not part of MongoDB's transactions.
+ *-------------------------------------------------------------------------
+ */
+
+static void
+check_truncatable(Relation relation)
+{
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+
+	if (!options->truncatable || mongo_is_derived(options))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign table \"%s\" does not allow truncates",
+						RelationGetRelationName(relation))));
+}
+
+static void
+truncate_one(Relation relation)
+{
+	Oid			relid = RelationGetRelid(relation);
+	MongoTableOptions *options = mongo_table_options(relid);
+	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
+	MongoWriteQueue *queue;
+
+	queue = mongo_write_queue_create(CurrentMemoryContext, user, options,
+									 MONGO_DELETE_MANY, 1, true,
+									 psprintf("could not truncate foreign table \"%s\"",
+											  RelationGetRelationName(relation)),
+									 relid);
+	mongo_write_queue_add(queue, bson_create_in(CurrentMemoryContext), NULL);
+	mongo_write_queue_finish(queue);
+}
+
+void
+mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unused(),
+							bool restart_seqs pg_attribute_unused())
+{
+	ListCell   *cell;
+
+	/* nothing is deleted when one of them must not be */
+	foreach(cell, rels)
+		check_truncatable(lfirst(cell));
+	foreach(cell, rels)
+		truncate_one(lfirst(cell));
 }

@@ -1,30 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * scan.c
- *		Executing a foreign scan: bind the plan's command, read its cursor.
- *
- * Nothing is sent before the first row is asked for.
+ *		Executing a foreign scan.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "scan.h"
-
-#include "bind.h"
-#include "bson_memory.h"
-#include "change_over.h"
-#include "count.h"
-#include "encoding.h"
-#include "exec.h"
-#include "finish.h"
-#include "hidden.h"
-#include "parallel.h"
-#include "privileges.h"
-#include "query_log.h"
-#include "settings.h"
-#include "slow_plan.h"
-#include "user_mapping.h"
+#include "exec_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "remote.h"
 
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -32,6 +19,18 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
+
+static void mongo_hidden_begin(ForeignScanState *node);
+static bool mongo_is_hidden(ForeignScanState *node, TupleTableSlot *slot,
+							const uint8_t *document, uint32 length);
+static bool mongo_takes_count(UserMapping *user, const bson_t *command);
+
+/*-------------------------------------------------------------------------
+ * Executing a foreign scan: bind the plan's command, read its cursor.
+ *
+ * Nothing is sent before the first row is asked for.
+ *-------------------------------------------------------------------------
+ */
 
 /* The first batch of a scan that may well stop early: MongoDB's own default. */
 #define CAUTIOUS_BATCH_SIZE	101
@@ -526,7 +525,7 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	if (state->run.cursor == NULL)
 		return end_of_documents(state, slot);
 
-	/* see async.c: then Append waits, for all of its scans at once */
+	/* see shared.c: then Append waits, for all of its scans at once */
 	if (node->ss.ps.async_capable && !mongo_cursor_is_ready(state->run.cursor))
 	{
 		state->must_wait = true;
@@ -697,4 +696,219 @@ mongo_end_foreign_scan(ForeignScanState *node)
 		mongo_log_slow_plan(state);
 	mongo_answers_end(state->answers);
 	state->answers = NULL;
+}
+
+/*-------------------------------------------------------------------------
+ * Rows of a scan that do not come from its cursor: where they are put, and what
+ * is tested of them.
+ *-------------------------------------------------------------------------
+ */
+
+void
+mongo_scan_make_kept_slot(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	EState	   *estate = node->ss.ps.state;
+	MemoryContext old_context = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	if (state->kept_slot == NULL)
+		state->kept_slot = ExecInitExtraTupleSlot(estate,
+												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+												  &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old_context);
+}
+
+/* As in ForeignRecheck(). */
+bool
+mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(node->fdw_recheck_quals, econtext);
+}
+
+/* ---------- The parameters of a plan's command, and their values ---------- */
+
+void
+mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates)
+{
+	ListCell   *cell;
+
+	template->nparameters = list_length(predicates);
+	template->predicates = palloc(sizeof(MongoPredicate *) * Max(template->nparameters, 1));
+	foreach(cell, predicates)
+		template->predicates[foreach_current_index(cell)] =
+			mongo_predicate_from_list(lfirst(cell));
+}
+
+MongoMatch
+mongo_bind_parameters(const MongoCommandTemplate *template, const List *expressions,
+					  ExprContext *econtext, bool *widened, bson_t *command)
+{
+	int			count = template->nparameters;
+	Datum	   *values = palloc(sizeof(Datum) * Max(count, 1));
+	bool	   *isnull = palloc(sizeof(bool) * Max(count, 1));
+
+	for (int i = 0; i < count; i++)
+		values[i] = ExecEvalExpr((ExprState *) list_nth(expressions, i), econtext, &isnull[i]);
+	return mongo_command_bind(template, values, isnull, widened, command);
+}
+
+/* ----------------- Where MongoDB takes the command count ------------------ */
+
+/*
+ * is_no_condition: {}, or what MongoDB simplifies to that.  Recursion is as deep as the
+ * translator's own, which is limited.
+ */
+static bool
+is_no_condition(const bson_iter_t *match)
+{
+	bson_iter_t field;
+	bson_iter_t branch;
+
+	if (!BSON_ITER_HOLDS_DOCUMENT(match) || !bson_iter_recurse(match, &field))
+		return false;
+	while (bson_iter_next(&field))
+	{
+		bool		is_and = strcmp(bson_iter_key(&field), "$and") == 0;
+		bool		none = is_and;
+
+		if (!is_and && strcmp(bson_iter_key(&field), "$or") != 0)
+			return false;
+		if (!BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &branch))
+			return false;
+		while (bson_iter_next(&branch))
+		{
+			if (is_and)
+				none = none && is_no_condition(&branch);
+			else
+				none = none || is_no_condition(&branch);
+		}
+		if (!none)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * mongo_takes_count
+ *		May this count command, {count: collection, query: filter}, be sent now in
+ *		place of the pipeline that counts as well?
+ *
+ * MongoDB refuses it in transactions.  Where the values have left no condition in its
+ * query, it would count by the collection's metadata, which need not be exact.
+ */
+static bool
+mongo_takes_count(UserMapping *user, const bson_t *command)
+{
+	bson_iter_t query;
+
+	return !(bson_iter_init_find(&query, command, "query") && is_no_condition(&query)) &&
+		mongo_session_for_read(user) == NULL;
+}
+
+/*-------------------------------------------------------------------------
+ * Documents of which nothing may be told, since a policy hides their rows.
+ *-------------------------------------------------------------------------
+ */
+
+/* hiding_indexes: indexes of the columns that the quals that hide rows read. */
+static Bitmapset *
+hiding_indexes(ForeignScanState *node)
+{
+	const MongoScanState *state = node->fdw_state;
+	int			natts = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts;
+	Bitmapset  *columns = NULL;
+	ListCell   *cell;
+
+	foreach(cell, state->plan->hiding_columns)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+
+		if (attnum == InvalidAttrNumber)
+			columns = bms_add_range(columns, 0, natts - 1);
+		else if (attnum > 0)
+			columns = bms_add_member(columns, attnum - 1);
+	}
+	return columns;
+}
+
+/* hold_back: have the decoder raise nothing, or everything. */
+static void
+hold_back(MongoScanState *state, bool hold)
+{
+	mongo_row_decoder_note_mismatches(state->decoder, hold);
+	mongo_row_decoder_defer(state->decoder, hold, state->hiding_columns);
+}
+
+/*
+ * mongo_hidden_begin
+ *		Have the scan's decoder keep its errors back, if the plan has quals that
+ *		hide rows.
+ */
+static void
+mongo_hidden_begin(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	if (state->plan->hiding == NIL)
+		return;
+	state->hiding_columns = hiding_indexes(node);
+	hold_back(state, true);
+}
+
+/* is_visible: by those of the plan's quals that hide rows. */
+static bool
+is_visible(ForeignScanState *node, TupleTableSlot *slot)
+{
+	MongoScanState *state = node->fdw_state;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	if (state->hiding == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+		List	   *quals = NIL;
+		ListCell   *cell;
+
+		foreach(cell, state->plan->hiding)
+			quals = lappend(quals, list_nth(node->ss.ps.plan->qual, lfirst_int(cell)));
+		state->hiding = ExecInitQual(quals, &node->ss.ps);
+		MemoryContextSwitchTo(old_context);
+	}
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(state->hiding, econtext);
+}
+
+/*
+ * mongo_is_hidden
+ *		Is the row in 'slot', read from the last document, one of those that do not
+ *		fit and must not be told of?
+ *
+ * Raises what is wrong with 'document' if it may be told.  Its columns that do not
+ * fit are NULL in 'slot'.
+ */
+static bool
+mongo_is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
+				uint32 length)
+{
+	MongoScanState *state = node->fdw_state;
+	const Bitmapset *mismatches = mongo_row_decoder_mismatches(state->decoder);
+	bool		fits = mismatches == NULL;
+
+	if (fits && !mongo_row_decoder_deferred(state->decoder))
+		return false;
+	if (bms_overlap(state->hiding_columns, mismatches) || !is_visible(node, slot))
+	{
+		/* as if the plan's quals had been asked */
+		InstrCountFiltered1(node, 1);
+		return true;
+	}
+	hold_back(state, false);
+	mongo_row_decode(state->decoder, document, length, slot->tts_values, slot->tts_isnull);
+	if (!fits)					/* freed by now */
+		elog(ERROR, "a document of collection \"%s\" did not fit and does so now",
+			 state->plan->collection);
+	hold_back(state, true);
+	return false;
 }

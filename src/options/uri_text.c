@@ -1,20 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * uri_text.c
- *		The text of the option uri: parsed as the driver does, and the
- *		secrets that it must not hold.
+ *		Texts of options with a form of their own, and the user mapping in force.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "uri_text.h"
+#include "options_internal.h"
+#include "common.h"
 
-#include "auth_mechanism.h"
-#include "bson_memory.h"
-#include "driver_log.h"
+#include "access/htup_details.h"
+#include "access/reloptions.h"
+#include "catalog/pg_user_mapping.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/formatting.h"
 #include "utils/palloc.h"
+#include "utils/syscache.h"
+
+/*-------------------------------------------------------------------------
+ * The text of the option uri: parsed as the driver does, and the
+ * secrets that it must not hold.
+ *-------------------------------------------------------------------------
+ */
 
 static void
 destroy_uri(void *uri)
@@ -295,4 +304,79 @@ mongo_uri_is_acknowledged(const mongoc_uri_t *uri)
 	/* whatever else is said: with journal=true libmongoc takes any for one */
 	return w != MONGOC_WRITE_CONCERN_W_UNACKNOWLEDGED &&
 		w != MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED;
+}
+
+/* ------------------------- Options that are lists ------------------------- */
+
+List *
+mongo_split_list(const char *value)
+{
+	List	   *parts = NIL;
+
+	while (value != NULL)
+	{
+		const char *comma = strchr(value, ',');
+		const char *end = comma != NULL ? comma : value + strlen(value);
+
+		while (value < end && isspace((unsigned char) *value))
+			value++;
+		while (end > value && isspace((unsigned char) end[-1]))
+			end--;
+		parts = lappend(parts, pnstrdup(value, end - value));
+		value = comma != NULL ? comma + 1 : NULL;
+	}
+	return parts;
+}
+
+bool
+mongo_path_is_under(const char *path, const char *parent)
+{
+	size_t		length = strlen(parent);
+
+	return strncmp(path, parent, length) == 0 &&
+		(path[length] == '\0' || path[length] == '.');
+}
+
+/* ----------------------- Who a role is on a server ------------------------ */
+
+pg_noreturn static void report_missing_mapping(Oid userid, Oid serverid);
+
+static void
+report_missing_mapping(Oid userid, Oid serverid)
+{
+	const char *server = GetForeignServer(serverid)->servername;
+	const char *user = MappingUserName(userid);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("user mapping not found for user \"%s\", server \"%s\"", user, server),
+			 errhint("Use CREATE USER MAPPING FOR %s SERVER %s OPTIONS (username '...', password '...'), or without OPTIONS where MongoDB asks for no user.",
+					 quote_identifier(user), quote_identifier(server))));
+}
+
+UserMapping *
+mongo_user_mapping(Oid userid, Oid serverid)
+{
+	UserMapping *mapping;
+	HeapTuple	tuple;
+	Datum		options;
+	bool		isnull;
+
+	tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(userid),
+							ObjectIdGetDatum(serverid));
+	if (!HeapTupleIsValid(tuple))
+		tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
+								ObjectIdGetDatum(serverid));
+	if (!HeapTupleIsValid(tuple))
+		report_missing_mapping(userid, serverid);
+
+	mapping = palloc(sizeof(UserMapping));
+	mapping->umid = ((Form_pg_user_mapping) GETSTRUCT(tuple))->oid;
+	mapping->userid = userid;
+	mapping->serverid = serverid;
+	options = SysCacheGetAttr(USERMAPPINGUSERSERVER, tuple,
+							  Anum_pg_user_mapping_umoptions, &isnull);
+	mapping->options = isnull ? NIL : untransformRelOptions(options);
+	ReleaseSysCache(tuple);
+	return mapping;
 }

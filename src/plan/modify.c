@@ -1,36 +1,41 @@
 /*-------------------------------------------------------------------------
  *
  * modify.c
- *		Planning INSERT, UPDATE and DELETE that go row by row.
+ *		INSERT, UPDATE and DELETE, row by row or as one command.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "modify.h"
-
-#include "plan.h"
+#include "plan_internal.h"
+#include "common.h"
+#include "options.h"
+#include "translate.h"
 
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_type_d.h"
 #include "commands/trigger.h"
-#include "derived.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/value.h"
 #include "optimizer/appendinfo.h"
+#include "optimizer/clauses.h"
 #include "optimizer/inherit.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "options.h"
 #include "parser/parsetree.h"
-#include "partition.h"
-#include "row_document.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+/* --------- Planning INSERT, UPDATE and DELETE that go row by row ---------- */
+
 /*
  * mongo_add_foreign_update_targets
- *		Have the scan identify its rows, by what identity.h says of ctids.
+ *		Have the scan identify its rows, by what exec_internal.h says of ctids.
  */
 void
 mongo_add_foreign_update_targets(PlannerInfo *root, Index rtindex,
@@ -118,7 +123,11 @@ assigned_attributes(PlannerInfo *root, Index rtindex)
 	return attributes;
 }
 
-bool
+/*
+ * mongo_update_may_leave_partition
+ *		Does the UPDATE assign to a column that the bounds of this partition ask for?
+ */
+static bool
 mongo_update_may_leave_partition(PlannerInfo *root, Index rtindex)
 {
 	Relation	relation = table_open(planner_rt_fetch(rtindex, root)->relid, NoLock);
@@ -221,4 +230,571 @@ mongo_is_foreign_rel_updatable(Relation rel)
 
 	return options->updatable && !mongo_is_derived(options) ?
 		(1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE) : 0;
+}
+
+/* ---------------- Can an UPDATE or DELETE be one command? ----------------- */
+
+/* Longer paths of jsonb_set() are left to PostgreSQL. */
+#define MOST_JSON_KEYS	20
+
+/* Sums and differences of integers whose result has the column's type. */
+static const struct
+{
+	Oid			function;
+	MongoAssignmentKind kind;
+	int			column_argument;	/* the column may stand there; -1: either */
+}			sums[] =
+{
+	{F_INT2PL, MONGO_ASSIGN_SUM, -1},
+	{F_INT4PL, MONGO_ASSIGN_SUM, -1},
+	{F_INT8PL, MONGO_ASSIGN_SUM, -1},
+	{F_INT42PL, MONGO_ASSIGN_SUM, 0},
+	{F_INT24PL, MONGO_ASSIGN_SUM, 1},
+	{F_INT82PL, MONGO_ASSIGN_SUM, 0},
+	{F_INT28PL, MONGO_ASSIGN_SUM, 1},
+	{F_INT84PL, MONGO_ASSIGN_SUM, 0},
+	{F_INT48PL, MONGO_ASSIGN_SUM, 1},
+	{F_INT2MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT4MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT8MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT42MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT82MI, MONGO_ASSIGN_DIFFERENCE, 0},
+	{F_INT84MI, MONGO_ASSIGN_DIFFERENCE, 0},
+};
+
+/*
+ * scan_below
+ *		The scan of the target, when nothing but Append is in between.
+ */
+static ForeignScan *
+scan_below(ModifyTable *plan, Index rtindex, int subplan_index)
+{
+	Plan	   *below = outerPlan(plan);
+
+	/* a Result may compute the new values above the Append */
+	if (IsA(below, Result) && outerPlan(below) != NULL &&
+		IsA(outerPlan(below), Append))
+		below = outerPlan(below);
+	if (IsA(below, Append))
+	{
+		List	   *children = ((Append *) below)->appendplans;
+
+		if (subplan_index >= list_length(children))
+			return NULL;
+		below = list_nth(children, subplan_index);
+	}
+	if (!IsA(below, ForeignScan) || ((Scan *) below)->scanrelid != rtindex)
+		return NULL;
+	return (ForeignScan *) below;
+}
+
+/*
+ * has_multiexpr
+ *		Is there a column of a sub-select in it that is assigned to several, as in
+ *		SET (a, b) = (SELECT ...)?
+ *
+ * The sub-select stands elsewhere in the target list, may ask for columns of the
+ * row, and must run before each of its columns has a value.
+ */
+static bool
+has_multiexpr(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_MULTIEXPR)
+		return true;
+	return expression_tree_walker(node, has_multiexpr, context);
+}
+
+/* is_value: can it be computed once, before anything is sent? */
+static bool
+is_value(Node *expression)
+{
+	return !contain_var_clause(expression) &&
+		!contain_volatile_functions(expression) &&
+		!contain_subplans(expression) && !has_multiexpr(expression, NULL);
+}
+
+/*
+ * match_sum
+ *		Is this "column + value" for the very column that is assigned?
+ */
+static bool
+match_sum(Expr *expression, Index rtindex, AttrNumber attnum,
+		  MongoAssignmentKind *kind, Expr **value)
+{
+	OpExpr	   *operation = (OpExpr *) expression;
+
+	if (!IsA(expression, OpExpr))
+		return false;
+	set_opfuncid(operation);
+	for (size_t i = 0; i < lengthof(sums); i++)
+	{
+		if (sums[i].function != operation->opfuncid)
+			continue;
+		for (int argument = 0; argument < 2; argument++)
+		{
+			Var		   *var = list_nth(operation->args, argument);
+			Expr	   *other = list_nth(operation->args, 1 - argument);
+
+			if ((sums[i].column_argument == -1 || sums[i].column_argument == argument) &&
+				IsA(var, Var) && var->varno == (int) rtindex &&
+				var->varattno == attnum && var->varlevelsup == 0 &&
+				var->vartype == operation->opresulttype && is_value((Node *) other))
+			{
+				*kind = sums[i].kind;
+				*value = other;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/*
+ * is_json_key
+ *		Does this key in a path of jsonb_set() mean a member of an object, and
+ *		can MongoDB's expressions name it?
+ */
+static bool
+is_json_key(const char *key)
+{
+	char	   *end;
+
+	/* what jsonb_set() takes for the place of an array's element */
+	(void) strtol(key, &end, 10);
+	return (end == key || *end != '\0') && strchr(key, '.') == NULL &&
+		mongo_path_is_addressable(key);
+}
+
+/* json_keys: a path of jsonb_set() as a list of Strings; NIL if not all are keys. */
+static List *
+json_keys(Node *path)
+{
+	List	   *keys = NIL;
+	ArrayType  *array;
+	Datum	   *elements;
+	bool	   *isnull;
+	int			count;
+
+	if (!IsA(path, Const) || ((Const *) path)->constisnull)
+		return NIL;
+	array = DatumGetArrayTypeP(((Const *) path)->constvalue);
+	if (ARR_NDIM(array) != 1)
+		return NIL;
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &count);
+	for (int i = 0; i < count; i++)
+	{
+		char	   *key = isnull[i] ? NULL : TextDatumGetCString(elements[i]);
+
+		if (key == NULL || !is_json_key(key))
+			return NIL;
+		keys = lappend(keys, makeString(key));
+	}
+	return list_length(keys) <= MOST_JSON_KEYS ? keys : NIL;
+}
+
+/*
+ * match_json_member
+ *		Is this jsonb_set(column, keys, value) for the very column assigned?
+ */
+static bool
+match_json_member(Expr *expression, Index rtindex, AttrNumber attnum,
+				  MongoAssignment *assignment, Expr **value)
+{
+	FuncExpr   *function = (FuncExpr *) expression;
+	Var		   *column;
+	Const	   *create;
+
+	if (!IsA(expression, FuncExpr) || function->funcid != F_JSONB_SET)
+		return false;
+	column = linitial(function->args);
+	create = lfourth(function->args);
+	if (!IsA(column, Var) || column->varno != (int) rtindex || column->varattno != attnum ||
+		column->varlevelsup != 0 || !IsA(create, Const) || create->constisnull ||
+		!DatumGetBool(create->constvalue) || !is_value(lthird(function->args)))
+		return false;
+	assignment->keys = json_keys(lsecond(function->args));
+	if (assignment->keys == NIL)
+		return false;
+	assignment->kind = MONGO_ASSIGN_JSON_MEMBER;
+	*value = lthird(function->args);
+	return true;
+}
+
+/*
+ * match_own_value: is the new value computed from the column's own?
+ *
+ * What MongoDB computes is what SQL would only where type mismatches are errors and,
+ * of JSON, where numbers are shown as numbers.
+ */
+static bool
+match_own_value(Expr *expression, Index rtindex, const MongoTableOptions *options,
+				MongoAssignment *assignment, Expr **value)
+{
+	if (options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
+		!mongo_feature_enabled(options, MONGO_FEATURE_EXPR))
+		return false;
+	return match_sum(expression, rtindex, assignment->attnum, &assignment->kind, value) ||
+		(!options->canonical_json &&
+		 match_json_member(expression, rtindex, assignment->attnum, assignment, value));
+}
+
+/*
+ * translate_assignments
+ *		The SET list, its expressions appended to *expressions; false when it
+ *		takes a look at the rows.
+ */
+static bool
+translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
+					  const MongoTableOptions *options, List **assignments,
+					  List **expressions)
+{
+	List	   *targets;
+	List	   *attributes;
+	bool		any_own = false;
+	bool		any_dotted = false;
+	ListCell   *target;
+	ListCell   *attribute;
+
+	get_translated_update_targetlist(root, rtindex, &targets, &attributes);
+	forboth(target, targets, attribute, attributes)
+	{
+		MongoAssignment *assignment = palloc0(sizeof(MongoAssignment));
+		Expr	   *expression = lfirst_node(TargetEntry, target)->expr;
+		const MongoColumnOptions *column;
+
+		/* a whole document is replaced one by one: each keeps its own _id */
+		if (strcmp(get_attname(relid, lfirst_int(attribute), false),
+				   MONGO_DOCUMENT_COLUMN) == 0)
+			return false;
+		assignment->attnum = lfirst_int(attribute);
+		assignment->kind = MONGO_ASSIGN_VALUE;
+		column = mongo_column_options(relid, assignment->attnum);
+		if (!is_value((Node *) expression))
+		{
+			/* what MongoDB adds up has the BSON types of the column's type */
+			if (column->bson_type != BSON_TYPE_EOD ||
+				!match_own_value(expression, rtindex, options, assignment, &expression))
+				return false;
+			any_own = true;
+		}
+		if (strchr(column->path, '.') != NULL)
+			any_dotted = true;
+		*assignments = lappend(*assignments, assignment);
+		*expressions = lappend(*expressions, expression);
+	}
+
+	/* a pipeline's $set goes into arrays where an update operator does not */
+	if (any_own && any_dotted)
+		return false;
+	mongo_check_assignable(relid, attributes);
+	return true;
+}
+
+/*
+ * guarded_filter
+ *		The scan's filter, and that the fields it tests fit their columns; NULL
+ *		when that cannot be said.
+ *
+ * Where type mismatches read as NULL, exact filters need no guards.
+ */
+static Const *
+guarded_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *quals,
+			   const MongoDirectPlan *direct, bool *simple_collation)
+{
+	bson_t	   *find = mongo_command_from_const(CurrentMemoryContext,
+												linitial(scan->commands));
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
+	bson_iter_t iter;
+	int			index = 0;
+
+	*simple_collation = bson_has_field(find, "collation");
+	if (bson_iter_init_find(&iter, find, "filter"))
+	{
+		bson_append_iter(conditions, "0", 1, &iter);
+		index = 1;
+	}
+	if (scan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
+		index = mongo_append_guards(conditions, index, relation->columns, quals,
+									mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
+	if (index < 0)
+		return NULL;
+
+	if (index == 1)
+		bson_append_iter(command, "filter", -1, &iter);
+	else
+		bson_append_template(command, index == 0 ? "{filter: {}}" : "{filter: {$and: @1}}",
+							 bson_array(conditions));
+	if (direct->returns)
+		mongo_append_projection(command, relation->columns, direct->returned);
+	return mongo_command_to_const(command);
+}
+
+/* at_most_one: does a condition say which document it is? */
+static bool
+at_most_one(MongoColumns *columns, List *quals)
+{
+	MongoTranslation translation = {.columns = columns};
+	ListCell   *cell;
+
+	foreach(cell, quals)
+	{
+		if (mongo_translate_condition(&translation, lfirst(cell),
+									  bson_create_in(CurrentMemoryContext)).one_value)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * plan_returning
+ *		RETURNING, from the one document that the command gives back; false when
+ *		there may be several, or something stands between scan and modification.
+ */
+static bool
+plan_returning(PlannerInfo *root, ModifyTable *plan, ForeignScan *scan,
+			   int subplan_index, MongoDirectPlan *direct)
+{
+	Index		rtindex = scan->scan.scanrelid;
+	RangeTblEntry *entry = planner_rt_fetch(rtindex, root);
+	int			natts = find_base_rel(root, rtindex)->max_attr;
+	Bitmapset  *used = NULL;
+	bool		whole_row;
+
+	if (!direct->at_most_one || outerPlan(plan) != (Plan *) scan)
+		return false;
+
+	direct->returns = true;
+	pull_varattnos((Node *) list_nth(plan->returningLists, subplan_index), rtindex, &used);
+	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	for (AttrNumber attnum = 1; attnum <= natts; attnum++)
+	{
+		if ((whole_row || bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)) &&
+			!get_rte_attribute_is_dropped(entry, attnum))
+			direct->returned = lappend_int(direct->returned, attnum);
+	}
+	return true;
+}
+
+/*
+ * forget_new_values
+ *		Take from the scan's targetlist what an UPDATE that goes row by row
+ *		would assign: the row that comes back has been changed already.
+ */
+static void
+forget_new_values(ForeignScan *scan)
+{
+	List	   *targetlist = NIL;
+	ListCell   *cell;
+
+	foreach(cell, scan->scan.plan.targetlist)
+	{
+		TargetEntry *entry = copyObject(lfirst_node(TargetEntry, cell));
+		Node	   *expression = (Node *) entry->expr;
+
+		if (!entry->resjunk)
+			entry->expr = (Expr *) makeNullConst(exprType(expression),
+												 exprTypmod(expression),
+												 exprCollation(expression));
+		targetlist = lappend(targetlist, entry);
+	}
+	scan->scan.plan.targetlist = targetlist;
+}
+
+bool
+mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
+						 Index resultRelation, int subplan_index)
+{
+	ForeignScan *scan = scan_below(plan, resultRelation, subplan_index);
+	MongoRelation *relation;
+	MongoScanPlan *scan_plan;
+	MongoDirectPlan direct = {.database = NULL};
+	List	   *expressions;
+
+	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
+		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE))
+		return false;
+	if (plan->operation == CMD_UPDATE && mongo_update_may_leave_partition(root, resultRelation))
+		return false;
+	relation = find_base_rel(root, resultRelation)->fdw_private;
+	scan_plan = mongo_struct_from_list(&mongo_scan_plan_type, scan->fdw_private);
+	if (scan_plan->is_pipeline || scan_plan->limit >= 0 || scan_plan->offset >= 0 ||
+		scan_plan->nvariables > 0)
+		return false;
+
+	expressions = list_copy(scan->fdw_exprs);
+	if (plan->operation == CMD_UPDATE &&
+		!translate_assignments(root, resultRelation, relation->relid,
+							   relation->options, &direct.assignments, &expressions))
+		return false;
+	direct.at_most_one = at_most_one(relation->columns, scan->fdw_recheck_quals);
+	if (plan->returningLists != NIL &&
+		!plan_returning(root, plan, scan, subplan_index, &direct))
+		return false;
+	direct.command = guarded_filter(scan_plan, relation, scan->fdw_recheck_quals,
+									&direct, &direct.simple_collation);
+	if (direct.command == NULL)
+		return false;
+
+	direct.database = scan_plan->database;
+	direct.collection = scan_plan->collection;
+	direct.operation = plan->operation;
+	direct.predicates = scan_plan->predicates;
+	direct.counts = plan->canSetTag;
+
+	if (direct.returns)
+		forget_new_values(scan);
+	scan->operation = plan->operation;
+	scan->resultRelation = resultRelation;
+	scan->fdw_exprs = expressions;
+	scan->fdw_private = mongo_struct_to_list(&mongo_direct_plan_type, &direct);
+	scan->scan.plan.async_capable = false;
+	return true;
+}
+
+/*-------------------------------------------------------------------------
+ * "What these conditions read fits its columns", as a part of a filter.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * is_column_equality
+ *		Is this "column = value" or "column = ANY (values)"?
+ *
+ * Equality in MongoDB matches the column's own values and nothing else, except
+ * for arrays that hold them; but the value must be one that the column can hold.
+ */
+static bool
+is_column_equality(MongoColumns *columns, Node *qual)
+{
+	Oid			operator = InvalidOid;
+	List	   *arguments = NIL;
+	Node	   *column;
+	Node	   *value;
+	Oid			value_type;
+	char	   *name;
+
+	if (IsA(qual, OpExpr))
+	{
+		operator = ((OpExpr *) qual)->opno;
+		arguments = ((OpExpr *) qual)->args;
+	}
+	else if (IsA(qual, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) qual)->useOr)
+	{
+		operator = ((ScalarArrayOpExpr *) qual)->opno;
+		arguments = ((ScalarArrayOpExpr *) qual)->args;
+	}
+	if (list_length(arguments) != 2 ||
+		contain_var_clause(linitial(arguments)) == contain_var_clause(lsecond(arguments)))
+		return false;
+	name = get_opname(operator);
+	if (name == NULL || strcmp(name, "=") != 0)
+		return false;
+
+	column = linitial(arguments);
+	value = lsecond(arguments);
+	if (contain_var_clause(value))
+	{
+		column = lsecond(arguments);
+		value = linitial(arguments);
+	}
+	column = mongo_strip_relabelling(column);
+	value_type = exprType(value);
+	if (IsA(qual, ScalarArrayOpExpr))
+		value_type = get_base_element_type(value_type);
+	return IsA(column, Var) && ((Var *) column)->varattno > 0 &&
+		mongo_equality_fits(((Var *) column)->vartype, ((Var *) column)->vartypmod,
+							mongo_column_bson_type(columns, ((Var *) column)->varattno),
+							value_type);
+}
+
+/* not_null_columns: those of which a qual rejects NULL, as strict operators do. */
+static Bitmapset *
+not_null_columns(List *quals)
+{
+	Bitmapset  *columns = NULL;
+	ListCell   *cell;
+
+	foreach(cell, quals)
+	{
+		OpExpr	   *operation = lfirst(cell);
+		ListCell   *argument;
+
+		if (!IsA(operation, OpExpr) || !op_strict(operation->opno))
+			continue;
+		foreach(argument, operation->args)
+		{
+			Node	   *node = mongo_strip_relabelling(lfirst(argument));
+
+			if (IsA(node, Var) && ((Var *) node)->varattno > 0)
+				columns = bms_add_member(columns, ((Var *) node)->varattno);
+		}
+	}
+	return columns;
+}
+
+/*
+ * append_guards
+ *		For each column that the qual reads and that *guarded does not have; -1
+ *		when there is no guard for one.
+ */
+static int
+append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
+			  bool only_arrays, bool use_expressions, const Bitmapset *not_null,
+			  Bitmapset **guarded)
+{
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause(qual, 0))
+	{
+		Var		   *var = lfirst_node(Var, cell);
+		const char *path;
+
+		if (var->varattno <= 0)
+			return -1;
+		if (bms_is_member(var->varattno, *guarded))
+			continue;
+		*guarded = bms_add_member(*guarded, var->varattno);
+		path = mongo_column_path(columns, var->varattno);
+		if (path == NULL)
+			return -1;
+
+		index = only_arrays ?
+			mongo_append_array_guards(conditions, index, path) :
+			mongo_append_fits_guards(conditions, index, path, var->vartype,
+									 var->vartypmod,
+									 mongo_column_bson_type(columns, var->varattno),
+									 !bms_is_member(var->varattno, not_null),
+									 use_expressions);
+		if (index < 0)
+			return -1;
+	}
+	return index;
+}
+
+int
+mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *quals,
+					bool use_expressions)
+{
+	Bitmapset  *not_null = not_null_columns(quals);
+	Bitmapset  *guarded = NULL;
+
+	for (int only_arrays = 0; only_arrays <= 1; only_arrays++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, quals)
+		{
+			if (is_column_equality(columns, lfirst(cell)) != (only_arrays == 1))
+				continue;
+			index = append_guards(conditions, index, columns, lfirst(cell),
+								  only_arrays == 1, use_expressions, not_null,
+								  &guarded);
+			if (index < 0)
+				return -1;
+		}
+	}
+	return index;
 }

@@ -1,27 +1,29 @@
 /*-------------------------------------------------------------------------
  *
  * paths.c
- *		Paths over one foreign table, and what they cost.
+ *		Paths of a foreign table.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "plan.h"
+#include "plan_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
 
-#include "bson_memory.h"
-#include "cost.h"
-#include "hashed_scan.h"
-#include "index_use.h"
-#include "parallel.h"
-#include "relation.h"
-#include "settings.h"
-#include "sorted_paths.h"
-
+#include "access/xact.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+
+static void mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel);
+static void mongo_add_sorted_paths(PlannerInfo *root, RelOptInfo *baserel);
+
+/* ------------ Paths over one foreign table, and what they cost ------------ */
 
 /* A way to parameterize a scan of the table. */
 typedef struct Parameterization
@@ -236,4 +238,221 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
 	mongo_keep_out_of_workers(baserel);
 	mongo_add_parallel_paths(root, baserel);
+}
+
+/* ------ Paths over one foreign table that give its rows in an order ------- */
+
+/* add_scan_in_order: by an index that looks at so many documents, or sorted (-1). */
+static void
+add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
+				  double indexed_rows)
+{
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	mongo_estimate_ordered_scan(baserel, pathkeys, indexed_rows, &startup_cost,
+								&total_cost);
+	add_path(baserel, (Path *)
+			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
+									startup_cost, total_cost, pathkeys,
+									baserel->lateral_relids,
+									mongo_local_order(root, baserel, baserel->reltarget->exprs,
+													  pathkeys, false),
+									NIL));
+}
+
+/*
+ * add_wanted_order: MongoDB may find the rows by one index and sort them, or go through
+ * another that has them in order.  False if no index has it.
+ */
+static bool
+add_wanted_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	double		indexed_rows;
+
+	if (!mongo_order_is_shippable(baserel, pathkeys))
+		return false;
+	if (!mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows))
+	{
+		add_scan_in_order(root, baserel, pathkeys, -1);
+		return false;
+	}
+	add_scan_in_order(root, baserel, pathkeys, indexed_rows);
+	if (relation->examined_rows < indexed_rows)
+		add_scan_in_order(root, baserel, pathkeys, -1);
+	return true;
+}
+
+/* add_indexed_order: false if no index has it. */
+static bool
+add_indexed_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
+{
+	double		indexed_rows;
+
+	if (!mongo_order_is_shippable(baserel, pathkeys) ||
+		!mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows))
+		return false;
+	add_scan_in_order(root, baserel, pathkeys, indexed_rows);
+	return true;
+}
+
+/* add_begun_order: as many of the first keys as an index has, to be sorted by the rest. */
+static void
+add_begun_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
+{
+	if (!enable_incremental_sort)
+		return;
+	for (int nkeys = list_length(pathkeys) - 1; nkeys > 0; nkeys--)
+	{
+		if (add_indexed_order(root, baserel, list_truncate(list_copy(pathkeys), nkeys)))
+			return;
+	}
+}
+
+/* add_merge_orders: by the columns that are equal to those of other tables. */
+static void
+add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	ListCell   *cell;
+
+	/*
+	 * an index that is gone would mean an error for what does not fit into
+	 * memory
+	 */
+	if (!enable_mergejoin || !baserel->has_eclass_joins ||
+		relation->columns->statistics == NULL ||
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
+		return;
+	foreach(cell, root->eq_classes)
+	{
+		EquivalenceClass *class = lfirst(cell);
+		PathKey    *pathkey;
+
+		if (!eclass_useful_for_merging(root, class, baserel))
+			continue;
+		pathkey = make_canonical_pathkey(root, class, linitial_oid(class->ec_opfamilies),
+										 BTLessStrategyNumber, false);
+		add_indexed_order(root, baserel, list_make1(pathkey));
+	}
+}
+
+/*
+ * mongo_add_sorted_paths
+ *		Add scans in the order that the query wants at its end, and in orders that an
+ *		index has: the first columns of that one, and those by which the table may be
+ *		merged with another.
+ */
+static void
+mongo_add_sorted_paths(PlannerInfo *root, RelOptInfo *baserel)
+{
+	if (!add_wanted_order(root, baserel, root->query_pathkeys))
+		add_begun_order(root, baserel, root->query_pathkeys);
+	add_merge_orders(root, baserel);
+}
+
+/*-------------------------------------------------------------------------
+ * Scans that several processes share, each reading ranges of its own.
+ *-------------------------------------------------------------------------
+ */
+
+bool
+mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
+									RelOptInfo *rel pg_attribute_unused(),
+									RangeTblEntry *rte pg_attribute_unused())
+{
+	return !IsolationUsesXactSnapshot();
+}
+
+void
+mongo_keep_out_of_workers(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (IsA(path, ForeignPath) && path->parent == rel)
+			path->parallel_safe = false;
+	}
+}
+
+/* estimated_pages: as large as what it holds, in blocks. */
+static double
+estimated_pages(const RelOptInfo *baserel)
+{
+	return baserel->pages > 0 ? baserel->pages :
+		baserel->tuples * baserel->reltarget->width / BLCKSZ;
+}
+
+/* participants: as get_parallel_divisor() of costsize.c has it. */
+static double
+participants(int workers)
+{
+	return workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
+}
+
+static void
+add_path_with_order(PlannerInfo *root, RelOptInfo *baserel, int workers,
+					List *pathkeys)
+{
+	ForeignPath *path;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	mongo_estimate_shared_scan(baserel, participants(workers), &startup_cost, &total_cost);
+	path = mongo_foreignscan_path(root, baserel, NULL,
+								  clamp_row_est(baserel->rows / participants(workers)),
+								  startup_cost, total_cost, pathkeys,
+								  NULL, NULL, NIL);
+	path->path.parallel_aware = true;
+	path->path.parallel_workers = workers;
+	add_partial_path(baserel, (Path *) path);
+}
+
+/*
+ * order_follows_ranges: who reads ranges of the sort key, in its order and each
+ * in order, reads everything in order.
+ */
+static bool
+order_follows_ranges(RelOptInfo *baserel, List *pathkeys)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+
+	return list_length(pathkeys) == 1 &&
+		mongo_order_is_shippable(baserel, pathkeys) &&
+		mongo_sort_parts(baserel, pathkeys, parts) == 1 &&
+		parts[0] == MONGO_SORT_ALL &&
+		mongo_order_is_by(baserel, pathkeys,
+						  mongo_to_utf8(relation->options->parallel_field));
+}
+
+/*
+ * mongo_add_parallel_paths
+ *		Add partial paths where the table is large enough.
+ */
+static void
+mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	int			workers;
+
+	/* what an index finds is not worth several connections */
+	if (!baserel->consider_parallel || !mongo_enable_pushdown ||
+		baserel->lateral_relids != NULL || relation->options->remote_parallelism <= 0 ||
+		mongo_is_derived(relation->options) ||
+		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
+		relation->examined_rows < baserel->tuples)
+		return;
+	workers = compute_parallel_worker(baserel, estimated_pages(baserel), -1,
+									  max_parallel_workers_per_gather);
+	if (workers <= 0)
+		return;
+
+	add_path_with_order(root, baserel, workers, NIL);
+	if (order_follows_ranges(baserel, root->query_pathkeys))
+		add_path_with_order(root, baserel, workers, root->query_pathkeys);
 }

@@ -1,37 +1,40 @@
 /*-------------------------------------------------------------------------
  *
  * relation.c
- *		What planning knows of a foreign table: its size, and what of its
- *		restrictions MongoDB can test.
+ *		What planning knows of a foreign table.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "relation.h"
-
-#include "bson_memory.h"
-#include "derived.h"
-#include "feature.h"
-#include "guards.h"
-#include "index_use.h"
-#include "match_document.h"
-#include "nan_bound.h"
-#include "plan.h"
-#include "planning_state.h"
-#include "row_count.h"
-#include "score.h"
-#include "security.h"
-#include "settings.h"
-#include "user_mapping.h"
+#include "plan_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
+#include "catalog.h"
 
 #include "access/table.h"
+#include "catalog/pg_type_d.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+
+static bool mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo);
+static void mongo_note_barriers(PlannerInfo *root, RelOptInfo *baserel);
+
+/*-------------------------------------------------------------------------
+ * What planning knows of a foreign table: its size, and what of its
+ * restrictions MongoDB can test.
+ *-------------------------------------------------------------------------
+ */
 
 /* Of a collection that nobody has told us anything about. */
 #define DEFAULT_ROWS	1000
@@ -241,4 +244,298 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	classify_restrictions(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
+}
+
+/* ---------- The clauses of a scan, classified by who tests them ----------- */
+
+static const MongoKnownCondition *
+find_known(const List *known, const RestrictInfo *rinfo)
+{
+	ListCell   *cell;
+
+	foreach(cell, known)
+	{
+		const MongoKnownCondition *one = lfirst(cell);
+
+		if (one->rinfo == rinfo)
+			return one;
+	}
+	return NULL;
+}
+
+/* translate_clause: a restriction of a table, or a clause of a join. */
+static MongoGrade
+translate_clause(MongoTranslation *translation, RelOptInfo *baserel, RestrictInfo *rinfo,
+				 bson_t *match)
+{
+	if (!mongo_enable_pushdown)
+		return MONGO_NOT_SHIPPABLE;
+	return baserel != NULL ?
+		mongo_translate_restriction(translation, baserel, rinfo, match).grade :
+		mongo_translate_condition(translation, rinfo->clause, match).grade;
+}
+
+static MongoSentClause *
+sent_clause(Expr *clause, bson_t *match)
+{
+	MongoSentClause *sent = palloc(sizeof(MongoSentClause));
+
+	sent->clause = clause;
+	sent->match = match;
+	return sent;
+}
+
+void
+mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
+					   List *known, List *scan_clauses, MongoScanClauses *clauses)
+{
+	List	   *conjuncts = NIL;
+	ListCell   *cell;
+
+	memset(clauses, 0, sizeof(*clauses));
+	foreach(cell, scan_clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		const MongoKnownCondition *earlier = find_known(known, rinfo);
+		bson_t	   *match;
+		MongoGrade	grade;
+
+		/* pseudoconstants become a gating Result node */
+		if (rinfo->pseudoconstant)
+			continue;
+		if (earlier != NULL &&
+			(earlier->grade == MONGO_EXACT || !translation->need_exact))
+		{
+			match = earlier->match;
+			grade = earlier->grade;
+		}
+		else
+		{
+			match = bson_create_in(CurrentMemoryContext);
+			grade = translate_clause(translation, baserel, rinfo, match);
+		}
+		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
+		{
+			conjuncts = lappend(conjuncts, match);
+			clauses->sent = lappend(clauses->sent, sent_clause(rinfo->clause, match));
+		}
+		if (grade == MONGO_EXACT)
+		{
+			clauses->exact = lappend(clauses->exact, rinfo->clause);
+			continue;
+		}
+		if (baserel != NULL && mongo_hides_rows(baserel, rinfo))
+			clauses->hiding = lappend_int(clauses->hiding, list_length(clauses->local));
+		clauses->local = lappend(clauses->local, rinfo->clause);
+	}
+
+	clauses->filter = bson_create_in(CurrentMemoryContext);
+	mongo_append_conjuncts(clauses->filter, conjuncts);
+}
+
+void
+mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
+{
+	BsonArray	branches;
+	ListCell   *cell;
+
+	if (list_length(conjuncts) == 1)
+		bson_concat(filter, linitial(conjuncts));
+	if (list_length(conjuncts) <= 1)
+		return;
+	branches = bson_array_create();
+	foreach(cell, conjuncts)
+		bson_array_append(&branches, bson_document(lfirst(cell)));
+	BSON_APPEND_ARRAY(filter, "$and", branches.bson);
+}
+
+void
+mongo_append_collation(bson_t *command, const MongoTranslation *translation)
+{
+	if (translation->compares_text &&
+		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
+		bson_append_template(command, "{collation: {locale: 'simple'}}");
+}
+
+void
+mongo_append_hint(bson_t *command, const MongoTableOptions *options)
+{
+	const char *hint = mongo_hint[0] != '\0' ? mongo_hint : options->hint;
+
+	if (hint == NULL)
+		return;
+	if (hint[0] != '{')
+	{
+		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(hint));
+		return;
+	}
+	/* what DDL has checked of the option */
+	if (hint == mongo_hint)
+		DirectFunctionCall1(json_in, CStringGetDatum(hint));
+	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
+}
+
+void
+mongo_append_max_time(bson_t *command, const MongoTableOptions *options)
+{
+	if (options->max_time_ms > 0)
+		BSON_APPEND_INT32(command, "maxTimeMS", options->max_time_ms);
+}
+
+/*-------------------------------------------------------------------------
+ * Row-level security and security barriers: what may be tested early?
+ *-------------------------------------------------------------------------
+ */
+
+/* is_below_barrier: is a query around this one below a security barrier? */
+static bool
+is_below_barrier(const PlannerInfo *root)
+{
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	{
+		ListCell   *cell;
+
+		foreach(cell, root->parse->rtable)
+		{
+			const RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+			if (entry->rtekind == RTE_SUBQUERY && entry->security_barrier)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * mongo_note_barriers
+ *		Fill in 'below_barrier' and 'has_barrier' of the foreign table's
+ *		MongoRelation, which hangs on 'baserel'.
+ *
+ * Below a view that is a security barrier, conditions may have come down from
+ * above it, unmarked; PostgreSQL lets only leakproof ones come.
+ */
+static void
+mongo_note_barriers(PlannerInfo *root, RelOptInfo *baserel)
+{
+	MongoRelation *relation = baserel->fdw_private;
+
+	relation->below_barrier = is_below_barrier(root);
+	relation->has_barrier = relation->below_barrier ||
+		baserel->baserestrict_min_security < root->qual_security_level;
+	relation->query_level = root->qual_security_level;
+}
+
+/*
+ * mongo_hides_rows
+ *		Does this restriction of the foreign table hide rows from conditions of the
+ *		query, or of one above it?
+ */
+static bool
+mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return relation->has_barrier &&
+		(relation->below_barrier || rinfo->security_level < relation->query_level) &&
+		bms_is_subset(rinfo->clause_relids, baserel->relids);
+}
+
+bool
+mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
+							 const bson_t *match)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return !relation->has_barrier ||
+		(restriction_is_securely_promotable(rinfo, baserel) && mongo_cannot_fail(match));
+}
+
+bool
+mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel, List *clauses,
+					 const bson_t *stages)
+{
+	bool		has_barrier = false;
+	int			relid = -1;
+
+	while ((relid = bms_next_member(joinrel->relids, relid)) >= 0)
+	{
+		RelOptInfo *baserel = root->simple_rel_array[relid];
+		ListCell   *cell;
+
+		/* an outer join's number stands for no table */
+		if (baserel == NULL || !((MongoRelation *) baserel->fdw_private)->has_barrier)
+			continue;
+		has_barrier = true;
+		foreach(cell, clauses)
+		{
+			if (!restriction_is_securely_promotable(lfirst_node(RestrictInfo, cell), baserel))
+				return false;
+		}
+	}
+	return !has_barrier || mongo_cannot_fail(stages);
+}
+
+/* ----------- Where what planning remembers of a relation lives ------------ */
+
+MemoryContext
+mongo_enter_planning(RelOptInfo *rel)
+{
+	return MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+}
+
+#ifdef USE_ASSERT_CHECKING
+
+static void
+check_join(const MongoJoin *join, MemoryContext context)
+{
+	Assert(mongo_outlives(join, context));
+	Assert(mongo_outlives(join->outer, context));
+	Assert(mongo_outlives(join->inner, context));
+	Assert(join->clauses == NIL || mongo_outlives(join->clauses, context));
+	Assert(join->filters == NIL || mongo_outlives(join->filters, context));
+	mongo_check_columns(join->columns, context);
+}
+
+static void
+check_relation(const MongoRelation *relation, MemoryContext context)
+{
+	Assert(mongo_outlives(relation, context));
+	Assert(mongo_outlives(relation->options, context));
+	Assert(relation->known == NIL || mongo_outlives(relation->known, context));
+	Assert(relation->without_nan == NIL || mongo_outlives(relation->without_nan, context));
+	Assert(relation->restrictions == NIL || mongo_outlives(relation->restrictions, context));
+	mongo_check_columns(relation->columns, context);
+	if (relation->join != NULL)
+		check_join(relation->join, context);
+}
+
+static void
+check_upper(const MongoUpperRelation *upper, MemoryContext context)
+{
+	Assert(mongo_outlives(upper, context));
+	Assert(mongo_outlives(upper->input, context));
+	Assert(upper->outputs == NIL || mongo_outlives(upper->outputs, context));
+	Assert(upper->local_quals == NIL || mongo_outlives(upper->local_quals, context));
+	mongo_check_columns(upper->pipeline.translation.columns, context);
+}
+
+void
+mongo_check_planning_state(RelOptInfo *rel)
+{
+	MemoryContext context = GetMemoryChunkContext(rel);
+
+	if (rel->fdw_private == NULL)
+		return;
+	if (IS_UPPER_REL(rel))
+		check_upper(rel->fdw_private, context);
+	else
+		check_relation(rel->fdw_private, context);
+}
+#endif
+
+void
+mongo_keep_planning_state(RelOptInfo *rel, void *state)
+{
+	rel->fdw_private = state;
+	mongo_check_planning_state(rel);
 }

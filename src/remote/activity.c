@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "activity.h"
+#include "remote_internal.h"
 
 #include "access/parallel.h"
 #include "access/xact.h"

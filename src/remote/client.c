@@ -12,21 +12,14 @@
  */
 #include "postgres.h"
 
-#include "client.h"
+#include "remote_internal.h"
+#include "common.h"
+#include "options.h"
 
-#include "bson_memory.h"
-#include "bson_write.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_user_mapping.h"
-#include "connect.h"
-#include "driver_memory.h"
 #include "miscadmin.h"
-#include "options.h"
 #include "pgstat.h"
-#include "remote_error.h"
-#include "resolve.h"
-#include "trace.h"
-#include "uri.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -120,7 +113,7 @@ hello_number(const bson_t *hello, const char *name, int otherwise)
 
 /*
  * prepare_writes
- *		What write_message.c has to know of the server.
+ *		What write.c has to know of the server.
  *
  * Behind a load balancer writes are left to libmongoc.
  */

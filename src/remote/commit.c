@@ -7,13 +7,10 @@
  */
 #include "postgres.h"
 
-#include "commit.h"
+#include "remote_internal.h"
+#include "common.h"
 
-#include "interrupt.h"
 #include "miscadmin.h"
-#include "printable.h"
-#include "remote_cancel.h"
-#include "remote_error.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/proc.h"

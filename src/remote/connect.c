@@ -1,31 +1,35 @@
 /*-------------------------------------------------------------------------
  *
  * connect.c
- *		The stream initiator: from a host to a connected stream, TLS on top.
- *
- * Called by libmongoc whenever it wants a connection, with libmongoc's frames
- * below: nothing here may raise.
+ *		Making connections.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "connect.h"
-
-#include "driver_log.h"
-#include "guard.h"
-#include "resolve.h"
-#include "socket_options.h"
-#include "stream.h"
+#include "remote_internal.h"
+#include "common.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "storage/fd.h"
 #include "utils/timestamp.h"
+
+static void mongo_set_socket_options(pgsocket sock, int family,
+									 const MongoTcpOptions *options);
+
+/*-------------------------------------------------------------------------
+ * The stream initiator: from a host to a connected stream, TLS on top.
+ *
+ * Called by libmongoc whenever it wants a connection, with libmongoc's frames
+ * below: nothing here may raise.
+ *-------------------------------------------------------------------------
+ */
 
 /* A failed connection attempt: errno and the address. */
 static void
@@ -249,4 +253,68 @@ mongo_stream_initiate(const mongoc_uri_t *uri pg_attribute_unused(),
 
 	return top != NULL ? mongo_guard_new(stream) :
 		failed_stream(transport, host, &failure);
+}
+
+/*-------------------------------------------------------------------------
+ * What a socket to MongoDB is told: when its other end counts as dead.
+ *
+ * Keepalive probes notice a server that died while its answer is waited for;
+ * they are not sent while something is unacknowledged, which is what the user
+ * timeout is for (RFC 5482, and Linux's tcp(7)).
+ *-------------------------------------------------------------------------
+ */
+
+/* set_unless_zero: 0 leaves it to the operating system. */
+static void
+set_unless_zero(pgsocket sock, int name, int value)
+{
+	if (value != 0)
+		(void) setsockopt(sock, IPPROTO_TCP, name, &value, sizeof(value));
+}
+
+/*
+ * mongo_set_socket_options
+ *		Send at once, probe the other end when idle, give up one that is silent.
+ *
+ * 'family' is that of the address; a Unix-domain socket needs none of this.
+ * An option that the operating system does not know or take is passed over:
+ * none is worth failing for.
+ */
+static void
+mongo_set_socket_options(pgsocket sock, int family, const MongoTcpOptions *options)
+{
+	int			on = 1;
+
+	if (family == AF_UNIX)
+		return;
+	set_unless_zero(sock, TCP_NODELAY, on);
+	(void) setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+#ifdef TCP_KEEPIDLE
+	set_unless_zero(sock, TCP_KEEPIDLE, options->keepalives_idle);
+#endif
+#ifdef TCP_KEEPINTVL
+	set_unless_zero(sock, TCP_KEEPINTVL, options->keepalives_interval);
+#endif
+#ifdef TCP_KEEPCNT
+	set_unless_zero(sock, TCP_KEEPCNT, options->keepalives_count);
+#endif
+#ifdef TCP_USER_TIMEOUT
+	set_unless_zero(sock, TCP_USER_TIMEOUT, options->user_timeout);
+#endif
+}
+
+/* --------------------------- Starting libmongoc --------------------------- */
+
+void
+mongo_initialize_library(void)
+{
+	static bool initialized = false;
+
+	if (initialized)
+		return;
+	mongo_install_allocator();
+	mongo_install_log_handler();
+	mongoc_init();
+	(void) mongoc_handshake_data_append("mongo_fdw", NULL, NULL);
+	initialized = true;
 }

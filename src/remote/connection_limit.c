@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "connection_limit.h"
+#include "remote_internal.h"
 
 #include "miscadmin.h"
 #include "nodes/pg_list.h"

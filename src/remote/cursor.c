@@ -1,13 +1,35 @@
 /*-------------------------------------------------------------------------
  *
  * cursor.c
- *		"Open this cursor, next document".
+ *		Cursors.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "remote_internal.h"
+#include "common.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+static void mongo_cursor_end_wait(MongoCursor *cursor, const MongoTraffic *traffic);
+static void mongo_cursor_forget_command(MongoCursor *cursor);
+static bool mongo_cursor_is_at_end(const MongoCursor *cursor);
+pg_noreturn static void mongo_cursor_report_disconnect(MongoCursor *cursor);
+static void mongo_cursor_send_get_more(MongoCursor *cursor);
+static bool mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn);
+static void mongo_session_cursors_remove(MongoSessionCursor *cursor);
+
+/*-------------------------------------------------------------------------
+ * "Open this cursor, next document".
  *
  * Inside a MongoDB transaction each batch is one command through libmongoc's
  * session, which puts it into the transaction; nothing is in flight in
  * between, so several cursors take turns on the transaction's connection.
  * Otherwise a cursor holds a connection from a request to its answer, and others
- * who need one may have the answer taken off it before this one asks (turns.h).
+ * who need one may have the answer taken off it before this one asks (remote_internal.h).
  *
  * From the first getMore on, the next batch is asked for before the current
  * one is handed out, so that the server works while the rows are decoded: at
@@ -17,21 +39,8 @@
  *
  * Replies are not trusted: each length is checked against what contains it
  * before it is used.
- *
  *-------------------------------------------------------------------------
  */
-#include "postgres.h"
-
-#include "cursor_state.h"
-
-#include "bson_memory.h"
-#include "driver_memory.h"
-#include "miscadmin.h"
-#include "remote_error.h"
-#include "trace.h"
-#include "utils/memutils.h"
-#include "utils/timestamp.h"
-#include "wire.h"
 
 /*
  * Bytes that a batch grows to by itself.  Narrow documents were read in 0.20 s by batches
@@ -642,4 +651,535 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->has_document = false;
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
+}
+
+/* -------- What cursors send: their command, and requests for more --------- */
+
+/*
+ * mongo_cursor_report_disconnect
+ *		Raise 08006.
+ */
+static void
+mongo_cursor_report_disconnect(MongoCursor *cursor)
+{
+	mongo_wire_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
+}
+
+/*
+ * note_request
+ *		A request of the cursor is in flight.
+ */
+static void
+note_request(MongoCursor *cursor)
+{
+	cursor->sent = cursor->pending = true;
+	mongo_lease_note_sent(cursor->lease);
+}
+
+/* send_counted: on the lease's connection; false when it is broken. */
+static bool
+send_counted(MongoCursor *cursor, const char *database, const bson_t *command)
+{
+	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	const uint64 *bytes = &connection->transport.traffic.counters[MONGO_COUNT_BYTES_SENT];
+	uint64		before = *bytes;
+
+	if (!mongo_wire_send(connection, database, command, &cursor->request_id))
+		return false;
+	cursor->usage->commands++;
+	cursor->usage->bytes_sent += *bytes - before;
+	return true;
+}
+
+void
+mongo_cursor_begin_wait(MongoCursor *cursor, const MongoTraffic *traffic)
+{
+	cursor->usage->bytes_received -= traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
+	cursor->usage->wait_us -= traffic->counters[MONGO_COUNT_WAIT_US];
+	if (cursor->session != NULL)
+		cursor->usage->bytes_sent -= traffic->counters[MONGO_COUNT_BYTES_SENT];
+}
+
+static void
+mongo_cursor_end_wait(MongoCursor *cursor, const MongoTraffic *traffic)
+{
+	cursor->usage->bytes_received += traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
+	cursor->usage->wait_us += traffic->counters[MONGO_COUNT_WAIT_US];
+	if (cursor->session != NULL)
+		cursor->usage->bytes_sent += traffic->counters[MONGO_COUNT_BYTES_SENT];
+}
+
+/*
+ * send_command
+ *		Send the cursor's command, over a new connection if the old has broken.
+ */
+static void
+send_command(MongoCursor *cursor)
+{
+	bson_t		command;
+
+	if (!bson_view(&command, cursor->command, cursor->command_length))
+		elog(ERROR, "invalid command document");
+
+	/* a pooled connection may have been closed by the server since */
+	if (!send_counted(cursor, cursor->database, &command))
+	{
+		mongo_lease_renew(cursor->lease, cursor->user);
+		if (!send_counted(cursor, cursor->database, &command))
+			mongo_cursor_report_disconnect(cursor);
+	}
+	note_request(cursor);
+}
+
+static void
+mongo_cursor_forget_command(MongoCursor *cursor)
+{
+	if (cursor->command != NULL)
+		pfree(cursor->command);
+	cursor->command = NULL;
+}
+
+void
+mongo_cursor_begin_anew(MongoCursor *cursor)
+{
+	cursor->id = 0;
+	cursor->sent = cursor->opened = false;
+	cursor->position = cursor->end = NULL;
+	mongo_lease_renew(cursor->lease, cursor->user);
+	send_command(cursor);
+	mongo_cursor_forget_command(cursor);
+}
+
+/*
+ * mongo_cursor_send_get_more
+ *		Likewise the next batch, on the connection that the lease holds.
+ */
+static void
+mongo_cursor_send_get_more(MongoCursor *cursor)
+{
+	bson_t		command = BSON_INITIALIZER;
+	volatile bool sent = false;
+
+	/* stays within the bson_t until there is somebody to free it */
+	BSON_APPEND_INT64(&command, "getMore", cursor->id);
+	BSON_APPEND_UTF8(&command, "collection", cursor->ns_collection);
+	if (cursor->batch_size > 0)
+		BSON_APPEND_INT32(&command, "batchSize", cursor->batch_size);
+
+	PG_TRY();
+	{
+		mongo_trace_append(cursor->comment, &command);
+		sent = send_counted(cursor, cursor->ns_database, &command);
+	}
+	PG_FINALLY();
+	{
+		bson_destroy(&command);
+	}
+	PG_END_TRY();
+
+	if (sent)
+		note_request(cursor);
+	else if (cursor->command != NULL)
+		mongo_cursor_begin_anew(cursor);
+	else
+		mongo_cursor_report_disconnect(cursor);
+}
+
+/*
+ * mongo_cursor_send_request
+ *		Ask for what comes next: the command's answer, or the next batch.
+ *
+ * Nothing may be in flight.  False, only where 'turn' allows it, when there is no
+ * connection to do so.
+ */
+static bool
+mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn)
+{
+	if (!mongo_lease_take(cursor->lease, cursor->user, turn))
+		return false;
+	if (cursor->sent)
+		mongo_cursor_send_get_more(cursor);
+	else
+		send_command(cursor);
+	return true;
+}
+
+/*
+ * mongo_cursor_is_at_end
+ *		With nothing in flight, is there nothing to ask for?
+ */
+static bool
+mongo_cursor_is_at_end(const MongoCursor *cursor)
+{
+	return cursor->lease == NULL || (cursor->sent && cursor->id == 0);
+}
+
+/*-------------------------------------------------------------------------
+ * Cursors that take turns on connections, with each other and under Append.
+ *-------------------------------------------------------------------------
+ */
+
+/* How long the end of a cursor waits for an answer that nobody wants. */
+#define DISCARD_WAIT_MS		20
+
+/* MongoDB's limit is 255 bytes. */
+#define LONGEST_NAMESPACE	512
+
+bool
+mongo_cursor_is_ready(MongoCursor *cursor)
+{
+	MongoConnection *connection;
+
+	if (cursor->position != cursor->end || cursor->has_document ||
+		cursor->session != NULL || cursor->taken ||
+		(!cursor->pending && mongo_cursor_is_at_end(cursor)))
+		return true;
+	if (!cursor->pending && !mongo_cursor_send_request(cursor, MONGO_TURN_LATER))
+		return false;
+	connection = mongo_lease_connection(cursor->lease);
+	return connection->transport.socket_timeout_ms > 0 || mongo_wire_has_reply(connection);
+}
+
+pgsocket
+mongo_cursor_socket(MongoCursor *cursor)
+{
+	const MongoTransport *transport;
+
+	if (!cursor->pending)
+		return PGINVALID_SOCKET;
+	transport = &mongo_lease_connection(cursor->lease)->transport;
+	return transport->socket_timeout_ms > 0 || transport->data_stream == NULL ?
+		PGINVALID_SOCKET : transport->data_stream->socket;
+}
+
+void
+mongo_cursor_ask_now(MongoCursor *cursor)
+{
+	Assert(!cursor->pending && !cursor->taken);
+	(void) mongo_cursor_send_request(cursor, MONGO_TURN_NOW);
+}
+
+void
+mongo_cursor_set_tag(MongoCursor *cursor, void *tag)
+{
+	cursor->tag = tag;
+}
+
+/* A condition on tags, for what the pool knows as readers. */
+typedef struct TagCondition
+{
+	bool		(*condition) (const void *tag, const void *arg);
+	const void *arg;
+} TagCondition;
+
+static bool
+tag_meets(const void *reader, const void *arg)
+{
+	const void *tag = ((const MongoCursor *) reader)->tag;
+	const TagCondition *condition = arg;
+
+	return tag != NULL && condition->condition(tag, condition->arg);
+}
+
+bool
+mongo_cursor_waits_for(MongoCursor *cursor,
+					   bool (*condition) (const void *tag, const void *arg),
+					   const void *arg)
+{
+	TagCondition tags = {condition, arg};
+
+	return mongo_lease_find_in_flight(cursor->lease, tag_meets, &tags);
+}
+
+/*
+ * note_unread
+ *		Remember the cursor that an answer tells of which nobody has looked at.
+ *
+ * Never raises; false where there is no memory for it, and it is closed.
+ */
+static bool
+note_unread(MongoCursor *cursor, const uint8 *document, uint32 length)
+{
+	bson_iter_t iter;
+	bson_iter_t found;
+	int64		id = 0;
+	char		names[LONGEST_NAMESPACE];
+	uint32_t	ns_length;
+	char	   *dot;
+
+	/* failed or at its end: there is no cursor to close any more */
+	if (bson_iter_init_from_data(&iter, document, length) &&
+		bson_iter_find_descendant(&iter, "cursor.id", &found))
+		id = bson_iter_as_int64(&found);
+	if (id == 0)
+		return mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+	if (cursor->id != 0 ||
+		!bson_iter_init_from_data(&iter, document, length) ||
+		!bson_iter_find_descendant(&iter, "cursor.ns", &found) ||
+		!BSON_ITER_HOLDS_UTF8(&found))
+		return true;
+
+	/* the command's own answer */
+	strlcpy(names, bson_iter_utf8(&found, &ns_length), sizeof(names));
+	dot = strchr(names, '.');
+	if (dot == NULL || ns_length >= sizeof(names))
+		return true;
+	*dot = '\0';
+	return mongo_lease_note_cursor(cursor->lease, id, names, dot + 1);
+}
+
+/*
+ * take_answer
+ *		Somebody else needs the connection (MongoTurns).
+ *
+ * Should the wait be interrupted, this cursor goes on with it when it needs the
+ * answer.  After any other error nobody knows how much has been read: the
+ * connection is not used any more, and this cursor will find it lost.
+ */
+static void
+take_answer(void *arg)
+{
+	MongoCursor *cursor = arg;
+	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	MongoReply *reply = &cursor->replies[1 - cursor->current];
+	volatile MongoWireResult result = MONGO_WIRE_DISCONNECTED;
+	bool		noted = true;
+
+	PG_TRY();
+	{
+		mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
+		result = mongo_wire_receive(connection, cursor->request_id, reply);
+		mongo_cursor_end_wait(cursor, &connection->transport.traffic);
+	}
+	PG_CATCH();
+	{
+		if (!connection->resumable)
+			connection->broken = true;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	cursor->pending = false;
+	cursor->taken = true;
+	cursor->lost = result != MONGO_WIRE_OK;
+	if (!cursor->lost)
+		noted = note_unread(cursor, reply->document, reply->document_length);
+	mongo_lease_put(cursor->lease);
+	if (!noted)
+	{
+		/* as if the answer had not come: nobody can read on */
+		cursor->lost = true;
+		mongo_memory_report(reply->document_length);
+	}
+}
+
+/*
+ * serve
+ *		A connection is free, and it is this cursor's turn (MongoTurns).
+ */
+static void
+serve(void *arg)
+{
+	(void) mongo_cursor_send_request(arg, MONGO_TURN_LATER);
+}
+
+/*
+ * discard_answer
+ *		Take the batch that was asked for ahead off the connection (MongoTurns).
+ *
+ * It is on its way or about to be; one that takes longer is not worth waiting
+ * for: the connection is then closed instead, and the cursor killed, which ends
+ * the operation on the server.
+ */
+static void
+discard_answer(void *arg)
+{
+	MongoCursor *cursor = arg;
+	const uint8 *document;
+	uint32		length;
+	uint8	   *message = mongo_wire_receive_quietly(mongo_lease_connection(cursor->lease),
+													 cursor->request_id, DISCARD_WAIT_MS,
+													 &document, &length);
+
+	if (message == NULL)
+		return;
+	(void) note_unread(cursor, document, length);
+	free(message);
+}
+
+const MongoTurns mongo_cursor_turns = {
+	.take_answer = take_answer,
+	.serve = serve,
+	.discard_answer = discard_answer
+};
+
+/* ----- The cursors that a MongoDB transaction has open on the server ------ */
+
+/*
+ * So many are killed at a time: a scan that ends early costs a hundredth of a
+ * command, and MongoDB holds at most so many in vain.
+ */
+#define MOST_ABANDONED		100
+
+struct MongoSessionCursor
+{
+	dlist_node	node;			/* in one of the lists */
+	MongoSessionCursor **handle;	/* the reader's, or NULL: abandoned */
+	int64		id;
+	char	   *database;
+	char	   *collection;
+};
+
+void
+mongo_session_cursors_init(MongoSessionCursors *cursors, MemoryContext context)
+{
+	cursors->context = context;
+	dlist_init(&cursors->read);
+	dlist_init(&cursors->abandoned);
+	cursors->nabandoned = 0;
+	cursors->due = MOST_ABANDONED;
+}
+
+void
+mongo_session_cursors_add(MongoSessionCursors *cursors, const char *database,
+						  const char *collection, int64 id,
+						  MongoSessionCursor **handle)
+{
+	MongoSessionCursor *cursor = MemoryContextAlloc(cursors->context,
+													sizeof(MongoSessionCursor));
+
+	cursor->id = id;
+	cursor->database = MemoryContextStrdup(cursors->context, database);
+	cursor->collection = MemoryContextStrdup(cursors->context, collection);
+	cursor->handle = handle;
+	*handle = cursor;
+	dlist_push_tail(&cursors->read, &cursor->node);
+}
+
+/*
+ * mongo_session_cursors_remove
+ *		The server has closed it.
+ */
+static void
+mongo_session_cursors_remove(MongoSessionCursor *cursor)
+{
+	if (cursor->handle != NULL)
+		*cursor->handle = NULL;
+	dlist_delete(&cursor->node);
+	pfree(cursor->database);
+	pfree(cursor->collection);
+	pfree(cursor);
+}
+
+void
+mongo_session_cursors_abandon(MongoSessionCursors *cursors,
+							  MongoSessionCursor *cursor)
+{
+	*cursor->handle = NULL;
+	cursor->handle = NULL;
+	dlist_delete(&cursor->node);
+	dlist_push_tail(&cursors->abandoned, &cursor->node);
+	cursors->nabandoned++;
+}
+
+bool
+mongo_session_cursors_are_due(const MongoSessionCursors *cursors)
+{
+	return cursors->nabandoned >= cursors->due;
+}
+
+static bool
+same_collection(const MongoSessionCursor *one, const MongoSessionCursor *other)
+{
+	return strcmp(one->database, other->database) == 0 &&
+		strcmp(one->collection, other->collection) == 0;
+}
+
+/* killCursors for all in the list that are of the first one's collection. */
+static void
+build_command(const dlist_head *list, const MongoSessionCursor *first,
+			  bson_t *command)
+{
+	bson_t		list_of_ids;
+	BsonArray	ids = {.bson = &list_of_ids};
+	dlist_iter	iter;
+
+	BSON_APPEND_UTF8(command, "killCursors", first->collection);
+	BSON_APPEND_ARRAY_BEGIN(command, "cursors", &list_of_ids);
+	dlist_foreach(iter, (dlist_head *) list)
+	{
+		MongoSessionCursor *cursor = dlist_container(MongoSessionCursor, node, iter.cur);
+
+		if (same_collection(cursor, first))
+			bson_array_append(&ids, bson_int64(cursor->id));
+	}
+	bson_append_array_end(command, &list_of_ids);
+}
+
+/* run_in_session: in the session, so in its transaction while there is one. */
+static bool
+run_in_session(mongoc_client_t *client, mongoc_client_session_t *session,
+			   const char *database, const bson_t *command)
+{
+	bson_t		options = BSON_INITIALIZER;
+	bson_error_t error;
+	bool		succeeded;
+
+	succeeded = mongoc_client_session_append(session, &options, &error) &&
+		mongoc_client_command_with_opts(client, database, command, NULL,
+										&options, NULL, &error);
+	bson_destroy(&options);
+	return succeeded;
+}
+
+/* kill_listed: false when the server cannot be told. */
+static bool
+kill_listed(dlist_head *list, mongoc_client_t *client,
+			mongoc_client_session_t *session)
+{
+	while (!dlist_is_empty(list))
+	{
+		MongoSessionCursor *first = dlist_head_element(MongoSessionCursor, node, list);
+		bson_t		command = BSON_INITIALIZER;
+		dlist_mutable_iter iter;
+		bool		succeeded;
+
+		build_command(list, first, &command);
+		succeeded = run_in_session(client, session, first->database, &command);
+		bson_destroy(&command);
+		if (!succeeded)
+			return false;
+
+		dlist_foreach_modify(iter, list)
+		{
+			MongoSessionCursor *cursor = dlist_container(MongoSessionCursor, node, iter.cur);
+
+			if (cursor != first && same_collection(cursor, first))
+				mongo_session_cursors_remove(cursor);
+		}
+		mongo_session_cursors_remove(first);
+	}
+	return true;
+}
+
+void
+mongo_session_cursors_kill(MongoSessionCursors *cursors, bool all,
+						   mongoc_client_t *client,
+						   mongoc_client_session_t *session)
+{
+	/*
+	 * at the end the connection may just have been lost: the next attempt
+	 * makes one
+	 */
+	for (int attempt = all ? 0 : 1; attempt < 2; attempt++)
+	{
+		if (!kill_listed(&cursors->abandoned, client, session))
+			continue;
+		cursors->nabandoned = 0;
+		if (!all || kill_listed(&cursors->read, client, session))
+			break;
+	}
+
+	/* what cannot be killed now is not asked for again with each scan */
+	cursors->due = cursors->nabandoned + MOST_ABANDONED;
 }

@@ -7,15 +7,11 @@
  */
 #include "postgres.h"
 
-#include "remote_error.h"
-
-#include "activity.h"
-
-#include "feature.h"
-#include "json_read.h"
+#include "remote_internal.h"
+#include "common.h"
 #include "options.h"
-#include "printable.h"
-#include "privileges.h"
+#include "convert.h"
+
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 

@@ -2,7 +2,7 @@
  *
  * resolve.c
  *		From a host's name to its addresses, without waiting for longer than one
- *		likes.
+ * likes.
  *
  * Called with libmongoc's frames below: nothing here may raise.
  *
@@ -10,9 +10,8 @@
  */
 #include "postgres.h"
 
-#include "resolve.h"
-
-#include "driver_memory.h"
+#include "remote_internal.h"
+#include "common.h"
 
 #include <fcntl.h>
 #ifdef __GLIBC__

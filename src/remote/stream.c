@@ -1,30 +1,41 @@
 /*-------------------------------------------------------------------------
  *
  * stream.c
- *		The socket under libmongoc: buffered reads, interruptible waits.
- *
- * The functions of the vtable follow mongoc-stream-socket.c in what they
- * return: bytes moved, 0 at end of file (readv with min_bytes 0 only), -1
- * with errno otherwise; timeout 0 does not wait, a negative one has no end.
+ *		The socket: waits, interrupts, bytes.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "stream.h"
-
-#include "driver_memory.h"
+#include "remote_internal.h"
+#include "common.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "interrupt.h"
+#include "access/parallel.h"
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
 #include "storage/fd.h"
+#include "storage/proc.h"
+#include "storage/procsignal.h"
+#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
+#include "utils/timeout.h"
 #include "utils/timestamp.h"
+
+static void mongo_interrupt_serve(void);
+
+/*-------------------------------------------------------------------------
+ * The socket under libmongoc: buffered reads, interruptible waits.
+ *
+ * The functions of the vtable follow mongoc-stream-socket.c in what they
+ * return: bytes moved, 0 at end of file (readv with min_bytes 0 only), -1
+ * with errno otherwise; timeout 0 does not wait, a negative one has no end.
+ *-------------------------------------------------------------------------
+ */
 
 #define STREAM_TYPE			0x4d46	/* none of libmongoc's own */
 #define STREAM_BUFFER_SIZE	16384
@@ -794,4 +805,196 @@ mongo_may_open_connection(void)
 	for (int i = 0; i < granted; i++)
 		ReleaseExternalFD();
 	return granted == wanted;
+}
+
+/*-------------------------------------------------------------------------
+ * What the streams of one libmongoc client share: why they talk no more.
+ *-------------------------------------------------------------------------
+ */
+
+void
+mongo_transport_note_failure(MongoTransport *transport, const char *text)
+{
+	size_t		used = strlen(transport->failure);
+
+	if (strstr(transport->failure, text) == NULL)
+		snprintf(transport->failure + used, sizeof(transport->failure) - used,
+				 "%s%s", used > 0 ? "; " : "", text);
+}
+
+/* Without waiting: end of file, or an error, and nothing to read before it. */
+static bool
+peer_has_closed(const MongoStream *stream)
+{
+	char		byte;
+	ssize_t		result;
+
+	do
+		result = recv(stream->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	while (result < 0 && errno == EINTR);
+	return result == 0 || (result < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+void
+mongo_transport_drop_closed(MongoTransport *transport)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &transport->streams)
+	{
+		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
+
+		if (stream->socket != PGINVALID_SOCKET && peer_has_closed(stream))
+			mongoc_stream_close(&stream->vtable);
+	}
+}
+
+void
+mongo_transport_close_data_stream(MongoTransport *transport)
+{
+	if (transport->data_stream == NULL)
+		return;
+	mongoc_stream_close(&transport->data_stream->vtable);
+	transport->data_stream = NULL;
+}
+
+void
+mongo_transport_resume(MongoTransport *transport)
+{
+	dlist_iter	iter;
+
+	transport->interrupted = false;
+	transport->timed_out = false;
+	transport->memory_missing = 0;
+	dlist_foreach(iter, &transport->streams)
+	{
+		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
+
+		if (!stream->abandoned)
+			continue;
+		mongoc_stream_close(&stream->vtable);
+		if (transport->data_stream == stream)
+			transport->data_stream = NULL;
+	}
+}
+
+void
+mongo_transport_note_memory(MongoTransport *transport, size_t size)
+{
+	transport->interrupted = true;
+	transport->memory_missing = size;
+}
+
+void
+mongo_transport_raise(MongoTransport *transport)
+{
+	size_t		memory_missing = transport->memory_missing;
+
+	if (!transport->interrupted)
+		return;
+
+	CHECK_FOR_INTERRUPTS();
+
+	transport->memory_missing = 0;
+	if (memory_missing > 0)
+		mongo_memory_report(memory_missing);
+
+	if (transport->timed_out)
+		return;					/* the caller says what has timed out */
+	if (transport->wait_error == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("a connection to MongoDB has been given up"),
+				 errdetail("PostgreSQL, or an earlier statement, interrupted what was under way on it.")));
+	else
+	{
+		ErrorData  *kept = transport->wait_error;
+		int			sqlstate = kept->sqlerrcode;
+		char	   *message = pstrdup(kept->message);
+
+		transport->wait_error = NULL;
+		FreeErrorData(kept);
+		ereport(ERROR,
+				(errcode(sqlstate), errmsg_internal("%s", message)));
+	}
+}
+
+/*-------------------------------------------------------------------------
+ * What is pending for this backend, seen from inside libmongoc's frames.
+ *-------------------------------------------------------------------------
+ */
+
+/* libpq/libpq.h, which has it, wants GSSAPI's headers, which need not be there. */
+extern bool pq_check_connection(void);
+
+static bool
+are_held(void)
+{
+	return InterruptHoldoffCount != 0 || CritSectionCount != 0;
+}
+
+/* look_for_client: as ProcessInterrupts() does, which raises when it is lost. */
+static void
+look_for_client(void)
+{
+	CheckClientConnectionPending = false;
+	if (client_connection_check_interval <= 0)
+		return;
+	if (pq_check_connection())
+		enable_timeout_after(CLIENT_CONNECTION_CHECK_TIMEOUT,
+							 client_connection_check_interval);
+	else
+	{
+		ClientConnectionLost = true;
+		InterruptPending = true;
+	}
+}
+
+/*
+ * mongo_interrupt_serve
+ *		Do what others or PostgreSQL wait for and what ends no statement: process
+ *		signal barriers, and the look whether the client is still there.
+ *
+ * Nothing where interrupts are held.  May raise what a barrier raises, so only
+ * within PG_TRY.
+ */
+static void
+mongo_interrupt_serve(void)
+{
+	if (!InterruptPending || are_held())
+		return;
+	if (ProcSignalBarrierPending)
+		ProcessProcSignalBarrier();
+	if (CheckClientConnectionPending)
+		look_for_client();
+}
+
+/*
+ * hides_conflict
+ *		May something be pending that PostgreSQL does not show: a conflict with
+ *		recovery, on a standby since PostgreSQL 16?
+ *
+ * So it is when nothing that is shown explains why interrupts are pending.
+ */
+static bool
+hides_conflict(void)
+{
+	return MONGO_RECOVERY_CONFLICT_IS_HIDDEN && RecoveryInProgress() &&
+		!QueryCancelPending && !ParallelMessagePending &&
+		!LogMemoryContextPending && !IdleStatsUpdateTimeoutPending &&
+		!ProcSignalBarrierPending && !CheckClientConnectionPending;
+}
+
+bool
+mongo_interrupt_is_due(bool although_held)
+{
+	mongo_inject_interrupt();
+	if (!InterruptPending || (are_held() && !although_held))
+		return false;
+	return ProcDiePending || ClientConnectionLost ||
+		(QueryCancelPending && (QueryCancelHoldoffCount == 0 || although_held)) ||
+		(IdleInTransactionSessionTimeoutPending && IdleInTransactionSessionTimeout > 0) ||
+		mongo_transaction_timeout_is_pending() ||
+		(IdleSessionTimeoutPending && IdleSessionTimeout > 0) ||
+		hides_conflict();
 }

@@ -1,7 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * transaction.c
- *		MongoDB transactions that follow the PostgreSQL transaction.
+ *		MongoDB transactions within PostgreSQL's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "remote_internal.h"
+#include "common.h"
+#include "options.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+static bson_t *mongo_transaction_fields(MongoLease *lease,
+										const mongoc_client_session_t *session);
+static void mongo_transaction_note_reply(MongoLease *lease,
+										 mongoc_client_session_t *session,
+										 const bson_t *reply);
+static bool mongo_transaction_run(MongoLease *lease, mongoc_client_session_t *session,
+								  MemoryContext context, const char *database,
+								  const bson_t *command, const bson_t *fields,
+								  bson_t **reply, bson_error_t *error);
+static bool mongo_transaction_takes_messages(MongoLease *lease, TimestampTz used_at);
+
+/*-------------------------------------------------------------------------
+ * MongoDB transactions that follow the PostgreSQL transaction.
  *
  * Invariant: 'sessions' holds an entry for each user mapping written to, or
  * read from in one snapshot, in the current PostgreSQL transaction, and is
@@ -12,28 +41,8 @@
  * MongoDB's still rolls PostgreSQL back.  What cannot be had without two-phase
  * commit, which MongoDB does not offer to clients: should PostgreSQL fail
  * between the two commits, MongoDB's stays.
- *
  *-------------------------------------------------------------------------
  */
-#include "postgres.h"
-
-#include "session.h"
-
-#include "access/xact.h"
-#include "bson_memory.h"
-#include "commit.h"
-#include "driver_memory.h"
-#include "miscadmin.h"
-#include "options.h"
-#include "remote_error.h"
-#include "storage/ipc.h"
-#include "storage/predicate.h"
-#include "trace.h"
-#include "transaction_end.h"
-#include "transaction_message.h"
-#include "user_mapping.h"
-#include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 /* How long an abort may go on closing cursors. */
 #define KILL_CURSORS_MS		500
@@ -794,4 +803,168 @@ void
 mongo_session_cursor_abandoned(MongoSession *session, MongoSessionCursor *cursor)
 {
 	mongo_session_cursors_abandon(&session->cursors, cursor);
+}
+
+/* -------- Commands of a MongoDB transaction as messages of our own -------- */
+
+/* A connection used so recently is not asked whether it is open. */
+#define RECENTLY_USED_MS	100
+
+/*
+ * seems_open: as far as can be seen.  Where the server has closed it, a command that was
+ * sent would be lost, and the transaction with it; libmongoc makes another connection.
+ */
+static bool
+seems_open(MongoStream *stream, TimestampTz used_at)
+{
+	return stream->socket != PGINVALID_SOCKET &&
+		(!TimestampDifferenceExceeds(used_at, GetCurrentTimestamp(), RECENTLY_USED_MS) ||
+		 !mongo_stream_has_input(stream));
+}
+
+/*
+ * mongo_transaction_takes_messages
+ *		Can the next command of the transaction be a message of our own?
+ *
+ * 'used_at' is when the last one was sent: after a tenth of a second without any, the
+ * connection is looked at, by one system call.
+ */
+static bool
+mongo_transaction_takes_messages(MongoLease *lease, TimestampTz used_at)
+{
+	MongoClient *client = mongo_client_of(mongo_lease_connection(lease));
+	const MongoTransport *transport = &client->connection.transport;
+
+	return client->takes_transactions && transport->transaction_number > 0 &&
+		mongo_client_is_clean(client) && seems_open(transport->data_stream, used_at);
+}
+
+/*
+ * mongo_transaction_fields
+ *		What such a message has beside the command: lsid, txnNumber, autocommit and
+ *		$clusterTime, in the current memory context.  Raises 53200.
+ */
+static bson_t *
+mongo_transaction_fields(MongoLease *lease, const mongoc_client_session_t *session)
+{
+	const MongoTransport *transport = &mongo_lease_connection(lease)->transport;
+	const bson_t *cluster_time = mongoc_client_session_get_cluster_time(session);
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+
+	BSON_APPEND_DOCUMENT(fields, "lsid", mongoc_client_session_get_lsid(session));
+	BSON_APPEND_INT64(fields, "txnNumber", transport->transaction_number);
+	BSON_APPEND_BOOL(fields, "autocommit", false);
+	if (cluster_time != NULL)
+		BSON_APPEND_DOCUMENT(fields, "$clusterTime", cluster_time);
+	return fields;
+}
+
+/*
+ * mongo_transaction_note_reply
+ *		After mongo_exchange_receive(): libmongoc's session is to have the cluster time.
+ *
+ * 'reply' is NULL where none has come.  The connection is closed then, so that the
+ * transaction's end goes over another one.
+ */
+static void
+mongo_transaction_note_reply(MongoLease *lease, mongoc_client_session_t *session,
+							 const bson_t *reply)
+{
+	bson_iter_t iter;
+	const uint8_t *data;
+	uint32_t	length;
+	bson_t		cluster_time;
+
+	if (reply == NULL)
+	{
+		mongo_transport_close_data_stream(&mongo_lease_connection(lease)->transport);
+		return;
+	}
+	if (!bson_iter_init_find(&iter, reply, "$clusterTime") ||
+		!BSON_ITER_HOLDS_DOCUMENT(&iter))
+		return;
+	bson_iter_document(&iter, &length, &data);
+	if (bson_view(&cluster_time, data, length))
+		mongoc_client_session_advance_cluster_time(session, &cluster_time);
+}
+
+void
+mongo_transaction_append_labels(bson_t *document, const bson_t *reply)
+{
+	bson_iter_t iter;
+
+	if (reply == NULL)
+		bson_append_template(document, "{errorLabels: ['TransientTransactionError']}");
+	else if (bson_iter_init_find(&iter, reply, "errorLabels") &&
+			 !bson_has_field(document, "errorLabels"))
+		bson_append_iter(document, NULL, 0, &iter);
+}
+
+/*
+ * mongo_transaction_run
+ *		Send a command that reads, with the fields of mongo_transaction_fields(), and wait:
+ *		true when it succeeded.
+ *
+ * The reply, in 'context', and *error are as libmongoc gives them.  Raises 53200 and
+ * 54000 before anything is sent.
+ */
+static bool
+mongo_transaction_run(MongoLease *lease, mongoc_client_session_t *session,
+					  MemoryContext context, const char *database, const bson_t *command,
+					  const bson_t *fields, bson_t **reply, bson_error_t *error)
+{
+	MemoryContext caller_context = MemoryContextSwitchTo(context);
+	MongoConnection *connection = mongo_lease_connection(lease);
+	bson_t	   *document = bson_palloc(context, sizeof(bson_t));
+	mongoc_iovec_t iov[2];
+	size_t		iovcnt;
+	bool		sent;
+	bool		answered;
+	bool		failed;
+
+	mongo_wire_check_size(command);
+	mongo_memory_check(0);
+	mongo_wire_prepare(connection, database, command, fields, NULL, iov, &iovcnt);
+	sent = mongo_exchange_send(connection, iov, iovcnt);
+	answered = mongo_exchange_receive(connection, sent, document);
+	mongo_transaction_note_reply(lease, session, answered ? document : NULL);
+	failed = mongo_exchange_has_failed(connection, answered, document, error);
+	if (failed && answered && mongo_error_is_retryable(error->code))
+		connection->broken = true;
+	if (!answered)
+	{
+		document = bson_create_in(context);
+		mongo_transaction_append_labels(document, NULL);
+	}
+	*reply = document;
+	MemoryContextSwitchTo(caller_context);
+	return !failed;
+}
+
+/*-------------------------------------------------------------------------
+ * What is to be done when a PostgreSQL transaction ends, in its order.
+ *-------------------------------------------------------------------------
+ */
+
+static void (*steps[MONGO_TRANSACTION_END_STEPS]) (XactEvent event);
+
+static void
+run_steps(XactEvent event, void *arg pg_attribute_unused())
+{
+	for (int i = 0; i < MONGO_TRANSACTION_END_STEPS; i++)
+	{
+		if (steps[i] != NULL)
+			steps[i] (event);
+	}
+}
+
+void
+mongo_at_transaction_end(MongoTransactionEndStep step, void (*callback) (XactEvent event))
+{
+	static bool registered = false;
+
+	if (!registered)
+		RegisterXactCallback(run_steps, NULL);
+	registered = true;
+	steps[step] = callback;
 }

@@ -1,21 +1,27 @@
 /*-------------------------------------------------------------------------
  *
  * wire.c
- *		OP_MSG on a stream that libmongoc connected and authenticated.
+ *		Messages of our own.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "wire.h"
+#include "remote_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
 
-#include "driver_memory.h"
-#include "frame.h"
-#include "settings.h"
-#include "slow_command.h"
-#include "trace.h"
+#include "commands/dbcommands.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/backend_status.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+
+/* ----- OP_MSG on a stream that libmongoc connected and authenticated ------ */
 
 #define FLAG_MORE_TO_COME	0x2
 
@@ -162,7 +168,7 @@ put_header(uint8 *p, size_t size, uint32 request_id, uint32 opcode)
  * build_message
  *		The whole request in connection->request; returns its size.
  *
- * Raises 53200 alone, and never for what is small (driver_memory.h).
+ * Raises 53200 alone, and never for what is small (common.h).
  */
 static size_t
 build_message(MongoConnection *connection, const char *database,
@@ -717,4 +723,247 @@ mongo_wire_receive_quietly(MongoConnection *connection, uint32 request_id,
 	*document = message + BODY_OFFSET;
 	*length = size - BODY_OFFSET;
 	return message;
+}
+
+/* -------------- Is this a message that a server may send us? -------------- */
+
+#define FLAG_MORE_TO_COME	0x2
+#define REQUIRED_FLAGS		0xffff	/* bits that a receiver must understand */
+
+const char *
+mongo_frame_check_header(const uint8 *header, uint32 request_id)
+{
+	uint32		length = get_int32(header);
+
+	/* the smallest is an OP_MSG with an empty document */
+	if (length < BODY_OFFSET + SMALLEST_DOCUMENT || length > LARGEST_MESSAGE)
+		return "The message length is out of bounds.";
+	if (get_int32(header + 8) != request_id)
+		return "The message answers another request.";
+	return NULL;
+}
+
+const char *
+mongo_frame_check_message(const uint8 *message, size_t length)
+{
+	uint32		flags = get_int32(message + HEADER_SIZE);
+
+	if (flags & FLAG_MORE_TO_COME)
+		return "The message announces another one that was not asked for.";
+	if (flags & REQUIRED_FLAGS)
+		return "The message has flags that were not asked for.";
+	if (message[HEADER_SIZE + 4] != 0)
+		return "The message does not begin with a document.";
+	if (get_int32(message + BODY_OFFSET) != length - BODY_OFFSET)
+		return "The document does not fill the message.";
+	if (message[length - 1] != '\0')
+		return "The document is not terminated.";
+	return NULL;
+}
+
+const char *
+mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compressor,
+							 size_t *expanded_size)
+{
+	uint32		size = get_int32(message + HEADER_SIZE + 4);
+	const MongoCompressor *used = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
+
+	if (get_int32(message + HEADER_SIZE) != OP_MSG)
+		return "The compressed message is not an OP_MSG.";
+	if (used == NULL || (compressor != NULL && compressor != used))
+		return "The message is compressed in a way that was not agreed on.";
+	if (size < BODY_OFFSET - HEADER_SIZE + SMALLEST_DOCUMENT ||
+		size > LARGEST_MESSAGE - HEADER_SIZE)
+		return "The uncompressed size is out of bounds.";
+	*expanded_size = HEADER_SIZE + size;
+	return NULL;
+}
+
+const char *
+mongo_frame_expand(const uint8 *message, size_t length, uint8 *target,
+				   size_t expanded_size)
+{
+	const MongoCompressor *compressor = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
+
+	memcpy(target, message, HEADER_SIZE);
+	put_int32(target, expanded_size);
+	put_int32(target + 12, get_int32(message + HEADER_SIZE));
+	if (!compressor->uncompress(message + COMPRESSED_OFFSET,
+								length - COMPRESSED_OFFSET,
+								target + HEADER_SIZE,
+								expanded_size - HEADER_SIZE))
+		return "The message cannot be uncompressed to the size it announces.";
+	return mongo_frame_check_message(target, expanded_size);
+}
+
+/* ------- Who is asking: escapes in the options comment and appname -------- */
+
+/* append_fixed: the escape's value, in which a % is none. */
+static void
+append_fixed(StringInfo result, const char *value)
+{
+	for (const char *c = value != NULL ? mongo_to_utf8(value) : ""; *c != '\0'; c++)
+	{
+		if (*c == '%')
+			appendStringInfoChar(result, '%');
+		appendStringInfoChar(result, *c);
+	}
+}
+
+char *
+mongo_trace_prepare(const char *text)
+{
+	StringInfoData result;
+
+	initStringInfo(&result);
+	for (const char *c = mongo_to_utf8(text); *c != '\0'; c++)
+	{
+		if (*c != '%')
+		{
+			appendStringInfoChar(&result, *c);
+			continue;
+		}
+		switch (*++c)
+		{
+			case 'a':
+			case 'Q':
+			case '%':
+				appendStringInfo(&result, "%%%c", *c);
+				break;
+			case 'c':
+				appendStringInfo(&result, "%lx.%x", (long) MyStartTime, MyProcPid);
+				break;
+			case 'C':
+				append_fixed(&result, cluster_name);
+				break;
+			case 'd':
+				append_fixed(&result, get_database_name(MyDatabaseId));
+				break;
+			case 'p':
+				appendStringInfo(&result, "%d", MyProcPid);
+				break;
+			case 'u':
+				append_fixed(&result, GetUserNameFromId(GetAuthenticatedUserId(), true));
+				break;
+			case '\0':
+				return result.data;
+			default:
+				break;
+		}
+	}
+	return result.data;
+}
+
+/* put: as much as there is room for, NUL not included. */
+static size_t
+put(char *buffer, size_t size, size_t used, const char *text, size_t length)
+{
+	length = Min(length, size - 1 - used);
+	memcpy(buffer + used, text, length);
+	return used + length;
+}
+
+size_t
+mongo_trace_fill(const char *prepared, char *buffer, size_t size)
+{
+	size_t		used = 0;
+	const char *c;
+	char		number[24];
+
+	for (c = prepared; *c != '\0' && used < size - 1; c++)
+	{
+		if (*c != '%')
+			buffer[used++] = *c;
+		else if (*++c == 'a')
+		{
+			const char *name = application_name != NULL ? application_name : "";
+
+			used = put(buffer, size, used, name, strlen(name));
+		}
+		else if (*c == 'Q')
+		{
+			/* signed, as the views show it */
+			int			length = snprintf(number, sizeof(number), INT64_FORMAT,
+										  (int64) pgstat_get_my_query_id());
+
+			used = put(buffer, size, used, number, length);
+		}
+		else
+			buffer[used++] = '%';
+	}
+	/* not within a character */
+	if (*c != '\0' && (*c & 0xc0) == 0x80)
+	{
+		while (used > 0 && (buffer[used - 1] & 0xc0) == 0x80)
+			used--;
+		used -= used > 0;
+	}
+	buffer[used] = '\0';
+	return used;
+}
+
+void
+mongo_trace_append(const char *prepared, bson_t *document)
+{
+	char		comment[MONGO_COMMENT_SIZE];
+
+	if (prepared == NULL)
+		return;
+	bson_append_utf8(document, "comment", -1, comment,
+					 (int) mongo_trace_fill(prepared, comment, sizeof(comment)));
+}
+
+/* ----------------- The setting mongo_fdw.slow_command_ms ------------------ */
+
+/* More of a command is not logged; of one that is longer, a list of values say, only its name. */
+#define LONGEST_SHOWN		8192
+#define LONGEST_COMMAND		1000000
+
+/* took_long: how many milliseconds; false where it was not long. */
+static bool
+took_long(const MongoConnection *connection, uint64 waited_before, double *waited_ms)
+{
+	uint64		waited = connection->transport.traffic.counters[MONGO_COUNT_WAIT_US] - waited_before;
+
+	*waited_ms = waited / 1000.0;
+	return *waited_ms >= mongo_slow_command_ms;
+}
+
+static void
+log_command(const MongoConnection *connection, double waited_ms, const char *command)
+{
+	ereport(mongo_query_log_level(),
+			(errmsg("slow command: %.3f ms on server \"%s\": %s", waited_ms,
+					connection->server_name, command)));
+}
+
+void
+mongo_log_slow_request(MongoConnection *connection)
+{
+	const uint8 *document = connection->request.data + BODY_OFFSET;
+	uint32		length = get_int32(document);
+	double		waited_ms;
+	bson_t		view;
+	char	   *text;
+
+	if (!took_long(connection, connection->waited_before, &waited_ms))
+		return;
+	if (length > LONGEST_COMMAND || !bson_view(&view, document, length))
+		text = psprintf("%s (%u bytes)", (const char *) document + 5, length);
+	else
+	{
+		text = mongo_json_show_document(&view);
+		text[pg_mbcliplen(text, strlen(text), LONGEST_SHOWN)] = '\0';
+	}
+	log_command(connection, waited_ms, text);
+	pfree(text);
+}
+
+void
+mongo_log_slow_driver_command(MongoConnection *connection, uint64 waited_before)
+{
+	double		waited_ms;
+
+	if (took_long(connection, waited_before, &waited_ms))
+		log_command(connection, waited_ms, connection->transport.last_command);
 }

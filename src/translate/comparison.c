@@ -1,38 +1,53 @@
 /*-------------------------------------------------------------------------
  *
  * comparison.c
- *		How values of each column type compare in MongoDB's find language.
- *
- * find's $lt, $lte, $gt, $gte compare within one BSON type class only (type
- * bracketing), numbers of all kinds by exact value; a NaN satisfies none of
- * $lt and $gt.  PostgreSQL holds NaN equal to itself and above every number.
+ *		Comparisons of a field with a value, by kinds of types.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "bson_date.h"
-#include "bson_write.h"
-#include "comparison.h"
-#include "decimal128.h"
-#include "declared_type.h"
-#include "json_condition.h"
-#include "json_text.h"
-#include "text_range.h"
-#include "types.h"
+#include "translate_internal.h"
+#include "common.h"
+#include "convert.h"
 
 #include <float.h>
 #include <math.h>
 
 #include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
+#include "mb/pg_wchar.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
+#include "utils/typcache.h"
 #include "utils/uuid.h"
+
+static void mongo_objectid_text_points(const MongoPredicate *predicate, Datum value,
+									   BsonArray *points);
+static MongoMatch mongo_objectid_text_range(const MongoPredicate *predicate, Datum value,
+											bson_t *match);
+static void mongo_string_points(const MongoPredicate *predicate, Datum value,
+								BsonArray *points);
+static MongoMatch mongo_string_range(const MongoPredicate *predicate, Datum value,
+									 bson_t *match);
+static MongoMatch mongo_text_range(const MongoPredicate *predicate, Datum value,
+								   bson_t *match);
+
+/*-------------------------------------------------------------------------
+ * How values of each column type compare in MongoDB's find language.
+ *
+ * find's $lt, $lte, $gt, $gte compare within one BSON type class only (type
+ * bracketing), numbers of all kinds by exact value; a NaN satisfies none of
+ * $lt and $gt.  PostgreSQL holds NaN equal to itself and above every number.
+ *-------------------------------------------------------------------------
+ */
 
 /* append_lower_bound: of numbers, above all of which is NaN. */
 static MongoMatch
@@ -520,4 +535,522 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type,
 		(bson_type == BSON_TYPE_EOD || mongo_declared_is_told(bson_type)) &&
 		(column_type == value_type || bson_type == BSON_TYPE_OID ||
 		 holds_its_class(mongo_type_facts(column_type)));
+}
+
+/*-------------------------------------------------------------------------
+ * "This field can be read by its column", in find's language.
+ *
+ * By which BSON types the column's type reads, and for integers the range.  Of
+ * other types find's language cannot say it (whether a double holds a Decimal128
+ * exactly, say).  The rules are those of docs/types.md.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * has_rule: do BSON type and range tell whether a value fits the type?  Of texts with a
+ * limit, only an ObjectId's digits are known to be within it.
+ */
+static bool
+has_rule(const MongoType *type, bson_type_t bson_type)
+{
+	return mongo_kinds[type->kind].is_told_by_type &&
+		(type->kind == MONGO_KIND_INTEGER || type->limit == 0 || bson_type == BSON_TYPE_OID);
+}
+
+/* append_type_test: of one of the types, and within the range. */
+static void
+append_type_test(BsonArray *conditions, const char *path, const MongoType *type,
+				 bson_type_t bson_type)
+{
+	bson_value_t field = bson_utf8(path);
+	BsonArray	types;
+	ListCell   *cell;
+
+	if (type->kind == MONGO_KIND_INTEGER)
+		bson_array_append_template(conditions, "{@1: {$gte: @2, $lte: @3}}", field,
+								   bson_int64(-type->limit - 1), bson_int64(type->limit));
+	if (type->kind == MONGO_KIND_INTEGER && bson_type == BSON_TYPE_EOD)
+		return;
+	types = bson_array_create();
+	foreach(cell, mongo_bson_type_aliases(type->accepts & mongo_declared_set(bson_type)))
+		bson_array_append(&types, bson_utf8(lfirst(cell)));
+	bson_array_append_template(conditions, "{@1: {$type: @2}}", field, bson_array(types.bson));
+}
+
+static void
+append_null_or_type_test(BsonArray *conditions, const char *path, const MongoType *type,
+						 bson_type_t bson_type)
+{
+	BsonArray	tests = bson_array_create();
+
+	append_type_test(&tests, path, type, bson_type);
+	bson_array_append_template(conditions, tests.count == 1 ? "{$or: [{@1: null}, @2]}" :
+							   "{$or: [{@1: null}, {$and: @3}]}", bson_utf8(path),
+							   bson_first(tests.bson), bson_array(tests.bson));
+}
+
+/*
+ * append_integral_test: no array, and no fraction.  What most documents hold, an
+ * Int32 or Int64, is told by the first branch, for half of what an expression
+ * costs MongoDB.  No array is equal to null.
+ */
+static void
+append_integral_test(BsonArray *conditions, const char *path)
+{
+	bson_array_append_template(conditions,
+							   "{$or: ["
+							   "{@1: {$not: {$type: ['array', 'double', 'decimal']}}}, "
+							   "{$expr: {$eq: [@2, "
+							   "{$cond: [{$isNumber: @2}, {$trunc: @2}, null]}]}}]}",
+							   bson_utf8(path), bson_field(path));
+}
+
+int
+mongo_append_array_guards(bson_t *conditions, int index, const char *path)
+{
+	BsonArray	array = {conditions, index};
+
+	if (!mongo_path_is_addressable(path) || mongo_path_has_index(path))
+		return -1;
+
+	/* MongoDB refuses an _id that is an array */
+	if (strcmp(path, "_id") != 0)
+		mongo_append_no_arrays(&array, path);
+	return array.count;
+}
+
+int
+mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
+						 Oid typid, int32 typmod, bson_type_t bson_type,
+						 bool nullable, bool use_expressions)
+{
+	const MongoType *type = mongo_type_facts(typid);
+	BsonArray	array = {conditions, index};
+	bool		has_fractions;
+
+	if (!has_rule(type, bson_type) || typmod >= 0 ||
+		!mongo_path_is_addressable(path) || mongo_path_has_index(path))
+		return -1;
+	has_fractions = type->kind == MONGO_KIND_INTEGER &&
+		bson_type != BSON_TYPE_INT32 && bson_type != BSON_TYPE_INT64;
+	if (has_fractions && !use_expressions)
+		return -1;
+	if (has_fractions)
+	{
+		mongo_append_no_parent_arrays(&array, path);
+		append_integral_test(&array, path);
+	}
+	else
+		array.count = mongo_append_array_guards(conditions, index, path);
+	if (nullable)
+		append_null_or_type_test(&array, path, type, bson_type);
+	else
+		append_type_test(&array, path, type, bson_type);
+	return array.count;
+}
+
+/*-------------------------------------------------------------------------
+ * Comparing columns of the text family, which read Strings and ObjectIds.
+ *
+ * An ObjectId reads as 24 lower-case hexadecimal digits, whose order is that
+ * of its bytes.  So a text that is such a number equals two BSON values, and
+ * a range of texts is a range of Strings and one of ObjectIds.
+ *-------------------------------------------------------------------------
+ */
+
+/* Where the ObjectIds' texts begin that are not below a given text. */
+typedef struct ObjectIdBound
+{
+	bool		none;			/* all of them are below it */
+	bool		equal;			/* the first is the text itself */
+	bson_oid_t	first;
+} ObjectIdBound;
+
+/* text_in_utf8 gives a text-family Datum as UTF-8; not NUL-terminated. */
+static const char *
+text_in_utf8(Oid type, Datum value, int *length)
+{
+	const char *string;
+	char	   *converted;
+
+	if (type == NAMEOID)
+	{
+		string = NameStr(*DatumGetName(value));
+		*length = strlen(string);
+	}
+	else
+	{
+		text	   *packed = DatumGetTextPP(value);
+
+		string = VARDATA_ANY(packed);
+		*length = VARSIZE_ANY_EXHDR(packed);
+	}
+
+	converted = pg_server_to_any(string, *length, PG_UTF8);
+	if (converted != string)
+		*length = strlen(converted);
+	return converted;
+}
+
+static void
+mongo_string_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+
+	bson_array_append(points, bson_utf8_sized(string, length));
+}
+
+static void
+mongo_objectid_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+	bson_oid_t	oid;
+
+	if (mongo_objectid_from_text(string, length, true, &oid))
+		bson_array_append(points, bson_oid(&oid));
+}
+
+void
+mongo_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
+{
+	mongo_string_points(predicate, value, points);
+	mongo_objectid_text_points(predicate, value, points);
+}
+
+/*
+ * least_digit_above gives the least hexadecimal digit that sorts after 'c',
+ * or NUL when there is none.
+ */
+static char
+least_digit_above(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < lengthof(digits) - 1; i++)
+	{
+		if ((unsigned char) digits[i] > (unsigned char) c)
+			return digits[i];
+	}
+	return '\0';
+}
+
+/*
+ * find_objectid_bound finds the least 24-digit text that does not sort before
+ * 'string'.
+ */
+static void
+find_objectid_bound(const char *string, int length, ObjectIdBound *bound)
+{
+	char		digits[MONGO_OBJECTID_TEXT_LENGTH + 1];
+	int			common = 0;
+
+	memset(bound, 0, sizeof(*bound));
+	memset(digits, '0', MONGO_OBJECTID_TEXT_LENGTH);
+	digits[MONGO_OBJECTID_TEXT_LENGTH] = '\0';
+
+	while (common < length && common < MONGO_OBJECTID_TEXT_LENGTH &&
+		   memchr("0123456789abcdef", string[common], 16) != NULL)
+	{
+		digits[common] = string[common];
+		common++;
+	}
+
+	if (common == MONGO_OBJECTID_TEXT_LENGTH && length == MONGO_OBJECTID_TEXT_LENGTH)
+		bound->equal = true;
+	else if (common < length)
+	{
+		/*
+		 * Nothing with this prefix and the string's next byte is there: raise
+		 * the digit at that place, or the last one before that can be raised.
+		 */
+		int			place = common;
+		char		digit = place < MONGO_OBJECTID_TEXT_LENGTH ?
+			least_digit_above(string[place]) : '\0';
+
+		while (digit == '\0')
+		{
+			if (place == 0)
+			{
+				bound->none = true;
+				return;
+			}
+			place--;
+			digit = least_digit_above(digits[place]);
+		}
+		digits[place] = digit;
+		memset(digits + place + 1, '0', MONGO_OBJECTID_TEXT_LENGTH - place - 1);
+	}
+
+	mongo_objectid_from_text(digits, MONGO_OBJECTID_TEXT_LENGTH, true, &bound->first);
+}
+
+/* objectid_operator: of the range's bound that the first ObjectId is. */
+static const char *
+objectid_operator(int strategy, const ObjectIdBound *bound)
+{
+	if (mongo_is_upper_bound(strategy))
+		return strategy == BTLessEqualStrategyNumber && bound->equal ? "$lte" : "$lt";
+	return strategy == BTGreaterStrategyNumber && bound->equal ? "$gt" : "$gte";
+}
+
+static MongoMatch
+mongo_string_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+
+	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
+						  bson_utf8_sized(string, length));
+	return MONGO_MATCH_SOME;
+}
+
+static MongoMatch
+mongo_objectid_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+	ObjectIdBound bound;
+
+	find_objectid_bound(string, length, &bound);
+	if (!bound.none)
+		bson_append_condition(match, predicate->path,
+							  objectid_operator(predicate->strategy, &bound),
+							  bson_oid(&bound.first));
+	else if (mongo_is_upper_bound(predicate->strategy))
+		bson_append_condition(match, predicate->path, "$type", bson_utf8("objectId"));
+	else
+	{
+		bson_append_template(match, "{@1: {$in: []}}", bson_utf8(predicate->path));
+		return MONGO_MATCH_NONE;
+	}
+	return MONGO_MATCH_SOME;
+}
+
+static MongoMatch
+mongo_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	int			length;
+	const char *string = text_in_utf8(predicate->value_type, value, &length);
+	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
+	bson_value_t text = bson_utf8_sized(string, length);
+	ObjectIdBound bound;
+
+	find_objectid_bound(string, length, &bound);
+	if (!bound.none)
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {@4: @5}}]}",
+							 path, operator, text,
+							 bson_utf8(objectid_operator(predicate->strategy, &bound)),
+							 bson_oid(&bound.first));
+	else if (mongo_is_upper_bound(predicate->strategy))
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {$type: 'objectId'}}]}",
+							 path, operator, text);
+	else
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}]}", path, operator, text);
+	return MONGO_MATCH_SOME;
+}
+
+/* ---------- What an operator asks of the default order of a type ---------- */
+
+const char *const mongo_find_operators[] = {
+	[BTLessStrategyNumber] = "$lt",
+	[BTLessEqualStrategyNumber] = "$lte",
+	[BTEqualStrategyNumber] = "$eq",
+	[BTGreaterEqualStrategyNumber] = "$gte",
+	[BTGreaterStrategyNumber] = "$gt",
+	[MONGO_STRATEGY_NOT_EQUAL] = "$ne",
+};
+
+/* The same question of the same operands, by strategy. */
+static const struct
+{
+	int			negated;
+	int			commuted;
+}			strategies[] =
+{
+	[BTLessStrategyNumber] = {BTGreaterEqualStrategyNumber, BTGreaterStrategyNumber},
+	[BTLessEqualStrategyNumber] = {BTGreaterStrategyNumber, BTGreaterEqualStrategyNumber},
+	[BTEqualStrategyNumber] = {MONGO_STRATEGY_NOT_EQUAL, BTEqualStrategyNumber},
+	[BTGreaterEqualStrategyNumber] = {BTLessStrategyNumber, BTLessEqualStrategyNumber},
+	[BTGreaterStrategyNumber] = {BTLessEqualStrategyNumber, BTLessStrategyNumber},
+	[MONGO_STRATEGY_NOT_EQUAL] = {BTEqualStrategyNumber, MONGO_STRATEGY_NOT_EQUAL},
+};
+
+/*
+ * Types of most keys.  No other default can be made for them, and to look it up
+ * is a scan of pg_opclass in each new session.  (pg_opclass.dat)
+ */
+static const struct
+{
+	Oid			type;
+	Oid			family;
+}			known_families[] =
+{
+	{INT4OID, INTEGER_BTREE_FAM_OID},
+	{INT8OID, INTEGER_BTREE_FAM_OID},
+	{INT2OID, INTEGER_BTREE_FAM_OID},
+	{TEXTOID, TEXT_BTREE_FAM_OID},
+	{NAMEOID, TEXT_BTREE_FAM_OID},
+	{BOOLOID, BOOL_BTREE_FAM_OID},
+};
+
+Oid
+mongo_default_opfamily(Oid type)
+{
+	Oid			family = InvalidOid;
+
+	for (size_t i = 0; i < lengthof(known_families); i++)
+	{
+		if (known_families[i].type == type)
+			return known_families[i].family;
+	}
+	if (mongo_type_kind(type) == MONGO_KIND_OBJECTID)
+		family = mongo_objectid_opfamily(type);
+	if (OidIsValid(family))
+		return family;
+	return lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+}
+
+int
+mongo_default_strategy(Oid operator, Oid type)
+{
+	Oid			family = mongo_default_opfamily(type);
+	Oid			negator;
+	int			strategy;
+
+	if (!OidIsValid(family))
+		return 0;
+	strategy = get_op_opfamily_strategy(operator, family);
+	if (strategy != 0)
+		return strategy;
+	negator = get_negator(operator);
+	return OidIsValid(negator) &&
+		get_op_opfamily_strategy(negator, family) == BTEqualStrategyNumber ?
+		MONGO_STRATEGY_NOT_EQUAL : 0;
+}
+
+int
+mongo_negated_strategy(int strategy)
+{
+	return strategies[strategy].negated;
+}
+
+int
+mongo_commuted_strategy(int strategy)
+{
+	return strategies[strategy].commuted;
+}
+
+bool
+mongo_is_upper_bound(int strategy)
+{
+	return strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber;
+}
+
+bool
+mongo_asks_for_order(int strategy)
+{
+	return strategy != BTEqualStrategyNumber && strategy != MONGO_STRATEGY_NOT_EQUAL;
+}
+
+/* ------ Which columns are not NaN where a list of conditions holds? ------- */
+
+/* column_of: below binary-compatible relabelling; NULL when it is none. */
+static const Var *
+column_of(Node *node)
+{
+	const Var  *var = (const Var *) mongo_strip_relabelling(node);
+
+	return IsA(var, Var) && var->varlevelsup == 0 ? var : NULL;
+}
+
+/* is_known_number: a constant, and not NaN. */
+static bool
+is_known_number(const Node *node)
+{
+	const Const *constant = (const Const *) node;
+
+	if (!IsA(node, Const) || constant->constisnull)
+		return false;
+	switch (constant->consttype)
+	{
+		case FLOAT4OID:
+			return !isnan(DatumGetFloat4(constant->constvalue));
+		case FLOAT8OID:
+			return !isnan(DatumGetFloat8(constant->constvalue));
+		case NUMERICOID:
+			return !numeric_is_nan(DatumGetNumeric(constant->constvalue));
+		default:
+			return false;
+	}
+}
+
+/* bounded_column: of "column < value" and the like that NaN does not satisfy. */
+static const Var *
+bounded_column(const OpExpr *comparison)
+{
+	Oid			operator = comparison->opno;
+	Node	   *value;
+	const Var  *column;
+	Oid			type;
+	int			strategy;
+
+	if (list_length(comparison->args) != 2)
+		return NULL;
+	column = column_of(linitial(comparison->args));
+	value = lsecond(comparison->args);
+	if (column == NULL)
+	{
+		column = column_of(value);
+		value = linitial(comparison->args);
+		operator = get_commutator(operator);
+	}
+	if (column == NULL || !OidIsValid(operator))
+		return NULL;
+	type = getBaseType(column->vartype);
+	if (type != FLOAT8OID && type != NUMERICOID)
+		return NULL;
+
+	/* nothing is below NaN and not a number, but NaN itself is as high as NaN */
+	strategy = mongo_default_strategy(operator, type);
+	return strategy == BTLessStrategyNumber ||
+		(strategy == BTLessEqualStrategyNumber && is_known_number(value)) ? column : NULL;
+}
+
+List *
+mongo_columns_without_nan(List *conditions)
+{
+	List	   *columns = NIL;
+	ListCell   *cell;
+
+	foreach(cell, conditions)
+	{
+		Node	   *node = lfirst(cell);
+		const Var  *column;
+
+		if (IsA(node, RestrictInfo))
+			node = (Node *) ((RestrictInfo *) node)->clause;
+		column = IsA(node, OpExpr) ? bounded_column((OpExpr *) node) : NULL;
+		if (column != NULL)
+			columns = lappend(columns, unconstify(Var *, column));
+	}
+	return columns;
+}
+
+bool
+mongo_is_without_nan(List *columns, Node *node)
+{
+	const Var  *column = column_of(node);
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		const Var  *one = lfirst(cell);
+
+		if (column != NULL && one->varno == column->varno && one->varattno == column->varattno)
+			return true;
+	}
+	return false;
 }

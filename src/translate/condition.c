@@ -1,40 +1,49 @@
 /*-------------------------------------------------------------------------
  *
  * condition.c
- *		SQL conditions as match documents of MongoDB's find language.
- *
- * SQL has three truth values, a match document has two.  So NOT is never
- * translated as such: what is asked for is where an expression is TRUE, or
- * where it is FALSE, and NOT just turns one question into the other.  Every
- * document that is matched answers the question; NULL answers neither.
+ *		Conditions of SQL as find's filters.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "bson_memory.h"
-#include "bson_write.h"
-#include "comparison.h"
-#include "condition.h"
-#include "expression.h"
-#include "implied.h"
-#include "json_condition.h"
-#include "local_time.h"
-#include "match_document.h"
-#include "nan_bound.h"
-#include "pattern.h"
-#include "strategy.h"
-#include "two_bounds.h"
-#include "types.h"
+#include "translate_internal.h"
+#include "common.h"
+#include "convert.h"
 
+#include "access/stratnum.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
+#include "commands/extension.h"
+#include "fmgr.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+
+static Node *mongo_join_bounds(const MongoTranslation *translation, const Node *operand,
+							   Node *value, MongoPredicate *predicate);
+static bool mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
+								  bool wanted, bson_t *match);
+
+/*-------------------------------------------------------------------------
+ * SQL conditions as match documents of MongoDB's find language.
+ *
+ * SQL has three truth values, a match document has two.  So NOT is never
+ * translated as such: what is asked for is where an expression is TRUE, or
+ * where it is FALSE, and NOT just turns one question into the other.  Every
+ * document that is matched answers the question; NULL answers neither.
+ *-------------------------------------------------------------------------
+ */
 
 static MongoCondition condition_of_node(MongoTranslation *translation, Node *node,
 										bool wanted, bson_t *match);
@@ -670,4 +679,247 @@ mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *m
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		mongo_return_to(translation, before);
 	return result;
+}
+
+/*-------------------------------------------------------------------------
+ * Two conditions that are bounds of one range.
+ *
+ * The text of what is inside json, and what it is cast to, may be that of several BSON
+ * types.  Where each of two bounds is an $or of these, MongoDB takes but one of them for
+ * an index.  So each says both.
+ *-------------------------------------------------------------------------
+ */
+
+/* takes_two: is it translated in that form, too? */
+static bool
+takes_two(const MongoPredicate *predicate)
+{
+	MongoTypeKind class;
+
+	if (predicate->column_type != JSONOID || predicate->wrapper != MONGO_WRAPPER_NONE)
+		return false;
+	if (!OidIsValid(predicate->cast_type))
+		return predicate->value_type == TEXTOID;
+	class = mongo_kind_of_type(predicate->cast_type)->class;
+	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
+}
+
+/* is_order: <, <=, > or >= */
+static bool
+is_order(int strategy)
+{
+	return strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber ||
+		strategy == BTGreaterEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
+}
+
+/* other_bound: what the operand is compared with by this condition, if it bounds the other side. */
+static Node *
+other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
+			const MongoPredicate *predicate)
+{
+	Oid			operator = condition->opno;
+	Node	   *value;
+	int			strategy;
+
+	if (!IsA(condition, OpExpr) || list_length(condition->args) != 2 ||
+		condition->inputcollid != predicate->collation)
+		return NULL;
+	value = lsecond(condition->args);
+	if (!equal(linitial(condition->args), operand))
+	{
+		if (!equal(value, operand))
+			return NULL;
+		value = linitial(condition->args);
+		operator = get_commutator(operator);
+	}
+	if (!OidIsValid(operator) || exprType(value) != predicate->value_type ||
+		!mongo_is_local_value(translation, value))
+		return NULL;
+	strategy = mongo_default_strategy(operator, exprType(operand));
+	return is_order(strategy) &&
+		mongo_is_upper_bound(strategy) != mongo_is_upper_bound(predicate->strategy) ? value : NULL;
+}
+
+/* make_pair: an array of both. */
+static Node *
+make_pair(Node *value, Node *other)
+{
+	ArrayExpr  *pair = makeNode(ArrayExpr);
+
+	pair->array_typeid = get_array_type(exprType(value));
+	pair->array_collid = exprCollation(value);
+	pair->element_typeid = exprType(value);
+	pair->elements = list_make2(value, other);
+	pair->location = -1;
+	return eval_const_expressions(NULL, (Node *) pair);
+}
+
+/*
+ * mongo_join_bounds
+ *		Where a condition beside this predicate, a bound on 'operand', has a bound on
+ *		its other side, make it one of both, MONGO_PREDICATE_BETWEEN, and give the value
+ *		for that form, an array of the predicate's own bound and the other one.
+ *		Otherwise, and for what is no text in json or its cast to a date, gives 'value'.
+ */
+static Node *
+mongo_join_bounds(const MongoTranslation *translation, const Node *operand, Node *value,
+				  MongoPredicate *predicate)
+{
+	const ListCell *cell;
+
+	if (!takes_two(predicate) || !is_order(predicate->strategy))
+		return value;
+	foreach(cell, translation->beside)
+	{
+		const Node *node = lfirst(cell);
+		Node	   *other;
+
+		if (IsA(node, RestrictInfo))
+			node = (const Node *) ((const RestrictInfo *) node)->clause;
+		other = other_bound(translation, (const OpExpr *) node, operand, predicate);
+		if (other == NULL)
+			continue;
+		predicate->form = MONGO_PREDICATE_BETWEEN;
+		return make_pair(value, other);
+	}
+	return value;
+}
+
+/*-------------------------------------------------------------------------
+ * mongo_match(): a user's own match document as a condition; mongo_score():
+ * what MongoDB has found it to be worth.
+ *-------------------------------------------------------------------------
+ */
+
+PG_FUNCTION_INFO_V1(mongo_match);
+PG_FUNCTION_INFO_V1(mongo_score);
+
+/*
+ * mongo_match(row record, match json) -> boolean
+ *		What MongoDB has not been asked for: PostgreSQL cannot tell.
+ */
+Datum
+mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("mongo_match() can only be tested by MongoDB"),
+			 errdetail("It must be a condition of WHERE on the row of a foreign table, with a constant match document, and may not be tested on rows that a policy or a security barrier hides."),
+			 errhint("EXPLAIN (VERBOSE) shows by \"Filter\" what PostgreSQL tests.")));
+}
+
+/*
+ * mongo_score(row record) -> double precision
+ *		What MongoDB has not been asked for.
+ */
+Datum
+mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("mongo_score() can only be computed by MongoDB"),
+			 errdetail("It must be of the row of a foreign table over a collection, in the SELECT list or ORDER BY of a query over this table alone, without aggregates, that reads no whole row besides."),
+			 errhint("Compute it in a sub-select that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
+}
+
+/* is_function: the one of this name of this extension? */
+static bool
+is_function(Oid function, const char *expected)
+{
+	const char *name = get_func_name(function);
+
+	return name != NULL && strcmp(name, expected) == 0 &&
+		getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("mongo_fdw", true);
+}
+
+/* is_row: the whole row of the only table, whose documents are as it has them? */
+static bool
+is_row(const MongoColumns *columns, Node *node)
+{
+	const Var  *var = (const Var *) node;
+
+	return columns != NULL && columns->next == NULL && columns->prefix == NULL &&
+		IsA(node, Var) && var->varlevelsup == 0 && var->varattno == 0 &&
+		var->varno == (int) columns->varno;
+}
+
+/*
+ * check_usage: as mongo_aggregate(), since the document may ask for fields that are no
+ * columns.
+ */
+static void
+check_usage(Oid relid)
+{
+	ForeignServer *server = GetForeignServer(GetForeignTable(relid)->serverid);
+	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid, GetUserId(),
+									  ACL_USAGE);
+
+	if (acl != ACLCHECK_OK)
+		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
+}
+
+bool
+mongo_names_match(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcresulttype == BOOLOID &&
+		is_function(((FuncExpr *) node)->funcid, "mongo_match"))
+		return true;
+	return expression_tree_walker(node, mongo_names_match, context);
+}
+
+bool
+mongo_is_score(const Node *node, Index varno)
+{
+	const FuncExpr *call = (const FuncExpr *) node;
+	const Var  *var;
+
+	if (node == NULL || !IsA(node, FuncExpr) || call->funcresulttype != FLOAT8OID ||
+		list_length(call->args) != 1 || !IsA(linitial(call->args), Var))
+		return false;
+	var = linitial_node(Var, call->args);
+	return var->varno == (int) varno && var->varattno == 0 && var->varlevelsup == 0 &&
+		is_function(call->funcid, "mongo_score");
+}
+
+/*
+ * mongo_translate_match
+ *		If this is mongo_match(table, constant) over the only table of the translation,
+ *		write to 'match' where it is true (wanted) or false.
+ *
+ * What the document says is for MongoDB to judge.  Raises 22023 for what is no
+ * document, and 42501 without USAGE on the server, and for JavaScript as
+ * mongo_append_pipeline() does.
+ */
+static bool
+mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
+					  bool wanted, bson_t *match)
+{
+	const Const *constant;
+	bson_t	   *holder;
+	bson_iter_t document;
+	bson_value_t verbatim;
+
+	if (list_length(node->args) != 2 || !is_row(translation->columns, linitial(node->args)) ||
+		!IsA(lsecond(node->args), Const) || !is_function(node->funcid, "mongo_match"))
+		return false;
+	constant = lsecond_node(Const, node->args);
+	if (constant->constisnull)
+		return false;
+
+	check_usage(translation->columns->relid);
+	holder = bson_create_in(CurrentMemoryContext);
+	mongo_append_kept_json(holder, "match", constant->constvalue);
+	if (!bson_iter_init_find(&document, holder, "match") ||
+		!BSON_ITER_HOLDS_DOCUMENT(&document))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the match document of mongo_match() must be a JSON object")));
+	mongo_check_javascript(mongo_table_options(translation->columns->relid), &document,
+						   "mongo_match()");
+	verbatim = *bson_iter_value(&document);
+	bson_append_template(match, wanted ? "{" MONGO_VERBATIM_KEY ": @1}" :
+						 "{$nor: [{" MONGO_VERBATIM_KEY ": @1}]}", verbatim);
+	return true;
 }

@@ -1,22 +1,39 @@
 /*-------------------------------------------------------------------------
  *
  * expression.c
- *		SQL expressions as aggregation expressions of MongoDB, by node.
+ *		Expressions of SQL as aggregation expressions.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "digits.h"
-#include "expression_parts.h"
-#include "types.h"
+#include "translate_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+
+#include <math.h>
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+static const MongoExpressionRow *mongo_expression_row(Oid function);
+static bool mongo_field_value(MongoTranslation *translation, Node *node,
+							  MongoValue *value);
+static bool mongo_is_same_reading(Oid type, Oid relabelled);
+static bool mongo_local_value(const MongoScope *scope, Node *node, MongoValue *value);
+static bool mongo_logic_of_node(const MongoScope *scope, Node *node, MongoValue *value);
+
+/* ----- SQL expressions as aggregation expressions of MongoDB, by node ----- */
 
 /* Parts of an expression within parts; of conditions too, see condition.c. */
 #define MAX_DEPTH	64
@@ -287,4 +304,672 @@ mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted)
 	MongoValue	value;
 
 	return finish(translation, before, mongo_test_of_node(&scope, node, wanted, &value), &value);
+}
+
+/*-------------------------------------------------------------------------
+ * The leaves of aggregation expressions: fields, constants, variables, and what
+ * earlier stages have computed.
+ *-------------------------------------------------------------------------
+ */
+
+const char *
+mongo_variable_name(int number)
+{
+	return psprintf("p%d", number);
+}
+
+bool
+mongo_is_local_value(const MongoTranslation *translation, Node *node)
+{
+	Bitmapset  *varnos = pull_varnos(NULL, node);
+
+	/* above a group, columns stand for what has been computed */
+	if (translation->columns == NULL && !bms_is_empty(varnos))
+		return false;
+	for (MongoColumns *columns = translation->columns; columns; columns = columns->next)
+	{
+		if (bms_is_member(columns->varno, varnos))
+			return false;
+	}
+	return !contain_volatile_functions(node) &&
+		!contain_subplans(node) &&
+		!contain_agg_clause(node) &&
+		!contain_window_function(node) &&
+		!expression_returns_set(node);
+}
+
+/* A reference to a field or a variable is a string with a dollar sign. */
+static void
+set_reference(MongoValue *value, const char *format, const char *name, Node *node)
+{
+	value->expression = mongo_expression("@1", bson_utf8(psprintf(format, name)));
+	value->type = exprType(node);
+	value->typmod = exprTypmod(node);
+	value->nullable = true;
+	value->nan = mongo_kind_of_type(value->type)->has_nan;
+	value->atomic = true;
+}
+
+bool
+mongo_computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
+{
+	ListCell   *cell;
+
+	foreach(cell, translation->computed)
+	{
+		MongoComputed *computed = lfirst(cell);
+
+		if (!equal(computed->expression, node))
+			continue;
+		set_reference(value, "$%s", computed->path, node);
+		value->raw = !computed->normal;
+		value->nullable = !computed->not_null;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * mongo_is_same_reading
+ *		Do the two types make the same of a document's value?
+ */
+static bool
+mongo_is_same_reading(Oid type, Oid relabelled)
+{
+	return type == relabelled ||
+		((type == TEXTOID || type == VARCHAROID) &&
+		 (relabelled == TEXTOID || relabelled == VARCHAROID));
+}
+
+static bool
+mongo_field_value(MongoTranslation *translation, Node *node, MongoValue *value)
+{
+	MongoField	field;
+
+	if (mongo_column_of_node(translation->columns, node, &field) == NULL ||
+		field.columns->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
+		field.type != field.operator_type ||
+		!mongo_is_same_reading(field.type, exprType(node)) ||
+		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
+		return false;
+	set_reference(value, "$%s", field.path, node);
+	value->typmod = field.typmod;
+	value->raw = true;
+	return true;
+}
+
+/*
+ * cannot_fail: can evaluating it locally raise no error?  Not a parameter of the
+ * executor: it may be a sub-select, which runs when it is asked for.
+ */
+static bool
+cannot_fail(Node *node)
+{
+	node = mongo_strip_relabelling(node);
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXTERN;
+	return IsA(node, Var) || IsA(node, SQLValueFunction);
+}
+
+/*
+ * is_variable_type: does every value of the type have a BSON form that is the
+ * same value?  Not a timestamp with its microseconds or a date, which may be
+ * infinite (comparisons can do with both: mongo_date_bound()), nor an array, which
+ * may have several dimensions.
+ */
+static bool
+is_variable_type(Oid type)
+{
+	return mongo_has_normal_form(type) &&
+		type != TIMESTAMPOID && type != TIMESTAMPTZOID && type != DATEOID;
+}
+
+bool
+mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	MongoTranslation *translation = scope->translation;
+
+	if ((scope->lazy && !cannot_fail(node)) ||
+		mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_LET))
+		return false;
+	memset(value, 0, sizeof(*value));
+	set_reference(value, "$$%s",
+				  mongo_variable_name(list_length(translation->variables)), node);
+	translation->variables = lappend(translation->variables, node);
+	return true;
+}
+
+static bool
+mongo_local_value(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	if (IsA(node, Const))
+		return mongo_type_is_writable(exprType(node)) &&
+			mongo_literal((Const *) node, value);
+	return is_variable_type(exprType(node)) && mongo_variable(scope, node, value);
+}
+
+/*-------------------------------------------------------------------------
+ * Values of each type in aggregation expressions: what of a column's may
+ * stand there, and their normal form.
+ *
+ * A column reads several BSON types (docs/types.md).  MongoDB compares numbers
+ * of all BSON types by value, but its functions do not take all of them for
+ * the same: 5.0 as a string is "5", as a Decimal128 it has 15 digits.
+ *-------------------------------------------------------------------------
+ */
+
+MongoValue
+mongo_decimal_value(const char *text)
+{
+	MongoValue	value = {bson_create_in(CurrentMemoryContext), NUMERICOID, -1, .atomic = true};
+	bson_decimal128_t decimal;
+
+	if (!bson_decimal128_from_string(text, &decimal))
+		elog(ERROR, "not a Decimal128: %s", text);
+	BSON_APPEND_DECIMAL128(value.expression, "", &decimal);
+	return value;
+}
+
+/* A number becomes a Decimal128 when it is multiplied by a Decimal128 that is one. */
+#define DECIMAL_OF(number, one)	"{$multiply: [" number ", " one "]}"
+
+bson_t *
+mongo_decimal_of_number(const MongoValue *value)
+{
+	MongoValue	arguments[2] = {*value, mongo_decimal_value("1")};
+
+	return mongo_expand_template(DECIMAL_OF("@1", "@2"), arguments, lengthof(arguments));
+}
+
+/*
+ * round_numeric: to the scale of the column, half away from zero, as reading
+ * does.  One half in the last place is added, the rest cut off; both are exact
+ * with up to MONGO_MAX_PRECISION digits, as the sum has no more digits before
+ * the point than the result.
+ */
+static bool
+round_numeric(MongoValue *value, int precision, int scale)
+{
+	MongoValue	arguments[5];
+
+	if (scale < 0 || precision > MONGO_MAX_PRECISION)
+		return false;
+	arguments[0] = *value;
+	arguments[1] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
+	arguments[2] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
+	arguments[3] = mongo_atomic(bson_int32(scale));
+	arguments[4] = mongo_decimal_value("1");
+	value->expression =
+		mongo_expand_template("{$trunc: [{$add: [" DECIMAL_OF("@1", "@5") ", "
+							  "{$cond: [{$lt: [@1, 0]}, @3, @2]}]}, @4]}",
+							  arguments, lengthof(arguments));
+	return true;
+}
+
+/*
+ * A Double becomes a Decimal128 of 15 digits, zeros included, which are no
+ * decimals of the numeric: they are cut from the text of its mantissa.
+ */
+#define DOUBLE_SCALE_FORM \
+	"{$cond: [{$eq: [{$type: @1}, 'double']}, " \
+	"{$let: {vars: {s: {$split: [{$toString: {$toDecimal: @1}}, 'E']}}, in: " \
+	"{$toDecimal: {$concat: [" \
+	"{$cond: [{$regexMatch: {input: {$first: '$$s'}, regex: '[.]'}}, " \
+	"{$rtrim: {input: {$rtrim: {input: {$first: '$$s'}, chars: '0'}}, chars: '.'}}, " \
+	"{$first: '$$s'}]}, " \
+	"{$cond: [{$eq: [{$size: '$$s'}, 1]}, '', {$concat: ['E', {$last: '$$s'}]}]}]}}}}, " \
+	DECIMAL_OF("@1", "@2") "]}"
+
+/* normalize_numeric: as a Decimal128, rounded as the column's precision and scale say. */
+static bool
+normalize_numeric(const MongoScope *scope, MongoValue *value)
+{
+	MongoValue	arguments[2] = {*value, mongo_decimal_value("1")};
+	int			precision;
+	int			scale;
+
+	if (mongo_numeric_typmod(value->typmod, &precision, &scale))
+		return round_numeric(value, precision, scale);
+	if (scope->scale)
+		value->expression = mongo_expand_template(DOUBLE_SCALE_FORM, arguments,
+												  lengthof(arguments));
+	else
+		value->expression = mongo_decimal_of_number(value);
+	return true;
+}
+
+bool
+mongo_normalize(const MongoScope *scope, MongoValue *value)
+{
+	const char *form = mongo_kind_of_type(value->type)->normal_form;
+
+	if (!value->raw)
+		return true;
+	if (form == NULL || mongo_rounds_timestamp(value->type, value->typmod))
+		return false;
+	if (form[0] == '\0')
+		return true;
+	if (value->type == NUMERICOID)
+	{
+		if (!normalize_numeric(scope, value))
+			return false;
+	}
+	else
+		value->expression = mongo_expand_template(form, value, 1);
+	value->raw = false;
+	value->atomic = false;
+	return true;
+}
+
+/* has_exact_form: is the constant, when written, still the same value? */
+static bool
+has_exact_form(Oid type, Datum value)
+{
+	bson_decimal128_t decimal;
+	bool		exact;
+
+	switch (mongo_type_kind(type))
+	{
+		case MONGO_KIND_NUMERIC:
+			return mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal);
+		case MONGO_KIND_TEXT:
+			/* bytes that are no characters have no form in UTF-8 */
+			return GetDatabaseEncoding() != PG_SQL_ASCII;
+		case MONGO_KIND_DATE:
+			return !DATE_NOT_FINITE(DatumGetDateADT(value));
+		case MONGO_KIND_TIMESTAMP:
+		case MONGO_KIND_TIMESTAMPTZ:
+			if (TIMESTAMP_NOT_FINITE(DatumGetTimestamp(value)))
+				return false;
+			mongo_timestamp_to_millis(DatumGetTimestamp(value), &exact);
+			return exact;
+		default:
+			return true;
+	}
+}
+
+/* array_has_exact_form: an array of one dimension of such values. */
+static bool
+array_has_exact_form(Oid element, Datum value)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	int16		length;
+	bool		by_value;
+	char		alignment;
+	Datum	   *values;
+	bool	   *isnull;
+	int			count;
+
+	if (ARR_NDIM(array) > 1 || !mongo_has_normal_form(element))
+		return false;
+	get_typlenbyvalalign(element, &length, &by_value, &alignment);
+	deconstruct_array(array, element, length, by_value, alignment, &values, &isnull, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!isnull[i] && !has_exact_form(element, values[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Strings may begin with "$", and documents be expressions. */
+static bool
+needs_literal(const Const *constant)
+{
+	static const bool plain[] = {
+		[MONGO_KIND_BOOLEAN] = true, [MONGO_KIND_INTEGER] = true,
+		[MONGO_KIND_DOUBLE] = true, [MONGO_KIND_NUMERIC] = true,
+		[MONGO_KIND_TIMESTAMP] = true, [MONGO_KIND_TIMESTAMPTZ] = true
+	};
+	MongoTypeKind class = mongo_kind_of_type(constant->consttype)->class;
+
+	return !constant->constisnull && !(class < lengthof(plain) && plain[class]);
+}
+
+bool
+mongo_literal(const Const *constant, MongoValue *value)
+{
+	Oid			type = constant->consttype;
+	Oid			element = get_element_type(type);
+	bson_t		literal;
+
+	if (!constant->constisnull &&
+		!(OidIsValid(element) ? array_has_exact_form(element, constant->constvalue) :
+		  has_exact_form(type, constant->constvalue)))
+		return false;
+
+	memset(value, 0, sizeof(*value));
+	value->expression = bson_create_in(CurrentMemoryContext);
+	value->type = type;
+	value->typmod = constant->consttypmod;
+	value->constant = constant;
+	value->nullable = constant->constisnull;
+	value->nan = !constant->constisnull &&
+		((type == FLOAT8OID && isnan(DatumGetFloat8(constant->constvalue))) ||
+		 (type == NUMERICOID && numeric_is_nan(DatumGetNumeric(constant->constvalue))));
+	value->atomic = true;
+
+	if (!needs_literal(constant))
+	{
+		mongo_append_datum(value->expression, "", -1, constant->constvalue,
+						   constant->constisnull, type, constant->consttypmod);
+		return true;
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(value->expression, "", &literal);
+	mongo_append_datum(&literal, "$literal", -1, constant->constvalue,
+					   constant->constisnull, type, constant->consttypmod);
+	bson_append_document_end(value->expression, &literal);
+	return true;
+}
+
+/* ----------------- Aggregation expressions from templates ----------------- */
+
+/* Variables of $let, by the number of the argument. */
+static const struct
+{
+	const char *name;
+	const char *reference;
+}			variables[MONGO_MAX_ARGUMENTS] =
+{
+	{"a", "$$a"}, {"b", "$$b"}, {"c", "$$c"}, {"d", "$$d"},
+	{"e", "$$e"}, {"f", "$$f"}, {"g", "$$g"}, {"h", "$$h"},
+};
+
+void
+mongo_append_expression(bson_t *document, const char *key, const bson_t *expression)
+{
+	bson_value_t value = bson_first(expression);
+
+	BSON_APPEND_VALUE(document, key, &value);
+}
+
+bson_t *
+mongo_expression_of_values(const char *template, const bson_value_t *values, int nvalues)
+{
+	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+
+	bson_append_member_values(result, "", template, values, nvalues);
+	return result;
+}
+
+MongoValue
+mongo_atomic(bson_value_t value)
+{
+	return (MongoValue)
+	{
+		.expression = mongo_expression("@1", value), .typmod = -1, .atomic = true
+	};
+}
+
+/* count_uses: how often does each argument stand in the template? */
+static void
+count_uses(const char *template, int *uses, int narguments)
+{
+	for (const char *c = strchr(template, '@'); c != NULL; c = strchr(c + 1, '@'))
+	{
+		int			argument = c[1] - '1';
+
+		if (argument >= 0 && argument < narguments)
+			uses[argument]++;
+	}
+}
+
+bson_t *
+mongo_expand_template(const char *template, const MongoValue *arguments, int narguments)
+{
+	int			uses[MONGO_MAX_ARGUMENTS] = {0};
+	bson_value_t values[MONGO_MAX_ARGUMENTS] = {0};
+	bson_t	   *bound = NULL;
+	bson_t	   *in;
+
+	Assert(narguments <= MONGO_MAX_ARGUMENTS);
+	count_uses(template, uses, narguments);
+	for (int i = 0; i < narguments; i++)
+	{
+		if (uses[i] == 0)
+			continue;
+		values[i] = bson_first(arguments[i].expression);
+		if (uses[i] == 1 || arguments[i].atomic)
+			continue;
+		if (bound == NULL)
+			bound = bson_create_in(CurrentMemoryContext);
+		BSON_APPEND_VALUE(bound, variables[i].name, &values[i]);
+		values[i] = bson_utf8(variables[i].reference);
+	}
+	in = mongo_expression_of_values(template, values, narguments);
+	if (bound == NULL)
+		return in;
+	return mongo_expression("{$let: {vars: @1, in: @2}}", bson_document(bound), bson_first(in));
+}
+
+/* ------------ The families of operators and functions together ------------ */
+
+static const MongoExpressionRow *const families[] =
+{
+	mongo_number_rows,
+	mongo_text_rows,
+	mongo_time_rows,
+	mongo_array_rows,
+};
+
+/*
+ * mongo_expression_row
+ *		The row of a function, or NULL.
+ */
+static const MongoExpressionRow *
+mongo_expression_row(Oid function)
+{
+	for (size_t i = 0; i < lengthof(families); i++)
+	{
+		for (const MongoExpressionRow *row = families[i]; OidIsValid(row->function); row++)
+		{
+			if (row->function == function)
+				return row;
+		}
+	}
+	return NULL;
+}
+
+const MongoExpressionRow *
+mongo_nth_expression_row(int number)
+{
+	for (size_t i = 0; i < lengthof(families); i++)
+	{
+		for (const MongoExpressionRow *row = families[i]; OidIsValid(row->function); row++)
+		{
+			if (number-- == 0)
+				return row;
+		}
+	}
+	return NULL;
+}
+
+/*-------------------------------------------------------------------------
+ * Boolean logic in aggregation expressions.
+ *
+ * MongoDB's $and, $or and $not take null for false.  So what is asked for is
+ * where a condition is TRUE, or where it is FALSE, and only where a value is
+ * wanted they are put together in three values.
+ *-------------------------------------------------------------------------
+ */
+
+/* Translating both questions of a part counts as so many levels. */
+#define DOUBLE_DEPTH	8
+
+static void
+set_boolean(MongoValue *value, bson_t *expression, bool nullable)
+{
+	memset(value, 0, sizeof(*value));
+	value->expression = expression;
+	value->type = BOOLOID;
+	value->typmod = -1;
+	value->nullable = nullable;
+}
+
+/* test_of_parts: AND or OR of them. */
+static bool
+test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wanted,
+			  MongoValue *value)
+{
+	BsonArray	tests = bson_array_create();
+	MongoScope	inner = *scope;
+	ListCell   *cell;
+
+	foreach(cell, nodes)
+	{
+		MongoValue	part;
+
+		if (!mongo_test_of_node(&inner, lfirst(cell), wanted, &part))
+			return false;
+		bson_array_append(&tests, bson_first(part.expression));
+		/* what follows may be decided by what came before */
+		inner.lazy = true;
+	}
+	set_boolean(value, mongo_expression(conjunction ? "{$and: @1}" : "{$or: @1}",
+										bson_array(tests.bson)), false);
+	return true;
+}
+
+/*
+ * test_of_boolean: where AND, OR or NOT is TRUE or FALSE, as is wanted, as an
+ * expression.
+ */
+static bool
+test_of_boolean(const MongoScope *scope, BoolExpr *node, bool wanted, MongoValue *value)
+{
+	if (node->boolop == NOT_EXPR)
+		return mongo_test_of_node(scope, linitial(node->args), !wanted, value);
+	return test_of_parts(scope, node->args, (node->boolop == AND_EXPR) == wanted,
+						 wanted, value);
+}
+
+/*
+ * null_template: is @1 of that type null, or is it not?  Nulls and what is missing
+ * are below all values in BSON's order, but for MinKey, which some types read.
+ */
+static const char *
+null_template(Oid type_oid, bool is_null)
+{
+	const MongoType *type = mongo_type_lookup(type_oid);
+
+	if (type != NULL && (type->accepts & MONGO_BSON_BIT(BSON_TYPE_MINKEY)) != 0)
+		return is_null ? "{$and: [{$lte: [@1, null]}, {$ne: [@1, min]}]}" :
+			"{$or: [{$gt: [@1, null]}, {$eq: [@1, min]}]}";
+	return is_null ? "{$lte: [@1, null]}" : "{$gt: [@1, null]}";
+}
+
+/* IS [NOT] NULL; never NULL itself */
+static bool
+test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *value)
+{
+	bool		is_null = (node->nulltesttype == IS_NULL) == wanted;
+	MongoValue	argument;
+
+	if (node->argisrow || !mongo_value_of_node(scope, (Node *) node->arg, &argument))
+		return false;
+	set_boolean(value, mongo_expand_template(null_template(argument.type, is_null),
+											 &argument, 1), false);
+	return true;
+}
+
+/* IS [NOT] TRUE, IS [NOT] FALSE, IS [NOT] UNKNOWN; never NULL themselves */
+static bool
+test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValue *value)
+{
+	BoolTestType test = node->booltesttype;
+	bool		negated = test == IS_NOT_TRUE || test == IS_NOT_FALSE || test == IS_NOT_UNKNOWN;
+	MongoValue	argument;
+	const char *template;
+
+	if (test == IS_UNKNOWN || test == IS_NOT_UNKNOWN)
+	{
+		if (!mongo_value_of_node(scope, (Node *) node->arg, &argument))
+			return false;
+		template = negated != wanted ? "{$lte: [@1, null]}" : "{$gt: [@1, null]}";
+	}
+	else
+	{
+		if (!mongo_test_of_node(scope, (Node *) node->arg,
+								test == IS_TRUE || test == IS_NOT_TRUE, &argument))
+			return false;
+		template = negated != wanted ? "@1" : "{$not: [@1]}";
+	}
+	set_boolean(value, mongo_expand_template(template, &argument, 1), false);
+	return true;
+}
+
+/* IS [NOT] DISTINCT FROM; never NULL itself */
+static bool
+test_of_distinct(const MongoScope *scope, DistinctExpr *node, bool wanted,
+				 MongoValue *value)
+{
+	MongoValue	same;
+
+	/* the operator is that of equality; two NULLs are the same as well */
+	if (!mongo_same(scope, node->opno, node->args, node->inputcollid, &same))
+		return false;
+	set_boolean(value, wanted ? mongo_expand_template("{$not: [@1]}", &same, 1) :
+				same.expression, false);
+	return true;
+}
+
+bool
+mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
+{
+	MongoValue	truth;
+	int			strategy;
+	OpExpr	   *operator = (OpExpr *) node;
+
+	switch (nodeTag(node))
+	{
+		case T_BoolExpr:
+			return test_of_boolean(scope, (BoolExpr *) node, wanted, value);
+		case T_NullTest:
+			return test_of_null(scope, (NullTest *) node, wanted, value);
+		case T_BooleanTest:
+			return test_of_truth(scope, (BooleanTest *) node, wanted, value);
+		case T_DistinctExpr:
+			return test_of_distinct(scope, (DistinctExpr *) node, wanted, value);
+		case T_OpExpr:
+			strategy = mongo_comparison_strategy(operator->opno);
+			if (strategy == 0)
+				break;
+			return mongo_compare_test(scope, wanted ? strategy : mongo_negated_strategy(strategy),
+									  linitial(operator->args), lsecond(operator->args),
+									  operator->inputcollid, value);
+		default:
+			break;
+	}
+
+	if (!mongo_value_of_node(scope, node, &truth))
+		return false;
+	set_boolean(value, mongo_expand_template(wanted ? "{$eq: [@1, true]}" :
+											 "{$eq: [@1, false]}", &truth, 1), false);
+	return true;
+}
+
+/* AND, OR and NOT in three values */
+static bool
+value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
+{
+	MongoValue	tests[2];
+	bool		done;
+
+	scope->translation->depth += DOUBLE_DEPTH;
+	done = test_of_boolean(scope, node, true, &tests[0]) &&
+		test_of_boolean(scope, node, false, &tests[1]);
+	scope->translation->depth -= DOUBLE_DEPTH;
+	if (!done)
+		return false;
+	set_boolean(value, mongo_expand_template("{$cond: [@1, true, {$cond: [@2, false, null]}]}",
+											 tests, 2), true);
+	return true;
+}
+
+static bool
+mongo_logic_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	if (IsA(node, BoolExpr))
+		return value_of_boolean(scope, (BoolExpr *) node, value);
+	return mongo_test_of_node(scope, node, true, value);
 }

@@ -1,29 +1,42 @@
 /*-------------------------------------------------------------------------
  *
  * expression_compare.c
- *		Comparisons in aggregation expressions.
- *
- * MongoDB orders values of all types: missing and null below NaN, NaN below
- * numbers.  In SQL a comparison with NULL is NULL, and NaN is above numbers.
- *
- * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ *		Comparisons, lists and choices as aggregation expressions.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "comparison.h"
-#include "expression_parts.h"
-#include "nan_bound.h"
-#include "strategy.h"
-#include "types.h"
+#include "translate_internal.h"
+#include "convert.h"
 
+#include "access/stratnum.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/float.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 #include "utils/pg_locale.h"
+#include "utils/timestamp.h"
+
+static bool mongo_date_bound(const MongoScope *scope, int strategy, Node *node,
+							 MongoValue *value);
+
+/*-------------------------------------------------------------------------
+ * Comparisons in aggregation expressions.
+ *
+ * MongoDB orders values of all types: missing and null below NaN, NaN below
+ * numbers.  In SQL a comparison with NULL is NULL, and NaN is above numbers.
+ *
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ *-------------------------------------------------------------------------
+ */
 
 /* Both sides of a comparison. */
 typedef struct Operands
@@ -277,4 +290,823 @@ mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
 	set_comparison(value, has_midnights ? "{$eq: [{$ifNull: [@3, null]}, {$ifNull: [@4, null]}]}" :
 				   "{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", &operands, false);
 	return true;
+}
+
+/*-------------------------------------------------------------------------
+ * Arrays in aggregation expressions: membership, size, elements.
+ *
+ * A document's array may have several dimensions, as arrays in arrays, which
+ * most of SQL's operators take as one list of elements.
+ *-------------------------------------------------------------------------
+ */
+
+/* set_array_result: whatever takes an array may be NULL. */
+static void
+set_array_result(MongoValue *value, Oid type, const char *template, const MongoValue *values,
+				 int nvalues)
+{
+	memset(value, 0, sizeof(*value));
+	value->expression = mongo_expand_template(template, values, nvalues);
+	value->type = type;
+	value->typmod = -1;
+	value->nullable = true;
+}
+
+/* flatten: as many dimensions as PostgreSQL has, into one. */
+static void
+flatten(MongoValue *value)
+{
+	for (int i = 1; i < MAXDIM; i++)
+	{
+		value->expression =
+			mongo_expand_template("{$cond: [{$isArray: [{$first: @1}]}, "
+								  "{$reduce: {input: @1, initialValue: [], "
+								  "in: {$concatArrays: ['$$value', '$$this']}}}, @1]}", value, 1);
+		value->atomic = false;
+	}
+}
+
+/* normalize_elements: each element in the normal form of its type, NULLs as null. */
+static bool
+normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
+{
+	MongoValue	each = {
+		.expression = mongo_expression("'$$this'"),
+		.type = element, .typmod = value->typmod, .raw = true, .atomic = true
+	};
+	MongoValue	values[2];
+
+	if (!mongo_normalize(scope, &each))
+		return false;
+	values[0] = *value;
+	values[1] = each;
+	value->expression = mongo_expand_template("{$map: {input: @1, in: {$ifNull: [@2, null]}}}",
+											  values, 2);
+	value->atomic = false;
+	return true;
+}
+
+/* elements_of_node: the elements of an array, as an array of one dimension. */
+static bool
+elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	MongoScope	inner = *scope;
+	Oid			element = get_base_element_type(exprType(node));
+
+	inner.scale = false;
+	inner.guarded = false;
+	if (!OidIsValid(element) || !mongo_has_normal_form(element))
+		return false;
+	if (IsA(node, Const))
+		return mongo_literal((Const *) node, value);
+	if (!mongo_value_of_node(&inner, node, value) || !value->raw)
+		return false;
+	flatten(value);
+	return normalize_elements(&inner, element, value);
+}
+
+/* collation_suits: may the elements be compared byte by byte? */
+static bool
+collation_suits(const MongoScope *scope, Oid element, Oid collation)
+{
+	if (!mongo_compares_text(element))
+		return true;
+	if (!mongo_collation_suits(collation, MONGO_ROW_BYTEWISE))
+		return false;
+	scope->translation->compares_text = true;
+	return true;
+}
+
+/* = ANY and <> ALL, by whether the value is among the elements */
+#define AMONG \
+	"{$switch: {branches: [" \
+	"{case: {$lte: [@2, null]}, then: null}, " \
+	"{case: {$eq: [{$size: @2}, 0]}, then: %s}, " \
+	"{case: {$lte: [@1, null]}, then: null}, " \
+	"{case: {$in: [@1, @2]}, then: %s}, " \
+	"{case: {$in: [null, @2]}, then: null}], default: %s}}"
+
+/* The same of a constant array without NULLs. */
+static const char *
+constant_template(const ScalarArrayOpExpr *node, const MongoValue *values)
+{
+	const char *in = node->useOr ? "{$in: [@1, @2]}" : "{$not: [{$in: [@1, @2]}]}";
+	ArrayType  *array;
+
+	if (values[1].constant == NULL || values[1].constant->constisnull)
+		return NULL;
+	array = DatumGetArrayTypeP(values[1].constant->constvalue);
+	if (ARR_NDIM(array) == 0)
+		return in;
+	if (array_contains_nulls(array))
+		return psprintf("{$cond: [{$and: [{$gt: [@1, null]}, {$in: [@1, @2]}]}, %s, null]}",
+						node->useOr ? "true" : "false");
+	return values[0].nullable ? psprintf("{$cond: [{$gt: [@1, null]}, %s, null]}", in) : in;
+}
+
+bool
+mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
+					   MongoValue *value)
+{
+	int			strategy = mongo_comparison_strategy(node->opno);
+	Node	   *array_node = lsecond(node->args);
+	Oid			element = get_base_element_type(exprType(array_node));
+	MongoScope	inner = *scope;
+	MongoValue	values[2];
+	const char *template;
+
+	inner.scale = false;
+	inner.guarded = false;
+	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL) ||
+		!mongo_normal_value_of_node(&inner, linitial(node->args), &values[0]) ||
+		!mongo_types_compare(element, values[0].type) ||
+		!elements_of_node(&inner, array_node, &values[1]) ||
+		!collation_suits(scope, element, node->inputcollid))
+		return false;
+
+	template = constant_template(node, values);
+	if (template == NULL)
+		template = node->useOr ? psprintf(AMONG, "false", "true", "false") :
+			psprintf(AMONG, "true", "false", "true");
+	set_array_result(value, BOOLOID, template, values, 2);
+	return true;
+}
+
+/* @> (the first has all of the second), <@ and && */
+#define CONTAINS \
+	"{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, " \
+	"{$and: [{$not: [{$in: [null, @2]}]}, {$setIsSubset: [@2, @1]}]}, null]}"
+#define CONTAINED \
+	"{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, " \
+	"{$and: [{$not: [{$in: [null, @1]}]}, {$setIsSubset: [@1, @2]}]}, null]}"
+#define OVERLAPS \
+	"{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, " \
+	"{$gt: [{$size: {$setDifference: [{$setIntersection: [@1, @2]}, [null]]}}, 0]}, null]}"
+
+/* translate_sets: @>, <@ and && of arrays, as their row says. */
+static bool
+translate_sets(const MongoCall *call, MongoValue *result)
+{
+	MongoValue	values[2];
+	Oid			element = get_base_element_type(exprType(linitial(call->args)));
+
+	if (!elements_of_node(call->scope, linitial(call->args), &values[0]) ||
+		!elements_of_node(call->scope, lsecond(call->args), &values[1]) ||
+		!collation_suits(call->scope, element, call->collation))
+		return false;
+	set_array_result(result, BOOLOID, call->row->template, values, 2);
+	return true;
+}
+
+/* cardinality(array) */
+static bool
+translate_cardinality(const MongoCall *call, MongoValue *result)
+{
+	MongoValue	array;
+
+	if (!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
+		return false;
+	flatten(&array);
+	set_array_result(result, INT4OID, "{$cond: [{$gt: [@1, null]}, {$size: @1}, null]}", &array, 1);
+	return true;
+}
+
+/* is_constant_one: the dimension that every array has that is not empty. */
+static bool
+is_constant_one(Node *node)
+{
+	const Const *constant = (Const *) node;
+
+	return IsA(node, Const) && !constant->constisnull && constant->consttype == INT4OID &&
+		DatumGetInt32(constant->constvalue) == 1;
+}
+
+/* array_length(array, 1) and array_upper(array, 1); a document's begin at 1 */
+static bool
+translate_length(const MongoCall *call, MongoValue *result)
+{
+	MongoValue	array;
+
+	if (!is_constant_one(lsecond(call->args)) ||
+		!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
+		return false;
+	set_array_result(result, INT4OID, "{$cond: [{$gt: [@1, []]}, {$size: @1}, null]}", &array, 1);
+	return true;
+}
+
+/* array[i] of an array of one dimension; NULL of others, and outside of it */
+bool
+mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *value)
+{
+	MongoScope	inner = *scope;
+	MongoValue	values[2];
+
+	inner.scale = false;
+	inner.guarded = false;
+	if (node->reflowerindexpr != NIL || node->refassgnexpr != NULL ||
+		list_length(node->refupperindexpr) != 1 ||
+		!OidIsValid(get_element_type(node->refcontainertype)) ||
+		!mongo_value_of_node(&inner, (Node *) node->refexpr, &values[0]) || !values[0].raw ||
+		!mongo_normal_value_of_node(&inner, linitial(node->refupperindexpr), &values[1]))
+		return false;
+	set_array_result(value, node->refrestype,
+					 "{$let: {vars: {e: {$cond: [{$gt: [@2, 0]}, "
+					 "{$arrayElemAt: [@1, {$subtract: [@2, 1]}]}, null]}}, "
+					 "in: {$cond: [{$isArray: '$$e'}, null, '$$e']}}}", values, 2);
+	value->typmod = node->reftypmod;
+	value->raw = true;
+	value->nan = mongo_kind_of_type(value->type)->has_nan;
+	return true;
+}
+
+const MongoExpressionRow mongo_array_rows[] =
+{
+	{F_ARRAYCONTAINS, CONTAINS, 0, translate_sets},
+	{F_ARRAYCONTAINED, CONTAINED, 0, translate_sets},
+	{F_ARRAYOVERLAP, OVERLAPS, 0, translate_sets},
+	{F_CARDINALITY, .translate = translate_cardinality},
+	{F_ARRAY_LENGTH, .translate = translate_length},
+	{F_ARRAY_UPPER, .translate = translate_length},
+	{.function = InvalidOid}
+};
+
+/*-------------------------------------------------------------------------
+ * CASE, COALESCE, NULLIF, GREATEST and LEAST in aggregation expressions.
+ *
+ * $cond, $switch and $ifNull evaluate what is chosen only, as SQL does.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * one_of_several: a value that may become the result.  Its reader will know the
+ * type of the result, but not by what typmod the column would have rounded.
+ */
+static bool
+one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	if (!mongo_value_of_node(scope, node, value))
+		return false;
+	if (value->type == NUMERICOID || value->type == TIMESTAMPOID ||
+		value->type == TIMESTAMPTZOID)
+		return mongo_normalize(scope, value);
+	return true;
+}
+
+/* add_alternative: what the result can be, this value considered. */
+static void
+add_alternative(MongoValue *result, const MongoValue *alternative)
+{
+	result->raw |= alternative->raw;
+	result->nullable |= alternative->nullable;
+	result->nan |= alternative->nan;
+}
+
+/*
+ * tell_apart: MongoDB 6.0's $group fails on the same field or variable as several
+ * results of one operator ("duplicate field", 4822806), so the second is wrapped.
+ */
+static void
+tell_apart(List **earlier, MongoValue *value)
+{
+	ListCell   *cell;
+	bool		is_repeated = false;
+	bson_iter_t top;
+
+	if (!bson_iter_init(&top, value->expression) || !bson_iter_next(&top) ||
+		!BSON_ITER_HOLDS_UTF8(&top))
+		return;
+	foreach(cell, *earlier)
+		is_repeated |= bson_equal(lfirst(cell), value->expression);
+	*earlier = lappend(*earlier, value->expression);
+	if (is_repeated)
+	{
+		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
+		value->atomic = false;
+	}
+}
+
+static void
+begin_result(MongoValue *result, Node *node)
+{
+	memset(result, 0, sizeof(*result));
+	result->type = exprType(node);
+	result->typmod = -1;
+}
+
+/* replace_case_test: a copy in which the CASE's operand stands for its placeholder. */
+static Node *
+replace_case_test(Node *node, void *argument)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, CaseTestExpr))
+		return argument;
+
+	/* the placeholders of an inner CASE are its own */
+	if (IsA(node, CaseExpr) && ((CaseExpr *) node)->arg != NULL)
+		return node;
+	return expression_tree_mutator(node, replace_case_test, argument);
+}
+
+/* append_branch: one WHEN of CASE. */
+static bool
+append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArray *branches,
+			  List **earlier, MongoValue *result)
+{
+	CaseWhen   *when = list_nth_node(CaseWhen, node->args, index);
+	Node	   *condition = (Node *) when->expr;
+	MongoScope	lazy = *scope;
+	MongoScope	asked = *scope;
+	MongoValue	test;
+	MongoValue	chosen;
+
+	if (node->arg != NULL)
+		condition = replace_case_test(condition, node->arg);
+	lazy.lazy = true;
+	asked.lazy |= index > 0;
+	asked.guarded = false;
+	asked.scale = false;
+	if (!mongo_test_of_node(&asked, condition, true, &test) ||
+		!one_of_several(&lazy, (Node *) when->result, &chosen))
+		return false;
+	add_alternative(result, &chosen);
+	tell_apart(earlier, &chosen);
+	bson_array_append_template(branches, "{case: @1, then: @2}",
+							   bson_first(test.expression), bson_first(chosen.expression));
+	return true;
+}
+
+/* CASE as $switch: branches behind the first are translated as what may not be evaluated. */
+static bool
+translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result)
+{
+	MongoScope	lazy = *scope;
+	List	   *earlier = NIL;
+	BsonArray	branches = bson_array_create();
+	bson_value_t by_default = bson_null();
+
+	begin_result(result, (Node *) node);
+	for (int i = 0; i < list_length(node->args); i++)
+	{
+		if (!append_branch(scope, node, i, &branches, &earlier, result))
+			return false;
+	}
+	if (node->defresult == NULL)
+		result->nullable = true;
+	else
+	{
+		MongoValue	otherwise;
+
+		lazy.lazy = true;
+		if (!one_of_several(&lazy, (Node *) node->defresult, &otherwise))
+			return false;
+		add_alternative(result, &otherwise);
+		tell_apart(&earlier, &otherwise);
+		by_default = bson_first(otherwise.expression);
+	}
+	result->expression = mongo_expression("{$switch: {branches: @1, default: @2}}",
+										  bson_array(branches.bson), by_default);
+	return true;
+}
+
+static bool
+translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue *result)
+{
+	MongoScope	lazy = *scope;
+	List	   *earlier = NIL;
+	bool		nullable = true;
+	BsonArray	operands = bson_array_create();
+	ListCell   *cell;
+
+	begin_result(result, (Node *) node);
+	if (list_length(node->args) == 1)
+		return one_of_several(scope, linitial(node->args), result);
+	foreach(cell, node->args)
+	{
+		MongoValue	one;
+
+		if (!one_of_several(&lazy, lfirst(cell), &one))
+			return false;
+		add_alternative(result, &one);
+		nullable &= one.nullable;
+		tell_apart(&earlier, &one);
+		bson_array_append(&operands, bson_first(one.expression));
+		lazy.lazy = true;
+	}
+	result->expression = mongo_expression("{$ifNull: @1}", bson_array(operands.bson));
+	result->nullable = nullable;
+	return true;
+}
+
+static bool
+translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *result)
+{
+	MongoScope	compared = *scope;
+	MongoValue	values[2];
+
+	compared.scale = false;
+	compared.guarded = false;
+	if (mongo_comparison_strategy(node->opno) != BTEqualStrategyNumber ||
+		!mongo_compare_test(&compared, BTEqualStrategyNumber, linitial(node->args),
+							lsecond(node->args), node->inputcollid, &values[0]) ||
+		!one_of_several(scope, linitial(node->args), &values[1]))
+		return false;
+	begin_result(result, (Node *) node);
+	add_alternative(result, &values[1]);
+	result->nullable = true;
+	result->expression = mongo_expand_template("{$cond: [@1, null, @2]}", values, 2);
+	return true;
+}
+
+/*
+ * GREATEST and LEAST leave NULLs out, as $max and $min do; NaN is the greatest,
+ * which MaxKey stands for meanwhile.
+ */
+#define RAISED_NAN	"{$cond: [{$eq: [@1, NaN]}, max, @1]}"
+#define LOWERED_NAN "{$cond: [{$eq: [@1, max]}, @2, @1]}"
+
+/* lower_nan: the MaxKey that has stood for NaN, above all numbers, is NaN again. */
+static void
+lower_nan(MongoValue *result)
+{
+	MongoValue	values[2] = {*result};
+
+	if (!result->nan)
+		return;
+	if (result->type == NUMERICOID)
+		values[1] = mongo_decimal_value("NaN");
+	else
+		values[1] = mongo_atomic(bson_double(get_float8_nan()));
+	result->expression = mongo_expand_template(LOWERED_NAN, values, 2);
+}
+
+/* GREATEST and LEAST: $max and $min pass over null, too; NaN is raised above numbers for them. */
+static bool
+translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
+{
+	bool		is_text = mongo_compares_text(node->minmaxtype);
+	BsonArray	operands = bson_array_create();
+	ListCell   *cell;
+
+	if (!mongo_has_normal_form(node->minmaxtype) ||
+		(is_text && !mongo_collation_suits(node->inputcollid, MONGO_ROW_C_COLLATION)))
+		return false;
+	begin_result(result, (Node *) node);
+	foreach(cell, node->args)
+	{
+		MongoValue	one;
+
+		if (!mongo_normal_value_of_node(scope, lfirst(cell), &one))
+			return false;
+		add_alternative(result, &one);
+		if (one.nan)
+			one.expression = mongo_expand_template(RAISED_NAN, &one, 1);
+		bson_array_append(&operands, bson_first(one.expression));
+	}
+	result->expression = mongo_expression(node->op == IS_GREATEST ? "{$max: @1}" : "{$min: @1}",
+										  bson_array(operands.bson));
+	lower_nan(result);
+	if (is_text)
+		scope->translation->compares_text = true;
+	return true;
+}
+
+bool
+mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	switch (nodeTag(node))
+	{
+		case T_CaseExpr:
+			return translate_case(scope, (CaseExpr *) node, value);
+		case T_CoalesceExpr:
+			return translate_coalesce(scope, (CoalesceExpr *) node, value);
+		case T_NullIfExpr:
+			return translate_nullif(scope, (NullIfExpr *) node, value);
+		case T_MinMaxExpr:
+			return translate_min_max(scope, (MinMaxExpr *) node, value);
+		default:
+			return false;
+	}
+}
+
+/*-------------------------------------------------------------------------
+ * Dates and timestamps that a document's are compared with.
+ *
+ * BSON has milliseconds.  What is between two of them is moved to the one that
+ * divides all milliseconds alike; infinities become the first and the last
+ * Date of BSON, which are beyond what a column reads.
+ *-------------------------------------------------------------------------
+ */
+
+/* rounds_up: "a < t" and "a >= t" are the same of the next whole millisecond. */
+static bool
+rounds_up(int strategy)
+{
+	return strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber;
+}
+
+static bool
+rounds_down(int strategy)
+{
+	return strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
+}
+
+/* constant_bound: a constant as a Date; false if it can be none for this operator. */
+static bool
+constant_bound(int strategy, const Const *constant, MongoValue *value)
+{
+	Timestamp	timestamp;
+	int64		millis;
+
+	if (constant->constisnull || mongo_literal(constant, value))
+		return mongo_literal(constant, value);
+	if (constant->consttype == DATEOID)
+		timestamp = DATE_IS_NOEND(DatumGetDateADT(constant->constvalue)) ? DT_NOEND : DT_NOBEGIN;
+	else
+		timestamp = DatumGetTimestamp(constant->constvalue);
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		millis = TIMESTAMP_IS_NOEND(timestamp) ? PG_INT64_MAX : PG_INT64_MIN;
+	else if (rounds_up(strategy) || rounds_down(strategy))
+		millis = mongo_timestamp_to_millis(timestamp, NULL) + rounds_up(strategy);
+	else
+		return false;
+	*value = mongo_atomic(bson_date(millis));
+	value->type = constant->consttype;
+	return true;
+}
+
+/* date_trunc('milliseconds', timestamp + interval '999 microseconds') */
+static Node *
+round_up(Node *node, Oid type)
+{
+	bool		has_zone = type == TIMESTAMPTZOID;
+	Interval   *interval = palloc0(sizeof(Interval));
+	Const	   *addend;
+	Const	   *unit;
+	FuncExpr   *sum;
+
+	interval->time = 999;
+	addend = makeConst(INTERVALOID, -1, InvalidOid, sizeof(Interval),
+					   IntervalPGetDatum(interval), false, false);
+	unit = makeConst(TEXTOID, -1, InvalidOid, -1, CStringGetTextDatum("milliseconds"),
+					 false, false);
+	sum = makeFuncExpr(has_zone ? F_TIMESTAMPTZ_PL_INTERVAL : F_TIMESTAMP_PL_INTERVAL, type,
+					   list_make2(node, addend), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	return (Node *) makeFuncExpr(has_zone ? F_DATE_TRUNC_TEXT_TIMESTAMPTZ :
+								 F_DATE_TRUNC_TEXT_TIMESTAMP, type, list_make2(unit, sum),
+								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+}
+
+/*
+ * mongo_date_bound
+ *		A date or timestamp that PostgreSQL knows, as what "x OP value" compares x with.
+ */
+static bool
+mongo_date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
+{
+	Oid			type = exprType(node);
+
+	if (IsA(node, Const))
+		return constant_bound(strategy, (Const *) node, value);
+	if (type == DATEOID)
+		return mongo_variable(scope, node, value);
+
+	/* sent as a value, a timestamp loses what is below a millisecond */
+	if (rounds_up(strategy))
+		node = round_up(node, type);
+	else if (!rounds_down(strategy))
+		return false;
+	return mongo_variable(scope, node, value);
+}
+
+/* ------------------- How many digits a number can have -------------------- */
+
+static const MongoDigits unknown_digits = {false};
+
+static MongoDigits
+known_digits(int integral, int scale)
+{
+	return (MongoDigits)
+	{
+		true, integral, scale
+	};
+}
+
+bool
+mongo_digits_fit(MongoDigits digits)
+{
+	return digits.known && digits.integral + digits.scale <= MONGO_DECIMAL128_MAX_DIGITS;
+}
+
+/* Of any value of a type. */
+static MongoDigits
+digits_of_type(Oid type, int32 typmod)
+{
+	const MongoType *facts = mongo_type_facts(type);
+	int			precision;
+	int			scale;
+
+	if (facts->kind == MONGO_KIND_INTEGER)
+		return known_digits(snprintf(NULL, 0, INT64_FORMAT, facts->limit), 0);
+	if (facts->kind == MONGO_KIND_NUMERIC &&
+		mongo_numeric_typmod(typmod, &precision, &scale) &&
+		scale >= 0 && precision <= MONGO_MAX_PRECISION)
+		return known_digits(Max(precision - scale, 0), scale);
+	return unknown_digits;
+}
+
+/* The text of the constant has them all. */
+static MongoDigits
+digits_of_constant(const Const *constant)
+{
+	Oid			output;
+	bool		varlena;
+	const char *text;
+	const char *point;
+	int			integral;
+
+	if (constant->constisnull)
+		return known_digits(0, 0);
+	if (constant->consttype == NUMERICOID &&
+		(numeric_is_nan(DatumGetNumeric(constant->constvalue)) ||
+		 numeric_is_inf(DatumGetNumeric(constant->constvalue))))
+		return unknown_digits;
+	if (!digits_of_type(constant->consttype, -1).known && constant->consttype != NUMERICOID)
+		return unknown_digits;
+
+	getTypeOutputInfo(constant->consttype, &output, &varlena);
+	text = OidOutputFunctionCall(output, constant->constvalue);
+	if (*text == '-')
+		text++;
+	point = strchr(text, '.');
+	integral = point == NULL ? (int) strlen(text) : point - text;
+	if (*text == '0')
+		integral = 0;
+	return known_digits(integral, point == NULL ? 0 : strlen(point + 1));
+}
+
+/* From those of the arguments. */
+typedef enum DigitRule
+{
+	DIGITS_SAME,				/* as the first argument */
+	DIGITS_SUM,
+	DIGITS_PRODUCT,
+	DIGITS_REMAINDER,
+	DIGITS_INTEGER,				/* the first, rounded to an integer */
+	DIGITS_ROUNDED,				/* the first, to as many decimals as the
+								 * second says */
+	DIGITS_TYPMOD				/* numeric(precision, scale) of the first */
+} DigitRule;
+
+static const struct
+{
+	Oid			function;
+	DigitRule	rule;
+}			rules[] =
+{
+	{F_NUMERIC_ADD, DIGITS_SUM},
+	{F_NUMERIC_SUB, DIGITS_SUM},
+	{F_NUMERIC_MUL, DIGITS_PRODUCT},
+	{F_NUMERIC_MOD, DIGITS_REMAINDER},
+	{F_MOD_NUMERIC_NUMERIC, DIGITS_REMAINDER},
+	{F_NUMERIC_UMINUS, DIGITS_SAME},
+	{F_NUMERIC_UPLUS, DIGITS_SAME},
+	{F_NUMERIC_ABS, DIGITS_SAME},
+	{F_ABS_NUMERIC, DIGITS_SAME},
+	{F_NUMERIC_INT2, DIGITS_SAME},
+	{F_NUMERIC_INT4, DIGITS_SAME},
+	{F_NUMERIC_INT8, DIGITS_SAME},
+	{F_CEIL_NUMERIC, DIGITS_INTEGER},
+	{F_CEILING_NUMERIC, DIGITS_INTEGER},
+	{F_FLOOR_NUMERIC, DIGITS_INTEGER},
+	{F_SIGN_NUMERIC, DIGITS_INTEGER},
+	{F_ROUND_NUMERIC, DIGITS_INTEGER},
+	{F_TRUNC_NUMERIC, DIGITS_INTEGER},
+	{F_ROUND_NUMERIC_INT4, DIGITS_ROUNDED},
+	{F_TRUNC_NUMERIC_INT4, DIGITS_ROUNDED},
+	{F_NUMERIC_NUMERIC_INT4, DIGITS_TYPMOD},
+};
+
+/*
+ * apply_rule: digits of a result whose arguments have a and b; second is the second
+ * argument.
+ */
+static MongoDigits
+apply_rule(DigitRule rule, MongoDigits a, MongoDigits b, Node *second)
+{
+	int32		number = second != NULL && IsA(second, Const) &&
+		!((Const *) second)->constisnull && ((Const *) second)->consttype == INT4OID ?
+		DatumGetInt32(((Const *) second)->constvalue) : -1;
+
+	switch (rule)
+	{
+		case DIGITS_SAME:
+			return a;
+		case DIGITS_SUM:
+			return known_digits(Max(a.integral, b.integral) + 1, Max(a.scale, b.scale));
+		case DIGITS_PRODUCT:
+			return known_digits(a.integral + b.integral, a.scale + b.scale);
+		case DIGITS_REMAINDER:
+			return known_digits(Min(a.integral, b.integral), Max(a.scale, b.scale));
+		case DIGITS_INTEGER:
+			return known_digits(a.integral + 1, 0);
+		case DIGITS_ROUNDED:
+			if (number < 0 || number > MONGO_DECIMAL128_MAX_DIGITS)
+				return unknown_digits;
+			return known_digits(a.integral + 1, number);
+		case DIGITS_TYPMOD:
+			return digits_of_type(NUMERICOID, number);
+	}
+	return unknown_digits;
+}
+
+/* The first rule of the function says how the digits of its arguments become the result's. */
+static MongoDigits
+digits_of_call(Oid function, List *args)
+{
+	MongoDigits a = mongo_expression_digits(linitial(args));
+	Node	   *second = list_length(args) > 1 ? lsecond(args) : NULL;
+
+	for (size_t i = 0; i < lengthof(rules); i++)
+	{
+		MongoDigits b = {.known = true};
+
+		if (rules[i].function != function)
+			continue;
+		if (rules[i].rule == DIGITS_SUM || rules[i].rule == DIGITS_PRODUCT ||
+			rules[i].rule == DIGITS_REMAINDER)
+			b = mongo_expression_digits(second);
+		if (!b.known || (!a.known && rules[i].rule != DIGITS_TYPMOD))
+			return unknown_digits;
+		return apply_rule(rules[i].rule, a, b, second);
+	}
+	return unknown_digits;
+}
+
+/* Of the one that is largest: any of them may be the value. */
+static MongoDigits
+digits_of_any(List *nodes)
+{
+	MongoDigits result = {.known = true};
+	ListCell   *cell;
+
+	foreach(cell, nodes)
+	{
+		MongoDigits one = mongo_expression_digits(lfirst(cell));
+
+		if (!one.known)
+			return one;
+		result.integral = Max(result.integral, one.integral);
+		result.scale = Max(result.scale, one.scale);
+	}
+	return result;
+}
+
+static MongoDigits
+digits_of_case(const CaseExpr *node)
+{
+	List	   *results = NIL;
+	ListCell   *cell;
+
+	foreach(cell, node->args)
+		results = lappend(results, lfirst_node(CaseWhen, cell)->result);
+	if (node->defresult != NULL)
+		results = lappend(results, node->defresult);
+	return digits_of_any(results);
+}
+
+MongoDigits
+mongo_expression_digits(Node *node)
+{
+	MongoDigits digits = unknown_digits;
+
+	switch (nodeTag(node))
+	{
+		case T_Const:
+			return digits_of_constant((Const *) node);
+		case T_OpExpr:
+			digits = digits_of_call(get_opcode(((OpExpr *) node)->opno),
+									((OpExpr *) node)->args);
+			break;
+		case T_FuncExpr:
+			if (((FuncExpr *) node)->args != NIL)
+				digits = digits_of_call(((FuncExpr *) node)->funcid, ((FuncExpr *) node)->args);
+			break;
+		case T_RelabelType:
+			digits = mongo_expression_digits((Node *) ((RelabelType *) node)->arg);
+			break;
+		case T_CaseExpr:
+			digits = digits_of_case((CaseExpr *) node);
+			break;
+		case T_CoalesceExpr:
+			digits = digits_of_any(((CoalesceExpr *) node)->args);
+			break;
+		case T_MinMaxExpr:
+			digits = digits_of_any(((MinMaxExpr *) node)->args);
+			break;
+		default:
+			break;
+	}
+	return digits.known ? digits : digits_of_type(exprType(node), exprTypmod(node));
 }

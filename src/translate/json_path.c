@@ -14,14 +14,8 @@
  */
 #include "postgres.h"
 
-#include "json_path.h"
-
-#include "bson_memory.h"
-#include "bson_write.h"
-#include "field.h"
-#include "json_scalar.h"
-#include "path.h"
-#include "strategy.h"
+#include "translate_internal.h"
+#include "common.h"
 
 #include <float.h>
 #include <math.h>

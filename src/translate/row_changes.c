@@ -12,13 +12,12 @@
  */
 #include "postgres.h"
 
-#include "row_changes.h"
+#include "translate_internal.h"
+#include "common.h"
+#include "convert.h"
 
 #include "access/htup_details.h"
-#include "bson_write.h"
 #include "catalog/pg_type_d.h"
-#include "encode.h"
-#include "encoding.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/datum.h"

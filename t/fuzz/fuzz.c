@@ -17,7 +17,7 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "library.h"
+#include "remote.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"

@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.h
+ *		ANALYZE, IMPORT FOREIGN SCHEMA, and what is known of collections.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_CATALOG_H
+#define MONGO_FDW_CATALOG_H
+
+#include "compat.h"
+#include "options.h"
+
+#include "datatype/timestamp.h"
+#include "foreign/fdwapi.h"
+#include "nodes/parsenodes.h"
+
+/* ----------------------- ANALYZE of foreign tables ------------------------ */
+
+/*
+ * mongo_analyze_foreign_table
+ *		AnalyzeForeignTable of the wrapper: rows come from $sample, or from a
+ *		scan of the whole collection with analyze_sampling off.
+ *
+ * Asks MongoDB, as the table's owner, for the number of documents and for the
+ * average size of some; *totalpages is their product, in which planning finds the
+ * size of a document again.  Fields that do not fit count as NULL in the sample.
+ */
+extern bool mongo_analyze_foreign_table(Relation relation,
+										AcquireSampleRowsFunc *func,
+										BlockNumber *totalpages);
+
+/* ------------------------- IMPORT FOREIGN SCHEMA -------------------------- */
+
+/*
+ * mongo_import_foreign_schema
+ *		ImportForeignSchema of the wrapper: CREATE FOREIGN TABLE commands for
+ *		the collections and views of a database, from samples, validators and
+ *		indexes.  Options: see docs/import.md.
+ *
+ * Raises HV00D for an unknown option, 22023 for a bad value, HV00Q for a database
+ * without collections.
+ */
+extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
+										 Oid serverid);
+
+/* ----- How many documents a collection has, asked once and remembered ----- */
+
+/*
+ * mongo_remote_row_count
+ *		How many documents the collection of a table with these options has, or how
+ *		many rows a derived table, for the planner.
+ *
+ * Asked for with one command and remembered in this backend for five minutes, or
+ * until a server's or mapping's definition changes.  A view counts all that its
+ * pipeline returns, and 0 is the answer for a collection that does not exist.
+ * Raises as mongo_run_command() and mongo_append_deriving_stages() do.
+ */
+extern double mongo_remote_row_count(UserMapping *user, const MongoTableOptions *options);
+
+/*
+ * mongo_refresh_row_count
+ *		The same, asked for now whatever is remembered.
+ */
+extern double mongo_refresh_row_count(UserMapping *user, const MongoTableOptions *options);
+
+/*-------------------------------------------------------------------------
+ * What ANALYZE has learned of a table's collection, for planning.
+ *
+ * ANALYZE keeps it in a table of the extension (mongo_fdw_statistics_data), a
+ * row for each foreign table.  Planning reads a row once a session and again
+ * after an invalidation; nothing here asks MongoDB.  What was learned may be out of date:
+ * it may decide what a plan costs, and never what an answer is.
+ *-------------------------------------------------------------------------
+ */
+
+/* How an index holds the values of one of its fields. */
+typedef enum MongoKeyKind
+{
+	MONGO_KEY_ASCENDING,
+	MONGO_KEY_DESCENDING,
+	MONGO_KEY_HASHED,
+	MONGO_KEY_TEXT,
+	MONGO_KEY_2D,
+	MONGO_KEY_2DSPHERE,
+	MONGO_KEY_WILDCARD,
+	MONGO_KEY_OTHER				/* of a kind that we do not know */
+} MongoKeyKind;
+
+/* One field of an index; the path is in UTF-8, as a column's is. */
+typedef struct MongoIndexKey
+{
+	const char *path;
+	MongoKeyKind kind;
+} MongoIndexKey;
+
+/* What the first field of an index can serve, as bits of a set. */
+#define MONGO_INDEX_EQUALITY	0x01	/* finding a value, or one of a list */
+#define MONGO_INDEX_RANGE		0x02	/* <, <=, > and >= */
+#define MONGO_INDEX_ORDER		0x04	/* giving documents, or values, in
+										 * order */
+#define MONGO_INDEX_ANY_USE		0x07
+
+typedef struct MongoIndex
+{
+	const char *name;
+	int			nkeys;
+	MongoIndexKey *keys;
+	bool		unique;
+	bool		sparse;			/* lacks documents without the field */
+	bool		hidden;			/* from MongoDB's planner */
+	bool		partial;		/* has a filter, or a wildcard index a choice
+								 * of fields */
+	bool		collated;		/* has a collation other than the simple one */
+	bool		multikey;		/* a document had an array in one of the
+								 * fields */
+	bool		multikey_known;
+	int			uses;			/* MONGO_INDEX_*; 0 for one that cannot serve */
+} MongoIndex;
+
+/* The share of one BSON type among the values of a field. */
+typedef struct MongoTypeShare
+{
+	const char *type;			/* "Int32", as messages have it */
+	double		share;			/* above 0, of all documents in the sample */
+} MongoTypeShare;
+
+/* A field that a column reads. */
+typedef struct MongoLearnedField
+{
+	const char *path;			/* UTF-8 */
+	double		missing;		/* share of documents that lack it */
+	double		arrays;			/* share in which it, or a part of its path,
+								 * is an array */
+	int			ntypes;
+	MongoTypeShare *types;
+} MongoLearnedField;
+
+typedef struct MongoStatistics
+{
+	Oid			relid;
+	TimestampTz learned_at;
+	double		documents;		/* in the collection */
+	double		document_size;	/* average, in bytes; 0: not known */
+	double		sampled;		/* documents that the shares are of */
+	bool		indexes_known;	/* false: MongoDB would not tell */
+	int			nindexes;
+	MongoIndex *indexes;
+	int			nfields;
+	MongoLearnedField *fields;
+} MongoStatistics;
+
+/*
+ * mongo_statistics_of
+ *		What is known of a foreign table's collection; NULL when nothing is, or
+ *		when the table is now one of another collection.
+ *
+ * Must be called within a transaction, and holding a lock on the table.  The
+ * result is read-only.  It is valid as long as both the current memory context
+ * and the transaction last, also when other things are learned meanwhile.  Once
+ * read, it costs one look-up in a hash table.  Raises what reading a table does.
+ */
+extern const MongoStatistics *mongo_statistics_of(Oid relid);
+
+/* Where what is known of a table came from. */
+typedef struct MongoStatisticsOrigin
+{
+	TimestampTz learned_at;
+	const char *collection;		/* "database.collection" */
+	bool		is_current;		/* false: the table is now one of another, and
+								 * planned without */
+} MongoStatisticsOrigin;
+
+/*
+ * mongo_statistics_origin
+ *		False when nothing is known of a foreign table's collection.
+ *
+ * Reads the row each time, for EXPLAIN; palloc'd.
+ */
+extern bool mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin);
+
+/*
+ * mongo_key_covers
+ *		Has this field of an index the values of this path (UTF-8)?  One with a
+ *		wildcard has those of all paths below, but of _id.
+ */
+static inline bool
+mongo_key_covers(const MongoIndexKey *key, const char *path)
+{
+	if (key->kind != MONGO_KEY_WILDCARD)
+		return strcmp(key->path, path) == 0;
+	return strncmp(key->path, path, strlen(key->path) - strlen("$**")) == 0 &&
+		strcmp(path, "_id") != 0;
+}
+
+/*
+ * mongo_index_uses
+ *		What the indexes that lead with this path (UTF-8) can serve: a set of
+ *		MONGO_INDEX_*.  NULL knows of none.
+ */
+static inline int
+mongo_index_uses(const MongoStatistics *statistics, const char *path)
+{
+	int			uses = 0;
+
+	if (statistics == NULL)
+		return 0;
+	for (int i = 0; i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if (index->uses != 0 && mongo_key_covers(&index->keys[0], path))
+			uses |= index->uses;
+	}
+	return uses;
+}
+
+#endif							/* MONGO_FDW_CATALOG_H */

@@ -1,0 +1,759 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote.h
+ *		MongoDB: connections, commands, cursors, writes, transactions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_REMOTE_H
+#define MONGO_FDW_REMOTE_H
+
+#include "compat.h"
+#include "options.h"
+
+#include "datatype/timestamp.h"
+#include "foreign/foreign.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+
+/*-------------------------------------------------------------------------
+ * What is counted of the traffic with MongoDB.
+ *
+ * A connection counts in memory of its own, without locks (MongoTraffic).  With the
+ * library in shared_preload_libraries, what has come to it is added to two tables in
+ * shared memory when the connection is given back to the pool: by server and user,
+ * and by query id.  A row is looked up under a lock once in a session; adding takes
+ * an atomic operation a counter.
+ *-------------------------------------------------------------------------
+ */
+
+typedef enum MongoCounter
+{
+	/* commands, by kind */
+	MONGO_COUNT_FIND,
+	MONGO_COUNT_GET_MORE,
+	MONGO_COUNT_AGGREGATE,
+	MONGO_COUNT_COUNT,
+	MONGO_COUNT_INSERT,
+	MONGO_COUNT_UPDATE,
+	MONGO_COUNT_DELETE,
+	MONGO_COUNT_FIND_AND_MODIFY,
+	MONGO_COUNT_OTHER,			/* also what libmongoc has compressed */
+
+	MONGO_COUNT_BYTES_SENT,		/* on the network, TLS and compression
+								 * included */
+	MONGO_COUNT_BYTES_RECEIVED,
+	MONGO_COUNT_ROUND_TRIPS,	/* replies that have come whole */
+	MONGO_COUNT_WAIT_US,		/* microseconds of waiting for the network */
+	MONGO_COUNT_DOCUMENTS_READ,
+	MONGO_COUNT_DOCUMENTS_WRITTEN,
+	MONGO_COUNT_CONNECTIONS,
+	MONGO_COUNT_RECONNECTS,		/* of them, in place of one that has broken */
+	MONGO_COUNT_ERRORS
+} MongoCounter;
+
+#define MONGO_COMMAND_KINDS		(MONGO_COUNT_OTHER + 1)
+#define MONGO_COUNTERS			(MONGO_COUNT_ERRORS + 1)
+
+typedef struct MongoTraffic
+{
+	uint64		counters[MONGO_COUNTERS];
+	uint32		changed;		/* those that have grown since the last flush,
+								 * as bits */
+} MongoTraffic;
+
+static inline void
+mongo_traffic_add(MongoTraffic *traffic, MongoCounter counter, uint64 count)
+{
+	traffic->counters[counter] += count;
+	traffic->changed |= (uint32) 1 << counter;
+}
+
+/* What a scan has caused. */
+typedef struct MongoUsage
+{
+	uint64		commands;
+	uint64		documents;
+	uint64		bytes_sent;
+	uint64		bytes_received;
+	uint64		wait_us;
+} MongoUsage;
+
+/*
+ * mongo_traffic_note_command
+ *		Count a command by its name.
+ */
+extern void mongo_traffic_note_command(MongoTraffic *traffic, const char *name);
+
+/*
+ * mongo_traffic_commands
+ *		The number of all kinds.
+ */
+extern uint64 mongo_traffic_commands(const MongoTraffic *traffic);
+
+/* A row of server and user in shared memory; it stays where it is. */
+typedef struct MongoActivity MongoActivity;
+
+/*
+ * mongo_activity_initialize
+ *		Ask for the shared memory; from _PG_init(), in shared_preload_libraries alone.
+ */
+extern void mongo_activity_initialize(void);
+
+/*
+ * mongo_activity_row
+ *		The row of a server of the current database and a role; NULL without shared
+ *		memory.  Never raises.
+ */
+extern MongoActivity *mongo_activity_row(Oid serverid, Oid userid);
+
+/*
+ * mongo_activity_use
+ *		From now on mongo_activity_count_current() counts for this row, NULL: for none.
+ */
+extern void mongo_activity_use(MongoActivity *activity);
+
+/*
+ * mongo_activity_flush
+ *		Add what 'traffic' has more than 'flushed' to the row and to that of the
+ *		current query, and make them equal.  Never raises.
+ */
+extern void mongo_activity_flush(MongoActivity *activity, MongoTraffic *traffic,
+								 MongoTraffic *flushed);
+
+/*
+ * mongo_activity_count, mongo_activity_count_current
+ *		Count at once what no connection counts, for a row, which may be NULL, or for
+ *		that of the connection that was taken last.
+ */
+extern void mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count);
+
+extern void mongo_activity_count_current(MongoCounter counter, uint64 count);
+
+/* Copies of rows, for the views. */
+typedef struct MongoActivityRow
+{
+	Oid			dbid;
+	Oid			serverid;
+	Oid			userid;
+	MongoTraffic traffic;
+} MongoActivityRow;
+
+typedef struct MongoStatementRow
+{
+	Oid			dbid;
+	Oid			userid;
+	uint64		queryid;
+	uint64		calls;
+	MongoUsage	usage;
+} MongoStatementRow;
+
+/*
+ * mongo_activity_rows, mongo_statement_rows
+ *		Copies in the current memory context; *count of them.  Without shared memory
+ *		they raise 55000.
+ */
+extern MongoActivityRow *mongo_activity_rows(int *count);
+extern MongoStatementRow *mongo_statement_rows(int *count);
+
+/*
+ * mongo_activity_reset, mongo_statements_reset
+ *		Begin to count anew, for all.  Raise 55000 without shared memory.
+ */
+extern void mongo_activity_reset(void);
+extern void mongo_statements_reset(void);
+
+/*-------------------------------------------------------------------------
+ * MongoDB transactions that follow the PostgreSQL transaction.
+ *
+ * A session is what this backend's writes to one user mapping run in, for the
+ * rest of a PostgreSQL transaction.  On a replica set or mongos it holds a
+ * MongoDB transaction, which commits before PostgreSQL does and is aborted
+ * when PostgreSQL rolls back.  A standalone server has no transactions: a
+ * session there is only a way to reach it, and a rollback warns.
+ *
+ * https://github.com/mongodb/specifications (Transactions, Driver Sessions)
+ *-------------------------------------------------------------------------
+ */
+
+/* Opaque; lives until the end of the PostgreSQL transaction. */
+typedef struct MongoSession MongoSession;
+
+/*
+ * mongo_session_for_write
+ *		The session in which 'user' writes; opened by the first call.
+ *
+ * To be called before the scan whose rows an UPDATE or DELETE changes, so that
+ * what it reads cannot change before it is written.  Raises 08001 as
+ * mongo_lease_acquire() does, 25006 in a read-only transaction, 0A000 where the
+ * option "transactions" requires what the server does not have or after a
+ * rolled-back savepoint.
+ */
+extern MongoSession *mongo_session_for_write(UserMapping *user);
+
+/*
+ * mongo_session_for_read
+ *		The session in which 'user' must read, or NULL: outside any.
+ *
+ * Not NULL when the MongoDB transaction has been opened, by a write or because
+ * the isolation level asks for one snapshot.  Raises as above.
+ */
+extern MongoSession *mongo_session_for_read(UserMapping *user);
+
+/*
+ * mongo_session_in_transaction
+ *		Does it hold a MongoDB transaction?
+ */
+extern bool mongo_session_in_transaction(const MongoSession *session);
+
+/* -------------- Many writes to one collection in one command -------------- */
+
+/* MongoDB's code for it. */
+#define MONGO_DUPLICATE_KEY		11000
+
+/*
+ * How often an upsert is sent, at most, that fails with that code outside of
+ * transactions: of two that insert the same key at the same time one does, and MongoDB's
+ * documentation has the other repeated.
+ */
+#define MONGO_UPSERT_ATTEMPTS	3
+
+/* What each operation of a batch does, and the documents it consists of. */
+typedef enum MongoWriteKind
+{
+	MONGO_INSERT,				/* document */
+	MONGO_INSERT_UNLESS_THERE,	/* filter, {$setOnInsert} */
+	MONGO_UPSERT,				/* filter, update or pipeline {"0": stage} */
+	MONGO_UPDATE_ONE,			/* likewise */
+	MONGO_UPDATE_MANY,			/* likewise */
+	MONGO_DELETE_ONE,			/* filter */
+	MONGO_DELETE_MANY			/* filter */
+} MongoWriteKind;
+
+/*
+ * Operations of one kind, one after the other: the bytes of their documents.
+ */
+typedef struct MongoWriteBatch
+{
+	MongoWriteKind kind;
+	bool		ordered;		/* nothing is tried after one that failed */
+	bool		simple_collation;	/* for filters that compare text */
+	bool		by_key;			/* filters are not by _id for ON CONFLICT, but
+								 * by the option key_columns */
+	const char *comment;		/* a table's own; NULL: the server's */
+	int			count;			/* operations */
+	char	   *data;			/* palloc'd */
+	Size		length;
+	Size		capacity;
+} MongoWriteBatch;
+
+/* What a batch did. */
+typedef struct MongoWriteResult
+{
+	int64		written;		/* inserted, matched by updates, or deleted */
+	int			duplicates;		/* not written for a duplicate key, if allowed */
+	Bitmapset  *refused;		/* their indexes; of MONGO_INSERT_UNLESS_THERE
+								 * also those that were there already */
+} MongoWriteResult;
+
+/*
+ * mongo_write_batch_add
+ *		Append a document to the batch; the caller counts operations.
+ *
+ * 'context' is where batch->data lives.  Raises 54000 above 16 MB, which is
+ * MongoDB's limit.
+ */
+extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
+								  const bson_t *document);
+
+/*
+ * mongo_write_batch_send
+ *		Send the batch and wait; in one command up to MongoDB's 48 MB.
+ *
+ * Raises what MongoDB answers, 23505 for a duplicate key, with
+ * 'context_message'; 'first_row' is the number of the batch's first row in the
+ * statement (0: the batch has no rows) and 'rows_before' how many that statement had written.  With
+ * 'allow_duplicates' duplicate keys are noted in *result instead.
+ *
+ * Writes are sent once more after a lost connection, or to another primary, where
+ * MongoDB can recognize a repetition (Retryable Writes specification); upserts that
+ * were not the first to insert a key are sent again, and go on from there.
+ */
+extern void mongo_write_batch_send(MongoSession *session, const char *database,
+								   const char *collection,
+								   const MongoWriteBatch *batch,
+								   bool allow_duplicates, int64 first_row,
+								   int64 rows_before,
+								   const char *context_message,
+								   MongoWriteResult *result);
+
+/* A batch that has been sent, and whose reply has not been received.  Opaque. */
+typedef struct MongoWriteFlight MongoWriteFlight;
+
+/*
+ * mongo_write_batch_begin
+ *		Send the batch without waiting for its reply; NULL, with nothing sent, where
+ *		that is not possible: in a MongoDB transaction, where libmongoc sends writes,
+ *		or when it takes more than one message.
+ *
+ * One at a time in a session, whose other statements wait for its end.  *batch and
+ * 'context_message' must stay until mongo_write_batch_finish().  It lives in
+ * 'owner', whose reset gives it up: what is then not known to be written is noted
+ * in the session.  Raises what interrupts bring, and 53200.
+ */
+extern MongoWriteFlight *mongo_write_batch_begin(MemoryContext owner,
+												 MongoSession *session,
+												 const char *database,
+												 const char *collection,
+												 const MongoWriteBatch *batch,
+												 int64 first_row, int64 rows_before,
+												 const char *context_message);
+
+/*
+ * mongo_write_batch_finish
+ *		Wait for the reply; as mongo_write_batch_send() then.
+ */
+extern void mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result);
+
+/* ---------------------------- Run one command ----------------------------- */
+
+/*
+ * mongo_run_command
+ *		Run one command and return its reply, which lives in 'context'.
+ *
+ * 'command' must not hold $db or lsid, which the function adds.  A reply with
+ * {ok: 0} raises as mongo_report_command_error does, under 'context_message';
+ * without one (NULL) it is returned like any other.
+ * With 'read_only' true the command is retried once on a broken connection.
+ */
+extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
+									   const char *database,
+									   const bson_t *command, bool read_only,
+									   const char *context_message);
+
+/*-------------------------------------------------------------------------
+ * How many connections all sessions together have to a server.
+ *
+ * With the library in shared_preload_libraries; otherwise nothing is counted and
+ * there is no limit.
+ *-------------------------------------------------------------------------
+ */
+
+/* A server's count in shared memory; it stays where it is. */
+typedef struct MongoConnectionCount MongoConnectionCount;
+
+/*
+ * mongo_connection_limit_initialize
+ *		Ask for the shared memory; from _PG_init(), in
+ *		shared_preload_libraries alone.
+ */
+extern void mongo_connection_limit_initialize(void);
+
+/*
+ * mongo_connection_limit_has_room
+ *		May one more be made now?  limit 0: any number.
+ */
+extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
+
+/*
+ * mongo_connection_limit_enter
+ *		Count one more connection, to be given back by mongo_connection_limit_leave() or
+ *		the end of the process.
+ *
+ * Waits for others to be closed, up to so many milliseconds, then raises 53300; 57014
+ * when cancelled.  NULL without shared memory.
+ */
+extern MongoConnectionCount *mongo_connection_limit_enter(Oid serverid,
+														  const char *server_name,
+														  int limit, int timeout_ms);
+
+/*
+ * mongo_connection_limit_leave
+ *		Never raises; NULL is none.
+ */
+extern void mongo_connection_limit_leave(MongoConnectionCount *count);
+
+/* ------- The connections that this session has, for who asks in SQL ------- */
+
+/* One of them; strings are in the current memory context. */
+typedef struct MongoConnectionInfo
+{
+	Oid			serverid;		/* which may have been dropped since */
+	Oid			mapping;
+	const char *host;			/* with port, or the path of a socket; NULL:
+								 * lost */
+	const char *role;			/* as libmongoc calls it, such as RSPrimary */
+	bool		is_active;		/* something holds it */
+	bool		has_cursor;		/* nothing does, but a cursor is open there */
+	bool		is_valid;		/* its server and user mapping are as they
+								 * were */
+	bool		in_transaction; /* of MongoDB's */
+	TimestampTz connected_at;
+	TimestampTz idle_since;		/* 0: is_active */
+	MongoTraffic traffic;
+	const char *compressor;		/* NULL: none */
+	bool		has_tls;
+} MongoConnectionInfo;
+
+/*
+ * mongo_connections
+ *		A list of MongoConnectionInfo *.
+ */
+extern List *mongo_connections(void);
+
+/*
+ * mongo_connections_close
+ *		Close those to a server, or all (InvalidOid); was there one to close?
+ *
+ * What is in use stays, with a WARNING for each server.
+ */
+extern bool mongo_connections_close(Oid serverid);
+
+/*-------------------------------------------------------------------------
+ * "Open this cursor, next document": what execution knows of transport.
+ *-------------------------------------------------------------------------
+ */
+
+typedef struct MongoCursor MongoCursor;
+
+/*
+ * mongo_cursor_open
+ *		A cursor on the result of 'command' (find, aggregate, ...), which is sent
+ *		when the first document is asked for.
+ *
+ * 'command' must not hold $db.  getMore asks for 'batch_size' documents (0 =
+ * the server's default).  The cursor and its lease live in 'context' and are
+ * given back when that goes, at the latest.  Both 'context' and 'user' must live
+ * as long as the cursor.  A connection is in use only while an answer is due, so
+ * that any number of cursors may be open.
+ *
+ * A connection that breaks before the first document has been handed out is
+ * replaced and the command sent once more (Retryable Reads specification).
+ */
+extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
+									  const char *database,
+									  const char *collection,
+									  const bson_t *command, int batch_size);
+
+/*
+ * mongo_cursor_send_as
+ *		What the options of a table say of its commands: which member is asked,
+ *		where its read preference is not the server's (0), and the comment that they
+ *		carry, with the escapes of remote_internal.h (NULL: the server's).
+ *
+ * To be said before the first document is asked for.  In a transaction of MongoDB's
+ * the primary is asked.
+ */
+extern void mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode,
+								 const char *comment);
+
+/*
+ * mongo_cursor_grow_batches
+ *		Each getMore may ask for twice as many documents as the last, up to batches of
+ *		4 MB: a round trip then counts for less.  Not where a batch takes longer than a
+ *		second, to come or to be read.
+ */
+extern void mongo_cursor_grow_batches(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_expect_document
+ *		The reply to the command, which is sent outside of transactions, has no cursor,
+ *		but this field: it is the only document.
+ *
+ * To be said before the first document is asked for; 'field' must live as long as
+ * the cursor.
+ */
+extern void mongo_cursor_expect_document(MongoCursor *cursor, const char *field);
+
+/*
+ * mongo_cursor_count_in
+ *		Add what the cursor causes to 'usage', which must live as long.
+ */
+extern void mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage);
+
+/*
+ * mongo_cursor_next
+ *		The next document's bytes, or NULL when there are no more.
+ *
+ * The bytes are inside the reply buffer and stay valid until the next call.
+ * *length is what the document says of itself and is inside the buffer;
+ * nothing else about the bytes has been validated.  Raises 08006, 08P01,
+ * 57014, or what the server answered.
+ */
+extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
+
+/*
+ * mongo_cursor_is_exhausted
+ *		Is it known, with nothing to be asked for, that there are no more documents?
+ */
+extern bool mongo_cursor_is_exhausted(const MongoCursor *cursor);
+
+/*
+ * mongo_cursor_is_ready
+ *		Would mongo_cursor_next() give its answer without waiting for more than
+ *		the rest of a reply that has begun to come?
+ *
+ * When not, the next request is on its way, and mongo_cursor_socket() becomes
+ * readable with its reply; or all connections are in use, and the request is
+ * sent when it is its turn.  Always true with the option socket_timeout_ms once it
+ * is sent: only a wait of our own has a limit.
+ */
+extern bool mongo_cursor_is_ready(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_socket
+ *		The socket that the reply comes on, valid until the next call; or
+ *		PGINVALID_SOCKET while nothing is on its way or it is to be waited for by
+ *		mongo_cursor_next() alone.
+ */
+extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_ask_now
+ *		Send the request out of turn, for which somebody else's answer is waited for
+ *		if need be.  Only for a cursor that is not ready and has no socket.
+ */
+extern void mongo_cursor_ask_now(MongoCursor *cursor);
+
+/*
+ * mongo_cursor_set_tag, mongo_cursor_waits_for
+ *		Mark a cursor; is a request in flight, of the same user mapping, whose
+ *		cursor's mark meets the condition?  The turn of one that waits comes when it
+ *		is answered.
+ */
+extern void mongo_cursor_set_tag(MongoCursor *cursor, void *tag);
+extern bool mongo_cursor_waits_for(MongoCursor *cursor,
+								   bool (*condition) (const void *tag, const void *arg),
+								   const void *arg);
+
+/*
+ * mongo_cursor_close
+ *		Give the lease back; tells the server when the cursor is still open
+ *		there.  Idempotent; NULL is accepted.
+ */
+extern void mongo_cursor_close(MongoCursor *cursor);
+
+/* ------- Change or delete one document and have it, in one command -------- */
+
+/* What to do; see MongoDB's findAndModify. */
+typedef struct MongoFindAndModify
+{
+	const char *database;
+	const char *collection;		/* in the database's encoding, as is the
+								 * former */
+	const bson_t *filter;
+	const bson_t *update;		/* operators, a pipeline {"0": stage}, or
+								 * NULL: delete */
+	const bson_t *fields;		/* projection; NULL: all */
+	const char *comment;		/* a table's own; NULL: the server's */
+	bool		simple_collation;
+	bool		upsert;			/* insert what 'update' makes, if none is
+								 * found */
+} MongoFindAndModify;
+
+/*
+ * mongo_find_and_modify
+ *		The document after its update, or as it was before it was deleted; false
+ *		when the filter matched none and none was inserted.
+ *
+ * *document is a view that lives as long as 'context'.  Raises and retries as
+ * mongo_write_batch_send() does.
+ */
+extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
+								  const MongoFindAndModify *command,
+								  const char *context_message, bson_t *document);
+
+/* --------------------------- Starting libmongoc --------------------------- */
+
+/*
+ * mongo_initialize_library
+ *		Start libmongoc, unless this process or its postmaster has done so.
+ */
+extern void mongo_initialize_library(void);
+
+/*-------------------------------------------------------------------------
+ * MongoDB's and libmongoc's errors as PostgreSQL errors.
+ *
+ * This is the one border where a bson_error_t or a command reply with
+ * {ok: 0} becomes an SQLSTATE.  MongoDB's own code, name and message go to
+ * DETAIL; where a person can act, a HINT says how.  A message that may quote
+ * documents is left out where the user may not read them: see common.h.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * What a pipeline makes MongoDB's error say where it finds that a sum has been
+ * rounded; raised as 22003.
+ */
+#define MONGO_INEXACT_SUM	"a sum has more digits than MongoDB can hold:"
+
+/*
+ * What a pipeline makes MongoDB's error say where it finds that a document does
+ * not fit its column; raised as HV004.  What follows, each but the last with
+ * MONGO_MISMATCH_SEPARATOR behind it: path, "database.collection", the type of the
+ * column, the BSON type.
+ */
+#define MONGO_MISMATCH			"a field does not fit its column: "
+#define MONGO_MISMATCH_SEPARATOR	"; "
+
+/* What stands for the type where the option unwind wants an array. */
+#define MONGO_MISMATCH_ARRAY	"array"
+
+/* MongoDB's code for an operation that was killed. */
+#define MONGO_INTERRUPTED		11601
+
+/*
+ * mongo_report_connection_error
+ *		Raise what kept us from a usable connection to 'server_name'.
+ *
+ * SQLSTATE: 28P01 for refused credentials, 08P01 for replies that are no valid
+ * ones, 08001 otherwise.
+ */
+pg_noreturn extern void mongo_report_connection_error(const char *server_name,
+													  const bson_error_t *error);
+
+/*
+ * mongo_report_command_error
+ *		Raise the error that a command reply carries.
+ *
+ * 'reply' is a document with {ok: 0, code, codeName, errmsg}; 'context_message' names
+ * what was attempted ("could not read collection \"db.coll\"").  The SQLSTATE
+ * comes from a table of MongoDB codes (11000 -> 23505, 13 -> 42501, 50 ->
+ * 57014, 112 -> 40001, ...), else HV000.  Where evaluating an expression has
+ * failed it is what PostgreSQL raises for the same (22012, 22003, 22P02, 22008,
+ * ...); where the server does not know a part of the language it is 0A000, and
+ * the HINT names what to disable (options.h).
+ */
+pg_noreturn extern void mongo_report_command_error(const char *context_message,
+												   const bson_t *reply);
+
+/*
+ * mongo_report_bson_error
+ *		Like mongo_report_command_error, from what a libmongoc call gives back.
+ *
+ * 'reply' may be NULL.  08006 where the connection is lost, or the member that is reached
+ * is none of the set's; HV000 for what else libmongoc itself has found.
+ */
+pg_noreturn extern void mongo_report_bson_error(const char *context_message,
+												const bson_error_t *error,
+												const bson_t *reply);
+
+/*
+ * mongo_error_text
+ *		MongoDB's message for a code, printable, with what it tells beside it of a
+ *		document that a validator refuses: 'info' is its errInfo, or NULL.
+ */
+extern char *mongo_error_text(int code, const char *message, const bson_iter_t *info);
+
+/*
+ * mongo_report_write_error
+ *		Raise the error of one operation in a bulk write.
+ *
+ * The SQLSTATE is that of MongoDB's 'code', and so is the HINT where 'hint' is NULL;
+ * 'text' goes to DETAIL.
+ */
+pg_noreturn extern void mongo_report_write_error(const char *context_message, int code,
+												 const char *text, const char *hint);
+
+/*
+ * mongo_report_transient_error
+ *		Raise 40001 for a transaction that MongoDB has ended and that may be tried
+ *		again.
+ */
+pg_noreturn extern void mongo_report_transient_error(const char *context_message,
+													 const bson_error_t *error);
+
+/*
+ * mongo_error_is_retryable
+ *		May a read that failed with this server code be sent once more?
+ *
+ * The list is that of the Retryable Reads specification.
+ */
+extern bool mongo_error_is_retryable(int code);
+
+/*
+ * mongo_error_is_interruption
+ *		May a command that failed with this code have done a part of its work?
+ *
+ * Those that MongoDB calls interruptions: killed, out of time, a server that
+ * shuts down or steps down.
+ */
+extern bool mongo_error_is_interruption(int code);
+
+/*
+ * mongo_reply_is_ok
+ *		Does the reply say that the command was carried out?
+ */
+extern bool mongo_reply_is_ok(const bson_t *reply);
+
+/*
+ * mongo_reply_has_label
+ *		Does the reply carry this error label of the driver specifications?
+ */
+extern bool mongo_reply_has_label(const bson_t *reply, const char *label);
+
+/* -------------- From options to what libmongoc wants to know -------------- */
+
+/*
+ * mongo_uri_create
+ *		The URI of 'options'; the caller owns it (mongoc_uri_destroy()).
+ *
+ * Built with libmongoc's setters, so that no value needs percent-encoding:
+ * user name and password are taken literally.  Without a user name and a
+ * mechanism there is no authentication, whatever else is given.  Credentials are
+ * looked up in authentication_database, else in the URI's authSource, else in
+ * "admin" (the driver's default), or in $external where the mechanism wants that.
+ * Raises 08001 for what libmongoc does not accept, never showing the password,
+ * 22023 for an option uri that holds a secret, and what a password_file raises.
+ */
+extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options);
+
+/*
+ * mongo_uri_take_socket_timeout
+ *		The URI's socketTimeoutMS, else the option socket_timeout_ms; 0: no limit.
+ *
+ * Our streams observe it, for libmongoc's waits and our own alike.  In the URI
+ * it is replaced by what makes libmongoc wait for ever: by default it would
+ * wait for five minutes, and it takes 0 for the default (seen in the source of
+ * 1.23.1 and 2.6: mongoc_uri_get_option_as_int32()).
+ */
+extern int	mongo_uri_take_socket_timeout(mongoc_uri_t *uri,
+										  const MongoConnectionOptions *options);
+
+/*
+ * mongo_uri_ssl_options
+ *		TLS settings of options and URI together; false when TLS is off.
+ *
+ * A server option wins over the URI's.  The strings stay those of 'options'
+ * and 'uri'.  TLS is on with ssl, with tls=true in the URI, and with any tls*
+ * option there, as the URI options specification has it.
+ */
+extern bool mongo_uri_ssl_options(const MongoConnectionOptions *options,
+								  const mongoc_uri_t *uri,
+								  mongoc_ssl_opt_t *ssl_options);
+
+/*
+ * mongo_uri_is_single
+ *		Will libmongoc treat this as one server (topology type Single)?
+ */
+extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
+
+/* -------- Run one command that may write, outside of transactions --------- */
+
+/*
+ * mongo_run_write_command
+ *		Run it once, through libmongoc, and return its reply, in 'context'.
+ *
+ * 'command' must not hold $db or lsid.  A reply with {ok: 0} raises as
+ * mongo_report_bson_error() does, under 'context_message', as do a lost
+ * connection (08006) and interrupts.  Given up by an interrupt or by
+ * socket_timeout_ms it is ended in MongoDB as well (remote_internal.h), and a
+ * WARNING says that what it has changed stays.  So does one when PostgreSQL rolls
+ * back (remote_internal.h).
+ */
+extern const bson_t *mongo_run_write_command(MemoryContext context, UserMapping *user,
+											 const char *database,
+											 const bson_t *command,
+											 const char *context_message);
+
+#endif							/* MONGO_FDW_REMOTE_H */

@@ -1,0 +1,1378 @@
+/*-------------------------------------------------------------------------
+ *
+ * translate.h
+ *		PostgreSQL's expressions and rows as MongoDB's conditions, expressions and documents.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_TRANSLATE_H
+#define MONGO_FDW_TRANSLATE_H
+
+#include "compat.h"
+#include "common.h"
+#include "options.h"
+#include "catalog.h"
+
+#include "access/stratnum.h"
+#include "access/tupdesc.h"
+#include "catalog/pg_attribute.h"
+#include "datatype/timestamp.h"
+#include "lib/stringinfo.h"
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+#include "utils/palloc.h"
+
+/* ------- From a foreign table's Vars to the fields of its documents ------- */
+
+/* The name of the column that holds the whole document. */
+#define MONGO_DOCUMENT_COLUMN	"__doc"
+
+/*
+ * The columns of one foreign table in one query; looked up as they are met.
+ *
+ * Whoever meets a column first may run in a memory context that is gone when the
+ * next one does, such as that of one join order (plan_internal.h).  Therefore
+ * what is looked up is kept in 'context', whatever the current one is.  Copies
+ * (mongo_columns_under) live where they are made and share it.
+ *
+ * Where a pipeline has joined several tables, theirs are a list, and each
+ * table's document stands in the joined one under a prefix of its own.
+ */
+typedef struct MongoColumns
+{
+	Oid			relid;			/* the foreign table */
+	Index		varno;			/* its range table index */
+	int			natts;
+	MongoTypeMismatch type_mismatch;
+	MemoryContext context;		/* of the next two and what they point to */
+	const char **names;			/* by attribute number - 1; NULL: not met yet */
+	MongoColumnOptions **options;
+	const MongoStatistics *statistics;	/* what is known of the collection, to
+										 * be set by planning; NULL: nothing */
+	const MongoTableOptions *derivation;	/* of a derived table, to be set
+											 * by planning; NULL: of no other */
+	const char *prefix;			/* NULL: the document itself */
+	struct MongoColumns *next;	/* another table of the join, or NULL */
+} MongoColumns;
+
+/*
+ * mongo_columns_create
+ *		Nothing looked up yet; lives in 'context', with all that will be.
+ */
+extern MongoColumns *mongo_columns_create(MemoryContext context, Oid relid,
+										  Index varno, int natts,
+										  MongoTypeMismatch type_mismatch);
+
+/*
+ * mongo_check_columns
+ *		Assert that the members of the list live as long as 'context', and what
+ *		was looked up as long as the member; NULL is an empty list.
+ */
+#ifdef USE_ASSERT_CHECKING
+extern void mongo_check_columns(const MongoColumns *columns, MemoryContext context);
+#endif
+
+/*
+ * mongo_columns_find
+ *		The member of the list that is about 'varno'; NULL when there is none.
+ */
+extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
+
+/*
+ * mongo_columns_under
+ *		The same table alone, with another prefix, palloc'd in the current memory
+ *		context.
+ */
+extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
+										 const char *prefix);
+
+/*
+ * mongo_unused_field
+ *		'name', or a longer one, that is no field of the columns of tables whose documents
+ *		stand under no prefix.
+ *
+ * Where a document has such a field all the same, nobody reads it.
+ */
+extern const char *mongo_unused_field(MongoColumns *columns, const char *name);
+
+/* A field of the documents, as an expression over the table names it. */
+typedef struct MongoField
+{
+	MongoColumns *columns;		/* of its table */
+	const char *path;			/* in the document, with the table's prefix */
+	Oid			type;			/* of its row in comparison.c, or a domain
+								 * over it */
+	int32		typmod;			/* of the type below the domain */
+	Oid			operator_type;	/* whose operators compare it */
+	bson_type_t bson_type;		/* the one it is declared to have, or
+								 * BSON_TYPE_EOD, see convert.h */
+	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
+	bool		unindexed;		/* no index is to be thought of, says the user */
+	int			element;		/* of an array of 'type': MONGO_ANY_ELEMENT of
+								 * translate.h, or which, counted from 1; 0:
+								 * the field itself */
+	Oid			cast_type;		/* of the text of json, or json: what it is
+								 * cast to; InvalidOid: nothing */
+	int			wrapper;		/* a MongoJsonWrapper of translate.h */
+
+	/* where it is what clocks show, see translate_internal.h */
+	const char *zone;			/* of the clocks: a name, "" for the
+								 * session's; NULL: the field itself */
+	const char *result_zone;	/* in which that time is an instant again, or
+								 * NULL */
+	int			clock_unit;		/* what of the time: an enum of local_time.c */
+} MongoField;
+
+/*
+ * mongo_strip_relabelling
+ *		What is below binary-compatible relabelling, as a varchar read as text is;
+ *		NULL for NULL.
+ */
+extern Node *mongo_strip_relabelling(Node *node);
+
+/*
+ * mongo_column_of_node
+ *		The column that 'node' is, below binary-compatible relabelling, and its
+ *		field; NULL for anything else, and for the whole-document column.
+ */
+extern const Var *mongo_column_of_node(MongoColumns *columns, Node *node,
+									   MongoField *field);
+
+/*
+ * mongo_column_name, mongo_column_path
+ *		Of an attribute number of the first table; the path, in the table's own
+ *		documents, is NULL for the whole document.
+ *
+ * mongo_column_bson_type
+ *		Likewise, what its option bson_type says; raises 42804 where the column's type
+ *		cannot have that, as does whatever else looks up a column but its name.
+ */
+extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
+extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
+extern bson_type_t mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum);
+
+/*
+ * mongo_append_paths
+ *		Append to a projection that these paths, char *, are wanted; _id alone
+ *		when there are none.  All must be addressable.
+ */
+extern void mongo_append_paths(bson_t *projection, List *paths);
+
+/*
+ * mongo_append_projection
+ *		Append to 'command' a "projection" that fetches these attributes.
+ *
+ * 'attributes' are attribute numbers; _id always comes, to be named in errors.
+ * Appends nothing when only the whole document will do: a column __doc, or a
+ * path that find's language cannot name.
+ */
+extern void mongo_append_projection(bson_t *command, MongoColumns *columns,
+									List *attributes);
+
+/*-------------------------------------------------------------------------
+ * Paths to fields: what find's language makes of them.
+ *
+ * A path is in UTF-8, its components separated by dots.  find's language looks
+ * into arrays on the way and at its end, which SQL does not.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_path_is_addressable
+ *		Can find's language name this path at all?
+ *
+ * False for empty components, for those that begin with '$', and for more
+ * components than a stored document has levels.
+ */
+extern bool mongo_path_is_addressable(const char *path);
+
+/*
+ * mongo_path_has_index
+ *		Does a component of the path consist of digits, so that it may reach
+ *		into an array?
+ */
+extern bool mongo_path_has_index(const char *path);
+
+/* Of Extended JSON's wrappers, that whose text within a field is meant. */
+typedef enum MongoJsonWrapper
+{
+	MONGO_WRAPPER_NONE,			/* the field itself */
+	MONGO_WRAPPER_OID,
+	MONGO_WRAPPER_DATE,
+	MONGO_WRAPPER_DECIMAL
+} MongoJsonWrapper;
+
+/* In place of the number of an element of an array. */
+#define MONGO_ANY_ELEMENT	(-1)
+
+/*
+ * mongo_append_no_arrays
+ *		Append to the conditions that the path goes through no array and leads to
+ *		none.
+ *
+ * mongo_append_no_parent_arrays
+ *		That it goes through none.
+ */
+extern void mongo_append_no_arrays(BsonArray *conditions, const char *path);
+extern void mongo_append_no_parent_arrays(BsonArray *conditions, const char *path);
+
+/*
+ * mongo_append_within_arrays
+ *		Append to the branches of an $or: the field is an array in which is something
+ *		that is neither null nor of the class whose least value is 'least', so that it
+ *		may be another array.
+ */
+extern void mongo_append_within_arrays(BsonArray *branches, const char *path,
+									   bson_value_t least);
+
+/*-------------------------------------------------------------------------
+ * What an operator asks of the default order of a type.
+ *
+ * PostgreSQL compares two values by the default B-tree operator family of their
+ * type unless told otherwise, and only that order is MongoDB's.  An operator is
+ * known here by its strategy there (access/stratnum.h), with 6 for "<>".
+ *
+ * The functions look into the system catalogs by way of the type cache and the
+ * system caches; they allocate nothing and raise nothing of their own.
+ *-------------------------------------------------------------------------
+ */
+
+/* As ROWCOMPARE_NE: in no operator family, but the negator of one's "=". */
+#define MONGO_STRATEGY_NOT_EQUAL	6
+
+/*
+ * mongo_default_opfamily
+ *		The default B-tree operator family of a type, or InvalidOid.
+ *
+ * That of a varchar is text's, that of an array array_ops; domains have that of
+ * their base type.
+ */
+extern Oid	mongo_default_opfamily(Oid type);
+
+/*
+ * mongo_default_strategy
+ *		The strategy of an operator in the default family of 'type', of which its
+ *		left operand is: 1 to 5, or MONGO_STRATEGY_NOT_EQUAL; 0 of any other.
+ */
+extern int	mongo_default_strategy(Oid operator, Oid type);
+
+/*
+ * mongo_negated_strategy
+ *		Of the operator that is TRUE where this one is FALSE.
+ *
+ * mongo_commuted_strategy: of the one that takes the operands the other way round.
+ */
+extern int	mongo_negated_strategy(int strategy);
+extern int	mongo_commuted_strategy(int strategy);
+
+/* mongo_is_upper_bound: "<" and "<=", which leave NaN and what is above out. */
+extern bool mongo_is_upper_bound(int strategy);
+
+/* mongo_asks_for_order: anything but "=" and "<>". */
+extern bool mongo_asks_for_order(int strategy);
+
+/* find's comparison operators, by strategy. */
+extern const char *const mongo_find_operators[];
+
+/*-------------------------------------------------------------------------
+ * "column OP value": the smallest condition that MongoDB is asked to test.
+ *
+ * A predicate is written in MongoDB's find language, which indexes can serve.
+ * The same code renders it for a constant while planning and for a parameter
+ * while executing, so both mean the same.
+ *
+ * What makes a predicate exact are the reading rules of docs/types.md (which
+ * BSON values a column accepts, and as what) together with
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ * and the type bracketing of find's comparison operators.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * How a translation relates to the condition it stands for.
+ *
+ * SUPERSET: every row that satisfies the condition is matched, and possibly
+ * others, so PostgreSQL must also check the condition.
+ */
+typedef enum MongoGrade
+{
+	MONGO_NOT_SHIPPABLE,
+	MONGO_SUPERSET,
+	MONGO_EXACT
+} MongoGrade;
+
+/* What a rendered predicate can match at all. */
+typedef enum MongoMatch
+{
+	MONGO_MATCH_NONE,			/* no document, so nothing need be sent */
+	MONGO_MATCH_SOME
+} MongoMatch;
+
+typedef enum MongoPredicateForm
+{
+	MONGO_PREDICATE_SCALAR,		/* column OP value */
+	MONGO_PREDICATE_ANY,		/* column = ANY (array) */
+	MONGO_PREDICATE_ALL,		/* column <> ALL (array) */
+	MONGO_PREDICATE_EVERY,		/* column @> array: any element, for each
+								 * value */
+	MONGO_PREDICATE_BETWEEN		/* column OP the first of two, the second of
+								 * which is a bound on its other side that
+								 * another condition tests */
+} MongoPredicateForm;
+
+/* Bytes of a match document that MongoDB takes; rendering goes not far beyond. */
+#define MONGO_LARGEST_MATCH	(16 * 1024 * 1024)
+
+typedef struct MongoPredicate
+{
+	const char *path;			/* of the field, never NULL */
+	const char *zone;			/* this, 'result_zone' and 'clock_unit' as in
+								 * MongoField */
+	const char *result_zone;
+	int			clock_unit;
+	int			element;		/* as in MongoField */
+	int			wrapper;		/* as in MongoField */
+	Oid			column_type;	/* as declared, or of the elements; domains
+								 * included */
+	int32		column_typmod;	/* or of cast_type */
+	bson_type_t bson_type;		/* as in MongoField */
+	Oid			cast_type;		/* as in MongoField */
+	Oid			json_test;		/* jsonb's operator @> or ?, that 'value' is
+								 * to the right of; InvalidOid: a comparison */
+	Oid			collation;		/* of the comparison */
+	int			strategy;		/* of the operator, see translate.h */
+	MongoPredicateForm form;
+	Oid			value_type;		/* of the value, or of the array's elements */
+	MongoTypeMismatch type_mismatch;
+	bool		without_nan;	/* another condition keeps NaN out already */
+} MongoPredicate;
+
+/*
+ * mongo_predicate_grade
+ *		What rendering this predicate gives, whatever its value will be.
+ *
+ * Needs everything but a value.  Reads system catalogs, so it is for
+ * planning.
+ */
+extern MongoGrade mongo_predicate_grade(const MongoPredicate *predicate);
+
+/*
+ * mongo_predicate_compares_text
+ *		Must the command ask for the simple collation, so that a collection's
+ *		own default collation does not change the answer?
+ */
+extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
+
+/*
+ * mongo_predicate_render
+ *		Append to 'match' (an empty document) the documents where the
+ *		predicate is true.
+ *
+ * 'value' is a Datum of value_type, or of its array type for all forms but SCALAR.
+ * A NULL value matches nothing, as in SQL.  The predicate's grade must not be
+ * MONGO_NOT_SHIPPABLE.
+ *
+ * When 'match' becomes longer than MONGO_LARGEST_MATCH, it is of no use: the
+ * rest of an array may be missing in it.
+ */
+extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
+										 Datum value, bool isnull,
+										 bson_t *match);
+
+/*
+ * mongo_predicate_to_list, mongo_predicate_from_list
+ *		A predicate as nodes that a plan can hold, and back.
+ */
+extern List *mongo_predicate_to_list(const MongoPredicate *predicate);
+extern MongoPredicate *mongo_predicate_from_list(List *list);
+
+/*-------------------------------------------------------------------------
+ * Commands that a plan holds, and the values that execution binds.
+ *
+ * A template is a whole command in which {$parameter: N} stands, inside the
+ * filter, for a predicate whose value is known only when the scan starts.
+ * Binding renders those and copies everything else.
+ *
+ * In a pipeline, {$verbatim: [...]} stands for the stages of the array, in which
+ * nothing is looked for: they are a user's own.  So do, in a filter, the members of a
+ * document under that key.  There also {$elements: {path: ...,
+ * match: {...}}} stands for {path: {$elemMatch: {...}}}.
+ *-------------------------------------------------------------------------
+ */
+
+#define MONGO_VERBATIM_KEY	"$verbatim"
+#define MONGO_ELEMENTS_KEY	"$elements"
+
+/* A template made ready for one execution of a plan. */
+typedef struct MongoCommandTemplate
+{
+	bson_t	   *command;
+	int			nparameters;
+	MongoPredicate **predicates;	/* one for each parameter */
+
+	/* of a pipeline, if greater than 0 */
+	int64		skip;			/* $skip and $limit become its last stages */
+	int64		limit;
+	int			batch_size;		/* documents in the first batch */
+} MongoCommandTemplate;
+
+/*
+ * mongo_command_to_const, mongo_command_from_const
+ *		A document as a node that a plan can hold, and back (a copy).
+ */
+extern Const *mongo_command_to_const(const bson_t *command);
+extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
+
+/*
+ * mongo_command_bind
+ *		Append the template to 'command', its parameters replaced by values.
+ *
+ * values[] and isnull[] have an entry for each parameter.  Returns
+ * MONGO_MATCH_NONE when the filter turns out to match no document at all, so
+ * that nothing need be sent; 'command' is complete all the same.
+ *
+ * A list of values that makes the command longer than MongoDB takes is replaced
+ * by the range that it spans, and *widened set: more documents are matched then than
+ * the conditions mean, which PostgreSQL is to test.  Where 'widened' is NULL, or
+ * where more documents below would be fewer above, that raises 54000.
+ */
+extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
+									 const Datum *values, const bool *isnull,
+									 bool *widened, bson_t *command);
+
+/*
+ * mongo_command_describe
+ *		The template with each parameter shown as the text of its expression.
+ *
+ * 'names' has a string for each parameter.  For EXPLAIN of a plan that is not
+ * being executed.
+ */
+extern void mongo_command_describe(const MongoCommandTemplate *template,
+								   const char *const *names, bson_t *command);
+
+/* The value of a variable of a command's "let". */
+typedef struct MongoVariable
+{
+	Oid			type;
+	int32		typmod;
+	Datum		value;
+	bool		isnull;
+} MongoVariable;
+
+/*
+ * mongo_bind_variables
+ *		Append "let" with these values to 'command'.
+ *
+ * Raises 22003, 22008 or 22021 for a value that has no BSON form.
+ */
+extern void mongo_bind_variables(const MongoVariable *variables, int nvariables,
+								 bson_t *command);
+
+/*
+ * mongo_describe_variables
+ *		The same with the text of each value's expression, for EXPLAIN.
+ */
+extern void mongo_describe_variables(const char *const *names, int nvariables,
+									 bson_t *command);
+
+/*-------------------------------------------------------------------------
+ * How values of each column type compare in MongoDB's find language.
+ *
+ * One row a kind of types, in src/translate/comparison.c.
+ *-------------------------------------------------------------------------
+ */
+
+/* From the least to the most. */
+typedef enum MongoSortability
+{
+	MONGO_NOT_SORTABLE,
+	MONGO_SORTABLE_NAN_APART,	/* but for where NaN stands */
+	MONGO_SORTABLE_LAST,		/* ties are broken, so no key may follow */
+	MONGO_SORTABLE
+} MongoSortability;
+
+typedef struct MongoComparison
+{
+	MongoGrade	equality_grade; /* of "=" and "<>" */
+	MongoGrade	order_grade;	/* of "<", "<=", ">=", ">" */
+
+	/* sorting in MongoDB gives PostgreSQL's order, but for NULLs */
+	MongoSortability sortability;
+
+	/*
+	 * Append to an array each BSON value that reads as 'value'.  NULL when
+	 * those are not a handful.
+	 */
+	void		(*append_points) (const MongoPredicate *predicate, Datum value,
+								  BsonArray *points);
+
+	/*
+	 * Append to 'match' the condition for what is not made of points.  NULL
+	 * when order_grade is MONGO_NOT_SHIPPABLE and there are points.
+	 */
+	MongoMatch	(*render_range) (const MongoPredicate *predicate, Datum value,
+								 bson_t *match);
+
+	bool		is_text;		/* MongoDB's collations matter */
+} MongoComparison;
+
+/*
+ * mongo_append_nothing
+ *		Append {path: {$in: []}}, which no document matches and MongoDB plans as
+ *		EOF; returns MONGO_MATCH_NONE.
+ */
+extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
+
+/*
+ * mongo_comparison_lookup
+ *		The row of a base type (not a domain), or NULL when it has none: then only
+ *		PostgreSQL compares its values.
+ *
+ * A timestamp that rounds what it reads has a row of its own, and so has a text that
+ * is declared to be a certain BSON type (BSON_TYPE_EOD: is not).
+ */
+extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 column_typmod,
+													  bson_type_t bson_type);
+
+/*
+ * mongo_rounds_timestamp
+ *		Is this a timestamp(2) or the like, which has fewer decimals than a Date?
+ */
+extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
+
+/*
+ * mongo_depends_on_time_zone
+ *		Does what the value means depend on the session's time zone?  A date or
+ *		timestamp does that a timestamptz is compared with.
+ *
+ * A plan may outlive the setting, so that even a constant is to be rendered by
+ * execution.
+ */
+extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
+
+/*
+ * mongo_timestamp_value
+ *		Of a value that is a timestamp, with or without a zone, or a date's midnight;
+ *		for a timestamptz the instant at which the session's clock shows it.
+ */
+extern Timestamp mongo_timestamp_value(const MongoPredicate *predicate, Datum value);
+
+/*
+ * mongo_equality_fits
+ *		Is a field that equals a value of 'value_type' one that a column of this
+ *		type can read?  False for what the type itself does not tell.
+ */
+extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
+								bson_type_t bson_type, Oid value_type);
+
+/* ------------------- The field that an expression reads ------------------- */
+
+/*
+ * mongo_field_of_node
+ *		The field that 'node' reads: a column, as mongo_column_of_node() has it,
+ *		or a chain of accessors (->, ->>, #>, #>>, subscripts) with
+ *		constant keys on a json or jsonb column.
+ *
+ * Returns false for anything else, and for the whole-document column.
+ */
+extern bool mongo_field_of_node(MongoColumns *columns, Node *node,
+								MongoField *field);
+
+/*
+ * mongo_any_element
+ *		Any element of the array that 'node' reads, as a field of the elements' type;
+ *		false for what is no array.
+ */
+extern bool mongo_any_element(MongoColumns *columns, Node *node, MongoField *field);
+
+/*
+ * mongo_operand_of_node
+ *		The field that 'node' reads, the element of an array with a constant
+ *		subscript, what is inside json cast to another type, or the text within a
+ *		wrapper of Extended JSON.
+ */
+extern bool mongo_operand_of_node(MongoColumns *columns, Node *node,
+								  MongoField *field);
+
+/*
+ * mongo_append_json_key
+ *		Append "." and one constant key, text or int4, of a json or jsonb value to
+ *		a path; false when it has no place there, as a key with a dot or an index
+ *		from the end.
+ */
+extern bool mongo_append_json_key(StringInfo path, Oid type, Datum value);
+
+/* ------ SQL conditions as match documents of MongoDB's find language ------ */
+
+/* A value that an earlier stage of the pipeline has computed. */
+typedef struct MongoComputed
+{
+	Expr	   *expression;		/* whose value it is, found by equal() */
+	const char *path;			/* where it stands in the document */
+	bool		normal;			/* in the normal form of its type */
+	bool		not_null;
+} MongoComputed;
+
+/*
+ * What a translation reads and what it gathers.
+ *
+ * A value that is not a constant is evaluated by PostgreSQL, once per scan.  In a match
+ * document it becomes a parameter, a placeholder {$parameter: N} that
+ * translate.h replaces by a predicate; in an aggregation expression it
+ * becomes a variable, "$$p0" and so on, whose value the command's "let" has.
+ *
+ * All that is not set is off: {columns} translates to find's language alone.
+ */
+typedef struct MongoTranslation
+{
+	MongoColumns *columns;		/* of the tables in the document, or NULL */
+	bool		use_expressions;	/* may aggregation expressions be used? */
+	uint32		disabled;		/* MongoTableOptions.pushdown_disable */
+	bool		need_exact;		/* a superset is of no use: make it exact */
+	bool		guards_digits;	/* see mongo_translate_expression() */
+	List	   *without_nan;	/* columns, of translate.h, that no matched
+								 * row has a NaN in, whatever is matched */
+	List	   *beside;			/* conditions, or RestrictInfos, that hold for
+								 * all rows that are of use */
+	List	   *computed;		/* MongoComputed *, looked for first */
+	List	   *parameters;		/* Expr *, one for each placeholder */
+	List	   *predicates;		/* of mongo_predicate_to_list(), in step */
+	List	   *variables;		/* Expr *, of "let" */
+	bool		compares_text;	/* the command needs the simple collation */
+	int			depth;			/* of the part in hand, below the condition */
+} MongoTranslation;
+
+/* What a translation has gathered, to go back to where a part of it fails. */
+typedef struct MongoMark
+{
+	int			nparameters;
+	int			nvariables;
+	bool		compares_text;
+} MongoMark;
+
+static inline MongoMark
+mongo_mark(const MongoTranslation *translation)
+{
+	return (MongoMark)
+	{
+		list_length(translation->parameters), list_length(translation->variables),
+			translation->compares_text
+	};
+}
+
+static inline void
+mongo_return_to(MongoTranslation *translation, MongoMark mark)
+{
+	translation->parameters = list_truncate(translation->parameters, mark.nparameters);
+	translation->predicates = list_truncate(translation->predicates, mark.nparameters);
+	translation->variables = list_truncate(translation->variables, mark.nvariables);
+	translation->compares_text = mark.compares_text;
+}
+
+/* What an index is asked for by a condition, the less the earlier. */
+typedef enum MongoSeek
+{
+	MONGO_SEEK_NOTHING,
+	MONGO_SEEK_RANGE,			/* <, <=, > and >= */
+	MONGO_SEEK_NARROW_RANGE,	/* equality, of what reading may round */
+	MONGO_SEEK_VALUES,			/* one of a list */
+	MONGO_SEEK_VALUE
+} MongoSeek;
+
+/* mongo_seek_use: which of MONGO_INDEX_* an index must have for that. */
+static inline int
+mongo_seek_use(MongoSeek seek)
+{
+	return seek >= MONGO_SEEK_VALUES ? MONGO_INDEX_EQUALITY : MONGO_INDEX_RANGE;
+}
+
+/* What became of one condition. */
+typedef struct MongoCondition
+{
+	MongoGrade	grade;
+	MongoSeek	seek;
+	const char *path;			/* of the one field that is sought by; NULL
+								 * with MONGO_SEEK_NOTHING */
+	bool		indexed;		/* an index that leads with the field, or with
+								 * each of several, can find the documents */
+	bool		unique;			/* one document matches, or hardly more */
+	bool		one_value;		/* ... for only one BSON value is meant */
+} MongoCondition;
+
+#define MONGO_PARAMETER_KEY	"$parameter"
+
+/*
+ * mongo_translate_condition
+ *		Write to 'match', an empty document, when 'clause' is true.
+ *
+ * With grade MONGO_NOT_SHIPPABLE, 'match' is left in any state and
+ * 'translation' is as it was.  Nothing is evaluated but constants; 'clause'
+ * is not modified, but the parameters point into it.
+ */
+extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
+												Expr *clause, bson_t *match);
+
+/*-------------------------------------------------------------------------
+ * Derived tables: foreign tables whose rows are not the documents of their
+ * collection, but what stages of a pipeline make of these.
+ *
+ * First come the stages of the option pipeline, then, for each path of the option
+ * unwind, those that make a row of each element.
+ *-------------------------------------------------------------------------
+ */
+
+/* The option that makes the rows of such a table; NULL: they are documents. */
+static inline const char *
+mongo_deriving_option(const MongoTableOptions *options)
+{
+	return options->unwind != NULL ? "unwind" :
+		options->pipeline != NULL ? "pipeline" : NULL;
+}
+
+static inline bool
+mongo_is_derived(const MongoTableOptions *options)
+{
+	return mongo_deriving_option(options) != NULL;
+}
+
+/* What becomes of a document that has no array where one is unwound. */
+typedef enum MongoNoArray
+{
+	MONGO_NO_ARRAY_RAISES,		/* an error of MongoDB's, as of MONGO_MISMATCH */
+	MONGO_NO_ARRAY_IS_NULL,		/* it is read as NULL */
+	MONGO_NO_ARRAY_IS_LEFT_OUT
+} MongoNoArray;
+
+/*
+ * mongo_unwound_paths, mongo_ordinality_fields
+ *		The parts of the options, in UTF-8, as char *.
+ */
+extern List *mongo_unwound_paths(const MongoTableOptions *options);
+extern List *mongo_ordinality_fields(const MongoTableOptions *options);
+
+/*
+ * mongo_check_javascript
+ *		Raise 42501 if the array or document, a user's own, has operators that run
+ *		JavaScript and the server's option allow_javascript does not allow that.
+ *		'what' begins the message.
+ */
+extern void mongo_check_javascript(const MongoTableOptions *options,
+								   const bson_iter_t *value, const char *what);
+
+/*
+ * mongo_append_pipeline
+ *		Append the stages of the option pipeline; none without it.
+ *
+ * They are the user's own, so nothing in them may be taken for a placeholder of
+ * translate.h.  Raises 42501 for JavaScript that the server's option
+ * allow_javascript does not allow.
+ */
+extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
+
+/*
+ * mongo_append_unwind
+ *		Append what makes a row of each element, for the path with this number.
+ *
+ * Missing fields, nulls and empty arrays have no row, or one with unwind_empty.
+ */
+extern void mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options,
+								int number, MongoNoArray no_array);
+
+/*
+ * mongo_append_ordinality
+ *		Append, behind all of those, what makes the elements' numbers begin with 1.
+ */
+extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options);
+
+/*
+ * mongo_append_deriving_stages
+ *		All of that, for those who look at the rows of all documents: what is no
+ *		array is NULL.
+ */
+extern void mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options);
+
+/*-------------------------------------------------------------------------
+ * How many digits a number can have: is Decimal128's arithmetic exact?
+ *-------------------------------------------------------------------------
+ */
+
+/* Columns of more digits are not rounded to their scale by MongoDB. */
+#define MONGO_MAX_PRECISION	32
+
+/* An upper bound, of finite values. */
+typedef struct MongoDigits
+{
+	bool		known;
+	int			integral;		/* digits before the decimal point */
+	int			scale;			/* and after it */
+} MongoDigits;
+
+/*
+ * mongo_expression_digits
+ *		Of the value of an expression of type int2, int4, int8 or numeric.
+ *
+ * Known where constants, the types of columns and exact functions of them tell.
+ */
+extern MongoDigits mongo_expression_digits(Node *node);
+
+/*
+ * mongo_digits_fit
+ *		Does a Decimal128 hold every such number?
+ */
+extern bool mongo_digits_fit(MongoDigits digits);
+
+/*-------------------------------------------------------------------------
+ * SQL expressions as aggregation expressions of MongoDB.
+ *
+ * For every document whose fields fit their columns (docs/types.md), the
+ * aggregation expression gives what PostgreSQL's expression gives:
+ *
+ * - a value that the reader of the expression's type reads as PostgreSQL's
+ * 	 value, be it of another BSON type: an integer may come as a Double;
+ * - null, or nothing at all, where PostgreSQL gives NULL;
+ * - true, false or null for a boolean.
+ *
+ * Two exceptions, which docs/pushdown.md tells: MongoDB's arithmetic is wider,
+ * so that a value may come where PostgreSQL raises overflow, and a document
+ * that does not fit may go unnoticed or raise MongoDB's error.
+ *
+ * https://www.mongodb.com/docs/manual/reference/operator/aggregation/
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_translate_expression
+ *		The aggregation expression for 'node', or NULL when it is not shippable.
+ *
+ * The result is a document with one element, named "", whose value is the
+ * expression; it lives in the current memory context.  What is not a constant
+ * and needs no document is made a variable of 'translation'.  When NULL is
+ * returned, 'translation' is as it was.
+ *
+ * Nothing is shippable unless translation->use_expressions is set, nor under
+ * type_mismatch 'null', where a type mismatch would have to read as NULL.
+ *
+ * Arithmetic on numeric is shipped if its digits provably fit into a Decimal128
+ * (translate.h).  With translation->guards_digits, the last operation may go
+ * beyond, and is then rounded to 34 digits: for callers that notice.
+ */
+extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
+
+/*
+ * mongo_translate_test
+ *		A boolean that is never null: is the condition 'node' TRUE (wanted), or
+ *		FALSE (not wanted)?  NULL when it is not shippable.
+ */
+extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node,
+									bool wanted);
+
+/*
+ * mongo_is_too_deep
+ *		Has the document more levels than MongoDB takes as a part of a command?
+ *
+ * No translation of an expression or a condition has.
+ */
+extern bool mongo_is_too_deep(const bson_t *document);
+
+/*
+ * mongo_is_local_value
+ *		Can PostgreSQL evaluate the node before the scan starts, with the same
+ *		result as for each row?
+ */
+extern bool mongo_is_local_value(const MongoTranslation *translation, Node *node);
+
+/*
+ * mongo_variable_name
+ *		"p0" and so on: what "let" calls the variable.
+ */
+extern const char *mongo_variable_name(int number);
+
+/*
+ * Expressions of several parts: each is translated to a value, of which is known what
+ * templates and functions must know of it.
+ */
+
+/*
+ * A translated expression.
+ *
+ * A value is raw when it is as a document or MongoDB's arithmetic has it, so
+ * that any BSON type may come that a column of the SQL type reads.  Otherwise
+ * it is in normal form: the one BSON type that the SQL type is written as.
+ */
+typedef struct MongoValue
+{
+	bson_t	   *expression;		/* one element, named "" */
+	Oid			type;			/* a base type */
+	int32		typmod;
+	const Const *constant;		/* the value itself, if known */
+	bool		raw;
+	bool		nullable;		/* can it be null or missing? */
+	bool		nan;			/* can it be NaN? */
+	bool		atomic;			/* a field, variable or constant: not worth a
+								 * variable of $let */
+} MongoValue;
+
+/* Where an expression is translated. */
+typedef struct MongoScope
+{
+	MongoTranslation *translation;
+	bool		scale;			/* does the number of decimals of a numeric
+								 * matter, not just its value? */
+	bool		lazy;			/* may the value go unneeded, so that nothing
+								 * that can fail may be evaluated beforehand? */
+	bool		guarded;		/* will it be noticed if the value has been
+								 * rounded to the digits of a Decimal128? */
+} MongoScope;
+
+#define MONGO_MAX_ARGUMENTS	8
+
+/*
+ * mongo_append_expression
+ *		Append a translated expression's value to 'document' under 'key'.
+ */
+extern void mongo_append_expression(bson_t *document, const char *key,
+									const bson_t *expression);
+
+/*
+ * mongo_expand_template
+ *		An expression from its template, whose arguments are @1, @2 and so on.
+ *
+ * Templates are those of common.h: {$add: [@1, @2]}.  An argument that stands in
+ * several places and is not atomic is evaluated once, by $let.
+ */
+extern bson_t *mongo_expand_template(const char *template,
+									 const MongoValue *arguments, int narguments);
+
+/*
+ * mongo_expression
+ *		An expression from a template and BSON values, wherever these stand.
+ *
+ * mongo_atomic
+ *		A BSON value as an argument of mongo_expand_template().
+ */
+#define mongo_expression(template, ...) \
+	mongo_expression_of_values(template, BSON_VALUES(__VA_ARGS__))
+extern bson_t *mongo_expression_of_values(const char *template,
+										  const bson_value_t *values, int nvalues);
+extern MongoValue mongo_atomic(bson_value_t value);
+
+/*
+ * mongo_value_of_node
+ *		Translate any node; false when it is not shippable.
+ */
+extern bool mongo_value_of_node(const MongoScope *scope, Node *node,
+								MongoValue *value);
+
+/* The same, in normal form. */
+extern bool mongo_normal_value_of_node(const MongoScope *scope, Node *node,
+									   MongoValue *value);
+
+/*
+ * mongo_test_of_node
+ *		A boolean that is never null: is the condition TRUE (wanted) or FALSE?
+ */
+extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted,
+							   MongoValue *value);
+
+/*
+ * mongo_normalize
+ *		Bring a value into normal form; false when its type has none.
+ *
+ * Then equal values are equal in MongoDB (NaN included) and its functions see
+ * what PostgreSQL's would: integers are Int32 or Int64, numeric is Decimal128,
+ * text is a String of what the column reads, a date is its midnight.  Where the
+ * scope asks for the scale, a numeric has as many decimals as
+ * in PostgreSQL.  uuid and
+ * jsonb have no such form.
+ */
+extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
+
+/* A Decimal128, such as "0.005", as a value. */
+extern MongoValue mongo_decimal_value(const char *text);
+
+/*
+ * mongo_decimal_of_number
+ *		A number of any BSON type as the Decimal128 that $toDecimal gives.
+ *
+ * $toDecimal takes Strings, Booleans and Dates as well; this is an error for them,
+ * and faster.
+ */
+extern bson_t *mongo_decimal_of_number(const MongoValue *value);
+
+/*-------------------------------------------------------------------------
+ * The tables of operators and functions behind translate.h.
+ *
+ * A row says how one function of PostgreSQL looks in MongoDB: a template in
+ * which the translated arguments stand.  Each family of functions has its rows
+ * in a file of its own, src/translate/expression_*.c.
+ *-------------------------------------------------------------------------
+ */
+
+/* One call of a function with a row. */
+typedef struct MongoCall
+{
+	const MongoScope *scope;
+	Node	   *node;			/* OpExpr or FuncExpr */
+	List	   *args;
+	Oid			collation;		/* that it uses */
+	const struct MongoExpressionRow *row;
+} MongoCall;
+
+/* What a row needs and gives, beside its template. */
+#define MONGO_ROW_RAW_ARGUMENTS	0x01	/* takes raw values */
+#define MONGO_ROW_RAW_RESULT	0x02	/* gives a raw value */
+#define MONGO_ROW_NULL_GUARD	0x04	/* is null where an argument is null,
+										 * which MongoDB's operator is not by
+										 * itself */
+#define MONGO_ROW_DIGITS		0x08	/* exact if the result's digits are
+										 * known to fit into a Decimal128 */
+#define MONGO_ROW_CHARACTERS	0x10	/* counts characters, which are
+										 * MongoDB's if the database is in
+										 * UTF-8 */
+#define MONGO_ROW_BYTEWISE		0x20	/* its collation must be deterministic */
+#define MONGO_ROW_C_COLLATION	0x40	/* its collation must be C */
+
+typedef struct MongoExpressionRow
+{
+	Oid			function;
+	const char *template;		/* of mongo_expand_template(); or NULL */
+	int			flags;
+
+	/* What a template cannot say: translates the whole call.  Or NULL. */
+	bool		(*translate) (const MongoCall *call, MongoValue *result);
+} MongoExpressionRow;
+
+/*
+ * mongo_nth_expression_row
+ *		A row by its number, counted from 0 through all tables; NULL behind the last.
+ */
+extern const MongoExpressionRow *mongo_nth_expression_row(int number);
+
+/* The tables, each ended by a row without a function. */
+extern const MongoExpressionRow mongo_number_rows[];
+extern const MongoExpressionRow mongo_text_rows[];
+extern const MongoExpressionRow mongo_time_rows[];
+extern const MongoExpressionRow mongo_array_rows[];
+
+/* ------- "This field can be read by its column", in find's language ------- */
+
+/*
+ * mongo_append_fits_guards
+ *		Append to 'conditions', from 'index' on, that the field at 'path' fits a
+ *		column of this type, which may be declared to have one BSON type
+ *		(convert.h); returns the next index, or -1 when find's language cannot
+ *		say that of the type.
+ *
+ * NULL fits if 'nullable'.  Without it, MongoDB takes a range into the bounds
+ * of an index scan, and has no second plan to try.  Of integers it takes an $expr,
+ * so -1 without 'use_expressions'.
+ */
+extern int	mongo_append_fits_guards(bson_t *conditions, int index,
+									 const char *path, Oid typid, int32 typmod,
+									 bson_type_t bson_type, bool nullable,
+									 bool use_expressions);
+
+/*
+ * mongo_append_array_guards
+ *		Likewise, that the path goes through no array and leads to none.
+ */
+extern int	mongo_append_array_guards(bson_t *conditions, int index,
+									  const char *path);
+
+/*-------------------------------------------------------------------------
+ * What a condition on a function of something says about that itself.
+ *
+ * date_trunc('day', ts) = X holds only where ts >= X AND ts < X + 1 day, which
+ * an index on ts can serve.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_implied_conditions
+ *		Conditions that hold wherever 'clause' is TRUE, each a comparison of an
+ *		argument of its function with a value known when the scan starts; NIL
+ *		when there are none.
+ *
+ * Evaluating those values raises no error.  The nodes are new, but contain
+ * parts of 'clause'.
+ */
+extern List *mongo_implied_conditions(const MongoTranslation *translation,
+									  OpExpr *clause);
+
+/*
+ * mongo_nth_implying_function
+ *		A function that has such conditions, by its number from 0; InvalidOid
+ *		behind the last.
+ */
+extern Oid	mongo_nth_implying_function(int number);
+
+/* ----- Which translated conditions can MongoDB not fail to evaluate? ------ */
+
+/*
+ * mongo_cannot_fail
+ *		Is this a match document, or an array of stages, whose evaluation raises no
+ *		error, whatever the documents hold?
+ *
+ * True only of what is made of operators that are known to take every BSON type
+ * and to give a result for it.  A placeholder {$parameter: N} is one: what stands
+ * for it is find's language.
+ */
+extern bool mongo_cannot_fail(const bson_t *document);
+
+/*-------------------------------------------------------------------------
+ * mongo_match(): a user's own match document as a condition; mongo_score():
+ * what MongoDB has found it to be worth.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_names_match
+ *		Is there a call of mongo_match() in the expression?  A walker; 'context' is not
+ *		used.
+ */
+extern bool mongo_names_match(Node *node, void *context);
+
+/*
+ * mongo_is_score
+ *		Is this mongo_score() of the whole row of that range table entry?
+ */
+extern bool mongo_is_score(const Node *node, Index varno);
+
+/*-------------------------------------------------------------------------
+ * Which columns are not NaN where a list of conditions holds?
+ *
+ * NaN is above all numbers in PostgreSQL, and no comparison with a number finds it in
+ * MongoDB, so that "x > 5" has to ask for it by an $or.  Beside "x < 9" that is
+ * needless: two plain bounds are tested faster, and are one range of an index.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_columns_without_nan
+ *		The columns, as Vars, that an upper bound among the conditions keeps from
+ *		being NaN.
+ *
+ * 'conditions', expressions or RestrictInfos, must all hold.  The Vars are theirs.
+ */
+extern List *mongo_columns_without_nan(List *conditions);
+
+/*
+ * mongo_is_without_nan
+ *		Is 'node' one of these columns?
+ */
+extern bool mongo_is_without_nan(List *columns, Node *node);
+
+/*-------------------------------------------------------------------------
+ * What differs between the old and the new value of a nested column, as
+ * update operators that leave the rest of it alone.
+ *
+ * An expression such as jsonb_set(j, '{a}', '1') gives a whole new value.
+ * Written whole it would give every number in it the type that SQL's value
+ * stands for, and a composite would lose the fields that it does not have.
+ *-------------------------------------------------------------------------
+ */
+
+/* The members of an update's operators, to be filled; none is NULL. */
+typedef struct MongoUpdateOperators
+{
+	bson_t	   *set;			/* {path: value} */
+	bson_t	   *unset;			/* {path: true} */
+	bson_t	   *push;			/* {path: {$each: [], $slice: length}} */
+} MongoUpdateOperators;
+
+/*
+ * mongo_is_nested_type
+ *		Do values of this type, or domain, have parts: jsonb, arrays, composites?
+ *
+ * json is not among them: its text keeps the order of its keys, which a change
+ * in place would not.
+ */
+extern bool mongo_is_nested_type(Oid typid);
+
+/*
+ * mongo_append_changes
+ *		Append what turns the field at 'path' from 'old' to 'new', both not NULL
+ *		and of this nested type; false when it must be written whole, and
+ *		nothing has been appended.
+ *
+ * Where that can be said with paths, parts that are equal to the byte in SQL
+ * are not written.  Elements that move within an array are, and so is an object
+ * with a key that a path cannot name ("a.b", "$a") where such a key changes, as
+ * well as Extended JSON's wrappers ({"$date": ...}), which are one value.
+ * Raises what encoding raises.
+ */
+extern bool mongo_append_changes(MongoUpdateOperators *operators, const char *path,
+								 Datum old, Datum new, Oid typid, int32 typmod);
+
+/* --------- From rows to the documents and updates that store them --------- */
+
+/* Where each column of a table goes in a document; opaque. */
+typedef struct MongoRowLayout MongoRowLayout;
+
+/*
+ * mongo_row_layout_create
+ *		The layout of a foreign table's rows; lives in 'context'.
+ *
+ * With 'write_null' a NULL is stored as null, otherwise it is left out.  With
+ * 'generates_id' a new document has an _id of our own, whatever the row says.
+ */
+extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid,
+											   TupleDesc tuple, bool write_null, bool generates_id);
+
+/*
+ * mongo_row_to_document
+ *		Append a row to 'document', which is empty: _id first, then the columns
+ *		in their order, those with dotted paths as nested documents.
+ *
+ * Where no column gives _id, an ObjectId is made and *generated is true; 'oid'
+ * then holds it.  A column __doc that is not NULL is the document, and
+ * no other column may have a value then.  Raises 23502 where _id must
+ * be given, 42P10 for columns that overlap, and what encoding raises.
+ */
+extern void mongo_row_to_document(const MongoRowLayout *layout,
+								  const Datum *values, const bool *isnull,
+								  bson_t *document, bool *generated,
+								  bson_oid_t *oid);
+
+/*
+ * mongo_document_to_upsert
+ *		A document that begins with its _id, as the filter {_id} and the update
+ *		{$setOnInsert: {...}} that insert it where that _id is not yet there.
+ *
+ * Appends to both, which are empty.  Raises 0A000 for field names that an
+ * update operator would take for a path.
+ */
+extern void mongo_document_to_upsert(const bson_t *document, bson_t *filter,
+									 bson_t *update);
+
+/*
+ * mongo_row_to_update
+ *		Append {$set, $unset, $push} to 'update' for these attributes (a List of
+ *		int), or for the column __doc a pipeline that replaces the document.
+ *
+ * The list has passed mongo_check_assignable().  'old_values' is the row as it
+ * was, or NULL; where it has a value for a nested column, only what changed of
+ * that is written (translate.h).  Columns that were not read count as NULL.
+ */
+extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
+								const Datum *values, const bool *isnull,
+								const Datum *old_values, const bool *old_isnull,
+								bson_t *update);
+
+/*
+ * mongo_check_assignable
+ *		Raise when UPDATE cannot assign these columns (together).
+ */
+extern void mongo_check_assignable(Oid relid, List *attributes);
+
+/*
+ * mongo_append_column_value
+ *		Append what a column with this path and type stores for a value.
+ *
+ * A value of the declared BSON type; without one (BSON_TYPE_EOD) what
+ * mongo_append_datum() appends, but text of 24 hexadecimal digits is an ObjectId in
+ * _id and in columns of type name, as is a bytea of 12 bytes in _id.  Raises
+ * what mongo_append_declared() and mongo_append_datum() raise.
+ */
+extern void mongo_append_column_value(bson_t *document, const char *key,
+									  const char *path, Datum value,
+									  Form_pg_attribute attribute,
+									  bson_type_t bson_type);
+
+/* ----------- From rows to the upserts of the option insert_mode ----------- */
+
+/* How the rows of one statement find and change their documents; opaque. */
+typedef struct MongoUpsertLayout MongoUpsertLayout;
+
+/*
+ * mongo_upsert_layout_create
+ *		For a foreign table with the option insert_mode, and a statement that gives
+ *		these columns (numbered as in insertedCols); lives in the current memory context.
+ *
+ * With 'has_trigger', other columns without a default may have got values, too.
+ * Raises 42703 for a key column that the table has not, 0A000 for one that cannot be a
+ * key and for columns that cannot be updated together, 22023 where _id is the key and
+ * always generated.
+ */
+extern MongoUpsertLayout *mongo_upsert_layout_create(Oid relid, TupleDesc tuple,
+													 const MongoTableOptions *options,
+													 const Bitmapset *given, bool has_trigger);
+
+/*
+ * mongo_upsert_assigned
+ *		The columns that a document that is there gets, as attribute numbers.
+ */
+extern List *mongo_upsert_assigned(const MongoUpsertLayout *layout);
+
+/*
+ * mongo_row_to_upsert
+ *		Append to 'filter' what finds the row's document, by its key, and to 'update'
+ *		what becomes of it; both are empty.
+ *
+ * 'document' and 'generated' are what mongo_row_to_document() gave for the row.  Raises
+ * 23502 for a key without a value, 0A000 for field names that an update operator would
+ * take for a path.
+ */
+extern void mongo_row_to_upsert(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
+								const Datum *values, const bool *isnull,
+								const bson_t *document, bool generated, bson_t *filter,
+								bson_t *update);
+
+/*
+ * mongo_describe_upsert
+ *		The same with the names of columns for their values, for EXPLAIN.
+ */
+extern void mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter,
+								  bson_t *update);
+
+/*-------------------------------------------------------------------------
+ * A collection in ranges of one field, each document in exactly one.
+ *
+ * Ranges are told apart by $expr, whose comparisons order all BSON values of
+ * whatever type and take an array as one value: n points make n + 1 ranges
+ * that leave nothing out and do not overlap, as long as the same collation goes
+ * with all commands.  MongoDB serves them by an index where it can, soundly but
+ * for one thing (seen on 6.0): a sparse index is also taken for what has no
+ * lower bound, and lacks the documents without the field.  Fields other than
+ * _id therefore have a range of their own for null and missing, asked for in
+ * words that no sparse index is used for.
+ *
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ *-------------------------------------------------------------------------
+ */
+
+/* So many that none of the participants is left with the last one for long. */
+#define MONGO_RANGES_PER_PARTICIPANT	4
+
+/*
+ * mongo_append_split_pipeline
+ *		Append the "pipeline" that samples the field's values.
+ *
+ * Its first document is of something else: the stage that gives it fails on a
+ * view, which is not to be split.  The others are {_id: value}, ascending.
+ */
+extern void mongo_append_split_pipeline(bson_t *command, const char *collection,
+										const char *field, int sample_size);
+
+/*
+ * mongo_choose_split_points
+ *		From the batch that came, the points that make up to 'nranges' ranges.
+ *
+ * 'batch' iterates over the array.  *points becomes an array of ascending
+ * values of at most 'capacity' bytes, in the current memory context; returns
+ * the number of ranges, 1 when there is no point.
+ */
+extern int	mongo_choose_split_points(const bson_iter_t *batch, const char *field,
+									  int nranges, uint32 capacity,
+									  bson_t **points);
+
+/*
+ * mongo_append_split_range
+ *		Append to 'match' what restricts a command to the range, from 0 in
+ *		ascending order; nothing when there is one only.
+ */
+extern void mongo_append_split_range(const bson_t *points, const char *field,
+									 int range, int nranges, bson_t *match);
+
+#endif							/* MONGO_FDW_TRANSLATE_H */

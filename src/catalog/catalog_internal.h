@@ -1,0 +1,424 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog_internal.h
+ *		What the files of src/catalog share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_CATALOG_INTERNAL_H
+#define MONGO_FDW_CATALOG_INTERNAL_H
+
+#include "compat.h"
+#include "common.h"
+#include "options.h"
+#include "catalog.h"
+
+#include "access/htup_details.h"
+#include "datatype/timestamp.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "utils/hsearch.h"
+#include "utils/relcache.h"
+
+/*-------------------------------------------------------------------------
+ * MongoDB's commands: the table of their names, and which member of a
+ * document is the name.
+ *-------------------------------------------------------------------------
+ */
+
+/* What a command does to the server and its data. */
+typedef enum MongoCommandEffect
+{
+	MONGO_COMMAND_UNKNOWN,		/* not in the table */
+	MONGO_COMMAND_READS,		/* changes nothing, whatever its arguments */
+	MONGO_COMMAND_DEPENDS,		/* on its arguments */
+	MONGO_COMMAND_WRITES		/* may change something */
+} MongoCommandEffect;
+
+/* -------------- How large the documents of a collection are --------------- */
+
+/*-------------------------------------------------------------------------
+ * Which BSON types have fields in a sample of documents; for src/catalog
+ * only.
+ *-------------------------------------------------------------------------
+ */
+
+typedef struct FieldTypes FieldTypes;
+
+/*
+ * field_types_create
+ *		Nothing seen yet, of the fields with these paths (const char *, UTF-8; a
+ *		repeated one counts once).  Lives in the current memory context, with
+ *		copies of the paths.
+ *
+ * With 'others' the fields beside them are noted, too: at the top, and in
+ * documents of which the paths name a part; 1,600 at most.
+ */
+extern FieldTypes *field_types_create(List *paths, bool others);
+
+/*
+ * field_types_observe
+ *		Add one document.  Raises 08P01 for bytes that are not BSON.
+ *
+ * A part of a path that is an array counts as an array for the whole path, as a
+ * column cannot read what is inside.
+ */
+extern void field_types_observe(FieldTypes *types, const uint8_t *data, uint32 length);
+
+/*
+ * field_types_last
+ *		The type that the field with this path, one of those given, had in the last
+ *		document; BSON_TYPE_EOD when it had none.
+ */
+extern bson_type_t field_types_last(const FieldTypes *types, const char *path);
+
+/* What was seen of a field. */
+typedef struct FieldSeen
+{
+	const char *path;			/* UTF-8, as far as the document's names are */
+	bool		given;			/* to field_types_create(), or beside these? */
+	double		documents;		/* that have it, be it as a null */
+	uint32		types;			/* set of MONGO_BSON_BIT, null and undefined
+								 * left out */
+} FieldSeen;
+
+/*
+ * field_types_seen
+ *		All fields (FieldSeen *), those given in their order and then the others as
+ *		they were met.
+ */
+extern List *field_types_seen(const FieldTypes *types);
+
+/*
+ * field_types_describe
+ *		Of the given fields, as the value of "fields" in mongo_fdw_statistics, in
+ *		the current memory context.
+ */
+extern BsonArray field_types_describe(const FieldTypes *types);
+
+/*-------------------------------------------------------------------------
+ * Which fields have documents of a collection, and of which types?
+ *
+ * Pure inference for IMPORT FOREIGN SCHEMA: documents and a $jsonSchema go
+ * in, a tree of fields with the narrowest type that holds all comes out.
+ * Nothing here talks to a server or knows of SQL statements.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * Kinds of values as bits of a set.  An INTEGER_WIDE is an INT8 beyond 2^53,
+ * which a double does not hold; NUMBER and BINARY_DATA are what a schema says
+ * that does not say which.
+ */
+#define IMPORT_BOOLEAN		(1 << 0)
+#define IMPORT_INT4			(1 << 1)
+#define IMPORT_INT8			(1 << 2)
+#define IMPORT_INTEGER_WIDE (1 << 3)
+#define IMPORT_DOUBLE		(1 << 4)
+#define IMPORT_DECIMAL		(1 << 5)
+#define IMPORT_STRING		(1 << 6)
+#define IMPORT_OBJECTID		(1 << 7)
+#define IMPORT_DATE			(1 << 8)
+#define IMPORT_UUID			(1 << 9)
+#define IMPORT_BINARY		(1 << 10)
+#define IMPORT_DOCUMENT		(1 << 11)
+#define IMPORT_ARRAY		(1 << 12)
+#define IMPORT_OTHER		(1 << 13)	/* only jsonb holds it */
+#define IMPORT_NUMBER		(1 << 14)
+#define IMPORT_BINARY_DATA	(1 << 15)
+#define IMPORT_UNREADABLE	(1 << 16)	/* U+0000 or invalid UTF-8: no type
+										 * holds it */
+
+/*
+ * A field, or the documents of a collection themselves (the root).  Children
+ * are in the order that documents have them.
+ */
+typedef struct ImportField
+{
+	const char *name;			/* in UTF-8; NULL for a root and for elements */
+	int			name_length;
+	uint32		kinds;
+	struct ImportField *elements;	/* of arrays; NULL: none seen */
+	struct ImportField *first_child;
+	struct ImportField *next;	/* sibling */
+	int			nchildren;
+	bool		overflow;		/* more children than anyone wants as columns */
+	bool		unnameable;		/* some child's name fits into no path */
+	bool		is_geometry;	/* some document is one of GeoJSON's */
+} ImportField;
+
+/*
+ * import_root_create
+ *		Nothing seen yet.  The tree lives in the current memory context, which
+ *		must be current for the observers too.
+ */
+extern ImportField *import_root_create(void);
+
+/*
+ * import_observe_document
+ *		Add one document, looking 'nesting' levels below the top.
+ *
+ * Raises 08P01 for bytes that are not BSON.
+ */
+extern void import_observe_document(ImportField *root, const uint8_t *data,
+									uint32 length, int nesting);
+
+/*
+ * import_observe_schema
+ *		Add what a $jsonSchema (the document at 'schema') allows.
+ *
+ * https://www.mongodb.com/docs/manual/reference/operator/query/jsonSchema/
+ *
+ * Keywords that it does not know, and what is malformed, it passes over.
+ */
+extern void import_observe_schema(ImportField *root, const bson_iter_t *schema,
+								  int nesting);
+
+/*
+ * import_is_array_of_documents
+ *		Is the field an array of nothing but documents, whose members can be columns?
+ */
+extern bool import_is_array_of_documents(const ImportField *field);
+
+/*
+ * import_field_type
+ *		The narrowest type for all that was seen, as SQL; NULL for a document
+ *		whose children are to be columns.
+ *
+ * 'objectid_type' is what the type objectid is called.  palloc'd or static.
+ */
+extern const char *import_field_type(const ImportField *field,
+									 const char *objectid_type);
+
+/*-------------------------------------------------------------------------
+ * The steps of IMPORT FOREIGN SCHEMA, for src/catalog only.
+ *
+ * import.c and refresh.c write the commands, from what import.c reads,
+ * import_fields.c infers, import.c arranges and import.c names.  What
+ * these return lives in the current memory context; those that ask MongoDB raise as
+ * mongo_cursor_next() does.
+ *-------------------------------------------------------------------------
+ */
+
+/* Beyond, PostgreSQL's tables have no room; one place is kept for __doc. */
+#define IMPORT_MAX_COLUMNS	(MaxHeapAttributeNumber - 1)
+
+/* What an import wants from where; names are in the database encoding. */
+typedef struct ImportSource
+{
+	UserMapping *user;
+	const char *server_name;
+	const char *database;
+	const char *schema;			/* where tables are to be; NULL: said
+								 * elsewhere */
+
+	/* what OPTIONS says, see docs/import.md */
+	int			sample_size;	/* documents */
+	int			nesting;		/* levels of documents that become columns */
+	bool		import_views;
+	bool		lower_case_names;
+	bool		skip_existing;	/* tables of a name that is taken */
+	bool		array_tables;	/* for arrays of documents, too */
+	const char *objectid_type;	/* of a column of ObjectIds, as SQL */
+} ImportSource;
+
+/* A collection or view, as listCollections describes it. */
+typedef struct ImportCollection
+{
+	const char *name;
+	bool		is_view;
+	const bson_t *validator;	/* NULL: none */
+	const char *table_name;		/* filled by import.c */
+} ImportCollection;
+
+/* One column of a table to be. */
+typedef struct ImportColumn
+{
+	const char *wanted;			/* the name it would have if it were free */
+	const char *name;			/* the name it has; NULL: not chosen yet */
+	const char *path;			/* database encoding */
+	const char *type;			/* as SQL */
+	const ImportField *field;	/* what was seen */
+	bool		top_level;
+	bool		indexed;
+} ImportColumn;
+
+/* One table to be. */
+typedef struct ImportTable
+{
+	const ImportCollection *collection;
+	const char *name;
+	const char *unwound;		/* path of the array whose elements are the
+								 * rows; NULL: documents are */
+	const char *ordinality;		/* column of their numbers */
+	ImportField *root;
+	List	   *columns;		/* ImportColumn *, without names */
+	List	   *indexed_paths;	/* char *, UTF-8 */
+	bool		indexes_known;
+	bool		whole_document; /* does it need a column __doc? */
+	const char *unreadable;		/* path of a field no type can hold, or NULL */
+} ImportTable;
+
+/*
+ * import_read_options
+ *		A source with what the options (DefElem *) say; the rest is zero.
+ *
+ * Raises HV00D for an unknown option, 22023 for a bad value.
+ */
+extern ImportSource import_read_options(List *definitions);
+
+/*
+ * import_name_tables
+ *		Fill in the names of the tables for all collections, the excluded ones too,
+ *		so that a name does not depend on what else is imported.  Returns them all.
+ */
+extern HTAB *import_name_tables(const ImportSource *source, List *collections,
+								Oid namespace);
+
+/*
+ * import_table_read
+ *		The columns for a collection, from a sample of its documents, its
+ *		validator and its indexes; NULL, with a WARNING, for a view that fails.
+ *
+ * import_array_tables
+ *		For a table that was read, one (ImportTable *) for each array of documents,
+ *		named after both; those in 'names' are taken.
+ *
+ * import_table_name_columns
+ *		Give names to the columns that have none; those in 'names' are taken.
+ *
+ * import_create_command
+ *		CREATE FOREIGN TABLE, and the warnings that come with it.
+ */
+extern ImportTable *import_table_read(const ImportSource *source,
+									  const ImportCollection *collection);
+extern void import_table_name_columns(List *columns, HTAB *names);
+extern char *import_create_command(const ImportSource *source, ImportTable *table);
+
+/* import_append_column: "name type OPTIONS (...)", as CREATE and ALTER have it. */
+extern void import_append_column(StringInfo command, const ImportColumn *column);
+
+/*
+ * import_list_collections
+ *		The database's collections and views (ImportCollection *), by name,
+ *		without system.*.  For a MongoDB user who may not list them all, those that he
+ *		has a privilege for, without validators.
+ */
+extern List *import_list_collections(const ImportSource *source);
+
+/*
+ * import_names_create, import_name_reserve, import_name_choose
+ *		A set of used names.
+ *
+ * import_name_reserve() takes a name, and is false if it was taken or is too
+ * long to be an SQL name.  import_name_choose() takes 'wanted' or what is
+ * most like it: cut to 63 bytes between characters, with _1, _2, ... behind.
+ */
+extern HTAB *import_names_create(void);
+extern bool import_name_reserve(HTAB *names, const char *name);
+extern char *import_name_choose(HTAB *names, const char *wanted);
+
+/* ------ The indexes of a collection, asked for; for src/catalog only ------ */
+
+/* What MongoDB answers when it is asked for a collection's indexes. */
+typedef enum IndexAnswer
+{
+	INDEXES_LISTED,
+	INDEXES_OF_A_VIEW,			/* there are none */
+	INDEXES_OF_NOTHING,			/* there is no such collection */
+	INDEXES_REFUSED				/* not allowed to know, or another error */
+} IndexAnswer;
+
+/*
+ * index_list
+ *		Ask for a collection's indexes, as listIndexes describes them: documents in
+ *		an array, in the current memory context.
+ *
+ * Names are in the database encoding.  Outside any transaction of MongoDB's.
+ * *refusal is MongoDB's message with INDEXES_REFUSED, else NULL.  Raises only what
+ * the connection does: 08001, 08006, 08P01, 57014.
+ */
+extern IndexAnswer index_list(UserMapping *user, const char *database,
+							  const char *collection, BsonArray *indexes,
+							  const char **refusal);
+
+/*
+ * index_next
+ *		View the next index of such a list, which 'iter' was initialized with.
+ */
+extern bool index_next(bson_iter_t *iter, bson_t *listed);
+
+/*
+ * index_parse
+ *		One of these, as planning knows it; false for what is no index.
+ *
+ * Strings belong to 'listed', which does not say whether the index is multikey.
+ */
+extern bool index_parse(const bson_t *listed, MongoIndex *index);
+
+/*
+ * index_describe
+ *		The same indexes as elements of "indexes" in mongo_fdw_statistics.
+ *
+ * Asks MongoDB by explain whether each is multikey; where it will not say, that is
+ * left out.  An index with a name or a path that the database's encoding lacks is
+ * left out as a whole, as no column could have such a path.  Raises as
+ * index_list() does.
+ */
+extern BsonArray index_describe(UserMapping *user, const char *database,
+								const char *collection, const BsonArray *indexes);
+
+/*-------------------------------------------------------------------------
+ * What ANALYZE keeps beside PostgreSQL's own statistics; for src/catalog
+ * only.
+ *-------------------------------------------------------------------------
+ */
+
+/* What ANALYZE has found itself. */
+typedef struct MongoFindings
+{
+	double		documents;		/* in the collection */
+	double		document_size;	/* average, in bytes */
+	double		sampled;		/* documents that 'types' has seen */
+	const FieldTypes *types;
+} MongoFindings;
+
+/*-------------------------------------------------------------------------
+ * What may run in a read-only transaction and on a hot standby: commands
+ * and pipelines that are known to only read.
+ *-------------------------------------------------------------------------
+ */
+
+/*-------------------------------------------------------------------------
+ * The rows in which what ANALYZE has learned is kept; for src/catalog only.
+ *-------------------------------------------------------------------------
+ */
+
+/* A row of mongo_fdw_statistics_data. */
+typedef struct StatisticsRow
+{
+	Oid			relid;
+	const char *collection;		/* "database.collection" that it is about */
+	TimestampTz learned_at;
+	double		documents;
+	double		document_size;
+	double		sampled;
+	bool		indexes_known;
+	Datum		indexes;		/* jsonb; without meaning unless known */
+	Datum		fields;			/* jsonb */
+} StatisticsRow;
+
+/*
+ * statistics_row_write
+ *		Put this row in the place of the table's former one, if any.
+ *
+ * Other sessions see it when the transaction has committed, which also sends the
+ * invalidation that makes them read it.  Needs no privilege and writes in
+ * read-only transactions, as ANALYZE itself does.  The caller must hold a lock on
+ * the foreign table that no other writer can hold.  Rows of tables that are no
+ * longer there are removed on the way.  Does nothing without the table.
+ */
+extern void statistics_row_write(const StatisticsRow *row);
+
+#endif							/* MONGO_FDW_CATALOG_INTERNAL_H */

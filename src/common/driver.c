@@ -1,0 +1,382 @@
+/*-------------------------------------------------------------------------
+ *
+ * driver.c
+ *		What libmongoc and libbson do in our process: their memory and their log.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/palloc.h"
+
+/* ------- What becomes of libbson and libmongoc when memory runs out ------- */
+
+/* Address space alone, until it is used. */
+#define RESERVE_SIZE		(1024 * 1024)
+
+/* What the reserve is for: not documents. */
+#define LARGEST_RESERVED	(64 * 1024)
+
+int			mongo_driver_depth = 0;
+
+static void *reserve = NULL;
+
+/* Where to go on when memory runs out, in mongo_protect(). */
+static sigjmp_buf *escape = NULL;
+
+/* PostgreSQL's own thread, which alone may raise. */
+static pthread_t backend_thread;
+
+static int	prepared_pid = 0;	/* of the process that has its exit watched */
+static bool skip_destructors = false;
+static int	exit_code = 0;
+
+/* --------------------------------- exit ------------------------------------ */
+
+static void
+note_exit_code(int code, Datum arg pg_attribute_unused())
+{
+	exit_code = code;
+}
+
+/*
+ * leave
+ *		At exit: libmongoc's destructor, and those of what it uses, would take
+ *		locks that the call under way may hold.
+ *
+ * PostgreSQL has done all of its own by now.
+ */
+static void
+leave(void)
+{
+	if (proc_exit_inprogress && (mongo_driver_is_entered() || skip_destructors))
+		_exit(exit_code);
+}
+
+/* watch_exit: once in each process; what atexit() was told a fork inherits. */
+static void
+watch_exit(void)
+{
+	if (prepared_pid == MyProcPid)
+		return;
+	on_proc_exit(note_exit_code, (Datum) 0);
+	if (prepared_pid == 0 && atexit(leave) != 0)
+		elog(ERROR, "could not register an exit function");
+	prepared_pid = MyProcPid;
+}
+
+void
+mongo_skip_destructors(void)
+{
+	watch_exit();
+	skip_destructors = true;
+}
+
+/* ------------------------------- allocation -------------------------------- */
+
+void
+mongo_memory_report(size_t size)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("out of memory"),
+			 errdetail("Failed on request of size %zu for a BSON document.", size)));
+}
+
+/* report_end: libmongoc cannot go on. */
+pg_noreturn static void report_end(size_t size);
+
+static void
+report_end(size_t size)
+{
+	free(reserve);
+	reserve = NULL;
+	ereport(FATAL,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("out of memory"),
+			 errdetail("Failed on request of size %zu in libmongoc, which cannot go on without.",
+					   size)));
+}
+
+void
+mongo_driver_check(void)
+{
+	if (mongo_driver_is_entered())
+		report_end(0);
+}
+
+/* A failed allocation: see the header.  NULL lets libbson abort. */
+static void *
+fail(size_t size)
+{
+	if (!pthread_equal(pthread_self(), backend_thread))
+		return NULL;
+	if (escape != NULL)
+		siglongjmp(*escape, 1);
+	if (!mongo_driver_is_entered())
+		mongo_memory_report(size);
+
+	report_end(size);
+}
+
+/* May a failed allocation be tried again, with what was in reserve? */
+static bool
+give_reserve(size_t size)
+{
+	if (reserve == NULL || size > LARGEST_RESERVED ||
+		!pthread_equal(pthread_self(), backend_thread))
+		return false;
+	free(reserve);
+	reserve = NULL;
+	return true;
+}
+
+/*
+ * reallocate
+ *		realloc(), or malloc() for NULL.
+ */
+static void *
+reallocate(void *memory, size_t size)
+{
+	void	   *result;
+
+	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
+		return fail(size);
+	result = realloc(memory, size);
+	if (result == NULL && give_reserve(size))
+		result = realloc(memory, size);
+	return result != NULL ? result : fail(size);
+}
+
+static void *
+allocate(size_t size)
+{
+	return reallocate(NULL, size);
+}
+
+static void *
+allocate_zeroed(size_t count, size_t size)
+{
+	void	   *result;
+
+	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
+		return fail(count * size);
+	result = calloc(count, size);
+	if (result == NULL && give_reserve(count * size))
+		result = calloc(count, size);
+	return result != NULL ? result : fail(count * size);
+}
+
+static void *
+allocate_aligned(size_t alignment, size_t size)
+{
+	void	   *result = NULL;
+
+	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
+		return fail(size);
+	if (posix_memalign(&result, alignment, size) != 0 &&
+		(!give_reserve(size) || posix_memalign(&result, alignment, size) != 0))
+		return fail(size);
+	return result;
+}
+
+void
+mongo_install_allocator(void)
+{
+	static const bson_mem_vtable_t allocator = {
+		.malloc = allocate,
+		.calloc = allocate_zeroed,
+		.realloc = reallocate,
+		.free = free,
+		.aligned_alloc = allocate_aligned,
+	};
+
+	backend_thread = pthread_self();
+	bson_mem_set_vtable(mongo_count_allocations(&allocator));
+}
+
+/* -------------------------------- foresight -------------------------------- */
+
+bool
+mongo_memory_is_available(size_t size)
+{
+	/* volatile, or the compiler would know better than to ask */
+	void	   *volatile probe = malloc(Max(size, 1));
+
+	/* nothing is written to it, so no memory is taken yet */
+	free(probe);
+	return probe != NULL;
+}
+
+/* fill_reserve: false when there is no memory for it. */
+static bool
+fill_reserve(void)
+{
+	if (reserve == NULL)
+		reserve = malloc(RESERVE_SIZE);
+	return reserve != NULL;
+}
+
+void
+mongo_memory_check(size_t size)
+{
+	watch_exit();
+	mongo_driver_check();
+	if (!fill_reserve())
+		mongo_memory_report(RESERVE_SIZE);
+	if (!mongo_memory_is_available(size))
+		mongo_memory_report(size);
+}
+
+/* -------------------------------- protection ------------------------------- */
+
+/*
+ * end_session_soon
+ *		Frames of libmongoc have been left behind, so nothing may enter it again.
+ *
+ * PostgreSQL ends the session as it looks for interrupts the next time, which it
+ * does not before a transaction that is being ended has been.
+ */
+static void
+end_session_soon(void)
+{
+	if (proc_exit_inprogress)
+		return;
+	InterruptPending = true;
+	ProcDiePending = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("out of memory"),
+			 errdetail("It ran out in libmongoc, which cannot go on without: the session ends.")));
+}
+
+/* call_protected: false when memory has run out.  What is raised passes through. */
+static bool
+call_protected(void (*function) (void *), void *argument)
+{
+	sigjmp_buf *outer = escape;
+	sigjmp_buf	here;
+	volatile bool succeeded = false;
+
+	PG_TRY();
+	{
+		if (sigsetjmp(here, 0) == 0)
+		{
+			escape = &here;
+			function(argument);
+			succeeded = true;
+		}
+	}
+	PG_FINALLY();
+	{
+		escape = outer;
+	}
+	PG_END_TRY();
+	return succeeded;
+}
+
+bool
+mongo_protect(void (*function) (void *), void *argument)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+
+	if (mongo_driver_is_entered())
+		return false;
+	(void) fill_reserve();
+	if (call_protected(function, argument))
+		return true;
+
+	MemoryContextSwitchTo(context);
+	InterruptHoldoffCount = holdoff;
+	if (mongo_driver_is_entered())
+		end_session_soon();
+	return false;
+}
+
+/* -------------- What libmongoc has to say beside its results -------------- */
+
+/* The newest warning or error. */
+static char driver_message[512];
+
+/* Is nothing to be logged at the moment? */
+static bool log_is_held;
+
+/*
+ * log_driver_message
+ *		mongoc_log_func_t.
+ *
+ * libmongoc holds a mutex meanwhile, which an ERROR would leave locked.  Interrupts
+ * wait: ereport() would look for them, and what it raised would be lost here.
+ */
+static void
+log_driver_message(mongoc_log_level_t level, const char *domain,
+				   const char *message, void *user_data pg_attribute_unused())
+{
+	MemoryContext caller_context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	uint32		cancel_holdoff = QueryCancelHoldoffCount;
+	volatile int elevel = level <= MONGOC_LOG_LEVEL_WARNING ? LOG :
+		level <= MONGOC_LOG_LEVEL_INFO ? DEBUG1 : DEBUG2;
+
+	if (level <= MONGOC_LOG_LEVEL_WARNING)
+		strlcpy(driver_message, message, sizeof(driver_message));
+
+	/*
+	 * nor that a transaction cannot be aborted which MongoDB has aborted
+	 * itself
+	 */
+	if (log_is_held || !message_level_is_interesting(elevel) ||
+		strncmp(message, "Error in abortTransaction", 25) == 0)
+		return;
+
+	HOLD_INTERRUPTS();
+	PG_TRY();
+	{
+		ereport(elevel,
+				(errmsg_internal("libmongoc %s: %s", domain,
+								 mongo_printable(message)),
+				 errhidestmt(true)));
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller_context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+
+	/* an ERROR has set them to 0 */
+	InterruptHoldoffCount = holdoff;
+	QueryCancelHoldoffCount = cancel_holdoff;
+}
+
+void
+mongo_install_log_handler(void)
+{
+	mongoc_log_set_handler(log_driver_message, NULL);
+}
+
+void
+mongo_hold_driver_log(bool hold)
+{
+	log_is_held = hold;
+}
+
+const char *
+mongo_last_driver_message(void)
+{
+	return driver_message;
+}
+
+void
+mongo_forget_driver_message(void)
+{
+	driver_message[0] = '\0';
+}

@@ -1,0 +1,639 @@
+/*-------------------------------------------------------------------------
+ *
+ * exec_internal.h
+ *		What the files of src/exec share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_EXEC_INTERNAL_H
+#define MONGO_FDW_EXEC_INTERNAL_H
+
+#include "compat.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
+#include "plan.h"
+#include "exec.h"
+#include "remote.h"
+
+#include "commands/explain.h"
+#include "datatype/timestamp.h"
+#include "executor/tuptable.h"
+#include "foreign/foreign.h"
+#include "nodes/execnodes.h"
+#include "nodes/pg_list.h"
+#include "nodes/plannodes.h"
+#include "storage/itemptr.h"
+#include "utils/rel.h"
+
+/*-------------------------------------------------------------------------
+ * What MongoDB has answered to the commands of one scan, to be given again.
+ *
+ * Within a statement the same command has the same answer, as one snapshot would
+ * give.  So a scan that is begun again reads what it got before.  Rows are in a
+ * tuplestore, within work_mem and then in a temporary file.  Answers to several
+ * commands are there side by side as long as that is within work_mem; an answer
+ * in a file is forgotten when the next one begins.
+ *-------------------------------------------------------------------------
+ */
+
+/* Opaque.  Of all answers, one is read or written at a time. */
+typedef struct MongoAnswers MongoAnswers;
+
+/* What is known of the answer that is read or written. */
+typedef enum MongoAnswerState
+{
+	MONGO_ANSWER_NEW,			/* nothing */
+	MONGO_ANSWER_BEGUN,			/* its first rows, as its reader stopped */
+	MONGO_ANSWER_WHOLE
+} MongoAnswerState;
+
+/*
+ * mongo_answers_create
+ *		Without any answer; lives in 'context', and a file of it as long as
+ *		CurrentResourceOwner.
+ */
+extern MongoAnswers *mongo_answers_create(MemoryContext context);
+
+/*
+ * mongo_answers_begin
+ *		Begin with the answer to 'command', at its first row.
+ *
+ * BEGUN is only the answer that was dealt with last; to go on, the rows that follow
+ * are added by mongo_answers_add().
+ */
+extern MongoAnswerState mongo_answers_begin(MongoAnswers *answers, const bson_t *command);
+
+/*
+ * mongo_answers_next
+ *		The next row, into 'slot', of minimal tuples; false at the end of those that
+ *		are known.
+ *
+ * The row is good until the next call of these functions.
+ */
+extern bool mongo_answers_next(MongoAnswers *answers, TupleTableSlot *slot);
+
+/*
+ * mongo_answers_leave
+ *		Be at no answer, whose reader stopped: nothing can be added to it any more, and
+ *		it is forgotten unless it is whole.
+ */
+extern void mongo_answers_leave(MongoAnswers *answers);
+
+/*
+ * mongo_answers_add, mongo_answers_finish, mongo_answers_forget
+ *		Add a row to the answer, when all that is known has been read; say that there
+ *		is nothing to be added but, at most, a row that PostgreSQL makes; forget all
+ *		about this answer, whose rows depend on more than the command.
+ *
+ * All three have no effect at no answer.
+ */
+extern void mongo_answers_add(MongoAnswers *answers, TupleTableSlot *slot);
+extern void mongo_answers_finish(MongoAnswers *answers);
+extern void mongo_answers_forget(MongoAnswers *answers);
+
+/* mongo_answers_is_whole: is there an answer, and nothing to be asked for to go on? */
+extern bool mongo_answers_is_whole(const MongoAnswers *answers);
+
+/* mongo_answers_reused: how often an answer was begun with that was there. */
+extern int64 mongo_answers_reused(const MongoAnswers *answers);
+
+/* mongo_answers_end: give back memory and files.  NULL is accepted. */
+extern void mongo_answers_end(MongoAnswers *answers);
+
+/* ---------- The parameters of a plan's command, and their values ---------- */
+
+/*
+ * mongo_prepare_parameters
+ *		Have the template know its parameters, of a plan's 'predicates'.
+ */
+extern void mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates);
+
+/*
+ * mongo_bind_parameters
+ *		mongo_command_bind() with the values of the first of 'expressions', ExprStates.
+ */
+extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
+										const List *expressions, ExprContext *econtext,
+										bool *widened, bson_t *command);
+
+/*-------------------------------------------------------------------------
+ * A scan in a correlated sub-select that goes over to its second plan.
+ *
+ * MongoDB is asked for the rows of one value after the other, as the sub-select is
+ * begun with them.  After some of them all documents are fetched, once, into a hash
+ * table: by the second plan itself, or, where MongoDB groups, sorts or limits the
+ * rows, by a scan that is below it.  See src/plan/plan_internal.h and plan_internal.h.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_change_over_init
+ *		Have a scan that begins know after how many values it goes over, if ever.
+ */
+extern void mongo_change_over_init(ForeignScanState *node);
+
+/*
+ * mongo_change_over
+ *		With other values of the parameters: do the rows come from the second plan?
+ *
+ * If so, it has been begun with these values.  Raises what scans do.  To fetch all is
+ * tried once; in vain if mongo_hashed_scan_create() says so.
+ */
+extern bool mongo_change_over(ForeignScanState *node);
+
+/*
+ * mongo_changed_row
+ *		The next row of the second plan; an empty slot at the end.
+ */
+extern TupleTableSlot *mongo_changed_row(ForeignScanState *node);
+
+/* ----------------- Where MongoDB takes the command count ------------------ */
+
+/* -------- What an UPDATE that is one command does to each document -------- */
+
+/* An assignment with the value of its expression, as the column's type. */
+typedef struct MongoNewValue
+{
+	const char *path;
+	const char *name;
+	bson_type_t bson_type;		/* what its field is declared to be */
+	Form_pg_attribute attribute;
+	MongoAssignmentKind kind;
+	List	   *keys;
+	Datum		value;
+	bool		isnull;
+} MongoNewValue;
+
+/*-------------------------------------------------------------------------
+ * What the reply to MongoDB's command explain says, as lines of text.
+ *
+ * https://www.mongodb.com/docs/manual/reference/explain-results/
+ *-------------------------------------------------------------------------
+ */
+
+/* What a command looked at; all -1 without execution statistics. */
+typedef struct MongoExamined
+{
+	int64		keys;			/* of indexes */
+	int64		documents;
+	int64		milliseconds;
+} MongoExamined;
+
+/*-------------------------------------------------------------------------
+ * MongoDB's own plan in EXPLAIN (setting mongo_fdw.explain_remote).
+ *
+ * This is the one thing for which EXPLAIN talks to MongoDB.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_explain_remote
+ *		Ask MongoDB how it runs 'command', and show the winning plan, a line for
+ *		each stage; under ANALYZE also what it examined.
+ *
+ * Under ANALYZE MongoDB runs the command once more for that (but changes
+ * nothing).  'number' counts the commands of a plan from 1, as in "Remote
+ * Command 2".  An error that MongoDB answers with is shown in place of the plan;
+ * that it cannot be reached is raised.
+ */
+extern void mongo_explain_remote(ExplainState *es, UserMapping *user,
+								 const char *database, const bson_t *command,
+								 int number);
+
+/*
+ * mongo_explain_remote_unknown
+ *		Say instead of a plan why there is none.
+ */
+extern void mongo_explain_remote_unknown(ExplainState *es, int number,
+										 const char *reason);
+
+/*
+ * mongo_explain_may_show
+ *		May EXPLAIN show values of parameters, and what MongoDB says of a command?
+ *
+ * PostgreSQL's EXPLAIN shows neither.  They may come from rows, or from what policies
+ * compute, of any table in the query; so its user must be able to read all of these.
+ */
+extern bool mongo_explain_may_show(const ExplainState *es);
+
+/* ------- EXPLAIN: how old what planning knew of the collections is -------- */
+
+/*-------------------------------------------------------------------------
+ * Aggregates that PostgreSQL finishes of what MongoDB has added up.
+ *
+ * avg, variance and stddev end in a division or a square root, whose digits
+ * are PostgreSQL's own business.  So MongoDB gives count, sum and sum of
+ * squares, and PostgreSQL's functions do the rest.
+ *-------------------------------------------------------------------------
+ */
+
+/* Opaque: built once a scan. */
+typedef struct MongoFinisher MongoFinisher;
+
+/*
+ * mongo_finisher_create
+ *		What finishes the rows of a plan whose tuple has 'natts' attributes; NULL
+ *		when there is nothing to finish.  Lives in the current memory context.
+ */
+extern MongoFinisher *mongo_finisher_create(const MongoScanPlan *plan, int natts);
+
+/*
+ * mongo_finish_row
+ *		Like mongo_row_decode(), with the attributes that are finished.
+ */
+extern void mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder,
+							 const uint8_t *data, uint32 length,
+							 Datum *values, bool *isnull);
+
+/*-------------------------------------------------------------------------
+ * The documents for all values of a correlated sub-select, in a hash table.
+ *
+ * See src/plan/plan_internal.h.  A value's rows are among those that have its hash
+ * value; all conditions that MongoDB would have tested are the caller's to test.
+ *-------------------------------------------------------------------------
+ */
+
+/* Opaque. */
+typedef struct MongoHashedScan MongoHashedScan;
+
+/*
+ * mongo_hashed_scan_begin, mongo_hashed_scan_next
+ *		Begin with the rows for the present values of parameters; the next of them,
+ *		into 'slot', of minimal tuples, where it stays good as long as the table;
+ *		false when there are no more.
+ */
+extern void mongo_hashed_scan_begin(MongoHashedScan *hashed, ForeignScanState *node);
+
+/*-------------------------------------------------------------------------
+ * Documents whose rows a policy hides, so that no error may tell of them.
+ *
+ * Where PostgreSQL tests a policy, or the conditions of a view that is a security
+ * barrier, hidden documents are read as well.  One that does not fit its
+ * columns must not become an error then, as that would tell of it.  So such an
+ * error waits until it is known that the row may be seen.  Where a column that the
+ * policy reads does not fit, that cannot be known: the row is hidden.
+ *
+ * Nor may what raises errors of its own: a domain's CHECK, and the input function of
+ * a type without a row in the table of types (convert.h).  Both run for rows that may
+ * be seen alone.  Exceptions are such types of columns that the policy reads, and
+ * under type_mismatch 'null' a CHECK on one, which decides between the value and NULL.
+ *-------------------------------------------------------------------------
+ */
+
+/*-------------------------------------------------------------------------
+ * The _ids of the rows that a scan gave to an UPDATE or DELETE.
+ *
+ * The executor carries a row identity of six bytes, a ctid, from the scan to
+ * the place where the row is changed, through any join and sort in between.
+ * An _id may be any BSON value and need not be a column.  So the scan notes
+ * the _ids in a log, and the ctid of a row says where in it.
+ *-------------------------------------------------------------------------
+ */
+
+/* Documents {_id: value}, one after the other; opaque. */
+typedef struct MongoIdentityLog MongoIdentityLog;
+
+/*
+ * mongo_identity_note
+ *		Note the _id of a document; *ctid then stands for it.
+ *
+ * The document's bytes are not trusted; raises 08P01 when no _id is found.
+ */
+extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
+								uint32 length, ItemPointer ctid);
+
+/*-------------------------------------------------------------------------
+ * The keys of a batch of outer rows: their hash values, and what is asked for.
+ *-------------------------------------------------------------------------
+ */
+
+/* Opaque. */
+typedef struct MongoKeyBatch MongoKeyBatch;
+
+/*
+ * mongo_key_batch_create
+ *		For a join whose keys are these expressions over a pair of its rows, which
+ *		'parent' has as its scan tuple.  Lives in the current memory context.
+ */
+extern MongoKeyBatch *mongo_key_batch_create(const MongoBatchedJoin *join, List *outer,
+											 List *inner, PlanState *parent);
+
+/*
+ * mongo_key_batch_begin
+ *		Forget all keys, for a batch of so many rows at most, in 'context'; what was
+ *		added before must be in no use any more.
+ */
+extern void mongo_key_batch_begin(MongoKeyBatch *batch, MemoryContext context, int rows);
+
+/*
+ * mongo_key_batch_evaluate
+ *		The keys of one side of the pair, in the per-tuple memory, and the hash value of
+ *		all; false when the row meets no other, since one of its keys is NULL or too
+ *		large for a document.
+ *
+ * Equal keys have the same hash value, whatever side they are of.
+ */
+extern bool mongo_key_batch_evaluate(MongoKeyBatch *batch, ExprContext *econtext,
+									 bool is_outer, uint32 *hash);
+
+/*
+ * mongo_key_batch_size_in_hand, mongo_key_batch_size
+ *		The bytes of the outer keys that were evaluated last, and of all that have been
+ *		added, as far as they are asked for; of each value once.
+ */
+extern Size mongo_key_batch_size_in_hand(const MongoKeyBatch *batch);
+extern Size mongo_key_batch_size(const MongoKeyBatch *batch);
+
+/* mongo_key_batch_add: ask also for the outer keys that were evaluated last. */
+extern void mongo_key_batch_add(MongoKeyBatch *batch);
+
+/*
+ * mongo_key_batch_record
+ *		A record of an array for each key that is asked for, of its distinct values:
+ *		what the CaseTestExpr of the inner plan stands for.
+ */
+extern Datum mongo_key_batch_record(MongoKeyBatch *batch);
+
+/*-------------------------------------------------------------------------
+ * A foreign scan that several processes share.
+ *
+ * Whoever comes first asks MongoDB for the points that split the collection
+ * and puts them into shared memory; each participant then takes one range
+ * after the other, in the order of the scan, and reads it over a connection of
+ * its own.  Where the server keeps snapshots, all ranges are read from the one
+ * at which the points were found.
+ *
+ * What is not to be split (a view, an empty collection, a server that does not
+ * know the stages) is one range, which one participant reads.
+ *-------------------------------------------------------------------------
+ */
+
+/* In shared memory; opaque. */
+typedef struct MongoSharedScan MongoSharedScan;
+
+/*
+ * mongo_take_range
+ *		'command', the next of the plan's, for the next range of the shared scan, in
+ *		the current memory context; NULL when all have been taken.
+ *
+ * Sends a command and waits for its reply, or waits for another participant to
+ * do so, when the collection has not been split yet.
+ */
+extern bson_t *mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan,
+								UserMapping *user, const bson_t *command);
+
+/* ----------------- The setting mongo_fdw.log_remote_query ----------------- */
+
+/*
+ * mongo_log_command
+ *		Log a command that is about to be sent, if the setting asks for that.
+ */
+extern void mongo_log_command(const char *database, const bson_t *command);
+
+/* ---------------------- A foreign scan in execution ----------------------- */
+
+/* What belongs to one run of a scan, from its first row on. */
+typedef struct MongoScanRun
+{
+	MemoryContext context;		/* of the command and its cursor */
+	int			turn;			/* which of the plan's commands, from 0 */
+	bool		any_document;	/* has come */
+	int64		rows;			/* that have come */
+	bool		counts;			/* by the plan's count_command */
+	bson_t	   *command;		/* as sent; NULL: none */
+	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
+	bool		is_local;		/* rows come from the second plan */
+	int64		rows_when_left; /* by ReScan, with the cursor open */
+	TimestampTz left_at;		/* since when no more have come */
+} MongoScanRun;
+
+/* fdw_state of the ForeignScanState. */
+typedef struct MongoScanState
+{
+	MongoScanPlan *plan;
+	MongoCommandTemplate template;	/* of the command in turn */
+	bson_t	  **commands;		/* the plan's, in their order */
+	bson_t	   *count_command;	/* the plan's, or NULL */
+	int			ncommands;
+	List	   *expressions;	/* ExprStates of fdw_exprs */
+	List	   *relids;			/* of its foreign tables */
+	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
+	MongoRowDecoder *decoder;	/* likewise */
+	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is
+									 * ours */
+	ExprState  *hiding;			/* of scan.c; NULL: not needed so far */
+	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
+	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
+	MongoIdentityLog *identities;	/* NULL: no row is to be changed */
+	int			nvalues;		/* that MongoDB was asked for so far */
+	int			change_after;	/* so many of them, see exec_internal.h; 0:
+								 * never */
+	bool		changed_over;
+	MongoHashedScan *hashed;	/* NULL: none so far, or given up */
+	bool		keeps_answers;	/* as it may be begun again */
+	MongoAnswers *answers;		/* NULL: none is kept so far */
+	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
+
+	bool		started;		/* a row was asked for since Begin or ReScan */
+	bool		widened;		/* documents may come that PostgreSQL is to
+								 * test */
+	bool		must_wait;		/* why an asynchronous scan gave no row */
+	MongoUsage	usage;			/* for EXPLAIN ANALYZE; since the scan began */
+	MongoScanRun run;
+	MongoScanRun earlier;		/* its context is spare; NULL before any
+								 * ReScan */
+} MongoScanState;
+
+/*
+ * mongo_append_bounds
+ *		Append limit, skip and batchSize to a find command.
+ *
+ * limit is -1 for none.  With a limit the first batch holds one document more
+ * than it, so that the server closes the cursor with its first answer.
+ */
+extern void mongo_append_bounds(const MongoScanPlan *plan, int64 limit,
+								int64 offset, bson_t *command);
+
+/*
+ * mongo_set_pipeline_bounds
+ *		The same for the pipeline that is to be bound to the template.
+ */
+extern void mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit,
+									  int64 offset, MongoCommandTemplate *template);
+
+/*
+ * mongo_choose_command
+ *		Have the template be that of the plan's command number 'turn', from 0; or of
+ *		the count command, if there is one and 'counts'.
+ */
+extern void mongo_choose_command(MongoScanState *state, int turn, bool counts);
+
+/*
+ * mongo_bind_scan_command
+ *		Evaluate the plan's expressions and append the chosen command to 'command'.
+ *
+ * 'rows' have come from the commands before it.  NONE when it is known without
+ * asking that no row will come.
+ */
+extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command);
+
+/*
+ * mongo_scan_user_mapping
+ *		The user mapping that the scan reads with, palloc'd: of the current user, or
+ *		of whom the relation is checked as (a view's owner).
+ */
+extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
+
+/*
+ * mongo_scan_make_kept_slot
+ *		Have state->kept_slot, for minimal tuples like those of the scan.
+ */
+extern void mongo_scan_make_kept_slot(ForeignScanState *node);
+
+/*
+ * mongo_scan_is_meant
+ *		Does the row meet the conditions that MongoDB has been asked to test?
+ */
+extern bool mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot);
+
+/*
+ * mongo_scan_keep_answers
+ *		Have a scan keep its rows, since it will be begun again for the same.
+ */
+extern void mongo_scan_keep_answers(ForeignScanState *scan);
+
+/*
+ * mongo_scan_keep_identities
+ *		Have a scan note in 'log' the _id of each row it returns.
+ */
+extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log);
+
+/* ---------------- The setting mongo_fdw.slow_command_plan ----------------- */
+
+/*
+ * mongo_log_slow_plan
+ *		At the end of a scan that has waited for at least mongo_fdw.slow_command_ms in
+ *		all: ask MongoDB for the plan of its last command, and log it.
+ *
+ * To be asked only where the setting is on.  MongoDB chooses the plan, without running
+ * the command, and may take a second.  That it cannot be reached is raised.
+ */
+extern void mongo_log_slow_plan(const MongoScanState *state);
+
+/* ---- INSERT and COPY into foreign tables with the option insert_mode ----- */
+
+/* One statement's; opaque. */
+typedef struct MongoUpsert MongoUpsert;
+
+/*
+ * mongo_upsert_begin
+ *		NULL where rows are inserted as everywhere: without the option, under ON
+ *		CONFLICT, and of rows that an UPDATE moves to a partition.
+ *
+ * 'plan' is NULL for COPY.  Lives in the current memory context.  Raises what
+ * mongo_upsert_layout_create() does, 42501 where 'userid' may not update the columns,
+ * 0A000 under row-level security and views with a CHECK OPTION.
+ */
+extern MongoUpsert *mongo_upsert_begin(EState *estate, const ModifyTable *plan,
+									   ResultRelInfo *rinfo,
+									   const MongoTableOptions *options, Oid userid);
+
+/*
+ * mongo_upsert_layout
+ *		How its rows are written.
+ *
+ * mongo_upsert_passes_over
+ *		Are rows whose key is there already left as they are?
+ */
+extern const MongoUpsertLayout *mongo_upsert_layout(const MongoUpsert *upsert);
+extern bool mongo_upsert_passes_over(const MongoUpsert *upsert);
+
+/*
+ * mongo_upsert_returns
+ *		Will somebody see the row afterwards, by RETURNING or in an AFTER ROW trigger?
+ *		Then each is sent by mongo_upsert_return().  Never where rows are passed over.
+ */
+extern bool mongo_upsert_returns(const MongoUpsert *upsert);
+
+/*
+ * mongo_upsert_return
+ *		Send one upsert, now, and put the document that there is then in the slot.
+ */
+extern void mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping *user,
+								const bson_t *filter, const bson_t *update,
+								TupleTableSlot *slot);
+
+/*
+ * mongo_upsert_command
+ *		What is sent for one row, for EXPLAIN.
+ */
+extern bson_t *mongo_upsert_command(const MongoUpsert *upsert);
+
+/*-------------------------------------------------------------------------
+ * A statement's writes to one table, sent in batches.
+ *
+ * A queue either sends each batch as soon as it is full, or keeps all of them
+ * (on disk beyond work_mem) until the statement has read what it reads.
+ * Without that, a scan could meet the documents that its own statement wrote:
+ * MongoDB's cursors are not snapshots.
+ *-------------------------------------------------------------------------
+ */
+
+/* Opaque. */
+typedef struct MongoWriteQueue MongoWriteQueue;
+
+/*
+ * mongo_write_queue_create
+ *		An empty queue of writes of one kind; lives in 'context'.
+ *
+ * 'deferred': send nothing before mongo_write_queue_finish().  The options and
+ * strings must live as long; 'context_message' names the statement in errors, which
+ * quote documents of the foreign table 'relid' to who may read it.
+ */
+extern MongoWriteQueue *mongo_write_queue_create(MemoryContext context,
+												 UserMapping *user,
+												 const MongoTableOptions *options,
+												 MongoWriteKind kind,
+												 int batch_size, bool deferred,
+												 const char *context_message,
+												 Oid relid);
+
+/*
+ * mongo_write_queue_add
+ *		Add an operation of one document, or two (second may be NULL).
+ */
+extern void mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
+								  const bson_t *second);
+
+/*
+ * mongo_write_queue_finish
+ *		Send what has not been sent.  The queue may be used again.
+ */
+extern void mongo_write_queue_finish(MongoWriteQueue *queue);
+
+/*
+ * mongo_write_queue_allow_duplicates
+ *		Send nothing but by mongo_write_queue_send(), and there let pass rows
+ *		that MongoDB refuses for a duplicate key.
+ *
+ * For an empty queue of MONGO_INSERT or MONGO_INSERT_UNLESS_THERE.
+ *
+ * mongo_write_queue_upsert
+ *		The operations are upserts by the option key_columns.  With 'on_demand' send
+ *		nothing but by mongo_write_queue_send().
+ */
+extern void mongo_write_queue_allow_duplicates(MongoWriteQueue *queue);
+extern void mongo_write_queue_upsert(MongoWriteQueue *queue, bool on_demand);
+
+/*
+ * mongo_write_queue_send
+ *		Send what was added, now; returns the indexes of the rows refused, also as
+ *		they are there already.
+ */
+extern Bitmapset *mongo_write_queue_send(MongoWriteQueue *queue);
+
+/* mongo_write_queue_rows: how many rows were added so far. */
+extern int64 mongo_write_queue_rows(const MongoWriteQueue *queue);
+
+#endif							/* MONGO_FDW_EXEC_INTERNAL_H */

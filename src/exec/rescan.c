@@ -1,0 +1,880 @@
+/*-------------------------------------------------------------------------
+ *
+ * rescan.c
+ *		Scans that are asked too often.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "exec_internal.h"
+
+#include "access/htup_details.h"
+#include "access/tupdesc.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "foreign/fdwapi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+
+static MongoHashedScan *mongo_hashed_scan_create(ForeignScanState *node);
+static bool mongo_hashed_scan_next(MongoHashedScan *hashed, TupleTableSlot *slot);
+
+/*-------------------------------------------------------------------------
+ * A scan in a correlated sub-select that goes over to its second plan.
+ *-------------------------------------------------------------------------
+ */
+
+/* No scan goes over before so many values were asked for. */
+#define FEWEST_VALUES	3
+
+/*
+ * If the whole statement is said to cost so many times what all documents do, they may
+ * be fetched at once: at worst, little is lost.
+ */
+#define FAR_DEARER		4
+
+/*
+ * How many outer rows there are is not known to the plan of a sub-select.  So as much
+ * is spent on single values as on all documents, before these are fetched: twice what
+ * the better way would have taken at worst.  But if many are expected, the statement's
+ * own cost, which is in the plan, tells.
+ */
+void
+mongo_change_over_init(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	const Plan *plan = node->ss.ps.plan;
+	const PlannedStmt *statement = node->ss.ps.state->es_plannedstmt;
+	int			after = state->plan->change_after;
+
+	if (after == 0)
+		return;
+	if (after * plan->total_cost * FAR_DEARER < statement->planTree->total_cost)
+		after = FEWEST_VALUES;
+	state->change_after = Max(after, FEWEST_VALUES);
+}
+
+/* hashing_scan: the scan with the hash table; the second plan has one at its bottom. */
+static ForeignScanState *
+hashing_scan(ForeignScanState *node)
+{
+	const MongoScanState *state = node->fdw_state;
+	PlanState  *below = (PlanState *) node;
+
+	if (state->plan->hash_functions != NIL)
+		return node;
+	do
+		below = outerPlanState(below);
+	while (!IsA(below, ForeignScanState));
+	return (ForeignScanState *) below;
+}
+
+/* make_hash: of all documents; false when that is given up. */
+static bool
+make_hash(ForeignScanState *node)
+{
+	ForeignScanState *scan = hashing_scan(node);
+	MongoScanState *state = scan->fdw_state;
+
+	state->hashed = mongo_hashed_scan_create(scan);
+	if (state->hashed == NULL)
+		return false;
+	mongo_scan_make_kept_slot(scan);
+	return true;
+}
+
+bool
+mongo_change_over(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	if (!state->changed_over && state->hashed == NULL)
+	{
+		if (state->change_after == 0 || state->nvalues > state->change_after ||
+			state->shared != NULL || state->identities != NULL)
+			return false;
+		/* which is tried once */
+		if (++state->nvalues <= state->change_after || !make_hash(node))
+			return false;
+		state->changed_over = true;
+	}
+	if (state->answers != NULL)
+		mongo_answers_forget(state->answers);
+	if (state->hashed != NULL)
+		mongo_hashed_scan_begin(state->hashed, node);
+	return true;
+}
+
+/* hashed_row: the next one for the values that are asked for. */
+static TupleTableSlot *
+hashed_row(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	while (mongo_hashed_scan_next(state->hashed, state->kept_slot))
+	{
+		if (mongo_scan_is_meant(node, state->kept_slot))
+			return state->kept_slot;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(node->ss.ps.ps_ExprContext);
+	}
+	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
+}
+
+/* local_row: the next one of the second plan, as a row of the scan. */
+static TupleTableSlot *
+local_row(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	MemoryContext old_context = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+	TupleTableSlot *row = ExecProcNode(outerPlanState(node));
+	ListCell   *cell;
+
+	MemoryContextSwitchTo(old_context);
+	ExecClearTuple(slot);
+	if (TupIsNull(row))
+		return slot;
+	slot_getallattrs(row);
+	/* nothing of a row that was decoded before */
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+	foreach(cell, state->plan->local_columns)
+	{
+		int			column = lfirst_int(cell);
+
+		if (column < 0)
+			continue;
+		slot->tts_values[column] = row->tts_values[foreach_current_index(cell)];
+		slot->tts_isnull[column] = row->tts_isnull[foreach_current_index(cell)];
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
+TupleTableSlot *
+mongo_changed_row(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	return state->plan->hash_functions != NIL ? hashed_row(node) : local_row(node);
+}
+
+/*-------------------------------------------------------------------------
+ * The documents for all values of a correlated sub-select, in a hash table.
+ *-------------------------------------------------------------------------
+ */
+
+#define FEWEST_BUCKETS	1024	/* a power of two */
+
+typedef struct HashedRow
+{
+	MinimalTuple tuple;
+	uint32		hash;
+	struct HashedRow *next;		/* in the same bucket, or of all */
+} HashedRow;
+
+typedef struct HashedKey
+{
+	ExprState  *column;
+	ExprState  *value;
+	FmgrInfo	column_hash;
+	FmgrInfo	value_hash;
+	Oid			collation;
+} HashedKey;
+
+struct MongoHashedScan
+{
+	MemoryContext context;
+	HashedKey  *keys;
+	int			nkeys;
+	HashedRow  *rows;			/* while they are read */
+	double		nrows;
+	HashedRow **buckets;
+	uint32		mask;
+	uint32		hash;			/* that is looked for */
+	HashedRow  *next;
+};
+
+/* prepare_keys: from the plan's expressions and functions. */
+static void
+prepare_keys(MongoHashedScan *hashed, const MongoScanState *state)
+{
+	const List *functions = state->plan->hash_functions;
+
+	hashed->nkeys = list_length(functions) / 3;
+	hashed->keys = palloc0(sizeof(HashedKey) * hashed->nkeys);
+	for (int i = 0; i < hashed->nkeys; i++)
+	{
+		HashedKey  *key = &hashed->keys[i];
+		int			first = state->plan->hash_first + 2 * i;
+
+		key->column = list_nth(state->expressions, first);
+		key->value = list_nth(state->expressions, first + 1);
+		fmgr_info(list_nth_oid(functions, 3 * i), &key->column_hash);
+		fmgr_info(list_nth_oid(functions, 3 * i + 1), &key->value_hash);
+		key->collation = list_nth_oid(functions, 3 * i + 2);
+	}
+}
+
+/*
+ * hash_keys: of the row in the context, or of the parameters; false when one is NULL,
+ * which is equal to nothing.  In the per-tuple context.
+ */
+static bool
+hash_keys(MongoHashedScan *hashed, ExprContext *econtext, bool of_row, uint32 *hash)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		isnull = false;
+
+	*hash = 0;
+	for (int i = 0; i < hashed->nkeys && !isnull; i++)
+	{
+		HashedKey  *key = &hashed->keys[i];
+		Datum		value = ExecEvalExpr(of_row ? key->column : key->value, econtext, &isnull);
+
+		if (!isnull)
+			*hash = hash_combine(*hash, DatumGetUInt32(FunctionCall1Coll(of_row ? &key->column_hash :
+																		 &key->value_hash,
+																		 key->collation, value)));
+	}
+	MemoryContextSwitchTo(old_context);
+	return !isnull;
+}
+
+/* next_document: of the scan below, in its own terms; NULL at the end. */
+static TupleTableSlot *
+next_document(ForeignScanState *scan)
+{
+	ExprContext *econtext = scan->ss.ps.ps_ExprContext;
+	MemoryContext old_context;
+	TupleTableSlot *slot;
+
+	CHECK_FOR_INTERRUPTS();
+	ResetExprContext(econtext);
+	if (scan->ss.ps.instrument)
+		InstrStartNode(scan->ss.ps.instrument);
+	old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	slot = scan->fdwroutine->IterateForeignScan(scan);
+	MemoryContextSwitchTo(old_context);
+	if (scan->ss.ps.instrument)
+		InstrStopNode(scan->ss.ps.instrument, TupIsNull(slot) ? 0.0 : 1.0);
+	return TupIsNull(slot) ? NULL : slot;
+}
+
+/* is_usable: can the document be read without an error? */
+static bool
+is_usable(const MongoRowDecoder *decoder)
+{
+	return mongo_row_decoder_mismatches(decoder) == NULL && !mongo_row_decoder_deferred(decoder);
+}
+
+/* add_row: unless a key is NULL. */
+static void
+add_row(MongoHashedScan *hashed, ForeignScanState *node, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	MemoryContext old_context;
+	HashedRow  *row;
+	uint32		hash;
+
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = slot;
+	if (!hash_keys(hashed, econtext, true, &hash))
+		return;
+	old_context = MemoryContextSwitchTo(hashed->context);
+	row = palloc(sizeof(HashedRow));
+	row->tuple = ExecCopySlotMinimalTuple(slot);
+	row->hash = hash;
+	row->next = hashed->rows;
+	hashed->rows = row;
+	hashed->nrows++;
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * scan_of_all: the scan below.  Above it may be a Result that tests conditions on nothing
+ * but outer rows; those are tested above 'node', too.
+ */
+static ForeignScanState *
+scan_of_all(ForeignScanState *node)
+{
+	PlanState  *below = outerPlanState(node);
+
+	while (below != NULL && IsA(below, ResultState))
+		below = outerPlanState(below);
+	if (below == NULL || !IsA(below, ForeignScanState))
+		elog(ERROR, "plan below a scan is not a foreign scan");
+	return (ForeignScanState *) below;
+}
+
+/* read_rows: all of them; false when that is given up. */
+static bool
+read_rows(MongoHashedScan *hashed, ForeignScanState *node)
+{
+	ForeignScanState *scan = scan_of_all(node);
+	MongoScanState *state = scan->fdw_state;
+	TupleTableSlot *slot;
+
+	state->keeps_answers = false;
+	mongo_row_decoder_note_mismatches(state->decoder,
+									  state->plan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR);
+	mongo_row_decoder_defer(state->decoder, true, NULL);
+	while ((slot = next_document(scan)) != NULL)
+	{
+		if (!is_usable(state->decoder))
+			return false;
+		add_row(hashed, node, slot);
+		if (MemoryContextMemAllocated(hashed->context, true) > get_hash_memory_limit())
+			return false;
+	}
+	return true;
+}
+
+/* fill_buckets: of the rows that have been read. */
+static void
+fill_buckets(MongoHashedScan *hashed)
+{
+	uint32		nbuckets = FEWEST_BUCKETS;
+	HashedRow  *row = hashed->rows;
+
+	while (nbuckets < hashed->nrows)
+		nbuckets *= 2;
+	hashed->mask = nbuckets - 1;
+	hashed->buckets = MemoryContextAllocZero(hashed->context, sizeof(HashedRow *) * nbuckets);
+	while (row != NULL)
+	{
+		HashedRow  *following = row->next;
+		HashedRow **bucket = &hashed->buckets[row->hash & hashed->mask];
+
+		row->next = *bucket;
+		*bucket = row;
+		row = following;
+	}
+}
+
+/*
+ * mongo_hashed_scan_create
+ *		Read the scan below 'node' to its end, into a hash table that lives in
+ *		the query's memory; NULL when that has been given up.
+ *
+ * That is so when the rows need more than hash_mem_multiplier times work_mem, and
+ * for a document that does not fit its columns or whose value might raise an error:
+ * it is one only if it is asked for.  Otherwise raises what a scan does.
+ */
+static MongoHashedScan *
+mongo_hashed_scan_create(ForeignScanState *node)
+{
+	MemoryContext context = AllocSetContextCreate(node->ss.ps.state->es_query_cxt,
+												  "mongo_fdw hashed scan",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoHashedScan *hashed = palloc0(sizeof(MongoHashedScan));
+
+	hashed->context = context;
+	prepare_keys(hashed, node->fdw_state);
+	MemoryContextSwitchTo(old_context);
+	if (read_rows(hashed, node))
+	{
+		fill_buckets(hashed);
+		return hashed;
+	}
+	ExecReScan(outerPlanState(node));
+	MemoryContextDelete(context);
+	return NULL;
+}
+
+void
+mongo_hashed_scan_begin(MongoHashedScan *hashed, ForeignScanState *node)
+{
+	hashed->next = NULL;
+	if (hash_keys(hashed, node->ss.ps.ps_ExprContext, false, &hashed->hash))
+		hashed->next = hashed->buckets[hashed->hash & hashed->mask];
+}
+
+static bool
+mongo_hashed_scan_next(MongoHashedScan *hashed, TupleTableSlot *slot)
+{
+	HashedRow  *row = hashed->next;
+
+	while (row != NULL && row->hash != hashed->hash)
+		row = row->next;
+	hashed->next = row == NULL ? NULL : row->next;
+	if (row != NULL)
+		ExecStoreMinimalTuple(row->tuple, slot, false);
+	return row != NULL;
+}
+
+/*-------------------------------------------------------------------------
+ * What MongoDB has answered to the commands of one scan, to be given again.
+ *-------------------------------------------------------------------------
+ */
+
+/* The bytes of a command. */
+typedef struct CommandKey
+{
+	const uint8 *bytes;
+	uint32		length;
+} CommandKey;
+
+typedef struct Answer
+{
+	CommandKey	command;
+	int64		first;			/* row, in the tuplestore */
+	int64		nrows;
+	bool		whole;
+} Answer;
+
+struct MongoAnswers
+{
+	MemoryContext context;
+	MemoryContext keys_context; /* of 'known' and the commands */
+	HTAB	   *known;
+	Tuplestorestate *rows;
+	Answer	   *current;		/* NULL: none, or it has been forgotten */
+	Answer	   *last;			/* that was written; likewise */
+	int64		position;		/* in it */
+	int64		reused;
+};
+
+/* hash_command: for hash_create(). */
+static uint32
+hash_command(const void *key, Size keysize pg_attribute_unused())
+{
+	const CommandKey *command = key;
+
+	return hash_bytes(command->bytes, command->length);
+}
+
+/* compare_commands: likewise. */
+static int
+compare_commands(const void *left, const void *right, Size keysize pg_attribute_unused())
+{
+	const CommandKey *one = left;
+	const CommandKey *other = right;
+
+	return one->length == other->length &&
+		memcmp(one->bytes, other->bytes, one->length) == 0 ? 0 : 1;
+}
+
+/* create_known: an empty table of commands. */
+static void
+create_known(MongoAnswers *answers)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(CommandKey),
+		.entrysize = sizeof(Answer),
+		.hash = hash_command,
+		.match = compare_commands,
+		.hcxt = answers->keys_context,
+	};
+
+	answers->known = hash_create("mongo_fdw answers", 16, &control,
+								 HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+}
+
+MongoAnswers *
+mongo_answers_create(MemoryContext context)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoAnswers *answers = palloc0(sizeof(MongoAnswers));
+
+	answers->context = context;
+	answers->keys_context = AllocSetContextCreate(context, "mongo_fdw answers",
+												  ALLOCSET_SMALL_SIZES);
+	create_known(answers);
+	answers->rows = tuplestore_begin_heap(false, false, work_mem);
+	tuplestore_set_eflags(answers->rows, EXEC_FLAG_REWIND);
+	/* a second pointer stays where the last answer begins */
+	(void) tuplestore_alloc_read_pointer(answers->rows, EXEC_FLAG_REWIND);
+	MemoryContextSwitchTo(old_context);
+	return answers;
+}
+
+void
+mongo_answers_forget(MongoAnswers *answers)
+{
+	if (answers->current == NULL)
+		return;
+	hash_search(answers->known, &answers->current->command, HASH_REMOVE, NULL);
+	if (answers->last == answers->current)
+		answers->last = NULL;
+	answers->current = NULL;
+}
+
+void
+mongo_answers_leave(MongoAnswers *answers)
+{
+	if (answers->current != NULL && !answers->current->whole)
+		mongo_answers_forget(answers);
+	answers->current = NULL;
+}
+
+/* answers_are_full: is it time to forget, before another answer is written? */
+static bool
+answers_are_full(const MongoAnswers *answers)
+{
+	return !tuplestore_in_memory(answers->rows) ||
+		MemoryContextMemAllocated(answers->keys_context, true) > (Size) work_mem * 1024;
+}
+
+/* forget_answers: nothing is known any more. */
+static void
+forget_answers(MongoAnswers *answers)
+{
+	tuplestore_clear(answers->rows);
+	hash_destroy(answers->known);
+	MemoryContextReset(answers->keys_context);
+	create_known(answers);
+	answers->current = answers->last = NULL;
+}
+
+/* add_answer: a new one, to be written behind all others. */
+static void
+add_answer(MongoAnswers *answers, const bson_t *command)
+{
+	CommandKey	key = {.length = command->len};
+	uint8	   *bytes;
+
+	if (answers_are_full(answers))
+		forget_answers(answers);
+	bytes = MemoryContextAlloc(answers->keys_context, command->len);
+	memcpy(bytes, bson_get_data(command), command->len);
+	key.bytes = bytes;
+	answers->current = answers->last = hash_search(answers->known, &key, HASH_ENTER, NULL);
+	answers->current->first = tuplestore_tuple_count(answers->rows);
+	answers->current->nrows = 0;
+	answers->current->whole = false;
+}
+
+/*
+ * seek_answer: have the active read pointer stand before the current one's first
+ * row.  In memory any row is as near as the first; in a file only the answer that
+ * was written last is known.
+ */
+static void
+seek_answer(MongoAnswers *answers)
+{
+	if (!tuplestore_in_memory(answers->rows))
+	{
+		tuplestore_copy_read_pointer(answers->rows, 1, 0);
+		return;
+	}
+	tuplestore_rescan(answers->rows);
+	if (answers->current->first > 0)
+		(void) tuplestore_skiptuples(answers->rows, answers->current->first, true);
+}
+
+MongoAnswerState
+mongo_answers_begin(MongoAnswers *answers, const bson_t *command)
+{
+	CommandKey	key = {bson_get_data(command), command->len};
+	Answer	   *earlier = hash_search(answers->known, &key, HASH_FIND, NULL);
+
+	if (earlier != answers->current)
+		mongo_answers_leave(answers);
+	/* in a file, only the last one has a pointer to begin from */
+	if (earlier != NULL && earlier != answers->last && !tuplestore_in_memory(answers->rows))
+		earlier = NULL;
+	answers->position = 0;
+	if (earlier == NULL)
+	{
+		add_answer(answers, command);
+		seek_answer(answers);
+		tuplestore_copy_read_pointer(answers->rows, 0, 1);
+		return MONGO_ANSWER_NEW;
+	}
+	answers->current = earlier;
+	answers->reused++;
+	seek_answer(answers);
+	return earlier->whole ? MONGO_ANSWER_WHOLE : MONGO_ANSWER_BEGUN;
+}
+
+bool
+mongo_answers_next(MongoAnswers *answers, TupleTableSlot *slot)
+{
+	MemoryContext old_context;
+
+	if (answers->current == NULL || answers->position >= answers->current->nrows)
+		return false;
+	/* the slot owns a row that was read from a file */
+	old_context = MemoryContextSwitchTo(answers->context);
+	if (!tuplestore_gettupleslot(answers->rows, true, false, slot))
+		elog(ERROR, "a stored answer ends before its last row");
+	MemoryContextSwitchTo(old_context);
+	answers->position++;
+	return true;
+}
+
+void
+mongo_answers_add(MongoAnswers *answers, TupleTableSlot *slot)
+{
+	if (answers->current == NULL)
+		return;
+	Assert(answers->position == answers->current->nrows);
+	tuplestore_puttupleslot(answers->rows, slot);
+	answers->position++;
+	answers->current->nrows++;
+}
+
+void
+mongo_answers_finish(MongoAnswers *answers)
+{
+	if (answers->current != NULL)
+		answers->current->whole = true;
+}
+
+bool
+mongo_answers_is_whole(const MongoAnswers *answers)
+{
+	return answers->current != NULL && answers->current->whole;
+}
+
+int64
+mongo_answers_reused(const MongoAnswers *answers)
+{
+	return answers->reused;
+}
+
+void
+mongo_answers_end(MongoAnswers *answers)
+{
+	if (answers == NULL)
+		return;
+	tuplestore_end(answers->rows);
+	MemoryContextDelete(answers->keys_context);
+}
+
+/*-------------------------------------------------------------------------
+ * The keys of a batch of outer rows: their hash values, and what is asked for.
+ *-------------------------------------------------------------------------
+ */
+
+/* Bytes of a key that no document can have, as these have 16 MB at most. */
+#define IMPOSSIBLE_KEY		(16 * 1024 * 1024)
+
+#define FEWEST_BUCKETS		1024	/* a power of two */
+
+/* A value that is asked for. */
+typedef struct KeyValue
+{
+	Datum		value;
+	uint32		hash;
+	struct KeyValue *next;		/* in the same bucket */
+} KeyValue;
+
+typedef struct KeyColumn
+{
+	const MongoBatchedColumn *plan;
+	ExprState  *outer;
+	ExprState  *inner;
+	FmgrInfo	outer_hash;
+	FmgrInfo	inner_hash;
+	int16		length;
+	bool		by_value;
+	char		align;
+
+	Datum		value;			/* in hand, of an outer row */
+	uint32		hash;
+	KeyValue  **buckets;		/* of a batch */
+	Datum	   *values;
+	int			nvalues;
+} KeyColumn;
+
+struct MongoKeyBatch
+{
+	KeyColumn  *columns;		/* those that are asked for come first */
+	int			ncolumns;
+	int			nasked;
+	TupleDesc	record;			/* of the arrays */
+	MemoryContext context;		/* of the batch */
+	uint32		mask;
+	Size		size;
+	Size		size_in_hand;
+};
+
+/* describe_record: an array for each key that is asked for. */
+static TupleDesc
+describe_record(const MongoKeyBatch *batch)
+{
+	TupleDesc	record = CreateTemplateTupleDesc(batch->nasked);
+
+	for (int i = 0; i < batch->nasked; i++)
+		TupleDescInitEntry(record, i + 1, NULL, get_array_type(batch->columns[i].plan->type), -1, 0);
+	return BlessTupleDesc(record);
+}
+
+MongoKeyBatch *
+mongo_key_batch_create(const MongoBatchedJoin *join, List *outer, List *inner,
+					   PlanState *parent)
+{
+	MongoKeyBatch *batch = palloc0(sizeof(MongoKeyBatch));
+
+	batch->ncolumns = list_length(join->columns);
+	batch->columns = palloc0(sizeof(KeyColumn) * batch->ncolumns);
+	for (int i = 0; i < batch->ncolumns; i++)
+	{
+		KeyColumn  *column = &batch->columns[i];
+
+		column->plan = list_nth(join->columns, i);
+		column->outer = ExecInitExpr(list_nth(outer, i), parent);
+		column->inner = ExecInitExpr(list_nth(inner, i), parent);
+		fmgr_info(column->plan->outer_hash, &column->outer_hash);
+		fmgr_info(column->plan->inner_hash, &column->inner_hash);
+		get_typlenbyvalalign(column->plan->type, &column->length, &column->by_value,
+							 &column->align);
+		batch->nasked += column->plan->asked;
+	}
+	batch->record = describe_record(batch);
+	return batch;
+}
+
+void
+mongo_key_batch_begin(MongoKeyBatch *batch, MemoryContext context, int rows)
+{
+	uint32		nbuckets = FEWEST_BUCKETS;
+
+	while (nbuckets < (uint32) rows)
+		nbuckets *= 2;
+	batch->mask = nbuckets - 1;
+	batch->context = context;
+	batch->size = 0;
+	for (int i = 0; i < batch->nasked; i++)
+	{
+		KeyColumn  *column = &batch->columns[i];
+
+		column->buckets = MemoryContextAllocZero(context, sizeof(KeyValue *) * nbuckets);
+		column->values = MemoryContextAlloc(context, sizeof(Datum) * rows);
+		column->nvalues = 0;
+	}
+}
+
+/* evaluate_outer: the key of an outer row, whole; false for one that meets nothing. */
+static bool
+evaluate_outer(MongoKeyBatch *batch, KeyColumn *column, ExprContext *econtext)
+{
+	bool		isnull;
+	Size		size;
+
+	column->value = ExecEvalExpr(column->outer, econtext, &isnull);
+	if (isnull)
+		return false;
+	if (column->length == -1)
+		column->value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(column->value));
+	size = datumGetSize(column->value, column->by_value, column->length);
+	if (size >= IMPOSSIBLE_KEY)
+		return false;
+	if (column->plan->asked)
+		batch->size_in_hand += size;
+	column->hash = DatumGetUInt32(FunctionCall1Coll(&column->outer_hash,
+													column->plan->collation, column->value));
+	return true;
+}
+
+static bool
+evaluate_inner(KeyColumn *column, ExprContext *econtext)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr(column->inner, econtext, &isnull);
+
+	if (isnull)
+		return false;
+	column->hash = DatumGetUInt32(FunctionCall1Coll(&column->inner_hash,
+													column->plan->collation, value));
+	return true;
+}
+
+bool
+mongo_key_batch_evaluate(MongoKeyBatch *batch, ExprContext *econtext, bool is_outer,
+						 uint32 *hash)
+{
+	/* hash functions may detoast, too */
+	MemoryContext old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		meets = true;
+
+	*hash = 0;
+	if (is_outer)
+		batch->size_in_hand = 0;
+	for (int i = 0; i < batch->ncolumns && meets; i++)
+	{
+		KeyColumn  *column = &batch->columns[i];
+
+		meets = is_outer ? evaluate_outer(batch, column, econtext) :
+			evaluate_inner(column, econtext);
+		if (meets)
+			*hash = hash_combine(*hash, column->hash);
+	}
+	MemoryContextSwitchTo(old_context);
+	return meets;
+}
+
+Size
+mongo_key_batch_size_in_hand(const MongoKeyBatch *batch)
+{
+	return batch->size_in_hand;
+}
+
+Size
+mongo_key_batch_size(const MongoKeyBatch *batch)
+{
+	return batch->size;
+}
+
+/* ask_for_value: into the list, unless it is there. */
+static void
+ask_for_value(MongoKeyBatch *batch, KeyColumn *column)
+{
+	KeyValue  **bucket = &column->buckets[column->hash & batch->mask];
+	KeyValue   *value;
+
+	for (value = *bucket; value != NULL; value = value->next)
+	{
+		if (value->hash == column->hash &&
+			datum_image_eq(value->value, column->value, column->by_value, column->length))
+			return;
+	}
+	value = palloc(sizeof(KeyValue));
+	value->value = datumCopy(column->value, column->by_value, column->length);
+	value->hash = column->hash;
+	value->next = *bucket;
+	*bucket = value;
+	column->values[column->nvalues++] = value->value;
+	batch->size += datumGetSize(value->value, column->by_value, column->length);
+}
+
+void
+mongo_key_batch_add(MongoKeyBatch *batch)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(batch->context);
+
+	for (int i = 0; i < batch->nasked; i++)
+		ask_for_value(batch, &batch->columns[i]);
+	MemoryContextSwitchTo(old_context);
+}
+
+Datum
+mongo_key_batch_record(MongoKeyBatch *batch)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(batch->context);
+	Datum	   *arrays = palloc(sizeof(Datum) * batch->nasked);
+	bool	   *nulls = palloc0(sizeof(bool) * batch->nasked);
+	Datum		record;
+
+	for (int i = 0; i < batch->nasked; i++)
+	{
+		const KeyColumn *column = &batch->columns[i];
+
+		arrays[i] = PointerGetDatum(construct_array(column->values, column->nvalues,
+													column->plan->type, column->length,
+													column->by_value, column->align));
+	}
+	record = HeapTupleGetDatum(heap_form_tuple(batch->record, arrays, nulls));
+	MemoryContextSwitchTo(old_context);
+	return record;
+}

@@ -1,0 +1,516 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared.c
+ *		Scans shared among workers, and asynchronous ones.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "exec_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
+#include "remote.h"
+
+#include "access/parallel.h"
+#include "executor/execAsync.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/latch.h"
+#include "storage/spin.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+
+/* -------------- A foreign scan that several processes share --------------- */
+
+/* Values to choose each point from: more make the ranges more alike. */
+#define SAMPLES_PER_RANGE	16
+
+/* A point is a few bytes long as a rule; where not, there are fewer. */
+#define POINTS_CAPACITY		32768
+
+typedef enum SplitProgress
+{
+	NOT_SPLIT,
+	BEING_SPLIT,				/* by one of the participants */
+	SPLIT
+} SplitProgress;
+
+/* The members of a MongoUsage, which are all of one type. */
+#define USAGE_COUNTERS		(sizeof(MongoUsage) / sizeof(uint64))
+
+struct MongoSharedScan
+{
+	slock_t		mutex;			/* protects 'progress' */
+	ConditionVariable split_done;
+	SplitProgress progress;
+	int			wanted_ranges;
+
+	/* valid, and not changed any more, from SPLIT on: */
+	int			nranges;
+	uint32		cluster_seconds;	/* of the snapshot; 0: there is none */
+	uint32		cluster_increment;
+	uint32		points_length;
+	uint8		points[POINTS_CAPACITY];
+
+	pg_atomic_uint32 next_range;
+
+	/* what workers have caused, for EXPLAIN: a MongoUsage */
+	pg_atomic_uint64 usage[USAGE_COUNTERS];
+};
+
+Size
+mongo_estimate_dsm_foreign_scan(ForeignScanState *node pg_attribute_unused(),
+								ParallelContext *pcxt pg_attribute_unused())
+{
+	return sizeof(MongoSharedScan);
+}
+
+/* share_scan: the leader's part, before each execution. */
+static void
+share_scan(ForeignScanState *node, ParallelContext *pcxt, MongoSharedScan *shared)
+{
+	MongoScanState *state = node->fdw_state;
+
+	state->shared = shared;
+	if (mongo_session_for_read(state->user) != NULL)
+	{
+		state->shared = NULL;
+		ReinitializeParallelWorkers(pcxt, 0);
+	}
+}
+
+void
+mongo_initialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
+								  void *coordinate)
+{
+	MongoSharedScan *shared = coordinate;
+
+	SpinLockInit(&shared->mutex);
+	ConditionVariableInit(&shared->split_done);
+	shared->progress = NOT_SPLIT;
+	shared->wanted_ranges = MONGO_RANGES_PER_PARTICIPANT * (pcxt->nworkers + 1);
+	pg_atomic_init_u32(&shared->next_range, 0);
+	for (size_t i = 0; i < USAGE_COUNTERS; i++)
+		pg_atomic_init_u64(&shared->usage[i], 0);
+	share_scan(node, pcxt, shared);
+}
+
+/* The points and the snapshot stay: they are the same query's. */
+void
+mongo_reinitialize_dsm_foreign_scan(ForeignScanState *node, ParallelContext *pcxt,
+									void *coordinate)
+{
+	MongoSharedScan *shared = coordinate;
+
+	pg_atomic_write_u32(&shared->next_range, 0);
+	share_scan(node, pcxt, shared);
+}
+
+void
+mongo_initialize_worker_foreign_scan(ForeignScanState *node,
+									 shm_toc *toc pg_attribute_unused(),
+									 void *coordinate)
+{
+	((MongoScanState *) node->fdw_state)->shared = coordinate;
+}
+
+/*
+ * share_usage
+ *		A worker tells what it has caused; the leader, who has read all that workers
+ *		have, takes it for its own.
+ */
+static void
+share_usage(MongoScanState *state)
+{
+	uint64	   *own = (uint64 *) &state->usage;
+
+	for (size_t i = 0; i < USAGE_COUNTERS; i++)
+	{
+		if (IsParallelWorker())
+			pg_atomic_fetch_add_u64(&state->shared->usage[i], own[i]);
+		else
+			own[i] += pg_atomic_exchange_u64(&state->shared->usage[i], 0);
+	}
+}
+
+void
+mongo_shutdown_foreign_scan(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	/*
+	 * PostgreSQL calls this for a direct modification as well, which is no
+	 * scan
+	 */
+	if (((ForeignScan *) node->ss.ps.plan)->operation != CMD_SELECT || state == NULL)
+		return;
+	if (state->shared != NULL)
+		share_usage(state);
+	/* the shared memory goes away before the scan does */
+	state->shared = NULL;
+}
+
+/* ------------------------------- splitting --------------------------------- */
+
+/* The same collation as the ranges': what is ascending depends on it. */
+static void
+append_split_command(const MongoScanPlan *plan, const bson_t *scan_command,
+					 int sample_size, bson_t *command)
+{
+	const char *collection = mongo_to_utf8(plan->collection);
+	bson_iter_t collation;
+
+	BSON_APPEND_UTF8(command, "aggregate", collection);
+	mongo_append_split_pipeline(command, collection, plan->split_field, sample_size);
+	bson_append_template(command, "{cursor: {batchSize: @1}}", bson_int32(sample_size + 2));
+	if (bson_iter_init_find(&collation, scan_command, "collation"))
+		bson_append_iter(command, NULL, 0, &collation);
+}
+
+/*
+ * note_snapshot: the point in the cluster's time at which the reply was given,
+ * if all ranges are to be read as of then.
+ *
+ * A standalone server has no such time.  A weaker read concern that somebody
+ * has asked for by name is respected; a stronger one is as well, as it cannot
+ * be had for ranges.
+ */
+static void
+note_snapshot(MongoSharedScan *shared, UserMapping *user, const bson_t *reply)
+{
+	const char *read_concern = mongo_read_concern(GetForeignServer(user->serverid));
+	bson_iter_t iter;
+
+	shared->cluster_seconds = shared->cluster_increment = 0;
+	if (read_concern != NULL && strcmp(read_concern, "majority") != 0 &&
+		strcmp(read_concern, "snapshot") != 0)
+		return;
+	if (bson_iter_init_find(&iter, reply, "operationTime") &&
+		BSON_ITER_HOLDS_TIMESTAMP(&iter))
+		bson_iter_timestamp(&iter, &shared->cluster_seconds,
+							&shared->cluster_increment);
+}
+
+/* split_collection: have the points in shared memory, for the others to see. */
+static void
+split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
+				 const bson_t *scan_command)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	const bson_t *reply;
+	bson_t	   *points;
+	bson_iter_t iter;
+	bson_iter_t batch;
+
+	shared->nranges = 1;
+	shared->points_length = 0;
+	append_split_command(plan, scan_command, SAMPLES_PER_RANGE * shared->wanted_ranges,
+						 command);
+	mongo_log_command(plan->database, command);
+	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(plan->database),
+							  command, true, NULL);
+	if (!bson_iter_init(&iter, reply) ||
+		!bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch))
+		return;
+
+	shared->nranges = mongo_choose_split_points(&batch, plan->split_field,
+												shared->wanted_ranges,
+												POINTS_CAPACITY, &points);
+	shared->points_length = points->len;
+	memcpy(shared->points, bson_get_data(points), points->len);
+	note_snapshot(shared, user, reply);
+}
+
+/*
+ * ensure_split
+ *		Split the collection, or wait for who is at it.
+ *
+ * Should that one fail, its error ends the whole query, the others' waiting
+ * included.
+ */
+static void
+ensure_split(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
+			 const bson_t *scan_command)
+{
+	for (;;)
+	{
+		SplitProgress progress;
+
+		SpinLockAcquire(&shared->mutex);
+		progress = shared->progress;
+		if (progress == NOT_SPLIT)
+			shared->progress = BEING_SPLIT;
+		SpinLockRelease(&shared->mutex);
+
+		if (progress == SPLIT)
+			break;
+		if (progress == NOT_SPLIT)
+		{
+			split_collection(shared, plan, user, scan_command);
+			SpinLockAcquire(&shared->mutex);
+			shared->progress = SPLIT;
+			SpinLockRelease(&shared->mutex);
+			ConditionVariableBroadcast(&shared->split_done);
+			break;
+		}
+		ConditionVariableSleep(&shared->split_done, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+/* --------------------------------- ranges ---------------------------------- */
+
+/* is_descending: by the field of which the ranges are? */
+static bool
+is_descending(const bson_t *command)
+{
+	bson_iter_t sort;
+	bson_iter_t first;
+
+	return bson_iter_init_find(&sort, command, "sort") &&
+		bson_iter_recurse(&sort, &first) && bson_iter_next(&first) &&
+		bson_iter_as_int64(&first) < 0;
+}
+
+/* both: two match documents as one, the first of which may be NULL. */
+static bson_value_t
+both(const bson_iter_t *filter, const bson_t *range)
+{
+	if (filter == NULL)
+		return bson_document(range);
+	return bson_document(bson_from_template("{$and: [@1, @2]}",
+											*bson_iter_value(unconstify(bson_iter_t *, filter)),
+											bson_document(range)));
+}
+
+static void
+append_snapshot(bson_t *command, const MongoSharedScan *shared)
+{
+	bson_value_t time = {
+		.value_type = BSON_TYPE_TIMESTAMP,
+		.value.v_timestamp = {shared->cluster_seconds, shared->cluster_increment}
+	};
+
+	if (shared->cluster_seconds != 0)
+		bson_append_template(command, "{readConcern: {level: 'snapshot', atClusterTime: @1}}",
+							 time);
+}
+
+/* range_condition: what the next range asks for, {} for all; NULL: there are no more. */
+static bson_t *
+range_condition(MongoSharedScan *shared, const MongoScanPlan *plan, bool descending)
+{
+	uint32		range = pg_atomic_fetch_add_u32(&shared->next_range, 1);
+	bson_t	   *condition;
+	bson_t		points;
+
+	if (range >= (uint32) shared->nranges)
+		return NULL;
+	if (descending)
+		range = shared->nranges - 1 - range;
+	condition = bson_create_in(CurrentMemoryContext);
+	if (shared->points_length > 0 &&
+		bson_view(&points, shared->points, shared->points_length))
+		mongo_append_split_range(&points, plan->split_field, range, shared->nranges,
+								 condition);
+	return condition;
+}
+
+bson_t *
+mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping *user,
+				 const bson_t *command)
+{
+	bson_t	   *result;
+	bson_t	   *condition;
+	bson_iter_t field;
+	bool		done;
+
+	ensure_split(shared, plan, user, command);
+	condition = range_condition(shared, plan, is_descending(command));
+	if (condition == NULL)
+		return NULL;
+
+	result = bson_create_in(CurrentMemoryContext);
+	done = bson_empty(condition);
+	bson_iter_init(&field, command);
+	while (bson_iter_next(&field))
+	{
+		if (done || strcmp(bson_iter_key(&field), "filter") != 0)
+		{
+			bson_append_iter(result, NULL, 0, &field);
+			continue;
+		}
+		bson_append_member(result, "filter", "@1", both(&field, condition));
+		done = true;
+	}
+	if (!done)
+		bson_append_member(result, "filter", "@1", both(NULL, condition));
+	append_snapshot(result, shared);
+	return result;
+}
+
+/*-------------------------------------------------------------------------
+ * Asynchronous Append: the servers of several scans work at the same time.
+ *
+ * A scan that would have to wait says so instead (state->must_wait), and Append
+ * waits for all such scans' sockets together.  Scans of one server and user take
+ * turns on async_connections connections.  One that waits for its turn adds no socket,
+ * as its turn comes with an answer that another one waits for.
+ *-------------------------------------------------------------------------
+ */
+
+/* produce gives Append the next row, the end, or word that it has to wait. */
+static void
+produce(AsyncRequest *request)
+{
+	ForeignScanState *node = (ForeignScanState *) request->requestee;
+	MongoScanState *state = node->fdw_state;
+	TupleTableSlot *slot;
+
+	state->must_wait = false;
+	slot = node->ss.ps.ExecProcNodeReal(&node->ss.ps);
+	if (state->run.cursor != NULL)
+		mongo_cursor_set_tag(state->run.cursor, request);
+	if (TupIsNull(slot) && state->must_wait)
+		ExecAsyncRequestPending(request);
+	else
+		ExecAsyncRequestDone(request, slot);
+}
+
+/*
+ * complete
+ *		Give Append at once what it has not been notified of.
+ */
+static void
+complete(AsyncRequest *request)
+{
+	request->callback_pending = false;
+	produce(request);
+	ExecAsyncResponse(request);
+	if (request->requestee->instrument)
+		InstrUpdateTupleCount(request->requestee->instrument,
+							  TupIsNull(request->result) ? 0.0 : 1.0);
+}
+
+/* Does this Append wait for that request? */
+static bool
+is_awaited(const void *tag, const void *arg)
+{
+	const AsyncRequest *request = tag;
+
+	return request->requestor == arg && request->callback_pending;
+}
+
+void
+mongo_foreign_async_request(AsyncRequest *request)
+{
+	produce(request);
+}
+
+/* The request if it is one of ours, and Append waits for it. */
+static AsyncRequest *
+pending_request(const AppendState *append, int index)
+{
+	AsyncRequest *request = append->as_asyncrequests[index];
+
+	return request->callback_pending && IsA(request->requestee, ForeignScanState) &&
+		castNode(ForeignScanState, request->requestee)->fdwroutine->ForeignAsyncConfigureWait ==
+		mongo_foreign_async_configure_wait ? request : NULL;
+}
+
+/*
+ * advance
+ *		Give Append what has been answered, or have a request sent whose answer it
+ *		can wait for; false when there is nothing to do.
+ *
+ * A request may not have been sent yet, since it was not its turn, or may have
+ * been answered meanwhile, since somebody else needed the connection.  Append must
+ * not be left with nothing to wait for: where the connections are in use by
+ * scans that it does not wait for, one of their answers is taken off first.
+ */
+static bool
+advance(AppendState *append, AsyncRequest *request)
+{
+	MongoCursor *cursor = ((MongoScanState *) ((ForeignScanState *) request->requestee)->fdw_state)->run.cursor;
+
+	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET)
+		return false;
+	if (mongo_cursor_is_ready(cursor))
+	{
+		complete(request);
+		return true;
+	}
+	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET ||
+		!bms_is_empty(append->as_needrequest) ||
+		mongo_cursor_waits_for(cursor, is_awaited, append))
+		return false;
+	mongo_cursor_ask_now(cursor);
+	return true;
+}
+
+/*
+ * advance_all
+ *		Do so until each request has a socket to wait for or comes after one that
+ *		has, or there is something to return.
+ */
+static void
+advance_all(AppendState *append)
+{
+	bool		any;
+
+	do
+	{
+		int			index = -1;
+
+		any = false;
+		while ((index = bms_next_member(append->as_asyncplans, index)) >= 0)
+		{
+			AsyncRequest *request = pending_request(append, index);
+
+			if (request != NULL && advance(append, request))
+				any = true;
+		}
+	} while (any && append->as_nasyncresults == 0);
+}
+
+/*
+ * mongo_foreign_async_configure_wait
+ *		Add the socket of a request that has not been answered.
+ *
+ * What is done for one request may take the answer to another one off its
+ * connection, and send something else there: rows are filtered by functions, which
+ * may ask the same server.  So all is done before the first socket is added.
+ */
+void
+mongo_foreign_async_configure_wait(AsyncRequest *request)
+{
+	AppendState *append = (AppendState *) request->requestor;
+	MongoScanState *state;
+	pgsocket	socket;
+	int			first = -1;
+
+	while ((first = bms_next_member(append->as_asyncplans, first)) >= 0 &&
+		   pending_request(append, first) == NULL)
+		;
+	if (first == request->request_index)
+		advance_all(append);
+
+	/* what there is to return is not to wait for anything */
+	if (!request->callback_pending || append->as_nasyncresults > 0)
+		return;
+	state = ((ForeignScanState *) request->requestee)->fdw_state;
+	socket = mongo_cursor_socket(state->run.cursor);
+	if (socket != PGINVALID_SOCKET)
+		AddWaitEventToSet(append->as_eventset, WL_SOCKET_READABLE, socket, NULL, request);
+}
+
+void
+mongo_foreign_async_notify(AsyncRequest *request)
+{
+	produce(request);
+}

@@ -1,0 +1,756 @@
+/*-------------------------------------------------------------------------
+ *
+ * options.c
+ *		The options of servers, user mappings, tables and columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "options_internal.h"
+#include "convert.h"
+
+#include <float.h>
+#include <limits.h>
+
+#include "commands/defrem.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/* ----------------------- The options, one row each ------------------------ */
+
+/* In the order of MongoTypeMismatch. */
+static const char *const type_mismatches[] = {"error", "null", NULL};
+
+/* In the order of MongoInsertMode. */
+static const char *const insert_modes[] = {"insert", "upsert", "ignore", NULL};
+
+/* In the order of MongoTransactions. */
+static const char *const transaction_modes[] = {"auto", "off", "required", NULL};
+
+static const char *const read_concerns[] = {
+	"local", "available", "majority", "linearizable", "snapshot", NULL
+};
+
+#define CONNECTION(field) \
+	.target = TARGET_CONNECTION, .offset = offsetof(MongoConnectionOptions, field)
+#define TABLE(field) \
+	.target = TARGET_TABLE, .offset = offsetof(MongoTableOptions, field)
+#define COLUMN(field) \
+	.target = TARGET_COLUMN, .offset = offsetof(MongoColumnOptions, field)
+#define BETWEEN(low, high) \
+	.min = (low), .max = (high)
+
+const MongoOption mongo_option_table[] =
+{
+	/* where the server is, and who we are there */
+	{"uri", ON_SERVER, mongo_parse_name, mongo_check_uri, CONNECTION(uri)},
+	{"address", ON_SERVER, mongo_parse_name, mongo_check_address, CONNECTION(address), "127.0.0.1"},
+	{"port", ON_SERVER, mongo_parse_port, NULL, CONNECTION(port), "27017", BETWEEN(0, 65535)},
+	{"replica_set", ON_SERVER, mongo_parse_name, NULL, CONNECTION(replica_set)},
+	{"read_preference", ON_SERVER, mongo_parse_read_mode, NULL, CONNECTION(read_mode), .choices = mongo_read_preferences},
+	{"authentication_database", ON_SERVER | ON_MAPPING, mongo_parse_name, NULL, CONNECTION(authentication_database)},
+	{"auth_mechanism", ON_SERVER | ON_MAPPING, mongo_parse_word, mongo_check_mechanism, CONNECTION(auth_mechanism), .choices = mongo_auth_mechanism_names},
+	{"auth_properties", ON_SERVER, mongo_parse_name, mongo_check_open_properties, CONNECTION(auth_properties)},
+	{"auth_properties", ON_MAPPING, mongo_parse_name, mongo_check_properties, CONNECTION(auth_properties)},
+	{"username", ON_MAPPING, mongo_parse_name, NULL, CONNECTION(username)},
+	{"password", ON_MAPPING, mongo_parse_string, NULL, CONNECTION(password)},
+	{"password_file", ON_MAPPING, mongo_parse_name, mongo_check_file, CONNECTION(password_file)},
+
+	/* TLS */
+	{"ssl", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(ssl), "false"},
+	{"pem_file", ON_SERVER | ON_MAPPING, mongo_parse_name, mongo_check_file, CONNECTION(pem_file)},
+	{"pem_pwd", ON_SERVER | ON_MAPPING, mongo_parse_string, NULL, CONNECTION(pem_pwd)},
+	{"ca_file", ON_SERVER, mongo_parse_name, mongo_check_file, CONNECTION(ca_file)},
+	{"ca_dir", ON_SERVER, mongo_parse_name, mongo_check_file, CONNECTION(ca_dir)},
+	{"crl_file", ON_SERVER, mongo_parse_name, mongo_check_file, CONNECTION(crl_file)},
+	{"weak_cert_validation", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(weak_cert_validation), "false"},
+
+	/* how connections behave */
+	{"appname", ON_SERVER, mongo_parse_name, NULL, CONNECTION(appname), "mongo_fdw"},
+	{"application_name", ON_SERVER, mongo_parse_name, NULL, CONNECTION(appname)},
+	{"comment", ON_SERVER, mongo_parse_name, NULL, CONNECTION(comment)},
+	{"connect_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(connect_timeout_ms), BETWEEN(1, INT_MAX)},
+	{"server_selection_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(server_selection_timeout_ms), BETWEEN(1, INT_MAX)},
+	{"socket_timeout_ms", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(socket_timeout_ms), "0", BETWEEN(0, INT_MAX)},
+	{"keepalives_idle", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.keepalives_idle), "60", BETWEEN(0, 32767)},
+	{"keepalives_interval", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.keepalives_interval), "10", BETWEEN(0, 32767)},
+	{"keepalives_count", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.keepalives_count), "6", BETWEEN(0, 127)},
+	{"tcp_user_timeout", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(tcp.user_timeout), "120000", BETWEEN(0, INT_MAX)},
+	{"compressors", ON_SERVER, mongo_parse_name, mongo_check_compressors, CONNECTION(compressors)},
+	{"keep_connections", ON_SERVER, mongo_parse_boolean, NULL, CONNECTION(keep_connections), "true"},
+	{"async_connections", ON_SERVER, mongo_parse_integer, NULL, CONNECTION(async_connections), "4", BETWEEN(1, 1000)},
+	{"max_connections", ON_SERVER, mongo_parse_integer, mongo_check_max_connections, CONNECTION(max_connections), "0", BETWEEN(0, 100000)},
+	{"idle_timeout", ON_SERVER, mongo_parse_duration, NULL, CONNECTION(idle_timeout), "0", BETWEEN(0, INT_MAX)},
+
+	/* which collection */
+	{"database", ON_TABLE, mongo_parse_name, NULL, TABLE(database), "test"},
+	{"collection", ON_TABLE, mongo_parse_name, NULL, TABLE(collection)},
+	{"pipeline", ON_TABLE, mongo_parse_name, mongo_check_pipeline, TABLE(pipeline)},
+	{"unwind", ON_TABLE, mongo_parse_name, mongo_check_unwind, TABLE(unwind)},
+	{"ordinality", ON_TABLE, mongo_parse_name, mongo_check_ordinality, TABLE(ordinality)},
+	{"unwind_empty", ON_TABLE, mongo_parse_boolean, NULL, TABLE(unwind_empty), "false"},
+	{"allow_javascript", ON_SERVER, mongo_parse_boolean, NULL, TABLE(allow_javascript), "false"},
+
+	/* planning */
+	{"estimated_rows", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(estimated_rows), "-1", BETWEEN(0, 1e15)},
+	{"use_remote_estimate", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(use_remote_estimate), "false"},
+	{"fdw_startup_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_startup_cost), "25", BETWEEN(0, 1e15)},
+	{"fdw_tuple_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_tuple_cost), "0.1", BETWEEN(0, 1e15)},
+	{"fdw_lookup_cost", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(fdw_lookup_cost), "5", BETWEEN(0, 1e15)},
+	{"remote_parallelism", ON_SERVER | ON_TABLE, mongo_parse_number, NULL, TABLE(remote_parallelism), "1", BETWEEN(0, 1000)},
+	{"parallel_field", ON_TABLE, mongo_parse_path, NULL, TABLE(parallel_field), "_id"},
+	{"hint", ON_TABLE, mongo_parse_name, mongo_check_hint, TABLE(hint)},
+	{"enable_join_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
+	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},
+	{"enable_order_by_pushdown", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(enable_order_by_pushdown), "true"},
+	{"pushdown_disable", ON_SERVER | ON_TABLE, mongo_parse_feature_set, NULL, TABLE(pushdown_disable)},
+
+	/* reading */
+	{"read_preference", ON_TABLE, mongo_parse_read_mode, NULL, TABLE(read_mode), .choices = mongo_read_preferences},
+	{"comment", ON_TABLE, mongo_parse_name, NULL, TABLE(comment)},
+	{"fetch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(fetch_size), BETWEEN(1, INT_MAX)},
+	{"type_mismatch", ON_SERVER | ON_TABLE, mongo_parse_choice, NULL, TABLE(type_mismatch), "error", .choices = type_mismatches},
+	{"max_time_ms", ON_SERVER | ON_TABLE, mongo_parse_duration, NULL, TABLE(max_time_ms), "0", BETWEEN(0, INT_MAX)},
+	{"canonical_json", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(canonical_json), "false"},
+	{"count_from_metadata", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(count_from_metadata), "false"},
+	{"analyze_sampling", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(analyze_sampling), "true"},
+	{"async_capable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(async_capable), "true"},
+
+	/* writing */
+	{"updatable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(updatable), "true"},
+	{"truncatable", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(truncatable), "true"},
+	{"batch_size", ON_SERVER | ON_TABLE, mongo_parse_integer, NULL, TABLE(batch_size), "10000", BETWEEN(1, 100000)},
+	{"write_null", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(write_null), "false"},
+	{"generated_id", ON_SERVER | ON_TABLE, mongo_parse_boolean, NULL, TABLE(generated_id), "false"},
+	{"insert_mode", ON_TABLE, mongo_parse_choice, NULL, TABLE(insert_mode), "insert", .choices = insert_modes},
+	{"key_columns", ON_TABLE, mongo_parse_name, mongo_check_key_columns, TABLE(key_columns)},
+	{"transactions", ON_SERVER, mongo_parse_choice, NULL, CONNECTION(transactions), "auto", .choices = transaction_modes},
+	{"write_concern", ON_SERVER, mongo_parse_name, mongo_check_write_concern, CONNECTION(write_concern)},
+	{"read_concern", ON_SERVER, mongo_parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},
+
+	/* columns; column_name is what a fork of the older wrapper calls a path */
+	{"path", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
+	{"column_name", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
+	{"indexed", ON_COLUMN, mongo_parse_indexed, NULL, COLUMN(indexed)},
+	{"bson_type", ON_COLUMN, mongo_parse_bson_type, NULL, COLUMN(bson_type), .choices = mongo_bson_type_choices},
+};
+
+const int	mongo_option_count = lengthof(mongo_option_table);
+
+/*
+ * mongo_option_is_text
+ *		Is the option's field a const char *?
+ */
+static bool
+mongo_option_is_text(const MongoOption *option)
+{
+	return option->parse == mongo_parse_string || option->parse == mongo_parse_name ||
+		option->parse == mongo_parse_path || option->parse == mongo_parse_word;
+}
+
+const MongoOption *
+mongo_find_option(const char *name, int object)
+{
+	for (size_t i = 0; i < lengthof(mongo_option_table); i++)
+	{
+		if ((mongo_option_table[i].objects & object) != 0 &&
+			strcmp(mongo_option_table[i].name, name) == 0)
+			return &mongo_option_table[i];
+	}
+	return NULL;
+}
+
+/* ----------- The options in force, as the structs of options.h ------------ */
+
+/* documents a getMore asks for first, where fetch_size is not given */
+#define FIRST_FETCH_SIZE	10000
+
+/* read_defaults: what the rows of the table say that holds when nothing is given. */
+static void
+read_defaults(void *result, MongoOptionTarget target)
+{
+	for (int i = 0; i < mongo_option_count; i++)
+	{
+		const MongoOption *option = &mongo_option_table[i];
+		MongoOption unbounded = *option;
+
+		if (option->target != target || option->initial == NULL)
+			continue;
+
+		/* a default may say "not given" by a value nobody else may give */
+		unbounded.min = -DBL_MAX;
+		option->parse(&unbounded, option->initial, (char *) result + option->offset);
+	}
+}
+
+/*
+ * What holds when nothing is given, parsed once in a session: each transaction
+ * that writes asks for a connection's options.  Strings are those of the table.
+ */
+static MongoConnectionOptions connection_defaults;
+static MongoTableOptions table_defaults;
+
+static void
+learn_defaults(void)
+{
+	static bool learned = false;
+
+	if (learned)
+		return;
+	read_defaults(&connection_defaults, TARGET_CONNECTION);
+	read_defaults(&table_defaults, TARGET_TABLE);
+	learned = true;
+}
+
+/* read_options: those of one object that belong to the struct; others are passed over. */
+static void
+read_options(void *result, MongoOptionTarget target, int object, List *definitions)
+{
+	ListCell   *cell;
+
+	foreach(cell, definitions)
+	{
+		DefElem    *definition = lfirst_node(DefElem, cell);
+		const MongoOption *option = mongo_find_option(definition->defname, object);
+
+		if (option != NULL && option->target == target)
+			option->parse(option, defGetString(definition),
+						  (char *) result + option->offset);
+	}
+}
+
+MongoConnectionOptions *
+mongo_connection_options(ForeignServer *server, UserMapping *user)
+{
+	MongoConnectionOptions *result = palloc(sizeof(MongoConnectionOptions));
+
+	learn_defaults();
+	*result = connection_defaults;
+	result->server_name = server->servername;
+	read_options(result, TARGET_CONNECTION, ON_SERVER, server->options);
+	read_options(result, TARGET_CONNECTION, ON_MAPPING, user->options);
+
+	return result;
+}
+
+/*
+ * mongo_read_concern
+ *
+ * Planning asks for it, so the other options are not read.
+ */
+const char *
+mongo_read_concern(ForeignServer *server)
+{
+	ListCell   *cell;
+
+	foreach(cell, server->options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+		const mongoc_uri_t *uri;
+		bson_error_t error;
+
+		if (strcmp(option->defname, "read_concern") == 0)
+			return defGetString(option);
+		if (strcmp(option->defname, "uri") != 0)
+			continue;
+		uri = mongo_uri_parse(defGetString(option), &error);
+		if (uri != NULL)
+			return mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri));
+	}
+	return NULL;
+}
+
+/*
+ * mongo_read_table_options, mongo_read_column_options
+ *		What mongo_table_options() and mongo_column_options() give, read from the
+ *		catalogs.
+ */
+static MongoTableOptions *
+mongo_read_table_options(Oid foreigntableid)
+{
+	MongoTableOptions *result = palloc(sizeof(MongoTableOptions));
+	ForeignTable *table = GetForeignTable(foreigntableid);
+	ForeignServer *server = GetForeignServer(table->serverid);
+
+	learn_defaults();
+	*result = table_defaults;
+	read_options(result, TARGET_TABLE, ON_SERVER, server->options);
+	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
+	if (result->collection == NULL)
+		result->collection = get_rel_name(foreigntableid);
+	result->batches_grow = result->fetch_size == 0;
+	if (result->batches_grow)
+		result->fetch_size = FIRST_FETCH_SIZE;
+
+	return result;
+}
+
+static MongoColumnOptions *
+mongo_read_column_options(Oid foreigntableid, AttrNumber attnum)
+{
+	MongoColumnOptions *result = palloc0(sizeof(MongoColumnOptions));
+
+	read_options(result, TARGET_COLUMN, ON_COLUMN,
+				 GetForeignColumnOptions(foreigntableid, attnum));
+	if (result->path == NULL)
+		result->path = get_attname(foreigntableid, attnum, false);
+	result->path = mongo_to_utf8(result->path);
+
+	return result;
+}
+
+/* ------------- How the text of an option is read, by its kind ------------- */
+
+/* mongo_parse_string takes any text, the empty one too. */
+void
+mongo_parse_string(const MongoOption *option pg_attribute_unused(),
+				   const char *value, void *field)
+{
+	*(const char **) field = value;
+}
+
+void
+mongo_parse_name(const MongoOption *option, const char *value, void *field)
+{
+	if (value[0] == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" must not be empty", option->name)));
+
+	*(const char **) field = value;
+}
+
+/* mongo_parse_path takes field names with dots between them. */
+void
+mongo_parse_path(const MongoOption *option, const char *value, void *field)
+{
+	size_t		length = strlen(value);
+
+	if (length == 0 || value[0] == '.' || value[length - 1] == '.' ||
+		strstr(value, "..") != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid path for option \"%s\": \"%s\"", option->name, value),
+				 errdetail("A path is one or more field names with single dots between them, like \"address.city\".")));
+
+	*(const char **) field = value;
+}
+
+/* mongo_parse_boolean takes what PostgreSQL takes as a boolean anywhere. */
+void
+mongo_parse_boolean(const MongoOption *option, const char *value, void *field)
+{
+	if (!parse_bool(value, (bool *) field))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s requires a Boolean value", option->name),
+				 errdetail("\"%s\" is neither true nor false.", value),
+				 errhint("Valid values are true, on, yes, 1 and false, off, no, 0.")));
+}
+
+/* mongo_parse_indexed takes the same; what is not said at all is a third answer. */
+void
+mongo_parse_indexed(const MongoOption *option, const char *value, void *field)
+{
+	bool		indexed;
+
+	mongo_parse_boolean(option, value, &indexed);
+	*(MongoIndexed *) field = indexed ? MONGO_INDEXED_YES : MONGO_INDEXED_NO;
+}
+
+void
+mongo_parse_integer(const MongoOption *option, const char *value, void *field)
+{
+	int			number;
+
+	if (!parse_int(value, &number, 0, NULL) ||
+		number < option->min || number > option->max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for integer option \"%s\": %s",
+						option->name, value),
+				 errhint("Valid values are integers from %.0f to %.0f.",
+						 option->min, option->max)));
+
+	*(int *) field = number;
+}
+
+void
+mongo_parse_duration(const MongoOption *option, const char *value, void *field)
+{
+	const char *hint = NULL;
+	int			number;
+
+	if (!parse_int(value, &number, GUC_UNIT_MS, &hint) ||
+		number < option->min || number > option->max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": %s", option->name, value),
+				 hint ? errhint("%s", _(hint)) :
+				 errhint("Valid values are durations from %.0f to %.0f milliseconds.",
+						 option->min, option->max)));
+
+	*(int *) field = number;
+}
+
+void
+mongo_parse_number(const MongoOption *option, const char *value, void *field)
+{
+	double		number;
+
+	/* written so that NaN is refused */
+	if (!parse_real(value, &number, 0, NULL) ||
+		!(number >= option->min && number <= option->max))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for floating point option \"%s\": %s",
+						option->name, value),
+				 errhint("Valid values are numbers from %g to %g.",
+						 option->min, option->max)));
+
+	*(double *) field = number;
+}
+
+/* mongo_parse_port: existing definitions use 0 for "the usual one". */
+void
+mongo_parse_port(const MongoOption *option, const char *value, void *field)
+{
+	char	   *end;
+	long		port;
+
+	errno = 0;
+	port = strtol(value, &end, 10);
+
+	if (end == value || *end != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
+				 errhint("Valid values are integers from %.0f to %.0f.",
+						 option->min, option->max)));
+	if (errno == ERANGE || port < option->min || port > option->max)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("port value \"%s\" is out of range", value),
+				 errhint("Valid values are integers from %.0f to %.0f.",
+						 option->min, option->max)));
+
+	*(int *) field = port != 0 ? (int) port : atoi(option->initial);
+}
+
+/* find_choice is the place of 'value' among the option's words, or raises. */
+static int
+find_choice(const MongoOption *option, const char *value)
+{
+	StringInfoData valid;
+
+	for (int i = 0; option->choices[i] != NULL; i++)
+	{
+		if (pg_strcasecmp(option->choices[i], value) == 0)
+			return i;
+	}
+
+	initStringInfo(&valid);
+	for (int i = 0; option->choices[i] != NULL; i++)
+		appendStringInfo(&valid, "%s%s", i > 0 ? ", " : "", option->choices[i]);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
+			 errhint("Valid values are: %s.", valid.data)));
+}
+
+/* mongo_parse_choice stores the word's place, which is its enum's value. */
+void
+mongo_parse_choice(const MongoOption *option, const char *value, void *field)
+{
+	StaticAssertStmt(sizeof(MongoTypeMismatch) == sizeof(int),
+					 "enums are read as integers");
+	*(int *) field = find_choice(option, value);
+}
+
+/* mongo_parse_word stores the word itself, as MongoDB spells it. */
+void
+mongo_parse_word(const MongoOption *option, const char *value, void *field)
+{
+	*(const char **) field = option->choices[find_choice(option, value)];
+}
+
+const char *const mongo_read_preferences[] = {
+	"primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL
+};
+
+/* In the same order. */
+static const mongoc_read_mode_t read_modes[] = {
+	MONGOC_READ_PRIMARY, MONGOC_READ_PRIMARY_PREFERRED, MONGOC_READ_SECONDARY,
+	MONGOC_READ_SECONDARY_PREFERRED, MONGOC_READ_NEAREST
+};
+
+void
+mongo_parse_read_mode(const MongoOption *option, const char *value, void *field)
+{
+	*(mongoc_read_mode_t *) field = read_modes[find_choice(option, value)];
+}
+
+const char *
+mongo_read_mode_name(mongoc_read_mode_t mode)
+{
+	for (size_t i = 0; i < lengthof(read_modes); i++)
+	{
+		if (read_modes[i] == mode)
+			return mongo_read_preferences[i];
+	}
+	return mongo_read_preferences[0];
+}
+
+/* What a column can be declared to hold, as MongoDB's $type calls it. */
+const char *const mongo_bson_type_choices[] = {
+	"objectId", "string", "int", "long", "double", "decimal", "bool", "date", "binData", NULL
+};
+
+/* In the same order. */
+static const bson_type_t bson_type_codes[] = {
+	BSON_TYPE_OID, BSON_TYPE_UTF8, BSON_TYPE_INT32, BSON_TYPE_INT64, BSON_TYPE_DOUBLE,
+	BSON_TYPE_DECIMAL128, BSON_TYPE_BOOL, BSON_TYPE_DATE_TIME, BSON_TYPE_BINARY
+};
+
+void
+mongo_parse_bson_type(const MongoOption *option, const char *value, void *field)
+{
+	*(bson_type_t *) field = bson_type_codes[find_choice(option, value)];
+}
+
+void
+mongo_parse_feature_set(const MongoOption *option, const char *value, void *field)
+{
+	char	   *unknown;
+	char	   *valid;
+
+	if (!mongo_parse_features(value, (uint32 *) field, &unknown, &valid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
+				 errdetail("There is no feature \"%s\".", unknown),
+				 errhint("Valid values are names from this list, separated by commas: %s.",
+						 valid)));
+}
+
+/*-------------------------------------------------------------------------
+ * The options of tables and columns, remembered until they change.
+ *
+ * Reading them takes several catalog lookups and the parsing of texts, which
+ * is a tenth of what this backend computes for a point query.  Callers get
+ * copies, so that an entry can be dropped whenever an invalidation comes.
+ *-------------------------------------------------------------------------
+ */
+
+typedef struct CachedTable
+{
+	Oid			relid;			/* hash key */
+	MemoryContext context;		/* of what is below; deleted with the entry */
+	MongoTableOptions *options;
+	int			ncolumns;		/* length of columns[] */
+	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
+} CachedTable;
+
+static HTAB *cached_tables = NULL;
+
+/* Where the texts are in the structs that options are read into. */
+static struct
+{
+	int			count;
+	size_t		offsets[16];
+}			text_fields[TARGET_COLUMN + 1];
+
+/* Counts invalidations, so that what was read across one is not kept. */
+static uint64 invalidations = 0;
+
+static void
+forget_table(CachedTable *entry)
+{
+	MemoryContext context = entry->context;
+
+	hash_search(cached_tables, &entry->relid, HASH_REMOVE, NULL);
+	MemoryContextDelete(context);
+}
+
+/* forget_all: what the server says holds for any of its tables. */
+static void
+forget_all(void)
+{
+	HASH_SEQ_STATUS status;
+	CachedTable *entry;
+
+	hash_seq_init(&status, cached_tables);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		forget_table(entry);
+}
+
+/* Relcache callback: a table or its columns have changed; InvalidOid: any. */
+static void
+options_of_table_have_changed(Datum arg pg_attribute_unused(), Oid relid)
+{
+	CachedTable *entry;
+
+	invalidations++;
+	if (!OidIsValid(relid))
+		forget_all();
+	else if ((entry = hash_search(cached_tables, &relid, HASH_FIND, NULL)) != NULL)
+		forget_table(entry);
+}
+
+/* Syscache callback: options of some server or foreign table have changed. */
+static void
+options_have_changed(Datum arg pg_attribute_unused(),
+					 int cacheid pg_attribute_unused(),
+					 uint32 hashvalue pg_attribute_unused())
+{
+	invalidations++;
+	forget_all();
+}
+
+/* note_text_fields: two options can have one field, as an older name has. */
+static void
+note_text_fields(void)
+{
+	for (int i = 0; i < mongo_option_count; i++)
+	{
+		const MongoOption *option = &mongo_option_table[i];
+		bool		noted = false;
+
+		if (option->target == TARGET_CONNECTION || !mongo_option_is_text(option))
+			continue;
+		for (int j = 0; j < text_fields[option->target].count; j++)
+			noted |= text_fields[option->target].offsets[j] == option->offset;
+		if (noted)
+			continue;
+		if (text_fields[option->target].count == lengthof(text_fields[0].offsets))
+			elog(ERROR, "too many options are texts");
+		text_fields[option->target].offsets[text_fields[option->target].count++] =
+			option->offset;
+	}
+}
+
+static void
+create_option_cache(void)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(CachedTable),
+		.hcxt = CacheMemoryContext,
+	};
+
+	note_text_fields();
+	cached_tables = hash_create("mongo_fdw table options", 16, &control,
+								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	CacheRegisterRelcacheCallback(options_of_table_have_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
+}
+
+/* copy_options: with the texts that the options are made of. */
+static void *
+copy_options(const void *source, size_t size, MongoOptionTarget target)
+{
+	char	   *result = palloc(size);
+
+	memcpy(result, source, size);
+	for (int i = 0; i < text_fields[target].count; i++)
+	{
+		char	  **text = (char **) (result + text_fields[target].offsets[i]);
+
+		if (*text != NULL)
+			*text = pstrdup(*text);
+	}
+	return result;
+}
+
+/* find_table: the entry for a table, made if need be; NULL if not to be kept. */
+static CachedTable *
+find_table(Oid relid)
+{
+	CachedTable *entry;
+	MemoryContext context;
+	MemoryContext old_context;
+	MongoTableOptions *options;
+	uint64		before;
+
+	if (cached_tables == NULL)
+		create_option_cache();
+	entry = hash_search(cached_tables, &relid, HASH_FIND, NULL);
+	if (entry != NULL)
+		return entry;
+
+	before = invalidations;
+	options = mongo_read_table_options(relid);
+	if (invalidations != before)
+		return NULL;
+
+	/* the cache's only when it is complete, so that an ERROR leaves nothing */
+	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw table options",
+									ALLOCSET_SMALL_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	options = copy_options(options, sizeof(MongoTableOptions), TARGET_TABLE);
+	MemoryContextSwitchTo(old_context);
+	entry = hash_search(cached_tables, &relid, HASH_ENTER, NULL);
+	entry->context = context;
+	entry->options = options;
+	entry->ncolumns = 0;
+	entry->columns = NULL;
+	MemoryContextSetParent(context, CacheMemoryContext);
+	return entry;
+}
+
+MongoTableOptions *
+mongo_table_options(Oid foreigntableid)
+{
+	CachedTable *entry = find_table(foreigntableid);
+
+	if (entry == NULL)
+		return mongo_read_table_options(foreigntableid);
+	return copy_options(entry->options, sizeof(MongoTableOptions), TARGET_TABLE);
+}
+
+/* keep_column puts a copy of a column's options into its table's entry. */
+static void
+keep_column(CachedTable *entry, AttrNumber attnum, const MongoColumnOptions *options)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(entry->context);
+
+	if (attnum > entry->ncolumns)
+	{
+		MongoColumnOptions **columns = palloc0(sizeof(*columns) * (attnum + 8));
+
+		if (entry->ncolumns > 0)
+			memcpy(columns, entry->columns, sizeof(*columns) * entry->ncolumns);
+		entry->columns = columns;
+		entry->ncolumns = attnum + 8;
+	}
+	entry->columns[attnum - 1] = copy_options(options, sizeof(MongoColumnOptions),
+											  TARGET_COLUMN);
+	MemoryContextSwitchTo(old_context);
+}
+
+MongoColumnOptions *
+mongo_column_options(Oid foreigntableid, AttrNumber attnum)
+{
+	CachedTable *entry = find_table(foreigntableid);
+	MongoColumnOptions *options;
+	uint64		before = invalidations;
+
+	if (entry != NULL && attnum <= entry->ncolumns &&
+		entry->columns[attnum - 1] != NULL)
+		return copy_options(entry->columns[attnum - 1], sizeof(MongoColumnOptions),
+							TARGET_COLUMN);
+
+	options = mongo_read_column_options(foreigntableid, attnum);
+	if (entry != NULL && invalidations == before)
+		keep_column(entry, attnum, options);
+	return options;
+}

@@ -1,0 +1,555 @@
+/*-------------------------------------------------------------------------
+ *
+ * index.c
+ *		What an index is worth.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "plan_internal.h"
+#include "translate.h"
+
+#include <math.h>
+
+#include "optimizer/optimizer.h"
+#include "utils/selfuncs.h"
+
+/*-------------------------------------------------------------------------
+ * Which of the indexes that are known find a table's documents, and in
+ * which order they give them.
+ *
+ * https://www.mongodb.com/docs/manual/core/indexes/index-types/index-compound/
+ * has which conditions a compound index serves, and
+ * https://www.mongodb.com/docs/manual/tutorial/sort-results-with-indexes/
+ * which orders.
+ *-------------------------------------------------------------------------
+ */
+
+/* What an index makes of the conditions that there are. */
+typedef struct IndexBounds
+{
+	List	   *rinfos;			/* those that it tests */
+	bool		unique;			/* they leave at most one document */
+} IndexBounds;
+
+/* learned_of: the rows of a derived table are in no index. */
+static const MongoStatistics *
+learned_of(const MongoRelation *relation)
+{
+	return relation->columns->derivation == NULL ? relation->columns->statistics : NULL;
+}
+
+List *
+mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condition)
+{
+	MongoSought *one;
+
+	if (condition->seek == MONGO_SEEK_NOTHING && !condition->indexed)
+		return sought;
+	one = palloc(sizeof(MongoSought));
+	one->rinfo = rinfo;
+	one->seek = condition->seek;
+	one->path = condition->path;
+	one->indexed = condition->indexed;
+	return lappend(sought, one);
+}
+
+/* can_seek: a hash says nothing of what is less or more. */
+static bool
+can_seek(MongoKeyKind kind, MongoSeek seek)
+{
+	return kind == MONGO_KEY_HASHED ? seek >= MONGO_SEEK_VALUES :
+		seek != MONGO_SEEK_NOTHING;
+}
+
+/*
+ * bounds_of_key: what the conditions on one field of an index ask it for at best,
+ * with those that it tests appended to *rinfos.
+ *
+ * All ranges are tested together, but not where the field may be an array: then one
+ * element may be in one range and another in the next.  A wildcard has one field of
+ * a query.
+ */
+static MongoSeek
+bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
+			  List **rinfos)
+{
+	const MongoSought *best = NULL;
+	ListCell   *cell;
+
+	foreach(cell, sought)
+	{
+		const MongoSought *one = lfirst(cell);
+
+		if (one->path != NULL && mongo_key_covers(key, one->path) &&
+			(best == NULL || one->seek > best->seek))
+			best = one;
+	}
+	if (best == NULL)
+		return MONGO_SEEK_NOTHING;
+	if (best->seek != MONGO_SEEK_RANGE || index->multikey || key->kind == MONGO_KEY_WILDCARD)
+	{
+		*rinfos = lappend(*rinfos, best->rinfo);
+		return best->seek;
+	}
+	foreach(cell, sought)
+	{
+		const MongoSought *one = lfirst(cell);
+
+		if (one->path != NULL && mongo_key_covers(key, one->path))
+			*rinfos = lappend(*rinfos, one->rinfo);
+	}
+	return MONGO_SEEK_RANGE;
+}
+
+/* bounds_of_index: equality on its first fields, and a range on the next. */
+static IndexBounds
+bounds_of_index(const MongoIndex *index, List *sought)
+{
+	IndexBounds bounds = {NIL, index->unique};
+
+	for (int i = 0; i < index->nkeys; i++)
+	{
+		List	   *rinfos = NIL;
+		MongoSeek	seek = bounds_of_key(index, &index->keys[i], sought, &rinfos);
+
+		bounds.unique &= seek == MONGO_SEEK_VALUE;
+		if (!can_seek(index->keys[i].kind, seek))
+			break;
+		bounds.rinfos = list_concat(bounds.rinfos, rinfos);
+		if (seek == MONGO_SEEK_RANGE)
+			break;
+	}
+	return bounds;
+}
+
+/* rows_within: of all documents, those that satisfy the conditions. */
+static double
+rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
+{
+	return clamp_row_est(baserel->tuples *
+						 clauselist_selectivity(root, rinfos, baserel->relid,
+												JOIN_INNER, NULL));
+}
+
+/*
+ * consider_bounds: the fewer documents of 'best' and of these bounds.  *former are
+ * the conditions of the bounds that were considered last.
+ */
+static double
+consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds,
+				List **former, double best)
+{
+	if (bounds.rinfos == NIL)
+		return best;
+	if (bounds.unique)
+		return Min(best, 1);
+	if (equal(bounds.rinfos, *former))
+		return best;
+	*former = bounds.rinfos;
+	return Min(best, rows_within(root, baserel, bounds.rinfos));
+}
+
+/* alone: the conditions that are indexed whatever else there is, like this one. */
+static IndexBounds
+alone(const MongoSought *sought, List *all)
+{
+	MongoIndexKey key = {sought->path, MONGO_KEY_ASCENDING};
+	MongoIndex	index = {.keys = &key, .nkeys = 1};
+
+	if (sought->path == NULL)
+		return (IndexBounds) {list_make1(sought->rinfo), false};
+	return bounds_of_index(&index, all);
+}
+
+/* is_learned: does an index lead with the field that is known by more than the user's word? */
+static bool
+is_learned(const MongoStatistics *statistics, const MongoSought *sought)
+{
+	return sought->path != NULL &&
+		(mongo_index_uses(statistics, sought->path) & mongo_seek_use(sought->seek)) != 0;
+}
+
+double
+mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoStatistics *statistics = learned_of(relation);
+	double		best = baserel->tuples;
+	List	   *former = NIL;
+	ListCell   *cell;
+
+	foreach(cell, sought)
+	{
+		const MongoSought *one = lfirst(cell);
+
+		if (one->indexed && !is_learned(statistics, one))
+			best = consider_bounds(root, baserel, alone(one, sought), &former, best);
+	}
+	for (int i = 0; statistics != NULL && sought != NIL && i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if (index->uses != 0)
+			best = consider_bounds(root, baserel, bounds_of_index(index, sought),
+								   &former, best);
+	}
+	return best;
+}
+
+/*
+ * index_finds: does the index test all of the conditions sought that have no RestrictInfo,
+ * of which there are so many?  *bounds are then those that it tests with them.
+ */
+static bool
+index_finds(const MongoIndex *index, List *sought, int nconditions, IndexBounds *bounds)
+{
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	if (index->uses == 0)
+		return false;
+	*bounds = bounds_of_index(index, sought);
+	foreach(cell, bounds->rinfos)
+	{
+		if (lfirst(cell) != NULL)
+			others = lappend(others, lfirst(cell));
+	}
+	if (list_length(bounds->rinfos) - list_length(others) < nconditions)
+		return false;
+	bounds->rinfos = others;
+	return true;
+}
+
+bool
+mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
+				  double *share, bool *unique)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoStatistics *statistics = learned_of(relation);
+	const MongoCondition *first = linitial(conditions);
+	List	   *sought = list_copy(relation->sought);
+	bool		alone = list_length(conditions) == 1;
+	bool		found = alone && first->indexed;
+	double		rows = baserel->tuples;
+	ListCell   *cell;
+
+	foreach(cell, conditions)
+		sought = mongo_note_sought(sought, NULL, lfirst(cell));
+	*unique = alone && first->unique;
+	for (int i = 0; first->path != NULL && statistics != NULL && i < statistics->nindexes; i++)
+	{
+		IndexBounds bounds;
+
+		if (!index_finds(&statistics->indexes[i], sought, list_length(conditions), &bounds))
+			continue;
+		found = true;
+		*unique |= bounds.unique;
+		rows = Min(rows, rows_within(root, baserel, bounds.rinfos));
+	}
+	*share = rows / Max(baserel->tuples, 1);
+	return found;
+}
+
+/*
+ * gives_order: by its fields in turn, but for those that have one value.
+ *
+ * Where a document is missing from the index, or stands in several places, there is
+ * no order; but a sparse index has all that a condition on its first field finds.
+ */
+static bool
+gives_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys, int nkeys)
+{
+	int			matched = 0;
+	int			bound = 0;
+	bool		backwards = false;
+
+	if (index->uses == 0 || index->multikey)
+		return false;
+	for (int i = 0; i < index->nkeys && matched < nkeys; i++)
+	{
+		const MongoIndexKey *key = &index->keys[i];
+		List	   *rinfos = NIL;
+
+		if (strcmp(key->path, keys[matched].path) == 0 && key->kind <= MONGO_KEY_DESCENDING)
+		{
+			bool		against = (key->kind == MONGO_KEY_ASCENDING) != keys[matched].ascending;
+
+			if (matched > 0 && against != backwards)
+				return false;
+			backwards = against;
+			matched++;
+			bound += i == 0 &&
+				bounds_of_key(index, key, sought, &rinfos) != MONGO_SEEK_NOTHING;
+		}
+		else if (bounds_of_key(index, key, sought, &rinfos) == MONGO_SEEK_VALUE)
+			bound++;
+		else
+			return false;
+	}
+	return matched == nkeys && (!index->sparse || bound > 0);
+}
+
+/* consider_order: the fewest documents that this index, or a better one, looks at. */
+static bool
+consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
+			   const MongoOrderKey *keys, int nkeys, double *examined_rows)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	List	   *former = NIL;
+	double		rows;
+
+	if (!gives_order(index, relation->sought, keys, nkeys))
+		return false;
+	rows = consider_bounds(root, baserel, bounds_of_index(index, relation->sought),
+						   &former, baserel->tuples);
+	*examined_rows = Min(*examined_rows, rows);
+	return true;
+}
+
+bool
+mongo_index_gives_order(PlannerInfo *root, RelOptInfo *baserel,
+						const MongoOrderKey *keys, int nkeys, double *examined_rows)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoStatistics *statistics = learned_of(relation);
+	MongoIndexKey key = {keys[0].path, MONGO_KEY_ASCENDING};
+	MongoIndex	said = {.keys = &key, .nkeys = 1, .uses = MONGO_INDEX_ANY_USE};
+	bool		found = false;
+
+	*examined_rows = baserel->tuples;
+	if (keys[0].indexed)
+		found = consider_order(root, baserel, &said, keys, nkeys, examined_rows);
+	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
+		found |= consider_order(root, baserel, &statistics->indexes[i], keys, nkeys,
+								examined_rows);
+	return found;
+}
+
+bool
+mongo_index_walks(const RelOptInfo *baserel, const char *path)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoStatistics *statistics = learned_of(relation);
+	const MongoOrderKey key = {.path = path, .ascending = true};
+
+	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if (gives_order(index, relation->sought, &key, 1) &&
+			list_length(bounds_of_index(index, relation->sought).rinfos) ==
+			list_length(baserel->baserestrictinfo))
+			return true;
+	}
+	return false;
+}
+
+/* ----------------------- What MongoDB's work costs ------------------------ */
+
+Cost
+mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	bool		scans_all = examined_rows >= baserel->tuples;
+
+	return examined_rows * relation->options->fdw_tuple_cost *
+		(scans_all ? MONGO_COST_EXAMINED : MONGO_COST_INDEXED);
+}
+
+/* estimate_scan: with what it takes to find the rows. */
+static void
+estimate_scan(RelOptInfo *baserel, double remote_rows, Cost examined_cost,
+			  Cost *startup_cost, Cost *total_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoTableOptions *options = relation->options;
+
+	*startup_cost = options->fdw_startup_cost + baserel->baserestrictcost.startup +
+		baserel->reltarget->cost.startup;
+	if (relation->join != NULL)
+		*startup_cost += relation->join->setup_cost;
+	*total_cost = *startup_cost + examined_cost +
+		remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost) +
+		(relation->all_exact ? 0 : remote_rows * baserel->baserestrictcost.per_tuple) +
+		baserel->rows * baserel->reltarget->cost.per_tuple;
+}
+
+void
+mongo_estimate_scan(RelOptInfo *baserel, double remote_rows,
+					double examined_rows, Cost *startup_cost, Cost *total_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	estimate_scan(baserel, remote_rows,
+				  relation->join != NULL ? relation->join->cost :
+				  mongo_examined_cost(baserel, examined_rows),
+				  startup_cost, total_cost);
+}
+
+/*
+ * sort_cost: of sorting the rows, beyond what it takes to have them.  Each part of the
+ * order looks at all that were examined, and tests them for null and NaN.
+ */
+static Cost
+sort_cost(const RelOptInfo *baserel, int nparts)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	Cost		cost = mongo_sort_stage_cost(relation->remote_rows, -1);
+
+	if (nparts > 1)
+		cost += nparts * relation->examined_rows * relation->options->fdw_tuple_cost *
+			MONGO_COST_PART_TEST;
+	return cost + (nparts - 1) * mongo_examined_cost(baserel, relation->examined_rows);
+}
+
+void
+mongo_estimate_ordered_scan(RelOptInfo *baserel, List *pathkeys, double indexed_rows,
+							Cost *startup_cost, Cost *total_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoTableOptions *options = relation->options;
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+	int			nparts = mongo_sort_parts(baserel, pathkeys, parts);
+	Cost		examined_cost = indexed_rows >= 0 ?
+		indexed_rows * options->fdw_tuple_cost * MONGO_COST_INDEXED :
+		mongo_examined_cost(baserel, relation->examined_rows);
+	Cost		sorting_cost = indexed_rows >= 0 ? 0 : sort_cost(baserel, nparts);
+
+	estimate_scan(baserel, relation->remote_rows, examined_cost, startup_cost, total_cost);
+	*total_cost += sorting_cost + (nparts - 1) * options->fdw_startup_cost;
+	/* sorting begins to give when all has been looked at */
+	if (indexed_rows < 0)
+		*startup_cost += sorting_cost + (nparts - 1) * options->fdw_startup_cost +
+			examined_cost;
+}
+
+void
+mongo_estimate_shared_scan(RelOptInfo *baserel, double shares,
+						   Cost *startup_cost, Cost *total_cost)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const MongoTableOptions *options = relation->options;
+	double		remote_shares = Max(Min(options->remote_parallelism, shares), 1);
+	Cost		remote_cost = options->fdw_tuple_cost *
+		(relation->examined_rows * (MONGO_COST_EXAMINED + MONGO_COST_RANGE) +
+		 relation->remote_rows);
+	Cost		local_cost = relation->remote_rows * cpu_tuple_cost +
+		(relation->all_exact ? 0 : relation->remote_rows * baserel->baserestrictcost.per_tuple) +
+		baserel->rows * baserel->reltarget->cost.per_tuple;
+
+	*startup_cost = options->fdw_startup_cost +
+		MONGO_COST_SPLIT * options->fdw_tuple_cost +
+		baserel->baserestrictcost.startup + baserel->reltarget->cost.startup;
+	*total_cost = *startup_cost +
+		(MONGO_RANGES_PER_PARTICIPANT - 1) * options->fdw_startup_cost +
+		remote_cost / remote_shares + local_cost / shares;
+}
+
+Cost
+mongo_sort_stage_cost(double rows, double wanted)
+{
+	double		kept = wanted > 0 && wanted < rows ? Min(rows, 2 * wanted) : rows;
+
+	return 2 * cpu_operator_cost * Max(rows, 2) * log2(Max(kept, 2));
+}
+
+/* operator_cost: of one operator of an expression, by its name. */
+static double
+operator_cost(const char *name)
+{
+	static const char *const tests[] = {
+		"$and", "$cond", "$eq", "$gt", "$gte", "$ifNull", "$lt", "$lte", "$ne", "$not", "$or"
+	};
+
+	for (size_t i = 0; i < lengthof(tests); i++)
+	{
+		if (strcmp(tests[i], name) == 0)
+			return MONGO_COST_TEST;
+	}
+	return MONGO_COST_OPERATOR;
+}
+
+/* operators_cost: of what begins with a dollar sign and has something to do. */
+static double
+operators_cost(const bson_iter_t *parent)
+{
+	bson_iter_t child;
+	double		cost = 0;
+
+	if ((!BSON_ITER_HOLDS_DOCUMENT(parent) && !BSON_ITER_HOLDS_ARRAY(parent)) ||
+		!bson_iter_recurse(parent, &child))
+		return 0;
+	while (bson_iter_next(&child))
+	{
+		const char *key = bson_iter_key(&child);
+
+		if (strcmp(key, "$literal") == 0)
+			continue;
+		if (key[0] == '$')
+			cost += operator_cost(key);
+		cost += operators_cost(&child);
+	}
+	return cost;
+}
+
+double
+mongo_expression_cost(const bson_t *expression)
+{
+	bson_iter_t top;
+
+	if (!bson_iter_init(&top, expression) || !bson_iter_next(&top))
+		return 0;
+	return operators_cost(&top);
+}
+
+/* is_constant: as the 1 of a count is. */
+static bool
+is_constant(const bson_t *expression)
+{
+	bson_iter_t top;
+
+	return bson_iter_init(&top, expression) && bson_iter_next(&top) &&
+		BSON_ITER_HOLDS_INT32(&top);
+}
+
+double
+mongo_group_cost(const MongoGroup *group, double groups)
+{
+	double		cost = MONGO_COST_GROUP + MONGO_COST_TENFOLD_GROUPS * log10(Max(groups, 1));
+	ListCell   *cell;
+
+	foreach(cell, group->keys)
+		cost += MONGO_COST_KEY +
+		mongo_expression_cost(((MongoGroupKey *) lfirst(cell))->value.expression);
+	foreach(cell, group->accumulators)
+	{
+		const bson_t *operand = ((MongoAccumulator *) lfirst(cell))->operand;
+
+		cost += MONGO_COST_ACCUMULATOR + mongo_expression_cost(operand);
+		if (!is_constant(operand))
+			cost += MONGO_COST_OPERAND;
+	}
+	if (group->distinct != NULL)
+		cost += MONGO_COST_KEY;
+	return cost;
+}
+
+double
+mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows, double batches)
+{
+	VariableStatData variable;
+	bool		is_default;
+	double		distinct;
+
+	examine_variable(root, (Node *) outer_key, 0, &variable);
+	(void) get_variable_numdistinct(&variable, &is_default);
+	ReleaseVariableStats(variable);
+	if (is_default)
+		return rows;
+
+	/* those of some of the rows, as estimate_num_groups() has it */
+	distinct = estimate_num_groups(root, list_make1(outer_key), rows, NULL, NULL);
+	return batches * distinct * (1 - pow(1 - 1 / batches, rows / distinct));
+}

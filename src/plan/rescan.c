@@ -1,0 +1,439 @@
+/*-------------------------------------------------------------------------
+ *
+ * rescan.c
+ *		Plans for scans that are asked too often.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "plan_internal.h"
+#include "common.h"
+#include "translate.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+
+/*-------------------------------------------------------------------------
+ * Planning scans of a correlated sub-select that may go over to a hash table.
+ *-------------------------------------------------------------------------
+ */
+
+/* What a row in a hash table takes beside its columns. */
+#define ROW_OVERHEAD	64
+
+/* "column = value", in either order. */
+typedef struct HashedKey
+{
+	Expr	   *column;
+	Expr	   *value;
+	Oid			column_hash;
+	Oid			value_hash;
+	Oid			collation;
+} HashedKey;
+
+/* has_outer_value: of a query around this one, which may have many rows? */
+static bool
+has_outer_value(Node *node, void *root)
+{
+	const Param *param = (Param *) node;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Param))
+		return expression_tree_walker(node, has_outer_value, root);
+	if (param->paramkind != PARAM_EXEC)
+		return false;
+	for (PlannerInfo *outer = ((PlannerInfo *) root)->parent_root; outer != NULL; outer = outer->parent_root)
+	{
+		ListCell   *cell;
+
+		foreach(cell, outer->plan_params)
+		{
+			if (lfirst_node(PlannerParamItem, cell)->paramId == param->paramid)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* has_exec_param: does it depend on anything that only execution knows? */
+static bool
+has_exec_param(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, has_exec_param, context);
+}
+
+/* is_hash_key: is the restriction such an equality? */
+static bool
+is_hash_key(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo, HashedKey *key)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	OpExpr	   *clause = (OpExpr *) rinfo->clause;
+	Oid			left_hash;
+	Oid			right_hash;
+	bool		column_is_left;
+	MongoField	field;
+
+	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
+		contain_volatile_functions((Node *) clause) || contain_subplans((Node *) clause) ||
+		!get_op_hash_functions(clause->opno, &left_hash, &right_hash))
+		return false;
+	column_is_left = mongo_field_of_node(relation->columns, linitial(clause->args), &field);
+	key->column = column_is_left ? linitial(clause->args) : lsecond(clause->args);
+	key->value = column_is_left ? lsecond(clause->args) : linitial(clause->args);
+	key->column_hash = column_is_left ? left_hash : right_hash;
+	key->value_hash = column_is_left ? right_hash : left_hash;
+	key->collation = clause->inputcollid;
+	return (column_is_left || mongo_field_of_node(relation->columns, (Node *) key->column, &field)) &&
+		bms_is_empty(pull_varnos(root, (Node *) key->value));
+}
+
+List *
+mongo_hashed_keys(const Path *path)
+{
+	const List *private = IsA(path, ForeignPath) ? ((const ForeignPath *) path)->fdw_private : NIL;
+
+	if (private == NIL || !IsA(private, List) || !IsA(linitial(private), List))
+		return NIL;
+	return linitial(private);
+}
+
+List *
+mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
+{
+	List	   *conditions = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		MongoTranslation translation = mongo_translation_of(baserel->fdw_private);
+		bson_t	   *match = bson_create_in(CurrentMemoryContext);
+
+		/* what else there is may hold for the rows of one value alone */
+		translation.beside = NIL;
+		if (list_member_ptr(keys, rinfo) || has_exec_param((Node *) rinfo->clause, NULL) ||
+			mongo_translate_restriction(&translation, baserel, rinfo, match).grade == MONGO_NOT_SHIPPABLE)
+			continue;
+		/* of documents that nobody asks for, nothing may be an error */
+		if (mongo_cannot_fail(match))
+			conditions = lappend(conditions, rinfo);
+	}
+	return conditions;
+}
+
+/* correlated_keys: those of the table's restrictions, RestrictInfos. */
+static List *
+correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
+{
+	List	   *keys = NIL;
+	ListCell   *cell;
+
+	foreach(cell, baserel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
+		HashedKey	key;
+
+		if (has_outer_value((Node *) rinfo->clause, root) && is_hash_key(root, baserel, rinfo, &key))
+			keys = lappend(keys, rinfo);
+	}
+	return keys;
+}
+
+Path *
+mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	List	   *keys;
+	List	   *conditions;
+	double		rows;
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	/* PostgreSQL must be able to test all that the rows have to meet */
+	if (root->parent_root == NULL || relation->score != NULL || relation->names_match ||
+		relation->has_barrier || relation->below_barrier || !bms_is_empty(baserel->lateral_relids))
+		return NULL;
+	keys = correlated_keys(root, baserel);
+	if (keys == NIL)
+		return NULL;
+
+	conditions = mongo_hashed_conditions(baserel, baserel->baserestrictinfo, keys);
+	rows = clamp_row_est(baserel->tuples *
+						 clauselist_selectivity(root, conditions, baserel->relid, JOIN_INNER, NULL));
+	if (rows * (baserel->reltarget->width + ROW_OVERHEAD) > get_hash_memory_limit())
+		return NULL;
+	mongo_estimate_scan(baserel, rows, baserel->tuples, &startup_cost, &total_cost);
+	return (Path *) mongo_foreignscan_path(root, baserel, NULL, rows, startup_cost, total_cost,
+										   NIL, NULL, NULL, list_make1(keys));
+}
+
+/*
+ * mongo_hashed_plain_path
+ *		A scan with the table's restrictions that has such a path below it, and gives
+ *		'target', or what the relation does if that is NULL; or NULL.
+ */
+static Path *
+mongo_hashed_plain_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	Path	   *hashed = mongo_hashed_path(root, baserel);
+	Cost		startup_cost;
+	Cost		total_cost;
+
+	if (hashed == NULL)
+		return NULL;
+	mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows, &startup_cost,
+						&total_cost);
+	return (Path *) mongo_foreignscan_path(root, baserel, target, baserel->rows, startup_cost,
+										   total_cost, NIL, NULL, hashed, NIL);
+}
+
+/*
+ * mongo_change_after
+ *		How many runs of 'one' cost as much as to fetch all documents, by 'all'.
+ */
+static int
+mongo_change_after(const Path *all, const Path *one)
+{
+	return (int) Min(ceil(all->total_cost / Max(one->total_cost, 1)), PG_INT32_MAX / 2);
+}
+
+List *
+mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *path,
+					  int nexpressions, MongoScanPlan *plan)
+{
+	const ForeignPath *all = (ForeignPath *) path->fdw_outerpath;
+	List	   *expressions = NIL;
+	ListCell   *cell;
+
+	plan->hash_first = nexpressions;
+	plan->change_after = mongo_change_after(&all->path, &path->path);
+	foreach(cell, mongo_hashed_keys(&all->path))
+	{
+		HashedKey	key;
+
+		if (!is_hash_key(root, baserel, lfirst_node(RestrictInfo, cell), &key))
+			elog(ERROR, "a key is none any more");
+		expressions = lappend(lappend(expressions, key.column), key.value);
+		plan->hash_functions = lappend_oid(plan->hash_functions, key.column_hash);
+		plan->hash_functions = lappend_oid(plan->hash_functions, key.value_hash);
+		plan->hash_functions = lappend_oid(plan->hash_functions, key.collation);
+	}
+	return expressions;
+}
+
+/*-------------------------------------------------------------------------
+ * What PostgreSQL does in MongoDB's place in a correlated sub-select that has
+ * been asked for many values.
+ *-------------------------------------------------------------------------
+ */
+
+/* output_target: what 'upper' gives. */
+static PathTarget *
+output_target(PlannerInfo *root, const MongoUpperRelation *upper)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell   *cell;
+
+	foreach(cell, upper->outputs)
+		add_column_to_pathtarget(target,
+								 copyObject(((MongoOutput *) lfirst(cell))->expression), 0);
+	return set_pathtarget_cost_width(root, target);
+}
+
+Path *
+mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
+					  const MongoUpperRelation *upper, const GroupPathExtraData *extra)
+{
+	List	   *having = copyObject((List *) extra->havingQual);
+	bool		has_keys = root->parse->groupClause != NIL;
+	PathTarget *target;
+	AggClauseCosts costs = {0};
+	Path	   *path;
+
+	if (upper->stage != UPPERREL_GROUP_AGG || upper->input->reloptkind != RELOPT_BASEREL ||
+		(has_keys && (extra->flags & GROUPING_CAN_USE_HASH) == 0))
+		return NULL;
+	path = mongo_hashed_plain_path(root, upper->input, NULL);
+	if (path == NULL)
+		return NULL;
+	target = output_target(root, upper);
+	if (contain_subplans((Node *) target->exprs) || contain_subplans((Node *) having))
+		return NULL;
+	/* aggregates with an ORDER BY may have been planned for input in it */
+	if (!has_keys && root->group_pathkeys != NIL)
+		path = (Path *) create_sort_path(root, grouped_rel, path, root->group_pathkeys, -1);
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	return (Path *) create_agg_path(root, grouped_rel, path, target,
+									has_keys ? AGG_HASHED : AGG_PLAIN, AGGSPLIT_SIMPLE,
+									mongo_group_clause(root), having, &costs, upper->rows);
+}
+
+/* add_plain_columns: the table's columns in a node; false for anything but plain columns. */
+static bool
+add_plain_columns(PathTarget *target, const RelOptInfo *baserel, Node *node)
+{
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause(node, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+								  PVC_RECURSE_PLACEHOLDERS))
+	{
+		Var		   *var = lfirst_node(Var, cell);
+
+		if (var->varno != (int) baserel->relid || var->varattno <= 0)
+			return false;
+		if (!list_member(target->exprs, var))
+			add_column_to_pathtarget(target, (Expr *) copyObject(var), 0);
+	}
+	return true;
+}
+
+/* add_sort_columns: those by which the rows are sorted. */
+static bool
+add_sort_columns(PathTarget *target, RelOptInfo *baserel, const List *pathkeys)
+{
+	ListCell   *cell;
+
+	foreach(cell, pathkeys)
+	{
+		EquivalenceClass *class = lfirst_node(PathKey, cell)->pk_eclass;
+		EquivalenceMember *member;
+		MongoMembers members;
+
+		mongo_members_begin(&members, class, baserel->relids);
+		while ((member = mongo_members_next(&members)) != NULL)
+		{
+			if (bms_equal(member->em_relids, baserel->relids) &&
+				!add_plain_columns(target, baserel, (Node *) member->em_expr))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* add_tested_columns: those of the table's restrictions, which are tested once more. */
+static bool
+add_tested_columns(PathTarget *target, const RelOptInfo *baserel)
+{
+	ListCell   *cell;
+
+	foreach(cell, baserel->baserestrictinfo)
+	{
+		if (!add_plain_columns(target, baserel, (Node *) lfirst_node(RestrictInfo, cell)->clause))
+			return false;
+	}
+	return true;
+}
+
+/* limit_path: LIMIT and OFFSET of the query above a path. */
+static Path *
+limit_path(PlannerInfo *root, RelOptInfo *rel, Path *path)
+{
+	const Query *parse = root->parse;
+
+	return (Path *) create_limit_path(root, rel, path, copyObject(parse->limitOffset),
+									  copyObject(parse->limitCount), parse->limitOption, 0, 0);
+}
+
+Path *
+mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, List *pathkeys,
+				  bool limited)
+{
+	PathTarget *target;
+	Path	   *path;
+
+	if (root->parent_root == NULL || baserel->reloptkind != RELOPT_BASEREL)
+		return NULL;
+	target = create_empty_pathtarget();
+	if (!add_plain_columns(target, baserel, (Node *) expressions) ||
+		!add_sort_columns(target, baserel, pathkeys) || !add_tested_columns(target, baserel))
+		return NULL;
+	path = mongo_hashed_plain_path(root, baserel, set_pathtarget_cost_width(root, target));
+	if (path == NULL)
+		return NULL;
+	if (pathkeys != NIL)
+		path = (Path *) create_sort_path(root, baserel, path, pathkeys, -1);
+	return limited ? limit_path(root, baserel, path) : path;
+}
+
+Path *
+mongo_local_sort(PlannerInfo *root, RelOptInfo *ordered_rel, const MongoUpperRelation *upper,
+				 List *expressions)
+{
+	if (!upper->grouped)
+		return mongo_local_order(root, upper->input, expressions, root->sort_pathkeys, false);
+	if (upper->local == NULL)
+		return NULL;
+	return (Path *) create_sort_path(root, ordered_rel, upper->local, root->sort_pathkeys, -1);
+}
+
+Path *
+mongo_local_limit(PlannerInfo *root, RelOptInfo *output_rel, const MongoUpperRelation *upper)
+{
+	return upper->local == NULL ? NULL : limit_path(root, output_rel, upper->local);
+}
+
+/* hashed_below: the scan of all documents, at the bottom of such a path. */
+static const Path *
+hashed_below(const Path *path)
+{
+	while (!IsA(path, ForeignPath))
+	{
+		if (IsA(path, LimitPath))
+			path = ((const LimitPath *) path)->subpath;
+		else if (IsA(path, SortPath))
+			path = ((const SortPath *) path)->subpath;
+		else
+			path = castNode(AggPath, (Path *) path)->subpath;
+	}
+	return ((const ForeignPath *) path)->fdw_outerpath;
+}
+
+/* place_in_scan: where the entry of the second plan stands in the scan's tuple, or -1. */
+static int
+place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
+{
+	const Var  *var = (const Var *) entry->expr;
+	const TargetEntry *column;
+
+	if (scanrelid != 0)
+		return IsA(var, Var) && var->varno == (int) scanrelid ? var->varattno - 1 : -1;
+	column = tlist_member(entry->expr, scan_tlist);
+	return column == NULL ? -1 : column->resno - 1;
+}
+
+void
+mongo_local_describe(const ForeignPath *path, const Plan *local, const MongoScanNode *node,
+					 MongoScanPlan *plan)
+{
+	int			found = 0;
+	ListCell   *cell;
+
+	plan->change_after = mongo_change_after(hashed_below(path->fdw_outerpath), &path->path);
+	foreach(cell, local->targetlist)
+	{
+		int			column = place_in_scan(lfirst_node(TargetEntry, cell), node->scan_tlist,
+										   node->scanrelid);
+
+		found += column >= 0;
+		plan->local_columns = lappend_int(plan->local_columns, column);
+	}
+	if (found < list_length(node->scan_tlist))
+		elog(ERROR, "second plan of a scan lacks some of its columns");
+}

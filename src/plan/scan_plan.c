@@ -1,0 +1,1135 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_plan.c
+ *		From the chosen path to a ForeignScan with its commands.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "plan_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "translate.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+static ForeignScan *mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel,
+										List *tlist, Plan *outer_plan);
+static ForeignScan *mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel,
+										 ForeignPath *best_path, List *tlist,
+										 Plan *outer_plan);
+static List *mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes,
+							  bool has_json, Bitmapset **narrowed);
+
+/*-------------------------------------------------------------------------
+ * PostgreSQL's callbacks whose answer depends on the kind of relation.
+ *-------------------------------------------------------------------------
+ */
+
+void
+mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
+							  RelOptInfo *input_rel, RelOptInfo *output_rel,
+							  void *extra)
+{
+	MemoryContext old_context;
+
+	if (!mongo_enable_pushdown || output_rel->fdw_private != NULL)
+		return;
+	old_context = mongo_enter_planning(output_rel);
+	mongo_check_planning_state(input_rel);
+	switch (stage)
+	{
+		case UPPERREL_GROUP_AGG:
+		case UPPERREL_PARTIAL_GROUP_AGG:
+			mongo_add_grouped_path(root, stage, input_rel, output_rel, extra);
+			break;
+		case UPPERREL_DISTINCT:
+			mongo_add_distinct_path(root, input_rel, output_rel);
+			break;
+		case UPPERREL_ORDERED:
+			mongo_add_ordered_path(root, input_rel, output_rel);
+			break;
+		case UPPERREL_FINAL:
+			mongo_add_limited_path(root, input_rel, output_rel, extra);
+			break;
+		default:
+			break;
+	}
+	mongo_keep_out_of_workers(output_rel);
+	MemoryContextSwitchTo(old_context);
+}
+
+ForeignScan *
+mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
+					   Oid foreigntableid pg_attribute_unused(),
+					   ForeignPath *best_path, List *tlist,
+					   List *scan_clauses, Plan *outer_plan)
+{
+	mongo_check_planning_state(foreignrel);
+	if (IS_UPPER_REL(foreignrel))
+		return mongo_get_upper_plan(root, foreignrel, best_path, tlist, outer_plan);
+	if (IS_JOIN_REL(foreignrel))
+		return mongo_get_join_plan(root, foreignrel, tlist, outer_plan);
+	return mongo_get_table_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
+}
+
+/*
+ * Of one table, or of what is above it in the same command: the groups that an
+ * Append of partial or partitionwise aggregates is over.
+ */
+bool
+mongo_is_foreign_path_async_capable(ForeignPath *path)
+{
+	RelOptInfo *rel = path->path.parent;
+
+	if (IS_UPPER_REL(rel))
+		return mongo_upper_options(rel->fdw_private)->async_capable;
+	return IS_SIMPLE_REL(rel) &&
+		((MongoRelation *) rel->fdw_private)->options->async_capable;
+}
+
+/* ------ The ForeignScan node of a table, a join or an upper relation ------ */
+
+/* joined_namespaces: "(db.a) and (db.b)", the collections of a join, for EXPLAIN. */
+static const char *
+joined_namespaces(const MongoRelation *relation)
+{
+	const char *names = psprintf("(%s.%s)", relation->options->database,
+								 relation->options->collection);
+	const char *inner_names = "";
+
+	for (; relation->join != NULL; relation = relation->join->outer->fdw_private)
+	{
+		const MongoTableOptions *inner = ((MongoRelation *) relation->join->inner->fdw_private)->options;
+
+		inner_names = psprintf(" and (%s.%s)%s", inner->database, inner->collection,
+							   inner_names);
+	}
+	return psprintf("%s%s", names, inner_names);
+}
+
+/* is_inner: is what is planned now within the inner side of a nested loop? */
+static bool
+is_inner(const PlannerInfo *root)
+{
+	for (; root != NULL; root = root->parent_root)
+	{
+		if (!bms_is_empty(root->curOuterRels))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * mongo_scan_plan_init
+ *		Fill in what every scan of the relation has, and nothing else.
+ */
+static void
+mongo_scan_plan_init(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *relation)
+{
+	memset(plan, 0, sizeof(*plan));
+	plan->limit = plan->offset = -1;
+	plan->enough_rows = -1;
+	plan->all_rows = root->tuple_fraction <= 0;
+	plan->is_inner = is_inner(root);
+	plan->database = relation->options->database;
+	plan->collection = relation->options->collection;
+	plan->joined = relation->join == NULL ? NULL : joined_namespaces(relation);
+	plan->fetch_size = relation->options->fetch_size;
+	plan->batches_grow = relation->options->batches_grow;
+	plan->type_mismatch = relation->options->type_mismatch;
+	plan->canonical_json = relation->options->canonical_json;
+	plan->read_mode = relation->options->read_mode;
+	plan->comment = relation->options->comment;
+}
+
+/* add_bound: LIMIT or OFFSET, if there is one; its number in fdw_exprs, or -1. */
+static int
+add_bound(List **expressions, Node *bound)
+{
+	if (bound == NULL)
+		return -1;
+	*expressions = lappend(*expressions, bound);
+	return list_length(*expressions) - 1;
+}
+
+/*
+ * mongo_make_foreign_scan
+ *		The node, with the expressions that 'translation' has gathered, and the
+ *		query's LIMIT and OFFSET where 'limited'.
+ *
+ * Fills in what 'plan' has to tell of these.
+ */
+static ForeignScan *
+mongo_make_foreign_scan(PlannerInfo *root, MongoScanPlan *plan,
+						const MongoTranslation *translation, bool limited,
+						const MongoScanNode *node)
+{
+	List	   *expressions = list_concat_copy(translation->parameters,
+											   translation->variables);
+
+	plan->predicates = translation->predicates;
+	plan->nvariables = list_length(translation->variables);
+	if (limited)
+	{
+		plan->limit = add_bound(&expressions, root->parse->limitCount);
+		plan->offset = add_bound(&expressions, root->parse->limitOffset);
+	}
+	return make_foreignscan(node->tlist, node->local, node->scanrelid, expressions,
+							mongo_struct_to_list(&mongo_scan_plan_type, plan), node->scan_tlist, node->exact,
+							node->outer_plan);
+}
+
+/*-------------------------------------------------------------------------
+ * From the chosen path of a foreign table to a ForeignScan with its command.
+ *-------------------------------------------------------------------------
+ */
+
+/* What documents are to bring. */
+typedef struct Fetched
+{
+	List	   *attributes;		/* numbers */
+	bool		has_json;		/* is one of type json or jsonb? */
+	List	   *paths;			/* char *; NIL: whole documents */
+	Bitmapset  *narrowed;		/* attributes of which parts will do */
+} Fetched;
+
+/* has_list: "= ANY" or "<> ALL", whose values may turn out to be too many to send. */
+static bool
+has_list(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, ScalarArrayOpExpr) || expression_tree_walker(node, has_list, context);
+}
+
+/*
+ * fetched_attributes gives the attribute numbers that the documents must
+ * bring: what the query above reads and what PostgreSQL tests.
+ *
+ * Where a type mismatch is an error, what MongoDB tested is read as well: find's
+ * language also matches inside an array and "<>" lets other types through,
+ * and such a document must be reported, not returned.  Otherwise only what may
+ * have to be tested by PostgreSQL after all.
+ */
+static List *
+fetched_attributes(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
+				   const MongoScanClauses *clauses, bool *has_json)
+{
+	Bitmapset  *used = NULL;
+	Bitmapset  *tested = NULL;
+	List	   *attributes = NIL;
+	ListCell   *cell;
+	Relation	table;
+	bool		whole_row;
+
+	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
+	if (relation->score != NULL || mongo_whole_row_is_junk(root, baserel, &used))
+		used = bms_del_member(used, 0 - FirstLowInvalidHeapAttributeNumber);
+	pull_varattnos((Node *) clauses->local, baserel->relid, &used);
+	foreach(cell, clauses->exact)
+	{
+		if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR ||
+			has_list(lfirst(cell), NULL))
+			pull_varattnos(lfirst(cell), baserel->relid, &tested);
+	}
+
+	/* mongo_match() names the row, and reads no column */
+	tested = bms_del_member(tested, 0 - FirstLowInvalidHeapAttributeNumber);
+	used = bms_add_members(used, tested);
+
+	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
+	*has_json = false;
+	table = table_open(relation->relid, NoLock);
+	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+
+		if (attribute->attisdropped ||
+			(!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)))
+			continue;
+		attributes = lappend_int(attributes, attnum);
+		*has_json |= attribute->atttypid == JSONBOID || attribute->atttypid == JSONOID;
+	}
+	table_close(table, NoLock);
+	return attributes;
+}
+
+static List *
+scan_columns(MongoColumns *columns, List *attributes)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+
+		column->index = attnum - 1;
+		column->name = mongo_column_name(columns, attnum);
+		column->path = mongo_column_path(columns, attnum);
+		column->bson_type = mongo_column_bson_type(columns, attnum);
+		result = lappend(result, column);
+	}
+	return result;
+}
+
+/*
+ * projection_pays: is it worth MongoDB's time to pick the fields?
+ *
+ * Picking them from a document takes MongoDB as long as sending some hundred
+ * bytes more, so where ANALYZE has seen that documents hold little else, they
+ * are better sent as they are.  Not knowing, we ask for the fields.
+ */
+static bool
+projection_pays(RelOptInfo *baserel, const MongoRelation *relation, const Fetched *fetched)
+{
+	double		document_width;
+	double		fields_width = 0;
+	ListCell   *cell;
+
+	if (baserel->pages == 0 || relation->analyzed_rows <= 0)
+		return true;
+	document_width = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
+
+	foreach(cell, fetched->attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		const char *path = mongo_column_path(relation->columns, attnum);
+		int32		width;
+
+		/* how large a part is nobody has counted */
+		if (bms_is_member(attnum, fetched->narrowed))
+			continue;
+		width = get_attavgwidth(relation->relid, attnum);
+		if (path == NULL || width <= 0)
+			return true;
+		fields_width += width + strlen(path);
+	}
+	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
+}
+
+/* append_stage: with what stands at 'key' of a find command, if anything does. */
+static void
+append_stage(MongoPipeline *pipeline, const char *name, const bson_t *find, const char *key)
+{
+	bson_iter_t member;
+	bson_t		specification;
+
+	if (bson_iter_init_find(&member, find, key) &&
+		bson_view(&specification, bson_iter_value(&member)->value.v_doc.data,
+				  bson_iter_value(&member)->value.v_doc.data_len))
+		mongo_pipeline_append(pipeline, name,
+							  bson_copy_in(CurrentMemoryContext, &specification));
+}
+
+/*
+ * derived_command: what find_command() gives, after the stages that make the rows of
+ * a derived table; more parameters, too.
+ */
+static Const *
+derived_command(RelOptInfo *baserel, MongoTranslation *translation,
+				const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys,
+				MongoSortPart part)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	MongoPipeline pipeline = {.translation = *translation};
+	bson_t	   *find = bson_create_in(CurrentMemoryContext);
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+
+	pipeline.stages = bson_create_in(CurrentMemoryContext);
+	mongo_append_sort_condition(baserel, pathkeys, part, condition);
+	if (fetched->paths != NIL || fetched->attributes == NIL)
+		mongo_append_paths(projection, fetched->paths);
+	if (pathkeys != NIL)
+		mongo_append_sort(baserel, pathkeys, part, find);
+
+	mongo_pipeline_derive(&pipeline, relation, clauses);
+	if (!bson_empty(condition))
+		mongo_pipeline_append(&pipeline, "$match", condition);
+	append_stage(&pipeline, "$sort", find, "sort");
+	if (!bson_empty(projection))
+		mongo_pipeline_append(&pipeline, "$project", projection);
+	*translation = pipeline.translation;
+	return mongo_pipeline_command(relation, &pipeline);
+}
+
+/* append_fields: the projection, of the columns where it pays, and the score. */
+static void
+append_fields(bson_t *command, const MongoRelation *relation, const Fetched *fetched, bool pays)
+{
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+
+	if (pays && (fetched->paths != NIL || fetched->attributes == NIL))
+		mongo_append_paths(projection, fetched->paths);
+	if (relation->score != NULL)
+		mongo_append_score(projection, relation);
+	if (!bson_empty(projection))
+		BSON_APPEND_DOCUMENT(command, "projection", projection);
+}
+
+/* find_command: all of it but limit, skip and batchSize. */
+static Const *
+find_command(RelOptInfo *baserel, MongoTranslation *translation,
+			 const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys,
+			 MongoSortPart part)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	List	   *conjuncts = NIL;
+
+	mongo_append_sort_condition(baserel, pathkeys, part, condition);
+	if (!bson_empty(clauses->filter))
+		conjuncts = lappend(conjuncts, clauses->filter);
+	if (!bson_empty(condition))
+		conjuncts = lappend(conjuncts, condition);
+	mongo_append_conjuncts(filter, conjuncts);
+
+	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
+	if (!bson_empty(filter))
+		BSON_APPEND_DOCUMENT(command, "filter", filter);
+	append_fields(command, relation, fetched, projection_pays(baserel, relation, fetched));
+	if (pathkeys != NIL)
+		mongo_append_sort(baserel, pathkeys, part, command);
+	mongo_append_collation(command, translation);
+	mongo_append_hint(command, relation->options);
+	mongo_append_max_time(command, relation->options);
+	return mongo_command_to_const(command);
+}
+
+/*
+ * find_commands: one, or several to be run in turn where the order wanted is
+ * MongoDB's in parts only.
+ */
+static List *
+find_commands(RelOptInfo *baserel, MongoTranslation *translation,
+			  const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys)
+{
+	bool		is_derived = mongo_is_derived(((MongoRelation *) baserel->fdw_private)->options);
+	MongoSortPart parts[MONGO_MAX_SORT_PARTS] = {MONGO_SORT_ALL};
+	int			nparts = 1;
+	List	   *commands = NIL;
+
+	if (pathkeys != NIL)
+		nparts = mongo_sort_parts(baserel, pathkeys, parts);
+	for (int i = 0; i < nparts; i++)
+		commands = lappend(commands,
+						   (is_derived ? derived_command : find_command)
+						   (baserel, translation, clauses, fetched, pathkeys, parts[i]));
+	return commands;
+}
+
+/*
+ * enough_rows: how many sorted rows a constant LIMIT above wants at most, when
+ * nothing between it and this scan can drop one; -1 when all may be wanted.
+ *
+ * limit_tuples may be an estimate, from what a stable function gives now.
+ */
+static int
+enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
+			List *pathkeys)
+{
+	if (pathkeys == NIL || root->limit_tuples < 1 || root->limit_tuples >= PG_INT32_MAX ||
+		root->parse->limitCount == NULL || !IsA(root->parse->limitCount, Const) ||
+		(root->parse->limitOffset != NULL && !IsA(root->parse->limitOffset, Const)) ||
+		!relation->all_exact || root->parse->rowMarks != NIL ||
+		root->parse->hasTargetSRFs ||
+		root->parse->limitOption == LIMIT_OPTION_WITH_TIES ||
+		!bms_equal(root->all_baserels, baserel->relids) ||
+		!pathkeys_contained_in(root->sort_pathkeys, pathkeys))
+		return -1;
+	return (int) root->limit_tuples;
+}
+
+/* hiding_columns: what the conditions read that hide rows. */
+static List *
+hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
+{
+	Bitmapset  *used = NULL;
+	List	   *columns = NIL;
+	ListCell   *cell;
+	int			column = -1;
+
+	foreach(cell, clauses->hiding)
+		pull_varattnos(list_nth(clauses->local, lfirst_int(cell)), baserel->relid, &used);
+	while ((column = bms_next_member(used, column)) >= 0)
+		columns = lappend_int(columns, column + FirstLowInvalidHeapAttributeNumber);
+	return columns;
+}
+
+/* forget_keys: what a batched join tests itself, the last clauses, as far as they are there. */
+static void
+forget_keys(MongoScanClauses *clauses, const List *keys)
+{
+	while (clauses->local != NIL && list_member_ptr(keys, llast(clauses->local)))
+	{
+		clauses->local = list_truncate(clauses->local, list_length(clauses->local) - 1);
+		clauses->hiding = list_delete_int(clauses->hiding, list_length(clauses->local));
+	}
+}
+
+/*
+ * classify_hashed: of the rows of a hash table, whose clauses are all tested when
+ * they are looked at; so all columns that these read come.
+ */
+static void
+classify_hashed(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
+				const List *keys, MongoScanClauses *clauses)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	/* the rows are of use to other values as well */
+	translation->beside = mongo_hashed_conditions(baserel, scan_clauses, keys);
+	mongo_classify_clauses(translation, baserel, relation->known, translation->beside, clauses);
+	clauses->local = extract_actual_clauses(scan_clauses, false);
+}
+
+ForeignScan *
+mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
+					 List *tlist, List *scan_clauses, Plan *outer_plan)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	List	   *private = best_path->fdw_private;
+	List	   *hashed_keys = mongo_hashed_keys(&best_path->path);
+	bool		limited = private != NIL && IsA(private, IntList);
+	List	   *keys = private != NIL && IsA(private, List) && hashed_keys == NIL ?
+		private : NIL;
+	MongoTranslation translation = mongo_translation_of(relation);
+	MongoScanNode node = {
+		.scanrelid = baserel->relid, .tlist = tlist, .outer_plan = outer_plan
+	};
+	MongoScanClauses clauses;
+	Fetched		fetched;
+	List	   *hash_expressions = NIL;
+	MongoScanPlan plan;
+	ForeignScan *scan;
+	ListCell   *cell;
+
+	/* those of a batched join, which tests them again */
+	scan_clauses = list_copy(scan_clauses);
+	foreach(cell, keys)
+		scan_clauses = lappend(scan_clauses, make_simple_restrictinfo(root, lfirst(cell)));
+	translation.need_exact = limited;
+	if (hashed_keys != NIL)
+		classify_hashed(&translation, baserel, scan_clauses, hashed_keys, &clauses);
+	else
+		mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
+	fetched.attributes = fetched_attributes(root, baserel, relation, &clauses, &fetched.has_json);
+	fetched.paths = mongo_read_paths(root, baserel, fetched.attributes, fetched.has_json,
+									 &fetched.narrowed);
+	forget_keys(&clauses, keys);
+
+	mongo_scan_plan_init(&plan, root, relation);
+	plan.commands = find_commands(baserel, &translation, &clauses, &fetched,
+								  best_path->path.pathkeys);
+	plan.is_batched = keys != NIL;
+	plan.enough_rows = enough_rows(root, baserel, relation,
+								   best_path->path.pathkeys);
+	if (best_path->path.parallel_aware)
+		plan.split_field = mongo_to_utf8(relation->options->parallel_field);
+	plan.is_pipeline = mongo_is_derived(relation->options);
+	plan.columns = scan_columns(relation->columns, fetched.attributes);
+	plan.hiding = clauses.hiding;
+	plan.hiding_columns = hiding_columns(baserel, &clauses);
+	node.local = hashed_keys != NIL ? NIL : clauses.local;
+	node.exact = clauses.exact;
+	if (relation->score != NULL)
+	{
+		plan.columns = lappend(plan.columns, mongo_score_column(baserel));
+		node.scan_tlist = mongo_score_tlist(baserel);
+		/* no row is locked, so nothing is tested again */
+		node.exact = NIL;
+	}
+	if (outer_plan != NULL && mongo_hashed_keys(best_path->fdw_outerpath) == NIL)
+		mongo_local_describe(best_path, outer_plan, &node, &plan);
+	else if (outer_plan != NULL)
+		hash_expressions = mongo_hashed_describe(root, baserel, best_path,
+												 list_length(translation.parameters) +
+												 list_length(translation.variables), &plan);
+	scan = mongo_make_foreign_scan(root, &plan, &translation, limited, &node);
+	scan->fdw_exprs = list_concat(scan->fdw_exprs, hash_expressions);
+	return scan;
+}
+
+/* --------- From a join's path to a ForeignScan with its pipeline ---------- */
+
+/* tested_vars: what decides which rows there are, and is in them. */
+static List *
+tested_vars(const RelOptInfo *rel)
+{
+	const MongoRelation *relation = rel->fdw_private;
+	const MongoJoin *join = relation->join;
+	List	   *clauses;
+	List	   *vars = NIL;
+	ListCell   *cell;
+
+	clauses = list_copy(rel->baserestrictinfo);
+	if (join != NULL)
+	{
+		vars = tested_vars(join->outer);
+		clauses = list_concat_copy(join->clauses, join->filters);
+		clauses = lappend(clauses, join->key.rinfo);
+		clauses = list_concat(clauses, join->inner->baserestrictinfo);
+	}
+	foreach(cell, clauses)
+		vars = list_concat(vars,
+						   pull_var_clause((Node *) lfirst_node(RestrictInfo, cell)->clause,
+										   PVC_RECURSE_PLACEHOLDERS));
+	return vars;
+}
+
+/* has_documents_of: are those of this table kept, not only whether there are any? */
+static bool
+has_documents_of(const MongoRelation *relation, Index varno)
+{
+	for (; relation->join != NULL; relation = relation->join->outer->fdw_private)
+	{
+		const MongoJoin *join = relation->join;
+
+		if (join->inner->relid == varno)
+			return join->type == JOIN_INNER || join->type == JOIN_LEFT ||
+				(join->type == JOIN_SEMI && join->reads_inner);
+	}
+	return true;
+}
+
+/*
+ * scan_vars: what the rows are made of: what the query reads, and what MongoDB
+ * has tested, so that a document that should not have passed is an error.
+ */
+static List *
+scan_vars(RelOptInfo *joinrel)
+{
+	const MongoRelation *relation = joinrel->fdw_private;
+	List	   *tlist;
+	ListCell   *cell;
+
+	/* by now the target may be the query's own, with expressions */
+	tlist = add_to_flat_tlist(NIL, pull_var_clause((Node *) joinrel->reltarget->exprs,
+												   PVC_RECURSE_PLACEHOLDERS));
+
+	foreach(cell, tested_vars(joinrel))
+	{
+		Var		   *var = lfirst(cell);
+		MongoField	field;
+
+		if (has_documents_of(relation, var->varno) &&
+			mongo_field_of_node(relation->columns, (Node *) var, &field))
+			tlist = add_to_flat_tlist(tlist, list_make1(var));
+	}
+	return tlist;
+}
+
+/* joined_columns: where each of the Vars is found. */
+static List *
+joined_columns(MongoColumns *columns, List *scan_tlist)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, scan_tlist)
+	{
+		Var		   *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
+		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+		MongoField	field;
+
+		if (!mongo_field_of_node(columns, (Node *) var, &field))
+			elog(ERROR, "output of a join is not a field");
+		column->index = foreach_current_index(cell);
+		column->name = mongo_column_name(field.columns, var->varattno);
+		column->path = field.path;
+		column->bson_type = field.bson_type;
+		if (field.columns->prefix != NULL)
+		{
+			column->collection = mongo_table_options(field.columns->relid)->collection;
+			column->prefix = field.columns->prefix;
+		}
+		result = lappend(result, column);
+	}
+	return result;
+}
+
+/* paths_wanted: of the columns, and the _ids of their documents, to name in errors. */
+static List *
+paths_wanted(List *columns)
+{
+	List	   *paths = NIL;
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		const MongoScanColumn *column = lfirst(cell);
+
+		paths = lappend(paths, (char *) column->path);
+		if (column->prefix != NULL)
+			paths = lappend(paths, psprintf("%s._id", column->prefix));
+	}
+	return paths;
+}
+
+static ForeignScan *
+mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist, Plan *outer_plan)
+{
+	MongoRelation *relation = joinrel->fdw_private;
+	MongoScanNode node = {
+		.tlist = tlist, .scan_tlist = scan_vars(joinrel), .outer_plan = outer_plan
+	};
+	MongoPipeline pipeline;
+	MongoScanPlan plan;
+
+	mongo_pipeline_begin(joinrel, &pipeline);
+	mongo_scan_plan_init(&plan, root, relation);
+	plan.is_pipeline = true;
+	plan.columns = joined_columns(relation->columns, node.scan_tlist);
+	mongo_pipeline_project(&pipeline, paths_wanted(plan.columns));
+	plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
+	return mongo_make_foreign_scan(root, &plan, &pipeline.translation, false, &node);
+}
+
+/* ----------------- The foreign scan of an upper relation ------------------ */
+
+/* column_outputs: without a $group, the columns that are used. */
+static List *
+column_outputs(const MongoUpperRelation *upper, List *tlist)
+{
+	MongoColumns *columns = upper->pipeline.translation.columns;
+	List	   *vars = pull_var_clause((Node *) tlist, PVC_RECURSE_PLACEHOLDERS);
+	List	   *distinct = NIL;
+	List	   *outputs = NIL;
+	ListCell   *cell;
+
+	foreach(cell, vars)
+		distinct = list_append_unique(distinct, lfirst(cell));
+	foreach(cell, distinct)
+	{
+		Var		   *var = lfirst(cell);
+		MongoOutput *output = palloc0(sizeof(MongoOutput));
+		MongoOutputField *found = palloc(sizeof(MongoOutputField));
+		MongoField	field;
+
+		if (!mongo_field_of_node(columns, (Node *) var, &field))
+			elog(ERROR, "column is not a field");
+		found->path = field.path;
+		found->type = var->vartype;
+		found->typmod = var->vartypmod;
+		output->expression = (Expr *) var;
+		output->fields = list_make1(found);
+		outputs = lappend(outputs, output);
+	}
+	return outputs;
+}
+
+/* paths_of: of outputs that are columns. */
+static List *
+paths_of(List *outputs)
+{
+	List	   *paths = NIL;
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		MongoOutputField *field = linitial(((MongoOutput *) lfirst(cell))->fields);
+
+		paths = lappend(paths, (char *) field->path);
+	}
+	return paths;
+}
+
+/*
+ * name_column: for messages, after the field that a key or an aggregate is of, if
+ * it is of one.
+ */
+static void
+name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *column)
+{
+	List	   *vars = pull_var_clause((Node *) output->expression, PVC_RECURSE_AGGREGATES);
+	const Var  *var = vars == NIL ? NULL : linitial_node(Var, vars);
+	Oid			relid;
+
+	column->name = ((MongoOutputField *) linitial(output->fields))->path;
+	if (list_length(vars) != 1 || var->varattno <= 0)
+		return;
+	relid = planner_rt_fetch(var->varno, root)->relid;
+	column->name = mongo_column_options(relid, var->varattno)->path;
+	column->collection = mongo_table_options(relid)->collection;
+}
+
+/* scan_column: one field of an output. */
+static MongoScanColumn *
+scan_column(PlannerInfo *root, const MongoOutput *output, const MongoOutputField *field,
+			int index)
+{
+	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+
+	column->index = index;
+	name_column(root, output, column);
+	column->path = field->path;
+	column->type = field->type;
+	column->typmod = field->typmod;
+	column->zero_if_empty = output->zero_if_empty;
+	return column;
+}
+
+/*
+ * add_columns: what comes as it is has the index of its output; what is to be
+ * finished comes behind all outputs.
+ */
+static void
+add_columns(PlannerInfo *root, MongoScanPlan *plan, List *outputs)
+{
+	int			next = list_length(outputs);
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		MongoOutput *output = lfirst(cell);
+		int			index = foreach_current_index(cell);
+		MongoScanFinish *finish;
+		ListCell   *field;
+
+		if (output->finish == MONGO_FINISH_NONE)
+		{
+			plan->columns = lappend(plan->columns,
+									scan_column(root, output, linitial(output->fields), index));
+			continue;
+		}
+		finish = palloc(sizeof(MongoScanFinish));
+		finish->finish = output->finish;
+		finish->index = index;
+		finish->first = next;
+		plan->finishes = lappend(plan->finishes, finish);
+		foreach(field, output->fields)
+			plan->columns = lappend(plan->columns,
+									scan_column(root, output, lfirst(field), next++));
+	}
+}
+
+/* set_commands: what gives the outputs, which 'plan' has as columns. */
+static void
+set_commands(MongoScanPlan *plan, const MongoUpperRelation *upper, List *outputs)
+{
+	const MongoRelation *relation = upper->input->fdw_private;
+	MongoPipeline pipeline = upper->pipeline;
+
+	if (upper->count != NULL)
+	{
+		plan->count_command = upper->count->command;
+		plan->commands = list_make1(upper->count->pipeline);
+		((MongoScanColumn *) linitial(plan->columns))->path = MONGO_COUNT_FIELD;
+		return;
+	}
+	if (!upper->grouped)
+	{
+		pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
+		mongo_pipeline_project(&pipeline, paths_of(outputs));
+	}
+	plan->commands = list_make1(mongo_pipeline_command(relation, &pipeline));
+}
+
+static ForeignScan *
+mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, ForeignPath *best_path,
+					 List *tlist, Plan *outer_plan)
+{
+	MongoUpperRelation *upper = upper_rel->fdw_private;
+	List	   *outputs = upper->grouped ? upper->outputs : column_outputs(upper, tlist);
+	MongoScanNode node = {
+		.tlist = tlist, .local = upper->local_quals, .outer_plan = outer_plan
+	};
+	MongoScanPlan plan;
+	ListCell   *cell;
+
+	mongo_scan_plan_init(&plan, root, upper->input->fdw_private);
+	plan.is_pipeline = true;
+	plan.is_grouped = upper->grouped;
+	plan.one_row = upper->one_row;
+	plan.all_rows |= upper->limited;
+	add_columns(root, &plan, outputs);
+	set_commands(&plan, upper, outputs);
+	foreach(cell, outputs)
+		node.scan_tlist = lappend(node.scan_tlist,
+								  makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
+												  foreach_current_index(cell) + 1, NULL, false));
+	if (outer_plan != NULL)
+		mongo_local_describe(best_path, outer_plan, &node, &plan);
+	return mongo_make_foreign_scan(root, &plan, &upper->pipeline.translation, upper->limited,
+								   &node);
+}
+
+/* --------------------- count(*) as the command count ---------------------- */
+
+/* count_command: {count: collection, query: filter}, the query only if there is one. */
+static Const *
+count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+
+	BSON_APPEND_UTF8(command, "count", mongo_to_utf8(relation->options->collection));
+	if (pipeline->only_match != NULL)
+	{
+		BSON_APPEND_DOCUMENT(command, "query", pipeline->only_match);
+		mongo_append_hint(command, relation->options);
+	}
+	mongo_append_collation(command, &pipeline->translation);
+	mongo_append_max_time(command, relation->options);
+	return mongo_command_to_const(command);
+}
+
+/* count_pipeline: {aggregate: collection, pipeline: [..., {$count: "n"}], ...} */
+static Const *
+count_pipeline(const MongoRelation *relation, MongoPipeline pipeline)
+{
+	pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
+	bson_append_condition(pipeline.stages, psprintf("%d", pipeline.nstages), "$count",
+						  bson_utf8(MONGO_COUNT_FIELD));
+	return mongo_pipeline_command(relation, &pipeline);
+}
+
+/* reads_snapshot: is the read concern one that the command does not take? */
+static bool
+reads_snapshot(const MongoRelation *relation)
+{
+	const char *level = mongo_read_concern(GetForeignServer(relation->serverid));
+
+	return level != NULL && strcmp(level, "snapshot") == 0;
+}
+
+const MongoCount *
+mongo_plan_count(const MongoRelation *relation, const MongoPipeline *pipeline)
+{
+	MongoCount *count;
+
+	/* the command has no "let" */
+	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT) ||
+		pipeline->translation.variables != NIL)
+		return NULL;
+	if (pipeline->only_match == NULL &&
+		(pipeline->nstages > 0 || !relation->options->count_from_metadata))
+		return NULL;
+	if (reads_snapshot(relation))
+		return NULL;
+
+	count = palloc(sizeof(MongoCount));
+	count->command = count_command(relation, pipeline);
+	count->pipeline = count_pipeline(relation, *pipeline);
+	return count;
+}
+
+bool
+mongo_counts_from_metadata(const RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return baserel->reloptkind == RELOPT_BASEREL &&
+		baserel->baserestrictinfo == NIL &&
+		!mongo_is_derived(relation->options) &&
+		relation->options->count_from_metadata &&
+		mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT);
+}
+
+/* ---------------- What of a table's columns a query reads ----------------- */
+
+typedef struct Reading
+{
+	MongoColumns *columns;
+	Bitmapset  *whole;			/* attribute numbers of columns that are read
+								 * as a whole */
+	Bitmapset  *inside;			/* and of those that are read by accessors */
+	List	   *paths;			/* of the latter, char * */
+	bool		whole_row;
+} Reading;
+
+/* column_below: that the accessors begin with. */
+static const Var *
+column_below(Node *node)
+{
+	for (;;)
+	{
+		node = mongo_strip_relabelling(node);
+		if (IsA(node, OpExpr))
+			node = linitial(((OpExpr *) node)->args);
+		else if (IsA(node, SubscriptingRef))
+			node = (Node *) ((SubscriptingRef *) node)->refexpr;
+		else
+			return (const Var *) node;
+	}
+}
+
+static bool
+note_reading(Node *node, void *context)
+{
+	Reading    *reading = context;
+	const Var  *var = (const Var *) node;
+	MongoField	field;
+
+	if (node == NULL)
+		return false;
+	if ((IsA(node, OpExpr) || IsA(node, SubscriptingRef)) &&
+		mongo_field_of_node(reading->columns, node, &field))
+	{
+		reading->paths = lappend(reading->paths, unconstify(char *, field.path));
+		reading->inside = bms_add_member(reading->inside, column_below(node)->varattno);
+		return false;
+	}
+	if (IsA(node, Var) && var->varlevelsup == 0 && var->varno == (int) reading->columns->varno)
+	{
+		if (var->varattno > 0)
+			reading->whole = bms_add_member(reading->whole, var->varattno);
+		else
+			reading->whole_row = true;
+		return false;
+	}
+	return expression_tree_walker(node, note_reading, context);
+}
+
+/*
+ * is_all_there: is whatever reads the table's columns in the target list or among the
+ * conditions?  Not where others may ask for them: a join, or who locks or changes rows.
+ *
+ * Under type_mismatch 'null' a String that no text can hold makes all of a json NULL.
+ */
+static bool
+is_all_there(PlannerInfo *root, RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return root->parse->commandType == CMD_SELECT && root->parse->rowMarks == NIL &&
+		baserel->reloptkind == RELOPT_BASEREL &&
+		bms_equal(root->all_baserels, baserel->relids) &&
+		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
+}
+
+/*
+ * mongo_read_paths
+ *		The paths, char *, of what is read of the columns with these attribute numbers;
+ *		NIL if only the whole document will do.  'has_json': is one json or jsonb?
+ *
+ * Where a query asks for nothing of a json column but what stands under certain keys, as
+ * by j ->> 'a', these are enough: without what stands beside them, the accessors give
+ * the same.  *narrowed has the numbers of such columns.
+ */
+static List *
+mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes, bool has_json,
+				 Bitmapset **narrowed)
+{
+	MongoRelation *relation = baserel->fdw_private;
+	Reading		reading = {.columns = relation->columns};
+	List	   *paths = NIL;
+	bool		knows_all = has_json && is_all_there(root, baserel);
+	ListCell   *cell;
+
+	*narrowed = NULL;
+	if (knows_all)
+	{
+		note_reading((Node *) root->processed_tlist, &reading);
+		note_reading(root->parse->havingQual, &reading);
+		foreach(cell, baserel->baserestrictinfo)
+			note_reading((Node *) lfirst_node(RestrictInfo, cell)->clause, &reading);
+	}
+	foreach(cell, attributes)
+	{
+		int			attribute = lfirst_int(cell);
+		const char *path = mongo_column_path(relation->columns, attribute);
+
+		if (path == NULL || !mongo_path_is_addressable(path))
+			return NIL;
+		if (knows_all && !reading.whole_row && !bms_is_member(attribute, reading.whole) &&
+			bms_is_member(attribute, reading.inside))
+			*narrowed = bms_add_member(*narrowed, attribute);
+		else
+			paths = lappend(paths, unconstify(char *, path));
+	}
+	foreach(cell, *narrowed != NULL ? reading.paths : NIL)
+	{
+		if (!mongo_path_is_addressable(lfirst(cell)))
+			return NIL;
+	}
+	return *narrowed != NULL ? list_concat(paths, reading.paths) : paths;
+}
+
+/*-------------------------------------------------------------------------
+ * What plans hold for execution: the fields, and their way into a plan.
+ *-------------------------------------------------------------------------
+ */
+
+#define COLUMN(kind, field)		MONGO_STRUCT_FIELD(MongoScanColumn, kind, field)
+#define SCAN(kind, field)		MONGO_STRUCT_FIELD(MongoScanPlan, kind, field)
+#define DIRECT(kind, field)		MONGO_STRUCT_FIELD(MongoDirectPlan, kind, field)
+
+static const MongoStructField column_fields[] = {
+	COLUMN(STRING, name),
+	COLUMN(STRING, path),
+	COLUMN(STRING, collection),
+	COLUMN(STRING, prefix),
+	MONGO_STRUCT_NUMBERS(MongoScanColumn, index, zero_if_empty),
+};
+static const MongoStructType column_type = MONGO_STRUCT_TYPE(MongoScanColumn, column_fields);
+
+static const MongoStructField finish_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoScanFinish, finish, first),
+};
+static const MongoStructType finish_type = MONGO_STRUCT_TYPE(MongoScanFinish, finish_fields);
+
+static const MongoStructField scan_fields[] = {
+	SCAN(STRING, database),
+	SCAN(STRING, collection),
+	SCAN(NODE, commands),
+	SCAN(NODE, count_command),
+	SCAN(NODE, predicates),
+	MONGO_STRUCT_NUMBERS(MongoScanPlan, nvariables, canonical_json),
+	SCAN(STRING, comment),
+	SCAN(STRING, joined),
+	SCAN(STRING, split_field),
+	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
+	MONGO_STRUCT_LIST(MongoScanPlan, finishes, &finish_type),
+	SCAN(NODE, hash_functions),
+	SCAN(NODE, local_columns),
+	SCAN(NODE, hiding),
+	SCAN(NODE, hiding_columns),
+};
+const MongoStructType mongo_scan_plan_type = MONGO_STRUCT_TYPE(MongoScanPlan, scan_fields);
+
+static const MongoStructField assignment_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoAssignment, kind, attnum),
+	MONGO_STRUCT_FIELD(MongoAssignment, NODE, keys),
+};
+static const MongoStructType assignment_type = MONGO_STRUCT_TYPE(MongoAssignment, assignment_fields);
+
+static const MongoStructField direct_fields[] = {
+	DIRECT(STRING, database),
+	DIRECT(STRING, collection),
+	DIRECT(NODE, command),
+	DIRECT(NODE, predicates),
+	MONGO_STRUCT_LIST(MongoDirectPlan, assignments, &assignment_type),
+	MONGO_STRUCT_NUMBERS(MongoDirectPlan, operation, returns),
+	DIRECT(NODE, returned),
+};
+const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
+
+static const MongoStructField key_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoBatchedColumn, type, asked),
+};
+static const MongoStructType key_type = MONGO_STRUCT_TYPE(MongoBatchedColumn, key_fields);
+
+static const MongoStructField join_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, all_rows),
+	MONGO_STRUCT_LIST(MongoBatchedJoin, columns, &key_type),
+};
+const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);

@@ -1,0 +1,1038 @@
+/*-------------------------------------------------------------------------
+ *
+ * expression_functions.c
+ *		Functions as aggregation expressions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "translate_internal.h"
+#include "convert.h"
+
+#include "catalog/pg_type_d.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "pgtime.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/timestamp.h"
+
+static bool mongo_to_char(const MongoCall *call, MongoValue *result);
+
+/*-------------------------------------------------------------------------
+ * Rows of the functions and operators of numbers.
+ *
+ * Integers are added and multiplied in whatever BSON type they are in: a value
+ * that PostgreSQL's type holds comes out exactly, and beyond that PostgreSQL
+ * raises an error.  int8 needs its normal form, for a Double has 53 bits only.
+ *
+ * A product of floats is a raw result, so that another one around it does not
+ * become one operation of three operands, in another order.
+ *-------------------------------------------------------------------------
+ */
+
+#define ADD			"{$add: [@1, @2]}"
+#define SUBTRACT	"{$subtract: [@1, @2]}"
+#define MULTIPLY	"{$multiply: [@1, @2]}"
+#define NEGATE		"{$multiply: [@1, -1]}"
+#define REMAINDER	"{$mod: [@1, @2]}"
+#define ABSOLUTE	"{$abs: @1}"
+
+/* $add makes 0 of -0 + -0 */
+#define ADD_FLOAT	"{$subtract: [@1, {$multiply: [@2, -1]}]}"
+
+/* A numeric has no -0. */
+#define NUMERIC_TO_FLOAT "{$add: [{$toDouble: @1}, 0]}"
+
+/* Cut off towards zero; a Double's quotient is good for 53 bits. */
+#define DIVIDE_INT4 "{$toLong: {$divide: [@1, @2]}}"
+#define DIVIDE_INT8 "{$toLong: {$divide: [{$toDecimal: @1}, {$toDecimal: @2}]}}"
+
+/* PostgreSQL divides NaN by zero */
+#define DIVIDE_FLOAT \
+	"{$cond: [{$eq: [@1, NaN]}, {$add: [@1, @2]}, {$divide: [@1, @2]}]}"
+#define REMAINDER_NUMERIC \
+	"{$cond: [{$eq: [@1, NaN]}, {$add: [@1, @2]}, {$mod: [@1, @2]}]}"
+
+/* MongoDB makes NaN of a Decimal128's infinities */
+#define UNLESS_INFINITE(operator) \
+	"{$cond: [{$lt: [{$abs: @1}, inf]}, {" operator ": @1}, @1]}"
+
+#define SIGN_FLOAT \
+	"{$toDouble: {$cond: [{$eq: [@1, NaN]}, 0, {$cmp: [@1, 0]}]}}"
+#define SIGN_NUMERIC \
+	"{$cond: [{$eq: [@1, NaN]}, @1, {$toDecimal: {$cmp: [@1, 0]}}]}"
+
+/* Halves to the even number, as rint() does. */
+#define ROUND_FLOAT "{$cond: [{$lt: [{$abs: @1}, 4503599627370496]}, {$round: @1}, @1]}"
+#define ROUND_TO_INTEGER "{$toLong: {$round: @1}}"
+
+/* Halves away from zero; exact for whatever $toLong takes. */
+#define NUMERIC_TO_INTEGER \
+	"{$toLong: {$add: [@1, {$cond: [{$lt: [@1, 0]}, {$toDecimal: '-0.5'}, {$toDecimal: '0.5'}]}]}}"
+
+#define RAW		MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT
+#define DIGITS	MONGO_ROW_DIGITS
+
+/* constant_scale: an argument that is a constant number of decimals. */
+static bool
+constant_scale(Node *node, int32 *scale)
+{
+	const Const *constant = (Const *) node;
+
+	if (!IsA(node, Const) || constant->constisnull || constant->consttype != INT4OID)
+		return false;
+	*scale = DatumGetInt32(constant->constvalue);
+	return *scale >= 0 && *scale <= MONGO_DECIMAL128_MAX_DIGITS;
+}
+
+/* has_room: do the number's digits leave room for 'scale' decimals and a carry? */
+static bool
+has_room(Node *node, int scale)
+{
+	MongoDigits digits = mongo_expression_digits(node);
+
+	digits.integral++;
+	digits.scale = Max(digits.scale, scale);
+	return mongo_digits_fit(digits);
+}
+
+/* The first argument with 'scale' decimals, by a template that has it as @2. */
+static bool
+rescale(const MongoCall *call, int scale, const char *template, MongoValue *result)
+{
+	MongoScope	scope = *call->scope;
+	MongoValue	values[4];
+
+	scope.guarded = false;
+	if (!has_room(linitial(call->args), scale + 1) ||
+		!mongo_normal_value_of_node(&scope, linitial(call->args), &values[0]))
+		return false;
+	values[1] = mongo_atomic(bson_int32(scale));
+	values[2] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
+	values[3] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
+	*result = values[0];
+	result->typmod = -1;
+	result->atomic = false;
+	result->constant = NULL;
+	result->expression = mongo_expand_template(template, values, lengthof(values));
+	return true;
+}
+
+#define ROUND_NUMERIC "{$trunc: [{$add: [@1, {$cond: [{$lt: [@1, 0]}, @4, @3]}]}, @2]}"
+
+/* round(numeric, scale) */
+static bool
+translate_round(const MongoCall *call, MongoValue *result)
+{
+	int32		scale;
+
+	return constant_scale(lsecond(call->args), &scale) &&
+		rescale(call, scale, ROUND_NUMERIC, result);
+}
+
+/* trunc(numeric, scale) */
+static bool
+translate_trunc(const MongoCall *call, MongoValue *result)
+{
+	int32		scale;
+
+	return constant_scale(lsecond(call->args), &scale) &&
+		rescale(call, scale, "{$trunc: [@1, @2]}", result);
+}
+
+/* a cast to numeric(precision, scale) */
+static bool
+translate_typmod(const MongoCall *call, MongoValue *result)
+{
+	const Const *typmod = lsecond(call->args);
+	int			precision;
+	int			scale;
+
+	return IsA(typmod, Const) && !typmod->constisnull &&
+		mongo_numeric_typmod(DatumGetInt32(typmod->constvalue), &precision, &scale) &&
+		scale >= 0 && precision <= MONGO_MAX_PRECISION &&
+		rescale(call, scale, ROUND_NUMERIC, result);
+}
+
+/* A Double becomes a numeric just as a numeric column reads it. */
+static bool
+translate_float_to_numeric(const MongoCall *call, MongoValue *result)
+{
+	if (!mongo_normal_value_of_node(call->scope, linitial(call->args), result))
+		return false;
+	result->type = NUMERICOID;
+	result->typmod = -1;
+	result->raw = true;
+	result->constant = NULL;
+	return mongo_normalize(call->scope, result);
+}
+
+const MongoExpressionRow mongo_number_rows[] =
+{
+	/* int2 and int4 */
+	{F_INT2PL, ADD, .flags = RAW},
+	{F_INT4PL, ADD, .flags = RAW},
+	{F_INT24PL, ADD, .flags = RAW},
+	{F_INT42PL, ADD, .flags = RAW},
+	{F_INT2MI, SUBTRACT, .flags = RAW},
+	{F_INT4MI, SUBTRACT, .flags = RAW},
+	{F_INT24MI, SUBTRACT, .flags = RAW},
+	{F_INT42MI, SUBTRACT, .flags = RAW},
+	{F_INT2MUL, MULTIPLY, .flags = RAW},
+	{F_INT4MUL, MULTIPLY, .flags = RAW},
+	{F_INT24MUL, MULTIPLY, .flags = RAW},
+	{F_INT42MUL, MULTIPLY, .flags = RAW},
+	{F_INT2DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
+	{F_INT4DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
+	{F_INT24DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
+	{F_INT42DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
+	{F_INT2MOD, REMAINDER, .flags = RAW},
+	{F_INT4MOD, REMAINDER, .flags = RAW},
+	{F_MOD_INT2_INT2, REMAINDER, .flags = RAW},
+	{F_MOD_INT4_INT4, REMAINDER, .flags = RAW},
+	{F_INT2UM, NEGATE, .flags = RAW},
+	{F_INT4UM, NEGATE, .flags = RAW},
+	{F_INT2UP, "@1", .flags = RAW},
+	{F_INT4UP, "@1", .flags = RAW},
+	{F_INT2ABS, ABSOLUTE, .flags = RAW},
+	{F_INT4ABS, ABSOLUTE, .flags = RAW},
+	{F_ABS_INT2, ABSOLUTE, .flags = RAW},
+	{F_ABS_INT4, ABSOLUTE, .flags = RAW},
+
+	/* int8 */
+	{F_INT8PL, .template = ADD},
+	{F_INT82PL, .template = ADD},
+	{F_INT28PL, .template = ADD},
+	{F_INT84PL, .template = ADD},
+	{F_INT48PL, .template = ADD},
+	{F_INT8MI, .template = SUBTRACT},
+	{F_INT82MI, .template = SUBTRACT},
+	{F_INT28MI, .template = SUBTRACT},
+	{F_INT84MI, .template = SUBTRACT},
+	{F_INT48MI, .template = SUBTRACT},
+	{F_INT8MUL, .template = MULTIPLY},
+	{F_INT82MUL, .template = MULTIPLY},
+	{F_INT28MUL, .template = MULTIPLY},
+	{F_INT84MUL, .template = MULTIPLY},
+	{F_INT48MUL, .template = MULTIPLY},
+	{F_INT8DIV, .template = DIVIDE_INT8},
+	{F_INT82DIV, .template = DIVIDE_INT8},
+	{F_INT28DIV, .template = DIVIDE_INT8},
+	{F_INT84DIV, .template = DIVIDE_INT8},
+	{F_INT48DIV, .template = DIVIDE_INT8},
+	{F_INT8MOD, .template = REMAINDER},
+	{F_MOD_INT8_INT8, .template = REMAINDER},
+	{F_INT8UM, .template = NEGATE},
+	{F_INT8UP, "@1", .flags = RAW},
+	{F_INT8ABS, .template = ABSOLUTE},
+	{F_ABS_INT8, .template = ABSOLUTE},
+
+	/* float8 */
+	{F_FLOAT8PL, .template = ADD_FLOAT},
+	{F_FLOAT8MI, .template = SUBTRACT},
+	{F_FLOAT8MUL, MULTIPLY, .flags = MONGO_ROW_RAW_RESULT},
+	{F_FLOAT8DIV, .template = DIVIDE_FLOAT},
+	{F_FLOAT8UM, NEGATE, .flags = MONGO_ROW_RAW_RESULT},
+	{F_FLOAT8UP, "@1", .flags = RAW},
+	{F_FLOAT8ABS, .template = ABSOLUTE},
+	{F_ABS_FLOAT8, .template = ABSOLUTE},
+	{F_DSQRT, .template = "{$sqrt: @1}"},
+	{F_SQRT_FLOAT8, .template = "{$sqrt: @1}"},
+	{F_CEIL_FLOAT8, .template = "{$ceil: @1}"},
+	{F_CEILING_FLOAT8, .template = "{$ceil: @1}"},
+	{F_FLOOR_FLOAT8, .template = "{$floor: @1}"},
+	{F_TRUNC_FLOAT8, .template = "{$trunc: @1}"},
+	{F_DTRUNC, .template = "{$trunc: @1}"},
+	{F_ROUND_FLOAT8, .template = ROUND_FLOAT},
+	{F_DROUND, .template = ROUND_FLOAT},
+	{F_SIGN_FLOAT8, SIGN_FLOAT, .flags = MONGO_ROW_NULL_GUARD},
+
+	/* numeric */
+	{F_NUMERIC_ADD, ADD, .flags = DIGITS},
+	{F_NUMERIC_SUB, SUBTRACT, .flags = DIGITS},
+	{F_NUMERIC_MUL, MULTIPLY, .flags = DIGITS},
+	{F_NUMERIC_MOD, REMAINDER_NUMERIC, .flags = DIGITS},
+	{F_MOD_NUMERIC_NUMERIC, REMAINDER_NUMERIC, .flags = DIGITS},
+	{F_NUMERIC_UMINUS, .template = NEGATE},
+	{F_NUMERIC_UPLUS, .template = "@1"},
+	{F_NUMERIC_ABS, .template = ABSOLUTE},
+	{F_ABS_NUMERIC, .template = ABSOLUTE},
+	{F_CEIL_NUMERIC, .template = UNLESS_INFINITE("$ceil")},
+	{F_CEILING_NUMERIC, .template = UNLESS_INFINITE("$ceil")},
+	{F_FLOOR_NUMERIC, .template = UNLESS_INFINITE("$floor")},
+	{F_SIGN_NUMERIC, SIGN_NUMERIC, .flags = MONGO_ROW_NULL_GUARD},
+	{F_ROUND_NUMERIC_INT4, .translate = translate_round},
+	{F_TRUNC_NUMERIC_INT4, .translate = translate_trunc},
+
+	/* casts */
+	{F_INT4_INT2, "@1", .flags = RAW},
+	{F_INT8_INT2, "@1", .flags = RAW},
+	{F_INT2_INT4, "@1", .flags = RAW},
+	{F_INT8_INT4, "@1", .flags = RAW},
+	{F_INT2_INT8, "@1", .flags = RAW},
+	{F_INT4_INT8, "@1", .flags = RAW},
+	{F_FLOAT8_INT2, .template = "{$toDouble: @1}"},
+	{F_FLOAT8_INT4, .template = "{$toDouble: @1}"},
+	{F_FLOAT8_INT8, .template = "{$toDouble: @1}"},
+	{F_NUMERIC_INT2, .template = "{$toDecimal: @1}"},
+	{F_NUMERIC_INT4, .template = "{$toDecimal: @1}"},
+	{F_NUMERIC_INT8, .template = "{$toDecimal: @1}"},
+	{F_FLOAT8_NUMERIC, .template = NUMERIC_TO_FLOAT},
+	{F_INT2_FLOAT8, .template = ROUND_TO_INTEGER},
+	{F_INT4_FLOAT8, .template = ROUND_TO_INTEGER},
+	{F_INT8_FLOAT8, .template = ROUND_TO_INTEGER},
+	{F_INT2_NUMERIC, .template = NUMERIC_TO_INTEGER},
+	{F_INT4_NUMERIC, .template = NUMERIC_TO_INTEGER},
+	{F_INT8_NUMERIC, .template = NUMERIC_TO_INTEGER},
+	{F_NUMERIC_FLOAT8, .translate = translate_float_to_numeric},
+	{F_NUMERIC_NUMERIC_INT4, .translate = translate_typmod},
+	{F_INT4_BOOL, "{$cond: [@1, 1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
+	{F_BOOL_INT4, "{$ne: [@1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
+
+	{.function = InvalidOid}
+};
+
+/* -------------- Rows of the functions and operators of texts -------------- */
+
+/* Longer paddings are made by PostgreSQL. */
+#define MAX_PADDING	1000
+
+#define GUARD		MONGO_ROW_NULL_GUARD
+#define CHARACTERS	(MONGO_ROW_NULL_GUARD | MONGO_ROW_CHARACTERS)
+#define BYTEWISE	(MONGO_ROW_NULL_GUARD | MONGO_ROW_BYTEWISE)
+#define C_COLLATION	(MONGO_ROW_NULL_GUARD | MONGO_ROW_C_COLLATION)
+
+#define LENGTH		"{$strLenCP: @1}"
+#define BYTES		"{$strLenBytes: @1}"
+
+/* From character @2 on, counted from 1; what is before the first is nothing. */
+#define FROM		"{$substrCP: [@1, {$max: [{$subtract: [@2, 1]}, 0]}, 2147483647]}"
+
+/* ... and @3 of them; MongoDB raises an error for a negative number as well. */
+#define FROM_FOR \
+	"{$substrCP: [@1, {$max: [{$subtract: [@2, 1]}, 0]}, " \
+	"{$cond: [{$lt: [@3, 0]}, @3, " \
+	"{$max: [{$subtract: [{$add: [@2, @3]}, {$max: [@2, 1]}]}, 0]}]}]}"
+
+/* A negative number is one of characters to leave out at the other end. */
+#define LEFT \
+	"{$substrCP: [@1, 0, {$cond: [{$gte: [@2, 0]}, @2, " \
+	"{$max: [{$add: [{$strLenCP: @1}, @2]}, 0]}]}]}"
+#define RIGHT \
+	"{$substrCP: [@1, {$cond: [{$gte: [@2, 0]}, " \
+	"{$max: [{$subtract: [{$strLenCP: @1}, @2]}, 0]}, " \
+	"{$min: [{$subtract: [0, @2]}, 2147483647]}]}, 2147483647]}"
+
+#define POSITION	"{$add: [{$indexOfCP: [@1, @2]}, 1]}"
+#define REPLACE \
+	"{$cond: [{$eq: [@2, '']}, @1, {$replaceAll: {input: @1, find: @2, replacement: @3}}]}"
+
+/*
+ * A negative number counts the parts from the end.  $range has nothing in it, but
+ * fails for a step of 0, as PostgreSQL does for part 0.
+ */
+#define SPLIT_PART \
+	"{$ifNull: [{$arrayElemAt: [{$cond: [{$eq: [@2, '']}, [@1], {$split: [@1, @2]}]}, " \
+	"{$cond: [{$gt: [@3, 0]}, {$subtract: [@3, 1]}, " \
+	"{$add: [@3, {$size: {$range: [0, 0, @3]}}]}]}]}, '']}"
+
+#define TRIM(operator)	"{" operator ": {input: @1, chars: ' '}}"
+#define TRIM_OF(operator) \
+	"{$cond: [{$eq: [@2, '']}, @1, {" operator ": {input: @1, chars: @2}}]}"
+
+static MongoValue
+text_value(const char *utf8)
+{
+	return (MongoValue)
+	{
+		.expression = mongo_expression("{$literal: @1}", bson_utf8(utf8)),
+			.type = TEXTOID, .typmod = -1, .atomic = true
+	};
+}
+
+/* A call that gives what 'template' says of the values. */
+static bool
+set_result(const MongoCall *call, const char *template, const MongoValue *values, int nvalues,
+		   bool nullable, MongoValue *result)
+{
+	memset(result, 0, sizeof(*result));
+	result->expression = mongo_expand_template(template, values, nvalues);
+	result->type = exprType(call->node);
+	result->typmod = -1;
+	result->nullable = nullable;
+	return true;
+}
+
+/* LIKE, "~" and their like with a constant pattern */
+static bool
+translate_pattern(const MongoCall *call, MongoValue *result)
+{
+	const MongoPatternFunction *function = mongo_pattern_function(call->row->function);
+	const char *expression = mongo_pattern_expression(function, lsecond(call->args),
+													  call->collation);
+	MongoValue	values[2];
+
+	if (expression == NULL ||
+		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]))
+		return false;
+	values[1] = text_value(expression);
+	return set_result(call, function->negated ?
+					  "{$cond: [{$gt: [@1, null]}, "
+					  "{$not: [{$regexMatch: {input: @1, regex: @2, options: 's'}}]}, null]}" :
+					  "{$cond: [{$gt: [@1, null]}, "
+					  "{$regexMatch: {input: @1, regex: @2, options: 's'}}, null]}",
+					  values, 2, values[0].nullable, result);
+}
+
+/* padding: 'length' characters of 'fill' over and over, in UTF-8 */
+static char *
+padding(const char *fill, int length)
+{
+	StringInfoData result;
+	const char *next = fill;
+
+	initStringInfo(&result);
+	while (*fill != '\0' && length-- > 0)
+	{
+		int			bytes;
+
+		if (*next == '\0')
+			next = fill;
+		bytes = pg_mblen(next);
+		appendBinaryStringInfo(&result, next, bytes);
+		next += bytes;
+	}
+	return result.data;
+}
+
+/*
+ * lpad() and rpad() to a constant length with a constant fill.  The row is for
+ * databases in UTF-8, so that PostgreSQL's characters are those of MongoDB.
+ */
+static bool
+translate_pad(const MongoCall *call, MongoValue *result)
+{
+	const Const *length = lsecond(call->args);
+	const Const *fill = list_length(call->args) > 2 ? lthird(call->args) : NULL;
+	bool		left = call->row->function == F_LPAD_TEXT_INT4 ||
+		call->row->function == F_LPAD_TEXT_INT4_TEXT;
+	int32		number;
+	MongoValue	values[3];
+
+	if (!IsA(length, Const) || length->constisnull ||
+		(fill != NULL && (!IsA(fill, Const) || fill->constisnull)))
+		return false;
+	number = Max(DatumGetInt32(length->constvalue), 0);
+	if (number > MAX_PADDING ||
+		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]) ||
+		!mongo_literal(length, &values[1]))
+		return false;
+	values[2] = text_value(padding(fill == NULL ? " " : TextDatumGetCString(fill->constvalue),
+								   number));
+	if (number == 0)
+		return set_result(call, "{$cond: [{$gt: [@1, null]}, '', null]}", values, 3, true, result);
+	return set_result(call, left ?
+					  "{$cond: [{$gt: [@1, null]}, {$concat: ["
+					  "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}, "
+					  "{$substrCP: [@1, 0, @2]}]}, null]}" :
+					  "{$cond: [{$gt: [@1, null]}, {$concat: ["
+					  "{$substrCP: [@1, 0, @2]}, "
+					  "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}]}, "
+					  "null]}", values, 3, true, result);
+}
+
+/* to_text: the text form of a value in normal form; false when MongoDB's differs. */
+static bool
+to_text(MongoValue *value)
+{
+	switch (mongo_type_kind(value->type))
+	{
+		case MONGO_KIND_TEXT:
+			return true;
+		case MONGO_KIND_INTEGER:
+			value->expression = mongo_expand_template("{$toString: @1}", value, 1);
+			break;
+		default:
+			return false;
+	}
+	value->type = TEXTOID;
+	value->atomic = false;
+	value->constant = NULL;
+	return true;
+}
+
+/* An argument of type "any", which a literal is without a type. */
+static bool
+any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	const Const *constant = (Const *) node;
+	const char *string;
+
+	if (!IsA(node, Const) || constant->consttype != UNKNOWNOID || constant->constisnull)
+		return mongo_normal_value_of_node(scope, node, value) && to_text(value);
+	string = DatumGetCString(constant->constvalue);
+	*value = text_value(pg_server_to_any(string, strlen(string), PG_UTF8));
+	return true;
+}
+
+/* concat(...), which takes NULL for nothing */
+static bool
+translate_concat(const MongoCall *call, MongoValue *result)
+{
+	BsonArray	operands = bson_array_create();
+	ListCell   *cell;
+
+	if (((FuncExpr *) call->node)->funcvariadic)
+		return false;
+	foreach(cell, call->args)
+	{
+		MongoValue	value;
+
+		if (!any_to_text(call->scope, lfirst(cell), &value))
+			return false;
+		bson_array_append_template(&operands, "{$ifNull: [@1, '']}",
+								   bson_first(value.expression));
+	}
+	memset(result, 0, sizeof(*result));
+	result->type = TEXTOID;
+	result->typmod = -1;
+	result->expression = mongo_expression("{$concat: @1}", bson_array(operands.bson));
+	return true;
+}
+
+/* White space that the input functions of integers skip. */
+#define SPACE	" \t\n\v\f\r"
+
+/* Casts that go by the text form: an integer to text, and back. */
+bool
+mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
+{
+	const MongoType *type = mongo_type_facts(node->resulttype);
+	MongoValue	values[2];
+
+	if (!mongo_normal_value_of_node(scope, (Node *) node->arg, &values[0]) || !to_text(&values[0]))
+		return false;
+	*value = values[0];
+	if (node->resulttype == TEXTOID || node->resulttype == VARCHAROID)
+		return true;
+	if (type->kind != MONGO_KIND_INTEGER)
+		return false;
+	values[1] = text_value(SPACE);
+	value->expression = mongo_expand_template(mongo_is_int64(type) ?
+											  "{$toLong: {$trim: {input: @1, chars: @2}}}" :
+											  "{$toInt: {$trim: {input: @1, chars: @2}}}",
+											  values, 2);
+	value->type = node->resulttype;
+	value->atomic = false;
+	value->constant = NULL;
+	return true;
+}
+
+const MongoExpressionRow mongo_text_rows[] =
+{
+	{F_TEXTCAT, .template = "{$concat: [@1, @2]}"},
+	{F_CONCAT, .translate = translate_concat},
+	{F_TEXTLEN, LENGTH, .flags = CHARACTERS},
+	{F_LENGTH_TEXT, LENGTH, .flags = CHARACTERS},
+	{F_CHAR_LENGTH_TEXT, LENGTH, .flags = CHARACTERS},
+	{F_CHARACTER_LENGTH_TEXT, LENGTH, .flags = CHARACTERS},
+	{F_OCTET_LENGTH_TEXT, BYTES, .flags = CHARACTERS},
+	{F_LOWER_TEXT, "{$toLower: @1}", .flags = C_COLLATION},
+	{F_UPPER_TEXT, "{$toUpper: @1}", .flags = C_COLLATION},
+	{F_SUBSTR_TEXT_INT4, FROM, .flags = CHARACTERS},
+	{F_SUBSTR_TEXT_INT4_INT4, FROM_FOR, .flags = CHARACTERS},
+	{F_SUBSTRING_TEXT_INT4, FROM, .flags = CHARACTERS},
+	{F_SUBSTRING_TEXT_INT4_INT4, FROM_FOR, .flags = CHARACTERS},
+	{F_LEFT, LEFT, .flags = CHARACTERS},
+	{F_RIGHT, RIGHT, .flags = CHARACTERS},
+	{F_STRPOS, POSITION, .flags = BYTEWISE | MONGO_ROW_CHARACTERS},
+	{F_POSITION_TEXT_TEXT, POSITION, .flags = BYTEWISE | MONGO_ROW_CHARACTERS},
+	{F_REPLACE, REPLACE, .flags = BYTEWISE},
+	{F_SPLIT_PART, SPLIT_PART, .flags = BYTEWISE},
+	{F_STARTS_WITH, "{$eq: [{$indexOfBytes: [@1, @2]}, 0]}", .flags = BYTEWISE},
+	{F_BTRIM_TEXT, TRIM("$trim"), .flags = GUARD},
+	{F_LTRIM_TEXT, TRIM("$ltrim"), .flags = GUARD},
+	{F_RTRIM_TEXT, TRIM("$rtrim"), .flags = GUARD},
+	{F_BTRIM_TEXT_TEXT, TRIM_OF("$trim"), .flags = CHARACTERS},
+	{F_LTRIM_TEXT_TEXT, TRIM_OF("$ltrim"), .flags = CHARACTERS},
+	{F_RTRIM_TEXT_TEXT, TRIM_OF("$rtrim"), .flags = CHARACTERS},
+	{F_LPAD_TEXT_INT4, .flags = CHARACTERS, .translate = translate_pad},
+	{F_LPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
+	{F_RPAD_TEXT_INT4, .flags = CHARACTERS, .translate = translate_pad},
+	{F_RPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
+	{F_TEXTLIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTNLIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMELIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMENLIKE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTICLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_TEXTICNLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICNLIKE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_TEXTREGEXEQ, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTREGEXNE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMEREGEXEQ, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_NAMEREGEXNE, .flags = BYTEWISE, .translate = translate_pattern},
+	{F_TEXTICREGEXEQ, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_TEXTICREGEXNE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICREGEXEQ, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_NAMEICREGEXNE, .flags = C_COLLATION, .translate = translate_pattern},
+	{F_TEXT_NAME, "@1", .flags = MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT},
+	{F_TEXT_BOOL, .template = "{$toString: @1}"},
+	{.function = InvalidOid}
+};
+
+/*-------------------------------------------------------------------------
+ * Rows of the functions and operators of dates and timestamps.
+ *
+ * MongoDB computes in UTC, as timestamp and date do.  What depends on the
+ * session's time zone is not sent: a plan may outlive the setting.
+ *-------------------------------------------------------------------------
+ */
+
+/* translate_date expands a template over the one argument that is a date. */
+static bool
+translate_date(const MongoCall *call, Node *date, const char *template, MongoValue *result)
+{
+	MongoValue	value;
+
+	if (!mongo_normal_value_of_node(call->scope, date, &value))
+		return false;
+	memset(result, 0, sizeof(*result));
+	result->expression = mongo_expand_template(template, &value, 1);
+	result->type = exprType(call->node);
+	result->typmod = -1;
+	result->nullable = value.nullable;
+	return true;
+}
+
+/* MongoDB's units are called as PostgreSQL's, and so much smaller than these. */
+static const struct
+{
+	const char *unit;
+	const char *format;			/* of a template, from that of the date */
+}			truncations[] =
+{
+	{"microseconds", "%s"},
+	{"milliseconds", "%s"},
+	{"second", "{$dateTrunc: {date: %s, unit: 'second'}}"},
+	{"minute", "{$dateTrunc: {date: %s, unit: 'minute'}}"},
+	{"hour", "{$dateTrunc: {date: %s, unit: 'hour'}}"},
+	{"day", "{$dateTrunc: {date: %s, unit: 'day'}}"},
+	{"week", "{$dateTrunc: {date: %s, unit: 'week', startOfWeek: 'monday'}}"},
+	{"month", "{$dateTrunc: {date: %s, unit: 'month'}}"},
+	{"quarter", "{$dateTrunc: {date: %s, unit: 'quarter'}}"},
+	{"year", "{$dateTrunc: {date: %s, unit: 'year'}}"},
+};
+
+/*
+ * fixed_offset: by how much the clocks of a time zone are ahead of UTC, in milliseconds,
+ * if they always are.  Of others MongoDB has rules of its own.
+ */
+static bool
+fixed_offset(Node *zone, int64 *offset)
+{
+	const char *name = mongo_constant_word(zone);
+	pg_tz	   *rules;
+	long int	seconds = 0;
+
+	if (name == NULL)
+		return false;
+	if (strcmp(name, "gmt") != 0)
+	{
+		name = mongo_constant_zone(zone);
+		rules = name == NULL ? NULL : pg_tzset(name);
+		if (rules == NULL || !pg_get_timezone_offset(rules, &seconds))
+			return false;
+	}
+	*offset = seconds * INT64CONST(1000);
+	return true;
+}
+
+/* fixed_interval: the same of a constant interval, of which whole seconds count. */
+static bool
+fixed_interval(Node *zone, int64 *offset)
+{
+	const Const *constant = (Const *) zone;
+	const Interval *interval;
+
+	if (!IsA(zone, Const) || constant->constisnull || constant->consttype != INTERVALOID)
+		return false;
+	interval = DatumGetIntervalP(constant->constvalue);
+	if (interval->month != 0 || interval->day != 0 || interval->time % USECS_PER_SEC != 0)
+		return false;
+	*offset = interval->time / 1000;
+	return true;
+}
+
+/* later: the template of a date so many milliseconds later. */
+static const char *
+later(const char *template, int64 millis)
+{
+	return millis == 0 ? template :
+		psprintf("{$add: [%s, " INT64_FORMAT "]}", template, millis);
+}
+
+/* date_trunc(unit, timestamp) and date_trunc(unit, timestamptz, zone) */
+static bool
+translate_date_trunc(const MongoCall *call, MongoValue *result)
+{
+	const char *unit = mongo_constant_word(linitial(call->args));
+	int64		offset = 0;
+
+	if (unit == NULL ||
+		(list_length(call->args) > 2 && !fixed_offset(lthird(call->args), &offset)))
+		return false;
+	for (size_t i = 0; i < lengthof(truncations); i++)
+	{
+		if (strcmp(truncations[i].unit, unit) == 0)
+			return translate_date(call, lsecond(call->args),
+								  later(psprintf(truncations[i].format, later("@1", offset)),
+										-offset), result);
+	}
+	return false;
+}
+
+/* timestamp or timestamptz AT TIME ZONE of a name or an interval */
+static bool
+translate_time_zone(const MongoCall *call, MongoValue *result)
+{
+	bool		is_local = exprType(call->node) == TIMESTAMPTZOID;
+	int64		offset;
+
+	return (fixed_offset(linitial(call->args), &offset) ||
+			fixed_interval(linitial(call->args), &offset)) &&
+		translate_date(call, lsecond(call->args), later("@1", is_local ? -offset : offset),
+					   result);
+}
+
+/* There is no year 0: before year 1 comes -1. */
+#define WITHOUT_ZERO(operator) \
+	"{$add: [{" operator ": @1}, {$cond: [{$lte: [{" operator ": @1}, 0]}, -1, 0]}]}"
+#define QUARTER "{$toInt: {$divide: [{$add: [{$month: @1}, 2]}, 3]}}"
+#define MILLIS_OF_MINUTE "{$add: [{$multiply: [{$second: @1}, 1000]}, {$millisecond: @1}]}"
+
+/*
+ * Fields of a date.  extract() gives a numeric, date_part() a double, each
+ * computed from whole numbers as PostgreSQL does it.
+ */
+typedef struct DateField
+{
+	const char *name;
+	const char *whole;			/* template of an integer, or NULL */
+	const char *numeric;		/* else: with the decimals that extract() has */
+	const char *floating;
+	bool		of_time;		/* a date has none */
+} DateField;
+
+static const DateField date_fields[] =
+{
+	{"year", .whole = WITHOUT_ZERO("$year")},
+	{"isoyear", .whole = WITHOUT_ZERO("$isoWeekYear")},
+	{"quarter", .whole = QUARTER},
+	{"month", .whole = "{$month: @1}"},
+	{"week", .whole = "{$isoWeek: @1}"},
+	{"day", .whole = "{$dayOfMonth: @1}"},
+	{"doy", .whole = "{$dayOfYear: @1}"},
+	{"dow", .whole = "{$subtract: [{$dayOfWeek: @1}, 1]}"},
+	{"isodow", .whole = "{$isoDayOfWeek: @1}"},
+	{"hour", "{$hour: @1}", .of_time = true},
+	{"minute", "{$minute: @1}", .of_time = true},
+	{"second",
+		.numeric = "{$multiply: [" MILLIS_OF_MINUTE ", {$toDecimal: '0.001000'}]}",
+		.floating = "{$add: [{$second: @1}, {$divide: [{$multiply: [{$millisecond: @1}, 1000]}, 1000000]}]}",
+	.of_time = true},
+	{"milliseconds",
+		.numeric = "{$multiply: [" MILLIS_OF_MINUTE ", {$toDecimal: '1.000'}]}",
+		.floating = "{$add: [{$multiply: [{$second: @1}, 1000]}, {$millisecond: @1}]}",
+	.of_time = true},
+	{"microseconds", "{$multiply: [" MILLIS_OF_MINUTE ", 1000]}", .of_time = true},
+	{"epoch",
+		.numeric = "{$multiply: [{$toLong: @1}, {$toDecimal: '0.001000'}]}",
+	.floating = "{$divide: [{$toDouble: {$multiply: [{$toLong: @1}, 1000]}}, 1000000]}"},
+};
+
+/* extract(field from ...) and date_part(field, ...) */
+static bool
+translate_field(const MongoCall *call, MongoValue *result)
+{
+	const char *name = mongo_constant_word(linitial(call->args));
+	bool		is_numeric = exprType(call->node) == NUMERICOID;
+	bool		is_date = exprType(lsecond(call->args)) == DATEOID;
+
+	for (size_t i = 0; name != NULL && i < lengthof(date_fields); i++)
+	{
+		const DateField *field = &date_fields[i];
+		const char *template = is_numeric ? field->numeric : field->floating;
+
+		if (strcmp(field->name, name) != 0 || (is_date && field->of_time))
+			continue;
+		if (field->whole != NULL)
+			template = field->whole;
+		else if (is_date)
+			template = "{$toLong: {$divide: [{$toLong: @1}, 1000]}}";
+		return translate_date(call, lsecond(call->args),
+							  psprintf(is_numeric ? "{$toDecimal: %s}" : "{$toDouble: %s}",
+									   template), result);
+	}
+	return false;
+}
+
+/* From its midnight, for $dateAdd loses milliseconds of what is before 1970. */
+#define MONTHS \
+	"{$add: [{$dateAdd: {startDate: {$dateTrunc: {date: @1, unit: 'day'}}, " \
+	"unit: 'month', amount: " INT64_FORMAT "}}, " \
+	"{$subtract: [@1, {$dateTrunc: {date: @1, unit: 'day'}}]}]}"
+
+/* interval_template: @1 plus (sign 1) or minus (-1) a constant interval, or NULL. */
+static const char *
+interval_template(const Const *constant, int sign, bool in_session_zone)
+{
+	const Interval *interval;
+	const char *moved = "@1";
+	int64		millis;
+
+	if (!IsA(constant, Const) || constant->constisnull)
+		return NULL;
+	interval = DatumGetIntervalP(constant->constvalue);
+	if (interval->time % 1000 != 0 ||
+		(in_session_zone && (interval->month != 0 || interval->day != 0)))
+		return NULL;
+	if (interval->month != 0)
+		moved = psprintf(MONTHS, (int64) sign * interval->month);
+	millis = sign * (interval->day * INT64CONST(86400000) + interval->time / 1000);
+	return later(moved, millis);
+}
+
+/* timestamp or date + interval; timestamptz + interval without days and months */
+static bool
+add_interval(const MongoCall *call, int sign, MongoValue *result)
+{
+	const char *template = interval_template(lsecond(call->args), sign,
+											 exprType(call->node) == TIMESTAMPTZOID);
+
+	return template != NULL && translate_date(call, linitial(call->args), template, result);
+}
+
+static bool
+translate_plus_interval(const MongoCall *call, MongoValue *result)
+{
+	return add_interval(call, 1, result);
+}
+
+static bool
+translate_minus_interval(const MongoCall *call, MongoValue *result)
+{
+	return add_interval(call, -1, result);
+}
+
+const MongoExpressionRow mongo_time_rows[] =
+{
+	{F_DATE_TRUNC_TEXT_TIMESTAMP, .translate = translate_date_trunc},
+	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, .translate = translate_date_trunc},
+	{F_TIMEZONE_TEXT_TIMESTAMP, .translate = translate_time_zone},
+	{F_TIMEZONE_TEXT_TIMESTAMPTZ, .translate = translate_time_zone},
+	{F_TIMEZONE_INTERVAL_TIMESTAMP, .translate = translate_time_zone},
+	{F_TIMEZONE_INTERVAL_TIMESTAMPTZ, .translate = translate_time_zone},
+	{F_EXTRACT_TEXT_TIMESTAMP, .translate = translate_field},
+	{F_EXTRACT_TEXT_DATE, .translate = translate_field},
+	{F_DATE_PART_TEXT_TIMESTAMP, .translate = translate_field},
+	{F_TO_CHAR_TIMESTAMP_TEXT, .translate = mongo_to_char},
+	{F_TIMESTAMP_PL_INTERVAL, .translate = translate_plus_interval},
+	{F_TIMESTAMP_MI_INTERVAL, .translate = translate_minus_interval},
+	{F_TIMESTAMPTZ_PL_INTERVAL, .translate = translate_plus_interval},
+	{F_TIMESTAMPTZ_MI_INTERVAL, .translate = translate_minus_interval},
+	{F_DATE_PL_INTERVAL, .translate = translate_plus_interval},
+	{F_DATE_MI_INTERVAL, .translate = translate_minus_interval},
+	{F_DATE_PLI, .template = "{$add: [@1, {$multiply: [@2, 86400000]}]}"},
+	{F_DATE_MII, .template = "{$subtract: [@1, {$multiply: [@2, 86400000]}]}"},
+	{F_DATE_MI, .template = "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}"},
+	{F_TIMESTAMP_DATE, .template = "@1"},
+	{F_DATE_TIMESTAMP, "@1", .flags = MONGO_ROW_RAW_RESULT},
+	{.function = InvalidOid}
+};
+
+/*-------------------------------------------------------------------------
+ * to_char(timestamp, format) as $dateToString.
+ *
+ * Of the many patterns here are those that give the same digits in both, alone
+ * or with separators; a format with anything else is not sent.  $dateToString
+ * has no quarters, and knows years from 0 to 9999 only, where PostgreSQL counts on:
+ * 44 BC is '0044', 12345 is '12345'.
+ *
+ * https://www.postgresql.org/docs/current/functions-formatting.html
+ * https://www.mongodb.com/docs/manual/reference/operator/aggregation/dateToString/
+ *-------------------------------------------------------------------------
+ */
+
+/* Its year, as PostgreSQL counts them, in four digits or more. */
+#define YEAR_OF_ERA \
+	"{$let: {vars: {y: {$cond: [{$lte: [{$year: @1}, 0]}, " \
+	"{$subtract: [1, {$year: @1}]}, {$year: @1}]}}, in: " \
+	"{$cond: [{$and: [{$gt: ['$$y', 0]}, {$lt: ['$$y', 1000]}]}, " \
+	"{$substrBytes: [{$toString: {$add: [10000, '$$y']}}, 1, 4]}, {$toString: '$$y'}]}}}"
+
+#define QUARTER_DIGIT		"{$toString: {$toInt: {$divide: [{$add: [{$month: @1}, 2]}, 3]}}}"
+
+typedef struct Token
+{
+	const char *upper;
+	const char *lower;
+	const char *format;			/* of $dateToString; NULL: there is none */
+	const char *template;		/* of a text, where that may not do */
+	const char *longer;			/* after it, it would be another pattern */
+} Token;
+
+static const Token tokens[] =
+{
+	{"YYYY", "yyyy", "%Y", YEAR_OF_ERA, "Yy"},
+	{"MM", "mm", "%m", NULL, ""},
+	{"DD", "dd", "%d", NULL, "Dd"},
+	{"HH24", "hh24", "%H", NULL, ""},
+	{"MI", "mi", "%M", NULL, ""},
+	{"SS", "ss", "%S", NULL, "Ss"},
+	{"Q", "q", NULL, QUARTER_DIGIT, ""},
+};
+
+/* Characters between patterns that to_char() copies. */
+#define SEPARATORS	"-/.:, _"
+
+/* A format as it is read: of $dateToString alone, and in parts that all years have. */
+typedef struct Format
+{
+	StringInfoData whole;
+	bool		has_whole;
+	StringInfoData part;		/* of $dateToString, since the last of 'parts' */
+	List	   *parts;			/* bson_t *, texts to be put together */
+	bool		has_year;
+} Format;
+
+/* find_token: the template pattern with which the text begins, or NULL. */
+static const Token *
+find_token(const char *text)
+{
+	for (size_t i = 0; i < lengthof(tokens); i++)
+	{
+		size_t		length = strlen(tokens[i].upper);
+
+		if ((strncmp(text, tokens[i].upper, length) == 0 ||
+			 strncmp(text, tokens[i].lower, length) == 0) &&
+			(text[length] == '\0' || strchr(tokens[i].longer, text[length]) == NULL))
+			return &tokens[i];
+	}
+	return NULL;
+}
+
+static bson_t *
+date_to_string(const MongoValue *date, const char *format)
+{
+	return mongo_expression("{$dateToString: {date: @1, format: @2}}",
+							bson_first(date->expression), bson_utf8(format));
+}
+
+/* end_part: what has been collected for $dateToString becomes a part of the result. */
+static void
+end_part(Format *format, const MongoValue *date)
+{
+	if (format->part.len > 0)
+		format->parts = lappend(format->parts, date_to_string(date, format->part.data));
+	resetStringInfo(&format->part);
+}
+
+/* read_format: false when there is something in it that is not known here. */
+static bool
+read_format(const char *text, const MongoValue *date, Format *format)
+{
+	initStringInfo(&format->whole);
+	initStringInfo(&format->part);
+	format->has_whole = true;
+	format->has_year = false;
+	format->parts = NIL;
+	while (*text != '\0')
+	{
+		const Token *token = find_token(text);
+
+		if (token == NULL && strchr(SEPARATORS, *text) == NULL)
+			return false;
+		if (token == NULL)
+		{
+			appendStringInfoChar(&format->whole, *text);
+			appendStringInfoChar(&format->part, *text++);
+			continue;
+		}
+		text += strlen(token->upper);
+		if (token->format == NULL)
+			format->has_whole = false;
+		else
+			appendStringInfoString(&format->whole, token->format);
+		if (token->template == NULL)
+		{
+			appendStringInfoString(&format->part, token->format);
+			continue;
+		}
+		end_part(format, date);
+		format->parts = lappend(format->parts, mongo_expand_template(token->template, date, 1));
+		format->has_year |= token->format != NULL;
+	}
+	end_part(format, date);
+	return format->parts != NIL;
+}
+
+static bson_t *
+concatenated(const List *parts)
+{
+	BsonArray	operands = bson_array_create();
+	ListCell   *cell;
+
+	foreach(cell, parts)
+		bson_array_append(&operands, bson_first(lfirst(cell)));
+	return mongo_expression("{$concat: @1}", bson_array(operands.bson));
+}
+
+/* The beginnings of the years 1 and 10000. */
+#define FIRST_YEAR		INT64CONST(-62135596800000)
+#define YEAR_10000		INT64CONST(253402300800000)
+
+/*
+ * format_date: 'date' is atomic.  Years out of MongoDB's range are rare, so that most
+ * documents go through $dateToString alone.
+ */
+static bson_t *
+format_date(const Format *format, const MongoValue *date)
+{
+	if (!format->has_whole)
+		return concatenated(format->parts);
+	if (!format->has_year)
+		return date_to_string(date, format->whole.data);
+	return mongo_expression("{$cond: [{$and: [{$gte: [@1, @2]}, {$lt: [@1, @3]}]}, @4, @5]}",
+							bson_first(date->expression),
+							bson_date(FIRST_YEAR), bson_date(YEAR_10000),
+							bson_first(date_to_string(date, format->whole.data)),
+							bson_first(concatenated(format->parts)));
+}
+
+/* to_char(timestamp, format) with a constant format of numbers and separators. */
+static bool
+mongo_to_char(const MongoCall *call, MongoValue *result)
+{
+	const Const *constant = lsecond(call->args);
+	MongoValue	date;
+	MongoValue	variable = mongo_atomic(bson_utf8("$$d"));
+	Format		format;
+
+	if (!IsA(constant, Const) || constant->constisnull ||
+		!read_format(TextDatumGetCString(constant->constvalue), &variable, &format) ||
+		!mongo_normal_value_of_node(call->scope, linitial(call->args), &date))
+		return false;
+	memset(result, 0, sizeof(*result));
+	result->type = TEXTOID;
+	result->typmod = -1;
+	result->nullable = date.nullable;
+	result->expression = mongo_expression("{$let: {vars: {d: @1}, in: @2}}",
+										  bson_first(date.expression),
+										  bson_first(format_date(&format, &variable)));
+	return true;
+}

@@ -1,0 +1,1081 @@
+/*-------------------------------------------------------------------------
+ *
+ * json.c
+ *		Conditions on members of json and jsonb.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "translate_internal.h"
+#include "common.h"
+#include "convert.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+static void mongo_cast_date_bounds(const MongoPredicate *predicate, Datum value,
+								   int64 *low, int64 *high);
+
+/* ---------- Conditions on what is inside a json or jsonb column ----------- */
+
+/* append_exists: all that is known is that there is something. */
+static void
+append_exists(bson_t *match, const char *path)
+{
+	bson_append_condition(match, path, "$exists", bson_bool(true));
+}
+
+/* ends_with_index: may the path lead to an element, into which find does not look? */
+static bool
+ends_with_index(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	const char *last = dot == NULL ? path : dot + 1;
+
+	return last[strspn(last, "0123456789")] == '\0';
+}
+
+/* append_element: where a json field is a scalar, or is an array that holds it. */
+static void
+append_element(bson_t *match, const char *path, const JsonbValue *value)
+{
+	if (ends_with_index(path))
+		append_exists(match, path);
+	else
+		mongo_append_json_scalar(match, path, value);
+}
+
+MongoMatch
+mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	Jsonb	   *jsonb = DatumGetJsonbP(value);
+	JsonbValue	scalar;
+
+	if (predicate->strategy == BTEqualStrategyNumber && JB_ROOT_IS_SCALAR(jsonb) &&
+		JsonbExtractScalar(&jsonb->root, &scalar))
+		mongo_append_json_scalar(match, predicate->path, &scalar);
+	else
+		append_exists(match, predicate->path);
+	return MONGO_MATCH_SOME;
+}
+
+/* What is in elements of more arrays is left to PostgreSQL; MongoDB takes 200 levels in all. */
+#define MAX_ELEMENT_DEPTH	30
+
+static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container,
+							 int depth);
+
+/* append_contained_object: an array's element that contains an object. */
+static void
+append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object,
+						int depth)
+{
+	BsonArray	members = bson_array_create();
+
+	if (depth < MAX_ELEMENT_DEPTH)
+		append_contained(&members, "", object, depth + 1);
+	if (members.count == 0 || ends_with_index(path))
+		return;
+	if (members.count == 1)
+		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
+								   bson_first(members.bson));
+	else
+		bson_array_append_template(conditions, "{@1: {$elemMatch: {$and: @2}}}", bson_utf8(path),
+								   bson_array(members.bson));
+}
+
+/* append_contained_value: one value of an object, or element of an array, that is contained. */
+static void
+append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorToken token,
+					   const JsonbValue *value, int depth)
+{
+	bson_t		condition;
+
+	if (value->type == jbvNull)
+		return;
+	if (value->type == jbvBinary)
+	{
+		/* arrays within arrays are at no path */
+		if (token == WJB_VALUE)
+			append_contained(conditions, path, value->val.binary.data, depth);
+		else if (JsonContainerIsObject(value->val.binary.data))
+			append_contained_object(conditions, path, value->val.binary.data, depth);
+		return;
+	}
+	bson_array_begin_document(conditions, &condition);
+	if (token == WJB_ELEM)
+		append_element(&condition, path, value);
+	else
+		mongo_append_json_scalar(&condition, path, value);
+	bson_array_end_document(conditions, &condition);
+}
+
+/*
+ * append_contained adds to an array of conditions what a document must hold
+ * for "path @> container"; keys that no path can name are left out.  An empty path is
+ * an element's, in 'depth' arrays.
+ */
+static void
+append_contained(BsonArray *conditions, const char *path, JsonbContainer *container, int depth)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(container);
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	StringInfoData field;
+	int			root = path[0] == '\0' ? 1 : 0;
+
+	check_stack_depth();
+	initStringInfo(&field);
+	appendStringInfoString(&field, path);
+
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			resetStringInfo(&field);
+			appendStringInfoString(&field, path);
+			if (!mongo_append_json_key(&field, TEXTOID,
+									   PointerGetDatum(cstring_to_text_with_len(value.val.string.val,
+																				value.val.string.len))) ||
+				!mongo_path_is_addressable(field.data + root))
+				resetStringInfo(&field);
+		}
+		else if ((token == WJB_VALUE || token == WJB_ELEM) && field.len > 0)
+			append_contained_value(conditions, field.data + root, token, &value, depth);
+	}
+}
+
+static bool
+render_contains(const char *path, Datum value, bson_t *match)
+{
+	Jsonb	   *jsonb = DatumGetJsonbP(value);
+	BsonArray	conditions = bson_array_create();
+
+	append_contained(&conditions, path, &jsonb->root, 0);
+	if (conditions.count == 0)
+		return false;
+	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
+	return true;
+}
+
+/*
+ * A key of an object, an element of an array, or the string itself.  That it is an
+ * object is said for an index on the field.
+ */
+static bool
+render_exists(const char *path, Datum value, bson_t *match)
+{
+	text	   *packed = DatumGetTextPP(value);
+	JsonbValue	string = {.type = jbvString};
+	StringInfoData field;
+	bson_t	   *element = bson_create_in(CurrentMemoryContext);
+
+	string.val.string.val = VARDATA_ANY(packed);
+	string.val.string.len = VARSIZE_ANY_EXHDR(packed);
+	initStringInfo(&field);
+	appendStringInfoString(&field, path);
+	if (!mongo_append_json_key(&field, TEXTOID, PointerGetDatum(packed)))
+		return false;
+
+	append_element(element, path, &string);
+	bson_append_template(match, "{$or: [{@1: {$exists: true}, @2: {$type: 'object'}}, @3]}",
+						 bson_utf8(field.data), bson_utf8(path), bson_document(element));
+	return true;
+}
+
+/* render_exist: each of several keys, or any of them. */
+static bool
+render_exist(const char *path, Datum value, const char *operator, bson_t *match)
+{
+	BsonArray	conditions = bson_array_create();
+	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
+	bool		is_any = strcmp(operator, "$or") == 0;
+	bool		complete = true;
+	Datum		key;
+	bool		isnull;
+
+	while (array_iterate(iterator, &key, &isnull))
+	{
+		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+
+		if (isnull)
+			continue;
+		if (render_exists(path, key, condition))
+			bson_array_append(&conditions, bson_document(condition));
+		else
+			complete = false;
+	}
+	array_free_iterator(iterator);
+	if (conditions.count == 0 || conditions.bson->len > MONGO_LARGEST_MATCH ||
+		(is_any && !complete))
+		return false;
+	BSON_APPEND_ARRAY(match, operator, conditions.bson);
+	return true;
+}
+
+static bool
+render_exists_any(const char *path, Datum value, bson_t *match)
+{
+	return render_exist(path, value, "$or", match);
+}
+
+static bool
+render_exists_all(const char *path, Datum value, bson_t *match)
+{
+	return render_exist(path, value, "$and", match);
+}
+
+/* What compares with strings by their order must do so byte by byte. */
+static const struct
+{
+	Oid			function;
+	bool		(*render) (const char *path, Datum value, bson_t *match);
+	bool		compares_text;
+}			tests[] =
+{
+	{F_JSONB_CONTAINS, render_contains, false},
+	{F_JSONB_EXISTS, render_exists, false},
+	{F_JSONB_EXISTS_ANY, render_exists_any, false},
+	{F_JSONB_EXISTS_ALL, render_exists_all, false},
+	{F_JSONB_PATH_EXISTS_OPR, mongo_render_json_path_exists, true},
+	{F_JSONB_PATH_MATCH_OPR, mongo_render_json_path_match, true},
+};
+
+/* find_test: the number of an operator's row, or -1. */
+static int
+find_test(Oid operator)
+{
+	Oid			function = get_opcode(operator);
+
+	for (size_t i = 0; i < lengthof(tests); i++)
+	{
+		if (tests[i].function == function)
+			return i;
+	}
+	return -1;
+}
+
+bool
+mongo_is_json_test(Oid operator)
+{
+	return find_test(operator) >= 0;
+}
+
+bool
+mongo_json_test_compares_text(Oid operator)
+{
+	return tests[find_test(operator)].compares_text;
+}
+
+bool
+mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match)
+{
+	return tests[find_test(operator)].render(path, value, match);
+}
+
+/*-------------------------------------------------------------------------
+ * Conditions on what the text of what is inside json is cast to.
+ *
+ * A number's text is the number, give or take what a type rounds.  What a String is
+ * cast to only PostgreSQL knows; but a date that is written as in ISO 8601 is one of the
+ * day that it begins with, or of one near it, wherever clocks showed it.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_append_each
+ *		Call 'append' for the value, or for each one of the array that is not NULL,
+ *		with the branches of an $or.
+ */
+static void
+mongo_append_each(const MongoPredicate *predicate, Datum value,
+				  void (*append) (const MongoPredicate *predicate, Datum value,
+								  BsonArray *branches),
+				  BsonArray *branches)
+{
+	ArrayIterator iterator;
+	Datum		element;
+	bool		isnull;
+
+	if (predicate->form == MONGO_PREDICATE_SCALAR)
+	{
+		append(predicate, value, branches);
+		return;
+	}
+	iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
+	while (branches->bson->len <= MONGO_LARGEST_MATCH &&
+		   array_iterate(iterator, &element, &isnull))
+	{
+		if (!isnull)
+			append(predicate, element, branches);
+	}
+	array_free_iterator(iterator);
+}
+
+static bool
+is_date_class(Oid type)
+{
+	MongoTypeKind class = mongo_kind_of_type(type)->class;
+
+	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
+}
+
+/*
+ * Numbers
+ */
+
+static double
+number_value(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case INT8OID:
+			return (double) DatumGetInt64(value);
+		case FLOAT4OID:
+			return DatumGetFloat4(value);
+		case FLOAT8OID:
+			return DatumGetFloat8(value);
+		default:
+			return DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value));
+	}
+}
+
+/*
+ * is_point: is there but one number that is cast to this one?  A text is no integer
+ * if it has a fraction, but jsonb is rounded.  Decimal128s equal no Doubles.
+ */
+static bool
+is_point(const MongoPredicate *predicate, double number)
+{
+	if (fabs(number) >= INT64CONST(1) << 53 || predicate->wrapper != MONGO_WRAPPER_NONE)
+		return false;
+	switch (predicate->cast_type)
+	{
+		case FLOAT8OID:
+			return true;
+		case NUMERICOID:
+			return predicate->column_typmod < 0;
+		case FLOAT4OID:
+			return false;
+		default:
+			return predicate->column_type == JSONOID;
+	}
+}
+
+/* rounding: how far casting may move a number of about this size. */
+static double
+rounding(const MongoPredicate *predicate, double number)
+{
+	double		slack = fabs(number) * (predicate->cast_type == FLOAT4OID ? 1e-6 : 1e-14) + 1e-290;
+	int			precision;
+	int			scale;
+
+	if (predicate->cast_type == FLOAT4OID)
+		slack += FLT_MIN;
+	else if (mongo_kind_of_type(predicate->cast_type)->class == MONGO_KIND_INTEGER)
+		slack += 1;
+	else if (predicate->cast_type == NUMERICOID &&
+			 mongo_numeric_typmod(predicate->column_typmod, &precision, &scale))
+		slack += pow(10.0, -scale);
+	return slack;
+}
+
+/* number_bounds: between which the numbers are that may be cast to the value. */
+static void
+number_bounds(const MongoPredicate *predicate, Datum value, double *low, double *high)
+{
+	double		number = number_value(predicate->value_type, value);
+	double		slack;
+
+	/* of numbers, nothing is NaN or infinite */
+	if (isnan(number))
+		number = INFINITY;
+	slack = isinf(number) ? 0 : rounding(predicate, number);
+	*low = Min(number - slack, DBL_MAX);
+	*high = Max(number + slack, -DBL_MAX);
+}
+
+/* mongo_append_cast_number: where a number may be cast to the value. */
+static void
+mongo_append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	bson_value_t path = bson_utf8(predicate->path);
+	double		number = number_value(predicate->value_type, value);
+	double		low;
+	double		high;
+
+	number_bounds(predicate, value, &low, &high);
+	if (!isnan(number) && is_point(predicate, number))
+		bson_array_append_template(branches, "{@1: {$eq: @2}}", path, bson_double(number));
+	else
+		bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", path,
+								   bson_double(low), bson_double(high));
+}
+
+/*
+ * mongo_append_cast_bound
+ *		Append where a value of the first type may be cast to what "OP value" is true
+ *		of, for an order OP of numbers or dates, and all values of the other type.
+ *
+ * It is said of what is on the wrong side, so that two bounds are one range of an index;
+ * but not of a path that may lead to several values, one of which may be there.
+ */
+static void
+mongo_append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type,
+						const char *other_type, bson_t *match)
+{
+	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
+	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t bound;
+
+	if (is_date_class(predicate->cast_type))
+	{
+		int64		low;
+		int64		high;
+
+		mongo_cast_date_bounds(predicate, value, &low, &high);
+		bound = bson_date(is_upper ? high : low);
+	}
+	else
+	{
+		double		low;
+		double		high;
+
+		number_bounds(predicate, value, &low, &high);
+		bound = bson_double(is_upper ? high : low);
+	}
+	if (mongo_path_has_index(predicate->path))
+		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: NaN}, {@1: {$type: @4}}]}", path,
+							 bson_utf8(is_upper ? "$lte" : "$gte"), bound, bson_utf8(other_type));
+	else
+		bson_append_template(match, "{@1: {$not: {@2: @3}, $type: [@4, @5]}}", path,
+							 bson_utf8(is_upper ? "$gt" : "$lt"), bound, bson_utf8(type),
+							 bson_utf8(other_type));
+}
+
+static void
+append_cast_bool(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	bson_array_append_template(branches, "{@1: {$in: [@2, @3]}}", bson_utf8(predicate->path),
+							   bson_bool(DatumGetBool(value)),
+							   bson_int32(DatumGetBool(value)));
+}
+
+/*
+ * Dates
+ */
+
+/* No zone is further from UTC than a week (POSIX); and a day may have 24:00. */
+#define FARTHEST_ZONE	(8 * MONGO_MILLIS_PER_DAY)
+
+/*
+ * mongo_cast_date_bounds
+ *		The first and the last millisecond of a UTC clock that may be cast to the
+ *		value, if a text without a time zone, or in UTC, has it.
+ */
+static void
+mongo_cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high)
+{
+	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
+	int64		slack = 1;
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+	{
+		*low = *high = TIMESTAMP_IS_NOEND(timestamp) ? PG_INT64_MAX : PG_INT64_MIN;
+		return;
+	}
+
+	/* what has a zone is compared with what has none in the session's */
+	if (predicate->cast_type != TIMESTAMPTZOID && predicate->value_type == TIMESTAMPTZOID)
+		slack = FARTHEST_ZONE;
+	if (predicate->cast_type == DATEOID)
+		slack += MONGO_MILLIS_PER_DAY;
+	*low = mongo_timestamp_to_millis(timestamp, NULL) - slack;
+	*high = mongo_timestamp_to_millis(timestamp, NULL) + slack;
+}
+
+/* The days between which the dates are that are asked for; as in regular expressions. */
+typedef struct Days
+{
+	int64		low;
+	int64		high;
+} Days;
+
+/*
+ * Only of a text that is wholly like this the first ten characters tell the day:
+ * PostgreSQL also reads 2024-05-031, 2024-05-01 epoch and 2024-05-01 5000.
+ */
+#define ISO_DATE		"[0-9]{4}-[0-9]{2}-[0-9]{2}" \
+						"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?" \
+						"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?$"
+#define ISO_DAY_LENGTH	10
+
+/* iso_day: the day of the time, or the first or last one that is written so. */
+static const char *
+iso_day(int64 millis)
+{
+	int64		day = millis / MONGO_MILLIS_PER_DAY + UNIX_EPOCH_JDATE;
+	int			year;
+	int			month;
+	int			mday;
+
+	if (day < date2j(1, 1, 1))
+		return "0001-01-01";
+	if (day > date2j(9999, 12, 31))
+		return "9999-12-31";
+	j2date((int) day, &year, &month, &mday);
+	return psprintf("%04d-%02d-%02d", year, month, mday);
+}
+
+/* append_beside: a pattern for texts of a day that is not before it, or not after it. */
+static void
+append_beside(StringInfo pattern, const char *day, bool is_after)
+{
+	appendStringInfo(pattern, "(?:%s", day);
+	for (int i = 0; i < ISO_DAY_LENGTH; i++)
+	{
+		if (day[i] == '-' || day[i] == (is_after ? '9' : '0'))
+			continue;
+		appendStringInfo(pattern, "|%.*s[%c-%c]", i, day,
+						 is_after ? day[i] + 1 : '0', is_after ? '9' : day[i] - 1);
+	}
+	appendStringInfoChar(pattern, ')');
+}
+
+/*
+ * append_days: Strings but those in ISO 8601 of a day that is not asked for.  Of numbers as
+ * text, some are dates.
+ */
+static void
+append_days(const char *path, int64 low, int64 high, BsonArray *branches)
+{
+	StringInfoData pattern;
+
+	bson_array_append_template(branches, "{@1: {$type: 'number'}}", bson_utf8(path));
+	if (low == PG_INT64_MIN && high == PG_INT64_MAX)
+	{
+		bson_array_append_template(branches, "{@1: {$type: 'string'}}", bson_utf8(path));
+		return;
+	}
+	initStringInfo(&pattern);
+	appendStringInfoString(&pattern, "^(?:(?!" ISO_DATE ")");
+	if (low != PG_INT64_MIN)
+	{
+		appendStringInfoString(&pattern, high != PG_INT64_MAX ? "|(?=" : "|");
+		append_beside(&pattern, iso_day(low), true);
+		if (high != PG_INT64_MAX)
+			appendStringInfoChar(&pattern, ')');
+	}
+	if (high != PG_INT64_MAX)
+	{
+		if (low == PG_INT64_MIN)
+			appendStringInfoChar(&pattern, '|');
+		append_beside(&pattern, iso_day(high), false);
+	}
+	appendStringInfoChar(&pattern, ')');
+	bson_array_append_template(branches, "{@1: @2}", bson_utf8(path),
+							   bson_regex(pattern.data, ""));
+}
+
+/* append_cast_dates: of all values together, for each regular expression reads all keys. */
+static void
+append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	bool		is_array = predicate->form != MONGO_PREDICATE_SCALAR;
+	ArrayIterator iterator = NULL;
+	int64		low = PG_INT64_MAX;
+	int64		high = PG_INT64_MIN;
+	Datum		element = value;
+	bool		isnull = false;
+
+	if (is_array)
+		iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
+	while (!is_array || array_iterate(iterator, &element, &isnull))
+	{
+		int64		first;
+		int64		last;
+
+		if (!isnull)
+		{
+			mongo_cast_date_bounds(predicate, element, &first, &last);
+			low = Min(low, first);
+			high = Max(high, last);
+		}
+		if (!is_array)
+			break;
+	}
+	if (is_array)
+		array_free_iterator(iterator);
+	if (low != PG_INT64_MIN && low != PG_INT64_MAX)
+		low -= FARTHEST_ZONE;
+	if (high != PG_INT64_MIN && high != PG_INT64_MAX)
+		high += FARTHEST_ZONE;
+	if (predicate->form != MONGO_PREDICATE_BETWEEN && mongo_is_upper_bound(predicate->strategy))
+		low = PG_INT64_MIN;
+	else if (predicate->form != MONGO_PREDICATE_BETWEEN &&
+			 predicate->strategy != BTEqualStrategyNumber)
+		high = PG_INT64_MAX;
+	append_days(predicate->path, low, high, branches);
+}
+
+/*
+ * Predicates
+ */
+
+MongoGrade
+mongo_json_cast_grade(const MongoPredicate *predicate)
+{
+	MongoTypeKind class = mongo_kind_of_type(predicate->cast_type)->class;
+	MongoTypeKind value_class = mongo_kind_of_type(predicate->value_type)->class;
+
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ||
+		predicate->form == MONGO_PREDICATE_ALL)
+		return MONGO_NOT_SHIPPABLE;
+	if (is_date_class(predicate->cast_type) && is_date_class(predicate->value_type))
+		return MONGO_SUPERSET;
+	if (class != value_class)
+		return MONGO_NOT_SHIPPABLE;
+	return class == MONGO_KIND_INTEGER || class == MONGO_KIND_DOUBLE || class == MONGO_KIND_NUMERIC ||
+		(class == MONGO_KIND_BOOLEAN && predicate->strategy == BTEqualStrategyNumber) ?
+		MONGO_SUPERSET : MONGO_NOT_SHIPPABLE;
+}
+
+MongoMatch
+mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	BsonArray	branches = bson_array_create();
+	bool		is_date = is_date_class(predicate->cast_type);
+
+	if (!is_date && predicate->strategy != BTEqualStrategyNumber)
+	{
+		mongo_append_cast_bound(predicate, value, "number", "string", match);
+		return MONGO_MATCH_SOME;
+	}
+	if (is_date)
+		append_cast_dates(predicate, value, &branches);
+	else
+	{
+		mongo_append_each(predicate, value, predicate->cast_type == BOOLOID ?
+						  append_cast_bool : mongo_append_cast_number, &branches);
+		bson_array_append_template(&branches, "{@1: {$type: 'string'}}",
+								   bson_utf8(predicate->path));
+	}
+	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+	return MONGO_MATCH_SOME;
+}
+
+/*-------------------------------------------------------------------------
+ * Conditions on the text of what is inside json: ->> and #>>.
+ *
+ * A String's text is the String.  Other values have their JSON for text, whose first
+ * character tells what they are, so that few of them come into question.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * What is no String, with the characters that its text begins with.  For arrays
+ * MongoDB has no bounds of an index, and for Symbols those of Strings, but would read
+ * all of that: $nor keeps it from it.
+ */
+static const struct
+{
+	const char *first;
+	const char *template;
+}			classes[] =
+{
+	{"-0123456789", "{@1: {$type: 'number'}}"},
+	{"tf", "{@1: {$type: 'bool'}}"},
+	{"[", "{$nor: [{@1: {$not: {$type: 'array'}}}]}"},
+	{"{", "{@1: {$type: ['object', 'number', 'binData', 'objectId', 'date', 'regex', 'timestamp', "
+	"'javascript', 'javascriptWithScope', 'dbPointer', 'undefined', 'minKey', 'maxKey']}}"},
+	{"{", "{$nor: [{@1: {$not: {$type: 'symbol'}}}]}"},
+};
+
+void
+mongo_append_other_json(BsonArray *branches, const char *path,
+						bool (*may_begin) (const void *context, char first),
+						const void *context)
+{
+	for (size_t i = 0; i < lengthof(classes); i++)
+	{
+		for (const char *first = classes[i].first; *first != '\0'; first++)
+		{
+			if (!may_begin(context, *first))
+				continue;
+			bson_array_append_template(branches, classes[i].template, bson_utf8(path));
+			break;
+		}
+	}
+}
+
+/* A text in UTF-8 that others are compared with, byte by byte. */
+typedef struct TextBound
+{
+	const char *string;			/* NULL: there is none */
+	int			length;
+} TextBound;
+
+/* Between which texts are. */
+typedef struct TextRange
+{
+	TextBound	lower;
+	TextBound	upper;
+} TextRange;
+
+static TextBound
+text_bound(Datum value)
+{
+	text	   *packed = DatumGetTextPP(value);
+	TextBound	bound = {.length = (int) VARSIZE_ANY_EXHDR(packed)};
+
+	bound.string = pg_server_to_any(VARDATA_ANY(packed), bound.length, PG_UTF8);
+	if (bound.string != VARDATA_ANY(packed))
+		bound.length = (int) strlen(bound.string);
+	return bound;
+}
+
+/* may_begin_in_range: may a text within the range begin so? */
+static bool
+may_begin_in_range(const void *context, char first)
+{
+	const TextRange *range = context;
+	const TextBound *lower = &range->lower;
+	const TextBound *upper = &range->upper;
+
+	return (lower->string == NULL || lower->length == 0 ||
+			(unsigned char) first >= (unsigned char) lower->string[0]) &&
+		(upper->string == NULL ||
+		 (upper->length > 0 && (unsigned char) first <= (unsigned char) upper->string[0]));
+}
+
+/* append_number_point: the number, if the whole text is one. */
+static void
+append_number_point(const char *text, BsonArray *points)
+{
+	char	   *end;
+	double		number;
+	int64		integer;
+
+	if (strchr("-0123456789", text[0]) == NULL || strpbrk(text, "xXnN") != NULL)
+		return;
+	number = strtod(text, &end);
+	if (end == text || *end != '\0' || !isfinite(number))
+		return;
+	errno = 0;
+	integer = strtoll(text, &end, 10);
+	if (*end == '\0' && errno == 0)
+		bson_array_append(points, bson_integer(integer));
+	if (*end != '\0' || errno != 0 || (double) integer != number || fabs(number) >= INT64CONST(1) << 53)
+		bson_array_append(points, bson_double(number));
+}
+
+/* append_equal: a String, or a number or Boolean with this text. */
+static void
+append_equal(const char *path, const char *string, int length, bson_t *match)
+{
+	char	   *text = pnstrdup(string, length);
+	BsonArray	points = bson_array_create();
+
+	if (length > 0 && strchr("{[", text[0]) != NULL)
+	{
+		bson_append_condition(match, path, "$exists", bson_bool(true));
+		return;
+	}
+	bson_array_append(&points, bson_utf8_sized(string, length));
+	if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+		bson_array_append(&points, bson_bool(text[0] == 't'));
+	else if (length > 0)
+		append_number_point(text, &points);
+	if (points.count == 1)
+		bson_append_condition(match, path, "$eq", bson_first(points.bson));
+	else
+		bson_append_condition(match, path, "$in", bson_array(points.bson));
+}
+
+/* A longer bound is said once, for a command has 16 MB. */
+#define LONGEST_OTHER_BOUND	(64 * 1024)
+
+/* append_strings: of the field that are within the range. */
+static void
+append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArray *branches)
+{
+	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
+	const TextBound *own = is_upper ? &range->upper : &range->lower;
+	const TextBound *other = is_upper ? &range->lower : &range->upper;
+	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
+	bson_value_t value = bson_utf8_sized(own->string, own->length);
+
+	if (other->string == NULL || other->length > LONGEST_OTHER_BOUND)
+		bson_array_append_template(branches, "{@1: {@2: @3}}", path, operator, value);
+	else
+		bson_array_append_template(branches, "{@1: {@2: @3, @4: @5}}", path, operator, value,
+								   bson_utf8(is_upper ? "$gte" : "$lte"),
+								   bson_utf8_sized(other->string, other->length));
+}
+
+/* append_text_range: texts that are within the range. */
+static void
+append_text_range(const MongoPredicate *predicate, const TextRange *range, bson_t *match)
+{
+	BsonArray	branches = bson_array_create();
+
+	append_strings(predicate, range, &branches);
+	mongo_append_other_json(&branches, predicate->path, may_begin_in_range, range);
+	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+}
+
+MongoMatch
+mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	TextRange	range = {{NULL, 0}, {NULL, 0}};
+	TextBound	bound;
+
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL || predicate->value_type == NAMEOID)
+	{
+		bson_append_condition(match, predicate->path, "$exists", bson_bool(true));
+		return MONGO_MATCH_SOME;
+	}
+	bound = text_bound(value);
+	if (predicate->strategy == BTEqualStrategyNumber)
+		append_equal(predicate->path, bound.string, bound.length, match);
+	else
+	{
+		if (mongo_is_upper_bound(predicate->strategy))
+			range.upper = bound;
+		else
+			range.lower = bound;
+		append_text_range(predicate, &range, match);
+	}
+	return MONGO_MATCH_SOME;
+}
+
+MongoMatch
+mongo_json_text_between(const MongoPredicate *predicate, const Datum values[2], bson_t *match)
+{
+	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
+	TextRange	range;
+
+	range.lower = text_bound(values[is_upper ? 1 : 0]);
+	range.upper = text_bound(values[is_upper ? 0 : 1]);
+	append_text_range(predicate, &range, match);
+	return MONGO_MATCH_SOME;
+}
+
+/* ------------------- Where a field is a scalar of json -------------------- */
+
+/* append_string: equal to one in the database's encoding. */
+static void
+append_string(bson_t *match, const char *path, const char *string, int length)
+{
+	char	   *converted = pg_server_to_any(string, length, PG_UTF8);
+
+	bson_append_condition(match, path, "$eq",
+						  bson_utf8_sized(converted, converted == string ? (size_t) length :
+										  strlen(converted)));
+}
+
+/*
+ * append_number: each BSON number whose JSON this is: an integer, or the Double whose
+ * shortest form it is.  Points, as of an array MongoDB takes but one bound of a range.
+ */
+static void
+append_number(bson_t *match, const char *path, Numeric number)
+{
+	Datum		datum = NumericGetDatum(number);
+	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
+	bool		is_whole;
+
+	if (isinf(middle) || isnan(middle) || fabs(middle) > 9e18)
+	{
+		bson_append_condition(match, path, "$exists", bson_bool(true));
+		return;
+	}
+	is_whole = DatumGetBool(DirectFunctionCall2(numeric_eq, datum,
+												DirectFunctionCall2(numeric_trunc, datum,
+																	Int32GetDatum(0))));
+	if (!is_whole)
+		bson_append_condition(match, path, "$eq", bson_double(middle));
+	else
+	{
+		bson_value_t whole = bson_integer(DatumGetInt64(DirectFunctionCall1(numeric_int8, datum)));
+
+		if (fabs(middle) < MONGO_LARGEST_EXACT)
+			bson_append_condition(match, path, "$eq", whole);
+		else
+			bson_append_template(match, "{@1: {$in: [@2, @3]}}", bson_utf8(path), whole,
+								 bson_double(middle));
+	}
+}
+
+void
+mongo_append_json_scalar(bson_t *match, const char *path, const JsonbValue *value)
+{
+	switch (value->type)
+	{
+		case jbvString:
+			append_string(match, path, value->val.string.val, value->val.string.len);
+			break;
+		case jbvNumeric:
+			append_number(match, path, value->val.numeric);
+			break;
+		case jbvBool:
+			bson_append_condition(match, path, "$eq", bson_bool(value->val.boolean));
+			break;
+		default:
+			bson_append_condition(match, path, "$exists", bson_bool(true));
+			break;
+	}
+}
+
+/* -------- Conditions on the text within a wrapper of Extended JSON -------- */
+
+/* append_wrapped_oid: the ObjectId with these digits, in lower case, as JSON has them. */
+static void
+append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	const text *packed = DatumGetTextPP(value);
+	bson_oid_t	oid;
+
+	if (mongo_objectid_from_text(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed), true, &oid))
+		bson_array_append_template(branches, "{@1: {$eq: @2}}", bson_utf8(predicate->path),
+								   bson_oid(&oid));
+}
+
+/* append_wrapped_date: of a Date as it is cast, in UTC but for timestamptz. */
+static void
+append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	int64		low;
+	int64		high;
+
+	mongo_cast_date_bounds(predicate, value, &low, &high);
+	bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->path),
+							   bson_date(low), bson_date(high));
+}
+
+/* append_wrapped_decimal: beside numbers, NaN is one here and has no place among them. */
+static void
+append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	mongo_append_cast_number(predicate, value, branches);
+	bson_array_append_template(branches, "{@1: NaN}", bson_utf8(predicate->path));
+}
+
+static const struct
+{
+	const char *type;			/* of $type */
+	MongoTypeKind class;		/* what it is cast to */
+	void		(*append) (const MongoPredicate *predicate, Datum value,
+						   BsonArray *branches);
+}			wrappers[] =
+{
+	[MONGO_WRAPPER_OID] = {"objectId", MONGO_KIND_TEXT, append_wrapped_oid},
+	[MONGO_WRAPPER_DATE] = {"date", MONGO_KIND_TIMESTAMP, append_wrapped_date},
+	[MONGO_WRAPPER_DECIMAL] = {"decimal", MONGO_KIND_NUMERIC, append_wrapped_decimal},
+};
+
+/* is_sought: is it compared as a value of its type, or else as any text? */
+static bool
+is_sought(const MongoPredicate *predicate)
+{
+	Oid			type = OidIsValid(predicate->cast_type) ? predicate->cast_type : TEXTOID;
+	MongoTypeKind class = mongo_kind_of_type(type)->class;
+
+	switch (wrappers[predicate->wrapper].class)
+	{
+		case MONGO_KIND_NUMERIC:
+			return class == MONGO_KIND_NUMERIC || class == MONGO_KIND_INTEGER ||
+				class == MONGO_KIND_DOUBLE;
+		case MONGO_KIND_TIMESTAMP:
+			return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
+		default:
+			return class == wrappers[predicate->wrapper].class;
+	}
+}
+
+MongoGrade
+mongo_wrapped_grade(const MongoPredicate *predicate)
+{
+	if (predicate->form == MONGO_PREDICATE_ALL || predicate->value_type == NAMEOID)
+		return MONGO_NOT_SHIPPABLE;
+	if (!OidIsValid(predicate->cast_type))
+		return predicate->strategy != BTEqualStrategyNumber ||
+			get_collation_isdeterministic(predicate->collation) ?
+			MONGO_SUPERSET : MONGO_NOT_SHIPPABLE;
+	return is_sought(predicate) ? mongo_json_cast_grade(predicate) : MONGO_NOT_SHIPPABLE;
+}
+
+MongoMatch
+mongo_render_wrapped(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	const char *type = wrappers[predicate->wrapper].type;
+	BsonArray	branches = bson_array_create();
+
+	if (OidIsValid(predicate->cast_type) && predicate->strategy != BTEqualStrategyNumber)
+	{
+		mongo_append_cast_bound(predicate, value, type, "object", match);
+		return MONGO_MATCH_SOME;
+	}
+	if (is_sought(predicate) && predicate->strategy == BTEqualStrategyNumber)
+		mongo_append_each(predicate, value, wrappers[predicate->wrapper].append, &branches);
+	else
+		bson_array_append_template(&branches, "{@1: {$type: @2}}", bson_utf8(predicate->path),
+								   bson_utf8(type));
+	bson_array_append_template(&branches, "{@1: {$type: 'object'}}", bson_utf8(predicate->path));
+	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+	return MONGO_MATCH_SOME;
+}
+
+/* ----------- A user's own JSON that becomes a part of a command ----------- */
+
+/* Whatever form a date has, these say what it is. */
+static const struct
+{
+	const char *name;
+	const char *value;
+}			settings[] =
+{
+	{"TimeZone", "UTC"},
+	{"DateStyle", "ISO, YMD"},
+};
+
+void
+mongo_append_kept_json(bson_t *document, const char *key, Datum json)
+{
+	const char *string = TextDatumGetCString(json);
+	int			level = 0;
+
+	/* a key may be written with escapes */
+	if (strstr(string, "$date") != NULL || strstr(string, "\\u") != NULL)
+	{
+		level = NewGUCNestLevel();
+		for (size_t i = 0; i < lengthof(settings); i++)
+			(void) set_config_option(settings[i].name, settings[i].value, PGC_USERSET,
+									 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	}
+	mongo_append_datum(document, key, -1, json, false, JSONOID, -1);
+	if (level > 0)
+		AtEOXact_GUC(true, level);
+}

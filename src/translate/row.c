@@ -1,0 +1,1023 @@
+/*-------------------------------------------------------------------------
+ *
+ * row.c
+ *		Rows as documents and upserts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "translate_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_type_d.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* --------------- From rows to the documents that store them --------------- */
+
+#define ID_KEY	"_id"
+
+/*
+ * A field of the document.  It has a column, or children, or both when a
+ * column holds the parent of another ("a" and "a.b").
+ */
+typedef struct LayoutField
+{
+	const char *key;
+	const char *path;			/* from the top, with dots */
+	List	   *attributes;		/* columns with this path, as numbers */
+	List	   *children;		/* LayoutField *, as they are met */
+} LayoutField;
+
+struct MongoRowLayout
+{
+	TupleDesc	tuple;
+	const char **paths;			/* by attribute number - 1; NULL: none */
+	bson_type_t *bson_types;	/* likewise; BSON_TYPE_EOD: not declared */
+	AttrNumber	document_attribute; /* the column __doc, or 0 */
+	bool		write_null;
+	bool		generates_id;
+	LayoutField *id;			/* NULL when no column reads it */
+	List	   *fields;			/* the others at the top */
+};
+
+/* find_or_add_field: the field whose key is this part of the path. */
+static LayoutField *
+find_or_add_field(List **fields, const char *path, size_t key_start, size_t key_end)
+{
+	LayoutField *field;
+	ListCell   *cell;
+
+	foreach(cell, *fields)
+	{
+		field = lfirst(cell);
+		if (strlen(field->key) == key_end - key_start &&
+			strncmp(field->key, path + key_start, key_end - key_start) == 0)
+			return field;
+	}
+	field = palloc0(sizeof(LayoutField));
+	field->key = pnstrdup(path + key_start, key_end - key_start);
+	field->path = pnstrdup(path, key_end);
+	*fields = lappend(*fields, field);
+	return field;
+}
+
+/* add_to_layout: the column's field, below the fields that its path leads through. */
+static void
+add_to_layout(List **top, const char *path, AttrNumber attnum)
+{
+	List	  **fields = top;
+	LayoutField *field;
+	int			start = 0;
+
+	for (;;)
+	{
+		int			end = start + strcspn(path + start, ".");
+
+		field = find_or_add_field(fields, path, start, end);
+		if (path[end] == '\0')
+			break;
+		fields = &field->children;
+		start = end + 1;
+	}
+	field->attributes = lappend_int(field->attributes, attnum);
+}
+
+MongoRowLayout *
+mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
+						bool write_null, bool generates_id)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoRowLayout *layout = palloc0(sizeof(MongoRowLayout));
+	ListCell   *cell;
+
+	layout->tuple = CreateTupleDescCopy(tuple);
+	layout->paths = palloc0(sizeof(char *) * Max(tuple->natts, 1));
+	layout->bson_types = palloc0(sizeof(bson_type_t) * Max(tuple->natts, 1));
+	layout->write_null = write_null;
+	layout->generates_id = generates_id;
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
+		const MongoColumnOptions *options;
+
+		if (attribute->attisdropped)
+			continue;
+		if (strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0)
+		{
+			layout->document_attribute = attnum;
+			continue;
+		}
+		options = mongo_column_options(relid, attnum);
+		mongo_check_declared_type(NameStr(attribute->attname), attribute->atttypid,
+								  options->bson_type);
+		layout->paths[attnum - 1] = options->path;
+		layout->bson_types[attnum - 1] = options->bson_type;
+		add_to_layout(&layout->fields, layout->paths[attnum - 1], attnum);
+	}
+	foreach(cell, layout->fields)
+	{
+		LayoutField *field = lfirst(cell);
+
+		if (strcmp(field->key, ID_KEY) == 0)
+		{
+			layout->id = field;
+			layout->fields = foreach_delete_current(layout->fields, cell);
+		}
+	}
+	MemoryContextSwitchTo(old_context);
+	return layout;
+}
+
+/*
+ * mongo_row_bson_type
+ *		What the attribute's field is declared to be.
+ */
+static bson_type_t
+mongo_row_bson_type(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	return layout->bson_types[attnum - 1];
+}
+
+static const char *
+attribute_name(const MongoRowLayout *layout, AttrNumber attnum)
+{
+	return NameStr(TupleDescAttr(layout->tuple, attnum - 1)->attname);
+}
+
+/* append_objectid_text: is this text an ObjectId as we show them? */
+static bool
+append_objectid_text(bson_t *document, const char *key, const char *text,
+					 size_t length)
+{
+	bson_oid_t	oid;
+
+	return mongo_objectid_from_text(text, length, true, &oid) &&
+		BSON_APPEND_OID(document, key, &oid);
+}
+
+/* column_error_context names the column in which a value cannot be stored. */
+static void
+column_error_context(void *arg)
+{
+	errcontext("column \"%s\"", (const char *) arg);
+}
+
+/* append_column_value: what it says in the header of a column that is not declared. */
+static void
+append_column_value(bson_t *document, const char *key, const char *path,
+					Datum value, Oid typid, int32 typmod)
+{
+	bool		is_id = strcmp(path, ID_KEY) == 0;
+	Oid			base = is_id ? getBaseType(typid) : typid;
+
+	if (base == NAMEOID)
+	{
+		const char *name = NameStr(*DatumGetName(value));
+
+		if (append_objectid_text(document, key, name, strlen(name)))
+			return;
+	}
+	else if (is_id && (base == TEXTOID || base == VARCHAROID || base == BPCHAROID))
+	{
+		text	   *string = DatumGetTextPP(value);
+
+		if (append_objectid_text(document, key, VARDATA_ANY(string),
+								 VARSIZE_ANY_EXHDR(string)))
+			return;
+	}
+	else if (is_id && base == BYTEAOID)
+	{
+		bytea	   *bytes = DatumGetByteaPP(value);
+
+		if (VARSIZE_ANY_EXHDR(bytes) == sizeof(bson_oid_t))
+		{
+			bson_oid_t	oid;
+
+			memcpy(&oid, VARDATA_ANY(bytes), sizeof(oid));
+			BSON_APPEND_OID(document, key, &oid);
+			return;
+		}
+	}
+	mongo_append_datum(document, key, -1, value, false, typid, typmod);
+}
+
+void
+mongo_append_column_value(bson_t *document, const char *key, const char *path,
+						  Datum value, Form_pg_attribute attribute, bson_type_t bson_type)
+{
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	NameStr(attribute->attname)};
+
+	error_context_stack = &callback;
+	if (bson_type != BSON_TYPE_EOD)
+		mongo_append_declared(document, key, value, attribute->atttypid, attribute->atttypmod,
+							  bson_type);
+	else
+		append_column_value(document, key, path, value, attribute->atttypid,
+							attribute->atttypmod);
+	error_context_stack = callback.previous;
+}
+
+/*
+ * column_of_field
+ *		The column that gives this field its value, or 0.
+ *
+ * Two columns may read one field, but only one of them can say what it is.
+ */
+static AttrNumber
+column_of_field(const MongoRowLayout *layout, const LayoutField *field,
+				const bool *isnull)
+{
+	AttrNumber	found = 0;
+	ListCell   *cell;
+
+	foreach(cell, field->attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+
+		if (isnull[attnum - 1])
+			continue;
+		if (found != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("columns \"%s\" and \"%s\" cannot both be given",
+							attribute_name(layout, found),
+							attribute_name(layout, attnum)),
+					 errdetail("Both are the field \"%s\" of the document.",
+							   field->path)));
+		found = attnum;
+	}
+	return found;
+}
+
+/* has_value: is there anything to write at or below this field? */
+static bool
+has_value(const MongoRowLayout *layout, const LayoutField *field,
+		  const bool *isnull)
+{
+	ListCell   *cell;
+
+	foreach(cell, field->attributes)
+	{
+		if (layout->write_null || !isnull[lfirst_int(cell) - 1])
+			return true;
+	}
+	foreach(cell, field->children)
+	{
+		if (has_value(layout, lfirst(cell), isnull))
+			return true;
+	}
+	return false;
+}
+
+/* children_have_value: is one of the columns below the field not NULL? */
+static bool
+children_have_value(const MongoRowLayout *layout, const LayoutField *field,
+					const bool *isnull)
+{
+	ListCell   *cell;
+
+	foreach(cell, field->children)
+	{
+		if (has_value(layout, lfirst(cell), isnull))
+			return true;
+	}
+	return false;
+}
+
+/* append_field writes a field that has a value. */
+static void
+append_field(const MongoRowLayout *layout, const LayoutField *field,
+			 const Datum *values, const bool *isnull, bson_t *document)
+{
+	AttrNumber	attnum = column_of_field(layout, field, isnull);
+
+	if (field->children != NIL && children_have_value(layout, field, isnull))
+	{
+		bson_t		child;
+		ListCell   *cell;
+
+		if (attnum != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("column \"%s\" cannot be given together with a column inside it",
+							attribute_name(layout, attnum)),
+					 errdetail("The field \"%s\" would be written twice.", field->path)));
+		BSON_APPEND_DOCUMENT_BEGIN(document, field->key, &child);
+		foreach(cell, field->children)
+		{
+			if (has_value(layout, lfirst(cell), isnull))
+				append_field(layout, lfirst(cell), values, isnull, &child);
+		}
+		bson_append_document_end(document, &child);
+		return;
+	}
+	if (attnum == 0)
+	{
+		BSON_APPEND_NULL(document, field->key);
+		return;
+	}
+	mongo_append_column_value(document, field->key, field->path, values[attnum - 1],
+							  TupleDescAttr(layout->tuple, attnum - 1),
+							  layout->bson_types[attnum - 1]);
+}
+
+/* Does a column of this type, and declared so, read an ObjectId that we make? */
+static bool
+reads_objectids(Oid typid, bson_type_t declared)
+{
+	const MongoType *type = mongo_type_facts(getBaseType(typid));
+
+	return (type->accepts & mongo_declared_set(declared) & MONGO_BSON_BIT(BSON_TYPE_OID)) != 0 &&
+		(type->limit == 0 || type->limit >= MONGO_OBJECTID_TEXT_LENGTH);
+}
+
+/* append_id: what the row says, or an ObjectId that PostgreSQL makes. */
+static void
+append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
+		  bson_t *document, bool *generated, bson_oid_t *oid)
+{
+	const LayoutField *id = layout->id;
+	ListCell   *cell;
+
+	*generated = layout->generates_id || id == NULL || (column_of_field(layout, id, isnull) == 0 &&
+														!children_have_value(layout, id, isnull));
+	if (!*generated)
+	{
+		append_field(layout, id, values, isnull, document);
+		return;
+	}
+	if (id != NULL)
+	{
+		foreach(cell, id->attributes)
+		{
+			AttrNumber	attnum = lfirst_int(cell);
+			Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+			bool		reads = reads_objectids(attribute->atttypid,
+												layout->bson_types[attnum - 1]);
+
+			if (!reads && layout->generates_id)
+				ereport(ERROR,
+						(errcode(ERRCODE_DATATYPE_MISMATCH),
+						 errmsg("column \"%s\" of type %s cannot hold a generated _id",
+								NameStr(attribute->attname),
+								format_type_be(attribute->atttypid)),
+						 errhint("Declare it as objectid, name or text, or drop the option generated_id.")));
+			if (!reads)
+				ereport(ERROR,
+						(errcode(ERRCODE_NOT_NULL_VIOLATION),
+						 errmsg("null value in column \"%s\" of type %s cannot be stored",
+								NameStr(attribute->attname),
+								format_type_be(attribute->atttypid)),
+						 errdetail("Every document has an _id, and the ObjectId that MongoDB would give it is not of that type.")));
+		}
+	}
+	bson_oid_init(oid, NULL);
+	BSON_APPEND_OID(document, ID_KEY, oid);
+}
+
+/*
+ * append_part
+ *		The elements between two offsets of another document, as they are.
+ *
+ * Not by iterators: libbson would tidy up what it appends.
+ */
+static void
+append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
+{
+	uint32		length = sizeof(uint32) + (end - start) + 1;
+	uint32		prefix = BSON_UINT32_TO_LE(length);
+	uint8_t    *bytes;
+	bson_t		elements;
+
+	if (start == end)
+		return;
+	bytes = palloc(length);
+	memcpy(bytes, &prefix, sizeof(prefix));
+	memcpy(bytes + sizeof(prefix), bson_get_data(source) + start, end - start);
+	bytes[length - 1] = '\0';
+	if (!bson_view(&elements, bytes, length))
+		elog(ERROR, "malformed document");
+	bson_concat(document, &elements);
+	pfree(bytes);
+}
+
+/*
+ * append_whole_document
+ *		The column __doc; _id comes first, as MongoDB itself would have it.
+ */
+static void
+append_whole_document(const MongoRowLayout *layout, const Datum *values,
+					  const bool *isnull, bson_t *document, bool *generated,
+					  bson_oid_t *oid)
+{
+	AttrNumber	attnum = layout->document_attribute;
+	Oid			type = getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid);
+	bson_t	   *wrapped = bson_create_in(CurrentMemoryContext);
+	bson_iter_t member;
+	uint32		id_start;
+	uint32		id_end;
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	MONGO_DOCUMENT_COLUMN};
+
+	for (int i = 0; i < layout->tuple->natts; i++)
+	{
+		if (i != attnum - 1 && !isnull[i] && layout->paths[i] != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("column \"%s\" cannot be given together with \"%s\"",
+							attribute_name(layout, i + 1), MONGO_DOCUMENT_COLUMN),
+					 errdetail("A row is written either from its columns or as a whole document.")));
+	}
+	error_context_stack = &callback;
+	mongo_append_json_members(wrapped, values[attnum - 1], type);
+	error_context_stack = callback.previous;
+
+	*generated = !bson_iter_init_find(&member, wrapped, ID_KEY);
+	if (*generated)
+	{
+		bson_oid_init(oid, NULL);
+		BSON_APPEND_OID(document, ID_KEY, oid);
+		bson_concat(document, wrapped);
+		return;
+	}
+	id_start = bson_iter_offset(&member);
+	id_end = bson_iter_next(&member) ? bson_iter_offset(&member) : wrapped->len - 1;
+	append_part(document, wrapped, id_start, id_end);
+	append_part(document, wrapped, sizeof(uint32), id_start);
+	append_part(document, wrapped, id_end, wrapped->len - 1);
+}
+
+void
+mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
+					  const bool *isnull, bson_t *document, bool *generated,
+					  bson_oid_t *oid)
+{
+	ListCell   *cell;
+
+	if (layout->document_attribute != 0 && !isnull[layout->document_attribute - 1])
+	{
+		append_whole_document(layout, values, isnull, document, generated, oid);
+		return;
+	}
+	append_id(layout, values, isnull, document, generated, oid);
+	foreach(cell, layout->fields)
+	{
+		if (has_value(layout, lfirst(cell), isnull))
+			append_field(layout, lfirst(cell), values, isnull, document);
+	}
+}
+
+void
+mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
+{
+	bson_t		fields;
+	bson_iter_t iter;
+	uint32		start;
+
+	/* the _id is the first element */
+	if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter))
+		elog(ERROR, "document has no _id");
+	start = bson_iter_offset(&iter);
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (bson_empty(filter))
+		{
+			append_part(filter, document, start, bson_iter_offset(&iter));
+			start = bson_iter_offset(&iter);
+		}
+		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("field name \"%s\" cannot be used with ON CONFLICT in a MongoDB transaction",
+							mongo_from_utf8(key))));
+	}
+	if (bson_empty(filter))
+	{
+		append_part(filter, document, start, document->len - 1);
+		start = document->len - 1;
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
+	append_part(&fields, document, start, document->len - 1);
+	bson_append_document_end(update, &fields);
+}
+
+/* append_assignment: one column's part in the update. */
+static void
+append_assignment(const MongoRowLayout *layout, AttrNumber attnum, Datum value,
+				  bool isnull, MongoUpdateOperators *operators)
+{
+	const char *path = layout->paths[attnum - 1];
+
+	if (isnull && layout->write_null)
+		BSON_APPEND_NULL(operators->set, path);
+	else if (isnull)
+		BSON_APPEND_BOOL(operators->unset, path, true);
+	else
+		mongo_append_column_value(operators->set, path, path, value,
+								  TupleDescAttr(layout->tuple, attnum - 1),
+								  layout->bson_types[attnum - 1]);
+}
+
+/* append_column_changes: what changed of a nested column, if that can be said. */
+static bool
+append_column_changes(const MongoRowLayout *layout, AttrNumber attnum, Datum old,
+					  Datum new, MongoUpdateOperators *operators)
+{
+	Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	NameStr(attribute->attname)};
+	bool		appended;
+
+	error_context_stack = &callback;
+	appended = mongo_append_changes(operators, layout->paths[attnum - 1], old, new,
+									attribute->atttypid, attribute->atttypmod);
+	error_context_stack = callback.previous;
+	return appended;
+}
+
+/*
+ * append_replacement
+ *		A pipeline that makes the column __doc the document.
+ *
+ * A document without _id keeps the one it has; with another _id, MongoDB
+ * refuses.
+ */
+static void
+append_replacement(const MongoRowLayout *layout, const Datum *values,
+				   const bool *isnull, bson_t *update)
+{
+	AttrNumber	attnum = layout->document_attribute;
+	bson_t	   *members = bson_create_in(CurrentMemoryContext);
+	bson_t		stage;
+	bson_t		whole;
+	bson_t		parts;
+	bson_t		part;
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	MONGO_DOCUMENT_COLUMN};
+
+	if (isnull[attnum - 1])
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("column \"%s\" cannot be set to NULL", MONGO_DOCUMENT_COLUMN),
+				 errhint("DELETE removes the whole document.")));
+	error_context_stack = &callback;
+	mongo_append_json_members(members, values[attnum - 1],
+							  getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid));
+	error_context_stack = callback.previous;
+
+	BSON_APPEND_DOCUMENT_BEGIN(update, "0", &stage);
+	if (bson_has_field(members, ID_KEY))
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(&stage, "$replaceWith", &whole);
+		BSON_APPEND_DOCUMENT(&whole, "$literal", members);
+		bson_append_document_end(&stage, &whole);
+	}
+	else
+	{
+		BSON_APPEND_DOCUMENT_BEGIN(&stage, "$replaceWith", &whole);
+		BSON_APPEND_ARRAY_BEGIN(&whole, "$mergeObjects", &parts);
+		BSON_APPEND_DOCUMENT_BEGIN(&parts, "0", &part);
+		BSON_APPEND_UTF8(&part, ID_KEY, "$_id");
+		bson_append_document_end(&parts, &part);
+		BSON_APPEND_DOCUMENT_BEGIN(&parts, "1", &part);
+		BSON_APPEND_DOCUMENT(&part, "$literal", members);
+		bson_append_document_end(&parts, &part);
+		bson_append_array_end(&whole, &parts);
+		bson_append_document_end(&stage, &whole);
+	}
+	bson_append_document_end(update, &stage);
+}
+
+void
+mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
+					const Datum *values, const bool *isnull,
+					const Datum *old_values, const bool *old_isnull, bson_t *update)
+{
+	MongoUpdateOperators operators = {
+		bson_create_in(CurrentMemoryContext),
+		bson_create_in(CurrentMemoryContext),
+		bson_create_in(CurrentMemoryContext)
+	};
+	ListCell   *cell;
+
+	if (layout->document_attribute != 0 &&
+		list_member_int(attributes, layout->document_attribute))
+	{
+		append_replacement(layout, values, isnull, update);
+		return;
+	}
+	foreach(cell, attributes)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		int			i = attnum - 1;
+
+		if (old_values == NULL || isnull[i] || old_isnull[i] ||
+			!mongo_is_nested_type(TupleDescAttr(layout->tuple, i)->atttypid) ||
+			!append_column_changes(layout, attnum, old_values[i], values[i], &operators))
+			append_assignment(layout, attnum, values[i], isnull[i], &operators);
+	}
+	if (!bson_empty(operators.set))
+		BSON_APPEND_DOCUMENT(update, "$set", operators.set);
+	if (!bson_empty(operators.unset))
+		BSON_APPEND_DOCUMENT(update, "$unset", operators.unset);
+	if (!bson_empty(operators.push))
+		BSON_APPEND_DOCUMENT(update, "$push", operators.push);
+}
+
+/* overlap: is one path the other, or inside it? */
+static bool
+overlap(const char *first, const char *second)
+{
+	size_t		length = Min(strlen(first), strlen(second));
+
+	return strncmp(first, second, length) == 0 &&
+		(first[length] == '\0' || first[length] == '.') &&
+		(second[length] == '\0' || second[length] == '.');
+}
+
+void
+mongo_check_assignable(Oid relid, List *attributes)
+{
+	ListCell   *cell;
+	List	   *seen = NIL;
+
+	foreach(cell, attributes)
+	{
+		char	   *name = get_attname(relid, lfirst_int(cell), false);
+		char	   *path;
+		ListCell   *other;
+
+		if (strcmp(name, MONGO_DOCUMENT_COLUMN) == 0)
+		{
+			if (list_length(attributes) == 1)
+				return;
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\" together with others", name),
+					 errdetail("A row is written either from its columns or as a whole document.")));
+		}
+		path = (char *) mongo_column_options(relid, lfirst_int(cell))->path;
+		if (overlap(path, ID_KEY))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\"", name),
+					 errdetail("MongoDB does not change the _id of a document."),
+					 errhint("Delete the row and insert another.")));
+		if (!mongo_path_is_addressable(path))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot update column \"%s\"", name),
+					 errdetail("MongoDB's update operators cannot name the field \"%s\".",
+							   path)));
+		foreach(other, seen)
+		{
+			if (overlap(path, lfirst(other)))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot update the fields \"%s\" and \"%s\" together",
+								path, (char *) lfirst(other))));
+		}
+		seen = lappend(seen, path);
+	}
+}
+
+/*-------------------------------------------------------------------------
+ * From rows to the upserts of the option insert_mode.
+ *
+ * The filter compares by $eq, so that a value with operators in it is none; MongoDB
+ * takes the fields of a new document from there.
+ *-------------------------------------------------------------------------
+ */
+
+#define ID_KEY	"_id"
+
+typedef struct UpsertKey
+{
+	const char *column;			/* for messages */
+	const char *path;
+	bool		may_be_array;
+} UpsertKey;
+
+struct MongoUpsertLayout
+{
+	TupleDesc	tuple;
+	const char **paths;			/* by attribute number - 1; NULL: none */
+	bool		only_inserts;	/* insert_mode 'ignore' */
+	bool		keyed_by_id;
+	List	   *keys;			/* UpsertKey * */
+	List	   *assigned;		/* attribute numbers: what the statement gives */
+	List	   *triggered;		/* likewise: what a trigger may have given */
+	List	   *others;			/* likewise, of new documents: what may have a
+								 * default */
+	AttrNumber	document_attribute; /* the column __doc, or 0 */
+};
+
+static const char *
+name_of_column(const MongoUpsertLayout *layout, AttrNumber attnum)
+{
+	return NameStr(TupleDescAttr(layout->tuple, attnum - 1)->attname);
+}
+
+/* ------------------------------- the layout -------------------------------- */
+
+/* may_be_array: what the column reads. */
+static bool
+may_be_array(const MongoUpsertLayout *layout, AttrNumber attnum)
+{
+	Oid			type = TupleDescAttr(layout->tuple, attnum - 1)->atttypid;
+
+	return mongo_is_nested_type(type) || getBaseType(type) == JSONOID;
+}
+
+/* add_upsert_key: 'attnum' 0 is _id, whatever columns read it or a part of it. */
+static void
+add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
+{
+	UpsertKey  *key = palloc0(sizeof(UpsertKey));
+
+	key->path = attnum == 0 ? ID_KEY : layout->paths[attnum - 1];
+	key->column = attnum == 0 ? ID_KEY : name_of_column(layout, attnum);
+	if (key->path == NULL ||
+		(mongo_path_is_under(key->path, ID_KEY) && strcmp(key->path, ID_KEY) != 0) ||
+		!mongo_path_is_addressable(key->path))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" cannot be one of the option key_columns", key->column),
+				 errdetail("A key is a field that MongoDB can name, and neither a part of _id nor the whole document.")));
+	layout->keys = lappend(layout->keys, key);
+	if (strcmp(key->path, ID_KEY) == 0)
+		layout->keyed_by_id = true;
+	else
+		key->may_be_array = may_be_array(layout, attnum);
+}
+
+static void
+find_keys(MongoUpsertLayout *layout, Oid relid, const char *key_columns)
+{
+	ListCell   *cell;
+
+	if (key_columns == NULL)
+		add_upsert_key(layout, 0);
+	foreach(cell, mongo_split_list(key_columns))
+	{
+		AttrNumber	attnum = get_attnum(relid, lfirst(cell));
+
+		if (attnum <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of the option key_columns does not exist",
+							(char *) lfirst(cell)),
+					 errdetail("Foreign table \"%s\" has no such column.", get_rel_name(relid))));
+		add_upsert_key(layout, attnum);
+	}
+}
+
+/* is_upsert_key: is this path, or what is around it, one of the keys? */
+static bool
+is_upsert_key(const MongoUpsertLayout *layout, const char *path)
+{
+	ListCell   *cell;
+
+	foreach(cell, layout->keys)
+	{
+		if (strcmp(((UpsertKey *) lfirst(cell))->path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* is_computed: a generated column, of nothing but columns that are given? */
+static bool
+is_computed(Oid relid, AttrNumber attnum, const Bitmapset *given)
+{
+	Relation	relation = table_open(relid, NoLock);
+	Bitmapset  *used = NULL;
+
+	pull_varattnos(build_column_default(relation, attnum), 1, &used);
+	table_close(relation, NoLock);
+	return bms_is_subset(used, given);
+}
+
+/* find_columns: what becomes of each that is no key. */
+static void
+find_columns(MongoUpsertLayout *layout, Oid relid, const Bitmapset *given, bool has_trigger)
+{
+	List	   *all = NIL;
+
+	for (AttrNumber attnum = 1; attnum <= layout->tuple->natts; attnum++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
+		const char *path = layout->paths[attnum - 1];
+
+		List	  **list = NULL;
+
+		if (path == NULL || mongo_path_is_under(path, ID_KEY))
+			continue;
+		if (attribute->attgenerated != '\0' ? is_computed(relid, attnum, given) :
+			bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, given))
+			list = &layout->assigned;
+		else if (attribute->atthasdef)
+			list = &layout->others;
+		else if (has_trigger)
+			list = &layout->triggered;
+		if (list == NULL)
+			continue;
+		all = lappend_int(all, attnum);
+		if (!is_upsert_key(layout, path))
+			*list = lappend_int(*list, attnum);
+	}
+	if (!layout->only_inserts)
+		mongo_check_assignable(relid, all);
+}
+
+MongoUpsertLayout *
+mongo_upsert_layout_create(Oid relid, TupleDesc tuple, const MongoTableOptions *options,
+						   const Bitmapset *given, bool has_trigger)
+{
+	MongoUpsertLayout *layout = palloc0(sizeof(MongoUpsertLayout));
+
+	layout->tuple = tuple;
+	layout->only_inserts = options->insert_mode == MONGO_INSERT_MODE_IGNORE;
+	layout->paths = palloc0(sizeof(char *) * Max(tuple->natts, 1));
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
+	{
+		if (TupleDescAttr(tuple, attnum - 1)->attisdropped)
+			continue;
+		if (strcmp(name_of_column(layout, attnum), MONGO_DOCUMENT_COLUMN) == 0)
+			layout->document_attribute = attnum;
+		else
+			layout->paths[attnum - 1] = mongo_column_options(relid, attnum)->path;
+	}
+	find_keys(layout, relid, options->key_columns);
+	if (layout->keyed_by_id && options->generated_id)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("with the option generated_id, _id cannot be a key of the option insert_mode"),
+				 errhint("Name other columns in the option key_columns.")));
+	find_columns(layout, relid, given, has_trigger);
+	return layout;
+}
+
+List *
+mongo_upsert_assigned(const MongoUpsertLayout *layout)
+{
+	return layout->assigned;
+}
+
+/* --------------------------------- a row ----------------------------------- */
+
+pg_noreturn static void
+report_no_key(const UpsertKey *key)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("null value in key column \"%s\"", key->column),
+			 errdetail("By the table's option insert_mode, a row is looked for by the columns of its option key_columns, _id by default.")));
+}
+
+/*
+ * append_key_condition: the field is the value; by $eq it may also be an array that has it for an
+ * element.
+ */
+static void
+append_key_condition(bson_t *filter, const UpsertKey *key, bson_value_t value)
+{
+	if (key->may_be_array)
+		bson_append_template(filter, "{@1: {$eq: @2, $not: {$elemMatch: {$eq: @2}}}}",
+							 bson_utf8(key->path), value);
+	else
+		bson_append_condition(filter, key->path, "$eq", value);
+}
+
+/* append_filter: {path: {$eq: value}, ...} */
+static void
+append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool generated,
+			  bson_t *filter)
+{
+	ListCell   *cell;
+
+	foreach(cell, layout->keys)
+	{
+		const UpsertKey *key = lfirst(cell);
+		bson_iter_t iter;
+		bson_iter_t value;
+
+		if ((generated && strcmp(key->path, ID_KEY) == 0) ||
+			!bson_iter_init(&iter, document) ||
+			!bson_iter_find_descendant(&iter, key->path, &value) ||
+			BSON_ITER_HOLDS_NULL(&value))
+			report_no_key(key);
+		append_key_condition(filter, key, *bson_iter_value(&value));
+	}
+}
+
+/* append_on_insert: {$setOnInsert: {all fields}} */
+static void
+append_on_insert(const bson_t *document, bson_t *update)
+{
+	bson_iter_t iter;
+
+	bson_iter_init(&iter, document);
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("field name \"%s\" cannot be used with insert_mode 'ignore'",
+							mongo_from_utf8(key))));
+	}
+	BSON_APPEND_DOCUMENT(update, "$setOnInsert", document);
+}
+
+/* append_others: {$setOnInsert: {_id, and defaults}} */
+static void
+append_others(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
+			  const Datum *values, const bool *isnull, const bson_t *document, bson_t *update)
+{
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_iter_t id;
+	ListCell   *cell;
+
+	if (!bson_iter_init_find(&id, document, ID_KEY))
+		elog(ERROR, "document has no _id");
+	bson_append_iter(fields, ID_KEY, -1, &id);
+	foreach(cell, layout->others)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+		const char *path = layout->paths[attnum - 1];
+
+		if (!isnull[attnum - 1])
+			mongo_append_column_value(fields, path, path, values[attnum - 1],
+									  TupleDescAttr(layout->tuple, attnum - 1),
+									  mongo_row_bson_type(rows, attnum));
+	}
+	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
+}
+
+void
+mongo_row_to_upsert(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
+					const Datum *values, const bool *isnull, const bson_t *document,
+					bool generated, bson_t *filter, bson_t *update)
+{
+	append_filter(layout, document, generated, filter);
+	if (layout->only_inserts)
+		append_on_insert(document, update);
+	else if (layout->document_attribute != 0 && !isnull[layout->document_attribute - 1])
+		mongo_row_to_update(rows, list_make1_int(layout->document_attribute), values, isnull,
+							NULL, NULL, update);
+	else
+	{
+		List	   *assigned = list_copy(layout->assigned);
+		ListCell   *cell;
+
+		foreach(cell, layout->triggered)
+		{
+			if (!isnull[lfirst_int(cell) - 1])
+				assigned = lappend_int(assigned, lfirst_int(cell));
+		}
+		mongo_row_to_update(rows, assigned, values, isnull, NULL, NULL, update);
+		append_others(layout, rows, values, isnull, document, update);
+	}
+}
+
+/* -------------------------------- EXPLAIN ---------------------------------- */
+
+static bson_value_t
+column_placeholder(const char *column)
+{
+	return bson_utf8(mongo_to_utf8(psprintf("<%s>", column)));
+}
+
+void
+mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter, bson_t *update)
+{
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
+
+	foreach(cell, layout->keys)
+	{
+		const UpsertKey *key = lfirst(cell);
+
+		append_key_condition(filter, key, column_placeholder(key->column));
+	}
+	foreach(cell, layout->assigned)
+		bson_append_member(set, layout->paths[lfirst_int(cell) - 1], "@1",
+						   column_placeholder(name_of_column(layout, lfirst_int(cell))));
+	if (!bson_empty(set))
+		BSON_APPEND_DOCUMENT(update, layout->only_inserts ? "$setOnInsert" : "$set", set);
+}

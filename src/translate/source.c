@@ -1,0 +1,407 @@
+/*-------------------------------------------------------------------------
+ *
+ * source.c
+ *		Where rows come from: derived tables, and ranges of parallel scans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "translate_internal.h"
+#include "common.h"
+#include "options.h"
+#include "convert.h"
+#include "remote.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+/* ------------ The stages that make the rows of a derived table ------------ */
+
+/*
+ * What runs JavaScript in MongoDB.  The internal ones are what mongos rewrites mapReduce
+ * to; MongoDB takes them from every client.
+ */
+static const char *const javascript_operators[] = {
+	"$where", "$function", "$accumulator", "$_internalJsEmit", "$_internalJsReduce"
+};
+
+/* javascript_in: the first such operator in a document or array, however deep; or NULL. */
+static const char *
+javascript_in(bson_iter_t *iter)
+{
+	check_stack_depth();
+	while (bson_iter_next(iter))
+	{
+		bson_iter_t child;
+		const char *found = NULL;
+
+		for (size_t i = 0; i < lengthof(javascript_operators); i++)
+		{
+			if (strcmp(bson_iter_key(iter), javascript_operators[i]) == 0)
+				return javascript_operators[i];
+		}
+		if ((BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter)) &&
+			bson_iter_recurse(iter, &child))
+			found = javascript_in(&child);
+		if (found != NULL)
+			return found;
+	}
+	return NULL;
+}
+
+void
+mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *value,
+					   const char *what)
+{
+	bson_iter_t members;
+	const char *found = NULL;
+
+	if (!options->allow_javascript && bson_iter_recurse(value, &members))
+		found = javascript_in(&members);
+	if (found != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("%s over collection \"%s.%s\" must not use %s", what,
+						options->database, options->collection, found),
+				 errdetail("It runs JavaScript in MongoDB."),
+				 errhint("The owner of the foreign server may allow that by its option allow_javascript.")));
+}
+
+void
+mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
+{
+	bson_t	   *holder;
+	bson_iter_t pipeline;
+	bson_iter_t stage;
+
+	if (options->pipeline == NULL)
+		return;
+	holder = bson_create_in(CurrentMemoryContext);
+	mongo_append_kept_json(holder, "pipeline", CStringGetTextDatum(options->pipeline));
+	if (!bson_iter_init_find(&pipeline, holder, "pipeline") ||
+		!BSON_ITER_HOLDS_ARRAY(&pipeline))
+		elog(ERROR, "option \"pipeline\" is not an array");
+	mongo_check_javascript(options, &pipeline, "the option \"pipeline\" of a foreign table");
+	bson_iter_recurse(&pipeline, &stage);
+	while (bson_iter_next(&stage))
+		bson_array_append(stages, *bson_iter_value(&stage));
+}
+
+/* ------------------------------- unwinding --------------------------------- */
+
+/* names_to_utf8: of each of these. */
+static List *
+names_to_utf8(List *names)
+{
+	ListCell   *cell;
+
+	foreach(cell, names)
+		lfirst(cell) = (char *) mongo_to_utf8(lfirst(cell));
+	return names;
+}
+
+List *
+mongo_unwound_paths(const MongoTableOptions *options)
+{
+	return names_to_utf8(mongo_split_list(options->unwind));
+}
+
+List *
+mongo_ordinality_fields(const MongoTableOptions *options)
+{
+	return names_to_utf8(mongo_split_list(options->ordinality));
+}
+
+/*
+ * can_be_unwound: an expression that is true of an array and of nothing at all, and of a
+ * path through an array as well, where $unwind finds nothing.
+ */
+static const bson_t *
+can_be_unwound(const char *path)
+{
+	return bson_from_template("{$isArray: {$ifNull: [@1, []]}}", bson_field(path));
+}
+
+/* fits: likewise, but not of a path through an array. */
+static const bson_t *
+fits(const char *path)
+{
+	BsonArray	tests = bson_array_create();
+
+	for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'))
+		bson_array_append_template(&tests, "{$not: [{$isArray: @1}]}",
+								   bson_field(pnstrdup(path, dot - path)));
+	if (tests.count == 0)
+		return can_be_unwound(path);
+	bson_array_append(&tests, bson_document(can_be_unwound(path)));
+	return bson_from_template("{$and: @1}", bson_array(tests.bson));
+}
+
+/*
+ * raising: an expression that fails wherever it is evaluated, with what MONGO_MISMATCH
+ * promises.
+ */
+static const bson_t *
+raising(const char *path, const MongoTableOptions *options)
+{
+	const char *text = psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
+								MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
+								path, mongo_to_utf8(options->database),
+								mongo_to_utf8(options->collection), MONGO_MISMATCH_ARRAY);
+
+	return bson_from_template("{$toInt: {$concat: [{$literal: @1}, {$type: @2}]}}",
+							  bson_utf8(text), bson_field(path));
+}
+
+/*
+ * with_null: what is at 'parent', with a null at the rest of the path.
+ */
+static bson_value_t
+with_null(const char *parent, const char *rest)
+{
+	const char *dot;
+	const char *name;
+
+	check_stack_depth();
+	if (rest == NULL)
+		return bson_null();
+	dot = strchr(rest, '.');
+	name = dot == NULL ? rest : pnstrdup(rest, dot - rest);
+	return bson_document(bson_from_template("{$mergeObjects: [@1, {@2: @3}]}",
+											bson_field(parent), bson_utf8(name),
+											with_null(psprintf("%s.%s", parent, name),
+													  dot == NULL ? NULL : dot + 1)));
+}
+
+/*
+ * append_replaced: {$set: {top: {$cond: [test, "$top", otherwise]}}}.  A $set of
+ * the path itself would make documents on the way; and MongoDB might test a $match
+ * before others that stand before it.
+ */
+static void
+append_replaced(BsonArray *stages, const char *top, const bson_t *test,
+				bson_value_t otherwise)
+{
+	bson_array_append_template(stages, "{$set: {@1: {$cond: [@2, @3, @4]}}}", bson_utf8(top),
+							   bson_document(test), bson_field(top), otherwise);
+}
+
+/* append_array_test: what becomes of documents with something else than an array. */
+static void
+append_array_test(BsonArray *stages, const MongoTableOptions *options, const char *path,
+				  MongoNoArray no_array)
+{
+	const char *dot = strchr(path, '.');
+	const char *top = dot == NULL ? path : pnstrdup(path, dot - path);
+
+	if (no_array == MONGO_NO_ARRAY_RAISES)
+		append_replaced(stages, top, fits(path),
+						bson_document(raising(path, options)));
+	else if (!options->unwind_empty)
+		bson_array_append_template(stages, "{$match: {@1: {$type: 'array'}}}", bson_utf8(path));
+	else if (no_array == MONGO_NO_ARRAY_IS_NULL)
+		append_replaced(stages, top, can_be_unwound(path),
+						with_null(top, dot == NULL ? NULL : dot + 1));
+	else
+		bson_array_append_template(stages, "{$match: {$expr: @1}}",
+								   bson_document(fits(path)));
+}
+
+void
+mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options, int number,
+					MongoNoArray no_array)
+{
+	const char *path = list_nth(mongo_unwound_paths(options), number);
+	List	   *fields = mongo_ordinality_fields(options);
+	bson_t	   *unwind = bson_from_template("{path: @1}", bson_field(path));
+
+	append_array_test(stages, options, path, no_array);
+	if (number < list_length(fields))
+		BSON_APPEND_UTF8(unwind, "includeArrayIndex", list_nth(fields, number));
+	if (options->unwind_empty)
+		BSON_APPEND_BOOL(unwind, "preserveNullAndEmptyArrays", true);
+	bson_array_append_template(stages, "{$unwind: @1}", bson_document(unwind));
+}
+
+void
+mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options)
+{
+	bson_t	   *numbers = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
+
+	foreach(cell, mongo_ordinality_fields(options))
+		bson_append_member(numbers, lfirst(cell), "{$add: [@1, 1]}", bson_field(lfirst(cell)));
+	if (!bson_empty(numbers))
+		bson_array_append_template(stages, "{$set: @1}", bson_document(numbers));
+}
+
+void
+mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options)
+{
+	int			npaths = list_length(mongo_unwound_paths(options));
+
+	mongo_append_pipeline(stages, options);
+	for (int i = 0; i < npaths; i++)
+		mongo_append_unwind(stages, options, i, MONGO_NO_ARRAY_IS_NULL);
+	mongo_append_ordinality(stages, options);
+}
+
+/*-------------------------------------------------------------------------
+ * A collection in ranges of one field, each document in exactly one.
+ *-------------------------------------------------------------------------
+ */
+
+void
+mongo_append_split_pipeline(bson_t *command, const char *collection,
+							const char *field, int sample_size)
+{
+	bson_append_template(command,
+						 "{pipeline: ["
+						 "{$collStats: {count: {}}}, "
+						 "{$limit: 1}, "
+						 "{$unionWith: {coll: @1, pipeline: ["
+						 "{$sample: {size: @2}}, {$group: {_id: @3}}, {$sort: {_id: 1}}]}}]}",
+						 bson_utf8(collection), bson_int32(sample_size), bson_field(field));
+}
+
+/*
+ * can_be_point: values of these types have neighbours on both sides; NaN, null
+ * and arrays are compared in more than one way in different places.
+ */
+static bool
+can_be_point(const bson_iter_t *value)
+{
+	bson_decimal128_t decimal;
+
+	switch (bson_iter_type(value))
+	{
+		case BSON_TYPE_DOUBLE:
+			return !isnan(bson_iter_double(value));
+		case BSON_TYPE_DECIMAL128:
+			bson_iter_decimal128(value, &decimal);
+			return ((decimal.high >> 58) & 0x1f) != 0x1f;	/* NaN */
+		case BSON_TYPE_UTF8:
+		case BSON_TYPE_DOCUMENT:
+		case BSON_TYPE_BINARY:
+		case BSON_TYPE_OID:
+		case BSON_TYPE_BOOL:
+		case BSON_TYPE_DATE_TIME:
+		case BSON_TYPE_INT32:
+		case BSON_TYPE_TIMESTAMP:
+		case BSON_TYPE_INT64:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* sampled_values: those that can be points, as one array. */
+static bson_t *
+sampled_values(const bson_iter_t *batch, int *count)
+{
+	BsonArray	values = bson_array_create();
+	bson_iter_t elements;
+	bson_iter_t value;
+
+	*count = 0;
+	if (!bson_iter_recurse(batch, &elements))
+		return values.bson;
+	while (bson_iter_next(&elements))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!bson_iter_recurse(&elements, &value) || !bson_iter_find(&value, "_id") ||
+			!can_be_point(&value))
+			continue;
+		bson_array_append(&values, *bson_iter_value(&value));
+	}
+	*count = values.count;
+	return values.bson;
+}
+
+/* pick_points: so many of the values, evenly. */
+static bson_t *
+pick_points(const bson_t *values, int count, int npoints)
+{
+	BsonArray	points = bson_array_create();
+	bson_iter_t iter;
+
+	bson_iter_init(&iter, values);
+	for (int i = 0; points.count < (uint32) npoints && bson_iter_next(&iter); i++)
+	{
+		if (i >= (int64) (points.count + 1) * count / (npoints + 1))
+			bson_array_append(&points, *bson_iter_value(&iter));
+	}
+	return points.bson;
+}
+
+static bool
+is_id(const char *field)
+{
+	return strcmp(field, "_id") == 0;
+}
+
+int
+mongo_choose_split_points(const bson_iter_t *batch, const char *field, int nranges,
+						  uint32 capacity, bson_t **points)
+{
+	int			count;
+	bson_t	   *values = sampled_values(batch, &count);
+	int			npoints = Min(nranges - 1, count);
+
+	/* fewer where the values are large */
+	for (;; npoints /= 2)
+	{
+		*points = pick_points(values, count, npoints);
+		if (npoints == 0)
+			return 1;
+		if ((*points)->len <= capacity)
+			return npoints + (is_id(field) ? 1 : 2);
+	}
+}
+
+/*
+ * append_null_range: what $expr has as not above null.
+ *
+ * $or finds it, through an index or not; $nor takes arrays that hold a null
+ * out again, which $expr alone does not meet.
+ */
+static void
+append_null_range(const char *field, bson_t *match)
+{
+	bson_append_template(match,
+						 "{$or: [{@1: null}, {@1: min}], $nor: [{$expr: {$gt: [@2, null]}}]}",
+						 bson_utf8(field), bson_field(field));
+}
+
+void
+mongo_append_split_range(const bson_t *points, const char *field, int range,
+						 int nranges, bson_t *match)
+{
+	int			npoints = nranges - (is_id(field) ? 1 : 2);
+	int			lower = range - (is_id(field) ? 1 : 2); /* of the points */
+	BsonArray	conditions;
+	bson_iter_t point;
+
+	if (nranges == 1)
+		return;
+	if (!is_id(field) && range == 0)
+	{
+		append_null_range(field, match);
+		return;
+	}
+
+	conditions = bson_array_create();
+	if (lower >= 0 && bson_iter_init_find(&point, points, psprintf("%d", lower)))
+		bson_array_append_template(&conditions, "{$gte: [@1, {$literal: @2}]}",
+								   bson_field(field), *bson_iter_value(&point));
+	else if (!is_id(field))
+		bson_array_append_template(&conditions, "{$gt: [@1, null]}", bson_field(field));
+	if (lower + 1 < npoints &&
+		bson_iter_init_find(&point, points, psprintf("%d", lower + 1)))
+		bson_array_append_template(&conditions, "{$lt: [@1, {$literal: @2}]}",
+								   bson_field(field), *bson_iter_value(&point));
+	bson_append_template(match, "{$expr: {$and: @1}}", bson_array(conditions.bson));
+}

@@ -1,0 +1,446 @@
+/*-------------------------------------------------------------------------
+ *
+ * translate_internal.h
+ *		What the files of src/translate share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MONGO_FDW_TRANSLATE_INTERNAL_H
+#define MONGO_FDW_TRANSLATE_INTERNAL_H
+
+#include "compat.h"
+#include "common.h"
+#include "translate.h"
+
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "utils/jsonb.h"
+
+/*-------------------------------------------------------------------------
+ * What the sources of expressions, src/translate/expression*.c, have of each other.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * Parts of mongo_test_of_node() and mongo_value_of_node(), by kinds of nodes:
+ * boolean logic; CASE and its like; casts by way of text; = ANY and <> ALL.
+ */
+extern bool mongo_logic_test(const MongoScope *scope, Node *node, bool wanted,
+							 MongoValue *value);
+extern bool mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value);
+extern bool mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value);
+extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
+								   MongoValue *value);
+
+/*
+ * mongo_collation_suits
+ *		Does the call's collation mean to PostgreSQL what comparing bytes does?
+ *
+ * Only what the flags MONGO_ROW_BYTEWISE and MONGO_ROW_C_COLLATION ask for.
+ */
+extern bool mongo_collation_suits(Oid collation, int flags);
+
+extern bool mongo_array_element(const MongoScope *scope, SubscriptingRef *node,
+								MongoValue *value);
+
+/*
+ * mongo_variable
+ *		A value that is known when the scan starts, as a variable of "let".
+ *
+ * False where it might be needless to evaluate it, and fail.
+ */
+extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *value);
+
+/*
+ * mongo_literal
+ *		A constant; false when it has no BSON form that is the same value.
+ */
+extern bool mongo_literal(const Const *constant, MongoValue *value);
+
+/*
+ * mongo_same
+ *		Not IS DISTINCT FROM, a boolean that is never null; 'operator' is "=".
+ */
+extern bool mongo_same(const MongoScope *scope, Oid operator, List *args,
+					   Oid collation, MongoValue *value);
+
+/*
+ * mongo_compare
+ *		"left OP right" in three values, OP as in mongo_find_operators, of two
+ *		nodes whose types share a family of operators.
+ */
+extern bool mongo_compare(const MongoScope *scope, int strategy, Node *left,
+						  Node *right, Oid collation, MongoValue *value);
+
+/* The same as a test of mongo_test_of_node() for TRUE. */
+extern bool mongo_compare_test(const MongoScope *scope, int strategy, Node *left,
+							   Node *right, Oid collation, MongoValue *value);
+
+/*
+ * mongo_comparison_strategy
+ *		Of an operator that compares values by the default order of types with
+ *		a normal form; 0 for any other.
+ */
+extern int	mongo_comparison_strategy(Oid operator);
+
+/*
+ * mongo_computed_value, mongo_field_value, mongo_local_value
+ *		The leaves: what an earlier stage has computed; a column; and what needs no
+ *		document, in place if it is constant, else as a variable.
+ *
+ * What is inside json is no leaf: MongoDB would gather it from arrays as well.
+ */
+extern bool mongo_computed_value(const MongoTranslation *translation, Node *node,
+								 MongoValue *value);
+
+/*-------------------------------------------------------------------------
+ * Conditions on what the text of what is inside json is cast to.
+ *
+ * All of them are supersets, as those of translate_internal.h are.  What a cast would
+ * raise an error for may go unnoticed.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_json_cast_grade, mongo_render_json_cast
+ *		A predicate on what a field is cast to: see mongo_predicate_grade() and
+ *		mongo_predicate_render().
+ */
+extern MongoGrade mongo_json_cast_grade(const MongoPredicate *predicate);
+extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum value,
+										 bson_t *match);
+
+/*-------------------------------------------------------------------------
+ * Conditions on what is inside a json or jsonb column.
+ *
+ * All of them are supersets: jsonb sees arrays, numbers and extended types
+ * otherwise than find's language does, so the rows that come are checked
+ * again.  What matters is that an index can find them.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_is_json_test
+ *		Is this operator jsonb's @>, ?, ?|, ?&, @? or @@ ?
+ */
+extern bool mongo_is_json_test(Oid operator);
+
+/*
+ * mongo_json_test_compares_text
+ *		Must the command ask for the simple collation for such an operator?
+ */
+extern bool mongo_json_test_compares_text(Oid operator);
+
+/*
+ * mongo_render_json_test
+ *		Append to 'match' a superset of where "field OP value" is true; false
+ *		when there is none that narrows anything.
+ */
+extern bool mongo_render_json_test(const char *path, Oid operator, Datum value,
+								   bson_t *match);
+
+/* See render_range in translate.h: values of type jsonb. */
+extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value,
+									bson_t *match);
+
+/* ---------- jsonpath's conditions, @? and @@, in find's language ---------- */
+
+/*
+ * mongo_render_json_path_exists, mongo_render_json_path_match
+ *		Append to 'match' a superset of where "field @? value" and "field @@ value"
+ *		are true; false when there is none that narrows anything.
+ *
+ * 'path' leads to a jsonb field, 'value' is of type jsonpath.
+ */
+extern bool mongo_render_json_path_exists(const char *path, Datum value, bson_t *match);
+extern bool mongo_render_json_path_match(const char *path, Datum value, bson_t *match);
+
+/* ------------------- Where a field is a scalar of json -------------------- */
+
+/* Below this a Double has each integer. */
+#define MONGO_LARGEST_EXACT	9007199254740992.0
+
+/*
+ * mongo_append_json_scalar
+ *		Append to 'match' where the field is this scalar, or an array that holds it;
+ *		where there is anything if no less can be said.
+ */
+extern void mongo_append_json_scalar(bson_t *match, const char *path, const JsonbValue *value);
+
+/*-------------------------------------------------------------------------
+ * Conditions on the text of what is inside json: ->> and #>>.
+ *
+ * All of them are supersets, as those of translate_internal.h are.
+ *-------------------------------------------------------------------------
+ */
+
+/* See render_range in translate.h: the field's text, and a value of type text. */
+extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
+										Datum value, bson_t *match);
+
+/* As mongo_json_text_range() for the form BETWEEN, see translate_internal.h: two values. */
+extern MongoMatch mongo_json_text_between(const MongoPredicate *predicate,
+										  const Datum values[2], bson_t *match);
+
+/*
+ * mongo_append_other_json
+ *		Append to the branches of an $or where the field is no String and may_begin()
+ *		says that a text may begin as its text does.
+ */
+extern void mongo_append_other_json(BsonArray *branches, const char *path,
+									bool (*may_begin) (const void *context, char first),
+									const void *context);
+
+/*-------------------------------------------------------------------------
+ * Conditions on the text within a wrapper of Extended JSON: j -> 'a' ->> '$date'.
+ *
+ * A Date inside json is {"$date": "..."}, so that is how a query gets at it; ObjectIds
+ * and Decimal128s likewise.  An index finds the values themselves.  A document that
+ * has such a key of its own looks the same and is matched as well.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_wrapped_grade, mongo_render_wrapped
+ *		A predicate with a wrapper, on its text or what that is cast to: see
+ *		mongo_predicate_grade() and mongo_predicate_render().  Supersets.
+ */
+extern MongoGrade mongo_wrapped_grade(const MongoPredicate *predicate);
+extern MongoMatch mongo_render_wrapped(const MongoPredicate *predicate, Datum value,
+									   bson_t *match);
+
+/* ----------- A user's own JSON that becomes a part of a command ----------- */
+
+/*
+ * mongo_append_kept_json
+ *		Append a json value under 'key', as mongo_append_datum() does, but for what
+ *		depends on settings: a $date without a time zone is in UTC.
+ *
+ * A plan may outlive the settings under which it was made.
+ */
+extern void mongo_append_kept_json(bson_t *document, const char *key, Datum json);
+
+/*-------------------------------------------------------------------------
+ * Conditions on what clocks show: ::date, date_trunc() and the year of a time.
+ *
+ * Clocks in a zone show a time before another one in a few ranges of instants, mostly
+ * in one, which are known when the value and the session's time zone are.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * mongo_constant_word
+ *		A constant text in lower case, such as the name of a unit or of a time zone;
+ *		palloc'd.  NULL for any other node.
+ */
+extern const char *mongo_constant_word(Node *node);
+
+/*
+ * mongo_constant_zone
+ *		The name of a time zone if the node is a constant that PostgreSQL knows and that
+ *		is no abbreviation, whose meaning is a setting; palloc'd, or NULL.
+ */
+extern const char *mongo_constant_zone(Node *node);
+
+/*
+ * mongo_local_time_of_node
+ *		The field whose local time 'node' is, or is a function of; false for anything
+ *		else.  A plain date or timestamp is that when it is compared with an instant,
+ *		of which 'value_type' tells.
+ */
+extern bool mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type,
+									 MongoField *field);
+
+/*
+ * mongo_local_time_grade, mongo_render_local_time
+ *		Of a predicate with a clock: see mongo_predicate_grade() and
+ *		mongo_predicate_render(); 'value' is a scalar.
+ *
+ * A time zone that is not known raises 22023.
+ */
+extern MongoGrade mongo_local_time_grade(const MongoPredicate *predicate);
+extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum value,
+										  bson_t *match);
+
+/* --------- Lists of values that are longer than a command may be ---------- */
+
+/* ------- LIKE, ILIKE, starts_with() and "~" as regular expressions -------- */
+
+typedef enum MongoPatternKind
+{
+	MONGO_PATTERN_LIKE,
+	MONGO_PATTERN_PREFIX,		/* no wildcards: what it begins with */
+	MONGO_PATTERN_POSIX
+} MongoPatternKind;
+
+/* A function that tests a text by a pattern. */
+typedef struct MongoPatternFunction
+{
+	Oid			function;
+	MongoPatternKind kind;
+	bool		folds;			/* case does not matter */
+	bool		negated;		/* true where the pattern does not match */
+} MongoPatternFunction;
+
+/*
+ * mongo_pattern_function
+ *		What is known of a function; NULL if it is another.
+ */
+extern const MongoPatternFunction *mongo_pattern_function(Oid function);
+
+/*
+ * mongo_translate_pattern
+ *		Append to 'match' where "field OP pattern" is true, or with 'wanted'
+ *		false, where it is false.
+ *
+ * 'function_oid' is the function under the operator, 'node' its pattern.  MONGO_NOT_SHIPPABLE for
+ * other functions, for patterns that are not constants, and where the two
+ * engines do not provably agree.
+ */
+extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function_oid,
+										  Node *node, Oid collation,
+										  bool wanted, bson_t *match);
+
+/*
+ * mongo_pattern_expression
+ *		A regular expression, with option "s" and in UTF-8, for what the pattern,
+ *		'node', matches; NULL when there is none that does it alike.
+ *
+ * In texts of more than about 200,000 characters it may be an error there.
+ */
+extern const char *mongo_pattern_expression(const MongoPatternFunction *function,
+											Node *node, Oid collation);
+
+/*-------------------------------------------------------------------------
+ * Patterns, whatever they are written in, as trees.
+ *
+ * Only for the modules of patterns; others need translate_internal.h.
+ *-------------------------------------------------------------------------
+ */
+
+/* The characters listed, or with 'negated' all others. */
+typedef struct MongoCharacterSet
+{
+	bool		negated;
+	uint64		ascii[2];		/* character c is bit c % 64 of word c / 64 */
+	const char *others;			/* in the server's encoding; NULL: none */
+	int			nothers;		/* how many characters these are */
+} MongoCharacterSet;
+
+#define MONGO_UNBOUNDED	(-1)
+
+/* One thing that a text must hold next: a character, or one of several branches. */
+typedef struct MongoPatternPiece
+{
+	MongoCharacterSet set;
+	List	   *branches;		/* Lists of pieces, which may be NIL; NIL
+								 * here: it is a character of the set */
+	int			minimum;		/* how often */
+	int			maximum;		/* or MONGO_UNBOUNDED */
+} MongoPatternPiece;
+
+/* One of several that a text may match. */
+typedef struct MongoPatternBranch
+{
+	List	   *pieces;
+	bool		at_start;		/* only where the text starts */
+	bool		at_end;			/* only where the text ends */
+} MongoPatternBranch;
+
+/* A piece that is any character, as often as said. */
+extern MongoPatternPiece *mongo_any_piece(int minimum, int maximum);
+
+/*
+ * mongo_character_piece
+ *		A piece that is the one character of 'bytes' bytes in the server's
+ *		encoding; with 'folds' an ASCII letter in either case.
+ */
+extern MongoPatternPiece *mongo_character_piece(const char *character, int bytes, bool folds);
+
+/* Add an ASCII character, or all from 'first' to 'last'. */
+extern void mongo_set_add(MongoCharacterSet *set, unsigned char first, unsigned char last);
+
+/* mongo_set_is_one, mongo_set_is_any: one character alone; all of them */
+extern bool mongo_set_is_one(const MongoCharacterSet *set);
+extern bool mongo_set_is_any(const MongoCharacterSet *set);
+extern bool mongo_set_has(const MongoCharacterSet *set, unsigned char ascii);
+
+/*
+ * mongo_meets
+ *		May a character of the set be the first one that is matched by the pieces from
+ *		'from' on, or with 'step' -1 the last one by those up to it?
+ *
+ * True when in doubt; 'open' where there may be none.
+ */
+extern bool mongo_meets(const List *pieces, int from, int step,
+						const MongoCharacterSet *set, bool open);
+
+/* mongo_pieces_length: in characters, of all that they match; -1 if that differs. */
+extern int	mongo_pieces_length(const List *pieces);
+
+/*
+ * mongo_pieces_steps
+ *		At most so many steps PCRE takes to find that they do not match at one
+ *		place, if what follows takes 'following'; no more than a million.
+ */
+extern double mongo_pieces_steps(const List *pieces, double following);
+
+/* mongo_pieces_size: about so many bytes of a compiled expression. */
+extern double mongo_pieces_size(const List *pieces);
+
+/* mongo_pieces_may_be_hex: do they match some text of hexadecimal digits as ObjectIds have? */
+extern bool mongo_pieces_may_be_hex(const List *pieces);
+
+/*
+ * mongo_parse_like, mongo_parse_prefix, mongo_parse_posix
+ *		A pattern of LIKE, the argument of starts_with(), or a regular expression
+ *		of "~", as MongoPatternBranches.
+ *
+ * 'folds': ASCII letters match in either case.  NIL for what PostgreSQL itself
+ * raises an error on and, of regular expressions, for all that pattern_posix.c
+ * does not say is the same here and there.  'c_ctype': classes like \d are of a C
+ * collation.
+ */
+extern List *mongo_parse_like(const char *string, int length, bool folds);
+extern List *mongo_parse_prefix(const char *string, int length);
+extern List *mongo_parse_posix(const char *string, int length, bool folds, bool c_ctype);
+
+/* Characters of a text that PCRE gets through for sure, a step for each. */
+#define MONGO_SAFE_LENGTH	60000
+
+/* What a regular expression for MongoDB says and needs. */
+typedef struct MongoRegularExpression
+{
+	StringInfoData text;		/* for option "s", in the server's encoding */
+	StringInfoData prefix;		/* "^" and what it begins with, when "|" keeps
+								 * MongoDB from seeing that; else empty */
+	int			safe_length;	/* longer texts may be too much for PCRE; 0:
+								 * none is */
+} MongoRegularExpression;
+
+/*
+ * mongo_write_regular_expression
+ *		Branches as PCRE's; false if none does it in few steps.
+ *
+ * The pieces are shortened to what matters.  With 'admits_long', texts that are too long match as
+ * well; otherwise they may match or not.
+ */
+extern bool mongo_write_regular_expression(List *branches, bool admits_long,
+										   MongoRegularExpression *result);
+
+/*-------------------------------------------------------------------------
+ * Comparing columns of the text family, which read Strings and ObjectIds.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * See append_points and render_range in translate.h; values of the text family.  Those
+ * of mongo_string_ and mongo_objectid_text_ are for columns that are declared to be
+ * either.
+ */
+extern void mongo_text_points(const MongoPredicate *predicate, Datum value,
+							  BsonArray *points);
+
+/* -------------- Two conditions that are bounds of one range --------------- */
+
+#endif							/* MONGO_FDW_TRANSLATE_INTERNAL_H */
