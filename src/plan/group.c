@@ -315,40 +315,62 @@ begin_computed(const MongoGroup *group, MongoPipeline *pipeline)
 }
 
 /*
- * keep_from_sparse: of a $group by one field alone, that MongoDB does not take a sparse
- * index for all documents.
- *
- * It would go from key to key of it, and lose the group of those without the field.
- * No value is greater than MaxKey; to find that, MongoDB takes any other index, but
- * not a sparse one.
+ * lone_field: the path of the field that a $group of no accumulators has for its only key,
+ * so that MongoDB may take the groups from the keys of an index; NULL: it may not.
  */
-static void
-keep_from_sparse(const MongoGroup *group, MongoPipeline *pipeline)
+static const char *
+lone_field(const MongoGroup *group, const MongoPipeline *pipeline)
 {
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-	const MongoColumns *columns = pipeline->translation.columns;
 	const MongoGroupKey *key;
 	bson_iter_t iter;
 
 	if (list_length(group->keys) != 1 || group->accumulators != NIL || group->distinct != NULL ||
-		columns == NULL || (!bson_empty(pipeline->stages) && columns->derivation == NULL))
-		return;
+		pipeline->translation.columns == NULL)
+		return NULL;
 	key = linitial(group->keys);
-	if (!key->value.nullable || !bson_iter_init(&iter, key->value.expression) ||
-		!bson_iter_next(&iter) || !BSON_ITER_HOLDS_UTF8(&iter) ||
-		strncmp(bson_iter_utf8(&iter, NULL), "$$", 2) == 0)
+	if (!bson_iter_init(&iter, key->value.expression) || !bson_iter_next(&iter) ||
+		!BSON_ITER_HOLDS_UTF8(&iter) || strncmp(bson_iter_utf8(&iter, NULL), "$$", 2) == 0)
+		return NULL;
+	return bson_iter_utf8(&iter, NULL) + 1;
+}
+
+/*
+ * keep_groups_whole: of a $group by one field alone, that no group is lost.
+ *
+ * MongoDB goes from key to key of an index (DISTINCT_SCAN): where there are no conditions also
+ * of a sparse one, which lacks the documents without the field, and where none of them compares
+ * the field with a text also of one with a collation, to which 'a' and 'A' are one key.  No
+ * text is below '': that is true of all documents, and to find it MongoDB takes neither.  It
+ * takes any other index on the field, and prefers that to none; so where no index is known to
+ * serve the conditions as well, the field is hidden instead.
+ */
+static void
+keep_groups_whole(const MongoGroup *group, bool walks, MongoPipeline *pipeline)
+{
+	const char *field = lone_field(group, pipeline);
+	MongoValue *value;
+	bool		is_text;
+
+	if (field == NULL)
 		return;
-	bson_append_template(match, "{@1: {$not: {$gt: max}}}",
-						 bson_utf8(bson_iter_utf8(&iter, NULL) + 1));
-	mongo_pipeline_append(pipeline, "$match", match);
+	value = &((MongoGroupKey *) linitial(group->keys))->value;
+	is_text = mongo_compares_text(value->type);
+	if (bson_empty(pipeline->stages) || (is_text && walks))
+		mongo_pipeline_append(pipeline, "$match",
+							  bson_from_template("{@1: {$not: {$lt: ''}}}", bson_utf8(field)));
+	else if (is_text || pipeline->translation.columns->derivation != NULL)
+	{
+		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
+		value->atomic = false;
+	}
 }
 
 void
-mongo_group_append(const MongoGroup *group, bool merge, MongoPipeline *pipeline)
+mongo_group_append(const MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline)
 {
-	merge = group->distinct != NULL || (merge && differs_in_documents(group));
+	merge = group->distinct != NULL || ((walks || merge) && differs_in_documents(group));
 	if (merge)
-		keep_from_sparse(group, pipeline);
+		keep_groups_whole(group, walks, pipeline);
 	append_first_stage(group, !merge || group->distinct != NULL, pipeline);
 	if (merge)
 		append_second_stage(group, pipeline);

@@ -327,20 +327,37 @@ mongo_index_gives_order(PlannerInfo *root, RelOptInfo *baserel,
 	return found;
 }
 
+/* leaves_out_null: is this "field IS NOT NULL", which is a range of any index on the field? */
+static bool
+leaves_out_null(const RelOptInfo *baserel, const RestrictInfo *rinfo, const char *path)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+	const NullTest *test = (const NullTest *) rinfo->clause;
+	MongoField	field;
+
+	return IsA(test, NullTest) && test->nulltesttype == IS_NOT_NULL &&
+		mongo_column_of_node(relation->columns, (Node *) test->arg, &field) != NULL &&
+		strcmp(field.path, path) == 0;
+}
+
 bool
 mongo_index_walks(const RelOptInfo *baserel, const char *path)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = learned_of(relation);
 	const MongoOrderKey key = {.path = path, .ascending = true};
+	int			nconditions = 0;
+	ListCell   *cell;
+
+	foreach(cell, baserel->baserestrictinfo)
+		nconditions += !leaves_out_null(baserel, lfirst(cell), path);
 
 	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
 		if (gives_order(index, relation->sought, &key, 1) &&
-			list_length(bounds_of_index(index, relation->sought).rinfos) ==
-			list_length(baserel->baserestrictinfo))
+			list_length(bounds_of_index(index, relation->sought).rinfos) == nconditions)
 			return true;
 	}
 	return false;

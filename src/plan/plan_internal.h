@@ -507,9 +507,9 @@ extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
  *		Append the stages to the pipeline, whose translation from then on is
  *		about what they have computed.
  *
- * 'merge' makes two stages of keys that one could take, too.
+ * 'walks': MongoDB takes them from an index's keys; 'merge': two stages pay.
  */
-extern void mongo_group_append(const MongoGroup *group, bool merge,
+extern void mongo_group_append(const MongoGroup *group, bool walks, bool merge,
 							   MongoPipeline *pipeline);
 
 /* ---------- ORDER BY in MongoDB, where its order is PostgreSQL's ---------- */

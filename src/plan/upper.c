@@ -264,7 +264,7 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 		upper->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
 	upper->startup_cost = upper->total_cost;
 
-	mongo_group_append(group, walks || first_groups * MONGO_COST_MERGE_FACTOR < upper->rows,
+	mongo_group_append(group, walks, first_groups * MONGO_COST_MERGE_FACTOR < upper->rows,
 					   &upper->pipeline);
 	add_key_outputs(group, upper);
 	upper->rows = groups;
