@@ -1,7 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * pattern.c
- *		LIKE and POSIX patterns as PCRE.
+ *		LIKE, ILIKE, starts_with() and "~" as regular expressions of MongoDB.
+ *
+ * A pattern is read as branches, each of segments with any text between them: "%" or ".*".  A
+ * segment is a sequence of characters and classes, so that all its matches have one length.
+ * LIKE has nothing else, so it is exact.  A pattern of "~" may have groups of branches, "+" or "?":
+ * any text is admitted there, and PostgreSQL tests the rows again.
+ *
+ * PCRE gives up after some 200,000 steps at one place of a text; find takes that for "does not
+ * match", an expression for an error.  It counts no step for going on to the next place, for a
+ * character, and for characters taken as often as possible and never given back (".*+").  Between
+ * two places for any text, the first place where a segment fits is as good as a later one, as all
+ * its matches have one length: "(?>.*?text)" takes a step for each character and has no way back.
+ *
+ * In the regular expression "." matches line feeds too, and a literal prefix is a range of an
+ * index.  Where case does not matter ASCII alone folds under a C collation, and so do classes
+ * like [Aa]; PCRE's option "i" would fold other letters as well.
+ *
+ * https://www.postgresql.org/docs/current/functions-matching.html
+ * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
+ * https://www.pcre.org/original/doc/html/pcrepattern.html
  *
  *-------------------------------------------------------------------------
  */
@@ -15,27 +34,58 @@
 
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
+#include "regex/regex.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
-/*-------------------------------------------------------------------------
- * LIKE, ILIKE, starts_with() and "~" as conditions of find.
- *
- * In the regular expression "." matches line feeds too, and a literal prefix is
- * a range of an index.
- *
- * Where case does not matter ASCII alone folds under a C collation, and so do classes
- * like [Aa]; PCRE's option "i" would fold other letters as well.
- *
- * https://www.postgresql.org/docs/current/functions-matching.html
- * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
- *-------------------------------------------------------------------------
- */
-
 /* No sensible pattern comes near. */
 #define MAX_PATTERN_LENGTH	4000
+
+/* Of the regular expression; MongoDB takes about 32,000 bytes. */
+#define MAX_LENGTH			30000
+
+/* Of a compiled expression, for which PCRE has 65,536 bytes; and of its parts, rounded up. */
+#define MAX_SIZE			50000
+#define CHARACTER_SIZE		8
+#define CLASS_SIZE			48
+
+/* Characters of a text that PCRE gets through for sure, at a step for each. */
+#define SAFE_LENGTH			60000
+
+/* What a text holds between two places for any text. */
+typedef struct Segment
+{
+	StringInfoData text;		/* of the regular expression */
+	int			length;			/* in characters */
+} Segment;
+
+/*
+ * One of several that a text may match.  The first segment stands where the text starts and the
+ * last one where it ends; if they are not the same, either may be empty.
+ */
+typedef struct Branch
+{
+	List	   *segments;
+	char		first;			/* what a text begins with; NUL: not known */
+	bool		may_be_hex;		/* may it match hexadecimal digits alone? */
+} Branch;
+
+typedef struct Pattern
+{
+	List	   *branches;
+	bool		lossy;			/* matches more than what it was read from */
+	double		size;			/* compiled */
+
+	/* of what is being read */
+	const char *next;
+	const char *end;
+	bool		folds;			/* ASCII letters match in either case */
+	bool		c_ctype;		/* classes are of a C collation: of ASCII
+								 * alone */
+	int			depth;			/* of groups */
+} Pattern;
 
 static const MongoPatternFunction functions[] =
 {
@@ -69,302 +119,43 @@ mongo_pattern_function(Oid function)
 	return NULL;
 }
 
-/* The branches of a pattern; NIL when they are not shippable. */
-static List *
-parse_pattern(const MongoPatternFunction *function, Node *node, Oid collation)
-{
-	const Const *constant = (Const *) node;
-	text	   *packed;
-	const char *string;
-	int			length;
-
-	/* a character is one there; it must not be a byte here */
-	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID ||
-		GetDatabaseEncoding() == PG_SQL_ASCII || !OidIsValid(collation) ||
-		!get_collation_isdeterministic(collation) ||
-		(function->folds && !mongo_ctype_is_c(collation)))
-		return NIL;
-	packed = DatumGetTextPP(constant->constvalue);
-	string = VARDATA_ANY(packed);
-	length = VARSIZE_ANY_EXHDR(packed);
-	if (length > MAX_PATTERN_LENGTH)
-		return NIL;
-	switch (function->kind)
-	{
-		case MONGO_PATTERN_LIKE:
-			return mongo_parse_like(string, length, function->folds);
-		case MONGO_PATTERN_PREFIX:
-			return mongo_parse_prefix(string, length);
-		case MONGO_PATTERN_POSIX:
-			return mongo_parse_posix(string, length, function->folds,
-									 mongo_ctype_is_c(collation));
-	}
-	return NIL;
-}
-
-static const char *
-in_utf8(const StringInfoData *text)
-{
-	return pg_server_to_any(text->data, text->len, PG_UTF8);
-}
-
-/* append_pattern_match: a text that the expression matches, or one that it does not. */
-static void
-append_pattern_match(const char *path, const MongoRegularExpression *expression, bool positive,
-					 bson_t *match)
-{
-	bson_value_t regex = bson_regex(in_utf8(&expression->text), "s");
-
-	if (!positive)
-		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
-	else if (expression->prefix.len > 0)
-		bson_append_template(match, "{@1: {$all: [@2, @3]}}", bson_utf8(path),
-							 bson_regex(in_utf8(&expression->prefix), "s"), regex);
-	else
-		BSON_APPEND_VALUE(match, path, &regex);
-}
-
 /*
- * append_regex_or_objectid: a regular expression looks at Strings only; an ObjectId
- * may match, too.
+ * Branches and segments
  */
+
 static void
-append_regex_or_objectid(const char *path, const MongoRegularExpression *expression,
-						 bson_t *match)
+add_segment(Branch *branch)
 {
-	bson_t	   *matches = bson_create_in(CurrentMemoryContext);
+	Segment    *segment = palloc0(sizeof(Segment));
 
-	append_pattern_match(path, expression, true, matches);
-	bson_append_template(match, "{$or: [@1, {@2: {$type: 'objectId'}}]}",
-						 bson_document(matches), bson_utf8(path));
+	initStringInfo(&segment->text);
+	branch->segments = lappend(branch->segments, segment);
 }
 
-/* is_text_field: declared as one of the types that read Strings as they are. */
-static bool
-is_text_field(const MongoField *field)
+static Branch *
+add_branch(Pattern *pattern)
 {
-	return mongo_compares_text(getBaseType(field->type));
+	Branch	   *branch = palloc0(sizeof(Branch));
+
+	branch->may_be_hex = true;
+	add_segment(branch);
+	pattern->branches = lappend(pattern->branches, branch);
+	return branch;
 }
 
-/* is_short_field: can it only hold texts that PCRE gets through? */
-static bool
-is_short_field(const MongoField *field, int safe_length)
-{
-	Oid			type = getBaseType(field->type);
-
-	return safe_length == 0 || (type == NAMEOID && safe_length >= NAMEDATALEN) ||
-		(type == VARCHAROID && field->typmod >= (int32) VARHDRSZ &&
-		 field->typmod - (int32) VARHDRSZ <= safe_length);
-}
-
-/* May the text of an ObjectId match? */
-static bool
-may_be_objectid(const List *branches)
-{
-	ListCell   *cell;
-
-	foreach(cell, branches)
-	{
-		const MongoPatternBranch *branch = lfirst(cell);
-		int			length = mongo_pieces_length(branch->pieces);
-
-		if (branch->at_start && branch->at_end && length >= 0 &&
-			length != MONGO_OBJECTID_TEXT_LENGTH)
-			continue;
-		if (mongo_pieces_may_be_hex(branch->pieces))
-			return true;
-	}
-	return false;
-}
-
-const char *
-mongo_pattern_expression(const MongoPatternFunction *function, Node *node, Oid collation)
-{
-	List	   *branches = parse_pattern(function, node, collation);
-	MongoRegularExpression expression;
-
-	if (branches == NIL || !mongo_write_regular_expression(branches, false, &expression) ||
-		(expression.safe_length > 0 && expression.safe_length < MONGO_SAFE_LENGTH))
-		return NULL;
-	return in_utf8(&expression.text);
-}
-
-/* may_begin: may a text that one of the branches matches begin so? */
-static bool
-may_begin(const void *context, char first)
-{
-	MongoCharacterSet set = {0};
-	ListCell   *cell;
-
-	mongo_set_add(&set, (unsigned char) first, (unsigned char) first);
-	foreach(cell, (const List *) context)
-	{
-		const MongoPatternBranch *branch = lfirst(cell);
-
-		if (!branch->at_start || mongo_meets(branch->pieces, 0, 1, &set, true))
-			return true;
-	}
-	return false;
-}
-
-/* json_text_pattern: the text of what is inside json, a superset. */
-static MongoGrade
-json_text_pattern(const MongoField *field, List *branches, bson_t *match)
-{
-	MongoRegularExpression expression;
-	BsonArray	conditions = bson_array_create();
-	bson_t		string;
-
-	if (!mongo_write_regular_expression(branches, true, &expression))
-		return MONGO_NOT_SHIPPABLE;
-	bson_array_begin_document(&conditions, &string);
-	append_pattern_match(field->path, &expression, true, &string);
-	bson_array_end_document(&conditions, &string);
-	mongo_append_other_json(&conditions, field->path, may_begin, branches);
-	BSON_APPEND_ARRAY(match, "$or", conditions.bson);
-	return MONGO_SUPERSET;
-}
-
-MongoGrade
-mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
-						Oid collation, bool wanted, bson_t *match)
-{
-	const MongoPatternFunction *function = mongo_pattern_function(function_oid);
-	MongoRegularExpression expression;
-	List	   *branches;
-	bool		positive;
-	bool		is_short;
-	bool		admits_objectid;
-
-	bool		is_json = field->type == JSONOID && field->operator_type == TEXTOID;
-
-	if (function == NULL || (!is_text_field(field) && !is_json) ||
-		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
-		return MONGO_NOT_SHIPPABLE;
-	branches = parse_pattern(function, node, collation);
-	positive = function->negated != wanted;
-	if (is_json)
-		return branches != NIL && positive ? json_text_pattern(field, branches, match) :
-			MONGO_NOT_SHIPPABLE;
-	if (branches == NIL || !mongo_write_regular_expression(branches, false, &expression))
-		return MONGO_NOT_SHIPPABLE;
-
-	is_short = is_short_field(field, expression.safe_length);
-	if (positive && !is_short)
-		mongo_write_regular_expression(branches, true, &expression);
-	admits_objectid = field->bson_type != BSON_TYPE_UTF8 && may_be_objectid(branches);
-	if (admits_objectid && positive)
-		append_regex_or_objectid(field->path, &expression, match);
-	else
-		append_pattern_match(field->path, &expression, positive, match);
-	return admits_objectid || !is_short ? MONGO_SUPERSET : MONGO_EXACT;
-}
-
-/*-------------------------------------------------------------------------
- * Patterns of LIKE and starts_with() as trees.
- *
- * https://www.postgresql.org/docs/current/functions-matching.html#FUNCTIONS-LIKE
- *-------------------------------------------------------------------------
- */
-
-List *
-mongo_parse_like(const char *string, int length, bool folds)
-{
-	MongoPatternBranch *branch = palloc0(sizeof(MongoPatternBranch));
-	const char *end = string + length;
-
-	branch->at_start = true;
-	branch->at_end = true;
-	while (string < end)
-	{
-		MongoPatternPiece *piece;
-		int			bytes = 1;
-
-		if (*string == '%')
-			piece = mongo_any_piece(0, MONGO_UNBOUNDED);
-		else if (*string == '_')
-			piece = mongo_any_piece(1, 1);
-		else
-		{
-			if (*string == '\\' && ++string >= end)
-				return NIL;
-			bytes = Min(pg_mblen(string), end - string);
-			piece = mongo_character_piece(string, bytes, folds);
-		}
-		branch->pieces = lappend(branch->pieces, piece);
-		string += bytes;
-	}
-	return list_make1(branch);
-}
-
-List *
-mongo_parse_prefix(const char *string, int length)
-{
-	MongoPatternBranch *branch = palloc0(sizeof(MongoPatternBranch));
-	const char *end = string + length;
-
-	branch->at_start = true;
-	while (string < end)
-	{
-		int			bytes = Min(pg_mblen(string), end - string);
-
-		branch->pieces = lappend(branch->pieces,
-								 mongo_character_piece(string, bytes, false));
-		string += bytes;
-	}
-	return list_make1(branch);
-}
-
-/*-------------------------------------------------------------------------
- * Trees of patterns as regular expressions for MongoDB.
- *
- * PCRE tries one way after another and gives up after some 200,000 steps at one
- * place of the text; find takes that for "does not match".  So an expression must not
- * need a step for each character of a long text.  PCRE counts no step for going on to
- * the next place, for a character, and for characters that are taken as often as
- * possible and never given back ("[0-9]*+").
- *
- * It only matters whether there is a match.  So an optional piece is left out where
- * any text may precede or follow, such as "x*" beside ".*".  Then ".*" divides a branch
- * into segments.  The first and the last one have their places, and a segment alone is
- * searched for by PCRE itself.  Between two ".*" the first place that fits is as good
- * as any later one if all matches have one length: "(?>.*?text)", a step for each
- * character and no way back.
- *
- * Within a segment a character may be repeated without limit if it cannot come next:
- * then all there are of it are taken.  In an expression that is searched for it must
- * not come before either, or each character would be looked at from many places.
- *
- * https://www.mongodb.com/docs/manual/reference/operator/query/regex/
- * https://www.pcre.org/original/doc/html/pcrepattern.html
- *-------------------------------------------------------------------------
- */
-
-/* Steps that are always few enough. */
-#define MAX_STEPS			500
-
-/* Likewise, for each character that is searched. */
-#define MAX_SEARCH_STEPS	60
-
-/* Of a compiled expression, for which PCRE has 65,536 bytes. */
-#define MAX_SIZE			50000
-
-/* Of the expression; MongoDB takes about 32,000 bytes. */
-#define MAX_LENGTH			30000
-
-/* What stands before, between or after the ".*"s. */
-typedef struct Segment
-{
-	List	   *pieces;
-	bool		open_start;		/* any text may come before */
-	bool		open_end;
-	int			length;			/* in characters, or -1 */
-	StringInfoData text;
-} Segment;
-
-/* MongoDB does not look for a prefix where there is a "|", escaped or not. */
+/* add_any_text: here, as "%" does; twice is no more than once. */
 static void
-append_character(StringInfo text, char c)
+add_any_text(Branch *branch)
+{
+	const Segment *last = llast(branch->segments);
+
+	if (list_length(branch->segments) == 1 || last->length > 0)
+		add_segment(branch);
+}
+
+/* append_literal: a "|" even escaped would keep MongoDB from looking for a prefix. */
+static void
+append_literal(StringInfo text, char c)
 {
 	if (isalnum((unsigned char) c) || c == ' ')
 		appendStringInfoChar(text, c);
@@ -374,352 +165,675 @@ append_character(StringInfo text, char c)
 		appendStringInfo(text, "\\%c", c);
 }
 
-/* append_class: a bracket expression of all characters of the set. */
-static void
-append_class(StringInfo text, const MongoCharacterSet *set)
+/* One character, or a class. */
+typedef struct Piece
 {
-	appendStringInfoString(text, set->negated ? "[^" : "[");
-	for (int c = 1; c < 128; c++)
-	{
-		int			last = c;
+	StringInfoData text;		/* of the regular expression */
+	char		character;		/* the only one, if it is ASCII; else NUL */
+	bool		may_be_hex;
+} Piece;
 
-		if (mongo_set_has(set, c) == set->negated)
-			continue;
-		while (last + 1 < 128 && mongo_set_has(set, last + 1) != set->negated)
-			last++;
-		append_character(text, c);
-		if (last > c + 1)
-			appendStringInfoChar(text, '-');
-		if (last > c)
-			append_character(text, last);
-		c = last;
-	}
-	if (set->others != NULL)
-		appendStringInfoString(text, set->others);
-	appendStringInfoChar(text, ']');
+static void
+start_piece(Piece *piece, const char *text)
+{
+	*piece = (Piece) {.may_be_hex = true};
+	initStringInfo(&piece->text);
+	appendStringInfoString(&piece->text, text);
 }
 
-/*
- * append_set: of what is quantified a class even of one character, as MongoDB
- * takes the letters before "{0,1}" for a prefix.
- */
 static void
-append_set(StringInfo text, const MongoCharacterSet *set, bool quantified)
+read_ascii(const Pattern *pattern, char c, Piece *piece)
 {
-	if (mongo_set_is_any(set))
-		appendStringInfoChar(text, '.');
-	else if (quantified || !mongo_set_is_one(set))
-		append_class(text, set);
-	else if (set->others != NULL)
-		appendStringInfoString(text, set->others);
+	char		lower = pattern->folds ? pg_ascii_tolower(c) : c;
+	char		upper = pattern->folds ? pg_ascii_toupper(c) : c;
+
+	start_piece(piece, "");
+	piece->may_be_hex = strchr("0123456789abcdef", lower) != NULL;
+	if (lower != upper)
+		appendStringInfo(&piece->text, "[%c%c]", upper, lower);
 	else
 	{
-		for (int c = 1; c < 128; c++)
-		{
-			if (mongo_set_has(set, c))
-				append_character(text, c);
-		}
+		piece->character = c;
+		append_literal(&piece->text, c);
 	}
 }
 
-/* append_quantifier: without backtracking (*+ and ++) where there is no upper limit. */
+/* read_character: the next one as it stands there. */
 static void
-append_quantifier(StringInfo text, const MongoPatternPiece *piece)
+read_character(Pattern *pattern, Piece *piece)
 {
-	if (piece->maximum == MONGO_UNBOUNDED && piece->minimum <= 1)
-		appendStringInfoString(text, piece->minimum == 0 ? "*+" : "++");
-	else if (piece->maximum == MONGO_UNBOUNDED)
-		appendStringInfo(text, "{%d,}+", piece->minimum);
-	else if (piece->minimum == 0 && piece->maximum == 1)
-		appendStringInfoChar(text, '?');
-	else if (piece->minimum != piece->maximum)
-		appendStringInfo(text, "{%d,%d}", piece->minimum, piece->maximum);
-	else if (piece->minimum != 1)
-		appendStringInfo(text, "{%d}", piece->minimum);
+	int			bytes = pg_mblen(pattern->next);
+
+	if (IS_HIGHBIT_SET(*pattern->next))
+	{
+		start_piece(piece, pnstrdup(pattern->next, bytes));
+		piece->may_be_hex = false;
+	}
+	else
+		read_ascii(pattern, *pattern->next, piece);
+	pattern->next += bytes;
 }
 
-/* append_pieces: of a segment, or of a branch in a group */
 static void
-append_pieces(StringInfo text, const List *pieces)
+add_piece(Pattern *pattern, const Piece *piece, int times)
 {
-	ListCell   *cell;
-	ListCell   *branch;
+	Branch	   *branch = llast(pattern->branches);
+	Segment    *segment = llast(branch->segments);
 
-	foreach(cell, pieces)
+	if (times == 0)
+		return;
+	if (list_length(branch->segments) == 1 && segment->length == 0)
+		branch->first = piece->character;
+	branch->may_be_hex &= piece->may_be_hex;
+	appendStringInfoString(&segment->text, piece->text.data);
+	if (times > 1)
+		appendStringInfo(&segment->text, "{%d}", times);
+	segment->length += times;
+	pattern->size += CHARACTER_SIZE * (times + piece->text.len) +
+		(piece->character == '\0' ? CLASS_SIZE : 0);
+}
+
+/*
+ * LIKE
+ */
+
+/* read_like: false for what PostgreSQL itself raises an error on. */
+static bool
+read_like(Pattern *pattern)
+{
+	Branch	   *branch = add_branch(pattern);
+	Piece		piece;
+
+	while (pattern->next < pattern->end)
 	{
-		const MongoPatternPiece *piece = lfirst(cell);
-
-		if (piece->branches == NIL)
-			append_set(text, &piece->set, piece->minimum != 1 || piece->maximum != 1);
+		if (*pattern->next == '%')
+		{
+			add_any_text(branch);
+			pattern->next++;
+			continue;
+		}
+		if (*pattern->next == '_')
+		{
+			start_piece(&piece, ".");
+			pattern->next++;
+		}
 		else
 		{
-			foreach(branch, piece->branches)
-			{
-				appendStringInfoString(text, branch == list_head(piece->branches) ? "(?:" : "|");
-				append_pieces(text, lfirst(branch));
-			}
-			appendStringInfoChar(text, ')');
+			if (*pattern->next == '\\' && ++pattern->next >= pattern->end)
+				return false;
+			read_character(pattern, &piece);
 		}
-		append_quantifier(text, piece);
+		add_piece(pattern, &piece, 1);
 	}
+	return true;
 }
 
-/* Is there something without a limit in the group? */
-static bool
-group_is_bounded(const MongoPatternPiece *group)
+/* read_prefix: the argument of starts_with() */
+static void
+read_prefix(Pattern *pattern)
 {
-	ListCell   *branch;
-	ListCell   *cell;
+	Branch	   *branch = add_branch(pattern);
+	Piece		piece;
 
-	foreach(branch, group->branches)
+	while (pattern->next < pattern->end)
 	{
-		foreach(cell, (List *) lfirst(branch))
-		{
-			const MongoPatternPiece *piece = lfirst(cell);
+		read_character(pattern, &piece);
+		add_piece(pattern, &piece, 1);
+	}
+	add_any_text(branch);
+}
 
-			if (piece->maximum == MONGO_UNBOUNDED || !group_is_bounded(piece))
+/*
+ * Regular expressions
+ *
+ * What is read is known to be valid.  Not read are look-around, back references, options ("(?i)",
+ * "***="), collating elements, ranges beyond ASCII, "^" and "$" but around the whole or one of its
+ * outer branches, and escapes that are conditions (\y, \m).
+ */
+
+/* Escapes of one character. */
+static const struct
+{
+	char		escape;
+	char		character;
+}			escapes[] =
+{
+	{'a', '\a'}, {'b', '\b'}, {'B', '\\'}, {'e', '\033'}, {'f', '\f'},
+	{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'v', '\v'},
+};
+
+/* Classes that have the same characters in PCRE as under a C collation. */
+static const char *const classes[] = {
+	"[:alnum:]", "[:alpha:]", "[:blank:]", "[:digit:]", "[:graph:]", "[:lower:]", "[:print:]",
+	"[:punct:]", "[:space:]", "[:upper:]", "[:word:]", "[:xdigit:]"
+};
+
+static bool
+is_valid(const Pattern *pattern, Oid collation)
+{
+	int			length = pattern->end - pattern->next;
+	pg_wchar   *characters = palloc((length + 1) * sizeof(pg_wchar));
+	regex_t		compiled;
+
+	length = pg_mb2wchar_with_len(pattern->next, characters, length);
+	if (pg_regcomp(&compiled, characters, length,
+				   REG_ADVANCED | (pattern->folds ? REG_ICASE : 0), collation) != REG_OKAY)
+		return false;
+	pg_regfree(&compiled);
+	return true;
+}
+
+static bool
+sees(const Pattern *pattern, char c)
+{
+	return pattern->next < pattern->end && *pattern->next == c;
+}
+
+static bool
+takes(Pattern *pattern, char c)
+{
+	if (!sees(pattern, c))
+		return false;
+	pattern->next++;
+	return true;
+}
+
+static bool
+sees_quantifier(const Pattern *pattern)
+{
+	return sees(pattern, '*') || sees(pattern, '+') || sees(pattern, '?') ||
+		(sees(pattern, '{') && isdigit((unsigned char) pattern->next[1]));
+}
+
+/*
+ * parse_quantifier: if there is one; 'maximum' is -1 where there is none.  If as much or as little
+ * as possible is taken does not decide if it fits.
+ */
+static void
+parse_quantifier(Pattern *pattern, int *minimum, int *maximum)
+{
+	*minimum = *maximum = 1;
+	if (!sees_quantifier(pattern))
+		return;
+	if (takes(pattern, '{'))
+	{
+		*minimum = *maximum = strtol(pattern->next, (char **) &pattern->next, 10);
+		if (takes(pattern, ','))
+			*maximum = sees(pattern, '}') ? -1 :
+				strtol(pattern->next, (char **) &pattern->next, 10);
+	}
+	else
+	{
+		*minimum = sees(pattern, '+') ? 1 : 0;
+		*maximum = sees(pattern, '?') ? 1 : -1;
+	}
+	pattern->next++;
+	takes(pattern, '?');
+}
+
+/*
+ * parse_escape: after "\".  Gives the character, or NUL for what is none.  A class has been
+ * appended to 'class' then, unless it is not read.
+ */
+static char
+parse_escape(Pattern *pattern, StringInfo class)
+{
+	char		c = *pattern->next;
+
+	if (!isalnum((unsigned char) c))
+		return IS_HIGHBIT_SET(c) ? '\0' : *pattern->next++;
+	pattern->next++;
+	for (size_t i = 0; i < lengthof(escapes); i++)
+	{
+		if (escapes[i].escape == c)
+			return escapes[i].character;
+	}
+	if (pattern->c_ctype && strchr("dwsDWS", c) != NULL)
+		appendStringInfo(class, "\\%c", c);
+	return '\0';
+}
+
+/* parse_bracket: after "["; false if it is not read. */
+static bool
+parse_bracket(Pattern *pattern, StringInfo class)
+{
+	appendStringInfoString(class, takes(pattern, '^') ? "[^" : "[");
+	for (const char *start = pattern->next; pattern->next == start || !sees(pattern, ']');)
+	{
+		int			length = class->len;
+		char		c = *pattern->next;
+
+		if (IS_HIGHBIT_SET(c))
+		{
+			int			bytes = pg_mblen(pattern->next);
+
+			appendBinaryStringInfo(class, pattern->next, bytes);
+			pattern->next += bytes;
+			if (class->data[length - 1] == '-' || sees(pattern, '-'))
+				return false;
+			continue;
+		}
+		if (c == '[' && strchr(":.=", pattern->next[1]) != NULL)
+		{
+			for (size_t i = 0; pattern->c_ctype && i < lengthof(classes); i++)
+			{
+				if (strncmp(pattern->next, classes[i], strlen(classes[i])) == 0)
+					appendStringInfoString(class, classes[i]);
+			}
+			pattern->next += class->len - length;
+		}
+		else if (takes(pattern, '\\'))
+		{
+			c = parse_escape(pattern, class);
+			if (c != '\0')
+				append_literal(class, c);
+		}
+		else
+		{
+			pattern->next++;
+			if (c == '-')
+				appendStringInfoChar(class, c);
+			else
+				append_literal(class, c);
+		}
+		if (class->len == length)
+			return false;
+	}
+	pattern->next++;
+	appendStringInfoChar(class, ']');
+	return true;
+}
+
+/*
+ * parse_group: after "(".  One branch, once, is as good as what it holds, which is read next.  Any
+ * text is admitted for another group.
+ */
+static bool
+parse_group(Pattern *pattern)
+{
+	Pattern		inside;
+	StringInfoData ignored;
+	int			depth = 1;
+	int			times;
+	bool		plain = true;
+
+	if (takes(pattern, '?') && !takes(pattern, ':'))
+		return false;
+	inside = *pattern;
+	initStringInfo(&ignored);
+	while (depth > 0)
+	{
+		switch (*inside.next++)
+		{
+			case '\\':
+				inside.next++;
+				break;
+			case '[':
+				if (!parse_bracket(&inside, &ignored))
+					return false;
+				break;
+			case '(':
+				if (takes(&inside, '?') && !takes(&inside, ':'))
+					return false;
+				depth++;
+				break;
+			case ')':
+				depth--;
+				break;
+			case '|':
+				plain &= depth > 1;
+				break;
+		}
+	}
+	if (plain && !sees_quantifier(&inside))
+		pattern->depth++;
+	else
+	{
+		parse_quantifier(&inside, &times, &times);
+		pattern->next = inside.next;
+		pattern->lossy = true;
+		add_any_text(llast(pattern->branches));
+	}
+	return true;
+}
+
+/* parse_piece: what a quantifier may follow, but for groups; false if it is not read. */
+static bool
+parse_piece(Pattern *pattern, Piece *piece)
+{
+	char		character;
+
+	start_piece(piece, "");
+	if (takes(pattern, '['))
+	{
+		if (!parse_bracket(pattern, &piece->text))
+			return false;
+
+		/* PCRE folds more than ASCII */
+		if (pattern->folds)
+		{
+			start_piece(piece, ".");
+			pattern->lossy = true;
+		}
+	}
+	else if (takes(pattern, '.'))
+		appendStringInfoChar(&piece->text, '.');
+	else if (takes(pattern, '\\'))
+	{
+		character = parse_escape(pattern, &piece->text);
+		if (character != '\0')
+			read_ascii(pattern, character, piece);
+	}
+	else if (strchr("^$*", *pattern->next) == NULL)
+		read_character(pattern, piece);
+	return piece->text.len > 0;
+}
+
+/* parse_pieces: up to "|", "$" or the end outside of groups; false for what is not read. */
+static bool
+parse_pieces(Pattern *pattern)
+{
+	while (pattern->next < pattern->end &&
+		   !(pattern->depth == 0 && (sees(pattern, '|') || sees(pattern, '$'))))
+	{
+		Piece		piece;
+		int			minimum;
+		int			maximum;
+
+		if (takes(pattern, ')'))
+			pattern->depth--;
+		else if (takes(pattern, '('))
+		{
+			if (!parse_group(pattern))
 				return false;
 		}
-	}
-	return true;
-}
-
-/* Can no character that is repeated without limit come next as well? */
-static bool
-repeats_are_clear(const Segment *segment)
-{
-	ListCell   *cell;
-
-	foreach(cell, segment->pieces)
-	{
-		const MongoPatternPiece *piece = lfirst(cell);
-		int			i = foreach_current_index(cell);
-
-		if (!group_is_bounded(piece))
-			return false;
-		if (piece->maximum == MONGO_UNBOUNDED &&
-			(piece->branches != NIL ||
-			 mongo_meets(segment->pieces, i + 1, 1, &piece->set, segment->open_end) ||
-			 (segment->open_start &&
-			  mongo_meets(segment->pieces, i - 1, -1, &piece->set, true))))
-			return false;
-	}
-	return true;
-}
-
-/*
- * shorten: where any text may come before or after, as few of the first or last
- * piece as possible are enough.
- */
-static void
-shorten(Segment *segment)
-{
-	while (segment->open_start && segment->pieces != NIL)
-	{
-		MongoPatternPiece *piece = linitial(segment->pieces);
-
-		piece->maximum = piece->minimum;
-		if (piece->maximum > 0)
-			break;
-		segment->pieces = list_delete_first(segment->pieces);
-	}
-	while (segment->open_end && segment->pieces != NIL)
-	{
-		MongoPatternPiece *piece = llast(segment->pieces);
-
-		piece->maximum = piece->minimum;
-		if (piece->maximum > 0)
-			break;
-		segment->pieces = list_delete_last(segment->pieces);
-	}
-}
-
-/*
- * read_segments: of a branch; the first one stands where the text starts, the
- * last one where it ends, and either may be empty for any text.  One segment
- * alone does both.  NIL if it cannot be written.
- */
-static List *
-read_segments(const MongoPatternBranch *branch)
-{
-	Segment    *segment = palloc0(sizeof(Segment));
-	List	   *segments = list_make1(segment);
-	List	   *written = NIL;
-	ListCell   *cell;
-
-	if (!branch->at_start)
-		segments = lappend(segments, segment = palloc0(sizeof(Segment)));
-	foreach(cell, branch->pieces)
-	{
-		MongoPatternPiece *piece = lfirst(cell);
-
-		if (piece->branches == NIL && mongo_set_is_any(&piece->set) &&
-			piece->maximum == MONGO_UNBOUNDED)
-		{
-			if (piece->minimum > 0)
-				segment->pieces = lappend(segment->pieces,
-										  mongo_any_piece(piece->minimum, piece->minimum));
-			segments = lappend(segments, segment = palloc0(sizeof(Segment)));
-		}
 		else
-			segment->pieces = lappend(segment->pieces, piece);
+		{
+			if (!parse_piece(pattern, &piece))
+				return false;
+			parse_quantifier(pattern, &minimum, &maximum);
+			add_piece(pattern, &piece, minimum);
+			if (maximum != minimum)
+				add_any_text(llast(pattern->branches));
+			if (maximum != minimum && (maximum >= 0 || strcmp(piece.text.data, ".") != 0))
+				pattern->lossy = true;
+		}
 	}
-	if (!branch->at_end)
-		segments = lappend(segments, palloc0(sizeof(Segment)));
-
-	foreach(cell, segments)
-	{
-		bool		first = cell == list_head(segments);
-		bool		last = foreach_current_index(cell) == list_length(segments) - 1;
-
-		segment = lfirst(cell);
-		segment->open_start = !first;
-		segment->open_end = !last;
-		shorten(segment);
-		if (!repeats_are_clear(segment))
-			return NIL;
-		segment->length = mongo_pieces_length(segment->pieces);
-		initStringInfo(&segment->text);
-		append_pieces(&segment->text, segment->pieces);
-		if (first || last || segment->pieces != NIL)
-			written = lappend(written, segment);
-	}
-	return written;
+	return true;
 }
 
-/* append_last: far enough from the end, and then what stands before it */
+/* read_posix: false for what is not read, and for what would match any text. */
 static bool
-append_last(StringInfo text, const Segment *last)
+read_posix(Pattern *pattern)
 {
-	if (last->pieces == NIL)
-		return true;
-	if (last->length < 0)
-		return false;
-	appendStringInfo(text, "(?=.{%d}).*+(?<=%s)", last->length, last->text.data);
-	return true;
+	do
+	{
+		Branch	   *branch = add_branch(pattern);
+
+		if (!takes(pattern, '^'))
+			add_any_text(branch);
+		if (!parse_pieces(pattern))
+			return false;
+		if (!takes(pattern, '$'))
+			add_any_text(branch);
+		if (pattern->lossy && list_length(branch->segments) == 2 &&
+			((Segment *) linitial(branch->segments))->length == 0 &&
+			((Segment *) lsecond(branch->segments))->length == 0)
+			return false;
+	} while (takes(pattern, '|'));
+	return pattern->next == pattern->end;
+}
+
+/* read_pattern: NULL if it is not shippable. */
+static Pattern *
+read_pattern(const MongoPatternFunction *function, Node *node, Oid collation)
+{
+	const Const *constant = (Const *) node;
+	Pattern    *pattern = palloc0(sizeof(Pattern));
+
+	/* a character is one there; it must not be a byte here */
+	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID ||
+		GetDatabaseEncoding() == PG_SQL_ASCII || !OidIsValid(collation) ||
+		!get_collation_isdeterministic(collation) ||
+		(function->folds && !mongo_ctype_is_c(collation)))
+		return NULL;
+	pattern->next = TextDatumGetCString(constant->constvalue);
+	pattern->end = pattern->next + strlen(pattern->next);
+	pattern->folds = function->folds;
+	pattern->c_ctype = mongo_ctype_is_c(collation);
+	if (pattern->end - pattern->next > MAX_PATTERN_LENGTH)
+		return NULL;
+	switch (function->kind)
+	{
+		case MONGO_PATTERN_LIKE:
+			if (!read_like(pattern))
+				return NULL;
+			break;
+		case MONGO_PATTERN_PREFIX:
+			read_prefix(pattern);
+			break;
+		case MONGO_PATTERN_POSIX:
+			if (!is_valid(pattern, collation) || !read_posix(pattern))
+				return NULL;
+			break;
+	}
+	return pattern->size > MAX_SIZE ? NULL : pattern;
 }
 
 /*
- * write_search: a branch with segments between its first and last one.  The first
- * place is good enough only for what has one length, or if nothing follows.
+ * Conditions
  */
-static bool
-write_search(const List *segments, bool admits_long, MongoRegularExpression *result)
+
+/* A regular expression for option "s", in UTF-8. */
+typedef struct RegularExpression
 {
-	StringInfo	text = &result->text;
-	const Segment *first = linitial(segments);
-	const Segment *last = llast(segments);
-	int			ninner = list_length(segments) - 2;
-	double		steps = 1;
+	const char *text;
+	const char *prefix;			/* of 'text', where a "|" keeps MongoDB from
+								 * seeing it; or NULL */
+	bool		is_safe;		/* no text is too long for it */
+} RegularExpression;
 
-	if (first->length < 0)
-		return false;
-	for (int i = 1; i <= ninner; i++)
-	{
-		const Segment *inner = list_nth(segments, i);
-
-		if (inner->length < 0 && (i < ninner || last->pieces != NIL))
-			return false;
-		steps += mongo_pieces_steps(inner->pieces, 1) - 1;
-	}
-	if (steps > MAX_SEARCH_STEPS)
-		return false;
-	result->safe_length = MONGO_SAFE_LENGTH / steps;
-
-	appendStringInfo(text, mongo_pieces_steps(first->pieces, 0) > 0 ? "^(?>%s)" : "^%s",
-					 first->text.data);
-	if (admits_long)
-		appendStringInfo(text, "(?:.{%d}|", result->safe_length);
-	for (int i = 1; i <= ninner; i++)
-		appendStringInfo(text, "(?>.*?%s)", ((Segment *) list_nth(segments, i))->text.data);
-	if (!append_last(text, last))
-		return false;
-	if (admits_long)
-		appendStringInfoChar(text, ')');
-	return true;
+static const char *
+in_utf8(const char *text)
+{
+	return pg_server_to_any(text, strlen(text), PG_UTF8);
 }
 
-/* write_branch: false if no regular expression says the same in few steps. */
-static bool
-write_branch(const List *segments, bool admits_long, MongoRegularExpression *result)
+/* write_branch: 'searches' if there are segments between the first and the last. */
+static void
+write_branch(const List *segments, bool searches, bool admits_long, StringInfo text)
 {
 	const Segment *first = linitial(segments);
 	const Segment *last = llast(segments);
 
 	/* "$" would match before a final line feed as well */
 	if (list_length(segments) == 1)
-		appendStringInfo(&result->text, "^%s\\z", first->text.data);
-	else if (list_length(segments) == 3 && first->pieces == NIL && last->pieces == NIL)
-		appendStringInfoString(&result->text, ((Segment *) lsecond(segments))->text.data);
-	else if (list_length(segments) > 2)
-		return write_search(segments, admits_long, result);
-	else if (first->pieces == NIL && last->length < 0)
-		appendStringInfo(&result->text, "%s\\z", last->text.data);
+		appendStringInfo(text, "^%s\\z", first->text.data);
+	else if (!searches && list_length(segments) == 3)
+		appendStringInfoString(text, ((Segment *) lsecond(segments))->text.data);
 	else
 	{
-		appendStringInfo(&result->text, "^%s", first->text.data);
-		return append_last(&result->text, last);
+		appendStringInfo(text, "^%s", first->text.data);
+		if (searches && admits_long)
+			appendStringInfo(text, "(?:.{%d}|", SAFE_LENGTH);
+		for (int i = 1; i < list_length(segments) - 1; i++)
+			appendStringInfo(text, "(?>.*?%s)", ((Segment *) list_nth(segments, i))->text.data);
+
+		/* far enough from the end, and then what stands before it */
+		if (last->length > 0)
+			appendStringInfo(text, "(?=.{%d}).*+(?<=%s)", last->length, last->text.data);
+		if (searches && admits_long)
+			appendStringInfoChar(text, ')');
 	}
-	return true;
 }
 
-/* write_prefix: the characters that all which matches begins with */
+/*
+ * write_pattern: false if no regular expression does it in few steps.  With 'admits_long', texts
+ * that are too long match as well; otherwise they may match or not.
+ */
+static bool
+write_pattern(const Pattern *pattern, bool admits_long, RegularExpression *result)
+{
+	StringInfoData text;
+	ListCell   *cell;
+
+	*result = (RegularExpression) {.is_safe = true};
+	initStringInfo(&text);
+	foreach(cell, pattern->branches)
+	{
+		const List *segments = ((Branch *) lfirst(cell))->segments;
+		const Segment *first = linitial(segments);
+		const Segment *last = llast(segments);
+
+		/* a segment alone is searched for by PCRE itself */
+		bool		searches = list_length(segments) > 3 ||
+			(list_length(segments) == 3 && first->length + last->length > 0);
+
+		if (searches && list_length(pattern->branches) > 1)
+			return false;
+		if (cell != list_head(pattern->branches))
+			appendStringInfoChar(&text, '|');
+		write_branch(segments, searches, admits_long, &text);
+		result->is_safe &= !searches;
+		if (searches && admits_long && first->length > 0)
+			result->prefix = in_utf8(psprintf("^%s", first->text.data));
+	}
+	result->text = in_utf8(text.data);
+	return text.len <= MAX_LENGTH;
+}
+
+/* append_regex_match: a text that the regular expression matches, or one that it does not. */
 static void
-write_prefix(const Segment *first, StringInfo prefix)
+append_regex_match(const char *path, const RegularExpression *expression, bool positive, bson_t *match)
 {
-	ListCell   *cell;
+	bson_value_t regex = bson_regex(expression->text, "s");
 
-	foreach(cell, first->pieces)
-	{
-		const MongoPatternPiece *piece = lfirst(cell);
-
-		if (piece->branches != NIL || !mongo_set_is_one(&piece->set) ||
-			piece->minimum != 1 || piece->maximum != 1)
-			return;
-		if (prefix->len == 0)
-			appendStringInfoChar(prefix, '^');
-		append_set(prefix, &piece->set, false);
-	}
+	if (!positive)
+		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
+	else if (expression->prefix != NULL)
+		bson_append_template(match, "{@1: {$all: [@2, @3]}}", bson_utf8(path),
+							 bson_regex(expression->prefix, "s"), regex);
+	else
+		BSON_APPEND_VALUE(match, path, &regex);
 }
 
-bool
-mongo_write_regular_expression(List *branches, bool admits_long,
-							   MongoRegularExpression *result)
+/* is_short_field: can it only hold texts that PCRE gets through? */
+static bool
+is_short_field(const MongoField *field)
 {
-	double		steps = 0;
-	double		size = 0;
+	Oid			type = getBaseType(field->type);
+
+	return type == NAMEOID ||
+		(type == VARCHAROID && field->typmod >= (int32) VARHDRSZ &&
+		 field->typmod - (int32) VARHDRSZ <= SAFE_LENGTH);
+}
+
+/* May the text of an ObjectId match? */
+static bool
+may_be_objectid(const Pattern *pattern)
+{
 	ListCell   *cell;
-	ListCell   *of_branch;
 
-	initStringInfo(&result->text);
-	initStringInfo(&result->prefix);
-	result->safe_length = 0;
-	foreach(cell, branches)
+	foreach(cell, pattern->branches)
 	{
-		List	   *segments = read_segments(lfirst(cell));
-		double		of_segments = 1;
+		const Branch *branch = lfirst(cell);
+		const Segment *first = linitial(branch->segments);
 
-		if (segments == NIL)
-			return false;
-
-		/* what is small takes little to count its steps, too */
-		foreach(of_branch, segments)
-			size += mongo_pieces_size(((Segment *) lfirst(of_branch))->pieces);
-		if (size > MAX_SIZE)
-			return false;
-		foreach(of_branch, segments)
-			of_segments *= mongo_pieces_steps(((Segment *) lfirst(of_branch))->pieces, 1);
-		steps += of_segments;
-		if (steps > MAX_STEPS)
-			return false;
-
-		if (cell != list_head(branches))
-			appendStringInfoChar(&result->text, '|');
-		if (!write_branch(segments, admits_long, result) ||
-			(result->safe_length > 0 && list_length(branches) > 1))
-			return false;
-		if (list_length(branches) == 1 && strchr(result->text.data, '|') != NULL)
-			write_prefix(linitial(segments), &result->prefix);
+		if (branch->may_be_hex && (list_length(branch->segments) > 1 ||
+								   first->length == MONGO_OBJECTID_TEXT_LENGTH))
+			return true;
 	}
-	return result->text.len <= MAX_LENGTH;
+	return false;
+}
+
+const char *
+mongo_pattern_expression(const MongoPatternFunction *function, Node *node, Oid collation)
+{
+	const Pattern *pattern = read_pattern(function, node, collation);
+	RegularExpression expression;
+
+	if (pattern == NULL || pattern->lossy || !write_pattern(pattern, false, &expression))
+		return NULL;
+	return expression.text;
+}
+
+/* may_begin: may a text that the pattern matches begin so? */
+static bool
+may_begin(const void *context, char first)
+{
+	ListCell   *cell;
+
+	foreach(cell, ((const Pattern *) context)->branches)
+	{
+		const Branch *branch = lfirst(cell);
+
+		if (branch->first == '\0' || branch->first == first)
+			return true;
+	}
+	return false;
+}
+
+/* json_text_pattern: the text of what is inside json, a superset. */
+static MongoGrade
+json_text_pattern(const MongoField *field, const Pattern *pattern, bson_t *match)
+{
+	RegularExpression expression;
+	BsonArray	conditions = bson_array_create();
+	bson_t		string;
+
+	if (!write_pattern(pattern, true, &expression))
+		return MONGO_NOT_SHIPPABLE;
+	bson_array_begin_document(&conditions, &string);
+	append_regex_match(field->path, &expression, true, &string);
+	bson_array_end_document(&conditions, &string);
+	mongo_append_other_json(&conditions, field->path, may_begin, pattern);
+	BSON_APPEND_ARRAY(match, "$or", conditions.bson);
+	return MONGO_SUPERSET;
+}
+
+MongoGrade
+mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
+						Oid collation, bool wanted, bson_t *match)
+{
+	const MongoPatternFunction *function = mongo_pattern_function(function_oid);
+	bool		is_json = field->type == JSONOID && field->operator_type == TEXTOID;
+	const Pattern *pattern;
+	RegularExpression expression;
+	bool		positive;
+	bool		is_exact;
+
+	if (function == NULL || (!is_json && !mongo_compares_text(getBaseType(field->type))) ||
+		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
+		return MONGO_NOT_SHIPPABLE;
+	pattern = read_pattern(function, node, collation);
+	positive = function->negated != wanted;
+	if (pattern == NULL || (!positive && (is_json || pattern->lossy)))
+		return MONGO_NOT_SHIPPABLE;
+	if (is_json)
+		return json_text_pattern(field, pattern, match);
+	if (!write_pattern(pattern, positive && !is_short_field(field), &expression))
+		return MONGO_NOT_SHIPPABLE;
+
+	is_exact = !pattern->lossy && (expression.is_safe || is_short_field(field));
+	if (field->bson_type == BSON_TYPE_UTF8 || !may_be_objectid(pattern))
+		append_regex_match(field->path, &expression, positive, match);
+	else
+	{
+		/*
+		 * a regular expression looks at Strings only; an ObjectId may match,
+		 * too
+		 */
+		is_exact = false;
+		if (positive)
+		{
+			bson_t	   *matches = bson_create_in(CurrentMemoryContext);
+
+			append_regex_match(field->path, &expression, true, matches);
+			bson_append_template(match, "{$or: [@1, {@2: {$type: 'objectId'}}]}",
+								 bson_document(matches), bson_utf8(field->path));
+		}
+		else
+			append_regex_match(field->path, &expression, false, match);
+	}
+	return is_exact ? MONGO_EXACT : MONGO_SUPERSET;
 }

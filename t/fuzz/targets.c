@@ -10,14 +10,17 @@
 #include "fuzz.h"
 
 #include "common.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "convert.h"
 #include "../../src/remote/remote_internal.h"
 #include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
 #include "options.h"
 #include "../../src/translate/translate_internal.h"
 #include "remote.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 /* --- documents, as a table's scan reads them --------------------------- */
@@ -338,31 +341,18 @@ fuzz_option(const uint8_t *data, size_t size)
 static void
 fuzz_pattern(const uint8_t *data, size_t size)
 {
-	const char *pattern;
-	int			length;
-	bool		folds;
-	List	   *branches;
-	MongoRegularExpression expression;
+	static const Oid functions[] = {F_TEXTLIKE, F_STARTS_WITH, F_TEXTREGEXEQ, F_TEXTICREGEXEQ};
+	const char *expression;
 
 	if (size < 1 || !is_text(data + 1, size - 1))
 		return;
-	pattern = pnstrdup((const char *) data + 1, size - 1);
-	length = size - 1;
-	folds = *data & 4;
-	switch (*data & 3)
-	{
-		case 0:
-			branches = mongo_parse_like(pattern, length, folds);
-			break;
-		case 1:
-			branches = mongo_parse_prefix(pattern, length);
-			break;
-		default:
-			branches = mongo_parse_posix(pattern, length, folds, *data & 1);
-	}
-	if (branches != NIL &&
-		mongo_write_regular_expression(branches, *data & 8, &expression))
-		fuzz_check(pg_verify_mbstr(PG_UTF8, expression.text.data, expression.text.len, true),
+	expression = mongo_pattern_expression(mongo_pattern_function(functions[*data & 3]),
+										  (Node *) makeConst(TEXTOID, -1, C_COLLATION_OID, -1,
+															 CStringGetTextDatum(pnstrdup((const char *) data + 1, size - 1)),
+															 false, false),
+										  C_COLLATION_OID);
+	if (expression != NULL)
+		fuzz_check(pg_verify_mbstr(PG_UTF8, expression, strlen(expression), true),
 				   "a regular expression is text");
 }
 
