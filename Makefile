@@ -62,6 +62,12 @@ ifneq (,$(FUZZ))
 OBJS += $(patsubst %.c,%.o,$(sort $(wildcard t/fuzz/*.c)))
 FUZZ_LIBS = $(shell $(CC) -print-file-name=libclang_rt.fuzzer_no_main-$(shell uname -m).a) -lstdc++ -lm
 endif
+
+# With what lets things fail in it: make faults builds that, apart from all else.
+ifneq (,$(FAULTS))
+OBJS += t/faults/inject_fault.o
+endif
+
 EXTENSION = mongo_fdw
 DATA = mongo_fdw--1.0.sql
 PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
@@ -95,7 +101,8 @@ PG_CFLAGS = -MMD -MP
 PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \
 	-isystem $(shell $(PG_CONFIG) --includedir-server) \
 	$(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBMONGOC) $(COMPRESSORS))) \
-	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z))
+	$(patsubst %,-DWITH_%,$(shell echo $(COMPRESSORS) | tr a-z A-Z)) \
+	$(if $(FAULTS),-include $(CURDIR)/t/faults/inject_fault.h)
 
 # Our functions call each other directly, and never another library's function
 # of the same name: PostgreSQL loads libraries into one name space.

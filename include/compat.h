@@ -243,6 +243,5 @@ typedef struct MongoMembers
 #endif
 
 #include "driver_calls.h"
-#include "inject_fault.h"
 
 #endif							/* MONGO_FDW_COMPAT_H */

@@ -13,10 +13,10 @@ MONGOD_ARGUMENTS=()
 case $VARIANT in
 	sanitize | faults) . "$ROOT/scripts/sanitizers.sh" ;;
 esac
-if [ "$VARIANT" = faults ]; then
-	COMPILER_FLAGS+=" -DMONGO_FDW_INJECT_FAULTS"
-fi
 BUILD_FLAGS=(PG_CONFIG="$PG_BIN/pg_config" with_llvm=no COPT="$COMPILER_FLAGS")
+if [ "$VARIANT" = faults ]; then
+	BUILD_FLAGS+=(FAULTS=1)
+fi
 
 copy_source() {
 	as_lab_user mkdir -p "$WORK/src"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every n-th thing fails once: allocations, sends, receives, looks for interrupts.
 
-Needs a build with -DMONGO_FDW_INJECT_FAULTS (make faults).  Each statement of
+Needs a build with FAULTS=1 (make faults).  Each statement of
 t/fault_statements.py is run with the first thing of a kind failing, then the second,
 and so on until there are no more.  After each:
 
@@ -454,6 +454,7 @@ def main():
                 checks.check(place.offenders, f"{place}: {place.counts['places']} places ({found}; "
                              f"{time.monotonic() - start:.0f} s)")
     for kind, counts in totals.items():
+        checks.check([] if counts["places"] else ["nothing has failed"], f"there are places for {kind}")
         print(f"# {kind}: {dict(sorted(counts.items()))}")
     print("done")
     raise SystemExit(1 if checks.failed else 0)

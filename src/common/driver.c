@@ -145,11 +145,8 @@ give_reserve(size_t size)
 static void *
 reallocate(void *memory, size_t size)
 {
-	void	   *result;
+	void	   *result = realloc(memory, size);
 
-	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
-		return fail(size);
-	result = realloc(memory, size);
 	if (result == NULL && give_reserve(size))
 		result = realloc(memory, size);
 	return result != NULL ? result : fail(size);
@@ -164,11 +161,8 @@ allocate(size_t size)
 static void *
 allocate_zeroed(size_t count, size_t size)
 {
-	void	   *result;
+	void	   *result = calloc(count, size);
 
-	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
-		return fail(count * size);
-	result = calloc(count, size);
 	if (result == NULL && give_reserve(count * size))
 		result = calloc(count, size);
 	return result != NULL ? result : fail(count * size);
@@ -179,8 +173,6 @@ allocate_aligned(size_t alignment, size_t size)
 {
 	void	   *result = NULL;
 
-	if (mongo_fault_is_due(MONGO_FAULT_ALLOCATION))
-		return fail(size);
 	if (posix_memalign(&result, alignment, size) != 0 &&
 		(!give_reserve(size) || posix_memalign(&result, alignment, size) != 0))
 		return fail(size);
@@ -199,7 +191,7 @@ mongo_install_allocator(void)
 	};
 
 	backend_thread = pthread_self();
-	bson_mem_set_vtable(mongo_count_allocations(&allocator));
+	bson_mem_set_vtable(&allocator);
 }
 
 /* -------------------------------- foresight -------------------------------- */

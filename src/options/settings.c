@@ -95,7 +95,6 @@ mongo_define_settings(void)
 							   "An index's name, or its keys as JSON; wins over the option hint of tables.",
 							   &mongo_hint, mongo_hint, PGC_USERSET, 0, NULL, NULL, NULL);
 
-	mongo_define_faults();
 	MarkGUCPrefixReserved("mongo_fdw");
 }
 

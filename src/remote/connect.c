@@ -99,8 +99,7 @@ connect_address(MongoTransport *transport, const struct sockaddr *address,
 	mongo_set_socket_options(sock, address->sa_family, &transport->tcp);
 
 	stream = mongo_stream_new(transport, sock, external_fd, host_and_port);
-	if ((mongo_fault_is_due(MONGO_FAULT_SEND) ? mongo_break_socket(sock) :
-		 connect(sock, address, address_length)) < 0)
+	if (connect(sock, address, address_length) < 0)
 	{
 		failure = errno;
 		if (failure == EINPROGRESS || failure == EINTR || failure == EAGAIN)

@@ -308,7 +308,6 @@ mongo_stream_wait_readable(MongoStream *stream)
 		bool		readable = false;
 		int			count;
 
-		mongo_inject_interrupt();
 		count = wait_timed(stream->transport, set, deadline_left(&deadline), occurred,
 						   lengthof(occurred));
 		if (count == 0)
@@ -370,8 +369,6 @@ receive(MongoStream *stream, void *destination, size_t size)
 		result = recv(stream->socket, destination, size, 0);
 	while (result < 0 && errno == EINTR);
 
-	if (result > 0 && mongo_fault_is_due(MONGO_FAULT_RECEIVE))
-		result = mongo_break_socket(stream->socket);
 	if (result > 0)
 		mongo_traffic_add(&stream->transport->traffic, MONGO_COUNT_BYTES_RECEIVED, result);
 	stream->last_errno = result < 0 ? errno : 0;
@@ -501,8 +498,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 
 		if (refuses_io(stream))
 			return -1;
-		sent = mongo_fault_is_due(MONGO_FAULT_SEND) ? mongo_break_socket(stream->socket) :
-			sendmsg(stream->socket, &message, MSG_NOSIGNAL);
+		sent = sendmsg(stream->socket, &message, MSG_NOSIGNAL);
 		if (sent < 0)
 		{
 			stream->last_errno = errno;
@@ -988,7 +984,6 @@ hides_conflict(void)
 bool
 mongo_interrupt_is_due(bool although_held)
 {
-	mongo_inject_interrupt();
 	if (!InterruptPending || (are_held() && !although_held))
 		return false;
 	return ProcDiePending || ClientConnectionLost ||

@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * inject_fault.c
- *		Lets the n-th thing of a kind fail, for tests.
+ *		Lets the n-th thing of a kind fail.
  *
- * Nothing of it is in an ordinary build.
+ * Not part of the extension: built with FAULTS=1 only, see t/faults.py.  The settings
+ * are defined as the library is loaded.
  *
  *-------------------------------------------------------------------------
  */
-#include "postgres.h"
+#include "inject_fault.h"
 
-#include "common.h"
-
-#ifdef MONGO_FDW_INJECT_FAULTS
+#undef InterruptPending
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -20,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "nodes/memnodes.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
@@ -32,7 +32,19 @@
 
 #define DEEPEST_STACK	200
 
-static int	left_to_count[MONGO_FAULT_TERMINATION + 1];
+/* The kinds of faults. */
+typedef enum Fault
+{
+	FAULT_ALLOCATION,
+	FAULT_PALLOC,
+	FAULT_SEND,
+	FAULT_RECEIVE,
+	FAULT_INTERRUPT,
+	FAULT_TERMINATION,
+	NFAULTS
+} Fault;
+
+static int	left_to_count[NFAULTS];
 static bool shows_stack = false;
 
 static const struct
@@ -41,23 +53,23 @@ static const struct
 	const char *description;
 }			faults[] =
 {
-	[MONGO_FAULT_ALLOCATION] = {"mongo_fdw.fail_allocation",
+	[FAULT_ALLOCATION] = {"mongo_fdw.fail_allocation",
 	"Lets the n-th allocation of libbson and libmongoc from now on fail."},
-	[MONGO_FAULT_PALLOC] = {"mongo_fdw.fail_palloc",
+	[FAULT_PALLOC] = {"mongo_fdw.fail_palloc",
 	"Lets the n-th allocation of PostgreSQL's, with mongo_fdw's frames below, fail."},
-	[MONGO_FAULT_SEND] = {"mongo_fdw.fail_send",
+	[FAULT_SEND] = {"mongo_fdw.fail_send",
 	"Lets the n-th connection attempt or sending to MongoDB fail."},
-	[MONGO_FAULT_RECEIVE] = {"mongo_fdw.fail_receive",
+	[FAULT_RECEIVE] = {"mongo_fdw.fail_receive",
 	"Lets the connection be lost over which something from MongoDB has come for the n-th time."},
-	[MONGO_FAULT_INTERRUPT] = {"mongo_fdw.fail_interrupt",
+	[FAULT_INTERRUPT] = {"mongo_fdw.fail_interrupt",
 	"Lets a cancel come as interrupts are looked for the n-th time."},
-	[MONGO_FAULT_TERMINATION] = {"mongo_fdw.fail_termination",
+	[FAULT_TERMINATION] = {"mongo_fdw.fail_termination",
 	"Lets the session be terminated as interrupts are looked for the n-th time."},
 };
 
 /* To the server's log, without any memory of PostgreSQL's. */
 static void
-tell(MongoFault fault)
+tell(Fault fault)
 {
 	void	   *frames[DEEPEST_STACK];
 
@@ -83,46 +95,91 @@ look_for_driver(void)
 	}
 }
 
-bool
-mongo_fault_is_due(MongoFault fault)
+/* Count one of these; true when it is the one that is to fail. */
+static bool
+is_due(Fault fault)
 {
 	if (left_to_count[fault] == 0 || --left_to_count[fault] > 0)
 		return false;
 	tell(fault);
-	if (fault == MONGO_FAULT_ALLOCATION)
+	if (fault == FAULT_ALLOCATION)
 		look_for_driver();
 	return true;
 }
 
-int
-mongo_break_socket(int socket)
+/* ------------------------------ the network ---------------------------------- */
+
+static bool
+breaks(int socket, Fault fault)
 {
+	if (!is_due(fault))
+		return false;
 	(void) shutdown(socket, SHUT_RDWR);
 	errno = ECONNRESET;
-	return -1;
+	return true;
 }
 
-/* As die() and StatementCancelHandler() do in tcop/postgres.c. */
-void
-mongo_inject_interrupt(void)
+int
+faulty_connect(int socket, const struct sockaddr *address, socklen_t length)
 {
-	bool		cancel = mongo_fault_is_due(MONGO_FAULT_INTERRUPT);
-	bool		terminate = mongo_fault_is_due(MONGO_FAULT_TERMINATION);
+	return breaks(socket, FAULT_SEND) ? -1 : (connect) (socket, address, length);
+}
 
-	if (!cancel && !terminate)
-		return;
-	InterruptPending = true;
+ssize_t
+faulty_send(int socket, const void *data, size_t size, int flags)
+{
+	return breaks(socket, FAULT_SEND) ? -1 : (send) (socket, data, size, flags);
+}
+
+ssize_t
+faulty_sendmsg(int socket, const struct msghdr *message, int flags)
+{
+	return breaks(socket, FAULT_SEND) ? -1 : (sendmsg) (socket, message, flags);
+}
+
+/* The connection is lost with what has just come. */
+ssize_t
+faulty_recv(int socket, void *data, size_t size, int flags)
+{
+	ssize_t		received = (recv) (socket, data, size, flags);
+
+	if (received > 0 && !(flags & MSG_PEEK) && breaks(socket, FAULT_RECEIVE))
+		return -1;
+	return received;
+}
+
+/* ------------------------------- interrupts ----------------------------------- */
+
+/* As die() and StatementCancelHandler() do in tcop/postgres.c. */
+volatile sig_atomic_t *
+faulty_interrupt_pending(void)
+{
+	bool		cancel = is_due(FAULT_INTERRUPT);
+	bool		terminate = is_due(FAULT_TERMINATION);
+
 	if (cancel)
 		QueryCancelPending = true;
 	if (terminate)
 		ProcDiePending = true;
-	SetLatch(MyLatch);
+	if (cancel || terminate)
+	{
+		InterruptPending = true;
+		SetLatch(MyLatch);
+	}
+	return &InterruptPending;
 }
 
 /* ------------------------ libbson's and libmongoc's memory ------------------- */
 
 static const bson_mem_vtable_t *counted;
 static int	live_allocations = 0;
+
+/* The size to ask for: more than there ever is, when that is to fail. */
+static size_t
+faulty_size(size_t size)
+{
+	return is_due(FAULT_ALLOCATION) ? SIZE_MAX / 4 : size;
+}
 
 /* What could not be had has raised. */
 static void *
@@ -135,19 +192,19 @@ note_allocated(void *memory)
 static void *
 counted_malloc(size_t size)
 {
-	return note_allocated(counted->malloc(size));
+	return note_allocated(counted->malloc(faulty_size(size)));
 }
 
 static void *
 counted_calloc(size_t count, size_t size)
 {
-	return note_allocated(counted->calloc(count, size));
+	return note_allocated(counted->calloc(count, faulty_size(size)));
 }
 
 static void *
 counted_realloc(void *memory, size_t size)
 {
-	return memory == NULL ? counted_malloc(size) : counted->realloc(memory, size);
+	return memory == NULL ? counted_malloc(size) : counted->realloc(memory, faulty_size(size));
 }
 
 static void
@@ -161,11 +218,11 @@ counted_free(void *memory)
 static void *
 counted_aligned_alloc(size_t alignment, size_t size)
 {
-	return note_allocated(counted->aligned_alloc(alignment, size));
+	return note_allocated(counted->aligned_alloc(alignment, faulty_size(size)));
 }
 
 const bson_mem_vtable_t *
-mongo_count_allocations(const bson_mem_vtable_t *allocator)
+faulty_allocator(const bson_mem_vtable_t *allocator)
 {
 	static const bson_mem_vtable_t counting = {
 		.malloc = counted_malloc,
@@ -277,9 +334,9 @@ static void *(*plain_realloc) (MemoryContext context, void *chunk, Size size);
 static bool
 palloc_is_failing(MemoryContext context, Size size)
 {
-	return left_to_count[MONGO_FAULT_PALLOC] != 0 && CritSectionCount == 0 &&
+	return left_to_count[FAULT_PALLOC] != 0 && CritSectionCount == 0 &&
 		context != ErrorContext && we_are_below() && !is_for_lock_owners(context, size) &&
-		mongo_fault_is_due(MONGO_FAULT_PALLOC);
+		is_due(FAULT_PALLOC);
 }
 
 /* NULL makes the caller raise 53200. */
@@ -327,8 +384,8 @@ check_depth(int *value pg_attribute_unused(), void **extra pg_attribute_unused()
 	return false;
 }
 
-void
-mongo_define_faults(void)
+static void __attribute__((constructor))
+define_faults(void)
 {
 	for (int i = 0; i < (int) lengthof(faults); i++)
 		DefineCustomIntVariable(faults[i].setting, faults[i].description,
@@ -343,5 +400,3 @@ mongo_define_faults(void)
 							 NULL, &shows_stack, false, PGC_SUSET, 0, NULL, NULL, NULL);
 	watch_palloc();
 }
-
-#endif							/* MONGO_FDW_INJECT_FAULTS */
