@@ -22,23 +22,6 @@
 #include "utils/relcache.h"
 
 /*-------------------------------------------------------------------------
- * MongoDB's commands: the table of their names, and which member of a
- * document is the name.
- *-------------------------------------------------------------------------
- */
-
-/* What a command does to the server and its data. */
-typedef enum MongoCommandEffect
-{
-	MONGO_COMMAND_UNKNOWN,		/* not in the table */
-	MONGO_COMMAND_READS,		/* changes nothing, whatever its arguments */
-	MONGO_COMMAND_DEPENDS,		/* on its arguments */
-	MONGO_COMMAND_WRITES		/* may change something */
-} MongoCommandEffect;
-
-/* -------------- How large the documents of a collection are --------------- */
-
-/*-------------------------------------------------------------------------
  * Which BSON types have fields in a sample of documents; for src/catalog
  * only.
  *-------------------------------------------------------------------------

@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * functions.c
- *		The functions that send a command or a pipeline.
+ *		mongo_fdw_version(), mongo_command() and mongo_aggregate().
+ *
+ * Whoever has USAGE on a server may run what the user mapping's MongoDB user
+ * may run; MongoDB's own roles say what that is.  Arguments become BSON
+ * values, nothing is pasted into a text.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,21 +26,6 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
-
-static MongoCommandEffect mongo_command_effect(const char *name);
-static bool mongo_command_only_reads(const bson_t *command);
-static const bson_t *mongo_ordered_command(const bson_t *command);
-static void mongo_prevent_write(const char *what);
-static const char *mongo_stage_that_may_write(const bson_iter_t *pipeline);
-
-/*-------------------------------------------------------------------------
- * mongo_fdw_version(), mongo_command() and mongo_aggregate().
- *
- * Whoever has USAGE on a server may run what the user mapping's MongoDB user
- * may run; MongoDB's own roles say what that is.  Arguments become BSON
- * values, nothing is pasted into a text.
- *-------------------------------------------------------------------------
- */
 
 /* major * 10000 + minor * 100 + patch, as the older wrapper counts */
 #define MONGO_FDW_VERSION	10000
@@ -59,6 +48,339 @@ PG_FUNCTION_INFO_V1(mongo_command_json);
 PG_FUNCTION_INFO_V1(mongo_command_jsonb);
 PG_FUNCTION_INFO_V1(mongo_aggregate_json);
 PG_FUNCTION_INFO_V1(mongo_aggregate_jsonb);
+
+/* ------------------------------ what a command does ------------------------- */
+
+/* https://www.mongodb.com/docs/manual/reference/command/ */
+
+/*
+ * Commands that change nothing, whatever their arguments.  Not among these: getMore,
+ * which starts an aggregation with $out that was opened with batchSize 0; validate,
+ * which corrects counts; commands on sessions, which MongoDB stores; profile and
+ * mapReduce, which write with some arguments.
+ */
+static const char *const reading_commands[] = {
+	"_isSelf", "availableQueryOptions", "balancerCollectionStatus", "balancerStatus",
+	"buildInfo", "buildinfo", "checkShardingIndex", "collStats", "collstats", "connPoolStats",
+	"connectionStatus", "count", "currentOp", "dataSize", "datasize", "dbHash", "dbStats",
+	"dbhash", "dbstats", "distinct", "driverOIDTest", "filemd5", "find", "getAuditConfig",
+	"getClusterParameter", "getCmdLineOpts", "getDefaultRWConcern", "getDiagnosticData",
+	"getLog", "getParameter", "getShardMap", "getShardVersion", "hello", "hostInfo", "isMaster",
+	"isdbgrid", "ismaster", "killCursors", "listCollections", "listCommands", "listDatabases",
+	"listIndexes", "listSearchIndexes", "listShards", "lockInfo", "netstat", "ping",
+	"planCacheListFilters", "replSetGetConfig", "replSetGetStatus", "rolesInfo", "serverStatus",
+	"shardConnPoolStats", "shardingState", "splitVector", "top", "usersInfo",
+	"validateDBMetadata", "whatsmysni", "whatsmyuri", NULL
+};
+
+/* Those that may write, for finding the name of a command that was jsonb. */
+static const char *const other_commands[] = {
+	"abortTransaction", "aggregate", "analyze", "analyzeShardKey", "appendOplogNote",
+	"applyOps", "authenticate", "balancerStart", "balancerStop", "bulkWrite", "cleanupOrphaned",
+	"clearJumboFlag", "clearLog", "cloneCollectionAsCapped", "collMod", "commitTransaction",
+	"compact", "compactStructuredEncryptionData", "configureCollectionBalancing",
+	"configureFailPoint", "configureQueryAnalyzer", "connPoolSync", "convertToCapped", "create",
+	"createIndexes", "createRole", "createSearchIndexes", "createUser", "delete",
+	"deleteIndexes", "drop", "dropAllRolesFromDatabase", "dropAllUsersFromDatabase",
+	"dropConnections", "dropDatabase", "dropIndexes", "dropRole", "dropSearchIndex", "dropUser",
+	"enableSharding", "endSessions", "explain", "features", "findAndModify", "findandmodify",
+	"flushRouterConfig", "fsync", "fsyncUnlock", "getMore", "grantPrivilegesToRole",
+	"grantRolesToRole", "grantRolesToUser", "insert", "invalidateUserCache", "killAllSessions",
+	"killAllSessionsByPattern", "killOp", "killSessions", "logApplicationMessage", "logRotate",
+	"logout", "mapReduce", "mapreduce", "mergeChunks", "moveChunk", "moveCollection",
+	"movePrimary", "planCacheClear", "planCacheClearFilters", "planCacheSetFilter", "profile",
+	"reIndex", "refineCollectionShardKey", "refreshSessions", "removeShard", "renameCollection",
+	"replSetAbortPrimaryCatchUp", "replSetFreeze", "replSetInitiate", "replSetMaintenance",
+	"replSetReconfig", "replSetResizeOplog", "replSetStepDown", "replSetSyncFrom",
+	"reshardCollection", "revokePrivilegesFromRole", "revokeRolesFromRole",
+	"revokeRolesFromUser", "rotateCertificates", "saslContinue", "saslStart", "setAuditConfig",
+	"setClusterParameter", "setDefaultRWConcern", "setFeatureCompatibilityVersion",
+	"setIndexCommitQuorum", "setParameter", "setQuerySettings", "setUserWriteBlockMode",
+	"shardCollection", "shutdown", "split", "startSession",
+	"transitionFromDedicatedConfigServer", "transitionToDedicatedConfigServer", "unsetSharding",
+	"update", "updateRole", "updateSearchIndex", "updateUser", "validate",
+	"voteCommitImportCollection", "waitForFailPoint", NULL
+};
+
+/*
+ * Stages that only read.  $out and $merge write, and what a later MongoDB brings
+ * is not known to only read before it is listed.
+ * https://www.mongodb.com/docs/manual/reference/operator/aggregation-pipeline/
+ */
+static const char *const reading_stages[] = {
+	"$addFields", "$bucket", "$bucketAuto", "$changeStream", "$changeStreamSplitLargeEvent",
+	"$collStats", "$count", "$currentOp", "$densify", "$documents", "$facet", "$fill",
+	"$geoNear", "$graphLookup", "$group", "$indexStats", "$limit", "$listLocalSessions",
+	"$listSampledQueries", "$listSearchIndexes", "$listSessions", "$lookup", "$match",
+	"$planCacheStats", "$project", "$querySettings", "$queryStats", "$rankFusion", "$redact",
+	"$replaceRoot", "$replaceWith", "$sample", "$scoreFusion", "$search", "$searchMeta", "$set",
+	"$setWindowFields", "$shardedDataDistribution", "$skip", "$sort", "$sortByCount",
+	"$unionWith", "$unset", "$unwind", "$vectorSearch", NULL
+};
+
+/* Commands with an argument that bears the name of another command. */
+static const struct
+{
+	const char *command;
+	const char *argument;
+}			ambiguous_arguments[] =
+{
+	{"aggregate", "explain"},
+	{"findAndModify", "update"},
+	{"findandmodify", "update"},
+	{"serverStatus", "top"},
+	{"hello", "startSession"},
+};
+
+/* is_among: a list that ends with NULL. */
+static bool
+is_among(const char *name, const char *const *list)
+{
+	for (; *list != NULL; list++)
+	{
+		if (strcmp(*list, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------ the name ----------------------------------- */
+
+/* is_argument_here: does 'document' hold a command that 'name' belongs to? */
+static bool
+is_argument_here(const bson_t *document, const char *name)
+{
+	for (size_t i = 0; i < lengthof(ambiguous_arguments); i++)
+	{
+		if (strcmp(ambiguous_arguments[i].argument, name) == 0 &&
+			bson_has_field(document, ambiguous_arguments[i].command))
+			return true;
+	}
+	return false;
+}
+
+static void
+report_unclear_name(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("cannot tell which member of the document is the command's name"),
+			 errdetail_internal("%s", detail),
+			 errhint("jsonb does not keep the order of members. Pass the command as json or text, with its name first.")));
+}
+
+/* find_command_name gives a pointer into 'document'. */
+static const char *
+find_command_name(const bson_t *document)
+{
+	const char *name = NULL;
+	bson_iter_t iter;
+
+	if (bson_count_keys(document) == 1 &&
+		bson_iter_init(&iter, document) && bson_iter_next(&iter))
+		return bson_iter_key(&iter);
+
+	if (!bson_iter_init(&iter, document))
+		report_unclear_name("It is not a document.");
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if ((!is_among(key, reading_commands) && !is_among(key, other_commands)) ||
+			is_argument_here(document, key))
+			continue;
+		if (name != NULL)
+			report_unclear_name(psprintf("Both \"%s\" and \"%s\" are commands.",
+										 name, key));
+		name = key;
+	}
+	if (name == NULL)
+		report_unclear_name("It holds no name of a known command.");
+	return name;
+}
+
+/*
+ * append_ordered
+ *		Append the members of 'command' to 'target', the name first.
+ *
+ * What an explain explains is a command too.
+ */
+static void
+append_ordered(bson_t *target, const bson_t *command)
+{
+	const char *name = find_command_name(command);
+	bson_iter_t iter;
+
+	check_stack_depth();
+
+	if (!bson_iter_init_find(&iter, command, name))
+		elog(ERROR, "command lost its name");
+	if (strcmp(name, "explain") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
+	{
+		const uint8_t *data;
+		uint32_t	length;
+		bson_t		explained;
+		bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
+
+		bson_iter_document(&iter, &length, &data);
+		if (!bson_view(&explained, data, length))
+			elog(ERROR, "command is malformed");
+		append_ordered(ordered, &explained);
+		BSON_APPEND_DOCUMENT(target, name, ordered);
+	}
+	else
+		bson_append_iter(target, name, -1, &iter);
+
+	bson_iter_init(&iter, command);
+	while (bson_iter_next(&iter))
+	{
+		if (strcmp(bson_iter_key(&iter), name) != 0)
+			bson_append_iter(target, NULL, 0, &iter);
+	}
+}
+
+/*
+ * ordered_command
+ *		A copy, in the current memory context, of 'command' with the member
+ *		that is the command's name in front, as MongoDB wants it.
+ *
+ * For commands that were jsonb, which has an order of its own.  A member alone is
+ * the name, whatever it is; else the name is found among those of MongoDB's
+ * commands.  Raises 22023 when no member or more than one can be it.
+ */
+static const bson_t *
+ordered_command(const bson_t *command)
+{
+	bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
+
+	append_ordered(ordered, command);
+	return ordered;
+}
+
+/* ------------------------------ reading ------------------------------------ */
+
+/*
+ * stage_that_may_write
+ *		The name of the first stage of a pipeline that is not known to only read,
+ *		NULL if there is none; "a pipeline that is not an array of stages" for
+ *		anything else.
+ *
+ * Pipelines within stages are not looked at: MongoDB lets none of them write.
+ */
+static const char *
+stage_that_may_write(const bson_iter_t *pipeline)
+{
+	static const char malformed[] = "a pipeline that is not an array of stages";
+	bson_iter_t stages;
+	bson_iter_t stage;
+
+	if (!BSON_ITER_HOLDS_ARRAY(pipeline) || !bson_iter_recurse(pipeline, &stages))
+		return malformed;
+	while (bson_iter_next(&stages))
+	{
+		if (!BSON_ITER_HOLDS_DOCUMENT(&stages) || !bson_iter_recurse(&stages, &stage))
+			return malformed;
+		while (bson_iter_next(&stage))
+		{
+			if (!is_among(bson_iter_key(&stage), reading_stages))
+				return bson_iter_key(&stage);
+		}
+	}
+	return NULL;
+}
+
+/*
+ * every_member
+ *		Is there a member of this name, and does each of them pass the test?
+ */
+static bool
+every_member(const bson_t *command, const char *name,
+			 bool (*test) (const bson_iter_t *member))
+{
+	bson_iter_t iter;
+	bool		found = false;
+
+	if (!bson_iter_init(&iter, command))
+		return false;
+	while (bson_iter_next(&iter))
+	{
+		if (strcmp(bson_iter_key(&iter), name) != 0)
+			continue;
+		if (!test(&iter))
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+static bool
+pipeline_reads(const bson_iter_t *pipeline)
+{
+	return stage_that_may_write(pipeline) == NULL;
+}
+
+static bool command_only_reads(const bson_t *command);
+
+static bool
+explained_reads(const bson_iter_t *explained)
+{
+	const uint8_t *data;
+	uint32_t	length;
+	bson_t		command;
+
+	if (!BSON_ITER_HOLDS_DOCUMENT(explained))
+		return false;
+	bson_iter_document(explained, &length, &data);
+	return bson_view(&command, data, length) && command_only_reads(&command);
+}
+
+static bool
+is_query_planner(const bson_iter_t *verbosity)
+{
+	return BSON_ITER_HOLDS_UTF8(verbosity) &&
+		strcmp(bson_iter_utf8(verbosity, NULL), "queryPlanner") == 0;
+}
+
+/*
+ * command_only_reads
+ *		Is this command, whose first member is its name, known to change nothing?
+ *
+ * False is also the answer for what is not known.  Of a member that is given
+ * twice each is looked at, as MongoDB may take either.
+ */
+static bool
+command_only_reads(const bson_t *command)
+{
+	bson_iter_t iter;
+	const char *name;
+
+	check_stack_depth();
+
+	if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
+		return false;
+	name = bson_iter_key(&iter);
+	if (strcmp(name, "aggregate") == 0)
+		return every_member(command, "pipeline", pipeline_reads);
+
+	/*
+	 * as EXPLAIN without ANALYZE may plan a write in a read-only transaction, so may
+	 * "queryPlanner"; the other verbosities, and so the default, run the command
+	 */
+	if (strcmp(name, "explain") == 0)
+		return every_member(command, "verbosity", is_query_planner) ||
+			every_member(command, "explain", explained_reads);
+	return is_among(name, reading_commands);
+}
+
+/* prevent_write: raise 25006 or 25000 where 'what' cannot be executed. */
+static void
+prevent_write(const char *what)
+{
+	PreventCommandIfReadOnly(what);
+	PreventCommandIfParallelMode(what);
+}
+
+/* ------------------------------ arguments ----------------------------------- */
 
 Datum
 mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -189,7 +511,7 @@ command_from_datum(Datum value, Oid typid)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a command must not be empty")));
 
-	command = typid == JSONBOID ? mongo_ordered_command(&view) :
+	command = typid == JSONBOID ? ordered_command(&view) :
 		bson_copy_in(CurrentMemoryContext, &view);
 	return command;
 }
@@ -213,9 +535,9 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 		elog(ERROR, "command is malformed");
 	name = bson_iter_key(&iter);
 	refuse_command(command, name);
-	only_reads = mongo_command_only_reads(command);
+	only_reads = command_only_reads(command);
 	if (!only_reads)
-		mongo_prevent_write(psprintf("mongo_command() with \"%s\"", name));
+		prevent_write(psprintf("mongo_command() with \"%s\"", name));
 	if (typid == JSONBOID && bson_iter_init_find(&iter, command, "sort"))
 		warn_of_lost_order(&iter);
 
@@ -414,9 +736,9 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a pipeline must be a JSON array of stages")));
 	stage = writing_stage(&iter);
-	dubious_stage = mongo_stage_that_may_write(&iter);
+	dubious_stage = stage_that_may_write(&iter);
 	if (dubious_stage != NULL)
-		mongo_prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
+		prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
 	if (typid == JSONBOID)
 		warn_of_lost_orders(&iter);
 	bson_append_template(command, "{cursor: {}}");
@@ -508,582 +830,4 @@ Datum
 mongo_aggregate_jsonb(PG_FUNCTION_ARGS)
 {
 	return next_aggregate_row(fcinfo, JSONBOID);
-}
-
-/*-------------------------------------------------------------------------
- * What may run in a read-only transaction and on a hot standby: commands
- * and pipelines that are known to only read.
- *-------------------------------------------------------------------------
- */
-
-/*
- * Stages that only read.  $out and $merge write, and what a later MongoDB brings
- * is not known to only read before it is listed.
- * https://www.mongodb.com/docs/manual/reference/operator/aggregation-pipeline/
- */
-static const char *const reading_stages[] = {
-	"$addFields", "$bucket", "$bucketAuto", "$changeStream",
-	"$changeStreamSplitLargeEvent", "$collStats", "$count", "$currentOp",
-	"$densify", "$documents", "$facet", "$fill", "$geoNear", "$graphLookup",
-	"$group", "$indexStats", "$limit", "$listLocalSessions",
-	"$listSampledQueries", "$listSearchIndexes", "$listSessions", "$lookup",
-	"$match", "$planCacheStats", "$project", "$querySettings", "$queryStats",
-	"$rankFusion", "$redact", "$replaceRoot", "$replaceWith", "$sample",
-	"$scoreFusion", "$search", "$searchMeta", "$set", "$setWindowFields",
-	"$shardedDataDistribution", "$skip", "$sort", "$sortByCount", "$unionWith",
-	"$unset", "$unwind", "$vectorSearch"
-};
-
-static bool
-is_reading_stage(const char *name)
-{
-	for (size_t i = 0; i < lengthof(reading_stages); i++)
-	{
-		if (strcmp(reading_stages[i], name) == 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * mongo_stage_that_may_write
- *		The name of the first stage of a pipeline that is not known to only read,
- *		NULL if there is none; "a pipeline that is not an array of stages" for
- *		anything else.
- *
- * The result belongs to the pipeline or is constant.  Pipelines within stages are
- * not looked at: MongoDB lets none of them write.
- */
-static const char *
-mongo_stage_that_may_write(const bson_iter_t *pipeline)
-{
-	static const char malformed[] = "a pipeline that is not an array of stages";
-	bson_iter_t stages;
-	bson_iter_t stage;
-
-	if (!BSON_ITER_HOLDS_ARRAY(pipeline) || !bson_iter_recurse(pipeline, &stages))
-		return malformed;
-	while (bson_iter_next(&stages))
-	{
-		if (!BSON_ITER_HOLDS_DOCUMENT(&stages) || !bson_iter_recurse(&stages, &stage))
-			return malformed;
-		while (bson_iter_next(&stage))
-		{
-			if (!is_reading_stage(bson_iter_key(&stage)))
-				return bson_iter_key(&stage);
-		}
-	}
-	return NULL;
-}
-
-/*
- * every_member
- *		Is there a member of this name, and does each of them pass the test?
- */
-static bool
-every_member(const bson_t *command, const char *name,
-			 bool (*test) (const bson_iter_t *member))
-{
-	bson_iter_t iter;
-	bool		found = false;
-
-	if (!bson_iter_init(&iter, command))
-		return false;
-	while (bson_iter_next(&iter))
-	{
-		if (strcmp(bson_iter_key(&iter), name) != 0)
-			continue;
-		if (!test(&iter))
-			return false;
-		found = true;
-	}
-	return found;
-}
-
-static bool
-pipeline_reads(const bson_iter_t *pipeline)
-{
-	return mongo_stage_that_may_write(pipeline) == NULL;
-}
-
-static bool
-aggregate_reads(const bson_t *command)
-{
-	return every_member(command, "pipeline", pipeline_reads);
-}
-
-/* {inline: 1} and nothing else */
-static bool
-is_inline(const bson_iter_t *out)
-{
-	bson_iter_t members;
-
-	return BSON_ITER_HOLDS_DOCUMENT(out) && bson_iter_recurse(out, &members) &&
-		bson_iter_next(&members) &&
-		strcmp(bson_iter_key(&members), "inline") == 0 &&
-		!bson_iter_next(&members);
-}
-
-static bool
-map_reduce_reads(const bson_t *command)
-{
-	return every_member(command, "out", is_inline);
-}
-
-static bool
-explained_command(const bson_iter_t *explained, bson_t *command)
-{
-	const uint8_t *data;
-	uint32_t	length;
-
-	if (!BSON_ITER_HOLDS_DOCUMENT(explained))
-		return false;
-	bson_iter_document(explained, &length, &data);
-	return bson_view(command, data, length);
-}
-
-static bool
-explained_reads(const bson_iter_t *explained)
-{
-	bson_t		command;
-
-	return explained_command(explained, &command) &&
-		mongo_command_only_reads(&command);
-}
-
-static bool
-explained_is_known(const bson_iter_t *explained)
-{
-	bson_t		command;
-	bson_iter_t iter;
-
-	return explained_command(explained, &command) &&
-		bson_iter_init(&iter, &command) && bson_iter_next(&iter) &&
-		mongo_command_effect(bson_iter_key(&iter)) != MONGO_COMMAND_UNKNOWN;
-}
-
-static bool
-is_query_planner(const bson_iter_t *verbosity)
-{
-	return BSON_ITER_HOLDS_UTF8(verbosity) &&
-		strcmp(bson_iter_utf8(verbosity, NULL), "queryPlanner") == 0;
-}
-
-/*
- * As EXPLAIN without ANALYZE may plan a write in a read-only transaction, so may
- * "queryPlanner".  The other verbosities, and so the default, run the command.
- */
-static bool
-explain_reads(const bson_t *command)
-{
-	if (every_member(command, "verbosity", is_query_planner))
-		return every_member(command, "explain", explained_is_known);
-	return every_member(command, "explain", explained_reads);
-}
-
-/* {profile: -1} asks; with a member more it sets. */
-static bool
-profile_reads(const bson_t *command)
-{
-	bson_iter_t iter;
-
-	return bson_count_keys(command) == 1 && bson_iter_init(&iter, command) &&
-		bson_iter_next(&iter) && BSON_ITER_HOLDS_INT(&iter) &&
-		bson_iter_as_int64(&iter) == -1;
-}
-
-/* The commands of MONGO_COMMAND_DEPENDS. */
-static const struct
-{
-	const char *name;
-	bool		(*reads) (const bson_t *command);
-}			dependent_commands[] =
-{
-	{"aggregate", aggregate_reads},
-	{"explain", explain_reads},
-	{"mapReduce", map_reduce_reads},
-	{"mapreduce", map_reduce_reads},
-	{"profile", profile_reads},
-};
-
-/*
- * mongo_command_only_reads
- *		Is this command, whose first member is its name, known to change nothing?
- *
- * False is also the answer for what is not known.  Of a member that is given
- * twice each is looked at, as MongoDB may take either.
- */
-static bool
-mongo_command_only_reads(const bson_t *command)
-{
-	bson_iter_t iter;
-	const char *name;
-
-	check_stack_depth();
-
-	if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
-		return false;
-	name = bson_iter_key(&iter);
-	if (mongo_command_effect(name) == MONGO_COMMAND_READS)
-		return true;
-	for (size_t i = 0; i < lengthof(dependent_commands); i++)
-	{
-		if (strcmp(dependent_commands[i].name, name) == 0)
-			return dependent_commands[i].reads(command);
-	}
-	return false;
-}
-
-/*
- * mongo_prevent_write
- *		Raise 25006 in a read-only transaction, on a hot standby that is, too, and
- *		25000 in a parallel operation; 'what' is what cannot be executed.
- */
-static void
-mongo_prevent_write(const char *what)
-{
-	PreventCommandIfReadOnly(what);
-	PreventCommandIfParallelMode(what);
-}
-
-/*-------------------------------------------------------------------------
- * Which member of a document is the name of the command, and does that
- * command only read?
- *
- * MongoDB takes the first member.  A jsonb value has lost the order in which
- * its members were written, so there the name is looked up in a table.
- * https://www.mongodb.com/docs/manual/reference/command/
- *-------------------------------------------------------------------------
- */
-
-typedef struct CommandRow
-{
-	const char *name;
-	MongoCommandEffect effect;
-} CommandRow;
-
-/*
- * Sorted bytewise: searched by halves.  Not among those that only read: getMore,
- * which starts an aggregation with $out that was opened with batchSize 0;
- * validate, which corrects counts; commands on sessions, which MongoDB stores.
- */
-static const CommandRow commands[] =
-{
-	{"_isSelf", MONGO_COMMAND_READS},
-	{"abortTransaction", MONGO_COMMAND_WRITES},
-	{"aggregate", MONGO_COMMAND_DEPENDS},
-	{"analyze", MONGO_COMMAND_WRITES},
-	{"analyzeShardKey", MONGO_COMMAND_WRITES},
-	{"appendOplogNote", MONGO_COMMAND_WRITES},
-	{"applyOps", MONGO_COMMAND_WRITES},
-	{"authenticate", MONGO_COMMAND_WRITES},
-	{"availableQueryOptions", MONGO_COMMAND_READS},
-	{"balancerCollectionStatus", MONGO_COMMAND_READS},
-	{"balancerStart", MONGO_COMMAND_WRITES},
-	{"balancerStatus", MONGO_COMMAND_READS},
-	{"balancerStop", MONGO_COMMAND_WRITES},
-	{"buildInfo", MONGO_COMMAND_READS},
-	{"buildinfo", MONGO_COMMAND_READS},
-	{"bulkWrite", MONGO_COMMAND_WRITES},
-	{"checkShardingIndex", MONGO_COMMAND_READS},
-	{"cleanupOrphaned", MONGO_COMMAND_WRITES},
-	{"clearJumboFlag", MONGO_COMMAND_WRITES},
-	{"clearLog", MONGO_COMMAND_WRITES},
-	{"cloneCollectionAsCapped", MONGO_COMMAND_WRITES},
-	{"collMod", MONGO_COMMAND_WRITES},
-	{"collStats", MONGO_COMMAND_READS},
-	{"collstats", MONGO_COMMAND_READS},
-	{"commitTransaction", MONGO_COMMAND_WRITES},
-	{"compact", MONGO_COMMAND_WRITES},
-	{"compactStructuredEncryptionData", MONGO_COMMAND_WRITES},
-	{"configureCollectionBalancing", MONGO_COMMAND_WRITES},
-	{"configureFailPoint", MONGO_COMMAND_WRITES},
-	{"configureQueryAnalyzer", MONGO_COMMAND_WRITES},
-	{"connPoolStats", MONGO_COMMAND_READS},
-	{"connPoolSync", MONGO_COMMAND_WRITES},
-	{"connectionStatus", MONGO_COMMAND_READS},
-	{"convertToCapped", MONGO_COMMAND_WRITES},
-	{"count", MONGO_COMMAND_READS},
-	{"create", MONGO_COMMAND_WRITES},
-	{"createIndexes", MONGO_COMMAND_WRITES},
-	{"createRole", MONGO_COMMAND_WRITES},
-	{"createSearchIndexes", MONGO_COMMAND_WRITES},
-	{"createUser", MONGO_COMMAND_WRITES},
-	{"currentOp", MONGO_COMMAND_READS},
-	{"dataSize", MONGO_COMMAND_READS},
-	{"datasize", MONGO_COMMAND_READS},
-	{"dbHash", MONGO_COMMAND_READS},
-	{"dbStats", MONGO_COMMAND_READS},
-	{"dbhash", MONGO_COMMAND_READS},
-	{"dbstats", MONGO_COMMAND_READS},
-	{"delete", MONGO_COMMAND_WRITES},
-	{"deleteIndexes", MONGO_COMMAND_WRITES},
-	{"distinct", MONGO_COMMAND_READS},
-	{"driverOIDTest", MONGO_COMMAND_READS},
-	{"drop", MONGO_COMMAND_WRITES},
-	{"dropAllRolesFromDatabase", MONGO_COMMAND_WRITES},
-	{"dropAllUsersFromDatabase", MONGO_COMMAND_WRITES},
-	{"dropConnections", MONGO_COMMAND_WRITES},
-	{"dropDatabase", MONGO_COMMAND_WRITES},
-	{"dropIndexes", MONGO_COMMAND_WRITES},
-	{"dropRole", MONGO_COMMAND_WRITES},
-	{"dropSearchIndex", MONGO_COMMAND_WRITES},
-	{"dropUser", MONGO_COMMAND_WRITES},
-	{"enableSharding", MONGO_COMMAND_WRITES},
-	{"endSessions", MONGO_COMMAND_WRITES},
-	{"explain", MONGO_COMMAND_DEPENDS},
-	{"features", MONGO_COMMAND_WRITES},
-	{"filemd5", MONGO_COMMAND_READS},
-	{"find", MONGO_COMMAND_READS},
-	{"findAndModify", MONGO_COMMAND_WRITES},
-	{"findandmodify", MONGO_COMMAND_WRITES},
-	{"flushRouterConfig", MONGO_COMMAND_WRITES},
-	{"fsync", MONGO_COMMAND_WRITES},
-	{"fsyncUnlock", MONGO_COMMAND_WRITES},
-	{"getAuditConfig", MONGO_COMMAND_READS},
-	{"getClusterParameter", MONGO_COMMAND_READS},
-	{"getCmdLineOpts", MONGO_COMMAND_READS},
-	{"getDefaultRWConcern", MONGO_COMMAND_READS},
-	{"getDiagnosticData", MONGO_COMMAND_READS},
-	{"getLog", MONGO_COMMAND_READS},
-	{"getMore", MONGO_COMMAND_WRITES},
-	{"getParameter", MONGO_COMMAND_READS},
-	{"getShardMap", MONGO_COMMAND_READS},
-	{"getShardVersion", MONGO_COMMAND_READS},
-	{"grantPrivilegesToRole", MONGO_COMMAND_WRITES},
-	{"grantRolesToRole", MONGO_COMMAND_WRITES},
-	{"grantRolesToUser", MONGO_COMMAND_WRITES},
-	{"hello", MONGO_COMMAND_READS},
-	{"hostInfo", MONGO_COMMAND_READS},
-	{"insert", MONGO_COMMAND_WRITES},
-	{"invalidateUserCache", MONGO_COMMAND_WRITES},
-	{"isMaster", MONGO_COMMAND_READS},
-	{"isdbgrid", MONGO_COMMAND_READS},
-	{"ismaster", MONGO_COMMAND_READS},
-	{"killAllSessions", MONGO_COMMAND_WRITES},
-	{"killAllSessionsByPattern", MONGO_COMMAND_WRITES},
-	{"killCursors", MONGO_COMMAND_READS},
-	{"killOp", MONGO_COMMAND_WRITES},
-	{"killSessions", MONGO_COMMAND_WRITES},
-	{"listCollections", MONGO_COMMAND_READS},
-	{"listCommands", MONGO_COMMAND_READS},
-	{"listDatabases", MONGO_COMMAND_READS},
-	{"listIndexes", MONGO_COMMAND_READS},
-	{"listSearchIndexes", MONGO_COMMAND_READS},
-	{"listShards", MONGO_COMMAND_READS},
-	{"lockInfo", MONGO_COMMAND_READS},
-	{"logApplicationMessage", MONGO_COMMAND_WRITES},
-	{"logRotate", MONGO_COMMAND_WRITES},
-	{"logout", MONGO_COMMAND_WRITES},
-	{"mapReduce", MONGO_COMMAND_DEPENDS},
-	{"mapreduce", MONGO_COMMAND_DEPENDS},
-	{"mergeChunks", MONGO_COMMAND_WRITES},
-	{"moveChunk", MONGO_COMMAND_WRITES},
-	{"moveCollection", MONGO_COMMAND_WRITES},
-	{"movePrimary", MONGO_COMMAND_WRITES},
-	{"netstat", MONGO_COMMAND_READS},
-	{"ping", MONGO_COMMAND_READS},
-	{"planCacheClear", MONGO_COMMAND_WRITES},
-	{"planCacheClearFilters", MONGO_COMMAND_WRITES},
-	{"planCacheListFilters", MONGO_COMMAND_READS},
-	{"planCacheSetFilter", MONGO_COMMAND_WRITES},
-	{"profile", MONGO_COMMAND_DEPENDS},
-	{"reIndex", MONGO_COMMAND_WRITES},
-	{"refineCollectionShardKey", MONGO_COMMAND_WRITES},
-	{"refreshSessions", MONGO_COMMAND_WRITES},
-	{"removeShard", MONGO_COMMAND_WRITES},
-	{"renameCollection", MONGO_COMMAND_WRITES},
-	{"replSetAbortPrimaryCatchUp", MONGO_COMMAND_WRITES},
-	{"replSetFreeze", MONGO_COMMAND_WRITES},
-	{"replSetGetConfig", MONGO_COMMAND_READS},
-	{"replSetGetStatus", MONGO_COMMAND_READS},
-	{"replSetInitiate", MONGO_COMMAND_WRITES},
-	{"replSetMaintenance", MONGO_COMMAND_WRITES},
-	{"replSetReconfig", MONGO_COMMAND_WRITES},
-	{"replSetResizeOplog", MONGO_COMMAND_WRITES},
-	{"replSetStepDown", MONGO_COMMAND_WRITES},
-	{"replSetSyncFrom", MONGO_COMMAND_WRITES},
-	{"reshardCollection", MONGO_COMMAND_WRITES},
-	{"revokePrivilegesFromRole", MONGO_COMMAND_WRITES},
-	{"revokeRolesFromRole", MONGO_COMMAND_WRITES},
-	{"revokeRolesFromUser", MONGO_COMMAND_WRITES},
-	{"rolesInfo", MONGO_COMMAND_READS},
-	{"rotateCertificates", MONGO_COMMAND_WRITES},
-	{"saslContinue", MONGO_COMMAND_WRITES},
-	{"saslStart", MONGO_COMMAND_WRITES},
-	{"serverStatus", MONGO_COMMAND_READS},
-	{"setAuditConfig", MONGO_COMMAND_WRITES},
-	{"setClusterParameter", MONGO_COMMAND_WRITES},
-	{"setDefaultRWConcern", MONGO_COMMAND_WRITES},
-	{"setFeatureCompatibilityVersion", MONGO_COMMAND_WRITES},
-	{"setIndexCommitQuorum", MONGO_COMMAND_WRITES},
-	{"setParameter", MONGO_COMMAND_WRITES},
-	{"setQuerySettings", MONGO_COMMAND_WRITES},
-	{"setUserWriteBlockMode", MONGO_COMMAND_WRITES},
-	{"shardCollection", MONGO_COMMAND_WRITES},
-	{"shardConnPoolStats", MONGO_COMMAND_READS},
-	{"shardingState", MONGO_COMMAND_READS},
-	{"shutdown", MONGO_COMMAND_WRITES},
-	{"split", MONGO_COMMAND_WRITES},
-	{"splitVector", MONGO_COMMAND_READS},
-	{"startSession", MONGO_COMMAND_WRITES},
-	{"top", MONGO_COMMAND_READS},
-	{"transitionFromDedicatedConfigServer", MONGO_COMMAND_WRITES},
-	{"transitionToDedicatedConfigServer", MONGO_COMMAND_WRITES},
-	{"unsetSharding", MONGO_COMMAND_WRITES},
-	{"update", MONGO_COMMAND_WRITES},
-	{"updateRole", MONGO_COMMAND_WRITES},
-	{"updateSearchIndex", MONGO_COMMAND_WRITES},
-	{"updateUser", MONGO_COMMAND_WRITES},
-	{"usersInfo", MONGO_COMMAND_READS},
-	{"validate", MONGO_COMMAND_WRITES},
-	{"validateDBMetadata", MONGO_COMMAND_READS},
-	{"voteCommitImportCollection", MONGO_COMMAND_WRITES},
-	{"waitForFailPoint", MONGO_COMMAND_WRITES},
-	{"whatsmysni", MONGO_COMMAND_READS},
-	{"whatsmyuri", MONGO_COMMAND_READS},
-};
-
-/* Commands with an argument that bears the name of another command. */
-static const struct
-{
-	const char *command;
-	const char *argument;
-}			ambiguous_arguments[] =
-{
-	{"aggregate", "explain"},
-	{"findAndModify", "update"},
-	{"findandmodify", "update"},
-	{"serverStatus", "top"},
-	{"hello", "startSession"},
-};
-
-static int
-compare_names(const void *name, const void *row)
-{
-	return strcmp((const char *) name, ((const CommandRow *) row)->name);
-}
-
-/*
- * mongo_command_effect
- *		The effect of the command of this name; the case of letters counts, as it
- *		does to MongoDB.
- */
-static MongoCommandEffect
-mongo_command_effect(const char *name)
-{
-	const CommandRow *row = bsearch(name, commands, lengthof(commands),
-									sizeof(commands[0]), compare_names);
-
-	return row == NULL ? MONGO_COMMAND_UNKNOWN : row->effect;
-}
-
-/* is_argument_here: does 'document' hold a command that 'name' belongs to? */
-static bool
-is_argument_here(const bson_t *document, const char *name)
-{
-	for (size_t i = 0; i < lengthof(ambiguous_arguments); i++)
-	{
-		if (strcmp(ambiguous_arguments[i].argument, name) == 0 &&
-			bson_has_field(document, ambiguous_arguments[i].command))
-			return true;
-	}
-	return false;
-}
-
-static void
-report_unclear_name(const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot tell which member of the document is the command's name"),
-			 errdetail_internal("%s", detail),
-			 errhint("jsonb does not keep the order of members. Pass the command as json or text, with its name first.")));
-}
-
-/* find_command_name gives a pointer into 'document'. */
-static const char *
-find_command_name(const bson_t *document)
-{
-	const char *name = NULL;
-	bson_iter_t iter;
-
-	if (bson_count_keys(document) == 1 &&
-		bson_iter_init(&iter, document) && bson_iter_next(&iter))
-		return bson_iter_key(&iter);
-
-	if (!bson_iter_init(&iter, document))
-		report_unclear_name("It is not a document.");
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if (mongo_command_effect(key) == MONGO_COMMAND_UNKNOWN || is_argument_here(document, key))
-			continue;
-		if (name != NULL)
-			report_unclear_name(psprintf("Both \"%s\" and \"%s\" are commands.",
-										 name, key));
-		name = key;
-	}
-	if (name == NULL)
-		report_unclear_name("It holds no name of a known command.");
-	return name;
-}
-
-/*
- * append_ordered
- *		Append the members of 'command' to 'target', the name first.
- *
- * What an explain explains is a command too.
- */
-static void
-append_ordered(bson_t *target, const bson_t *command)
-{
-	const char *name = find_command_name(command);
-	bson_iter_t iter;
-
-	check_stack_depth();
-
-	if (!bson_iter_init_find(&iter, command, name))
-		elog(ERROR, "command lost its name");
-	if (strcmp(name, "explain") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
-	{
-		const uint8_t *data;
-		uint32_t	length;
-		bson_t		explained;
-		bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
-
-		bson_iter_document(&iter, &length, &data);
-		if (!bson_view(&explained, data, length))
-			elog(ERROR, "command is malformed");
-		append_ordered(ordered, &explained);
-		BSON_APPEND_DOCUMENT(target, name, ordered);
-	}
-	else
-		bson_append_iter(target, name, -1, &iter);
-
-	bson_iter_init(&iter, command);
-	while (bson_iter_next(&iter))
-	{
-		if (strcmp(bson_iter_key(&iter), name) != 0)
-			bson_append_iter(target, NULL, 0, &iter);
-	}
-}
-
-/*
- * mongo_ordered_command
- *		A copy, in the current memory context, of 'command' with the member
- *		that is the command's name in front, as MongoDB wants it.
- *
- * For commands that were jsonb, which has an order of its own.  A member alone is
- * the name, whatever it is; else the name is found by a table of MongoDB's
- * commands.  Raises 22023 when no member or more than one can be it.
- */
-static const bson_t *
-mongo_ordered_command(const bson_t *command)
-{
-	bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
-
-	append_ordered(ordered, command);
-	return ordered;
 }
