@@ -20,9 +20,9 @@
  * What is counted of the traffic with MongoDB.
  *
  * A connection counts in memory of its own, without locks (MongoTraffic).  With the
- * library in shared_preload_libraries, what has come to it is added to two tables in
- * shared memory when the connection is given back to the pool: by server and user,
- * and by query id.  A row is looked up under a lock once in a session; adding takes
+ * library in shared_preload_libraries, what has come to it is added to rows of a table in
+ * shared memory when the connection is given back to the pool: that of server and user,
+ * and that of the query.  A row is looked up under a lock once in a session; adding takes
  * an atomic operation a counter.
  *-------------------------------------------------------------------------
  */
@@ -91,7 +91,7 @@ extern void mongo_traffic_note_command(MongoTraffic *traffic, const char *name);
  */
 extern uint64 mongo_traffic_commands(const MongoTraffic *traffic);
 
-/* A row of server and user in shared memory; it stays where it is. */
+/* A row in shared memory; one of server and user stays where it is. */
 typedef struct MongoActivity MongoActivity;
 
 /*
@@ -130,38 +130,27 @@ extern void mongo_activity_count(MongoActivity *activity, MongoCounter counter, 
 
 extern void mongo_activity_count_current(MongoCounter counter, uint64 count);
 
-/* Copies of rows, for the views. */
+/* The copy of a row, for the views. */
 typedef struct MongoActivityRow
 {
+	uint64		queryid;
 	Oid			dbid;
 	Oid			serverid;
 	Oid			userid;
+	uint64		calls;			/* of a query */
 	MongoTraffic traffic;
 } MongoActivityRow;
 
-typedef struct MongoStatementRow
-{
-	Oid			dbid;
-	Oid			userid;
-	uint64		queryid;
-	uint64		calls;
-	MongoUsage	usage;
-} MongoStatementRow;
-
 /*
- * mongo_activity_rows, mongo_statement_rows
- *		Copies in the current memory context; *count of them.  Without shared memory
- *		they raise 55000.
+ * mongo_activity_rows
+ *		Copies of the rows of queries, or of servers and users, in the current memory
+ *		context; *count of them.  Raises 55000 without shared memory.
+ *
+ * mongo_activity_reset
+ *		Begin to count these anew, for all.  Likewise.
  */
-extern MongoActivityRow *mongo_activity_rows(int *count);
-extern MongoStatementRow *mongo_statement_rows(int *count);
-
-/*
- * mongo_activity_reset, mongo_statements_reset
- *		Begin to count anew, for all.  Raise 55000 without shared memory.
- */
-extern void mongo_activity_reset(void);
-extern void mongo_statements_reset(void);
+extern MongoActivityRow *mongo_activity_rows(bool of_queries, int *count);
+extern void mongo_activity_reset(bool of_queries);
 
 /*-------------------------------------------------------------------------
  * MongoDB transactions that follow the PostgreSQL transaction.
@@ -331,47 +320,25 @@ extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
 									   const bson_t *command, bool read_only,
 									   const char *context_message);
 
-/*-------------------------------------------------------------------------
- * How many connections all sessions together have to a server.
- *
- * With the library in shared_preload_libraries; otherwise nothing is counted and
- * there is no limit.
- *-------------------------------------------------------------------------
- */
-
-/* A server's count in shared memory; it stays where it is. */
-typedef struct MongoConnectionCount MongoConnectionCount;
-
-/*
- * mongo_connection_limit_initialize
- *		Ask for the shared memory; from _PG_init(), in
- *		shared_preload_libraries alone.
- */
-extern void mongo_connection_limit_initialize(void);
-
 /*
  * mongo_connection_limit_has_room
- *		May one more be made now?  limit 0: any number.
- */
-extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
-
-/*
+ *		May a connection more be made to a server, of which all sessions together may
+ *		have so many?  limit 0: any number; so it is without shared memory.
+ *
  * mongo_connection_limit_enter
- *		Count one more connection, to be given back by mongo_connection_limit_leave() or
- *		the end of the process.
+ *		Count one more, to be given back by mongo_connection_limit_leave() or the end of
+ *		the process; NULL without shared memory.
  *
  * Waits for others to be closed, up to so many milliseconds, then raises 53300; 57014
- * when cancelled.  NULL without shared memory.
- */
-extern MongoConnectionCount *mongo_connection_limit_enter(Oid serverid,
-														  const char *server_name,
-														  int limit, int timeout_ms);
-
-/*
+ * when cancelled.
+ *
  * mongo_connection_limit_leave
  *		Never raises; NULL is none.
  */
-extern void mongo_connection_limit_leave(MongoConnectionCount *count);
+extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
+extern MongoActivity *mongo_connection_limit_enter(Oid serverid, const char *server_name,
+												   int limit, int timeout_ms);
+extern void mongo_connection_limit_leave(MongoActivity *server);
 
 /* ------- The connections that this session has, for who asks in SQL ------- */
 

@@ -37,7 +37,6 @@ _PG_init(void)
 		mongo_is_preloaded = true;
 		mongo_initialize_library();
 		mongo_activity_initialize();
-		mongo_connection_limit_initialize();
 	}
 }
 

@@ -183,69 +183,63 @@ may_see(Oid role)
 		has_privs_of_role(GetUserId(), role);
 }
 
-/*
- * mongo_fdw_stat_get
- *		Counts by server and user.
- */
-Datum
-mongo_fdw_stat_get(PG_FUNCTION_ARGS)
+/* put_counts: a row for each server and user, or for each query. */
+static Datum
+put_counts(FunctionCallInfo fcinfo, bool of_queries)
 {
 	int			count;
-	MongoActivityRow *rows = mongo_activity_rows(&count);
+	MongoActivityRow *rows = mongo_activity_rows(of_queries, &count);
 
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < count; i++)
 	{
 		const MongoActivityRow *each = &rows[i];
+		const uint64 *counters = each->traffic.counters;
 		Row			row = {0};
 
 		if (!may_see(each->userid))
 			continue;
-		add_value(&row, ObjectIdGetDatum(each->dbid), false);
-		add_value(&row, ObjectIdGetDatum(each->serverid), false);
-		add_value(&row, ObjectIdGetDatum(each->userid), false);
-		for (int j = 0; j < MONGO_COUNTERS; j++)
+		if (of_queries)
 		{
-			if (j == MONGO_COUNT_WAIT_US)
-				add_time(&row, each->traffic.counters[j]);
-			else
-				add_count(&row, each->traffic.counters[j]);
+			add_value(&row, ObjectIdGetDatum(each->userid), false);
+			add_value(&row, ObjectIdGetDatum(each->dbid), false);
+			add_count(&row, each->queryid);
+			add_count(&row, each->calls);
+			add_count(&row, mongo_traffic_commands(&each->traffic));
+			add_count(&row, counters[MONGO_COUNT_DOCUMENTS_READ] +
+					  counters[MONGO_COUNT_DOCUMENTS_WRITTEN]);
+			add_count(&row, counters[MONGO_COUNT_BYTES_SENT]);
+			add_count(&row, counters[MONGO_COUNT_BYTES_RECEIVED]);
+			add_time(&row, counters[MONGO_COUNT_WAIT_US]);
+		}
+		else
+		{
+			add_value(&row, ObjectIdGetDatum(each->dbid), false);
+			add_value(&row, ObjectIdGetDatum(each->serverid), false);
+			add_value(&row, ObjectIdGetDatum(each->userid), false);
+			for (int j = 0; j < MONGO_COUNTERS; j++)
+			{
+				if (j == MONGO_COUNT_WAIT_US)
+					add_time(&row, counters[j]);
+				else
+					add_count(&row, counters[j]);
+			}
 		}
 		put_values(fcinfo, &row);
 	}
 	return (Datum) 0;
 }
 
-/*
- * mongo_fdw_stat_statements_get
- *		Counts by query id.
- */
+Datum
+mongo_fdw_stat_get(PG_FUNCTION_ARGS)
+{
+	return put_counts(fcinfo, false);
+}
+
 Datum
 mongo_fdw_stat_statements_get(PG_FUNCTION_ARGS)
 {
-	int			count;
-	MongoStatementRow *rows = mongo_statement_rows(&count);
-
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < count; i++)
-	{
-		const MongoStatementRow *each = &rows[i];
-		Row			row = {0};
-
-		if (!may_see(each->userid))
-			continue;
-		add_value(&row, ObjectIdGetDatum(each->userid), false);
-		add_value(&row, ObjectIdGetDatum(each->dbid), false);
-		add_count(&row, each->queryid);
-		add_count(&row, each->calls);
-		add_count(&row, each->usage.commands);
-		add_count(&row, each->usage.documents);
-		add_count(&row, each->usage.bytes_sent);
-		add_count(&row, each->usage.bytes_received);
-		add_time(&row, each->usage.wait_us);
-		put_values(fcinfo, &row);
-	}
-	return (Datum) 0;
+	return put_counts(fcinfo, true);
 }
 
 /*
@@ -255,14 +249,14 @@ mongo_fdw_stat_statements_get(PG_FUNCTION_ARGS)
 Datum
 mongo_fdw_stat_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	mongo_activity_reset();
+	mongo_activity_reset(false);
 	PG_RETURN_VOID();
 }
 
 Datum
 mongo_fdw_stat_statements_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	mongo_statements_reset();
+	mongo_activity_reset(true);
 	PG_RETURN_VOID();
 }
 

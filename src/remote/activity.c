@@ -3,9 +3,11 @@
  * activity.c
  *		What is counted of the traffic with MongoDB, in shared memory.
  *
- * Rows of servers stay for good; of statements the one that was used the longest
- * ago makes room for a new one.  A session that has its address notices by the
- * generation; the few counts that come in between are another statement's.
+ * One table has the counts of servers and users, those of queries, and how many
+ * connections there are to a server.  Rows of servers stay for good; of queries the one
+ * that was used the longest ago makes room for a new one.  A session that has its
+ * address notices by the generation; the few counts that come in between are another
+ * query's.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,59 +18,45 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "port/atomics.h"
 #include "port/pg_bitutils.h"
+#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/backend_status.h"
 #include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
 
-#define MOST_ROWS		1000	/* of servers and users */
-#define MOST_STATEMENTS	5000	/* as pg_stat_statements has by default */
+#define MOST_ROWS	6000		/* pg_stat_statements has 5000 by default */
 
-/* No padding: the keys are compared as bytes. */
+/* Whose counts they are.  Keys are compared as bytes: no padding. */
 typedef struct ActivityKey
 {
+	uint64		queryid;		/* 0: of a server */
 	Oid			dbid;
-	Oid			serverid;
-	Oid			userid;
+	Oid			serverid;		/* InvalidOid: of a query */
+	Oid			userid;			/* InvalidOid: the connections of all users */
+	uint32		unused;
 } ActivityKey;
 
 struct MongoActivity
 {
 	ActivityKey key;
-	pg_atomic_uint64 counters[MONGO_COUNTERS];
-};
-
-typedef struct StatementKey
-{
-	uint64		queryid;
-	Oid			dbid;
-	Oid			userid;
-} StatementKey;
-
-typedef struct Statement
-{
-	StatementKey key;
 	pg_atomic_uint32 generation;	/* how often the place has changed hands */
 	pg_atomic_uint64 last_used; /* TimestampTz of a statement's start */
 	pg_atomic_uint64 calls;
-	pg_atomic_uint64 commands;
-	pg_atomic_uint64 documents;
-	pg_atomic_uint64 bytes_sent;
-	pg_atomic_uint64 bytes_received;
-	pg_atomic_uint64 wait_us;
-} Statement;
+	pg_atomic_uint64 counters[MONGO_COUNTERS];
 
-typedef struct Shared
-{
-	LWLock	   *lock;			/* of both tables, not of what rows count */
-} Shared;
+	/* of the row for all users of a server */
+	pg_atomic_uint32 connections;
+	ConditionVariable closed;
+};
 
-static Shared *shared = NULL;
+static LWLock *lock = NULL;		/* of the table, not of what rows count */
 static HTAB *rows;
-static HTAB *statements;
 
 /* ------------------------------ a connection -------------------------------- */
 
@@ -124,36 +112,25 @@ request_memory(void)
 {
 	if (previous_request_hook)
 		previous_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(Shared)) +
-						   hash_estimate_size(MOST_ROWS, sizeof(MongoActivity)) +
-						   hash_estimate_size(MOST_STATEMENTS, sizeof(Statement)));
+	RequestAddinShmemSpace(hash_estimate_size(MOST_ROWS, sizeof(MongoActivity)));
 	RequestNamedLWLockTranche("mongo_fdw", 1);
-}
-
-static HTAB *
-shared_table(const char *name, int size, Size keysize, Size entrysize)
-{
-	HASHCTL		control = {.keysize = keysize, .entrysize = entrysize};
-
-	return ShmemInitHash(name, size, size, &control, HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
 }
 
 static void
 find_memory(void)
 {
-	bool		found;
+	HASHCTL		control = {
+		.keysize = sizeof(ActivityKey),
+		.entrysize = sizeof(MongoActivity)
+	};
 
 	if (previous_startup_hook)
 		previous_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("mongo_fdw activity", sizeof(Shared), &found);
-	if (!found)
-		shared->lock = &(GetNamedLWLockTranche("mongo_fdw"))->lock;
-	rows = shared_table("mongo_fdw servers", MOST_ROWS, sizeof(ActivityKey),
-						sizeof(MongoActivity));
-	statements = shared_table("mongo_fdw statements", MOST_STATEMENTS,
-							  sizeof(StatementKey), sizeof(Statement));
+	rows = ShmemInitHash("mongo_fdw activity", MOST_ROWS, MOST_ROWS, &control,
+						 HASH_ELEM | HASH_BLOBS | HASH_FIXED_SIZE);
 	LWLockRelease(AddinShmemInitLock);
+	lock = &(GetNamedLWLockTranche("mongo_fdw"))->lock;
 }
 
 void
@@ -165,13 +142,66 @@ mongo_activity_initialize(void)
 	shmem_startup_hook = find_memory;
 }
 
+/* remove_row: of a query; the caller has the lock. */
 static void
-require_memory(void)
+remove_row(MongoActivity *row)
 {
-	if (shared == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("mongo_fdw must be loaded via \"shared_preload_libraries\"")));
+	pg_atomic_fetch_add_u32(&row->generation, 1);
+	hash_search(rows, &row->key, HASH_REMOVE, NULL);
+}
+
+/* remove_oldest: the row of a query that was used the longest ago. */
+static void
+remove_oldest(void)
+{
+	HASH_SEQ_STATUS scan;
+	MongoActivity *each;
+	MongoActivity *oldest = NULL;
+
+	hash_seq_init(&scan, rows);
+	while ((each = hash_seq_search(&scan)) != NULL)
+	{
+		if (each->key.queryid != 0 &&
+			(oldest == NULL || pg_atomic_read_u64(&each->last_used) <
+			 pg_atomic_read_u64(&oldest->last_used)))
+			oldest = each;
+	}
+	if (oldest != NULL)
+		remove_row(oldest);
+}
+
+/* find_row: made if need be, with its generation; NULL if there is no room. */
+static MongoActivity *
+find_row(const ActivityKey *key, uint32 *generation)
+{
+	MongoActivity *row;
+	bool		found = true;
+
+	LWLockAcquire(lock, LW_SHARED);
+	row = hash_search(rows, key, HASH_FIND, NULL);
+	if (row != NULL)
+		*generation = pg_atomic_read_u32(&row->generation);
+	LWLockRelease(lock);
+	if (row != NULL)
+		return row;
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	if (hash_get_num_entries(rows) >= MOST_ROWS)
+		remove_oldest();
+	row = hash_search(rows, key, HASH_ENTER_NULL, &found);
+	if (row != NULL && !found)
+	{
+		pg_atomic_init_u64(&row->last_used, GetCurrentStatementStartTimestamp());
+		pg_atomic_init_u64(&row->calls, 0);
+		for (int i = 0; i < MONGO_COUNTERS; i++)
+			pg_atomic_init_u64(&row->counters[i], 0);
+		pg_atomic_init_u32(&row->connections, 0);
+		ConditionVariableInit(&row->closed);
+	}
+	if (row != NULL)
+		*generation = pg_atomic_read_u32(&row->generation);
+	LWLockRelease(lock);
+	return row;
 }
 
 /* --------------------------- servers and users ------------------------------ */
@@ -182,26 +212,9 @@ MongoActivity *
 mongo_activity_row(Oid serverid, Oid userid)
 {
 	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid, .userid = userid};
-	MongoActivity *row;
-	bool		found;
+	uint32		generation;
 
-	if (shared == NULL)
-		return NULL;
-	LWLockAcquire(shared->lock, LW_SHARED);
-	row = hash_search(rows, &key, HASH_FIND, NULL);
-	LWLockRelease(shared->lock);
-	if (row != NULL)
-		return row;
-
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	row = hash_search(rows, &key, HASH_ENTER_NULL, &found);
-	if (row != NULL && !found)
-	{
-		for (int i = 0; i < MONGO_COUNTERS; i++)
-			pg_atomic_init_u64(&row->counters[i], 0);
-	}
-	LWLockRelease(shared->lock);
-	return row;
+	return lock != NULL ? find_row(&key, &generation) : NULL;
 }
 
 void
@@ -210,195 +223,98 @@ mongo_activity_use(MongoActivity *activity)
 	current_row = activity;
 }
 
-/* -------------------------------- statements -------------------------------- */
+/* ---------------------------------- queries ---------------------------------- */
 
-/* Where the statements of this session are: a place by hash, for the last to come. */
+/* Where the queries of this session are: a place by hash, for the last to come. */
 #define REMEMBERED	256
 
 static struct
 {
-	StatementKey key;			/* queryid 0: none */
-	Statement  *statement;
+	ActivityKey key;			/* queryid 0: none */
+	MongoActivity *row;
 	uint32		generation;
 }			remembered[REMEMBERED];
-
-static void
-initialize_statement(Statement *statement)
-{
-	pg_atomic_init_u64(&statement->last_used, GetCurrentStatementStartTimestamp());
-	pg_atomic_init_u64(&statement->calls, 0);
-	pg_atomic_init_u64(&statement->commands, 0);
-	pg_atomic_init_u64(&statement->documents, 0);
-	pg_atomic_init_u64(&statement->bytes_sent, 0);
-	pg_atomic_init_u64(&statement->bytes_received, 0);
-	pg_atomic_init_u64(&statement->wait_us, 0);
-}
-
-/* evict_oldest: the caller has the lock. */
-static void
-evict_oldest(void)
-{
-	HASH_SEQ_STATUS scan;
-	Statement  *each;
-	Statement  *oldest = NULL;
-
-	hash_seq_init(&scan, statements);
-	while ((each = hash_seq_search(&scan)) != NULL)
-	{
-		if (oldest == NULL || pg_atomic_read_u64(&each->last_used) <
-			pg_atomic_read_u64(&oldest->last_used))
-			oldest = each;
-	}
-	if (oldest == NULL)
-		return;
-	pg_atomic_fetch_add_u32(&oldest->generation, 1);
-	hash_search(statements, &oldest->key, HASH_REMOVE, NULL);
-}
-
-/* find_statement: in shared memory; NULL if there is no room. */
-static Statement *
-find_statement(const StatementKey *key, uint32 *generation)
-{
-	Statement  *statement;
-	bool		found = true;
-
-	LWLockAcquire(shared->lock, LW_SHARED);
-	statement = hash_search(statements, key, HASH_FIND, NULL);
-	if (statement != NULL)
-		*generation = pg_atomic_read_u32(&statement->generation);
-	LWLockRelease(shared->lock);
-	if (statement != NULL)
-		return statement;
-
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	if (hash_get_num_entries(statements) >= MOST_STATEMENTS)
-		evict_oldest();
-	statement = hash_search(statements, key, HASH_ENTER_NULL, &found);
-	if (statement != NULL && !found)
-		initialize_statement(statement);
-	if (statement != NULL)
-		*generation = pg_atomic_read_u32(&statement->generation);
-	LWLockRelease(shared->lock);
-	return statement;
-}
 
 /*
  * note_call
  *		A statement may use many connections, or one many times.
  */
 static void
-note_call(Statement *statement)
+note_call(MongoActivity *query)
 {
-	static Statement *last = NULL;
+	static MongoActivity *last = NULL;
 	static TimestampTz last_start = 0;
 	TimestampTz start = GetCurrentStatementStartTimestamp();
 
-	if (statement == last && start == last_start)
+	if (query == last && start == last_start)
 		return;
-	last = statement;
+	last = query;
 	last_start = start;
 	/* what workers do is part of their leader's call */
 	if (!IsParallelWorker())
-		pg_atomic_fetch_add_u64(&statement->calls, 1);
-	pg_atomic_write_u64(&statement->last_used, start);
+		pg_atomic_fetch_add_u64(&query->calls, 1);
+	pg_atomic_write_u64(&query->last_used, start);
 }
 
-static Statement *
-statement_of(uint64 queryid)
+/* current_query: NULL where there is no query id, or no room. */
+static MongoActivity *
+current_query(void)
 {
-	int			place = queryid % REMEMBERED;
-	StatementKey key;
-
-	if (remembered[place].key.queryid == queryid &&
-		remembered[place].key.userid == GetUserId() &&
-		remembered[place].statement != NULL &&
-		remembered[place].generation ==
-		pg_atomic_read_u32(&remembered[place].statement->generation))
-		return remembered[place].statement;
-
-	key = (StatementKey) {
-		.queryid = queryid,
+	ActivityKey key = {
+		.queryid = (uint64) pgstat_get_my_query_id(),
 		.dbid = MyDatabaseId,
 		.userid = GetUserId()
 	};
-	remembered[place].key = key;
-	remembered[place].statement = find_statement(&key, &remembered[place].generation);
-	return remembered[place].statement;
-}
+	int			place = key.queryid % REMEMBERED;
 
-/* current_statement: NULL where there is no query id. */
-static inline Statement *
-current_statement(void)
-{
-	uint64		queryid = (uint64) pgstat_get_my_query_id();
-
-	return queryid != 0 ? statement_of(queryid) : NULL;
-}
-
-/* flush_statement: 'more' holds what has come, where its bit is in 'changed'. */
-static void
-flush_statement(Statement *statement, const uint64 *more, uint32 changed, uint64 commands)
-{
-	static const struct
+	if (key.queryid == 0)
+		return NULL;
+	if (remembered[place].row == NULL ||
+		memcmp(&remembered[place].key, &key, sizeof(key)) != 0 ||
+		remembered[place].generation != pg_atomic_read_u32(&remembered[place].row->generation))
 	{
-		MongoCounter counter;
-		size_t		offset;
-	}			columns[] =
-	{
-		{MONGO_COUNT_BYTES_SENT, offsetof(Statement, bytes_sent)},
-		{MONGO_COUNT_BYTES_RECEIVED, offsetof(Statement, bytes_received)},
-		{MONGO_COUNT_WAIT_US, offsetof(Statement, wait_us)},
-	};
-
-	note_call(statement);
-	if (commands > 0)
-		pg_atomic_fetch_add_u64(&statement->commands, commands);
-	for (size_t i = 0; i < lengthof(columns); i++)
-	{
-		if (changed & (uint32) 1 << columns[i].counter)
-			pg_atomic_fetch_add_u64((pg_atomic_uint64 *) ((char *) statement + columns[i].offset),
-									more[columns[i].counter]);
+		remembered[place].key = key;
+		remembered[place].row = find_row(&key, &remembered[place].generation);
 	}
+	return remembered[place].row;
 }
+
+/* --------------------------------- counting ---------------------------------- */
 
 void
 mongo_activity_flush(MongoActivity *activity, MongoTraffic *traffic, MongoTraffic *flushed)
 {
-	uint64		more[MONGO_COUNTERS];
-	uint64		commands = 0;
-	Statement  *statement;
+	MongoActivity *query;
 
 	if (activity == NULL || traffic->changed == 0)
 		return;
+	query = current_query();
+	if (query != NULL)
+		note_call(query);
 	for (uint32 left = traffic->changed; left != 0; left &= left - 1)
 	{
 		int			i = pg_rightmost_one_pos32(left);
+		uint64		more = traffic->counters[i] - flushed->counters[i];
 
-		more[i] = traffic->counters[i] - flushed->counters[i];
 		flushed->counters[i] = traffic->counters[i];
-		pg_atomic_fetch_add_u64(&activity->counters[i], more[i]);
-		if (i < MONGO_COMMAND_KINDS)
-			commands += more[i];
+		pg_atomic_fetch_add_u64(&activity->counters[i], more);
+		if (query != NULL)
+			pg_atomic_fetch_add_u64(&query->counters[i], more);
 	}
-	statement = current_statement();
-	if (statement != NULL)
-		flush_statement(statement, more, traffic->changed, commands);
 	traffic->changed = 0;
 }
 
 void
 mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count)
 {
-	Statement  *statement;
+	MongoActivity *query;
 
 	if (activity == NULL || count == 0)
 		return;
 	pg_atomic_fetch_add_u64(&activity->counters[counter], count);
-	if (counter != MONGO_COUNT_DOCUMENTS_READ && counter != MONGO_COUNT_DOCUMENTS_WRITTEN)
-		return;
-	statement = current_statement();
-	if (statement != NULL)
-		pg_atomic_fetch_add_u64(&statement->documents, count);
+	query = current_query();
+	if (query != NULL)
+		pg_atomic_fetch_add_u64(&query->counters[counter], count);
 }
 
 void
@@ -407,10 +323,110 @@ mongo_activity_count_current(MongoCounter counter, uint64 count)
 	mongo_activity_count(current_row, counter, count);
 }
 
+/* -------------------------------- connections -------------------------------- */
+
+/*
+ * The rows of servers (MongoActivity *), once for each connection of this process; the
+ * last may be NULL, a place for the next.
+ */
+static List *own_connections = NIL;
+
+bool
+mongo_connection_limit_has_room(Oid serverid, int limit)
+{
+	MongoActivity *server = limit > 0 ? mongo_activity_row(serverid, InvalidOid) : NULL;
+
+	return server == NULL || pg_atomic_read_u32(&server->connections) < (uint32) limit;
+}
+
+static bool
+try_enter(MongoActivity *server, int limit)
+{
+	uint32		connections = pg_atomic_read_u32(&server->connections);
+
+	do
+	{
+		if (limit > 0 && connections >= (uint32) limit)
+			return false;
+	} while (!pg_atomic_compare_exchange_u32(&server->connections, &connections,
+											 connections + 1));
+	return true;
+}
+
+void
+mongo_connection_limit_leave(MongoActivity *server)
+{
+	if (server == NULL)
+		return;
+	own_connections = list_delete_ptr(own_connections, server);
+	pg_atomic_fetch_sub_u32(&server->connections, 1);
+	ConditionVariableBroadcast(&server->closed);
+}
+
+/* At the end of the process, after its last transaction. */
+static void
+leave_all(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
+{
+	while (own_connections != NIL && linitial(own_connections) != NULL)
+		mongo_connection_limit_leave(linitial(own_connections));
+}
+
+/* make_place: for one connection more, so that nothing fails when it is counted. */
+static void
+make_place(void)
+{
+	static bool will_leave = false;
+	MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
+
+	if (!will_leave)
+		on_shmem_exit(leave_all, (Datum) 0);
+	will_leave = true;
+	if (own_connections == NIL || llast(own_connections) != NULL)
+		own_connections = lappend(own_connections, NULL);
+	MemoryContextSwitchTo(previous);
+}
+
+MongoActivity *
+mongo_connection_limit_enter(Oid serverid, const char *server_name, int limit, int timeout_ms)
+{
+	MongoActivity *server = mongo_activity_row(serverid, InvalidOid);
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+
+	if (server == NULL)
+		return NULL;
+	make_place();
+	ConditionVariablePrepareToSleep(&server->closed);
+	while (!try_enter(server, limit))
+	{
+		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+
+		if (left <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
+					 errmsg("too many connections to server \"%s\"", server_name),
+					 errdetail("The sessions of this database have %d, which is the option \"max_connections\" of the server, and none was closed within %d milliseconds.",
+							   limit, timeout_ms),
+					 errhint("Raise max_connections, close idle connections sooner by idle_timeout or keep_connections, or let a session have fewer by async_connections.")));
+		(void) ConditionVariableTimedSleep(&server->closed, left, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	llast(own_connections) = server;
+	return server;
+}
+
 /* --------------------------------- the views -------------------------------- */
 
+static void
+require_memory(void)
+{
+	if (lock == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("mongo_fdw must be loaded via \"shared_preload_libraries\"")));
+}
+
 MongoActivityRow *
-mongo_activity_rows(int *count)
+mongo_activity_rows(bool of_queries, int *count)
 {
 	MongoActivityRow *result;
 	HASH_SEQ_STATUS scan;
@@ -419,82 +435,42 @@ mongo_activity_rows(int *count)
 	require_memory();
 	result = palloc0(sizeof(MongoActivityRow) * MOST_ROWS);
 	*count = 0;
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(lock, LW_SHARED);
 	hash_seq_init(&scan, rows);
 	while ((row = hash_seq_search(&scan)) != NULL)
 	{
-		MongoActivityRow *copy = &result[(*count)++];
+		MongoActivityRow *copy = &result[*count];
 
+		if ((row->key.queryid != 0) != of_queries || !OidIsValid(row->key.userid))
+			continue;
+		(*count)++;
+		copy->queryid = row->key.queryid;
 		copy->dbid = row->key.dbid;
 		copy->serverid = row->key.serverid;
 		copy->userid = row->key.userid;
+		copy->calls = pg_atomic_read_u64(&row->calls);
 		for (int i = 0; i < MONGO_COUNTERS; i++)
 			copy->traffic.counters[i] = pg_atomic_read_u64(&row->counters[i]);
 	}
-	LWLockRelease(shared->lock);
-	return result;
-}
-
-MongoStatementRow *
-mongo_statement_rows(int *count)
-{
-	MongoStatementRow *result;
-	HASH_SEQ_STATUS scan;
-	Statement  *each;
-
-	require_memory();
-	result = palloc0(sizeof(MongoStatementRow) * MOST_STATEMENTS);
-	*count = 0;
-	LWLockAcquire(shared->lock, LW_SHARED);
-	hash_seq_init(&scan, statements);
-	while ((each = hash_seq_search(&scan)) != NULL)
-	{
-		MongoStatementRow *copy = &result[(*count)++];
-
-		copy->dbid = each->key.dbid;
-		copy->userid = each->key.userid;
-		copy->queryid = each->key.queryid;
-		copy->calls = pg_atomic_read_u64(&each->calls);
-		copy->usage.commands = pg_atomic_read_u64(&each->commands);
-		copy->usage.documents = pg_atomic_read_u64(&each->documents);
-		copy->usage.bytes_sent = pg_atomic_read_u64(&each->bytes_sent);
-		copy->usage.bytes_received = pg_atomic_read_u64(&each->bytes_received);
-		copy->usage.wait_us = pg_atomic_read_u64(&each->wait_us);
-	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(lock);
 	return result;
 }
 
 void
-mongo_activity_reset(void)
+mongo_activity_reset(bool of_queries)
 {
 	HASH_SEQ_STATUS scan;
 	MongoActivity *row;
 
 	require_memory();
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(lock, LW_EXCLUSIVE);
 	hash_seq_init(&scan, rows);
 	while ((row = hash_seq_search(&scan)) != NULL)
 	{
-		for (int i = 0; i < MONGO_COUNTERS; i++)
+		if (of_queries && row->key.queryid != 0)
+			remove_row(row);
+		for (int i = 0; !of_queries && row->key.queryid == 0 && i < MONGO_COUNTERS; i++)
 			pg_atomic_write_u64(&row->counters[i], 0);
 	}
-	LWLockRelease(shared->lock);
-}
-
-void
-mongo_statements_reset(void)
-{
-	HASH_SEQ_STATUS scan;
-	Statement  *each;
-
-	require_memory();
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	hash_seq_init(&scan, statements);
-	while ((each = hash_seq_search(&scan)) != NULL)
-	{
-		pg_atomic_fetch_add_u32(&each->generation, 1);
-		hash_search(statements, &each->key, HASH_REMOVE, NULL);
-	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(lock);
 }

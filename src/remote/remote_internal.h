@@ -499,8 +499,7 @@ typedef struct MongoClient
 								 * none */
 	int			async_connections;	/* likewise */
 	int			max_connections;	/* likewise; 0: any number */
-	MongoConnectionCount *counted;	/* among all sessions' connections, or
-									 * NULL */
+	MongoActivity *counted;		/* among all sessions' connections, or NULL */
 	mongoc_read_mode_t read_mode;	/* of mongo_client_connect() */
 	Oid			serverid;
 	const char *server_type;	/* as libmongoc calls it */
