@@ -114,40 +114,14 @@ typedef struct MongoIndex
 	bool		collated;		/* has a collation other than the simple one */
 	bool		multikey;		/* a document had an array in one of the
 								 * fields */
-	bool		multikey_known;
 	int			uses;			/* MONGO_INDEX_*; 0 for one that cannot serve */
 } MongoIndex;
 
-/* The share of one BSON type among the values of a field. */
-typedef struct MongoTypeShare
-{
-	const char *type;			/* "Int32", as messages have it */
-	double		share;			/* above 0, of all documents in the sample */
-} MongoTypeShare;
-
-/* A field that a column reads. */
-typedef struct MongoLearnedField
-{
-	const char *path;			/* UTF-8 */
-	double		missing;		/* share of documents that lack it */
-	double		arrays;			/* share in which it, or a part of its path,
-								 * is an array */
-	int			ntypes;
-	MongoTypeShare *types;
-} MongoLearnedField;
-
 typedef struct MongoStatistics
 {
-	Oid			relid;
-	TimestampTz learned_at;
 	double		documents;		/* in the collection */
-	double		document_size;	/* average, in bytes; 0: not known */
-	double		sampled;		/* documents that the shares are of */
-	bool		indexes_known;	/* false: MongoDB would not tell */
-	int			nindexes;
+	int			nindexes;		/* 0 also where MongoDB would not tell */
 	MongoIndex *indexes;
-	int			nfields;
-	MongoLearnedField *fields;
 } MongoStatistics;
 
 /*

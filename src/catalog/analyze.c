@@ -33,9 +33,6 @@
 
 static double mongo_average_document_size(UserMapping *user,
 										  const MongoTableOptions *options);
-static void mongo_learn(Relation relation, UserMapping *user,
-						const MongoTableOptions *options,
-						const MongoFindings *findings);
 static bool mongo_learns(Relation relation);
 
 /*-------------------------------------------------------------------------
@@ -673,67 +670,4 @@ mongo_learns(Relation relation)
 	 * children
 	 */
 	return CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true);
-}
-
-/* jsonb_of: an array of what can be read as jsonb. */
-static Datum
-jsonb_of(const BsonArray *array)
-{
-	const bson_t *holder = bson_from_template("{array: @1}", bson_array(array->bson));
-	MongoReadContext context = {0};
-	bson_iter_t iter;
-	Datum		value;
-	bool		isnull;
-
-	if (!bson_iter_init_find(&iter, holder, "array") ||
-		!mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
-						  &context, &iter, &value, &isnull) || isnull)
-		elog(ERROR, "what was learned does not make a jsonb");
-	return value;
-}
-
-/*
- * mongo_learn
- *		Ask for the collection's indexes, and keep them with the findings.
- *
- * Says NOTICE for a collection that does not exist, or whose indexes MongoDB does
- * not tell.  What was known before stays where this raises, or where the
- * transaction is rolled back.  Raises as index_list() in catalog_internal.h does.
- */
-static void
-mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *options,
-			const MongoFindings *findings)
-{
-	StatisticsRow row = {
-		.relid = RelationGetRelid(relation),
-		.collection = psprintf("%s.%s", options->database, options->collection),
-		.learned_at = GetCurrentTimestamp(),
-		.documents = findings->documents,
-		.document_size = findings->document_size,
-		.sampled = findings->sampled
-	};
-	BsonArray	fields = field_types_describe(findings->types);
-	BsonArray	indexes;
-	const char *refusal;
-	IndexAnswer answer = index_list(user, options->database, options->collection,
-									&indexes, &refusal);
-
-	if (answer == INDEXES_OF_NOTHING)
-		ereport(NOTICE,
-				(errmsg("collection \"%s\" of foreign table \"%s\" does not exist",
-						row.collection, RelationGetRelationName(relation))));
-	else if (answer == INDEXES_REFUSED)
-		ereport(NOTICE,
-				(errmsg("could not list the indexes of collection \"%s\"", row.collection),
-				 errdetail("MongoDB answered: %s", refusal),
-				 errhint("Let the user mapping's user run listIndexes, or say which columns are indexed by the option indexed.")));
-
-	row.indexes_known = answer != INDEXES_REFUSED;
-	if (row.indexes_known)
-	{
-		indexes = index_describe(user, options->database, options->collection, &indexes);
-		row.indexes = jsonb_of(&indexes);
-	}
-	row.fields = jsonb_of(&fields);
-	statistics_row_write(&row);
 }

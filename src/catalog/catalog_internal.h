@@ -313,44 +313,24 @@ typedef enum IndexAnswer
 	INDEXES_REFUSED				/* not allowed to know, or another error */
 } IndexAnswer;
 
+/* An index as MongoDB lists it. */
+typedef struct ListedIndex
+{
+	const bson_t *document;
+	MongoIndex	index;			/* without what is not listed: multikey */
+} ListedIndex;
+
 /*
  * index_list
- *		Ask for a collection's indexes, as listIndexes describes them: documents in
- *		an array, in the current memory context.
+ *		Ask for a collection's indexes (ListedIndex *), in the current memory context.
  *
  * Names are in the database encoding.  Outside any transaction of MongoDB's.
  * *refusal is MongoDB's message with INDEXES_REFUSED, else NULL.  Raises only what
  * the connection does: 08001, 08006, 08P01, 57014.
  */
 extern IndexAnswer index_list(UserMapping *user, const char *database,
-							  const char *collection, BsonArray *indexes,
+							  const char *collection, List **indexes,
 							  const char **refusal);
-
-/*
- * index_next
- *		View the next index of such a list, which 'iter' was initialized with.
- */
-extern bool index_next(bson_iter_t *iter, bson_t *listed);
-
-/*
- * index_parse
- *		One of these, as planning knows it; false for what is no index.
- *
- * Strings belong to 'listed', which does not say whether the index is multikey.
- */
-extern bool index_parse(const bson_t *listed, MongoIndex *index);
-
-/*
- * index_describe
- *		The same indexes as elements of "indexes" in mongo_fdw_statistics.
- *
- * Asks MongoDB by explain whether each is multikey; where it will not say, that is
- * left out.  An index with a name or a path that the database's encoding lacks is
- * left out as a whole, as no column could have such a path.  Raises as
- * index_list() does.
- */
-extern BsonArray index_describe(UserMapping *user, const char *database,
-								const char *collection, const BsonArray *indexes);
 
 /*-------------------------------------------------------------------------
  * What ANALYZE keeps beside PostgreSQL's own statistics; for src/catalog
@@ -367,41 +347,15 @@ typedef struct MongoFindings
 	const FieldTypes *types;
 } MongoFindings;
 
-/*-------------------------------------------------------------------------
- * What may run in a read-only transaction and on a hot standby: commands
- * and pipelines that are known to only read.
- *-------------------------------------------------------------------------
- */
-
-/*-------------------------------------------------------------------------
- * The rows in which what ANALYZE has learned is kept; for src/catalog only.
- *-------------------------------------------------------------------------
- */
-
-/* A row of mongo_fdw_statistics_data. */
-typedef struct StatisticsRow
-{
-	Oid			relid;
-	const char *collection;		/* "database.collection" that it is about */
-	TimestampTz learned_at;
-	double		documents;
-	double		document_size;
-	double		sampled;
-	bool		indexes_known;
-	Datum		indexes;		/* jsonb; without meaning unless known */
-	Datum		fields;			/* jsonb */
-} StatisticsRow;
-
 /*
- * statistics_row_write
- *		Put this row in the place of the table's former one, if any.
+ * mongo_learn
+ *		Ask for the collection's indexes, and keep them with the findings.
  *
- * Other sessions see it when the transaction has committed, which also sends the
- * invalidation that makes them read it.  Needs no privilege and writes in
- * read-only transactions, as ANALYZE itself does.  The caller must hold a lock on
- * the foreign table that no other writer can hold.  Rows of tables that are no
- * longer there are removed on the way.  Does nothing without the table.
+ * Says NOTICE for a collection that does not exist, or whose indexes MongoDB does
+ * not tell.  What was known before stays where this raises, or where the
+ * transaction is rolled back.  Raises as index_list() does.
  */
-extern void statistics_row_write(const StatisticsRow *row);
+extern void mongo_learn(Relation relation, UserMapping *user,
+						const MongoTableOptions *options, const MongoFindings *findings);
 
 #endif							/* MONGO_FDW_CATALOG_INTERNAL_H */

@@ -447,27 +447,25 @@ report_fields(const Check *check, List *seen)
 	}
 }
 
-/* leading_index: one that can find values of this field; false when there is none. */
-static bool
-leading_index(const BsonArray *indexes, const char *path, MongoIndex *index)
+/* leading_index: one that can find values of this field; NULL when there is none. */
+static const MongoIndex *
+leading_index(List *indexes, const char *path)
 {
-	bson_iter_t iter;
-	bson_t		listed;
+	ListCell   *cell;
 
-	if (!bson_iter_init(&iter, indexes->bson))
-		elog(ERROR, "list of indexes is malformed");
-	while (index_next(&iter, &listed))
+	foreach(cell, indexes)
 	{
-		if (index_parse(&listed, index) && index->uses != 0 &&
-			mongo_key_covers(&index->keys[0], path))
-			return true;
+		const MongoIndex *index = &((ListedIndex *) lfirst(cell))->index;
+
+		if (index->uses != 0 && mongo_key_covers(&index->keys[0], path))
+			return index;
 	}
-	return false;
+	return NULL;
 }
 
 /* report_indexes: where the collection's differ from what planning goes by. */
 static void
-report_indexes(const Check *check, const BsonArray *indexes)
+report_indexes(const Check *check, List *indexes)
 {
 	const MongoStatistics *statistics = mongo_statistics_of(RelationGetRelid(check->relation));
 
@@ -477,20 +475,19 @@ report_indexes(const Check *check, const BsonArray *indexes)
 		const char *path = column->column.path;
 		bool		known = column->indexed == MONGO_INDEXED_LEARNED ?
 			mongo_index_uses(statistics, path) != 0 : column->indexed == MONGO_INDEXED_YES;
-		MongoIndex	index;
-		bool		found = leading_index(indexes, path, &index);
+		const MongoIndex *found = leading_index(indexes, path);
 		Finding		finding = {.field = path, .column = column->column.name, .documents = -1};
 
 		/*
 		 * of _id the planner knows anyway, and 'false' has been said on
 		 * purpose
 		 */
-		if (known == found || strcmp(path, "_id") == 0 ||
+		if (known == (found != NULL) || strcmp(path, "_id") == 0 ||
 			column->indexed == MONGO_INDEXED_NO)
 			continue;
 		finding.finding = known ? "missing index" : "unknown index";
 		if (found)
-			finding.detail = psprintf("index \"%s\"", mongo_printable(index.name));
+			finding.detail = psprintf("index \"%s\"", mongo_printable(found->name));
 		add_finding(check, &finding);
 	}
 }
@@ -507,7 +504,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 {
 	Check		check = {.relation = open_checked(PG_GETARG_OID(0))};
 	int			sample = PG_GETARG_INT32(1);
-	BsonArray	indexes;
+	List	   *indexes;
 	const char *refusal;
 	IndexAnswer answer;
 
@@ -539,7 +536,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 		report_columns(&check, seen);
 		/* none of them serves what stages make */
 		if (answer == INDEXES_LISTED && !mongo_is_derived(check.options))
-			report_indexes(&check, &indexes);
+			report_indexes(&check, indexes);
 	}
 	table_close(check.relation, AccessShareLock);
 	return (Datum) 0;

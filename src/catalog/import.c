@@ -647,11 +647,10 @@ static List *
 import_indexed_paths(const ImportSource *source, const ImportCollection *collection,
 					 bool *known)
 {
-	BsonArray	indexes;
+	List	   *indexes;
 	const char *refusal;
-	bson_iter_t iter;
-	bson_t		listed;
 	List	   *result = NIL;
+	ListCell   *cell;
 
 	*known = true;
 	if (collection->is_view)
@@ -664,15 +663,13 @@ import_indexed_paths(const ImportSource *source, const ImportCollection *collect
 				(errmsg("could not list the indexes of collection \"%s.%s\"",
 						source->database, collection->name),
 				 errdetail("MongoDB answered: %s", refusal)));
-	if (!bson_iter_init(&iter, indexes.bson))
-		elog(ERROR, "list of indexes is malformed");
-	while (index_next(&iter, &listed))
+	foreach(cell, indexes)
 	{
-		MongoIndex	index;
+		const MongoIndex *index = &((ListedIndex *) lfirst(cell))->index;
 
 		/* the option indexed is taken for both */
-		if (index_parse(&listed, &index) && (index.uses & MONGO_INDEX_RANGE) != 0)
-			result = lappend(result, pstrdup(index.keys[0].path));
+		if ((index->uses & MONGO_INDEX_RANGE) != 0)
+			result = lappend(result, unconstify(char *, index->keys[0].path));
 	}
 	return result;
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * statistics.c
- *		What ANALYZE has learned, and the table that keeps it.
+ *		What ANALYZE learns of a collection: asked for, kept in a table, and read by
+ *		planning.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,299 +39,358 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-static MongoKeyKind index_key_kind_from_name(const char *name);
-static int	index_uses(const MongoIndex *index);
-static bool statistics_row_read(Oid relid, StatisticsRow *row);
+/* ------------------------------ indexes, asked for -------------------------- */
 
-/*-------------------------------------------------------------------------
- * What has been learned of collections, as planning reads it.
- *
- * Each table's row is read once a session and kept until the table's relation
- * cache entry is invalidated, which ANALYZE does when it has written the row.
- *-------------------------------------------------------------------------
- */
+/* More than the 64 that a collection may have. */
+#define BATCH_SIZE	1000
 
-/* ------------------------------ reading jsonb ------------------------------ */
+/* MongoDB's error codes, src/mongo/base/error_codes.yml */
+#define NAMESPACE_NOT_FOUND				26
+#define COMMAND_NOT_SUPPORTED_ON_VIEW	166
 
-/* Whatever a row holds, these find something: nothing, zero, false, "". */
-
-static JsonbValue *
-member(JsonbContainer *object, const char *key)
+/* Kinds of keys: our name for it, and MongoDB's if it has one. */
+static const struct
 {
-	if (object == NULL || !JsonContainerIsObject(object))
-		return NULL;
-	return getKeyJsonValueFromContainer(object, key, (int) strlen(key), NULL);
-}
-
-/* container_of: an object or array; NULL for anything else. */
-static JsonbContainer *
-container_of(const JsonbValue *value)
+	const char *name;
+	const char *key;
+}			kinds[] =
 {
-	return value != NULL && value->type == jbvBinary ? value->val.binary.data : NULL;
-}
+	[MONGO_KEY_ASCENDING] = {"ascending", NULL},
+	[MONGO_KEY_DESCENDING] = {"descending", NULL},
+	[MONGO_KEY_HASHED] = {"hashed", "hashed"},
+	[MONGO_KEY_TEXT] = {"text", "text"},
+	[MONGO_KEY_2D] = {"2d", "2d"},
+	[MONGO_KEY_2DSPHERE] = {"2dsphere", "2dsphere"},
+	[MONGO_KEY_WILDCARD] = {"wildcard", NULL},
+	[MONGO_KEY_OTHER] = {"other", NULL},
+};
 
-static int
-length_of(JsonbContainer *array)
+static MongoKeyKind
+key_kind(const bson_iter_t *key)
 {
-	return array != NULL && JsonContainerIsArray(array) ? JsonContainerSize(array) : 0;
-}
-
-static JsonbContainer *
-element(JsonbContainer *array, int i)
-{
-	return container_of(getIthJsonbValueFromContainer(array, i));
-}
-
-static bool
-bool_member(JsonbContainer *object, const char *key)
-{
-	const JsonbValue *value = member(object, key);
-
-	return value != NULL && value->type == jbvBool && value->val.boolean;
-}
-
-static double
-number_of(const JsonbValue *value)
-{
-	if (value == NULL || value->type != jbvNumeric)
-		return 0;
-	return DatumGetFloat8(DirectFunctionCall1(numeric_float8,
-											  NumericGetDatum(value->val.numeric)));
-}
-
-static char *
-text_of(const JsonbValue *value)
-{
-	if (value == NULL || value->type != jbvString)
-		return pstrdup("");
-	return pnstrdup(value->val.string.val, value->val.string.len);
-}
-
-/* path_member: in UTF-8, as the paths of columns are. */
-static const char *
-path_member(JsonbContainer *object)
-{
-	return mongo_to_utf8(text_of(member(object, "path")));
-}
-
-/* ------------------------------ indexes ------------------------------------ */
-
-static void
-read_index(JsonbContainer *object, MongoIndex *index)
-{
-	JsonbContainer *keys = container_of(member(object, "fields"));
-
-	index->name = text_of(member(object, "name"));
-	index->nkeys = length_of(keys);
-	index->keys = palloc0(sizeof(MongoIndexKey) * Max(index->nkeys, 1));
-	for (int i = 0; i < index->nkeys; i++)
+	if (strstr(bson_iter_key(key), "$**") != NULL)
+		return MONGO_KEY_WILDCARD;
+	if (BSON_ITER_HOLDS_NUMBER(key))
+		return bson_iter_as_double(key) < 0 ? MONGO_KEY_DESCENDING : MONGO_KEY_ASCENDING;
+	for (size_t i = 0; BSON_ITER_HOLDS_UTF8(key) && i < lengthof(kinds); i++)
 	{
-		JsonbContainer *key = element(keys, i);
-
-		index->keys[i].path = path_member(key);
-		index->keys[i].kind = index_key_kind_from_name(text_of(member(key, "kind")));
+		if (kinds[i].key != NULL && strcmp(kinds[i].key, bson_iter_utf8(key, NULL)) == 0)
+			return (MongoKeyKind) i;
 	}
-	index->unique = bool_member(object, "unique");
-	index->sparse = bool_member(object, "sparse");
-	index->hidden = bool_member(object, "hidden");
-	index->partial = member(object, "partial") != NULL || member(object, "projection") != NULL;
-	index->collated = member(object, "collation") != NULL;
-	index->multikey_known = member(object, "multikey") != NULL;
-	index->multikey = bool_member(object, "multikey");
-	index->uses = index_uses(index);
-}
-
-static void
-read_indexes(JsonbContainer *array, MongoStatistics *statistics)
-{
-	statistics->nindexes = length_of(array);
-	statistics->indexes = palloc0(sizeof(MongoIndex) * Max(statistics->nindexes, 1));
-	for (int i = 0; i < statistics->nindexes; i++)
-		read_index(element(array, i), &statistics->indexes[i]);
-}
-
-/* ------------------------------ fields ------------------------------------- */
-
-static void
-read_types(JsonbContainer *object, MongoLearnedField *field)
-{
-	JsonbIterator *iterator;
-	JsonbValue	value;
-	JsonbIteratorToken token;
-
-	if (object == NULL || !JsonContainerIsObject(object))
-		return;
-	field->types = palloc0(sizeof(MongoTypeShare) * Max(JsonContainerSize(object), 1));
-	iterator = JsonbIteratorInit(object);
-	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
-	{
-		if (token == WJB_KEY)
-			field->types[field->ntypes].type = text_of(&value);
-		else if (token == WJB_VALUE)
-			field->types[field->ntypes++].share = number_of(&value);
-	}
-}
-
-static void
-read_fields(JsonbContainer *array, MongoStatistics *statistics)
-{
-	statistics->nfields = length_of(array);
-	statistics->fields = palloc0(sizeof(MongoLearnedField) * Max(statistics->nfields, 1));
-	for (int i = 0; i < statistics->nfields; i++)
-	{
-		JsonbContainer *object = element(array, i);
-		MongoLearnedField *field = &statistics->fields[i];
-
-		field->path = path_member(object);
-		field->missing = number_of(member(object, "missing"));
-		field->arrays = number_of(member(object, "arrays"));
-		read_types(container_of(member(object, "types")), field);
-	}
-}
-
-/* is_current: is the row about the collection that the table has now? */
-static bool
-is_current(const StatisticsRow *row)
-{
-	const MongoTableOptions *options = mongo_table_options(row->relid);
-
-	return strcmp(row->collection, psprintf("%s.%s", options->database,
-											options->collection)) == 0;
-}
-
-bool
-mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
-{
-	StatisticsRow row;
-
-	if (!statistics_row_read(relid, &row))
-		return false;
-	origin->learned_at = row.learned_at;
-	origin->collection = row.collection;
-	origin->is_current = is_current(&row);
-	return true;
+	return MONGO_KEY_OTHER;
 }
 
 /*
- * read_statistics
- *		In the current memory context; NULL when there is nothing, or when it is
- *		about a collection that the table had before.
+ * index_key_kind_from_name
+ *		Of a word of "kind" in mongo_fdw_statistics; "other" for what we do not know.
  */
-static MongoStatistics *
-read_statistics(Oid relid)
+static MongoKeyKind
+index_key_kind_from_name(const char *name)
 {
-	MongoStatistics *statistics;
-	StatisticsRow row;
-
-	if (!statistics_row_read(relid, &row) || !is_current(&row))
-		return NULL;
-
-	statistics = palloc0(sizeof(MongoStatistics));
-	statistics->relid = relid;
-	statistics->learned_at = row.learned_at;
-	statistics->documents = row.documents;
-	statistics->document_size = row.document_size;
-	statistics->sampled = row.sampled;
-	statistics->indexes_known = row.indexes_known;
-	if (row.indexes_known)
-		read_indexes(&DatumGetJsonbP(row.indexes)->root, statistics);
-	read_fields(&DatumGetJsonbP(row.fields)->root, statistics);
-	return statistics;
-}
-
-/* ------------------------------ the cache ---------------------------------- */
-
-typedef struct CachedStatistics
-{
-	Oid			relid;			/* hash key */
-	MemoryContext context;		/* of what is below */
-	const MongoStatistics *statistics;	/* NULL: nothing is known */
-} CachedStatistics;
-
-static HTAB *cached_statistics = NULL;
-
-/* Counts invalidations, so that what was read across one is not kept. */
-static uint64 invalidations = 0;
-
-/* forget_entry: somebody may read it until the transaction is over. */
-static void
-forget_entry(CachedStatistics *entry)
-{
-	MemoryContext context = entry->context;
-
-	hash_search(cached_statistics, &entry->relid, HASH_REMOVE, NULL);
-	if (TopTransactionContext != NULL)
-		MemoryContextSetParent(context, TopTransactionContext);
-	else
-		MemoryContextDelete(context);
-}
-
-/* Relcache callback: a table has changed, or has been analyzed; InvalidOid: any. */
-static void
-table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
-{
-	HASH_SEQ_STATUS status;
-	CachedStatistics *entry;
-
-	invalidations++;
-	if (OidIsValid(relid))
+	for (size_t i = 0; i < lengthof(kinds); i++)
 	{
-		entry = hash_search(cached_statistics, &relid, HASH_FIND, NULL);
-		if (entry != NULL)
-			forget_entry(entry);
+		if (strcmp(kinds[i].name, name) == 0)
+			return (MongoKeyKind) i;
+	}
+	return MONGO_KEY_OTHER;
+}
+
+/* is_wildcard: over each of many fields by itself. */
+static bool
+is_wildcard(const MongoIndex *index)
+{
+	const char *path = index->keys[0].path;
+
+	return index->nkeys == 1 && index->keys[0].kind == MONGO_KEY_WILDCARD &&
+		strlen(path) >= strlen("$**") &&
+		strcmp(path + strlen(path) - strlen("$**"), "$**") == 0;
+}
+
+/*
+ * index_uses
+ *		What can this index find documents for, whatever else a query asks: a set
+ *		of MONGO_INDEX_*.  All of *index but 'uses' must be filled in.
+ *
+ * One over some documents only, one that MongoDB's planner does not see and one
+ * that compares strings in another way serve nothing; nor do those with a field of
+ * a special kind anywhere, which leave out documents without that field.
+ */
+static int
+index_uses(const MongoIndex *index)
+{
+	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
+		return 0;
+	if (is_wildcard(index))
+		return MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE;
+	for (int i = 0; i < index->nkeys; i++)
+	{
+		if (index->keys[i].kind > MONGO_KEY_HASHED)
+			return 0;
+	}
+	if (index->keys[0].kind == MONGO_KEY_HASHED)
+		return MONGO_INDEX_EQUALITY;
+
+	/*
+	 * where documents are missing, or stand in several places, there is no
+	 * order
+	 */
+	return index->sparse || index->multikey ?
+		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
+}
+
+/* parse_keys: false when there are none. */
+static bool
+parse_keys(const bson_t *listed, MongoIndex *index)
+{
+	bson_iter_t iter;
+	bson_iter_t key;
+	bson_t		keys;
+	const uint8_t *data;
+	uint32_t	length;
+
+	if (!bson_iter_init_find(&iter, listed, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+		return false;
+	bson_iter_document(&iter, &length, &data);
+	if (data == NULL || !bson_view(&keys, data, length) || !bson_iter_init(&key, &keys))
+		return false;
+	index->keys = palloc(sizeof(MongoIndexKey) * Max(bson_count_keys(&keys), 1));
+	while (bson_iter_next(&key))
+		index->keys[index->nkeys++] = (MongoIndexKey) {bson_iter_key(&key), key_kind(&key)};
+	return index->nkeys > 0;
+}
+
+static bool
+flag_of(const bson_t *listed, const char *name)
+{
+	bson_iter_t iter;
+
+	return bson_iter_init_find(&iter, listed, name) && bson_iter_as_bool(&iter);
+}
+
+/* parse_index: false for what is no index.  Strings belong to 'listed'. */
+static bool
+parse_index(const bson_t *listed, MongoIndex *index)
+{
+	bson_iter_t iter;
+
+	if (!bson_iter_init_find(&iter, listed, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
+		!parse_keys(listed, index))
+		return false;
+	index->name = bson_iter_utf8(&iter, NULL);
+
+	/* of the index on _id MongoDB does not say it */
+	index->unique = flag_of(listed, "unique") ||
+		(index->nkeys == 1 && strcmp(index->keys[0].path, "_id") == 0);
+	index->sparse = flag_of(listed, "sparse");
+	index->hidden = flag_of(listed, "hidden");
+	index->partial = bson_has_field(listed, "partialFilterExpression") ||
+		bson_has_field(listed, "wildcardProjection");
+	index->collated = bson_has_field(listed, "collation");
+	index->uses = index_uses(index);
+	return true;
+}
+
+/* answer_of: what an error of listIndexes means. */
+static IndexAnswer
+answer_of(const bson_t *reply, const char **refusal)
+{
+	bson_iter_t iter;
+	int64		code = 0;
+
+	if (bson_iter_init_find(&iter, reply, "code") && BSON_ITER_HOLDS_NUMBER(&iter))
+		code = bson_iter_as_int64(&iter);
+	if (code == NAMESPACE_NOT_FOUND)
+		return INDEXES_OF_NOTHING;
+	if (code == COMMAND_NOT_SUPPORTED_ON_VIEW)
+		return INDEXES_OF_A_VIEW;
+	*refusal = bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter) &&
+		mongo_text_is_valid(bson_iter_utf8(&iter, NULL), strlen(bson_iter_utf8(&iter, NULL))) ?
+		mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL))) : "unknown error";
+	return INDEXES_REFUSED;
+}
+
+IndexAnswer
+index_list(UserMapping *user, const char *database, const char *collection, List **indexes,
+		   const char **refusal)
+{
+	const bson_t *command = bson_from_template("{listIndexes: @1, cursor: {batchSize: @2}}",
+											   bson_utf8(mongo_to_utf8(collection)),
+											   bson_int32(BATCH_SIZE));
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
+											mongo_to_utf8(database), command, true, NULL);
+	bson_iter_t iter;
+	bson_iter_t batch;
+	bson_iter_t each;
+
+	*refusal = NULL;
+	*indexes = NIL;
+	if (!bson_iter_init_find(&iter, reply, "ok") || !bson_iter_as_bool(&iter))
+		return answer_of(reply, refusal);
+
+	if (bson_iter_init(&iter, reply) &&
+		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
+		BSON_ITER_HOLDS_ARRAY(&batch) && bson_iter_recurse(&batch, &each))
+	{
+		while (bson_iter_next(&each))
+		{
+			ListedIndex *listed = palloc0(sizeof(ListedIndex));
+			const uint8_t *data = NULL;
+			uint32_t	length;
+			bson_t		view;
+
+			if (BSON_ITER_HOLDS_DOCUMENT(&each))
+				bson_iter_document(&each, &length, &data);
+			if (data == NULL || !bson_view(&view, data, length))
+				continue;
+			listed->document = bson_copy_in(CurrentMemoryContext, &view);
+			if (parse_index(listed->document, &listed->index))
+				*indexes = lappend(*indexes, listed);
+		}
+	}
+	return INDEXES_LISTED;
+}
+
+/* ------------------------------ multikey ----------------------------------- */
+
+/*
+ * find_is_multikey
+ *		Look for isMultiKey in an explained plan: its stages are nested, and in
+ *		other places in each version of MongoDB.
+ */
+static bool
+find_is_multikey(bson_iter_t *iter, bool *multikey)
+{
+	check_stack_depth();
+
+	while (bson_iter_next(iter))
+	{
+		bson_iter_t inner;
+
+		if (strcmp(bson_iter_key(iter), "isMultiKey") == 0 && BSON_ITER_HOLDS_BOOL(iter))
+		{
+			*multikey = bson_iter_bool(iter);
+			return true;
+		}
+		if ((BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter)) &&
+			bson_iter_recurse(iter, &inner) && find_is_multikey(&inner, multikey))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * ask_multikey
+ *		Has a document had an array in a field of this index?  False when MongoDB
+ *		does not say.
+ *
+ * Only explain tells.  It plans a scan of the index, and runs nothing.
+ */
+static bool
+ask_multikey(UserMapping *user, const char *database, const char *collection,
+			 const char *utf8_name, bool *multikey)
+{
+	const bson_t *command =
+		bson_from_template("{explain: {find: @1, filter: {}, hint: @2}, verbosity: 'queryPlanner'}",
+						   bson_utf8(mongo_to_utf8(collection)), bson_utf8(utf8_name));
+	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
+											mongo_to_utf8(database), command, true, NULL);
+	bson_iter_t iter;
+
+	return bson_iter_init(&iter, reply) && find_is_multikey(&iter, multikey);
+}
+
+/* ------------------------------ describing --------------------------------- */
+
+static bool
+is_readable(const char *utf8_text)
+{
+	return mongo_text_is_valid(utf8_text, strlen(utf8_text));
+}
+
+/* describe_keys: false when a path is not readable. */
+static bool
+describe_keys(const MongoIndex *index, BsonArray *fields, bool *ordinary)
+{
+	*ordinary = true;
+	for (int i = 0; i < index->nkeys; i++)
+	{
+		const MongoIndexKey *key = &index->keys[i];
+
+		if (!is_readable(key->path))
+			return false;
+		*ordinary &= key->kind <= MONGO_KEY_DESCENDING;
+		bson_array_append_template(fields, "{path: @1, kind: @2}", bson_utf8(key->path),
+								   bson_utf8(kinds[key->kind].name));
+	}
+	return true;
+}
+
+/* describe_document: a member of an index as one of its description. */
+static void
+describe_document(const bson_t *listed, const char *member, bson_t *entry, const char *name)
+{
+	MongoReadContext context = {0};
+	bson_iter_t iter;
+	Datum		value;
+	bool		isnull;
+
+	if (!bson_iter_init_find(&iter, listed, member))
 		return;
-	}
-	hash_seq_init(&status, cached_statistics);
-	while ((entry = hash_seq_search(&status)) != NULL)
-		forget_entry(entry);
+	/* what no jsonb holds is there all the same */
+	if (mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
+						 &context, &iter, &value, &isnull))
+		bson_append_iter(entry, name, -1, &iter);
+	else
+		BSON_APPEND_BOOL(entry, name, true);
 }
 
+/* describe_limits: a filter, a choice of fields, a collation. */
 static void
-create_cache(void)
+describe_limits(const bson_t *listed, bson_t *entry)
 {
-	HASHCTL		control = {
-		.keysize = sizeof(Oid),
-		.entrysize = sizeof(CachedStatistics),
-		.hcxt = CacheMemoryContext,
-	};
+	bson_iter_t iter;
+	bson_iter_t locale;
 
-	cached_statistics = hash_create("mongo_fdw statistics", 16, &control,
-									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
-}
-
-/* read_into_cache: for the caller alone where an invalidation came meanwhile. */
-static const MongoStatistics *
-read_into_cache(Oid relid)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw statistics",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext previous = MemoryContextSwitchTo(context);
-	uint64		before = invalidations;
-	const MongoStatistics *statistics = read_statistics(relid);
-
-	MemoryContextSwitchTo(previous);
-	if (invalidations == before)
+	describe_document(listed, "partialFilterExpression", entry, "partial");
+	describe_document(listed, "wildcardProjection", entry, "projection");
+	if (bson_iter_init_find(&iter, listed, "collation"))
 	{
-		CachedStatistics *entry = hash_search(cached_statistics, &relid, HASH_ENTER, NULL);
+		bool		named = BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+			bson_iter_recurse(&iter, &locale) && bson_iter_find(&locale, "locale") &&
+			BSON_ITER_HOLDS_UTF8(&locale) && is_readable(bson_iter_utf8(&locale, NULL));
 
-		entry->context = context;
-		entry->statistics = statistics;
-		MemoryContextSetParent(context, CacheMemoryContext);
+		BSON_APPEND_UTF8(entry, "collation", named ? bson_iter_utf8(&locale, NULL) : "");
 	}
-	return statistics;
 }
 
-const MongoStatistics *
-mongo_statistics_of(Oid relid)
+/*
+ * describe_index
+ *		As an element of "indexes" in mongo_fdw_statistics; nothing for one with a name
+ *		or a path that the database's encoding lacks, as no column could have such a path.
+ *
+ * Asks MongoDB whether it is multikey; where it will not say, that is left out.
+ */
+static void
+describe_index(UserMapping *user, const MongoTableOptions *options, const ListedIndex *listed,
+			   BsonArray *result)
 {
-	CachedStatistics *entry;
+	const MongoIndex *index = &listed->index;
+	BsonArray	fields = bson_array_create();
+	bson_t	   *entry = bson_create_in(CurrentMemoryContext);
+	bool		ordinary;
+	bool		multikey;
 
-	if (cached_statistics == NULL)
-		create_cache();
-	entry = hash_search(cached_statistics, &relid, HASH_FIND, NULL);
-	return entry != NULL ? entry->statistics : read_into_cache(relid);
+	if (!is_readable(index->name) || !describe_keys(index, &fields, &ordinary))
+		return;
+	bson_append_template(entry, "{name: @1, fields: @2, unique: @3, sparse: @4, hidden: @5}",
+						 bson_utf8(index->name), bson_array(fields.bson),
+						 bson_bool(index->unique), bson_bool(index->sparse),
+						 bson_bool(index->hidden));
+	describe_limits(listed->document, entry);
+	if (ordinary && ask_multikey(user, options->database, options->collection,
+								 index->name, &multikey))
+		BSON_APPEND_BOOL(entry, "multikey", multikey);
+	bson_array_append(result, bson_document(entry));
 }
 
 /*-------------------------------------------------------------------------
@@ -460,13 +520,22 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 	return systable_beginscan(table, index, OidIsValid(index), NULL, 1, key);
 }
 
+/* What a row tells planning. */
+typedef struct StatisticsRow
+{
+	const char *collection;		/* "database.collection" that it is about */
+	TimestampTz learned_at;
+	double		documents;
+	Jsonb	   *indexes;		/* NULL: MongoDB would not tell */
+} StatisticsRow;
+
 /*
- * statistics_row_read
+ * read_row
  *		The row of a foreign table, palloc'd; false when it has none, or when the
  *		extension's SQL objects are older than this library and have no table.
  */
 static bool
-statistics_row_read(Oid relid, StatisticsRow *row)
+read_row(Oid relid, StatisticsRow *row)
 {
 	Relation	table = open_table(relid, AccessShareLock);
 	ScanKeyData key;
@@ -483,16 +552,11 @@ statistics_row_read(Oid relid, StatisticsRow *row)
 		bool		isnull[COLUMN_COUNT];
 
 		heap_deform_tuple(tuple, RelationGetDescr(table), values, isnull);
-		row->relid = relid;
 		row->collection = TextDatumGetCString(values[COLUMN_COLLECTION - 1]);
 		row->learned_at = DatumGetTimestampTz(values[COLUMN_LEARNED_AT - 1]);
 		row->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
-		row->document_size = DatumGetFloat8(values[COLUMN_DOCUMENT_SIZE - 1]);
-		row->sampled = DatumGetFloat8(values[COLUMN_SAMPLED - 1]);
-		row->indexes_known = !isnull[COLUMN_INDEXES - 1];
-		if (row->indexes_known)
-			row->indexes = PointerGetDatum(PG_DETOAST_DATUM_COPY(values[COLUMN_INDEXES - 1]));
-		row->fields = PointerGetDatum(PG_DETOAST_DATUM_COPY(values[COLUMN_FIELDS - 1]));
+		row->indexes = isnull[COLUMN_INDEXES - 1] ? NULL :
+			DatumGetJsonbPCopy(values[COLUMN_INDEXES - 1]);
 	}
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
@@ -526,12 +590,20 @@ remove_orphans(Relation table)
 	systable_endscan(scan);
 }
 
-void
-statistics_row_write(const StatisticsRow *row)
+/*
+ * write_row
+ *		Put this row in the place of the table's former one, if any.
+ *
+ * Other sessions see it when the transaction has committed, which also sends the
+ * invalidation that makes them read it.  Needs no privilege and writes in
+ * read-only transactions, as ANALYZE itself does.  The caller must hold a lock on
+ * the foreign table that no other writer can hold.  Rows of tables that are no
+ * longer there are removed on the way.  Does nothing without the table.
+ */
+static void
+write_row(Oid relid, Datum *values, bool *isnull)
 {
-	Relation	table = open_own_table(row->relid, RowExclusiveLock);
-	Datum		values[COLUMN_COUNT] = {0};
-	bool		isnull[COLUMN_COUNT] = {false};
+	Relation	table = open_own_table(relid, RowExclusiveLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	former;
@@ -539,21 +611,11 @@ statistics_row_write(const StatisticsRow *row)
 
 	if (table == NULL)
 		return;
-
-	values[COLUMN_RELID - 1] = ObjectIdGetDatum(row->relid);
-	values[COLUMN_COLLECTION - 1] = CStringGetTextDatum(row->collection);
-	values[COLUMN_LEARNED_AT - 1] = TimestampTzGetDatum(row->learned_at);
-	values[COLUMN_DOCUMENTS - 1] = Float8GetDatum(row->documents);
-	values[COLUMN_DOCUMENT_SIZE - 1] = Float8GetDatum(row->document_size);
-	values[COLUMN_SAMPLED - 1] = Float8GetDatum(row->sampled);
-	values[COLUMN_INDEXES - 1] = row->indexes_known ? row->indexes : (Datum) 0;
-	isnull[COLUMN_INDEXES - 1] = !row->indexes_known;
-	values[COLUMN_FIELDS - 1] = row->fields;
 	tuple = heap_form_tuple(RelationGetDescr(table), values, isnull);
 
 	/* one statement may write a row twice, as for a table with children */
 	CommandCounterIncrement();
-	scan = begin_scan(table, row->relid, &key);
+	scan = begin_scan(table, relid, &key);
 	former = systable_getnext(scan);
 	if (HeapTupleIsValid(former))
 		CatalogTupleUpdate(table, &former->t_self, tuple);
@@ -564,386 +626,295 @@ statistics_row_write(const StatisticsRow *row)
 
 	/* the lock is kept, as for any table that was written */
 	table_close(table, NoLock);
-	CacheInvalidateRelcacheByRelid(row->relid);
+	CacheInvalidateRelcacheByRelid(relid);
 }
 
-/* ----------------- The indexes of a collection, asked for ----------------- */
+/* ------------------------------ learning ------------------------------------ */
 
-/* More than the 64 that a collection may have. */
-#define BATCH_SIZE	1000
-
-/* MongoDB's error codes, src/mongo/base/error_codes.yml */
-#define NAMESPACE_NOT_FOUND				26
-#define COMMAND_NOT_SUPPORTED_ON_VIEW	166
-
-/* Kinds of keys: our name for it, and MongoDB's if it has one. */
-static const struct
+/* jsonb_of: an array of what can be read as jsonb. */
+static Datum
+jsonb_of(const BsonArray *array)
 {
-	const char *name;
-	const char *key;
-}			kinds[] =
-{
-	[MONGO_KEY_ASCENDING] = {"ascending", NULL},
-	[MONGO_KEY_DESCENDING] = {"descending", NULL},
-	[MONGO_KEY_HASHED] = {"hashed", "hashed"},
-	[MONGO_KEY_TEXT] = {"text", "text"},
-	[MONGO_KEY_2D] = {"2d", "2d"},
-	[MONGO_KEY_2DSPHERE] = {"2dsphere", "2dsphere"},
-	[MONGO_KEY_WILDCARD] = {"wildcard", NULL},
-	[MONGO_KEY_OTHER] = {"other", NULL},
-};
-
-static MongoKeyKind
-key_kind(const bson_iter_t *key)
-{
-	if (strstr(bson_iter_key(key), "$**") != NULL)
-		return MONGO_KEY_WILDCARD;
-	if (BSON_ITER_HOLDS_NUMBER(key))
-		return bson_iter_as_double(key) < 0 ? MONGO_KEY_DESCENDING : MONGO_KEY_ASCENDING;
-	for (size_t i = 0; BSON_ITER_HOLDS_UTF8(key) && i < lengthof(kinds); i++)
-	{
-		if (kinds[i].key != NULL && strcmp(kinds[i].key, bson_iter_utf8(key, NULL)) == 0)
-			return (MongoKeyKind) i;
-	}
-	return MONGO_KEY_OTHER;
-}
-
-/*
- * index_key_kind_from_name
- *		Of a word of "kind" in mongo_fdw_statistics; "other" for what we do not know.
- */
-static MongoKeyKind
-index_key_kind_from_name(const char *name)
-{
-	for (size_t i = 0; i < lengthof(kinds); i++)
-	{
-		if (strcmp(kinds[i].name, name) == 0)
-			return (MongoKeyKind) i;
-	}
-	return MONGO_KEY_OTHER;
-}
-
-/* is_wildcard: over each of many fields by itself. */
-static bool
-is_wildcard(const MongoIndex *index)
-{
-	const char *path = index->keys[0].path;
-
-	return index->nkeys == 1 && index->keys[0].kind == MONGO_KEY_WILDCARD &&
-		strlen(path) >= strlen("$**") &&
-		strcmp(path + strlen(path) - strlen("$**"), "$**") == 0;
-}
-
-/*
- * index_uses
- *		What can this index find documents for, whatever else a query asks: a set
- *		of MONGO_INDEX_*.  All of *index but 'uses' must be filled in.
- *
- * One over some documents only, one that MongoDB's planner does not see and one
- * that compares strings in another way serve nothing; nor do those with a field of
- * a special kind anywhere, which leave out documents without that field.
- */
-static int
-index_uses(const MongoIndex *index)
-{
-	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
-		return 0;
-	if (is_wildcard(index))
-		return MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE;
-	for (int i = 0; i < index->nkeys; i++)
-	{
-		if (index->keys[i].kind > MONGO_KEY_HASHED)
-			return 0;
-	}
-	if (index->keys[0].kind == MONGO_KEY_HASHED)
-		return MONGO_INDEX_EQUALITY;
-
-	/*
-	 * where documents are missing, or stand in several places, there is no
-	 * order
-	 */
-	return index->sparse || index->multikey ?
-		MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE : MONGO_INDEX_ANY_USE;
-}
-
-/* ------------------------------ asking ------------------------------------- */
-
-/* answer_of: what an error of listIndexes means. */
-static IndexAnswer
-answer_of(const bson_t *reply, const char **refusal)
-{
-	bson_iter_t iter;
-	int64		code = 0;
-
-	if (bson_iter_init_find(&iter, reply, "code") && BSON_ITER_HOLDS_NUMBER(&iter))
-		code = bson_iter_as_int64(&iter);
-	if (code == NAMESPACE_NOT_FOUND)
-		return INDEXES_OF_NOTHING;
-	if (code == COMMAND_NOT_SUPPORTED_ON_VIEW)
-		return INDEXES_OF_A_VIEW;
-	*refusal = bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter) &&
-		mongo_text_is_valid(bson_iter_utf8(&iter, NULL), strlen(bson_iter_utf8(&iter, NULL))) ?
-		mongo_from_utf8(pstrdup(bson_iter_utf8(&iter, NULL))) : "unknown error";
-	return INDEXES_REFUSED;
-}
-
-IndexAnswer
-index_list(UserMapping *user, const char *database, const char *collection,
-		   BsonArray *indexes, const char **refusal)
-{
-	const bson_t *command = bson_from_template("{listIndexes: @1, cursor: {batchSize: @2}}",
-											   bson_utf8(mongo_to_utf8(collection)),
-											   bson_int32(BATCH_SIZE));
-	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
-											mongo_to_utf8(database), command, true, NULL);
-	bson_iter_t iter;
-	bson_iter_t batch;
-	bson_iter_t index;
-
-	*refusal = NULL;
-	*indexes = bson_array_create();
-	if (!bson_iter_init_find(&iter, reply, "ok") || !bson_iter_as_bool(&iter))
-		return answer_of(reply, refusal);
-
-	if (bson_iter_init(&iter, reply) &&
-		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
-		BSON_ITER_HOLDS_ARRAY(&batch) && bson_iter_recurse(&batch, &index))
-	{
-		while (bson_iter_next(&index))
-		{
-			if (BSON_ITER_HOLDS_DOCUMENT(&index))
-				bson_array_append(indexes, *bson_iter_value(&index));
-		}
-	}
-	return INDEXES_LISTED;
-}
-
-/* ------------------------------ multikey ----------------------------------- */
-
-/*
- * find_is_multikey
- *		Look for isMultiKey in an explained plan: its stages are nested, and in
- *		other places in each version of MongoDB.
- */
-static bool
-find_is_multikey(bson_iter_t *iter, bool *multikey)
-{
-	check_stack_depth();
-
-	while (bson_iter_next(iter))
-	{
-		bson_iter_t inner;
-
-		if (strcmp(bson_iter_key(iter), "isMultiKey") == 0 && BSON_ITER_HOLDS_BOOL(iter))
-		{
-			*multikey = bson_iter_bool(iter);
-			return true;
-		}
-		if ((BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter)) &&
-			bson_iter_recurse(iter, &inner) && find_is_multikey(&inner, multikey))
-			return true;
-	}
-	return false;
-}
-
-/*
- * ask_multikey
- *		Has a document had an array in a field of this index?  False when MongoDB
- *		does not say.
- *
- * Only explain tells.  It plans a scan of the index, and runs nothing.
- */
-static bool
-ask_multikey(UserMapping *user, const char *database, const char *collection,
-			 const char *utf8_name, bool *multikey)
-{
-	const bson_t *command =
-		bson_from_template("{explain: {find: @1, filter: {}, hint: @2}, verbosity: 'queryPlanner'}",
-						   bson_utf8(mongo_to_utf8(collection)), bson_utf8(utf8_name));
-	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
-											mongo_to_utf8(database), command, true, NULL);
-	bson_iter_t iter;
-
-	return bson_iter_init(&iter, reply) && find_is_multikey(&iter, multikey);
-}
-
-/* ------------------------------ parsing ------------------------------------ */
-
-/* parse_keys: false when there are none. */
-static bool
-parse_keys(const bson_t *listed, MongoIndex *index)
-{
-	bson_iter_t iter;
-	bson_iter_t key;
-	bson_t		keys;
-	const uint8_t *data;
-	uint32_t	length;
-
-	if (!bson_iter_init_find(&iter, listed, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-		return false;
-	bson_iter_document(&iter, &length, &data);
-	if (data == NULL || !bson_view(&keys, data, length) || !bson_iter_init(&key, &keys))
-		return false;
-	index->keys = palloc(sizeof(MongoIndexKey) * Max(bson_count_keys(&keys), 1));
-	while (bson_iter_next(&key))
-		index->keys[index->nkeys++] = (MongoIndexKey) {bson_iter_key(&key), key_kind(&key)};
-	return index->nkeys > 0;
-}
-
-static bool
-flag_of(const bson_t *listed, const char *name)
-{
-	bson_iter_t iter;
-
-	return bson_iter_init_find(&iter, listed, name) && bson_iter_as_bool(&iter);
-}
-
-bool
-index_parse(const bson_t *listed, MongoIndex *index)
-{
-	bson_iter_t iter;
-
-	*index = (MongoIndex) {0};
-	if (!bson_iter_init_find(&iter, listed, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
-		!parse_keys(listed, index))
-		return false;
-	index->name = bson_iter_utf8(&iter, NULL);
-
-	/* of the index on _id MongoDB does not say it */
-	index->unique = flag_of(listed, "unique") ||
-		(index->nkeys == 1 && strcmp(index->keys[0].path, "_id") == 0);
-	index->sparse = flag_of(listed, "sparse");
-	index->hidden = flag_of(listed, "hidden");
-	index->partial = bson_has_field(listed, "partialFilterExpression") ||
-		bson_has_field(listed, "wildcardProjection");
-	index->collated = bson_has_field(listed, "collation");
-	index->uses = index_uses(index);
-	return true;
-}
-
-/* ------------------------------ describing --------------------------------- */
-
-static bool
-is_readable(const char *utf8_text)
-{
-	return mongo_text_is_valid(utf8_text, strlen(utf8_text));
-}
-
-/* describe_keys: false when a path is not readable. */
-static bool
-describe_keys(const MongoIndex *index, BsonArray *fields, bool *ordinary)
-{
-	*ordinary = true;
-	for (int i = 0; i < index->nkeys; i++)
-	{
-		const MongoIndexKey *key = &index->keys[i];
-
-		if (!is_readable(key->path))
-			return false;
-		*ordinary &= key->kind <= MONGO_KEY_DESCENDING;
-		bson_array_append_template(fields, "{path: @1, kind: @2}", bson_utf8(key->path),
-								   bson_utf8(kinds[key->kind].name));
-	}
-	return true;
-}
-
-/* describe_document: a member of an index as one of its description. */
-static void
-describe_document(const bson_t *listed, const char *member, bson_t *entry, const char *name)
-{
+	const bson_t *holder = bson_from_template("{array: @1}", bson_array(array->bson));
 	MongoReadContext context = {0};
 	bson_iter_t iter;
 	Datum		value;
 	bool		isnull;
 
-	if (!bson_iter_init_find(&iter, listed, member))
-		return;
-	/* what no jsonb holds is there all the same */
-	if (mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
-						 &context, &iter, &value, &isnull))
-		bson_append_iter(entry, name, -1, &iter);
-	else
-		BSON_APPEND_BOOL(entry, name, true);
+	if (!bson_iter_init_find(&iter, holder, "array") ||
+		!mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
+						  &context, &iter, &value, &isnull) || isnull)
+		elog(ERROR, "what was learned does not make a jsonb");
+	return value;
 }
 
-/* describe_limits: a filter, a choice of fields, a collation. */
-static void
-describe_limits(const bson_t *listed, bson_t *entry)
+void
+mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *options,
+			const MongoFindings *findings)
 {
-	bson_iter_t iter;
-	bson_iter_t locale;
+	char	   *collection = psprintf("%s.%s", options->database, options->collection);
+	Datum		values[COLUMN_COUNT];
+	bool		isnull[COLUMN_COUNT] = {false};
+	BsonArray	fields = field_types_describe(findings->types);
+	List	   *indexes;
+	const char *refusal;
+	IndexAnswer answer = index_list(user, options->database, options->collection,
+									&indexes, &refusal);
 
-	describe_document(listed, "partialFilterExpression", entry, "partial");
-	describe_document(listed, "wildcardProjection", entry, "projection");
-	if (bson_iter_init_find(&iter, listed, "collation"))
+	if (answer == INDEXES_OF_NOTHING)
+		ereport(NOTICE,
+				(errmsg("collection \"%s\" of foreign table \"%s\" does not exist",
+						collection, RelationGetRelationName(relation))));
+	else if (answer == INDEXES_REFUSED)
+		ereport(NOTICE,
+				(errmsg("could not list the indexes of collection \"%s\"", collection),
+				 errdetail("MongoDB answered: %s", refusal),
+				 errhint("Let the user mapping's user run listIndexes, or say which columns are indexed by the option indexed.")));
+
+	values[COLUMN_RELID - 1] = ObjectIdGetDatum(RelationGetRelid(relation));
+	values[COLUMN_COLLECTION - 1] = CStringGetTextDatum(collection);
+	values[COLUMN_LEARNED_AT - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
+	values[COLUMN_DOCUMENTS - 1] = Float8GetDatum(findings->documents);
+	values[COLUMN_DOCUMENT_SIZE - 1] = Float8GetDatum(findings->document_size);
+	values[COLUMN_SAMPLED - 1] = Float8GetDatum(findings->sampled);
+	values[COLUMN_INDEXES - 1] = (Datum) 0;
+	isnull[COLUMN_INDEXES - 1] = answer == INDEXES_REFUSED;
+	if (answer != INDEXES_REFUSED)
 	{
-		bool		named = BSON_ITER_HOLDS_DOCUMENT(&iter) &&
-			bson_iter_recurse(&iter, &locale) && bson_iter_find(&locale, "locale") &&
-			BSON_ITER_HOLDS_UTF8(&locale) && is_readable(bson_iter_utf8(&locale, NULL));
+		BsonArray	described = bson_array_create();
+		ListCell   *cell;
 
-		BSON_APPEND_UTF8(entry, "collation", named ? bson_iter_utf8(&locale, NULL) : "");
+		foreach(cell, indexes)
+			describe_index(user, options, lfirst(cell), &described);
+		values[COLUMN_INDEXES - 1] = jsonb_of(&described);
 	}
+	values[COLUMN_FIELDS - 1] = jsonb_of(&fields);
+	write_row(RelationGetRelid(relation), values, isnull);
 }
 
-/* What an index is of, while it is described. */
-typedef struct IndexOwner
-{
-	UserMapping *user;
-	const char *database;
-	const char *collection;
-} IndexOwner;
+/*-------------------------------------------------------------------------
+ * What has been learned of collections, as planning reads it.
+ *
+ * Each table's row is read once a session and kept until the table's relation
+ * cache entry is invalidated, which ANALYZE does when it has written the row.
+ *-------------------------------------------------------------------------
+ */
 
-/* describe_index: nothing for one that is not readable. */
+/* ------------------------------ reading jsonb ------------------------------ */
+
+/* Whatever a row holds, these find something: nothing, false, "". */
+
+static JsonbValue *
+member(JsonbContainer *object, const char *key)
+{
+	if (object == NULL || !JsonContainerIsObject(object))
+		return NULL;
+	return getKeyJsonValueFromContainer(object, key, (int) strlen(key), NULL);
+}
+
+/* container_of: an object or array; NULL for anything else. */
+static JsonbContainer *
+container_of(const JsonbValue *value)
+{
+	return value != NULL && value->type == jbvBinary ? value->val.binary.data : NULL;
+}
+
+static int
+length_of(JsonbContainer *array)
+{
+	return array != NULL && JsonContainerIsArray(array) ? JsonContainerSize(array) : 0;
+}
+
+static JsonbContainer *
+element(JsonbContainer *array, int i)
+{
+	return container_of(getIthJsonbValueFromContainer(array, i));
+}
+
+static bool
+bool_member(JsonbContainer *object, const char *key)
+{
+	const JsonbValue *value = member(object, key);
+
+	return value != NULL && value->type == jbvBool && value->val.boolean;
+}
+
+static char *
+text_of(const JsonbValue *value)
+{
+	if (value == NULL || value->type != jbvString)
+		return pstrdup("");
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
 static void
-describe_index(const IndexOwner *owner, const bson_t *listed, BsonArray *result)
+read_index(JsonbContainer *object, MongoIndex *index)
 {
-	BsonArray	fields = bson_array_create();
-	bson_t	   *entry = bson_create_in(CurrentMemoryContext);
-	MongoIndex	index;
-	bool		ordinary;
-	bool		multikey;
+	JsonbContainer *keys = container_of(member(object, "fields"));
 
-	if (!index_parse(listed, &index) || !is_readable(index.name) ||
-		!describe_keys(&index, &fields, &ordinary))
-		return;
-	bson_append_template(entry, "{name: @1, fields: @2, unique: @3, sparse: @4, hidden: @5}",
-						 bson_utf8(index.name), bson_array(fields.bson),
-						 bson_bool(index.unique), bson_bool(index.sparse),
-						 bson_bool(index.hidden));
-	describe_limits(listed, entry);
-	if (ordinary && ask_multikey(owner->user, owner->database, owner->collection,
-								 index.name, &multikey))
-		BSON_APPEND_BOOL(entry, "multikey", multikey);
-	bson_array_append(result, bson_document(entry));
+	index->name = text_of(member(object, "name"));
+	index->nkeys = length_of(keys);
+	index->keys = palloc0(sizeof(MongoIndexKey) * Max(index->nkeys, 1));
+	for (int i = 0; i < index->nkeys; i++)
+	{
+		JsonbContainer *key = element(keys, i);
+
+		index->keys[i].path = mongo_to_utf8(text_of(member(key, "path")));
+		index->keys[i].kind = index_key_kind_from_name(text_of(member(key, "kind")));
+	}
+	index->unique = bool_member(object, "unique");
+	index->sparse = bool_member(object, "sparse");
+	index->hidden = bool_member(object, "hidden");
+	index->partial = member(object, "partial") != NULL || member(object, "projection") != NULL;
+	index->collated = member(object, "collation") != NULL;
+	index->multikey = bool_member(object, "multikey");
+	index->uses = index_uses(index);
+}
+
+static void
+read_indexes(JsonbContainer *array, MongoStatistics *statistics)
+{
+	statistics->nindexes = length_of(array);
+	statistics->indexes = palloc0(sizeof(MongoIndex) * Max(statistics->nindexes, 1));
+	for (int i = 0; i < statistics->nindexes; i++)
+		read_index(element(array, i), &statistics->indexes[i]);
+}
+
+/* is_current: is the row about the collection that the table has now? */
+static bool
+is_current(Oid relid, const StatisticsRow *row)
+{
+	const MongoTableOptions *options = mongo_table_options(relid);
+
+	return strcmp(row->collection, psprintf("%s.%s", options->database,
+											options->collection)) == 0;
 }
 
 bool
-index_next(bson_iter_t *iter, bson_t *listed)
+mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
 {
-	while (bson_iter_next(iter))
-	{
-		const uint8_t *data;
-		uint32_t	length;
+	StatisticsRow row;
 
-		bson_iter_document(iter, &length, &data);
-		if (data != NULL && bson_view(listed, data, length))
-			return true;
-	}
-	return false;
+	if (!read_row(relid, &row))
+		return false;
+	origin->learned_at = row.learned_at;
+	origin->collection = row.collection;
+	origin->is_current = is_current(relid, &row);
+	return true;
 }
 
-BsonArray
-index_describe(UserMapping *user, const char *database, const char *collection,
-			   const BsonArray *indexes)
+/*
+ * read_statistics
+ *		In the current memory context; NULL when there is nothing, or when it is
+ *		about a collection that the table had before.
+ */
+static MongoStatistics *
+read_statistics(Oid relid)
 {
-	IndexOwner	owner = {user, database, collection};
-	BsonArray	result = bson_array_create();
-	bson_iter_t iter;
-	bson_t		listed;
+	MongoStatistics *statistics;
+	StatisticsRow row;
 
-	if (!bson_iter_init(&iter, indexes->bson))
-		elog(ERROR, "list of indexes is malformed");
-	while (index_next(&iter, &listed))
-		describe_index(&owner, &listed, &result);
-	return result;
+	if (!read_row(relid, &row) || !is_current(relid, &row))
+		return NULL;
+
+	statistics = palloc0(sizeof(MongoStatistics));
+	statistics->documents = row.documents;
+	if (row.indexes != NULL)
+		read_indexes(&row.indexes->root, statistics);
+	return statistics;
+}
+
+/* ------------------------------ the cache ---------------------------------- */
+
+typedef struct CachedStatistics
+{
+	Oid			relid;			/* hash key */
+	MemoryContext context;		/* of what is below */
+	const MongoStatistics *statistics;	/* NULL: nothing is known */
+} CachedStatistics;
+
+static HTAB *cached_statistics = NULL;
+
+/* Counts invalidations, so that what was read across one is not kept. */
+static uint64 invalidations = 0;
+
+/* forget_entry: somebody may read it until the transaction is over. */
+static void
+forget_entry(CachedStatistics *entry)
+{
+	MemoryContext context = entry->context;
+
+	hash_search(cached_statistics, &entry->relid, HASH_REMOVE, NULL);
+	if (TopTransactionContext != NULL)
+		MemoryContextSetParent(context, TopTransactionContext);
+	else
+		MemoryContextDelete(context);
+}
+
+/* Relcache callback: a table has changed, or has been analyzed; InvalidOid: any. */
+static void
+table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
+{
+	HASH_SEQ_STATUS status;
+	CachedStatistics *entry;
+
+	invalidations++;
+	if (OidIsValid(relid))
+	{
+		entry = hash_search(cached_statistics, &relid, HASH_FIND, NULL);
+		if (entry != NULL)
+			forget_entry(entry);
+		return;
+	}
+	hash_seq_init(&status, cached_statistics);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		forget_entry(entry);
+}
+
+static void
+create_cache(void)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(CachedStatistics),
+		.hcxt = CacheMemoryContext,
+	};
+
+	cached_statistics = hash_create("mongo_fdw statistics", 16, &control,
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
+}
+
+/* read_into_cache: for the caller alone where an invalidation came meanwhile. */
+static const MongoStatistics *
+read_into_cache(Oid relid)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw statistics",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext previous = MemoryContextSwitchTo(context);
+	uint64		before = invalidations;
+	const MongoStatistics *statistics = read_statistics(relid);
+
+	MemoryContextSwitchTo(previous);
+	if (invalidations == before)
+	{
+		CachedStatistics *entry = hash_search(cached_statistics, &relid, HASH_ENTER, NULL);
+
+		entry->context = context;
+		entry->statistics = statistics;
+		MemoryContextSetParent(context, CacheMemoryContext);
+	}
+	return statistics;
+}
+
+const MongoStatistics *
+mongo_statistics_of(Oid relid)
+{
+	CachedStatistics *entry;
+
+	if (cached_statistics == NULL)
+		create_cache();
+	entry = hash_search(cached_statistics, &relid, HASH_FIND, NULL);
+	return entry != NULL ? entry->statistics : read_into_cache(relid);
 }
