@@ -223,7 +223,7 @@ PLACES = (
     ("getMore in a transaction", get_more_in_transaction, {}, "aborts"),
     ("second INSERT", second_insert, {}, "aborts"),
     ("UPDATE", update, {}, "aborts"),
-    ("COMMIT", commit, {}, ""),
+    ("COMMIT", commit, {}, "aborts"),
     ("COMMIT of reads", commit_of_reads, {}, ""),
     ("ROLLBACK", rollback, {}, ""),
     ("idle in a transaction", idle, {}, "idle"),

@@ -217,51 +217,13 @@ is_hurried(MongoLease *lease)
 		mongo_interrupt_is_due(true);
 }
 
-/*
- * finish_abort
- *		Waits are as usual again; false when the abort has been given up.
- */
-static bool
-finish_abort(MongoLease *lease)
-{
-	MongoEndingResult result = mongo_lease_ending(lease);
-	bool		given_up = mongo_lease_is_interrupted(lease);
-
-	mongo_lease_finish_ending(lease);
-
-	/* a server that has just answered to something else will get it */
-	return !given_up || (result.sent > 0 && result.heard);
-}
-
-/* kill_session: false when that has been given up. */
-static bool
-kill_session(MongoLease *lease, mongoc_client_session_t *session, int total_ms,
-			 int reply_ms)
-{
-	bson_t		command = BSON_INITIALIZER;
-
-	mongo_lease_resume(lease);
-	mongo_append_kill_session(&command, mongoc_client_session_get_lsid(session));
-	mongo_lease_begin_ending(lease, total_ms, HURRIED_ABORT_MS, reply_ms);
-	keep_awake(true);
-	/* the first attempt may find the connection closed */
-	for (int attempt = 0; attempt < 2; attempt++)
-	{
-		(void) mongoc_client_command_simple(mongo_lease_client(lease), "admin",
-											&command, NULL, NULL, NULL);
-		if (mongo_lease_ending(lease).answered || mongo_lease_is_interrupted(lease))
-			break;
-	}
-	keep_awake(false);
-	bson_destroy(&command);
-	return finish_abort(lease);
-}
-
-void
+bool
 mongo_kill_transaction(MongoLease *lease, mongoc_client_session_t *session)
 {
-	(void) kill_session(lease, session,
-						is_hurried(lease) ? HURRIED_ABORT_MS : ABORT_MS, 0);
+	return mongo_remote_cancel_session(mongo_client_of(mongo_lease_connection(lease)),
+									   mongoc_client_session_get_lsid(session), ABORT_MS,
+									   HURRIED_ABORT_MS,
+									   is_hurried(lease) ? HURRIED_ABORT_MS : 0);
 }
 
 /* abort_by_driver: abortTransaction; false when that has been given up. */
@@ -269,22 +231,26 @@ static bool
 abort_by_driver(MongoLease *lease, mongoc_client_session_t *session)
 {
 	bool		hurried = is_hurried(lease);
+	MongoEndingResult result;
 
 	mongo_lease_begin_ending(lease, ABORT_MS, HURRIED_ABORT_MS,
 							 hurried ? HURRIED_ABORT_MS : 0);
 	keep_awake(hurried);
 	mongoc_client_session_abort_transaction(session, NULL);
 	keep_awake(false);
-	return finish_abort(lease);
+	result = mongo_lease_ending(lease);
+	mongo_lease_finish_ending(lease);
+
+	/* a server that has just answered to something else will get it */
+	return !mongo_lease_is_interrupted(lease) || (result.sent > 0 && result.heard);
 }
 
 bool
 mongo_abort_transaction(MongoLease *lease, mongoc_client_session_t *session)
 {
-	bool		interrupted = mongo_lease_is_interrupted(lease);
 	bool		told;
 
-	if (!interrupted && mongo_lease_is_connected(lease))
+	if (!mongo_lease_is_interrupted(lease) && mongo_lease_is_connected(lease))
 		return abort_by_driver(lease, session);
 
 	/*
@@ -292,10 +258,8 @@ mongo_abort_transaction(MongoLease *lease, mongoc_client_session_t *session)
 	 * or have opened a cursor that nobody knows of.  libmongoc has to be told
 	 * of the end, too; on a connection that was given up, that fails at once.
 	 */
-	told = kill_session(lease, session, ABORT_MS,
-						interrupted ? HURRIED_ABORT_MS : 0);
-	if (!mongo_lease_is_interrupted(lease))
-		(void) abort_by_driver(lease, session);
+	told = mongo_kill_transaction(lease, session);
+	(void) abort_by_driver(lease, session);
 	return told;
 }
 

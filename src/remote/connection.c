@@ -293,8 +293,51 @@ within(int milliseconds)
 	};
 }
 
-/* What run_beside() does over its connection; false when that did not succeed. */
+/* What run_over() does over its connection; false when that did not succeed. */
 typedef bool (*BesideFunction) (mongoc_client_t *other, void *argument);
+
+/*
+ * run_over
+ *		Have something done by another client of libmongoc's, whose streams 'transport'
+ *		describes; the URI is freed.
+ */
+static bool
+run_over(MongoTransport *transport, mongoc_uri_t *uri, BesideFunction function, void *argument)
+{
+	mongoc_client_t *other;
+	bool		done = false;
+
+	dlist_init(&transport->streams);
+	HOLD_INTERRUPTS();
+	other = mongo_resolve_service(transport, uri, transport->connect_timeout_ms, NULL) ?
+		mongoc_client_new_from_uri_with_error(uri, NULL) : NULL;
+	if (other != NULL)
+	{
+		if (transport->use_tls)
+			mongoc_client_set_ssl_opts(other, &transport->ssl_options);
+		mongoc_client_set_stream_initiator(other, mongo_stream_initiate, transport);
+		done = function(other, argument);
+		transport->closing = true;
+		mongoc_client_destroy(other);
+	}
+	RESUME_INTERRUPTS();
+	mongoc_uri_destroy(uri);
+	return done;
+}
+
+/* transport_like: for another client, whose single waits take 'wait_ms' at most. */
+static MongoTransport
+transport_like(const MongoTransport *original, int wait_ms, int total_ms)
+{
+	return (MongoTransport) {
+		.use_tls = original->use_tls,
+		.ssl_options = original->ssl_options,
+		.tcp = original->tcp,
+		.connect_timeout_ms = wait_ms,
+		.wait_limit_ms = wait_ms,
+		.ending = within(total_ms)
+	};
+}
 
 /*
  * run_beside
@@ -305,45 +348,19 @@ static bool
 run_beside(MongoClient *client, const MongoStream *stream, int wait_ms, int total_ms,
 		   BesideFunction function, void *argument)
 {
-	const MongoTransport *original = stream->transport;
-	MongoTransport transport = {
-		.use_tls = original->use_tls,
-		.ssl_options = original->ssl_options,
-		.connect_timeout_ms = wait_ms,
-		.wait_limit_ms = wait_ms,
-		.ending = within(total_ms)
-	};
+	MongoTransport transport = transport_like(stream->transport, wait_ms, total_ms);
 	mongoc_uri_t *uri;
-	mongoc_client_t *other;
-	bool		done = false;
 
 	transport.peer_length = sizeof(transport.peer);
 	if (getpeername(stream->socket, (struct sockaddr *) &transport.peer,
 					&transport.peer_length) < 0)
 		return false;
 	uri = uri_of_server(client, stream, wait_ms);
-	if (uri == NULL)
-		return false;
-	dlist_init(&transport.streams);
-
-	HOLD_INTERRUPTS();
-	other = mongoc_client_new_from_uri_with_error(uri, NULL);
-	if (other != NULL)
-	{
-		if (transport.use_tls)
-			mongoc_client_set_ssl_opts(other, &transport.ssl_options);
-		mongoc_client_set_stream_initiator(other, mongo_stream_initiate, &transport);
-		done = function(other, argument);
-		transport.closing = true;
-		mongoc_client_destroy(other);
-	}
-	RESUME_INTERRUPTS();
-	mongoc_uri_destroy(uri);
-	return done;
+	return uri != NULL && run_over(&transport, uri, function, argument);
 }
 
-void
-mongo_append_kill_session(bson_t *command, const bson_t *lsid)
+static void
+append_kill_session(bson_t *command, const bson_t *lsid)
 {
 	bson_append_template(command, "{killSessions: [@1]}", bson_document(lsid));
 }
@@ -356,6 +373,26 @@ run_admin_command(mongoc_client_t *other, void *argument)
 										NULL, NULL, NULL);
 }
 
+bool
+mongo_remote_cancel_session(MongoClient *client, const bson_t *lsid, int total_ms,
+							int interrupt_ms, int reply_ms)
+{
+	MongoTransport transport = transport_like(&client->connection.transport, total_ms, total_ms);
+	mongoc_uri_t *uri = mongoc_uri_copy(mongoc_client_get_uri(client->client));
+	bson_t		command = BSON_INITIALIZER;
+
+	transport.ending.interrupt_ms = interrupt_ms;
+	transport.ending.reply_ms = reply_ms;
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, total_ms);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, total_ms);
+	append_kill_session(&command, lsid);
+	(void) run_over(&transport, uri, run_admin_command, &command);
+	bson_destroy(&command);
+
+	/* a server that has just answered to the greeting will get it */
+	return transport.ending.sent > 0 && transport.ending.heard;
+}
+
 /* ask: the first time that a wait is given up. */
 static void
 ask(MongoStream *stream, MongoRemoteCancel *cancel)
@@ -364,7 +401,7 @@ ask(MongoStream *stream, MongoRemoteCancel *cancel)
 	bson_t		command = BSON_INITIALIZER;
 
 	cancel->asked = true;
-	mongo_append_kill_session(&command, cancel->lsid);
+	append_kill_session(&command, cancel->lsid);
 	if (run_beside(mongo_client_of((MongoConnection *) transport), stream, ASK_WAIT_MS,
 				   ASK_TOTAL_MS, run_admin_command, &command))
 		transport->ending = within(ANSWER_WAIT_MS);

@@ -255,7 +255,6 @@ answer_instead(MongoGuard *guard)
 
 	guard->received = guard->expected = guard->stream->guarded = size;
 	guard->complete = true;
-	guard->stream->abandoned = true;
 	return true;
 }
 
@@ -569,7 +568,6 @@ guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 		note_ending(&transport->ending);
 	if (sent < 0 && answers_instead(guard))
 	{
-		guard->stream->abandoned = true;
 		sent = 0;
 		for (size_t i = 0; i < iovcnt; i++)
 			sent += iov[i].iov_len;

@@ -485,12 +485,6 @@ mongo_lease_note_transaction(MongoLease *lease)
 	transport->transaction_number = 0;
 }
 
-void
-mongo_lease_resume(MongoLease *lease)
-{
-	mongo_transport_resume(&lease->client->connection.transport);
-}
-
 bool
 mongo_lease_is_interrupted(MongoLease *lease)
 {

@@ -153,15 +153,6 @@ extern void mongo_transport_note_failure(MongoTransport *transport,
 extern void mongo_transport_note_memory(MongoTransport *transport, size_t size);
 
 /*
- * mongo_transport_resume
- *		After an interrupt: let the client talk again, over new connections where
- *		old ones have a reply to come that nobody waits for any more.
- *
- * The data plane loses its stream then.
- */
-extern void mongo_transport_resume(MongoTransport *transport);
-
-/*
  * mongo_transport_close_data_stream
  *		What comes over it next would be a reply that nobody waits for.  libmongoc finds
  *		it closed, and makes another.
@@ -217,8 +208,6 @@ typedef struct MongoStream
 	bool		reply_due;		/* sent, and not waited since: no use to
 								 * receive */
 	uint64		bytes_sent;
-	bool		abandoned;		/* a reply may come that nobody waits for: see
-								 * remote_internal.h */
 	WaitEventSet *wait_set;		/* made at the first wait */
 	char	   *buffer;			/* received and not yet asked for: */
 	size_t		buffer_start;
@@ -742,15 +731,6 @@ extern void mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 co
 extern void mongo_lease_note_transaction(MongoLease *lease);
 
 /*
- * mongo_lease_resume
- *		Let a client that refuses I/O after an interrupt talk again, over a new
- *		connection if need be.
- *
- * Only for ending what it had begun.
- */
-extern void mongo_lease_resume(MongoLease *lease);
-
-/*
  * mongo_lease_is_interrupted
  *		Does the client refuse I/O, after an interrupt or an ending given up?
  */
@@ -900,23 +880,25 @@ extern void mongo_finish_reading(MongoLease *lease,
  * mongo_abort_transaction
  *		Tell MongoDB, within a second; false when that has been given up.
  *
- * After an interrupt, or when the connection was lost, over a new connection, and
- * by killSessions: what was broken off ends with the transaction, and so do cursors
- * whose names never came.  After an interrupt no answer is waited for beyond a tenth
- * of a second once the command has left.
+ * After an interrupt, or when the connection was lost, as mongo_kill_transaction()
+ * does: what was broken off ends with the transaction, and so do cursors whose names
+ * never came.
  */
 extern bool mongo_abort_transaction(MongoLease *lease,
 									mongoc_client_session_t *session);
 
 /*
  * mongo_kill_transaction
- *		The same where a commit has been sent, so that libmongoc takes the
- *		transaction for ended: killSessions.
+ *		The same by killSessions over a new connection; also where a commit has been
+ *		sent, so that libmongoc takes the transaction for ended.
  *
- * PostgreSQL is about to roll back, so one that MongoDB has not committed should
- * not be left to its time limit; on one that it has, this has no effect.
+ * By another client of libmongoc's, as one that has failed may look for no server for
+ * five seconds.  After an interrupt no answer is waited for beyond a tenth of a second
+ * once the command has left.  PostgreSQL is about to roll back, so a transaction that
+ * MongoDB has not committed should not be left to its time limit; on one that it has,
+ * this has no effect.
  */
-extern void mongo_kill_transaction(MongoLease *lease,
+extern bool mongo_kill_transaction(MongoLease *lease,
 								   mongoc_client_session_t *session);
 
 /* ---------------- Connecting a socket in libmongoc's stead ---------------- */
@@ -1510,7 +1492,6 @@ extern const char *mongo_frame_expand(const uint8 *message, size_t length,
  * the server, that the command was interrupted.  From a read that fails
  * libmongoc would take the server for lost, look for another (sleeping up to
  * half a second, which nothing interrupts) and send retryable commands again.
- * The stream is "abandoned" then: the server's own answer is still to come.
  *
  * It also tells whether the command that ends a transaction has left, and
  * whether it was answered (MongoEnding).
@@ -1683,11 +1664,15 @@ extern void mongo_remote_cancel_append(MongoConnection *connection,
 extern bool mongo_remote_cancel_disarm(MongoConnection *connection);
 
 /*
- * mongo_append_kill_session
- *		killSessions, which ends what runs in the session, its transaction and its
- *		cursors.
+ * mongo_remote_cancel_session
+ *		killSessions over a connection of its own, to the server that the client's URI
+ *		selects; false when it has not left, or no server has said anything.
+ *
+ * An interrupt leaves 'interrupt_ms' more of 'total_ms'; once the command has left, its
+ * answer may take 'reply_ms' (0: all the time there is).
  */
-extern void mongo_append_kill_session(bson_t *command, const bson_t *lsid);
+extern bool mongo_remote_cancel_session(MongoClient *client, const bson_t *lsid,
+										int total_ms, int interrupt_ms, int reply_ms);
 
 /*
  * mongo_remote_cancel_cursors

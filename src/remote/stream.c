@@ -855,26 +855,6 @@ mongo_transport_close_data_stream(MongoTransport *transport)
 }
 
 void
-mongo_transport_resume(MongoTransport *transport)
-{
-	dlist_iter	iter;
-
-	transport->interrupted = false;
-	transport->timed_out = false;
-	transport->memory_missing = 0;
-	dlist_foreach(iter, &transport->streams)
-	{
-		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
-
-		if (!stream->abandoned)
-			continue;
-		mongoc_stream_close(&stream->vtable);
-		if (transport->data_stream == stream)
-			transport->data_stream = NULL;
-	}
-}
-
-void
 mongo_transport_note_memory(MongoTransport *transport, size_t size)
 {
 	transport->interrupted = true;

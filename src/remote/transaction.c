@@ -364,6 +364,8 @@ warn_of_open_transaction(const MongoSession *session)
 			(errcode(ERRCODE_WARNING),
 			 errmsg("could not tell server \"%s\" to abort the transaction",
 					session->server_name),
+			 session->maybe_open ?
+			 errdetail("MongoDB does not answer. Unless it has committed the transaction, it aborts it, and lets go of its locks, after transactionLifetimeLimitSeconds.") :
 			 errdetail("MongoDB does not answer. It aborts the transaction, and lets go of its locks, after transactionLifetimeLimitSeconds.")));
 }
 
@@ -379,11 +381,13 @@ tell_of_end(void *argument)
 {
 	MongoSession *session = argument;
 
+	bool		told = true;
+
 	if (session->maybe_open)
-		mongo_kill_transaction(session->lease, session->driver_session);
-	else if (session->used &&
-			 mongoc_client_session_in_transaction(session->driver_session) &&
-			 !mongo_abort_transaction(session->lease, session->driver_session))
+		told = mongo_kill_transaction(session->lease, session->driver_session);
+	else if (session->used && mongoc_client_session_in_transaction(session->driver_session))
+		told = mongo_abort_transaction(session->lease, session->driver_session);
+	if (!told)
 		warn_of_open_transaction(session);
 	if (!mongo_lease_is_interrupted(session->lease))
 	{
