@@ -130,9 +130,9 @@ typedef struct MongoStatistics
  *		when the table is now one of another collection.
  *
  * Must be called within a transaction, and holding a lock on the table.  The
- * result is read-only.  It is valid as long as both the current memory context
- * and the transaction last, also when other things are learned meanwhile.  Once
- * read, it costs one look-up in a hash table.  Raises what reading a table does.
+ * result is valid until the end of the transaction, also when other things are
+ * learned meanwhile.  Once read, it costs one look-up in a hash table.  Raises what
+ * reading a table does.
  */
 extern const MongoStatistics *mongo_statistics_of(Oid relid);
 

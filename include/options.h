@@ -242,15 +242,29 @@ typedef struct MongoColumnOptions
  *		The options in force, parsed; defaults filled in.
  *
  * A table's setting wins over its server's.  Raise nothing for options that
- * passed the validator.  Those of tables and columns are remembered until an
- * invalidation tells that they may have changed; what is given is always a
- * copy of the caller's own, palloc'd in the current memory context.
+ * passed the validator.  Those of a connection are palloc'd; those of tables and
+ * columns are remembered until an invalidation tells that they may have changed, and
+ * what is given stays until the end of the transaction.
  */
 extern MongoConnectionOptions *mongo_connection_options(ForeignServer *server,
 														UserMapping *user);
-extern MongoTableOptions *mongo_table_options(Oid foreigntableid);
-extern MongoColumnOptions *mongo_column_options(Oid foreigntableid,
-												AttrNumber attnum);
+extern const MongoTableOptions *mongo_table_options(Oid foreigntableid);
+extern const MongoColumnOptions *mongo_column_options(Oid foreigntableid,
+													  AttrNumber attnum);
+
+/* What else is known of a table, by src/catalog. */
+typedef struct MongoKeptStatistics
+{
+	MemoryContext context;		/* what it lives in */
+	bool		known;			/* has it been read? */
+	const struct MongoStatistics *statistics;
+} MongoKeptStatistics;
+
+/*
+ * mongo_kept_statistics
+ *		A place for it, as long as for the table's options.
+ */
+extern MongoKeptStatistics *mongo_kept_statistics(Oid foreigntableid);
 
 /*
  * mongo_read_concern

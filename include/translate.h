@@ -47,7 +47,7 @@ typedef struct MongoColumns
 	MongoTypeMismatch type_mismatch;
 	MemoryContext context;		/* of the next two and what they point to */
 	const char **names;			/* by attribute number - 1; NULL: not met yet */
-	MongoColumnOptions **options;
+	const MongoColumnOptions **options;
 	const MongoStatistics *statistics;	/* what is known of the collection, to
 										 * be set by planning; NULL: nothing */
 	const MongoTableOptions *derivation;	/* of a derived table, to be set

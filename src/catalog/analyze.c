@@ -402,7 +402,7 @@ bool
 mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 							BlockNumber *totalpages)
 {
-	MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 	UserMapping *user = mapping_of_owner(relation);
 	double		rows = mongo_refresh_row_count(user, options);
 	double		width = mongo_average_document_size(user, options);

@@ -695,8 +695,9 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 /*-------------------------------------------------------------------------
  * What has been learned of collections, as planning reads it.
  *
- * Each table's row is read once a session and kept until the table's relation
- * cache entry is invalidated, which ANALYZE does when it has written the row.
+ * Each table's row is read once a session and kept with its options until the
+ * table's relation cache entry is invalidated, which ANALYZE does when it has written
+ * the row.
  *-------------------------------------------------------------------------
  */
 
@@ -824,97 +825,18 @@ read_statistics(Oid relid)
 	return statistics;
 }
 
-/* ------------------------------ the cache ---------------------------------- */
-
-typedef struct CachedStatistics
-{
-	Oid			relid;			/* hash key */
-	MemoryContext context;		/* of what is below */
-	const MongoStatistics *statistics;	/* NULL: nothing is known */
-} CachedStatistics;
-
-static HTAB *cached_statistics = NULL;
-
-/* Counts invalidations, so that what was read across one is not kept. */
-static uint64 invalidations = 0;
-
-/* forget_entry: somebody may read it until the transaction is over. */
-static void
-forget_entry(CachedStatistics *entry)
-{
-	MemoryContext context = entry->context;
-
-	hash_search(cached_statistics, &entry->relid, HASH_REMOVE, NULL);
-	if (TopTransactionContext != NULL)
-		MemoryContextSetParent(context, TopTransactionContext);
-	else
-		MemoryContextDelete(context);
-}
-
-/* Relcache callback: a table has changed, or has been analyzed; InvalidOid: any. */
-static void
-table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
-{
-	HASH_SEQ_STATUS status;
-	CachedStatistics *entry;
-
-	invalidations++;
-	if (OidIsValid(relid))
-	{
-		entry = hash_search(cached_statistics, &relid, HASH_FIND, NULL);
-		if (entry != NULL)
-			forget_entry(entry);
-		return;
-	}
-	hash_seq_init(&status, cached_statistics);
-	while ((entry = hash_seq_search(&status)) != NULL)
-		forget_entry(entry);
-}
-
-static void
-create_cache(void)
-{
-	HASHCTL		control = {
-		.keysize = sizeof(Oid),
-		.entrysize = sizeof(CachedStatistics),
-		.hcxt = CacheMemoryContext,
-	};
-
-	cached_statistics = hash_create("mongo_fdw statistics", 16, &control,
-									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
-}
-
-/* read_into_cache: for the caller alone where an invalidation came meanwhile. */
-static const MongoStatistics *
-read_into_cache(Oid relid)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw statistics",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext previous = MemoryContextSwitchTo(context);
-	uint64		before = invalidations;
-	const MongoStatistics *statistics = read_statistics(relid);
-
-	MemoryContextSwitchTo(previous);
-	if (invalidations == before)
-	{
-		CachedStatistics *entry = hash_search(cached_statistics, &relid, HASH_ENTER, NULL);
-
-		entry->context = context;
-		entry->statistics = statistics;
-		MemoryContextSetParent(context, CacheMemoryContext);
-	}
-	return statistics;
-}
-
 const MongoStatistics *
 mongo_statistics_of(Oid relid)
 {
-	CachedStatistics *entry;
+	MongoKeptStatistics *kept = mongo_kept_statistics(relid);
 
-	if (cached_statistics == NULL)
-		create_cache();
-	entry = hash_search(cached_statistics, &relid, HASH_FIND, NULL);
-	return entry != NULL ? entry->statistics : read_into_cache(relid);
+	if (!kept->known)
+	{
+		MemoryContext previous = MemoryContextSwitchTo(kept->context);
+
+		kept->statistics = read_statistics(relid);
+		kept->known = true;
+		MemoryContextSwitchTo(previous);
+	}
+	return kept->statistics;
 }

@@ -39,7 +39,7 @@ typedef struct MongoDirectState
 	MongoCommandTemplate template;
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	Relation	relation;
-	MongoTableOptions *options;
+	const MongoTableOptions *options;
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
 	bool		done;
 	bson_t	   *filter;			/* as sent: {filter: {...}, projection: ...} */

@@ -504,7 +504,7 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 							 ExplainState *es)
 {
 	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);
-	MongoTableOptions *options = mongo_table_options(relid);
+	const MongoTableOptions *options = mongo_table_options(relid);
 	MongoUpsert *upsert = NULL;
 
 	ExplainPropertyText("Foreign Namespace",

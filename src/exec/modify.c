@@ -52,7 +52,7 @@ typedef struct MongoModifyState
 	CmdType		operation;
 	Relation	relation;
 	MemoryContext context;		/* of the query */
-	MongoTableOptions *options;
+	const MongoTableOptions *options;
 	UserMapping *user;
 	MongoRowLayout *layout;
 	MongoWriteKind kind;
@@ -124,7 +124,7 @@ reads_collection(EState *estate, const ResultRelInfo *rinfo,
 	foreach(cell, estate->es_range_table)
 	{
 		RangeTblEntry *entry = lfirst(cell);
-		MongoTableOptions *other;
+		const MongoTableOptions *other;
 
 		if (++index == rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||
 			entry->relkind != RELKIND_FOREIGN_TABLE ||
@@ -194,7 +194,7 @@ create_id_decoder(MongoModifyState *state)
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
-		MongoColumnOptions *options;
+		const MongoColumnOptions *options;
 
 		if (attribute->attisdropped)
 			continue;
@@ -863,7 +863,7 @@ static void
 truncate_one(Relation relation)
 {
 	Oid			relid = RelationGetRelid(relation);
-	MongoTableOptions *options = mongo_table_options(relid);
+	const MongoTableOptions *options = mongo_table_options(relid);
 	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
 	MongoWriteQueue *queue;
 

@@ -144,17 +144,6 @@ const MongoOption mongo_option_table[] =
 
 const int	mongo_option_count = lengthof(mongo_option_table);
 
-/*
- * mongo_option_is_text
- *		Is the option's field a const char *?
- */
-static bool
-mongo_option_is_text(const MongoOption *option)
-{
-	return option->parse == mongo_parse_string || option->parse == mongo_parse_name ||
-		option->parse == mongo_parse_path || option->parse == mongo_parse_word;
-}
-
 const MongoOption *
 mongo_find_option(const char *name, int object)
 {
@@ -265,45 +254,6 @@ mongo_read_concern(ForeignServer *server)
 			return mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri));
 	}
 	return NULL;
-}
-
-/*
- * mongo_read_table_options, mongo_read_column_options
- *		What mongo_table_options() and mongo_column_options() give, read from the
- *		catalogs.
- */
-static MongoTableOptions *
-mongo_read_table_options(Oid foreigntableid)
-{
-	MongoTableOptions *result = palloc(sizeof(MongoTableOptions));
-	ForeignTable *table = GetForeignTable(foreigntableid);
-	ForeignServer *server = GetForeignServer(table->serverid);
-
-	learn_defaults();
-	*result = table_defaults;
-	read_options(result, TARGET_TABLE, ON_SERVER, server->options);
-	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
-	if (result->collection == NULL)
-		result->collection = get_rel_name(foreigntableid);
-	result->batches_grow = result->fetch_size == 0;
-	if (result->batches_grow)
-		result->fetch_size = FIRST_FETCH_SIZE;
-
-	return result;
-}
-
-static MongoColumnOptions *
-mongo_read_column_options(Oid foreigntableid, AttrNumber attnum)
-{
-	MongoColumnOptions *result = palloc0(sizeof(MongoColumnOptions));
-
-	read_options(result, TARGET_COLUMN, ON_COLUMN,
-				 GetForeignColumnOptions(foreigntableid, attnum));
-	if (result->path == NULL)
-		result->path = get_attname(foreigntableid, attnum, false);
-	result->path = mongo_to_utf8(result->path);
-
-	return result;
 }
 
 /* ------------- How the text of an option is read, by its kind ------------- */
@@ -545,212 +495,174 @@ mongo_parse_feature_set(const MongoOption *option, const char *value, void *fiel
  * The options of tables and columns, remembered until they change.
  *
  * Reading them takes several catalog lookups and the parsing of texts, which
- * is a tenth of what this backend computes for a point query.  Callers get
- * copies, so that an entry can be dropped whenever an invalidation comes.
+ * is a tenth of what this backend computes for a point query.
  *-------------------------------------------------------------------------
  */
 
-typedef struct CachedTable
+/* What is known of a table, in a memory context of its own. */
+typedef struct KnownTable
 {
-	Oid			relid;			/* hash key */
-	MemoryContext context;		/* of what is below; deleted with the entry */
-	MongoTableOptions *options;
+	MongoTableOptions *options; /* NULL: not read yet */
 	int			ncolumns;		/* length of columns[] */
 	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
-} CachedTable;
+	MongoKeptStatistics statistics;
+} KnownTable;
 
-static HTAB *cached_tables = NULL;
-
-/* Where the texts are in the structs that options are read into. */
-static struct
+typedef struct KnownTableEntry
 {
-	int			count;
-	size_t		offsets[16];
-}			text_fields[TARGET_COLUMN + 1];
+	Oid			relid;			/* hash key */
+	KnownTable *table;			/* NULL: there was no memory for it */
+} KnownTableEntry;
 
-/* Counts invalidations, so that what was read across one is not kept. */
-static uint64 invalidations = 0;
+static HTAB *known_tables = NULL;
 
+/* forget_table: somebody may read what is known until the transaction is over. */
 static void
-forget_table(CachedTable *entry)
+forget_table(KnownTableEntry *entry)
 {
-	MemoryContext context = entry->context;
+	KnownTable *table = entry->table;
 
-	hash_search(cached_tables, &entry->relid, HASH_REMOVE, NULL);
-	MemoryContextDelete(context);
+	hash_search(known_tables, &entry->relid, HASH_REMOVE, NULL);
+	if (table == NULL)
+		return;
+	if (TopTransactionContext != NULL)
+		MemoryContextSetParent(table->statistics.context, TopTransactionContext);
+	else
+		MemoryContextDelete(table->statistics.context);
 }
 
-/* forget_all: what the server says holds for any of its tables. */
+/* Relcache callback: a table or its columns have changed, or it was analyzed; InvalidOid: any. */
 static void
-forget_all(void)
+table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
 {
 	HASH_SEQ_STATUS status;
-	CachedTable *entry;
+	KnownTableEntry *entry;
 
-	hash_seq_init(&status, cached_tables);
+	if (OidIsValid(relid))
+	{
+		entry = hash_search(known_tables, &relid, HASH_FIND, NULL);
+		if (entry != NULL)
+			forget_table(entry);
+		return;
+	}
+	hash_seq_init(&status, known_tables);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		forget_table(entry);
 }
 
-/* Relcache callback: a table or its columns have changed; InvalidOid: any. */
+/* Syscache callback: options of some server, which hold for any of its tables, or of a table. */
 static void
-options_of_table_have_changed(Datum arg pg_attribute_unused(), Oid relid)
-{
-	CachedTable *entry;
-
-	invalidations++;
-	if (!OidIsValid(relid))
-		forget_all();
-	else if ((entry = hash_search(cached_tables, &relid, HASH_FIND, NULL)) != NULL)
-		forget_table(entry);
-}
-
-/* Syscache callback: options of some server or foreign table have changed. */
-static void
-options_have_changed(Datum arg pg_attribute_unused(),
-					 int cacheid pg_attribute_unused(),
+options_have_changed(Datum arg, int cacheid pg_attribute_unused(),
 					 uint32 hashvalue pg_attribute_unused())
 {
-	invalidations++;
-	forget_all();
+	table_has_changed(arg, InvalidOid);
 }
 
-/* note_text_fields: two options can have one field, as an older name has. */
-static void
-note_text_fields(void)
+/* known_table: it stays until the end of the transaction, whatever changes meanwhile. */
+static KnownTable *
+known_table(Oid relid)
 {
-	for (int i = 0; i < mongo_option_count; i++)
+	KnownTableEntry *entry;
+	bool		found;
+
+	if (known_tables == NULL)
 	{
-		const MongoOption *option = &mongo_option_table[i];
-		bool		noted = false;
+		HASHCTL		control = {
+			.keysize = sizeof(Oid),
+			.entrysize = sizeof(KnownTableEntry),
+			.hcxt = CacheMemoryContext,
+		};
 
-		if (option->target == TARGET_CONNECTION || !mongo_option_is_text(option))
-			continue;
-		for (int j = 0; j < text_fields[option->target].count; j++)
-			noted |= text_fields[option->target].offsets[j] == option->offset;
-		if (noted)
-			continue;
-		if (text_fields[option->target].count == lengthof(text_fields[0].offsets))
-			elog(ERROR, "too many options are texts");
-		text_fields[option->target].offsets[text_fields[option->target].count++] =
-			option->offset;
+		known_tables = hash_create("mongo_fdw tables", 16, &control,
+								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
 	}
-}
-
-static void
-create_option_cache(void)
-{
-	HASHCTL		control = {
-		.keysize = sizeof(Oid),
-		.entrysize = sizeof(CachedTable),
-		.hcxt = CacheMemoryContext,
-	};
-
-	note_text_fields();
-	cached_tables = hash_create("mongo_fdw table options", 16, &control,
-								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	CacheRegisterRelcacheCallback(options_of_table_have_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
-}
-
-/* copy_options: with the texts that the options are made of. */
-static void *
-copy_options(const void *source, size_t size, MongoOptionTarget target)
-{
-	char	   *result = palloc(size);
-
-	memcpy(result, source, size);
-	for (int i = 0; i < text_fields[target].count; i++)
+	entry = hash_search(known_tables, &relid, HASH_ENTER, &found);
+	if (!found)
+		entry->table = NULL;
+	if (entry->table == NULL)
 	{
-		char	  **text = (char **) (result + text_fields[target].offsets[i]);
+		/* the cache's only when it is complete, so that an ERROR leaves nothing */
+		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw table",
+													  ALLOCSET_SMALL_SIZES);
+		KnownTable *table = MemoryContextAllocZero(context, sizeof(KnownTable));
 
-		if (*text != NULL)
-			*text = pstrdup(*text);
+		table->statistics.context = context;
+		MemoryContextSetParent(context, CacheMemoryContext);
+		entry->table = table;
 	}
+	return entry->table;
+}
+
+MongoKeptStatistics *
+mongo_kept_statistics(Oid foreigntableid)
+{
+	return &known_table(foreigntableid)->statistics;
+}
+
+static MongoTableOptions *
+read_table_options(Oid relid)
+{
+	MongoTableOptions *result = palloc(sizeof(MongoTableOptions));
+	ForeignTable *table = GetForeignTable(relid);
+	ForeignServer *server = GetForeignServer(table->serverid);
+
+	learn_defaults();
+	*result = table_defaults;
+	read_options(result, TARGET_TABLE, ON_SERVER, server->options);
+	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
+	if (result->collection == NULL)
+		result->collection = get_rel_name(relid);
+	result->batches_grow = result->fetch_size == 0;
+	if (result->batches_grow)
+		result->fetch_size = FIRST_FETCH_SIZE;
 	return result;
 }
 
-/* find_table: the entry for a table, made if need be; NULL if not to be kept. */
-static CachedTable *
-find_table(Oid relid)
-{
-	CachedTable *entry;
-	MemoryContext context;
-	MemoryContext old_context;
-	MongoTableOptions *options;
-	uint64		before;
-
-	if (cached_tables == NULL)
-		create_option_cache();
-	entry = hash_search(cached_tables, &relid, HASH_FIND, NULL);
-	if (entry != NULL)
-		return entry;
-
-	before = invalidations;
-	options = mongo_read_table_options(relid);
-	if (invalidations != before)
-		return NULL;
-
-	/* the cache's only when it is complete, so that an ERROR leaves nothing */
-	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw table options",
-									ALLOCSET_SMALL_SIZES);
-	old_context = MemoryContextSwitchTo(context);
-	options = copy_options(options, sizeof(MongoTableOptions), TARGET_TABLE);
-	MemoryContextSwitchTo(old_context);
-	entry = hash_search(cached_tables, &relid, HASH_ENTER, NULL);
-	entry->context = context;
-	entry->options = options;
-	entry->ncolumns = 0;
-	entry->columns = NULL;
-	MemoryContextSetParent(context, CacheMemoryContext);
-	return entry;
-}
-
-MongoTableOptions *
+const MongoTableOptions *
 mongo_table_options(Oid foreigntableid)
 {
-	CachedTable *entry = find_table(foreigntableid);
+	KnownTable *table = known_table(foreigntableid);
 
-	if (entry == NULL)
-		return mongo_read_table_options(foreigntableid);
-	return copy_options(entry->options, sizeof(MongoTableOptions), TARGET_TABLE);
+	if (table->options == NULL)
+	{
+		MemoryContext previous = MemoryContextSwitchTo(table->statistics.context);
+
+		table->options = read_table_options(foreigntableid);
+		MemoryContextSwitchTo(previous);
+	}
+	return table->options;
 }
 
-/* keep_column puts a copy of a column's options into its table's entry. */
-static void
-keep_column(CachedTable *entry, AttrNumber attnum, const MongoColumnOptions *options)
+const MongoColumnOptions *
+mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 {
-	MemoryContext old_context = MemoryContextSwitchTo(entry->context);
+	KnownTable *table = known_table(foreigntableid);
+	MemoryContext previous;
+	MongoColumnOptions *options;
 
-	if (attnum > entry->ncolumns)
+	if (attnum <= table->ncolumns && table->columns[attnum - 1] != NULL)
+		return table->columns[attnum - 1];
+
+	previous = MemoryContextSwitchTo(table->statistics.context);
+	options = palloc0(sizeof(MongoColumnOptions));
+	read_options(options, TARGET_COLUMN, ON_COLUMN,
+				 GetForeignColumnOptions(foreigntableid, attnum));
+	if (options->path == NULL)
+		options->path = get_attname(foreigntableid, attnum, false);
+	options->path = mongo_to_utf8(options->path);
+	if (attnum > table->ncolumns)
 	{
 		MongoColumnOptions **columns = palloc0(sizeof(*columns) * (attnum + 8));
 
-		if (entry->ncolumns > 0)
-			memcpy(columns, entry->columns, sizeof(*columns) * entry->ncolumns);
-		entry->columns = columns;
-		entry->ncolumns = attnum + 8;
+		if (table->ncolumns > 0)
+			memcpy(columns, table->columns, sizeof(*columns) * table->ncolumns);
+		table->columns = columns;
+		table->ncolumns = attnum + 8;
 	}
-	entry->columns[attnum - 1] = copy_options(options, sizeof(MongoColumnOptions),
-											  TARGET_COLUMN);
-	MemoryContextSwitchTo(old_context);
-}
-
-MongoColumnOptions *
-mongo_column_options(Oid foreigntableid, AttrNumber attnum)
-{
-	CachedTable *entry = find_table(foreigntableid);
-	MongoColumnOptions *options;
-	uint64		before = invalidations;
-
-	if (entry != NULL && attnum <= entry->ncolumns &&
-		entry->columns[attnum - 1] != NULL)
-		return copy_options(entry->columns[attnum - 1], sizeof(MongoColumnOptions),
-							TARGET_COLUMN);
-
-	options = mongo_read_column_options(foreigntableid, attnum);
-	if (entry != NULL && invalidations == before)
-		keep_column(entry, attnum, options);
+	table->columns[attnum - 1] = options;
+	MemoryContextSwitchTo(previous);
 	return options;
 }

@@ -226,7 +226,7 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 int
 mongo_is_foreign_rel_updatable(Relation rel)
 {
-	MongoTableOptions *options = mongo_table_options(RelationGetRelid(rel));
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(rel));
 
 	return options->updatable && !mongo_is_derived(options) ?
 		(1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE) : 0;

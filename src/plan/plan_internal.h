@@ -215,7 +215,7 @@ typedef struct MongoRelation
 	Oid			relid;
 	Oid			serverid;
 	Oid			userid;			/* whose user mapping counts */
-	MongoTableOptions *options;
+	const MongoTableOptions *options;
 	MongoColumns *columns;
 	List	   *known;			/* MongoKnownCondition * */
 	List	   *without_nan;	/* columns that no base restriction lets be

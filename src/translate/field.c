@@ -94,16 +94,13 @@ check_declared(MongoColumns *columns, AttrNumber attnum, const MongoColumnOption
 static const MongoColumnOptions *
 column_options(MongoColumns *columns, AttrNumber attnum)
 {
-	MongoColumnOptions **options = &columns->options[attnum - 1];
+	const MongoColumnOptions **options = &columns->options[attnum - 1];
 
 	if (strcmp(mongo_column_name(columns, attnum), MONGO_DOCUMENT_COLUMN) == 0)
 		return NULL;
 	if (*options == NULL)
 	{
-		MemoryContext old_context = MemoryContextSwitchTo(columns->context);
-
 		*options = mongo_column_options(columns->relid, attnum);
-		MemoryContextSwitchTo(old_context);
 		check_declared(columns, attnum, *options);
 	}
 	return *options;
