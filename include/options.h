@@ -252,6 +252,24 @@ extern const MongoTableOptions *mongo_table_options(Oid foreigntableid);
 extern const MongoColumnOptions *mongo_column_options(Oid foreigntableid,
 													  AttrNumber attnum);
 
+/* What OPTIONS of IMPORT FOREIGN SCHEMA says, see docs/import.md. */
+typedef struct MongoImportOptions
+{
+	int			sample_size;	/* documents */
+	int			nesting;		/* levels of documents that become columns */
+	bool		import_views;
+	bool		lower_case_names;
+	int			array_tables;	/* for arrays of documents, too */
+	int			skip_existing;	/* tables of a name that is taken */
+	int			objectid_as_text;
+} MongoImportOptions;
+
+/*
+ * mongo_import_options
+ *		Raises HV00D for an unknown option, 22023 for a bad value.
+ */
+extern MongoImportOptions mongo_import_options(List *definitions);
+
 /* What else is known of a table, by src/catalog. */
 typedef struct MongoKeptStatistics
 {
@@ -347,13 +365,15 @@ extern const char *mongo_feature_in_message(const char *message);
 #define ON_MAPPING	0x02
 #define ON_TABLE	0x04
 #define ON_COLUMN	0x08
+#define ON_IMPORT	0x10		/* IMPORT FOREIGN SCHEMA */
 
 /* Which of the structs in options.h a value is read into. */
 typedef enum MongoOptionTarget
 {
 	TARGET_CONNECTION,
 	TARGET_TABLE,
-	TARGET_COLUMN
+	TARGET_COLUMN,
+	TARGET_IMPORT
 } MongoOptionTarget;
 
 typedef struct MongoOption MongoOption;

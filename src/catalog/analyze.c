@@ -100,37 +100,39 @@ mapping_of_owner(Relation relation)
 
 /* ------------------------------ the command -------------------------------- */
 
-/* append_projection appends a $project of the columns' fields, if it can. */
-static void
-append_projection(BsonArray *pipeline, MongoColumns *columns, List *attributes)
+/* projection_of: what find would ask for; false where that is the whole document. */
+static bool
+projection_of(const Sample *sample, bson_iter_t *projection)
 {
 	bson_t	   *find = bson_create_in(CurrentMemoryContext);
-	bson_iter_t iter;
 
-	mongo_append_projection(find, columns, attributes);
-	if (bson_iter_init_find(&iter, find, "projection"))
-		bson_array_append_template(pipeline, "{$project: @1}", *bson_iter_value(&iter));
+	mongo_append_projection(find, sample->columns, sample->attributes);
+	return bson_iter_init_find(projection, find, "projection");
 }
 
-/* A large part of a collection is sampled by sorting it at random. */
-static const char sample_template[] =
-"{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}";
-
-/* row_sample_command: aggregate, with $sample if MongoDB is to pick the rows. */
-static const bson_t *
-row_sample_command(const Sample *sample)
+MongoCursor *
+sample_open(UserMapping *user, const MongoTableOptions *options, int size,
+			const bson_iter_t *projection, int batch)
 {
 	BsonArray	pipeline = bson_array_create();
+	const bson_t *command;
+	MongoCursor *cursor;
 
-	mongo_append_deriving_stages(&pipeline, sample->options);
-	if (sample->sampled_there)
-		bson_array_append_template(&pipeline, "{$sample: {size: @1}}",
-								   bson_int32(sample->target));
-	append_projection(&pipeline, sample->columns, sample->attributes);
-	return bson_from_template(sample_template,
-							  bson_utf8(mongo_to_utf8(sample->options->collection)),
-							  bson_array(pipeline.bson),
-							  bson_int32(sample->options->fetch_size));
+	mongo_append_deriving_stages(&pipeline, options);
+	if (size > 0)
+		bson_array_append_template(&pipeline, "{$sample: {size: @1}}", bson_int32(size));
+	if (projection != NULL)
+		bson_array_append_template(&pipeline, "{$project: @1}",
+								   *bson_iter_value(unconstify(bson_iter_t *, projection)));
+
+	/* a large part of a collection is sampled by sorting it at random */
+	command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}",
+								 bson_utf8(mongo_to_utf8(options->collection)),
+								 bson_array(pipeline.bson), bson_int32(batch));
+	cursor = mongo_cursor_open(CurrentMemoryContext, user, mongo_to_utf8(options->database),
+							   options->collection, command, batch);
+	mongo_cursor_send_as(cursor, options->read_mode, options->comment);
+	return cursor;
 }
 
 /* ------------------------------ the rows ----------------------------------- */
@@ -363,6 +365,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	Sample		sample = {.relation = relation, .rows = rows, .target = targrows};
+	bson_iter_t projection;
 	MongoCursor *cursor;
 
 	sample.sample_context = previous;
@@ -377,10 +380,9 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	/* the progress view counts blocks of a heap; ours counts documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
-	cursor = mongo_cursor_open(context, sample.user, mongo_to_utf8(sample.options->database),
-							   sample.options->collection, row_sample_command(&sample),
-							   sample.options->fetch_size);
-	mongo_cursor_send_as(cursor, sample.options->read_mode, sample.options->comment);
+	cursor = sample_open(sample.user, sample.options, sample.sampled_there ? targrows : 0,
+						 projection_of(&sample, &projection) ? &projection : NULL,
+						 sample.options->fetch_size);
 	read_sample(&sample, cursor);
 
 	/* what was counted may be a little off; what was read whole is not */

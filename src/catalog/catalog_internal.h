@@ -12,6 +12,7 @@
 #include "common.h"
 #include "options.h"
 #include "catalog.h"
+#include "remote.h"
 
 #include "access/htup_details.h"
 #include "datatype/timestamp.h"
@@ -20,6 +21,38 @@
 #include "nodes/pg_list.h"
 #include "utils/hsearch.h"
 #include "utils/relcache.h"
+
+/* mongo_is_own_server: is it one of this wrapper? */
+extern bool mongo_is_own_server(Oid serverid);
+
+/*
+ * mongo_caller_mapping
+ *		The current user's mapping for a server of this wrapper.
+ *
+ * Raises 42501 without USAGE, 42809 for a server of another wrapper, 42704 without a
+ * mapping.
+ */
+extern UserMapping *mongo_caller_mapping(ForeignServer *server);
+
+/*
+ * mongo_try
+ *		Call a function in a subtransaction; false, with *error, where it has raised
+ *		what is expected, which is rolled back.  Other errors pass through.
+ */
+extern bool mongo_try(void (*function) (void *), void *argument,
+					  bool (*is_expected) (int sqlstate), ErrorData **error);
+
+/* Documents may be large: so many of a sample come at a time. */
+#define SAMPLE_BATCH	100
+
+/*
+ * sample_open
+ *		A cursor over the documents of a table, or the rows that its stages make.
+ *
+ * A random sample of 'size', or all (0); of each what 'projection' says, NULL: all.
+ */
+extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
+								int size, const bson_iter_t *projection, int batch);
 
 /*-------------------------------------------------------------------------
  * Which BSON types have fields in a sample of documents; for src/catalog
@@ -195,14 +228,7 @@ typedef struct ImportSource
 	const char *database;
 	const char *schema;			/* where tables are to be; NULL: said
 								 * elsewhere */
-
-	/* what OPTIONS says, see docs/import.md */
-	int			sample_size;	/* documents */
-	int			nesting;		/* levels of documents that become columns */
-	bool		import_views;
-	bool		lower_case_names;
-	bool		skip_existing;	/* tables of a name that is taken */
-	bool		array_tables;	/* for arrays of documents, too */
+	MongoImportOptions options;
 	const char *objectid_type;	/* of a column of ObjectIds, as SQL */
 } ImportSource;
 
@@ -244,12 +270,12 @@ typedef struct ImportTable
 } ImportTable;
 
 /*
- * import_read_options
- *		A source with what the options (DefElem *) say; the rest is zero.
- *
- * Raises HV00D for an unknown option, 22023 for a bad value.
+ * import_source
+ *		What the options (DefElem *) say of a database; raises what
+ *		mongo_import_options() and mongo_caller_mapping() do.
  */
-extern ImportSource import_read_options(List *definitions);
+extern ImportSource import_source(List *definitions, ForeignServer *server,
+								  const char *database);
 
 /*
  * import_name_tables

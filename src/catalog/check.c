@@ -33,9 +33,6 @@
 #include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
-/* Documents may be large: so many come at a time. */
-#define SAMPLE_BATCH	100
-
 /* Bytes shown of an _id. */
 #define SHOWN_ID_SIZE	100
 
@@ -150,8 +147,7 @@ open_checked(Oid relid)
 	Relation	relation = table_open(relid, AccessShareLock);
 
 	if (relation->rd_rel->relkind != RELKIND_FOREIGN_TABLE ||
-		GetFdwRoutineForRelation(relation, false)->ImportForeignSchema !=
-		mongo_import_foreign_schema)
+		!mongo_is_own_server(GetForeignServerIdByRelId(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a foreign table of mongo_fdw",
@@ -276,6 +272,27 @@ is_about_data(int sqlstate)
 		category == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION;
 }
 
+/* Does a document fit a column? */
+typedef struct Fitting
+{
+	const Check *check;
+	CheckedColumn *column;
+	const uint8_t *data;
+	uint32		length;
+	bool		fits;
+} Fitting;
+
+static void
+fit(void *argument)
+{
+	Fitting    *fitting = argument;
+	MongoRowDecoder *decoder = fitting->column->decoder;
+
+	mongo_row_decode(decoder, fitting->data, fitting->length, fitting->check->values,
+					 fitting->check->isnull);
+	fitting->fits = bms_is_empty(mongo_row_decoder_mismatches(decoder));
+}
+
 /*
  * fits_alone
  *		Does a document fit this column, whose type may raise errors?
@@ -285,36 +302,12 @@ is_about_data(int sqlstate)
 static bool
 fits_alone(const Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool fits = true;
+	Fitting		fitting = {check, column, data, length, false};
+	ErrorData  *error;
 
 	if (column->decoder == NULL)
 		column->decoder = create_decoder(check, column, 1);
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		mongo_row_decode(column->decoder, data, length, check->values, check->isnull);
-		fits = bms_is_empty(mongo_row_decoder_mismatches(column->decoder));
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		if (!is_about_data(error->sqlerrcode))
-			PG_RE_THROW();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		fits = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return fits;
+	return mongo_try(fit, &fitting, is_about_data, &error) && fitting.fits;
 }
 
 static void
@@ -340,32 +333,12 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 	}
 }
 
-/* open_sample: all documents if they are few enough. */
-static MongoCursor *
-open_sample(const Check *check, int sample)
-{
-	const MongoTableOptions *options = check->options;
-	BsonArray	stages = bson_array_create();
-	const bson_t *command;
-	MongoCursor *cursor;
-
-	mongo_append_deriving_stages(&stages, options);
-	if (mongo_refresh_row_count(check->user, options) > sample)
-		bson_array_append_template(&stages, "{$sample: {size: @1}}", bson_int32(sample));
-	command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}",
-								 bson_utf8(mongo_to_utf8(options->collection)),
-								 bson_array(stages.bson), bson_int32(SAMPLE_BATCH));
-	cursor = mongo_cursor_open(CurrentMemoryContext, check->user,
-							   mongo_to_utf8(options->database), options->collection,
-							   command, SAMPLE_BATCH);
-	mongo_cursor_send_as(cursor, options->read_mode, options->comment);
-	return cursor;
-}
-
 static void
 check_documents(Check *check, int sample)
 {
-	MongoCursor *cursor = open_sample(check, sample);
+	bool		has_more = mongo_refresh_row_count(check->user, check->options) > sample;
+	MongoCursor *cursor = sample_open(check->user, check->options, has_more ? sample : 0, NULL,
+									  SAMPLE_BATCH);
 	const uint8_t *data;
 	uint32		length;
 

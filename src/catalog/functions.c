@@ -388,25 +388,25 @@ mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
 	PG_RETURN_INT32(MONGO_FDW_VERSION);
 }
 
-/*
- * caller_mapping
- *		The current user's mapping for a server of this wrapper.
- *
- * Raises 42704 without such a server or mapping, 42501 without USAGE, 42809
- * for a server of another wrapper.
- */
-static UserMapping *
-caller_mapping(Name server_name)
+bool
+mongo_is_own_server(Oid serverid)
 {
-	ForeignServer *server = GetForeignServerByName(NameStr(*server_name), false);
+	ForeignServer *server = GetForeignServer(serverid);
+
+	return OidIsValid(GetForeignDataWrapper(server->fdwid)->fdwhandler) &&
+		GetFdwRoutineByServerId(serverid)->ImportForeignSchema == mongo_import_foreign_schema;
+}
+
+UserMapping *
+mongo_caller_mapping(ForeignServer *server)
+{
 	AclResult	acl = object_aclcheck(ForeignServerRelationId, server->serverid,
 									  GetUserId(), ACL_USAGE);
 
 	if (acl != ACLCHECK_OK)
 		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
 
-	if (GetFdwRoutineByServerId(server->serverid)->ImportForeignSchema !=
-		mongo_import_foreign_schema)
+	if (!mongo_is_own_server(server->serverid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("server \"%s\" is not a MongoDB server", server->servername),
@@ -519,7 +519,7 @@ command_from_datum(Datum value, Oid typid)
 static Datum
 run_command(FunctionCallInfo fcinfo, Oid typid)
 {
-	UserMapping *user = caller_mapping(PG_GETARG_NAME(0));
+	UserMapping *user = mongo_caller_mapping(GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)), false));
 	const char *database = utf8_argument(PG_GETARG_TEXT_PP(1));
 	const bson_t *command = command_from_datum(PG_GETARG_DATUM(2), typid);
 	const bson_t *reply;
@@ -765,7 +765,7 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context, Oid typid)
 	/* not strict: a pipeline may begin without a collection */
 	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1) && !PG_ARGISNULL(3))
 	{
-		UserMapping *user = caller_mapping(PG_GETARG_NAME(0));
+		UserMapping *user = mongo_caller_mapping(GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)), false));
 		const char *database = utf8_argument(PG_GETARG_TEXT_PP(1));
 		const char *collection = PG_ARGISNULL(2) ? NULL :
 			utf8_argument(PG_GETARG_TEXT_PP(2));

@@ -41,112 +41,18 @@ static List *import_array_tables(const ImportSource *source, const ImportTable *
  *-------------------------------------------------------------------------
  */
 
-#define MAX_NESTING		100
-
-/* ------------------------------ options ------------------------------------ */
-
-static int
-integer_option(DefElem *definition, int min, int max)
-{
-	char	   *value = defGetString(definition);
-	int			number;
-
-	if (!parse_int(value, &number, 0, NULL) || number < min || number > max)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid value for integer option \"%s\": %s",
-						definition->defname, value),
-				 errhint("Valid values are integers from %d to %d.", min, max)));
-	return number;
-}
-
-/* is_choice: is the option's text the second of two words?  Else it is the first. */
-static bool
-is_choice(DefElem *definition, const char *first, const char *second)
-{
-	char	   *value = defGetString(definition);
-
-	if (strcmp(value, first) != 0 && strcmp(value, second) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid value for option \"%s\": \"%s\"", definition->defname,
-						value),
-				 errhint("Valid values are \"%s\" and \"%s\".", first, second)));
-	return strcmp(value, second) == 0;
-}
-
-/* What read_option() knows. */
-static const char *const import_options[] = {
-	"sample_size", "nesting", "import_views", "lower_case_names", "arrays",
-	"if_exists", "objectid"
-};
-
-/* hint_of_valid_options: the one that was probably meant, or all. */
-static int
-hint_of_valid_options(const char *name)
-{
-	MongoClosestName search;
-	StringInfoData all;
-
-	mongo_closest_name_begin(&search, name);
-	initStringInfo(&all);
-	for (size_t i = 0; i < lengthof(import_options); i++)
-	{
-		mongo_closest_name_try(&search, import_options[i]);
-		appendStringInfo(&all, "%s%s", i > 0 ? ", " : "", import_options[i]);
-	}
-	return search.closest != NULL ?
-		errhint("Perhaps you meant the option \"%s\".", search.closest) :
-		errhint("Valid options in this context are: %s", all.data);
-}
-
-/* read_option: false for a name that there is not. */
-static bool
-read_option(ImportSource *source, DefElem *definition)
-{
-	const char *name = definition->defname;
-
-	if (strcmp(name, "sample_size") == 0)
-		source->sample_size = integer_option(definition, 1, INT_MAX);
-	else if (strcmp(name, "nesting") == 0)
-		source->nesting = integer_option(definition, 0, MAX_NESTING);
-	else if (strcmp(name, "import_views") == 0)
-		source->import_views = defGetBoolean(definition);
-	else if (strcmp(name, "lower_case_names") == 0)
-		source->lower_case_names = defGetBoolean(definition);
-	else if (strcmp(name, "arrays") == 0)
-		source->array_tables = is_choice(definition, "columns", "tables");
-	else if (strcmp(name, "if_exists") == 0)
-		source->skip_existing = is_choice(definition, "error", "skip");
-	else if (strcmp(name, "objectid") == 0)
-	{
-		if (is_choice(definition, "objectid", "text"))
-			source->objectid_type = "text";
-	}
-	else
-		return false;
-	return true;
-}
-
 ImportSource
-import_read_options(List *definitions)
+import_source(List *definitions, ForeignServer *server, const char *database)
 {
 	ImportSource source = {
-		.sample_size = 1000, .nesting = 1, .import_views = true,
-		.objectid_type = format_type_be_qualified(mongo_objectid_type_oid())
+		.user = mongo_caller_mapping(server),
+		.server_name = server->servername,
+		.database = database,
+		.options = mongo_import_options(definitions)
 	};
-	ListCell   *cell;
 
-	foreach(cell, definitions)
-	{
-		DefElem    *definition = lfirst_node(DefElem, cell);
-
-		if (!read_option(&source, definition))
-			ereport(ERROR,
-					(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-					 errmsg("invalid option \"%s\"", definition->defname),
-					 hint_of_valid_options(definition->defname)));
-	}
+	source.objectid_type = source.options.objectid_as_text ? "text" :
+		format_type_be_qualified(mongo_objectid_type_oid());
 	return source;
 }
 
@@ -178,7 +84,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 
 	initStringInfo(&command);
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s%s (",
-					 source->skip_existing ? "IF NOT EXISTS " : "",
+					 source->options.skip_existing ? "IF NOT EXISTS " : "",
 					 quote_qualified_identifier(source->schema, table->name));
 	foreach(cell, table->columns)
 	{
@@ -279,7 +185,7 @@ is_type_name(const char *name, Oid namespace)
 static const char *
 table_name(const ImportSource *source, const ImportCollection *collection)
 {
-	return source->lower_case_names ?
+	return source->options.lower_case_names ?
 		downcase_identifier(collection->name, (int) strlen(collection->name), false, false) :
 		collection->name;
 }
@@ -318,7 +224,7 @@ may_be_named(const ImportSource *source, const ImportCollection *collection, con
 	size_t		length = strlen(collection->table_name);
 
 	return strncmp(collection->table_name, name, length) == 0 &&
-		(name[length] == '\0' || (source->array_tables && name[length] == '_'));
+		(name[length] == '\0' || (source->options.array_tables && name[length] == '_'));
 }
 
 /* note_missing: what LIMIT TO names and MongoDB has not. */
@@ -358,7 +264,7 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 
 	if (table != NULL)
 		made = list_make1(import_create_command(source, table));
-	if (table != NULL && source->array_tables)
+	if (table != NULL && source->options.array_tables)
 	{
 		foreach(cell, import_array_tables(source, table, names))
 		{
@@ -378,16 +284,14 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 List *
 mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 {
-	ImportSource source = import_read_options(statement->options);
+	ImportSource source = import_source(statement->options, GetForeignServer(serverid),
+										statement->remote_schema);
 	List	   *collections;
 	HTAB	   *names;
 	MemoryContext context;
 	List	   *commands = NIL;
 	ListCell   *cell;
 
-	source.user = mongo_user_mapping(GetUserId(), serverid);
-	source.server_name = GetForeignServer(serverid)->servername;
-	source.database = statement->remote_schema;
 	collections = import_list_collections(&source);
 	if (collections == NIL)
 		ereport(ERROR,
@@ -405,7 +309,7 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	{
 		const ImportCollection *collection = lfirst(cell);
 
-		if ((collection->is_view && !source.import_views) ||
+		if ((collection->is_view && !source.options.import_views) ||
 			!IsImportableForeignTable(collection->table_name, statement))
 			continue;
 		commands = list_concat(commands, import_collection(&source, statement, collection,
@@ -468,9 +372,6 @@ import_name_choose(HTAB *names, const char *wanted)
  * some of their documents, and their indexes.
  *-------------------------------------------------------------------------
  */
-
-/* Documents per getMore of a sample: they may be large. */
-#define SAMPLE_BATCH	100
 
 /* MongoDB's code for what the user may not do. */
 #define UNAUTHORIZED	13
@@ -580,36 +481,14 @@ import_list_collections(const ImportSource *source)
 
 /* ------------------------------ documents ---------------------------------- */
 
-/*
- * sample_command
- *		All documents in their order if they are few enough, else a random
- *		sample.
- */
-static const bson_t *
-sample_command(const ImportSource *source, const ImportCollection *collection)
-{
-	BsonArray	pipeline = bson_array_create();
-	MongoTableOptions options = {
-		.database = source->database, .collection = collection->name
-	};
-
-	if (mongo_refresh_row_count(source->user, &options) > source->sample_size)
-		bson_array_append_template(&pipeline, "{$sample: {size: @1}}",
-								   bson_int32(source->sample_size));
-	return bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true,"
-							  " cursor: {batchSize: @3}}",
-							  bson_utf8(mongo_to_utf8(collection->name)),
-							  bson_array(pipeline.bson), bson_int32(SAMPLE_BATCH));
-}
-
-/*
- * import_sample
- *		The root of the fields that a sample of the collection and its validator
- *		show.
- */
+/* import_sample: the root of the fields that a sample and the validator show. */
 static ImportField *
 import_sample(const ImportSource *source, const ImportCollection *collection)
 {
+	const MongoTableOptions options = {
+		.database = source->database, .collection = collection->name
+	};
+	int			size = source->options.sample_size;
 	ImportField *root = import_root_create();
 	MongoCursor *cursor;
 	const uint8_t *data;
@@ -619,15 +498,15 @@ import_sample(const ImportSource *source, const ImportCollection *collection)
 	if (collection->validator != NULL &&
 		bson_iter_init_find(&schema, collection->validator, "$jsonSchema") &&
 		BSON_ITER_HOLDS_DOCUMENT(&schema))
-		import_observe_schema(root, &schema, source->nesting);
+		import_observe_schema(root, &schema, source->options.nesting);
 
-	cursor = mongo_cursor_open(CurrentMemoryContext, source->user,
-							   mongo_to_utf8(source->database), collection->name,
-							   sample_command(source, collection), SAMPLE_BATCH);
+	cursor = sample_open(source->user, &options,
+						 mongo_refresh_row_count(source->user, &options) > size ? size : 0,
+						 NULL, SAMPLE_BATCH);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		import_observe_document(root, data, length, source->nesting);
+		import_observe_document(root, data, length, source->options.nesting);
 	}
 	mongo_cursor_close(cursor);
 
@@ -695,7 +574,7 @@ leads_index(const ImportTable *table, const char *utf8_path)
 static const char *
 wanted_name(const ImportSource *source, const char *name)
 {
-	return source->lower_case_names ?
+	return source->options.lower_case_names ?
 		downcase_identifier(name, (int) strlen(name), false, false) : name;
 }
 
@@ -807,49 +686,68 @@ is_of_view(int sqlstate)
 	}
 }
 
-/* read_view: NULL, with a WARNING, where it fails; in a subtransaction for that. */
-static ImportTable *
-read_view(const ImportSource *source, const ImportCollection *collection)
+bool
+mongo_try(void (*function) (void *), void *argument, bool (*is_expected) (int sqlstate),
+		  ErrorData **error)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	ImportTable *volatile table = NULL;
+	volatile bool succeeded = true;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		table = read_table(source, collection);
+		function(argument);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
-
 		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		if (!is_of_view(error->sqlerrcode))
+		*error = CopyErrorData();
+		if (!is_expected((*error)->sqlerrcode))
 			PG_RE_THROW();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
-		table = NULL;
-		ereport(WARNING,
-				(errcode(error->sqlerrcode),
-				 errmsg("skipping view \"%s.%s\": %s", source->database, collection->name,
-						error->message),
-				 error->detail ? errdetail_internal("%s", error->detail) : 0));
+		succeeded = false;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-	return table;
+	return succeeded;
+}
+
+typedef struct ViewToRead
+{
+	const ImportSource *source;
+	const ImportCollection *view;
+	ImportTable *table;
+} ViewToRead;
+
+static void
+read_view(void *argument)
+{
+	ViewToRead *read = argument;
+
+	read->table = read_table(read->source, read->view);
 }
 
 ImportTable *
 import_table_read(const ImportSource *source, const ImportCollection *collection)
 {
-	return collection->is_view ? read_view(source, collection) :
-		read_table(source, collection);
+	ViewToRead	view = {source, collection, NULL};
+	ErrorData  *error;
+
+	if (!collection->is_view)
+		return read_table(source, collection);
+	if (mongo_try(read_view, &view, is_of_view, &error))
+		return view.table;
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("skipping view \"%s.%s\": %s", source->database, collection->name,
+					error->message),
+			 error->detail ? errdetail_internal("%s", error->detail) : 0));
+	return NULL;
 }
 
 /* ------------------------------ arrays ------------------------------------- */

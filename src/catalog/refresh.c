@@ -61,16 +61,6 @@ PG_FUNCTION_INFO_V1(mongo_fdw_refresh);
 
 /* ------------------------------ the schema --------------------------------- */
 
-/* is_mongo_server: a server of this wrapper? */
-static bool
-is_mongo_server(Oid serverid)
-{
-	ForeignServer *server = GetForeignServer(serverid);
-
-	return OidIsValid(GetForeignDataWrapper(server->fdwid)->fdwhandler) &&
-		GetFdwRoutineByServerId(serverid)->ImportForeignSchema == mongo_import_foreign_schema;
-}
-
 static void
 add_present(Refresh *refresh, Oid relid)
 {
@@ -78,7 +68,7 @@ add_present(Refresh *refresh, Oid relid)
 	const MongoTableOptions *options;
 	PresentTable *table;
 
-	if (!is_mongo_server(serverid))
+	if (!mongo_is_own_server(serverid))
 		return;
 	options = mongo_table_options(relid);
 	if (mongo_is_derived(options))
@@ -400,7 +390,7 @@ refresh_collection(Refresh *refresh, const ImportSource *source, Oid serverid,
 		if (command != NULL)
 			add_statement(refresh, command);
 	}
-	if (has_table || !refresh->new_tables || (collection->is_view && !source->import_views))
+	if (has_table || !refresh->new_tables || (collection->is_view && !source->options.import_views))
 		return;
 
 	table = import_table_read(source, collection);
@@ -417,19 +407,13 @@ refresh_collection(Refresh *refresh, const ImportSource *source, Oid serverid,
 static void
 refresh_database(Refresh *refresh, Oid serverid, const char *database)
 {
-	ForeignServer *server = GetForeignServer(serverid);
-	ImportSource source = import_read_options(untransformRelOptions(refresh->options));
-	AclResult	acl = object_aclcheck(ForeignServerRelationId, serverid, GetUserId(), ACL_USAGE);
+	ImportSource source = import_source(untransformRelOptions(refresh->options),
+										GetForeignServer(serverid), database);
 	List	   *collections;
 	MemoryContext context;
 	ListCell   *cell;
 
-	if (acl != ACLCHECK_OK)
-		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
-	source.user = mongo_user_mapping(GetUserId(), serverid);
-	source.server_name = server->servername;
 	source.schema = refresh->schema;
-	source.database = database;
 	collections = import_list_collections(&source);
 	import_name_tables(&source, collections, refresh->namespace);
 
@@ -502,20 +486,6 @@ run_statements(List *statements)
 	SPI_finish();
 }
 
-/* refresh_given: the database of a server that the arguments name. */
-static void
-refresh_given(Refresh *refresh, const char *server_name, const char *database)
-{
-	ForeignServer *server = GetForeignServerByName(server_name, false);
-
-	if (!is_mongo_server(server->serverid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("server \"%s\" is not a MongoDB server", server_name),
-				 errdetail("Its foreign-data wrapper is not mongo_fdw.")));
-	refresh_database(refresh, server->serverid, database);
-}
-
 /*
  * mongo_fdw_refresh(schema regnamespace, execute boolean, server name,
  *					 database text, new_tables boolean, options text[])
@@ -552,8 +522,9 @@ mongo_fdw_refresh(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(2))
 		refresh_all(&refresh);
 	else
-		refresh_given(&refresh, NameStr(*PG_GETARG_NAME(2)),
-					  text_to_cstring(PG_GETARG_TEXT_PP(3)));
+		refresh_database(&refresh,
+						 GetForeignServerByName(NameStr(*PG_GETARG_NAME(2)), false)->serverid,
+						 text_to_cstring(PG_GETARG_TEXT_PP(3)));
 
 	if (PG_GETARG_BOOL(1))
 		run_statements(refresh.statements);

@@ -34,6 +34,11 @@ static const char *const insert_modes[] = {"insert", "upsert", "ignore", NULL};
 /* In the order of MongoTransactions. */
 static const char *const transaction_modes[] = {"auto", "off", "required", NULL};
 
+/* Of IMPORT: what is the second is true in MongoImportOptions. */
+static const char *const array_choices[] = {"columns", "tables", NULL};
+static const char *const existing_choices[] = {"error", "skip", NULL};
+static const char *const objectid_choices[] = {"objectid", "text", NULL};
+
 static const char *const read_concerns[] = {
 	"local", "available", "majority", "linearizable", "snapshot", NULL
 };
@@ -44,6 +49,8 @@ static const char *const read_concerns[] = {
 	.target = TARGET_TABLE, .offset = offsetof(MongoTableOptions, field)
 #define COLUMN(field) \
 	.target = TARGET_COLUMN, .offset = offsetof(MongoColumnOptions, field)
+#define IMPORT(field) \
+	.target = TARGET_IMPORT, .offset = offsetof(MongoImportOptions, field)
 #define BETWEEN(low, high) \
 	.min = (low), .max = (high)
 
@@ -140,6 +147,14 @@ const MongoOption mongo_option_table[] =
 	{"column_name", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
 	{"indexed", ON_COLUMN, mongo_parse_indexed, NULL, COLUMN(indexed)},
 	{"bson_type", ON_COLUMN, mongo_parse_bson_type, NULL, COLUMN(bson_type), .choices = mongo_bson_type_choices},
+
+	{"sample_size", ON_IMPORT, mongo_parse_integer, NULL, IMPORT(sample_size), "1000", BETWEEN(1, INT_MAX)},
+	{"nesting", ON_IMPORT, mongo_parse_integer, NULL, IMPORT(nesting), "1", BETWEEN(0, 100)},
+	{"import_views", ON_IMPORT, mongo_parse_boolean, NULL, IMPORT(import_views), "true"},
+	{"lower_case_names", ON_IMPORT, mongo_parse_boolean, NULL, IMPORT(lower_case_names), "false"},
+	{"arrays", ON_IMPORT, mongo_parse_choice, NULL, IMPORT(array_tables), "columns", .choices = array_choices},
+	{"if_exists", ON_IMPORT, mongo_parse_choice, NULL, IMPORT(skip_existing), "error", .choices = existing_choices},
+	{"objectid", ON_IMPORT, mongo_parse_choice, NULL, IMPORT(objectid_as_text), "objectid", .choices = objectid_choices},
 };
 
 const int	mongo_option_count = lengthof(mongo_option_table);
@@ -226,6 +241,19 @@ mongo_connection_options(ForeignServer *server, UserMapping *user)
 	read_options(result, TARGET_CONNECTION, ON_SERVER, server->options);
 	read_options(result, TARGET_CONNECTION, ON_MAPPING, user->options);
 
+	return result;
+}
+
+MongoImportOptions
+mongo_import_options(List *definitions)
+{
+	MongoImportOptions result = {0};
+	ListCell   *cell;
+
+	foreach(cell, definitions)
+		mongo_require_option(lfirst_node(DefElem, cell)->defname, ON_IMPORT);
+	read_defaults(&result, TARGET_IMPORT);
+	read_options(&result, TARGET_IMPORT, ON_IMPORT, definitions);
 	return result;
 }
 

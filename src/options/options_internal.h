@@ -33,7 +33,12 @@ extern MongoOptionCheck mongo_check_unwind;
 extern MongoOptionCheck mongo_check_ordinality;
 extern MongoOptionCheck mongo_check_key_columns;
 
-/* --------------------- Options read from the catalogs --------------------- */
+/*
+ * mongo_require_option
+ *		The row of an option that objects of this kind take.  Raises HV00D where there is
+ *		none, with the name that may have been meant.
+ */
+extern const MongoOption *mongo_require_option(const char *name, int object);
 
 /* ------------- How the text of an option is read, by its kind ------------- */
 

@@ -140,24 +140,40 @@ owners_of_option(const char *name)
 	return owners;
 }
 
-pg_noreturn static void report_unknown_option(const char *name, int object);
-
-/*
- * report_unknown_option
- *		Say which name it may have been meant to be, or what has such an option.
- */
-static void
-report_unknown_option(const char *name, int object)
+/* options_of_import: as a list. */
+static const char *
+options_of_import(void)
 {
-	const char *owners = owners_of_option(name);
-	const char *closest = closest_option(name, object);
+	StringInfoData names;
 
+	initStringInfo(&names);
+	for (int i = 0; i < mongo_option_count; i++)
+	{
+		if (mongo_option_table[i].objects == ON_IMPORT)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", mongo_option_table[i].name);
+	}
+	return names.data;
+}
+
+const MongoOption *
+mongo_require_option(const char *name, int object)
+{
+	const MongoOption *option = mongo_find_option(name, object);
+	const char *owners;
+	const char *closest;
+
+	if (option != NULL)
+		return option;
+	owners = owners_of_option(name);
+	closest = closest_option(name, object);
 	ereport(ERROR,
 			(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
 			 errmsg("invalid option \"%s\"", name),
 			 object == 0 ? errhint("There are no valid options in this context.") :
 			 owners != NULL ? errhint("It is an option of %s.", owners) :
-			 closest != NULL ? errhint("Perhaps you meant the option \"%s\".", closest) : 0));
+			 closest != NULL ? errhint("Perhaps you meant the option \"%s\".", closest) :
+			 object == ON_IMPORT ? errhint("Valid options in this context are: %s",
+										   options_of_import()) : 0));
 }
 
 /* check_contradictions: raise for options of which one makes the other needless. */
@@ -195,8 +211,8 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 	foreach(cell, definitions)
 	{
 		DefElem    *definition = lfirst_node(DefElem, cell);
-		const MongoOption *option = mongo_find_option(definition->defname, object);
-		const char *value;
+		const MongoOption *option = mongo_require_option(definition->defname, object);
+		const char *value = defGetString(definition);
 		union
 		{
 			const char *string;
@@ -207,10 +223,6 @@ mongo_fdw_validator(PG_FUNCTION_ARGS)
 			bool		boolean;
 		}			ignored;
 
-		if (option == NULL)
-			report_unknown_option(definition->defname, object);
-
-		value = defGetString(definition);
 		option->parse(option, value, &ignored);
 		if (option->check != NULL)
 			option->check(option, value);
