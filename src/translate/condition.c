@@ -176,7 +176,6 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 		append_placeholder(translation, &predicate, value, match);
 		result.grade = MONGO_SUPERSET;
 	}
-	translation->compares_text |= mongo_json_test_compares_text(operator);
 	return result;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * json.c
- *		Conditions on members of json and jsonb.
+ *		Conditions on the text of members of json and jsonb, and on what it is cast to.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,270 +25,12 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-static void mongo_cast_date_bounds(const MongoPredicate *predicate, Datum value,
-								   int64 *low, int64 *high);
-
-/* ---------- Conditions on what is inside a json or jsonb column ----------- */
-
-/* append_exists: all that is known is that there is something. */
-static void
-append_exists(bson_t *match, const char *path)
-{
-	bson_append_condition(match, path, "$exists", bson_bool(true));
-}
-
-/* ends_with_index: may the path lead to an element, into which find does not look? */
-static bool
-ends_with_index(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-	const char *last = dot == NULL ? path : dot + 1;
-
-	return last[strspn(last, "0123456789")] == '\0';
-}
-
-/* append_element: where a json field is a scalar, or is an array that holds it. */
-static void
-append_element(bson_t *match, const char *path, const JsonbValue *value)
-{
-	if (ends_with_index(path))
-		append_exists(match, path);
-	else
-		mongo_append_json_scalar(match, path, value);
-}
-
-MongoMatch
-mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
-{
-	Jsonb	   *jsonb = DatumGetJsonbP(value);
-	JsonbValue	scalar;
-
-	if (predicate->strategy == BTEqualStrategyNumber && JB_ROOT_IS_SCALAR(jsonb) &&
-		JsonbExtractScalar(&jsonb->root, &scalar))
-		mongo_append_json_scalar(match, predicate->path, &scalar);
-	else
-		append_exists(match, predicate->path);
-	return MONGO_MATCH_SOME;
-}
-
-/* What is in elements of more arrays is left to PostgreSQL; MongoDB takes 200 levels in all. */
-#define MAX_ELEMENT_DEPTH	30
-
-static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container,
-							 int depth);
-
-/* append_contained_object: an array's element that contains an object. */
-static void
-append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object,
-						int depth)
-{
-	BsonArray	members = bson_array_create();
-
-	if (depth < MAX_ELEMENT_DEPTH)
-		append_contained(&members, "", object, depth + 1);
-	if (members.count == 0 || ends_with_index(path))
-		return;
-	if (members.count == 1)
-		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
-								   bson_first(members.bson));
-	else
-		bson_array_append_template(conditions, "{@1: {$elemMatch: {$and: @2}}}", bson_utf8(path),
-								   bson_array(members.bson));
-}
-
-/* append_contained_value: one value of an object, or element of an array, that is contained. */
-static void
-append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorToken token,
-					   const JsonbValue *value, int depth)
-{
-	bson_t		condition;
-
-	if (value->type == jbvNull)
-		return;
-	if (value->type == jbvBinary)
-	{
-		/* arrays within arrays are at no path */
-		if (token == WJB_VALUE)
-			append_contained(conditions, path, value->val.binary.data, depth);
-		else if (JsonContainerIsObject(value->val.binary.data))
-			append_contained_object(conditions, path, value->val.binary.data, depth);
-		return;
-	}
-	bson_array_begin_document(conditions, &condition);
-	if (token == WJB_ELEM)
-		append_element(&condition, path, value);
-	else
-		mongo_append_json_scalar(&condition, path, value);
-	bson_array_end_document(conditions, &condition);
-}
-
-/*
- * append_contained adds to an array of conditions what a document must hold
- * for "path @> container"; keys that no path can name are left out.  An empty path is
- * an element's, in 'depth' arrays.
- */
-static void
-append_contained(BsonArray *conditions, const char *path, JsonbContainer *container, int depth)
-{
-	JsonbIterator *iterator = JsonbIteratorInit(container);
-	JsonbIteratorToken token;
-	JsonbValue	value;
-	StringInfoData field;
-	int			root = path[0] == '\0' ? 1 : 0;
-
-	check_stack_depth();
-	initStringInfo(&field);
-	appendStringInfoString(&field, path);
-
-	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
-	{
-		if (token == WJB_KEY)
-		{
-			resetStringInfo(&field);
-			appendStringInfoString(&field, path);
-			if (!mongo_append_json_key(&field, TEXTOID,
-									   PointerGetDatum(cstring_to_text_with_len(value.val.string.val,
-																				value.val.string.len))) ||
-				!mongo_path_is_addressable(field.data + root))
-				resetStringInfo(&field);
-		}
-		else if ((token == WJB_VALUE || token == WJB_ELEM) && field.len > 0)
-			append_contained_value(conditions, field.data + root, token, &value, depth);
-	}
-}
-
-static bool
-render_contains(const char *path, Datum value, bson_t *match)
-{
-	Jsonb	   *jsonb = DatumGetJsonbP(value);
-	BsonArray	conditions = bson_array_create();
-
-	append_contained(&conditions, path, &jsonb->root, 0);
-	if (conditions.count == 0)
-		return false;
-	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
-	return true;
-}
-
-/*
- * A key of an object, an element of an array, or the string itself.  That it is an
- * object is said for an index on the field.
- */
-static bool
-render_exists(const char *path, Datum value, bson_t *match)
-{
-	text	   *packed = DatumGetTextPP(value);
-	JsonbValue	string = {.type = jbvString};
-	StringInfoData field;
-	bson_t	   *element = bson_create_in(CurrentMemoryContext);
-
-	string.val.string.val = VARDATA_ANY(packed);
-	string.val.string.len = VARSIZE_ANY_EXHDR(packed);
-	initStringInfo(&field);
-	appendStringInfoString(&field, path);
-	if (!mongo_append_json_key(&field, TEXTOID, PointerGetDatum(packed)))
-		return false;
-
-	append_element(element, path, &string);
-	bson_append_template(match, "{$or: [{@1: {$exists: true}, @2: {$type: 'object'}}, @3]}",
-						 bson_utf8(field.data), bson_utf8(path), bson_document(element));
-	return true;
-}
-
-/* render_exist: each of several keys, or any of them. */
-static bool
-render_exist(const char *path, Datum value, const char *operator, bson_t *match)
-{
-	BsonArray	conditions = bson_array_create();
-	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
-	bool		is_any = strcmp(operator, "$or") == 0;
-	bool		complete = true;
-	Datum		key;
-	bool		isnull;
-
-	while (array_iterate(iterator, &key, &isnull))
-	{
-		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
-
-		if (isnull)
-			continue;
-		if (render_exists(path, key, condition))
-			bson_array_append(&conditions, bson_document(condition));
-		else
-			complete = false;
-	}
-	array_free_iterator(iterator);
-	if (conditions.count == 0 || conditions.bson->len > MONGO_LARGEST_MATCH ||
-		(is_any && !complete))
-		return false;
-	BSON_APPEND_ARRAY(match, operator, conditions.bson);
-	return true;
-}
-
-static bool
-render_exists_any(const char *path, Datum value, bson_t *match)
-{
-	return render_exist(path, value, "$or", match);
-}
-
-static bool
-render_exists_all(const char *path, Datum value, bson_t *match)
-{
-	return render_exist(path, value, "$and", match);
-}
-
-/* What compares with strings by their order must do so byte by byte. */
-static const struct
-{
-	Oid			function;
-	bool		(*render) (const char *path, Datum value, bson_t *match);
-	bool		compares_text;
-}			tests[] =
-{
-	{F_JSONB_CONTAINS, render_contains, false},
-	{F_JSONB_EXISTS, render_exists, false},
-	{F_JSONB_EXISTS_ANY, render_exists_any, false},
-	{F_JSONB_EXISTS_ALL, render_exists_all, false},
-	{F_JSONB_PATH_EXISTS_OPR, mongo_render_json_path_exists, true},
-	{F_JSONB_PATH_MATCH_OPR, mongo_render_json_path_match, true},
-};
-
-/* find_test: the number of an operator's row, or -1. */
-static int
-find_test(Oid operator)
-{
-	Oid			function = get_opcode(operator);
-
-	for (size_t i = 0; i < lengthof(tests); i++)
-	{
-		if (tests[i].function == function)
-			return i;
-	}
-	return -1;
-}
-
-bool
-mongo_is_json_test(Oid operator)
-{
-	return find_test(operator) >= 0;
-}
-
-bool
-mongo_json_test_compares_text(Oid operator)
-{
-	return tests[find_test(operator)].compares_text;
-}
-
-bool
-mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match)
-{
-	return tests[find_test(operator)].render(path, value, match);
-}
+static void cast_date_bounds(const MongoPredicate *predicate, Datum value,
+							 int64 *low, int64 *high);
 
 /*-------------------------------------------------------------------------
  * Conditions on what the text of what is inside json is cast to.
@@ -300,15 +42,15 @@ mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *matc
  */
 
 /*
- * mongo_append_each
+ * append_each
  *		Call 'append' for the value, or for each one of the array that is not NULL,
  *		with the branches of an $or.
  */
 static void
-mongo_append_each(const MongoPredicate *predicate, Datum value,
-				  void (*append) (const MongoPredicate *predicate, Datum value,
-								  BsonArray *branches),
-				  BsonArray *branches)
+append_each(const MongoPredicate *predicate, Datum value,
+			void (*append) (const MongoPredicate *predicate, Datum value,
+							BsonArray *branches),
+			BsonArray *branches)
 {
 	ArrayIterator iterator;
 	Datum		element;
@@ -416,9 +158,9 @@ number_bounds(const MongoPredicate *predicate, Datum value, double *low, double 
 	*high = Max(number + slack, -DBL_MAX);
 }
 
-/* mongo_append_cast_number: where a number may be cast to the value. */
+/* append_cast_number: where a number may be cast to the value. */
 static void
-mongo_append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
 	bson_value_t path = bson_utf8(predicate->path);
 	double		number = number_value(predicate->value_type, value);
@@ -434,7 +176,7 @@ mongo_append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray
 }
 
 /*
- * mongo_append_cast_bound
+ * append_cast_bound
  *		Append where a value of the first type may be cast to what "OP value" is true
  *		of, for an order OP of numbers or dates, and all values of the other type.
  *
@@ -442,8 +184,8 @@ mongo_append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray
  * but not of a path that may lead to several values, one of which may be there.
  */
 static void
-mongo_append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type,
-						const char *other_type, bson_t *match)
+append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type,
+				  const char *other_type, bson_t *match)
 {
 	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
 	bson_value_t path = bson_utf8(predicate->path);
@@ -454,7 +196,7 @@ mongo_append_cast_bound(const MongoPredicate *predicate, Datum value, const char
 		int64		low;
 		int64		high;
 
-		mongo_cast_date_bounds(predicate, value, &low, &high);
+		cast_date_bounds(predicate, value, &low, &high);
 		bound = bson_date(is_upper ? high : low);
 	}
 	else
@@ -490,12 +232,12 @@ append_cast_bool(const MongoPredicate *predicate, Datum value, BsonArray *branch
 #define FARTHEST_ZONE	(8 * MONGO_MILLIS_PER_DAY)
 
 /*
- * mongo_cast_date_bounds
+ * cast_date_bounds
  *		The first and the last millisecond of a UTC clock that may be cast to the
  *		value, if a text without a time zone, or in UTC, has it.
  */
 static void
-mongo_cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high)
+cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high)
 {
 	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
 	int64		slack = 1;
@@ -618,7 +360,7 @@ append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branc
 
 		if (!isnull)
 		{
-			mongo_cast_date_bounds(predicate, element, &first, &last);
+			cast_date_bounds(predicate, element, &first, &last);
 			low = Min(low, first);
 			high = Max(high, last);
 		}
@@ -640,23 +382,106 @@ append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branc
 }
 
 /*
+ * Wrappers of Extended JSON
+ *
+ * A Date inside json is {"$date": "..."}, so j -> 'a' ->> '$date' gets at it; ObjectIds and
+ * Decimal128s likewise.  An index finds the values themselves.  A document that has such a key of
+ * its own looks the same and is matched as well.
+ */
+
+/* append_wrapped_oid: the ObjectId with these digits, in lower case, as JSON has them. */
+static void
+append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	const text *packed = DatumGetTextPP(value);
+	bson_oid_t	oid;
+
+	if (mongo_objectid_from_text(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed), true, &oid))
+		bson_array_append_template(branches, "{@1: {$eq: @2}}", bson_utf8(predicate->path),
+								   bson_oid(&oid));
+}
+
+/* append_wrapped_date: of a Date as it is cast, in UTC but for timestamptz. */
+static void
+append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	int64		low;
+	int64		high;
+
+	cast_date_bounds(predicate, value, &low, &high);
+	bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->path),
+							   bson_date(low), bson_date(high));
+}
+
+/* append_wrapped_decimal: beside numbers, NaN is one here and has no place among them. */
+static void
+append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *branches)
+{
+	append_cast_number(predicate, value, branches);
+	bson_array_append_template(branches, "{@1: NaN}", bson_utf8(predicate->path));
+}
+
+/*
  * Predicates
  */
+
+/* By wrapper: the values that are sought, and the type of which any value may be meant. */
+static const struct
+{
+	const char *type;			/* of $type */
+	const char *other_type;
+	void		(*append) (const MongoPredicate *predicate, Datum value,
+						   BsonArray *branches);
+}			wrappers[] =
+{
+	[MONGO_WRAPPER_NONE] = {"number", "string", append_cast_number},
+	[MONGO_WRAPPER_OID] = {"objectId", "object", append_wrapped_oid},
+	[MONGO_WRAPPER_DATE] = {"date", "object", append_wrapped_date},
+	[MONGO_WRAPPER_DECIMAL] = {"decimal", "object", append_wrapped_decimal},
+};
+
+static bool
+is_number_class(Oid type)
+{
+	MongoTypeKind class = mongo_kind_of_type(type)->class;
+
+	return class == MONGO_KIND_INTEGER || class == MONGO_KIND_DOUBLE || class == MONGO_KIND_NUMERIC;
+}
+
+/* fits_wrapper: is it compared as what the wrapper holds? */
+static bool
+fits_wrapper(const MongoPredicate *predicate)
+{
+	switch (predicate->wrapper)
+	{
+		case MONGO_WRAPPER_OID:
+			return !OidIsValid(predicate->cast_type) && predicate->value_type == TEXTOID &&
+				predicate->strategy == BTEqualStrategyNumber &&
+				get_collation_isdeterministic(predicate->collation);
+		case MONGO_WRAPPER_DATE:
+			return OidIsValid(predicate->cast_type) && is_date_class(predicate->cast_type);
+		case MONGO_WRAPPER_DECIMAL:
+			return OidIsValid(predicate->cast_type) && is_number_class(predicate->cast_type);
+		default:
+			return true;
+	}
+}
 
 MongoGrade
 mongo_json_cast_grade(const MongoPredicate *predicate)
 {
-	MongoTypeKind class = mongo_kind_of_type(predicate->cast_type)->class;
-	MongoTypeKind value_class = mongo_kind_of_type(predicate->value_type)->class;
+	MongoTypeKind class;
 
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ||
-		predicate->form == MONGO_PREDICATE_ALL)
+		predicate->form == MONGO_PREDICATE_ALL || !fits_wrapper(predicate))
 		return MONGO_NOT_SHIPPABLE;
-	if (is_date_class(predicate->cast_type) && is_date_class(predicate->value_type))
+	if (predicate->wrapper == MONGO_WRAPPER_OID ||
+		(is_date_class(predicate->cast_type) && is_date_class(predicate->value_type)))
 		return MONGO_SUPERSET;
-	if (class != value_class)
+	class = mongo_kind_of_type(predicate->cast_type)->class;
+	if (class != mongo_kind_of_type(predicate->value_type)->class)
 		return MONGO_NOT_SHIPPABLE;
-	return class == MONGO_KIND_INTEGER || class == MONGO_KIND_DOUBLE || class == MONGO_KIND_NUMERIC ||
+	return is_number_class(predicate->cast_type) ||
 		(class == MONGO_KIND_BOOLEAN && predicate->strategy == BTEqualStrategyNumber) ?
 		MONGO_SUPERSET : MONGO_NOT_SHIPPABLE;
 }
@@ -664,22 +489,23 @@ mongo_json_cast_grade(const MongoPredicate *predicate)
 MongoMatch
 mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
+	const char *other_type = wrappers[predicate->wrapper].other_type;
 	BsonArray	branches = bson_array_create();
-	bool		is_date = is_date_class(predicate->cast_type);
 
-	if (!is_date && predicate->strategy != BTEqualStrategyNumber)
+	if (predicate->wrapper == MONGO_WRAPPER_NONE && is_date_class(predicate->cast_type))
+		append_cast_dates(predicate, value, &branches);
+	else if (predicate->strategy != BTEqualStrategyNumber)
 	{
-		mongo_append_cast_bound(predicate, value, "number", "string", match);
+		append_cast_bound(predicate, value, wrappers[predicate->wrapper].type, other_type,
+						  match);
 		return MONGO_MATCH_SOME;
 	}
-	if (is_date)
-		append_cast_dates(predicate, value, &branches);
 	else
 	{
-		mongo_append_each(predicate, value, predicate->cast_type == BOOLOID ?
-						  append_cast_bool : mongo_append_cast_number, &branches);
-		bson_array_append_template(&branches, "{@1: {$type: 'string'}}",
-								   bson_utf8(predicate->path));
+		append_each(predicate, value, predicate->cast_type == BOOLOID ?
+					append_cast_bool : wrappers[predicate->wrapper].append, &branches);
+		bson_array_append_template(&branches, "{@1: {$type: @2}}", bson_utf8(predicate->path),
+								   bson_utf8(other_type));
 	}
 	BSON_APPEND_ARRAY(match, "$or", branches.bson);
 	return MONGO_MATCH_SOME;
@@ -880,171 +706,6 @@ mongo_json_text_between(const MongoPredicate *predicate, const Datum values[2], 
 	range.lower = text_bound(values[is_upper ? 1 : 0]);
 	range.upper = text_bound(values[is_upper ? 0 : 1]);
 	append_text_range(predicate, &range, match);
-	return MONGO_MATCH_SOME;
-}
-
-/* ------------------- Where a field is a scalar of json -------------------- */
-
-/* append_string: equal to one in the database's encoding. */
-static void
-append_string(bson_t *match, const char *path, const char *string, int length)
-{
-	char	   *converted = pg_server_to_any(string, length, PG_UTF8);
-
-	bson_append_condition(match, path, "$eq",
-						  bson_utf8_sized(converted, converted == string ? (size_t) length :
-										  strlen(converted)));
-}
-
-/*
- * append_number: each BSON number whose JSON this is: an integer, or the Double whose
- * shortest form it is.  Points, as of an array MongoDB takes but one bound of a range.
- */
-static void
-append_number(bson_t *match, const char *path, Numeric number)
-{
-	Datum		datum = NumericGetDatum(number);
-	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
-	bool		is_whole;
-
-	if (isinf(middle) || isnan(middle) || fabs(middle) > 9e18)
-	{
-		bson_append_condition(match, path, "$exists", bson_bool(true));
-		return;
-	}
-	is_whole = DatumGetBool(DirectFunctionCall2(numeric_eq, datum,
-												DirectFunctionCall2(numeric_trunc, datum,
-																	Int32GetDatum(0))));
-	if (!is_whole)
-		bson_append_condition(match, path, "$eq", bson_double(middle));
-	else
-	{
-		bson_value_t whole = bson_integer(DatumGetInt64(DirectFunctionCall1(numeric_int8, datum)));
-
-		if (fabs(middle) < MONGO_LARGEST_EXACT)
-			bson_append_condition(match, path, "$eq", whole);
-		else
-			bson_append_template(match, "{@1: {$in: [@2, @3]}}", bson_utf8(path), whole,
-								 bson_double(middle));
-	}
-}
-
-void
-mongo_append_json_scalar(bson_t *match, const char *path, const JsonbValue *value)
-{
-	switch (value->type)
-	{
-		case jbvString:
-			append_string(match, path, value->val.string.val, value->val.string.len);
-			break;
-		case jbvNumeric:
-			append_number(match, path, value->val.numeric);
-			break;
-		case jbvBool:
-			bson_append_condition(match, path, "$eq", bson_bool(value->val.boolean));
-			break;
-		default:
-			bson_append_condition(match, path, "$exists", bson_bool(true));
-			break;
-	}
-}
-
-/* -------- Conditions on the text within a wrapper of Extended JSON -------- */
-
-/* append_wrapped_oid: the ObjectId with these digits, in lower case, as JSON has them. */
-static void
-append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *branches)
-{
-	const text *packed = DatumGetTextPP(value);
-	bson_oid_t	oid;
-
-	if (mongo_objectid_from_text(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed), true, &oid))
-		bson_array_append_template(branches, "{@1: {$eq: @2}}", bson_utf8(predicate->path),
-								   bson_oid(&oid));
-}
-
-/* append_wrapped_date: of a Date as it is cast, in UTC but for timestamptz. */
-static void
-append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *branches)
-{
-	int64		low;
-	int64		high;
-
-	mongo_cast_date_bounds(predicate, value, &low, &high);
-	bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->path),
-							   bson_date(low), bson_date(high));
-}
-
-/* append_wrapped_decimal: beside numbers, NaN is one here and has no place among them. */
-static void
-append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *branches)
-{
-	mongo_append_cast_number(predicate, value, branches);
-	bson_array_append_template(branches, "{@1: NaN}", bson_utf8(predicate->path));
-}
-
-static const struct
-{
-	const char *type;			/* of $type */
-	MongoTypeKind class;		/* what it is cast to */
-	void		(*append) (const MongoPredicate *predicate, Datum value,
-						   BsonArray *branches);
-}			wrappers[] =
-{
-	[MONGO_WRAPPER_OID] = {"objectId", MONGO_KIND_TEXT, append_wrapped_oid},
-	[MONGO_WRAPPER_DATE] = {"date", MONGO_KIND_TIMESTAMP, append_wrapped_date},
-	[MONGO_WRAPPER_DECIMAL] = {"decimal", MONGO_KIND_NUMERIC, append_wrapped_decimal},
-};
-
-/* is_sought: is it compared as a value of its type, or else as any text? */
-static bool
-is_sought(const MongoPredicate *predicate)
-{
-	Oid			type = OidIsValid(predicate->cast_type) ? predicate->cast_type : TEXTOID;
-	MongoTypeKind class = mongo_kind_of_type(type)->class;
-
-	switch (wrappers[predicate->wrapper].class)
-	{
-		case MONGO_KIND_NUMERIC:
-			return class == MONGO_KIND_NUMERIC || class == MONGO_KIND_INTEGER ||
-				class == MONGO_KIND_DOUBLE;
-		case MONGO_KIND_TIMESTAMP:
-			return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
-		default:
-			return class == wrappers[predicate->wrapper].class;
-	}
-}
-
-MongoGrade
-mongo_wrapped_grade(const MongoPredicate *predicate)
-{
-	if (predicate->form == MONGO_PREDICATE_ALL || predicate->value_type == NAMEOID)
-		return MONGO_NOT_SHIPPABLE;
-	if (!OidIsValid(predicate->cast_type))
-		return predicate->strategy != BTEqualStrategyNumber ||
-			get_collation_isdeterministic(predicate->collation) ?
-			MONGO_SUPERSET : MONGO_NOT_SHIPPABLE;
-	return is_sought(predicate) ? mongo_json_cast_grade(predicate) : MONGO_NOT_SHIPPABLE;
-}
-
-MongoMatch
-mongo_render_wrapped(const MongoPredicate *predicate, Datum value, bson_t *match)
-{
-	const char *type = wrappers[predicate->wrapper].type;
-	BsonArray	branches = bson_array_create();
-
-	if (OidIsValid(predicate->cast_type) && predicate->strategy != BTEqualStrategyNumber)
-	{
-		mongo_append_cast_bound(predicate, value, type, "object", match);
-		return MONGO_MATCH_SOME;
-	}
-	if (is_sought(predicate) && predicate->strategy == BTEqualStrategyNumber)
-		mongo_append_each(predicate, value, wrappers[predicate->wrapper].append, &branches);
-	else
-		bson_array_append_template(&branches, "{@1: {$type: @2}}", bson_utf8(predicate->path),
-								   bson_utf8(type));
-	bson_array_append_template(&branches, "{@1: {$type: 'object'}}", bson_utf8(predicate->path));
-	BSON_APPEND_ARRAY(match, "$or", branches.bson);
 	return MONGO_MATCH_SOME;
 }
 

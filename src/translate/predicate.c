@@ -70,9 +70,7 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 		return MONGO_NOT_SHIPPABLE;
 	if (OidIsValid(predicate->json_test))
 		return MONGO_SUPERSET;
-	if (predicate->wrapper != MONGO_WRAPPER_NONE)
-		return mongo_wrapped_grade(predicate);
-	if (OidIsValid(predicate->cast_type))
+	if (predicate->wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->cast_type))
 		return mongo_json_cast_grade(predicate);
 	if (predicate->zone != NULL)
 	{
@@ -504,9 +502,7 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	}
 	if (predicate->zone != NULL)
 		return mongo_render_local_time(predicate, value, match);
-	if (predicate->wrapper != MONGO_WRAPPER_NONE)
-		return mongo_render_wrapped(predicate, value, match);
-	if (OidIsValid(predicate->cast_type))
+	if (predicate->wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->cast_type))
 		return mongo_render_json_cast(predicate, value, match);
 	if (predicate->element != 0)
 		return render_element(predicate, comparison, value, match);

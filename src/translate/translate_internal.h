@@ -126,12 +126,6 @@ extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum 
 extern bool mongo_is_json_test(Oid operator);
 
 /*
- * mongo_json_test_compares_text
- *		Must the command ask for the simple collation for such an operator?
- */
-extern bool mongo_json_test_compares_text(Oid operator);
-
-/*
  * mongo_render_json_test
  *		Append to 'match' a superset of where "field OP value" is true; false
  *		when there is none that narrows anything.
@@ -142,30 +136,6 @@ extern bool mongo_render_json_test(const char *path, Oid operator, Datum value,
 /* See render_range in translate.h: values of type jsonb. */
 extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value,
 									bson_t *match);
-
-/* ---------- jsonpath's conditions, @? and @@, in find's language ---------- */
-
-/*
- * mongo_render_json_path_exists, mongo_render_json_path_match
- *		Append to 'match' a superset of where "field @? value" and "field @@ value"
- *		are true; false when there is none that narrows anything.
- *
- * 'path' leads to a jsonb field, 'value' is of type jsonpath.
- */
-extern bool mongo_render_json_path_exists(const char *path, Datum value, bson_t *match);
-extern bool mongo_render_json_path_match(const char *path, Datum value, bson_t *match);
-
-/* ------------------- Where a field is a scalar of json -------------------- */
-
-/* Below this a Double has each integer. */
-#define MONGO_LARGEST_EXACT	9007199254740992.0
-
-/*
- * mongo_append_json_scalar
- *		Append to 'match' where the field is this scalar, or an array that holds it;
- *		where there is anything if no less can be said.
- */
-extern void mongo_append_json_scalar(bson_t *match, const char *path, const JsonbValue *value);
 
 /*-------------------------------------------------------------------------
  * Conditions on the text of what is inside json: ->> and #>>.
@@ -190,24 +160,6 @@ extern MongoMatch mongo_json_text_between(const MongoPredicate *predicate,
 extern void mongo_append_other_json(BsonArray *branches, const char *path,
 									bool (*may_begin) (const void *context, char first),
 									const void *context);
-
-/*-------------------------------------------------------------------------
- * Conditions on the text within a wrapper of Extended JSON: j -> 'a' ->> '$date'.
- *
- * A Date inside json is {"$date": "..."}, so that is how a query gets at it; ObjectIds
- * and Decimal128s likewise.  An index finds the values themselves.  A document that
- * has such a key of its own looks the same and is matched as well.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_wrapped_grade, mongo_render_wrapped
- *		A predicate with a wrapper, on its text or what that is cast to: see
- *		mongo_predicate_grade() and mongo_predicate_render().  Supersets.
- */
-extern MongoGrade mongo_wrapped_grade(const MongoPredicate *predicate);
-extern MongoMatch mongo_render_wrapped(const MongoPredicate *predicate, Datum value,
-									   bson_t *match);
 
 /* ----------- A user's own JSON that becomes a part of a command ----------- */
 

@@ -1,0 +1,536 @@
+/*-------------------------------------------------------------------------
+ *
+ * jsonb.c
+ *		Conditions of jsonb's own operators: @>, ?, @?, @@ and their like.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "translate_internal.h"
+#include "common.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
+#include "utils/jsonpath.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+
+/* ------------------- Where a field is a scalar of json -------------------- */
+
+/* Below this a Double has each integer. */
+#define LARGEST_EXACT	9007199254740992.0
+
+/* append_string: equal to one in the database's encoding. */
+static void
+append_string(bson_t *match, const char *path, const char *string, int length)
+{
+	char	   *converted = pg_server_to_any(string, length, PG_UTF8);
+
+	bson_append_condition(match, path, "$eq",
+						  bson_utf8_sized(converted, converted == string ? (size_t) length :
+										  strlen(converted)));
+}
+
+/*
+ * append_number: each BSON number whose JSON this is: an integer, or the Double whose
+ * shortest form it is.  Points, as of an array MongoDB takes but one bound of a range.
+ */
+static void
+append_number(bson_t *match, const char *path, Numeric number)
+{
+	Datum		datum = NumericGetDatum(number);
+	double		middle = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, datum));
+	bool		is_whole;
+
+	if (isinf(middle) || isnan(middle) || fabs(middle) > 9e18)
+	{
+		bson_append_condition(match, path, "$exists", bson_bool(true));
+		return;
+	}
+	is_whole = DatumGetBool(DirectFunctionCall2(numeric_eq, datum,
+												DirectFunctionCall2(numeric_trunc, datum,
+																	Int32GetDatum(0))));
+	if (!is_whole)
+		bson_append_condition(match, path, "$eq", bson_double(middle));
+	else
+	{
+		bson_value_t whole = bson_integer(DatumGetInt64(DirectFunctionCall1(numeric_int8, datum)));
+
+		if (fabs(middle) < LARGEST_EXACT)
+			bson_append_condition(match, path, "$eq", whole);
+		else
+			bson_append_template(match, "{@1: {$in: [@2, @3]}}", bson_utf8(path), whole,
+								 bson_double(middle));
+	}
+}
+
+/* append_scalar: where the field is this scalar, or an array that holds it. */
+static void
+append_scalar(bson_t *match, const char *path, const JsonbValue *value)
+{
+	switch (value->type)
+	{
+		case jbvString:
+			append_string(match, path, value->val.string.val, value->val.string.len);
+			break;
+		case jbvNumeric:
+			append_number(match, path, value->val.numeric);
+			break;
+		case jbvBool:
+			bson_append_condition(match, path, "$eq", bson_bool(value->val.boolean));
+			break;
+		default:
+			bson_append_condition(match, path, "$exists", bson_bool(true));
+			break;
+	}
+}
+
+/* ---------------------------- Containment --------------------------------- */
+
+/* append_exists: all that is known is that there is something. */
+static void
+append_exists(bson_t *match, const char *path)
+{
+	bson_append_condition(match, path, "$exists", bson_bool(true));
+}
+
+/* ends_with_index: may the path lead to an element, into which find does not look? */
+static bool
+ends_with_index(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	const char *last = dot == NULL ? path : dot + 1;
+
+	return last[strspn(last, "0123456789")] == '\0';
+}
+
+/* append_element: where a json field is a scalar, or is an array that holds it. */
+static void
+append_element(bson_t *match, const char *path, const JsonbValue *value)
+{
+	if (ends_with_index(path))
+		append_exists(match, path);
+	else
+		append_scalar(match, path, value);
+}
+
+MongoMatch
+mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	Jsonb	   *jsonb = DatumGetJsonbP(value);
+	JsonbValue	scalar;
+
+	if (predicate->strategy == BTEqualStrategyNumber && JB_ROOT_IS_SCALAR(jsonb) &&
+		JsonbExtractScalar(&jsonb->root, &scalar))
+		append_scalar(match, predicate->path, &scalar);
+	else
+		append_exists(match, predicate->path);
+	return MONGO_MATCH_SOME;
+}
+
+/* What is in elements of more arrays is left to PostgreSQL; MongoDB takes 200 levels in all. */
+#define MAX_ELEMENT_DEPTH	30
+
+static void append_contained(BsonArray *conditions, const char *path, JsonbContainer *container,
+							 int depth);
+
+/* append_contained_object: an array's element that contains an object. */
+static void
+append_contained_object(BsonArray *conditions, const char *path, JsonbContainer *object,
+						int depth)
+{
+	BsonArray	members = bson_array_create();
+
+	if (depth < MAX_ELEMENT_DEPTH)
+		append_contained(&members, "", object, depth + 1);
+	if (members.count == 0 || ends_with_index(path))
+		return;
+	if (members.count == 1)
+		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
+								   bson_first(members.bson));
+	else
+		bson_array_append_template(conditions, "{@1: {$elemMatch: {$and: @2}}}", bson_utf8(path),
+								   bson_array(members.bson));
+}
+
+/* append_contained_value: one value of an object, or element of an array, that is contained. */
+static void
+append_contained_value(BsonArray *conditions, const char *path, JsonbIteratorToken token,
+					   const JsonbValue *value, int depth)
+{
+	bson_t		condition;
+
+	if (value->type == jbvNull)
+		return;
+	if (value->type == jbvBinary)
+	{
+		/* arrays within arrays are at no path */
+		if (token == WJB_VALUE)
+			append_contained(conditions, path, value->val.binary.data, depth);
+		else if (JsonContainerIsObject(value->val.binary.data))
+			append_contained_object(conditions, path, value->val.binary.data, depth);
+		return;
+	}
+	bson_array_begin_document(conditions, &condition);
+	if (token == WJB_ELEM)
+		append_element(&condition, path, value);
+	else
+		append_scalar(&condition, path, value);
+	bson_array_end_document(conditions, &condition);
+}
+
+/*
+ * append_contained adds to an array of conditions what a document must hold
+ * for "path @> container"; keys that no path can name are left out.  An empty path is
+ * an element's, in 'depth' arrays.
+ */
+static void
+append_contained(BsonArray *conditions, const char *path, JsonbContainer *container, int depth)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(container);
+	JsonbIteratorToken token;
+	JsonbValue	value;
+	StringInfoData field;
+	int			root = path[0] == '\0' ? 1 : 0;
+
+	check_stack_depth();
+	initStringInfo(&field);
+	appendStringInfoString(&field, path);
+
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			resetStringInfo(&field);
+			appendStringInfoString(&field, path);
+			if (!mongo_append_json_key(&field, TEXTOID,
+									   PointerGetDatum(cstring_to_text_with_len(value.val.string.val,
+																				value.val.string.len))) ||
+				!mongo_path_is_addressable(field.data + root))
+				resetStringInfo(&field);
+		}
+		else if ((token == WJB_VALUE || token == WJB_ELEM) && field.len > 0)
+			append_contained_value(conditions, field.data + root, token, &value, depth);
+	}
+}
+
+static bool
+render_contains(const char *path, Datum value, bson_t *match)
+{
+	Jsonb	   *jsonb = DatumGetJsonbP(value);
+	BsonArray	conditions = bson_array_create();
+
+	append_contained(&conditions, path, &jsonb->root, 0);
+	if (conditions.count == 0)
+		return false;
+	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
+	return true;
+}
+
+/*
+ * A key of an object, an element of an array, or the string itself.  That it is an
+ * object is said for an index on the field.
+ */
+static bool
+render_exists(const char *path, Datum value, bson_t *match)
+{
+	text	   *packed = DatumGetTextPP(value);
+	JsonbValue	string = {.type = jbvString};
+	StringInfoData field;
+	bson_t	   *element = bson_create_in(CurrentMemoryContext);
+
+	string.val.string.val = VARDATA_ANY(packed);
+	string.val.string.len = VARSIZE_ANY_EXHDR(packed);
+	initStringInfo(&field);
+	appendStringInfoString(&field, path);
+	if (!mongo_append_json_key(&field, TEXTOID, PointerGetDatum(packed)))
+		return false;
+
+	append_element(element, path, &string);
+	bson_append_template(match, "{$or: [{@1: {$exists: true}, @2: {$type: 'object'}}, @3]}",
+						 bson_utf8(field.data), bson_utf8(path), bson_document(element));
+	return true;
+}
+
+/* render_exist: each of several keys, or any of them. */
+static bool
+render_exist(const char *path, Datum value, const char *operator, bson_t *match)
+{
+	BsonArray	conditions = bson_array_create();
+	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
+	bool		is_any = strcmp(operator, "$or") == 0;
+	bool		complete = true;
+	Datum		key;
+	bool		isnull;
+
+	while (array_iterate(iterator, &key, &isnull))
+	{
+		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+
+		if (isnull)
+			continue;
+		if (render_exists(path, key, condition))
+			bson_array_append(&conditions, bson_document(condition));
+		else
+			complete = false;
+	}
+	array_free_iterator(iterator);
+	if (conditions.count == 0 || conditions.bson->len > MONGO_LARGEST_MATCH ||
+		(is_any && !complete))
+		return false;
+	BSON_APPEND_ARRAY(match, operator, conditions.bson);
+	return true;
+}
+
+static bool
+render_exists_any(const char *path, Datum value, bson_t *match)
+{
+	return render_exist(path, value, "$or", match);
+}
+
+static bool
+render_exists_all(const char *path, Datum value, bson_t *match)
+{
+	return render_exist(path, value, "$and", match);
+}
+
+/*-------------------------------------------------------------------------
+ * jsonpath: @? and @@
+ *
+ * Sought are paths "==" a literal, alone or joined by "&&", in @@ and in filters.  Nothing else
+ * narrows.  In lax mode a path takes arrays apart once before each key, filter and comparison,
+ * and for each [*]; find does so once at each place.  What may be in an array of arrays is sought
+ * by a branch of its own, in words that an index of the field has bounds for.  Strict mode finds
+ * no more than lax mode.
+ *
+ * https://www.postgresql.org/docs/current/functions-json.html#FUNCTIONS-SQLJSON-PATH
+ *-------------------------------------------------------------------------
+ */
+
+/* What makes a longer document is left to PostgreSQL. */
+#define LARGEST_JSON_PATH	(256 * 1024)
+
+/* Where a path has led to. */
+typedef struct PathPosition
+{
+	const char *path;
+	int			levels;			/* of arrays that are taken apart at its end */
+	List	   *nested;			/* lengths of its parts at whose ends more
+								 * than one is */
+} PathPosition;
+
+static void append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType base,
+						 BsonArray *conditions);
+
+/* enter_key: false for what no path names, and for numbers, which are also of elements. */
+static bool
+enter_key(PathPosition *position, JsonPathItem *item)
+{
+	StringInfoData path;
+	int32		length;
+	char	   *key = jspGetString(item, &length);
+
+	initStringInfo(&path);
+	appendStringInfoString(&path, position->path);
+	if (strspn(key, "0123456789") == (size_t) length ||
+		!mongo_append_json_key(&path, TEXTOID,
+							   PointerGetDatum(cstring_to_text_with_len(key, length))) ||
+		!mongo_path_is_addressable(path.data))
+		return false;
+	if (position->levels > 0)
+		position->nested = lappend_int(list_copy(position->nested), strlen(position->path));
+	position->levels = 0;
+	position->path = path.data;
+	return true;
+}
+
+/*
+ * follow_path: go where the items behind the first one lead, and append the conditions of filters
+ * on the way; false if the way is not known to its end.
+ */
+static bool
+follow_path(PathPosition *position, const JsonPathItem *first, BsonArray *conditions)
+{
+	JsonPathItem item = *first;
+	JsonPathItem next;
+	JsonPathItem filter;
+
+	for (; jspGetNext(&item, &next); item = next)
+	{
+		switch (next.type)
+		{
+			case jpiKey:
+				if (!enter_key(position, &next))
+					return false;
+				break;
+			case jpiFilter:
+				position->levels++;
+				jspGetArg(&next, &filter);
+				append_where(position, &filter, jpiCurrent, conditions);
+				break;
+			case jpiAnyArray:
+			case jpiIndexArray:
+				position->levels++;
+				break;
+			default:
+				return false;
+		}
+	}
+	return true;
+}
+
+/* append_path_equal: the literal is at the position, or in an array there. */
+static void
+append_path_equal(const PathPosition *position, JsonPathItem *literal, BsonArray *conditions)
+{
+	JsonbValue	value = {.type = (enum jbvType) literal->type};
+	bson_value_t least = bson_bool(false);
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	BsonArray	branches = bson_array_create();
+	ListCell   *cell;
+
+	if (literal->type == jpiString)
+	{
+		value.val.string.val = jspGetString(literal, &value.val.string.len);
+		least = bson_utf8("");
+	}
+	else if (literal->type == jpiNumeric)
+	{
+		value.val.numeric = jspGetNumeric(literal);
+		least = bson_double(-INFINITY);
+	}
+	else
+		value.val.boolean = jspGetBool(literal);
+	append_scalar(match, position->path, &value);
+	bson_array_append(&branches, bson_document(match));
+
+	/* an array as a document has its elements' numbers for keys */
+	foreach(cell, position->nested)
+		bson_array_append_template(&branches, "{@1: {$elemMatch: {@2: null, 0: {$exists: true}}}}",
+								   bson_utf8_sized(position->path, lfirst_int(cell)),
+								   bson_utf8(position->path + lfirst_int(cell) + 1));
+	if (position->levels > 0)
+		mongo_append_within_arrays(&branches, position->path, least);
+	if (branches.count == 1)
+		bson_array_append(conditions, bson_document(match));
+	else
+		bson_array_append_template(conditions, "{$or: @1}", bson_array(branches.bson));
+}
+
+/* append_where: what must hold where a predicate on paths from 'base' is true, if that is known. */
+static void
+append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType base,
+			 BsonArray *conditions)
+{
+	PathPosition end = *position;
+	JsonPathItem left;
+	JsonPathItem right;
+
+	check_stack_depth();
+	if ((item->type != jpiAnd && item->type != jpiEqual) || jspHasNext(item) ||
+		conditions->bson->len > LARGEST_JSON_PATH)
+		return;
+	jspGetLeftArg(item, &left);
+	jspGetRightArg(item, &right);
+	if (item->type == jpiAnd)
+	{
+		append_where(position, &left, base, conditions);
+		append_where(position, &right, base, conditions);
+		return;
+	}
+	if (left.type != base)
+	{
+		JsonPathItem swapped = left;
+
+		left = right;
+		right = swapped;
+	}
+	if (left.type == base && jspIsScalar(right.type) && right.type != jpiNull &&
+		!jspHasNext(&right) && follow_path(&end, &left, conditions))
+		append_path_equal(&end, &right, conditions);
+}
+
+static bool
+render_path(const char *path, Datum value, bool is_match, bson_t *match)
+{
+	PathPosition position = {.path = path};
+	BsonArray	conditions = bson_array_create();
+	JsonPathItem item;
+
+	/* find does not look into an array that it has found by its number */
+	if (mongo_path_has_index(path))
+		return false;
+	jspInit(&item, DatumGetJsonPathP(value));
+	if (item.type == jpiRoot)
+		follow_path(&position, &item, &conditions);
+	else if (is_match)
+		append_where(&position, &item, jpiRoot, &conditions);
+	if (conditions.count == 0 || conditions.bson->len > LARGEST_JSON_PATH)
+		return false;
+	BSON_APPEND_ARRAY(match, "$and", conditions.bson);
+	return true;
+}
+
+/* render_path_exists: a predicate always finds something, be it null. */
+static bool
+render_path_exists(const char *path, Datum value, bson_t *match)
+{
+	return render_path(path, value, false, match);
+}
+
+static bool
+render_path_match(const char *path, Datum value, bson_t *match)
+{
+	return render_path(path, value, true, match);
+}
+
+static const struct
+{
+	Oid			function;
+	bool		(*render) (const char *path, Datum value, bson_t *match);
+}			tests[] =
+{
+	{F_JSONB_CONTAINS, render_contains},
+	{F_JSONB_EXISTS, render_exists},
+	{F_JSONB_EXISTS_ANY, render_exists_any},
+	{F_JSONB_EXISTS_ALL, render_exists_all},
+	{F_JSONB_PATH_EXISTS_OPR, render_path_exists},
+	{F_JSONB_PATH_MATCH_OPR, render_path_match},
+};
+
+/* find_test: the number of an operator's row, or -1. */
+static int
+find_test(Oid operator)
+{
+	Oid			function = get_opcode(operator);
+
+	for (size_t i = 0; i < lengthof(tests); i++)
+	{
+		if (tests[i].function == function)
+			return i;
+	}
+	return -1;
+}
+
+bool
+mongo_is_json_test(Oid operator)
+{
+	return find_test(operator) >= 0;
+}
+
+bool
+mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match)
+{
+	return tests[find_test(operator)].render(path, value, match);
+}
