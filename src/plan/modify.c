@@ -215,6 +215,8 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("ON CONFLICT DO UPDATE is not supported on foreign tables")));
+	if (plan->operation == CMD_INSERT)
+		mongo_refuse_returned_system_columns(plan->returningLists, resultRelation, entry->relid);
 	if (plan->operation == CMD_UPDATE)
 	{
 		attributes = assigned_attributes(root, resultRelation);

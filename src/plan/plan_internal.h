@@ -260,6 +260,14 @@ extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 												  RestrictInfo *rinfo, bson_t *match);
 
 /*
+ * mongo_refuse_returned_system_columns
+ *		Raise 0A000 for system columns of the table that an INSERT returns, but not for
+ *		tableoid; mongo_get_foreign_rel_size() does so for all that is scanned.
+ */
+extern void mongo_refuse_returned_system_columns(List *returning, Index target,
+												 Oid foreigntableid);
+
+/*
  * mongo_can_be_exact
  *		Can MongoDB test all restrictions of 'baserel' exactly, if that is worth
  *		a $expr where find's language would leave something for PostgreSQL?

@@ -14,16 +14,20 @@
 #include "translate.h"
 #include "catalog.h"
 
+#include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/heap.h"
 #include "catalog/pg_type_d.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -229,6 +233,94 @@ mongo_can_be_exact(RelOptInfo *baserel)
 	return relation->can_be_exact;
 }
 
+/* What to look for in a query's text. */
+typedef struct SystemColumnSearch
+{
+	const Bitmapset *relids;	/* a table, and those that it is a part of */
+	int			level;			/* how many queries are between */
+	AttrNumber	found;
+} SystemColumnSearch;
+
+static bool
+find_system_column(Node *node, SystemColumnSearch *search)
+{
+	bool		result;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		const Var  *var = (const Var *) node;
+
+		if (var->varattno >= 0 || var->varattno == TableOidAttributeNumber ||
+			(int) var->varlevelsup != search->level || !bms_is_member(var->varno, search->relids))
+			return false;
+		search->found = var->varattno;
+		return true;
+	}
+	/* the planner's own: row identities of targets, and of rows to be locked */
+	if (IsA(node, TargetEntry) && search->level == 0 && ((TargetEntry *) node)->resjunk &&
+		((TargetEntry *) node)->ressortgroupref == 0)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, find_system_column, search);
+	search->level++;
+	result = query_tree_walker((Query *) node, find_system_column, search,
+							   QTW_IGNORE_JOINALIASES);
+	search->level--;
+	return result;
+}
+
+/* report_system_column: if one has been found. */
+static void
+report_system_column(const SystemColumnSearch *search, Oid foreigntableid)
+{
+	if (search->found != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("system column \"%s\" of foreign table \"%s\" cannot be used",
+						NameStr(SystemAttributeDefinition(search->found)->attname),
+						get_rel_name(foreigntableid)),
+				 errdetail("A document has no row identity in PostgreSQL that two scans would agree on."),
+				 errhint("Use the column that reads the field _id.")));
+}
+
+/*
+ * refuse_system_columns
+ *		Of what the statement's text names: each scan gives its rows other ctids.
+ *
+ * Vars of a partition stand there under its parent's number, and those of a part of UNION
+ * ALL in translated_vars.
+ */
+static void
+refuse_system_columns(PlannerInfo *root, const RelOptInfo *baserel, Oid foreigntableid)
+{
+	Bitmapset  *relids = bms_make_singleton(baserel->relid);
+	SystemColumnSearch search = {.relids = relids};
+	Index		child = baserel->relid;
+
+	while (root->append_rel_array != NULL && root->append_rel_array[child] != NULL)
+	{
+		const AppendRelInfo *part = root->append_rel_array[child];
+
+		(void) find_system_column((Node *) part->translated_vars, &search);
+		child = part->parent_relid;
+		search.relids = relids = bms_add_member(relids, child);
+	}
+	(void) query_tree_walker(root->parse, find_system_column, &search, QTW_IGNORE_JOINALIASES);
+	report_system_column(&search, foreigntableid);
+	bms_free(relids);
+}
+
+void
+mongo_refuse_returned_system_columns(List *returning, Index target, Oid foreigntableid)
+{
+	SystemColumnSearch search = {.relids = bms_make_singleton(target)};
+
+	(void) find_system_column((Node *) returning, &search);
+	report_system_column(&search, foreigntableid);
+}
+
 void
 mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 						   Oid foreigntableid)
@@ -236,6 +328,7 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	MemoryContext old_context = mongo_enter_planning(baserel);
 	MongoRelation *relation = create_table_relation(baserel, foreigntableid);
 
+	refuse_system_columns(root, baserel, foreigntableid);
 	mongo_keep_planning_state(baserel, relation);
 	mongo_note_barriers(root, baserel);
 	relation->analyzed_rows = Max(baserel->tuples, 0);
