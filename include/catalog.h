@@ -48,21 +48,21 @@ extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 
 /*
  * mongo_remote_row_count
- *		How many documents the collection of a table with these options has, or how
- *		many rows a derived table, for the planner.
+ *		How many documents a table's collection has, or how many rows a derived table,
+ *		for the planner.
  *
  * Asked for with one command and remembered in this backend for five minutes, or
- * until a server's or mapping's definition changes.  A view counts all that its
- * pipeline returns, and 0 is the answer for a collection that does not exist.
+ * until the definition of the table, a server or a mapping changes.  A view counts all
+ * that its pipeline returns, and 0 is the answer for a collection that does not exist.
  * Raises as mongo_run_command() and mongo_append_deriving_stages() do.
  */
-extern double mongo_remote_row_count(UserMapping *user, const MongoTableOptions *options);
+extern double mongo_remote_row_count(Oid relid, UserMapping *user);
 
 /*
- * mongo_refresh_row_count
+ * mongo_ask_row_count
  *		The same, asked for now whatever is remembered.
  */
-extern double mongo_refresh_row_count(UserMapping *user, const MongoTableOptions *options);
+extern double mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options);
 
 /*-------------------------------------------------------------------------
  * What ANALYZE has learned of a table's collection, for planning.

@@ -10,6 +10,7 @@
 
 #include "compat.h"
 
+#include "datatype/timestamp.h"
 #include "foreign/foreign.h"
 #include "nodes/pg_list.h"
 
@@ -271,18 +272,21 @@ typedef struct MongoImportOptions
 extern MongoImportOptions mongo_import_options(List *definitions);
 
 /* What else is known of a table, by src/catalog. */
-typedef struct MongoKeptStatistics
+typedef struct MongoKept
 {
 	MemoryContext context;		/* what it lives in */
-	bool		known;			/* has it been read? */
+	bool		statistics_read;
 	const struct MongoStatistics *statistics;
-} MongoKeptStatistics;
+	Oid			counted_by;		/* user mapping; InvalidOid: not yet */
+	TimestampTz counted_at;
+	double		documents;		/* that were counted */
+} MongoKept;
 
 /*
- * mongo_kept_statistics
+ * mongo_kept
  *		A place for it, as long as for the table's options.
  */
-extern MongoKeptStatistics *mongo_kept_statistics(Oid foreigntableid);
+extern MongoKept *mongo_kept(Oid foreigntableid);
 
 /*
  * mongo_read_concern

@@ -80,14 +80,16 @@ typedef struct Sample
 } Sample;
 
 /*
- * The average size of documents, from mongo_analyze_foreign_table() to the
- * acquire_sample_rows() that follows for the same table.
+ * How many documents there are and their average size, from
+ * mongo_analyze_foreign_table() to the acquire_sample_rows() that follows for the same
+ * table.
  */
 static struct
 {
 	Oid			relid;
-	double		bytes;
-}			document_size;
+	double		documents;
+	double		document_size;
+}			counted;
 
 /* mapping_of_owner: as everywhere in ANALYZE, the table's owner is asked for. */
 static UserMapping *
@@ -337,15 +339,15 @@ learn(const Sample *sample, double total)
 {
 	MongoFindings findings = {
 		.documents = total,
-		.document_size = document_size.bytes,
+		.document_size = counted.document_size,
 		.sampled = sample->read,
 		.types = sample->types
 	};
 
-	if (document_size.relid == RelationGetRelid(sample->relation) &&
+	if (counted.relid == RelationGetRelid(sample->relation) &&
 		mongo_learns(sample->relation))
 		mongo_learn(sample->relation, sample->user, sample->options, &findings);
-	document_size.relid = InvalidOid;
+	counted.relid = InvalidOid;
 }
 
 /*
@@ -371,7 +373,8 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	sample.sample_context = previous;
 	sample.options = mongo_table_options(RelationGetRelid(relation));
 	sample.user = mapping_of_owner(relation);
-	sample.total = mongo_remote_row_count(sample.user, sample.options);
+	sample.total = counted.relid == RelationGetRelid(relation) ? counted.documents :
+		mongo_ask_row_count(sample.user, sample.options);
 	sample.sampled_there = sample.options->analyze_sampling && sample.total > targrows;
 
 	describe_columns(&sample);
@@ -406,11 +409,12 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 	UserMapping *user = mapping_of_owner(relation);
-	double		rows = mongo_refresh_row_count(user, options);
+	double		rows = mongo_ask_row_count(user, options);
 	double		width = mongo_average_document_size(user, options);
 
-	document_size.relid = RelationGetRelid(relation);
-	document_size.bytes = width;
+	counted.relid = RelationGetRelid(relation);
+	counted.documents = rows;
+	counted.document_size = width;
 
 	/* planning finds the size of documents in this: see projection_pays() */
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
@@ -483,88 +487,6 @@ mongo_average_document_size(UserMapping *user, const MongoTableOptions *options)
  */
 
 #define REMEMBERED_FOR_MS	(5 * 60 * 1000)
-#define REMEMBERED_MAX		1000	/* collections; more start anew */
-
-/* MongoDB allows 255 bytes, the dot between the names included. */
-#define NAMESPACE_SIZE		256
-
-/* Compared as bytes: zeroed before it is filled. */
-typedef struct RowCountKey
-{
-	Oid			umid;
-	uint32		derivation;		/* what makes the rows, hashed; 0: documents */
-	char		namespace[NAMESPACE_SIZE];
-} RowCountKey;
-
-/* A count is good while it is young and from the current generation. */
-typedef struct RowCount
-{
-	RowCountKey key;
-	double		rows;
-	TimestampTz asked_at;
-	uint64		generation;
-} RowCount;
-
-static HTAB *row_counts = NULL;
-
-/* Raised when a server's or user mapping's definition changes. */
-static uint64 current_generation = 0;
-
-static void
-forget_row_counts(Datum arg pg_attribute_unused(),
-				  int cacheid pg_attribute_unused(),
-				  uint32 hashvalue pg_attribute_unused())
-{
-	current_generation++;
-}
-
-static void
-create_row_counts(void)
-{
-	static bool callbacks_registered = false;
-	HASHCTL		control = {
-		.keysize = sizeof(RowCountKey),
-		.entrysize = sizeof(RowCount),
-		.hcxt = TopMemoryContext
-	};
-
-	if (!callbacks_registered)
-	{
-		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, forget_row_counts, (Datum) 0);
-		CacheRegisterSyscacheCallback(USERMAPPINGOID, forget_row_counts, (Datum) 0);
-		callbacks_registered = true;
-	}
-
-	if (row_counts != NULL && hash_get_num_entries(row_counts) >= REMEMBERED_MAX)
-	{
-		hash_destroy(row_counts);
-		row_counts = NULL;
-	}
-	if (row_counts == NULL)
-		row_counts = hash_create("mongo_fdw row counts", 64, &control,
-								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-}
-
-static uint32
-hash_derivation(const MongoTableOptions *options)
-{
-	const char *text = psprintf("%s\n%s\n%d", options->pipeline ? options->pipeline : "",
-								options->unwind ? options->unwind : "", options->unwind_empty);
-
-	return hash_bytes((const unsigned char *) text, (int) strlen(text));
-}
-
-/* make_key is false for names that are too long to be a collection's. */
-static bool
-make_key(RowCountKey *key, UserMapping *user, const MongoTableOptions *options)
-{
-	memset(key, 0, sizeof(*key));
-	key->umid = user->umid;
-	if (mongo_is_derived(options))
-		key->derivation = hash_derivation(options);
-	return snprintf(key->namespace, NAMESPACE_SIZE, "%s.%s", options->database,
-					options->collection) < NAMESPACE_SIZE;
-}
 
 /* counting_command: count works on views too, but not on what stages make. */
 static const bson_t *
@@ -592,8 +514,8 @@ find_count(const bson_t *reply, bson_iter_t *count)
 		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", count));
 }
 
-static double
-ask_row_count(UserMapping *user, const MongoTableOptions *options)
+double
+mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "mongo_fdw row count",
@@ -616,43 +538,18 @@ ask_row_count(UserMapping *user, const MongoTableOptions *options)
 }
 
 double
-mongo_refresh_row_count(UserMapping *user, const MongoTableOptions *options)
+mongo_remote_row_count(Oid relid, UserMapping *user)
 {
-	RowCountKey key;
-	RowCount   *entry;
-	double		rows;
+	MongoKept  *kept = mongo_kept(relid);
 
-	/* asked first: an invalidation that arrives meanwhile is respected */
-	uint64		generation = current_generation;
-
-	rows = ask_row_count(user, options);
-
-	create_row_counts();
-	if (make_key(&key, user, options))
+	if (kept->counted_by != user->umid ||
+		TimestampDifferenceExceeds(kept->counted_at, GetCurrentTimestamp(), REMEMBERED_FOR_MS))
 	{
-		entry = hash_search(row_counts, &key, HASH_ENTER, NULL);
-		entry->rows = rows;
-		entry->asked_at = GetCurrentTimestamp();
-		entry->generation = generation;
+		kept->documents = mongo_ask_row_count(user, mongo_table_options(relid));
+		kept->counted_at = GetCurrentTimestamp();
+		kept->counted_by = user->umid;
 	}
-	return rows;
-}
-
-double
-mongo_remote_row_count(UserMapping *user, const MongoTableOptions *options)
-{
-	RowCountKey key;
-	RowCount   *entry = NULL;
-
-	if (row_counts != NULL && make_key(&key, user, options))
-		entry = hash_search(row_counts, &key, HASH_FIND, NULL);
-
-	if (entry != NULL && entry->generation == current_generation &&
-		!TimestampDifferenceExceeds(entry->asked_at, GetCurrentTimestamp(),
-									REMEMBERED_FOR_MS))
-		return entry->rows;
-
-	return mongo_refresh_row_count(user, options);
+	return kept->documents;
 }
 
 /* --------- What ANALYZE keeps beside PostgreSQL's own statistics ---------- */

@@ -198,6 +198,13 @@ extern void import_observe_schema(ImportField *root, const bson_iter_t *schema,
 extern bool import_is_array_of_documents(const ImportField *field);
 
 /*
+ * import_kinds_of_type
+ *		What a column of a type may have held; 0 for a type that an import does not
+ *		make, or jsonb.
+ */
+extern uint32 import_kinds_of_type(Oid type);
+
+/*
  * import_field_type
  *		The narrowest type for all that was seen, as SQL; NULL for a document
  *		whose children are to be columns.

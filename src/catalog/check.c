@@ -336,7 +336,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 static void
 check_documents(Check *check, int sample)
 {
-	bool		has_more = mongo_refresh_row_count(check->user, check->options) > sample;
+	bool		has_more = mongo_ask_row_count(check->user, check->options) > sample;
 	MongoCursor *cursor = sample_open(check->user, check->options, has_more ? sample : 0, NULL,
 									  SAMPLE_BATCH);
 	const uint8_t *data;

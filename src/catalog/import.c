@@ -501,7 +501,7 @@ import_sample(const ImportSource *source, const ImportCollection *collection)
 		import_observe_schema(root, &schema, source->options.nesting);
 
 	cursor = sample_open(source->user, &options,
-						 mongo_refresh_row_count(source->user, &options) > size ? size : 0,
+						 mongo_ask_row_count(source->user, &options) > size ? size : 0,
 						 NULL, SAMPLE_BATCH);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{

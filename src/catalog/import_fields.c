@@ -11,6 +11,7 @@
 #include "convert.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -30,18 +31,19 @@ static const struct
 {
 	uint32		holds;
 	const char *type;			/* NULL: objectid, wherever that is */
+	Oid			oid;
 }			type_rows[] =
 {
-	{IMPORT_BOOLEAN, "boolean"},
-	{IMPORT_INT4, "integer"},
-	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE, "bigint"},
-	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_DOUBLE, "double precision"},
-	{ANY_NUMBER, "numeric"},
-	{IMPORT_OBJECTID, NULL},
-	{IMPORT_STRING | IMPORT_OBJECTID, "text"},
-	{IMPORT_DATE, "timestamp with time zone"},
-	{IMPORT_UUID, "uuid"},
-	{IMPORT_UUID | IMPORT_BINARY, "bytea"},
+	{IMPORT_BOOLEAN, "boolean", BOOLOID},
+	{IMPORT_INT4, "integer", INT4OID},
+	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE, "bigint", INT8OID},
+	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_DOUBLE, "double precision", FLOAT8OID},
+	{ANY_NUMBER, "numeric", NUMERICOID},
+	{IMPORT_OBJECTID, NULL, InvalidOid},
+	{IMPORT_STRING | IMPORT_OBJECTID, "text", TEXTOID},
+	{IMPORT_DATE, "timestamp with time zone", TIMESTAMPTZOID},
+	{IMPORT_UUID, "uuid", UUIDOID},
+	{IMPORT_UUID | IMPORT_BINARY, "bytea", BYTEAOID},
 };
 
 #define ANYTHING	"jsonb"
@@ -481,6 +483,17 @@ scalar_type(uint32 kinds, const char *objectid_type)
 			return type_rows[i].type != NULL ? type_rows[i].type : objectid_type;
 	}
 	return NULL;
+}
+
+uint32
+import_kinds_of_type(Oid type)
+{
+	for (size_t i = 0; i < lengthof(type_rows); i++)
+	{
+		if (type == (OidIsValid(type_rows[i].oid) ? type_rows[i].oid : mongo_objectid_type_oid()))
+			return type_rows[i].holds;
+	}
+	return 0;
 }
 
 bool

@@ -123,40 +123,6 @@ read_schema(Refresh *refresh)
 
 /* ------------------------------ types -------------------------------------- */
 
-/* What a column of a type may have held before. */
-static const struct
-{
-	Oid			type;			/* InvalidOid: objectid */
-	uint32		kinds;
-}			held_kinds[] =
-{
-	{BOOLOID, IMPORT_BOOLEAN},
-	{INT4OID, IMPORT_INT4},
-	{INT8OID, IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE},
-	{FLOAT8OID, IMPORT_DOUBLE},
-	{NUMERICOID, IMPORT_DECIMAL},
-	{InvalidOid, IMPORT_OBJECTID},
-	{TEXTOID, IMPORT_STRING},
-	{TIMESTAMPTZOID, IMPORT_DATE},
-	{UUIDOID, IMPORT_UUID},
-	{BYTEAOID, IMPORT_BINARY},
-};
-
-/* kinds_of_type: 0 for a type that an import does not make, or jsonb. */
-static uint32
-kinds_of_type(Oid type)
-{
-	for (size_t i = 0; i < lengthof(held_kinds); i++)
-	{
-		Oid			held = OidIsValid(held_kinds[i].type) ? held_kinds[i].type :
-			mongo_objectid_type_oid();
-
-		if (held == type)
-			return held_kinds[i].kinds;
-	}
-	return 0;
-}
-
 /*
  * wider_type
  *		The type, as SQL, for what a column may have held and what was seen now;
@@ -166,7 +132,7 @@ static const char *
 wider_type(const ImportField *seen, Oid present, const char *objectid_type)
 {
 	Oid			element_type = get_element_type(present);
-	uint32		held = kinds_of_type(OidIsValid(element_type) ? element_type : present);
+	uint32		held = import_kinds_of_type(OidIsValid(element_type) ? element_type : present);
 	ImportField field = *seen;
 	ImportField elements = {0};
 	const char *type;

@@ -828,14 +828,14 @@ read_statistics(Oid relid)
 const MongoStatistics *
 mongo_statistics_of(Oid relid)
 {
-	MongoKeptStatistics *kept = mongo_kept_statistics(relid);
+	MongoKept *kept = mongo_kept(relid);
 
-	if (!kept->known)
+	if (!kept->statistics_read)
 	{
 		MemoryContext previous = MemoryContextSwitchTo(kept->context);
 
 		kept->statistics = read_statistics(relid);
-		kept->known = true;
+		kept->statistics_read = true;
 		MemoryContextSwitchTo(previous);
 	}
 	return kept->statistics;

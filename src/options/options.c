@@ -533,7 +533,7 @@ typedef struct KnownTable
 	MongoTableOptions *options; /* NULL: not read yet */
 	int			ncolumns;		/* length of columns[] */
 	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
-	MongoKeptStatistics statistics;
+	MongoKept	kept;
 } KnownTable;
 
 typedef struct KnownTableEntry
@@ -554,9 +554,9 @@ forget_table(KnownTableEntry *entry)
 	if (table == NULL)
 		return;
 	if (TopTransactionContext != NULL)
-		MemoryContextSetParent(table->statistics.context, TopTransactionContext);
+		MemoryContextSetParent(table->kept.context, TopTransactionContext);
 	else
-		MemoryContextDelete(table->statistics.context);
+		MemoryContextDelete(table->kept.context);
 }
 
 /* Relcache callback: a table or its columns have changed, or it was analyzed; InvalidOid: any. */
@@ -606,6 +606,7 @@ known_table(Oid relid)
 		CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(USERMAPPINGOID, options_have_changed, (Datum) 0);
 	}
 	entry = hash_search(known_tables, &relid, HASH_ENTER, &found);
 	if (!found)
@@ -617,17 +618,17 @@ known_table(Oid relid)
 													  ALLOCSET_SMALL_SIZES);
 		KnownTable *table = MemoryContextAllocZero(context, sizeof(KnownTable));
 
-		table->statistics.context = context;
+		table->kept.context = context;
 		MemoryContextSetParent(context, CacheMemoryContext);
 		entry->table = table;
 	}
 	return entry->table;
 }
 
-MongoKeptStatistics *
-mongo_kept_statistics(Oid foreigntableid)
+MongoKept *
+mongo_kept(Oid foreigntableid)
 {
-	return &known_table(foreigntableid)->statistics;
+	return &known_table(foreigntableid)->kept;
 }
 
 static MongoTableOptions *
@@ -656,7 +657,7 @@ mongo_table_options(Oid foreigntableid)
 
 	if (table->options == NULL)
 	{
-		MemoryContext previous = MemoryContextSwitchTo(table->statistics.context);
+		MemoryContext previous = MemoryContextSwitchTo(table->kept.context);
 
 		table->options = read_table_options(foreigntableid);
 		MemoryContextSwitchTo(previous);
@@ -674,7 +675,7 @@ mongo_column_options(Oid foreigntableid, AttrNumber attnum)
 	if (attnum <= table->ncolumns && table->columns[attnum - 1] != NULL)
 		return table->columns[attnum - 1];
 
-	previous = MemoryContextSwitchTo(table->statistics.context);
+	previous = MemoryContextSwitchTo(table->kept.context);
 	options = palloc0(sizeof(MongoColumnOptions));
 	read_options(options, TARGET_COLUMN, ON_COLUMN,
 				 GetForeignColumnOptions(foreigntableid, attnum));

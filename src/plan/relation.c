@@ -87,8 +87,8 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 	const MongoTableOptions *options = relation->options;
 
 	if (options->use_remote_estimate)
-		return mongo_remote_row_count(mongo_user_mapping(relation->userid,
-														 relation->serverid), options);
+		return mongo_remote_row_count(relation->columns->relid,
+									  mongo_user_mapping(relation->userid, relation->serverid));
 	if (baserel->tuples > 0 || (baserel->tuples == 0 && baserel->pages > 0))
 		return baserel->tuples;
 	if (relation->columns->statistics != NULL)
