@@ -189,4 +189,22 @@ mongo_index_uses(const MongoStatistics *statistics, const char *path)
 	return uses;
 }
 
+/*
+ * mongo_id_is_unique
+ *		Has the collection an index that makes its _id unique?  Views and time series
+ *		have none.  NULL knows of none.
+ */
+static inline bool
+mongo_id_is_unique(const MongoStatistics *statistics)
+{
+	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
+	{
+		const MongoIndex *index = &statistics->indexes[i];
+
+		if (index->unique && index->nkeys == 1 && strcmp(index->keys[0].path, "_id") == 0)
+			return true;
+	}
+	return false;
+}
+
 #endif							/* MONGO_FDW_CATALOG_H */

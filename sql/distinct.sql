@@ -14,8 +14,8 @@ SET jit = off;
 \pset format unaligned
 \pset tuples_only on
 
-CREATE TABLE kinds (kind text, indexes text);
-INSERT INTO kinds VALUES
+CREATE TABLE distinct_kinds (kind text, indexes text);
+INSERT INTO distinct_kinds VALUES
 	('ordinary', '{"key": {"t": 1}, "name": "a"}, {"key": {"n": 1}, "name": "b"}'),
 	('behind', '{"key": {"x": 1, "t": 1}, "name": "a"}, {"key": {"x": 1, "n": 1}, "name": "b"}'),
 	('collated', '{"key": {"t": 1}, "name": "a", "collation": C}, {"key": {"n": 1}, "name": "b", "collation": C}'),
@@ -32,7 +32,7 @@ INSERT INTO kinds VALUES
 	('wildcard_collated', '{"key": {"$**": 1}, "name": "a", "collation": C}'),
 	('multikey', '{"key": {"x": 1, "t": 1}, "name": "a"}, {"key": {"t": 1, "m": 1}, "name": "b", "collation": C}, {"key": {"n": 1, "m": 1}, "name": "c"}');
 
-CREATE FUNCTION make(kind text, indexes text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION make_distinct(kind text, indexes text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	documents text := (SELECT string_agg(format('{"_id": %s, "x": %s, "m": [1, 2]%s%s}', i, CASE WHEN i % 3 = 0 THEN 5 ELSE 1 END,
 		coalesce(', "t": ' || (ARRAY['"A"', '"a"', '"B"', '"b"', '"é"', '"e"', '""', 'null', NULL, '"Z"'])[1 + i % 10], ''),
@@ -43,11 +43,11 @@ BEGIN
 		format('{"createIndexes": "written_distinct_%s", "indexes": [%s]}', kind, replace(indexes, ' C}', ' {"locale": "en", "strength": 1}}'))::json);
 	EXECUTE format('CREATE FOREIGN TABLE %I (_id int, x int, t text, n int) SERVER distinct_values OPTIONS (database ''mongo_fdw_regress'', collection %L)', kind, 'written_distinct_' || kind);
 END $$;
-SELECT count(make(kind, indexes)) FROM kinds;
+SELECT count(make_distinct(kind, indexes)) FROM distinct_kinds;
 
 -- What MongoDB does of it: from key to key of an index, or from all documents; '!' where the rows
 -- are others than PostgreSQL's.
-CREATE FUNCTION try(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION try_distinct(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
 	answers text[];
@@ -64,34 +64,34 @@ BEGIN
 			json_build_object('explain', (plan #>> '{0,Plan,Remote Command}')::json, 'verbosity', 'queryPlanner')::text::json)::text ~ 'DISTINCT_SCAN'
 		THEN 'keys' ELSE 'all' END || CASE WHEN answers[1] = answers[2] THEN '' ELSE '! ' || answers[1] || ' in place of ' || answers[2] END;
 END $$;
-CREATE FUNCTION try_all() RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT kind || ': ' || (SELECT string_agg(try(format(query, kind)), ' ' ORDER BY number) FROM unnest(ARRAY[
+CREATE FUNCTION try_all_distinct() RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT kind || ': ' || (SELECT string_agg(try_distinct(format(query, kind)), ' ' ORDER BY number) FROM unnest(ARRAY[
 		'SELECT DISTINCT t FROM %I', 'SELECT t FROM %I GROUP BY t', 'SELECT DISTINCT t FROM %I WHERE x = 5', 'SELECT DISTINCT t FROM %I WHERE x IN (1, 5)',
 		'SELECT DISTINCT t FROM %I WHERE t IS NOT NULL', 'SELECT DISTINCT t FROM %I WHERE t IN (''a'', ''A'', ''é'')', 'SELECT DISTINCT t FROM %I WHERE x = 5 AND t IS NOT NULL',
 		'SELECT DISTINCT n FROM %I', 'SELECT DISTINCT n FROM %I WHERE x = 5', 'SELECT DISTINCT n FROM %I WHERE n < 2', 'SELECT count(DISTINCT t) FROM %I'])
-		WITH ORDINALITY AS u(query, number)) FROM kinds;
+		WITH ORDINALITY AS u(query, number)) FROM distinct_kinds;
 $$;
 SET enable_hashagg = off;
 SET enable_sort = off;
-SELECT try_all();
+SELECT try_all_distinct();
 -- the same when the indexes are known
 DO $$
 DECLARE kind text;
 BEGIN
-	FOR kind IN SELECT k.kind FROM kinds AS k LOOP
+	FOR kind IN SELECT k.kind FROM distinct_kinds AS k LOOP
 		EXECUTE format('ANALYZE %I', kind);
 	END LOOP;
 END $$;
-SELECT try_all();
+SELECT try_all_distinct();
 -- and of a column that is never null
 DO $$
 DECLARE kind text;
 BEGIN
-	FOR kind IN SELECT k.kind FROM kinds AS k LOOP
+	FOR kind IN SELECT k.kind FROM distinct_kinds AS k LOOP
 		EXECUTE format('ALTER FOREIGN TABLE %I ALTER t SET NOT NULL', kind);
 	END LOOP;
 END $$;
-SELECT kind || ': ' || try(format('SELECT DISTINCT t FROM %I WHERE t >= '''' COLLATE "C"', kind)) || ' ' || try(format('SELECT DISTINCT t FROM %I WHERE x = 5 AND t <> ''A''', kind)) FROM kinds;
+SELECT kind || ': ' || try_distinct(format('SELECT DISTINCT t FROM %I WHERE t >= '''' COLLATE "C"', kind)) || ' ' || try_distinct(format('SELECT DISTINCT t FROM %I WHERE x = 5 AND t <> ''A''', kind)) FROM distinct_kinds;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM ordinary;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM ordinary WHERE x = 5;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM behind WHERE x = 5;

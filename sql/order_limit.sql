@@ -11,7 +11,7 @@ CREATE USER MAPPING FOR CURRENT_USER SERVER order_limit;
 RESET client_min_messages;
 
 CREATE FOREIGN TABLE o_numbers (
-	_id		int,
+	_id		int NOT NULL,
 	n		int OPTIONS (indexed 'true'),
 	half	float8 OPTIONS (indexed 'true'),
 	price	numeric,

@@ -76,7 +76,8 @@ SELECT l._id, l.n, b.customer FROM basket_lines l JOIN baskets b ON b._id = l.pr
 SELECT l._id, l.n, b.customer FROM oracle l JOIN baskets b ON b._id = l.product WHERE l.price = 13 ORDER BY 1, 2;
 SELECT b.customer, count(l.n) FROM baskets b LEFT JOIN basket_lines l USING (_id) GROUP BY 1 ORDER BY 1;
 
--- with its own parent, what comes with it is not looked up
+-- with its own parent, what comes with it is not looked up, if _id is known to be unique
+ANALYZE baskets;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT l.n, l.price, b.customer, b.tags FROM basket_lines l JOIN baskets b ON b._id = l._id WHERE l.product = 3 AND b.customer <> 'c2';
 SELECT l._id, l.n, l.price, b.customer, b.tags FROM basket_lines l JOIN baskets b ON b._id = l._id WHERE l.product = 3 AND b.customer <> 'c2' ORDER BY 1, 2;
 SELECT l._id, l.n, l.price, b.customer, b.tags FROM oracle l JOIN baskets b ON b._id = l._id WHERE l.product = 3 AND b.customer <> 'c2' ORDER BY 1, 2;

@@ -95,7 +95,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM points WHERE id = NULL::in
 
 # --- the order of _id -------------------------------------------------------
 $mongod->insert('db', 'ordered', '[' . join(', ', map { '{"_id": ' . (($_ * 7919) % 8000) . ", \"n\": $_}" } 0 .. 7999) . ']');
-create_table('ordered', '_id int, n int', "fetch_size '100'");
+create_table('ordered', '_id int NOT NULL, n int', "fetch_size '100'");
 foreach my $direction ('ASC NULLS FIRST', 'DESC NULLS LAST', 'ASC', 'DESC')
 {
 	compare("ORDER BY _id $direction", "SELECT _id, n FROM ordered WHERE hashint4(n) % 3 = 0 ORDER BY _id $direction", ordered => 1,
@@ -103,6 +103,10 @@ foreach my $direction ('ASC NULLS FIRST', 'DESC NULLS LAST', 'ASC', 'DESC')
 	compare("with LIMIT, $direction", "SELECT _id FROM ordered WHERE hashint4(n) % 3 = 0 ORDER BY _id $direction LIMIT 50 OFFSET 20",
 		ordered => 1, shape => qr/Foreign Scan/, count => 50);
 }
+$mongod->insert('db', 'ordered_null', '[' . join(', ', map { '{"_id": ' . ($_ == 100 ? 'null' : ($_ * 7919) % 8000) . ", \"n\": $_}" } 0 .. 7999) . ']');
+create_table('ordered_null', '_id int, n int', "fetch_size '100'");
+compare("a null _id, $_", "SELECT _id, n FROM ordered_null WHERE hashint4(n) % 3 < 3 ORDER BY _id $_", ordered => 1, count => 8000, shape => qr/Foreign Scan/)
+  foreach 'ASC NULLS FIRST', 'DESC NULLS LAST', 'ASC', 'DESC';
 compare('an order that is not the ranges\'', 'SELECT n FROM ordered ORDER BY n DESC', ordered => 1, shape => qr/Parallel/);
 
 # --- hostile values of _id --------------------------------------------------

@@ -178,9 +178,8 @@ parse_index(const bson_t *listed, MongoIndex *index)
 		return false;
 	index->name = bson_iter_utf8(&iter, NULL);
 
-	/* of the index on _id MongoDB does not say it */
-	index->unique = flag_of(listed, "unique") ||
-		(index->nkeys == 1 && strcmp(index->keys[0].path, "_id") == 0);
+	/* MongoDB does not say it of its own; another one may be a time series' */
+	index->unique = flag_of(listed, "unique") || strcmp(index->name, "_id_") == 0;
 	index->sparse = flag_of(listed, "sparse");
 	index->hidden = flag_of(listed, "hidden");
 	index->partial = bson_has_field(listed, "partialFilterExpression") ||

@@ -31,7 +31,6 @@ static const MongoAggregateRow *mongo_aggregate_row(Oid function);
 static bson_t *mongo_fits_or_raise(const MongoAggregateFit *fit, const Var *column,
 								   const MongoField *field, const MongoValue *greatest,
 								   const MongoValue *least, const MongoValue *result);
-static bool mongo_group_never_null(const MongoGroup *group, Node *node);
 
 /* ------------------- The stages of a group; see plan_internal.h ------------------- */
 
@@ -42,6 +41,34 @@ key_collation_suits(Oid collation, bool ordered)
 	return OidIsValid(collation) &&
 		(ordered ? mongo_collate_is_c(collation) :
 		 get_collation_isdeterministic(collation));
+}
+
+/*
+ * is_never_null: a column that is declared NOT NULL?
+ *
+ * Of a foreign table it is taken at its word, as PostgreSQL does; but of a table that is
+ * joined to the first one, rows may be missing.
+ */
+static bool
+is_never_null(const MongoTranslation *translation, Node *node)
+{
+	const Var  *var = (const Var *) node;
+	const MongoColumns *columns;
+	HeapTuple	tuple;
+	bool		result;
+
+	if (!IsA(node, Var) || var->varattno <= 0)
+		return false;
+	columns = mongo_columns_find(translation->columns, var->varno);
+	if (columns == NULL || columns->prefix != NULL)
+		return false;
+	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(columns->relid),
+							Int16GetDatum(var->varattno));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 /* value_as_stored: as mongo_group_value(), but in the form that documents have. */
@@ -60,7 +87,10 @@ value_as_stored(const MongoScope *scope, Node *node, bool ordered, MongoValue *v
 			return false;
 		scope->translation->compares_text = true;
 	}
-	return mongo_value_of_node(scope, node, value);
+	if (!mongo_value_of_node(scope, node, value))
+		return false;
+	value->nullable &= !is_never_null(scope->translation, node);
+	return true;
 }
 
 bool
@@ -68,37 +98,6 @@ mongo_group_value(const MongoScope *scope, Node *node, bool ordered, MongoValue 
 {
 	return value_as_stored(scope, node, ordered, value) &&
 		(mongo_kind_of_type(value->type)->compares_raw || mongo_normalize(scope, value));
-}
-
-/*
- * mongo_group_never_null
- *		Is the expression a column that is declared NOT NULL?
- *
- * mongo_group_never_null
- *
- * A NOT NULL of a foreign table is taken at its word, as PostgreSQL does; but of
- * a table that is joined to the first one, rows may be missing.
- */
-static bool
-mongo_group_never_null(const MongoGroup *group, Node *node)
-{
-	const Var  *var = (const Var *) node;
-	const MongoColumns *columns;
-	HeapTuple	tuple;
-	bool		result;
-
-	if (!IsA(node, Var) || var->varattno <= 0)
-		return false;
-	columns = mongo_columns_find(group->scope.translation->columns, var->varno);
-	if (columns == NULL || columns->prefix != NULL)
-		return false;
-	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(columns->relid),
-							Int16GetDatum(var->varattno));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
-	ReleaseSysCache(tuple);
-	return result;
 }
 
 /*
@@ -124,8 +123,6 @@ mongo_group_add_key(MongoGroup *group, Expr *expression)
 		!mongo_kind_of_type(key->value.type)->compares_raw &&
 		!mongo_normalize(&group->scope, &key->value))
 		return false;
-	if (mongo_group_never_null(group, (Node *) expression))
-		key->value.nullable = false;
 	key->expression = expression;
 	group->keys = lappend(group->keys, key);
 	return true;
@@ -520,7 +517,7 @@ null_witness(const MongoGroup *group, Node *node, bool *never_null)
 	ListCell   *cell;
 
 	*never_null = IsA(node, Const) ? !((Const *) node)->constisnull :
-		mongo_group_never_null(group, node);
+		is_never_null(group->scope.translation, node);
 	if (*never_null || !is_arithmetic(node))
 		return node;
 	foreach(cell, arguments)

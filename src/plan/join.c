@@ -188,7 +188,7 @@ is_with_parent(const RelOptInfo *joinrel, const MongoJoin *join)
 	return join->type == JOIN_INNER && unwound != NULL && unwound->unwind != NULL &&
 		unwound->pipeline == NULL && outer_key->columns->prefix == NULL &&
 		strcmp(unwound->collection, inner->options->collection) == 0 &&
-		strcmp(outer_key->path, "_id") == 0 && strcmp(join->key.inner.path, "_id") == 0 &&
+		strcmp(outer_key->path, "_id") == 0 && join->key.unique &&
 		outer_key->type == join->key.inner.type && outer_key->typmod == join->key.inner.typmod &&
 		outer_key->bson_type == join->key.inner.bson_type &&
 		!reads_replaced(join, unwound, joinrel->reltarget->exprs) &&
@@ -526,7 +526,8 @@ try_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 	/* texts that are both declared to be ObjectIds are nothing else */
 	key->is_text = kind == MONGO_KIND_TEXT &&
 		(key->inner.bson_type != key->outer.bson_type || key->inner.bson_type != BSON_TYPE_OID);
-	key->unique = strcmp(key->inner.path, "_id") == 0;
+	key->unique = strcmp(key->inner.path, "_id") == 0 &&
+		mongo_id_is_unique(relation->columns->statistics);
 	key->fits = key->unique ||
 		found_documents_fit(inner, castNode(Var, mongo_strip_relabelling(right)));
 	return true;

@@ -56,24 +56,16 @@ find_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
 }
 
 /*
- * cannot_be_null: _id is always there, a column may be declared NOT NULL, and
- * a strict restriction lets no NULL through.
- *
- * One document of a collection may have a null _id.  To look for it would cost
- * every ORDER BY _id a second command, so its place is MongoDB's; the
- * documentation says so.
+ * cannot_be_null: a column may be declared NOT NULL, and a strict restriction lets no
+ * NULL through.  An _id may be null, of one document of a collection and of any of a view.
  */
 static bool
-cannot_be_null(RelOptInfo *baserel, MongoRelation *relation, Expr *expression,
-			   const MongoField *field)
+cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const Expr *expression)
 {
 	Var		   *var;
 	Relation	table;
 	bool		not_null;
 	ListCell   *cell;
-
-	if (strcmp(field->path, "_id") == 0 && relation->options->pipeline == NULL)
-		return true;
 
 	var = (Var *) mongo_strip_relabelling((Node *) expression);
 	table = table_open(relation->relid, NoLock);
@@ -134,7 +126,7 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 
 	return mongo_default_opfamily(field->operator_type) == pathkey->pk_opfamily &&
 		(is_first || nulls_are_in_place(pathkey) ||
-		 cannot_be_null(baserel, relation, expression, field));
+		 cannot_be_null(baserel, relation, expression));
 }
 
 bool
@@ -244,7 +236,7 @@ mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
 		return 1;
 	expression = sort_field(baserel, first, &field);
 	nan_apart = comparison_of_field(&field)->sortability == MONGO_SORTABLE_NAN_APART;
-	has_null = !cannot_be_null(baserel, baserel->fdw_private, expression, &field);
+	has_null = !cannot_be_null(baserel, baserel->fdw_private, expression);
 	if (!nan_apart && (!has_null || nulls_are_in_place(first)))
 		return 1;
 
@@ -436,21 +428,6 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 	append_sort_key(stage, path, true);
 }
 
-/*
- * is_table_id: the _id of a collection's documents, which is never null; a
- * view's may be.
- */
-static bool
-is_table_id(const MongoUpperRelation *upper, const MongoValue *value)
-{
-	const MongoRelation *relation = upper->input->fdw_private;
-	bson_iter_t top;
-
-	return !upper->grouped && relation->options->pipeline == NULL && bson_iter_init(&top, value->expression) &&
-		bson_iter_next(&top) && BSON_ITER_HOLDS_UTF8(&top) &&
-		strcmp(bson_iter_utf8(&top, NULL), "$_id") == 0;
-}
-
 /* find_sort_value: of a member of the pathkey's class that MongoDB can compute. */
 static bool
 find_sort_value(MongoUpperRelation *upper, const PathKey *pathkey, MongoValue *value)
@@ -499,8 +476,6 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 
 		if (!find_sort_value(upper, pathkey, &value))
 			return false;
-		if (is_table_id(upper, &value))
-			value.nullable = false;
 		sorted = value;
 		if (value.nullable && value.raw && !upper->grouped && lnext(pathkeys, cell) != NULL)
 			make_nulls_one(&sorted);
