@@ -593,7 +593,6 @@ static void
 check_relation(const MongoRelation *relation, MemoryContext context)
 {
 	Assert(mongo_outlives(relation, context));
-	Assert(mongo_outlives(relation->options, context));
 	Assert(relation->known == NIL || mongo_outlives(relation->known, context));
 	Assert(relation->without_nan == NIL || mongo_outlives(relation->without_nan, context));
 	Assert(relation->restrictions == NIL || mongo_outlives(relation->restrictions, context));

@@ -134,12 +134,8 @@ mongo_check_columns(const MongoColumns *columns, MemoryContext context)
 		Assert(mongo_outlives(columns->options, context));
 		Assert(columns->prefix == NULL || mongo_outlives(columns->prefix, context));
 		for (int i = 0; i < columns->natts; i++)
-		{
 			Assert(columns->names[i] == NULL ||
 				   mongo_outlives(columns->names[i], columns->context));
-			Assert(columns->options[i] == NULL ||
-				   mongo_outlives(columns->options[i], columns->context));
-		}
 	}
 }
 #endif
