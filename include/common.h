@@ -65,6 +65,12 @@ extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
  */
 extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
 
+/*
+ * bson_view_at
+ *		The same of the document that an iterator is at; false for any other value.
+ */
+extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
+
 /*-------------------------------------------------------------------------
  * How BSON documents are written.
  *

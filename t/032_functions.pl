@@ -148,7 +148,7 @@ $node->safe_psql('postgres', 'CREATE USER MAPPING FOR mapped SERVER mongodb');
 is($node->safe_psql('postgres', "SET ROLE mapped; SELECT mongo_command('mongodb', 'db', '{\"ping\": 1}') ->> 'ok'"),
 	'1.0', 'USAGE and a mapping are enough');
 $node->safe_psql('postgres', 'CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER elsewhere FOREIGN DATA WRAPPER nothing');
-fails("SELECT mongo_command('elsewhere', 'db', '{\"ping\": 1}')", qr/no handler/, 'another wrapper');
+fails("SELECT mongo_command('elsewhere', 'db', '{\"ping\": 1}')", qr/server "elsewhere" is not a MongoDB server/, 'another wrapper');
 fails("SELECT mongo_command('nowhere', 'db', '{\"ping\": 1}')", qr/server "nowhere" does not exist/, 'no server');
 
 # What writes is not rolled back: a warning tells what a transaction, or a savepoint, has run.

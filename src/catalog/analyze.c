@@ -33,7 +33,6 @@
 
 static double mongo_average_document_size(UserMapping *user,
 										  const MongoTableOptions *options);
-static bool mongo_learns(Relation relation);
 
 /*-------------------------------------------------------------------------
  * ANALYZE of a foreign table.
@@ -292,20 +291,6 @@ read_sample(Sample *sample, MongoCursor *cursor)
 	}
 }
 
-/* paths_of_columns: of those that read a field. */
-static List *
-paths_of_columns(const Sample *sample)
-{
-	List	   *paths = NIL;
-
-	for (int i = 0; i < sample->nwanted; i++)
-	{
-		if (sample->wanted[i].path != NULL)
-			paths = lappend(paths, unconstify(char *, sample->wanted[i].path));
-	}
-	return paths;
-}
-
 static void
 prepare_sample(Sample *sample, MemoryContext context)
 {
@@ -315,7 +300,13 @@ prepare_sample(Sample *sample, MemoryContext context)
 		.entrysize = sizeof(uint64),
 		.hcxt = context
 	};
+	List	   *paths = NIL;
 
+	for (int i = 0; i < sample->nwanted; i++)
+	{
+		if (sample->wanted[i].path != NULL)
+			paths = lappend(paths, unconstify(char *, sample->wanted[i].path));
+	}
 	sample->decoder = mongo_row_decoder_create(context, sample->options->database,
 											   sample->options->collection,
 											   sample->wanted, sample->nwanted,
@@ -325,29 +316,12 @@ prepare_sample(Sample *sample, MemoryContext context)
 	sample->isnull = palloc0(sizeof(bool) * descriptor->natts);
 	sample->seen = hash_create("mongo_fdw sampled documents", sample->target, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	sample->types = field_types_create(paths_of_columns(sample), false);
+	sample->types = field_types_create(paths, false);
 	sample->rows_to_skip = -1;
 	reservoir_init_selection_state(&sample->reservoir, sample->target);
 	sample->document_context = AllocSetContextCreate(context,
 													 "mongo_fdw sampled document",
 													 ALLOCSET_DEFAULT_SIZES);
-}
-
-/* learn: once, where a table with children is sampled twice. */
-static void
-learn(const Sample *sample, double total)
-{
-	MongoFindings findings = {
-		.documents = total,
-		.document_size = counted.document_size,
-		.sampled = sample->read,
-		.types = sample->types
-	};
-
-	if (counted.relid == RelationGetRelid(sample->relation) &&
-		mongo_learns(sample->relation))
-		mongo_learn(sample->relation, sample->user, sample->options, &findings);
-	counted.relid = InvalidOid;
 }
 
 /*
@@ -397,7 +371,24 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 					RelationGetRelationName(relation), sample.options->database,
 					sample.options->collection, *totalrows, sample.nrows)));
 
-	learn(&sample, *totalrows);
+	/*
+	 * once, where a table with children is sampled twice; and not from its share in the
+	 * sample of a parent, which takes another lock, as PostgreSQL has no statistics of
+	 * the table from that either
+	 */
+	if (counted.relid == RelationGetRelid(relation) &&
+		CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true))
+	{
+		MongoFindings findings = {
+			.documents = *totalrows,
+			.document_size = counted.document_size,
+			.sampled = sample.read,
+			.types = sample.types
+		};
+
+		mongo_learn(relation, sample.user, sample.options, &findings);
+	}
+	counted.relid = InvalidOid;
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);
 	return sample.nrows;
@@ -550,23 +541,4 @@ mongo_remote_row_count(Oid relid, UserMapping *user)
 		kept->counted_by = user->umid;
 	}
 	return kept->documents;
-}
-
-/* --------- What ANALYZE keeps beside PostgreSQL's own statistics ---------- */
-
-/*
- * mongo_learns
- *		Is this table being analyzed for itself?
- *
- * Its share in the sample of a parent is not learned from, as PostgreSQL has no
- * statistics of the table from it either.
- */
-static bool
-mongo_learns(Relation relation)
-{
-	/*
-	 * the lock that ANALYZE takes, and that a parent's does not take of
-	 * children
-	 */
-	return CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true);
 }

@@ -210,21 +210,16 @@ append_ordered(bson_t *target, const bson_t *command)
 {
 	const char *name = find_command_name(command);
 	bson_iter_t iter;
+	bson_t		explained;
 
 	check_stack_depth();
 
 	if (!bson_iter_init_find(&iter, command, name))
 		elog(ERROR, "command lost its name");
-	if (strcmp(name, "explain") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
+	if (strcmp(name, "explain") == 0 && bson_view_at(&explained, &iter))
 	{
-		const uint8_t *data;
-		uint32_t	length;
-		bson_t		explained;
 		bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
 
-		bson_iter_document(&iter, &length, &data);
-		if (!bson_view(&explained, data, length))
-			elog(ERROR, "command is malformed");
 		append_ordered(ordered, &explained);
 		BSON_APPEND_DOCUMENT(target, name, ordered);
 	}
@@ -324,14 +319,9 @@ static bool command_only_reads(const bson_t *command);
 static bool
 explained_reads(const bson_iter_t *explained)
 {
-	const uint8_t *data;
-	uint32_t	length;
 	bson_t		command;
 
-	if (!BSON_ITER_HOLDS_DOCUMENT(explained))
-		return false;
-	bson_iter_document(explained, &length, &data);
-	return bson_view(&command, data, length) && command_only_reads(&command);
+	return bson_view_at(&command, explained) && command_only_reads(&command);
 }
 
 static bool
@@ -493,27 +483,20 @@ command_from_datum(Datum value, Oid typid)
 	bson_t	   *parent = bson_create_in(CurrentMemoryContext);
 	bson_iter_t iter;
 	bson_t		view;
-	const uint8_t *data;
-	uint32_t	length;
-	const bson_t *command;
 
 	append_datum_at(parent, "command", value, typid, &iter);
-	if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
+	if (!bson_view_at(&view, &iter))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a command must be a JSON object")));
 
-	bson_iter_document(&iter, &length, &data);
-	if (!bson_view(&view, data, length))
-		elog(ERROR, "command is malformed");
 	if (bson_empty(&view))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a command must not be empty")));
 
-	command = typid == JSONBOID ? ordered_command(&view) :
+	return typid == JSONBOID ? ordered_command(&view) :
 		bson_copy_in(CurrentMemoryContext, &view);
-	return command;
 }
 
 static Datum

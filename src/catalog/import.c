@@ -376,29 +376,6 @@ import_name_choose(HTAB *names, const char *wanted)
 /* MongoDB's code for what the user may not do. */
 #define UNAUTHORIZED	13
 
-/* next_entry views the cursor's next document; false at the end. */
-static bool
-next_entry(MongoCursor *cursor, bson_t *document)
-{
-	uint32		length;
-	const uint8_t *data = mongo_cursor_next(cursor, &length);
-
-	CHECK_FOR_INTERRUPTS();
-	if (data == NULL)
-		return false;
-	if (!bson_view(document, data, length))
-		mongo_report_bad_bson();
-	return true;
-}
-
-static MongoCursor *
-open_cursor(const ImportSource *source, const char *collection,
-			const bson_t *command)
-{
-	return mongo_cursor_open(CurrentMemoryContext, source->user,
-							 mongo_to_utf8(source->database), collection, command, 0);
-}
-
 /* ------------------------------ collections -------------------------------- */
 
 static int
@@ -416,8 +393,6 @@ collection_from_entry(const bson_t *entry)
 	bson_iter_t iter;
 	bson_iter_t value;
 	bson_t		validator;
-	const uint8_t *data;
-	uint32_t	length;
 
 	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
 		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0)
@@ -429,12 +404,8 @@ collection_from_entry(const bson_t *entry)
 
 	if (bson_iter_init(&iter, entry) &&
 		bson_iter_find_descendant(&iter, "options.validator", &value) &&
-		BSON_ITER_HOLDS_DOCUMENT(&value))
-	{
-		bson_iter_document(&value, &length, &data);
-		if (bson_view(&validator, data, length))
-			collection->validator = bson_copy_in(CurrentMemoryContext, &validator);
-	}
+		bson_view_at(&validator, &value))
+		collection->validator = bson_copy_in(CurrentMemoryContext, &validator);
 	return collection;
 }
 
@@ -461,15 +432,22 @@ import_list_collections(const ImportSource *source)
 	const char *template = may_list_collections(source) ? "{listCollections: 1}" :
 		"{listCollections: 1, nameOnly: true, authorizedCollections: true}";
 	const bson_t *command = bson_from_template(template);
-	MongoCursor *cursor;
-	bson_t		entry;
+	MongoCursor *cursor = mongo_cursor_open(CurrentMemoryContext, source->user,
+											mongo_to_utf8(source->database),
+											"$cmd.listCollections", command, 0);
+	const uint8_t *data;
+	uint32		length;
 	List	   *result = NIL;
 
-	cursor = open_cursor(source, "$cmd.listCollections", command);
-	while (next_entry(cursor, &entry))
+	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{
-		ImportCollection *collection = collection_from_entry(&entry);
+		ImportCollection *collection;
+		bson_t		entry;
 
+		CHECK_FOR_INTERRUPTS();
+		if (!bson_view(&entry, data, length))
+			mongo_report_bad_bson();
+		collection = collection_from_entry(&entry);
 		if (collection != NULL)
 			result = lappend(result, collection);
 	}

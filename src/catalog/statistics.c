@@ -80,12 +80,9 @@ key_kind(const bson_iter_t *key)
 	return MONGO_KEY_OTHER;
 }
 
-/*
- * index_key_kind_from_name
- *		Of a word of "kind" in mongo_fdw_statistics; "other" for what we do not know.
- */
+/* kind_named: a word of "kind" in mongo_fdw_statistics; "other" for what we do not know. */
 static MongoKeyKind
-index_key_kind_from_name(const char *name)
+kind_named(const char *name)
 {
 	for (size_t i = 0; i < lengthof(kinds); i++)
 	{
@@ -145,13 +142,9 @@ parse_keys(const bson_t *listed, MongoIndex *index)
 	bson_iter_t iter;
 	bson_iter_t key;
 	bson_t		keys;
-	const uint8_t *data;
-	uint32_t	length;
 
-	if (!bson_iter_init_find(&iter, listed, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-		return false;
-	bson_iter_document(&iter, &length, &data);
-	if (data == NULL || !bson_view(&keys, data, length) || !bson_iter_init(&key, &keys))
+	if (!bson_iter_init_find(&iter, listed, "key") || !bson_view_at(&keys, &iter) ||
+		!bson_iter_init(&key, &keys))
 		return false;
 	index->keys = palloc(sizeof(MongoIndexKey) * Max(bson_count_keys(&keys), 1));
 	while (bson_iter_next(&key))
@@ -233,13 +226,9 @@ index_list(UserMapping *user, const char *database, const char *collection, List
 		while (bson_iter_next(&each))
 		{
 			ListedIndex *listed = palloc0(sizeof(ListedIndex));
-			const uint8_t *data = NULL;
-			uint32_t	length;
 			bson_t		view;
 
-			if (BSON_ITER_HOLDS_DOCUMENT(&each))
-				bson_iter_document(&each, &length, &data);
-			if (data == NULL || !bson_view(&view, data, length))
+			if (!bson_view_at(&view, &each))
 				continue;
 			listed->document = bson_copy_in(CurrentMemoryContext, &view);
 			if (parse_index(listed->document, &listed->index))
@@ -498,14 +487,6 @@ open_own_table(Oid relid, LOCKMODE lock)
 	return NULL;
 }
 
-/* primary_key: the index over relid. */
-static Oid
-primary_key(Relation table)
-{
-	list_free(RelationGetIndexList(table));
-	return table->rd_pkindex;
-}
-
 /* begin_scan: for the row of one table. */
 static SysScanDesc
 begin_scan(Relation table, Oid relid, ScanKey key)
@@ -513,7 +494,10 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 	Oid			index = InvalidOid;
 
 	if (RelationGetNumberOfBlocks(table) > FEW_BLOCKS)
-		index = primary_key(table);
+	{
+		list_free(RelationGetIndexList(table));
+		index = table->rd_pkindex;
+	}
 	ScanKeyInit(key, COLUMN_RELID, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	return systable_beginscan(table, index, OidIsValid(index), NULL, 1, key);
@@ -760,7 +744,7 @@ read_index(JsonbContainer *object, MongoIndex *index)
 		JsonbContainer *key = element(keys, i);
 
 		index->keys[i].path = mongo_to_utf8(text_of(member(key, "path")));
-		index->keys[i].kind = index_key_kind_from_name(text_of(member(key, "kind")));
+		index->keys[i].kind = kind_named(text_of(member(key, "kind")));
 	}
 	index->unique = bool_member(object, "unique");
 	index->sparse = bool_member(object, "sparse");

@@ -72,6 +72,17 @@ bson_view(bson_t *view, const uint8_t *data, size_t length)
 	return bson_init_static(view, data, length);
 }
 
+bool
+bson_view_at(bson_t *view, const bson_iter_t *iter)
+{
+	const uint8_t *data = NULL;
+	uint32_t	length;
+
+	if (BSON_ITER_HOLDS_DOCUMENT(iter))
+		bson_iter_document(iter, &length, &data);
+	return data != NULL && bson_view(view, data, length);
+}
+
 /* ----- How BSON documents are written: templates, conditions, arrays ------ */
 
 /* A template as far as it has been read, and the values for it. */
