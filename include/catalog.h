@@ -136,6 +136,13 @@ typedef struct MongoStatistics
  */
 extern const MongoStatistics *mongo_statistics_of(Oid relid);
 
+/*
+ * mongo_reads_one_collection
+ *		Is it known that who reads the foreign table reads nothing but the collection that
+ *		it names?  No pipeline of its own may read others, and it is no view, as it has indexes.
+ */
+extern bool mongo_reads_one_collection(Oid relid);
+
 /* Where what is known of a table came from. */
 typedef struct MongoStatisticsOrigin
 {

@@ -180,6 +180,7 @@ typedef struct MongoScanPlan
 	bool		all_rows;		/* the query will likely read to the end */
 	bool		is_inner;		/* within the inner side of a nested loop */
 	bool		is_batched;		/* asks for the keys of a batched join */
+	bool		reads_one;		/* nothing but the collection is read */
 	int			hash_first;		/* in fdw_exprs: a column and a value for each
 								 * key of hash_functions */
 	int			change_after;	/* so many values cost as much as all

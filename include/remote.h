@@ -13,6 +13,7 @@
 
 #include "datatype/timestamp.h"
 #include "foreign/foreign.h"
+#include "lib/ilist.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 
@@ -304,6 +305,62 @@ extern MongoWriteFlight *mongo_write_batch_begin(MemoryContext owner,
  */
 extern void mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result);
 
+/*-------------------------------------------------------------------------
+ * The order of what a session reads and writes (order.c).
+ *-------------------------------------------------------------------------
+ */
+
+/* What a command reads or writes, names in UTF-8; NULL: any database, any collection. */
+typedef struct MongoExtent
+{
+	Oid			serverid;
+	const char *database;
+	const char *collection;
+} MongoExtent;
+
+/* Have they a collection in common? */
+extern bool mongo_extents_meet(const MongoExtent *one, const MongoExtent *other);
+
+/* Writes to one collection that have not been sent. */
+typedef struct MongoUnsent
+{
+	MongoExtent extent;
+	CommandId	command;		/* the statement's */
+	int			level;			/* its nesting level */
+	void		(*send) (struct MongoUnsent *unsent);	/* all of them */
+	dlist_node	node;
+	bool		listed;
+} MongoUnsent;
+
+/*
+ * mongo_unsent_add, mongo_unsent_remove
+ *		There are some, there are none any more.  Idempotent; do not raise.
+ */
+extern void mongo_unsent_add(MongoUnsent *unsent);
+extern void mongo_unsent_remove(MongoUnsent *unsent);
+
+/*
+ * mongo_before_read
+ *		To be called before 'extent' is read in a snapshot that shows what commands
+ *		before 'command' have written: these writes are sent first.
+ *
+ * Raises what sending them does; their own statement then fails, too.
+ */
+extern void mongo_before_read(const MongoExtent *extent, CommandId command);
+
+/*
+ * mongo_begin_write
+ *		mongo_session_for_write(), and what has to come before 'extent' is written to: what
+ *		others have written to it is sent, and the open cursors that may meet the change are
+ *		read to their end.
+ *
+ * mongo_begin_command
+ *		Likewise before a function runs a command, of which nothing more is known: what
+ *		commands before the one that calls it have written is sent.  'database' may be NULL.
+ */
+extern MongoSession *mongo_begin_write(UserMapping *user, const MongoExtent *extent);
+extern void mongo_begin_command(UserMapping *user, const char *database, bool writes);
+
 /* ---------------------------- Run one command ----------------------------- */
 
 /*
@@ -413,6 +470,13 @@ extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
  */
 extern void mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode,
 								 const char *comment);
+
+/*
+ * mongo_cursor_reads
+ *		What the command reads, if that is less than any collection of the database; its
+ *		names must live as long as the cursor.
+ */
+extern void mongo_cursor_reads(MongoCursor *cursor, const MongoExtent *extent);
 
 /*
  * mongo_cursor_grow_batches

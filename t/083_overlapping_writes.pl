@@ -90,8 +90,8 @@ is(rows('alone'), '20|20', 'DELETE by rows');
 begin_anew();
 $alone->block_commands(50, 'insert');
 $node->safe_psql('postgres', 'INSERT INTO alone.things SELECT i, there() FROM generate_series(1, 35) i');
-is($node->safe_psql('postgres', 'SELECT string_agg(DISTINCT n::text, $$ $$ ORDER BY n::text) FROM alone.things'), '0 10 20 30',
-	'a function sees the batches before');
+is($node->safe_psql('postgres', 'SELECT count(*), count(*) FILTER (WHERE n = _id - 1) FROM alone.things'), '35|35',
+	'a function sees the rows before, as in an ordinary table');
 begin_anew();
 $alone->block_commands(50, 'insert');
 $node->safe_psql('postgres', q{INSERT INTO alone.things SELECT i, (mongo_command('alone', 'db', '{"count": "things"}') ->> 'n')::int + 0 * i

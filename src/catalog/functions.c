@@ -524,6 +524,7 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 	if (typid == JSONBOID && bson_iter_init_find(&iter, command, "sort"))
 		warn_of_lost_order(&iter);
 
+	mongo_begin_command(user, only_reads ? database : NULL, !only_reads);
 	mongo_begin_own_work(&work, "mongo_command()");
 	context_message = psprintf("could not run command \"%s\" in database \"%s\"",
 							   name, database);
@@ -728,6 +729,7 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 	if (options != NULL)
 		append_options(command, options);
 
+	mongo_begin_command(user, database, stage != NULL);
 	if (stage == NULL)
 		return mongo_cursor_open(context, user, database,
 								 collection != NULL ? collection : "$cmd.aggregate",
@@ -764,6 +766,13 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context, Oid typid)
 	return state;
 }
 
+/* close_aggregate: also where the query ends before it. */
+static void
+close_aggregate(Datum state)
+{
+	mongo_cursor_close(((AggregateState *) DatumGetPointer(state))->cursor);
+}
+
 static Datum
 next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 {
@@ -781,6 +790,8 @@ next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 		funcctx = SRF_FIRSTCALL_INIT();
 		funcctx->user_fctx = start_aggregate(fcinfo,
 											 funcctx->multi_call_memory_ctx, typid);
+		RegisterExprContextCallback(((ReturnSetInfo *) fcinfo->resultinfo)->econtext,
+									close_aggregate, PointerGetDatum(funcctx->user_fctx));
 	}
 	funcctx = SRF_PERCALL_SETUP();
 	state = funcctx->user_fctx;
@@ -791,6 +802,8 @@ next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 	mongo_end_work(&work);
 	if (document == NULL)
 	{
+		UnregisterExprContextCallback(((ReturnSetInfo *) fcinfo->resultinfo)->econtext,
+									  close_aggregate, PointerGetDatum(state));
 		mongo_cursor_close(state->cursor);
 		SRF_RETURN_DONE(funcctx);
 	}

@@ -381,6 +381,15 @@ describe_index(UserMapping *user, const MongoTableOptions *options, const Listed
 	bson_array_append(result, bson_document(entry));
 }
 
+bool
+mongo_reads_one_collection(Oid relid)
+{
+	const MongoStatistics *statistics = mongo_statistics_of(relid);
+
+	return statistics != NULL && statistics->nindexes > 0 &&
+		mongo_table_options(relid)->pipeline == NULL;
+}
+
 /*-------------------------------------------------------------------------
  * The rows in which what ANALYZE has learned is kept.
  *

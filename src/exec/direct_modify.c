@@ -194,6 +194,8 @@ send_modification(MongoDirectState *state)
 	const MongoDirectPlan *plan = state->plan;
 	bool		is_update = plan->operation == CMD_UPDATE;
 	MongoWriteBatch batch = {0};
+	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
+	MongoSession *session = mongo_begin_write(state->user, &extent);
 	MongoWriteResult result;
 	MongoAtWork work;
 	bson_t		filter;
@@ -213,8 +215,7 @@ send_modification(MongoDirectState *state)
 	if (mongo_log_remote_query)
 		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
 	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
-	mongo_write_batch_send(mongo_session_for_write(state->user), plan->database,
-						   plan->collection, &batch, false, 0, 0,
+	mongo_write_batch_send(session, plan->database, plan->collection, &batch, false, 0, 0,
 						   context_message(state), &result);
 	mongo_end_work(&work);
 	return result.written;
@@ -279,6 +280,8 @@ fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 	MongoFindAndModify command = {
 		.database = plan->database, .collection = plan->collection
 	};
+	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
+	MongoSession *session = mongo_begin_write(state->user, &extent);
 	MongoAtWork work;
 	bson_t		filter;
 	bson_t		fields;
@@ -297,9 +300,8 @@ fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 	if (mongo_log_remote_query)
 		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
 	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
-	found = mongo_find_and_modify(mongo_session_for_write(state->user),
-								  CurrentMemoryContext, &command, context_message(state),
-								  &document);
+	found = mongo_find_and_modify(session, CurrentMemoryContext, &command,
+								  context_message(state), &document);
 	if (found)
 	{
 		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);

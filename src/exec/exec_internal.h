@@ -419,6 +419,7 @@ typedef struct MongoScanState
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
+	MongoExtent extent;			/* what it reads */
 	MongoRowDecoder *decoder;	/* likewise */
 	struct MongoSharedScan *shared; /* with other processes; NULL: the scan is
 									 * ours */
@@ -571,69 +572,83 @@ extern void mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping
 extern bson_t *mongo_upsert_command(const MongoUpsert *upsert);
 
 /*-------------------------------------------------------------------------
- * A statement's writes to one table, sent in batches.
+ * A statement's writes to one collection, sent in order and in batches.
  *
- * A queue either sends each batch as soon as it is full, or keeps all of them
- * (on disk beyond work_mem) until the statement has read what it reads.
- * Without that, a scan could meet the documents that its own statement wrote:
- * MongoDB's cursors are not snapshots.
+ * Each target of a statement is a writer: a table of a ModifyTable node.  Those of one
+ * collection share a queue, which sends what they write in the order in which they did.
+ * The queue either sends each batch as soon as it is full, or keeps all of them (on disk
+ * beyond one) until the statement has ended, as a scan of the statement might meet the
+ * documents that it wrote.  Who may see what is kept, by SQL's rules, or writes there
+ * immediately, has it sent before (order.c).
  *-------------------------------------------------------------------------
  */
 
 /* Opaque. */
-typedef struct MongoWriteQueue MongoWriteQueue;
+typedef struct MongoWriter MongoWriter;
 
 /*
- * mongo_write_queue_create
- *		An empty queue of writes of one kind; lives in 'context'.
- *
- * 'deferred': send nothing before mongo_write_queue_finish().  The options and
- * strings must live as long; 'context_message' names the statement in errors, which
- * quote documents of the foreign table 'relid' to who may read it.
+ * mongo_extent_written, mongo_extent_read
+ *		What is written to, or read, by the name of a foreign table.
  */
-extern MongoWriteQueue *mongo_write_queue_create(MemoryContext context,
-												 UserMapping *user,
-												 const MongoTableOptions *options,
-												 MongoWriteKind kind,
-												 int batch_size, bool deferred,
-												 const char *context_message,
-												 Oid relid);
+extern MongoExtent mongo_extent_written(Oid serverid, const MongoTableOptions *options);
+extern MongoExtent mongo_extent_read(Oid relid);
 
 /*
- * mongo_write_queue_add
+ * mongo_writer_create
+ *		Operations of one kind; lives in 'context', which must be the statement's.
+ *
+ * 'deferred': its queue sends nothing before it is seen, or mongo_writer_finish().  The
+ * options and strings must live as long; 'context_message' names the statement in errors,
+ * which quote documents of the foreign table 'relid' to who may read it.  'command' is
+ * the statement's CommandId.
+ */
+extern MongoWriter *mongo_writer_create(MemoryContext context, UserMapping *user,
+										const MongoTableOptions *options, MongoWriteKind kind,
+										int batch_size, bool deferred,
+										const char *context_message, Oid relid,
+										CommandId command);
+
+/*
+ * mongo_writer_add
  *		Add an operation of one document, or two (second may be NULL).
  */
-extern void mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
-								  const bson_t *second);
+extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);
 
 /*
- * mongo_write_queue_finish
- *		Send what has not been sent.  The queue may be used again.
+ * mongo_writer_finish
+ *		Send what the queue has not sent.  The writer may be used again.
  */
-extern void mongo_write_queue_finish(MongoWriteQueue *queue);
+extern void mongo_writer_finish(MongoWriter *writer);
 
 /*
- * mongo_write_queue_allow_duplicates
- *		Send nothing but by mongo_write_queue_send(), and there let pass rows
- *		that MongoDB refuses for a duplicate key.
+ * mongo_writer_allow_duplicates
+ *		Send nothing but by mongo_writer_send(), and there let pass rows that MongoDB
+ *		refuses for a duplicate key.
  *
- * For an empty queue of MONGO_INSERT or MONGO_INSERT_UNLESS_THERE.
+ * For a new writer of MONGO_INSERT or MONGO_INSERT_UNLESS_THERE.
  *
- * mongo_write_queue_upsert
+ * mongo_writer_upsert
  *		The operations are upserts by the option key_columns.  With 'on_demand' send
- *		nothing but by mongo_write_queue_send().
+ *		nothing but by mongo_writer_send().
  */
-extern void mongo_write_queue_allow_duplicates(MongoWriteQueue *queue);
-extern void mongo_write_queue_upsert(MongoWriteQueue *queue, bool on_demand);
+extern void mongo_writer_allow_duplicates(MongoWriter *writer);
+extern void mongo_writer_upsert(MongoWriter *writer, bool on_demand);
 
 /*
- * mongo_write_queue_send
- *		Send what was added, now; returns the indexes of the rows refused, also as
- *		they are there already.
+ * mongo_writer_send
+ *		Send what was added, now, and before it what the queue has kept; returns the
+ *		indexes of the rows refused, also as they are there already.
  */
-extern Bitmapset *mongo_write_queue_send(MongoWriteQueue *queue);
+extern Bitmapset *mongo_writer_send(MongoWriter *writer);
 
-/* mongo_write_queue_rows: how many rows were added so far. */
-extern int64 mongo_write_queue_rows(const MongoWriteQueue *queue);
+/* mongo_writer_rows: how many rows were added so far. */
+extern int64 mongo_writer_rows(const MongoWriter *writer);
+
+/*
+ * mongo_writer_changes_first
+ *		Is the document {_id: value} changed for the first time in the statement, as far
+ *		as this was asked before?
+ */
+extern bool mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter);
 
 #endif							/* MONGO_FDW_EXEC_INTERNAL_H */

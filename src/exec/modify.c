@@ -14,13 +14,12 @@
 #include "translate.h"
 
 #include "access/htup_details.h"
-#include "common/hashfn.h"
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -39,13 +38,6 @@ static MongoIdentityLog *mongo_identity_log_create(MemoryContext context);
 /* Rows that core may hold for one batch; each costs it a tuple slot. */
 #define LARGEST_CORE_BATCH	1000
 
-/* The bytes of a document {_id: value}. */
-typedef struct MongoIdentityKey
-{
-	uint32		length;
-	const char *data;
-} MongoIdentityKey;
-
 /* ri_FdwState of a target relation. */
 typedef struct MongoModifyState
 {
@@ -56,7 +48,7 @@ typedef struct MongoModifyState
 	UserMapping *user;
 	MongoRowLayout *layout;
 	MongoWriteKind kind;
-	MongoWriteQueue *queue;
+	MongoWriter *writer;
 	MemoryContext row_context;	/* reset for each row */
 	bson_t	   *document;		/* of the row; reused */
 	bson_t	   *second;			/* its update, if any; reused */
@@ -68,6 +60,7 @@ typedef struct MongoModifyState
 	MongoUpsert *upsert;		/* of the option insert_mode, or NULL */
 	bool		tells_refused;	/* rows that were not inserted are not counted */
 	bool		returns_upserts;	/* each is sent on its own */
+	bool		shares_collection;	/* with another target of the statement */
 	MongoRowDecoder *id_decoder;	/* when a generated _id will be seen */
 
 	/* UPDATE and DELETE */
@@ -78,7 +71,7 @@ typedef struct MongoModifyState
 	AttrNumber	identity_attribute; /* in the plan's tuple: the ctid */
 	AttrNumber	row_attribute;	/* likewise: the old row, or 0 */
 	MongoIdentityLog *identities;
-	HTAB	   *changed_rows;	/* NULL when no row can come twice */
+	bool		may_come_twice; /* a row */
 	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves
 										 * to this table, or NULL */
 } MongoModifyState;
@@ -94,46 +87,37 @@ modify_user(EState *estate, ResultRelInfo *rinfo)
 	return user ? user : GetUserId();
 }
 
-/* has_after_triggers: will something look at the table before the end? */
+/*
+ * find_other
+ *		Does the statement have another target (else: another table) of which we do not
+ *		know that it is of another collection than this one?
+ */
 static bool
-has_after_triggers(const ResultRelInfo *rinfo, CmdType operation)
+find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent, bool target)
 {
-	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
-
-	if (triggers == NULL)
-		return false;
-	switch (operation)
-	{
-		case CMD_INSERT:
-			return triggers->trig_insert_after_row || triggers->trig_insert_after_statement;
-		case CMD_UPDATE:
-			return triggers->trig_update_after_row || triggers->trig_update_after_statement;
-		default:
-			return triggers->trig_delete_after_row || triggers->trig_delete_after_statement;
-	}
-}
-
-/* reads_collection: does the query read what this INSERT writes? */
-static bool
-reads_collection(EState *estate, const ResultRelInfo *rinfo,
-				 const MongoTableOptions *options)
-{
-	Index		index = 0;
+	const List *targets = estate->es_plannedstmt == NULL ? NIL :
+		estate->es_plannedstmt->resultRelations;
+	int			index = 0;
 	ListCell   *cell;
 
 	foreach(cell, estate->es_range_table)
 	{
 		RangeTblEntry *entry = lfirst(cell);
-		const MongoTableOptions *other;
+		MongoExtent other;
 
-		if (++index == rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||
-			entry->relkind != RELKIND_FOREIGN_TABLE ||
+		if (++index == (int) rinfo->ri_RangeTableIndex || entry->rtekind != RTE_RELATION ||
+			(target && !list_member_int(targets, index)))
+			continue;
+		/* some partition of it may be the same */
+		if (target && entry->relkind == RELKIND_PARTITIONED_TABLE)
+			return true;
+		if (entry->relkind != RELKIND_FOREIGN_TABLE ||
 			GetFdwRoutineByRelId(entry->relid)->BeginForeignModify != mongo_begin_foreign_modify)
 			continue;
-		other = mongo_table_options(entry->relid);
-		/* a pipeline may read any collection of its database */
-		if (strcmp(other->database, options->database) == 0 &&
-			(other->pipeline != NULL || strcmp(other->collection, options->collection) == 0))
+		other = mongo_extent_read(entry->relid);
+		if (target)
+			other.collection = mongo_to_utf8(mongo_table_options(entry->relid)->collection);
+		if (mongo_extents_meet(&other, extent))
 			return true;
 	}
 	return false;
@@ -164,23 +148,22 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 }
 
 static void
-create_queue(MongoModifyState *state, const ResultRelInfo *rinfo,
-			 MongoWriteKind kind, bool deferred)
+create_writer(MongoModifyState *state, const EState *estate, MongoWriteKind kind, bool deferred)
 {
 	static const char *const messages[] = {
 		[CMD_INSERT] = "could not insert into foreign table \"%s\"",
 		[CMD_UPDATE] = "could not update foreign table \"%s\"",
 		[CMD_DELETE] = "could not delete from foreign table \"%s\"",
 	};
-	bool		observed = has_after_triggers(rinfo, state->operation);
 
-	state->queue = mongo_write_queue_create(state->context, state->user,
-											state->options, kind,
-											observed ? 1 : state->options->batch_size,
-											deferred && !observed,
-											psprintf(messages[state->operation],
-													 RelationGetRelationName(state->relation)),
-											RelationGetRelid(state->relation));
+	/* COPY has no plan, and says no CommandId */
+	state->writer = mongo_writer_create(state->context, state->user, state->options, kind,
+										state->options->batch_size, deferred,
+										psprintf(messages[state->operation],
+												 RelationGetRelationName(state->relation)),
+										RelationGetRelid(state->relation),
+										estate->es_plannedstmt != NULL ?
+										estate->es_output_cid : GetCurrentCommandId(true));
 }
 
 /* The columns that read _id, for which we may have to make one. */
@@ -238,9 +221,10 @@ static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
 	MongoModifyState *state = create_modify_state(estate, rinfo, CMD_INSERT);
+	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
 	MongoWriteKind kind = MONGO_INSERT;
 	bool		deferred = (plan != NULL && plan->operation == CMD_UPDATE) ||
-		reads_collection(estate, rinfo, state->options);
+		find_other(estate, rinfo, &extent, false);
 
 	state->upsert = mongo_upsert_begin(estate, plan, rinfo, state->options,
 									   modify_user(estate, rinfo));
@@ -257,17 +241,18 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 		WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
 	/* rinfo itself does not know of RETURNING yet */
 	if ((plan != NULL && (plan->returningLists != NIL || plan->withCheckOptionLists != NIL)) ||
-		has_after_triggers(rinfo, CMD_INSERT))
+		(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row))
 		state->id_decoder = create_id_decoder(state);
 	if (state->upsert != NULL)
 		kind = begin_upsert(state, plan, rinfo);
 	state->kind = kind;
 	state->tells_refused |= state->skips_duplicates;
-	create_queue(state, rinfo, kind, deferred && !state->tells_refused);
+	state->shares_collection = find_other(estate, rinfo, &extent, true);
+	create_writer(state, estate, kind, deferred && !state->tells_refused);
 	if (state->skips_duplicates)
-		mongo_write_queue_allow_duplicates(state->queue);
+		mongo_writer_allow_duplicates(state->writer);
 	if (state->upsert != NULL)
-		mongo_write_queue_upsert(state->queue, state->tells_refused);
+		mongo_writer_upsert(state->writer, state->tells_refused);
 	rinfo->ri_FdwState = state;
 }
 
@@ -293,39 +278,6 @@ find_scan(PlanState *node, ScanSearch *search)
 	return planstate_tree_walker(node, find_scan, search);
 }
 
-/* Rows already changed: a join may give a row several times. */
-static uint32
-hash_identity(const void *key, Size size pg_attribute_unused())
-{
-	const MongoIdentityKey *identity = key;
-
-	return hash_bytes((const unsigned char *) identity->data, identity->length);
-}
-
-static int
-match_identity(const void *first, const void *second, Size size pg_attribute_unused())
-{
-	const MongoIdentityKey *a = first;
-	const MongoIdentityKey *b = second;
-
-	return a->length != b->length || memcmp(a->data, b->data, a->length) != 0;
-}
-
-static HTAB *
-create_changed_rows(MongoModifyState *state)
-{
-	HASHCTL		control = {
-		.keysize = sizeof(MongoIdentityKey),
-		.entrysize = sizeof(MongoIdentityKey),
-		.hash = hash_identity,
-		.match = match_identity,
-		.hcxt = state->context,
-	};
-
-	return hash_create("mongo_fdw changed rows", 256, &control,
-					   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
-}
-
 static void
 begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 					   List *attributes)
@@ -336,6 +288,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	List	   *targetlist = source->plan->targetlist;
 	ScanSearch	search = {rinfo->ri_RangeTableIndex, NULL};
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	MongoExtent extent;
 	ListCell   *cell;
 
 	state->assigned = attributes;
@@ -356,12 +309,13 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	state->identities = mongo_identity_log_create(state->context);
 	if (search.found != NULL)
 		mongo_scan_keep_identities(search.found, state->identities);
-	if (!IsA(source, ForeignScanState) && !IsA(source, AppendState))
-		state->changed_rows = create_changed_rows(state);
+	extent = mongo_extent_written(state->user->serverid, state->options);
+	state->may_come_twice = (!IsA(source, ForeignScanState) && !IsA(source, AppendState)) ||
+		find_other(estate, rinfo, &extent, true);
 
 	state->second = bson_create_in(state->context);
 	state->kind = state->operation == CMD_UPDATE ? MONGO_UPDATE_ONE : MONGO_DELETE_ONE;
-	create_queue(state, rinfo, state->kind, true);
+	create_writer(state, estate, state->kind, true);
 	rinfo->ri_FdwState = state;
 
 	/* what the scan reads must not change before it is written */
@@ -409,7 +363,7 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 	TriggerDesc *triggers = rinfo->ri_TrigDesc;
 
 	/* other inserts make their batches in the queue, without copying rows */
-	if (state == NULL || !state->tells_refused ||
+	if (state == NULL || !state->tells_refused || state->shares_collection ||
 		rinfo->ri_projectReturning != NULL || rinfo->ri_WithCheckOptions != NIL ||
 		(triggers != NULL && (triggers->trig_insert_before_row ||
 							  triggers->trig_insert_after_row)))
@@ -438,7 +392,7 @@ row_error_context(void *arg)
 	MongoModifyState *state = arg;
 
 	errcontext("row %lld for foreign table \"%s\"",
-			   (long long) mongo_write_queue_rows(state->queue) + 1,
+			   (long long) mongo_writer_rows(state->writer) + 1,
 			   RelationGetRelationName(state->relation));
 }
 
@@ -477,7 +431,7 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 	mongo_row_to_document(state->layout, slot->tts_values, slot->tts_isnull,
 						  state->document, &generated, &oid);
 	if (state->kind == MONGO_INSERT)
-		mongo_write_queue_add(state->queue, state->document, NULL);
+		mongo_writer_add(state->writer, state->document, NULL);
 	else
 	{
 		bson_t	   *filter = bson_create_in(state->row_context);
@@ -492,7 +446,7 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 		if (state->returns_upserts)
 			mongo_upsert_return(state->upsert, estate, state->user, filter, state->second, slot);
 		else
-			mongo_write_queue_add(state->queue, filter, state->second);
+			mongo_writer_add(state->writer, filter, state->second);
 	}
 
 	error_context_stack = callback.previous;
@@ -512,7 +466,7 @@ mongo_exec_foreign_insert(EState *estate, ResultRelInfo *rinfo,
 	check_policies(state, rinfo, slot, estate);
 	queue_insert(state, estate, slot);
 	if (state->tells_refused &&
-		!bms_is_empty(mongo_write_queue_send(state->queue)))
+		!bms_is_empty(mongo_writer_send(state->writer)))
 		return NULL;
 	return slot;
 }
@@ -534,7 +488,7 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 		queue_insert(state, estate, slots[i]);
 	}
 	if (state->tells_refused)
-		refused = mongo_write_queue_send(state->queue);
+		refused = mongo_writer_send(state->writer);
 	for (int i = 0; i < *numSlots; i++)
 	{
 		TupleTableSlot *slot = slots[i];
@@ -560,30 +514,14 @@ static bool
 row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
 {
 	bool		isnull;
-	bool		found;
 	Datum		ctid = ExecGetJunkAttribute(plan_slot, state->identity_attribute,
 											&isnull);
-	MongoIdentityKey key;
-	MongoIdentityKey *entry;
 
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
 	mongo_identity_find(state->identities, (ItemPointer) DatumGetPointer(ctid),
 						filter);
-	if (state->changed_rows == NULL)
-		return true;
-
-	key.length = filter->len;
-	key.data = (const char *) bson_get_data(filter);
-	entry = hash_search(state->changed_rows, &key, HASH_ENTER, &found);
-	if (!found)
-	{
-		char	   *copy = MemoryContextAlloc(state->context, filter->len);
-
-		memcpy(copy, key.data, key.length);
-		entry->data = copy;
-	}
-	return !found;
+	return !state->may_come_twice || mongo_writer_changes_first(state->writer, filter);
 }
 
 /* old_row: the row as the scan read it, or NULL. */
@@ -692,7 +630,7 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 		bson_reinit(state->second);
 		append_update(state, slot, planSlot, state->second);
 		if (!bson_empty(state->second))
-			mongo_write_queue_add(state->queue, &filter, state->second);
+			mongo_writer_add(state->writer, &filter, state->second);
 	}
 
 	error_context_stack = callback.previous;
@@ -722,7 +660,7 @@ mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
 	MemoryContextReset(state->row_context);
 	if (!row_identity(state, planSlot, &filter))
 		return NULL;
-	mongo_write_queue_add(state->queue, &filter, NULL);
+	mongo_writer_add(state->writer, &filter, NULL);
 
 	if (rinfo->ri_projectReturning != NULL &&
 		(old = old_row(state, planSlot, &old_data)) != NULL)
@@ -739,9 +677,9 @@ mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *ri
 
 	if (state == NULL)
 		return;
-	mongo_write_queue_finish(state->queue);
+	mongo_writer_finish(state->writer);
 	if (state->routed != NULL)
-		mongo_write_queue_finish(state->routed->queue);
+		mongo_writer_finish(state->routed->writer);
 }
 
 /* ------ The _ids of the rows that a scan gave to an UPDATE or DELETE ------ */
@@ -865,15 +803,14 @@ truncate_one(Relation relation)
 	Oid			relid = RelationGetRelid(relation);
 	const MongoTableOptions *options = mongo_table_options(relid);
 	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
-	MongoWriteQueue *queue;
+	MongoWriter *writer;
 
-	queue = mongo_write_queue_create(CurrentMemoryContext, user, options,
-									 MONGO_DELETE_MANY, 1, true,
-									 psprintf("could not truncate foreign table \"%s\"",
-											  RelationGetRelationName(relation)),
-									 relid);
-	mongo_write_queue_add(queue, bson_create_in(CurrentMemoryContext), NULL);
-	mongo_write_queue_finish(queue);
+	writer = mongo_writer_create(CurrentMemoryContext, user, options, MONGO_DELETE_MANY, 1, false,
+								 psprintf("could not truncate foreign table \"%s\"",
+										  RelationGetRelationName(relation)),
+								 relid, GetCurrentCommandId(true));
+	mongo_writer_add(writer, bson_create_in(CurrentMemoryContext), NULL);
+	mongo_writer_finish(writer);
 }
 
 void

@@ -176,6 +176,10 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	state->relids = scanned_relids(node);
 	state->user = mongo_scan_user_mapping(node);
+	state->extent = (MongoExtent) {
+		plan->fs_server, mongo_to_utf8(state->plan->database),
+		state->plan->reads_one ? mongo_to_utf8(state->plan->collection) : NULL
+	};
 	state->keeps_answers = may_repeat(node, eflags);
 	mongo_change_over_init(node);
 	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
@@ -387,11 +391,12 @@ open_scan_cursor(MongoScanState *state)
 	}
 	mongo_log_command(state->plan->database, state->run.command);
 	state->run.cursor = mongo_cursor_open(state->run.context, state->user,
-										  mongo_to_utf8(state->plan->database),
+										  state->extent.database,
 										  state->plan->collection, state->run.command,
 										  state->plan->fetch_size);
 	if (state->plan->batches_grow)
 		mongo_cursor_grow_batches(state->run.cursor);
+	mongo_cursor_reads(state->run.cursor, &state->extent);
 	mongo_cursor_send_as(state->run.cursor, state->plan->read_mode, state->plan->comment);
 	mongo_cursor_count_in(state->run.cursor, &state->usage);
 	if (state->run.counts)
@@ -429,6 +434,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 		swap_runs(state);
 	old_context = MemoryContextSwitchTo(state->run.context);
 	state->started = true;
+	mongo_before_read(&state->extent, node->ss.ps.state->es_snapshot->curcid);
 	if (bind_next_command(node) == MONGO_MATCH_NONE)
 	{
 		if (state->answers != NULL)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_queue.c
- *		A statement's writes to one table, sent in batches; upserts.
+ *		A statement's writes to one collection, sent in order and in batches; upserts.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,83 +13,168 @@
 #include "convert.h"
 #include "translate.h"
 #include "remote.h"
+#include "catalog.h"
 
 #include "catalog/objectaddress.h"
 #include "commands/trigger.h"
+#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
 #include "utils/acl.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
 
-/* ----------- A statement's writes to one table, sent in batches ----------- */
+/* ------- A statement's writes to one collection, in order and batches ------- */
 
 /* A batch is full with this many bytes even when batch_size is not reached. */
 #define BATCH_BYTES		(12 * 1024 * 1024)
 
-struct MongoWriteQueue
+/* What a statement writes to a collection; each of its targets there is a writer. */
+typedef struct MongoWriteQueue
 {
-	MemoryContext context;
+	MongoUnsent unsent;			/* as others see it */
+	dlist_node	node;			/* in 'queues' */
+	MemoryContext context;		/* of the statement */
+	MemoryContextCallback callback;
+	bool		deferred;
+	MongoWriteBatch batch;		/* being filled */
+	MongoWriter *writer;		/* ... by this one */
+	MongoWriteBatch flying;		/* on its way, while there is a flight */
+	MongoWriter *flying_writer;
+	MongoWriteFlight *flight;
+	HTAB	   *changed;		/* _ids of the rows changed; NULL: none so far */
+	ErrorData  *failure;		/* what sending for others has raised, or NULL */
+
+	/* Deferred batches that were full, a FiledBatch and its data each. */
+	BufFile    *file;			/* NULL: none */
+	int			filed;
+} MongoWriteQueue;
+
+struct MongoWriter
+{
+	MongoWriteQueue *queue;
 	UserMapping *user;
 	const char *database;
 	const char *collection;
 	const char *context_message;
 	Oid			relid;			/* the foreign table */
 	int			batch_size;
-	bool		deferred;
 	bool		allow_duplicates;
-	bool		on_demand;		/* sends by mongo_write_queue_send() alone */
-	MongoWriteBatch batch;		/* being filled */
-	MongoWriteBatch flying;		/* on its way, while there is a flight */
-	MongoWriteFlight *flight;
+	bool		on_demand;		/* sends by mongo_writer_send() alone */
+	MongoWriteBatch form;		/* of its batches */
 	int64		rows;			/* added */
 	int64		sent;			/* rows sent, also those refused */
 	int64		written;
-
-	/* Deferred batches that were full: {count, length, data} each. */
-	BufFile    *file;			/* NULL: none */
-	int			filed;
 };
 
 /* The head of a batch in the file.  Without padding, which would be written too. */
 typedef struct FiledBatch
 {
+	uint64		writer;			/* a pointer */
 	uint64		count;
 	uint64		length;
 } FiledBatch;
 
-MongoWriteQueue *
-mongo_write_queue_create(MemoryContext context, UserMapping *user,
-						 const MongoTableOptions *options,
-						 MongoWriteKind kind, int batch_size, bool deferred,
-						 const char *context_message, Oid relid)
+/* The bytes of a document {_id: value}. */
+typedef struct MongoIdentityKey
 {
-	MongoWriteQueue *queue = MemoryContextAllocZero(context,
-													sizeof(MongoWriteQueue));
+	uint32		length;
+	const char *data;
+} MongoIdentityKey;
 
+/* The queues of all statements that are being executed. */
+static dlist_head queues = DLIST_STATIC_INIT(queues);
+
+static void send_for_others(MongoUnsent *unsent);
+
+/* forget_queue: its statement has ended, or failed. */
+static void
+forget_queue(void *arg)
+{
+	MongoWriteQueue *queue = arg;
+
+	mongo_unsent_remove(&queue->unsent);
+	dlist_delete(&queue->node);
+}
+
+MongoExtent
+mongo_extent_written(Oid serverid, const MongoTableOptions *options)
+{
+	return (MongoExtent) {
+		serverid, mongo_to_utf8(options->database), mongo_to_utf8(options->collection)
+	};
+}
+
+MongoExtent
+mongo_extent_read(Oid relid)
+{
+	MongoExtent extent = mongo_extent_written(GetForeignTable(relid)->serverid,
+											  mongo_table_options(relid));
+
+	if (!mongo_reads_one_collection(relid))
+		extent.collection = NULL;
+	return extent;
+}
+
+/* get_queue: that of the statement whose memory context this is; made if need be. */
+static MongoWriteQueue *
+get_queue(MemoryContext context, const MongoExtent *extent)
+{
+	MongoWriteQueue *queue;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &queues)
+	{
+		queue = dlist_container(MongoWriteQueue, node, iter.cur);
+		if (queue->context == context && mongo_extents_meet(&queue->unsent.extent, extent))
+			return queue;
+	}
+	queue = MemoryContextAllocZero(context, sizeof(MongoWriteQueue));
 	queue->context = context;
-	queue->user = user;
-	queue->database = options->database;
-	queue->collection = options->collection;
-	queue->batch.comment = options->comment;
-	queue->context_message = context_message;
-	queue->batch_size = batch_size;
-	queue->deferred = deferred;
-	queue->relid = relid;
-	queue->batch.kind = kind;
-	queue->batch.ordered = true;
+	queue->unsent.extent = *extent;
+	queue->unsent.send = send_for_others;
+	queue->callback.func = forget_queue;
+	queue->callback.arg = queue;
+	dlist_push_tail(&queues, &queue->node);
+	MemoryContextRegisterResetCallback(context, &queue->callback);
 	return queue;
 }
 
+MongoWriter *
+mongo_writer_create(MemoryContext context, UserMapping *user, const MongoTableOptions *options,
+					MongoWriteKind kind, int batch_size, bool deferred,
+					const char *context_message, Oid relid, CommandId command)
+{
+	MongoWriter *writer = MemoryContextAllocZero(context, sizeof(MongoWriter));
+	MongoExtent extent = mongo_extent_written(user->serverid, options);
+	MongoWriteQueue *queue = get_queue(context, &extent);
+
+	queue->unsent.command = command;
+	queue->unsent.level = GetCurrentTransactionNestLevel();
+	queue->deferred |= deferred;
+	writer->queue = queue;
+	writer->user = user;
+	writer->database = options->database;
+	writer->collection = options->collection;
+	writer->context_message = context_message;
+	writer->batch_size = batch_size;
+	writer->relid = relid;
+	writer->form.kind = kind;
+	writer->form.ordered = true;
+	writer->form.comment = options->comment;
+	return writer;
+}
+
 static void
-log_remote_write(const MongoWriteQueue *queue, const MongoWriteBatch *batch)
+log_remote_write(const MongoWriter *writer, const MongoWriteBatch *batch)
 {
 	ereport(mongo_query_log_level(),
 			(errmsg("remote query: %s.%s: %s, %d operations, %zu bytes",
-					queue->database, queue->collection,
+					writer->database, writer->collection,
 					batch->kind == MONGO_INSERT ? "insert" :
 					batch->kind == MONGO_DELETE_ONE ? "delete" : "update",
 					batch->count, batch->length),
@@ -103,13 +188,24 @@ clear_batch(MongoWriteBatch *batch)
 	batch->length = 0;
 }
 
+/* begin_batch: an empty one of the writer's, in the memory of the last. */
+static void
+begin_batch(MongoWriteQueue *queue, MongoWriter *writer)
+{
+	MongoWriteBatch last = queue->batch;
+
+	queue->writer = writer;
+	queue->batch = writer->form;
+	queue->batch.data = last.data;
+	queue->batch.capacity = last.capacity;
+}
+
 /* count_batch: it has been written, or refused in part. */
 static void
-count_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch,
-			const MongoWriteResult *result)
+count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteResult *result)
 {
-	queue->sent += batch->count;
-	queue->written += result->written;
+	writer->sent += batch->count;
+	writer->written += result->written;
 }
 
 /* land_batch: wait for the batch that is on its way, if one is. */
@@ -123,31 +219,38 @@ land_batch(MongoWriteQueue *queue)
 	if (flight == NULL)
 		return;
 	queue->flight = NULL;
-	mongo_begin_work(&work, list_make1_oid(queue->relid));
+	mongo_begin_work(&work, list_make1_oid(queue->flying_writer->relid));
 	mongo_write_batch_finish(flight, &result);
 	mongo_end_work(&work);
-	count_batch(queue, &queue->flying, &result);
+	count_batch(queue->flying_writer, &queue->flying, &result);
 	clear_batch(&queue->flying);
+}
+
+/* prepare_to_send: what comes before a batch, in MongoDB's order as in SQL's. */
+static MongoSession *
+prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
+{
+	CHECK_FOR_INTERRUPTS();
+	land_batch(queue);
+	return mongo_begin_write(writer->user, &queue->unsent.extent);
 }
 
 /* send_batch returns the indexes of duplicates when those are allowed. */
 static Bitmapset *
-send_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch)
+send_batch(MongoWriteQueue *queue, MongoWriter *writer, const MongoWriteBatch *batch)
 {
+	MongoSession *session = prepare_to_send(queue, writer);
 	MongoWriteResult result;
 	MongoAtWork work;
 
-	CHECK_FOR_INTERRUPTS();
-	land_batch(queue);
 	if (mongo_log_remote_query)
-		log_remote_write(queue, batch);
-	mongo_begin_work(&work, list_make1_oid(queue->relid));
-	mongo_write_batch_send(mongo_session_for_write(queue->user), queue->database,
-						   queue->collection, batch, queue->allow_duplicates,
-						   queue->sent + 1, queue->written,
-						   queue->context_message, &result);
+		log_remote_write(writer, batch);
+	mongo_begin_work(&work, list_make1_oid(writer->relid));
+	mongo_write_batch_send(session, writer->database, writer->collection, batch,
+						   writer->allow_duplicates, writer->sent + 1, writer->written,
+						   writer->context_message, &result);
 	mongo_end_work(&work);
-	count_batch(queue, batch, &result);
+	count_batch(writer, batch, &result);
 	return result.refused;
 }
 
@@ -157,43 +260,40 @@ send_batch(MongoWriteQueue *queue, const MongoWriteBatch *batch)
  *		leave *batch empty, to be filled meanwhile.
  */
 static void
-launch_batch(MongoWriteQueue *queue, MongoWriteBatch *batch)
+launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
-	MongoWriteBatch spare;
+	MongoSession *session = prepare_to_send(queue, writer);
+	MongoWriteBatch spare = queue->flying;
 	MongoAtWork work;
 
-	CHECK_FOR_INTERRUPTS();
-	land_batch(queue);
-	spare = queue->flying;
 	queue->flying = *batch;
-	mongo_begin_work(&work, list_make1_oid(queue->relid));
-	queue->flight = mongo_write_batch_begin(queue->context,
-											mongo_session_for_write(queue->user),
-											queue->database, queue->collection,
-											&queue->flying, queue->sent + 1,
-											queue->written, queue->context_message);
+	queue->flying_writer = writer;
+	mongo_begin_work(&work, list_make1_oid(writer->relid));
+	queue->flight = mongo_write_batch_begin(queue->context, session, writer->database,
+											writer->collection, &queue->flying,
+											writer->sent + 1, writer->written,
+											writer->context_message);
 	mongo_end_work(&work);
 	if (queue->flight != NULL)
 	{
 		if (mongo_log_remote_query)
-			log_remote_write(queue, &queue->flying);
+			log_remote_write(writer, &queue->flying);
 		batch->data = spare.data;
 		batch->capacity = spare.capacity;
-		clear_batch(batch);
 	}
 	else
 	{
 		queue->flying = spare;
-		send_batch(queue, batch);
-		clear_batch(batch);
+		send_batch(queue, writer, batch);
 	}
+	clear_batch(batch);
 }
 
 /* file_batch: append the batch in hand to a temporary file. */
 static void
 file_batch(MongoWriteQueue *queue)
 {
-	FiledBatch	head = {queue->batch.count, queue->batch.length};
+	FiledBatch	head = {(uintptr_t) queue->writer, queue->batch.count, queue->batch.length};
 
 	if (queue->file == NULL)
 	{
@@ -205,55 +305,75 @@ file_batch(MongoWriteQueue *queue)
 	BufFileWrite(queue->file, &head, sizeof(head));
 	BufFileWrite(queue->file, queue->batch.data, queue->batch.length);
 	queue->filed++;
+	clear_batch(&queue->batch);
 }
 
-/* pass_batch: the batch in hand is full. */
+/* pass_batch: the batch in hand is full, or another writer's is to be begun. */
 static void
 pass_batch(MongoWriteQueue *queue)
 {
 	if (queue->deferred)
 	{
 		file_batch(queue);
-		clear_batch(&queue->batch);
+		return;
 	}
-	else if (queue->batch_size > 1)
-		launch_batch(queue, &queue->batch);
+	mongo_unsent_remove(&queue->unsent);
+	if (queue->writer->batch_size > 1)
+		launch_batch(queue, queue->writer, &queue->batch);
 	else
 	{
-		send_batch(queue, &queue->batch);
+		send_batch(queue, queue->writer, &queue->batch);
 		clear_batch(&queue->batch);
 	}
 }
 
-void
-mongo_write_queue_add(MongoWriteQueue *queue, const bson_t *first,
-					  const bson_t *second)
+/* check_failure: somebody else may have caught what was this statement's error. */
+static void
+check_failure(MongoWriteQueue *queue)
 {
+	if (queue->failure != NULL)
+		ReThrowError(queue->failure);
+}
+
+void
+mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second)
+{
+	MongoWriteQueue *queue = writer->queue;
 	MongoWriteBatch *batch = &queue->batch;
 	Size		added = first->len + (second != NULL ? second->len : 0);
 
-	if (batch->count > 0 && batch->length + added > BATCH_BYTES &&
-		!queue->on_demand)
+	check_failure(queue);
+	if (batch->count > 0 &&
+		(queue->writer != writer ||
+		 (batch->length + added > BATCH_BYTES && !writer->on_demand)))
 		pass_batch(queue);
+	if (batch->count == 0)
+		begin_batch(queue, writer);
 	mongo_write_batch_add(batch, queue->context, first);
 	if (second != NULL)
 		mongo_write_batch_add(batch, queue->context, second);
 	batch->count++;
-	queue->rows++;
+	writer->rows++;
+	mongo_unsent_add(&queue->unsent);
+	if (batch->count >= writer->batch_size && !writer->on_demand)
+		pass_batch(queue);
+}
 
-	if (batch->count < queue->batch_size || queue->on_demand)
-		return;
-	pass_batch(queue);
+/* read_file: so many bytes of it. */
+static void
+read_file(MongoWriteQueue *queue, void *bytes, Size length)
+{
+	if (BufFileRead(queue->file, bytes, length) != length)
+		elog(ERROR, "could not read a temporary file");
 }
 
 /* send_file sends what was filed, batch by batch, in its order. */
 static void
 send_file(MongoWriteQueue *queue)
 {
-	MongoWriteBatch batch = queue->batch;
+	char	   *data = NULL;
+	Size		capacity = 0;
 
-	batch.data = NULL;
-	batch.capacity = 0;
 	if (BufFileSeek(queue->file, 0, 0L, SEEK_SET) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -261,68 +381,164 @@ send_file(MongoWriteQueue *queue)
 	for (int i = 0; i < queue->filed; i++)
 	{
 		FiledBatch	head;
+		MongoWriter *writer;
+		MongoWriteBatch batch;
 
-		if (BufFileRead(queue->file, &head, sizeof(head)) != sizeof(head))
-			elog(ERROR, "could not read a temporary file");
-		if (head.length > batch.capacity)
+		read_file(queue, &head, sizeof(head));
+		writer = (MongoWriter *) (uintptr_t) head.writer;
+		if (head.length > capacity)
 		{
-			if (batch.data != NULL)
-				pfree(batch.data);
-			batch.data = MemoryContextAllocHuge(queue->context, head.length);
-			batch.capacity = head.length;
+			if (data != NULL)
+				pfree(data);
+			data = MemoryContextAllocHuge(queue->context, head.length);
+			capacity = head.length;
 		}
-		if (BufFileRead(queue->file, batch.data, head.length) != head.length)
-			elog(ERROR, "could not read a temporary file");
+		read_file(queue, data, head.length);
+		batch = writer->form;
+		batch.data = data;
+		batch.capacity = capacity;
 		batch.count = head.count;
 		batch.length = head.length;
-		launch_batch(queue, &batch);
+		launch_batch(queue, writer, &batch);
+		data = batch.data;
+		capacity = batch.capacity;
 	}
-	if (batch.data != NULL)
-		pfree(batch.data);
+	if (data != NULL)
+		pfree(data);
 	BufFileClose(queue->file);
 	queue->file = NULL;
 	queue->filed = 0;
 }
 
-void
-mongo_write_queue_finish(MongoWriteQueue *queue)
+/* send_all: in the order in which it was added. */
+static void
+send_all(MongoWriteQueue *queue)
 {
+	check_failure(queue);
+	mongo_unsent_remove(&queue->unsent);
 	if (queue->file != NULL)
 		send_file(queue);
 	if (queue->batch.count > 0)
-		send_batch(queue, &queue->batch);
+		send_batch(queue, queue->writer, &queue->batch);
 	clear_batch(&queue->batch);
 	land_batch(queue);
 }
 
-void
-mongo_write_queue_allow_duplicates(MongoWriteQueue *queue)
+/*
+ * send_for_others
+ *		As somebody else is to see it, whose exception block must not make the statement
+ *		succeed if that fails.
+ */
+static void
+send_for_others(MongoUnsent *unsent)
 {
-	queue->allow_duplicates = queue->on_demand = true;
-	queue->batch.ordered = false;
+	MongoWriteQueue *queue = (MongoWriteQueue *) unsent;
+
+	StaticAssertStmt(offsetof(MongoWriteQueue, unsent) == 0, "must be its first member");
+	PG_TRY();
+	{
+		send_all(queue);
+	}
+	PG_CATCH();
+	{
+		MemoryContext error_context = MemoryContextSwitchTo(queue->context);
+
+		queue->failure = CopyErrorData();
+		MemoryContextSwitchTo(error_context);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }
 
 void
-mongo_write_queue_upsert(MongoWriteQueue *queue, bool on_demand)
+mongo_writer_finish(MongoWriter *writer)
 {
-	queue->on_demand = on_demand;
-	queue->batch.by_key = true;
-	queue->batch.simple_collation = true;
+	send_all(writer->queue);
+}
+
+void
+mongo_writer_allow_duplicates(MongoWriter *writer)
+{
+	writer->allow_duplicates = writer->on_demand = true;
+	writer->form.ordered = false;
+}
+
+void
+mongo_writer_upsert(MongoWriter *writer, bool on_demand)
+{
+	writer->on_demand = on_demand;
+	writer->form.by_key = true;
+	writer->form.simple_collation = true;
 }
 
 Bitmapset *
-mongo_write_queue_send(MongoWriteQueue *queue)
+mongo_writer_send(MongoWriter *writer)
 {
-	Bitmapset  *refused = send_batch(queue, &queue->batch);
+	MongoWriteQueue *queue = writer->queue;
+	Bitmapset  *refused;
 
+	check_failure(queue);
+	mongo_unsent_remove(&queue->unsent);
+	if (queue->file != NULL)
+		send_file(queue);
+	refused = send_batch(queue, writer, &queue->batch);
 	clear_batch(&queue->batch);
 	return refused;
 }
 
 int64
-mongo_write_queue_rows(const MongoWriteQueue *queue)
+mongo_writer_rows(const MongoWriter *writer)
 {
-	return queue->rows;
+	return writer->rows;
+}
+
+static uint32
+hash_identity(const void *key, Size size pg_attribute_unused())
+{
+	const MongoIdentityKey *identity = key;
+
+	return hash_bytes((const unsigned char *) identity->data, identity->length);
+}
+
+static int
+match_identity(const void *first, const void *second, Size size pg_attribute_unused())
+{
+	const MongoIdentityKey *a = first;
+	const MongoIdentityKey *b = second;
+
+	return a->length != b->length || memcmp(a->data, b->data, a->length) != 0;
+}
+
+bool
+mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter)
+{
+	MongoWriteQueue *queue = writer->queue;
+	MongoIdentityKey key = {filter->len, (const char *) bson_get_data(filter)};
+	MongoIdentityKey *entry;
+	bool		found;
+
+	if (queue->changed == NULL)
+	{
+		HASHCTL		control = {
+			.keysize = sizeof(MongoIdentityKey),
+			.entrysize = sizeof(MongoIdentityKey),
+			.hash = hash_identity,
+			.match = match_identity,
+			.hcxt = queue->context,
+		};
+
+		queue->changed = hash_create("mongo_fdw changed rows", 256, &control,
+									 HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+	}
+	entry = hash_search(queue->changed, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		char	   *copy = MemoryContextAlloc(queue->context, filter->len);
+
+		memcpy(copy, key.data, key.length);
+		entry->data = copy;
+	}
+	return !found;
 }
 
 /*-------------------------------------------------------------------------
@@ -487,13 +703,16 @@ mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping *user,
 	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	Datum	   *values = palloc0(sizeof(Datum) * tuple->natts);
 	bool	   *isnull = palloc(sizeof(bool) * tuple->natts);
+	MongoExtent extent = mongo_extent_written(user->serverid, upsert->options);
+	MongoSession *session;
 	MongoAtWork work;
 	bson_t		document;
 
 	if (upsert->decoder == NULL)
 		upsert->decoder = create_document_decoder(upsert, estate->es_query_cxt);
+	session = mongo_begin_write(user, &extent);
 	mongo_begin_work(&work, list_make1_oid(relid));
-	if (!mongo_find_and_modify(mongo_session_for_write(user), CurrentMemoryContext, &command,
+	if (!mongo_find_and_modify(session, CurrentMemoryContext, &command,
 							   psprintf("could not insert into foreign table \"%s\"",
 										RelationGetRelationName(upsert->relation)),
 							   &document))

@@ -14,6 +14,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type_d.h"
 #include "commands/trigger.h"
 #include "nodes/makefuncs.h"
@@ -605,6 +606,46 @@ forget_new_values(ForeignScan *scan)
 	scan->scan.plan.targetlist = targetlist;
 }
 
+/* count_foreign: a walker that counts the tables of a query which may be ours. */
+static bool
+count_foreign(Node *node, int *count)
+{
+	Query	   *query = (Query *) node;
+	ListCell   *cell;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, count_foreign, count);
+	foreach(cell, query->rtable)
+	{
+		RangeTblEntry *entry = lfirst_node(RangeTblEntry, cell);
+
+		if (entry->rtekind == RTE_RELATION &&
+			(entry->relkind == RELKIND_FOREIGN_TABLE || has_subclass(entry->relid)))
+			(*count)++;
+	}
+	return query_tree_walker(query, count_foreign, count, 0);
+}
+
+/*
+ * is_beside_others
+ *		Beside a data-modifying CTE, other parts of the statement see what was there before
+ *		it, and change no row that it changes.
+ *
+ * One command is for all to see when it is sent; rows wait for the end of the statement.
+ */
+static bool
+is_beside_others(PlannerInfo *root)
+{
+	int			count = 0;
+
+	while (root->parent_root != NULL)
+		root = root->parent_root;
+	return root->parse->hasModifyingCTE &&
+		(count_foreign((Node *) root->parse, &count) || count > 1);
+}
+
 bool
 mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 						 Index resultRelation, int subplan_index)
@@ -616,7 +657,8 @@ mongo_plan_direct_modify(PlannerInfo *root, ModifyTable *plan,
 	List	   *expressions;
 
 	if (!mongo_enable_pushdown || scan == NULL || scan->scan.plan.qual != NIL ||
-		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE))
+		(plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE) ||
+		is_beside_others(root))
 		return false;
 	if (plan->operation == CMD_UPDATE && mongo_update_may_leave_partition(root, resultRelation))
 		return false;

@@ -146,6 +146,7 @@ mongo_scan_plan_init(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation
 	plan->enough_rows = -1;
 	plan->all_rows = root->tuple_fraction <= 0;
 	plan->is_inner = is_inner(root);
+	plan->reads_one = relation->join == NULL && mongo_reads_one_collection(relation->relid);
 	plan->database = relation->options->database;
 	plan->collection = relation->options->collection;
 	plan->joined = relation->join == NULL ? NULL : joined_namespaces(relation);

@@ -430,14 +430,15 @@ fetch_in_session(MongoCursor *cursor)
 }
 
 /*
- * abandon_in_session
+ * abandon
  *		Also the memory context callback, for a scan that fails.
  */
 static void
-abandon_in_session(void *arg)
+abandon(void *arg)
 {
 	MongoCursor *cursor = arg;
 
+	mongo_order_note_closed(cursor);
 	if (cursor->open_in_session != NULL)
 		mongo_session_cursor_abandoned(cursor->session, cursor->open_in_session);
 }
@@ -472,13 +473,13 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	if (cursor->session == NULL)
 		cursor->lease = mongo_lease_create(context, user, &mongo_cursor_turns, cursor);
 	else
-	{
 		cursor->batch_context = AllocSetContextCreate(context, "mongo_fdw batch",
 													  ALLOCSET_SMALL_SIZES);
-		cursor->callback.func = abandon_in_session;
-		cursor->callback.arg = cursor;
-		MemoryContextRegisterResetCallback(context, &cursor->callback);
-	}
+	cursor->callback.func = abandon;
+	cursor->callback.arg = cursor;
+	MemoryContextRegisterResetCallback(context, &cursor->callback);
+	cursor->extent = (MongoExtent) {user->serverid, cursor->database, NULL};
+	mongo_order_note_open(cursor);
 	return cursor;
 }
 
@@ -587,7 +588,7 @@ is_open(const MongoCursor *cursor)
 }
 
 const uint8_t *
-mongo_cursor_next(MongoCursor *cursor, uint32 *length)
+mongo_cursor_fetch(MongoCursor *cursor, uint32 *length)
 {
 	while (cursor->position == cursor->end)
 	{
@@ -623,14 +624,18 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 }
 
 bool
-mongo_cursor_is_exhausted(const MongoCursor *cursor)
+mongo_cursor_has_all(const MongoCursor *cursor)
 {
-	if (cursor->position != cursor->end || cursor->has_document || cursor->pending ||
-		cursor->taken)
-		return false;
 	if (cursor->session != NULL)
 		return cursor->command == NULL && cursor->id == 0;
-	return mongo_cursor_is_at_end(cursor);
+	return !cursor->pending && !cursor->taken && mongo_cursor_is_at_end(cursor);
+}
+
+bool
+mongo_cursor_is_exhausted(const MongoCursor *cursor)
+{
+	return cursor->position == cursor->end && !cursor->has_document && cursor->nkept == 0 &&
+		mongo_cursor_has_all(cursor);
 }
 
 void
@@ -642,13 +647,14 @@ mongo_cursor_close(MongoCursor *cursor)
 	if (cursor->lease != NULL)
 		mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
-	abandon_in_session(cursor);
+	abandon(cursor);
 	cursor->session = NULL;
 	mongo_cursor_forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = cursor->taken = false;
 	cursor->position = cursor->end = cursor->reply_document = NULL;
 	cursor->has_document = false;
+	mongo_cursor_forget_kept(cursor);
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }
@@ -830,7 +836,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 {
 	MongoConnection *connection;
 
-	if (cursor->position != cursor->end || cursor->has_document ||
+	if (cursor->position != cursor->end || cursor->has_document || cursor->nkept > 0 ||
 		cursor->session != NULL || cursor->taken ||
 		(!cursor->pending && mongo_cursor_is_at_end(cursor)))
 		return true;

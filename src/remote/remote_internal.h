@@ -23,6 +23,8 @@
 #include "port/pg_bswap.h"
 #include "storage/latch.h"
 #include "utils/hsearch.h"
+#include "utils/resowner.h"
+#include "utils/tuplestore.h"
 
 /*-------------------------------------------------------------------------
  * The session that a client's own messages write in.
@@ -1337,10 +1339,53 @@ struct MongoCursor
 	bool		has_document;	/* the reply is to be handed out */
 	const uint8 *reply_document;
 	uint32		reply_length;
+
+	/* of order.c: */
+	dlist_node	node;			/* in the list of open cursors */
+	bool		listed;
+	MongoExtent extent;			/* what the command reads */
+	Oid			userid;			/* who has opened it, for which tables */
+	List	   *tables;
+	ResourceOwner owner;
+	Tuplestorestate *kept;		/* documents read before they were asked for,
+								 * or NULL */
+	TupleTableSlot *kept_slot;
+	int64		nkept;			/* not handed out yet */
+	bool		keeping;		/* and still so afterwards: one is missing */
+	MongoReply	held;			/* has the document that was handed out last */
+	MemoryContext held_context; /* likewise, in a session */
 };
 
 /* What the pool asks of a cursor, the reader of its lease. */
 extern const MongoTurns mongo_cursor_turns;
+
+/*
+ * mongo_cursor_fetch
+ *		The next document from MongoDB, NULL at the end.
+ *
+ * mongo_cursor_has_all
+ *		Have all documents that were not handed out come from MongoDB?
+ */
+extern const uint8_t *mongo_cursor_fetch(MongoCursor *cursor, uint32 *length);
+extern bool mongo_cursor_has_all(const MongoCursor *cursor);
+
+/*
+ * mongo_order_note_open, mongo_order_note_closed
+ *		A cursor that is open has to be read to its end before what it reads changes.
+ *
+ * mongo_cursor_forget_kept
+ *		Forget the documents that were read for that reason.
+ */
+extern void mongo_order_note_open(MongoCursor *cursor);
+extern void mongo_order_note_closed(MongoCursor *cursor);
+extern void mongo_cursor_forget_kept(MongoCursor *cursor);
+
+/*
+ * mongo_session_write_at
+ *		What is written from now on belongs to a statement of this nesting level, 0: to
+ *		one of the current level.  Returns what was said before.
+ */
+extern int	mongo_session_write_at(int level);
 
 /*
  * mongo_cursor_begin_anew

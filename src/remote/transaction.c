@@ -76,6 +76,9 @@ static List *sessions = NIL;
 
 static bool callbacks_registered = false;
 
+/* The nesting level of the statement that writes; 0: the current one. */
+static int	writing_level = 0;
+
 void
 mongo_session_report_error(const char *context_message, const bson_error_t *error,
 						   const bson_t *reply)
@@ -691,14 +694,29 @@ mongo_session_in_transaction(const MongoSession *session)
 	return session->driver_session != NULL;
 }
 
+/* get_writing_level: that of the statement whose rows are sent. */
+static int
+get_writing_level(void)
+{
+	return writing_level > 0 ? writing_level : GetCurrentTransactionNestLevel();
+}
+
+int
+mongo_session_write_at(int level)
+{
+	int			previous = writing_level;
+
+	writing_level = level;
+	return previous;
+}
+
 void
 mongo_session_note_write(MongoSession *session, int64 documents)
 {
 	mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_WRITTEN, documents);
 	session->wrote = true;
 	session->documents += documents;
-	session->written_level = Max(session->written_level,
-								 GetCurrentTransactionNestLevel());
+	session->written_level = Max(session->written_level, get_writing_level());
 }
 
 void
@@ -719,7 +737,7 @@ mongo_session_note_flight(MongoSession *session, const MongoFlightMethods *metho
 {
 	session->flight = flight;
 	session->flight_methods = methods;
-	session->flight_level = GetCurrentTransactionNestLevel();
+	session->flight_level = get_writing_level();
 }
 
 void
