@@ -122,6 +122,7 @@ typedef struct MongoField
 	const char *result_zone;	/* in which that time is an instant again, or
 								 * NULL */
 	int			clock_unit;		/* what of the time: an enum of local_time.c */
+	int			shift;			/* seconds that are added to it */
 } MongoField;
 
 /*
@@ -327,10 +328,10 @@ typedef enum MongoPredicateForm
 typedef struct MongoPredicate
 {
 	const char *path;			/* of the field, never NULL */
-	const char *zone;			/* this, 'result_zone' and 'clock_unit' as in
-								 * MongoField */
+	const char *zone;			/* this and the next three as in MongoField */
 	const char *result_zone;
 	int			clock_unit;
+	int			shift;
 	int			element;		/* as in MongoField */
 	int			wrapper;		/* as in MongoField */
 	Oid			column_type;	/* as declared, or of the elements; domains
@@ -1080,32 +1081,14 @@ extern int	mongo_append_fits_guards(bson_t *conditions, int index,
 extern int	mongo_append_array_guards(bson_t *conditions, int index,
 									  const char *path);
 
-/*-------------------------------------------------------------------------
- * What a condition on a function of something says about that itself.
- *
- * date_trunc('day', ts) = X holds only where ts >= X AND ts < X + 1 day, which
- * an index on ts can serve.
- *-------------------------------------------------------------------------
- */
+/* -------------------- Conditions on what clocks show ---------------------- */
 
 /*
- * mongo_implied_conditions
- *		Conditions that hold wherever 'clause' is TRUE, each a comparison of an
- *		argument of its function with a value known when the scan starts; NIL
- *		when there are none.
- *
- * Evaluating those values raises no error.  The nodes are new, but contain
- * parts of 'clause'.
+ * mongo_nth_local_time_function
+ *		A function of times in whose stead its argument is sought, by its number from 0;
+ *		InvalidOid behind the last.
  */
-extern List *mongo_implied_conditions(const MongoTranslation *translation,
-									  OpExpr *clause);
-
-/*
- * mongo_nth_implying_function
- *		A function that has such conditions, by its number from 0; InvalidOid
- *		behind the last.
- */
-extern Oid	mongo_nth_implying_function(int number);
+extern Oid	mongo_nth_local_time_function(int number);
 
 /* ----- Which translated conditions can MongoDB not fail to evaluate? ------ */
 

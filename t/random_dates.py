@@ -78,6 +78,10 @@ def date_condition(rng):
     kind = rng.random()
     if kind < 0.2:
         left, right = column, any_literal(rng)
+    elif kind < 0.25:
+        left = "(%s %s interval '%s')" % (column if column != "cd" else "ck", rng.choice("+-"), rng.choice(
+            ["1 day", "30 days", "1 hour", "36 hours", "1 day 2 hours", "-2 days", "1 day -1 hour", "90 seconds", "0.5 seconds", "1 month", "0"]))
+        right = any_literal(rng)
     elif kind < 0.3:
         left, right = local, literal(rng, rng.choice(["timestamp", "timestamp", "date", "timestamptz"]))
     elif kind < 0.5:

@@ -314,11 +314,11 @@ expression_name(int number)
 	return row != NULL ? psprintf("%u", row->function) : NULL;
 }
 
-/* implied_name: the OID of a function that implies conditions on its argument. */
+/* local_time_name: the OID of a function of times in whose stead its argument is sought. */
 static const char *
-implied_name(int number)
+local_time_name(int number)
 {
-	Oid			function = mongo_nth_implying_function(number);
+	Oid			function = mongo_nth_local_time_function(number);
 
 	return OidIsValid(function) ? psprintf("%u", function) : NULL;
 }
@@ -353,7 +353,7 @@ static const struct
 }			kinds[] =
 {
 	{"expressions", expression_name},
-	{"implied conditions", implied_name},
+	{"local times", local_time_name},
 	{"types", type_name},
 	{"BSON types", bson_type_name},
 };

@@ -138,6 +138,7 @@ begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
 	predicate->zone = field->zone;
 	predicate->result_zone = field->result_zone;
 	predicate->clock_unit = field->clock_unit;
+	predicate->shift = field->shift;
 	predicate->element = field->element;
 	predicate->cast_type = field->cast_type;
 	predicate->wrapper = field->wrapper;
@@ -575,39 +576,6 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 }
 
 /*
- * translate_implied: a superset of what a condition on a function of a column
- * matches, which an index can serve.
- */
-static MongoCondition
-translate_implied(MongoTranslation *translation, OpExpr *node, bson_t *match)
-{
-	List	   *conditions = mongo_implied_conditions(translation, node);
-	MongoCondition result;
-	bson_t	   *found;
-	MongoMark	before = mongo_mark(translation);
-	MongoTranslation find_only = *translation;
-
-	if (conditions == NIL)
-		return not_shippable;
-	find_only.use_expressions = false;
-	found = bson_create_in(CurrentMemoryContext);
-	result = translate_branches(&find_only, conditions, true, true, found);
-	translation->parameters = find_only.parameters;
-	translation->predicates = find_only.predicates;
-	translation->compares_text |= find_only.compares_text;
-	if (result.grade == MONGO_NOT_SHIPPABLE)
-	{
-		mongo_return_to(translation, before);
-		return not_shippable;
-	}
-	bson_concat(match, found);
-	result.grade = MONGO_SUPERSET;
-	result.unique = false;
-	result.one_value = false;
-	return result;
-}
-
-/*
  * translate_with_expression: in find's language where that is exact.  Else $expr is
  * added: alone, or beside a condition of find's that an index can serve.
  */
@@ -632,8 +600,6 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 	{
 		mongo_return_to(translation, before);
 		bson_reinit(found);
-		if (wanted && IsA(node, OpExpr))
-			result = translate_implied(translation, (OpExpr *) node, found);
 	}
 	expression = mongo_translate_test(translation, node, wanted);
 	bson_concat(match, found);

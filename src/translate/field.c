@@ -239,6 +239,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->zone = NULL;
 	field->result_zone = NULL;
 	field->clock_unit = 0;
+	field->shift = 0;
 	return var;
 }
 

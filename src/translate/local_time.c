@@ -1,7 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * local_time.c
- *		Conditions on what clocks show, and what they say of the column itself.
+ *		Conditions on what clocks show: ::date, date_trunc() and the year of a time; and on a
+ *		time plus an interval.
+ *
+ * "f(time) OP value" holds before, between or after two local times, of which the value and the
+ * session's time zone tell when the scan starts: the first one for which f is not before the
+ * value, and the first one for which it is after it.
+ *
+ * In a segment of time between two jumps of its clocks a zone has one offset from UTC.  "Before B
+ * by the clocks" is a union of parts of such segments, kept as the instants at which it begins or
+ * ceases to be true.
+ *
+ * That is exact for days and longer.  For hours and less, which clocks show twice, and for
+ * intervals of days, which may be 25 hours, the local times are moved apart and PostgreSQL tests
+ * the rows again.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,9 +28,7 @@
 
 #include "catalog/pg_type_d.h"
 #include "common/int.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "parser/scansup.h"
 #include "pgtime.h"
 #include "utils/builtins.h"
@@ -28,16 +39,6 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
-
-/*-------------------------------------------------------------------------
- * Conditions on what clocks show: ::date, date_trunc() and the year of a time.
- *
- * In a segment of time between two jumps of its clocks a zone has one offset from UTC.
- * "Before B by the clocks" is a union of parts of such segments, kept as the instants
- * at which it begins or ceases to be true; and so is any union of ranges of local time,
- * for which the instants of all its bounds are taken together.
- *-------------------------------------------------------------------------
- */
 
 /* What of a time is compared; the beginning of the unit that it is in. */
 typedef enum ClockUnit
@@ -71,6 +72,51 @@ static const struct
 	[CLOCK_QUARTER] = {"quarter", 0, 3},
 	[CLOCK_YEAR] = {"year", 0, 12},
 };
+
+/* What a function gives of a time. */
+typedef enum ClockResult
+{
+	GIVES_DATE,
+	GIVES_TIME,					/* a timestamp, of a timestamptz */
+	GIVES_BEGINNING,			/* of the unit that its first argument names */
+	GIVES_YEAR,
+	GIVES_SUM,					/* with the interval that is its second
+								 * argument */
+	GIVES_DIFFERENCE
+} ClockResult;
+
+static const struct
+{
+	Oid			function;
+	ClockResult result;
+	int			time;			/* the number of the argument, from 0 */
+	bool		of_instant;		/* a timestamptz; else a timestamp or date */
+	int			zone;			/* likewise the argument that names it, or -1 */
+}			rows[] =
+{
+	{F_DATE_TIMESTAMPTZ, GIVES_DATE, 0, true, -1},
+	{F_DATE_TIMESTAMP, GIVES_DATE, 0, false, -1},
+	{F_TIMESTAMP_TIMESTAMPTZ, GIVES_TIME, 0, true, -1},
+	{F_TIMEZONE_TEXT_TIMESTAMPTZ, GIVES_TIME, 1, true, 0},
+	{F_DATE_TRUNC_TEXT_TIMESTAMP, GIVES_BEGINNING, 1, false, -1},
+	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ, GIVES_BEGINNING, 1, true, -1},
+	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, GIVES_BEGINNING, 1, true, 2},
+	{F_EXTRACT_TEXT_TIMESTAMPTZ, GIVES_YEAR, 1, true, -1},
+	{F_EXTRACT_TEXT_TIMESTAMP, GIVES_YEAR, 1, false, -1},
+	{F_EXTRACT_TEXT_DATE, GIVES_YEAR, 1, false, -1},
+	{F_DATE_PART_TEXT_TIMESTAMPTZ, GIVES_YEAR, 1, true, -1},
+	{F_DATE_PART_TEXT_TIMESTAMP, GIVES_YEAR, 1, false, -1},
+	{F_TIMESTAMP_PL_INTERVAL, GIVES_SUM, 0, false, -1},
+	{F_TIMESTAMP_MI_INTERVAL, GIVES_DIFFERENCE, 0, false, -1},
+	{F_TIMESTAMPTZ_PL_INTERVAL, GIVES_SUM, 0, true, -1},
+	{F_TIMESTAMPTZ_MI_INTERVAL, GIVES_DIFFERENCE, 0, true, -1},
+};
+
+Oid
+mongo_nth_local_time_function(int number)
+{
+	return number < (int) lengthof(rows) ? rows[number].function : InvalidOid;
+}
 
 /* No zone's clocks are further from UTC than 7 days (POSIX), nor look further ahead. */
 #define WINDOW			(8 * USECS_PER_DAY)
@@ -122,110 +168,129 @@ find_unit(Node *node, int *unit)
 	return false;
 }
 
-/* instant_of_node: a column of type timestamptz. */
+/* find_shift: the seconds of an interval of days and less; those of days are a day at least. */
 static bool
-instant_of_node(MongoColumns *columns, Node *node, MongoField *field)
+find_shift(Node *node, bool negative, int *shift)
 {
-	return mongo_field_of_node(columns, node, field) && field->operator_type == TIMESTAMPTZOID;
-}
+	const Const *constant = (Const *) node;
+	const Interval *interval;
+	int64		seconds;
 
-/* local_of_node: a timestamp, which may be that of an instant in a zone. */
-static bool
-local_of_node(MongoColumns *columns, Node *node, MongoField *field, const char **zone)
-{
-	const FuncExpr *call = (FuncExpr *) node;
-
-	*zone = "utc";
-	if (mongo_field_of_node(columns, node, field))
-		return field->operator_type == TIMESTAMPOID;
-	if (!IsA(node, FuncExpr))
+	if (!IsA(node, Const) || constant->constisnull || constant->consttype != INTERVALOID)
 		return false;
-	if (call->funcid == F_TIMESTAMP_TIMESTAMPTZ)
-	{
-		*zone = "";
-		return instant_of_node(columns, linitial(call->args), field);
-	}
-	if (call->funcid != F_TIMEZONE_TEXT_TIMESTAMPTZ)
+	interval = DatumGetIntervalP(constant->constvalue);
+	if (interval->month != 0 || (interval->day > 0 && interval->time < 0) ||
+		(interval->day < 0 && interval->time > 0) ||
+		interval->time % USECS_PER_SEC != 0)
 		return false;
-	*zone = mongo_constant_zone(linitial(call->args));
-	return *zone != NULL && instant_of_node(columns, lsecond(call->args), field);
+	seconds = interval->day * (int64) SECS_PER_DAY + interval->time / USECS_PER_SEC;
+	*shift = (int) (negative ? -seconds : seconds);
+	return Abs(seconds) <= INT_MAX;
 }
 
-/* is_year: of extract() and date_part() */
-static bool
-is_year(Node *node)
+/* find_clock_row: of the function that is called, by an operator perhaps; -1 for other nodes. */
+static int
+find_clock_row(Node *node, List **args)
 {
-	const char *name = mongo_constant_word(node);
+	Oid			function = InvalidOid;
 
-	return name != NULL && strcmp(name, "year") == 0;
-}
-
-/*
- * field_of_call: what the call reads, by clocks in which zone, and, of an instant, in
- * which zone it is that of the time.
- */
-static bool
-field_of_call(MongoColumns *columns, FuncExpr *call, MongoField *field,
-			  const char **zone, int *unit, const char **result_zone)
-{
-	List	   *args = call->args;
-
-	*zone = "";
-	*unit = CLOCK_YEAR_NUMBER;
-	*result_zone = NULL;
-	switch (call->funcid)
+	if (IsA(node, FuncExpr))
 	{
-		case F_DATE_TIMESTAMPTZ:
-			*unit = CLOCK_DAY;
-			return instant_of_node(columns, linitial(args), field);
-		case F_DATE_TIMESTAMP:
-			*unit = CLOCK_DAY;
-			return local_of_node(columns, linitial(args), field, zone);
-		case F_DATE_TRUNC_TEXT_TIMESTAMP:
-			return find_unit(linitial(args), unit) &&
-				local_of_node(columns, lsecond(args), field, zone);
-		case F_DATE_TRUNC_TEXT_TIMESTAMPTZ:
-			*result_zone = "";
-			return find_unit(linitial(args), unit) &&
-				instant_of_node(columns, lsecond(args), field);
-		case F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT:
-			*zone = *result_zone = mongo_constant_zone(lthird(args));
-			return *zone != NULL && find_unit(linitial(args), unit) &&
-				instant_of_node(columns, lsecond(args), field);
-		case F_EXTRACT_TEXT_TIMESTAMPTZ:
-		case F_DATE_PART_TEXT_TIMESTAMPTZ:
-			return is_year(linitial(args)) && instant_of_node(columns, lsecond(args), field);
-		case F_EXTRACT_TEXT_TIMESTAMP:
-		case F_DATE_PART_TEXT_TIMESTAMP:
-			return is_year(linitial(args)) && local_of_node(columns, lsecond(args), field, zone);
-		default:
-			*unit = CLOCK_TIME;
-			return local_of_node(columns, (Node *) call, field, zone);
+		function = ((FuncExpr *) node)->funcid;
+		*args = ((FuncExpr *) node)->args;
 	}
+	else if (IsA(node, OpExpr))
+	{
+		function = get_opcode(((OpExpr *) node)->opno);
+		*args = ((OpExpr *) node)->args;
+	}
+	for (size_t i = 0; OidIsValid(function) && i < lengthof(rows); i++)
+	{
+		if (rows[i].function == function)
+			return i;
+	}
+	return -1;
+}
+
+/* local_of_node: a column that is a timestamp or date, or what clocks show at an instant. */
+static bool
+local_of_node(MongoColumns *columns, Node *node, MongoField *field)
+{
+	List	   *args;
+	int			row = find_clock_row(node, &args);
+
+	if (row < 0)
+		return mongo_field_of_node(columns, node, field) &&
+			(field->operator_type == TIMESTAMPOID || field->operator_type == DATEOID);
+	return rows[row].result == GIVES_TIME &&
+		mongo_local_time_of_node(columns, node, TIMESTAMPOID, field);
 }
 
 bool
 mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, MongoField *field)
 {
-	const char *zone = "utc";
-	const char *result_zone = NULL;
-	int			unit;
+	List	   *args;
+	int			row = find_clock_row(node, &args);
+	const char *word;
+	Node	   *time;
 
-	if (IsA(node, FuncExpr))
+	if (row < 0)
 	{
-		if (!field_of_call(columns, (FuncExpr *) node, field, &zone, &unit, &result_zone))
+		if (value_type != TIMESTAMPTZOID || !mongo_field_of_node(columns, node, field) ||
+			(field->operator_type != DATEOID && field->operator_type != TIMESTAMPOID))
 			return false;
-		field->operator_type = exprType(node);
+		field->zone = "utc";
+		field->result_zone = "";
+		field->clock_unit = field->operator_type == DATEOID ? CLOCK_DAY : CLOCK_TIME;
+		return true;
 	}
-	else if (value_type != TIMESTAMPTZOID || !mongo_field_of_node(columns, node, field))
+	time = list_nth(args, rows[row].time);
+	if (!rows[row].of_instant)
+	{
+		if (!local_of_node(columns, time, field))
+			return false;
+		if (field->zone == NULL)
+			field->zone = "utc";
+	}
+	else if (!mongo_field_of_node(columns, time, field) || field->operator_type != TIMESTAMPTZOID)
 		return false;
-	else if (field->operator_type == DATEOID || field->operator_type == TIMESTAMPOID)
-		unit = field->operator_type == DATEOID ? CLOCK_DAY : CLOCK_TIME;
 	else
+		field->zone = rows[row].zone < 0 ? "" : mongo_constant_zone(list_nth(args, rows[row].zone));
+	if (field->zone == NULL)
 		return false;
-	field->zone = zone;
-	field->clock_unit = unit;
-	field->result_zone = value_type == TIMESTAMPTZOID && result_zone == NULL ? "" : result_zone;
+
+	switch (rows[row].result)
+	{
+		case GIVES_DATE:
+			field->clock_unit = CLOCK_DAY;
+			break;
+		case GIVES_TIME:
+			field->clock_unit = CLOCK_TIME;
+			break;
+		case GIVES_BEGINNING:
+			if (!find_unit(linitial(args), &field->clock_unit))
+				return false;
+			break;
+		case GIVES_YEAR:
+			word = mongo_constant_word(linitial(args));
+			if (word == NULL || strcmp(word, "year") != 0)
+				return false;
+			field->clock_unit = CLOCK_YEAR_NUMBER;
+			break;
+		case GIVES_SUM:
+		case GIVES_DIFFERENCE:
+			if (!find_shift(lsecond(args), rows[row].result == GIVES_DIFFERENCE, &field->shift))
+				return false;
+			if (rows[row].of_instant)
+				field->zone = "utc";
+			field->clock_unit = CLOCK_TIME;
+			break;
+	}
+	field->operator_type = exprType(node);
+	if (field->operator_type == TIMESTAMPTZOID)
+		field->result_zone = field->zone;
+	else
+		field->result_zone = value_type == TIMESTAMPTZOID ? "" : NULL;
 	return true;
 }
 
@@ -296,86 +361,11 @@ year_beginning(double year)
 	return beginning_of_month((int) (year > 0 ? year : year + 1), 1);
 }
 
-/* A range of local time, from 'low' on and before 'high'. */
-typedef struct LocalRange
+/* next_beginning: of the unit behind one that begins then. */
+static Timestamp
+next_beginning(int unit, Timestamp beginning)
 {
-	Timestamp	low;
-	Timestamp	high;
-} LocalRange;
-
-/* Two ranges for "<>", and as many as there are exceptions beside them. */
-#define MAX_RANGES		32
-
-typedef struct LocalRanges
-{
-	LocalRange	ranges[MAX_RANGES];
-	int			count;
-} LocalRanges;
-
-static void
-add_range(LocalRanges *ranges, Timestamp low, Timestamp high)
-{
-	if (low >= high)
-		return;
-	if (ranges->count > 0 && ranges->ranges[ranges->count - 1].high >= low)
-		ranges->ranges[ranges->count - 1].high = high;
-	else if (ranges->count < MAX_RANGES)
-		ranges->ranges[ranges->count++] = (LocalRange) {low, high};
-	else
-		elog(ERROR, "too many ranges of local time");
-}
-
-/*
- * add_local_ranges: where "time OP value", when 'from' is the first time that is not before
- * the value, and 'after' the first one after it.
- */
-static void
-add_local_ranges(LocalRanges *ranges, int strategy, Timestamp from, Timestamp after)
-{
-	switch (strategy)
-	{
-		case BTLessStrategyNumber:
-			add_range(ranges, BEFORE_ALL, from);
-			break;
-		case BTLessEqualStrategyNumber:
-			add_range(ranges, BEFORE_ALL, after);
-			break;
-		case BTEqualStrategyNumber:
-			add_range(ranges, from, after);
-			break;
-		case BTGreaterEqualStrategyNumber:
-			add_range(ranges, from, AFTER_ALL);
-			break;
-		case BTGreaterStrategyNumber:
-			add_range(ranges, after, AFTER_ALL);
-			break;
-		default:
-			add_range(ranges, BEFORE_ALL, from);
-			add_range(ranges, after, AFTER_ALL);
-			break;
-	}
-}
-
-/* extract(year) is whole, so a bound with a fraction is one between two years. */
-static void
-add_year_ranges(LocalRanges *ranges, const MongoPredicate *predicate, Datum value)
-{
-	double		number;
-	double		above;
-
-	if (predicate->value_type == FLOAT8OID)
-	{
-		number = ceil(DatumGetFloat8(value));
-		above = floor(DatumGetFloat8(value)) + 1;
-	}
-	else
-	{
-		number = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-													DirectFunctionCall1(numeric_ceil, value)));
-		above = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-												   DirectFunctionCall1(numeric_floor, value))) + 1;
-	}
-	add_local_ranges(ranges, predicate->strategy, year_beginning(number), year_beginning(above));
+	return unit_beginning(unit, beginning == BEFORE_ALL ? MIN_TIMESTAMP : beginning, true);
 }
 
 /*
@@ -445,10 +435,10 @@ next_segment(pg_tz *zone, Timestamp middle, Segment *segment)
 	return true;
 }
 
-/* The instants at which something begins or ceases to be true. */
+/* The instants at which something begins or ceases to be true, in their order. */
 typedef struct Changes
 {
-	TimestampTz instants[4 * MAX_RANGES];
+	TimestampTz instants[64];
 	int			count;
 	bool		at_first;		/* is it true before all of them? */
 } Changes;
@@ -459,20 +449,22 @@ add_change(Changes *changes, TimestampTz instant)
 	int			i = changes->count;
 
 	if (changes->count >= (int) lengthof(changes->instants))
-		elog(ERROR, "too many ranges of instants");
+		elog(ERROR, "too many jumps of clocks");
 	for (; i > 0 && changes->instants[i - 1] > instant; i--)
 		changes->instants[i] = changes->instants[i - 1];
 	changes->instants[i] = instant;
 	changes->count++;
 }
 
-/* add_before: of "clocks show a time before 'bound'". */
+/* add_before: turn the condition over where clocks show a time before 'bound'. */
 static void
 add_before(Changes *changes, Timestamp bound, pg_tz *zone)
 {
 	Segment		segment = {.end = BEFORE_ALL};
 	bool		is_before = true;
 
+	if (bound != BEFORE_ALL)
+		changes->at_first = !changes->at_first;
 	if (bound == BEFORE_ALL || bound == AFTER_ALL)
 		return;
 	while (next_segment(zone, bound, &segment))
@@ -492,113 +484,15 @@ add_before(Changes *changes, Timestamp bound, pg_tz *zone)
 	}
 }
 
-/* changes_of_ranges: of "clocks show a time within one of the ranges". */
-static void
-changes_of_ranges(Changes *changes, const LocalRanges *ranges, pg_tz *zone)
-{
-	changes->at_first = ranges->count > 0 && ranges->ranges[0].low == BEFORE_ALL;
-	for (int i = 0; i < ranges->count; i++)
-	{
-		add_before(changes, ranges->ranges[i].low, zone);
-		add_before(changes, ranges->ranges[i].high, zone);
-	}
-}
-
-/* compare: "left OP right" */
-static bool
-compare(int strategy, int64 left, int64 right)
-{
-	switch (strategy)
-	{
-		case BTLessStrategyNumber:
-			return left < right;
-		case BTLessEqualStrategyNumber:
-			return left <= right;
-		case BTEqualStrategyNumber:
-			return left == right;
-		case BTGreaterEqualStrategyNumber:
-			return left >= right;
-		case BTGreaterStrategyNumber:
-			return left > right;
-		default:
-			return left != right;
-	}
-}
-
-/*
- * add_instant_ranges: where the instant of the unit's beginning is as asked for.  Around
- * a jump two beginnings may have one instant.
- */
-static void
-add_instant_ranges(LocalRanges *ranges, const MongoPredicate *predicate, TimestampTz value,
-				   pg_tz *zone)
-{
-	int			unit = predicate->clock_unit;
-	Timestamp	time = unit_beginning(unit, value - WINDOW, false);
-	Timestamp	low = BEFORE_ALL;
-	bool		was = compare(predicate->strategy, time, value);
-
-	while (time < value + WINDOW)
-	{
-		bool		is = time == BEFORE_ALL ? was :
-			compare(predicate->strategy, instant_of_local(time, zone), value);
-
-		if (was && !is)
-			add_range(ranges, low, time);
-		if (is && !was)
-			low = time;
-		was = is;
-		time = time == BEFORE_ALL ? unit_beginning(unit, MIN_TIMESTAMP, true) : unit_beginning(unit, time, true);
-	}
-	if (was != compare(predicate->strategy, value + 1, value))
-	{
-		if (was)
-			add_range(ranges, low, time);
-		low = time;
-		was = !was;
-	}
-	if (was)
-		add_range(ranges, low, AFTER_ALL);
-}
-
-/*
- * add_near_ranges: a superset, where the time itself is taken for an instant or the unit
- * may be repeated: by the least and the greatest offset there is around.
- */
-static void
-add_near_ranges(LocalRanges *ranges, const MongoPredicate *predicate, TimestampTz value,
-				pg_tz *zone)
-{
-	Segment		segment = {.end = BEFORE_ALL};
-	int64		least = PG_INT64_MAX;
-	int64		greatest = PG_INT64_MIN;
-
-	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-	{
-		add_range(ranges, BEFORE_ALL, AFTER_ALL);
-		return;
-	}
-	while (next_segment(zone, value, &segment))
-	{
-		least = Min(least, segment.offset);
-		greatest = Max(greatest, segment.offset);
-	}
-	add_local_ranges(ranges, predicate->strategy == BTLessStrategyNumber ? BTLessEqualStrategyNumber :
-					 predicate->strategy == BTGreaterStrategyNumber ? BTGreaterEqualStrategyNumber :
-					 predicate->strategy,
-					 unit_beginning(predicate->clock_unit, value + least, false),
-					 unit_beginning(predicate->clock_unit, value + greatest, true));
-}
-
 /*
  * Predicates
  */
 
+/* is_near: may the bounds of a comparison only be told nearly? */
 static bool
 is_near(const MongoPredicate *predicate)
 {
-	return predicate->clock_unit < CLOCK_DAY &&
-		(predicate->result_zone != NULL || predicate->value_type == TIMESTAMPTZOID);
+	return predicate->clock_unit < CLOCK_DAY && predicate->result_zone != NULL;
 }
 
 MongoGrade
@@ -608,6 +502,7 @@ mongo_local_time_grade(const MongoPredicate *predicate)
 	MongoTypeKind class = mongo_kind_of_type(predicate->value_type)->class;
 
 	if (predicate->form != MONGO_PREDICATE_SCALAR ||
+		(is_near(predicate) && predicate->strategy == MONGO_STRATEGY_NOT_EQUAL) ||
 		(is_number ? predicate->value_type != NUMERICOID && predicate->value_type != FLOAT8OID :
 		 class != MONGO_KIND_TIMESTAMP && class != MONGO_KIND_TIMESTAMPTZ))
 		return MONGO_NOT_SHIPPABLE;
@@ -631,36 +526,81 @@ value_of(const MongoPredicate *predicate, Datum value)
 	return DatumGetTimestamp(value);
 }
 
-/* find_ranges: of local time. */
+/* year_bounds: extract(year) is whole, so a value with a fraction is one between two years. */
 static void
-find_ranges(const MongoPredicate *predicate, Datum datum, LocalRanges *ranges)
+year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Timestamp *after)
+{
+	double		year;
+	double		whole;
+
+	if (predicate->value_type == FLOAT8OID)
+	{
+		year = ceil(DatumGetFloat8(value));
+		whole = floor(DatumGetFloat8(value));
+	}
+	else
+	{
+		year = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+												  DirectFunctionCall1(numeric_ceil, value)));
+		whole = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+												   DirectFunctionCall1(numeric_floor, value)));
+	}
+	*from = year_beginning(year);
+	*after = year_beginning(whole + 1);
+}
+
+/* find_bounds: the first local time that is not before the value, and the first one after it. */
+static void
+find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Timestamp *after)
 {
 	int			unit = predicate->clock_unit;
+	pg_tz	   *zone = predicate->result_zone == NULL ? NULL : find_zone(predicate->result_zone);
 	Timestamp	value;
-	Timestamp	low;
+	Timestamp	moved;			/* by the interval, back */
 
 	if (unit == CLOCK_YEAR_NUMBER)
 	{
-		add_year_ranges(ranges, predicate, datum);
+		year_bounds(predicate, datum, from, after);
 		return;
 	}
 	value = value_of(predicate, datum);
+	if (pg_sub_s64_overflow(value, predicate->shift * USECS_PER_SEC, &moved) ||
+		moved >= END_TIMESTAMP)
+		moved = END_TIMESTAMP - 1;
 	if (TIMESTAMP_NOT_FINITE(value))
-		low = TIMESTAMP_IS_NOEND(value) ? AFTER_ALL : BEFORE_ALL;
+		*from = *after = TIMESTAMP_IS_NOEND(value) ? AFTER_ALL : BEFORE_ALL;
 	else if (is_near(predicate))
 	{
-		add_near_ranges(ranges, predicate, value, find_zone(predicate->result_zone));
-		return;
+		/* a day more or less, in any time zone, if the interval has days */
+		int64		slack = abs(predicate->shift) >= SECS_PER_DAY ? USECS_PER_DAY : 0;
+		Segment		segment = {.end = BEFORE_ALL};
+		int64		least = PG_INT64_MAX;
+		int64		greatest = PG_INT64_MIN;
+
+		while (next_segment(zone, value, &segment))
+		{
+			least = Min(least, segment.offset);
+			greatest = Max(greatest, segment.offset);
+		}
+		*from = unit_beginning(unit, moved + least - slack, false);
+		*after = unit_beginning(unit, moved + greatest + slack, true);
 	}
-	else if (predicate->result_zone != NULL)
+	else if (zone != NULL)
 	{
-		add_instant_ranges(ranges, predicate, value, find_zone(predicate->result_zone));
-		return;
+		/* around a jump two beginnings may have one instant */
+		*from = unit_beginning(unit, value - WINDOW, false);
+		while (*from == BEFORE_ALL ||
+			   (*from != AFTER_ALL && instant_of_local(*from, zone) < value))
+			*from = next_beginning(unit, *from);
+		*after = *from;
+		while (*after != AFTER_ALL && instant_of_local(*after, zone) <= value)
+			*after = next_beginning(unit, *after);
 	}
 	else
-		low = unit_beginning(unit, value, value != unit_beginning(unit, value, false));
-	add_local_ranges(ranges, predicate->strategy, low,
-					 TIMESTAMP_NOT_FINITE(value) ? low : unit_beginning(unit, value, true));
+	{
+		*after = unit_beginning(unit, moved, true);
+		*from = unit_beginning(unit, moved, moved != unit_beginning(unit, moved, false));
+	}
 }
 
 /* millis_of: the first millisecond that is not before the instant. */
@@ -695,19 +635,48 @@ append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack,
 /* What reading a timestamp of few decimals may move it by, in milliseconds. */
 #define ROUNDING	500
 
+/* By strategy: which of the two bounds count, and is it true after both? */
+static const struct
+{
+	bool		from;
+	bool		after;
+	bool		at_last;
+}			strategies[] =
+{
+	[BTLessStrategyNumber] = {true, false, false},
+	[BTLessEqualStrategyNumber] = {false, true, false},
+	[BTEqualStrategyNumber] = {true, true, false},
+	[BTGreaterEqualStrategyNumber] = {true, false, true},
+	[BTGreaterStrategyNumber] = {false, true, true},
+	[MONGO_STRATEGY_NOT_EQUAL] = {true, true, true},
+};
+
 MongoMatch
 mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	LocalRanges ranges = {.count = 0};
+	int			strategy = predicate->strategy;
+	pg_tz	   *zone = find_zone(predicate->zone);
 	Changes		changes = {.count = 0};
 	BsonArray	branches = bson_array_create();
-	bool		is_true;
 	TimestampTz low = BEFORE_ALL;
+	Timestamp	from;
+	Timestamp	after;
+	bool		is_true;
 	bool		rounds = mongo_rounds_timestamp(getBaseType(predicate->column_type),
 												predicate->column_typmod);
 
-	find_ranges(predicate, value, &ranges);
-	changes_of_ranges(&changes, &ranges, find_zone(predicate->zone));
+	if (is_near(predicate) && strategy == BTLessStrategyNumber)
+		strategy = BTLessEqualStrategyNumber;
+	if (is_near(predicate) && strategy == BTGreaterStrategyNumber)
+		strategy = BTGreaterEqualStrategyNumber;
+	find_bounds(predicate, value, &from, &after);
+
+	/* what is before "from" is before "after", too */
+	changes.at_first = strategies[strategy].at_last;
+	if (strategies[strategy].from)
+		add_before(&changes, from, zone);
+	if (strategies[strategy].after)
+		add_before(&changes, after, zone);
 	is_true = changes.at_first;
 	for (int i = 0; i <= changes.count; i++)
 	{
@@ -737,415 +706,4 @@ mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *ma
 	else
 		BSON_APPEND_ARRAY(match, "$or", branches.bson);
 	return MONGO_MATCH_SOME;
-}
-
-/*-------------------------------------------------------------------------
- * What a condition on a function of a column says about the column.
- *
- * The table has a row for each function that grows with one of its arguments.
- *-------------------------------------------------------------------------
- */
-
-/* "function(args) OP value" */
-typedef struct Comparison
-{
-	Oid			function;
-	List	   *args;
-	int			strategy;
-	Node	   *value;
-	Oid			collation;
-} Comparison;
-
-static bool
-bounds_below(int strategy)
-{
-	return strategy >= BTEqualStrategyNumber;
-}
-
-static bool
-bounds_above(int strategy)
-{
-	return strategy <= BTEqualStrategyNumber;
-}
-
-/* implied_comparison: "left OP right" by the default order of left's type. */
-static Expr *
-implied_comparison(Node *left, int strategy, Node *right, Oid collation)
-{
-	Oid			operator = get_opfamily_member(mongo_default_opfamily(exprType(left)),
-											   exprType(left), exprType(right), strategy);
-
-	if (!OidIsValid(operator))
-		return NULL;
-	return make_opclause(operator, BOOLOID, false, (Expr *) left,
-						 (Expr *) eval_const_expressions(NULL, right), InvalidOid, collation);
-}
-
-static List *
-add(List *conditions, Expr *condition)
-{
-	return condition == NULL ? conditions : lappend(conditions, condition);
-}
-
-static Const *
-interval_constant(int months, int days, int64 micros)
-{
-	Interval   *interval = palloc0(sizeof(Interval));
-
-	interval->month = months;
-	interval->day = days;
-	interval->time = micros;
-	return makeConst(INTERVALOID, -1, InvalidOid, sizeof(Interval),
-					 IntervalPGetDatum(interval), false, false);
-}
-
-static Const *
-timestamp_constant(Oid type, Timestamp timestamp)
-{
-	return makeConst(type, -1, InvalidOid, sizeof(Timestamp), TimestampGetDatum(timestamp),
-					 false, FLOAT8PASSBYVAL);
-}
-
-static DateADT
-new_years_day(int year)
-{
-	return date2j(year, 1, 1) - POSTGRES_EPOCH_JDATE;
-}
-
-static Timestamp
-new_year(int year)
-{
-	return (Timestamp) new_years_day(year) * USECS_PER_DAY;
-}
-
-/* beginning: of a year, as a constant of type timestamp or date */
-static Node *
-beginning(Oid type, int year)
-{
-	if (type == DATEOID)
-		return (Node *) makeConst(DATEOID, -1, InvalidOid, sizeof(DateADT),
-								  DateADTGetDatum(new_years_day(year)), false, true);
-	return (Node *) timestamp_constant(type, new_year(year));
-}
-
-/*
- * shifted: a timestamp and an interval, which may be negative.  What would come
- * near the end of PostgreSQL's range becomes 'instead', an infinity.
- */
-static Node *
-shifted(Node *timestamp, Const *interval, Timestamp instead)
-{
-	Oid			type = exprType(timestamp);
-	bool		has_zone = type == TIMESTAMPTZOID;
-	Expr	   *after = implied_comparison(timestamp, BTGreaterStrategyNumber,
-										   (Node *) timestamp_constant(type, new_year(-3000)), InvalidOid);
-	Expr	   *before = implied_comparison(timestamp, BTLessStrategyNumber,
-											(Node *) timestamp_constant(type, new_year(200000)), InvalidOid);
-	CaseWhen   *when = makeNode(CaseWhen);
-	CaseExpr   *guarded = makeNode(CaseExpr);
-
-	when->expr = makeBoolExpr(AND_EXPR, list_make2(after, before), -1);
-	when->result = (Expr *) makeFuncExpr(has_zone ? F_TIMESTAMPTZ_PL_INTERVAL :
-										 F_TIMESTAMP_PL_INTERVAL, type,
-										 list_make2(timestamp, interval),
-										 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	when->location = -1;
-	guarded->casetype = type;
-	guarded->casecollid = InvalidOid;
-	guarded->args = list_make1(when);
-	guarded->defresult = (Expr *) timestamp_constant(type, instead);
-	guarded->location = -1;
-	return (Node *) guarded;
-}
-
-static const struct
-{
-	const char *unit;
-	int			months;
-	int			days;
-	int64		micros;
-}			trunc_units[] =
-{
-	{"second", 0, 0, USECS_PER_SEC},
-	{"minute", 0, 0, USECS_PER_MINUTE},
-	{"hour", 0, 0, USECS_PER_HOUR},
-	{"day", 0, 1, 0},
-	{"week", 0, 7, 0},
-	{"month", 1, 0, 0},
-	{"quarter", 3, 0, 0},
-	{"year", 12, 0, 0},
-};
-
-/*
- * date_trunc(unit, x) is not after x, and less than a unit before it.  With a
- * time zone a day more is allowed for, whatever its clocks did: where they go back at
- * midnight, the day of what is before that begins after it.
- */
-static List *
-of_date_trunc(const Comparison *comparison)
-{
-	const Const *unit = linitial(comparison->args);
-	Node	   *argument = lsecond(comparison->args);
-	bool		has_zone = exprType(argument) == TIMESTAMPTZOID;
-	List	   *result = NIL;
-
-	if (!IsA(unit, Const) || unit->constisnull)
-		return NIL;
-	for (size_t i = 0; i < lengthof(trunc_units); i++)
-	{
-		if (pg_strcasecmp(trunc_units[i].unit, TextDatumGetCString(unit->constvalue)) != 0)
-			continue;
-		if (bounds_below(comparison->strategy))
-			result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
-													has_zone ? shifted(comparison->value, interval_constant(0, -1, 0), DT_NOBEGIN) :
-													comparison->value, InvalidOid));
-		if (bounds_above(comparison->strategy))
-			result = add(result, implied_comparison(argument, BTLessStrategyNumber,
-													shifted(comparison->value,
-															interval_constant(trunc_units[i].months,
-																			  trunc_units[i].days + has_zone,
-																			  trunc_units[i].micros), DT_NOEND),
-													InvalidOid));
-	}
-	return result;
-}
-
-/* x::date with x a timestamp: the day that begins with the date */
-static List *
-of_date(const Comparison *comparison)
-{
-	const Const *value = (Const *) comparison->value;
-	Node	   *argument = linitial(comparison->args);
-	Timestamp	start;
-	List	   *result = NIL;
-
-	if (!IsA(value, Const) || value->constisnull || value->consttype != DATEOID ||
-		DATE_NOT_FINITE(DatumGetDateADT(value->constvalue)) ||
-		abs(DatumGetDateADT(value->constvalue)) > 3000000)
-		return NIL;
-	start = (Timestamp) DatumGetDateADT(value->constvalue) * USECS_PER_DAY;
-	if (bounds_below(comparison->strategy))
-		result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
-												(Node *) timestamp_constant(TIMESTAMPOID, start), InvalidOid));
-	if (bounds_above(comparison->strategy))
-		result = add(result, implied_comparison(argument, BTLessStrategyNumber,
-												(Node *) timestamp_constant(TIMESTAMPOID, start + USECS_PER_DAY),
-												InvalidOid));
-	return result;
-}
-
-/* constant_year: a constant of extract() or date_part() that is a year AD. */
-static bool
-constant_year(const Const *constant, int *year)
-{
-	double		number;
-
-	if (!IsA(constant, Const) || constant->constisnull)
-		return false;
-	if (constant->consttype == NUMERICOID)
-		number = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-													constant->constvalue));
-	else if (constant->consttype == FLOAT8OID)
-		number = DatumGetFloat8(constant->constvalue);
-	else
-		return false;
-	*year = number >= 1 && number <= 9999 ? (int) number : 0;
-	return *year == number;
-}
-
-/* extract(year from x), with x a timestamp or a date */
-static List *
-of_year(const Comparison *comparison)
-{
-	const Const *field = linitial(comparison->args);
-	Node	   *argument = lsecond(comparison->args);
-	List	   *result = NIL;
-	int			year;
-
-	if (!IsA(field, Const) || field->constisnull ||
-		pg_strcasecmp(TextDatumGetCString(field->constvalue), "year") != 0 ||
-		!constant_year((Const *) comparison->value, &year))
-		return NIL;
-	if (bounds_below(comparison->strategy))
-		result = add(result, implied_comparison(argument, BTGreaterEqualStrategyNumber,
-												beginning(exprType(argument), year), InvalidOid));
-	if (bounds_above(comparison->strategy))
-		result = add(result, implied_comparison(argument, BTLessStrategyNumber,
-												beginning(exprType(argument), year + 1), InvalidOid));
-	return result;
-}
-
-/* x + interval, days and less: a day's slack covers all time zones */
-static List *
-of_interval(const Comparison *comparison)
-{
-	const Const *constant = lsecond(comparison->args);
-	Node	   *argument = linitial(comparison->args);
-	bool		minus = comparison->function == F_TIMESTAMP_MI_INTERVAL ||
-		comparison->function == F_TIMESTAMPTZ_MI_INTERVAL;
-	const Interval *interval;
-	List	   *result = NIL;
-
-	if (!IsA(constant, Const) || constant->constisnull)
-		return NIL;
-	interval = DatumGetIntervalP(constant->constvalue);
-	if (interval->month != 0 || abs(interval->day) > 365000 ||
-		interval->time > USECS_PER_DAY * 365000 || interval->time < -USECS_PER_DAY * 365000)
-		return NIL;
-	for (int below = 0; below <= 1; below++)
-	{
-		int			slack = below ? -1 : 1;
-		Const	   *back = interval_constant(0, (minus ? interval->day : -interval->day) + slack,
-											 minus ? interval->time : -interval->time);
-
-		if (below ? bounds_below(comparison->strategy) : bounds_above(comparison->strategy))
-			result = add(result, implied_comparison(argument, below ? BTGreaterStrategyNumber :
-													BTLessStrategyNumber,
-													shifted(comparison->value, back,
-															below ? DT_NOBEGIN : DT_NOEND), InvalidOid));
-	}
-	return result;
-}
-
-/* to_int8: a value of type int2 or int4, or NULL. */
-static Node *
-to_int8(Node *node)
-{
-	Oid			type = exprType(node);
-
-	if (type != INT2OID && type != INT4OID)
-		return NULL;
-	return (Node *) makeFuncExpr(type == INT2OID ? F_INT8_INT2 : F_INT8_INT4, INT8OID,
-								 list_make1(node), InvalidOid, InvalidOid,
-								 COERCE_EXPLICIT_CALL);
-}
-
-/* x + k and x - k of int2 and int4, which an int8 holds without overflow */
-static List *
-of_integer_sum(const Comparison *comparison)
-{
-	bool		minus = comparison->function == F_INT4MI || comparison->function == F_INT24MI ||
-		comparison->function == F_INT2MI;
-	Node	   *addend = to_int8(lsecond(comparison->args));
-	Node	   *value = to_int8(comparison->value);
-
-	if (addend == NULL || value == NULL)
-		return NIL;
-	return add(NIL, implied_comparison(linitial(comparison->args), comparison->strategy,
-									   (Node *) makeFuncExpr(minus ? F_INT8PL : F_INT8MI, INT8OID,
-															 list_make2(value, addend), InvalidOid,
-															 InvalidOid, COERCE_EXPLICIT_CALL), InvalidOid));
-}
-
-/* left(x, n) = 'abc' and substr(x, 1, n) = 'abc': x begins so */
-static List *
-of_prefix(const Comparison *comparison)
-{
-	const Const *start = lsecond(comparison->args);
-
-	if (comparison->strategy != BTEqualStrategyNumber ||
-		(comparison->function != F_LEFT &&
-		 (!IsA(start, Const) || start->constisnull || DatumGetInt32(start->constvalue) != 1)))
-		return NIL;
-	return list_make1(makeFuncExpr(F_STARTS_WITH, BOOLOID,
-								   list_make2(linitial(comparison->args), comparison->value),
-								   InvalidOid, comparison->collation, COERCE_EXPLICIT_CALL));
-}
-
-/* The argument that does not grow is the one that PostgreSQL must know. */
-static const struct
-{
-	Oid			function;
-	List	   *(*imply) (const Comparison *comparison);
-	int			growing;		/* the argument, from 0 */
-}			rows[] =
-{
-	{F_DATE_TRUNC_TEXT_TIMESTAMP, of_date_trunc, 1},
-	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ, of_date_trunc, 1},
-	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, of_date_trunc, 1},
-	{F_DATE_TIMESTAMP, of_date, 0},
-	{F_EXTRACT_TEXT_TIMESTAMP, of_year, 1},
-	{F_EXTRACT_TEXT_DATE, of_year, 1},
-	{F_DATE_PART_TEXT_TIMESTAMP, of_year, 1},
-	{F_TIMESTAMP_PL_INTERVAL, of_interval, 0},
-	{F_TIMESTAMP_MI_INTERVAL, of_interval, 0},
-	{F_TIMESTAMPTZ_PL_INTERVAL, of_interval, 0},
-	{F_TIMESTAMPTZ_MI_INTERVAL, of_interval, 0},
-	{F_INT2PL, of_integer_sum, 0},
-	{F_INT24PL, of_integer_sum, 0},
-	{F_INT42PL, of_integer_sum, 0},
-	{F_INT4PL, of_integer_sum, 0},
-	{F_INT2MI, of_integer_sum, 0},
-	{F_INT24MI, of_integer_sum, 0},
-	{F_INT42MI, of_integer_sum, 0},
-	{F_INT4MI, of_integer_sum, 0},
-	{F_LEFT, of_prefix, 0},
-	{F_SUBSTR_TEXT_INT4_INT4, of_prefix, 0},
-	{F_SUBSTRING_TEXT_INT4_INT4, of_prefix, 0},
-};
-
-/* split_call: the function and the arguments of a call or an operator. */
-static bool
-split_call(Node *node, Comparison *comparison)
-{
-	if (IsA(node, FuncExpr))
-	{
-		comparison->function = ((FuncExpr *) node)->funcid;
-		comparison->args = ((FuncExpr *) node)->args;
-		return true;
-	}
-	if (IsA(node, OpExpr))
-	{
-		comparison->function = get_opcode(((OpExpr *) node)->opno);
-		comparison->args = ((OpExpr *) node)->args;
-		return true;
-	}
-	return false;
-}
-
-List *
-mongo_implied_conditions(const MongoTranslation *translation, OpExpr *clause)
-{
-	Comparison	comparison = {0};
-	Oid			operator = clause->opno;
-	Node	   *call;
-
-	if (list_length(clause->args) != 2)
-		return NIL;
-	call = linitial(clause->args);
-	comparison.value = lsecond(clause->args);
-	if (mongo_is_local_value(translation, call))
-	{
-		call = lsecond(clause->args);
-		comparison.value = linitial(clause->args);
-		operator = get_commutator(operator);
-	}
-	if (!OidIsValid(operator) || !split_call(call, &comparison) ||
-		!mongo_is_local_value(translation, comparison.value))
-		return NIL;
-	comparison.collation = clause->inputcollid;
-	comparison.strategy = mongo_default_strategy(operator, exprType(call));
-	if (comparison.strategy == 0 || comparison.strategy == MONGO_STRATEGY_NOT_EQUAL ||
-		(exprType(comparison.value) != exprType(call) && to_int8(call) == NULL))
-		return NIL;
-
-	for (size_t i = 0; i < lengthof(rows); i++)
-	{
-		if (rows[i].function != comparison.function)
-			continue;
-		for (int j = 0; j < list_length(comparison.args); j++)
-		{
-			if (j != rows[i].growing &&
-				!mongo_is_local_value(translation, list_nth(comparison.args, j)))
-				return NIL;
-		}
-		return rows[i].imply(&comparison);
-	}
-	return NIL;
-}
-
-Oid
-mongo_nth_implying_function(int number)
-{
-	return number < (int) lengthof(rows) ? rows[number].function : InvalidOid;
 }
