@@ -1219,6 +1219,13 @@ extern void mongo_row_to_document(const MongoRowLayout *layout,
 								  bson_oid_t *oid);
 
 /*
+ * mongo_append_equal
+ *		{path: {$eq: value}}, or {_id: value} where that means the same and is faster: a
+ *		document with operators or a regular expression would be a condition of its own.
+ */
+extern void mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value);
+
+/*
  * mongo_document_to_upsert
  *		A document that begins with its _id, as the filter {_id} and the update
  *		{$setOnInsert: {...}} that insert it where that _id is not yet there.

@@ -72,6 +72,32 @@ like($stderr, qr/23505: could not insert into foreign table "labels", row 1.*Aft
 	'later in a transaction those other than of _id are an error, which says so');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM labels WHERE _id >= 30'), 0, '... that undoes it');
 
+# an _id that looks like a condition is a value like any other, which MongoDB does not store
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE any_id (__doc jsonb) SERVER mongodb OPTIONS (database 'db');
+	CREATE FOREIGN TABLE any_id_x (_id json, x int) SERVER mongodb OPTIONS (database 'db', collection 'any_id')});
+foreach my $id ('{"$exists": false}', '{"$gt": 0}')
+{
+	foreach my $before ('', q{INSERT INTO any_id VALUES ('{"_id": 1}');})
+	{
+		($stdout, $stderr) = run_sql("BEGIN; $before INSERT INTO any_id VALUES ('{\"_id\": $id, \"x\": 3}') ON CONFLICT DO NOTHING; COMMIT");
+		like($stderr, qr/22023: could not insert.*MongoDB error 52/s, "an _id $id is refused" . ($before ? ' later in a transaction' : ''));
+	}
+}
+is($node->safe_psql('postgres', q{BEGIN; INSERT INTO any_id VALUES ('{"_id": {"a": {"b": 1}}, "x": 1}');
+	INSERT INTO any_id VALUES ('{"_id": {"a": {"b": 1}}, "x": 2}'), ('{"_id": null, "x": 3}'), ('{"x": 4, "_id": {"b": 1}}'),
+		('{"_id": null, "x": 5}'), ('{"_id": {"$date": "2020-01-01T00:00:00Z"}}') ON CONFLICT DO NOTHING; COMMIT;
+	SELECT string_agg(__doc::text, ' ' ORDER BY __doc ->> 'x') FROM any_id}),
+	'{"x": 1, "_id": {"a": {"b": 1}}} {"x": 3, "_id": null} {"x": 4, "_id": {"b": 1}} {"_id": {"$date": "2020-01-01T00:00:00Z"}}',
+	'documents, dates and null as _id with ON CONFLICT DO NOTHING in a transaction');
+
+# ... but may have in older versions
+$node->safe_psql('postgres', 'TRUNCATE any_id');
+$set->primary->command('{"applyOps": [{"op": "i", "ns": "db.any_id", "o": {"_id": {"$gt": 0}, "x": 1}}]}');
+is($node->safe_psql('postgres', q{INSERT INTO any_id VALUES ('{"_id": 1, "x": 0}');
+	UPDATE any_id_x SET x = x + 10 WHERE x = 1 AND random() < 2; SELECT string_agg(x::text, ' ' ORDER BY x) FROM any_id_x;
+	DELETE FROM any_id_x WHERE x = 11 AND random() < 2; SELECT string_agg(x::text, ' ' ORDER BY x) FROM any_id_x}), "0 11\n0",
+	'the row with such an _id is updated and deleted, and no other');
+
 # findAndModify
 ($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = 5 WHERE _id = 2 RETURNING balance; DELETE FROM accounts WHERE _id = 1 RETURNING _id; SELECT count(*) FROM accounts WHERE _id <= 2; ROLLBACK});
 is($stdout . $stderr, "5\n1\n1", 'RETURNING in a transaction');

@@ -736,12 +736,12 @@ mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
 
 	bson_reinit(log->scratch);
 	if (!bson_view(&document, data, length) ||
-		!bson_iter_init_find(&iter, &document, "_id") ||
-		!bson_append_iter(log->scratch, "_id", 3, &iter))
+		!bson_iter_init_find(&iter, &document, "_id"))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("MongoDB sent a document without _id"),
 				 errhint("Rows of a view without _id cannot be updated or deleted.")));
+	mongo_append_equal(log->scratch, "_id", bson_iter_value(&iter));
 
 	needed = log->length + log->scratch->len;
 	if (needed > log->capacity)
@@ -757,7 +757,7 @@ mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
 
 /*
  * mongo_identity_find
- *		A view of the document {_id: value} that a ctid stands for.
+ *		A view of the filter by _id that a ctid stands for.
  *
  * The view is good until the next mongo_identity_note().
  */

@@ -152,37 +152,39 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 	return points.count == 0 ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
-/*
- * is_plain_id tells whether {_id: value} means {_id: {$eq: value}}.  MongoDB
- * goes straight to the document for the former, without planning, but not for
- * the latter.
- */
-static bool
-is_plain_id(const char *path, const bson_value_t *value)
+void
+mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value)
 {
-	if (strcmp(path, "_id") != 0)
-		return false;
-	switch (value->value_type)
+	bool		appended = false;
+
+	/*
+	 * MongoDB goes straight to the document for {_id: value}, without
+	 * planning, but documents and regular expressions mean more there
+	 */
+	if (strcmp(path, "_id") == 0)
 	{
-		case BSON_TYPE_INT32:
-		case BSON_TYPE_INT64:
-		case BSON_TYPE_DOUBLE:
-		case BSON_TYPE_DECIMAL128:
-		case BSON_TYPE_UTF8:
-		case BSON_TYPE_OID:
-		case BSON_TYPE_BOOL:
-		case BSON_TYPE_DATE_TIME:
-		case BSON_TYPE_BINARY:
-			return true;
-		default:				/* documents and regular expressions mean more */
-			return false;
+		switch (value->value_type)
+		{
+			case BSON_TYPE_INT32:
+			case BSON_TYPE_INT64:
+			case BSON_TYPE_DOUBLE:
+			case BSON_TYPE_DECIMAL128:
+			case BSON_TYPE_UTF8:
+			case BSON_TYPE_OID:
+			case BSON_TYPE_BOOL:
+			case BSON_TYPE_DATE_TIME:
+			case BSON_TYPE_BINARY:
+				appended = BSON_APPEND_VALUE(match, path, value);
+				break;
+			default:
+				break;
+		}
 	}
+	if (!appended)
+		bson_append_condition(match, path, "$eq", *value);
 }
 
-/*
- * render_equal writes the short form of a single point, {path: {$eq: v}} or
- * {_id: v}.
- */
+/* render_equal writes the short form of a single point. */
 static MongoMatch
 render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
@@ -194,10 +196,7 @@ render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 	if (points.count != 1)
 		return render_points(predicate, comparison, &value, NULL, 1, match);
 	point = bson_first(points.bson);
-	if (is_plain_id(predicate->path, &point))
-		BSON_APPEND_VALUE(match, predicate->path, &point);
-	else
-		bson_append_condition(match, predicate->path, "$eq", point);
+	mongo_append_equal(match, predicate->path, &point);
 	return MONGO_MATCH_SOME;
 }
 

@@ -483,34 +483,27 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 {
 	bson_t		fields;
 	bson_iter_t iter;
-	uint32		start;
+	uint32		start = 0;		/* of what follows the _id */
 
 	/* the _id is the first element */
 	if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter))
 		elog(ERROR, "document has no _id");
-	start = bson_iter_offset(&iter);
+	mongo_append_equal(filter, ID_KEY, bson_iter_value(&iter));
 	while (bson_iter_next(&iter))
 	{
 		const char *key = bson_iter_key(&iter);
 
-		if (bson_empty(filter))
-		{
-			append_part(filter, document, start, bson_iter_offset(&iter));
+		if (start == 0)
 			start = bson_iter_offset(&iter);
-		}
 		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("field name \"%s\" cannot be used with ON CONFLICT in a MongoDB transaction",
 							mongo_from_utf8(key))));
 	}
-	if (bson_empty(filter))
-	{
-		append_part(filter, document, start, document->len - 1);
-		start = document->len - 1;
-	}
 	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
-	append_part(&fields, document, start, document->len - 1);
+	if (start > 0)
+		append_part(&fields, document, start, document->len - 1);
 	bson_append_document_end(update, &fields);
 }
 
