@@ -72,10 +72,10 @@ EXTENSION = mongo_fdw
 DATA = mongo_fdw--1.0.sql
 PGFILEDESC = "mongo_fdw - foreign data wrapper for MongoDB"
 
-# Tests whose expected output needs a MongoDB loaded by t/load_regress.py,
+# Tests whose expected output needs a MongoDB loaded by t/lib/load_regress.py,
 # see docs/testing.md.
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
-REGRESS_OPTS = --launcher="perl $(CURDIR)/t/normalise.pl"
+REGRESS_OPTS = --launcher="perl $(CURDIR)/t/lib/normalise.pl"
 export MONGO_HOST ?= 127.0.0.1
 export MONGO_PORT ?= 27017
 

@@ -29,7 +29,7 @@ my %ALONE = map { $_ => 1 } qw(003_interrupt 040_append 041_parallel 053_partiti
   055_batched_joins_interrupted);
 
 # Files that take minutes, so that nothing waits for them at the end.
-my %FIRST = map { $_ => 1 } qw(095_fuzzing);
+my %FIRST = map { $_ => 1 } qw(020_random 095_fuzzing);
 
 # run_file
 #	Run one file; how many assertions passed and failed, and what to print.
@@ -41,7 +41,7 @@ sub run_file
 	my @interpreter =
 	  $file =~ /\.py$/
 	  ? ($ENV{PYTHON} || 'python3')
-	  : ($^X, map { "-I$_" } 't', $ENV{PG_TEST_PERL} || ());
+	  : ($^X, map { "-I$_" } 't/lib', $ENV{PG_TEST_PERL} || ());
 	my ($passed, $failed) = (0, 0);
 	my @shown;
 	my $showing = 0;

@@ -88,6 +88,7 @@ start_servers() {
 		export PGPORT=$PGPORT
 		export PGUSER=postgres
 		export PGDATABASE=postgres
+		export PYTHONPATH=$ROOT/t/lib
 	END
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# make soak: t/soak.pl, which is no part of make test; SOAK_SECONDS=, SOAK_STATEMENTS=,
+# make soak: t/soak/soak.pl, which is no part of make test; SOAK_SECONDS=, SOAK_STATEMENTS=,
 # SOAK_CLIENTS= and SOAK_SEED= say how much of what.  Its figures come last.
-export TESTS=t/soak.pl
+export TESTS=t/soak/soak.pl
 # the clients' time, what the statements about memory take, and the ends of both
 export TEST_FILE_TIMEOUT=${TEST_FILE_TIMEOUT:-$((SOAK_SECONDS + SOAK_STATEMENTS / 20 + 900))}
 

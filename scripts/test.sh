@@ -78,7 +78,7 @@ run_lint() {
 run_sql_tests() {
 	local output=$SCRATCH/regress passed
 	start_servers
-	as_lab_user "$PYTHON" "$WORK/src/t/load_regress.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
+	as_lab_user "$PYTHON" "$WORK/src/t/lib/load_regress.py" --host "$MONGO_HOST" --port "$MONGO_PORT"
 	progress "running ${#SQL_TESTS[@]} SQL tests"
 	as_lab_user rm -f "$WORK/src/regression.diffs"
 	as_lab_user make -s -C "$WORK/src" "${BUILD_FLAGS[@]}" installcheck \

@@ -1,6 +1,6 @@
 --
 -- Option hint: the index that MongoDB has to use.
--- The documents are those of t/load_regress.py.
+-- The documents are those of t/lib/load_regress.py.
 --
 \getenv mongo_host MONGO_HOST
 \getenv mongo_port MONGO_PORT

@@ -1,6 +1,6 @@
 --
 -- Joins as $lookup: what is sent, and that the rows are those of a join made here.
--- The documents are those of t/load_regress.py.
+-- The documents are those of t/lib/load_regress.py.
 --
 \getenv mongo_host MONGO_HOST
 \getenv mongo_port MONGO_PORT

@@ -1,6 +1,6 @@
 --
 -- mongo_match(): conditions in MongoDB's own language.
--- The documents are those of t/load_regress.py.
+-- The documents are those of t/lib/load_regress.py.
 --
 \getenv mongo_host MONGO_HOST
 \getenv mongo_port MONGO_PORT

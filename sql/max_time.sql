@@ -1,6 +1,6 @@
 --
 -- Option max_time_ms: how long MongoDB may work on a command.
--- The documents are those of t/load_regress.py.
+-- The documents are those of t/lib/load_regress.py.
 --
 \getenv mongo_host MONGO_HOST
 \getenv mongo_port MONGO_PORT

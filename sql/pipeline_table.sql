@@ -1,6 +1,6 @@
 --
 -- Option pipeline: a table whose rows are what stages make of a collection.
--- The documents are those of t/load_regress.py.
+-- The documents are those of t/lib/load_regress.py.
 --
 \getenv mongo_host MONGO_HOST
 \getenv mongo_port MONGO_PORT

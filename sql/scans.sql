@@ -1,6 +1,6 @@
 --
 -- Scans in plans and states that are out of the ordinary.
--- The documents are those of t/load_regress.py.
+-- The documents are those of t/lib/load_regress.py.
 --
 \getenv mongo_host MONGO_HOST
 \getenv mongo_port MONGO_PORT

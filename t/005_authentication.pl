@@ -4,7 +4,6 @@ use strict;
 use warnings;
 
 use Cwd qw(abs_path);
-use IPC::Open2;
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -132,13 +131,6 @@ system('mkfifo', "$folder/fifo");
 fails('a pipe does not hang', qr/not a regular file/, { username => 'sha256', password_file => "$folder/fifo" });
 
 # LDAP's mechanism, with a server that has it; what goes out of GSSAPI.
-sub start_fake
-{
-	my $pid = open2(my $reader, my $writer, python('fake_mongod.py', @_));
-	chomp(my $port = <$reader>);
-	return ($port, $writer, $pid);
-}
-
 my @collection = (database => 'db', collection => 'good');
 
 # read_fake
@@ -155,7 +147,7 @@ sub read_fake
 	return $status == 0 ? $stdout : $stderr;
 }
 
-my ($fake_port, $fake_writer) = start_fake("--plain=cn=J\xc3\xbcrgen,dc=x:p\@ss:w/o%41");
+my $fake_port = start_fake("--plain=cn=J\xc3\xbcrgen,dc=x:p\@ss:w/o%41");
 my %ldap = (username => "cn=J\xc3\xbcrgen,dc=x", password => 'p@ss:w/o%41');
 is(read_fake($fake_port, \%ldap, auth_mechanism => 'PLAIN'), '7', 'PLAIN by option');
 is(read_fake($fake_port, \%ldap, address => undef, port => undef, uri => "mongodb://127.0.0.1:$fake_port/?authMechanism=PLAIN"),
@@ -167,10 +159,9 @@ unlike(read_fake($fake_port, { username => 'ann' }, auth_mechanism => 'GSSAPI'),
 	'GSSAPI without a ticket sends nothing');
 like(read_fake($fake_port, { username => 'ann' }, auth_mechanism => 'GSSAPI'), qr/ERROR:  (28P01|08001): .*SASL Failure/s,
 	'GSSAPI without a ticket is an error');
-close($fake_writer);
 
 # Lists of hosts, with a port of their own and without; how old an answer may be.
-my ($set_port, $set_writer) = start_fake('--replica-set');
+my $set_port = start_fake('--replica-set');
 foreach my $address ('127.0.0.1,127.0.0.1:1', '127.0.0.1:1, 127.0.0.1', ' 127.0.0.1 ,[::1]:1', '::1,127.0.0.1,[::1]')
 {
 	is(read_fake($set_port, {}, address => $address, replica_set => 'rs'), '7', "the port reaches each host of '$address'");
@@ -187,7 +178,6 @@ foreach my $seconds (90, 120, 100000)
 }
 like(read_fake(undef, {}, address => undef, uri => "mongodb://127.0.0.1:$set_port/?replicaSet=rs"
 	  . '&readPreference=primaryPreferred&maxStalenessSeconds=60'), qr/ERROR:  08001.*maxStalenessSeconds is set to 60/s, 'less than 90 seconds are too few');
-close($set_writer);
 
 # Two roles, two mappings: each is the one that its mapping says.
 my $server = reads('a role with a mapping of its own', { username => 'sha256', password => 'pencil' });

@@ -52,8 +52,7 @@ my $kdc_pid = open2(my $kdc_reader, my $kdc_writer, $kdc, '-n');
 
 # What the database server is to Kerberos is in its environment.
 my $node = new_postgres('kerberos');
-my $pid = open2(my $reader, my $writer, python('fake_mongod.py'));
-chomp(my $port = <$reader>);
+my $port = start_fake();
 
 $node->safe_psql('postgres', qq{
 	CREATE SERVER s FOREIGN DATA WRAPPER mongo_fdw
@@ -75,7 +74,7 @@ like(error(), qr/ERROR:  28P01: .*GSSAPI of \$external failed: \d{3,} bytes, 60/
 $node->safe_psql('postgres', "ALTER SERVER s OPTIONS (ADD auth_properties 'SERVICE_NAME:other')");
 like(error(), qr/ERROR:  \w{5}: .*SASL Failure/s, 'of a service that the KDC does not know there is none');
 
-close($_) foreach ($writer, $kdc_writer);
+close($kdc_writer);
 kill 'TERM', $kdc_pid;
-waitpid($_, 0) foreach ($pid, $kdc_pid);
+waitpid($kdc_pid, 0);
 done_testing();

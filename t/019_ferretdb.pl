@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 
-use IPC::Open2;
 use MongoFdwTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -13,8 +12,7 @@ use Time::HiRes qw(sleep);
 my $node = new_postgres('ferretdb');
 
 # --- what the errors say ------------------------------------------------------------
-my $fake_pid = open2(my $reader, my $writer, python('fake_mongod.py'));
-chomp(my $fake_port = <$reader>);
+my $fake_port = start_fake();
 $node->safe_psql('postgres', qq{
 	CREATE SERVER fake FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$fake_port');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER fake});
@@ -28,8 +26,6 @@ foreach my $name (sort keys %hints)
 	my (undef, undef, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM $name");
 	like($stderr, qr/ERROR:  0A000: .*MongoDB error 238.*HINT:  .*$hints{$name}/s, $name);
 }
-close($writer);
-waitpid($fake_pid, 0);
 
 SKIP:
 {

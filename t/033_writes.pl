@@ -257,30 +257,7 @@ is($node->safe_psql('postgres', 'SELECT tableoid::regclass, * FROM parted ORDER 
 is_deeply(documents('generated'), [ { _id => 1, a => 5, d => 10, z => 'zz' } ], 'generated columns and defaults');
 
 # sums, and conditions on what may not fit, at the edges of the integer types
-run_program('integers at their edges, in every BSON type', 'write_edges.py',
+run_program('integers at their edges, in every BSON type', 'programs/write_edges.py',
 	'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);
-
-# random statements, compared with an ordinary table; on a replica set, since
-# a statement that fails half-way must leave nothing
-my $set = MongoFdwTest::ReplicaSet->new(1);
-create_server($node, 'replicas', $set->primary, replica_set => 'rs');
-foreach my $seed (map { random_seed($_) } 1 .. 4)
-{
-	my $statements = random_amount(300);
-
-	run_program("$statements random writes, seed $seed", 'write_differential.py', '--server', 'replicas',
-		'--dsn', $node->connstr('postgres'), '--mongo', $set->primary->uri,
-		'--seed', $seed, '--statements', $statements, '--drawn', 0.2);
-}
-
-# the same where no transaction takes back what a statement has done before it fails
-foreach my $seed (map { random_seed($_) } 5 .. 6)
-{
-	my $statements = random_amount(300);
-
-	run_program("$statements random writes without transactions, seed $seed", 'write_differential.py', '--server', 'mongodb',
-		'--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri, '--seed', $seed, '--statements', $statements,
-		'--drawn', 0.2, '--lasting');
-}
 
 done_testing();

@@ -1,5 +1,5 @@
 # Money moves between MongoDB and PostgreSQL while statements are cancelled,
-# backends killed and the primary steps down: t/bank_transfer.py for a minute.
+# backends killed and the primary steps down: t/programs/bank_transfer.py for a minute.
 # For longer: BANK_TRANSFER_SECONDS=3600 TEST_FILE_TIMEOUT=4000 make test.
 
 use strict;
@@ -22,7 +22,7 @@ my $uri = 'mongodb://' . join(',', map { '127.0.0.1:' . $_->port } $set->members
 create_server($node, 'mongodb', $set->primary, address => undef, port => undef,
 	uri => $uri, server_selection_timeout_ms => 20000);
 
-run_tests_of('bank_transfer.py', '--dsn', $node->connstr('postgres'), '--mongo', $uri,
+run_tests_of('programs/bank_transfer.py', '--dsn', $node->connstr('postgres'), '--mongo', $uri,
 	'--seconds', $seconds, '--seed', $ENV{BANK_TRANSFER_SEED} || 1);
 
 done_testing();

@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 
-use IPC::Open2;
 use MongoFdwTest;
 use Test::More;
 
@@ -93,8 +92,7 @@ like(remote_plan('', 'SELECT * FROM points WHERE id = 7'),
 	qr/^MongoDB cannot explain this command: Unauthorized: /, 'an error');
 
 # a server that says what it likes
-my $pid = open2(my $reader, my $writer, python('fake_mongod.py'));
-chomp(my $port = <$reader>);
+my $port = start_fake();
 $node->safe_psql('postgres', qq{
 	CREATE SERVER fake FOREIGN DATA WRAPPER mongo_fdw OPTIONS (address '127.0.0.1', port '$port');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER fake});
@@ -129,6 +127,4 @@ $node->safe_psql('postgres', q{CREATE FOREIGN TABLE plan_mutated (id int) SERVER
 is($node->safe_psql('postgres', 'SELECT string_agg(DISTINCT outcome, \' \'), count(*) FROM seen'),
 	'refused shown|2000', '2000 spoilt replies');
 
-close $writer;
-waitpid $pid, 0;
 done_testing();

@@ -1,4 +1,4 @@
-# Every row of the tables of expressions: t/expressions.py.
+# Every row of the tables of expressions: t/programs/expressions.py.
 
 use strict;
 use warnings;
@@ -9,6 +9,6 @@ use Test::More;
 my $mongod = MongoFdwTest::Mongod->new;
 my $node = new_postgres('expressions', 'jit = off', 'fsync = off');
 
-run_tests_of('expressions.py', '--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);
+run_tests_of('programs/expressions.py', '--dsn', $node->connstr('postgres'), '--mongo', $mongod->uri);
 
 done_testing();

@@ -17,7 +17,7 @@ my $shim = "$folder/slow_resolver.so";
 my $log = "$folder/resolver.log";
 my $compiler = $ENV{CC} // 'cc';
 
-system("$compiler -shared -fPIC -O1 -o $shim t/slow_resolver.c -ldl") == 0
+system("$compiler -shared -fPIC -O1 -o $shim t/lib/slow_resolver.c -ldl") == 0
   or plan skip_all => 'slow_resolver.c could not be compiled';
 
 my $mongod = MongoFdwTest::ReplicaSet->new(1)->primary;

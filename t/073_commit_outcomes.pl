@@ -1,4 +1,4 @@
-# What a client is told of its COMMIT is never false: t/commit_outcomes.py, in
+# What a client is told of its COMMIT is never false: t/programs/commit_outcomes.py, in
 # which each reply of the conversation is lost in turn.  There a statement
 # timeout ends the asking; without it, for up to half a minute each time:
 # COMMIT_OUTCOMES_TIMEOUT=0 TEST_FILE_TIMEOUT=3600 make test.
@@ -19,7 +19,7 @@ sub uri
 	return 'mongodb://' . join(',', map { '127.0.0.1:' . $_->port } $set->members) . '/?replicaSet=rs';
 }
 
-run_tests_of('commit_outcomes.py', '--dsn', $node->connstr('postgres'), '--one', uri($one),
+run_tests_of('programs/commit_outcomes.py', '--dsn', $node->connstr('postgres'), '--one', uri($one),
 	'--three', uri($three), '--timeout', $ENV{COMMIT_OUTCOMES_TIMEOUT} // 600);
 
 done_testing();

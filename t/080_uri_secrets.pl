@@ -82,7 +82,7 @@ $node->safe_psql('postgres',
 	  . "ALTER USER MAPPING FOR CURRENT_USER SERVER plain OPTIONS (ADD username 'ann', ADD password 's3cr3t')");
 is($node->safe_psql('postgres', 'SELECT id FROM t_plain'), '1', 'and with another uri all is well');
 
-run_tests_of('random_uris.py', '--dsn', $node->connstr('postgres'), '--seed', $SEED, '--uris', $COUNT);
+run_tests_of('random/uris.py', '--dsn', $node->connstr('postgres'), '--seed', $SEED, '--uris', $COUNT);
 
 my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
 unlike($log, qr/s3c.?r3t/i, 'the log does not show it');

@@ -124,7 +124,7 @@ def width(line):
 
 def wide_documents(_tree):
     """Not within tables and code; nor a line that has no blank to be broken at."""
-    for path in sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("t/*.md")):
+    for path in sorted(glob.glob("*.md") + glob.glob("docs/*.md") + glob.glob("t/**/*.md", recursive=True)):
         code = False
         for number, line in enumerate(read(path).split("\n"), 1):
             if line.lstrip().startswith("```") or (line.startswith("<!--") and not code) or (line.endswith("-->") and code):
@@ -143,7 +143,7 @@ def wide_comments(tree):
             comment = (comment or "/*" in line) and line.rfind("*/") < max(line.rfind("/*"), 0)
             if width(line) > WIDEST_LINE >= width(before) and " " in line.strip():
                 yield "%s:%d is %d columns wide" % (path, number, width(line))
-    scripts = glob.glob("t/*.p[lmy]") + glob.glob("t/fuzz/*.py") + glob.glob("scripts/**/*.*", recursive=True) + ["Makefile"]
+    scripts = glob.glob("t/**/*.p[lmy]", recursive=True) + glob.glob("scripts/**/*.*", recursive=True) + ["Makefile"]
     for path in sorted(scripts):
         for number, line in enumerate(read(path).split("\n"), 1):
             if width(line) > WIDEST_LINE and re.match(r"\s*#", line):

@@ -266,7 +266,7 @@ mongo_fdw_stat_statements_reset(PG_FUNCTION_ARGS pg_attribute_unused())
  *
  * The extension has no such functions.  A test, as a superuser, creates them
  * with CREATE FUNCTION ... AS 'mongo_fdw', 'mongo_fdw_describe_...'; see
- * create_descriptions() of t/MongoFdwTest.pm.
+ * create_descriptions() of t/lib/MongoFdwTest.pm.
  *-------------------------------------------------------------------------
  */
 

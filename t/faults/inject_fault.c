@@ -3,7 +3,7 @@
  * inject_fault.c
  *		Lets the n-th thing of a kind fail.
  *
- * Not part of the extension: built with FAULTS=1 only, see t/faults.py.  The settings
+ * Not part of the extension: built with FAULTS=1 only, see t/faults/faults.py.  The settings
  * are defined as the library is loaded.
  *
  *-------------------------------------------------------------------------

@@ -1,0 +1,22 @@
+# Everything that can fail fails once: t/faults/faults.py.  Not one of the tests of "make
+# test", as it takes long and a build of its own; by "make faults".
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $set = MongoFdwTest::ReplicaSet->new(1);
+my $alone = MongoFdwTest::Mongod->new(auth => 1);
+my $node = new_postgres('faults', 'max_worker_processes = 16', 'max_parallel_workers = 8');
+my %options = (server_selection_timeout_ms => 3000);
+
+create_server($node, 'rs', $set->primary, replica_set => 'rs', %options);
+create_server($node, 'alone', $alone, %options);
+run_tests_of('faults/faults.py', '--dsn', $node->connstr('postgres'), '--log', $node->logfile,
+	'--replica-set', $set->primary->uri, '--mongo', $alone->uri, split / /, $ENV{FAULTS_ARGUMENTS} // '');
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP|was terminated by signal/, 'no process of PostgreSQL has crashed');
+
+done_testing();

@@ -1,0 +1,685 @@
+#
+# What the TAP tests share: real MongoDB servers in every variant, a
+# PostgreSQL server with the extension, and MongoDB's counters.
+#
+#	my $mongod = MongoFdwTest::Mongod->new(auth => 1);
+#	my $node = new_postgres('main');
+#	create_server($node, 'mongodb', $mongod);
+#	$mongod->snapshot; ...; is_deeply($mongod->changes->{commands}, {find => 1});
+#
+# All servers are stopped when the test ends, also when it dies.
+
+package MongoFdwTest;
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use Exporter 'import';
+use Fcntl;
+use File::Basename qw(dirname);
+use IPC::Open2;
+use JSON::PP;
+use Time::HiRes qw(sleep time);
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(
+  new_postgres create_server create_point_table describe_library
+  background_query milliseconds_between make_certificates
+  run_pgbench sanitized random_amount random_seed
+  python run_program run_tests_of start_fake
+);
+
+my @inherited;    # files
+my $helper;    # [pid, reader, writer] of t/lib/mongo.py
+my @fakes;    # [pid, writer] of each t/lib/fake_mongod.py
+
+# Servers inherit no file that whoever runs the tests has open: the descriptors
+# of PostgreSQL would be fewer.
+foreach my $descriptor (map { /(\d+)$/ } glob '/proc/self/fd/*')
+{
+	next if $descriptor <= $^F;
+	open(my $file, '+<&=', $descriptor) or next;
+	fcntl($file, F_SETFD, FD_CLOEXEC);
+	push @inherited, $file;    # which closes it when the test ends
+}
+
+# modules that programs of several folders use
+$ENV{PYTHONPATH} = dirname(abs_path(__FILE__));
+
+# python
+#	A Python program of t/ with its arguments, as a command.
+sub python
+{
+	my ($program, @arguments) = @_;
+	return ($ENV{PYTHON} || 'python3', dirname(__FILE__) . "/../$program", @arguments);
+}
+
+# run_program
+#	One test: does a Python program succeed?  Its output is shown if not.
+sub run_program
+{
+	my ($name, @command) = @_;
+	my $output = '';
+
+	open(my $pipe, '-|', python(@command)) or die "cannot run $command[0]: $!";
+	$output .= $_ while <$pipe>;
+	close($pipe);
+	is($?, 0, $name) or diag($output);
+}
+
+# run_tests_of
+#	The tests of a Python program, which prints "ok - NAME" or "not ok - NAME" for
+#	each, "#   WHY" below, "# NOTE", and "done" at the end.  With a hash of
+#	functions before its name, it may have them called by printing "do NAME
+#	ARGUMENTS", and reads a line when that is done.
+sub run_tests_of
+{
+	my $actions = ref $_[0] ? shift : {};
+	my (@command) = @_;
+	my ($failed, $done) = (0, 0);
+	my ($reader, $writer);
+
+	my $pid = open2($reader, $writer, python(@command));
+	while (my $line = <$reader>)
+	{
+		chomp $line;
+		if ($line =~ /^(not )?ok - (.*)/)
+		{
+			ok(!$1, $2) or $failed++;
+		}
+		elsif ($line =~ /^do (\w+) ?(.*)/)
+		{
+			$actions->{$1}->(split / /, $2);
+			print $writer "done\n";
+			$writer->flush;
+		}
+		elsif ($line eq 'done')        { $done = 1; }
+		elsif ($line =~ /^# (\S.*)/)   { note($1); }
+		elsif ($line =~ /^#   (.*)/)   { diag($1); }
+		else                           { diag($line); }
+	}
+	close $writer;
+	waitpid $pid, 0;
+	ok($done && ($failed > 0 || $? == 0), "$command[0] comes to its end");
+}
+
+# helper
+#	Ask t/lib/mongo.py; dies when it answers with an error.
+sub helper
+{
+	my ($action, %arguments) = @_;
+
+	if (!$helper)
+	{
+		my ($reader, $writer);
+		my $pid = open2($reader, $writer, python('lib/mongo.py'));
+		$helper = [ $pid, $reader, $writer ];
+	}
+	my (undef, $reader, $writer) = @$helper;
+	print $writer encode_json({ do => $action, %arguments }), "\n";
+	$writer->flush;
+	my $line = <$reader> // die 't/lib/mongo.py died';
+	my $answer = decode_json($line);
+	die "t/lib/mongo.py: $answer->{error}\n" if defined $answer->{error};
+	return $answer->{result};
+}
+
+# start_fake
+#	Start a server that breaks the protocol, see t/lib/fake_mongod.py, with such
+#	arguments; its port.  It ends with the test.
+sub start_fake
+{
+	my $pid = open2(my $reader, my $writer, python('lib/fake_mongod.py', @_));
+
+	push @fakes, [ $pid, $writer ];
+	chomp(my $port = <$reader>);
+	return $port;
+}
+
+# new_postgres
+#	A running PostgreSQL with the extension in database postgres.
+sub new_postgres
+{
+	my ($name, @settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init;
+	$node->append_conf('postgresql.conf', join("\n",
+			'log_line_prefix = \'%m [%p] \'',
+			'log_min_messages = warning',
+			'timezone = \'UTC\'',
+			'log_timezone = \'UTC\'',
+			'max_connections = 100',
+			@settings) . "\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION mongo_fdw');
+	return $node;
+}
+
+# create_server
+#	CREATE SERVER and USER MAPPING for a mongod; options add to or replace
+#	(undef: remove) address and port, mapping => {...} the mapping's.
+sub create_server
+{
+	my ($node, $name, $mongod, %options) = @_;
+	my %mapping = %{ delete $options{mapping} // $mongod->mapping };
+
+	%options = (address => '127.0.0.1', port => $mongod->port, $mongod->server_options, %options);
+	$node->safe_psql('postgres', "CREATE SERVER $name FOREIGN DATA WRAPPER mongo_fdw"
+		  . option_list(%options)
+		  . ";\nCREATE USER MAPPING FOR CURRENT_USER SERVER $name"
+		  . option_list(%mapping));
+}
+
+# describe_library
+#	Make the functions that show the library's own tables, see t/lib/describe.sql.
+sub describe_library
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres', slurp_file('t/lib/describe.sql'));
+}
+
+sub option_list
+{
+	my (%options) = @_;
+	my @list;
+
+	foreach my $name (sort keys %options)
+	{
+		next unless defined $options{$name};
+		(my $value = $options{$name}) =~ s/'/''/g;
+		push @list, "$name '$value'";
+	}
+	return @list ? ' OPTIONS (' . join(', ', @list) . ')' : '';
+}
+
+# create_point_table
+#	Fill db.points with {_id, id, info} and make foreign table points of it.
+sub create_point_table
+{
+	my ($node, $server, $mongod, $count, $pad) = @_;
+
+	$mongod->fill('db', 'points', $count, $pad // 0);
+	$node->safe_psql('postgres',
+		"CREATE FOREIGN TABLE points (id int, info text) SERVER $server "
+		  . "OPTIONS (database 'db', collection 'points')");
+}
+
+# background_query
+#	Start psql with this text; ->finish waits for it and gives (status, stdout,
+#	stderr).
+sub background_query
+{
+	my ($node, $sql) = @_;
+	my ($stdout, $stderr) = ('', '');
+	my $file = $node->basedir . '/background_' . int(1e9 * rand) . '.sql';
+
+	# a file, as IPC::Run feeds standard input only while somebody pumps
+	append_to_file($file, $sql);
+	my $harness = IPC::Run::start(
+		[
+			'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'),
+			'-v', 'VERBOSITY=verbose', '-f', $file
+		],
+		'<', \undef, '>', \$stdout, '2>', \$stderr);
+	return bless { harness => $harness, stdout => \$stdout, stderr => \$stderr },
+	  'MongoFdwTest::Background';
+}
+
+# milliseconds_between
+#	Of two timestamps as text, 'YYYY-MM-DD HH:MM:SS.sss', at most an hour apart.
+sub milliseconds_between
+{
+	my ($earlier, $later) = @_;
+	my @seconds = map { /(\d+):(\d+):(\d+(?:\.\d+)?)/ or die "no time in \"$_\""; $1 * 3600 + $2 * 60 + $3 }
+	  ($earlier, $later);
+	my $seconds = $seconds[1] - $seconds[0];
+	$seconds += 86400 if $seconds < -43200;    # midnight between them
+	return 1000 * $seconds;
+}
+
+# sanitized
+#	True in "make sanitize", where everything is slower and takes more memory.
+sub sanitized
+{
+	return $ENV{SANITIZED};
+}
+
+# random_amount, random_seed
+#	How much a random test does and with which seed: those given, unless
+#	RANDOM_TIMES asks for so many times as much, and RANDOM_SEED for other seeds.
+sub random_amount { return int($_[0] * ($ENV{RANDOM_TIMES} || 1)) }
+sub random_seed { return $_[0] + 1000 * ($ENV{RANDOM_SEED} || 0) }
+
+# run_pgbench
+#	Run a pgbench script and return its standard output; fails the test when
+#	a transaction fails.
+sub run_pgbench
+{
+	my ($node, $script, @options) = @_;
+	my $file = $node->basedir . '/pgbench_' . int(1e9 * rand) . '.sql';
+	my ($stdout, $stderr);
+
+	append_to_file($file, $script);
+	my $ok = IPC::Run::run([ 'pgbench', '-n', '-f', $file, @options, $node->connstr('postgres') ],
+		'>', \$stdout, '2>', \$stderr);
+	die "pgbench failed: $stdout$stderr" if !$ok || $stderr =~ /aborted/;
+	return $stdout;
+}
+
+# make_certificates
+#	A certificate authority, and a server's and a client's certificate signed by
+#	it, as files in the folder that is returned: ca.pem, server.pem, client.pem,
+#	and other_ca.pem, which signed nothing.
+sub make_certificates
+{
+	my $folder = abs_path(PostgreSQL::Test::Utils::tempdir());
+	my @quiet = ('>', \my $output, '2>&1');
+
+	foreach my $ca ('ca', 'other_ca')
+	{
+		IPC::Run::run([ qw(openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj),
+				"/CN=mongo_fdw test $ca", '-keyout', "$folder/$ca.key", '-out', "$folder/$ca.pem" ], @quiet)
+		  or die "openssl: $output";
+	}
+	append_to_file("$folder/extensions", "subjectAltName = IP:127.0.0.1, DNS:localhost\n");
+	foreach my $name ('server', 'client')
+	{
+		IPC::Run::run([ qw(openssl req -newkey rsa:2048 -nodes -subj), "/O=mongo_fdw $name/CN=$name",
+				'-keyout', "$folder/$name.key", '-out', "$folder/$name.csr" ], @quiet)
+		  or die "openssl: $output";
+		IPC::Run::run([ qw(openssl x509 -req -days 30 -CAcreateserial -CA), "$folder/ca.pem",
+				'-CAkey', "$folder/ca.key", '-in', "$folder/$name.csr",
+				'-extfile', "$folder/extensions", '-out', "$folder/$name.crt" ], @quiet)
+		  or die "openssl: $output";
+		append_to_file("$folder/$name.pem",
+			slurp_file("$folder/$name.key") . slurp_file("$folder/$name.crt"));
+		chmod 0600, "$folder/$name.pem";
+	}
+	return $folder;
+}
+
+package MongoFdwTest::Background;
+
+use strict;
+use warnings;
+
+# finish
+#	Wait for the program; (exit status, standard output, standard error).
+sub finish
+{
+	my ($self) = @_;
+
+	eval { $self->{harness}->finish };
+	return ($self->{harness}->result, ${ $self->{stdout} }, ${ $self->{stderr} });
+}
+
+package MongoFdwTest::Session;
+
+# A psql kept open, asked one thing at a time.
+
+use strict;
+use warnings;
+
+# new
+#	Further arguments are psql's.
+sub new
+{
+	my ($class, $node, @arguments) = @_;
+	my $self = bless { in => '', out => '', err => '', asked => 0 }, $class;
+
+	$self->{harness} = IPC::Run::start(
+		[ 'psql', '-X', '-A', '-t', '-q', '-d', $node->connstr('postgres'), @arguments, '-f', '-' ],
+		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(300));
+	return $self;
+}
+
+# ask
+#	What it answers to statements or psql's commands: the rows or, if there are
+#	none, the error.  A mark on each pipe tells that nothing more will come.
+sub ask
+{
+	my ($self, $sql) = @_;
+	my $mark = 'done ' . ++$self->{asked};
+
+	@$self{qw(out err)} = ('', '');
+	$self->{in} .= "$sql;\n\\echo $mark\n\\warn $mark\n";
+	$self->{harness}->pump until $self->{out} =~ /^$mark\n/m && $self->{err} =~ /^$mark\n/m;
+	s/\n?^$mark\n.*//ms foreach @$self{qw(out err)};
+	return $self->{out} ne '' ? $self->{out} : $self->{err};
+}
+
+# pid
+#	Of its backend.
+sub pid { return $_[0]->{pid} //= $_[0]->ask('SELECT pg_backend_pid()') }
+
+sub close
+{
+	my ($self) = @_;
+	$self->{in} .= "\\q\n";
+	$self->{harness}->finish;
+}
+
+package MongoFdwTest::Mongod;
+
+use strict;
+use warnings;
+
+use IO::Socket::INET;
+use PostgreSQL::Test::Utils;
+use POSIX qw(WNOHANG);
+use Time::HiRes qw(sleep time);
+
+my @running;
+
+# new
+#	Start a mongod in a fresh folder and wait until it answers.
+#
+#	auth => 1			needs a password; user "app", password "secret p@ss" can read
+#						and write any database
+#	tls => FOLDER		requires TLS, with the certificates of make_certificates
+#	client_certificate => 1		clients must show a certificate as well
+#	replica_set => NAME	a member of that set (see MongoFdwTest::ReplicaSet)
+#	cache_gb => NUMBER	for transactions of large documents; 0.25 if not given
+#	arguments => [...]	for mongod
+#
+#	Background work of the server that would show in its counters is off.
+sub new
+{
+	my ($class, %options) = @_;
+	my $self = bless {
+		%options,
+		folder => PostgreSQL::Test::Utils::tempdir(),
+		port => PostgreSQL::Test::Cluster::get_free_port(),
+	}, $class;
+
+	mkdir "$self->{folder}/data";
+	push @running, $self;
+	$self->start;
+	$self->create_user if $self->{auth};
+	return $self;
+}
+
+sub port { return $_[0]->{port} }
+
+sub log_file { return "$_[0]->{folder}/mongod.log" }
+
+# mapping, server_options
+#	What a foreign server for it needs beside address and port.
+sub mapping
+{
+	my ($self) = @_;
+	return $self->{auth} ? { username => 'app', password => 'secret p@ss' } : {};
+}
+
+sub server_options
+{
+	my ($self) = @_;
+	return () unless $self->{tls};
+	return (
+		ssl => 'true', ca_file => "$self->{tls}/ca.pem",
+		$self->{client_certificate} ? (pem_file => "$self->{tls}/client.pem") : ());
+}
+
+# uri
+#	For the ordinary client of the tests.
+sub uri
+{
+	my ($self, $anonymous) = @_;
+	my $credentials = $self->{auth} && !$anonymous ? 'app:secret%20p%40ss@' : '';
+	my $tls = $self->{tls}
+	  ? "&tls=true&tlsCAFile=$self->{tls}/ca.pem&tlsCertificateKeyFile=$self->{tls}/client.pem" : '';
+	return "mongodb://${credentials}127.0.0.1:$self->{port}/?directConnection=true$tls";
+}
+
+sub arguments
+{
+	my ($self) = @_;
+	my @parameters = qw(enableTestCommands=1 diagnosticDataCollectionEnabled=false
+	  disableLogicalSessionCacheRefresh=true ttlMonitorEnabled=false);
+	my @arguments = (
+		'--dbpath', "$self->{folder}/data", '--logpath', $self->log_file, '--logappend',
+		'--bind_ip', '127.0.0.1', '--port', $self->{port}, '--nounixsocket',
+		'--wiredTigerCacheSizeGB', $self->{cache_gb} // '0.25',
+		map { ('--setParameter', $_) } @parameters);
+
+	push @arguments, '--auth' if $self->{auth} && !$self->{replica_set};
+	push @arguments, '--replSet', $self->{replica_set} if $self->{replica_set};
+	if ($self->{tls})
+	{
+		push @arguments, '--tlsMode', 'requireTLS',
+		  '--tlsCertificateKeyFile', "$self->{tls}/server.pem", '--tlsCAFile', "$self->{tls}/ca.pem";
+		push @arguments, '--tlsAllowConnectionsWithoutCertificates' unless $self->{client_certificate};
+	}
+	return (@arguments, @{ $self->{arguments} // [] });
+}
+
+# start
+#	Start it again on the same port and data.
+sub start
+{
+	my ($self) = @_;
+	my $deadline = time + 120;
+
+	my $pid = fork // die "could not fork: $!";
+	if ($pid == 0)
+	{
+		open(STDIN, '<', '/dev/null');
+		open(STDOUT, '>', '/dev/null');
+		open(STDERR, '>', '/dev/null');
+		# not the pipes of programs that the test talks to
+		POSIX::close($_) foreach 3 .. 255;
+		exec $ENV{MONGOD} || 'mongod', $self->arguments or POSIX::_exit(127);
+	}
+	$self->{pid} = $pid;
+	until (IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}"))
+	{
+		if (waitpid($pid, WNOHANG) == $pid || time > $deadline)
+		{
+			die "mongod does not start: " . (-e $self->log_file ? slurp_file($self->log_file) : "status $?");
+		}
+		sleep 0.05;
+	}
+	$self->command('{"ping": 1}') unless $self->{auth};
+}
+
+# stop, kill
+#	Cleanly, or at once.
+sub stop { $_[0]->end_with('TERM') }
+sub kill { $_[0]->end_with('KILL') }
+
+sub end_with
+{
+	my ($self, $signal) = @_;
+	my $pid = delete $self->{pid} or return;
+
+	MongoFdwTest::helper('forget', port => $self->{port});
+	CORE::kill $signal, $pid;
+	waitpid $pid, 0;
+}
+
+sub restart { $_[0]->stop; $_[0]->start }
+
+sub create_user
+{
+	my ($self) = @_;
+
+	# The localhost exception lets the first user be made without a password.
+	MongoFdwTest::helper('command',
+		uri => $self->uri('anonymous'),
+		command => '{"createUser": "app", "pwd": "secret p@ss", "roles": ["root"]}');
+}
+
+# command
+#	Run a command given as JSON text, as an ordinary client.
+sub command
+{
+	my ($self, $command, $database) = @_;
+	return MongoFdwTest::helper('command', uri => $self->uri,
+		command => $command, database => $database // 'admin');
+}
+
+# has_version
+#	Is MongoDB of this version, as "5.1", or newer?
+sub has_version
+{
+	my ($self, $version) = @_;
+	my $parts = $self->command('{"buildInfo": 1}')->{versionArray};
+	my ($major, $minor) = split /\./, $version;
+
+	return $parts->[0] > $major || $parts->[0] == $major && $parts->[1] >= $minor;
+}
+
+# insert
+#	Replace a collection by the documents of a JSON array.
+sub insert
+{
+	my ($self, $database, $collection, $documents) = @_;
+	return MongoFdwTest::helper('insert', uri => $self->uri, database => $database,
+		collection => $collection, documents => $documents);
+}
+
+sub fill
+{
+	my ($self, $database, $collection, $count, $pad) = @_;
+	return MongoFdwTest::helper('fill', uri => $self->uri, database => $database,
+		collection => $collection, count => 0 + $count, pad => 0 + ($pad // 0));
+}
+
+# snapshot, changes
+#	Remember MongoDB's counters; what was counted since: {commands => {find =>
+#	1}, opcounters => {query => 1}, connections => 0, requests => 1}.  Only for a
+#	mongod without auth and TLS.
+sub snapshot { return MongoFdwTest::helper('snapshot', port => $_[0]->{port}) }
+sub changes { return MongoFdwTest::helper('changes', port => $_[0]->{port}) }
+sub counters { return MongoFdwTest::helper('counters', port => $_[0]->{port}) }
+
+# block_commands, unblock_commands
+#	Make MongoDB wait before it answers these commands.
+sub block_commands
+{
+	my ($self, $milliseconds, @commands) = @_;
+	my $list = join(', ', map { "\"$_\"" } @commands);
+	$self->command('{"configureFailPoint": "failCommand", "mode": "alwaysOn", "data": '
+		  . "{\"failCommands\": [$list], \"blockConnection\": true, \"blockTimeMS\": $milliseconds}}");
+}
+
+# fail_command
+#	Make MongoDB answer the next of these commands, 'times' times, with an error
+#	code, or close the connection (code undef).
+sub fail_command
+{
+	my ($self, $times, $code, @commands) = @_;
+	my $list = join(', ', map { "\"$_\"" } @commands);
+	my $how = defined $code ? "\"errorCode\": $code" : '"closeConnection": true';
+	$self->command("{\"configureFailPoint\": \"failCommand\", \"mode\": {\"times\": $times}, \"data\": "
+		  . "{\"failCommands\": [$list], $how}}");
+}
+
+sub unblock_commands
+{
+	$_[0]->command('{"configureFailPoint": "failCommand", "mode": "off"}');
+}
+
+package MongoFdwTest::ReplicaSet;
+
+use strict;
+use warnings;
+
+use Time::HiRes qw(sleep time);
+
+# new
+#	A replica set of so many members, with a primary.
+sub new
+{
+	my ($class, $count, %options) = @_;
+	my $self = bless {
+		name => 'rs',
+		members => [ map { MongoFdwTest::Mongod->new(%options, replica_set => 'rs') } 1 .. $count ],
+	}, $class;
+	my $number = 0;
+	my $members = join(', ', map { sprintf '{"_id": %d, "host": "127.0.0.1:%d"}', $number++, $_->port }
+		  @{ $self->{members} });
+
+	$self->{members}[0]->command("{\"replSetInitiate\": {\"_id\": \"rs\", \"members\": [$members], "
+		  . '"settings": {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}}}');
+	$self->primary;
+	$self->wait_for_secondaries;
+	return $self;
+}
+
+sub members { return @{ $_[0]->{members} } }
+
+# primary
+#	Wait for one that accepts writes.
+sub primary
+{
+	my ($self) = @_;
+	my $deadline = time + 120;
+
+	while (time < $deadline)
+	{
+		foreach my $member (grep { $_->{pid} } @{ $self->{members} })
+		{
+			my $hello = eval { $member->command('{"hello": 1}') } // next;
+			return $member if $hello->{isWritablePrimary};
+		}
+		sleep 0.1;
+	}
+	die 'the replica set has no primary';
+}
+
+sub wait_for_secondaries
+{
+	my ($self) = @_;
+	my $deadline = time + 120;
+
+	foreach my $member (@{ $self->{members} })
+	{
+		while (1)
+		{
+			my $hello = $member->command('{"hello": 1}');
+			last if $hello->{isWritablePrimary} || $hello->{secondary};
+			die 'the replica set does not come up' if time > $deadline;
+			sleep 0.1;
+		}
+	}
+}
+
+# step_down
+#	Make another member primary and return it.
+sub step_down
+{
+	my ($self) = @_;
+	my $old = $self->primary;
+
+	eval { $old->command('{"replSetStepDown": 30, "force": true}') };
+	sleep 0.1;
+	return $self->primary;
+}
+
+END
+{
+	my $status = $?;
+	foreach my $mongod (@running)
+	{
+		if (my $pid = $mongod->{pid})
+		{
+			CORE::kill 'KILL', $pid;
+			waitpid $pid, 0;
+		}
+	}
+	foreach my $program (@fakes, $helper ? [ @$helper[ 0, 2 ] ] : ())
+	{
+		close $program->[1];
+		waitpid $program->[0], 0;
+	}
+	$? = $status;
+}
+
+1;

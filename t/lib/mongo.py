@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""MongoDB for the Perl tests: one process, JSON requests and answers on pipes.
+
+A request is {"do": NAME, ...} on one line, the answer {"result": ...} or
+{"error": "..."}; documents are Extended JSON in both.  Commands come as JSON
+text inside the JSON, as Perl does not keep the order of keys.  "counters", "changes"
+and "quiet" use sockets that send nothing by themselves (see
+scripts/mongo_counters.py), "command" and "insert" an ordinary client.
+"""
+import os
+import sys
+
+import pymongo
+from bson import json_util
+from bson.codec_options import DatetimeConversion
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
+from mongo_counters import QuietConnection, difference  # noqa: E402
+from wire_recorder import WireRecorder  # noqa: E402
+
+quiet_connections = {}
+snapshots = {}
+recorders = {}
+
+
+def quiet(port):
+    if port not in quiet_connections:
+        quiet_connections[port] = QuietConnection(port=port)
+    return quiet_connections[port]
+
+
+def do_quiet(port, command, database="admin"):
+    """Run a command on a socket kept for that; forget it if it breaks."""
+    try:
+        return quiet(port).command(json_util.loads(command), database)
+    except OSError:
+        quiet_connections.pop(port, None)
+        raise
+
+
+def do_snapshot(port):
+    """Remember the counters; "changes" tells what came since."""
+    snapshots[port] = quiet(port).counters()
+    return True
+
+
+def do_changes(port):
+    return difference(snapshots[port], quiet(port).counters())
+
+
+def do_counters(port):
+    return quiet(port).counters()
+
+
+def do_record(port):
+    """Put a proxy before a server; the proxy's port."""
+    recorder = WireRecorder("127.0.0.1", port, connection_commands=True)
+    recorders[recorder.port] = recorder
+    return recorder.port
+
+
+def do_recorded_fields(port):
+    """The same, each command as the list of its fields, of which Perl's hashes lose the order."""
+    return [list(command) for command in recorders[port].take()]
+
+
+def do_cut(port):
+    """End the connections through a proxy; it takes new ones."""
+    recorders[port].cut()
+    return True
+
+
+def do_recorded(port):
+    """All commands that passed a proxy since this was last asked."""
+    return recorders[port].take()
+
+
+def do_forget(port):
+    """The server went away: so did the socket."""
+    connection = quiet_connections.pop(port, None)
+    if connection:
+        connection.close()
+    return True
+
+
+def ordinary_client(uri):
+    """One that says nothing any more when it has been closed.
+
+    By default a thread of its own says hello to measure round trips, over a connection that it
+    may be making just as the client is closed, and MongoDB counts that later.
+    """
+    return pymongo.MongoClient(uri, serverSelectionTimeoutMS=20000, serverMonitoringMode="poll")
+
+
+def do_command(uri, command, database="admin"):
+    with ordinary_client(uri) as client:
+        return client[database].command(json_util.loads(command))
+
+
+def do_insert(uri, database, collection, documents, drop=True):
+    # a date that Python's datetime does not hold stays in milliseconds
+    options = json_util.JSONOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
+    documents = json_util.loads(documents, json_options=options)
+    with ordinary_client(uri) as client:
+        if drop:
+            client[database].drop_collection(collection)
+        if documents:
+            client[database][collection].insert_many(documents)
+        return len(documents)
+
+
+def do_fill(uri, database, collection, count, pad=0):
+    """'count' documents {_id, id, info, crt_time} with an index on id."""
+    with ordinary_client(uri) as client:
+        target = client[database][collection]
+        target.drop()
+        for first in range(1, count + 1, 10000):
+            target.insert_many([{"_id": i, "id": i, "info": f"info {i}" + "x" * pad}
+                                for i in range(first, min(first + 10000, count + 1))])
+        target.create_index("id")
+        return count
+
+
+def main():
+    for line in sys.stdin:
+        request = json_util.loads(line)
+        action = globals()["do_" + request.pop("do")]
+        try:
+            answer = {"result": action(**request)}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json_util.dumps(answer, json_options=json_util.RELAXED_JSON_OPTIONS), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+#!/usr/bin/perl
+#
+# Run psql, as pg_regress's launcher, and print what it prints as PostgreSQL 15
+# would: versions show the same plans in different words.
+#
+#	perl t/lib/normalise.pl psql ARGUMENTS...
+
+use strict;
+use warnings;
+
+# normalise
+#	A line of psql's, in PostgreSQL 15's words.
+sub normalise
+{
+	my ($line) = @_;
+
+	# PostgreSQL 17 names the parameters of sub-selects that are made once
+	$line =~ s/\(InitPlan (\d+)\)\.col1/'$' . ($1 - 1)/ge;
+	$line =~ s/(InitPlan \d+) \(returns [\$,\d]+\)/$1/;
+
+	# PostgreSQL 18 shows parts of rows
+	$line =~ s/(actual rows=\d+)\.\d\d/$1/;
+
+	# and has another name for PL/pgSQL's expressions
+	$line =~ s/^(CONTEXT:  )PL\/pgSQL (expression|assignment) "/$1SQL $2 "/;
+
+	# the widths of which depend on all that
+	$line =~ s/^ *QUERY PLAN *$/ QUERY PLAN/;
+	return $line;
+}
+
+my $pid = open(my $psql, '-|') // die "could not fork: $!";
+if ($pid == 0)
+{
+	open(STDERR, '>&', \*STDOUT) or die "could not redirect: $!";
+	exec(@ARGV) or die "could not run $ARGV[0]: $!";
+}
+
+my $below_header = 0;
+while (my $line = <$psql>)
+{
+	$line =~ s/^-+$/------------/ if $below_header;
+	$line = normalise($line);
+	$below_header = $line eq " QUERY PLAN\n";
+	print $line;
+}
+close $psql;
+exit($? >> 8 || ($? ? 1 : 0));

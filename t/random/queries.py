@@ -1,0 +1,242 @@
+"""Random queries, answered three ways: with pushdown, without, and by a local table.
+
+    queries.py --seed 1 --queries 2000 --type-mismatch null --documents hostile
+
+The oracle is PostgreSQL itself.  A collection is filled with random documents
+(clean: every field missing, null or of its column's type; hostile: also of any
+other type, in arrays, out of range).  Each random query must give the same rows
+(a) through the foreign table with pushdown, (b) with mongo_fdw.enable_pushdown
+off, and (c) from an ordinary table with the same content.
+
+Of the queries, some blocks are asked under settings drawn at random
+(t/random/settings.py), which hold on both sides, and in ways drawn at random
+(t/random/execution.py): prepared, through cursors, in PL/pgSQL, within other queries.
+
+The seed is printed and replays the run.  A query with a difference is reduced:
+parts of its condition are taken away as long as the difference stays.  Queries that
+fail on the local table (out of range, say) are not compared.
+"""
+
+import random
+import sys
+
+import psycopg2
+
+from both_servers import BothServers
+from conditions import Leaf, Node, random_condition
+from documents import COLUMNS, ELEMENT_COLUMNS, quote, random_document
+from execution import BY_NAME, PARAMETER, random_way
+from groups import one_form, random_exact_condition, random_group_template
+from settings import PLANNING, SESSION, RandomSettings
+import elements
+import test_arguments
+
+# What EXPLAIN (VERBOSE) shows when a thing is pushed.
+MARKS = {"conditions": '"$', "expressions": '"$expr"', "sorts": '"sort"', "limits": '"limit"', "aggregates": "Aggregate on",
+         "groups": '"$group"', "sorted pipelines": '"$sort"', "limited pipelines": '"$limit"',
+         "parameters": '(k.k'}
+
+
+# What PostgreSQL itself may raise about a query: numbers and dates out of range, a negative length.
+FAILURES = ("22003", "22008", "22011", "22012")
+
+# Queries under the same settings, and on the same documents.
+BLOCK = 25
+QUERIES_A_DATABASE = 500
+
+
+# Inside jsonb, of which some have an index.
+INNER_PATHS = ["jd.text", "jd.day", "jd.number", "jd.whole", "jd.at", "jd.list.sku", "jd.list", "jd.price"]
+
+# With what the way to ask puts there.
+PARAMETER_CONDITIONS = ["_id <> " + PARAMETER, "_id >= " + PARAMETER, "i4 IS DISTINCT FROM " + PARAMETER,
+                        "i2 = %s OR _id < 100" % PARAMETER, "_id IN (1, 2, %s)" % PARAMETER]
+
+
+class Differential(BothServers):
+    def __init__(self, options):
+        super().__init__(options)
+        self.rng = random.Random(options.seed)
+        elements.set_server_version(self.connection.server_version)
+        self.columns = COLUMNS
+        self.all_columns = COLUMNS + ELEMENT_COLUMNS
+        self.failures = 0
+        self.way = "directly"
+        # apart from the queries, which a seed has whatever is drawn
+        self.other_rng = random.Random("ways of %d" % options.seed)
+        self.session = RandomSettings(self.execute, options, SESSION)
+        self.settings = RandomSettings(self.execute, options, PLANNING)
+
+    def set_up(self):
+        self.settings.restore()
+        self.session.restore()
+        host, port = self.client.address
+        name = "differential_%d" % self.options.seed
+        database = self.client["differential"]
+        database.drop_collection(name)
+        # a collation that must not matter
+        collection = database.create_collection(name, collation={"locale": "en", "strength": 1})
+        hostile = self.options.documents == "hostile"
+        collection.insert_many([random_document(self.rng, i, self.all_columns, hostile)
+                                for i in range(self.options.size)])
+        paths = [column.path for column in self.rng.sample(self.all_columns, 6)]
+        for path in paths + self.other_rng.sample(INNER_PATHS, 3):
+            try:
+                collection.create_index(path, collation={"locale": "simple"})
+            except Exception:
+                pass                # parallel arrays and the like: no index then
+        self.execute("DROP SCHEMA IF EXISTS differential CASCADE; CREATE SCHEMA differential;"
+                     "SET search_path = differential, public; SET timezone = 'Europe/Berlin';"
+                     "CREATE EXTENSION IF NOT EXISTS mongo_fdw SCHEMA public;"
+                     "DROP SERVER IF EXISTS differential_server CASCADE;"
+                     "CREATE SERVER differential_server FOREIGN DATA WRAPPER mongo_fdw"
+                     " OPTIONS (address '%s', port '%d');"
+                     "CREATE USER MAPPING FOR PUBLIC SERVER differential_server;" % (host, port))
+        self.session.draw()             # what values look like, for the copy as well
+        definitions = ", ".join(c.definition() for c in self.all_columns)
+        self.execute("CREATE FOREIGN TABLE remote (_id integer, %s) SERVER differential_server"
+                     " OPTIONS (database 'differential', collection '%s', type_mismatch '%s')"
+                     % (definitions, name, self.options.type_mismatch))
+        # make work here expensive, so that what can be pushed is
+        self.execute("SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10;"
+                     "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off")
+        self.execute("SET mongo_fdw.enable_pushdown = off")
+        self.execute("CREATE TABLE local AS SELECT * FROM remote")
+        self.execute("SET mongo_fdw.enable_pushdown = on;"
+                     "GRANT USAGE ON SCHEMA differential TO PUBLIC; GRANT SELECT ON remote, local TO PUBLIC")
+
+    def answers(self, sql):
+        """The answers of the three, each a sorted list of rows or an error."""
+        results = []
+        for pushdown, table in (("on", "remote"), ("off", "remote"), ("on", "local")):
+            self.execute("SET mongo_fdw.enable_pushdown = " + pushdown)
+            try:
+                results.append(sorted(BY_NAME[self.way](self.execute, sql.replace("{table}", table)), key=repr))
+            except psycopg2.Error as error:
+                if self.connection.closed:
+                    raise           # the server went away: never a mere difference
+                if table == "local":
+                    # out of range here; MongoDB's arithmetic is wider
+                    if error.pgcode not in FAILURES and not self.session.may_fail(error.pgcode):
+                        raise       # the query itself is wrong: a fault of this test
+                    return None
+                results.append("%s: %s" % (error.pgcode, error.diag.message_primary))
+        return results
+
+    def differs(self, condition, template):
+        results = self.answers(template.replace("{condition}", condition.render()))
+        self.failures += results is None
+        return None if results is None or results[0] == results[1] == results[2] else results
+
+    def reduce(self, condition, template):
+        for part in condition.parts():
+            if self.differs(part, template):
+                return self.reduce(part, template)
+        return condition
+
+    def report(self, number, condition, template):
+        way, self.way = self.way, "directly"
+        if not self.differs(condition, template):
+            self.way = way
+        condition = self.reduce(condition, template)
+        sql = template.replace("{condition}", condition.render())
+        results = self.differs(condition, template)
+        print("DIFFERENCE in query %d of seed %d:" % (number, self.options.seed))
+        print(self.session.describe() + self.settings.describe() + "  %s: %s" % (self.way, sql))
+        for label, rows in zip(("pushdown", "no pushdown", "local table"), results):
+            print("  %s: %s" % (label, rows if isinstance(rows, str) else "%d rows" % len(rows)))
+        if isinstance(results[0], list) and isinstance(results[2], list):
+            print("  only with pushdown: %s" % [r for r in results[0] if r not in results[2]][:3])
+            print("  only local: %s" % [r for r in results[2] if r not in results[0]][:3])
+        self.execute("SET mongo_fdw.enable_pushdown = on")
+        for row in self.execute("EXPLAIN (VERBOSE, COSTS OFF) " + sql.replace("{table}", "remote").replace(PARAMETER, "7")):
+            print("    " + row[0])
+
+    def random_bounds(self):
+        return "LIMIT %d OFFSET %d" % (self.rng.choice([0, 1, 5, 50]), self.rng.choice([0, 0, 1, 10]))
+
+    def random_template(self):
+        """A query around {condition}, whose answer is the same set of rows whoever computes it."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.6:
+            outputs = ["_id"] + [quote(c.name) + "::text" for c in rng.sample(self.columns, rng.randint(0, 4))]
+            return "SELECT %s FROM {table} WHERE {condition}" % ", ".join(outputs)
+        if kind < 0.7:
+            # which rows a LIMIT returns is free, how many is not
+            return "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} %s) s" % self.random_bounds()
+        if kind < 0.85:
+            keys = [quote(c.name) + rng.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST", " DESC NULLS FIRST"])
+                    for c in rng.sample([c for c in self.columns if c.sql_type != "jsonb"], rng.randint(0, 2))]
+            order = ", ".join(keys + [rng.choice(["_id", "_id DESC"])])
+            return ("SELECT row_number() OVER (), _id FROM (SELECT _id FROM {table} WHERE {condition} ORDER BY %s %s) s"
+                    % (order, rng.choice(["", self.random_bounds()])))
+        if kind < 0.93:
+            column = rng.choice([c for c in self.columns if c.sql_type not in ("jsonb", "boolean", "uuid", "bytea", "name")])
+            name, other = quote(column.name), quote(rng.choice(self.columns).name)
+            return ("SELECT count(*) + 1, count(%s), %s, %s FROM {table} WHERE {condition}"
+                    % (other, one_form(column, "min(%s)" % name), one_form(column, "max(%s)" % name)))
+        return ("SELECT k, _id FROM generate_series(-2, 60, 3) k JOIN {table} ON %s WHERE {condition}"
+                % rng.choice(["_id = k", "_id = k AND i4 > k", "i4 = k", "k < _id AND _id <= 20", "f8 = k"]))
+
+    def draw(self):
+        """Settings for the next block; are they those that push what can be pushed?"""
+        drawn = self.settings.draw()
+        self.execute("SET search_path = " + self.settings.path("differential"))
+        return not drawn
+
+    def run(self):
+        differences, undrawn = 0, 0
+        pushed = dict.fromkeys(MARKS, 0)
+        for number in range(self.options.queries):
+            if number % QUERIES_A_DATABASE == 0:
+                self.set_up()
+            if number % BLOCK == 0:
+                ordinary = self.draw()
+            condition = random_condition(self.rng, self.all_columns)
+            template = self.random_template()
+            if self.rng.random() < 0.35:
+                template = random_group_template(self.rng, self.columns)
+                if self.rng.random() < 0.6:
+                    condition = random_exact_condition(self.rng)
+            self.way = "directly" if ordinary else random_way(self.other_rng)
+            if not ordinary and self.other_rng.random() < 0.4:
+                condition = Node("AND", [condition, Leaf(self.other_rng.choice(PARAMETER_CONDITIONS))])
+            failures = self.failures
+            if self.differs(condition, template):
+                differences += 1
+                self.report(number, condition, template)
+                if differences >= 10:
+                    break
+            if not ordinary or self.failures > failures:
+                continue
+            undrawn += 1
+            self.execute("SET mongo_fdw.enable_pushdown = on")
+            plan = self.execute("EXPLAIN (VERBOSE, COSTS OFF) " +
+                                template.replace("{table}", "remote").replace("{condition}", condition.render()))
+            text = "\n".join(row[0] for row in plan)
+            for what, mark in MARKS.items():
+                pushed[what] += mark in text
+        print("seed %d: %d queries (%s, type_mismatch %s), pushed: %s; %d failed here; %d differences"
+              % (self.options.seed, self.options.queries, self.options.documents, self.options.type_mismatch,
+                 ", ".join("%d %s" % (count, what) for what, count in pushed.items()), self.failures, differences))
+        if self.failures > self.options.queries // 5:
+            print("too many queries failed by themselves for this to be a test")
+            return False
+        if pushed["conditions"] < undrawn // 4:
+            print("too few queries were pushed for this to be a test")
+            return False
+        return differences == 0
+
+
+def main():
+    parser = test_arguments.random_parser(__doc__)
+    parser.add_argument("--size", type=int, default=200, help="documents in the collection")
+    test_arguments.add_documents(parser)
+    options = parser.parse_args()
+    print("seed %d" % options.seed)
+    sys.exit(0 if Differential(options).run() else 1)
+
+
+if __name__ == "__main__":
+    main()

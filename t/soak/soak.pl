@@ -1,0 +1,31 @@
+# Clients that read and write for long while everything around them breaks: t/soak/soak.py.
+# Not one of the tests of "make test", as it takes its time; by "make soak".
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $set = MongoFdwTest::ReplicaSet->new(3,
+	# what a lost client leaves is in others' way for as long
+	arguments => [ '--setParameter', 'transactionLifetimeLimitSeconds=4' ]);
+my @servers = ($set->members, MongoFdwTest::Mongod->new);
+my $node = new_postgres('soak');
+
+# What the program asks to be done to servers, by their number.
+my %actions = (
+	kill => sub { $servers[ $_[0] ]->kill },
+	stop => sub { $servers[ $_[0] ]->stop },
+	start => sub { $servers[ $_[0] ]->start },
+	signal => sub { kill $_[1], $servers[ $_[0] ]->{pid} });
+
+run_tests_of(\%actions, 'soak/soak.py', '--dsn', $node->connstr('postgres'),
+	'--ports', join(',', map { $_->port } @servers),
+	'--seconds', $ENV{SOAK_SECONDS} || 600, '--statements', $ENV{SOAK_STATEMENTS} // 100_000,
+	'--clients', $ENV{SOAK_CLIENTS} || 24, '--seed', $ENV{SOAK_SEED} || 1);
+
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP|was terminated by signal/, 'no process of PostgreSQL has crashed');
+
+done_testing();

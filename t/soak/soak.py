@@ -1,0 +1,441 @@
+#!/usr/bin/env python3
+"""Everything at once, for long: clients that read, write and break off while servers fail.
+
+Three parts, on a replica set of three members and a server that stands alone:
+
+memory  one session, no faults: its memory after many statements is that after few
+calm    all clients, with errors, cancelled statements and lost sessions; servers are well
+storm   the same, while members are stopped, killed, restarted and stepped down and a
+        proxy cuts the connections of every second client
+
+Each read is held against what must be there: rows that never change, the
+client's own, a sum that stays.  In the end what is there is held against what
+each client was told, and MongoDB and PostgreSQL are asked what is left over.
+
+Run by t/soak/soak.pl, which has the servers.
+"""
+import argparse
+import collections
+import random
+import threading
+import time
+
+import bson
+import psycopg2
+import pymongo
+from pymongo.errors import PyMongoError
+
+from checks import Checks
+from cutting_proxy import CuttingProxies
+from client import STATEMENT_TIMEOUT, Client, Soak
+from faults import (FAULTS_ALONE, FAULTS_OF_SET, Servers, Watch, break_servers, cancel_sessions,
+                         end_sessions)
+from model import ACCOUNTS, INITIAL_BALANCE, PARTS
+from reads import FIXED
+
+CALM_SHARE = 0.2                # of the time
+SELECTION_TIMEOUT = 4           # seconds that a statement looks for a primary
+COMMIT_LIMIT = 35               # a commit asks what became of it for 30
+FEW_STATEMENTS = 1000           # after which a session's memory is taken for settled
+MEMORY_LIMIT = 1024             # kB that it may grow from there on
+
+TABLES = """
+    CREATE SCHEMA {name};
+    CREATE FOREIGN TABLE {name}.fixed (n int, kind int, square bigint, word text) SERVER {name}
+        OPTIONS (database 'soak', fetch_size '500');
+    CREATE FOREIGN TABLE {name}.part ("of" int, part int) SERVER {name} OPTIONS (database 'soak');
+    CREATE FOREIGN TABLE {name}.bad (v int) SERVER {name} OPTIONS (database 'soak');
+    CREATE FOREIGN TABLE {name}.own (_id int, v bigint, note text) SERVER {name}
+        OPTIONS (database 'soak', batch_size '20');
+    CREATE FOREIGN TABLE {name}.entry (client int, number int) SERVER {name}
+        OPTIONS (database 'soak');
+    CREATE FOREIGN TABLE {name}.account (_id int, balance bigint) SERVER {name}
+        OPTIONS (database 'soak');
+    ANALYZE {name}.fixed, {name}.part, {name}.account;
+"""
+
+LOCAL = """
+    CREATE TABLE local_entry (client int, number int);
+    CREATE FUNCTION soak_caught(schema text, first int, past int) RETURNS int LANGUAGE plpgsql AS $$
+    DECLARE
+        caught int := 0;
+        x int;
+    BEGIN
+        FOR i IN first .. past - 1 LOOP
+            BEGIN
+                EXECUTE format('SELECT 1 / (n - %s) FROM %I.fixed WHERE n BETWEEN %s AND %s',
+                               i, schema, i, i + 3) INTO x;
+            EXCEPTION WHEN division_by_zero THEN
+                caught := caught + 1;
+            END;
+        END LOOP;
+        RETURN caught;
+    END $$;
+"""
+
+
+def load(client):
+    """The collections of a server."""
+    client.drop_database("soak")
+    database = client.soak
+    database.fixed.insert_many([{"n": n, "kind": kind, "square": bson.Int64(square), "word": word}
+                                for n, kind, square, word in FIXED])
+    database.fixed.create_index("n")
+    database.part.insert_many([{"of": row[0], "part": part} for row in FIXED for part in range(PARTS)])
+    database.part.create_index("of")
+    database.bad.insert_one({"v": "not a number"})
+    database.account.insert_many([{"_id": i, "balance": bson.Int64(INITIAL_BALANCE)}
+                                  for i in range(ACCOUNTS)])
+    for name in ("own", "entry"):
+        database.create_collection(name)
+
+
+def create_tables(arguments, ports, proxies):
+    def uri(ports, options):
+        return f"mongodb://{','.join(f'127.0.0.1:{port}' for port in ports)}/?{options}"
+
+    with psycopg2.connect(arguments.dsn) as connection, connection.cursor() as cursor:
+        cursor.execute(LOCAL)
+        for suffix, (*members, alone) in (("", ports), ("_cut", proxies)):
+            for name, where, options in (
+                    ("rs", uri(members, "replicaSet=rs"), ""),
+                    ("off", uri(members, "replicaSet=rs"), ", transactions 'off'"),
+                    # what a server on its own has acknowledged survives SIGKILL only so
+                    ("alone", uri([alone], "journal=true"), "")):
+                cursor.execute(
+                    f"CREATE SERVER {name}{suffix} FOREIGN DATA WRAPPER mongo_fdw OPTIONS (uri '{where}', "
+                    f"server_selection_timeout_ms '{SELECTION_TIMEOUT * 1000}'{options}); "
+                    f"CREATE USER MAPPING FOR CURRENT_USER SERVER {name}{suffix};" +
+                    TABLES.format(name=name + suffix))
+
+
+def anonymous_kilobytes(pid):
+    """A process's memory that it shares with no other: of RSS, what is not PostgreSQL's buffers."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+
+
+def run_memory(checks, soak):
+    """One session, until it has done so many statements."""
+    client = Client(soak, soak.arguments.clients)
+    soak.clients.append(client)     # its writes are checked as others' are
+    client.connect()
+    few = None
+    while client.statements < soak.arguments.statements and client.connection is not None:
+        client.act()
+        if few is None and client.statements >= FEW_STATEMENTS:
+            few = anonymous_kilobytes(client.pid)
+    growth = anonymous_kilobytes(client.pid) - few if client.connection is not None and few else None
+    checks.check([f"{growth} kB more"] if growth is None or growth > MEMORY_LIMIT else [],
+                 f"memory of a session after {client.statements} statements is that after {FEW_STATEMENTS}")
+    print(f"# a session had {few} kB after {FEW_STATEMENTS} statements, {growth} kB more after "
+          f"{client.statements}", flush=True)
+    client.disconnect()
+
+
+def run_clients(soak, seconds, disturbers):
+    """All clients for some time; those that do not come to an end."""
+    soak.stop.clear()
+    threads = [threading.Thread(target=client.run, name=f"client {client.number}", daemon=True)
+               for client in soak.clients if client.number < soak.arguments.clients]
+    threads += [threading.Thread(target=disturber, args=arguments, name=disturber.__name__, daemon=True)
+                for disturber, *arguments in disturbers]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    soak.stop.set()
+    end = time.monotonic() + COMMIT_LIMIT + 60
+    for thread in threads:
+        thread.join(timeout=max(0, end - time.monotonic()))
+    return [thread.name for thread in threads if thread.is_alive()]
+
+
+def touch(soak):
+    """Each session uses each of its servers once more, and so hands back what it had."""
+    for client in soak.clients:
+        for name in ("rs", "off", "alone"):
+            if client.connection is not None:
+                try:
+                    client.rows_of(f"SELECT * FROM {client.schema(name)}.fixed WHERE n = 1")
+                except psycopg2.Error as error:
+                    client.recover(error)
+
+
+def left_on(servers, what):
+    """Per server, of what MongoDB counts."""
+    found = {}
+    for server in range(4):
+        with servers.client(server) as client:
+            if what == "connections":
+                operations = client.admin.aggregate(
+                    [{"$currentOp": {"allUsers": True, "idleConnections": True}},
+                     {"$match": {"appName": "mongo_fdw"}}])
+                found[server] = len(list(operations))
+            elif what.startswith("cursors"):
+                found[server] = len(cursors_of(client, what))
+            else:
+                status = client.admin.command("serverStatus")
+                found[server] = status.get("transactions", {}).get("currentOpen", 0)
+    return found
+
+
+def cursors_of(client, what):
+    """Those on our collections: members read each other's oplog through cursors, too."""
+    session = {"cursors": {}, "cursors of sessions": {"cursor.originatingCommand.lsid": {"$exists": True}},
+               "cursors outside of sessions": {"cursor.originatingCommand.lsid": {"$exists": False}}}[what]
+    return list(client.admin.aggregate(
+        [{"$currentOp": {"allUsers": True, "idleCursors": True}},
+         {"$match": {"cursor": {"$exists": True}, "ns": {"$regex": "^soak\\."}, **session}}]))
+
+
+def open_cursors(servers, what):
+    """What they are, for a message."""
+    found = []
+    for server in range(4):
+        with servers.client(server) as client:
+            for operation in cursors_of(client, what):
+                cursor = operation["cursor"]
+                command = {name: value for name, value in cursor["originatingCommand"].items()
+                           if not name.startswith("$")}
+                found.append(f"server {server}: {operation['type']}, {cursor['nBatchesReturned']} batches, "
+                             f"last used {cursor['lastAccessDate']}: {command}")
+    return found
+
+
+def wait_for_none(servers, what, seconds):
+    """What is still left after some time."""
+    end = time.monotonic() + seconds
+    while True:
+        found = left_on(servers, what)
+        if not any(found.values()) or time.monotonic() > end:
+            return found
+        time.sleep(0.5)
+
+
+def check_cursors(checks, soak, servers, part):
+    """Of a statement that is broken off, the cursor may be left that MongoDB was about to open.
+
+    MongoDB closes it after ten minutes, or when told that it is time, if nothing
+    reads it any more; one in a session of libmongoc's goes with that.
+    """
+    found = left_on(servers, "cursors")
+    broken = sum(soak.counts[f"error {state}"] for state in ("57014", "57P01", "08006", None))
+    checks.check([f"by server: {found}; {broken} statements"] if sum(found.values()) > broken else [],
+                 f"{part}: no more cursors are left open than statements were broken off")
+    print(f"# {part}: cursors left open by server {found}, of them in sessions "
+          f"{left_on(servers, 'cursors of sessions')}; {broken} statements were broken off", flush=True)
+    for timeout in (1, 600_000):
+        for server in range(4):
+            with servers.client(server) as client:
+                client.admin.command("setParameter", 1, cursorTimeoutMillis=timeout)
+        if timeout == 1:
+            check_none_left(checks, servers, "cursors outside of sessions", 15,
+                            f"{part}, after their time limit")
+
+
+def check_none_left(checks, servers, what, seconds, when):
+    found = wait_for_none(servers, what, seconds)
+    offenders = []
+    if any(found.values()):
+        offenders = [f"by server: {found}"] + (open_cursors(servers, what) if "cursors" in what else [])
+    checks.check(offenders, f"{when}: MongoDB has no {what} left open")
+
+
+def backends(soak):
+    with psycopg2.connect(soak.arguments.dsn) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT application_name, state, query FROM pg_stat_activity "
+                       "WHERE application_name LIKE 'soak client%'")
+        return cursor.fetchall()
+
+
+def check_end_of_part(checks, soak, servers, late, part):
+    """What is left when clients are idle, and when they have gone."""
+    checks.check(late, f"{part}: every client comes to its end")
+    touch(soak)
+    check_cursors(checks, soak, servers, part)
+    check_none_left(checks, servers, "transactions", 10, f"{part}, sessions idle")
+    idle = [anonymous_kilobytes(client.pid) for client in soak.clients if client.pid is not None]
+    print(f"# {part}: {len(idle)} sessions idle, of {min(idle)} to {max(idle)} kB each; "
+          f"connections by server {left_on(servers, 'connections')}", flush=True)
+    for client in soak.clients:
+        client.disconnect()
+    end = time.monotonic() + 10
+    while backends(soak) and time.monotonic() < end:
+        time.sleep(0.2)
+    checks.check(backends(soak), f"{part}: no backend stays when its client has gone")
+    check_none_left(checks, servers, "connections", 5, f"{part}, sessions gone")
+    check_none_left(checks, servers, "cursors outside of sessions", 1, f"{part}, sessions gone")
+
+
+def read_results(soak, servers):
+    """{collection: {key: row}, ...}, as it will last."""
+    results = {}
+    majority = pymongo.read_concern.ReadConcern("majority")
+    for collection, server in (("set", servers.primary()), ("alone", Servers.ALONE)):
+        with servers.client(server) as client:
+            # what is read below must be what lasts
+            client.soak.get_collection("quiet", write_concern=pymongo.WriteConcern("majority")).insert_one({})
+
+            def read(name):
+                return list(client.soak.get_collection(name, read_concern=majority).find())
+            results[collection] = {
+                "own": {row["_id"]: (row["v"], row.get("note")) for row in read("own")},
+                "entry": collections.Counter((row["client"], row["number"]) for row in read("entry")),
+                "account": {row["_id"]: row["balance"] for row in read("account")},
+            }
+    with psycopg2.connect(soak.arguments.dsn) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT client, number FROM local_entry")
+        results["local"] = collections.Counter(cursor.fetchall())
+    return results
+
+
+def all_works(soak):
+    """(client, collection, its work), of all transactions and statements."""
+    for client in soak.clients:
+        for collection, rows in client.rows.items():
+            for work in rows.works:
+                yield client, collection, work
+
+
+def check_rows(checks, soak, results):
+    wrong, half = [], []
+    for collection in ("set", "alone"):
+        found = collections.defaultdict(dict)
+        for key, row in results[collection]["own"].items():
+            found[key // 10_000_000][key] = row
+        for client in soak.clients:
+            rows, there = client.rows[collection], found.pop(client.number, {})
+            wrong += [f"client {client.number}, {collection}: {text}" for text in rows.wrong(there)]
+            half += [f"client {client.number}: {text}" for text in rows.half_done(there)]
+        wrong += [f"{collection}: nobody wrote {rows}" for rows in found.values()]
+    checks.check(wrong, "every row is as it was acknowledged, and none is there that was refused")
+    checks.check(half, "a transaction of unknown outcome is there as a whole or not at all")
+
+
+def check_entries(checks, soak, results):
+    """Each number that was acknowledged is there once; the same of both databases."""
+    offenders = {"committed": [], "refused": [], "unknown": [], "both": [], "rows": []}
+    for client, collection, work in all_works(soak):
+        name = (client.number, work.number)
+        there, here = results[collection]["entry"][name], results["local"][name]
+        if work.entered:
+            allowed = {"committed": (1,), "refused": (0,), "unknown": (0, 1)}[work.outcome]
+            if there not in allowed:
+                offenders[work.outcome].append(f"{name} in {collection}: {there} times")
+            key = next((key for key in work.after if work.after[key] != work.before[key]), None)
+            if work.outcome == "unknown" and work.atomic and key is not None and \
+                    (results[collection]["own"].get(key) == work.after[key]) != (there == 1):
+                offenders["rows"].append(f"{name}: {there} times, row {key} "
+                                         f"is {results[collection]['own'].get(key)}")
+        if work.local:
+            allowed = {"committed": (1,), "refused": (0,), "unknown": (0, there)}[work.outcome]
+            if here not in allowed:
+                offenders["both"].append(f"{name}: {there} times in MongoDB, {here} in PostgreSQL, "
+                                         f"{work.outcome}")
+    known = {(client.number, work.number) for client, _, work in all_works(soak)}
+    strangers = [name for part in ("set", "alone") for name in results[part]["entry"] if name not in known]
+    checks.check(offenders["committed"], "every acknowledged entry is there exactly once")
+    checks.check(offenders["refused"] + strangers, "no entry that was refused is there")
+    checks.check(offenders["unknown"], "an entry of unknown outcome is there once or not")
+    checks.check(offenders["rows"], "and so are the rows of its transaction")
+    checks.check(offenders["both"], "PostgreSQL has what MongoDB has, at worst less where a client was "
+                 "told nothing")
+
+
+def check_accounts(checks, soak, results):
+    expected = dict.fromkeys(range(ACCOUNTS), INITIAL_BALANCE)
+    for client, collection, work in all_works(soak):
+        if results[collection]["entry"][client.number, work.number] == 1:
+            for account, change in work.moved:
+                expected[account] += change
+    found = results["set"]["account"]
+    checks.check([f"account {i}: {found.get(i)}, by the entries {expected[i]}" for i in expected
+                  if found.get(i) != expected[i]], "every balance is what the entries say")
+
+
+def check_activity(checks, soak, proxies):
+    """A test in which nothing happened shows nothing."""
+    seconds = soak.arguments.seconds
+    counts = soak.counts
+    faults = sum(counts[f"{fault.__name__} {whom}"] for _, fault, whom, _ in FAULTS_OF_SET + FAULTS_ALONE)
+    wanted = {
+        "reads checked": (counts["reads checked"], 10 * seconds),
+        "transactions committed": (counts["transactions committed"], seconds),
+        "statements committed": (counts["statements committed"], seconds),
+        "errors wanted": (counts["wanted error 22012"] + counts["wanted error 23505"], seconds // 4),
+        "statements cancelled": (counts["error 57014"], seconds // 4),
+        "sessions": (counts["sessions"], soak.arguments.clients + seconds // 10),
+        "faults of servers": (faults, seconds // 20),
+        "connections cut": (proxies.cuts, seconds // 4),
+    }
+    checks.check([f"{what}: {count}, fewer than {least}" for what, (count, least) in wanted.items()
+                  if count < least],
+                 "there was enough of everything: " +
+                 ", ".join(f"{count} {what}" for what, (count, _) in wanted.items()))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--dsn", required=True, help="libpq connection string; a scratch database")
+    parser.add_argument("--ports", required=True, help="of three members of replica set rs, and of "
+                        "a server that stands alone; with commas between; database soak is dropped")
+    parser.add_argument("--seconds", type=int, default=600, help="of calm and storm together")
+    parser.add_argument("--statements", type=int, default=100_000, help="for the part about memory; 0: none")
+    parser.add_argument("--clients", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    random.seed(arguments.seed)
+    ports = [int(port) for port in arguments.ports.split(",")]
+    proxies = CuttingProxies(ports, arguments.seed)
+    servers = Servers(ports)
+    for server in (servers.primary(), Servers.ALONE):
+        with servers.client(server, w="majority") as client:
+            load(client)
+    create_tables(arguments, ports, proxies.ports)
+
+    soak = Soak(arguments)
+    checks = Checks()
+    if arguments.statements:
+        run_memory(checks, soak)
+    # every second one behind the proxies; a quarter keeps its session all along
+    soak.clients += [Client(soak, number, cut=number % 2 == 1, mortal=number % 4 < 3)
+                     for number in range(arguments.clients)]
+    watch = Watch(soak, STATEMENT_TIMEOUT, COMMIT_LIMIT)
+    disturbers = [(cancel_sessions, soak, arguments.seed), (end_sessions, soak, arguments.seed), (watch.run,)]
+
+    late = run_clients(soak, arguments.seconds * CALM_SHARE, disturbers)
+    check_end_of_part(checks, soak, servers, late, "calm")
+
+    proxies.start_cutting()
+    late = run_clients(soak, arguments.seconds * (1 - CALM_SHARE), disturbers + [
+        (break_servers, soak, servers, FAULTS_OF_SET, arguments.seed),
+        (break_servers, soak, servers, FAULTS_ALONE, arguments.seed + 1)])
+    proxies.stop_cutting()
+    checks.check([] if servers.wait_until_whole() else ["it has not"],
+                 "the replica set has a primary and two secondaries again")
+    check_end_of_part(checks, soak, servers, late, "storm")
+
+    results = read_results(soak, servers)
+    checks.check(soak.wrong, f"no read was wrong, of {soak.counts['reads checked']}")
+    check_rows(checks, soak, results)
+    check_entries(checks, soak, results)
+    check_accounts(checks, soak, results)
+    checks.check(watch.hanging.values(), "no statement ran longer than it may")
+    checks.check(soak.unexpected, "no error but those expected")
+    check_activity(checks, soak, proxies)
+    print(f"# longest read: {watch.longest[False][1]}")
+    print(f"# longest write or commit: {watch.longest[True][1]}")
+    print(f"# {dict(sorted(soak.counts.items()))}")
+    print("done")
+    raise SystemExit(1 if checks.failed else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PyMongoError as error:
+        raise SystemExit(f"MongoDB: {error}") from error
