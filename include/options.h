@@ -65,28 +65,6 @@ extern bool mongo_auth_properties(const char *text, bool secrets,
  */
 extern bool mongo_auth_property_is_open(const char *name);
 
-/* ------------- What a misspelt name was probably meant to be -------------- */
-
-/* A search among names, on the caller's stack. */
-typedef struct MongoClosestName
-{
-	const char *closest;		/* the result so far; NULL: none is close */
-	const char *name;
-	int			length;
-	int			allowed;		/* more letters may not differ; -1: none */
-} MongoClosestName;
-
-/*
- * mongo_closest_name_begin, mongo_closest_name_try
- *		Look for what 'name' was meant to be, then offer each name that there is;
- *		both must live as long as the result is used.
- *
- * A third of the letters may differ, and at most four, so that a hint is given
- * only when it helps.  Of two that are as close it is the first.
- */
-extern void mongo_closest_name_begin(MongoClosestName *search, const char *name);
-extern void mongo_closest_name_try(MongoClosestName *search, const char *candidate);
-
 /*-------------------------------------------------------------------------
  * What CREATE SERVER, USER MAPPING and FOREIGN TABLE may say.
  *
@@ -434,10 +412,7 @@ extern bool mongo_path_is_under(const char *path, const char *parent);
 
 /* GUCs, defined by mongo_define_settings() from _PG_init(). */
 extern bool mongo_enable_pushdown;
-extern bool mongo_enable_join_pushdown;
 extern bool mongo_enable_batched_joins;
-extern bool mongo_enable_aggregate_pushdown;
-extern bool mongo_enable_order_by_pushdown;
 
 /* The library is in shared_preload_libraries. */
 extern bool mongo_is_preloaded;

@@ -372,9 +372,9 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 					sample.options->collection, *totalrows, sample.nrows)));
 
 	/*
-	 * once, where a table with children is sampled twice; and not from its share in the
-	 * sample of a parent, which takes another lock, as PostgreSQL has no statistics of
-	 * the table from that either
+	 * once, where a table with children is sampled twice; and not from its
+	 * share in the sample of a parent, which takes another lock, as
+	 * PostgreSQL has no statistics of the table from that either
 	 */
 	if (counted.relid == RelationGetRelid(relation) &&
 		CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true))

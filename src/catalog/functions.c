@@ -353,8 +353,9 @@ command_only_reads(const bson_t *command)
 		return every_member(command, "pipeline", pipeline_reads);
 
 	/*
-	 * as EXPLAIN without ANALYZE may plan a write in a read-only transaction, so may
-	 * "queryPlanner"; the other verbosities, and so the default, run the command
+	 * as EXPLAIN without ANALYZE may plan a write in a read-only transaction,
+	 * so may "queryPlanner"; the other verbosities, and so the default, run
+	 * the command
 	 */
 	if (strcmp(name, "explain") == 0)
 		return every_member(command, "verbosity", is_query_planner) ||

@@ -522,12 +522,12 @@ typedef struct StatisticsRow
 } StatisticsRow;
 
 /*
- * read_row
+ * read_statistics_row
  *		The row of a foreign table, palloc'd; false when it has none, or when the
  *		extension's SQL objects are older than this library and have no table.
  */
 static bool
-read_row(Oid relid, StatisticsRow *row)
+read_statistics_row(Oid relid, StatisticsRow *row)
 {
 	Relation	table = open_table(relid, AccessShareLock);
 	ScanKeyData key;
@@ -788,7 +788,7 @@ mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
 {
 	StatisticsRow row;
 
-	if (!read_row(relid, &row))
+	if (!read_statistics_row(relid, &row))
 		return false;
 	origin->learned_at = row.learned_at;
 	origin->collection = row.collection;
@@ -807,7 +807,7 @@ read_statistics(Oid relid)
 	MongoStatistics *statistics;
 	StatisticsRow row;
 
-	if (!read_row(relid, &row) || !is_current(relid, &row))
+	if (!read_statistics_row(relid, &row) || !is_current(relid, &row))
 		return NULL;
 
 	statistics = palloc0(sizeof(MongoStatistics));
@@ -820,7 +820,7 @@ read_statistics(Oid relid)
 const MongoStatistics *
 mongo_statistics_of(Oid relid)
 {
-	MongoKept *kept = mongo_kept(relid);
+	MongoKept  *kept = mongo_kept(relid);
 
 	if (!kept->statistics_read)
 	{

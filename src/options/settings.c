@@ -16,10 +16,10 @@
 /* ------------------------ The mongo_fdw.* settings ------------------------ */
 
 bool		mongo_enable_pushdown = true;
-bool		mongo_enable_join_pushdown = true;
+static bool enable_join_pushdown = true;
 bool		mongo_enable_batched_joins = true;
-bool		mongo_enable_aggregate_pushdown = true;
-bool		mongo_enable_order_by_pushdown = true;
+static bool enable_aggregate_pushdown = true;
+static bool enable_order_by_pushdown = true;
 bool		mongo_log_remote_query = false;
 bool		mongo_explain_remote_plans = false;
 bool		mongo_is_preloaded = false;
@@ -43,7 +43,7 @@ static const struct
 	{"mongo_fdw.enable_join_pushdown",
 		"Enables sending joins to MongoDB.",
 		"Off wins over the option enable_join_pushdown of servers and tables.",
-	&mongo_enable_join_pushdown, PGC_USERSET},
+	&enable_join_pushdown, PGC_USERSET},
 	{"mongo_fdw.enable_batched_joins",
 		"Enables nested loops that ask MongoDB for the keys of many rows at a time.",
 		NULL,
@@ -51,11 +51,11 @@ static const struct
 	{"mongo_fdw.enable_aggregate_pushdown",
 		"Enables sending aggregates to MongoDB.",
 		"Off wins over the option enable_aggregate_pushdown of servers and tables.",
-	&mongo_enable_aggregate_pushdown, PGC_USERSET},
+	&enable_aggregate_pushdown, PGC_USERSET},
 	{"mongo_fdw.enable_order_by_pushdown",
 		"Enables sending ORDER BY to MongoDB.",
 		"Off wins over the option enable_order_by_pushdown of servers and tables.",
-	&mongo_enable_order_by_pushdown, PGC_USERSET},
+	&enable_order_by_pushdown, PGC_USERSET},
 	{"mongo_fdw.explain_remote",
 		"Shows MongoDB's own plans in EXPLAIN.",
 		"Off, EXPLAIN without ANALYZE talks to MongoDB only for the option use_remote_estimate.",
@@ -123,10 +123,10 @@ static const FeatureRow feature_rows[] =
 	{"count", .word = "count"},
 	{"disk_use", .word = "allowDiskUse"},
 	{"expr", .word = "$expr"},
-	{"group", "$group", SWITCH(mongo_enable_aggregate_pushdown, enable_aggregate_pushdown)},
+	{"group", "$group", SWITCH(enable_aggregate_pushdown, enable_aggregate_pushdown)},
 	{"let", .word = "let"},
-	{"lookup", "$lookup", SWITCH(mongo_enable_join_pushdown, enable_join_pushdown)},
-	{"sort", "$sort", SWITCH(mongo_enable_order_by_pushdown, enable_order_by_pushdown)},
+	{"lookup", "$lookup", SWITCH(enable_join_pushdown, enable_join_pushdown)},
+	{"sort", "$sort", SWITCH(enable_order_by_pushdown, enable_order_by_pushdown)},
 };
 
 StaticAssertDecl(lengthof(feature_rows) == MONGO_NFEATURES,

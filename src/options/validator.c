@@ -110,19 +110,38 @@ static const struct
 	{ON_COLUMN, "columns"},
 };
 
-/* closest_option is the name that 'name' was probably meant to be, or NULL. */
+/*
+ * closest_option
+ *		The name that 'name' was probably meant to be, or NULL.
+ *
+ * A third of the letters may differ, and at most four, so that a hint is given
+ * only when it helps.  Of two that are as close it is the first.
+ */
 static const char *
 closest_option(const char *name, int object)
 {
-	MongoClosestName search;
+	const char *closest = NULL;
+	int			length = (int) strlen(name);
+	int			allowed = Min(4, length / 3);
 
-	mongo_closest_name_begin(&search, name);
-	for (int i = 0; i < mongo_option_count; i++)
+	/* varstr_levenshtein_less_equal() raises for more than 255 characters */
+	for (int i = 0; length <= NAMEDATALEN && allowed >= 0 && i < mongo_option_count; i++)
 	{
-		if (mongo_option_table[i].objects & object)
-			mongo_closest_name_try(&search, mongo_option_table[i].name);
+		const char *candidate = mongo_option_table[i].name;
+		int			distance;
+
+		if ((mongo_option_table[i].objects & object) == 0)
+			continue;
+		distance = varstr_levenshtein_less_equal(name, length, candidate,
+												 (int) strlen(candidate), 1, 1, 1,
+												 allowed, true);
+		if (distance <= allowed)
+		{
+			closest = candidate;
+			allowed = distance - 1;
+		}
 	}
-	return search.closest;
+	return closest;
 }
 
 /* owners_of_option: "servers and user mappings", which have it; NULL: nothing has. */
@@ -811,33 +830,4 @@ mongo_auth_properties(const char *text, bool secrets, bson_t *properties,
 		pair = next;
 	}
 	return *problem == NULL;
-}
-
-/* ------------- What a misspelt name was probably meant to be -------------- */
-
-void
-mongo_closest_name_begin(MongoClosestName *search, const char *name)
-{
-	search->closest = NULL;
-	search->name = name;
-	search->length = (int) strlen(name);
-	/* varstr_levenshtein_less_equal() raises for more than 255 characters */
-	search->allowed = search->length > NAMEDATALEN ? -1 : Min(4, search->length / 3);
-}
-
-void
-mongo_closest_name_try(MongoClosestName *search, const char *candidate)
-{
-	int			distance;
-
-	if (search->allowed < 0)
-		return;
-	distance = varstr_levenshtein_less_equal(search->name, search->length, candidate,
-											 (int) strlen(candidate), 1, 1, 1,
-											 search->allowed, true);
-	if (distance <= search->allowed)
-	{
-		search->closest = candidate;
-		search->allowed = distance - 1;
-	}
 }
