@@ -537,10 +537,10 @@ extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 col
 													  bson_type_t bson_type);
 
 /*
- * mongo_rounds_timestamp
- *		Is this a timestamp(2) or the like, which has fewer decimals than a Date?
+ * mongo_reading_changes
+ *		May a column of this base type read another value than is stored?
  */
-extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
+extern bool mongo_reading_changes(Oid column_type, int32 column_typmod);
 
 /*
  * mongo_depends_on_time_zone

@@ -436,7 +436,7 @@ join_key_kind(const MongoField *field)
 
 	if (field->type != field->operator_type || !mongo_path_is_addressable(field->path) ||
 		mongo_path_has_index(field->path) ||
-		!mongo_kinds[kind].is_key || (field->typmod >= 0 && kind != MONGO_KIND_TEXT))
+		!mongo_kinds[kind].is_key || mongo_reading_changes(field->type, field->typmod))
 		return MONGO_KIND_OTHER;
 	return kind;
 }

@@ -496,6 +496,16 @@ static const MongoComparison text_of_string =
 {MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_string_points, mongo_string_range, .is_text = true};
 
 bool
+mongo_reading_changes(Oid column_type, int32 column_typmod)
+{
+	MongoTypeKind kind = mongo_type_kind(column_type);
+
+	return ((kind == MONGO_KIND_TEXT || kind == MONGO_KIND_NUMERIC) &&
+			column_typmod >= (int32) VARHDRSZ) ||
+		mongo_rounds_timestamp(column_type, column_typmod);
+}
+
+bool
 mongo_rounds_timestamp(Oid column_type, int32 column_typmod)
 {
 	return (column_type == TIMESTAMPOID || column_type == TIMESTAMPTZOID) &&
@@ -795,12 +805,97 @@ objectid_operator(int strategy, const ObjectIdBound *bound)
 	return strategy == BTGreaterStrategyNumber && bound->equal ? "$gt" : "$gte";
 }
 
+/* The least character above a blank. */
+#define NEXT_AFTER_BLANK	"!"
+
+/* excess: of characters, where a text is longer than the column's limit; negative: shorter. */
+static int
+excess(const MongoPredicate *predicate, Datum value)
+{
+	const char *string;
+	int			length;
+
+	if (predicate->column_typmod < (int32) VARHDRSZ ||
+		mongo_type_kind(getBaseType(predicate->column_type)) != MONGO_KIND_TEXT)
+		return -1;
+	string = predicate->value_type == NAMEOID ? NameStr(*DatumGetName(value)) :
+		text_to_cstring(DatumGetTextPP(value));
+	length = pg_mbstrlen(string);
+	return length - (predicate->column_typmod - (int32) VARHDRSZ);
+}
+
+bool
+mongo_may_be_cut(const MongoPredicate *predicate, Datum value)
+{
+	return predicate->bson_type != BSON_TYPE_OID && excess(predicate, value) >= 0;
+}
+
+/*
+ * cut_text_range: of a varchar(n) and a text of n characters or more, which equals what
+ * is stored with any number of blanks behind it.
+ *
+ * All these are below the text with "!" behind it, and so is nothing else that the column
+ * reads.  What is longer than n characters equals nothing, and the first n of it, blanks
+ * included, are below it.
+ */
+static MongoMatch
+cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	int			longer = excess(predicate, value);
+	int			strategy = predicate->strategy;
+	MongoPredicate at = *predicate;
+	text	   *full = DatumGetTextPP(predicate->value_type == NAMEOID ?
+									  DirectFunctionCall1(name_text, value) : value);
+	int			kept = pg_mbcharcliplen(VARDATA_ANY(full), VARSIZE_ANY_EXHDR(full),
+										predicate->column_typmod - (int32) VARHDRSZ);
+	Datum		end = CStringGetTextDatum(psprintf("%.*s" NEXT_AFTER_BLANK, kept,
+												   VARDATA_ANY(full)));
+	const char *start_text;
+	const char *end_text;
+	int			start_length;
+	int			end_length;
+	BsonArray	objectids = bson_array_create();
+
+	at.column_typmod = -1;
+	at.value_type = TEXTOID;
+	if (strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber || longer > 0)
+	{
+		at.strategy = mongo_is_upper_bound(strategy) ? BTLessStrategyNumber :
+			BTGreaterEqualStrategyNumber;
+		value = end;
+	}
+	else
+		value = PointerGetDatum(full);
+	if (strategy != BTEqualStrategyNumber && strategy != MONGO_STRATEGY_NOT_EQUAL)
+		return predicate->bson_type == BSON_TYPE_UTF8 ? mongo_string_range(&at, value, match) :
+			mongo_text_range(&at, value, match);
+	if (longer > 0)
+		return strategy == BTEqualStrategyNumber ? mongo_append_nothing(match, predicate->path) :
+			append_not_null(match, predicate->path);
+
+	start_text = text_in_utf8(TEXTOID, value, &start_length);
+	end_text = text_in_utf8(TEXTOID, end, &end_length);
+	if (strategy == MONGO_STRATEGY_NOT_EQUAL)
+		bson_array_append(&objectids, bson_null());
+	if (predicate->bson_type != BSON_TYPE_UTF8)
+		mongo_objectid_text_points(&at, value, &objectids);
+	bson_append_template(match, strategy == MONGO_STRATEGY_NOT_EQUAL ?
+						 "{@1: {$not: {$gte: @2, $lt: @3}, $nin: @4}}" :
+						 objectids.count == 0 ? "{@1: {$gte: @2, $lt: @3}}" :
+						 "{$or: [{@1: {$gte: @2, $lt: @3}}, {@1: {$in: @4}}]}",
+						 bson_utf8(predicate->path), bson_utf8_sized(start_text, start_length),
+						 bson_utf8_sized(end_text, end_length), bson_array(objectids.bson));
+	return MONGO_MATCH_SOME;
+}
+
 static MongoMatch
 mongo_string_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			length;
 	const char *string = text_in_utf8(predicate->value_type, value, &length);
 
+	if (mongo_may_be_cut(predicate, value))
+		return cut_text_range(predicate, value, match);
 	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
 						  bson_utf8_sized(string, length));
 	return MONGO_MATCH_SOME;
@@ -838,6 +933,8 @@ mongo_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	bson_value_t text = bson_utf8_sized(string, length);
 	ObjectIdBound bound;
 
+	if (mongo_may_be_cut(predicate, value))
+		return cut_text_range(predicate, value, match);
 	find_objectid_bound(string, length, &bound);
 	if (!bound.none)
 		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {@4: @5}}]}",

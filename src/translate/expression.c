@@ -554,6 +554,15 @@ mongo_normalize(const MongoScope *scope, MongoValue *value)
 		if (!normalize_numeric(scope, value))
 			return false;
 	}
+	else if (mongo_reading_changes(value->type, value->typmod))
+	{
+		/* characters are those of MongoDB in UTF-8 alone */
+		if (GetDatabaseEncoding() != PG_UTF8)
+			return false;
+		form = psprintf("{$cond: [{$gt: [@1, null]}, {$substrCP: [%s, 0, %d]}, null]}", form,
+						value->typmod - (int) VARHDRSZ);
+		value->expression = mongo_expand_template(form, value, 1);
+	}
 	else
 		value->expression = mongo_expand_template(form, value, 1);
 	value->raw = false;

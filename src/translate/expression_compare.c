@@ -546,8 +546,7 @@ one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	if (!mongo_value_of_node(scope, node, value))
 		return false;
-	if (value->type == NUMERICOID || value->type == TIMESTAMPOID ||
-		value->type == TIMESTAMPTZOID)
+	if (value->type == NUMERICOID || mongo_reading_changes(value->type, value->typmod))
 		return mongo_normalize(scope, value);
 	return true;
 }

@@ -721,11 +721,47 @@ append_regex_match(const char *path, const RegularExpression *expression, bool p
 static bool
 is_short_field(const MongoField *field)
 {
-	Oid			type = getBaseType(field->type);
+	return getBaseType(field->type) == NAMEOID;
+}
 
-	return type == NAMEOID ||
-		(type == VARCHAROID && field->typmod >= (int32) VARHDRSZ &&
-		 field->typmod - (int32) VARHDRSZ <= SAFE_LENGTH);
+/* is_within: do the first so many characters of a text tell whether it matches? */
+static bool
+is_within(const Pattern *pattern, int length)
+{
+	ListCell   *cell;
+
+	foreach(cell, pattern->branches)
+	{
+		const List *segments = ((const Branch *) lfirst(cell))->segments;
+
+		if (list_length(segments) != 2 || ((const Segment *) lsecond(segments))->length > 0 ||
+			((const Segment *) linitial(segments))->length > length)
+			return false;
+	}
+	return true;
+}
+
+/* open_at_end: the pattern with anything behind what it matches. */
+static const Pattern *
+open_at_end(const Pattern *pattern)
+{
+	Pattern    *result = palloc(sizeof(Pattern));
+	ListCell   *cell;
+
+	*result = *pattern;
+	result->branches = NIL;
+	result->lossy = true;
+	foreach(cell, pattern->branches)
+	{
+		Branch	   *branch = palloc(sizeof(Branch));
+
+		*branch = *(const Branch *) lfirst(cell);
+		branch->segments = list_copy(branch->segments);
+		if (list_length(branch->segments) == 1 || ((Segment *) llast(branch->segments))->length > 0)
+			add_segment(branch);
+		result->branches = lappend(result->branches, branch);
+	}
+	return result;
 }
 
 /* May the text of an ObjectId match? */
@@ -806,6 +842,9 @@ mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return MONGO_NOT_SHIPPABLE;
 	pattern = read_pattern(function, node, collation);
+	if (pattern != NULL && mongo_reading_changes(getBaseType(field->type), field->typmod) &&
+		!is_within(pattern, field->typmod - (int) VARHDRSZ))
+		pattern = open_at_end(pattern);
 	positive = function->negated != wanted;
 	if (pattern == NULL || (!positive && (is_json || pattern->lossy)))
 		return MONGO_NOT_SHIPPABLE;

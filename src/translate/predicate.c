@@ -205,7 +205,7 @@ static MongoMatch
 render_scalar(const MongoPredicate *predicate, const MongoComparison *comparison,
 			  Datum value, bson_t *match)
 {
-	if (comparison->append_points != NULL)
+	if (comparison->append_points != NULL && !mongo_may_be_cut(predicate, value))
 	{
 		if (predicate->strategy == BTEqualStrategyNumber)
 			return render_equal(predicate, comparison, value, match);
@@ -213,6 +213,21 @@ render_scalar(const MongoPredicate *predicate, const MongoComparison *comparison
 			return render_points(predicate, comparison, &value, NULL, 1, match);
 	}
 	return comparison->render_range(predicate, value, match);
+}
+
+/* are_points: are all the values a handful of points? */
+static bool
+are_points(const MongoPredicate *predicate, const MongoComparison *comparison,
+		   Datum *values, bool *isnull, int nvalues)
+{
+	if (comparison->append_points == NULL)
+		return false;
+	for (int i = 0; i < nvalues; i++)
+	{
+		if (!isnull[i] && mongo_may_be_cut(predicate, values[i]))
+			return false;
+	}
+	return true;
 }
 
 /* render_array_of_ranges joins what is not made of points by $or or $and. */
@@ -233,7 +248,7 @@ render_array_of_ranges(const MongoPredicate *predicate,
 		if (isnull[i])
 			continue;
 		bson_array_begin_document(&branches, &branch);
-		comparison->render_range(predicate, values[i], &branch);
+		render_scalar(predicate, comparison, values[i], &branch);
 		bson_array_end_document(&branches, &branch);
 	}
 	bson_append_array_end(match, &list);
@@ -278,7 +293,7 @@ render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
 			return MONGO_MATCH_SOME;
 	}
 
-	if (comparison->append_points != NULL)
+	if (are_points(predicate, comparison, values, isnull, nvalues))
 		return render_points(predicate, comparison, values, isnull, nvalues, match);
 	return render_array_of_ranges(predicate, comparison, values, isnull, nvalues,
 								  match);

@@ -276,6 +276,16 @@ extern const char *mongo_pattern_expression(const MongoPatternFunction *function
 extern void mongo_text_points(const MongoPredicate *predicate, Datum value,
 							  BsonArray *points);
 
+/*
+ * mongo_may_be_cut
+ *		Does a column of n characters compare the value, of n or more, with what it cuts?
+ *
+ * mongo_rounds_timestamp
+ *		Is this a timestamp(2) or the like, which has fewer decimals than a Date?
+ */
+extern bool mongo_may_be_cut(const MongoPredicate *predicate, Datum value);
+extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
+
 /* -------------- Two conditions that are bounds of one range --------------- */
 
 #endif							/* MONGO_FDW_TRANSLATE_INTERNAL_H */
