@@ -38,50 +38,20 @@ PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_reset);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_reset);
 
-/* ------------------------------ a row of values ----------------------------- */
-
-#define MOST_COLUMNS	24
-
-typedef struct Row
+/* text_or_null: NULL is a null. */
+static Datum
+text_or_null(const char *text, bool *is_null)
 {
-	int			count;
-	Datum		values[MOST_COLUMNS];
-	bool		nulls[MOST_COLUMNS];
-} Row;
-
-static void
-add_value(Row *row, Datum value, bool is_null)
-{
-	Assert(row->count < MOST_COLUMNS);
-	row->values[row->count] = value;
-	row->nulls[row->count++] = is_null;
+	*is_null = text == NULL;
+	return text != NULL ? CStringGetTextDatum(text) : (Datum) 0;
 }
 
 static void
-add_text(Row *row, const char *text)
-{
-	add_value(row, text != NULL ? CStringGetTextDatum(text) : (Datum) 0, text == NULL);
-}
-
-static void
-add_count(Row *row, uint64 count)
-{
-	add_value(row, Int64GetDatum((int64) count), false);
-}
-
-/* In milliseconds, as PostgreSQL's own statistics have times. */
-static void
-add_time(Row *row, uint64 microseconds)
-{
-	add_value(row, Float8GetDatum(microseconds / 1000.0), false);
-}
-
-static void
-put_values(FunctionCallInfo fcinfo, Row *row)
+put_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
 /* ------------------------------- connections -------------------------------- */
@@ -100,44 +70,32 @@ mapping_user(Oid mapping)
 	return OidIsValid(user) ? GetUserNameFromId(user, true) : "public";
 }
 
-static const char *
-server_name(Oid serverid)
-{
-	ForeignServer *server = GetForeignServerExtended(serverid, FSV_MISSING_OK);
-
-	return server != NULL ? server->servername : NULL;
-}
-
-static const char *
-state_name(const MongoConnectionInfo *info)
-{
-	if (info->is_active)
-		return info->in_transaction ? "in transaction" : "active";
-	return info->has_cursor ? "open cursor" : "idle";
-}
-
 static void
 put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 {
-	Row			row = {0};
-	TimestampTz now = GetCurrentTimestamp();
+	ForeignServer *server = GetForeignServerExtended(info->serverid, FSV_MISSING_OK);
+	const char *state = info->is_active ? (info->in_transaction ? "in transaction" : "active") :
+		info->has_cursor ? "open cursor" : "idle";
+	Datum		values[14];
+	bool		nulls[14] = {false};
 
-	add_text(&row, server_name(info->serverid));
-	add_text(&row, mapping_user(info->mapping));
-	add_text(&row, info->host);
-	add_text(&row, *info->role != '\0' ? info->role : NULL);
-	add_text(&row, state_name(info));
-	add_value(&row, BoolGetDatum(info->is_valid), false);
-	add_value(&row, BoolGetDatum(info->in_transaction), false);
-	add_value(&row, DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(now),
-										TimestampTzGetDatum(info->connected_at)), false);
-	add_value(&row, TimestampTzGetDatum(info->idle_since), info->idle_since == 0);
-	add_count(&row, mongo_traffic_commands(&info->traffic));
-	add_count(&row, info->traffic.counters[MONGO_COUNT_BYTES_RECEIVED]);
-	add_count(&row, info->traffic.counters[MONGO_COUNT_BYTES_SENT]);
-	add_text(&row, info->compressor);
-	add_value(&row, BoolGetDatum(info->has_tls), false);
-	put_values(fcinfo, &row);
+	values[0] = text_or_null(server != NULL ? server->servername : NULL, &nulls[0]);
+	values[1] = text_or_null(mapping_user(info->mapping), &nulls[1]);
+	values[2] = text_or_null(info->host, &nulls[2]);
+	values[3] = text_or_null(*info->role != '\0' ? info->role : NULL, &nulls[3]);
+	values[4] = CStringGetTextDatum(state);
+	values[5] = BoolGetDatum(info->is_valid);
+	values[6] = BoolGetDatum(info->in_transaction);
+	values[7] = DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(GetCurrentTimestamp()),
+									TimestampTzGetDatum(info->connected_at));
+	values[8] = TimestampTzGetDatum(info->idle_since);
+	nulls[8] = info->idle_since == 0;
+	values[9] = Int64GetDatum(mongo_traffic_commands(&info->traffic));
+	values[10] = Int64GetDatum(info->traffic.counters[MONGO_COUNT_BYTES_RECEIVED]);
+	values[11] = Int64GetDatum(info->traffic.counters[MONGO_COUNT_BYTES_SENT]);
+	values[12] = text_or_null(info->compressor, &nulls[12]);
+	values[13] = BoolGetDatum(info->has_tls);
+	put_row(fcinfo, values, nulls);
 }
 
 /*
@@ -175,15 +133,7 @@ mongo_fdw_disconnect_all(PG_FUNCTION_ARGS pg_attribute_unused())
 
 /* --------------------------------- counts ----------------------------------- */
 
-/* May the caller see what this role has done? */
-static bool
-may_see(Oid role)
-{
-	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
-		has_privs_of_role(GetUserId(), role);
-}
-
-/* put_counts: a row for each server and user, or for each query. */
+/* put_counts: a row for each server and user, or for each query, that the caller may see. */
 static Datum
 put_counts(FunctionCallInfo fcinfo, bool of_queries)
 {
@@ -193,39 +143,40 @@ put_counts(FunctionCallInfo fcinfo, bool of_queries)
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < count; i++)
 	{
-		const MongoActivityRow *each = &rows[i];
-		const uint64 *counters = each->traffic.counters;
-		Row			row = {0};
+		const MongoActivityRow *row = &rows[i];
+		const uint64 *counters = row->traffic.counters;
+		Datum		values[3 + MONGO_COUNTERS];
+		bool		nulls[3 + MONGO_COUNTERS] = {false};
+		int			n = 0;
 
-		if (!may_see(each->userid))
+		if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
+			!has_privs_of_role(GetUserId(), row->userid))
 			continue;
 		if (of_queries)
 		{
-			add_value(&row, ObjectIdGetDatum(each->userid), false);
-			add_value(&row, ObjectIdGetDatum(each->dbid), false);
-			add_count(&row, each->queryid);
-			add_count(&row, each->calls);
-			add_count(&row, mongo_traffic_commands(&each->traffic));
-			add_count(&row, counters[MONGO_COUNT_DOCUMENTS_READ] +
-					  counters[MONGO_COUNT_DOCUMENTS_WRITTEN]);
-			add_count(&row, counters[MONGO_COUNT_BYTES_SENT]);
-			add_count(&row, counters[MONGO_COUNT_BYTES_RECEIVED]);
-			add_time(&row, counters[MONGO_COUNT_WAIT_US]);
+			values[n++] = ObjectIdGetDatum(row->userid);
+			values[n++] = ObjectIdGetDatum(row->dbid);
+			values[n++] = Int64GetDatum(row->queryid);
+			values[n++] = Int64GetDatum(row->calls);
+			values[n++] = Int64GetDatum(mongo_traffic_commands(&row->traffic));
+			values[n++] = Int64GetDatum(counters[MONGO_COUNT_DOCUMENTS_READ] +
+										counters[MONGO_COUNT_DOCUMENTS_WRITTEN]);
+			values[n++] = Int64GetDatum(counters[MONGO_COUNT_BYTES_SENT]);
+			values[n++] = Int64GetDatum(counters[MONGO_COUNT_BYTES_RECEIVED]);
+
+			/* in milliseconds, as PostgreSQL's own statistics have times */
+			values[n++] = Float8GetDatum(counters[MONGO_COUNT_WAIT_US] / 1000.0);
 		}
 		else
 		{
-			add_value(&row, ObjectIdGetDatum(each->dbid), false);
-			add_value(&row, ObjectIdGetDatum(each->serverid), false);
-			add_value(&row, ObjectIdGetDatum(each->userid), false);
+			values[n++] = ObjectIdGetDatum(row->dbid);
+			values[n++] = ObjectIdGetDatum(row->serverid);
+			values[n++] = ObjectIdGetDatum(row->userid);
 			for (int j = 0; j < MONGO_COUNTERS; j++)
-			{
-				if (j == MONGO_COUNT_WAIT_US)
-					add_time(&row, counters[j]);
-				else
-					add_count(&row, counters[j]);
-			}
+				values[n++] = j == MONGO_COUNT_WAIT_US ? Float8GetDatum(counters[j] / 1000.0) :
+					Int64GetDatum(counters[j]);
 		}
-		put_values(fcinfo, &row);
+		put_row(fcinfo, values, nulls);
 	}
 	return (Datum) 0;
 }
