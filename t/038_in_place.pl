@@ -106,6 +106,29 @@ $expected =~ s/"city":"p"/"city":"new"/;
 $node->safe_psql('postgres', q{UPDATE nested SET j = jsonb_set(j, '{a,b}', '7'), r[2] = 9, c.zip = 5, cs[1].city = 'new'});
 is($node->safe_psql('postgres', 'SELECT __doc FROM raw'), $expected, 'types and fields beside a change stay');
 
+# beyond 200 of an array or object, MongoDB would look for each from the start: written whole
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE many (_id int, r int[], m int[], j jsonb, o jsonb, cs place[]) SERVER mongodb OPTIONS (database 'db', collection 'many')});
+foreach my $changed (200, 201)
+{
+	my $longs = join(', ', map { "{\"\$numberLong\": \"$_\"}" } 1 .. 300);
+	my $members = join(', ', map { "\"k$_\": {\"\$numberLong\": \"$_\"}" } 1 .. 300);
+	my $places = join(', ', map { "{\"zip\": $_, \"stray\": {\"\$numberLong\": \"1\"}}" } 1 .. 300);
+	$mongod->insert('db', 'many', "[{\"_id\": 1, \"r\": [$longs], \"m\": [[$longs], [$longs]], \"j\": {\"l\": [$longs], \"stay\": {\"\$numberLong\": \"1\"}}, "
+		  . "\"o\": {$members}, \"cs\": [$places]}]");
+	my $update = qq{UPDATE %s SET r = (SELECT array_agg(CASE WHEN n <= $changed THEN -x ELSE x END ORDER BY n) FROM unnest(r) WITH ORDINALITY u(x, n)),
+			m[1:1][1:$changed] = array_fill(-1, ARRAY[1, $changed]),
+			j = jsonb_set(j, '{l}', (SELECT jsonb_agg(CASE WHEN n <= $changed THEN '-1' ELSE x END ORDER BY n) FROM jsonb_array_elements(j -> 'l') WITH ORDINALITY u(x, n))),
+			o = (SELECT jsonb_object_agg(k, CASE WHEN substr(k, 2)::int <= $changed THEN '-1' ELSE v END) FROM jsonb_each(o) e(k, v)),
+			cs = (SELECT array_agg(row(city, CASE WHEN n <= $changed THEN -1 ELSE zip END, deep)::place ORDER BY n) FROM unnest(cs) WITH ORDINALITY u(city, zip, deep, n))};
+	$node->safe_psql('postgres', 'DROP TABLE IF EXISTS ordinary; CREATE TABLE ordinary AS SELECT * FROM many; ' . sprintf($update, 'ordinary') . '; ' . sprintf($update, 'many'));
+	is($node->safe_psql('postgres', 'SELECT * FROM many'), $node->safe_psql('postgres', 'SELECT * FROM ordinary'), "$changed changes: as in an ordinary table");
+	my $type = sub { $mongod->command("{\"aggregate\": \"many\", \"pipeline\": [{\"\$project\": {\"t\": {\"\$type\": $_[0]}}}], \"cursor\": {}}", 'db')->{cursor}{firstBatch}[0]{t} };
+	my $kept = $changed == 200 ? 'long' : 'int';
+	is_deeply([ map { $type->($_) } '{"$last": "$r"}', '{"$last": {"$last": "$m"}}', '{"$last": "$j.l"}', '"$j.stay"', '"$o.k300"', '{"$first": "$cs.stray"}' ],
+		[ $kept, $kept, $kept, 'long', $kept, 'long' ], '... and what is beside them ' . ($changed == 200 ? 'stays' : 'is written as well'));
+}
+
 # jsonb_set() by keys is one command, where MongoDB can tell which rows are meant
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE json (_id int, j jsonb) SERVER mongodb OPTIONS (database 'db', collection 'json');
