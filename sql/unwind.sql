@@ -119,6 +119,15 @@ CREATE FOREIGN TABLE outer_lines (_id int, n int, product int OPTIONS (path 'lin
 EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM outer_lines WHERE product IS NULL;
 SELECT _id, n, line FROM outer_lines WHERE product IS NULL ORDER BY 1;
 SELECT count(*) FROM outer_lines;
+-- whatever else rejects a row, one without elements may meet what is asked of the element
+CREATE FOREIGN TABLE outer_tags (_id int, tag text OPTIONS (path 'tags')) SERVER unwinding
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_baskets', unwind 'tags', unwind_empty 'true');
+SELECT _id, product FROM outer_lines WHERE (_id > 100 AND product IS NULL) OR (_id < 9 AND product = 6) ORDER BY 1;
+SELECT _id, tag FROM outer_tags WHERE (_id > 100 AND tag IS NULL) OR (_id < 20 AND tag = 't4') ORDER BY 1;
+SET mongo_fdw.enable_pushdown = off;
+SELECT _id, product FROM outer_lines WHERE (_id > 100 AND product IS NULL) OR (_id < 9 AND product = 6) ORDER BY 1;
+SELECT _id, tag FROM outer_tags WHERE (_id > 100 AND tag IS NULL) OR (_id < 20 AND tag = 't4') ORDER BY 1;
+RESET mongo_fdw.enable_pushdown;
 
 -- something else than an array is an error, or by type_mismatch is read as NULL
 INSERT INTO baskets VALUES (201, 'scalar', '5', '["t4", null, ["t4"], 5]'),

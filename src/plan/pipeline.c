@@ -541,14 +541,17 @@ strip_match(MongoTranslation *translation, const bson_t *match, const char *path
 
 /* --------------------------- the element itself ----------------------------- */
 
-/* whole_field: {path: {$elemMatch: {operator: value}}}, or false. */
+/*
+ * whole_field: {path: {$elemMatch: {operator: value}}}, or false, as for what is true without
+ * an element.
+ */
 static bool
 whole_field(const bson_iter_t *field, bson_t *result)
 {
 	const bson_value_t *value = bson_iter_value(unconstify(bson_iter_t *, field));
 	bson_iter_t operator;
 
-	if (BSON_ITER_HOLDS_REGEX(field))
+	if (BSON_ITER_HOLDS_REGEX(field) || !field_rejects(field))
 		return false;
 	if (BSON_ITER_HOLDS_DOCUMENT(field) && bson_iter_recurse(field, &operator) &&
 		bson_iter_next(&operator) && bson_iter_key(&operator)[0] == '$')
@@ -662,11 +665,14 @@ mongo_elements_add(MongoElements *elements, int number, const bson_t *match)
 		if (foreach_current_index(cell) != number && strcmp(lfirst(cell), path) == 0)
 			return;
 	}
-	if (!rejects_missing(match))
-		return;
+
+	/* of the element's own conditions: another field may have rejected the row */
 	if (strip_match(elements->translation, match, path, false, result))
 	{
-		elements->within[number] = lappend(elements->within[number], result);
+		if (rejects_missing(result))
+			elements->within[number] = lappend(elements->within[number], result);
+		else
+			mongo_return_to(elements->translation, before);
 		return;
 	}
 	mongo_return_to(elements->translation, before);
