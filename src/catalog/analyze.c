@@ -300,13 +300,7 @@ prepare_sample(Sample *sample, MemoryContext context)
 		.entrysize = sizeof(uint64),
 		.hcxt = context
 	};
-	List	   *paths = NIL;
 
-	for (int i = 0; i < sample->nwanted; i++)
-	{
-		if (sample->wanted[i].path != NULL)
-			paths = lappend(paths, unconstify(char *, sample->wanted[i].path));
-	}
 	sample->decoder = mongo_row_decoder_create(context, sample->options->database,
 											   sample->options->collection,
 											   sample->wanted, sample->nwanted,
@@ -316,7 +310,12 @@ prepare_sample(Sample *sample, MemoryContext context)
 	sample->isnull = palloc0(sizeof(bool) * descriptor->natts);
 	sample->seen = hash_create("mongo_fdw sampled documents", sample->target, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	sample->types = field_types_create(paths, false);
+	sample->types = field_types_create(false);
+	for (int i = 0; i < sample->nwanted; i++)
+	{
+		if (sample->wanted[i].path != NULL)
+			field_types_add(sample->types, sample->wanted[i].path);
+	}
 	sample->rows_to_skip = -1;
 	reservoir_init_selection_state(&sample->reservoir, sample->target);
 	sample->document_context = AllocSetContextCreate(context,

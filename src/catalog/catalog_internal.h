@@ -60,18 +60,46 @@ extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *opti
  *-------------------------------------------------------------------------
  */
 
-typedef struct FieldTypes FieldTypes;
+/* BSON's types as numbers of MONGO_BSON_BIT. */
+#define BSON_TYPE_COUNT	0x16
+
+/* A field, or one above it. */
+typedef struct FieldNode
+{
+	const char *name;
+	const char *prefix;			/* "a.b.", before the names of members */
+	const char *path;			/* UTF-8, as far as the document's names are;
+								 * NULL: only above others */
+	struct FieldNode *first_child;
+	struct FieldNode *next;		/* sibling */
+	double		counts[BSON_TYPE_COUNT];	/* documents, by type */
+	bool		other;			/* beside those that were given */
+	uint64		seen_in;		/* number of the last document that had it */
+	bson_type_t last_type;		/* in that one */
+} FieldNode;
+
+typedef struct FieldTypes
+{
+	FieldNode	root;
+	List	   *fields;			/* FieldNode *, those given in order */
+	List	   *others;			/* FieldNode *, beside them, as they were met */
+	bool		note_others;
+	uint64		documents;
+	MemoryContext context;
+} FieldTypes;
 
 /*
  * field_types_create
- *		Nothing seen yet, of the fields with these paths (const char *, UTF-8; a
- *		repeated one counts once).  Lives in the current memory context, with
- *		copies of the paths.
+ *		Nothing seen yet.  Lives in the current memory context.
  *
- * With 'others' the fields beside them are noted, too: at the top, and in
+ * With 'others' the fields beside those that are given are noted, too: at the top, and in
  * documents of which the paths name a part; 1,600 at most.
+ *
+ * field_types_add
+ *		A field to be looked at, by its path (UTF-8); a repeated one counts once.
  */
-extern FieldTypes *field_types_create(List *paths, bool others);
+extern FieldTypes *field_types_create(bool others);
+extern FieldNode *field_types_add(FieldTypes *types, const char *path);
 
 /*
  * field_types_observe
@@ -83,28 +111,11 @@ extern FieldTypes *field_types_create(List *paths, bool others);
 extern void field_types_observe(FieldTypes *types, const uint8_t *data, uint32 length);
 
 /*
- * field_types_last
- *		The type that the field with this path, one of those given, had in the last
- *		document; BSON_TYPE_EOD when it had none.
- */
-extern bson_type_t field_types_last(const FieldTypes *types, const char *path);
-
-/* What was seen of a field. */
-typedef struct FieldSeen
-{
-	const char *path;			/* UTF-8, as far as the document's names are */
-	bool		given;			/* to field_types_create(), or beside these? */
-	double		documents;		/* that have it, be it as a null */
-	uint32		types;			/* set of MONGO_BSON_BIT, null and undefined
-								 * left out */
-} FieldSeen;
-
-/*
  * field_types_seen
- *		All fields (FieldSeen *), those given in their order and then the others as
- *		they were met.
+ *		How many documents have the field, be it as a null, and the set of its types
+ *		(MONGO_BSON_BIT), null and undefined left out.
  */
-extern List *field_types_seen(const FieldTypes *types);
+extern double field_types_seen(const FieldNode *node, uint32 *types);
 
 /*
  * field_types_describe

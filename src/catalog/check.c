@@ -53,6 +53,7 @@ typedef struct CheckedColumn
 {
 	MongoColumn column;			/* its index is its place in Check.columns */
 	MongoIndexed indexed;
+	const FieldNode *field;
 	MongoRowDecoder *decoder;	/* for it alone; NULL: not needed yet */
 	double		mismatches;
 	uint32		types;			/* set of MONGO_BSON_BIT */
@@ -67,7 +68,6 @@ typedef struct Check
 	CheckedColumn *columns;
 	int			ncolumns;
 	bool		whole_document; /* is there a column __doc? */
-	double		sampled;
 	MongoRowDecoder *decoder;
 	Datum	   *values;
 	bool	   *isnull;
@@ -212,16 +212,14 @@ create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
 static void
 prepare(Check *check)
 {
-	List	   *paths = NIL;
-
 	check->context = CurrentMemoryContext;
 	check->document_context = AllocSetContextCreate(CurrentMemoryContext,
 													"mongo_fdw checked document",
 													ALLOCSET_DEFAULT_SIZES);
 	list_columns(check);
+	check->types = field_types_create(!check->whole_document);
 	for (int i = 0; i < check->ncolumns; i++)
-		paths = lappend(paths, unconstify(char *, check->columns[i].column.path));
-	check->types = field_types_create(paths, !check->whole_document);
+		check->columns[i].field = field_types_add(check->types, check->columns[i].column.path);
 	check->values = palloc0(sizeof(Datum) * Max(check->ncolumns, 1));
 	check->isnull = palloc0(sizeof(bool) * Max(check->ncolumns, 1));
 	check->decoder = create_decoder(check, check->columns, check->ncolumns);
@@ -253,11 +251,9 @@ id_of(const Check *check, const uint8_t *data, uint32 length)
 static void
 count_mismatch(Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
 {
-	bson_type_t type = field_types_last(check->types, column->column.path);
-
 	column->mismatches++;
-	if (type != BSON_TYPE_EOD)
-		column->types |= MONGO_BSON_BIT(type);
+	if (column->field->seen_in == check->types->documents)
+		column->types |= MONGO_BSON_BIT(column->field->last_type);
 	if (column->example == NULL)
 		column->example = id_of(check, data, length);
 }
@@ -317,7 +313,6 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 	bool		deferred;
 
 	field_types_observe(check->types, data, length);
-	check->sampled++;
 	if (check->ncolumns == 0)
 		return;
 	mongo_row_decode(check->decoder, data, length, check->values, check->isnull);
@@ -358,29 +353,13 @@ check_documents(Check *check, int sample)
 
 /* ------------------------------ the result --------------------------------- */
 
-/* seen_at: what was seen of a column's field. */
-static const FieldSeen *
-seen_at(List *seen, const char *path)
-{
-	ListCell   *cell;
-
-	foreach(cell, seen)
-	{
-		const FieldSeen *field = lfirst(cell);
-
-		if (field->given && strcmp(field->path, path) == 0)
-			return field;
-	}
-	return NULL;
-}
-
 static void
-report_columns(const Check *check, List *seen)
+report_columns(const Check *check)
 {
 	for (int i = 0; i < check->ncolumns; i++)
 	{
 		const CheckedColumn *column = &check->columns[i];
-		const FieldSeen *field = seen_at(seen, column->column.path);
+		uint32		types;
 		Finding		finding = {.field = column->column.path, .column = column->column.name};
 
 		if (column->mismatches > 0)
@@ -392,7 +371,7 @@ report_columns(const Check *check, List *seen)
 				finding.detail = psprintf("for example where _id is %s", column->example);
 			add_finding(check, &finding);
 		}
-		else if (check->sampled > 0 && (field == NULL || field->documents == 0))
+		else if (check->types->documents > 0 && field_types_seen(column->field, &types) == 0)
 		{
 			finding.finding = "column without field";
 			finding.documents = 0;
@@ -402,20 +381,16 @@ report_columns(const Check *check, List *seen)
 }
 
 static void
-report_fields(const Check *check, List *seen)
+report_fields(const Check *check)
 {
 	ListCell   *cell;
 
-	foreach(cell, seen)
+	foreach(cell, check->types->others)
 	{
-		const FieldSeen *field = lfirst(cell);
-		Finding		finding = {.finding = "field without column"};
+		const FieldNode *field = lfirst(cell);
+		Finding		finding = {.finding = "field without column", .field = field->path};
 
-		if (field->given)
-			continue;
-		finding.field = field->path;
-		finding.documents = field->documents;
-		finding.types = field->types;
+		finding.documents = field_types_seen(field, &finding.types);
 		add_finding(check, &finding);
 	}
 }
@@ -500,13 +475,10 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 		});
 	else
 	{
-		List	   *seen;
-
 		prepare(&check);
 		check_documents(&check, sample);
-		seen = field_types_seen(check.types);
-		report_fields(&check, seen);
-		report_columns(&check, seen);
+		report_fields(&check);
+		report_columns(&check);
 		/* none of them serves what stages make */
 		if (answer == INDEXES_LISTED && !mongo_is_derived(check.options))
 			report_indexes(&check, indexes);

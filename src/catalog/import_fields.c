@@ -533,38 +533,11 @@ import_field_type(const ImportField *field, const char *objectid_type)
  *-------------------------------------------------------------------------
  */
 
-/* BSON's types as numbers of MONGO_BSON_BIT. */
-#define TYPE_COUNT	0x16
-
 /* Beyond so many different ones, names are data. */
 #define MAX_OTHERS	1600
 
 /* Significant digits of a share. */
 #define SHARE_DIGITS	4
-
-typedef struct FieldNode
-{
-	const char *name;
-	const char *prefix;			/* "a.b.", before the names of members */
-	const char *path;			/* NULL: not a field to be looked at, only
-								 * above one */
-	struct FieldNode *first_child;
-	struct FieldNode *next;		/* sibling */
-	double		counts[TYPE_COUNT]; /* documents, by type */
-	bool		other;			/* beside those that were given */
-	uint64		seen_in;		/* number of the last document that had it */
-	bson_type_t last_type;		/* in that one */
-} FieldNode;
-
-struct FieldTypes
-{
-	FieldNode	root;
-	List	   *fields;			/* FieldNode *, those given in order */
-	List	   *others;			/* FieldNode *, beside them */
-	bool		note_others;
-	uint64		documents;
-	MemoryContext context;
-};
 
 /* node_named: new if need be. */
 static FieldNode *
@@ -584,35 +557,36 @@ node_named(FieldNode *parent, const char *name, size_t length)
 }
 
 FieldTypes *
-field_types_create(List *paths, bool others)
+field_types_create(bool others)
 {
 	FieldTypes *types = palloc0(sizeof(FieldTypes));
-	ListCell   *cell;
 
 	types->root.prefix = "";
 	types->note_others = others;
 	types->context = CurrentMemoryContext;
-	foreach(cell, paths)
-	{
-		const char *path = lfirst(cell);
-		const char *component = path;
-		FieldNode  *node = &types->root;
-
-		while (component != NULL)
-		{
-			const char *dot = strchr(component, '.');
-
-			node = node_named(node, component,
-							  dot != NULL ? (size_t) (dot - component) : strlen(component));
-			component = dot != NULL ? dot + 1 : NULL;
-		}
-		if (node->path == NULL)
-		{
-			node->path = pstrdup(path);
-			types->fields = lappend(types->fields, node);
-		}
-	}
 	return types;
+}
+
+FieldNode *
+field_types_add(FieldTypes *types, const char *path)
+{
+	const char *component = path;
+	FieldNode  *node = &types->root;
+
+	while (component != NULL)
+	{
+		const char *dot = strchr(component, '.');
+
+		node = node_named(node, component,
+						  dot != NULL ? (size_t) (dot - component) : strlen(component));
+		component = dot != NULL ? dot + 1 : NULL;
+	}
+	if (node->path == NULL)
+	{
+		node->path = pstrdup(path);
+		types->fields = lappend(types->fields, node);
+	}
+	return node;
 }
 
 static int
@@ -726,49 +700,19 @@ field_types_observe(FieldTypes *types, const uint8_t *data, uint32 length)
 	learn_members(types, &types->root, &iter, length);
 }
 
-bson_type_t
-field_types_last(const FieldTypes *types, const char *path)
+double
+field_types_seen(const FieldNode *node, uint32 *types)
 {
-	ListCell   *cell;
+	double		documents = 0;
 
-	foreach(cell, types->fields)
+	*types = 0;
+	for (int i = 0; i < BSON_TYPE_COUNT; i++)
 	{
-		const FieldNode *node = lfirst(cell);
-
-		if (strcmp(node->path, path) == 0)
-			return node->seen_in == types->documents ? node->last_type : BSON_TYPE_EOD;
-	}
-	return BSON_TYPE_EOD;
-}
-
-/* seen_of: what was seen of one field. */
-static FieldSeen *
-seen_of(const FieldNode *node, bool given)
-{
-	FieldSeen  *seen = palloc0(sizeof(FieldSeen));
-
-	seen->path = node->path;
-	seen->given = given;
-	for (int i = 0; i < TYPE_COUNT; i++)
-	{
-		seen->documents += node->counts[i];
+		documents += node->counts[i];
 		if (node->counts[i] > 0 && i != BSON_TYPE_NULL && i != BSON_TYPE_UNDEFINED)
-			seen->types |= (uint32) 1 << i;
+			*types |= (uint32) 1 << i;
 	}
-	return seen;
-}
-
-List *
-field_types_seen(const FieldTypes *types)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	foreach(cell, types->fields)
-		result = lappend(result, seen_of(lfirst(cell), true));
-	foreach(cell, types->others)
-		result = lappend(result, seen_of(lfirst(cell), false));
-	return result;
+	return documents;
 }
 
 /* append_share: few digits, so that it can be read; never 0 for something. */
@@ -802,7 +746,7 @@ field_types_describe(const FieldTypes *types)
 		bson_array_begin_document(&result, &entry);
 		BSON_APPEND_UTF8(&entry, "path", node->path);
 		BSON_APPEND_DOCUMENT_BEGIN(&entry, "types", &shares);
-		for (int i = 0; i < TYPE_COUNT; i++)
+		for (int i = 0; i < BSON_TYPE_COUNT; i++)
 		{
 			bson_type_t type = i == 0x14 ? BSON_TYPE_MAXKEY :
 				i == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) i;
