@@ -417,12 +417,6 @@ mongo_driver_is_entered(void)
 extern void mongo_driver_check(void);
 
 /*
- * mongo_memory_is_available
- *		Could 'size' bytes be allocated now?  Never raises.
- */
-extern bool mongo_memory_is_available(size_t size);
-
-/*
  * mongo_memory_check
  *		Raise 53200 unless that is so and the reserve is full; refills it.
  *

@@ -30,76 +30,16 @@ extern int	mongo_driver_depth;
 #define mongo_in_driver_void(call) \
 	((void) mongo_driver_depth++, (call), (void) mongo_driver_depth--)
 
-#define mongoc_apm_callbacks_new(...) \
-	mongo_in_driver(mongoc_apm_callbacks_new(__VA_ARGS__))
-#define mongoc_apm_server_changed_get_context(...) \
-	mongo_in_driver(mongoc_apm_server_changed_get_context(__VA_ARGS__))
-#define mongoc_bulk_operation_execute(...) \
-	mongo_in_driver(mongoc_bulk_operation_execute(__VA_ARGS__))
-#define mongoc_bulk_operation_insert_with_opts(...) \
-	mongo_in_driver(mongoc_bulk_operation_insert_with_opts(__VA_ARGS__))
-#define mongoc_bulk_operation_remove_many_with_opts(...) \
-	mongo_in_driver(mongoc_bulk_operation_remove_many_with_opts(__VA_ARGS__))
-#define mongoc_bulk_operation_remove_one_with_opts(...) \
-	mongo_in_driver(mongoc_bulk_operation_remove_one_with_opts(__VA_ARGS__))
-#define mongoc_bulk_operation_update_many_with_opts(...) \
-	mongo_in_driver(mongoc_bulk_operation_update_many_with_opts(__VA_ARGS__))
-#define mongoc_bulk_operation_update_one_with_opts(...) \
-	mongo_in_driver(mongoc_bulk_operation_update_one_with_opts(__VA_ARGS__))
-#define mongoc_client_command_simple(...) \
-	mongo_in_driver(mongoc_client_command_simple(__VA_ARGS__))
-#define mongoc_client_command_with_opts(...) \
-	mongo_in_driver(mongoc_client_command_with_opts(__VA_ARGS__))
-#define mongoc_client_get_collection(...) \
-	mongo_in_driver(mongoc_client_get_collection(__VA_ARGS__))
 #define mongoc_client_get_handshake_description(...) \
 	mongo_in_driver(mongoc_client_get_handshake_description(__VA_ARGS__))
-#define mongoc_client_get_read_prefs(...) \
-	mongo_in_driver(mongoc_client_get_read_prefs(__VA_ARGS__))
-#define mongoc_client_get_server_descriptions(...) \
-	mongo_in_driver(mongoc_client_get_server_descriptions(__VA_ARGS__))
 #define mongoc_client_get_uri(...) \
 	mongo_in_driver(mongoc_client_get_uri(__VA_ARGS__))
-#define mongoc_client_get_write_concern(...) \
-	mongo_in_driver(mongoc_client_get_write_concern(__VA_ARGS__))
 #define mongoc_client_new_from_uri_with_error(...) \
 	mongo_in_driver(mongoc_client_new_from_uri_with_error(__VA_ARGS__))
 #define mongoc_client_select_server(...) \
 	mongo_in_driver(mongoc_client_select_server(__VA_ARGS__))
-#define mongoc_client_session_abort_transaction(...) \
-	mongo_in_driver(mongoc_client_session_abort_transaction(__VA_ARGS__))
-#define mongoc_client_session_append(...) \
-	mongo_in_driver(mongoc_client_session_append(__VA_ARGS__))
-#define mongoc_client_session_commit_transaction(...) \
-	mongo_in_driver(mongoc_client_session_commit_transaction(__VA_ARGS__))
-#define mongoc_client_session_get_cluster_time(...) \
-	mongo_in_driver(mongoc_client_session_get_cluster_time(__VA_ARGS__))
-#define mongoc_client_session_get_lsid(...) \
-	mongo_in_driver(mongoc_client_session_get_lsid(__VA_ARGS__))
-#define mongoc_client_session_in_transaction(...) \
-	mongo_in_driver(mongoc_client_session_in_transaction(__VA_ARGS__))
-#define mongoc_client_session_start_transaction(...) \
-	mongo_in_driver(mongoc_client_session_start_transaction(__VA_ARGS__))
-#define mongoc_client_set_apm_callbacks(...) \
-	mongo_in_driver(mongoc_client_set_apm_callbacks(__VA_ARGS__))
 #define mongoc_client_set_error_api(...) \
 	mongo_in_driver(mongoc_client_set_error_api(__VA_ARGS__))
-#define mongoc_client_start_session(...) \
-	mongo_in_driver(mongoc_client_start_session(__VA_ARGS__))
-#define mongoc_collection_create_bulk_operation_with_opts(...) \
-	mongo_in_driver(mongoc_collection_create_bulk_operation_with_opts(__VA_ARGS__))
-#define mongoc_collection_find_and_modify_with_opts(...) \
-	mongo_in_driver(mongoc_collection_find_and_modify_with_opts(__VA_ARGS__))
-#define mongoc_find_and_modify_opts_append(...) \
-	mongo_in_driver(mongoc_find_and_modify_opts_append(__VA_ARGS__))
-#define mongoc_find_and_modify_opts_new(...) \
-	mongo_in_driver(mongoc_find_and_modify_opts_new(__VA_ARGS__))
-#define mongoc_find_and_modify_opts_set_fields(...) \
-	mongo_in_driver(mongoc_find_and_modify_opts_set_fields(__VA_ARGS__))
-#define mongoc_find_and_modify_opts_set_flags(...) \
-	mongo_in_driver(mongoc_find_and_modify_opts_set_flags(__VA_ARGS__))
-#define mongoc_find_and_modify_opts_set_update(...) \
-	mongo_in_driver(mongoc_find_and_modify_opts_set_update(__VA_ARGS__))
 #define mongoc_handshake_data_append(...) \
 	mongo_in_driver(mongoc_handshake_data_append(__VA_ARGS__))
 #define mongoc_read_concern_get_level(...) \
@@ -146,8 +86,6 @@ extern int	mongo_driver_depth;
 	mongo_in_driver(mongoc_stream_tls_new_with_hostname(__VA_ARGS__))
 #define mongoc_stream_writev(...) \
 	mongo_in_driver(mongoc_stream_writev(__VA_ARGS__))
-#define mongoc_transaction_opts_new(...) \
-	mongo_in_driver(mongoc_transaction_opts_new(__VA_ARGS__))
 #define mongoc_uri_copy(...) \
 	mongo_in_driver(mongoc_uri_copy(__VA_ARGS__))
 #define mongoc_uri_get_appname(...) \
@@ -184,8 +122,6 @@ extern int	mongo_driver_depth;
 	mongo_in_driver(mongoc_uri_get_username(__VA_ARGS__))
 #define mongoc_uri_has_option(...) \
 	mongo_in_driver(mongoc_uri_has_option(__VA_ARGS__))
-#define mongoc_uri_new_for_host_port(...) \
-	mongo_in_driver(mongoc_uri_new_for_host_port(__VA_ARGS__))
 #define mongoc_uri_new_with_error(...) \
 	mongo_in_driver(mongoc_uri_new_with_error(__VA_ARGS__))
 #define mongoc_uri_option_is_bool(...) \
@@ -227,26 +163,12 @@ extern int	mongo_driver_depth;
 #define mongoc_write_concern_new(...) \
 	mongo_in_driver(mongoc_write_concern_new(__VA_ARGS__))
 
-#define mongoc_apm_callbacks_destroy(...) \
-	mongo_in_driver_void(mongoc_apm_callbacks_destroy(__VA_ARGS__))
-#define mongoc_apm_set_server_changed_cb(...) \
-	mongo_in_driver_void(mongoc_apm_set_server_changed_cb(__VA_ARGS__))
-#define mongoc_bulk_operation_destroy(...) \
-	mongo_in_driver_void(mongoc_bulk_operation_destroy(__VA_ARGS__))
 #define mongoc_client_destroy(...) \
 	mongo_in_driver_void(mongoc_client_destroy(__VA_ARGS__))
-#define mongoc_client_session_advance_cluster_time(...) \
-	mongo_in_driver_void(mongoc_client_session_advance_cluster_time(__VA_ARGS__))
-#define mongoc_client_session_destroy(...) \
-	mongo_in_driver_void(mongoc_client_session_destroy(__VA_ARGS__))
 #define mongoc_client_set_ssl_opts(...) \
 	mongo_in_driver_void(mongoc_client_set_ssl_opts(__VA_ARGS__))
 #define mongoc_client_set_stream_initiator(...) \
 	mongo_in_driver_void(mongoc_client_set_stream_initiator(__VA_ARGS__))
-#define mongoc_collection_destroy(...) \
-	mongo_in_driver_void(mongoc_collection_destroy(__VA_ARGS__))
-#define mongoc_find_and_modify_opts_destroy(...) \
-	mongo_in_driver_void(mongoc_find_and_modify_opts_destroy(__VA_ARGS__))
 #define mongoc_init(...) \
 	mongo_in_driver_void(mongoc_init(__VA_ARGS__))
 #define mongoc_log_set_handler(...) \
@@ -257,18 +179,8 @@ extern int	mongo_driver_depth;
 	mongo_in_driver_void(mongoc_read_prefs_destroy(__VA_ARGS__))
 #define mongoc_server_description_destroy(...) \
 	mongo_in_driver_void(mongoc_server_description_destroy(__VA_ARGS__))
-#define mongoc_server_descriptions_destroy_all(...) \
-	mongo_in_driver_void(mongoc_server_descriptions_destroy_all(__VA_ARGS__))
 #define mongoc_stream_destroy(...) \
 	mongo_in_driver_void(mongoc_stream_destroy(__VA_ARGS__))
-#define mongoc_transaction_opts_destroy(...) \
-	mongo_in_driver_void(mongoc_transaction_opts_destroy(__VA_ARGS__))
-#define mongoc_transaction_opts_set_read_concern(...) \
-	mongo_in_driver_void(mongoc_transaction_opts_set_read_concern(__VA_ARGS__))
-#define mongoc_transaction_opts_set_read_prefs(...) \
-	mongo_in_driver_void(mongoc_transaction_opts_set_read_prefs(__VA_ARGS__))
-#define mongoc_transaction_opts_set_write_concern(...) \
-	mongo_in_driver_void(mongoc_transaction_opts_set_write_concern(__VA_ARGS__))
 #define mongoc_uri_destroy(...) \
 	mongo_in_driver_void(mongoc_uri_destroy(__VA_ARGS__))
 #define mongoc_uri_set_read_concern(...) \

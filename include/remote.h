@@ -81,12 +81,6 @@ typedef struct MongoUsage
 } MongoUsage;
 
 /*
- * mongo_traffic_note_command
- *		Count a command by its name.
- */
-extern void mongo_traffic_note_command(MongoTraffic *traffic, const char *name);
-
-/*
  * mongo_traffic_commands
  *		The number of all kinds.
  */
@@ -630,9 +624,6 @@ extern void mongo_initialize_library(void);
 /* What stands for the type where the option unwind wants an array. */
 #define MONGO_MISMATCH_ARRAY	"array"
 
-/* MongoDB's code for an operation that was killed. */
-#define MONGO_INTERRUPTED		11601
-
 /*
  * mongo_report_connection_error
  *		Raise what kept us from a usable connection to 'server_name'.
@@ -668,6 +659,12 @@ pg_noreturn extern void mongo_report_command_error(const char *context_message,
 pg_noreturn extern void mongo_report_bson_error(const char *context_message,
 												const bson_error_t *error,
 												const bson_t *reply);
+
+/*
+ * mongo_report_no_sessions
+ *		Raise 08006 for a server that takes no writes, as it has no sessions.
+ */
+pg_noreturn extern void mongo_report_no_sessions(const char *context_message);
 
 /*
  * mongo_error_text

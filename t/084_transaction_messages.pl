@@ -1,6 +1,5 @@
-# Commands of a MongoDB transaction behind its first are messages of our own: what they
-# carry, and what becomes of the transaction when they fail, are cancelled, or find
-# their connection closed.
+# The commands of a MongoDB transaction: what they carry, and what becomes of the
+# transaction when they fail, are cancelled, or find their connection closed.
 
 use strict;
 use warnings;
@@ -93,7 +92,7 @@ is_deeply($more[1]{lsid}, $sent[0]{lsid}, '... in the same session');
 cmp_ok($more[1]{txnNumber}, '>', $sent[0]{txnNumber}, '... with a greater number');
 is($more[1]{txnNumber}, $more[0]{txnNumber}, '... in its second command');
 
-# whose: libmongoc has "$db" before the session's fields, and ours have it behind them
+# whose: libmongoc has "$clusterTime" between "lsid" and "txnNumber", and ours do not
 sub whose
 {
 	my @whose;
@@ -102,7 +101,7 @@ sub whose
 	{
 		my %position = map { $fields->[$_] => $_ } 0 .. $#$fields;
 		next unless exists $position{lsid};
-		push @whose, ($position{'$db'} > $position{lsid} ? 'our ' : "libmongoc's ") . $fields->[0];
+		push @whose, ($position{txnNumber} == $position{lsid} + 1 ? 'our ' : "libmongoc's ") . $fields->[0];
 	}
 	return join(' ', @whose);
 }
@@ -111,8 +110,8 @@ whose();
 ask('BEGIN', 'DELETE FROM t WHERE _id = -1', 'SELECT a FROM t WHERE _id <= 15', 'UPDATE t SET a = 0 WHERE _id = 1',
 	'UPDATE t SET a = a + 0 WHERE _id = 1', 'INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING',
 	'DELETE FROM t WHERE _id = -1 RETURNING a', 'COMMIT');
-is(whose(), "libmongoc's delete our find our getMore our update our update our update libmongoc's findAndModify "
-	  . "libmongoc's commitTransaction", 'all but the first, the last and findAndModify are ours');
+is(whose(), 'our delete our find our getMore our update our update our update our findAndModify '
+	  . 'our commitTransaction', 'all are ours, the first and the last, too');
 
 # a snapshot is asked for once
 ask('BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT a FROM t WHERE _id = 1', 'SELECT a FROM t WHERE _id = 2',
@@ -300,7 +299,7 @@ is(rows(), '100|100|2', '... and it alone');
 $other->close;
 ask('UPDATE t SET a = 0 WHERE a <> 0');
 
-# compressed messages are libmongoc's
+# compressed messages
 create_server($node, 'compressed', $mongod, replica_set => 'rs', compressors => 'zlib');
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE c (_id int, a int) SERVER compressed OPTIONS (database 'db', collection 't')});
 is(ask('BEGIN', 'UPDATE c SET a = 1 WHERE _id = 1', 'UPDATE c SET a = 1 WHERE _id = 2', 'SELECT sum(a) FROM c', 'COMMIT'), '',

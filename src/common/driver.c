@@ -196,8 +196,9 @@ mongo_install_allocator(void)
 
 /* -------------------------------- foresight -------------------------------- */
 
-bool
-mongo_memory_is_available(size_t size)
+/* is_available: could 'size' bytes be allocated now?  Never raises. */
+static bool
+is_available(size_t size)
 {
 	/* volatile, or the compiler would know better than to ask */
 	void	   *volatile probe = malloc(Max(size, 1));
@@ -223,7 +224,7 @@ mongo_memory_check(size_t size)
 	mongo_driver_check();
 	if (!fill_reserve())
 		mongo_memory_report(RESERVE_SIZE);
-	if (!mongo_memory_is_available(size))
+	if (!is_available(size))
 		mongo_memory_report(size);
 }
 

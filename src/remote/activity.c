@@ -58,40 +58,6 @@ struct MongoActivity
 static LWLock *lock = NULL;		/* of the table, not of what rows count */
 static HTAB *rows;
 
-/* ------------------------------ a connection -------------------------------- */
-
-static const struct
-{
-	const char *name;
-	MongoCounter kind;
-}			command_kinds[] =
-{
-	{"find", MONGO_COUNT_FIND},
-	{"getMore", MONGO_COUNT_GET_MORE},
-	{"aggregate", MONGO_COUNT_AGGREGATE},
-	{"count", MONGO_COUNT_COUNT},
-	{"insert", MONGO_COUNT_INSERT},
-	{"update", MONGO_COUNT_UPDATE},
-	{"delete", MONGO_COUNT_DELETE},
-	{"findAndModify", MONGO_COUNT_FIND_AND_MODIFY},
-};
-
-void
-mongo_traffic_note_command(MongoTraffic *traffic, const char *name)
-{
-	MongoCounter kind = MONGO_COUNT_OTHER;
-
-	for (size_t i = 0; i < lengthof(command_kinds); i++)
-	{
-		if (strcmp(name, command_kinds[i].name) == 0)
-		{
-			kind = command_kinds[i].kind;
-			break;
-		}
-	}
-	mongo_traffic_add(traffic, kind, 1);
-}
-
 uint64
 mongo_traffic_commands(const MongoTraffic *traffic)
 {

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * client.c
- *		One libmongoc client with its authenticated connection.
+ *		Making a connection, and what is known of the server.
  *
- * libmongoc selects the server and authenticates; from then on the stream
- * that it did this on carries our own messages (wire.c).  libmongoc does
- * nothing on its own accord: a single-threaded client's heartbeats happen
- * inside calls of its API, which the data plane does not use.
+ * libmongoc parses the URI, selects a server, connects and authenticates.  Then its client
+ * is destroyed, and the stream is ours: no connection to another member stays, and
+ * nothing that libmongoc knows goes stale.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +38,7 @@ static void
 prepare_read_preference(MongoClient *client, const mongoc_uri_t *uri,
 						const char *server_type)
 {
-	const mongoc_read_prefs_t *prefs = mongoc_client_get_read_prefs(client->client);
+	const mongoc_read_prefs_t *prefs = mongoc_uri_get_read_prefs_t(uri);
 	mongoc_read_mode_t mode = mongoc_read_prefs_get_mode(prefs);
 	const bson_t *tags = mongoc_read_prefs_get_tags(prefs);
 	int64		staleness = mongoc_read_prefs_get_max_staleness_seconds(prefs);
@@ -113,41 +112,41 @@ hello_number(const bson_t *hello, const char *name, int otherwise)
 
 /*
  * prepare_writes
- *		What write.c has to know of the server.
- *
- * Behind a load balancer writes are left to libmongoc.
+ *		What writes and transactions have to know of the server.
  */
 static void
 prepare_writes(MongoClient *client, const mongoc_uri_t *uri,
 			   mongoc_server_description_t *server)
 {
-	const mongoc_write_concern_t *concern = mongoc_client_get_write_concern(client->client);
+	const mongoc_write_concern_t *concern = mongoc_uri_get_write_concern(uri);
 	const bson_t *hello = mongoc_server_description_hello_response(server);
-	bool		is_alone = strcmp(client->server_type, "Standalone") == 0;
 
-	client->takes_transactions = strcmp(client->server_type, "RSPrimary") == 0;
-	client->takes_writes = is_alone || client->takes_transactions ||
-		strcmp(client->server_type, "Mongos") == 0;
-	client->session.minutes = hello_number(hello, "logicalSessionTimeoutMinutes", 0);
-	client->retries_writes = !is_alone && client->session.minutes > 0 &&
+	client->is_standalone = strcmp(client->server_type, "Standalone") == 0;
+	client->takes_writes = client->is_standalone || mongo_uri_is_single(uri) ||
+		strncmp(client->server_type, "RS", 2) != 0 ||
+		strcmp(client->server_type, "RSPrimary") == 0;
+	client->session = (MongoServerSession) {
+		.minutes = hello_number(hello, "logicalSessionTimeoutMinutes", 0)
+	};
+	client->retries_writes = !client->is_standalone && client->session.minutes > 0 &&
 		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
+	mongo_keep(&client->cluster_time, hello, "$clusterTime");
 	client->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);
 	client->longest_message = hello_number(hello, "maxMessageSizeBytes", 48000000);
 
 	client->connection.write_concern = NULL;
-	if (mongoc_write_concern_is_default(concern))
+	if (concern == NULL || mongoc_write_concern_is_default(concern))
 		return;
 	client->connection.write_concern = bson_create_in(client->context);
 	mongoc_write_concern_append(unconstify(mongoc_write_concern_t *, concern),
 								client->connection.write_concern);
 }
 
-/* Find our stream to the selected server; the newest, if there were several. */
+/* adopt_stream: take over our stream to the selected server; the newest, if several. */
 static bool
-adopt_stream(MongoClient *client, const mongoc_server_description_t *server,
+adopt_stream(MongoTransport *transport, const mongoc_server_description_t *server,
 			 bson_error_t *error)
 {
-	MongoTransport *transport = &client->connection.transport;
 	const mongoc_host_list_t *host =
 		mongoc_server_description_host((mongoc_server_description_t *) server);
 	dlist_iter	iter;
@@ -156,8 +155,9 @@ adopt_stream(MongoClient *client, const mongoc_server_description_t *server,
 	{
 		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
 
-		if (strcmp(stream->host_and_port, host->host_and_port) == 0)
+		if (stream->guard != NULL && strcmp(stream->host_and_port, host->host_and_port) == 0)
 		{
+			mongo_guard_release(stream);
 			transport->data_stream = stream;
 			return true;
 		}
@@ -168,135 +168,111 @@ adopt_stream(MongoClient *client, const mongoc_server_description_t *server,
 	return false;
 }
 
-/* libmongoc's callback: a server has been found, or is no longer what it was. */
+/* destroy_driver: and with it the connections that are not ours. */
 static void
-note_server_changed(const mongoc_apm_server_changed_t *event)
+destroy_driver(MongoClient *client)
 {
-	MongoClient *client = mongoc_apm_server_changed_get_context(event);
+	MongoTransport *transport = &client->connection.transport;
 
-	client->servers_changed = true;
+	/* whatever libmongoc would like to send now fails at once */
+	transport->closing = true;
+	if (client->driver != NULL)
+		mongoc_client_destroy(client->driver);
+	client->driver = NULL;
+	if (client->selected != NULL)
+		mongoc_server_description_destroy(client->selected);
+	client->selected = NULL;
+	transport->closing = false;
 }
 
-/* watch_servers: for mongo_client_deployment(). */
+/* learn_server: what its handshake has told. */
 static void
-watch_servers(MongoClient *client)
+learn_server(MongoClient *client, const mongoc_uri_t *uri, mongoc_server_description_t *server)
 {
-	mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
-
-	mongoc_apm_set_server_changed_cb(callbacks, note_server_changed);
-	client->servers_changed = true;
-	mongoc_client_set_apm_callbacks(client->client, callbacks, client);
-	mongoc_apm_callbacks_destroy(callbacks);
+	client->server_type = MemoryContextStrdup(client->context,
+											  mongoc_server_description_type(server));
+	prepare_read_preference(client, uri, client->server_type);
+	prepare_compression(client, uri, server);
+	prepare_writes(client, uri, server);
+	if (client->identity != NULL)
+		mongoc_uri_destroy(client->identity);
+	client->identity = mongoc_uri_copy(mongoc_client_get_uri(client->driver));
 }
 
-/* find_deployment asks libmongoc, which sends nothing. */
-static MongoDeployment
-find_deployment(mongoc_client_t *client)
+/* note_peer: where to reach the same server again. */
+static void
+note_peer(MongoClient *client)
 {
-	size_t		count;
-	mongoc_server_description_t **servers =
-		mongoc_client_get_server_descriptions(client, &count);
-	MongoDeployment deployment = MONGO_DEPLOYMENT_UNKNOWN;
+	const MongoStream *stream = client->connection.transport.data_stream;
 
-	for (size_t i = 0; i < count; i++)
-	{
-		const char *type = mongoc_server_description_type(servers[i]);
-
-		if (strncmp(type, "RS", 2) == 0 || strcmp(type, "Mongos") == 0 ||
-			strcmp(type, "LoadBalancer") == 0)
-			deployment = MONGO_DEPLOYMENT_WITH_TRANSACTIONS;
-		else if (strcmp(type, "Standalone") == 0)
-			deployment = MONGO_DEPLOYMENT_STANDALONE;
-	}
-	mongoc_server_descriptions_destroy_all(servers, count);
-	return deployment;
-}
-
-MongoDeployment
-mongo_client_deployment(MongoClient *client)
-{
-	if (client->servers_changed)
-	{
-		client->deployment = find_deployment(client->client);
-		client->servers_changed = false;
-	}
-	return client->deployment;
+	client->peer_length = sizeof(client->peer);
+	if (getpeername(stream->socket, (struct sockaddr *) &client->peer, &client->peer_length) < 0)
+		client->peer_length = 0;
+	strlcpy(client->host, stream->host_and_port, sizeof(client->host));
 }
 
 /*
- * select_and_authenticate
- *		Connect with libmongoc; false with *error set.
+ * connect_once
+ *		Have libmongoc select a server of 'uri', connect and authenticate, and take over
+ *		the connection; false with *error set.
+ *
+ * With 'learn' the client gets what the server has told of itself; only then it may raise,
+ * 53200, and leave libmongoc's client to destroy_driver().
  */
 static bool
-select_and_authenticate(MongoClient *client, const mongoc_uri_t *uri,
-						bson_error_t *error)
+connect_once(MongoClient *client, const mongoc_uri_t *uri, bool learn,
+			 bson_error_t *error)
 {
 	MongoTransport *transport = &client->connection.transport;
-	mongoc_server_description_t *selected;
-	mongoc_server_description_t *server = NULL;
+	int			wait_limit_ms = transport->wait_limit_ms;
+	mongoc_server_description_t *found;
 	bool		connected = false;
 
-	if (!mongo_resolve_service(transport, uri, transport->connect_timeout_ms, error))
-		return false;
-	client->client = mongoc_client_new_from_uri_with_error(uri, error);
-	if (client->client == NULL)
-		return false;
-	mongoc_client_set_error_api(client->client, MONGOC_ERROR_API_VERSION_2);
-	watch_servers(client);
+	transport->interrupted = transport->timed_out = transport->out_of_files = false;
+	transport->memory_missing = 0;
+	if (transport->wait_error != NULL)
+		FreeErrorData(transport->wait_error);
+	transport->wait_error = NULL;
+	transport->failure[0] = '\0';
+	transport->violation = NULL;
+	/* libmongoc would authenticate within its socketTimeoutMS, which is ours */
+	transport->wait_limit_ms = transport->connect_timeout_ms;
 
-	/* x509 authentication wants them; the initiator, set last, does the TLS */
-	if (transport->use_tls)
-		mongoc_client_set_ssl_opts(client->client, &transport->ssl_options);
-	mongoc_client_set_stream_initiator(client->client, mongo_stream_initiate,
-									   transport);
+	if (mongo_resolve_service(transport, uri, transport->connect_timeout_ms, error))
+		client->driver = mongoc_client_new_from_uri_with_error(uri, error);
+	if (client->driver != NULL)
+	{
+		mongoc_client_set_error_api(client->driver, MONGOC_ERROR_API_VERSION_2);
 
-	selected = mongoc_client_select_server(client->client, false,
-										   mongoc_client_get_read_prefs(client->client),
-										   error);
-	if (selected != NULL)
-	{
-		server = mongoc_client_get_handshake_description(client->client,
-														 mongoc_server_description_id(selected),
-														 NULL, error);
-		mongoc_server_description_destroy(selected);
-	}
-	if (server != NULL)
-	{
-		connected = adopt_stream(client, server, error);
-		if (connected)
+		/*
+		 * x509 authentication wants them; the initiator, set last, does the
+		 * TLS
+		 */
+		if (transport->use_tls)
+			mongoc_client_set_ssl_opts(client->driver, &transport->ssl_options);
+		mongoc_client_set_stream_initiator(client->driver, mongo_stream_initiate,
+										   transport);
+		found = mongoc_client_select_server(client->driver, false,
+											mongoc_uri_get_read_prefs_t(uri), error);
+		if (found != NULL)
 		{
-			client->server_type = MemoryContextStrdup(client->context,
-													  mongoc_server_description_type(server));
-			prepare_read_preference(client, uri, client->server_type);
-			prepare_compression(client, uri, server);
-			prepare_writes(client, uri, server);
+			/* this authenticates */
+			client->selected =
+				mongoc_client_get_handshake_description(client->driver,
+														mongoc_server_description_id(found),
+														NULL, error);
+			mongoc_server_description_destroy(found);
 		}
-		mongoc_server_description_destroy(server);
 	}
+	if (client->selected != NULL)
+		connected = adopt_stream(transport, client->selected, error);
+	if (connected && learn)
+		learn_server(client, uri, client->selected);
+	destroy_driver(client);
+	transport->wait_limit_ms = wait_limit_ms;
+	if (connected)
+		note_peer(client);
 	return connected;
-}
-
-void
-mongo_client_free_session(MongoClient *client)
-{
-	if (client->remote_cancel.session != NULL)
-		mongoc_client_session_destroy(client->remote_cancel.session);
-	client->remote_cancel.session = NULL;
-}
-
-static void
-destroy_driver_client(void *argument)
-{
-	MongoClient *client = argument;
-	MongoTransport *transport = &client->connection.transport;
-
-	/* whatever libmongoc would like to send now (endSessions) fails at once */
-	transport->closing = true;
-	mongo_client_free_session(client);
-	if (client->client != NULL)
-		mongoc_client_destroy(client->client);
-	client->client = NULL;
-	transport->closing = false;
 }
 
 /*
@@ -368,6 +344,7 @@ static void
 connect_client(MongoClient *client, mongoc_uri_t *uri)
 {
 	TimestampTz end;
+	MongoTransport *transport = &client->connection.transport;
 	bool		wait = !mongo_uri_is_single(uri) &&
 		!(mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTRYONCE) &&
 		  mongoc_uri_get_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true));
@@ -375,28 +352,16 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 
 	mongoc_uri_set_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true);
 
-	/*
-	 * libmongoc would authenticate within its socketTimeoutMS, which is ours
-	 * now
-	 */
-	client->connection.transport.wait_limit_ms = client->connection.transport.connect_timeout_ms;
 	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	for (;;)
 	{
 		bson_error_t error = {0};
 
-		client->connection.transport.interrupted = false;
-		client->connection.transport.failure[0] = '\0';
-		client->connection.transport.out_of_files = false;
-		client->connection.transport.violation = NULL;
-		if (select_and_authenticate(client, uri, &error))
-		{
-			client->connection.transport.wait_limit_ms = 0;
+		if (connect_once(client, uri, true, &error))
 			return;
-		}
 
-		mongo_transport_raise(&client->connection.transport);
-		if (client->connection.transport.out_of_files)
+		mongo_transport_raise(transport);
+		if (transport->out_of_files)
 			report_open_files(client);
 		if (!wait || error.domain != MONGOC_ERROR_SERVER_SELECTION ||
 			GetCurrentTimestamp() >= end)
@@ -406,7 +371,6 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 										  &error);
 		}
 
-		destroy_driver_client(client);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 SELECTION_PAUSE_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
@@ -443,13 +407,13 @@ allocate_client(UserMapping *user)
 
 /* Everything from the catalogs to an authenticated connection. */
 static void
-configure_and_connect(MongoClient *client, UserMapping *user,
-					  mongoc_uri_t **uri)
+configure_and_connect(MongoClient *client, UserMapping *user)
 {
 	MongoTransport *transport = &client->connection.transport;
 	MemoryContext caller_context = MemoryContextSwitchTo(client->context);
 	ForeignServer *server = GetForeignServer(user->serverid);
 	MongoConnectionOptions *options = mongo_connection_options(server, user);
+	mongoc_uri_t *uri;
 
 	client->connection.server_name = server->servername;
 	client->keep = options->keep_connections;
@@ -459,10 +423,9 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 	if (client->read_mode != 0)
 		options->read_mode = client->read_mode;
 
-	*uri = mongo_uri_create(options);
-	transport->use_tls = mongo_uri_ssl_options(options, *uri,
-											   &transport->ssl_options);
-	/* the URI goes, its strings stay */
+	client->uri = uri = mongo_uri_create(options);
+	transport->use_tls = mongo_uri_ssl_options(options, uri, &transport->ssl_options);
+	/* what is set in the URI later may move its strings */
 	transport->ssl_options.pem_file = transport->ssl_options.pem_file ?
 		pstrdup(transport->ssl_options.pem_file) : NULL;
 	transport->ssl_options.pem_pwd = transport->ssl_options.pem_pwd ?
@@ -470,18 +433,18 @@ configure_and_connect(MongoClient *client, UserMapping *user,
 	transport->ssl_options.ca_file = transport->ssl_options.ca_file ?
 		pstrdup(transport->ssl_options.ca_file) : NULL;
 	transport->connect_timeout_ms =
-		mongoc_uri_get_option_as_int32(*uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
 	transport->tcp = options->tcp;
-	transport->socket_timeout_ms = mongo_uri_take_socket_timeout(*uri, options);
-	prepare_read_concern(client, *uri);
+	transport->socket_timeout_ms = mongo_uri_take_socket_timeout(uri, options);
+	prepare_read_concern(client, uri);
 	client->connection.comment = options->comment != NULL ?
 		mongo_trace_prepare(options->comment) : NULL;
 	MemoryContextSwitchTo(caller_context);
 
 	client->counted = mongo_connection_limit_enter(user->serverid, server->servername,
 												   options->max_connections,
-												   selection_timeout(*uri));
-	connect_client(client, *uri);
+												   selection_timeout(uri));
+	connect_client(client, uri);
 	client->connected_at = GetCurrentTimestamp();
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
 }
@@ -490,27 +453,185 @@ MongoClient *
 mongo_client_connect(UserMapping *user, mongoc_read_mode_t read_mode)
 {
 	MongoClient *client;
-	mongoc_uri_t *volatile uri = NULL;
 
 	mongo_driver_check();
 	client = allocate_client(user);
 	client->read_mode = read_mode;
 	PG_TRY();
 	{
-		configure_and_connect(client, user, (mongoc_uri_t **) &uri);
+		configure_and_connect(client, user);
 	}
 	PG_CATCH();
 	{
-		if (uri != NULL)
-			mongoc_uri_destroy(uri);
 		/* the error may quote what the client's context holds */
 		mongo_client_close(client);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 
-	mongoc_uri_destroy(uri);
 	return client;
+}
+
+/*
+ * uri_of_server
+ *		The one server that the client is connected to, with its credentials; NULL when
+ *		libmongoc will not have it.
+ */
+static mongoc_uri_t *
+uri_of_server(const MongoClient *client)
+{
+	const mongoc_uri_t *original = client->identity;
+	const char *mechanism = mongoc_uri_get_auth_mechanism(original);
+	bool		balanced = mongoc_uri_get_option_as_bool(original, MONGOC_URI_LOADBALANCED,
+														 false);
+	char		text[sizeof(client->host) + 20];
+	mongoc_uri_t *uri;
+	bson_t		properties;
+
+	/*
+	 * of a Unix-domain socket the path would have to be escaped; any name
+	 * does
+	 */
+	snprintf(text, sizeof(text), "mongodb://%s/",
+			 client->host[0] == '/' ? "localhost" : client->host);
+	uri = mongoc_uri_new_with_error(text, NULL);
+	if (uri == NULL)
+		return NULL;
+
+	mongoc_uri_set_option_as_bool(uri, balanced ? MONGOC_URI_LOADBALANCED :
+								  MONGOC_URI_DIRECTCONNECTION, true);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
+	if (mongoc_uri_get_appname(original) != NULL)
+		mongoc_uri_set_appname(uri, mongoc_uri_get_appname(original));
+
+	if (mongoc_uri_get_username(original) != NULL)
+	{
+		mongoc_uri_set_username(uri, mongoc_uri_get_username(original));
+		mongoc_uri_set_auth_source(uri, mongoc_uri_get_auth_source(original));
+	}
+	if (mongoc_uri_get_password(original) != NULL)
+		mongoc_uri_set_password(uri, mongoc_uri_get_password(original));
+	if (mechanism != NULL && *mechanism != '\0')
+	{
+		mongoc_uri_set_auth_mechanism(uri, mechanism);
+		if (mongoc_uri_get_mechanism_properties(original, &properties))
+			mongoc_uri_set_mechanism_properties(uri, &properties);
+	}
+	return uri;
+}
+
+bool
+mongo_client_reconnect(MongoClient *client, bson_error_t *error)
+{
+	MongoConnection *connection = &client->connection;
+	MemoryContext caller_context = CurrentMemoryContext;
+	int			wait_limit_ms = connection->transport.wait_limit_ms;
+	volatile bool connected = false;
+
+	mongo_transport_close(&connection->transport);
+	connection->broken = false;
+	connection->in_flight = 0;
+	PG_TRY();
+	{
+		connected = connect_once(client, client->uri, true, error);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(caller_context);
+		FlushErrorState();
+		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "out of memory");
+	}
+	PG_END_TRY();
+	destroy_driver(client);
+	connection->transport.wait_limit_ms = wait_limit_ms;
+	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_CONNECTIONS, 1);
+	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
+	if (!connected)
+		connection->broken = true;
+	return connected;
+}
+
+/* What run_beside() is called with. */
+typedef struct Beside
+{
+	const MongoClient *client;
+	const MongoCommand *commands;
+	int			ncommands;
+	int			total_ms;
+	int			wait_ms;
+	MongoClient other;
+	MongoReply	reply;
+	mongoc_uri_t *uri;
+	int			sent;			/* commands */
+} Beside;
+
+static void
+run_beside(void *argument)
+{
+	Beside	   *beside = argument;
+	const MongoTransport *original = &beside->client->connection.transport;
+	MongoConnection *connection = &beside->other.connection;
+	MongoTransport *transport = &connection->transport;
+	bson_error_t error;
+	bson_t		document;
+
+	transport->use_tls = original->use_tls;
+	transport->ssl_options = original->ssl_options;
+	transport->tcp = original->tcp;
+	transport->connect_timeout_ms = transport->wait_limit_ms = beside->wait_ms;
+	transport->peer = beside->client->peer;
+	transport->peer_length = beside->client->peer_length;
+	dlist_init(&transport->streams);
+	beside->uri = uri_of_server(beside->client);
+	if (beside->uri == NULL)
+		return;
+	mongo_begin_ending(transport, beside->total_ms, 0);
+	if (!connect_once(&beside->other, beside->uri, false, &error))
+		return;
+	for (int i = 0; i < beside->ncommands; i++)
+	{
+		if (!mongo_send(connection, &beside->commands[i], &beside->reply))
+			return;
+		beside->sent++;
+		if (mongo_receive_document(connection, &beside->reply, MONGO_DUE_INTERRUPT,
+								   &document) != MONGO_REPLY)
+			return;
+	}
+}
+
+static void
+finish_beside(void *argument)
+{
+	Beside	   *beside = argument;
+
+	destroy_driver(&beside->other);
+	mongo_transport_close(&beside->other.connection.transport);
+	mongo_reply_free(&beside->reply);
+	if (beside->uri != NULL)
+		mongoc_uri_destroy(beside->uri);
+	bson_free(beside->other.connection.request.data);
+}
+
+int
+mongo_client_run_beside(const MongoClient *client, const MongoCommand *commands,
+						int ncommands, int wait_ms, int total_ms)
+{
+	Beside		beside = {
+		.client = client,
+		.commands = commands,
+		.ncommands = ncommands,
+		.total_ms = total_ms,
+		.wait_ms = wait_ms,
+		.reply.context = CurrentMemoryContext
+	};
+
+	if (client->peer_length == 0 || client->identity == NULL)
+		return 0;
+	HOLD_INTERRUPTS();
+	(void) mongo_protect(run_beside, &beside);
+	(void) mongo_protect(finish_beside, &beside);
+	RESUME_INTERRUPTS();
+	return beside.sent;
 }
 
 bool
@@ -573,8 +694,7 @@ send_kill(void *argument)
 	MongoClient *client = kill->client;
 
 	mongo_client_kill_command(kill->cursor, &kill->command);
-	mongo_wire_send_and_forget(&client->connection, kill->cursor->database,
-							   &kill->command);
+	mongo_send_and_forget(&client->connection, kill->cursor->database, &kill->command);
 	kill->sent = !client->connection.broken;
 }
 
@@ -591,113 +711,47 @@ mongo_client_kill_cursor(MongoClient *client, const RemoteCursor *cursor)
 }
 
 bool
-mongo_client_has_lost_connection(const MongoClient *client)
+mongo_client_has_lost_connection(MongoClient *client)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, (dlist_head *) &client->connection.transport.streams)
-	{
-		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
-
-		if (stream->socket != PGINVALID_SOCKET && mongo_stream_has_input(stream))
-			return true;
-	}
-	return client->connection.transport.data_stream == NULL;
-}
-
-/*
- * send_to_all_servers
- *		To each that the client is connected to, without waiting for an answer.
- */
-static void
-send_to_all_servers(MongoClient *client, const char *database,
-					const bson_t *command)
-{
-	MongoTransport *transport = &client->connection.transport;
-	MongoStream *data_stream = transport->data_stream;
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &transport->streams)
-	{
-		transport->data_stream = dlist_container(MongoStream, node, iter.cur);
-		if (transport->data_stream->socket != PGINVALID_SOCKET)
-			mongo_wire_send_and_forget(&client->connection, database, command);
-	}
-	transport->data_stream = data_stream;
-}
-
-/* What end_sessions() is called with, and what is to be freed after it. */
-typedef struct SessionsEnd
-{
-	MongoClient *client;
-	mongoc_client_session_t *session;
-	bson_t		command;
-} SessionsEnd;
-
-/*
- * borrow_session
- *		libmongoc's session, if it has used one; NULL otherwise.
- *
- * A client does one thing at a time, so its libmongoc has one session, which it
- * hands out again; with nothing known of the servers it would look for them.
- */
-static mongoc_client_session_t *
-borrow_session(MongoClient *client)
-{
-	if (!client->has_session || mongo_client_deployment(client) == MONGO_DEPLOYMENT_UNKNOWN)
-		return NULL;
-	client->has_session = false;
-	return mongoc_client_start_session(client->client, NULL, NULL);
+	return mongo_has_reply(&client->connection);
 }
 
 static void
-end_sessions(void *argument)
+send_end_of_session(void *argument)
 {
-	SessionsEnd *end = argument;
-	MongoClient *client = end->client;
-	bson_value_t ids[2];
-	int			count = 0;
+	MongoClient *client = argument;
+	bson_t		command = BSON_INITIALIZER; /* stays within the bson_t */
 
-	end->session = borrow_session(client);
-	if (end->session != NULL)
-		ids[count++] = bson_document(mongoc_client_session_get_lsid(end->session));
-	if (client->session.lsid != NULL)
-		ids[count++] = bson_document(client->session.lsid);
-	if (count == 0)
-		return;
-	bson_append_template_values(&end->command, count == 1 ? "{endSessions: [@1]}" :
-								"{endSessions: [@1, @2]}", ids, count);
-	send_to_all_servers(client, "admin", &end->command);
+	bson_append_template(&command, "{endSessions: [@1]}", bson_document(client->session.lsid));
+	mongo_send_and_forget(&client->connection, "admin", &command);
 	client->session.lsid = NULL;
 }
 
-static void
-free_ended_session(void *argument)
+void
+mongo_client_end_session(MongoClient *client)
 {
-	SessionsEnd *end = argument;
-
-	if (end->session != NULL)
-		mongoc_client_session_destroy(end->session);
+	if (client->session.lsid != NULL && mongo_client_is_clean(client))
+		(void) mongo_protect(send_end_of_session, client);
 }
 
-void
-mongo_client_end_sessions(MongoClient *client)
+static void
+free_driver_memory(void *argument)
 {
-	SessionsEnd end = {client, NULL, BSON_INITIALIZER};
+	MongoClient *client = argument;
 
-	if ((!client->has_session && client->session.lsid == NULL) ||
-		!mongo_client_is_clean(client))
-		return;
-	(void) mongo_protect(end_sessions, &end);
-	(void) mongo_protect(free_ended_session, &end);
-	bson_destroy(&end.command);
+	destroy_driver(client);
+	mongo_transport_close(&client->connection.transport);
+	if (client->uri != NULL)
+		mongoc_uri_destroy(client->uri);
+	if (client->identity != NULL)
+		mongoc_uri_destroy(client->identity);
 }
 
 void
 mongo_client_close(MongoClient *client)
 {
-	mongo_client_end_sessions(client);
-	(void) mongo_protect(destroy_driver_client, client);
+	mongo_client_end_session(client);
+	(void) mongo_protect(free_driver_memory, client);
 
 	/*
 	 * The process is about to exit from within libmongoc (the postmaster has

@@ -39,7 +39,7 @@ reply_document(MongoConnection *connection, MongoReply *reply)
 	while (valid && bson_iter_next(&iter))
 		;
 	if (!valid || iter.err_off != 0)
-		mongo_wire_report_violation(connection, "The reply is not valid BSON.");
+		mongo_report_violation(connection, "The reply is not valid BSON.");
 	return view;
 }
 
@@ -62,24 +62,25 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 				  const char *context_message)
 {
 	MongoLease *lease;
+	MongoCommand message = {.database = database,.document = command};
 	MongoReply	reply = {.context = context};
 	const bson_t *document;
 
 	mongo_session_settle(user);
-	lease = read_only ? mongo_lease_acquire(CurrentMemoryContext, user) :
-		mongo_lease_acquire_live(CurrentMemoryContext, user);
+	lease = mongo_lease_acquire(CurrentMemoryContext, user);
+	if (!read_only)
+		mongo_lease_replace_if_closed(lease, user);
 	for (int attempt = 1;; attempt++)
 	{
 		MongoConnection *connection = mongo_lease_connection(lease);
 		bool		may_retry = read_only && attempt == 1;
-		uint32		request_id;
 		int			code;
 
-		if (!mongo_wire_send(connection, database, command, &request_id) ||
-			mongo_wire_receive(connection, request_id, &reply) != MONGO_WIRE_OK)
+		if (!mongo_send_or_raise(connection, &message, &reply) ||
+			!mongo_receive_or_raise(connection, &reply))
 		{
 			if (!may_retry)
-				mongo_wire_report_disconnect(connection->server_name);
+				mongo_report_disconnect(connection->server_name);
 		}
 		else
 		{
@@ -121,34 +122,31 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 						const char *database, const bson_t *command,
 						const char *context_message)
 {
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoWriteMessage message = {
+		.database = database, .command = command, .most = -1
+	};
+	MongoWriteUnderWay *way = palloc(sizeof(MongoWriteUnderWay));
+	MongoWriteReply *reply = bson_palloc(context, sizeof(MongoWriteReply));
 	MongoLease *lease;
-	MongoConnection *connection;
-	bson_t	   *options = bson_create_in(CurrentMemoryContext);
-	bson_t	   *reply = bson_create_in(context);
-	bson_error_t error = {0};
-	bool		succeeded;
-	MongoWriteEnd end;
+	const char *server_name;
 	int		   *lasting;
+	bool		succeeded;
 
 	mongo_session_settle(user);
-	lease = mongo_lease_acquire_live(CurrentMemoryContext, user);
-	connection = mongo_lease_connection(lease);
-	lasting = mongo_lasting_commands(connection->server_name);
+	lease = mongo_lease_acquire_for_write(CurrentMemoryContext, user, NULL, NULL);
+	server_name = mongo_lease_connection(lease)->server_name;
+	lasting = mongo_lasting_commands(server_name);
+	mongo_check_command_size(command);
 
-	/* libmongoc adds its own to a copy of the command */
-	mongo_wire_check_size(command);
-	mongo_memory_check(2 * mongo_memory_grown(command->len));
-
-	mongo_remote_cancel_arm(connection);
-	mongo_remote_cancel_append(connection, options);
-	if (!bson_has_field(command, "comment"))
-		mongo_trace_append(connection->comment, options);
-	succeeded = mongoc_client_command_with_opts(mongo_lease_client(lease), database,
-												command, NULL, options, reply, &error);
+	mongo_write_message_begin(NULL, lease, &message, way);
+	mongo_write_message_finish(way, reply);
+	/* what it says of single operations is the caller's to read */
+	succeeded = reply->answered && mongo_reply_is_ok(&reply->document);
 	if (succeeded)
 		(*lasting)++;
-	end = mongo_write_end(lease, succeeded, -1, reply, &error);
-	warn_of_lasting_command(connection->server_name, end);
+	else
+		warn_of_lasting_command(server_name, reply->end);
 
 	mongo_lease_check_interrupts(lease);
 	if (!succeeded)
@@ -158,10 +156,12 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 		 * command
 		 */
 		CHECK_FOR_INTERRUPTS();
-		mongo_report_bson_error(context_message, &error, reply);
+		mongo_report_bson_error(context_message, &reply->error,
+								reply->answered ? &reply->document : NULL);
 	}
 	mongo_lease_release(lease);
-	return reply;
+	MemoryContextSwitchTo(old_context);
+	return &reply->document;
 }
 
 /*-------------------------------------------------------------------------
@@ -298,42 +298,36 @@ mongo_lasting_commands(const char *server_name)
 
 /* ------- Change or delete one document and have it, in one command -------- */
 
-/* execute_find_and_modify: nothing here raises; *reply is always made. */
-static bool
-execute_find_and_modify(mongoc_client_t *client, const char *database, const char *collection,
-						const MongoFindAndModify *command, const bson_t *extra, bson_t *reply,
-						bson_error_t *error)
-{
-	mongoc_collection_t *target = mongoc_client_get_collection(client, database,
-															   collection);
-	mongoc_find_and_modify_opts_t *options = mongoc_find_and_modify_opts_new();
-	bool		succeeded;
-
-	if (command->update != NULL)
-		mongoc_find_and_modify_opts_set_update(options, command->update);
-	mongoc_find_and_modify_opts_set_flags(options, command->update == NULL ?
-										  MONGOC_FIND_AND_MODIFY_REMOVE :
-										  MONGOC_FIND_AND_MODIFY_RETURN_NEW |
-										  (command->upsert ? MONGOC_FIND_AND_MODIFY_UPSERT : 0));
-	if (command->fields != NULL)
-		mongoc_find_and_modify_opts_set_fields(options, command->fields);
-	succeeded = mongoc_find_and_modify_opts_append(options, extra) &&
-		mongoc_collection_find_and_modify_with_opts(target, command->filter, options,
-													reply, error);
-	mongoc_find_and_modify_opts_destroy(options);
-	mongoc_collection_destroy(target);
-	return succeeded;
-}
-
-/* extra_options: what has no function of its own. */
+/* build_command: as MongoDB's findAndModify has it. */
 static bson_t *
-extra_options(const MongoFindAndModify *command)
+build_command(const MongoFindAndModify *command)
 {
-	bson_t	   *extra = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+	bson_iter_t iter;
 
+	BSON_APPEND_UTF8(document, "findAndModify", mongo_to_utf8(command->collection));
+	BSON_APPEND_DOCUMENT(document, "query", command->filter);
+	if (command->update == NULL)
+		BSON_APPEND_BOOL(document, "remove", true);
+	else
+	{
+		/* a pipeline is {"0": stage} */
+		if (bson_iter_init(&iter, command->update) && bson_iter_next(&iter) &&
+			strcmp(bson_iter_key(&iter), "0") == 0)
+			BSON_APPEND_ARRAY(document, "update", command->update);
+		else
+			BSON_APPEND_DOCUMENT(document, "update", command->update);
+		BSON_APPEND_BOOL(document, "new", true);
+		if (command->upsert)
+			BSON_APPEND_BOOL(document, "upsert", true);
+	}
+	if (command->fields != NULL)
+		BSON_APPEND_DOCUMENT(document, "fields", command->fields);
 	if (command->simple_collation)
-		bson_append_condition(extra, "collation", "locale", bson_utf8("simple"));
-	return extra;
+		bson_append_condition(document, "collation", "locale", bson_utf8("simple"));
+	if (command->comment != NULL)
+		mongo_trace_append(mongo_trace_prepare(command->comment), document);
+	return document;
 }
 
 /*
@@ -349,40 +343,43 @@ is_lost_race(MongoSession *session, const MongoFindAndModify *command,
 }
 
 /* execute_in_session: in a fresh transaction, as often as it takes. */
-static bson_t *
+static const bson_t *
 execute_in_session(MongoSession *session, MongoLease *lease,
 				   const MongoFindAndModify *command, const char *context_message)
 {
-	const char *database = mongo_to_utf8(command->database);
-	const char *collection = mongo_to_utf8(command->collection);
 	TimestampTz since = GetCurrentTimestamp();
 	bool		fresh = mongo_session_is_fresh(session);
+	MongoWriteMessage message = {
+		.database = mongo_to_utf8(command->database),
+		.command = build_command(command),
+		.most = 1
+	};
 
+	mongo_check_command_size(message.command);
 	for (int attempt = 0;; attempt++)
 	{
-		bson_t	   *extra = extra_options(command);
-		bson_t	   *reply = bson_create_in(CurrentMemoryContext);
-		bson_error_t error = {0};
-		bool		succeeded;
+		MongoWriteUnderWay *way = palloc(sizeof(MongoWriteUnderWay));
+		MongoWriteReply *reply = bson_palloc(CurrentMemoryContext, sizeof(MongoWriteReply));
+		const bson_t *document;
 
-		mongo_write_begin(session, lease, command->comment, extra);
-		succeeded = execute_find_and_modify(mongo_lease_client(lease), database, collection,
-											command, extra, reply, &error);
-		(void) mongo_write_finish(session, lease, succeeded, 1, reply, &error);
-		mongo_lease_check_interrupts(lease);
-		if (succeeded)
-			return reply;
+		mongo_write_message_begin(session, lease, &message, way);
+		mongo_write_message_finish(way, reply);
+		if (mongo_lease_holds_client(lease))
+			mongo_lease_check_interrupts(lease);
+		if (reply->succeeded)
+			return &reply->document;
 
 		/*
 		 * an interrupt may have been put off until MongoDB had ended the
 		 * write
 		 */
 		CHECK_FOR_INTERRUPTS();
-		if (is_lost_race(session, command, &error, attempt))
+		if (is_lost_race(session, command, &reply->error, attempt))
 			continue;
-		if (!fresh || !mongo_reply_has_label(reply, "TransientTransactionError") ||
-			!mongo_wait_for_conflict(lease, &error, since, attempt))
-			mongo_session_report_error(context_message, &error, reply);
+		document = reply->answered ? &reply->document : NULL;
+		if (!fresh || !mongo_reply_has_label(document, "TransientTransactionError") ||
+			!mongo_wait_for_conflict(lease, &reply->error, since, attempt))
+			mongo_session_report_error(session, context_message, &reply->error, document);
 		mongo_session_restart(session);
 	}
 }
@@ -399,10 +396,6 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	const uint8_t *data;
 	uint32_t	length;
 	bool		found;
-
-	/* libmongoc copies it into options, command, and command with options */
-	mongo_memory_check(4 * mongo_memory_grown(command->filter->len +
-											  (command->update ? command->update->len : 0)));
 
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);

@@ -71,8 +71,8 @@ static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
 	if (cursor->session == NULL && mongo_lease_holds_client(cursor->lease))
-		mongo_wire_report_violation(mongo_lease_connection(cursor->lease),
-									detail);
+		mongo_report_violation(mongo_lease_connection(cursor->lease),
+							   detail);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
 			 errmsg("server \"%s\" sent an invalid reply",
@@ -240,14 +240,14 @@ is_lost(int code)
 }
 
 /*
- * take_reply
+ * take_cursor_reply
  *		Find cursor and batch in the reply that has come.
  *
  * False when the server refused with a code after which the scan may begin
  * anew, and the caller may do so.
  */
 static bool
-take_reply(MongoCursor *cursor, bool may_retry)
+take_cursor_reply(MongoCursor *cursor, bool may_retry)
 {
 	const MongoReply *reply = &cursor->replies[cursor->current];
 	const uint8 *cursor_document = NULL;
@@ -313,8 +313,7 @@ receive_answer(MongoCursor *cursor)
 	}
 	connection = mongo_lease_connection(cursor->lease);
 	mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
-	received = mongo_wire_receive(connection, cursor->request_id,
-								  &cursor->replies[1 - cursor->current]) == MONGO_WIRE_OK;
+	received = mongo_receive_or_raise(connection, &cursor->replies[1 - cursor->current]);
 	mongo_cursor_end_wait(cursor, &connection->transport.traffic);
 	cursor->pending = false;
 	mongo_lease_note_answered(cursor->lease);
@@ -364,7 +363,7 @@ receive_batch(MongoCursor *cursor)
 		if (receive_answer(cursor))
 		{
 			cursor->current = 1 - cursor->current;
-			if (take_reply(cursor, may_retry))
+			if (take_cursor_reply(cursor, may_retry))
 				break;
 		}
 		else if (!may_retry)
@@ -668,7 +667,7 @@ mongo_cursor_close(MongoCursor *cursor)
 static void
 mongo_cursor_report_disconnect(MongoCursor *cursor)
 {
-	mongo_wire_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
+	mongo_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
 }
 
 /*
@@ -687,10 +686,11 @@ static bool
 send_counted(MongoCursor *cursor, const char *database, const bson_t *command)
 {
 	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	MongoCommand message = {.database = database,.document = command};
 	const uint64 *bytes = &connection->transport.traffic.counters[MONGO_COUNT_BYTES_SENT];
 	uint64		before = *bytes;
 
-	if (!mongo_wire_send(connection, database, command, &cursor->request_id))
+	if (!mongo_send_or_raise(connection, &message, &cursor->replies[1 - cursor->current]))
 		return false;
 	cursor->usage->commands++;
 	cursor->usage->bytes_sent += *bytes - before;
@@ -843,7 +843,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 	if (!cursor->pending && !mongo_cursor_send_request(cursor, MONGO_TURN_LATER))
 		return false;
 	connection = mongo_lease_connection(cursor->lease);
-	return connection->transport.socket_timeout_ms > 0 || mongo_wire_has_reply(connection);
+	return connection->transport.socket_timeout_ms > 0 || mongo_has_reply(connection);
 }
 
 pgsocket
@@ -948,26 +948,16 @@ take_answer(void *arg)
 	MongoCursor *cursor = arg;
 	MongoConnection *connection = mongo_lease_connection(cursor->lease);
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
-	volatile MongoWireResult result = MONGO_WIRE_DISCONNECTED;
+	bool		received;
 	bool		noted = true;
 
-	PG_TRY();
-	{
-		mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
-		result = mongo_wire_receive(connection, cursor->request_id, reply);
-		mongo_cursor_end_wait(cursor, &connection->transport.traffic);
-	}
-	PG_CATCH();
-	{
-		if (!connection->resumable)
-			connection->broken = true;
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
+	received = mongo_receive_or_raise(connection, reply);
+	mongo_cursor_end_wait(cursor, &connection->transport.traffic);
 
 	cursor->pending = false;
 	cursor->taken = true;
-	cursor->lost = result != MONGO_WIRE_OK;
+	cursor->lost = !received;
 	if (!cursor->lost)
 		noted = note_unread(cursor, reply->document, reply->document_length);
 	mongo_lease_put(cursor->lease);
@@ -1001,16 +991,10 @@ static void
 discard_answer(void *arg)
 {
 	MongoCursor *cursor = arg;
-	const uint8 *document;
-	uint32		length;
-	uint8	   *message = mongo_wire_receive_quietly(mongo_lease_connection(cursor->lease),
-													 cursor->request_id, DISCARD_WAIT_MS,
-													 &document, &length);
+	MongoReply *reply = &cursor->replies[1 - cursor->current];
 
-	if (message == NULL)
-		return;
-	(void) note_unread(cursor, document, length);
-	free(message);
+	if (mongo_receive_within(mongo_lease_connection(cursor->lease), reply, DISCARD_WAIT_MS))
+		(void) note_unread(cursor, reply->document, reply->document_length);
 }
 
 const MongoTurns mongo_cursor_turns = {
@@ -1103,8 +1087,8 @@ same_collection(const MongoSessionCursor *one, const MongoSessionCursor *other)
 
 /* killCursors for all in the list that are of the first one's collection. */
 static void
-build_command(const dlist_head *list, const MongoSessionCursor *first,
-			  bson_t *command)
+build_kill_command(const dlist_head *list, const MongoSessionCursor *first,
+				   bson_t *command)
 {
 	bson_t		list_of_ids;
 	BsonArray	ids = {.bson = &list_of_ids};
@@ -1122,26 +1106,9 @@ build_command(const dlist_head *list, const MongoSessionCursor *first,
 	bson_append_array_end(command, &list_of_ids);
 }
 
-/* run_in_session: in the session, so in its transaction while there is one. */
-static bool
-run_in_session(mongoc_client_t *client, mongoc_client_session_t *session,
-			   const char *database, const bson_t *command)
-{
-	bson_t		options = BSON_INITIALIZER;
-	bson_error_t error;
-	bool		succeeded;
-
-	succeeded = mongoc_client_session_append(session, &options, &error) &&
-		mongoc_client_command_with_opts(client, database, command, NULL,
-										&options, NULL, &error);
-	bson_destroy(&options);
-	return succeeded;
-}
-
 /* kill_listed: false when the server cannot be told. */
 static bool
-kill_listed(dlist_head *list, mongoc_client_t *client,
-			mongoc_client_session_t *session)
+kill_listed(dlist_head *list, MongoKillFunction run, void *argument)
 {
 	while (!dlist_is_empty(list))
 	{
@@ -1150,8 +1117,8 @@ kill_listed(dlist_head *list, mongoc_client_t *client,
 		dlist_mutable_iter iter;
 		bool		succeeded;
 
-		build_command(list, first, &command);
-		succeeded = run_in_session(client, session, first->database, &command);
+		build_kill_command(list, first, &command);
+		succeeded = run(argument, first->database, &command);
 		bson_destroy(&command);
 		if (!succeeded)
 			return false;
@@ -1169,21 +1136,14 @@ kill_listed(dlist_head *list, mongoc_client_t *client,
 }
 
 void
-mongo_session_cursors_kill(MongoSessionCursors *cursors, bool all,
-						   mongoc_client_t *client,
-						   mongoc_client_session_t *session)
+mongo_session_cursors_kill(MongoSessionCursors *cursors, bool all, MongoKillFunction run,
+						   void *argument)
 {
-	/*
-	 * at the end the connection may just have been lost: the next attempt
-	 * makes one
-	 */
-	for (int attempt = all ? 0 : 1; attempt < 2; attempt++)
+	if (kill_listed(&cursors->abandoned, run, argument))
 	{
-		if (!kill_listed(&cursors->abandoned, client, session))
-			continue;
 		cursors->nabandoned = 0;
-		if (!all || kill_listed(&cursors->read, client, session))
-			break;
+		if (all)
+			(void) kill_listed(&cursors->read, run, argument);
 	}
 
 	/* what cannot be killed now is not asked for again with each scan */

@@ -584,48 +584,38 @@ mongo_report_command_error(const char *context_message, const bson_t *reply)
 	raise_remote(context_message, code, code_name, text, NULL);
 }
 
-/*
- * is_of_driver: has libmongoc itself found it, with a code of its own?  That of a failed
- * authentication is also MongoDB's UserNotFound, and means as much.
- */
-static bool
-is_of_driver(const bson_error_t *error)
-{
-	return error->domain == MONGOC_ERROR_CLIENT &&
-		error->code != MONGOC_ERROR_CLIENT_AUTHENTICATE;
-}
-
 void
 mongo_report_bson_error(const char *context_message, const bson_error_t *error,
 						const bson_t *reply)
 {
 	bson_iter_t iter;
-	bool		of_driver = is_of_driver(error);
-
-	/*
-	 * as for an arbiter or a hidden member, which are none of the set to
-	 * libmongoc
-	 */
-	bool		no_sessions = of_driver &&
-		error->code == MONGOC_ERROR_CLIENT_SESSION_FAILURE;
 
 	if (reply != NULL && bson_iter_init_find(&iter, reply, "errmsg"))
 		mongo_report_command_error(context_message, reply);
 
-	if (of_driver || error->domain == MONGOC_ERROR_STREAM ||
+	if (error->domain == MONGOC_ERROR_STREAM ||
 		error->domain == MONGOC_ERROR_SERVER_SELECTION)
 	{
 		mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 		ereport(ERROR,
-				(errcode(of_driver && !no_sessions ? ERRCODE_FDW_ERROR :
-						 ERRCODE_CONNECTION_FAILURE),
+				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("%s", context_message),
-				 errdetail("%s", mongo_printable(error->message)),
-				 no_sessions ? errhint("%s", PRIMARY_HINT) : 0));
+				 errdetail("%s", mongo_printable(error->message))));
 	}
 
 	raise_remote(context_message, error->code, "",
 				 mongo_printable(error->message), NULL);
+}
+
+void
+mongo_report_no_sessions(const char *context_message)
+{
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("%s", context_message),
+			 errdetail("The server has no sessions."),
+			 errhint("%s", PRIMARY_HINT)));
 }
 
 void

@@ -20,20 +20,12 @@
  */
 
 #define GUARD_TYPE			0x4d47	/* none of libmongoc's own */
-/* In place of what is wrong with a reply: nothing is. */
-static const char NO_MEMORY[] = "There is no memory for the message.";
-
-#define KEPT_CAPACITY		65536	/* of a buffer between two replies */
+/* More than any reply has that a driver asks for as it connects. */
+#define LARGEST_REPLY		262144
 
 /* OP_REPLY: responseFlags, cursorID, startingFrom, numberReturned, documents */
 #define REPLY_COUNT_OFFSET	(HEADER_SIZE + 4 + 8 + 4)
 #define REPLY_OFFSET		(REPLY_COUNT_OFFSET + 4)
-
-typedef struct GuardBuffer
-{
-	uint8	   *data;			/* malloc'd */
-	size_t		capacity;
-} GuardBuffer;
 
 typedef struct MongoGuard
 {
@@ -44,64 +36,42 @@ typedef struct MongoGuard
 								 * more reading */
 
 	/* the reply that is coming in, or has come and is being handed on */
-	GuardBuffer incoming;
+	uint8	   *incoming;		/* malloc'd */
+	size_t		capacity;
 	size_t		received;
 	size_t		expected;		/* HEADER_SIZE until the header is there */
 	bool		complete;
 	size_t		handed_on;		/* of incoming, once complete */
-	GuardBuffer expanded;		/* room to uncompress in */
 
 	/* the request that is going out */
 	uint8		header[HEADER_SIZE];
 	size_t		header_sent;
 	size_t		left_to_send;	/* after the header */
 	uint32		request_id;		/* of the last one */
-	uint32		request_opcode;
-	bool		request_ends;	/* a transaction: see MongoEnding */
 } MongoGuard;
 
 /*
  * reserve
- *		Room for 'size' bytes; false when there is not so much memory.
+ *		Space for 'size' bytes; false if there is not so much memory.
  *
- * Not by bson_realloc(), which ends the session then.  As much as libmongoc
- * takes for its copy, so that this fits in its place (fits_libmongoc).
+ * Not by bson_realloc(), which ends the session then.
  */
 static bool
-reserve(MongoGuard *guard, GuardBuffer *buffer, size_t size)
+reserve(MongoGuard *guard, size_t size)
 {
 	uint8	   *larger;
 
-	if (size <= buffer->capacity)
+	if (size <= guard->capacity)
 		return true;
-	if (size > KEPT_CAPACITY)
-		size = mongo_memory_grown(size) + KEPT_CAPACITY;
-	larger = realloc(buffer->data, size);
+	larger = realloc(guard->incoming, size);
 	if (larger == NULL)
 	{
 		mongo_transport_note_memory(guard->stream->transport, size);
 		return false;
 	}
-	buffer->data = larger;
-	buffer->capacity = size;
+	guard->incoming = larger;
+	guard->capacity = size;
 	return true;
-}
-
-/*
- * fits_libmongoc
- *		Has libmongoc room for the reply?
- *
- * It reads it whole, and copies the document when our buffer has been freed.
- */
-static bool
-fits_libmongoc(MongoGuard *guard)
-{
-	size_t		needed = mongo_memory_grown(guard->expected) + KEPT_CAPACITY;
-
-	if (guard->expected <= KEPT_CAPACITY || mongo_memory_is_available(needed))
-		return true;
-	mongo_transport_note_memory(guard->stream->transport, needed);
-	return false;
 }
 
 /* The newest OP_REPLY that there is: one document, as an answer to "hello". */
@@ -117,48 +87,25 @@ check_reply(const uint8 *message, size_t length)
 	return mongo_reply_check(message + REPLY_OFFSET, length - REPLY_OFFSET);
 }
 
-/* check_message: what is wrong with a whole message, or NULL. */
-static const char *
-check_message(const uint8 *message, size_t length)
-{
-	const char *violation = mongo_frame_check_message(message, length);
-
-	return violation != NULL ? violation :
-		mongo_reply_check(message + BODY_OFFSET, length - BODY_OFFSET);
-}
-
 /*
  * check_complete
- *		The reply has come whole: is it a good one?  Uncompresses it.
+ *		What is wrong with a reply that has come whole, or NULL.
+ *
+ * None is compressed: no driver compresses what it connects and authenticates with.
  */
 static const char *
-check_complete(MongoGuard *guard)
+check_complete(const uint8 *message, size_t length)
 {
-	const uint8 *message = guard->incoming.data;
 	const char *violation;
-	size_t		size;
-	GuardBuffer compressed;
 
 	switch (get_int32(message + 12))
 	{
 		case OP_REPLY:
-			return check_reply(message, guard->expected);
+			return check_reply(message, length);
 		case OP_MSG:
-			return check_message(message, guard->expected);
-		case OP_COMPRESSED:
-			violation = mongo_frame_check_compressed(message, NULL, &size);
-			if (violation != NULL)
-				return violation;
-			if (!reserve(guard, &guard->expanded, size))
-				return NO_MEMORY;
-			violation = mongo_frame_expand(message, guard->expected,
-										   guard->expanded.data, size);
-			compressed = guard->incoming;
-			guard->incoming = guard->expanded;
-			guard->expanded = compressed;
-			guard->received = guard->expected = size;
+			violation = mongo_frame_check_message(message, length);
 			return violation != NULL ? violation :
-				mongo_reply_check(guard->incoming.data + BODY_OFFSET, size - BODY_OFFSET);
+				mongo_reply_check(message + BODY_OFFSET, length - BODY_OFFSET);
 		default:
 			return "The message is not an OP_MSG.";
 	}
@@ -168,24 +115,9 @@ check_complete(MongoGuard *guard)
 static ssize_t
 refuse_reply(MongoGuard *guard, const char *violation)
 {
-	MongoTransport *transport = guard->stream->transport;
-	char		text[200];
-
 	guard->violated = true;
-	transport->violation = violation;
-	snprintf(text, sizeof(text), "%s sent an invalid reply: %s",
-			 guard->stream->host_and_port, violation);
-	mongo_transport_note_failure(transport, text);
+	mongo_transport_note_violation(guard->stream, violation);
 	errno = EPROTO;
-	return -1;
-}
-
-/* Nor from this one; the transport knows why. */
-static ssize_t
-give_up(MongoGuard *guard)
-{
-	guard->violated = true;
-	errno = ENOMEM;
 	return -1;
 }
 
@@ -201,64 +133,6 @@ is_followed(const MongoGuard *guard)
 }
 
 /*
- * note_heard: the server has answered, so it is there; and it has ended what it was
- * asked to end.
- */
-static void
-note_heard(const MongoGuard *guard)
-{
-	MongoEnding *ending = &guard->stream->transport->ending;
-
-	mongo_traffic_add(&guard->stream->transport->traffic, MONGO_COUNT_ROUND_TRIPS, 1);
-	ending->heard = true;
-	if (guard->request_ends)
-		ending->answered = true;
-}
-
-/* answers_instead: not where the server had its time, which is a lost connection. */
-static bool
-answers_instead(const MongoGuard *guard)
-{
-	const MongoTransport *transport = guard->stream->transport;
-
-	return transport->interrupted && !transport->timed_out;
-}
-
-/*
- * answer_instead
- *		A reply of our own to the request whose wait an interrupt has broken.
- *
- * Its code is that of an operation killed in MongoDB, which no driver retries.
- * False where the request was a greeting of the old form.
- */
-static bool
-answer_instead(MongoGuard *guard)
-{
-	bson_t		reply = BSON_INITIALIZER;	/* stays within the bson_t */
-	size_t		size;
-
-	if (guard->request_opcode != OP_MSG && guard->request_opcode != OP_COMPRESSED)
-		return false;
-	BSON_APPEND_DOUBLE(&reply, "ok", 0);
-	BSON_APPEND_UTF8(&reply, "errmsg", "interrupted by PostgreSQL");
-	BSON_APPEND_INT32(&reply, "code", MONGO_INTERRUPTED);
-	BSON_APPEND_UTF8(&reply, "codeName", "Interrupted");
-	size = BODY_OFFSET + reply.len;
-
-	if (!reserve(guard, &guard->incoming, size))
-		return false;
-	memset(guard->incoming.data, 0, BODY_OFFSET);
-	put_int32(guard->incoming.data, size);
-	put_int32(guard->incoming.data + 8, guard->request_id);
-	put_int32(guard->incoming.data + 12, OP_MSG);
-	memcpy(guard->incoming.data + BODY_OFFSET, bson_get_data(&reply), reply.len);
-
-	guard->received = guard->expected = guard->stream->guarded = size;
-	guard->complete = true;
-	return true;
-}
-
-/*
  * take_in
  *		Read on until a reply has come whole; 1, or what a read returns else.
  */
@@ -271,10 +145,13 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 		ssize_t		count;
 		const char *violation = NULL;
 
-		if (!reserve(guard, &guard->incoming, guard->expected))
-			return give_up(guard);
-		count = mongoc_stream_read(guard->base,
-								   guard->incoming.data + guard->received,
+		if (guard->base == NULL || !reserve(guard, guard->expected))
+		{
+			guard->violated = true;
+			errno = ENOMEM;
+			return -1;
+		}
+		count = mongoc_stream_read(guard->base, guard->incoming + guard->received,
 								   missing, timeout_msec == 0 ? 0 : missing,
 								   timeout_msec);
 		if (count <= 0)
@@ -285,47 +162,26 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 
 		if (guard->expected == HEADER_SIZE)
 		{
-			violation = mongo_frame_check_header(guard->incoming.data,
-												 guard->request_id);
-			guard->expected = get_int32(guard->incoming.data);
+			violation = mongo_frame_check_header(guard->incoming, guard->request_id);
+			guard->expected = get_int32(guard->incoming);
+			if (violation == NULL && guard->expected > LARGEST_REPLY)
+				violation = "The message length is out of bounds.";
 		}
 		else
 		{
-			violation = check_complete(guard);
+			violation = check_complete(guard->incoming, guard->expected);
 			if (violation == NULL && is_followed(guard))
 				violation = "The message is followed by another one that was not asked for.";
 			guard->complete = true;
 			if (violation == NULL)
-				note_heard(guard);
+				mongo_traffic_add(&guard->stream->transport->traffic,
+								  MONGO_COUNT_ROUND_TRIPS, 1);
 		}
-		if (violation == NO_MEMORY)
-			return give_up(guard);
 		if (violation != NULL)
 			return refuse_reply(guard, violation);
-		if (guard->complete && !fits_libmongoc(guard))
-			return give_up(guard);
 	}
 	guard->stream->guarded = guard->expected - guard->handed_on;
 	return 1;
-}
-
-/* All of it has been handed on: be ready for the next. */
-static void
-start_anew(MongoGuard *guard)
-{
-	GuardBuffer *buffers[] = {&guard->incoming, &guard->expanded};
-
-	for (size_t i = 0; i < lengthof(buffers); i++)
-	{
-		if (buffers[i]->capacity <= KEPT_CAPACITY)
-			continue;
-		free(buffers[i]->data);
-		buffers[i]->data = NULL;
-		buffers[i]->capacity = 0;
-	}
-	guard->received = guard->handed_on = 0;
-	guard->expected = HEADER_SIZE;
-	guard->complete = false;
 }
 
 /*
@@ -354,20 +210,22 @@ guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 				return -1;
 			}
 			result = take_in(guard, timeout_msec);
-			if (result <= 0 && answers_instead(guard) && answer_instead(guard))
-				result = 1;
 			if (result <= 0)
 				return total > 0 && min_bytes == 0 ? total : result;
 
 			size = Min(iov[i].iov_len - filled, guard->stream->guarded);
 			memcpy((char *) iov[i].iov_base + filled,
-				   guard->incoming.data + guard->handed_on, size);
+				   guard->incoming + guard->handed_on, size);
 			guard->handed_on += size;
 			guard->stream->guarded -= size;
 			filled += size;
 			total += size;
 			if (guard->stream->guarded == 0)
-				start_anew(guard);
+			{
+				guard->received = guard->handed_on = 0;
+				guard->expected = HEADER_SIZE;
+				guard->complete = false;
+			}
 			if ((size_t) total >= min_bytes)
 				return total;
 		}
@@ -396,7 +254,7 @@ note_bytes_sent(MongoGuard *guard, const uint8 *bytes, size_t size)
 				guard->header_sent = 0;
 				guard->left_to_send = get_int32(guard->header) - HEADER_SIZE;
 				guard->request_id = get_int32(guard->header + 4);
-				guard->request_opcode = get_int32(guard->header + 12);
+				mongo_traffic_add(&guard->stream->transport->traffic, MONGO_COUNT_OTHER, 1);
 			}
 		}
 		bytes += part;
@@ -404,174 +262,17 @@ note_bytes_sent(MongoGuard *guard, const uint8 *bytes, size_t size)
 	}
 }
 
-/* As much of a message as holds its command's name, with those that end transactions. */
-#define MESSAGE_START	(BODY_OFFSET + 4 + 1 + sizeof("commitTransaction"))
-
-/*
- * begins_message
- *		Is this the start of a message?  It is copied then.
- *
- * libmongoc hands over whole messages.
- */
-static bool
-begins_message(const MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt, char *start)
-{
-	size_t		size = 0;
-
-	if (guard->header_sent > 0 || guard->left_to_send > 0)
-		return false;
-	for (size_t i = 0; i < iovcnt && size < MESSAGE_START; i++)
-	{
-		size_t		part = Min(iov[i].iov_len, MESSAGE_START - size);
-
-		memcpy(start + size, iov[i].iov_base, part);
-		size += part;
-	}
-	start[MESSAGE_START] = '\0';
-	return size == MESSAGE_START;
-}
-
-/*
- * ends_transaction
- *		Is this the start of a message that ends a transaction?
- *
- * Of a compressed one it is assumed.
- */
-static bool
-ends_transaction(const char *start)
-{
-	static const char *const names[] = {
-		"commitTransaction", "abortTransaction", "killSessions"
-	};
-
-	if (get_int32((const uint8 *) start + 12) == OP_COMPRESSED)
-		return true;
-	for (size_t i = 0; i < lengthof(names); i++)
-	{
-		if (strncmp(start + BODY_OFFSET + 4 + 1, names[i], strlen(names[i]) + 1) == 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * count_request
- *		A message begins: count the command in it.
- */
-static void
-count_request(const MongoGuard *guard, const char *start)
-{
-	bool		is_plain = get_int32((const uint8 *) start + 12) == OP_MSG;
-	MongoTransport *transport = guard->stream->transport;
-
-	strlcpy(transport->last_command, is_plain ? start + BODY_OFFSET + 4 + 1 : "compressed",
-			sizeof(transport->last_command));
-
-	mongo_traffic_note_command(&transport->traffic,
-							   is_plain ? start + BODY_OFFSET + 4 + 1 : "");
-}
-
-/*
- * view_body
- *		The command of a message that begins here; false where it is compressed or not
- *		in one piece.
- */
-static bool
-view_body(const mongoc_iovec_t *iov, size_t iovcnt, const char *start, bson_t *body)
-{
-	size_t		offset = BODY_OFFSET;
-
-	if (get_int32((const uint8 *) start + 12) != OP_MSG)
-		return false;
-	for (size_t i = 0; i < iovcnt; i++)
-	{
-		if (offset < iov[i].iov_len)
-		{
-			const uint8 *data = (const uint8 *) iov[i].iov_base + offset;
-			size_t		size = iov[i].iov_len - offset;
-
-			return size >= SMALLEST_DOCUMENT && get_int32(data) <= size &&
-				bson_view(body, data, get_int32(data));
-		}
-		offset -= iov[i].iov_len;
-	}
-	return false;
-}
-
-/*
- * note_transaction
- *		Does this message begin a transaction?  Then this is its number.
- */
-static void
-note_transaction(const MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt,
-				 const char *start)
-{
-	MongoTransport *transport = guard->stream->transport;
-	bson_t		body;
-	bson_iter_t iter;
-	bool		begins = false;
-	int64		number = 0;
-
-	if (transport->data_stream != guard->stream || !view_body(iov, iovcnt, start, &body) ||
-		!bson_iter_init(&iter, &body))
-		return;
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if (strcmp(key, "startTransaction") == 0)
-			begins = bson_iter_as_bool(&iter);
-		else if (strcmp(key, "txnNumber") == 0 && BSON_ITER_HOLDS_INT64(&iter))
-			number = bson_iter_int64(&iter);
-	}
-	if (!begins)
-		return;
-	transport->begins = false;
-	transport->transaction_number = number;
-}
-
-/* The command that ends a transaction has left, or may have. */
-static void
-note_ending(MongoEnding *ending)
-{
-	ending->sent++;
-	if (ending->reply_ms > 0)
-		ending->deadline = Min(ending->deadline,
-							   TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-														   ending->reply_ms));
-}
-
-/* Once interrupted all is taken, none is sent, and answer_instead() answers. */
 static ssize_t
 guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			 int32_t timeout_msec)
 {
 	MongoGuard *guard = (MongoGuard *) base;
-	MongoTransport *transport = guard->stream->transport;
-	uint64		bytes_before = guard->stream->bytes_sent;
-	char		start[MESSAGE_START + 1];
-	bool		begins = begins_message(guard, iov, iovcnt, start);
-	bool		ends = begins && transport->ending.active && ends_transaction(start);
 	ssize_t		sent = -1;
 	size_t		left;
 
-	if (guard->header_sent == 0 && guard->left_to_send == 0)
-		guard->request_ends = ends;
 	errno = ECANCELED;
-	if (!transport->interrupted)
+	if (guard->base != NULL)
 		sent = mongoc_stream_writev(guard->base, iov, iovcnt, timeout_msec);
-	if (begins && guard->stream->bytes_sent != bytes_before)
-		count_request(guard, start);
-	if (begins && transport->begins)
-		note_transaction(guard, iov, iovcnt, start);
-	if (ends && guard->stream->bytes_sent != bytes_before)
-		note_ending(&transport->ending);
-	if (sent < 0 && answers_instead(guard))
-	{
-		sent = 0;
-		for (size_t i = 0; i < iovcnt; i++)
-			sent += iov[i].iov_len;
-	}
 
 	left = Max(sent, 0);
 	for (size_t i = 0; i < iovcnt && left > 0; i++)
@@ -589,16 +290,18 @@ guard_destroy(mongoc_stream_t *base)
 {
 	MongoGuard *guard = (MongoGuard *) base;
 
-	mongoc_stream_destroy(guard->base);
-	free(guard->incoming.data);
-	free(guard->expanded.data);
+	if (guard->base != NULL)
+		mongoc_stream_destroy(guard->base);
+	free(guard->incoming);
 	bson_free(guard);
 }
 
 static int
 guard_close(mongoc_stream_t *base)
 {
-	return mongoc_stream_close(((MongoGuard *) base)->base);
+	MongoGuard *guard = (MongoGuard *) base;
+
+	return guard->base != NULL ? mongoc_stream_close(guard->base) : 0;
 }
 
 static int
@@ -665,6 +368,14 @@ mongo_guard_new(MongoStream *stream)
 	return &guard->vtable;
 }
 
+void
+mongo_guard_release(MongoStream *stream)
+{
+	((MongoGuard *) stream->guard)->base = NULL;
+	stream->guard = NULL;
+	stream->guarded = 0;
+}
+
 /* ----------- Is a reply's document one that libmongoc survives? ----------- */
 
 /*
@@ -678,7 +389,7 @@ mongo_guard_new(MongoStream *stream)
 
 #define IMPOSSIBLE_VALUE	"A field of the reply has a value that it cannot have."
 
-/* The deepest that libmongoc goes: {writeErrors: [{field: document}]}. */
+/* The deepest that is read: {writeErrors: [{field: document}]}. */
 #define LEVELS	3
 
 /* is_whole: down to the documents so many levels below, whose insides are not. */

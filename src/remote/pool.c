@@ -312,7 +312,7 @@ kill_cursor(MongoLease *lease)
 	if (proc_exit_inprogress)
 		leave_all_cursors(lease->entry);
 	if (left || proc_exit_inprogress)
-		mongo_remote_cancel_cursors(busy, &lease->entry->orphans);
+		mongo_kill_cursors_beside(busy, &lease->entry->orphans);
 }
 
 /* --------------------------- beginning and ending --------------------------- */
@@ -399,22 +399,28 @@ was_left(const MongoClient *client)
 								   RECENTLY_USED_MS);
 }
 
+void
+mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user)
+{
+	if (was_left(lease->client) && mongo_client_has_lost_connection(lease->client))
+		mongo_lease_renew(lease, user);
+}
+
 MongoLease *
-mongo_lease_acquire_shared(MemoryContext owner, UserMapping *user,
-						   const MongoTurns *turns, void *reader)
+mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
+							  const MongoTurns *turns, void *reader)
 {
 	MongoLease *lease = mongo_lease_create(owner, user, turns, reader);
 
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
-	if (was_left(lease->client) && mongo_client_has_lost_connection(lease->client))
-		mongo_lease_renew(lease, user);
+	if (!lease->client->takes_writes)
+	{
+		mongo_lease_put(lease);
+		mongo_lease_prefer(lease, MONGOC_READ_PRIMARY);
+		(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
+	}
+	mongo_lease_replace_if_closed(lease, user);
 	return lease;
-}
-
-MongoLease *
-mongo_lease_acquire_live(MemoryContext owner, UserMapping *user)
-{
-	return mongo_lease_acquire_shared(owner, user, NULL, NULL);
 }
 
 void
@@ -443,101 +449,20 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 
 /* ---------------------------- what a lease holds ---------------------------- */
 
-mongoc_client_t *
-mongo_lease_client(MongoLease *lease)
-{
-	/* with nearly everything that it does for us, it uses a session */
-	lease->client->has_session = true;
-	lease->client->waited_before =
-		lease->client->connection.transport.traffic.counters[MONGO_COUNT_WAIT_US];
-	return lease->client->client;
-}
-
-MongoDeployment
-mongo_lease_deployment(MongoLease *lease)
-{
-	return mongo_client_deployment(lease->client);
-}
-
 void
 mongo_lease_check_interrupts(MongoLease *lease)
 {
-	MongoClient *client = lease->client;
+	MongoConnection *connection = &lease->client->connection;
 
 	if (mongo_slow_command_ms >= 0)
-		mongo_log_slow_driver_command(&client->connection, client->waited_before);
-	mongo_wire_raise_wait(&client->connection);
+		mongo_log_slow_request(connection);
+	mongo_raise_wait(connection);
 }
 
 void
 mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 count)
 {
 	mongo_activity_count(lease->activity, counter, count);
-}
-
-void
-mongo_lease_note_transaction(MongoLease *lease)
-{
-	MongoTransport *transport = &lease->client->connection.transport;
-
-	lease->client->in_transaction = true;
-	transport->begins = true;
-	transport->transaction_number = 0;
-}
-
-bool
-mongo_lease_is_interrupted(MongoLease *lease)
-{
-	return lease->client->connection.transport.interrupted;
-}
-
-void
-mongo_lease_limit_waits(MongoLease *lease, int milliseconds)
-{
-	lease->client->connection.transport.wait_limit_ms = milliseconds;
-}
-
-bool
-mongo_lease_is_connected(MongoLease *lease)
-{
-	return lease->client->connection.transport.data_stream != NULL;
-}
-
-void
-mongo_lease_begin_ending(MongoLease *lease, int total_ms, int interrupt_ms,
-						 int reply_ms)
-{
-	lease->client->connection.transport.ending = (MongoEnding) {
-		.active = true,
-		.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), total_ms),
-		.interrupt_ms = interrupt_ms,
-		.reply_ms = reply_ms,
-	};
-}
-
-MongoEndingResult
-mongo_lease_ending(MongoLease *lease)
-{
-	const MongoEnding *ending = &lease->client->connection.transport.ending;
-
-	return (MongoEndingResult) {
-		.sent = ending->sent,
-		.heard = ending->heard,
-		.answered = ending->answered,
-		.time_left = GetCurrentTimestamp() < ending->deadline,
-	};
-}
-
-void
-mongo_lease_finish_ending(MongoLease *lease)
-{
-	lease->client->connection.transport.ending.active = false;
-}
-
-void
-mongo_lease_drop_closed(MongoLease *lease)
-{
-	mongo_transport_drop_closed(&lease->client->connection.transport);
 }
 
 MongoConnection *
@@ -790,7 +715,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 		else if (connect_for_cursor(lease, user))
 			return true;
 		else
-			mongo_wire_report_disconnect(GetForeignServer(user->serverid)->servername);
+			mongo_report_disconnect(GetForeignServer(user->serverid)->servername);
 	}
 }
 
@@ -1055,7 +980,7 @@ end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused()
 			MongoClient *client = dlist_container(MongoClient, node, iter.cur);
 
 			mongo_pool_kill_orphans(entry, client);
-			mongo_client_end_sessions(client);
+			mongo_client_end_session(client);
 		}
 	}
 }
@@ -1199,4 +1124,32 @@ mongo_connections_close(Oid serverid)
 	foreach(cell, in_use)
 		warn_of_use(lfirst_oid(cell));
 	return closed;
+}
+
+/*-------------------------------------------------------------------------
+ * What is to be done when a PostgreSQL transaction ends, in its order.
+ *-------------------------------------------------------------------------
+ */
+
+static void (*steps[MONGO_TRANSACTION_END_STEPS]) (XactEvent event);
+
+static void
+run_steps(XactEvent event, void *arg pg_attribute_unused())
+{
+	for (int i = 0; i < MONGO_TRANSACTION_END_STEPS; i++)
+	{
+		if (steps[i] != NULL)
+			steps[i] (event);
+	}
+}
+
+void
+mongo_at_transaction_end(MongoTransactionEndStep step, void (*callback) (XactEvent event))
+{
+	static bool registered = false;
+
+	if (!registered)
+		RegisterXactCallback(run_steps, NULL);
+	registered = true;
+	steps[step] = callback;
 }

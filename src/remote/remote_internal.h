@@ -27,13 +27,11 @@
 #include "utils/tuplestore.h"
 
 /*-------------------------------------------------------------------------
- * The session that a client's own messages write in.
+ * The session of MongoDB that a connection writes in.
  *
- * MongoDB ends a write by the id of its session (remote_internal.h), and by id and
- * number it recognizes one that is repeated.  libmongoc does not tell the number
- * it has come to in a session of its own, and would refuse ours; so this one is
- * ours alone, with an id made here, as the Driver Sessions specification has it.
- * It dies with its client, and so does not outlive a lost connection.
+ * MongoDB ends a write by the id of its session, and recognizes one that is
+ * repeated by id and number; so does it a transaction.  The id is made here, as the
+ * Driver Sessions specification has it.  The session dies with its connection.
  *
  * https://github.com/mongodb/specifications (Driver Sessions, Retryable Writes)
  *-------------------------------------------------------------------------
@@ -59,54 +57,46 @@ extern const bson_t *mongo_server_session_use(MongoServerSession *session,
 											  MemoryContext context);
 
 /*-------------------------------------------------------------------------
- * What the streams of one libmongoc client share: why they talk no more.
+ * What the streams of a connection share while libmongoc makes it: why they talk no
+ * more, and how long they wait.
  *
- * Once 'interrupted' every operation on each of them fails.  Private to
- * src/remote.
+ * Once 'interrupted' every operation on each of them fails.
  *-------------------------------------------------------------------------
  */
 
 struct MongoStream;
 
 /*
- * The commit or abort of a transaction that is under way, or the end of a write
- * that has been given up (remote_internal.h): its waits are bounded together, and
- * an interrupt, held or not, is not served but shortens them.
+ * Which interrupts end the wait for a reply.
+ *
+ * For a read any that CHECK_FOR_INTERRUPTS() would serve, which the caller then does:
+ * others may wait for that, as a parallel query's leader for its workers' messages.
+ * For a write one that ends the statement or the session.
+ */
+typedef enum MongoInterrupts
+{
+	MONGO_ANY_INTERRUPT,
+	MONGO_DUE_INTERRUPT
+} MongoInterrupts;
+
+/*
+ * The end of a transaction or of a write that was given up: its waits are bounded
+ * together, and an interrupt, held or not, is not served but shortens them.
  */
 typedef struct MongoEnding
 {
 	bool		active;
 	TimestampTz deadline;		/* of all its waits */
-	int			interrupt_ms;	/* to go on for after an interrupt was noticed */
-	int			reply_ms;		/* to wait after the command has left; 0:
-								 * until the deadline */
-	int			sent;			/* how often the command has left, or may have */
-	bool		heard;			/* the server has said anything since the
-								 * start */
-	bool		answered;		/* and so to the command */
+	int			interrupt_ms;	/* to go on for after an interrupt was
+								 * noticed; 0: it changes nothing */
 } MongoEnding;
 
-/*
- * A write that is to be ended in MongoDB when the wait for its reply is given up
- * (remote_internal.h).
- */
-typedef struct MongoRemoteCancel
-{
-	mongoc_client_session_t *session;	/* libmongoc's, while armed with one;
-										 * or NULL */
-	const bson_t *lsid;			/* while armed: the session's id */
-	bool		asked;			/* since arming: was the wait given up? */
-
-	/* Shall the wait be taken up again?  See take_up_wait(). */
-	bool		(*wait) (struct MongoStream *stream);
-} MongoRemoteCancel;
-
-/* What all the streams of one libmongoc client share. */
 typedef struct MongoTransport
 {
 	bool		interrupted;	/* a wait was broken by an interrupt, or given
 								 * up */
-	bool		closing;		/* no more I/O: the client is being destroyed */
+	bool		closing;		/* no more I/O: libmongoc's client is being
+								 * destroyed */
 	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or
 								 * NULL */
 	size_t		memory_missing; /* this much was needed and not there; 0 */
@@ -116,9 +106,8 @@ typedef struct MongoTransport
 	MongoTcpOptions tcp;
 	bool		out_of_files;	/* one of them for want of a file descriptor */
 	char		failure[400];	/* why connections could not be made; "" */
-	const char *violation;		/* what was wrong with a reply to libmongoc,
-								 * or NULL */
-	int			wait_limit_ms;	/* of any wait inside libmongoc; 0: none */
+	const char *violation;		/* what was wrong with a reply, or NULL */
+	int			wait_limit_ms;	/* of any wait; 0: none */
 	int			socket_timeout_ms;	/* of any wait for the server; 0: none */
 	bool		timed_out;		/* the last wait took longer than that */
 	bool		last_failed;	/* the last send or receive: connection lost,
@@ -126,18 +115,10 @@ typedef struct MongoTransport
 	MongoEnding ending;
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */
-	MongoRemoteCancel *cancel;	/* while armed, or NULL */
-	bool		begins;			/* a command of libmongoc's that begins a
-								 * transaction is to come: note its txnNumber */
-	int64		transaction_number; /* of that one, if it has left over
-									 * data_stream; 0: not known */
-	char		last_command[24];	/* the name of libmongoc's, perhaps cut;
-									 * "" */
-	MongoTraffic traffic;		/* of all connections since the client is
-								 * there */
+	MongoTraffic traffic;		/* of all since it is there */
 	dlist_head	streams;		/* of MongoStream, the newest first */
-	struct MongoStream *data_stream;	/* the data plane's; NULL once
-										 * libmongoc has destroyed it */
+	struct MongoStream *data_stream;	/* the connection, once made; NULL:
+										 * none */
 } MongoTransport;
 
 /*
@@ -148,24 +129,35 @@ extern void mongo_transport_note_failure(MongoTransport *transport,
 										 const char *text);
 
 /*
+ * mongo_transport_note_violation
+ *		A reply on the stream is not what it has to be: a sentence for DETAIL.
+ */
+extern void mongo_transport_note_violation(struct MongoStream *stream,
+										   const char *violation);
+
+/*
  * mongo_transport_note_memory
- *		So much memory is needed, and not there: no more I/O, and 53200 when
- *		libmongoc has unwound.
+ *		So much memory is needed, and not there: no more I/O, and 53200 later.
  */
 extern void mongo_transport_note_memory(MongoTransport *transport, size_t size);
 
 /*
- * mongo_transport_close_data_stream
- *		What comes over it next would be a reply that nobody waits for.  libmongoc finds
- *		it closed, and makes another.
+ * mongo_transport_close
+ *		Close the connection, if there is one.
  */
-extern void mongo_transport_close_data_stream(MongoTransport *transport);
+extern void mongo_transport_close(MongoTransport *transport);
 
 /*
- * mongo_transport_drop_closed
- *		Close the streams whose peer has closed; their next use fails.
+ * mongo_begin_ending, mongo_finish_ending
+ *		Bound all waits in between together (MongoEnding).
  */
-extern void mongo_transport_drop_closed(MongoTransport *transport);
+extern void mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms);
+
+static inline void
+mongo_finish_ending(MongoTransport *transport)
+{
+	transport->ending.active = false;
+}
 
 /*
  * mongo_transport_raise
@@ -209,7 +201,6 @@ typedef struct MongoStream
 	int			last_errno;		/* of the last operation; 0 at end of file */
 	bool		reply_due;		/* sent, and not waited since: no use to
 								 * receive */
-	uint64		bytes_sent;
 	WaitEventSet *wait_set;		/* made at the first wait */
 	char	   *buffer;			/* received and not yet asked for: */
 	size_t		buffer_start;
@@ -247,13 +238,14 @@ extern bool mongo_stream_wait(MongoStream *stream, uint32 events,
 							  long timeout_ms);
 
 /*
- * mongo_stream_wait_readable
- *		Wait in a frame of our own, without libmongoc below: may raise.
+ * mongo_stream_wait_for_reply
+ *		Wait until something can be read, as long as socket_timeout_ms allows.
  *
- * Returns at once when received bytes are buffered.  False after
- * socket_timeout_ms; transport->timed_out is set.
+ * True at once when received bytes are buffered.  False as mongo_stream_wait(), with
+ * transport->timed_out set on timeout; with MONGO_ANY_INTERRUPT an interrupt only ends
+ * this wait (errno EINTR).
  */
-extern bool mongo_stream_wait_readable(MongoStream *stream);
+extern bool mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts);
 
 /*
  * mongo_stream_has_input
@@ -264,15 +256,15 @@ extern bool mongo_stream_has_input(MongoStream *stream);
 /*-------------------------------------------------------------------------
  * "Send this command, receive its reply".
  *
- * OP_MSG on a stream that libmongoc connected and authenticated: one command is
- * one send, one wait, one receive, and the wait runs in a frame of our own, so
- * that an interrupt may raise there.
+ * Every command but those of the handshake is built by one function, sent by one, and
+ * its reply received by one, which gives up a wait without raising: whoever writes notes
+ * what is known before the error is raised.
  *
  * https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
  *-------------------------------------------------------------------------
  */
 
-/* Room for a message. */
+/* Space for a message. */
 typedef struct MongoBuffer
 {
 	uint8	   *data;			/* NULL: none yet */
@@ -280,7 +272,7 @@ typedef struct MongoBuffer
 } MongoBuffer;
 
 /*
- * One connection as the data plane sees it.
+ * One connection.
  *
  * Invariant: in_flight counts the requests sent whose reply has not been
  * received whole; a connection with in_flight > 0 or 'broken' is never used
@@ -292,9 +284,6 @@ typedef struct MongoConnection
 	const char *server_name;	/* for messages */
 	bool		broken;
 	int			in_flight;
-	bool		receiving;		/* a part of a reply has been taken off it */
-	bool		resumable;		/* an interrupt broke nothing but the wait for
-								 * more */
 	uint32		last_request_id;
 
 	/* elements to append to a command: $readPreference, readConcern */
@@ -314,39 +303,6 @@ typedef struct MongoConnection
 	MongoBuffer compressed;		/* and what is sent in its place */
 } MongoConnection;
 
-/* A reply's bytes; reused from one reply to the next. */
-typedef struct MongoReply
-{
-	MemoryContext context;		/* where the buffers are palloc'd */
-	MongoBuffer message;
-	MongoBuffer compressed;		/* as it came, when it did so compressed */
-	const uint8 *document;		/* in message: the command's reply */
-	uint32		document_length;
-
-	/* of one that has not come whole, see mongo_wire_receive() */
-	size_t		received;
-	size_t		expected;		/* 0: not known yet */
-	bool		is_compressed;
-} MongoReply;
-
-/* What became of waiting for a reply. */
-typedef enum MongoWireResult
-{
-	MONGO_WIRE_OK,
-	MONGO_WIRE_DISCONNECTED		/* the peer closed, or the network failed */
-} MongoWireResult;
-
-/*
- * mongo_wire_send
- *		Send 'command' to 'database'; the reply is to be received.
- *
- * $db, and for the commands that take them $readPreference and readConcern,
- * are appended.  False when the connection is broken; raises 57014 when
- * cancelled, 54000 for a command that MongoDB would not take for its size.
- */
-extern bool mongo_wire_send(MongoConnection *connection, const char *database,
-							const bson_t *command, uint32 *request_id);
-
 /* A document sequence: a section of kind 1, documents one after the other. */
 typedef struct MongoSequence
 {
@@ -355,43 +311,98 @@ typedef struct MongoSequence
 	size_t		size;
 } MongoSequence;
 
+/* A command to be sent. */
+typedef struct MongoCommand
+{
+	const char *database;		/* in UTF-8 */
+	const bson_t *document;		/* its name first */
+	const bson_t *fields;		/* of its session, and a write concern; NULL:
+								 * the connection's $readPreference and
+								 * readConcern are added, if it takes them */
+	const MongoSequence *sequence;	/* NULL: none */
+} MongoCommand;
+
+/* A reply; the space for its bytes is reused from one to the next. */
+typedef struct MongoReply
+{
+	MemoryContext context;		/* where the buffers are palloc'd */
+	uint32		request_id;		/* what it answers */
+	MongoBuffer message;
+	MongoBuffer compressed;		/* as it came, when it did so compressed */
+	const uint8 *document;		/* in message: the command's reply */
+	uint32		document_length;
+
+	/* of one that has not come whole */
+	size_t		received;
+	size_t		expected;		/* 0: not known yet */
+	bool		is_compressed;
+} MongoReply;
+
+/* What became of waiting for a reply. */
+typedef enum MongoOutcome
+{
+	MONGO_REPLY,				/* it has come whole, and is one */
+	MONGO_BROKEN,				/* it will not: the connection is lost, or not
+								 * to be used any more */
+	MONGO_INTERRUPTED			/* an interrupt, or a limit of time; receiving
+								 * can go on */
+} MongoOutcome;
+
 /*
- * mongo_wire_prepare
- *		The message of a command for an exchange (remote_internal.h): *iov with *iovcnt parts,
- *		which point to the connection's buffers and to the sequence.
+ * mongo_send
+ *		Send a command, whose reply is to be received; true when it has left whole.
  *
- * $db and the comment are appended, and the elements of 'fields' (NULL: none), but no
- * $readPreference and readConcern.  'sequence' is NULL where the command has none.
- * Each call makes another message with a number of its own.  Raises 53200 alone.
+ * What has not left whole MongoDB does not run.  Raises 53200 alone, before anything has
+ * left.
  */
-extern void mongo_wire_prepare(MongoConnection *connection, const char *database,
-							   const bson_t *command, const bson_t *fields,
-							   const MongoSequence *sequence,
-							   mongoc_iovec_t iov[2], size_t *iovcnt);
+extern bool mongo_send(MongoConnection *connection, const MongoCommand *command,
+					   MongoReply *reply);
 
 /*
- * mongo_wire_shrink
- *		Free the buffers of a large message that has been sent.
- */
-extern void mongo_wire_shrink(MongoConnection *connection);
-
-/*
- * mongo_wire_receive
- *		Wait for the reply to 'request_id' and read it into 'reply'.
+ * mongo_send_or_raise
+ *		mongo_send() for a read: false if the connection is lost.
  *
- * Raises 08P01 for what is not a valid OP_MSG reply to that request, and what
- * interrupts bring.  Where the connection is 'resumable' after that, a later call
- * with the same reply goes on where this one was interrupted.
+ * Raises 57014 when cancelled, 54000 for a command that MongoDB would not take for its
+ * size.
  */
-extern MongoWireResult mongo_wire_receive(MongoConnection *connection,
-										  uint32 request_id,
-										  MongoReply *reply);
+extern bool mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
+								MongoReply *reply);
 
 /*
- * mongo_wire_check_size
+ * mongo_receive_document
+ *		Wait for the reply to a command without a cursor, and read it: *document is a view
+ *		of it.  Never raises.
+ *
+ * After MONGO_INTERRUPTED a later call goes on with the same reply.  MONGO_BROKEN also if
+ * the document is not one that a command replies with.
+ */
+extern MongoOutcome mongo_receive_document(MongoConnection *connection, MongoReply *reply,
+										   MongoInterrupts interrupts, bson_t *document);
+
+/*
+ * mongo_receive_or_raise
+ *		Wait for the reply to a read, and read it: false if the connection is lost.
+ *
+ * Raises 08P01 for what is not a valid OP_MSG reply to that request, 08006 after
+ * socket_timeout_ms, 53200, and what interrupts bring; after these a later call goes on
+ * with the same reply.
+ */
+extern bool mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply);
+
+/*
+ * mongo_receive_within
+ *		Receive a reply that nobody wants within so many milliseconds; never raises.
+ *
+ * False when it has not come whole, and the connection is not used any more.
+ */
+extern bool mongo_receive_within(MongoConnection *connection, MongoReply *reply,
+								 int milliseconds);
+
+/*
+ * mongo_check_command_size
  *		Raise 54000 for a command that MongoDB would not take for its size.
  */
-extern void mongo_wire_check_size(const bson_t *command);
+extern void mongo_check_command_size(const bson_t *command);
 
 /*
  * mongo_reply_free
@@ -400,65 +411,51 @@ extern void mongo_wire_check_size(const bson_t *command);
 extern void mongo_reply_free(MongoReply *reply);
 
 /*
- * mongo_wire_has_reply
- *		Would mongo_wire_receive() wait for no more than the rest of a reply that
- *		has begun to come, or find the connection lost?
+ * mongo_has_reply
+ *		Would mongo_receive_or_raise() wait for no more than the rest of a reply that has begun to
+ *		come, or find the connection lost?
  */
-extern bool mongo_wire_has_reply(MongoConnection *connection);
+extern bool mongo_has_reply(MongoConnection *connection);
 
 /*
- * mongo_wire_receive_quietly
- *		Receive a reply that nobody wants within so many milliseconds.
- *
- * Never raises, so it may be called while cleaning up.  The message, to be freed
- * by free(), with the reply's document in it; NULL when it has not come whole or
- * is not valid, and the connection is not used any more.
- */
-extern uint8 *mongo_wire_receive_quietly(MongoConnection *connection,
-										 uint32 request_id, long timeout_ms,
-										 const uint8 **document, uint32 *length);
-
-/*
- * mongo_wire_send_and_forget
+ * mongo_send_and_forget
  *		Send a command that the server must not answer (moreToCome).
  *
  * Never raises, so it may be called while cleaning up.  Does not wait: a
  * connection that does not take the message at once is marked broken.
  */
-extern void mongo_wire_send_and_forget(MongoConnection *connection,
-									   const char *database,
-									   const bson_t *command);
+extern void mongo_send_and_forget(MongoConnection *connection, const char *database,
+								  const bson_t *command);
 
 /*
- * mongo_wire_report_violation
+ * mongo_report_violation
  *		Raise 08P01 for a reply that is not what it has to be, after which the
  *		connection is not used any more.
  */
-pg_noreturn extern void mongo_wire_report_violation(MongoConnection *connection,
-													const char *detail);
+pg_noreturn extern void mongo_report_violation(MongoConnection *connection,
+											   const char *detail);
 
 /*
- * mongo_wire_raise_wait
+ * mongo_raise_wait
  *		After a wait that failed: raise what broke it, or 08006 where it took
  *		longer than socket_timeout_ms; return when it was neither.
  */
-extern void mongo_wire_raise_wait(MongoConnection *connection);
+extern void mongo_raise_wait(MongoConnection *connection);
 
 /*
- * mongo_wire_report_disconnect
+ * mongo_report_disconnect
  *		Raise 08006 for a connection lost.
  */
-pg_noreturn extern void mongo_wire_report_disconnect(const char *server_name);
+pg_noreturn extern void mongo_report_disconnect(const char *server_name);
 
 /* --------- One libmongoc client with its authenticated connection --------- */
 
-/* What libmongoc knows of the servers that a client talks to. */
-typedef enum MongoDeployment
+/* A small document that a reply told, to be sent along: a cluster time, a token. */
+typedef struct MongoKeptDocument
 {
-	MONGO_DEPLOYMENT_UNKNOWN,	/* no longer: it forgets after an error */
-	MONGO_DEPLOYMENT_STANDALONE,
-	MONGO_DEPLOYMENT_WITH_TRANSACTIONS
-} MongoDeployment;
+	uint32		length;			/* 0: none */
+	uint8		bytes[512];
+} MongoKeptDocument;
 
 /* A cursor that a server holds open; malloc'd, all in one piece. */
 typedef struct RemoteCursor
@@ -479,11 +476,15 @@ typedef struct MongoClient
 {
 	dlist_node	node;			/* in the pool's idle or leased list */
 	MemoryContext context;
-	mongoc_client_t *client;
 	MongoConnection connection;
-	MongoRemoteCancel remote_cancel;
-	MongoDeployment deployment;
-	bool		servers_changed;	/* since 'deployment' was looked up */
+	mongoc_uri_t *uri;			/* of the options */
+	mongoc_uri_t *identity;		/* the same as libmongoc has completed it, for
+								 * who connects to the same server */
+	mongoc_client_t *driver;	/* while connecting, or NULL */
+	mongoc_server_description_t *selected;	/* likewise */
+	char		host[BSON_HOST_NAME_MAX + 32];	/* the server's, with its port */
+	struct sockaddr_storage peer;	/* and where that was last */
+	socklen_t	peer_length;	/* 0: never connected */
 	bool		retired;		/* its server or user mapping has changed */
 	bool		keep;			/* option keep_connections */
 	int			idle_timeout;	/* option of that name, in milliseconds; 0:
@@ -495,20 +496,16 @@ typedef struct MongoClient
 	Oid			serverid;
 	const char *server_type;	/* as libmongoc calls it */
 	TimestampTz connected_at;
-	uint64		waited_before;	/* MONGO_COUNT_WAIT_US when libmongoc was
-								 * asked */
 	bool		in_transaction; /* of MongoDB's, that PostgreSQL's goes on
 								 * with */
 	MongoTraffic flushed;		/* of the transport's traffic, to shared
 								 * memory */
-	bool		has_session;	/* libmongoc may have one of the server's */
 
-	/* for writes of our own (remote_internal.h) */
+	/* for writes and transactions */
 	MongoServerSession session;
-	bool		takes_writes;	/* the connection leads to a primary, or one
-								 * that does as such */
-	bool		takes_transactions; /* the connection leads to a primary of a
-									 * replica set */
+	MongoKeptDocument	cluster_time;	/* the last that was told */
+	bool		is_standalone;	/* which has no transactions */
+	bool		takes_writes;	/* false: another member does, the primary */
 	bool		retries_writes; /* the server recognizes a repetition, and
 								 * retryWrites is not false */
 	int			most_writes;	/* in a message: maxWriteBatchSize */
@@ -537,13 +534,21 @@ mongo_client_of(MongoConnection *connection)
 extern MongoClient *mongo_client_connect(UserMapping *user, mongoc_read_mode_t read_mode);
 
 /*
- * mongo_client_deployment
- *		Do the servers have transactions?  Sends nothing.
- *
- * Looked up when libmongoc has said that a server is not what it was: it makes
- * and parses a copy of what each has said of itself, for each question.
+ * mongo_client_reconnect
+ *		Replace the connection by a new one, to the primary that there is now; false, with
+ *		none, and *error set.  Tries once; never raises.
  */
-extern MongoDeployment mongo_client_deployment(MongoClient *client);
+extern bool mongo_client_reconnect(MongoClient *client, bson_error_t *error);
+
+/*
+ * mongo_client_run_beside
+ *		Run commands over a connection of their own to the same server; how many were
+ *		sent, to a server that had answered before.
+ *
+ * Takes 'total_ms' at most, and 'wait_ms' for a single answer.  Never raises.
+ */
+extern int	mongo_client_run_beside(const MongoClient *client, const MongoCommand *commands,
+									int ncommands, int wait_ms, int total_ms);
 
 /*
  * mongo_client_is_clean
@@ -575,12 +580,6 @@ extern RemoteCursor *mongo_client_describe_cursor(const MongoClient *client,
 extern void mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command);
 
 /*
- * mongo_client_free_session
- *		Give libmongoc back the session that a write was armed with, if any.
- */
-extern void mongo_client_free_session(MongoClient *client);
-
-/*
  * mongo_client_kill_cursor
  *		Tell the server to close a cursor of its own; false unless the client is
  *		on that server and clean, and stays so.
@@ -594,15 +593,15 @@ extern bool mongo_client_kill_cursor(MongoClient *client,
  * mongo_client_has_lost_connection
  *		Can be seen, without sending anything, that a server has closed one?
  */
-extern bool mongo_client_has_lost_connection(const MongoClient *client);
+extern bool mongo_client_has_lost_connection(MongoClient *client);
 
 /*
- * mongo_client_end_sessions
- *		Tell the servers that the client's session, if it has used one, is over.
+ * mongo_client_end_session
+ *		Tell the server that the client's session, if it has used one, is over.
  *
  * MongoDB would remember it for half an hour.  Neither waits nor raises.
  */
-extern void mongo_client_end_sessions(MongoClient *client);
+extern void mongo_client_end_session(MongoClient *client);
 
 /*
  * mongo_client_close
@@ -675,21 +674,22 @@ extern void mongo_lease_prefer(MongoLease *lease, mongoc_read_mode_t read_mode);
 extern MongoLease *mongo_lease_acquire(MemoryContext owner, UserMapping *user);
 
 /*
- * mongo_lease_acquire_live
- *		The same for what must not be sent twice: an idle client of which can be
- *		seen that a server has closed a connection of it is replaced.
+ * mongo_lease_replace_if_closed
+ *		Replace the client if the server has closed its connection, before something is
+ *		sent that must not be sent twice.
  *
- * That takes one system call a connection, unless the client was in use a
- * moment ago.
+ * That takes one system call, unless the client was in use a moment ago.
  */
-extern MongoLease *mongo_lease_acquire_live(MemoryContext owner, UserMapping *user);
+extern void mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user);
 
 /*
- * mongo_lease_acquire_shared
- *		The same for one whose answer others may have taken while it is in flight.
+ * mongo_lease_acquire_for_write
+ *		A client of the primary, whose connection has not been closed.
+ *
+ * With 'turns' others may have the answer taken while it is in flight.
  */
-extern MongoLease *mongo_lease_acquire_shared(MemoryContext owner, UserMapping *user,
-											  const MongoTurns *turns, void *reader);
+extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
+												 const MongoTurns *turns, void *reader);
 
 /*
  * mongo_lease_release
@@ -698,24 +698,10 @@ extern MongoLease *mongo_lease_acquire_shared(MemoryContext owner, UserMapping *
 extern void mongo_lease_release(MongoLease *lease);
 
 /*
- * mongo_lease_client
- *		libmongoc's client under the lease, for its bulk, session and admin API.
- *
- * Never destroy it.  Calls through it must not be interrupted by ERROR: check
- * mongo_lease_check_interrupts() after each.
- */
-extern mongoc_client_t *mongo_lease_client(MongoLease *lease);
-
-/*
- * mongo_lease_deployment
- *		Are there transactions?  Sends nothing.
- */
-extern MongoDeployment mongo_lease_deployment(MongoLease *lease);
-
-/*
  * mongo_lease_check_interrupts
- *		After a libmongoc call came back: raise what its wait was broken by, or
- *		08006 where a wait took longer than the option socket_timeout_ms.
+ *		When what has become of a command has been noted: log it if it took long, and
+ *		raise what its wait was broken by, or 08006 where that took longer than the
+ *		option socket_timeout_ms.
  */
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 
@@ -724,71 +710,6 @@ extern void mongo_lease_check_interrupts(MongoLease *lease);
  *		Count for server and user what no connection counts.
  */
 extern void mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 count);
-
-/*
- * mongo_lease_note_transaction
- *		Until the lease ends, a transaction of MongoDB's is open on its client: one that
- *		libmongoc's next command begins.
- */
-extern void mongo_lease_note_transaction(MongoLease *lease);
-
-/*
- * mongo_lease_is_interrupted
- *		Does the client refuse I/O, after an interrupt or an ending given up?
- */
-extern bool mongo_lease_is_interrupted(MongoLease *lease);
-
-/*
- * mongo_lease_limit_waits
- *		Let no single wait inside libmongoc take longer; 0: as libmongoc has it.
- */
-extern void mongo_lease_limit_waits(MongoLease *lease, int milliseconds);
-
-/*
- * mongo_lease_is_connected
- *		Is there still a connection, as far as is known without asking?
- */
-extern bool mongo_lease_is_connected(MongoLease *lease);
-
-/*
- * mongo_lease_begin_ending
- *		From now on a transaction is being committed or aborted.
- *
- * All waits together take 'total_ms' at most.  Interrupts, also where they are
- * held, are not served, but leave 'interrupt_ms' more (0: they change nothing).
- * With 'reply_ms' (0: none) the answer is waited for that long only after the
- * command has left.  When time is up the client is as after an interrupt.
- */
-extern void mongo_lease_begin_ending(MongoLease *lease, int total_ms,
-									 int interrupt_ms, int reply_ms);
-
-/* What became of it. */
-typedef struct MongoEndingResult
-{
-	int			sent;			/* how often the command has left, or may have */
-	bool		heard;			/* the server has said anything meanwhile */
-	bool		answered;		/* the command itself was answered */
-	bool		time_left;
-} MongoEndingResult;
-
-/*
- * mongo_lease_ending
- *		How far it has come.
- */
-extern MongoEndingResult mongo_lease_ending(MongoLease *lease);
-
-/*
- * mongo_lease_finish_ending
- *		Waits are as usual again.
- */
-extern void mongo_lease_finish_ending(MongoLease *lease);
-
-/*
- * mongo_lease_drop_closed
- *		Close our end of connections that the peer has closed, so that nothing is
- *		sent in vain.
- */
-extern void mongo_lease_drop_closed(MongoLease *lease);
 
 /*
  * mongo_lease_note_cursor
@@ -814,94 +735,6 @@ extern MongoConnection *mongo_lease_connection(MongoLease *lease);
  * Raises as mongo_lease_acquire() does; the lease then holds nothing.
  */
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
-
-/*-------------------------------------------------------------------------
- * Committing and aborting a MongoDB transaction, within bounds of time.
- *
- * Nothing here but mongo_report_failed_commit() raises.  Interrupts are not
- * served, but shorten the waits; the caller, or PostgreSQL soon after, serves
- * them.  A client on which something was given up is as after an interrupt, and
- * is closed when its lease ends.
- *
- * Private to transaction.c.
- *-------------------------------------------------------------------------
- */
-
-/* What became of commitTransaction. */
-typedef enum MongoCommitOutcome
-{
-	MONGO_COMMITTED,
-	MONGO_NOT_COMMITTED,		/* never sent, or refused for good */
-	MONGO_COMMIT_UNCONFIRMED,	/* done, but not as the write concern has it */
-	MONGO_COMMIT_UNKNOWN
-} MongoCommitOutcome;
-
-/*
- * mongo_commit_initialize
- *		Once a process, before anything below.
- */
-extern void mongo_commit_initialize(void);
-
-/*
- * mongo_commit_transaction
- *		commitTransaction, asked again while nobody knows what became of it: for
- *		half a minute, or statement_timeout if that is less.
- *
- * An interrupt leaves 50 ms to a commit that is about to be answered, and then
- * ends the asking.  On failure *error is set, and *transient tells whether
- * MongoDB calls it a transient transaction error.
- */
-extern MongoCommitOutcome mongo_commit_transaction(MongoLease *lease,
-												   mongoc_client_session_t *session,
-												   bson_error_t *error,
-												   bool *transient);
-
-/*
- * mongo_report_failed_commit
- *		Raise for any outcome but MONGO_COMMITTED.
- *
- * 08007 where MongoDB may have committed, 40001 for a transient error, else as
- * mongo_report_bson_error() has it.
- */
-pg_noreturn extern void mongo_report_failed_commit(const char *server_name,
-												   MongoCommitOutcome outcome,
-												   const bson_error_t *error,
-												   bool transient);
-
-/*
- * mongo_finish_reading
- *		End a transaction that only read.
- *
- * By a commit: only when it succeeds has a majority what was read.  Nothing depends
- * on that, so a failure is not reported, and it takes no longer than an abort.
- */
-extern void mongo_finish_reading(MongoLease *lease,
-								 mongoc_client_session_t *session);
-
-/*
- * mongo_abort_transaction
- *		Tell MongoDB, within a second; false when that has been given up.
- *
- * After an interrupt, or when the connection was lost, as mongo_kill_transaction()
- * does: what was broken off ends with the transaction, and so do cursors whose names
- * never came.
- */
-extern bool mongo_abort_transaction(MongoLease *lease,
-									mongoc_client_session_t *session);
-
-/*
- * mongo_kill_transaction
- *		The same by killSessions over a new connection; also where a commit has been
- *		sent, so that libmongoc takes the transaction for ended.
- *
- * By another client of libmongoc's, as one that has failed may look for no server for
- * five seconds.  After an interrupt no answer is waited for beyond a tenth of a second
- * once the command has left.  PostgreSQL is about to roll back, so a transaction that
- * MongoDB has not committed should not be left to its time limit; on one that it has,
- * this has no effect.
- */
-extern bool mongo_kill_transaction(MongoLease *lease,
-								   mongoc_client_session_t *session);
 
 /* ---------------- Connecting a socket in libmongoc's stead ---------------- */
 
@@ -981,14 +814,16 @@ extern bool mongo_session_cursors_are_due(const MongoSessionCursors *cursors);
 
 /*
  * mongo_session_cursors_kill
- *		Kill those abandoned, or all: a command for each collection.
+ *		Kill those abandoned, or all: a command for each collection, which 'run' is called
+ *		with; false where the server cannot be told.
  *
- * Sends nothing when there are none.  Does not raise; the caller asks its lease
+ * Calls nothing when there are none.  Does not raise; the caller asks its lease
  * for interrupts.  After an error, of which nobody is told, they stay listed.
  */
+typedef bool (*MongoKillFunction) (void *argument, const char *database,
+								   const bson_t *command);
 extern void mongo_session_cursors_kill(MongoSessionCursors *cursors, bool all,
-									   mongoc_client_t *client,
-									   mongoc_client_session_t *session);
+									   MongoKillFunction run, void *argument);
 
 /*-------------------------------------------------------------------------
  * What writes may have done that no MongoDB transaction holds together.
@@ -1052,26 +887,29 @@ extern void mongo_warn_of_lasting_writes(const char *server_name, int64 document
  *-------------------------------------------------------------------------
  */
 
-/* What a session asks of it. */
-typedef struct MongoFlightMethods
-{
-	/*
-	 * Wait for the reply, if that has not been done.  Raises what breaks the
-	 * wait, but not what the reply says: that is the statement's own, which
-	 * another one's exception block must not catch.
-	 */
-	void		(*settle) (MongoWriteFlight *flight);
+/*
+ * mongo_write_flight_settle
+ *		Wait for the reply, if that has not been done.
+ *
+ * Raises what breaks the wait, but not what the reply says: that is the statement's own,
+ * which another one's exception block must not catch.
+ */
+extern void mongo_write_flight_settle(MongoWriteFlight *flight);
 
-	/* Raise what the reply says, as often as this is called. */
-	void		(*check) (MongoWriteFlight *flight);
+/*
+ * mongo_write_flight_check
+ *		Raise what the reply says, as often as this is called.
+ */
+extern void mongo_write_flight_check(MongoWriteFlight *flight);
 
-	/*
-	 * The statement has ended by an error: note in the session what becomes
-	 * of the batch.  Takes 0.8 s at most, and less where MongoDB is silent.
-	 * Never raises.
-	 */
-	void		(*abandon) (MongoWriteFlight *flight);
-} MongoFlightMethods;
+/*
+ * mongo_write_flight_abandon
+ *		The statement has ended by an error: note in the session what becomes of the
+ *		batch.
+ *
+ * Takes 0.8 s at most, and less where MongoDB is silent.  Never raises.
+ */
+extern void mongo_write_flight_abandon(MongoWriteFlight *flight);
 
 /*-------------------------------------------------------------------------
  * What src/remote does in the sessions of remote.h.
@@ -1116,25 +954,18 @@ extern void mongo_session_cursor_abandoned(MongoSession *session,
 										   MongoSessionCursor *cursor);
 
 /*
- * The client to send with, to be given back by
- * mongo_session_return_lease(), and what to add to the options of a write.
- * Outside a transaction each write leases a client of its own.
+ * mongo_session_lease, mongo_session_return_lease
+ *		The connection to write with; outside a transaction each write leases one.
  */
 extern MongoLease *mongo_session_lease(MongoSession *session);
 extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
-extern void mongo_session_append(MongoSession *session, bson_t *options);
-
-/*
- * mongo_session_takes_messages
- *		Is it in a MongoDB transaction whose next command can be a message of our own
- *		(remote_internal.h)?
- */
-extern bool mongo_session_takes_messages(const MongoSession *session);
 
 /*
  * mongo_session_fields, mongo_session_note_reply
- *		What such a message has beside the command, in the current memory context; its
- *		reply has come, or none has (NULL).
+ *		What a command of the transaction has beside itself, in the current memory
+ *		context, to be sent next; its reply has come, or none has (NULL).
+ *
+ * The first raises 53200 alone, the second nothing.
  */
 extern bson_t *mongo_session_fields(MongoSession *session);
 extern void mongo_session_note_reply(MongoSession *session, const bson_t *reply);
@@ -1149,10 +980,9 @@ extern bool mongo_session_is_fresh(const MongoSession *session);
 
 /*
  * mongo_session_restart
- *		Begin a MongoDB transaction anew whose first command has failed.
+ *		Begin a MongoDB transaction again whose first command has failed.
  *
- * What was fresh before that command is fresh again.  Raises what beginning
- * comes back with.
+ * What was fresh before that command is fresh again.
  */
 extern void mongo_session_restart(MongoSession *session);
 
@@ -1161,14 +991,6 @@ extern void mongo_session_restart(MongoSession *session);
  *		Something has been, or may have been, written: so many documents.
  */
 extern void mongo_session_note_write(MongoSession *session, int64 documents);
-
-/*
- * mongo_session_note_doubt
- *		A command without a MongoDB transaction has ended like this; it may have
- *		written so many documents at most (-1: any number).
- */
-extern void mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end,
-									 int64 documents);
 
 /*
  * mongo_session_lease_for
@@ -1189,14 +1011,12 @@ extern void mongo_session_settle(const UserMapping *user);
  * mongo_session_note_flight, mongo_session_note_landed
  *		A batch is under way from now on; it is not any more.  One at a time.
  */
-extern void mongo_session_note_flight(MongoSession *session,
-									  const MongoFlightMethods *methods,
-									  MongoWriteFlight *flight);
+extern void mongo_session_note_flight(MongoSession *session, MongoWriteFlight *flight);
 extern void mongo_session_note_landed(MongoSession *session);
 
 /*
  * mongo_session_doubt
- *		What mongo_session_note_doubt() has gathered.
+ *		What is not known of commands without a MongoDB transaction.
  */
 extern MongoWriteDoubt *mongo_session_doubt(MongoSession *session);
 
@@ -1207,12 +1027,22 @@ extern MongoWriteDoubt *mongo_session_doubt(MongoSession *session);
 extern void mongo_session_renew_lease(MongoSession *session, MongoLease *lease);
 
 /*
+ * mongo_session_is_lost_by
+ *		Has MongoDB ended the transaction by this error, so that it may be tried again?
+ *		'reply' is NULL where none has come.
+ */
+extern bool mongo_session_is_lost_by(const MongoSession *session, const bson_error_t *error,
+									 const bson_t *reply);
+
+/*
  * mongo_session_report_error
  *		Raise what a write or command in the session came back with.
  *
- * 'reply' may be NULL.  Must be called after the lease has been asked for interrupts.
+ * 'reply' is NULL where none has come.  Must be called after the lease has been asked for
+ * interrupts.
  */
-pg_noreturn extern void mongo_session_report_error(const char *context_message,
+pg_noreturn extern void mongo_session_report_error(const MongoSession *session,
+												   const char *context_message,
 												   const bson_error_t *error,
 												   const bson_t *reply);
 
@@ -1320,8 +1150,7 @@ struct MongoCursor
 								 * server's */
 
 	bool		sent;			/* the command has been */
-	bool		pending;		/* a request is in flight: */
-	uint32		request_id;
+	bool		pending;		/* a request is in flight */
 	bool		taken;			/* its answer is in memory, not looked at yet */
 	bool		lost;			/* ... or its connection is lost */
 	int64		id;				/* the server's; 0: all is fetched */
@@ -1404,40 +1233,54 @@ extern void mongo_cursor_begin_anew(MongoCursor *cursor);
 extern void mongo_cursor_begin_wait(MongoCursor *cursor, const MongoTraffic *traffic);
 
 /*-------------------------------------------------------------------------
- * One message of our own through the guard, and its reply.
- *
- * For what libmongoc is to know nothing of, but goes on from: the guard (remote_internal.h)
- * counts and checks as it does for libmongoc, and answers in the server's place
- * where the wait is broken off.  So nothing raises here, and the caller asks
- * mongo_lease_check_interrupts() when all that is known has been noted.
+ * What a reply says, and ending what was begun.
  *-------------------------------------------------------------------------
  */
 
 /*
- * mongo_exchange_send
- *		Send what mongo_wire_prepare() has made; true when it has left whole.
- *
- * To be followed by mongo_exchange_receive().
+ * mongo_reply_has_failed
+ *		Was a command not answered, or by {ok: 0}?  Then *error says why.
  */
-extern bool mongo_exchange_send(MongoConnection *connection, mongoc_iovec_t *iov,
-								size_t iovcnt);
+extern bool mongo_reply_has_failed(const MongoConnection *connection, bool answered,
+								   const bson_t *document, bson_error_t *error);
 
 /*
- * mongo_exchange_receive
- *		Wait for the reply to what has been sent: *document, a view of memory in the
- *		current context.
- *
- * False where none has come; the connection is broken then.
+ * mongo_keep, mongo_append_kept
+ *		Keep a document that stands in a reply, if it is there and small; append it to
+ *		another one, if there is one.
  */
-extern bool mongo_exchange_receive(MongoConnection *connection, bool sent,
-								   bson_t *document);
+extern void mongo_keep(MongoKeptDocument *kept, const bson_t *reply, const char *field);
+extern void mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept);
 
 /*
- * mongo_exchange_has_failed
- *		Was it not answered, or by {ok: 0}?  Then *error says why, as libmongoc does.
+ * mongo_append_kill_session
+ *		killSessions, which ends what runs in the session, its transaction and its
+ *		cursors.
  */
-extern bool mongo_exchange_has_failed(const MongoConnection *connection, bool answered,
-									  const bson_t *document, bson_error_t *error);
+extern void mongo_append_kill_session(bson_t *command, const bson_t *lsid);
+
+/*
+ * mongo_end_write
+ *		The wait for the reply to a write with this lsid was given up: have MongoDB end
+ *		the write, over another connection, and wait a little longer.
+ *
+ * Takes half a second at most, and less where the server is silent.  Never raises.
+ */
+extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
+									MongoReply *reply, bson_t *document);
+
+/*
+ * mongo_kill_cursors_beside
+ *		Close those listed cursors, of RemoteCursor, that are on the server of
+ *		'client', over another connection.  They are taken out and freed.
+ *
+ * For a client with a getMore under way, which MongoDB does not end when its
+ * connection closes (seen in 6.0), so it would go on until its batch is full.  Takes
+ * 300 ms at most, and less where the server is silent; some milliseconds usually.
+ * As the process exits, all calls together take a second at most; what is left then
+ * is closed by MongoDB when that getMore has ended.  Never raises.
+ */
+extern void mongo_kill_cursors_beside(MongoClient *client, dlist_head *cursors);
 
 /*-------------------------------------------------------------------------
  * Is this a message that a server may send us?
@@ -1527,25 +1370,11 @@ extern const char *mongo_frame_expand(const uint8 *message, size_t length,
  *
  * libmongoc trusts the lengths that a server sends: 1.23.1 reads and writes out
  * of bounds, or aborts the process, for some that are wrong.  From 1.25 on it
- * checks those of messages itself (mcd-rpc.c), so that remote_internal.h's checks can go
- * from here with older versions; those of documents it trusts still.  Between it and
- * the connection (TLS and all) stands a guard, which takes in each reply whole,
- * checks it as remote_internal.h and remote_internal.h have it, uncompresses it, and then hands
- * it on.  A reply that fails ends the connection with a read error.
- *
- * When an interrupt breaks the wait for a reply, the guard answers in place of
- * the server, that the command was interrupted.  From a read that fails
- * libmongoc would take the server for lost, look for another (sleeping up to
- * half a second, which nothing interrupts) and send retryable commands again.
- *
- * It also tells whether the command that ends a transaction has left, and
- * whether it was answered (MongoEnding).
- *
- * And it tells the number of a transaction that libmongoc begins, which is nowhere to
- * be asked for: it stands in the message.
- *
- * What we read outside of transactions goes on below the guard; what we write, and all
- * commands of ours in a transaction, through it (remote_internal.h).
+ * checks those of messages itself (mcd-rpc.c), so that the checks of frames can go
+ * from here with older versions; those of documents it trusts still.  While it connects and
+ * authenticates, a guard between it and the connection (TLS and all) takes in each reply
+ * whole, checks it, and then hands it on.  A reply that fails ends the connection with
+ * a read error.
  *-------------------------------------------------------------------------
  */
 
@@ -1557,6 +1386,13 @@ extern const char *mongo_frame_expand(const uint8 *message, size_t length,
  * of the host to transport->failure.
  */
 extern mongoc_stream_t *mongo_guard_new(MongoStream *stream);
+
+/*
+ * mongo_guard_release
+ *		From now on the stream is not libmongoc's: what it does with the guard, which it
+ *		still has to destroy, does not reach the stream.
+ */
+extern void mongo_guard_release(MongoStream *stream);
 
 /* ------------ How long clients are kept that nobody has leased ------------ */
 
@@ -1660,85 +1496,13 @@ extern bool mongo_pool_needs_sweep;
 extern void mongo_pool_close(PoolEntry *entry, MongoClient *client);
 
 /*-------------------------------------------------------------------------
- * Ending in MongoDB the write that a cancelled statement had begun there.
- *
- * MongoDB interrupts a read when its connection closes; a write runs on to its
- * end.  Inside a MongoDB transaction the abort undoes it.  Outside of one it is
- * sent in a driver session that we know, in place of the implicit one that
- * libmongoc would send with it, so the bytes are the same.  When the wait for
- * its reply is given up, a second, short-lived connection to the same server
- * says killSessions with the id of that session, which every user may do with
- * sessions of their own, and which mongos hands on to the shards:
- * https://www.mongodb.com/docs/manual/reference/command/killSessions/
- * The reply is then waited for a little longer: only it proves that nothing
- * runs on.
- *
- * Private to src/remote.  Nothing here raises.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_remote_cancel_arm
- *		What is sent next on the connection has to be ended when it is given up.
- *
- * To be followed, without an ERROR in between, by the one call of libmongoc's
- * that sends it and by mongo_remote_cancel_disarm().  Where the server has no
- * sessions nothing is armed.  It is the session out of libmongoc's pool that the
- * call would take by itself, and sends nothing.
- */
-extern void mongo_remote_cancel_arm(MongoConnection *connection);
-
-/*
- * mongo_remote_cancel_arm_with
- *		The same for a message of our own that has this lsid, which must stay until
- *		mongo_remote_cancel_disarm().
- */
-extern void mongo_remote_cancel_arm_with(MongoConnection *connection, const bson_t *lsid);
-
-/*
- * mongo_remote_cancel_append
- *		Add the armed session, if any, to the options of a call of libmongoc's.
- */
-extern void mongo_remote_cancel_append(MongoConnection *connection,
-									   bson_t *options);
-
-/*
- * mongo_remote_cancel_disarm
- *		True when the wait for the reply was given up in between.
- */
-extern bool mongo_remote_cancel_disarm(MongoConnection *connection);
-
-/*
- * mongo_remote_cancel_session
- *		killSessions over a connection of its own, to the server that the client's URI
- *		selects; false when it has not left, or no server has said anything.
- *
- * An interrupt leaves 'interrupt_ms' more of 'total_ms'; once the command has left, its
- * answer may take 'reply_ms' (0: all the time there is).
- */
-extern bool mongo_remote_cancel_session(MongoClient *client, const bson_t *lsid,
-										int total_ms, int interrupt_ms, int reply_ms);
-
-/*
- * mongo_remote_cancel_cursors
- *		Close those listed cursors, of RemoteCursor, that are on the server of
- *		'client', over another connection.  They are taken out and freed.
- *
- * For a client with a getMore under way, which MongoDB does not end when its
- * connection closes (seen in 6.0), so it would go on until its batch is full.  Takes
- * 300 ms at most, and less where the server is silent; some milliseconds usually.
- * As the process exits, all calls together take a second at most; what is left then
- * is closed by MongoDB when that getMore has ended.
- */
-extern void mongo_remote_cancel_cursors(MongoClient *client, dlist_head *cursors);
-
-/*-------------------------------------------------------------------------
- * Is a reply's document one that libmongoc survives?
+ * Is a reply's document what a server may send?
  *
  * libmongoc takes for granted that nested documents are whole and that some
  * fields have the type that MongoDB gives them: 1.23.1 aborts the process, or
  * reads through a null pointer or beyond a buffer, where a server sends others;
- * and it hashes a password as many times as a server asks for.
+ * and it hashes a password as many times as a server asks for.  What our own commands write
+ * is not taken from a document that fails here either.
  *-------------------------------------------------------------------------
  */
 
@@ -1801,12 +1565,8 @@ extern bool mongo_resolve_service(MongoTransport *transport,
 /*
  * mongo_log_slow_request
  *		The reply to the connection's request has come: log it if it took long.
- *
- * mongo_log_slow_driver_command
- *		The same of what libmongoc has done, since 'waited_before' (MONGO_COUNT_WAIT_US).
  */
 extern void mongo_log_slow_request(MongoConnection *connection);
-extern void mongo_log_slow_driver_command(MongoConnection *connection, uint64 waited_before);
 
 /*-------------------------------------------------------------------------
  * What a socket to MongoDB is told: when its other end counts as dead.
@@ -1874,29 +1634,6 @@ extern void mongo_at_transaction_end(MongoTransactionEndStep step,
 									 void (*callback) (XactEvent event));
 
 /*-------------------------------------------------------------------------
- * Commands of a MongoDB transaction as messages of our own.
- *
- * libmongoc begins a transaction with the first command, which it sends itself, and
- * ends it; in between it need not know of what belongs to it, as a transaction is no
- * more than a session's id and a number.  The number is seen as the first command
- * leaves (remote_internal.h).  Where it is not seen (mongos, where libmongoc has more to
- * observe; another connection than the one that reads use; compression) and where
- * the connection may be gone, everything goes through libmongoc.
- *
- * Private to src/remote.  Nothing here raises but what says so.
- *
- * https://github.com/mongodb/specifications (Transactions, Driver Sessions)
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_transaction_append_labels
- *		The "errorLabels" of a reply; or, for none (NULL), the label that drivers give to
- *		a network error in a transaction.
- */
-extern void mongo_transaction_append_labels(bson_t *document, const bson_t *reply);
-
-/*-------------------------------------------------------------------------
  * Waiting for another transaction that has changed the same document.
  *-------------------------------------------------------------------------
  */
@@ -1913,12 +1650,10 @@ extern bool mongo_wait_for_conflict(MongoLease *lease, const bson_error_t *error
 									TimestampTz since, int attempt);
 
 /*-------------------------------------------------------------------------
- * Writes as messages of our own.
+ * One write.
  *
- * A command with its operations as a document sequence goes out on the connection
- * that reads use (remote_internal.h).  Nothing raises while it is under way: a wait that is
- * broken off fails, what MongoDB does is ended (remote_internal.h), and the caller
- * raises when all that is known has been noted.
+ * Nothing raises while it is under way: a wait that is broken off fails, what MongoDB does
+ * is ended, and the caller raises when all that is known has been noted.
  *
  * In a MongoDB transaction it belongs to that, is sent once and in nobody's doubt:
  * all of it ends with the transaction.
@@ -1931,9 +1666,9 @@ extern bool mongo_wait_for_conflict(MongoLease *lease, const bson_error_t *error
 typedef struct MongoWriteMessage
 {
 	const char *database;		/* in UTF-8 */
-	bson_t	   *command;		/* without lsid, txnNumber, writeConcern and
-								 * the like, which are appended */
-	MongoSequence operations;
+	const bson_t *command;		/* without lsid, txnNumber, writeConcern and
+								 * the like, which are added */
+	MongoSequence operations;	/* name NULL: none */
 	int64		most;			/* documents that it can write; -1: any
 								 * number, so that it is not repeated */
 } MongoWriteMessage;
@@ -1944,31 +1679,39 @@ typedef struct MongoWriteReply
 	bool		answered;		/* 'document' is MongoDB's reply */
 	bool		succeeded;		/* ... in which there is no error */
 	bson_t		document;		/* a view of memory in the caller's context */
-	bson_error_t error;			/* as libmongoc's bulk API has it */
+	bson_error_t error;			/* the first */
 	MongoWriteEnd end;			/* noted in the session */
 } MongoWriteReply;
 
 /* One that has been sent, and whose reply has not been received. */
 typedef struct MongoWriteUnderWay
 {
-	MongoSession *session;
+	MongoSession *session;		/* NULL: a user's own command */
 	MongoLease *lease;
 	const MongoWriteMessage *message;
-	bson_t	   *fields;			/* of its transaction; NULL: it is in none */
+	bool		in_transaction;
+	bson_t	   *fields;			/* what goes with it */
 	bson_t	   *lsid;			/* of no transaction; NULL also where the
 								 * server has no sessions */
 	bool		may_repeat;
 	bool		sent;			/* whole; false: only what failed is to be
 								 * learnt */
+	MongoReply	reply;
 } MongoWriteUnderWay;
+
+/*
+ * mongo_note_error
+ *		An error of the domain, as far as the document at 'field' tells.
+ */
+extern void mongo_note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field);
 
 /*
  * mongo_write_message_begin
  *		Send the message; to be followed by one of the two below.
  *
- * The lease's client must take writes (remote_internal.h), in a transaction the session
- * messages (remote_internal.h); message and operations must stay.  *way refers to memory in the
- * current context.  Raises 53200 before anything is sent.
+ * Message and operations must stay.  *way refers to memory in the current context.  What
+ * is in no session (NULL) is no transaction's, and has no write concern but its own.
+ * Raises 53200 before anything is sent.
  */
 extern void mongo_write_message_begin(MongoSession *session, MongoLease *lease,
 									  const MongoWriteMessage *message,
@@ -1993,77 +1736,5 @@ extern void mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply 
  */
 extern void mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,
 										MongoWriteReply *reply);
-
-/*-------------------------------------------------------------------------
- * Sending a write outside of MongoDB's transactions, and what is known of it.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_write_begin
- *		Before a call of libmongoc's that sends one command that writes: what
- *		belongs into its options.
- *
- * The session's transaction or, without one, what lets MongoDB be told to end
- * the command when it is given up (remote_internal.h); and the comment, a table's
- * own or that of the server (NULL).  No ERROR may come between this and
- * mongo_write_finish().
- */
-extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
-							  const char *comment, bson_t *options);
-
-/*
- * mongo_write_finish
- *		After it, before anything is raised: note what is known of the command.
- *
- * 'most' is how many documents it could write (-1: any number).  The caller
- * notes those that the reply tells of.
- */
-extern MongoWriteEnd mongo_write_finish(MongoSession *session, MongoLease *lease,
-										bool succeeded, int64 most,
-										const bson_t *reply,
-										const bson_error_t *error);
-
-/*
- * mongo_write_end
- *		The same for a write that is in no session's account: disarms the
- *		connection (remote_internal.h), and says what is known.
- */
-extern MongoWriteEnd mongo_write_end(MongoLease *lease, bool succeeded, int64 most,
-									 const bson_t *reply,
-									 const bson_error_t *error);
-
-/*-------------------------------------------------------------------------
- * A batch of writes as document sequences in messages of our own.
- *
- * What libmongoc's bulk API does: it frames the operations, makes several messages
- * of what is too much for one, and puts their replies together.
- *-------------------------------------------------------------------------
- */
-
-/* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
-#define MONGO_LARGEST_DOCUMENT	(16 * 1024 * 1024)
-
-/* A batch being sent, in the memory context that is the current one then. */
-typedef struct MongoWriteSequence
-{
-	MongoWriteBatch operations;
-	MongoWriteMessage message;
-	MongoWriteUnderWay way;
-	MongoWriteReply *reply;		/* NULL: of several messages, or of upserts */
-} MongoWriteSequence;
-
-/*
- * mongo_write_sequence_begin, mongo_write_sequence_finish
- *		The same in two steps; false, with nothing sent, where the batch takes more
- *		than one message.
- *
- * In between the batch, the names and *sequence must stay as they are, and so
- * must the memory context of the first step.
- */
-extern bool mongo_write_sequence_begin(MongoSession *session, MongoLease *lease,
-									   const char *database, const char *collection,
-									   const MongoWriteBatch *batch,
-									   MongoWriteSequence *sequence);
 
 #endif							/* MONGO_FDW_REMOTE_INTERNAL_H */

@@ -240,22 +240,39 @@ wait_timed(MongoTransport *transport, WaitEventSet *set, long timeout_ms,
 	return count;
 }
 
-bool
-mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
+/* may_serve_interrupts: would CHECK_FOR_INTERRUPTS() do what is pending, if anything? */
+static bool
+may_serve_interrupts(void)
+{
+	return InterruptPending && INTERRUPTS_CAN_BE_PROCESSED();
+}
+
+/*
+ * wait_on_stream
+ *		mongo_stream_wait(); with MONGO_ANY_INTERRUPT, an interrupt that is pending only
+ *		ends this wait (errno EINTR).
+ */
+static bool
+wait_on_stream(MongoStream *stream, uint32 events, long timeout_ms, MongoInterrupts interrupts)
 {
 	MongoTransport *transport = stream->transport;
 	MemoryContext caller_context = CurrentMemoryContext;
 	Deadline	deadline = deadline_after(timeout_ms);
+	bool		any = interrupts == MONGO_ANY_INTERRUPT;
 	volatile bool ready = false;
 	volatile bool timed_out = false;
+	volatile bool woken = false;
 
 	PG_TRY();
 	{
 		WaitEventSet *set = stream_wait_set(stream);
 
 		ModifyWaitEvent(set, SOCKET_EVENT_POSITION, events, NULL);
-		note_interrupt(transport);
-		while (!ready && !timed_out && !transport->interrupted)
+		if (any)
+			woken = may_serve_interrupts();
+		else
+			note_interrupt(transport);
+		while (!ready && !timed_out && !woken && !transport->interrupted)
 		{
 			WaitEvent	occurred[2];
 			int			count = wait_timed(transport, set, wait_left(transport, &deadline),
@@ -265,13 +282,16 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 			timed_out = (count == 0 && deadline_left(&deadline) == 0);
 			for (int i = 0; i < count; i++)
 			{
-				if (occurred[i].events & WL_LATCH_SET)
+				if ((occurred[i].events & WL_LATCH_SET) == 0)
 				{
-					ResetLatch(MyLatch);
-					note_interrupt(transport);
-				}
-				else
 					ready = true;
+					continue;
+				}
+				ResetLatch(MyLatch);
+				if (any)
+					woken = may_serve_interrupts();
+				else
+					note_interrupt(transport);
 			}
 		}
 	}
@@ -283,51 +303,28 @@ mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 
 	if (transport->interrupted)
 		errno = ECANCELED;
-	else if (!ready)
-		errno = ETIMEDOUT;
-	return ready && !transport->interrupted;
+	else if (!ready || woken)
+		errno = timed_out ? ETIMEDOUT : EINTR;
+	return ready && !woken && !transport->interrupted;
 }
 
 bool
-mongo_stream_wait_readable(MongoStream *stream)
+mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
 {
-	int			timeout_ms = stream->transport->socket_timeout_ms;
-	Deadline	deadline;
-	WaitEventSet *set;
+	return wait_on_stream(stream, events, timeout_ms, MONGO_DUE_INTERRUPT);
+}
 
+bool
+mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts)
+{
 	if (stream->buffer_start < stream->buffer_end)
 		return true;
-
 	stream->reply_due = false;
-	deadline = deadline_after(timeout_ms > 0 ? timeout_ms : -1);
-	set = stream_wait_set(stream);
-	ModifyWaitEvent(set, SOCKET_EVENT_POSITION, WL_SOCKET_READABLE, NULL);
-	for (;;)
-	{
-		WaitEvent	occurred[2];
-		bool		readable = false;
-		int			count;
-
-		count = wait_timed(stream->transport, set, deadline_left(&deadline), occurred,
-						   lengthof(occurred));
-		if (count == 0)
-		{
-			stream->transport->timed_out = true;
-			return false;
-		}
-		for (int i = 0; i < count; i++)
-		{
-			if (occurred[i].events & WL_LATCH_SET)
-			{
-				ResetLatch(MyLatch);
-				CHECK_FOR_INTERRUPTS();
-			}
-			else
-				readable = true;
-		}
-		if (readable)
-			return true;
-	}
+	if (wait_on_stream(stream, WL_SOCKET_READABLE, limited_wait(stream->transport, -1), interrupts))
+		return true;
+	if (errno == ETIMEDOUT)
+		stream->transport->timed_out = true;
+	return false;
 }
 
 bool
@@ -458,10 +455,7 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 								   deadline_left(&deadline)))
 			{
 				note_wait_failure(stream);
-				if (stream->transport->cancel == NULL ||
-					!stream->transport->cancel->wait(stream))
-					return -1;
-				deadline = deadline_after(limited_wait(stream->transport, timeout_msec));
+				return -1;
 			}
 		}
 	}
@@ -477,10 +471,6 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	ssize_t		total = 0;
 	size_t		first = 0;
 	size_t		offset = 0;		/* of what is unsent in iov[first] */
-
-	/* what has been given up must not be sent again, by libmongoc's retry */
-	if (stream->transport->cancel != NULL && stream->transport->cancel->asked)
-		stream->transport->interrupted = true;
 
 	while (first < iovcnt)
 	{
@@ -523,7 +513,6 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 		stream->last_errno = 0;
 		stream->transport->last_failed = false;
 		stream->reply_due = true;
-		stream->bytes_sent += sent;
 		mongo_traffic_add(&stream->transport->traffic, MONGO_COUNT_BYTES_SENT, sent);
 		total += sent;
 		while (first < iovcnt && (size_t) sent >= iov[first].iov_len - offset)
@@ -818,40 +807,33 @@ mongo_transport_note_failure(MongoTransport *transport, const char *text)
 				 "%s%s", used > 0 ? "; " : "", text);
 }
 
-/* Without waiting: end of file, or an error, and nothing to read before it. */
-static bool
-peer_has_closed(const MongoStream *stream)
+void
+mongo_transport_note_violation(MongoStream *stream, const char *violation)
 {
-	char		byte;
-	ssize_t		result;
+	char		text[200];
 
-	do
-		result = recv(stream->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	while (result < 0 && errno == EINTR);
-	return result == 0 || (result < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+	stream->transport->violation = violation;
+	snprintf(text, sizeof(text), "%s sent an invalid reply: %s", stream->host_and_port,
+			 violation);
+	mongo_transport_note_failure(stream->transport, text);
 }
 
 void
-mongo_transport_drop_closed(MongoTransport *transport)
+mongo_transport_close(MongoTransport *transport)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &transport->streams)
-	{
-		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
-
-		if (stream->socket != PGINVALID_SOCKET && peer_has_closed(stream))
-			mongoc_stream_close(&stream->vtable);
-	}
-}
-
-void
-mongo_transport_close_data_stream(MongoTransport *transport)
-{
-	if (transport->data_stream == NULL)
-		return;
-	mongoc_stream_close(&transport->data_stream->vtable);
+	if (transport->data_stream != NULL)
+		mongoc_stream_destroy(transport->data_stream->top);
 	transport->data_stream = NULL;
+}
+
+void
+mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms)
+{
+	transport->ending = (MongoEnding) {
+		.active = true,
+		.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), total_ms),
+		.interrupt_ms = interrupt_ms
+	};
 }
 
 void

@@ -14,28 +14,24 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "storage/predicate.h"
+#include "storage/proc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-
-static bson_t *mongo_transaction_fields(MongoLease *lease,
-										const mongoc_client_session_t *session);
-static void mongo_transaction_note_reply(MongoLease *lease,
-										 mongoc_client_session_t *session,
-										 const bson_t *reply);
-static bool mongo_transaction_run(MongoLease *lease, mongoc_client_session_t *session,
-								  MemoryContext context, const char *database,
-								  const bson_t *command, const bson_t *fields,
-								  bson_t **reply, bson_error_t *error);
-static bool mongo_transaction_takes_messages(MongoLease *lease, TimestampTz used_at);
+#include "utils/wait_event.h"
 
 /*-------------------------------------------------------------------------
  * MongoDB transactions that follow the PostgreSQL transaction.
  *
  * Invariant: 'sessions' holds an entry for each user mapping written to, or
  * read from in one snapshot, in the current PostgreSQL transaction, and is
- * empty between transactions.  A lease in an entry is pinned until then: the
- * MongoDB transaction belongs to its client.
+ * empty between transactions.  A lease in an entry is held until then: behind mongos
+ * a transaction belongs to the one that it began on, and a connection has one at a time.
+ *
+ * A MongoDB transaction is the id of a session and a number, which all of its commands
+ * carry.  The first of them begins it; commit and abort have a write concern, and behind
+ * mongos the token by which another one finds it.
  *
  * MongoDB commits just before PostgreSQL does (pre-commit), so an error of
  * MongoDB's still rolls PostgreSQL back.  What cannot be had without two-phase
@@ -43,6 +39,40 @@ static bool mongo_transaction_takes_messages(MongoLease *lease, TimestampTz used
  * between the two commits, MongoDB's stays.
  *-------------------------------------------------------------------------
  */
+
+/* A connection used so recently is not asked whether it is open. */
+#define RECENTLY_USED_MS	100
+
+/* How long a commit whose outcome is unknown is asked for again. */
+#define COMMIT_RETRY_MS		30000
+#define COMMIT_PAUSE_MS		50
+
+/* How long to wait for one answer, before looking for another server. */
+#define COMMIT_WAIT_MS		15000
+
+/* After an interrupt: for a commit that is about to be answered. */
+#define COMMIT_GRACE_MS		50
+
+/*
+ * A server that does not answer must not keep the backend.  What has left by
+ * then reaches it all the same; else MongoDB ends the transaction by itself,
+ * after transactionLifetimeLimitSeconds.
+ */
+#define ABORT_MS			1000
+#define HURRIED_ABORT_MS	100
+#define HURRIED_KILL_MS		300 /* with a connection to be made first */
+
+/* What a repeated commit waits for a majority, unless the user has said (specification). */
+#define REPEATED_WTIMEOUT_MS	10000
+
+/* What became of commitTransaction. */
+typedef enum MongoCommitOutcome
+{
+	MONGO_COMMITTED,
+	MONGO_NOT_COMMITTED,		/* never sent, or refused for good */
+	MONGO_COMMIT_UNCONFIRMED,	/* done, but not as the write concern has it */
+	MONGO_COMMIT_UNKNOWN
+} MongoCommitOutcome;
 
 /* How long an abort may go on closing cursors. */
 #define KILL_CURSORS_MS		500
@@ -54,8 +84,12 @@ struct MongoSession
 	MongoTransactions mode;
 	bool		begun;			/* a MongoDB transaction is open, or was */
 	MongoLease *lease;			/* pinned; NULL without a transaction */
-	mongoc_client_session_t *driver_session;	/* likewise */
+	bson_t	   *lsid;			/* of the session; it outlives the connection */
+	int64		number;			/* of the transaction */
+	MongoKeptDocument	recovery_token; /* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
+	bool		over;			/* it has been committed */
+	bool		broken_off;		/* the reply to a command has not come */
 	TimestampTz used_at;		/* the last one */
 	bool		wrote;			/* something was written, or may have been */
 	bool		lost;			/* a command failed: MongoDB has ended the
@@ -63,7 +97,6 @@ struct MongoSession
 	int64		documents;		/* written */
 	MongoWriteDoubt doubt;		/* what more may be, without a transaction */
 	MongoWriteFlight *flight;	/* a batch under way, likewise; or NULL */
-	const MongoFlightMethods *flight_methods;
 	int			flight_level;	/* nesting level that it was sent at */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
@@ -79,69 +112,30 @@ static bool callbacks_registered = false;
 /* The nesting level of the statement that writes; 0: the current one. */
 static int	writing_level = 0;
 
-void
-mongo_session_report_error(const char *context_message, const bson_error_t *error,
-						   const bson_t *reply)
+static MongoClient *
+client_of(const MongoSession *session)
 {
-	if (mongo_reply_has_label(reply, "TransientTransactionError"))
+	return mongo_client_of(mongo_lease_connection(session->lease));
+}
+
+bool
+mongo_session_is_lost_by(const MongoSession *session, const bson_error_t *error,
+						 const bson_t *reply)
+{
+	return reply != NULL ? mongo_reply_has_label(reply, "TransientTransactionError") :
+		mongo_session_in_transaction(session) && error->domain == MONGOC_ERROR_STREAM;
+}
+
+void
+mongo_session_report_error(const MongoSession *session, const char *context_message,
+						   const bson_error_t *error, const bson_t *reply)
+{
+	if (mongo_session_is_lost_by(session, error, reply))
 		mongo_report_transient_error(context_message, error);
 	mongo_report_bson_error(context_message, error, reply);
 }
 
 /* ------------------------------ beginning ---------------------------------- */
-
-/*
- * start_driver_transaction
- *		libmongoc's part; nothing here raises between making and freeing.
- *		Sets session->driver_session, to NULL unless it succeeds.
- *
- * All reads of a transaction are from one snapshot of the storage engine.
- * Repeatable read also asks that it be one that a majority has; and what is
- * committed must have reached a majority, or an election could undo it.
- */
-static bool
-start_driver_transaction(MongoSession *session, mongoc_client_t *client,
-						 bson_error_t *error)
-{
-	mongoc_transaction_opt_t *options = mongoc_transaction_opts_new();
-	mongoc_read_concern_t *read_concern = mongoc_read_concern_new();
-	mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
-	mongoc_write_concern_t *write_concern = NULL;
-	bool		started = false;
-
-	if (IsolationUsesXactSnapshot())
-	{
-		mongoc_read_concern_set_level(read_concern,
-									  MONGOC_READ_CONCERN_LEVEL_SNAPSHOT);
-		mongoc_transaction_opts_set_read_concern(options, read_concern);
-	}
-	mongoc_transaction_opts_set_read_prefs(options, primary);
-	if (mongoc_write_concern_is_default(mongoc_client_get_write_concern(client)))
-	{
-		write_concern = mongoc_write_concern_new();
-		mongoc_write_concern_set_w(write_concern, MONGOC_WRITE_CONCERN_W_MAJORITY);
-		mongoc_transaction_opts_set_write_concern(options, write_concern);
-	}
-
-	if (session->driver_session == NULL)
-		session->driver_session = mongoc_client_start_session(client, NULL, error);
-	if (session->driver_session != NULL)
-		started = mongoc_client_session_start_transaction(session->driver_session,
-														  options, error);
-	if (!started && session->driver_session != NULL)
-	{
-		/* nothing may go on in a session without its transaction */
-		mongoc_client_session_destroy(session->driver_session);
-		session->driver_session = NULL;
-	}
-
-	if (write_concern != NULL)
-		mongoc_write_concern_destroy(write_concern);
-	mongoc_read_prefs_destroy(primary);
-	mongoc_read_concern_destroy(read_concern);
-	mongoc_transaction_opts_destroy(options);
-	return started;
-}
 
 /*
  * refuse_without_transactions
@@ -161,72 +155,214 @@ refuse_without_transactions(MongoSession *session)
 
 /*
  * begin
- *		Open the MongoDB transaction where the server has them.
- *
- * An idle client may have lost sight of its servers or of the primary, and
- * libmongoc would not wait for an election.  Nothing has been done yet, so a
- * new one is made, which does.
+ *		Have the MongoDB transaction begin with the next command, where the server has
+ *		transactions.
  */
 static void
 begin(MongoSession *session)
 {
 	MongoLease *lease;
-	bson_error_t error;
-	bool		started;
+	MongoClient *client;
+	const bson_t *lsid;
 
 	if (session->begun || session->mode == MONGO_TRANSACTIONS_OFF)
 		return;
 
-	lease = mongo_lease_acquire_live(TopTransactionContext, session->user);
-	if (mongo_lease_deployment(lease) == MONGO_DEPLOYMENT_UNKNOWN)
-		mongo_lease_renew(lease, session->user);
-	if (mongo_lease_deployment(lease) == MONGO_DEPLOYMENT_STANDALONE)
+	lease = mongo_lease_acquire_for_write(TopTransactionContext, session->user, NULL, NULL);
+	client = mongo_client_of(mongo_lease_connection(lease));
+	if (client->is_standalone)
 	{
 		mongo_lease_release(lease);
 		refuse_without_transactions(session);
 		return;
 	}
-
-	started = start_driver_transaction(session, mongo_lease_client(lease), &error);
-	if (!started && error.domain == MONGOC_ERROR_SERVER_SELECTION)
+	lsid = mongo_server_session_use(&client->session, client->context);
+	if (lsid == NULL)
 	{
-		mongo_lease_check_interrupts(lease);
-		mongo_lease_renew(lease, session->user);
-		started = start_driver_transaction(session, mongo_lease_client(lease), &error);
-	}
-	if (!started)
-	{
-		mongo_lease_check_interrupts(lease);
 		mongo_lease_release(lease);
-		mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
-											session->server_name), &error, NULL);
+		mongo_report_no_sessions(psprintf("could not begin a transaction on server \"%s\"",
+										  session->server_name));
 	}
+	session->lsid = bson_copy_in(TopTransactionContext, lsid);
+	session->number = ++client->session.number;
+	session->used_at = GetCurrentTimestamp();
 	session->begun = true;
 	session->lease = lease;
-	mongo_lease_note_transaction(lease);
+	client->in_transaction = true;
 }
 
 bool
 mongo_session_is_fresh(const MongoSession *session)
 {
-	return session->driver_session != NULL && !session->used &&
-		!IsolationUsesXactSnapshot();
+	return session->lease != NULL && !session->used && !IsolationUsesXactSnapshot();
 }
 
 void
 mongo_session_restart(MongoSession *session)
 {
+	MongoServerSession *own = &client_of(session)->session;
+
+	/* a greater number ends what there may be of the last one */
+	session->number++;
+	own->number = Max(own->number, session->number);
+	session->used = false;
+}
+
+/* --------------------------- commands within it ----------------------------- */
+
+/*
+ * append_session
+ *		What every command of the transaction has beside itself.
+ */
+static void
+append_session(const MongoSession *session, bson_t *fields)
+{
+	BSON_APPEND_DOCUMENT(fields, "lsid", session->lsid);
+	BSON_APPEND_INT64(fields, "txnNumber", session->number);
+	BSON_APPEND_BOOL(fields, "autocommit", false);
+}
+
+/*
+ * look_at_connection
+ *		Where the server has closed it, a command that was sent would be lost, and the
+ *		transaction with it, which does not end with its connection: so connect again.
+ *
+ * Looked at only if nothing has been sent for a while.
+ */
+static void
+look_at_connection(MongoSession *session)
+{
+	MongoClient *client = client_of(session);
+	TimestampTz now = GetCurrentTimestamp();
 	bson_error_t error;
 
-	mongoc_client_session_abort_transaction(session->driver_session, NULL);
-	mongo_lease_check_interrupts(session->lease);
-	session->used = false;
-	mongo_lease_note_transaction(session->lease);
-	if (start_driver_transaction(session, mongo_lease_client(session->lease), &error))
+	if (!session->broken_off && mongo_client_is_clean(client) &&
+		TimestampDifferenceExceeds(session->used_at, now, RECENTLY_USED_MS) &&
+		mongo_client_has_lost_connection(client))
+		(void) mongo_client_reconnect(client, &error);
+	session->used_at = now;
+}
+
+/*
+ * mongo_session_fields
+ *
+ * All reads of a transaction are from one snapshot of the storage engine.  Repeatable read
+ * also asks that it be one that a majority has.
+ */
+bson_t *
+mongo_session_fields(MongoSession *session)
+{
+	MongoClient *client = client_of(session);
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+
+	look_at_connection(session);
+	append_session(session, fields);
+	if (!session->used)
+	{
+		BSON_APPEND_BOOL(fields, "startTransaction", true);
+		if (IsolationUsesXactSnapshot())
+			bson_append_condition(fields, "readConcern", "level", bson_utf8("snapshot"));
+		else if (client->connection.read_concern != NULL)
+			bson_concat(fields, client->connection.read_concern);
+	}
+	mongo_append_kept(fields, "$clusterTime", &client->cluster_time);
+	session->used = true;
+	return fields;
+}
+
+void
+mongo_session_note_reply(MongoSession *session, const bson_t *reply)
+{
+	if (reply == NULL)
+	{
+		session->broken_off = true;
+		mongo_lease_connection(session->lease)->broken = true;
 		return;
+	}
+	mongo_keep(&client_of(session)->cluster_time, reply, "$clusterTime");
+	mongo_keep(&session->recovery_token, reply, "recoveryToken");
+}
+
+/*
+ * run_in_transaction
+ *		Send a command and wait: true when it succeeded.  Raises nothing once it is sent.
+ *
+ * *document is a view of the reply; it has no bytes where none has come.
+ */
+static bool
+run_in_transaction(MongoSession *session, const MongoCommand *command, MongoReply *reply,
+				   bson_t *document, bool *answered, bson_error_t *error)
+{
+	MongoConnection *connection = mongo_lease_connection(session->lease);
+
+	*answered = mongo_send(connection, command, reply) &&
+		mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT,
+							   document) == MONGO_REPLY;
+	mongo_session_note_reply(session, *answered ? document : NULL);
+	if (!mongo_reply_has_failed(connection, *answered, document, error))
+		return true;
+	if (*answered && mongo_error_is_retryable(error->code))
+		connection->broken = true;
+	return false;
+}
+
+const bson_t *
+mongo_session_read_command(MongoSession *session, MemoryContext context,
+						   const char *database, const bson_t *command,
+						   const char *context_message)
+{
+	MongoCommand message = {
+		.database = database,
+		.document = command,
+		.fields = mongo_session_fields(session)
+	};
+	MongoReply	reply = {.context = context};
+	bson_t	   *document = bson_palloc(context, sizeof(bson_t));
+	bson_error_t error = {0};
+	bool		answered;
+
+	mongo_check_command_size(command);
+	mongo_memory_check(0);
+	if (run_in_transaction(session, &message, &reply, document, &answered, &error))
+	{
+		mongo_lease_check_interrupts(session->lease);
+		return document;
+	}
+
+	/*
+	 * whatever failed in it, or was broken off, has ended MongoDB's
+	 * transaction
+	 */
+	session->lost = true;
 	mongo_lease_check_interrupts(session->lease);
-	mongo_session_report_error(psprintf("could not begin a transaction on server \"%s\"",
-										session->server_name), &error, NULL);
+	mongo_session_report_error(session, context_message, &error, answered ? document : NULL);
+	return NULL;				/* keep the compiler quiet */
+}
+
+/* ------------------------------- cursors ------------------------------------ */
+
+/* kill_cursor_command: false when the server cannot be told. */
+static bool
+run_kill(void *argument, const char *database, const bson_t *command)
+{
+	MongoSession *session = argument;
+	bson_t		fields = BSON_INITIALIZER;
+	MongoCommand message = {.database = database,.document = command,.fields = &fields};
+	MongoReply	reply = {.context = CurrentMemoryContext};
+	bson_t		document;
+	bson_error_t error;
+	bool		answered;
+	bool		succeeded;
+
+	if (session->over || session->maybe_open)
+		BSON_APPEND_DOCUMENT(&fields, "lsid", session->lsid);
+	else
+		append_session(session, &fields);
+	succeeded = mongo_client_is_clean(client_of(session)) &&
+		run_in_transaction(session, &message, &reply, &document, &answered, &error);
+	bson_destroy(&fields);
+	mongo_reply_free(&reply);
+	return succeeded;
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -262,10 +398,269 @@ release_interrupts(void)
 static void
 kill_cursors(MongoSession *session, bool all)
 {
-	if (session->driver_session != NULL)
-		mongo_session_cursors_kill(&session->cursors, all,
-								   mongo_lease_client(session->lease),
-								   session->driver_session);
+	if (session->lease != NULL)
+		mongo_session_cursors_kill(&session->cursors, all, run_kill, session);
+}
+
+/* ------------------------------- committing --------------------------------- */
+
+/*
+ * judge_failed_commit
+ *		What a commit that was not answered with success has come to.
+ *
+ * Once commitTransaction may have reached a server, only that server's word, or
+ * its successor's, that there is no such commit makes it none.  The label
+ * TransientTransactionError is that word: without a commit sent before, for what
+ * MongoDB aborts; after one, as a repetition asks for a majority, NoSuchTransaction
+ * has it only when a majority confirms it (Transactions specification,
+ * "UnknownTransactionCommitResult" and "Majority write concern is used when
+ * retrying commitTransaction"; in MongoDB, isTransientTransactionError()).  Some
+ * errors without a label come before anything is committed, so they are final
+ * where nothing was sent before.  libmongoc's own labels are not looked at: they
+ * leave out what its repetition hides.
+ */
+static MongoCommitOutcome
+judge_failed_commit(const bson_t *reply, const bson_error_t *error, int sent)
+{
+	static const int refusals[] = {
+		13,						/* Unauthorized */
+		59,						/* CommandNotFound */
+		257,					/* TransactionTooLarge */
+		388						/* TransactionTooLargeForCache */
+	};
+
+	if (sent == 0)
+		return MONGO_NOT_COMMITTED;
+	if (mongo_reply_is_ok(reply))
+		return MONGO_COMMIT_UNCONFIRMED;
+	if (!bson_has_field(reply, "code") || bson_has_field(reply, "writeConcernError"))
+		return MONGO_COMMIT_UNKNOWN;
+	if (mongo_reply_has_label(reply, "TransientTransactionError"))
+		return MONGO_NOT_COMMITTED;
+	for (size_t i = 0; sent == 1 && i < lengthof(refusals); i++)
+	{
+		if (error->code == (uint32) refusals[i])
+			return MONGO_NOT_COMMITTED;
+	}
+	return MONGO_COMMIT_UNKNOWN;
+}
+
+/* cannot_be_confirmed: asking again would bring the same answer. */
+static bool
+cannot_be_confirmed(const bson_error_t *error)
+{
+	return error->code == 100 || error->code == 79; /* UnsatisfiableWriteConcern,
+													 * UnknownReplWriteConcern */
+}
+
+/* pause_commit: before it is asked for again; interrupts only end the pause. */
+static void
+pause_commit(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 COMMIT_PAUSE_MS, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+}
+
+/*
+ * longest_commit
+ *		How long to ask, in ms.
+ *
+ * PostgreSQL itself stops the clock of statement_timeout before it commits.
+ */
+static int
+longest_commit(void)
+{
+	return StatementTimeout > 0 ? Min(StatementTimeout, COMMIT_RETRY_MS) :
+		COMMIT_RETRY_MS;
+}
+
+/*
+ * commit_fields
+ *		What commitTransaction has beside itself, when it is sent once more ('again') too.
+ *
+ * What is committed must have reached a majority, or an election could undo it; a
+ * repetition asks for that, whatever the user has chosen (Transactions specification).
+ */
+static bson_t *
+commit_fields(const MongoSession *session, bool again)
+{
+	const bson_t *chosen = mongo_lease_connection(session->lease)->write_concern;
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
+	bson_t		concern;
+	bson_iter_t iter;
+	bson_iter_t member;
+	bool		has_timeout = false;
+
+	append_session(session, fields);
+	mongo_append_kept(fields, "recoveryToken", &session->recovery_token);
+	mongo_append_kept(fields, "$clusterTime", &client_of(session)->cluster_time);
+	if (chosen != NULL && !again)
+	{
+		bson_concat(fields, chosen);
+		return fields;
+	}
+	BSON_APPEND_DOCUMENT_BEGIN(fields, "writeConcern", &concern);
+	if (chosen != NULL && bson_iter_init_find(&iter, chosen, "writeConcern") &&
+		bson_iter_recurse(&iter, &member))
+	{
+		while (bson_iter_next(&member))
+		{
+			if (strcmp(bson_iter_key(&member), "w") == 0)
+				continue;
+			has_timeout |= strcmp(bson_iter_key(&member), "wtimeout") == 0;
+			bson_append_iter(&concern, NULL, 0, &member);
+		}
+	}
+	BSON_APPEND_UTF8(&concern, "w", "majority");
+	if (again && !has_timeout)
+		BSON_APPEND_INT32(&concern, "wtimeout", REPEATED_WTIMEOUT_MS);
+	bson_append_document_end(fields, &concern);
+	return fields;
+}
+
+/*
+ * note_concern_error
+ *		Does a commit that was carried out say that it has not reached those that it had
+ *		to?
+ */
+static bool
+note_concern_error(const bson_t *document, bson_error_t *error)
+{
+	bson_iter_t iter;
+
+	if (!bson_iter_init_find(&iter, document, "writeConcernError"))
+		return false;
+	mongo_note_error(error, MONGOC_ERROR_WRITE_CONCERN, &iter);
+	return true;
+}
+
+/*
+ * try_commit
+ *		Send commitTransaction once, over a new connection if need be, and wait.
+ *
+ * *sent counts how often it has left whole.
+ */
+static MongoCommitOutcome
+try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int *sent,
+		   bson_error_t *error, bool *transient)
+{
+	MongoClient *client = client_of(session);
+	MongoConnection *connection = &client->connection;
+	bson_t		document;
+	bool		answered = false;
+
+	*transient = false;
+	for (int attempt = 0; attempt < 2 && !answered; attempt++)
+	{
+		if (!mongo_client_is_clean(client) && !mongo_client_reconnect(client, error))
+			return *sent == 0 ? MONGO_NOT_COMMITTED : MONGO_COMMIT_UNKNOWN;
+		/* what has not left whole may leave once more */
+		if (!mongo_send(connection, command, reply))
+			continue;
+		(*sent)++;
+		answered = mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT,
+										  &document) == MONGO_REPLY;
+		break;
+	}
+	if (!answered)
+	{
+		connection->broken = true;
+		(void) mongo_reply_has_failed(connection, false, NULL, error);
+		return *sent == 0 ? MONGO_NOT_COMMITTED : MONGO_COMMIT_UNKNOWN;
+	}
+	mongo_session_note_reply(session, &document);
+	if (!mongo_reply_has_failed(connection, true, &document, error) &&
+		!note_concern_error(&document, error))
+		return MONGO_COMMITTED;
+	if (mongo_error_is_retryable(error->code))
+		connection->broken = true;
+	*transient = mongo_reply_has_label(&document, "TransientTransactionError");
+	return judge_failed_commit(&document, error, *sent);
+}
+
+/*
+ * commit_transaction
+ *		commitTransaction, asked again while nobody knows what became of it: for
+ *		half a minute, or statement_timeout if that is less.
+ *
+ * An interrupt leaves 50 ms to a commit that is about to be answered, and then
+ * ends the asking.  On failure *error is set, and *transient tells whether
+ * MongoDB calls it a transient transaction error.
+ */
+static MongoCommitOutcome
+commit_transaction(MongoSession *session, bson_error_t *error, bool *transient)
+{
+	MongoConnection *connection = mongo_lease_connection(session->lease);
+	MongoTransport *transport = &connection->transport;
+	bson_t	   *document = bson_from_template("{commitTransaction: 1}");
+	bson_t	   *again = commit_fields(session, true);
+	MongoCommand command = {
+		.database = "admin",
+		.document = document,
+		.fields = commit_fields(session, false)
+	};
+	MongoReply	reply = {.context = CurrentMemoryContext};
+	MongoCommitOutcome outcome;
+	int			sent = 0;
+
+	/* nothing is raised from here on */
+	mongo_memory_check(0);
+	if (!connection->broken && mongo_has_reply(connection))
+		connection->broken = true;
+	transport->wait_limit_ms = COMMIT_WAIT_MS;
+	mongo_begin_ending(transport, longest_commit(), COMMIT_GRACE_MS);
+	for (;;)
+	{
+		outcome = try_commit(session, &command, &reply, &sent, error, transient);
+		if (outcome == MONGO_COMMITTED || outcome == MONGO_NOT_COMMITTED ||
+			(outcome == MONGO_COMMIT_UNCONFIRMED && cannot_be_confirmed(error)) ||
+			mongo_interrupt_is_due(true) ||
+			GetCurrentTimestamp() >= transport->ending.deadline)
+			break;
+		if (sent > 0)
+			command.fields = again;
+		pause_commit();
+	}
+	mongo_finish_ending(transport);
+	transport->wait_limit_ms = 0;
+	transport->timed_out = false;
+	return outcome;
+}
+
+pg_noreturn static void report_failed_commit(const char *server_name,
+											 MongoCommitOutcome outcome,
+											 const bson_error_t *error, bool transient);
+
+/*
+ * report_failed_commit
+ *		Raise 08007 where MongoDB may have committed, 40001 for a transient error, else
+ *		as mongo_report_bson_error() has it.
+ */
+static void
+report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
+					 const bson_error_t *error, bool transient)
+{
+	char	   *message = psprintf("could not commit on server \"%s\"", server_name);
+	const char *text = mongo_printable(error->message);
+
+	if (outcome == MONGO_COMMIT_UNKNOWN)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+				 errmsg("%s", message),
+				 errdetail("It is not known whether MongoDB committed, error %d: %s",
+						   (int) error->code, text),
+				 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it.")));
+	if (outcome == MONGO_COMMIT_UNCONFIRMED)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+				 errmsg("%s", message),
+				 errdetail("MongoDB has applied the transaction, but not confirmed it as the write concern demands, error %d: %s",
+						   (int) error->code, text),
+				 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it, and check the write concern of the foreign server.")));
+	if (transient)
+		mongo_report_transient_error(message, error);
+	mongo_report_bson_error(message, error, NULL);
 }
 
 /*
@@ -301,33 +696,53 @@ commit_session(MongoSession *session)
 	MongoCommitOutcome outcome;
 	bool		transient;
 
-	if (session->driver_session == NULL || !session->wrote)
+	if (session->lease == NULL || !session->wrote || !session->used)
 		return;
 
 	/* should this backend be killed now, the outcome is MongoDB's alone */
-	outcome = mongo_commit_transaction(session->lease, session->driver_session,
-									   &error, &transient);
+	outcome = commit_transaction(session, &error, &transient);
 	if (outcome == MONGO_COMMITTED)
 	{
 		/*
 		 * an interrupt that came meanwhile is too late: MongoDB's commit
 		 * stays
 		 */
+		session->over = true;
 		QueryCancelPending = false;
 		hold_interrupts();
 		return;
 	}
 	session->maybe_open = true;
-	mongo_report_failed_commit(session->server_name, outcome, &error, transient);
+	report_failed_commit(session->server_name, outcome, &error, transient);
 }
 
-/* finish_reading: end a MongoDB transaction in which nothing was written. */
+/*
+ * finish_reading
+ *		End a MongoDB transaction in which nothing was written.
+ *
+ * By a commit: only when it succeeds has a majority what was read.  Nothing depends
+ * on that, so a failure is not reported, and it takes no longer than an abort.
+ */
 static void
 finish_reading(MongoSession *session)
 {
-	if (session->driver_session != NULL && !session->wrote && !session->lost &&
-		!mongo_lease_is_interrupted(session->lease))
-		mongo_finish_reading(session->lease, session->driver_session);
+	MongoCommand command = {.database = "admin"};
+	MongoReply	reply = {.context = CurrentMemoryContext};
+	MongoTransport *transport;
+	bson_t		document;
+	bson_error_t error;
+	bool		answered;
+
+	if (session->lease == NULL || !session->used || session->wrote || session->lost ||
+		!mongo_client_is_clean(client_of(session)))
+		return;
+	command.document = bson_from_template("{commitTransaction: 1}");
+	command.fields = commit_fields(session, false);
+	transport = &mongo_lease_connection(session->lease)->transport;
+	mongo_begin_ending(transport, ABORT_MS, HURRIED_ABORT_MS);
+	(void) run_in_transaction(session, &command, &reply, &document, &answered, &error);
+	mongo_finish_ending(transport);
+	session->over = answered;
 }
 
 /*
@@ -358,6 +773,8 @@ commit_sessions(void)
 		commit_session(lfirst(cell));
 }
 
+/* -------------------------------- aborting ---------------------------------- */
+
 static void
 warn_of_open_transaction(const MongoSession *session)
 {
@@ -373,59 +790,96 @@ warn_of_open_transaction(const MongoSession *session)
 }
 
 /*
+ * abort_transaction
+ *		Tell MongoDB; false when that has been given up.
+ *
+ * If a command was broken off or lost with its connection, it may run on, or have opened a
+ * cursor that nobody knows of: then killSessions goes over another connection to the same
+ * server, and ends that, too.  So it does if a commit has been sent: on a transaction
+ * that MongoDB has committed it has no effect.  Interrupts are not served; after one, little
+ * time is left.
+ */
+static bool
+abort_transaction(MongoSession *session)
+{
+	MongoClient *client = client_of(session);
+	MongoTransport *transport = &client->connection.transport;
+	bool		hurried = proc_exit_inprogress || transport->interrupted ||
+		mongo_interrupt_is_due(true);
+	bson_t		document = BSON_INITIALIZER;	/* both stay within the
+												 * bson_t, */
+	bson_t		fields = BSON_INITIALIZER;	/* but for a recovery token */
+	MongoCommand command = {.database = "admin",.document = &document,.fields = &fields};
+	MongoReply	reply = {.context = CurrentMemoryContext};
+	bson_t		ignored;
+	bool		told;
+
+	if (!session->broken_off && !session->maybe_open && mongo_client_is_clean(client) &&
+		!mongo_client_has_lost_connection(client))
+	{
+		bson_append_template(&document, "{abortTransaction: 1}");
+		append_session(session, &fields);
+		mongo_append_kept(&fields, "recoveryToken", &session->recovery_token);
+		mongo_begin_ending(transport, hurried ? HURRIED_ABORT_MS : ABORT_MS, HURRIED_ABORT_MS);
+		told = mongo_send(&client->connection, &command, &reply) &&
+			mongo_receive_document(&client->connection, &reply, MONGO_DUE_INTERRUPT,
+								   &ignored) == MONGO_REPLY;
+		mongo_finish_ending(transport);
+		if (!told)
+			client->connection.broken = true;
+	}
+	else
+	{
+		mongo_append_kill_session(&document, session->lsid);
+		command.fields = NULL;
+		told = mongo_client_run_beside(client, &command, 1, hurried ? HURRIED_KILL_MS : ABORT_MS,
+									   hurried ? HURRIED_KILL_MS : ABORT_MS) == 1;
+		/* its number has gone with it */
+		client->session.lsid = NULL;
+	}
+	bson_destroy(&document);
+	bson_destroy(&fields);
+	mongo_reply_free(&reply);
+	return told;
+}
+
+/*
  * tell_of_end
  *		Abort what is still open, and close cursors.
- *
- * A statement that was cancelled leaves its client refusing I/O; without an
- * abort, MongoDB would keep the transaction's locks for a minute.
  */
 static void
 tell_of_end(void *argument)
 {
 	MongoSession *session = argument;
+	MongoTransport *transport = &mongo_lease_connection(session->lease)->transport;
 
-	bool		told = true;
-
-	if (session->maybe_open)
-		told = mongo_kill_transaction(session->lease, session->driver_session);
-	else if (session->used && mongoc_client_session_in_transaction(session->driver_session))
-		told = mongo_abort_transaction(session->lease, session->driver_session);
-	if (!told)
+	if (session->used && !session->over && !abort_transaction(session))
 		warn_of_open_transaction(session);
-	if (!mongo_lease_is_interrupted(session->lease))
+	session->over = true;
+	if (mongo_client_is_clean(client_of(session)))
 	{
-		mongo_lease_begin_ending(session->lease, KILL_CURSORS_MS, 0, 0);
+		mongo_begin_ending(transport, KILL_CURSORS_MS, 0);
 		kill_cursors(session, true);
-		mongo_lease_finish_ending(session->lease);
+		mongo_finish_ending(transport);
 	}
-}
-
-/* free_driver_session: which aborts a transaction that is still open. */
-static void
-free_driver_session(void *argument)
-{
-	mongoc_client_session_destroy(((MongoSession *) argument)->driver_session);
 }
 
 /*
  * end_session
- *		Tell MongoDB and let the client go.
+ *		Tell MongoDB and let the connection go.
  *
  * An ERROR would make PostgreSQL end its transaction a second time, as would FATAL.
- * So nothing here raises, and a session whose memory runs out in libmongoc ends
- * later.
+ * So nothing here raises.
  */
 static void
 end_session(MongoSession *session)
 {
-	if (session->driver_session == NULL)
+	if (session->lease == NULL)
 		return;
 	(void) mongo_protect(tell_of_end, session);
-	(void) mongo_protect(free_driver_session, session);
-	session->driver_session = NULL;
 	if (!mongo_driver_is_entered())
 	{
-		mongo_lease_finish_ending(session->lease);
+		mongo_finish_ending(&mongo_lease_connection(session->lease)->transport);
 		mongo_lease_release(session->lease);
 	}
 	session->lease = NULL;
@@ -436,7 +890,7 @@ abandon_protected(void *argument)
 {
 	MongoSession *session = argument;
 
-	session->flight_methods->abandon(session->flight);
+	mongo_write_flight_abandon(session->flight);
 }
 
 /* abandon_flight: what was sent at this nesting level or below it. */
@@ -554,7 +1008,6 @@ create_session(const UserMapping *user)
 
 	if (!callbacks_registered)
 	{
-		mongo_commit_initialize();
 		mongo_at_transaction_end(MONGO_END_SESSIONS, at_transaction_event);
 		RegisterSubXactCallback(at_subtransaction_event, NULL);
 		callbacks_registered = true;
@@ -598,9 +1051,9 @@ settle_flight(MongoSession *session, bool raise)
 
 	if (flight == NULL)
 		return;
-	session->flight_methods->settle(flight);
+	mongo_write_flight_settle(flight);
 	if (raise)
-		session->flight_methods->check(flight);
+		mongo_write_flight_check(flight);
 }
 
 void
@@ -638,14 +1091,14 @@ mongo_session_for_read(UserMapping *user)
 	settle_flight(session, false);
 	if (IsolationUsesXactSnapshot())
 		begin(session);
-	return session->driver_session == NULL ? NULL : session;
+	return session->lease == NULL ? NULL : session;
 }
 
 MongoLease *
 mongo_session_lease(MongoSession *session)
 {
 	return session->lease != NULL ? session->lease :
-		mongo_lease_acquire_live(CurrentMemoryContext, session->user);
+		mongo_lease_acquire_for_write(CurrentMemoryContext, session->user, NULL, NULL);
 }
 
 void
@@ -655,43 +1108,10 @@ mongo_session_return_lease(MongoSession *session, MongoLease *lease)
 		mongo_lease_release(lease);
 }
 
-void
-mongo_session_append(MongoSession *session, bson_t *options)
-{
-	bson_error_t error;
-
-	session->used = true;
-	session->used_at = GetCurrentTimestamp();
-	if (session->driver_session != NULL &&
-		!mongoc_client_session_append(session->driver_session, options, &error))
-		mongo_session_report_error("could not use a MongoDB session",
-								   &error, NULL);
-}
-
-bool
-mongo_session_takes_messages(const MongoSession *session)
-{
-	return session->driver_session != NULL && session->used &&
-		mongo_transaction_takes_messages(session->lease, session->used_at);
-}
-
-bson_t *
-mongo_session_fields(MongoSession *session)
-{
-	session->used_at = GetCurrentTimestamp();
-	return mongo_transaction_fields(session->lease, session->driver_session);
-}
-
-void
-mongo_session_note_reply(MongoSession *session, const bson_t *reply)
-{
-	mongo_transaction_note_reply(session->lease, session->driver_session, reply);
-}
-
 bool
 mongo_session_in_transaction(const MongoSession *session)
 {
-	return session->driver_session != NULL;
+	return session->lease != NULL;
 }
 
 /* get_writing_level: that of the statement whose rows are sent. */
@@ -719,24 +1139,16 @@ mongo_session_note_write(MongoSession *session, int64 documents)
 	session->written_level = Max(session->written_level, get_writing_level());
 }
 
-void
-mongo_session_note_doubt(MongoSession *session, MongoWriteEnd end, int64 documents)
-{
-	mongo_write_doubt_add(&session->doubt, end, documents);
-}
-
 MongoLease *
 mongo_session_lease_for(MongoSession *session, const MongoTurns *turns, void *reader)
 {
-	return mongo_lease_acquire_shared(CurrentMemoryContext, session->user, turns, reader);
+	return mongo_lease_acquire_for_write(CurrentMemoryContext, session->user, turns, reader);
 }
 
 void
-mongo_session_note_flight(MongoSession *session, const MongoFlightMethods *methods,
-						  MongoWriteFlight *flight)
+mongo_session_note_flight(MongoSession *session, MongoWriteFlight *flight)
 {
 	session->flight = flight;
-	session->flight_methods = methods;
 	session->flight_level = get_writing_level();
 }
 
@@ -764,51 +1176,6 @@ mongo_session_traffic(const MongoSession *session)
 	return &mongo_lease_connection(session->lease)->transport.traffic;
 }
 
-/* run_by_driver: a command that reads, by libmongoc; true when it succeeded. */
-static bool
-run_by_driver(MongoSession *session, MemoryContext context, const char *database,
-			  const bson_t *command, bson_t **reply, bson_error_t *error)
-{
-	bson_t	   *options = bson_create_in(CurrentMemoryContext);
-
-	/* libmongoc adds its own to a copy of the command */
-	mongo_memory_check(2 * mongo_memory_grown(command->len));
-	*reply = bson_create_in(context);
-	mongo_session_append(session, options);
-	if (!bson_has_field(command, "comment"))
-		mongo_trace_append(mongo_lease_connection(session->lease)->comment, options);
-	return mongoc_client_command_with_opts(mongo_lease_client(session->lease), database,
-										   command, NULL, options, *reply, error);
-}
-
-const bson_t *
-mongo_session_read_command(MongoSession *session, MemoryContext context,
-						   const char *database, const bson_t *command,
-						   const char *context_message)
-{
-	bson_t	   *reply;
-	bson_error_t error = {0};
-	bool		succeeded;
-
-	if (mongo_session_takes_messages(session))
-		succeeded = mongo_transaction_run(session->lease, session->driver_session, context,
-										  database, command, mongo_session_fields(session),
-										  &reply, &error);
-	else
-		succeeded = run_by_driver(session, context, database, command, &reply, &error);
-
-	/*
-	 * whatever failed in it, or was broken off, has ended MongoDB's
-	 * transaction
-	 */
-	if (!succeeded)
-		session->lost = true;
-	mongo_lease_check_interrupts(session->lease);
-	if (!succeeded)
-		mongo_session_report_error(context_message, &error, reply);
-	return reply;
-}
-
 void
 mongo_session_cursor_opened(MongoSession *session, const char *database,
 							const char *collection, int64 id,
@@ -825,168 +1192,4 @@ void
 mongo_session_cursor_abandoned(MongoSession *session, MongoSessionCursor *cursor)
 {
 	mongo_session_cursors_abandon(&session->cursors, cursor);
-}
-
-/* -------- Commands of a MongoDB transaction as messages of our own -------- */
-
-/* A connection used so recently is not asked whether it is open. */
-#define RECENTLY_USED_MS	100
-
-/*
- * seems_open: as far as can be seen.  Where the server has closed it, a command that was
- * sent would be lost, and the transaction with it; libmongoc makes another connection.
- */
-static bool
-seems_open(MongoStream *stream, TimestampTz used_at)
-{
-	return stream->socket != PGINVALID_SOCKET &&
-		(!TimestampDifferenceExceeds(used_at, GetCurrentTimestamp(), RECENTLY_USED_MS) ||
-		 !mongo_stream_has_input(stream));
-}
-
-/*
- * mongo_transaction_takes_messages
- *		Can the next command of the transaction be a message of our own?
- *
- * 'used_at' is when the last one was sent: after a tenth of a second without any, the
- * connection is looked at, by one system call.
- */
-static bool
-mongo_transaction_takes_messages(MongoLease *lease, TimestampTz used_at)
-{
-	MongoClient *client = mongo_client_of(mongo_lease_connection(lease));
-	const MongoTransport *transport = &client->connection.transport;
-
-	return client->takes_transactions && transport->transaction_number > 0 &&
-		mongo_client_is_clean(client) && seems_open(transport->data_stream, used_at);
-}
-
-/*
- * mongo_transaction_fields
- *		What such a message has beside the command: lsid, txnNumber, autocommit and
- *		$clusterTime, in the current memory context.  Raises 53200.
- */
-static bson_t *
-mongo_transaction_fields(MongoLease *lease, const mongoc_client_session_t *session)
-{
-	const MongoTransport *transport = &mongo_lease_connection(lease)->transport;
-	const bson_t *cluster_time = mongoc_client_session_get_cluster_time(session);
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
-
-	BSON_APPEND_DOCUMENT(fields, "lsid", mongoc_client_session_get_lsid(session));
-	BSON_APPEND_INT64(fields, "txnNumber", transport->transaction_number);
-	BSON_APPEND_BOOL(fields, "autocommit", false);
-	if (cluster_time != NULL)
-		BSON_APPEND_DOCUMENT(fields, "$clusterTime", cluster_time);
-	return fields;
-}
-
-/*
- * mongo_transaction_note_reply
- *		After mongo_exchange_receive(): libmongoc's session is to have the cluster time.
- *
- * 'reply' is NULL where none has come.  The connection is closed then, so that the
- * transaction's end goes over another one.
- */
-static void
-mongo_transaction_note_reply(MongoLease *lease, mongoc_client_session_t *session,
-							 const bson_t *reply)
-{
-	bson_iter_t iter;
-	const uint8_t *data;
-	uint32_t	length;
-	bson_t		cluster_time;
-
-	if (reply == NULL)
-	{
-		mongo_transport_close_data_stream(&mongo_lease_connection(lease)->transport);
-		return;
-	}
-	if (!bson_iter_init_find(&iter, reply, "$clusterTime") ||
-		!BSON_ITER_HOLDS_DOCUMENT(&iter))
-		return;
-	bson_iter_document(&iter, &length, &data);
-	if (bson_view(&cluster_time, data, length))
-		mongoc_client_session_advance_cluster_time(session, &cluster_time);
-}
-
-void
-mongo_transaction_append_labels(bson_t *document, const bson_t *reply)
-{
-	bson_iter_t iter;
-
-	if (reply == NULL)
-		bson_append_template(document, "{errorLabels: ['TransientTransactionError']}");
-	else if (bson_iter_init_find(&iter, reply, "errorLabels") &&
-			 !bson_has_field(document, "errorLabels"))
-		bson_append_iter(document, NULL, 0, &iter);
-}
-
-/*
- * mongo_transaction_run
- *		Send a command that reads, with the fields of mongo_transaction_fields(), and wait:
- *		true when it succeeded.
- *
- * The reply, in 'context', and *error are as libmongoc gives them.  Raises 53200 and
- * 54000 before anything is sent.
- */
-static bool
-mongo_transaction_run(MongoLease *lease, mongoc_client_session_t *session,
-					  MemoryContext context, const char *database, const bson_t *command,
-					  const bson_t *fields, bson_t **reply, bson_error_t *error)
-{
-	MemoryContext caller_context = MemoryContextSwitchTo(context);
-	MongoConnection *connection = mongo_lease_connection(lease);
-	bson_t	   *document = bson_palloc(context, sizeof(bson_t));
-	mongoc_iovec_t iov[2];
-	size_t		iovcnt;
-	bool		sent;
-	bool		answered;
-	bool		failed;
-
-	mongo_wire_check_size(command);
-	mongo_memory_check(0);
-	mongo_wire_prepare(connection, database, command, fields, NULL, iov, &iovcnt);
-	sent = mongo_exchange_send(connection, iov, iovcnt);
-	answered = mongo_exchange_receive(connection, sent, document);
-	mongo_transaction_note_reply(lease, session, answered ? document : NULL);
-	failed = mongo_exchange_has_failed(connection, answered, document, error);
-	if (failed && answered && mongo_error_is_retryable(error->code))
-		connection->broken = true;
-	if (!answered)
-	{
-		document = bson_create_in(context);
-		mongo_transaction_append_labels(document, NULL);
-	}
-	*reply = document;
-	MemoryContextSwitchTo(caller_context);
-	return !failed;
-}
-
-/*-------------------------------------------------------------------------
- * What is to be done when a PostgreSQL transaction ends, in its order.
- *-------------------------------------------------------------------------
- */
-
-static void (*steps[MONGO_TRANSACTION_END_STEPS]) (XactEvent event);
-
-static void
-run_steps(XactEvent event, void *arg pg_attribute_unused())
-{
-	for (int i = 0; i < MONGO_TRANSACTION_END_STEPS; i++)
-	{
-		if (steps[i] != NULL)
-			steps[i] (event);
-	}
-}
-
-void
-mongo_at_transaction_end(MongoTransactionEndStep step, void (*callback) (XactEvent event))
-{
-	static bool registered = false;
-
-	if (!registered)
-		RegisterXactCallback(run_steps, NULL);
-	registered = true;
-	steps[step] = callback;
 }

@@ -215,17 +215,6 @@ refuse_unacknowledged(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 		refuse(uri, options, "The write concern in the option \"uri\" must not leave writes unacknowledged.");
 }
 
-/*
- * How long libmongoc trusts what it knows of the servers, and an idle
- * connection, before it asks with "hello" and "ping".  An error tells it as
- * well, and our streams notice a closed connection without asking.
- *
- * It counts the latter as an int of microseconds; where that overflows, it sends a
- * ping before each command.
- */
-#define TRUST_MS			3600000
-#define MAX_SOCKET_CHECK_MS	(PG_INT32_MAX / 1000)
-
 /* Set a timeout unless the URI says its own or the option is not given. */
 static void
 set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
@@ -242,39 +231,6 @@ set_appname(mongoc_uri_t *uri, const char *text)
 
 	mongo_trace_fill(text, name, sizeof(name));
 	return mongoc_uri_set_appname(uri, *name != '\0' ? name : "mongo_fdw");
-}
-
-/*
- * set_heartbeat
- *		How long libmongoc trusts what it knows of the servers.
- *
- * Of how far a secondary is behind it knows what the last heartbeat said, so
- * maxStalenessSeconds must be 10 seconds more than that at least (Max Staleness
- * specification).
- */
-static void
-set_heartbeat(mongoc_uri_t *uri)
-{
-	int64		staleness =
-		mongoc_read_prefs_get_max_staleness_seconds(mongoc_uri_get_read_prefs_t(uri));
-	int64		heartbeat_ms = TRUST_MS;
-
-	/* less than 90 seconds libmongoc refuses */
-	if (staleness > 0)
-		heartbeat_ms = Min(heartbeat_ms, (Max(staleness, 90) - 10) * 1000);
-	set_timeout(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, heartbeat_ms);
-}
-
-/* set_socket_check: how long it trusts an idle connection. */
-static void
-set_socket_check(mongoc_uri_t *uri)
-{
-	int			interval_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETCHECKINTERVALMS,
-															 TRUST_MS);
-
-	if (interval_ms > MAX_SOCKET_CHECK_MS)
-		mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETCHECKINTERVALMS,
-									   MAX_SOCKET_CHECK_MS);
 }
 
 mongoc_uri_t *
@@ -302,8 +258,6 @@ mongo_uri_create(const MongoConnectionOptions *options)
 		!mongoc_uri_set_compressors(uri, options->compressors))
 		refuse(uri, options, "The option \"compressors\" is not valid.");
 
-	set_heartbeat(uri);
-	set_socket_check(uri);
 	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
 	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
 				options->server_selection_timeout_ms);

@@ -32,52 +32,50 @@
 /* maxBsonObjectSize, and 16 kB for what a command has of its own */
 #define LARGEST_COMMAND		(16 * 1024 * 1024 + 16384)
 
-/* Which commands take what (Server Selection and Read Concern specifications). */
-static const struct
+/* ------------------------------- building ---------------------------------- */
+
+/*
+ * Commands that are counted apart or do not take both elements of a read outside of
+ * sessions (Server Selection and Read Concern specifications).  Any other command takes
+ * $readPreference alone.
+ */
+typedef struct CommandRule
 {
 	const char *name;
+	MongoCounter kind;
 	bool		read_preference;
 	bool		read_concern;
-	MongoCounter kind;
-}			command_rules[] =
+} CommandRule;
+
+static const CommandRule command_rules[] =
 {
-	{"find", true, true, MONGO_COUNT_FIND},
-	{"aggregate", true, true, MONGO_COUNT_AGGREGATE},
-	{"count", true, true, MONGO_COUNT_COUNT},
-	{"distinct", true, true, MONGO_COUNT_OTHER},
-	{"getMore", false, false, MONGO_COUNT_GET_MORE},
-	{"killCursors", false, false, MONGO_COUNT_OTHER},
+	{"find", MONGO_COUNT_FIND, true, true},
+	{"getMore", MONGO_COUNT_GET_MORE, false, false},
+	{"aggregate", MONGO_COUNT_AGGREGATE, true, true},
+	{"count", MONGO_COUNT_COUNT, true, true},
+	{"insert", MONGO_COUNT_INSERT, true, false},
+	{"update", MONGO_COUNT_UPDATE, true, false},
+	{"delete", MONGO_COUNT_DELETE, true, false},
+	{"findAndModify", MONGO_COUNT_FIND_AND_MODIFY, true, false},
+	{"distinct", MONGO_COUNT_OTHER, true, true},
+	{"killCursors", MONGO_COUNT_OTHER, false, false},
 };
 
-/* choose_elements: those to add to this command, or NULL; it is counted by its kind. */
-static void
-choose_elements(MongoConnection *connection, const bson_t *command,
-				const bson_t **read_preference, const bson_t **read_concern)
+static const CommandRule *
+find_command_rule(const char *name)
 {
-	/* a command's name is its first key */
-	const char *name = bson_empty(command) ? "" :
-		(const char *) bson_get_data(command) + 5;
-	MongoCounter kind = MONGO_COUNT_OTHER;
+	static const CommandRule other = {"", MONGO_COUNT_OTHER, true, false};
 
-	*read_preference = connection->read_preference;
-	*read_concern = NULL;
 	for (size_t i = 0; i < lengthof(command_rules); i++)
 	{
-		if (strcmp(name, command_rules[i].name) != 0)
-			continue;
-		kind = command_rules[i].kind;
-		if (!command_rules[i].read_preference)
-			*read_preference = NULL;
-		if (command_rules[i].read_concern &&
-			connection->read_concern != NULL &&
-			!bson_has_field(command, "readConcern"))
-			*read_concern = connection->read_concern;
+		if (strcmp(name, command_rules[i].name) == 0)
+			return &command_rules[i];
 	}
-	mongo_traffic_add(&connection->transport.traffic, kind, 1);
+	return &other;
 }
 
 void
-mongo_wire_check_size(const bson_t *command)
+mongo_check_command_size(const bson_t *command)
 {
 	if (command->len > LARGEST_COMMAND)
 		ereport(ERROR,
@@ -124,37 +122,6 @@ put_utf8(uint8 *p, const char *name, size_t name_size, const char *text, size_t 
 	return p + 4 + length + 1;
 }
 
-/*
- * fill_comment
- *		What is to go along with this command; its length, 0: nothing.
- *
- * A comment of the user's own stays alone.
- */
-static size_t
-fill_comment(const MongoConnection *connection, const bson_t *command, char *comment)
-{
-	if (connection->comment == NULL || bson_has_field(command, "comment"))
-		return 0;
-	return mongo_trace_fill(connection->comment, comment, MONGO_COMMENT_SIZE);
-}
-
-/* Room for 'size' bytes, of which none are kept; malloc'd. */
-static uint8 *
-make_room(MongoBuffer *buffer, size_t size)
-{
-	if (size > buffer->capacity)
-	{
-		/* should the memory not be there, so is no buffer any more */
-		bson_free(buffer->data);
-		buffer->data = NULL;
-		buffer->capacity = 0;
-		size = Max(size, 1024);
-		buffer->data = bson_malloc(size);
-		buffer->capacity = size;
-	}
-	return buffer->data;
-}
-
 static void
 put_header(uint8 *p, size_t size, uint32 request_id, uint32 opcode)
 {
@@ -164,70 +131,44 @@ put_header(uint8 *p, size_t size, uint32 request_id, uint32 opcode)
 	put_int32(p + 12, opcode);
 }
 
-/*
- * build_message
- *		The whole request in connection->request; returns its size.
- *
- * Raises 53200 alone, and never for what is small (common.h).
- */
-static size_t
-build_message(MongoConnection *connection, const char *database,
-			  const bson_t *command, uint32 flags)
+static void
+free_request(MongoBuffer *buffer)
 {
-	const bson_t *read_preference;
-	const bson_t *read_concern;
-	size_t		database_length = strlen(database);
-	char		comment[MONGO_COMMENT_SIZE];
-	size_t		comment_length = fill_comment(connection, command, comment);
-	size_t		size;
-	uint8	   *message;
-	uint8	   *p;
+	bson_free(buffer->data);
+	buffer->data = NULL;
+	buffer->capacity = 0;
+}
 
-	choose_elements(connection, command, &read_preference, &read_concern);
-	size = BODY_OFFSET + SMALLEST_DOCUMENT + elements_size(command) +
-		elements_size(read_preference) + elements_size(read_concern) +
-		utf8_size(sizeof("$db"), database_length);
-	if (comment_length > 0)
-		size += utf8_size(sizeof("comment"), comment_length);
-
-	p = message = make_room(&connection->request, size);
-	put_header(p, size, ++connection->last_request_id, OP_MSG);
-	put_int32(p + HEADER_SIZE, flags);
-	p[HEADER_SIZE + 4] = 0;		/* a section of kind 0: one document */
-
-	p += BODY_OFFSET;
-	put_int32(p, size - BODY_OFFSET);
-	p = put_elements(p + 4, command);
-	p = put_utf8(p, "$db", sizeof("$db"), database, database_length);
-	if (comment_length > 0)
-		p = put_utf8(p, "comment", sizeof("comment"), comment, comment_length);
-	p = put_elements(p, read_preference);
-	p = put_elements(p, read_concern);
-	*p++ = '\0';
-
-	Assert(p == message + size);
-	return size;
+/* Space for 'size' bytes, of which none are kept; malloc'd. */
+static uint8 *
+make_space(MongoBuffer *buffer, size_t size)
+{
+	if (size > buffer->capacity)
+	{
+		/* if the memory is not there, the buffer is gone, too */
+		free_request(buffer);
+		size = Max(size, 1024);
+		buffer->data = bson_malloc(size);
+		buffer->capacity = size;
+	}
+	return buffer->data;
 }
 
 /*
  * compress_message
- *		The message of so many bytes in connection->request as OP_COMPRESSED; false
- *		when it is sent as it is.
+ *		Make the message of 'size' bytes in connection->request an OP_COMPRESSED in
+ *		*iov; false if it is to be sent as it is.
  *
- * A server compresses its answer to a compressed request, and to no other.
+ * A server compresses its reply to a compressed request, and to no other.
  */
 static bool
 compress_message(MongoConnection *connection, size_t size, mongoc_iovec_t *iov)
 {
 	const MongoCompressor *compressor = connection->compressor;
 	const uint8 *message = connection->request.data;
-	size_t		packed;
-	uint8	   *p;
+	size_t		packed = compressor->bound(size - HEADER_SIZE);
+	uint8	   *p = make_space(&connection->compressed, COMPRESSED_OFFSET + packed);
 
-	if (compressor == NULL)
-		return false;
-	packed = compressor->bound(size - HEADER_SIZE);
-	p = make_room(&connection->compressed, COMPRESSED_OFFSET + packed);
 	if (!compressor->compress(message + HEADER_SIZE, size - HEADER_SIZE,
 							  connection->compression_level,
 							  p + COMPRESSED_OFFSET, &packed))
@@ -242,156 +183,192 @@ compress_message(MongoConnection *connection, size_t size, mongoc_iovec_t *iov)
 	return true;
 }
 
-/* build_request: the request as it is sent. */
-static void
-build_request(MongoConnection *connection, const char *database,
-			  const bson_t *command, uint32 flags, mongoc_iovec_t *iov)
+/*
+ * build_message
+ *		Make the message of a command: *iov with as many parts as are returned, which
+ *		point to the connection's buffers and to the sequence.
+ *
+ * Counts the command by its kind.  Raises 53200 alone, and never for what is small
+ * (driver.c).
+ */
+static int
+build_message(MongoConnection *connection, const MongoCommand *command, uint32 flags,
+			  mongoc_iovec_t iov[2])
 {
-	size_t		size = build_message(connection, database, command, flags);
+	const bson_t *document = command->document;
 
-	if (compress_message(connection, size, iov))
-		return;
-	iov->iov_base = connection->request.data;
-	iov->iov_len = size;
-}
-
-void
-mongo_wire_shrink(MongoConnection *connection)
-{
-	MongoBuffer *buffers[] = {&connection->request, &connection->compressed};
-
-	for (size_t i = 0; i < lengthof(buffers); i++)
-	{
-		if (buffers[i]->capacity <= KEPT_CAPACITY)
-			continue;
-		bson_free(buffers[i]->data);
-		buffers[i]->data = NULL;
-		buffers[i]->capacity = 0;
-	}
-}
-
-/* put_sequence: the start of a section of kind 1; its documents follow. */
-static uint8 *
-put_sequence(uint8 *p, const MongoSequence *sequence, size_t name_size)
-{
-	*p++ = 1;
-	put_int32(p, 4 + name_size + sequence->size);
-	memcpy(p + 4, sequence->name, name_size);
-	return p + 4 + name_size;
-}
-
-void
-mongo_wire_prepare(MongoConnection *connection, const char *database,
-				   const bson_t *command, const bson_t *fields,
-				   const MongoSequence *sequence, mongoc_iovec_t iov[2], size_t *iovcnt)
-{
-	size_t		database_length = strlen(database);
+	/* a command's name is its first key */
+	const CommandRule *rule = find_command_rule(bson_empty(document) ? "" :
+												(const char *) bson_get_data(document) + 5);
+	const bson_t *added[2] = {command->fields, NULL};
+	const MongoSequence *sequence = command->sequence;
 	size_t		name_size = sequence != NULL ? strlen(sequence->name) + 1 : 0;
 	size_t		sequence_size = sequence != NULL ? sequence->size : 0;
+	size_t		copied_size = connection->compressor != NULL ? sequence_size : 0;
+	size_t		database_length = strlen(command->database);
 	char		comment[MONGO_COMMENT_SIZE];
-	size_t		comment_length = fill_comment(connection, command, comment);
-	size_t		body = SMALLEST_DOCUMENT + elements_size(command) + elements_size(fields) +
-		utf8_size(sizeof("$db"), database_length);
+	size_t		comment_length = 0;
+	size_t		body;
 	size_t		head;
 	uint8	   *p;
 
+	if (command->fields == NULL)
+	{
+		added[0] = rule->read_preference ? connection->read_preference : NULL;
+		if (rule->read_concern && connection->read_concern != NULL &&
+			!bson_has_field(document, "readConcern"))
+			added[1] = connection->read_concern;
+	}
+	/* a comment of the user's own stays alone */
+	if (connection->comment != NULL && !bson_has_field(document, "comment"))
+		comment_length = mongo_trace_fill(connection->comment, comment, sizeof(comment));
+	mongo_traffic_add(&connection->transport.traffic, rule->kind, 1);
+
+	body = SMALLEST_DOCUMENT + elements_size(document) + elements_size(added[0]) +
+		elements_size(added[1]) + utf8_size(sizeof("$db"), database_length);
 	if (comment_length > 0)
 		body += utf8_size(sizeof("comment"), comment_length);
 	head = BODY_OFFSET + body + (sequence != NULL ? 1 + 4 + name_size : 0);
 
 	/* a compressor wants all of it in one piece */
-	p = make_room(&connection->request,
-				  head + (connection->compressor != NULL ? sequence_size : 0));
+	p = make_space(&connection->request, head + copied_size);
 	put_header(p, head + sequence_size, ++connection->last_request_id, OP_MSG);
-	put_int32(p + HEADER_SIZE, 0);
+	put_int32(p + HEADER_SIZE, flags);
 	p[HEADER_SIZE + 4] = 0;		/* a section of kind 0: one document */
 
 	p += BODY_OFFSET;
 	put_int32(p, body);
-	p = put_elements(p + 4, command);
-	p = put_elements(p, fields);
-	p = put_utf8(p, "$db", sizeof("$db"), database, database_length);
+	p = put_elements(p + 4, document);
+	p = put_utf8(p, "$db", sizeof("$db"), command->database, database_length);
 	if (comment_length > 0)
 		p = put_utf8(p, "comment", sizeof("comment"), comment, comment_length);
+	p = put_elements(p, added[0]);
+	p = put_elements(p, added[1]);
 	*p++ = '\0';
 	if (sequence != NULL)
-		p = put_sequence(p, sequence, name_size);
+	{
+		*p++ = 1;				/* a section of kind 1: a document sequence */
+		put_int32(p, 4 + name_size + sequence_size);
+		memcpy(p + 4, sequence->name, name_size);
+		p += 4 + name_size;
+	}
 	Assert(p == connection->request.data + head);
+	if (copied_size > 0)
+		memcpy(p, sequence->data, sequence_size);
 
-	*iovcnt = 1;
-	if (connection->compressor != NULL && sequence != NULL)
-		memcpy(p, sequence->data, sequence->size);
-	if (compress_message(connection, head + sequence_size, iov))
-		return;
+	if (connection->compressor != NULL &&
+		compress_message(connection, head + sequence_size, iov))
+		return 1;
 	iov[0].iov_base = (void *) connection->request.data;
-	iov[0].iov_len = head + (connection->compressor != NULL ? sequence_size : 0);
-	if (connection->compressor != NULL || sequence == NULL)
-		return;
-	iov[(*iovcnt)++] = (mongoc_iovec_t) {
-		.iov_base = unconstify(char *, sequence->data), .iov_len = sequence->size
-	};
+	iov[0].iov_len = head + copied_size;
+	if (sequence_size == copied_size)
+		return 1;
+	iov[1].iov_base = unconstify(char *, sequence->data);
+	iov[1].iov_len = sequence_size;
+	return 2;
+}
+
+/* -------------------------------- sending ---------------------------------- */
+
+/* send_message: true when it has left whole. */
+static bool
+send_message(MongoConnection *connection, mongoc_iovec_t *iov, int iovcnt, int timeout_ms)
+{
+	ssize_t		size = iov[0].iov_len + (iovcnt > 1 ? iov[1].iov_len : 0);
+
+	if (mongoc_stream_writev(connection->transport.data_stream->top, iov, iovcnt,
+							 timeout_ms) != size)
+		connection->broken = true;
+	if (connection->request.capacity > KEPT_CAPACITY)
+		free_request(&connection->request);
+	if (connection->compressed.capacity > KEPT_CAPACITY)
+		free_request(&connection->compressed);
+	return !connection->broken;
 }
 
 bool
-mongo_wire_send(MongoConnection *connection, const char *database,
-				const bson_t *command, uint32 *request_id)
+mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply *reply)
 {
-	mongoc_iovec_t iov;
-	ssize_t		sent;
+	MongoTransport *transport = &connection->transport;
+	mongoc_iovec_t iov[2];
+	int			iovcnt;
 
-	mongo_wire_check_size(command);
 	mongo_driver_check();
-	if (connection->broken || connection->transport.data_stream == NULL)
+	transport->violation = NULL;
+	transport->failure[0] = '\0';
+	if (connection->broken || transport->data_stream == NULL)
 		return false;
+	iovcnt = build_message(connection, command, 0, iov);
 
-	build_request(connection, database, command, 0, &iov);
-	*request_id = connection->last_request_id;
-
-	connection->resumable = false;
+	reply->request_id = connection->last_request_id;
+	reply->received = reply->expected = 0;
+	reply->is_compressed = false;
+	reply->document = NULL;
 	connection->in_flight++;
-	connection->waited_before = connection->transport.traffic.counters[MONGO_COUNT_WAIT_US];
-	sent = mongoc_stream_writev(connection->transport.data_stream->top, &iov, 1,
-								MONGO_NO_TIMEOUT);
-	if (sent != (ssize_t) iov.iov_len)
-	{
-		connection->broken = true;
-		mongo_wire_raise_wait(connection);
-		return false;
-	}
-	return true;
+	connection->waited_before = transport->traffic.counters[MONGO_COUNT_WAIT_US];
+	return send_message(connection, iov, iovcnt, MONGO_NO_TIMEOUT);
+}
+
+bool
+mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
+					MongoReply *reply)
+{
+	mongo_check_command_size(command->document);
+	if (mongo_send(connection, command, reply))
+		return true;
+	mongo_raise_wait(connection);
+	return false;
 }
 
 void
-mongo_wire_send_and_forget(MongoConnection *connection, const char *database,
-						   const bson_t *command)
+mongo_send_and_forget(MongoConnection *connection, const char *database,
+					  const bson_t *command)
 {
-	mongoc_iovec_t iov;
+	MongoCommand message = {.database = database,.document = command};
+	mongoc_iovec_t iov[2];
+	int			iovcnt;
 
 	if (connection->broken || connection->transport.data_stream == NULL)
 		return;
-
-	build_request(connection, database, command, FLAG_MORE_TO_COME, &iov);
-	if (mongoc_stream_writev(connection->transport.data_stream->top, &iov, 1, 0) !=
-		(ssize_t) iov.iov_len)
-		connection->broken = true;
+	iovcnt = build_message(connection, &message, FLAG_MORE_TO_COME, iov);
+	(void) send_message(connection, iov, iovcnt, 0);
 }
 
-/* ---------------------- replies and what may go wrong ----------------------- */
+/* ------------------------------- receiving --------------------------------- */
+
+/* break_off: the reply is none, or there is no memory for it; for NULL the connection is lost. */
+static MongoOutcome
+break_off(MongoConnection *connection, const char *violation)
+{
+	connection->broken = true;
+	if (violation != NULL)
+		mongo_transport_note_violation(connection->transport.data_stream, violation);
+	return MONGO_BROKEN;
+}
 
 /*
- * reserve_reply: room for 'size' bytes in one of the reply's buffers, keeping the first
- * 'used'.
+ * reserve_reply
+ *		Space for 'size' bytes in one of the reply's buffers, of which the first 'used'
+ *		are kept; false if there is no memory for them.
  */
-static void
-reserve_reply(MongoReply *reply, MongoBuffer *buffer, size_t size, size_t used)
+static bool
+reserve_reply(MongoConnection *connection, MongoReply *reply, MongoBuffer *buffer,
+			  size_t size, size_t used)
 {
 	uint8	   *larger;
 
 	if (size <= buffer->capacity)
-		return;
-	/* batches of one scan differ a little: leave some room */
+		return true;
+	/* batches of one scan differ a little */
 	size += size / 8;
-	larger = MemoryContextAllocHuge(reply->context, size);
+	larger = MemoryContextAllocExtended(reply->context, size,
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (larger == NULL)
+	{
+		connection->broken = true;
+		mongo_transport_note_memory(&connection->transport, size);
+		return false;
+	}
 	if (buffer->data != NULL)
 	{
 		memcpy(larger, buffer->data, used);
@@ -399,6 +376,7 @@ reserve_reply(MongoReply *reply, MongoBuffer *buffer, size_t size, size_t used)
 	}
 	buffer->data = larger;
 	buffer->capacity = size;
+	return true;
 }
 
 static void
@@ -418,8 +396,208 @@ mongo_reply_free(MongoReply *reply)
 	reply->document = NULL;
 }
 
+/*
+ * take_header
+ *		The header is there: note how long the message is, and make space for it.
+ */
+static MongoOutcome
+take_header(MongoConnection *connection, MongoReply *reply)
+{
+	const uint8 *header = reply->message.data;
+	uint32		opcode = get_int32(header + 12);
+	const char *violation = mongo_frame_check_header(header, reply->request_id);
+	bool		is_compressed = opcode == OP_COMPRESSED && connection->compressor != NULL;
+
+	if (violation == NULL && opcode != OP_MSG && !is_compressed)
+		violation = "The message is not an OP_MSG.";
+	if (violation != NULL)
+		return break_off(connection, violation);
+
+	reply->expected = get_int32(header);
+	if (!is_compressed)
+		return reserve_reply(connection, reply, &reply->message, reply->expected,
+							 reply->received) ? MONGO_REPLY : MONGO_BROKEN;
+	if (!reserve_reply(connection, reply, &reply->compressed,
+					   Max(reply->expected, reply->received), 0))
+		return MONGO_BROKEN;
+	memcpy(reply->compressed.data, header, reply->received);
+	reply->is_compressed = true;
+	return MONGO_REPLY;
+}
+
+/* take_document: all has come; find the one document that a reply has. */
+static MongoOutcome
+take_document(MongoConnection *connection, MongoReply *reply)
+{
+	size_t		length = reply->expected;
+	const char *violation = NULL;
+
+	if (reply->received > length)
+		violation = "The message is followed by another one that was not asked for.";
+	else if (!reply->is_compressed)
+		violation = mongo_frame_check_message(reply->message.data, length);
+	else
+	{
+		const uint8 *source = reply->compressed.data;
+		size_t		size = 0;
+
+		violation = mongo_frame_check_compressed(source, connection->compressor, &size);
+		if (violation == NULL)
+		{
+			if (!reserve_reply(connection, reply, &reply->message, size, 0))
+				return MONGO_BROKEN;
+			violation = mongo_frame_expand(source, length, reply->message.data, size);
+		}
+		length = size;
+	}
+	if (violation != NULL)
+		return break_off(connection, violation);
+	reply->document = reply->message.data + BODY_OFFSET;
+	reply->document_length = length - BODY_OFFSET;
+	return MONGO_REPLY;
+}
+
+/*
+ * receive_some
+ *		Read what is there, 'size' bytes at most; waits if 'wait' or if need be.
+ */
+static MongoOutcome
+receive_some(MongoConnection *connection, MongoInterrupts interrupts, uint8 *target,
+			 size_t size, bool wait, size_t *received)
+{
+	for (;;)
+	{
+		MongoStream *stream = connection->transport.data_stream;
+		ssize_t		count;
+
+		if (connection->broken || stream == NULL)
+			return break_off(connection, NULL);
+		if (wait && !mongo_stream_wait_for_reply(stream, interrupts))
+			return connection->transport.memory_missing > 0 ||
+				connection->transport.wait_error != NULL ? break_off(connection, NULL) :
+				MONGO_INTERRUPTED;
+
+		count = mongoc_stream_read(stream->top, target, size, 0, 0);
+		if (count > 0)
+		{
+			*received = count;
+			return MONGO_REPLY;
+		}
+		if (!mongoc_stream_should_retry(stream->top))
+			return break_off(connection, NULL);
+		wait = true;
+	}
+}
+
+/*
+ * receive_reply
+ *		Wait for the reply to what was sent, and read it.  Never raises.
+ *
+ * After MONGO_INTERRUPTED a later call goes on with the same reply.
+ */
+static MongoOutcome
+receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
+{
+	if (!reserve_reply(connection, reply, &reply->message, FIRST_REPLY_SIZE, 0))
+		return MONGO_BROKEN;
+	while (reply->expected == 0 || reply->received < reply->expected)
+	{
+		MongoBuffer *buffer = reply->is_compressed ? &reply->compressed : &reply->message;
+		size_t		size = reply->expected > 0 ? reply->expected : buffer->capacity;
+		size_t		count;
+
+		/*
+		 * Just after a send nothing can be there yet.  Later, wait only when
+		 * a read has found nothing: TLS may hold decrypted bytes that the
+		 * socket knows nothing of.
+		 */
+		MongoOutcome outcome = receive_some(connection, interrupts,
+											buffer->data + reply->received,
+											size - reply->received,
+											reply->received == 0, &count);
+
+		if (outcome != MONGO_REPLY)
+			return outcome;
+		reply->received += count;
+		if (reply->expected == 0 && reply->received >= HEADER_SIZE &&
+			take_header(connection, reply) != MONGO_REPLY)
+			return MONGO_BROKEN;
+	}
+	if (take_document(connection, reply) != MONGO_REPLY)
+		return MONGO_BROKEN;
+	connection->in_flight--;
+	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_ROUND_TRIPS, 1);
+	return MONGO_REPLY;
+}
+
+MongoOutcome
+mongo_receive_document(MongoConnection *connection, MongoReply *reply,
+					   MongoInterrupts interrupts, bson_t *document)
+{
+	MongoOutcome outcome = receive_reply(connection, reply, interrupts);
+	const char *violation;
+	bson_iter_t iter;
+
+	if (outcome != MONGO_REPLY)
+		return outcome;
+	/* what has become of the command is not guessed */
+	violation = mongo_reply_check(reply->document, reply->document_length);
+	if (violation != NULL || !bson_view(document, reply->document, reply->document_length))
+		return break_off(connection, violation != NULL ? violation : "The reply is not valid BSON.");
+	if (!bson_iter_init_find(&iter, document, "ok"))
+		return break_off(connection, "The reply is not that of a command.");
+	return MONGO_REPLY;
+}
+
+bool
+mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply)
+{
+	MongoTransport *transport = &connection->transport;
+	MongoOutcome outcome;
+
+	while ((outcome = receive_reply(connection, reply, MONGO_ANY_INTERRUPT)) == MONGO_INTERRUPTED)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (transport->timed_out)
+			connection->broken = true;
+		mongo_raise_wait(connection);
+	}
+	if (outcome == MONGO_REPLY)
+	{
+		if (mongo_slow_command_ms >= 0)
+			mongo_log_slow_request(connection);
+		return true;
+	}
+	mongo_raise_wait(connection);
+	if (transport->violation != NULL)
+		mongo_report_violation(connection, transport->violation);
+	return false;
+}
+
+bool
+mongo_has_reply(MongoConnection *connection)
+{
+	return connection->broken || connection->transport.data_stream == NULL ||
+		mongo_stream_has_input(connection->transport.data_stream);
+}
+
+bool
+mongo_receive_within(MongoConnection *connection, MongoReply *reply, int milliseconds)
+{
+	MongoOutcome outcome;
+
+	mongo_begin_ending(&connection->transport, milliseconds, 0);
+	outcome = receive_reply(connection, reply, MONGO_DUE_INTERRUPT);
+	mongo_finish_ending(&connection->transport);
+	if (outcome != MONGO_REPLY)
+		connection->broken = true;
+	return outcome == MONGO_REPLY;
+}
+
+/* ------------------------------ what went wrong ---------------------------- */
+
 void
-mongo_wire_report_violation(MongoConnection *connection, const char *detail)
+mongo_report_violation(MongoConnection *connection, const char *detail)
 {
 	connection->broken = true;
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
@@ -431,7 +609,7 @@ mongo_wire_report_violation(MongoConnection *connection, const char *detail)
 }
 
 void
-mongo_wire_raise_wait(MongoConnection *connection)
+mongo_raise_wait(MongoConnection *connection)
 {
 	MongoTransport *transport = &connection->transport;
 
@@ -449,7 +627,7 @@ mongo_wire_raise_wait(MongoConnection *connection)
 }
 
 void
-mongo_wire_report_disconnect(const char *server_name)
+mongo_report_disconnect(const char *server_name)
 {
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
@@ -457,272 +635,6 @@ mongo_wire_report_disconnect(const char *server_name)
 			 errmsg("connection to server \"%s\" was lost", server_name),
 			 errdetail("MongoDB closed the connection, or the network failed, before the answer was complete."),
 			 errhint("MongoDB also does so when a document of the answer would have more than 16 MB.")));
-}
-
-/* ------------------------------- receiving --------------------------------- */
-
-/* Raise for what is wrong with a frame, if anything. */
-static void
-check(MongoConnection *connection, const char *violation)
-{
-	if (violation != NULL)
-		mongo_wire_report_violation(connection, violation);
-}
-
-/* The header is there: is it one, and for us?  Returns messageLength. */
-static size_t
-check_header(MongoConnection *connection, const uint8 *header,
-			 uint32 request_id, bool *compressed)
-{
-	uint32		opcode = get_int32(header + 12);
-
-	check(connection, mongo_frame_check_header(header, request_id));
-	*compressed = opcode == OP_COMPRESSED && connection->compressor != NULL;
-	if (opcode != OP_MSG && !*compressed)
-		mongo_wire_report_violation(connection, "The message is not an OP_MSG.");
-	return get_int32(header);
-}
-
-/*
- * take_document
- *		All has come, 'length' bytes: find the one document that a reply has.
- */
-static void
-take_document(MongoConnection *connection, MongoReply *reply, size_t length,
-			  bool compressed)
-{
-	if (compressed)
-	{
-		const uint8 *source = reply->compressed.data;
-		size_t		size;
-
-		check(connection, mongo_frame_check_compressed(source, connection->compressor,
-													   &size));
-		reserve_reply(reply, &reply->message, size, 0);
-		check(connection, mongo_frame_expand(source, length,
-											 reply->message.data, size));
-		length = size;
-	}
-	else
-		check(connection, mongo_frame_check_message(reply->message.data, length));
-
-	reply->document = reply->message.data + BODY_OFFSET;
-	reply->document_length = length - BODY_OFFSET;
-}
-
-/*
- * receive_some
- *		Read what is there, at most 'size' bytes; waits if 'wait' or need be.
- *
- * Returns 0 when the connection is lost.
- */
-static size_t
-receive_some(MongoConnection *connection, uint8 *target, size_t size, bool wait)
-{
-	for (;;)
-	{
-		MongoStream *stream = connection->transport.data_stream;
-		ssize_t		count;
-
-		if (connection->broken || stream == NULL)
-			return 0;
-		if (wait)
-		{
-			connection->resumable = true;
-			if (!mongo_stream_wait_readable(stream))
-			{
-				connection->broken = true;
-				mongo_wire_raise_wait(connection);
-			}
-			connection->resumable = false;
-		}
-
-		count = mongoc_stream_read(stream->top, target, size, 0, 0);
-		if (count > 0)
-			return count;
-		mongo_transport_raise(&connection->transport);
-		if (!mongoc_stream_should_retry(stream->top))
-		{
-			connection->broken = true;
-			return 0;
-		}
-		wait = true;
-	}
-}
-
-MongoWireResult
-mongo_wire_receive(MongoConnection *connection, uint32 request_id,
-				   MongoReply *reply)
-{
-	MongoBuffer *buffer = &reply->message;
-	size_t		received = 0;
-	size_t		expected = 0;	/* 0: the header is not there yet */
-	bool		compressed = false;
-
-	if (connection->resumable && connection->receiving)
-	{
-		received = reply->received;
-		expected = reply->expected;
-		compressed = reply->is_compressed;
-		if (compressed)
-			buffer = &reply->compressed;
-	}
-	connection->resumable = false;
-	reply->document = NULL;
-	reserve_reply(reply, buffer, FIRST_REPLY_SIZE, received);
-
-	while (expected == 0 || received < expected)
-	{
-		size_t		count;
-
-		reply->received = received;
-		reply->expected = expected;
-		reply->is_compressed = compressed;
-
-		/*
-		 * Just after a send nothing can be there yet.  Later, wait only when
-		 * a read has found nothing: TLS may hold decrypted bytes that the
-		 * socket knows nothing of.
-		 */
-		count = receive_some(connection, buffer->data + received,
-							 (expected ? expected : buffer->capacity) - received,
-							 received == 0);
-		if (count == 0)
-			return MONGO_WIRE_DISCONNECTED;
-		received += count;
-		connection->receiving = true;
-		if (expected > 0 || received < HEADER_SIZE)
-			continue;
-
-		expected = check_header(connection, buffer->data, request_id,
-								&compressed);
-		if (compressed)
-		{
-			buffer = &reply->compressed;
-			reserve_reply(reply, buffer, Max(expected, received), 0);
-			memcpy(buffer->data, reply->message.data, received);
-		}
-		reserve_reply(reply, buffer, expected, received);
-	}
-	if (received > expected)
-		mongo_wire_report_violation(connection, "The message is followed by another one that was not asked for.");
-
-	take_document(connection, reply, expected, compressed);
-	connection->receiving = false;
-	connection->in_flight--;
-	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_ROUND_TRIPS, 1);
-	if (mongo_slow_command_ms >= 0)
-		mongo_log_slow_request(connection);
-	return MONGO_WIRE_OK;
-}
-
-bool
-mongo_wire_has_reply(MongoConnection *connection)
-{
-	return connection->broken || connection->transport.data_stream == NULL ||
-		mongo_stream_has_input(connection->transport.data_stream);
-}
-
-/*
- * read_quietly
- *		Read so many bytes before the time is over; never raises.
- */
-static bool
-read_quietly(MongoConnection *connection, uint8 *target, size_t size,
-			 TimestampTz end)
-{
-	while (size > 0)
-	{
-		MongoStream *stream = connection->transport.data_stream;
-		ssize_t		count;
-		long		left;
-
-		if (stream == NULL)
-			return false;
-		count = mongoc_stream_read(stream->top, target, size, 0, 0);
-		if (count > 0)
-		{
-			target += count;
-			size -= count;
-			continue;
-		}
-		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
-		if (!mongoc_stream_should_retry(stream->top) || left == 0 ||
-			!mongo_stream_wait(stream, WL_SOCKET_READABLE, left))
-			return false;
-	}
-	return true;
-}
-
-/* expand_quietly: a compressed message in place of which the result is. */
-static uint8 *
-expand_quietly(MongoConnection *connection, uint8 *packed, size_t *length)
-{
-	uint8	   *message = NULL;
-	size_t		size = 0;
-
-	if (connection->compressor != NULL &&
-		mongo_frame_check_compressed(packed, connection->compressor, &size) == NULL)
-		message = malloc(size);
-	if (message != NULL && mongo_frame_expand(packed, *length, message, size) != NULL)
-	{
-		free(message);
-		message = NULL;
-	}
-	free(packed);
-	*length = size;
-	return message;
-}
-
-/* receive_message: NULL where there is none, or no memory for it. */
-static uint8 *
-receive_message(MongoConnection *connection, uint32 request_id, TimestampTz end,
-				size_t *length)
-{
-	uint8		header[HEADER_SIZE];
-	uint8	   *message;
-
-	if (!read_quietly(connection, header, HEADER_SIZE, end) ||
-		mongo_frame_check_header(header, request_id) != NULL)
-		return NULL;
-	*length = get_int32(header);
-	message = malloc(*length);
-	if (message == NULL)
-		return NULL;
-	memcpy(message, header, HEADER_SIZE);
-	if (!read_quietly(connection, message + HEADER_SIZE, *length - HEADER_SIZE, end))
-	{
-		free(message);
-		return NULL;
-	}
-	if (get_int32(header + 12) == OP_COMPRESSED)
-		return expand_quietly(connection, message, length);
-	if (mongo_frame_check_message(message, *length) == NULL)
-		return message;
-	free(message);
-	return NULL;
-}
-
-uint8 *
-mongo_wire_receive_quietly(MongoConnection *connection, uint32 request_id,
-						   long timeout_ms, const uint8 **document, uint32 *length)
-{
-	uint8	   *message = NULL;
-	size_t		size;
-
-	if (!connection->broken && !connection->receiving)
-		message = receive_message(connection, request_id,
-								  TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms),
-								  &size);
-	if (message == NULL)
-	{
-		connection->broken = true;
-		return NULL;
-	}
-	connection->in_flight--;
-	*document = message + BODY_OFFSET;
-	*length = size - BODY_OFFSET;
-	return message;
 }
 
 /* -------------- Is this a message that a server may send us? -------------- */
@@ -919,35 +831,21 @@ mongo_trace_append(const char *prepared, bson_t *document)
 #define LONGEST_SHOWN		8192
 #define LONGEST_COMMAND		1000000
 
-/* took_long: how many milliseconds; false where it was not long. */
-static bool
-took_long(const MongoConnection *connection, uint64 waited_before, double *waited_ms)
-{
-	uint64		waited = connection->transport.traffic.counters[MONGO_COUNT_WAIT_US] - waited_before;
-
-	*waited_ms = waited / 1000.0;
-	return *waited_ms >= mongo_slow_command_ms;
-}
-
-static void
-log_command(const MongoConnection *connection, double waited_ms, const char *command)
-{
-	ereport(mongo_query_log_level(),
-			(errmsg("slow command: %.3f ms on server \"%s\": %s", waited_ms,
-					connection->server_name, command)));
-}
-
 void
 mongo_log_slow_request(MongoConnection *connection)
 {
 	const uint8 *document = connection->request.data + BODY_OFFSET;
-	uint32		length = get_int32(document);
-	double		waited_ms;
+	uint64		waited = connection->transport.traffic.counters[MONGO_COUNT_WAIT_US] -
+		connection->waited_before;
+	uint32		length;
 	bson_t		view;
 	char	   *text;
 
-	if (!took_long(connection, connection->waited_before, &waited_ms))
+	/* once for each request, and not if its buffer was too large to be kept */
+	connection->waited_before += waited;
+	if (waited / 1000.0 < mongo_slow_command_ms || connection->request.data == NULL)
 		return;
+	length = get_int32(document);
 	if (length > LONGEST_COMMAND || !bson_view(&view, document, length))
 		text = psprintf("%s (%u bytes)", (const char *) document + 5, length);
 	else
@@ -955,15 +853,8 @@ mongo_log_slow_request(MongoConnection *connection)
 		text = mongo_json_show_document(&view);
 		text[pg_mbcliplen(text, strlen(text), LONGEST_SHOWN)] = '\0';
 	}
-	log_command(connection, waited_ms, text);
+	ereport(mongo_query_log_level(),
+			(errmsg("slow command: %.3f ms on server \"%s\": %s", waited / 1000.0,
+					connection->server_name, text)));
 	pfree(text);
-}
-
-void
-mongo_log_slow_driver_command(MongoConnection *connection, uint64 waited_before)
-{
-	double		waited_ms;
-
-	if (took_long(connection, waited_before, &waited_ms))
-		log_command(connection, waited_ms, connection->transport.last_command);
 }

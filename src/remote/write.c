@@ -19,11 +19,10 @@
 
 /* --------------------- Writes as messages of our own ---------------------- */
 
-/* ------------------------------ what it says ------------------------------- */
+/* ------------------------- what MongoDB answers ----------------------------- */
 
-/* note_error: of the domain, as far as the document at 'field' tells. */
-static void
-note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field)
+void
+mongo_note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field)
 {
 	bson_iter_t nested;
 	const char *text = "";
@@ -44,19 +43,15 @@ note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field)
 	bson_set_error(error, domain, code, "%s", text);
 }
 
-/* note_write_error: the first of writeErrors; false when there is none. */
+/* find_write_error: the first of writeErrors; false if there is none. */
 static bool
-note_write_error(bson_error_t *error, const bson_t *document)
+find_write_error(const bson_t *document, bson_iter_t *element)
 {
 	bson_iter_t iter;
-	bson_iter_t element;
 
-	if (!bson_iter_init_find(&iter, document, "writeErrors") ||
-		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &element) ||
-		!bson_iter_next(&element))
-		return false;
-	note_error(error, MONGOC_ERROR_SERVER, &element);
-	return true;
+	return bson_iter_init_find(&iter, document, "writeErrors") &&
+		BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, element) &&
+		bson_iter_next(element);
 }
 
 /*
@@ -70,13 +65,16 @@ read_reply(const MongoConnection *connection, MongoWriteReply *reply)
 	bson_iter_t iter;
 
 	memset(error, 0, sizeof(*error));
-	if (mongo_exchange_has_failed(connection, reply->answered, &reply->document, error))
+	if (mongo_reply_has_failed(connection, reply->answered, &reply->document, error))
 		return false;
-	if (note_write_error(error, &reply->document))
+	if (find_write_error(&reply->document, &iter))
+	{
+		mongo_note_error(error, MONGOC_ERROR_SERVER, &iter);
 		return false;
+	}
 	if (bson_iter_init_find(&iter, &reply->document, "writeConcernError"))
 	{
-		note_error(error, MONGOC_ERROR_WRITE_CONCERN, &iter);
+		mongo_note_error(error, MONGOC_ERROR_WRITE_CONCERN, &iter);
 		return false;
 	}
 	return true;
@@ -84,8 +82,8 @@ read_reply(const MongoConnection *connection, MongoWriteReply *reply)
 
 /*
  * note_lost_primary
- *		An error of the server's, not of an operation, that says that it is not what
- *		it was: the connection is not used any more.
+ *		If an error of the server's, not of an operation, says that it is not what it
+ *		was, the connection is not used any more.
  */
 static void
 note_lost_primary(MongoConnection *connection, const MongoWriteReply *reply)
@@ -96,53 +94,90 @@ note_lost_primary(MongoConnection *connection, const MongoWriteReply *reply)
 		connection->broken = true;
 }
 
+/*
+ * classify_end
+ *		What is known of a write outside of MongoDB's transactions.
+ *
+ * A command that has not left whole is not run.  Where one of its operations may be over
+ * any number of documents, an error in it does not say how many came before.
+ */
+static MongoWriteEnd
+classify_end(const MongoWriteUnderWay *way, const MongoWriteReply *reply)
+{
+	bson_iter_t element;
+
+	if (reply->succeeded || !way->sent)
+		return MONGO_WRITE_ANSWERED;
+	if (!reply->answered)
+		return MONGO_WRITE_UNKNOWN;
+	if (find_write_error(&reply->document, &element))
+		return way->message->most < 0 ? MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
+	return mongo_error_is_interruption(reply->error.code) ?
+		MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
+}
+
+/* ------------------------------- one attempt -------------------------------- */
+
 /* start_attempt: send the message; its reply is to be received. */
 static void
 start_attempt(MongoWriteUnderWay *way)
 {
 	MongoConnection *connection = mongo_lease_connection(way->lease);
 	const MongoWriteMessage *message = way->message;
-	mongoc_iovec_t iov[2];
-	size_t		iovcnt;
+	MongoCommand command = {
+		.database = message->database,
+		.document = message->command,
+		.fields = way->fields,
+		.sequence = message->operations.name != NULL ? &message->operations : NULL
+	};
 
 	mongo_memory_check(connection->compressor == NULL ? 0 :
 					   2 * mongo_memory_grown(message->operations.size));
-	mongo_wire_prepare(connection, message->database, message->command,
-					   way->fields != NULL ? way->fields : connection->write_concern,
-					   &message->operations, iov, &iovcnt);
-	if (way->lsid != NULL)
-		mongo_remote_cancel_arm_with(connection, way->lsid);
-	way->sent = mongo_exchange_send(connection, iov, iovcnt);
+	way->sent = mongo_send(connection, &command, &way->reply);
 }
 
-/* finish_attempt: receive the reply; true when the message may be sent once more. */
+/*
+ * finish_attempt
+ *		Receive the reply; true when the message may be sent once more.
+ *
+ * If the wait is given up outside of MongoDB's transactions, MongoDB is told to end the
+ * write.
+ */
 static bool
 finish_attempt(MongoWriteUnderWay *way, MongoWriteReply *reply)
 {
 	MongoConnection *connection = mongo_lease_connection(way->lease);
 	MongoTransport *transport = &connection->transport;
-	bool		given_up;
+	MongoOutcome outcome = MONGO_BROKEN;
+	bool		given_up = transport->interrupted;
 
-	reply->answered = mongo_exchange_receive(connection, way->sent, &reply->document);
+	if (way->sent)
+		outcome = mongo_receive_document(connection, &way->reply, MONGO_DUE_INTERRUPT,
+										 &reply->document);
+	if (outcome == MONGO_INTERRUPTED)
+	{
+		given_up = true;
+		if (way->lsid != NULL)
+			outcome = mongo_end_write(connection, way->lsid, &way->reply, &reply->document);
+	}
+	reply->answered = outcome == MONGO_REPLY;
 	reply->succeeded = read_reply(connection, reply);
-	if (way->fields != NULL)
+	if (!reply->answered)
+		connection->broken = true;
+	else
+		note_lost_primary(connection, reply);
+	if (way->in_transaction)
 	{
 		mongo_session_note_reply(way->session, reply->answered ? &reply->document : NULL);
 		reply->end = MONGO_WRITE_ANSWERED;
-		if (reply->answered)
-			note_lost_primary(connection, reply);
 		return false;
 	}
-	given_up = transport->interrupted ||
-		(transport->cancel != NULL && transport->cancel->asked);
-	reply->end = mongo_write_end(way->lease, reply->succeeded, way->message->most,
-								 reply->answered ? &reply->document : NULL,
-								 &reply->error);
-	if (reply->answered)
-		note_lost_primary(connection, reply);
+	if (reply->succeeded)
+		transport->timed_out = false;	/* late, but there */
+	reply->end = classify_end(way, reply);
 	return !given_up && (reply->answered ?
 						 mongo_reply_has_label(&reply->document, "RetryableWriteError") :
-						 transport->violation == NULL);
+						 transport->violation == NULL && transport->memory_missing == 0);
 }
 
 /* ------------------------------ the second one ------------------------------ */
@@ -178,21 +213,30 @@ find_primary(MongoSession *session, MongoLease *lease)
 }
 
 /*
- * add_session
- *		lsid and, where MongoDB is to recognize a repetition, txnNumber.  Gives a copy
- *		of the first: a second attempt outlives the client, and its session with it.
+ * write_fields
+ *		What goes with a write outside of MongoDB's transactions: lsid, the write concern
+ *		and, where MongoDB is to recognize a repetition, txnNumber.
+ *
+ * way->lsid becomes a copy: a second attempt outlives the client, and its session with it.
  */
 static bson_t *
-add_session(MongoClient *client, const MongoWriteMessage *message)
+write_fields(MongoWriteUnderWay *way)
 {
+	MongoClient *client = mongo_client_of(mongo_lease_connection(way->lease));
 	const bson_t *lsid = mongo_server_session_use(&client->session, client->context);
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 
-	if (lsid == NULL)
-		return NULL;
-	BSON_APPEND_DOCUMENT(message->command, "lsid", lsid);
-	if (client->retries_writes && message->most >= 0)
-		BSON_APPEND_INT64(message->command, "txnNumber", ++client->session.number);
-	return bson_copy_in(CurrentMemoryContext, lsid);
+	if (lsid != NULL)
+	{
+		way->lsid = bson_copy_in(CurrentMemoryContext, lsid);
+		BSON_APPEND_DOCUMENT(fields, "lsid", lsid);
+		way->may_repeat = client->retries_writes && way->message->most >= 0;
+		if (way->may_repeat)
+			BSON_APPEND_INT64(fields, "txnNumber", ++client->session.number);
+	}
+	if (way->session != NULL && client->connection.write_concern != NULL)
+		bson_concat(fields, client->connection.write_concern);
+	return fields;
 }
 
 /*
@@ -226,30 +270,36 @@ void
 mongo_write_message_begin(MongoSession *session, MongoLease *lease,
 						  const MongoWriteMessage *message, MongoWriteUnderWay *way)
 {
-	MongoClient *client = mongo_client_of(mongo_lease_connection(lease));
-
-	way->session = session;
-	way->lease = lease;
-	way->message = message;
-	way->fields = mongo_session_in_transaction(session) ? mongo_session_fields(session) : NULL;
-	way->lsid = way->fields == NULL ? add_session(client, message) : NULL;
-	way->may_repeat = way->lsid != NULL && client->retries_writes && message->most >= 0;
+	*way = (MongoWriteUnderWay) {
+		.session = session,
+		.lease = lease,
+		.message = message,
+		.in_transaction = session != NULL && mongo_session_in_transaction(session),
+		.reply.context = CurrentMemoryContext
+	};
+	way->fields = way->in_transaction ? mongo_session_fields(session) : write_fields(way);
 	start_attempt(way);
 }
 
 void
 mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply *reply)
 {
-	MongoWriteDoubt *doubt = mongo_session_doubt(way->session);
-	MongoWriteDoubt before = *doubt;
 	int64		most = way->message->most;
-	MongoWriteReply second;
 	bool		may_repeat = finish_attempt(way, reply) && way->may_repeat;
+	MongoWriteDoubt *doubt;
+	MongoWriteDoubt before;
+	MongoWriteReply second;
 
+	if (way->session == NULL)
+		return;
+	doubt = mongo_session_doubt(way->session);
+	before = *doubt;
 	mongo_write_doubt_add(doubt, reply->end, most);
 	if (!may_repeat || !find_primary(way->session, way->lease))
 		return;
 
+	/* the first one's reply is still looked at */
+	way->reply = (MongoReply) {.context = CurrentMemoryContext};
 	start_attempt(way);
 	(void) finish_attempt(way, &second);
 	take_second(reply, &second);
@@ -261,103 +311,14 @@ void
 mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,
 							MongoWriteReply *reply)
 {
-	mongo_lease_begin_ending(way->lease, milliseconds, 0, 0);
+	MongoTransport *transport = &mongo_lease_connection(way->lease)->transport;
+
+	way->reply.context = CurrentMemoryContext;
+	mongo_begin_ending(transport, milliseconds, 0);
 	(void) finish_attempt(way, reply);
-	mongo_lease_finish_ending(way->lease);
+	mongo_finish_ending(transport);
 	mongo_write_doubt_add(mongo_session_doubt(way->session), reply->end,
 						  way->message->most);
-}
-
-/*-------------------------------------------------------------------------
- * Sending a write outside of MongoDB's transactions, and what is known of it.
- *-------------------------------------------------------------------------
- */
-
-/*
- * has_no_reply
- *		Did libmongoc come back without a reply of the server's?  After an
- *		interrupt the reply is the guard's.
- */
-static bool
-has_no_reply(const MongoTransport *transport, const bson_error_t *error)
-{
-	return transport->interrupted || error->domain == MONGOC_ERROR_STREAM ||
-		error->domain == MONGOC_ERROR_PROTOCOL;
-}
-
-static bool
-has_write_errors(const bson_t *reply)
-{
-	bson_iter_t iter;
-	bson_iter_t element;
-
-	return bson_iter_init_find(&iter, reply, "writeErrors") &&
-		BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &element) &&
-		bson_iter_next(&element);
-}
-
-/*
- * classify_end
- *		'unsent': the command had not left whole when it was interrupted.
- *		'many': one of its operations may be over any number of documents, so
- *		that an error in it does not say how many came before.
- */
-static MongoWriteEnd
-classify_end(const MongoTransport *transport, bool succeeded, bool unsent, bool many,
-			 const bson_t *reply, const bson_error_t *error)
-{
-	if (succeeded || unsent)
-		return MONGO_WRITE_ANSWERED;
-	if (has_no_reply(transport, error))
-		return MONGO_WRITE_UNKNOWN;
-	if (has_write_errors(reply))
-		return many ? MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
-	return mongo_error_is_interruption(error->code) ?
-		MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
-}
-
-void
-mongo_write_begin(MongoSession *session, MongoLease *lease, const char *comment,
-				  bson_t *options)
-{
-	MongoConnection *connection = mongo_lease_connection(lease);
-
-	mongo_session_append(session, options);
-	mongo_trace_append(comment != NULL ? mongo_trace_prepare(comment) : connection->comment,
-					   options);
-	if (mongo_session_in_transaction(session))
-		return;
-	mongo_remote_cancel_arm(connection);
-	mongo_remote_cancel_append(connection, options);
-}
-
-MongoWriteEnd
-mongo_write_end(MongoLease *lease, bool succeeded, int64 most, const bson_t *reply,
-				const bson_error_t *error)
-{
-	MongoConnection *connection = mongo_lease_connection(lease);
-	MongoTransport *transport = &connection->transport;
-	bool		armed = transport->cancel != NULL;
-	bool		asked = mongo_remote_cancel_disarm(connection);
-	bool		unsent = armed && !asked && transport->interrupted &&
-		transport->memory_missing == 0;
-
-	if (succeeded)
-		transport->timed_out = false;	/* late, but there */
-	return classify_end(transport, succeeded, unsent, most < 0, reply, error);
-}
-
-MongoWriteEnd
-mongo_write_finish(MongoSession *session, MongoLease *lease, bool succeeded,
-				   int64 most, const bson_t *reply, const bson_error_t *error)
-{
-	MongoWriteEnd end;
-
-	if (mongo_session_in_transaction(session))
-		return MONGO_WRITE_ANSWERED;
-	end = mongo_write_end(lease, succeeded, most, reply, error);
-	mongo_session_note_doubt(session, end, most);
-	return end;
 }
 
 /*-------------------------------------------------------------------------
