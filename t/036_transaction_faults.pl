@@ -163,6 +163,24 @@ is_there('||', 'nothing is anywhere');
 is($errors, '', 'two servers');
 is_there('1|2|', 'both have it');
 
+# ... but what one has committed stays when the other fails
+my $fail_second = '{"configureFailPoint": "failCommand", "mode": {"skip": 1}, "data": {"failCommands": '
+  . '["commitTransaction"], "errorCode": 251, "errorLabels": ["TransientTransactionError"]}}';
+$mongod->command($fail_second);
+($errors) = run('BEGIN; INSERT INTO t_mongodb VALUES (1); INSERT INTO t_second VALUES (2); INSERT INTO local VALUES (3); COMMIT;');
+like($errors, qr/ERROR:  08007: could not commit on server "second".*server "mongodb" has been committed before and stays/s,
+	'two servers, of which the second fails: 08007');
+$mongod->unblock_commands;
+is_there('1||', 'what the first has stays');
+
+# a user mapping made anew does not make it two transactions
+$mongod->command($fail_second);
+($errors) = run('BEGIN; INSERT INTO t_mongodb VALUES (1); DROP USER MAPPING FOR CURRENT_USER SERVER mongodb; '
+	  . 'CREATE USER MAPPING FOR CURRENT_USER SERVER mongodb; INSERT INTO t_mongodb VALUES (2); UPDATE t_mongodb SET v = 1 WHERE _id = 1; COMMIT;');
+is($errors, '', 'a user mapping that is dropped and made again in a transaction');
+$mongod->unblock_commands;
+is_there('1 2||', 'all is there, by one commit');
+
 # nothing was written: COMMIT is no error, whatever became of MongoDB's transaction,
 # but what is read afterwards would be of another snapshot
 $node->safe_psql('postgres', "CREATE FOREIGN TABLE t_other (_id int) SERVER second OPTIONS (database 'db', collection 'other')");

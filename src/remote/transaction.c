@@ -24,7 +24,7 @@
 /*-------------------------------------------------------------------------
  * MongoDB transactions that follow the PostgreSQL transaction.
  *
- * Invariant: 'sessions' holds an entry for each user mapping written to, or
+ * Invariant: 'sessions' holds an entry for each server and user written to, or
  * read from in one snapshot, in the current PostgreSQL transaction, and is
  * empty between transactions.  A lease in an entry is held until then: behind mongos
  * a transaction belongs to the one that it began on, and a connection has one at a time.
@@ -634,8 +634,8 @@ pg_noreturn static void report_failed_commit(const char *server_name,
 
 /*
  * report_failed_commit
- *		Raise 08007 where MongoDB may have committed, 40001 for a transient error, else
- *		as mongo_report_bson_error() has it.
+ *		Raise 08007 where MongoDB may have committed, or another session has before, 40001
+ *		for a transient error, else as mongo_report_bson_error() has it.
  */
 static void
 report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
@@ -643,7 +643,20 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 {
 	char	   *message = psprintf("could not commit on server \"%s\"", server_name);
 	const char *text = mongo_printable(error->message);
+	ListCell   *cell;
 
+	foreach(cell, sessions)
+	{
+		const MongoSession *other = lfirst(cell);
+
+		if (outcome == MONGO_NOT_COMMITTED && other->wrote && other->over)
+			ereport(ERROR,
+					(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+					 errmsg("%s", message),
+					 errdetail("What was written to server \"%s\" has been committed before and stays. Error %d: %s",
+							   other->server_name, (int) error->code, text),
+					 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it.")));
+	}
 	if (outcome == MONGO_COMMIT_UNKNOWN)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
@@ -991,8 +1004,8 @@ find_session(const UserMapping *user)
 	{
 		MongoSession *session = lfirst(cell);
 
-		if (session->user->umid == user->umid &&
-			session->user->userid == user->userid &&
+		/* a mapping may have been dropped and made again, with another OID */
+		if (session->user->userid == user->userid &&
 			session->user->serverid == user->serverid)
 			return session;
 	}
