@@ -613,7 +613,9 @@ read_pattern(const MongoPatternFunction *function, Node *node, Oid collation)
 			read_prefix(pattern);
 			break;
 		case MONGO_PATTERN_POSIX:
-			if (!is_valid(pattern, collation) || !read_posix(pattern))
+			/* what has none of these is valid */
+			if ((strpbrk(pattern->next, "\\[](){}*+?") != NULL && !is_valid(pattern, collation)) ||
+				!read_posix(pattern))
 				return NULL;
 			break;
 	}
@@ -715,13 +717,6 @@ append_regex_match(const char *path, const RegularExpression *expression, bool p
 							 bson_regex(expression->prefix, "s"), regex);
 	else
 		BSON_APPEND_VALUE(match, path, &regex);
-}
-
-/* is_short_field: can it only hold texts that PCRE gets through? */
-static bool
-is_short_field(const MongoField *field)
-{
-	return getBaseType(field->type) == NAMEOID;
 }
 
 /* is_within: do the first so many characters of a text tell whether it matches? */
@@ -838,6 +833,9 @@ mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 	bool		positive;
 	bool		is_exact;
 
+	/* no text of that type is too long for PCRE */
+	bool		is_short = getBaseType(field->type) == NAMEOID;
+
 	if (function == NULL || (!is_json && !mongo_compares_text(getBaseType(field->type))) ||
 		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return MONGO_NOT_SHIPPABLE;
@@ -850,10 +848,10 @@ mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 		return MONGO_NOT_SHIPPABLE;
 	if (is_json)
 		return json_text_pattern(field, pattern, match);
-	if (!write_pattern(pattern, positive && !is_short_field(field), &expression))
+	if (!write_pattern(pattern, positive && !is_short, &expression))
 		return MONGO_NOT_SHIPPABLE;
 
-	is_exact = !pattern->lossy && (expression.is_safe || is_short_field(field));
+	is_exact = !pattern->lossy && (expression.is_safe || is_short);
 	if (field->bson_type == BSON_TYPE_UTF8 || !may_be_objectid(pattern))
 		append_regex_match(field->path, &expression, positive, match);
 	else
