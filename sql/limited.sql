@@ -7,15 +7,15 @@
 \getenv mongo_port MONGO_PORT
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS mongo_fdw;
-CREATE SERVER limited FOREIGN DATA WRAPPER mongo_fdw
+CREATE SERVER limited_columns FOREIGN DATA WRAPPER mongo_fdw
 	OPTIONS (address :'mongo_host', port :'mongo_port', fdw_startup_cost '1000', fdw_lookup_cost '0', fdw_tuple_cost '10');
-CREATE USER MAPPING FOR CURRENT_USER SERVER limited;
+CREATE USER MAPPING FOR CURRENT_USER SERVER limited_columns;
 SET jit = off;
 SET timezone = 'UTC';
 \pset format unaligned
 \pset tuples_only on
 
-SELECT mongo_command('limited', 'mongo_fdw_regress', ('{"insert": "written_limited", "documents": [' || string_agg(format(
+SELECT mongo_command('limited_columns', 'mongo_fdw_regress', ('{"insert": "written_limited", "documents": [' || string_agg(format(
 	'{"_id": %s, "v": %s, "h": %s, "n": %s, "f": %s, "t": %s, "a": [%2$s, "x"], "na": [%4$s], "ta": [%6$s]}', i,
 	(ARRAY['"abc"', '"abcde"', '"abcde "', '"abcde   "', '"abcd "', '"abcd"', '"abcdé"', '"abcdé  "', '""', '"     "', '"      "', '"ABCDE  "', '"zz"', 'null', '"  abc "', '"ab\ncd"', '"ab\ncd "', '"$.*ab "'])[i],
 	(ARRAY['{"$oid": "0123456789abcdef01234567"}', '"0123456789abcdef01234567"', '"0123456789abcdef01234567  "', '"short"', '{"$oid": "fffffffffffffffffffffff0"}', '"~"'])[1 + i % 6],
@@ -23,7 +23,7 @@ SELECT mongo_command('limited', 'mongo_fdw_regress', ('{"insert": "written_limit
 	(ARRAY['1.005', '1', '1.5', '{"$numberLong": "2"}', 'null'])[1 + i % 5],
 	format('{"$date": {"$numberLong": "%s"}}', (ARRAY[1499, 1500, 1501, 1999, 2000, 2004, 2005])[1 + i % 7])), ', ') || ']}')::json) ->> 'n'
 	FROM generate_series(1, 18) AS i;
-SELECT mongo_command('limited', 'mongo_fdw_regress', '{"createIndexes": "written_limited", "indexes": [{"key": {"v": 1}, "name": "v"}, {"key": {"a": 1}, "name": "a"}]}') ->> 'ok';
+SELECT mongo_command('limited_columns', 'mongo_fdw_regress', '{"createIndexes": "written_limited", "indexes": [{"key": {"v": 1}, "name": "v"}, {"key": {"a": 1}, "name": "a"}]}') ->> 'ok';
 
 CREATE DOMAIN short_text AS varchar(5);
 CREATE DOMAIN two_decimals AS numeric(5, 2);
@@ -32,7 +32,7 @@ CREATE SCHEMA limited_local;
 CREATE FOREIGN TABLE limited_remote.t (_id int, v varchar(5) OPTIONS (indexed 'true'), d short_text OPTIONS (path 'v'), s varchar(5) OPTIONS (path 'v', bson_type 'string'),
 	c char(5) OPTIONS (path 'v'), h varchar(24), n numeric(5, 2), dn two_decimals OPTIONS (path 'n'), f numeric(4, 1), t timestamptz(0), ts timestamp(2) OPTIONS (path 't'),
 	a varchar(5)[] OPTIONS (indexed 'true'), na numeric(5, 2)[], ta timestamptz(0)[], j jsonb OPTIONS (path 'a'))
-	SERVER limited OPTIONS (database 'mongo_fdw_regress', collection 'written_limited');
+	SERVER limited_columns OPTIONS (database 'mongo_fdw_regress', collection 'written_limited');
 SET mongo_fdw.enable_pushdown = off;
 CREATE TABLE limited_local.t AS TABLE limited_remote.t;
 RESET mongo_fdw.enable_pushdown;
