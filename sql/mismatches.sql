@@ -40,6 +40,9 @@ SELECT _id FROM mismatches WHERE v <> 11 ORDER BY _id;
 
 -- in aggregates: no document is read here, and the greatest or least value tells
 ALTER FOREIGN TABLE mismatches OPTIONS (DROP type_mismatch);
+-- above an order that MongoDB computes, documents are read: those that conditions let through
+EXPLAIN (VERBOSE, COSTS OFF) SELECT _id FROM mismatches WHERE v = 10 AND _id <> 2 ORDER BY _id % 5, _id LIMIT 3;
+SELECT _id FROM mismatches WHERE v = 10 AND _id <> 2 ORDER BY _id % 5, _id LIMIT 3;
 CREATE FOREIGN TABLE mismatches_numeric (_id int, v numeric)
 	SERVER mismatches OPTIONS (database 'mongo_fdw_regress', collection 'mismatches');
 CREATE FOREIGN TABLE mismatches_text (_id int, v text)

@@ -27,11 +27,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-static ForeignScan *mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel,
-										List *tlist, Plan *outer_plan);
-static ForeignScan *mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel,
-										 ForeignPath *best_path, List *tlist,
-										 Plan *outer_plan);
+static ForeignScan *get_pipeline_plan(PlannerInfo *root, RelOptInfo *rel,
+									  ForeignPath *best_path, List *tlist, Plan *outer_plan);
 static List *mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes,
 							  bool has_json, Bitmapset **narrowed);
 
@@ -80,10 +77,8 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 					   List *scan_clauses, Plan *outer_plan)
 {
 	mongo_check_planning_state(foreignrel);
-	if (IS_UPPER_REL(foreignrel))
-		return mongo_get_upper_plan(root, foreignrel, best_path, tlist, outer_plan);
-	if (IS_JOIN_REL(foreignrel))
-		return mongo_get_join_plan(root, foreignrel, tlist, outer_plan);
+	if (IS_UPPER_REL(foreignrel) || IS_JOIN_REL(foreignrel))
+		return get_pipeline_plan(root, foreignrel, best_path, tlist, outer_plan);
 	return mongo_get_table_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
 }
 
@@ -570,7 +565,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	return scan;
 }
 
-/* --------- From a join's path to a ForeignScan with its pipeline ---------- */
+/* ---------- From a path whose command is a pipeline to a ForeignScan ------- */
 
 /* tested_vars: what decides which rows there are, and is in them. */
 static List *
@@ -613,35 +608,34 @@ has_documents_of(const MongoRelation *relation, Index varno)
 }
 
 /*
- * scan_vars: what the rows are made of: what the query reads, and what MongoDB
- * has tested, so that a document that should not have passed is an error.
+ * scan_vars: what rows that are not grouped are made of: what is read above them, and what
+ * MongoDB has tested, so that a document that should not have passed is an error.  Of json
+ * there is none.
  */
 static List *
-scan_vars(RelOptInfo *joinrel)
+scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
 {
-	const MongoRelation *relation = joinrel->fdw_private;
 	List	   *tlist;
 	ListCell   *cell;
 
-	/* by now the target may be the query's own, with expressions */
-	tlist = add_to_flat_tlist(NIL, pull_var_clause((Node *) joinrel->reltarget->exprs,
+	tlist = add_to_flat_tlist(NIL, pull_var_clause((Node *) expressions,
 												   PVC_RECURSE_PLACEHOLDERS));
-
-	foreach(cell, tested_vars(joinrel))
+	foreach(cell, tested_vars(rel))
 	{
 		Var		   *var = lfirst(cell);
 		MongoField	field;
 
-		if (has_documents_of(relation, var->varno) &&
-			mongo_field_of_node(relation->columns, (Node *) var, &field))
+		if (has_documents_of(rel->fdw_private, var->varno) &&
+			mongo_field_of_node(columns, (Node *) var, &field) &&
+			mongo_type_facts(field.operator_type)->accepts != MONGO_BSON_ANY)
 			tlist = add_to_flat_tlist(tlist, list_make1(var));
 	}
 	return tlist;
 }
 
-/* joined_columns: where each of the Vars is found. */
+/* field_columns: where each of the Vars is found. */
 static List *
-joined_columns(MongoColumns *columns, List *scan_tlist)
+field_columns(MongoColumns *columns, List *scan_tlist)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
@@ -653,7 +647,7 @@ joined_columns(MongoColumns *columns, List *scan_tlist)
 		MongoField	field;
 
 		if (!mongo_field_of_node(columns, (Node *) var, &field))
-			elog(ERROR, "output of a join is not a field");
+			elog(ERROR, "output of a pipeline is not a field");
 		column->index = foreach_current_index(cell);
 		column->name = mongo_column_name(field.columns, var->varattno);
 		column->path = field.path;
@@ -682,74 +676,6 @@ paths_wanted(List *columns)
 		paths = lappend(paths, (char *) column->path);
 		if (column->prefix != NULL)
 			paths = lappend(paths, psprintf("%s._id", column->prefix));
-	}
-	return paths;
-}
-
-static ForeignScan *
-mongo_get_join_plan(PlannerInfo *root, RelOptInfo *joinrel, List *tlist, Plan *outer_plan)
-{
-	MongoRelation *relation = joinrel->fdw_private;
-	MongoScanNode node = {
-		.tlist = tlist, .scan_tlist = scan_vars(joinrel), .outer_plan = outer_plan
-	};
-	MongoPipeline pipeline;
-	MongoScanPlan plan;
-
-	mongo_pipeline_begin(joinrel, &pipeline);
-	mongo_scan_plan_init(&plan, root, relation);
-	plan.is_pipeline = true;
-	plan.columns = joined_columns(relation->columns, node.scan_tlist);
-	mongo_pipeline_project(&pipeline, paths_wanted(plan.columns));
-	plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
-	return mongo_make_foreign_scan(root, &plan, &pipeline.translation, false, &node);
-}
-
-/* ----------------- The foreign scan of an upper relation ------------------ */
-
-/* column_outputs: without a $group, the columns that are used. */
-static List *
-column_outputs(const MongoUpperRelation *upper, List *tlist)
-{
-	MongoColumns *columns = upper->pipeline.translation.columns;
-	List	   *vars = pull_var_clause((Node *) tlist, PVC_RECURSE_PLACEHOLDERS);
-	List	   *distinct = NIL;
-	List	   *outputs = NIL;
-	ListCell   *cell;
-
-	foreach(cell, vars)
-		distinct = list_append_unique(distinct, lfirst(cell));
-	foreach(cell, distinct)
-	{
-		Var		   *var = lfirst(cell);
-		MongoOutput *output = palloc0(sizeof(MongoOutput));
-		MongoOutputField *found = palloc(sizeof(MongoOutputField));
-		MongoField	field;
-
-		if (!mongo_field_of_node(columns, (Node *) var, &field))
-			elog(ERROR, "column is not a field");
-		found->path = field.path;
-		found->type = var->vartype;
-		found->typmod = var->vartypmod;
-		output->expression = (Expr *) var;
-		output->fields = list_make1(found);
-		outputs = lappend(outputs, output);
-	}
-	return outputs;
-}
-
-/* paths_of: of outputs that are columns. */
-static List *
-paths_of(List *outputs)
-{
-	List	   *paths = NIL;
-	ListCell   *cell;
-
-	foreach(cell, outputs)
-	{
-		MongoOutputField *field = linitial(((MongoOutput *) lfirst(cell))->fields);
-
-		paths = lappend(paths, (char *) field->path);
 	}
 	return paths;
 }
@@ -823,55 +749,70 @@ add_columns(PlannerInfo *root, MongoScanPlan *plan, List *outputs)
 	}
 }
 
-/* set_commands: what gives the outputs, which 'plan' has as columns. */
+/* add_outputs: of a group, as columns and as the scan's target list. */
 static void
-set_commands(MongoScanPlan *plan, const MongoUpperRelation *upper, List *outputs)
+add_outputs(PlannerInfo *root, const MongoUpperRelation *upper, MongoScanNode *node,
+			MongoScanPlan *plan)
 {
-	const MongoRelation *relation = upper->input->fdw_private;
-	MongoPipeline pipeline = upper->pipeline;
-
-	if (upper->count != NULL)
-	{
-		plan->count_command = upper->count->command;
-		plan->commands = list_make1(upper->count->pipeline);
-		((MongoScanColumn *) linitial(plan->columns))->path = MONGO_COUNT_FIELD;
-		return;
-	}
-	if (!upper->grouped)
-	{
-		pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
-		mongo_pipeline_project(&pipeline, paths_of(outputs));
-	}
-	plan->commands = list_make1(mongo_pipeline_command(relation, &pipeline));
-}
-
-static ForeignScan *
-mongo_get_upper_plan(PlannerInfo *root, RelOptInfo *upper_rel, ForeignPath *best_path,
-					 List *tlist, Plan *outer_plan)
-{
-	MongoUpperRelation *upper = upper_rel->fdw_private;
-	List	   *outputs = upper->grouped ? upper->outputs : column_outputs(upper, tlist);
-	MongoScanNode node = {
-		.tlist = tlist, .local = upper->local_quals, .outer_plan = outer_plan
-	};
-	MongoScanPlan plan;
 	ListCell   *cell;
 
-	mongo_scan_plan_init(&plan, root, upper->input->fdw_private);
+	add_columns(root, plan, upper->outputs);
+	foreach(cell, upper->outputs)
+		node->scan_tlist = lappend(node->scan_tlist,
+								   makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
+												   foreach_current_index(cell) + 1, NULL, false));
+}
+
+/*
+ * get_pipeline_plan: of a join, or of what is done above a join or a table in the same
+ * command.
+ */
+static ForeignScan *
+get_pipeline_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, List *tlist,
+				  Plan *outer_plan)
+{
+	const MongoUpperRelation *upper = IS_UPPER_REL(rel) ? rel->fdw_private : NULL;
+	RelOptInfo *input = upper == NULL ? rel : upper->input;
+	const MongoRelation *relation = input->fdw_private;
+	MongoScanNode node = {.tlist = tlist, .outer_plan = outer_plan};
+	MongoPipeline pipeline;
+	MongoScanPlan plan;
+
+	mongo_scan_plan_init(&plan, root, relation);
 	plan.is_pipeline = true;
-	plan.is_grouped = upper->grouped;
-	plan.one_row = upper->one_row;
-	plan.all_rows |= upper->limited;
-	add_columns(root, &plan, outputs);
-	set_commands(&plan, upper, outputs);
-	foreach(cell, outputs)
-		node.scan_tlist = lappend(node.scan_tlist,
-								  makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
-												  foreach_current_index(cell) + 1, NULL, false));
-	if (outer_plan != NULL)
+	if (upper == NULL)
+		mongo_pipeline_begin(rel, &pipeline);
+	else
+	{
+		pipeline = upper->pipeline;
+		pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
+		plan.is_grouped = upper->grouped;
+		plan.one_row = upper->one_row;
+		plan.all_rows |= upper->limited;
+		node.local = upper->local_quals;
+	}
+	if (plan.is_grouped)
+		add_outputs(root, upper, &node, &plan);
+	else
+	{
+		/* by now a join's target may be the query's own, with expressions */
+		node.scan_tlist = scan_vars(input, pipeline.translation.columns,
+									upper == NULL ? rel->reltarget->exprs : tlist);
+		plan.columns = field_columns(pipeline.translation.columns, node.scan_tlist);
+		mongo_pipeline_project(&pipeline, paths_wanted(plan.columns));
+	}
+	if (upper != NULL && upper->count != NULL)
+	{
+		plan.count_command = upper->count->command;
+		plan.commands = list_make1(upper->count->pipeline);
+		((MongoScanColumn *) linitial(plan.columns))->path = MONGO_COUNT_FIELD;
+	}
+	else
+		plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
+	if (upper != NULL && outer_plan != NULL)
 		mongo_local_describe(best_path, outer_plan, &node, &plan);
-	return mongo_make_foreign_scan(root, &plan, &upper->pipeline.translation, upper->limited,
-								   &node);
+	return mongo_make_foreign_scan(root, &plan, &pipeline.translation,
+								   upper != NULL && upper->limited, &node);
 }
 
 /* --------------------- count(*) as the command count ---------------------- */
