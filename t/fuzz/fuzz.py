@@ -26,7 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 CLANG = "clang"
 LONGEST_INPUT = 4096
 LARGEST_CORPUS = 32 * 1024
-RUNS = {"document": 400000, "json": 3000000, "message": 1500000, "option": 700000, "pattern": 1000000}
+RUNS = {"document": 400000, "json": 3000000, "message": 1500000, "option": 700000, "pattern": 200000}
 # PostgreSQL's own hash functions shift into the sign bit
 SANITIZERS = ("-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=shift-base,function "
               "-fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g")
