@@ -47,7 +47,7 @@ text_or_null(const char *text, bool *is_null)
 }
 
 static void
-put_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+put_view_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -95,7 +95,7 @@ put_connection(FunctionCallInfo fcinfo, const MongoConnectionInfo *info)
 	values[11] = Int64GetDatum(info->traffic.counters[MONGO_COUNT_BYTES_SENT]);
 	values[12] = text_or_null(info->compressor, &nulls[12]);
 	values[13] = BoolGetDatum(info->has_tls);
-	put_row(fcinfo, values, nulls);
+	put_view_row(fcinfo, values, nulls);
 }
 
 /*
@@ -176,7 +176,7 @@ put_counts(FunctionCallInfo fcinfo, bool of_queries)
 				values[n++] = j == MONGO_COUNT_WAIT_US ? Float8GetDatum(counters[j] / 1000.0) :
 					Int64GetDatum(counters[j]);
 		}
-		put_row(fcinfo, values, nulls);
+		put_view_row(fcinfo, values, nulls);
 	}
 	return (Datum) 0;
 }

@@ -410,9 +410,9 @@ send_file(MongoWriteQueue *queue)
 	queue->filed = 0;
 }
 
-/* send_all: in the order in which it was added. */
+/* send_queues: in the order in which it was added. */
 static void
-send_all(MongoWriteQueue *queue)
+send_queues(MongoWriteQueue *queue)
 {
 	check_failure(queue);
 	mongo_unsent_remove(&queue->unsent);
@@ -437,7 +437,7 @@ send_for_others(MongoUnsent *unsent)
 	StaticAssertStmt(offsetof(MongoWriteQueue, unsent) == 0, "must be its first member");
 	PG_TRY();
 	{
-		send_all(queue);
+		send_queues(queue);
 	}
 	PG_CATCH();
 	{
@@ -453,7 +453,7 @@ send_for_others(MongoUnsent *unsent)
 void
 mongo_writer_finish(MongoWriter *writer)
 {
-	send_all(writer->queue);
+	send_queues(writer->queue);
 }
 
 void

@@ -48,7 +48,7 @@
 /* parse_string takes any text, the empty one too. */
 static void
 parse_string(const MongoOption *option pg_attribute_unused(),
-				   const char *value, void *field)
+			 const char *value, void *field)
 {
 	*(const char **) field = value;
 }

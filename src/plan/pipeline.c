@@ -666,7 +666,10 @@ mongo_elements_add(MongoElements *elements, int number, const bson_t *match)
 			return;
 	}
 
-	/* of the element's own conditions: another field may have rejected the row */
+	/*
+	 * of the element's own conditions: another field may have rejected the
+	 * row
+	 */
 	if (strip_match(elements->translation, match, path, false, result))
 	{
 		if (rejects_missing(result))

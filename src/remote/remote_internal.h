@@ -503,7 +503,7 @@ typedef struct MongoClient
 
 	/* for writes and transactions */
 	MongoServerSession session;
-	MongoKeptDocument	cluster_time;	/* the last that was told */
+	MongoKeptDocument cluster_time; /* the last that was told */
 	bool		is_standalone;	/* which has no transactions */
 	bool		takes_writes;	/* false: another member does, the primary */
 	bool		retries_writes; /* the server recognizes a repetition, and

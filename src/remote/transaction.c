@@ -86,7 +86,7 @@ struct MongoSession
 	MongoLease *lease;			/* pinned; NULL without a transaction */
 	bson_t	   *lsid;			/* of the session; it outlives the connection */
 	int64		number;			/* of the transaction */
-	MongoKeptDocument	recovery_token; /* of mongos */
+	MongoKeptDocument recovery_token;	/* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
 	bool		over;			/* it has been committed */
 	bool		broken_off;		/* the reply to a command has not come */
