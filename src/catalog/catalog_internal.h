@@ -323,6 +323,9 @@ extern ImportTable *import_table_read(const ImportSource *source,
 extern void import_table_name_columns(List *columns, HTAB *names);
 extern char *import_create_command(const ImportSource *source, ImportTable *table);
 
+/* import_leads_index: does an index lead with this path (UTF-8)? */
+extern bool import_leads_index(const ImportTable *table, const char *utf8_path);
+
 /* import_append_column: "name type OPTIONS (...)", as CREATE and ALTER have it. */
 extern void import_append_column(StringInfo command, const ImportColumn *column);
 

@@ -181,13 +181,12 @@ is_type_name(const char *name, Oid namespace)
 	return result;
 }
 
-/* table_name: the collection's, in lower case if that is asked for. */
+/* wanted_name: in lower case if that is asked for, as SQL folds it. */
 static const char *
-table_name(const ImportSource *source, const ImportCollection *collection)
+wanted_name(const ImportSource *source, const char *name)
 {
 	return source->options.lower_case_names ?
-		downcase_identifier(collection->name, (int) strlen(collection->name), false, false) :
-		collection->name;
+		downcase_identifier(name, (int) strlen(name), false, false) : name;
 }
 
 HTAB *
@@ -199,7 +198,7 @@ import_name_tables(const ImportSource *source, List *collections, Oid namespace)
 	foreach(cell, collections)
 	{
 		ImportCollection *collection = lfirst(cell);
-		const char *wanted = table_name(source, collection);
+		const char *wanted = wanted_name(source, collection->name);
 
 		if (!is_type_name(wanted, namespace) && import_name_reserve(names, wanted))
 			collection->table_name = wanted;
@@ -207,7 +206,7 @@ import_name_tables(const ImportSource *source, List *collections, Oid namespace)
 	foreach(cell, collections)
 	{
 		ImportCollection *collection = lfirst(cell);
-		const char *wanted = table_name(source, collection);
+		const char *wanted = wanted_name(source, collection->name);
 
 		if (collection->table_name == NULL && is_type_name(wanted, namespace))
 			import_name_reserve(names, wanted);
@@ -535,8 +534,8 @@ import_indexed_paths(const ImportSource *source, const ImportCollection *collect
 
 /* ------------------------------ columns ------------------------------------ */
 
-static bool
-leads_index(const ImportTable *table, const char *utf8_path)
+bool
+import_leads_index(const ImportTable *table, const char *utf8_path)
 {
 	ListCell   *cell;
 
@@ -546,14 +545,6 @@ leads_index(const ImportTable *table, const char *utf8_path)
 			return true;
 	}
 	return false;
-}
-
-/* wanted_name: in lower case if that is asked for, as SQL folds it. */
-static const char *
-wanted_name(const ImportSource *source, const char *name)
-{
-	return source->options.lower_case_names ?
-		downcase_identifier(name, (int) strlen(name), false, false) : name;
 }
 
 /*
@@ -590,7 +581,7 @@ collect_columns(const ImportSource *source, ImportTable *table, const ImportFiel
 		column->type = type;
 		column->field = field;
 		column->top_level = path_prefix[0] == '\0';
-		column->indexed = leads_index(table, utf8_path);
+		column->indexed = import_leads_index(table, utf8_path);
 		if ((field->kinds & IMPORT_UNREADABLE) != 0)
 			table->unreadable = column->path;
 

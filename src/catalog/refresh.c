@@ -61,35 +61,6 @@ PG_FUNCTION_INFO_V1(mongo_fdw_refresh);
 
 /* ------------------------------ the schema --------------------------------- */
 
-static void
-add_present(Refresh *refresh, Oid relid)
-{
-	Oid			serverid = GetForeignServerIdByRelId(relid);
-	const MongoTableOptions *options;
-	PresentTable *table;
-
-	if (!mongo_is_own_server(serverid))
-		return;
-	options = mongo_table_options(relid);
-	if (mongo_is_derived(options))
-		return;
-	table = palloc0(sizeof(PresentTable));
-	table->relid = relid;
-	table->serverid = serverid;
-	table->database = options->database;
-	table->collection = options->collection;
-	refresh->present = lappend(refresh->present, table);
-}
-
-static int
-compare_present(const ListCell *a, const ListCell *b)
-{
-	Oid			one = ((PresentTable *) lfirst(a))->relid;
-	Oid			other = ((PresentTable *) lfirst(b))->relid;
-
-	return one < other ? -1 : one > other;
-}
-
 /* read_schema: which foreign tables are there, and which names are taken? */
 static void
 read_schema(Refresh *refresh)
@@ -116,9 +87,26 @@ read_schema(Refresh *refresh)
 	systable_endscan(scan);
 	table_close(classes, AccessShareLock);
 
+	list_sort(relids, list_oid_cmp);
 	foreach(cell, relids)
-		add_present(refresh, lfirst_oid(cell));
-	list_sort(refresh->present, compare_present);
+	{
+		Oid			relid = lfirst_oid(cell);
+		Oid			serverid = GetForeignServerIdByRelId(relid);
+		const MongoTableOptions *options;
+		PresentTable *table;
+
+		if (!mongo_is_own_server(serverid))
+			continue;
+		options = mongo_table_options(relid);
+		if (mongo_is_derived(options))
+			continue;
+		table = palloc0(sizeof(PresentTable));
+		table->relid = relid;
+		table->serverid = serverid;
+		table->database = options->database;
+		table->collection = options->collection;
+		refresh->present = lappend(refresh->present, table);
+	}
 }
 
 /* ------------------------------ types -------------------------------------- */
@@ -203,13 +191,10 @@ field_at(const ImportField *parent, const char *path)
 static void
 alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions *options)
 {
-	bool		indexed = false;
-	ListCell   *cell;
+	bool		indexed = import_leads_index(alteration->table, options->path);
 
 	if (!alteration->table->indexes_known || strcmp(options->path, "_id") == 0)
 		return;
-	foreach(cell, alteration->table->indexed_paths)
-		indexed |= strcmp(lfirst(cell), options->path) == 0;
 	if (indexed && options->indexed == MONGO_INDEXED_LEARNED)
 		appendStringInfo(begin_action(alteration), "ALTER COLUMN %s OPTIONS (ADD indexed 'true')",
 						 quote_identifier(name));
@@ -261,10 +246,7 @@ is_read(const Alteration *alteration, const char *path)
 
 	foreach(cell, alteration->paths)
 	{
-		size_t		length = strlen(lfirst(cell));
-
-		if (strncmp(lfirst(cell), path, length) == 0 &&
-			(path[length] == '\0' || path[length] == '.'))
+		if (mongo_path_is_under(path, lfirst(cell)))
 			return true;
 	}
 	return false;
@@ -435,23 +417,6 @@ refresh_all(Refresh *refresh)
 
 /* ------------------------------ the function ------------------------------- */
 
-/* run_statements: as the caller, who must be allowed to. */
-static void
-run_statements(List *statements)
-{
-	ListCell   *cell;
-
-	SPI_connect();
-	foreach(cell, statements)
-	{
-		int			result = SPI_execute(lfirst(cell), false, 0);
-
-		if (result < 0)
-			elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
-	}
-	SPI_finish();
-}
-
 /*
  * mongo_fdw_refresh(schema regnamespace, execute boolean, server name,
  *					 database text, new_tables boolean, options text[])
@@ -492,8 +457,16 @@ mongo_fdw_refresh(PG_FUNCTION_ARGS)
 						 GetForeignServerByName(NameStr(*PG_GETARG_NAME(2)), false)->serverid,
 						 text_to_cstring(PG_GETARG_TEXT_PP(3)));
 
-	if (PG_GETARG_BOOL(1))
-		run_statements(refresh.statements);
+	/* as the caller, who must be allowed to */
+	SPI_connect();
+	foreach(cell, refresh.statements)
+	{
+		int			done = PG_GETARG_BOOL(1) ? SPI_execute(lfirst(cell), false, 0) : 0;
+
+		if (done < 0)
+			elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(done));
+	}
+	SPI_finish();
 	foreach(cell, refresh.statements)
 	{
 		Datum		value = CStringGetTextDatum(lfirst(cell));
