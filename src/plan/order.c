@@ -275,22 +275,16 @@ mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys, MongoSortPart p
 }
 
 void
-mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
-				  bson_t *command)
+mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part, bson_t *sort)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	bool		without_first = part == MONGO_SORT_NULL || part == MONGO_SORT_NAN;
-	bson_t	   *sort;
 	ListCell   *cell;
 
-	if (without_first && list_length(pathkeys) == 1)
-		return;
-
-	sort = bson_create_in(CurrentMemoryContext);
 	if (mongo_is_score_order(relation, pathkeys))
 	{
 		mongo_append_score(sort, relation);
-		pathkeys = NIL;
+		return;
 	}
 	foreach(cell, pathkeys)
 	{
@@ -305,9 +299,6 @@ mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
 		if (!bson_iter_init_find(&earlier, sort, field.path))
 			BSON_APPEND_INT32(sort, field.path, mongo_pathkey_is_ascending(pathkey) ? 1 : -1);
 	}
-	BSON_APPEND_DOCUMENT(command, "sort", sort);
-	if (mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
-		BSON_APPEND_BOOL(command, "allowDiskUse", true);
 }
 
 /*-------------------------------------------------------------------------

@@ -585,11 +585,11 @@ extern bool mongo_order_is_by(RelOptInfo *baserel, List *pathkeys,
 
 /*
  * mongo_append_sort
- *		Append the "sort" of a find command, if the part needs one.  The pathkeys
+ *		Append to 'sort' the keys by which the part is sorted, if any.  The pathkeys
  *		must have been found shippable.
  */
 extern void mongo_append_sort(RelOptInfo *baserel, List *pathkeys,
-							  MongoSortPart part, bson_t *command);
+							  MongoSortPart part, bson_t *sort);
 
 /*-------------------------------------------------------------------------
  * What MongoDB's work costs: the constants, and what is computed of them.

@@ -320,91 +320,61 @@ projection_pays(RelOptInfo *baserel, const MongoRelation *relation, const Fetche
 	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
 }
 
-/* append_stage: with what stands at 'key' of a find command, if anything does. */
-static void
-append_stage(MongoPipeline *pipeline, const char *name, const bson_t *find, const char *key)
-{
-	bson_iter_t member;
-	bson_t		specification;
-
-	if (bson_iter_init_find(&member, find, key) &&
-		bson_view(&specification, bson_iter_value(&member)->value.v_doc.data,
-				  bson_iter_value(&member)->value.v_doc.data_len))
-		mongo_pipeline_append(pipeline, name,
-							  bson_copy_in(CurrentMemoryContext, &specification));
-}
-
 /*
- * derived_command: what find_command() gives, after the stages that make the rows of
- * a derived table; more parameters, too.
+ * scan_command: a find; of a derived table the stages that make its rows, and behind them
+ * what the find would have, with more parameters.
  */
 static Const *
-derived_command(RelOptInfo *baserel, MongoTranslation *translation,
-				const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys,
-				MongoSortPart part)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	MongoPipeline pipeline = {.translation = *translation};
-	bson_t	   *find = bson_create_in(CurrentMemoryContext);
-	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
-	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
-
-	pipeline.stages = bson_create_in(CurrentMemoryContext);
-	mongo_append_sort_condition(baserel, pathkeys, part, condition);
-	if (fetched->paths != NIL || fetched->attributes == NIL)
-		mongo_append_paths(projection, fetched->paths);
-	if (pathkeys != NIL)
-		mongo_append_sort(baserel, pathkeys, part, find);
-
-	mongo_pipeline_derive(&pipeline, relation, clauses);
-	if (!bson_empty(condition))
-		mongo_pipeline_append(&pipeline, "$match", condition);
-	append_stage(&pipeline, "$sort", find, "sort");
-	if (!bson_empty(projection))
-		mongo_pipeline_append(&pipeline, "$project", projection);
-	*translation = pipeline.translation;
-	return mongo_pipeline_command(relation, &pipeline);
-}
-
-/* append_fields: the projection, of the columns where it pays, and the score. */
-static void
-append_fields(bson_t *command, const MongoRelation *relation, const Fetched *fetched, bool pays)
-{
-	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
-
-	if (pays && (fetched->paths != NIL || fetched->attributes == NIL))
-		mongo_append_paths(projection, fetched->paths);
-	if (relation->score != NULL)
-		mongo_append_score(projection, relation);
-	if (!bson_empty(projection))
-		BSON_APPEND_DOCUMENT(command, "projection", projection);
-}
-
-/* find_command: all of it but limit, skip and batchSize. */
-static Const *
-find_command(RelOptInfo *baserel, MongoTranslation *translation,
+scan_command(RelOptInfo *baserel, MongoTranslation *translation,
 			 const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys,
 			 MongoSortPart part)
 {
 	const MongoRelation *relation = baserel->fdw_private;
+	bool		is_derived = mongo_is_derived(relation->options);
+	MongoPipeline pipeline = {.translation = *translation};
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
 	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
-	List	   *conjuncts = NIL;
+	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
+	bson_t	   *sort = bson_create_in(CurrentMemoryContext);
+	List	   *conditions = NIL;
 
 	mongo_append_sort_condition(baserel, pathkeys, part, condition);
-	if (!bson_empty(clauses->filter))
-		conjuncts = lappend(conjuncts, clauses->filter);
-	if (!bson_empty(condition))
-		conjuncts = lappend(conjuncts, condition);
-	mongo_append_conjuncts(filter, conjuncts);
+	mongo_append_sort(baserel, pathkeys, part, sort);
+	if ((is_derived || projection_pays(baserel, relation, fetched)) &&
+		(fetched->paths != NIL || fetched->attributes == NIL))
+		mongo_append_paths(projection, fetched->paths);
+	if (relation->score != NULL)
+		mongo_append_score(projection, relation);
 
+	if (is_derived)
+	{
+		pipeline.stages = bson_create_in(CurrentMemoryContext);
+		mongo_pipeline_derive(&pipeline, relation, clauses);
+		if (!bson_empty(condition))
+			mongo_pipeline_append(&pipeline, "$match", condition);
+		if (!bson_empty(sort))
+			mongo_pipeline_append(&pipeline, "$sort", sort);
+		if (!bson_empty(projection))
+			mongo_pipeline_append(&pipeline, "$project", projection);
+		*translation = pipeline.translation;
+		return mongo_pipeline_command(relation, &pipeline);
+	}
+
+	if (!bson_empty(clauses->filter))
+		conditions = lappend(conditions, clauses->filter);
+	if (!bson_empty(condition))
+		conditions = lappend(conditions, condition);
+	mongo_append_conjuncts(filter, conditions);
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
 		BSON_APPEND_DOCUMENT(command, "filter", filter);
-	append_fields(command, relation, fetched, projection_pays(baserel, relation, fetched));
-	if (pathkeys != NIL)
-		mongo_append_sort(baserel, pathkeys, part, command);
+	if (!bson_empty(projection))
+		BSON_APPEND_DOCUMENT(command, "projection", projection);
+	if (!bson_empty(sort))
+		BSON_APPEND_DOCUMENT(command, "sort", sort);
+	if (!bson_empty(sort) && mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
+		BSON_APPEND_BOOL(command, "allowDiskUse", true);
 	mongo_append_collation(command, translation);
 	mongo_append_hint(command, relation->options);
 	mongo_append_max_time(command, relation->options);
@@ -412,24 +382,20 @@ find_command(RelOptInfo *baserel, MongoTranslation *translation,
 }
 
 /*
- * find_commands: one, or several to be run in turn where the order wanted is
+ * scan_commands: one, or several to be run in turn where the order wanted is
  * MongoDB's in parts only.
  */
 static List *
-find_commands(RelOptInfo *baserel, MongoTranslation *translation,
+scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 			  const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys)
 {
-	bool		is_derived = mongo_is_derived(((MongoRelation *) baserel->fdw_private)->options);
 	MongoSortPart parts[MONGO_MAX_SORT_PARTS] = {MONGO_SORT_ALL};
-	int			nparts = 1;
+	int			nparts = pathkeys == NIL ? 1 : mongo_sort_parts(baserel, pathkeys, parts);
 	List	   *commands = NIL;
 
-	if (pathkeys != NIL)
-		nparts = mongo_sort_parts(baserel, pathkeys, parts);
 	for (int i = 0; i < nparts; i++)
-		commands = lappend(commands,
-						   (is_derived ? derived_command : find_command)
-						   (baserel, translation, clauses, fetched, pathkeys, parts[i]));
+		commands = lappend(commands, scan_command(baserel, translation, clauses, fetched,
+												  pathkeys, parts[i]));
 	return commands;
 }
 
@@ -534,7 +500,7 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 	forget_keys(&clauses, keys);
 
 	mongo_scan_plan_init(&plan, root, relation);
-	plan.commands = find_commands(baserel, &translation, &clauses, &fetched,
+	plan.commands = scan_commands(baserel, &translation, &clauses, &fetched,
 								  best_path->path.pathkeys);
 	plan.is_batched = keys != NIL;
 	plan.enough_rows = enough_rows(root, baserel, relation,
