@@ -478,7 +478,7 @@ mongo_client_connect(UserMapping *user, mongoc_read_mode_t read_mode)
  *		libmongoc will not have it.
  */
 static mongoc_uri_t *
-uri_of_server(const MongoClient *client)
+uri_of_server(const MongoClient *client, int wait_ms)
 {
 	const mongoc_uri_t *original = client->identity;
 	const char *mechanism = mongoc_uri_get_auth_mechanism(original);
@@ -501,6 +501,8 @@ uri_of_server(const MongoClient *client)
 	mongoc_uri_set_option_as_bool(uri, balanced ? MONGOC_URI_LOADBALANCED :
 								  MONGOC_URI_DIRECTCONNECTION, true);
 	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, wait_ms);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, wait_ms);
 	if (mongoc_uri_get_appname(original) != NULL)
 		mongoc_uri_set_appname(uri, mongoc_uri_get_appname(original));
 
@@ -582,7 +584,7 @@ run_beside(void *argument)
 	transport->peer = beside->client->peer;
 	transport->peer_length = beside->client->peer_length;
 	dlist_init(&transport->streams);
-	beside->uri = uri_of_server(beside->client);
+	beside->uri = uri_of_server(beside->client, beside->wait_ms);
 	if (beside->uri == NULL)
 		return;
 	mongo_begin_ending(transport, beside->total_ms, 0);

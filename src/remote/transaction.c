@@ -266,13 +266,14 @@ mongo_session_fields(MongoSession *session)
 			bson_concat(fields, client->connection.read_concern);
 	}
 	mongo_append_kept(fields, "$clusterTime", &client->cluster_time);
-	session->used = true;
 	return fields;
 }
 
 void
 mongo_session_note_reply(MongoSession *session, const bson_t *reply)
 {
+	/* not before: what raises until a command is sent has begun nothing */
+	session->used = true;
 	if (reply == NULL)
 	{
 		session->broken_off = true;

@@ -16,7 +16,7 @@ from bson.codec_options import DatetimeConversion
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
 from mongo_counters import QuietConnection, difference  # noqa: E402
-from wire_recorder import WireRecorder  # noqa: E402
+from wire_recorder import Mongos, WireRecorder  # noqa: E402
 
 quiet_connections = {}
 snapshots = {}
@@ -57,6 +57,13 @@ def do_record(port):
     recorder = WireRecorder("127.0.0.1", port, connection_commands=True)
     recorders[recorder.port] = recorder
     return recorder.port
+
+
+def do_mongos(port):
+    """The port of one before the primary at this port, which records as well."""
+    mongos = Mongos("127.0.0.1", port)
+    recorders[mongos.port] = mongos
+    return mongos.port
 
 
 def do_recorded_fields(port):

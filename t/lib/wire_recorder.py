@@ -9,8 +9,10 @@ import threading
 
 import bson
 
-OP_QUERY = 2004                 # the first greeting of a connection
+OP_REPLY = 1                    # to the first greeting of a connection,
+OP_QUERY = 2004
 OP_MSG = 2013
+BODY = {OP_REPLY: 36, OP_MSG: 21}   # where the only document of a reply begins
 DOCUMENTS = 1                   # a section that holds a list of documents
 CONNECTION_COMMANDS = {"hello", "isMaster", "ismaster", "saslStart", "saslContinue", "endSessions"}
 
@@ -89,20 +91,58 @@ class WireRecorder:
             client, _ = self.listener.accept()
             server = socket.create_connection(self.server)
             self.connections += [client, server]
-            for arguments in ((client, server, self._record), (server, client, lambda message: None)):
+            for arguments in ((client, server, self._request), (server, client, self._reply)):
                 threading.Thread(target=self._forward, args=arguments, daemon=True).start()
 
     def _forward(self, source, target, look):
         try:
             while True:
-                message = receive_message(source)
-                look(message)
-                target.sendall(message)
+                target.sendall(look(receive_message(source)))
         except OSError:
             for connection in (source, target):
                 shut(connection)
 
-    def _record(self, message):
+    def _request(self, message):
         command = command_of(message)
         if command and next(iter(command)) not in self.left_out:
             self.commands.append(command)
+        return message
+
+    def _reply(self, message):
+        return message
+
+
+class Mongos(WireRecorder):
+    """Makes the primary behind it look like a mongos: by what it says of itself, and by a
+    token with each reply, by which another mongos would find a transaction."""
+
+    OF_A_MEMBER = ("setName", "setVersion", "hosts", "primary", "me", "secondary", "electionId", "lastWrite",
+                   "topologyVersion")
+
+    def __init__(self, host, port):
+        super().__init__(host, port, connection_commands=True)
+        self.tokens = 0
+
+    def _request(self, message):
+        message = super()._request(message)
+        command = command_of(message)
+        if command is None or "recoveryToken" not in command:
+            return message
+        # which a member of a replica set does not know
+        del command["recoveryToken"]
+        return self._with_body(message, command)
+
+    def _reply(self, message):
+        body = bson.decode(message[BODY[struct.unpack_from("<i", message, 12)[0]]:])
+        if "maxWireVersion" in body:
+            body = {key: value for key, value in body.items() if key not in self.OF_A_MEMBER} | {"msg": "isdbgrid"}
+        else:
+            self.tokens += 1
+            body["recoveryToken"] = {"recoveredShardId": "shard", "number": self.tokens}
+        return self._with_body(message, body)
+
+    @staticmethod
+    def _with_body(message, body):
+        head = message[4:BODY[struct.unpack_from("<i", message, 12)[0]]]
+        body = bson.encode(body)
+        return struct.pack("<i", 4 + len(head) + len(body)) + head + body

@@ -1,0 +1,115 @@
+# Writes and transactions through a mongos: a proxy before the primary of a replica set that
+# looks like one (t/lib/wire_recorder.py), as no mongos is to be had.
+
+use strict;
+use warnings;
+
+use MongoFdwTest;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $mongod = MongoFdwTest::ReplicaSet->new(1)->primary;
+my $mongos = MongoFdwTest::helper('mongos', port => $mongod->port);
+my $node = new_postgres('mongos');
+
+create_server($node, 'mongos', $mongod, port => $mongos, replica_set => undef);
+create_server($node, 'untied', $mongod, port => $mongos, replica_set => undef, transactions => 'off');
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE t (_id int, a int) SERVER mongos OPTIONS (database 'db', collection 't');
+	CREATE FOREIGN TABLE u (_id int, a int) SERVER untied OPTIONS (database 'db', collection 't')});
+$mongod->command('{"create": "t"}', 'db');
+
+my $session = MongoFdwTest::Session->new($node, '-v', 'VERBOSITY=verbose');
+my @COMMANDS = qw(getMore findAndModify insert update delete find aggregate commitTransaction abortTransaction);
+
+# ask: what goes wrong with the statements, one after the other.
+sub ask
+{
+	my $errors = '';
+
+	foreach (@_)
+	{
+		$session->ask($_);
+		$errors .= $session->{err};
+	}
+	return $errors;
+}
+
+# sent: the commands since this was last asked, but for those of connections.
+sub sent
+{
+	return grep { name_of($_) } @{ MongoFdwTest::helper('recorded', port => $mongos) };
+}
+
+sub name_of
+{
+	my ($command) = @_;
+	return (grep { exists $command->{$_} } @COMMANDS)[0];
+}
+
+sub names { return join(' ', map { name_of($_) } @_) }
+
+sub rows { return $node->safe_psql('postgres', q{SELECT string_agg(_id || ':' || a, ' ' ORDER BY _id) FROM u}) }
+
+# ------------------------------- a transaction -----------------------------------
+
+is(ask('BEGIN', 'INSERT INTO t VALUES (1, 1), (2, 2)', 'UPDATE t SET a = 5 WHERE _id = 2',
+		'INSERT INTO t VALUES (1, 9), (3, 3) ON CONFLICT DO NOTHING', 'DELETE FROM t WHERE _id = 3 RETURNING a', 'COMMIT'),
+	'', 'a transaction');
+my @sent = sent();
+is(names(@sent), 'insert update update findAndModify commitTransaction', '... its commands');
+is(join(' ', map { $_->{startTransaction} ? 1 : 0 } @sent), '1 0 0 0 0', '... of which the first begins it');
+my @tokens = map { $_->{recoveryToken}{number} // 0 } @sent;
+cmp_ok($tokens[-1], '>=', 4, '... the commit has the last token that was told');
+is(scalar(grep { $_ } @tokens), 1, '... and it alone');
+is($sent[-1]{writeConcern}{w}, 'majority', '... and asks for a majority');
+is(rows(), '1:1 2:5', '... all is done');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM t; SELECT DISTINCT server_role FROM mongo_fdw_get_connections()}), "2\nMongos",
+	'a mongos is what it is taken for');
+
+is(ask('BEGIN', 'DELETE FROM t', 'ROLLBACK'), '', 'a rollback');
+@sent = sent();
+is(names(@sent[ -2, -1 ]), 'delete abortTransaction', '... its commands');
+ok($sent[-1]{recoveryToken}, '... the abort has a token');
+is(rows(), '1:1 2:5', '... nothing is done');
+
+# --------------------------- a commit over another one ----------------------------
+
+ask('BEGIN', 'UPDATE t SET a = 6 WHERE _id = 1');
+MongoFdwTest::helper('cut', port => $mongos);
+sleep 0.3;
+sent();
+is(ask('COMMIT'), '', 'a connection lost before COMMIT');
+@sent = sent();
+is(names(@sent), 'commitTransaction', '... is sent once, over another');
+ok($sent[0]{recoveryToken}, '... with the token');
+is(rows(), '1:6 2:5', '... and done');
+
+ask('BEGIN', 'UPDATE t SET a = 7 WHERE _id = 1');
+sent();
+$mongod->fail_command(1, undef, 'commitTransaction');
+is(ask('COMMIT'), '', 'a connection lost with the commit');
+@sent = sent();
+is(names(@sent), 'commitTransaction commitTransaction', '... is sent again');
+is_deeply($sent[1]{recoveryToken}, $sent[0]{recoveryToken}, '... with the token');
+is_deeply([ @{ $sent[1]{writeConcern} }{qw(w wtimeout)} ], [ 'majority', 10000 ], '... and asks a majority, with a limit of time');
+is(rows(), '1:7 2:5', '... and done');
+
+# ---------------------------- without a transaction -------------------------------
+
+sent();
+is(ask('INSERT INTO u VALUES (4, 4)', 'UPDATE u SET a = 8 WHERE _id = 4 RETURNING a', 'DELETE FROM u WHERE _id = 2'), '',
+	'writes without a transaction');
+@sent = sent();
+is(names(@sent), 'insert findAndModify delete', '... their commands');
+is(scalar(grep { $_->{recoveryToken} || exists $_->{autocommit} } @sent), 0, '... of which none is in one');
+is(rows(), '1:7 4:8', '... are done');
+sent();
+$mongod->fail_command(1, undef, 'insert');
+is(ask('INSERT INTO u VALUES (5, 5)'), '', 'a connection lost with an insert');
+@sent = sent();
+is_deeply([ @{ $sent[1] }{qw(lsid txnNumber)} ], [ @{ $sent[0] }{qw(lsid txnNumber)} ], '... which is repeated as the same write');
+is(rows(), '1:7 4:8 5:5', '... and done once');
+
+$session->close;
+done_testing();
