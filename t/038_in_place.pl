@@ -128,6 +128,17 @@ foreach my $changed (200, 201)
 	is_deeply([ map { $type->($_) } '{"$last": "$r"}', '{"$last": {"$last": "$m"}}', '{"$last": "$j.l"}', '"$j.stay"', '"$o.k300"', '{"$first": "$cs.stray"}' ],
 		[ $kept, $kept, $kept, 'long', $kept, 'long' ], '... and what is beside them ' . ($changed == 200 ? 'stays' : 'is written as well'));
 }
+foreach my $cut (200, 201)
+{
+	my $longs = join(', ', map { "{\"\$numberLong\": \"$_\"}" } 1 .. 300);
+	$mongod->insert('db', 'many', "[{\"_id\": 1, \"r\": [$longs], \"j\": {\"l\": [$longs]}}]");
+	$node->safe_psql('postgres', "UPDATE many SET r = trim_array(r, $cut), "
+		  . "j = jsonb_set(j, '{l}', jsonb_path_query_array(j, ('\$.l[0 to ' || 299 - $cut || ']')::jsonpath))");
+	my $type = $cut == 200 ? 'long' : 'int';
+	my $left = $mongod->command('{"find": "many", "filter": {"r.0": {"$type": "' . $type . '"}, "j.l.0": {"$type": "' . $type . '"}}}', 'db')->{cursor}{firstBatch};
+	is_deeply([ map { scalar @$_ } $left->[0]{r} // [], $left->[0]{j}{l} // [] ], [ 300 - $cut, 300 - $cut ],
+		"$cut elements are cut off " . ($cut == 200 ? 'by $slice' : 'by writing the others'));
+}
 
 # jsonb_set() by keys is one command, where MongoDB can tell which rows are meant
 $node->safe_psql('postgres', q{
