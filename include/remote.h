@@ -473,6 +473,16 @@ extern void mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mo
 extern void mongo_cursor_reads(MongoCursor *cursor, const MongoExtent *extent);
 
 /*
+ * mongo_cursor_precedes
+ *		Others will be opened after this one: should something be written before, which
+ *		they are not to meet, 'read' gives their documents to mongo_cursor_keep() instead.
+ *		So many of this cursor's own are kept then.
+ */
+typedef void (*MongoCursorRead) (MongoCursor *cursor, int64 kept, void *arg);
+extern void mongo_cursor_precedes(MongoCursor *cursor, MongoCursorRead read, void *arg);
+extern void mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length);
+
+/*
  * mongo_cursor_grow_batches
  *		Each getMore may ask for twice as many documents as the last, up to batches of
  *		4 MB: a round trip then counts for less.  Not where a batch takes longer than a

@@ -376,9 +376,63 @@ bind_next_command(ForeignScanState *node)
 	}
 }
 
+/* open_cursor: on a command, in the run's context. */
+static MongoCursor *
+open_cursor(MongoScanState *state, const bson_t *command)
+{
+	MongoCursor *cursor;
+
+	mongo_log_command(state->plan->database, command);
+	cursor = mongo_cursor_open(state->run.context, state->user, state->extent.database,
+							   state->plan->collection, command, state->plan->fetch_size);
+	if (state->plan->batches_grow)
+		mongo_cursor_grow_batches(cursor);
+	mongo_cursor_reads(cursor, &state->extent);
+	mongo_cursor_send_as(cursor, state->plan->read_mode, state->plan->comment);
+	mongo_cursor_count_in(cursor, &state->usage);
+	return cursor;
+}
+
+/*
+ * read_other_commands
+ *		Something is about to be written: what the plan's other commands find is kept by
+ *		the run's cursor, too (mongo_cursor_precedes()).
+ */
+static void
+read_other_commands(MongoCursor *first, int64 kept, void *arg)
+{
+	ForeignScanState *node = arg;
+	MongoScanState *state = node->fdw_state;
+	MemoryContext old_context = MemoryContextSwitchTo(state->run.context);
+	bool		widened = state->widened;
+	int64		rows = state->run.rows + kept;
+
+	while (++state->run.turn < state->ncommands)
+	{
+		bson_t	   *command = bson_create_in(CurrentMemoryContext);
+		MongoCursor *cursor;
+		const uint8_t *document;
+		uint32		length;
+
+		mongo_choose_command(state, state->run.turn, false);
+		if (mongo_bind_scan_command(node, rows, command) == MONGO_MATCH_NONE)
+			continue;
+		widened |= state->widened;
+		cursor = open_cursor(state, command);
+		while ((document = mongo_cursor_next(cursor, &length)) != NULL)
+		{
+			mongo_cursor_keep(first, document, length);
+			rows++;
+		}
+		mongo_cursor_close(cursor);
+	}
+	state->widened = widened;
+	MemoryContextSwitchTo(old_context);
+}
+
 /* open_scan_cursor: on the run's command, which finds something. */
 static void
-open_scan_cursor(MongoScanState *state)
+open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 {
 	if (state->shared != NULL)
 	{
@@ -389,16 +443,9 @@ open_scan_cursor(MongoScanState *state)
 			return;
 		state->run.command = range;
 	}
-	mongo_log_command(state->plan->database, state->run.command);
-	state->run.cursor = mongo_cursor_open(state->run.context, state->user,
-										  state->extent.database,
-										  state->plan->collection, state->run.command,
-										  state->plan->fetch_size);
-	if (state->plan->batches_grow)
-		mongo_cursor_grow_batches(state->run.cursor);
-	mongo_cursor_reads(state->run.cursor, &state->extent);
-	mongo_cursor_send_as(state->run.cursor, state->plan->read_mode, state->plan->comment);
-	mongo_cursor_count_in(state->run.cursor, &state->usage);
+	state->run.cursor = open_cursor(state, state->run.command);
+	if (state->run.turn + 1 < state->ncommands)
+		mongo_cursor_precedes(state->run.cursor, read_other_commands, node);
 	if (state->run.counts)
 		mongo_cursor_expect_document(state->run.cursor, MONGO_COUNT_FIELD);
 }
@@ -447,7 +494,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 			case MONGO_ANSWER_NEW:
 				state->run.is_local = mongo_change_over(node);
 				if (!state->run.is_local)
-					open_scan_cursor(state);
+					open_scan_cursor(node, state);
 				break;
 			case MONGO_ANSWER_BEGUN:
 				swap_runs(state);
@@ -480,7 +527,7 @@ next_command(ForeignScanState *node, MongoScanState *state)
 		state->run.turn++;
 	old_context = MemoryContextSwitchTo(state->run.context);
 	if (bind_next_command(node) != MONGO_MATCH_NONE)
-		open_scan_cursor(state);
+		open_scan_cursor(node, state);
 	MemoryContextSwitchTo(old_context);
 	return state->run.cursor != NULL;
 }

@@ -160,19 +160,27 @@ create_kept(MongoCursor *cursor)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* keep: a document; should that fail, the cursor cannot be read on. */
-static void
-keep(MongoCursor *cursor, const uint8_t *document, uint32 length)
+void
+mongo_cursor_precedes(MongoCursor *cursor, MongoCursorRead read, void *arg)
+{
+	cursor->read_others = read;
+	cursor->read_others_arg = arg;
+}
+
+/* Should it fail, the cursor cannot be read on. */
+void
+mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length)
 {
 	bytea	   *bytes = palloc(VARHDRSZ + length);
 	Datum		datum = PointerGetDatum(bytes);
 	bool		isnull = false;
+	bool		keeping = cursor->keeping;
 
 	SET_VARSIZE(bytes, VARHDRSZ + length);
 	memcpy(VARDATA(bytes), document, length);
 	cursor->keeping = true;
 	tuplestore_putvalues(cursor->kept, cursor->kept_slot->tts_tupleDescriptor, &datum, &isnull);
-	cursor->keeping = false;
+	cursor->keeping = keeping;
 	cursor->nkept++;
 	pfree(bytes);
 }
@@ -219,7 +227,7 @@ read_to_end(MongoCursor *cursor)
 	Oid			userid;
 	int			security;
 
-	if (mongo_cursor_has_all(cursor))
+	if (mongo_cursor_has_all(cursor) && cursor->read_others == NULL)
 		return;
 	if (cursor->kept == NULL)
 		create_kept(cursor);
@@ -228,7 +236,15 @@ read_to_end(MongoCursor *cursor)
 	SetUserIdAndSecContext(cursor->userid, security);
 	mongo_begin_work(&work, cursor->tables);
 	while ((document = mongo_cursor_fetch(cursor, &length)) != NULL)
-		keep(cursor, document, length);
+		mongo_cursor_keep(cursor, document, length);
+	if (cursor->read_others != NULL)
+	{
+		/* some are missing until all of them are there */
+		cursor->keeping = true;
+		cursor->read_others(cursor, cursor->nkept, cursor->read_others_arg);
+		cursor->read_others = NULL;
+		cursor->keeping = false;
+	}
 	mongo_end_work(&work);
 	SetUserIdAndSecContext(userid, security);
 }
@@ -243,7 +259,8 @@ finish_cursors(const MongoExtent *extent, bool in_transaction)
 	{
 		MongoCursor *cursor = dlist_container(MongoCursor, node, iter.cur);
 
-		if ((cursor->session != NULL) == in_transaction &&
+		/* what is opened later is in the transaction, too */
+		if (((cursor->session != NULL) == in_transaction || cursor->read_others != NULL) &&
 			mongo_extents_meet(&cursor->extent, extent))
 			read_to_end(cursor);
 	}

@@ -1180,6 +1180,8 @@ struct MongoCursor
 								 * or NULL */
 	TupleTableSlot *kept_slot;
 	int64		nkept;			/* not handed out yet */
+	MongoCursorRead read_others;	/* of mongo_cursor_precedes(), or NULL */
+	void	   *read_others_arg;
 	bool		keeping;		/* and still so afterwards: one is missing */
 	MongoReply	held;			/* has the document that was handed out last */
 	MemoryContext held_context; /* likewise, in a session */
