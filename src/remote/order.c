@@ -31,6 +31,9 @@
 /* Queues that hold unsent writes, the longest first. */
 static dlist_head unsent_writes = DLIST_STATIC_INIT(unsent_writes);
 
+/* The nesting level of the statement whose writes are sent; 0: the current one. */
+static int	writing_level = 0;
+
 /* Every cursor from its opening to its end. */
 static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
 
@@ -78,20 +81,27 @@ find_unsent(const MongoExtent *extent, CommandId command)
 	return NULL;
 }
 
+int
+mongo_writing_level(void)
+{
+	return writing_level > 0 ? writing_level : GetCurrentTransactionNestLevel();
+}
+
 /* send_one: as a part of its own statement. */
 static void
 send_one(MongoUnsent *unsent)
 {
-	int			level = mongo_session_write_at(unsent->level);
+	int			level = writing_level;
 
 	mongo_unsent_remove(unsent);
+	writing_level = unsent->level;
 	PG_TRY();
 	{
 		unsent->send(unsent);
 	}
 	PG_FINALLY();
 	{
-		mongo_session_write_at(level);
+		writing_level = level;
 	}
 	PG_END_TRY();
 }

@@ -1211,12 +1211,8 @@ extern void mongo_order_note_open(MongoCursor *cursor);
 extern void mongo_order_note_closed(MongoCursor *cursor);
 extern void mongo_cursor_forget_kept(MongoCursor *cursor);
 
-/*
- * mongo_session_write_at
- *		What is written from now on belongs to a statement of this nesting level, 0: to
- *		one of the current level.  Returns what was said before.
- */
-extern int	mongo_session_write_at(int level);
+/* mongo_writing_level: the nesting level of the statement that writes. */
+extern int	mongo_writing_level(void);
 
 /*
  * mongo_cursor_begin_anew

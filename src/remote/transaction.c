@@ -109,9 +109,6 @@ static List *sessions = NIL;
 
 static bool callbacks_registered = false;
 
-/* The nesting level of the statement that writes; 0: the current one. */
-static int	writing_level = 0;
-
 static MongoClient *
 client_of(const MongoSession *session)
 {
@@ -1128,29 +1125,13 @@ mongo_session_in_transaction(const MongoSession *session)
 	return session->lease != NULL;
 }
 
-/* get_writing_level: that of the statement whose rows are sent. */
-static int
-get_writing_level(void)
-{
-	return writing_level > 0 ? writing_level : GetCurrentTransactionNestLevel();
-}
-
-int
-mongo_session_write_at(int level)
-{
-	int			previous = writing_level;
-
-	writing_level = level;
-	return previous;
-}
-
 void
 mongo_session_note_write(MongoSession *session, int64 documents)
 {
 	mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_WRITTEN, documents);
 	session->wrote = true;
 	session->documents += documents;
-	session->written_level = Max(session->written_level, get_writing_level());
+	session->written_level = Max(session->written_level, mongo_writing_level());
 }
 
 MongoLease *
@@ -1163,7 +1144,7 @@ void
 mongo_session_note_flight(MongoSession *session, MongoWriteFlight *flight)
 {
 	session->flight = flight;
-	session->flight_level = get_writing_level();
+	session->flight_level = mongo_writing_level();
 }
 
 void
