@@ -66,6 +66,7 @@ endif
 # With what lets things fail in it: make faults builds that, apart from all else.
 ifneq (,$(FAULTS))
 OBJS += t/faults/inject_fault.o
+FAULT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,connect send sendmsg recv WaitEventSetWait bson_mem_set_vtable)
 endif
 
 EXTENSION = mongo_fdw
@@ -107,7 +108,7 @@ PG_CPPFLAGS = -I$(CURDIR)/include -Wall -Wextra \
 # Our functions call each other directly, and never another library's function
 # of the same name: PostgreSQL loads libraries into one name space.
 comma = ,
-SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) -lpthread $(FUZZ_LIBS) \
+SHLIB_LINK = $(shell pkg-config --libs $(LIBMONGOC) $(COMPRESSORS)) -lpthread $(FUZZ_LIBS) $(FAULT_LIBS) \
 	$(if $(filter linux darwin,$(PORTNAME)),-lresolv) \
 	$(if $(filter linux,$(PORTNAME)),-Wl$(comma)-Bsymbolic)
 

@@ -107,6 +107,22 @@ is_due(Fault fault)
 	return true;
 }
 
+/*
+ * What the linker makes of each function that the Makefile wraps: callers call
+ * __wrap_NAME(), and __real_NAME() is the function itself.
+ */
+#define wrap(type, name, ...) \
+extern type __real_##name(__VA_ARGS__); \
+extern type __wrap_##name(__VA_ARGS__)
+
+wrap(int, connect, int socket, const struct sockaddr *address, socklen_t length);
+wrap(ssize_t, send, int socket, const void *data, size_t size, int flags);
+wrap(ssize_t, sendmsg, int socket, const struct msghdr *message, int flags);
+wrap(ssize_t, recv, int socket, void *data, size_t size, int flags);
+wrap(int, WaitEventSetWait, WaitEventSet *set, long timeout, WaitEvent *occurred,
+	 int noccurred, uint32 wait_event_info);
+wrap(void, bson_mem_set_vtable, const bson_mem_vtable_t *allocator);
+
 /* ------------------------------ the network ---------------------------------- */
 
 static bool
@@ -120,28 +136,28 @@ breaks(int socket, Fault fault)
 }
 
 int
-faulty_connect(int socket, const struct sockaddr *address, socklen_t length)
+__wrap_connect(int socket, const struct sockaddr *address, socklen_t length)
 {
-	return breaks(socket, FAULT_SEND) ? -1 : (connect) (socket, address, length);
+	return breaks(socket, FAULT_SEND) ? -1 : __real_connect(socket, address, length);
 }
 
 ssize_t
-faulty_send(int socket, const void *data, size_t size, int flags)
+__wrap_send(int socket, const void *data, size_t size, int flags)
 {
-	return breaks(socket, FAULT_SEND) ? -1 : (send) (socket, data, size, flags);
+	return breaks(socket, FAULT_SEND) ? -1 : __real_send(socket, data, size, flags);
 }
 
 ssize_t
-faulty_sendmsg(int socket, const struct msghdr *message, int flags)
+__wrap_sendmsg(int socket, const struct msghdr *message, int flags)
 {
-	return breaks(socket, FAULT_SEND) ? -1 : (sendmsg) (socket, message, flags);
+	return breaks(socket, FAULT_SEND) ? -1 : __real_sendmsg(socket, message, flags);
 }
 
 /* The connection is lost with what has just come. */
 ssize_t
-faulty_recv(int socket, void *data, size_t size, int flags)
+__wrap_recv(int socket, void *data, size_t size, int flags)
 {
-	ssize_t		received = (recv) (socket, data, size, flags);
+	ssize_t		received = __real_recv(socket, data, size, flags);
 
 	if (received > 0 && !(flags & MSG_PEEK) && breaks(socket, FAULT_RECEIVE))
 		return -1;
@@ -167,6 +183,14 @@ faulty_interrupt_pending(void)
 		SetLatch(MyLatch);
 	}
 	return &InterruptPending;
+}
+
+int
+__wrap_WaitEventSetWait(WaitEventSet *set, long timeout, WaitEvent *occurred, int noccurred,
+						uint32 wait_event_info)
+{
+	(void) faulty_interrupt_pending();
+	return __real_WaitEventSetWait(set, timeout, occurred, noccurred, wait_event_info);
 }
 
 /* ------------------------ libbson's and libmongoc's memory ------------------- */
@@ -221,8 +245,8 @@ counted_aligned_alloc(size_t alignment, size_t size)
 	return note_allocated(counted->aligned_alloc(alignment, faulty_size(size)));
 }
 
-const bson_mem_vtable_t *
-faulty_allocator(const bson_mem_vtable_t *allocator)
+void
+__wrap_bson_mem_set_vtable(const bson_mem_vtable_t *allocator)
 {
 	static const bson_mem_vtable_t counting = {
 		.malloc = counted_malloc,
@@ -233,7 +257,7 @@ faulty_allocator(const bson_mem_vtable_t *allocator)
 	};
 
 	counted = allocator;
-	return &counting;
+	__real_bson_mem_set_vtable(&counting);
 }
 
 static const char *
