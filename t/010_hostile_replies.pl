@@ -197,6 +197,22 @@ run_cases('upserted', 'INSERT INTO TABLE VALUES (1), (2) ON CONFLICT DO NOTHING'
 	(map { [ $_ => 'HV000|08P01|23505' ] }
 	  qw(upserted_negative upserted_out_of_range write_errors_out_of_range write_errors_negative)));
 
+# Errors of rows with a label by which the write is repeated, and then no server for that.
+foreach my $case ([ refused_and_gone => '', '08P01' ],
+	[ duplicate_and_gone => ", insert_mode 'upsert'", '23505|08006' ])
+{
+	my ($table, $options, $expected) = @$case;
+
+	create_fake_server("server_$table", ", transactions 'off', server_selection_timeout_ms '300'", '--replica-set');
+	$node->safe_psql('postgres', qq{
+		CREATE FOREIGN TABLE $table (_id int) SERVER server_$table OPTIONS (database 'db' $options)});
+	my ($out, $err) = ('', '');
+	$node->psql('postgres', "\\set VERBOSITY verbose\nINSERT INTO $table VALUES (1), (2);\nSELECT 'then'",
+		stdout => \$out, stderr => \$err, on_error_stop => 0);
+	like($err, qr/ERROR:  ($expected):/, "$table: $expected");
+	is($out, 'then', "$table: the session goes on");
+}
+
 # Compressed replies, and what announces itself as such.
 create_fake_server('packed', ", compressors 'zlib'", '--compressor=zlib');
 run_cases('packed', 'SELECT id FROM TABLE',

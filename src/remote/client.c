@@ -126,7 +126,7 @@ prepare_writes(MongoClient *client, const mongoc_uri_t *uri,
 		strncmp(client->server_type, "RS", 2) != 0 ||
 		strcmp(client->server_type, "RSPrimary") == 0;
 	client->session = (MongoServerSession) {
-		.minutes = hello_number(hello, "logicalSessionTimeoutMinutes", 0)
+		.minutes = Min(hello_number(hello, "logicalSessionTimeoutMinutes", 0), 1440)
 	};
 	client->retries_writes = !client->is_standalone && client->session.minutes > 0 &&
 		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
@@ -216,11 +216,12 @@ note_peer(MongoClient *client)
  *		Have libmongoc select a server of 'uri', connect and authenticate, and take over
  *		the connection; false with *error set.
  *
+ * With 'primary' the server is one that takes writes, else as the read preference has it.
  * With 'learn' the client gets what the server has told of itself; only then it may raise,
  * 53200, and leave libmongoc's client to destroy_driver().
  */
 static bool
-connect_once(MongoClient *client, const mongoc_uri_t *uri, bool learn,
+connect_once(MongoClient *client, const mongoc_uri_t *uri, bool primary, bool learn,
 			 bson_error_t *error)
 {
 	MongoTransport *transport = &client->connection.transport;
@@ -252,8 +253,9 @@ connect_once(MongoClient *client, const mongoc_uri_t *uri, bool learn,
 			mongoc_client_set_ssl_opts(client->driver, &transport->ssl_options);
 		mongoc_client_set_stream_initiator(client->driver, mongo_stream_initiate,
 										   transport);
-		found = mongoc_client_select_server(client->driver, false,
-											mongoc_uri_get_read_prefs_t(uri), error);
+		found = mongoc_client_select_server(client->driver, primary,
+											primary ? NULL : mongoc_uri_get_read_prefs_t(uri),
+											error);
 		if (found != NULL)
 		{
 			/* this authenticates */
@@ -357,7 +359,7 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 	{
 		bson_error_t error = {0};
 
-		if (connect_once(client, uri, true, &error))
+		if (connect_once(client, uri, false, true, &error))
 			return;
 
 		mongo_transport_raise(transport);
@@ -528,6 +530,8 @@ mongo_client_reconnect(MongoClient *client, bson_error_t *error)
 	MongoConnection *connection = &client->connection;
 	MemoryContext caller_context = CurrentMemoryContext;
 	int			wait_limit_ms = connection->transport.wait_limit_ms;
+	uint32		holdoff = InterruptHoldoffCount;
+	uint32		cancel_holdoff = QueryCancelHoldoffCount;
 	volatile bool connected = false;
 
 	mongo_transport_close(&connection->transport);
@@ -535,12 +539,15 @@ mongo_client_reconnect(MongoClient *client, bson_error_t *error)
 	connection->in_flight = 0;
 	PG_TRY();
 	{
-		connected = connect_once(client, client->uri, true, error);
+		connected = connect_once(client, client->uri, true, true, error);
 	}
 	PG_CATCH();
 	{
 		MemoryContextSwitchTo(caller_context);
 		FlushErrorState();
+		/* an ERROR has set them to 0, and a commit may hold interrupts */
+		InterruptHoldoffCount = holdoff;
+		QueryCancelHoldoffCount = cancel_holdoff;
 		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "out of memory");
 	}
 	PG_END_TRY();
@@ -588,7 +595,7 @@ run_beside(void *argument)
 	if (beside->uri == NULL)
 		return;
 	mongo_begin_ending(transport, beside->total_ms, 0);
-	if (!connect_once(&beside->other, beside->uri, false, &error))
+	if (!connect_once(&beside->other, beside->uri, false, false, &error))
 		return;
 	for (int i = 0; i < beside->ncommands; i++)
 	{

@@ -335,10 +335,11 @@ build_command(const MongoFindAndModify *command)
  * found then.  In a transaction the error has ended that.
  */
 static bool
-is_lost_race(MongoSession *session, const MongoFindAndModify *command,
+is_lost_race(MongoSession *session, const MongoLease *lease, const MongoFindAndModify *command,
 			 const bson_error_t *error, int attempt)
 {
-	return command->upsert && error->code == MONGO_DUPLICATE_KEY &&
+	return command->upsert && mongo_lease_holds_client(lease) &&
+		error->code == MONGO_DUPLICATE_KEY &&
 		attempt + 1 < MONGO_UPSERT_ATTEMPTS && !mongo_session_in_transaction(session);
 }
 
@@ -361,6 +362,7 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 		MongoWriteUnderWay *way = palloc(sizeof(MongoWriteUnderWay));
 		MongoWriteReply *reply = bson_palloc(CurrentMemoryContext, sizeof(MongoWriteReply));
 		const bson_t *document;
+		bson_iter_t value;
 
 		mongo_write_message_begin(session, lease, &message, way);
 		mongo_write_message_finish(way, reply);
@@ -374,9 +376,15 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 		 * write
 		 */
 		CHECK_FOR_INTERRUPTS();
-		if (is_lost_race(session, command, &reply->error, attempt))
+		if (is_lost_race(session, lease, command, &reply->error, attempt))
 			continue;
 		document = reply->answered ? &reply->document : NULL;
+
+		/* a write concern that was not met does not undo the change */
+		if (document != NULL && mongo_reply_is_ok(document) &&
+			bson_iter_init_find(&value, document, "value") &&
+			BSON_ITER_HOLDS_DOCUMENT(&value))
+			mongo_session_note_write(session, 1);
 		if (!fresh || !mongo_reply_has_label(document, "TransientTransactionError") ||
 			!mongo_wait_for_conflict(lease, &reply->error, since, attempt))
 			mongo_session_report_error(session, context_message, &reply->error, document);

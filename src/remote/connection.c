@@ -165,6 +165,9 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 								ASK_TOTAL_MS) == 1 && transport->wait_error == NULL)
 	{
 		transport->interrupted = false;
+
+		/* it may still be on its way when the next write needs a session */
+		mongo_client_of(connection)->session.used_at = 0;
 		mongo_begin_ending(transport, ANSWER_WAIT_MS, 0);
 		outcome = mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT, document);
 		mongo_finish_ending(transport);

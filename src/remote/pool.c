@@ -406,6 +406,22 @@ mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user)
 		mongo_lease_renew(lease, user);
 }
 
+/*
+ * move_to_primary
+ *		Have a lease that is to write hold a client of the primary: the read preference of
+ *		the one that it holds may lead elsewhere.
+ */
+static void
+move_to_primary(MongoLease *lease, UserMapping *user)
+{
+	if (lease->client->takes_writes)
+		return;
+	mongo_lease_put(lease);
+	mongo_lease_prefer(lease, MONGOC_READ_PRIMARY);
+	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
+	mongo_lease_replace_if_closed(lease, user);
+}
+
 MongoLease *
 mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 							  const MongoTurns *turns, void *reader)
@@ -413,14 +429,16 @@ mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 	MongoLease *lease = mongo_lease_create(owner, user, turns, reader);
 
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
-	if (!lease->client->takes_writes)
-	{
-		mongo_lease_put(lease);
-		mongo_lease_prefer(lease, MONGOC_READ_PRIMARY);
-		(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
-	}
 	mongo_lease_replace_if_closed(lease, user);
+	move_to_primary(lease, user);
 	return lease;
+}
+
+void
+mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user)
+{
+	mongo_lease_renew(lease, user);
+	move_to_primary(lease, user);
 }
 
 void

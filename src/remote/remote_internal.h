@@ -736,6 +736,12 @@ extern MongoConnection *mongo_lease_connection(MongoLease *lease);
  */
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
 
+/*
+ * mongo_lease_renew_for_write
+ *		mongo_lease_renew(), and a client of the primary wherever the read preference leads.
+ */
+extern void mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user);
+
 /* ---------------- Connecting a socket in libmongoc's stead ---------------- */
 
 /*
@@ -1022,9 +1028,15 @@ extern MongoWriteDoubt *mongo_session_doubt(MongoSession *session);
 
 /*
  * mongo_session_renew_lease
- *		mongo_lease_renew() for the session's user, outside of transactions.
+ *		mongo_lease_renew_for_write() for the session's user, outside of transactions.
  */
 extern void mongo_session_renew_lease(MongoSession *session, MongoLease *lease);
+
+/*
+ * mongo_session_server_name
+ *		The foreign server's name, for messages; it lives as long as the session.
+ */
+extern const char *mongo_session_server_name(const MongoSession *session);
 
 /*
  * mongo_session_is_lost_by

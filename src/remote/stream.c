@@ -199,10 +199,12 @@ stream_wait_set(MongoStream *stream)
 
 /*
  * keep_wait_error
- *		In PG_CATCH: keep the ERROR for mongo_transport_raise().
+ *		In PG_CATCH: keep the ERROR for mongo_transport_raise(), and hold interrupts as
+ *		they were held before: an ERROR has set the counts to 0.
  */
 static void
-keep_wait_error(MongoTransport *transport, MemoryContext caller_context)
+keep_wait_error(MongoTransport *transport, MemoryContext caller_context, uint32 holdoff,
+				uint32 cancel_holdoff)
 {
 	transport->interrupted = true;
 	MemoryContextSwitchTo(TopMemoryContext);
@@ -221,6 +223,8 @@ keep_wait_error(MongoTransport *transport, MemoryContext caller_context)
 	}
 	FlushErrorState();
 	MemoryContextSwitchTo(caller_context);
+	InterruptHoldoffCount = holdoff;
+	QueryCancelHoldoffCount = cancel_holdoff;
 }
 
 /* wait_timed: WaitEventSetWait(), whose time is counted.  May raise. */
@@ -259,6 +263,8 @@ wait_on_stream(MongoStream *stream, uint32 events, long timeout_ms, MongoInterru
 	MemoryContext caller_context = CurrentMemoryContext;
 	Deadline	deadline = deadline_after(timeout_ms);
 	bool		any = interrupts == MONGO_ANY_INTERRUPT;
+	uint32		holdoff = InterruptHoldoffCount;
+	uint32		cancel_holdoff = QueryCancelHoldoffCount;
 	volatile bool ready = false;
 	volatile bool timed_out = false;
 	volatile bool woken = false;
@@ -297,7 +303,7 @@ wait_on_stream(MongoStream *stream, uint32 events, long timeout_ms, MongoInterru
 	}
 	PG_CATCH();
 	{
-		keep_wait_error(transport, caller_context);
+		keep_wait_error(transport, caller_context, holdoff, cancel_holdoff);
 	}
 	PG_END_TRY();
 
@@ -644,6 +650,8 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 {
 	MongoTransport *transport = ((MongoStream *) polled[0].stream)->transport;
 	MemoryContext caller_context = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	uint32		cancel_holdoff = QueryCancelHoldoffCount;
 	volatile ssize_t ready;
 
 	ready = poll_without_waiting(polled, count);
@@ -668,7 +676,7 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 	}
 	PG_CATCH();
 	{
-		keep_wait_error(transport, caller_context);
+		keep_wait_error(transport, caller_context, holdoff, cancel_holdoff);
 	}
 	PG_END_TRY();
 

@@ -202,6 +202,7 @@ mongo_session_restart(MongoSession *session)
 	/* a greater number ends what there may be of the last one */
 	session->number++;
 	own->number = Max(own->number, session->number);
+	session->recovery_token.length = 0;
 	session->used = false;
 }
 
@@ -1162,7 +1163,13 @@ mongo_session_doubt(MongoSession *session)
 void
 mongo_session_renew_lease(MongoSession *session, MongoLease *lease)
 {
-	mongo_lease_renew(lease, session->user);
+	mongo_lease_renew_for_write(lease, session->user);
+}
+
+const char *
+mongo_session_server_name(const MongoSession *session)
+{
+	return session->server_name;
 }
 
 const MongoTraffic *

@@ -251,10 +251,7 @@ take_second(MongoWriteReply *reply, const MongoWriteReply *second)
 {
 	bool		conclusive = second->answered && mongo_reply_is_ok(&second->document);
 
-	if (!conclusive && second->end != MONGO_WRITE_ANSWERED)
-		reply->end = second->end == MONGO_WRITE_UNKNOWN ? second->end : reply->end;
-	else if (conclusive)
-		reply->end = second->end;
+	reply->end = conclusive ? second->end : Max(reply->end, second->end);
 	if (second->answered && mongo_reply_has_label(&second->document, "NoWritesPerformed"))
 		return;
 

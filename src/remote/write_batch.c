@@ -290,13 +290,23 @@ most_documents(const MongoWriteBatch *batch, const Bitmapset *omitted)
 		batch->count - bms_num_members(omitted);
 }
 
-/* check_index: of an operation among those that were sent. */
+/*
+ * check_index: of an operation among those that were sent.  The lease may hold no client, if
+ * the write was to be repeated and no primary was found.
+ */
 static void
-check_index(MongoLease *lease, int index, int count)
+check_index(const MongoWriteUnderWay *way, int index, int count)
 {
-	if (index < 0 || index >= count)
-		mongo_report_violation(mongo_lease_connection(lease),
+	if (index >= 0 && index < count)
+		return;
+	if (mongo_lease_holds_client(way->lease))
+		mongo_report_violation(mongo_lease_connection(way->lease),
 							   "It names an operation that was not sent.");
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("server \"%s\" sent an invalid reply",
+					mongo_session_server_name(way->session)),
+			 errdetail("It names an operation that was not sent.")));
 }
 
 static void
@@ -355,7 +365,7 @@ note_inserted(const Part *part, const bson_iter_t *upserted, Outcome *outcome)
 		if (!bson_iter_recurse(&element, &field) || !bson_iter_find(&field, "index"))
 			continue;
 		index = (int) bson_iter_as_int64(&field);
-		check_index(part->way.lease, index, part->count);
+		check_index(&part->way, index, part->count);
 		outcome->inserted = bms_add_member(outcome->inserted,
 										   row_of_operation(part->first + index,
 															outcome->omitted));
@@ -407,7 +417,7 @@ note_errors(const Sending *sending, const Part *part, const bson_t *document,
 		int			row;
 
 		read_write_error(&element, &write_error);
-		check_index(part->way.lease, write_error.index, part->count);
+		check_index(&part->way, write_error.index, part->count);
 		row = row_of_operation(part->first + write_error.index, outcome->omitted);
 		if (allowed && write_error.code == MONGO_DUPLICATE_KEY)
 		{
@@ -630,13 +640,15 @@ may_try_again(const Sending *sending, MongoLease *lease, Outcome *outcome,
  * may_upsert_again
  *		Has an upsert outside of transactions failed as another client has inserted its
  *		key meanwhile?  Then it is sent again, with those after it.
+ *
+ * The lease holds no client if the repetition of a write has found no primary.
  */
 static bool
-may_upsert_again(const Sending *sending, Outcome *outcome)
+may_upsert_again(const Sending *sending, const MongoLease *lease, Outcome *outcome)
 {
 	int			row = outcome->failed_row;
 
-	if (!is_upsert(sending->batch) || mongo_session_in_transaction(sending->session) ||
+	if (!is_upsert(sending->batch) || !mongo_lease_holds_client(lease) || mongo_session_in_transaction(sending->session) ||
 		!outcome->has_failure || outcome->failure.code != MONGO_DUPLICATE_KEY)
 		return false;
 	outcome->attempts = row == outcome->raced ? outcome->attempts + 1 : 1;
@@ -663,7 +675,7 @@ send_all(const Sending *sending, MongoLease *lease, Outcome *outcome)
 			mongo_lease_check_interrupts(lease);
 		if (!outcome->failed)
 			return;
-		if (may_upsert_again(sending, outcome))
+		if (may_upsert_again(sending, lease, outcome))
 			continue;
 		if (!fresh || !may_try_again(sending, lease, outcome, since, attempt))
 			return;

@@ -162,6 +162,17 @@ def written(**fields):
     return lambda r: [r.message(bson.encode({'n': 1, **fields, 'ok': 1.0}))]
 
 
+# From then on nobody can connect.
+gone = threading.Event()
+
+
+def written_and_gone(**fields):
+    def replies(r):
+        gone.set()
+        return written(errorLabels=['RetryableWriteError'], **fields)(r)
+    return replies
+
+
 def argument(name, default=None):
     return next((a.split('=', 1)[1] for a in sys.argv if a.startswith('--%s=' % name)), default)
 
@@ -319,6 +330,10 @@ BEHAVIOURS = {
     'write_errors_negative': written(writeErrors=[{'index': -7, 'code': 11000, 'errmsg': 'x'}]),
     'upserted_negative': written(upserted=[{'index': -7, '_id': 1}]),
     'upserted_out_of_range': written(upserted=[{'index': 2 ** 31 - 1, '_id': 1}]),
+
+    'refused_and_gone': written_and_gone(writeErrors=[{'index': 99, 'code': 11000, 'errmsg': 'x'}]),
+    'duplicate_and_gone': written_and_gone(writeErrors=[{'index': 0, 'code': 11000, 'errmsg': 'x'}],
+                                           writeConcernError={'code': 91, 'errmsg': 'x'}),
 
     'close_at_once': at_once,
     'close_after_header': after_header,
@@ -578,6 +593,9 @@ def serve(connection, seen):
 def accept(listener, seen):
     while True:
         connection, _ = listener.accept()
+        if gone.is_set():
+            connection.close()
+            continue
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=serve, args=(connection, seen), daemon=True).start()
 
