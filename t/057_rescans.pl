@@ -14,7 +14,7 @@ $node->safe_psql('postgres', q{
 	CREATE SCHEMA foreigners;
 	CREATE FOREIGN TABLE foreigners.t (_id int, k int OPTIONS (indexed 'true'), w int, v text) SERVER mongodb
 		OPTIONS (database 'db', collection 't', estimated_rows '3000');
-	CREATE FOREIGN TABLE foreigners.small (_id int, n int) SERVER mongodb
+	CREATE FOREIGN TABLE foreigners.small (_id int NOT NULL, n int) SERVER mongodb
 		OPTIONS (database 'db', collection 'small', estimated_rows '10');
 	CREATE SCHEMA locals;
 	CREATE TABLE locals.t AS SELECT g AS _id, CASE WHEN g % 7 > 0 THEN g % 100 END AS k, g % 100 AS w, 'value ' || g AS v

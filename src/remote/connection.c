@@ -251,8 +251,12 @@ kill_taken(void *argument)
 											  end->wait_ms, end->total_ms);
 	if (!proc_exit_inprogress)
 		return;
-	/* to wait for an answer was given up, no more; it is closed anyway */
-	connection->broken = false;
+
+	/*
+	 * only the wait for an answer was given up; the connection is closed
+	 * anyway
+	 */
+	connection->broken = connection->transport.interrupted = false;
 	for (; end->killed < end->ncursors; end->killed++)
 		mongo_send_and_forget(connection, messages[end->killed].database,
 							  messages[end->killed].document);

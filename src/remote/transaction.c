@@ -826,8 +826,9 @@ abort_transaction(MongoSession *session)
 	bson_t		ignored;
 	bool		told;
 
-	if (!session->broken_off && !session->maybe_open && mongo_client_is_clean(client) &&
-		!mongo_client_has_lost_connection(client))
+	if (mongo_client_is_clean(client) && mongo_client_has_lost_connection(client))
+		client->connection.broken = true;
+	if (!session->broken_off && !session->maybe_open && mongo_client_is_clean(client))
 	{
 		bson_append_template(&document, "{abortTransaction: 1}");
 		append_session(session, &fields);

@@ -648,7 +648,8 @@ may_upsert_again(const Sending *sending, const MongoLease *lease, Outcome *outco
 {
 	int			row = outcome->failed_row;
 
-	if (!is_upsert(sending->batch) || !mongo_lease_holds_client(lease) || mongo_session_in_transaction(sending->session) ||
+	if (!is_upsert(sending->batch) || !mongo_lease_holds_client(lease) ||
+		mongo_session_in_transaction(sending->session) ||
 		!outcome->has_failure || outcome->failure.code != MONGO_DUPLICATE_KEY)
 		return false;
 	outcome->attempts = row == outcome->raced ? outcome->attempts + 1 : 1;
