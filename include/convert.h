@@ -706,8 +706,8 @@ extern MongoReadFunction mongo_read_jsonb;
  *		to 'document'; the order of the keys is kept (jsonb has its own).
  *
  * Extended JSON wrappers become their BSON types.  Raises 22P02 for a value that is
- * not an object, 54001 for nesting that no MongoDB server accepts, and what
- * mongo_walk_json() and mongo_write_json_tree() raise.
+ * not an object, 54001 for nesting that no MongoDB server accepts, 22003 for a number
+ * beyond Decimal128, and what mongo_walk_json() and mongo_write_wrapper() raise.
  */
 extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 

@@ -218,36 +218,9 @@ extern void mongo_walk_json(JsonSink *sink, Datum value, Oid typid);
  * Objects that stand for a value of another BSON type, such as {"$oid": ...}.
  *
  * A wrapper is told from a document by all of its keys, so what begins as one
- * is first made into a tree.
+ * is first written as a document of its own.
  *-------------------------------------------------------------------------
  */
-
-typedef enum JsonKind
-{
-	JSON_OBJECT,
-	JSON_ARRAY,
-	JSON_STRING,
-	JSON_NUMBER,
-	JSON_BOOLEAN,
-	JSON_NULL
-} JsonKind;
-
-/* A value in the tree; texts are UTF-8 and NUL-terminated. */
-typedef struct JsonNode JsonNode;
-struct JsonNode
-{
-	JsonKind	kind;
-	const char *key;			/* as a member of an object, else NULL */
-	int			key_length;
-	const char *text;			/* of a string or number */
-	int			text_length;
-	bool		truth;
-	JsonNode   *first;			/* members or elements */
-	JsonNode   *last;
-	JsonNode   *next;
-	int			count;
-	JsonNode   *parent;
-};
 
 /*
  * mongo_may_be_wrapper
@@ -256,22 +229,15 @@ struct JsonNode
 extern bool mongo_may_be_wrapper(const char *key, uint32 length);
 
 /*
- * mongo_json_node
- *		A new node at the end of 'parent', which may be NULL; palloc'd, as are
- *		copies of the key (NULL: none) and of the text that it is given.
- */
-extern JsonNode *mongo_json_node(JsonNode *parent, const char *key, uint32 key_length,
-								 JsonKind kind);
-extern void mongo_json_node_set_text(JsonNode *node, const char *text, uint32 length);
-
-/*
- * mongo_write_json_tree
- *		Append what the tree stands for.
+ * mongo_write_wrapper
+ *		Append the value that an object stands for; false when it is a document.
  *
- * Raises 22P02 for a malformed wrapper, what timestamptz and uuid say of a $date
- * and a $uuid that are none, and 22003 for a number beyond Decimal128.
+ * Wrappers inside it are values already; 'plain' when there was none.  Raises 22P02 for
+ * a malformed wrapper, and what timestamptz and uuid say of a $date and a $uuid that are
+ * none.
  */
-extern void mongo_write_json_tree(const MongoWriteTarget *target, const JsonNode *node);
+extern bool mongo_write_wrapper(const MongoWriteTarget *target, const bson_t *object,
+								bool plain);
 
 /*-------------------------------------------------------------------------
  * The type point as a GeoJSON Point: https://www.rfc-editor.org/rfc/rfc7946

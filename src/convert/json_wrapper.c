@@ -22,65 +22,28 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/*
- * The tree
- */
-
-JsonNode *
-mongo_json_node(JsonNode *parent, const char *key, uint32 key_length, JsonKind kind)
-{
-	JsonNode   *node = palloc0(sizeof(JsonNode));
-
-	node->kind = kind;
-	node->parent = parent;
-	if (key != NULL)
-	{
-		node->key = pnstrdup(key, key_length);
-		node->key_length = key_length;
-	}
-	if (parent == NULL)
-		return node;
-	if (parent->last != NULL)
-		parent->last->next = node;
-	else
-		parent->first = node;
-	parent->last = node;
-	parent->count++;
-	return node;
-}
-
-void
-mongo_json_node_set_text(JsonNode *node, const char *text, uint32 length)
-{
-	node->text = pnstrdup(text, length);
-	node->text_length = length;
-}
-
-/*
- * Wrappers
- */
-
-/* object_member: of an object, or NULL. */
-static const JsonNode *
-object_member(const JsonNode *object, const char *key)
-{
-	if (object->kind != JSON_OBJECT)
-		return NULL;
-	for (const JsonNode *node = object->first; node; node = node->next)
-	{
-		if (strcmp(node->key, key) == 0)
-			return node;
-	}
-	return NULL;
-}
-
-/* string_member: the text of a string member, or NULL. */
+/* wrapped_text: a String's text, or NULL. */
 static const char *
-string_member(const JsonNode *object, const char *key)
+wrapped_text(const bson_iter_t *value)
 {
-	const JsonNode *node = object_member(object, key);
+	return BSON_ITER_HOLDS_UTF8(value) ? bson_iter_utf8(value, NULL) : NULL;
+}
 
-	return node != NULL && node->kind == JSON_STRING ? node->text : NULL;
+/* wrapped_member: of a document. */
+static bool
+wrapped_member(const bson_iter_t *value, const char *key, bson_iter_t *member)
+{
+	return BSON_ITER_HOLDS_DOCUMENT(value) && bson_iter_recurse(value, member) &&
+		bson_iter_find(member, key);
+}
+
+/* member_text: of a document's member that is a String, or NULL. */
+static const char *
+member_text(const bson_iter_t *value, const char *key)
+{
+	bson_iter_t member;
+
+	return wrapped_member(value, key, &member) ? wrapped_text(&member) : NULL;
 }
 
 /* parse_int64: a whole text as an integer within bounds. */
@@ -97,22 +60,23 @@ parse_int64(const char *text, int64 minimum, int64 maximum, int64 *result)
 }
 
 /*
- * Each takes the wrapper's object and first member's value; false when it is
- * not what the specification says.
+ * Each takes the value of the wrapper's key, and that of its second key or NULL; false
+ * when it is not what the specification says.  A number that was a wrapper itself is not
+ * 'plain': canonical JSON has a document like that for what only looks like a wrapper.
  */
 #define WRAPPER_ARGS \
-	const MongoWriteTarget *target, const JsonNode *object pg_attribute_unused(), \
-	const JsonNode *value pg_attribute_unused()
+	const MongoWriteTarget *target, const bson_iter_t *value, \
+	const bson_iter_t *second pg_attribute_unused(), bool plain pg_attribute_unused()
 
 typedef bool (*WrapperFunction) (WRAPPER_ARGS);
 
 static bool
 wrap_oid(WRAPPER_ARGS)
 {
+	const char *text = wrapped_text(value);
 	bson_oid_t	oid;
 
-	if (value->kind != JSON_STRING ||
-		!mongo_objectid_from_text(value->text, value->text_length, false, &oid))
+	if (text == NULL || !mongo_objectid_from_text(text, strlen(text), false, &oid))
 		return false;
 	MONGO_WRITE(target, oid, &oid);
 	return true;
@@ -123,8 +87,7 @@ wrap_int(WRAPPER_ARGS)
 {
 	int64		number;
 
-	if (value->kind != JSON_STRING ||
-		!parse_int64(value->text, PG_INT32_MIN, PG_INT32_MAX, &number))
+	if (!parse_int64(wrapped_text(value), PG_INT32_MIN, PG_INT32_MAX, &number))
 		return false;
 	MONGO_WRITE(target, int32, (int32) number);
 	return true;
@@ -135,8 +98,7 @@ wrap_long(WRAPPER_ARGS)
 {
 	int64		number;
 
-	if (value->kind != JSON_STRING ||
-		!parse_int64(value->text, PG_INT64_MIN, PG_INT64_MAX, &number))
+	if (!parse_int64(wrapped_text(value), PG_INT64_MIN, PG_INT64_MAX, &number))
 		return false;
 	MONGO_WRITE(target, int64, number);
 	return true;
@@ -145,12 +107,13 @@ wrap_long(WRAPPER_ARGS)
 static bool
 wrap_double(WRAPPER_ARGS)
 {
+	const char *text = wrapped_text(value);
 	double		number;
 	char	   *end;
 
-	if (value->kind != JSON_STRING || value->text_length == 0)
+	if (text == NULL || *text == '\0')
 		return false;
-	number = strtod(value->text, &end);
+	number = strtod(text, &end);
 	if (*end != '\0')
 		return false;
 	/* BSON has many, with signs and payloads; JSON has one word for them */
@@ -163,10 +126,10 @@ wrap_double(WRAPPER_ARGS)
 static bool
 wrap_decimal(WRAPPER_ARGS)
 {
+	const char *text = wrapped_text(value);
 	bson_decimal128_t decimal;
 
-	if (value->kind != JSON_STRING ||
-		!bson_decimal128_from_string(value->text, &decimal))
+	if (text == NULL || !bson_decimal128_from_string(text, &decimal))
 		return false;
 	MONGO_WRITE(target, decimal128, &decimal);
 	return true;
@@ -224,30 +187,26 @@ iso_date_millis(const char *text, int length, int64 *millis)
 static bool
 wrap_date(WRAPPER_ARGS)
 {
+	const char *text = wrapped_text(value);
 	int64		millis;
 
-	if (value->kind == JSON_STRING && iso_date_millis(value->text, value->text_length, &millis))
-	{
-		MONGO_WRITE(target, date_time, millis);
-		return true;
-	}
-	if (value->kind == JSON_STRING)
+	if (text != NULL && !iso_date_millis(text, strlen(text), &millis))
 	{
 		/* raises what timestamptz says of a bad date */
 		TimestampTz timestamp =
 			DatumGetTimestampTz(DirectFunctionCall3(timestamptz_in,
-													CStringGetDatum(mongo_from_utf8(value->text)),
+													CStringGetDatum(mongo_from_utf8(text)),
 													ObjectIdGetDatum(InvalidOid),
 													Int32GetDatum(-1)));
 
 		mongo_write_timestamp(target, TimestampTzGetDatum(timestamp), TIMESTAMPTZOID, -1);
 		return true;
 	}
-	if (!(value->kind == JSON_NUMBER &&
-		  parse_int64(value->text, PG_INT64_MIN, PG_INT64_MAX, &millis)) &&
-		!parse_int64(string_member(value, "$numberLong"), PG_INT64_MIN,
-					 PG_INT64_MAX, &millis))
+	if (text == NULL && !BSON_ITER_HOLDS_INT64(value) &&
+		!(BSON_ITER_HOLDS_INT32(value) && plain))
 		return false;
+	if (text == NULL)
+		millis = bson_iter_as_int64(value);
 	MONGO_WRITE(target, date_time, millis);
 	return true;
 }
@@ -279,19 +238,20 @@ static bool
 wrap_binary(WRAPPER_ARGS)
 {
 	/* the second is the form before version 2 */
-	if (value->kind == JSON_OBJECT)
-		return append_base64(target, string_member(value, "base64"),
-							 string_member(value, "subType"));
-	return append_base64(target, string_member(object, "$binary"),
-						 string_member(object, "$type"));
+	if (BSON_ITER_HOLDS_DOCUMENT(value))
+		return append_base64(target, member_text(value, "base64"),
+							 member_text(value, "subType"));
+	return append_base64(target, wrapped_text(value), second != NULL ? wrapped_text(second) : NULL);
 }
 
 static bool
 wrap_uuid(WRAPPER_ARGS)
 {
-	if (value->kind != JSON_STRING)
+	const char *text = wrapped_text(value);
+
+	if (text == NULL)
 		return false;
-	mongo_write_uuid(target, DirectFunctionCall1(uuid_in, CStringGetDatum(mongo_from_utf8(value->text))),
+	mongo_write_uuid(target, DirectFunctionCall1(uuid_in, CStringGetDatum(mongo_from_utf8(text))),
 					 UUIDOID, -1);
 	return true;
 }
@@ -340,8 +300,8 @@ write_regex(const MongoWriteTarget *target, const char *pattern, const char *opt
 static bool
 wrap_regex(WRAPPER_ARGS)
 {
-	const char *pattern = string_member(value, "pattern");
-	const char *options = string_member(value, "options");
+	const char *pattern = member_text(value, "pattern");
+	const char *options = member_text(value, "options");
 
 	if (pattern == NULL || options == NULL)
 		return false;
@@ -349,61 +309,68 @@ wrap_regex(WRAPPER_ARGS)
 	return true;
 }
 
+/* member_uint32: of a document's member that is such an integer. */
 static bool
-wrap_timestamp(WRAPPER_ARGS)
+member_uint32(const bson_iter_t *value, const char *key, uint32 *number)
 {
-	const JsonNode *seconds = object_member(value, "t");
-	const JsonNode *increment = object_member(value, "i");
-	int64		t;
-	int64		i;
+	bson_iter_t member;
 
-	if (seconds == NULL || seconds->kind != JSON_NUMBER ||
-		!parse_int64(seconds->text, 0, PG_UINT32_MAX, &t) ||
-		increment == NULL || increment->kind != JSON_NUMBER ||
-		!parse_int64(increment->text, 0, PG_UINT32_MAX, &i))
+	if (!wrapped_member(value, key, &member) || !BSON_ITER_HOLDS_INT(&member) ||
+		bson_iter_as_int64(&member) < 0 || bson_iter_as_int64(&member) > PG_UINT32_MAX)
 		return false;
-	MONGO_WRITE(target, timestamp, (uint32) t, (uint32) i);
+	*number = (uint32) bson_iter_as_int64(&member);
 	return true;
 }
 
-static void write_members(bson_t *document, const JsonNode *object);
+static bool
+wrap_timestamp(WRAPPER_ARGS)
+{
+	uint32		seconds;
+	uint32		increment;
+
+	if (!plain || !member_uint32(value, "t", &seconds) || !member_uint32(value, "i", &increment))
+		return false;
+	MONGO_WRITE(target, timestamp, seconds, increment);
+	return true;
+}
 
 static bool
 wrap_code(WRAPPER_ARGS)
 {
-	const JsonNode *scope = object_member(object, "$scope");
-	const char *code = string_member(object, "$code");
+	const char *code = wrapped_text(value);
+	bson_t		scope;
 
-	if (code == NULL || (object->count == 2 && (scope == NULL || scope->kind != JSON_OBJECT)))
+	if (code == NULL || (second != NULL &&
+						 !(BSON_ITER_HOLDS_DOCUMENT(second) && bson_view_at(&scope, second))))
 		return false;
-	if (scope == NULL)
+	if (second == NULL)
 		MONGO_WRITE(target, code, code);
 	else
-	{
-		bson_t	   *scope_bson = bson_create_in(CurrentMemoryContext);
-
-		write_members(scope_bson, scope);
-		MONGO_WRITE(target, code_with_scope, code, scope_bson);
-	}
+		MONGO_WRITE(target, code_with_scope, code, &scope);
 	return true;
 }
 
 static bool
 wrap_symbol(WRAPPER_ARGS)
 {
-	const char *symbol;
+	const char *symbol = wrapped_text(value);
 
-	if (value->kind != JSON_STRING)
+	if (symbol == NULL)
 		return false;
-	symbol = value->text;
 	MONGO_WRITE(target, symbol, symbol, strlen(symbol));
 	return true;
 }
 
 static bool
+is_one(const bson_iter_t *value)
+{
+	return BSON_ITER_HOLDS_INT32(value) && bson_iter_int32(value) == 1;
+}
+
+static bool
 wrap_min_key(WRAPPER_ARGS)
 {
-	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
+	if (!plain || !is_one(value))
 		return false;
 	MONGO_WRITE(target, minkey);
 	return true;
@@ -412,7 +379,7 @@ wrap_min_key(WRAPPER_ARGS)
 static bool
 wrap_max_key(WRAPPER_ARGS)
 {
-	if (value->kind != JSON_NUMBER || strcmp(value->text, "1") != 0)
+	if (!plain || !is_one(value))
 		return false;
 	MONGO_WRITE(target, maxkey);
 	return true;
@@ -421,7 +388,7 @@ wrap_max_key(WRAPPER_ARGS)
 static bool
 wrap_undefined(WRAPPER_ARGS)
 {
-	if (value->kind != JSON_BOOLEAN || !value->truth)
+	if (!BSON_ITER_HOLDS_BOOL(value) || !bson_iter_bool(value))
 		return false;
 	MONGO_WRITE(target, undefined);
 	return true;
@@ -430,15 +397,12 @@ wrap_undefined(WRAPPER_ARGS)
 static bool
 wrap_dbpointer(WRAPPER_ARGS)
 {
-	const char *collection = string_member(value, "$ref");
-	const JsonNode *id = object_member(value, "$id");
-	const char *hex = id != NULL ? string_member(id, "$oid") : NULL;
-	bson_oid_t	oid;
+	const char *collection = member_text(value, "$ref");
+	bson_iter_t id;
 
-	if (collection == NULL || hex == NULL ||
-		!mongo_objectid_from_text(hex, strlen(hex), false, &oid))
+	if (collection == NULL || !wrapped_member(value, "$id", &id) || !BSON_ITER_HOLDS_OID(&id))
 		return false;
-	MONGO_WRITE(target, dbpointer, collection, &oid);
+	MONGO_WRITE(target, dbpointer, collection, bson_iter_oid(&id));
 	return true;
 }
 
@@ -487,103 +451,50 @@ mongo_may_be_wrapper(const char *key, uint32 length)
 }
 
 /*
- * write_wrapper
- *		Write an object that is a wrapper; false when it is a document.
+ * mongo_write_wrapper
  *
  * An object with a wrapper's key and nothing it may not have is one, and then
  * has to be well-formed.  Any other key with a dollar sign is a field's name
  * like any other: commands and pipelines are full of them.
  */
-static bool
-write_wrapper(const MongoWriteTarget *target, const JsonNode *object)
+bool
+mongo_write_wrapper(const MongoWriteTarget *target, const bson_t *object, bool plain)
 {
-	if (object->count < 1 || object->count > 2)
+	bson_iter_t one;
+	bson_iter_t two;
+	bool		has_two;
+
+	if (!bson_iter_init(&one, object) || !bson_iter_next(&one))
 		return false;
+	two = one;
+	has_two = bson_iter_next(&two);
+	if (has_two)
+	{
+		bson_iter_t three = two;
+
+		if (bson_iter_next(&three))
+			return false;
+	}
 	for (size_t i = 0; i < lengthof(wrappers); i++)
 	{
-		const JsonNode *value = object_member(object, wrappers[i].key);
+		const bson_iter_t *value = &one;
+		const bson_iter_t *second = has_two ? &two : NULL;
 
-		if (value == NULL)
-			continue;
-		if (object->count == 2 && (wrappers[i].second_key == NULL ||
-								   object_member(object, wrappers[i].second_key) == NULL))
+		if (strcmp(bson_iter_key(value), wrappers[i].key) != 0)
+		{
+			if (!has_two || strcmp(bson_iter_key(second), wrappers[i].key) != 0)
+				continue;
+			value = &two;
+			second = &one;
+		}
+		if (has_two && (wrappers[i].second_key == NULL ||
+						strcmp(bson_iter_key(second), wrappers[i].second_key) != 0))
 			return false;
-		if (!wrappers[i].write(target, object, value))
+		if (!wrappers[i].write(target, value, second, plain))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					 errmsg("malformed Extended JSON for \"%s\"", wrappers[i].key)));
 		return true;
 	}
 	return false;
-}
-
-/*
- * Documents
- */
-
-static void
-write_members(bson_t *document, const JsonNode *object)
-{
-	for (const JsonNode *node = object->first; node; node = node->next)
-	{
-		MongoWriteTarget target = {.document = document};
-
-		CHECK_FOR_INTERRUPTS();
-		target.key = node->key;
-		target.key_length = node->key_length;
-		mongo_write_json_tree(&target, node);
-	}
-}
-
-static void
-write_elements(bson_t *array, const JsonNode *node)
-{
-	char		buffer[16];
-	uint32		position = 0;
-
-	for (const JsonNode *element = node->first; element; element = element->next)
-	{
-		MongoWriteTarget target = {.document = array};
-
-		CHECK_FOR_INTERRUPTS();
-		target.key_length = (int) bson_uint32_to_string(position++, &target.key,
-														buffer, sizeof(buffer));
-		mongo_write_json_tree(&target, element);
-	}
-}
-
-void
-mongo_write_json_tree(const MongoWriteTarget *target, const JsonNode *node)
-{
-	bson_t		nested;
-
-	check_stack_depth();
-
-	switch (node->kind)
-	{
-		case JSON_OBJECT:
-			if (write_wrapper(target, node))
-				break;
-			MONGO_WRITE(target, document_begin, &nested);
-			write_members(&nested, node);
-			mongo_write_check(bson_append_document_end(target->document, &nested));
-			break;
-		case JSON_ARRAY:
-			MONGO_WRITE(target, array_begin, &nested);
-			write_elements(&nested, node);
-			mongo_write_check(bson_append_array_end(target->document, &nested));
-			break;
-		case JSON_STRING:
-			MONGO_WRITE(target, utf8, node->text, node->text_length);
-			break;
-		case JSON_NUMBER:
-			mongo_write_json_number(target, node->text);
-			break;
-		case JSON_BOOLEAN:
-			MONGO_WRITE(target, bool, node->truth);
-			break;
-		case JSON_NULL:
-			MONGO_WRITE(target, null);
-			break;
-	}
 }

@@ -323,7 +323,7 @@ mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context)
  * json, jsonb and text to BSON; Extended JSON wrappers become their types.
  *
  * Written while the JSON is gone through.  Only an object whose first key is
- * one of a wrapper's is put together first.
+ * one of a wrapper's becomes a document of its own first.
  *-------------------------------------------------------------------------
  */
 
@@ -340,6 +340,11 @@ struct BsonFrame
 	bson_t	   *document;		/* &nested, but of the members' object */
 	bool		array;
 	uint32		position;		/* of an array's next element */
+	bson_t	   *scratch;		/* what may be a wrapper, or NULL */
+	bool		may_be_wrapper; /* its end shows whether it is one */
+	bool		plain;			/* no wrapper has been in it */
+	const char *key;			/* then: under which it is appended */
+	uint32		key_length;
 	BsonFrame  *parent;
 	BsonFrame  *child;			/* for the next one in it, when there was one */
 };
@@ -357,7 +362,6 @@ typedef struct BsonSink
 	uint32		key_length;
 	bool		undecided;		/* an object has begun, and its first key
 								 * decides */
-	JsonNode   *tree;			/* innermost node of what may be a wrapper */
 	char		position[POSITION_SIZE];
 } BsonSink;
 
@@ -394,8 +398,11 @@ push_frame(BsonSink *sink, bool array)
 	{
 		frame = *place = bson_palloc(CurrentMemoryContext, sizeof(BsonFrame));
 		frame->child = NULL;
+		frame->scratch = NULL;
 	}
 	frame->document = &frame->nested;
+	frame->may_be_wrapper = false;
+	frame->plain = true;
 	frame->array = array;
 	frame->position = 0;
 	frame->parent = sink->frame;
@@ -419,11 +426,12 @@ static void
 close_container(BsonSink *sink)
 {
 	BsonFrame  *frame = sink->frame;
-
 	bson_t	   *document;
 
 	sink->frame = frame->parent;
-	if (frame->parent == NULL && sink->target == NULL)
+	if (frame->parent != NULL)
+		frame->parent->plain &= frame->plain;
+	else if (sink->target == NULL)
 		return;
 	document = frame->parent != NULL ? frame->parent->document : sink->target->document;
 	mongo_write_check(frame->array ?
@@ -431,13 +439,41 @@ close_container(BsonSink *sink)
 					  bson_append_document_end(document, frame->document));
 }
 
-/* tree_node: the next value of what may be a wrapper. */
-static JsonNode *
-tree_node(BsonSink *sink, JsonKind kind)
+/* open_candidate: an object whose first key is one of a wrapper's. */
+static void
+open_candidate(BsonSink *sink)
 {
-	bool		member = sink->tree->kind == JSON_OBJECT;
+	BsonFrame  *frame = push_frame(sink, false);
 
-	return mongo_json_node(sink->tree, member ? sink->key : NULL, sink->key_length, kind);
+	if (frame->scratch == NULL)
+		frame->scratch = bson_create_in(CurrentMemoryContext);
+	else
+		bson_reinit(frame->scratch);
+	frame->document = frame->scratch;
+	frame->may_be_wrapper = true;
+	frame->key = sink->key;
+	frame->key_length = sink->key_length;
+}
+
+/* close_candidate: it is one, or a document like any other. */
+static void
+close_candidate(BsonSink *sink)
+{
+	BsonFrame  *frame = sink->frame;
+	MongoWriteTarget target;
+	bool		plain = frame->plain;
+
+	sink->frame = frame->parent;
+	/* the keys in it have taken the place of its own */
+	sink->key = frame->key;
+	sink->key_length = frame->key_length;
+	target = next_target(sink);
+	if (mongo_write_wrapper(&target, frame->scratch, plain))
+		plain = false;
+	else
+		MONGO_WRITE(&target, document, frame->scratch);
+	if (frame->parent != NULL)
+		frame->parent->plain &= plain;
 }
 
 static void
@@ -450,9 +486,7 @@ sink_begin(JsonSink *base, bool array)
 				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
 				 errmsg("JSON is nested too deeply for MongoDB"),
 				 errdetail("The limit is %d levels.", MAX_DEPTH)));
-	if (sink->tree != NULL)
-		sink->tree = tree_node(sink, array ? JSON_ARRAY : JSON_OBJECT);
-	else if (sink->frame == NULL && sink->members != NULL && !array)
+	if (sink->frame == NULL && sink->members != NULL && !array)
 		push_frame(sink, false)->document = sink->members;
 	else if (array)
 		open_container(sink, true);
@@ -464,30 +498,17 @@ static void
 sink_end(JsonSink *base, bool array pg_attribute_unused())
 {
 	BsonSink   *sink = (BsonSink *) base;
-	JsonNode   *node = sink->tree;
 
 	sink->depth--;
-	if (node != NULL)
-	{
-		sink->tree = node->parent;
-		if (node->parent == NULL)
-		{
-			MongoWriteTarget target;
-
-			/* the keys in it have taken the place of its own */
-			sink->key = node->key;
-			sink->key_length = node->key_length;
-			target = next_target(sink);
-			mongo_write_json_tree(&target, node);
-		}
-		return;
-	}
 	if (sink->undecided)
 	{
 		sink->undecided = false;
 		open_container(sink, false);
 	}
-	close_container(sink);
+	if (sink->frame->may_be_wrapper)
+		close_candidate(sink);
+	else
+		close_container(sink);
 }
 
 static void
@@ -499,7 +520,7 @@ sink_key(JsonSink *base, const char *key, uint32 length)
 	{
 		sink->undecided = false;
 		if (mongo_may_be_wrapper(key, length))
-			sink->tree = mongo_json_node(NULL, sink->key, sink->key_length, JSON_OBJECT);
+			open_candidate(sink);
 		else
 			open_container(sink, false);
 	}
@@ -511,14 +532,8 @@ static void
 sink_string(JsonSink *base, const char *text, uint32 length)
 {
 	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target;
+	MongoWriteTarget target = next_target(sink);
 
-	if (sink->tree != NULL)
-	{
-		mongo_json_node_set_text(tree_node(sink, JSON_STRING), text, length);
-		return;
-	}
-	target = next_target(sink);
 	MONGO_WRITE(&target, utf8, text, (int) length);
 }
 
@@ -526,14 +541,8 @@ static void
 sink_number(JsonSink *base, const char *text)
 {
 	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target;
+	MongoWriteTarget target = next_target(sink);
 
-	if (sink->tree != NULL)
-	{
-		mongo_json_node_set_text(tree_node(sink, JSON_NUMBER), text, strlen(text));
-		return;
-	}
-	target = next_target(sink);
 	mongo_write_json_number(&target, text);
 }
 
@@ -541,16 +550,8 @@ static void
 sink_integer(JsonSink *base, int64 number)
 {
 	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target;
+	MongoWriteTarget target = next_target(sink);
 
-	if (sink->tree != NULL)
-	{
-		char	   *text = psprintf(INT64_FORMAT, number);
-
-		mongo_json_node_set_text(tree_node(sink, JSON_NUMBER), text, strlen(text));
-		return;
-	}
-	target = next_target(sink);
 	mongo_write_json_integer(&target, number);
 }
 
@@ -558,14 +559,8 @@ static void
 sink_boolean(JsonSink *base, bool truth)
 {
 	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target;
+	MongoWriteTarget target = next_target(sink);
 
-	if (sink->tree != NULL)
-	{
-		tree_node(sink, JSON_BOOLEAN)->truth = truth;
-		return;
-	}
-	target = next_target(sink);
 	MONGO_WRITE(&target, bool, truth);
 }
 
@@ -573,14 +568,8 @@ static void
 sink_null(JsonSink *base)
 {
 	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target;
+	MongoWriteTarget target = next_target(sink);
 
-	if (sink->tree != NULL)
-	{
-		(void) tree_node(sink, JSON_NULL);
-		return;
-	}
-	target = next_target(sink);
 	MONGO_WRITE(&target, null);
 }
 
