@@ -15,36 +15,27 @@
 #include "foreign/fdwapi.h"
 #include "nodes/parsenodes.h"
 
-/* ----------------------- ANALYZE of foreign tables ------------------------ */
-
 /*
  * mongo_analyze_foreign_table
  *		AnalyzeForeignTable of the wrapper: rows come from $sample, or from a
  *		scan of the whole collection with analyze_sampling off.
  *
- * Asks MongoDB, as the table's owner, for the number of documents and for the
- * average size of some; *totalpages is their product, in which planning finds the
- * size of a document again.  Fields that do not fit count as NULL in the sample.
+ * As the table's owner.  *totalpages are those of all documents, as their number and
+ * the average size of some say; planning finds the size of a document in it again.
  */
 extern bool mongo_analyze_foreign_table(Relation relation,
 										AcquireSampleRowsFunc *func,
 										BlockNumber *totalpages);
 
-/* ------------------------- IMPORT FOREIGN SCHEMA -------------------------- */
-
 /*
  * mongo_import_foreign_schema
- *		ImportForeignSchema of the wrapper: CREATE FOREIGN TABLE commands for
- *		the collections and views of a database, from samples, validators and
- *		indexes.  Options: see docs/import.md.
+ *		ImportForeignSchema of the wrapper: see docs/import.md.
  *
  * Raises HV00D for an unknown option, 22023 for a bad value, HV00Q for a database
  * without collections.
  */
 extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 										 Oid serverid);
-
-/* ----- How many documents a collection has, asked once and remembered ----- */
 
 /*
  * mongo_remote_row_count
@@ -58,19 +49,13 @@ extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
  */
 extern double mongo_remote_row_count(Oid relid, UserMapping *user);
 
-/*
- * mongo_ask_row_count
- *		The same, asked for now whatever is remembered.
- */
+/* mongo_ask_row_count: the same, asked for now whatever is remembered. */
 extern double mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options);
 
 /*-------------------------------------------------------------------------
  * What ANALYZE has learned of a table's collection, for planning.
  *
- * ANALYZE keeps it in a table of the extension (mongo_fdw_statistics_data), a
- * row for each foreign table.  Planning reads a row once a session and again
- * after an invalidation; nothing here asks MongoDB.  What was learned may be out of date:
- * it may decide what a plan costs, and never what an answer is.
+ * It may be out of date: it may decide what a plan costs, and never what an answer is.
  *-------------------------------------------------------------------------
  */
 
@@ -138,8 +123,8 @@ extern const MongoStatistics *mongo_statistics_of(Oid relid);
 
 /*
  * mongo_reads_one_collection
- *		Is it known that who reads the foreign table reads nothing but the collection that
- *		it names?  No pipeline of its own may read others, and it is no view, as it has indexes.
+ *		Is it known that reading the table reads no other collection?  It has no pipeline,
+ *		and is no view, as it has indexes.
  */
 extern bool mongo_reads_one_collection(Oid relid);
 

@@ -16,24 +16,18 @@
 #include "utils/palloc.h"
 #include "utils/relcache.h"
 
-/*-------------------------------------------------------------------------
+/*
  * BSON documents whose life is that of a memory context.
  *
- * libbson allocates with malloc(), which an ERROR would leak.  A document
- * made here is destroyed when its memory context is reset or deleted, so no
- * caller ever has to free one.
- *-------------------------------------------------------------------------
+ * libbson allocates with malloc(), which an ERROR would leak.  A document made here
+ * is destroyed when its memory context is reset or deleted: it must not be passed to
+ * bson_destroy() or bson_steal().  Raise 53200 when out of memory.
  */
 
 /* The alignment of a bson_t, see bson-types.h: more than palloc() promises. */
 #define BSON_ALIGNMENT	128
 
-/*
- * bson_palloc
- *		A chunk of 'size' bytes in 'context' that a struct with a bson_t may begin at.
- *
- * Not to be given to pfree(): it lives as long as the context.
- */
+/* bson_palloc: room for a struct with a bson_t; not to be given to pfree(). */
 static inline void *
 bson_palloc(MemoryContext context, Size size)
 {
@@ -41,42 +35,21 @@ bson_palloc(MemoryContext context, Size size)
 							  MemoryContextAlloc(context, size + BSON_ALIGNMENT));
 }
 
-/*
- * bson_create_in
- *		A new, empty document that lives as long as 'context'.
- *
- * The result may be appended to with libbson as usual; it must not be passed
- * to bson_destroy() or bson_steal().  Raises 53200 when out of memory.
- */
+/* bson_create_in, bson_copy_in: an empty document, or a copy of another. */
 extern bson_t *bson_create_in(MemoryContext context);
-
-/*
- * bson_copy_in
- *		A copy of 'source' that lives as long as 'context'.
- */
 extern bson_t *bson_copy_in(MemoryContext context, const bson_t *source);
 
 /*
- * bson_view
- *		Read-only view of 'length' bytes at 'data', which must outlive it.
- *
- * Returns false, with *view undefined, when the bytes are not one complete
- * document (the length word disagrees with 'length', or no trailing NUL).
+ * bson_view, bson_view_at
+ *		Read-only view of bytes, or of the document that an iterator is at, which must
+ *		outlive it; false for what is no document whose length and end are right.
  */
 extern bool bson_view(bson_t *view, const uint8_t *data, size_t length);
-
-/*
- * bson_view_at
- *		The same of the document that an iterator is at; false for any other value.
- */
 extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
 
 /*-------------------------------------------------------------------------
- * How BSON documents are written.
- *
- * One call of BSON_APPEND_INT32() and its like says enough for itself.  What
- * has a shape is written as a template in MongoDB's own notation, in which
- * values stand as @1 to @9:
+ * How BSON documents are written: what has a shape as a template in MongoDB's
+ * own notation, in which values stand as @1 to @9.
  *
  * bson_append_template(match, "{$or: [{@1: {$lt: @2}}, {@1: NaN}]}",
  * 					 bson_utf8(path), bson_double(bound));
@@ -85,16 +58,14 @@ extern bool bson_view_at(bson_t *view, const bson_iter_t *iter);
  * written for each row, and most of what is written for each execution of a
  * prepared statement, is written by append functions.
  *
- * None of these functions allocates memory but libbson's for the document, and
- * where a comment says so.  As libbson's own, they keep silent where a document
- * would become longer than 2 GB.  A fault in a template is an internal error
- * (XX000).
+ * As libbson's own functions, these keep silent where a document would become longer
+ * than 2 GB.  A fault in a template is an internal error (XX000).
  *-------------------------------------------------------------------------
  */
 
 /*
  * Values to be written.  They refer to what they were made of, which must
- * outlive them: strings, documents, ObjectIds and bytes are not copied.
+ * outlive them: strings, documents and bytes are not copied.
  */
 
 static inline bson_value_t
@@ -211,23 +182,14 @@ extern bson_value_t bson_field(const char *path);
 /* bson_first: the value of the document's first element, which it must have. */
 extern bson_value_t bson_first(const bson_t *document);
 
-/*
- * bson_append_condition
- *		Append {path: {operator: value}}.
- */
+/* bson_append_condition: {path: {operator: value}}. */
 extern void bson_append_condition(bson_t *document, const char *path,
 								  const char *operator, bson_value_t value);
 
 /*
- * bson_append_template
- *		Append the members of a template, which is an object, to a document.
- *
- * bson_append_member
- *		Append what a template, of any kind, says as one member.
- *
- * bson_from_template
- *		A document of its own in the current memory context; of an array too, as
- *		libbson has it.
+ * bson_append_template: the members of a template, which is an object.
+ * bson_append_member: what a template of any kind says, as one member.
+ * bson_from_template: a document, or an array, in the current memory context.
  *
  * In templates keys and operators stand without quotes.  Values are integers,
  * 'strings' (without escapes), true, false, null, NaN, inf, min and max for
@@ -255,10 +217,8 @@ extern bson_t *bson_from_template_values(const char *template,
 										 const bson_value_t *values, int nvalues);
 
 /*
- * An array being written, which knows the key of its next element.
- *
- * Either of its own, bson_array_create(), or inside a document: {.bson = &child}
- * after BSON_APPEND_ARRAY_BEGIN(document, key, &child).
+ * An array being written, which knows the key of its next element: of its own, or in a
+ * document, {.bson = &child} after BSON_APPEND_ARRAY_BEGIN(document, key, &child).
  */
 typedef struct BsonArray
 {
@@ -269,34 +229,20 @@ typedef struct BsonArray
 /* bson_array_create: an empty array in the current memory context. */
 extern BsonArray bson_array_create(void);
 
-/* bson_array_append: one more element. */
+/* One more element: a value, or of any kind, as a template says. */
 extern void bson_array_append(BsonArray *array, bson_value_t value);
-
-/* bson_array_append_template: one more, of any kind, as a template says. */
 #define bson_array_append_template(array, template, ...) \
 	bson_array_append_template_values(array, template, BSON_VALUES(__VA_ARGS__))
 extern void bson_array_append_template_values(BsonArray *array, const char *template,
 											  const bson_value_t *values, int nvalues);
 
-/*
- * bson_array_begin_document, bson_array_end_document
- *		One more, a document to be appended to in between, and nothing else.
- */
+/* One more, a document to be appended to in between, and nothing else. */
 extern void bson_array_begin_document(BsonArray *array, bson_t *document);
 extern void bson_array_end_document(BsonArray *array, bson_t *document);
 
-/*-------------------------------------------------------------------------
- * The compressors that OP_COMPRESSED messages may name.
- *
- * Those that libmongoc was built with, since it is libmongoc that negotiates, and
- * whose libraries were there when we were built.
- *
- * https://github.com/mongodb/specifications (OP_COMPRESSED)
- *-------------------------------------------------------------------------
- */
-
 /*
- * One compressor.  'id' is what messages call it.
+ * A compressor that OP_COMPRESSED messages may name by 'id'; one that libmongoc was built
+ * with, as it negotiates, and whose library was there when we were built.
  *
  * compress() needs room for bound(size) bytes, which *target_size says, and
  * sets it to those used; 'level' is zlib's, -1 its default.  uncompress() is
@@ -314,57 +260,37 @@ typedef struct MongoCompressor
 							   uint8 *target, size_t target_size);
 } MongoCompressor;
 
-/*
- * mongo_compressor_named
- *		The compressor of that name, letters in either case; NULL: there is none.
- *
- * 'length' is the name's; it need not be terminated.
- */
+/* The compressor of a name, in either case, or of an id; NULL: there is none. */
 extern const MongoCompressor *mongo_compressor_named(const char *name,
 													 size_t length);
-
-/*
- * mongo_compressor_with_id
- *		The compressor that messages call so; NULL: there is none.
- */
 extern const MongoCompressor *mongo_compressor_with_id(uint8 id);
 
-/*
- * mongo_compressor_names
- *		The names of all there are, "snappy, zlib, zstd"; palloc'd.
- */
+/* mongo_compressor_names: of all there are, "snappy, zlib, zstd"; palloc'd. */
 extern char *mongo_compressor_names(void);
 
-/*
- * mongo_compressor_negotiated
- *		What the server agreed to in its answer to "hello"; NULL: nothing.
- */
+/* mongo_compressor_negotiated: what the reply to "hello" agrees to; NULL: none. */
 extern const MongoCompressor *mongo_compressor_negotiated(const bson_t *hello);
 
 /* -------------- What libmongoc has to say beside its results -------------- */
 
 /*
  * mongo_install_log_handler
- *		Send libmongoc's own log lines to elog instead of stderr.
- *
- * To be called before libmongoc is used for anything; again does no harm.
+ *		Send libmongoc's log lines to elog.  Before libmongoc is used; again does no harm.
  */
 extern void mongo_install_log_handler(void);
 
 /*
  * mongo_last_driver_message, mongo_forget_driver_message
- *		libmongoc's newest warning or error line, "" when forgotten since; valid
- *		until the next.
- *
- * Some causes (a certificate file that cannot be read) reach the log only.
+ *		libmongoc's newest warning or error line, "" when forgotten since; valid until the
+ *		next.  Some causes (a certificate that cannot be read) reach the log only.
  */
 extern const char *mongo_last_driver_message(void);
 extern void mongo_forget_driver_message(void);
 
 /*
  * mongo_hold_driver_log
- *		Log nothing of what libmongoc says until called with false; its newest
- *		message is kept all the same.  For what may quote a secret.
+ *		Log nothing of libmongoc's until called with false, as it may quote a secret; the
+ *		newest message is kept.
  */
 extern void mongo_hold_driver_log(bool hold);
 
@@ -389,19 +315,15 @@ extern void mongo_hold_driver_log(bool hold);
  *-------------------------------------------------------------------------
  */
 
-/*
- * mongo_install_allocator
- *		To be called before libbson is used for anything; again does no harm.
- */
+/* mongo_install_allocator: before libbson is used; again does no harm. */
 extern void mongo_install_allocator(void);
 
 /*
  * mongo_driver_is_entered
  *		Are frames of libmongoc on the stack?
  *
- * When a transaction ends or the process exits they are only if the process is
- * exiting from within a call, or mongo_protect() has left one behind: libmongoc
- * must then be left alone, for it may hold its locks.
+ * At the end of a transaction or of the process they are where that exits from within a
+ * call, or mongo_protect() has left one behind.  libmongoc may hold its locks then.
  */
 static inline bool
 mongo_driver_is_entered(void)
@@ -418,17 +340,14 @@ extern void mongo_driver_check(void);
 
 /*
  * mongo_memory_check
- *		Raise 53200 unless that is so and the reserve is full; refills it.
+ *		Raise 53200 unless there are so many bytes and the reserve is full; refills it.
  *
- * For the beginning of what must not run out of memory later on.  Size 0 asks
- * for the reserve alone.  Does mongo_driver_check(), too.
+ * For the beginning of what must not run out of memory later on.  Does
+ * mongo_driver_check(), too.
  */
 extern void mongo_memory_check(size_t size);
 
-/*
- * mongo_memory_report
- *		Raise 53200 in the words of palloc().
- */
+/* mongo_memory_report: raise 53200 in the words of palloc(). */
 pg_noreturn extern void mongo_memory_report(size_t size);
 
 /*
@@ -443,32 +362,20 @@ pg_noreturn extern void mongo_memory_report(size_t size);
  */
 extern bool mongo_protect(void (*function) (void *), void *argument);
 
-/*
- * mongo_memory_grown
- *		What libbson and libmongoc allocate to hold so many bytes.
- */
+/* mongo_memory_grown: what libbson and libmongoc allocate to hold so many bytes. */
 static inline size_t
 mongo_memory_grown(size_t size)
 {
 	return bson_next_power_of_two(size);
 }
 
-/*
- * mongo_skip_destructors
- *		Let this process exit without the destructors of libraries, since
- *		something of theirs may be in use.
- */
+/* mongo_skip_destructors: of libraries, at exit, as something of theirs may be in use. */
 extern void mongo_skip_destructors(void);
-
-/* ---------- Which of two things in memory contexts lives longer ----------- */
 
 /*
  * mongo_outlives
- *		Is 'chunk' there as long as 'context' is?  For assertions.
- *
- * It is if it was allocated in that context, or in one above, which cannot be
- * reset or deleted without it.  'chunk' must be what palloc() gave, no pointer
- * into it; of a bson_t of common.h that is not so.
+ *		For assertions: is what palloc() gave (no bson_t of ours) there as long as 'context'
+ *		is, having been allocated in that or in one above?
  */
 static inline bool
 mongo_outlives(const void *chunk, MemoryContext context)
@@ -480,40 +387,25 @@ mongo_outlives(const void *chunk, MemoryContext context)
 	return context != NULL;
 }
 
-/*-------------------------------------------------------------------------
- * Foreign tables that are partitions, and rows that would leave them.
- *
- * PostgreSQL moves a row that an UPDATE takes out of its partition's bounds, but not out
- * of a foreign partition: there it would stay, where no query looks for it.  So that is
- * an error.
- *-------------------------------------------------------------------------
- */
-
 /*
  * mongo_may_leave_partition
  *		Is the table a partition, and one of these columns (attribute numbers) in what
  *		its bounds ask for?
+ *
+ * PostgreSQL moves a row that an UPDATE takes out of its partition's bounds, but not out
+ * of a foreign partition: there it would stay, where no query looks for it.
  */
 extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
 
-/*-------------------------------------------------------------------------
- * What came from elsewhere, as text that may be shown.
- *
- * MongoDB may cut its own messages in mid-character and quotes documents in
- * them, so neither UTF-8 nor the absence of control bytes can be relied on.
- *-------------------------------------------------------------------------
- */
-
 /*
- * mongo_printable
- *		A C string without control bytes but line ends and tabs, valid in the
- *		database's encoding; '?' stands for what cannot be shown.
+ * mongo_printable, mongo_printable_bytes
+ *		Of a C string, or of bytes up to a zero, what may be shown in the database's
+ *		encoding; '?' stands for the rest.  Palloc'd; raises nothing but lack of memory.
  *
- * Palloc'd in the current memory context.  Raises nothing but lack of memory.
+ * MongoDB may cut its messages in mid-character and quotes documents in them, so neither
+ * UTF-8 nor the absence of control bytes can be relied on.
  */
 extern char *mongo_printable(const char *text);
-
-/* The same of the first 'length' bytes, up to a zero byte. */
 extern char *mongo_printable_bytes(const char *text, size_t length);
 
 /*-------------------------------------------------------------------------
@@ -545,57 +437,35 @@ typedef struct MongoAtWork
 } MongoAtWork;
 
 /*
- * mongo_begin_work, mongo_end_work
- *		What is raised in between may quote documents of these tables.
+ * mongo_begin_work, mongo_begin_own_work, mongo_end_work
+ *		What is raised in between may quote documents of these tables, or what the user
+ *		has given to a function such as "mongo_aggregate()".
  *
  * An ERROR ends it as well.  'relids' must live until then.
  */
 extern void mongo_begin_work(MongoAtWork *work, List *relids);
+extern void mongo_begin_own_work(MongoAtWork *work, const char *function);
 extern void mongo_end_work(MongoAtWork *work);
 
-/*
- * mongo_begin_own_work
- *		Likewise, of what the user has written in MongoDB's own language and given to
- *		this function, such as "mongo_aggregate()".
- */
-extern void mongo_begin_own_work(MongoAtWork *work, const char *function);
-
-/*
- * mongo_function_at_work
- *		That function, if this is the innermost work; NULL otherwise.
- */
+/* Of the innermost work that has not ended; NULL, NIL outside. */
 extern const char *mongo_function_at_work(void);
-
-/*
- * mongo_tables_at_work
- *		The 'relids' of the innermost work that has not ended; NIL outside.
- */
 extern List *mongo_tables_at_work(void);
 
 /*
  * mongo_may_quote
  *		May a message that is raised now quote this column of the documents at work,
- *		or anything of them (NULL)?
- *
- * True when no tables are at work: ANALYZE and the SQL functions have privileges
- * of their own.
+ *		or anything of them (NULL)?  It may when no tables are: ANALYZE and the SQL
+ *		functions have privileges of their own.
  */
 extern bool mongo_may_quote(const char *column);
 
-/*
- * mongo_query_log_level
- *		For mongo_fdw.log_remote_query, which shows values as well: a client sees
- *		it only as a superuser.
- */
+/* mongo_query_log_level: of mongo_fdw.log_remote_query; values are shown to superusers. */
 extern int	mongo_query_log_level(void);
 
-/*-------------------------------------------------------------------------
- * Structs as nodes that a plan can hold, and back.
- *
- * A plan is copied, and written and read again for parallel workers, so all that
- * it holds must be nodes.  A table of the struct's fields says which of them are
- * kept; the others are zero when the struct is read back.
- *-------------------------------------------------------------------------
+/*
+ * Structs as nodes that a plan can hold, as it is copied, and written and read again for
+ * parallel workers.  A table of the struct's fields says which of them are kept; the
+ * others are zero when the struct is read back.
  */
 
 typedef enum MongoFieldKind

@@ -3,6 +3,9 @@
  * convert.h
  *		Values and documents: BSON to Datum, Datum to BSON, JSON.
  *
+ * Texts of BSON are UTF-8.  Bytes that a server sent may be anything: where they
+ * are not BSON, each function that goes through them raises 08P01.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef MONGO_FDW_CONVERT_H
@@ -13,7 +16,6 @@
 
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
@@ -28,170 +30,74 @@
 #define MONGO_EPOCH_DAYS		((int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE))
 
 /*
- * mongo_timestamp_to_millis
- *		Milliseconds since 1970 of a timestamp or timestamptz, rounded down.
- *
- * *exact (may be NULL) tells whether nothing was cut.  The value must be
- * finite.
+ * mongo_timestamp_to_millis, mongo_date_to_millis
+ *		Of a finite timestamp or timestamptz, rounded down, or of a date's midnight in
+ *		UTC.  *exact (may be NULL): was nothing cut?
  */
 extern int64 mongo_timestamp_to_millis(Timestamp value, bool *exact);
-
-/*
- * mongo_date_to_millis
- *		Milliseconds since 1970 of a date's midnight in UTC.  Must be finite.
- */
 extern int64 mongo_date_to_millis(DateADT value);
 
-/*-------------------------------------------------------------------------
- * BSON's types: sets of them, and their names.
- *
- * https://bsonspec.org
- *-------------------------------------------------------------------------
- */
+/* ------- BSON's types (https://bsonspec.org): sets of them, and names ------ */
 
-/*
- * BSON types as bits of a set.  MinKey and MaxKey have codes of their own at the
- * ends of a byte.
- */
+/* A type as a bit of a set.  MinKey and MaxKey have codes at the ends of a byte. */
 #define MONGO_BSON_BIT(code) \
 	((code) <= 0x13 ? (uint32) 1 << (code) : \
 	 (code) == BSON_TYPE_MAXKEY ? (uint32) 1 << 0x14 : (uint32) 1 << 0x15)
 
 #define MONGO_BSON_ANY			(~(uint32) 0)
 
-/*
- * mongo_bson_type_name
- *		"Int32", "ObjectId", as the BSON specification has it; static.
- */
+/* mongo_bson_type_name: "Int32", "ObjectId", as the specification has it; static. */
 extern const char *mongo_bson_type_name(bson_type_t type);
 
-/*
- * mongo_bson_type_aliases
- *		Of a set of types, what MongoDB's $type calls them: a List of static C
- *		strings, such as "objectId".
- */
+/* mongo_bson_type_aliases: what $type calls those of a set, as static C strings. */
 extern List *mongo_bson_type_aliases(uint32 set);
 
-/*-------------------------------------------------------------------------
- * Going through documents that a server sent, whose bytes may be anything.
- *-------------------------------------------------------------------------
- */
+/* ----------- Going through documents, whose bytes may be anything ---------- */
 
 /*
  * mongo_iter_check_end
- *		bson_iter_next() gave false: was that the end of the document?
- *
- * Raises 08P01 when it was not but the bytes are not BSON.  'length' is that
- * of the document under the iterator.
+ *		bson_iter_next() gave false: raise unless that was the end of the document, which
+ *		has this length.
  */
 extern void mongo_iter_check_end(const bson_iter_t *iter, uint32 length);
 
-/*
- * mongo_iter_descend
- *		An iterator over the document or array at 'iter'; returns its length.
- *		Raises 08P01 when the bytes are not a document.
- */
+/* mongo_iter_descend: into the document or array at 'iter', whose length is returned. */
 extern uint32 mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child);
 
-/*
- * mongo_report_bad_bson
- *		Raise 08P01: the server sent bytes that are not BSON.
- */
+/* mongo_report_bad_bson: raise 08P01. */
 pg_noreturn extern void mongo_report_bad_bson(void);
 
-/*-------------------------------------------------------------------------
- * Decimal128 in parts, and as PostgreSQL's numbers.
- *
- * IEEE 754-2008 decimal128 in its binary integer encoding, as BSON holds it:
- * https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md
- *-------------------------------------------------------------------------
- */
-
-#ifndef HAVE_INT128
-#error "mongo_fdw needs a compiler with 128-bit integers"
-#endif
+/* --------------------------------- Decimals -------------------------------- */
 
 #define MONGO_DECIMAL128_MAX_DIGITS		34
-#define MONGO_DECIMAL128_MIN_EXPONENT	(-6176)
-#define MONGO_DECIMAL128_MAX_EXPONENT	6111
-
-typedef enum MongoDecimalKind
-{
-	MONGO_DECIMAL_FINITE,
-	MONGO_DECIMAL_INFINITE,
-	MONGO_DECIMAL_NAN
-} MongoDecimalKind;
-
-/* (-1)^negative * coefficient * 10^exponent */
-typedef struct MongoDecimalParts
-{
-	MongoDecimalKind kind;
-	bool		negative;
-	int			exponent;
-	uint128		coefficient;	/* less than 10^34; 0 for greater ones, which
-								 * are not canonical */
-} MongoDecimalParts;
-
-/*
- * mongo_decimal128_unpack
- *		Take a Decimal128 apart; every bit pattern has a meaning.
- */
-extern void mongo_decimal128_unpack(const bson_decimal128_t *decimal,
-									MongoDecimalParts *parts);
-
-/*
- * mongo_decimal128_to_text
- *		Its text in Extended JSON, into BSON_DECIMAL128_STRING bytes.
- */
-extern void mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text);
-
-/*
- * mongo_decimal128_to_int64
- *		True when the number is integral and fits.
- */
-extern bool mongo_decimal128_to_int64(const MongoDecimalParts *parts,
-									  int64 *result);
 
 /*
  * mongo_numeric_to_decimal128
- *		The same number, with as much of its scale as there is room for; false
- *		when it has more than 34 digits or is out of the exponents' range.
- *
- * NaN and infinities convert.
+ *		The same number, with as much of its scale as there is room for; NaN and infinities
+ *		too.  False for more than 34 digits, or beyond the exponents' range.
  */
 extern bool mongo_numeric_to_decimal128(Numeric value, bson_decimal128_t *decimal);
 
-/*
- * mongo_numeric_typmod
- *		The precision and the scale of numeric(precision, scale); false for a
- *		numeric without them.
- */
+/* mongo_numeric_typmod: of numeric(precision, scale); false for one without them. */
 extern bool mongo_numeric_typmod(int32 typmod, int *precision, int *scale);
 
 /*-------------------------------------------------------------------------
- * What the column option bson_type says: the one BSON type that a column reads
- * and writes, of those that its PostgreSQL type reads.
- *
- * Which can be declared for which type is a table in src/convert/types.c;
- * docs/types.md has it in prose.
+ * The column option bson_type: the one BSON type that a column reads and writes,
+ * of those that its PostgreSQL type reads.  BSON_TYPE_EOD: it is not given.
  *-------------------------------------------------------------------------
  */
 
 /*
  * mongo_declared_set
- *		The BSON types, as bits of MONGO_BSON_BIT, that a column reads by its option;
- *		MONGO_BSON_ANY for BSON_TYPE_EOD, which is no option.
- *
- * A Symbol is a String: MongoDB holds the two for equal.
+ *		What a column reads by its option, of any type; a Symbol is a String, as
+ *		MongoDB holds the two for equal.
  */
 extern uint32 mongo_declared_set(bson_type_t declared);
 
 /*
  * mongo_check_declared_type
- *		Raise 42804 for what a column of this type cannot be declared as.
- *
- * Nothing can for types that have no row in the table, such as jsonb, which reads
- * everything.  A domain can be declared as its base type can.
+ *		Raise 42804 for what a column of this type, or of a domain over it, cannot be
+ *		declared as.
  */
 extern void mongo_check_declared_type(const char *column_name, Oid typid,
 									  bson_type_t declared);
@@ -205,12 +111,11 @@ extern bool mongo_declared_is_told(bson_type_t declared);
 
 /*
  * mongo_append_declared
- *		Append 'value' of type 'typid', which is not NULL, to 'document' under 'key', in
- *		UTF-8, as a value of the declared type.
+ *		Append a value that is not NULL as one of the declared type, from which the
+ *		column would read this very value.
  *
- * The column would read the very value.  Raises 22P02 for a text that is no ObjectId,
- * 22003 for a number that the BSON type does not hold, and otherwise what
- * mongo_append_datum() raises.
+ * Raises 22P02 for a text that is no ObjectId, 22003 for a number that the BSON type
+ * does not hold, and what mongo_append_datum() raises.
  */
 extern void mongo_append_declared(bson_t *document, const char *key, Datum value,
 								  Oid typid, int32 typmod, bson_type_t declared);
@@ -233,22 +138,20 @@ typedef struct MongoColumn
 								 * NULL */
 	Oid			typid;
 	int32		typmod;
-	bson_type_t bson_type;		/* the only one that is read, of those that
-								 * the type reads; BSON_TYPE_EOD: all of them */
+	bson_type_t bson_type;		/* option bson_type */
 } MongoColumn;
 
-/* Opaque: built once a scan, used for every document. */
+/* Built once a scan, used for every document. */
 typedef struct MongoRowDecoder MongoRowDecoder;
 
 /*
  * mongo_row_decoder_create
- *		Prepare to read 'columns' from documents of 'database'.'collection'.
+ *		Prepare to read columns from documents of a collection.
  *
- * Names are copied into 'context', where the decoder lives; those of database,
- * collections and columns are in the database encoding.  Two columns may share a
- * path, and a column may be the parent of another ("a" and "a.b").  Raises 0A000
- * for a column type that has no BSON form, and for a "__doc" column that is not
- * jsonb, json, text or varchar, and 42804 for a BSON type that the column cannot have.
+ * The decoder lives in 'context', with copies of the names.  Two columns may share a
+ * path, and one may be the parent of another ("a" and "a.b").  Raises 0A000 for a type
+ * that has no BSON form and for a "__doc" column that is not jsonb, json, text or
+ * varchar, and what mongo_check_declared_type() raises.
  */
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 												 const char *database,
@@ -262,18 +165,13 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
  * mongo_row_decode
  *		Read one document into values[] and isnull[] at each column's index.
  *
- * 'data' need not be aligned or trusted: nothing outside data[0..length) is
- * read, and bytes that are not BSON raise 08P01.  By-reference Datums are
- * palloc'd in the current memory context (never point into 'data').  A field
- * that is missing, null or undefined gives NULL.  Of a repeated key the first
- * counts, as it does for MongoDB's own matching.
+ * 'data' need not be aligned, and no Datum points into it: by-reference ones are
+ * palloc'd in the current memory context.  A field that is missing, null or undefined
+ * gives NULL.  Of a repeated key the first counts, as for MongoDB's own matching.
  *
- * A field that does not fit its column raises under
- * MONGO_TYPE_MISMATCH_ERROR, with the SQLSTATE of the MongoMismatch in convert.h (the
- * message names collection, _id, field, BSON type and column type), and gives NULL
- * under MONGO_TYPE_MISMATCH_NULL.  Under both, nesting beyond the stack's depth
- * raises 54001, and a type without a row of its own in types.c what its input
- * function says of a String.
+ * A field that does not fit its column raises, with the SQLSTATE of its MongoMismatch,
+ * or gives NULL under MONGO_TYPE_MISMATCH_NULL.  Nesting beyond the stack's depth raises
+ * 54001, and a type without a row of its own in types.c what its input function says.
  */
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
@@ -290,14 +188,13 @@ extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *deco
 
 /*
  * mongo_row_decoder_defer
- *		From now on, or not any more, put off what may raise errors of its own.
+ *		From now on, or not any more, put off what may raise errors of its own: CHECK
+ *		constraints of domains, and input functions of types without a row in types.c.
  *
- * That is CHECK constraints of domains, and input functions of types that have no
- * row in the table of types; a column that waits for its input function is NULL.
- * mongo_row_decoder_deferred() tells whether there was any for the last document.
- * The columns (indexes) in 'needed', which must live as long as the decoder, are
- * read nevertheless; under type_mismatch 'null' their constraints are tested too,
- * since what breaks one is NULL.
+ * A column that waits for its input function is NULL.  mongo_row_decoder_deferred()
+ * tells whether there was any for the last document.  The columns (indexes) in 'needed',
+ * which must live as long as the decoder, are read nevertheless; under type_mismatch
+ * 'null' their constraints are tested too, since what breaks one is NULL.
  */
 extern void mongo_row_decoder_defer(MongoRowDecoder *decoder, bool defer,
 									const Bitmapset *needed);
@@ -307,8 +204,8 @@ extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
  * The table of types: which BSON values a PostgreSQL type reads, how its
  * values are written, and what MongoDB may be asked about them.
  *
- * Whatever else depends on the type of a column or value asks this table, or has
- * a table of its own by MongoTypeKind.  docs/types.md says the same in prose.
+ * Whatever else depends on a type asks this table, or has a table of its own by
+ * MongoTypeKind.  docs/types.md says the same in prose.
  *-------------------------------------------------------------------------
  */
 
@@ -354,7 +251,7 @@ typedef struct MongoKind
 
 extern const MongoKind mongo_kinds[];
 
-/* How values are read and written is said in convert.h and convert.h. */
+/* See convert_internal.h. */
 struct MongoReader;
 struct MongoReadContext;
 struct MongoWriteTarget;
@@ -373,9 +270,9 @@ typedef struct MongoType
 	const char *name;			/* as in docs/types.md */
 	MongoTypeKind kind;
 	uint32		accepts;		/* set of MONGO_BSON_BIT */
-	MongoReadFunction *read;	/* convert.h; NULL, as is 'write': has no BSON
-								 * form */
-	MongoWriteFunction *write;	/* convert.h */
+	uint32		declares;		/* those of it that option bson_type may name */
+	MongoReadFunction *read;	/* NULL, as is 'write': has no BSON form */
+	MongoWriteFunction *write;
 	MongoPrepareFunction *prepare;	/* for reading; may be NULL */
 	int64		limit;			/* the greatest integer, or most bytes of a
 								 * text; 0: those of its class */
@@ -383,23 +280,18 @@ typedef struct MongoType
 
 /*
  * mongo_type_lookup
- *		The row for a type: its own, or that of its category; static.
- *
- * NULL when the type has neither a reading nor a writing; a row has both.  Looks
- * in the catalogs for types that have no row of their own.
+ *		The row for a type: its own, or that of its category, for which it looks in the
+ *		catalogs; NULL when it can be neither read nor written.
  */
 extern const MongoType *mongo_type_lookup(Oid typid);
 
-/*
- * mongo_nth_type
- *		A row by its number, counted from 0; NULL behind the last.
- */
+/* mongo_nth_type: a row by its number, counted from 0; NULL behind the last. */
 extern const MongoType *mongo_nth_type(int number);
 
 /*
  * mongo_type_facts
  *		What MongoDB may be asked about a type: its own row, or one of kind
- *		MONGO_KIND_OTHER, which domains have, too.  Static, never NULL.
+ *		MONGO_KIND_OTHER, which domains have, too.  Never NULL.
  *
  * Looks in no catalogs but for the extension's own type.
  */
@@ -420,9 +312,6 @@ mongo_kind_of_type(Oid typid)
 /*
  * mongo_integer_of_datum, mongo_datum_of_integer
  *		A value of an integer type (MONGO_KIND_INTEGER) as an int64, and back.
- *
- * mongo_is_int64
- *		Is the integer type written as Int64, not as Int32?
  */
 static inline int64
 mongo_integer_of_datum(Oid typid, Datum value)
@@ -438,16 +327,14 @@ mongo_datum_of_integer(Oid typid, int64 number)
 		typid == INT2OID ? Int16GetDatum((int16) number) : Int64GetDatum(number);
 }
 
+/* mongo_is_int64: is the integer type written as Int64, not as Int32? */
 static inline bool
 mongo_is_int64(const MongoType *type)
 {
 	return type->limit == PG_INT64_MAX;
 }
 
-/*
- * mongo_types_compare
- *		Do values of the two types stand in one order?  Not those of domains.
- */
+/* mongo_types_compare: do values of the two stand in one order?  Not those of domains. */
 extern bool mongo_types_compare(Oid left, Oid right);
 
 /* mongo_compares_text: does comparing values of the type depend on collations? */
@@ -466,9 +353,8 @@ mongo_has_normal_form(Oid typid)
 
 /*
  * mongo_type_is_writable
- *		Does a value of this type have a BSON form to write?
- *
- * A composite type always does; one of its attributes may raise 0A000 later.
+ *		Has a value of this type a BSON form to write?  A composite type always has; one
+ *		of its attributes may raise 0A000 later.
  */
 extern bool mongo_type_is_writable(Oid typid);
 
@@ -476,49 +362,18 @@ extern bool mongo_type_is_writable(Oid typid);
 
 /*
  * mongo_append_datum
- *		Append 'value' of type 'typid' to 'document' under 'key'.
+ *		Append a value, or a BSON null, as its type's row in types.c has it.
  *
- * int2, int4 -> Int32; int8 -> Int64; float4, float8 -> Double; numeric ->
- * Decimal128; text family -> String; bytea -> Binary subtype 0; uuid ->
- * Binary subtype 4; date, timestamp, timestamptz -> Date; json, jsonb ->
- * Document, Array or scalar (Extended JSON wrappers become their types);
- * arrays -> Array; composite types -> Document; the rest -> String in the type's
- * text form.  'isnull' appends a BSON null.
- *
- * The key is UTF-8; key_length may be -1.  Raises 22003 for a number beyond
- * Decimal128 (40 digits), 22008 for an infinite date, 22021 and 22P05 for text that
- * is not UTF-8 or does not become it, what mongo_append_json_members() raises for
- * JSON, 54000 when the document grows too large, and 0A000 for a type that has no
- * BSON form at all; 'document' is then unfinished and good for nothing.
+ * key_length may be -1.  Raises 22003 for a number beyond Decimal128, 22008 for an
+ * infinite date, 22021 and 22P05 for text that is not UTF-8 or does not become it, what
+ * mongo_append_json_members() raises for JSON, 54000 when the document grows too large,
+ * and 0A000 for a type that has no BSON form; 'document' is then good for nothing.
  */
 extern void mongo_append_datum(bson_t *document, const char *key, int key_length,
 							   Datum value, bool isnull, Oid typid,
 							   int32 typmod);
 
-/*
- * What follows is for those who write values of one kind, in src/convert.
- */
-
-/* Where a value is appended. */
-typedef struct MongoWriteTarget
-{
-	bson_t	   *document;
-	const char *key;
-	int			key_length;
-} MongoWriteTarget;
-
-/*
- * The arguments of a MongoWriteFunction: it appends one non-null value.  Raises, as
- * mongo_append_datum() in convert.h has it, when the value has no BSON form.
- */
-#define MONGO_WRITE_ARGS \
-	const MongoWriteTarget *target, Datum value, \
-	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
-
-/*-------------------------------------------------------------------------
- * Strings between the database's encoding and BSON's, which is UTF-8.
- *-------------------------------------------------------------------------
- */
+/* ----- Strings between the database's encoding and BSON's, which is UTF-8 -- */
 
 /*
  * mongo_to_utf8, mongo_from_utf8
@@ -539,233 +394,69 @@ mongo_from_utf8(const char *name)
 }
 
 /*
- * mongo_is_plain_text
- *		Are these bytes ASCII without U+0000?
- *
- * Such text is the same in each of PostgreSQL's server encodings, and most text is
- * such.  Eight bytes at a time: taking 1 from each sets the high bit of a zero byte.
- */
-static inline bool
-mongo_is_plain_text(const char *text, uint32 length)
-{
-	const uint64 ones = UINT64CONST(0x0101010101010101);
-	const uint64 high_bits = UINT64CONST(0x8080808080808080);
-	uint32		i = 0;
-	unsigned char seen = 0;
-
-	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
-	{
-		uint64		bytes;
-
-		memcpy(&bytes, text + i, sizeof(bytes));
-		if (((bytes | (bytes - ones)) & high_bits) != 0)
-			return false;
-	}
-	for (; i < length; i++)
-		seen |= (unsigned char) text[i] | ((unsigned char) text[i] - 1);
-	return (seen & 0x80) == 0;
-}
-
-/*
  * mongo_text_is_valid
- *		Are these bytes UTF-8 without U+0000, of characters that the
- *		database's encoding has, so that a text may hold them?
- *
- * Raises 42883 where PostgreSQL has no conversion from UTF-8 to that encoding.
+ *		Are these bytes UTF-8 without U+0000, of characters that the database's encoding
+ *		has, so that a text may hold them?  Raises 42883 where PostgreSQL has no conversion
+ *		to that encoding.
  */
 extern bool mongo_text_is_valid(const char *text, uint32 length);
 
 /*
- * mongo_text_remark
- *		Why mongo_text_is_valid() is false: a sentence for DETAIL, static.
- */
-extern const char *mongo_text_remark(const char *text, uint32 length);
-
-/*
- * mongo_text_to_server
- *		Valid UTF-8 in the database's encoding.
- *
- * Gives 'text' itself where that is UTF-8, else a palloc'd copy; *length is
- * adjusted.  Only for what mongo_text_is_valid() has passed.
- */
-extern const char *mongo_text_to_server(const char *text, uint32 *length);
-
-/*
  * mongo_cut_text
- *		A palloc'd C string of at most 'limit' bytes of 'text', cut between
- *		characters, with "..." where something was cut off.
+ *		At most 'limit' bytes, cut between characters, with "..." where something was cut
+ *		off; palloc'd.
  */
 extern char *mongo_cut_text(const char *text, int limit);
 
-/*-------------------------------------------------------------------------
- * What reading a document carries along, and how a reader says that a value
- * does not fit.
- *-------------------------------------------------------------------------
- */
-
-/* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
-typedef enum MongoMismatch
-{
-	MONGO_MISMATCH_TYPE,		/* a BSON type the column does not read: 22P02 */
-	MONGO_MISMATCH_RANGE,		/* a number out of range or inexact: 22003 */
-	MONGO_MISMATCH_DATETIME,	/* a date out of range: 22008 */
-	MONGO_MISMATCH_CHARACTERS,	/* U+0000 or invalid UTF-8: 22021 */
-	MONGO_MISMATCH_LENGTH,		/* a string too long: 22001 */
-	MONGO_MISMATCH_SYNTAX,		/* not the type's text form: 22P02 */
-	MONGO_MISMATCH_SHAPE,		/* a ragged array, an array in a path: 2202E */
-	MONGO_MISMATCH_DOMAIN		/* breaks a domain's constraint: 23514 */
-} MongoMismatch;
-
-/* What reading one document carries along. */
-typedef struct MongoReadContext
-{
-	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
-	bool		defers_checks;	/* are constraints of domains left untested? */
-	bool		defers_input;	/* are input functions that may raise not
-								 * called? */
-
-	/* set by what was deferred, never reset by readers */
-	bool		deferred;		/* a constraint; the value is there */
-	bool		unread;			/* a value: the reading was false for that
-								 * alone */
-
-	/* set by mongo_mismatch(); valid after a reading that was false */
-	MongoMismatch mismatch;
-	bson_iter_t value;			/* that does not fit, in the document that is
-								 * read */
-	const char *remark;			/* one more sentence for DETAIL, or NULL */
-} MongoReadContext;
+/* ---- JSON, in the form of MongoDB's specification Extended JSON v2 -------- */
 
 /*
- * mongo_mismatch
- *		Note that the value at 'iter' does not fit; always returns false.
+ * mongo_json_show_value
+ *		Relaxed Extended JSON, palloc'd, in the database's encoding; NULL for strings that
+ *		no text can hold.
  *
- * 'remark' must live until the error is raised or the next reading.
+ * With 'spaced' as people read it: { "a" : [ 1, 2 ] }.  With a 'limit' other than 0 at
+ * most so many bytes, and "..." where something was cut off.  Raises 54001 for nesting
+ * beyond the stack's depth.
  */
-extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
-						   const bson_iter_t *iter, const char *remark);
+extern char *mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit);
 
-/*-------------------------------------------------------------------------
- * BSON as json, jsonb and text: Extended JSON v2.
- *
- * https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_json_append_value
- *		Append the Extended JSON of the value at 'iter' to 'text', in UTF-8.
- *
- * With a 'limit' other than 0 it may end anywhere after so many bytes: enough
- * to show how a value begins, however deep or large it is.  Returns false,
- * noting a type mismatch in 'context', for strings that no text can hold; 'text' then
- * ends somewhere in the middle.  Raises as mongo_document_to_datum() does.
- */
-extern bool mongo_json_append_value(MongoReadContext *context,
-									const bson_iter_t *iter, StringInfo text,
-									int limit);
-
-/*
- * mongo_json_show_value, mongo_json_show_document
- *		Relaxed Extended JSON with blanks, as { "a" : [ 1, 2 ] }, for people to read:
- *		palloc'd, in the database's encoding.
- *
- * Of a value at most 'limit' bytes, with "..." where something was cut off; NULL for
- * strings that no text can hold.  A document is written whole; raises HV000 for such
- * strings.  Both raise as mongo_document_to_datum() does.
- */
-extern char *mongo_json_show_value(const bson_iter_t *iter, int limit);
+/* mongo_json_show_document: a whole one, spaced; raises HV000 for such strings. */
 extern char *mongo_json_show_document(const bson_t *document);
 
-/*
- * mongo_document_to_datum
- *		A whole document as json, jsonb or text (typid says which).
- *
- * varchar counts as text; the Datum is palloc'd.  Returns false, noting a type mismatch
- * in 'context', when a string in it fits no text.  Raises 08P01 for bytes that are
- * not BSON, 54001 for nesting beyond the stack's depth.
- */
-extern bool mongo_document_to_datum(MongoReadContext *context,
-									const uint8_t *data, uint32 length,
-									Oid typid, Datum *value);
-
-/* Read functions, see convert.h. */
-extern MongoReadFunction mongo_read_json;
-extern MongoReadFunction mongo_read_jsonb;
-
-/*-------------------------------------------------------------------------
- * json, jsonb and text to BSON: Extended JSON v2.
- *
- * https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md
- *-------------------------------------------------------------------------
- */
+/* mongo_jsonb_of_value: false for strings that no jsonb can hold. */
+extern bool mongo_jsonb_of_value(const bson_iter_t *iter, Datum *value);
 
 /*
  * mongo_append_json_members
- *		Append the members of a json, jsonb or text value that is an object
- *		to 'document'; the order of the keys is kept (jsonb has its own).
+ *		Append the members of a json, jsonb or text value that is an object, in the order
+ *		that it has them.
  *
- * Extended JSON wrappers become their BSON types.  Raises 22P02 for a value that is
- * not an object, 54001 for nesting that no MongoDB server accepts, 22003 for a number
- * beyond Decimal128, and what mongo_walk_json() and mongo_write_wrapper() raise.
+ * Wrappers, such as {"$oid": ...}, become their BSON types.  Raises 22P02 for what is no
+ * JSON or no object and for a malformed wrapper, 22P05 for \u0000 and for an escape that
+ * its encoding has no character for, 54001 for nesting that no MongoDB server accepts,
+ * and 22003 for a number beyond Decimal128.
  */
 extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 
-/* A write function, see convert.h. */
-extern MongoWriteFunction mongo_write_json;
+/* ---- The SQL type objectid: twelve bytes, by reference, without alignment -- */
 
-/*-------------------------------------------------------------------------
- * The SQL type objectid: the twelve bytes of a BSON ObjectId, passed by
- * reference, without alignment.
- *-------------------------------------------------------------------------
- */
-
-#define MONGO_OBJECTID_SIZE			12
 #define MONGO_OBJECTID_TEXT_LENGTH	24
 
 /*
- * mongo_objectid_to_text
- *		Write 24 lower-case hexadecimal digits and a NUL.
- */
-extern void mongo_objectid_to_text(const uint8 *bytes, char *text);
-
-/*
  * mongo_objectid_from_text
- *		Parse exactly 24 hexadecimal digits, lower case only when
- *		'canonical' is set; false when 'text' is not that.
+ *		Parse exactly 24 hexadecimal digits, lower case only when 'canonical' is set;
+ *		false when 'text' is not that.
  */
 extern bool mongo_objectid_from_text(const char *text, size_t length,
 									 bool canonical, bson_oid_t *oid);
 
 /*
- * mongo_objectid_datum
- *		A palloc'd Datum of these twelve bytes.
- */
-extern Datum mongo_objectid_datum(const uint8 *bytes);
-
-/* The type's input function. */
-extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
-
-/*-------------------------------------------------------------------------
- * The OID of the SQL type objectid, which the extension's script creates, so
- * that it differs from database to database.
- *-------------------------------------------------------------------------
- */
-
-/*
  * mongo_objectid_type_oid
- *		The type's OID in this database; InvalidOid without the extension.
- *
- * The answer is remembered until pg_type changes.
+ *		The type's OID in this database; InvalidOid without the extension.  Remembered
+ *		until pg_type changes.
  */
 extern Oid	mongo_objectid_type_oid(void);
-
-/*
- * mongo_is_objectid_type
- *		Is this the type?  Told by its input function, which takes no scan of
- *		pg_extension in a new session.
- */
-extern bool mongo_is_objectid_type(Oid typid);
 
 /*
  * mongo_objectid_opfamily
@@ -773,70 +464,5 @@ extern bool mongo_is_objectid_type(Oid typid);
  *		where it is to be looked up as those of other types are.
  */
 extern Oid	mongo_objectid_opfamily(Oid typid);
-
-/* -------------------- How values of one type are read --------------------- */
-
-/* How values of one type are read; built once a scan. */
-typedef struct MongoReader
-{
-	MongoReadFunction *read;
-	uint32		accepts;
-	uint32		undeclared;		/* what the type reads, but not the column,
-								 * which is declared to be of one BSON type */
-	Oid			typid;
-	int32		typmod;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	const MongoType *type;
-	MemoryContext mcxt;			/* where the reader lives */
-	void	   *extra;			/* the read function's own */
-} MongoReader;
-
-/*
- * The arguments of a MongoReadFunction: it turns the value at 'iter', whose type is
- * one that the reader accepts, into a Datum palloc'd in the current memory context,
- * never one that points into the document.  Returns what mongo_mismatch() returned
- * when the value does not fit.  It is never called for null and undefined.
- */
-#define MONGO_READ_ARGS \
-	const MongoReader *reader pg_attribute_unused(), \
-	MongoReadContext *context pg_attribute_unused(), \
-	const bson_iter_t *iter, Datum *value
-
-/*
- * mongo_reader_create
- *		A reader for a type, living in 'context' with all that it needs.
- *
- * Raises 0A000 for a type that cannot be read, or that has an element or an
- * attribute that cannot.
- */
-extern MongoReader *mongo_reader_create(MemoryContext context, Oid typid,
-										int32 typmod);
-
-/*
- * mongo_read_value
- *		Read the value at 'iter'; BSON null and undefined give NULL.
- *
- * Returns false when it does not fit, and 'context' says why; *value and
- * *isnull are then without meaning.
- */
-static inline bool
-mongo_read_value(const MongoReader *reader, MongoReadContext *context,
-				 const bson_iter_t *iter, Datum *value, bool *isnull)
-{
-	bson_type_t type = bson_iter_type(iter);
-
-	if (type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED)
-	{
-		*value = (Datum) 0;
-		*isnull = true;
-		return true;
-	}
-	*isnull = false;
-	if ((reader->accepts & MONGO_BSON_BIT(type)) == 0)
-		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter, NULL);
-	return reader->read(reader, context, iter, value);
-}
 
 #endif							/* MONGO_FDW_CONVERT_H */

@@ -14,13 +14,7 @@
 #include "foreign/foreign.h"
 #include "nodes/pg_list.h"
 
-/*-------------------------------------------------------------------------
- * How one may log in to MongoDB: the mechanisms, and their properties.
- *
- * https://www.mongodb.com/docs/manual/reference/connection-string-options/
- * and the Authentication specification of MongoDB's drivers.
- *-------------------------------------------------------------------------
- */
+/* ------ How one may log in to MongoDB: mechanisms and their properties ----- */
 
 /* What a mechanism makes of a user name or a password. */
 typedef enum MongoCredentialUse
@@ -43,37 +37,21 @@ typedef struct MongoAuthMechanism
 /* The names, as option tables want them: with NULL for an end. */
 extern const char *const mongo_auth_mechanism_names[];
 
-/*
- * mongo_auth_mechanism_named
- *		That of a name in any case, or NULL.
- */
+/* mongo_auth_mechanism_named: in any case; or NULL. */
 extern const MongoAuthMechanism *mongo_auth_mechanism_named(const char *name);
 
 /*
  * mongo_auth_properties
- *		Add "NAME:value,NAME:value" to 'properties', which the caller owns; else false,
+ *		Add "NAME:value,NAME:value", of which some may be secret with 'secrets'; else false,
  *		with *problem a palloc'd sentence that shows no value.
- *
- * 'secrets' says whether a property may be one that is secret.
  */
 extern bool mongo_auth_properties(const char *text, bool secrets,
 								  bson_t *properties, const char **problem);
 
-/*
- * mongo_auth_property_is_open
- *		Is it the name, in any case, of a property that is no secret?
- */
+/* mongo_auth_property_is_open: is it the name, in any case, of one that is no secret? */
 extern bool mongo_auth_property_is_open(const char *name);
 
-/*-------------------------------------------------------------------------
- * What CREATE SERVER, USER MAPPING and FOREIGN TABLE may say.
- *
- * Every option stands once, as a row of src/options/options.c: name,
- * the objects that take it, kind of value, bounds, default.  The validator,
- * the error hints, the readers below and a test over docs/options.md all work
- * from that table.
- *-------------------------------------------------------------------------
- */
+/* ------------- The options, read from the rows of options.c ---------------- */
 
 /* What becomes of a field whose value its column's type cannot hold. */
 typedef enum MongoTypeMismatch
@@ -124,7 +102,7 @@ typedef struct MongoConnectionOptions
 	const char *crl_file;
 	bool		weak_cert_validation;
 	const char *authentication_database;
-	const char *auth_mechanism; /* as options.h spells it */
+	const char *auth_mechanism; /* one of mongo_auth_mechanism_names */
 	const char *auth_properties;	/* see mongo_auth_properties() */
 	const char *username;
 	const char *password;
@@ -146,10 +124,7 @@ typedef struct MongoConnectionOptions
 	const char *read_concern;
 } MongoConnectionOptions;
 
-/*
- * mongo_read_mode_name
- *		A mode as the option read_preference and $readPreference spell it.
- */
+/* mongo_read_mode_name: as the option read_preference and $readPreference spell it. */
 extern const char *mongo_read_mode_name(mongoc_read_mode_t mode);
 
 /* Everything that decides how a collection is planned and read. */
@@ -183,7 +158,7 @@ typedef struct MongoTableOptions
 	bool		enable_join_pushdown;
 	bool		enable_aggregate_pushdown;
 	bool		enable_order_by_pushdown;
-	uint32		pushdown_disable;	/* see options.h */
+	uint32		pushdown_disable;	/* set of MongoFeature */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json; /* documents as canonical Extended JSON */
 	bool		count_from_metadata;	/* count(*) need not be exact */
@@ -243,10 +218,7 @@ typedef struct MongoImportOptions
 	int			objectid_as_text;
 } MongoImportOptions;
 
-/*
- * mongo_import_options
- *		Raises HV00D for an unknown option, 22023 for a bad value.
- */
+/* mongo_import_options: raises HV00D for an unknown option, 22023 for a bad value. */
 extern MongoImportOptions mongo_import_options(List *definitions);
 
 /* What else is known of a table, by src/catalog. */
@@ -260,10 +232,7 @@ typedef struct MongoKept
 	double		documents;		/* that were counted */
 } MongoKept;
 
-/*
- * mongo_kept
- *		A place for it, as long as for the table's options.
- */
+/* mongo_kept: a place for it, as long as for the table's options. */
 extern MongoKept *mongo_kept(Oid foreigntableid);
 
 /*
@@ -273,16 +242,10 @@ extern MongoKept *mongo_kept(Oid foreigntableid);
  */
 extern const char *mongo_read_concern(ForeignServer *server);
 
-/*-------------------------------------------------------------------------
- * What of MongoDB's language may be used, and what is disabled.
- *
- * Older and compatible servers lack some of it.  The option pushdown_disable
- * of servers and tables names what they lack; each name is a row of
- * src/options/settings.c, documented in docs/options.md.
- *-------------------------------------------------------------------------
+/*
+ * What of MongoDB's language the option pushdown_disable may name, as older and
+ * compatible servers lack it; in the order of the rows in settings.c.
  */
-
-/* In the order of the rows in settings.c. */
 typedef enum MongoFeature
 {
 	MONGO_FEATURE_COLLATION,	/* {collation: {locale: "simple"}} */
@@ -308,10 +271,7 @@ typedef enum MongoFeature
 extern bool mongo_feature_enabled(const MongoTableOptions *options,
 								  MongoFeature feature);
 
-/*
- * mongo_feature_is_disabled
- *		Does pushdown_disable, as MongoTableOptions has it, name the feature?
- */
+/* mongo_feature_is_disabled: does pushdown_disable name the feature? */
 extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
 
 /*
@@ -324,23 +284,10 @@ extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feat
 extern bool mongo_parse_features(const char *value, uint32 *pushdown_disable,
 								 char **unknown, char **valid);
 
-/*
- * mongo_feature_in_message
- *		The name of the feature that a server's complaint about something it does
- *		not know is about, or NULL.
- */
+/* mongo_feature_in_message: the one that a server complains of not knowing, or NULL. */
 extern const char *mongo_feature_in_message(const char *message);
 
-/*-------------------------------------------------------------------------
- * Every option of servers, user mappings, tables and columns: the rows.
- *
- * For src/options, and for src/catalog/monitoring.c; everybody else includes
- * options.h.  Who may give an option, how its text is read, where the value
- * goes and what holds when nothing is said stand in one row.  A new option is
- * a row in src/options/options.c, a field in options.h, and lines in
- * docs/options.md.
- *-------------------------------------------------------------------------
- */
+/* -------- The rows, for src/options and src/catalog/monitoring.c ----------- */
 
 /* Kinds of objects that take options, as bits. */
 #define ON_SERVER	0x01
@@ -364,10 +311,9 @@ typedef void MongoOptionParser (const MongoOption *option, const char *value, vo
 typedef void MongoOptionCheck (const MongoOption *option, const char *value);
 
 /*
- * One option.  'parse' stores the value of a text into its field, or raises;
- * 'check' is what only DDL has to know.  A NULL 'initial' leaves the field
- * zero.  'choices' are the words that mongo_parse_choice and mongo_parse_word
- * allow.
+ * One option: who may give it, how its text is read ('parse' stores it into its field,
+ * or raises), what only DDL has to check, where the value goes, what holds when nothing
+ * is said (NULL leaves the field zero), and the bounds or words that are allowed.
  */
 struct MongoOption
 {
@@ -386,11 +332,7 @@ struct MongoOption
 extern const MongoOption mongo_option_table[];
 extern const int mongo_option_count;
 
-/*
- * mongo_find_option
- *		The row of an option that objects of this kind (ON_SERVER, ...) take, or
- *		NULL.
- */
+/* mongo_find_option: one that objects of this kind (ON_SERVER, ...) take; or NULL. */
 extern const MongoOption *mongo_find_option(const char *name, int object);
 
 /* -------------- Options that are lists: "lines, lines.parts" -------------- */
@@ -402,10 +344,7 @@ extern const MongoOption *mongo_find_option(const char *name, int object);
  */
 extern List *mongo_split_list(const char *value);
 
-/*
- * mongo_path_is_under
- *		Is 'path' the same field as 'parent', or one inside it?
- */
+/* mongo_path_is_under: is 'path' the same field as 'parent', or one inside it? */
 extern bool mongo_path_is_under(const char *path, const char *parent);
 
 /* ------------------------ The settings mongo_fdw.* ------------------------ */
@@ -432,19 +371,9 @@ extern bool mongo_explain_remote_plans;
 /* mongo_define_settings: once a process; also reserves the prefix "mongo_fdw". */
 extern void mongo_define_settings(void);
 
-/*-------------------------------------------------------------------------
- * The text of the option uri: parsed as the driver does, and the
- * secrets that it must not hold.
- *
- * A server's options can be read by every user of the database, so a URI that
- * holds a secret is refused, by DDL and again when it is used: an older version
- * may have let it in, and another version of the driver may read it otherwise.
- *-------------------------------------------------------------------------
- */
-
 /*
  * mongo_uri_parse
- *		What libmongoc makes of 'text'; NULL, with *error set, if it refuses it.
+ *		What libmongoc makes of the option uri; NULL, with *error set, if it refuses it.
  *
  * The result belongs to the current memory context and must not be destroyed.
  * Nothing is looked up on the network.  What libmongoc warns of is kept
@@ -463,6 +392,10 @@ typedef struct MongoUriSecret
 /*
  * mongo_uri_secret_in_text, mongo_uri_secret
  *		What secret does a URI hold, NULL if none?
+ *
+ * Every user of the database can read a server's options, so such a URI is refused, by
+ * DDL and again when it is used: an older version may have let it in, and another
+ * version of the driver may read it otherwise.
  *
  * The first looks at the text alone: any @ that is not written as %40 may end a
  * user's name and password, and versions of libmongoc differ in which one does;
@@ -483,20 +416,13 @@ extern const MongoUriSecret *mongo_uri_secret(const mongoc_uri_t *uri);
 extern char *mongo_uri_printable_error(const bson_error_t *error);
 extern char *mongo_uri_printable_warning(const char *message);
 
-/*
- * mongo_uri_is_acknowledged
- *		Does MongoDB tell what became of a write, as the URI has it?
- */
+/* mongo_uri_is_acknowledged: does MongoDB tell what became of a write? */
 extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);
-
-/* ----------------------- Who a role is on a server ------------------------ */
 
 /*
  * mongo_user_mapping
- *		The user mapping of a role on a server, or that of PUBLIC; palloc'd.
- *
- * As PostgreSQL's GetUserMapping().  Its error, 42704, has a HINT here, and the
- * words of PostgreSQL 17 in all versions.
+ *		As PostgreSQL's GetUserMapping().  Its error, 42704, has a HINT here, and the words
+ *		of PostgreSQL 17 in all versions.
  */
 extern UserMapping *mongo_user_mapping(Oid userid, Oid serverid);
 

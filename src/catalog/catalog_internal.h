@@ -54,11 +54,7 @@ extern bool mongo_try(void (*function) (void *), void *argument,
 extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
 								int size, const bson_iter_t *projection, int batch);
 
-/*-------------------------------------------------------------------------
- * Which BSON types have fields in a sample of documents; for src/catalog
- * only.
- *-------------------------------------------------------------------------
- */
+/* ------ Which BSON types have the fields of a table, in a sample? --------- */
 
 /* BSON's types as numbers of MONGO_BSON_BIT. */
 #define BSON_TYPE_COUNT	0x16
@@ -125,11 +121,9 @@ extern double field_types_seen(const FieldNode *node, uint32 *types);
 extern BsonArray field_types_describe(const FieldTypes *types);
 
 /*-------------------------------------------------------------------------
- * Which fields have documents of a collection, and of which types?
- *
- * Pure inference for IMPORT FOREIGN SCHEMA: documents and a $jsonSchema go
- * in, a tree of fields with the narrowest type that holds all comes out.
- * Nothing here talks to a server or knows of SQL statements.
+ * Which fields have the documents of a collection?  For IMPORT FOREIGN SCHEMA:
+ * documents and a $jsonSchema go in, a tree of fields with the narrowest type that
+ * holds all comes out.
  *-------------------------------------------------------------------------
  */
 
@@ -176,36 +170,23 @@ typedef struct ImportField
 } ImportField;
 
 /*
- * import_root_create
- *		Nothing seen yet.  The tree lives in the current memory context, which
- *		must be current for the observers too.
- */
-extern ImportField *import_root_create(void);
-
-/*
  * import_observe_document
- *		Add one document, looking 'nesting' levels below the top.
- *
- * Raises 08P01 for bytes that are not BSON.
+ *		Add one document, looking 'nesting' levels below the top, in the memory context in
+ *		which the root was made.  Raises 08P01 for bytes that are not BSON.
  */
 extern void import_observe_document(ImportField *root, const uint8_t *data,
 									uint32 length, int nesting);
 
 /*
  * import_observe_schema
- *		Add what a $jsonSchema (the document at 'schema') allows.
+ *		Add what a $jsonSchema allows; unknown keywords and what is malformed are skipped.
  *
  * https://www.mongodb.com/docs/manual/reference/operator/query/jsonSchema/
- *
- * Keywords that it does not know, and what is malformed, it passes over.
  */
 extern void import_observe_schema(ImportField *root, const bson_iter_t *schema,
 								  int nesting);
 
-/*
- * import_is_array_of_documents
- *		Is the field an array of nothing but documents, whose members can be columns?
- */
+/* import_is_array_of_documents: and of nothing else, whose members can be columns? */
 extern bool import_is_array_of_documents(const ImportField *field);
 
 /*
@@ -225,15 +206,7 @@ extern uint32 import_kinds_of_type(Oid type);
 extern const char *import_field_type(const ImportField *field,
 									 const char *objectid_type);
 
-/*-------------------------------------------------------------------------
- * The steps of IMPORT FOREIGN SCHEMA, for src/catalog only.
- *
- * import.c and refresh.c write the commands, from what import.c reads,
- * import_fields.c infers, import.c arranges and import.c names.  What
- * these return lives in the current memory context; those that ask MongoDB raise as
- * mongo_cursor_next() does.
- *-------------------------------------------------------------------------
- */
+/* ------- The steps of an import, from import.c, which refresh.c takes too -- */
 
 /* Beyond, PostgreSQL's tables have no room; one place is kept for __doc. */
 #define IMPORT_MAX_COLUMNS	(MaxHeapAttributeNumber - 1)
@@ -304,19 +277,10 @@ extern HTAB *import_name_tables(const ImportSource *source, List *collections,
 								Oid namespace);
 
 /*
- * import_table_read
- *		The columns for a collection, from a sample of its documents, its
- *		validator and its indexes; NULL, with a WARNING, for a view that fails.
- *
- * import_array_tables
- *		For a table that was read, one (ImportTable *) for each array of documents,
- *		named after both; those in 'names' are taken.
- *
- * import_table_name_columns
- *		Give names to the columns that have none; those in 'names' are taken.
- *
- * import_create_command
- *		CREATE FOREIGN TABLE, and the warnings that come with it.
+ * import_table_read: the columns for a collection, from a sample of its documents, its
+ * validator and its indexes; NULL, with a WARNING, for a view that fails.
+ * import_table_name_columns: name those that have no name; those in 'names' are taken.
+ * import_create_command: CREATE FOREIGN TABLE, and the warnings that come with it.
  */
 extern ImportTable *import_table_read(const ImportSource *source,
 									  const ImportCollection *collection);
@@ -331,25 +295,21 @@ extern void import_append_column(StringInfo command, const ImportColumn *column)
 
 /*
  * import_list_collections
- *		The database's collections and views (ImportCollection *), by name,
- *		without system.*.  For a MongoDB user who may not list them all, those that he
- *		has a privilege for, without validators.
+ *		The database's collections and views (ImportCollection *), by name, without
+ *		system.*; for a MongoDB user who may not list them, those of his privileges.
  */
 extern List *import_list_collections(const ImportSource *source);
 
 /*
- * import_names_create, import_name_reserve, import_name_choose
- *		A set of used names.
- *
- * import_name_reserve() takes a name, and is false if it was taken or is too
- * long to be an SQL name.  import_name_choose() takes 'wanted' or what is
- * most like it: cut to 63 bytes between characters, with _1, _2, ... behind.
+ * A set of used names.  import_name_reserve() takes a name, and is false if it was taken
+ * or is too long to be an SQL name.  import_name_choose() takes 'wanted' or what is most
+ * like it: cut to 63 bytes between characters, with _1, _2, ... behind.
  */
 extern HTAB *import_names_create(void);
 extern bool import_name_reserve(HTAB *names, const char *name);
 extern char *import_name_choose(HTAB *names, const char *wanted);
 
-/* ------ The indexes of a collection, asked for; for src/catalog only ------ */
+/* --------------- The indexes of a collection, asked for -------------------- */
 
 /* What MongoDB answers when it is asked for a collection's indexes. */
 typedef enum IndexAnswer
@@ -369,9 +329,8 @@ typedef struct ListedIndex
 
 /*
  * index_list
- *		Ask for a collection's indexes (ListedIndex *), in the current memory context.
+ *		Ask for a collection's indexes (ListedIndex *), outside any transaction of MongoDB's.
  *
- * Names are in the database encoding.  Outside any transaction of MongoDB's.
  * *refusal is MongoDB's message with INDEXES_REFUSED, else NULL.  Raises only what
  * the connection does: 08001, 08006, 08P01, 57014.
  */
@@ -379,11 +338,7 @@ extern IndexAnswer index_list(UserMapping *user, const char *database,
 							  const char *collection, List **indexes,
 							  const char **refusal);
 
-/*-------------------------------------------------------------------------
- * What ANALYZE keeps beside PostgreSQL's own statistics; for src/catalog
- * only.
- *-------------------------------------------------------------------------
- */
+/* ----------- What ANALYZE keeps beside PostgreSQL's own statistics --------- */
 
 /* What ANALYZE has found itself. */
 typedef struct MongoFindings

@@ -232,20 +232,13 @@ prepare(Check *check)
 static char *
 id_of(const Check *check, const uint8_t *data, uint32 length)
 {
-	MongoReadContext context = {0};
-	StringInfoData text;
 	bson_iter_t iter;
-	MemoryContext previous;
-	char	   *result = NULL;
+	char	   *text;
 
-	initStringInfo(&text);
-	if (!bson_iter_init_from_data(&iter, data, length) || !bson_iter_find(&iter, "_id") ||
-		!mongo_json_append_value(&context, &iter, &text, SHOWN_ID_SIZE))
+	if (!bson_iter_init_from_data(&iter, data, length) || !bson_iter_find(&iter, "_id"))
 		return NULL;
-	previous = MemoryContextSwitchTo(check->context);
-	result = mongo_printable(mongo_cut_text(text.data, SHOWN_ID_SIZE));
-	MemoryContextSwitchTo(previous);
-	return result;
+	text = mongo_json_show_value(&iter, false, SHOWN_ID_SIZE);
+	return text != NULL ? MemoryContextStrdup(check->context, mongo_printable(text)) : NULL;
 }
 
 static void

@@ -466,7 +466,7 @@ import_sample(const ImportSource *source, const ImportCollection *collection)
 		.database = source->database, .collection = collection->name
 	};
 	int			size = source->options.sample_size;
-	ImportField *root = import_root_create();
+	ImportField *root = palloc0(sizeof(ImportField));
 	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;

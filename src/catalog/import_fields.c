@@ -75,12 +75,6 @@ static const struct
 
 /* ------------------------------ the tree ----------------------------------- */
 
-ImportField *
-import_root_create(void)
-{
-	return palloc0(sizeof(ImportField));
-}
-
 /* is_nameable: could a path name this field? */
 static bool
 is_nameable(const char *name, int length)
@@ -192,12 +186,8 @@ has_unreadable(const bson_iter_t *value)
 												  "mongo_fdw imported value",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(scratch);
-	MongoReadContext context = {0};
-	StringInfoData text;
-	bool		readable;
+	bool		readable = mongo_json_show_value(value, false, 0) != NULL;
 
-	initStringInfo(&text);
-	readable = mongo_json_append_value(&context, value, &text, 0);
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(scratch);
 	return !readable;

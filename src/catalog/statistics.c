@@ -317,16 +317,13 @@ describe_keys(const MongoIndex *index, BsonArray *fields, bool *ordinary)
 static void
 describe_document(const bson_t *listed, const char *member, bson_t *entry, const char *name)
 {
-	MongoReadContext context = {0};
 	bson_iter_t iter;
 	Datum		value;
-	bool		isnull;
 
 	if (!bson_iter_init_find(&iter, listed, member))
 		return;
 	/* what no jsonb holds is there all the same */
-	if (mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
-						 &context, &iter, &value, &isnull))
+	if (mongo_jsonb_of_value(&iter, &value))
 		bson_append_iter(entry, name, -1, &iter);
 	else
 		BSON_APPEND_BOOL(entry, name, true);
@@ -628,14 +625,10 @@ static Datum
 jsonb_of(const BsonArray *array)
 {
 	const bson_t *holder = bson_from_template("{array: @1}", bson_array(array->bson));
-	MongoReadContext context = {0};
 	bson_iter_t iter;
 	Datum		value;
-	bool		isnull;
 
-	if (!bson_iter_init_find(&iter, holder, "array") ||
-		!mongo_read_value(mongo_reader_create(CurrentMemoryContext, JSONBOID, -1),
-						  &context, &iter, &value, &isnull) || isnull)
+	if (!bson_iter_init_find(&iter, holder, "array") || !mongo_jsonb_of_value(&iter, &value))
 		elog(ERROR, "what was learned does not make a jsonb");
 	return value;
 }

@@ -14,105 +14,292 @@
 #include "lib/stringinfo.h"
 #include "utils/jsonb.h"
 
-/* ------ Arrays, composite types and domains from BSON, see convert.h ------- */
+/* --------------------------------- Decimals -------------------------------- */
 
-extern MongoReadFunction mongo_read_array;
-extern MongoReadFunction mongo_read_composite;
-extern MongoReadFunction mongo_read_domain;
-extern MongoPrepareFunction mongo_prepare_array;
-extern MongoPrepareFunction mongo_prepare_composite;
-extern MongoPrepareFunction mongo_prepare_domain;
+#ifndef HAVE_INT128
+#error "mongo_fdw needs a compiler with 128-bit integers"
+#endif
 
-/* -------------- Numbers and booleans from BSON, see convert.h -------------- */
+typedef enum MongoDecimalKind
+{
+	MONGO_DECIMAL_FINITE,
+	MONGO_DECIMAL_INFINITE,
+	MONGO_DECIMAL_NAN
+} MongoDecimalKind;
 
-extern MongoReadFunction mongo_read_bool;
-extern MongoReadFunction mongo_read_int2;
-extern MongoReadFunction mongo_read_int4;
-extern MongoReadFunction mongo_read_int8;
-extern MongoReadFunction mongo_read_float4;
-extern MongoReadFunction mongo_read_float8;
-extern MongoReadFunction mongo_read_numeric;
-extern MongoPrepareFunction mongo_prepare_numeric;
+/* (-1)^negative * coefficient * 10^exponent */
+typedef struct MongoDecimalParts
+{
+	MongoDecimalKind kind;
+	bool		negative;
+	int			exponent;
+	uint128		coefficient;	/* less than 10^34; 0 for greater ones, which
+								 * are not canonical */
+} MongoDecimalParts;
 
-/* ------------- Texts, bytes and dates from BSON, see convert.h ------------- */
+/* mongo_decimal128_unpack: every bit pattern has a meaning. */
+extern void mongo_decimal128_unpack(const bson_decimal128_t *decimal,
+									MongoDecimalParts *parts);
 
-extern MongoReadFunction mongo_read_text;
-extern MongoReadFunction mongo_read_varchar;
-extern MongoReadFunction mongo_read_bpchar;
-extern MongoReadFunction mongo_read_char;
-extern MongoReadFunction mongo_read_name;
-extern MongoReadFunction mongo_read_bytea;
-extern MongoReadFunction mongo_read_uuid;
-extern MongoReadFunction mongo_read_timestamp;
-extern MongoReadFunction mongo_read_date;
-extern MongoReadFunction mongo_read_objectid;
+/* mongo_decimal128_to_text: as Extended JSON has it, into BSON_DECIMAL128_STRING bytes. */
+extern void mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text);
 
-/* ---------- Types that BSON has no counterpart for, see convert.h ---------- */
+/* mongo_decimal128_to_int64: true when the number is integral and fits. */
+extern bool mongo_decimal128_to_int64(const MongoDecimalParts *parts,
+									  int64 *result);
 
-extern MongoReadFunction mongo_read_enum;
-extern MongoReadFunction mongo_read_text_form;
-extern MongoPrepareFunction mongo_prepare_text_form;
-
-/* ---- Arrays, composite types and domains as BSON values, see convert.h ---- */
-
-extern MongoWriteFunction mongo_write_array;
-extern MongoWriteFunction mongo_write_composite;
-extern MongoWriteFunction mongo_write_domain;
-
-/* ------------------ Scalars as BSON values, see convert.h ------------------ */
+/* ----------------------------------- Texts --------------------------------- */
 
 /*
- * MONGO_WRITE
- *		Append with libbson's function for this BSON type; raise 54000 unless it could.
+ * mongo_is_plain_text
+ *		Are these bytes ASCII without U+0000?
+ *
+ * Such text is the same in each of PostgreSQL's server encodings, and most text is
+ * such.  Eight bytes at a time: taking 1 from each sets the high bit of a zero byte.
  */
+static inline bool
+mongo_is_plain_text(const char *text, uint32 length)
+{
+	const uint64 ones = UINT64CONST(0x0101010101010101);
+	const uint64 high_bits = UINT64CONST(0x8080808080808080);
+	uint32		i = 0;
+	unsigned char seen = 0;
+
+	for (; i + sizeof(uint64) <= length; i += sizeof(uint64))
+	{
+		uint64		bytes;
+
+		memcpy(&bytes, text + i, sizeof(bytes));
+		if (((bytes | (bytes - ones)) & high_bits) != 0)
+			return false;
+	}
+	for (; i < length; i++)
+		seen |= (unsigned char) text[i] | ((unsigned char) text[i] - 1);
+	return (seen & 0x80) == 0;
+}
+
+/* mongo_text_remark: why mongo_text_is_valid() is false, a sentence for DETAIL; static. */
+extern const char *mongo_text_remark(const char *text, uint32 length);
+
+/*
+ * mongo_text_to_server
+ *		Valid UTF-8 in the database's encoding: 'text' itself where that is UTF-8, else a
+ *		palloc'd copy, to whose length *length is set.
+ */
+extern const char *mongo_text_to_server(const char *text, uint32 *length);
+
+#define MONGO_OBJECTID_SIZE			12
+
+/* mongo_objectid_to_text: 24 lower-case hexadecimal digits and a NUL. */
+extern void mongo_objectid_to_text(const uint8 *bytes, char *text);
+
+/* mongo_objectid_datum: a palloc'd Datum of these twelve bytes. */
+extern Datum mongo_objectid_datum(const uint8 *bytes);
+
+/*
+ * mongo_is_objectid_type
+ *		Is this the type?  Told by its input function, which takes no scan of pg_extension
+ *		in a new session.
+ */
+extern bool mongo_is_objectid_type(Oid typid);
+
+/* The type's input function. */
+extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
+
+/* --------------------------------- Reading --------------------------------- */
+
+/* Why a BSON value does not fit a PostgreSQL type; decides the SQLSTATE. */
+typedef enum MongoMismatch
+{
+	MONGO_MISMATCH_TYPE,		/* a BSON type the column does not read: 22P02 */
+	MONGO_MISMATCH_RANGE,		/* a number out of range or inexact: 22003 */
+	MONGO_MISMATCH_DATETIME,	/* a date out of range: 22008 */
+	MONGO_MISMATCH_CHARACTERS,	/* U+0000 or invalid UTF-8: 22021 */
+	MONGO_MISMATCH_LENGTH,		/* a string too long: 22001 */
+	MONGO_MISMATCH_SYNTAX,		/* not the type's text form: 22P02 */
+	MONGO_MISMATCH_SHAPE,		/* a ragged array, an array in a path: 2202E */
+	MONGO_MISMATCH_DOMAIN		/* breaks a domain's constraint: 23514 */
+} MongoMismatch;
+
+/* What reading one document carries along. */
+typedef struct MongoReadContext
+{
+	bool		canonical_json; /* Extended JSON flavour of json, jsonb, text */
+	bool		defers_checks;	/* are constraints of domains left untested? */
+	bool		defers_input;	/* are input functions that may raise not
+								 * called? */
+
+	/* set by what was deferred, never reset by readers */
+	bool		deferred;		/* a constraint; the value is there */
+	bool		unread;			/* a value: the reading was false for that
+								 * alone */
+
+	/* set by mongo_mismatch(); valid after a reading that was false */
+	MongoMismatch mismatch;
+	bson_iter_t value;			/* that does not fit, in the document that is
+								 * read */
+	const char *remark;			/* one more sentence for DETAIL, or NULL */
+} MongoReadContext;
+
+/*
+ * mongo_mismatch
+ *		Note that the value at 'iter' does not fit; always returns false.
+ *
+ * 'remark' must live until the error is raised or the next reading.
+ */
+extern bool mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
+						   const bson_iter_t *iter, const char *remark);
+
+/* How values of one type are read; built once a scan. */
+typedef struct MongoReader
+{
+	MongoReadFunction *read;
+	uint32		accepts;
+	uint32		undeclared;		/* what the type reads, but not the column,
+								 * which is declared to be of one BSON type */
+	Oid			typid;
+	int32		typmod;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	const MongoType *type;
+	MemoryContext mcxt;			/* where the reader lives */
+	void	   *extra;			/* the read function's own */
+} MongoReader;
+
+/*
+ * The arguments of a MongoReadFunction: it turns the value at 'iter', whose type is
+ * one that the reader accepts, into a Datum palloc'd in the current memory context,
+ * never one that points into the document.  Returns what mongo_mismatch() returned
+ * when the value does not fit.  It is never called for null and undefined.
+ */
+#define MONGO_READ_ARGS \
+	const MongoReader *reader pg_attribute_unused(), \
+	MongoReadContext *context pg_attribute_unused(), \
+	const bson_iter_t *iter, Datum *value
+
+/*
+ * mongo_reader_create
+ *		A reader for a type, living in 'context' with all that it needs.
+ *
+ * Raises 0A000 for a type that cannot be read, or that has an element or an
+ * attribute that cannot.
+ */
+extern MongoReader *mongo_reader_create(MemoryContext context, Oid typid,
+										int32 typmod);
+
+/*
+ * mongo_read_value
+ *		Read the value at 'iter'; BSON null and undefined give NULL.
+ *
+ * Returns false when it does not fit, and 'context' says why; *value and
+ * *isnull are then without meaning.
+ */
+static inline bool
+mongo_read_value(const MongoReader *reader, MongoReadContext *context,
+				 const bson_iter_t *iter, Datum *value, bool *isnull)
+{
+	bson_type_t type = bson_iter_type(iter);
+
+	if (type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED)
+	{
+		*value = (Datum) 0;
+		*isnull = true;
+		return true;
+	}
+	*isnull = false;
+	if ((reader->accepts & MONGO_BSON_BIT(type)) == 0)
+		return mongo_mismatch(context, MONGO_MISMATCH_TYPE, iter, NULL);
+	return reader->read(reader, context, iter, value);
+}
+
+extern MongoReadFunction mongo_read_bool,
+			mongo_read_integer,
+			mongo_read_int4,
+			mongo_read_float4,
+			mongo_read_float8,
+			mongo_read_numeric,
+			mongo_read_text,
+			mongo_read_varchar,
+			mongo_read_bpchar,
+			mongo_read_char,
+			mongo_read_name,
+			mongo_read_bytea,
+			mongo_read_uuid,
+			mongo_read_timestamp,
+			mongo_read_date,
+			mongo_read_objectid,
+			mongo_read_json,
+			mongo_read_jsonb,
+			mongo_read_enum,
+			mongo_read_text_form,
+			mongo_read_array,
+			mongo_read_composite,
+			mongo_read_domain,
+			mongo_read_point;
+extern MongoPrepareFunction mongo_prepare_numeric,
+			mongo_prepare_text_form,
+			mongo_prepare_array,
+			mongo_prepare_composite,
+			mongo_prepare_domain;
+
+/* --------------------------------- Writing --------------------------------- */
+
+/* Where a value is appended. */
+typedef struct MongoWriteTarget
+{
+	bson_t	   *document;
+	const char *key;
+	int			key_length;
+} MongoWriteTarget;
+
+/* The arguments of a MongoWriteFunction: it appends one non-null value, or raises. */
+#define MONGO_WRITE_ARGS \
+	const MongoWriteTarget *target, Datum value, \
+	Oid typid pg_attribute_unused(), int32 typmod pg_attribute_unused()
+
+/* MONGO_WRITE: append with libbson's function for this BSON type; or raise 54000. */
 #define MONGO_WRITE(target, type, ...) \
 	mongo_write_check(bson_append_##type((target)->document, (target)->key, \
 										 (target)->key_length, ##__VA_ARGS__))
 
-/*
- * mongo_write_check
- *		Raise 54000 unless libbson could append.
- */
+/* mongo_write_check: raise 54000 unless libbson could append. */
 extern void mongo_write_check(bool appended);
 
-extern MongoWriteFunction mongo_write_bool;
-extern MongoWriteFunction mongo_write_int2;
-extern MongoWriteFunction mongo_write_int4;
-extern MongoWriteFunction mongo_write_int8;
-extern MongoWriteFunction mongo_write_float4;
-extern MongoWriteFunction mongo_write_float8;
-extern MongoWriteFunction mongo_write_numeric;
-extern MongoWriteFunction mongo_write_text;
-extern MongoWriteFunction mongo_write_name;
-extern MongoWriteFunction mongo_write_bytea;
-extern MongoWriteFunction mongo_write_uuid;
-extern MongoWriteFunction mongo_write_timestamp;
-extern MongoWriteFunction mongo_write_date;
-extern MongoWriteFunction mongo_write_interval;
-extern MongoWriteFunction mongo_write_objectid;
-extern MongoWriteFunction mongo_write_text_form;
-
-/* ------------------------ JSON's numbers as BSON's ------------------------ */
+extern MongoWriteFunction mongo_write_bool,
+			mongo_write_int2,
+			mongo_write_int4,
+			mongo_write_int8,
+			mongo_write_float4,
+			mongo_write_float8,
+			mongo_write_numeric,
+			mongo_write_text,
+			mongo_write_name,
+			mongo_write_bytea,
+			mongo_write_uuid,
+			mongo_write_timestamp,
+			mongo_write_date,
+			mongo_write_interval,
+			mongo_write_objectid,
+			mongo_write_json,
+			mongo_write_text_form,
+			mongo_write_array,
+			mongo_write_composite,
+			mongo_write_domain,
+			mongo_write_point;
 
 /*
- * mongo_write_json_number
- *		The narrowest BSON number that is this number, a C string as JSON has it.
+ * mongo_write_json_number, mongo_write_json_integer
+ *		The narrowest BSON number that is this number of JSON's.
  *
  * Without point and exponent: Int32, else Int64.  Otherwise, or when too large:
  * Double when its shortest form is this number, else Decimal128; raises 22003 beyond
  * that.
  */
 extern void mongo_write_json_number(const MongoWriteTarget *target, const char *text);
-
-/* mongo_write_json_integer: likewise, when it is known as an integer. */
 extern void mongo_write_json_integer(const MongoWriteTarget *target, int64 integer);
 
-/*-------------------------------------------------------------------------
- * Where JSON goes while it is made from BSON: into a text or a jsonb.
- *
- * Between json_read.c and json_write.c.
- *-------------------------------------------------------------------------
- */
+/* ----------------- JSON on its way to a text, a jsonb or BSON -------------- */
 
 /* Where JSON goes.  Strings are valid UTF-8 without U+0000. */
 typedef struct JsonSink JsonSink;
@@ -163,7 +350,16 @@ extern void mongo_init_text_sink(TextSink *sink, bool spaced, MongoReadContext *
 								 StringInfo text, int limit);
 extern void mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context);
 
-/* ------------------ What in a string is the same in JSON ------------------ */
+/*
+ * mongo_document_to_datum
+ *		A whole document as json, jsonb or text (typid says which; varchar counts as text).
+ *
+ * False, noting a type mismatch, when a string in it fits no text.  Raises 54001 for
+ * nesting beyond the stack's depth.
+ */
+extern bool mongo_document_to_datum(MongoReadContext *context,
+									const uint8_t *data, uint32 length,
+									Oid typid, Datum *value);
 
 /*
  * mongo_json_span
@@ -199,38 +395,24 @@ mongo_json_span(const char *text, uint32 length)
 	return i;
 }
 
-/* ------------ Going through a json, jsonb or text, into a sink ------------ */
-
 /*
  * mongo_walk_json
- *		Give a value to the sink, in one pass.
+ *		Give a json, jsonb or text to the sink, in one pass.
  *
  * Strings and keys become UTF-8; they stay where they are as long as 'value' and the
  * current memory context do.  Numbers are as they were written, those of a jsonb as
- * numeric_out() has them; integers of up to 18 digits come as such.
- *
- * Raises what PostgreSQL says of a text that is not JSON (22P02), of \u0000 and of an
- * escape that its encoding has no character for (22P05), and what the sink raises.
+ * numeric_out() has them; integers of up to 18 digits come as such.  Raises as
+ * mongo_append_json_members() does of what is no JSON, and what the sink raises.
  */
 extern void mongo_walk_json(JsonSink *sink, Datum value, Oid typid);
 
-/*-------------------------------------------------------------------------
- * Objects that stand for a value of another BSON type, such as {"$oid": ...}.
- *
- * A wrapper is told from a document by all of its keys, so what begins as one
- * is first written as a document of its own.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_may_be_wrapper
- *		Can an object whose first key this is be a wrapper?
- */
+/* mongo_may_be_wrapper: can an object whose first key this is be a wrapper? */
 extern bool mongo_may_be_wrapper(const char *key, uint32 length);
 
 /*
  * mongo_write_wrapper
- *		Append the value that an object stands for; false when it is a document.
+ *		Append the value that an object stands for; false when it is a document, which all
+ *		of its keys tell.
  *
  * Wrappers inside it are values already; 'plain' when there was none.  Raises 22P02 for
  * a malformed wrapper, and what timestamptz and uuid say of a $date and a $uuid that are
@@ -238,25 +420,5 @@ extern bool mongo_may_be_wrapper(const char *key, uint32 length);
  */
 extern bool mongo_write_wrapper(const MongoWriteTarget *target, const bson_t *object,
 								bool plain);
-
-/*-------------------------------------------------------------------------
- * The type point as a GeoJSON Point: https://www.rfc-editor.org/rfc/rfc7946
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_read_point
- *		From a GeoJSON Point, an array of two numbers, as older geospatial
- *		indexes take it, or a String in the type's text form.
- *
- * Its reader is prepared by mongo_prepare_text_form().
- */
-extern MongoReadFunction mongo_read_point;
-
-/*
- * mongo_write_point
- *		{type: "Point", coordinates: [x, y]}, of two Doubles.
- */
-extern MongoWriteFunction mongo_write_point;
 
 #endif							/* MONGO_FDW_CONVERT_INTERNAL_H */

@@ -289,21 +289,6 @@ static const struct
 	"Declare the column with the domain's base type, or set option type_mismatch to 'null'."},
 };
 
-/* json_text: how a value's JSON begins, NULL where no text can hold it. */
-static const char *
-json_text(const bson_iter_t *iter, int limit)
-{
-	MongoReadContext context = {0};
-	StringInfoData text;
-	uint32		length;
-
-	initStringInfo(&text);
-	if (!mongo_json_append_value(&context, iter, &text, limit))
-		return NULL;
-	length = text.len;
-	return mongo_cut_text(mongo_text_to_server(text.data, &length), limit);
-}
-
 /*
  * find_id: how the _id begins of the document itself, or of one that stands within
  * it; NULL when it has none.
@@ -318,7 +303,7 @@ find_id(const MongoRowDecoder *decoder, const char *prefix)
 		!bson_iter_find_descendant(&outer, prefix == NULL ? "_id" : psprintf("%s._id", prefix),
 								   &id))
 		return NULL;
-	return json_text(&id, SHOWN_ID_SIZE);
+	return mongo_json_show_value(&id, false, SHOWN_ID_SIZE);
 }
 
 /* note_mismatch: for mongo_row_decoder_mismatches(). */
@@ -336,7 +321,7 @@ static const char *
 describe_value(const bson_iter_t *iter)
 {
 	const char *type = mongo_bson_type_name(bson_iter_type(iter));
-	const char *json = json_text(iter, SHOWN_VALUE_SIZE);
+	const char *json = mongo_json_show_value(iter, false, SHOWN_VALUE_SIZE);
 
 	return json == NULL ? type : psprintf("%s: %s", type, json);
 }

@@ -37,8 +37,8 @@
  *		The characters of a String, Symbol or ObjectId, in the database's
  *		encoding.
  *
- * 'hex' is room for an ObjectId's digits.  NULL, a type mismatch noted, when no text
- * can hold them.
+ * 'hex' is room for the digits where it may be an ObjectId.  NULL, a type mismatch
+ * noted, when no text can hold them.
  */
 static const char *
 text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
@@ -302,26 +302,14 @@ typedef struct TextFormReader
 	bool		may_fail;		/* is an error of the input function caught? */
 } TextFormReader;
 
-/*
- * string_value: a String or Symbol as a C string in the database's encoding,
- * or NULL when no text can hold it.
- */
+/* string_value: a String or Symbol as a C string, or NULL when no text can hold it. */
 static char *
 string_value(MongoReadContext *context, const bson_iter_t *iter)
 {
-	uint32_t	length;
-	const char *text = bson_iter_type(iter) == BSON_TYPE_SYMBOL ?
-		bson_iter_symbol(iter, &length) : bson_iter_utf8(iter, &length);
-	const char *converted;
+	uint32		length;
+	const char *text = text_bytes(context, iter, NULL, &length);
 
-	if (!mongo_text_is_valid(text, length))
-	{
-		mongo_mismatch(context, MONGO_MISMATCH_CHARACTERS, iter,
-					   mongo_text_remark(text, length));
-		return NULL;
-	}
-	converted = mongo_text_to_server(text, &length);
-	return pnstrdup(converted, length);
+	return text != NULL ? pnstrdup(text, length) : NULL;
 }
 
 void
@@ -731,13 +719,6 @@ mongo_read_domain(MONGO_READ_ARGS)
 #define NO_POINT_REMARK \
 	"A point is a GeoJSON Point or an array of two numbers, without anything else in it."
 
-static bool
-is_number(bson_type_t type)
-{
-	return type == BSON_TYPE_DOUBLE || type == BSON_TYPE_INT32 ||
-		type == BSON_TYPE_INT64 || type == BSON_TYPE_DECIMAL128;
-}
-
 /* read_coordinates: two numbers, and no more. */
 static bool
 read_coordinates(const MongoReader *reader, MongoReadContext *context,
@@ -750,7 +731,8 @@ read_coordinates(const MongoReader *reader, MongoReadContext *context,
 
 	while (bson_iter_next(&child))
 	{
-		if (count == lengthof(numbers) || !is_number(bson_iter_type(&child)))
+		if (count == lengthof(numbers) ||
+			(!BSON_ITER_HOLDS_NUMBER(&child) && !BSON_ITER_HOLDS_DECIMAL128(&child)))
 			return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, NO_POINT_REMARK);
 		if (!mongo_read_float8(reader, context, &child, &numbers[count++]))
 			return false;

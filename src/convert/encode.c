@@ -416,15 +416,9 @@ char *
 mongo_cut_text(const char *text, int limit)
 {
 	int			length = strlen(text);
-	char	   *copy;
 
-	if (length <= limit)
-		return pstrdup(text);
-	length = pg_mbcliplen(text, length, limit);
-	copy = palloc(length + 4);
-	memcpy(copy, text, length);
-	strcpy(copy + length, "...");
-	return copy;
+	return length <= limit ? pstrdup(text) :
+		psprintf("%.*s...", pg_mbcliplen(text, length, limit), text);
 }
 
 /* --------------- Going through documents that a server sent --------------- */

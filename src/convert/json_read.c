@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "convert_internal.h"
+#include "common.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -426,18 +427,6 @@ put_string(JsonSink *sink, const bson_iter_t *iter, const char *text,
 	return true;
 }
 
-/* walk_string_wrapper: {key: text} of a string from the document. */
-static bool
-walk_string_wrapper(JsonSink *sink, const bson_iter_t *iter, const char *key,
-					const char *text, uint32 length)
-{
-	open_wrapper(sink, key);
-	if (!put_string(sink, iter, text, length))
-		return false;
-	close_wrapper(sink);
-	return true;
-}
-
 /* walk_container: a document or array from an iterator at its start. */
 static bool
 walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
@@ -707,54 +696,6 @@ walk_binary(JsonSink *sink, const bson_iter_t *iter)
 }
 
 static bool
-walk_regex(JsonSink *sink, const bson_iter_t *iter)
-{
-	const char *options;
-	const char *pattern = bson_iter_regex(iter, &options);
-
-	open_wrapper(sink, "$regularExpression");
-	open_wrapper(sink, "pattern");
-	if (!put_string(sink, iter, pattern, strlen(pattern)))
-		return false;
-	put_key(sink, "options");
-	if (!put_string(sink, iter, options, strlen(options)))
-		return false;
-	close_wrapper(sink);
-	close_wrapper(sink);
-	return true;
-}
-
-static bool
-walk_dbpointer(JsonSink *sink, const bson_iter_t *iter)
-{
-	const char *collection;
-	uint32_t	length;
-	const bson_oid_t *oid;
-	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
-
-	bson_iter_dbpointer(iter, &length, &collection, &oid);
-	mongo_objectid_to_text(oid->bytes, hex);
-	open_wrapper(sink, "$dbPointer");
-	open_wrapper(sink, "$ref");
-	if (!put_string(sink, iter, collection, strlen(collection)))
-		return false;
-	put_key(sink, "$id");
-	put_wrapper(sink, "$oid", hex);
-	close_wrapper(sink);
-	close_wrapper(sink);
-	return true;
-}
-
-static bool
-walk_code(JsonSink *sink, const bson_iter_t *iter)
-{
-	uint32_t	length;
-	const char *code = bson_iter_code(iter, &length);
-
-	return walk_string_wrapper(sink, iter, "$code", code, length);
-}
-
-static bool
 walk_code_with_scope(JsonSink *sink, const bson_iter_t *iter)
 {
 	uint32_t	length;
@@ -778,49 +719,66 @@ walk_code_with_scope(JsonSink *sink, const bson_iter_t *iter)
 	return true;
 }
 
+/* walk_rare: a value of another type, as the document that its wrapper is. */
 static bool
-walk_symbol(JsonSink *sink, const bson_iter_t *iter)
+walk_rare(JsonSink *sink, const bson_iter_t *iter)
 {
+	bool		canonical = sink->canonical;
+	const bson_t *wrapper;
+	bson_iter_t members;
+	const char *text;
+	const char *options;
+	const bson_oid_t *oid;
 	uint32_t	length;
-	const char *symbol = bson_iter_symbol(iter, &length);
-
-	return walk_string_wrapper(sink, iter, "$symbol", symbol, length);
-}
-
-static bool
-walk_timestamp(JsonSink *sink, const bson_iter_t *iter)
-{
 	uint32_t	seconds;
 	uint32_t	increment;
+	bool		fits;
 
-	bson_iter_timestamp(iter, &seconds, &increment);
-	open_wrapper(sink, "$timestamp");
-	open_wrapper(sink, "t");
-	sink->integer(sink, seconds);
-	put_key(sink, "i");
-	sink->integer(sink, increment);
-	close_wrapper(sink);
-	close_wrapper(sink);
-	return true;
-}
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_REGEX:
+			text = bson_iter_regex(iter, &options);
+			wrapper = bson_from_template("{$regularExpression: {pattern: @1, options: @2}}",
+										 bson_utf8(text), bson_utf8(options));
+			break;
+		case BSON_TYPE_DBPOINTER:
+			bson_iter_dbpointer(iter, &length, &text, &oid);
+			wrapper = bson_from_template("{$dbPointer: {$ref: @1, $id: @2}}",
+										 bson_utf8(text), bson_oid(oid));
+			break;
+		case BSON_TYPE_CODE:
+			text = bson_iter_code(iter, &length);
+			wrapper = bson_from_template("{$code: @1}", bson_utf8_sized(text, length));
+			break;
+		case BSON_TYPE_SYMBOL:
+			text = bson_iter_symbol(iter, &length);
+			wrapper = bson_from_template("{$symbol: @1}", bson_utf8_sized(text, length));
+			break;
+		case BSON_TYPE_TIMESTAMP:
+			bson_iter_timestamp(iter, &seconds, &increment);
+			wrapper = bson_from_template("{$timestamp: {t: @1, i: @2}}",
+										 bson_int64(seconds), bson_int64(increment));
+			break;
+		case BSON_TYPE_UNDEFINED:
+			wrapper = bson_from_template("{$undefined: true}");
+			break;
+		case BSON_TYPE_MINKEY:
+			wrapper = bson_from_template("{$minKey: 1}");
+			break;
+		default:
+			wrapper = bson_from_template("{$maxKey: 1}");
+			break;
+	}
+	if (!bson_iter_init(&members, wrapper))
+		mongo_report_bad_bson();
 
-static bool
-walk_undefined(JsonSink *sink, const bson_iter_t *iter pg_attribute_unused())
-{
-	open_wrapper(sink, "$undefined");
-	sink->boolean(sink, true);
-	close_wrapper(sink);
-	return true;
-}
-
-/* MinKey and MaxKey */
-static bool
-walk_extreme_key(JsonSink *sink, const bson_iter_t *iter)
-{
-	open_wrapper(sink, bson_iter_type(iter) == BSON_TYPE_MINKEY ? "$minKey" : "$maxKey");
-	sink->integer(sink, 1);
-	close_wrapper(sink);
-	return true;
+	/* its numbers are plain ones, and it is this value that may not fit */
+	sink->canonical = false;
+	fits = walk_container(sink, &members, wrapper->len, false);
+	sink->canonical = canonical;
+	if (!fits)
+		sink->context->value = *iter;
+	return fits;
 }
 
 typedef bool (*WalkFunction) (JsonSink *sink, const bson_iter_t *iter);
@@ -831,18 +789,12 @@ static const WalkFunction walks[] = {
 	[BSON_TYPE_DOCUMENT] = walk_nested,
 	[BSON_TYPE_ARRAY] = walk_nested,
 	[BSON_TYPE_BINARY] = walk_binary,
-	[BSON_TYPE_UNDEFINED] = walk_undefined,
 	[BSON_TYPE_OID] = walk_oid,
 	[BSON_TYPE_BOOL] = walk_bool,
 	[BSON_TYPE_DATE_TIME] = walk_date_time,
 	[BSON_TYPE_NULL] = walk_null,
-	[BSON_TYPE_REGEX] = walk_regex,
-	[BSON_TYPE_DBPOINTER] = walk_dbpointer,
-	[BSON_TYPE_CODE] = walk_code,
-	[BSON_TYPE_SYMBOL] = walk_symbol,
 	[BSON_TYPE_CODEWSCOPE] = walk_code_with_scope,
 	[BSON_TYPE_INT32] = walk_int32,
-	[BSON_TYPE_TIMESTAMP] = walk_timestamp,
 	[BSON_TYPE_INT64] = walk_int64,
 	[BSON_TYPE_DECIMAL128] = walk_decimal128,
 };
@@ -854,7 +806,7 @@ walk_value(JsonSink *sink, const bson_iter_t *iter)
 
 	if (type < lengthof(walks) && walks[type] != NULL)
 		return walks[type] (sink, iter);
-	return walk_extreme_key(sink, iter);
+	return walk_rare(sink, iter);
 }
 
 /*
@@ -892,75 +844,63 @@ text_datum(StringInfo json)
 	return PointerGetDatum(value);
 }
 
-bool
-mongo_json_append_value(MongoReadContext *context, const bson_iter_t *iter,
-						StringInfo text, int limit)
+/* walk: a value, or the whole document under the iterator where its length is given. */
+static bool
+walk(JsonSink *sink, const bson_iter_t *iter, uint32 document_length)
 {
-	TextSink	sink;
+	bson_iter_t members = *iter;
 
-	mongo_init_text_sink(&sink, false, context, text, limit);
-	return walk_value(&sink.sink, iter);
+	return document_length > 0 ? walk_container(sink, &members, document_length, false) :
+		walk_value(sink, iter);
 }
 
-char *
-mongo_json_show_value(const bson_iter_t *iter, int limit)
+/* make_text: as a json or text. */
+static bool
+make_text(MongoReadContext *context, const bson_iter_t *iter, uint32 document_length,
+		  Datum *value)
 {
-	MongoReadContext context = {0};
 	StringInfoData text;
 	TextSink	sink;
-	uint32		length;
 
-	initStringInfo(&text);
-	mongo_init_text_sink(&sink, true, &context, &text, limit);
-	if (!walk_value(&sink.sink, iter))
-		return NULL;
-	length = text.len;
-	return mongo_cut_text(mongo_text_to_server(text.data, &length), limit);
-}
-
-char *
-mongo_json_show_document(const bson_t *document)
-{
-	MongoReadContext context = {0};
-	StringInfoData text;
-	TextSink	sink;
-	uint32		length;
-	bson_iter_t iter;
-
-	initStringInfo(&text);
-	mongo_init_text_sink(&sink, true, &context, &text, 0);
-	if (!bson_iter_init(&iter, document) ||
-		!walk_container(&sink.sink, &iter, document->len, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_FDW_ERROR),
-				 errmsg("could not write a BSON document as JSON"),
-				 errdetail("It holds text that the database's encoding does not have.")));
-	length = text.len;
-	return unconstify(char *, mongo_text_to_server(text.data, &length));
-}
-
-bool
-mongo_read_json(MONGO_READ_ARGS)
-{
-	StringInfoData text;
-
-	start_datum(&text, iter->next_off - iter->off);
-	if (!mongo_json_append_value(context, iter, &text, 0))
+	start_datum(&text, document_length > 0 ? document_length : iter->next_off - iter->off);
+	mongo_init_text_sink(&sink, false, context, &text, 0);
+	if (!walk(&sink.sink, iter, document_length))
 		return false;
 	*value = text_datum(&text);
 	return true;
 }
 
-bool
-mongo_read_jsonb(MONGO_READ_ARGS)
+static bool
+make_jsonb(MongoReadContext *context, const bson_iter_t *iter, uint32 document_length,
+		   Datum *value)
 {
 	JsonbSink	sink;
 
 	mongo_init_jsonb_sink(&sink, context);
-	if (!walk_value(&sink.sink, iter))
+	if (!walk(&sink.sink, iter, document_length))
 		return false;
 	*value = JsonbPGetDatum(JsonbValueToJsonb(sink.result ? sink.result : &sink.scalar));
 	return true;
+}
+
+bool
+mongo_read_json(MONGO_READ_ARGS)
+{
+	return make_text(context, iter, 0, value);
+}
+
+bool
+mongo_read_jsonb(MONGO_READ_ARGS)
+{
+	return make_jsonb(context, iter, 0, value);
+}
+
+bool
+mongo_jsonb_of_value(const bson_iter_t *iter, Datum *value)
+{
+	MongoReadContext context = {0};
+
+	return make_jsonb(&context, iter, 0, value);
 }
 
 bool
@@ -971,28 +911,49 @@ mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
 
 	if (!bson_iter_init_from_data(&iter, data, length))
 		mongo_report_bad_bson();
+	return typid == JSONBOID ? make_jsonb(context, &iter, length, value) :
+		make_text(context, &iter, length, value);
+}
 
-	if (typid == JSONBOID)
-	{
-		JsonbSink	sink;
+/* show: in the database's encoding, palloc'd; or NULL. */
+static char *
+show(const bson_iter_t *iter, uint32 document_length, bool spaced, int limit)
+{
+	MongoReadContext context = {0};
+	StringInfoData text;
+	TextSink	sink;
+	uint32		length;
 
-		mongo_init_jsonb_sink(&sink, context);
-		if (!walk_container(&sink.sink, &iter, length, false))
-			return false;
-		*value = JsonbPGetDatum(JsonbValueToJsonb(sink.result));
-	}
-	else
-	{
-		TextSink	sink;
-		StringInfoData text;
+	initStringInfo(&text);
+	mongo_init_text_sink(&sink, spaced, &context, &text, limit);
+	if (!walk(&sink.sink, iter, document_length))
+		return NULL;
+	length = text.len;
+	return unconstify(char *, mongo_text_to_server(text.data, &length));
+}
 
-		start_datum(&text, length);
-		mongo_init_text_sink(&sink, false, context, &text, 0);
-		if (!walk_container(&sink.sink, &iter, length, false))
-			return false;
-		*value = text_datum(&text);
-	}
-	return true;
+char *
+mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit)
+{
+	char	   *text = show(iter, 0, spaced, limit);
+
+	return text != NULL && limit > 0 ? mongo_cut_text(text, limit) : text;
+}
+
+char *
+mongo_json_show_document(const bson_t *document)
+{
+	bson_iter_t iter;
+	char	   *text = NULL;
+
+	if (bson_iter_init(&iter, document))
+		text = show(&iter, document->len, true, 0);
+	if (text == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("could not write a BSON document as JSON"),
+				 errdetail("It holds text that the database's encoding does not have.")));
+	return text;
 }
 
 /* ------------------------ JSON's numbers as BSON's ------------------------ */

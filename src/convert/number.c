@@ -78,80 +78,46 @@ unpack_decimal(const bson_iter_t *iter, MongoDecimalParts *parts)
 	mongo_decimal128_unpack(&decimal, parts);
 }
 
-/* read_integer: any number that is integral and within bounds. */
-static bool
-read_integer(MongoReadContext *context, const bson_iter_t *iter,
-			 int64 minimum, int64 maximum, int64 *result)
+/* mongo_read_integer: any number that is integral and within the type's bounds. */
+bool
+mongo_read_integer(MONGO_READ_ARGS)
 {
+	int64		limit = reader->type->limit;
+	int64		result;
+	MongoDecimalParts parts;
+	double		number;
+	bool		fits = true;
+
 	switch (bson_iter_type(iter))
 	{
 		case BSON_TYPE_INT32:
-			*result = bson_iter_int32(iter);
+			result = bson_iter_int32(iter);
 			break;
 		case BSON_TYPE_INT64:
-			*result = bson_iter_int64(iter);
+			result = bson_iter_int64(iter);
 			break;
 		case BSON_TYPE_DOUBLE:
-			{
-				double		number = bson_iter_double(iter);
-
-				if (isnan(number) || !FLOAT8_FITS_IN_INT64(number) ||
-					rint(number) != number)
-					return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
-				*result = (int64) number;
-				break;
-			}
+			number = bson_iter_double(iter);
+			fits = !isnan(number) && FLOAT8_FITS_IN_INT64(number) && rint(number) == number;
+			result = fits ? (int64) number : 0;
+			break;
 		default:
-			{
-				MongoDecimalParts parts;
-
-				unpack_decimal(iter, &parts);
-				if (!mongo_decimal128_to_int64(&parts, result))
-					return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
-				break;
-			}
+			unpack_decimal(iter, &parts);
+			fits = mongo_decimal128_to_int64(&parts, &result);
+			break;
 	}
-
-	if (*result < minimum || *result > maximum)
+	if (!fits || result > limit || result < -limit - 1)
 		return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter, NULL);
-	return true;
-}
-
-bool
-mongo_read_int2(MONGO_READ_ARGS)
-{
-	int64		number;
-
-	if (!read_integer(context, iter, PG_INT16_MIN, PG_INT16_MAX, &number))
-		return false;
-	*value = Int16GetDatum((int16) number);
+	*value = mongo_datum_of_integer(reader->typid, result);
 	return true;
 }
 
 bool
 mongo_read_int4(MONGO_READ_ARGS)
 {
-	int64		number;
-
-	if (bson_iter_type(iter) == BSON_TYPE_INT32)
-	{
-		*value = Int32GetDatum(bson_iter_int32(iter));
-		return true;
-	}
-	if (!read_integer(context, iter, PG_INT32_MIN, PG_INT32_MAX, &number))
-		return false;
-	*value = Int32GetDatum((int32) number);
-	return true;
-}
-
-bool
-mongo_read_int8(MONGO_READ_ARGS)
-{
-	int64		number;
-
-	if (!read_integer(context, iter, PG_INT64_MIN, PG_INT64_MAX, &number))
-		return false;
-	*value = Int64GetDatum(number);
+	if (bson_iter_type(iter) != BSON_TYPE_INT32)
+		return mongo_read_integer(reader, context, iter, value);
+	*value = Int32GetDatum(bson_iter_int32(iter));
 	return true;
 }
 
@@ -424,6 +390,8 @@ mongo_read_numeric(MONGO_READ_ARGS)
 #define WIRE_MINUS_INFINITY	0xF000
 
 #define EXPONENT_BIAS		6176
+#define MIN_EXPONENT		(-6176)
+#define MAX_EXPONENT		6111
 
 /* 34 digits need at most ten digits of base 10000 when they straddle. */
 #define MAX_WIRE_DIGITS		10
@@ -699,13 +667,13 @@ parts_of_text(const char *text, MongoDecimalParts *parts)
 		else
 			return false;
 	}
-	for (; parts->exponent < MONGO_DECIMAL128_MIN_EXPONENT; parts->exponent++)
+	for (; parts->exponent < MIN_EXPONENT; parts->exponent++)
 	{
 		if (parts->coefficient % 10 != 0)
 			return false;
 		parts->coefficient /= 10;
 	}
-	return parts->exponent <= MONGO_DECIMAL128_MAX_EXPONENT;
+	return parts->exponent <= MAX_EXPONENT;
 }
 
 /*

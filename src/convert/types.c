@@ -27,6 +27,10 @@
 #define STRINGS			(BIT(UTF8) | BIT(SYMBOL))
 #define TEXTS			(STRINGS | BIT(OID))
 
+/* What can be declared.  Floats can write few of their values as a Decimal128. */
+#define UTF8_OR_OID		(BIT(UTF8) | BIT(OID))
+#define FLOATS			(BIT(INT32) | BIT(INT64) | BIT(DOUBLE))
+
 #define KIND(kind)		MONGO_KIND_##kind
 
 /*
@@ -70,25 +74,25 @@ const MongoKind mongo_kinds[] = {
  * to fail, see read_text_form in decode_value.c.
  */
 static const MongoType type_rows[] = {
-	{INT4OID, "integer", KIND(INTEGER), NUMBERS, .read = mongo_read_int4, .write = mongo_write_int4, .limit = PG_INT32_MAX},
-	{TEXTOID, "text", KIND(TEXT), TEXTS, .read = mongo_read_text, .write = mongo_write_text},
-	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, .read = mongo_read_int8, .write = mongo_write_int8, .limit = PG_INT64_MAX},
-	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, .read = mongo_read_float8, .write = mongo_write_float8},
-	{NUMERICOID, "numeric", KIND(NUMERIC), NUMBERS, .read = mongo_read_numeric, .write = mongo_write_numeric, .prepare = mongo_prepare_numeric},
-	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
-	{NAMEOID, "name", KIND(TEXT), TEXTS, .read = mongo_read_name, .write = mongo_write_name, .limit = NAMEDATALEN - 1},
-	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, .read = mongo_read_varchar, .write = mongo_write_text},
-	{BPCHAROID, "character", KIND(OTHER), TEXTS, .read = mongo_read_bpchar, .write = mongo_write_text},
+	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_int4, .write = mongo_write_int4, .limit = PG_INT32_MAX},
+	{TEXTOID, "text", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = mongo_write_text},
+	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_int8, .limit = PG_INT64_MAX},
+	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = mongo_write_float8},
+	{NUMERICOID, "numeric", KIND(NUMERIC), NUMBERS, NUMBERS, .read = mongo_read_numeric, .write = mongo_write_numeric, .prepare = mongo_prepare_numeric},
+	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
+	{NAMEOID, "name", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_name, .write = mongo_write_name, .limit = NAMEDATALEN - 1},
+	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_varchar, .write = mongo_write_text},
+	{BPCHAROID, "character", KIND(OTHER), TEXTS, UTF8_OR_OID, .read = mongo_read_bpchar, .write = mongo_write_text},
 	{CHAROID, "\"char\"", KIND(OTHER), TEXTS, .read = mongo_read_char, .write = mongo_write_text_form, .limit = 1},
-	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), .read = mongo_read_bool, .write = mongo_write_bool},
-	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, .read = mongo_read_int2, .write = mongo_write_int2, .limit = PG_INT16_MAX},
-	{FLOAT4OID, "real", KIND(REAL), NUMBERS, .read = mongo_read_float4, .write = mongo_write_float4},
-	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
-	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), .read = mongo_read_date, .write = mongo_write_date},
+	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), BIT(BOOL), .read = mongo_read_bool, .write = mongo_write_bool},
+	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_int2, .limit = PG_INT16_MAX},
+	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = mongo_write_float4},
+	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
+	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_date, .write = mongo_write_date},
 	{JSONBOID, "jsonb", KIND(JSONB), MONGO_BSON_ANY, .read = mongo_read_jsonb, .write = mongo_write_json},
 	{JSONOID, "json", KIND(JSON), MONGO_BSON_ANY, .read = mongo_read_json, .write = mongo_write_json},
-	{UUIDOID, "uuid", KIND(UUID), BIT(BINARY), .read = mongo_read_uuid, .write = mongo_write_uuid},
-	{BYTEAOID, "bytea", KIND(OTHER), BIT(BINARY) | BIT(OID), .read = mongo_read_bytea, .write = mongo_write_bytea},
+	{UUIDOID, "uuid", KIND(UUID), BIT(BINARY), BIT(BINARY), .read = mongo_read_uuid, .write = mongo_write_uuid},
+	{BYTEAOID, "bytea", KIND(OTHER), BIT(BINARY) | BIT(OID), BIT(BINARY) | BIT(OID), .read = mongo_read_bytea, .write = mongo_write_bytea},
 
 	{TIMEOID, "time without time zone", TEXT_FORM(mongo_write_text_form)},
 	{TIMETZOID, "time with time zone", TEXT_FORM(mongo_write_text_form)},
@@ -120,7 +124,7 @@ typedef enum TypeCategory
 } TypeCategory;
 
 static const MongoType category_rows[] = {
-	[CATEGORY_OBJECTID] = {InvalidOid, "objectid", KIND(OBJECTID), BIT(OID), .read = mongo_read_objectid, .write = mongo_write_objectid},
+	[CATEGORY_OBJECTID] = {InvalidOid, "objectid", KIND(OBJECTID), BIT(OID), BIT(OID), .read = mongo_read_objectid, .write = mongo_write_objectid},
 	[CATEGORY_ARRAY] = {InvalidOid, "arrays", KIND(OTHER), BIT(ARRAY), .read = mongo_read_array, .write = mongo_write_array, .prepare = mongo_prepare_array},
 	[CATEGORY_COMPOSITE] = {InvalidOid, "composite types", KIND(OTHER), BIT(DOCUMENT), .read = mongo_read_composite, .write = mongo_write_composite, .prepare = mongo_prepare_composite},
 	[CATEGORY_ENUM] = {InvalidOid, "enums", KIND(OTHER), STRINGS, .read = mongo_read_enum, .write = mongo_write_text_form},
@@ -273,55 +277,6 @@ mongo_bson_type_aliases(uint32 set)
 
 /* ----------------- What the column option bson_type says ------------------ */
 
-#define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
-
-#define TEXT_TYPES			(BIT(UTF8) | BIT(OID))
-#define INTEGERS		(BIT(INT32) | BIT(INT64))
-
-/*
- * What can be declared for a type.  Not Decimal128 for floats, which can write few of
- * their values as one.
- */
-static const struct
-{
-	Oid			typid;			/* InvalidOid: objectid */
-	uint32		types;
-}			declarable[] =
-{
-	{NAMEOID, TEXT_TYPES},
-	{TEXTOID, TEXT_TYPES},
-	{VARCHAROID, TEXT_TYPES},
-	{BPCHAROID, TEXT_TYPES},
-	{BYTEAOID, BIT(BINARY) | BIT(OID)},
-	{InvalidOid, BIT(OID)},
-	{UUIDOID, BIT(BINARY)},
-	{BOOLOID, BIT(BOOL)},
-	{INT2OID, INTEGERS | BIT(DOUBLE) | BIT(DECIMAL128)},
-	{INT4OID, INTEGERS | BIT(DOUBLE) | BIT(DECIMAL128)},
-	{INT8OID, INTEGERS | BIT(DOUBLE) | BIT(DECIMAL128)},
-	{NUMERICOID, INTEGERS | BIT(DOUBLE) | BIT(DECIMAL128)},
-	{FLOAT4OID, INTEGERS | BIT(DOUBLE)},
-	{FLOAT8OID, INTEGERS | BIT(DOUBLE)},
-	{DATEOID, BIT(DATE_TIME)},
-	{TIMESTAMPOID, BIT(DATE_TIME)},
-	{TIMESTAMPTZOID, BIT(DATE_TIME)},
-};
-
-/* declarable_types: 0 for a type that has no row. */
-static uint32
-declarable_types(Oid typid)
-{
-	Oid			base = getBaseType(typid);
-
-	for (size_t i = 0; i < lengthof(declarable); i++)
-	{
-		if (OidIsValid(declarable[i].typid) ? base == declarable[i].typid :
-			mongo_is_objectid_type(base))
-			return declarable[i].types;
-	}
-	return 0;
-}
-
 uint32
 mongo_declared_set(bson_type_t declared)
 {
@@ -350,7 +305,7 @@ mongo_check_declared_type(const char *column_name, Oid typid, bson_type_t declar
 
 	if (declared == BSON_TYPE_EOD)
 		return;
-	types = declarable_types(typid);
+	types = mongo_type_facts(getBaseType(typid))->declares;
 	if ((types & MONGO_BSON_BIT(declared)) != 0)
 		return;
 	ereport(ERROR,
@@ -366,7 +321,7 @@ mongo_check_declared_type(const char *column_name, Oid typid, bson_type_t declar
 bool
 mongo_declared_is_told(bson_type_t declared)
 {
-	return (MONGO_BSON_BIT(declared) & (INTEGERS | BIT(DOUBLE) | BIT(DECIMAL128))) == 0;
+	return (MONGO_BSON_BIT(declared) & NUMBERS) == 0;
 }
 
 /*

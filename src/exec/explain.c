@@ -597,7 +597,7 @@ value_text(const bson_iter_t *value)
 
 	if (BSON_ITER_HOLDS_UTF8(value))
 		return mongo_cut_text(mongo_printable(bson_iter_utf8(value, NULL)), LONGEST_DETAIL);
-	text = mongo_json_show_value(value, LONGEST_DETAIL);
+	text = mongo_json_show_value(value, true, LONGEST_DETAIL);
 	return text != NULL ? text : pstrdup("...");
 }
 

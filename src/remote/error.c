@@ -543,7 +543,7 @@ mongo_error_text(int code, const char *message, const bson_iter_t *info)
 	char	   *shown = NULL;
 
 	if (code == DOCUMENT_VALIDATION_FAILURE && info != NULL && BSON_ITER_HOLDS_DOCUMENT(info))
-		shown = mongo_json_show_value(info, MAX_ERROR_INFO);
+		shown = mongo_json_show_value(info, true, MAX_ERROR_INFO);
 	return shown == NULL ? text : psprintf("%s: %s", text, shown);
 }
 

@@ -12,7 +12,7 @@
 #include "common.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "convert.h"
+#include "../../src/convert/convert_internal.h"
 #include "../../src/remote/remote_internal.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
