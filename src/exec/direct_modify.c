@@ -427,11 +427,9 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	command = command_document(state, filter, update);
 	if (es->verbose)
 		ExplainPropertyText("Remote Command", mongo_json_show_document(command), es);
-	if (mongo_explain_remote_plans && is_known)
-		mongo_explain_remote(es, mongo_scan_user_mapping(node),
-							 state->plan->database, command, 1);
-	else if (mongo_explain_remote_plans)
-		mongo_explain_remote_unknown(es, 1, "its parameters are known only when it runs");
+	if (mongo_explain_remote_plans)
+		mongo_explain_remote(node, es, state->plan->database, command,
+							 is_known ? NULL : MONGO_UNKNOWN_PARAMETERS, 1);
 }
 
 /* -------- What an UPDATE that is one command does to each document -------- */

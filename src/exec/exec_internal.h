@@ -165,48 +165,24 @@ typedef struct MongoNewValue
 	bool		isnull;
 } MongoNewValue;
 
-/*-------------------------------------------------------------------------
- * What the reply to MongoDB's command explain says, as lines of text.
- *
- * https://www.mongodb.com/docs/manual/reference/explain-results/
- *-------------------------------------------------------------------------
- */
+/* ---------- MongoDB's own plan in EXPLAIN (mongo_fdw.explain_remote) ------- */
 
-/* What a command looked at; all -1 without execution statistics. */
-typedef struct MongoExamined
-{
-	int64		keys;			/* of indexes */
-	int64		documents;
-	int64		milliseconds;
-} MongoExamined;
-
-/*-------------------------------------------------------------------------
- * MongoDB's own plan in EXPLAIN (setting mongo_fdw.explain_remote).
- *
- * This is the one thing for which EXPLAIN talks to MongoDB.
- *-------------------------------------------------------------------------
- */
+#define MONGO_UNKNOWN_PARAMETERS	"its parameters are known only when it runs"
 
 /*
  * mongo_explain_remote
  *		Ask MongoDB how it runs 'command', and show the winning plan, a line for
- *		each stage; under ANALYZE also what it examined.
+ *		each stage; under ANALYZE also what it examined.  Or, unless 'unknown' is NULL,
+ *		say by that why nothing is shown.
  *
  * Under ANALYZE MongoDB runs the command once more for that (but changes
  * nothing).  'number' counts the commands of a plan from 1, as in "Remote
  * Command 2".  An error that MongoDB answers with is shown in place of the plan;
  * that it cannot be reached is raised.
  */
-extern void mongo_explain_remote(ExplainState *es, UserMapping *user,
+extern void mongo_explain_remote(ForeignScanState *node, ExplainState *es,
 								 const char *database, const bson_t *command,
-								 int number);
-
-/*
- * mongo_explain_remote_unknown
- *		Say instead of a plan why there is none.
- */
-extern void mongo_explain_remote_unknown(ExplainState *es, int number,
-										 const char *reason);
+								 const char *unknown, int number);
 
 /*
  * mongo_explain_may_show

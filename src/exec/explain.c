@@ -26,7 +26,14 @@
 #include "utils/timestamp.h"
 
 static void mongo_explain_statistics(const ForeignScan *plan, ExplainState *es);
-static List *mongo_remote_plan_lines(const bson_t *reply, MongoExamined *examined);
+
+/* What a command looked at; all -1 without execution statistics. */
+typedef struct Examined
+{
+	int64		keys;			/* of indexes */
+	int64		documents;
+	int64		milliseconds;
+} Examined;
 
 /* ----------- EXPLAIN of foreign scans: what is asked of MongoDB ----------- */
 
@@ -154,22 +161,18 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 	for (int i = 0; i < state->ncommands; i++)
 	{
 		bson_t	   *command = i == state->run.turn ? state->run.command : NULL;
+		const char *unknown = NULL;
 
-		if (command == NULL && is_known)
+		if (command == NULL && !is_known)
+			unknown = MONGO_UNKNOWN_PARAMETERS;
+		else if (command == NULL)
 		{
 			command = bson_create_in(CurrentMemoryContext);
 			mongo_choose_command(state, i, true);
 			if (mongo_bind_scan_command(node, 0, command) == MONGO_MATCH_NONE)
-			{
-				mongo_explain_remote_unknown(es, i + 1, "no document can match, so nothing is sent");
-				continue;
-			}
+				unknown = "no document can match, so nothing is sent";
 		}
-		if (command == NULL)
-			mongo_explain_remote_unknown(es, i + 1, "its parameters are known only when it runs");
-		else
-			mongo_explain_remote(es, mongo_scan_user_mapping(node),
-								 state->plan->database, command, i + 1);
+		mongo_explain_remote(node, es, state->plan->database, command, unknown, i + 1);
 	}
 }
 
@@ -235,6 +238,272 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 		explain_remote_commands(node, es);
 }
 
+/*-------------------------------------------------------------------------
+ * What the reply to MongoDB's command explain says, as lines of text.
+ *
+ * A find, count, update or delete has {queryPlanner: {winningPlan: PLAN}}.  An
+ * aggregate has that, too, when all of it runs in one engine, and otherwise
+ * {stages: [{$cursor: {queryPlanner: ...}}, {$group: ...}, ...]}.  A PLAN is
+ * {stage: NAME, inputStage: PLAN, ...} for the classic engine and {queryPlan:
+ * PLAN, slotBasedPlan: ...} for the slot-based one.  Statistics of execution
+ * stand beside each queryPlanner, and in $lookup stages.
+ *
+ * https://www.mongodb.com/docs/manual/reference/explain-results/
+ *-------------------------------------------------------------------------
+ */
+
+/* A line need not show the whole of a long filter. */
+#define LONGEST_DETAIL		300
+
+/* Nobody's plan is so deep or long; a reply may be anything. */
+#define DEEPEST_PLAN		100
+#define LONGEST_PLAN		1000
+
+/* What is shown of a stage, in this order, after its name. */
+static const struct
+{
+	const char *field;
+	const char *label;
+	const char *unless;			/* a value that goes without saying */
+}			stage_details[] =
+{
+	{"indexName", "using", NULL},
+	{"indexBounds", "bounds", NULL},
+	{"direction", "direction", "forward"},
+	{"filter", "filter", NULL},
+	{"sortPattern", "key", NULL},
+	{"limitAmount", "limit", NULL},
+	{"skipAmount", "skip", NULL},
+	{"indexesUsed", "indexesUsed", NULL},
+	{"collectionScans", "collectionScans", NULL},
+};
+
+/* Where the parts of a plan are: documents, or arrays of them. */
+static const char *const plan_parts[] = {
+	"queryPlanner", "$cursor", "queryPlan", "inputStage", "inputStages", "outerStage",
+	"innerStage", "winningPlan", "stages", "shards"
+};
+
+typedef struct PlanReader
+{
+	List	   *lines;
+	Examined *examined;
+} PlanReader;
+
+static void read_plan(PlanReader *reader, const bson_iter_t *plan, int depth);
+
+/* find_field: in a document that an iterator is at. */
+static bool
+find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
+{
+	return bson_iter_recurse(document, field) && bson_iter_find(field, name);
+}
+
+/* value_text: a value of any type, compact. */
+static char *
+value_text(const bson_iter_t *value)
+{
+	char	   *text;
+
+	if (BSON_ITER_HOLDS_UTF8(value))
+		return mongo_cut_text(mongo_printable(bson_iter_utf8(value, NULL)), LONGEST_DETAIL);
+	text = mongo_json_show_value(value, true, LONGEST_DETAIL);
+	return text != NULL ? text : pstrdup("...");
+}
+
+/* add_line: indented as EXPLAIN does it; lines beyond LONGEST_PLAN are left out. */
+static void
+add_line(PlanReader *reader, int depth, const char *text)
+{
+	if (list_length(reader->lines) < LONGEST_PLAN)
+		reader->lines = lappend(reader->lines, depth == 0 ? pstrdup(text) :
+								psprintf("%*s->  %s", depth * 2, "", text));
+}
+
+/*
+ * add_stage: "IXSCAN using a_1, bounds { ... }", or of a pipeline "$group { ... }"; false
+ * when it is no stage.
+ */
+static bool
+add_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
+{
+	StringInfoData line;
+	bson_iter_t field;
+	const char *separator = " ";
+
+	initStringInfo(&line);
+	if (find_field(stage, "stage", &field) && BSON_ITER_HOLDS_UTF8(&field))
+		appendStringInfoString(&line, value_text(&field));
+	else if (bson_iter_recurse(stage, &field) && bson_iter_next(&field) &&
+			 bson_iter_key(&field)[0] == '$' && strcmp(bson_iter_key(&field), "$cursor") != 0)
+	{
+		appendStringInfo(&line, "%s %s", mongo_printable(bson_iter_key(&field)),
+						 value_text(&field));
+		separator = ", ";
+	}
+	else
+		return false;
+
+	for (size_t i = 0; i < lengthof(stage_details); i++)
+	{
+		char	   *text;
+
+		if (!find_field(stage, stage_details[i].field, &field))
+			continue;
+		text = value_text(&field);
+		if (stage_details[i].unless != NULL && strcmp(text, stage_details[i].unless) == 0)
+			continue;
+		appendStringInfo(&line, "%s%s %s", separator, stage_details[i].label, text);
+		separator = ", ";
+	}
+	add_line(reader, depth, line.data);
+	return true;
+}
+
+/* add_number: of the reply, if it is there, to what has been examined. */
+static void
+add_number(const bson_iter_t *document, const char *name, int64 *sum)
+{
+	bson_iter_t field;
+
+	if (find_field(document, name, &field) && BSON_ITER_HOLDS_NUMBER(&field))
+		*sum = Max(*sum, 0) + bson_iter_as_int64(&field);
+}
+
+static void
+add_statistics(PlanReader *reader, const bson_iter_t *document)
+{
+	add_number(document, "totalKeysExamined", &reader->examined->keys);
+	add_number(document, "totalDocsExamined", &reader->examined->documents);
+	add_number(document, "executionTimeMillis", &reader->examined->milliseconds);
+}
+
+/*
+ * read_pipeline: the last stage is at the top, as in PostgreSQL's plans.  Returns the
+ * depth below the stages from here on, of which there are 'most' at most.
+ */
+static int
+read_pipeline(PlanReader *reader, bson_iter_t *stages, int depth, int most)
+{
+	bson_iter_t stage;
+
+	if (most == 0 || !bson_iter_next(stages))
+		return depth;
+	stage = *stages;
+	depth = read_pipeline(reader, stages, depth, most - 1);
+	read_plan(reader, &stage, depth);
+	return depth + 1;
+}
+
+/* read_shards: a plan for each shard, by its name. */
+static void
+read_shards(PlanReader *reader, bson_iter_t *shards, int depth)
+{
+	while (bson_iter_next(shards))
+	{
+		add_line(reader, depth, psprintf("shard %s", mongo_printable(bson_iter_key(shards))));
+		read_plan(reader, shards, depth + 1);
+	}
+}
+
+/* read_plan: a plan or a part of one, or an array of these, and what is below. */
+static void
+read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
+{
+	bson_iter_t field;
+	bson_iter_t part;
+
+	CHECK_FOR_INTERRUPTS();
+	check_stack_depth();
+	if (depth > DEEPEST_PLAN)
+		return;
+	if (BSON_ITER_HOLDS_ARRAY(plan) && bson_iter_recurse(plan, &field))
+	{
+		while (bson_iter_next(&field))
+			read_plan(reader, &field, depth);
+	}
+	if (!BSON_ITER_HOLDS_DOCUMENT(plan))
+		return;
+
+	add_statistics(reader, plan);
+	if (find_field(plan, "executionStats", &field) && BSON_ITER_HOLDS_DOCUMENT(&field))
+		add_statistics(reader, &field);
+	if (add_stage(reader, plan, depth))
+		depth++;
+	for (size_t i = 0; i < lengthof(plan_parts); i++)
+	{
+		if (!find_field(plan, plan_parts[i], &field))
+			continue;
+		if (strcmp(plan_parts[i], "stages") == 0 && BSON_ITER_HOLDS_ARRAY(&field) &&
+			bson_iter_recurse(&field, &part))
+			read_pipeline(reader, &part, depth, DEEPEST_PLAN);
+		else if (strcmp(plan_parts[i], "shards") == 0 && BSON_ITER_HOLDS_DOCUMENT(&field) &&
+				 bson_iter_recurse(&field, &part))
+			read_shards(reader, &part, depth);
+		else
+			read_plan(reader, &field, depth);
+	}
+}
+
+/* reply_error: the reply's error as one line; NULL when it is none. */
+static char *
+reply_error(const bson_t *reply)
+{
+	bson_iter_t iter;
+	const char *message = "";
+	const char *name = "";
+
+	if (bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter))
+		return NULL;
+	if (bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter))
+		message = bson_iter_utf8(&iter, NULL);
+	if (bson_iter_init_find(&iter, reply, "codeName") && BSON_ITER_HOLDS_UTF8(&iter))
+		name = bson_iter_utf8(&iter, NULL);
+	return psprintf("MongoDB cannot explain this command: %s%s%s",
+					mongo_printable(name), *name ? ": " : "",
+					mongo_printable(message));
+}
+
+/*
+ * ask_for_plan
+ *		The winning plan of 'command' by MongoDB's command explain, a line (char *) for
+ *		each stage, with what it reads below it; or one line that says why there is none.
+ *
+ * 'max_time_ms', if not 0, bounds the time that MongoDB may take.  *examined is all
+ * -1 where the verbosity does not tell.  That MongoDB cannot be reached is raised.
+ */
+static List *
+ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
+			 const char *verbosity, int max_time_ms, Examined *examined)
+{
+	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
+	bson_t	   *wrapper = bson_create_in(CurrentMemoryContext);
+	PlanReader	reader = {NIL, examined};
+	const bson_t *reply;
+	bson_iter_t document;
+	char	   *error;
+
+	BSON_APPEND_DOCUMENT(explain, "explain", command);
+	BSON_APPEND_UTF8(explain, "verbosity", verbosity);
+	if (max_time_ms > 0)
+		BSON_APPEND_INT32(explain, "maxTimeMS", max_time_ms);
+	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
+							  explain, true, NULL);
+
+	*examined = (Examined)
+	{
+		-1, -1, -1
+	};
+	error = reply_error(reply);
+	if (error != NULL)
+		return list_make1(error);
+	BSON_APPEND_DOCUMENT(wrapper, "", reply);
+	if (bson_iter_init(&document, wrapper) && bson_iter_next(&document))
+		read_plan(&reader, &document, 0);
+	return reader.lines != NIL ? reader.lines :
+		list_make1("not shown: MongoDB answered without a winning plan");
+}
+
 /* --------------------- MongoDB's own plan in EXPLAIN ---------------------- */
 
 /* numbered: "label", "label 2" and so on. */
@@ -264,19 +533,6 @@ show_lines(ExplainState *es, const char *label, List *lines)
 	}
 }
 
-/* not_shown: what stands in place of a plan. */
-static char *
-not_shown(const char *reason)
-{
-	return psprintf("not shown: %s", reason);
-}
-
-void
-mongo_explain_remote_unknown(ExplainState *es, int number, const char *reason)
-{
-	show_lines(es, numbered("Remote Plan", number), list_make1(not_shown(reason)));
-}
-
 bool
 mongo_explain_may_show(const ExplainState *es)
 {
@@ -293,78 +549,23 @@ mongo_explain_may_show(const ExplainState *es)
 	return true;
 }
 
-/* The reply's error as one line; NULL when it is none. */
-static const char *
-reply_error(const bson_t *reply)
-{
-	bson_iter_t iter;
-	const char *message = "";
-	const char *name = "";
-
-	if (bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter))
-		return NULL;
-	if (bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter))
-		message = bson_iter_utf8(&iter, NULL);
-	if (bson_iter_init_find(&iter, reply, "codeName") && BSON_ITER_HOLDS_UTF8(&iter))
-		name = bson_iter_utf8(&iter, NULL);
-	return psprintf("MongoDB cannot explain this command: %s%s%s",
-					mongo_printable(name), *name ? ": " : "",
-					mongo_printable(message));
-}
-
-/*
- * mongo_ask_for_plan
- *		The winning plan of 'command' by MongoDB's command explain, as the lines of
- *		mongo_remote_plan_lines(), or one line that says why there is none.
- *
- * 'max_time_ms', if not 0, bounds the time that MongoDB may take.  *examined is all
- * -1 where the verbosity does not tell.  That MongoDB cannot be reached is raised.
- */
-static List *
-mongo_ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
-				   const char *verbosity, int max_time_ms, MongoExamined *examined)
-{
-	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
-	const bson_t *reply;
-	const char *error;
-	List	   *lines;
-
-	BSON_APPEND_DOCUMENT(explain, "explain", command);
-	BSON_APPEND_UTF8(explain, "verbosity", verbosity);
-	if (max_time_ms > 0)
-		BSON_APPEND_INT32(explain, "maxTimeMS", max_time_ms);
-	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
-							  explain, true, NULL);
-
-	*examined = (MongoExamined)
-	{
-		-1, -1, -1
-	};
-	error = reply_error(reply);
-	if (error != NULL)
-		return list_make1((char *) error);
-	lines = mongo_remote_plan_lines(reply, examined);
-	if (lines != NIL)
-		return lines;
-	return list_make1(not_shown("MongoDB answered without a winning plan"));
-}
-
 void
-mongo_explain_remote(ExplainState *es, UserMapping *user, const char *database,
-					 const bson_t *command, int number)
+mongo_explain_remote(ForeignScanState *node, ExplainState *es, const char *database,
+					 const bson_t *command, const char *unknown, int number)
 {
-	MongoExamined examined;
-	List	   *lines;
+	const char *label = numbered("Remote Plan", number);
+	Examined examined;
 
-	if (!mongo_explain_may_show(es))
+	if (unknown == NULL && !mongo_explain_may_show(es))
+		unknown = "it is about rows or columns that you may not see";
+	if (unknown != NULL)
 	{
-		mongo_explain_remote_unknown(es, number,
-									 "it is about rows or columns that you may not see");
+		show_lines(es, label, list_make1(psprintf("not shown: %s", unknown)));
 		return;
 	}
-	lines = mongo_ask_for_plan(user, database, command,
-							   es->analyze ? "executionStats" : "queryPlanner", 0, &examined);
-	show_lines(es, numbered("Remote Plan", number), lines);
+	show_lines(es, label, ask_for_plan(mongo_scan_user_mapping(node), database, command,
+									   es->analyze ? "executionStats" : "queryPlanner", 0,
+									   &examined));
 	if (!es->analyze || examined.keys < 0)
 		return;
 	ExplainPropertyInteger(numbered("Remote Keys Examined", number), NULL,
@@ -529,287 +730,6 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 						   upsert != NULL && mongo_upsert_returns(upsert) ? 1 : options->batch_size, es);
 }
 
-/*-------------------------------------------------------------------------
- * What the reply to MongoDB's command explain says, as lines of text.
- *
- * A find, count, update or delete has {queryPlanner: {winningPlan: PLAN}}.  An
- * aggregate has that, too, when all of it runs in one engine, and otherwise
- * {stages: [{$cursor: {queryPlanner: ...}}, {$group: ...}, ...]}.  A PLAN is
- * {stage: NAME, inputStage: PLAN, ...} for the classic engine and {queryPlan:
- * PLAN, slotBasedPlan: ...} for the slot-based one.  Statistics of execution
- * stand beside each queryPlanner, and in $lookup stages.
- *-------------------------------------------------------------------------
- */
-
-/* A line need not show the whole of a long filter. */
-#define LONGEST_DETAIL		300
-
-/* Nobody's plan is so deep or long; a reply may be anything. */
-#define DEEPEST_PLAN		100
-#define LONGEST_PLAN		1000
-
-/* What is shown of a stage, in this order, after its name. */
-static const struct
-{
-	const char *field;
-	const char *label;
-	const char *unless;			/* a value that goes without saying */
-}			stage_details[] =
-{
-	{"indexName", "using", NULL},
-	{"indexBounds", "bounds", NULL},
-	{"direction", "direction", "forward"},
-	{"filter", "filter", NULL},
-	{"sortPattern", "key", NULL},
-	{"limitAmount", "limit", NULL},
-	{"skipAmount", "skip", NULL},
-};
-
-/* Where a stage's inputs are: a document, or an array of them. */
-static const char *const stage_inputs[] = {
-	"queryPlan", "inputStage", "inputStages", "outerStage", "innerStage",
-	"winningPlan", "shards"
-};
-
-/* What a stage of a pipeline says of its own reading. */
-static const char *const pipeline_details[] = {"indexesUsed", "collectionScans"};
-
-typedef struct PlanReader
-{
-	List	   *lines;
-	MongoExamined *examined;
-} PlanReader;
-
-static void read_planner(PlanReader *reader, const bson_iter_t *document, int depth);
-
-/* find_field: in a document that an iterator is at. */
-static bool
-find_field(const bson_iter_t *document, const char *name, bson_iter_t *field)
-{
-	return bson_iter_recurse(document, field) && bson_iter_find(field, name);
-}
-
-/* value_text: a value of any type, compact. */
-static char *
-value_text(const bson_iter_t *value)
-{
-	char	   *text;
-
-	if (BSON_ITER_HOLDS_UTF8(value))
-		return mongo_cut_text(mongo_printable(bson_iter_utf8(value, NULL)), LONGEST_DETAIL);
-	text = mongo_json_show_value(value, true, LONGEST_DETAIL);
-	return text != NULL ? text : pstrdup("...");
-}
-
-/* add_line: indented as EXPLAIN does it; lines beyond LONGEST_PLAN are left out. */
-static void
-add_line(PlanReader *reader, int depth, const char *text)
-{
-	StringInfoData line;
-
-	if (list_length(reader->lines) >= LONGEST_PLAN)
-		return;
-	initStringInfo(&line);
-	if (depth > 0)
-	{
-		appendStringInfoSpaces(&line, depth * 2);
-		appendStringInfoString(&line, "->  ");
-	}
-	appendStringInfoString(&line, text);
-	reader->lines = lappend(reader->lines, line.data);
-}
-
-/* stage_line: "IXSCAN using a_1, bounds { ... }"; false when it is no stage. */
-static bool
-stage_line(PlanReader *reader, const bson_iter_t *stage, int depth)
-{
-	StringInfoData line;
-	bson_iter_t field;
-	const char *separator = " ";
-
-	if (!find_field(stage, "stage", &field) || !BSON_ITER_HOLDS_UTF8(&field))
-		return false;
-
-	initStringInfo(&line);
-	appendStringInfoString(&line, value_text(&field));
-	for (size_t i = 0; i < lengthof(stage_details); i++)
-	{
-		char	   *text;
-
-		if (!find_field(stage, stage_details[i].field, &field))
-			continue;
-		text = value_text(&field);
-		if (stage_details[i].unless != NULL && strcmp(text, stage_details[i].unless) == 0)
-			continue;
-		appendStringInfo(&line, "%s%s %s", separator, stage_details[i].label, text);
-		separator = ", ";
-	}
-	add_line(reader, depth, line.data);
-	return true;
-}
-
-/* read_plan: a PLAN, or an array of them, and what is below. */
-static void
-read_plan(PlanReader *reader, const bson_iter_t *plan, int depth)
-{
-	bson_iter_t field;
-
-	CHECK_FOR_INTERRUPTS();
-	if (depth > DEEPEST_PLAN)
-		return;
-	if (BSON_ITER_HOLDS_ARRAY(plan))
-	{
-		if (!bson_iter_recurse(plan, &field))
-			return;
-		while (bson_iter_next(&field))
-			read_plan(reader, &field, depth);
-		return;
-	}
-	if (!BSON_ITER_HOLDS_DOCUMENT(plan))
-		return;
-
-	if (stage_line(reader, plan, depth))
-		depth++;
-	for (size_t i = 0; i < lengthof(stage_inputs); i++)
-	{
-		if (find_field(plan, stage_inputs[i], &field))
-			read_plan(reader, &field, depth);
-	}
-}
-
-/* Add a number of the reply, if it is there, to what has been examined. */
-static void
-add_number(const bson_iter_t *document, const char *name, int64 *sum)
-{
-	bson_iter_t field;
-
-	if (find_field(document, name, &field) && BSON_ITER_HOLDS_NUMBER(&field))
-		*sum = Max(*sum, 0) + bson_iter_as_int64(&field);
-}
-
-static void
-add_statistics(PlanReader *reader, const bson_iter_t *document)
-{
-	add_number(document, "totalKeysExamined", &reader->examined->keys);
-	add_number(document, "totalDocsExamined", &reader->examined->documents);
-	add_number(document, "executionTimeMillis", &reader->examined->milliseconds);
-}
-
-/* read_pipeline_stage: {$group: ..., and statistics}, above what is below it. */
-static void
-read_pipeline_stage(PlanReader *reader, const bson_iter_t *stage, int depth)
-{
-	StringInfoData line;
-	bson_iter_t field;
-
-	if (!bson_iter_recurse(stage, &field) || !bson_iter_next(&field))
-		return;
-	if (strcmp(bson_iter_key(&field), "$cursor") == 0)
-	{
-		read_planner(reader, &field, depth);
-		return;
-	}
-	initStringInfo(&line);
-	appendStringInfo(&line, "%s %s", mongo_printable(bson_iter_key(&field)),
-					 value_text(&field));
-	for (size_t i = 0; i < lengthof(pipeline_details); i++)
-	{
-		if (find_field(stage, pipeline_details[i], &field))
-			appendStringInfo(&line, ", %s %s", pipeline_details[i], value_text(&field));
-	}
-	add_line(reader, depth, line.data);
-	add_statistics(reader, stage);
-}
-
-/* read_pipeline: the last stage is at the top, as in PostgreSQL's plans. */
-static void
-read_pipeline(PlanReader *reader, const bson_iter_t *stages, int depth)
-{
-	List	   *before = reader->lines;
-	List	   *lines = NIL;
-	int			nstages = 0;
-	bson_iter_t stage;
-
-	if (!BSON_ITER_HOLDS_ARRAY(stages) || !bson_iter_recurse(stages, &stage))
-		return;
-	while (bson_iter_next(&stage))
-		nstages++;
-	if (nstages > DEEPEST_PLAN)
-		return;
-
-	bson_iter_recurse(stages, &stage);
-	while (bson_iter_next(&stage))
-	{
-		reader->lines = NIL;
-		if (BSON_ITER_HOLDS_DOCUMENT(&stage))
-			read_pipeline_stage(reader, &stage, depth + --nstages);
-		lines = list_concat(reader->lines, lines);
-	}
-	reader->lines = list_concat(before, lines);
-}
-
-/* read_planner: {queryPlanner: ..., executionStats: ...} and the like. */
-static void
-read_planner(PlanReader *reader, const bson_iter_t *document, int depth)
-{
-	bson_iter_t field;
-	bson_iter_t plan;
-
-	if (find_field(document, "queryPlanner", &field) &&
-		find_field(&field, "winningPlan", &plan))
-		read_plan(reader, &plan, depth);
-	else if (find_field(document, "stages", &field))
-		read_pipeline(reader, &field, depth);
-
-	if (find_field(document, "executionStats", &field) &&
-		BSON_ITER_HOLDS_DOCUMENT(&field))
-		add_statistics(reader, &field);
-}
-
-/*
- * mongo_remote_plan_lines
- *		A list of strings, in the database's encoding: each stage of the winning
- *		plan, with what it reads below it, further in.
- *
- * Takes the replies to explain of find, count, aggregate, update and delete,
- * whether MongoDB's classic engine or the slot-based one runs them.  NIL when
- * there is no plan in the reply.  Everything is palloc'd.
- */
-static List *
-mongo_remote_plan_lines(const bson_t *reply, MongoExamined *examined)
-{
-	PlanReader	reader = {NIL, examined};
-	bson_t	   *wrapper = bson_create_in(CurrentMemoryContext);
-	bson_iter_t document;
-	bson_iter_t shards;
-
-	*examined = (MongoExamined)
-	{
-		-1, -1, -1
-	};
-	BSON_APPEND_DOCUMENT(wrapper, "", reply);
-	if (!bson_iter_init(&document, wrapper) || !bson_iter_next(&document))
-		return NIL;
-
-	read_planner(&reader, &document, 0);
-
-	/* a pipeline on a sharded cluster: one plan for each shard, by its name */
-	if (find_field(&document, "shards", &shards) &&
-		BSON_ITER_HOLDS_DOCUMENT(&shards))
-	{
-		bson_iter_t shard;
-
-		bson_iter_recurse(&shards, &shard);
-		while (bson_iter_next(&shard))
-		{
-			add_line(&reader, 0, psprintf("shard %s",
-										  mongo_printable(bson_iter_key(&shard))));
-			read_planner(&reader, &shard, 1);
-		}
-	}
-	return reader.lines;
-}
-
 /* ---------------- The setting mongo_fdw.slow_command_plan ----------------- */
 
 /* How long MongoDB may choose between plans. */
@@ -819,7 +739,7 @@ void
 mongo_log_slow_plan(const MongoScanState *state)
 {
 	double		waited_ms = state->usage.wait_us / 1000.0;
-	MongoExamined examined;
+	Examined examined;
 	StringInfoData plan;
 	ListCell   *cell;
 
@@ -828,7 +748,7 @@ mongo_log_slow_plan(const MongoScanState *state)
 		return;
 
 	initStringInfo(&plan);
-	foreach(cell, mongo_ask_for_plan(state->user, state->plan->database, state->run.command,
+	foreach(cell, ask_for_plan(state->user, state->plan->database, state->run.command,
 									 "queryPlanner", LONGEST_EXPLAIN_MS, &examined))
 		appendStringInfo(&plan, "\n%s", (char *) lfirst(cell));
 	ereport(mongo_query_log_level(),
