@@ -238,40 +238,6 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 
 /* ------------------------------- RETURNING --------------------------------- */
 
-/* create_returned_decoder: for the columns that RETURNING reads. */
-static MongoRowDecoder *
-create_returned_decoder(const MongoDirectState *state)
-{
-	Oid			relid = RelationGetRelid(state->relation);
-	int			count = list_length(state->plan->returned);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(count, 1));
-	ListCell   *cell;
-
-	foreach(cell, state->plan->returned)
-	{
-		AttrNumber	attnum = lfirst_int(cell);
-		MongoColumn *column = &columns[foreach_current_index(cell)];
-		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(state->relation),
-													attnum - 1);
-
-		column->index = attnum - 1;
-		column->name = NameStr(attribute->attname);
-		if (strcmp(column->name, MONGO_DOCUMENT_COLUMN) != 0)
-		{
-			const MongoColumnOptions *options = mongo_column_options(relid, attnum);
-
-			column->path = options->path;
-			column->bson_type = options->bson_type;
-		}
-		column->typid = attribute->atttypid;
-		column->typmod = attribute->atttypmod;
-	}
-	return mongo_row_decoder_create(CurrentMemoryContext, state->plan->database,
-									state->plan->collection, columns, count,
-									state->options->type_mismatch,
-									state->options->canonical_json);
-}
-
 /* fetch_returned: send the command, and put the document it gives in the slot. */
 static bool
 fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
@@ -305,8 +271,8 @@ fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
 	if (found)
 	{
 		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-		mongo_row_decode(create_returned_decoder(state), bson_get_data(&document),
-						 document.len, slot->tts_values, slot->tts_isnull);
+		mongo_row_decode(mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned),
+						 bson_get_data(&document), document.len, slot->tts_values, slot->tts_isnull);
 		ExecStoreVirtualTuple(slot);
 	}
 	mongo_end_work(&work);

@@ -498,10 +498,35 @@ extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog 
  */
 extern void mongo_log_slow_plan(const MongoScanState *state);
 
+/* ------ The columns of a table, read without a plan that names them ------- */
+
+/*
+ * mongo_table_attributes
+ *		The numbers of the columns that read 'path', or, if that is NULL, of all.
+ *
+ * mongo_table_decoder_create
+ *		What reads these columns of the table's documents; lives in 'context'.
+ */
+extern List *mongo_table_attributes(Relation relation, const char *path);
+extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
+												   const List *attributes);
+
 /* ---- INSERT and COPY into foreign tables with the option insert_mode ----- */
 
-/* One statement's; opaque. */
-typedef struct MongoUpsert MongoUpsert;
+/* One statement's. */
+typedef struct MongoUpsert
+{
+	Relation	relation;
+	const MongoTableOptions *options;
+	MongoUpsertLayout *layout;	/* how its rows are written */
+	bool		ignores;		/* rows whose key is there already stay as
+								 * they are */
+	bool		returns;		/* somebody sees the row afterwards, by
+								 * RETURNING or in an AFTER ROW trigger: each
+								 * is sent by mongo_upsert_return(); never
+								 * with 'ignores' */
+	MongoRowDecoder *decoder;	/* of mongo_upsert_return(); made when needed */
+} MongoUpsert;
 
 /*
  * mongo_upsert_begin
@@ -509,29 +534,11 @@ typedef struct MongoUpsert MongoUpsert;
  *		CONFLICT, and of rows that an UPDATE moves to a partition.
  *
  * 'plan' is NULL for COPY.  Lives in the current memory context.  Raises what
- * mongo_upsert_layout_create() does, 42501 where 'userid' may not update the columns,
+ * mongo_upsert_layout_create() does, 42501 where the user may not update the columns,
  * 0A000 under row-level security and views with a CHECK OPTION.
  */
 extern MongoUpsert *mongo_upsert_begin(EState *estate, const ModifyTable *plan,
-									   ResultRelInfo *rinfo,
-									   const MongoTableOptions *options, Oid userid);
-
-/*
- * mongo_upsert_layout
- *		How its rows are written.
- *
- * mongo_upsert_passes_over
- *		Are rows whose key is there already left as they are?
- */
-extern const MongoUpsertLayout *mongo_upsert_layout(const MongoUpsert *upsert);
-extern bool mongo_upsert_passes_over(const MongoUpsert *upsert);
-
-/*
- * mongo_upsert_returns
- *		Will somebody see the row afterwards, by RETURNING or in an AFTER ROW trigger?
- *		Then each is sent by mongo_upsert_return().  Never where rows are passed over.
- */
-extern bool mongo_upsert_returns(const MongoUpsert *upsert);
+									   ResultRelInfo *rinfo);
 
 /*
  * mongo_upsert_return

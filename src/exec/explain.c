@@ -287,7 +287,7 @@ static const char *const plan_parts[] = {
 typedef struct PlanReader
 {
 	List	   *lines;
-	Examined *examined;
+	Examined   *examined;
 } PlanReader;
 
 static void read_plan(PlanReader *reader, const bson_iter_t *plan, int depth);
@@ -554,7 +554,7 @@ mongo_explain_remote(ForeignScanState *node, ExplainState *es, const char *datab
 					 const bson_t *command, const char *unknown, int number)
 {
 	const char *label = numbered("Remote Plan", number);
-	Examined examined;
+	Examined	examined;
 
 	if (unknown == NULL && !mongo_explain_may_show(es))
 		unknown = "it is about rows or columns that you may not see";
@@ -714,12 +714,7 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	if (!es->verbose)
 		return;
 	if (mtstate->operation == CMD_INSERT)
-	{
-		Oid			user = mongo_result_check_as_user(rinfo, mtstate->ps.state);
-
-		upsert = mongo_upsert_begin(mtstate->ps.state, (ModifyTable *) mtstate->ps.plan, rinfo,
-									options, user ? user : GetUserId());
-	}
+		upsert = mongo_upsert_begin(mtstate->ps.state, (ModifyTable *) mtstate->ps.plan, rinfo);
 	ExplainPropertyText("Remote Command",
 						mongo_json_show_document(upsert != NULL ? mongo_upsert_command(upsert) :
 												 describe_row_command(relid, options->collection,
@@ -727,7 +722,7 @@ mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
 						es);
 	ExplainPropertyInteger("Batch Size", NULL,
-						   upsert != NULL && mongo_upsert_returns(upsert) ? 1 : options->batch_size, es);
+						   upsert != NULL && upsert->returns ? 1 : options->batch_size, es);
 }
 
 /* ---------------- The setting mongo_fdw.slow_command_plan ----------------- */
@@ -739,7 +734,7 @@ void
 mongo_log_slow_plan(const MongoScanState *state)
 {
 	double		waited_ms = state->usage.wait_us / 1000.0;
-	Examined examined;
+	Examined	examined;
 	StringInfoData plan;
 	ListCell   *cell;
 
@@ -749,7 +744,7 @@ mongo_log_slow_plan(const MongoScanState *state)
 
 	initStringInfo(&plan);
 	foreach(cell, ask_for_plan(state->user, state->plan->database, state->run.command,
-									 "queryPlanner", LONGEST_EXPLAIN_MS, &examined))
+							   "queryPlanner", LONGEST_EXPLAIN_MS, &examined))
 		appendStringInfo(&plan, "\n%s", (char *) lfirst(cell));
 	ereport(mongo_query_log_level(),
 			(errmsg("slow scan: %.3f ms on \"%s.%s\"", waited_ms,

@@ -59,7 +59,6 @@ typedef struct MongoModifyState
 	bool		skips_duplicates;	/* ON CONFLICT DO NOTHING */
 	MongoUpsert *upsert;		/* of the option insert_mode, or NULL */
 	bool		tells_refused;	/* rows that were not inserted are not counted */
-	bool		returns_upserts;	/* each is sent on its own */
 	bool		shares_collection;	/* with another target of the statement */
 	MongoRowDecoder *id_decoder;	/* when a generated _id will be seen */
 
@@ -77,15 +76,6 @@ typedef struct MongoModifyState
 } MongoModifyState;
 
 /* ------------------------------- beginning --------------------------------- */
-
-/* modify_user: whose user mapping counts for a target relation. */
-static Oid
-modify_user(EState *estate, ResultRelInfo *rinfo)
-{
-	Oid			user = mongo_result_check_as_user(rinfo, estate);
-
-	return user ? user : GetUserId();
-}
 
 /*
  * find_other
@@ -130,12 +120,13 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 	MongoModifyState *state = palloc0(sizeof(MongoModifyState));
 	Relation	relation = rinfo->ri_RelationDesc;
 	Oid			relid = RelationGetRelid(relation);
+	Oid			user = mongo_result_check_as_user(rinfo, estate);
 
 	state->operation = operation;
 	state->relation = relation;
 	state->context = estate->es_query_cxt;
 	state->options = mongo_table_options(relid);
-	state->user = mongo_user_mapping(modify_user(estate, rinfo),
+	state->user = mongo_user_mapping(user ? user : GetUserId(),
 									 GetForeignTable(relid)->serverid);
 	state->layout = mongo_row_layout_create(state->context, relid,
 											RelationGetDescr(relation),
@@ -166,54 +157,66 @@ create_writer(MongoModifyState *state, const EState *estate, MongoWriteKind kind
 										estate->es_output_cid : GetCurrentCommandId(true));
 }
 
-/* The columns that read _id, for which we may have to make one. */
-static MongoRowDecoder *
-create_id_decoder(MongoModifyState *state)
+List *
+mongo_table_attributes(Relation relation, const char *path)
 {
-	TupleDesc	tuple = RelationGetDescr(state->relation);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(tuple->natts, 1));
-	int			count = 0;
+	TupleDesc	tuple = RelationGetDescr(relation);
+	List	   *attributes = NIL;
 
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
-		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
-		const MongoColumnOptions *options;
-
-		if (attribute->attisdropped)
-			continue;
-		options = mongo_column_options(RelationGetRelid(state->relation), attnum);
-		if (strcmp(options->path, "_id") != 0)
-			continue;
-		columns[count].index = attnum - 1;
-		columns[count].name = NameStr(attribute->attname);
-		columns[count].path = options->path;
-		columns[count].bson_type = options->bson_type;
-		columns[count].typid = attribute->atttypid;
-		columns[count++].typmod = attribute->atttypmod;
+		if (!TupleDescAttr(tuple, attnum - 1)->attisdropped &&
+			(path == NULL ||
+			 strcmp(mongo_column_options(RelationGetRelid(relation), attnum)->path, path) == 0))
+			attributes = lappend_int(attributes, attnum);
 	}
-	if (count == 0)
-		return NULL;
-	return mongo_row_decoder_create(state->context, state->options->database,
-									state->options->collection, columns, count,
-									state->options->type_mismatch,
-									state->options->canonical_json);
+	return attributes;
+}
+
+MongoRowDecoder *
+mongo_table_decoder_create(MemoryContext context, Relation relation, const List *attributes)
+{
+	Oid			relid = RelationGetRelid(relation);
+	const MongoTableOptions *options = mongo_table_options(relid);
+	int			count = list_length(attributes);
+	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(count, 1));
+	ListCell   *cell;
+
+	foreach(cell, attributes)
+	{
+		MongoColumn *column = &columns[foreach_current_index(cell)];
+		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(relation),
+													lfirst_int(cell) - 1);
+
+		column->index = attribute->attnum - 1;
+		column->name = NameStr(attribute->attname);
+		column->typid = attribute->atttypid;
+		column->typmod = attribute->atttypmod;
+		if (strcmp(column->name, MONGO_DOCUMENT_COLUMN) != 0)
+		{
+			const MongoColumnOptions *column_options = mongo_column_options(relid,
+																			attribute->attnum);
+
+			column->path = column_options->path;
+			column->bson_type = column_options->bson_type;
+		}
+	}
+	return mongo_row_decoder_create(context, options->database, options->collection, columns,
+									count, options->type_mismatch, options->canonical_json);
 }
 
 /* begin_upsert: gives the kind of its operations. */
 static MongoWriteKind
 begin_upsert(MongoModifyState *state, const ModifyTable *plan, const ResultRelInfo *rinfo)
 {
-	bool		passes_over = mongo_upsert_passes_over(state->upsert);
-
 	/*
 	 * COPY counts the rows that it reads, but has a trigger see no row that
 	 * is not there
 	 */
-	state->tells_refused = passes_over &&
+	state->tells_refused = state->upsert->ignores &&
 		(plan != NULL || (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row));
-	state->returns_upserts = mongo_upsert_returns(state->upsert);
 	state->second = bson_create_in(state->context);
-	return passes_over ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
+	return state->upsert->ignores ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
 }
 
 /* begin_insert: of the statement INSERT, of COPY, and for rows moved to a partition. */
@@ -223,11 +226,11 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	MongoModifyState *state = create_modify_state(estate, rinfo, CMD_INSERT);
 	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
 	MongoWriteKind kind = MONGO_INSERT;
+	List	   *ids = NIL;
 	bool		deferred = (plan != NULL && plan->operation == CMD_UPDATE) ||
 		find_other(estate, rinfo, &extent, false);
 
-	state->upsert = mongo_upsert_begin(estate, plan, rinfo, state->options,
-									   modify_user(estate, rinfo));
+	state->upsert = mongo_upsert_begin(estate, plan, rinfo);
 	state->skips_duplicates = plan != NULL &&
 		plan->onConflictAction == ONCONFLICT_NOTHING;
 	if (state->skips_duplicates)
@@ -242,7 +245,9 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	/* rinfo itself does not know of RETURNING yet */
 	if ((plan != NULL && (plan->returningLists != NIL || plan->withCheckOptionLists != NIL)) ||
 		(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row))
-		state->id_decoder = create_id_decoder(state);
+		ids = mongo_table_attributes(state->relation, "_id");
+	if (ids != NIL)
+		state->id_decoder = mongo_table_decoder_create(state->context, state->relation, ids);
 	if (state->upsert != NULL)
 		kind = begin_upsert(state, plan, rinfo);
 	state->kind = kind;
@@ -418,6 +423,7 @@ static void
 queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 {
 	ErrorContextCallback callback = {error_context_stack, row_error_context, state};
+	bool		returns = state->upsert != NULL && state->upsert->returns;
 	MemoryContext old_context;
 	bool		generated;
 	bson_oid_t	oid;
@@ -438,12 +444,12 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 
 		bson_reinit(state->second);
 		if (state->upsert != NULL)
-			mongo_row_to_upsert(mongo_upsert_layout(state->upsert), state->layout,
+			mongo_row_to_upsert(state->upsert->layout, state->layout,
 								slot->tts_values, slot->tts_isnull, state->document,
 								generated, filter, state->second);
 		else
 			mongo_document_to_upsert(state->document, filter, state->second);
-		if (state->returns_upserts)
+		if (returns)
 			mongo_upsert_return(state->upsert, estate, state->user, filter, state->second, slot);
 		else
 			mongo_writer_add(state->writer, filter, state->second);
@@ -451,7 +457,7 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old_context);
-	if (generated && state->id_decoder != NULL && !state->returns_upserts)
+	if (generated && state->id_decoder != NULL && !returns)
 		show_generated_id(state, estate, slot);
 }
 

@@ -550,15 +550,6 @@ mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter)
  *-------------------------------------------------------------------------
  */
 
-struct MongoUpsert
-{
-	Relation	relation;
-	const MongoTableOptions *options;
-	MongoUpsertLayout *layout;
-	bool		returns;		/* the row is wanted as MongoDB then has it */
-	MongoRowDecoder *decoder;	/* of mongo_upsert_return(); made when needed */
-};
-
 /* --------------------------------- beginning ------------------------------- */
 
 /* may_update: by column, too. */
@@ -604,9 +595,9 @@ check_privileges(const ModifyTable *plan, ResultRelInfo *rinfo,
 }
 
 MongoUpsert *
-mongo_upsert_begin(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo,
-				   const MongoTableOptions *options, Oid userid)
+mongo_upsert_begin(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
 {
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(rinfo->ri_RelationDesc));
 	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
 	MongoUpsert *upsert;
 
@@ -621,73 +612,19 @@ mongo_upsert_begin(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo
 												RelationGetDescr(upsert->relation), options,
 												ExecGetInsertedCols(rinfo, estate),
 												triggers != NULL && triggers->trig_insert_before_row);
-	if (!mongo_upsert_passes_over(upsert))
+	upsert->ignores = options->insert_mode == MONGO_INSERT_MODE_IGNORE;
+	if (!upsert->ignores)
 	{
-		check_privileges(plan, rinfo, upsert->layout, userid);
+		Oid			user = mongo_result_check_as_user(rinfo, estate);
+
+		check_privileges(plan, rinfo, upsert->layout, user ? user : GetUserId());
 		upsert->returns = (plan != NULL && plan->returningLists != NIL) ||
 			(triggers != NULL && triggers->trig_insert_after_row);
 	}
 	return upsert;
 }
 
-const MongoUpsertLayout *
-mongo_upsert_layout(const MongoUpsert *upsert)
-{
-	return upsert->layout;
-}
-
-bool
-mongo_upsert_passes_over(const MongoUpsert *upsert)
-{
-	return upsert->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
-}
-
-bool
-mongo_upsert_returns(const MongoUpsert *upsert)
-{
-	return upsert->returns;
-}
-
 /* ------------------------- RETURNING, AFTER ROW triggers ------------------- */
-
-/* create_document_decoder: of all columns. */
-static MongoRowDecoder *
-create_document_decoder(const MongoUpsert *upsert, MemoryContext context)
-{
-	TupleDesc	tuple = RelationGetDescr(upsert->relation);
-	MemoryContext old_context = MemoryContextSwitchTo(context);
-	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(tuple->natts, 1));
-	MongoRowDecoder *decoder;
-	int			count = 0;
-
-	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
-		MongoColumn *column = &columns[count];
-
-		if (attribute->attisdropped)
-			continue;
-		column->index = attnum - 1;
-		column->name = NameStr(attribute->attname);
-		if (strcmp(column->name, MONGO_DOCUMENT_COLUMN) != 0)
-		{
-			const MongoColumnOptions *options =
-				mongo_column_options(RelationGetRelid(upsert->relation), attnum);
-
-			column->path = options->path;
-			column->bson_type = options->bson_type;
-		}
-		column->typid = attribute->atttypid;
-		column->typmod = attribute->atttypmod;
-		count++;
-	}
-	decoder = mongo_row_decoder_create(context, upsert->options->database,
-									   upsert->options->collection, columns, count,
-									   upsert->options->type_mismatch,
-									   upsert->options->canonical_json);
-	MemoryContextSwitchTo(old_context);
-	return decoder;
-}
 
 void
 mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping *user,
@@ -709,7 +646,8 @@ mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping *user,
 	bson_t		document;
 
 	if (upsert->decoder == NULL)
-		upsert->decoder = create_document_decoder(upsert, estate->es_query_cxt);
+		upsert->decoder = mongo_table_decoder_create(estate->es_query_cxt, upsert->relation,
+													 mongo_table_attributes(upsert->relation, NULL));
 	session = mongo_begin_write(user, &extent);
 	mongo_begin_work(&work, list_make1_oid(relid));
 	if (!mongo_find_and_modify(session, CurrentMemoryContext, &command,
