@@ -10,12 +10,248 @@
 #include "exec_internal.h"
 #include "plan.h"
 
+#include "access/htup_details.h"
+#include "access/tupdesc.h"
 #include "commands/explain.h"
+#include "common/hashfn.h"
 #include "executor/executor.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
+
+/*-------------------------------------------------------------------------
+ * The keys of a batch of outer rows: their hash values, and what is asked for.
+ *-------------------------------------------------------------------------
+ */
+
+/* Bytes of a key that no document can have, as these have 16 MB at most. */
+#define IMPOSSIBLE_KEY		(16 * 1024 * 1024)
+
+#define FEWEST_KEY_BUCKETS	1024	/* a power of two */
+
+/* A value that is asked for. */
+typedef struct KeyValue
+{
+	Datum		value;
+	uint32		hash;
+	struct KeyValue *next;		/* in the same bucket */
+} KeyValue;
+
+typedef struct KeyColumn
+{
+	const MongoBatchedColumn *plan;
+	ExprState  *outer;
+	ExprState  *inner;
+	FmgrInfo	outer_hash;
+	FmgrInfo	inner_hash;
+	int16		length;
+	bool		by_value;
+	char		align;
+
+	Datum		value;			/* in hand, of an outer row */
+	uint32		hash;
+	KeyValue  **buckets;		/* of a batch */
+	Datum	   *values;
+	int			nvalues;
+} KeyColumn;
+
+typedef struct KeyBatch
+{
+	KeyColumn  *columns;		/* those that are asked for come first */
+	int			ncolumns;
+	int			nasked;
+	TupleDesc	record;			/* of the arrays */
+	MemoryContext context;		/* of the batch */
+	uint32		mask;
+	Size		size;			/* of the keys that have been added */
+	Size		size_in_hand;	/* of those that were evaluated last */
+} KeyBatch;
+
+/* describe_record: an array for each key that is asked for. */
+static TupleDesc
+describe_record(const KeyBatch *batch)
+{
+	TupleDesc	record = CreateTemplateTupleDesc(batch->nasked);
+
+	for (int i = 0; i < batch->nasked; i++)
+		TupleDescInitEntry(record, i + 1, NULL, get_array_type(batch->columns[i].plan->type), -1, 0);
+	return BlessTupleDesc(record);
+}
+
+/* create_keys: for a join whose keys are these expressions over a pair of its rows. */
+static KeyBatch *
+create_keys(const MongoBatchedJoin *join, List *outer, List *inner,
+			PlanState *parent)
+{
+	KeyBatch   *batch = palloc0(sizeof(KeyBatch));
+
+	batch->ncolumns = list_length(join->columns);
+	batch->columns = palloc0(sizeof(KeyColumn) * batch->ncolumns);
+	for (int i = 0; i < batch->ncolumns; i++)
+	{
+		KeyColumn  *column = &batch->columns[i];
+
+		column->plan = list_nth(join->columns, i);
+		column->outer = ExecInitExpr(list_nth(outer, i), parent);
+		column->inner = ExecInitExpr(list_nth(inner, i), parent);
+		fmgr_info(column->plan->outer_hash, &column->outer_hash);
+		fmgr_info(column->plan->inner_hash, &column->inner_hash);
+		get_typlenbyvalalign(column->plan->type, &column->length, &column->by_value,
+							 &column->align);
+		batch->nasked += column->plan->asked;
+	}
+	batch->record = describe_record(batch);
+	return batch;
+}
+
+/* begin_keys: forget all, for a batch of so many rows at most, in 'context'. */
+static void
+begin_keys(KeyBatch *batch, MemoryContext context, int rows)
+{
+	uint32		nbuckets = FEWEST_KEY_BUCKETS;
+
+	while (nbuckets < (uint32) rows)
+		nbuckets *= 2;
+	batch->mask = nbuckets - 1;
+	batch->context = context;
+	batch->size = 0;
+	for (int i = 0; i < batch->nasked; i++)
+	{
+		KeyColumn  *column = &batch->columns[i];
+
+		column->buckets = MemoryContextAllocZero(context, sizeof(KeyValue *) * nbuckets);
+		column->values = MemoryContextAlloc(context, sizeof(Datum) * rows);
+		column->nvalues = 0;
+	}
+}
+
+/* evaluate_outer: the key of an outer row, whole; false for one that meets nothing. */
+static bool
+evaluate_outer(KeyBatch *batch, KeyColumn *column, ExprContext *econtext)
+{
+	bool		isnull;
+	Size		size;
+
+	column->value = ExecEvalExpr(column->outer, econtext, &isnull);
+	if (isnull)
+		return false;
+	if (column->length == -1)
+		column->value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(column->value));
+	size = datumGetSize(column->value, column->by_value, column->length);
+	if (size >= IMPOSSIBLE_KEY)
+		return false;
+	if (column->plan->asked)
+		batch->size_in_hand += size;
+	column->hash = DatumGetUInt32(FunctionCall1Coll(&column->outer_hash,
+													column->plan->collation, column->value));
+	return true;
+}
+
+static bool
+evaluate_inner(KeyColumn *column, ExprContext *econtext)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr(column->inner, econtext, &isnull);
+
+	if (isnull)
+		return false;
+	column->hash = DatumGetUInt32(FunctionCall1Coll(&column->inner_hash,
+													column->plan->collation, value));
+	return true;
+}
+
+/*
+ * evaluate_side: the keys of one side of the pair, in the per-tuple memory, and the hash value
+ * of all; false when the row meets no other, since one is NULL or too large for a document.
+ */
+static bool
+evaluate_side(KeyBatch *batch, ExprContext *econtext, bool is_outer,
+			  uint32 *hash)
+{
+	/* hash functions may detoast, too */
+	MemoryContext old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		meets = true;
+
+	*hash = 0;
+	if (is_outer)
+		batch->size_in_hand = 0;
+	for (int i = 0; i < batch->ncolumns && meets; i++)
+	{
+		KeyColumn  *column = &batch->columns[i];
+
+		meets = is_outer ? evaluate_outer(batch, column, econtext) :
+			evaluate_inner(column, econtext);
+		if (meets)
+			*hash = hash_combine(*hash, column->hash);
+	}
+	MemoryContextSwitchTo(old_context);
+	return meets;
+}
+
+/* ask_for_value: into the list, unless it is there. */
+static void
+ask_for_value(KeyBatch *batch, KeyColumn *column)
+{
+	KeyValue  **bucket = &column->buckets[column->hash & batch->mask];
+	KeyValue   *value;
+
+	for (value = *bucket; value != NULL; value = value->next)
+	{
+		if (value->hash == column->hash &&
+			datum_image_eq(value->value, column->value, column->by_value, column->length))
+			return;
+	}
+	value = palloc(sizeof(KeyValue));
+	value->value = datumCopy(column->value, column->by_value, column->length);
+	value->hash = column->hash;
+	value->next = *bucket;
+	*bucket = value;
+	column->values[column->nvalues++] = value->value;
+	batch->size += datumGetSize(value->value, column->by_value, column->length);
+}
+
+/* add_outer_keys: ask also for the outer keys that were evaluated last. */
+static void
+add_outer_keys(KeyBatch *batch)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(batch->context);
+
+	for (int i = 0; i < batch->nasked; i++)
+		ask_for_value(batch, &batch->columns[i]);
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * keys_record: of an array for each key that is asked for, of its distinct values, which
+ * the CaseTestExpr of the inner plan stands for.
+ */
+static Datum
+keys_record(KeyBatch *batch)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(batch->context);
+	Datum	   *arrays = palloc(sizeof(Datum) * batch->nasked);
+	bool	   *nulls = palloc0(sizeof(bool) * batch->nasked);
+	Datum		record;
+
+	for (int i = 0; i < batch->nasked; i++)
+	{
+		const KeyColumn *column = &batch->columns[i];
+
+		arrays[i] = PointerGetDatum(construct_array(column->values, column->nvalues,
+													column->plan->type, column->length,
+													column->by_value, column->align));
+	}
+	record = HeapTupleGetDatum(heap_form_tuple(batch->record, arrays, nulls));
+	MemoryContextSwitchTo(old_context);
+	return record;
+}
+
+/* ------ A batch of outer rows, and the documents that are joined with it ------ */
 
 /* Outer rows in a batch; fewer in the first of a query that may stop early. */
 #define LARGEST_BATCH		2000
@@ -59,7 +295,7 @@ typedef struct BatchedJoinState
 	int			nouter;			/* columns */
 	int			ninner;
 	ExprState  *clauses;
-	MongoKeyBatch *keys;
+	KeyBatch   *keys;
 	TupleTableSlot *outer_slot; /* of a waiting row */
 	TupleTableSlot *carried;	/* a row read for this batch, to begin the
 								 * next */
@@ -173,10 +409,10 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->ninner = list_length(state->inner->plan->targetlist);
 	state->clauses = ExecInitQual(list_nth(scan->custom_exprs, MONGO_BATCHED_CLAUSES),
 								  (PlanState *) node);
-	state->keys = mongo_key_batch_create(state->join,
-										 list_nth(scan->custom_exprs, MONGO_BATCHED_OUTER_KEYS),
-										 list_nth(scan->custom_exprs, MONGO_BATCHED_INNER_KEYS),
-										 (PlanState *) node);
+	state->keys = create_keys(state->join,
+							  list_nth(scan->custom_exprs, MONGO_BATCHED_OUTER_KEYS),
+							  list_nth(scan->custom_exprs, MONGO_BATCHED_INNER_KEYS),
+							  (PlanState *) node);
 	outer_tuple = ExecGetResultType(state->outer);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, outer_tuple, &TTSOpsMinimalTuple);
 	state->carried = ExecInitExtraTupleSlot(estate, outer_tuple, &TTSOpsMinimalTuple);
@@ -231,7 +467,7 @@ evaluate_keys(BatchedJoinState *state, bool is_outer, uint32 *hash)
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
-	return mongo_key_batch_evaluate(state->keys, econtext, is_outer, hash);
+	return evaluate_side(state->keys, econtext, is_outer, hash);
 }
 
 /* finds_by_keys: is MongoDB asked for the keys of a batch, and not for all documents? */
@@ -248,7 +484,7 @@ note_keys(BatchedJoinState *state, OuterRow *row, uint32 hash)
 	OuterRow  **bucket = &state->buckets[hash & state->bucket_mask];
 
 	if (finds_by_keys(state))
-		mongo_key_batch_add(state->keys);
+		add_outer_keys(state->keys);
 	row->hash = hash;
 	row->next = *bucket;
 	*bucket = row;
@@ -284,8 +520,8 @@ take_row(BatchedJoinState *state, TupleTableSlot *slot)
 	bool		meets = evaluate_keys(state, true, &hash);
 
 	if (meets && finds_by_keys(state) &&
-		mongo_key_batch_size_in_hand(state->keys) >= LARGEST_KEYS &&
-		mongo_key_batch_size(state->keys) > 0)
+		state->keys->size_in_hand >= LARGEST_KEYS &&
+		state->keys->size > 0)
 	{
 		if (slot != state->carried)
 			ExecCopySlot(state->carried, slot);
@@ -313,7 +549,7 @@ static bool
 is_full(const BatchedJoinState *state)
 {
 	return state->nrows >= state->batch_size ||
-		(finds_by_keys(state) && mongo_key_batch_size(state->keys) >= LARGEST_KEYS) ||
+		(finds_by_keys(state) && state->keys->size >= LARGEST_KEYS) ||
 		MemoryContextMemAllocated(state->batch_context, false) >=
 		Max((Size) work_mem * 1024, SMALLEST_MEMORY);
 }
@@ -330,7 +566,7 @@ fill_batch(BatchedJoinState *state)
 	state->buckets = MemoryContextAllocZero(state->batch_context,
 											sizeof(OuterRow *) * (state->bucket_mask + 1));
 	if (finds_by_keys(state))
-		mongo_key_batch_begin(state->keys, state->batch_context, state->batch_size);
+		begin_keys(state->keys, state->batch_context, state->batch_size);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -347,7 +583,7 @@ ask_for_keys(BatchedJoinState *state)
 	ExprContext *econtext = state->inner->ps_ExprContext;
 
 	ExecReScan(state->inner);
-	econtext->caseValue_datum = mongo_key_batch_record(state->keys);
+	econtext->caseValue_datum = keys_record(state->keys);
 	econtext->caseValue_isNull = false;
 	state->asked = state->whole != NULL;
 }

@@ -223,25 +223,6 @@ extern void mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder,
 							 Datum *values, bool *isnull);
 
 /*-------------------------------------------------------------------------
- * The documents for all values of a correlated sub-select, in a hash table.
- *
- * See src/plan/plan_internal.h.  A value's rows are among those that have its hash
- * value; all conditions that MongoDB would have tested are the caller's to test.
- *-------------------------------------------------------------------------
- */
-
-/* Opaque. */
-typedef struct MongoHashedScan MongoHashedScan;
-
-/*
- * mongo_hashed_scan_begin, mongo_hashed_scan_next
- *		Begin with the rows for the present values of parameters; the next of them,
- *		into 'slot', of minimal tuples, where it stays good as long as the table;
- *		false when there are no more.
- */
-extern void mongo_hashed_scan_begin(MongoHashedScan *hashed, ForeignScanState *node);
-
-/*-------------------------------------------------------------------------
  * Documents whose rows a policy hides, so that no error may tell of them.
  *
  * Where PostgreSQL tests a policy, or the conditions of a view that is a security
@@ -278,58 +259,6 @@ typedef struct MongoIdentityLog MongoIdentityLog;
  */
 extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
 								uint32 length, ItemPointer ctid);
-
-/*-------------------------------------------------------------------------
- * The keys of a batch of outer rows: their hash values, and what is asked for.
- *-------------------------------------------------------------------------
- */
-
-/* Opaque. */
-typedef struct MongoKeyBatch MongoKeyBatch;
-
-/*
- * mongo_key_batch_create
- *		For a join whose keys are these expressions over a pair of its rows, which
- *		'parent' has as its scan tuple.  Lives in the current memory context.
- */
-extern MongoKeyBatch *mongo_key_batch_create(const MongoBatchedJoin *join, List *outer,
-											 List *inner, PlanState *parent);
-
-/*
- * mongo_key_batch_begin
- *		Forget all keys, for a batch of so many rows at most, in 'context'; what was
- *		added before must be in no use any more.
- */
-extern void mongo_key_batch_begin(MongoKeyBatch *batch, MemoryContext context, int rows);
-
-/*
- * mongo_key_batch_evaluate
- *		The keys of one side of the pair, in the per-tuple memory, and the hash value of
- *		all; false when the row meets no other, since one of its keys is NULL or too
- *		large for a document.
- *
- * Equal keys have the same hash value, whatever side they are of.
- */
-extern bool mongo_key_batch_evaluate(MongoKeyBatch *batch, ExprContext *econtext,
-									 bool is_outer, uint32 *hash);
-
-/*
- * mongo_key_batch_size_in_hand, mongo_key_batch_size
- *		The bytes of the outer keys that were evaluated last, and of all that have been
- *		added, as far as they are asked for; of each value once.
- */
-extern Size mongo_key_batch_size_in_hand(const MongoKeyBatch *batch);
-extern Size mongo_key_batch_size(const MongoKeyBatch *batch);
-
-/* mongo_key_batch_add: ask also for the outer keys that were evaluated last. */
-extern void mongo_key_batch_add(MongoKeyBatch *batch);
-
-/*
- * mongo_key_batch_record
- *		A record of an array for each key that is asked for, of its distinct values:
- *		what the CaseTestExpr of the inner plan stands for.
- */
-extern Datum mongo_key_batch_record(MongoKeyBatch *batch);
 
 /*-------------------------------------------------------------------------
  * A foreign scan that several processes share.
@@ -407,7 +336,7 @@ typedef struct MongoScanState
 	int			change_after;	/* so many of them, see exec_internal.h; 0:
 								 * never */
 	bool		changed_over;
-	MongoHashedScan *hashed;	/* NULL: none so far, or given up */
+	struct MongoHashedScan *hashed; /* NULL: none so far, or given up */
 	bool		keeps_answers;	/* as it may be begun again */
 	MongoAnswers *answers;		/* NULL: none is kept so far */
 	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
@@ -418,8 +347,6 @@ typedef struct MongoScanState
 	bool		must_wait;		/* why an asynchronous scan gave no row */
 	MongoUsage	usage;			/* for EXPLAIN ANALYZE; since the scan began */
 	MongoScanRun run;
-	MongoScanRun earlier;		/* its context is spare; NULL before any
-								 * ReScan */
 } MongoScanState;
 
 /*

@@ -9,161 +9,216 @@
 
 #include "exec_internal.h"
 
-#include "access/htup_details.h"
-#include "access/tupdesc.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "foreign/fdwapi.h"
-#include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/array.h"
-#include "utils/datum.h"
 #include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
-static MongoHashedScan *mongo_hashed_scan_create(ForeignScanState *node);
-static bool mongo_hashed_scan_next(MongoHashedScan *hashed, TupleTableSlot *slot);
-
 /*-------------------------------------------------------------------------
- * A scan in a correlated sub-select that goes over to its second plan.
+ * What MongoDB has answered to the commands of one scan, to be given again.
  *-------------------------------------------------------------------------
  */
 
-/* No scan goes over before so many values were asked for. */
-#define FEWEST_VALUES	3
+/* The bytes of a command. */
+typedef struct CommandKey
+{
+	const uint8 *bytes;
+	uint32		length;
+} CommandKey;
 
-/*
- * If the whole statement is said to cost so many times what all documents do, they may
- * be fetched at once: at worst, little is lost.
- */
-#define FAR_DEARER		4
+typedef struct Answer
+{
+	CommandKey	command;
+	int64		first;			/* row, in the tuplestore */
+	int64		nrows;
+	bool		whole;
+} Answer;
 
-/*
- * How many outer rows there are is not known to the plan of a sub-select.  So as much
- * is spent on single values as on all documents, before these are fetched: twice what
- * the better way would have taken at worst.  But if many are expected, the statement's
- * own cost, which is in the plan, tells.
- */
+struct MongoAnswers
+{
+	MemoryContext context;
+	MemoryContext keys_context; /* of 'known' and the commands */
+	HTAB	   *known;
+	Tuplestorestate *rows;
+	Answer	   *current;		/* NULL: none, or it has been forgotten */
+	int64		position;		/* in it */
+	int64		reused;
+};
+
+/* hash_command: for hash_create(). */
+static uint32
+hash_command(const void *key, Size keysize pg_attribute_unused())
+{
+	const CommandKey *command = key;
+
+	return hash_bytes(command->bytes, command->length);
+}
+
+/* compare_commands: likewise. */
+static int
+compare_commands(const void *left, const void *right, Size keysize pg_attribute_unused())
+{
+	const CommandKey *one = left;
+	const CommandKey *other = right;
+
+	return one->length == other->length &&
+		memcmp(one->bytes, other->bytes, one->length) == 0 ? 0 : 1;
+}
+
+/* create_known: an empty table of commands. */
+static void
+create_known(MongoAnswers *answers)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(CommandKey),
+		.entrysize = sizeof(Answer),
+		.hash = hash_command,
+		.match = compare_commands,
+		.hcxt = answers->keys_context,
+	};
+
+	answers->known = hash_create("mongo_fdw answers", 16, &control,
+								 HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+}
+
+MongoAnswers *
+mongo_answers_create(MemoryContext context)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	MongoAnswers *answers = palloc0(sizeof(MongoAnswers));
+
+	answers->context = context;
+	answers->keys_context = AllocSetContextCreate(context, "mongo_fdw answers",
+												  ALLOCSET_SMALL_SIZES);
+	create_known(answers);
+	answers->rows = tuplestore_begin_heap(false, false, work_mem);
+	tuplestore_set_eflags(answers->rows, EXEC_FLAG_REWIND);
+	MemoryContextSwitchTo(old_context);
+	return answers;
+}
+
 void
-mongo_change_over_init(ForeignScanState *node)
+mongo_answers_forget(MongoAnswers *answers)
 {
-	MongoScanState *state = node->fdw_state;
-	const Plan *plan = node->ss.ps.plan;
-	const PlannedStmt *statement = node->ss.ps.state->es_plannedstmt;
-	int			after = state->plan->change_after;
-
-	if (after == 0)
+	if (answers->current == NULL)
 		return;
-	if (after * plan->total_cost * FAR_DEARER < statement->planTree->total_cost)
-		after = FEWEST_VALUES;
-	state->change_after = Max(after, FEWEST_VALUES);
+	hash_search(answers->known, &answers->current->command, HASH_REMOVE, NULL);
+	answers->current = NULL;
 }
 
-/* hashing_scan: the scan with the hash table; the second plan has one at its bottom. */
-static ForeignScanState *
-hashing_scan(ForeignScanState *node)
+void
+mongo_answers_leave(MongoAnswers *answers)
 {
-	const MongoScanState *state = node->fdw_state;
-	PlanState  *below = (PlanState *) node;
-
-	if (state->plan->hash_functions != NIL)
-		return node;
-	do
-		below = outerPlanState(below);
-	while (!IsA(below, ForeignScanState));
-	return (ForeignScanState *) below;
+	if (answers->current != NULL && !answers->current->whole)
+		mongo_answers_forget(answers);
+	answers->current = NULL;
 }
 
-/* make_hash: of all documents; false when that is given up. */
-static bool
-make_hash(ForeignScanState *node)
+/* add_answer: a new one, to be written behind all others. */
+static void
+add_answer(MongoAnswers *answers, const bson_t *command)
 {
-	ForeignScanState *scan = hashing_scan(node);
-	MongoScanState *state = scan->fdw_state;
+	CommandKey	key = {.length = command->len};
+	uint8	   *bytes;
 
-	state->hashed = mongo_hashed_scan_create(scan);
-	if (state->hashed == NULL)
-		return false;
-	mongo_scan_make_kept_slot(scan);
-	return true;
+	if (!tuplestore_in_memory(answers->rows) ||
+		MemoryContextMemAllocated(answers->keys_context, true) > (Size) work_mem * 1024)
+	{
+		tuplestore_clear(answers->rows);
+		hash_destroy(answers->known);
+		MemoryContextReset(answers->keys_context);
+		create_known(answers);
+	}
+	bytes = MemoryContextAlloc(answers->keys_context, command->len);
+	memcpy(bytes, bson_get_data(command), command->len);
+	key.bytes = bytes;
+	answers->current = hash_search(answers->known, &key, HASH_ENTER, NULL);
+	answers->current->first = tuplestore_tuple_count(answers->rows);
+	answers->current->nrows = 0;
+	answers->current->whole = false;
+}
+
+MongoAnswerState
+mongo_answers_begin(MongoAnswers *answers, const bson_t *command)
+{
+	CommandKey	key = {bson_get_data(command), command->len};
+	Answer	   *earlier = hash_search(answers->known, &key, HASH_FIND, NULL);
+
+	if (earlier != answers->current)
+		mongo_answers_leave(answers);
+	answers->position = 0;
+	if (earlier == NULL)
+		add_answer(answers, command);
+	else
+	{
+		answers->current = earlier;
+		answers->reused++;
+	}
+	/* in a file this passes over less than work_mem holds */
+	tuplestore_rescan(answers->rows);
+	if (answers->current->first > 0)
+		(void) tuplestore_skiptuples(answers->rows, answers->current->first, true);
+	return earlier == NULL ? MONGO_ANSWER_NEW :
+		earlier->whole ? MONGO_ANSWER_WHOLE : MONGO_ANSWER_BEGUN;
 }
 
 bool
-mongo_change_over(ForeignScanState *node)
+mongo_answers_next(MongoAnswers *answers, TupleTableSlot *slot)
 {
-	MongoScanState *state = node->fdw_state;
+	MemoryContext old_context;
 
-	if (!state->changed_over && state->hashed == NULL)
-	{
-		if (state->change_after == 0 || state->nvalues > state->change_after ||
-			state->shared != NULL || state->identities != NULL)
-			return false;
-		/* which is tried once */
-		if (++state->nvalues <= state->change_after || !make_hash(node))
-			return false;
-		state->changed_over = true;
-	}
-	if (state->answers != NULL)
-		mongo_answers_forget(state->answers);
-	if (state->hashed != NULL)
-		mongo_hashed_scan_begin(state->hashed, node);
+	if (answers->current == NULL || answers->position >= answers->current->nrows)
+		return false;
+	/* the slot owns a row that was read from a file */
+	old_context = MemoryContextSwitchTo(answers->context);
+	if (!tuplestore_gettupleslot(answers->rows, true, false, slot))
+		elog(ERROR, "a stored answer ends before its last row");
+	MemoryContextSwitchTo(old_context);
+	answers->position++;
 	return true;
 }
 
-/* hashed_row: the next one for the values that are asked for. */
-static TupleTableSlot *
-hashed_row(ForeignScanState *node)
+void
+mongo_answers_add(MongoAnswers *answers, TupleTableSlot *slot)
 {
-	MongoScanState *state = node->fdw_state;
-
-	while (mongo_hashed_scan_next(state->hashed, state->kept_slot))
-	{
-		if (mongo_scan_is_meant(node, state->kept_slot))
-			return state->kept_slot;
-		CHECK_FOR_INTERRUPTS();
-		ResetExprContext(node->ss.ps.ps_ExprContext);
-	}
-	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	if (answers->current == NULL)
+		return;
+	Assert(answers->position == answers->current->nrows);
+	tuplestore_puttupleslot(answers->rows, slot);
+	answers->position++;
+	answers->current->nrows++;
 }
 
-/* local_row: the next one of the second plan, as a row of the scan. */
-static TupleTableSlot *
-local_row(ForeignScanState *node)
+void
+mongo_answers_finish(MongoAnswers *answers)
 {
-	MongoScanState *state = node->fdw_state;
-	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
-	MemoryContext old_context = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
-	TupleTableSlot *row = ExecProcNode(outerPlanState(node));
-	ListCell   *cell;
-
-	MemoryContextSwitchTo(old_context);
-	ExecClearTuple(slot);
-	if (TupIsNull(row))
-		return slot;
-	slot_getallattrs(row);
-	/* nothing of a row that was decoded before */
-	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-	foreach(cell, state->plan->local_columns)
-	{
-		int			column = lfirst_int(cell);
-
-		if (column < 0)
-			continue;
-		slot->tts_values[column] = row->tts_values[foreach_current_index(cell)];
-		slot->tts_isnull[column] = row->tts_isnull[foreach_current_index(cell)];
-	}
-	return ExecStoreVirtualTuple(slot);
+	if (answers->current != NULL)
+		answers->current->whole = true;
 }
 
-TupleTableSlot *
-mongo_changed_row(ForeignScanState *node)
+bool
+mongo_answers_is_whole(const MongoAnswers *answers)
 {
-	MongoScanState *state = node->fdw_state;
+	return answers->current != NULL && answers->current->whole;
+}
 
-	return state->plan->hash_functions != NIL ? hashed_row(node) : local_row(node);
+int64
+mongo_answers_reused(const MongoAnswers *answers)
+{
+	return answers->reused;
+}
+
+void
+mongo_answers_end(MongoAnswers *answers)
+{
+	if (answers == NULL)
+		return;
+	tuplestore_end(answers->rows);
+	MemoryContextDelete(answers->keys_context);
 }
 
 /*-------------------------------------------------------------------------
@@ -171,14 +226,12 @@ mongo_changed_row(ForeignScanState *node)
  *-------------------------------------------------------------------------
  */
 
-#define FEWEST_BUCKETS	1024	/* a power of two */
-
-typedef struct HashedRow
+/* The rows of which the keys have this hash value. */
+typedef struct HashedRows
 {
-	MinimalTuple tuple;
 	uint32		hash;
-	struct HashedRow *next;		/* in the same bucket, or of all */
-} HashedRow;
+	List	   *tuples;			/* MinimalTuple */
+} HashedRows;
 
 typedef struct HashedKey
 {
@@ -189,18 +242,15 @@ typedef struct HashedKey
 	Oid			collation;
 } HashedKey;
 
-struct MongoHashedScan
+typedef struct MongoHashedScan
 {
 	MemoryContext context;
 	HashedKey  *keys;
 	int			nkeys;
-	HashedRow  *rows;			/* while they are read */
-	double		nrows;
-	HashedRow **buckets;
-	uint32		mask;
-	uint32		hash;			/* that is looked for */
-	HashedRow  *next;
-};
+	HTAB	   *rows;			/* HashedRows */
+	List	   *found;			/* those of the values that are asked for */
+	int			next;
+} MongoHashedScan;
 
 /* prepare_keys: from the plan's expressions and functions. */
 static void
@@ -281,20 +331,19 @@ add_row(MongoHashedScan *hashed, ForeignScanState *node, TupleTableSlot *slot)
 {
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	MemoryContext old_context;
-	HashedRow  *row;
+	HashedRows *rows;
 	uint32		hash;
+	bool		found;
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = slot;
 	if (!hash_keys(hashed, econtext, true, &hash))
 		return;
 	old_context = MemoryContextSwitchTo(hashed->context);
-	row = palloc(sizeof(HashedRow));
-	row->tuple = ExecCopySlotMinimalTuple(slot);
-	row->hash = hash;
-	row->next = hashed->rows;
-	hashed->rows = row;
-	hashed->nrows++;
+	rows = hash_search(hashed->rows, &hash, HASH_ENTER, &found);
+	if (!found)
+		rows->tuples = NIL;
+	rows->tuples = lappend(rows->tuples, ExecCopySlotMinimalTuple(slot));
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -337,30 +386,8 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *node)
 	return true;
 }
 
-/* fill_buckets: of the rows that have been read. */
-static void
-fill_buckets(MongoHashedScan *hashed)
-{
-	uint32		nbuckets = FEWEST_BUCKETS;
-	HashedRow  *row = hashed->rows;
-
-	while (nbuckets < hashed->nrows)
-		nbuckets *= 2;
-	hashed->mask = nbuckets - 1;
-	hashed->buckets = MemoryContextAllocZero(hashed->context, sizeof(HashedRow *) * nbuckets);
-	while (row != NULL)
-	{
-		HashedRow  *following = row->next;
-		HashedRow **bucket = &hashed->buckets[row->hash & hashed->mask];
-
-		row->next = *bucket;
-		*bucket = row;
-		row = following;
-	}
-}
-
 /*
- * mongo_hashed_scan_create
+ * hashed_scan_create
  *		Read the scan below 'node' to its end, into a hash table that lives in
  *		the query's memory; NULL when that has been given up.
  *
@@ -369,512 +396,187 @@ fill_buckets(MongoHashedScan *hashed)
  * it is one only if it is asked for.  Otherwise raises what a scan does.
  */
 static MongoHashedScan *
-mongo_hashed_scan_create(ForeignScanState *node)
+hashed_scan_create(ForeignScanState *node)
 {
 	MemoryContext context = AllocSetContextCreate(node->ss.ps.state->es_query_cxt,
 												  "mongo_fdw hashed scan",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context = MemoryContextSwitchTo(context);
 	MongoHashedScan *hashed = palloc0(sizeof(MongoHashedScan));
+	HASHCTL		control = {
+		.keysize = sizeof(uint32), .entrysize = sizeof(HashedRows), .hcxt = context
+	};
 
 	hashed->context = context;
+	hashed->rows = hash_create("mongo_fdw hashed scan", 1024, &control,
+							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	prepare_keys(hashed, node->fdw_state);
 	MemoryContextSwitchTo(old_context);
 	if (read_rows(hashed, node))
-	{
-		fill_buckets(hashed);
 		return hashed;
-	}
 	ExecReScan(outerPlanState(node));
 	MemoryContextDelete(context);
 	return NULL;
 }
 
-void
-mongo_hashed_scan_begin(MongoHashedScan *hashed, ForeignScanState *node)
+/* hashed_scan_begin: with the rows for the present values of parameters. */
+static void
+hashed_scan_begin(MongoHashedScan *hashed, ForeignScanState *node)
 {
-	hashed->next = NULL;
-	if (hash_keys(hashed, node->ss.ps.ps_ExprContext, false, &hashed->hash))
-		hashed->next = hashed->buckets[hashed->hash & hashed->mask];
+	uint32		hash;
+	const HashedRows *rows = NULL;
+
+	if (hash_keys(hashed, node->ss.ps.ps_ExprContext, false, &hash))
+		rows = hash_search(hashed->rows, &hash, HASH_FIND, NULL);
+	hashed->found = rows == NULL ? NIL : rows->tuples;
+	hashed->next = 0;
 }
 
+/* hashed_scan_next: of these rows, which are good as long as the table. */
 static bool
-mongo_hashed_scan_next(MongoHashedScan *hashed, TupleTableSlot *slot)
+hashed_scan_next(MongoHashedScan *hashed, TupleTableSlot *slot)
 {
-	HashedRow  *row = hashed->next;
-
-	while (row != NULL && row->hash != hashed->hash)
-		row = row->next;
-	hashed->next = row == NULL ? NULL : row->next;
-	if (row != NULL)
-		ExecStoreMinimalTuple(row->tuple, slot, false);
-	return row != NULL;
+	if (hashed->next >= list_length(hashed->found))
+		return false;
+	ExecStoreMinimalTuple(list_nth(hashed->found, hashed->next++), slot, false);
+	return true;
 }
 
 /*-------------------------------------------------------------------------
- * What MongoDB has answered to the commands of one scan, to be given again.
+ * A scan in a correlated sub-select that goes over to its second plan.
  *-------------------------------------------------------------------------
  */
 
-/* The bytes of a command. */
-typedef struct CommandKey
-{
-	const uint8 *bytes;
-	uint32		length;
-} CommandKey;
-
-typedef struct Answer
-{
-	CommandKey	command;
-	int64		first;			/* row, in the tuplestore */
-	int64		nrows;
-	bool		whole;
-} Answer;
-
-struct MongoAnswers
-{
-	MemoryContext context;
-	MemoryContext keys_context; /* of 'known' and the commands */
-	HTAB	   *known;
-	Tuplestorestate *rows;
-	Answer	   *current;		/* NULL: none, or it has been forgotten */
-	Answer	   *last;			/* that was written; likewise */
-	int64		position;		/* in it */
-	int64		reused;
-};
-
-/* hash_command: for hash_create(). */
-static uint32
-hash_command(const void *key, Size keysize pg_attribute_unused())
-{
-	const CommandKey *command = key;
-
-	return hash_bytes(command->bytes, command->length);
-}
-
-/* compare_commands: likewise. */
-static int
-compare_commands(const void *left, const void *right, Size keysize pg_attribute_unused())
-{
-	const CommandKey *one = left;
-	const CommandKey *other = right;
-
-	return one->length == other->length &&
-		memcmp(one->bytes, other->bytes, one->length) == 0 ? 0 : 1;
-}
-
-/* create_known: an empty table of commands. */
-static void
-create_known(MongoAnswers *answers)
-{
-	HASHCTL		control = {
-		.keysize = sizeof(CommandKey),
-		.entrysize = sizeof(Answer),
-		.hash = hash_command,
-		.match = compare_commands,
-		.hcxt = answers->keys_context,
-	};
-
-	answers->known = hash_create("mongo_fdw answers", 16, &control,
-								 HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
-}
-
-MongoAnswers *
-mongo_answers_create(MemoryContext context)
-{
-	MemoryContext old_context = MemoryContextSwitchTo(context);
-	MongoAnswers *answers = palloc0(sizeof(MongoAnswers));
-
-	answers->context = context;
-	answers->keys_context = AllocSetContextCreate(context, "mongo_fdw answers",
-												  ALLOCSET_SMALL_SIZES);
-	create_known(answers);
-	answers->rows = tuplestore_begin_heap(false, false, work_mem);
-	tuplestore_set_eflags(answers->rows, EXEC_FLAG_REWIND);
-	/* a second pointer stays where the last answer begins */
-	(void) tuplestore_alloc_read_pointer(answers->rows, EXEC_FLAG_REWIND);
-	MemoryContextSwitchTo(old_context);
-	return answers;
-}
-
-void
-mongo_answers_forget(MongoAnswers *answers)
-{
-	if (answers->current == NULL)
-		return;
-	hash_search(answers->known, &answers->current->command, HASH_REMOVE, NULL);
-	if (answers->last == answers->current)
-		answers->last = NULL;
-	answers->current = NULL;
-}
-
-void
-mongo_answers_leave(MongoAnswers *answers)
-{
-	if (answers->current != NULL && !answers->current->whole)
-		mongo_answers_forget(answers);
-	answers->current = NULL;
-}
-
-/* answers_are_full: is it time to forget, before another answer is written? */
-static bool
-answers_are_full(const MongoAnswers *answers)
-{
-	return !tuplestore_in_memory(answers->rows) ||
-		MemoryContextMemAllocated(answers->keys_context, true) > (Size) work_mem * 1024;
-}
-
-/* forget_answers: nothing is known any more. */
-static void
-forget_answers(MongoAnswers *answers)
-{
-	tuplestore_clear(answers->rows);
-	hash_destroy(answers->known);
-	MemoryContextReset(answers->keys_context);
-	create_known(answers);
-	answers->current = answers->last = NULL;
-}
-
-/* add_answer: a new one, to be written behind all others. */
-static void
-add_answer(MongoAnswers *answers, const bson_t *command)
-{
-	CommandKey	key = {.length = command->len};
-	uint8	   *bytes;
-
-	if (answers_are_full(answers))
-		forget_answers(answers);
-	bytes = MemoryContextAlloc(answers->keys_context, command->len);
-	memcpy(bytes, bson_get_data(command), command->len);
-	key.bytes = bytes;
-	answers->current = answers->last = hash_search(answers->known, &key, HASH_ENTER, NULL);
-	answers->current->first = tuplestore_tuple_count(answers->rows);
-	answers->current->nrows = 0;
-	answers->current->whole = false;
-}
+/* No scan goes over before so many values were asked for. */
+#define FEWEST_VALUES	3
 
 /*
- * seek_answer: have the active read pointer stand before the current one's first
- * row.  In memory any row is as near as the first; in a file only the answer that
- * was written last is known.
+ * If the whole statement is said to cost so many times what all documents do, they may
+ * be fetched at once: at worst, little is lost.
  */
-static void
-seek_answer(MongoAnswers *answers)
-{
-	if (!tuplestore_in_memory(answers->rows))
-	{
-		tuplestore_copy_read_pointer(answers->rows, 1, 0);
-		return;
-	}
-	tuplestore_rescan(answers->rows);
-	if (answers->current->first > 0)
-		(void) tuplestore_skiptuples(answers->rows, answers->current->first, true);
-}
+#define FAR_DEARER		4
 
-MongoAnswerState
-mongo_answers_begin(MongoAnswers *answers, const bson_t *command)
-{
-	CommandKey	key = {bson_get_data(command), command->len};
-	Answer	   *earlier = hash_search(answers->known, &key, HASH_FIND, NULL);
-
-	if (earlier != answers->current)
-		mongo_answers_leave(answers);
-	/* in a file, only the last one has a pointer to begin from */
-	if (earlier != NULL && earlier != answers->last && !tuplestore_in_memory(answers->rows))
-		earlier = NULL;
-	answers->position = 0;
-	if (earlier == NULL)
-	{
-		add_answer(answers, command);
-		seek_answer(answers);
-		tuplestore_copy_read_pointer(answers->rows, 0, 1);
-		return MONGO_ANSWER_NEW;
-	}
-	answers->current = earlier;
-	answers->reused++;
-	seek_answer(answers);
-	return earlier->whole ? MONGO_ANSWER_WHOLE : MONGO_ANSWER_BEGUN;
-}
-
-bool
-mongo_answers_next(MongoAnswers *answers, TupleTableSlot *slot)
-{
-	MemoryContext old_context;
-
-	if (answers->current == NULL || answers->position >= answers->current->nrows)
-		return false;
-	/* the slot owns a row that was read from a file */
-	old_context = MemoryContextSwitchTo(answers->context);
-	if (!tuplestore_gettupleslot(answers->rows, true, false, slot))
-		elog(ERROR, "a stored answer ends before its last row");
-	MemoryContextSwitchTo(old_context);
-	answers->position++;
-	return true;
-}
-
-void
-mongo_answers_add(MongoAnswers *answers, TupleTableSlot *slot)
-{
-	if (answers->current == NULL)
-		return;
-	Assert(answers->position == answers->current->nrows);
-	tuplestore_puttupleslot(answers->rows, slot);
-	answers->position++;
-	answers->current->nrows++;
-}
-
-void
-mongo_answers_finish(MongoAnswers *answers)
-{
-	if (answers->current != NULL)
-		answers->current->whole = true;
-}
-
-bool
-mongo_answers_is_whole(const MongoAnswers *answers)
-{
-	return answers->current != NULL && answers->current->whole;
-}
-
-int64
-mongo_answers_reused(const MongoAnswers *answers)
-{
-	return answers->reused;
-}
-
-void
-mongo_answers_end(MongoAnswers *answers)
-{
-	if (answers == NULL)
-		return;
-	tuplestore_end(answers->rows);
-	MemoryContextDelete(answers->keys_context);
-}
-
-/*-------------------------------------------------------------------------
- * The keys of a batch of outer rows: their hash values, and what is asked for.
- *-------------------------------------------------------------------------
+/*
+ * How many outer rows there are is not known to the plan of a sub-select.  So as much
+ * is spent on single values as on all documents, before these are fetched: twice what
+ * the better way would have taken at worst.  But if many are expected, the statement's
+ * own cost, which is in the plan, tells.
  */
-
-/* Bytes of a key that no document can have, as these have 16 MB at most. */
-#define IMPOSSIBLE_KEY		(16 * 1024 * 1024)
-
-#define FEWEST_BUCKETS		1024	/* a power of two */
-
-/* A value that is asked for. */
-typedef struct KeyValue
-{
-	Datum		value;
-	uint32		hash;
-	struct KeyValue *next;		/* in the same bucket */
-} KeyValue;
-
-typedef struct KeyColumn
-{
-	const MongoBatchedColumn *plan;
-	ExprState  *outer;
-	ExprState  *inner;
-	FmgrInfo	outer_hash;
-	FmgrInfo	inner_hash;
-	int16		length;
-	bool		by_value;
-	char		align;
-
-	Datum		value;			/* in hand, of an outer row */
-	uint32		hash;
-	KeyValue  **buckets;		/* of a batch */
-	Datum	   *values;
-	int			nvalues;
-} KeyColumn;
-
-struct MongoKeyBatch
-{
-	KeyColumn  *columns;		/* those that are asked for come first */
-	int			ncolumns;
-	int			nasked;
-	TupleDesc	record;			/* of the arrays */
-	MemoryContext context;		/* of the batch */
-	uint32		mask;
-	Size		size;
-	Size		size_in_hand;
-};
-
-/* describe_record: an array for each key that is asked for. */
-static TupleDesc
-describe_record(const MongoKeyBatch *batch)
-{
-	TupleDesc	record = CreateTemplateTupleDesc(batch->nasked);
-
-	for (int i = 0; i < batch->nasked; i++)
-		TupleDescInitEntry(record, i + 1, NULL, get_array_type(batch->columns[i].plan->type), -1, 0);
-	return BlessTupleDesc(record);
-}
-
-MongoKeyBatch *
-mongo_key_batch_create(const MongoBatchedJoin *join, List *outer, List *inner,
-					   PlanState *parent)
-{
-	MongoKeyBatch *batch = palloc0(sizeof(MongoKeyBatch));
-
-	batch->ncolumns = list_length(join->columns);
-	batch->columns = palloc0(sizeof(KeyColumn) * batch->ncolumns);
-	for (int i = 0; i < batch->ncolumns; i++)
-	{
-		KeyColumn  *column = &batch->columns[i];
-
-		column->plan = list_nth(join->columns, i);
-		column->outer = ExecInitExpr(list_nth(outer, i), parent);
-		column->inner = ExecInitExpr(list_nth(inner, i), parent);
-		fmgr_info(column->plan->outer_hash, &column->outer_hash);
-		fmgr_info(column->plan->inner_hash, &column->inner_hash);
-		get_typlenbyvalalign(column->plan->type, &column->length, &column->by_value,
-							 &column->align);
-		batch->nasked += column->plan->asked;
-	}
-	batch->record = describe_record(batch);
-	return batch;
-}
-
 void
-mongo_key_batch_begin(MongoKeyBatch *batch, MemoryContext context, int rows)
+mongo_change_over_init(ForeignScanState *node)
 {
-	uint32		nbuckets = FEWEST_BUCKETS;
+	MongoScanState *state = node->fdw_state;
+	const Plan *plan = node->ss.ps.plan;
+	const PlannedStmt *statement = node->ss.ps.state->es_plannedstmt;
+	int			after = state->plan->change_after;
 
-	while (nbuckets < (uint32) rows)
-		nbuckets *= 2;
-	batch->mask = nbuckets - 1;
-	batch->context = context;
-	batch->size = 0;
-	for (int i = 0; i < batch->nasked; i++)
-	{
-		KeyColumn  *column = &batch->columns[i];
-
-		column->buckets = MemoryContextAllocZero(context, sizeof(KeyValue *) * nbuckets);
-		column->values = MemoryContextAlloc(context, sizeof(Datum) * rows);
-		column->nvalues = 0;
-	}
+	if (after == 0)
+		return;
+	if (after * plan->total_cost * FAR_DEARER < statement->planTree->total_cost)
+		after = FEWEST_VALUES;
+	state->change_after = Max(after, FEWEST_VALUES);
 }
 
-/* evaluate_outer: the key of an outer row, whole; false for one that meets nothing. */
-static bool
-evaluate_outer(MongoKeyBatch *batch, KeyColumn *column, ExprContext *econtext)
+/* hashing_scan: the scan with the hash table; the second plan has one at its bottom. */
+static ForeignScanState *
+hashing_scan(ForeignScanState *node)
 {
-	bool		isnull;
-	Size		size;
+	const MongoScanState *state = node->fdw_state;
+	PlanState  *below = (PlanState *) node;
 
-	column->value = ExecEvalExpr(column->outer, econtext, &isnull);
-	if (isnull)
-		return false;
-	if (column->length == -1)
-		column->value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(column->value));
-	size = datumGetSize(column->value, column->by_value, column->length);
-	if (size >= IMPOSSIBLE_KEY)
-		return false;
-	if (column->plan->asked)
-		batch->size_in_hand += size;
-	column->hash = DatumGetUInt32(FunctionCall1Coll(&column->outer_hash,
-													column->plan->collation, column->value));
-	return true;
+	if (state->plan->hash_functions != NIL)
+		return node;
+	do
+		below = outerPlanState(below);
+	while (!IsA(below, ForeignScanState));
+	return (ForeignScanState *) below;
 }
 
+/* make_hash: of all documents; false when that is given up. */
 static bool
-evaluate_inner(KeyColumn *column, ExprContext *econtext)
+make_hash(ForeignScanState *node)
 {
-	bool		isnull;
-	Datum		value = ExecEvalExpr(column->inner, econtext, &isnull);
+	ForeignScanState *scan = hashing_scan(node);
+	MongoScanState *state = scan->fdw_state;
 
-	if (isnull)
+	state->hashed = hashed_scan_create(scan);
+	if (state->hashed == NULL)
 		return false;
-	column->hash = DatumGetUInt32(FunctionCall1Coll(&column->inner_hash,
-													column->plan->collation, value));
+	mongo_scan_make_kept_slot(scan);
 	return true;
 }
 
 bool
-mongo_key_batch_evaluate(MongoKeyBatch *batch, ExprContext *econtext, bool is_outer,
-						 uint32 *hash)
+mongo_change_over(ForeignScanState *node)
 {
-	/* hash functions may detoast, too */
-	MemoryContext old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	bool		meets = true;
+	MongoScanState *state = node->fdw_state;
 
-	*hash = 0;
-	if (is_outer)
-		batch->size_in_hand = 0;
-	for (int i = 0; i < batch->ncolumns && meets; i++)
+	if (!state->changed_over && state->hashed == NULL)
 	{
-		KeyColumn  *column = &batch->columns[i];
-
-		meets = is_outer ? evaluate_outer(batch, column, econtext) :
-			evaluate_inner(column, econtext);
-		if (meets)
-			*hash = hash_combine(*hash, column->hash);
+		if (state->change_after == 0 || state->nvalues > state->change_after ||
+			state->shared != NULL || state->identities != NULL)
+			return false;
+		/* which is tried once */
+		if (++state->nvalues <= state->change_after || !make_hash(node))
+			return false;
+		state->changed_over = true;
 	}
-	MemoryContextSwitchTo(old_context);
-	return meets;
+	if (state->answers != NULL)
+		mongo_answers_forget(state->answers);
+	if (state->hashed != NULL)
+		hashed_scan_begin(state->hashed, node);
+	return true;
 }
 
-Size
-mongo_key_batch_size_in_hand(const MongoKeyBatch *batch)
+/* hashed_row: the next one for the values that are asked for. */
+static TupleTableSlot *
+hashed_row(ForeignScanState *node)
 {
-	return batch->size_in_hand;
-}
+	MongoScanState *state = node->fdw_state;
 
-Size
-mongo_key_batch_size(const MongoKeyBatch *batch)
-{
-	return batch->size;
-}
-
-/* ask_for_value: into the list, unless it is there. */
-static void
-ask_for_value(MongoKeyBatch *batch, KeyColumn *column)
-{
-	KeyValue  **bucket = &column->buckets[column->hash & batch->mask];
-	KeyValue   *value;
-
-	for (value = *bucket; value != NULL; value = value->next)
+	while (hashed_scan_next(state->hashed, state->kept_slot))
 	{
-		if (value->hash == column->hash &&
-			datum_image_eq(value->value, column->value, column->by_value, column->length))
-			return;
+		if (mongo_scan_is_meant(node, state->kept_slot))
+			return state->kept_slot;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(node->ss.ps.ps_ExprContext);
 	}
-	value = palloc(sizeof(KeyValue));
-	value->value = datumCopy(column->value, column->by_value, column->length);
-	value->hash = column->hash;
-	value->next = *bucket;
-	*bucket = value;
-	column->values[column->nvalues++] = value->value;
-	batch->size += datumGetSize(value->value, column->by_value, column->length);
+	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
 }
 
-void
-mongo_key_batch_add(MongoKeyBatch *batch)
+/* local_row: the next one of the second plan, as a row of the scan. */
+static TupleTableSlot *
+local_row(ForeignScanState *node)
 {
-	MemoryContext old_context = MemoryContextSwitchTo(batch->context);
+	MongoScanState *state = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	MemoryContext old_context = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+	TupleTableSlot *row = ExecProcNode(outerPlanState(node));
+	ListCell   *cell;
 
-	for (int i = 0; i < batch->nasked; i++)
-		ask_for_value(batch, &batch->columns[i]);
 	MemoryContextSwitchTo(old_context);
-}
-
-Datum
-mongo_key_batch_record(MongoKeyBatch *batch)
-{
-	MemoryContext old_context = MemoryContextSwitchTo(batch->context);
-	Datum	   *arrays = palloc(sizeof(Datum) * batch->nasked);
-	bool	   *nulls = palloc0(sizeof(bool) * batch->nasked);
-	Datum		record;
-
-	for (int i = 0; i < batch->nasked; i++)
+	ExecClearTuple(slot);
+	if (TupIsNull(row))
+		return slot;
+	slot_getallattrs(row);
+	/* nothing of a row that was decoded before */
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+	foreach(cell, state->plan->local_columns)
 	{
-		const KeyColumn *column = &batch->columns[i];
+		int			column = lfirst_int(cell);
 
-		arrays[i] = PointerGetDatum(construct_array(column->values, column->nvalues,
-													column->plan->type, column->length,
-													column->by_value, column->align));
+		if (column < 0)
+			continue;
+		slot->tts_values[column] = row->tts_values[foreach_current_index(cell)];
+		slot->tts_isnull[column] = row->tts_isnull[foreach_current_index(cell)];
 	}
-	record = HeapTupleGetDatum(heap_form_tuple(batch->record, arrays, nulls));
-	MemoryContextSwitchTo(old_context);
-	return record;
+	return ExecStoreVirtualTuple(slot);
+}
+
+TupleTableSlot *
+mongo_changed_row(ForeignScanState *node)
+{
+	MongoScanState *state = node->fdw_state;
+
+	return state->plan->hash_functions != NIL ? hashed_row(node) : local_row(node);
 }

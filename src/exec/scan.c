@@ -343,20 +343,6 @@ empty_run(MongoScanRun *run)
 	run->context = context;
 }
 
-/* swap_runs: only rescans need the spare context, so it is made late. */
-static void
-swap_runs(MongoScanState *state)
-{
-	MongoScanRun run = state->run;
-
-	if (state->earlier.context == NULL)
-		state->earlier.context = AllocSetContextCreate(MemoryContextGetParent(run.context),
-													   "mongo_fdw other scan",
-													   ALLOCSET_SMALL_SIZES);
-	state->run = state->earlier;
-	state->earlier = run;
-}
-
 /* bind_next_command: the command in turn, as the run's. */
 static MongoMatch
 bind_next_command(ForeignScanState *node)
@@ -474,11 +460,17 @@ find_answer(ForeignScanState *node, MongoScanState *state)
 static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
+	/* ReScan leaves a run that may be gone on with */
+	MongoScanRun left = state->run;
+	MongoAnswerState known = MONGO_ANSWER_NEW;
 	MemoryContext old_context;
 
-	/* ReScan leaves a run that may be gone on with */
-	if (state->run.cursor != NULL)
-		swap_runs(state);
+	if (left.cursor != NULL)
+		state->run = (MongoScanRun)
+	{
+		.context = AllocSetContextCreate(node->ss.ps.state->es_query_cxt, "mongo_fdw scan",
+										 ALLOCSET_SMALL_SIZES)
+	};
 	old_context = MemoryContextSwitchTo(state->run.context);
 	state->started = true;
 	mongo_before_read(&state->extent, node->ss.ps.state->es_snapshot->curcid);
@@ -489,23 +481,27 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 	}
 	else
 	{
-		switch (find_answer(node, state))
+		known = find_answer(node, state);
+		if (known == MONGO_ANSWER_NEW)
 		{
-			case MONGO_ANSWER_NEW:
-				state->run.is_local = mongo_change_over(node);
-				if (!state->run.is_local)
-					open_scan_cursor(node, state);
-				break;
-			case MONGO_ANSWER_BEGUN:
-				swap_runs(state);
-				break;
-			case MONGO_ANSWER_WHOLE:
-				break;
+			state->run.is_local = mongo_change_over(node);
+			if (!state->run.is_local)
+				open_scan_cursor(node, state);
 		}
 	}
 	MemoryContextSwitchTo(old_context);
-	if (state->earlier.context != NULL)
-		empty_run(&state->earlier);
+	if (left.cursor != NULL)
+	{
+		if (known == MONGO_ANSWER_BEGUN)
+		{
+			MongoScanRun same = state->run;
+
+			state->run = left;
+			left = same;
+		}
+		mongo_cursor_close(left.cursor);
+		MemoryContextDelete(left.context);
+	}
 }
 
 /*
