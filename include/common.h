@@ -10,10 +10,8 @@
 
 #include "compat.h"
 
-#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "utils/memutils.h"
-#include "utils/palloc.h"
 #include "utils/relcache.h"
 
 /*

@@ -49,7 +49,8 @@ extern int64 mongo_date_to_millis(DateADT value);
 /* mongo_bson_type_name: "Int32", "ObjectId", as the specification has it; static. */
 extern const char *mongo_bson_type_name(bson_type_t type);
 
-/* mongo_bson_type_aliases: what $type calls those of a set, as static C strings. */
+/* What $type calls a type, "objectId"; BSON_TYPE_EOD: none.  Static C strings of a set. */
+extern bson_type_t mongo_bson_type_of_alias(const char *alias);
 extern List *mongo_bson_type_aliases(uint32 set);
 
 /* ----------- Going through documents, whose bytes may be anything ---------- */
@@ -284,9 +285,6 @@ typedef struct MongoType
  *		catalogs; NULL when it can be neither read nor written.
  */
 extern const MongoType *mongo_type_lookup(Oid typid);
-
-/* mongo_nth_type: a row by its number, counted from 0; NULL behind the last. */
-extern const MongoType *mongo_nth_type(int number);
 
 /*
  * mongo_type_facts

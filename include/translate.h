@@ -1044,12 +1044,6 @@ typedef struct MongoExpressionRow
 	bool		(*translate) (const MongoCall *call, MongoValue *result);
 } MongoExpressionRow;
 
-/*
- * mongo_nth_expression_row
- *		A row by its number, counted from 0 through all tables; NULL behind the last.
- */
-extern const MongoExpressionRow *mongo_nth_expression_row(int number);
-
 /* The tables, each ended by a row without a function. */
 extern const MongoExpressionRow mongo_number_rows[];
 extern const MongoExpressionRow mongo_text_rows[];
@@ -1080,15 +1074,6 @@ extern int	mongo_append_fits_guards(bson_t *conditions, int index,
  */
 extern int	mongo_append_array_guards(bson_t *conditions, int index,
 									  const char *path);
-
-/* -------------------- Conditions on what clocks show ---------------------- */
-
-/*
- * mongo_nth_local_time_function
- *		A function of times in whose stead its argument is sought, by its number from 0;
- *		InvalidOid behind the last.
- */
-extern Oid	mongo_nth_local_time_function(int number);
 
 /* ----- Which translated conditions can MongoDB not fail to evaluate? ------ */
 

@@ -437,14 +437,14 @@ is($node->safe_psql('postgres', q(
 	SELECT d = '2000-02-29Z' FROM dates WHERE _id = -10)), 't', 'the end of a day');
 
 # docs/types.md has the rows of the table in the code.
-describe_library($node);
+my $source = slurp_file('src/convert/types.c');
 my $docs = slurp_file('docs/types.md');
 my ($table) = $docs =~ /\n## The table\n(.*?)\n## /s;
 my @documented = map { s/`//gr } $table =~ /^\| (?!Column type|-)([^|]+?) \|/mg;
-my @implemented = split /\n/, $node->safe_psql('postgres', q{SELECT describe_names('types')});
+my @implemented = map { s/\\//gr } $source =~ /^\t(?:\[CATEGORY_\w+\] = )?\{\w+, "(.*?)", (?:KIND|TEXT_FORM|NOT_STORED)/mg;
 is_deeply([ sort @documented ], [ sort @implemented ], 'docs/types.md lists the types that the code has');
 
-my @bson_types = split /\n/, $node->safe_psql('postgres', q{SELECT describe_names('BSON types')});
+my @bson_types = $source =~ /^\t\{BSON_TYPE_\w+, "(.*?)", "\w+"\},$/mg;
 my ($json) = $docs =~ /\n## JSON\n(.*)/s;
 my @in_json = $json =~ /^\| (?!BSON|-)([^|]+?) \|/mg;
 is_deeply([ sort @in_json ], [ sort @bson_types ], 'and every BSON type');

@@ -8,11 +8,8 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "common.h"
-#include "options.h"
 #include "convert.h"
 #include "translate.h"
-#include "remote.h"
 
 #include <math.h>
 

@@ -15,7 +15,6 @@
 #include "remote.h"
 
 #include "access/htup_details.h"
-#include "datatype/timestamp.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
@@ -56,8 +55,11 @@ extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *opti
 
 /* ------ Which BSON types have the fields of a table, in a sample? --------- */
 
-/* BSON's types as numbers of MONGO_BSON_BIT. */
+/* BSON's types as numbers of the bits of MONGO_BSON_BIT. */
 #define BSON_TYPE_COUNT	0x16
+#define BSON_TYPE_OF_BIT(number) \
+	((number) == 0x14 ? BSON_TYPE_MAXKEY : \
+	 (number) == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) (number))
 
 /* A field, or one above it. */
 typedef struct FieldNode
@@ -127,28 +129,14 @@ extern BsonArray field_types_describe(const FieldTypes *types);
  *-------------------------------------------------------------------------
  */
 
-/*
- * Kinds of values as bits of a set.  An INTEGER_WIDE is an INT8 beyond 2^53,
- * which a double does not hold; NUMBER and BINARY_DATA are what a schema says
- * that does not say which.
- */
-#define IMPORT_BOOLEAN		(1 << 0)
-#define IMPORT_INT4			(1 << 1)
-#define IMPORT_INT8			(1 << 2)
-#define IMPORT_INTEGER_WIDE (1 << 3)
-#define IMPORT_DOUBLE		(1 << 4)
-#define IMPORT_DECIMAL		(1 << 5)
-#define IMPORT_STRING		(1 << 6)
-#define IMPORT_OBJECTID		(1 << 7)
-#define IMPORT_DATE			(1 << 8)
-#define IMPORT_UUID			(1 << 9)
-#define IMPORT_BINARY		(1 << 10)
-#define IMPORT_DOCUMENT		(1 << 11)
-#define IMPORT_ARRAY		(1 << 12)
-#define IMPORT_OTHER		(1 << 13)	/* only jsonb holds it */
-#define IMPORT_NUMBER		(1 << 14)
-#define IMPORT_BINARY_DATA	(1 << 15)
-#define IMPORT_UNREADABLE	(1 << 16)	/* U+0000 or invalid UTF-8: no type
+/* Kinds of values as bits of a set: BSON's types (MONGO_BSON_BIT), and these. */
+#define IMPORT_WIDE			(1 << 24)	/* an Int64 beyond 2^53, too, which no
+										 * double holds */
+#define IMPORT_UUID			(1 << 25)	/* a Binary that is one */
+#define IMPORT_OTHER		(1 << 26)	/* only jsonb holds it */
+#define IMPORT_NUMBER		(1 << 27)	/* a schema does not say of which type */
+#define IMPORT_BINARY_DATA	(1 << 28)	/* likewise */
+#define IMPORT_UNREADABLE	(1 << 29)	/* U+0000 or invalid UTF-8: no type
 										 * holds it */
 
 /*

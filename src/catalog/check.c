@@ -11,14 +11,10 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "common.h"
-#include "options.h"
 #include "convert.h"
 #include "translate.h"
-#include "remote.h"
 
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -28,25 +24,11 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
 /* Bytes shown of an _id. */
 #define SHOWN_ID_SIZE	100
-
-/* Columns of the result. */
-enum
-{
-	RESULT_FINDING,
-	RESULT_FIELD,
-	RESULT_COLUMN,
-	RESULT_DOCUMENTS,
-	RESULT_TYPES,
-	RESULT_DETAIL,
-	RESULT_COUNT
-};
 
 /* A column that reads a field, and its values that did not fit. */
 typedef struct CheckedColumn
@@ -85,56 +67,38 @@ PG_FUNCTION_INFO_V1(mongo_fdw_check);
 static Datum
 type_names(uint32 types)
 {
-	Datum		names[0x16];
+	Datum		names[BSON_TYPE_COUNT];
 	int			count = 0;
 
-	for (int i = 0; i < 0x16; i++)
+	for (int i = 0; i < BSON_TYPE_COUNT; i++)
 	{
-		bson_type_t type = i == 0x14 ? BSON_TYPE_MAXKEY :
-			i == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) i;
-
-		if ((types & MONGO_BSON_BIT(type)) != 0)
-			names[count++] = CStringGetTextDatum(mongo_bson_type_name(type));
+		if ((types & ((uint32) 1 << i)) != 0)
+			names[count++] = CStringGetTextDatum(mongo_bson_type_name(BSON_TYPE_OF_BIT(i)));
 	}
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* A row of the result; what is NULL, 0 or negative there is NULL. */
-typedef struct Finding
-{
-	const char *finding;
-	const char *field;			/* UTF-8 */
-	const char *column;
-	double		documents;		/* -1: no number */
-	uint32		types;			/* 0: none */
-	const char *detail;
-} Finding;
-
+/*
+ * add_finding
+ *		A row of the result, in which what is NULL, 0 or -1 documents is NULL; 'field' is
+ *		UTF-8.
+ */
 static void
-add_finding(const Check *check, const Finding *finding)
+add_finding(const Check *check, const char *finding, const char *field, const char *column,
+			double documents, uint32 types, const char *detail)
 {
-	Datum		values[RESULT_COUNT] = {0};
-	bool		isnull[RESULT_COUNT] = {false};
-	NameData	column;
+	NameData	name;
+	bool		isnull[] = {false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
+	Datum		values[] = {
+		CStringGetTextDatum(finding),
+		field == NULL ? (Datum) 0 : CStringGetTextDatum(mongo_printable(field)),
+		NameGetDatum(&name),
+		Int64GetDatum((int64) documents),
+		type_names(types),
+		detail == NULL ? (Datum) 0 : CStringGetTextDatum(detail)
+	};
 
-	values[RESULT_FINDING] = CStringGetTextDatum(finding->finding);
-	isnull[RESULT_FIELD] = finding->field == NULL;
-	if (finding->field != NULL)
-		values[RESULT_FIELD] = CStringGetTextDatum(mongo_printable(finding->field));
-	isnull[RESULT_COLUMN] = finding->column == NULL;
-	if (finding->column != NULL)
-	{
-		namestrcpy(&column, finding->column);
-		values[RESULT_COLUMN] = NameGetDatum(&column);
-	}
-	isnull[RESULT_DOCUMENTS] = finding->documents < 0;
-	values[RESULT_DOCUMENTS] = Int64GetDatum((int64) finding->documents);
-	isnull[RESULT_TYPES] = finding->types == 0;
-	if (finding->types != 0)
-		values[RESULT_TYPES] = type_names(finding->types);
-	isnull[RESULT_DETAIL] = finding->detail == NULL;
-	if (finding->detail != NULL)
-		values[RESULT_DETAIL] = CStringGetTextDatum(finding->detail);
+	namestrcpy(&name, column != NULL ? column : "");
 	tuplestore_putvalues(check->result->setResult, check->result->setDesc, values, isnull);
 }
 
@@ -353,23 +317,15 @@ report_columns(const Check *check)
 	{
 		const CheckedColumn *column = &check->columns[i];
 		uint32		types;
-		Finding		finding = {.field = column->column.path, .column = column->column.name};
 
 		if (column->mismatches > 0)
-		{
-			finding.finding = "values that do not fit";
-			finding.documents = column->mismatches;
-			finding.types = column->types;
-			if (column->example != NULL)
-				finding.detail = psprintf("for example where _id is %s", column->example);
-			add_finding(check, &finding);
-		}
+			add_finding(check, "values that do not fit", column->column.path,
+						column->column.name, column->mismatches, column->types,
+						column->example == NULL ? NULL :
+						psprintf("for example where _id is %s", column->example));
 		else if (check->types->documents > 0 && field_types_seen(column->field, &types) == 0)
-		{
-			finding.finding = "column without field";
-			finding.documents = 0;
-			add_finding(check, &finding);
-		}
+			add_finding(check, "column without field", column->column.path,
+						column->column.name, 0, 0, NULL);
 	}
 }
 
@@ -381,10 +337,10 @@ report_fields(const Check *check)
 	foreach(cell, check->types->others)
 	{
 		const FieldNode *field = lfirst(cell);
-		Finding		finding = {.finding = "field without column", .field = field->path};
+		uint32		types;
+		double		documents = field_types_seen(field, &types);
 
-		finding.documents = field_types_seen(field, &finding.types);
-		add_finding(check, &finding);
+		add_finding(check, "field without column", field->path, NULL, documents, types, NULL);
 	}
 }
 
@@ -417,7 +373,6 @@ report_indexes(const Check *check, List *indexes)
 		bool		known = column->indexed == MONGO_INDEXED_LEARNED ?
 			mongo_index_uses(statistics, path) != 0 : column->indexed == MONGO_INDEXED_YES;
 		const MongoIndex *found = leading_index(indexes, path);
-		Finding		finding = {.field = path, .column = column->column.name, .documents = -1};
 
 		/*
 		 * of _id the planner knows anyway, and 'false' has been said on
@@ -426,10 +381,9 @@ report_indexes(const Check *check, List *indexes)
 		if (known == (found != NULL) || strcmp(path, "_id") == 0 ||
 			column->indexed == MONGO_INDEXED_NO)
 			continue;
-		finding.finding = known ? "missing index" : "unknown index";
-		if (found)
-			finding.detail = psprintf("index \"%s\"", mongo_printable(found->name));
-		add_finding(check, &finding);
+		add_finding(check, known ? "missing index" : "unknown index", path, column->column.name,
+					-1, 0, found == NULL ? NULL :
+					psprintf("index \"%s\"", mongo_printable(found->name)));
 	}
 }
 
@@ -462,10 +416,8 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 	answer = index_list(check.user, check.options->database, check.options->collection,
 						&indexes, &refusal);
 	if (answer == INDEXES_OF_NOTHING)
-		add_finding(&check, &(Finding) {
-			.finding = "collection does not exist", .documents = -1,
-			.detail = psprintf("%s.%s", check.options->database, check.options->collection)
-		});
+		add_finding(&check, "collection does not exist", NULL, NULL, -1, 0,
+					psprintf("%s.%s", check.options->database, check.options->collection));
 	else
 	{
 		prepare(&check);

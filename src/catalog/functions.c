@@ -12,13 +12,9 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "common.h"
-#include "options.h"
 #include "convert.h"
-#include "remote.h"
 
 #include "catalog/pg_foreign_server.h"
-#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "foreign/fdwapi.h"
 #include "funcapi.h"

@@ -8,11 +8,8 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "common.h"
-#include "options.h"
 #include "convert.h"
 #include "translate.h"
-#include "remote.h"
 
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -24,7 +21,6 @@
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"

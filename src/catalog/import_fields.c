@@ -13,6 +13,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 /* ---- Which fields have documents of a collection, and of which types? ---- */
@@ -23,8 +24,16 @@
 /* Integers up to here are doubles too. */
 #define DOUBLE_INTEGER_MAX	(INT64CONST(1) << 53)
 
+#define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
+
 #define ANY_NUMBER \
-	(IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE | IMPORT_DOUBLE | IMPORT_DECIMAL)
+	(BIT(INT32) | BIT(INT64) | IMPORT_WIDE | BIT(DOUBLE) | BIT(DECIMAL128))
+#define ANY_STRING		(BIT(UTF8) | BIT(SYMBOL))
+
+/* What has no texts within, or has been looked at. */
+#define PLAIN_KINDS \
+	(ANY_NUMBER | ANY_STRING | BIT(BOOL) | BIT(OID) | BIT(DATE_TIME) | IMPORT_UUID | \
+	 BIT(BINARY) | IMPORT_UNREADABLE)
 
 /* Narrowest first: the first row that holds all kinds seen is the type. */
 static const struct
@@ -34,44 +43,19 @@ static const struct
 	Oid			oid;
 }			type_rows[] =
 {
-	{IMPORT_BOOLEAN, "boolean", BOOLOID},
-	{IMPORT_INT4, "integer", INT4OID},
-	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_INTEGER_WIDE, "bigint", INT8OID},
-	{IMPORT_INT4 | IMPORT_INT8 | IMPORT_DOUBLE, "double precision", FLOAT8OID},
+	{BIT(BOOL), "boolean", BOOLOID},
+	{BIT(INT32), "integer", INT4OID},
+	{BIT(INT32) | BIT(INT64) | IMPORT_WIDE, "bigint", INT8OID},
+	{BIT(INT32) | BIT(INT64) | BIT(DOUBLE), "double precision", FLOAT8OID},
 	{ANY_NUMBER, "numeric", NUMERICOID},
-	{IMPORT_OBJECTID, NULL, InvalidOid},
-	{IMPORT_STRING | IMPORT_OBJECTID, "text", TEXTOID},
-	{IMPORT_DATE, "timestamp with time zone", TIMESTAMPTZOID},
+	{BIT(OID), NULL, InvalidOid},
+	{ANY_STRING | BIT(OID), "text", TEXTOID},
+	{BIT(DATE_TIME), "timestamp with time zone", TIMESTAMPTZOID},
 	{IMPORT_UUID, "uuid", UUIDOID},
-	{IMPORT_UUID | IMPORT_BINARY, "bytea", BYTEAOID},
+	{IMPORT_UUID | BIT(BINARY), "bytea", BYTEAOID},
 };
 
 #define ANYTHING	"jsonb"
-
-/* What a schema's bsonType or type says. */
-static const struct
-{
-	const char *name;
-	uint32		kinds;
-}			schema_types[] =
-{
-	{"double", IMPORT_DOUBLE},
-	{"string", IMPORT_STRING},
-	{"object", IMPORT_DOCUMENT},
-	{"array", IMPORT_ARRAY},
-	{"binData", IMPORT_BINARY_DATA},
-	{"objectId", IMPORT_OBJECTID},
-	{"bool", IMPORT_BOOLEAN},
-	{"boolean", IMPORT_BOOLEAN},
-	{"date", IMPORT_DATE},
-	{"null", 0},
-	{"undefined", 0},
-	{"symbol", IMPORT_STRING},
-	{"int", IMPORT_INT4},
-	{"long", IMPORT_INT8},
-	{"decimal", IMPORT_DECIMAL},
-	{"number", IMPORT_NUMBER},
-};
 
 /* ------------------------------ the tree ----------------------------------- */
 
@@ -138,43 +122,6 @@ elements_of(ImportField *field)
 
 /* ------------------------------ values ------------------------------------- */
 
-static uint32
-integer_kinds(int64 value)
-{
-	return IMPORT_INT8 |
-		(value > DOUBLE_INTEGER_MAX || value < -DOUBLE_INTEGER_MAX ?
-		 IMPORT_INTEGER_WIDE : 0);
-}
-
-static uint32
-text_kinds(const char *text, uint32 length, uint32 kinds)
-{
-	return mongo_text_is_valid(text, length) ? kinds : kinds | IMPORT_UNREADABLE;
-}
-
-static uint32
-date_kinds(int64 milliseconds)
-{
-	const int64 epoch = MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
-
-	return milliseconds >= MIN_TIMESTAMP / 1000 + epoch &&
-		milliseconds < END_TIMESTAMP / 1000 + epoch ?
-		IMPORT_DATE : IMPORT_OTHER;
-}
-
-static uint32
-binary_kinds(const bson_iter_t *iter)
-{
-	bson_subtype_t subtype;
-	uint32_t	length;
-	const uint8_t *data;
-
-	bson_iter_binary(iter, &subtype, &length, &data);
-	return length == 16 &&
-		(subtype == BSON_SUBTYPE_UUID || subtype == BSON_SUBTYPE_UUID_DEPRECATED) ?
-		IMPORT_UUID : IMPORT_BINARY;
-}
-
 /*
  * has_unreadable
  *		Is there a string or key inside that no text, nor jsonb, can hold?
@@ -196,42 +143,38 @@ has_unreadable(const bson_iter_t *value)
 static uint32
 kinds_of_value(const bson_iter_t *iter)
 {
+	const int64 epoch = MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
+	uint32		kinds = MONGO_BSON_BIT(bson_iter_type(iter));
 	uint32_t	length;
 	const char *text;
+	const uint8_t *data;
+	bson_subtype_t subtype;
+	int64		number;
 
 	switch (bson_iter_type(iter))
 	{
 		case BSON_TYPE_NULL:
 		case BSON_TYPE_UNDEFINED:
 			return 0;
-		case BSON_TYPE_BOOL:
-			return IMPORT_BOOLEAN;
-		case BSON_TYPE_INT32:
-			return IMPORT_INT4;
 		case BSON_TYPE_INT64:
-			return integer_kinds(bson_iter_int64(iter));
-		case BSON_TYPE_DOUBLE:
-			return IMPORT_DOUBLE;
-		case BSON_TYPE_DECIMAL128:
-			return IMPORT_DECIMAL;
+			number = bson_iter_int64(iter);
+			return number > DOUBLE_INTEGER_MAX || number < -DOUBLE_INTEGER_MAX ?
+				kinds | IMPORT_WIDE : kinds;
 		case BSON_TYPE_UTF8:
-			text = bson_iter_utf8(iter, &length);
-			return text_kinds(text, length, IMPORT_STRING);
 		case BSON_TYPE_SYMBOL:
-			text = bson_iter_symbol(iter, &length);
-			return text_kinds(text, length, IMPORT_STRING);
-		case BSON_TYPE_OID:
-			return IMPORT_OBJECTID;
+			text = BSON_ITER_HOLDS_UTF8(iter) ? bson_iter_utf8(iter, &length) :
+				bson_iter_symbol(iter, &length);
+			return mongo_text_is_valid(text, length) ? kinds : kinds | IMPORT_UNREADABLE;
 		case BSON_TYPE_DATE_TIME:
-			return date_kinds(bson_iter_date_time(iter));
+			number = bson_iter_date_time(iter);
+			return number >= MIN_TIMESTAMP / 1000 + epoch &&
+				number < END_TIMESTAMP / 1000 + epoch ? kinds : IMPORT_OTHER;
 		case BSON_TYPE_BINARY:
-			return binary_kinds(iter);
-		case BSON_TYPE_DOCUMENT:
-			return IMPORT_DOCUMENT;
-		case BSON_TYPE_ARRAY:
-			return IMPORT_ARRAY;
+			bson_iter_binary(iter, &subtype, &length, &data);
+			return length == 16 && (subtype == BSON_SUBTYPE_UUID ||
+									subtype == BSON_SUBTYPE_UUID_DEPRECATED) ? IMPORT_UUID : kinds;
 		default:
-			return IMPORT_OTHER;
+			return kinds;
 	}
 }
 
@@ -276,11 +219,11 @@ observe_elements(ImportField *field, const bson_iter_t *array, int nesting)
 
 		CHECK_FOR_INTERRUPTS();
 
-		if ((kinds & (IMPORT_DOCUMENT | IMPORT_ARRAY | IMPORT_OTHER)) != 0 && has_unreadable(&iter))
+		if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(&iter))
 			kinds |= IMPORT_UNREADABLE;
 		elements->kinds |= kinds;
 		field->kinds |= kinds & IMPORT_UNREADABLE;
-		if ((kinds & IMPORT_DOCUMENT) != 0 && nesting > 0)
+		if ((kinds & BIT(DOCUMENT)) != 0 && nesting > 0)
 		{
 			bson_iter_t members;
 			uint32		members_length = mongo_iter_descend(&iter, &members);
@@ -313,11 +256,11 @@ observe_members(ImportField *parent, bson_iter_t *iter, uint32 length, int nesti
 		child->kinds |= kinds;
 		previous = child;
 
-		if (kinds == IMPORT_ARRAY)
+		if (kinds == BIT(ARRAY))
 			observe_elements(child, iter, nesting);
-		else if ((kinds & (IMPORT_DOCUMENT | IMPORT_OTHER)) != 0 && has_unreadable(iter))
+		else if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(iter))
 			child->kinds |= IMPORT_UNREADABLE;
-		if (kinds == IMPORT_DOCUMENT && nesting > 0)
+		if (kinds == BIT(DOCUMENT) && nesting > 0)
 		{
 			bson_iter_t members;
 			uint32		members_length = mongo_iter_descend(iter, &members);
@@ -337,26 +280,30 @@ import_observe_document(ImportField *root, const uint8_t *data, uint32 length,
 
 	if (!bson_iter_init_from_data(&iter, data, length))
 		mongo_report_bad_bson();
-	root->kinds |= IMPORT_DOCUMENT;
+	root->kinds |= BIT(DOCUMENT);
 	observe_members(root, &iter, length, nesting, MaxHeapAttributeNumber);
 }
 
 /* ------------------------------ schemas ------------------------------------ */
 
+/* kinds_of_schema_type: what a schema's bsonType or type says. */
 static uint32
 kinds_of_schema_type(const bson_iter_t *iter)
 {
 	const char *name;
+	bson_type_t type;
 
 	if (!BSON_ITER_HOLDS_UTF8(iter))
 		return 0;
 	name = bson_iter_utf8(iter, NULL);
-	for (size_t i = 0; i < lengthof(schema_types); i++)
-	{
-		if (strcmp(schema_types[i].name, name) == 0)
-			return schema_types[i].kinds;
-	}
-	return IMPORT_OTHER;
+	if (strcmp(name, "number") == 0)
+		return IMPORT_NUMBER;
+	if (strcmp(name, "boolean") == 0)
+		return BIT(BOOL);
+	type = mongo_bson_type_of_alias(name);
+	return type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED ? 0 :
+		type == BSON_TYPE_EOD ? IMPORT_OTHER :
+		type == BSON_TYPE_BINARY ? IMPORT_BINARY_DATA : MONGO_BSON_BIT(type);
 }
 
 /* kinds_of_schema: of the types that a schema lists, or the one it names. */
@@ -431,9 +378,9 @@ observe_properties(ImportField *parent, const bson_iter_t *schema, int nesting, 
 			continue;
 		previous = child;
 		child->kinds |= kinds_of_schema(&iter);
-		if ((child->kinds & IMPORT_ARRAY) != 0)
+		if ((child->kinds & BIT(ARRAY)) != 0)
 			observe_items(child, &iter);
-		if ((child->kinds & IMPORT_DOCUMENT) != 0 && nesting > 0)
+		if ((child->kinds & BIT(DOCUMENT)) != 0 && nesting > 0)
 			observe_properties(child, &iter, nesting - 1, MAP_CHILDREN);
 	}
 }
@@ -456,10 +403,10 @@ settled_kinds(uint32 kinds)
 	kinds &= ~IMPORT_UNREADABLE;
 	if (kinds & IMPORT_NUMBER)
 		kinds = (kinds & ANY_NUMBER) ? kinds & ~IMPORT_NUMBER :
-			(kinds & ~IMPORT_NUMBER) | IMPORT_DECIMAL;
+			(kinds & ~IMPORT_NUMBER) | BIT(DECIMAL128);
 	if (kinds & IMPORT_BINARY_DATA)
-		kinds = (kinds & (IMPORT_UUID | IMPORT_BINARY)) ? kinds & ~IMPORT_BINARY_DATA :
-			(kinds & ~IMPORT_BINARY_DATA) | IMPORT_BINARY;
+		kinds = (kinds & (IMPORT_UUID | BIT(BINARY))) ? kinds & ~IMPORT_BINARY_DATA :
+			(kinds & ~IMPORT_BINARY_DATA) | BIT(BINARY);
 	return kinds;
 }
 
@@ -491,8 +438,8 @@ import_is_array_of_documents(const ImportField *field)
 {
 	const ImportField *elements = field->elements;
 
-	return settled_kinds(field->kinds) == IMPORT_ARRAY && elements != NULL &&
-		settled_kinds(elements->kinds) == IMPORT_DOCUMENT && elements->first_child != NULL &&
+	return settled_kinds(field->kinds) == BIT(ARRAY) && elements != NULL &&
+		settled_kinds(elements->kinds) == BIT(DOCUMENT) && elements->first_child != NULL &&
 		!elements->overflow && !elements->unnameable;
 }
 
@@ -502,11 +449,11 @@ import_field_type(const ImportField *field, const char *objectid_type)
 	uint32		kinds = settled_kinds(field->kinds);
 	const char *type;
 
-	if (kinds == IMPORT_DOCUMENT && field->first_child != NULL &&
+	if (kinds == BIT(DOCUMENT) && field->first_child != NULL &&
 		!field->overflow && !field->unnameable && !field->is_geometry)
 		return NULL;
 
-	if (kinds == IMPORT_ARRAY && field->elements != NULL)
+	if (kinds == BIT(ARRAY) && field->elements != NULL)
 	{
 		type = scalar_type(settled_kinds(field->elements->kinds), objectid_type);
 		return type != NULL ? psprintf("%s[]", type) : ANYTHING;
@@ -579,12 +526,6 @@ field_types_add(FieldTypes *types, const char *path)
 	return node;
 }
 
-static int
-type_number(bson_type_t type)
-{
-	return type == BSON_TYPE_MAXKEY ? 0x14 : type > 0x13 ? 0x15 : (int) type;
-}
-
 /* count_value: of a repeated key only the first counts. */
 static bool
 count_value(FieldNode *node, bson_type_t type, uint64 document)
@@ -593,7 +534,7 @@ count_value(FieldNode *node, bson_type_t type, uint64 document)
 		return false;
 	node->seen_in = document;
 	node->last_type = type;
-	node->counts[type_number(type)]++;
+	node->counts[pg_rightmost_one_pos32(MONGO_BSON_BIT(type))]++;
 	return true;
 }
 
@@ -738,12 +679,9 @@ field_types_describe(const FieldTypes *types)
 		BSON_APPEND_DOCUMENT_BEGIN(&entry, "types", &shares);
 		for (int i = 0; i < BSON_TYPE_COUNT; i++)
 		{
-			bson_type_t type = i == 0x14 ? BSON_TYPE_MAXKEY :
-				i == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) i;
-
 			if (node->counts[i] > 0)
-				append_share(&shares, mongo_bson_type_name(type), node->counts[i],
-							 types->documents);
+				append_share(&shares, mongo_bson_type_name(BSON_TYPE_OF_BIT(i)),
+							 node->counts[i], types->documents);
 			found += node->counts[i];
 		}
 		bson_append_document_end(&entry, &shares);

@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "options.h"
 #include "convert.h"
 #include "translate.h"
 
@@ -20,13 +19,11 @@
 #include "access/reloptions.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_foreign_server.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "foreign/fdwapi.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -133,7 +130,7 @@ wider_type(const ImportField *seen, Oid present, const char *objectid_type)
 			elements = *seen->elements;
 		elements.kinds |= held;
 		field.elements = &elements;
-		field.kinds |= IMPORT_ARRAY;
+		field.kinds |= MONGO_BSON_BIT(BSON_TYPE_ARRAY);
 	}
 	else
 		field.kinds |= held;

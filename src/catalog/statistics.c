@@ -9,10 +9,7 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "common.h"
-#include "options.h"
 #include "convert.h"
-#include "remote.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -29,12 +26,9 @@
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/fmgrprotos.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"

@@ -12,7 +12,6 @@
 #include <math.h>
 
 #include "mb/pg_wchar.h"
-#include "utils/memutils.h"
 
 /* --------- BSON documents whose life is that of a memory context ---------- */
 

@@ -14,7 +14,6 @@
 
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "utils/palloc.h"
 
 /* ------- What becomes of libbson and libmongoc when memory runs out ------- */
 

@@ -16,7 +16,6 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 /*-------------------------------------------------------------------------
  * One document into the values of a tuple slot.

@@ -15,11 +15,9 @@
 #include "catalog/pg_type.h"
 #include "common/base64.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 /* wrapped_text: a String's text, or NULL. */

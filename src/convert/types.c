@@ -196,16 +196,6 @@ mongo_type_lookup(Oid typid)
 	return row->read != NULL ? row : NULL;
 }
 
-const MongoType *
-mongo_nth_type(int number)
-{
-	const int	named = lengthof(type_rows);
-
-	if (number < named)
-		return &type_rows[number];
-	return number - named < (int) lengthof(category_rows) ? &category_rows[number - named] : NULL;
-}
-
 /* Composite attributes are not looked into: they are refused when written. */
 bool
 mongo_type_is_writable(Oid typid)
@@ -260,6 +250,17 @@ mongo_bson_type_name(bson_type_t type)
 			return bson_types[i].name;
 	}
 	return "value of unknown type";
+}
+
+bson_type_t
+mongo_bson_type_of_alias(const char *alias)
+{
+	for (size_t i = 0; i < lengthof(bson_types); i++)
+	{
+		if (strcmp(bson_types[i].alias, alias) == 0)
+			return bson_types[i].type;
+	}
+	return BSON_TYPE_EOD;
 }
 
 List *

@@ -16,7 +16,6 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/formatting.h"
-#include "utils/palloc.h"
 #include "utils/syscache.h"
 
 /*-------------------------------------------------------------------------

@@ -779,20 +779,6 @@ mongo_expression_row(Oid function)
 	return NULL;
 }
 
-const MongoExpressionRow *
-mongo_nth_expression_row(int number)
-{
-	for (size_t i = 0; i < lengthof(families); i++)
-	{
-		for (const MongoExpressionRow *row = families[i]; OidIsValid(row->function); row++)
-		{
-			if (number-- == 0)
-				return row;
-		}
-	}
-	return NULL;
-}
-
 /*-------------------------------------------------------------------------
  * Boolean logic in aggregation expressions.
  *

@@ -112,12 +112,6 @@ static const struct
 	{F_TIMESTAMPTZ_MI_INTERVAL, GIVES_DIFFERENCE, 0, true, -1},
 };
 
-Oid
-mongo_nth_local_time_function(int number)
-{
-	return number < (int) lengthof(rows) ? rows[number].function : InvalidOid;
-}
-
 /* No zone's clocks are further from UTC than 7 days (POSIX), nor look further ahead. */
 #define WINDOW			(8 * USECS_PER_DAY)
 

@@ -27,7 +27,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(
-  new_postgres create_server create_point_table describe_library
+  new_postgres create_server create_point_table
   background_query milliseconds_between make_certificates
   run_pgbench sanitized random_amount random_seed
   python run_program run_tests_of start_fake
@@ -173,15 +173,6 @@ sub create_server
 		  . option_list(%options)
 		  . ";\nCREATE USER MAPPING FOR CURRENT_USER SERVER $name"
 		  . option_list(%mapping));
-}
-
-# describe_library
-#	Make the functions that show the library's own tables, see t/lib/describe.sql.
-sub describe_library
-{
-	my ($node) = @_;
-
-	$node->safe_psql('postgres', slurp_file('t/lib/describe.sql'));
 }
 
 sub option_list
