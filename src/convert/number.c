@@ -13,15 +13,13 @@
 #include <math.h>
 
 #include "common/int.h"
-#include "libpq/pqformat.h"
-#include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/fmgrprotos.h"
 
 static bool mongo_decimal128_to_float8(const MongoDecimalParts *parts,
 									   double *result);
-static Numeric mongo_decimal128_to_numeric(const MongoDecimalParts *parts);
+static Datum mongo_decimal128_to_numeric(const bson_decimal128_t *decimal);
 
 /*-------------------------------------------------------------------------
  * Numbers and booleans from BSON.
@@ -358,10 +356,10 @@ mongo_read_numeric(MONGO_READ_ARGS)
 			break;
 		default:
 			{
-				MongoDecimalParts parts;
+				bson_decimal128_t decimal;
 
-				unpack_decimal(iter, &parts);
-				*value = NumericGetDatum(mongo_decimal128_to_numeric(&parts));
+				bson_iter_decimal128(iter, &decimal);
+				*value = mongo_decimal128_to_numeric(&decimal);
 				break;
 			}
 	}
@@ -374,41 +372,16 @@ mongo_read_numeric(MONGO_READ_ARGS)
 /*-------------------------------------------------------------------------
  * Decimal128 in parts, and as PostgreSQL's numbers.
  *
- * numeric's insides are private to PostgreSQL.  What is public is its text, of which
- * a Decimal128 is made, and its binary wire format of base 10000 digits, of which a
- * large numeric is made.
+ * numeric's insides are private to PostgreSQL.  What is public is its text.
  *-------------------------------------------------------------------------
  */
-
-/* numeric's wire format, see numeric_send() */
-#define WIRE_BASE			10000
-#define WIRE_BASE_DIGITS	4
-#define WIRE_POSITIVE		0x0000
-#define WIRE_NEGATIVE		0x4000
-#define WIRE_NAN			0xC000
-#define WIRE_PLUS_INFINITY	0xD000
-#define WIRE_MINUS_INFINITY	0xF000
 
 #define EXPONENT_BIAS		6176
 #define MIN_EXPONENT		(-6176)
 #define MAX_EXPONENT		6111
 
-/* 34 digits need at most ten digits of base 10000 when they straddle. */
-#define MAX_WIRE_DIGITS		10
-
 #define LOW_HALF(value)		((uint64) (value))
 #define HIGH_HALF(value)	((uint64) ((value) >> 64))
-
-/* power_of_ten: 10^n, n up to 38. */
-static uint128
-power_of_ten(int n)
-{
-	uint128		power = 1;
-
-	while (n-- > 0)
-		power *= 10;
-	return power;
-}
 
 void
 mongo_decimal128_unpack(const bson_decimal128_t *decimal,
@@ -436,7 +409,8 @@ mongo_decimal128_unpack(const bson_decimal128_t *decimal,
 		parts->exponent = (int) ((high >> 49) & 0x3fff) - EXPONENT_BIAS;
 		parts->coefficient = ((uint128) (high & UINT64CONST(0x1ffffffffffff)) << 64) |
 			decimal->low;
-		if (parts->coefficient >= power_of_ten(MONGO_DECIMAL128_MAX_DIGITS))
+		/* 10^34 and more are not canonical either */
+		if (parts->coefficient >= (uint128) int64_powers[17] * int64_powers[17])
 			parts->coefficient = 0;
 	}
 }
@@ -473,93 +447,26 @@ mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text)
 	bson_decimal128_to_string(&canonical, text);
 }
 
-/* floor_divide: quotient rounded towards minus infinity. */
-static int
-floor_divide(int dividend, int divisor)
-{
-	int			quotient = dividend / divisor;
-
-	return quotient * divisor > dividend ? quotient - 1 : quotient;
-}
-
-/* split_digits: base 10000 digits of a coefficient, most significant first. */
-static int
-split_digits(uint128 coefficient, int16 *digits)
-{
-	int16		reversed[MAX_WIRE_DIGITS];
-	int			count = 0;
-
-	/* small ones, that is most, need no 128-bit division */
-	while (HIGH_HALF(coefficient) != 0)
-	{
-		reversed[count++] = (int16) (coefficient % WIRE_BASE);
-		coefficient /= WIRE_BASE;
-	}
-	for (uint64 rest = LOW_HALF(coefficient); rest != 0; rest /= WIRE_BASE)
-		reversed[count++] = (int16) (rest % WIRE_BASE);
-
-	for (int i = 0; i < count; i++)
-		digits[i] = reversed[count - 1 - i];
-	return count;
-}
-
-/* numeric_of_int64: of decimals, and few enough of them; that is most. */
-static Numeric
-numeric_of_int64(const MongoDecimalParts *parts)
-{
-	int64		coefficient = (int64) LOW_HALF(parts->coefficient);
-
-	return int64_div_fast_to_numeric(parts->negative ? -coefficient : coefficient,
-									 -parts->exponent);
-}
-
 /*
  * mongo_decimal128_to_numeric
- *		The same number, scale included (1.10 stays 1.10), palloc'd.
+ *		The same number, scale included (1.10 stays 1.10).
  */
-static Numeric
-mongo_decimal128_to_numeric(const MongoDecimalParts *parts)
+static Datum
+mongo_decimal128_to_numeric(const bson_decimal128_t *decimal)
 {
-	uint16		wire[4 + MAX_WIRE_DIGITS];
-	int16		digits[MAX_WIRE_DIGITS];
-	int			ndigits = 0;
-	int			weight = 0;
-	int			scale = 0;
-	int			sign = parts->negative ? WIRE_NEGATIVE : WIRE_POSITIVE;
-	StringInfoData buffer;
+	MongoDecimalParts parts;
+	char		text[BSON_DECIMAL128_STRING];
 
-	if (parts->kind == MONGO_DECIMAL_FINITE && parts->exponent <= 0 &&
-		parts->coefficient <= PG_INT64_MAX)
-		return numeric_of_int64(parts);
-	if (parts->kind == MONGO_DECIMAL_NAN)
-		sign = WIRE_NAN;
-	else if (parts->kind == MONGO_DECIMAL_INFINITE)
-		sign = parts->negative ? WIRE_MINUS_INFINITY : WIRE_PLUS_INFINITY;
-	else
-	{
-		/* line the decimal point up with a base 10000 digit */
-		int			group = floor_divide(parts->exponent, WIRE_BASE_DIGITS);
-		int			shift = parts->exponent - group * WIRE_BASE_DIGITS;
-
-		ndigits = split_digits(parts->coefficient * power_of_ten(shift), digits);
-		weight = group + ndigits - 1;
-		scale = parts->exponent < 0 ? -parts->exponent : 0;
-	}
-
-	wire[0] = pg_hton16((uint16) ndigits);
-	wire[1] = pg_hton16((uint16) (ndigits > 0 ? weight : 0));
-	wire[2] = pg_hton16((uint16) sign);
-	wire[3] = pg_hton16((uint16) scale);
-	for (int i = 0; i < ndigits; i++)
-		wire[4 + i] = pg_hton16((uint16) digits[i]);
-
-	buffer.data = (char *) wire;
-	buffer.len = buffer.maxlen = (4 + ndigits) * sizeof(uint16);
-	buffer.cursor = 0;
-	return DatumGetNumeric(DirectFunctionCall3(numeric_recv,
-											   PointerGetDatum(&buffer),
-											   ObjectIdGetDatum(InvalidOid),
-											   Int32GetDatum(-1)));
+	mongo_decimal128_unpack(decimal, &parts);
+	/* most are decimals, and of few enough digits */
+	if (parts.kind == MONGO_DECIMAL_FINITE && parts.exponent <= 0 &&
+		parts.coefficient <= PG_INT64_MAX)
+		return NumericGetDatum(int64_div_fast_to_numeric(parts.negative ? -(int64) parts.coefficient :
+														 (int64) parts.coefficient,
+														 -parts.exponent));
+	mongo_decimal128_to_text(decimal, text);
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 }
 
 bool
