@@ -43,16 +43,8 @@ learned_of(const MongoRelation *relation)
 List *
 mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condition)
 {
-	MongoSought *one;
-
-	if (condition->seek == MONGO_SEEK_NOTHING && !condition->indexed)
-		return sought;
-	one = palloc(sizeof(MongoSought));
-	one->rinfo = rinfo;
-	one->seek = condition->seek;
-	one->path = condition->path;
-	one->indexed = condition->indexed;
-	return lappend(sought, one);
+	return condition->seek == MONGO_SEEK_NOTHING && !condition->indexed ? sought :
+		lappend(sought, mongo_clause_create(rinfo, condition, NULL));
 }
 
 /* can_seek: a hash says nothing of what is less or more. */
@@ -75,29 +67,29 @@ static MongoSeek
 bounds_of_key(const MongoIndex *index, const MongoIndexKey *key, List *sought,
 			  List **rinfos)
 {
-	const MongoSought *best = NULL;
+	const MongoClause *best = NULL;
 	ListCell   *cell;
 
 	foreach(cell, sought)
 	{
-		const MongoSought *one = lfirst(cell);
+		const MongoClause *one = lfirst(cell);
 
-		if (one->path != NULL && mongo_key_covers(key, one->path) &&
-			(best == NULL || one->seek > best->seek))
+		if (one->condition.path != NULL && mongo_key_covers(key, one->condition.path) &&
+			(best == NULL || one->condition.seek > best->condition.seek))
 			best = one;
 	}
 	if (best == NULL)
 		return MONGO_SEEK_NOTHING;
-	if (best->seek != MONGO_SEEK_RANGE || index->multikey || key->kind == MONGO_KEY_WILDCARD)
+	if (best->condition.seek != MONGO_SEEK_RANGE || index->multikey || key->kind == MONGO_KEY_WILDCARD)
 	{
 		*rinfos = lappend(*rinfos, best->rinfo);
-		return best->seek;
+		return best->condition.seek;
 	}
 	foreach(cell, sought)
 	{
-		const MongoSought *one = lfirst(cell);
+		const MongoClause *one = lfirst(cell);
 
-		if (one->path != NULL && mongo_key_covers(key, one->path))
+		if (one->condition.path != NULL && mongo_key_covers(key, one->condition.path))
 			*rinfos = lappend(*rinfos, one->rinfo);
 	}
 	return MONGO_SEEK_RANGE;
@@ -153,22 +145,22 @@ consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds,
 
 /* alone: the conditions that are indexed whatever else there is, like this one. */
 static IndexBounds
-alone(const MongoSought *sought, List *all)
+alone(const MongoClause *sought, List *all)
 {
-	MongoIndexKey key = {sought->path, MONGO_KEY_ASCENDING};
+	MongoIndexKey key = {sought->condition.path, MONGO_KEY_ASCENDING};
 	MongoIndex	index = {.keys = &key, .nkeys = 1};
 
-	if (sought->path == NULL)
+	if (sought->condition.path == NULL)
 		return (IndexBounds) {list_make1(sought->rinfo), false};
 	return bounds_of_index(&index, all);
 }
 
 /* is_learned: does an index lead with the field that is known by more than the user's word? */
 static bool
-is_learned(const MongoStatistics *statistics, const MongoSought *sought)
+is_learned(const MongoStatistics *statistics, const MongoClause *sought)
 {
-	return sought->path != NULL &&
-		(mongo_index_uses(statistics, sought->path) & mongo_seek_use(sought->seek)) != 0;
+	return sought->condition.path != NULL &&
+		(mongo_index_uses(statistics, sought->condition.path) & mongo_seek_use(sought->condition.seek)) != 0;
 }
 
 double
@@ -182,9 +174,9 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 
 	foreach(cell, sought)
 	{
-		const MongoSought *one = lfirst(cell);
+		const MongoClause *one = lfirst(cell);
 
-		if (one->indexed && !is_learned(statistics, one))
+		if (one->condition.indexed && !is_learned(statistics, one))
 			best = consider_bounds(root, baserel, alone(one, sought), &former, best);
 	}
 	for (int i = 0; statistics != NULL && sought != NIL && i < statistics->nindexes; i++)

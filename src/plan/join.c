@@ -688,7 +688,7 @@ append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 {
 	MongoScanClauses classified;
 
-	mongo_classify_clauses(&pipeline->translation, NULL, NIL, clauses, &classified);
+	mongo_classify_clauses(&pipeline->translation, NULL, clauses, &classified);
 	if (classified.local != NIL)
 		return false;
 	if (!bson_empty(classified.filter))
@@ -929,7 +929,7 @@ append_inner_match(MongoTranslation *translation, List *clauses, BsonArray *stag
 {
 	MongoScanClauses classified;
 
-	mongo_classify_clauses(translation, NULL, NIL, clauses, &classified);
+	mongo_classify_clauses(translation, NULL, clauses, &classified);
 	if (!bson_empty(classified.filter))
 		bson_array_append_template(stages, "{$match: @1}", bson_document(classified.filter));
 	return classified.local == NIL;

@@ -31,7 +31,7 @@ typedef struct Parameterization
 	Relids		required_outer;
 	bool		served;			/* an index finds the documents for a row */
 	bool		unique;			/* at most one */
-	List	   *sought;			/* MongoSought *, of these clauses */
+	List	   *sought;			/* MongoClause *, of these clauses */
 } Parameterization;
 
 /* add_plain_path: a scan with the restrictions of the table alone. */

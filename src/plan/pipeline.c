@@ -129,8 +129,7 @@ append_table(RelOptInfo *rel, MongoPipeline *pipeline)
 
 	pipeline->translation = mongo_translation_of(relation);
 	pipeline->translation.need_exact = true;
-	mongo_classify_clauses(&pipeline->translation, rel, relation->known,
-						   rel->baserestrictinfo, &clauses);
+	mongo_classify_clauses(&pipeline->translation, rel, rel->baserestrictinfo, &clauses);
 	if (clauses.local != NIL)
 		elog(ERROR, "restriction of a pipeline is not shippable");
 	mongo_pipeline_derive(pipeline, relation, &clauses);
@@ -307,11 +306,11 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 	mongo_elements_begin(&elements, &pipeline->translation, paths);
 	foreach(cell, clauses->sent)
 	{
-		const MongoSentClause *sent = lfirst(cell);
-		int			depth = clause_depth(relation, paths, sent->clause);
+		const MongoClause *sent = lfirst(cell);
+		int			depth = clause_depth(relation, paths, sent->rinfo->clause);
 
 		at_depth[depth] = lappend(at_depth[depth], sent->match);
-		if (depth > 0 && narrows(relation, list_nth(paths, depth - 1), sent->clause))
+		if (depth > 0 && narrows(relation, list_nth(paths, depth - 1), sent->rinfo->clause))
 			mongo_elements_add(&elements, depth - 1, sent->match);
 	}
 	at_depth[0] = list_concat(at_depth[0], mongo_elements_end(&elements));
@@ -773,22 +772,15 @@ is_simple(const PlannerInfo *root, const RelOptInfo *baserel)
 static bool
 tests_row(const RelOptInfo *baserel, ScoreSearch *search)
 {
-	const MongoRelation *relation = baserel->fdw_private;
 	ListCell   *cell;
 
 	foreach(cell, baserel->baserestrictinfo)
 	{
 		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		bool		exact = false;
-		ListCell   *known;
+		const MongoClause *clause = mongo_known_clause(baserel, rinfo);
 
-		foreach(known, relation->known)
-		{
-			const MongoKnownCondition *one = lfirst(known);
-
-			exact |= one->rinfo == rinfo && one->grade == MONGO_EXACT;
-		}
-		if (!exact && reads_row((Node *) rinfo->clause, search))
+		if ((clause == NULL || clause->condition.grade != MONGO_EXACT) &&
+			reads_row((Node *) rinfo->clause, search))
 			return true;
 	}
 	return false;

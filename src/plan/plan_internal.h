@@ -128,12 +128,20 @@ typedef struct MongoBatchedKeys
 
 /* ---------- The clauses of a scan, classified by who tests them ----------- */
 
-/* A clause that MongoDB tests, exactly or as a superset. */
-typedef struct MongoSentClause
+/* A clause and its translation. */
+typedef struct MongoClause
 {
-	Expr	   *clause;
-	bson_t	   *match;
-} MongoSentClause;
+	RestrictInfo *rinfo;		/* NULL: none, as of keys that may be asked
+								 * for */
+	MongoCondition condition;
+	bson_t	   *match;			/* NULL where it is of no account */
+} MongoClause;
+
+extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition,
+										bson_t *match);
+
+/* mongo_known_clause: of a restriction in MongoRelation.known; NULL: it is not there. */
+extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
 
 typedef struct MongoScanClauses
 {
@@ -142,7 +150,7 @@ typedef struct MongoScanClauses
 	List	   *hiding;			/* numbers, from 0, of those in 'local' that
 								 * mongo_hides_rows() of */
 	List	   *exact;			/* tested by MongoDB alone */
-	List	   *sent;			/* MongoSentClause *, of what MongoDB tests */
+	List	   *sent;			/* MongoClause *, of what MongoDB tests */
 	bson_t	   *filter;			/* ... as one; empty when nothing */
 } MongoScanClauses;
 
@@ -151,14 +159,12 @@ typedef struct MongoScanClauses
  *		Translate RestrictInfos, and tell which of their clauses MongoDB tests.
  *
  * 'baserel' is the foreign table whose restrictions they are; NULL for clauses
- * of a join that mongo_join_is_secure() has been asked about.  'known' are
- * MongoKnownConditions that need not be translated again, or NIL.  Parameters are
+ * of a join that mongo_join_is_secure() has been asked about.  Parameters are
  * gathered in 'translation'.  Pseudoconstant clauses are left out: PostgreSQL tests
  * them above the scan.
  */
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
-								   List *known, List *scan_clauses,
-								   MongoScanClauses *clauses);
+								   List *scan_clauses, MongoScanClauses *clauses);
 
 /*
  * mongo_append_conjuncts
@@ -192,17 +198,6 @@ extern void mongo_append_max_time(bson_t *command, const MongoTableOptions *opti
  */
 
 /*
- * A restriction that was translated for the estimate and needs no parameter,
- * so that the plan can have it as it is.
- */
-typedef struct MongoKnownCondition
-{
-	RestrictInfo *rinfo;
-	MongoGrade	grade;
-	bson_t	   *match;
-} MongoKnownCondition;
-
-/*
  * fdw_private of the RelOptInfo.  What is about one table is about the outermost
  * one of a join, on whose collection the command is.
  *
@@ -217,7 +212,9 @@ typedef struct MongoRelation
 	Oid			userid;			/* whose user mapping counts */
 	const MongoTableOptions *options;
 	MongoColumns *columns;
-	List	   *known;			/* MongoKnownCondition * */
+	List	   *known;			/* MongoClause *, of restrictions that were
+								 * translated for the estimate and need no
+								 * parameter */
 	List	   *without_nan;	/* columns that no base restriction lets be
 								 * NaN; see translate.h */
 	List	   *restrictions;	/* RestrictInfo *, as baserestrictinfo was */
@@ -230,8 +227,8 @@ typedef struct MongoRelation
 	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet.
 								 * A number, as joins ask */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
-	List	   *sought;			/* MongoSought *, of base restrictions; see
-								 * plan_internal.h */
+	List	   *sought;			/* MongoClause *, of base restrictions that an
+								 * index may be of use for */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
 	const struct MongoJoin *join;	/* see plan_internal.h; NULL: a table */
@@ -888,18 +885,9 @@ extern List *mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
  *-------------------------------------------------------------------------
  */
 
-/* A condition that MongoDB tests and that is sought by one field, or indexed. */
-typedef struct MongoSought
-{
-	RestrictInfo *rinfo;
-	MongoSeek	seek;
-	const char *path;			/* see MongoCondition */
-	bool		indexed;
-} MongoSought;
-
 /*
  * mongo_note_sought
- *		The list 'sought' of MongoSought * with this condition appended, if an index
+ *		The list 'sought' of MongoClause * with this condition appended, if an index
  *		may be of use for it; in the current memory context.
  */
 extern List *mongo_note_sought(List *sought, RestrictInfo *rinfo,

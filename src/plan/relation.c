@@ -98,23 +98,6 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 	return DEFAULT_ROWS;
 }
 
-/* note_known keeps a translation for the plan, if it stands by itself. */
-static void
-note_known(MongoRelation *relation, MongoTranslation *translation,
-		   RestrictInfo *rinfo, MongoGrade grade, bson_t *match)
-{
-	MongoKnownCondition *known;
-
-	if (grade == MONGO_NOT_SHIPPABLE || translation->parameters != NIL ||
-		translation->variables != NIL || translation->compares_text)
-		return;
-	known = palloc(sizeof(MongoKnownCondition));
-	known->rinfo = rinfo;
-	known->grade = grade;
-	known->match = match;
-	relation->known = lappend(relation->known, known);
-}
-
 /*
  * add_guards: to what hides rows, that its columns fit; false when that cannot be
  * said.
@@ -190,11 +173,18 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 			relation->names_match = root->glob->dependsOnRole = true;
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
-		note_known(relation, &translation, rinfo, condition.grade, match);
 		if (condition.grade != MONGO_EXACT)
 			relation->all_exact = false;
 		if (condition.grade == MONGO_NOT_SHIPPABLE)
 			continue;
+
+		/*
+		 * as long as a translation stands by itself, the plan takes it as it
+		 * is
+		 */
+		if (translation.parameters == NIL && translation.variables == NIL &&
+			!translation.compares_text)
+			relation->known = lappend(relation->known, mongo_clause_create(rinfo, &condition, match));
 		remote = lappend(remote, rinfo);
 		relation->sought = mongo_note_sought(relation->sought, rinfo, &condition);
 		unique |= condition.unique;
@@ -341,46 +331,33 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 
 /* ---------- The clauses of a scan, classified by who tests them ----------- */
 
-static const MongoKnownCondition *
-find_known(const List *known, const RestrictInfo *rinfo)
+MongoClause *
+mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition, bson_t *match)
+{
+	MongoClause *result = palloc(sizeof(MongoClause));
+
+	result->rinfo = rinfo;
+	result->condition = *condition;
+	result->match = match;
+	return result;
+}
+
+const MongoClause *
+mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo)
 {
 	ListCell   *cell;
 
-	foreach(cell, known)
+	foreach(cell, ((const MongoRelation *) baserel->fdw_private)->known)
 	{
-		const MongoKnownCondition *one = lfirst(cell);
-
-		if (one->rinfo == rinfo)
-			return one;
+		if (((MongoClause *) lfirst(cell))->rinfo == rinfo)
+			return lfirst(cell);
 	}
 	return NULL;
 }
 
-/* translate_clause: a restriction of a table, or a clause of a join. */
-static MongoGrade
-translate_clause(MongoTranslation *translation, RelOptInfo *baserel, RestrictInfo *rinfo,
-				 bson_t *match)
-{
-	if (!mongo_enable_pushdown)
-		return MONGO_NOT_SHIPPABLE;
-	return baserel != NULL ?
-		mongo_translate_restriction(translation, baserel, rinfo, match).grade :
-		mongo_translate_condition(translation, rinfo->clause, match).grade;
-}
-
-static MongoSentClause *
-sent_clause(Expr *clause, bson_t *match)
-{
-	MongoSentClause *sent = palloc(sizeof(MongoSentClause));
-
-	sent->clause = clause;
-	sent->match = match;
-	return sent;
-}
-
 void
-mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
-					   List *known, List *scan_clauses, MongoScanClauses *clauses)
+mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
+					   MongoScanClauses *clauses)
 {
 	List	   *conjuncts = NIL;
 	ListCell   *cell;
@@ -389,30 +366,28 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 	foreach(cell, scan_clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		const MongoKnownCondition *earlier = find_known(known, rinfo);
-		bson_t	   *match;
-		MongoGrade	grade;
+		const MongoClause *clause = baserel == NULL ? NULL : mongo_known_clause(baserel, rinfo);
 
 		/* pseudoconstants become a gating Result node */
 		if (rinfo->pseudoconstant)
 			continue;
-		if (earlier != NULL &&
-			(earlier->grade == MONGO_EXACT || !translation->need_exact))
+		if (clause == NULL || (clause->condition.grade != MONGO_EXACT && translation->need_exact))
 		{
-			match = earlier->match;
-			grade = earlier->grade;
+			bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+			MongoCondition condition = {.grade = MONGO_NOT_SHIPPABLE};
+
+			if (mongo_enable_pushdown)
+				condition = baserel != NULL ?
+					mongo_translate_restriction(translation, baserel, rinfo, filter) :
+					mongo_translate_condition(translation, rinfo->clause, filter);
+			clause = mongo_clause_create(rinfo, &condition, filter);
 		}
-		else
+		if (clause->condition.grade != MONGO_NOT_SHIPPABLE && !bson_empty(clause->match))
 		{
-			match = bson_create_in(CurrentMemoryContext);
-			grade = translate_clause(translation, baserel, rinfo, match);
+			conjuncts = lappend(conjuncts, clause->match);
+			clauses->sent = lappend(clauses->sent, unconstify(MongoClause *, clause));
 		}
-		if (grade != MONGO_NOT_SHIPPABLE && !bson_empty(match))
-		{
-			conjuncts = lappend(conjuncts, match);
-			clauses->sent = lappend(clauses->sent, sent_clause(rinfo->clause, match));
-		}
-		if (grade == MONGO_EXACT)
+		if (clause->condition.grade == MONGO_EXACT)
 		{
 			clauses->exact = lappend(clauses->exact, rinfo->clause);
 			continue;

@@ -448,22 +448,6 @@ forget_keys(MongoScanClauses *clauses, const List *keys)
 	}
 }
 
-/*
- * classify_hashed: of the rows of a hash table, whose clauses are all tested when
- * they are looked at; so all columns that these read come.
- */
-static void
-classify_hashed(MongoTranslation *translation, RelOptInfo *baserel, List *scan_clauses,
-				const List *keys, MongoScanClauses *clauses)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	/* the rows are of use to other values as well */
-	translation->beside = mongo_hashed_conditions(baserel, scan_clauses, keys);
-	mongo_classify_clauses(translation, baserel, relation->known, translation->beside, clauses);
-	clauses->local = extract_actual_clauses(scan_clauses, false);
-}
-
 ForeignScan *
 mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 					 List *tlist, List *scan_clauses, Plan *outer_plan)
@@ -491,9 +475,19 @@ mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_p
 		scan_clauses = lappend(scan_clauses, make_simple_restrictinfo(root, lfirst(cell)));
 	translation.need_exact = limited;
 	if (hashed_keys != NIL)
-		classify_hashed(&translation, baserel, scan_clauses, hashed_keys, &clauses);
+	{
+		/* the rows are of use to other values as well */
+		translation.beside = mongo_hashed_conditions(baserel, scan_clauses, hashed_keys);
+		mongo_classify_clauses(&translation, baserel, translation.beside, &clauses);
+
+		/*
+		 * all is tested when they are looked at, so all columns that this
+		 * reads come
+		 */
+		clauses.local = extract_actual_clauses(scan_clauses, false);
+	}
 	else
-		mongo_classify_clauses(&translation, baserel, relation->known, scan_clauses, &clauses);
+		mongo_classify_clauses(&translation, baserel, scan_clauses, &clauses);
 	fetched.attributes = fetched_attributes(root, baserel, relation, &clauses, &fetched.has_json);
 	fetched.paths = mongo_read_paths(root, baserel, fetched.attributes, fetched.has_json,
 									 &fetched.narrowed);
