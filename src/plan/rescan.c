@@ -21,6 +21,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/prep.h"
+#include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 
@@ -244,19 +245,6 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath 
  *-------------------------------------------------------------------------
  */
 
-/* output_target: what 'upper' gives. */
-static PathTarget *
-output_target(PlannerInfo *root, const MongoUpperRelation *upper)
-{
-	PathTarget *target = create_empty_pathtarget();
-	ListCell   *cell;
-
-	foreach(cell, upper->outputs)
-		add_column_to_pathtarget(target,
-								 copyObject(((MongoOutput *) lfirst(cell))->expression), 0);
-	return set_pathtarget_cost_width(root, target);
-}
-
 Path *
 mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 					  const MongoUpperRelation *upper, const GroupPathExtraData *extra)
@@ -266,6 +254,7 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 	PathTarget *target;
 	AggClauseCosts costs = {0};
 	Path	   *path;
+	ListCell   *cell;
 
 	if (upper->stage != UPPERREL_GROUP_AGG || upper->input->reloptkind != RELOPT_BASEREL ||
 		(has_keys && (extra->flags & GROUPING_CAN_USE_HASH) == 0))
@@ -273,7 +262,10 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 	path = mongo_hashed_plain_path(root, upper->input, NULL);
 	if (path == NULL)
 		return NULL;
-	target = output_target(root, upper);
+	target = create_empty_pathtarget();
+	foreach(cell, upper->outputs)
+		add_column_to_pathtarget(target, copyObject(((MongoOutput *) lfirst(cell))->expression), 0);
+	set_pathtarget_cost_width(root, target);
 	if (contain_subplans((Node *) target->exprs) || contain_subplans((Node *) having))
 		return NULL;
 	/* aggregates with an ORDER BY may have been planned for input in it */
@@ -283,62 +275,6 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 	return (Path *) create_agg_path(root, grouped_rel, path, target,
 									has_keys ? AGG_HASHED : AGG_PLAIN, AGGSPLIT_SIMPLE,
 									mongo_group_clause(root), having, &costs, upper->rows);
-}
-
-/* add_plain_columns: the table's columns in a node; false for anything but plain columns. */
-static bool
-add_plain_columns(PathTarget *target, const RelOptInfo *baserel, Node *node)
-{
-	ListCell   *cell;
-
-	foreach(cell, pull_var_clause(node, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
-								  PVC_RECURSE_PLACEHOLDERS))
-	{
-		Var		   *var = lfirst_node(Var, cell);
-
-		if (var->varno != (int) baserel->relid || var->varattno <= 0)
-			return false;
-		if (!list_member(target->exprs, var))
-			add_column_to_pathtarget(target, (Expr *) copyObject(var), 0);
-	}
-	return true;
-}
-
-/* add_sort_columns: those by which the rows are sorted. */
-static bool
-add_sort_columns(PathTarget *target, RelOptInfo *baserel, const List *pathkeys)
-{
-	ListCell   *cell;
-
-	foreach(cell, pathkeys)
-	{
-		EquivalenceClass *class = lfirst_node(PathKey, cell)->pk_eclass;
-		EquivalenceMember *member;
-		MongoMembers members;
-
-		mongo_members_begin(&members, class, baserel->relids);
-		while ((member = mongo_members_next(&members)) != NULL)
-		{
-			if (bms_equal(member->em_relids, baserel->relids) &&
-				!add_plain_columns(target, baserel, (Node *) member->em_expr))
-				return false;
-		}
-	}
-	return true;
-}
-
-/* add_tested_columns: those of the table's restrictions, which are tested once more. */
-static bool
-add_tested_columns(PathTarget *target, const RelOptInfo *baserel)
-{
-	ListCell   *cell;
-
-	foreach(cell, baserel->baserestrictinfo)
-	{
-		if (!add_plain_columns(target, baserel, (Node *) lfirst_node(RestrictInfo, cell)->clause))
-			return false;
-	}
-	return true;
 }
 
 /* limit_path: LIMIT and OFFSET of the query above a path. */
@@ -356,14 +292,30 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 				  bool limited)
 {
 	PathTarget *target;
+	List	   *vars;
 	Path	   *path;
+	ListCell   *cell;
 
 	if (root->parent_root == NULL || baserel->reloptkind != RELOPT_BASEREL)
 		return NULL;
+
+	/*
+	 * what is read above, by which is sorted, and what the scan tests once
+	 * more
+	 */
+	vars = pull_var_clause((Node *) list_concat(list_concat_copy(expressions, baserel->reltarget->exprs),
+												extract_actual_clauses(baserel->baserestrictinfo,
+																	   false)),
+						   PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+						   PVC_RECURSE_PLACEHOLDERS);
+	foreach(cell, vars)
+	{
+		if (lfirst_node(Var, cell)->varno != (int) baserel->relid ||
+			lfirst_node(Var, cell)->varattno <= 0)
+			return NULL;
+	}
 	target = create_empty_pathtarget();
-	if (!add_plain_columns(target, baserel, (Node *) expressions) ||
-		!add_sort_columns(target, baserel, pathkeys) || !add_tested_columns(target, baserel))
-		return NULL;
+	add_new_columns_to_pathtarget(target, copyObject(vars));
 	path = mongo_hashed_plain_path(root, baserel, set_pathtarget_cost_width(root, target));
 	if (path == NULL)
 		return NULL;
