@@ -169,30 +169,24 @@ typedef struct MongoMembers
 
 /* PostgreSQL 17 has one argument more for these paths, 18 two. */
 #if PG_VERSION_NUM >= 180000
-#define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreignscan_path((root), (rel), (target), (rows), 0, (startup), (total), \
-							(pathkeys), (outer), (path), NIL, (private))
-#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreign_join_path((root), (rel), (target), (rows), 0, (startup), (total), \
-							 (pathkeys), (outer), (path), NIL, (private))
-#define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
-	create_foreign_upper_path((root), (rel), (target), (rows), 0, (startup), (total), \
-							  (pathkeys), (path), NIL, (private))
-#elif PG_VERSION_NUM >= 170000
-#define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreignscan_path((root), (rel), (target), (rows), (startup), (total), \
-							(pathkeys), (outer), (path), NIL, (private))
-#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreign_join_path((root), (rel), (target), (rows), (startup), (total), \
-							 (pathkeys), (outer), (path), NIL, (private))
-#define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
-	create_foreign_upper_path((root), (rel), (target), (rows), (startup), (total), \
-							  (pathkeys), (path), NIL, (private))
+#define MONGO_NO_DISABLED_NODES	0,
 #else
-#define mongo_foreignscan_path create_foreignscan_path
-#define mongo_foreign_join_path create_foreign_join_path
-#define mongo_foreign_upper_path create_foreign_upper_path
+#define MONGO_NO_DISABLED_NODES
 #endif
+#if PG_VERSION_NUM >= 170000
+#define MONGO_NO_RESTRICTINFO	NIL,
+#else
+#define MONGO_NO_RESTRICTINFO
+#endif
+#define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreignscan_path((root), (rel), (target), (rows), MONGO_NO_DISABLED_NODES (startup), \
+							(total), (pathkeys), (outer), (path), MONGO_NO_RESTRICTINFO (private))
+#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
+	create_foreign_join_path((root), (rel), (target), (rows), MONGO_NO_DISABLED_NODES (startup), \
+							 (total), (pathkeys), (outer), (path), MONGO_NO_RESTRICTINFO (private))
+#define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
+	create_foreign_upper_path((root), (rel), (target), (rows), MONGO_NO_DISABLED_NODES (startup), \
+							  (total), (pathkeys), (path), MONGO_NO_RESTRICTINFO (private))
 
 /* Since 16 a Var or PlaceHolderVar says which outer joins may have made it NULL. */
 #if PG_VERSION_NUM >= 160000

@@ -449,11 +449,7 @@ extern void mongo_append_json_members(bson_t *document, Datum value, Oid typid);
 extern bool mongo_objectid_from_text(const char *text, size_t length,
 									 bool canonical, bson_oid_t *oid);
 
-/*
- * mongo_objectid_type_oid
- *		The type's OID in this database; InvalidOid without the extension.  Remembered
- *		until pg_type changes.
- */
+/* mongo_objectid_type_oid: in this database; InvalidOid without the extension. */
 extern Oid	mongo_objectid_type_oid(void);
 
 /*

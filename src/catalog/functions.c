@@ -31,7 +31,7 @@
  * later statements rely on.
  */
 static const char *const refused_commands[] = {
-	"authenticate", "logout", "saslStart", "saslContinue"
+	"authenticate", "logout", "saslStart", "saslContinue", NULL
 };
 
 /* Members that the transport adds itself, and one with which hello logs in. */
@@ -196,14 +196,17 @@ find_command_name(const bson_t *document)
 }
 
 /*
- * append_ordered
- *		Append the members of 'command' to 'target', the name first.
+ * ordered_command
+ *		A copy, in the current memory context, of a command that was jsonb, with the member
+ *		that is its name in front, as MongoDB wants it; that of an explained command, too.
  *
- * What an explain explains is a command too.
+ * A member alone is the name, whatever it is; else the name is found among those of
+ * MongoDB's commands.  Raises 22023 when no member or more than one can be it.
  */
-static void
-append_ordered(bson_t *target, const bson_t *command)
+static const bson_t *
+ordered_command(const bson_t *command)
 {
+	bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
 	const char *name = find_command_name(command);
 	bson_iter_t iter;
 	bson_t		explained;
@@ -213,38 +216,16 @@ append_ordered(bson_t *target, const bson_t *command)
 	if (!bson_iter_init_find(&iter, command, name))
 		elog(ERROR, "command lost its name");
 	if (strcmp(name, "explain") == 0 && bson_view_at(&explained, &iter))
-	{
-		bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
-
-		append_ordered(ordered, &explained);
-		BSON_APPEND_DOCUMENT(target, name, ordered);
-	}
+		BSON_APPEND_DOCUMENT(ordered, name, ordered_command(&explained));
 	else
-		bson_append_iter(target, name, -1, &iter);
+		bson_append_iter(ordered, name, -1, &iter);
 
 	bson_iter_init(&iter, command);
 	while (bson_iter_next(&iter))
 	{
 		if (strcmp(bson_iter_key(&iter), name) != 0)
-			bson_append_iter(target, NULL, 0, &iter);
+			bson_append_iter(ordered, NULL, 0, &iter);
 	}
-}
-
-/*
- * ordered_command
- *		A copy, in the current memory context, of 'command' with the member
- *		that is the command's name in front, as MongoDB wants it.
- *
- * For commands that were jsonb, which has an order of its own.  A member alone is
- * the name, whatever it is; else the name is found among those of MongoDB's
- * commands.  Raises 22023 when no member or more than one can be it.
- */
-static const bson_t *
-ordered_command(const bson_t *command)
-{
-	bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
-
-	append_ordered(ordered, command);
 	return ordered;
 }
 
@@ -454,15 +435,12 @@ warn_of_lost_order(const bson_iter_t *sort)
 static void
 refuse_command(const bson_t *command, const char *name)
 {
-	for (size_t i = 0; i < lengthof(refused_commands); i++)
-	{
-		if (strcmp(name, refused_commands[i]) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("command \"%s\" cannot be run by mongo_command()", name),
-					 errdetail("It would change the user of a connection that later statements share."),
-					 errhint("Use CREATE or ALTER USER MAPPING.")));
-	}
+	if (is_among(name, refused_commands))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("command \"%s\" cannot be run by mongo_command()", name),
+				 errdetail("It would change the user of a connection that later statements share."),
+				 errhint("Use CREATE or ALTER USER MAPPING.")));
 	for (size_t i = 0; i < lengthof(refused_members); i++)
 	{
 		if (bson_has_field(command, refused_members[i]))
@@ -584,21 +562,20 @@ typedef struct AggregateState
 static const char *
 writing_stage(const bson_iter_t *pipeline)
 {
-	static const char *const writing_stages[] = {"$out", "$merge"};
+	static const char *const writing_stages[] = {"$out", "$merge", NULL};
 	bson_iter_t stages;
+	bson_iter_t stage;
 
 	if (!bson_iter_recurse(pipeline, &stages))
 		return NULL;
 	while (bson_iter_next(&stages))
 	{
-		bson_iter_t stage;
-
-		for (size_t i = 0; i < lengthof(writing_stages); i++)
+		if (!BSON_ITER_HOLDS_DOCUMENT(&stages) || !bson_iter_recurse(&stages, &stage))
+			continue;
+		while (bson_iter_next(&stage))
 		{
-			if (bson_iter_type(&stages) == BSON_TYPE_DOCUMENT &&
-				bson_iter_recurse(&stages, &stage) &&
-				bson_iter_find(&stage, writing_stages[i]))
-				return writing_stages[i];
+			if (is_among(bson_iter_key(&stage), writing_stages))
+				return bson_iter_key(&stage);
 		}
 	}
 	return NULL;
@@ -621,9 +598,9 @@ static const struct
 	{"readConcern", MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an object"},
 };
 
-/* option_names: of all, as a list for a HINT. */
-static const char *
-option_names(void)
+/* options_hint: for ereport(), with all of them. */
+static int
+options_hint(void)
 {
 	StringInfoData names;
 
@@ -631,15 +608,8 @@ option_names(void)
 	for (size_t i = 0; i < lengthof(aggregate_options); i++)
 		appendStringInfo(&names, "%s%s (%s)", i == 0 ? "" : ", ", aggregate_options[i].name,
 						 aggregate_options[i].form);
-	return names.data;
-}
-
-/* options_hint: for ereport(). */
-static int
-options_hint(void)
-{
 	return errhint("The options of mongo_aggregate() are a JSON object with some of these: %s.",
-				   option_names());
+				   names.data);
 }
 
 /* check_option: is it known, and of its type? */

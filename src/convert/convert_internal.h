@@ -220,7 +220,6 @@ extern MongoReadFunction mongo_read_bool,
 			mongo_read_float8,
 			mongo_read_numeric,
 			mongo_read_text,
-			mongo_read_varchar,
 			mongo_read_bpchar,
 			mongo_read_char,
 			mongo_read_name,
@@ -267,11 +266,8 @@ typedef struct MongoWriteTarget
 extern void mongo_write_check(bool appended);
 
 extern MongoWriteFunction mongo_write_bool,
-			mongo_write_int2,
-			mongo_write_int4,
-			mongo_write_int8,
-			mongo_write_float4,
-			mongo_write_float8,
+			mongo_write_integer,
+			mongo_write_float,
 			mongo_write_numeric,
 			mongo_write_text,
 			mongo_write_name,
@@ -301,24 +297,55 @@ extern void mongo_write_json_integer(const MongoWriteTarget *target, int64 integ
 
 /* ----------------- JSON on its way to a text, a jsonb or BSON -------------- */
 
-/* Where JSON goes.  Strings are valid UTF-8 without U+0000. */
+/* What JSON is made of.  Containers begin and end; numbers are texts as JSON has them. */
+typedef enum JsonItem
+{
+	JSON_BEGIN_OBJECT,
+	JSON_BEGIN_ARRAY,
+	JSON_END_OBJECT,
+	JSON_END_ARRAY,
+	JSON_KEY,
+	JSON_STRING,
+	JSON_NUMBER,
+	JSON_INTEGER,
+	JSON_BOOLEAN,
+	JSON_NULL
+} JsonItem;
+
+/* Where JSON goes. */
 typedef struct JsonSink JsonSink;
 struct JsonSink
 {
-	void		(*begin) (JsonSink *sink, bool array);
-	void		(*end) (JsonSink *sink, bool array);
-	void		(*key) (JsonSink *sink, const char *key, uint32 length);
-	void		(*string) (JsonSink *sink, const char *text, uint32 length);
-	void		(*number) (JsonSink *sink, const char *text);
-	void		(*integer) (JsonSink *sink, int64 number);
-	void		(*boolean) (JsonSink *sink, bool truth);
-	void		(*null) (JsonSink *sink);
-
+	/*
+	 * Strings, keys and numbers are texts: valid UTF-8 without U+0000, and a
+	 * number ends with a NUL.  'integer' is also what a boolean is.
+	 */
+	void		(*put) (JsonSink *sink, JsonItem item, const char *text, uint32 length,
+						int64 integer);
 	bool		keeps_strings;	/* must a string outlive the call? */
 	bool		full;			/* is the rest of no interest? */
 	bool		canonical;
 	MongoReadContext *context;	/* takes type mismatches */
 };
+
+/* json_put_text, json_put_integer, json_put: an item with what it needs. */
+static inline void
+json_put_text(JsonSink *sink, JsonItem item, const char *text, uint32 length)
+{
+	sink->put(sink, item, text, length, 0);
+}
+
+static inline void
+json_put_integer(JsonSink *sink, JsonItem item, int64 integer)
+{
+	sink->put(sink, item, NULL, 0, integer);
+}
+
+static inline void
+json_put(JsonSink *sink, JsonItem item)
+{
+	sink->put(sink, item, NULL, 0, 0);
+}
 
 /* A sink that writes JSON, in UTF-8. */
 typedef struct TextSink

@@ -35,15 +35,11 @@
 #define SHOWN_ID_SIZE		100
 #define SHOWN_VALUE_SIZE	100
 
-/* A column as the decoder holds it. */
+/* A column as the decoder holds it, with copies of the names. */
 typedef struct DecodedColumn
 {
-	int			index;			/* into values[] and isnull[] */
-	const char *name;
-	const char *path;			/* NULL: the whole document */
+	MongoColumn column;
 	const char *namespace;		/* of the document it is in */
-	const char *prefix;			/* at which that stands, or NULL */
-	const char *field;			/* of the documents in a group, or NULL */
 	MongoReader *reader;
 	struct DecodedColumn *next; /* another column of the same path */
 } DecodedColumn;
@@ -181,15 +177,11 @@ namespace_in(MemoryContext context, const char *database, const char *collection
 	return result;
 }
 
-/* declare_type: read nothing but what the column is declared to be. */
-static void
-declare_type(MongoReader *reader, const MongoColumn *column)
+/* copy_in: palloc'd there; NULL for NULL. */
+static const char *
+copy_in(MemoryContext context, const char *text)
 {
-	uint32		declared = mongo_declared_set(column->bson_type);
-
-	mongo_check_declared_type(column->name, column->typid, column->bson_type);
-	reader->undeclared = reader->accepts & ~declared;
-	reader->accepts &= declared;
+	return text != NULL ? MemoryContextStrdup(context, text) : NULL;
 }
 
 /* add_decoded_column: place one column in the tree. */
@@ -198,38 +190,34 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 {
 	MemoryContext context = decoder->context;
 	DecodedColumn *decoded = MemoryContextAllocZero(context, sizeof(DecodedColumn));
+	MongoReader *reader = mongo_reader_create(context, column->typid, column->typmod);
 	DecodedColumn **list = &decoder->documents;
 
-	decoded->index = column->index;
-	decoded->name = MemoryContextStrdup(context, column->name);
-	decoded->namespace = decoder->namespace;
-	if (column->collection != NULL)
-		decoded->namespace = namespace_in(context, decoder->database, column->collection);
-	if (column->prefix != NULL)
-		decoded->prefix = MemoryContextStrdup(context, column->prefix);
-	if (column->field != NULL)
-		decoded->field = MemoryContextStrdup(context, column->field);
+	decoded->column = *column;
+	decoded->column.name = copy_in(context, column->name);
+	decoded->column.path = copy_in(context, column->path);
+	decoded->column.prefix = copy_in(context, column->prefix);
+	decoded->column.field = copy_in(context, column->field);
+	decoded->namespace = column->collection == NULL ? decoder->namespace :
+		namespace_in(context, decoder->database, column->collection);
+	decoded->reader = reader;
 	if (column->path != NULL)
 	{
-		decoded->path = MemoryContextStrdup(context, column->path);
-		decoded->reader = mongo_reader_create(context, column->typid,
-											  column->typmod);
-		declare_type(decoded->reader, column);
+		/* read nothing but what the column is declared to be */
+		uint32		declared = mongo_declared_set(column->bson_type);
+
+		mongo_check_declared_type(column->name, column->typid, column->bson_type);
+		reader->undeclared = reader->accepts & ~declared;
+		reader->accepts &= declared;
 		list = &add_path(context, decoder->root, column->path)->columns;
 	}
-	else
-	{
-		/* text holds the document as JSON; no other reader is like that */
-		decoded->reader = mongo_reader_create(context, column->typid,
-											  column->typmod);
-		if (column->typid != JSONOID && column->typid != JSONBOID &&
-			column->typid != TEXTOID && column->typid != VARCHAROID)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("column \"%s\" holds whole documents and cannot be of type %s",
-							column->name, format_type_be(column->typid)),
-					 errhint("Declare it as jsonb, json or text.")));
-	}
+	else if (column->typid != JSONOID && column->typid != JSONBOID &&
+			 column->typid != TEXTOID && column->typid != VARCHAROID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" holds whole documents and cannot be of type %s",
+						column->name, format_type_be(column->typid)),
+				 errhint("Declare it as jsonb, json or text.")));
 	decoded->next = *list;
 	*list = decoded;
 }
@@ -311,7 +299,7 @@ note_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(decoder->context);
 
-	decoder->mismatches = bms_add_member(decoder->mismatches, column->index);
+	decoder->mismatches = bms_add_member(decoder->mismatches, column->column.index);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -337,9 +325,9 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	if (context->value.raw == NULL)
 		return context->remark;
 	value = describe_value(&context->value);
-	if (column->field == NULL && mongo_may_quote(NULL))
-		id = find_id(decoder, column->prefix);
-	if (column->field != NULL)
+	if (column->column.field == NULL && mongo_may_quote(NULL))
+		id = find_id(decoder, column->column.prefix);
+	if (column->column.field != NULL)
 		sentence = psprintf("A group of documents gives a value of BSON type %s.", value);
 	else if (id == NULL)
 		sentence = psprintf("A document holds a value of BSON type %s.", value);
@@ -367,21 +355,21 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 {
 	const char *type = format_type_with_typemod(column->reader->typid,
 												column->reader->typmod);
-	const char *path = column->path;
+	const char *path = column->column.path;
 
-	if (column->field != NULL)
-		path = column->field;
-	else if (column->prefix != NULL)
-		path += strlen(column->prefix) + 1;
+	if (column->column.field != NULL)
+		path = column->column.field;
+	else if (column->column.prefix != NULL)
+		path += strlen(column->column.prefix) + 1;
 
 	ereport(ERROR,
 			(errcode(mismatch_reports[context->mismatch].sqlstate),
-			 column->path != NULL ?
+			 column->column.path != NULL ?
 			 errmsg("could not read field \"%s\" of collection \"%s\" as type %s",
 					mongo_from_utf8(path), column->namespace, type) :
 			 errmsg("could not read a document of collection \"%s\" as type %s",
 					decoder->namespace, type),
-			 mongo_may_quote(column->name) ?
+			 mongo_may_quote(column->column.name) ?
 			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
 			 errhint("%s", is_undeclared(column->reader, context) ? undeclared_hint :
 					 mismatch_reports[context->mismatch].hint)));
@@ -406,10 +394,10 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 	for (const DecodedColumn *column = columns; column; column = column->next)
 	{
 		context.defers_input = decoder->defers &&
-			!bms_is_member(column->index, decoder->needed);
+			!bms_is_member(column->column.index, decoder->needed);
 		context.defers_checks = context.defers_input || (decoder->defers && raises);
 		if (mongo_read_value(column->reader, &context, iter,
-							 &values[column->index], &isnull[column->index]))
+							 &values[column->column.index], &isnull[column->column.index]))
 			continue;
 		if (context.unread)
 		{
@@ -420,8 +408,8 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			note_mismatch(decoder, column);
 		else if (raises)
 			report_mismatch(decoder, column, &context);
-		values[column->index] = (Datum) 0;
-		isnull[column->index] = true;
+		values[column->column.index] = (Datum) 0;
+		isnull[column->column.index] = true;
 	}
 	decoder->deferred |= context.deferred;
 }
@@ -639,18 +627,18 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 	for (DecodedColumn *column = decoder->documents; column; column = column->next)
 	{
 		if (mongo_document_to_datum(&context, decoder->data, decoder->length,
-									column->reader->typid, &values[column->index]) &&
-			document_fits(column->reader, &context, values[column->index]))
+									column->reader->typid, &values[column->column.index]) &&
+			document_fits(column->reader, &context, values[column->column.index]))
 		{
-			isnull[column->index] = false;
+			isnull[column->column.index] = false;
 			continue;
 		}
 		if (decoder->notes_mismatches)
 			note_mismatch(decoder, column);
 		else if (decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
 			report_mismatch(decoder, column, &context);
-		values[column->index] = (Datum) 0;
-		isnull[column->index] = true;
+		values[column->column.index] = (Datum) 0;
+		isnull[column->column.index] = true;
 	}
 }
 

@@ -69,19 +69,6 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	return mongo_text_to_server(text, length);
 }
 
-bool
-mongo_read_text(MONGO_READ_ARGS)
-{
-	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
-	uint32		length;
-	const char *text = text_bytes(context, iter, hex, &length);
-
-	if (text == NULL)
-		return false;
-	*value = PointerGetDatum(cstring_to_text_with_len(text, length));
-	return true;
-}
-
 /*
  * fit_characters
  *		Do these bytes fit 'limit' characters, trailing blanks not counted?
@@ -109,8 +96,9 @@ fit_characters(const char *text, uint32 *length, int limit, int *characters)
 	return true;
 }
 
+/* mongo_read_text: of text and varchar(n). */
 bool
-mongo_read_varchar(MONGO_READ_ARGS)
+mongo_read_text(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;

@@ -77,33 +77,20 @@ mongo_write_bool(MONGO_WRITE_ARGS)
 }
 
 void
-mongo_write_int2(MONGO_WRITE_ARGS)
+mongo_write_integer(MONGO_WRITE_ARGS)
 {
-	MONGO_WRITE(target, int32, DatumGetInt16(value));
+	int64		integer = mongo_integer_of_datum(typid, value);
+
+	if (typid == INT8OID)
+		MONGO_WRITE(target, int64, integer);
+	else
+		MONGO_WRITE(target, int32, (int32) integer);
 }
 
 void
-mongo_write_int4(MONGO_WRITE_ARGS)
+mongo_write_float(MONGO_WRITE_ARGS)
 {
-	MONGO_WRITE(target, int32, DatumGetInt32(value));
-}
-
-void
-mongo_write_int8(MONGO_WRITE_ARGS)
-{
-	MONGO_WRITE(target, int64, DatumGetInt64(value));
-}
-
-void
-mongo_write_float4(MONGO_WRITE_ARGS)
-{
-	MONGO_WRITE(target, double, DatumGetFloat4(value));
-}
-
-void
-mongo_write_float8(MONGO_WRITE_ARGS)
-{
-	MONGO_WRITE(target, double, DatumGetFloat8(value));
+	MONGO_WRITE(target, double, typid == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value));
 }
 
 void

@@ -50,10 +50,7 @@ give_string(JsonSink *sink, bool is_key, const char *text, uint32 length)
 		if (utf8 != text)
 			length = strlen(utf8);
 	}
-	if (is_key)
-		sink->key(sink, utf8, length);
-	else
-		sink->string(sink, utf8, length);
+	json_put_text(sink, is_key ? JSON_KEY : JSON_STRING, utf8, length);
 }
 
 /* give_number: a number's text; 'number' need not end with a NUL. */
@@ -71,7 +68,7 @@ give_number(JsonSink *sink, const char *number, uint32 length)
 			integer = integer * 10 + (number[i] - '0');
 		if (i == length)
 		{
-			sink->integer(sink, negative ? -integer : integer);
+			json_put_integer(sink, JSON_INTEGER, negative ? -integer : integer);
 			return;
 		}
 	}
@@ -79,10 +76,10 @@ give_number(JsonSink *sink, const char *number, uint32 length)
 	{
 		memcpy(buffer, number, length);
 		buffer[length] = '\0';
-		sink->number(sink, buffer);
+		json_put_text(sink, JSON_NUMBER, buffer, length);
 	}
 	else
-		sink->number(sink, pnstrdup(number, length));
+		json_put_text(sink, JSON_NUMBER, pnstrdup(number, length), length);
 }
 
 /*
@@ -175,7 +172,7 @@ scan_string(JsonScan *scan, bool is_key)
 static void
 scan_object(JsonScan *scan)
 {
-	scan->sink->begin(scan->sink, false);
+	json_put(scan->sink, JSON_BEGIN_OBJECT);
 	if (!next_is(scan, '}'))
 	{
 		do
@@ -186,13 +183,13 @@ scan_object(JsonScan *scan)
 		} while (next_is(scan, ','));
 		need(scan, '}');
 	}
-	scan->sink->end(scan->sink, false);
+	json_put(scan->sink, JSON_END_OBJECT);
 }
 
 static void
 scan_array(JsonScan *scan)
 {
-	scan->sink->begin(scan->sink, true);
+	json_put(scan->sink, JSON_BEGIN_ARRAY);
 	if (!next_is(scan, ']'))
 	{
 		do
@@ -200,7 +197,7 @@ scan_array(JsonScan *scan)
 		while (next_is(scan, ','));
 		need(scan, ']');
 	}
-	scan->sink->end(scan->sink, true);
+	json_put(scan->sink, JSON_END_ARRAY);
 }
 
 /* scan_word: is this the word that comes next?  Goes past it. */
@@ -256,13 +253,13 @@ scan_value(JsonScan *scan)
 
 				if (!truth && !scan_word(scan, "false", 5))
 					report_bad_json(scan);
-				scan->sink->boolean(scan->sink, truth);
+				json_put_integer(scan->sink, JSON_BOOLEAN, truth);
 				break;
 			}
 		case 'n':
 			if (!scan_word(scan, "null", 4))
 				report_bad_json(scan);
-			scan->sink->null(scan->sink);
+			json_put(scan->sink, JSON_NULL);
 			break;
 		default:
 			scan_number(scan);
@@ -311,10 +308,10 @@ give_scalar(JsonSink *sink, const JsonbValue *value)
 				break;
 			}
 		case jbvBool:
-			sink->boolean(sink, value->val.boolean);
+			json_put_integer(sink, JSON_BOOLEAN, value->val.boolean);
 			break;
 		default:
-			sink->null(sink);
+			json_put(sink, JSON_NULL);
 			break;
 	}
 }
@@ -339,12 +336,12 @@ walk_jsonb(JsonSink *sink, Jsonb *jsonb)
 			case WJB_BEGIN_OBJECT:
 				/* a scalar comes dressed as an array of one */
 				if (!scalar)
-					sink->begin(sink, token == WJB_BEGIN_ARRAY);
+					json_put(sink, token == WJB_BEGIN_ARRAY ? JSON_BEGIN_ARRAY : JSON_BEGIN_OBJECT);
 				break;
 			case WJB_END_ARRAY:
 			case WJB_END_OBJECT:
 				if (!scalar)
-					sink->end(sink, token == WJB_END_ARRAY);
+					json_put(sink, token == WJB_END_ARRAY ? JSON_END_ARRAY : JSON_END_OBJECT);
 				break;
 			default:
 				give_scalar(sink, &value);
@@ -382,28 +379,22 @@ static bool walk_value(JsonSink *sink, const bson_iter_t *iter);
 static inline void
 put_key(JsonSink *sink, const char *key)
 {
-	sink->key(sink, key, strlen(key));
+	json_put_text(sink, JSON_KEY, key, strlen(key));
 }
 
 /* put_text: likewise a string, which may be in a buffer of the caller's. */
 static inline void
 put_text(JsonSink *sink, const char *text)
 {
-	sink->string(sink, sink->keeps_strings ? pstrdup(text) : text, strlen(text));
+	json_put_text(sink, JSON_STRING, sink->keeps_strings ? pstrdup(text) : text, strlen(text));
 }
 
 /* open_wrapper: {key: */
 static inline void
 open_wrapper(JsonSink *sink, const char *key)
 {
-	sink->begin(sink, false);
+	json_put(sink, JSON_BEGIN_OBJECT);
 	put_key(sink, key);
-}
-
-static inline void
-close_wrapper(JsonSink *sink)
-{
-	sink->end(sink, false);
 }
 
 /* put_wrapper: {key: text} of plain ASCII. */
@@ -412,7 +403,7 @@ put_wrapper(JsonSink *sink, const char *key, const char *text)
 {
 	open_wrapper(sink, key);
 	put_text(sink, text);
-	close_wrapper(sink);
+	json_put(sink, JSON_END_OBJECT);
 }
 
 /* put_string: a string from the document, which is checked. */
@@ -423,7 +414,7 @@ put_string(JsonSink *sink, const bson_iter_t *iter, const char *text,
 	if (!mongo_text_is_valid(text, length))
 		return mongo_mismatch(sink->context, MONGO_MISMATCH_CHARACTERS, iter,
 							  mongo_text_remark(text, length));
-	sink->string(sink, text, length);
+	json_put_text(sink, JSON_STRING, text, length);
 	return true;
 }
 
@@ -433,7 +424,7 @@ walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
 {
 	check_stack_depth();
 
-	sink->begin(sink, array);
+	json_put(sink, array ? JSON_BEGIN_ARRAY : JSON_BEGIN_OBJECT);
 	while (bson_iter_next(iter))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -448,24 +439,14 @@ walk_container(JsonSink *sink, bson_iter_t *iter, uint32 length, bool array)
 			if (!mongo_text_is_valid(key, key_length))
 				return mongo_mismatch(sink->context, MONGO_MISMATCH_CHARACTERS,
 									  iter, mongo_text_remark(key, key_length));
-			sink->key(sink, key, key_length);
+			json_put_text(sink, JSON_KEY, key, key_length);
 		}
 		if (!walk_value(sink, iter))
 			return false;
 	}
 	mongo_iter_check_end(iter, length);
-	sink->end(sink, array);
+	json_put(sink, array ? JSON_END_ARRAY : JSON_END_OBJECT);
 	return true;
-}
-
-static bool
-walk_nested(JsonSink *sink, const bson_iter_t *iter)
-{
-	bson_iter_t child;
-	uint32		length = mongo_iter_descend(iter, &child);
-
-	return walk_container(sink, &child, length,
-						  bson_iter_type(iter) == BSON_TYPE_ARRAY);
 }
 
 /* integer_text: an integer's digits in a static buffer. */
@@ -479,41 +460,12 @@ integer_text(int64 number)
 }
 
 /*
- * write_out_exponent
- *		"1.25e+18" as "1250000000000000000.0".
- *
- * jsonb forgets how a number was written but for its decimal places, and by
- * those a double is told from an integer when it is written back.
- */
-static void
-write_out_exponent(char *text)
-{
-	char		digits[DOUBLE_SHORTEST_DECIMAL_LEN];
-	char	   *end = text;
-	char	   *mark = strchr(text, 'e');
-	int			places = atoi(mark + 1);	/* digits after the first one */
-	int			ndigits = 0;
-
-	for (const char *from = text; from < mark; from++)
-	{
-		if (isdigit((unsigned char) *from))
-			digits[ndigits++] = *from;
-	}
-	if (*end == '-')
-		end++;
-	memcpy(end, digits, ndigits);
-	end += ndigits;
-	for (int i = ndigits; i <= places; i++)
-		*end++ = '0';
-	strcpy(end, ".0");
-}
-
-/*
  * double_text
  *		The shortest digits that give this finite double back.
  *
- * With a point or an exponent, by which a double can be told from an integer
- * when it is written back.
+ * With a point or an exponent, by which a double can be told from an integer when
+ * it is written back; "1.25e+18" as "1250000000000000000.0", as jsonb forgets how a
+ * number was written but for its decimal places.
  */
 static const char *
 double_text(double number)
@@ -524,92 +476,40 @@ double_text(double number)
 	if (fabs(number) < INT64_LIMIT && rint(number) == number)
 	{
 		if (strchr(text, 'e') != NULL)
-			write_out_exponent(text);
-		else
-			strcat(text, ".0");
+			strcpy(text, DatumGetCString(DirectFunctionCall1(numeric_out,
+															 DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+																				 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)))));
+		strcat(text, ".0");
 	}
 	return text;
 }
 
-static bool
-walk_double(JsonSink *sink, const bson_iter_t *iter)
+static void
+put_double(JsonSink *sink, double number)
 {
-	double		number = bson_iter_double(iter);
+	const char *text;
 
-	if (isnan(number))
-		put_wrapper(sink, "$numberDouble", "NaN");
-	else if (isinf(number))
-		put_wrapper(sink, "$numberDouble", number > 0 ? "Infinity" : "-Infinity");
-	else if (sink->canonical)
-		put_wrapper(sink, "$numberDouble", double_text(number));
+	if (isnan(number) || isinf(number))
+		put_wrapper(sink, "$numberDouble", isnan(number) ? "NaN" :
+					number > 0 ? "Infinity" : "-Infinity");
 	else
-		sink->number(sink, double_text(number));
-	return true;
+	{
+		text = double_text(number);
+		if (sink->canonical)
+			put_wrapper(sink, "$numberDouble", text);
+		else
+			json_put_text(sink, JSON_NUMBER, text, strlen(text));
+	}
 }
 
-static bool
-walk_int32(JsonSink *sink, const bson_iter_t *iter)
+/* put_integer: 'key' is that of its wrapper in canonical JSON. */
+static void
+put_integer(JsonSink *sink, const char *key, int64 number)
 {
 	if (sink->canonical)
-		put_wrapper(sink, "$numberInt", integer_text(bson_iter_int32(iter)));
+		put_wrapper(sink, key, integer_text(number));
 	else
-		sink->integer(sink, bson_iter_int32(iter));
-	return true;
-}
-
-static bool
-walk_int64(JsonSink *sink, const bson_iter_t *iter)
-{
-	if (sink->canonical)
-		put_wrapper(sink, "$numberLong", integer_text(bson_iter_int64(iter)));
-	else
-		sink->integer(sink, bson_iter_int64(iter));
-	return true;
-}
-
-static bool
-walk_decimal128(JsonSink *sink, const bson_iter_t *iter)
-{
-	bson_decimal128_t decimal;
-	char		text[BSON_DECIMAL128_STRING];
-
-	bson_iter_decimal128(iter, &decimal);
-	mongo_decimal128_to_text(&decimal, text);
-	put_wrapper(sink, "$numberDecimal", text);
-	return true;
-}
-
-static bool
-walk_utf8(JsonSink *sink, const bson_iter_t *iter)
-{
-	uint32_t	length;
-	const char *text = bson_iter_utf8(iter, &length);
-
-	return put_string(sink, iter, text, length);
-}
-
-static bool
-walk_bool(JsonSink *sink, const bson_iter_t *iter)
-{
-	sink->boolean(sink, bson_iter_bool(iter));
-	return true;
-}
-
-static bool
-walk_null(JsonSink *sink, const bson_iter_t *iter pg_attribute_unused())
-{
-	sink->null(sink);
-	return true;
-}
-
-static bool
-walk_oid(JsonSink *sink, const bson_iter_t *iter)
-{
-	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
-
-	mongo_objectid_to_text(bson_iter_oid(iter)->bytes, hex);
-	put_wrapper(sink, "$oid", hex);
-	return true;
+		json_put_integer(sink, JSON_INTEGER, number);
 }
 
 /* put_digits: a number of at least so many digits, and what follows it. */
@@ -650,25 +550,23 @@ iso_date_text(int64 millis, char *text)
 	return text;
 }
 
-static bool
-walk_date_time(JsonSink *sink, const bson_iter_t *iter)
+static void
+put_date(JsonSink *sink, int64 millis)
 {
-	int64		millis = bson_iter_date_time(iter);
 	char		text[64];
 
 	if (!sink->canonical && millis >= 0 && millis < YEAR_10000_MILLIS)
 	{
 		put_wrapper(sink, "$date", iso_date_text(millis, text));
-		return true;
+		return;
 	}
 	open_wrapper(sink, "$date");
 	put_wrapper(sink, "$numberLong", integer_text(millis));
-	close_wrapper(sink);
-	return true;
+	json_put(sink, JSON_END_OBJECT);
 }
 
-static bool
-walk_binary(JsonSink *sink, const bson_iter_t *iter)
+static void
+put_binary(JsonSink *sink, const bson_iter_t *iter)
 {
 	const uint8_t *bytes;
 	uint32_t	length;
@@ -687,12 +585,11 @@ walk_binary(JsonSink *sink, const bson_iter_t *iter)
 
 	open_wrapper(sink, "$binary");
 	open_wrapper(sink, "base64");
-	sink->string(sink, base64, base64_length);
+	json_put_text(sink, JSON_STRING, base64, base64_length);
 	put_key(sink, "subType");
 	put_text(sink, subtype_text);
-	close_wrapper(sink);
-	close_wrapper(sink);
-	return true;
+	json_put(sink, JSON_END_OBJECT);
+	json_put(sink, JSON_END_OBJECT);
 }
 
 static bool
@@ -715,7 +612,7 @@ walk_code_with_scope(JsonSink *sink, const bson_iter_t *iter)
 	put_key(sink, "$scope");
 	if (!walk_container(sink, &scope_iter, scope_length, false))
 		return false;
-	close_wrapper(sink);
+	json_put(sink, JSON_END_OBJECT);
 	return true;
 }
 
@@ -781,32 +678,59 @@ walk_rare(JsonSink *sink, const bson_iter_t *iter)
 	return fits;
 }
 
-typedef bool (*WalkFunction) (JsonSink *sink, const bson_iter_t *iter);
-
-static const WalkFunction walks[] = {
-	[BSON_TYPE_DOUBLE] = walk_double,
-	[BSON_TYPE_UTF8] = walk_utf8,
-	[BSON_TYPE_DOCUMENT] = walk_nested,
-	[BSON_TYPE_ARRAY] = walk_nested,
-	[BSON_TYPE_BINARY] = walk_binary,
-	[BSON_TYPE_OID] = walk_oid,
-	[BSON_TYPE_BOOL] = walk_bool,
-	[BSON_TYPE_DATE_TIME] = walk_date_time,
-	[BSON_TYPE_NULL] = walk_null,
-	[BSON_TYPE_CODEWSCOPE] = walk_code_with_scope,
-	[BSON_TYPE_INT32] = walk_int32,
-	[BSON_TYPE_INT64] = walk_int64,
-	[BSON_TYPE_DECIMAL128] = walk_decimal128,
-};
-
 static bool
 walk_value(JsonSink *sink, const bson_iter_t *iter)
 {
-	bson_type_t type = bson_iter_type(iter);
+	bson_iter_t child;
+	bson_decimal128_t decimal;
+	char		digits[BSON_DECIMAL128_STRING];
+	const char *text;
+	uint32_t	length;
 
-	if (type < lengthof(walks) && walks[type] != NULL)
-		return walks[type] (sink, iter);
-	return walk_rare(sink, iter);
+	switch (bson_iter_type(iter))
+	{
+		case BSON_TYPE_DOUBLE:
+			put_double(sink, bson_iter_double(iter));
+			return true;
+		case BSON_TYPE_UTF8:
+			text = bson_iter_utf8(iter, &length);
+			return put_string(sink, iter, text, length);
+		case BSON_TYPE_DOCUMENT:
+		case BSON_TYPE_ARRAY:
+			length = mongo_iter_descend(iter, &child);
+			return walk_container(sink, &child, length, BSON_ITER_HOLDS_ARRAY(iter));
+		case BSON_TYPE_BINARY:
+			put_binary(sink, iter);
+			return true;
+		case BSON_TYPE_OID:
+			mongo_objectid_to_text(bson_iter_oid(iter)->bytes, digits);
+			put_wrapper(sink, "$oid", digits);
+			return true;
+		case BSON_TYPE_BOOL:
+			json_put_integer(sink, JSON_BOOLEAN, bson_iter_bool(iter));
+			return true;
+		case BSON_TYPE_DATE_TIME:
+			put_date(sink, bson_iter_date_time(iter));
+			return true;
+		case BSON_TYPE_NULL:
+			json_put(sink, JSON_NULL);
+			return true;
+		case BSON_TYPE_CODEWSCOPE:
+			return walk_code_with_scope(sink, iter);
+		case BSON_TYPE_INT32:
+			put_integer(sink, "$numberInt", bson_iter_int32(iter));
+			return true;
+		case BSON_TYPE_INT64:
+			put_integer(sink, "$numberLong", bson_iter_int64(iter));
+			return true;
+		case BSON_TYPE_DECIMAL128:
+			bson_iter_decimal128(iter, &decimal);
+			mongo_decimal128_to_text(&decimal, digits);
+			put_wrapper(sink, "$numberDecimal", digits);
+			return true;
+		default:
+			return walk_rare(sink, iter);
+	}
 }
 
 /*

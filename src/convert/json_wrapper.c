@@ -360,26 +360,14 @@ wrap_symbol(WRAPPER_ARGS)
 }
 
 static bool
-is_one(const bson_iter_t *value)
+wrap_extreme_key(WRAPPER_ARGS)
 {
-	return BSON_ITER_HOLDS_INT32(value) && bson_iter_int32(value) == 1;
-}
-
-static bool
-wrap_min_key(WRAPPER_ARGS)
-{
-	if (!plain || !is_one(value))
+	if (!plain || !BSON_ITER_HOLDS_INT32(value) || bson_iter_int32(value) != 1)
 		return false;
-	MONGO_WRITE(target, minkey);
-	return true;
-}
-
-static bool
-wrap_max_key(WRAPPER_ARGS)
-{
-	if (!plain || !is_one(value))
-		return false;
-	MONGO_WRITE(target, maxkey);
+	if (strcmp(bson_iter_key(value), "$minKey") == 0)
+		MONGO_WRITE(target, minkey);
+	else
+		MONGO_WRITE(target, maxkey);
 	return true;
 }
 
@@ -422,8 +410,8 @@ static const struct
 	{"$timestamp", NULL, wrap_timestamp},
 	{"$code", "$scope", wrap_code},
 	{"$symbol", NULL, wrap_symbol},
-	{"$minKey", NULL, wrap_min_key},
-	{"$maxKey", NULL, wrap_max_key},
+	{"$minKey", NULL, wrap_extreme_key},
+	{"$maxKey", NULL, wrap_extreme_key},
 	{"$undefined", NULL, wrap_undefined},
 	{"$dbPointer", NULL, wrap_dbpointer},
 };

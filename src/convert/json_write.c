@@ -93,215 +93,126 @@ append_escaped(StringInfo text, const char *string, uint32 length)
 }
 
 static void
-text_begin(JsonSink *base, bool array)
+text_put(JsonSink *base, JsonItem item, const char *string, uint32 length, int64 integer)
 {
 	TextSink   *sink = (TextSink *) base;
+	StringInfo	text = sink->text;
+	char		digits[MAXINT8LEN + 1];
 
+	if (item == JSON_END_OBJECT || item == JSON_END_ARRAY)
+	{
+		/* without a comma to come nothing is in it */
+		if (sink->spaced && sink->need_comma)
+			appendStringInfoCharMacro(text, ' ');
+		appendStringInfoCharMacro(text, item == JSON_END_ARRAY ? ']' : '}');
+		sink->need_comma = true;
+		return;
+	}
 	text_separate(sink);
-	appendStringInfoCharMacro(sink->text, array ? '[' : '{');
-	if (sink->spaced)
-		appendStringInfoCharMacro(sink->text, ' ');
-	sink->need_comma = false;
+	switch (item)
+	{
+		case JSON_BEGIN_OBJECT:
+		case JSON_BEGIN_ARRAY:
+			appendStringInfoCharMacro(text, item == JSON_BEGIN_ARRAY ? '[' : '{');
+			if (sink->spaced)
+				appendStringInfoCharMacro(text, ' ');
+			sink->need_comma = false;
+			break;
+		case JSON_KEY:
+			append_escaped(text, string, length);
+			appendStringInfoString(text, sink->spaced ? " : " : ":");
+			sink->need_comma = false;
+			break;
+		case JSON_STRING:
+			append_escaped(text, string, length);
+			break;
+		case JSON_INTEGER:
+			appendBinaryStringInfo(text, digits, pg_lltoa(integer, digits));
+			break;
+		case JSON_NUMBER:
+			appendBinaryStringInfo(text, string, length);
+			break;
+		case JSON_BOOLEAN:
+			appendStringInfoString(text, integer ? "true" : "false");
+			break;
+		default:
+			appendStringInfoString(text, "null");
+			break;
+	}
 }
-
-static void
-text_end(JsonSink *base, bool array)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	/* without a comma to come nothing is in it */
-	if (sink->spaced && sink->need_comma)
-		appendStringInfoCharMacro(sink->text, ' ');
-	appendStringInfoCharMacro(sink->text, array ? ']' : '}');
-	sink->need_comma = true;
-}
-
-static void
-text_key(JsonSink *base, const char *key, uint32 length)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	text_separate(sink);
-	append_escaped(sink->text, key, length);
-	appendStringInfoString(sink->text, sink->spaced ? " : " : ":");
-	sink->need_comma = false;
-}
-
-static void
-text_string(JsonSink *base, const char *text, uint32 length)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	text_separate(sink);
-	append_escaped(sink->text, text, length);
-}
-
-static void
-text_token(TextSink *sink, const char *token, int length)
-{
-	text_separate(sink);
-	appendBinaryStringInfo(sink->text, token, length);
-}
-
-static void
-text_number(JsonSink *base, const char *number)
-{
-	text_token((TextSink *) base, number, strlen(number));
-}
-
-static void
-text_integer(JsonSink *base, int64 number)
-{
-	char		text[MAXINT8LEN + 1];
-
-	text_token((TextSink *) base, text, pg_lltoa(number, text));
-}
-
-static void
-text_boolean(JsonSink *base, bool truth)
-{
-	TextSink   *sink = (TextSink *) base;
-
-	if (truth)
-		text_token(sink, "true", 4);
-	else
-		text_token(sink, "false", 5);
-}
-
-static void
-text_null(JsonSink *base)
-{
-	text_token((TextSink *) base, "null", 4);
-}
-
-static const JsonSink text_sink = {
-	text_begin, text_end, text_key, text_string, text_number, text_integer,
-	text_boolean, text_null, .keeps_strings = false
-};
 
 /*
  * The sink that builds a jsonb
  */
 
-/* jsonb_push: a scalar, as a member, an element or the whole value. */
 static void
-jsonb_push(JsonbSink *sink, JsonbValue *value)
+jsonb_put(JsonSink *base, JsonItem item, const char *text, uint32 length, int64 integer)
 {
-	if (sink->state == NULL)
-		sink->scalar = *value;
+	static const JsonbIteratorToken tokens[] = {
+		[JSON_BEGIN_OBJECT] = WJB_BEGIN_OBJECT, [JSON_BEGIN_ARRAY] = WJB_BEGIN_ARRAY,
+		[JSON_END_OBJECT] = WJB_END_OBJECT, [JSON_END_ARRAY] = WJB_END_ARRAY
+	};
+	JsonbSink  *sink = (JsonbSink *) base;
+	JsonbValue	value;
+
+	switch (item)
+	{
+		case JSON_BEGIN_OBJECT:
+		case JSON_BEGIN_ARRAY:
+		case JSON_END_OBJECT:
+		case JSON_END_ARRAY:
+			sink->result = pushJsonbValue(&sink->state, tokens[item], NULL);
+			return;
+		case JSON_KEY:
+		case JSON_STRING:
+
+			/*
+			 * the characters may stay where they are: they are copied when
+			 * the jsonb is put together at the end, before the document goes
+			 */
+			value.type = jbvString;
+			value.val.string.val = unconstify(char *, mongo_text_to_server(text, &length));
+			value.val.string.len = length;
+			if (length > JENTRY_OFFLENMASK)
+				ereport(ERROR,
+						(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						 errmsg("string too long to represent as jsonb string")));
+			break;
+		case JSON_NUMBER:
+			value.type = jbvNumeric;
+			value.val.numeric =
+				DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+													ObjectIdGetDatum(InvalidOid),
+													Int32GetDatum(-1)));
+			break;
+		case JSON_INTEGER:
+			value.type = jbvNumeric;
+			value.val.numeric = int64_to_numeric(integer);
+			break;
+		case JSON_BOOLEAN:
+			value.type = jbvBool;
+			value.val.boolean = integer != 0;
+			break;
+		default:
+			value.type = jbvNull;
+			break;
+	}
+	/* a key, the whole value, an element or a member */
+	if (item == JSON_KEY)
+		sink->result = pushJsonbValue(&sink->state, WJB_KEY, &value);
+	else if (sink->state == NULL)
+		sink->scalar = value;
 	else
 		sink->result = pushJsonbValue(&sink->state,
 									  sink->state->contVal.type == jbvArray ? WJB_ELEM : WJB_VALUE,
-									  value);
+									  &value);
 }
-
-static void
-jsonb_begin(JsonSink *base, bool array)
-{
-	JsonbSink  *sink = (JsonbSink *) base;
-
-	sink->result = pushJsonbValue(&sink->state,
-								  array ? WJB_BEGIN_ARRAY : WJB_BEGIN_OBJECT, NULL);
-}
-
-static void
-jsonb_end(JsonSink *base, bool array)
-{
-	JsonbSink  *sink = (JsonbSink *) base;
-
-	sink->result = pushJsonbValue(&sink->state,
-								  array ? WJB_END_ARRAY : WJB_END_OBJECT, NULL);
-}
-
-/*
- * jsonb_set_string: a string or key in the database's encoding.
- *
- * The characters may stay where they are: they are copied when the jsonb is
- * put together at the end, before the document goes.
- */
-static void
-jsonb_set_string(JsonbValue *value, const char *text, uint32 length)
-{
-	value->type = jbvString;
-	value->val.string.val = unconstify(char *, mongo_text_to_server(text, &length));
-	value->val.string.len = length;
-	if (length > JENTRY_OFFLENMASK)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("string too long to represent as jsonb string")));
-}
-
-static void
-jsonb_key(JsonSink *base, const char *key, uint32 length)
-{
-	JsonbSink  *sink = (JsonbSink *) base;
-	JsonbValue	value;
-
-	jsonb_set_string(&value, key, length);
-	sink->result = pushJsonbValue(&sink->state, WJB_KEY, &value);
-}
-
-static void
-jsonb_string(JsonSink *base, const char *text, uint32 length)
-{
-	JsonbValue	value;
-
-	jsonb_set_string(&value, text, length);
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_number(JsonSink *base, const char *text)
-{
-	JsonbValue	value;
-
-	value.type = jbvNumeric;
-	value.val.numeric =
-		DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-											ObjectIdGetDatum(InvalidOid),
-											Int32GetDatum(-1)));
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_integer(JsonSink *base, int64 number)
-{
-	JsonbValue	value;
-
-	value.type = jbvNumeric;
-	value.val.numeric = int64_to_numeric(number);
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_boolean(JsonSink *base, bool truth)
-{
-	JsonbValue	value;
-
-	value.type = jbvBool;
-	value.val.boolean = truth;
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static void
-jsonb_null(JsonSink *base)
-{
-	JsonbValue	value;
-
-	value.type = jbvNull;
-	jsonb_push((JsonbSink *) base, &value);
-}
-
-static const JsonSink jsonb_sink = {
-	jsonb_begin, jsonb_end, jsonb_key, jsonb_string, jsonb_number,
-	jsonb_integer, jsonb_boolean, jsonb_null, .keeps_strings = true
-};
 
 void
 mongo_init_text_sink(TextSink *sink, bool spaced, MongoReadContext *context,
 					 StringInfo text, int limit)
 {
-	sink->sink = text_sink;
+	sink->sink = (JsonSink) {.put = text_put};
 	sink->sink.canonical = context->canonical_json;
 	sink->sink.context = context;
 	sink->text = text;
@@ -314,7 +225,8 @@ void
 mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context)
 {
 	memset(sink, 0, sizeof(JsonbSink));
-	sink->sink = jsonb_sink;
+	sink->sink.put = jsonb_put;
+	sink->sink.keeps_strings = true;
 	sink->sink.canonical = context->canonical_json;
 	sink->sink.context = context;
 }
@@ -476,11 +388,10 @@ close_candidate(BsonSink *sink)
 		frame->parent->plain &= plain;
 }
 
+/* begin_container: what kind of object it is its first key decides. */
 static void
-sink_begin(JsonSink *base, bool array)
+begin_container(BsonSink *sink, bool array)
 {
-	BsonSink   *sink = (BsonSink *) base;
-
 	if (++sink->depth > MAX_DEPTH)
 		ereport(ERROR,
 				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
@@ -495,88 +406,60 @@ sink_begin(JsonSink *base, bool array)
 }
 
 static void
-sink_end(JsonSink *base, bool array pg_attribute_unused())
+bson_put(JsonSink *base, JsonItem item, const char *text, uint32 length, int64 integer)
 {
 	BsonSink   *sink = (BsonSink *) base;
+	MongoWriteTarget target;
 
-	sink->depth--;
-	if (sink->undecided)
+	if (item == JSON_BEGIN_OBJECT || item == JSON_BEGIN_ARRAY)
 	{
-		sink->undecided = false;
-		open_container(sink, false);
+		begin_container(sink, item == JSON_BEGIN_ARRAY);
+		return;
 	}
-	if (sink->frame->may_be_wrapper)
-		close_candidate(sink);
-	else
-		close_container(sink);
-}
-
-static void
-sink_key(JsonSink *base, const char *key, uint32 length)
-{
-	BsonSink   *sink = (BsonSink *) base;
-
 	if (sink->undecided)
 	{
 		sink->undecided = false;
-		if (mongo_may_be_wrapper(key, length))
+		if (item == JSON_KEY && mongo_may_be_wrapper(text, length))
 			open_candidate(sink);
 		else
 			open_container(sink, false);
 	}
-	sink->key = key;
-	sink->key_length = length;
+	if (item == JSON_KEY)
+	{
+		sink->key = text;
+		sink->key_length = length;
+		return;
+	}
+	if (item == JSON_END_OBJECT || item == JSON_END_ARRAY)
+	{
+		sink->depth--;
+		if (sink->frame->may_be_wrapper)
+			close_candidate(sink);
+		else
+			close_container(sink);
+		return;
+	}
+
+	target = next_target(sink);
+	switch (item)
+	{
+		case JSON_STRING:
+			MONGO_WRITE(&target, utf8, text, (int) length);
+			break;
+		case JSON_NUMBER:
+			mongo_write_json_number(&target, text);
+			break;
+		case JSON_INTEGER:
+			mongo_write_json_integer(&target, integer);
+			break;
+		case JSON_BOOLEAN:
+			MONGO_WRITE(&target, bool, integer != 0);
+			break;
+		default:
+			MONGO_WRITE(&target, null);
+			break;
+	}
 }
-
-static void
-sink_string(JsonSink *base, const char *text, uint32 length)
-{
-	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target = next_target(sink);
-
-	MONGO_WRITE(&target, utf8, text, (int) length);
-}
-
-static void
-sink_number(JsonSink *base, const char *text)
-{
-	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target = next_target(sink);
-
-	mongo_write_json_number(&target, text);
-}
-
-static void
-sink_integer(JsonSink *base, int64 number)
-{
-	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target = next_target(sink);
-
-	mongo_write_json_integer(&target, number);
-}
-
-static void
-sink_boolean(JsonSink *base, bool truth)
-{
-	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target = next_target(sink);
-
-	MONGO_WRITE(&target, bool, truth);
-}
-
-static void
-sink_null(JsonSink *base)
-{
-	BsonSink   *sink = (BsonSink *) base;
-	MongoWriteTarget target = next_target(sink);
-
-	MONGO_WRITE(&target, null);
-}
-
-static const JsonSink bson_sink = {
-	sink_begin, sink_end, sink_key, sink_string, sink_number, sink_integer,
-	sink_boolean, sink_null, .keeps_strings = true
-};
 
 /* walk_into: with all that it needs on the way in a memory context of its own. */
 static void
@@ -595,7 +478,7 @@ walk_into(BsonSink *sink, Datum value, Oid typid)
 void
 mongo_write_json(MONGO_WRITE_ARGS)
 {
-	BsonSink	sink = {.sink = bson_sink, .target = target};
+	BsonSink	sink = {.sink = {.put = bson_put, .keeps_strings = true}, .target = target};
 
 	walk_into(&sink, value, typid);
 }
@@ -603,7 +486,7 @@ mongo_write_json(MONGO_WRITE_ARGS)
 void
 mongo_append_json_members(bson_t *document, Datum value, Oid typid)
 {
-	BsonSink	sink = {.sink = bson_sink, .members = document};
+	BsonSink	sink = {.sink = {.put = bson_put, .keeps_strings = true}, .members = document};
 
 	walk_into(&sink, value, typid);
 }

@@ -117,21 +117,11 @@ Oid
 mongo_objectid_type_oid(void)
 {
 	Oid			extension;
-	Oid			type = InvalidOid;
 
 	if (OidIsValid(cached_type_oid))
 		return cached_type_oid;
-
-	begin_remembering();
-
-	/* kept when all has been found: the look-up may raise */
-	is_current = true;
 	extension = get_extension_oid("mongo_fdw", true);
-	if (OidIsValid(extension))
-		type = getExtensionType(extension, "objectid");
-	if (is_current)
-		cached_type_oid = type;
-	return type;
+	return OidIsValid(extension) ? getExtensionType(extension, "objectid") : InvalidOid;
 }
 
 /* is_our_function: a function in C that is mongo_objectid_in()? */

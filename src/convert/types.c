@@ -74,19 +74,19 @@ const MongoKind mongo_kinds[] = {
  * to fail, see read_text_form in decode_value.c.
  */
 static const MongoType type_rows[] = {
-	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_int4, .write = mongo_write_int4, .limit = PG_INT32_MAX},
+	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_int4, .write = mongo_write_integer, .limit = PG_INT32_MAX},
 	{TEXTOID, "text", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = mongo_write_text},
-	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_int8, .limit = PG_INT64_MAX},
-	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = mongo_write_float8},
+	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_integer, .limit = PG_INT64_MAX},
+	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = mongo_write_float},
 	{NUMERICOID, "numeric", KIND(NUMERIC), NUMBERS, NUMBERS, .read = mongo_read_numeric, .write = mongo_write_numeric, .prepare = mongo_prepare_numeric},
 	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
 	{NAMEOID, "name", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_name, .write = mongo_write_name, .limit = NAMEDATALEN - 1},
-	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_varchar, .write = mongo_write_text},
+	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = mongo_write_text},
 	{BPCHAROID, "character", KIND(OTHER), TEXTS, UTF8_OR_OID, .read = mongo_read_bpchar, .write = mongo_write_text},
 	{CHAROID, "\"char\"", KIND(OTHER), TEXTS, .read = mongo_read_char, .write = mongo_write_text_form, .limit = 1},
 	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), BIT(BOOL), .read = mongo_read_bool, .write = mongo_write_bool},
-	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_int2, .limit = PG_INT16_MAX},
-	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = mongo_write_float4},
+	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_integer, .limit = PG_INT16_MAX},
+	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = mongo_write_float},
 	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
 	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_date, .write = mongo_write_date},
 	{JSONBOID, "jsonb", KIND(JSONB), MONGO_BSON_ANY, .read = mongo_read_jsonb, .write = mongo_write_json},
@@ -393,7 +393,7 @@ append_int32(const MongoWriteTarget *target, Datum value, Oid typid)
 {
 	int64		integer;
 
-	if (!integer_of(value, typid, &integer) || integer < PG_INT32_MIN || integer > PG_INT32_MAX)
+	if (!integer_of(value, typid, &integer) || integer != (int32) integer)
 		return false;
 	MONGO_WRITE(target, int32, (int32) integer);
 	return true;

@@ -38,17 +38,18 @@ static void mongo_check_unwind_options(const char *unwind, const char *ordinalit
  *-------------------------------------------------------------------------
  */
 
-/* The catalogs whose rows carry options, as the validator is told of them. */
+/* The catalogs whose rows carry options, and what hints call their objects. */
 static const struct
 {
 	Oid			catalog;
 	int			object;
-}			catalog_objects[] =
+	const char *name;
+}			objects[] =
 {
-	{ForeignServerRelationId, ON_SERVER},
-	{UserMappingRelationId, ON_MAPPING},
-	{ForeignTableRelationId, ON_TABLE},
-	{AttributeRelationId, ON_COLUMN},
+	{ForeignServerRelationId, ON_SERVER, "servers"},
+	{UserMappingRelationId, ON_MAPPING, "user mappings"},
+	{ForeignTableRelationId, ON_TABLE, "foreign tables"},
+	{AttributeRelationId, ON_COLUMN, "columns"},
 };
 
 /* Options that say the same thing twice when both are given. */
@@ -75,10 +76,10 @@ static const struct
 static int
 object_of_catalog(Oid catalog)
 {
-	for (size_t i = 0; i < lengthof(catalog_objects); i++)
+	for (size_t i = 0; i < lengthof(objects); i++)
 	{
-		if (catalog_objects[i].catalog == catalog)
-			return catalog_objects[i].object;
+		if (objects[i].catalog == catalog)
+			return objects[i].object;
 	}
 	return 0;
 }
@@ -96,19 +97,6 @@ given(List *definitions, const char *name)
 	}
 	return NULL;
 }
-
-/* What statements call an object of each kind, for hints. */
-static const struct
-{
-	int			object;
-	const char *name;
-}			object_names[] =
-{
-	{ON_SERVER, "servers"},
-	{ON_MAPPING, "user mappings"},
-	{ON_TABLE, "foreign tables"},
-	{ON_COLUMN, "columns"},
-};
 
 /*
  * closest_option
@@ -150,11 +138,11 @@ owners_of_option(const char *name)
 {
 	const char *owners = NULL;
 
-	for (size_t i = 0; i < lengthof(object_names); i++)
+	for (size_t i = 0; i < lengthof(objects); i++)
 	{
-		if (mongo_find_option(name, object_names[i].object) != NULL)
-			owners = owners == NULL ? object_names[i].name :
-				psprintf("%s and %s", owners, object_names[i].name);
+		if (mongo_find_option(name, objects[i].object) != NULL)
+			owners = owners == NULL ? objects[i].name :
+				psprintf("%s and %s", owners, objects[i].name);
 	}
 	return owners;
 }
@@ -586,6 +574,19 @@ refuse_list(const char *option_name, const char *value, const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
+/* refuse_repetition: of the name at a place by an earlier one. */
+static void
+refuse_repetition(const MongoOption *option, const char *value, List *names, int place)
+{
+	const char *name = list_nth(names, place);
+
+	for (int i = 0; i < place; i++)
+	{
+		if (strcmp(list_nth(names, i), name) == 0)
+			refuse_list(option->name, value, psprintf("\"%s\" is given twice.", name));
+	}
+}
+
 /* check_names: each a path that MongoDB can name. */
 static void
 check_names(const MongoOption *option, const char *value, List *names)
@@ -640,11 +641,7 @@ mongo_check_ordinality(const MongoOption *option, const char *value)
 		if (strchr(name, '.') != NULL || strcmp(name, "_id") == 0)
 			refuse_list(option->name, value,
 						"An ordinality is the name of a field that the documents need not have, without dots.");
-		for (int j = 0; j < i; j++)
-		{
-			if (strcmp(list_nth(names, j), name) == 0)
-				refuse_list(option->name, value, psprintf("\"%s\" is given twice.", name));
-		}
+		refuse_repetition(option, value, names, i);
 	}
 }
 
@@ -659,11 +656,7 @@ mongo_check_key_columns(const MongoOption *option, const char *value)
 
 		if (*name == '\0')
 			refuse_list(option->name, value, "A column's name is missing.");
-		for (int j = 0; j < i; j++)
-		{
-			if (strcmp(list_nth(names, j), name) == 0)
-				refuse_list(option->name, value, psprintf("\"%s\" is given twice.", name));
-		}
+		refuse_repetition(option, value, names, i);
 	}
 }
 
