@@ -26,6 +26,24 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
+/*
+ * By which keys documents are found, and what that costs.  Of several columns that are
+ * equal, one field may be asked for, or several: each by a list of its own, so that
+ * documents come whose combination of values no outer row has.  The hashes of all keys
+ * tell these apart.
+ */
+typedef struct MongoBatchedKeys
+{
+	List	   *outer;			/* Expr *, one for each key; those that are
+								 * asked for come first */
+	List	   *inner;			/* Expr *, fields of the inner table */
+	List	   *columns;		/* MongoBatchedColumn *, of each */
+	List	   *conditions;		/* Expr *, what MongoDB is asked for */
+	bool		indexed;		/* an index finds these documents */
+	double		found;			/* documents that come, in all batches */
+	Cost		cost;			/* of asking and of their coming */
+} MongoBatchedKeys;
+
 static double mongo_batches(double outer_rows);
 static bool mongo_find_batched_keys(PlannerInfo *root, const Path *outer, RelOptInfo *innerrel,
 									List *clauses, MongoBatchedKeys *keys);

@@ -26,13 +26,83 @@
 #include "utils/pg_locale.h"
 #include "utils/syscache.h"
 
+/* ---- Aggregate functions: what $group accumulates, what becomes of that ---- */
+
+#define MONGO_MAX_ACCUMULATORS	3
+#define MONGO_MAX_FUNCTIONS		8
+
+/* In which form the argument is accumulated. */
+typedef enum MongoArgumentForm
+{
+	MONGO_ARGUMENT_NONE,		/* count(*) has none */
+	MONGO_ARGUMENT_RAW,			/* as the document has it */
+	MONGO_ARGUMENT_DECIMAL,		/* as a Decimal128 */
+	MONGO_ARGUMENT_ORDERED		/* so that MongoDB's order is PostgreSQL's */
+} MongoArgumentForm;
+
+/* Arguments of an operand's template: the value in that form, and as it is. */
+#define MONGO_VALUE		"@1"
+#define MONGO_RAW_VALUE	"@2"
+
+/*
+ * 1 for a value, 0 for null and for what is missing or undefined.  The former are
+ * above the latter in BSON's order, but for MinKey, which some types read.
+ */
+#define MONGO_IS_VALUE	"{$cond: [{$gt: [" MONGO_RAW_VALUE ", null]}, 1, 0]}"
+#define MONGO_IS_ANY_VALUE \
+	"{$cond: [{$eq: [{$ifNull: [" MONGO_RAW_VALUE ", null]}, null]}, 0, 1]}"
+
+typedef struct MongoAccumulatorRow
+{
+	const char *operator;
+	const char *operand;		/* a template */
+} MongoAccumulatorRow;
+
+/* How a family of aggregate functions is computed. */
+typedef struct MongoRecipe
+{
+	MongoArgumentForm form;
+	MongoAccumulatorRow accumulators[MONGO_MAX_ACCUMULATORS];
+	MongoAccumulatorRow guard;	/* only where digits may not suffice */
+
+	/* Templates over the accumulators, @1 and so on; @4 is 2^53. */
+	const char *result;			/* NULL: the first accumulator */
+	const char *guarded;		/* instead, with the guard, which is @3 */
+	const char *not_null;		/* instead of 'result' if no value is NULL;
+								 * then the first accumulator is enough */
+	MongoFinish finish;
+	Oid			result_type;	/* to be finished; else the aggregate's */
+	bool		distinct_is_same;	/* repeated values make no difference */
+	bool		has_state;		/* the result is PostgreSQL's own partial
+								 * state */
+	bool		zero_if_empty;
+} MongoRecipe;
+
+typedef struct MongoAggregateRow
+{
+	const MongoRecipe *recipe;
+	const MongoRecipe *with_nan;	/* where the argument may be NaN; NULL:
+									 * the same */
+	Oid			functions[MONGO_MAX_FUNCTIONS]; /* ends with InvalidOid,
+												 * unless full */
+} MongoAggregateRow;
+
+typedef struct MongoAggregateFit
+{
+	const char *fits;			/* template: is this greatest or least value,
+								 * which may be null, one that the type reads? */
+	bool		has_lower;		/* do types stand below that documents hold?
+								 * Then the least value is to be asked for,
+								 * too */
+} MongoAggregateFit;
+
 static const MongoAggregateFit *mongo_aggregate_fit(Oid typid, bson_type_t bson_type);
 static const MongoAggregateRow *mongo_aggregate_row(Oid function);
 static bson_t *mongo_fits_or_raise(const MongoAggregateFit *fit, const Var *column,
 								   const MongoField *field, const MongoValue *greatest,
 								   const MongoValue *least, const MongoValue *result);
 
-/* ------------------- The stages of a group; see plan_internal.h ------------------- */
+/* ------------------------- The stages of a group -------------------------- */
 
 /* The C collation goes by bytes, as MongoDB does without a collation. */
 static bool
@@ -377,7 +447,7 @@ mongo_group_append(const MongoGroup *group, bool walks, bool merge, MongoPipelin
 }
 
 /*-------------------------------------------------------------------------
- * Aggregates as accumulators of $group, after the rows of plan_internal.h.
+ * Aggregates as accumulators of $group, after the rows of the table below.
  *-------------------------------------------------------------------------
  */
 
@@ -815,7 +885,17 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
 	return true;
 }
 
-/* ----- Do the values that a $group has accumulated fit their column? ------ */
+/*-------------------------------------------------------------------------
+ * Do the values that a $group has accumulated fit their column?
+ *
+ * MongoDB's accumulators pass over what they do not take: $sum adds nothing
+ * for a String.  In BSON's order every other type stands above or below those
+ * that a column reads, so that the greatest and the least value of a group tell
+ * of a value that does not belong there, and each is a plain accumulator.
+ *
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ *-------------------------------------------------------------------------
+ */
 
 /*
  * type_test: is this one of the BSON types that the type reads?  Of texts, keys are
@@ -843,8 +923,6 @@ type_test(const MongoType *type, bson_type_t bson_type)
  *
  * Of numbers, the BSON type is not looked at: the greatest and the least do not tell
  * the types of those between them.
- *
- * mongo_aggregate_fit
  *
  * Below numbers is MinKey alone, which nobody stores.  A comparison says of a
  * number that it is one, and of the right size: null is below, the rest above.

@@ -22,6 +22,15 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+/* What documents are asked for before their arrays are unwound. */
+typedef struct MongoElements
+{
+	MongoTranslation *translation;	/* gathers the parameters */
+	List	   *paths;			/* char *, in the order of unwinding */
+	List	  **within;			/* for each: conditions of one element, bson_t * */
+	List	   *conditions;		/* of the document, bson_t * */
+} MongoElements;
+
 static void mongo_elements_add(MongoElements *elements, int number, const bson_t *match);
 static void mongo_elements_begin(MongoElements *elements, MongoTranslation *translation,
 								 List *paths);

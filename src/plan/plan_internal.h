@@ -3,6 +3,13 @@
  * plan_internal.h
  *		What the files of src/plan share.
  *
+ * What hangs on a RelOptInfo lives in the RelOptInfo's own memory context.  From
+ * geqo_threshold tables on, PostgreSQL plans each join order that it tries in a
+ * context of its own (geqo_eval() in geqo_eval.c): the join relations die with it,
+ * the tables below them are those of all orders.  So a join's state points to that of
+ * its tables and never a table's to a join's, and what is remembered of a table is
+ * true of it in every join order.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef MONGO_FDW_PLAN_INTERNAL_H
@@ -17,116 +24,7 @@
 #include "nodes/plannodes.h"
 #include "utils/palloc.h"
 
-/*-------------------------------------------------------------------------
- * Do the values that a $group has accumulated fit their column?
- *
- * MongoDB's accumulators pass over what they do not take: $sum adds nothing
- * for a String.  In BSON's order every other type stands above or below those
- * that a column reads, so that the greatest and the least value of a group tell
- * of a value that does not belong there, and each is a plain accumulator.
- *
- * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
- *-------------------------------------------------------------------------
- */
-
-typedef struct MongoAggregateFit
-{
-	const char *fits;			/* template: is this greatest or least value,
-								 * which may be null, one that the type reads? */
-	bool		has_lower;		/* do types stand below that documents hold?
-								 * Then the least value is to be asked for,
-								 * too */
-} MongoAggregateFit;
-
-/*-------------------------------------------------------------------------
- * The table of aggregate functions: what $group accumulates for each, and
- * what becomes of that.
- *
- * For group.c; the templates are those of mongo_expand_template().
- *-------------------------------------------------------------------------
- */
-
-#define MONGO_MAX_ACCUMULATORS	3
-#define MONGO_MAX_FUNCTIONS		8
-
-/* In which form the argument is accumulated. */
-typedef enum MongoArgumentForm
-{
-	MONGO_ARGUMENT_NONE,		/* count(*) has none */
-	MONGO_ARGUMENT_RAW,			/* as the document has it */
-	MONGO_ARGUMENT_DECIMAL,		/* as a Decimal128 */
-	MONGO_ARGUMENT_ORDERED		/* so that MongoDB's order is PostgreSQL's */
-} MongoArgumentForm;
-
-/* Arguments of an operand's template: the value in that form, and as it is. */
-#define MONGO_VALUE		"@1"
-#define MONGO_RAW_VALUE	"@2"
-
-/*
- * 1 for a value, 0 for null and for what is missing or undefined.  The former are
- * above the latter in BSON's order, but for MinKey, which some types read.
- */
-#define MONGO_IS_VALUE	"{$cond: [{$gt: [" MONGO_RAW_VALUE ", null]}, 1, 0]}"
-#define MONGO_IS_ANY_VALUE \
-	"{$cond: [{$eq: [{$ifNull: [" MONGO_RAW_VALUE ", null]}, null]}, 0, 1]}"
-
-typedef struct MongoAccumulatorRow
-{
-	const char *operator;
-	const char *operand;		/* a template */
-} MongoAccumulatorRow;
-
-/* How a family of aggregate functions is computed. */
-typedef struct MongoRecipe
-{
-	MongoArgumentForm form;
-	MongoAccumulatorRow accumulators[MONGO_MAX_ACCUMULATORS];
-	MongoAccumulatorRow guard;	/* only where digits may not suffice */
-
-	/* Templates over the accumulators, @1 and so on; @4 is 2^53. */
-	const char *result;			/* NULL: the first accumulator */
-	const char *guarded;		/* instead, with the guard, which is @3 */
-	const char *not_null;		/* instead of 'result' if no value is NULL;
-								 * then the first accumulator is enough */
-	MongoFinish finish;
-	Oid			result_type;	/* to be finished; else the aggregate's */
-	bool		distinct_is_same;	/* repeated values make no difference */
-	bool		has_state;		/* the result is PostgreSQL's own partial
-								 * state */
-	bool		zero_if_empty;
-} MongoRecipe;
-
-typedef struct MongoAggregateRow
-{
-	const MongoRecipe *recipe;
-	const MongoRecipe *with_nan;	/* where the argument may be NaN; NULL:
-									 * the same */
-	Oid			functions[MONGO_MAX_FUNCTIONS]; /* ends with InvalidOid,
-												 * unless full */
-} MongoAggregateRow;
-
-/*-------------------------------------------------------------------------
- * By which keys a batched join finds documents, and what that costs.
- *
- * See mongo_install_batched_joins().  Of several columns that are equal, one field may
- * be asked for, or several: each by a list of its own, so that documents come whose
- * combination of values no outer row has.  The hashes of all keys tell these apart.
- *-------------------------------------------------------------------------
- */
-
-typedef struct MongoBatchedKeys
-{
-	List	   *outer;			/* Expr *, one for each key; those that are
-								 * asked for come first */
-	List	   *inner;			/* Expr *, fields of the inner table */
-	List	   *columns;		/* MongoBatchedColumn *, of each */
-	List	   *conditions;		/* Expr *, what MongoDB is asked for */
-	bool		indexed;		/* an index finds these documents */
-	double		found;			/* documents that come, in all batches */
-	Cost		cost;			/* of asking and of their coming */
-} MongoBatchedKeys;
-
-/* ---------- The clauses of a scan, classified by who tests them ----------- */
+/* ------------------ relation.c: what is known of a table ------------------ */
 
 /* A clause and its translation. */
 typedef struct MongoClause
@@ -137,73 +35,10 @@ typedef struct MongoClause
 	bson_t	   *match;			/* NULL where it is of no account */
 } MongoClause;
 
-extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition,
-										bson_t *match);
-
-/* mongo_known_clause: of a restriction in MongoRelation.known; NULL: it is not there. */
-extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
-
-typedef struct MongoScanClauses
-{
-	List	   *local;			/* tested by PostgreSQL: not shippable, or a
-								 * superset */
-	List	   *hiding;			/* numbers, from 0, of those in 'local' that
-								 * mongo_hides_rows() of */
-	List	   *exact;			/* tested by MongoDB alone */
-	List	   *sent;			/* MongoClause *, of what MongoDB tests */
-	bson_t	   *filter;			/* ... as one; empty when nothing */
-} MongoScanClauses;
-
 /*
- * mongo_classify_clauses
- *		Translate RestrictInfos, and tell which of their clauses MongoDB tests.
- *
- * 'baserel' is the foreign table whose restrictions they are; NULL for clauses
- * of a join that mongo_join_is_secure() has been asked about.  Parameters are
- * gathered in 'translation'.  Pseudoconstant clauses are left out: PostgreSQL tests
- * them above the scan.
- */
-extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
-								   List *scan_clauses, MongoScanClauses *clauses);
-
-/*
- * mongo_append_conjuncts
- *		Append to the empty document 'filter' what asks for all of these match
- *		documents, bson_t *; nothing if there are none.
- */
-extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
-
-/*
- * mongo_append_collation
- *		Append {collation: {locale: "simple"}} when the translation needs it.
- */
-extern void mongo_append_collation(bson_t *command, const MongoTranslation *translation);
-
-/*
- * mongo_append_hint
- *		Append "hint" as the setting mongo_fdw.hint or else the option of the table
- *		says; nothing without them.  Raises 22P02 for what the setting has as JSON.
- */
-extern void mongo_append_hint(bson_t *command, const MongoTableOptions *options);
-
-/*
- * mongo_append_max_time
- *		Append "maxTimeMS" as the option says; nothing without it.
- */
-extern void mongo_append_max_time(bson_t *command, const MongoTableOptions *options);
-
-/*-------------------------------------------------------------------------
- * What planning knows of a foreign table, or of a join that can be pushed down.
- *-------------------------------------------------------------------------
- */
-
-/*
- * fdw_private of the RelOptInfo.  What is about one table is about the outermost
- * one of a join, on whose collection the command is.
- *
- * It lives as long as its RelOptInfo, and so does all that it points to, at
- * whatever time and in whatever memory context that is filled in: see
- * plan_internal.h.
+ * fdw_private of a foreign table's RelOptInfo, and of a join's that MongoDB can make.  Of
+ * a join, what is about one table is about the outermost one, on whose collection the
+ * command is.
  */
 typedef struct MongoRelation
 {
@@ -214,70 +49,135 @@ typedef struct MongoRelation
 	MongoColumns *columns;
 	List	   *known;			/* MongoClause *, of restrictions that were
 								 * translated for the estimate and need no
-								 * parameter */
+								 * parameter, so that the plan has them as
+								 * they are */
+	List	   *sought;			/* MongoClause *, of restrictions that an
+								 * index may be of use for */
 	List	   *without_nan;	/* columns that no base restriction lets be
 								 * NaN; see translate.h */
 	List	   *restrictions;	/* RestrictInfo *, as baserestrictinfo was */
 	bool		below_barrier;	/* the query is below a security barrier */
 	bool		has_barrier;	/* restrictions hide rows from the query or
-								 * from what is above it; see plan_internal.h */
+								 * from what is above it */
 	Index		query_level;	/* PlannerInfo.qual_security_level */
 	bool		all_exact;		/* PostgreSQL has no base restriction left to
 								 * test */
-	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet.
-								 * A number, as joins ask */
+	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
-	List	   *sought;			/* MongoClause *, of base restrictions that an
-								 * index may be of use for */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
-	const struct MongoJoin *join;	/* see plan_internal.h; NULL: a table */
+	const struct MongoJoin *join;	/* NULL: a table */
 	bool		names_match;	/* a restriction is mongo_match() */
-	Expr	   *score;			/* mongo_score() of it; NULL: see
-								 * plan_internal.h */
+	Expr	   *score;			/* mongo_score() of it, or NULL */
 	const char *score_field;	/* where that stands in the documents */
 } MongoRelation;
 
-/*
- * mongo_translation_of
- *		The beginning of a translation over this table: with expressions, but for
- *		what the table's options disable.
- */
+/* The clauses of a scan, by who tests them. */
+typedef struct MongoScanClauses
+{
+	List	   *local;			/* tested by PostgreSQL: not shippable, or a
+								 * superset */
+	List	   *hiding;			/* numbers, from 0, of those in 'local' that
+								 * hide rows */
+	List	   *exact;			/* tested by MongoDB alone */
+	List	   *sent;			/* MongoClause *, of what MongoDB tests */
+	bson_t	   *filter;			/* ... as one; empty when nothing */
+} MongoScanClauses;
+
+extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition,
+										bson_t *match);
+
+/* Of MongoRelation.known; NULL: it is not there. */
+extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
+
+/* The beginning of a translation over this table, as its options allow it. */
 extern MongoTranslation mongo_translation_of(const MongoRelation *relation);
 
 /*
- * mongo_translate_restriction
- *		mongo_translate_condition() of a restriction of the foreign table, or of a
- *		clause that a scan of it is parameterized by.
- *
- * Not shippable is also what MongoDB must not see so early: see plan_internal.h.
+ * mongo_translate_condition() of a restriction of the table, or of a clause that a scan is
+ * parameterized by.  Not shippable is also what MongoDB must not see so early.
  */
 extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 												  RelOptInfo *baserel,
 												  RestrictInfo *rinfo, bson_t *match);
 
 /*
- * mongo_refuse_returned_system_columns
- *		Raise 0A000 for system columns of the table that an INSERT returns, but not for
- *		tableoid; mongo_get_foreign_rel_size() does so for all that is scanned.
+ * Translate RestrictInfos: of 'baserel', or, if that is NULL, of a join that
+ * mongo_join_is_secure() has been asked about.  Parameters are gathered in 'translation'.
+ * Pseudoconstant clauses are left out: PostgreSQL tests them above the scan.
+ */
+extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
+								   List *scan_clauses, MongoScanClauses *clauses);
+
+/* Can MongoDB test all restrictions exactly, if that is worth a $expr? */
+extern bool mongo_can_be_exact(RelOptInfo *baserel);
+
+/*
+ * Raise 0A000 for system columns of the table that an INSERT returns, but not for
+ * tableoid; mongo_get_foreign_rel_size() does so for all that is scanned.
  */
 extern void mongo_refuse_returned_system_columns(List *returning, Index target,
 												 Oid foreigntableid);
 
+/* Append to the empty 'filter' what asks for all of these match documents, bson_t *. */
+extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
+
 /*
- * mongo_can_be_exact
- *		Can MongoDB test all restrictions of 'baserel' exactly, if that is worth
- *		a $expr where find's language would leave something for PostgreSQL?
+ * Append to a command {collation: {locale: "simple"}} if the translation needs it; "hint"
+ * as the setting mongo_fdw.hint or else the option says, which raises 22P02 for what the
+ * setting has as JSON; "maxTimeMS" as the option says.
  */
-extern bool mongo_can_be_exact(RelOptInfo *baserel);
+extern void mongo_append_collation(bson_t *command, const MongoTranslation *translation);
+extern void mongo_append_hint(bson_t *command, const MongoTableOptions *options);
+extern void mongo_append_max_time(bson_t *command, const MongoTableOptions *options);
 
-/* ------------------------ Pipelines in the making ------------------------- */
+/*-------------------------------------------------------------------------
+ * Row-level security and security barriers: what may be tested early?
+ *
+ * A condition of the query must not see rows that a policy, or the conditions of
+ * a view that is a security barrier, keep from it, if it can tell of them: by
+ * an error, or by anything else that is seen.  MongoDB tests the conditions of a
+ * command in an order of its own, so all that goes along is tested early, as an
+ * index's conditions are in PostgreSQL, whose rule holds: what goes along is leakproof, or of
+ * no higher security level than any condition on the same table ("Security-level
+ * constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
+ * must not fail where PostgreSQL's leakproof functions do not.
+ *
+ * Nor may a document be told of that cannot be read, if a restriction would hide it
+ * or cannot say.  What MongoDB tests goes with guards that do not match such documents; what
+ * PostgreSQL tests: see exec_internal.h.
+ *-------------------------------------------------------------------------
+ */
+
+/* May MongoDB test this restriction, which 'match' is the translation of, early? */
+extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
+										 const bson_t *match);
+
+/* Likewise the clauses of a join, which 'stages' test beside its tables' restrictions. */
+extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
+								 List *clauses, const bson_t *stages);
 
 /*
- * The stages so far, and how an expression over what they give is translated.
- *
- * translation.columns are the tables whose documents the last stage gives
- * (NULL when a $group has ended them), translation.computed what it computed.
+ * mongo_enter_planning switches to the memory context that 'rel' lives in, and returns the
+ * one before.  mongo_keep_planning_state hangs 'state' on 'rel' as its fdw_private; what
+ * was there stays allocated, as others may point to it.
+ */
+extern MemoryContext mongo_enter_planning(RelOptInfo *rel);
+extern void mongo_keep_planning_state(RelOptInfo *rel, void *state);
+
+/* Assert that what hangs on 'rel', and what has been looked up since, lives as long. */
+#ifdef USE_ASSERT_CHECKING
+extern void mongo_check_planning_state(RelOptInfo *rel);
+#else
+#define mongo_check_planning_state(rel) ((void) (rel))
+#endif
+
+/* ------------------- pipeline.c: pipelines in the making ------------------- */
+
+/*
+ * The stages so far, and how an expression over what they give is translated:
+ * translation.columns are the tables whose documents the last stage gives (NULL when a
+ * $group has ended them), translation.computed what it computed.
  */
 typedef struct MongoPipeline
 {
@@ -287,43 +187,71 @@ typedef struct MongoPipeline
 	const bson_t *only_match;	/* the filter, if all is one $match; or NULL */
 	bool		may_need_disk;	/* a stage may hold more than 100 MB */
 
-	/*
-	 * used by join.c alone, and settled before anything else is appended
-	 */
+	/* of join.c alone, and settled before anything else is appended */
 	List	   *held;			/* stages to come after lookups in a row */
 	List	   *arrays;			/* prefixes under which several documents are */
 } MongoPipeline;
 
+/* Is there a clause without columns, which becomes a Result above the scan? */
+extern bool mongo_has_pseudoconstant(const List *rinfos);
+
 /*
- * mongo_pipeline_append
- *		Append the stage {name: specification}.
+ * mongo_is_pipeline_input
+ *		Can the rows of this relation be had as the output of pipeline stages,
+ *		with nothing left for PostgreSQL to test?
+ *
+ * True for a foreign table and a join whose restrictions all have exact
+ * translations, where nothing is lateral and type mismatches are errors.
  */
+extern bool mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel);
+
+/* Start a pipeline with the stages of such a relation. */
+extern void mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline);
+
+/*
+ * mongo_pipeline_derive
+ *		Append the stages that make the rows of the relation's table, if it is a
+ *		derived one, and a $match of what 'clauses' has for MongoDB to test.
+ *
+ * Where arrays are unwound, each condition is tested as soon as its columns are
+ * there.  Those on elements also narrow the documents before, as far as indexes may
+ * serve that.  Raises what mongo_append_pipeline() does.
+ */
+extern void mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
+								  const MongoScanClauses *clauses);
+
+/* Append the stage {name: specification}. */
 extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 								  const bson_t *specification);
 
-/*
- * mongo_pipeline_project
- *		Append the $project that lets the fields at 'paths' (char *) through.
- *
- * Nothing where a path cannot be named: all fields come then.
- */
+/* Append a $project of these fields (char *), unless one cannot be named. */
 extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
 
-/*
- * mongo_pipeline_command
- *		{aggregate: collection, pipeline: [...], cursor: {}} as a plan's command.
- */
+/* {aggregate: collection, pipeline: [...], cursor: {}} as a plan's command. */
 extern Const *mongo_pipeline_command(const MongoRelation *relation,
 									 const MongoPipeline *pipeline);
 
+/*
+ * mongo_score(): what $text has found a document to be worth.  MongoDB tells it beside the
+ * document, where it is asked to by {$meta: "textScore"}.  So the scan's tuple has one
+ * attribute more than the table, behind its columns.
+ *
+ * mongo_note_score fills in 'score' and 'score_field' of the MongoRelation, for a query over
+ * this table alone, without aggregates, that uses the row for nothing else and tests
+ * nothing of it but columns.  Elsewhere the function is called, and raises an error.
+ */
+extern void mongo_note_score(PlannerInfo *root, RelOptInfo *baserel);
+extern bool mongo_is_score_order(const MongoRelation *relation, const List *pathkeys);
+extern void mongo_append_score(bson_t *document, const MongoRelation *relation);
+extern MongoScanColumn *mongo_score_column(const RelOptInfo *baserel);
+extern List *mongo_score_tlist(const RelOptInfo *baserel);
+
 /*-------------------------------------------------------------------------
- * What is done above a scan or a join in the same command: GROUP BY,
- * DISTINCT, ORDER BY, LIMIT.
+ * upper.c: what is done above a scan or a join in the same command, which is
+ * GROUP BY, DISTINCT, ORDER BY, LIMIT.
  *
  * Each upper relation of PostgreSQL that MongoDB can compute has a
  * MongoUpperRelation, which is made from the one below by adding stages.
- * Everything in it lives in the upper relation's memory context, or in those of
- * the relations below it; see plan_internal.h.
  *-------------------------------------------------------------------------
  */
 
@@ -345,7 +273,7 @@ typedef struct MongoOutput
 	bool		zero_if_empty;	/* of aggregates over no rows at all; or NULL */
 } MongoOutput;
 
-/* What is above a scan in one foreign scan: fdw_private of an upper relation. */
+/* fdw_private of an upper relation. */
 typedef struct MongoUpperRelation
 {
 	UpperRelationKind stage;
@@ -358,9 +286,10 @@ typedef struct MongoUpperRelation
 	bool		grouped;
 	bool		one_row;		/* aggregates without GROUP BY */
 	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */
-	const struct MongoCount *count; /* does the same as the pipeline, or NULL */
+	Const	   *count_command;	/* does what the pipeline does, or NULL */
+	Const	   *count_pipeline; /* the same, in its place */
 	Path	   *local;			/* what PostgreSQL does in its place, see
-								 * plan_internal.h; or NULL */
+								 * mongo_local_aggregate(); or NULL */
 	double		sorted_rows;	/* that the $sort is about; 0: there is none */
 	double		rows;			/* that come */
 	Cost		startup_cost;
@@ -368,35 +297,21 @@ typedef struct MongoUpperRelation
 } MongoUpperRelation;
 
 /*
- * mongo_upper_begin
- *		What stages can be added to above 'rel', a foreign table, a join or an
- *		upper relation; NULL when 'rel' is not done in MongoDB alone.
- *
- * The result is the caller's to change.
+ * What stages can be added to above 'rel', a foreign table, a join or an upper relation, the
+ * caller's to change; NULL when 'rel' is not done in MongoDB alone.
  */
 extern MongoUpperRelation *mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel);
 
-/*
- * mongo_upper_add_path
- *		Offer the foreign scan that 'upper' describes as a path of 'output_rel'.
- */
+/* Offer the foreign scan that 'upper' describes as a path of 'output_rel'. */
 extern void mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 								 MongoUpperRelation *upper, PathTarget *target,
 								 List *pathkeys);
 
-/*
- * mongo_upper_gives
- *		Can everything in these expressions be computed from the columns or
- *		outputs that 'upper' has?
- */
+/* Can all in these expressions be computed from the columns or outputs that 'upper' has? */
 extern bool mongo_upper_gives(const MongoUpperRelation *upper, List *expressions);
 
 /* The options of the relation at the bottom. */
 extern const MongoTableOptions *mongo_upper_options(const MongoUpperRelation *upper);
-
-/*
- * Paths of upper relations, in the files upper_*.c.
- */
 
 /*
  * mongo_add_grouped_path
@@ -410,34 +325,21 @@ extern void mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage,
 								   RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 								   GroupPathExtraData *extra);
 
-/*
- * mongo_add_distinct_path
- *		Offer SELECT DISTINCT, which is a $group by everything.
- */
+/* Offer SELECT DISTINCT, which is a $group by everything. */
 extern void mongo_add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
 									RelOptInfo *distinct_rel);
 
 /*
- * mongo_add_ordered_path
- *		Offer the query's ORDER BY as a $sort.
- */
-extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
-								   RelOptInfo *ordered_rel);
-
-/*
- * mongo_add_limited_path
- *		Offer a scan that stops by itself, with ORDER BY below it if there is one.
- *
- * Only where MongoDB tests every restriction exactly: a row that PostgreSQL
- * dropped would otherwise be missing at the end.
+ * Offer a scan that stops by itself, with ORDER BY below it if there is one.  Only where
+ * MongoDB tests every restriction exactly: a row that PostgreSQL dropped would otherwise
+ * be missing at the end.
  */
 extern void mongo_add_limited_path(PlannerInfo *root, RelOptInfo *input_rel,
 								   RelOptInfo *output_rel,
 								   FinalPathExtraData *final);
 
 /*-------------------------------------------------------------------------
- * A $group in the making: keys, accumulators and what follows from them.
- * In group.c and group.c.
+ * group.c: a $group in the making.
  *
  * A group is made in one stage or in two.  Two are needed for DISTINCT inside
  * an aggregate, where the first groups by what is to be distinct as well; and
@@ -445,9 +347,8 @@ extern void mongo_add_limited_path(PlannerInfo *root, RelOptInfo *input_rel,
  * (a missing field and a null, a String and an ObjectId): the first stage takes
  * keys as they are, and the second merges its few groups.  That works because
  * the accumulators of the second stage are those of the first once more: a sum
- * of sums, a minimum of minima.
- *
- * A $set after them makes values of the accumulators that are aggregates.
+ * of sums, a minimum of minima.  A $set after them makes values of the
+ * accumulators that are aggregates.
  *-------------------------------------------------------------------------
  */
 
@@ -482,51 +383,39 @@ typedef struct MongoGroup
 								 * finishes */
 } MongoGroup;
 
-/*
- * mongo_group_add_key
- *		Group by 'expression'; false when it is not shippable.
- */
+/* Group by 'expression'; false when it is not shippable. */
 extern bool mongo_group_add_key(MongoGroup *group, Expr *expression);
 
 /*
- * mongo_group_add_aggregate
- *		Compute an aggregate; false when it has no exact translation.
- *
- * All keys must have been added before.  The aggregate may be partial, if
- * its state is a value of SQL (aggsplit).
+ * Compute an aggregate, after all keys have been added; false when it has no exact
+ * translation.  It may be partial, if its state is a value of SQL (aggsplit).
  */
 extern bool mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate);
 
 /*
- * mongo_group_value
- *		An expression whose values are equal in MongoDB where they are in
- *		PostgreSQL, and in order too if 'ordered', but for null and NaN.
- *
- * False when there is none.
+ * An expression whose values are equal in MongoDB where they are in PostgreSQL, and in
+ * order too if 'ordered', but for null and NaN; false when there is none.
  */
 extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
 							  MongoValue *value);
 
 /*
- * mongo_group_append
- *		Append the stages to the pipeline, whose translation from then on is
- *		about what they have computed.
- *
- * 'walks': MongoDB takes them from an index's keys; 'merge': two stages pay.
+ * Append the stages to the pipeline, whose translation from then on is about what they
+ * have computed.  'walks': MongoDB takes them from an index's keys; 'merge': two stages pay.
  */
 extern void mongo_group_append(const MongoGroup *group, bool walks, bool merge,
 							   MongoPipeline *pipeline);
 
-/* ---------- ORDER BY in MongoDB, where its order is PostgreSQL's ---------- */
-
-/*
- * A part of the rows that MongoDB sorts as PostgreSQL does.
+/*-------------------------------------------------------------------------
+ * order.c: ORDER BY in MongoDB, where its order is PostgreSQL's.
  *
  * MongoDB puts null below every value and NaN below every number; PostgreSQL
  * puts NaN above every number and NULL where the query says.  Where that
- * differs for the first key, the scan is made of several commands, one after
+ * differs for the first key, a scan is made of several commands, one after
  * the other, each of which an index can serve.
+ *-------------------------------------------------------------------------
  */
+
 typedef enum MongoSortPart
 {
 	MONGO_SORT_ALL,
@@ -541,57 +430,34 @@ typedef enum MongoSortPart
 /* As many keys as a sort or a compound index may have. */
 #define MONGO_MAX_SORT_KEYS		32
 
-/*
- * mongo_sort_parts
- *		The parts in which shippable pathkeys are to be sorted, in their order;
- *		returns how many.
- */
+/* Can a scan of 'baserel' deliver rows in the order of 'pathkeys'?  The rest is of such. */
+extern bool mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys);
+
+/* The parts in which they are to be sorted, in their order; returns how many. */
 extern int	mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
 							 MongoSortPart parts[MONGO_MAX_SORT_PARTS]);
 
-/*
- * mongo_append_sort_condition
- *		Append to 'match' what restricts a command to the part; nothing for
- *		MONGO_SORT_ALL.
- */
+/* Append to 'match' what restricts a command to the part; nothing for MONGO_SORT_ALL. */
 extern void mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys,
 										MongoSortPart part, bson_t *match);
 
-/*
- * mongo_order_is_shippable
- *		Can a scan of 'baserel' deliver rows in the order of 'pathkeys'?
- */
-extern bool mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys);
-
-/*
- * mongo_order_is_indexed
- *		Does an index give that order, of shippable pathkeys, so that nothing need be
- *		sorted?
- *
- * *examined_rows is then how many documents MongoDB looks at by it.
- */
-extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
-								   List *pathkeys, double *examined_rows);
-
-/*
- * mongo_order_is_by
- *		Is the first of shippable pathkeys this field?
- */
-extern bool mongo_order_is_by(RelOptInfo *baserel, List *pathkeys,
-							  const char *path);
-
-/*
- * mongo_append_sort
- *		Append to 'sort' the keys by which the part is sorted, if any.  The pathkeys
- *		must have been found shippable.
- */
+/* Append to 'sort' the keys by which the part is sorted, if any. */
 extern void mongo_append_sort(RelOptInfo *baserel, List *pathkeys,
 							  MongoSortPart part, bson_t *sort);
 
-/*-------------------------------------------------------------------------
- * What MongoDB's work costs: the constants, and what is computed of them.
- *-------------------------------------------------------------------------
- */
+/* Does an index give the order, by looking at so many documents? */
+extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
+								   List *pathkeys, double *examined_rows);
+
+/* Is the first key this field? */
+extern bool mongo_order_is_by(RelOptInfo *baserel, List *pathkeys,
+							  const char *path);
+
+/* Offer the query's ORDER BY as a $sort. */
+extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
+								   RelOptInfo *ordered_rel);
+
+/* -------------------- index.c: what MongoDB's work costs -------------------- */
 
 /*
  * Every constant, in one of two units:
@@ -655,228 +521,52 @@ extern void mongo_append_sort(RelOptInfo *baserel, List *pathkeys,
 											 * less than a nested loop's */
 
 /*
- * mongo_estimate_scan
- *		Set the costs of a scan of 'baserel' whose remote conditions let
- *		'remote_rows' of 'examined_rows' documents through.
- *
- * Of a join that is pushed down, 'examined_rows' is of no account: its
- * MongoJoin has what finding the rows costs.  In the planner's units.
+ * The costs of a scan of 'baserel' whose remote conditions let 'remote_rows' of
+ * 'examined_rows' documents through.  Of a join that is pushed down, its MongoJoin has what
+ * finding the rows costs.
  */
 extern void mongo_estimate_scan(RelOptInfo *baserel,
 								double remote_rows, double examined_rows,
 								Cost *startup_cost, Cost *total_cost);
 
 /*
- * mongo_estimate_ordered_scan
- *		The costs of a scan of a table in an order that MongoDB has by sorting or by
- *		an index, which then looks at 'indexed_rows' documents; negative: it sorts.
- *
- * Each part of an order is a command, which finds its documents among all unless by
- * an index.
+ * Those of a scan of a table in an order that MongoDB has by an index, which then looks at
+ * 'indexed_rows' documents, or by sorting (negative).  Each part of an order is a command.
  */
 extern void mongo_estimate_ordered_scan(RelOptInfo *baserel, List *pathkeys,
 										double indexed_rows,
 										Cost *startup_cost, Cost *total_cost);
 
 /*
- * mongo_estimate_shared_scan
- *		The same of what one of several processes does that share a scan.
- *
- * 'shares' are the processes, the leader for less than one.  The rows' way through
- * PostgreSQL is shared among them.  MongoDB's work is not, unless the option
- * remote_parallelism says that it has processors to spare.
+ * Those of what one of several processes does that share a scan: 'shares' are these, the
+ * leader for less than one.  The rows' way through PostgreSQL is shared; MongoDB's work is
+ * not, unless the option remote_parallelism says that it has processors to spare.
  */
 extern void mongo_estimate_shared_scan(RelOptInfo *baserel, double shares,
 									   Cost *startup_cost, Cost *total_cost);
 
-/*
- * mongo_examined_cost
- *		What MongoDB takes to find that many documents of a table.
- */
+/* What MongoDB takes to find that many documents of a table. */
 extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
 
 /*
- * mongo_sort_stage_cost
- *		What sorting takes: as much as PostgreSQL thinks of its own, of which the
- *		first 'wanted' are kept only if that is not negative.
+ * What sorting takes: as much as PostgreSQL thinks of its own, of which the first 'wanted'
+ * are kept only if that is not negative.
  */
 extern Cost mongo_sort_stage_cost(double rows, double wanted);
 
-/*
- * mongo_expression_cost
- *		What evaluating an expression takes MongoDB, in the unit T.
- */
+/* In the unit T: an expression; a group's stages for each row, when so many groups come. */
 extern double mongo_expression_cost(const bson_t *expression);
-
-/*
- * mongo_group_cost
- *		What the stages of a group take MongoDB for each row that comes in, in the
- *		unit T, when so many groups come of the rows.
- */
 extern double mongo_group_cost(const MongoGroup *group, double groups);
 
 /*
- * mongo_batched_keys
- *		How many keys a batched join asks for: in each of so many batches of 'rows'
- *		outer rows, the distinct values of this expression over them.
- *
- * Where nothing is known of the expression, each row has its own.
+ * How many keys a batched join asks for: in each of so many batches of 'rows' outer rows,
+ * the distinct values of this expression over them; of each row its own if nothing is known.
  */
 extern double mongo_batched_keys(PlannerInfo *root, Expr *outer_key, double rows,
 								 double batches);
 
 /*-------------------------------------------------------------------------
- * count(*) as the command count.
- *
- * The command has less to prepare than a pipeline: over a few index keys it
- * takes MongoDB two thirds of the time.
- *-------------------------------------------------------------------------
- */
-
-/* count(*) in two ways, each of which gives MONGO_COUNT_FIELD. */
-typedef struct MongoCount
-{
-	Const	   *command;		/* {count: collection, query: filter} */
-	Const	   *pipeline;		/* the same as an aggregate command */
-} MongoCount;
-
-/*
- * mongo_plan_count
- *		Both for count(*) over the output of 'pipeline'; NULL when MongoDB's $group has
- *		to do that.
- *
- * Without a condition the command gives what the collection's metadata says,
- * which need not be exact, and so is used only under count_from_metadata.
- */
-extern const MongoCount *mongo_plan_count(const MongoRelation *relation,
-										  const MongoPipeline *pipeline);
-
-/*
- * mongo_counts_from_metadata
- *		Will count(*) over this relation be one look at the metadata?
- */
-extern bool mongo_counts_from_metadata(const RelOptInfo *baserel);
-
-/*-------------------------------------------------------------------------
- * How pipelines over one table begin: what makes its rows, and what tests
- * them.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_pipeline_derive
- *		Append the stages that make the rows of the relation's table, if it is a
- *		derived one, and a $match of what 'clauses' has for MongoDB to test.
- *
- * Where arrays are unwound, each condition is tested as soon as its columns are
- * there.  Those on elements also narrow the documents before, as far as indexes may
- * serve that.  Raises what mongo_append_pipeline() does.
- */
-extern void mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
-								  const MongoScanClauses *clauses);
-
-/*-------------------------------------------------------------------------
- * Conditions on the elements of arrays, asked of the documents that hold them.
- *-------------------------------------------------------------------------
- */
-
-/* What documents are asked for before their arrays are unwound. */
-typedef struct MongoElements
-{
-	MongoTranslation *translation;	/* gathers the parameters */
-	List	   *paths;			/* char *, in the order of unwinding */
-	List	  **within;			/* for each: conditions of one element, bson_t * */
-	List	   *conditions;		/* of the document, bson_t * */
-} MongoElements;
-
-/* ------ The ForeignScan node of a table, a join or an upper relation ------ */
-
-/* What a ForeignScan has beside its MongoScanPlan. */
-typedef struct MongoScanNode
-{
-	Index		scanrelid;		/* 0: of a join or an upper relation */
-	List	   *tlist;
-	List	   *scan_tlist;		/* what the rows consist of; NIL: the table's
-								 * columns */
-	List	   *local;			/* clauses that PostgreSQL tests */
-	List	   *exact;			/* clauses that MongoDB alone tests */
-	Plan	   *outer_plan;
-} MongoScanNode;
-
-/*
- * From a chosen path to the node with its command: of a foreign table, perhaps sorted
- * and limited; of a join; of an upper relation.  In the files foreign_scan_*.c.
- */
-extern ForeignScan *mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel,
-										 ForeignPath *best_path, List *tlist,
-										 List *scan_clauses, Plan *outer_plan);
-
-/*-------------------------------------------------------------------------
- * "What these conditions read fits its columns", as a part of a filter.
- *
- * A filter may match a document whose fields cannot be read: an array that holds
- * the value, a number with a fraction.  What is read becomes an error then.  Where
- * a document is to be changed unread, or may not be told of, it is not to be
- * matched at all.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_append_guards
- *		Append to 'conditions', from 'index' on, that the columns of 'quals', a list
- *		of clauses, fit; once for each column.
- *
- * For columns that are only compared by equality, what is appended is that no
- * array is matched.  Returns the next index, or -1 when find's language, with
- * $expr only where 'use_expressions', cannot say that of a column; 'conditions' is
- * left in any state then.
- */
-extern int	mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns,
-								List *quals, bool use_expressions);
-
-/*-------------------------------------------------------------------------
- * Planning scans of a correlated sub-select that may go over to a hash table.
- *
- * "column = value of the outer row" is asked for with each outer row.  A plan does
- * not know how many these are; so the scan has a second one below it, of the
- * documents for all values, which is read once when many have been asked for.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_hashed_path
- *		A path of the documents for all values of the outer rows; NULL where none is
- *		compared by equality, and where these documents are said not to fit into
- *		hash_mem_multiplier times work_mem.
- */
-extern Path *mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel);
-
-/*
- * mongo_hashed_keys
- *		The RestrictInfos that a path of mongo_hashed_path() does without; NIL for any
- *		other path.
- */
-extern List *mongo_hashed_keys(const Path *path);
-
-/*
- * mongo_hashed_conditions
- *		Of 'clauses', RestrictInfos, those that such a path is to ask MongoDB for.
- *
- * The others are tested for each row that is found in the hash table.
- */
-extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
-
-/*
- * mongo_hashed_describe
- *		Have 'plan' tell how the rows are hashed; returns what is to be appended to
- *		the fdw_exprs of the scan above, of which there are 'nexpressions' so far.
- */
-extern List *mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
-								   const ForeignPath *path, int nexpressions,
-								   MongoScanPlan *plan);
-
-/*-------------------------------------------------------------------------
- * Which of the indexes that are known find a table's documents, and in
+ * index.c: which of the indexes that are known find a table's documents, and in
  * which order they give them.
  *
  * Of a compound index, equality on its first fields and a range on the next one
@@ -886,29 +576,23 @@ extern List *mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
  */
 
 /*
- * mongo_note_sought
- *		The list 'sought' of MongoClause * with this condition appended, if an index
- *		may be of use for it; in the current memory context.
+ * The list 'sought' of MongoClause * with this condition appended, if an index may be of
+ * use for it; in the current memory context.
  */
 extern List *mongo_note_sought(List *sought, RestrictInfo *rinfo,
 							   const MongoCondition *condition);
 
 /*
- * mongo_examined_rows
- *		How many documents MongoDB looks at to find those of all these conditions, by
- *		the index that serves best: baserel->tuples where none does.
+ * How many documents MongoDB looks at to find those of all these conditions, by the index
+ * that serves best: baserel->tuples where none does.
  */
 extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought);
 
 /*
- * mongo_index_finds
- *		Can one index find the documents of these conditions (MongoCondition *, of
- *		different fields), if not by itself then with equality in the table's
- *		restrictions on the fields before theirs?
- *
- * *share is what these and others that the index tests leave of the documents, and
- * *unique whether at most one is found for a value of each.  Neither is of any account
- * where the result is false.
+ * Can one index find the documents of these conditions (MongoCondition *, of different
+ * fields), if not by itself then with equality in the table's restrictions on the fields
+ * before theirs?  If so, *share is what these and others that the index tests leave of the
+ * documents, and *unique whether at most one is found for a value of each.
  */
 extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 							  double *share, bool *unique);
@@ -923,27 +607,29 @@ typedef struct MongoOrderKey
 } MongoOrderKey;
 
 /*
- * mongo_index_gives_order
- *		Does an index give the documents that the table's restrictions leave in this
- *		order, forwards or backwards?
- *
- * Fields that a restriction sets equal to a value may stand anywhere in the index.
- * *examined_rows is how many documents it looks at for that.  There is at least one
- * key.
+ * Does an index give the documents that the table's restrictions leave in this order,
+ * forwards or backwards, by looking at *examined_rows?  Fields that a restriction sets equal
+ * to a value may stand anywhere in the index.  There is at least one key.
  */
 extern bool mongo_index_gives_order(PlannerInfo *root, RelOptInfo *baserel,
 									const MongoOrderKey *keys, int nkeys,
 									double *examined_rows);
 
-/*
- * mongo_index_walks
- *		Has an index the values of this field in order, and tests all of the table's
- *		restrictions?
- */
+/* Has an index the values of this field in order, and tests all of the restrictions? */
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);
 
-/* ----- The equality by which $lookup finds documents through an index ----- */
+/*-------------------------------------------------------------------------
+ * join.c: joins as $lookup.
+ *
+ * A join is left-deep: the documents of the outer side, a table or a join of
+ * its own, are those that flow through the pipeline, and $lookup puts the
+ * document of the inner side, a table, under a prefix into them.
+ *
+ * https://www.mongodb.com/docs/v6.0/reference/operator/aggregation/lookup/
+ *-------------------------------------------------------------------------
+ */
 
+/* The equality by which $lookup finds documents through an index. */
 typedef struct MongoJoinKey
 {
 	RestrictInfo *rinfo;
@@ -956,17 +642,6 @@ typedef struct MongoJoinKey
 									 * that these set equal to values */
 	bool		fits;			/* what it finds surely fits into an array */
 } MongoJoinKey;
-
-/*-------------------------------------------------------------------------
- * Joins as $lookup.
- *
- * A join is left-deep: the documents of the outer side, a table or a join of
- * its own, are those that flow through the pipeline, and $lookup puts the
- * document of the inner side, a table, under a prefix into them.
- *
- * https://www.mongodb.com/docs/v6.0/reference/operator/aggregation/lookup/
- *-------------------------------------------------------------------------
- */
 
 /* How the inner documents are asked for, from the cheapest on. */
 typedef enum MongoLookupForm
@@ -992,11 +667,6 @@ typedef enum MongoLookupForm
 	MONGO_LOOKUP_PARENT
 } MongoLookupForm;
 
-/*
- * A join that is pushed down.  It lives in its RelOptInfo's memory context, which
- * may be that of one join order, and so does all that it points to but the tables
- * themselves.
- */
 typedef struct MongoJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
@@ -1014,85 +684,123 @@ typedef struct MongoJoin
 	Cost		cost;			/* of making the joined documents in all */
 } MongoJoin;
 
-/*
- * mongo_join_type_is_known
- *		Is it one of those that MongoDB or a batched join can make: inner, left,
- *		semi and anti?
- */
+/* Is it inner, left, semi or anti, which MongoDB or a batched join can make? */
 extern bool mongo_join_type_is_known(JoinType type);
 
 /*
- * mongo_split_join_clauses
- *		Of a join's RestrictInfos, those that decide what is joined, and those that
- *		are tested above an outer join.
+ * Of a join's RestrictInfos, those that decide what is joined, and those that are tested
+ * above an outer join.
  */
 extern void mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type,
 									 const List *restrictlist,
 									 List **clauses, List **filters);
 
 /*
- * mongo_is_plain_query
- *		Are the rows of the query's joins never made again one by one, as an
- *		UPDATE or SELECT FOR UPDATE does for rows that were locked?
+ * Are the rows of the query's joins never made again one by one, as an UPDATE or SELECT FOR
+ * UPDATE does for rows that were locked?
  */
 extern bool mongo_is_plain_query(const PlannerInfo *root);
 
-/*
- * mongo_join_key_selectivity
- *		What share of all pairs of an outer row and an inner document have equal
- *		keys, whatever kind of join it is for.
- */
+/* What share of all pairs of an outer row and an inner document have equal keys. */
 extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer,
 											  RelOptInfo *inner, RestrictInfo *key);
 
-/* ----- The stages of a join: $lookup and what makes SQL's join of it ------ */
-
 /*
- * mongo_append_join
- *		Append the stages of one join to a pipeline that has those of its outer
- *		side; false when a clause turns out to have no exact translation.
+ * Append the stages of one join to a pipeline that has those of its outer side; false when
+ * a clause turns out to have no exact translation.  mongo_settle_lookups appends at the end
+ * those that were kept back so that lookups stand in a row.
  */
 extern bool mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline);
-
-/*
- * mongo_settle_lookups
- *		Append the stages that were kept back so that lookups stand in a row.
- */
 extern void mongo_settle_lookups(MongoPipeline *pipeline);
 
-/*-------------------------------------------------------------------------
- * What PostgreSQL does in MongoDB's place in a correlated sub-select that has
- * been asked for many values.
+/* ------ scan_plan.c: the ForeignScan of a table, a join or an upper relation ------ */
+
+/* What a ForeignScan has beside its MongoScanPlan. */
+typedef struct MongoScanNode
+{
+	Index		scanrelid;		/* 0: of a join or an upper relation */
+	List	   *tlist;
+	List	   *scan_tlist;		/* what the rows consist of; NIL: the table's
+								 * columns */
+	List	   *local;			/* clauses that PostgreSQL tests */
+	List	   *exact;			/* clauses that MongoDB alone tests */
+	Plan	   *outer_plan;
+} MongoScanNode;
+
+/*
+ * mongo_plan_count
+ *		Have count(*) over the output of the pipeline done by the command count, which
+ *		has less to prepare: over a few index keys it takes two thirds of the time.
  *
- * An aggregate, an ORDER BY or a LIMIT over one table is a command for each value of the
- * outer row.  So its scan has a second plan below it: the same over a scan of the
- * table that finds the rows of a value in a hash table (plan_internal.h).
+ * Not where MongoDB's $group has to do that.  Without a condition the command gives what the
+ * collection's metadata says, which need not be exact, and so is used only under
+ * count_from_metadata.
+ */
+extern void mongo_plan_count(MongoUpperRelation *upper);
+
+/* Will count(*) over this relation be one look at the metadata? */
+extern bool mongo_counts_from_metadata(const RelOptInfo *baserel);
+
+/*
+ * Mark the relation's foreign paths that are not partial as not parallel safe.  An Append is
+ * asynchronous only when it is not parallel safe, and each worker would run the whole scan.
+ */
+extern void mongo_keep_out_of_workers(RelOptInfo *rel);
+
+/*-------------------------------------------------------------------------
+ * rescan.c: scans of a correlated sub-select that may go over to a hash table.
+ *
+ * "column = value of the outer row" is asked for with each outer row.  A plan does
+ * not know how many these are; so the scan has a second one below it, of the
+ * documents for all values, which is read once when many have been asked for.  An
+ * aggregate, an ORDER BY or a LIMIT over one table is a command for each value as well.
+ * So that has a second plan below it in which PostgreSQL does the same, over a scan of the
+ * table that finds the rows of a value in a hash table.
  *-------------------------------------------------------------------------
  */
 
 /*
- * mongo_local_aggregate
- *		A path that gives the outputs of 'upper', a group over a table; NULL where the
- *		table has no hash table for the query.
+ * A path of the documents for all values of the outer rows; NULL where none is compared by
+ * equality, and where these documents are said not to fit into hash_mem_multiplier times
+ * work_mem.
+ */
+extern Path *mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel);
+
+/* The RestrictInfos that such a path does without; NIL for any other path. */
+extern List *mongo_hashed_keys(const Path *path);
+
+/*
+ * Of RestrictInfos, those that such a path is to ask MongoDB for.  The others are tested for
+ * each row that is found in the hash table.
+ */
+extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
+
+/*
+ * Have 'plan' tell how the rows are hashed; returns what is to be appended to the fdw_exprs
+ * of the scan above, of which there are 'nexpressions' so far.
+ */
+extern List *mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
+								   const ForeignPath *path, int nexpressions,
+								   MongoScanPlan *plan);
+
+/*
+ * A path that gives the outputs of 'upper', a group over a table; NULL where the table has
+ * no hash table for the query.
  */
 extern Path *mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 								   const MongoUpperRelation *upper,
 								   const GroupPathExtraData *extra);
 
 /*
- * mongo_local_order
- *		A path that gives the table's columns in these expressions in an order, unless
- *		pathkeys is NIL, and only as many rows as LIMIT and OFFSET say if 'limited';
- *		or NULL.
+ * A path that gives the table's columns in these expressions in an order, unless pathkeys is
+ * NIL, and only as many rows as LIMIT and OFFSET say if 'limited'; or NULL.
  */
 extern Path *mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
 							   List *pathkeys, bool limited);
 
 /*
- * mongo_local_sort, mongo_local_limit
- *		What the query's ORDER BY, or LIMIT and OFFSET, make of upper->local, if there
- *		is one.  Before there is a group, that is a path that gives these expressions'
- *		columns.
+ * What the query's ORDER BY, or LIMIT and OFFSET, make of upper->local, if there is one.
+ * Before there is a group, that is a path that gives these expressions' columns.
  */
 extern Path *mongo_local_sort(PlannerInfo *root, RelOptInfo *ordered_rel,
 							  const MongoUpperRelation *upper, List *expressions);
@@ -1100,201 +808,36 @@ extern Path *mongo_local_limit(PlannerInfo *root, RelOptInfo *output_rel,
 							   const MongoUpperRelation *upper);
 
 /*
- * mongo_local_describe
- *		Have 'plan' tell when its scan, of this path, goes over to 'local', and which
- *		of its columns are those of 'node'.
+ * Have 'plan' tell when its scan, of this path, goes over to 'local', and which of its
+ * columns are those of 'node'.
  */
 extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
 								 const MongoScanNode *node, MongoScanPlan *plan);
 
-/* ------------- What scans below an UPDATE or DELETE must read ------------- */
+/* ------------------------ modify.c: UPDATE and DELETE ------------------------ */
 
 /*
- * mongo_whole_row_is_junk
- *		Is the whole row wanted of this scan by nobody but the UPDATE or DELETE
- *		that core adds it for?
- *
- * Then what takes part in that is added to *attributes, as pull_varattnos()
- * counts them: the columns in RETURNING.  Others may read as NULL.
+ * Is the whole row wanted of this scan by nobody but the UPDATE or DELETE that core adds it
+ * for?  Then what takes part in that is added to *attributes, as pull_varattnos() counts
+ * them: the columns in RETURNING.  Others may read as NULL.
  */
 extern bool mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 									Bitmapset **attributes);
 
-/*-------------------------------------------------------------------------
- * Scans that several processes share, each reading ranges of its own.
- *-------------------------------------------------------------------------
- */
-
 /*
- * mongo_keep_out_of_workers
- *		Mark the relation's foreign paths that are not partial as not parallel
- *		safe.
+ * mongo_append_guards
+ *		Append to 'conditions', from 'index' on, that the columns of 'quals', a list
+ *		of clauses, fit; once for each column.
  *
- * An Append is asynchronous only when it is not parallel safe, and each worker
- * would run the whole scan over a connection of its own.
+ * A filter may match a document whose fields cannot be read: an array that holds
+ * the value, a number with a fraction.  What is read becomes an error then.  Where
+ * a document is to be changed unread, or may not be told of, it is not to be
+ * matched at all.  For columns that are only compared by equality, what is appended is that
+ * no array is matched.  Returns the next index, or -1 when find's language, with
+ * $expr only where 'use_expressions', cannot say that of a column; 'conditions' is
+ * left in any state then.
  */
-extern void mongo_keep_out_of_workers(RelOptInfo *rel);
-
-/*-------------------------------------------------------------------------
- * What a pipeline begins with: the stages of a foreign table or a join.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_has_pseudoconstant
- *		Is there a clause without columns among these?
- *
- * It becomes a Result above the scan, which joins and upper relations that are made
- * by MongoDB would not have.
- */
-extern bool mongo_has_pseudoconstant(const List *rinfos);
-
-/*
- * mongo_is_pipeline_input
- *		Can the rows of this relation be had as the output of pipeline stages,
- *		with nothing left for PostgreSQL to test?
- *
- * True for a foreign table and a join whose restrictions all have exact
- * translations (MongoRelation), where nothing is lateral and type mismatches are errors.
- */
-extern bool mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel);
-
-/*
- * mongo_pipeline_begin
- *		Start a pipeline with the stages of such a relation.
- */
-extern void mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline);
-
-/*-------------------------------------------------------------------------
- * Where what planning remembers of a relation lives.
- *
- * PostgreSQL may call the planner's callbacks in a memory context that is deleted
- * before the relations that they were called for.  From geqo_threshold tables on,
- * each join order that is tried is planned in a context of its own (geqo_eval()
- * in geqo_eval.c): the join relations die with it, the tables below them are
- * those of all orders.  So
- *
- * - what hangs on a RelOptInfo is allocated in the RelOptInfo's own context, as
- * 	 PostgreSQL's mark_dummy_rel() and create_unique_path() do it.  The context of
- * 	 the whole planning (root->planner_cxt) would do as well, but would keep what
- * 	 hangs on join relations that are long gone;
- * - it points to what lives as long or longer: a join's state to that of its
- * 	 tables, never a table's to a join's;
- * - what is remembered of a table is true of it in every join order.
- *
- * A callback that makes such state runs in that context from its beginning
- * (mongo_enter_planning) and hangs it on the relation by
- * mongo_keep_planning_state().  What is looked up later about a table has its
- * own way into the table's context: see MongoColumns.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_enter_planning
- *		Switch to the memory context that 'rel' lives in; gives the one before.
- */
-extern MemoryContext mongo_enter_planning(RelOptInfo *rel);
-
-/*
- * mongo_keep_planning_state
- *		Hang 'state' on 'rel' as its fdw_private: a MongoRelation on a table or a
- *		join, a MongoUpperRelation on an upper relation.
- *
- * What hung there before stays allocated, as other relations may point to it.
- * Asserts that the state lives as long as 'rel'.
- */
-extern void mongo_keep_planning_state(RelOptInfo *rel, void *state);
-
-/*
- * mongo_check_planning_state
- *		Assert that what hangs on 'rel', and what has been looked up since, lives
- *		as long as 'rel'.  Called wherever it is about to be used by a callback.
- */
-#ifdef USE_ASSERT_CHECKING
-extern void mongo_check_planning_state(RelOptInfo *rel);
-#else
-#define mongo_check_planning_state(rel) ((void) (rel))
-#endif
-
-/* ---------------- What of a table's columns a query reads ----------------- */
-
-/*-------------------------------------------------------------------------
- * mongo_score(): what $text has found a document to be worth.
- *
- * MongoDB tells it beside the document, where it is asked to by {$meta: "textScore"}.
- * So the scan's tuple has one attribute more than the table, behind its columns: the
- * plan's fdw_scan_tlist says that it is the value of the function.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_note_score
- *		Fill in 'score' and 'score_field' of the table's MongoRelation.
- *
- * For a query over this table alone, without aggregates, that uses the row for nothing
- * else and tests nothing of it but columns.  Elsewhere the function is called, and
- * raises an error.
- */
-extern void mongo_note_score(PlannerInfo *root, RelOptInfo *baserel);
-
-/*
- * mongo_is_score_order
- *		Is this ORDER BY mongo_score(row) DESC, which is how MongoDB has it?
- */
-extern bool mongo_is_score_order(const MongoRelation *relation, const List *pathkeys);
-
-/*
- * mongo_append_score
- *		Append {score_field: {$meta: "textScore"}}, as it is in a projection and a sort.
- */
-extern void mongo_append_score(bson_t *document, const MongoRelation *relation);
-
-/*
- * mongo_score_column, mongo_score_tlist
- *		The attribute in the scan's tuple, and all of the tuple.
- */
-extern MongoScanColumn *mongo_score_column(const RelOptInfo *baserel);
-extern List *mongo_score_tlist(const RelOptInfo *baserel);
-
-/*-------------------------------------------------------------------------
- * Row-level security and security barriers: what may be tested early?
- *
- * A condition of the query must not see rows that a policy, or the conditions of
- * a view that is a security barrier, keep from it, if it can tell of them: by
- * an error, or by anything else that is seen.  MongoDB tests the conditions of a
- * command in an order of its own, so all that goes along is tested early, as an
- * index's conditions are in PostgreSQL.
- *
- * PostgreSQL's rule for those holds: what goes along is leakproof, or of no
- * higher security level than any condition on the same table ("Security-level
- * constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
- * must not fail where PostgreSQL's leakproof functions do not.
- *
- * Nor may a document be told of that cannot be read, if a restriction would hide it
- * or cannot say.  What MongoDB tests goes with guards (plan_internal.h) that do not
- * match such documents; what PostgreSQL tests: see exec_internal.h.
- *-------------------------------------------------------------------------
- */
-
-/*
- * mongo_is_securely_promotable
- *		May MongoDB test this restriction of a foreign table, which 'match' is the
- *		translation of, on rows that other conditions hide?
- *
- * restriction_is_securely_promotable() with MongoDB's errors in mind, also of what
- * hides rows itself: documents that do not fit are hidden as well.
- */
-extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
-										 const bson_t *match);
-
-/*
- * mongo_join_is_secure
- *		Likewise, of the clauses of a join, which 'stages' test beside the
- *		restrictions of its tables.
- */
-extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
-								 List *clauses, const bson_t *stages);
-
-/* ------ Paths over one foreign table that give its rows in an order ------- */
+extern int	mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns,
+								List *quals, bool use_expressions);
 
 #endif							/* MONGO_FDW_PLAN_INTERNAL_H */

@@ -27,6 +27,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+static ForeignScan *get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
+								   List *tlist, List *scan_clauses, Plan *outer_plan);
 static ForeignScan *get_pipeline_plan(PlannerInfo *root, RelOptInfo *rel,
 									  ForeignPath *best_path, List *tlist, Plan *outer_plan);
 static List *mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes,
@@ -79,7 +81,7 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	mongo_check_planning_state(foreignrel);
 	if (IS_UPPER_REL(foreignrel) || IS_JOIN_REL(foreignrel))
 		return get_pipeline_plan(root, foreignrel, best_path, tlist, outer_plan);
-	return mongo_get_table_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
+	return get_table_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
 }
 
 /*
@@ -448,9 +450,9 @@ forget_keys(MongoScanClauses *clauses, const List *keys)
 	}
 }
 
-ForeignScan *
-mongo_get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
-					 List *tlist, List *scan_clauses, Plan *outer_plan)
+static ForeignScan *
+get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
+			   List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	List	   *private = best_path->fdw_private;
@@ -761,10 +763,10 @@ get_pipeline_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, Li
 		plan.columns = field_columns(pipeline.translation.columns, node.scan_tlist);
 		mongo_pipeline_project(&pipeline, paths_wanted(plan.columns));
 	}
-	if (upper != NULL && upper->count != NULL)
+	if (upper != NULL && upper->count_command != NULL)
 	{
-		plan.count_command = upper->count->command;
-		plan.commands = list_make1(upper->count->pipeline);
+		plan.count_command = upper->count_command;
+		plan.commands = list_make1(upper->count_pipeline);
 		((MongoScanColumn *) linitial(plan.columns))->path = MONGO_COUNT_FIELD;
 	}
 	else
@@ -794,44 +796,28 @@ count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 	return mongo_command_to_const(command);
 }
 
-/* count_pipeline: {aggregate: collection, pipeline: [..., {$count: "n"}], ...} */
-static Const *
-count_pipeline(const MongoRelation *relation, MongoPipeline pipeline)
+void
+mongo_plan_count(MongoUpperRelation *upper)
 {
+	const MongoRelation *relation = upper->input->fdw_private;
+	MongoPipeline pipeline = upper->pipeline;
+	const char *level;
+
+	/* the command has no "let", and takes no read concern "snapshot" */
+	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT) ||
+		pipeline.translation.variables != NIL ||
+		(pipeline.only_match == NULL &&
+		 (pipeline.nstages > 0 || !relation->options->count_from_metadata)))
+		return;
+	level = mongo_read_concern(GetForeignServer(relation->serverid));
+	if (level != NULL && strcmp(level, "snapshot") == 0)
+		return;
+
+	upper->count_command = count_command(relation, &pipeline);
 	pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
 	bson_append_condition(pipeline.stages, psprintf("%d", pipeline.nstages), "$count",
 						  bson_utf8(MONGO_COUNT_FIELD));
-	return mongo_pipeline_command(relation, &pipeline);
-}
-
-/* reads_snapshot: is the read concern one that the command does not take? */
-static bool
-reads_snapshot(const MongoRelation *relation)
-{
-	const char *level = mongo_read_concern(GetForeignServer(relation->serverid));
-
-	return level != NULL && strcmp(level, "snapshot") == 0;
-}
-
-const MongoCount *
-mongo_plan_count(const MongoRelation *relation, const MongoPipeline *pipeline)
-{
-	MongoCount *count;
-
-	/* the command has no "let" */
-	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT) ||
-		pipeline->translation.variables != NIL)
-		return NULL;
-	if (pipeline->only_match == NULL &&
-		(pipeline->nstages > 0 || !relation->options->count_from_metadata))
-		return NULL;
-	if (reads_snapshot(relation))
-		return NULL;
-
-	count = palloc(sizeof(MongoCount));
-	count->command = count_command(relation, pipeline);
-	count->pipeline = count_pipeline(relation, *pipeline);
-	return count;
+	upper->count_pipeline = mongo_pipeline_command(relation, &pipeline);
 }
 
 bool

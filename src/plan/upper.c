@@ -36,7 +36,7 @@ copy_upper(const MongoUpperRelation *source)
 	MongoTranslation *translation = &upper->pipeline.translation;
 
 	*upper = *source;
-	upper->count = NULL;
+	upper->count_command = NULL;
 	if (upper->by_find)
 		return upper;
 	upper->pipeline.stages = bson_copy_in(CurrentMemoryContext, source->pipeline.stages);
@@ -348,9 +348,9 @@ mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *i
 	upper->stage = stage;
 	upper->one_row = group->keys == NIL;
 	if (is_plain_count(group) && having == NIL)
-		upper->count = mongo_plan_count(upper->input->fdw_private, &upper->pipeline);
+		mongo_plan_count(upper);
 	add_stages(root, group, upper);
-	if (upper->count != NULL && mongo_counts_from_metadata(upper->input))
+	if (upper->count_command != NULL && mongo_counts_from_metadata(upper->input))
 		upper->startup_cost = upper->total_cost =
 			mongo_upper_options(upper)->fdw_startup_cost;
 	add_having(root, upper, having);
