@@ -34,9 +34,6 @@ typedef struct MongoAuthMechanism
 	bool		is_ambient;		/* logs in as what the database server is */
 } MongoAuthMechanism;
 
-/* The names, as option tables want them: with NULL for an end. */
-extern const char *const mongo_auth_mechanism_names[];
-
 /* mongo_auth_mechanism_named: in any case; or NULL. */
 extern const MongoAuthMechanism *mongo_auth_mechanism_named(const char *name);
 
@@ -47,9 +44,6 @@ extern const MongoAuthMechanism *mongo_auth_mechanism_named(const char *name);
  */
 extern bool mongo_auth_properties(const char *text, bool secrets,
 								  bson_t *properties, const char **problem);
-
-/* mongo_auth_property_is_open: is it the name, in any case, of one that is no secret? */
-extern bool mongo_auth_property_is_open(const char *name);
 
 /* ------------- The options, read from the rows of options.c ---------------- */
 
@@ -274,66 +268,8 @@ extern bool mongo_feature_enabled(const MongoTableOptions *options,
 /* mongo_feature_is_disabled: does pushdown_disable name the feature? */
 extern bool mongo_feature_is_disabled(uint32 pushdown_disable, MongoFeature feature);
 
-/*
- * mongo_parse_features
- *		The value of pushdown_disable as a set of bits.
- *
- * Names are separated by commas.  Returns false for one that is unknown, with
- * its text in *unknown and the names there are in *valid, both palloc'd.
- */
-extern bool mongo_parse_features(const char *value, uint32 *pushdown_disable,
-								 char **unknown, char **valid);
-
 /* mongo_feature_in_message: the one that a server complains of not knowing, or NULL. */
 extern const char *mongo_feature_in_message(const char *message);
-
-/* -------- The rows, for src/options and src/catalog/monitoring.c ----------- */
-
-/* Kinds of objects that take options, as bits. */
-#define ON_SERVER	0x01
-#define ON_MAPPING	0x02
-#define ON_TABLE	0x04
-#define ON_COLUMN	0x08
-#define ON_IMPORT	0x10		/* IMPORT FOREIGN SCHEMA */
-
-/* Which of the structs in options.h a value is read into. */
-typedef enum MongoOptionTarget
-{
-	TARGET_CONNECTION,
-	TARGET_TABLE,
-	TARGET_COLUMN,
-	TARGET_IMPORT
-} MongoOptionTarget;
-
-typedef struct MongoOption MongoOption;
-
-typedef void MongoOptionParser (const MongoOption *option, const char *value, void *field);
-typedef void MongoOptionCheck (const MongoOption *option, const char *value);
-
-/*
- * One option: who may give it, how its text is read ('parse' stores it into its field,
- * or raises), what only DDL has to check, where the value goes, what holds when nothing
- * is said (NULL leaves the field zero), and the bounds or words that are allowed.
- */
-struct MongoOption
-{
-	const char *name;
-	int			objects;
-	MongoOptionParser *parse;
-	MongoOptionCheck *check;	/* NULL: none */
-	MongoOptionTarget target;
-	size_t		offset;
-	const char *initial;
-	double		min;
-	double		max;
-	const char *const *choices;
-};
-
-extern const MongoOption mongo_option_table[];
-extern const int mongo_option_count;
-
-/* mongo_find_option: one that objects of this kind (ON_SERVER, ...) take; or NULL. */
-extern const MongoOption *mongo_find_option(const char *name, int object);
 
 /* -------------- Options that are lists: "lines, lines.parts" -------------- */
 
@@ -404,17 +340,6 @@ typedef struct MongoUriSecret
  */
 extern const MongoUriSecret *mongo_uri_secret_in_text(const char *text);
 extern const MongoUriSecret *mongo_uri_secret(const mongoc_uri_t *uri);
-
-/*
- * mongo_uri_printable_error, mongo_uri_printable_warning
- *		libmongoc's message about a URI without what it quotes of the URI, in the
- *		current memory context.
- *
- * Names of options stay; in a warning, that is about a URI which holds no secret,
- * also words of letters alone, which may be a misspelt one.
- */
-extern char *mongo_uri_printable_error(const bson_error_t *error);
-extern char *mongo_uri_printable_warning(const char *message);
 
 /* mongo_uri_is_acknowledged: does MongoDB tell what became of a write? */
 extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);

@@ -28,9 +28,6 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-static double mongo_average_document_size(UserMapping *user,
-										  const MongoTableOptions *options);
-
 /*-------------------------------------------------------------------------
  * ANALYZE of a foreign table.
  *
@@ -98,19 +95,9 @@ mapping_of_owner(Relation relation)
 
 /* ------------------------------ the command -------------------------------- */
 
-/* projection_of: what find would ask for; false where that is the whole document. */
-static bool
-projection_of(const Sample *sample, bson_iter_t *projection)
-{
-	bson_t	   *find = bson_create_in(CurrentMemoryContext);
-
-	mongo_append_projection(find, sample->columns, sample->attributes);
-	return bson_iter_init_find(projection, find, "projection");
-}
-
 MongoCursor *
 sample_open(UserMapping *user, const MongoTableOptions *options, int size,
-			const bson_iter_t *projection, int batch)
+			const bson_t *last_stage, int batch)
 {
 	BsonArray	pipeline = bson_array_create();
 	const bson_t *command;
@@ -119,12 +106,13 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 	mongo_append_deriving_stages(&pipeline, options);
 	if (size > 0)
 		bson_array_append_template(&pipeline, "{$sample: {size: @1}}", bson_int32(size));
-	if (projection != NULL)
-		bson_array_append_template(&pipeline, "{$project: @1}",
-								   *bson_iter_value(unconstify(bson_iter_t *, projection)));
+	if (last_stage != NULL)
+		bson_array_append(&pipeline, bson_document(last_stage));
 
 	/* a large part of a collection is sampled by sorting it at random */
-	command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}",
+	command = bson_from_template(batch > 0 ?
+								 "{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}" :
+								 "{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
 								 bson_utf8(mongo_to_utf8(options->collection)),
 								 bson_array(pipeline.bson), bson_int32(batch));
 	cursor = mongo_cursor_open(CurrentMemoryContext, user, mongo_to_utf8(options->database),
@@ -337,7 +325,9 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	Sample		sample = {.relation = relation, .rows = rows, .target = targrows};
+	bson_t	   *find = bson_create_in(CurrentMemoryContext);
 	bson_iter_t projection;
+	const bson_t *project = NULL;
 	MongoCursor *cursor;
 
 	sample.sample_context = previous;
@@ -353,9 +343,12 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	/* the progress view counts blocks of a heap; ours counts documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
+	/* of each what find would ask for */
+	mongo_append_projection(find, sample.columns, sample.attributes);
+	if (bson_iter_init_find(&projection, find, "projection"))
+		project = bson_from_template("{$project: @1}", *bson_iter_value(&projection));
 	cursor = sample_open(sample.user, sample.options, sample.sampled_there ? targrows : 0,
-						 projection_of(&sample, &projection) ? &projection : NULL,
-						 sample.options->fetch_size);
+						 project, sample.options->fetch_size);
 	read_sample(&sample, cursor);
 
 	/* what was counted may be a little off; what was read whole is not */
@@ -390,6 +383,28 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	return sample.nrows;
 }
 
+/* As many as tell the size of documents well enough to plan with. */
+#define SAMPLED_DOCUMENTS	100
+
+/* average_document_size: bytes of BSON, by a small sample; 0 when there are none. */
+static double
+average_document_size(UserMapping *user, const MongoTableOptions *options)
+{
+	const bson_t *stage = bson_from_template("{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
+	MongoCursor *cursor = sample_open(user, options, SAMPLED_DOCUMENTS, stage, 0);
+	const uint8_t *document;
+	uint32		length;
+	bson_iter_t iter;
+	double		bytes = 0;
+
+	document = mongo_cursor_next(cursor, &length);
+	if (document != NULL && bson_iter_init_from_data(&iter, document, length) &&
+		bson_iter_find(&iter, "bytes"))
+		bytes = Max(bson_iter_as_double(&iter), 0);
+	mongo_cursor_close(cursor);
+	return bytes;
+}
+
 bool
 mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 							BlockNumber *totalpages)
@@ -397,7 +412,7 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 	UserMapping *user = mapping_of_owner(relation);
 	double		rows = mongo_ask_row_count(user, options);
-	double		width = mongo_average_document_size(user, options);
+	double		width = average_document_size(user, options);
 
 	counted.relid = RelationGetRelid(relation);
 	counted.documents = rows;
@@ -407,62 +422,6 @@ mongo_analyze_foreign_table(Relation relation, AcquireSampleRowsFunc *func,
 	*totalpages = (BlockNumber) Min(ceil(rows * width / BLCKSZ) + 1, MaxBlockNumber);
 	*func = acquire_sample_rows;
 	return true;
-}
-
-/* -------------- How large the documents of a collection are --------------- */
-
-/* As many as tell the size of documents well enough to plan with. */
-#define SAMPLED_DOCUMENTS	100
-
-static const bson_t *
-size_command(const MongoTableOptions *options)
-{
-	BsonArray	stages = bson_array_create();
-
-	mongo_append_deriving_stages(&stages, options);
-	bson_array_append_template(&stages, "{$sample: {size: @1}}",
-							   bson_int32(SAMPLED_DOCUMENTS));
-	bson_array_append_template(&stages,
-							   "{$group: {_id: null, bytes: {$avg: {$bsonSize: '$$ROOT'}}}}");
-	return bson_from_template("{aggregate: @1, pipeline: @2, cursor: {}}",
-							  bson_utf8(mongo_to_utf8(options->collection)),
-							  bson_array(stages.bson));
-}
-
-/*
- * mongo_average_document_size
- *		Bytes of BSON that a document of the table's collection or view has on
- *		average, or a row of a derived table, by a small sample; 0 when there are
- *		none.
- *
- * Asks MongoDB with one aggregate.  Raises as mongo_cursor_next() and
- * mongo_append_deriving_stages() do.
- */
-static double
-mongo_average_document_size(UserMapping *user, const MongoTableOptions *options)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw document size",
-												  ALLOCSET_SMALL_SIZES);
-	MemoryContext previous = MemoryContextSwitchTo(context);
-	MongoCursor *cursor;
-	const uint8_t *document;
-	uint32		length;
-	bson_iter_t iter;
-	double		bytes = 0;
-
-	cursor = mongo_cursor_open(context, user, mongo_to_utf8(options->database),
-							   options->collection, size_command(options), 0);
-	mongo_cursor_send_as(cursor, options->read_mode, options->comment);
-	document = mongo_cursor_next(cursor, &length);
-	if (document != NULL && bson_iter_init_from_data(&iter, document, length) &&
-		bson_iter_find(&iter, "bytes"))
-		bytes = Max(bson_iter_as_double(&iter), 0);
-	mongo_cursor_close(cursor);
-
-	MemoryContextSwitchTo(previous);
-	MemoryContextDelete(context);
-	return bytes;
 }
 
 /*-------------------------------------------------------------------------
@@ -475,32 +434,6 @@ mongo_average_document_size(UserMapping *user, const MongoTableOptions *options)
 
 #define REMEMBERED_FOR_MS	(5 * 60 * 1000)
 
-/* counting_command: count works on views too, but not on what stages make. */
-static const bson_t *
-counting_command(const MongoTableOptions *options)
-{
-	BsonArray	stages = bson_array_create();
-	bson_value_t collection = bson_utf8(mongo_to_utf8(options->collection));
-
-	if (!mongo_is_derived(options))
-		return bson_from_template("{count: @1}", collection);
-	mongo_append_deriving_stages(&stages, options);
-	bson_array_append_template(&stages, "{$count: 'n'}");
-	return bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
-							  collection, bson_array(stages.bson));
-}
-
-/* find_count: in the reply to either; false where an aggregate has counted nothing. */
-static bool
-find_count(const bson_t *reply, bson_iter_t *count)
-{
-	bson_iter_t iter;
-
-	return bson_iter_init_find(count, reply, "n") ||
-		(bson_iter_init(&iter, reply) &&
-		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", count));
-}
-
 double
 mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 {
@@ -508,16 +441,31 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 												  "mongo_fdw row count",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
+	bson_value_t collection = bson_utf8(mongo_to_utf8(options->collection));
+	const bson_t *command = bson_from_template("{count: @1}", collection);
 	const bson_t *reply;
 	bson_iter_t iter;
+	bson_iter_t count;
 	double		rows = 0;
 
-	reply = mongo_run_command(context, user, mongo_to_utf8(options->database),
-							  counting_command(options), true,
+	/* it works on views too, but not on what stages make */
+	if (mongo_is_derived(options))
+	{
+		BsonArray	stages = bson_array_create();
+
+		mongo_append_deriving_stages(&stages, options);
+		bson_array_append_template(&stages, "{$count: 'n'}");
+		command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
+									 collection, bson_array(stages.bson));
+	}
+	reply = mongo_run_command(context, user, mongo_to_utf8(options->database), command, true,
 							  psprintf("could not count collection \"%s.%s\"",
 									   options->database, options->collection));
-	if (find_count(reply, &iter))
-		rows = Max(bson_iter_as_double(&iter), 0);
+	/* an aggregate that counts nothing gives no document */
+	if (bson_iter_init_find(&count, reply, "n") ||
+		(bson_iter_init(&iter, reply) &&
+		 bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &count)))
+		rows = Max(bson_iter_as_double(&count), 0);
 
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);

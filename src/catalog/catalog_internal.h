@@ -46,12 +46,11 @@ extern bool mongo_try(void (*function) (void *), void *argument,
 
 /*
  * sample_open
- *		A cursor over the documents of a table, or the rows that its stages make.
- *
- * A random sample of 'size', or all (0); of each what 'projection' says, NULL: all.
+ *		A cursor over the documents of a table, or the rows that its stages make: a random
+ *		sample of 'size', or all (0), as one more stage, if any, gives them.
  */
 extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
-								int size, const bson_iter_t *projection, int batch);
+								int size, const bson_t *last_stage, int batch);
 
 /* ------ Which BSON types have the fields of a table, in a sample? --------- */
 

@@ -63,21 +63,6 @@ PG_FUNCTION_INFO_V1(mongo_fdw_check);
 
 /* ------------------------------ findings ----------------------------------- */
 
-/* type_names: of a set of types, as an array of text. */
-static Datum
-type_names(uint32 types)
-{
-	Datum		names[BSON_TYPE_COUNT];
-	int			count = 0;
-
-	for (int i = 0; i < BSON_TYPE_COUNT; i++)
-	{
-		if ((types & ((uint32) 1 << i)) != 0)
-			names[count++] = CStringGetTextDatum(mongo_bson_type_name(BSON_TYPE_OF_BIT(i)));
-	}
-	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
-}
-
 /*
  * add_finding
  *		A row of the result, in which what is NULL, 0 or -1 documents is NULL; 'field' is
@@ -87,6 +72,8 @@ static void
 add_finding(const Check *check, const char *finding, const char *field, const char *column,
 			double documents, uint32 types, const char *detail)
 {
+	Datum		names[BSON_TYPE_COUNT];
+	int			count = 0;
 	NameData	name;
 	bool		isnull[] = {false, field == NULL, column == NULL, documents < 0, types == 0, detail == NULL};
 	Datum		values[] = {
@@ -94,11 +81,17 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 		field == NULL ? (Datum) 0 : CStringGetTextDatum(mongo_printable(field)),
 		NameGetDatum(&name),
 		Int64GetDatum((int64) documents),
-		type_names(types),
+		(Datum) 0,
 		detail == NULL ? (Datum) 0 : CStringGetTextDatum(detail)
 	};
 
 	namestrcpy(&name, column != NULL ? column : "");
+	for (int i = 0; i < BSON_TYPE_COUNT; i++)
+	{
+		if ((types & ((uint32) 1 << i)) != 0)
+			names[count++] = CStringGetTextDatum(mongo_bson_type_name(BSON_TYPE_OF_BIT(i)));
+	}
+	values[4] = PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
 	tuplestore_putvalues(check->result->setResult, check->result->setDesc, values, isnull);
 }
 
@@ -205,16 +198,6 @@ id_of(const Check *check, const uint8_t *data, uint32 length)
 	return text != NULL ? MemoryContextStrdup(check->context, mongo_printable(text)) : NULL;
 }
 
-static void
-count_mismatch(Check *check, CheckedColumn *column, const uint8_t *data, uint32 length)
-{
-	column->mismatches++;
-	if (column->field->seen_in == check->types->documents)
-		column->types |= MONGO_BSON_BIT(column->field->last_type);
-	if (column->example == NULL)
-		column->example = id_of(check, data, length);
-}
-
 /* is_about_data: is this what an input function or a constraint says of a value? */
 static bool
 is_about_data(int sqlstate)
@@ -279,9 +262,14 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 	{
 		CheckedColumn *column = &check->columns[i];
 
-		if (bms_is_member(i, mismatches) ||
-			(deferred && !fits_alone(check, column, data, length)))
-			count_mismatch(check, column, data, length);
+		if (!bms_is_member(i, mismatches) &&
+			(!deferred || fits_alone(check, column, data, length)))
+			continue;
+		column->mismatches++;
+		if (column->field->seen_in == check->types->documents)
+			column->types |= MONGO_BSON_BIT(column->field->last_type);
+		if (column->example == NULL)
+			column->example = id_of(check, data, length);
 	}
 }
 

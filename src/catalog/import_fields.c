@@ -59,14 +59,6 @@ static const struct
 
 /* ------------------------------ the tree ----------------------------------- */
 
-/* is_nameable: could a path name this field? */
-static bool
-is_nameable(const char *name, int length)
-{
-	return length > 0 && memchr(name, '.', length) == NULL &&
-		bson_utf8_validate(name, length, false);
-}
-
 /*
  * child_named
  *		The child of that name, new if need be, just behind 'previous' (NULL:
@@ -92,7 +84,8 @@ child_named(ImportField *parent, ImportField *previous, const char *name, int mo
 			return child;
 	}
 
-	if (!is_nameable(name, length))
+	/* could a path name it? */
+	if (length == 0 || strchr(name, '.') != NULL || !bson_utf8_validate(name, length, false))
 	{
 		parent->unnameable = true;
 		return NULL;

@@ -40,6 +40,7 @@ typedef struct PresentTable
 	const char *database;
 	const char *collection;
 	bool		found;			/* does the collection exist? */
+	bool		done;			/* has its database been looked at? */
 } PresentTable;
 
 typedef struct Refresh
@@ -376,39 +377,15 @@ refresh_database(Refresh *refresh, Oid serverid, const char *database)
 
 	foreach(cell, refresh->present)
 	{
-		const PresentTable *present = lfirst(cell);
+		PresentTable *present = lfirst(cell);
 
-		if (!present->found && present->serverid == serverid &&
-			strcmp(present->database, database) == 0)
+		if (present->serverid != serverid || strcmp(present->database, database) != 0)
+			continue;
+		present->done = true;
+		if (!present->found)
 			ereport(NOTICE,
 					(errmsg("collection \"%s.%s\" of foreign table \"%s\" does not exist",
 							database, present->collection, get_rel_name(present->relid))));
-	}
-}
-
-/* refresh_all: each database that a table of the schema is of, once. */
-static void
-refresh_all(Refresh *refresh)
-{
-	ListCell   *cell;
-	ListCell   *other;
-
-	foreach(cell, refresh->present)
-	{
-		const PresentTable *present = lfirst(cell);
-		bool		done = false;
-
-		foreach(other, refresh->present)
-		{
-			const PresentTable *earlier = lfirst(other);
-
-			if (earlier == present)
-				break;
-			done |= earlier->serverid == present->serverid &&
-				strcmp(earlier->database, present->database) == 0;
-		}
-		if (!done)
-			refresh_database(refresh, present->serverid, present->database);
 	}
 }
 
@@ -447,12 +424,17 @@ mongo_fdw_refresh(PG_FUNCTION_ARGS)
 	refresh.new_tables = PG_GETARG_BOOL(4);
 	refresh.options = PG_GETARG_DATUM(5);
 	read_schema(&refresh);
-	if (PG_ARGISNULL(2))
-		refresh_all(&refresh);
-	else
+	if (!PG_ARGISNULL(2))
 		refresh_database(&refresh,
 						 GetForeignServerByName(NameStr(*PG_GETARG_NAME(2)), false)->serverid,
 						 text_to_cstring(PG_GETARG_TEXT_PP(3)));
+	foreach(cell, PG_ARGISNULL(2) ? refresh.present : NIL)
+	{
+		const PresentTable *present = lfirst(cell);
+
+		if (!present->done)
+			refresh_database(&refresh, present->serverid, present->database);
+	}
 
 	/* as the caller, who must be allowed to */
 	SPI_connect();

@@ -751,15 +751,6 @@ read_index(JsonbContainer *object, MongoIndex *index)
 	index->uses = index_uses(index);
 }
 
-static void
-read_indexes(JsonbContainer *array, MongoStatistics *statistics)
-{
-	statistics->nindexes = length_of(array);
-	statistics->indexes = palloc0(sizeof(MongoIndex) * Max(statistics->nindexes, 1));
-	for (int i = 0; i < statistics->nindexes; i++)
-		read_index(element(array, i), &statistics->indexes[i]);
-}
-
 /* is_current: is the row about the collection that the table has now? */
 static bool
 is_current(Oid relid, const StatisticsRow *row)
@@ -799,8 +790,12 @@ read_statistics(Oid relid)
 
 	statistics = palloc0(sizeof(MongoStatistics));
 	statistics->documents = row.documents;
-	if (row.indexes != NULL)
-		read_indexes(&row.indexes->root, statistics);
+	if (row.indexes == NULL)
+		return statistics;
+	statistics->nindexes = length_of(&row.indexes->root);
+	statistics->indexes = palloc0(sizeof(MongoIndex) * Max(statistics->nindexes, 1));
+	for (int i = 0; i < statistics->nindexes; i++)
+		read_index(element(&row.indexes->root, i), &statistics->indexes[i]);
 	return statistics;
 }
 

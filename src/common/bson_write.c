@@ -199,16 +199,6 @@ append_members(Reader *reader, bson_t *document)
 	}
 }
 
-static void
-append_object(Reader *reader, bson_t *document, Word key)
-{
-	bson_t		object;
-
-	bson_append_document_begin(document, key.start, key.length, &object);
-	append_members(reader, &object);
-	bson_append_document_end(document, &object);
-}
-
 /* array_key: in the buffer, or one of libbson's constants. */
 #define ARRAY_KEY_SIZE	16
 
@@ -233,27 +223,6 @@ append_elements(Reader *reader, bson_t *array)
 		append_any(reader, array, array_key(index++, buffer));
 		take(reader, ',');
 	}
-}
-
-static void
-append_list(Reader *reader, bson_t *document, Word key)
-{
-	bson_t		array;
-
-	bson_append_array_begin(document, key.start, key.length, &array);
-	append_elements(reader, &array);
-	bson_append_array_end(document, &array);
-}
-
-static void
-append_quoted(Reader *reader, bson_t *document, Word key)
-{
-	const char *start = ++reader->position;
-
-	while (*reader->position != '\'' && *reader->position != '\0')
-		reader->position++;
-	bson_append_utf8(document, key.start, key.length, start, reader->position - start);
-	expect(reader, '\'');
 }
 
 static const struct
@@ -303,16 +272,27 @@ append_word(Reader *reader, bson_t *document, Word key)
 static void
 append_any(Reader *reader, bson_t *document, Word key)
 {
+	bson_t		child;
+	const char *start;
+
 	switch (next_character(reader))
 	{
 		case '{':
-			append_object(reader, document, key);
+			bson_append_document_begin(document, key.start, key.length, &child);
+			append_members(reader, &child);
+			bson_append_document_end(document, &child);
 			break;
 		case '[':
-			append_list(reader, document, key);
+			bson_append_array_begin(document, key.start, key.length, &child);
+			append_elements(reader, &child);
+			bson_append_array_end(document, &child);
 			break;
 		case '\'':
-			append_quoted(reader, document, key);
+			start = ++reader->position;
+			while (*reader->position != '\'' && *reader->position != '\0')
+				reader->position++;
+			bson_append_utf8(document, key.start, key.length, start, reader->position - start);
+			expect(reader, '\'');
 			break;
 		case '@':
 			bson_append_value(document, key.start, key.length, read_value(reader));

@@ -161,14 +161,6 @@ mongo_read_name(MONGO_READ_ARGS)
 	return true;
 }
 
-/* is_octal: a byte above 127 as PostgreSQL writes a "char", such as \303? */
-static bool
-is_octal(const char *text, uint32 length)
-{
-	return length == 4 && text[0] == '\\' && text[1] >= '2' && text[1] <= '3' &&
-		text[2] >= '0' && text[2] <= '7' && text[3] >= '0' && text[3] <= '7';
-}
-
 /* "char": one byte, and none as PostgreSQL has it. */
 bool
 mongo_read_char(MONGO_READ_ARGS)
@@ -179,7 +171,9 @@ mongo_read_char(MONGO_READ_ARGS)
 
 	if (text == NULL)
 		return false;
-	if (is_octal(text, length))
+	/* a byte above 127 as PostgreSQL writes it, such as \303 */
+	if (length == 4 && text[0] == '\\' && text[1] >= '2' && text[1] <= '3' &&
+		text[2] >= '0' && text[2] <= '7' && text[3] >= '0' && text[3] <= '7')
 		*value = DirectFunctionCall1(charin, CStringGetDatum(pnstrdup(text, length)));
 	else if (length > 1)
 		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);

@@ -26,25 +26,10 @@
 /* ------------- How the text of an option is read, by its kind ------------- */
 
 /*
- * Kinds of values: each reads 'value' into 'field' or raises 22023 (for
- * parse_port 22P02 and 22003), saying what is allowed.  Texts are not
- * copied.
- *
- *		string	const char *; any text, the empty one too
- *		name	const char *; not empty
- *		path	const char *; field names with dots between them
- *		boolean	bool
- *		indexed	MongoIndexed: a boolean that may also be left open
- *		integer	int, from min to max
- *		number	double, likewise
- *		duration	int: milliseconds, likewise; with a unit as in PostgreSQL's settings
- *		port	int, likewise; 0 stands for the initial value
- *		choice	int: the place among 'choices', which is an enum's value
- *		read_mode	mongoc_read_mode_t, of a name in read_preferences
- *		bson_type	bson_type_t, of a name in bson_type_choices
- *		feature_set	uint32: names of options.h with commas between them
- *		word	const char *: the choice as it is spelt there
+ * Each reads 'value' into 'field', of the type that it writes there, or raises 22023 (for
+ * parse_port 22P02 and 22003), saying what is allowed.  Texts are not copied.
  */
+
 /* parse_string takes any text, the empty one too. */
 static void
 parse_string(const MongoOption *option pg_attribute_unused(),
@@ -64,7 +49,6 @@ parse_name(const MongoOption *option, const char *value, void *field)
 	*(const char **) field = value;
 }
 
-/* mongo_parse_path takes field names with dots between them. */
 void
 mongo_parse_path(const MongoOption *option, const char *value, void *field)
 {
@@ -263,21 +247,6 @@ parse_bson_type(const MongoOption *option, const char *value, void *field)
 	*(bson_type_t *) field = bson_type_codes[find_choice(option, value)];
 }
 
-static void
-parse_feature_set(const MongoOption *option, const char *value, void *field)
-{
-	char	   *unknown;
-	char	   *valid;
-
-	if (!mongo_parse_features(value, (uint32 *) field, &unknown, &valid))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
-				 errdetail("There is no feature \"%s\".", unknown),
-				 errhint("Valid values are names from this list, separated by commas: %s.",
-						 valid)));
-}
-
 /* ----------------------- The options, one row each ------------------------ */
 
 /* In the order of MongoTypeMismatch. */
@@ -372,7 +341,7 @@ const MongoOption mongo_option_table[] =
 	{"enable_join_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
 	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},
 	{"enable_order_by_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_order_by_pushdown), "true"},
-	{"pushdown_disable", ON_SERVER | ON_TABLE, parse_feature_set, NULL, TABLE(pushdown_disable)},
+	{"pushdown_disable", ON_SERVER | ON_TABLE, mongo_parse_features, NULL, TABLE(pushdown_disable)},
 
 	/* reading */
 	{"read_preference", ON_TABLE, parse_read_mode, NULL, TABLE(read_mode), .choices = read_preferences},

@@ -11,6 +11,71 @@
 #include "compat.h"
 #include "options.h"
 
+/* ------------------------- The rows of options.c --------------------------- */
+
+/* Kinds of objects that take options, as bits. */
+#define ON_SERVER	0x01
+#define ON_MAPPING	0x02
+#define ON_TABLE	0x04
+#define ON_COLUMN	0x08
+#define ON_IMPORT	0x10		/* IMPORT FOREIGN SCHEMA */
+
+/* Which of the structs in options.h a value is read into. */
+typedef enum MongoOptionTarget
+{
+	TARGET_CONNECTION,
+	TARGET_TABLE,
+	TARGET_COLUMN,
+	TARGET_IMPORT
+} MongoOptionTarget;
+
+typedef struct MongoOption MongoOption;
+
+typedef void MongoOptionParser (const MongoOption *option, const char *value, void *field);
+typedef void MongoOptionCheck (const MongoOption *option, const char *value);
+
+/*
+ * One option: who may give it, how its text is read ('parse' stores it into its field,
+ * or raises), what only DDL has to check, where the value goes, what holds when nothing
+ * is said (NULL leaves the field zero), and the bounds or words that are allowed.
+ */
+struct MongoOption
+{
+	const char *name;
+	int			objects;
+	MongoOptionParser *parse;
+	MongoOptionCheck *check;	/* NULL: none */
+	MongoOptionTarget target;
+	size_t		offset;
+	const char *initial;
+	double		min;
+	double		max;
+	const char *const *choices;
+};
+
+extern const MongoOption mongo_option_table[];
+extern const int mongo_option_count;
+
+/* mongo_find_option: one that objects of this kind (ON_SERVER, ...) take; or NULL. */
+extern const MongoOption *mongo_find_option(const char *name, int object);
+
+/* The names, as option tables want them: with NULL for an end. */
+extern const char *const mongo_auth_mechanism_names[];
+
+/* mongo_auth_property_is_open: is it the name, in any case, of one that is no secret? */
+extern bool mongo_auth_property_is_open(const char *name);
+
+/*
+ * mongo_uri_printable_error, mongo_uri_printable_warning
+ *		libmongoc's message about a URI without what it quotes of the URI, in the
+ *		current memory context.
+ *
+ * Names of options stay; in a warning, that is about a URI which holds no secret,
+ * also words of letters alone, which may be a misspelt one.
+ */
+extern char *mongo_uri_printable_error(const bson_error_t *error);
+extern char *mongo_uri_printable_warning(const char *message);
+
 /* ---------- What DDL checks of an option's value beyond its form ---------- */
 
 /*
@@ -40,7 +105,11 @@ extern MongoOptionCheck mongo_check_key_columns;
  */
 extern const MongoOption *mongo_require_option(const char *name, int object);
 
-/* mongo_parse_path: field names with dots between them, a const char *; or raises 22023. */
+/*
+ * Field names with dots between them, a const char *; names of features with commas between
+ * them, a set of MongoFeature.  Or raise 22023.
+ */
 extern MongoOptionParser mongo_parse_path;
+extern MongoOptionParser mongo_parse_features;
 
 #endif							/* MONGO_FDW_OPTIONS_INTERNAL_H */

@@ -148,56 +148,45 @@ mongo_feature_enabled(const MongoTableOptions *options, MongoFeature feature)
 		(!row->has_option || *(const bool *) ((const char *) options + row->option));
 }
 
-static int
-find_feature(const char *name)
+void
+mongo_parse_features(const MongoOption *option, const char *value, void *field)
 {
-	for (size_t i = 0; i < lengthof(feature_rows); i++)
-	{
-		if (strcmp(feature_rows[i].name, name) == 0)
-			return i;
-	}
-	return -1;
-}
-
-static char *
-feature_names(void)
-{
-	StringInfoData names;
-
-	initStringInfo(&names);
-	for (size_t i = 0; i < lengthof(feature_rows); i++)
-		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", feature_rows[i].name);
-	return names.data;
-}
-
-bool
-mongo_parse_features(const char *value, uint32 *pushdown_disable,
-					 char **unknown, char **valid)
-{
-	char	   *text = pstrdup(value);
+	const char *unknown = NULL;
+	uint32		set = 0;
 	List	   *names;
 	ListCell   *cell;
+	StringInfoData valid;
 
-	*pushdown_disable = 0;
-	if (!SplitIdentifierString(text, ',', &names))
+	if (!SplitIdentifierString(pstrdup(value), ',', &names))
 	{
-		*unknown = pstrdup(value);
-		*valid = feature_names();
-		return false;
+		unknown = value;
+		names = NIL;
 	}
 	foreach(cell, names)
 	{
-		int			feature = find_feature(lfirst(cell));
+		size_t		feature = 0;
 
-		if (feature < 0)
-		{
-			*unknown = pstrdup(lfirst(cell));
-			*valid = feature_names();
-			return false;
-		}
-		*pushdown_disable |= (uint32) 1 << feature;
+		while (feature < lengthof(feature_rows) &&
+			   strcmp(feature_rows[feature].name, lfirst(cell)) != 0)
+			feature++;
+		if (feature < lengthof(feature_rows))
+			set |= (uint32) 1 << feature;
+		else if (unknown == NULL)
+			unknown = lfirst(cell);
 	}
-	return true;
+	*(uint32 *) field = set;
+	if (unknown == NULL)
+		return;
+
+	initStringInfo(&valid);
+	for (size_t i = 0; i < lengthof(feature_rows); i++)
+		appendStringInfo(&valid, "%s%s", i > 0 ? ", " : "", feature_rows[i].name);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for option \"%s\": \"%s\"", option->name, value),
+			 errdetail("There is no feature \"%s\".", unknown),
+			 errhint("Valid values are names from this list, separated by commas: %s.",
+					 valid.data)));
 }
 
 /* is_whole_word: "let" is not found in "outlet". */

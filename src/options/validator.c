@@ -72,18 +72,6 @@ static const struct
 	{"path", "column_name"},
 };
 
-/* object_of_catalog is 0 for the wrapper itself, which takes no options. */
-static int
-object_of_catalog(Oid catalog)
-{
-	for (size_t i = 0; i < lengthof(objects); i++)
-	{
-		if (objects[i].catalog == catalog)
-			return objects[i].object;
-	}
-	return 0;
-}
-
 /* given: the value of an option, or NULL. */
 static const char *
 given(List *definitions, const char *name)
@@ -212,8 +200,14 @@ Datum
 mongo_fdw_validator(PG_FUNCTION_ARGS)
 {
 	List	   *definitions = untransformRelOptions(PG_GETARG_DATUM(0));
-	int			object = object_of_catalog(PG_GETARG_OID(1));
+	int			object = 0;		/* of the wrapper itself, which takes none */
 	ListCell   *cell;
+
+	for (size_t i = 0; i < lengthof(objects); i++)
+	{
+		if (objects[i].catalog == PG_GETARG_OID(1))
+			object = objects[i].object;
+	}
 
 	foreach(cell, definitions)
 	{

@@ -16,7 +16,7 @@
 #include "../../src/remote/remote_internal.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
-#include "options.h"
+#include "../../src/options/options_internal.h"
 #include "../../src/translate/translate_internal.h"
 #include "remote.h"
 #include "utils/builtins.h"
