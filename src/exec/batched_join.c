@@ -599,7 +599,7 @@ start_inner_scan(BatchedJoinState *state)
 	}
 	/* the next batch will want them as well */
 	if (!state->outer_done)
-		mongo_scan_keep_answers((ForeignScanState *) state->whole);
+		mongo_scan_keep_results((ForeignScanState *) state->whole);
 	ExecReScan(state->whole);
 }
 

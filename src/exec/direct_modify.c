@@ -24,6 +24,19 @@
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 
+/* An assignment with the value of its expression, as the column's type. */
+typedef struct MongoNewValue
+{
+	const char *path;
+	const char *name;
+	bson_type_t bson_type;		/* what its field is declared to be */
+	Form_pg_attribute attribute;
+	MongoAssignmentKind kind;
+	List	   *keys;
+	Datum		value;
+	bool		isnull;
+} MongoNewValue;
+
 static bson_t *mongo_build_update(const MongoNewValue *values, int count,
 								  bool write_null);
 static void mongo_describe_assignment(Relation relation,

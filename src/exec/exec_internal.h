@@ -27,145 +27,91 @@
 #include "utils/rel.h"
 
 /*-------------------------------------------------------------------------
- * What MongoDB has answered to the commands of one scan, to be given again.
+ * rescan.c: results of the commands of one scan, to be given again.
  *
- * Within a statement the same command has the same answer, as one snapshot would
+ * Within a statement the same command has the same result, as one snapshot would
  * give.  So a scan that is begun again reads what it got before.  Rows are in a
- * tuplestore, within work_mem and then in a temporary file.  Answers to several
- * commands are there side by side as long as that is within work_mem; an answer
+ * tuplestore, within work_mem and then in a temporary file.  Results of several
+ * commands are there side by side as long as that is within work_mem; one
  * in a file is forgotten when the next one begins.
  *-------------------------------------------------------------------------
  */
 
-/* Opaque.  Of all answers, one is read or written at a time. */
-typedef struct MongoAnswers MongoAnswers;
+/* Opaque.  Of all results, one is read or written at a time. */
+typedef struct MongoResultCache MongoResultCache;
 
-/* What is known of the answer that is read or written. */
-typedef enum MongoAnswerState
+/* What is known of the result that is read or written. */
+typedef enum MongoResultState
 {
-	MONGO_ANSWER_NEW,			/* nothing */
-	MONGO_ANSWER_BEGUN,			/* its first rows, as its reader stopped */
-	MONGO_ANSWER_WHOLE
-} MongoAnswerState;
+	MONGO_RESULT_NEW,			/* nothing */
+	MONGO_RESULT_BEGUN,			/* its first rows, as its reader stopped */
+	MONGO_RESULT_WHOLE
+} MongoResultState;
+
+/* Lives in 'context', and a file of it as long as CurrentResourceOwner.  NULL may be ended. */
+extern MongoResultCache *mongo_results_create(MemoryContext context);
+extern void mongo_results_end(MongoResultCache *cache);
 
 /*
- * mongo_answers_create
- *		Without any answer; lives in 'context', and a file of it as long as
- *		CurrentResourceOwner.
+ * Begin with the result of 'command', at its first row.  BEGUN is only the one that was dealt
+ * with last; to go on, the rows that follow are added.
  */
-extern MongoAnswers *mongo_answers_create(MemoryContext context);
+extern MongoResultState mongo_results_begin(MongoResultCache *cache, const bson_t *command);
 
 /*
- * mongo_answers_begin
- *		Begin with the answer to 'command', at its first row.
- *
- * BEGUN is only the answer that was dealt with last; to go on, the rows that follow
- * are added by mongo_answers_add().
+ * The next row, into 'slot', of minimal tuples, where it is good until the next call of these
+ * functions; false at the end of those that are known.
  */
-extern MongoAnswerState mongo_answers_begin(MongoAnswers *answers, const bson_t *command);
+extern bool mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot);
 
 /*
- * mongo_answers_next
- *		The next row, into 'slot', of minimal tuples; false at the end of those that
- *		are known.
- *
- * The row is good until the next call of these functions.
+ * Add a row to the result, when all that is known has been read; note that there is nothing
+ * to be added but, at most, a row that PostgreSQL makes; forget all about the result, whose
+ * rows depend on more than the command; deselect it, which its reader has stopped reading,
+ * and forget it unless it is whole.  No effect if no result is selected.
  */
-extern bool mongo_answers_next(MongoAnswers *answers, TupleTableSlot *slot);
+extern void mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot);
+extern void mongo_results_finish(MongoResultCache *cache);
+extern void mongo_results_forget(MongoResultCache *cache);
+extern void mongo_results_leave(MongoResultCache *cache);
 
-/*
- * mongo_answers_leave
- *		Be at no answer, whose reader stopped: nothing can be added to it any more, and
- *		it is forgotten unless it is whole.
- */
-extern void mongo_answers_leave(MongoAnswers *answers);
-
-/*
- * mongo_answers_add, mongo_answers_finish, mongo_answers_forget
- *		Add a row to the answer, when all that is known has been read; say that there
- *		is nothing to be added but, at most, a row that PostgreSQL makes; forget all
- *		about this answer, whose rows depend on more than the command.
- *
- * All three have no effect at no answer.
- */
-extern void mongo_answers_add(MongoAnswers *answers, TupleTableSlot *slot);
-extern void mongo_answers_finish(MongoAnswers *answers);
-extern void mongo_answers_forget(MongoAnswers *answers);
-
-/* mongo_answers_is_whole: is there an answer, and nothing to be asked for to go on? */
-extern bool mongo_answers_is_whole(const MongoAnswers *answers);
-
-/* mongo_answers_reused: how often an answer was begun with that was there. */
-extern int64 mongo_answers_reused(const MongoAnswers *answers);
-
-/* mongo_answers_end: give back memory and files.  NULL is accepted. */
-extern void mongo_answers_end(MongoAnswers *answers);
-
-/* ---------- The parameters of a plan's command, and their values ---------- */
-
-/*
- * mongo_prepare_parameters
- *		Have the template know its parameters, of a plan's 'predicates'.
- */
-extern void mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates);
-
-/*
- * mongo_bind_parameters
- *		mongo_command_bind() with the values of the first of 'expressions', ExprStates.
- */
-extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
-										const List *expressions, ExprContext *econtext,
-										bool *widened, bson_t *command);
+/* Is the selected result whole?  How often was one begun with that was there? */
+extern bool mongo_results_is_whole(const MongoResultCache *cache);
+extern int64 mongo_results_reused(const MongoResultCache *cache);
 
 /*-------------------------------------------------------------------------
- * A scan in a correlated sub-select that goes over to its second plan.
+ * rescan.c: a scan in a correlated sub-select that goes over to its second plan.
  *
  * MongoDB is asked for the rows of one value after the other, as the sub-select is
  * begun with them.  After some of them all documents are fetched, once, into a hash
  * table: by the second plan itself, or, where MongoDB groups, sorts or limits the
- * rows, by a scan that is below it.  See src/plan/plan_internal.h and plan_internal.h.
+ * rows, by a scan that is below it.  See src/plan/plan_internal.h.
  *-------------------------------------------------------------------------
  */
 
-/*
- * mongo_change_over_init
- *		Have a scan that begins know after how many values it goes over, if ever.
- */
+/* Have a scan that begins know after how many values it goes over, if ever. */
 extern void mongo_change_over_init(ForeignScanState *node);
 
 /*
- * mongo_change_over
- *		With other values of the parameters: do the rows come from the second plan?
- *
- * If so, it has been begun with these values.  Raises what scans do.  To fetch all is
- * tried once; in vain if mongo_hashed_scan_create() says so.
+ * With other values of the parameters: do the rows come from the second plan?  If so, it has
+ * been begun with these values.  To fetch all is tried once.  Raises what scans do.
  */
 extern bool mongo_change_over(ForeignScanState *node);
 
-/*
- * mongo_changed_row
- *		The next row of the second plan; an empty slot at the end.
- */
+/* The next row of the second plan; an empty slot at the end. */
 extern TupleTableSlot *mongo_changed_row(ForeignScanState *node);
 
-/* ----------------- Where MongoDB takes the command count ------------------ */
+/* ---------------- scan.c: parameters of a plan, and their values --------------- */
 
-/* -------- What an UPDATE that is one command does to each document -------- */
+/* Have the template know its parameters, of a plan's 'predicates'. */
+extern void mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates);
 
-/* An assignment with the value of its expression, as the column's type. */
-typedef struct MongoNewValue
-{
-	const char *path;
-	const char *name;
-	bson_type_t bson_type;		/* what its field is declared to be */
-	Form_pg_attribute attribute;
-	MongoAssignmentKind kind;
-	List	   *keys;
-	Datum		value;
-	bool		isnull;
-} MongoNewValue;
+/* mongo_command_bind() with the values of the first of 'expressions', ExprStates. */
+extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
+										const List *expressions, ExprContext *econtext,
+										bool *widened, bson_t *command);
 
-/* ---------- MongoDB's own plan in EXPLAIN (mongo_fdw.explain_remote) ------- */
+/* ------------------- explain.c: EXPLAIN, and the log of queries ------------------ */
 
 #define MONGO_UNKNOWN_PARAMETERS	"its parameters are known only when it runs"
 
@@ -185,61 +131,33 @@ extern void mongo_explain_remote(ForeignScanState *node, ExplainState *es,
 								 const char *unknown, int number);
 
 /*
- * mongo_explain_may_show
- *		May EXPLAIN show values of parameters, and what MongoDB says of a command?
- *
- * PostgreSQL's EXPLAIN shows neither.  They may come from rows, or from what policies
- * compute, of any table in the query; so its user must be able to read all of these.
+ * May EXPLAIN show values of parameters, and what MongoDB says of a command?  PostgreSQL's
+ * shows neither.  They may come from rows, or from what policies compute, of any table in the
+ * query; so its user must be able to read all of these.
  */
 extern bool mongo_explain_may_show(const ExplainState *es);
 
-/* ------- EXPLAIN: how old what planning knew of the collections is -------- */
+/* Log a command that is about to be sent, if mongo_fdw.log_remote_query asks for that. */
+extern void mongo_log_command(const char *database, const bson_t *command);
 
-/*-------------------------------------------------------------------------
- * Aggregates that PostgreSQL finishes of what MongoDB has added up.
- *
- * avg, variance and stddev end in a division or a square root, whose digits
- * are PostgreSQL's own business.  So MongoDB gives count, sum and sum of
- * squares, and PostgreSQL's functions do the rest.
- *-------------------------------------------------------------------------
- */
+/* ------------- finalize_agg.c: aggregates that PostgreSQL finishes -------------- */
 
 /* Opaque: built once a scan. */
 typedef struct MongoFinisher MongoFinisher;
 
 /*
- * mongo_finisher_create
- *		What finishes the rows of a plan whose tuple has 'natts' attributes; NULL
- *		when there is nothing to finish.  Lives in the current memory context.
+ * What finishes the rows of a plan whose tuple has 'natts' attributes; NULL when there is
+ * nothing to finish.  Lives in the current memory context.
  */
 extern MongoFinisher *mongo_finisher_create(const MongoScanPlan *plan, int natts);
 
-/*
- * mongo_finish_row
- *		Like mongo_row_decode(), with the attributes that are finished.
- */
+/* Like mongo_row_decode(), with the attributes that are finished. */
 extern void mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder,
 							 const uint8_t *data, uint32 length,
 							 Datum *values, bool *isnull);
 
 /*-------------------------------------------------------------------------
- * Documents whose rows a policy hides, so that no error may tell of them.
- *
- * Where PostgreSQL tests a policy, or the conditions of a view that is a security
- * barrier, hidden documents are read as well.  One that does not fit its
- * columns must not become an error then, as that would tell of it.  So such an
- * error waits until it is known that the row may be seen.  Where a column that the
- * policy reads does not fit, that cannot be known: the row is hidden.
- *
- * Nor may what raises errors of its own: a domain's CHECK, and the input function of
- * a type without a row in the table of types (convert.h).  Both run for rows that may
- * be seen alone.  Exceptions are such types of columns that the policy reads, and
- * under type_mismatch 'null' a CHECK on one, which decides between the value and NULL.
- *-------------------------------------------------------------------------
- */
-
-/*-------------------------------------------------------------------------
- * The _ids of the rows that a scan gave to an UPDATE or DELETE.
+ * modify.c: the _ids of the rows that a scan gave to an UPDATE or DELETE.
  *
  * The executor carries a row identity of six bytes, a ctid, from the scan to
  * the place where the row is changed, through any join and sort in between.
@@ -252,51 +170,34 @@ extern void mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder,
 typedef struct MongoIdentityLog MongoIdentityLog;
 
 /*
- * mongo_identity_note
- *		Note the _id of a document; *ctid then stands for it.
- *
- * The document's bytes are not trusted; raises 08P01 when no _id is found.
+ * Note the _id of a document; *ctid then stands for it.  The document's bytes are not
+ * trusted; raises 08P01 when no _id is found.
  */
 extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
 								uint32 length, ItemPointer ctid);
 
-/*-------------------------------------------------------------------------
- * A foreign scan that several processes share.
- *
- * Whoever comes first asks MongoDB for the points that split the collection
- * and puts them into shared memory; each participant then takes one range
- * after the other, in the order of the scan, and reads it over a connection of
- * its own.  Where the server keeps snapshots, all ranges are read from the one
- * at which the points were found.
- *
- * What is not to be split (a view, an empty collection, a server that does not
- * know the stages) is one range, which one participant reads.
- *-------------------------------------------------------------------------
+/*
+ * The numbers of the table's columns that read 'path', or, if that is NULL, of all; and what
+ * reads these columns of its documents, which lives in 'context'.
  */
+extern List *mongo_table_attributes(Relation relation, const char *path);
+extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
+												   const List *attributes);
+
+/* -------------- shared.c: a scan that several processes share --------------- */
 
 /* In shared memory; opaque. */
 typedef struct MongoSharedScan MongoSharedScan;
 
 /*
- * mongo_take_range
- *		'command', the next of the plan's, for the next range of the shared scan, in
- *		the current memory context; NULL when all have been taken.
- *
- * Sends a command and waits for its reply, or waits for another participant to
- * do so, when the collection has not been split yet.
+ * 'command', the next of the plan's, for the next range of the shared scan, in the current
+ * memory context; NULL when all have been taken.  Splits the collection first, by a command,
+ * or waits until another participant has done so.
  */
 extern bson_t *mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan,
 								UserMapping *user, const bson_t *command);
 
-/* ----------------- The setting mongo_fdw.log_remote_query ----------------- */
-
-/*
- * mongo_log_command
- *		Log a command that is about to be sent, if the setting asks for that.
- */
-extern void mongo_log_command(const char *database, const bson_t *command);
-
-/* ---------------------- A foreign scan in execution ----------------------- */
+/* -------------------- scan.c: a foreign scan in execution --------------------- */
 
 /* What belongs to one run of a scan, from its first row on. */
 typedef struct MongoScanRun
@@ -333,12 +234,11 @@ typedef struct MongoScanState
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
 	MongoIdentityLog *identities;	/* NULL: no row is to be changed */
 	int			nvalues;		/* that MongoDB was asked for so far */
-	int			change_after;	/* so many of them, see exec_internal.h; 0:
-								 * never */
+	int			change_after;	/* so many of them; 0: never */
 	bool		changed_over;
 	struct MongoHashedScan *hashed; /* NULL: none so far, or given up */
-	bool		keeps_answers;	/* as it may be begun again */
-	MongoAnswers *answers;		/* NULL: none is kept so far */
+	bool		keeps_results;	/* as it may be begun again */
+	MongoResultCache *results;	/* NULL: none is kept so far */
 	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
 
 	bool		started;		/* a row was asked for since Begin or ReScan */
@@ -350,95 +250,57 @@ typedef struct MongoScanState
 } MongoScanState;
 
 /*
- * mongo_append_bounds
- *		Append limit, skip and batchSize to a find command.
- *
- * limit is -1 for none.  With a limit the first batch holds one document more
- * than it, so that the server closes the cursor with its first answer.
+ * Append limit (-1: none), skip and batchSize to a find command.  With a limit the first
+ * batch holds one document more than it, so that the server closes the cursor with its first
+ * answer.  The same for the pipeline that is to be bound to the template.
  */
 extern void mongo_append_bounds(const MongoScanPlan *plan, int64 limit,
 								int64 offset, bson_t *command);
-
-/*
- * mongo_set_pipeline_bounds
- *		The same for the pipeline that is to be bound to the template.
- */
 extern void mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit,
 									  int64 offset, MongoCommandTemplate *template);
 
 /*
- * mongo_choose_command
- *		Have the template be that of the plan's command number 'turn', from 0; or of
- *		the count command, if there is one and 'counts'.
+ * Have the template be that of the plan's command number 'turn', from 0; or of the count
+ * command, if there is one and 'counts'.
  */
 extern void mongo_choose_command(MongoScanState *state, int turn, bool counts);
 
 /*
- * mongo_bind_scan_command
- *		Evaluate the plan's expressions and append the chosen command to 'command'.
- *
- * 'rows' have come from the commands before it.  NONE when it is known without
- * asking that no row will come.
+ * Evaluate the plan's expressions and append the chosen command to 'command'.  'rows' have
+ * come from the commands before it.  NONE when it is known without asking that no row will
+ * come.
  */
 extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command);
 
 /*
- * mongo_scan_user_mapping
- *		The user mapping that the scan reads with, palloc'd: of the current user, or
- *		of whom the relation is checked as (a view's owner).
+ * The user mapping that the scan reads with, palloc'd: of the current user, or of whom the
+ * relation is checked as (a view's owner).
  */
 extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
 
-/*
- * mongo_scan_make_kept_slot
- *		Have state->kept_slot, for minimal tuples like those of the scan.
- */
+/* Have state->kept_slot, for minimal tuples like those of the scan. */
 extern void mongo_scan_make_kept_slot(ForeignScanState *node);
 
-/*
- * mongo_scan_is_meant
- *		Does the row meet the conditions that MongoDB has been asked to test?
- */
+/* Does the row meet the conditions that MongoDB has been asked to test? */
 extern bool mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot);
 
-/*
- * mongo_scan_keep_answers
- *		Have a scan keep its rows, since it will be begun again for the same.
- */
-extern void mongo_scan_keep_answers(ForeignScanState *scan);
+/* Have a scan keep its rows, since it will be begun again for the same. */
+extern void mongo_scan_keep_results(ForeignScanState *scan);
 
-/*
- * mongo_scan_keep_identities
- *		Have a scan note in 'log' the _id of each row it returns.
- */
+/* Have a scan note in 'log' the _id of each row it returns. */
 extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log);
-
-/* ---------------- The setting mongo_fdw.slow_command_plan ----------------- */
 
 /*
  * mongo_log_slow_plan
  *		At the end of a scan that has waited for at least mongo_fdw.slow_command_ms in
  *		all: ask MongoDB for the plan of its last command, and log it.
  *
- * To be asked only where the setting is on.  MongoDB chooses the plan, without running
- * the command, and may take a second.  That it cannot be reached is raised.
+ * To be asked only where mongo_fdw.slow_command_plan is on.  MongoDB chooses the plan, without
+ * running the command, and may take a second.  That it cannot be reached is raised.
  */
 extern void mongo_log_slow_plan(const MongoScanState *state);
 
-/* ------ The columns of a table, read without a plan that names them ------- */
-
-/*
- * mongo_table_attributes
- *		The numbers of the columns that read 'path', or, if that is NULL, of all.
- *
- * mongo_table_decoder_create
- *		What reads these columns of the table's documents; lives in 'context'.
- */
-extern List *mongo_table_attributes(Relation relation, const char *path);
-extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
-												   const List *attributes);
-
-/* ---- INSERT and COPY into foreign tables with the option insert_mode ----- */
+/* -- write_queue.c: INSERT and COPY into foreign tables with the option insert_mode -- */
 
 /* One statement's. */
 typedef struct MongoUpsert
@@ -467,22 +329,16 @@ typedef struct MongoUpsert
 extern MongoUpsert *mongo_upsert_begin(EState *estate, const ModifyTable *plan,
 									   ResultRelInfo *rinfo);
 
-/*
- * mongo_upsert_return
- *		Send one upsert, now, and put the document that there is then in the slot.
- */
+/* Send one upsert, now, and put the document that there is then in the slot. */
 extern void mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping *user,
 								const bson_t *filter, const bson_t *update,
 								TupleTableSlot *slot);
 
-/*
- * mongo_upsert_command
- *		What is sent for one row, for EXPLAIN.
- */
+/* What is sent for one row, for EXPLAIN. */
 extern bson_t *mongo_upsert_command(const MongoUpsert *upsert);
 
 /*-------------------------------------------------------------------------
- * A statement's writes to one collection, sent in order and in batches.
+ * write_queue.c: a statement's writes to one collection, sent in order and in batches.
  *
  * Each target of a statement is a writer: a table of a ModifyTable node.  Those of one
  * collection share a queue, which sends what they write in the order in which they did.
@@ -496,10 +352,7 @@ extern bson_t *mongo_upsert_command(const MongoUpsert *upsert);
 /* Opaque. */
 typedef struct MongoWriter MongoWriter;
 
-/*
- * mongo_extent_written, mongo_extent_read
- *		What is written to, or read, by the name of a foreign table.
- */
+/* What is written to, or read, by the name of a foreign table. */
 extern MongoExtent mongo_extent_written(Oid serverid, const MongoTableOptions *options);
 extern MongoExtent mongo_extent_read(Oid relid);
 
@@ -518,46 +371,33 @@ extern MongoWriter *mongo_writer_create(MemoryContext context, UserMapping *user
 										const char *context_message, Oid relid,
 										CommandId command);
 
-/*
- * mongo_writer_add
- *		Add an operation of one document, or two (second may be NULL).
- */
+/* Add an operation of one document, or two (second may be NULL). */
 extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);
 
-/*
- * mongo_writer_finish
- *		Send what the queue has not sent.  The writer may be used again.
- */
+/* Send what the queue has not sent.  The writer may be used again. */
 extern void mongo_writer_finish(MongoWriter *writer);
 
 /*
- * mongo_writer_allow_duplicates
- *		Send nothing but by mongo_writer_send(), and there let pass rows that MongoDB
- *		refuses for a duplicate key.
- *
- * For a new writer of MONGO_INSERT or MONGO_INSERT_UNLESS_THERE.
- *
- * mongo_writer_upsert
- *		The operations are upserts by the option key_columns.  With 'on_demand' send
- *		nothing but by mongo_writer_send().
+ * mongo_writer_allow_duplicates, for a new writer of MONGO_INSERT or
+ * MONGO_INSERT_UNLESS_THERE: let pass rows that MongoDB refuses for a duplicate key.
+ * mongo_writer_upsert: the operations are upserts by the option key_columns.  The former, and
+ * the latter with 'on_demand', send nothing but by mongo_writer_send().
  */
 extern void mongo_writer_allow_duplicates(MongoWriter *writer);
 extern void mongo_writer_upsert(MongoWriter *writer, bool on_demand);
 
 /*
- * mongo_writer_send
- *		Send what was added, now, and before it what the queue has kept; returns the
- *		indexes of the rows refused, also as they are there already.
+ * Send what was added, now, and before it what the queue has kept; returns the indexes of the
+ * rows refused, also as they are there already.
  */
 extern Bitmapset *mongo_writer_send(MongoWriter *writer);
 
-/* mongo_writer_rows: how many rows were added so far. */
+/* How many rows were added so far. */
 extern int64 mongo_writer_rows(const MongoWriter *writer);
 
 /*
- * mongo_writer_changes_first
- *		Is the document {_id: value} changed for the first time in the statement, as far
- *		as this was asked before?
+ * Is the document {_id: value} changed for the first time in the statement, as far as this
+ * was asked before?
  */
 extern bool mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter);
 

@@ -225,8 +225,8 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	ExplainPropertyText("Foreign Namespace", foreign_namespace(state->plan), es);
 	if (state->plan->split_field != NULL)
 		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
-	if (es->analyze && state->answers != NULL && mongo_answers_reused(state->answers) > 0)
-		ExplainPropertyInteger("Commands Saved", NULL, mongo_answers_reused(state->answers), es);
+	if (es->analyze && state->results != NULL && mongo_results_reused(state->results) > 0)
+		ExplainPropertyInteger("Commands Saved", NULL, mongo_results_reused(state->results), es);
 	if (es->verbose)
 	{
 		explain_commands(node, es);

@@ -19,7 +19,7 @@
 #include "utils/tuplestore.h"
 
 /*-------------------------------------------------------------------------
- * What MongoDB has answered to the commands of one scan, to be given again.
+ * Results of the commands of one scan, to be given again.
  *-------------------------------------------------------------------------
  */
 
@@ -30,21 +30,21 @@ typedef struct CommandKey
 	uint32		length;
 } CommandKey;
 
-typedef struct Answer
+typedef struct StoredResult
 {
 	CommandKey	command;
 	int64		first;			/* row, in the tuplestore */
 	int64		nrows;
 	bool		whole;
-} Answer;
+} StoredResult;
 
-struct MongoAnswers
+struct MongoResultCache
 {
 	MemoryContext context;
 	MemoryContext keys_context; /* of 'known' and the commands */
 	HTAB	   *known;
 	Tuplestorestate *rows;
-	Answer	   *current;		/* NULL: none, or it has been forgotten */
+	StoredResult *current;		/* NULL: none, or it has been forgotten */
 	int64		position;		/* in it */
 	int64		reused;
 };
@@ -71,154 +71,154 @@ compare_commands(const void *left, const void *right, Size keysize pg_attribute_
 
 /* create_known: an empty table of commands. */
 static void
-create_known(MongoAnswers *answers)
+create_known(MongoResultCache *cache)
 {
 	HASHCTL		control = {
 		.keysize = sizeof(CommandKey),
-		.entrysize = sizeof(Answer),
+		.entrysize = sizeof(StoredResult),
 		.hash = hash_command,
 		.match = compare_commands,
-		.hcxt = answers->keys_context,
+		.hcxt = cache->keys_context,
 	};
 
-	answers->known = hash_create("mongo_fdw answers", 16, &control,
-								 HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+	cache->known = hash_create("mongo_fdw results", 16, &control,
+							   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
 }
 
-MongoAnswers *
-mongo_answers_create(MemoryContext context)
+MongoResultCache *
+mongo_results_create(MemoryContext context)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(context);
-	MongoAnswers *answers = palloc0(sizeof(MongoAnswers));
+	MongoResultCache *cache = palloc0(sizeof(MongoResultCache));
 
-	answers->context = context;
-	answers->keys_context = AllocSetContextCreate(context, "mongo_fdw answers",
-												  ALLOCSET_SMALL_SIZES);
-	create_known(answers);
-	answers->rows = tuplestore_begin_heap(false, false, work_mem);
-	tuplestore_set_eflags(answers->rows, EXEC_FLAG_REWIND);
+	cache->context = context;
+	cache->keys_context = AllocSetContextCreate(context, "mongo_fdw results",
+												ALLOCSET_SMALL_SIZES);
+	create_known(cache);
+	cache->rows = tuplestore_begin_heap(false, false, work_mem);
+	tuplestore_set_eflags(cache->rows, EXEC_FLAG_REWIND);
 	MemoryContextSwitchTo(old_context);
-	return answers;
+	return cache;
 }
 
 void
-mongo_answers_forget(MongoAnswers *answers)
+mongo_results_forget(MongoResultCache *cache)
 {
-	if (answers->current == NULL)
+	if (cache->current == NULL)
 		return;
-	hash_search(answers->known, &answers->current->command, HASH_REMOVE, NULL);
-	answers->current = NULL;
+	hash_search(cache->known, &cache->current->command, HASH_REMOVE, NULL);
+	cache->current = NULL;
 }
 
 void
-mongo_answers_leave(MongoAnswers *answers)
+mongo_results_leave(MongoResultCache *cache)
 {
-	if (answers->current != NULL && !answers->current->whole)
-		mongo_answers_forget(answers);
-	answers->current = NULL;
+	if (cache->current != NULL && !cache->current->whole)
+		mongo_results_forget(cache);
+	cache->current = NULL;
 }
 
-/* add_answer: a new one, to be written behind all others. */
+/* enter_result: a new one, to be written behind all others. */
 static void
-add_answer(MongoAnswers *answers, const bson_t *command)
+enter_result(MongoResultCache *cache, const bson_t *command)
 {
 	CommandKey	key = {.length = command->len};
 	uint8	   *bytes;
 
-	if (!tuplestore_in_memory(answers->rows) ||
-		MemoryContextMemAllocated(answers->keys_context, true) > (Size) work_mem * 1024)
+	if (!tuplestore_in_memory(cache->rows) ||
+		MemoryContextMemAllocated(cache->keys_context, true) > (Size) work_mem * 1024)
 	{
-		tuplestore_clear(answers->rows);
-		hash_destroy(answers->known);
-		MemoryContextReset(answers->keys_context);
-		create_known(answers);
+		tuplestore_clear(cache->rows);
+		hash_destroy(cache->known);
+		MemoryContextReset(cache->keys_context);
+		create_known(cache);
 	}
-	bytes = MemoryContextAlloc(answers->keys_context, command->len);
+	bytes = MemoryContextAlloc(cache->keys_context, command->len);
 	memcpy(bytes, bson_get_data(command), command->len);
 	key.bytes = bytes;
-	answers->current = hash_search(answers->known, &key, HASH_ENTER, NULL);
-	answers->current->first = tuplestore_tuple_count(answers->rows);
-	answers->current->nrows = 0;
-	answers->current->whole = false;
+	cache->current = hash_search(cache->known, &key, HASH_ENTER, NULL);
+	cache->current->first = tuplestore_tuple_count(cache->rows);
+	cache->current->nrows = 0;
+	cache->current->whole = false;
 }
 
-MongoAnswerState
-mongo_answers_begin(MongoAnswers *answers, const bson_t *command)
+MongoResultState
+mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 {
 	CommandKey	key = {bson_get_data(command), command->len};
-	Answer	   *earlier = hash_search(answers->known, &key, HASH_FIND, NULL);
+	StoredResult *earlier = hash_search(cache->known, &key, HASH_FIND, NULL);
 
-	if (earlier != answers->current)
-		mongo_answers_leave(answers);
-	answers->position = 0;
+	if (earlier != cache->current)
+		mongo_results_leave(cache);
+	cache->position = 0;
 	if (earlier == NULL)
-		add_answer(answers, command);
+		enter_result(cache, command);
 	else
 	{
-		answers->current = earlier;
-		answers->reused++;
+		cache->current = earlier;
+		cache->reused++;
 	}
 	/* in a file this passes over less than work_mem holds */
-	tuplestore_rescan(answers->rows);
-	if (answers->current->first > 0)
-		(void) tuplestore_skiptuples(answers->rows, answers->current->first, true);
-	return earlier == NULL ? MONGO_ANSWER_NEW :
-		earlier->whole ? MONGO_ANSWER_WHOLE : MONGO_ANSWER_BEGUN;
+	tuplestore_rescan(cache->rows);
+	if (cache->current->first > 0)
+		(void) tuplestore_skiptuples(cache->rows, cache->current->first, true);
+	return earlier == NULL ? MONGO_RESULT_NEW :
+		earlier->whole ? MONGO_RESULT_WHOLE : MONGO_RESULT_BEGUN;
 }
 
 bool
-mongo_answers_next(MongoAnswers *answers, TupleTableSlot *slot)
+mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot)
 {
 	MemoryContext old_context;
 
-	if (answers->current == NULL || answers->position >= answers->current->nrows)
+	if (cache->current == NULL || cache->position >= cache->current->nrows)
 		return false;
 	/* the slot owns a row that was read from a file */
-	old_context = MemoryContextSwitchTo(answers->context);
-	if (!tuplestore_gettupleslot(answers->rows, true, false, slot))
-		elog(ERROR, "a stored answer ends before its last row");
+	old_context = MemoryContextSwitchTo(cache->context);
+	if (!tuplestore_gettupleslot(cache->rows, true, false, slot))
+		elog(ERROR, "a stored result ends before its last row");
 	MemoryContextSwitchTo(old_context);
-	answers->position++;
+	cache->position++;
 	return true;
 }
 
 void
-mongo_answers_add(MongoAnswers *answers, TupleTableSlot *slot)
+mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot)
 {
-	if (answers->current == NULL)
+	if (cache->current == NULL)
 		return;
-	Assert(answers->position == answers->current->nrows);
-	tuplestore_puttupleslot(answers->rows, slot);
-	answers->position++;
-	answers->current->nrows++;
+	Assert(cache->position == cache->current->nrows);
+	tuplestore_puttupleslot(cache->rows, slot);
+	cache->position++;
+	cache->current->nrows++;
 }
 
 void
-mongo_answers_finish(MongoAnswers *answers)
+mongo_results_finish(MongoResultCache *cache)
 {
-	if (answers->current != NULL)
-		answers->current->whole = true;
+	if (cache->current != NULL)
+		cache->current->whole = true;
 }
 
 bool
-mongo_answers_is_whole(const MongoAnswers *answers)
+mongo_results_is_whole(const MongoResultCache *cache)
 {
-	return answers->current != NULL && answers->current->whole;
+	return cache->current != NULL && cache->current->whole;
 }
 
 int64
-mongo_answers_reused(const MongoAnswers *answers)
+mongo_results_reused(const MongoResultCache *cache)
 {
-	return answers->reused;
+	return cache->reused;
 }
 
 void
-mongo_answers_end(MongoAnswers *answers)
+mongo_results_end(MongoResultCache *cache)
 {
-	if (answers == NULL)
+	if (cache == NULL)
 		return;
-	tuplestore_end(answers->rows);
-	MemoryContextDelete(answers->keys_context);
+	tuplestore_end(cache->rows);
+	MemoryContextDelete(cache->keys_context);
 }
 
 /*-------------------------------------------------------------------------
@@ -371,7 +371,7 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *node)
 	MongoScanState *state = scan->fdw_state;
 	TupleTableSlot *slot;
 
-	state->keeps_answers = false;
+	state->keeps_results = false;
 	mongo_row_decoder_note_mismatches(state->decoder,
 									  state->plan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR);
 	mongo_row_decoder_defer(state->decoder, true, NULL);
@@ -521,8 +521,8 @@ mongo_change_over(ForeignScanState *node)
 			return false;
 		state->changed_over = true;
 	}
-	if (state->answers != NULL)
-		mongo_answers_forget(state->answers);
+	if (state->results != NULL)
+		mongo_results_forget(state->results);
 	if (state->hashed != NULL)
 		hashed_scan_begin(state->hashed, node);
 	return true;

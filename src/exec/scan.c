@@ -180,7 +180,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 		plan->fs_server, mongo_to_utf8(state->plan->database),
 		state->plan->reads_one ? mongo_to_utf8(state->plan->collection) : NULL
 	};
-	state->keeps_answers = may_repeat(node, eflags);
+	state->keeps_results = may_repeat(node, eflags);
 	mongo_change_over_init(node);
 	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
 	state->finisher = mongo_finisher_create(state->plan,
@@ -437,32 +437,32 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * find_answer: what is known of the answer to the run's command.  Neither a share of
- * an answer is kept nor rows that are to be changed, which have a number each.
+ * find_result: what is known of the result of the run's command.  Neither a share of
+ * a result is kept nor rows that are to be changed, which have a number each.
  */
-static MongoAnswerState
-find_answer(ForeignScanState *node, MongoScanState *state)
+static MongoResultState
+find_result(ForeignScanState *node, MongoScanState *state)
 {
-	if (!state->keeps_answers || state->shared != NULL || state->identities != NULL)
-		return MONGO_ANSWER_NEW;
-	if (state->answers == NULL)
+	if (!state->keeps_results || state->shared != NULL || state->identities != NULL)
+		return MONGO_RESULT_NEW;
+	if (state->results == NULL)
 	{
-		state->answers = mongo_answers_create(node->ss.ps.state->es_query_cxt);
+		state->results = mongo_results_create(node->ss.ps.state->es_query_cxt);
 		mongo_scan_make_kept_slot(node);
 	}
-	return mongo_answers_begin(state->answers, state->run.command);
+	return mongo_results_begin(state->results, state->run.command);
 }
 
 /*
  * start_scan: bind the first command, and have a cursor on it unless it finds nothing or
- * its answer is known.
+ * its result is known.
  */
 static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
 	/* ReScan leaves a run that may be gone on with */
 	MongoScanRun left = state->run;
-	MongoAnswerState known = MONGO_ANSWER_NEW;
+	MongoResultState known = MONGO_RESULT_NEW;
 	MemoryContext old_context;
 
 	if (left.cursor != NULL)
@@ -476,13 +476,13 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 	mongo_before_read(&state->extent, node->ss.ps.state->es_snapshot->curcid);
 	if (bind_next_command(node) == MONGO_MATCH_NONE)
 	{
-		if (state->answers != NULL)
-			mongo_answers_leave(state->answers);
+		if (state->results != NULL)
+			mongo_results_leave(state->results);
 	}
 	else
 	{
-		known = find_answer(node, state);
-		if (known == MONGO_ANSWER_NEW)
+		known = find_result(node, state);
+		if (known == MONGO_RESULT_NEW)
 		{
 			state->run.is_local = mongo_change_over(node);
 			if (!state->run.is_local)
@@ -492,7 +492,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 	MemoryContextSwitchTo(old_context);
 	if (left.cursor != NULL)
 	{
-		if (known == MONGO_ANSWER_BEGUN)
+		if (known == MONGO_RESULT_BEGUN)
 		{
 			MongoScanRun same = state->run;
 
@@ -540,8 +540,8 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 	/* the connection is free for others before the query ends */
 	mongo_cursor_close(state->run.cursor);
 	state->run.cursor = NULL;
-	if (state->answers != NULL)
-		mongo_answers_finish(state->answers);
+	if (state->results != NULL)
+		mongo_results_finish(state->results);
 	if (!state->plan->one_row || state->run.any_document)
 		return slot;
 
@@ -611,8 +611,8 @@ fetch_row(ForeignScanState *node)
 	{
 		CHECK_FOR_INTERRUPTS();
 		/* other parameters of the policy might let it be seen */
-		if (state->answers != NULL)
-			mongo_answers_forget(state->answers);
+		if (state->results != NULL)
+			mongo_results_forget(state->results);
 		ResetExprContext(node->ss.ps.ps_ExprContext);
 		slot = read_row(node, &document, &length);
 	}
@@ -621,20 +621,20 @@ fetch_row(ForeignScanState *node)
 	return slot;
 }
 
-/* keep_row: as a part of the answer, which is whole once all that MongoDB has sent is. */
+/* keep_row: as a part of the result, which is whole once all that MongoDB has sent is. */
 static void
 keep_row(MongoScanState *state, TupleTableSlot *slot)
 {
 	const MongoScanPlan *plan = state->plan;
 
-	mongo_answers_add(state->answers, slot);
+	mongo_results_add(state->results, slot);
 	if (state->run.cursor != NULL && mongo_cursor_is_exhausted(state->run.cursor) &&
 		(state->run.turn + 1 >= state->ncommands ||
 		 (plan->enough_rows > 0 && state->run.rows >= plan->enough_rows)))
-		mongo_answers_finish(state->answers);
+		mongo_results_finish(state->results);
 }
 
-/* next_row: of the answer, as far as it is known, or else MongoDB's. */
+/* next_row: of the result, as far as it is known, or else MongoDB's. */
 static TupleTableSlot *
 next_row(ForeignScanState *node)
 {
@@ -647,14 +647,14 @@ next_row(ForeignScanState *node)
 		start_scan(node, state);
 	if (state->run.is_local)
 		slot = mongo_changed_row(node);
-	else if (state->answers != NULL && mongo_answers_next(state->answers, state->kept_slot))
+	else if (state->results != NULL && mongo_results_next(state->results, state->kept_slot))
 		slot = state->kept_slot;
-	else if (state->answers != NULL && mongo_answers_is_whole(state->answers))
+	else if (state->results != NULL && mongo_results_is_whole(state->results))
 		slot = ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	else
 	{
 		slot = fetch_row(node);
-		if (state->answers != NULL && !TupIsNull(slot))
+		if (state->results != NULL && !TupIsNull(slot))
 			keep_row(state, slot);
 	}
 	mongo_end_work(&work);
@@ -678,9 +678,9 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 }
 
 void
-mongo_scan_keep_answers(ForeignScanState *scan)
+mongo_scan_keep_results(ForeignScanState *scan)
 {
-	((MongoScanState *) scan->fdw_state)->keeps_answers = true;
+	((MongoScanState *) scan->fdw_state)->keeps_results = true;
 }
 
 void
@@ -699,8 +699,8 @@ may_go_on(MongoScanState *state)
 	MongoScanRun *run = &state->run;
 	TimestampTz now;
 
-	if (run->cursor == NULL || state->answers == NULL ||
-		mongo_answers_is_whole(state->answers))
+	if (run->cursor == NULL || state->results == NULL ||
+		mongo_results_is_whole(state->results))
 		return false;
 	now = GetCurrentTimestamp();
 	if (run->left_at == 0 || run->rows_when_left != run->rows)
@@ -719,7 +719,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	 * second
 	 */
 	if (!state->plan->is_batched)
-		state->keeps_answers = true;
+		state->keeps_results = true;
 	if (!state->started)
 		return;
 	state->started = false;
@@ -727,8 +727,8 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 		ExecClearTuple(state->kept_slot);
 	if (may_go_on(state))
 		return;
-	if (state->answers != NULL)
-		mongo_answers_leave(state->answers);
+	if (state->results != NULL)
+		mongo_results_leave(state->results);
 	empty_run(&state->run);
 }
 
@@ -743,8 +743,8 @@ mongo_end_foreign_scan(ForeignScanState *node)
 	state->run.cursor = NULL;
 	if (mongo_slow_command_plan)
 		mongo_log_slow_plan(state);
-	mongo_answers_end(state->answers);
-	state->answers = NULL;
+	mongo_results_end(state->results);
+	state->results = NULL;
 }
 
 /*-------------------------------------------------------------------------
@@ -858,7 +858,18 @@ mongo_takes_count(UserMapping *user, const bson_t *command)
 }
 
 /*-------------------------------------------------------------------------
- * Documents of which nothing may be told, since a policy hides their rows.
+ * Documents whose rows a policy hides, so that no error may tell of them.
+ *
+ * Where PostgreSQL tests a policy, or the conditions of a view that is a security
+ * barrier, hidden documents are read as well.  One that does not fit its
+ * columns must not become an error then, as that would tell of it.  So such an
+ * error waits until it is known that the row may be seen.  Where a column that the
+ * policy reads does not fit, that cannot be known: the row is hidden.
+ *
+ * Nor may what raises errors of its own: a domain's CHECK, and the input function of
+ * a type without a row in the table of types (convert.h).  Both run for rows that may
+ * be seen alone.  Exceptions are such types of columns that the policy reads, and
+ * under type_mismatch 'null' a CHECK on one, which decides between the value and NULL.
  *-------------------------------------------------------------------------
  */
 

@@ -25,7 +25,19 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
-/* -------------- A foreign scan that several processes share --------------- */
+/*-------------------------------------------------------------------------
+ * A foreign scan that several processes share.
+ *
+ * Whoever comes first asks MongoDB for the points that split the collection
+ * and puts them into shared memory; each participant then takes one range
+ * after the other, in the order of the scan, and reads it over a connection of
+ * its own.  Where the server keeps snapshots, all ranges are read from the one
+ * at which the points were found.
+ *
+ * What is not to be split (a view, an empty collection, a server that does not
+ * know the stages) is one range, which one participant reads.
+ *-------------------------------------------------------------------------
+ */
 
 /* Values to choose each point from: more make the ranges more alike. */
 #define SAMPLES_PER_RANGE	16
