@@ -396,15 +396,14 @@ mongo_outlives(const void *chunk, MemoryContext context)
 extern bool mongo_may_leave_partition(Relation relation, const List *attributes);
 
 /*
- * mongo_printable, mongo_printable_bytes
- *		Of a C string, or of bytes up to a zero, what may be shown in the database's
- *		encoding; '?' stands for the rest.  Palloc'd; raises nothing but lack of memory.
+ * mongo_printable
+ *		What of a text may be shown in the database's encoding; '?' stands for the rest.
+ *		Palloc'd; raises nothing but lack of memory.
  *
  * MongoDB may cut its messages in mid-character and quotes documents in them, so neither
  * UTF-8 nor the absence of control bytes can be relied on.
  */
 extern char *mongo_printable(const char *text);
-extern char *mongo_printable_bytes(const char *text, size_t length);
 
 /*-------------------------------------------------------------------------
  * Who may see the values that a message quotes?

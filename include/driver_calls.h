@@ -52,7 +52,6 @@ extern int	mongo_driver_depth;
 #define mongoc_stream_close(...) MONGO_IN_DRIVER(mongoc_stream_close, __VA_ARGS__)
 #define mongoc_stream_flush(...) MONGO_IN_DRIVER(mongoc_stream_flush, __VA_ARGS__)
 #define mongoc_stream_read(...) MONGO_IN_DRIVER(mongoc_stream_read, __VA_ARGS__)
-#define mongoc_stream_setsockopt(...) MONGO_IN_DRIVER(mongoc_stream_setsockopt, __VA_ARGS__)
 #define mongoc_stream_should_retry(...) MONGO_IN_DRIVER(mongoc_stream_should_retry, __VA_ARGS__)
 #define mongoc_stream_timed_out(...) MONGO_IN_DRIVER(mongoc_stream_timed_out, __VA_ARGS__)
 #define mongoc_stream_tls_handshake_block(...) MONGO_IN_DRIVER(mongoc_stream_tls_handshake_block, __VA_ARGS__)

@@ -677,23 +677,6 @@ pg_noreturn extern void mongo_report_bson_error(const char *context_message,
 pg_noreturn extern void mongo_report_no_sessions(const char *context_message);
 
 /*
- * mongo_error_text
- *		MongoDB's message for a code, printable, with what it tells beside it of a
- *		document that a validator refuses: 'info' is its errInfo, or NULL.
- */
-extern char *mongo_error_text(int code, const char *message, const bson_iter_t *info);
-
-/*
- * mongo_report_write_error
- *		Raise the error of one operation in a bulk write.
- *
- * The SQLSTATE is that of MongoDB's 'code', and so is the HINT where 'hint' is NULL;
- * 'text' goes to DETAIL.
- */
-pg_noreturn extern void mongo_report_write_error(const char *context_message, int code,
-												 const char *text, const char *hint);
-
-/*
  * mongo_report_transient_error
  *		Raise 40001 for a transaction that MongoDB has ended and that may be tried
  *		again.

@@ -420,9 +420,9 @@ bson_array_end_document(BsonArray *array, bson_t *document)
 /* ---------- What came from elsewhere, as text that may be shown ----------- */
 
 char *
-mongo_printable_bytes(const char *text, size_t length)
+mongo_printable(const char *text)
 {
-	char	   *copy = pnstrdup(text, length);
+	char	   *copy = pstrdup(text);
 
 	for (char *c = copy; *c != '\0';)
 	{
@@ -443,10 +443,4 @@ mongo_printable_bytes(const char *text, size_t length)
 		c += size;
 	}
 	return copy;
-}
-
-char *
-mongo_printable(const char *text)
-{
-	return mongo_printable_bytes(text, strlen(text));
 }

@@ -35,7 +35,7 @@
  * will do; otherwise primary is what servers assume.
  */
 static void
-prepare_read_preference(MongoClient *client, const mongoc_uri_t *uri,
+prepare_read_preference(MongoConnection *connection, const mongoc_uri_t *uri,
 						const char *server_type)
 {
 	const mongoc_read_prefs_t *prefs = mongoc_uri_get_read_prefs_t(uri);
@@ -45,7 +45,7 @@ prepare_read_preference(MongoClient *client, const mongoc_uri_t *uri,
 	bson_t	   *elements;
 	bson_t		inner;
 
-	client->connection.read_preference = NULL;
+	connection->read_preference = NULL;
 	if (strcmp(server_type, "Standalone") == 0)
 		return;
 	if (mode == MONGOC_READ_PRIMARY)
@@ -55,7 +55,7 @@ prepare_read_preference(MongoClient *client, const mongoc_uri_t *uri,
 		mode = MONGOC_READ_PRIMARY_PREFERRED;
 	}
 
-	elements = bson_create_in(client->context);
+	elements = bson_create_in(connection->context);
 	bson_append_document_begin(elements, "$readPreference", -1, &inner);
 	BSON_APPEND_UTF8(&inner, "mode", mongo_read_mode_name(mode));
 	if (tags != NULL && !bson_empty(tags))
@@ -63,20 +63,20 @@ prepare_read_preference(MongoClient *client, const mongoc_uri_t *uri,
 	if (staleness > 0)
 		BSON_APPEND_INT64(&inner, "maxStalenessSeconds", staleness);
 	bson_append_document_end(elements, &inner);
-	client->connection.read_preference = elements;
+	connection->read_preference = elements;
 }
 
 static void
-prepare_read_concern(MongoClient *client, const mongoc_uri_t *uri)
+prepare_read_concern(MongoConnection *connection, const mongoc_uri_t *uri)
 {
 	const mongoc_read_concern_t *concern = mongoc_uri_get_read_concern(uri);
 	const char *level = concern ? mongoc_read_concern_get_level(concern) : NULL;
 
-	client->connection.read_concern = NULL;
+	connection->read_concern = NULL;
 	if (level == NULL)
 		return;
-	client->connection.read_concern = bson_create_in(client->context);
-	bson_append_condition(client->connection.read_concern, "readConcern", "level",
+	connection->read_concern = bson_create_in(connection->context);
+	bson_append_condition(connection->read_concern, "readConcern", "level",
 						  bson_utf8(level));
 }
 
@@ -86,10 +86,9 @@ prepare_read_concern(MongoClient *client, const mongoc_uri_t *uri)
  *		that which the URI asks for.
  */
 static void
-prepare_compression(MongoClient *client, const mongoc_uri_t *uri,
+prepare_compression(MongoConnection *connection, const mongoc_uri_t *uri,
 					mongoc_server_description_t *server)
 {
-	MongoConnection *connection = &client->connection;
 
 	connection->compressor =
 		mongo_compressor_negotiated(mongoc_server_description_hello_response(server));
@@ -115,31 +114,31 @@ hello_number(const bson_t *hello, const char *name, int otherwise)
  *		What writes and transactions have to know of the server.
  */
 static void
-prepare_writes(MongoClient *client, const mongoc_uri_t *uri,
+prepare_writes(MongoConnection *connection, const mongoc_uri_t *uri,
 			   mongoc_server_description_t *server)
 {
 	const mongoc_write_concern_t *concern = mongoc_uri_get_write_concern(uri);
 	const bson_t *hello = mongoc_server_description_hello_response(server);
 
-	client->is_standalone = strcmp(client->server_type, "Standalone") == 0;
-	client->takes_writes = client->is_standalone || mongo_uri_is_single(uri) ||
-		strncmp(client->server_type, "RS", 2) != 0 ||
-		strcmp(client->server_type, "RSPrimary") == 0;
-	client->session = (MongoServerSession) {
+	connection->is_standalone = strcmp(connection->server_type, "Standalone") == 0;
+	connection->takes_writes = connection->is_standalone || mongo_uri_is_single(uri) ||
+		strncmp(connection->server_type, "RS", 2) != 0 ||
+		strcmp(connection->server_type, "RSPrimary") == 0;
+	connection->session = (MongoServerSession) {
 		.minutes = Min(hello_number(hello, "logicalSessionTimeoutMinutes", 0), 1440)
 	};
-	client->retries_writes = !client->is_standalone && client->session.minutes > 0 &&
+	connection->retries_writes = !connection->is_standalone && connection->session.minutes > 0 &&
 		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
-	mongo_keep(&client->cluster_time, hello, "$clusterTime");
-	client->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);
-	client->longest_message = hello_number(hello, "maxMessageSizeBytes", 48000000);
+	mongo_keep(&connection->cluster_time, hello, "$clusterTime");
+	connection->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);
+	connection->longest_message = hello_number(hello, "maxMessageSizeBytes", 48000000);
 
-	client->connection.write_concern = NULL;
+	connection->write_concern = NULL;
 	if (concern == NULL || mongoc_write_concern_is_default(concern))
 		return;
-	client->connection.write_concern = bson_create_in(client->context);
+	connection->write_concern = bson_create_in(connection->context);
 	mongoc_write_concern_append(unconstify(mongoc_write_concern_t *, concern),
-								client->connection.write_concern);
+								connection->write_concern);
 }
 
 /* adopt_stream: take over our stream to the selected server; the newest, if several. */
@@ -170,45 +169,45 @@ adopt_stream(MongoTransport *transport, const mongoc_server_description_t *serve
 
 /* destroy_driver: and with it the connections that are not ours. */
 static void
-destroy_driver(MongoClient *client)
+destroy_driver(MongoConnection *connection)
 {
-	MongoTransport *transport = &client->connection.transport;
+	MongoTransport *transport = &connection->transport;
 
 	/* whatever libmongoc would like to send now fails at once */
 	transport->closing = true;
-	if (client->driver != NULL)
-		mongoc_client_destroy(client->driver);
-	client->driver = NULL;
-	if (client->selected != NULL)
-		mongoc_server_description_destroy(client->selected);
-	client->selected = NULL;
+	if (connection->driver != NULL)
+		mongoc_client_destroy(connection->driver);
+	connection->driver = NULL;
+	if (connection->selected != NULL)
+		mongoc_server_description_destroy(connection->selected);
+	connection->selected = NULL;
 	transport->closing = false;
 }
 
 /* learn_server: what its handshake has told. */
 static void
-learn_server(MongoClient *client, const mongoc_uri_t *uri, mongoc_server_description_t *server)
+learn_server(MongoConnection *connection, const mongoc_uri_t *uri, mongoc_server_description_t *server)
 {
-	client->server_type = MemoryContextStrdup(client->context,
-											  mongoc_server_description_type(server));
-	prepare_read_preference(client, uri, client->server_type);
-	prepare_compression(client, uri, server);
-	prepare_writes(client, uri, server);
-	if (client->identity != NULL)
-		mongoc_uri_destroy(client->identity);
-	client->identity = mongoc_uri_copy(mongoc_client_get_uri(client->driver));
+	connection->server_type = MemoryContextStrdup(connection->context,
+												  mongoc_server_description_type(server));
+	prepare_read_preference(connection, uri, connection->server_type);
+	prepare_compression(connection, uri, server);
+	prepare_writes(connection, uri, server);
+	if (connection->identity != NULL)
+		mongoc_uri_destroy(connection->identity);
+	connection->identity = mongoc_uri_copy(mongoc_client_get_uri(connection->driver));
 }
 
 /* note_peer: where to reach the same server again. */
 static void
-note_peer(MongoClient *client)
+note_peer(MongoConnection *connection)
 {
-	const MongoStream *stream = client->connection.transport.data_stream;
+	const MongoStream *stream = connection->transport.data_stream;
 
-	client->peer_length = sizeof(client->peer);
-	if (getpeername(stream->socket, (struct sockaddr *) &client->peer, &client->peer_length) < 0)
-		client->peer_length = 0;
-	strlcpy(client->host, stream->host_and_port, sizeof(client->host));
+	connection->peer_length = sizeof(connection->peer);
+	if (getpeername(stream->socket, (struct sockaddr *) &connection->peer, &connection->peer_length) < 0)
+		connection->peer_length = 0;
+	strlcpy(connection->host, stream->host_and_port, sizeof(connection->host));
 }
 
 /*
@@ -217,14 +216,14 @@ note_peer(MongoClient *client)
  *		the connection; false with *error set.
  *
  * With 'primary' the server is one that takes writes, else as the read preference has it.
- * With 'learn' the client gets what the server has told of itself; only then it may raise,
+ * With 'learn' the connection gets what the server has told of itself; only then it may raise,
  * 53200, and leave libmongoc's client to destroy_driver().
  */
 static bool
-connect_once(MongoClient *client, const mongoc_uri_t *uri, bool primary, bool learn,
+connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary, bool learn,
 			 bson_error_t *error)
 {
-	MongoTransport *transport = &client->connection.transport;
+	MongoTransport *transport = &connection->transport;
 	int			wait_limit_ms = transport->wait_limit_ms;
 	mongoc_server_description_t *found;
 	bool		connected = false;
@@ -240,40 +239,40 @@ connect_once(MongoClient *client, const mongoc_uri_t *uri, bool primary, bool le
 	transport->wait_limit_ms = transport->connect_timeout_ms;
 
 	if (mongo_resolve_service(transport, uri, transport->connect_timeout_ms, error))
-		client->driver = mongoc_client_new_from_uri_with_error(uri, error);
-	if (client->driver != NULL)
+		connection->driver = mongoc_client_new_from_uri_with_error(uri, error);
+	if (connection->driver != NULL)
 	{
-		mongoc_client_set_error_api(client->driver, MONGOC_ERROR_API_VERSION_2);
+		mongoc_client_set_error_api(connection->driver, MONGOC_ERROR_API_VERSION_2);
 
 		/*
 		 * x509 authentication wants them; the initiator, set last, does the
 		 * TLS
 		 */
 		if (transport->use_tls)
-			mongoc_client_set_ssl_opts(client->driver, &transport->ssl_options);
-		mongoc_client_set_stream_initiator(client->driver, mongo_stream_initiate,
+			mongoc_client_set_ssl_opts(connection->driver, &transport->ssl_options);
+		mongoc_client_set_stream_initiator(connection->driver, mongo_stream_initiate,
 										   transport);
-		found = mongoc_client_select_server(client->driver, primary,
+		found = mongoc_client_select_server(connection->driver, primary,
 											primary ? NULL : mongoc_uri_get_read_prefs_t(uri),
 											error);
 		if (found != NULL)
 		{
 			/* this authenticates */
-			client->selected =
-				mongoc_client_get_handshake_description(client->driver,
+			connection->selected =
+				mongoc_client_get_handshake_description(connection->driver,
 														mongoc_server_description_id(found),
 														NULL, error);
 			mongoc_server_description_destroy(found);
 		}
 	}
-	if (client->selected != NULL)
-		connected = adopt_stream(transport, client->selected, error);
+	if (connection->selected != NULL)
+		connected = adopt_stream(transport, connection->selected, error);
 	if (connected && learn)
-		learn_server(client, uri, client->selected);
-	destroy_driver(client);
+		learn_server(connection, uri, connection->selected);
+	destroy_driver(connection);
 	transport->wait_limit_ms = wait_limit_ms;
 	if (connected)
-		note_peer(client);
+		note_peer(connection);
 	return connected;
 }
 
@@ -282,13 +281,13 @@ connect_once(MongoClient *client, const mongoc_uri_t *uri, bool primary, bool le
  *		Say what kept the initiator from connecting, which libmongoc cannot.
  */
 static void
-explain_failure(MongoClient *client, const mongoc_uri_t *uri,
+explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 				bson_error_t *error)
 {
-	const char *failure = client->connection.transport.failure;
+	const char *failure = connection->transport.failure;
 
 	/* a connection lost while authenticating is none that was refused */
-	if (client->connection.transport.last_failed && error->domain == MONGOC_ERROR_CLIENT &&
+	if (connection->transport.last_failed && error->domain == MONGOC_ERROR_CLIENT &&
 		error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)
 	{
 		error->domain = MONGOC_ERROR_STREAM;
@@ -297,7 +296,7 @@ explain_failure(MongoClient *client, const mongoc_uri_t *uri,
 	if (*failure == '\0')
 		return;
 	/* of a reply to a password libmongoc says that the password is wrong */
-	if (client->connection.transport.violation != NULL)
+	if (connection->transport.violation != NULL)
 	{
 		error->domain = MONGOC_ERROR_PROTOCOL;
 		error->code = MONGOC_ERROR_PROTOCOL_INVALID_REPLY;
@@ -314,15 +313,15 @@ explain_failure(MongoClient *client, const mongoc_uri_t *uri,
 }
 
 /* As postgres_fdw says it: waiting for another member would not help. */
-pg_noreturn static void report_open_files(MongoClient *client);
+pg_noreturn static void report_open_files(MongoConnection *connection);
 
 static void
-report_open_files(MongoClient *client)
+report_open_files(MongoConnection *connection)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
 			 errmsg("could not connect to server \"%s\"",
-					client->connection.server_name),
+					connection->server_name),
 			 errdetail("There are too many open files on the local server."),
 			 errhint("Raise the server's max_files_per_process and/or \"ulimit -n\" limits.")));
 }
@@ -343,10 +342,10 @@ selection_timeout(const mongoc_uri_t *uri)
  * that has failed does not look again for five seconds.
  */
 static void
-connect_client(MongoClient *client, mongoc_uri_t *uri)
+connect_client(MongoConnection *connection, mongoc_uri_t *uri)
 {
 	TimestampTz end;
-	MongoTransport *transport = &client->connection.transport;
+	MongoTransport *transport = &connection->transport;
 	bool		wait = !mongo_uri_is_single(uri) &&
 		!(mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTRYONCE) &&
 		  mongoc_uri_get_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true));
@@ -359,17 +358,17 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
 	{
 		bson_error_t error = {0};
 
-		if (connect_once(client, uri, false, true, &error))
+		if (connect_once(connection, uri, false, true, &error))
 			return;
 
 		mongo_transport_raise(transport);
 		if (transport->out_of_files)
-			report_open_files(client);
+			report_open_files(connection);
 		if (!wait || error.domain != MONGOC_ERROR_SERVER_SELECTION ||
 			GetCurrentTimestamp() >= end)
 		{
-			explain_failure(client, uri, &error);
-			mongo_report_connection_error(client->connection.server_name,
+			explain_failure(connection, uri, &error);
+			mongo_report_connection_error(connection->server_name,
 										  &error);
 		}
 
@@ -386,46 +385,46 @@ connect_client(MongoClient *client, mongoc_uri_t *uri)
  *
  * The context is the session's when nothing can fail any more.
  */
-static MongoClient *
+static MongoConnection *
 allocate_client(UserMapping *user)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "mongo_fdw client",
+												  "mongo_fdw connection",
 												  ALLOCSET_SMALL_SIZES);
-	MongoClient *client = MemoryContextAllocZero(context, sizeof(MongoClient));
+	MongoConnection *connection = MemoryContextAllocZero(context, sizeof(MongoConnection));
 
-	client->context = context;
-	client->connection.server_name = "";
-	client->serverid = user->serverid;
-	client->server_type = "";
-	dlist_init(&client->connection.transport.streams);
-	client->server_hashvalue =
+	connection->context = context;
+	connection->server_name = "";
+	connection->serverid = user->serverid;
+	connection->server_type = "";
+	dlist_init(&connection->transport.streams);
+	connection->server_hashvalue =
 		GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(user->serverid));
-	client->mapping_hashvalue =
+	connection->mapping_hashvalue =
 		GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(user->umid));
 	MemoryContextSetParent(context, TopMemoryContext);
-	return client;
+	return connection;
 }
 
 /* Everything from the catalogs to an authenticated connection. */
 static void
-configure_and_connect(MongoClient *client, UserMapping *user)
+configure_and_connect(MongoConnection *connection, UserMapping *user)
 {
-	MongoTransport *transport = &client->connection.transport;
-	MemoryContext caller_context = MemoryContextSwitchTo(client->context);
+	MongoTransport *transport = &connection->transport;
+	MemoryContext caller_context = MemoryContextSwitchTo(connection->context);
 	ForeignServer *server = GetForeignServer(user->serverid);
 	MongoConnectionOptions *options = mongo_connection_options(server, user);
 	mongoc_uri_t *uri;
 
-	client->connection.server_name = server->servername;
-	client->keep = options->keep_connections;
-	client->idle_timeout = options->idle_timeout;
-	client->async_connections = options->async_connections;
-	client->max_connections = options->max_connections;
-	if (client->read_mode != 0)
-		options->read_mode = client->read_mode;
+	connection->server_name = server->servername;
+	connection->keep = options->keep_connections;
+	connection->idle_timeout = options->idle_timeout;
+	connection->async_connections = options->async_connections;
+	connection->max_connections = options->max_connections;
+	if (connection->read_mode != 0)
+		options->read_mode = connection->read_mode;
 
-	client->uri = uri = mongo_uri_create(options);
+	connection->uri = uri = mongo_uri_create(options);
 	transport->use_tls = mongo_uri_ssl_options(options, uri, &transport->ssl_options);
 	/* what is set in the URI later may move its strings */
 	transport->ssl_options.pem_file = transport->ssl_options.pem_file ?
@@ -438,55 +437,55 @@ configure_and_connect(MongoClient *client, UserMapping *user)
 		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
 	transport->tcp = options->tcp;
 	transport->socket_timeout_ms = mongo_uri_take_socket_timeout(uri, options);
-	prepare_read_concern(client, uri);
-	client->connection.comment = options->comment != NULL ?
+	prepare_read_concern(connection, uri);
+	connection->comment = options->comment != NULL ?
 		mongo_trace_prepare(options->comment) : NULL;
 	MemoryContextSwitchTo(caller_context);
 
-	client->counted = mongo_connection_limit_enter(user->serverid, server->servername,
-												   options->max_connections,
-												   selection_timeout(uri));
-	connect_client(client, uri);
-	client->connected_at = GetCurrentTimestamp();
+	connection->counted = mongo_connection_limit_enter(user->serverid, server->servername,
+													   options->max_connections,
+													   selection_timeout(uri));
+	connect_client(connection, uri);
+	connection->connected_at = GetCurrentTimestamp();
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
 }
 
-MongoClient *
-mongo_client_connect(UserMapping *user, mongoc_read_mode_t read_mode)
+MongoConnection *
+mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode)
 {
-	MongoClient *client;
+	MongoConnection *connection;
 
 	mongo_driver_check();
-	client = allocate_client(user);
-	client->read_mode = read_mode;
+	connection = allocate_client(user);
+	connection->read_mode = read_mode;
 	PG_TRY();
 	{
-		configure_and_connect(client, user);
+		configure_and_connect(connection, user);
 	}
 	PG_CATCH();
 	{
-		/* the error may quote what the client's context holds */
-		mongo_client_close(client);
+		/* the error may quote what the connection's context holds */
+		mongo_connection_close(connection);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 
-	return client;
+	return connection;
 }
 
 /*
  * uri_of_server
- *		The one server that the client is connected to, with its credentials; NULL when
+ *		The one server that the connection is connected to, with its credentials; NULL when
  *		libmongoc will not have it.
  */
 static mongoc_uri_t *
-uri_of_server(const MongoClient *client, int wait_ms)
+uri_of_server(const MongoConnection *connection, int wait_ms)
 {
-	const mongoc_uri_t *original = client->identity;
+	const mongoc_uri_t *original = connection->identity;
 	const char *mechanism = mongoc_uri_get_auth_mechanism(original);
 	bool		balanced = mongoc_uri_get_option_as_bool(original, MONGOC_URI_LOADBALANCED,
 														 false);
-	char		text[sizeof(client->host) + 20];
+	char		text[sizeof(connection->host) + 20];
 	mongoc_uri_t *uri;
 	bson_t		properties;
 
@@ -495,7 +494,7 @@ uri_of_server(const MongoClient *client, int wait_ms)
 	 * does
 	 */
 	snprintf(text, sizeof(text), "mongodb://%s/",
-			 client->host[0] == '/' ? "localhost" : client->host);
+			 connection->host[0] == '/' ? "localhost" : connection->host);
 	uri = mongoc_uri_new_with_error(text, NULL);
 	if (uri == NULL)
 		return NULL;
@@ -525,9 +524,8 @@ uri_of_server(const MongoClient *client, int wait_ms)
 }
 
 bool
-mongo_client_reconnect(MongoClient *client, bson_error_t *error)
+mongo_connection_reconnect(MongoConnection *connection, bson_error_t *error)
 {
-	MongoConnection *connection = &client->connection;
 	MemoryContext caller_context = CurrentMemoryContext;
 	int			wait_limit_ms = connection->transport.wait_limit_ms;
 	uint32		holdoff = InterruptHoldoffCount;
@@ -539,7 +537,7 @@ mongo_client_reconnect(MongoClient *client, bson_error_t *error)
 	connection->in_flight = 0;
 	PG_TRY();
 	{
-		connected = connect_once(client, client->uri, true, true, error);
+		connected = connect_once(connection, connection->uri, true, true, error);
 	}
 	PG_CATCH();
 	{
@@ -551,7 +549,7 @@ mongo_client_reconnect(MongoClient *client, bson_error_t *error)
 		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "out of memory");
 	}
 	PG_END_TRY();
-	destroy_driver(client);
+	destroy_driver(connection);
 	connection->transport.wait_limit_ms = wait_limit_ms;
 	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_CONNECTIONS, 1);
 	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
@@ -563,12 +561,12 @@ mongo_client_reconnect(MongoClient *client, bson_error_t *error)
 /* What run_beside() is called with. */
 typedef struct Beside
 {
-	const MongoClient *client;
+	const MongoConnection *connection;
 	const MongoCommand *commands;
 	int			ncommands;
 	int			total_ms;
 	int			wait_ms;
-	MongoClient other;
+	MongoConnection other;
 	MongoReply	reply;
 	mongoc_uri_t *uri;
 	int			sent;			/* commands */
@@ -578,8 +576,8 @@ static void
 run_beside(void *argument)
 {
 	Beside	   *beside = argument;
-	const MongoTransport *original = &beside->client->connection.transport;
-	MongoConnection *connection = &beside->other.connection;
+	const MongoTransport *original = &beside->connection->transport;
+	MongoConnection *connection = &beside->other;
 	MongoTransport *transport = &connection->transport;
 	bson_error_t error;
 	bson_t		document;
@@ -588,10 +586,10 @@ run_beside(void *argument)
 	transport->ssl_options = original->ssl_options;
 	transport->tcp = original->tcp;
 	transport->connect_timeout_ms = transport->wait_limit_ms = beside->wait_ms;
-	transport->peer = beside->client->peer;
-	transport->peer_length = beside->client->peer_length;
+	transport->peer = beside->connection->peer;
+	transport->peer_length = beside->connection->peer_length;
 	dlist_init(&transport->streams);
-	beside->uri = uri_of_server(beside->client, beside->wait_ms);
+	beside->uri = uri_of_server(beside->connection, beside->wait_ms);
 	if (beside->uri == NULL)
 		return;
 	mongo_begin_ending(transport, beside->total_ms, 0);
@@ -614,19 +612,19 @@ finish_beside(void *argument)
 	Beside	   *beside = argument;
 
 	destroy_driver(&beside->other);
-	mongo_transport_close(&beside->other.connection.transport);
+	mongo_transport_close(&beside->other.transport);
 	mongo_reply_free(&beside->reply);
 	if (beside->uri != NULL)
 		mongoc_uri_destroy(beside->uri);
-	bson_free(beside->other.connection.request.data);
+	bson_free(beside->other.request.data);
 }
 
 int
-mongo_client_run_beside(const MongoClient *client, const MongoCommand *commands,
-						int ncommands, int wait_ms, int total_ms)
+mongo_connection_run_beside(const MongoConnection *connection, const MongoCommand *commands,
+							int ncommands, int wait_ms, int total_ms)
 {
 	Beside		beside = {
-		.client = client,
+		.connection = connection,
 		.commands = commands,
 		.ncommands = ncommands,
 		.total_ms = total_ms,
@@ -634,7 +632,7 @@ mongo_client_run_beside(const MongoClient *client, const MongoCommand *commands,
 		.reply.context = CurrentMemoryContext
 	};
 
-	if (client->peer_length == 0 || client->identity == NULL)
+	if (connection->peer_length == 0 || connection->identity == NULL)
 		return 0;
 	HOLD_INTERRUPTS();
 	(void) mongo_protect(run_beside, &beside);
@@ -644,9 +642,8 @@ mongo_client_run_beside(const MongoClient *client, const MongoCommand *commands,
 }
 
 bool
-mongo_client_is_clean(const MongoClient *client)
+mongo_connection_is_clean(const MongoConnection *connection)
 {
-	const MongoConnection *connection = &client->connection;
 
 	return !connection->broken && connection->in_flight == 0 &&
 		connection->transport.data_stream != NULL &&
@@ -654,34 +651,15 @@ mongo_client_is_clean(const MongoClient *client)
 }
 
 bool
-mongo_client_is_on(const MongoClient *client, const char *host_and_port)
+mongo_connection_is_on(const MongoConnection *connection, const char *host_and_port)
 {
-	const MongoStream *stream = client->connection.transport.data_stream;
+	const MongoStream *stream = connection->transport.data_stream;
 
 	return stream != NULL && strcmp(stream->host_and_port, host_and_port) == 0;
 }
 
-RemoteCursor *
-mongo_client_describe_cursor(const MongoClient *client, int64 cursor_id,
-							 const char *database, const char *collection)
-{
-	const char *host_and_port = client->connection.transport.data_stream->host_and_port;
-	size_t		database_size = strlen(database) + 1;
-	size_t		collection_size = strlen(collection) + 1;
-	RemoteCursor *cursor = bson_malloc0(sizeof(RemoteCursor) + database_size +
-										collection_size + strlen(host_and_port) + 1);
-	char	   *names = (char *) (cursor + 1);
-
-	cursor->id = cursor_id;
-	cursor->database = strcpy(names, database);
-	cursor->collection = strcpy(names + database_size, collection);
-	cursor->host_and_port = strcpy(names + database_size + collection_size,
-								   host_and_port);
-	return cursor;
-}
-
 void
-mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command)
+mongo_connection_kill_command(const RemoteCursor *cursor, bson_t *command)
 {
 	bson_append_template(command, "{killCursors: @1, cursors: [@2]}",
 						 bson_utf8(cursor->collection), bson_int64(cursor->id));
@@ -690,7 +668,7 @@ mongo_client_kill_command(const RemoteCursor *cursor, bson_t *command)
 /* What send_kill() is called with. */
 typedef struct CursorKill
 {
-	MongoClient *client;
+	MongoConnection *connection;
 	const RemoteCursor *cursor;
 	bson_t		command;
 	bool		sent;
@@ -700,67 +678,61 @@ static void
 send_kill(void *argument)
 {
 	CursorKill *kill = argument;
-	MongoClient *client = kill->client;
+	MongoConnection *connection = kill->connection;
 
-	mongo_client_kill_command(kill->cursor, &kill->command);
-	mongo_send_and_forget(&client->connection, kill->cursor->database, &kill->command);
-	kill->sent = !client->connection.broken;
+	mongo_connection_kill_command(kill->cursor, &kill->command);
+	mongo_send_and_forget(connection, kill->cursor->database, &kill->command);
+	kill->sent = !connection->broken;
 }
 
 bool
-mongo_client_kill_cursor(MongoClient *client, const RemoteCursor *cursor)
+mongo_connection_kill_cursor(MongoConnection *connection, const RemoteCursor *cursor)
 {
-	CursorKill	kill = {client, cursor, BSON_INITIALIZER, false};
+	CursorKill	kill = {connection, cursor, BSON_INITIALIZER, false};
 
-	if (!mongo_client_is_clean(client) || !mongo_client_is_on(client, cursor->host_and_port))
+	if (!mongo_connection_is_clean(connection) || !mongo_connection_is_on(connection, cursor->host_and_port))
 		return false;
 	(void) mongo_protect(send_kill, &kill);
 	bson_destroy(&kill.command);
 	return kill.sent;
 }
 
-bool
-mongo_client_has_lost_connection(MongoClient *client)
-{
-	return mongo_has_reply(&client->connection);
-}
-
 static void
 send_end_of_session(void *argument)
 {
-	MongoClient *client = argument;
+	MongoConnection *connection = argument;
 	bson_t		command = BSON_INITIALIZER; /* stays within the bson_t */
 
-	bson_append_template(&command, "{endSessions: [@1]}", bson_document(client->session.lsid));
-	mongo_send_and_forget(&client->connection, "admin", &command);
-	client->session.lsid = NULL;
+	bson_append_template(&command, "{endSessions: [@1]}", bson_document(connection->session.lsid));
+	mongo_send_and_forget(connection, "admin", &command);
+	connection->session.lsid = NULL;
 }
 
 void
-mongo_client_end_session(MongoClient *client)
+mongo_connection_end_session(MongoConnection *connection)
 {
-	if (client->session.lsid != NULL && mongo_client_is_clean(client))
-		(void) mongo_protect(send_end_of_session, client);
+	if (connection->session.lsid != NULL && mongo_connection_is_clean(connection))
+		(void) mongo_protect(send_end_of_session, connection);
 }
 
 static void
 free_driver_memory(void *argument)
 {
-	MongoClient *client = argument;
+	MongoConnection *connection = argument;
 
-	destroy_driver(client);
-	mongo_transport_close(&client->connection.transport);
-	if (client->uri != NULL)
-		mongoc_uri_destroy(client->uri);
-	if (client->identity != NULL)
-		mongoc_uri_destroy(client->identity);
+	destroy_driver(connection);
+	mongo_transport_close(&connection->transport);
+	if (connection->uri != NULL)
+		mongoc_uri_destroy(connection->uri);
+	if (connection->identity != NULL)
+		mongoc_uri_destroy(connection->identity);
 }
 
 void
-mongo_client_close(MongoClient *client)
+mongo_connection_close(MongoConnection *connection)
 {
-	mongo_client_end_session(client);
-	(void) mongo_protect(free_driver_memory, client);
+	mongo_connection_end_session(connection);
+	(void) mongo_protect(free_driver_memory, connection);
 
 	/*
 	 * The process is about to exit from within libmongoc (the postmaster has
@@ -769,10 +741,10 @@ mongo_client_close(MongoClient *client)
 	if (mongo_driver_is_entered())
 		return;
 
-	mongo_connection_limit_leave(client->counted);
-	if (client->connection.transport.wait_error != NULL)
-		FreeErrorData(client->connection.transport.wait_error);
-	bson_free(client->connection.request.data);
-	bson_free(client->connection.compressed.data);
-	MemoryContextDelete(client->context);	/* and the client with it */
+	mongo_connection_limit_leave(connection->counted);
+	if (connection->transport.wait_error != NULL)
+		FreeErrorData(connection->transport.wait_error);
+	bson_free(connection->request.data);
+	bson_free(connection->compressed.data);
+	MemoryContextDelete(connection->context);	/* and the connection with it */
 }

@@ -43,19 +43,6 @@ reply_document(MongoConnection *connection, MongoReply *reply)
 	return view;
 }
 
-/* command_succeeded: false with MongoDB's code, 0 if there is none. */
-static bool
-command_succeeded(const bson_t *reply, int *code)
-{
-	bson_iter_t iter;
-
-	*code = 0;
-	if (bson_iter_init_find(&iter, reply, "code") &&
-		BSON_ITER_HOLDS_NUMBER(&iter))
-		*code = (int) bson_iter_as_int64(&iter);
-	return mongo_reply_is_ok(reply);
-}
-
 const bson_t *
 mongo_run_command(MemoryContext context, UserMapping *user,
 				  const char *database, const bson_t *command, bool read_only,
@@ -72,9 +59,9 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		mongo_lease_replace_if_closed(lease, user);
 	for (int attempt = 1;; attempt++)
 	{
-		MongoConnection *connection = mongo_lease_connection(lease);
+		MongoConnection *connection = lease->connection;
 		bool		may_retry = read_only && attempt == 1;
-		int			code;
+		MongoFailure failure;
 
 		if (!mongo_send_or_raise(connection, &message, &reply) ||
 			!mongo_receive_or_raise(connection, &reply))
@@ -85,12 +72,15 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 		else
 		{
 			document = reply_document(connection, &reply);
-			if (command_succeeded(document, &code) ||
-				(context_message == NULL &&
-				 !(may_retry && mongo_error_is_retryable(code))))
+			if (mongo_reply_is_ok(document))
 				break;
-			if (!may_retry || !mongo_error_is_retryable(code))
+			mongo_read_reply_failure(document, &failure);
+			if (!may_retry || !mongo_error_is_retryable(failure.code))
+			{
+				if (context_message == NULL)
+					break;
 				mongo_report_command_error(context_message, document);
+			}
 		}
 		mongo_lease_renew(lease, user);
 	}
@@ -135,7 +125,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 
 	mongo_session_settle(user);
 	lease = mongo_lease_acquire_for_write(CurrentMemoryContext, user, NULL, NULL);
-	server_name = mongo_lease_connection(lease)->server_name;
+	server_name = lease->connection->server_name;
 	lasting = mongo_lasting_commands(server_name);
 	mongo_check_command_size(command);
 
@@ -213,8 +203,8 @@ find_lasting_commands(const char *server_name, int level)
 	return NULL;
 }
 
-static void
-at_transaction_end(XactEvent event)
+void
+mongo_commands_at_event(XactEvent event)
 {
 	ListCell   *cell;
 
@@ -230,11 +220,8 @@ at_transaction_end(XactEvent event)
 }
 
 /* What was run below it belongs to the level above, or is over. */
-static void
-at_subtransaction_end(SubXactEvent event,
-					  SubTransactionId subtransaction pg_attribute_unused(),
-					  SubTransactionId parent pg_attribute_unused(),
-					  void *arg pg_attribute_unused())
+void
+mongo_commands_at_subtransaction_event(SubXactEvent event)
 {
 	int			level = GetCurrentTransactionNestLevel();
 	ListCell   *cell;
@@ -273,17 +260,10 @@ at_subtransaction_end(SubXactEvent event,
 static int *
 mongo_lasting_commands(const char *server_name)
 {
-	static bool registered = false;
 	int			level = GetCurrentTransactionNestLevel();
 	LastingCommands *commands = find_lasting_commands(server_name, level);
 	MemoryContext old_context;
 
-	if (!registered)
-	{
-		mongo_at_transaction_end(MONGO_END_COMMANDS, at_transaction_end);
-		RegisterSubXactCallback(at_subtransaction_end, NULL);
-		registered = true;
-	}
 	if (commands != NULL)
 		return &commands->count;
 
@@ -303,7 +283,6 @@ static bson_t *
 build_command(const MongoFindAndModify *command)
 {
 	bson_t	   *document = bson_create_in(CurrentMemoryContext);
-	bson_iter_t iter;
 
 	BSON_APPEND_UTF8(document, "findAndModify", mongo_to_utf8(command->collection));
 	BSON_APPEND_DOCUMENT(document, "query", command->filter);
@@ -311,12 +290,7 @@ build_command(const MongoFindAndModify *command)
 		BSON_APPEND_BOOL(document, "remove", true);
 	else
 	{
-		/* a pipeline is {"0": stage} */
-		if (bson_iter_init(&iter, command->update) && bson_iter_next(&iter) &&
-			strcmp(bson_iter_key(&iter), "0") == 0)
-			BSON_APPEND_ARRAY(document, "update", command->update);
-		else
-			BSON_APPEND_DOCUMENT(document, "update", command->update);
+		mongo_append_update(document, "update", command->update);
 		BSON_APPEND_BOOL(document, "new", true);
 		if (command->upsert)
 			BSON_APPEND_BOOL(document, "upsert", true);
@@ -331,16 +305,16 @@ build_command(const MongoFindAndModify *command)
 }
 
 /*
- * is_lost_race: has another client inserted the document of an upsert meanwhile?  It is
+ * is_lost_race: has another connection inserted the document of an upsert meanwhile?  It is
  * found then.  In a transaction the error has ended that.
  */
 static bool
 is_lost_race(MongoSession *session, const MongoLease *lease, const MongoFindAndModify *command,
 			 const bson_error_t *error, int attempt)
 {
-	return command->upsert && mongo_lease_holds_client(lease) &&
+	return command->upsert && lease->connection != NULL &&
 		error->code == MONGO_DUPLICATE_KEY &&
-		attempt + 1 < MONGO_UPSERT_ATTEMPTS && !mongo_session_in_transaction(session);
+		attempt + 1 < MONGO_UPSERT_ATTEMPTS && session->lease == NULL;
 }
 
 /* execute_in_session: in a fresh transaction, as often as it takes. */
@@ -366,7 +340,7 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 
 		mongo_write_message_begin(session, lease, &message, way);
 		mongo_write_message_finish(way, reply);
-		if (mongo_lease_holds_client(lease))
+		if (lease->connection != NULL)
 			mongo_lease_check_interrupts(lease);
 		if (reply->succeeded)
 			return &reply->document;

@@ -19,33 +19,22 @@
 
 /* --------------------------- what a reply says ----------------------------- */
 
-/* note_refusal: the reply is {ok: 0}. */
-static void
-note_refusal(const bson_t *document, bson_error_t *error)
-{
-	bson_iter_t iter;
-	const char *text = "no message was given";
-	int			code = 0;
-
-	if (bson_iter_init_find(&iter, document, "code") && BSON_ITER_HOLDS_NUMBER(&iter))
-		code = (int) bson_iter_as_int64(&iter);
-	if (bson_iter_init_find(&iter, document, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter))
-		text = bson_iter_utf8(&iter, NULL);
-	bson_set_error(error, MONGOC_ERROR_SERVER, code, "%s", text);
-}
-
 bool
 mongo_reply_has_failed(const MongoConnection *connection, bool answered,
 					   const bson_t *document, bson_error_t *error)
 {
 	const MongoTransport *transport = &connection->transport;
+	MongoFailure failure;
 
 	if (!answered)
 		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "%s",
 					   transport->violation != NULL ? transport->failure :
 					   "The connection was lost before MongoDB had answered.");
 	else if (!mongo_reply_is_ok(document))
-		note_refusal(document, error);
+	{
+		mongo_read_reply_failure(document, &failure);
+		bson_set_error(error, MONGOC_ERROR_SERVER, failure.code, "%s", failure.text);
+	}
 	else
 		return false;
 	return true;
@@ -161,13 +150,13 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	MongoOutcome outcome = MONGO_INTERRUPTED;
 
 	mongo_append_kill_session(&kill, lsid);
-	if (mongo_client_run_beside(mongo_client_of(connection), &command, 1, ASK_WAIT_MS,
-								ASK_TOTAL_MS) == 1 && transport->wait_error == NULL)
+	if (mongo_connection_run_beside(connection, &command, 1, ASK_WAIT_MS,
+									ASK_TOTAL_MS) == 1 && transport->wait_error == NULL)
 	{
 		transport->interrupted = false;
 
 		/* it may still be on its way when the next write needs a session */
-		mongo_client_of(connection)->session.used_at = 0;
+		connection->session.used_at = 0;
 		mongo_begin_ending(transport, ANSWER_WAIT_MS, 0);
 		outcome = mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT, document);
 		mongo_finish_ending(transport);
@@ -178,7 +167,7 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 
 /* ------------------------------- cursors ----------------------------------- */
 
-/* Cursors to be closed over one connection, all on the server of the client. */
+/* Cursors to be closed over one connection, all on the server of the connection. */
 #define MOST_AT_ONCE		16
 
 /* exit_left: how much of the time is left that an exit may take for this. */
@@ -194,10 +183,10 @@ exit_left(void)
 
 /*
  * take_on_server
- *		Take cursors out of the list that are on the client's server; how many.
+ *		Take cursors out of the list that are on the connection's server; how many.
  */
 static int
-take_on_server(const MongoClient *client, dlist_head *cursors, RemoteCursor *taken[])
+take_on_server(const MongoConnection *connection, dlist_head *cursors, RemoteCursor *taken[])
 {
 	int			count = 0;
 	dlist_mutable_iter iter;
@@ -206,7 +195,7 @@ take_on_server(const MongoClient *client, dlist_head *cursors, RemoteCursor *tak
 	{
 		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
 
-		if (count == MOST_AT_ONCE || !mongo_client_is_on(client, cursor->host_and_port))
+		if (count == MOST_AT_ONCE || !mongo_connection_is_on(connection, cursor->host_and_port))
 			continue;
 		dlist_delete(&cursor->node);
 		taken[count++] = cursor;
@@ -217,7 +206,7 @@ take_on_server(const MongoClient *client, dlist_head *cursors, RemoteCursor *tak
 /* What kill_taken() is called with. */
 typedef struct CursorsEnd
 {
-	MongoClient *client;
+	MongoConnection *connection;
 	RemoteCursor *cursors[MOST_AT_ONCE];
 	int			ncursors;
 	int			wait_ms;
@@ -228,7 +217,7 @@ typedef struct CursorsEnd
 
 /*
  * kill_taken
- *		Over a connection of its own; and as the process exits, on the client's
+ *		Over a connection of its own; and as the process exits, on the connection's
  *		connection: MongoDB reads on when it has answered, though nobody is there any
  *		more to take the answer.
  */
@@ -236,19 +225,19 @@ static void
 kill_taken(void *argument)
 {
 	CursorsEnd *end = argument;
-	MongoConnection *connection = &end->client->connection;
+	MongoConnection *connection = end->connection;
 	MongoCommand messages[MOST_AT_ONCE];
 
 	for (int i = 0; i < end->ncursors; i++)
 	{
-		mongo_client_kill_command(end->cursors[i], &end->commands[i]);
+		mongo_connection_kill_command(end->cursors[i], &end->commands[i]);
 		messages[i] = (MongoCommand) {
 			.database = end->cursors[i]->database,.document = &end->commands[i]
 		};
 	}
 	if (end->total_ms > 0)
-		end->killed = mongo_client_run_beside(end->client, messages, end->ncursors,
-											  end->wait_ms, end->total_ms);
+		end->killed = mongo_connection_run_beside(end->connection, messages, end->ncursors,
+												  end->wait_ms, end->total_ms);
 	if (!proc_exit_inprogress)
 		return;
 
@@ -264,13 +253,13 @@ kill_taken(void *argument)
 }
 
 void
-mongo_kill_cursors_beside(MongoClient *client, dlist_head *cursors)
+mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cursors)
 {
-	CursorsEnd	end = {.client = client};
+	CursorsEnd	end = {.connection = connection};
 	bool		goes_on = true;
 
-	while (goes_on && client->connection.transport.data_stream != NULL &&
-		   (end.ncursors = take_on_server(client, cursors, end.cursors)) > 0)
+	while (goes_on && connection->transport.data_stream != NULL &&
+		   (end.ncursors = take_on_server(connection, cursors, end.cursors)) > 0)
 	{
 		end.wait_ms = ASK_WAIT_MS;
 		end.total_ms = ASK_TOTAL_MS;
@@ -287,7 +276,7 @@ mongo_kill_cursors_beside(MongoClient *client, dlist_head *cursors)
 		{
 			bson_destroy(&end.commands[i]);
 			if (i < end.killed)
-				bson_free(end.cursors[i]);
+				free(end.cursors[i]);
 			else
 				dlist_push_head(cursors, &end.cursors[i]->node);
 		}

@@ -14,13 +14,19 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-static void mongo_cursor_end_wait(MongoCursor *cursor, const MongoTraffic *traffic);
-static void mongo_cursor_forget_command(MongoCursor *cursor);
-static bool mongo_cursor_is_at_end(const MongoCursor *cursor);
-pg_noreturn static void mongo_cursor_report_disconnect(MongoCursor *cursor);
-static void mongo_cursor_send_get_more(MongoCursor *cursor);
-static bool mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn);
-static void mongo_session_cursors_remove(MongoSessionCursor *cursor);
+static void begin_anew(MongoCursor *cursor);
+static void begin_wait(MongoCursor *cursor, const MongoTraffic *traffic);
+static void end_wait(MongoCursor *cursor, const MongoTraffic *traffic);
+static void forget_command(MongoCursor *cursor);
+static bool is_at_end(const MongoCursor *cursor);
+pg_noreturn static void report_disconnect(MongoCursor *cursor);
+static void send_get_more(MongoCursor *cursor);
+static bool send_request(MongoCursor *cursor, MongoTurn turn);
+static const MongoTurns cursor_turns;
+
+static void abandon_opened(MongoCursor *cursor);
+static void note_opened(MongoCursor *cursor, int64 id);
+static void forget_opened(MongoSession *session, MongoSessionCursor *opened);
 
 /*-------------------------------------------------------------------------
  * "Open this cursor, next document".
@@ -70,8 +76,8 @@ pg_noreturn static void report_invalid_reply(MongoCursor *cursor, const char *de
 static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
-	if (cursor->session == NULL && mongo_lease_holds_client(cursor->lease))
-		mongo_report_violation(mongo_lease_connection(cursor->lease),
+	if (cursor->session == NULL && cursor->lease->connection != NULL)
+		mongo_report_violation(cursor->lease->connection,
 							   detail);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
@@ -114,17 +120,11 @@ static void
 note_server_cursor(MongoCursor *cursor, int64 id)
 {
 	if (cursor->session == NULL)
-	{
-		if (!mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database,
-									 cursor->ns_collection))
-			mongo_memory_report(strlen(cursor->ns_collection));
-	}
+		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database, cursor->ns_collection);
 	else if (id != 0 && cursor->open_in_session == NULL)
-		mongo_session_cursor_opened(cursor->session, cursor->ns_database,
-									cursor->ns_collection, id,
-									&cursor->open_in_session);
+		note_opened(cursor, id);
 	else if (id == 0 && cursor->open_in_session != NULL)
-		mongo_session_cursors_remove(cursor->open_in_session);
+		forget_opened(cursor->session, cursor->open_in_session);
 }
 
 /* grow_batches: the server has given the first batch or the next, and has more. */
@@ -282,7 +282,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	if (!ok)
 	{
 		/* the server has closed the cursor of a getMore that failed */
-		(void) mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
 		if (may_retry && (mongo_error_is_retryable(code) || is_lost(code)))
 			return false;
 		mongo_report_command_error(read_failure_message(cursor), &view);
@@ -311,12 +311,12 @@ receive_answer(MongoCursor *cursor)
 		cursor->taken = false;
 		return !cursor->lost;
 	}
-	connection = mongo_lease_connection(cursor->lease);
-	mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
+	connection = cursor->lease->connection;
+	begin_wait(cursor, &connection->transport.traffic);
 	received = mongo_receive_or_raise(connection, &cursor->replies[1 - cursor->current]);
-	mongo_cursor_end_wait(cursor, &connection->transport.traffic);
+	end_wait(cursor, &connection->transport.traffic);
 	cursor->pending = false;
-	mongo_lease_note_answered(cursor->lease);
+	mongo_lease_leave_list(cursor->lease);
 	return received;
 }
 
@@ -328,14 +328,14 @@ receive_answer(MongoCursor *cursor)
 static void
 ask_ahead(MongoCursor *cursor, bool was_opened)
 {
-	bool		holds = mongo_lease_holds_client(cursor->lease);
+	bool		holds = cursor->lease->connection != NULL;
 
 	if (was_opened && cursor->id != 0)
 	{
 		if (holds)
-			mongo_cursor_send_get_more(cursor);
+			send_get_more(cursor);
 		else
-			(void) mongo_cursor_send_request(cursor, MONGO_TURN_IF_FREE);
+			(void) send_request(cursor, MONGO_TURN_IF_FREE);
 	}
 	else if (holds)
 	{
@@ -367,14 +367,14 @@ receive_batch(MongoCursor *cursor)
 				break;
 		}
 		else if (!may_retry)
-			mongo_cursor_report_disconnect(cursor);
-		mongo_cursor_begin_anew(cursor);
+			report_disconnect(cursor);
+		begin_anew(cursor);
 	}
 
 	was_opened = cursor->opened;
 	cursor->opened = true;
 	if (cursor->position != cursor->end || cursor->id == 0)
-		mongo_cursor_forget_command(cursor);
+		forget_command(cursor);
 	ask_ahead(cursor, was_opened);
 }
 
@@ -392,10 +392,10 @@ fetch_in_session(MongoCursor *cursor)
 	bson_iter_t iter;
 	const uint8 *document;
 	uint32_t	length;
-	const MongoTraffic *traffic = mongo_session_traffic(cursor->session);
+	const MongoTraffic *traffic = &cursor->session->lease->connection->transport.traffic;
 
 	MemoryContextReset(cursor->batch_context);
-	mongo_cursor_begin_wait(cursor, traffic);
+	begin_wait(cursor, traffic);
 	cursor->usage->commands++;
 	old_context = MemoryContextSwitchTo(cursor->batch_context);
 	if (cursor->command != NULL)
@@ -405,7 +405,7 @@ fetch_in_session(MongoCursor *cursor)
 		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
 										   cursor->database, &view,
 										   read_failure_message(cursor));
-		mongo_cursor_forget_command(cursor);
+		forget_command(cursor);
 	}
 	else
 	{
@@ -419,7 +419,7 @@ fetch_in_session(MongoCursor *cursor)
 										   cursor->ns_database, get_more,
 										   read_failure_message(cursor));
 	}
-	mongo_cursor_end_wait(cursor, traffic);
+	end_wait(cursor, traffic);
 	if (!bson_iter_init_find(&iter, reply, "cursor") ||
 		!BSON_ITER_HOLDS_DOCUMENT(&iter))
 		report_invalid_reply(cursor, "The reply has no cursor.");
@@ -438,8 +438,7 @@ abandon(void *arg)
 	MongoCursor *cursor = arg;
 
 	mongo_order_note_closed(cursor);
-	if (cursor->open_in_session != NULL)
-		mongo_session_cursor_abandoned(cursor->session, cursor->open_in_session);
+	abandon_opened(cursor);
 }
 
 /* keep_command: a copy, in the cursor's context. */
@@ -470,7 +469,7 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	keep_command(cursor, command);
 	cursor->session = mongo_session_for_read(user);
 	if (cursor->session == NULL)
-		cursor->lease = mongo_lease_create(context, user, &mongo_cursor_turns, cursor);
+		cursor->lease = mongo_lease_create(context, user, &cursor_turns, cursor);
 	else
 		cursor->batch_context = AllocSetContextCreate(context, "mongo_fdw batch",
 													  ALLOCSET_SMALL_SIZES);
@@ -510,7 +509,7 @@ mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode, const ch
 {
 	Assert(!cursor->sent && cursor->command != NULL);
 	if (cursor->lease != NULL)
-		mongo_lease_prefer(cursor->lease, read_mode);
+		cursor->lease->read_mode = read_mode;
 	if (comment != NULL)
 	{
 		MemoryContext old_context = MemoryContextSwitchTo(cursor->context);
@@ -536,7 +535,7 @@ count_documents(MongoCursor *cursor)
 		return;
 	cursor->documents = 0;
 	if (cursor->lease != NULL)
-		mongo_lease_count(cursor->lease, MONGO_COUNT_DOCUMENTS_READ, count);
+		mongo_activity_count(cursor->lease->activity, MONGO_COUNT_DOCUMENTS_READ, count);
 	else
 		mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_READ, count);
 }
@@ -579,7 +578,7 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 	return p;
 }
 
-/* is_open: does it hold a client, or belong to a session? */
+/* is_open: does it hold a connection, or belong to a session? */
 static bool
 is_open(const MongoCursor *cursor)
 {
@@ -613,9 +612,9 @@ mongo_cursor_fetch(MongoCursor *cursor, uint32 *length)
 		}
 		if (!cursor->pending && !cursor->taken)
 		{
-			if (mongo_cursor_is_at_end(cursor))
+			if (is_at_end(cursor))
 				return NULL;
-			(void) mongo_cursor_send_request(cursor, MONGO_TURN_NOW);
+			(void) send_request(cursor, MONGO_TURN_NOW);
 		}
 		receive_batch(cursor);
 	}
@@ -627,7 +626,7 @@ mongo_cursor_has_all(const MongoCursor *cursor)
 {
 	if (cursor->session != NULL)
 		return cursor->command == NULL && cursor->id == 0;
-	return !cursor->pending && !cursor->taken && mongo_cursor_is_at_end(cursor);
+	return !cursor->pending && !cursor->taken && is_at_end(cursor);
 }
 
 bool
@@ -648,7 +647,7 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->lease = NULL;
 	abandon(cursor);
 	cursor->session = NULL;
-	mongo_cursor_forget_command(cursor);
+	forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = cursor->taken = false;
 	cursor->position = cursor->end = cursor->reply_document = NULL;
@@ -661,11 +660,11 @@ mongo_cursor_close(MongoCursor *cursor)
 /* -------- What cursors send: their command, and requests for more --------- */
 
 /*
- * mongo_cursor_report_disconnect
+ * report_disconnect
  *		Raise 08006.
  */
 static void
-mongo_cursor_report_disconnect(MongoCursor *cursor)
+report_disconnect(MongoCursor *cursor)
 {
 	mongo_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
 }
@@ -685,7 +684,7 @@ note_request(MongoCursor *cursor)
 static bool
 send_counted(MongoCursor *cursor, const char *database, const bson_t *command)
 {
-	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	MongoConnection *connection = cursor->lease->connection;
 	MongoCommand message = {.database = database,.document = command};
 	const uint64 *bytes = &connection->transport.traffic.counters[MONGO_COUNT_BYTES_SENT];
 	uint64		before = *bytes;
@@ -697,8 +696,8 @@ send_counted(MongoCursor *cursor, const char *database, const bson_t *command)
 	return true;
 }
 
-void
-mongo_cursor_begin_wait(MongoCursor *cursor, const MongoTraffic *traffic)
+static void
+begin_wait(MongoCursor *cursor, const MongoTraffic *traffic)
 {
 	cursor->usage->bytes_received -= traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
 	cursor->usage->wait_us -= traffic->counters[MONGO_COUNT_WAIT_US];
@@ -707,7 +706,7 @@ mongo_cursor_begin_wait(MongoCursor *cursor, const MongoTraffic *traffic)
 }
 
 static void
-mongo_cursor_end_wait(MongoCursor *cursor, const MongoTraffic *traffic)
+end_wait(MongoCursor *cursor, const MongoTraffic *traffic)
 {
 	cursor->usage->bytes_received += traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
 	cursor->usage->wait_us += traffic->counters[MONGO_COUNT_WAIT_US];
@@ -732,36 +731,36 @@ send_command(MongoCursor *cursor)
 	{
 		mongo_lease_renew(cursor->lease, cursor->user);
 		if (!send_counted(cursor, cursor->database, &command))
-			mongo_cursor_report_disconnect(cursor);
+			report_disconnect(cursor);
 	}
 	note_request(cursor);
 }
 
 static void
-mongo_cursor_forget_command(MongoCursor *cursor)
+forget_command(MongoCursor *cursor)
 {
 	if (cursor->command != NULL)
 		pfree(cursor->command);
 	cursor->command = NULL;
 }
 
-void
-mongo_cursor_begin_anew(MongoCursor *cursor)
+static void
+begin_anew(MongoCursor *cursor)
 {
 	cursor->id = 0;
 	cursor->sent = cursor->opened = false;
 	cursor->position = cursor->end = NULL;
 	mongo_lease_renew(cursor->lease, cursor->user);
 	send_command(cursor);
-	mongo_cursor_forget_command(cursor);
+	forget_command(cursor);
 }
 
 /*
- * mongo_cursor_send_get_more
+ * send_get_more
  *		Likewise the next batch, on the connection that the lease holds.
  */
 static void
-mongo_cursor_send_get_more(MongoCursor *cursor)
+send_get_more(MongoCursor *cursor)
 {
 	bson_t		command = BSON_INITIALIZER;
 	volatile bool sent = false;
@@ -786,36 +785,36 @@ mongo_cursor_send_get_more(MongoCursor *cursor)
 	if (sent)
 		note_request(cursor);
 	else if (cursor->command != NULL)
-		mongo_cursor_begin_anew(cursor);
+		begin_anew(cursor);
 	else
-		mongo_cursor_report_disconnect(cursor);
+		report_disconnect(cursor);
 }
 
 /*
- * mongo_cursor_send_request
+ * send_request
  *		Ask for what comes next: the command's answer, or the next batch.
  *
  * Nothing may be in flight.  False, only where 'turn' allows it, when there is no
  * connection to do so.
  */
 static bool
-mongo_cursor_send_request(MongoCursor *cursor, MongoTurn turn)
+send_request(MongoCursor *cursor, MongoTurn turn)
 {
 	if (!mongo_lease_take(cursor->lease, cursor->user, turn))
 		return false;
 	if (cursor->sent)
-		mongo_cursor_send_get_more(cursor);
+		send_get_more(cursor);
 	else
 		send_command(cursor);
 	return true;
 }
 
 /*
- * mongo_cursor_is_at_end
+ * is_at_end
  *		With nothing in flight, is there nothing to ask for?
  */
 static bool
-mongo_cursor_is_at_end(const MongoCursor *cursor)
+is_at_end(const MongoCursor *cursor)
 {
 	return cursor->lease == NULL || (cursor->sent && cursor->id == 0);
 }
@@ -828,9 +827,6 @@ mongo_cursor_is_at_end(const MongoCursor *cursor)
 /* How long the end of a cursor waits for an answer that nobody wants. */
 #define DISCARD_WAIT_MS		20
 
-/* MongoDB's limit is 255 bytes. */
-#define LONGEST_NAMESPACE	512
-
 bool
 mongo_cursor_is_ready(MongoCursor *cursor)
 {
@@ -838,11 +834,11 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 
 	if (cursor->position != cursor->end || cursor->has_document || cursor->nkept > 0 ||
 		cursor->session != NULL || cursor->taken ||
-		(!cursor->pending && mongo_cursor_is_at_end(cursor)))
+		(!cursor->pending && is_at_end(cursor)))
 		return true;
-	if (!cursor->pending && !mongo_cursor_send_request(cursor, MONGO_TURN_LATER))
+	if (!cursor->pending && !send_request(cursor, MONGO_TURN_LATER))
 		return false;
-	connection = mongo_lease_connection(cursor->lease);
+	connection = cursor->lease->connection;
 	return connection->transport.socket_timeout_ms > 0 || mongo_has_reply(connection);
 }
 
@@ -853,7 +849,7 @@ mongo_cursor_socket(MongoCursor *cursor)
 
 	if (!cursor->pending)
 		return PGINVALID_SOCKET;
-	transport = &mongo_lease_connection(cursor->lease)->transport;
+	transport = &cursor->lease->connection->transport;
 	return transport->socket_timeout_ms > 0 || transport->data_stream == NULL ?
 		PGINVALID_SOCKET : transport->data_stream->socket;
 }
@@ -862,7 +858,7 @@ void
 mongo_cursor_ask_now(MongoCursor *cursor)
 {
 	Assert(!cursor->pending && !cursor->taken);
-	(void) mongo_cursor_send_request(cursor, MONGO_TURN_NOW);
+	(void) send_request(cursor, MONGO_TURN_NOW);
 }
 
 void
@@ -871,67 +867,58 @@ mongo_cursor_set_tag(MongoCursor *cursor, void *tag)
 	cursor->tag = tag;
 }
 
-/* A condition on tags, for what the pool knows as readers. */
-typedef struct TagCondition
-{
-	bool		(*condition) (const void *tag, const void *arg);
-	const void *arg;
-} TagCondition;
-
-static bool
-tag_meets(const void *reader, const void *arg)
-{
-	const void *tag = ((const MongoCursor *) reader)->tag;
-	const TagCondition *condition = arg;
-
-	return tag != NULL && condition->condition(tag, condition->arg);
-}
-
 bool
 mongo_cursor_waits_for(MongoCursor *cursor,
 					   bool (*condition) (const void *tag, const void *arg),
 					   const void *arg)
 {
-	TagCondition tags = {condition, arg};
+	dlist_iter	iter;
 
-	return mongo_lease_find_in_flight(cursor->lease, tag_meets, &tags);
+	dlist_foreach(iter, &cursor->lease->entry->in_flight)
+	{
+		const MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
+		const MongoCursor *other = lease->reader;
+
+		if (lease->turns == &cursor_turns && lease->read_mode == cursor->lease->read_mode &&
+			other->tag != NULL && condition(other->tag, arg))
+			return true;
+	}
+	return false;
 }
 
 /*
  * note_unread
- *		Remember the cursor that an answer tells of which nobody has looked at.
- *
- * Never raises; false where there is no memory for it, and it is closed.
+ *		Remember the cursor that an answer tells of which nobody has looked at.  Never
+ *		raises.
  */
-static bool
+static void
 note_unread(MongoCursor *cursor, const uint8 *document, uint32 length)
 {
 	bson_iter_t iter;
 	bson_iter_t found;
 	int64		id = 0;
 	char		names[LONGEST_NAMESPACE];
-	uint32_t	ns_length;
 	char	   *dot;
 
-	/* failed or at its end: there is no cursor to close any more */
 	if (bson_iter_init_from_data(&iter, document, length) &&
 		bson_iter_find_descendant(&iter, "cursor.id", &found))
 		id = bson_iter_as_int64(&found);
 	if (id == 0)
-		return mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
-	if (cursor->id != 0 ||
-		!bson_iter_init_from_data(&iter, document, length) ||
-		!bson_iter_find_descendant(&iter, "cursor.ns", &found) ||
-		!BSON_ITER_HOLDS_UTF8(&found))
-		return true;
-
-	/* the command's own answer */
-	strlcpy(names, bson_iter_utf8(&found, &ns_length), sizeof(names));
-	dot = strchr(names, '.');
-	if (dot == NULL || ns_length >= sizeof(names))
-		return true;
-	*dot = '\0';
-	return mongo_lease_note_cursor(cursor->lease, id, names, dot + 1);
+		/* failed or at its end: there is no cursor to close any more */
+		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+	else if (cursor->id == 0 &&
+			 bson_iter_init_from_data(&iter, document, length) &&
+			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
+			 BSON_ITER_HOLDS_UTF8(&found))
+	{
+		/* the command's own answer */
+		strlcpy(names, bson_iter_utf8(&found, NULL), sizeof(names));
+		dot = strchr(names, '.');
+		if (dot == NULL)
+			return;
+		*dot = '\0';
+		mongo_lease_note_cursor(cursor->lease, id, names, dot + 1);
+	}
 }
 
 /*
@@ -946,27 +933,20 @@ static void
 take_answer(void *arg)
 {
 	MongoCursor *cursor = arg;
-	MongoConnection *connection = mongo_lease_connection(cursor->lease);
+	MongoConnection *connection = cursor->lease->connection;
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 	bool		received;
-	bool		noted = true;
 
-	mongo_cursor_begin_wait(cursor, &connection->transport.traffic);
+	begin_wait(cursor, &connection->transport.traffic);
 	received = mongo_receive_or_raise(connection, reply);
-	mongo_cursor_end_wait(cursor, &connection->transport.traffic);
+	end_wait(cursor, &connection->transport.traffic);
 
 	cursor->pending = false;
 	cursor->taken = true;
 	cursor->lost = !received;
 	if (!cursor->lost)
-		noted = note_unread(cursor, reply->document, reply->document_length);
+		note_unread(cursor, reply->document, reply->document_length);
 	mongo_lease_put(cursor->lease);
-	if (!noted)
-	{
-		/* as if the answer had not come: nobody can read on */
-		cursor->lost = true;
-		mongo_memory_report(reply->document_length);
-	}
 }
 
 /*
@@ -976,7 +956,7 @@ take_answer(void *arg)
 static void
 serve(void *arg)
 {
-	(void) mongo_cursor_send_request(arg, MONGO_TURN_LATER);
+	(void) send_request(arg, MONGO_TURN_LATER);
 }
 
 /*
@@ -993,11 +973,11 @@ discard_answer(void *arg)
 	MongoCursor *cursor = arg;
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 
-	if (mongo_receive_within(mongo_lease_connection(cursor->lease), reply, DISCARD_WAIT_MS))
-		(void) note_unread(cursor, reply->document, reply->document_length);
+	if (mongo_receive_within(cursor->lease->connection, reply, DISCARD_WAIT_MS))
+		note_unread(cursor, reply->document, reply->document_length);
 }
 
-const MongoTurns mongo_cursor_turns = {
+static const MongoTurns cursor_turns = {
 	.take_answer = take_answer,
 	.serve = serve,
 	.discard_answer = discard_answer
@@ -1013,139 +993,119 @@ const MongoTurns mongo_cursor_turns = {
 
 struct MongoSessionCursor
 {
-	dlist_node	node;			/* in one of the lists */
+	dlist_node	node;			/* in session->cursors */
 	MongoSessionCursor **handle;	/* the reader's, or NULL: abandoned */
 	int64		id;
 	char	   *database;
 	char	   *collection;
+	bool		in_command;		/* in the one that kills some of them */
 };
 
-void
-mongo_session_cursors_init(MongoSessionCursors *cursors, MemoryContext context)
+/* note_opened: the server has opened one; those abandoned are killed when they are many. */
+static void
+note_opened(MongoCursor *cursor, int64 id)
 {
-	cursors->context = context;
-	dlist_init(&cursors->read);
-	dlist_init(&cursors->abandoned);
-	cursors->nabandoned = 0;
-	cursors->due = MOST_ABANDONED;
+	MongoSession *session = cursor->session;
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+	MongoSessionCursor *opened = palloc0(sizeof(MongoSessionCursor));
+
+	opened->id = id;
+	opened->database = pstrdup(cursor->ns_database);
+	opened->collection = pstrdup(cursor->ns_collection);
+	MemoryContextSwitchTo(old_context);
+	opened->handle = &cursor->open_in_session;
+	cursor->open_in_session = opened;
+	dlist_push_tail(&session->cursors, &opened->node);
+	if (session->nabandoned < session->kill_at)
+		return;
+	mongo_session_kill_cursors(session, false);
+	mongo_lease_check_interrupts(session->lease);
 }
 
-void
-mongo_session_cursors_add(MongoSessionCursors *cursors, const char *database,
-						  const char *collection, int64 id,
-						  MongoSessionCursor **handle)
+/* abandon_opened: nobody reads on.  Neither raises nor sends anything. */
+static void
+abandon_opened(MongoCursor *cursor)
 {
-	MongoSessionCursor *cursor = MemoryContextAlloc(cursors->context,
-													sizeof(MongoSessionCursor));
+	if (cursor->open_in_session == NULL)
+		return;
+	cursor->open_in_session->handle = NULL;
+	cursor->open_in_session = NULL;
+	cursor->session->nabandoned++;
+}
 
-	cursor->id = id;
-	cursor->database = MemoryContextStrdup(cursors->context, database);
-	cursor->collection = MemoryContextStrdup(cursors->context, collection);
-	cursor->handle = handle;
-	*handle = cursor;
-	dlist_push_tail(&cursors->read, &cursor->node);
+/* forget_opened: the server has closed it. */
+static void
+forget_opened(MongoSession *session, MongoSessionCursor *opened)
+{
+	if (opened->handle != NULL)
+		*opened->handle = NULL;
+	else
+		session->nabandoned--;
+	dlist_delete(&opened->node);
+	pfree(opened->database);
+	pfree(opened->collection);
+	pfree(opened);
 }
 
 /*
- * mongo_session_cursors_remove
- *		The server has closed it.
+ * append_ids
+ *		The ids of those to be killed that are of one collection, which is *first's; false
+ *		if there are none.
  */
-static void
-mongo_session_cursors_remove(MongoSessionCursor *cursor)
-{
-	if (cursor->handle != NULL)
-		*cursor->handle = NULL;
-	dlist_delete(&cursor->node);
-	pfree(cursor->database);
-	pfree(cursor->collection);
-	pfree(cursor);
-}
-
-void
-mongo_session_cursors_abandon(MongoSessionCursors *cursors,
-							  MongoSessionCursor *cursor)
-{
-	*cursor->handle = NULL;
-	cursor->handle = NULL;
-	dlist_delete(&cursor->node);
-	dlist_push_tail(&cursors->abandoned, &cursor->node);
-	cursors->nabandoned++;
-}
-
-bool
-mongo_session_cursors_are_due(const MongoSessionCursors *cursors)
-{
-	return cursors->nabandoned >= cursors->due;
-}
-
 static bool
-same_collection(const MongoSessionCursor *one, const MongoSessionCursor *other)
+append_ids(MongoSession *session, bool all, bson_t *list, MongoSessionCursor **first)
 {
-	return strcmp(one->database, other->database) == 0 &&
-		strcmp(one->collection, other->collection) == 0;
-}
-
-/* killCursors for all in the list that are of the first one's collection. */
-static void
-build_kill_command(const dlist_head *list, const MongoSessionCursor *first,
-				   bson_t *command)
-{
-	bson_t		list_of_ids;
-	BsonArray	ids = {.bson = &list_of_ids};
+	BsonArray	ids = {.bson = list};
 	dlist_iter	iter;
 
-	BSON_APPEND_UTF8(command, "killCursors", first->collection);
-	BSON_APPEND_ARRAY_BEGIN(command, "cursors", &list_of_ids);
-	dlist_foreach(iter, (dlist_head *) list)
+	*first = NULL;
+	dlist_foreach(iter, &session->cursors)
 	{
-		MongoSessionCursor *cursor = dlist_container(MongoSessionCursor, node, iter.cur);
+		MongoSessionCursor *opened = dlist_container(MongoSessionCursor, node, iter.cur);
 
-		if (same_collection(cursor, first))
-			bson_array_append(&ids, bson_int64(cursor->id));
+		opened->in_command = all || opened->handle == NULL;
+		if (opened->in_command && *first == NULL)
+			*first = opened;
+		opened->in_command &= *first != NULL &&
+			strcmp(opened->database, (*first)->database) == 0 &&
+			strcmp(opened->collection, (*first)->collection) == 0;
+		if (opened->in_command)
+			bson_array_append(&ids, bson_int64(opened->id));
 	}
-	bson_append_array_end(command, &list_of_ids);
-}
-
-/* kill_listed: false when the server cannot be told. */
-static bool
-kill_listed(dlist_head *list, MongoKillFunction run, void *argument)
-{
-	while (!dlist_is_empty(list))
-	{
-		MongoSessionCursor *first = dlist_head_element(MongoSessionCursor, node, list);
-		bson_t		command = BSON_INITIALIZER;
-		dlist_mutable_iter iter;
-		bool		succeeded;
-
-		build_kill_command(list, first, &command);
-		succeeded = run(argument, first->database, &command);
-		bson_destroy(&command);
-		if (!succeeded)
-			return false;
-
-		dlist_foreach_modify(iter, list)
-		{
-			MongoSessionCursor *cursor = dlist_container(MongoSessionCursor, node, iter.cur);
-
-			if (cursor != first && same_collection(cursor, first))
-				mongo_session_cursors_remove(cursor);
-		}
-		mongo_session_cursors_remove(first);
-	}
-	return true;
+	return *first != NULL;
 }
 
 void
-mongo_session_cursors_kill(MongoSessionCursors *cursors, bool all, MongoKillFunction run,
-						   void *argument)
+mongo_session_kill_cursors(MongoSession *session, bool all)
 {
-	if (kill_listed(&cursors->abandoned, run, argument))
-	{
-		cursors->nabandoned = 0;
-		if (all)
-			(void) kill_listed(&cursors->read, run, argument);
-	}
+	bool		killed = session->lease != NULL;
 
+	while (killed)
+	{
+		bson_t		list = BSON_INITIALIZER;
+		bson_t		command = BSON_INITIALIZER;
+		MongoSessionCursor *first;
+		dlist_mutable_iter iter;
+
+		killed = append_ids(session, all, &list, &first);
+		if (killed)
+		{
+			BSON_APPEND_UTF8(&command, "killCursors", first->collection);
+			BSON_APPEND_ARRAY(&command, "cursors", &list);
+			killed = mongo_session_run_kill(session, first->database, &command);
+		}
+		bson_destroy(&list);
+		bson_destroy(&command);
+		if (!killed)
+			break;
+		dlist_foreach_modify(iter, &session->cursors)
+		{
+			MongoSessionCursor *opened = dlist_container(MongoSessionCursor, node, iter.cur);
+
+			if (opened->in_command)
+				forget_opened(session, opened);
+		}
+	}
 	/* what cannot be killed now is not asked for again with each scan */
-	cursors->due = cursors->nabandoned + MOST_ABANDONED;
+	session->kill_at = session->nabandoned + MOST_ABANDONED;
 }

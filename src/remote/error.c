@@ -536,52 +536,69 @@ mongo_report_connection_error(const char *server_name,
 			 hint ? errhint("%s", hint) : 0));
 }
 
-char *
-mongo_error_text(int code, const char *message, const bson_iter_t *info)
+/*
+ * error_text
+ *		MongoDB's message, printable, with what it tells beside it of a document that a
+ *		validator refuses.
+ */
+static char *
+error_text(const MongoFailure *failure)
 {
-	char	   *text = mongo_printable(message);
+	char	   *text = mongo_printable(failure->text);
 	char	   *shown = NULL;
 
-	if (code == DOCUMENT_VALIDATION_FAILURE && info != NULL && BSON_ITER_HOLDS_DOCUMENT(info))
-		shown = mongo_json_show_value(info, true, MAX_ERROR_INFO);
+	if (failure->code == DOCUMENT_VALIDATION_FAILURE && failure->has_info &&
+		BSON_ITER_HOLDS_DOCUMENT(&failure->info))
+		shown = mongo_json_show_value(&failure->info, true, MAX_ERROR_INFO);
 	return shown == NULL ? text : psprintf("%s: %s", text, shown);
+}
+
+void
+mongo_read_failure(const bson_iter_t *document, MongoFailure *failure)
+{
+	bson_iter_t iter = *document;
+
+	*failure = (MongoFailure) {.index = -1, .code_name = "", .text = ""};
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (strcmp(key, "index") == 0 && BSON_ITER_HOLDS_NUMBER(&iter))
+			failure->index = (int) bson_iter_as_int64(&iter);
+		else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&iter))
+			failure->code = (int) bson_iter_as_int64(&iter);
+		else if (strcmp(key, "codeName") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
+			failure->code_name = bson_iter_utf8(&iter, NULL);
+		else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
+			failure->text = bson_iter_utf8(&iter, NULL);
+		else if (strcmp(key, "errInfo") == 0)
+		{
+			failure->info = iter;
+			failure->has_info = true;
+		}
+	}
+}
+
+void
+mongo_read_reply_failure(const bson_t *reply, MongoFailure *failure)
+{
+	bson_iter_t iter;
+
+	*failure = (MongoFailure) {.index = -1, .code_name = "", .text = ""};
+	if (bson_iter_init(&iter, reply))
+		mongo_read_failure(&iter, failure);
+	if (*failure->text == '\0')
+		failure->text = "no message was given";
 }
 
 void
 mongo_report_command_error(const char *context_message, const bson_t *reply)
 {
-	bson_iter_t iter;
-	int			code = 0;
-	char	   *code_name = "";
-	char	   *text = "no message was given";
-	bson_iter_t info;
-	bool		has_info = bson_iter_init_find(&info, reply, "errInfo");
+	MongoFailure failure;
 
-	if (bson_iter_init(&iter, reply))
-	{
-		while (bson_iter_next(&iter))
-		{
-			const char *key = bson_iter_key(&iter);
-			uint32_t	length;
-
-			if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&iter))
-				code = (int) bson_iter_as_int64(&iter);
-			else if (strcmp(key, "codeName") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
-			{
-				const char *value = bson_iter_utf8(&iter, &length);
-
-				code_name = mongo_printable_bytes(value, length);
-			}
-			else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
-			{
-				const char *value = bson_iter_utf8(&iter, &length);
-
-				text = mongo_printable_bytes(value, length);
-			}
-		}
-	}
-	text = mongo_error_text(code, text, has_info ? &info : NULL);
-	raise_remote(context_message, code, code_name, text, NULL);
+	mongo_read_reply_failure(reply, &failure);
+	raise_remote(context_message, failure.code, mongo_printable(failure.code_name),
+				 error_text(&failure), NULL);
 }
 
 void
@@ -619,10 +636,10 @@ mongo_report_no_sessions(const char *context_message)
 }
 
 void
-mongo_report_write_error(const char *context_message, int code, const char *text,
+mongo_report_write_error(const char *context_message, const MongoFailure *failure,
 						 const char *hint)
 {
-	raise_remote(context_message, code, "", text, hint);
+	raise_remote(context_message, failure->code, "", error_text(failure), hint);
 }
 
 void

@@ -310,14 +310,6 @@ guard_flush(mongoc_stream_t *base)
 	return mongoc_stream_flush(((MongoGuard *) base)->base);
 }
 
-static int
-guard_setsockopt(mongoc_stream_t *base, int level, int name, void *value,
-				 mongoc_socklen_t length)
-{
-	return mongoc_stream_setsockopt(((MongoGuard *) base)->base, level, name,
-									value, length);
-}
-
 static mongoc_stream_t *
 guard_get_base_stream(mongoc_stream_t *base)
 {
@@ -356,7 +348,6 @@ mongo_guard_new(MongoStream *stream)
 	guard->vtable.flush = guard_flush;
 	guard->vtable.readv = guard_readv;
 	guard->vtable.writev = guard_writev;
-	guard->vtable.setsockopt = guard_setsockopt;
 	guard->vtable.get_base_stream = guard_get_base_stream;
 	guard->vtable.check_closed = guard_check_closed;
 	guard->vtable.timed_out = guard_timed_out;

@@ -282,7 +282,7 @@ mongo_begin_write(UserMapping *user, const MongoExtent *extent)
 	MongoSession *session = mongo_session_for_write(user);
 
 	send_unsent(extent, InvalidCommandId);
-	finish_cursors(extent, mongo_session_in_transaction(session));
+	finish_cursors(extent, session->lease != NULL);
 	return session;
 }
 

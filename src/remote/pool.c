@@ -22,16 +22,15 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
-static void mongo_idle_clients_initialize(void);
-static void mongo_idle_clients_make_room(Oid serverid);
-static void mongo_idle_clients_sweep(XactEvent event);
-static void mongo_lease_connect(MongoLease *lease, UserMapping *user);
-static MongoClient *mongo_lease_find_idle(MongoLease *lease);
+static void end_all_sessions(int code, Datum arg);
+static void close_idle_connections(Oid serverid);
+static void connect_lease(MongoLease *lease, UserMapping *user);
+static MongoConnection *find_idle(MongoLease *lease);
 
 /*-------------------------------------------------------------------------
- * The clients of this backend, by user mapping.
+ * The connections of this backend, by user mapping.
  *
- * Invariants: a client is in its entry's list of idle ones, and then its
+ * Invariants: a connection is in its entry's list of idle ones, and then its
  * connection is authenticated with nothing in flight, or in that of leased ones
  * and held by exactly one lease.  One whose server or user mapping has changed
  * is "retired": it serves only the cursors that were opened on it, and is closed
@@ -40,29 +39,31 @@ static MongoClient *mongo_lease_find_idle(MongoLease *lease);
  *-------------------------------------------------------------------------
  */
 
-HTAB	   *mongo_pool = NULL;
+/* All entries, of PoolEntry; NULL: not initialized yet. */
+static HTAB *pool = NULL;
 
-bool		mongo_pool_needs_sweep = false;
+/* There may be a connection to close: the end of the transaction looks for it. */
+static bool needs_sweep = false;
 
 /*
  * retire_if_meant: those of the server or user mapping with the hash value, all for 0,
  * are used no more.
  */
 static void
-retire_if_meant(const dlist_head *clients, int cacheid, uint32 hashvalue)
+retire_if_meant(const dlist_head *connections, int cacheid, uint32 hashvalue)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, clients))
+	dlist_foreach(iter, unconstify(dlist_head *, connections))
 	{
-		MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
 		if (hashvalue != 0 &&
-			!(cacheid == FOREIGNSERVEROID && client->server_hashvalue == hashvalue) &&
-			!(cacheid == USERMAPPINGOID && client->mapping_hashvalue == hashvalue))
+			!(cacheid == FOREIGNSERVEROID && connection->server_hashvalue == hashvalue) &&
+			!(cacheid == USERMAPPINGOID && connection->mapping_hashvalue == hashvalue))
 			continue;
-		client->retired = true;
-		mongo_pool_needs_sweep = true;
+		connection->retired = true;
+		needs_sweep = true;
 	}
 }
 
@@ -78,7 +79,7 @@ retire_clients(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalue)
 	HASH_SEQ_STATUS scan;
 	PoolEntry  *entry;
 
-	hash_seq_init(&scan, mongo_pool);
+	hash_seq_init(&scan, pool);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
 		retire_if_meant(&entry->idle, cacheid, hashvalue);
@@ -87,11 +88,11 @@ retire_clients(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalue)
 }
 
 /*
- * mongo_pool_initialize
+ * initialize_pool
  *		Once a process, before any other.
  */
 static void
-mongo_pool_initialize(void)
+initialize_pool(void)
 {
 	HASHCTL		control = {
 		.keysize = sizeof(Oid),
@@ -99,21 +100,21 @@ mongo_pool_initialize(void)
 	};
 
 	mongo_initialize_library();
-	mongo_pool = hash_create("mongo_fdw clients", 8, &control,
-							 HASH_ELEM | HASH_BLOBS);
+	pool = hash_create("mongo_fdw connections", 8, &control,
+					   HASH_ELEM | HASH_BLOBS);
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_clients, (Datum) 0);
 	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_clients, (Datum) 0);
 }
 
 /*
- * mongo_pool_entry
+ * find_entry
  *		That of a user mapping; a new one if need be.
  */
 static PoolEntry *
-mongo_pool_entry(Oid umid)
+find_entry(Oid umid)
 {
 	bool		found;
-	PoolEntry  *entry = hash_search(mongo_pool, &umid, HASH_ENTER, &found);
+	PoolEntry  *entry = hash_search(pool, &umid, HASH_ENTER, &found);
 
 	if (!found)
 	{
@@ -132,8 +133,9 @@ mongo_pool_entry(Oid umid)
 	return entry;
 }
 
-void
-mongo_pool_close(PoolEntry *entry, MongoClient *client)
+/* close_connection: one that is in no list; cursors opened on it have no home then. */
+static void
+close_connection(PoolEntry *entry, MongoConnection *connection)
 {
 	dlist_iter	iter;
 
@@ -141,25 +143,25 @@ mongo_pool_close(PoolEntry *entry, MongoClient *client)
 	{
 		MongoLease *lease = dlist_container(MongoLease, reader_node, iter.cur);
 
-		if (lease->home == client)
+		if (lease->home == connection)
 			lease->home = NULL;
 	}
-	mongo_client_close(client);
+	mongo_connection_close(connection);
 }
 
 static void
-mongo_pool_remove_idle(PoolEntry *entry, MongoClient *client)
+remove_idle(PoolEntry *entry, MongoConnection *connection)
 {
-	dlist_delete(&client->node);
-	mongo_pool_close(entry, client);
+	dlist_delete(&connection->node);
+	close_connection(entry, connection);
 }
 
 /*
- * mongo_pool_kill_orphans
- *		Tell the client's server which of its cursors others had to leave open.
+ * kill_orphans
+ *		Tell the connection's server which of its cursors others had to leave open.
  */
 static void
-mongo_pool_kill_orphans(PoolEntry *entry, MongoClient *client)
+kill_orphans(PoolEntry *entry, MongoConnection *connection)
 {
 	dlist_mutable_iter iter;
 
@@ -167,120 +169,78 @@ mongo_pool_kill_orphans(PoolEntry *entry, MongoClient *client)
 	{
 		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
 
-		if (!mongo_client_kill_cursor(client, cursor))
+		if (!mongo_connection_kill_cursor(connection, cursor))
 			continue;
 		dlist_delete(&cursor->node);
-		bson_free(cursor);
+		free(cursor);
 	}
 }
 
-/* ----------------- Leases: the exclusive use of a client ------------------ */
+/* ----------------- Leases: the exclusive use of a connection ------------------ */
 
-/* A client used so recently is not asked whether its connection is open. */
+/* A connection used so recently is not asked whether its connection is open. */
 #define RECENTLY_USED_MS	100
 
 /* ---------------------------- cursors of leases ----------------------------- */
 
-/* What mongo_client_describe_cursor() is called with, and what it gives. */
-typedef struct CursorNote
-{
-	MongoClient *client;
-	int64		id;
-	const char *database;
-	const char *collection;
-	RemoteCursor *remote;
-} CursorNote;
-
 static void
-describe_noted(void *argument)
-{
-	CursorNote *note = argument;
-
-	note->remote = mongo_client_describe_cursor(note->client, note->id, note->database,
-												note->collection);
-}
-
-/* kill_unknown: a cursor that cannot be remembered is closed at once. */
-static void
-kill_unknown(const CursorNote *note)
-{
-	const RemoteCursor cursor = {
-		.id = note->id,
-		.host_and_port = note->client->connection.transport.data_stream->host_and_port,
-		.database = note->database,
-		.collection = note->collection
-	};
-
-	(void) mongo_client_kill_cursor(note->client, &cursor);
-}
-
-/* The cursor, taken out of the lease, or NULL. */
-static RemoteCursor *
 forget_cursor(MongoLease *lease)
 {
-	RemoteCursor *cursor = lease->remote;
-
-	if (cursor == NULL)
-		return NULL;
+	if (lease->cursor.id == 0)
+		return;
 	dlist_delete(&lease->reader_node);
-	lease->remote = NULL;
+	lease->cursor.id = 0;
 	if (lease->home != NULL && --lease->home->cursors == 0 && lease->home->retired)
-		mongo_pool_needs_sweep = true;
+		needs_sweep = true;
 	lease->home = NULL;
-	return cursor;
 }
 
-bool
+void
 mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
 						const char *database, const char *collection)
 {
-	CursorNote	note = {lease->client, cursor_id, database, collection, NULL};
+	RemoteCursor *cursor = &lease->cursor;
 
-	if (lease->remote != NULL && lease->remote->id == cursor_id)
-		return true;
-	bson_free(forget_cursor(lease));
-	if (cursor_id == 0 || lease->client == NULL ||
-		lease->client->connection.transport.data_stream == NULL)
-		return true;
-	if (!mongo_protect(describe_noted, &note))
-	{
-		kill_unknown(&note);
-		return false;
-	}
-	lease->remote = note.remote;
-	lease->home = lease->client;
+	if (cursor->id == cursor_id)
+		return;
+	forget_cursor(lease);
+	if (cursor_id == 0 || lease->connection == NULL ||
+		lease->connection->transport.data_stream == NULL)
+		return;
+	cursor->id = cursor_id;
+	strlcpy(cursor->database, database, sizeof(cursor->database));
+	strlcpy(cursor->collection, collection, sizeof(cursor->collection));
+	strlcpy(cursor->host_and_port, lease->connection->transport.data_stream->host_and_port,
+			sizeof(cursor->host_and_port));
+	lease->home = lease->connection;
 	lease->home->cursors++;
 	dlist_push_tail(&lease->entry->readers, &lease->reader_node);
-	return true;
 }
 
 /*
  * leave_cursor
- *		To the next client that is leased, or else to MongoDB, which closes it by
- *		itself after 10 minutes.
+ *		To the next connection that is leased, or else to MongoDB, which closes it by
+ *		itself after 10 minutes; so it does if there is no memory for it.
  */
 static void
-leave_cursor(PoolEntry *entry, RemoteCursor *cursor)
+leave_cursor(MongoLease *lease)
 {
-	dlist_push_tail(&entry->orphans, &cursor->node);
-	mongo_pool_needs_sweep = true;
-}
+	RemoteCursor *cursor = malloc(sizeof(RemoteCursor));
 
-/* leave_all_cursors: those of all leases, as the process exits. */
-static void
-leave_all_cursors(PoolEntry *entry)
-{
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &entry->readers)
-		leave_cursor(entry, forget_cursor(dlist_container(MongoLease, reader_node, iter.cur)));
+	if (cursor != NULL)
+	{
+		*cursor = lease->cursor;
+		dlist_push_tail(&lease->entry->orphans, &cursor->node);
+		needs_sweep = true;
+	}
+	forget_cursor(lease);
 }
 
 /*
  * kill_cursor
- *		Have a cursor closed that nobody reads on: by a client that is on its
+ *		Have a cursor closed that nobody reads on: by a connection that is on its
  *		server, over a connection of its own while a getMore is under way, or
- *		else by the next client that is leased.
+ *		else by the next connection that is leased.
  *
  * As the process exits there is no next one: what is closed over that connection are
  * the cursors of all.
@@ -288,29 +248,31 @@ leave_all_cursors(PoolEntry *entry)
 static void
 kill_cursor(MongoLease *lease)
 {
-	MongoClient *client = lease->client;
-	MongoClient *busy = NULL;
-	RemoteCursor *cursor = lease->remote;
+	MongoConnection *connection = lease->connection;
+	MongoConnection *busy = NULL;
 	bool		left = false;
+	dlist_mutable_iter iter;
 
-	if (client == NULL || !mongo_client_is_clean(client))
+	if (connection == NULL || !mongo_connection_is_clean(connection))
 	{
-		busy = client;
-		client = cursor != NULL ? mongo_lease_find_idle(lease) : NULL;
+		busy = connection;
+		connection = lease->cursor.id != 0 ? find_idle(lease) : NULL;
 	}
-	if (cursor != NULL)
+	if (lease->cursor.id != 0)
 	{
-		(void) forget_cursor(lease);
-		left = client == NULL || !mongo_client_kill_cursor(client, cursor);
+		left = connection == NULL || !mongo_connection_kill_cursor(connection, &lease->cursor);
 		if (left)
-			leave_cursor(lease->entry, cursor);
+			leave_cursor(lease);
 		else
-			bson_free(cursor);
+			forget_cursor(lease);
 	}
-	if (busy == NULL || busy->connection.in_flight == 0)
+	if (busy == NULL || busy->in_flight == 0)
 		return;
 	if (proc_exit_inprogress)
-		leave_all_cursors(lease->entry);
+	{
+		dlist_foreach_modify(iter, &lease->entry->readers)
+			leave_cursor(dlist_container(MongoLease, reader_node, iter.cur));
+	}
 	if (left || proc_exit_inprogress)
 		mongo_kill_cursors_beside(busy, &lease->entry->orphans);
 }
@@ -349,18 +311,18 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 {
 	MongoLease *lease = MemoryContextAllocZero(owner, sizeof(MongoLease));
 
-	if (mongo_pool == NULL)
+	if (pool == NULL)
 	{
 		/* once the pool is there, nothing more fails for want of memory */
-		mongo_at_transaction_end(MONGO_END_CLIENTS, mongo_idle_clients_sweep);
-		mongo_pool_initialize();
-		mongo_idle_clients_initialize();
+		mongo_register_transaction_callbacks();
+		initialize_pool();
+		on_proc_exit(end_all_sessions, (Datum) 0);
 	}
 	mongo_memory_check(0);
 
 	lease->turns = turns;
 	lease->reader = reader;
-	lease->entry = mongo_pool_entry(user->umid);
+	lease->entry = find_entry(user->umid);
 	lease->entry->serverid = user->serverid;
 	if (lease->entry->userid != user->userid)
 	{
@@ -375,12 +337,6 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	return lease;
 }
 
-void
-mongo_lease_prefer(MongoLease *lease, mongoc_read_mode_t read_mode)
-{
-	lease->read_mode = read_mode;
-}
-
 MongoLease *
 mongo_lease_acquire(MemoryContext owner, UserMapping *user)
 {
@@ -390,34 +346,34 @@ mongo_lease_acquire(MemoryContext owner, UserMapping *user)
 	return lease;
 }
 
-/* was_left: has the client been idle for long enough that it is worth a look? */
+/* was_left: has the connection been idle for long enough that it is worth a look? */
 static bool
-was_left(const MongoClient *client)
+was_left(const MongoConnection *connection)
 {
-	return client->idle_since != 0 &&
-		TimestampDifferenceExceeds(client->idle_since, GetCurrentTimestamp(),
+	return connection->idle_since != 0 &&
+		TimestampDifferenceExceeds(connection->idle_since, GetCurrentTimestamp(),
 								   RECENTLY_USED_MS);
 }
 
 void
 mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user)
 {
-	if (was_left(lease->client) && mongo_client_has_lost_connection(lease->client))
+	if (was_left(lease->connection) && mongo_has_reply(lease->connection))
 		mongo_lease_renew(lease, user);
 }
 
 /*
  * move_to_primary
- *		Have a lease that is to write hold a client of the primary: the read preference of
+ *		Have a lease that is to write hold a connection of the primary: the read preference of
  *		the one that it holds may lead elsewhere.
  */
 static void
 move_to_primary(MongoLease *lease, UserMapping *user)
 {
-	if (lease->client->takes_writes)
+	if (lease->connection->takes_writes)
 		return;
 	mongo_lease_put(lease);
-	mongo_lease_prefer(lease, MONGOC_READ_PRIMARY);
+	lease->read_mode = MONGOC_READ_PRIMARY;
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
 	mongo_lease_replace_if_closed(lease, user);
 }
@@ -452,17 +408,17 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 {
 	PoolEntry  *entry = lease->entry;
 
-	bson_free(forget_cursor(lease));
-	if (lease->client != NULL)
-		lease->client->connection.broken = true;
+	forget_cursor(lease);
+	if (lease->connection != NULL)
+		lease->connection->broken = true;
 	mongo_lease_put(lease);
 
 	/* what broke one connection has most likely broken the idle ones too */
 	while (!dlist_is_empty(&entry->idle))
-		mongo_pool_remove_idle(entry, dlist_head_element(MongoClient, node, &entry->idle));
+		remove_idle(entry, dlist_head_element(MongoConnection, node, &entry->idle));
 
-	mongo_lease_connect(lease, user);
-	mongo_traffic_add(&lease->client->connection.transport.traffic, MONGO_COUNT_RECONNECTS, 1);
+	connect_lease(lease, user);
+	mongo_traffic_add(&lease->connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
 }
 
 /* ---------------------------- what a lease holds ---------------------------- */
@@ -470,68 +426,56 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 void
 mongo_lease_check_interrupts(MongoLease *lease)
 {
-	MongoConnection *connection = &lease->client->connection;
+	MongoConnection *connection = lease->connection;
 
 	if (mongo_slow_command_ms >= 0)
 		mongo_log_slow_request(connection);
 	mongo_raise_wait(connection);
 }
 
-void
-mongo_lease_count(MongoLease *lease, MongoCounter counter, uint64 count)
-{
-	mongo_activity_count(lease->activity, counter, count);
-}
+/* ------------------ Which connection a lease gets, and when ------------------- */
 
-MongoConnection *
-mongo_lease_connection(MongoLease *lease)
-{
-	return &lease->client->connection;
-}
-
-/* ------------------ Which client a lease gets, and when ------------------- */
-
-/* ------------------------- which client a lease gets ------------------------ */
+/* ------------------------- which connection a lease gets ------------------------ */
 
 /*
  * suits
- *		May this client, which is idle or can be made so, send what the lease has?
+ *		May this connection, which is idle or can be made so, send what the lease has?
  */
 static bool
-suits(const MongoLease *lease, const MongoClient *client)
+suits(const MongoLease *lease, const MongoConnection *connection)
 {
-	if (lease->remote != NULL)
-		return client == lease->home ||
-			(!client->retired &&
-			 mongo_client_is_on(client, lease->remote->host_and_port));
+	if (lease->cursor.id != 0)
+		return connection == lease->home ||
+			(!connection->retired &&
+			 mongo_connection_is_on(connection, lease->cursor.host_and_port));
 
 	/* what may be held for long must not be a cursor's only way */
-	return !client->retired && client->read_mode == lease->read_mode &&
-		(lease->turns != NULL || client->cursors == 0);
+	return !connection->retired && connection->read_mode == lease->read_mode &&
+		(lease->turns != NULL || connection->cursors == 0);
 }
 
 /*
- * mongo_lease_find_idle
- *		A client that is free and suits the lease, still in its list; NULL when
+ * find_idle
+ *		A connection that is free and suits the lease, still in its list; NULL when
  *		there is none.  Those that have broken are closed.
  */
-static MongoClient *
-mongo_lease_find_idle(MongoLease *lease)
+static MongoConnection *
+find_idle(MongoLease *lease)
 {
 	PoolEntry  *entry = lease->entry;
-	MongoClient *found = NULL;
+	MongoConnection *found = NULL;
 	dlist_mutable_iter iter;
 
 	dlist_foreach_modify(iter, &entry->idle)
 	{
-		MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (!mongo_client_is_clean(client))
-			mongo_pool_remove_idle(entry, client);
-		else if (suits(lease, client) && (found == NULL || client == lease->home))
+		if (!mongo_connection_is_clean(connection))
+			remove_idle(entry, connection);
+		else if (suits(lease, connection) && (found == NULL || connection == lease->home))
 		{
-			found = client;
-			if (lease->home == NULL || client == lease->home)
+			found = connection;
+			if (lease->home == NULL || connection == lease->home)
 				break;
 		}
 	}
@@ -554,7 +498,7 @@ find_in_flight(const MongoLease *lease)
 	{
 		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
 
-		if (suits(lease, other->client))
+		if (suits(lease, other->connection))
 			return other;
 	}
 	return NULL;
@@ -562,16 +506,16 @@ find_in_flight(const MongoLease *lease)
 
 /* count_listed: those that will still be used, of this read preference. */
 static int
-count_listed(const dlist_head *clients, mongoc_read_mode_t read_mode)
+count_listed(const dlist_head *connections, mongoc_read_mode_t read_mode)
 {
 	int			count = 0;
 	dlist_iter	iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, clients))
+	dlist_foreach(iter, unconstify(dlist_head *, connections))
 	{
-		const MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (!client->retired && client->read_mode == read_mode)
+		if (!connection->retired && connection->read_mode == read_mode)
 			count++;
 	}
 	return count;
@@ -599,14 +543,14 @@ may_connect(const MongoLease *lease)
 		mongo_connection_limit_has_room(entry->serverid, entry->max_connections);
 }
 
-/* hold: the client, which is in no list, is told what others had to leave open. */
+/* hold: the connection, which is in no list, is told what others had to leave open. */
 static void
-hold(MongoLease *lease, MongoClient *client)
+hold(MongoLease *lease, MongoConnection *connection)
 {
-	lease->client = client;
+	lease->connection = connection;
 	mongo_activity_use(lease->activity);
-	dlist_push_head(&lease->entry->leased, &client->node);
-	mongo_pool_kill_orphans(lease->entry, client);
+	dlist_push_head(&lease->entry->leased, &connection->node);
+	kill_orphans(lease->entry, connection);
 }
 
 /*
@@ -623,33 +567,33 @@ make_room_on_server(UserMapping *user)
 		return;
 	options = mongo_connection_options(GetForeignServer(user->serverid), user);
 	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
-		mongo_idle_clients_make_room(user->serverid);
+		close_idle_connections(user->serverid);
 	pfree(options);
 }
 
 /*
- * mongo_lease_connect
- *		Hold a new client; idle ones make room where files are short.
+ * connect_lease
+ *		Hold a new connection; idle ones make room where files are short.
  */
 static void
-mongo_lease_connect(MongoLease *lease, UserMapping *user)
+connect_lease(MongoLease *lease, UserMapping *user)
 {
-	MongoClient *client;
+	MongoConnection *connection;
 
 	if (!mongo_may_open_connection())
-		mongo_idle_clients_make_room(InvalidOid);
+		close_idle_connections(InvalidOid);
 	make_room_on_server(user);
 	mongo_activity_use(lease->activity);
-	client = mongo_client_connect(user, lease->read_mode);
-	lease->entry->limit = client->async_connections;
-	lease->entry->max_connections = client->max_connections;
-	hold(lease, client);
+	connection = mongo_connection_open(user, lease->read_mode);
+	lease->entry->limit = connection->async_connections;
+	lease->entry->max_connections = connection->max_connections;
+	hold(lease, connection);
 }
 
 /* ------------------------------ taking turns ------------------------------- */
 
-static void
-leave_list(MongoLease *lease)
+void
+mongo_lease_leave_list(MongoLease *lease)
 {
 	if (lease->place != LEASE_IN_NO_LIST)
 		dlist_delete(&lease->node);
@@ -662,7 +606,7 @@ wait_for_turn(MongoLease *lease)
 {
 	if (lease->place == LEASE_WAITING)
 		return;
-	if (lease->remote != NULL)
+	if (lease->cursor.id != 0)
 		dlist_push_head(&lease->entry->waiting, &lease->node);
 	else
 		dlist_push_tail(&lease->entry->waiting, &lease->node);
@@ -678,9 +622,9 @@ wait_for_turn(MongoLease *lease)
 static bool
 connect_for_cursor(MongoLease *lease, UserMapping *user)
 {
-	mongo_lease_connect(lease, user);
-	if (lease->remote == NULL ||
-		mongo_client_is_on(lease->client, lease->remote->host_and_port))
+	connect_lease(lease, user);
+	if (lease->cursor.id == 0 ||
+		mongo_connection_is_on(lease->connection, lease->cursor.host_and_port))
 		return true;
 	mongo_lease_put(lease);
 	return false;
@@ -693,30 +637,30 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 	 * a request that could not be sent in another scan's stead, whose error
 	 * it was
 	 */
-	if (lease->client != NULL)
+	if (lease->connection != NULL)
 	{
-		lease->client->connection.broken = true;
+		lease->connection->broken = true;
 		mongo_lease_put(lease);
 	}
 	if (turn == MONGO_TURN_IF_FREE && !dlist_is_empty(&lease->entry->waiting))
 		return false;
 	for (;;)
 	{
-		MongoClient *client = mongo_lease_find_idle(lease);
+		MongoConnection *connection = find_idle(lease);
 		MongoLease *other;
 
-		if (client != NULL)
+		if (connection != NULL)
 		{
-			leave_list(lease);
-			dlist_delete(&client->node);
-			hold(lease, client);
+			mongo_lease_leave_list(lease);
+			dlist_delete(&connection->node);
+			hold(lease, connection);
 			return true;
 		}
 		if (turn == MONGO_TURN_IF_FREE)
 			return false;
 		if (may_connect(lease))
 		{
-			leave_list(lease);
+			mongo_lease_leave_list(lease);
 			if (connect_for_cursor(lease, user))
 				return true;
 		}
@@ -726,7 +670,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 			return false;
 		}
 
-		leave_list(lease);
+		mongo_lease_leave_list(lease);
 		other = find_in_flight(lease);
 		if (other != NULL)
 			other->turns->take_answer(other->reader);
@@ -747,38 +691,32 @@ mongo_lease_note_sent(MongoLease *lease)
 }
 
 void
-mongo_lease_note_answered(MongoLease *lease)
-{
-	leave_list(lease);
-}
-
-void
 mongo_lease_put(MongoLease *lease)
 {
 	PoolEntry  *entry = lease->entry;
-	MongoClient *client = lease->client;
+	MongoConnection *connection = lease->connection;
 
-	leave_list(lease);
-	if (client == NULL)
+	mongo_lease_leave_list(lease);
+	if (connection == NULL)
 		return;
-	lease->client = NULL;
-	client->in_transaction = false;
-	mongo_activity_flush(lease->activity, &client->connection.transport.traffic,
-						 &client->flushed);
-	dlist_delete(&client->node);
-	if (!mongo_client_is_clean(client) || (client->retired && client->cursors == 0))
+	lease->connection = NULL;
+	connection->in_transaction = false;
+	mongo_activity_flush(lease->activity, &connection->transport.traffic,
+						 &connection->flushed);
+	dlist_delete(&connection->node);
+	if (!mongo_connection_is_clean(connection) || (connection->retired && connection->cursors == 0))
 	{
-		mongo_pool_close(entry, client);
+		close_connection(entry, connection);
 		return;
 	}
-	if (!client->keep || client->idle_timeout > 0 || client->retired ||
+	if (!connection->keep || connection->idle_timeout > 0 || connection->retired ||
 		!dlist_is_empty(&entry->idle))
-		mongo_pool_needs_sweep = true;
-	client->idle_since = GetCurrentTimestamp();
-	dlist_push_head(&entry->idle, &client->node);
+		needs_sweep = true;
+	connection->idle_since = GetCurrentTimestamp();
+	dlist_push_head(&entry->idle, &connection->node);
 }
 
-/* first_to_serve: of those who wait, for whom there is a client; or NULL. */
+/* first_to_serve: of those who wait, for whom there is a connection; or NULL. */
 static MongoLease *
 first_to_serve(PoolEntry *entry)
 {
@@ -788,7 +726,7 @@ first_to_serve(PoolEntry *entry)
 	{
 		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
 
-		if (mongo_lease_find_idle(lease) != NULL)
+		if (find_idle(lease) != NULL)
 			return lease;
 	}
 	return NULL;
@@ -805,38 +743,13 @@ mongo_lease_serve_others(MongoLease *lease)
 
 		if (next == NULL)
 			return;
-		leave_list(next);
+		mongo_lease_leave_list(next);
 		next->turns->serve(next->reader);
 	}
 }
 
-bool
-mongo_lease_holds_client(const MongoLease *lease)
-{
-	return lease->client != NULL;
-}
-
-bool
-mongo_lease_find_in_flight(MongoLease *lease,
-						   bool (*condition) (const void *reader, const void *arg),
-						   const void *arg)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &lease->entry->in_flight)
-	{
-		const MongoLease *other = dlist_container(MongoLease, node, iter.cur);
-
-		/* another kind's reader is another struct */
-		if (other->turns == lease->turns && other->read_mode == lease->read_mode &&
-			condition(other->reader, arg))
-			return true;
-	}
-	return false;
-}
-
 /*-------------------------------------------------------------------------
- * How long clients are kept that nobody has leased.
+ * How long connections are kept that nobody has leased.
  *
  * One of a user mapping and read preference stays, unless keep_connections forbids it or
  * it has been idle for idle_timeout.  More than one are there when scans wanted to work at
@@ -850,7 +763,7 @@ mongo_lease_find_in_flight(MongoLease *lease,
  *-------------------------------------------------------------------------
  */
 
-/* How long more clients than one stay when they are not used. */
+/* How long more connections than one stay when they are not used. */
 #define SURPLUS_TIMEOUT_MS	1000
 
 static TimeoutId timer = MAX_TIMEOUTS;	/* not registered yet */
@@ -872,18 +785,18 @@ set_timer(TimestampTz due)
 		enable_timeout_at(timer, due);
 }
 
-/* When the client is to be closed: 0 for now, DT_NOEND for never. */
+/* When the connection is to be closed: 0 for now, DT_NOEND for never. */
 static TimestampTz
-due_time(const MongoClient *client, bool is_surplus)
+due_time(const MongoConnection *connection, bool is_surplus)
 {
-	int			timeout = client->idle_timeout;
+	int			timeout = connection->idle_timeout;
 
-	if (client->retired || !client->keep)
+	if (connection->retired || !connection->keep)
 		return 0;
 	if (is_surplus && (timeout == 0 || timeout > SURPLUS_TIMEOUT_MS))
 		timeout = SURPLUS_TIMEOUT_MS;
 	return timeout == 0 ? DT_NOEND :
-		TimestampTzPlusMilliseconds(client->idle_since, timeout);
+		TimestampTzPlusMilliseconds(connection->idle_since, timeout);
 }
 
 /* sweep_entry: when the next is to be closed that still stays. */
@@ -895,21 +808,21 @@ sweep_entry(PoolEntry *entry, TimestampTz now)
 	dlist_mutable_iter iter;
 
 	if (!dlist_is_empty(&entry->idle))
-		mongo_pool_kill_orphans(entry, dlist_head_element(MongoClient, node, &entry->idle));
+		kill_orphans(entry, dlist_head_element(MongoConnection, node, &entry->idle));
 	dlist_foreach_modify(iter, &entry->idle)
 	{
-		MongoClient *client = dlist_container(MongoClient, node, iter.cur);
-		uint32		bit = (uint32) 1 << client->read_mode;
-		TimestampTz due = due_time(client, (kept & bit) != 0);
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+		uint32		bit = (uint32) 1 << connection->read_mode;
+		TimestampTz due = due_time(connection, (kept & bit) != 0);
 
-		if (due <= now && client->cursors == 0)
+		if (due <= now && connection->cursors == 0)
 		{
-			mongo_pool_remove_idle(entry, client);
+			remove_idle(entry, connection);
 			continue;
 		}
 		/* what a cursor is left on goes at the end of its transaction */
 		if (due <= now)
-			mongo_pool_needs_sweep = true;
+			needs_sweep = true;
 		else
 			next = Min(next, due);
 		kept |= bit;
@@ -917,59 +830,50 @@ sweep_entry(PoolEntry *entry, TimestampTz now)
 	return next;
 }
 
-/*
- * mongo_idle_clients_sweep
- *		At a transaction's end: close those whose time is over, and have the next
- *		one end in time.
- */
-static void
-mongo_idle_clients_sweep(XactEvent event)
+void
+mongo_pool_sweep(void)
 {
 	HASH_SEQ_STATUS scan;
 	PoolEntry  *entry;
 	TimestampTz now;
 	TimestampTz next = DT_NOEND;
 
-	if (!mongo_pool_needs_sweep ||
-		(event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
-		 event != XACT_EVENT_PREPARE && event != XACT_EVENT_PARALLEL_COMMIT &&
-		 event != XACT_EVENT_PARALLEL_ABORT))
+	if (!needs_sweep)
 		return;
-
-	mongo_pool_needs_sweep = false;
+	needs_sweep = false;
 	now = GetCurrentTimestamp();
-	hash_seq_init(&scan, mongo_pool);
+	hash_seq_init(&scan, pool);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 		next = Min(next, sweep_entry(entry, now));
 	if (next != DT_NOEND)
 	{
-		mongo_pool_needs_sweep = true;
+		needs_sweep = true;
 		set_timer(next);
 	}
 }
 
 /*
- * mongo_idle_clients_make_room
+ * close_idle_connections
  *		Close all that nobody reads from, as there are too many open files, or those to
  *		one server, as it is to have no more connections.
  */
 static void
-mongo_idle_clients_make_room(Oid serverid)
+close_idle_connections(Oid serverid)
 {
 	HASH_SEQ_STATUS scan;
 	PoolEntry  *entry;
 	dlist_mutable_iter iter;
 
-	hash_seq_init(&scan, mongo_pool);
+	hash_seq_init(&scan, pool);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
 		dlist_foreach_modify(iter, &entry->idle)
 		{
-			MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+			MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-			if (client->cursors == 0 &&
-				(!OidIsValid(serverid) || client->serverid == serverid))
-				mongo_pool_remove_idle(entry, client);
+			if (connection->cursors == 0 &&
+				(!OidIsValid(serverid) || connection->serverid == serverid))
+				remove_idle(entry, connection);
 		}
 	}
 }
@@ -990,27 +894,17 @@ end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused()
 
 	if (mongo_driver_is_entered())
 		return;
-	hash_seq_init(&scan, mongo_pool);
+	hash_seq_init(&scan, pool);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
 		dlist_foreach(iter, &entry->idle)
 		{
-			MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+			MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-			mongo_pool_kill_orphans(entry, client);
-			mongo_client_end_session(client);
+			kill_orphans(entry, connection);
+			mongo_connection_end_session(connection);
 		}
 	}
-}
-
-/*
- * mongo_idle_clients_initialize
- *		Once a process, when the pool is there.
- */
-static void
-mongo_idle_clients_initialize(void)
-{
-	on_proc_exit(end_all_sessions, (Datum) 0);
 }
 
 /* ------- The connections that this session has, for who asks in SQL ------- */
@@ -1018,27 +912,26 @@ mongo_idle_clients_initialize(void)
 /* -------------------------------- the list ---------------------------------- */
 
 static List *
-append_clients(List *list, Oid mapping, const dlist_head *clients, bool is_active)
+append_clients(List *list, Oid mapping, const dlist_head *connections, bool is_active)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, clients))
+	dlist_foreach(iter, unconstify(dlist_head *, connections))
 	{
-		MongoClient *client = dlist_container(MongoClient, node, iter.cur);
-		const MongoConnection *connection = &client->connection;
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 		const MongoStream *stream = connection->transport.data_stream;
 		MongoConnectionInfo *info = palloc0(sizeof(MongoConnectionInfo));
 
-		info->serverid = client->serverid;
+		info->serverid = connection->serverid;
 		info->mapping = mapping;
 		info->host = stream != NULL ? pstrdup(stream->host_and_port) : NULL;
-		info->role = pstrdup(client->server_type);
+		info->role = pstrdup(connection->server_type);
 		info->is_active = is_active;
-		info->has_cursor = client->cursors > 0;
-		info->is_valid = !client->retired;
-		info->in_transaction = client->in_transaction;
-		info->connected_at = client->connected_at;
-		info->idle_since = is_active ? 0 : client->idle_since;
+		info->has_cursor = connection->cursors > 0;
+		info->is_valid = !connection->retired;
+		info->in_transaction = connection->in_transaction;
+		info->connected_at = connection->connected_at;
+		info->idle_since = is_active ? 0 : connection->idle_since;
 		info->traffic = connection->transport.traffic;
 		info->compressor = connection->compressor != NULL ? connection->compressor->name : NULL;
 		info->has_tls = connection->transport.use_tls;
@@ -1054,9 +947,9 @@ mongo_connections(void)
 	PoolEntry  *entry;
 	List	   *list = NIL;
 
-	if (mongo_pool == NULL)
+	if (pool == NULL)
 		return NIL;
-	hash_seq_init(&scan, mongo_pool);
+	hash_seq_init(&scan, pool);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
 		list = append_clients(list, entry->umid, &entry->idle, false);
@@ -1076,17 +969,17 @@ close_idle(PoolEntry *entry, Oid serverid, List **in_use)
 
 	dlist_foreach_modify(iter, &entry->idle)
 	{
-		MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (OidIsValid(serverid) && client->serverid != serverid)
+		if (OidIsValid(serverid) && connection->serverid != serverid)
 			continue;
-		if (client->cursors > 0)
+		if (connection->cursors > 0)
 		{
-			*in_use = list_append_unique_oid(*in_use, client->serverid);
+			*in_use = list_append_unique_oid(*in_use, connection->serverid);
 			continue;
 		}
-		mongo_pool_kill_orphans(entry, client);
-		mongo_pool_remove_idle(entry, client);
+		kill_orphans(entry, connection);
+		remove_idle(entry, connection);
 		closed = true;
 	}
 	return closed;
@@ -1099,10 +992,10 @@ note_leased(const PoolEntry *entry, Oid serverid, List *in_use)
 
 	dlist_foreach(iter, unconstify(dlist_head *, &entry->leased))
 	{
-		const MongoClient *client = dlist_container(MongoClient, node, iter.cur);
+		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (!OidIsValid(serverid) || client->serverid == serverid)
-			in_use = list_append_unique_oid(in_use, client->serverid);
+		if (!OidIsValid(serverid) || connection->serverid == serverid)
+			in_use = list_append_unique_oid(in_use, connection->serverid);
 	}
 	return in_use;
 }
@@ -1131,9 +1024,9 @@ mongo_connections_close(Oid serverid)
 	ListCell   *cell;
 	bool		closed = false;
 
-	if (mongo_pool == NULL)
+	if (pool == NULL)
 		return false;
-	hash_seq_init(&scan, mongo_pool);
+	hash_seq_init(&scan, pool);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 	{
 		closed |= close_idle(entry, serverid, &in_use);
@@ -1142,32 +1035,4 @@ mongo_connections_close(Oid serverid)
 	foreach(cell, in_use)
 		warn_of_use(lfirst_oid(cell));
 	return closed;
-}
-
-/*-------------------------------------------------------------------------
- * What is to be done when a PostgreSQL transaction ends, in its order.
- *-------------------------------------------------------------------------
- */
-
-static void (*steps[MONGO_TRANSACTION_END_STEPS]) (XactEvent event);
-
-static void
-run_steps(XactEvent event, void *arg pg_attribute_unused())
-{
-	for (int i = 0; i < MONGO_TRANSACTION_END_STEPS; i++)
-	{
-		if (steps[i] != NULL)
-			steps[i] (event);
-	}
-}
-
-void
-mongo_at_transaction_end(MongoTransactionEndStep step, void (*callback) (XactEvent event))
-{
-	static bool registered = false;
-
-	if (!registered)
-		RegisterXactCallback(run_steps, NULL);
-	registered = true;
-	steps[step] = callback;
 }

@@ -722,14 +722,6 @@ stream_flush(mongoc_stream_t *base pg_attribute_unused())
 	return 0;
 }
 
-static int
-stream_setsockopt(mongoc_stream_t *base, int level, int name, void *value,
-				  mongoc_socklen_t length)
-{
-	return setsockopt(((MongoStream *) base)->socket, level, name, value,
-					  length);
-}
-
 static bool
 stream_check_closed(mongoc_stream_t *base)
 {
@@ -770,7 +762,6 @@ mongo_stream_new(MongoTransport *transport, pgsocket socket, bool external_fd,
 	stream->vtable.flush = stream_flush;
 	stream->vtable.readv = stream_readv;
 	stream->vtable.writev = stream_writev;
-	stream->vtable.setsockopt = stream_setsockopt;
 	stream->vtable.check_closed = stream_check_closed;
 	stream->vtable.poll = stream_poll;
 	stream->vtable.timed_out = stream_timed_out;

@@ -77,50 +77,15 @@ typedef enum MongoCommitOutcome
 /* How long an abort may go on closing cursors. */
 #define KILL_CURSORS_MS		500
 
-struct MongoSession
-{
-	UserMapping *user;			/* a copy */
-	char	   *server_name;
-	MongoTransactions mode;
-	bool		begun;			/* a MongoDB transaction is open, or was */
-	MongoLease *lease;			/* pinned; NULL without a transaction */
-	bson_t	   *lsid;			/* of the session; it outlives the connection */
-	int64		number;			/* of the transaction */
-	MongoKeptDocument recovery_token;	/* of mongos */
-	bool		used;			/* a command has been sent in the transaction */
-	bool		over;			/* it has been committed */
-	bool		broken_off;		/* the reply to a command has not come */
-	TimestampTz used_at;		/* the last one */
-	bool		wrote;			/* something was written, or may have been */
-	bool		lost;			/* a command failed: MongoDB has ended the
-								 * transaction, or will */
-	int64		documents;		/* written */
-	MongoWriteDoubt doubt;		/* what more may be, without a transaction */
-	MongoWriteFlight *flight;	/* a batch under way, likewise; or NULL */
-	int			flight_level;	/* nesting level that it was sent at */
-	int			written_level;	/* deepest nesting level that wrote; 0: none */
-	bool		uncommittable;	/* a savepoint that wrote was rolled back */
-	bool		maybe_open;		/* a commit failed; locks may be held for it */
-	MongoSessionCursors cursors;	/* open on the server */
-};
-
 /* In TopTransactionContext; NIL between transactions. */
 static List *sessions = NIL;
-
-static bool callbacks_registered = false;
-
-static MongoClient *
-client_of(const MongoSession *session)
-{
-	return mongo_client_of(mongo_lease_connection(session->lease));
-}
 
 bool
 mongo_session_is_lost_by(const MongoSession *session, const bson_error_t *error,
 						 const bson_t *reply)
 {
 	return reply != NULL ? mongo_reply_has_label(reply, "TransientTransactionError") :
-		mongo_session_in_transaction(session) && error->domain == MONGOC_ERROR_STREAM;
+		session->lease != NULL && error->domain == MONGOC_ERROR_STREAM;
 }
 
 void
@@ -159,21 +124,21 @@ static void
 begin(MongoSession *session)
 {
 	MongoLease *lease;
-	MongoClient *client;
+	MongoConnection *connection;
 	const bson_t *lsid;
 
 	if (session->begun || session->mode == MONGO_TRANSACTIONS_OFF)
 		return;
 
 	lease = mongo_lease_acquire_for_write(TopTransactionContext, session->user, NULL, NULL);
-	client = mongo_client_of(mongo_lease_connection(lease));
-	if (client->is_standalone)
+	connection = lease->connection;
+	if (connection->is_standalone)
 	{
 		mongo_lease_release(lease);
 		refuse_without_transactions(session);
 		return;
 	}
-	lsid = mongo_server_session_use(&client->session, client->context);
+	lsid = mongo_server_session_use(&connection->session, connection->context);
 	if (lsid == NULL)
 	{
 		mongo_lease_release(lease);
@@ -181,11 +146,11 @@ begin(MongoSession *session)
 										  session->server_name));
 	}
 	session->lsid = bson_copy_in(TopTransactionContext, lsid);
-	session->number = ++client->session.number;
+	session->number = ++connection->session.number;
 	session->used_at = GetCurrentTimestamp();
 	session->begun = true;
 	session->lease = lease;
-	client->in_transaction = true;
+	connection->in_transaction = true;
 }
 
 bool
@@ -197,7 +162,7 @@ mongo_session_is_fresh(const MongoSession *session)
 void
 mongo_session_restart(MongoSession *session)
 {
-	MongoServerSession *own = &client_of(session)->session;
+	MongoServerSession *own = &session->lease->connection->session;
 
 	/* a greater number ends what there may be of the last one */
 	session->number++;
@@ -230,14 +195,14 @@ append_session(const MongoSession *session, bson_t *fields)
 static void
 look_at_connection(MongoSession *session)
 {
-	MongoClient *client = client_of(session);
+	MongoConnection *connection = session->lease->connection;
 	TimestampTz now = GetCurrentTimestamp();
 	bson_error_t error;
 
-	if (!session->broken_off && mongo_client_is_clean(client) &&
+	if (!session->broken_off && mongo_connection_is_clean(connection) &&
 		TimestampDifferenceExceeds(session->used_at, now, RECENTLY_USED_MS) &&
-		mongo_client_has_lost_connection(client))
-		(void) mongo_client_reconnect(client, &error);
+		mongo_has_reply(connection))
+		(void) mongo_connection_reconnect(connection, &error);
 	session->used_at = now;
 }
 
@@ -250,7 +215,7 @@ look_at_connection(MongoSession *session)
 bson_t *
 mongo_session_fields(MongoSession *session)
 {
-	MongoClient *client = client_of(session);
+	MongoConnection *connection = session->lease->connection;
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 
 	look_at_connection(session);
@@ -260,10 +225,10 @@ mongo_session_fields(MongoSession *session)
 		BSON_APPEND_BOOL(fields, "startTransaction", true);
 		if (IsolationUsesXactSnapshot())
 			bson_append_condition(fields, "readConcern", "level", bson_utf8("snapshot"));
-		else if (client->connection.read_concern != NULL)
-			bson_concat(fields, client->connection.read_concern);
+		else if (connection->read_concern != NULL)
+			bson_concat(fields, connection->read_concern);
 	}
-	mongo_append_kept(fields, "$clusterTime", &client->cluster_time);
+	mongo_append_kept(fields, "$clusterTime", &connection->cluster_time);
 	return fields;
 }
 
@@ -275,10 +240,10 @@ mongo_session_note_reply(MongoSession *session, const bson_t *reply)
 	if (reply == NULL)
 	{
 		session->broken_off = true;
-		mongo_lease_connection(session->lease)->broken = true;
+		session->lease->connection->broken = true;
 		return;
 	}
-	mongo_keep(&client_of(session)->cluster_time, reply, "$clusterTime");
+	mongo_keep(&session->lease->connection->cluster_time, reply, "$clusterTime");
 	mongo_keep(&session->recovery_token, reply, "recoveryToken");
 }
 
@@ -292,7 +257,7 @@ static bool
 run_in_transaction(MongoSession *session, const MongoCommand *command, MongoReply *reply,
 				   bson_t *document, bool *answered, bson_error_t *error)
 {
-	MongoConnection *connection = mongo_lease_connection(session->lease);
+	MongoConnection *connection = session->lease->connection;
 
 	*answered = mongo_send(connection, command, reply) &&
 		mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT,
@@ -340,11 +305,9 @@ mongo_session_read_command(MongoSession *session, MemoryContext context,
 
 /* ------------------------------- cursors ------------------------------------ */
 
-/* kill_cursor_command: false when the server cannot be told. */
-static bool
-run_kill(void *argument, const char *database, const bson_t *command)
+bool
+mongo_session_run_kill(MongoSession *session, const char *database, const bson_t *command)
 {
-	MongoSession *session = argument;
 	bson_t		fields = BSON_INITIALIZER;
 	MongoCommand message = {.database = database,.document = command,.fields = &fields};
 	MongoReply	reply = {.context = CurrentMemoryContext};
@@ -357,7 +320,7 @@ run_kill(void *argument, const char *database, const bson_t *command)
 		BSON_APPEND_DOCUMENT(&fields, "lsid", session->lsid);
 	else
 		append_session(session, &fields);
-	succeeded = mongo_client_is_clean(client_of(session)) &&
+	succeeded = mongo_connection_is_clean(session->lease->connection) &&
 		run_in_transaction(session, &message, &reply, &document, &answered, &error);
 	bson_destroy(&fields);
 	mongo_reply_free(&reply);
@@ -388,17 +351,6 @@ release_interrupts(void)
 	if (holding_interrupts && InterruptHoldoffCount > 1)
 		RESUME_INTERRUPTS();
 	holding_interrupts = false;
-}
-
-/*
- * kill_cursors
- *		Close what reading has left open; all at the end of the transaction.
- */
-static void
-kill_cursors(MongoSession *session, bool all)
-{
-	if (session->lease != NULL)
-		mongo_session_cursors_kill(&session->cursors, all, run_kill, session);
 }
 
 /* ------------------------------- committing --------------------------------- */
@@ -484,7 +436,7 @@ longest_commit(void)
 static bson_t *
 commit_fields(const MongoSession *session, bool again)
 {
-	const bson_t *chosen = mongo_lease_connection(session->lease)->write_concern;
+	const bson_t *chosen = session->lease->connection->write_concern;
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 	bson_t		concern;
 	bson_iter_t iter;
@@ -493,7 +445,7 @@ commit_fields(const MongoSession *session, bool again)
 
 	append_session(session, fields);
 	mongo_append_kept(fields, "recoveryToken", &session->recovery_token);
-	mongo_append_kept(fields, "$clusterTime", &client_of(session)->cluster_time);
+	mongo_append_kept(fields, "$clusterTime", &session->lease->connection->cluster_time);
 	if (chosen != NULL && !again)
 	{
 		bson_concat(fields, chosen);
@@ -544,15 +496,14 @@ static MongoCommitOutcome
 try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int *sent,
 		   bson_error_t *error, bool *transient)
 {
-	MongoClient *client = client_of(session);
-	MongoConnection *connection = &client->connection;
+	MongoConnection *connection = session->lease->connection;
 	bson_t		document;
 	bool		answered = false;
 
 	*transient = false;
 	for (int attempt = 0; attempt < 2 && !answered; attempt++)
 	{
-		if (!mongo_client_is_clean(client) && !mongo_client_reconnect(client, error))
+		if (!mongo_connection_is_clean(connection) && !mongo_connection_reconnect(connection, error))
 			return *sent == 0 ? MONGO_NOT_COMMITTED : MONGO_COMMIT_UNKNOWN;
 		/* what has not left whole may leave once more */
 		if (!mongo_send(connection, command, reply))
@@ -590,7 +541,7 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
 static MongoCommitOutcome
 commit_transaction(MongoSession *session, bson_error_t *error, bool *transient)
 {
-	MongoConnection *connection = mongo_lease_connection(session->lease);
+	MongoConnection *connection = session->lease->connection;
 	MongoTransport *transport = &connection->transport;
 	bson_t	   *document = bson_from_template("{commitTransaction: 1}");
 	bson_t	   *again = commit_fields(session, true);
@@ -746,11 +697,11 @@ finish_reading(MongoSession *session)
 	bool		answered;
 
 	if (session->lease == NULL || !session->used || session->wrote || session->lost ||
-		!mongo_client_is_clean(client_of(session)))
+		!mongo_connection_is_clean(session->lease->connection))
 		return;
 	command.document = bson_from_template("{commitTransaction: 1}");
 	command.fields = commit_fields(session, false);
-	transport = &mongo_lease_connection(session->lease)->transport;
+	transport = &session->lease->connection->transport;
 	mongo_begin_ending(transport, ABORT_MS, HURRIED_ABORT_MS);
 	(void) run_in_transaction(session, &command, &reply, &document, &answered, &error);
 	mongo_finish_ending(transport);
@@ -775,7 +726,7 @@ commit_sessions(void)
 		refuse_to_commit(lfirst(cell));
 	foreach(cell, sessions)
 	{
-		kill_cursors(lfirst(cell), true);
+		mongo_session_kill_cursors(lfirst(cell), true);
 		finish_reading(lfirst(cell));
 	}
 	CHECK_FOR_INTERRUPTS();
@@ -814,8 +765,8 @@ warn_of_open_transaction(const MongoSession *session)
 static bool
 abort_transaction(MongoSession *session)
 {
-	MongoClient *client = client_of(session);
-	MongoTransport *transport = &client->connection.transport;
+	MongoConnection *connection = session->lease->connection;
+	MongoTransport *transport = &connection->transport;
 	bool		hurried = proc_exit_inprogress || transport->interrupted ||
 		mongo_interrupt_is_due(true);
 	bson_t		document = BSON_INITIALIZER;	/* both stay within the
@@ -826,29 +777,29 @@ abort_transaction(MongoSession *session)
 	bson_t		ignored;
 	bool		told;
 
-	if (mongo_client_is_clean(client) && mongo_client_has_lost_connection(client))
-		client->connection.broken = true;
-	if (!session->broken_off && !session->maybe_open && mongo_client_is_clean(client))
+	if (mongo_connection_is_clean(connection) && mongo_has_reply(connection))
+		connection->broken = true;
+	if (!session->broken_off && !session->maybe_open && mongo_connection_is_clean(connection))
 	{
 		bson_append_template(&document, "{abortTransaction: 1}");
 		append_session(session, &fields);
 		mongo_append_kept(&fields, "recoveryToken", &session->recovery_token);
 		mongo_begin_ending(transport, hurried ? HURRIED_ABORT_MS : ABORT_MS, HURRIED_ABORT_MS);
-		told = mongo_send(&client->connection, &command, &reply) &&
-			mongo_receive_document(&client->connection, &reply, MONGO_DUE_INTERRUPT,
+		told = mongo_send(connection, &command, &reply) &&
+			mongo_receive_document(connection, &reply, MONGO_DUE_INTERRUPT,
 								   &ignored) == MONGO_REPLY;
 		mongo_finish_ending(transport);
 		if (!told)
-			client->connection.broken = true;
+			connection->broken = true;
 	}
 	else
 	{
 		mongo_append_kill_session(&document, session->lsid);
 		command.fields = NULL;
-		told = mongo_client_run_beside(client, &command, 1, hurried ? HURRIED_KILL_MS : ABORT_MS,
-									   hurried ? HURRIED_KILL_MS : ABORT_MS) == 1;
+		told = mongo_connection_run_beside(connection, &command, 1, hurried ? HURRIED_KILL_MS : ABORT_MS,
+										   hurried ? HURRIED_KILL_MS : ABORT_MS) == 1;
 		/* its number has gone with it */
-		client->session.lsid = NULL;
+		connection->session.lsid = NULL;
 	}
 	bson_destroy(&document);
 	bson_destroy(&fields);
@@ -864,15 +815,15 @@ static void
 tell_of_end(void *argument)
 {
 	MongoSession *session = argument;
-	MongoTransport *transport = &mongo_lease_connection(session->lease)->transport;
+	MongoTransport *transport = &session->lease->connection->transport;
 
 	if (session->used && !session->over && !abort_transaction(session))
 		warn_of_open_transaction(session);
 	session->over = true;
-	if (mongo_client_is_clean(client_of(session)))
+	if (mongo_connection_is_clean(session->lease->connection))
 	{
 		mongo_begin_ending(transport, KILL_CURSORS_MS, 0);
-		kill_cursors(session, true);
+		mongo_session_kill_cursors(session, true);
 		mongo_finish_ending(transport);
 	}
 }
@@ -892,7 +843,7 @@ end_session(MongoSession *session)
 	(void) mongo_protect(tell_of_end, session);
 	if (!mongo_driver_is_entered())
 	{
-		mongo_finish_ending(&mongo_lease_connection(session->lease)->transport);
+		mongo_finish_ending(&session->lease->connection->transport);
 		mongo_lease_release(session->lease);
 	}
 	session->lease = NULL;
@@ -923,17 +874,18 @@ warn_of_lasting_writes(const MongoSession *session)
 }
 
 static void
-at_transaction_event(XactEvent event)
+end_sessions(XactEvent event)
 {
 	ListCell   *cell;
 
 	/* on the way to exit from within libmongoc there is nothing to be done */
-	if (sessions == NIL || mongo_driver_is_entered())
+	if (sessions == NIL || (mongo_driver_is_entered() && event != XACT_EVENT_PRE_COMMIT))
 		return;
 
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
+			mongo_driver_check();
 			commit_sessions();
 			break;
 
@@ -962,6 +914,17 @@ at_transaction_event(XactEvent event)
 	}
 }
 
+static void
+at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
+{
+	end_sessions(event);
+	mongo_commands_at_event(event);
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
+		event == XACT_EVENT_PREPARE || event == XACT_EVENT_PARALLEL_COMMIT ||
+		event == XACT_EVENT_PARALLEL_ABORT)
+		mongo_pool_sweep();
+}
+
 /*
  * at_subtransaction_event: what was written below it belongs to the level above, or
  * cannot be committed any more.
@@ -975,6 +938,7 @@ at_subtransaction_event(SubXactEvent event,
 	int			level = GetCurrentTransactionNestLevel();
 	ListCell   *cell;
 
+	mongo_commands_at_subtransaction_event(event);
 	if ((event != SUBXACT_EVENT_PRE_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB) ||
 		mongo_driver_is_entered())
 		return;
@@ -991,6 +955,18 @@ at_subtransaction_event(SubXactEvent event,
 		else if (event == SUBXACT_EVENT_ABORT_SUB)
 			warn_of_lasting_writes(session);
 	}
+}
+
+void
+mongo_register_transaction_callbacks(void)
+{
+	static bool registered = false;
+
+	if (registered)
+		return;
+	RegisterXactCallback(at_transaction_event, NULL);
+	RegisterSubXactCallback(at_subtransaction_event, NULL);
+	registered = true;
 }
 
 /* ----------------------------- for the others ------------------------------ */
@@ -1019,20 +995,14 @@ create_session(const UserMapping *user)
 	MongoSession *session;
 	ForeignServer *server;
 
-	if (!callbacks_registered)
-	{
-		mongo_at_transaction_end(MONGO_END_SESSIONS, at_transaction_event);
-		RegisterSubXactCallback(at_subtransaction_event, NULL);
-		callbacks_registered = true;
-	}
-
+	mongo_register_transaction_callbacks();
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	server = GetForeignServer(user->serverid);
 	session = palloc0(sizeof(MongoSession));
 	session->user = mongo_user_mapping(user->userid, user->serverid);
 	session->server_name = server->servername;
 	session->mode = mongo_connection_options(server, session->user)->transactions;
-	mongo_session_cursors_init(&session->cursors, TopTransactionContext);
+	dlist_init(&session->cursors);
 	sessions = lappend(sessions, session);
 	MemoryContextSwitchTo(old_context);
 	return session;
@@ -1134,65 +1104,4 @@ mongo_session_note_write(MongoSession *session, int64 documents)
 	session->wrote = true;
 	session->documents += documents;
 	session->written_level = Max(session->written_level, mongo_writing_level());
-}
-
-MongoLease *
-mongo_session_lease_for(MongoSession *session, const MongoTurns *turns, void *reader)
-{
-	return mongo_lease_acquire_for_write(CurrentMemoryContext, session->user, turns, reader);
-}
-
-void
-mongo_session_note_flight(MongoSession *session, MongoWriteFlight *flight)
-{
-	session->flight = flight;
-	session->flight_level = mongo_writing_level();
-}
-
-void
-mongo_session_note_landed(MongoSession *session)
-{
-	session->flight = NULL;
-}
-
-MongoWriteDoubt *
-mongo_session_doubt(MongoSession *session)
-{
-	return &session->doubt;
-}
-
-void
-mongo_session_renew_lease(MongoSession *session, MongoLease *lease)
-{
-	mongo_lease_renew_for_write(lease, session->user);
-}
-
-const char *
-mongo_session_server_name(const MongoSession *session)
-{
-	return session->server_name;
-}
-
-const MongoTraffic *
-mongo_session_traffic(const MongoSession *session)
-{
-	return &mongo_lease_connection(session->lease)->transport.traffic;
-}
-
-void
-mongo_session_cursor_opened(MongoSession *session, const char *database,
-							const char *collection, int64 id,
-							MongoSessionCursor **handle)
-{
-	mongo_session_cursors_add(&session->cursors, database, collection, id, handle);
-	if (!mongo_session_cursors_are_due(&session->cursors))
-		return;
-	kill_cursors(session, false);
-	mongo_lease_check_interrupts(session->lease);
-}
-
-void
-mongo_session_cursor_abandoned(MongoSession *session, MongoSessionCursor *cursor)
-{
-	mongo_session_cursors_abandon(&session->cursors, cursor);
 }

@@ -334,6 +334,81 @@ mongo_send_and_forget(MongoConnection *connection, const char *database,
 	(void) send_message(connection, iov, iovcnt, 0);
 }
 
+/* -------------- Is this a message that a server may send us? -------------- */
+
+#define REQUIRED_FLAGS		0xffff	/* bits that a receiver must understand */
+
+const char *
+mongo_frame_check_header(const uint8 *header, uint32 request_id)
+{
+	uint32		length = get_int32(header);
+
+	/* the smallest is an OP_MSG with an empty document */
+	if (length < BODY_OFFSET + SMALLEST_DOCUMENT || length > LARGEST_MESSAGE)
+		return "The message length is out of bounds.";
+	if (get_int32(header + 8) != request_id)
+		return "The message answers another request.";
+	return NULL;
+}
+
+const char *
+mongo_frame_check_message(const uint8 *message, size_t length)
+{
+	uint32		flags = get_int32(message + HEADER_SIZE);
+
+	if (flags & FLAG_MORE_TO_COME)
+		return "The message announces another one that was not asked for.";
+	if (flags & REQUIRED_FLAGS)
+		return "The message has flags that were not asked for.";
+	if (message[HEADER_SIZE + 4] != 0)
+		return "The message does not begin with a document.";
+	if (get_int32(message + BODY_OFFSET) != length - BODY_OFFSET)
+		return "The document does not fill the message.";
+	if (message[length - 1] != '\0')
+		return "The document is not terminated.";
+	return NULL;
+}
+
+/*
+ * check_compressed
+ *		A whole OP_COMPRESSED, whose header has been checked; *expanded_size is what it will
+ *		be, with a header.
+ */
+static const char *
+check_compressed(const uint8 *message, const MongoCompressor *compressor,
+				 size_t *expanded_size)
+{
+	uint32		size = get_int32(message + HEADER_SIZE + 4);
+	const MongoCompressor *used = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
+
+	if (get_int32(message + HEADER_SIZE) != OP_MSG)
+		return "The compressed message is not an OP_MSG.";
+	if (used == NULL || compressor != used)
+		return "The message is compressed in a way that was not agreed on.";
+	if (size < BODY_OFFSET - HEADER_SIZE + SMALLEST_DOCUMENT ||
+		size > LARGEST_MESSAGE - HEADER_SIZE)
+		return "The uncompressed size is out of bounds.";
+	*expanded_size = HEADER_SIZE + size;
+	return NULL;
+}
+
+/* expand: it into 'target', which has room for 'expanded_size' bytes. */
+static const char *
+expand(const uint8 *message, size_t length, uint8 *target, size_t expanded_size)
+{
+	const MongoCompressor *compressor = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
+
+	memcpy(target, message, HEADER_SIZE);
+	put_int32(target, expanded_size);
+	put_int32(target + 12, get_int32(message + HEADER_SIZE));
+	if (!compressor->uncompress(message + COMPRESSED_OFFSET,
+								length - COMPRESSED_OFFSET,
+								target + HEADER_SIZE,
+								expanded_size - HEADER_SIZE))
+		return "The message cannot be uncompressed to the size it announces.";
+	return mongo_frame_check_message(target, expanded_size);
+}
+
 /* ------------------------------- receiving --------------------------------- */
 
 /* break_off: the reply is none, or there is no memory for it; for NULL the connection is lost. */
@@ -441,12 +516,12 @@ take_document(MongoConnection *connection, MongoReply *reply)
 		const uint8 *source = reply->compressed.data;
 		size_t		size = 0;
 
-		violation = mongo_frame_check_compressed(source, connection->compressor, &size);
+		violation = check_compressed(source, connection->compressor, &size);
 		if (violation == NULL)
 		{
 			if (!reserve_reply(connection, reply, &reply->message, size, 0))
 				return MONGO_BROKEN;
-			violation = mongo_frame_expand(source, length, reply->message.data, size);
+			violation = expand(source, length, reply->message.data, size);
 		}
 		length = size;
 	}
@@ -635,77 +710,6 @@ mongo_report_disconnect(const char *server_name)
 			 errmsg("connection to server \"%s\" was lost", server_name),
 			 errdetail("MongoDB closed the connection, or the network failed, before the answer was complete."),
 			 errhint("MongoDB also does so when a document of the answer would have more than 16 MB.")));
-}
-
-/* -------------- Is this a message that a server may send us? -------------- */
-
-#define FLAG_MORE_TO_COME	0x2
-#define REQUIRED_FLAGS		0xffff	/* bits that a receiver must understand */
-
-const char *
-mongo_frame_check_header(const uint8 *header, uint32 request_id)
-{
-	uint32		length = get_int32(header);
-
-	/* the smallest is an OP_MSG with an empty document */
-	if (length < BODY_OFFSET + SMALLEST_DOCUMENT || length > LARGEST_MESSAGE)
-		return "The message length is out of bounds.";
-	if (get_int32(header + 8) != request_id)
-		return "The message answers another request.";
-	return NULL;
-}
-
-const char *
-mongo_frame_check_message(const uint8 *message, size_t length)
-{
-	uint32		flags = get_int32(message + HEADER_SIZE);
-
-	if (flags & FLAG_MORE_TO_COME)
-		return "The message announces another one that was not asked for.";
-	if (flags & REQUIRED_FLAGS)
-		return "The message has flags that were not asked for.";
-	if (message[HEADER_SIZE + 4] != 0)
-		return "The message does not begin with a document.";
-	if (get_int32(message + BODY_OFFSET) != length - BODY_OFFSET)
-		return "The document does not fill the message.";
-	if (message[length - 1] != '\0')
-		return "The document is not terminated.";
-	return NULL;
-}
-
-const char *
-mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compressor,
-							 size_t *expanded_size)
-{
-	uint32		size = get_int32(message + HEADER_SIZE + 4);
-	const MongoCompressor *used = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
-
-	if (get_int32(message + HEADER_SIZE) != OP_MSG)
-		return "The compressed message is not an OP_MSG.";
-	if (used == NULL || (compressor != NULL && compressor != used))
-		return "The message is compressed in a way that was not agreed on.";
-	if (size < BODY_OFFSET - HEADER_SIZE + SMALLEST_DOCUMENT ||
-		size > LARGEST_MESSAGE - HEADER_SIZE)
-		return "The uncompressed size is out of bounds.";
-	*expanded_size = HEADER_SIZE + size;
-	return NULL;
-}
-
-const char *
-mongo_frame_expand(const uint8 *message, size_t length, uint8 *target,
-				   size_t expanded_size)
-{
-	const MongoCompressor *compressor = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
-
-	memcpy(target, message, HEADER_SIZE);
-	put_int32(target, expanded_size);
-	put_int32(target + 12, get_int32(message + HEADER_SIZE));
-	if (!compressor->uncompress(message + COMPRESSED_OFFSET,
-								length - COMPRESSED_OFFSET,
-								target + HEADER_SIZE,
-								expanded_size - HEADER_SIZE))
-		return "The message cannot be uncompressed to the size it announces.";
-	return mongo_frame_check_message(target, expanded_size);
 }
 
 /* ------- Who is asking: escapes in the options comment and appname -------- */

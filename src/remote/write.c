@@ -25,22 +25,25 @@ void
 mongo_note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field)
 {
 	bson_iter_t nested;
-	const char *text = "";
-	int			code = 0;
+	MongoFailure failure;
 
 	if ((!BSON_ITER_HOLDS_DOCUMENT(field) && !BSON_ITER_HOLDS_ARRAY(field)) ||
 		!bson_iter_recurse(field, &nested))
 		return;
-	while (bson_iter_next(&nested))
-	{
-		const char *key = bson_iter_key(&nested);
+	mongo_read_failure(&nested, &failure);
+	bson_set_error(error, domain, failure.code, "%s", failure.text);
+}
 
-		if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&nested))
-			code = (int) bson_iter_as_int64(&nested);
-		else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&nested))
-			text = bson_iter_utf8(&nested, NULL);
-	}
-	bson_set_error(error, domain, code, "%s", text);
+void
+mongo_append_update(bson_t *document, const char *field, const bson_t *update)
+{
+	bson_iter_t iter;
+
+	if (bson_iter_init(&iter, update) && bson_iter_next(&iter) &&
+		strcmp(bson_iter_key(&iter), "0") == 0)
+		BSON_APPEND_ARRAY(document, field, update);
+	else
+		BSON_APPEND_DOCUMENT(document, field, update);
 }
 
 /* find_write_error: the first of writeErrors; false if there is none. */
@@ -122,7 +125,7 @@ classify_end(const MongoWriteUnderWay *way, const MongoWriteReply *reply)
 static void
 start_attempt(MongoWriteUnderWay *way)
 {
-	MongoConnection *connection = mongo_lease_connection(way->lease);
+	MongoConnection *connection = way->lease->connection;
 	const MongoWriteMessage *message = way->message;
 	MongoCommand command = {
 		.database = message->database,
@@ -146,7 +149,7 @@ start_attempt(MongoWriteUnderWay *way)
 static bool
 finish_attempt(MongoWriteUnderWay *way, MongoWriteReply *reply)
 {
-	MongoConnection *connection = mongo_lease_connection(way->lease);
+	MongoConnection *connection = way->lease->connection;
 	MongoTransport *transport = &connection->transport;
 	MongoOutcome outcome = MONGO_BROKEN;
 	bool		given_up = transport->interrupted;
@@ -184,18 +187,18 @@ finish_attempt(MongoWriteUnderWay *way, MongoWriteReply *reply)
 
 /*
  * find_primary
- *		Have the lease hold a client that may send the write again; false where there
+ *		Have the lease hold a connection that may send the write again; false where there
  *		is none, so that the first attempt's error is the one to be raised.
  */
 static bool
 find_primary(MongoSession *session, MongoLease *lease)
 {
 	MemoryContext caller_context = CurrentMemoryContext;
-	MongoClient *client;
+	MongoConnection *connection;
 
 	PG_TRY();
 	{
-		mongo_session_renew_lease(session, lease);
+		mongo_lease_renew_for_write(lease, session->user);
 	}
 	PG_CATCH();
 	{
@@ -208,8 +211,8 @@ find_primary(MongoSession *session, MongoLease *lease)
 	}
 	PG_END_TRY();
 
-	client = mongo_client_of(mongo_lease_connection(lease));
-	return client->takes_writes && client->retries_writes;
+	connection = lease->connection;
+	return connection->takes_writes && connection->retries_writes;
 }
 
 /*
@@ -217,25 +220,25 @@ find_primary(MongoSession *session, MongoLease *lease)
  *		What goes with a write outside of MongoDB's transactions: lsid, the write concern
  *		and, where MongoDB is to recognize a repetition, txnNumber.
  *
- * way->lsid becomes a copy: a second attempt outlives the client, and its session with it.
+ * way->lsid becomes a copy: a second attempt outlives the connection, and its session with it.
  */
 static bson_t *
 write_fields(MongoWriteUnderWay *way)
 {
-	MongoClient *client = mongo_client_of(mongo_lease_connection(way->lease));
-	const bson_t *lsid = mongo_server_session_use(&client->session, client->context);
+	MongoConnection *connection = way->lease->connection;
+	const bson_t *lsid = mongo_server_session_use(&connection->session, connection->context);
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 
 	if (lsid != NULL)
 	{
 		way->lsid = bson_copy_in(CurrentMemoryContext, lsid);
 		BSON_APPEND_DOCUMENT(fields, "lsid", lsid);
-		way->may_repeat = client->retries_writes && way->message->most >= 0;
+		way->may_repeat = connection->retries_writes && way->message->most >= 0;
 		if (way->may_repeat)
-			BSON_APPEND_INT64(fields, "txnNumber", ++client->session.number);
+			BSON_APPEND_INT64(fields, "txnNumber", ++connection->session.number);
 	}
-	if (way->session != NULL && client->connection.write_concern != NULL)
-		bson_concat(fields, client->connection.write_concern);
+	if (way->session != NULL && connection->write_concern != NULL)
+		bson_concat(fields, connection->write_concern);
 	return fields;
 }
 
@@ -271,7 +274,7 @@ mongo_write_message_begin(MongoSession *session, MongoLease *lease,
 		.session = session,
 		.lease = lease,
 		.message = message,
-		.in_transaction = session != NULL && mongo_session_in_transaction(session),
+		.in_transaction = session != NULL && session->lease != NULL,
 		.reply.context = CurrentMemoryContext
 	};
 	way->fields = way->in_transaction ? mongo_session_fields(session) : write_fields(way);
@@ -289,7 +292,7 @@ mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply *reply)
 
 	if (way->session == NULL)
 		return;
-	doubt = mongo_session_doubt(way->session);
+	doubt = &way->session->doubt;
 	before = *doubt;
 	mongo_write_doubt_add(doubt, reply->end, most);
 	if (!may_repeat || !find_primary(way->session, way->lease))
@@ -308,13 +311,13 @@ void
 mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,
 							MongoWriteReply *reply)
 {
-	MongoTransport *transport = &mongo_lease_connection(way->lease)->transport;
+	MongoTransport *transport = &way->lease->connection->transport;
 
 	way->reply.context = CurrentMemoryContext;
 	mongo_begin_ending(transport, milliseconds, 0);
 	(void) finish_attempt(way, reply);
 	mongo_finish_ending(transport);
-	mongo_write_doubt_add(mongo_session_doubt(way->session), reply->end,
+	mongo_write_doubt_add(&way->session->doubt, reply->end,
 						  way->message->most);
 }
 

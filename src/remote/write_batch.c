@@ -111,16 +111,6 @@ next_of_batch(const MongoWriteBatch *batch, Size *position, bson_t *view)
 	return true;
 }
 
-/* is_pipeline: an update {"0": stage}. */
-static bool
-is_pipeline(const bson_t *update)
-{
-	bson_iter_t iter;
-
-	return bson_iter_init(&iter, update) && bson_iter_next(&iter) &&
-		strcmp(bson_iter_key(&iter), "0") == 0;
-}
-
 /* make_operation: {q, u, ...} or {q, limit, ...}; false at the end of the batch. */
 static bool
 make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
@@ -138,10 +128,7 @@ make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 	{
 		if (!next_of_batch(batch, position, &update))
 			return false;
-		if (is_pipeline(&update))
-			BSON_APPEND_ARRAY(operation, "u", &update);
-		else
-			BSON_APPEND_DOCUMENT(operation, "u", &update);
+		mongo_append_update(operation, "u", &update);
 		BSON_APPEND_BOOL(operation, "multi", kinds[batch->kind].many);
 		if (kinds[batch->kind].upserts)
 			BSON_APPEND_BOOL(operation, "upsert", true);
@@ -192,20 +179,20 @@ make_operations(const MongoWriteBatch *batch, const Bitmapset *omitted,
  *		How many of them fit into one message from *position on, which moves on.
  */
 static int
-take_operations(const MongoWriteBatch *operations, const MongoClient *client, int left,
+take_operations(const MongoWriteBatch *operations, const MongoConnection *connection, int left,
 				Size *position)
 {
-	Size		limit = Max(client->longest_message - MESSAGE_HEAD, 0);
+	Size		limit = Max(connection->longest_message - MESSAGE_HEAD, 0);
 	Size		start = *position;
 	int			count = 0;
 	bson_t		view;
 
-	if (left <= client->most_writes && operations->length - start <= limit)
+	if (left <= connection->most_writes && operations->length - start <= limit)
 	{
 		*position = operations->length;
 		return left;
 	}
-	while (count < Min(left, client->most_writes))
+	while (count < Min(left, connection->most_writes))
 	{
 		Size		next = *position;
 
@@ -233,16 +220,6 @@ typedef struct Sending
 	const char *context_message;
 } Sending;
 
-/* What a reply says of one operation that failed. */
-typedef struct WriteError
-{
-	int			index;
-	int			code;
-	const char *message;
-	bson_iter_t info;			/* its errInfo, if has_info */
-	bool		has_info;
-} WriteError;
-
 /* What has become of a batch. */
 typedef struct Outcome
 {
@@ -257,7 +234,7 @@ typedef struct Outcome
 	int			duplicates;		/* not written for a duplicate key, if allowed */
 	Bitmapset  *refused;		/* their rows */
 	bool		has_failure;	/* 'failure' of an operation is another one: */
-	WriteError	failure;
+	MongoFailure failure;
 	int			failed_row;
 	bool		is_refused;		/* 'error' is of the command or its write
 								 * concern */
@@ -291,7 +268,7 @@ most_documents(const MongoWriteBatch *batch, const Bitmapset *omitted)
 }
 
 /*
- * check_index: of an operation among those that were sent.  The lease may hold no client, if
+ * check_index: of an operation among those that were sent.  The lease may hold no connection, if
  * the write was to be repeated and no primary was found.
  */
 static void
@@ -299,43 +276,14 @@ check_index(const MongoWriteUnderWay *way, int index, int count)
 {
 	if (index >= 0 && index < count)
 		return;
-	if (mongo_lease_holds_client(way->lease))
-		mongo_report_violation(mongo_lease_connection(way->lease),
+	if (way->lease->connection != NULL)
+		mongo_report_violation(way->lease->connection,
 							   "It names an operation that was not sent.");
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
 			 errmsg("server \"%s\" sent an invalid reply",
-					mongo_session_server_name(way->session)),
+					way->session->server_name),
 			 errdetail("It names an operation that was not sent.")));
-}
-
-static void
-read_write_error(const bson_iter_t *element, WriteError *write_error)
-{
-	bson_iter_t field;
-
-	write_error->index = -1;
-	write_error->code = 0;
-	write_error->message = "";
-	write_error->has_info = false;
-	if (!BSON_ITER_HOLDS_DOCUMENT(element) || !bson_iter_recurse(element, &field))
-		return;
-	while (bson_iter_next(&field))
-	{
-		const char *key = bson_iter_key(&field);
-
-		if (strcmp(key, "index") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
-			write_error->index = (int) bson_iter_as_int64(&field);
-		else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
-			write_error->code = (int) bson_iter_as_int64(&field);
-		else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
-			write_error->message = bson_iter_utf8(&field, NULL);
-		else if (strcmp(key, "errInfo") == 0)
-		{
-			write_error->info = field;
-			write_error->has_info = true;
-		}
-	}
 }
 
 /* row_of_operation: its index in the batch, of which some were omitted. */
@@ -404,10 +352,11 @@ note_errors(const Sending *sending, const Part *part, const bson_t *document,
 			Outcome *outcome)
 {
 	bool		allowed = sending->allow_duplicates &&
-		!mongo_session_in_transaction(sending->session);
+		sending->session->lease == NULL;
 	bson_iter_t iter;
 	bson_iter_t element;
-	WriteError	write_error;
+	bson_iter_t fields;
+	MongoFailure failure;
 
 	if (!bson_iter_init_find(&iter, document, "writeErrors") ||
 		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &element))
@@ -416,10 +365,12 @@ note_errors(const Sending *sending, const Part *part, const bson_t *document,
 	{
 		int			row;
 
-		read_write_error(&element, &write_error);
-		check_index(&part->way, write_error.index, part->count);
-		row = row_of_operation(part->first + write_error.index, outcome->omitted);
-		if (allowed && write_error.code == MONGO_DUPLICATE_KEY)
+		failure = (MongoFailure) {.index = -1};
+		if (BSON_ITER_HOLDS_DOCUMENT(&element) && bson_iter_recurse(&element, &fields))
+			mongo_read_failure(&fields, &failure);
+		check_index(&part->way, failure.index, part->count);
+		row = row_of_operation(part->first + failure.index, outcome->omitted);
+		if (allowed && failure.code == MONGO_DUPLICATE_KEY)
 		{
 			outcome->duplicates++;
 			outcome->refused = bms_add_member(outcome->refused, row);
@@ -427,7 +378,7 @@ note_errors(const Sending *sending, const Part *part, const bson_t *document,
 		else if (!outcome->has_failure)
 		{
 			outcome->has_failure = true;
-			outcome->failure = write_error;
+			outcome->failure = failure;
 			outcome->failed_row = row;
 		}
 	}
@@ -448,7 +399,7 @@ take_write_reply(const Sending *sending, const Part *part, const MongoWriteReply
 
 	outcome->end = reply->end;
 	/* what fails in a MongoDB transaction has ended that */
-	if (reply->answered && (reply->succeeded || !mongo_session_in_transaction(session)))
+	if (reply->answered && (reply->succeeded || session->lease == NULL))
 	{
 		int64		written = count_written(sending->batch, document, &upserted,
 											&has_upserted);
@@ -520,7 +471,7 @@ what_lasts(MongoSession *session, MongoWriteEnd end, int64 most, int64 first_row
 {
 	MongoWriteDoubt doubt = {0};
 
-	if (mongo_session_in_transaction(session))
+	if (session->lease != NULL)
 		return (Lasting) {-1, NULL};
 	mongo_write_doubt_add(&doubt, end, most);
 	return (Lasting) {first_row == 0 ? -1 : rows, mongo_write_doubt_text(&doubt)};
@@ -528,7 +479,7 @@ what_lasts(MongoSession *session, MongoWriteEnd end, int64 most, int64 first_row
 
 /* report_write_error names the row. */
 static void
-report_write_error(const MongoWriteBatch *batch, const WriteError *failure, int row,
+report_write_error(const MongoWriteBatch *batch, const MongoFailure *failure, int row,
 				   int64 first_row, const char *context_message)
 {
 	const char *message = context_message;
@@ -539,9 +490,7 @@ report_write_error(const MongoWriteBatch *batch, const WriteError *failure, int 
 	if (batch->kind == MONGO_INSERT_UNLESS_THERE && !batch->by_key &&
 		failure->code == MONGO_DUPLICATE_KEY)
 		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
-	mongo_report_write_error(message, failure->code,
-							 mongo_error_text(failure->code, failure->message,
-											  failure->has_info ? &failure->info : NULL), hint);
+	mongo_report_write_error(message, failure, hint);
 }
 
 /*
@@ -576,7 +525,7 @@ raise_failure(const Sending *sending, const Outcome *outcome)
  * send_operations
  *		One attempt at all that is not omitted.
  *
- * Raises what mongo_write_message_finish() does, after which the lease may hold no client.
+ * Raises what mongo_write_message_finish() does, after which the lease may hold no connection.
  */
 static void
 send_operations(const Sending *sending, MongoLease *lease, Outcome *outcome)
@@ -597,7 +546,7 @@ send_operations(const Sending *sending, MongoLease *lease, Outcome *outcome)
 
 		part->first = sent;
 		part->count = take_operations(&operations,
-									  mongo_client_of(mongo_lease_connection(lease)),
+									  lease->connection,
 									  operations.count - sent, &position);
 		begin_part(sending, lease, &operations, start, position, part);
 		mongo_write_message_finish(&part->way, reply);
@@ -609,9 +558,9 @@ send_operations(const Sending *sending, MongoLease *lease, Outcome *outcome)
 		 * and if their order does not count
 		 */
 		goes_on = reply->succeeded ||
-			(!operations.ordered && !mongo_session_in_transaction(sending->session) &&
-			 !outcome->is_refused && mongo_lease_holds_client(lease) &&
-			 mongo_client_is_clean(mongo_client_of(mongo_lease_connection(lease))));
+			(!operations.ordered && sending->session->lease == NULL &&
+			 !outcome->is_refused && lease->connection != NULL &&
+			 mongo_connection_is_clean(lease->connection));
 	}
 }
 
@@ -641,15 +590,15 @@ may_try_again(const Sending *sending, MongoLease *lease, Outcome *outcome,
  *		Has an upsert outside of transactions failed as another client has inserted its
  *		key meanwhile?  Then it is sent again, with those after it.
  *
- * The lease holds no client if the repetition of a write has found no primary.
+ * The lease holds no connection if the repetition of a write has found no primary.
  */
 static bool
 may_upsert_again(const Sending *sending, const MongoLease *lease, Outcome *outcome)
 {
 	int			row = outcome->failed_row;
 
-	if (!is_upsert(sending->batch) || !mongo_lease_holds_client(lease) ||
-		mongo_session_in_transaction(sending->session) ||
+	if (!is_upsert(sending->batch) || lease->connection == NULL ||
+		sending->session->lease != NULL ||
 		!outcome->has_failure || outcome->failure.code != MONGO_DUPLICATE_KEY)
 		return false;
 	outcome->attempts = row == outcome->raced ? outcome->attempts + 1 : 1;
@@ -672,7 +621,7 @@ send_all(const Sending *sending, MongoLease *lease, Outcome *outcome)
 	for (int attempt = 0;; attempt++)
 	{
 		send_operations(sending, lease, outcome);
-		if (mongo_lease_holds_client(lease))
+		if (lease->connection != NULL)
 			mongo_lease_check_interrupts(lease);
 		if (!outcome->failed)
 			return;
@@ -762,8 +711,8 @@ static void
 land(MongoWriteFlight *flight)
 {
 	flight->landed = true;
-	mongo_session_note_landed(flight->sending.session);
-	mongo_lease_note_answered(flight->lease);
+	flight->sending.session->flight = NULL;
+	mongo_lease_leave_list(flight->lease);
 }
 
 void
@@ -777,7 +726,7 @@ mongo_write_flight_settle(MongoWriteFlight *flight)
 	caller_context = MemoryContextSwitchTo(flight->context);
 	mongo_write_message_finish(&flight->part.way, flight->reply);
 	take_write_reply(&flight->sending, &flight->part, flight->reply, &flight->outcome);
-	if (mongo_lease_holds_client(flight->lease))
+	if (flight->lease->connection != NULL)
 		mongo_lease_check_interrupts(flight->lease);
 	mongo_lease_put(flight->lease);
 	flight->answered = true;
@@ -857,7 +806,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 	Size		position = 0;
 
 	/* upserts may have to be repeated in part */
-	if (mongo_session_in_transaction(session) || is_upsert(batch))
+	if (session->lease != NULL || is_upsert(batch))
 		return NULL;
 	context = create_context(owner);
 	caller_context = MemoryContextSwitchTo(context);
@@ -871,10 +820,11 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 		session, mongo_to_utf8(database), mongo_to_utf8(collection), batch, false,
 		first_row, rows_before, context_message
 	};
-	flight->lease = mongo_session_lease_for(session, &flight_turns, flight);
+	flight->lease = mongo_lease_acquire_for_write(CurrentMemoryContext, session->user,
+												  &flight_turns, flight);
 	make_operations(batch, NULL, &flight->operations);
 	flight->part.count = take_operations(&flight->operations,
-										 mongo_client_of(mongo_lease_connection(flight->lease)),
+										 flight->lease->connection,
 										 batch->count, &position);
 	if (flight->part.count < batch->count)
 	{
@@ -886,7 +836,8 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 	begin_part(&flight->sending, flight->lease, &flight->operations, 0, position,
 			   &flight->part);
 	MemoryContextSwitchTo(caller_context);
-	mongo_session_note_flight(session, flight);
+	session->flight = flight;
+	session->flight_level = mongo_writing_level();
 	mongo_lease_note_sent(flight->lease);
 	if (!flight->part.way.sent)
 		mongo_write_flight_settle(flight);
