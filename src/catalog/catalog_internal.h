@@ -226,7 +226,6 @@ typedef struct ImportColumn
 	const char *name;			/* the name it has; NULL: not chosen yet */
 	const char *path;			/* database encoding */
 	const char *type;			/* as SQL */
-	const ImportField *field;	/* what was seen */
 	bool		top_level;
 	bool		indexed;
 } ImportColumn;

@@ -528,8 +528,6 @@ import_indexed_paths(const ImportSource *source, const ImportCollection *collect
 
 /* ------- A collection as a table to be: its columns and their names ------- */
 
-/* ------------------------------ columns ------------------------------------ */
-
 bool
 import_leads_index(const ImportTable *table, const char *utf8_path)
 {
@@ -575,7 +573,6 @@ collect_columns(const ImportSource *source, ImportTable *table, const ImportFiel
 		column->path = mongo_from_utf8(utf8_path);
 		column->wanted = wanted_name(source, mongo_from_utf8(utf8_name));
 		column->type = type;
-		column->field = field;
 		column->top_level = path_prefix[0] == '\0';
 		column->indexed = import_leads_index(table, utf8_path);
 		if ((field->kinds & IMPORT_UNREADABLE) != 0)

@@ -20,6 +20,7 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "common/string.h"
 #include "commands/extension.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -74,29 +75,6 @@ key_kind(const bson_iter_t *key)
 	return MONGO_KEY_OTHER;
 }
 
-/* kind_named: a word of "kind" in mongo_fdw_statistics; "other" for what we do not know. */
-static MongoKeyKind
-kind_named(const char *name)
-{
-	for (size_t i = 0; i < lengthof(kinds); i++)
-	{
-		if (strcmp(kinds[i].name, name) == 0)
-			return (MongoKeyKind) i;
-	}
-	return MONGO_KEY_OTHER;
-}
-
-/* is_wildcard: over each of many fields by itself. */
-static bool
-is_wildcard(const MongoIndex *index)
-{
-	const char *path = index->keys[0].path;
-
-	return index->nkeys == 1 && index->keys[0].kind == MONGO_KEY_WILDCARD &&
-		strlen(path) >= strlen("$**") &&
-		strcmp(path + strlen(path) - strlen("$**"), "$**") == 0;
-}
-
 /*
  * index_uses
  *		What can this index find documents for, whatever else a query asks: a set
@@ -109,9 +87,13 @@ is_wildcard(const MongoIndex *index)
 static int
 index_uses(const MongoIndex *index)
 {
+	const char *path = index->nkeys > 0 ? index->keys[0].path : "";
+
 	if (index->nkeys == 0 || index->partial || index->hidden || index->collated)
 		return 0;
-	if (is_wildcard(index))
+	/* over each of many fields by itself */
+	if (index->nkeys == 1 && index->keys[0].kind == MONGO_KEY_WILDCARD &&
+		pg_str_endswith(path, "$**"))
 		return MONGO_INDEX_EQUALITY | MONGO_INDEX_RANGE;
 	for (int i = 0; i < index->nkeys; i++)
 	{
@@ -323,25 +305,6 @@ describe_document(const bson_t *listed, const char *member, bson_t *entry, const
 		BSON_APPEND_BOOL(entry, name, true);
 }
 
-/* describe_limits: a filter, a choice of fields, a collation. */
-static void
-describe_limits(const bson_t *listed, bson_t *entry)
-{
-	bson_iter_t iter;
-	bson_iter_t locale;
-
-	describe_document(listed, "partialFilterExpression", entry, "partial");
-	describe_document(listed, "wildcardProjection", entry, "projection");
-	if (bson_iter_init_find(&iter, listed, "collation"))
-	{
-		bool		named = BSON_ITER_HOLDS_DOCUMENT(&iter) &&
-			bson_iter_recurse(&iter, &locale) && bson_iter_find(&locale, "locale") &&
-			BSON_ITER_HOLDS_UTF8(&locale) && is_readable(bson_iter_utf8(&locale, NULL));
-
-		BSON_APPEND_UTF8(entry, "collation", named ? bson_iter_utf8(&locale, NULL) : "");
-	}
-}
-
 /*
  * describe_index
  *		As an element of "indexes" in mongo_fdw_statistics; nothing for one with a name
@@ -356,6 +319,8 @@ describe_index(UserMapping *user, const MongoTableOptions *options, const Listed
 	const MongoIndex *index = &listed->index;
 	BsonArray	fields = bson_array_create();
 	bson_t	   *entry = bson_create_in(CurrentMemoryContext);
+	bson_iter_t iter;
+	bson_iter_t locale;
 	bool		ordinary;
 	bool		multikey;
 
@@ -365,7 +330,16 @@ describe_index(UserMapping *user, const MongoTableOptions *options, const Listed
 						 bson_utf8(index->name), bson_array(fields.bson),
 						 bson_bool(index->unique), bson_bool(index->sparse),
 						 bson_bool(index->hidden));
-	describe_limits(listed->document, entry);
+	describe_document(listed->document, "partialFilterExpression", entry, "partial");
+	describe_document(listed->document, "wildcardProjection", entry, "projection");
+	if (bson_iter_init_find(&iter, listed->document, "collation"))
+	{
+		bool		named = BSON_ITER_HOLDS_DOCUMENT(&iter) &&
+			bson_iter_recurse(&iter, &locale) && bson_iter_find(&locale, "locale") &&
+			BSON_ITER_HOLDS_UTF8(&locale) && is_readable(bson_iter_utf8(&locale, NULL));
+
+		BSON_APPEND_UTF8(entry, "collation", named ? bson_iter_utf8(&locale, NULL) : "");
+	}
 	if (ordinary && ask_multikey(user, options->database, options->collection,
 								 index->name, &multikey))
 		BSON_APPEND_BOOL(entry, "multikey", multikey);
@@ -418,24 +392,6 @@ static const Oid column_types[COLUMN_COUNT] = {
 /* A table of no more blocks is read whole, which costs less than to open its index. */
 #define FEW_BLOCKS	16
 
-/*
- * table_oid
- *		Of the name, beside the handler function of the foreign table's wrapper.
- *
- * To follow the extension's dependencies would be as sure of an extension whose
- * objects are in several schemas, but takes a third of what a new session does
- * for its first query; these catalog rows are in its caches already.
- */
-static Oid
-table_oid(Oid relid)
-{
-	ForeignServer *server = GetForeignServer(GetForeignTable(relid)->serverid);
-	Oid			handler = GetForeignDataWrapper(server->fdwid)->fdwhandler;
-
-	return OidIsValid(handler) ?
-		get_relname_relid(TABLE_NAME, get_func_namespace(handler)) : InvalidOid;
-}
-
 /* Where the extension has no such table, somebody may have made one. */
 static bool
 has_our_columns(Relation table)
@@ -460,8 +416,20 @@ has_our_columns(Relation table)
 static Relation
 open_table(Oid relid, LOCKMODE lock)
 {
-	Oid			oid = table_oid(relid);
-	Relation	table = OidIsValid(oid) ? try_table_open(oid, lock) : NULL;
+	ForeignServer *server = GetForeignServer(GetForeignTable(relid)->serverid);
+	Oid			handler = GetForeignDataWrapper(server->fdwid)->fdwhandler;
+	Oid			oid = InvalidOid;
+	Relation	table;
+
+	/*
+	 * It is beside the wrapper's handler function.  To follow the extension's
+	 * dependencies would be as sure of an extension whose objects are in
+	 * several schemas, but takes a third of what a new session does for its
+	 * first query; these catalog rows are in its caches already.
+	 */
+	if (OidIsValid(handler))
+		oid = get_relname_relid(TABLE_NAME, get_func_namespace(handler));
+	table = OidIsValid(oid) ? try_table_open(oid, lock) : NULL;
 
 	if (table != NULL && !has_our_columns(table))
 	{
@@ -506,8 +474,7 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 /* What a row tells planning. */
 typedef struct StatisticsRow
 {
-	const char *collection;		/* "database.collection" that it is about */
-	TimestampTz learned_at;
+	MongoStatisticsOrigin origin;
 	double		documents;
 	Jsonb	   *indexes;		/* NULL: MongoDB would not tell */
 } StatisticsRow;
@@ -520,6 +487,7 @@ typedef struct StatisticsRow
 static bool
 read_statistics_row(Oid relid, StatisticsRow *row)
 {
+	const MongoTableOptions *options = mongo_table_options(relid);
 	Relation	table = open_table(relid, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -535,8 +503,11 @@ read_statistics_row(Oid relid, StatisticsRow *row)
 		bool		isnull[COLUMN_COUNT];
 
 		heap_deform_tuple(tuple, RelationGetDescr(table), values, isnull);
-		row->collection = TextDatumGetCString(values[COLUMN_COLLECTION - 1]);
-		row->learned_at = DatumGetTimestampTz(values[COLUMN_LEARNED_AT - 1]);
+		row->origin.collection = TextDatumGetCString(values[COLUMN_COLLECTION - 1]);
+		row->origin.is_current =
+			strcmp(row->origin.collection, psprintf("%s.%s", options->database,
+													options->collection)) == 0;
+		row->origin.learned_at = DatumGetTimestampTz(values[COLUMN_LEARNED_AT - 1]);
 		row->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
 		row->indexes = isnull[COLUMN_INDEXES - 1] ? NULL :
 			DatumGetJsonbPCopy(values[COLUMN_INDEXES - 1]);
@@ -739,8 +710,15 @@ read_index(JsonbContainer *object, MongoIndex *index)
 	{
 		JsonbContainer *key = element(keys, i);
 
+		const char *kind = text_of(member(key, "kind"));
+
 		index->keys[i].path = mongo_to_utf8(text_of(member(key, "path")));
-		index->keys[i].kind = kind_named(text_of(member(key, "kind")));
+		index->keys[i].kind = MONGO_KEY_OTHER;
+		for (size_t k = 0; k < lengthof(kinds); k++)
+		{
+			if (strcmp(kinds[k].name, kind) == 0)
+				index->keys[i].kind = (MongoKeyKind) k;
+		}
 	}
 	index->unique = bool_member(object, "unique");
 	index->sparse = bool_member(object, "sparse");
@@ -751,16 +729,6 @@ read_index(JsonbContainer *object, MongoIndex *index)
 	index->uses = index_uses(index);
 }
 
-/* is_current: is the row about the collection that the table has now? */
-static bool
-is_current(Oid relid, const StatisticsRow *row)
-{
-	const MongoTableOptions *options = mongo_table_options(relid);
-
-	return strcmp(row->collection, psprintf("%s.%s", options->database,
-											options->collection)) == 0;
-}
-
 bool
 mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
 {
@@ -768,9 +736,7 @@ mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
 
 	if (!read_statistics_row(relid, &row))
 		return false;
-	origin->learned_at = row.learned_at;
-	origin->collection = row.collection;
-	origin->is_current = is_current(relid, &row);
+	*origin = row.origin;
 	return true;
 }
 
@@ -785,7 +751,7 @@ read_statistics(Oid relid)
 	MongoStatistics *statistics;
 	StatisticsRow row;
 
-	if (!read_statistics_row(relid, &row) || !is_current(relid, &row))
+	if (!read_statistics_row(relid, &row) || !row.origin.is_current)
 		return NULL;
 
 	statistics = palloc0(sizeof(MongoStatistics));

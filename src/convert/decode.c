@@ -303,28 +303,23 @@ note_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* describe_value: its BSON type and how it begins, such as String: "abc". */
-static const char *
-describe_value(const bson_iter_t *iter)
-{
-	const char *type = mongo_bson_type_name(bson_iter_type(iter));
-	const char *json = mongo_json_show_value(iter, false, SHOWN_VALUE_SIZE);
-
-	return json == NULL ? type : psprintf("%s: %s", type, json);
-}
-
 /* describe_mismatch: DETAIL of what mongo_mismatch() noted about a column's field. */
 static const char *
 describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 				  const MongoReadContext *context)
 {
 	const char *value;
+	const char *json;
 	const char *id = NULL;
 	const char *sentence;
 
 	if (context->value.raw == NULL)
 		return context->remark;
-	value = describe_value(&context->value);
+	/* its BSON type and how it begins, such as String: "abc" */
+	value = mongo_bson_type_name(bson_iter_type(&context->value));
+	json = mongo_json_show_value(&context->value, false, SHOWN_VALUE_SIZE);
+	if (json != NULL)
+		value = psprintf("%s: %s", value, json);
 	if (column->column.field == NULL && mongo_may_quote(NULL))
 		id = find_id(decoder, column->column.prefix);
 	if (column->column.field != NULL)
@@ -340,14 +335,6 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 static const char undeclared_hint[] =
 "Drop option bson_type of the column, or set option type_mismatch to 'null'.";
 
-/* is_undeclared: is it the option bson_type alone that the value does not fit? */
-static bool
-is_undeclared(const MongoReader *reader, const MongoReadContext *context)
-{
-	return context->mismatch == MONGO_MISMATCH_TYPE && context->value.raw != NULL &&
-		(reader->undeclared & MONGO_BSON_BIT(bson_iter_type(&context->value))) != 0;
-}
-
 /* report_mismatch: raise what mongo_mismatch() noted about a column's field. */
 static void
 report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
@@ -356,6 +343,11 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	const char *type = format_type_with_typemod(column->reader->typid,
 												column->reader->typmod);
 	const char *path = column->column.path;
+
+	/* is it the option bson_type alone that the value does not fit? */
+	bool		is_undeclared = context->mismatch == MONGO_MISMATCH_TYPE &&
+		context->value.raw != NULL &&
+		(column->reader->undeclared & MONGO_BSON_BIT(bson_iter_type(&context->value))) != 0;
 
 	if (column->column.field != NULL)
 		path = column->column.field;
@@ -371,7 +363,7 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 					decoder->namespace, type),
 			 mongo_may_quote(column->column.name) ?
 			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
-			 errhint("%s", is_undeclared(column->reader, context) ? undeclared_hint :
+			 errhint("%s", is_undeclared ? undeclared_hint :
 					 mismatch_reports[context->mismatch].hint)));
 }
 

@@ -459,6 +459,13 @@ integer_text(int64 number)
 	return text;
 }
 
+static Datum
+numeric_of_text(const char *text)
+{
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+							   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+}
+
 /*
  * double_text
  *		The shortest digits that give this finite double back.
@@ -476,9 +483,7 @@ double_text(double number)
 	if (fabs(number) < INT64_LIMIT && rint(number) == number)
 	{
 		if (strchr(text, 'e') != NULL)
-			strcpy(text, DatumGetCString(DirectFunctionCall1(numeric_out,
-															 DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-																				 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)))));
+			strcpy(text, DatumGetCString(DirectFunctionCall1(numeric_out, numeric_of_text(text))));
 		strcat(text, ".0");
 	}
 	return text;
@@ -737,18 +742,6 @@ walk_value(JsonSink *sink, const bson_iter_t *iter)
  * What the rest of the extension calls
  */
 
-/*
- * start_datum: a buffer that becomes a Datum by itself.  JSON is longer than the
- * 'length' bytes of BSON it is made from, but seldom by more than a half.
- */
-static void
-start_datum(StringInfo text, uint32 length)
-{
-	initStringInfo(text);
-	enlargeStringInfo(text, VARHDRSZ + length + length / 2);
-	text->len = VARHDRSZ;
-}
-
 /* text_datum: the collected UTF-8 as a json or text in the database's encoding. */
 static Datum
 text_datum(StringInfo json)
@@ -783,10 +776,17 @@ static bool
 make_text(MongoReadContext *context, const bson_iter_t *iter, uint32 document_length,
 		  Datum *value)
 {
+	uint32		length = document_length > 0 ? document_length : iter->next_off - iter->off;
 	StringInfoData text;
 	TextSink	sink;
 
-	start_datum(&text, document_length > 0 ? document_length : iter->next_off - iter->off);
+	/*
+	 * a buffer that becomes a Datum by itself; JSON is longer than the BSON
+	 * that it is made from, but seldom by more than a half
+	 */
+	initStringInfo(&text);
+	enlargeStringInfo(&text, VARHDRSZ + length + length / 2);
+	text.len = VARHDRSZ;
 	mongo_init_text_sink(&sink, false, context, &text, 0);
 	if (!walk(&sink.sink, iter, document_length))
 		return false;
@@ -882,30 +882,6 @@ mongo_json_show_document(const bson_t *document)
 
 /* ------------------------ JSON's numbers as BSON's ------------------------ */
 
-/* same_numeric: do two number texts mean the same number? */
-static bool
-same_numeric(const char *left, const char *right)
-{
-	Datum		numbers[2];
-
-	numbers[0] = DirectFunctionCall3(numeric_in, CStringGetDatum(left),
-									 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-	numbers[1] = DirectFunctionCall3(numeric_in, CStringGetDatum(right),
-									 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-	return DatumGetBool(DirectFunctionCall2(numeric_eq, numbers[0], numbers[1]));
-}
-
-/* append_decimal: a number text as a Decimal128; raises 22003. */
-static void
-append_decimal(const MongoWriteTarget *target, const char *text)
-{
-	Datum		number = DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-											 ObjectIdGetDatum(InvalidOid),
-											 Int32GetDatum(-1));
-
-	mongo_write_numeric(target, number, NUMERICOID, -1);
-}
-
 /*
  * is_shortest
  *		Is a number text the Double's shortest one, but for zeros at its end?
@@ -957,11 +933,13 @@ mongo_write_json_number(const MongoWriteTarget *target, const char *text)
 	if (!isinf(number))
 	{
 		double_to_shortest_decimal_buf(number, shortest);
-		if (is_shortest(shortest, text) || same_numeric(shortest, text))
+		if (is_shortest(shortest, text) ||
+			DatumGetBool(DirectFunctionCall2(numeric_eq, numeric_of_text(shortest),
+											 numeric_of_text(text))))
 		{
 			MONGO_WRITE(target, double, number);
 			return;
 		}
 	}
-	append_decimal(target, text);
+	mongo_write_numeric(target, numeric_of_text(text), NUMERICOID, -1);
 }

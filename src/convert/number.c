@@ -119,15 +119,6 @@ mongo_read_int4(MONGO_READ_ARGS)
 	return true;
 }
 
-/* Does a double hold this integer exactly? */
-static inline bool
-int64_is_double(int64 number)
-{
-	double		rounded = (double) number;
-
-	return FLOAT8_FITS_IN_INT64(rounded) && (int64) rounded == number;
-}
-
 bool
 mongo_read_float8(MONGO_READ_ARGS)
 {
@@ -142,10 +133,10 @@ mongo_read_float8(MONGO_READ_ARGS)
 			number = bson_iter_int32(iter);
 			break;
 		case BSON_TYPE_INT64:
-			if (!int64_is_double(bson_iter_int64(iter)))
+			number = (double) bson_iter_int64(iter);
+			if (!FLOAT8_FITS_IN_INT64(number) || (int64) number != bson_iter_int64(iter))
 				return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter,
 									  INEXACT_REMARK);
-			number = (double) bson_iter_int64(iter);
 			break;
 		default:
 			{

@@ -66,15 +66,13 @@ extern const char *const mongo_auth_mechanism_names[];
 extern bool mongo_auth_property_is_open(const char *name);
 
 /*
- * mongo_uri_printable_error, mongo_uri_printable_warning
- *		libmongoc's message about a URI without what it quotes of the URI, in the
- *		current memory context.
+ * mongo_uri_printable
+ *		libmongoc's message about a URI without what it quotes of the URI; palloc'd.
  *
  * Names of options stay; in a warning, that is about a URI which holds no secret,
  * also words of letters alone, which may be a misspelt one.
  */
-extern char *mongo_uri_printable_error(const bson_error_t *error);
-extern char *mongo_uri_printable_warning(const char *message);
+extern char *mongo_uri_printable(const char *message, bool is_error);
 
 /* ---------- What DDL checks of an option's value beyond its form ---------- */
 

@@ -189,14 +189,6 @@ mongo_parse_features(const MongoOption *option, const char *value, void *field)
 					 valid.data)));
 }
 
-/* is_whole_word: "let" is not found in "outlet". */
-static bool
-is_whole_word(const char *message, const char *found, size_t length)
-{
-	return (found == message || !isalnum((unsigned char) found[-1])) &&
-		!isalnum((unsigned char) found[length]);
-}
-
 const char *
 mongo_feature_in_message(const char *message)
 {
@@ -205,7 +197,9 @@ mongo_feature_in_message(const char *message)
 		const char *word = feature_rows[i].word;
 		const char *found = strstr(message, word);
 
-		if (found != NULL && is_whole_word(message, found, strlen(word)))
+		/* a whole word: "let" is not found in "outlet" */
+		if (found != NULL && (found == message || !isalnum((unsigned char) found[-1])) &&
+			!isalnum((unsigned char) found[strlen(word)]))
 			return feature_rows[i].name;
 	}
 	return NULL;

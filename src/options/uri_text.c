@@ -234,30 +234,26 @@ mongo_uri_secret(const mongoc_uri_t *uri)
 	return NULL;
 }
 
+/* may_be_shown: an option's name, or in a warning a word. */
 static bool
-is_option(const char *name)
+may_be_shown(const char *quoted, bool is_error)
 {
-	return mongoc_uri_option_is_int32(name) || mongoc_uri_option_is_bool(name) ||
-		mongoc_uri_option_is_utf8(name);
-}
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-static bool
-is_word(const char *name)
-{
-	return *name != '\0' &&
-		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(name);
+	return is_error ? mongoc_uri_option_is_int32(quoted) || mongoc_uri_option_is_bool(quoted) ||
+		mongoc_uri_option_is_utf8(quoted) :
+		*quoted != '\0' && strspn(quoted, letters) == strlen(quoted);
 }
 
 /*
- * without_quotes
- *		A message without what it quotes, but for the name of an option.
+ * mongo_uri_printable
  *
  * What is quoted may hold quotes itself: so nothing is shown from the first quote
  * to the last, and to the message's end if it may have been cut short.  A name
  * stays that is all between these two, or that a colon and a value follow.
  */
-static char *
-without_quotes(const char *message, bool (*is_name) (const char *quoted))
+char *
+mongo_uri_printable(const char *message, bool is_error)
 {
 	static const char separator[] = "\": \"";
 	bool		is_cut = strlen(message) >= sizeof(((bson_error_t *) NULL)->message) - 1;
@@ -273,26 +269,14 @@ without_quotes(const char *message, bool (*is_name) (const char *quoted))
 		if (strchr("\"']", *c) != NULL)
 			end = c;
 	}
-	if (end != NULL && is_name(pnstrdup(start, end - start)))
+	if (end != NULL && may_be_shown(pnstrdup(start, end - start), is_error))
 		return pstrdup(message);
 
 	value = strstr(start, separator);
-	if (value != NULL && is_name(pnstrdup(start, value - start)))
+	if (value != NULL && may_be_shown(pnstrdup(start, value - start), is_error))
 		start = value + strlen(separator);
 	return psprintf("%.*s...%s", (int) (start - message), message,
 					end != NULL && end >= start ? end : "");
-}
-
-char *
-mongo_uri_printable_error(const bson_error_t *error)
-{
-	return without_quotes(error->message, is_option);
-}
-
-char *
-mongo_uri_printable_warning(const char *message)
-{
-	return without_quotes(message, is_word);
 }
 
 bool

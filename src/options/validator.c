@@ -372,25 +372,6 @@ check_uri_compressors(const char *option_name, const char *uri)
 }
 
 /*
- * check_uri_acknowledged
- *		Refuse w=0 (also said as safe=false, or a negative w).
- *
- * MongoDB would not answer to writes then, so that one that fails, by a duplicate
- * key, say, would be reported as done.
- */
-static void
-check_uri_acknowledged(const char *option_name, bool acknowledged)
-{
-	if (!acknowledged)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid value for option \"%s\": writes would not be acknowledged",
-						option_name),
-				 errdetail("With \"w=0\" MongoDB does not tell whether it has written anything."),
-				 errhint("Allowed for \"w\" are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
-}
-
-/*
  * mongo_check_uri parses as the driver will.  No host is looked up, not even for
  * mongodb+srv.
  */
@@ -409,20 +390,27 @@ mongo_check_uri(const MongoOption *option, const char *value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for option \"uri\""),
-				 errdetail("%s.", mongo_uri_printable_error(&error)),
+				 errdetail("%s.", mongo_uri_printable(error.message, true)),
 				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/."),
 				 errhidestmt(true), errhidecontext(true)));
 	refuse_secret(mongo_uri_secret(uri));
 
 	reason = uri_privilege_reason(uri);
-	check_uri_acknowledged(option->name, mongo_uri_is_acknowledged(uri));
+	/* as w=0, safe=false, or a negative w */
+	if (!mongo_uri_is_acknowledged(uri))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": writes would not be acknowledged",
+						option->name),
+				 errdetail("With \"w=0\" MongoDB does not tell whether it has written anything."),
+				 errhint("Allowed for \"w\" are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
 	check_uri_compressors(option->name, value);
 
 	/* a misspelt option of the URI, say, which the driver passes over */
 	if (mongo_last_driver_message()[0] != '\0')
 		ereport(WARNING,
 				(errmsg("option \"uri\": %s",
-						mongo_uri_printable_warning(mongo_last_driver_message()))));
+						mongo_uri_printable(mongo_last_driver_message(), false))));
 
 	if (reason != NULL)
 		require_file_privilege(option->name, reason);
