@@ -57,6 +57,18 @@ create_table('mongodb', 'series', $series);
 $node->safe_psql('postgres', sprintf($insert, 'series'));
 is($node->safe_psql('postgres', 'UPDATE series SET m = 5 WHERE m = 2; DELETE FROM series WHERE m = 1; SELECT m, v FROM series'), '5|3',
 	'time series: what the metaField finds is changed and deleted');
+# which MongoDB 6.0.5 may take from what each bucket has of its fields, and lose
+create_table('mongodb', 'words', 'at timestamptz, m int, v text COLLATE "C"', collection => 'words');
+$mongod->command($create_series =~ s/"series"/"words"/r, 'db');
+$node->safe_psql('postgres', q{INSERT INTO words VALUES ('2024-01-01', 1, 'x'), ('2024-01-02', 1, 'y'), ('2024-01-03', 2, 'z')});
+foreach my $maximum ('max(v)', 'max(m)', 'min(m), max(v)', 'max(v), max(at)')
+{
+	my $query = "SELECT m, $maximum FROM words GROUP BY m ORDER BY m";
+	my $pushed = 'SET cpu_tuple_cost = 10; SET cpu_operator_cost = 10; SET mongo_fdw.enable_pushdown = on;';
+	is($node->safe_psql('postgres', "$pushed $query"), $node->safe_psql('postgres', $pushed =~ s/on;/off;/r . $query),
+		"time series: $maximum of the documents with one metaField");
+	like($node->safe_psql('postgres', "$pushed EXPLAIN (VERBOSE) $query"), qr/"\$group"/, '... in MongoDB');
+}
 refused(q{UPDATE series SET v = 4 WHERE at = '2024-01-01'}, '0A000', 'MongoDB takes new documents of a time series collection');
 
 $set->primary->command($create_series, 'db');

@@ -278,13 +278,47 @@ append_group_id(const MongoGroup *group, const List *values, bool final, bool di
 		BSON_APPEND_DOCUMENT(specification, "_id", id);
 }
 
-/* append_accumulator: {a0: {$sum: operand}} */
-static void
-append_accumulator(bson_t *specification, int number, const char *operator,
-				   const bson_t *operand)
+/* path_of_field: of a field that the expression is; NULL if it is anything else. */
+static const char *
+path_of_field(const bson_t *expression)
 {
-	bson_append_condition(specification, psprintf("a%d", number), operator,
-						  bson_first(operand));
+	bson_value_t value = bson_first(expression);
+
+	if (value.value_type != BSON_TYPE_UTF8 || value.value.v_utf8.str[0] != '$' ||
+		value.value.v_utf8.str[1] == '$')
+		return NULL;
+	return value.value.v_utf8.str + 1;
+}
+
+/*
+ * loses_accumulators
+ *		Would MongoDB leave out some of these over a time series?
+ *
+ * If all are $min or $max, and the keys metadata, MongoDB 6.0.5 takes the values from what each
+ * bucket has of its fields, and leaves out expressions and what is metadata itself.
+ */
+static bool
+loses_accumulators(const MongoGroup *group)
+{
+	const MongoGroupKey *key = group->keys == NIL ? NULL : linitial(group->keys);
+	const char *metadata = key == NULL ? NULL : path_of_field(key->value.expression);
+	bool		loses = false;
+	ListCell   *cell;
+
+	foreach(cell, metadata == NULL ? NIL : group->accumulators)
+	{
+		const MongoAccumulator *accumulator = lfirst(cell);
+		const char *path = path_of_field(accumulator->operand);
+		size_t		top = strcspn(metadata, ".");
+
+		if (accumulator->distinct)
+			continue;
+		if (strcmp(accumulator->operator, "$min") != 0 &&
+			strcmp(accumulator->operator, "$max") != 0)
+			return false;
+		loses |= path == NULL || (strcspn(path, ".") == top && strncmp(path, metadata, top) == 0);
+	}
+	return loses;
 }
 
 /*
@@ -306,9 +340,12 @@ append_first_stage(const MongoGroup *group, bool final, MongoPipeline *pipeline)
 		MongoAccumulator *accumulator = lfirst(cell);
 
 		if (!accumulator->distinct)
-			append_accumulator(specification, foreach_current_index(cell),
-							   accumulator->operator, accumulator->operand);
+			bson_append_condition(specification, psprintf("a%d", foreach_current_index(cell)),
+								  accumulator->operator, bson_first(accumulator->operand));
 	}
+	/* a number of rows cannot be had from the buckets alone */
+	if (loses_accumulators(group))
+		bson_append_condition(specification, "rows", "$sum", bson_int32(1));
 	mongo_pipeline_append(pipeline, "$group", specification);
 }
 
@@ -334,11 +371,11 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 	foreach(cell, group->accumulators)
 	{
 		MongoAccumulator *accumulator = lfirst(cell);
-		int			number = foreach_current_index(cell);
+		const char *name = psprintf("a%d", foreach_current_index(cell));
+		const bson_t *operand = accumulator->distinct ? accumulator->operand :
+			mongo_field_expression(name);
 
-		append_accumulator(specification, number, accumulator->operator,
-						   accumulator->distinct ? accumulator->operand :
-						   mongo_field_expression(psprintf("a%d", number)));
+		bson_append_condition(specification, name, accumulator->operator, bson_first(operand));
 	}
 	mongo_pipeline_append(pipeline, "$group", specification);
 }
@@ -389,16 +426,12 @@ static const char *
 lone_field(const MongoGroup *group, const MongoPipeline *pipeline)
 {
 	const MongoGroupKey *key;
-	bson_iter_t iter;
 
 	if (list_length(group->keys) != 1 || group->accumulators != NIL || group->distinct != NULL ||
 		pipeline->translation.columns == NULL)
 		return NULL;
 	key = linitial(group->keys);
-	if (!bson_iter_init(&iter, key->value.expression) || !bson_iter_next(&iter) ||
-		!BSON_ITER_HOLDS_UTF8(&iter) || strncmp(bson_iter_utf8(&iter, NULL), "$$", 2) == 0)
-		return NULL;
-	return bson_iter_utf8(&iter, NULL) + 1;
+	return path_of_field(key->value.expression);
 }
 
 /*
@@ -809,16 +842,6 @@ add_output(Translation *translation, const char *const *paths)
 	}
 }
 
-/* is_plain: nothing about the call that no row knows. */
-static bool
-is_plain(const Aggref *aggregate)
-{
-	return aggregate->aggorder == NIL && aggregate->aggdirectargs == NIL &&
-		!aggregate->aggvariadic && aggregate->agglevelsup == 0 &&
-		list_length(aggregate->args) <= 1 &&
-		aggregate->aggkind == AGGKIND_NORMAL;
-}
-
 /* begin_translation: false when the aggregate has no row that suits. */
 static bool
 begin_translation(Translation *translation, MongoGroup *group, const Aggref *aggregate)
@@ -826,7 +849,9 @@ begin_translation(Translation *translation, MongoGroup *group, const Aggref *agg
 	const MongoAggregateRow *row = mongo_aggregate_row(aggregate->aggfnoid);
 
 	memset(translation, 0, sizeof(*translation));
-	if (row == NULL || !is_plain(aggregate))
+	if (row == NULL || aggregate->aggorder != NIL || aggregate->aggdirectargs != NIL ||
+		aggregate->aggvariadic || aggregate->agglevelsup != 0 ||
+		list_length(aggregate->args) > 1 || aggregate->aggkind != AGGKIND_NORMAL)
 		return false;
 	translation->group = group;
 	translation->aggregate = aggregate;
