@@ -25,6 +25,8 @@ my @runs = (
 	[ unwound => 500, '--queries', 303, [qw(--documents hostile --type-mismatch null)] ],
 	[ unwound => 250, '--queries', 304, [qw(--documents hostile --type-mismatch error)] ],
 	[ odd_documents => 1500, '--queries', 401, [] ],
+	[ nested => 3000, '--queries', 501, [ @drawn, '--server', 'alone' ] ],
+	[ nested => 1000, '--queries', 502, [ @drawn, '--server', 'alone', '--type-mismatch', 'null' ] ],
 	# on a replica set, since a statement that fails half-way must leave nothing
 	(map { [ writes => 300, '--statements', $_, [ @drawn, '--server', 'replicas' ] ] } 1 .. 4),
 	# where no transaction takes back what a statement has done before it fails
