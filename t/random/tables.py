@@ -28,6 +28,8 @@ import datetime
 
 from bson import Decimal128, Int64, ObjectId
 
+from settings import READER
+
 # column, type, path, BSON types written, literals, what it is declared to be
 COLUMNS = [
     ("a", "integer", "a", (int,), ["0", "1", "-5", "7", "100", "2147483647"]),
@@ -130,6 +132,7 @@ class Tables:
         self.create_local_tables()
         for schema in (LOCAL, REMOTE):
             self.execute("GRANT USAGE ON SCHEMA %s TO PUBLIC; GRANT ALL ON ALL TABLES IN SCHEMA %s TO PUBLIC" % (schema, schema))
+        self.execute("CREATE USER MAPPING IF NOT EXISTS FOR %s SERVER %s" % (READER, self.options.server))
 
     def fill(self):
         other_rng = self.other_rng

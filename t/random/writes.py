@@ -20,7 +20,7 @@ import psycopg2
 from bson import BSON, encode
 from pymongo import MongoClient
 
-from settings import PLANNING, READER, SESSION, RandomSettings
+from settings import PLANNING, SESSION, RandomSettings
 from tables import COLUMNS, LOCAL, REMOTE, Tables, quote
 from statements import RandomWrites
 import test_arguments
@@ -117,7 +117,6 @@ class Writes:
         self.tables.set_up(self.session.draw)
         # a statement that reads what it writes need not end
         self.execute("SET statement_timeout = '60s'; SET jit = off")
-        self.execute("CREATE USER MAPPING IF NOT EXISTS FOR %s SERVER %s" % (READER, self.options.server))
 
     def begin_anew(self):
         """After a difference, with other tables."""
