@@ -80,10 +80,7 @@ typedef struct MongoUsage
 	uint64		wait_us;
 } MongoUsage;
 
-/*
- * mongo_traffic_commands
- *		The number of all kinds.
- */
+/* mongo_traffic_commands: the number of all kinds. */
 extern uint64 mongo_traffic_commands(const MongoTraffic *traffic);
 
 /* A row in shared memory; one of server and user stays where it is. */
@@ -99,13 +96,11 @@ extern void mongo_activity_initialize(void);
  * mongo_activity_row
  *		The row of a server of the current database and a role; NULL without shared
  *		memory.  Never raises.
- */
-extern MongoActivity *mongo_activity_row(Oid serverid, Oid userid);
-
-/*
+ *
  * mongo_activity_use
  *		From now on mongo_activity_count_current() counts for this row, NULL: for none.
  */
+extern MongoActivity *mongo_activity_row(Oid serverid, Oid userid);
 extern void mongo_activity_use(MongoActivity *activity);
 
 /*
@@ -122,7 +117,6 @@ extern void mongo_activity_flush(MongoActivity *activity, MongoTraffic *traffic,
  *		that of the connection that was taken last.
  */
 extern void mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count);
-
 extern void mongo_activity_count_current(MongoCounter counter, uint64 count);
 
 /* The copy of a row, for the views. */
@@ -184,10 +178,7 @@ extern MongoSession *mongo_session_for_write(UserMapping *user);
  */
 extern MongoSession *mongo_session_for_read(UserMapping *user);
 
-/*
- * mongo_session_in_transaction
- *		Does it hold a MongoDB transaction?
- */
+/* mongo_session_in_transaction: does it hold a MongoDB transaction? */
 extern bool mongo_session_in_transaction(const MongoSession *session);
 
 /* -------------- Many writes to one collection in one command -------------- */
@@ -374,7 +365,7 @@ extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
 /*
  * mongo_connection_limit_has_room
  *		May a connection more be made to a server, of which all sessions together may
- *		have so many?  limit 0: any number; so it is without shared memory.
+ *		have so many?  0, or no shared memory: any number.
  *
  * mongo_connection_limit_enter
  *		Count one more, to be given back by mongo_connection_limit_leave() or the end of
@@ -414,17 +405,13 @@ typedef struct MongoConnectionInfo
 } MongoConnectionInfo;
 
 /*
- * mongo_connections
- *		A list of MongoConnectionInfo *.
+ * mongo_connections: a list of MongoConnectionInfo *.
+ *
+ * mongo_connections_close
+ *		Close those to a server, or all (InvalidOid); was there one to close?  What is in use
+ *		stays, with a WARNING for each server.
  */
 extern List *mongo_connections(void);
-
-/*
- * mongo_connections_close
- *		Close those to a server, or all (InvalidOid); was there one to close?
- *
- * What is in use stays, with a WARNING for each server.
- */
 extern bool mongo_connections_close(Oid serverid);
 
 /*-------------------------------------------------------------------------
@@ -500,10 +487,7 @@ extern void mongo_cursor_grow_batches(MongoCursor *cursor);
  */
 extern void mongo_cursor_expect_document(MongoCursor *cursor, const char *field);
 
-/*
- * mongo_cursor_count_in
- *		Add what the cursor causes to 'usage', which must live as long.
- */
+/* mongo_cursor_count_in: add what the cursor causes to 'usage', which must live as long. */
 extern void mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage);
 
 /*
@@ -517,10 +501,7 @@ extern void mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage);
  */
 extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
 
-/*
- * mongo_cursor_is_exhausted
- *		Is it known, with nothing to be asked for, that there are no more documents?
- */
+/* mongo_cursor_is_exhausted: is it known that there are no more documents? */
 extern bool mongo_cursor_is_exhausted(const MongoCursor *cursor);
 
 /*
@@ -532,22 +513,17 @@ extern bool mongo_cursor_is_exhausted(const MongoCursor *cursor);
  * readable with its reply; or all connections are in use, and the request is
  * sent when it is its turn.  Always true with the option socket_timeout_ms once it
  * is sent: only a wait of our own has a limit.
- */
-extern bool mongo_cursor_is_ready(MongoCursor *cursor);
-
-/*
+ *
  * mongo_cursor_socket
  *		The socket that the reply comes on, valid until the next call; or
- *		PGINVALID_SOCKET while nothing is on its way or it is to be waited for by
- *		mongo_cursor_next() alone.
- */
-extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
-
-/*
+ *		PGINVALID_SOCKET while nothing is on its way or mongo_cursor_next() has to wait.
+ *
  * mongo_cursor_ask_now
  *		Send the request out of turn, for which somebody else's answer is waited for
  *		if need be.  Only for a cursor that is not ready and has no socket.
  */
+extern bool mongo_cursor_is_ready(MongoCursor *cursor);
+extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
 extern void mongo_cursor_ask_now(MongoCursor *cursor);
 
 /*
@@ -600,10 +576,7 @@ extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
 
 /* --------------------------- Starting libmongoc --------------------------- */
 
-/*
- * mongo_initialize_library
- *		Start libmongoc, unless this process or its postmaster has done so.
- */
+/* mongo_initialize_library: start libmongoc, unless that has been done. */
 extern void mongo_initialize_library(void);
 
 /*-------------------------------------------------------------------------
@@ -686,31 +659,21 @@ pg_noreturn extern void mongo_report_transient_error(const char *context_message
 
 /*
  * mongo_error_is_retryable
- *		May a read that failed with this server code be sent once more?
+ *		May a read that failed with this server code be sent once more, by the Retryable
+ *		Reads specification?
  *
- * The list is that of the Retryable Reads specification.
+ * mongo_error_is_interruption
+ *		May a command that failed with this code have done a part of its work: killed, out
+ *		of time, a server that shuts down or steps down?
  */
 extern bool mongo_error_is_retryable(int code);
-
-/*
- * mongo_error_is_interruption
- *		May a command that failed with this code have done a part of its work?
- *
- * Those that MongoDB calls interruptions: killed, out of time, a server that
- * shuts down or steps down.
- */
 extern bool mongo_error_is_interruption(int code);
 
 /*
- * mongo_reply_is_ok
- *		Does the reply say that the command was carried out?
+ * mongo_reply_is_ok: does the reply say that the command was carried out?
+ * mongo_reply_has_label: does it carry this error label of the driver specifications?
  */
 extern bool mongo_reply_is_ok(const bson_t *reply);
-
-/*
- * mongo_reply_has_label
- *		Does the reply carry this error label of the driver specifications?
- */
 extern bool mongo_reply_has_label(const bson_t *reply, const char *label);
 
 /* -------------- From options to what libmongoc wants to know -------------- */
@@ -719,9 +682,7 @@ extern bool mongo_reply_has_label(const bson_t *reply, const char *label);
  * mongo_uri_create
  *		The URI of 'options'; the caller owns it (mongoc_uri_destroy()).
  *
- * Built with libmongoc's setters, so that no value needs percent-encoding:
- * user name and password are taken literally.  Without a user name and a
- * mechanism there is no authentication, whatever else is given.  Credentials are
+ * Without a user name and a mechanism there is no authentication.  Credentials are
  * looked up in authentication_database, else in the URI's authSource, else in
  * "admin" (the driver's default), or in $external where the mechanism wants that.
  * Raises 08001 for what libmongoc does not accept, never showing the password,
@@ -743,34 +704,26 @@ extern int	mongo_uri_take_socket_timeout(mongoc_uri_t *uri,
 
 /*
  * mongo_uri_ssl_options
- *		TLS settings of options and URI together; false when TLS is off.
- *
- * A server option wins over the URI's.  The strings stay those of 'options'
- * and 'uri'.  TLS is on with ssl, with tls=true in the URI, and with any tls*
- * option there, as the URI options specification has it.
+ *		TLS settings of options, which win, and URI; false when TLS is off.  The strings
+ *		stay theirs.
  */
 extern bool mongo_uri_ssl_options(const MongoConnectionOptions *options,
 								  const mongoc_uri_t *uri,
 								  mongoc_ssl_opt_t *ssl_options);
 
-/*
- * mongo_uri_is_single
- *		Will libmongoc treat this as one server (topology type Single)?
- */
+/* mongo_uri_is_single: will libmongoc treat this as one server (topology type Single)? */
 extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 
 /* -------- Run one command that may write, outside of transactions --------- */
 
 /*
  * mongo_run_write_command
- *		Run it once, through libmongoc, and return its reply, in 'context'.
+ *		Run it once, and return its reply, in 'context'.
  *
- * 'command' must not hold $db or lsid.  A reply with {ok: 0} raises as
- * mongo_report_bson_error() does, under 'context_message', as do a lost
- * connection (08006) and interrupts.  Given up by an interrupt or by
- * socket_timeout_ms it is ended in MongoDB as well (remote_internal.h), and a
- * WARNING says that what it has changed stays.  So does one when PostgreSQL rolls
- * back (remote_internal.h).
+ * A reply with {ok: 0} raises as mongo_report_bson_error() does, under 'context_message', as
+ * do a lost connection (08006) and interrupts.  Given up by an interrupt or by
+ * socket_timeout_ms it is ended in MongoDB as well.  A WARNING says that what it has changed
+ * stays, then and when PostgreSQL rolls back: it takes no part in MongoDB's transactions.
  */
 extern const bson_t *mongo_run_write_command(MemoryContext context, UserMapping *user,
 											 const char *database,

@@ -87,6 +87,11 @@ $session->ask('INSERT INTO reports VALUES (1001, 1)');
 is($session->ask('UPDATE reports SET n = 5 WHERE _id = 1001; DELETE FROM reports WHERE _id = 1001 RETURNING n'), '5', 'writes');
 is($session->ask('SELECT count(*) FROM main'), '500', 'are done');
 
+# A command of the user's own, over a connection to the secondary alone.
+create_server($node, 'direct', $secondary);
+is($session->ask(q{SELECT mongo_command('direct', 'db', '{"planCacheClear": "t"}') ->> 'ok'}), '1.0',
+	'a command that is not known to read, on a secondary');
+
 # Without such a member.
 $secondary->stop;
 like($session->ask('SELECT n FROM main WHERE _id = 10'), qr/^3$/, 'the primary alone');

@@ -113,9 +113,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 						const char *context_message)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(context);
-	MongoWriteMessage message = {
-		.database = database, .command = command, .most = -1
-	};
+	MongoCommand message = {.database = database, .document = command};
 	MongoWriteUnderWay *way = palloc(sizeof(MongoWriteUnderWay));
 	MongoWriteReply *reply = bson_palloc(context, sizeof(MongoWriteReply));
 	MongoLease *lease;
@@ -129,7 +127,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	lasting = mongo_lasting_commands(server_name);
 	mongo_check_command_size(command);
 
-	mongo_write_message_begin(NULL, lease, &message, way);
+	mongo_write_message_begin(NULL, lease, &message, -1, way);
 	mongo_write_message_finish(way, reply);
 	/* what it says of single operations is the caller's to read */
 	succeeded = reply->answered && mongo_reply_is_ok(&reply->document);
@@ -324,13 +322,12 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 {
 	TimestampTz since = GetCurrentTimestamp();
 	bool		fresh = mongo_session_is_fresh(session);
-	MongoWriteMessage message = {
+	MongoCommand message = {
 		.database = mongo_to_utf8(command->database),
-		.command = build_command(command),
-		.most = 1
+		.document = build_command(command)
 	};
 
-	mongo_check_command_size(message.command);
+	mongo_check_command_size(message.document);
 	for (int attempt = 0;; attempt++)
 	{
 		MongoWriteUnderWay *way = palloc(sizeof(MongoWriteUnderWay));
@@ -338,7 +335,7 @@ execute_in_session(MongoSession *session, MongoLease *lease,
 		const bson_t *document;
 		bson_iter_t value;
 
-		mongo_write_message_begin(session, lease, &message, way);
+		mongo_write_message_begin(session, lease, &message, 1, way);
 		mongo_write_message_finish(way, reply);
 		if (lease->connection != NULL)
 			mongo_lease_check_interrupts(lease);

@@ -28,33 +28,37 @@ static void connect_lease(MongoLease *lease, UserMapping *user);
 static MongoConnection *find_idle(MongoLease *lease);
 
 /*-------------------------------------------------------------------------
- * The connections of this backend, by user mapping.
+ * The connections of this backend.
  *
- * Invariants: a connection is in its entry's list of idle ones, and then its
- * connection is authenticated with nothing in flight, or in that of leased ones
- * and held by exactly one lease.  One whose server or user mapping has changed
+ * Invariants: a connection is idle, and then it is authenticated with nothing in
+ * flight, or leased by exactly one.  One whose server or user mapping has changed
  * is "retired": it serves only the cursors that were opened on it, and is closed
  * when there are none.  Closing neither waits for MongoDB nor raises, so that it
  * can be done from memory context callbacks.
  *-------------------------------------------------------------------------
  */
 
-/* All entries, of PoolEntry; NULL: not initialized yet. */
+/* Entries of user mappings, of PoolEntry; NULL: not initialized yet. */
 static HTAB *pool = NULL;
+
+/* All connections, of MongoConnection; those that are idle, the last used first. */
+static dlist_head connections = DLIST_STATIC_INIT(connections);
 
 /* There may be a connection to close: the end of the transaction looks for it. */
 static bool needs_sweep = false;
 
 /*
- * retire_if_meant: those of the server or user mapping with the hash value, all for 0,
- * are used no more.
+ * retire_connections
+ *		Syscache callback: a foreign server or user mapping has changed.
+ *
+ * May be called anywhere, so it only marks; hashvalue 0 means all.
  */
 static void
-retire_if_meant(const dlist_head *connections, int cacheid, uint32 hashvalue)
+retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalue)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, connections))
+	dlist_foreach(iter, &connections)
 	{
 		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
@@ -64,26 +68,6 @@ retire_if_meant(const dlist_head *connections, int cacheid, uint32 hashvalue)
 			continue;
 		connection->retired = true;
 		needs_sweep = true;
-	}
-}
-
-/*
- * retire_clients
- *		Syscache callback: a foreign server or user mapping has changed.
- *
- * May be called anywhere, so it only marks; hashvalue 0 means all.
- */
-static void
-retire_clients(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalue)
-{
-	HASH_SEQ_STATUS scan;
-	PoolEntry  *entry;
-
-	hash_seq_init(&scan, pool);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-	{
-		retire_if_meant(&entry->idle, cacheid, hashvalue);
-		retire_if_meant(&entry->leased, cacheid, hashvalue);
 	}
 }
 
@@ -102,8 +86,8 @@ initialize_pool(void)
 	mongo_initialize_library();
 	pool = hash_create("mongo_fdw connections", 8, &control,
 					   HASH_ELEM | HASH_BLOBS);
-	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_clients, (Datum) 0);
-	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_clients, (Datum) 0);
+	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_connections, (Datum) 0);
+	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_connections, (Datum) 0);
 }
 
 /*
@@ -123,8 +107,6 @@ find_entry(Oid umid)
 		entry->serverid = InvalidOid;
 		entry->userid = InvalidOid;
 		entry->activity = NULL;
-		dlist_init(&entry->idle);
-		dlist_init(&entry->leased);
 		dlist_init(&entry->in_flight);
 		dlist_init(&entry->waiting);
 		dlist_init(&entry->readers);
@@ -133,13 +115,17 @@ find_entry(Oid umid)
 	return entry;
 }
 
-/* close_connection: one that is in no list; cursors opened on it have no home then. */
+/*
+ * close_connection
+ *		Cursors opened on it have no home then.  Never raises.
+ */
 static void
-close_connection(PoolEntry *entry, MongoConnection *connection)
+close_connection(MongoConnection *connection)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &entry->readers)
+	dlist_delete(&connection->node);
+	dlist_foreach(iter, &connection->entry->readers)
 	{
 		MongoLease *lease = dlist_container(MongoLease, reader_node, iter.cur);
 
@@ -149,23 +135,16 @@ close_connection(PoolEntry *entry, MongoConnection *connection)
 	mongo_connection_close(connection);
 }
 
-static void
-remove_idle(PoolEntry *entry, MongoConnection *connection)
-{
-	dlist_delete(&connection->node);
-	close_connection(entry, connection);
-}
-
 /*
  * kill_orphans
  *		Tell the connection's server which of its cursors others had to leave open.
  */
 static void
-kill_orphans(PoolEntry *entry, MongoConnection *connection)
+kill_orphans(MongoConnection *connection)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &entry->orphans)
+	dlist_foreach_modify(iter, &connection->entry->orphans)
 	{
 		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
 
@@ -406,7 +385,7 @@ mongo_lease_release(MongoLease *lease)
 void
 mongo_lease_renew(MongoLease *lease, UserMapping *user)
 {
-	PoolEntry  *entry = lease->entry;
+	dlist_mutable_iter iter;
 
 	forget_cursor(lease);
 	if (lease->connection != NULL)
@@ -414,8 +393,13 @@ mongo_lease_renew(MongoLease *lease, UserMapping *user)
 	mongo_lease_put(lease);
 
 	/* what broke one connection has most likely broken the idle ones too */
-	while (!dlist_is_empty(&entry->idle))
-		remove_idle(entry, dlist_head_element(MongoConnection, node, &entry->idle));
+	dlist_foreach_modify(iter, &connections)
+	{
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		if (!connection->leased && connection->entry == lease->entry)
+			close_connection(connection);
+	}
 
 	connect_lease(lease, user);
 	mongo_traffic_add(&lease->connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
@@ -432,8 +416,6 @@ mongo_lease_check_interrupts(MongoLease *lease)
 		mongo_log_slow_request(connection);
 	mongo_raise_wait(connection);
 }
-
-/* ------------------ Which connection a lease gets, and when ------------------- */
 
 /* ------------------------- which connection a lease gets ------------------------ */
 
@@ -462,16 +444,17 @@ suits(const MongoLease *lease, const MongoConnection *connection)
 static MongoConnection *
 find_idle(MongoLease *lease)
 {
-	PoolEntry  *entry = lease->entry;
 	MongoConnection *found = NULL;
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &entry->idle)
+	dlist_foreach_modify(iter, &connections)
 	{
 		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
+		if (connection->leased || connection->entry != lease->entry)
+			continue;
 		if (!mongo_connection_is_clean(connection))
-			remove_idle(entry, connection);
+			close_connection(connection);
 		else if (suits(lease, connection) && (found == NULL || connection == lease->home))
 		{
 			found = connection;
@@ -504,29 +487,22 @@ find_in_flight(const MongoLease *lease)
 	return NULL;
 }
 
-/* count_listed: those that will still be used, of this read preference. */
+/* count_connections: those of the lease's read preference that will still be used. */
 static int
-count_listed(const dlist_head *connections, mongoc_read_mode_t read_mode)
+count_connections(const MongoLease *lease)
 {
 	int			count = 0;
 	dlist_iter	iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, connections))
+	dlist_foreach(iter, &connections)
 	{
 		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (!connection->retired && connection->read_mode == read_mode)
+		if (!connection->retired && connection->entry == lease->entry &&
+			connection->read_mode == lease->read_mode)
 			count++;
 	}
 	return count;
-}
-
-/* count_clients: those of the lease's read preference, in use or not. */
-static int
-count_clients(const MongoLease *lease)
-{
-	return count_listed(&lease->entry->idle, lease->read_mode) +
-		count_listed(&lease->entry->leased, lease->read_mode);
 }
 
 /*
@@ -538,19 +514,19 @@ may_connect(const MongoLease *lease)
 {
 	const PoolEntry *entry = lease->entry;
 
-	return count_clients(lease) < entry->limit &&
+	return count_connections(lease) < entry->limit &&
 		mongo_may_open_connection() &&
 		mongo_connection_limit_has_room(entry->serverid, entry->max_connections);
 }
 
-/* hold: the connection, which is in no list, is told what others had to leave open. */
+/* hold: the connection is told what others had to leave open. */
 static void
 hold(MongoLease *lease, MongoConnection *connection)
 {
 	lease->connection = connection;
+	connection->leased = true;
 	mongo_activity_use(lease->activity);
-	dlist_push_head(&lease->entry->leased, &connection->node);
-	kill_orphans(lease->entry, connection);
+	kill_orphans(connection);
 }
 
 /*
@@ -585,6 +561,8 @@ connect_lease(MongoLease *lease, UserMapping *user)
 	make_room_on_server(user);
 	mongo_activity_use(lease->activity);
 	connection = mongo_connection_open(user, lease->read_mode);
+	connection->entry = lease->entry;
+	dlist_push_head(&connections, &connection->node);
 	lease->entry->limit = connection->async_connections;
 	lease->entry->max_connections = connection->max_connections;
 	hold(lease, connection);
@@ -652,7 +630,6 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 		if (connection != NULL)
 		{
 			mongo_lease_leave_list(lease);
-			dlist_delete(&connection->node);
 			hold(lease, connection);
 			return true;
 		}
@@ -664,7 +641,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 			if (connect_for_cursor(lease, user))
 				return true;
 		}
-		if (turn == MONGO_TURN_LATER && count_clients(lease) > 0)
+		if (turn == MONGO_TURN_LATER && count_connections(lease) > 0)
 		{
 			wait_for_turn(lease);
 			return false;
@@ -693,27 +670,26 @@ mongo_lease_note_sent(MongoLease *lease)
 void
 mongo_lease_put(MongoLease *lease)
 {
-	PoolEntry  *entry = lease->entry;
 	MongoConnection *connection = lease->connection;
 
 	mongo_lease_leave_list(lease);
 	if (connection == NULL)
 		return;
 	lease->connection = NULL;
-	connection->in_transaction = false;
+	connection->in_transaction = connection->leased = false;
 	mongo_activity_flush(lease->activity, &connection->transport.traffic,
 						 &connection->flushed);
-	dlist_delete(&connection->node);
-	if (!mongo_connection_is_clean(connection) || (connection->retired && connection->cursors == 0))
+	if (!mongo_connection_is_clean(connection) ||
+		(connection->retired && connection->cursors == 0))
 	{
-		close_connection(entry, connection);
+		close_connection(connection);
 		return;
 	}
-	if (!connection->keep || connection->idle_timeout > 0 || connection->retired ||
-		!dlist_is_empty(&entry->idle))
-		needs_sweep = true;
 	connection->idle_since = GetCurrentTimestamp();
-	dlist_push_head(&entry->idle, &connection->node);
+	dlist_move_head(&connections, &connection->node);
+	if (!connection->keep || connection->idle_timeout > 0 || connection->retired ||
+		count_connections(lease) > 1)
+		needs_sweep = true;
 }
 
 /* first_to_serve: of those who wait, for whom there is a connection; or NULL. */
@@ -799,52 +775,53 @@ due_time(const MongoConnection *connection, bool is_surplus)
 		TimestampTzPlusMilliseconds(connection->idle_since, timeout);
 }
 
-/* sweep_entry: when the next is to be closed that still stays. */
-static TimestampTz
-sweep_entry(PoolEntry *entry, TimestampTz now)
+/* is_surplus: is there another idle one of its user mapping and read preference, used later? */
+static bool
+is_surplus(const MongoConnection *connection)
 {
-	TimestampTz next = DT_NOEND;
-	uint32		kept = 0;		/* by read preference, as bits */
-	dlist_mutable_iter iter;
+	dlist_iter	iter;
 
-	if (!dlist_is_empty(&entry->idle))
-		kill_orphans(entry, dlist_head_element(MongoConnection, node, &entry->idle));
-	dlist_foreach_modify(iter, &entry->idle)
+	dlist_foreach(iter, &connections)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-		uint32		bit = (uint32) 1 << connection->read_mode;
-		TimestampTz due = due_time(connection, (kept & bit) != 0);
+		const MongoConnection *other = dlist_container(MongoConnection, node, iter.cur);
 
-		if (due <= now && connection->cursors == 0)
-		{
-			remove_idle(entry, connection);
-			continue;
-		}
-		/* what a cursor is left on goes at the end of its transaction */
-		if (due <= now)
-			needs_sweep = true;
-		else
-			next = Min(next, due);
-		kept |= bit;
+		if (other == connection)
+			break;
+		if (!other->leased && other->entry == connection->entry &&
+			other->read_mode == connection->read_mode)
+			return true;
 	}
-	return next;
+	return false;
 }
 
 void
 mongo_pool_sweep(void)
 {
-	HASH_SEQ_STATUS scan;
-	PoolEntry  *entry;
 	TimestampTz now;
 	TimestampTz next = DT_NOEND;
+	dlist_mutable_iter iter;
 
 	if (!needs_sweep)
 		return;
 	needs_sweep = false;
 	now = GetCurrentTimestamp();
-	hash_seq_init(&scan, pool);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-		next = Min(next, sweep_entry(entry, now));
+	dlist_foreach_modify(iter, &connections)
+	{
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+		TimestampTz due;
+
+		if (connection->leased)
+			continue;
+		kill_orphans(connection);
+		due = due_time(connection, is_surplus(connection));
+		if (due <= now && connection->cursors == 0)
+			close_connection(connection);
+		else if (due <= now)
+			/* what a cursor is left on goes at the end of its transaction */
+			needs_sweep = true;
+		else
+			next = Min(next, due);
+	}
 	if (next != DT_NOEND)
 	{
 		needs_sweep = true;
@@ -860,21 +837,15 @@ mongo_pool_sweep(void)
 static void
 close_idle_connections(Oid serverid)
 {
-	HASH_SEQ_STATUS scan;
-	PoolEntry  *entry;
 	dlist_mutable_iter iter;
 
-	hash_seq_init(&scan, pool);
-	while ((entry = hash_seq_search(&scan)) != NULL)
+	dlist_foreach_modify(iter, &connections)
 	{
-		dlist_foreach_modify(iter, &entry->idle)
-		{
-			MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-			if (connection->cursors == 0 &&
-				(!OidIsValid(serverid) || connection->serverid == serverid))
-				remove_idle(entry, connection);
-		}
+		if (!connection->leased && connection->cursors == 0 &&
+			(!OidIsValid(serverid) || connection->serverid == serverid))
+			close_connection(connection);
 	}
 }
 
@@ -888,50 +859,45 @@ close_idle_connections(Oid serverid)
 static void
 end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
-	HASH_SEQ_STATUS scan;
-	PoolEntry  *entry;
 	dlist_iter	iter;
 
 	if (mongo_driver_is_entered())
 		return;
-	hash_seq_init(&scan, pool);
-	while ((entry = hash_seq_search(&scan)) != NULL)
+	dlist_foreach(iter, &connections)
 	{
-		dlist_foreach(iter, &entry->idle)
-		{
-			MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-			kill_orphans(entry, connection);
-			mongo_connection_end_session(connection);
-		}
+		if (connection->leased)
+			continue;
+		kill_orphans(connection);
+		mongo_connection_end_session(connection);
 	}
 }
 
-/* ------- The connections that this session has, for who asks in SQL ------- */
-
 /* -------------------------------- the list ---------------------------------- */
 
-static List *
-append_clients(List *list, Oid mapping, const dlist_head *connections, bool is_active)
+List *
+mongo_connections(void)
 {
+	List	   *list = NIL;
 	dlist_iter	iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, connections))
+	dlist_foreach(iter, &connections)
 	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 		const MongoStream *stream = connection->transport.data_stream;
 		MongoConnectionInfo *info = palloc0(sizeof(MongoConnectionInfo));
 
 		info->serverid = connection->serverid;
-		info->mapping = mapping;
+		info->mapping = connection->entry->umid;
 		info->host = stream != NULL ? pstrdup(stream->host_and_port) : NULL;
 		info->role = pstrdup(connection->server_type);
-		info->is_active = is_active;
+		info->is_active = connection->leased;
 		info->has_cursor = connection->cursors > 0;
 		info->is_valid = !connection->retired;
 		info->in_transaction = connection->in_transaction;
 		info->connected_at = connection->connected_at;
-		info->idle_since = is_active ? 0 : connection->idle_since;
+		info->idle_since = connection->leased ? 0 : connection->idle_since;
 		info->traffic = connection->transport.traffic;
 		info->compressor = connection->compressor != NULL ? connection->compressor->name : NULL;
 		info->has_tls = connection->transport.use_tls;
@@ -940,65 +906,7 @@ append_clients(List *list, Oid mapping, const dlist_head *connections, bool is_a
 	return list;
 }
 
-List *
-mongo_connections(void)
-{
-	HASH_SEQ_STATUS scan;
-	PoolEntry  *entry;
-	List	   *list = NIL;
-
-	if (pool == NULL)
-		return NIL;
-	hash_seq_init(&scan, pool);
-	while ((entry = hash_seq_search(&scan)) != NULL)
-	{
-		list = append_clients(list, entry->umid, &entry->idle, false);
-		list = append_clients(list, entry->umid, &entry->leased, true);
-	}
-	return list;
-}
-
 /* --------------------------------- closing ---------------------------------- */
-
-/* close_idle: were some closed?  What is in use is added to *in_use, by server. */
-static bool
-close_idle(PoolEntry *entry, Oid serverid, List **in_use)
-{
-	bool		closed = false;
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &entry->idle)
-	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
-		if (OidIsValid(serverid) && connection->serverid != serverid)
-			continue;
-		if (connection->cursors > 0)
-		{
-			*in_use = list_append_unique_oid(*in_use, connection->serverid);
-			continue;
-		}
-		kill_orphans(entry, connection);
-		remove_idle(entry, connection);
-		closed = true;
-	}
-	return closed;
-}
-
-static List *
-note_leased(const PoolEntry *entry, Oid serverid, List *in_use)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, unconstify(dlist_head *, &entry->leased))
-	{
-		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
-		if (!OidIsValid(serverid) || connection->serverid == serverid)
-			in_use = list_append_unique_oid(in_use, connection->serverid);
-	}
-	return in_use;
-}
 
 /* warn_of_use: in postgres_fdw's words. */
 static void
@@ -1018,19 +926,25 @@ warn_of_use(Oid serverid)
 bool
 mongo_connections_close(Oid serverid)
 {
-	HASH_SEQ_STATUS scan;
-	PoolEntry  *entry;
 	List	   *in_use = NIL;
 	ListCell   *cell;
 	bool		closed = false;
+	dlist_mutable_iter iter;
 
-	if (pool == NULL)
-		return false;
-	hash_seq_init(&scan, pool);
-	while ((entry = hash_seq_search(&scan)) != NULL)
+	dlist_foreach_modify(iter, &connections)
 	{
-		closed |= close_idle(entry, serverid, &in_use);
-		in_use = note_leased(entry, serverid, in_use);
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		if (OidIsValid(serverid) && connection->serverid != serverid)
+			continue;
+		if (connection->leased || connection->cursors > 0)
+		{
+			in_use = list_append_unique_oid(in_use, connection->serverid);
+			continue;
+		}
+		kill_orphans(connection);
+		close_connection(connection);
+		closed = true;
 	}
 	foreach(cell, in_use)
 		warn_of_use(lfirst_oid(cell));

@@ -338,7 +338,9 @@ typedef struct MongoServerSession
  */
 typedef struct MongoConnection
 {
-	dlist_node	node;			/* in the pool's idle or leased list */
+	dlist_node	node;			/* in the pool's list */
+	struct PoolEntry *entry;	/* of its user mapping */
+	bool		leased;			/* else idle */
 	MemoryContext context;
 	MongoTransport transport;
 	bool		broken;
@@ -706,8 +708,6 @@ typedef struct PoolEntry
 	Oid			serverid;
 	Oid			userid;			/* whose row 'activity' is */
 	MongoActivity *activity;	/* that of server and user, or NULL */
-	dlist_head	idle;			/* of MongoConnection, the last used first */
-	dlist_head	leased;			/* likewise, in no order */
 	dlist_head	in_flight;		/* of MongoLease, the longest first */
 	dlist_head	waiting;		/* of MongoLease, the first in turn first */
 	dlist_head	readers;		/* of MongoLease with a cursor */
@@ -852,17 +852,6 @@ extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt);
 extern void mongo_warn_of_lasting_writes(const char *server_name, int64 documents,
 										 const MongoWriteDoubt *doubt);
 
-/* One command: {insert: ...} and the like. */
-typedef struct MongoWriteMessage
-{
-	const char *database;		/* in UTF-8 */
-	const bson_t *command;		/* without lsid, txnNumber, writeConcern and
-								 * the like, which are added */
-	MongoSequence operations;	/* name NULL: none */
-	int64		most;			/* documents that it can write; -1: any
-								 * number, so that it is not repeated */
-} MongoWriteMessage;
-
 /* What became of it. */
 typedef struct MongoWriteReply
 {
@@ -878,9 +867,10 @@ typedef struct MongoWriteUnderWay
 {
 	MongoSession *session;		/* NULL: a user's own command */
 	MongoLease *lease;
-	const MongoWriteMessage *message;
+	MongoCommand command;
+	int64		most;			/* documents that it can write; -1: any
+								 * number, so that it is not repeated */
 	bool		in_transaction;
-	bson_t	   *fields;			/* what goes with it */
 	bson_t	   *lsid;			/* of no transaction; NULL also where the
 								 * server has no sessions */
 	bool		may_repeat;
@@ -895,9 +885,10 @@ typedef struct MongoWriteUnderWay
  * transaction a write is sent once and in nobody's doubt: all of it ends with the transaction.
  *
  * mongo_write_message_begin
- *		Send the message; to be followed by one of the two below.  It and its operations must
- *		stay; *way refers to memory in the current context.  What is in no session (NULL) has
- *		no write concern but its own.  Raises 53200 before anything is sent.
+ *		Send the command, without lsid, txnNumber, writeConcern and the like, which are
+ *		added; to be followed by one of the two below.  What it consists of must stay; *way
+ *		refers to memory in the current context.  What is in no session (NULL) has no write
+ *		concern but its own.  Raises 53200 before anything is sent.
  *
  * mongo_write_message_finish
  *		Wait for its reply, and note in the session what is not known.  A write that MongoDB
@@ -911,7 +902,7 @@ typedef struct MongoWriteUnderWay
  *		end the write.  Never raises.
  */
 extern void mongo_write_message_begin(MongoSession *session, MongoLease *lease,
-									  const MongoWriteMessage *message,
+									  const MongoCommand *command, int64 most,
 									  MongoWriteUnderWay *way);
 extern void mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply *reply);
 extern void mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,

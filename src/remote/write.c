@@ -17,8 +17,6 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* --------------------- Writes as messages of our own ---------------------- */
-
 /* ------------------------- what MongoDB answers ----------------------------- */
 
 void
@@ -114,7 +112,7 @@ classify_end(const MongoWriteUnderWay *way, const MongoWriteReply *reply)
 	if (!reply->answered)
 		return MONGO_WRITE_UNKNOWN;
 	if (find_write_error(&reply->document, &element))
-		return way->message->most < 0 ? MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
+		return way->most < 0 ? MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
 	return mongo_error_is_interruption(reply->error.code) ?
 		MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
 }
@@ -126,17 +124,11 @@ static void
 start_attempt(MongoWriteUnderWay *way)
 {
 	MongoConnection *connection = way->lease->connection;
-	const MongoWriteMessage *message = way->message;
-	MongoCommand command = {
-		.database = message->database,
-		.document = message->command,
-		.fields = way->fields,
-		.sequence = message->operations.name != NULL ? &message->operations : NULL
-	};
+	const MongoSequence *operations = way->command.sequence;
 
-	mongo_memory_check(connection->compressor == NULL ? 0 :
-					   2 * mongo_memory_grown(message->operations.size));
-	way->sent = mongo_send(connection, &command, &way->reply);
+	mongo_memory_check(connection->compressor == NULL || operations == NULL ? 0 :
+					   2 * mongo_memory_grown(operations->size));
+	way->sent = mongo_send(connection, &way->command, &way->reply);
 }
 
 /*
@@ -233,12 +225,16 @@ write_fields(MongoWriteUnderWay *way)
 	{
 		way->lsid = bson_copy_in(CurrentMemoryContext, lsid);
 		BSON_APPEND_DOCUMENT(fields, "lsid", lsid);
-		way->may_repeat = connection->retries_writes && way->message->most >= 0;
+		way->may_repeat = connection->retries_writes && way->most >= 0;
 		if (way->may_repeat)
 			BSON_APPEND_INT64(fields, "txnNumber", ++connection->session.number);
 	}
 	if (way->session != NULL && connection->write_concern != NULL)
 		bson_concat(fields, connection->write_concern);
+	/* a member that is connected to directly may be a secondary */
+	if (way->session == NULL && connection->read_preference != NULL &&
+		mongo_uri_is_single(connection->uri) && strncmp(connection->server_type, "RS", 2) == 0)
+		bson_concat(fields, connection->read_preference);
 	return fields;
 }
 
@@ -268,23 +264,25 @@ take_second(MongoWriteReply *reply, const MongoWriteReply *second)
 
 void
 mongo_write_message_begin(MongoSession *session, MongoLease *lease,
-						  const MongoWriteMessage *message, MongoWriteUnderWay *way)
+						  const MongoCommand *command, int64 most,
+						  MongoWriteUnderWay *way)
 {
 	*way = (MongoWriteUnderWay) {
 		.session = session,
 		.lease = lease,
-		.message = message,
+		.command = *command,
+		.most = most,
 		.in_transaction = session != NULL && session->lease != NULL,
 		.reply.context = CurrentMemoryContext
 	};
-	way->fields = way->in_transaction ? mongo_session_fields(session) : write_fields(way);
+	way->command.fields = way->in_transaction ? mongo_session_fields(session) : write_fields(way);
 	start_attempt(way);
 }
 
 void
 mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply *reply)
 {
-	int64		most = way->message->most;
+	int64		most = way->most;
 	bool		may_repeat = finish_attempt(way, reply) && way->may_repeat;
 	MongoWriteDoubt *doubt;
 	MongoWriteDoubt before;
@@ -318,7 +316,7 @@ mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,
 	(void) finish_attempt(way, reply);
 	mongo_finish_ending(transport);
 	mongo_write_doubt_add(&way->session->doubt, reply->end,
-						  way->message->most);
+						  way->most);
 }
 
 /*-------------------------------------------------------------------------

@@ -246,7 +246,7 @@ typedef struct Outcome
 /* One message of a batch. */
 typedef struct Part
 {
-	MongoWriteMessage message;
+	MongoSequence operations;
 	MongoWriteUnderWay way;
 	int			first;			/* of its operations, among those that are
 								 * sent */
@@ -435,13 +435,14 @@ begin_part(const Sending *sending, MongoLease *lease, const MongoWriteBatch *ope
 	BSON_APPEND_BOOL(command, "ordered", operations->ordered);
 	if (operations->comment != NULL)
 		mongo_trace_append(mongo_trace_prepare(operations->comment), command);
-	part->message = (MongoWriteMessage) {
-		.database = sending->database,
-		.command = command,
-		.operations = {kinds[kind].field, operations->data + start, end - start},
-		.most = kinds[kind].many ? -1 : part->count,
+	part->operations = (MongoSequence) {
+		kinds[kind].field, operations->data + start, end - start
 	};
-	mongo_write_message_begin(sending->session, lease, &part->message, &part->way);
+	mongo_write_message_begin(sending->session, lease, &(MongoCommand) {
+		.database = sending->database,
+		.document = command,
+		.sequence = &part->operations
+	}, kinds[kind].many ? -1 : part->count, &part->way);
 }
 
 /* -------------------------- what lasts of a failure ------------------------- */
