@@ -1289,10 +1289,9 @@ extern List *mongo_upsert_assigned(const MongoUpsertLayout *layout);
  * 23502 for a key without a value, 0A000 for field names that an update operator would
  * take for a path.
  */
-extern void mongo_row_to_upsert(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
-								const Datum *values, const bool *isnull,
-								const bson_t *document, bool generated, bson_t *filter,
-								bson_t *update);
+extern void mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values,
+								const bool *isnull, const bson_t *document, bool generated,
+								bson_t *filter, bson_t *update);
 
 /*
  * mongo_describe_upsert

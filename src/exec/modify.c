@@ -444,9 +444,9 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 
 		bson_reinit(state->second);
 		if (state->upsert != NULL)
-			mongo_row_to_upsert(state->upsert->layout, state->layout,
-								slot->tts_values, slot->tts_isnull, state->document,
-								generated, filter, state->second);
+			mongo_row_to_upsert(state->upsert->layout, slot->tts_values,
+								slot->tts_isnull, state->document, generated, filter,
+								state->second);
 		else
 			mongo_document_to_upsert(state->document, filter, state->second);
 		if (returns)

@@ -138,16 +138,6 @@ mongo_row_layout_create(MemoryContext context, Oid relid, TupleDesc tuple,
 	return layout;
 }
 
-/*
- * mongo_row_bson_type
- *		What the attribute's field is declared to be.
- */
-static bson_type_t
-mongo_row_bson_type(const MongoRowLayout *layout, AttrNumber attnum)
-{
-	return layout->bson_types[attnum - 1];
-}
-
 static const char *
 attribute_name(const MongoRowLayout *layout, AttrNumber attnum)
 {
@@ -478,32 +468,39 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 	}
 }
 
+/* check_field_names: an update operator takes some for paths. */
+static void
+check_field_names(const bson_t *document, const char *used_with)
+{
+	bson_iter_t iter;
+
+	bson_iter_init(&iter, document);
+	while (bson_iter_next(&iter))
+	{
+		const char *key = bson_iter_key(&iter);
+
+		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("field name \"%s\" cannot be used with %s", mongo_from_utf8(key),
+							used_with)));
+	}
+}
+
 void
 mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 {
 	bson_t		fields;
 	bson_iter_t iter;
-	uint32		start = 0;		/* of what follows the _id */
 
 	/* the _id is the first element */
 	if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter))
 		elog(ERROR, "document has no _id");
 	mongo_append_equal(filter, ID_KEY, bson_iter_value(&iter));
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if (start == 0)
-			start = bson_iter_offset(&iter);
-		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("field name \"%s\" cannot be used with ON CONFLICT in a MongoDB transaction",
-							mongo_from_utf8(key))));
-	}
+	check_field_names(document, "ON CONFLICT in a MongoDB transaction");
 	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
-	if (start > 0)
-		append_part(&fields, document, start, document->len - 1);
+	if (bson_iter_next(&iter))
+		append_part(&fields, document, bson_iter_offset(&iter), document->len - 1);
 	bson_append_document_end(update, &fields);
 }
 
@@ -554,10 +551,6 @@ append_replacement(const MongoRowLayout *layout, const Datum *values,
 {
 	AttrNumber	attnum = layout->document_attribute;
 	bson_t	   *members = bson_create_in(CurrentMemoryContext);
-	bson_t		stage;
-	bson_t		whole;
-	bson_t		parts;
-	bson_t		part;
 	ErrorContextCallback callback = {error_context_stack, column_error_context,
 	MONGO_DOCUMENT_COLUMN};
 
@@ -571,27 +564,10 @@ append_replacement(const MongoRowLayout *layout, const Datum *values,
 							  getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid));
 	error_context_stack = callback.previous;
 
-	BSON_APPEND_DOCUMENT_BEGIN(update, "0", &stage);
-	if (bson_has_field(members, ID_KEY))
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(&stage, "$replaceWith", &whole);
-		BSON_APPEND_DOCUMENT(&whole, "$literal", members);
-		bson_append_document_end(&stage, &whole);
-	}
-	else
-	{
-		BSON_APPEND_DOCUMENT_BEGIN(&stage, "$replaceWith", &whole);
-		BSON_APPEND_ARRAY_BEGIN(&whole, "$mergeObjects", &parts);
-		BSON_APPEND_DOCUMENT_BEGIN(&parts, "0", &part);
-		BSON_APPEND_UTF8(&part, ID_KEY, "$_id");
-		bson_append_document_end(&parts, &part);
-		BSON_APPEND_DOCUMENT_BEGIN(&parts, "1", &part);
-		BSON_APPEND_DOCUMENT(&part, "$literal", members);
-		bson_append_document_end(&parts, &part);
-		bson_append_array_end(&whole, &parts);
-		bson_append_document_end(&stage, &whole);
-	}
-	bson_append_document_end(update, &stage);
+	bson_append_template(update, bson_has_field(members, ID_KEY) ?
+						 "{0: {$replaceWith: {$literal: @1}}}" :
+						 "{0: {$replaceWith: {$mergeObjects: [{_id: '$_id'}, {$literal: @1}]}}}",
+						 bson_document(members));
 }
 
 void
@@ -695,8 +671,6 @@ mongo_check_assignable(Oid relid, List *attributes)
  *-------------------------------------------------------------------------
  */
 
-#define ID_KEY	"_id"
-
 typedef struct UpsertKey
 {
 	const char *column;			/* for messages */
@@ -706,8 +680,7 @@ typedef struct UpsertKey
 
 struct MongoUpsertLayout
 {
-	TupleDesc	tuple;
-	const char **paths;			/* by attribute number - 1; NULL: none */
+	MongoRowLayout *rows;
 	bool		only_inserts;	/* insert_mode 'ignore' */
 	bool		keyed_by_id;
 	List	   *keys;			/* UpsertKey * */
@@ -715,34 +688,20 @@ struct MongoUpsertLayout
 	List	   *triggered;		/* likewise: what a trigger may have given */
 	List	   *others;			/* likewise, of new documents: what may have a
 								 * default */
-	AttrNumber	document_attribute; /* the column __doc, or 0 */
 };
 
-static const char *
-name_of_column(const MongoUpsertLayout *layout, AttrNumber attnum)
-{
-	return NameStr(TupleDescAttr(layout->tuple, attnum - 1)->attname);
-}
-
 /* ------------------------------- the layout -------------------------------- */
-
-/* may_be_array: what the column reads. */
-static bool
-may_be_array(const MongoUpsertLayout *layout, AttrNumber attnum)
-{
-	Oid			type = TupleDescAttr(layout->tuple, attnum - 1)->atttypid;
-
-	return mongo_is_nested_type(type) || getBaseType(type) == JSONOID;
-}
 
 /* add_upsert_key: 'attnum' 0 is _id, whatever columns read it or a part of it. */
 static void
 add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
 {
+	const MongoRowLayout *rows = layout->rows;
 	UpsertKey  *key = palloc0(sizeof(UpsertKey));
+	Oid			type;
 
-	key->path = attnum == 0 ? ID_KEY : layout->paths[attnum - 1];
-	key->column = attnum == 0 ? ID_KEY : name_of_column(layout, attnum);
+	key->path = attnum == 0 ? ID_KEY : rows->paths[attnum - 1];
+	key->column = attnum == 0 ? ID_KEY : attribute_name(rows, attnum);
 	if (key->path == NULL ||
 		(mongo_path_is_under(key->path, ID_KEY) && strcmp(key->path, ID_KEY) != 0) ||
 		!mongo_path_is_addressable(key->path))
@@ -754,7 +713,10 @@ add_upsert_key(MongoUpsertLayout *layout, AttrNumber attnum)
 	if (strcmp(key->path, ID_KEY) == 0)
 		layout->keyed_by_id = true;
 	else
-		key->may_be_array = may_be_array(layout, attnum);
+	{
+		type = TupleDescAttr(rows->tuple, attnum - 1)->atttypid;
+		key->may_be_array = mongo_is_nested_type(type) || getBaseType(type) == JSONOID;
+	}
 }
 
 static void
@@ -804,17 +766,17 @@ is_computed(Oid relid, AttrNumber attnum, const Bitmapset *given)
 	return bms_is_subset(used, given);
 }
 
-/* find_columns: what becomes of each that is no key. */
+/* find_columns: what becomes of each that is no key.  The layout's copy has no defaults. */
 static void
-find_columns(MongoUpsertLayout *layout, Oid relid, const Bitmapset *given, bool has_trigger)
+find_columns(MongoUpsertLayout *layout, Oid relid, TupleDesc tuple, const Bitmapset *given,
+			 bool has_trigger)
 {
 	List	   *all = NIL;
 
-	for (AttrNumber attnum = 1; attnum <= layout->tuple->natts; attnum++)
+	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
-		Form_pg_attribute attribute = TupleDescAttr(layout->tuple, attnum - 1);
-		const char *path = layout->paths[attnum - 1];
-
+		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
+		const char *path = layout->rows->paths[attnum - 1];
 		List	  **list = NULL;
 
 		if (path == NULL || mongo_path_is_under(path, ID_KEY))
@@ -842,25 +804,16 @@ mongo_upsert_layout_create(Oid relid, TupleDesc tuple, const MongoTableOptions *
 {
 	MongoUpsertLayout *layout = palloc0(sizeof(MongoUpsertLayout));
 
-	layout->tuple = tuple;
+	layout->rows = mongo_row_layout_create(CurrentMemoryContext, relid, tuple,
+										   options->write_null, options->generated_id);
 	layout->only_inserts = options->insert_mode == MONGO_INSERT_MODE_IGNORE;
-	layout->paths = palloc0(sizeof(char *) * Max(tuple->natts, 1));
-	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
-	{
-		if (TupleDescAttr(tuple, attnum - 1)->attisdropped)
-			continue;
-		if (strcmp(name_of_column(layout, attnum), MONGO_DOCUMENT_COLUMN) == 0)
-			layout->document_attribute = attnum;
-		else
-			layout->paths[attnum - 1] = mongo_column_options(relid, attnum)->path;
-	}
 	find_keys(layout, relid, options->key_columns);
 	if (layout->keyed_by_id && options->generated_id)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("with the option generated_id, _id cannot be a key of the option insert_mode"),
 				 errhint("Name other columns in the option key_columns.")));
-	find_columns(layout, relid, given, has_trigger);
+	find_columns(layout, relid, tuple, given, has_trigger);
 	return layout;
 }
 
@@ -871,15 +824,6 @@ mongo_upsert_assigned(const MongoUpsertLayout *layout)
 }
 
 /* --------------------------------- a row ----------------------------------- */
-
-pg_noreturn static void
-report_no_key(const UpsertKey *key)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NOT_NULL_VIOLATION),
-			 errmsg("null value in key column \"%s\"", key->column),
-			 errdetail("By the table's option insert_mode, a row is looked for by the columns of its option key_columns, _id by default.")));
-}
 
 /*
  * append_key_condition: the field is the value; by $eq it may also be an array that has it for an
@@ -912,36 +856,20 @@ append_filter(const MongoUpsertLayout *layout, const bson_t *document, bool gene
 			!bson_iter_init(&iter, document) ||
 			!bson_iter_find_descendant(&iter, key->path, &value) ||
 			BSON_ITER_HOLDS_NULL(&value))
-			report_no_key(key);
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in key column \"%s\"", key->column),
+					 errdetail("By the table's option insert_mode, a row is looked for by the columns of its option key_columns, _id by default.")));
 		append_key_condition(filter, key, *bson_iter_value(&value));
 	}
 }
 
-/* append_on_insert: {$setOnInsert: {all fields}} */
-static void
-append_on_insert(const bson_t *document, bson_t *update)
-{
-	bson_iter_t iter;
-
-	bson_iter_init(&iter, document);
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("field name \"%s\" cannot be used with insert_mode 'ignore'",
-							mongo_from_utf8(key))));
-	}
-	BSON_APPEND_DOCUMENT(update, "$setOnInsert", document);
-}
-
 /* append_others: {$setOnInsert: {_id, and defaults}} */
 static void
-append_others(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
-			  const Datum *values, const bool *isnull, const bson_t *document, bson_t *update)
+append_others(const MongoUpsertLayout *layout, const Datum *values, const bool *isnull,
+			  const bson_t *document, bson_t *update)
 {
+	const MongoRowLayout *rows = layout->rows;
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 	bson_iter_t id;
 	ListCell   *cell;
@@ -952,40 +880,44 @@ append_others(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
 	foreach(cell, layout->others)
 	{
 		AttrNumber	attnum = lfirst_int(cell);
-		const char *path = layout->paths[attnum - 1];
+		const char *path = rows->paths[attnum - 1];
 
 		if (!isnull[attnum - 1])
 			mongo_append_column_value(fields, path, path, values[attnum - 1],
-									  TupleDescAttr(layout->tuple, attnum - 1),
-									  mongo_row_bson_type(rows, attnum));
+									  TupleDescAttr(rows->tuple, attnum - 1),
+									  rows->bson_types[attnum - 1]);
 	}
 	BSON_APPEND_DOCUMENT(update, "$setOnInsert", fields);
 }
 
 void
-mongo_row_to_upsert(const MongoUpsertLayout *layout, const MongoRowLayout *rows,
-					const Datum *values, const bool *isnull, const bson_t *document,
-					bool generated, bson_t *filter, bson_t *update)
+mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values, const bool *isnull,
+					const bson_t *document, bool generated, bson_t *filter, bson_t *update)
 {
+	AttrNumber	whole = layout->rows->document_attribute;
+	List	   *assigned = layout->assigned;
+	ListCell   *cell;
+
 	append_filter(layout, document, generated, filter);
 	if (layout->only_inserts)
-		append_on_insert(document, update);
-	else if (layout->document_attribute != 0 && !isnull[layout->document_attribute - 1])
-		mongo_row_to_update(rows, list_make1_int(layout->document_attribute), values, isnull,
-							NULL, NULL, update);
-	else
 	{
-		List	   *assigned = list_copy(layout->assigned);
-		ListCell   *cell;
-
-		foreach(cell, layout->triggered)
-		{
-			if (!isnull[lfirst_int(cell) - 1])
-				assigned = lappend_int(assigned, lfirst_int(cell));
-		}
-		mongo_row_to_update(rows, assigned, values, isnull, NULL, NULL, update);
-		append_others(layout, rows, values, isnull, document, update);
+		check_field_names(document, "insert_mode 'ignore'");
+		BSON_APPEND_DOCUMENT(update, "$setOnInsert", document);
+		return;
 	}
+	if (whole != 0 && !isnull[whole - 1])
+	{
+		mongo_row_to_update(layout->rows, list_make1_int(whole), values, isnull, NULL, NULL,
+							update);
+		return;
+	}
+	foreach(cell, layout->triggered)
+	{
+		if (!isnull[lfirst_int(cell) - 1])
+			assigned = list_concat_copy(assigned, list_make1_int(lfirst_int(cell)));
+	}
+	mongo_row_to_update(layout->rows, assigned, values, isnull, NULL, NULL, update);
+	append_others(layout, values, isnull, document, update);
 }
 
 /* -------------------------------- EXPLAIN ---------------------------------- */
@@ -1009,8 +941,8 @@ mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter, bson_t *u
 		append_key_condition(filter, key, column_placeholder(key->column));
 	}
 	foreach(cell, layout->assigned)
-		bson_append_member(set, layout->paths[lfirst_int(cell) - 1], "@1",
-						   column_placeholder(name_of_column(layout, lfirst_int(cell))));
+		bson_append_member(set, layout->rows->paths[lfirst_int(cell) - 1], "@1",
+						   column_placeholder(attribute_name(layout->rows, lfirst_int(cell))));
 	if (!bson_empty(set))
 		BSON_APPEND_DOCUMENT(update, layout->only_inserts ? "$setOnInsert" : "$set", set);
 }

@@ -36,17 +36,12 @@
  */
 #define MOST_PATHS		200
 
-/* One walk through a value. */
-typedef struct ChangeWalk
-{
-	MongoUpdateOperators *operators;
-	int			depth;
-	int			changed;		/* members of the object in hand */
-} ChangeWalk;
-
-/* A part of a value, as a Datum or as what jsonb's iterators give. */
+/* A value, or a part of one, as a Datum or as what jsonb's iterators give. */
 typedef struct Part
 {
+	const char *name;			/* its place in the whole: a number, a key or
+								 * an attribute's name */
+	int			name_length;
 	Oid			typid;			/* JSONBOID: in 'json' */
 	int32		typmod;
 	bool		isnull;			/* of an array or composite */
@@ -54,8 +49,12 @@ typedef struct Part
 	JsonbValue	json;
 } Part;
 
-static bool append_part_changes(ChangeWalk *walk, const char *path,
-								const Part *old, const Part *new);
+/* The elements of an array, the members of an object or the attributes of a composite. */
+typedef struct Parts
+{
+	Part	   *parts;
+	int			count;
+} Parts;
 
 bool
 mongo_is_nested_type(Oid typid)
@@ -65,37 +64,35 @@ mongo_is_nested_type(Oid typid)
 	return base == JSONBOID || type_is_array(base) || type_is_rowtype(base);
 }
 
-/* is_path_part: can it stand in a path, without being taken for another thing? */
-static bool
-is_path_part(const char *key, int length)
-{
-	return length > 0 && key[0] != '$' && memchr(key, '.', length) == NULL;
-}
-
 /* ------------------------------ single parts ------------------------------- */
 
 static bool
-equal_json_scalars(const JsonbValue *old, const JsonbValue *new)
+same_bytes(const void *a, int a_length, const void *b, int b_length)
 {
+	return a_length == b_length && memcmp(a, b, a_length) == 0;
+}
+
+static bool
+equal_json(const JsonbValue *old, const JsonbValue *new)
+{
+	if (old->type != new->type)
+		return false;
 	switch (old->type)
 	{
 		case jbvNull:
 			return true;
 		case jbvString:
-			return old->val.string.len == new->val.string.len &&
-				memcmp(old->val.string.val, new->val.string.val,
-					   old->val.string.len) == 0;
+			return same_bytes(old->val.string.val, old->val.string.len,
+							  new->val.string.val, new->val.string.len);
 		case jbvNumeric:
-			/* to the byte: 1 and 1.0 are two */
-			return VARSIZE_ANY(old->val.numeric) == VARSIZE_ANY(new->val.numeric) &&
-				memcmp(old->val.numeric, new->val.numeric,
-					   VARSIZE_ANY(old->val.numeric)) == 0;
+			/* 1 and 1.0 are two */
+			return same_bytes(old->val.numeric, VARSIZE_ANY(old->val.numeric),
+							  new->val.numeric, VARSIZE_ANY(new->val.numeric));
 		case jbvBool:
 			return old->val.boolean == new->val.boolean;
 		case jbvBinary:
-			return old->val.binary.len == new->val.binary.len &&
-				memcmp(old->val.binary.data, new->val.binary.data,
-					   old->val.binary.len) == 0;
+			return same_bytes(old->val.binary.data, old->val.binary.len,
+							  new->val.binary.data, new->val.binary.len);
 		default:
 			return false;
 	}
@@ -111,17 +108,16 @@ equal_parts(const Part *old, const Part *new)
 	if (old->isnull || new->isnull)
 		return old->isnull && new->isnull;
 	if (new->typid == JSONBOID)
-		return old->json.type == new->json.type &&
-			equal_json_scalars(&old->json, &new->json);
+		return equal_json(&old->json, &new->json);
 	get_typlenbyval(new->typid, &length, &by_value);
 	return datum_image_eq(old->datum, new->datum, by_value, length);
 }
 
 /* make_part of a Datum; a domain's value is one of its base type. */
 static Part
-make_part(Datum datum, bool isnull, Oid typid, int32 typmod)
+make_part(const char *name, Datum datum, bool isnull, Oid typid, int32 typmod)
 {
-	Part		part = {.typmod = typmod,.isnull = isnull,.datum = datum};
+	Part		part = {name, strlen(name),.typmod = typmod,.isnull = isnull,.datum = datum};
 
 	part.typid = getBaseTypeAndTypmod(typid, &part.typmod);
 	if (part.typid == JSONBOID && !isnull)
@@ -140,15 +136,9 @@ make_part(Datum datum, bool isnull, Oid typid, int32 typmod)
 	return part;
 }
 
-static Part
-make_json_part(const JsonbValue *value)
-{
-	return (Part) {.typid = JSONBOID,.typmod = -1,.json = *value};
-}
-
 /* set_part: $set the whole of it. */
 static void
-set_part(ChangeWalk *walk, const char *path, const Part *part)
+set_part(const MongoUpdateOperators *operators, const char *path, const Part *part)
 {
 	Datum		value = part->datum;
 
@@ -158,150 +148,90 @@ set_part(ChangeWalk *walk, const char *path, const Part *part)
 
 		value = JsonbPGetDatum(JsonbValueToJsonb(&copy));
 	}
-	mongo_append_datum(walk->operators->set, path, -1, value, part->isnull,
-					   part->typid, part->typmod);
+	mongo_append_datum(operators->set, path, -1, value, part->isnull, part->typid, part->typmod);
 }
 
-/* change_part: as small a change as can be said, or the whole part. */
-static void
-change_part(ChangeWalk *walk, const char *path, const Part *old, const Part *new)
-{
-	if (!append_part_changes(walk, path, old, new))
-		set_part(walk, path, new);
-}
+/* -------------------------------- its parts -------------------------------- */
 
-/* --------------------------------- arrays ---------------------------------- */
-
-/* element_path: where an element is, counted through all dimensions. */
-static char *
-element_path(const char *path, int ndims, const int *lengths, int number)
-{
-	char	   *result;
-
-	if (ndims == 0)
-		return pstrdup(path);
-	result = element_path(path, ndims - 1, lengths, number / lengths[ndims - 1]);
-	return psprintf("%s.%d", result, number % lengths[ndims - 1]);
-}
-
-/*
- * append_element_changes
- *		Of two arrays whose elements are at the same places, one perhaps longer.
- */
 static bool
-append_element_changes(ChangeWalk *walk, const char *path, int ndims,
-					   const int *lengths, const Part *old, int old_count,
-					   const Part *new, int new_count)
+is_array(const Part *part)
 {
-	int			common = Min(old_count, new_count);
-	int			kept = 0;
+	return part->typid == JSONBOID ? JsonContainerIsArray(part->json.val.binary.data) :
+		type_is_array(part->typid);
+}
 
-	for (int i = 0; i < common; i++)
-		kept += equal_parts(&old[i], &new[i]);
-
-	if (new_count == 0 ||
-		(Max(old_count, new_count) - kept > MOST_PATHS && !type_is_rowtype(new[0].typid)))
+/* have_parts: are both made of parts that can be compared one by one? */
+static bool
+have_parts(const Part *old, const Part *new)
+{
+	if (old->isnull || new->isnull)
 		return false;
-
-	/* a shorter one is cut, which does not go with changes inside */
-	if (new_count < old_count)
+	if (new->typid == JSONBOID)
+		return old->json.type == jbvBinary && new->json.type == jbvBinary &&
+			is_array(old) == is_array(new);
+	if (type_is_array(new->typid))
 	{
-		if (kept < new_count)
-			return false;
-		bson_append_template(walk->operators->push, "{@1: {$each: [], $slice: @2}}",
-							 bson_utf8(path), bson_int32(new_count));
-		return true;
-	}
-	for (int i = 0; i < new_count; i++)
-	{
-		char	   *place;
+		ArrayType  *from = DatumGetArrayTypeP(old->datum);
+		ArrayType  *to = DatumGetArrayTypeP(new->datum);
 
-		CHECK_FOR_INTERRUPTS();
-		if (i < common && equal_parts(&old[i], &new[i]))
-			continue;
-		place = element_path(path, ndims, lengths, i);
-		if (i < common)
-			change_part(walk, place, &old[i], &new[i]);
-		else
-			set_part(walk, place, &new[i]);
-		pfree(place);
+		/* the length of a dimension may differ only when it is the only one */
+		return ARR_NDIM(from) == ARR_NDIM(to) &&
+			(ARR_NDIM(to) == 1 ||
+			 memcmp(ARR_DIMS(from), ARR_DIMS(to), ARR_NDIM(to) * sizeof(int)) == 0);
 	}
-	return true;
+	if (type_is_rowtype(new->typid))
+	{
+		HeapTupleHeader from = DatumGetHeapTupleHeader(old->datum);
+		HeapTupleHeader to = DatumGetHeapTupleHeader(new->datum);
+
+		return HeapTupleHeaderGetTypeId(from) == HeapTupleHeaderGetTypeId(to) &&
+			HeapTupleHeaderGetTypMod(from) == HeapTupleHeaderGetTypMod(to);
+	}
+	return false;
 }
 
-/* stays_nothing: of two arrays without parts of their own; see the file's head */
-static bool
-stays_nothing(const Part *old, const Part *new, int count)
+/* element_name: where an element is, counted through all dimensions. */
+static char *
+element_name(int ndims, const int *lengths, int number)
 {
-	for (int i = 0; i < count; i++)
-	{
-		if (equal_parts(&old[i], &new[i]) ||
-			(!new[i].isnull && mongo_is_nested_type(new[i].typid)))
-			return false;
-	}
-	return true;
+	int			last = lengths[ndims - 1];
+
+	return ndims == 1 ? psprintf("%d", number) :
+		psprintf("%s.%d", element_name(ndims - 1, lengths, number / last), number % last);
 }
 
-static Part *
-array_parts(ArrayType *array, int32 typmod, int *count)
+static Parts
+array_parts(const Part *whole)
 {
+	ArrayType  *array = DatumGetArrayTypeP(whole->datum);
 	Oid			element = ARR_ELEMTYPE(array);
 	int16		length;
 	bool		by_value;
 	char		alignment;
 	Datum	   *values;
 	bool	   *isnull;
-	Part	   *parts;
+	Parts		result;
 
 	get_typlenbyvalalign(element, &length, &by_value, &alignment);
 	deconstruct_array(array, element, length, by_value, alignment, &values, &isnull,
-					  count);
-	parts = palloc(sizeof(Part) * Max(*count, 1));
-	for (int i = 0; i < *count; i++)
-		parts[i] = make_part(values[i], isnull[i], element, typmod);
-	return parts;
+					  &result.count);
+	result.parts = palloc(sizeof(Part) * Max(result.count, 1));
+	for (int i = 0; i < result.count; i++)
+		result.parts[i] = make_part(element_name(ARR_NDIM(array), ARR_DIMS(array), i),
+									values[i], isnull[i], element, whole->typmod);
+	return result;
 }
 
-/* append_array_changes: false where the whole array is to be written. */
-static bool
-append_array_changes(ChangeWalk *walk, const char *path, const Part *old,
-					 const Part *new)
+static Parts
+composite_parts(const Part *whole)
 {
-	ArrayType  *old_array = DatumGetArrayTypeP(old->datum);
-	ArrayType  *new_array = DatumGetArrayTypeP(new->datum);
-	int			ndims = ARR_NDIM(new_array);
-	int			old_count;
-	int			new_count;
-	Part	   *old_parts;
-	Part	   *new_parts;
-
-	if (ndims == 0 || ndims != ARR_NDIM(old_array))
-		return false;
-
-	/* only the first dimension may differ, and only when it is the only one */
-	for (int i = ndims > 1 ? 0 : 1; i < ndims; i++)
-	{
-		if (ARR_DIMS(old_array)[i] != ARR_DIMS(new_array)[i])
-			return false;
-	}
-	old_parts = array_parts(old_array, old->typmod, &old_count);
-	new_parts = array_parts(new_array, new->typmod, &new_count);
-	if (stays_nothing(old_parts, new_parts, Min(old_count, new_count)))
-		return false;
-	return append_element_changes(walk, path, ndims, ARR_DIMS(new_array), old_parts,
-								  old_count, new_parts, new_count);
-}
-
-/* ------------------------------- composites -------------------------------- */
-
-static Part *
-composite_parts(Datum composite, TupleDesc tuple)
-{
-	HeapTupleHeader header = DatumGetHeapTupleHeader(composite);
+	HeapTupleHeader header = DatumGetHeapTupleHeader(whole->datum);
+	HeapTupleData data = {.t_len = HeapTupleHeaderGetDatumLength(header),.t_data = header};
+	TupleDesc	tuple = lookup_rowtype_tupdesc_copy(HeapTupleHeaderGetTypeId(header),
+													HeapTupleHeaderGetTypMod(header));
 	Datum	   *values = palloc(sizeof(Datum) * Max(tuple->natts, 1));
 	bool	   *isnull = palloc(sizeof(bool) * Max(tuple->natts, 1));
-	Part	   *parts = palloc0(sizeof(Part) * Max(tuple->natts, 1));
-	HeapTupleData data = {.t_len = HeapTupleHeaderGetDatumLength(header),.t_data = header};
+	Parts		result = {.parts = palloc(sizeof(Part) * Max(tuple->natts, 1))};
 
 	heap_deform_tuple(&data, tuple, values, isnull);
 	for (int i = 0; i < tuple->natts; i++)
@@ -309,259 +239,173 @@ composite_parts(Datum composite, TupleDesc tuple)
 		Form_pg_attribute attribute = TupleDescAttr(tuple, i);
 
 		if (!attribute->attisdropped)
-			parts[i] = make_part(values[i], isnull[i], attribute->atttypid,
-								 attribute->atttypmod);
+			result.parts[result.count++] = make_part(NameStr(attribute->attname), values[i],
+													 isnull[i], attribute->atttypid,
+													 attribute->atttypmod);
 	}
-	return parts;
+	return result;
 }
 
-/*
- * append_attribute_changes: false where a path cannot name an attribute that has
- * changed.
- */
-static bool
-append_attribute_changes(ChangeWalk *walk, const char *path, TupleDesc tuple,
-						 const Part *old, const Part *new)
+/* json_parts: of an array, or of an object in jsonb's order of keys. */
+static Parts
+json_parts(const Part *whole)
 {
-	for (int i = 0; i < tuple->natts; i++)
-	{
-		const char *name = NameStr(TupleDescAttr(tuple, i)->attname);
-
-		if (!TupleDescAttr(tuple, i)->attisdropped &&
-			!equal_parts(&old[i], &new[i]) && !is_path_part(name, strlen(name)))
-			return false;
-	}
-	for (int i = 0; i < tuple->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(tuple, i);
-		char	   *place;
-
-		if (attribute->attisdropped || equal_parts(&old[i], &new[i]))
-			continue;
-		place = psprintf("%s.%s", path, mongo_to_utf8(NameStr(attribute->attname)));
-		if (new[i].isnull)
-			BSON_APPEND_BOOL(walk->operators->unset, place, true);
-		else
-			change_part(walk, place, &old[i], &new[i]);
-	}
-	return true;
-}
-
-/* append_composite_changes: false where the whole value is to be written. */
-static bool
-append_composite_changes(ChangeWalk *walk, const char *path, const Part *old,
-						 const Part *new)
-{
-	HeapTupleHeader header = DatumGetHeapTupleHeader(new->datum);
-	HeapTupleHeader old_header = DatumGetHeapTupleHeader(old->datum);
-	TupleDesc	tuple;
-
-	if (HeapTupleHeaderGetTypeId(header) != HeapTupleHeaderGetTypeId(old_header) ||
-		HeapTupleHeaderGetTypMod(header) != HeapTupleHeaderGetTypMod(old_header))
-		return false;
-	tuple = lookup_rowtype_tupdesc_copy(HeapTupleHeaderGetTypeId(header),
-										HeapTupleHeaderGetTypMod(header));
-	return append_attribute_changes(walk, path, tuple,
-									composite_parts(old->datum, tuple),
-									composite_parts(new->datum, tuple));
-}
-
-/* ---------------------------------- jsonb ---------------------------------- */
-
-static Part *
-json_array_parts(JsonbContainer *container, int *count)
-{
-	Part	   *parts;
-
-	*count = JsonContainerSize(container);
-	parts = palloc(sizeof(Part) * Max(*count, 1));
-	for (int i = 0; i < *count; i++)
-		parts[i] = make_json_part(getIthJsonbValueFromContainer(container, i));
-	return parts;
-}
-
-/* append_json_array_changes: false where the whole array is to be written. */
-static bool
-append_json_array_changes(ChangeWalk *walk, const char *path,
-						  JsonbContainer *old, JsonbContainer *new)
-{
-	int			old_count;
-	int			new_count;
-	Part	   *old_parts = json_array_parts(old, &old_count);
-	Part	   *new_parts = json_array_parts(new, &new_count);
-
-	if (old_count == 0 || new_count == 0)
-		return false;
-	return append_element_changes(walk, path, 1, &new_count, old_parts, old_count,
-								  new_parts, new_count);
-}
-
-/* The members of an object, in jsonb's order of keys. */
-typedef struct JsonMember
-{
-	JsonbValue	key;
-	Part		value;
-} JsonMember;
-
-static JsonMember *
-json_members(JsonbContainer *container, int *count)
-{
-	JsonMember *members = palloc(sizeof(JsonMember) * Max(JsonContainerSize(container), 1));
+	JsonbContainer *container = whole->json.val.binary.data;
+	Parts		result = {.parts = palloc(sizeof(Part) * Max(JsonContainerSize(container), 1))};
 	JsonbIterator *iterator = JsonbIteratorInit(container);
 	JsonbIteratorToken token;
 	JsonbValue	value;
+	JsonbValue	key = {.type = jbvString};
 
-	*count = 0;
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{
 		if (token == WJB_KEY)
-			members[*count].key = value;
-		else if (token == WJB_VALUE)
-			members[(*count)++].value = make_json_part(&value);
+			key = value;
+		else if (token == WJB_ELEM)
+		{
+			key.val.string.val = psprintf("%d", result.count);
+			key.val.string.len = strlen(key.val.string.val);
+		}
+		if (token == WJB_VALUE || token == WJB_ELEM)
+			result.parts[result.count++] = (Part)
+		{
+			key.val.string.val, key.val.string.len, .typid = JSONBOID, .typmod = -1, .json = value
+		};
 	}
-	return members;
+	return result;
 }
 
-/* member_order: jsonb sorts keys by length, then by their bytes. */
-static int
-member_order(const JsonMember *a, const JsonMember *b)
+static Parts
+parts_of(const Part *whole)
 {
-	int			a_length = a->key.val.string.len;
-	int			b_length = b->key.val.string.len;
-
-	if (a_length != b_length)
-		return a_length < b_length ? -1 : 1;
-	return memcmp(a->key.val.string.val, b->key.val.string.val, a_length);
+	return whole->typid == JSONBOID ? json_parts(whole) :
+		type_is_array(whole->typid) ? array_parts(whole) : composite_parts(whole);
 }
 
-/* What merging two objects' members calls for each key, a NULL where it is not. */
-typedef bool (*MemberVisitor) (ChangeWalk *walk, const char *path,
-							   const JsonMember *old, const JsonMember *new);
+/* Two values in step: the parts with one name, NULL for one that is not there. */
+typedef struct Pair
+{
+	const Part *old;
+	const Part *new;
+	int			nold;			/* how many are done */
+	int			nnew;
+} Pair;
+
+/* next_in_both: jsonb sorts keys by length, then by their bytes; all else has its places in common. */
+static bool
+next_in_both(const Parts *old, const Parts *new, Pair *pair)
+{
+	const Part *from = pair->nold < old->count ? &old->parts[pair->nold] : NULL;
+	const Part *to = pair->nnew < new->count ? &new->parts[pair->nnew] : NULL;
+	int			order = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	if (from != NULL && to != NULL)
+		order = from->name_length != to->name_length ? from->name_length - to->name_length :
+			memcmp(from->name, to->name, to->name_length);
+	pair->old = order <= 0 ? from : NULL;
+	pair->new = order >= 0 ? to : NULL;
+	pair->nold += pair->old != NULL;
+	pair->nnew += pair->new != NULL;
+	return from != NULL || to != NULL;
+}
+
+static bool
+is_changed(const Pair *pair)
+{
+	return pair->old == NULL || pair->new == NULL || !equal_parts(pair->old, pair->new);
+}
+
+/* ------------------------------- what changes ------------------------------- */
 
 /*
- * for_each_key: visit the members of both objects in the order of their keys, NULL for
- * one that is not there.
+ * can_say: can paths say what changes, and are they not too many?
+ *
+ * Of an object no path can name a key such as "a.b", and a wrapper's members mean something
+ * together only.  Of an array of scalars, something has to stay; what is cut off a shorter one
+ * does not go with changes inside.
  */
 static bool
-for_each_key(ChangeWalk *walk, const char *path, JsonMember *old, int old_count,
-			 JsonMember *new, int new_count, MemberVisitor visitor)
+can_say(const Part *whole, const Parts *old, const Parts *new)
 {
-	int			i = 0;
-	int			j = 0;
+	bool		in_array = is_array(whole);
+	bool		some_stay = false;
+	int			changed = 0;
+	int			changed_within = 0; /* of what is in both */
+	Pair		pair = {.nold = 0};
 
-	while (i < old_count || j < new_count)
+	if (in_array && (old->count == 0 || new->count == 0))
+		return false;
+	while (next_in_both(old, new, &pair))
 	{
-		int			order = i == old_count ? 1 : j == new_count ? -1 :
-			member_order(&old[i], &new[j]);
-		JsonMember *from = order <= 0 ? &old[i++] : NULL;
-		JsonMember *to = order >= 0 ? &new[j++] : NULL;
+		const Part *part = pair.new != NULL ? pair.new : pair.old;
+		bool		is_same = !is_changed(&pair);
 
-		CHECK_FOR_INTERRUPTS();
-		if (!visitor(walk, path, from, to))
+		if (whole->typid == JSONBOID && !in_array && part->name_length > 0 &&
+			part->name[0] == '$')
 			return false;
+		if (!is_same && !in_array &&
+			(part->name_length == 0 || part->name[0] == '$' ||
+			 memchr(part->name, '.', part->name_length) != NULL))
+			return false;
+		changed += !is_same;
+		changed_within += !is_same && pair.old != NULL && pair.new != NULL;
+		some_stay |= pair.old != NULL && pair.new != NULL &&
+			(is_same || (!pair.new->isnull && mongo_is_nested_type(pair.new->typid)));
 	}
-	return true;
-}
-
-/* can_say_member: can a path say what becomes of it, and are there not too many? */
-static bool
-can_say_member(ChangeWalk *walk, const char *path pg_attribute_unused(),
-			   const JsonMember *old, const JsonMember *new)
-{
-	const JsonbValue *key = new ? &new->key : &old->key;
-
-	/* a wrapper's members mean something together only */
-	if (key->val.string.len > 0 && key->val.string.val[0] == '$')
+	if (in_array && (!some_stay || (new->count < old->count && changed_within > 0)))
 		return false;
-	if (old != NULL && new != NULL && equal_parts(&old->value, &new->value))
-		return true;
-	return ++walk->changed <= MOST_PATHS &&
-		is_path_part(key->val.string.val, key->val.string.len);
+	/* documents of composites may have fields that no attribute reads */
+	return changed <= MOST_PATHS || type_is_rowtype(whole->typid) ||
+		(in_array && type_is_rowtype(new->parts[0].typid));
 }
-
-/* change_member: $set or $unset the member, or what has changed inside it. */
-static bool
-change_member(ChangeWalk *walk, const char *path, const JsonMember *old,
-			  const JsonMember *new)
-{
-	const JsonbValue *key = new ? &new->key : &old->key;
-	char	   *place;
-
-	if (old != NULL && new != NULL && equal_parts(&old->value, &new->value))
-		return true;
-	place = psprintf("%s.%s", path,
-					 mongo_to_utf8(pnstrdup(key->val.string.val, key->val.string.len)));
-	if (new == NULL)
-		BSON_APPEND_BOOL(walk->operators->unset, place, true);
-	else if (old == NULL)
-		set_part(walk, place, &new->value);
-	else
-		change_part(walk, place, &old->value, &new->value);
-	return true;
-}
-
-/* append_json_changes: false where the whole value is to be written. */
-static bool
-append_json_changes(ChangeWalk *walk, const char *path, const Part *old,
-					const Part *new)
-{
-	JsonbContainer *from;
-	JsonbContainer *to;
-	JsonMember *old_members;
-	JsonMember *new_members;
-	int			old_count;
-	int			new_count;
-
-	if (old->json.type != jbvBinary || new->json.type != jbvBinary)
-		return false;
-	from = old->json.val.binary.data;
-	to = new->json.val.binary.data;
-	if (JsonContainerIsArray(from) && JsonContainerIsArray(to))
-		return append_json_array_changes(walk, path, from, to);
-	if (!JsonContainerIsObject(from) || !JsonContainerIsObject(to))
-		return false;
-
-	old_members = json_members(from, &old_count);
-	new_members = json_members(to, &new_count);
-	walk->changed = 0;
-	return for_each_key(walk, path, old_members, old_count, new_members, new_count,
-						can_say_member) &&
-		for_each_key(walk, path, old_members, old_count, new_members, new_count,
-					 change_member);
-}
-
-/* -------------------------------- all of them ------------------------------ */
 
 /* append_part_changes: see mongo_append_changes() in the header. */
 static bool
-append_part_changes(ChangeWalk *walk, const char *path, const Part *old,
-					const Part *new)
+append_part_changes(const MongoUpdateOperators *operators, const char *path, const Part *whole_old,
+					const Part *whole_new, int depth)
 {
-	bool		appended = false;
+	Parts		old;
+	Parts		new;
+	Pair		pair = {.nold = 0};
 
-	if (equal_parts(old, new))
+	if (equal_parts(whole_old, whole_new))
 		return true;
-	if (old->isnull || new->isnull || walk->depth >= DEEPEST_PATH)
+	if (depth >= DEEPEST_PATH || !have_parts(whole_old, whole_new))
 		return false;
+	old = parts_of(whole_old);
+	new = parts_of(whole_new);
+	if (!can_say(whole_new, &old, &new))
+		return false;
+	if (is_array(whole_new) && new.count < old.count)
+	{
+		bson_append_template(operators->push, "{@1: {$each: [], $slice: @2}}",
+							 bson_utf8(path), bson_int32(new.count));
+		return true;
+	}
+	while (next_in_both(&old, &new, &pair))
+	{
+		const Part *part = pair.new != NULL ? pair.new : pair.old;
+		const char *place;
 
-	walk->depth++;
-	if (new->typid == JSONBOID)
-		appended = append_json_changes(walk, path, old, new);
-	else if (type_is_array(new->typid))
-		appended = append_array_changes(walk, path, old, new);
-	else if (type_is_rowtype(new->typid))
-		appended = append_composite_changes(walk, path, old, new);
-	walk->depth--;
-	return appended;
+		if (!is_changed(&pair))
+			continue;
+		place = psprintf("%s.%s", path, mongo_to_utf8(pnstrdup(part->name, part->name_length)));
+		if (pair.new == NULL || (pair.new->isnull && !is_array(whole_new)))
+			BSON_APPEND_BOOL(operators->unset, place, true);
+		else if (pair.old == NULL ||
+				 !append_part_changes(operators, place, pair.old, pair.new, depth + 1))
+			set_part(operators, place, pair.new);
+	}
+	return true;
 }
 
 bool
 mongo_append_changes(MongoUpdateOperators *operators, const char *path, Datum old,
 					 Datum new, Oid typid, int32 typmod)
 {
-	ChangeWalk	walk = {.operators = operators};
-	Part		from = make_part(old, false, typid, typmod);
-	Part		to = make_part(new, false, typid, typmod);
+	Part		from = make_part("", old, false, typid, typmod);
+	Part		to = make_part("", new, false, typid, typmod);
 
-	return append_part_changes(&walk, path, &from, &to);
+	return append_part_changes(operators, path, &from, &to, 0);
 }
