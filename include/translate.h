@@ -945,6 +945,10 @@ extern void mongo_append_expression(bson_t *document, const char *key,
 extern bson_t *mongo_expand_template(const char *template,
 									 const MongoValue *arguments, int narguments);
 
+/* mongo_result: the same as a value in normal form, of a type without a typmod. */
+extern MongoValue mongo_result(const char *template, const MongoValue *arguments,
+							   int narguments, Oid type, bool nullable);
+
 /*
  * mongo_expression
  *		An expression from a template and BSON values, wherever these stand.
@@ -1020,6 +1024,20 @@ typedef struct MongoCall
 	const struct MongoExpressionRow *row;
 } MongoCall;
 
+/* How the digits of a result follow from those of the arguments. */
+typedef enum MongoDigitRule
+{
+	MONGO_DIGITS_UNKNOWN,
+	MONGO_DIGITS_SAME,			/* as the first argument */
+	MONGO_DIGITS_SUM,
+	MONGO_DIGITS_PRODUCT,
+	MONGO_DIGITS_REMAINDER,
+	MONGO_DIGITS_INTEGER,		/* the first, rounded to an integer */
+	MONGO_DIGITS_ROUNDED,		/* the first, to as many decimals as the
+								 * second says */
+	MONGO_DIGITS_TYPMOD			/* numeric(precision, scale) of the first */
+} MongoDigitRule;
+
 /* What a row needs and gives, beside its template. */
 #define MONGO_ROW_RAW_ARGUMENTS	0x01	/* takes raw values */
 #define MONGO_ROW_RAW_RESULT	0x02	/* gives a raw value */
@@ -1039,6 +1057,7 @@ typedef struct MongoExpressionRow
 	Oid			function;
 	const char *template;		/* of mongo_expand_template(); or NULL */
 	int			flags;
+	MongoDigitRule digits;
 
 	/* What a template cannot say: translates the whole call.  Or NULL. */
 	bool		(*translate) (const MongoCall *call, MongoValue *result);
@@ -1049,6 +1068,7 @@ extern const MongoExpressionRow mongo_number_rows[];
 extern const MongoExpressionRow mongo_text_rows[];
 extern const MongoExpressionRow mongo_time_rows[];
 extern const MongoExpressionRow mongo_array_rows[];
+extern const MongoExpressionRow mongo_pattern_rows[];
 
 /* ------- "This field can be read by its column", in find's language ------- */
 

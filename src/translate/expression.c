@@ -26,12 +26,11 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-static const MongoExpressionRow *mongo_expression_row(Oid function);
 static bool mongo_field_value(MongoTranslation *translation, Node *node,
 							  MongoValue *value);
 static bool mongo_is_same_reading(Oid type, Oid relabelled);
 static bool mongo_local_value(const MongoScope *scope, Node *node, MongoValue *value);
-static bool mongo_logic_of_node(const MongoScope *scope, Node *node, MongoValue *value);
+static bool value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value);
 
 /* ----- SQL expressions as aggregation expressions of MongoDB, by node ----- */
 
@@ -111,9 +110,7 @@ value_of_template(const MongoCall *call, const char *template, MongoValue *value
 		return false;
 	if (row->flags & MONGO_ROW_NULL_GUARD)
 		template = guard_template(template, arguments, narguments);
-	value->expression = mongo_expand_template(template, arguments, narguments);
-	value->type = exprType(call->node);
-	value->typmod = -1;
+	*value = mongo_result(template, arguments, narguments, exprType(call->node), false);
 	value->raw = (row->flags & MONGO_ROW_RAW_RESULT) != 0;
 	for (int i = 0; i < narguments; i++)
 	{
@@ -173,10 +170,11 @@ translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
 										 exprType(node)) &&
 				mongo_value_of_node(scope, (Node *) ((RelabelType *) node)->arg, value);
 		case T_BoolExpr:
+			return value_of_boolean(scope, (BoolExpr *) node, value);
 		case T_NullTest:
 		case T_BooleanTest:
 		case T_DistinctExpr:
-			return mongo_logic_of_node(scope, node, value);
+			return mongo_test_of_node(scope, node, true, value);
 		case T_CoerceViaIO:
 			return mongo_text_cast(scope, (CoerceViaIO *) node, value);
 		case T_ScalarArrayOpExpr:
@@ -751,6 +749,16 @@ mongo_expand_template(const char *template, const MongoValue *arguments, int nar
 	return mongo_expression("{$let: {vars: @1, in: @2}}", bson_document(bound), bson_first(in));
 }
 
+MongoValue
+mongo_result(const char *template, const MongoValue *arguments, int narguments, Oid type,
+			 bool nullable)
+{
+	return (MongoValue)
+	{
+		mongo_expand_template(template, arguments, narguments), type, -1, .nullable = nullable
+	};
+}
+
 /* ------------ The families of operators and functions together ------------ */
 
 static const MongoExpressionRow *const families[] =
@@ -759,13 +767,10 @@ static const MongoExpressionRow *const families[] =
 	mongo_text_rows,
 	mongo_time_rows,
 	mongo_array_rows,
+	mongo_pattern_rows,
 };
 
-/*
- * mongo_expression_row
- *		The row of a function, or NULL.
- */
-static const MongoExpressionRow *
+const MongoExpressionRow *
 mongo_expression_row(Oid function)
 {
 	for (size_t i = 0; i < lengthof(families); i++)
@@ -791,16 +796,6 @@ mongo_expression_row(Oid function)
 /* Translating both questions of a part counts as so many levels. */
 #define DOUBLE_DEPTH	8
 
-static void
-set_boolean(MongoValue *value, bson_t *expression, bool nullable)
-{
-	memset(value, 0, sizeof(*value));
-	value->expression = expression;
-	value->type = BOOLOID;
-	value->typmod = -1;
-	value->nullable = nullable;
-}
-
 /* test_of_parts: AND or OR of them. */
 static bool
 test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wanted,
@@ -820,8 +815,9 @@ test_of_parts(const MongoScope *scope, List *nodes, bool conjunction, bool wante
 		/* what follows may be decided by what came before */
 		inner.lazy = true;
 	}
-	set_boolean(value, mongo_expression(conjunction ? "{$and: @1}" : "{$or: @1}",
-										bson_array(tests.bson)), false);
+	*value = (MongoValue) {.type = BOOLOID,.typmod = -1};
+	value->expression = mongo_expression(conjunction ? "{$and: @1}" : "{$or: @1}",
+										 bson_array(tests.bson));
 	return true;
 }
 
@@ -862,8 +858,7 @@ test_of_null(const MongoScope *scope, NullTest *node, bool wanted, MongoValue *v
 
 	if (node->argisrow || !mongo_value_of_node(scope, (Node *) node->arg, &argument))
 		return false;
-	set_boolean(value, mongo_expand_template(null_template(argument.type, is_null),
-											 &argument, 1), false);
+	*value = mongo_result(null_template(argument.type, is_null), &argument, 1, BOOLOID, false);
 	return true;
 }
 
@@ -889,7 +884,7 @@ test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValu
 			return false;
 		template = negated != wanted ? "@1" : "{$not: [@1]}";
 	}
-	set_boolean(value, mongo_expand_template(template, &argument, 1), false);
+	*value = mongo_result(template, &argument, 1, BOOLOID, false);
 	return true;
 }
 
@@ -903,8 +898,7 @@ test_of_distinct(const MongoScope *scope, DistinctExpr *node, bool wanted,
 	/* the operator is that of equality; two NULLs are the same as well */
 	if (!mongo_same(scope, node->opno, node->args, node->inputcollid, &same))
 		return false;
-	set_boolean(value, wanted ? mongo_expand_template("{$not: [@1]}", &same, 1) :
-				same.expression, false);
+	*value = mongo_result(wanted ? "{$not: [@1]}" : "@1", &same, 1, BOOLOID, false);
 	return true;
 }
 
@@ -938,8 +932,8 @@ mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *v
 
 	if (!mongo_value_of_node(scope, node, &truth))
 		return false;
-	set_boolean(value, mongo_expand_template(wanted ? "{$eq: [@1, true]}" :
-											 "{$eq: [@1, false]}", &truth, 1), false);
+	*value = mongo_result(wanted ? "{$eq: [@1, true]}" : "{$eq: [@1, false]}", &truth, 1,
+						  BOOLOID, false);
 	return true;
 }
 
@@ -956,15 +950,7 @@ value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 	scope->translation->depth -= DOUBLE_DEPTH;
 	if (!done)
 		return false;
-	set_boolean(value, mongo_expand_template("{$cond: [@1, true, {$cond: [@2, false, null]}]}",
-											 tests, 2), true);
+	*value = mongo_result("{$cond: [@1, true, {$cond: [@2, false, null]}]}", tests, 2, BOOLOID,
+						  true);
 	return true;
-}
-
-static bool
-mongo_logic_of_node(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	if (IsA(node, BoolExpr))
-		return value_of_boolean(scope, (BoolExpr *) node, value);
-	return mongo_test_of_node(scope, node, true, value);
 }

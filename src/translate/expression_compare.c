@@ -182,13 +182,11 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 			  Oid collation, Operands *operands)
 {
 	MongoValue *values = operands->values;
-	MongoScope	inner = *scope;
+	MongoScope	inner = mongo_inner_scope(scope);
 	bool		is_text;
 
 	memset(operands, 0, sizeof(*operands));
 	operands->test = psprintf("{%s: [@1, @2]}", mongo_find_operators[strategy]);
-	inner.scale = false;
-	inner.guarded = false;
 	if (getBaseType(exprType(left)) == DATEOID && getBaseType(exprType(right)) == DATEOID &&
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
@@ -210,17 +208,6 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	return true;
 }
 
-static void
-set_comparison(MongoValue *value, const char *template, const Operands *operands, bool nullable)
-{
-	memset(value, 0, sizeof(*value));
-	value->expression = mongo_expand_template(template, operands->values,
-											  lengthof(operands->values));
-	value->type = BOOLOID;
-	value->typmod = -1;
-	value->nullable = nullable;
-}
-
 bool
 mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 			  Oid collation, MongoValue *value)
@@ -238,7 +225,8 @@ mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 	else if (values[0].nullable || values[1].nullable)
 		test = psprintf("{$cond: [{$gt: [@%d, null]}, %s, null]}",
 						values[0].nullable ? 1 : 2, test);
-	set_comparison(value, test, &operands, values[0].nullable || values[1].nullable);
+	*value = mongo_result(test, values, lengthof(operands.values), BOOLOID,
+						  values[0].nullable || values[1].nullable);
 	return true;
 }
 
@@ -256,22 +244,16 @@ mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *righ
 	test = operands.test;
 
 	/* null is below all else, so one side's is often enough */
-	guards[0] = values[0].nullable;
-	guards[1] = values[1].nullable;
-	if (strategy == BTEqualStrategyNumber)
-		guards[0] = guards[1] = guards[0] && guards[1];
-	else if (strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber)
-		guards[1] = false;
-	else if (strategy != MONGO_STRATEGY_NOT_EQUAL)
-		guards[0] = false;
-	if (strategy == BTEqualStrategyNumber)
-		guards[1] = false;
-
+	guards[0] = values[0].nullable &&
+		(mongo_is_upper_bound(strategy) || strategy == MONGO_STRATEGY_NOT_EQUAL ||
+		 (strategy == BTEqualStrategyNumber && values[1].nullable));
+	guards[1] = values[1].nullable && strategy != BTEqualStrategyNumber &&
+		!mongo_is_upper_bound(strategy);
 	if (guards[0] && guards[1])
 		test = psprintf("{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}, %s]}", test);
 	else if (guards[0] || guards[1])
 		test = psprintf("{$and: [{$gt: [@%d, null]}, %s]}", guards[0] ? 1 : 2, test);
-	set_comparison(value, test, &operands, false);
+	*value = mongo_result(test, values, lengthof(operands.values), BOOLOID, false);
 	return true;
 }
 
@@ -280,15 +262,14 @@ mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
 		   MongoValue *value)
 {
 	Operands	operands;
-	bool		has_midnights;
 
 	if (mongo_comparison_strategy(operator) != BTEqualStrategyNumber ||
 		!find_operands(scope, BTEqualStrategyNumber, linitial(args), lsecond(args),
 					   collation, &operands))
 		return false;
-	has_midnights = operands.values[2].expression != NULL;
-	set_comparison(value, has_midnights ? "{$eq: [{$ifNull: [@3, null]}, {$ifNull: [@4, null]}]}" :
-				   "{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}", &operands, false);
+	*value = mongo_result("{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}",
+						  &operands.values[operands.values[2].expression != NULL ? 2 : 0], 2,
+						  BOOLOID, false);
 	return true;
 }
 
@@ -299,18 +280,6 @@ mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
  * most of SQL's operators take as one list of elements.
  *-------------------------------------------------------------------------
  */
-
-/* set_array_result: whatever takes an array may be NULL. */
-static void
-set_array_result(MongoValue *value, Oid type, const char *template, const MongoValue *values,
-				 int nvalues)
-{
-	memset(value, 0, sizeof(*value));
-	value->expression = mongo_expand_template(template, values, nvalues);
-	value->type = type;
-	value->typmod = -1;
-	value->nullable = true;
-}
 
 /* flatten: as many dimensions as PostgreSQL has, into one. */
 static void
@@ -350,11 +319,9 @@ normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 static bool
 elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 {
-	MongoScope	inner = *scope;
+	MongoScope	inner = mongo_inner_scope(scope);
 	Oid			element = get_base_element_type(exprType(node));
 
-	inner.scale = false;
-	inner.guarded = false;
 	if (!OidIsValid(element) || !mongo_has_normal_form(element))
 		return false;
 	if (IsA(node, Const))
@@ -411,12 +378,10 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 	int			strategy = mongo_comparison_strategy(node->opno);
 	Node	   *array_node = lsecond(node->args);
 	Oid			element = get_base_element_type(exprType(array_node));
-	MongoScope	inner = *scope;
+	MongoScope	inner = mongo_inner_scope(scope);
 	MongoValue	values[2];
 	const char *template;
 
-	inner.scale = false;
-	inner.guarded = false;
 	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL) ||
 		!mongo_normal_value_of_node(&inner, linitial(node->args), &values[0]) ||
 		!mongo_types_compare(element, values[0].type) ||
@@ -428,7 +393,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 	if (template == NULL)
 		template = node->useOr ? psprintf(AMONG, "false", "true", "false") :
 			psprintf(AMONG, "true", "false", "true");
-	set_array_result(value, BOOLOID, template, values, 2);
+	*value = mongo_result(template, values, 2, BOOLOID, true);
 	return true;
 }
 
@@ -454,7 +419,7 @@ translate_sets(const MongoCall *call, MongoValue *result)
 		!elements_of_node(call->scope, lsecond(call->args), &values[1]) ||
 		!collation_suits(call->scope, element, call->collation))
 		return false;
-	set_array_result(result, BOOLOID, call->row->template, values, 2);
+	*result = mongo_result(call->row->template, values, 2, BOOLOID, true);
 	return true;
 }
 
@@ -467,7 +432,8 @@ translate_cardinality(const MongoCall *call, MongoValue *result)
 	if (!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
 		return false;
 	flatten(&array);
-	set_array_result(result, INT4OID, "{$cond: [{$gt: [@1, null]}, {$size: @1}, null]}", &array, 1);
+	*result = mongo_result("{$cond: [{$gt: [@1, null]}, {$size: @1}, null]}", &array, 1, INT4OID,
+						   true);
 	return true;
 }
 
@@ -490,7 +456,8 @@ translate_length(const MongoCall *call, MongoValue *result)
 	if (!is_constant_one(lsecond(call->args)) ||
 		!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
 		return false;
-	set_array_result(result, INT4OID, "{$cond: [{$gt: [@1, []]}, {$size: @1}, null]}", &array, 1);
+	*result = mongo_result("{$cond: [{$gt: [@1, []]}, {$size: @1}, null]}", &array, 1, INT4OID,
+						   true);
 	return true;
 }
 
@@ -498,21 +465,19 @@ translate_length(const MongoCall *call, MongoValue *result)
 bool
 mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *value)
 {
-	MongoScope	inner = *scope;
+	MongoScope	inner = mongo_inner_scope(scope);
 	MongoValue	values[2];
 
-	inner.scale = false;
-	inner.guarded = false;
 	if (node->reflowerindexpr != NIL || node->refassgnexpr != NULL ||
 		list_length(node->refupperindexpr) != 1 ||
 		!OidIsValid(get_element_type(node->refcontainertype)) ||
 		!mongo_value_of_node(&inner, (Node *) node->refexpr, &values[0]) || !values[0].raw ||
 		!mongo_normal_value_of_node(&inner, linitial(node->refupperindexpr), &values[1]))
 		return false;
-	set_array_result(value, node->refrestype,
-					 "{$let: {vars: {e: {$cond: [{$gt: [@2, 0]}, "
-					 "{$arrayElemAt: [@1, {$subtract: [@2, 1]}]}, null]}}, "
-					 "in: {$cond: [{$isArray: '$$e'}, null, '$$e']}}}", values, 2);
+	*value = mongo_result("{$let: {vars: {e: {$cond: [{$gt: [@2, 0]}, "
+						  "{$arrayElemAt: [@1, {$subtract: [@2, 1]}]}, null]}}, "
+						  "in: {$cond: [{$isArray: '$$e'}, null, '$$e']}}}", values, 2,
+						  node->refrestype, true);
 	value->typmod = node->reftypmod;
 	value->raw = true;
 	value->nan = mongo_kind_of_type(value->type)->has_nan;
@@ -521,9 +486,9 @@ mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *
 
 const MongoExpressionRow mongo_array_rows[] =
 {
-	{F_ARRAYCONTAINS, CONTAINS, 0, translate_sets},
-	{F_ARRAYCONTAINED, CONTAINED, 0, translate_sets},
-	{F_ARRAYOVERLAP, OVERLAPS, 0, translate_sets},
+	{F_ARRAYCONTAINS, CONTAINS, .translate = translate_sets},
+	{F_ARRAYCONTAINED, CONTAINED, .translate = translate_sets},
+	{F_ARRAYOVERLAP, OVERLAPS, .translate = translate_sets},
 	{F_CARDINALITY, .translate = translate_cardinality},
 	{F_ARRAY_LENGTH, .translate = translate_length},
 	{F_ARRAY_UPPER, .translate = translate_length},
@@ -584,14 +549,6 @@ tell_apart(List **earlier, MongoValue *value)
 	}
 }
 
-static void
-begin_result(MongoValue *result, Node *node)
-{
-	memset(result, 0, sizeof(*result));
-	result->type = exprType(node);
-	result->typmod = -1;
-}
-
 /* replace_case_test: a copy in which the CASE's operand stands for its placeholder. */
 static Node *
 replace_case_test(Node *node, void *argument)
@@ -615,7 +572,7 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 	CaseWhen   *when = list_nth_node(CaseWhen, node->args, index);
 	Node	   *condition = (Node *) when->expr;
 	MongoScope	lazy = *scope;
-	MongoScope	asked = *scope;
+	MongoScope	asked = mongo_inner_scope(scope);
 	MongoValue	test;
 	MongoValue	chosen;
 
@@ -623,8 +580,6 @@ append_branch(const MongoScope *scope, const CaseExpr *node, int index, BsonArra
 		condition = replace_case_test(condition, node->arg);
 	lazy.lazy = true;
 	asked.lazy |= index > 0;
-	asked.guarded = false;
-	asked.scale = false;
 	if (!mongo_test_of_node(&asked, condition, true, &test) ||
 		!one_of_several(&lazy, (Node *) when->result, &chosen))
 		return false;
@@ -644,7 +599,7 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 	BsonArray	branches = bson_array_create();
 	bson_value_t by_default = bson_null();
 
-	begin_result(result, (Node *) node);
+	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
 	for (int i = 0; i < list_length(node->args); i++)
 	{
 		if (!append_branch(scope, node, i, &branches, &earlier, result))
@@ -677,7 +632,7 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 	BsonArray	operands = bson_array_create();
 	ListCell   *cell;
 
-	begin_result(result, (Node *) node);
+	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
 	if (list_length(node->args) == 1)
 		return one_of_several(scope, linitial(node->args), result);
 	foreach(cell, node->args)
@@ -700,17 +655,15 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 static bool
 translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *result)
 {
-	MongoScope	compared = *scope;
+	MongoScope	compared = mongo_inner_scope(scope);
 	MongoValue	values[2];
 
-	compared.scale = false;
-	compared.guarded = false;
 	if (mongo_comparison_strategy(node->opno) != BTEqualStrategyNumber ||
 		!mongo_compare_test(&compared, BTEqualStrategyNumber, linitial(node->args),
 							lsecond(node->args), node->inputcollid, &values[0]) ||
 		!one_of_several(scope, linitial(node->args), &values[1]))
 		return false;
-	begin_result(result, (Node *) node);
+	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
 	add_alternative(result, &values[1]);
 	result->nullable = true;
 	result->expression = mongo_expand_template("{$cond: [@1, null, @2]}", values, 2);
@@ -721,9 +674,6 @@ translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *re
  * GREATEST and LEAST leave NULLs out, as $max and $min do; NaN is the greatest,
  * which MaxKey stands for meanwhile.
  */
-#define RAISED_NAN	"{$cond: [{$eq: [@1, NaN]}, max, @1]}"
-#define LOWERED_NAN "{$cond: [{$eq: [@1, max]}, @2, @1]}"
-
 /* lower_nan: the MaxKey that has stood for NaN, above all numbers, is NaN again. */
 static void
 lower_nan(MongoValue *result)
@@ -736,7 +686,7 @@ lower_nan(MongoValue *result)
 		values[1] = mongo_decimal_value("NaN");
 	else
 		values[1] = mongo_atomic(bson_double(get_float8_nan()));
-	result->expression = mongo_expand_template(LOWERED_NAN, values, 2);
+	result->expression = mongo_expand_template("{$cond: [{$eq: [@1, max]}, @2, @1]}", values, 2);
 }
 
 /* GREATEST and LEAST: $max and $min pass over null, too; NaN is raised above numbers for them. */
@@ -750,7 +700,7 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 	if (!mongo_has_normal_form(node->minmaxtype) ||
 		(is_text && !mongo_collation_suits(node->inputcollid, MONGO_ROW_C_COLLATION)))
 		return false;
-	begin_result(result, (Node *) node);
+	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
 	foreach(cell, node->args)
 	{
 		MongoValue	one;
@@ -758,8 +708,7 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 		if (!mongo_normal_value_of_node(scope, lfirst(cell), &one))
 			return false;
 		add_alternative(result, &one);
-		if (one.nan)
-			one.expression = mongo_expand_template(RAISED_NAN, &one, 1);
+		raise_nan(&one);
 		bson_array_append(&operands, bson_first(one.expression));
 	}
 	result->expression = mongo_expression(node->op == IS_GREATEST ? "{$max: @1}" : "{$min: @1}",
@@ -945,54 +894,12 @@ digits_of_constant(const Const *constant)
 	return known_digits(integral, point == NULL ? 0 : strlen(point + 1));
 }
 
-/* From those of the arguments. */
-typedef enum DigitRule
-{
-	DIGITS_SAME,				/* as the first argument */
-	DIGITS_SUM,
-	DIGITS_PRODUCT,
-	DIGITS_REMAINDER,
-	DIGITS_INTEGER,				/* the first, rounded to an integer */
-	DIGITS_ROUNDED,				/* the first, to as many decimals as the
-								 * second says */
-	DIGITS_TYPMOD				/* numeric(precision, scale) of the first */
-} DigitRule;
-
-static const struct
-{
-	Oid			function;
-	DigitRule	rule;
-}			rules[] =
-{
-	{F_NUMERIC_ADD, DIGITS_SUM},
-	{F_NUMERIC_SUB, DIGITS_SUM},
-	{F_NUMERIC_MUL, DIGITS_PRODUCT},
-	{F_NUMERIC_MOD, DIGITS_REMAINDER},
-	{F_MOD_NUMERIC_NUMERIC, DIGITS_REMAINDER},
-	{F_NUMERIC_UMINUS, DIGITS_SAME},
-	{F_NUMERIC_UPLUS, DIGITS_SAME},
-	{F_NUMERIC_ABS, DIGITS_SAME},
-	{F_ABS_NUMERIC, DIGITS_SAME},
-	{F_NUMERIC_INT2, DIGITS_SAME},
-	{F_NUMERIC_INT4, DIGITS_SAME},
-	{F_NUMERIC_INT8, DIGITS_SAME},
-	{F_CEIL_NUMERIC, DIGITS_INTEGER},
-	{F_CEILING_NUMERIC, DIGITS_INTEGER},
-	{F_FLOOR_NUMERIC, DIGITS_INTEGER},
-	{F_SIGN_NUMERIC, DIGITS_INTEGER},
-	{F_ROUND_NUMERIC, DIGITS_INTEGER},
-	{F_TRUNC_NUMERIC, DIGITS_INTEGER},
-	{F_ROUND_NUMERIC_INT4, DIGITS_ROUNDED},
-	{F_TRUNC_NUMERIC_INT4, DIGITS_ROUNDED},
-	{F_NUMERIC_NUMERIC_INT4, DIGITS_TYPMOD},
-};
-
 /*
  * apply_rule: digits of a result whose arguments have a and b; second is the second
  * argument.
  */
 static MongoDigits
-apply_rule(DigitRule rule, MongoDigits a, MongoDigits b, Node *second)
+apply_rule(MongoDigitRule rule, MongoDigits a, MongoDigits b, Node *second)
 {
 	int32		number = second != NULL && IsA(second, Const) &&
 		!((Const *) second)->constisnull && ((Const *) second)->consttype == INT4OID ?
@@ -1000,47 +907,44 @@ apply_rule(DigitRule rule, MongoDigits a, MongoDigits b, Node *second)
 
 	switch (rule)
 	{
-		case DIGITS_SAME:
+		case MONGO_DIGITS_SAME:
 			return a;
-		case DIGITS_SUM:
+		case MONGO_DIGITS_SUM:
 			return known_digits(Max(a.integral, b.integral) + 1, Max(a.scale, b.scale));
-		case DIGITS_PRODUCT:
+		case MONGO_DIGITS_PRODUCT:
 			return known_digits(a.integral + b.integral, a.scale + b.scale);
-		case DIGITS_REMAINDER:
+		case MONGO_DIGITS_REMAINDER:
 			return known_digits(Min(a.integral, b.integral), Max(a.scale, b.scale));
-		case DIGITS_INTEGER:
+		case MONGO_DIGITS_INTEGER:
 			return known_digits(a.integral + 1, 0);
-		case DIGITS_ROUNDED:
+		case MONGO_DIGITS_ROUNDED:
 			if (number < 0 || number > MONGO_DECIMAL128_MAX_DIGITS)
 				return unknown_digits;
 			return known_digits(a.integral + 1, number);
-		case DIGITS_TYPMOD:
+		case MONGO_DIGITS_TYPMOD:
 			return digits_of_type(NUMERICOID, number);
+		default:
+			return unknown_digits;
 	}
-	return unknown_digits;
 }
 
-/* The first rule of the function says how the digits of its arguments become the result's. */
+/* digits_of_call: as the function's row says of those of its arguments. */
 static MongoDigits
 digits_of_call(Oid function, List *args)
 {
-	MongoDigits a = mongo_expression_digits(linitial(args));
+	const MongoExpressionRow *row = mongo_expression_row(function);
+	MongoDigitRule rule = row == NULL ? MONGO_DIGITS_UNKNOWN : row->digits;
 	Node	   *second = list_length(args) > 1 ? lsecond(args) : NULL;
+	MongoDigits a;
+	MongoDigits b = {.known = true};
 
-	for (size_t i = 0; i < lengthof(rules); i++)
-	{
-		MongoDigits b = {.known = true};
-
-		if (rules[i].function != function)
-			continue;
-		if (rules[i].rule == DIGITS_SUM || rules[i].rule == DIGITS_PRODUCT ||
-			rules[i].rule == DIGITS_REMAINDER)
-			b = mongo_expression_digits(second);
-		if (!b.known || (!a.known && rules[i].rule != DIGITS_TYPMOD))
-			return unknown_digits;
-		return apply_rule(rules[i].rule, a, b, second);
-	}
-	return unknown_digits;
+	if (rule == MONGO_DIGITS_UNKNOWN)
+		return unknown_digits;
+	a = mongo_expression_digits(linitial(args));
+	if (rule == MONGO_DIGITS_SUM || rule == MONGO_DIGITS_PRODUCT || rule == MONGO_DIGITS_REMAINDER)
+		b = mongo_expression_digits(second);
+	return b.known && (a.known || rule == MONGO_DIGITS_TYPMOD) ? apply_rule(rule, a, b, second) :
+		unknown_digits;
 }
 
 /* Of the one that is largest: any of them may be the value. */

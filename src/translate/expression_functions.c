@@ -252,21 +252,21 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_SIGN_FLOAT8, SIGN_FLOAT, .flags = MONGO_ROW_NULL_GUARD},
 
 	/* numeric */
-	{F_NUMERIC_ADD, ADD, .flags = DIGITS},
-	{F_NUMERIC_SUB, SUBTRACT, .flags = DIGITS},
-	{F_NUMERIC_MUL, MULTIPLY, .flags = DIGITS},
-	{F_NUMERIC_MOD, REMAINDER_NUMERIC, .flags = DIGITS},
-	{F_MOD_NUMERIC_NUMERIC, REMAINDER_NUMERIC, .flags = DIGITS},
-	{F_NUMERIC_UMINUS, .template = NEGATE},
-	{F_NUMERIC_UPLUS, .template = "@1"},
-	{F_NUMERIC_ABS, .template = ABSOLUTE},
-	{F_ABS_NUMERIC, .template = ABSOLUTE},
-	{F_CEIL_NUMERIC, .template = UNLESS_INFINITE("$ceil")},
-	{F_CEILING_NUMERIC, .template = UNLESS_INFINITE("$ceil")},
-	{F_FLOOR_NUMERIC, .template = UNLESS_INFINITE("$floor")},
-	{F_SIGN_NUMERIC, SIGN_NUMERIC, .flags = MONGO_ROW_NULL_GUARD},
-	{F_ROUND_NUMERIC_INT4, .translate = translate_round},
-	{F_TRUNC_NUMERIC_INT4, .translate = translate_trunc},
+	{F_NUMERIC_ADD, ADD, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
+	{F_NUMERIC_SUB, SUBTRACT, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
+	{F_NUMERIC_MUL, MULTIPLY, .flags = DIGITS, .digits = MONGO_DIGITS_PRODUCT},
+	{F_NUMERIC_MOD, REMAINDER_NUMERIC, .flags = DIGITS, .digits = MONGO_DIGITS_REMAINDER},
+	{F_MOD_NUMERIC_NUMERIC, REMAINDER_NUMERIC, .flags = DIGITS, .digits = MONGO_DIGITS_REMAINDER},
+	{F_NUMERIC_UMINUS, .template = NEGATE, .digits = MONGO_DIGITS_SAME},
+	{F_NUMERIC_UPLUS, .template = "@1", .digits = MONGO_DIGITS_SAME},
+	{F_NUMERIC_ABS, .template = ABSOLUTE, .digits = MONGO_DIGITS_SAME},
+	{F_ABS_NUMERIC, .template = ABSOLUTE, .digits = MONGO_DIGITS_SAME},
+	{F_CEIL_NUMERIC, .template = UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
+	{F_CEILING_NUMERIC, .template = UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
+	{F_FLOOR_NUMERIC, .template = UNLESS_INFINITE("$floor"), .digits = MONGO_DIGITS_INTEGER},
+	{F_SIGN_NUMERIC, SIGN_NUMERIC, .flags = MONGO_ROW_NULL_GUARD, .digits = MONGO_DIGITS_INTEGER},
+	{F_ROUND_NUMERIC_INT4, .translate = translate_round, .digits = MONGO_DIGITS_ROUNDED},
+	{F_TRUNC_NUMERIC_INT4, .translate = translate_trunc, .digits = MONGO_DIGITS_ROUNDED},
 
 	/* casts */
 	{F_INT4_INT2, "@1", .flags = RAW},
@@ -278,9 +278,9 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_FLOAT8_INT2, .template = "{$toDouble: @1}"},
 	{F_FLOAT8_INT4, .template = "{$toDouble: @1}"},
 	{F_FLOAT8_INT8, .template = "{$toDouble: @1}"},
-	{F_NUMERIC_INT2, .template = "{$toDecimal: @1}"},
-	{F_NUMERIC_INT4, .template = "{$toDecimal: @1}"},
-	{F_NUMERIC_INT8, .template = "{$toDecimal: @1}"},
+	{F_NUMERIC_INT2, .template = "{$toDecimal: @1}", .digits = MONGO_DIGITS_SAME},
+	{F_NUMERIC_INT4, .template = "{$toDecimal: @1}", .digits = MONGO_DIGITS_SAME},
+	{F_NUMERIC_INT8, .template = "{$toDecimal: @1}", .digits = MONGO_DIGITS_SAME},
 	{F_FLOAT8_NUMERIC, .template = NUMERIC_TO_FLOAT},
 	{F_INT2_FLOAT8, .template = ROUND_TO_INTEGER},
 	{F_INT4_FLOAT8, .template = ROUND_TO_INTEGER},
@@ -289,7 +289,7 @@ const MongoExpressionRow mongo_number_rows[] =
 	{F_INT4_NUMERIC, .template = NUMERIC_TO_INTEGER},
 	{F_INT8_NUMERIC, .template = NUMERIC_TO_INTEGER},
 	{F_NUMERIC_FLOAT8, .translate = translate_float_to_numeric},
-	{F_NUMERIC_NUMERIC_INT4, .translate = translate_typmod},
+	{F_NUMERIC_NUMERIC_INT4, .translate = translate_typmod, .digits = MONGO_DIGITS_TYPMOD},
 	{F_INT4_BOOL, "{$cond: [@1, 1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 	{F_BOOL_INT4, "{$ne: [@1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 
@@ -344,48 +344,14 @@ const MongoExpressionRow mongo_number_rows[] =
 #define TRIM_OF(operator) \
 	"{$cond: [{$eq: [@2, '']}, @1, {" operator ": {input: @1, chars: @2}}]}"
 
-static MongoValue
-text_value(const char *utf8)
+MongoValue
+mongo_text_value(const char *utf8)
 {
 	return (MongoValue)
 	{
 		.expression = mongo_expression("{$literal: @1}", bson_utf8(utf8)),
 			.type = TEXTOID, .typmod = -1, .atomic = true
 	};
-}
-
-/* A call that gives what 'template' says of the values. */
-static bool
-set_result(const MongoCall *call, const char *template, const MongoValue *values, int nvalues,
-		   bool nullable, MongoValue *result)
-{
-	memset(result, 0, sizeof(*result));
-	result->expression = mongo_expand_template(template, values, nvalues);
-	result->type = exprType(call->node);
-	result->typmod = -1;
-	result->nullable = nullable;
-	return true;
-}
-
-/* LIKE, "~" and their like with a constant pattern */
-static bool
-translate_pattern(const MongoCall *call, MongoValue *result)
-{
-	const MongoPatternFunction *function = mongo_pattern_function(call->row->function);
-	const char *expression = mongo_pattern_expression(function, lsecond(call->args),
-													  call->collation);
-	MongoValue	values[2];
-
-	if (expression == NULL ||
-		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]))
-		return false;
-	values[1] = text_value(expression);
-	return set_result(call, function->negated ?
-					  "{$cond: [{$gt: [@1, null]}, "
-					  "{$not: [{$regexMatch: {input: @1, regex: @2, options: 's'}}]}, null]}" :
-					  "{$cond: [{$gt: [@1, null]}, "
-					  "{$regexMatch: {input: @1, regex: @2, options: 's'}}, null]}",
-					  values, 2, values[0].nullable, result);
 }
 
 /* padding: 'length' characters of 'fill' over and over, in UTF-8 */
@@ -431,18 +397,17 @@ translate_pad(const MongoCall *call, MongoValue *result)
 		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]) ||
 		!mongo_literal(length, &values[1]))
 		return false;
-	values[2] = text_value(padding(fill == NULL ? " " : TextDatumGetCString(fill->constvalue),
-								   number));
-	if (number == 0)
-		return set_result(call, "{$cond: [{$gt: [@1, null]}, '', null]}", values, 3, true, result);
-	return set_result(call, left ?
-					  "{$cond: [{$gt: [@1, null]}, {$concat: ["
-					  "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}, "
-					  "{$substrCP: [@1, 0, @2]}]}, null]}" :
-					  "{$cond: [{$gt: [@1, null]}, {$concat: ["
-					  "{$substrCP: [@1, 0, @2]}, "
-					  "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}]}, "
-					  "null]}", values, 3, true, result);
+	values[2] = mongo_text_value(padding(fill == NULL ? " " : TextDatumGetCString(fill->constvalue),
+										 number));
+	*result = mongo_result(number == 0 ? "{$cond: [{$gt: [@1, null]}, '', null]}" : left ?
+						   "{$cond: [{$gt: [@1, null]}, {$concat: ["
+						   "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}, "
+						   "{$substrCP: [@1, 0, @2]}]}, null]}" :
+						   "{$cond: [{$gt: [@1, null]}, {$concat: ["
+						   "{$substrCP: [@1, 0, @2]}, "
+						   "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}]}, "
+						   "null]}", values, 3, TEXTOID, true);
+	return true;
 }
 
 /* to_text: the text form of a value in normal form; false when MongoDB's differs. */
@@ -475,7 +440,7 @@ any_to_text(const MongoScope *scope, Node *node, MongoValue *value)
 	if (!IsA(node, Const) || constant->consttype != UNKNOWNOID || constant->constisnull)
 		return mongo_normal_value_of_node(scope, node, value) && to_text(value);
 	string = DatumGetCString(constant->constvalue);
-	*value = text_value(pg_server_to_any(string, strlen(string), PG_UTF8));
+	*value = mongo_text_value(pg_server_to_any(string, strlen(string), PG_UTF8));
 	return true;
 }
 
@@ -497,9 +462,7 @@ translate_concat(const MongoCall *call, MongoValue *result)
 		bson_array_append_template(&operands, "{$ifNull: [@1, '']}",
 								   bson_first(value.expression));
 	}
-	memset(result, 0, sizeof(*result));
-	result->type = TEXTOID;
-	result->typmod = -1;
+	*result = (MongoValue) {.type = TEXTOID,.typmod = -1};
 	result->expression = mongo_expression("{$concat: @1}", bson_array(operands.bson));
 	return true;
 }
@@ -521,7 +484,7 @@ mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 		return true;
 	if (type->kind != MONGO_KIND_INTEGER)
 		return false;
-	values[1] = text_value(SPACE);
+	values[1] = mongo_text_value(SPACE);
 	value->expression = mongo_expand_template(mongo_is_int64(type) ?
 											  "{$toLong: {$trim: {input: @1, chars: @2}}}" :
 											  "{$toInt: {$trim: {input: @1, chars: @2}}}",
@@ -564,22 +527,6 @@ const MongoExpressionRow mongo_text_rows[] =
 	{F_LPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
 	{F_RPAD_TEXT_INT4, .flags = CHARACTERS, .translate = translate_pad},
 	{F_RPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
-	{F_TEXTLIKE, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_TEXTNLIKE, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_NAMELIKE, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_NAMENLIKE, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_TEXTICLIKE, .flags = C_COLLATION, .translate = translate_pattern},
-	{F_TEXTICNLIKE, .flags = C_COLLATION, .translate = translate_pattern},
-	{F_NAMEICLIKE, .flags = C_COLLATION, .translate = translate_pattern},
-	{F_NAMEICNLIKE, .flags = C_COLLATION, .translate = translate_pattern},
-	{F_TEXTREGEXEQ, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_TEXTREGEXNE, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_NAMEREGEXEQ, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_NAMEREGEXNE, .flags = BYTEWISE, .translate = translate_pattern},
-	{F_TEXTICREGEXEQ, .flags = C_COLLATION, .translate = translate_pattern},
-	{F_TEXTICREGEXNE, .flags = C_COLLATION, .translate = translate_pattern},
-	{F_NAMEICREGEXEQ, .flags = C_COLLATION, .translate = translate_pattern},
-	{F_NAMEICREGEXNE, .flags = C_COLLATION, .translate = translate_pattern},
 	{F_TEXT_NAME, "@1", .flags = MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT},
 	{F_TEXT_BOOL, .template = "{$toString: @1}"},
 	{.function = InvalidOid}
@@ -601,11 +548,7 @@ translate_date(const MongoCall *call, Node *date, const char *template, MongoVal
 
 	if (!mongo_normal_value_of_node(call->scope, date, &value))
 		return false;
-	memset(result, 0, sizeof(*result));
-	result->expression = mongo_expand_template(template, &value, 1);
-	result->type = exprType(call->node);
-	result->typmod = -1;
-	result->nullable = value.nullable;
+	*result = mongo_result(template, &value, 1, exprType(call->node), value.nullable);
 	return true;
 }
 
@@ -1027,10 +970,7 @@ mongo_to_char(const MongoCall *call, MongoValue *result)
 		!read_format(TextDatumGetCString(constant->constvalue), &variable, &format) ||
 		!mongo_normal_value_of_node(call->scope, linitial(call->args), &date))
 		return false;
-	memset(result, 0, sizeof(*result));
-	result->type = TEXTOID;
-	result->typmod = -1;
-	result->nullable = date.nullable;
+	*result = (MongoValue) {.type = TEXTOID,.typmod = -1,.nullable = date.nullable};
 	result->expression = mongo_expression("{$let: {vars: {d: @1}, in: @2}}",
 										  bson_first(date.expression),
 										  bson_first(format_date(&format, &variable)));

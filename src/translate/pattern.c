@@ -87,34 +87,48 @@ typedef struct Pattern
 	int			depth;			/* of groups */
 } Pattern;
 
-static const MongoPatternFunction functions[] =
+static bool translate_pattern(const MongoCall *call, MongoValue *result);
+
+/* Its flags: what kind of pattern, LIKE's without one; is it true where that does not match? */
+#define POSIX		0x100
+#define PREFIX		0x200		/* no wildcards: what a text begins with */
+#define FOLDS		0x400		/* case does not matter */
+#define NEGATED		0x800
+
+const MongoExpressionRow mongo_pattern_rows[] =
 {
-	{F_TEXTLIKE, .kind = MONGO_PATTERN_LIKE},
-	{F_TEXTNLIKE, .kind = MONGO_PATTERN_LIKE, .negated = true},
-	{F_NAMELIKE, .kind = MONGO_PATTERN_LIKE},
-	{F_NAMENLIKE, .kind = MONGO_PATTERN_LIKE, .negated = true},
-	{F_TEXTICLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true},
-	{F_TEXTICNLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true, .negated = true},
-	{F_NAMEICLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true},
-	{F_NAMEICNLIKE, .kind = MONGO_PATTERN_LIKE, .folds = true, .negated = true},
-	{F_TEXTREGEXEQ, .kind = MONGO_PATTERN_POSIX},
-	{F_TEXTREGEXNE, .kind = MONGO_PATTERN_POSIX, .negated = true},
-	{F_NAMEREGEXEQ, .kind = MONGO_PATTERN_POSIX},
-	{F_NAMEREGEXNE, .kind = MONGO_PATTERN_POSIX, .negated = true},
-	{F_TEXTICREGEXEQ, .kind = MONGO_PATTERN_POSIX, .folds = true},
-	{F_TEXTICREGEXNE, .kind = MONGO_PATTERN_POSIX, .folds = true, .negated = true},
-	{F_NAMEICREGEXEQ, .kind = MONGO_PATTERN_POSIX, .folds = true},
-	{F_NAMEICREGEXNE, .kind = MONGO_PATTERN_POSIX, .folds = true, .negated = true},
-	{F_STARTS_WITH, .kind = MONGO_PATTERN_PREFIX},
+	{F_TEXTLIKE, .translate = translate_pattern},
+	{F_TEXTNLIKE, .flags = NEGATED, .translate = translate_pattern},
+	{F_NAMELIKE, .translate = translate_pattern},
+	{F_NAMENLIKE, .flags = NEGATED, .translate = translate_pattern},
+	{F_TEXTICLIKE, .flags = FOLDS, .translate = translate_pattern},
+	{F_TEXTICNLIKE, .flags = FOLDS | NEGATED, .translate = translate_pattern},
+	{F_NAMEICLIKE, .flags = FOLDS, .translate = translate_pattern},
+	{F_NAMEICNLIKE, .flags = FOLDS | NEGATED, .translate = translate_pattern},
+	{F_TEXTREGEXEQ, .flags = POSIX, .translate = translate_pattern},
+	{F_TEXTREGEXNE, .flags = POSIX | NEGATED, .translate = translate_pattern},
+	{F_NAMEREGEXEQ, .flags = POSIX, .translate = translate_pattern},
+	{F_NAMEREGEXNE, .flags = POSIX | NEGATED, .translate = translate_pattern},
+	{F_TEXTICREGEXEQ, .flags = POSIX | FOLDS, .translate = translate_pattern},
+	{F_TEXTICREGEXNE, .flags = POSIX | FOLDS | NEGATED, .translate = translate_pattern},
+	{F_NAMEICREGEXEQ, .flags = POSIX | FOLDS, .translate = translate_pattern},
+	{F_NAMEICREGEXNE, .flags = POSIX | FOLDS | NEGATED, .translate = translate_pattern},
+	{.function = InvalidOid}
 };
 
-const MongoPatternFunction *
-mongo_pattern_function(Oid function)
+/* As a condition, starts_with() takes a pattern, too; as an expression it has a row elsewhere. */
+static const MongoExpressionRow starts_with = {F_STARTS_WITH, .flags = PREFIX};
+
+/* pattern_row: of a function that tests a text by a pattern; NULL if it is another. */
+static const MongoExpressionRow *
+pattern_row(Oid function)
 {
-	for (size_t i = 0; i < lengthof(functions); i++)
+	if (function == F_STARTS_WITH)
+		return &starts_with;
+	for (const MongoExpressionRow *row = mongo_pattern_rows; OidIsValid(row->function); row++)
 	{
-		if (functions[i].function == function)
-			return &functions[i];
+		if (row->function == function)
+			return row;
 	}
 	return NULL;
 }
@@ -586,7 +600,7 @@ read_posix(Pattern *pattern)
 
 /* read_pattern: NULL if it is not shippable. */
 static Pattern *
-read_pattern(const MongoPatternFunction *function, Node *node, Oid collation)
+read_pattern(int flags, Node *node, Oid collation)
 {
 	const Const *constant = (Const *) node;
 	Pattern    *pattern = palloc0(sizeof(Pattern));
@@ -595,30 +609,25 @@ read_pattern(const MongoPatternFunction *function, Node *node, Oid collation)
 	if (!IsA(node, Const) || constant->constisnull || constant->consttype != TEXTOID ||
 		GetDatabaseEncoding() == PG_SQL_ASCII || !OidIsValid(collation) ||
 		!get_collation_isdeterministic(collation) ||
-		(function->folds && !mongo_ctype_is_c(collation)))
+		((flags & FOLDS) && !mongo_ctype_is_c(collation)))
 		return NULL;
 	pattern->next = TextDatumGetCString(constant->constvalue);
 	pattern->end = pattern->next + strlen(pattern->next);
-	pattern->folds = function->folds;
+	pattern->folds = (flags & FOLDS) != 0;
 	pattern->c_ctype = mongo_ctype_is_c(collation);
 	if (pattern->end - pattern->next > MAX_PATTERN_LENGTH)
 		return NULL;
-	switch (function->kind)
+	if (flags & PREFIX)
+		read_prefix(pattern);
+	else if (!(flags & POSIX))
 	{
-		case MONGO_PATTERN_LIKE:
-			if (!read_like(pattern))
-				return NULL;
-			break;
-		case MONGO_PATTERN_PREFIX:
-			read_prefix(pattern);
-			break;
-		case MONGO_PATTERN_POSIX:
-			/* what has none of these is valid */
-			if ((strpbrk(pattern->next, "\\[](){}*+?") != NULL && !is_valid(pattern, collation)) ||
-				!read_posix(pattern))
-				return NULL;
-			break;
+		if (!read_like(pattern))
+			return NULL;
 	}
+	/* what has none of these is valid */
+	else if ((strpbrk(pattern->next, "\\[](){}*+?") != NULL && !is_valid(pattern, collation)) ||
+			 !read_posix(pattern))
+		return NULL;
 	return pattern->size > MAX_SIZE ? NULL : pattern;
 }
 
@@ -777,15 +786,28 @@ may_be_objectid(const Pattern *pattern)
 	return false;
 }
 
-const char *
-mongo_pattern_expression(const MongoPatternFunction *function, Node *node, Oid collation)
+/*
+ * translate_pattern: LIKE, "~" and their like as an expression, which may be an error for texts of
+ * more than about 200,000 characters.
+ */
+static bool
+translate_pattern(const MongoCall *call, MongoValue *result)
 {
-	const Pattern *pattern = read_pattern(function, node, collation);
+	const Pattern *pattern = read_pattern(call->row->flags, lsecond(call->args), call->collation);
 	RegularExpression expression;
+	MongoValue	values[2];
 
-	if (pattern == NULL || pattern->lossy || !write_pattern(pattern, false, &expression))
-		return NULL;
-	return expression.text;
+	if (pattern == NULL || pattern->lossy || !write_pattern(pattern, false, &expression) ||
+		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]))
+		return false;
+	values[1] = mongo_text_value(expression.text);
+	*result = mongo_result(call->row->flags & NEGATED ?
+						   "{$cond: [{$gt: [@1, null]}, "
+						   "{$not: [{$regexMatch: {input: @1, regex: @2, options: 's'}}]}, null]}" :
+						   "{$cond: [{$gt: [@1, null]}, "
+						   "{$regexMatch: {input: @1, regex: @2, options: 's'}}, null]}",
+						   values, 2, BOOLOID, values[0].nullable);
+	return true;
 }
 
 /* may_begin: may a text that the pattern matches begin so? */
@@ -823,10 +845,10 @@ json_text_pattern(const MongoField *field, const Pattern *pattern, bson_t *match
 }
 
 MongoGrade
-mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
+mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 						Oid collation, bool wanted, bson_t *match)
 {
-	const MongoPatternFunction *function = mongo_pattern_function(function_oid);
+	const MongoExpressionRow *row = pattern_row(function);
 	bool		is_json = field->type == JSONOID && field->operator_type == TEXTOID;
 	const Pattern *pattern;
 	RegularExpression expression;
@@ -836,14 +858,14 @@ mongo_translate_pattern(const MongoField *field, Oid function_oid, Node *node,
 	/* no text of that type is too long for PCRE */
 	bool		is_short = getBaseType(field->type) == NAMEOID;
 
-	if (function == NULL || (!is_json && !mongo_compares_text(getBaseType(field->type))) ||
+	if (row == NULL || (!is_json && !mongo_compares_text(getBaseType(field->type))) ||
 		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return MONGO_NOT_SHIPPABLE;
-	pattern = read_pattern(function, node, collation);
+	pattern = read_pattern(row->flags, node, collation);
 	if (pattern != NULL && mongo_reading_changes(getBaseType(field->type), field->typmod) &&
 		!is_within(pattern, field->typmod - (int) VARHDRSZ))
 		pattern = open_at_end(pattern);
-	positive = function->negated != wanted;
+	positive = (row->flags & NEGATED) == 0 ? wanted : !wanted;
 	if (pattern == NULL || (!positive && (is_json || pattern->lossy)))
 		return MONGO_NOT_SHIPPABLE;
 	if (is_json)
