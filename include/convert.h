@@ -359,6 +359,12 @@ extern bool mongo_type_is_writable(Oid typid);
 /* ----------------------- From Datums to BSON values ----------------------- */
 
 /*
+ * mongo_array_elements
+ *		The elements of an array, through all its dimensions; returns their number.
+ */
+extern int	mongo_array_elements(Datum array, Datum **values, bool **isnull);
+
+/*
  * mongo_append_datum
  *		Append a value, or a BSON null, as its type's row in types.c has it.
  *

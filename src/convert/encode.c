@@ -262,6 +262,21 @@ write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 	}
 }
 
+int
+mongo_array_elements(Datum value, Datum **values, bool **isnull)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	int16		length;
+	bool		by_value;
+	char		alignment;
+	int			count;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment, values, isnull,
+					  &count);
+	return count;
+}
+
 void
 mongo_write_array(MONGO_WRITE_ARGS)
 {
@@ -269,16 +284,9 @@ mongo_write_array(MONGO_WRITE_ARGS)
 	ArrayWriting writing;
 	Datum	   *values;
 	bool	   *isnull;
-	int			count;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
 	bson_t		appended;
 
-	get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval, &typalign);
-	deconstruct_array(array, ARR_ELEMTYPE(array), typlen, typbyval, typalign,
-					  &values, &isnull, &count);
-
+	(void) mongo_array_elements(value, &values, &isnull);
 	writing.element = ARR_ELEMTYPE(array);
 	writing.typmod = typmod;
 	writing.ndims = ARR_NDIM(array);

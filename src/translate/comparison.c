@@ -29,16 +29,8 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-static void mongo_objectid_text_points(const MongoPredicate *predicate, Datum value,
-									   BsonArray *points);
-static MongoMatch mongo_objectid_text_range(const MongoPredicate *predicate, Datum value,
-											bson_t *match);
-static void mongo_string_points(const MongoPredicate *predicate, Datum value,
-								BsonArray *points);
-static MongoMatch mongo_string_range(const MongoPredicate *predicate, Datum value,
-									 bson_t *match);
-static MongoMatch mongo_text_range(const MongoPredicate *predicate, Datum value,
-								   bson_t *match);
+static void text_points(const MongoPredicate *predicate, Datum value, BsonArray *points);
+static MongoMatch text_range(const MongoPredicate *predicate, Datum value, bson_t *match);
 
 /*-------------------------------------------------------------------------
  * How values of each column type compare in MongoDB's find language.
@@ -191,6 +183,23 @@ numeric_bounds(const MongoPredicate *predicate, Numeric value,
 	*high = Max(middle + slack, -DBL_MAX);
 }
 
+/* append_widened: a range of what may be read as the value that is asked for. */
+static MongoMatch
+append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t high,
+			   bson_t *match)
+{
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+		return append_not_null(match, predicate->path);
+	if (predicate->strategy == BTEqualStrategyNumber)
+		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->path),
+							 low, high);
+	else if (mongo_is_upper_bound(predicate->strategy))
+		bson_append_condition(match, predicate->path, "$lte", high);
+	else
+		bson_append_condition(match, predicate->path, "$gte", low);
+	return MONGO_MATCH_SOME;
+}
+
 /*
  * numeric_range: a range that is wider than what is asked for; whatever is there for
  * NaN and infinities.
@@ -202,19 +211,13 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 	double		low;
 	double		high;
 
-	if (numeric_is_nan(value) || numeric_is_inf(value) ||
-		predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
+	if (numeric_is_nan(value) || numeric_is_inf(value))
 		return append_not_null(match, predicate->path);
 
 	numeric_bounds(predicate, value, &low, &high);
-	if (predicate->strategy == BTEqualStrategyNumber)
-		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}",
-							 bson_utf8(predicate->path), bson_double(low), bson_double(high));
-	else if (mongo_is_upper_bound(predicate->strategy))
-		bson_append_condition(match, predicate->path, "$lte", bson_double(high));
-	else
+	if (mongo_asks_for_order(predicate->strategy) && !mongo_is_upper_bound(predicate->strategy))
 		return append_lower_bound(predicate, "$gte", low, match);
-	return MONGO_MATCH_SOME;
+	return append_widened(predicate, bson_double(low), bson_double(high), match);
 }
 
 /*
@@ -342,46 +345,24 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 #define DATE_DECIMALS	3
 
 /*
- * timestamp_read_error: the most that a column of this precision rounds by, in
- * milliseconds.
- */
-static int64
-timestamp_read_error(int32 typmod)
-{
-	static const int64 millis[DATE_DECIMALS] = {500, 50, 5};
-
-	return millis[typmod];
-}
-
-/*
  * rounded_timestamp_range: of a column that rounds what it reads.  The bounds are
  * widened by as much, and the rows that come are checked again.
  */
 static MongoMatch
 rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
+	/* the most that a column of this precision rounds by, in milliseconds */
+	static const int64 read_errors[DATE_DECIMALS] = {500, 50, 5};
+	int64		slack = read_errors[predicate->column_typmod];
 	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
-	int64		slack;
-	bson_value_t path = bson_utf8(predicate->path);
-	bson_value_t low;
-	bson_value_t high;
+	int64		millis;
 
 	if (TIMESTAMP_NOT_FINITE(timestamp))
 		return append_infinite_date_range(predicate, TIMESTAMP_IS_NOEND(timestamp),
 										  match);
-	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-		return append_not_null(match, predicate->path);
-
-	slack = timestamp_read_error(predicate->column_typmod);
-	low = bson_date(mongo_timestamp_to_millis(timestamp, NULL) - slack);
-	high = bson_date(mongo_timestamp_to_millis(timestamp, NULL) + 1 + slack);
-	if (predicate->strategy == BTEqualStrategyNumber)
-		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}", path, low, high);
-	else if (mongo_is_upper_bound(predicate->strategy))
-		bson_append_condition(match, predicate->path, "$lte", high);
-	else
-		bson_append_condition(match, predicate->path, "$gte", low);
-	return MONGO_MATCH_SOME;
+	millis = mongo_timestamp_to_millis(timestamp, NULL);
+	return append_widened(predicate, bson_date(millis - slack), bson_date(millis + 1 + slack),
+						  match);
 }
 
 /* append_day_range: a column that reads the UTC day, compared with a day. */
@@ -398,28 +379,15 @@ append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
 
 	start = bson_date(mongo_date_to_millis(date));
 	end = bson_date(mongo_date_to_millis(date) + MONGO_MILLIS_PER_DAY);
-	switch (strategy)
-	{
-		case BTLessStrategyNumber:
-			bson_append_condition(match, path, "$lt", start);
-			break;
-		case BTLessEqualStrategyNumber:
-			bson_append_condition(match, path, "$lt", end);
-			break;
-		case BTGreaterEqualStrategyNumber:
-			bson_append_condition(match, path, "$gte", start);
-			break;
-		case BTGreaterStrategyNumber:
-			bson_append_condition(match, path, "$gte", end);
-			break;
-		case BTEqualStrategyNumber:
-			bson_append_template(match, "{@1: {$gte: @2, $lt: @3}}", bson_utf8(path), start, end);
-			break;
-		default:
-			bson_append_template(match, "{$or: [{@1: {$lt: @2}}, {@1: {$gte: @3}}]}",
-								 bson_utf8(path), start, end);
-			break;
-	}
+	if (mongo_asks_for_order(strategy))
+		bson_append_condition(match, path, mongo_is_upper_bound(strategy) ? "$lt" : "$gte",
+							  strategy == BTLessStrategyNumber ||
+							  strategy == BTGreaterEqualStrategyNumber ? start : end);
+	else
+		bson_append_template(match, strategy == BTEqualStrategyNumber ?
+							 "{@1: {$gte: @2, $lt: @3}}" :
+							 "{$or: [{@1: {$lt: @2}}, {@1: {$gte: @3}}]}",
+							 bson_utf8(path), start, end);
 	return MONGO_MATCH_SOME;
 }
 
@@ -475,7 +443,7 @@ static const MongoComparison comparisons[] =
 	[MONGO_KIND_INTEGER] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, integer_points, integer_range},
 	[MONGO_KIND_DOUBLE] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE_NAN_APART, float_points, float_range},
 	[MONGO_KIND_NUMERIC] = {MONGO_SUPERSET, MONGO_SUPERSET, MONGO_NOT_SORTABLE, NULL, numeric_range},
-	[MONGO_KIND_TEXT] = {MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_text_points, mongo_text_range, .is_text = true},
+	[MONGO_KIND_TEXT] = {MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, text_points, text_range, .is_text = true},
 	[MONGO_KIND_BOOLEAN] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_SORTABLE, boolean_points, NULL},
 	[MONGO_KIND_UUID] = {MONGO_EXACT, MONGO_NOT_SHIPPABLE, MONGO_NOT_SORTABLE, uuid_points, NULL},
 	[MONGO_KIND_TIMESTAMP] = {MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, timestamp_points, timestamp_range},
@@ -491,9 +459,9 @@ static const MongoComparison rounded_timestamp =
 
 /* Texts that are declared to be ObjectIds, which no collation concerns, or Strings. */
 static const MongoComparison text_of_objectid =
-{MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, mongo_objectid_text_points, mongo_objectid_text_range, .is_text = false};
+{MONGO_EXACT, MONGO_EXACT, MONGO_SORTABLE, text_points, text_range, .is_text = false};
 static const MongoComparison text_of_string =
-{MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, mongo_string_points, mongo_string_range, .is_text = true};
+{MONGO_EXACT, MONGO_EXACT, MONGO_NOT_SORTABLE, text_points, text_range, .is_text = true};
 
 bool
 mongo_reading_changes(Oid column_type, int32 column_typmod)
@@ -703,30 +671,17 @@ text_in_utf8(Oid type, Datum value, int *length)
 }
 
 static void
-mongo_string_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
-{
-	int			length;
-	const char *string = text_in_utf8(predicate->value_type, value, &length);
-
-	bson_array_append(points, bson_utf8_sized(string, length));
-}
-
-static void
-mongo_objectid_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
+text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
 	int			length;
 	const char *string = text_in_utf8(predicate->value_type, value, &length);
 	bson_oid_t	oid;
 
-	if (mongo_objectid_from_text(string, length, true, &oid))
+	if (predicate->bson_type != BSON_TYPE_OID)
+		bson_array_append(points, bson_utf8_sized(string, length));
+	if (predicate->bson_type != BSON_TYPE_UTF8 &&
+		mongo_objectid_from_text(string, length, true, &oid))
 		bson_array_append(points, bson_oid(&oid));
-}
-
-void
-mongo_text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
-{
-	mongo_string_points(predicate, value, points);
-	mongo_objectid_text_points(predicate, value, points);
 }
 
 /*
@@ -867,8 +822,7 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	else
 		value = PointerGetDatum(full);
 	if (strategy != BTEqualStrategyNumber && strategy != MONGO_STRATEGY_NOT_EQUAL)
-		return predicate->bson_type == BSON_TYPE_UTF8 ? mongo_string_range(&at, value, match) :
-			mongo_text_range(&at, value, match);
+		return text_range(&at, value, match);
 	if (longer > 0)
 		return strategy == BTEqualStrategyNumber ? mongo_append_nothing(match, predicate->path) :
 			append_not_null(match, predicate->path);
@@ -877,8 +831,9 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	end_text = text_in_utf8(TEXTOID, end, &end_length);
 	if (strategy == MONGO_STRATEGY_NOT_EQUAL)
 		bson_array_append(&objectids, bson_null());
+	at.bson_type = BSON_TYPE_OID;
 	if (predicate->bson_type != BSON_TYPE_UTF8)
-		mongo_objectid_text_points(&at, value, &objectids);
+		text_points(&at, value, &objectids);
 	bson_append_template(match, strategy == MONGO_STRATEGY_NOT_EQUAL ?
 						 "{@1: {$not: {$gte: @2, $lt: @3}, $nin: @4}}" :
 						 objectids.count == 0 ? "{@1: {$gte: @2, $lt: @3}}" :
@@ -889,63 +844,40 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 }
 
 static MongoMatch
-mongo_string_range(const MongoPredicate *predicate, Datum value, bson_t *match)
+text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			length;
 	const char *string = text_in_utf8(predicate->value_type, value, &length);
+	const char *operator = mongo_find_operators[predicate->strategy];
+	const char *path = predicate->path;
+	bson_t	   *objectids = match;
+	BsonArray	branches;
+	ObjectIdBound bound;
 
 	if (mongo_may_be_cut(predicate, value))
 		return cut_text_range(predicate, value, match);
-	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
-						  bson_utf8_sized(string, length));
-	return MONGO_MATCH_SOME;
-}
-
-static MongoMatch
-mongo_objectid_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
-{
-	int			length;
-	const char *string = text_in_utf8(predicate->value_type, value, &length);
-	ObjectIdBound bound;
-
+	if (predicate->bson_type == BSON_TYPE_UTF8)
+	{
+		bson_append_condition(match, path, operator, bson_utf8_sized(string, length));
+		return MONGO_MATCH_SOME;
+	}
+	if (predicate->bson_type != BSON_TYPE_OID)
+		objectids = bson_create_in(CurrentMemoryContext);
 	find_objectid_bound(string, length, &bound);
 	if (!bound.none)
-		bson_append_condition(match, predicate->path,
-							  objectid_operator(predicate->strategy, &bound),
+		bson_append_condition(objectids, path, objectid_operator(predicate->strategy, &bound),
 							  bson_oid(&bound.first));
 	else if (mongo_is_upper_bound(predicate->strategy))
-		bson_append_condition(match, predicate->path, "$type", bson_utf8("objectId"));
-	else
-	{
-		bson_append_template(match, "{@1: {$in: []}}", bson_utf8(predicate->path));
-		return MONGO_MATCH_NONE;
-	}
-	return MONGO_MATCH_SOME;
-}
+		bson_append_condition(objectids, path, "$type", bson_utf8("objectId"));
+	if (predicate->bson_type == BSON_TYPE_OID)
+		return bson_empty(match) ? mongo_append_nothing(match, path) : MONGO_MATCH_SOME;
 
-static MongoMatch
-mongo_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
-{
-	int			length;
-	const char *string = text_in_utf8(predicate->value_type, value, &length);
-	bson_value_t path = bson_utf8(predicate->path);
-	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
-	bson_value_t text = bson_utf8_sized(string, length);
-	ObjectIdBound bound;
-
-	if (mongo_may_be_cut(predicate, value))
-		return cut_text_range(predicate, value, match);
-	find_objectid_bound(string, length, &bound);
-	if (!bound.none)
-		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {@4: @5}}]}",
-							 path, operator, text,
-							 bson_utf8(objectid_operator(predicate->strategy, &bound)),
-							 bson_oid(&bound.first));
-	else if (mongo_is_upper_bound(predicate->strategy))
-		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: {$type: 'objectId'}}]}",
-							 path, operator, text);
-	else
-		bson_append_template(match, "{$or: [{@1: {@2: @3}}]}", path, operator, text);
+	branches = bson_array_create();
+	bson_array_append_template(&branches, "{@1: {@2: @3}}", bson_utf8(path), bson_utf8(operator),
+							   bson_utf8_sized(string, length));
+	if (!bson_empty(objectids))
+		bson_array_append(&branches, bson_document(objectids));
+	BSON_APPEND_ARRAY(match, "$or", branches.bson);
 	return MONGO_MATCH_SOME;
 }
 

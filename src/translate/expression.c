@@ -599,18 +599,13 @@ has_exact_form(Oid type, Datum value)
 static bool
 array_has_exact_form(Oid element, Datum value)
 {
-	ArrayType  *array = DatumGetArrayTypeP(value);
-	int16		length;
-	bool		by_value;
-	char		alignment;
 	Datum	   *values;
 	bool	   *isnull;
 	int			count;
 
-	if (ARR_NDIM(array) > 1 || !mongo_has_normal_form(element))
+	if (ARR_NDIM(DatumGetArrayTypeP(value)) > 1 || !mongo_has_normal_form(element))
 		return false;
-	get_typlenbyvalalign(element, &length, &by_value, &alignment);
-	deconstruct_array(array, element, length, by_value, alignment, &values, &isnull, &count);
+	count = mongo_array_elements(value, &values, &isnull);
 	for (int i = 0; i < count; i++)
 	{
 		if (!isnull[i] && !has_exact_form(element, values[i]))

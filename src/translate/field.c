@@ -429,8 +429,7 @@ append_keys(StringInfo path, Node *argument, int *wrapper)
 		return is_wrapper(constant->consttype, constant->constvalue, wrapper) ||
 			mongo_append_json_key(path, constant->consttype, constant->constvalue);
 
-	deconstruct_array(DatumGetArrayTypeP(constant->constvalue), TEXTOID, -1, false,
-					  TYPALIGN_INT, &keys, &isnull, &nkeys);
+	nkeys = mongo_array_elements(constant->constvalue, &keys, &isnull);
 	for (int i = 0; i < nkeys; i++)
 	{
 		if (isnull[i] ||

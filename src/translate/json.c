@@ -41,34 +41,27 @@ static void cast_date_bounds(const MongoPredicate *predicate, Datum value,
  *-------------------------------------------------------------------------
  */
 
-/*
- * append_each
- *		Call 'append' for the value, or for each one of the array that is not NULL,
- *		with the branches of an $or.
- */
-static void
-append_each(const MongoPredicate *predicate, Datum value,
-			void (*append) (const MongoPredicate *predicate, Datum value,
-							BsonArray *branches),
-			BsonArray *branches)
+/* values_of: the value, or each one of the array that is not NULL. */
+static int
+values_of(const MongoPredicate *predicate, Datum value, Datum **values)
 {
-	ArrayIterator iterator;
-	Datum		element;
-	bool		isnull;
+	bool	   *isnull;
+	int			count;
+	int			kept = 0;
 
 	if (predicate->form == MONGO_PREDICATE_SCALAR)
 	{
-		append(predicate, value, branches);
-		return;
+		*values = palloc(sizeof(Datum));
+		**values = value;
+		return 1;
 	}
-	iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
-	while (branches->bson->len <= MONGO_LARGEST_MATCH &&
-		   array_iterate(iterator, &element, &isnull))
+	count = mongo_array_elements(value, values, &isnull);
+	for (int i = 0; i < count; i++)
 	{
-		if (!isnull)
-			append(predicate, element, branches);
+		if (!isnull[i])
+			(*values)[kept++] = (*values)[i];
 	}
-	array_free_iterator(iterator);
+	return kept;
 }
 
 static bool
@@ -344,31 +337,20 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 static void
 append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
-	bool		is_array = predicate->form != MONGO_PREDICATE_SCALAR;
-	ArrayIterator iterator = NULL;
 	int64		low = PG_INT64_MAX;
 	int64		high = PG_INT64_MIN;
-	Datum		element = value;
-	bool		isnull = false;
+	Datum	   *values;
+	int			count = values_of(predicate, value, &values);
 
-	if (is_array)
-		iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
-	while (!is_array || array_iterate(iterator, &element, &isnull))
+	for (int i = 0; i < count; i++)
 	{
 		int64		first;
 		int64		last;
 
-		if (!isnull)
-		{
-			cast_date_bounds(predicate, element, &first, &last);
-			low = Min(low, first);
-			high = Max(high, last);
-		}
-		if (!is_array)
-			break;
+		cast_date_bounds(predicate, values[i], &first, &last);
+		low = Min(low, first);
+		high = Max(high, last);
 	}
-	if (is_array)
-		array_free_iterator(iterator);
 	if (low != PG_INT64_MIN && low != PG_INT64_MAX)
 		low -= FARTHEST_ZONE;
 	if (high != PG_INT64_MIN && high != PG_INT64_MAX)
@@ -502,8 +484,16 @@ mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *mat
 	}
 	else
 	{
-		append_each(predicate, value, predicate->cast_type == BOOLOID ?
-					append_cast_bool : wrappers[predicate->wrapper].append, &branches);
+		Datum	   *values;
+		int			count = values_of(predicate, value, &values);
+
+		for (int i = 0; i < count && branches.bson->len <= MONGO_LARGEST_MATCH; i++)
+		{
+			if (predicate->cast_type == BOOLOID)
+				append_cast_bool(predicate, values[i], &branches);
+			else
+				wrappers[predicate->wrapper].append(predicate, values[i], &branches);
+		}
 		bson_array_append_template(&branches, "{@1: {$type: @2}}", bson_utf8(predicate->path),
 								   bson_utf8(other_type));
 	}

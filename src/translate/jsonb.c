@@ -9,6 +9,7 @@
 
 #include "translate_internal.h"
 #include "common.h"
+#include "convert.h"
 
 #include <math.h>
 
@@ -268,24 +269,23 @@ static bool
 render_exist(const char *path, Datum value, const char *operator, bson_t *match)
 {
 	BsonArray	conditions = bson_array_create();
-	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
 	bool		is_any = strcmp(operator, "$or") == 0;
 	bool		complete = true;
-	Datum		key;
-	bool		isnull;
+	Datum	   *keys;
+	bool	   *isnull;
+	int			count = mongo_array_elements(value, &keys, &isnull);
 
-	while (array_iterate(iterator, &key, &isnull))
+	for (int i = 0; i < count; i++)
 	{
 		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 
-		if (isnull)
+		if (isnull[i])
 			continue;
-		if (render_exists(path, key, condition))
+		if (render_exists(path, keys[i], condition))
 			bson_array_append(&conditions, bson_document(condition));
 		else
 			complete = false;
 	}
-	array_free_iterator(iterator);
 	if (conditions.count == 0 || conditions.bson->len > MONGO_LARGEST_MATCH ||
 		(is_any && !complete))
 		return false;

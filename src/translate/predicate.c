@@ -29,14 +29,6 @@
  *-------------------------------------------------------------------------
  */
 
-/* is_equality tells whether the value is only compared for being the same. */
-static bool
-is_equality(const MongoPredicate *predicate)
-{
-	return predicate->strategy == BTEqualStrategyNumber ||
-		predicate->strategy == MONGO_STRATEGY_NOT_EQUAL;
-}
-
 static const MongoComparison *
 comparison_of(const MongoPredicate *predicate)
 {
@@ -53,7 +45,7 @@ collation_allows(const MongoPredicate *predicate)
 {
 	if (!OidIsValid(predicate->collation))
 		return false;
-	if (is_equality(predicate))
+	if (!mongo_asks_for_order(predicate->strategy))
 		return get_collation_isdeterministic(predicate->collation);
 	return GetDatabaseEncoding() == PG_UTF8 &&
 		mongo_collate_is_c(predicate->collation);
@@ -87,7 +79,7 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 	if (type_is_collatable(predicate->value_type) && !collation_allows(predicate))
 		return MONGO_NOT_SHIPPABLE;
 
-	grade = is_equality(predicate) ?
+	grade = !mongo_asks_for_order(predicate->strategy) ?
 		comparison->equality_grade : comparison->order_grade;
 
 	/*
@@ -265,18 +257,11 @@ static MongoMatch
 render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, bson_t *match)
 {
-	ArrayType  *array = DatumGetArrayTypeP(value);
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
 	Datum	   *values;
 	bool	   *isnull;
-	int			nvalues;
+	int			nvalues = mongo_array_elements(value, &values, &isnull);
 	int			nnulls = 0;
 
-	get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval, &typalign);
-	deconstruct_array(array, ARR_ELEMTYPE(array), typlen, typbyval, typalign,
-					  &values, &isnull, &nvalues);
 	for (int i = 0; i < nvalues; i++)
 		nnulls += isnull[i];
 
@@ -405,21 +390,20 @@ static MongoMatch
 append_every(const MongoPredicate *predicate, const MongoComparison *comparison,
 			 Datum value, BsonArray *conditions)
 {
-	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(value), 0, NULL);
 	MongoPredicate one = *predicate;
 	MongoMatch	result = MONGO_MATCH_SOME;
-	Datum		element;
-	bool		isnull;
+	Datum	   *values;
+	bool	   *isnull;
+	int			count = mongo_array_elements(value, &values, &isnull);
 
 	one.form = MONGO_PREDICATE_SCALAR;
-	while (result == MONGO_MATCH_SOME && array_iterate(iterator, &element, &isnull))
+	for (int i = 0; result == MONGO_MATCH_SOME && i < count; i++)
 	{
-		if (isnull)
+		if (isnull[i])
 			result = MONGO_MATCH_NONE;
 		else if (conditions->count < MAX_CONTAINED)
-			result = append_for_element(&one, comparison, element, conditions);
+			result = append_for_element(&one, comparison, values[i], conditions);
 	}
-	array_free_iterator(iterator);
 	return result;
 }
 
@@ -463,34 +447,6 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 	return result;
 }
 
-/* split_pair: the two bounds of BETWEEN; false if one is NULL. */
-static bool
-split_pair(Datum pair, Datum values[2])
-{
-	ArrayIterator iterator = array_create_iterator(DatumGetArrayTypeP(pair), 0, NULL);
-	bool		complete = true;
-
-	for (int i = 0; i < 2; i++)
-	{
-		bool		isnull;
-
-		if (!array_iterate(iterator, &values[i], &isnull))
-			elog(ERROR, "a bound is missing");
-		complete &= !isnull;
-	}
-	array_free_iterator(iterator);
-	return complete;
-}
-
-static MongoMatch
-render_between(const MongoPredicate *predicate, Datum pair, bson_t *match)
-{
-	Datum		values[2];
-
-	return split_pair(pair, values) ? mongo_json_text_between(predicate, values, match) :
-		mongo_append_nothing(match, predicate->path);
-}
-
 MongoMatch
 mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 					   bson_t *match)
@@ -521,7 +477,15 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	if (predicate->element != 0)
 		return render_element(predicate, comparison, value, match);
 	if (predicate->form == MONGO_PREDICATE_BETWEEN)
-		return render_between(predicate, value, match);
+	{
+		Datum	   *bounds;
+		bool	   *missing;
+
+		if (mongo_array_elements(value, &bounds, &missing) != 2)
+			elog(ERROR, "a bound is missing");
+		return missing[0] || missing[1] ? mongo_append_nothing(match, predicate->path) :
+			mongo_json_text_between(predicate, bounds, match);
+	}
 
 	/* only what can be exact needs its type mismatches kept out */
 	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&

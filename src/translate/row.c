@@ -470,7 +470,7 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 
 /* check_field_names: an update operator takes some for paths. */
 static void
-check_field_names(const bson_t *document, const char *used_with)
+check_field_names(const bson_t *document, bool by_insert_mode)
 {
 	bson_iter_t iter;
 
@@ -482,8 +482,11 @@ check_field_names(const bson_t *document, const char *used_with)
 		if (key[0] == '$' || strchr(key, '.') != NULL || key[0] == '\0')
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("field name \"%s\" cannot be used with %s", mongo_from_utf8(key),
-							used_with)));
+					 by_insert_mode ?
+					 errmsg("field name \"%s\" cannot be used with insert_mode 'ignore'",
+							mongo_from_utf8(key)) :
+					 errmsg("field name \"%s\" cannot be used with ON CONFLICT in a MongoDB transaction",
+							mongo_from_utf8(key))));
 	}
 }
 
@@ -497,7 +500,7 @@ mongo_document_to_upsert(const bson_t *document, bson_t *filter, bson_t *update)
 	if (!bson_iter_init(&iter, document) || !bson_iter_next(&iter))
 		elog(ERROR, "document has no _id");
 	mongo_append_equal(filter, ID_KEY, bson_iter_value(&iter));
-	check_field_names(document, "ON CONFLICT in a MongoDB transaction");
+	check_field_names(document, false);
 	BSON_APPEND_DOCUMENT_BEGIN(update, "$setOnInsert", &fields);
 	if (bson_iter_next(&iter))
 		append_part(&fields, document, bson_iter_offset(&iter), document->len - 1);
@@ -901,7 +904,7 @@ mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values, const 
 	append_filter(layout, document, generated, filter);
 	if (layout->only_inserts)
 	{
-		check_field_names(document, "insert_mode 'ignore'");
+		check_field_names(document, true);
 		BSON_APPEND_DOCUMENT(update, "$setOnInsert", document);
 		return;
 	}

@@ -204,21 +204,15 @@ static Parts
 array_parts(const Part *whole)
 {
 	ArrayType  *array = DatumGetArrayTypeP(whole->datum);
-	Oid			element = ARR_ELEMTYPE(array);
-	int16		length;
-	bool		by_value;
-	char		alignment;
 	Datum	   *values;
 	bool	   *isnull;
 	Parts		result;
 
-	get_typlenbyvalalign(element, &length, &by_value, &alignment);
-	deconstruct_array(array, element, length, by_value, alignment, &values, &isnull,
-					  &result.count);
+	result.count = mongo_array_elements(whole->datum, &values, &isnull);
 	result.parts = palloc(sizeof(Part) * Max(result.count, 1));
 	for (int i = 0; i < result.count; i++)
 		result.parts[i] = make_part(element_name(ARR_NDIM(array), ARR_DIMS(array), i),
-									values[i], isnull[i], element, whole->typmod);
+									values[i], isnull[i], ARR_ELEMTYPE(array), whole->typmod);
 	return result;
 }
 

@@ -482,32 +482,32 @@ typedef struct Span
 
 /* The least and the greatest element, in the order of the type; NULLs are passed over. */
 static Span
-find_span(const MongoPredicate *predicate, ArrayType *array)
+find_span(const MongoPredicate *predicate, Datum array)
 {
-	TypeCacheEntry *type = lookup_type_cache(ARR_ELEMTYPE(array), TYPECACHE_CMP_PROC_FINFO);
+	TypeCacheEntry *type = lookup_type_cache(ARR_ELEMTYPE(DatumGetArrayTypeP(array)),
+											 TYPECACHE_CMP_PROC_FINFO);
 	Span		span = {0};
-	ArrayIterator iterator;
-	Datum		value;
-	bool		isnull;
+	Datum	   *values;
+	bool	   *isnull;
+	int			count;
 
 	if (!OidIsValid(type->cmp_proc))
 		return span;
-	iterator = array_create_iterator(array, 0, NULL);
-	while (array_iterate(iterator, &value, &isnull))
+	count = mongo_array_elements(array, &values, &isnull);
+	for (int i = 0; i < count; i++)
 	{
-		if (isnull)
+		if (isnull[i])
 			continue;
 		if (!span.found ||
 			DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, predicate->collation,
-											value, span.least)) < 0)
-			span.least = value;
+											values[i], span.least)) < 0)
+			span.least = values[i];
 		if (!span.found ||
 			DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, predicate->collation,
-											value, span.greatest)) > 0)
-			span.greatest = value;
+											values[i], span.greatest)) > 0)
+			span.greatest = values[i];
 		span.found = true;
 	}
-	array_free_iterator(iterator);
 	return span;
 }
 
@@ -547,7 +547,7 @@ mongo_predicate_render_span(const MongoPredicate *predicate, Datum value, bson_t
 	if (predicate->form != MONGO_PREDICATE_ANY || mongo_depends_on_time_zone(predicate) ||
 		mongo_predicate_grade(&ordered) == MONGO_NOT_SHIPPABLE)
 		return;
-	span = find_span(predicate, DatumGetArrayTypeP(value));
+	span = find_span(predicate, value);
 	if (!span.found)
 		return;
 	BSON_APPEND_ARRAY_BEGIN(match, "$and", &list);

@@ -252,14 +252,6 @@ extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
  */
 
 /*
- * See append_points and render_range in translate.h; values of the text family.  Those
- * of mongo_string_ and mongo_objectid_text_ are for columns that are declared to be
- * either.
- */
-extern void mongo_text_points(const MongoPredicate *predicate, Datum value,
-							  BsonArray *points);
-
-/*
  * mongo_may_be_cut
  *		Does a column of n characters compare the value, of n or more, with what it cuts?
  *
