@@ -362,7 +362,7 @@ extern bool mongo_type_is_writable(Oid typid);
  * mongo_array_elements
  *		The elements of an array, through all its dimensions; returns their number.
  */
-extern int	mongo_array_elements(Datum array, Datum **values, bool **isnull);
+extern int	mongo_array_elements(Datum value, Datum **values, bool **isnull);
 
 /*
  * mongo_append_datum

@@ -31,13 +31,9 @@
 /*
  * The columns of one foreign table in one query; looked up as they are met.
  *
- * Whoever meets a column first may run in a memory context that is gone when the
- * next one does, such as that of one join order (plan_internal.h).  Therefore
- * what is looked up is kept in 'context', whatever the current one is.  Copies
- * (mongo_columns_under) live where they are made and share it.
- *
- * Where a pipeline has joined several tables, theirs are a list, and each
- * table's document stands in the joined one under a prefix of its own.
+ * What is looked up is kept in 'context', as the current one may be that of one join
+ * order; copies (mongo_columns_under) share it.  Where a pipeline has joined several
+ * tables, theirs are a list, each table's document under a prefix of its own.
  */
 typedef struct MongoColumns
 {
@@ -48,18 +44,14 @@ typedef struct MongoColumns
 	MemoryContext context;		/* of the next two and what they point to */
 	const char **names;			/* by attribute number - 1; NULL: not met yet */
 	const MongoColumnOptions **options;
-	const MongoStatistics *statistics;	/* what is known of the collection, to
-										 * be set by planning; NULL: nothing */
-	const MongoTableOptions *derivation;	/* of a derived table, to be set
-											 * by planning; NULL: of no other */
+	const MongoStatistics *statistics;	/* set by planning, or NULL */
+	const MongoTableOptions *derivation;	/* of a derived table; set by
+											 * planning */
 	const char *prefix;			/* NULL: the document itself */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
 
-/*
- * mongo_columns_create
- *		Nothing looked up yet; lives in 'context', with all that will be.
- */
+/* mongo_columns_create: nothing looked up yet; lives in 'context', with all that will be. */
 extern MongoColumns *mongo_columns_create(MemoryContext context, Oid relid,
 										  Index varno, int natts,
 										  MongoTypeMismatch type_mismatch);
@@ -73,10 +65,7 @@ extern MongoColumns *mongo_columns_create(MemoryContext context, Oid relid,
 extern void mongo_check_columns(const MongoColumns *columns, MemoryContext context);
 #endif
 
-/*
- * mongo_columns_find
- *		The member of the list that is about 'varno'; NULL when there is none.
- */
+/* mongo_columns_find: the member of the list that is about 'varno'; NULL when there is none. */
 extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 
 /*
@@ -171,20 +160,15 @@ extern void mongo_append_paths(bson_t *projection, List *paths);
 extern void mongo_append_projection(bson_t *command, MongoColumns *columns,
 									List *attributes);
 
-/*-------------------------------------------------------------------------
- * Paths to fields: what find's language makes of them.
- *
- * A path is in UTF-8, its components separated by dots.  find's language looks
- * into arrays on the way and at its end, which SQL does not.
- *-------------------------------------------------------------------------
+/*
+ * Paths to fields, in UTF-8, with dots.  find's language looks into arrays on the way and
+ * at the end, which SQL does not.
  */
 
 /*
  * mongo_path_is_addressable
- *		Can find's language name this path at all?
- *
- * False for empty components, for those that begin with '$', and for more
- * components than a stored document has levels.
+ *		Can find's language name it?  Not with components that are empty or begin with
+ *		'$', nor with more of them than a stored document has levels.
  */
 extern bool mongo_path_is_addressable(const char *path);
 
@@ -208,12 +192,9 @@ typedef enum MongoJsonWrapper
 #define MONGO_ANY_ELEMENT	(-1)
 
 /*
- * mongo_append_no_arrays
- *		Append to the conditions that the path goes through no array and leads to
- *		none.
- *
- * mongo_append_no_parent_arrays
- *		That it goes through none.
+ * mongo_append_no_arrays, mongo_append_no_parent_arrays
+ *		Append to the conditions that the path goes through no array, and with the first
+ *		that it leads to none.
  */
 extern void mongo_append_no_arrays(BsonArray *conditions, const char *path);
 extern void mongo_append_no_parent_arrays(BsonArray *conditions, const char *path);
@@ -227,16 +208,9 @@ extern void mongo_append_no_parent_arrays(BsonArray *conditions, const char *pat
 extern void mongo_append_within_arrays(BsonArray *branches, const char *path,
 									   bson_value_t least);
 
-/*-------------------------------------------------------------------------
- * What an operator asks of the default order of a type.
- *
- * PostgreSQL compares two values by the default B-tree operator family of their
- * type unless told otherwise, and only that order is MongoDB's.  An operator is
- * known here by its strategy there (access/stratnum.h), with 6 for "<>".
- *
- * The functions look into the system catalogs by way of the type cache and the
- * system caches; they allocate nothing and raise nothing of their own.
- *-------------------------------------------------------------------------
+/*
+ * Operators of the default B-tree family of a type, whose order alone is MongoDB's, by
+ * their strategy there (access/stratnum.h), with 6 for "<>".
  */
 
 /* As ROWCOMPARE_NE: in no operator family, but the negator of one's "=". */
@@ -258,12 +232,7 @@ extern Oid	mongo_default_opfamily(Oid type);
  */
 extern int	mongo_default_strategy(Oid operator, Oid type);
 
-/*
- * mongo_negated_strategy
- *		Of the operator that is TRUE where this one is FALSE.
- *
- * mongo_commuted_strategy: of the one that takes the operands the other way round.
- */
+/* Of the operator that is TRUE where this one is FALSE; of the one with operands exchanged. */
 extern int	mongo_negated_strategy(int strategy);
 extern int	mongo_commuted_strategy(int strategy);
 
@@ -276,30 +245,21 @@ extern bool mongo_asks_for_order(int strategy);
 /* find's comparison operators, by strategy. */
 extern const char *const mongo_find_operators[];
 
-/*-------------------------------------------------------------------------
- * "column OP value": the smallest condition that MongoDB is asked to test.
+/*
+ * "column OP value" in find's language, which indexes can serve.
  *
- * A predicate is written in MongoDB's find language, which indexes can serve.
- * The same code renders it for a constant while planning and for a parameter
- * while executing, so both mean the same.
- *
- * What makes a predicate exact are the reading rules of docs/types.md (which
- * BSON values a column accepts, and as what) together with
+ * The same code renders it for a constant while planning and for a parameter while
+ * executing.  What makes it exact are the reading rules of docs/types.md, the type
+ * bracketing of find's comparison operators, and
  * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
- * and the type bracketing of find's comparison operators.
- *-------------------------------------------------------------------------
  */
 
-/*
- * How a translation relates to the condition it stands for.
- *
- * SUPERSET: every row that satisfies the condition is matched, and possibly
- * others, so PostgreSQL must also check the condition.
- */
+/* How a translation relates to the condition it stands for. */
 typedef enum MongoGrade
 {
 	MONGO_NOT_SHIPPABLE,
-	MONGO_SUPERSET,
+	MONGO_SUPERSET,				/* matches others as well, so PostgreSQL also
+								 * tests the condition */
 	MONGO_EXACT
 } MongoGrade;
 
@@ -349,33 +309,20 @@ typedef struct MongoPredicate
 	bool		without_nan;	/* another condition keeps NaN out already */
 } MongoPredicate;
 
-/*
- * mongo_predicate_grade
- *		What rendering this predicate gives, whatever its value will be.
- *
- * Needs everything but a value.  Reads system catalogs, so it is for
- * planning.
- */
+/* mongo_predicate_grade: what rendering it gives, whatever its value will be. */
 extern MongoGrade mongo_predicate_grade(const MongoPredicate *predicate);
 
-/*
- * mongo_predicate_compares_text
- *		Must the command ask for the simple collation, so that a collection's
- *		own default collation does not change the answer?
- */
+/* mongo_predicate_compares_text: must the command ask for the simple collation? */
 extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
 
 /*
  * mongo_predicate_render
- *		Append to 'match' (an empty document) the documents where the
- *		predicate is true.
+ *		Append to 'match' (an empty document) the documents where the predicate, which is
+ *		shippable, is true.
  *
  * 'value' is a Datum of value_type, or of its array type for all forms but SCALAR.
- * A NULL value matches nothing, as in SQL.  The predicate's grade must not be
- * MONGO_NOT_SHIPPABLE.
- *
- * When 'match' becomes longer than MONGO_LARGEST_MATCH, it is of no use: the
- * rest of an array may be missing in it.
+ * If 'match' becomes longer than MONGO_LARGEST_MATCH, the rest of an array may be
+ * missing in it.
  */
 extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
 										 Datum value, bool isnull,
@@ -388,18 +335,13 @@ extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
 extern List *mongo_predicate_to_list(const MongoPredicate *predicate);
 extern MongoPredicate *mongo_predicate_from_list(List *list);
 
-/*-------------------------------------------------------------------------
+/*
  * Commands that a plan holds, and the values that execution binds.
  *
- * A template is a whole command in which {$parameter: N} stands, inside the
- * filter, for a predicate whose value is known only when the scan starts.
- * Binding renders those and copies everything else.
- *
- * In a pipeline, {$verbatim: [...]} stands for the stages of the array, in which
- * nothing is looked for: they are a user's own.  So do, in a filter, the members of a
- * document under that key.  There also {$elements: {path: ...,
- * match: {...}}} stands for {path: {$elemMatch: {...}}}.
- *-------------------------------------------------------------------------
+ * In the filters of a template {$parameter: N} stands for a predicate whose value is
+ * known when the scan starts.  {$verbatim: ...} stands for the stages of an array, or for
+ * the members of a document, in which nothing is looked for, as they are a user's own;
+ * {$elements: {path: ..., match: {...}}} stands for {path: {$elemMatch: {...}}}.
  */
 
 #define MONGO_VERBATIM_KEY	"$verbatim"
@@ -444,10 +386,8 @@ extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 
 /*
  * mongo_command_describe
- *		The template with each parameter shown as the text of its expression.
- *
- * 'names' has a string for each parameter.  For EXPLAIN of a plan that is not
- * being executed.
+ *		The template for EXPLAIN, with the text of an expression, of 'names', for each
+ *		parameter.
  */
 extern void mongo_command_describe(const MongoCommandTemplate *template,
 								   const char *const *names, bson_t *command);
@@ -470,19 +410,11 @@ typedef struct MongoVariable
 extern void mongo_bind_variables(const MongoVariable *variables, int nvariables,
 								 bson_t *command);
 
-/*
- * mongo_describe_variables
- *		The same with the text of each value's expression, for EXPLAIN.
- */
+/* mongo_describe_variables: the same with the text of each value's expression, for EXPLAIN. */
 extern void mongo_describe_variables(const char *const *names, int nvariables,
 									 bson_t *command);
 
-/*-------------------------------------------------------------------------
- * How values of each column type compare in MongoDB's find language.
- *
- * One row a kind of types, in src/translate/comparison.c.
- *-------------------------------------------------------------------------
- */
+/* ---- How values of each kind of types compare in MongoDB's find language ---- */
 
 /* From the least to the most. */
 typedef enum MongoSortability
@@ -536,27 +468,17 @@ extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
 extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 column_typmod,
 													  bson_type_t bson_type);
 
-/*
- * mongo_reading_changes
- *		May a column of this base type read another value than is stored?
- */
+/* mongo_reading_changes: may a column of this base type read another value than is stored? */
 extern bool mongo_reading_changes(Oid column_type, int32 column_typmod);
 
 /*
  * mongo_depends_on_time_zone
- *		Does what the value means depend on the session's time zone?  A date or
- *		timestamp does that a timestamptz is compared with.
- *
- * A plan may outlive the setting, so that even a constant is to be rendered by
- * execution.
+ *		Does what the value means depend on the session's time zone?  A plan may outlive
+ *		that, so that execution renders even a constant.
  */
 extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
 
-/*
- * mongo_timestamp_value
- *		Of a value that is a timestamp, with or without a zone, or a date's midnight;
- *		for a timestamptz the instant at which the session's clock shows it.
- */
+/* mongo_timestamp_value: a timestamp, a date's midnight, or when the session's clock shows it. */
 extern Timestamp mongo_timestamp_value(const MongoPredicate *predicate, Datum value);
 
 /*
@@ -616,14 +538,12 @@ typedef struct MongoComputed
 } MongoComputed;
 
 /*
- * What a translation reads and what it gathers.
+ * What a translation reads and what it gathers.  {columns} alone translates to find's
+ * language.
  *
- * A value that is not a constant is evaluated by PostgreSQL, once per scan.  In a match
- * document it becomes a parameter, a placeholder {$parameter: N} that
- * translate.h replaces by a predicate; in an aggregation expression it
- * becomes a variable, "$$p0" and so on, whose value the command's "let" has.
- *
- * All that is not set is off: {columns} translates to find's language alone.
+ * A value that is not a constant is evaluated by PostgreSQL, once per scan: in a match
+ * document it is a parameter, {$parameter: N}, and in an aggregation expression a variable
+ * of "let", "$$p0" and so on.
  */
 typedef struct MongoTranslation
 {
@@ -714,13 +634,10 @@ typedef struct MongoCondition
 extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
 												Expr *clause, bson_t *match);
 
-/*-------------------------------------------------------------------------
- * Derived tables: foreign tables whose rows are not the documents of their
- * collection, but what stages of a pipeline make of these.
- *
- * First come the stages of the option pipeline, then, for each path of the option
- * unwind, those that make a row of each element.
- *-------------------------------------------------------------------------
+/*
+ * Derived tables, whose rows are what stages make of the documents: those of the option
+ * pipeline, and then, for each path of the option unwind, those that make a row of each
+ * element.
  */
 
 /* The option that makes the rows of such a table; NULL: they are documents. */
@@ -763,11 +680,8 @@ extern void mongo_check_javascript(const MongoTableOptions *options,
 
 /*
  * mongo_append_pipeline
- *		Append the stages of the option pipeline; none without it.
- *
- * They are the user's own, so nothing in them may be taken for a placeholder of
- * translate.h.  Raises 42501 for JavaScript that the server's option
- * allow_javascript does not allow.
+ *		Append the stages of the option pipeline, the user's own, if there is one.  Raises
+ *		42501 as mongo_check_javascript() does.
  */
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
 
@@ -793,10 +707,7 @@ extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *
  */
 extern void mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options);
 
-/*-------------------------------------------------------------------------
- * How many digits a number can have: is Decimal128's arithmetic exact?
- *-------------------------------------------------------------------------
- */
+/* ------ How many digits a number can have: is Decimal128 exact? ------- */
 
 /* Columns of more digits are not rounded to their scale by MongoDB. */
 #define MONGO_MAX_PRECISION	32
@@ -817,46 +728,29 @@ typedef struct MongoDigits
  */
 extern MongoDigits mongo_expression_digits(Node *node);
 
-/*
- * mongo_digits_fit
- *		Does a Decimal128 hold every such number?
- */
+/* mongo_digits_fit: does a Decimal128 hold every such number? */
 extern bool mongo_digits_fit(MongoDigits digits);
 
-/*-------------------------------------------------------------------------
+/*
  * SQL expressions as aggregation expressions of MongoDB.
  *
- * For every document whose fields fit their columns (docs/types.md), the
- * aggregation expression gives what PostgreSQL's expression gives:
- *
- * - a value that the reader of the expression's type reads as PostgreSQL's
- * 	 value, be it of another BSON type: an integer may come as a Double;
- * - null, or nothing at all, where PostgreSQL gives NULL;
- * - true, false or null for a boolean.
- *
- * Two exceptions, which docs/pushdown.md tells: MongoDB's arithmetic is wider,
- * so that a value may come where PostgreSQL raises overflow, and a document
- * that does not fit may go unnoticed or raise MongoDB's error.
+ * For documents whose fields fit their columns (docs/types.md) they give what the reader of
+ * the expression's type reads as PostgreSQL's value, of whatever BSON type; null, or
+ * nothing at all, for NULL; true, false or null for a boolean.  docs/pushdown.md has the
+ * exceptions: MongoDB's arithmetic is wider, and a document that does not fit may go
+ * unnoticed or raise MongoDB's error.
  *
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/
- *-------------------------------------------------------------------------
  */
 
 /*
  * mongo_translate_expression
- *		The aggregation expression for 'node', or NULL when it is not shippable.
+ *		The aggregation expression for 'node', a document with one element, named "";
+ *		NULL when it is not shippable, with 'translation' as it was.
  *
- * The result is a document with one element, named "", whose value is the
- * expression; it lives in the current memory context.  What is not a constant
- * and needs no document is made a variable of 'translation'.  When NULL is
- * returned, 'translation' is as it was.
- *
- * Nothing is shippable unless translation->use_expressions is set, nor under
- * type_mismatch 'null', where a type mismatch would have to read as NULL.
- *
- * Arithmetic on numeric is shipped if its digits provably fit into a Decimal128
- * (translate.h).  With translation->guards_digits, the last operation may go
- * beyond, and is then rounded to 34 digits: for callers that notice.
+ * Nothing is shippable without use_expressions, nor under type_mismatch 'null'.
+ * Arithmetic on numeric is if its digits provably fit into a Decimal128; with
+ * guards_digits, the last operation may be rounded to 34 digits, which the caller notices.
  */
 extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
 
@@ -883,23 +777,15 @@ extern bool mongo_is_too_deep(const bson_t *document);
  */
 extern bool mongo_is_local_value(const MongoTranslation *translation, Node *node);
 
-/*
- * mongo_variable_name
- *		"p0" and so on: what "let" calls the variable.
- */
+/* mongo_variable_name: "p0" and so on: what "let" calls the variable. */
 extern const char *mongo_variable_name(int number);
 
 /*
- * Expressions of several parts: each is translated to a value, of which is known what
- * templates and functions must know of it.
- */
-
-/*
- * A translated expression.
+ * A translated expression, or a part of one.
  *
- * A value is raw when it is as a document or MongoDB's arithmetic has it, so
- * that any BSON type may come that a column of the SQL type reads.  Otherwise
- * it is in normal form: the one BSON type that the SQL type is written as.
+ * It is raw when it is as a document or MongoDB's arithmetic has it, of any BSON type that
+ * a column of the SQL type reads.  Otherwise it is in normal form: of the one BSON type
+ * that the SQL type is written as.
  */
 typedef struct MongoValue
 {
@@ -928,10 +814,7 @@ typedef struct MongoScope
 
 #define MONGO_MAX_ARGUMENTS	8
 
-/*
- * mongo_append_expression
- *		Append a translated expression's value to 'document' under 'key'.
- */
+/* mongo_append_expression: append a translated expression's value to 'document' under 'key'. */
 extern void mongo_append_expression(bson_t *document, const char *key,
 									const bson_t *expression);
 
@@ -962,10 +845,7 @@ extern bson_t *mongo_expression_of_values(const char *template,
 										  const bson_value_t *values, int nvalues);
 extern MongoValue mongo_atomic(bson_value_t value);
 
-/*
- * mongo_value_of_node
- *		Translate any node; false when it is not shippable.
- */
+/* mongo_value_of_node: translate any node; false when it is not shippable. */
 extern bool mongo_value_of_node(const MongoScope *scope, Node *node,
 								MongoValue *value);
 
@@ -973,23 +853,17 @@ extern bool mongo_value_of_node(const MongoScope *scope, Node *node,
 extern bool mongo_normal_value_of_node(const MongoScope *scope, Node *node,
 									   MongoValue *value);
 
-/*
- * mongo_test_of_node
- *		A boolean that is never null: is the condition TRUE (wanted) or FALSE?
- */
+/* mongo_test_of_node: a boolean that is never null: is the condition TRUE (wanted) or FALSE? */
 extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted,
 							   MongoValue *value);
 
 /*
  * mongo_normalize
- *		Bring a value into normal form; false when its type has none.
+ *		Bring a value into normal form; false when its type has none, as uuid and jsonb.
  *
- * Then equal values are equal in MongoDB (NaN included) and its functions see
- * what PostgreSQL's would: integers are Int32 or Int64, numeric is Decimal128,
- * text is a String of what the column reads, a date is its midnight.  Where the
- * scope asks for the scale, a numeric has as many decimals as
- * in PostgreSQL.  uuid and
- * jsonb have no such form.
+ * Then equal values are equal in MongoDB (NaN included) and its functions see what
+ * PostgreSQL's would: a text is what the column reads, a date its midnight.  Where the
+ * scope asks for the scale, a numeric has as many decimals as in PostgreSQL.
  */
 extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
 
@@ -1005,14 +879,7 @@ extern MongoValue mongo_decimal_value(const char *text);
  */
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 
-/*-------------------------------------------------------------------------
- * The tables of operators and functions behind translate.h.
- *
- * A row says how one function of PostgreSQL looks in MongoDB: a template in
- * which the translated arguments stand.  Each family of functions has its rows
- * in a file of its own, src/translate/expression_*.c.
- *-------------------------------------------------------------------------
- */
+/* ------ How each function and operator of PostgreSQL looks in MongoDB ------ */
 
 /* One call of a function with a row. */
 typedef struct MongoCall
@@ -1088,10 +955,7 @@ extern int	mongo_append_fits_guards(bson_t *conditions, int index,
 									 bson_type_t bson_type, bool nullable,
 									 bool use_expressions);
 
-/*
- * mongo_append_array_guards
- *		Likewise, that the path goes through no array and leads to none.
- */
+/* mongo_append_array_guards: likewise, that the path goes through no array and leads to none. */
 extern int	mongo_append_array_guards(bson_t *conditions, int index,
 									  const char *path);
 
@@ -1108,11 +972,7 @@ extern int	mongo_append_array_guards(bson_t *conditions, int index,
  */
 extern bool mongo_cannot_fail(const bson_t *document);
 
-/*-------------------------------------------------------------------------
- * mongo_match(): a user's own match document as a condition; mongo_score():
- * what MongoDB has found it to be worth.
- *-------------------------------------------------------------------------
- */
+/* ---------------- mongo_match() and mongo_score() ----------------- */
 
 /*
  * mongo_names_match
@@ -1121,44 +981,26 @@ extern bool mongo_cannot_fail(const bson_t *document);
  */
 extern bool mongo_names_match(Node *node, void *context);
 
-/*
- * mongo_is_score
- *		Is this mongo_score() of the whole row of that range table entry?
- */
+/* mongo_is_score: is this mongo_score() of the whole row of that range table entry? */
 extern bool mongo_is_score(const Node *node, Index varno);
-
-/*-------------------------------------------------------------------------
- * Which columns are not NaN where a list of conditions holds?
- *
- * NaN is above all numbers in PostgreSQL, and no comparison with a number finds it in
- * MongoDB, so that "x > 5" has to ask for it by an $or.  Beside "x < 9" that is
- * needless: two plain bounds are tested faster, and are one range of an index.
- *-------------------------------------------------------------------------
- */
 
 /*
  * mongo_columns_without_nan
- *		The columns, as Vars, that an upper bound among the conditions keeps from
- *		being NaN.
+ *		The columns, as Vars, that an upper bound among the conditions, expressions or
+ *		RestrictInfos that must all hold, keeps from being NaN.
  *
- * 'conditions', expressions or RestrictInfos, must all hold.  The Vars are theirs.
+ * NaN is above all numbers in PostgreSQL, so that "x > 5" has to ask MongoDB for it by an
+ * $or.  Beside "x < 9" two plain bounds are tested faster, and are one range of an index.
  */
 extern List *mongo_columns_without_nan(List *conditions);
 
-/*
- * mongo_is_without_nan
- *		Is 'node' one of these columns?
- */
+/* mongo_is_without_nan: is 'node' one of these columns? */
 extern bool mongo_is_without_nan(List *columns, Node *node);
 
-/*-------------------------------------------------------------------------
- * What differs between the old and the new value of a nested column, as
- * update operators that leave the rest of it alone.
- *
- * An expression such as jsonb_set(j, '{a}', '1') gives a whole new value.
- * Written whole it would give every number in it the type that SQL's value
- * stands for, and a composite would lose the fields that it does not have.
- *-------------------------------------------------------------------------
+/*
+ * What differs between the old and the new value of a nested column.  Written whole every
+ * number in it would get the type that SQL's value stands for, and a composite would lose
+ * the fields that it does not have.
  */
 
 /* The members of an update's operators, to be filled; none is NULL. */
@@ -1171,10 +1013,8 @@ typedef struct MongoUpdateOperators
 
 /*
  * mongo_is_nested_type
- *		Do values of this type, or domain, have parts: jsonb, arrays, composites?
- *
- * json is not among them: its text keeps the order of its keys, which a change
- * in place would not.
+ *		Do values of this type, or domain, have parts: jsonb, arrays, composites?  Not
+ *		json, whose text keeps the order of its keys, which a change in place would not.
  */
 extern bool mongo_is_nested_type(Oid typid);
 
@@ -1255,10 +1095,7 @@ extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 								const Datum *old_values, const bool *old_isnull,
 								bson_t *update);
 
-/*
- * mongo_check_assignable
- *		Raise when UPDATE cannot assign these columns (together).
- */
+/* mongo_check_assignable: raise when UPDATE cannot assign these columns (together). */
 extern void mongo_check_assignable(Oid relid, List *attributes);
 
 /*
@@ -1294,10 +1131,7 @@ extern MongoUpsertLayout *mongo_upsert_layout_create(Oid relid, TupleDesc tuple,
 													 const MongoTableOptions *options,
 													 const Bitmapset *given, bool has_trigger);
 
-/*
- * mongo_upsert_assigned
- *		The columns that a document that is there gets, as attribute numbers.
- */
+/* mongo_upsert_assigned: the columns that a document that is there gets, as attribute numbers. */
 extern List *mongo_upsert_assigned(const MongoUpsertLayout *layout);
 
 /*
@@ -1313,14 +1147,11 @@ extern void mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *va
 								const bool *isnull, const bson_t *document, bool generated,
 								bson_t *filter, bson_t *update);
 
-/*
- * mongo_describe_upsert
- *		The same with the names of columns for their values, for EXPLAIN.
- */
+/* mongo_describe_upsert: the same with the names of columns for their values, for EXPLAIN. */
 extern void mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filter,
 								  bson_t *update);
 
-/*-------------------------------------------------------------------------
+/*
  * A collection in ranges of one field, each document in exactly one.
  *
  * Ranges are told apart by $expr, whose comparisons order all BSON values of
@@ -1333,7 +1164,6 @@ extern void mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filte
  * words that no sparse index is used for.
  *
  * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
- *-------------------------------------------------------------------------
  */
 
 /* So many that none of the participants is left with the last one for long. */

@@ -367,10 +367,7 @@ mongo_computed_value(const MongoTranslation *translation, Node *node, MongoValue
 	return false;
 }
 
-/*
- * mongo_is_same_reading
- *		Do the two types make the same of a document's value?
- */
+/* mongo_is_same_reading: do the two types make the same of a document's value? */
 static bool
 mongo_is_same_reading(Oid type, Oid relabelled)
 {

@@ -249,10 +249,7 @@ mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options
 	mongo_append_ordinality(stages, options);
 }
 
-/*-------------------------------------------------------------------------
- * A collection in ranges of one field, each document in exactly one.
- *-------------------------------------------------------------------------
- */
+/* - A collection in ranges of one field, each document in exactly one -- */
 
 void
 mongo_append_split_pipeline(bson_t *command, const char *collection,

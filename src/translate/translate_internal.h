@@ -67,16 +67,10 @@ extern bool mongo_array_element(const MongoScope *scope, SubscriptingRef *node,
  */
 extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *value);
 
-/*
- * mongo_literal
- *		A constant; false when it has no BSON form that is the same value.
- */
+/* mongo_literal: a constant; false when it has no BSON form that is the same value. */
 extern bool mongo_literal(const Const *constant, MongoValue *value);
 
-/*
- * mongo_same
- *		Not IS DISTINCT FROM, a boolean that is never null; 'operator' is "=".
- */
+/* mongo_same: not IS DISTINCT FROM, a boolean that is never null; 'operator' is "=". */
 extern bool mongo_same(const MongoScope *scope, Oid operator, List *args,
 					   Oid collation, MongoValue *value);
 
@@ -109,36 +103,23 @@ extern int	mongo_comparison_strategy(Oid operator);
 extern bool mongo_computed_value(const MongoTranslation *translation, Node *node,
 								 MongoValue *value);
 
-/*-------------------------------------------------------------------------
- * Conditions on what the text of what is inside json is cast to.
- *
- * All of them are supersets, as those of translate_internal.h are.  What a cast would
- * raise an error for may go unnoticed.
- *-------------------------------------------------------------------------
- */
-
 /*
  * mongo_json_cast_grade, mongo_render_json_cast
- *		A predicate on what a field is cast to: see mongo_predicate_grade() and
- *		mongo_predicate_render().
+ *		Of a predicate on what the text of what is inside json is cast to, a superset: see
+ *		mongo_predicate_grade() and mongo_predicate_render().  What a cast would raise an
+ *		error for may go unnoticed.
  */
 extern MongoGrade mongo_json_cast_grade(const MongoPredicate *predicate);
 extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum value,
 										 bson_t *match);
 
-/*-------------------------------------------------------------------------
- * Conditions on what is inside a json or jsonb column.
- *
- * All of them are supersets: jsonb sees arrays, numbers and extended types
- * otherwise than find's language does, so the rows that come are checked
- * again.  What matters is that an index can find them.
- *-------------------------------------------------------------------------
+/*
+ * Conditions on what is inside a json or jsonb column, or on its text, are supersets: jsonb
+ * sees arrays, numbers and extended types otherwise than find's language does.  What
+ * matters is that an index can find the rows.
  */
 
-/*
- * mongo_is_json_test
- *		Is this operator jsonb's @>, ?, ?|, ?&, @? or @@ ?
- */
+/* mongo_is_json_test: is this operator jsonb's @>, ?, ?|, ?&, @? or @@ ? */
 extern bool mongo_is_json_test(Oid operator);
 
 /*
@@ -152,13 +133,6 @@ extern bool mongo_render_json_test(const char *path, Oid operator, Datum value,
 /* See render_range in translate.h: values of type jsonb. */
 extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value,
 									bson_t *match);
-
-/*-------------------------------------------------------------------------
- * Conditions on the text of what is inside json: ->> and #>>.
- *
- * All of them are supersets, as those of translate_internal.h are.
- *-------------------------------------------------------------------------
- */
 
 /* See render_range in translate.h: the field's text, and a value of type text. */
 extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
@@ -188,13 +162,7 @@ extern void mongo_append_other_json(BsonArray *branches, const char *path,
  */
 extern void mongo_append_kept_json(bson_t *document, const char *key, Datum json);
 
-/*-------------------------------------------------------------------------
- * Conditions on what clocks show: ::date, date_trunc() and the year of a time.
- *
- * Clocks in a zone show a time before another one in a few ranges of instants, mostly
- * in one, which are known when the value and the session's time zone are.
- *-------------------------------------------------------------------------
- */
+/* ---- Conditions on what clocks show: ::date, date_trunc(), year of a time ---- */
 
 /*
  * mongo_constant_word
@@ -230,8 +198,6 @@ extern MongoGrade mongo_local_time_grade(const MongoPredicate *predicate);
 extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum value,
 										  bson_t *match);
 
-/* --------- Lists of values that are longer than a command may be ---------- */
-
 /* ------- LIKE, ILIKE, starts_with() and "~" as regular expressions -------- */
 
 /*
@@ -260,7 +226,5 @@ extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
  */
 extern bool mongo_may_be_cut(const MongoPredicate *predicate, Datum value);
 extern bool mongo_rounds_timestamp(Oid column_type, int32 column_typmod);
-
-/* -------------- Two conditions that are bounds of one range --------------- */
 
 #endif							/* MONGO_FDW_TRANSLATE_INTERNAL_H */

@@ -219,8 +219,8 @@ class Expressions(BothServers):
         for conditions in LOCAL_TIMES.values() if not self.wanted else ():
             for condition in conditions:
                 self.test_local_time(condition)
-        expressions = functions_of_rows("expression_functions.c", r"MongoExpressionRow \w+") | functions_of_rows(
-            "expression_compare.c", r"MongoExpressionRow \w+")
+        expressions = set().union(*(functions_of_rows(file, r"MongoExpressionRow \w+") for file in (
+            "expression_functions.c", "expression_compare.c", "pattern.c")))
         local_times = functions_of_rows("local_time.c", "rows")
         for kind, rows, least, cases in (("expressions", expressions, 180, CASES), ("local times", local_times, 15, LOCAL_TIMES)):
             self.report(len(rows) >= least and not rows - set(cases), "each row of the %s has a case" % kind,
