@@ -669,14 +669,6 @@ takes_two(const MongoPredicate *predicate)
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/* is_order: <, <=, > or >= */
-static bool
-is_order(int strategy)
-{
-	return strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber ||
-		strategy == BTGreaterEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
-}
-
 /* other_bound: what the operand is compared with by this condition, if it bounds the other side. */
 static Node *
 other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
@@ -701,7 +693,7 @@ other_bound(const MongoTranslation *translation, const OpExpr *condition, const 
 		!mongo_is_local_value(translation, value))
 		return NULL;
 	strategy = mongo_default_strategy(operator, exprType(operand));
-	return is_order(strategy) &&
+	return strategy != 0 && mongo_asks_for_order(strategy) &&
 		mongo_is_upper_bound(strategy) != mongo_is_upper_bound(predicate->strategy) ? value : NULL;
 }
 
@@ -732,7 +724,7 @@ mongo_join_bounds(const MongoTranslation *translation, const Node *operand, Node
 {
 	const ListCell *cell;
 
-	if (!takes_two(predicate) || !is_order(predicate->strategy))
+	if (!takes_two(predicate) || !mongo_asks_for_order(predicate->strategy))
 		return value;
 	foreach(cell, translation->beside)
 	{

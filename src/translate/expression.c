@@ -26,6 +26,8 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+static bool mongo_computed_value(const MongoTranslation *translation, Node *node,
+								 MongoValue *value);
 static bool mongo_field_value(MongoTranslation *translation, Node *node,
 							  MongoValue *value);
 static bool mongo_is_same_reading(Oid type, Oid relabelled);
@@ -348,7 +350,8 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 	value->atomic = true;
 }
 
-bool
+/* mongo_computed_value: what an earlier stage has computed. */
+static bool
 mongo_computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
 {
 	ListCell   *cell;

@@ -250,6 +250,9 @@ column_of_field(const MongoRowLayout *layout, const LayoutField *field,
 	return found;
 }
 
+static bool children_have_value(const MongoRowLayout *layout, const LayoutField *field,
+								const bool *isnull);
+
 /* has_value: is there anything to write at or below this field? */
 static bool
 has_value(const MongoRowLayout *layout, const LayoutField *field,
@@ -262,12 +265,7 @@ has_value(const MongoRowLayout *layout, const LayoutField *field,
 		if (layout->write_null || !isnull[lfirst_int(cell) - 1])
 			return true;
 	}
-	foreach(cell, field->children)
-	{
-		if (has_value(layout, lfirst(cell), isnull))
-			return true;
-	}
-	return false;
+	return children_have_value(layout, field, isnull);
 }
 
 /* children_have_value: is one of the columns below the field not NULL? */

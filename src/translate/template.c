@@ -49,8 +49,8 @@ typedef struct Binding
 
 static MongoMatch bind_match(const Binding *binding, const bson_iter_t *document,
 							 bson_t *match);
-static MongoMatch bind_pipeline(const Binding *binding, const bson_iter_t *stages,
-								BsonArray *pipeline);
+static MongoMatch bind_fields(const Binding *binding, bson_iter_t *field, bool is_lookup,
+							  bson_t *bound);
 
 Const *
 mongo_command_to_const(const bson_t *command)
@@ -222,17 +222,6 @@ bind_elements(const Binding *binding, const bson_iter_t *elements, bson_t *match
 	return result;
 }
 
-/* copy_members: those of a user's own match document. */
-static void
-copy_members(bson_t *match, const bson_iter_t *document)
-{
-	bson_iter_t member;
-
-	bson_iter_recurse(document, &member);
-	while (bson_iter_next(&member))
-		bson_append_iter(match, NULL, 0, &member);
-}
-
 /* bind_match copies a match document; its fields are all conditions to meet. */
 static MongoMatch
 bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
@@ -249,7 +238,13 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 		if (key[0] != '$')
 			bson_append_iter(match, NULL, 0, &field);
 		else if (strcmp(key, MONGO_VERBATIM_KEY) == 0)
-			copy_members(match, &field);
+		{
+			bson_iter_t member;
+
+			bson_iter_recurse(&field, &member);
+			while (bson_iter_next(&member))
+				bson_append_iter(match, NULL, 0, &member);
+		}
 		else if (strcmp(key, MONGO_PARAMETER_KEY) == 0)
 			one = bind_parameter(binding, bson_iter_int32(&field), match);
 		else if (strcmp(key, MONGO_ELEMENTS_KEY) == 0)
@@ -262,50 +257,6 @@ bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
 			result = MONGO_MATCH_NONE;
 	}
 	return result;
-}
-
-/* append_row_bound: $skip or $limit as the next stage. */
-static void
-append_row_bound(BsonArray *pipeline, const char *name, int64 bound)
-{
-	if (bound > 0)
-		bson_array_append_template(pipeline, "{@1: @2}", bson_utf8(name), bson_int64(bound));
-}
-
-/*
- * bind_lookup: $lookup has a pipeline of its own.  That nothing is found by it
- * says nothing about the documents outside.
- */
-static void
-bind_lookup(const Binding *binding, const bson_iter_t *stage, bson_t *lookup)
-{
-	bson_iter_t field;
-	bson_t		list;
-	BsonArray	pipeline = {.bson = &list};
-
-	bson_iter_recurse(stage, &field);
-	while (bson_iter_next(&field))
-	{
-		if (strcmp(bson_iter_key(&field), "pipeline") != 0)
-		{
-			bson_append_iter(lookup, NULL, 0, &field);
-			continue;
-		}
-		BSON_APPEND_ARRAY_BEGIN(lookup, "pipeline", &list);
-		bind_pipeline(binding, &field, &pipeline);
-		bson_append_array_end(lookup, &list);
-	}
-}
-
-/* copy_stages: of a table's own pipeline. */
-static void
-copy_stages(const bson_iter_t *stages, BsonArray *pipeline)
-{
-	bson_iter_t stage;
-
-	bson_iter_recurse(stages, &stage);
-	while (bson_iter_next(&stage))
-		bson_array_append(pipeline, *bson_iter_value(&stage));
 }
 
 /*
@@ -323,6 +274,7 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipe
 	while (bson_iter_next(&element))
 	{
 		bson_iter_t stage;
+		bson_iter_t member;
 		bson_t		bound;
 		bson_t		specification;
 		const char *name;
@@ -331,7 +283,9 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipe
 			elog(ERROR, "malformed stage in a plan");
 		if (strcmp(bson_iter_key(&stage), MONGO_VERBATIM_KEY) == 0)
 		{
-			copy_stages(&stage, pipeline);
+			bson_iter_recurse(&stage, &member);
+			while (bson_iter_next(&member))
+				bson_array_append(pipeline, *bson_iter_value(&member));
 			continue;
 		}
 		if ((strcmp(bson_iter_key(&stage), "$match") != 0 &&
@@ -344,7 +298,14 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipe
 		bson_array_begin_document(pipeline, &bound);
 		BSON_APPEND_DOCUMENT_BEGIN(&bound, name, &specification);
 		if (strcmp(name, "$lookup") == 0)
-			bind_lookup(binding, &stage, &specification);
+		{
+			/*
+			 * that nothing is found by it says nothing about the documents
+			 * outside
+			 */
+			bson_iter_recurse(&stage, &member);
+			(void) bind_fields(binding, &member, true, &specification);
+		}
 		else if (bind_match(binding, &stage, &specification) == MONGO_MATCH_NONE)
 			result = MONGO_MATCH_NONE;
 		bson_append_document_end(&bound, &specification);
@@ -354,46 +315,52 @@ bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipe
 }
 
 /*
- * bind_command: the template with its placeholders, row bounds and batch size filled
- * in.
+ * bind_fields: of the command, or of a $lookup, which has a pipeline of its own: with the
+ * placeholders, and the command's row bounds and batch size, filled in.
  */
+static MongoMatch
+bind_fields(const Binding *binding, bson_iter_t *field, bool is_lookup, bson_t *bound)
+{
+	const MongoCommandTemplate *template = binding->template;
+	MongoMatch	result = MONGO_MATCH_SOME;
+
+	while (bson_iter_next(field))
+	{
+		const char *key = bson_iter_key(field);
+		bson_t		value;
+		BsonArray	pipeline = {.bson = &value};
+
+		if (strcmp(key, "pipeline") == 0)
+		{
+			BSON_APPEND_ARRAY_BEGIN(bound, key, &value);
+			result = bind_pipeline(binding, field, &pipeline);
+			if (!is_lookup && template->skip > 0)
+				bson_array_append_template(&pipeline, "{$skip: @1}", bson_int64(template->skip));
+			if (!is_lookup && template->limit > 0)
+				bson_array_append_template(&pipeline, "{$limit: @1}", bson_int64(template->limit));
+			bson_append_array_end(bound, &value);
+		}
+		else if (!is_lookup && (strcmp(key, "filter") == 0 || strcmp(key, "query") == 0))
+		{
+			BSON_APPEND_DOCUMENT_BEGIN(bound, key, &value);
+			result = bind_match(binding, field, &value);
+			bson_append_document_end(bound, &value);
+		}
+		else if (!is_lookup && strcmp(key, "cursor") == 0 && template->batch_size > 0)
+			bson_append_condition(bound, key, "batchSize", bson_int32(template->batch_size));
+		else
+			bson_append_iter(bound, NULL, 0, field);
+	}
+	return result;
+}
+
 static MongoMatch
 bind_command(const Binding *binding, bson_t *command)
 {
-	MongoMatch	result = MONGO_MATCH_SOME;
 	bson_iter_t field;
 
 	bson_iter_init(&field, binding->template->command);
-	while (bson_iter_next(&field))
-	{
-		const char *key = bson_iter_key(&field);
-		bson_t		bound;
-
-		if (strcmp(key, "filter") == 0 || strcmp(key, "query") == 0)
-		{
-			BSON_APPEND_DOCUMENT_BEGIN(command, key, &bound);
-			result = bind_match(binding, &field, &bound);
-			bson_append_document_end(command, &bound);
-		}
-		else if (strcmp(key, "pipeline") == 0)
-		{
-			BsonArray	pipeline = {.bson = &bound};
-
-			BSON_APPEND_ARRAY_BEGIN(command, key, &bound);
-			result = bind_pipeline(binding, &field, &pipeline);
-			append_row_bound(&pipeline, "$skip", binding->template->skip);
-			append_row_bound(&pipeline, "$limit", binding->template->limit);
-			bson_append_array_end(command, &bound);
-		}
-		else if (strcmp(key, "cursor") == 0 && binding->template->batch_size > 0)
-		{
-			bson_append_condition(command, key, "batchSize",
-								  bson_int32(binding->template->batch_size));
-		}
-		else
-			bson_append_iter(command, NULL, 0, &field);
-	}
-	return result;
+	return bind_fields(binding, &field, false, command);
 }
 
 MongoMatch

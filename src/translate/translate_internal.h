@@ -94,16 +94,6 @@ extern bool mongo_compare_test(const MongoScope *scope, int strategy, Node *left
 extern int	mongo_comparison_strategy(Oid operator);
 
 /*
- * mongo_computed_value, mongo_field_value, mongo_local_value
- *		The leaves: what an earlier stage has computed; a column; and what needs no
- *		document, in place if it is constant, else as a variable.
- *
- * What is inside json is no leaf: MongoDB would gather it from arrays as well.
- */
-extern bool mongo_computed_value(const MongoTranslation *translation, Node *node,
-								 MongoValue *value);
-
-/*
  * mongo_json_cast_grade, mongo_render_json_cast
  *		Of a predicate on what the text of what is inside json is cast to, a superset: see
  *		mongo_predicate_grade() and mongo_predicate_render().  What a cast would raise an
