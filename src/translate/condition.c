@@ -129,26 +129,29 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	return result;
 }
 
-/* begin_predicate fills in what comes from the field. */
-static void
-begin_predicate(MongoPredicate *predicate, MongoTranslation *translation,
-				const MongoField *field, Oid collation)
+static MongoPredicate
+make_predicate(const MongoTranslation *translation, const MongoField *field,
+			   MongoPredicateForm form, int strategy, Oid value_type, Oid collation)
 {
-	predicate->path = field->path;
-	predicate->zone = field->zone;
-	predicate->result_zone = field->result_zone;
-	predicate->clock_unit = field->clock_unit;
-	predicate->shift = field->shift;
-	predicate->element = field->element;
-	predicate->cast_type = field->cast_type;
-	predicate->wrapper = field->wrapper;
-	predicate->json_test = InvalidOid;
-	predicate->column_type = field->type;
-	predicate->column_typmod = field->typmod;
-	predicate->bson_type = field->bson_type;
-	predicate->collation = collation;
-	predicate->type_mismatch = translation->columns->type_mismatch;
-	predicate->without_nan = false;
+	return (MongoPredicate)
+	{
+		.path = field->path,
+			.zone = field->zone,
+			.result_zone = field->result_zone,
+			.clock_unit = field->clock_unit,
+			.shift = field->shift,
+			.element = field->element,
+			.wrapper = field->wrapper,
+			.column_type = field->type,
+			.column_typmod = field->typmod,
+			.bson_type = field->bson_type,
+			.cast_type = field->cast_type,
+			.type_mismatch = translation->columns->type_mismatch,
+			.form = form,
+			.strategy = strategy,
+			.value_type = value_type,
+			.collation = collation
+	};
 }
 
 /* @>, ? and their like on a json field; superset only, so never where FALSE is wanted */
@@ -169,11 +172,9 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	}
 	else
 	{
-		begin_predicate(&predicate, translation, field, InvalidOid);
+		predicate = make_predicate(translation, field, MONGO_PREDICATE_EVERY,
+								   BTEqualStrategyNumber, exprType(value), InvalidOid);
 		predicate.json_test = operator;
-		predicate.form = MONGO_PREDICATE_EVERY;
-		predicate.strategy = BTEqualStrategyNumber;
-		predicate.value_type = exprType(value);
 		append_placeholder(translation, &predicate, value, match);
 		result.grade = MONGO_SUPERSET;
 	}
@@ -212,10 +213,10 @@ translate_array_test(MongoTranslation *translation, Node *column, Oid operator, 
 	if (!wanted || (function != F_ARRAYCONTAINS && function != F_ARRAYOVERLAP) ||
 		!mongo_any_element(translation->columns, column, &field))
 		return not_shippable;
-	begin_predicate(&predicate, translation, &field, collation);
-	predicate.form = function == F_ARRAYCONTAINS ? MONGO_PREDICATE_EVERY : MONGO_PREDICATE_ANY;
-	predicate.strategy = BTEqualStrategyNumber;
-	predicate.value_type = get_base_element_type(exprType(value));
+	predicate = make_predicate(translation, &field, function == F_ARRAYCONTAINS ?
+							   MONGO_PREDICATE_EVERY : MONGO_PREDICATE_ANY,
+							   BTEqualStrategyNumber, get_base_element_type(exprType(value)),
+							   collation);
 	return translate_predicate(translation, &predicate, &field, value, match);
 }
 
@@ -235,6 +236,7 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	Node	   *left;
 	Node	   *right;
 	Oid			operator = node->opno;
+	int			strategy;
 	MongoField	field;
 	MongoPredicate predicate;
 
@@ -256,8 +258,8 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 
 	if (mongo_is_json_test(operator))
 		return translate_json_test(translation, &field, operator, right, wanted, match);
-	predicate.strategy = mongo_default_strategy(operator, field.operator_type);
-	if (predicate.strategy == 0)
+	strategy = mongo_default_strategy(operator, field.operator_type);
+	if (strategy == 0)
 	{
 		MongoCondition result = translate_array_test(translation, left, operator, right,
 													 node->inputcollid, wanted, match);
@@ -266,12 +268,9 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 			condition_of_pattern(translation, &field, get_opcode(operator), right,
 								 node->inputcollid, wanted, match);
 	}
-	if (!wanted)
-		predicate.strategy = mongo_negated_strategy(predicate.strategy);
-
-	begin_predicate(&predicate, translation, &field, node->inputcollid);
-	predicate.form = MONGO_PREDICATE_SCALAR;
-	predicate.value_type = exprType(right);
+	predicate = make_predicate(translation, &field, MONGO_PREDICATE_SCALAR,
+							   wanted ? strategy : mongo_negated_strategy(strategy),
+							   exprType(right), node->inputcollid);
 	predicate.without_nan = mongo_is_without_nan(translation->without_nan, left);
 	right = mongo_join_bounds(translation, left, right, &predicate);
 	return translate_predicate(translation, &predicate, &field, right, match);
@@ -294,11 +293,9 @@ translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bo
 		!mongo_any_element(translation->columns, lsecond(node->args), &field) ||
 		!mongo_is_local_value(translation, value))
 		return not_shippable;
-	begin_predicate(&predicate, translation, &field, node->inputcollid);
-	predicate.form = MONGO_PREDICATE_SCALAR;
-	predicate.strategy = mongo_commuted_strategy(node->useOr ? strategy :
-												 mongo_negated_strategy(strategy));
-	predicate.value_type = exprType(value);
+	strategy = mongo_commuted_strategy(node->useOr ? strategy : mongo_negated_strategy(strategy));
+	predicate = make_predicate(translation, &field, MONGO_PREDICATE_SCALAR, strategy,
+							   exprType(value), node->inputcollid);
 	return translate_predicate(translation, &predicate, &field, value, match);
 }
 
@@ -308,28 +305,23 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 						 bool wanted, bson_t *match)
 {
 	Node	   *array = lsecond(node->args);
+	Oid			element = get_base_element_type(exprType(array));
+	bool		is_any = node->useOr == wanted;
 	MongoField	field;
 	MongoPredicate predicate;
-	int			strategy;
 
 	if (!mongo_operand_of_node(translation->columns, linitial(node->args), &field))
 		return translate_any_element(translation, node, wanted, match);
-	if (!mongo_is_local_value(translation, array))
-		return not_shippable;
-
-	strategy = mongo_default_strategy(node->opno, field.operator_type);
-	if (strategy != (node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL))
+	if (!mongo_is_local_value(translation, array) || !OidIsValid(element) ||
+		mongo_default_strategy(node->opno, field.operator_type) !=
+		(node->useOr ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL))
 		return not_shippable;
 
 	/* NOT (x = ANY (a)) is x <> ALL (a), and the other way round */
-	begin_predicate(&predicate, translation, &field, node->inputcollid);
-	predicate.form = node->useOr == wanted ?
-		MONGO_PREDICATE_ANY : MONGO_PREDICATE_ALL;
-	predicate.strategy = predicate.form == MONGO_PREDICATE_ANY ?
-		BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL;
-	predicate.value_type = get_base_element_type(exprType(array));
-	if (!OidIsValid(predicate.value_type))
-		return not_shippable;
+	predicate = make_predicate(translation, &field,
+							   is_any ? MONGO_PREDICATE_ANY : MONGO_PREDICATE_ALL,
+							   is_any ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL,
+							   element, node->inputcollid);
 	return translate_predicate(translation, &predicate, &field, array, match);
 }
 
@@ -343,10 +335,8 @@ translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted,
 
 	if (!mongo_operand_of_node(translation->columns, node, &field))
 		return not_shippable;
-	begin_predicate(&predicate, translation, &field, InvalidOid);
-	predicate.form = MONGO_PREDICATE_SCALAR;
-	predicate.strategy = BTEqualStrategyNumber;
-	predicate.value_type = BOOLOID;
+	predicate = make_predicate(translation, &field, MONGO_PREDICATE_SCALAR,
+							   BTEqualStrategyNumber, BOOLOID, InvalidOid);
 	return translate_predicate(translation, &predicate, &field,
 							   makeBoolConst(wanted, false), match);
 }

@@ -227,7 +227,7 @@ append_contained(BsonArray *conditions, const char *path, JsonbContainer *contai
 }
 
 static bool
-render_contains(const char *path, Datum value, bson_t *match)
+render_contains(const char *path, Datum value, bool all pg_attribute_unused(), bson_t *match)
 {
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
 	BsonArray	conditions = bson_array_create();
@@ -244,7 +244,7 @@ render_contains(const char *path, Datum value, bson_t *match)
  * object is said for an index on the field.
  */
 static bool
-render_exists(const char *path, Datum value, bson_t *match)
+render_exists(const char *path, Datum value, bool all pg_attribute_unused(), bson_t *match)
 {
 	text	   *packed = DatumGetTextPP(value);
 	JsonbValue	string = {.type = jbvString};
@@ -266,10 +266,9 @@ render_exists(const char *path, Datum value, bson_t *match)
 
 /* render_exist: each of several keys, or any of them. */
 static bool
-render_exist(const char *path, Datum value, const char *operator, bson_t *match)
+render_exist(const char *path, Datum value, bool all, bson_t *match)
 {
 	BsonArray	conditions = bson_array_create();
-	bool		is_any = strcmp(operator, "$or") == 0;
 	bool		complete = true;
 	Datum	   *keys;
 	bool	   *isnull;
@@ -281,28 +280,16 @@ render_exist(const char *path, Datum value, const char *operator, bson_t *match)
 
 		if (isnull[i])
 			continue;
-		if (render_exists(path, keys[i], condition))
+		if (render_exists(path, keys[i], all, condition))
 			bson_array_append(&conditions, bson_document(condition));
 		else
 			complete = false;
 	}
 	if (conditions.count == 0 || conditions.bson->len > MONGO_LARGEST_MATCH ||
-		(is_any && !complete))
+		(!all && !complete))
 		return false;
-	BSON_APPEND_ARRAY(match, operator, conditions.bson);
+	BSON_APPEND_ARRAY(match, all ? "$and" : "$or", conditions.bson);
 	return true;
-}
-
-static bool
-render_exists_any(const char *path, Datum value, bson_t *match)
-{
-	return render_exist(path, value, "$or", match);
-}
-
-static bool
-render_exists_all(const char *path, Datum value, bson_t *match)
-{
-	return render_exist(path, value, "$and", match);
 }
 
 /*-------------------------------------------------------------------------
@@ -461,6 +448,7 @@ append_where(const PathPosition *position, JsonPathItem *item, JsonPathItemType 
 		append_path_equal(&end, &right, conditions);
 }
 
+/* render_path: of a predicate, is_match, that it is true; it always finds something, be it null. */
 static bool
 render_path(const char *path, Datum value, bool is_match, bson_t *match)
 {
@@ -482,31 +470,20 @@ render_path(const char *path, Datum value, bool is_match, bson_t *match)
 	return true;
 }
 
-/* render_path_exists: a predicate always finds something, be it null. */
-static bool
-render_path_exists(const char *path, Datum value, bson_t *match)
-{
-	return render_path(path, value, false, match);
-}
-
-static bool
-render_path_match(const char *path, Datum value, bson_t *match)
-{
-	return render_path(path, value, true, match);
-}
-
 static const struct
 {
 	Oid			function;
-	bool		(*render) (const char *path, Datum value, bson_t *match);
+	bool		(*render) (const char *path, Datum value, bool variant, bson_t *match);
+	bool		variant;		/* all keys; or that a path's predicate is
+								 * true */
 }			tests[] =
 {
-	{F_JSONB_CONTAINS, render_contains},
-	{F_JSONB_EXISTS, render_exists},
-	{F_JSONB_EXISTS_ANY, render_exists_any},
-	{F_JSONB_EXISTS_ALL, render_exists_all},
-	{F_JSONB_PATH_EXISTS_OPR, render_path_exists},
-	{F_JSONB_PATH_MATCH_OPR, render_path_match},
+	{F_JSONB_CONTAINS, render_contains, false},
+	{F_JSONB_EXISTS, render_exists, false},
+	{F_JSONB_EXISTS_ANY, render_exist, false},
+	{F_JSONB_EXISTS_ALL, render_exist, true},
+	{F_JSONB_PATH_EXISTS_OPR, render_path, false},
+	{F_JSONB_PATH_MATCH_OPR, render_path, true},
 };
 
 /* find_test: the number of an operator's row, or -1. */
@@ -532,5 +509,7 @@ mongo_is_json_test(Oid operator)
 bool
 mongo_render_json_test(const char *path, Oid operator, Datum value, bson_t *match)
 {
-	return tests[find_test(operator)].render(path, value, match);
+	int			row = find_test(operator);
+
+	return tests[row].render(path, value, tests[row].variant, match);
 }
