@@ -68,11 +68,7 @@ extern void mongo_check_columns(const MongoColumns *columns, MemoryContext conte
 /* mongo_columns_find: the member of the list that is about 'varno'; NULL when there is none. */
 extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 
-/*
- * mongo_columns_under
- *		The same table alone, with another prefix, palloc'd in the current memory
- *		context.
- */
+/* mongo_columns_under: the same table alone, with another prefix. */
 extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 										 const char *prefix);
 
