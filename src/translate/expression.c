@@ -32,6 +32,7 @@ static bool mongo_field_value(MongoTranslation *translation, Node *node,
 							  MongoValue *value);
 static bool mongo_is_same_reading(Oid type, Oid relabelled);
 static bool mongo_local_value(const MongoScope *scope, Node *node, MongoValue *value);
+static bool mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value);
 static bool value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value);
 
 /* ----- SQL expressions as aggregation expressions of MongoDB, by node ----- */
@@ -897,7 +898,8 @@ test_of_distinct(const MongoScope *scope, DistinctExpr *node, bool wanted,
 	return true;
 }
 
-bool
+/* mongo_logic_test: boolean logic, of mongo_test_of_node(). */
+static bool
 mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 {
 	MongoValue	truth;

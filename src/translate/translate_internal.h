@@ -22,11 +22,9 @@
  */
 
 /*
- * Parts of mongo_test_of_node() and mongo_value_of_node(), by kinds of nodes:
- * boolean logic; CASE and its like; casts by way of text; = ANY and <> ALL.
+ * Parts of mongo_value_of_node(), by kinds of nodes: CASE and its like; casts by way of
+ * text; = ANY and <> ALL.
  */
-extern bool mongo_logic_test(const MongoScope *scope, Node *node, bool wanted,
-							 MongoValue *value);
 extern bool mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value);
 extern bool mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value);
 extern bool mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
