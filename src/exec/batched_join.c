@@ -72,17 +72,6 @@ typedef struct KeyBatch
 	Size		size_in_hand;	/* of those that were evaluated last */
 } KeyBatch;
 
-/* describe_record: an array for each key that is asked for. */
-static TupleDesc
-describe_record(const KeyBatch *batch)
-{
-	TupleDesc	record = CreateTemplateTupleDesc(batch->nasked);
-
-	for (int i = 0; i < batch->nasked; i++)
-		TupleDescInitEntry(record, i + 1, NULL, get_array_type(batch->columns[i].plan->type), -1, 0);
-	return BlessTupleDesc(record);
-}
-
 /* create_keys: for a join whose keys are these expressions over a pair of its rows. */
 static KeyBatch *
 create_keys(const MongoBatchedJoin *join, List *outer, List *inner,
@@ -105,7 +94,11 @@ create_keys(const MongoBatchedJoin *join, List *outer, List *inner,
 							 &column->align);
 		batch->nasked += column->plan->asked;
 	}
-	batch->record = describe_record(batch);
+	batch->record = CreateTemplateTupleDesc(batch->nasked);
+	for (int i = 0; i < batch->nasked; i++)
+		TupleDescInitEntry(batch->record, i + 1, NULL,
+						   get_array_type(batch->columns[i].plan->type), -1, 0);
+	batch->record = BlessTupleDesc(batch->record);
 	return batch;
 }
 

@@ -85,13 +85,6 @@ mongo_begin_direct_modify(ForeignScanState *node, int eflags)
 
 /* ------------------------------ the update --------------------------------- */
 
-/* widen: an int2 or int4 added to a wider column is encoded as the column. */
-static Datum
-widen(Datum value, Oid from, Oid to)
-{
-	return from == to ? value : mongo_datum_of_integer(to, mongo_integer_of_datum(from, value));
-}
-
 /* evaluate_assignments: the values are computed once, before anything is sent. */
 static MongoNewValue *
 evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
@@ -106,13 +99,16 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 	{
 		MongoNewValue *new = &values[i++];
 		ExprState  *expression = list_nth(state->expressions, next++);
+		Oid			type;
 
 		mongo_describe_assignment(state->relation, lfirst(cell), new);
 		new->value = ExecEvalExpr(expression, node->ss.ps.ps_ExprContext,
 								  &new->isnull);
-		if (new->kind != MONGO_ASSIGN_VALUE && !new->isnull)
-			new->value = widen(new->value, exprType((Node *) expression->expr),
-							   new->attribute->atttypid);
+		type = exprType((Node *) expression->expr);
+		/* an int2 or int4 added to a wider column is encoded as the column */
+		if (new->kind != MONGO_ASSIGN_VALUE && !new->isnull && type != new->attribute->atttypid)
+			new->value = mongo_datum_of_integer(new->attribute->atttypid,
+												mongo_integer_of_datum(type, new->value));
 	}
 	return values;
 }

@@ -37,14 +37,6 @@ typedef struct Examined
 
 /* ----------- EXPLAIN of foreign scans: what is asked of MongoDB ----------- */
 
-/* are_batched_keys: of a batched join; see src/plan/batched_join.c. */
-static bool
-are_batched_keys(const Node *parameter)
-{
-	return IsA(parameter, FieldSelect) &&
-		IsA(((const FieldSelect *) parameter)->arg, CaseTestExpr);
-}
-
 /* parameter_names shows each parameter as the expression it comes from. */
 static const char **
 parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
@@ -65,7 +57,8 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 	{
 		Node	   *parameter = list_nth(plan->fdw_exprs, i);
 
-		if (are_batched_keys(parameter))
+		/* see src/plan/batched_join.c */
+		if (IsA(parameter, FieldSelect) && IsA(((FieldSelect *) parameter)->arg, CaseTestExpr))
 			names[i] = "keys of the outer rows";
 		else
 			names[i] = deparse_expression(parameter, context,
@@ -659,13 +652,6 @@ mongo_explain_statistics(const ForeignScan *plan, ExplainState *es)
 
 /* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */
 
-/* placeholder: what stands for a value that comes with each row. */
-static bson_value_t
-placeholder(Oid relid, AttrNumber attnum)
-{
-	return bson_utf8(mongo_to_utf8(psprintf("<%s>", get_attname(relid, attnum, false))));
-}
-
 /* describe_assignments: {path: "<column>", ...} */
 static bson_t *
 describe_assignments(Oid relid, const List *attributes)
@@ -674,8 +660,8 @@ describe_assignments(Oid relid, const List *attributes)
 	ListCell   *cell;
 
 	foreach(cell, attributes)
-		bson_append_member(set, mongo_column_options(relid, lfirst_int(cell))->path, "@1",
-						   placeholder(relid, lfirst_int(cell)));
+		BSON_APPEND_UTF8(set, mongo_column_options(relid, lfirst_int(cell))->path,
+						 mongo_to_utf8(psprintf("<%s>", get_attname(relid, lfirst_int(cell), false))));
 	return set;
 }
 

@@ -644,16 +644,6 @@ mongo_exec_foreign_update(EState *estate, ResultRelInfo *rinfo,
 	return is_new ? slot : NULL;
 }
 
-/* store_returned_row: in the slot, for RETURNING. */
-static void
-store_returned_row(EState *estate, TupleTableSlot *slot, HeapTuple tuple)
-{
-	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-
-	ExecForceStoreHeapTuple(heap_copytuple(tuple), slot, false);
-	MemoryContextSwitchTo(old_context);
-}
-
 TupleTableSlot *
 mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
 						  TupleTableSlot *slot, TupleTableSlot *planSlot)
@@ -670,7 +660,12 @@ mongo_exec_foreign_delete(EState *estate, ResultRelInfo *rinfo,
 
 	if (rinfo->ri_projectReturning != NULL &&
 		(old = old_row(state, planSlot, &old_data)) != NULL)
-		store_returned_row(estate, slot, old);
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+		ExecForceStoreHeapTuple(heap_copytuple(old), slot, false);
+		MemoryContextSwitchTo(old_context);
+	}
 	return slot;
 }
 
@@ -718,20 +713,6 @@ mongo_identity_log_create(MemoryContext context)
 	return log;
 }
 
-/* An offset has 48 bits: the block number, and the offset number in it. */
-static void
-offset_to_ctid(Size offset, ItemPointer ctid)
-{
-	BlockIdSet(&ctid->ip_blkid, (BlockNumber) (offset >> 16));
-	ctid->ip_posid = (OffsetNumber) (offset & 0xFFFF);
-}
-
-static Size
-ctid_to_offset(ItemPointer ctid)
-{
-	return ((Size) BlockIdGetBlockNumber(&ctid->ip_blkid) << 16) | ctid->ip_posid;
-}
-
 void
 mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
 					ItemPointer ctid)
@@ -756,7 +737,9 @@ mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
 			log->capacity *= 2;
 		log->data = repalloc_huge(log->data, log->capacity);
 	}
-	offset_to_ctid(log->length, ctid);
+	/* an offset has 48 bits: the block number, and the offset number in it */
+	BlockIdSet(&ctid->ip_blkid, (BlockNumber) (log->length >> 16));
+	ctid->ip_posid = (OffsetNumber) (log->length & 0xFFFF);
 	memcpy(log->data + log->length, bson_get_data(log->scratch), log->scratch->len);
 	log->length = needed;
 }
@@ -770,7 +753,7 @@ mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
 static void
 mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
 {
-	Size		offset = ctid_to_offset(ctid);
+	Size		offset = ((Size) BlockIdGetBlockNumber(&ctid->ip_blkid) << 16) | ctid->ip_posid;
 	uint32		length = 0;
 
 	if (offset + sizeof(length) <= log->length)

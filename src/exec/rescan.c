@@ -318,13 +318,6 @@ next_document(ForeignScanState *scan)
 	return TupIsNull(slot) ? NULL : slot;
 }
 
-/* is_usable: can the document be read without an error? */
-static bool
-is_usable(const MongoRowDecoder *decoder)
-{
-	return mongo_row_decoder_mismatches(decoder) == NULL && !mongo_row_decoder_deferred(decoder);
-}
-
 /* add_row: unless a key is NULL. */
 static void
 add_row(MongoHashedScan *hashed, ForeignScanState *node, TupleTableSlot *slot)
@@ -377,7 +370,9 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *node)
 	mongo_row_decoder_defer(state->decoder, true, NULL);
 	while ((slot = next_document(scan)) != NULL)
 	{
-		if (!is_usable(state->decoder))
+		/* can it be read without an error? */
+		if (mongo_row_decoder_mismatches(state->decoder) != NULL ||
+			mongo_row_decoder_deferred(state->decoder))
 			return false;
 		add_row(hashed, node, slot);
 		if (MemoryContextMemAllocated(hashed->context, true) > get_hash_memory_limit())

@@ -20,7 +20,8 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-static void mongo_hidden_begin(ForeignScanState *node);
+static Bitmapset *hiding_indexes(ForeignScanState *node);
+static void hold_back(MongoScanState *state, bool hold);
 static bool mongo_is_hidden(ForeignScanState *node, TupleTableSlot *slot,
 							const uint8_t *document, uint32 length);
 static bool mongo_takes_count(UserMapping *user, const bson_t *command);
@@ -186,7 +187,11 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	state->finisher = mongo_finisher_create(state->plan,
 											slot->tts_tupleDescriptor->natts);
 
-	mongo_hidden_begin(node);
+	if (state->plan->hiding != NIL)
+	{
+		state->hiding_columns = hiding_indexes(node);
+		hold_back(state, true);
+	}
 
 	/* the decoder sets only the columns in use; the others stay NULL */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
@@ -269,18 +274,6 @@ bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 	mongo_bind_variables(variables, nvariables, command);
 }
 
-/*
- * can_test_locally: is there room for documents that the exact conditions exclude?
- *
- * PostgreSQL has these conditions as recheck conditions.  But a LIMIT, and what a
- * pipeline computes, would count such documents before that.
- */
-static bool
-can_test_locally(const MongoScanPlan *plan)
-{
-	return !plan->is_pipeline && plan->limit < 0 && plan->offset < 0;
-}
-
 /* evaluate_bounds: LIMIT, -1 if there is none, and OFFSET. */
 static void
 evaluate_bounds(ForeignScanState *node, int64 *limit, int64 *offset)
@@ -320,9 +313,16 @@ mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command)
 		mongo_set_pipeline_bounds(plan, limit >= 0 ? limit : plan->enough_rows, offset,
 								  &state->template);
 	state->widened = false;
+
+	/*
+	 * PostgreSQL can test what the exact conditions exclude, which it has as
+	 * recheck conditions.  But a LIMIT, and what a pipeline computes, would
+	 * count such documents before that.
+	 */
 	match = mongo_bind_parameters(&state->template, state->expressions,
 								  node->ss.ps.ps_ExprContext,
-								  can_test_locally(plan) ? &state->widened : NULL, command);
+								  !plan->is_pipeline && plan->limit < 0 && plan->offset < 0 ?
+								  &state->widened : NULL, command);
 	if (plan->nvariables > 0)
 		bind_variables(node, state, command);
 	if (!plan->is_pipeline)
@@ -900,22 +900,6 @@ hold_back(MongoScanState *state, bool hold)
 {
 	mongo_row_decoder_note_mismatches(state->decoder, hold);
 	mongo_row_decoder_defer(state->decoder, hold, state->hiding_columns);
-}
-
-/*
- * mongo_hidden_begin
- *		Have the scan's decoder keep its errors back, if the plan has quals that
- *		hide rows.
- */
-static void
-mongo_hidden_begin(ForeignScanState *node)
-{
-	MongoScanState *state = node->fdw_state;
-
-	if (state->plan->hiding == NIL)
-		return;
-	state->hiding_columns = hiding_indexes(node);
-	hold_back(state, true);
 }
 
 /* is_visible: by those of the plan's quals that hide rows. */

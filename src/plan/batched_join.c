@@ -238,28 +238,17 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_batched_join,
 };
 
-/* plain_path: of all documents, where no index finds those with a key. */
-static Path *
-plain_path(PlannerInfo *root, RelOptInfo *innerrel)
-{
-	const MongoRelation *inner = innerrel->fdw_private;
-	Cost		startup_cost;
-	Cost		total_cost;
-
-	mongo_estimate_scan(innerrel, inner->remote_rows, inner->examined_rows,
-						&startup_cost, &total_cost);
-	return (Path *) mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
-										   startup_cost, total_cost, NIL, NULL, NULL, NIL);
-}
-
 /* add_path_for: all is known but the costs. */
 static void
 add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 			 Path *outer_path, const MongoBatchedJoin *join, const MongoBatchedKeys *keys,
 			 List *join_clauses, List *other_clauses)
 {
+	const MongoRelation *inner = innerrel->fdw_private;
 	CustomPath *path = makeNode(CustomPath);
 	Path	   *inner_path;
+	Cost		startup_cost;
+	Cost		total_cost;
 
 	inner_path = (Path *) mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
 												 0, 0, NIL, NULL, NULL,
@@ -271,7 +260,14 @@ add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
 	path->methods = &path_methods;
 	path->custom_paths = list_make2(outer_path, inner_path);
 	if (!keys->indexed)
-		path->custom_paths = lappend(path->custom_paths, plain_path(root, innerrel));
+	{
+		mongo_estimate_scan(innerrel, inner->remote_rows, inner->examined_rows, &startup_cost,
+							&total_cost);
+		path->custom_paths = lappend(path->custom_paths,
+									 mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
+															startup_cost, total_cost, NIL, NULL,
+															NULL, NIL));
+	}
 	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, join),
 									  list_make3(in_order(root, join_clauses),
 												 keys->outer, keys->inner),
@@ -480,17 +476,6 @@ try_clause(const Search *search, RestrictInfo *rinfo)
 	return can_ask(search, key) ? key : NULL;
 }
 
-/* estimate_key: how many values a batch has of it, and how many documents these. */
-static void
-estimate_key(const Search *search, Key *key)
-{
-	key->distinct = mongo_batched_keys(search->root, key->outer, search->outer->rows,
-									   search->batches);
-	key->share = Min(1, key->distinct / search->batches *
-					 mongo_join_key_selectivity(search->root, search->outer->parent,
-												search->innerrel, key->rinfo));
-}
-
 /*
  * count_seeks: how often an index is looked into for a batch.  Of a compound one, once
  * for each value of the first field, then for each value of the next that stands
@@ -686,7 +671,9 @@ mongo_find_batched_keys(PlannerInfo *root, const Path *outer, RelOptInfo *innerr
 
 		if (key == NULL)
 			continue;
-		estimate_key(&search, key);
+		key->distinct = mongo_batched_keys(root, key->outer, outer->rows, search.batches);
+		key->share = Min(1, key->distinct / search.batches *
+						 mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo));
 		candidates = lappend(candidates, key);
 	}
 	if (candidates == NIL)

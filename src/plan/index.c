@@ -47,14 +47,6 @@ mongo_note_sought(List *sought, RestrictInfo *rinfo, const MongoCondition *condi
 		lappend(sought, mongo_clause_create(rinfo, condition, NULL));
 }
 
-/* can_seek: a hash says nothing of what is less or more. */
-static bool
-can_seek(MongoKeyKind kind, MongoSeek seek)
-{
-	return kind == MONGO_KEY_HASHED ? seek >= MONGO_SEEK_VALUES :
-		seek != MONGO_SEEK_NOTHING;
-}
-
 /*
  * bounds_of_key: what the conditions on one field of an index ask it for at best,
  * with those that it tests appended to *rinfos.
@@ -107,7 +99,9 @@ bounds_of_index(const MongoIndex *index, List *sought)
 		MongoSeek	seek = bounds_of_key(index, &index->keys[i], sought, &rinfos);
 
 		bounds.unique &= seek == MONGO_SEEK_VALUE;
-		if (!can_seek(index->keys[i].kind, seek))
+		/* a hash says nothing of what is less or more */
+		if (index->keys[i].kind == MONGO_KEY_HASHED ? seek < MONGO_SEEK_VALUES :
+			seek == MONGO_SEEK_NOTHING)
 			break;
 		bounds.rinfos = list_concat(bounds.rinfos, rinfos);
 		if (seek == MONGO_SEEK_RANGE)
@@ -155,14 +149,6 @@ alone(const MongoClause *sought, List *all)
 	return bounds_of_index(&index, all);
 }
 
-/* is_learned: does an index lead with the field that is known by more than the user's word? */
-static bool
-is_learned(const MongoStatistics *statistics, const MongoClause *sought)
-{
-	return sought->condition.path != NULL &&
-		(mongo_index_uses(statistics, sought->condition.path) & mongo_seek_use(sought->condition.seek)) != 0;
-}
-
 double
 mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 {
@@ -176,7 +162,11 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 	{
 		const MongoClause *one = lfirst(cell);
 
-		if (one->condition.indexed && !is_learned(statistics, one))
+		/* not by an index that is known by more than the user's word */
+		if (one->condition.indexed &&
+			(one->condition.path == NULL ||
+			 (mongo_index_uses(statistics, one->condition.path) &
+			  mongo_seek_use(one->condition.seek)) == 0))
 			best = consider_bounds(root, baserel, alone(one, sought), &former, best);
 	}
 	for (int i = 0; statistics != NULL && sought != NIL && i < statistics->nindexes; i++)

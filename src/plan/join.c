@@ -614,12 +614,6 @@ typedef struct HeldStage
 	const bson_t *specification;
 } HeldStage;
 
-static bool
-is_outer_join(JoinType type)
-{
-	return type == JOIN_LEFT || type == JOIN_ANTI;
-}
-
 /*
  * append_key_not_null: of the outer key.  As an expression, for which MongoDB goes
  * through no index: {$ne: null} makes it read all of the collection by an index
@@ -677,7 +671,7 @@ static void
 append_unwind(const MongoJoin *join, MongoPipeline *pipeline)
 {
 	hold_or_append(join, pipeline, "$unwind",
-				   bson_from_template(is_outer_join(join->type) ?
+				   bson_from_template(join->type == JOIN_LEFT || join->type == JOIN_ANTI ?
 									  "{path: @1, preserveNullAndEmptyArrays: true}" :
 									  "{path: @1}", bson_field(join->columns->prefix)));
 }

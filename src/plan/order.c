@@ -98,13 +98,6 @@ comparison_of_field(const MongoField *field)
 	return mongo_comparison_lookup(getBaseType(field->type), field->typmod, field->bson_type);
 }
 
-/* goes_by_bytes: is it none, or bytewise as the order of ObjectIds is? */
-static bool
-goes_by_bytes(Oid collation)
-{
-	return !OidIsValid(collation) || mongo_collate_is_c(collation);
-}
-
 /* is_sortable: may this key stand at this place of the sort? */
 static bool
 is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey,
@@ -119,7 +112,9 @@ is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey
 		return false;
 	comparison = comparison_of_field(field);
 	if (comparison == NULL || comparison->sortability == MONGO_NOT_SORTABLE ||
-		!goes_by_bytes(pathkey->pk_eclass->ec_collation) ||
+	/* bytewise, as the order of ObjectIds is */
+		(OidIsValid(pathkey->pk_eclass->ec_collation) &&
+		 !mongo_collate_is_c(pathkey->pk_eclass->ec_collation)) ||
 		(comparison->sortability == MONGO_SORTABLE_LAST && !is_last) ||
 		(comparison->sortability == MONGO_SORTABLE_NAN_APART && !is_first))
 		return false;
@@ -361,17 +356,6 @@ append_sort_key(SortStage *stage, const char *path, bool ascending)
 }
 
 /*
- * make_nulls_one: where other keys follow, an undefined, which MongoDB sorts
- * before a null, must not be told apart from it.
- */
-static void
-make_nulls_one(MongoValue *value)
-{
-	value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
-	value->atomic = false;
-}
-
-/*
  * value_path: a field with the value, which the $set computes unless it is one.
  */
 static const char *
@@ -468,8 +452,16 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 		if (!find_sort_value(upper, pathkey, &value))
 			return false;
 		sorted = value;
+
+		/*
+		 * where other keys follow, an undefined, which is sorted before a
+		 * null, is made one
+		 */
 		if (value.nullable && value.raw && !upper->grouped && lnext(pathkeys, cell) != NULL)
-			make_nulls_one(&sorted);
+		{
+			sorted.expression = mongo_expand_template("{$ifNull: [@1, null]}", &value, 1);
+			sorted.atomic = false;
+		}
 		path = value_path(&stage, &sorted, number);
 		append_rank(&stage, pathkey, &value, number);
 		append_sort_key(&stage, path, mongo_pathkey_is_ascending(pathkey));
@@ -504,18 +496,6 @@ offers_find(PlannerInfo *root, RelOptInfo *input_rel, bool *is_best)
 	*is_best = mongo_sort_parts(input_rel, root->sort_pathkeys, parts) == 1 ||
 		mongo_order_is_indexed(root, input_rel, root->sort_pathkeys, &examined_rows);
 	return true;
-}
-
-/* leave_to_find: let LIMIT above find the sorted path of the scan. */
-static void
-leave_to_find(RelOptInfo *input_rel, RelOptInfo *ordered_rel)
-{
-	MongoUpperRelation *upper = palloc0(sizeof(MongoUpperRelation));
-
-	upper->stage = UPPERREL_ORDERED;
-	upper->input = input_rel;
-	upper->by_find = true;
-	mongo_keep_planning_state(ordered_rel, upper);
 }
 
 /* add_sort_path: a pipeline that ends with $sort; false when there is none. */
@@ -555,5 +535,13 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 	if (!is_best && add_sort_path(root, input_rel, ordered_rel))
 		return;
 	if (has_find)
-		leave_to_find(input_rel, ordered_rel);
+	{
+		MongoUpperRelation *upper = palloc0(sizeof(MongoUpperRelation));
+
+		/* LIMIT above finds the sorted path of the scan */
+		upper->stage = UPPERREL_ORDERED;
+		upper->input = input_rel;
+		upper->by_find = true;
+		mongo_keep_planning_state(ordered_rel, upper);
+	}
 }

@@ -21,7 +21,9 @@
 #include "optimizer/restrictinfo.h"
 
 static void mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel);
-static void mongo_add_sorted_paths(PlannerInfo *root, RelOptInfo *baserel);
+static bool add_wanted_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys);
+static void add_begun_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys);
+static void add_merge_orders(PlannerInfo *root, RelOptInfo *baserel);
 
 /* ------------ Paths over one foreign table, and what they cost ------------ */
 
@@ -226,7 +228,9 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		mongo_keep_out_of_workers(baserel);
 		return;
 	}
-	mongo_add_sorted_paths(root, baserel);
+	if (!add_wanted_order(root, baserel, root->query_pathkeys))
+		add_begun_order(root, baserel, root->query_pathkeys);
+	add_merge_orders(root, baserel);
 
 	foreach(cell, baserel->joininfo)
 		parameterizations = try_parameterization(root, baserel,
@@ -338,20 +342,6 @@ add_merge_orders(PlannerInfo *root, RelOptInfo *baserel)
 	}
 }
 
-/*
- * mongo_add_sorted_paths
- *		Add scans in the order that the query wants at its end, and in orders that an
- *		index has: the first columns of that one, and those by which the table may be
- *		merged with another.
- */
-static void
-mongo_add_sorted_paths(PlannerInfo *root, RelOptInfo *baserel)
-{
-	if (!add_wanted_order(root, baserel, root->query_pathkeys))
-		add_begun_order(root, baserel, root->query_pathkeys);
-	add_merge_orders(root, baserel);
-}
-
 /*-------------------------------------------------------------------------
  * Scans that several processes share, each reading ranges of its own.
  *-------------------------------------------------------------------------
@@ -377,14 +367,6 @@ mongo_keep_out_of_workers(RelOptInfo *rel)
 		if (IsA(path, ForeignPath) && path->parent == rel)
 			path->parallel_safe = false;
 	}
-}
-
-/* estimated_pages: as large as what it holds, in blocks. */
-static double
-estimated_pages(const RelOptInfo *baserel)
-{
-	return baserel->pages > 0 ? baserel->pages :
-		baserel->tuples * baserel->reltarget->width / BLCKSZ;
 }
 
 /* participants: as get_parallel_divisor() of costsize.c has it. */
@@ -447,7 +429,8 @@ mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
 		relation->examined_rows < baserel->tuples)
 		return;
-	workers = compute_parallel_worker(baserel, estimated_pages(baserel), -1,
+	workers = compute_parallel_worker(baserel, baserel->pages > 0 ? baserel->pages :
+									  baserel->tuples * baserel->reltarget->width / BLCKSZ, -1,
 									  max_parallel_workers_per_gather);
 	if (workers <= 0)
 		return;

@@ -32,8 +32,6 @@ typedef struct MongoElements
 } MongoElements;
 
 static void mongo_elements_add(MongoElements *elements, int number, const bson_t *match);
-static void mongo_elements_begin(MongoElements *elements, MongoTranslation *translation,
-								 List *paths);
 static List *mongo_elements_end(MongoElements *elements);
 
 /* ------------------------ Pipelines in the making ------------------------- */
@@ -239,15 +237,6 @@ clause_depth(const MongoRelation *relation, const List *paths, Expr *clause)
 	return depth;
 }
 
-/* may_hold_array: can an array be a value of this type? */
-static bool
-may_hold_array(Oid type)
-{
-	MongoTypeKind kind = mongo_type_kind(getBaseType(type));
-
-	return kind == MONGO_KIND_OTHER || kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB;
-}
-
 /*
  * narrows: may documents be asked for by the fields of the element at 'path'?  Not where
  * the element may be an array for SQL too: MongoDB looks into an array that is a field's
@@ -261,37 +250,19 @@ narrows(const MongoRelation *relation, const char *path, Expr *clause)
 	foreach(cell, pull_var_clause((Node *) clause, PVC_RECURSE_PLACEHOLDERS))
 	{
 		Var		   *var = lfirst_node(Var, cell);
+		MongoTypeKind kind = mongo_type_kind(getBaseType(var->vartype));
 		const char *field;
 
 		if (var->varno != (int) relation->columns->varno)
 			continue;
 		field = var->varattno <= 0 ? NULL :
 			mongo_column_path(relation->columns, var->varattno);
-		if (field == NULL || (strcmp(field, path) == 0 && may_hold_array(var->vartype)))
+		if (field == NULL ||
+			(strcmp(field, path) == 0 &&
+			 (kind == MONGO_KIND_OTHER || kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB)))
 			return false;
 	}
 	return true;
-}
-
-/* no_array: what becomes of other things; nobody hears of documents that are hidden. */
-static MongoNoArray
-no_array(const MongoRelation *relation)
-{
-	if (relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
-		return MONGO_NO_ARRAY_IS_NULL;
-	return relation->has_barrier ? MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
-}
-
-/* unwind: the array with this number; the last is followed by the elements' numbers. */
-static void
-unwind(MongoPipeline *pipeline, const MongoRelation *relation, const List *paths, int number)
-{
-	BsonArray	stages = bson_array_create();
-
-	mongo_append_unwind(&stages, relation->options, number, no_array(relation));
-	if (number == list_length(paths) - 1)
-		mongo_append_ordinality(&stages, relation->options);
-	append_verbatim(pipeline, &stages);
 }
 
 void
@@ -300,7 +271,12 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 {
 	List	   *paths = mongo_unwound_paths(relation->options);
 	List	  **at_depth = palloc0(sizeof(List *) * (list_length(paths) + 1));
-	MongoElements elements;
+	MongoElements elements = {.translation = &pipeline->translation, .paths = paths};
+
+	/* what becomes of other things; nobody hears of documents that are hidden */
+	MongoNoArray no_array = relation->options->type_mismatch == MONGO_TYPE_MISMATCH_NULL ?
+		MONGO_NO_ARRAY_IS_NULL :
+		relation->has_barrier ? MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
 	ListCell   *cell;
 
 	if (relation->options->pipeline != NULL)
@@ -312,7 +288,7 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 		pipeline->may_need_disk = true;
 	}
 
-	mongo_elements_begin(&elements, &pipeline->translation, paths);
+	elements.within = palloc0(sizeof(List *) * Max(list_length(paths), 1));
 	foreach(cell, clauses->sent)
 	{
 		const MongoClause *sent = lfirst(cell);
@@ -327,7 +303,13 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 	append_matches(pipeline, at_depth[0]);
 	for (int i = 0; i < list_length(paths); i++)
 	{
-		unwind(pipeline, relation, paths, i);
+		BsonArray	stages = bson_array_create();
+
+		mongo_append_unwind(&stages, relation->options, i, no_array);
+		/* the last is followed by the elements' numbers */
+		if (i == list_length(paths) - 1)
+			mongo_append_ordinality(&stages, relation->options);
+		append_verbatim(pipeline, &stages);
 		append_matches(pipeline, at_depth[i + 1]);
 	}
 }
@@ -640,15 +622,6 @@ whole_match(MongoTranslation *translation, const bson_t *match, const char *path
 }
 
 /* ------------------------------- all of them -------------------------------- */
-
-static void
-mongo_elements_begin(MongoElements *elements, MongoTranslation *translation, List *paths)
-{
-	elements->translation = translation;
-	elements->paths = paths;
-	elements->within = palloc0(sizeof(List *) * Max(list_length(paths), 1));
-	elements->conditions = NIL;
-}
 
 /*
  * mongo_elements_add

@@ -32,7 +32,7 @@
 #include "utils/rel.h"
 
 static bool mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo);
-static void mongo_note_barriers(PlannerInfo *root, RelOptInfo *baserel);
+static bool is_below_barrier(const PlannerInfo *root);
 
 /*-------------------------------------------------------------------------
  * What planning knows of a foreign table: its size, and what of its
@@ -320,7 +320,16 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 
 	refuse_system_columns(root, baserel, foreigntableid);
 	mongo_keep_planning_state(baserel, relation);
-	mongo_note_barriers(root, baserel);
+
+	/*
+	 * Below a view that is a security barrier, conditions may have come down
+	 * from above it, unmarked; PostgreSQL lets only leakproof ones come.
+	 */
+	relation->below_barrier = is_below_barrier(root);
+	relation->has_barrier = relation->below_barrier ||
+		baserel->baserestrict_min_security < root->qual_security_level;
+	relation->query_level = root->qual_security_level;
+
 	relation->analyzed_rows = Max(baserel->tuples, 0);
 	baserel->tuples = total_rows(relation, baserel);
 	set_baserel_size_estimates(root, baserel);
@@ -472,25 +481,6 @@ is_below_barrier(const PlannerInfo *root)
 		}
 	}
 	return false;
-}
-
-/*
- * mongo_note_barriers
- *		Fill in 'below_barrier' and 'has_barrier' of the foreign table's
- *		MongoRelation, which hangs on 'baserel'.
- *
- * Below a view that is a security barrier, conditions may have come down from
- * above it, unmarked; PostgreSQL lets only leakproof ones come.
- */
-static void
-mongo_note_barriers(PlannerInfo *root, RelOptInfo *baserel)
-{
-	MongoRelation *relation = baserel->fdw_private;
-
-	relation->below_barrier = is_below_barrier(root);
-	relation->has_barrier = relation->below_barrier ||
-		baserel->baserestrict_min_security < root->qual_security_level;
-	relation->query_level = root->qual_security_level;
 }
 
 /*

@@ -439,17 +439,6 @@ hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 	return columns;
 }
 
-/* forget_keys: what a batched join tests itself, the last clauses, as far as they are there. */
-static void
-forget_keys(MongoScanClauses *clauses, const List *keys)
-{
-	while (clauses->local != NIL && list_member_ptr(keys, llast(clauses->local)))
-	{
-		clauses->local = list_truncate(clauses->local, list_length(clauses->local) - 1);
-		clauses->hiding = list_delete_int(clauses->hiding, list_length(clauses->local));
-	}
-}
-
 static ForeignScan *
 get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 			   List *tlist, List *scan_clauses, Plan *outer_plan)
@@ -493,7 +482,16 @@ get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 	fetched.attributes = fetched_attributes(root, baserel, relation, &clauses, &fetched.has_json);
 	fetched.paths = mongo_read_paths(root, baserel, fetched.attributes, fetched.has_json,
 									 &fetched.narrowed);
-	forget_keys(&clauses, keys);
+
+	/*
+	 * what a batched join tests itself, the last clauses, as far as they are
+	 * there
+	 */
+	while (clauses.local != NIL && list_member_ptr(keys, llast(clauses.local)))
+	{
+		clauses.local = list_truncate(clauses.local, list_length(clauses.local) - 1);
+		clauses.hiding = list_delete_int(clauses.hiding, list_length(clauses.local));
+	}
 
 	mongo_scan_plan_init(&plan, root, relation);
 	plan.commands = scan_commands(baserel, &translation, &clauses, &fetched,
