@@ -24,7 +24,22 @@
 #include "nodes/pg_list.h"
 #include "nodes/plannodes.h"
 #include "storage/itemptr.h"
+#include "utils/hsearch.h"
 #include "utils/rel.h"
+
+/* -------------------- rescan.c: hash tables by documents -------------------- */
+
+/* The bytes of a document, which an entry begins with. */
+typedef struct MongoDocumentKey
+{
+	const uint8 *data;
+	uint32		length;
+} MongoDocumentKey;
+
+/* Entries live in 'context', and so does the copy that they have of their documents. */
+extern HTAB *mongo_document_table_create(MemoryContext context, Size entrysize);
+extern void *mongo_document_table_enter(HTAB *table, MemoryContext context,
+										const bson_t *document, bool *found);
 
 /*-------------------------------------------------------------------------
  * rescan.c: results of the commands of one scan, to be given again.

@@ -18,21 +18,68 @@
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
+/* ------------------------ Hash tables by documents ------------------------ */
+
+/* hash_document: for hash_create(). */
+static uint32
+hash_document(const void *key, Size keysize pg_attribute_unused())
+{
+	const MongoDocumentKey *document = key;
+
+	return hash_bytes(document->data, document->length);
+}
+
+/* compare_documents: likewise. */
+static int
+compare_documents(const void *left, const void *right, Size keysize pg_attribute_unused())
+{
+	const MongoDocumentKey *one = left;
+	const MongoDocumentKey *other = right;
+
+	return one->length == other->length &&
+		memcmp(one->data, other->data, one->length) == 0 ? 0 : 1;
+}
+
+HTAB *
+mongo_document_table_create(MemoryContext context, Size entrysize)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(MongoDocumentKey),
+		.entrysize = entrysize,
+		.hash = hash_document,
+		.match = compare_documents,
+		.hcxt = context,
+	};
+
+	return hash_create("mongo_fdw documents", 16, &control,
+					   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
+}
+
+void *
+mongo_document_table_enter(HTAB *table, MemoryContext context, const bson_t *document, bool *found)
+{
+	MongoDocumentKey key = {bson_get_data(document), document->len};
+	MongoDocumentKey *entry = hash_search(table, &key, HASH_FIND, NULL);
+	uint8	   *bytes;
+
+	*found = entry != NULL;
+	if (*found)
+		return entry;
+	/* the entry is made when its bytes are there */
+	bytes = MemoryContextAlloc(context, key.length);
+	memcpy(bytes, key.data, key.length);
+	key.data = bytes;
+	return hash_search(table, &key, HASH_ENTER, NULL);
+}
+
 /*-------------------------------------------------------------------------
  * Results of the commands of one scan, to be given again.
  *-------------------------------------------------------------------------
  */
 
-/* The bytes of a command. */
-typedef struct CommandKey
-{
-	const uint8 *bytes;
-	uint32		length;
-} CommandKey;
-
 typedef struct StoredResult
 {
-	CommandKey	command;
+	MongoDocumentKey command;
 	int64		first;			/* row, in the tuplestore */
 	int64		nrows;
 	bool		whole;
@@ -49,42 +96,6 @@ struct MongoResultCache
 	int64		reused;
 };
 
-/* hash_command: for hash_create(). */
-static uint32
-hash_command(const void *key, Size keysize pg_attribute_unused())
-{
-	const CommandKey *command = key;
-
-	return hash_bytes(command->bytes, command->length);
-}
-
-/* compare_commands: likewise. */
-static int
-compare_commands(const void *left, const void *right, Size keysize pg_attribute_unused())
-{
-	const CommandKey *one = left;
-	const CommandKey *other = right;
-
-	return one->length == other->length &&
-		memcmp(one->bytes, other->bytes, one->length) == 0 ? 0 : 1;
-}
-
-/* create_known: an empty table of commands. */
-static void
-create_known(MongoResultCache *cache)
-{
-	HASHCTL		control = {
-		.keysize = sizeof(CommandKey),
-		.entrysize = sizeof(StoredResult),
-		.hash = hash_command,
-		.match = compare_commands,
-		.hcxt = cache->keys_context,
-	};
-
-	cache->known = hash_create("mongo_fdw results", 16, &control,
-							   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
-}
-
 MongoResultCache *
 mongo_results_create(MemoryContext context)
 {
@@ -94,7 +105,7 @@ mongo_results_create(MemoryContext context)
 	cache->context = context;
 	cache->keys_context = AllocSetContextCreate(context, "mongo_fdw results",
 												ALLOCSET_SMALL_SIZES);
-	create_known(cache);
+	cache->known = mongo_document_table_create(cache->keys_context, sizeof(StoredResult));
 	cache->rows = tuplestore_begin_heap(false, false, work_mem);
 	tuplestore_set_eflags(cache->rows, EXEC_FLAG_REWIND);
 	MemoryContextSwitchTo(old_context);
@@ -118,52 +129,40 @@ mongo_results_leave(MongoResultCache *cache)
 	cache->current = NULL;
 }
 
-/* enter_result: a new one, to be written behind all others. */
-static void
-enter_result(MongoResultCache *cache, const bson_t *command)
+MongoResultState
+mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 {
-	CommandKey	key = {.length = command->len};
-	uint8	   *bytes;
+	MongoDocumentKey key = {bson_get_data(command), command->len};
+	StoredResult *result = hash_search(cache->known, &key, HASH_FIND, NULL);
+	bool		found = result != NULL;
 
-	if (!tuplestore_in_memory(cache->rows) ||
-		MemoryContextMemAllocated(cache->keys_context, true) > (Size) work_mem * 1024)
+	if (result != cache->current)
+		mongo_results_leave(cache);
+	if (!found && (!tuplestore_in_memory(cache->rows) ||
+				   MemoryContextMemAllocated(cache->keys_context, true) > (Size) work_mem * 1024))
 	{
 		tuplestore_clear(cache->rows);
 		hash_destroy(cache->known);
 		MemoryContextReset(cache->keys_context);
-		create_known(cache);
+		cache->known = mongo_document_table_create(cache->keys_context, sizeof(StoredResult));
 	}
-	bytes = MemoryContextAlloc(cache->keys_context, command->len);
-	memcpy(bytes, bson_get_data(command), command->len);
-	key.bytes = bytes;
-	cache->current = hash_search(cache->known, &key, HASH_ENTER, NULL);
-	cache->current->first = tuplestore_tuple_count(cache->rows);
-	cache->current->nrows = 0;
-	cache->current->whole = false;
-}
-
-MongoResultState
-mongo_results_begin(MongoResultCache *cache, const bson_t *command)
-{
-	CommandKey	key = {bson_get_data(command), command->len};
-	StoredResult *earlier = hash_search(cache->known, &key, HASH_FIND, NULL);
-
-	if (earlier != cache->current)
-		mongo_results_leave(cache);
-	cache->position = 0;
-	if (earlier == NULL)
-		enter_result(cache, command);
-	else
+	if (!found)
 	{
-		cache->current = earlier;
-		cache->reused++;
+		/* to be written behind all others */
+		result = mongo_document_table_enter(cache->known, cache->keys_context, command, &found);
+		result->first = tuplestore_tuple_count(cache->rows);
+		result->nrows = 0;
+		result->whole = false;
 	}
+	else
+		cache->reused++;
+	cache->current = result;
+	cache->position = 0;
 	/* in a file this passes over less than work_mem holds */
 	tuplestore_rescan(cache->rows);
-	if (cache->current->first > 0)
-		(void) tuplestore_skiptuples(cache->rows, cache->current->first, true);
-	return earlier == NULL ? MONGO_RESULT_NEW :
-		earlier->whole ? MONGO_RESULT_WHOLE : MONGO_RESULT_BEGUN;
+	if (result->first > 0)
+		(void) tuplestore_skiptuples(cache->rows, result->first, true);
+	return !found ? MONGO_RESULT_NEW : result->whole ? MONGO_RESULT_WHOLE : MONGO_RESULT_BEGUN;
 }
 
 bool

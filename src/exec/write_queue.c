@@ -17,7 +17,6 @@
 
 #include "catalog/objectaddress.h"
 #include "commands/trigger.h"
-#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
@@ -78,13 +77,6 @@ typedef struct FiledBatch
 	uint64		count;
 	uint64		length;
 } FiledBatch;
-
-/* The bytes of a document {_id: value}. */
-typedef struct MongoIdentityKey
-{
-	uint32		length;
-	const char *data;
-} MongoIdentityKey;
 
 /* The queues of all statements that are being executed. */
 static dlist_head queues = DLIST_STATIC_INIT(queues);
@@ -492,52 +484,15 @@ mongo_writer_rows(const MongoWriter *writer)
 	return writer->rows;
 }
 
-static uint32
-hash_identity(const void *key, Size size pg_attribute_unused())
-{
-	const MongoIdentityKey *identity = key;
-
-	return hash_bytes((const unsigned char *) identity->data, identity->length);
-}
-
-static int
-match_identity(const void *first, const void *second, Size size pg_attribute_unused())
-{
-	const MongoIdentityKey *a = first;
-	const MongoIdentityKey *b = second;
-
-	return a->length != b->length || memcmp(a->data, b->data, a->length) != 0;
-}
-
 bool
 mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter)
 {
 	MongoWriteQueue *queue = writer->queue;
-	MongoIdentityKey key = {filter->len, (const char *) bson_get_data(filter)};
-	MongoIdentityKey *entry;
 	bool		found;
 
 	if (queue->changed == NULL)
-	{
-		HASHCTL		control = {
-			.keysize = sizeof(MongoIdentityKey),
-			.entrysize = sizeof(MongoIdentityKey),
-			.hash = hash_identity,
-			.match = match_identity,
-			.hcxt = queue->context,
-		};
-
-		queue->changed = hash_create("mongo_fdw changed rows", 256, &control,
-									 HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
-	}
-	entry = hash_search(queue->changed, &key, HASH_ENTER, &found);
-	if (!found)
-	{
-		char	   *copy = MemoryContextAlloc(queue->context, filter->len);
-
-		memcpy(copy, key.data, key.length);
-		entry->data = copy;
-	}
+		queue->changed = mongo_document_table_create(queue->context, sizeof(MongoDocumentKey));
+	(void) mongo_document_table_enter(queue->changed, queue->context, filter, &found);
 	return !found;
 }
 
