@@ -162,8 +162,8 @@ typedef struct MongoSession MongoSession;
  *		The session in which 'user' writes; opened by the first call.
  *
  * To be called before the scan whose rows an UPDATE or DELETE changes, so that
- * what it reads cannot change before it is written.  Raises 08001 as
- * mongo_lease_acquire() does, 25006 in a read-only transaction, 0A000 where the
+ * what it reads cannot change before it is written.  Raises what connecting does
+ * (08001, 28P01), 25006 in a read-only transaction, 0A000 where the
  * option "transactions" requires what the server does not have or after a
  * rolled-back savepoint.
  */
@@ -268,8 +268,8 @@ typedef struct MongoWriteFlight MongoWriteFlight;
 /*
  * mongo_write_batch_begin
  *		Send the batch without waiting for its reply; NULL, with nothing sent, where
- *		that is not possible: in a MongoDB transaction, where libmongoc sends writes,
- *		or when it takes more than one message.
+ *		that is not possible: in a MongoDB transaction, for upserts, or when it takes more
+ *		than one message.
  *
  * One at a time in a session, whose other statements wait for its end.  *batch and
  * 'context_message' must stay until mongo_write_batch_finish().  It lives in

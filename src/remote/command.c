@@ -54,7 +54,8 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 	const bson_t *document;
 
 	mongo_session_settle(user);
-	lease = mongo_lease_acquire(CurrentMemoryContext, user);
+	lease = mongo_lease_create(CurrentMemoryContext, user, NULL, NULL);
+	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
 	if (!read_only)
 		mongo_lease_replace_if_closed(lease, user);
 	for (int attempt = 1;; attempt++)

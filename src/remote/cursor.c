@@ -31,11 +31,10 @@ static void forget_opened(MongoSession *session, MongoSessionCursor *opened);
 /*-------------------------------------------------------------------------
  * "Open this cursor, next document".
  *
- * Inside a MongoDB transaction each batch is one command through libmongoc's
- * session, which puts it into the transaction; nothing is in flight in
- * between, so several cursors take turns on the transaction's connection.
- * Otherwise a cursor holds a connection from a request to its answer, and others
- * who need one may have the answer taken off it before this one asks (remote_internal.h).
+ * Inside a MongoDB transaction each batch is one command of that, and nothing is in
+ * flight in between, so several cursors share the transaction's connection.  Otherwise a
+ * cursor holds a connection from a request to its answer, and others who need one may have
+ * the answer taken off it before this one asks.
  *
  * From the first getMore on, the next batch is asked for before the current
  * one is handed out, so that the server works while the rows are decoded: at
@@ -378,6 +377,16 @@ receive_batch(MongoCursor *cursor)
 	ask_ahead(cursor, was_opened);
 }
 
+/* append_get_more: the command for the next batch, without a comment. */
+static void
+append_get_more(const MongoCursor *cursor, bson_t *command)
+{
+	BSON_APPEND_INT64(command, "getMore", cursor->id);
+	BSON_APPEND_UTF8(command, "collection", cursor->ns_collection);
+	if (cursor->batch_size > 0)
+		BSON_APPEND_INT32(command, "batchSize", cursor->batch_size);
+}
+
 /*
  * fetch_in_session
  *		The first batch, or the next, inside a transaction.
@@ -386,8 +395,9 @@ static void
 fetch_in_session(MongoCursor *cursor)
 {
 	MemoryContext old_context;
-	bson_t	   *get_more;
-	bson_t		view;
+	bson_t	   *get_more = NULL;
+	bson_t		command;
+	bool		is_first = cursor->command != NULL;
 	const bson_t *reply;
 	bson_iter_t iter;
 	const uint8 *document;
@@ -398,27 +408,19 @@ fetch_in_session(MongoCursor *cursor)
 	begin_wait(cursor, traffic);
 	cursor->usage->commands++;
 	old_context = MemoryContextSwitchTo(cursor->batch_context);
-	if (cursor->command != NULL)
-	{
-		if (!bson_view(&view, cursor->command, cursor->command_length))
-			elog(ERROR, "invalid command document");
-		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
-										   cursor->database, &view,
-										   read_failure_message(cursor));
-		forget_command(cursor);
-	}
-	else
+	if (is_first && !bson_view(&command, cursor->command, cursor->command_length))
+		elog(ERROR, "invalid command document");
+	if (!is_first)
 	{
 		get_more = bson_create_in(cursor->batch_context);
-		BSON_APPEND_INT64(get_more, "getMore", cursor->id);
-		BSON_APPEND_UTF8(get_more, "collection", cursor->ns_collection);
-		if (cursor->batch_size > 0)
-			BSON_APPEND_INT32(get_more, "batchSize", cursor->batch_size);
+		append_get_more(cursor, get_more);
 		mongo_trace_append(cursor->comment, get_more);
-		reply = mongo_session_read_command(cursor->session, cursor->batch_context,
-										   cursor->ns_database, get_more,
-										   read_failure_message(cursor));
 	}
+	reply = mongo_session_read_command(cursor->session, cursor->batch_context,
+									   is_first ? cursor->database : cursor->ns_database,
+									   is_first ? &command : get_more,
+									   read_failure_message(cursor));
+	forget_command(cursor);
 	end_wait(cursor, traffic);
 	if (!bson_iter_init_find(&iter, reply, "cursor") ||
 		!BSON_ITER_HOLDS_DOCUMENT(&iter))
@@ -766,10 +768,7 @@ send_get_more(MongoCursor *cursor)
 	volatile bool sent = false;
 
 	/* stays within the bson_t until there is somebody to free it */
-	BSON_APPEND_INT64(&command, "getMore", cursor->id);
-	BSON_APPEND_UTF8(&command, "collection", cursor->ns_collection);
-	if (cursor->batch_size > 0)
-		BSON_APPEND_INT32(&command, "batchSize", cursor->batch_size);
+	append_get_more(cursor, &command);
 
 	PG_TRY();
 	{

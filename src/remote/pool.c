@@ -157,9 +157,6 @@ kill_orphans(MongoConnection *connection)
 
 /* ----------------- Leases: the exclusive use of a connection ------------------ */
 
-/* A connection used so recently is not asked whether its connection is open. */
-#define RECENTLY_USED_MS	100
-
 /* ---------------------------- cursors of leases ----------------------------- */
 
 static void
@@ -316,28 +313,15 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	return lease;
 }
 
-MongoLease *
-mongo_lease_acquire(MemoryContext owner, UserMapping *user)
-{
-	MongoLease *lease = mongo_lease_create(owner, user, NULL, NULL);
-
-	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
-	return lease;
-}
-
-/* was_left: has the connection been idle for long enough that it is worth a look? */
-static bool
-was_left(const MongoConnection *connection)
-{
-	return connection->idle_since != 0 &&
-		TimestampDifferenceExceeds(connection->idle_since, GetCurrentTimestamp(),
-								   RECENTLY_USED_MS);
-}
-
 void
 mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user)
 {
-	if (was_left(lease->connection) && mongo_has_reply(lease->connection))
+	const MongoConnection *connection = lease->connection;
+
+	if (connection->idle_since != 0 &&
+		TimestampDifferenceExceeds(connection->idle_since, GetCurrentTimestamp(),
+								   RECENTLY_USED_MS) &&
+		mongo_has_reply(lease->connection))
 		mongo_lease_renew(lease, user);
 }
 

@@ -746,20 +746,18 @@ struct MongoLease
  *		A lease that holds no connection yet.  It ends by mongo_lease_release(), or by its
  *		owner's reset, at the latest by the transaction's abort.
  *
- * mongo_lease_acquire
- *		One with an idle connection, which causes no traffic, or a new one.  Raises as
- *		mongo_connection_open() does.
- *
  * mongo_lease_acquire_for_write
  *		One of the primary, whose connection has not been closed.  With 'turns' others may
  *		have the answer taken while it is in flight.
  */
 extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 									  const MongoTurns *turns, void *reader);
-extern MongoLease *mongo_lease_acquire(MemoryContext owner, UserMapping *user);
 extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 												 const MongoTurns *turns, void *reader);
 extern void mongo_lease_release(MongoLease *lease);
+
+/* A connection used so recently, in milliseconds, is not asked whether it is open. */
+#define RECENTLY_USED_MS	100
 
 /*
  * mongo_lease_replace_if_closed

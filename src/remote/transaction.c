@@ -40,9 +40,6 @@
  *-------------------------------------------------------------------------
  */
 
-/* A connection used so recently is not asked whether it is open. */
-#define RECENTLY_USED_MS	100
-
 /* How long a commit whose outcome is unknown is asked for again. */
 #define COMMIT_RETRY_MS		30000
 #define COMMIT_PAUSE_MS		50
@@ -100,22 +97,6 @@ mongo_session_report_error(const MongoSession *session, const char *context_mess
 /* ------------------------------ beginning ---------------------------------- */
 
 /*
- * refuse_without_transactions
- *		The option "transactions" on a standalone server.
- */
-static void
-refuse_without_transactions(MongoSession *session)
-{
-	if (session->mode == MONGO_TRANSACTIONS_REQUIRED)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("server \"%s\" has no transactions", session->server_name),
-				 errdetail("It is a standalone MongoDB server, and the option \"transactions\" is \"required\"."),
-				 errhint("Make it a replica set, which may have one member, or set \"transactions\" to \"auto\" or \"off\".")));
-	session->mode = MONGO_TRANSACTIONS_OFF;
-}
-
-/*
  * begin
  *		Have the MongoDB transaction begin with the next command, where the server has
  *		transactions.
@@ -135,7 +116,13 @@ begin(MongoSession *session)
 	if (connection->is_standalone)
 	{
 		mongo_lease_release(lease);
-		refuse_without_transactions(session);
+		if (session->mode == MONGO_TRANSACTIONS_REQUIRED)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("server \"%s\" has no transactions", session->server_name),
+					 errdetail("It is a standalone MongoDB server, and the option \"transactions\" is \"required\"."),
+					 errhint("Make it a replica set, which may have one member, or set \"transactions\" to \"auto\" or \"off\".")));
+		session->mode = MONGO_TRANSACTIONS_OFF;
 		return;
 	}
 	lsid = mongo_server_session_use(&connection->session, connection->context);
