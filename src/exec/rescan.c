@@ -134,7 +134,10 @@ mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 {
 	MongoDocumentKey key = {bson_get_data(command), command->len};
 	StoredResult *result = hash_search(cache->known, &key, HASH_FIND, NULL);
-	bool		found = result != NULL;
+
+	/* to begin a file behind many other rows takes longer than to ask again */
+	bool		found = result != NULL && (tuplestore_in_memory(cache->rows) ||
+										   result->first <= result->nrows || !result->whole);
 
 	if (result != cache->current)
 		mongo_results_leave(cache);
@@ -158,7 +161,6 @@ mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 		cache->reused++;
 	cache->current = result;
 	cache->position = 0;
-	/* in a file this passes over less than work_mem holds */
 	tuplestore_rescan(cache->rows);
 	if (result->first > 0)
 		(void) tuplestore_skiptuples(cache->rows, result->first, true);

@@ -89,7 +89,6 @@ static void
 prepare_compression(MongoConnection *connection, const mongoc_uri_t *uri,
 					mongoc_server_description_t *server)
 {
-
 	connection->compressor =
 		mongo_compressor_negotiated(mongoc_server_description_hello_response(server));
 	connection->compression_level =
@@ -644,7 +643,6 @@ mongo_connection_run_beside(const MongoConnection *connection, const MongoComman
 bool
 mongo_connection_is_clean(const MongoConnection *connection)
 {
-
 	return !connection->broken && connection->in_flight == 0 &&
 		connection->transport.data_stream != NULL &&
 		!connection->transport.interrupted;

@@ -304,7 +304,7 @@ build_command(const MongoFindAndModify *command)
 }
 
 /*
- * is_lost_race: has another connection inserted the document of an upsert meanwhile?  It is
+ * is_lost_race: has another client inserted the document of an upsert meanwhile?  It is
  * found then.  In a transaction the error has ended that.
  */
 static bool

@@ -217,9 +217,8 @@ typedef struct CursorsEnd
 
 /*
  * kill_taken
- *		Over a connection of its own; and as the process exits, on the connection's
- *		connection: MongoDB reads on when it has answered, though nobody is there any
- *		more to take the answer.
+ *		Over a connection of its own; and as the process exits, on the one that
+ *		waits: MongoDB reads on when it has replied, though nobody takes the reply any more.
  */
 static void
 kill_taken(void *argument)

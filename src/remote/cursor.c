@@ -1015,7 +1015,7 @@ note_opened(MongoCursor *cursor, int64 id)
 	opened->handle = &cursor->open_in_session;
 	cursor->open_in_session = opened;
 	dlist_push_tail(&session->cursors, &opened->node);
-	if (session->nabandoned < session->kill_at)
+	if (session->nabandoned < Max(session->kill_at, MOST_ABANDONED))
 		return;
 	mongo_session_kill_cursors(session, false);
 	mongo_lease_check_interrupts(session->lease);

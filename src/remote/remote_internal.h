@@ -28,8 +28,6 @@
 
 /* ------------------- stream.c: sockets, waits, interrupts ------------------ */
 
-struct MongoStream;
-
 /*
  * Which interrupts end the wait for a reply.
  *
@@ -108,7 +106,7 @@ typedef struct MongoStream
 	MongoTransport *transport;
 	mongoc_stream_t *top;		/* what carries messages: this one, or TLS on
 								 * it */
-	mongoc_stream_t *guard;		/* on top of that (remote_internal.h), or NULL */
+	mongoc_stream_t *guard;		/* on top of that, or NULL */
 	size_t		guarded;		/* bytes that it has ready */
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	pgsocket	socket;
@@ -291,12 +289,17 @@ get_int32(const uint8 *source)
 /*
  * mongo_frame_check_header: the first HEADER_SIZE bytes of an answer, but for the opcode.
  * mongo_frame_check_message: a whole OP_MSG, which is to hold one document and nothing else.
+ * mongo_frame_check_compressed: a whole OP_COMPRESSED; what size it will be, with a header.
+ * mongo_frame_expand: uncompresses it into 'target', which has space for that many bytes.
  * NULL, or what is wrong, as mongo_reply_check() has it.
  */
-extern const char *mongo_frame_check_header(const uint8 *header,
-											uint32 request_id);
-extern const char *mongo_frame_check_message(const uint8 *message,
-											 size_t length);
+extern const char *mongo_frame_check_header(const uint8 *header, uint32 request_id);
+extern const char *mongo_frame_check_message(const uint8 *message, size_t length);
+extern const char *mongo_frame_check_compressed(const uint8 *message,
+												const MongoCompressor *compressor,
+												size_t *expanded_size);
+extern const char *mongo_frame_expand(const uint8 *message, size_t length,
+									  uint8 *target, size_t expanded_size);
 
 /* Space for a message. */
 typedef struct MongoBuffer

@@ -951,8 +951,8 @@ mongo_register_transaction_callbacks(void)
 
 	if (registered)
 		return;
-	RegisterXactCallback(at_transaction_event, NULL);
 	RegisterSubXactCallback(at_subtransaction_event, NULL);
+	RegisterXactCallback(at_transaction_event, NULL);
 	registered = true;
 }
 

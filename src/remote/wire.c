@@ -369,14 +369,9 @@ mongo_frame_check_message(const uint8 *message, size_t length)
 	return NULL;
 }
 
-/*
- * check_compressed
- *		A whole OP_COMPRESSED, whose header has been checked; *expanded_size is what it will
- *		be, with a header.
- */
-static const char *
-check_compressed(const uint8 *message, const MongoCompressor *compressor,
-				 size_t *expanded_size)
+const char *
+mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compressor,
+							 size_t *expanded_size)
 {
 	uint32		size = get_int32(message + HEADER_SIZE + 4);
 	const MongoCompressor *used = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
@@ -392,9 +387,8 @@ check_compressed(const uint8 *message, const MongoCompressor *compressor,
 	return NULL;
 }
 
-/* expand: it into 'target', which has room for 'expanded_size' bytes. */
-static const char *
-expand(const uint8 *message, size_t length, uint8 *target, size_t expanded_size)
+const char *
+mongo_frame_expand(const uint8 *message, size_t length, uint8 *target, size_t expanded_size)
 {
 	const MongoCompressor *compressor = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
 
@@ -516,12 +510,12 @@ take_document(MongoConnection *connection, MongoReply *reply)
 		const uint8 *source = reply->compressed.data;
 		size_t		size = 0;
 
-		violation = check_compressed(source, connection->compressor, &size);
+		violation = mongo_frame_check_compressed(source, connection->compressor, &size);
 		if (violation == NULL)
 		{
 			if (!reserve_reply(connection, reply, &reply->message, size, 0))
 				return MONGO_BROKEN;
-			violation = expand(source, length, reply->message.data, size);
+			violation = mongo_frame_expand(source, length, reply->message.data, size);
 		}
 		length = size;
 	}

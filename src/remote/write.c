@@ -233,7 +233,8 @@ write_fields(MongoWriteUnderWay *way)
 		bson_concat(fields, connection->write_concern);
 	/* a member that is connected to directly may be a secondary */
 	if (way->session == NULL && connection->read_preference != NULL &&
-		mongo_uri_is_single(connection->uri) && strncmp(connection->server_type, "RS", 2) == 0)
+		mongo_uri_is_single(connection->uri) && strncmp(connection->server_type, "RS", 2) == 0 &&
+		!bson_has_field(way->command.document, "$readPreference"))
 		bson_concat(fields, connection->read_preference);
 	return fields;
 }

@@ -290,7 +290,8 @@ fuzz_frame(const uint8_t *data, size_t size)
 			(void) mongo_reply_check(message + BODY_OFFSET, size - BODY_OFFSET);
 		return;
 	}
-	if (mongo_frame_check_compressed(message, NULL, &expanded_size) == NULL &&
+	if (mongo_frame_check_compressed(message, mongo_compressor_with_id(message[HEADER_SIZE + 8]),
+									 &expanded_size) == NULL &&
 		expanded_size < 1024 * 1024)
 	{
 		uint8	   *expanded = palloc(expanded_size);
@@ -342,18 +343,21 @@ static void
 fuzz_pattern(const uint8_t *data, size_t size)
 {
 	static const Oid functions[] = {F_TEXTLIKE, F_STARTS_WITH, F_TEXTREGEXEQ, F_TEXTICREGEXEQ};
-	const char *expression;
+	MongoField	field = {
+		.path = "t", .type = TEXTOID, .typmod = -1, .operator_type = TEXTOID,
+		.bson_type = size > 0 && *data & 4 ? BSON_TYPE_UTF8 : BSON_TYPE_EOD
+	};
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	Node	   *pattern;
 
 	if (size < 1 || !is_text(data + 1, size - 1))
 		return;
-	expression = mongo_pattern_expression(mongo_pattern_function(functions[*data & 3]),
-										  (Node *) makeConst(TEXTOID, -1, C_COLLATION_OID, -1,
-															 CStringGetTextDatum(pnstrdup((const char *) data + 1, size - 1)),
-															 false, false),
-										  C_COLLATION_OID);
-	if (expression != NULL)
-		fuzz_check(pg_verify_mbstr(PG_UTF8, expression, strlen(expression), true),
-				   "a regular expression is text");
+	pattern = (Node *) makeConst(TEXTOID, -1, C_COLLATION_OID, -1,
+								 CStringGetTextDatum(pnstrdup((const char *) data + 1, size - 1)),
+								 false, false);
+	(void) mongo_translate_pattern(&field, functions[*data & 3], pattern, C_COLLATION_OID,
+								   (*data & 8) == 0, match);
+	fuzz_check(bson_validate(match, BSON_VALIDATE_UTF8, NULL), "a regular expression is text");
 }
 
 const FuzzTarget fuzz_targets[] = {
