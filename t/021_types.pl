@@ -411,11 +411,6 @@ is($node->safe_psql('postgres', q(
 	WHERE (__doc->'s')::text = to_json(string)::text AND __doc->>'s' = string)),
 	160 * 18, 'JSON escapes what to_json() does, wherever it stands');
 
-# a scope is a document, also one that looks like a wrapper
-$node->safe_psql('postgres', q(CREATE FOREIGN TABLE scoped (_id int, v json) SERVER mongodb OPTIONS (database 'db')));
-is($node->safe_psql('postgres', q(INSERT INTO scoped VALUES (1, '{"$code":"f()","$scope":{"$symbol":"a"}}'); SELECT v FROM scoped)),
-	'{"$code":"f()","$scope":{"$symbol":"a"}}', 'code with a scope that looks like a wrapper');
-
 # A $date in the form that most have is read as timestamptz would.
 $node->safe_psql('postgres', q(
 	CREATE FOREIGN TABLE dated (__doc json) SERVER mongodb OPTIONS (database 'db', collection 'dated');

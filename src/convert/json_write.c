@@ -419,10 +419,7 @@ bson_put(JsonSink *base, JsonItem item, const char *text, uint32 length, int64 i
 	if (sink->undecided)
 	{
 		sink->undecided = false;
-		/* a scope is a document, whatever it looks like */
-		if (item == JSON_KEY && mongo_may_be_wrapper(text, length) &&
-			!(sink->frame != NULL && sink->frame->may_be_wrapper &&
-			  sink->key_length == strlen("$scope") && memcmp(sink->key, "$scope", sink->key_length) == 0))
+		if (item == JSON_KEY && mongo_may_be_wrapper(text, length))
 			open_candidate(sink);
 		else
 			open_container(sink, false);
