@@ -172,6 +172,11 @@ like($errors, qr/ERROR:  08007: could not commit on server "second".*server "mon
 	'two servers, of which the second fails: 08007');
 $mongod->unblock_commands;
 is_there('1||', 'what the first has stays');
+$mongod->command($fail_second);
+($errors) = run("BEGIN; INSERT INTO t_mongodb VALUES (1); INSERT INTO t_second VALUES (2); COMMIT; SET statement_timeout = '200ms'; SELECT pg_sleep(3)");
+like($errors, qr/ERROR:  08007.*ERROR:  57014/s, 'and the session can be cancelled');
+$mongod->unblock_commands;
+is_there('1||', 'the same');
 
 # a user mapping made anew does not make it two transactions
 $mongod->command($fail_second);

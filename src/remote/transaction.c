@@ -318,7 +318,7 @@ mongo_session_run_kill(MongoSession *session, const char *database, const bson_t
 
 /*
  * Between MongoDB's commit and PostgreSQL's no interrupt is to make the
- * transaction fail.  An ERROR, should there be one, releases what is held.
+ * transaction fail.  An ERROR in between, as of a second server, releases what is held.
  */
 static bool holding_interrupts = false;
 
@@ -333,9 +333,10 @@ hold_interrupts(void)
 
 /* release_interrupts: at the end, where PostgreSQL itself holds them as well. */
 static void
-release_interrupts(void)
+release_interrupts(bool aborted)
 {
-	if (holding_interrupts && InterruptHoldoffCount > 1)
+	/* nothing but an ERROR leads from a commit to an abort */
+	if (holding_interrupts && !aborted && InterruptHoldoffCount > 1)
 		RESUME_INTERRUPTS();
 	holding_interrupts = false;
 }
@@ -885,7 +886,7 @@ end_sessions(XactEvent event)
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-			release_interrupts();
+			release_interrupts(event == XACT_EVENT_ABORT);
 			foreach(cell, sessions)
 			{
 				abandon_flight(lfirst(cell), 1);
