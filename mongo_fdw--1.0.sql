@@ -242,23 +242,16 @@ COMMENT ON FUNCTION objectid(timestamptz) IS 'the lowest ObjectId made in that s
 -- Functions that talk to a server
 --
 
--- A command's name is its first member.  json and text, and so a plain
--- literal, keep the order in which it was written; jsonb has its own order,
--- there the name is looked up.
-
-CREATE FUNCTION mongo_command(server name, database text, command jsonb)
-RETURNS jsonb
-AS 'MODULE_PATHNAME', 'mongo_command_jsonb'
-LANGUAGE C STRICT VOLATILE;
+-- The order of members matters to MongoDB, and jsonb does not keep it.
 
 CREATE FUNCTION mongo_command(server name, database text, command json)
 RETURNS jsonb
-AS 'MODULE_PATHNAME', 'mongo_command_json'
+AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE;
 
 CREATE FUNCTION mongo_command(server name, database text, command text)
 RETURNS jsonb
-AS 'MODULE_PATHNAME', 'mongo_command_json'
+AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE;
 
 -- Tested by MongoDB alone; called, it raises an error.  Not leakproof.
@@ -277,22 +270,16 @@ LANGUAGE C STABLE;
 
 -- Not strict: a pipeline without a collection has NULL there.
 
-CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline jsonb,
-	options jsonb DEFAULT NULL)
-RETURNS SETOF jsonb
-AS 'MODULE_PATHNAME', 'mongo_aggregate_jsonb'
-LANGUAGE C VOLATILE;
-
 CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline json,
-	options jsonb DEFAULT NULL)
+	options json DEFAULT NULL)
 RETURNS SETOF jsonb
-AS 'MODULE_PATHNAME', 'mongo_aggregate_json'
+AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE;
 
 CREATE FUNCTION mongo_aggregate(server name, database text, collection text, pipeline text,
-	options jsonb DEFAULT NULL)
+	options json DEFAULT NULL)
 RETURNS SETOF jsonb
-AS 'MODULE_PATHNAME', 'mongo_aggregate_json'
+AS 'MODULE_PATHNAME'
 LANGUAGE C VOLATILE;
 
 --

@@ -135,7 +135,6 @@ foreach my $case ([ 'read-only transaction', $primary, 'BEGIN READ ONLY' ], [ 'h
 		  '[{"$out": "x"}]', '[{"$match": {}}, {"$merge": "x"}]', '[{"$match": {}, "$out": "x"}]', '[{"$frobnicate": 1}]');
 }
 
-refuses('jsonb', $primary, '25006', 'BEGIN READ ONLY', map { command($_, 'jsonb') } $writing[0], $writing[18], $writing[28]);
 refuses('json', $primary, '25006', 'BEGIN READ ONLY', map { command($_, 'json') } $writing[0], $writing[18], $writing[28]);
 refuses('default', $primary, '25006', 'SET default_transaction_read_only = on', command($writing[0]));
 refuses('SET TRANSACTION', $primary, '25006', 'BEGIN; SET TRANSACTION READ ONLY', command($writing[0]));

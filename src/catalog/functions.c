@@ -40,10 +40,8 @@ static const char *const refused_members[] = {
 };
 
 PG_FUNCTION_INFO_V1(mongo_fdw_version);
-PG_FUNCTION_INFO_V1(mongo_command_json);
-PG_FUNCTION_INFO_V1(mongo_command_jsonb);
-PG_FUNCTION_INFO_V1(mongo_aggregate_json);
-PG_FUNCTION_INFO_V1(mongo_aggregate_jsonb);
+PG_FUNCTION_INFO_V1(mongo_command);
+PG_FUNCTION_INFO_V1(mongo_aggregate);
 
 /* ------------------------------ what a command does ------------------------- */
 
@@ -69,35 +67,6 @@ static const char *const reading_commands[] = {
 	"validateDBMetadata", "whatsmysni", "whatsmyuri", NULL
 };
 
-/* Those that may write, for finding the name of a command that was jsonb. */
-static const char *const other_commands[] = {
-	"abortTransaction", "aggregate", "analyze", "analyzeShardKey", "appendOplogNote",
-	"applyOps", "authenticate", "balancerStart", "balancerStop", "bulkWrite", "cleanupOrphaned",
-	"clearJumboFlag", "clearLog", "cloneCollectionAsCapped", "collMod", "commitTransaction",
-	"compact", "compactStructuredEncryptionData", "configureCollectionBalancing",
-	"configureFailPoint", "configureQueryAnalyzer", "connPoolSync", "convertToCapped", "create",
-	"createIndexes", "createRole", "createSearchIndexes", "createUser", "delete",
-	"deleteIndexes", "drop", "dropAllRolesFromDatabase", "dropAllUsersFromDatabase",
-	"dropConnections", "dropDatabase", "dropIndexes", "dropRole", "dropSearchIndex", "dropUser",
-	"enableSharding", "endSessions", "explain", "features", "findAndModify", "findandmodify",
-	"flushRouterConfig", "fsync", "fsyncUnlock", "getMore", "grantPrivilegesToRole",
-	"grantRolesToRole", "grantRolesToUser", "insert", "invalidateUserCache", "killAllSessions",
-	"killAllSessionsByPattern", "killOp", "killSessions", "logApplicationMessage", "logRotate",
-	"logout", "mapReduce", "mapreduce", "mergeChunks", "moveChunk", "moveCollection",
-	"movePrimary", "planCacheClear", "planCacheClearFilters", "planCacheSetFilter", "profile",
-	"reIndex", "refineCollectionShardKey", "refreshSessions", "removeShard", "renameCollection",
-	"replSetAbortPrimaryCatchUp", "replSetFreeze", "replSetInitiate", "replSetMaintenance",
-	"replSetReconfig", "replSetResizeOplog", "replSetStepDown", "replSetSyncFrom",
-	"reshardCollection", "revokePrivilegesFromRole", "revokeRolesFromRole",
-	"revokeRolesFromUser", "rotateCertificates", "saslContinue", "saslStart", "setAuditConfig",
-	"setClusterParameter", "setDefaultRWConcern", "setFeatureCompatibilityVersion",
-	"setIndexCommitQuorum", "setParameter", "setQuerySettings", "setUserWriteBlockMode",
-	"shardCollection", "shutdown", "split", "startSession",
-	"transitionFromDedicatedConfigServer", "transitionToDedicatedConfigServer", "unsetSharding",
-	"update", "updateRole", "updateSearchIndex", "updateUser", "validate",
-	"voteCommitImportCollection", "waitForFailPoint", NULL
-};
-
 /*
  * Stages that only read.  $out and $merge write, and what a later MongoDB brings
  * is not known to only read before it is listed.
@@ -114,20 +83,6 @@ static const char *const reading_stages[] = {
 	"$unionWith", "$unset", "$unwind", "$vectorSearch", NULL
 };
 
-/* Commands with an argument that bears the name of another command. */
-static const struct
-{
-	const char *command;
-	const char *argument;
-}			ambiguous_arguments[] =
-{
-	{"aggregate", "explain"},
-	{"findAndModify", "update"},
-	{"findandmodify", "update"},
-	{"serverStatus", "top"},
-	{"hello", "startSession"},
-};
-
 /* is_among: a list that ends with NULL. */
 static bool
 is_among(const char *name, const char *const *list)
@@ -138,95 +93,6 @@ is_among(const char *name, const char *const *list)
 			return true;
 	}
 	return false;
-}
-
-/* ------------------------------ the name ----------------------------------- */
-
-/* is_argument_here: does 'document' hold a command that 'name' belongs to? */
-static bool
-is_argument_here(const bson_t *document, const char *name)
-{
-	for (size_t i = 0; i < lengthof(ambiguous_arguments); i++)
-	{
-		if (strcmp(ambiguous_arguments[i].argument, name) == 0 &&
-			bson_has_field(document, ambiguous_arguments[i].command))
-			return true;
-	}
-	return false;
-}
-
-static void
-report_unclear_name(const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot tell which member of the document is the command's name"),
-			 errdetail_internal("%s", detail),
-			 errhint("jsonb does not keep the order of members. Pass the command as json or text, with its name first.")));
-}
-
-/* find_command_name gives a pointer into 'document'. */
-static const char *
-find_command_name(const bson_t *document)
-{
-	const char *name = NULL;
-	bson_iter_t iter;
-
-	if (bson_count_keys(document) == 1 &&
-		bson_iter_init(&iter, document) && bson_iter_next(&iter))
-		return bson_iter_key(&iter);
-
-	if (!bson_iter_init(&iter, document))
-		report_unclear_name("It is not a document.");
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if ((!is_among(key, reading_commands) && !is_among(key, other_commands)) ||
-			is_argument_here(document, key))
-			continue;
-		if (name != NULL)
-			report_unclear_name(psprintf("Both \"%s\" and \"%s\" are commands.",
-										 name, key));
-		name = key;
-	}
-	if (name == NULL)
-		report_unclear_name("It holds no name of a known command.");
-	return name;
-}
-
-/*
- * ordered_command
- *		A copy, in the current memory context, of a command that was jsonb, with the member
- *		that is its name in front, as MongoDB wants it; that of an explained command, too.
- *
- * A member alone is the name, whatever it is; else the name is found among those of
- * MongoDB's commands.  Raises 22023 when no member or more than one can be it.
- */
-static const bson_t *
-ordered_command(const bson_t *command)
-{
-	bson_t	   *ordered = bson_create_in(CurrentMemoryContext);
-	const char *name = find_command_name(command);
-	bson_iter_t iter;
-	bson_t		explained;
-
-	check_stack_depth();
-
-	if (!bson_iter_init_find(&iter, command, name))
-		elog(ERROR, "command lost its name");
-	if (strcmp(name, "explain") == 0 && bson_view_at(&explained, &iter))
-		BSON_APPEND_DOCUMENT(ordered, name, ordered_command(&explained));
-	else
-		bson_append_iter(ordered, name, -1, &iter);
-
-	bson_iter_init(&iter, command);
-	while (bson_iter_next(&iter))
-	{
-		if (strcmp(bson_iter_key(&iter), name) != 0)
-			bson_append_iter(ordered, NULL, 0, &iter);
-	}
-	return ordered;
 }
 
 /* ------------------------------ reading ------------------------------------ */
@@ -390,12 +256,11 @@ utf8_argument(text *argument)
 	return mongo_to_utf8(text_to_cstring(argument));
 }
 
-/* append_datum_at puts a json or jsonb value under 'key' and finds it there. */
+/* append_json_at: append a json value under 'key', and point *iter to it. */
 static void
-append_datum_at(bson_t *document, const char *key, Datum value, Oid typid,
-				bson_iter_t *iter)
+append_json_at(bson_t *document, const char *key, Datum value, bson_iter_t *iter)
 {
-	mongo_append_datum(document, key, -1, value, false, typid, -1);
+	mongo_append_datum(document, key, -1, value, false, JSONOID, -1);
 	if (!bson_iter_init_find(iter, document, key))
 		elog(ERROR, "value was not appended");
 }
@@ -411,23 +276,6 @@ jsonb_decoder(MemoryContext context, const char *database, const char *collectio
 	return mongo_row_decoder_create(context, database, collection,
 									&whole_document, 1,
 									MONGO_TYPE_MISMATCH_ERROR, false);
-}
-
-/*
- * warn_of_lost_order
- *		Say so when a jsonb cannot have kept the order of a sort's keys.
- */
-static void
-warn_of_lost_order(const bson_iter_t *sort)
-{
-	bson_iter_t keys;
-
-	if (BSON_ITER_HOLDS_DOCUMENT(sort) && bson_iter_recurse(sort, &keys) &&
-		bson_iter_next(&keys) && bson_iter_next(&keys))
-		ereport(WARNING,
-				(errmsg("jsonb does not keep the order of the keys in \"%s\"",
-						bson_iter_key(sort)),
-				 errhint("Pass a sort by more than one key as json or text, and a hint by the index's name.")));
 }
 
 /* ------------------------------ mongo_command ------------------------------ */
@@ -451,35 +299,35 @@ refuse_command(const bson_t *command, const char *name)
 	}
 }
 
-/* command_from_datum: the document, with the command's name in front. */
 static const bson_t *
-command_from_datum(Datum value, Oid typid)
+command_from_datum(Datum value)
 {
 	bson_t	   *parent = bson_create_in(CurrentMemoryContext);
 	bson_iter_t iter;
 	bson_t		view;
 
-	append_datum_at(parent, "command", value, typid, &iter);
+	append_json_at(parent, "command", value, &iter);
 	if (!bson_view_at(&view, &iter))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a command must be a JSON object")));
-
 	if (bson_empty(&view))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a command must not be empty")));
-
-	return typid == JSONBOID ? ordered_command(&view) :
-		bson_copy_in(CurrentMemoryContext, &view);
+	return bson_copy_in(CurrentMemoryContext, &view);
 }
 
-static Datum
-run_command(FunctionCallInfo fcinfo, Oid typid)
+/*
+ * mongo_command(server name, database text, command json | text) -> jsonb
+ *		The first member is the command's name.  jsonb would not keep it first.
+ */
+Datum
+mongo_command(PG_FUNCTION_ARGS)
 {
 	UserMapping *user = mongo_caller_mapping(GetForeignServerByName(NameStr(*PG_GETARG_NAME(0)), false));
 	const char *database = utf8_argument(PG_GETARG_TEXT_PP(1));
-	const bson_t *command = command_from_datum(PG_GETARG_DATUM(2), typid);
+	const bson_t *command = command_from_datum(PG_GETARG_DATUM(2));
 	const bson_t *reply;
 	const char *name;
 	const char *context_message;
@@ -496,8 +344,6 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 	only_reads = command_only_reads(command);
 	if (!only_reads)
 		prevent_write(psprintf("mongo_command() with \"%s\"", name));
-	if (typid == JSONBOID && bson_iter_init_find(&iter, command, "sort"))
-		warn_of_lost_order(&iter);
 
 	mongo_begin_command(user, only_reads ? database : NULL, !only_reads);
 	mongo_begin_own_work(&work, "mongo_command()");
@@ -515,41 +361,7 @@ run_command(FunctionCallInfo fcinfo, Oid typid)
 	return result;
 }
 
-/*
- * mongo_command(server name, database text, command json | text) -> jsonb
- *		The first member is the command's name, as it was written.
- */
-Datum
-mongo_command_json(PG_FUNCTION_ARGS)
-{
-	return run_command(fcinfo, JSONOID);
-}
-
-/* The same for jsonb, whose order of members is not that of the writer. */
-Datum
-mongo_command_jsonb(PG_FUNCTION_ARGS)
-{
-	return run_command(fcinfo, JSONBOID);
-}
-
 /* ------------------------------ mongo_aggregate ---------------------------- */
-
-/* warn_of_lost_orders looks at the stages of a pipeline that was jsonb. */
-static void
-warn_of_lost_orders(const bson_iter_t *pipeline)
-{
-	bson_iter_t stages;
-	bson_iter_t stage;
-
-	if (!bson_iter_recurse(pipeline, &stages))
-		return;
-	while (bson_iter_next(&stages))
-	{
-		if (BSON_ITER_HOLDS_DOCUMENT(&stages) &&
-			bson_iter_recurse(&stages, &stage) && bson_iter_find(&stage, "$sort"))
-			warn_of_lost_order(&stage);
-	}
-}
 
 /* What an open mongo_aggregate() keeps between two rows. */
 typedef struct AggregateState
@@ -581,81 +393,31 @@ writing_stage(const bson_iter_t *pipeline)
 	return NULL;
 }
 
-/* What mongo_aggregate() takes as options: members of the command aggregate. */
-static const struct
-{
-	const char *name;
-	int			types;			/* of BSON, as MONGO_BSON_BIT */
-	const char *form;			/* for messages */
-}			aggregate_options[] =
-{
-	{"allowDiskUse", MONGO_BSON_BIT(BSON_TYPE_BOOL), "a boolean"},
-	{"hint", MONGO_BSON_BIT(BSON_TYPE_UTF8) | MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an index's name or an object"},
-	{"comment", MONGO_BSON_BIT(BSON_TYPE_UTF8), "a string"},
-	{"collation", MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an object"},
-	{"let", MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an object"},
-	{"maxTimeMS", MONGO_BSON_BIT(BSON_TYPE_INT32), "a number of milliseconds"},
-	{"readConcern", MONGO_BSON_BIT(BSON_TYPE_DOCUMENT), "an object"},
+/* The members of the command aggregate that mongo_aggregate() takes as options. */
+static const char *const aggregate_options[] = {
+	"allowDiskUse", "hint", "comment", "collation", "let", "maxTimeMS", "readConcern", NULL
 };
 
-/* options_hint: for ereport(), with all of them. */
-static int
-options_hint(void)
-{
-	StringInfoData names;
-
-	initStringInfo(&names);
-	for (size_t i = 0; i < lengthof(aggregate_options); i++)
-		appendStringInfo(&names, "%s%s (%s)", i == 0 ? "" : ", ", aggregate_options[i].name,
-						 aggregate_options[i].form);
-	return errhint("The options of mongo_aggregate() are a JSON object with some of these: %s.",
-				   names.data);
-}
-
-/* check_option: is it known, and of its type? */
 static void
-check_option(const bson_iter_t *option)
-{
-	const char *name = bson_iter_key(option);
-
-	for (size_t i = 0; i < lengthof(aggregate_options); i++)
-	{
-		if (strcmp(name, aggregate_options[i].name) != 0)
-			continue;
-		if ((aggregate_options[i].types & MONGO_BSON_BIT(bson_iter_type(option))) == 0 ||
-			(BSON_ITER_HOLDS_INT32(option) && bson_iter_int32(option) < 0))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("option \"%s\" of mongo_aggregate() must be %s", name,
-							aggregate_options[i].form),
-					 options_hint()));
-		return;
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("mongo_aggregate() has no option \"%s\"", mongo_from_utf8(name)),
-			 options_hint()));
-}
-
-/* append_options: to the command, each checked. */
-static void
-append_options(bson_t *command, const Jsonb *options)
+append_options(bson_t *command, Datum options)
 {
 	bson_t	   *holder = bson_create_in(CurrentMemoryContext);
 	bson_iter_t document;
 	bson_iter_t option;
 
-	append_datum_at(holder, "options", JsonbPGetDatum(options), JSONBOID, &document);
+	append_json_at(holder, "options", options, &document);
 	if (!BSON_ITER_HOLDS_DOCUMENT(&document) || !bson_iter_recurse(&document, &option))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the options of mongo_aggregate() must be a JSON object"),
-				 options_hint()));
+				 errmsg("the options of mongo_aggregate() must be a JSON object")));
 	while (bson_iter_next(&option))
 	{
-		check_option(&option);
-		if (strcmp(bson_iter_key(&option), "hint") == 0)
-			warn_of_lost_order(&option);
+		if (!is_among(bson_iter_key(&option), aggregate_options))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("mongo_aggregate() has no option \"%s\"",
+							mongo_from_utf8(bson_iter_key(&option))),
+					 errhint("Its options are allowDiskUse, hint, comment, collation, let, maxTimeMS and readConcern.")));
 		bson_append_iter(command, bson_iter_key(&option), -1, &option);
 	}
 }
@@ -670,7 +432,7 @@ append_options(bson_t *command, const Jsonb *options)
  */
 static MongoCursor *
 open_aggregate(MemoryContext context, UserMapping *user, const char *database,
-			   const char *collection, Datum pipeline, Oid typid, const Jsonb *options)
+			   const char *collection, FunctionCallInfo fcinfo)
 {
 	bson_t	   *command = bson_create_in(context);
 	bson_iter_t iter;
@@ -681,7 +443,7 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 		BSON_APPEND_UTF8(command, "aggregate", collection);
 	else
 		BSON_APPEND_INT32(command, "aggregate", 1);
-	append_datum_at(command, "pipeline", pipeline, typid, &iter);
+	append_json_at(command, "pipeline", PG_GETARG_DATUM(3), &iter);
 	if (!BSON_ITER_HOLDS_ARRAY(&iter))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -690,11 +452,9 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 	dubious_stage = stage_that_may_write(&iter);
 	if (dubious_stage != NULL)
 		prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
-	if (typid == JSONBOID)
-		warn_of_lost_orders(&iter);
 	bson_append_template(command, "{cursor: {}}");
-	if (options != NULL)
-		append_options(command, options);
+	if (!PG_ARGISNULL(4))
+		append_options(command, PG_GETARG_DATUM(4));
 
 	mongo_begin_command(user, database, stage != NULL);
 	if (stage == NULL)
@@ -709,7 +469,7 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 }
 
 static AggregateState *
-start_aggregate(FunctionCallInfo fcinfo, MemoryContext context, Oid typid)
+start_aggregate(FunctionCallInfo fcinfo, MemoryContext context)
 {
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	AggregateState *state = palloc0(sizeof(AggregateState));
@@ -724,9 +484,7 @@ start_aggregate(FunctionCallInfo fcinfo, MemoryContext context, Oid typid)
 
 		state->decoder = jsonb_decoder(context, database,
 									   collection != NULL ? collection : "$cmd.aggregate");
-		state->cursor = open_aggregate(context, user, database, collection,
-									   PG_GETARG_DATUM(3), typid,
-									   PG_ARGISNULL(4) ? NULL : PG_GETARG_JSONB_P(4));
+		state->cursor = open_aggregate(context, user, database, collection, fcinfo);
 	}
 
 	MemoryContextSwitchTo(previous);
@@ -740,8 +498,12 @@ close_aggregate(Datum state)
 	mongo_cursor_close(((AggregateState *) DatumGetPointer(state))->cursor);
 }
 
-static Datum
-next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
+/*
+ * mongo_aggregate(server name, database text, collection text,
+ *				   pipeline json | text, options json) -> setof jsonb
+ */
+Datum
+mongo_aggregate(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *funcctx;
 	AggregateState *state;
@@ -756,7 +518,7 @@ next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 	{
 		funcctx = SRF_FIRSTCALL_INIT();
 		funcctx->user_fctx = start_aggregate(fcinfo,
-											 funcctx->multi_call_memory_ctx, typid);
+											 funcctx->multi_call_memory_ctx);
 		RegisterExprContextCallback(((ReturnSetInfo *) fcinfo->resultinfo)->econtext,
 									close_aggregate, PointerGetDatum(funcctx->user_fctx));
 	}
@@ -777,20 +539,4 @@ next_aggregate_row(FunctionCallInfo fcinfo, Oid typid)
 
 	mongo_row_decode(state->decoder, document, length, &result, &isnull);
 	SRF_RETURN_NEXT(funcctx, result);
-}
-
-/*
- * mongo_aggregate(server name, database text, collection text,
- *				   pipeline json | text, options jsonb) -> setof jsonb
- */
-Datum
-mongo_aggregate_json(PG_FUNCTION_ARGS)
-{
-	return next_aggregate_row(fcinfo, JSONOID);
-}
-
-Datum
-mongo_aggregate_jsonb(PG_FUNCTION_ARGS)
-{
-	return next_aggregate_row(fcinfo, JSONBOID);
 }
