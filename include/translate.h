@@ -1020,10 +1020,9 @@ extern bool mongo_is_nested_type(Oid typid);
  *		and of this nested type; false when it must be written whole, and
  *		nothing has been appended.
  *
- * Where that can be said with paths, parts that are equal to the byte in SQL
- * are not written.  Elements that move within an array are, and so is an object
- * with a key that a path cannot name ("a.b", "$a") where such a key changes, as
- * well as Extended JSON's wrappers ({"$date": ...}), which are one value.
+ * Where that can be said with paths, parts that would be written as the same BSON
+ * are not.  Elements that move within an array are, and so is an object
+ * with a key that a path cannot name ("a.b", "$a") where such a key changes.
  * Raises what encoding raises.
  */
 extern bool mongo_append_changes(MongoUpdateOperators *operators, const char *path,
