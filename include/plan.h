@@ -152,6 +152,16 @@ typedef struct MongoScanFinish
 								 * attributes */
 } MongoScanFinish;
 
+/* A key by which rows of an outer and an inner side are hashed. */
+typedef struct MongoHashKey
+{
+	Oid			type;			/* of the outer side */
+	Oid			outer_hash;		/* functions */
+	Oid			inner_hash;
+	Oid			collation;
+	bool		asked;			/* a batched join asks MongoDB for its values */
+} MongoHashKey;
+
 /* The field with the number in what count commands and their pipelines give. */
 #define MONGO_COUNT_FIELD	"n"
 
@@ -181,8 +191,8 @@ typedef struct MongoScanPlan
 	bool		is_inner;		/* within the inner side of a nested loop */
 	bool		is_batched;		/* asks for the keys of a batched join */
 	bool		reads_one;		/* nothing but the collection is read */
-	int			hash_first;		/* in fdw_exprs: a column and a value for each
-								 * key of hash_functions */
+	int			hash_first;		/* in fdw_exprs: the values of hash_keys, then
+								 * their columns */
 	int			change_after;	/* so many values cost as much as all
 								 * documents; 0: there is no second plan */
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
@@ -198,9 +208,8 @@ typedef struct MongoScanPlan
 								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
 	List	   *finishes;		/* MongoScanFinish * */
-	List	   *hash_functions; /* OIDs, for each key: of the column, of the
-								 * value, and the collation; NIL: no hash
-								 * table, see src/exec/exec_internal.h */
+	List	   *hash_keys;		/* MongoHashKey *; NIL: no hash table, see
+								 * src/exec/exec_internal.h */
 	List	   *local_columns;	/* number of each column of the second plan in
 								 * the scan's tuple, from 0, or -1; NIL: the
 								 * second plan is that of a hash table, if
@@ -253,36 +262,26 @@ typedef struct MongoDirectPlan
 
 extern const MongoStructType mongo_direct_plan_type;
 
-/* A key of a batched join. */
-typedef struct MongoBatchedColumn
-{
-	Oid			type;			/* of the outer side */
-	Oid			outer_hash;		/* functions */
-	Oid			inner_hash;
-	Oid			collation;
-	bool		asked;			/* MongoDB is asked for its values */
-} MongoBatchedColumn;
-
 /*
  * custom_private of the CustomScan that is a batched join.
  *
- * Its custom_plans are the outer side, a foreign scan that asks for keys and, where no
- * index finds these, one of all documents.
+ * Its custom_plans are the outer side and a foreign scan that asks for keys.
  */
 typedef struct MongoBatchedJoin
 {
 	JoinType	type;			/* JOIN_INNER, _LEFT, _SEMI or _ANTI */
 	bool		all_rows;		/* the query will likely read to the end */
-	List	   *columns;		/* MongoBatchedColumn *, of each key; those
-								 * that are asked for come first */
+	bool		indexed;		/* an index finds the keys that are asked for */
+	List	   *keys;			/* MongoHashKey *; those that are asked for
+								 * come first */
 } MongoBatchedJoin;
 
 /* Its custom_exprs: what is evaluated over a pair of rows. */
 enum
 {
 	MONGO_BATCHED_CLAUSES,		/* of the join, an implicit AND */
-	MONGO_BATCHED_OUTER_KEYS,	/* a List of them, in step with 'columns' */
-	MONGO_BATCHED_INNER_KEYS
+	MONGO_BATCHED_KEYS			/* a List: of 'keys' the outer sides, then the
+								 * inner ones */
 };
 
 extern const MongoStructType mongo_batched_join_type;

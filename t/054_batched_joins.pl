@@ -57,22 +57,21 @@ is_batched("$sum JOIN points ON id = k WHERE n > 10000", 1, 'one key for all row
 is_batched("$sum JOIN points ON id = k WHERE k > 24000", 1, 'keys that find nothing');
 is_batched("$sum JOIN points ON id = k WHERE k IS NULL", 0, 'no keys');
 
-# without an index the first batch looks for its keys in all documents; then they are fetched,
-# once, however little room there is for the rows that wait for them
+# without an index each batch looks for its keys in all documents, and is as large as memory allows
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE unindexed (id int, info text) SERVER mongodb
 		OPTIONS (database 'db', collection 'points', estimated_rows '20000', fetch_size '100000')});
 is_batched("$sum JOIN unindexed ON id = k WHERE n <= 2000", 1, 'no index, one batch');
-is_batched("$sum JOIN unindexed ON id = k", 2, 'no index');
-is_batched("SET work_mem = '64kB'; $sum LEFT JOIN unindexed ON id = k AND info <> 'info 7'", 2, 'no index, left join in little memory');
-is_batched("SET work_mem = '2047GB'; $sum JOIN unindexed ON id = k", 2, 'no index, more memory than an allocation may have');
-is_batched('SELECT count(*), sum(n) FROM keys WHERE EXISTS (SELECT 1 FROM unindexed WHERE id = k AND id > n)', 2, 'no index, semijoin');
-is_batched('SELECT count(*), sum(n) FROM keys WHERE NOT EXISTS (SELECT 1 FROM unindexed WHERE id = k)', 2, 'no index, antijoin');
+is_batched("$sum JOIN unindexed ON id = k", 1, 'no index');
+is_batched("SET work_mem = '64kB'; $sum LEFT JOIN unindexed ON id = k AND info <> 'info 7'", 6, 'no index, left join in little memory');
+is_batched("SET work_mem = '2047GB'; $sum JOIN unindexed ON id = k", 1, 'no index, more memory than an allocation may have');
+is_batched('SELECT count(*), sum(n) FROM keys WHERE EXISTS (SELECT 1 FROM unindexed WHERE id = k AND id > n)', 1, 'no index, semijoin');
+is_batched('SELECT count(*), sum(n) FROM keys WHERE NOT EXISTS (SELECT 1 FROM unindexed WHERE id = k)', 1, 'no index, antijoin');
 is_batched("$sum JOIN unindexed ON id = k WHERE k IS NULL", 0, 'no index, no keys');
-is_batched('SELECT count(*), sum(p.id), max(p.info) FROM keys JOIN (SELECT DISTINCT id FROM unindexed WHERE id < 9000 OFFSET 0) u ON u.id = n JOIN unindexed p ON p.id = u.id', 3,
+is_batched('SELECT count(*), sum(p.id), max(p.info) FROM keys JOIN (SELECT DISTINCT id FROM unindexed WHERE id < 9000 OFFSET 0) u ON u.id = n JOIN unindexed p ON p.id = u.id', 2,
 	'no index, over another scan');
-is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN unindexed ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'
-	. ' FROM generate_series(1, 5) x', 2, 'no index, again for each outer row');
+unlike($node->safe_psql('postgres', 'EXPLAIN SELECT (SELECT count(*) FROM keys JOIN unindexed ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)'
+	. ' FROM generate_series(1, 5) x'), qr/Batched Join/, 'no index, in a sub-select, which may be run for many rows');
 
 # several key columns: a list for each that an index serves together, and all decide what belongs
 # together
@@ -83,7 +82,7 @@ $node->safe_psql('postgres', q{
 		'value ' || g % 9 AS t FROM generate_series(1, 3000) g;
 	ANALYZE pair_keys});
 my $pairs = 'SELECT count(*), count(_id), sum(n), sum(_id * n) FROM pair_keys k';
-is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b", 4, 'two keys without an index');
+is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b", 1, 'two keys without an index');
 $mongod->command('{"createIndexes": "pairs", "indexes": [{"key": {"a": 1, "b": -1, "t": 1}, "name": "abt"}]}', 'db');
 $node->safe_psql('postgres', 'ANALYZE pairs');
 
@@ -116,10 +115,6 @@ $mongod->command('{"createIndexes": "colors", "indexes": [{"key": {"color": 1}, 
 is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND EXISTS (SELECT 1 FROM colors WHERE color = 1 / n)', 12, 'semijoin that ends early');
 is_batched('SELECT count(*), sum(n) FROM keys WHERE n <= 7 AND NOT EXISTS (SELECT 1 FROM colors WHERE color = 1 / n * 0)', 1, 'antijoin that ends early');
 
-# where parameters change what all documents are, keys are looked for anew
-is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN unindexed ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50 AND info <> x::text)::text, \',\')'
-	. ' FROM generate_series(1, 5) x', 5, 'no index, other documents for each outer row');
-
 # as part of other plans
 is_batched('SELECT string_agg((SELECT count(*) FROM keys JOIN points ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)::text, \',\')'
 	. ' FROM generate_series(1, 5) x', 5, 'again for each outer row');
@@ -146,7 +141,7 @@ $node->safe_psql('postgres', q{
 is_batched('SELECT count(*), count(_id), sum(n), sum(_id * n) FROM long_keys LEFT JOIN texts ON t = k', 15, 'long keys');
 $node->safe_psql('postgres', q{CREATE FOREIGN TABLE plain_texts (_id int, t text) SERVER mongodb
 	OPTIONS (database 'db', collection 'texts', estimated_rows '1000000')});
-is_batched('SELECT count(*), count(_id), sum(n), sum(_id * n) FROM long_keys LEFT JOIN plain_texts ON t = k', 2,
+is_batched('SELECT count(*), count(_id), sum(n), sum(_id * n) FROM long_keys LEFT JOIN plain_texts ON t = k', 15,
 	'long keys without an index');
 
 # a table that a constraint has ruled out

@@ -41,6 +41,43 @@ extern HTAB *mongo_document_table_create(MemoryContext context, Size entrysize);
 extern void *mongo_document_table_enter(HTAB *table, MemoryContext context,
 										const bson_t *document, bool *found);
 
+/* ---------------------- rescan.c: hash values of keys ----------------------- */
+
+typedef struct MongoKeyState
+{
+	ExprState  *outer;
+	ExprState  *inner;
+	FmgrInfo	outer_hash;
+	FmgrInfo	inner_hash;
+	Oid			collation;
+	Oid			type;			/* of the outer side */
+	int16		length;
+	bool		by_value;
+	char		align;
+	Datum		value;			/* of the row that was hashed last */
+	uint32		hash;
+} MongoKeyState;
+
+typedef struct MongoHashKeys
+{
+	int			nkeys;
+	MongoKeyState *keys;
+} MongoHashKeys;
+
+/*
+ * For MongoHashKeys of a plan: the ExprStates of their outer sides, then of their inner
+ * ones, come 'first' among the expressions.  Lives in the current memory context.
+ */
+extern MongoHashKeys *mongo_hash_keys_create(const List *plan_keys, const List *expressions,
+											 int first);
+
+/*
+ * The hash value of all keys of one side, which are left in per-tuple memory; false when
+ * one is NULL, which is equal to nothing.
+ */
+extern bool mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer,
+							uint32 *hash);
+
 /*-------------------------------------------------------------------------
  * rescan.c: results of the commands of one scan, to be given again.
  *
@@ -298,9 +335,6 @@ extern void mongo_scan_make_kept_slot(ForeignScanState *node);
 
 /* Does the row meet the conditions that MongoDB has been asked to test? */
 extern bool mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot);
-
-/* Have a scan keep its rows, since it will be begun again for the same. */
-extern void mongo_scan_keep_results(ForeignScanState *scan);
 
 /* Have a scan note in 'log' the _id of each row it returns. */
 extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log);

@@ -15,6 +15,7 @@
 #include "foreign/fdwapi.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
@@ -222,6 +223,56 @@ mongo_results_end(MongoResultCache *cache)
 	MemoryContextDelete(cache->keys_context);
 }
 
+/* --------------------------- Hash values of keys ---------------------------- */
+
+MongoHashKeys *
+mongo_hash_keys_create(const List *plan_keys, const List *expressions, int first)
+{
+	MongoHashKeys *keys = palloc(sizeof(MongoHashKeys));
+
+	keys->nkeys = list_length(plan_keys);
+	keys->keys = palloc0(sizeof(MongoKeyState) * keys->nkeys);
+	for (int i = 0; i < keys->nkeys; i++)
+	{
+		MongoKeyState *key = &keys->keys[i];
+		const MongoHashKey *plan = list_nth(plan_keys, i);
+
+		key->outer = list_nth(expressions, first + i);
+		key->inner = list_nth(expressions, first + keys->nkeys + i);
+		fmgr_info(plan->outer_hash, &key->outer_hash);
+		fmgr_info(plan->inner_hash, &key->inner_hash);
+		key->collation = plan->collation;
+		key->type = plan->type;
+		get_typlenbyvalalign(key->type, &key->length, &key->by_value, &key->align);
+	}
+	return keys;
+}
+
+bool
+mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint32 *hash)
+{
+	/* hash functions may detoast, too */
+	MemoryContext old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		isnull = false;
+
+	*hash = 0;
+	for (int i = 0; i < keys->nkeys && !isnull; i++)
+	{
+		MongoKeyState *key = &keys->keys[i];
+
+		key->value = ExecEvalExpr(is_outer ? key->outer : key->inner, econtext, &isnull);
+		if (isnull)
+			break;
+		if (is_outer && key->length == -1)
+			key->value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(key->value));
+		key->hash = DatumGetUInt32(FunctionCall1Coll(is_outer ? &key->outer_hash : &key->inner_hash,
+													 key->collation, key->value));
+		*hash = hash_combine(*hash, key->hash);
+	}
+	MemoryContextSwitchTo(old_context);
+	return !isnull;
+}
+
 /*-------------------------------------------------------------------------
  * The documents for all values of a correlated sub-select, in a hash table.
  *-------------------------------------------------------------------------
@@ -234,70 +285,14 @@ typedef struct HashedRows
 	List	   *tuples;			/* MinimalTuple */
 } HashedRows;
 
-typedef struct HashedKey
-{
-	ExprState  *column;
-	ExprState  *value;
-	FmgrInfo	column_hash;
-	FmgrInfo	value_hash;
-	Oid			collation;
-} HashedKey;
-
 typedef struct MongoHashedScan
 {
 	MemoryContext context;
-	HashedKey  *keys;
-	int			nkeys;
+	MongoHashKeys *keys;
 	HTAB	   *rows;			/* HashedRows */
 	List	   *found;			/* those of the values that are asked for */
 	int			next;
 } MongoHashedScan;
-
-/* prepare_keys: from the plan's expressions and functions. */
-static void
-prepare_keys(MongoHashedScan *hashed, const MongoScanState *state)
-{
-	const List *functions = state->plan->hash_functions;
-
-	hashed->nkeys = list_length(functions) / 3;
-	hashed->keys = palloc0(sizeof(HashedKey) * hashed->nkeys);
-	for (int i = 0; i < hashed->nkeys; i++)
-	{
-		HashedKey  *key = &hashed->keys[i];
-		int			first = state->plan->hash_first + 2 * i;
-
-		key->column = list_nth(state->expressions, first);
-		key->value = list_nth(state->expressions, first + 1);
-		fmgr_info(list_nth_oid(functions, 3 * i), &key->column_hash);
-		fmgr_info(list_nth_oid(functions, 3 * i + 1), &key->value_hash);
-		key->collation = list_nth_oid(functions, 3 * i + 2);
-	}
-}
-
-/*
- * hash_keys: of the row in the context, or of the parameters; false when one is NULL,
- * which is equal to nothing.  In the per-tuple context.
- */
-static bool
-hash_keys(MongoHashedScan *hashed, ExprContext *econtext, bool of_row, uint32 *hash)
-{
-	MemoryContext old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	bool		isnull = false;
-
-	*hash = 0;
-	for (int i = 0; i < hashed->nkeys && !isnull; i++)
-	{
-		HashedKey  *key = &hashed->keys[i];
-		Datum		value = ExecEvalExpr(of_row ? key->column : key->value, econtext, &isnull);
-
-		if (!isnull)
-			*hash = hash_combine(*hash, DatumGetUInt32(FunctionCall1Coll(of_row ? &key->column_hash :
-																		 &key->value_hash,
-																		 key->collation, value)));
-	}
-	MemoryContextSwitchTo(old_context);
-	return !isnull;
-}
 
 /* next_document: of the scan below, in its own terms; NULL at the end. */
 static TupleTableSlot *
@@ -331,7 +326,7 @@ add_row(MongoHashedScan *hashed, ForeignScanState *node, TupleTableSlot *slot)
 
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = slot;
-	if (!hash_keys(hashed, econtext, true, &hash))
+	if (!mongo_hash_keys(hashed->keys, econtext, false, &hash))
 		return;
 	old_context = MemoryContextSwitchTo(hashed->context);
 	rows = hash_search(hashed->rows, &hash, HASH_ENTER, &found);
@@ -394,6 +389,7 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *node)
 static MongoHashedScan *
 hashed_scan_create(ForeignScanState *node)
 {
+	const MongoScanState *state = node->fdw_state;
 	MemoryContext context = AllocSetContextCreate(node->ss.ps.state->es_query_cxt,
 												  "mongo_fdw hashed scan",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -406,7 +402,8 @@ hashed_scan_create(ForeignScanState *node)
 	hashed->context = context;
 	hashed->rows = hash_create("mongo_fdw hashed scan", 1024, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	prepare_keys(hashed, node->fdw_state);
+	hashed->keys = mongo_hash_keys_create(state->plan->hash_keys, state->expressions,
+										  state->plan->hash_first);
 	MemoryContextSwitchTo(old_context);
 	if (read_rows(hashed, node))
 		return hashed;
@@ -422,7 +419,7 @@ hashed_scan_begin(MongoHashedScan *hashed, ForeignScanState *node)
 	uint32		hash;
 	const HashedRows *rows = NULL;
 
-	if (hash_keys(hashed, node->ss.ps.ps_ExprContext, false, &hash))
+	if (mongo_hash_keys(hashed->keys, node->ss.ps.ps_ExprContext, true, &hash))
 		rows = hash_search(hashed->rows, &hash, HASH_FIND, NULL);
 	hashed->found = rows == NULL ? NIL : rows->tuples;
 	hashed->next = 0;
@@ -480,7 +477,7 @@ hashing_scan(ForeignScanState *node)
 	const MongoScanState *state = node->fdw_state;
 	PlanState  *below = (PlanState *) node;
 
-	if (state->plan->hash_functions != NIL)
+	if (state->plan->hash_keys != NIL)
 		return node;
 	do
 		below = outerPlanState(below);
@@ -574,5 +571,5 @@ mongo_changed_row(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 
-	return state->plan->hash_functions != NIL ? hashed_row(node) : local_row(node);
+	return state->plan->hash_keys != NIL ? hashed_row(node) : local_row(node);
 }

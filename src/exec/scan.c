@@ -678,12 +678,6 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 }
 
 void
-mongo_scan_keep_results(ForeignScanState *scan)
-{
-	((MongoScanState *) scan->fdw_state)->keeps_results = true;
-}
-
-void
 mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log)
 {
 	((MongoScanState *) scan->fdw_state)->identities = log;

@@ -26,325 +26,12 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
-/*
- * By which keys documents are found, and what that costs.  Of several columns that are
- * equal, one field may be asked for, or several: each by a list of its own, so that
- * documents come whose combination of values no outer row has.  The hashes of all keys
- * tell these apart.
- */
-typedef struct MongoBatchedKeys
-{
-	List	   *outer;			/* Expr *, one for each key; those that are
-								 * asked for come first */
-	List	   *inner;			/* Expr *, fields of the inner table */
-	List	   *columns;		/* MongoBatchedColumn *, of each */
-	List	   *conditions;		/* Expr *, what MongoDB is asked for */
-	bool		indexed;		/* an index finds these documents */
-	double		found;			/* documents that come, in all batches */
-	Cost		cost;			/* of asking and of their coming */
-} MongoBatchedKeys;
-
-static double mongo_batches(double outer_rows);
-static bool mongo_find_batched_keys(PlannerInfo *root, const Path *outer, RelOptInfo *innerrel,
-									List *clauses, MongoBatchedKeys *keys);
-
-/* ------ Planning nested loops that ask for many rows' keys at a time ------ */
-
-static set_join_pathlist_hook_type next_hook = NULL;
-static const CustomScanMethods *scan_methods = NULL;
-
-/* estimate_batched_join: of the outer side once, and of asking for its rows' keys. */
-static void
-estimate_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
-					  const MongoBatchedKeys *keys, List *join_clauses, CustomPath *path)
-{
-	const MongoTableOptions *options = ((MongoRelation *) innerrel->fdw_private)->options;
-	const Path *outer = linitial(path->custom_paths);
-	Path	   *inner_path = lsecond(path->custom_paths);
-	QualCost	quals;
-	Cost		cost;
-
-	cost_qual_eval(&quals, join_clauses, root);
-
-	/* what EXPLAIN shows: a find's part */
-	inner_path->rows = clamp_row_est(keys->found / mongo_batches(outer->rows));
-	inner_path->startup_cost = options->fdw_startup_cost;
-	inner_path->total_cost = options->fdw_startup_cost +
-		inner_path->rows * options->fdw_tuple_cost;
-
-	cost = keys->cost + outer->rows * 2 * cpu_operator_cost +
-		keys->found * (cpu_tuple_cost + quals.per_tuple + innerrel->baserestrictcost.per_tuple);
-
-	path->path.rows = joinrel->rows;
-	path->path.startup_cost = outer->startup_cost + quals.startup +
-		joinrel->reltarget->cost.startup + options->fdw_startup_cost *
-		(keys->indexed ? MONGO_COST_BATCHED_FIND : 1);
-	path->path.total_cost = outer->total_cost + quals.startup +
-		joinrel->reltarget->cost.startup + cost +
-		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
-}
-
-/* output_var: the same Var among the outputs, or NULL; so a placeholder. */
-static const Var *
-output_var(const List *outputs, const Var *var)
-{
-	ListCell   *cell;
-
-	foreach(cell, outputs)
-	{
-		const Var  *output = lfirst(cell);
-
-		if (IsA(output, Var) && output->varno == var->varno &&
-			output->varattno == var->varattno)
-			return output;
-	}
-	return NULL;
-}
-
-static const PlaceHolderVar *
-output_placeholder(const List *outputs, const PlaceHolderVar *placeholder)
-{
-	ListCell   *cell;
-
-	foreach(cell, outputs)
-	{
-		const PlaceHolderVar *output = lfirst(cell);
-
-		if (IsA(output, PlaceHolderVar) && output->phid == placeholder->phid)
-			return output;
-	}
-	return NULL;
-}
-
-/*
- * unify_nulling
- *		Let each Var and PlaceHolderVar have the outer joins of the same one among
- *		the 'outputs', or none.
- *
- * The clauses see the inner side's Vars before this join, the target list after
- * it; both are to be found among the columns of the scan.
- */
-static bool
-unify_nulling(Node *node, void *outputs)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-	{
-		mongo_copy_nulling((Var *) node, output_var(outputs, (Var *) node));
-		return false;
-	}
-	if (IsA(node, PlaceHolderVar))
-		mongo_copy_placeholder_nulling((PlaceHolderVar *) node,
-									   output_placeholder(outputs, (PlaceHolderVar *) node));
-	return expression_tree_walker(node, unify_nulling, outputs);
-}
-
-/* plan_batched_join: the callback of CustomPathMethods. */
-static Plan *
-plan_batched_join(PlannerInfo *root pg_attribute_unused(),
-				  RelOptInfo *joinrel, CustomPath *path,
-				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
-{
-	CustomScan *scan = makeNode(CustomScan);
-	ListCell   *cell;
-	ListCell   *plan_cell;
-
-	/*
-	 * a pair of rows: all that the outer plan gives, then the foreign scan; a
-	 * second scan gives the same
-	 */
-	foreach(plan_cell, plans)
-	{
-		if (foreach_current_index(plan_cell) > 1)
-			break;
-		foreach(cell, ((Plan *) lfirst(plan_cell))->targetlist)
-		{
-			TargetEntry *entry = lfirst_node(TargetEntry, cell);
-
-			scan->custom_scan_tlist =
-				lappend(scan->custom_scan_tlist,
-						makeTargetEntry(copyObject(entry->expr),
-										list_length(scan->custom_scan_tlist) + 1,
-										NULL, false));
-		}
-	}
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = copyObject(lthird(path->custom_private));
-	scan->custom_exprs = copyObject(lsecond(path->custom_private));
-	unify_nulling((Node *) list_make3(scan->custom_scan_tlist, scan->scan.plan.qual,
-									  scan->custom_exprs),
-				  list_concat(pull_var_clause((Node *) joinrel->reltarget->exprs,
-											  PVC_RECURSE_PLACEHOLDERS),
-							  pull_var_clause((Node *) joinrel->reltarget->exprs,
-											  PVC_INCLUDE_PLACEHOLDERS)));
-	scan->custom_private = linitial(path->custom_private);
-	scan->custom_plans = plans;
-	scan->flags = path->flags;
-	scan->methods = scan_methods;
-	return (Plan *) scan;
-}
-
-/* A clause, and what says when its turn is. */
-typedef struct OrderedClause
-{
-	RestrictInfo *rinfo;
-	Cost		cost;
-	int			number;
-} OrderedClause;
-
-/* compare_clauses: for qsort(). */
-static int
-compare_clauses(const void *left, const void *right)
-{
-	const OrderedClause *one = left;
-	const OrderedClause *other = right;
-
-	if (one->rinfo->security_level != other->rinfo->security_level)
-		return one->rinfo->security_level < other->rinfo->security_level ? -1 : 1;
-	if (one->cost != other->cost)
-		return one->cost < other->cost ? -1 : 1;
-	return one->number - other->number;
-}
-
-/*
- * in_order: bare clauses as PostgreSQL would evaluate them, those of a security
- * barrier first and then by cost; see order_qual_clauses() in createplan.c.
- */
-static List *
-in_order(PlannerInfo *root, List *rinfos)
-{
-	int			count = list_length(rinfos);
-	OrderedClause *clauses = palloc(sizeof(OrderedClause) * Max(count, 1));
-	List	   *result = NIL;
-
-	for (int i = 0; i < count; i++)
-	{
-		QualCost	cost;
-
-		clauses[i].rinfo = list_nth_node(RestrictInfo, rinfos, i);
-		clauses[i].number = i;
-		cost_qual_eval_node(&cost, (Node *) clauses[i].rinfo, root);
-		clauses[i].cost = cost.per_tuple;
-	}
-	qsort(clauses, count, sizeof(OrderedClause), compare_clauses);
-	for (int i = 0; i < count; i++)
-		result = lappend(result, clauses[i].rinfo->clause);
-	return result;
-}
-
-static const CustomPathMethods path_methods = {
-	.CustomName = "MongoDB Batched Join",
-	.PlanCustomPath = plan_batched_join,
-};
-
-/* add_path_for: all is known but the costs. */
-static void
-add_path_for(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *innerrel,
-			 Path *outer_path, const MongoBatchedJoin *join, const MongoBatchedKeys *keys,
-			 List *join_clauses, List *other_clauses)
-{
-	const MongoRelation *inner = innerrel->fdw_private;
-	CustomPath *path = makeNode(CustomPath);
-	Path	   *inner_path;
-	Cost		startup_cost;
-	Cost		total_cost;
-
-	inner_path = (Path *) mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
-												 0, 0, NIL, NULL, NULL,
-												 keys->conditions);
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = joinrel;
-	path->path.pathtarget = joinrel->reltarget;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->methods = &path_methods;
-	path->custom_paths = list_make2(outer_path, inner_path);
-	if (!keys->indexed)
-	{
-		mongo_estimate_scan(innerrel, inner->remote_rows, inner->examined_rows, &startup_cost,
-							&total_cost);
-		path->custom_paths = lappend(path->custom_paths,
-									 mongo_foreignscan_path(root, innerrel, NULL, innerrel->rows,
-															startup_cost, total_cost, NIL, NULL,
-															NULL, NIL));
-	}
-	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, join),
-									  list_make3(in_order(root, join_clauses),
-												 keys->outer, keys->inner),
-									  in_order(root, other_clauses));
-	estimate_batched_join(root, joinrel, innerrel, keys, join_clauses, path);
-	add_path(joinrel, (Path *) path);
-}
-
-/*
- * is_ours: a foreign table that can be asked for keys?  It may be one that is
- * known to give no rows, of which nothing else is known then.
- */
-static bool
-is_ours(RelOptInfo *rel)
-{
-	return rel->reloptkind == RELOPT_BASEREL && rel->fdwroutine != NULL &&
-		rel->fdwroutine->GetForeignRelSize == mongo_get_foreign_rel_size &&
-		rel->fdw_private != NULL && !IS_DUMMY_REL(rel) &&
-		bms_is_empty(rel->lateral_relids);
-}
-
-/*
- * consider_batched_join
- *		The planner's set_join_pathlist_hook.
- */
-static void
-consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-					  RelOptInfo *innerrel, JoinType type, JoinPathExtraData *extra)
-{
-	Path	   *outer_path = outerrel->cheapest_total_path;
-	List	   *join_clauses;
-	List	   *other_clauses;
-	MongoBatchedKeys keys;
-	MemoryContext old_context;
-
-	if (next_hook != NULL)
-		next_hook(root, joinrel, outerrel, innerrel, type, extra);
-
-	/* a semijoin the other way round: of rows without their duplicates */
-	if (type == JOIN_UNIQUE_OUTER && is_ours(innerrel))
-	{
-		outer_path = (Path *) create_unique_path(root, outerrel, outer_path, extra->sjinfo);
-		type = JOIN_INNER;
-	}
-	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||
-		!mongo_join_type_is_known(type) || !mongo_is_plain_query(root) ||
-		!bms_is_empty(joinrel->lateral_relids) || root->hasPseudoConstantQuals ||
-		outer_path == NULL || outer_path->param_info != NULL)
-		return;
-
-	old_context = mongo_enter_planning(joinrel);
-	mongo_check_planning_state(innerrel);
-	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
-							 &other_clauses);
-	if (mongo_find_batched_keys(root, outer_path, innerrel, join_clauses, &keys))
-	{
-		MongoBatchedJoin join = {
-			.type = type, .all_rows = root->tuple_fraction <= 0, .columns = keys.columns
-		};
-
-		add_path_for(root, joinrel, innerrel, outer_path, &join, &keys, join_clauses,
-					 other_clauses);
-	}
-	MemoryContextSwitchTo(old_context);
-}
-
-void
-mongo_install_batched_joins(const CustomScanMethods *methods)
-{
-	scan_methods = methods;
-	RegisterCustomScanMethods(methods);
-	next_hook = set_join_pathlist_hook;
-	set_join_pathlist_hook = consider_batched_join;
-}
-
 /*-------------------------------------------------------------------------
  * By which keys a batched join finds documents, and what that costs.
+ *
+ * Of several columns that are equal, one field may be asked for, or several: each by a
+ * list of its own, so that documents come whose combination of values no outer row has.
+ * The hashes of all keys tell these apart.
  *-------------------------------------------------------------------------
  */
 
@@ -352,10 +39,7 @@ mongo_install_batched_joins(const CustomScanMethods *methods)
 typedef struct Key
 {
 	RestrictInfo *rinfo;
-	Expr	   *outer;
-	Expr	   *inner;
-	Oid			operator;		/* with the field on its left */
-	MongoBatchedColumn column;
+	MongoEquality equality;
 	MongoCondition condition;	/* field = ANY (keys) */
 	double		distinct;		/* keys that are asked for, in all batches */
 	double		share;			/* of all documents, that have one of a
@@ -366,11 +50,11 @@ typedef struct Key
 typedef struct Choice
 {
 	List	   *keys;			/* Key * */
-	bool		indexed;
+	bool		indexed;		/* an index finds these documents */
 	bool		unique;
 	double		share;			/* of mongo_index_finds() */
-	double		found;			/* as in MongoBatchedKeys */
-	Cost		cost;
+	double		found;			/* documents that come, in all batches */
+	Cost		cost;			/* of asking and of their coming */
 } Choice;
 
 /* What the choice depends on. */
@@ -394,7 +78,7 @@ mongo_batches(double outer_rows)
  * are asked for are a record, of which this is a member.
  */
 static Expr *
-any_of_keys(const Key *key, int number)
+any_of_keys(const MongoEquality *equality, int number)
 {
 	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
 	FieldSelect *values = makeNode(FieldSelect);
@@ -404,14 +88,14 @@ any_of_keys(const Key *key, int number)
 	record->typeMod = -1;
 	values->arg = (Expr *) record;
 	values->fieldnum = number;
-	values->resulttype = get_array_type(key->column.type);
+	values->resulttype = get_array_type(equality->key.type);
 	values->resulttypmod = -1;
 	values->resultcollid = get_typcollation(values->resulttype);
-	condition->opno = key->operator;
-	condition->opfuncid = get_opcode(key->operator);
+	condition->opno = equality->operator;
+	condition->opfuncid = get_opcode(equality->operator);
 	condition->useOr = true;
-	condition->inputcollid = key->column.collation;
-	condition->args = list_make2(key->inner, values);
+	condition->inputcollid = equality->key.collation;
+	condition->args = list_make2(equality->field, values);
 	condition->location = -1;
 	return (Expr *) condition;
 }
@@ -429,13 +113,13 @@ can_ask(const Search *search, Key *key)
 	const MongoComparison *comparison;
 	MongoField	field;
 
-	if (!OidIsValid(get_array_type(key->column.type)) ||
-		!mongo_field_of_node(relation->columns, (Node *) key->inner, &field))
+	if (!OidIsValid(get_array_type(key->equality.key.type)) ||
+		!mongo_field_of_node(relation->columns, (Node *) key->equality.field, &field))
 		return false;
 	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod, field.bson_type);
 	if (comparison == NULL || comparison->append_points == NULL)
 		return false;
-	key->condition = mongo_translate_condition(&translation, any_of_keys(key, 1), match);
+	key->condition = mongo_translate_condition(&translation, any_of_keys(&key->equality, 1), match);
 	/* one key of the list, for what a key costs */
 	key->condition.seek = MONGO_SEEK_VALUE;
 	key->condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_derived(relation->options);
@@ -447,33 +131,20 @@ can_ask(const Search *search, Key *key)
 static Key *
 try_clause(const Search *search, RestrictInfo *rinfo)
 {
-	const RelOptInfo *outerrel = search->outer->parent;
-	const RelOptInfo *innerrel = search->innerrel;
-	OpExpr	   *clause = (OpExpr *) rinfo->clause;
-	Key		   *key;
-	bool		inner_is_left;
+	Key		   *key = palloc0(sizeof(Key));
 
-	if (!IsA(clause, OpExpr) || !rinfo->can_join ||
-		contain_volatile_functions((Node *) clause) ||
-		contain_subplans((Node *) clause))
-		return NULL;
-	inner_is_left = bms_equal(rinfo->left_relids, innerrel->relids);
-	if (inner_is_left ? !bms_is_subset(rinfo->right_relids, outerrel->relids) :
-		!(bms_equal(rinfo->right_relids, innerrel->relids) &&
-		  bms_is_subset(rinfo->left_relids, outerrel->relids)))
-		return NULL;
-
-	key = palloc0(sizeof(Key));
 	key->rinfo = rinfo;
-	key->operator = inner_is_left ? clause->opno : get_commutator(clause->opno);
-	if (!OidIsValid(key->operator) ||
-		!get_op_hash_functions(key->operator, &key->column.inner_hash, &key->column.outer_hash))
+	if (!rinfo->can_join ||
+		!mongo_split_equality(search->root, search->innerrel, rinfo, search->outer->parent->relids,
+							  &key->equality) ||
+		!can_ask(search, key))
 		return NULL;
-	key->inner = inner_is_left ? linitial(clause->args) : lsecond(clause->args);
-	key->outer = inner_is_left ? lsecond(clause->args) : linitial(clause->args);
-	key->column.collation = clause->inputcollid;
-	key->column.type = getBaseType(exprType((Node *) key->outer));
-	return can_ask(search, key) ? key : NULL;
+	key->distinct = mongo_batched_keys(search->root, key->equality.value, search->outer->rows,
+									   search->batches);
+	key->share = Min(1, key->distinct / search->batches *
+					 mongo_join_key_selectivity(search->root, search->outer->parent,
+												search->innerrel, rinfo));
+	return key;
 }
 
 /*
@@ -521,21 +192,18 @@ indexed_cost(const Search *search, const Choice *choice, double examined)
 }
 
 /*
- * unindexed_cost: of looking for the first batch's keys in all documents that meet the
- * table's conditions, and then, if there are more, of fetching these documents.
+ * unindexed_cost: of looking for the keys in all documents that meet the table's conditions,
+ * which fewer and larger batches do.
  */
 static Cost
 unindexed_cost(const Search *search, const Choice *choice)
 {
 	const MongoRelation *inner = search->innerrel->fdw_private;
-	const MongoTableOptions *options = inner->options;
-	Cost		look = options->fdw_startup_cost +
-		mongo_examined_cost(search->innerrel, inner->examined_rows);
-	Cost		cost = look + choice->found / search->batches * options->fdw_tuple_cost;
+	double		finds = Max(ceil(search->outer->rows / MONGO_COST_UNINDEXED_ROWS), 1);
 
-	if (search->batches > 1)
-		cost += look + inner->remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost);
-	return cost;
+	return finds * (inner->options->fdw_startup_cost +
+					mongo_examined_cost(search->innerrel, inner->examined_rows)) +
+		choice->found * inner->options->fdw_tuple_cost;
 }
 
 /* estimate_choice: fill in what is found and what that costs. */
@@ -641,69 +309,321 @@ extend(const Search *search, const List *candidates, Choice *choice)
 	return false;
 }
 
-/* add_key: to what the path is made of. */
-static void
-add_key(MongoBatchedKeys *keys, Key *key)
-{
-	keys->outer = lappend(keys->outer, key->outer);
-	keys->inner = lappend(keys->inner, key->inner);
-	keys->columns = lappend(keys->columns, &key->column);
-}
-
 /*
- * mongo_find_batched_keys
- *		The keys among a join's clauses (RestrictInfo), and the cheapest way to ask for
- *		those of the outer path's rows; false when there is none.
+ * choose_keys
+ *		The cheapest way to ask for keys among a join's clauses (RestrictInfo); false when
+ *		there is none.  *others are the keys (Key *) that are not asked for.
  */
 static bool
-mongo_find_batched_keys(PlannerInfo *root, const Path *outer, RelOptInfo *innerrel,
-						List *clauses, MongoBatchedKeys *keys)
+choose_keys(const Search *search, const List *clauses, Choice *choice, List **others)
 {
-	const MongoRelation *inner = innerrel->fdw_private;
-	Search		search = {root, outer, innerrel, mongo_batches(outer->rows)};
+	const MongoRelation *inner = search->innerrel->fdw_private;
 	List	   *candidates = NIL;
-	Choice		choice;
 	ListCell   *cell;
 
 	foreach(cell, clauses)
 	{
-		Key		   *key = try_clause(&search, lfirst_node(RestrictInfo, cell));
+		Key		   *key = try_clause(search, lfirst_node(RestrictInfo, cell));
 
-		if (key == NULL)
-			continue;
-		key->distinct = mongo_batched_keys(root, key->outer, outer->rows, search.batches);
-		key->share = Min(1, key->distinct / search.batches *
-						 mongo_join_key_selectivity(root, outer->parent, innerrel, key->rinfo));
-		candidates = lappend(candidates, key);
+		if (key != NULL)
+			candidates = lappend(candidates, key);
 	}
 	if (candidates == NIL)
 		return false;
 
-	choice = choose_one(&search, candidates);
-	/* a pipeline may give other documents the second time */
-	if (!choice.indexed && mongo_is_derived(inner->options))
+	*choice = choose_one(search, candidates);
+
+	/*
+	 * a pipeline may give other documents the second time; and a sub-select
+	 * may be run for many rows, each time for other keys
+	 */
+	if (!choice->indexed &&
+		(mongo_is_derived(inner->options) || search->root->parent_root != NULL))
 		return false;
-	while (((Key *) linitial(choice.keys))->condition.path != NULL &&
-		   extend(&search, candidates, &choice))
+	while (((Key *) linitial(choice->keys))->condition.path != NULL &&
+		   extend(search, candidates, choice))
 		;
-
-	memset(keys, 0, sizeof(*keys));
-	keys->indexed = choice.indexed;
-	keys->found = choice.found;
-	keys->cost = choice.cost;
-	foreach(cell, choice.keys)
-	{
-		Key		   *key = lfirst(cell);
-
-		add_key(keys, key);
-		key->column.asked = true;
-		keys->conditions = lappend(keys->conditions,
-								   any_of_keys(key, list_length(keys->columns)));
-	}
-	foreach(cell, candidates)
-	{
-		if (!list_member_ptr(choice.keys, lfirst(cell)))
-			add_key(keys, lfirst(cell));
-	}
+	*others = list_difference_ptr(candidates, choice->keys);
 	return true;
+}
+
+/* ------ Planning nested loops that ask for many rows' keys at a time ------ */
+
+static set_join_pathlist_hook_type next_hook = NULL;
+static const CustomScanMethods *scan_methods = NULL;
+
+/* estimate_batched_join: of the outer side once, and of asking for its rows' keys. */
+static void
+estimate_batched_join(const Search *search, RelOptInfo *joinrel, const Choice *choice,
+					  List *join_clauses, CustomPath *path)
+{
+	const RelOptInfo *innerrel = search->innerrel;
+	const MongoTableOptions *options = ((MongoRelation *) innerrel->fdw_private)->options;
+	const Path *outer = search->outer;
+	Path	   *inner_path = lsecond(path->custom_paths);
+	QualCost	quals;
+	Cost		cost;
+
+	cost_qual_eval(&quals, join_clauses, search->root);
+
+	/* what EXPLAIN shows: a find's part */
+	inner_path->rows = clamp_row_est(choice->found / search->batches);
+	inner_path->startup_cost = options->fdw_startup_cost;
+	inner_path->total_cost = options->fdw_startup_cost +
+		inner_path->rows * options->fdw_tuple_cost;
+
+	cost = choice->cost + outer->rows * 2 * cpu_operator_cost +
+		choice->found * (cpu_tuple_cost + quals.per_tuple + innerrel->baserestrictcost.per_tuple);
+
+	path->path.rows = joinrel->rows;
+	path->path.startup_cost = outer->startup_cost + quals.startup +
+		joinrel->reltarget->cost.startup + options->fdw_startup_cost *
+		(choice->indexed ? MONGO_COST_BATCHED_FIND : 1);
+	path->path.total_cost = outer->total_cost + quals.startup +
+		joinrel->reltarget->cost.startup + cost +
+		joinrel->rows * (cpu_tuple_cost + joinrel->reltarget->cost.per_tuple);
+}
+
+/* same_output: the same Var or PlaceHolderVar among the outputs, or NULL. */
+static Node *
+same_output(const List *outputs, Node *node)
+{
+	ListCell   *cell;
+
+	foreach(cell, outputs)
+	{
+		Node	   *output = lfirst(cell);
+
+		if (nodeTag(output) == nodeTag(node) &&
+			(IsA(node, Var) ?
+			 ((Var *) output)->varno == ((Var *) node)->varno &&
+			 ((Var *) output)->varattno == ((Var *) node)->varattno :
+			 ((PlaceHolderVar *) output)->phid == ((PlaceHolderVar *) node)->phid))
+			return output;
+	}
+	return NULL;
+}
+
+/*
+ * unify_nulling
+ *		Let each Var and PlaceHolderVar have the outer joins of the same one among
+ *		the 'outputs', or none.
+ *
+ * The clauses see the inner side's Vars before this join, the target list after
+ * it; both are to be found among the columns of the scan.
+ */
+static bool
+unify_nulling(Node *node, void *outputs)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		mongo_copy_nulling((Var *) node, (Var *) same_output(outputs, node));
+		return false;
+	}
+	if (IsA(node, PlaceHolderVar))
+		mongo_copy_placeholder_nulling((PlaceHolderVar *) node,
+									   (PlaceHolderVar *) same_output(outputs, node));
+	return expression_tree_walker(node, unify_nulling, outputs);
+}
+
+/* plan_batched_join: the callback of CustomPathMethods. */
+static Plan *
+plan_batched_join(PlannerInfo *root pg_attribute_unused(),
+				  RelOptInfo *joinrel, CustomPath *path,
+				  List *tlist, List *clauses pg_attribute_unused(), List *plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *cell;
+	ListCell   *plan_cell;
+
+	/* a pair of rows: all that the outer plan gives, then the foreign scan */
+	foreach(plan_cell, plans)
+	{
+		foreach(cell, ((Plan *) lfirst(plan_cell))->targetlist)
+		{
+			TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+			scan->custom_scan_tlist =
+				lappend(scan->custom_scan_tlist,
+						makeTargetEntry(copyObject(entry->expr),
+										list_length(scan->custom_scan_tlist) + 1,
+										NULL, false));
+		}
+	}
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = copyObject(lthird(path->custom_private));
+	scan->custom_exprs = copyObject(lsecond(path->custom_private));
+	unify_nulling((Node *) list_make3(scan->custom_scan_tlist, scan->scan.plan.qual,
+									  scan->custom_exprs),
+				  list_concat(pull_var_clause((Node *) joinrel->reltarget->exprs,
+											  PVC_RECURSE_PLACEHOLDERS),
+							  pull_var_clause((Node *) joinrel->reltarget->exprs,
+											  PVC_INCLUDE_PLACEHOLDERS)));
+	scan->custom_private = linitial(path->custom_private);
+	scan->custom_plans = plans;
+	scan->flags = path->flags;
+	scan->methods = scan_methods;
+	return (Plan *) scan;
+}
+
+/* A clause, and what says when its turn is. */
+typedef struct OrderedClause
+{
+	RestrictInfo *rinfo;
+	Cost		cost;
+	int			number;
+} OrderedClause;
+
+/* compare_clauses: for qsort(). */
+static int
+compare_clauses(const void *left, const void *right)
+{
+	const OrderedClause *one = left;
+	const OrderedClause *other = right;
+
+	if (one->rinfo->security_level != other->rinfo->security_level)
+		return one->rinfo->security_level < other->rinfo->security_level ? -1 : 1;
+	if (one->cost != other->cost)
+		return one->cost < other->cost ? -1 : 1;
+	return one->number - other->number;
+}
+
+/*
+ * in_order: bare clauses as PostgreSQL would evaluate them, those of a security
+ * barrier first and then by cost; see order_qual_clauses() in createplan.c.
+ */
+static List *
+in_order(PlannerInfo *root, List *rinfos)
+{
+	int			count = list_length(rinfos);
+	OrderedClause *clauses = palloc(sizeof(OrderedClause) * Max(count, 1));
+	List	   *result = NIL;
+
+	for (int i = 0; i < count; i++)
+	{
+		QualCost	cost;
+
+		clauses[i].rinfo = list_nth_node(RestrictInfo, rinfos, i);
+		clauses[i].number = i;
+		cost_qual_eval_node(&cost, (Node *) clauses[i].rinfo, root);
+		clauses[i].cost = cost.per_tuple;
+	}
+	qsort(clauses, count, sizeof(OrderedClause), compare_clauses);
+	for (int i = 0; i < count; i++)
+		result = lappend(result, clauses[i].rinfo->clause);
+	return result;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "MongoDB Batched Join",
+	.PlanCustomPath = plan_batched_join,
+};
+
+/* add_path_for: these keys. */
+static void
+add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Choice *choice,
+			 const List *other_keys, List *join_clauses, List *other_clauses)
+{
+	PlannerInfo *root = search->root;
+	MongoBatchedJoin join = {
+		.type = type, .all_rows = root->tuple_fraction <= 0, .indexed = choice->indexed
+	};
+	CustomPath *path = makeNode(CustomPath);
+	List	   *conditions = NIL;
+	List	   *values = NIL;
+	List	   *fields = NIL;
+	ListCell   *cell;
+
+	foreach(cell, list_concat_copy(choice->keys, other_keys))
+	{
+		MongoEquality *equality = &((Key *) lfirst(cell))->equality;
+
+		equality->key.asked = foreach_current_index(cell) < list_length(choice->keys);
+		if (equality->key.asked)
+			conditions = lappend(conditions,
+								 any_of_keys(equality, foreach_current_index(cell) + 1));
+		join.keys = lappend(join.keys, &equality->key);
+		values = lappend(values, equality->value);
+		fields = lappend(fields, equality->field);
+	}
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = joinrel;
+	path->path.pathtarget = joinrel->reltarget;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &path_methods;
+	path->custom_paths = list_make2(unconstify(Path *, search->outer),
+									mongo_foreignscan_path(root, search->innerrel, NULL,
+														   search->innerrel->rows, 0, 0, NIL,
+														   NULL, NULL, conditions));
+	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, &join),
+									  list_make2(in_order(root, join_clauses),
+												 list_concat(values, fields)),
+									  in_order(root, other_clauses));
+	estimate_batched_join(search, joinrel, choice, join_clauses, path);
+	add_path(joinrel, (Path *) path);
+}
+
+/*
+ * is_ours: a foreign table that can be asked for keys?  It may be one that is
+ * known to give no rows, of which nothing else is known then.
+ */
+static bool
+is_ours(RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL && rel->fdwroutine != NULL &&
+		rel->fdwroutine->GetForeignRelSize == mongo_get_foreign_rel_size &&
+		rel->fdw_private != NULL && !IS_DUMMY_REL(rel) &&
+		bms_is_empty(rel->lateral_relids);
+}
+
+/*
+ * consider_batched_join
+ *		The planner's set_join_pathlist_hook.
+ */
+static void
+consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+					  RelOptInfo *innerrel, JoinType type, JoinPathExtraData *extra)
+{
+	Path	   *outer_path = outerrel->cheapest_total_path;
+	List	   *join_clauses;
+	List	   *other_clauses;
+	List	   *other_keys;
+	Choice		choice;
+	Search		search;
+	MemoryContext old_context;
+
+	if (next_hook != NULL)
+		next_hook(root, joinrel, outerrel, innerrel, type, extra);
+
+	/* a semijoin the other way round: of rows without their duplicates */
+	if (type == JOIN_UNIQUE_OUTER && is_ours(innerrel))
+	{
+		outer_path = (Path *) create_unique_path(root, outerrel, outer_path, extra->sjinfo);
+		type = JOIN_INNER;
+	}
+	if (!mongo_enable_pushdown || !mongo_enable_batched_joins || !is_ours(innerrel) ||
+		!mongo_join_type_is_known(type) || !mongo_is_plain_query(root) ||
+		!bms_is_empty(joinrel->lateral_relids) || root->hasPseudoConstantQuals ||
+		outer_path == NULL || outer_path->param_info != NULL)
+		return;
+
+	old_context = mongo_enter_planning(joinrel);
+	mongo_check_planning_state(innerrel);
+	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
+							 &other_clauses);
+	search = (Search) {root, outer_path, innerrel, mongo_batches(outer_path->rows)};
+	if (choose_keys(&search, join_clauses, &choice, &other_keys))
+		add_path_for(&search, joinrel, type, &choice, other_keys, join_clauses, other_clauses);
+	MemoryContextSwitchTo(old_context);
+}
+
+void
+mongo_install_batched_joins(const CustomScanMethods *methods)
+{
+	scan_methods = methods;
+	RegisterCustomScanMethods(methods);
+	next_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = consider_batched_join;
 }

@@ -517,6 +517,7 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 										 * behind a first one, in a compound
 										 * index */
 #define MONGO_COST_BATCHED_ROWS		1000	/* - rows that one find asks for */
+#define MONGO_COST_UNINDEXED_ROWS	20000	/* - the same without an index */
 #define MONGO_COST_BATCHED_FIND		0.98	/* - share of a find's startup;
 											 * less than a nested loop's */
 
@@ -758,6 +759,20 @@ extern void mongo_keep_out_of_workers(RelOptInfo *rel);
  * table that finds the rows of a value in a hash table.
  *-------------------------------------------------------------------------
  */
+
+/* "field = value", in either order, as a key of a hash table. */
+typedef struct MongoEquality
+{
+	Expr	   *field;
+	Expr	   *value;
+	Oid			operator;		/* with the field on its left */
+	MongoHashKey key;
+} MongoEquality;
+
+/* Is the clause one, of a field of the table and a value of these relations alone? */
+extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel,
+								 const RestrictInfo *rinfo, const Bitmapset *outer_relids,
+								 MongoEquality *equality);
 
 /*
  * A path of the documents for all values of the outer rows; NULL where none is compared by

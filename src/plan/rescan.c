@@ -33,16 +33,6 @@
 /* What a row in a hash table takes beside its columns. */
 #define ROW_OVERHEAD	64
 
-/* "column = value", in either order. */
-typedef struct HashedKey
-{
-	Expr	   *column;
-	Expr	   *value;
-	Oid			column_hash;
-	Oid			value_hash;
-	Oid			collation;
-} HashedKey;
-
 /* has_outer_value: of a query around this one, which may have many rows? */
 static bool
 has_outer_value(Node *node, void *root)
@@ -79,29 +69,34 @@ has_exec_param(Node *node, void *context)
 	return expression_tree_walker(node, has_exec_param, context);
 }
 
-/* is_hash_key: is the restriction such an equality? */
-static bool
-is_hash_key(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo, HashedKey *key)
+bool
+mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel, const RestrictInfo *rinfo,
+					 const Bitmapset *outer_relids, MongoEquality *equality)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	OpExpr	   *clause = (OpExpr *) rinfo->clause;
-	Oid			left_hash;
-	Oid			right_hash;
-	bool		column_is_left;
-	MongoField	field;
 
 	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
-		contain_volatile_functions((Node *) clause) || contain_subplans((Node *) clause) ||
-		!get_op_hash_functions(clause->opno, &left_hash, &right_hash))
+		contain_volatile_functions((Node *) clause) || contain_subplans((Node *) clause))
 		return false;
-	column_is_left = mongo_field_of_node(relation->columns, linitial(clause->args), &field);
-	key->column = column_is_left ? linitial(clause->args) : lsecond(clause->args);
-	key->value = column_is_left ? lsecond(clause->args) : linitial(clause->args);
-	key->column_hash = column_is_left ? left_hash : right_hash;
-	key->value_hash = column_is_left ? right_hash : left_hash;
-	key->collation = clause->inputcollid;
-	return (column_is_left || mongo_field_of_node(relation->columns, (Node *) key->column, &field)) &&
-		bms_is_empty(pull_varnos(root, (Node *) key->value));
+	for (int side = 0; side < 2; side++)
+	{
+		MongoHashKey *key = &equality->key;
+		MongoField	field;
+
+		equality->field = list_nth(clause->args, side);
+		equality->value = list_nth(clause->args, 1 - side);
+		equality->operator = side == 0 ? clause->opno : get_commutator(clause->opno);
+		key->type = getBaseType(exprType((Node *) equality->value));
+		key->collation = clause->inputcollid;
+		if (OidIsValid(equality->operator) &&
+			get_op_hash_functions(equality->operator, &key->inner_hash, &key->outer_hash) &&
+			mongo_field_of_node(relation->columns, (Node *) equality->field, &field) &&
+			bms_equal(pull_varnos(root, (Node *) equality->field), baserel->relids) &&
+			bms_is_subset(pull_varnos(root, (Node *) equality->value), outer_relids))
+			return true;
+	}
+	return false;
 }
 
 List *
@@ -148,9 +143,10 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 	foreach(cell, baserel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		HashedKey	key;
+		MongoEquality key;
 
-		if (has_outer_value((Node *) rinfo->clause, root) && is_hash_key(root, baserel, rinfo, &key))
+		if (has_outer_value((Node *) rinfo->clause, root) &&
+			mongo_split_equality(root, baserel, rinfo, NULL, &key))
 			keys = lappend(keys, rinfo);
 	}
 	return keys;
@@ -220,23 +216,23 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath 
 					  int nexpressions, MongoScanPlan *plan)
 {
 	const ForeignPath *all = (ForeignPath *) path->fdw_outerpath;
-	List	   *expressions = NIL;
+	List	   *values = NIL;
+	List	   *columns = NIL;
 	ListCell   *cell;
 
 	plan->hash_first = nexpressions;
 	plan->change_after = mongo_change_after(&all->path, &path->path);
 	foreach(cell, mongo_hashed_keys(&all->path))
 	{
-		HashedKey	key;
+		MongoEquality *equality = palloc0(sizeof(MongoEquality));
 
-		if (!is_hash_key(root, baserel, lfirst_node(RestrictInfo, cell), &key))
+		if (!mongo_split_equality(root, baserel, lfirst_node(RestrictInfo, cell), NULL, equality))
 			elog(ERROR, "a key is none any more");
-		expressions = lappend(lappend(expressions, key.column), key.value);
-		plan->hash_functions = lappend_oid(plan->hash_functions, key.column_hash);
-		plan->hash_functions = lappend_oid(plan->hash_functions, key.value_hash);
-		plan->hash_functions = lappend_oid(plan->hash_functions, key.collation);
+		plan->hash_keys = lappend(plan->hash_keys, &equality->key);
+		values = lappend(values, equality->value);
+		columns = lappend(columns, equality->field);
 	}
-	return expressions;
+	return list_concat(values, columns);
 }
 
 /*-------------------------------------------------------------------------

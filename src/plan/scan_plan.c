@@ -973,6 +973,11 @@ static const MongoStructField finish_fields[] = {
 };
 static const MongoStructType finish_type = MONGO_STRUCT_TYPE(MongoScanFinish, finish_fields);
 
+static const MongoStructField key_fields[] = {
+	MONGO_STRUCT_NUMBERS(MongoHashKey, type, asked),
+};
+static const MongoStructType key_type = MONGO_STRUCT_TYPE(MongoHashKey, key_fields);
+
 static const MongoStructField scan_fields[] = {
 	SCAN(STRING, database),
 	SCAN(STRING, collection),
@@ -985,7 +990,7 @@ static const MongoStructField scan_fields[] = {
 	SCAN(STRING, split_field),
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
 	MONGO_STRUCT_LIST(MongoScanPlan, finishes, &finish_type),
-	SCAN(NODE, hash_functions),
+	MONGO_STRUCT_LIST(MongoScanPlan, hash_keys, &key_type),
 	SCAN(NODE, local_columns),
 	SCAN(NODE, hiding),
 	SCAN(NODE, hiding_columns),
@@ -1009,13 +1014,8 @@ static const MongoStructField direct_fields[] = {
 };
 const MongoStructType mongo_direct_plan_type = MONGO_STRUCT_TYPE(MongoDirectPlan, direct_fields);
 
-static const MongoStructField key_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoBatchedColumn, type, asked),
-};
-static const MongoStructType key_type = MONGO_STRUCT_TYPE(MongoBatchedColumn, key_fields);
-
 static const MongoStructField join_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, all_rows),
-	MONGO_STRUCT_LIST(MongoBatchedJoin, columns, &key_type),
+	MONGO_STRUCT_NUMBERS(MongoBatchedJoin, type, indexed),
+	MONGO_STRUCT_LIST(MongoBatchedJoin, keys, &key_type),
 };
 const MongoStructType mongo_batched_join_type = MONGO_STRUCT_TYPE(MongoBatchedJoin, join_fields);
