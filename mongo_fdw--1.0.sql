@@ -296,7 +296,7 @@ CREATE TABLE mongo_fdw_statistics_data (
 	documents		double precision NOT NULL,
 	document_size	double precision NOT NULL,
 	sampled			double precision NOT NULL,
-	indexes			jsonb,
+	indexes			json,
 	fields			jsonb NOT NULL
 );
 

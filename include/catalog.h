@@ -65,11 +65,8 @@ typedef enum MongoKeyKind
 	MONGO_KEY_ASCENDING,
 	MONGO_KEY_DESCENDING,
 	MONGO_KEY_HASHED,
-	MONGO_KEY_TEXT,
-	MONGO_KEY_2D,
-	MONGO_KEY_2DSPHERE,
 	MONGO_KEY_WILDCARD,
-	MONGO_KEY_OTHER				/* of a kind that we do not know */
+	MONGO_KEY_OTHER				/* a text or geographical index, say */
 } MongoKeyKind;
 
 /* One field of an index; the path is in UTF-8, as a column's is. */
@@ -88,6 +85,7 @@ typedef struct MongoIndexKey
 
 typedef struct MongoIndex
 {
+	const bson_t *document;		/* as MongoDB lists it, with "multikey" */
 	const char *name;
 	int			nkeys;
 	MongoIndexKey *keys;

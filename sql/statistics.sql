@@ -52,10 +52,8 @@ ANALYZE learned;
 SELECT relation, collection, learned_at > now() - interval '1 day' AS just_now, documents, document_size, sampled
 FROM mongo_fdw_statistics WHERE relation = 'learned'::regclass;
 SELECT i ->> 'name' AS name, i ->> 'unique' AS "unique", i ->> 'sparse' AS sparse, i ->> 'hidden' AS hidden,
-	i ->> 'multikey' AS multikey, i ->> 'partial' AS partial, i ->> 'collation' AS "collation",
-	(SELECT string_agg(concat_ws(' ', f ->> 'path', f ->> 'kind'), ', ' ORDER BY n)
-	 FROM jsonb_array_elements(i -> 'fields') WITH ORDINALITY AS fields (f, n)) AS fields
-FROM mongo_fdw_statistics, jsonb_array_elements(indexes) WITH ORDINALITY AS indexes (i, place)
+	i ->> 'multikey' AS multikey, i ->> 'partialFilterExpression' AS partial, i #>> '{collation,locale}' AS "collation", i ->> 'key' AS key
+FROM mongo_fdw_statistics, json_array_elements(indexes) WITH ORDINALITY AS indexes (i, place)
 WHERE relation = 'learned'::regclass ORDER BY place;
 SELECT f ->> 'path' AS path, f ->> 'types' AS types, f ->> 'arrays' AS arrays, f ->> 'missing' AS missing
 FROM mongo_fdw_statistics, jsonb_array_elements(fields) AS f WHERE relation = 'learned'::regclass;

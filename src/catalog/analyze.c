@@ -58,7 +58,7 @@ typedef struct Sample
 	Datum	   *values;
 	bool	   *isnull;
 	HTAB	   *seen;			/* hashes of _id already in the sample */
-	FieldTypes *types;			/* of all documents that arrived */
+	FieldSample *fields;		/* of all documents that arrived */
 
 	HeapTuple  *rows;			/* the sample: 'nrows' of at most 'target' */
 	int			target;
@@ -264,7 +264,7 @@ read_sample(Sample *sample, MongoCursor *cursor)
 			continue;
 
 		sample->read += 1;
-		field_types_observe(sample->types, data, length);
+		field_sample_observe(sample->fields, data, length);
 		position = sample_position(sample);
 		if (position >= 0)
 			keep_document(sample, position, data, length);
@@ -295,11 +295,11 @@ prepare_sample(Sample *sample, MemoryContext context)
 	sample->isnull = palloc0(sizeof(bool) * descriptor->natts);
 	sample->seen = hash_create("mongo_fdw sampled documents", sample->target, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	sample->types = field_types_create(false);
+	sample->fields = field_sample_create(false, 0);
 	for (int i = 0; i < sample->nwanted; i++)
 	{
 		if (sample->wanted[i].path != NULL)
-			field_types_add(sample->types, sample->wanted[i].path);
+			field_sample_find(sample->fields, sample->wanted[i].path, true);
 	}
 	sample->rows_to_skip = -1;
 	reservoir_init_selection_state(&sample->reservoir, sample->target);
@@ -371,8 +371,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 		MongoFindings findings = {
 			.documents = *totalrows,
 			.document_size = counted.document_size,
-			.sampled = sample.read,
-			.types = sample.types
+			.sample = sample.fields
 		};
 
 		mongo_learn(relation, sample.user, sample.options, &findings);

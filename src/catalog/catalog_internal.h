@@ -52,81 +52,16 @@ extern bool mongo_try(void (*function) (void *), void *argument,
 extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
 								int size, const bson_t *last_stage, int batch);
 
-/* ------ Which BSON types have the fields of a table, in a sample? --------- */
+/*-------------------------------------------------------------------------
+ * The fields of a sample of documents: a tree, through which each document goes.
+ *-------------------------------------------------------------------------
+ */
 
 /* BSON's types as numbers of the bits of MONGO_BSON_BIT. */
 #define BSON_TYPE_COUNT	0x16
 #define BSON_TYPE_OF_BIT(number) \
 	((number) == 0x14 ? BSON_TYPE_MAXKEY : \
 	 (number) == 0x15 ? BSON_TYPE_MINKEY : (bson_type_t) (number))
-
-/* A field, or one above it. */
-typedef struct FieldNode
-{
-	const char *name;
-	const char *prefix;			/* "a.b.", before the names of members */
-	const char *path;			/* UTF-8, as far as the document's names are;
-								 * NULL: only above others */
-	struct FieldNode *first_child;
-	struct FieldNode *next;		/* sibling */
-	double		counts[BSON_TYPE_COUNT];	/* documents, by type */
-	bool		other;			/* beside those that were given */
-	uint64		seen_in;		/* number of the last document that had it */
-	bson_type_t last_type;		/* in that one */
-} FieldNode;
-
-typedef struct FieldTypes
-{
-	FieldNode	root;
-	List	   *fields;			/* FieldNode *, those given in order */
-	List	   *others;			/* FieldNode *, beside them, as they were met */
-	bool		note_others;
-	uint64		documents;
-	MemoryContext context;
-} FieldTypes;
-
-/*
- * field_types_create
- *		Nothing seen yet.  Lives in the current memory context.
- *
- * With 'others' the fields beside those that are given are noted, too: at the top, and in
- * documents of which the paths name a part; 1,600 at most.
- *
- * field_types_add
- *		A field to be looked at, by its path (UTF-8); a repeated one counts once.
- */
-extern FieldTypes *field_types_create(bool others);
-extern FieldNode *field_types_add(FieldTypes *types, const char *path);
-
-/*
- * field_types_observe
- *		Add one document.  Raises 08P01 for bytes that are not BSON.
- *
- * A part of a path that is an array counts as an array for the whole path, as a
- * column cannot read what is inside.
- */
-extern void field_types_observe(FieldTypes *types, const uint8_t *data, uint32 length);
-
-/*
- * field_types_seen
- *		How many documents have the field, be it as a null, and the set of its types
- *		(MONGO_BSON_BIT), null and undefined left out.
- */
-extern double field_types_seen(const FieldNode *node, uint32 *types);
-
-/*
- * field_types_describe
- *		Of the given fields, as the value of "fields" in mongo_fdw_statistics, in
- *		the current memory context.
- */
-extern BsonArray field_types_describe(const FieldTypes *types);
-
-/*-------------------------------------------------------------------------
- * Which fields have the documents of a collection?  For IMPORT FOREIGN SCHEMA:
- * documents and a $jsonSchema go in, a tree of fields with the narrowest type that
- * holds all comes out.
- *-------------------------------------------------------------------------
- */
 
 /* Kinds of values as bits of a set: BSON's types (MONGO_BSON_BIT), and these. */
 #define IMPORT_WIDE			(1 << 24)	/* an Int64 beyond 2^53, too, which no
@@ -139,42 +74,81 @@ extern BsonArray field_types_describe(const FieldTypes *types);
 										 * holds it */
 
 /*
- * A field, or the documents of a collection themselves (the root).  Children
- * are in the order that documents have them.
+ * A field, or the documents themselves (the root).  Children are in the order that
+ * documents have them.
  */
-typedef struct ImportField
+typedef struct SampledField
 {
 	const char *name;			/* in UTF-8; NULL for a root and for elements */
 	int			name_length;
-	uint32		kinds;
-	struct ImportField *elements;	/* of arrays; NULL: none seen */
-	struct ImportField *first_child;
-	struct ImportField *next;	/* sibling */
+	const char *path;			/* of a field that was asked for; else NULL */
+	bool		is_above;		/* of such a field */
+	double		counts[BSON_TYPE_COUNT];	/* documents, by type */
+	uint64		seen_in;		/* number of the last document that had it */
+	bson_type_t last_type;		/* in that one */
+	uint32		kinds;			/* for an import */
+	struct SampledField *elements;	/* of arrays; NULL: none seen */
+	struct SampledField *parent;
+	struct SampledField *first_child;
+	struct SampledField *next;	/* sibling */
 	int			nchildren;
 	bool		overflow;		/* more children than anyone wants as columns */
 	bool		unnameable;		/* some child's name fits into no path */
 	bool		is_geometry;	/* some document is one of GeoJSON's */
-} ImportField;
+} SampledField;
+
+typedef struct FieldSample
+{
+	SampledField root;
+	uint64		documents;
+	bool		for_import;		/* note kinds and elements, too, and only
+								 * fields that a path can name */
+	int			nesting;		/* levels below the top that are looked at */
+	List	   *asked;			/* SampledField * with a path */
+	MemoryContext context;
+} FieldSample;
+
+/* field_sample_create: nothing seen yet; lives in the current memory context. */
+extern FieldSample *field_sample_create(bool for_import, int nesting);
 
 /*
- * import_observe_document
- *		Add one document, looking 'nesting' levels below the top, in the memory context in
- *		which the root was made.  Raises 08P01 for bytes that are not BSON.
+ * field_sample_find
+ *		The field at a path (UTF-8).  With 'add' it is one that was asked for, made if need
+ *		be, and documents are looked at as deep as that; else NULL where none was seen.
  */
-extern void import_observe_document(ImportField *root, const uint8_t *data,
-									uint32 length, int nesting);
+extern SampledField *field_sample_find(FieldSample *sample, const char *path, bool add);
 
 /*
- * import_observe_schema
- *		Add what a $jsonSchema allows; unknown keywords and what is malformed are skipped.
+ * field_sample_observe
+ *		Add one document.  Raises 08P01 for bytes that are not BSON.
  *
- * https://www.mongodb.com/docs/manual/reference/operator/query/jsonSchema/
+ * field_sample_observe_schema
+ *		Add what a $jsonSchema allows; unknown keywords and what is malformed are skipped.
+ *		https://www.mongodb.com/docs/manual/reference/operator/query/jsonSchema/
  */
-extern void import_observe_schema(ImportField *root, const bson_iter_t *schema,
-								  int nesting);
+extern void field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length);
+extern void field_sample_observe_schema(FieldSample *sample, const bson_iter_t *schema);
+
+/*
+ * sampled_field_counts
+ *		How many documents have the field, be it as a null, in all and by type; *types is
+ *		the set of its types (MONGO_BSON_BIT), null and undefined left out.
+ *
+ * sampled_field_last_type
+ *		Its type in the last document as a set; 0 where that has not got it.
+ *
+ * For a field that was asked for, a part of the path that is an array counts as an array
+ * for the whole path, as a column cannot read what is inside.
+ */
+extern double sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT],
+								   uint32 *types);
+extern uint32 sampled_field_last_type(const FieldSample *sample, const SampledField *field);
+
+/* field_sample_describe: the value of "fields" in mongo_fdw_statistics. */
+extern BsonArray field_sample_describe(const FieldSample *sample);
 
 /* import_is_array_of_documents: and of nothing else, whose members can be columns? */
-extern bool import_is_array_of_documents(const ImportField *field);
+extern bool import_is_array_of_documents(const SampledField *field);
 
 /*
  * import_kinds_of_type
@@ -190,7 +164,7 @@ extern uint32 import_kinds_of_type(Oid type);
  *
  * 'objectid_type' is what the type objectid is called.  palloc'd or static.
  */
-extern const char *import_field_type(const ImportField *field,
+extern const char *import_field_type(const SampledField *field,
 									 const char *objectid_type);
 
 /* ------- The steps of an import, from import.c, which refresh.c takes too -- */
@@ -238,9 +212,10 @@ typedef struct ImportTable
 	const char *unwound;		/* path of the array whose elements are the
 								 * rows; NULL: documents are */
 	const char *ordinality;		/* column of their numbers */
-	ImportField *root;
+	FieldSample *sample;
+	SampledField *root;			/* in it: whose children are the columns */
 	List	   *columns;		/* ImportColumn *, without names */
-	List	   *indexed_paths;	/* char *, UTF-8 */
+	MongoStatistics indexes;
 	bool		indexes_known;
 	bool		whole_document; /* does it need a column __doc? */
 	const char *unreadable;		/* path of a field no type can hold, or NULL */
@@ -306,22 +281,15 @@ typedef enum IndexAnswer
 	INDEXES_REFUSED				/* not allowed to know, or another error */
 } IndexAnswer;
 
-/* An index as MongoDB lists it. */
-typedef struct ListedIndex
-{
-	const bson_t *document;
-	MongoIndex	index;			/* without what is not listed: multikey */
-} ListedIndex;
-
 /*
  * index_list
- *		Ask for a collection's indexes (ListedIndex *), outside any transaction of MongoDB's.
+ *		Ask for a collection's indexes, outside any transaction of MongoDB's.
  *
  * *refusal is MongoDB's message with INDEXES_REFUSED, else NULL.  Raises only what
  * the connection does: 08001, 08006, 08P01, 57014.
  */
 extern IndexAnswer index_list(UserMapping *user, const char *database,
-							  const char *collection, List **indexes,
+							  const char *collection, MongoStatistics *indexes,
 							  const char **refusal);
 
 /* ----------- What ANALYZE keeps beside PostgreSQL's own statistics --------- */
@@ -331,8 +299,7 @@ typedef struct MongoFindings
 {
 	double		documents;		/* in the collection */
 	double		document_size;	/* average, in bytes */
-	double		sampled;		/* documents that 'types' has seen */
-	const FieldTypes *types;
+	const FieldSample *sample;
 } MongoFindings;
 
 /*

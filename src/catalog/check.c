@@ -35,7 +35,7 @@ typedef struct CheckedColumn
 {
 	MongoColumn column;			/* its index is its place in Check.columns */
 	MongoIndexed indexed;
-	const FieldNode *field;
+	const SampledField *field;
 	MongoRowDecoder *decoder;	/* for it alone; NULL: not needed yet */
 	double		mismatches;
 	uint32		types;			/* set of MONGO_BSON_BIT */
@@ -53,7 +53,7 @@ typedef struct Check
 	MongoRowDecoder *decoder;
 	Datum	   *values;
 	bool	   *isnull;
-	FieldTypes *types;
+	FieldSample *sample;
 	MemoryContext context;		/* of all this */
 	MemoryContext document_context; /* reset for each document */
 	ReturnSetInfo *result;
@@ -174,9 +174,10 @@ prepare(Check *check)
 													"mongo_fdw checked document",
 													ALLOCSET_DEFAULT_SIZES);
 	list_columns(check);
-	check->types = field_types_create(!check->whole_document);
+	check->sample = field_sample_create(false, 0);
 	for (int i = 0; i < check->ncolumns; i++)
-		check->columns[i].field = field_types_add(check->types, check->columns[i].column.path);
+		check->columns[i].field = field_sample_find(check->sample, check->columns[i].column.path,
+													true);
 	check->values = palloc0(sizeof(Datum) * Max(check->ncolumns, 1));
 	check->isnull = palloc0(sizeof(bool) * Max(check->ncolumns, 1));
 	check->decoder = create_decoder(check, check->columns, check->ncolumns);
@@ -252,7 +253,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 	const Bitmapset *mismatches;
 	bool		deferred;
 
-	field_types_observe(check->types, data, length);
+	field_sample_observe(check->sample, data, length);
 	if (check->ncolumns == 0)
 		return;
 	mongo_row_decode(check->decoder, data, length, check->values, check->isnull);
@@ -266,8 +267,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 			(!deferred || fits_alone(check, column, data, length)))
 			continue;
 		column->mismatches++;
-		if (column->field->seen_in == check->types->documents)
-			column->types |= MONGO_BSON_BIT(column->field->last_type);
+		column->types |= sampled_field_last_type(check->sample, column->field);
 		if (column->example == NULL)
 			column->example = id_of(check, data, length);
 	}
@@ -304,6 +304,7 @@ report_columns(const Check *check)
 	for (int i = 0; i < check->ncolumns; i++)
 	{
 		const CheckedColumn *column = &check->columns[i];
+		double		counts[BSON_TYPE_COUNT];
 		uint32		types;
 
 		if (column->mismatches > 0)
@@ -311,36 +312,40 @@ report_columns(const Check *check)
 						column->column.name, column->mismatches, column->types,
 						column->example == NULL ? NULL :
 						psprintf("for example where _id is %s", column->example));
-		else if (check->types->documents > 0 && field_types_seen(column->field, &types) == 0)
+		else if (check->sample->documents > 0 &&
+				 sampled_field_counts(column->field, counts, &types) == 0)
 			add_finding(check, "column without field", column->column.path,
 						column->column.name, 0, 0, NULL);
 	}
 }
 
+/* report_fields: those at the top, or beside fields with columns, that no column reads. */
 static void
-report_fields(const Check *check)
+report_fields(const Check *check, const SampledField *parent, const char *prefix)
 {
-	ListCell   *cell;
-
-	foreach(cell, check->types->others)
+	for (const SampledField *field = parent->first_child; field != NULL; field = field->next)
 	{
-		const FieldNode *field = lfirst(cell);
+		char	   *path = psprintf("%s%s", prefix, field->name);
+		double		counts[BSON_TYPE_COUNT];
 		uint32		types;
-		double		documents = field_types_seen(field, &types);
+		double		documents = sampled_field_counts(field, counts, &types);
 
-		add_finding(check, "field without column", field->path, NULL, documents, types, NULL);
+		if (field->path != NULL)
+			continue;
+		if (field->is_above)
+			report_fields(check, field, psprintf("%s.", path));
+		else
+			add_finding(check, "field without column", path, NULL, documents, types, NULL);
 	}
 }
 
 /* leading_index: one that can find values of this field; NULL when there is none. */
 static const MongoIndex *
-leading_index(List *indexes, const char *path)
+leading_index(const MongoStatistics *indexes, const char *path)
 {
-	ListCell   *cell;
-
-	foreach(cell, indexes)
+	for (int i = 0; i < indexes->nindexes; i++)
 	{
-		const MongoIndex *index = &((ListedIndex *) lfirst(cell))->index;
+		const MongoIndex *index = &indexes->indexes[i];
 
 		if (index->uses != 0 && mongo_key_covers(&index->keys[0], path))
 			return index;
@@ -350,7 +355,7 @@ leading_index(List *indexes, const char *path)
 
 /* report_indexes: where the collection's differ from what planning goes by. */
 static void
-report_indexes(const Check *check, List *indexes)
+report_indexes(const Check *check, const MongoStatistics *indexes)
 {
 	const MongoStatistics *statistics = mongo_statistics_of(RelationGetRelid(check->relation));
 
@@ -387,7 +392,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 {
 	Check		check = {.relation = open_checked(PG_GETARG_OID(0))};
 	int			sample = PG_GETARG_INT32(1);
-	List	   *indexes;
+	MongoStatistics indexes;
 	const char *refusal;
 	IndexAnswer answer;
 
@@ -410,11 +415,12 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 	{
 		prepare(&check);
 		check_documents(&check, sample);
-		report_fields(&check);
+		if (!check.whole_document)
+			report_fields(&check, &check.sample->root, "");
 		report_columns(&check);
 		/* none of them serves what stages make */
 		if (answer == INDEXES_LISTED && !mongo_is_derived(check.options))
-			report_indexes(&check, indexes);
+			report_indexes(&check, &indexes);
 	}
 	table_close(check.relation, AccessShareLock);
 	return (Datum) 0;

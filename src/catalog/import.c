@@ -454,15 +454,15 @@ import_list_collections(const ImportSource *source)
 
 /* ------------------------------ documents ---------------------------------- */
 
-/* import_sample: the root of the fields that a sample and the validator show. */
-static ImportField *
-import_sample(const ImportSource *source, const ImportCollection *collection)
+/* sample_collection: the fields that a sample and the validator show. */
+static FieldSample *
+sample_collection(const ImportSource *source, const ImportCollection *collection)
 {
 	const MongoTableOptions options = {
 		.database = source->database, .collection = collection->name
 	};
 	int			size = source->options.sample_size;
-	ImportField *root = palloc0(sizeof(ImportField));
+	FieldSample *sample = field_sample_create(true, source->options.nesting);
 	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;
@@ -471,75 +471,51 @@ import_sample(const ImportSource *source, const ImportCollection *collection)
 	if (collection->validator != NULL &&
 		bson_iter_init_find(&schema, collection->validator, "$jsonSchema") &&
 		BSON_ITER_HOLDS_DOCUMENT(&schema))
-		import_observe_schema(root, &schema, source->options.nesting);
+		field_sample_observe_schema(sample, &schema);
 
 	cursor = sample_open(source->user, &options,
 						 mongo_ask_row_count(source->user, &options) > size ? size : 0,
 						 NULL, SAMPLE_BATCH);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
-	{
-		CHECK_FOR_INTERRUPTS();
-		import_observe_document(root, data, length, source->options.nesting);
-	}
+		field_sample_observe(sample, data, length);
 	mongo_cursor_close(cursor);
-
-	return root;
+	return sample;
 }
 
 /* ------------------------------ indexes ------------------------------------ */
 
-/*
- * import_indexed_paths
- *		The paths (char *, UTF-8) that indexes lead with and that a query for
- *		any value can use; none for a view, which is not asked for.
- *
- * *known is false, with a NOTICE, where MongoDB does not let them be listed.
- */
-static List *
-import_indexed_paths(const ImportSource *source, const ImportCollection *collection,
-					 bool *known)
+/* list_indexes: with a NOTICE where MongoDB does not tell them; a view has none. */
+static void
+list_indexes(const ImportSource *source, ImportTable *table)
 {
-	List	   *indexes;
+	const ImportCollection *collection = table->collection;
 	const char *refusal;
-	List	   *result = NIL;
-	ListCell   *cell;
 
-	*known = true;
-	if (collection->is_view)
-		return NIL;
-
-	*known = index_list(source->user, source->database, collection->name, &indexes,
-						&refusal) != INDEXES_REFUSED;
-	if (!*known)
+	table->indexes_known = collection->is_view ||
+		index_list(source->user, source->database, collection->name, &table->indexes,
+				   &refusal) != INDEXES_REFUSED;
+	if (!table->indexes_known)
 		ereport(NOTICE,
 				(errmsg("could not list the indexes of collection \"%s.%s\"",
 						source->database, collection->name),
 				 errdetail("MongoDB answered: %s", refusal)));
-	foreach(cell, indexes)
-	{
-		const MongoIndex *index = &((ListedIndex *) lfirst(cell))->index;
-
-		/* the option indexed is taken for both */
-		if ((index->uses & MONGO_INDEX_RANGE) != 0)
-			result = lappend(result, unconstify(char *, index->keys[0].path));
-	}
-	return result;
 }
-
-/* ------- A collection as a table to be: its columns and their names ------- */
 
 bool
 import_leads_index(const ImportTable *table, const char *utf8_path)
 {
-	ListCell   *cell;
-
-	foreach(cell, table->indexed_paths)
+	for (int i = 0; i < table->indexes.nindexes; i++)
 	{
-		if (strcmp(lfirst(cell), utf8_path) == 0)
+		const MongoIndex *index = &table->indexes.indexes[i];
+
+		/* the option indexed is taken for values and ranges */
+		if ((index->uses & MONGO_INDEX_RANGE) != 0 && strcmp(index->keys[0].path, utf8_path) == 0)
 			return true;
 	}
 	return false;
 }
+
+/* ------- A collection as a table to be: its columns and their names ------- */
 
 /*
  * collect_columns
@@ -547,10 +523,10 @@ import_leads_index(const ImportTable *table, const char *utf8_path)
  *		with these prefixes.
  */
 static void
-collect_columns(const ImportSource *source, ImportTable *table, const ImportField *parent,
+collect_columns(const ImportSource *source, ImportTable *table, const SampledField *parent,
 				const char *path_prefix, const char *name_prefix)
 {
-	for (const ImportField *field = parent->first_child; field != NULL; field = field->next)
+	for (const SampledField *field = parent->first_child; field != NULL; field = field->next)
 	{
 		char	   *utf8_path = psprintf("%s%s", path_prefix, field->name);
 		char	   *utf8_name = psprintf("%s%s", name_prefix, field->name);
@@ -623,8 +599,9 @@ read_table(const ImportSource *source, const ImportCollection *collection)
 
 	table->collection = collection;
 	table->name = collection->table_name;
-	table->root = import_sample(source, collection);
-	table->indexed_paths = import_indexed_paths(source, collection, &table->indexes_known);
+	table->sample = sample_collection(source, collection);
+	table->root = &table->sample->root;
+	list_indexes(source, table);
 	table->whole_document = table->root->unnameable || table->root->overflow;
 	collect_columns(source, table, table->root, "", "");
 	return table;
@@ -730,7 +707,7 @@ add_column(ImportTable *table, const char *path, const char *type)
 static const char *
 id_type(const ImportSource *source, const ImportTable *table)
 {
-	for (const ImportField *field = table->root->first_child; field; field = field->next)
+	for (const SampledField *field = table->root->first_child; field; field = field->next)
 	{
 		const char *type;
 
@@ -744,7 +721,7 @@ id_type(const ImportSource *source, const ImportTable *table)
 
 /* array_table: one for the array at this path. */
 static ImportTable *
-array_table(const ImportSource *source, const ImportTable *parent, const ImportField *array,
+array_table(const ImportSource *source, const ImportTable *parent, const SampledField *array,
 			const char *utf8_path, const char *name)
 {
 	ImportTable *table = palloc0(sizeof(ImportTable));
@@ -756,7 +733,7 @@ array_table(const ImportSource *source, const ImportTable *parent, const ImportF
 	if (mongo_path_is_under(utf8_path, table->ordinality))
 		table->ordinality = "ordinality_1";
 	table->root = array->elements;
-	table->indexed_paths = parent->indexed_paths;
+	table->indexes = parent->indexes;
 	add_column(table, "_id", id_type(source, parent));
 	add_column(table, table->ordinality, "bigint");
 	collect_columns(source, table, array->elements, psprintf("%s.", utf8_path), "");
@@ -767,12 +744,12 @@ array_table(const ImportSource *source, const ImportTable *parent, const ImportF
 
 /* collect_arrays: of the children of 'parent', as collect_columns() does columns. */
 static List *
-collect_arrays(const ImportSource *source, const ImportTable *table, const ImportField *parent,
+collect_arrays(const ImportSource *source, const ImportTable *table, const SampledField *parent,
 			   const char *path_prefix, const char *name_prefix, HTAB *names)
 {
 	List	   *tables = NIL;
 
-	for (const ImportField *field = parent->first_child; field != NULL; field = field->next)
+	for (const SampledField *field = parent->first_child; field != NULL; field = field->next)
 	{
 		char	   *path = psprintf("%s%s", path_prefix, field->name);
 		char	   *name = psprintf("%s%s", name_prefix,

@@ -115,12 +115,12 @@ read_schema(Refresh *refresh)
  *		NULL where the present one will do, or is one that somebody has chosen.
  */
 static const char *
-wider_type(const ImportField *seen, Oid present, const char *objectid_type)
+wider_type(const SampledField *seen, Oid present, const char *objectid_type)
 {
 	Oid			element_type = get_element_type(present);
 	uint32		held = import_kinds_of_type(OidIsValid(element_type) ? element_type : present);
-	ImportField field = *seen;
-	ImportField elements = {0};
+	SampledField field = *seen;
+	SampledField elements = {0};
 	const char *type;
 
 	if (held == 0)
@@ -165,26 +165,6 @@ begin_action(Alteration *alteration)
 	return &alteration->actions;
 }
 
-/* field_at: what was seen at a path; NULL for nothing. */
-static const ImportField *
-field_at(const ImportField *parent, const char *path)
-{
-	while (parent != NULL)
-	{
-		size_t		length = strcspn(path, ".");
-		const ImportField *field = parent->first_child;
-
-		while (field != NULL &&
-			   (field->name_length != (int) length || memcmp(field->name, path, length) != 0))
-			field = field->next;
-		if (field == NULL || path[length] == '\0')
-			return field;
-		parent = field;
-		path += length + 1;
-	}
-	return NULL;
-}
-
 /* alter_indexed: the option follows what leads an index now, unless it is 'false'. */
 static void
 alter_indexed(Alteration *alteration, const char *name, const MongoColumnOptions *options)
@@ -212,7 +192,7 @@ alter_columns(Alteration *alteration)
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 		const char *name = NameStr(attribute->attname);
 		const MongoColumnOptions *options;
-		const ImportField *seen;
+		const SampledField *seen;
 		const char *type = NULL;
 
 		if (attribute->attisdropped)
@@ -226,7 +206,7 @@ alter_columns(Alteration *alteration)
 		options = mongo_column_options(RelationGetRelid(alteration->relation),
 									   attribute->attnum);
 		alteration->paths = lappend(alteration->paths, unconstify(char *, options->path));
-		seen = field_at(alteration->table->root, options->path);
+		seen = field_sample_find(alteration->table->sample, options->path, false);
 		if (seen != NULL && attribute->atttypmod < 0 && options->bson_type == BSON_TYPE_EOD)
 			type = wider_type(seen, attribute->atttypid, alteration->source->objectid_type);
 		if (type != NULL)

@@ -43,23 +43,6 @@
 #define NAMESPACE_NOT_FOUND				26
 #define COMMAND_NOT_SUPPORTED_ON_VIEW	166
 
-/* Kinds of keys: our name for it, and MongoDB's if it has one. */
-static const struct
-{
-	const char *name;
-	const char *key;
-}			kinds[] =
-{
-	[MONGO_KEY_ASCENDING] = {"ascending", NULL},
-	[MONGO_KEY_DESCENDING] = {"descending", NULL},
-	[MONGO_KEY_HASHED] = {"hashed", "hashed"},
-	[MONGO_KEY_TEXT] = {"text", "text"},
-	[MONGO_KEY_2D] = {"2d", "2d"},
-	[MONGO_KEY_2DSPHERE] = {"2dsphere", "2dsphere"},
-	[MONGO_KEY_WILDCARD] = {"wildcard", NULL},
-	[MONGO_KEY_OTHER] = {"other", NULL},
-};
-
 static MongoKeyKind
 key_kind(const bson_iter_t *key)
 {
@@ -67,11 +50,8 @@ key_kind(const bson_iter_t *key)
 		return MONGO_KEY_WILDCARD;
 	if (BSON_ITER_HOLDS_NUMBER(key))
 		return bson_iter_as_double(key) < 0 ? MONGO_KEY_DESCENDING : MONGO_KEY_ASCENDING;
-	for (size_t i = 0; BSON_ITER_HOLDS_UTF8(key) && i < lengthof(kinds); i++)
-	{
-		if (kinds[i].key != NULL && strcmp(kinds[i].key, bson_iter_utf8(key, NULL)) == 0)
-			return (MongoKeyKind) i;
-	}
+	if (BSON_ITER_HOLDS_UTF8(key) && strcmp(bson_iter_utf8(key, NULL), "hashed") == 0)
+		return MONGO_KEY_HASHED;
 	return MONGO_KEY_OTHER;
 }
 
@@ -145,17 +125,41 @@ parse_index(const bson_t *listed, MongoIndex *index)
 	if (!bson_iter_init_find(&iter, listed, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
 		!parse_keys(listed, index))
 		return false;
+	index->document = listed;
 	index->name = bson_iter_utf8(&iter, NULL);
 
 	/* MongoDB does not say it of its own; another one may be a time series' */
 	index->unique = flag_of(listed, "unique") || strcmp(index->name, "_id_") == 0;
 	index->sparse = flag_of(listed, "sparse");
 	index->hidden = flag_of(listed, "hidden");
+	index->multikey = flag_of(listed, "multikey");
 	index->partial = bson_has_field(listed, "partialFilterExpression") ||
 		bson_has_field(listed, "wildcardProjection");
 	index->collated = bson_has_field(listed, "collation");
 	index->uses = index_uses(index);
 	return true;
+}
+
+/* parse_indexes: of an array, in the current memory context. */
+static void
+parse_indexes(const bson_iter_t *array, MongoStatistics *result)
+{
+	bson_iter_t each;
+	bson_t		view;
+
+	if (!BSON_ITER_HOLDS_ARRAY(array) || !bson_iter_recurse(array, &each))
+		return;
+	result->indexes = palloc0(sizeof(MongoIndex));
+	while (bson_iter_next(&each))
+	{
+		MongoIndex	index = {0};
+
+		if (!bson_view_at(&view, &each) ||
+			!parse_index(bson_copy_in(CurrentMemoryContext, &view), &index))
+			continue;
+		result->indexes = repalloc(result->indexes, sizeof(MongoIndex) * (result->nindexes + 1));
+		result->indexes[result->nindexes++] = index;
+	}
 }
 
 /* answer_of: what an error of listIndexes means. */
@@ -178,8 +182,8 @@ answer_of(const bson_t *reply, const char **refusal)
 }
 
 IndexAnswer
-index_list(UserMapping *user, const char *database, const char *collection, List **indexes,
-		   const char **refusal)
+index_list(UserMapping *user, const char *database, const char *collection,
+		   MongoStatistics *indexes, const char **refusal)
 {
 	const bson_t *command = bson_from_template("{listIndexes: @1, cursor: {batchSize: @2}}",
 											   bson_utf8(mongo_to_utf8(collection)),
@@ -188,29 +192,14 @@ index_list(UserMapping *user, const char *database, const char *collection, List
 											mongo_to_utf8(database), command, true, NULL);
 	bson_iter_t iter;
 	bson_iter_t batch;
-	bson_iter_t each;
 
 	*refusal = NULL;
-	*indexes = NIL;
+	*indexes = (MongoStatistics) {0};
 	if (!bson_iter_init_find(&iter, reply, "ok") || !bson_iter_as_bool(&iter))
 		return answer_of(reply, refusal);
-
 	if (bson_iter_init(&iter, reply) &&
-		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
-		BSON_ITER_HOLDS_ARRAY(&batch) && bson_iter_recurse(&batch, &each))
-	{
-		while (bson_iter_next(&each))
-		{
-			ListedIndex *listed = palloc0(sizeof(ListedIndex));
-			bson_t		view;
-
-			if (!bson_view_at(&view, &each))
-				continue;
-			listed->document = bson_copy_in(CurrentMemoryContext, &view);
-			if (parse_index(listed->document, &listed->index))
-				*indexes = lappend(*indexes, listed);
-		}
-	}
+		bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch))
+		parse_indexes(&batch, indexes);
 	return INDEXES_LISTED;
 }
 
@@ -265,85 +254,28 @@ ask_multikey(UserMapping *user, const char *database, const char *collection,
 
 /* ------------------------------ describing --------------------------------- */
 
-static bool
-is_readable(const char *utf8_text)
-{
-	return mongo_text_is_valid(utf8_text, strlen(utf8_text));
-}
-
-/* describe_keys: false when a path is not readable. */
-static bool
-describe_keys(const MongoIndex *index, BsonArray *fields, bool *ordinary)
-{
-	*ordinary = true;
-	for (int i = 0; i < index->nkeys; i++)
-	{
-		const MongoIndexKey *key = &index->keys[i];
-
-		if (!is_readable(key->path))
-			return false;
-		*ordinary &= key->kind <= MONGO_KEY_DESCENDING;
-		bson_array_append_template(fields, "{path: @1, kind: @2}", bson_utf8(key->path),
-								   bson_utf8(kinds[key->kind].name));
-	}
-	return true;
-}
-
-/* describe_document: a member of an index as one of its description. */
-static void
-describe_document(const bson_t *listed, const char *member, bson_t *entry, const char *name)
-{
-	bson_iter_t iter;
-	Datum		value;
-
-	if (!bson_iter_init_find(&iter, listed, member))
-		return;
-	/* what no jsonb holds is there all the same */
-	if (mongo_jsonb_of_value(&iter, &value))
-		bson_append_iter(entry, name, -1, &iter);
-	else
-		BSON_APPEND_BOOL(entry, name, true);
-}
-
 /*
  * describe_index
- *		As an element of "indexes" in mongo_fdw_statistics; nothing for one with a name
- *		or a path that the database's encoding lacks, as no column could have such a path.
- *
- * Asks MongoDB whether it is multikey; where it will not say, that is left out.
+ *		As JSON, as MongoDB lists it, and with "multikey" where MongoDB tells that; NULL for
+ *		one with a text that the database's encoding lacks.
  */
-static void
-describe_index(UserMapping *user, const MongoTableOptions *options, const ListedIndex *listed,
-			   BsonArray *result)
+static char *
+describe_index(UserMapping *user, const MongoTableOptions *options, const MongoIndex *index)
 {
-	const MongoIndex *index = &listed->index;
-	BsonArray	fields = bson_array_create();
-	bson_t	   *entry = bson_create_in(CurrentMemoryContext);
+	bson_t	   *document = bson_copy_in(CurrentMemoryContext, index->document);
+	const bson_t *holder;
 	bson_iter_t iter;
-	bson_iter_t locale;
-	bool		ordinary;
+	bool		ordinary = true;
 	bool		multikey;
 
-	if (!is_readable(index->name) || !describe_keys(index, &fields, &ordinary))
-		return;
-	bson_append_template(entry, "{name: @1, fields: @2, unique: @3, sparse: @4, hidden: @5}",
-						 bson_utf8(index->name), bson_array(fields.bson),
-						 bson_bool(index->unique), bson_bool(index->sparse),
-						 bson_bool(index->hidden));
-	describe_document(listed->document, "partialFilterExpression", entry, "partial");
-	describe_document(listed->document, "wildcardProjection", entry, "projection");
-	if (bson_iter_init_find(&iter, listed->document, "collation"))
-	{
-		bool		named = BSON_ITER_HOLDS_DOCUMENT(&iter) &&
-			bson_iter_recurse(&iter, &locale) && bson_iter_find(&locale, "locale") &&
-			BSON_ITER_HOLDS_UTF8(&locale) && is_readable(bson_iter_utf8(&locale, NULL));
-
-		BSON_APPEND_UTF8(entry, "collation", named ? bson_iter_utf8(&locale, NULL) : "");
-	}
+	for (int i = 0; i < index->nkeys; i++)
+		ordinary &= index->keys[i].kind <= MONGO_KEY_DESCENDING;
 	if (ordinary && ask_multikey(user, options->database, options->collection,
 								 index->name, &multikey))
-		BSON_APPEND_BOOL(entry, "multikey", multikey);
-	bson_array_append(result, bson_document(entry));
+		BSON_APPEND_BOOL(document, "multikey", multikey);
+	holder = bson_from_template("{index: @1}", bson_document(document));
+	return bson_iter_init_find(&iter, holder, "index") ?
+		mongo_json_show_value(&iter, false, 0) : NULL;
 }
 
 bool
@@ -386,7 +318,7 @@ enum
 };
 
 static const Oid column_types[COLUMN_COUNT] = {
-	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, FLOAT8OID, JSONBOID, JSONBOID
+	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, FLOAT8OID, JSONOID, JSONBOID
 };
 
 /* A table of no more blocks is read whole, which costs less than to open its index. */
@@ -476,7 +408,7 @@ typedef struct StatisticsRow
 {
 	MongoStatisticsOrigin origin;
 	double		documents;
-	Jsonb	   *indexes;		/* NULL: MongoDB would not tell */
+	Datum		indexes;		/* a json; 0: MongoDB would not tell */
 } StatisticsRow;
 
 /*
@@ -509,8 +441,8 @@ read_statistics_row(Oid relid, StatisticsRow *row)
 													options->collection)) == 0;
 		row->origin.learned_at = DatumGetTimestampTz(values[COLUMN_LEARNED_AT - 1]);
 		row->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
-		row->indexes = isnull[COLUMN_INDEXES - 1] ? NULL :
-			DatumGetJsonbPCopy(values[COLUMN_INDEXES - 1]);
+		row->indexes = isnull[COLUMN_INDEXES - 1] ? (Datum) 0 :
+			PointerGetDatum(PG_DETOAST_DATUM_COPY(values[COLUMN_INDEXES - 1]));
 	}
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
@@ -605,8 +537,8 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 	char	   *collection = psprintf("%s.%s", options->database, options->collection);
 	Datum		values[COLUMN_COUNT];
 	bool		isnull[COLUMN_COUNT] = {false};
-	BsonArray	fields = field_types_describe(findings->types);
-	List	   *indexes;
+	BsonArray	fields = field_sample_describe(findings->sample);
+	MongoStatistics indexes;
 	const char *refusal;
 	IndexAnswer answer = index_list(user, options->database, options->collection,
 									&indexes, &refusal);
@@ -626,17 +558,22 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 	values[COLUMN_LEARNED_AT - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
 	values[COLUMN_DOCUMENTS - 1] = Float8GetDatum(findings->documents);
 	values[COLUMN_DOCUMENT_SIZE - 1] = Float8GetDatum(findings->document_size);
-	values[COLUMN_SAMPLED - 1] = Float8GetDatum(findings->sampled);
+	values[COLUMN_SAMPLED - 1] = Float8GetDatum((double) findings->sample->documents);
 	values[COLUMN_INDEXES - 1] = (Datum) 0;
 	isnull[COLUMN_INDEXES - 1] = answer == INDEXES_REFUSED;
 	if (answer != INDEXES_REFUSED)
 	{
-		BsonArray	described = bson_array_create();
-		ListCell   *cell;
+		StringInfoData json;
 
-		foreach(cell, indexes)
-			describe_index(user, options, lfirst(cell), &described);
-		values[COLUMN_INDEXES - 1] = jsonb_of(&described);
+		initStringInfo(&json);
+		for (int i = 0; i < indexes.nindexes; i++)
+		{
+			const char *described = describe_index(user, options, &indexes.indexes[i]);
+
+			if (described != NULL)
+				appendStringInfo(&json, "%s%s", json.len > 0 ? ", " : "", described);
+		}
+		values[COLUMN_INDEXES - 1] = CStringGetTextDatum(psprintf("[%s]", json.data));
 	}
 	values[COLUMN_FIELDS - 1] = jsonb_of(&fields);
 	write_row(RelationGetRelid(relation), values, isnull);
@@ -650,84 +587,6 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
  * the row.
  *-------------------------------------------------------------------------
  */
-
-/* ------------------------------ reading jsonb ------------------------------ */
-
-/* Whatever a row holds, these find something: nothing, false, "". */
-
-static JsonbValue *
-member(JsonbContainer *object, const char *key)
-{
-	if (object == NULL || !JsonContainerIsObject(object))
-		return NULL;
-	return getKeyJsonValueFromContainer(object, key, (int) strlen(key), NULL);
-}
-
-/* container_of: an object or array; NULL for anything else. */
-static JsonbContainer *
-container_of(const JsonbValue *value)
-{
-	return value != NULL && value->type == jbvBinary ? value->val.binary.data : NULL;
-}
-
-static int
-length_of(JsonbContainer *array)
-{
-	return array != NULL && JsonContainerIsArray(array) ? JsonContainerSize(array) : 0;
-}
-
-static JsonbContainer *
-element(JsonbContainer *array, int i)
-{
-	return container_of(getIthJsonbValueFromContainer(array, i));
-}
-
-static bool
-bool_member(JsonbContainer *object, const char *key)
-{
-	const JsonbValue *value = member(object, key);
-
-	return value != NULL && value->type == jbvBool && value->val.boolean;
-}
-
-static char *
-text_of(const JsonbValue *value)
-{
-	if (value == NULL || value->type != jbvString)
-		return pstrdup("");
-	return pnstrdup(value->val.string.val, value->val.string.len);
-}
-
-static void
-read_index(JsonbContainer *object, MongoIndex *index)
-{
-	JsonbContainer *keys = container_of(member(object, "fields"));
-
-	index->name = text_of(member(object, "name"));
-	index->nkeys = length_of(keys);
-	index->keys = palloc0(sizeof(MongoIndexKey) * Max(index->nkeys, 1));
-	for (int i = 0; i < index->nkeys; i++)
-	{
-		JsonbContainer *key = element(keys, i);
-
-		const char *kind = text_of(member(key, "kind"));
-
-		index->keys[i].path = mongo_to_utf8(text_of(member(key, "path")));
-		index->keys[i].kind = MONGO_KEY_OTHER;
-		for (size_t k = 0; k < lengthof(kinds); k++)
-		{
-			if (strcmp(kinds[k].name, kind) == 0)
-				index->keys[i].kind = (MongoKeyKind) k;
-		}
-	}
-	index->unique = bool_member(object, "unique");
-	index->sparse = bool_member(object, "sparse");
-	index->hidden = bool_member(object, "hidden");
-	index->partial = member(object, "partial") != NULL || member(object, "projection") != NULL;
-	index->collated = member(object, "collation") != NULL;
-	index->multikey = bool_member(object, "multikey");
-	index->uses = index_uses(index);
-}
 
 bool
 mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
@@ -756,12 +615,15 @@ read_statistics(Oid relid)
 
 	statistics = palloc0(sizeof(MongoStatistics));
 	statistics->documents = row.documents;
-	if (row.indexes == NULL)
-		return statistics;
-	statistics->nindexes = length_of(&row.indexes->root);
-	statistics->indexes = palloc0(sizeof(MongoIndex) * Max(statistics->nindexes, 1));
-	for (int i = 0; i < statistics->nindexes; i++)
-		read_index(element(&row.indexes->root, i), &statistics->indexes[i]);
+	if (row.indexes != (Datum) 0)
+	{
+		bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+		bson_iter_t iter;
+
+		mongo_append_datum(holder, "indexes", -1, row.indexes, false, JSONOID, -1);
+		if (bson_iter_init_find(&iter, holder, "indexes"))
+			parse_indexes(&iter, statistics);
+	}
 	return statistics;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * import_fields.c
- *		The columns that sampled documents call for.
+ * sampled_fields.c
+ *		The fields of sampled documents, their types, and the columns they call for.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,8 +15,6 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
-
-/* ---- Which fields have documents of a collection, and of which types? ---- */
 
 /* More keys than this in a nested document: it is a map, not a record. */
 #define MAP_CHILDREN	200
@@ -59,58 +57,130 @@ static const struct
 
 /* ------------------------------ the tree ----------------------------------- */
 
-/*
- * child_named
- *		The child of that name, new if need be, just behind 'previous' (NULL:
- *		in front), where the document has it.
- *
- * NULL when it cannot be a column of its own; the parent then says why.
- */
-static ImportField *
-child_named(ImportField *parent, ImportField *previous, const char *name, int most)
+/* child_at: the child of that name, sought from 'previous' (NULL: the first) on; or NULL. */
+static SampledField *
+child_at(const SampledField *parent, const SampledField *previous, const char *name, int length)
 {
-	ImportField **place = previous != NULL ? &previous->next : &parent->first_child;
-	ImportField *child = *place;
-	int			length = (int) strlen(name);
-
 	/* documents of one collection mostly have their fields in one order */
-	if (child != NULL && child->name_length == length &&
-		memcmp(child->name, name, length) == 0)
-		return child;
+	SampledField *begin = previous != NULL && previous->next != NULL ? previous->next :
+		parent->first_child;
+	SampledField *child = begin;
 
-	for (child = parent->first_child; child != NULL; child = child->next)
+	while (child != NULL)
 	{
 		if (child->name_length == length && memcmp(child->name, name, length) == 0)
 			return child;
+		child = child->next != NULL ? child->next : parent->first_child;
+		if (child == begin)
+			break;
 	}
+	return NULL;
+}
 
+/* add_child: a new one just behind 'previous' (NULL: in front). */
+static SampledField *
+add_child(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
+		  int length)
+{
+	SampledField **place = previous != NULL ? &previous->next : &parent->first_child;
+	MemoryContext context = MemoryContextSwitchTo(sample->context);
+	SampledField *child = palloc0(sizeof(SampledField));
+
+	child->name = pnstrdup(name, length);
+	child->name_length = length;
+	child->parent = parent;
+	child->next = *place;
+	*place = child;
+	parent->nchildren++;
+	MemoryContextSwitchTo(context);
+	return child;
+}
+
+/*
+ * child_named
+ *		The child of that name, new if need be, where the document has it.
+ *
+ * NULL if it cannot be a column of its own; the parent then says why.
+ */
+static SampledField *
+child_named(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
+			int most)
+{
+	int			length = (int) strlen(name);
+	SampledField *child = child_at(parent, previous, name, length);
+
+	if (child != NULL)
+		return child;
 	/* could a path name it? */
 	if (length == 0 || strchr(name, '.') != NULL || !bson_utf8_validate(name, length, false))
 	{
 		parent->unnameable = true;
-		return NULL;
+		if (sample->for_import)
+			return NULL;
 	}
 	if (parent->nchildren >= most)
 	{
 		parent->overflow = true;
 		return NULL;
 	}
+	return add_child(sample, parent, previous, name, length);
+}
 
-	child = palloc0(sizeof(ImportField));
-	child->name = pnstrdup(name, length);
-	child->name_length = length;
-	child->next = *place;
-	*place = child;
-	parent->nchildren++;
+static SampledField *
+elements_of(SampledField *field)
+{
+	if (field->elements == NULL)
+		field->elements = palloc0(sizeof(SampledField));
+	return field->elements;
+}
+
+FieldSample *
+field_sample_create(bool for_import, int nesting)
+{
+	FieldSample *sample = palloc0(sizeof(FieldSample));
+
+	sample->for_import = for_import;
+	sample->nesting = nesting;
+	sample->context = CurrentMemoryContext;
+	return sample;
+}
+
+static SampledField *
+last_child(const SampledField *parent)
+{
+	SampledField *child = parent->first_child;
+
+	while (child != NULL && child->next != NULL)
+		child = child->next;
 	return child;
 }
 
-static ImportField *
-elements_of(ImportField *field)
+SampledField *
+field_sample_find(FieldSample *sample, const char *path, bool add)
 {
-	if (field->elements == NULL)
-		field->elements = palloc0(sizeof(ImportField));
-	return field->elements;
+	SampledField *field = &sample->root;
+	int			nesting = 0;
+
+	for (const char *name = path;; nesting++)
+	{
+		int			length = (int) strcspn(name, ".");
+		SampledField *child = child_at(field, NULL, name, length);
+
+		if (child == NULL && !add)
+			return NULL;
+		field->is_above |= add;
+		field = child != NULL ? child : add_child(sample, field, last_child(field), name, length);
+		if (name[length] == '\0')
+			break;
+		name += length + 1;
+	}
+	if (add && field->path == NULL)
+	{
+		field->path = pstrdup(path);
+		sample->asked = lappend(sample->asked, field);
+		sample->nesting = Max(sample->nesting, nesting);
+	}
+	return field;
 }
 
 /* ------------------------------ values ------------------------------------- */
@@ -195,86 +265,76 @@ is_geometry(const bson_iter_t *document)
 	return false;
 }
 
-static void observe_members(ImportField *parent, bson_iter_t *iter, uint32 length,
-							int nesting, int most);
+static void observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter,
+							uint32 length, int nesting, int most);
 
-/* observe_elements adds an array's elements, and the members of those that are documents. */
+/* observe_value adds a value, and for an import what is in it. */
 static void
-observe_elements(ImportField *field, const bson_iter_t *array, int nesting)
+observe_value(FieldSample *sample, SampledField *field, const bson_iter_t *value, int nesting)
 {
-	ImportField *elements = elements_of(field);
+	uint32		kinds = sample->for_import ? kinds_of_value(value) : 0;
 	bson_iter_t iter;
-	uint32		length = mongo_iter_descend(array, &iter);
+	uint32		length;
 
-	while (bson_iter_next(&iter))
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+
+	field->kinds |= kinds;
+	if (kinds == BIT(ARRAY))
 	{
-		uint32		kinds = kinds_of_value(&iter);
+		SampledField *elements = elements_of(field);
 
-		CHECK_FOR_INTERRUPTS();
-
-		if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(&iter))
-			kinds |= IMPORT_UNREADABLE;
-		elements->kinds |= kinds;
-		field->kinds |= kinds & IMPORT_UNREADABLE;
-		if ((kinds & BIT(DOCUMENT)) != 0 && nesting > 0)
-		{
-			bson_iter_t members;
-			uint32		members_length = mongo_iter_descend(&iter, &members);
-
-			observe_members(elements, &members, members_length, nesting - 1, MAP_CHILDREN);
-		}
+		length = mongo_iter_descend(value, &iter);
+		while (bson_iter_next(&iter))
+			observe_value(sample, elements, &iter, nesting);
+		mongo_iter_check_end(&iter, length);
+		field->kinds |= elements->kinds & IMPORT_UNREADABLE;
 	}
-	mongo_iter_check_end(&iter, length);
+	else if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(value))
+		field->kinds |= IMPORT_UNREADABLE;
+	if (BSON_ITER_HOLDS_DOCUMENT(value) && nesting > 0)
+	{
+		field->is_geometry |= sample->for_import && is_geometry(value);
+		length = mongo_iter_descend(value, &iter);
+		observe_members(sample, field, &iter, length, nesting - 1, MAP_CHILDREN);
+	}
 }
 
 /* observe_members adds the members of the document under 'iter'. */
 static void
-observe_members(ImportField *parent, bson_iter_t *iter, uint32 length, int nesting,
-				int most)
+observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, uint32 length,
+				int nesting, int most)
 {
-	ImportField *previous = NULL;
-
-	check_stack_depth();
+	SampledField *previous = NULL;
 
 	while (bson_iter_next(iter))
 	{
-		ImportField *child = child_named(parent, previous, bson_iter_key(iter), most);
-		uint32		kinds;
-
-		CHECK_FOR_INTERRUPTS();
+		SampledField *child = child_named(sample, parent, previous, bson_iter_key(iter), most);
 
 		if (child == NULL)
 			continue;
-		kinds = kinds_of_value(iter);
-		child->kinds |= kinds;
 		previous = child;
-
-		if (kinds == BIT(ARRAY))
-			observe_elements(child, iter, nesting);
-		else if ((kinds & ~PLAIN_KINDS) != 0 && has_unreadable(iter))
-			child->kinds |= IMPORT_UNREADABLE;
-		if (kinds == BIT(DOCUMENT) && nesting > 0)
+		/* of a repeated key only the first counts */
+		if (child->seen_in != sample->documents)
 		{
-			bson_iter_t members;
-			uint32		members_length = mongo_iter_descend(iter, &members);
-
-			child->is_geometry |= is_geometry(iter);
-			observe_members(child, &members, members_length, nesting - 1, MAP_CHILDREN);
+			child->seen_in = sample->documents;
+			child->last_type = bson_iter_type(iter);
+			child->counts[pg_rightmost_one_pos32(MONGO_BSON_BIT(child->last_type))]++;
 		}
+		observe_value(sample, child, iter, nesting);
 	}
 	mongo_iter_check_end(iter, length);
 }
 
 void
-import_observe_document(ImportField *root, const uint8_t *data, uint32 length,
-						int nesting)
+field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length)
 {
 	bson_iter_t iter;
 
 	if (!bson_iter_init_from_data(&iter, data, length))
 		mongo_report_bad_bson();
-	root->kinds |= BIT(DOCUMENT);
-	observe_members(root, &iter, length, nesting, MaxHeapAttributeNumber);
+	sample->documents++;
+	observe_members(sample, &sample->root, &iter, length, sample->nesting, MaxHeapAttributeNumber);
 }
 
 /* ------------------------------ schemas ------------------------------------ */
@@ -326,7 +386,7 @@ kinds_of_schema(const bson_iter_t *schema)
 
 /* observe_items adds what a schema says of an array's elements. */
 static void
-observe_items(ImportField *field, const bson_iter_t *schema)
+observe_items(SampledField *field, const bson_iter_t *schema)
 {
 	bson_iter_t items;
 	bson_iter_t each;
@@ -346,9 +406,10 @@ observe_items(ImportField *field, const bson_iter_t *schema)
 }
 
 static void
-observe_properties(ImportField *parent, const bson_iter_t *schema, int nesting, int most)
+observe_properties(FieldSample *sample, SampledField *parent, const bson_iter_t *schema,
+				   int nesting, int most)
 {
-	ImportField *previous = NULL;
+	SampledField *previous = NULL;
 	bson_iter_t properties;
 	bson_iter_t iter;
 
@@ -362,11 +423,11 @@ observe_properties(ImportField *parent, const bson_iter_t *schema, int nesting, 
 
 	while (bson_iter_next(&iter))
 	{
-		ImportField *child;
+		SampledField *child;
 
 		if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
 			continue;
-		child = child_named(parent, previous, bson_iter_key(&iter), most);
+		child = child_named(sample, parent, previous, bson_iter_key(&iter), most);
 		if (child == NULL)
 			continue;
 		previous = child;
@@ -374,14 +435,14 @@ observe_properties(ImportField *parent, const bson_iter_t *schema, int nesting, 
 		if ((child->kinds & BIT(ARRAY)) != 0)
 			observe_items(child, &iter);
 		if ((child->kinds & BIT(DOCUMENT)) != 0 && nesting > 0)
-			observe_properties(child, &iter, nesting - 1, MAP_CHILDREN);
+			observe_properties(sample, child, &iter, nesting - 1, MAP_CHILDREN);
 	}
 }
 
 void
-import_observe_schema(ImportField *root, const bson_iter_t *schema, int nesting)
+field_sample_observe_schema(FieldSample *sample, const bson_iter_t *schema)
 {
-	observe_properties(root, schema, nesting, MaxHeapAttributeNumber);
+	observe_properties(sample, &sample->root, schema, sample->nesting, MaxHeapAttributeNumber);
 }
 
 /* ------------------------------ types -------------------------------------- */
@@ -427,9 +488,9 @@ import_kinds_of_type(Oid type)
 }
 
 bool
-import_is_array_of_documents(const ImportField *field)
+import_is_array_of_documents(const SampledField *field)
 {
-	const ImportField *elements = field->elements;
+	const SampledField *elements = field->elements;
 
 	return settled_kinds(field->kinds) == BIT(ARRAY) && elements != NULL &&
 		settled_kinds(elements->kinds) == BIT(DOCUMENT) && elements->first_child != NULL &&
@@ -437,7 +498,7 @@ import_is_array_of_documents(const ImportField *field)
 }
 
 const char *
-import_field_type(const ImportField *field, const char *objectid_type)
+import_field_type(const SampledField *field, const char *objectid_type)
 {
 	uint32		kinds = settled_kinds(field->kinds);
 	const char *type;
@@ -456,187 +517,44 @@ import_field_type(const ImportField *field, const char *objectid_type)
 	return type != NULL ? type : ANYTHING;
 }
 
-/*-------------------------------------------------------------------------
- * Which BSON types have fields in a sample of documents.
- *
- * The paths are a tree, through which each document is led once.
- *-------------------------------------------------------------------------
- */
-
-/* Beyond so many different ones, names are data. */
-#define MAX_OTHERS	1600
+/* ------------------------------ counts ------------------------------------- */
 
 /* Significant digits of a share. */
 #define SHARE_DIGITS	4
 
-/* node_named: new if need be. */
-static FieldNode *
-node_named(FieldNode *parent, const char *name, size_t length)
-{
-	FieldNode **place = &parent->first_child;
-
-	for (; *place != NULL; place = &(*place)->next)
-	{
-		if (strncmp((*place)->name, name, length) == 0 && (*place)->name[length] == '\0')
-			return *place;
-	}
-	*place = palloc0(sizeof(FieldNode));
-	(*place)->name = pnstrdup(name, length);
-	(*place)->prefix = psprintf("%s%s.", parent->prefix, (*place)->name);
-	return *place;
-}
-
-FieldTypes *
-field_types_create(bool others)
-{
-	FieldTypes *types = palloc0(sizeof(FieldTypes));
-
-	types->root.prefix = "";
-	types->note_others = others;
-	types->context = CurrentMemoryContext;
-	return types;
-}
-
-FieldNode *
-field_types_add(FieldTypes *types, const char *path)
-{
-	const char *component = path;
-	FieldNode  *node = &types->root;
-
-	while (component != NULL)
-	{
-		const char *dot = strchr(component, '.');
-
-		node = node_named(node, component,
-						  dot != NULL ? (size_t) (dot - component) : strlen(component));
-		component = dot != NULL ? dot + 1 : NULL;
-	}
-	if (node->path == NULL)
-	{
-		node->path = pstrdup(path);
-		types->fields = lappend(types->fields, node);
-	}
-	return node;
-}
-
-/* count_value: of a repeated key only the first counts. */
-static bool
-count_value(FieldNode *node, bson_type_t type, uint64 document)
-{
-	if (node->seen_in == document)
-		return false;
-	node->seen_in = document;
-	node->last_type = type;
-	node->counts[pg_rightmost_one_pos32(MONGO_BSON_BIT(type))]++;
-	return true;
-}
-
-/* count_arrays: all fields given below are inside an array. */
-static void
-count_arrays(FieldNode *parent, uint64 document)
-{
-	for (FieldNode *node = parent->first_child; node != NULL; node = node->next)
-	{
-		if (!node->other)
-			count_value(node, BSON_TYPE_ARRAY, document);
-		count_arrays(node, document);
-	}
-}
-
-/* find_child: documents mostly have their fields in one order; begin behind 'last'. */
-static FieldNode *
-find_child(const FieldNode *parent, FieldNode *last, const char *name)
-{
-	FieldNode  *begin = last != NULL && last->next != NULL ? last->next : parent->first_child;
-
-	for (FieldNode *node = begin; node != NULL; node = node->next)
-	{
-		if (strcmp(node->name, name) == 0)
-			return node;
-	}
-	for (FieldNode *node = parent->first_child; node != begin; node = node->next)
-	{
-		if (strcmp(node->name, name) == 0)
-			return node;
-	}
-	return NULL;
-}
-
-/* add_other: a member of 'parent' that nobody has asked for; NULL if not to be noted. */
-static FieldNode *
-add_other(FieldTypes *types, FieldNode *parent, const char *name)
-{
-	MemoryContext previous;
-	FieldNode  *node;
-
-	if (!types->note_others || parent->path != NULL ||
-		list_length(types->others) >= MAX_OTHERS)
-		return NULL;
-	previous = MemoryContextSwitchTo(types->context);
-	node = node_named(parent, name, strlen(name));
-	node->path = psprintf("%s%s", parent->prefix, name);
-	node->other = true;
-	types->others = lappend(types->others, node);
-	MemoryContextSwitchTo(previous);
-	return node;
-}
-
-/* learn_members: no deeper than the paths are. */
-static void
-learn_members(FieldTypes *types, FieldNode *parent, bson_iter_t *iter,
-			  uint32 length)
-{
-	uint64		document = types->documents;
-	FieldNode  *last = NULL;
-
-	while (bson_iter_next(iter))
-	{
-		FieldNode  *node = find_child(parent, last, bson_iter_key(iter));
-
-		if (node == NULL)
-			node = add_other(types, parent, bson_iter_key(iter));
-		if (node == NULL || !count_value(node, bson_iter_type(iter), document))
-			continue;
-		last = node;
-		if (node->first_child == NULL)
-			continue;
-		if (BSON_ITER_HOLDS_ARRAY(iter))
-			count_arrays(node, document);
-		else if (BSON_ITER_HOLDS_DOCUMENT(iter))
-		{
-			bson_iter_t members;
-			uint32		members_length = mongo_iter_descend(iter, &members);
-
-			learn_members(types, node, &members, members_length);
-		}
-	}
-	mongo_iter_check_end(iter, length);
-}
-
-void
-field_types_observe(FieldTypes *types, const uint8_t *data, uint32 length)
-{
-	bson_iter_t iter;
-
-	if (!bson_iter_init_from_data(&iter, data, length))
-		mongo_report_bad_bson();
-	types->documents++;
-	learn_members(types, &types->root, &iter, length);
-}
-
 double
-field_types_seen(const FieldNode *node, uint32 *types)
+sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], uint32 *types)
 {
 	double		documents = 0;
 
+	memcpy(counts, field->counts, sizeof(field->counts));
+	/* an array counts for the whole path, as no column reads its inside */
+	if (field->path != NULL)
+	{
+		for (const SampledField *above = field->parent; above != NULL; above = above->parent)
+			counts[BSON_TYPE_ARRAY] += above->counts[BSON_TYPE_ARRAY];
+	}
 	*types = 0;
 	for (int i = 0; i < BSON_TYPE_COUNT; i++)
 	{
-		documents += node->counts[i];
-		if (node->counts[i] > 0 && i != BSON_TYPE_NULL && i != BSON_TYPE_UNDEFINED)
+		documents += counts[i];
+		if (counts[i] > 0 && i != BSON_TYPE_NULL && i != BSON_TYPE_UNDEFINED)
 			*types |= (uint32) 1 << i;
 	}
 	return documents;
+}
+
+uint32
+sampled_field_last_type(const FieldSample *sample, const SampledField *field)
+{
+	if (field->seen_in == sample->documents)
+		return MONGO_BSON_BIT(field->last_type);
+	while ((field = field->parent) != NULL)
+	{
+		if (field->seen_in == sample->documents && field->last_type == BSON_TYPE_ARRAY)
+			return BIT(ARRAY);
+	}
+	return 0;
 }
 
 /* append_share: few digits, so that it can be read; never 0 for something. */
@@ -655,31 +573,32 @@ append_share(bson_t *document, const char *key, double count, uint64 documents)
 }
 
 BsonArray
-field_types_describe(const FieldTypes *types)
+field_sample_describe(const FieldSample *sample)
 {
 	BsonArray	result = bson_array_create();
 	ListCell   *cell;
 
-	foreach(cell, types->fields)
+	foreach(cell, sample->asked)
 	{
-		const FieldNode *node = lfirst(cell);
+		const SampledField *field = lfirst(cell);
+		double		counts[BSON_TYPE_COUNT];
+		uint32		types;
+		double		found = sampled_field_counts(field, counts, &types);
 		bson_t		entry;
 		bson_t		shares;
-		double		found = 0;
 
 		bson_array_begin_document(&result, &entry);
-		BSON_APPEND_UTF8(&entry, "path", node->path);
+		BSON_APPEND_UTF8(&entry, "path", field->path);
 		BSON_APPEND_DOCUMENT_BEGIN(&entry, "types", &shares);
 		for (int i = 0; i < BSON_TYPE_COUNT; i++)
 		{
-			if (node->counts[i] > 0)
-				append_share(&shares, mongo_bson_type_name(BSON_TYPE_OF_BIT(i)),
-							 node->counts[i], types->documents);
-			found += node->counts[i];
+			if (counts[i] > 0)
+				append_share(&shares, mongo_bson_type_name(BSON_TYPE_OF_BIT(i)), counts[i],
+							 sample->documents);
 		}
 		bson_append_document_end(&entry, &shares);
-		append_share(&entry, "missing", types->documents - found, types->documents);
-		append_share(&entry, "arrays", node->counts[BSON_TYPE_ARRAY], types->documents);
+		append_share(&entry, "missing", sample->documents - found, sample->documents);
+		append_share(&entry, "arrays", counts[BSON_TYPE_ARRAY], sample->documents);
 		bson_array_end_document(&result, &entry);
 	}
 	return result;
