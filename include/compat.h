@@ -178,15 +178,6 @@ typedef struct MongoMembers
 #else
 #define MONGO_NO_RESTRICTINFO
 #endif
-#define mongo_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreignscan_path((root), (rel), (target), (rows), MONGO_NO_DISABLED_NODES (startup), \
-							(total), (pathkeys), (outer), (path), MONGO_NO_RESTRICTINFO (private))
-#define mongo_foreign_join_path(root, rel, target, rows, startup, total, pathkeys, outer, path, private) \
-	create_foreign_join_path((root), (rel), (target), (rows), MONGO_NO_DISABLED_NODES (startup), \
-							 (total), (pathkeys), (outer), (path), MONGO_NO_RESTRICTINFO (private))
-#define mongo_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, path, private) \
-	create_foreign_upper_path((root), (rel), (target), (rows), MONGO_NO_DISABLED_NODES (startup), \
-							  (total), (pathkeys), (path), MONGO_NO_RESTRICTINFO (private))
 
 /* Since 16 a Var or PlaceHolderVar says which outer joins may have made it NULL. */
 #if PG_VERSION_NUM >= 160000

@@ -95,3 +95,8 @@ SELECT kind || ': ' || try_distinct(format('SELECT DISTINCT t FROM %I WHERE t >=
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM ordinary;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM ordinary WHERE x = 5;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT DISTINCT t FROM behind WHERE x = 5;
+
+-- the one row of an aggregate over no rows
+SET cpu_tuple_cost = 100;
+SET cpu_operator_cost = 1000;
+SELECT DISTINCT count(*) FROM ordinary WHERE x = 7;

@@ -554,9 +554,9 @@ add_path_for(const Search *search, RelOptInfo *joinrel, JoinType type, const Cho
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_paths = list_make2(unconstify(Path *, search->outer),
-									mongo_foreignscan_path(root, search->innerrel, NULL,
-														   search->innerrel->rows, 0, 0, NIL,
-														   NULL, NULL, conditions));
+									mongo_foreign_path(root, search->innerrel, NULL,
+													   (MongoEstimate) {0}, NIL, NULL, NULL,
+													   conditions));
 	path->custom_private = list_make3(mongo_struct_to_list(&mongo_batched_join_type, &join),
 									  list_make2(in_order(root, join_clauses),
 												 list_concat(values, fields)),

@@ -276,13 +276,13 @@ gives_order(const MongoIndex *index, List *sought, const MongoOrderKey *keys, in
 /* consider_order: the fewest documents that this index, or a better one, looks at. */
 static bool
 consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
-			   const MongoOrderKey *keys, int nkeys, double *examined_rows)
+			   const MongoOrder *order, double *examined_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	List	   *former = NIL;
 	double		rows;
 
-	if (!gives_order(index, relation->sought, keys, nkeys))
+	if (!gives_order(index, relation->sought, order->keys, order->nkeys))
 		return false;
 	rows = consider_bounds(root, baserel, bounds_of_index(index, relation->sought),
 						   &former, baserel->tuples);
@@ -291,21 +291,22 @@ consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
 }
 
 bool
-mongo_index_gives_order(PlannerInfo *root, RelOptInfo *baserel,
-						const MongoOrderKey *keys, int nkeys, double *examined_rows)
+mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, const MongoOrder *order,
+					   double *examined_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = learned_of(relation);
-	MongoIndexKey key = {keys[0].path, MONGO_KEY_ASCENDING};
+	MongoIndexKey key = {order->keys[0].path, MONGO_KEY_ASCENDING};
 	MongoIndex	said = {.keys = &key, .nkeys = 1, .uses = MONGO_INDEX_ANY_USE};
 	bool		found = false;
 
 	*examined_rows = baserel->tuples;
-	if (keys[0].indexed)
-		found = consider_order(root, baserel, &said, keys, nkeys, examined_rows);
+	if (order->nkeys == 0 || order->unindexed)
+		return false;
+	if (order->keys[0].indexed)
+		found = consider_order(root, baserel, &said, order, examined_rows);
 	for (int i = 0; statistics != NULL && i < statistics->nindexes; i++)
-		found |= consider_order(root, baserel, &statistics->indexes[i], keys, nkeys,
-								examined_rows);
+		found |= consider_order(root, baserel, &statistics->indexes[i], order, examined_rows);
 	return found;
 }
 
@@ -358,75 +359,62 @@ mongo_examined_cost(const RelOptInfo *baserel, double examined_rows)
 }
 
 /* estimate_scan: with what it takes to find the rows. */
-static void
-estimate_scan(RelOptInfo *baserel, double remote_rows, Cost examined_cost,
-			  Cost *startup_cost, Cost *total_cost)
+static MongoEstimate
+estimate_scan(RelOptInfo *rel, double remote_rows, Cost examined_cost)
 {
-	const MongoRelation *relation = baserel->fdw_private;
+	const MongoRelation *relation = rel->fdw_private;
 	const MongoTableOptions *options = relation->options;
+	MongoEstimate estimate = {.rows = rel->rows};
 
-	*startup_cost = options->fdw_startup_cost + baserel->baserestrictcost.startup +
-		baserel->reltarget->cost.startup;
+	estimate.startup_cost = options->fdw_startup_cost + rel->baserestrictcost.startup +
+		rel->reltarget->cost.startup;
 	if (relation->join != NULL)
-		*startup_cost += relation->join->setup_cost;
-	*total_cost = *startup_cost + examined_cost +
+		estimate.startup_cost += relation->join->setup_cost;
+	estimate.total_cost = estimate.startup_cost + examined_cost +
 		remote_rows * (options->fdw_tuple_cost + cpu_tuple_cost) +
-		(relation->all_exact ? 0 : remote_rows * baserel->baserestrictcost.per_tuple) +
-		baserel->rows * baserel->reltarget->cost.per_tuple;
+		(relation->all_exact ? 0 : remote_rows * rel->baserestrictcost.per_tuple) +
+		rel->rows * rel->reltarget->cost.per_tuple;
+	return estimate;
 }
 
-void
-mongo_estimate_scan(RelOptInfo *baserel, double remote_rows,
-					double examined_rows, Cost *startup_cost, Cost *total_cost)
+MongoEstimate
+mongo_estimate_scan(RelOptInfo *rel, double remote_rows, double examined_rows)
 {
-	const MongoRelation *relation = baserel->fdw_private;
+	const MongoRelation *relation = rel->fdw_private;
 
-	estimate_scan(baserel, remote_rows,
-				  relation->join != NULL ? relation->join->cost :
-				  mongo_examined_cost(baserel, examined_rows),
-				  startup_cost, total_cost);
+	return estimate_scan(rel, remote_rows,
+						 relation->join != NULL ? relation->join->cost :
+						 mongo_examined_cost(rel, examined_rows));
 }
 
-/*
- * sort_cost: of sorting the rows, beyond what it takes to have them.  Each part of the
- * order looks at all that were examined, and tests them for null and NaN.
- */
-static Cost
-sort_cost(const RelOptInfo *baserel, int nparts)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	Cost		cost = mongo_sort_stage_cost(relation->remote_rows, -1);
-
-	if (nparts > 1)
-		cost += nparts * relation->examined_rows * relation->options->fdw_tuple_cost *
-			MONGO_COST_PART_TEST;
-	return cost + (nparts - 1) * mongo_examined_cost(baserel, relation->examined_rows);
-}
-
-void
-mongo_estimate_ordered_scan(RelOptInfo *baserel, List *pathkeys, double indexed_rows,
-							Cost *startup_cost, Cost *total_cost)
+MongoEstimate
+mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double indexed_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoTableOptions *options = relation->options;
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
-	int			nparts = mongo_sort_parts(baserel, pathkeys, parts);
-	Cost		examined_cost = indexed_rows >= 0 ?
-		indexed_rows * options->fdw_tuple_cost * MONGO_COST_INDEXED :
-		mongo_examined_cost(baserel, relation->examined_rows);
-	Cost		sorting_cost = indexed_rows >= 0 ? 0 : sort_cost(baserel, nparts);
+	bool		sorts = indexed_rows < 0;
+	int			more_parts = order->nparts - 1;
+	Cost		parts_cost = more_parts * options->fdw_startup_cost;
+	Cost		examined_cost = sorts ? mongo_examined_cost(baserel, relation->examined_rows) :
+		indexed_rows * options->fdw_tuple_cost * MONGO_COST_INDEXED;
+	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost);
 
-	estimate_scan(baserel, relation->remote_rows, examined_cost, startup_cost, total_cost);
-	*total_cost += sorting_cost + (nparts - 1) * options->fdw_startup_cost;
+	/* each part looks at all that were examined, and tests them for null and NaN */
+	if (sorts)
+		parts_cost += mongo_sort_stage_cost(relation->remote_rows, -1) +
+			more_parts * examined_cost;
+	if (sorts && more_parts > 0)
+		parts_cost += order->nparts * relation->examined_rows * options->fdw_tuple_cost *
+			MONGO_COST_PART_TEST;
+	estimate.total_cost += parts_cost;
 	/* sorting begins to give when all has been looked at */
-	if (indexed_rows < 0)
-		*startup_cost += sorting_cost + (nparts - 1) * options->fdw_startup_cost +
-			examined_cost;
+	if (sorts)
+		estimate.startup_cost += parts_cost + examined_cost;
+	return estimate;
 }
 
-void
-mongo_estimate_shared_scan(RelOptInfo *baserel, double shares,
-						   Cost *startup_cost, Cost *total_cost)
+MongoEstimate
+mongo_estimate_shared_scan(RelOptInfo *baserel, double shares)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoTableOptions *options = relation->options;
@@ -437,13 +425,15 @@ mongo_estimate_shared_scan(RelOptInfo *baserel, double shares,
 	Cost		local_cost = relation->remote_rows * cpu_tuple_cost +
 		(relation->all_exact ? 0 : relation->remote_rows * baserel->baserestrictcost.per_tuple) +
 		baserel->rows * baserel->reltarget->cost.per_tuple;
+	MongoEstimate estimate = {.rows = clamp_row_est(baserel->rows / shares)};
 
-	*startup_cost = options->fdw_startup_cost +
+	estimate.startup_cost = options->fdw_startup_cost +
 		MONGO_COST_SPLIT * options->fdw_tuple_cost +
 		baserel->baserestrictcost.startup + baserel->reltarget->cost.startup;
-	*total_cost = *startup_cost +
+	estimate.total_cost = estimate.startup_cost +
 		(MONGO_RANGES_PER_PARTICIPANT - 1) * options->fdw_startup_cost +
 		remote_cost / remote_shares + local_cost / shares;
+	return estimate;
 }
 
 Cost

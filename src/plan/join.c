@@ -374,8 +374,6 @@ offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	const MongoRelation *earlier = joinrel->fdw_private;
 	MongoRelation *relation;
 	MongoJoin  *join;
-	Cost		startup_cost;
-	Cost		total_cost;
 
 	join = create_join(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (join == NULL)
@@ -388,12 +386,8 @@ offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		return;
 	mongo_keep_planning_state(joinrel, relation);
 
-	mongo_estimate_scan(joinrel, joinrel->rows, joinrel->rows,
-						&startup_cost, &total_cost);
-	add_path(joinrel, (Path *)
-			 mongo_foreign_join_path(root, joinrel, NULL, joinrel->rows,
-									 startup_cost, total_cost, NIL,
-									 joinrel->lateral_relids, NULL, NIL));
+	add_path(joinrel, mongo_foreign_path(root, joinrel, NULL, mongo_estimate_plain_scan(joinrel),
+										 NIL, NULL, NULL, NIL));
 }
 
 void

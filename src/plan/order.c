@@ -85,52 +85,90 @@ cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const E
 	return false;
 }
 
-/* nulls_are_in_place: does PostgreSQL want NULLs where MongoDB has them? */
-static bool
-nulls_are_in_place(const PathKey *pathkey)
+/* The parts of an order.  That of values is no range: it would pass over type mismatches. */
+static const MongoSortPart all_rows = {NULL, false};
+static const MongoSortPart null_rows = {"{@1: {$eq: null}}", true};
+static const MongoSortPart nan_rows = {"{@1: {$eq: NaN}}", true};
+static const MongoSortPart value_rows = {"{@1: {$ne: null}}", false};
+static const MongoSortPart number_rows = {"{@1: {$nin: [null, NaN]}}", false};
+
+/* set_parts: by the first key, 'pathkey'. */
+static void
+set_parts(MongoOrder *order, const PathKey *pathkey, bool has_null, bool has_nan)
 {
-	return pathkey->pk_nulls_first == mongo_pathkey_is_ascending(pathkey);
+	bool		ascending = mongo_pathkey_is_ascending(pathkey);
+	int			nparts = 0;
+
+	if (!has_nan && (!has_null || pathkey->pk_nulls_first == ascending))
+		return;
+	if (has_null && pathkey->pk_nulls_first)
+		order->parts[nparts++] = null_rows;
+	if (has_nan && !ascending)
+		order->parts[nparts++] = nan_rows;
+	order->parts[nparts++] = has_nan ? number_rows : value_rows;
+	if (has_nan && ascending)
+		order->parts[nparts++] = nan_rows;
+	if (has_null && !pathkey->pk_nulls_first)
+		order->parts[nparts++] = null_rows;
+	order->nparts = nparts;
 }
 
-static const MongoComparison *
-comparison_of_field(const MongoField *field)
-{
-	return mongo_comparison_lookup(getBaseType(field->type), field->typmod, field->bson_type);
-}
-
-/* is_sortable: may this key stand at this place of the sort? */
+/* add_order_key: false if MongoDB's order by the key is not PostgreSQL's. */
 static bool
-is_sortable(RelOptInfo *baserel, MongoRelation *relation, const PathKey *pathkey,
-			bool is_first, bool is_last, MongoField *field)
+add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOrder *order)
 {
+	MongoRelation *relation = baserel->fdw_private;
+	bool		is_first = order->nkeys == 0;
+	bool		ascending = mongo_pathkey_is_ascending(pathkey);
 	const MongoComparison *comparison;
-	Expr	   *expression = find_member(pathkey->pk_eclass, baserel,
-										 relation->columns, field);
+	MongoSortability sortability;
+	MongoField	field;
+	Expr	   *expression = find_member(pathkey->pk_eclass, baserel, relation->columns, &field);
 
-	if (expression == NULL || !mongo_path_is_addressable(field->path) ||
-		mongo_path_has_index(field->path))
+	if (expression == NULL || !mongo_path_is_addressable(field.path) ||
+		mongo_path_has_index(field.path))
 		return false;
-	comparison = comparison_of_field(field);
-	if (comparison == NULL || comparison->sortability == MONGO_NOT_SORTABLE ||
+	comparison = mongo_comparison_lookup(getBaseType(field.type), field.typmod, field.bson_type);
+	sortability = comparison == NULL ? MONGO_NOT_SORTABLE : comparison->sortability;
+	if (sortability == MONGO_NOT_SORTABLE ||
 	/* bytewise, as the order of ObjectIds is */
 		(OidIsValid(pathkey->pk_eclass->ec_collation) &&
 		 !mongo_collate_is_c(pathkey->pk_eclass->ec_collation)) ||
-		(comparison->sortability == MONGO_SORTABLE_LAST && !is_last) ||
-		(comparison->sortability == MONGO_SORTABLE_NAN_APART && !is_first))
+		(sortability == MONGO_SORTABLE_LAST && !is_last) ||
+		(sortability == MONGO_SORTABLE_NAN_APART && !is_first) ||
+		mongo_default_opfamily(field.operator_type) != pathkey->pk_opfamily)
+		return false;
+	if (is_first)
+		set_parts(order, pathkey, !cannot_be_null(baserel, relation, expression),
+				  sortability == MONGO_SORTABLE_NAN_APART);
+	else if (pathkey->pk_nulls_first != ascending &&
+			 !cannot_be_null(baserel, relation, expression))
 		return false;
 
-	return mongo_default_opfamily(field->operator_type) == pathkey->pk_opfamily &&
-		(is_first || nulls_are_in_place(pathkey) ||
-		 cannot_be_null(baserel, relation, expression));
+	order->unindexed |= field.unindexed;
+	/* another column of the same field adds nothing to the order */
+	for (int i = 0; i < order->nkeys; i++)
+	{
+		if (strcmp(order->keys[i].path, field.path) == 0)
+			return true;
+	}
+	order->keys[order->nkeys++] = (MongoOrderKey)
+	{
+		field.path, ascending, (field.index_uses & MONGO_INDEX_ORDER) != 0
+	};
+	return true;
 }
 
 bool
-mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys)
+mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	MongoField	field;
 	ListCell   *cell;
 
+	order->nkeys = 0;
+	order->unindexed = false;
+	order->nparts = 1;
+	order->parts[0] = all_rows;
 	if (!mongo_enable_pushdown ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_SORT) ||
 		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
@@ -138,162 +176,27 @@ mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys)
 		return false;
 	if (mongo_is_score_order(relation, pathkeys))
 		return true;
-
 	foreach(cell, pathkeys)
 	{
-		if (!is_sortable(baserel, relation, lfirst(cell),
-						 foreach_current_index(cell) == 0,
-						 lnext(pathkeys, cell) == NULL, &field))
+		if (!add_order_key(baserel, lfirst_node(PathKey, cell), lnext(pathkeys, cell) == NULL,
+						   order))
 			return false;
 	}
 	return true;
 }
 
-/* sort_field: of a pathkey that has been found shippable. */
-static Expr *
-sort_field(RelOptInfo *baserel, const PathKey *pathkey, MongoField *field)
-{
-	MongoRelation *relation = baserel->fdw_private;
-	Expr	   *expression = find_member(pathkey->pk_eclass, baserel,
-										 relation->columns, field);
-
-	if (expression == NULL)
-		elog(ERROR, "sort key is not a field");
-	return expression;
-}
-
-/* order_keys: what the index must have; 0 for none that is to be thought of. */
-static int
-order_keys(RelOptInfo *baserel, List *pathkeys, MongoOrderKey *keys)
-{
-	int			nkeys = 0;
-	ListCell   *cell;
-
-	foreach(cell, pathkeys)
-	{
-		PathKey    *pathkey = lfirst_node(PathKey, cell);
-		MongoField	field;
-		bool		is_new = true;
-
-		sort_field(baserel, pathkey, &field);
-		if (field.unindexed)
-			return 0;
-		/* another column of the same field adds nothing to the order */
-		for (int i = 0; i < nkeys; i++)
-			is_new &= strcmp(keys[i].path, field.path) != 0;
-		if (is_new)
-			keys[nkeys++] = (MongoOrderKey)
-		{
-			field.path, mongo_pathkey_is_ascending(pathkey),
-				(field.index_uses & MONGO_INDEX_ORDER) != 0
-		};
-	}
-	return nkeys;
-}
-
-bool
-mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
-					   double *examined_rows)
-{
-	MongoOrderKey keys[MONGO_MAX_SORT_KEYS];
-	int			nkeys = mongo_is_score_order(baserel->fdw_private, pathkeys) ? 0 :
-		order_keys(baserel, pathkeys, keys);
-
-	return nkeys > 0 &&
-		mongo_index_gives_order(root, baserel, keys, nkeys, examined_rows);
-}
-
-bool
-mongo_order_is_by(RelOptInfo *baserel, List *pathkeys, const char *path)
-{
-	MongoField	field;
-
-	if (mongo_is_score_order(baserel->fdw_private, pathkeys))
-		return false;
-	sort_field(baserel, linitial(pathkeys), &field);
-	return strcmp(field.path, path) == 0;
-}
-
-int
-mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
-				 MongoSortPart parts[MONGO_MAX_SORT_PARTS])
-{
-	PathKey    *first = linitial(pathkeys);
-	bool		ascending = mongo_pathkey_is_ascending(first);
-	MongoField	field;
-	Expr	   *expression;
-	bool		nan_apart;
-	bool		has_null;
-	int			nparts = 0;
-
-	parts[0] = MONGO_SORT_ALL;
-	if (mongo_is_score_order(baserel->fdw_private, pathkeys))
-		return 1;
-	expression = sort_field(baserel, first, &field);
-	nan_apart = comparison_of_field(&field)->sortability == MONGO_SORTABLE_NAN_APART;
-	has_null = !cannot_be_null(baserel, baserel->fdw_private, expression);
-	if (!nan_apart && (!has_null || nulls_are_in_place(first)))
-		return 1;
-
-	if (has_null && first->pk_nulls_first)
-		parts[nparts++] = MONGO_SORT_NULL;
-	if (nan_apart && !ascending)
-		parts[nparts++] = MONGO_SORT_NAN;
-	parts[nparts++] = MONGO_SORT_VALUES;
-	if (nan_apart && ascending)
-		parts[nparts++] = MONGO_SORT_NAN;
-	if (has_null && !first->pk_nulls_first)
-		parts[nparts++] = MONGO_SORT_NULL;
-	return nparts;
-}
-
 void
-mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys, MongoSortPart part,
-							bson_t *match)
+mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int part,
+				   bson_t *match, bson_t *sort)
 {
-	MongoField	field;
-	bson_value_t path;
+	const MongoSortPart *one = &order->parts[part];
 
-	if (part == MONGO_SORT_ALL)
-		return;
-	sort_field(baserel, linitial(pathkeys), &field);
-	path = bson_utf8(field.path);
-	if (part == MONGO_SORT_NULL)
-		bson_append_template(match, "{@1: {$eq: null}}", path);
-	else if (part == MONGO_SORT_NAN)
-		bson_append_template(match, "{@1: {$eq: NaN}}", path);
-	else if (field.operator_type != FLOAT8OID)
-		bson_append_template(match, "{@1: {$ne: null}}", path);
-	else
-		/* not a range, which would pass over type mismatches without a word */
-		bson_append_template(match, "{@1: {$nin: [null, NaN]}}", path);
-}
-
-void
-mongo_append_sort(RelOptInfo *baserel, List *pathkeys, MongoSortPart part, bson_t *sort)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-	bool		without_first = part == MONGO_SORT_NULL || part == MONGO_SORT_NAN;
-	ListCell   *cell;
-
-	if (mongo_is_score_order(relation, pathkeys))
-	{
+	if (one->match != NULL)
+		bson_append_template(match, one->match, bson_utf8(order->keys[0].path));
+	if (order->nkeys == 0)
 		mongo_append_score(sort, relation);
-		return;
-	}
-	foreach(cell, pathkeys)
-	{
-		PathKey    *pathkey = lfirst(cell);
-		MongoField	field;
-		bson_iter_t earlier;
-
-		if (without_first && foreach_current_index(cell) == 0)
-			continue;
-		sort_field(baserel, pathkey, &field);
-		/* another column of the same field adds nothing to the order */
-		if (!bson_iter_init_find(&earlier, sort, field.path))
-			BSON_APPEND_INT32(sort, field.path, mongo_pathkey_is_ascending(pathkey) ? 1 : -1);
-	}
+	for (int i = one->has_one_value ? 1 : 0; i < order->nkeys; i++)
+		BSON_APPEND_INT32(sort, order->keys[i].path, order->keys[i].ascending ? 1 : -1);
 }
 
 /*-------------------------------------------------------------------------
@@ -480,68 +383,45 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 }
 
 /*
- * offers_find: may the scan's own sorted path be all that is needed?  *is_best:
- * it reads nothing twice, as an order in several parts does without an index.
+ * has_sorted_scan: does a scan in this order read nothing twice, as one in several parts does
+ * without an index?
  */
 static bool
-offers_find(PlannerInfo *root, RelOptInfo *input_rel, bool *is_best)
+has_sorted_scan(PlannerInfo *root, RelOptInfo *input_rel)
 {
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+	MongoOrder	order;
 	double		examined_rows;
 
-	*is_best = false;
-	if (input_rel->reloptkind != RELOPT_BASEREL || input_rel->fdw_private == NULL ||
-		!mongo_order_is_shippable(input_rel, root->sort_pathkeys))
-		return false;
-	*is_best = mongo_sort_parts(input_rel, root->sort_pathkeys, parts) == 1 ||
-		mongo_order_is_indexed(root, input_rel, root->sort_pathkeys, &examined_rows);
-	return true;
-}
-
-/* add_sort_path: a pipeline that ends with $sort; false when there is none. */
-static bool
-add_sort_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
-{
-	Query	   *parse = root->parse;
-	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-	MongoUpperRelation *upper;
-	double		cost;
-
-	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL || parse->hasTargetSRFs)
-		return false;
-	upper = mongo_upper_begin(root, input_rel);
-	if (upper == NULL || upper->by_find || upper->one_row ||
-		!mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_SORT) ||
-		!mongo_upper_gives(upper, target->exprs) ||
-		!add_sort(upper, root->sort_pathkeys, &cost))
-		return false;
-
-	upper->stage = UPPERREL_ORDERED;
-	upper->sorted_rows = upper->rows;
-	upper->total_cost += upper->rows * mongo_upper_options(upper)->fdw_tuple_cost * cost +
-		mongo_sort_stage_cost(upper->rows, -1);
-	upper->startup_cost = upper->total_cost;
-	upper->local = mongo_local_sort(root, ordered_rel, upper, target->exprs);
-	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
-	return true;
+	return input_rel->reloptkind == RELOPT_BASEREL && input_rel->fdw_private != NULL &&
+		mongo_find_order(input_rel, root->sort_pathkeys, &order) &&
+		(order.nparts == 1 || mongo_order_is_indexed(root, input_rel, &order, &examined_rows));
 }
 
 void
 mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
-	bool		is_best;
-	bool		has_find = offers_find(root, input_rel, &is_best);
+	Query	   *parse = root->parse;
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+	MongoUpperRelation *upper;
+	MongoEstimate *estimate;
+	double		cost;
 
-	if (!is_best && add_sort_path(root, input_rel, ordered_rel))
+	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL || parse->hasTargetSRFs ||
+		has_sorted_scan(root, input_rel))
 		return;
-	if (has_find)
-	{
-		MongoUpperRelation *upper = palloc0(sizeof(MongoUpperRelation));
+	upper = mongo_upper_begin(root, input_rel);
+	if (upper == NULL || upper->one_row ||
+		!mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_SORT) ||
+		!mongo_upper_gives(upper, target->exprs) ||
+		!add_sort(upper, root->sort_pathkeys, &cost))
+		return;
 
-		/* LIMIT above finds the sorted path of the scan */
-		upper->stage = UPPERREL_ORDERED;
-		upper->input = input_rel;
-		upper->by_find = true;
-		mongo_keep_planning_state(ordered_rel, upper);
-	}
+	estimate = &upper->estimate;
+	upper->stage = UPPERREL_ORDERED;
+	upper->sorted_rows = estimate->rows;
+	estimate->total_cost += estimate->rows * mongo_upper_options(upper)->fdw_tuple_cost * cost +
+		mongo_sort_stage_cost(estimate->rows, -1);
+	estimate->startup_cost = estimate->total_cost;
+	upper->local = mongo_local_sort(root, ordered_rel, upper, target->exprs);
+	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
 }

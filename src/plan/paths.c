@@ -36,21 +36,26 @@ typedef struct Parameterization
 	List	   *sought;			/* MongoClause *, of these clauses */
 } Parameterization;
 
-/* add_plain_path: a scan with the restrictions of the table alone. */
-static void
-add_plain_path(PlannerInfo *root, RelOptInfo *baserel)
+Path *
+mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, MongoEstimate estimate,
+				   List *pathkeys, Relids required_outer, Path *outer_path, List *private)
 {
-	MongoRelation *relation = baserel->fdw_private;
-	Cost		startup_cost;
-	Cost		total_cost;
+	return (Path *)
+		(IS_SIMPLE_REL(rel) ?
+		 create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+								 estimate.startup_cost, estimate.total_cost, pathkeys,
+								 required_outer, outer_path, MONGO_NO_RESTRICTINFO private) :
+		 create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+								   estimate.startup_cost, estimate.total_cost, pathkeys,
+								   outer_path, MONGO_NO_RESTRICTINFO private));
+}
 
-	mongo_estimate_scan(baserel, relation->remote_rows,
-						relation->examined_rows, &startup_cost, &total_cost);
-	add_path(baserel, (Path *)
-			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
-									startup_cost, total_cost, NIL, baserel->lateral_relids,
-									mongo_enable_pushdown ? mongo_hashed_path(root, baserel) : NULL,
-									NIL));
+MongoEstimate
+mongo_estimate_plain_scan(RelOptInfo *baserel)
+{
+	const MongoRelation *relation = baserel->fdw_private;
+
+	return mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows);
 }
 
 /*
@@ -188,8 +193,7 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 	ParamPathInfo *info;
 	double		examined_rows;
 	double		remote_rows;
-	Cost		startup_cost;
-	Cost		total_cost;
+	MongoEstimate estimate;
 
 	if (!parameterization->served)
 		return;
@@ -207,12 +211,10 @@ add_parameterized_path(PlannerInfo *root, RelOptInfo *baserel, List *parameteriz
 									clauselist_selectivity(root, info->ppi_clauses,
 														   baserel->relid, JOIN_INNER, NULL));
 	remote_rows = Min(remote_rows, Min(relation->remote_rows, examined_rows));
-	mongo_estimate_scan(baserel, remote_rows, examined_rows,
-						&startup_cost, &total_cost);
-	add_path(baserel, (Path *)
-			 mongo_foreignscan_path(root, baserel, NULL, info->ppi_rows,
-									startup_cost, total_cost, NIL,
-									info->ppi_req_outer, NULL, NIL));
+	estimate = mongo_estimate_scan(baserel, remote_rows, examined_rows);
+	estimate.rows = info->ppi_rows;
+	add_path(baserel, mongo_foreign_path(root, baserel, NULL, estimate, NIL, info->ppi_req_outer,
+										 NULL, NIL));
 }
 
 void
@@ -222,7 +224,10 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	List	   *parameterizations = NIL;
 	ListCell   *cell;
 
-	add_plain_path(root, baserel);
+	add_path(baserel, mongo_foreign_path(root, baserel, NULL, mongo_estimate_plain_scan(baserel),
+										 NIL, baserel->lateral_relids,
+										 mongo_enable_pushdown ?
+										 mongo_hashed_path(root, baserel) : NULL, NIL));
 	if (!mongo_enable_pushdown)
 	{
 		mongo_keep_out_of_workers(baserel);
@@ -249,20 +254,28 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 /* add_scan_in_order: by an index that looks at so many documents, or sorted (-1). */
 static void
 add_scan_in_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys,
-				  double indexed_rows)
+				  const MongoOrder *order, double indexed_rows)
 {
-	Cost		startup_cost;
-	Cost		total_cost;
+	add_path(baserel, mongo_foreign_path(root, baserel, NULL,
+										 mongo_estimate_ordered_scan(baserel, order, indexed_rows),
+										 pathkeys, baserel->lateral_relids,
+										 mongo_local_order(root, baserel,
+														   baserel->reltarget->exprs, pathkeys,
+														   false), NIL));
+}
 
-	mongo_estimate_ordered_scan(baserel, pathkeys, indexed_rows, &startup_cost,
-								&total_cost);
-	add_path(baserel, (Path *)
-			 mongo_foreignscan_path(root, baserel, NULL, baserel->rows,
-									startup_cost, total_cost, pathkeys,
-									baserel->lateral_relids,
-									mongo_local_order(root, baserel, baserel->reltarget->exprs,
-													  pathkeys, false),
-									NIL));
+/* add_indexed_order: false if no index has it. */
+static bool
+add_indexed_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
+{
+	MongoOrder	order;
+	double		indexed_rows;
+
+	if (!mongo_find_order(baserel, pathkeys, &order) ||
+		!mongo_order_is_indexed(root, baserel, &order, &indexed_rows))
+		return false;
+	add_scan_in_order(root, baserel, pathkeys, &order, indexed_rows);
+	return true;
 }
 
 /*
@@ -273,32 +286,18 @@ static bool
 add_wanted_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
 {
 	const MongoRelation *relation = baserel->fdw_private;
+	MongoOrder	order;
 	double		indexed_rows;
+	bool		indexed;
 
-	if (!mongo_order_is_shippable(baserel, pathkeys))
+	if (!mongo_find_order(baserel, pathkeys, &order))
 		return false;
-	if (!mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows))
-	{
-		add_scan_in_order(root, baserel, pathkeys, -1);
-		return false;
-	}
-	add_scan_in_order(root, baserel, pathkeys, indexed_rows);
-	if (relation->examined_rows < indexed_rows)
-		add_scan_in_order(root, baserel, pathkeys, -1);
-	return true;
-}
-
-/* add_indexed_order: false if no index has it. */
-static bool
-add_indexed_order(PlannerInfo *root, RelOptInfo *baserel, List *pathkeys)
-{
-	double		indexed_rows;
-
-	if (!mongo_order_is_shippable(baserel, pathkeys) ||
-		!mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows))
-		return false;
-	add_scan_in_order(root, baserel, pathkeys, indexed_rows);
-	return true;
+	indexed = mongo_order_is_indexed(root, baserel, &order, &indexed_rows);
+	if (indexed)
+		add_scan_in_order(root, baserel, pathkeys, &order, indexed_rows);
+	if (!indexed || relation->examined_rows < indexed_rows)
+		add_scan_in_order(root, baserel, pathkeys, &order, -1);
+	return indexed;
 }
 
 /* add_begun_order: as many of the first keys as an index has, to be sorted by the rest. */
@@ -377,21 +376,15 @@ participants(int workers)
 }
 
 static void
-add_path_with_order(PlannerInfo *root, RelOptInfo *baserel, int workers,
-					List *pathkeys)
+add_shared_path(PlannerInfo *root, RelOptInfo *baserel, int workers, List *pathkeys)
 {
-	ForeignPath *path;
-	Cost		startup_cost;
-	Cost		total_cost;
+	Path	   *path = mongo_foreign_path(root, baserel, NULL,
+										  mongo_estimate_shared_scan(baserel, participants(workers)),
+										  pathkeys, NULL, NULL, NIL);
 
-	mongo_estimate_shared_scan(baserel, participants(workers), &startup_cost, &total_cost);
-	path = mongo_foreignscan_path(root, baserel, NULL,
-								  clamp_row_est(baserel->rows / participants(workers)),
-								  startup_cost, total_cost, pathkeys,
-								  NULL, NULL, NIL);
-	path->path.parallel_aware = true;
-	path->path.parallel_workers = workers;
-	add_partial_path(baserel, (Path *) path);
+	path->parallel_aware = true;
+	path->parallel_workers = workers;
+	add_partial_path(baserel, path);
 }
 
 /*
@@ -402,14 +395,11 @@ static bool
 order_follows_ranges(RelOptInfo *baserel, List *pathkeys)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
+	MongoOrder	order;
 
-	return list_length(pathkeys) == 1 &&
-		mongo_order_is_shippable(baserel, pathkeys) &&
-		mongo_sort_parts(baserel, pathkeys, parts) == 1 &&
-		parts[0] == MONGO_SORT_ALL &&
-		mongo_order_is_by(baserel, pathkeys,
-						  mongo_to_utf8(relation->options->parallel_field));
+	return mongo_find_order(baserel, pathkeys, &order) && order.nparts == 1 &&
+		list_length(pathkeys) == 1 && order.nkeys == 1 &&
+		strcmp(order.keys[0].path, mongo_to_utf8(relation->options->parallel_field)) == 0;
 }
 
 /*
@@ -435,7 +425,7 @@ mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
 	if (workers <= 0)
 		return;
 
-	add_path_with_order(root, baserel, workers, NIL);
+	add_shared_path(root, baserel, workers, NIL);
 	if (order_follows_ranges(baserel, root->query_pathkeys))
-		add_path_with_order(root, baserel, workers, root->query_pathkeys);
+		add_shared_path(root, baserel, workers, root->query_pathkeys);
 }

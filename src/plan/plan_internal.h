@@ -24,6 +24,23 @@
 #include "nodes/plannodes.h"
 #include "utils/palloc.h"
 
+/* What a path gives and costs. */
+typedef struct MongoEstimate
+{
+	double		rows;
+	Cost		startup_cost;
+	Cost		total_cost;
+} MongoEstimate;
+
+/*
+ * paths.c: a path of 'rel' that gives 'target', or what the relation does if that is NULL.
+ * 'private' is fdw_private: NIL; an IntList if LIMIT and OFFSET are done; a List of Lists if
+ * the rows are hashed (see rescan.c); or what a batched join has to ask for, Expr *.
+ */
+extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
+								MongoEstimate estimate, List *pathkeys, Relids required_outer,
+								Path *outer_path, List *private);
+
 /* ------------------ relation.c: what is known of a table ------------------ */
 
 /* A clause and its translation. */
@@ -278,7 +295,6 @@ typedef struct MongoUpperRelation
 {
 	UpperRelationKind stage;
 	RelOptInfo *input;			/* the foreign table or join at the bottom */
-	bool		by_find;		/* no pipeline: the input's own path will do */
 	MongoPipeline pipeline;		/* all stages */
 	List	   *outputs;		/* MongoOutput *, once there is a $group;
 								 * before that the columns of the tables are */
@@ -291,9 +307,7 @@ typedef struct MongoUpperRelation
 	Path	   *local;			/* what PostgreSQL does in its place, see
 								 * mongo_local_aggregate(); or NULL */
 	double		sorted_rows;	/* that the $sort is about; 0: there is none */
-	double		rows;			/* that come */
-	Cost		startup_cost;
-	Cost		total_cost;
+	MongoEstimate estimate;
 } MongoUpperRelation;
 
 /*
@@ -416,42 +430,41 @@ extern void mongo_group_append(const MongoGroup *group, bool walks, bool merge,
  *-------------------------------------------------------------------------
  */
 
-typedef enum MongoSortPart
-{
-	MONGO_SORT_ALL,
-	MONGO_SORT_NULL,			/* the first key is NULL: only the others
-								 * count */
-	MONGO_SORT_NAN,				/* ... is NaN: likewise */
-	MONGO_SORT_VALUES			/* ... is neither */
-} MongoSortPart;
-
-#define MONGO_MAX_SORT_PARTS	3
-
 /* As many keys as a sort or a compound index may have. */
 #define MONGO_MAX_SORT_KEYS		32
 
-/* Can a scan of 'baserel' deliver rows in the order of 'pathkeys'?  The rest is of such. */
-extern bool mongo_order_is_shippable(RelOptInfo *baserel, List *pathkeys);
+/* A key of an order: a field. */
+typedef struct MongoOrderKey
+{
+	const char *path;			/* UTF-8 */
+	bool		ascending;
+	bool		indexed;		/* an index on it alone gives an order,
+								 * whatever has been learned */
+} MongoOrderKey;
 
-/* The parts in which they are to be sorted, in their order; returns how many. */
-extern int	mongo_sort_parts(RelOptInfo *baserel, List *pathkeys,
-							 MongoSortPart parts[MONGO_MAX_SORT_PARTS]);
+/* What one of the commands gives. */
+typedef struct MongoSortPart
+{
+	const char *match;			/* template over the first key; NULL: all rows */
+	bool		has_one_value;	/* the first key; only the others count */
+} MongoSortPart;
 
-/* Append to 'match' what restricts a command to the part; nothing for MONGO_SORT_ALL. */
-extern void mongo_append_sort_condition(RelOptInfo *baserel, List *pathkeys,
-										MongoSortPart part, bson_t *match);
+/* An order in which a scan can give its rows. */
+typedef struct MongoOrder
+{
+	MongoOrderKey keys[MONGO_MAX_SORT_KEYS];	/* of different fields */
+	int			nkeys;			/* 0: the order is that of mongo_score() */
+	bool		unindexed;		/* no index is to be thought of */
+	MongoSortPart parts[3];
+	int			nparts;
+} MongoOrder;
 
-/* Append to 'sort' the keys by which the part is sorted, if any. */
-extern void mongo_append_sort(RelOptInfo *baserel, List *pathkeys,
-							  MongoSortPart part, bson_t *sort);
+/* The order of these pathkeys; false if MongoDB has none that is PostgreSQL's. */
+extern bool mongo_find_order(RelOptInfo *baserel, List *pathkeys, MongoOrder *order);
 
-/* Does an index give the order, by looking at so many documents? */
-extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
-								   List *pathkeys, double *examined_rows);
-
-/* Is the first key this field? */
-extern bool mongo_order_is_by(RelOptInfo *baserel, List *pathkeys,
-							  const char *path);
+/* Append what restricts the command for a part, and the keys that it is sorted by, if any. */
+extern void mongo_append_order(const MongoRelation *relation, const MongoOrder *order, int part,
+							   bson_t *match, bson_t *sort);
 
 /* Offer the query's ORDER BY as a $sort. */
 extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
@@ -522,29 +535,28 @@ extern void mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel,
 											 * less than a nested loop's */
 
 /*
- * The costs of a scan of 'baserel' whose remote conditions let 'remote_rows' of
- * 'examined_rows' documents through.  Of a join that is pushed down, its MongoJoin has what
- * finding the rows costs.
+ * Of a scan of 'rel' whose remote conditions let 'remote_rows' of 'examined_rows' documents
+ * through.  Of a join that is pushed down, its MongoJoin has what finding the rows costs.
  */
-extern void mongo_estimate_scan(RelOptInfo *baserel,
-								double remote_rows, double examined_rows,
-								Cost *startup_cost, Cost *total_cost);
+extern MongoEstimate mongo_estimate_scan(RelOptInfo *rel, double remote_rows,
+										 double examined_rows);
+
+/* The same with nothing but the relation's own restrictions. */
+extern MongoEstimate mongo_estimate_plain_scan(RelOptInfo *rel);
 
 /*
- * Those of a scan of a table in an order that MongoDB has by an index, which then looks at
- * 'indexed_rows' documents, or by sorting (negative).  Each part of an order is a command.
+ * Of a scan of a table in an order that MongoDB has by an index, which then looks at
+ * 'indexed_rows' documents, or by sorting (negative).
  */
-extern void mongo_estimate_ordered_scan(RelOptInfo *baserel, List *pathkeys,
-										double indexed_rows,
-										Cost *startup_cost, Cost *total_cost);
+extern MongoEstimate mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order,
+												 double indexed_rows);
 
 /*
- * Those of what one of several processes does that share a scan: 'shares' are these, the
- * leader for less than one.  The rows' way through PostgreSQL is shared; MongoDB's work is
- * not, unless the option remote_parallelism says that it has processors to spare.
+ * Of what one of several processes does that share a scan: 'shares' are these, the leader
+ * for less than one.  The rows' way through PostgreSQL is shared; MongoDB's work is not,
+ * unless the option remote_parallelism says that it has processors to spare.
  */
-extern void mongo_estimate_shared_scan(RelOptInfo *baserel, double shares,
-									   Cost *startup_cost, Cost *total_cost);
+extern MongoEstimate mongo_estimate_shared_scan(RelOptInfo *baserel, double shares);
 
 /* What MongoDB takes to find that many documents of a table. */
 extern Cost mongo_examined_cost(const RelOptInfo *baserel, double examined_rows);
@@ -598,23 +610,13 @@ extern double mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *
 extern bool mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 							  double *share, bool *unique);
 
-/* A key of a wanted order. */
-typedef struct MongoOrderKey
-{
-	const char *path;			/* UTF-8 */
-	bool		ascending;
-	bool		indexed;		/* an index on it alone gives an order,
-								 * whatever has been learned */
-} MongoOrderKey;
-
 /*
  * Does an index give the documents that the table's restrictions leave in this order,
  * forwards or backwards, by looking at *examined_rows?  Fields that a restriction sets equal
- * to a value may stand anywhere in the index.  There is at least one key.
+ * to a value may stand anywhere in the index.
  */
-extern bool mongo_index_gives_order(PlannerInfo *root, RelOptInfo *baserel,
-									const MongoOrderKey *keys, int nkeys,
-									double *examined_rows);
+extern bool mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel,
+								   const MongoOrder *order, double *examined_rows);
 
 /* Has an index the values of this field in order, and tests all of the restrictions? */
 extern bool mongo_index_walks(const RelOptInfo *baserel, const char *path);

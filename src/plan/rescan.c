@@ -158,9 +158,8 @@ mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
 	const MongoRelation *relation = baserel->fdw_private;
 	List	   *keys;
 	List	   *conditions;
+	MongoEstimate estimate;
 	double		rows;
-	Cost		startup_cost;
-	Cost		total_cost;
 
 	/* PostgreSQL must be able to test all that the rows have to meet */
 	if (root->parent_root == NULL || relation->score != NULL || relation->names_match ||
@@ -175,9 +174,9 @@ mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
 						 clauselist_selectivity(root, conditions, baserel->relid, JOIN_INNER, NULL));
 	if (rows * (baserel->reltarget->width + ROW_OVERHEAD) > get_hash_memory_limit())
 		return NULL;
-	mongo_estimate_scan(baserel, rows, baserel->tuples, &startup_cost, &total_cost);
-	return (Path *) mongo_foreignscan_path(root, baserel, NULL, rows, startup_cost, total_cost,
-										   NIL, NULL, NULL, list_make1(keys));
+	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
+	estimate.rows = rows;
+	return mongo_foreign_path(root, baserel, NULL, estimate, NIL, NULL, NULL, list_make1(keys));
 }
 
 /*
@@ -188,17 +187,11 @@ mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
 static Path *
 mongo_hashed_plain_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 {
-	const MongoRelation *relation = baserel->fdw_private;
 	Path	   *hashed = mongo_hashed_path(root, baserel);
-	Cost		startup_cost;
-	Cost		total_cost;
 
-	if (hashed == NULL)
-		return NULL;
-	mongo_estimate_scan(baserel, relation->remote_rows, relation->examined_rows, &startup_cost,
-						&total_cost);
-	return (Path *) mongo_foreignscan_path(root, baserel, target, baserel->rows, startup_cost,
-										   total_cost, NIL, NULL, hashed, NIL);
+	return hashed == NULL ? NULL :
+		mongo_foreign_path(root, baserel, target, mongo_estimate_plain_scan(baserel), NIL, NULL,
+						   hashed, NIL);
 }
 
 /*
@@ -270,7 +263,7 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	return (Path *) create_agg_path(root, grouped_rel, path, target,
 									has_keys ? AGG_HASHED : AGG_PLAIN, AGGSPLIT_SIMPLE,
-									mongo_group_clause(root), having, &costs, upper->rows);
+									mongo_group_clause(root), having, &costs, upper->estimate.rows);
 }
 
 /* limit_path: LIMIT and OFFSET of the query above a path. */

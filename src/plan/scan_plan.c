@@ -328,8 +328,8 @@ projection_pays(RelOptInfo *baserel, const MongoRelation *relation, const Fetche
  */
 static Const *
 scan_command(RelOptInfo *baserel, MongoTranslation *translation,
-			 const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys,
-			 MongoSortPart part)
+			 const MongoScanClauses *clauses, const Fetched *fetched,
+			 const MongoOrder *order, int part)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	bool		is_derived = mongo_is_derived(relation->options);
@@ -341,8 +341,8 @@ scan_command(RelOptInfo *baserel, MongoTranslation *translation,
 	bson_t	   *sort = bson_create_in(CurrentMemoryContext);
 	List	   *conditions = NIL;
 
-	mongo_append_sort_condition(baserel, pathkeys, part, condition);
-	mongo_append_sort(baserel, pathkeys, part, sort);
+	if (order != NULL)
+		mongo_append_order(relation, order, part, condition, sort);
 	if ((is_derived || projection_pays(baserel, relation, fetched)) &&
 		(fetched->paths != NIL || fetched->attributes == NIL))
 		mongo_append_paths(projection, fetched->paths);
@@ -391,13 +391,16 @@ static List *
 scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 			  const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys)
 {
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS] = {MONGO_SORT_ALL};
-	int			nparts = pathkeys == NIL ? 1 : mongo_sort_parts(baserel, pathkeys, parts);
+	MongoOrder	order;
 	List	   *commands = NIL;
 
-	for (int i = 0; i < nparts; i++)
+	if (pathkeys == NIL)
+		return list_make1(scan_command(baserel, translation, clauses, fetched, NULL, 0));
+	if (!mongo_find_order(baserel, pathkeys, &order))
+		elog(ERROR, "sort key is not a field");
+	for (int i = 0; i < order.nparts; i++)
 		commands = lappend(commands, scan_command(baserel, translation, clauses, fetched,
-												  pathkeys, parts[i]));
+												  &order, i));
 	return commands;
 }
 

@@ -37,8 +37,6 @@ copy_upper(const MongoUpperRelation *source)
 
 	*upper = *source;
 	upper->count_command = NULL;
-	if (upper->by_find)
-		return upper;
 	upper->pipeline.stages = bson_copy_in(CurrentMemoryContext, source->pipeline.stages);
 	translation->computed = list_copy(translation->computed);
 	translation->parameters = list_copy(translation->parameters);
@@ -59,10 +57,8 @@ mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 
 	upper = palloc0(sizeof(MongoUpperRelation));
 	upper->input = rel;
-	upper->rows = rel->rows;
 	mongo_pipeline_begin(rel, &upper->pipeline);
-	mongo_estimate_scan(rel, 0, ((MongoRelation *) rel->fdw_private)->examined_rows,
-						&upper->startup_cost, &upper->total_cost);
+	upper->estimate = mongo_estimate_scan(rel, 0, ((MongoRelation *) rel->fdw_private)->examined_rows);
 	return upper;
 }
 
@@ -71,26 +67,26 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 					 MongoUpperRelation *upper, PathTarget *target, List *pathkeys)
 {
 	const MongoTableOptions *options = mongo_upper_options(upper);
-	double		rows = upper->rows;
-	Cost		startup_cost = upper->startup_cost + target->cost.startup;
-	Cost		total_cost = upper->total_cost + target->cost.startup;
+	MongoEstimate estimate = upper->estimate;
 	QualCost	qual_cost;
 
-	total_cost += rows * (options->fdw_tuple_cost + cpu_tuple_cost);
+	estimate.startup_cost += target->cost.startup;
+	estimate.total_cost += target->cost.startup +
+		estimate.rows * (options->fdw_tuple_cost + cpu_tuple_cost);
 	if (upper->local_quals != NIL)
 	{
 		cost_qual_eval(&qual_cost, upper->local_quals, root);
-		startup_cost += qual_cost.startup;
-		total_cost += qual_cost.startup + qual_cost.per_tuple * rows;
-		rows = clamp_row_est(rows * clauselist_selectivity(root, upper->local_quals, 0,
-														   JOIN_INNER, NULL));
+		estimate.startup_cost += qual_cost.startup;
+		estimate.total_cost += qual_cost.startup + qual_cost.per_tuple * estimate.rows;
+		estimate.rows = clamp_row_est(estimate.rows *
+									  clauselist_selectivity(root, upper->local_quals, 0,
+															 JOIN_INNER, NULL));
 	}
-	total_cost += target->cost.per_tuple * rows;
+	estimate.total_cost += target->cost.per_tuple * estimate.rows;
 
 	mongo_keep_planning_state(output_rel, upper);
-	add_path(output_rel, (Path *)
-			 mongo_foreign_upper_path(root, output_rel, target, rows, startup_cost,
-									  total_cost, pathkeys, upper->local, NIL));
+	add_path(output_rel, mongo_foreign_path(root, output_rel, target, estimate, pathkeys, NULL,
+											upper->local, NIL));
 }
 
 /* What is_not_given() looks at. */
@@ -239,6 +235,7 @@ static void
 add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 {
 	double		tuple_cost = mongo_upper_options(upper)->fdw_tuple_cost;
+	MongoEstimate *estimate = &upper->estimate;
 	List	   *keys = NIL;
 	double		groups;
 	double		first_groups;
@@ -248,26 +245,26 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 	foreach(cell, group->keys)
 		keys = lappend(keys, ((MongoGroupKey *) lfirst(cell))->expression);
 	groups = keys == NIL ? 1 :
-		estimate_num_groups(root, keys, upper->rows, NULL, NULL);
+		estimate_num_groups(root, keys, estimate->rows, NULL, NULL);
 	if (group->distinct != NULL)
 		keys = lappend(keys, group->distinct);
 	first_groups = keys == NIL ? 1 :
-		estimate_num_groups(root, keys, upper->rows, NULL, NULL);
+		estimate_num_groups(root, keys, estimate->rows, NULL, NULL);
 
 	if (walks)
-		upper->total_cost = mongo_upper_options(upper)->fdw_startup_cost +
+		estimate->total_cost = mongo_upper_options(upper)->fdw_startup_cost +
 			first_groups * tuple_cost * MONGO_COST_NEXT_KEY;
 	else
-		upper->total_cost += upper->rows * tuple_cost *
+		estimate->total_cost += estimate->rows * tuple_cost *
 			mongo_group_cost(group, first_groups);
 	if (group->distinct != NULL)
-		upper->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
-	upper->startup_cost = upper->total_cost;
+		estimate->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
+	estimate->startup_cost = estimate->total_cost;
 
-	mongo_group_append(group, walks, first_groups * MONGO_COST_MERGE_FACTOR < upper->rows,
+	mongo_group_append(group, walks, first_groups * MONGO_COST_MERGE_FACTOR < estimate->rows,
 					   &upper->pipeline);
 	add_key_outputs(group, upper);
-	upper->rows = groups;
+	estimate->rows = groups;
 	upper->grouped = true;
 }
 
@@ -297,8 +294,9 @@ add_having(PlannerInfo *root, MongoUpperRelation *upper, List *having)
 		mongo_pipeline_append(&upper->pipeline, "$match", match);
 		shipped = lappend(shipped, lfirst(cell));
 	}
-	upper->rows = clamp_row_est(upper->rows *
-								clauselist_selectivity(root, shipped, 0, JOIN_INNER, NULL));
+	upper->estimate.rows = clamp_row_est(upper->estimate.rows *
+										 clauselist_selectivity(root, shipped, 0, JOIN_INNER,
+																NULL));
 }
 
 /* is_plain_count: is count(*) all that is asked for? */
@@ -314,12 +312,11 @@ is_plain_count(const MongoGroup *group)
 		((Aggref *) output->expression)->aggfilter == NULL;
 }
 
-/* may_group: can a $group follow what there is? */
+/* may_group: can a $group follow what there is?  It gives no row where there is none. */
 static bool
 may_group(const MongoUpperRelation *upper)
 {
-	return upper != NULL && !upper->by_find && upper->local_quals == NIL &&
-		!upper->limited &&
+	return upper != NULL && upper->local_quals == NIL && !upper->limited && !upper->one_row &&
 		mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_GROUP);
 }
 
@@ -351,7 +348,7 @@ mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *i
 		mongo_plan_count(upper);
 	add_stages(root, group, upper);
 	if (upper->count_command != NULL && mongo_counts_from_metadata(upper->input))
-		upper->startup_cost = upper->total_cost =
+		upper->estimate.startup_cost = upper->estimate.total_cost =
 			mongo_upper_options(upper)->fdw_startup_cost;
 	add_having(root, upper, having);
 	if (!mongo_upper_gives(upper, target->exprs) ||
@@ -397,7 +394,6 @@ mongo_add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
 		return;
 	upper->stage = UPPERREL_DISTINCT;
 	upper->local = NULL;
-	upper->one_row = false;
 	add_stages(root, group, upper);
 	if (!mongo_upper_gives(upper, target->exprs))
 		return;
@@ -431,68 +427,75 @@ bounds_are_shippable(PlannerInfo *root, const FinalPathExtraData *final)
 		!contain_volatile_functions((Node *) root->upper_targets[UPPERREL_FINAL]->exprs);
 }
 
-/*
- * add_limited_scan: with limit and skip, in the order of an index that looks at so many
- * documents, or sorted (-1); see mongo_estimate_ordered_scan().
- */
+/* limit_estimate: never worse than a Limit node, which costs the same otherwise. */
 static void
-add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
-				 const FinalPathExtraData *final, double indexed_rows)
+limit_estimate(MongoEstimate *estimate, const FinalPathExtraData *final)
 {
-	const MongoRelation *relation = baserel->fdw_private;
-	double		rows = baserel->rows;
-	Cost		startup_cost;
-	Cost		total_cost;
-
-	if (root->sort_pathkeys == NIL)
-		mongo_estimate_scan(baserel, relation->remote_rows,
-							relation->examined_rows, &startup_cost, &total_cost);
-	else
-		mongo_estimate_ordered_scan(baserel, root->sort_pathkeys, indexed_rows,
-									&startup_cost, &total_cost);
-	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
+	adjust_limit_rows_costs(&estimate->rows, &estimate->startup_cost, &estimate->total_cost,
 							final->offset_est, final->count_est);
-
-	/* never worse than a Limit node, which costs the same otherwise */
-	startup_cost *= MONGO_COST_PUSHED_LIMIT;
-	total_cost *= MONGO_COST_PUSHED_LIMIT;
-
-	add_path(output_rel, (Path *)
-			 mongo_foreign_upper_path(root, baserel,
-									  root->upper_targets[UPPERREL_FINAL],
-									  rows, startup_cost, total_cost,
-									  root->sort_pathkeys,
-									  mongo_local_order(root, baserel,
-														root->upper_targets[UPPERREL_FINAL]->exprs,
-														root->sort_pathkeys, true),
-									  list_make1_int(true)));
+	estimate->startup_cost *= MONGO_COST_PUSHED_LIMIT;
+	estimate->total_cost *= MONGO_COST_PUSHED_LIMIT;
 }
 
-/* add_limited_find: as MongoDB may find the rows, by either of two indexes. */
+/* add_limited_scan: with limit and skip. */
 static void
-add_limited_find(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
-				 const FinalPathExtraData *final)
+add_limited_scan(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
+				 MongoEstimate estimate, const FinalPathExtraData *final)
+{
+	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+
+	limit_estimate(&estimate, final);
+	add_path(output_rel, mongo_foreign_path(root, baserel, target, estimate, root->sort_pathkeys,
+											NULL, mongo_local_order(root, baserel, target->exprs,
+																	root->sort_pathkeys, true),
+											list_make1_int(true)));
+}
+
+/* add_limited_scans: as MongoDB may find the rows, by either of two indexes. */
+static void
+add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel,
+				  const FinalPathExtraData *final)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	MongoSortPart parts[MONGO_MAX_SORT_PARTS];
 	List	   *pathkeys = root->sort_pathkeys;
-	double		indexed_rows = -1;
+	double		indexed_rows;
 	bool		indexed;
+	MongoOrder	order;
 
-	if (!mongo_can_be_exact(baserel) || !bms_is_empty(baserel->lateral_relids))
+	if (!bms_is_empty(baserel->lateral_relids) || !mongo_can_be_exact(baserel))
 		return;
-	if (pathkeys != NIL &&
-		(!mongo_order_is_shippable(baserel, pathkeys) ||
-		 (root->parse->limitOffset != NULL &&
-		  mongo_sort_parts(baserel, pathkeys, parts) > 1)))
+	if (pathkeys == NIL)
+		add_limited_scan(root, baserel, output_rel, mongo_estimate_plain_scan(baserel), final);
+	/* each command for a part of the order would skip rows */
+	if (!mongo_find_order(baserel, pathkeys, &order) ||
+		(order.nparts > 1 && root->parse->limitOffset != NULL))
 		return;
-
-	indexed = pathkeys != NIL &&
-		mongo_order_is_indexed(root, baserel, pathkeys, &indexed_rows);
+	indexed = mongo_order_is_indexed(root, baserel, &order, &indexed_rows);
 	if (indexed)
-		add_limited_scan(root, baserel, output_rel, final, indexed_rows);
+		add_limited_scan(root, baserel, output_rel,
+						 mongo_estimate_ordered_scan(baserel, &order, indexed_rows), final);
 	if (!indexed || relation->examined_rows < indexed_rows)
-		add_limited_scan(root, baserel, output_rel, final, -1);
+		add_limited_scan(root, baserel, output_rel,
+						 mongo_estimate_ordered_scan(baserel, &order, -1), final);
+}
+
+/* table_below: of whose rows the relation gives each, sorted or not; or NULL. */
+static RelOptInfo *
+table_below(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		const Path *path = lfirst(cell);
+
+		while (IsA(path, ProjectionPath) || IsA(path, SortPath) || IsA(path, IncrementalSortPath))
+			path = IsA(path, ProjectionPath) ? ((const ProjectionPath *) path)->subpath :
+				((const SortPath *) path)->subpath;
+		if (IsA(path, ForeignPath) && path->parent->reloptkind == RELOPT_BASEREL)
+			return path->parent;
+	}
+	return NULL;
 }
 
 /* A pipeline that ends with $skip and $limit. */
@@ -502,31 +505,21 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 {
 	MongoUpperRelation *upper = mongo_upper_begin(root, input_rel);
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
-	double		rows;
-	Cost		startup_cost;
-	Cost		total_cost;
 
 	if (upper == NULL || upper->one_row || upper->local_quals != NIL ||
 		!mongo_upper_gives(upper, target->exprs))
 		return;
-	rows = upper->rows;
-	startup_cost = upper->startup_cost;
-	total_cost = upper->total_cost;
 	if (upper->sorted_rows > 0)
 	{
 		/* only so many need be kept while sorting */
-		total_cost += mongo_sort_stage_cost(upper->sorted_rows, final->limit_tuples) -
+		upper->estimate.total_cost += mongo_sort_stage_cost(upper->sorted_rows, final->limit_tuples) -
 			mongo_sort_stage_cost(upper->sorted_rows, -1);
-		startup_cost = total_cost;
+		upper->estimate.startup_cost = upper->estimate.total_cost;
 	}
-	adjust_limit_rows_costs(&rows, &startup_cost, &total_cost,
-							final->offset_est, final->count_est);
+	limit_estimate(&upper->estimate, final);
 	upper->stage = UPPERREL_FINAL;
 	upper->limited = true;
 	upper->local = mongo_local_limit(root, output_rel, upper);
-	upper->rows = rows;
-	upper->startup_cost = startup_cost * MONGO_COST_PUSHED_LIMIT;
-	upper->total_cost = total_cost * MONGO_COST_PUSHED_LIMIT;
 	mongo_upper_add_path(root, output_rel, upper, target, root->sort_pathkeys);
 }
 
@@ -534,14 +527,12 @@ void
 mongo_add_limited_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
 					   FinalPathExtraData *final)
 {
-	MongoUpperRelation *upper = input_rel->fdw_private;
+	RelOptInfo *baserel = table_below(input_rel);
 
 	if (!bounds_are_shippable(root, final))
 		return;
-	if (IS_UPPER_REL(input_rel) && upper != NULL && upper->by_find)
-		add_limited_find(root, upper->input, output_rel, final);
-	else if (input_rel->reloptkind == RELOPT_BASEREL && upper != NULL)
-		add_limited_find(root, input_rel, output_rel, final);
-	else
+	if (input_rel->reloptkind != RELOPT_BASEREL)
 		add_limited_pipeline(root, input_rel, output_rel, final);
+	if (baserel != NULL)
+		add_limited_scans(root, baserel, output_rel, final);
 }
