@@ -917,7 +917,7 @@ typedef enum MongoDigitRule
 
 typedef struct MongoExpressionRow
 {
-	Oid			function;
+	Oid			functions[8];	/* ended by InvalidOid */
 	const char *template;		/* of mongo_expand_template(); or NULL */
 	int			flags;
 	MongoDigitRule digits;

@@ -767,17 +767,27 @@ static const MongoExpressionRow *const families[] =
 };
 
 const MongoExpressionRow *
-mongo_expression_row(Oid function)
+mongo_find_row(const MongoExpressionRow *rows, Oid function)
 {
-	for (size_t i = 0; i < lengthof(families); i++)
+	for (const MongoExpressionRow *row = rows; OidIsValid(row->functions[0]); row++)
 	{
-		for (const MongoExpressionRow *row = families[i]; OidIsValid(row->function); row++)
+		for (const Oid *each = row->functions; OidIsValid(*each); each++)
 		{
-			if (row->function == function)
+			if (*each == function)
 				return row;
 		}
 	}
 	return NULL;
+}
+
+const MongoExpressionRow *
+mongo_expression_row(Oid function)
+{
+	const MongoExpressionRow *row = NULL;
+
+	for (size_t i = 0; i < lengthof(families) && row == NULL; i++)
+		row = mongo_find_row(families[i], function);
+	return row;
 }
 
 /*-------------------------------------------------------------------------

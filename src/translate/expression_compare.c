@@ -486,13 +486,12 @@ mongo_array_element(const MongoScope *scope, SubscriptingRef *node, MongoValue *
 
 const MongoExpressionRow mongo_array_rows[] =
 {
-	{F_ARRAYCONTAINS, CONTAINS, .translate = translate_sets},
-	{F_ARRAYCONTAINED, CONTAINED, .translate = translate_sets},
-	{F_ARRAYOVERLAP, OVERLAPS, .translate = translate_sets},
-	{F_CARDINALITY, .translate = translate_cardinality},
-	{F_ARRAY_LENGTH, .translate = translate_length},
-	{F_ARRAY_UPPER, .translate = translate_length},
-	{.function = InvalidOid}
+	{{F_ARRAYCONTAINS}, CONTAINS, .translate = translate_sets},
+	{{F_ARRAYCONTAINED}, CONTAINED, .translate = translate_sets},
+	{{F_ARRAYOVERLAP}, OVERLAPS, .translate = translate_sets},
+	{{F_CARDINALITY}, .translate = translate_cardinality},
+	{{F_ARRAY_LENGTH, F_ARRAY_UPPER}, .translate = translate_length},
+	{.functions = {InvalidOid}}
 };
 
 /*-------------------------------------------------------------------------

@@ -174,140 +174,77 @@ translate_float_to_numeric(const MongoCall *call, MongoValue *result)
 const MongoExpressionRow mongo_number_rows[] =
 {
 	/* int2 and int4 */
-	{F_INT2PL, ADD, .flags = RAW},
-	{F_INT4PL, ADD, .flags = RAW},
-	{F_INT24PL, ADD, .flags = RAW},
-	{F_INT42PL, ADD, .flags = RAW},
-	{F_INT2MI, SUBTRACT, .flags = RAW},
-	{F_INT4MI, SUBTRACT, .flags = RAW},
-	{F_INT24MI, SUBTRACT, .flags = RAW},
-	{F_INT42MI, SUBTRACT, .flags = RAW},
-	{F_INT2MUL, MULTIPLY, .flags = RAW},
-	{F_INT4MUL, MULTIPLY, .flags = RAW},
-	{F_INT24MUL, MULTIPLY, .flags = RAW},
-	{F_INT42MUL, MULTIPLY, .flags = RAW},
-	{F_INT2DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
-	{F_INT4DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
-	{F_INT24DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
-	{F_INT42DIV, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
-	{F_INT2MOD, REMAINDER, .flags = RAW},
-	{F_INT4MOD, REMAINDER, .flags = RAW},
-	{F_MOD_INT2_INT2, REMAINDER, .flags = RAW},
-	{F_MOD_INT4_INT4, REMAINDER, .flags = RAW},
-	{F_INT2UM, NEGATE, .flags = RAW},
-	{F_INT4UM, NEGATE, .flags = RAW},
-	{F_INT2UP, "@1", .flags = RAW},
-	{F_INT4UP, "@1", .flags = RAW},
-	{F_INT2ABS, ABSOLUTE, .flags = RAW},
-	{F_INT4ABS, ABSOLUTE, .flags = RAW},
-	{F_ABS_INT2, ABSOLUTE, .flags = RAW},
-	{F_ABS_INT4, ABSOLUTE, .flags = RAW},
+	{{F_INT2PL, F_INT4PL, F_INT24PL, F_INT42PL}, ADD, .flags = RAW},
+	{{F_INT2MI, F_INT4MI, F_INT24MI, F_INT42MI}, SUBTRACT, .flags = RAW},
+	{{F_INT2MUL, F_INT4MUL, F_INT24MUL, F_INT42MUL}, MULTIPLY, .flags = RAW},
+	{{F_INT2DIV, F_INT4DIV, F_INT24DIV, F_INT42DIV}, DIVIDE_INT4, .flags = MONGO_ROW_RAW_ARGUMENTS},
+	{{F_INT2MOD, F_INT4MOD, F_MOD_INT2_INT2, F_MOD_INT4_INT4}, REMAINDER, .flags = RAW},
+	{{F_INT2UM, F_INT4UM}, NEGATE, .flags = RAW},
+	{{F_INT2UP, F_INT4UP, F_INT8UP}, "@1", .flags = RAW},
+	{{F_INT2ABS, F_INT4ABS, F_ABS_INT2, F_ABS_INT4}, ABSOLUTE, .flags = RAW},
 
 	/* int8 */
-	{F_INT8PL, .template = ADD},
-	{F_INT82PL, .template = ADD},
-	{F_INT28PL, .template = ADD},
-	{F_INT84PL, .template = ADD},
-	{F_INT48PL, .template = ADD},
-	{F_INT8MI, .template = SUBTRACT},
-	{F_INT82MI, .template = SUBTRACT},
-	{F_INT28MI, .template = SUBTRACT},
-	{F_INT84MI, .template = SUBTRACT},
-	{F_INT48MI, .template = SUBTRACT},
-	{F_INT8MUL, .template = MULTIPLY},
-	{F_INT82MUL, .template = MULTIPLY},
-	{F_INT28MUL, .template = MULTIPLY},
-	{F_INT84MUL, .template = MULTIPLY},
-	{F_INT48MUL, .template = MULTIPLY},
-	{F_INT8DIV, .template = DIVIDE_INT8},
-	{F_INT82DIV, .template = DIVIDE_INT8},
-	{F_INT28DIV, .template = DIVIDE_INT8},
-	{F_INT84DIV, .template = DIVIDE_INT8},
-	{F_INT48DIV, .template = DIVIDE_INT8},
-	{F_INT8MOD, .template = REMAINDER},
-	{F_MOD_INT8_INT8, .template = REMAINDER},
-	{F_INT8UM, .template = NEGATE},
-	{F_INT8UP, "@1", .flags = RAW},
-	{F_INT8ABS, .template = ABSOLUTE},
-	{F_ABS_INT8, .template = ABSOLUTE},
+	{{F_INT8PL, F_INT82PL, F_INT28PL, F_INT84PL, F_INT48PL}, .template = ADD},
+	{{F_INT8MI, F_INT82MI, F_INT28MI, F_INT84MI, F_INT48MI}, .template = SUBTRACT},
+	{{F_INT8MUL, F_INT82MUL, F_INT28MUL, F_INT84MUL, F_INT48MUL}, .template = MULTIPLY},
+	{{F_INT8DIV, F_INT82DIV, F_INT28DIV, F_INT84DIV, F_INT48DIV}, .template = DIVIDE_INT8},
+	{{F_INT8MOD, F_MOD_INT8_INT8}, .template = REMAINDER},
+	{{F_INT8UM}, .template = NEGATE},
+	{{F_INT8ABS, F_ABS_INT8}, .template = ABSOLUTE},
 
 	/* float8 */
-	{F_FLOAT8PL, .template = ADD_FLOAT},
-	{F_FLOAT8MI, .template = SUBTRACT},
-	{F_FLOAT8MUL, MULTIPLY, .flags = MONGO_ROW_RAW_RESULT},
-	{F_FLOAT8DIV, .template = DIVIDE_FLOAT},
-	{F_FLOAT8UM, NEGATE, .flags = MONGO_ROW_RAW_RESULT},
-	{F_FLOAT8UP, "@1", .flags = RAW},
-	{F_FLOAT8ABS, .template = ABSOLUTE},
-	{F_ABS_FLOAT8, .template = ABSOLUTE},
-	{F_DSQRT, .template = "{$sqrt: @1}"},
-	{F_SQRT_FLOAT8, .template = "{$sqrt: @1}"},
-	{F_CEIL_FLOAT8, .template = "{$ceil: @1}"},
-	{F_CEILING_FLOAT8, .template = "{$ceil: @1}"},
-	{F_FLOOR_FLOAT8, .template = "{$floor: @1}"},
-	{F_TRUNC_FLOAT8, .template = "{$trunc: @1}"},
-	{F_DTRUNC, .template = "{$trunc: @1}"},
-	{F_ROUND_FLOAT8, .template = ROUND_FLOAT},
-	{F_DROUND, .template = ROUND_FLOAT},
-	{F_SIGN_FLOAT8, SIGN_FLOAT, .flags = MONGO_ROW_NULL_GUARD},
+	{{F_FLOAT8PL}, .template = ADD_FLOAT},
+	{{F_FLOAT8MI}, .template = SUBTRACT},
+	{{F_FLOAT8MUL}, MULTIPLY, .flags = MONGO_ROW_RAW_RESULT},
+	{{F_FLOAT8DIV}, .template = DIVIDE_FLOAT},
+	{{F_FLOAT8UM}, NEGATE, .flags = MONGO_ROW_RAW_RESULT},
+	{{F_FLOAT8UP}, "@1", .flags = RAW},
+	{{F_FLOAT8ABS, F_ABS_FLOAT8}, .template = ABSOLUTE},
+	{{F_DSQRT, F_SQRT_FLOAT8}, .template = "{$sqrt: @1}"},
+	{{F_CEIL_FLOAT8, F_CEILING_FLOAT8}, .template = "{$ceil: @1}"},
+	{{F_FLOOR_FLOAT8}, .template = "{$floor: @1}"},
+	{{F_TRUNC_FLOAT8, F_DTRUNC}, .template = "{$trunc: @1}"},
+	{{F_ROUND_FLOAT8, F_DROUND}, .template = ROUND_FLOAT},
+	{{F_SIGN_FLOAT8}, SIGN_FLOAT, .flags = MONGO_ROW_NULL_GUARD},
 
 	/* numeric */
-	{F_NUMERIC_ADD, ADD, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
-	{F_NUMERIC_SUB, SUBTRACT, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
-	{F_NUMERIC_MUL, MULTIPLY, .flags = DIGITS, .digits = MONGO_DIGITS_PRODUCT},
-	{F_NUMERIC_MOD, REMAINDER_NUMERIC, .flags = DIGITS, .digits = MONGO_DIGITS_REMAINDER},
-	{F_MOD_NUMERIC_NUMERIC, REMAINDER_NUMERIC, .flags = DIGITS, .digits = MONGO_DIGITS_REMAINDER},
-	{F_NUMERIC_UMINUS, .template = NEGATE, .digits = MONGO_DIGITS_SAME},
-	{F_NUMERIC_UPLUS, .template = "@1", .digits = MONGO_DIGITS_SAME},
-	{F_NUMERIC_ABS, .template = ABSOLUTE, .digits = MONGO_DIGITS_SAME},
-	{F_ABS_NUMERIC, .template = ABSOLUTE, .digits = MONGO_DIGITS_SAME},
-	{F_CEIL_NUMERIC, .template = UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
-	{F_CEILING_NUMERIC, .template = UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
-	{F_FLOOR_NUMERIC, .template = UNLESS_INFINITE("$floor"), .digits = MONGO_DIGITS_INTEGER},
-	{F_SIGN_NUMERIC, SIGN_NUMERIC, .flags = MONGO_ROW_NULL_GUARD, .digits = MONGO_DIGITS_INTEGER},
-	{F_ROUND_NUMERIC_INT4, .translate = translate_round, .digits = MONGO_DIGITS_ROUNDED},
-	{F_TRUNC_NUMERIC_INT4, .translate = translate_trunc, .digits = MONGO_DIGITS_ROUNDED},
+	{{F_NUMERIC_ADD}, ADD, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
+	{{F_NUMERIC_SUB}, SUBTRACT, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
+	{{F_NUMERIC_MUL}, MULTIPLY, .flags = DIGITS, .digits = MONGO_DIGITS_PRODUCT},
+	{{F_NUMERIC_MOD, F_MOD_NUMERIC_NUMERIC}, REMAINDER_NUMERIC, .flags = DIGITS,
+	.digits = MONGO_DIGITS_REMAINDER},
+	{{F_NUMERIC_UMINUS}, NEGATE, .digits = MONGO_DIGITS_SAME},
+	{{F_NUMERIC_UPLUS}, .template = "@1", .digits = MONGO_DIGITS_SAME},
+	{{F_NUMERIC_ABS, F_ABS_NUMERIC}, ABSOLUTE, .digits = MONGO_DIGITS_SAME},
+	{{F_CEIL_NUMERIC, F_CEILING_NUMERIC}, UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
+	{{F_FLOOR_NUMERIC}, UNLESS_INFINITE("$floor"), .digits = MONGO_DIGITS_INTEGER},
+	{{F_SIGN_NUMERIC}, SIGN_NUMERIC, .flags = MONGO_ROW_NULL_GUARD, .digits = MONGO_DIGITS_INTEGER},
+	{{F_ROUND_NUMERIC_INT4}, .translate = translate_round, .digits = MONGO_DIGITS_ROUNDED},
+	{{F_TRUNC_NUMERIC_INT4}, .translate = translate_trunc, .digits = MONGO_DIGITS_ROUNDED},
 
 	/* casts */
-	{F_INT4_INT2, "@1", .flags = RAW},
-	{F_INT8_INT2, "@1", .flags = RAW},
-	{F_INT2_INT4, "@1", .flags = RAW},
-	{F_INT8_INT4, "@1", .flags = RAW},
-	{F_INT2_INT8, "@1", .flags = RAW},
-	{F_INT4_INT8, "@1", .flags = RAW},
-	{F_FLOAT8_INT2, .template = "{$toDouble: @1}"},
-	{F_FLOAT8_INT4, .template = "{$toDouble: @1}"},
-	{F_FLOAT8_INT8, .template = "{$toDouble: @1}"},
-	{F_NUMERIC_INT2, .template = "{$toDecimal: @1}", .digits = MONGO_DIGITS_SAME},
-	{F_NUMERIC_INT4, .template = "{$toDecimal: @1}", .digits = MONGO_DIGITS_SAME},
-	{F_NUMERIC_INT8, .template = "{$toDecimal: @1}", .digits = MONGO_DIGITS_SAME},
-	{F_FLOAT8_NUMERIC, .template = NUMERIC_TO_FLOAT},
-	{F_INT2_FLOAT8, .template = ROUND_TO_INTEGER},
-	{F_INT4_FLOAT8, .template = ROUND_TO_INTEGER},
-	{F_INT8_FLOAT8, .template = ROUND_TO_INTEGER},
-	{F_INT2_NUMERIC, .template = NUMERIC_TO_INTEGER},
-	{F_INT4_NUMERIC, .template = NUMERIC_TO_INTEGER},
-	{F_INT8_NUMERIC, .template = NUMERIC_TO_INTEGER},
-	{F_NUMERIC_FLOAT8, .translate = translate_float_to_numeric},
-	{F_NUMERIC_NUMERIC_INT4, .translate = translate_typmod, .digits = MONGO_DIGITS_TYPMOD},
-	{F_INT4_BOOL, "{$cond: [@1, 1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
-	{F_BOOL_INT4, "{$ne: [@1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
+	{{F_INT4_INT2, F_INT8_INT2, F_INT2_INT4, F_INT8_INT4, F_INT2_INT8, F_INT4_INT8}, "@1",
+	.flags = RAW},
+	{{F_FLOAT8_INT2, F_FLOAT8_INT4, F_FLOAT8_INT8}, .template = "{$toDouble: @1}"},
+	{{F_NUMERIC_INT2, F_NUMERIC_INT4, F_NUMERIC_INT8}, "{$toDecimal: @1}",
+	.digits = MONGO_DIGITS_SAME},
+	{{F_FLOAT8_NUMERIC}, .template = NUMERIC_TO_FLOAT},
+	{{F_INT2_FLOAT8, F_INT4_FLOAT8, F_INT8_FLOAT8}, .template = ROUND_TO_INTEGER},
+	{{F_INT2_NUMERIC, F_INT4_NUMERIC, F_INT8_NUMERIC}, .template = NUMERIC_TO_INTEGER},
+	{{F_NUMERIC_FLOAT8}, .translate = translate_float_to_numeric},
+	{{F_NUMERIC_NUMERIC_INT4}, .translate = translate_typmod, .digits = MONGO_DIGITS_TYPMOD},
+	{{F_INT4_BOOL}, "{$cond: [@1, 1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
+	{{F_BOOL_INT4}, "{$ne: [@1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 
-	{.function = InvalidOid}
+	{.functions = {InvalidOid}}
 };
 
 /* -------------- Rows of the functions and operators of texts -------------- */
-
-/* Longer paddings are made by PostgreSQL. */
-#define MAX_PADDING	1000
 
 #define GUARD		MONGO_ROW_NULL_GUARD
 #define CHARACTERS	(MONGO_ROW_NULL_GUARD | MONGO_ROW_CHARACTERS)
 #define BYTEWISE	(MONGO_ROW_NULL_GUARD | MONGO_ROW_BYTEWISE)
 #define C_COLLATION	(MONGO_ROW_NULL_GUARD | MONGO_ROW_C_COLLATION)
-
-#define LENGTH		"{$strLenCP: @1}"
-#define BYTES		"{$strLenBytes: @1}"
 
 /* From character @2 on, counted from 1; what is before the first is nothing. */
 #define FROM		"{$substrCP: [@1, {$max: [{$subtract: [@2, 1]}, 0]}, 2147483647]}"
@@ -352,62 +289,6 @@ mongo_text_value(const char *utf8)
 		.expression = mongo_expression("{$literal: @1}", bson_utf8(utf8)),
 			.type = TEXTOID, .typmod = -1, .atomic = true
 	};
-}
-
-/* padding: 'length' characters of 'fill' over and over, in UTF-8 */
-static char *
-padding(const char *fill, int length)
-{
-	StringInfoData result;
-	const char *next = fill;
-
-	initStringInfo(&result);
-	while (*fill != '\0' && length-- > 0)
-	{
-		int			bytes;
-
-		if (*next == '\0')
-			next = fill;
-		bytes = pg_mblen(next);
-		appendBinaryStringInfo(&result, next, bytes);
-		next += bytes;
-	}
-	return result.data;
-}
-
-/*
- * lpad() and rpad() to a constant length with a constant fill.  The row is for
- * databases in UTF-8, so that PostgreSQL's characters are those of MongoDB.
- */
-static bool
-translate_pad(const MongoCall *call, MongoValue *result)
-{
-	const Const *length = lsecond(call->args);
-	const Const *fill = list_length(call->args) > 2 ? lthird(call->args) : NULL;
-	bool		left = call->row->function == F_LPAD_TEXT_INT4 ||
-		call->row->function == F_LPAD_TEXT_INT4_TEXT;
-	int32		number;
-	MongoValue	values[3];
-
-	if (!IsA(length, Const) || length->constisnull ||
-		(fill != NULL && (!IsA(fill, Const) || fill->constisnull)))
-		return false;
-	number = Max(DatumGetInt32(length->constvalue), 0);
-	if (number > MAX_PADDING ||
-		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]) ||
-		!mongo_literal(length, &values[1]))
-		return false;
-	values[2] = mongo_text_value(padding(fill == NULL ? " " : TextDatumGetCString(fill->constvalue),
-										 number));
-	*result = mongo_result(number == 0 ? "{$cond: [{$gt: [@1, null]}, '', null]}" : left ?
-						   "{$cond: [{$gt: [@1, null]}, {$concat: ["
-						   "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}, "
-						   "{$substrCP: [@1, 0, @2]}]}, null]}" :
-						   "{$cond: [{$gt: [@1, null]}, {$concat: ["
-						   "{$substrCP: [@1, 0, @2]}, "
-						   "{$substrCP: [@3, 0, {$max: [{$subtract: [@2, {$strLenCP: @1}]}, 0]}]}]}, "
-						   "null]}", values, 3, TEXTOID, true);
-	return true;
 }
 
 /* to_text: the text form of a value in normal form; false when MongoDB's differs. */
@@ -467,69 +348,40 @@ translate_concat(const MongoCall *call, MongoValue *result)
 	return true;
 }
 
-/* White space that the input functions of integers skip. */
-#define SPACE	" \t\n\v\f\r"
-
-/* Casts that go by the text form: an integer to text, and back. */
+/* A cast by way of the text form: of an integer to text. */
 bool
 mongo_text_cast(const MongoScope *scope, CoerceViaIO *node, MongoValue *value)
 {
-	const MongoType *type = mongo_type_facts(node->resulttype);
-	MongoValue	values[2];
-
-	if (!mongo_normal_value_of_node(scope, (Node *) node->arg, &values[0]) || !to_text(&values[0]))
-		return false;
-	*value = values[0];
-	if (node->resulttype == TEXTOID || node->resulttype == VARCHAROID)
-		return true;
-	if (type->kind != MONGO_KIND_INTEGER)
-		return false;
-	values[1] = mongo_text_value(SPACE);
-	value->expression = mongo_expand_template(mongo_is_int64(type) ?
-											  "{$toLong: {$trim: {input: @1, chars: @2}}}" :
-											  "{$toInt: {$trim: {input: @1, chars: @2}}}",
-											  values, 2);
-	value->type = node->resulttype;
-	value->atomic = false;
-	value->constant = NULL;
-	return true;
+	return (node->resulttype == TEXTOID || node->resulttype == VARCHAROID) &&
+		mongo_normal_value_of_node(scope, (Node *) node->arg, value) && to_text(value);
 }
 
 const MongoExpressionRow mongo_text_rows[] =
 {
-	{F_TEXTCAT, .template = "{$concat: [@1, @2]}"},
-	{F_CONCAT, .translate = translate_concat},
-	{F_TEXTLEN, LENGTH, .flags = CHARACTERS},
-	{F_LENGTH_TEXT, LENGTH, .flags = CHARACTERS},
-	{F_CHAR_LENGTH_TEXT, LENGTH, .flags = CHARACTERS},
-	{F_CHARACTER_LENGTH_TEXT, LENGTH, .flags = CHARACTERS},
-	{F_OCTET_LENGTH_TEXT, BYTES, .flags = CHARACTERS},
-	{F_LOWER_TEXT, "{$toLower: @1}", .flags = C_COLLATION},
-	{F_UPPER_TEXT, "{$toUpper: @1}", .flags = C_COLLATION},
-	{F_SUBSTR_TEXT_INT4, FROM, .flags = CHARACTERS},
-	{F_SUBSTR_TEXT_INT4_INT4, FROM_FOR, .flags = CHARACTERS},
-	{F_SUBSTRING_TEXT_INT4, FROM, .flags = CHARACTERS},
-	{F_SUBSTRING_TEXT_INT4_INT4, FROM_FOR, .flags = CHARACTERS},
-	{F_LEFT, LEFT, .flags = CHARACTERS},
-	{F_RIGHT, RIGHT, .flags = CHARACTERS},
-	{F_STRPOS, POSITION, .flags = BYTEWISE | MONGO_ROW_CHARACTERS},
-	{F_POSITION_TEXT_TEXT, POSITION, .flags = BYTEWISE | MONGO_ROW_CHARACTERS},
-	{F_REPLACE, REPLACE, .flags = BYTEWISE},
-	{F_SPLIT_PART, SPLIT_PART, .flags = BYTEWISE},
-	{F_STARTS_WITH, "{$eq: [{$indexOfBytes: [@1, @2]}, 0]}", .flags = BYTEWISE},
-	{F_BTRIM_TEXT, TRIM("$trim"), .flags = GUARD},
-	{F_LTRIM_TEXT, TRIM("$ltrim"), .flags = GUARD},
-	{F_RTRIM_TEXT, TRIM("$rtrim"), .flags = GUARD},
-	{F_BTRIM_TEXT_TEXT, TRIM_OF("$trim"), .flags = CHARACTERS},
-	{F_LTRIM_TEXT_TEXT, TRIM_OF("$ltrim"), .flags = CHARACTERS},
-	{F_RTRIM_TEXT_TEXT, TRIM_OF("$rtrim"), .flags = CHARACTERS},
-	{F_LPAD_TEXT_INT4, .flags = CHARACTERS, .translate = translate_pad},
-	{F_LPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
-	{F_RPAD_TEXT_INT4, .flags = CHARACTERS, .translate = translate_pad},
-	{F_RPAD_TEXT_INT4_TEXT, .flags = CHARACTERS, .translate = translate_pad},
-	{F_TEXT_NAME, "@1", .flags = MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT},
-	{F_TEXT_BOOL, .template = "{$toString: @1}"},
-	{.function = InvalidOid}
+	{{F_TEXTCAT}, .template = "{$concat: [@1, @2]}"},
+	{{F_CONCAT}, .translate = translate_concat},
+	{{F_TEXTLEN, F_LENGTH_TEXT, F_CHAR_LENGTH_TEXT, F_CHARACTER_LENGTH_TEXT}, "{$strLenCP: @1}",
+	.flags = CHARACTERS},
+	{{F_OCTET_LENGTH_TEXT}, "{$strLenBytes: @1}", .flags = CHARACTERS},
+	{{F_LOWER_TEXT}, "{$toLower: @1}", .flags = C_COLLATION},
+	{{F_UPPER_TEXT}, "{$toUpper: @1}", .flags = C_COLLATION},
+	{{F_SUBSTR_TEXT_INT4, F_SUBSTRING_TEXT_INT4}, FROM, .flags = CHARACTERS},
+	{{F_SUBSTR_TEXT_INT4_INT4, F_SUBSTRING_TEXT_INT4_INT4}, FROM_FOR, .flags = CHARACTERS},
+	{{F_LEFT}, LEFT, .flags = CHARACTERS},
+	{{F_RIGHT}, RIGHT, .flags = CHARACTERS},
+	{{F_STRPOS, F_POSITION_TEXT_TEXT}, POSITION, .flags = BYTEWISE | MONGO_ROW_CHARACTERS},
+	{{F_REPLACE}, REPLACE, .flags = BYTEWISE},
+	{{F_SPLIT_PART}, SPLIT_PART, .flags = BYTEWISE},
+	{{F_STARTS_WITH}, "{$eq: [{$indexOfBytes: [@1, @2]}, 0]}", .flags = BYTEWISE},
+	{{F_BTRIM_TEXT}, TRIM("$trim"), .flags = GUARD},
+	{{F_LTRIM_TEXT}, TRIM("$ltrim"), .flags = GUARD},
+	{{F_RTRIM_TEXT}, TRIM("$rtrim"), .flags = GUARD},
+	{{F_BTRIM_TEXT_TEXT}, TRIM_OF("$trim"), .flags = CHARACTERS},
+	{{F_LTRIM_TEXT_TEXT}, TRIM_OF("$ltrim"), .flags = CHARACTERS},
+	{{F_RTRIM_TEXT_TEXT}, TRIM_OF("$rtrim"), .flags = CHARACTERS},
+	{{F_TEXT_NAME}, "@1", .flags = RAW},
+	{{F_TEXT_BOOL}, .template = "{$toString: @1}"},
+	{.functions = {InvalidOid}}
 };
 
 /*-------------------------------------------------------------------------
@@ -774,28 +626,23 @@ translate_minus_interval(const MongoCall *call, MongoValue *result)
 
 const MongoExpressionRow mongo_time_rows[] =
 {
-	{F_DATE_TRUNC_TEXT_TIMESTAMP, .translate = translate_date_trunc},
-	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT, .translate = translate_date_trunc},
-	{F_TIMEZONE_TEXT_TIMESTAMP, .translate = translate_time_zone},
-	{F_TIMEZONE_TEXT_TIMESTAMPTZ, .translate = translate_time_zone},
-	{F_TIMEZONE_INTERVAL_TIMESTAMP, .translate = translate_time_zone},
-	{F_TIMEZONE_INTERVAL_TIMESTAMPTZ, .translate = translate_time_zone},
-	{F_EXTRACT_TEXT_TIMESTAMP, .translate = translate_field},
-	{F_EXTRACT_TEXT_DATE, .translate = translate_field},
-	{F_DATE_PART_TEXT_TIMESTAMP, .translate = translate_field},
-	{F_TO_CHAR_TIMESTAMP_TEXT, .translate = mongo_to_char},
-	{F_TIMESTAMP_PL_INTERVAL, .translate = translate_plus_interval},
-	{F_TIMESTAMP_MI_INTERVAL, .translate = translate_minus_interval},
-	{F_TIMESTAMPTZ_PL_INTERVAL, .translate = translate_plus_interval},
-	{F_TIMESTAMPTZ_MI_INTERVAL, .translate = translate_minus_interval},
-	{F_DATE_PL_INTERVAL, .translate = translate_plus_interval},
-	{F_DATE_MI_INTERVAL, .translate = translate_minus_interval},
-	{F_DATE_PLI, .template = "{$add: [@1, {$multiply: [@2, 86400000]}]}"},
-	{F_DATE_MII, .template = "{$subtract: [@1, {$multiply: [@2, 86400000]}]}"},
-	{F_DATE_MI, .template = "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}"},
-	{F_TIMESTAMP_DATE, .template = "@1"},
-	{F_DATE_TIMESTAMP, "@1", .flags = MONGO_ROW_RAW_RESULT},
-	{.function = InvalidOid}
+	{{F_DATE_TRUNC_TEXT_TIMESTAMP, F_DATE_TRUNC_TEXT_TIMESTAMPTZ_TEXT},
+	.translate = translate_date_trunc},
+	{{F_TIMEZONE_TEXT_TIMESTAMP, F_TIMEZONE_TEXT_TIMESTAMPTZ, F_TIMEZONE_INTERVAL_TIMESTAMP,
+	F_TIMEZONE_INTERVAL_TIMESTAMPTZ}, .translate = translate_time_zone},
+	{{F_EXTRACT_TEXT_TIMESTAMP, F_EXTRACT_TEXT_DATE, F_DATE_PART_TEXT_TIMESTAMP},
+	.translate = translate_field},
+	{{F_TO_CHAR_TIMESTAMP_TEXT}, .translate = mongo_to_char},
+	{{F_TIMESTAMP_PL_INTERVAL, F_TIMESTAMPTZ_PL_INTERVAL, F_DATE_PL_INTERVAL},
+	.translate = translate_plus_interval},
+	{{F_TIMESTAMP_MI_INTERVAL, F_TIMESTAMPTZ_MI_INTERVAL, F_DATE_MI_INTERVAL},
+	.translate = translate_minus_interval},
+	{{F_DATE_PLI}, .template = "{$add: [@1, {$multiply: [@2, 86400000]}]}"},
+	{{F_DATE_MII}, .template = "{$subtract: [@1, {$multiply: [@2, 86400000]}]}"},
+	{{F_DATE_MI}, .template = "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}"},
+	{{F_TIMESTAMP_DATE}, .template = "@1"},
+	{{F_DATE_TIMESTAMP}, "@1", .flags = MONGO_ROW_RAW_RESULT},
+	{.functions = {InvalidOid}}
 };
 
 /*-------------------------------------------------------------------------

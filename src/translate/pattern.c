@@ -97,41 +97,20 @@ static bool translate_pattern(const MongoCall *call, MongoValue *result);
 
 const MongoExpressionRow mongo_pattern_rows[] =
 {
-	{F_TEXTLIKE, .translate = translate_pattern},
-	{F_TEXTNLIKE, .flags = NEGATED, .translate = translate_pattern},
-	{F_NAMELIKE, .translate = translate_pattern},
-	{F_NAMENLIKE, .flags = NEGATED, .translate = translate_pattern},
-	{F_TEXTICLIKE, .flags = FOLDS, .translate = translate_pattern},
-	{F_TEXTICNLIKE, .flags = FOLDS | NEGATED, .translate = translate_pattern},
-	{F_NAMEICLIKE, .flags = FOLDS, .translate = translate_pattern},
-	{F_NAMEICNLIKE, .flags = FOLDS | NEGATED, .translate = translate_pattern},
-	{F_TEXTREGEXEQ, .flags = POSIX, .translate = translate_pattern},
-	{F_TEXTREGEXNE, .flags = POSIX | NEGATED, .translate = translate_pattern},
-	{F_NAMEREGEXEQ, .flags = POSIX, .translate = translate_pattern},
-	{F_NAMEREGEXNE, .flags = POSIX | NEGATED, .translate = translate_pattern},
-	{F_TEXTICREGEXEQ, .flags = POSIX | FOLDS, .translate = translate_pattern},
-	{F_TEXTICREGEXNE, .flags = POSIX | FOLDS | NEGATED, .translate = translate_pattern},
-	{F_NAMEICREGEXEQ, .flags = POSIX | FOLDS, .translate = translate_pattern},
-	{F_NAMEICREGEXNE, .flags = POSIX | FOLDS | NEGATED, .translate = translate_pattern},
-	{.function = InvalidOid}
+	{{F_TEXTLIKE, F_NAMELIKE}, .translate = translate_pattern},
+	{{F_TEXTNLIKE, F_NAMENLIKE}, .flags = NEGATED, .translate = translate_pattern},
+	{{F_TEXTICLIKE, F_NAMEICLIKE}, .flags = FOLDS, .translate = translate_pattern},
+	{{F_TEXTICNLIKE, F_NAMEICNLIKE}, .flags = FOLDS | NEGATED, .translate = translate_pattern},
+	{{F_TEXTREGEXEQ, F_NAMEREGEXEQ}, .flags = POSIX, .translate = translate_pattern},
+	{{F_TEXTREGEXNE, F_NAMEREGEXNE}, .flags = POSIX | NEGATED, .translate = translate_pattern},
+	{{F_TEXTICREGEXEQ, F_NAMEICREGEXEQ}, .flags = POSIX | FOLDS, .translate = translate_pattern},
+	{{F_TEXTICREGEXNE, F_NAMEICREGEXNE}, .flags = POSIX | FOLDS | NEGATED,
+	.translate = translate_pattern},
+	{.functions = {InvalidOid}}
 };
 
 /* As a condition, starts_with() takes a pattern, too; as an expression it has a row elsewhere. */
-static const MongoExpressionRow starts_with = {F_STARTS_WITH, .flags = PREFIX};
-
-/* pattern_row: of a function that tests a text by a pattern; NULL if it is another. */
-static const MongoExpressionRow *
-pattern_row(Oid function)
-{
-	if (function == F_STARTS_WITH)
-		return &starts_with;
-	for (const MongoExpressionRow *row = mongo_pattern_rows; OidIsValid(row->function); row++)
-	{
-		if (row->function == function)
-			return row;
-	}
-	return NULL;
-}
+static const MongoExpressionRow starts_with = {{F_STARTS_WITH}, .flags = PREFIX};
 
 /*
  * Branches and segments
@@ -848,7 +827,8 @@ MongoGrade
 mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 						Oid collation, bool wanted, bson_t *match)
 {
-	const MongoExpressionRow *row = pattern_row(function);
+	const MongoExpressionRow *row = function == F_STARTS_WITH ? &starts_with :
+		mongo_find_row(mongo_pattern_rows, function);
 	bool		is_json = field->type == JSONOID && field->operator_type == TEXTOID;
 	const Pattern *pattern;
 	RegularExpression expression;

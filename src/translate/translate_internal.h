@@ -48,7 +48,8 @@ mongo_inner_scope(const MongoScope *scope)
 	};
 }
 
-/* mongo_expression_row: of a function; NULL if it has none. */
+/* mongo_find_row, mongo_expression_row: of a function, in one table or in any; NULL: none. */
+extern const MongoExpressionRow *mongo_find_row(const MongoExpressionRow *rows, Oid function);
 extern const MongoExpressionRow *mongo_expression_row(Oid function);
 
 /* mongo_text_value: a constant, in UTF-8. */

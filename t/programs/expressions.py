@@ -53,11 +53,11 @@ END $$
 
 
 def functions_of_rows(file, table):
-    """The functions that the rows of a table of src/translate begin with, without F_."""
+    """The functions that the rows of a table of src/translate are for, without F_."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "translate", file)
     with open(path, encoding="utf-8") as source:
         tables = re.findall(r"%s\[\] =\n\{\n(.*?)^\};" % table, source.read(), re.S | re.M)
-    return set(re.findall(r"^\t\{F_(\w+),", "".join(tables), re.M))
+    return set(re.findall(r"\bF_(\w+)[,}]", "".join(tables)))
 
 
 class Expressions(BothServers):

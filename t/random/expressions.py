@@ -100,7 +100,7 @@ def text(rng, depth):
     if form == 4:
         return "%s(%s)" % (rng.choice(["btrim", "ltrim", "rtrim"]), one)
     if form == 5:
-        return "%s(%s, %d, 'xä')" % (rng.choice(["lpad", "rpad"]), one, rng.randint(0, 5))
+        return "split_part(%s, 'a', %d)" % (one, rng.choice([-2, -1, 1, 2]))
     if form == 6:
         return "(%s)::text" % integer(rng, depth)
     if form == 7:
