@@ -206,16 +206,24 @@ typedef enum MongoWriteKind
 } MongoWriteKind;
 
 /*
- * Operations of one kind, one after the other: the bytes of their documents.
+ * Operations of one kind on one collection, one after the other: the bytes of their
+ * documents.
  */
 typedef struct MongoWriteBatch
 {
 	MongoWriteKind kind;
+	const char *database;
+	const char *collection;
+	const char *context_message;	/* names what is attempted */
 	bool		ordered;		/* nothing is tried after one that failed */
+	bool		allow_duplicates;	/* duplicate keys are no error */
 	bool		simple_collation;	/* for filters that compare text */
 	bool		by_key;			/* filters are not by _id for ON CONFLICT, but
 								 * by the option key_columns */
 	const char *comment;		/* a table's own; NULL: the server's */
+	int64		first_row;		/* number of the first of them in its statement;
+								 * 0: they are no rows */
+	int64		rows_before;	/* that the statement had written */
 	int			count;			/* operations */
 	char	   *data;			/* palloc'd */
 	Size		length;
@@ -226,9 +234,9 @@ typedef struct MongoWriteBatch
 typedef struct MongoWriteResult
 {
 	int64		written;		/* inserted, matched by updates, or deleted */
-	int			duplicates;		/* not written for a duplicate key, if allowed */
-	Bitmapset  *refused;		/* their indexes; of MONGO_INSERT_UNLESS_THERE
-								 * also those that were there already */
+	Bitmapset  *refused;		/* indexes of duplicates, if allowed; of
+								 * MONGO_INSERT_UNLESS_THERE also those that were
+								 * there already */
 } MongoWriteResult;
 
 /*
@@ -245,21 +253,12 @@ extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
  * mongo_write_batch_send
  *		Send the batch and wait; in one command up to MongoDB's 48 MB.
  *
- * Raises what MongoDB answers, 23505 for a duplicate key, with
- * 'context_message'; 'first_row' is the number of the batch's first row in the
- * statement (0: the batch has no rows) and 'rows_before' how many that statement had written.  With
- * 'allow_duplicates' duplicate keys are noted in *result instead.
- *
- * Writes are sent once more after a lost connection, or to another primary, where
- * MongoDB can recognize a repetition (Retryable Writes specification); upserts that
- * were not the first to insert a key are sent again, and go on from there.
+ * Raises what MongoDB answers, 23505 for a duplicate key.  Writes are sent once more after
+ * a lost connection, or to another primary, where MongoDB can recognize a repetition
+ * (Retryable Writes specification); upserts that were not the first to insert a key are sent
+ * again, and go on from there.
  */
-extern void mongo_write_batch_send(MongoSession *session, const char *database,
-								   const char *collection,
-								   const MongoWriteBatch *batch,
-								   bool allow_duplicates, int64 first_row,
-								   int64 rows_before,
-								   const char *context_message,
+extern void mongo_write_batch_send(MongoSession *session, const MongoWriteBatch *batch,
 								   MongoWriteResult *result);
 
 /* A batch that has been sent, and whose reply has not been received.  Opaque. */
@@ -271,23 +270,16 @@ typedef struct MongoWriteFlight MongoWriteFlight;
  *		that is not possible: in a MongoDB transaction, for upserts, or when it takes more
  *		than one message.
  *
- * One at a time in a session, whose other statements wait for its end.  *batch and
- * 'context_message' must stay until mongo_write_batch_finish().  It lives in
- * 'owner', whose reset gives it up: what is then not known to be written is noted
- * in the session.  Raises what interrupts bring, and 53200.
- */
-extern MongoWriteFlight *mongo_write_batch_begin(MemoryContext owner,
-												 MongoSession *session,
-												 const char *database,
-												 const char *collection,
-												 const MongoWriteBatch *batch,
-												 int64 first_row, int64 rows_before,
-												 const char *context_message);
-
-/*
+ * One at a time in a session, whose other statements wait for its end.  *batch must stay
+ * until mongo_write_batch_finish().  It lives in 'owner', whose reset gives it up: what is
+ * then not known to be written is noted in the session.  Raises what interrupts bring, and
+ * 53200.
+ *
  * mongo_write_batch_finish
  *		Wait for the reply; as mongo_write_batch_send() then.
  */
+extern MongoWriteFlight *mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
+												 const MongoWriteBatch *batch);
 extern void mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result);
 
 /*-------------------------------------------------------------------------
@@ -353,7 +345,7 @@ extern void mongo_begin_command(UserMapping *user, const char *database, bool wr
  *		Run one command and return its reply, which lives in 'context'.
  *
  * 'command' must not hold $db or lsid, which the function adds.  A reply with
- * {ok: 0} raises as mongo_report_command_error does, under 'context_message';
+ * {ok: 0} raises what MongoDB says, under 'context_message';
  * without one (NULL) it is returned like any other.
  * With 'read_only' true the command is retried once on a broken connection.
  */
@@ -579,15 +571,7 @@ extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
 /* mongo_initialize_library: start libmongoc, unless that has been done. */
 extern void mongo_initialize_library(void);
 
-/*-------------------------------------------------------------------------
- * MongoDB's and libmongoc's errors as PostgreSQL errors.
- *
- * This is the one border where a bson_error_t or a command reply with
- * {ok: 0} becomes an SQLSTATE.  MongoDB's own code, name and message go to
- * DETAIL; where a person can act, a HINT says how.  A message that may quote
- * documents is left out where the user may not read them: see common.h.
- *-------------------------------------------------------------------------
- */
+/* ------------- Errors that a pipeline raises, for error.c ----------------- */
 
 /*
  * What a pipeline makes MongoDB's error say where it finds that a sum has been
@@ -606,75 +590,6 @@ extern void mongo_initialize_library(void);
 
 /* What stands for the type where the option unwind wants an array. */
 #define MONGO_MISMATCH_ARRAY	"array"
-
-/*
- * mongo_report_connection_error
- *		Raise what kept us from a usable connection to 'server_name'.
- *
- * SQLSTATE: 28P01 for refused credentials, 08P01 for replies that are no valid
- * ones, 08001 otherwise.
- */
-pg_noreturn extern void mongo_report_connection_error(const char *server_name,
-													  const bson_error_t *error);
-
-/*
- * mongo_report_command_error
- *		Raise the error that a command reply carries.
- *
- * 'reply' is a document with {ok: 0, code, codeName, errmsg}; 'context_message' names
- * what was attempted ("could not read collection \"db.coll\"").  The SQLSTATE
- * comes from a table of MongoDB codes (11000 -> 23505, 13 -> 42501, 50 ->
- * 57014, 112 -> 40001, ...), else HV000.  Where evaluating an expression has
- * failed it is what PostgreSQL raises for the same (22012, 22003, 22P02, 22008,
- * ...); where the server does not know a part of the language it is 0A000, and
- * the HINT names what to disable (options.h).
- */
-pg_noreturn extern void mongo_report_command_error(const char *context_message,
-												   const bson_t *reply);
-
-/*
- * mongo_report_bson_error
- *		Like mongo_report_command_error, from what a libmongoc call gives back.
- *
- * 'reply' may be NULL.  08006 where the connection is lost, or the member that is reached
- * is none of the set's; HV000 for what else libmongoc itself has found.
- */
-pg_noreturn extern void mongo_report_bson_error(const char *context_message,
-												const bson_error_t *error,
-												const bson_t *reply);
-
-/*
- * mongo_report_no_sessions
- *		Raise 08006 for a server that takes no writes, as it has no sessions.
- */
-pg_noreturn extern void mongo_report_no_sessions(const char *context_message);
-
-/*
- * mongo_report_transient_error
- *		Raise 40001 for a transaction that MongoDB has ended and that may be tried
- *		again.
- */
-pg_noreturn extern void mongo_report_transient_error(const char *context_message,
-													 const bson_error_t *error);
-
-/*
- * mongo_error_is_retryable
- *		May a read that failed with this server code be sent once more, by the Retryable
- *		Reads specification?
- *
- * mongo_error_is_interruption
- *		May a command that failed with this code have done a part of its work: killed, out
- *		of time, a server that shuts down or steps down?
- */
-extern bool mongo_error_is_retryable(int code);
-extern bool mongo_error_is_interruption(int code);
-
-/*
- * mongo_reply_is_ok: does the reply say that the command was carried out?
- * mongo_reply_has_label: does it carry this error label of the driver specifications?
- */
-extern bool mongo_reply_is_ok(const bson_t *reply);
-extern bool mongo_reply_has_label(const bson_t *reply, const char *label);
 
 /* -------------- From options to what libmongoc wants to know -------------- */
 
@@ -720,8 +635,8 @@ extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
  * mongo_run_write_command
  *		Run it once, and return its reply, in 'context'.
  *
- * A reply with {ok: 0} raises as mongo_report_bson_error() does, under 'context_message', as
- * do a lost connection (08006) and interrupts.  Given up by an interrupt or by
+ * A reply with {ok: 0} raises what MongoDB says, under 'context_message', as do a lost
+ * connection (08006) and interrupts.  Given up by an interrupt or by
  * socket_timeout_ms it is ended in MongoDB as well.  A WARNING says that what it has changed
  * stays, then and when PostgreSQL rolls back: it takes no part in MongoDB's transactions.
  */

@@ -213,6 +213,9 @@ send_modification(MongoDirectState *state)
 		elog(ERROR, "command has no filter");
 	batch.kind = is_update ? (plan->at_most_one ? MONGO_UPDATE_ONE : MONGO_UPDATE_MANY) :
 		(plan->at_most_one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY);
+	batch.database = plan->database;
+	batch.collection = plan->collection;
+	batch.context_message = context_message(state);
 	batch.ordered = true;
 	batch.simple_collation = plan->simple_collation;
 	batch.comment = state->options->comment;
@@ -224,8 +227,7 @@ send_modification(MongoDirectState *state)
 	if (mongo_log_remote_query)
 		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
 	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
-	mongo_write_batch_send(session, plan->database, plan->collection, &batch, false, 0, 0,
-						   context_message(state), &result);
+	mongo_write_batch_send(session, &batch, &result);
 	mongo_end_work(&work);
 	return result.written;
 }

@@ -57,12 +57,8 @@ struct MongoWriter
 {
 	MongoWriteQueue *queue;
 	UserMapping *user;
-	const char *database;
-	const char *collection;
-	const char *context_message;
 	Oid			relid;			/* the foreign table */
 	int			batch_size;
-	bool		allow_duplicates;
 	bool		on_demand;		/* sends by mongo_writer_send() alone */
 	MongoWriteBatch form;		/* of its batches */
 	int64		rows;			/* added */
@@ -150,23 +146,23 @@ mongo_writer_create(MemoryContext context, UserMapping *user, const MongoTableOp
 	queue->deferred |= deferred;
 	writer->queue = queue;
 	writer->user = user;
-	writer->database = options->database;
-	writer->collection = options->collection;
-	writer->context_message = context_message;
 	writer->batch_size = batch_size;
 	writer->relid = relid;
 	writer->form.kind = kind;
+	writer->form.database = options->database;
+	writer->form.collection = options->collection;
+	writer->form.context_message = context_message;
 	writer->form.ordered = true;
 	writer->form.comment = options->comment;
 	return writer;
 }
 
 static void
-log_remote_write(const MongoWriter *writer, const MongoWriteBatch *batch)
+log_remote_write(const MongoWriteBatch *batch)
 {
 	ereport(mongo_query_log_level(),
 			(errmsg("remote query: %s.%s: %s, %d operations, %zu bytes",
-					writer->database, writer->collection,
+					batch->database, batch->collection,
 					batch->kind == MONGO_INSERT ? "insert" :
 					batch->kind == MONGO_DELETE_ONE ? "delete" : "update",
 					batch->count, batch->length),
@@ -229,18 +225,18 @@ prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 
 /* send_batch returns the indexes of duplicates when those are allowed. */
 static Bitmapset *
-send_batch(MongoWriteQueue *queue, MongoWriter *writer, const MongoWriteBatch *batch)
+send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
 	MongoSession *session = prepare_to_send(queue, writer);
 	MongoWriteResult result;
 	MongoAtWork work;
 
 	if (mongo_log_remote_query)
-		log_remote_write(writer, batch);
+		log_remote_write(batch);
+	batch->first_row = writer->sent + 1;
+	batch->rows_before = writer->written;
 	mongo_begin_work(&work, list_make1_oid(writer->relid));
-	mongo_write_batch_send(session, writer->database, writer->collection, batch,
-						   writer->allow_duplicates, writer->sent + 1, writer->written,
-						   writer->context_message, &result);
+	mongo_write_batch_send(session, batch, &result);
 	mongo_end_work(&work);
 	count_batch(writer, batch, &result);
 	return result.refused;
@@ -259,17 +255,16 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 	MongoAtWork work;
 
 	queue->flying = *batch;
+	queue->flying.first_row = writer->sent + 1;
+	queue->flying.rows_before = writer->written;
 	queue->flying_writer = writer;
 	mongo_begin_work(&work, list_make1_oid(writer->relid));
-	queue->flight = mongo_write_batch_begin(queue->context, session, writer->database,
-											writer->collection, &queue->flying,
-											writer->sent + 1, writer->written,
-											writer->context_message);
+	queue->flight = mongo_write_batch_begin(queue->context, session, &queue->flying);
 	mongo_end_work(&work);
 	if (queue->flight != NULL)
 	{
 		if (mongo_log_remote_query)
-			log_remote_write(writer, &queue->flying);
+			log_remote_write(&queue->flying);
 		batch->data = spare.data;
 		batch->capacity = spare.capacity;
 	}
@@ -451,7 +446,7 @@ mongo_writer_finish(MongoWriter *writer)
 void
 mongo_writer_allow_duplicates(MongoWriter *writer)
 {
-	writer->allow_duplicates = writer->on_demand = true;
+	writer->form.allow_duplicates = writer->on_demand = true;
 	writer->form.ordered = false;
 }
 

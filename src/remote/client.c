@@ -128,7 +128,9 @@ prepare_writes(MongoConnection *connection, const mongoc_uri_t *uri,
 	};
 	connection->retries_writes = !connection->is_standalone && connection->session.minutes > 0 &&
 		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
-	mongo_keep(&connection->cluster_time, hello, "$clusterTime");
+	mongo_keep(&connection->cluster_time, &(MongoReply) {
+		.document = bson_get_data(hello),.length = hello->len
+	}, "$clusterTime");
 	connection->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);
 	connection->longest_message = hello_number(hello, "maxMessageSizeBytes", 48000000);
 
@@ -523,12 +525,13 @@ uri_of_server(const MongoConnection *connection, int wait_ms)
 }
 
 bool
-mongo_connection_reconnect(MongoConnection *connection, bson_error_t *error)
+mongo_connection_reconnect(MongoConnection *connection)
 {
 	MemoryContext caller_context = CurrentMemoryContext;
 	int			wait_limit_ms = connection->transport.wait_limit_ms;
 	uint32		holdoff = InterruptHoldoffCount;
 	uint32		cancel_holdoff = QueryCancelHoldoffCount;
+	bson_error_t error;
 	volatile bool connected = false;
 
 	mongo_transport_close(&connection->transport);
@@ -536,7 +539,7 @@ mongo_connection_reconnect(MongoConnection *connection, bson_error_t *error)
 	connection->in_flight = 0;
 	PG_TRY();
 	{
-		connected = connect_once(connection, connection->uri, true, true, error);
+		connected = connect_once(connection, connection->uri, true, true, &error);
 	}
 	PG_CATCH();
 	{
@@ -545,7 +548,7 @@ mongo_connection_reconnect(MongoConnection *connection, bson_error_t *error)
 		/* an ERROR has set them to 0, and a commit may hold interrupts */
 		InterruptHoldoffCount = holdoff;
 		QueryCancelHoldoffCount = cancel_holdoff;
-		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "out of memory");
+		strlcpy(error.message, "out of memory", sizeof(error.message));
 	}
 	PG_END_TRY();
 	destroy_driver(connection);
@@ -553,7 +556,11 @@ mongo_connection_reconnect(MongoConnection *connection, bson_error_t *error)
 	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_CONNECTIONS, 1);
 	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
 	if (!connected)
+	{
 		connection->broken = true;
+		strlcpy(connection->transport.failure, error.message,
+				sizeof(connection->transport.failure));
+	}
 	return connected;
 }
 
@@ -579,7 +586,6 @@ run_beside(void *argument)
 	MongoConnection *connection = &beside->other;
 	MongoTransport *transport = &connection->transport;
 	bson_error_t error;
-	bson_t		document;
 
 	transport->use_tls = original->use_tls;
 	transport->ssl_options = original->ssl_options;
@@ -599,8 +605,7 @@ run_beside(void *argument)
 		if (!mongo_send(connection, &beside->commands[i], &beside->reply))
 			return;
 		beside->sent++;
-		if (mongo_receive_document(connection, &beside->reply, MONGO_DUE_INTERRUPT,
-								   &document) != MONGO_REPLY)
+		if (mongo_receive(connection, &beside->reply, MONGO_DUE_INTERRUPT) != MONGO_REPLY)
 			return;
 	}
 }

@@ -21,25 +21,14 @@ static int *mongo_lasting_commands(const char *server_name);
 
 /* ---------------------------- Run one command ----------------------------- */
 
-/*
- * reply_document
- *		A bson_t over the reply's bytes, both in reply->context.
- *
- * Only its own level is looked at: bson_validate() recurses as deep as a
- * server likes to nest.  bson_iter_recurse() checks what it enters by itself.
- */
+/* reply_view: of the reply's bytes, in the same context. */
 static const bson_t *
-reply_document(MongoConnection *connection, MongoReply *reply)
+reply_view(const MongoReply *reply)
 {
 	bson_t	   *view = bson_palloc(reply->context, sizeof(bson_t));
-	bson_iter_t iter;
-	bool		valid = bson_view(view, reply->document, reply->document_length) &&
-		bson_iter_init(&iter, view);
 
-	while (valid && bson_iter_next(&iter))
-		;
-	if (!valid || iter.err_off != 0)
-		mongo_report_violation(connection, "The reply is not valid BSON.");
+	if (!bson_view(view, reply->document, reply->length))
+		elog(ERROR, "invalid reply");
 	return view;
 }
 
@@ -51,43 +40,37 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 	MongoLease *lease;
 	MongoCommand message = {.database = database,.document = command};
 	MongoReply	reply = {.context = context};
-	const bson_t *document;
+	bool		may_retry = read_only;
 
 	mongo_session_settle(user);
 	lease = mongo_lease_create(CurrentMemoryContext, user, NULL, NULL);
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
 	if (!read_only)
 		mongo_lease_replace_if_closed(lease, user);
-	for (int attempt = 1;; attempt++)
+	for (;; may_retry = false)
 	{
 		MongoConnection *connection = lease->connection;
-		bool		may_retry = read_only && attempt == 1;
 		MongoFailure failure;
 
-		if (!mongo_send_or_raise(connection, &message, &reply) ||
-			!mongo_receive_or_raise(connection, &reply))
+		if (mongo_send_or_raise(connection, &message, &reply) &&
+			mongo_receive_or_raise(connection, &reply, false))
 		{
-			if (!may_retry)
-				mongo_report_disconnect(connection->server_name);
-		}
-		else
-		{
-			document = reply_document(connection, &reply);
-			if (mongo_reply_is_ok(document))
+			if (!mongo_reply_failure(connection, &reply, &failure))
 				break;
-			mongo_read_reply_failure(document, &failure);
 			if (!may_retry || !mongo_error_is_retryable(failure.code))
 			{
 				if (context_message == NULL)
 					break;
-				mongo_report_command_error(context_message, document);
+				mongo_raise_failure(context_message, &failure, NULL);
 			}
 		}
+		else if (!may_retry)
+			mongo_report_disconnect(connection->server_name);
 		mongo_lease_renew(lease, user);
 	}
 
 	mongo_lease_release(lease);
-	return document;
+	return reply_view(&reply);
 }
 
 /* -------- Run one command that may write, outside of transactions --------- */
@@ -114,13 +97,11 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 						const char *context_message)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(context);
-	MongoCommand message = {.database = database, .document = command};
-	MongoWriteUnderWay *way = palloc(sizeof(MongoWriteUnderWay));
-	MongoWriteReply *reply = bson_palloc(context, sizeof(MongoWriteReply));
+	MongoCommand message = {.database = database,.document = command};
+	MongoWrite	write;
 	MongoLease *lease;
 	const char *server_name;
 	int		   *lasting;
-	bool		succeeded;
 
 	mongo_session_settle(user);
 	lease = mongo_lease_acquire_for_write(CurrentMemoryContext, user, NULL, NULL);
@@ -128,29 +109,26 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	lasting = mongo_lasting_commands(server_name);
 	mongo_check_command_size(command);
 
-	mongo_write_message_begin(NULL, lease, &message, -1, way);
-	mongo_write_message_finish(way, reply);
+	mongo_write_begin(NULL, lease, &message, -1, &write);
 	/* what it says of single operations is the caller's to read */
-	succeeded = reply->answered && mongo_reply_is_ok(&reply->document);
-	if (succeeded)
+	if (mongo_write_finish(&write) || mongo_reply_is_ok(&write.reply))
 		(*lasting)++;
 	else
-		warn_of_lasting_command(server_name, reply->end);
+		warn_of_lasting_command(server_name, write.end);
 
 	mongo_lease_check_interrupts(lease);
-	if (!succeeded)
+	if (!mongo_reply_is_ok(&write.reply))
 	{
 		/*
 		 * an interrupt may have been put off until MongoDB had ended the
 		 * command
 		 */
 		CHECK_FOR_INTERRUPTS();
-		mongo_report_bson_error(context_message, &reply->error,
-								reply->answered ? &reply->document : NULL);
+		mongo_raise_failure(context_message, &write.failure, NULL);
 	}
 	mongo_lease_release(lease);
 	MemoryContextSwitchTo(old_context);
-	return &reply->document;
+	return reply_view(&write.reply);
 }
 
 /*-------------------------------------------------------------------------
@@ -309,59 +287,19 @@ build_command(const MongoFindAndModify *command)
  */
 static bool
 is_lost_race(MongoSession *session, const MongoLease *lease, const MongoFindAndModify *command,
-			 const bson_error_t *error, int attempt)
+			 const MongoFailure *failure, int attempt)
 {
 	return command->upsert && lease->connection != NULL &&
-		error->code == MONGO_DUPLICATE_KEY &&
+		failure->code == MONGO_DUPLICATE_KEY &&
 		attempt + 1 < MONGO_UPSERT_ATTEMPTS && session->lease == NULL;
 }
 
-/* execute_in_session: in a fresh transaction, as often as it takes. */
-static const bson_t *
-execute_in_session(MongoSession *session, MongoLease *lease,
-				   const MongoFindAndModify *command, const char *context_message)
+/* find_value: the document that findAndModify gives, if it found one. */
+static bool
+find_value(const MongoReply *reply, bson_iter_t *value)
 {
-	TimestampTz since = GetCurrentTimestamp();
-	bool		fresh = mongo_session_is_fresh(session);
-	MongoCommand message = {
-		.database = mongo_to_utf8(command->database),
-		.document = build_command(command)
-	};
-
-	mongo_check_command_size(message.document);
-	for (int attempt = 0;; attempt++)
-	{
-		MongoWriteUnderWay *way = palloc(sizeof(MongoWriteUnderWay));
-		MongoWriteReply *reply = bson_palloc(CurrentMemoryContext, sizeof(MongoWriteReply));
-		const bson_t *document;
-		bson_iter_t value;
-
-		mongo_write_message_begin(session, lease, &message, 1, way);
-		mongo_write_message_finish(way, reply);
-		if (lease->connection != NULL)
-			mongo_lease_check_interrupts(lease);
-		if (reply->succeeded)
-			return &reply->document;
-
-		/*
-		 * an interrupt may have been put off until MongoDB had ended the
-		 * write
-		 */
-		CHECK_FOR_INTERRUPTS();
-		if (is_lost_race(session, lease, command, &reply->error, attempt))
-			continue;
-		document = reply->answered ? &reply->document : NULL;
-
-		/* a write concern that was not met does not undo the change */
-		if (document != NULL && mongo_reply_is_ok(document) &&
-			bson_iter_init_find(&value, document, "value") &&
-			BSON_ITER_HOLDS_DOCUMENT(&value))
-			mongo_session_note_write(session, 1);
-		if (!fresh || !mongo_reply_has_label(document, "TransientTransactionError") ||
-			!mongo_wait_for_conflict(lease, &reply->error, since, attempt))
-			mongo_session_report_error(session, context_message, &reply->error, document);
-		mongo_session_restart(session);
-	}
+	return mongo_reply_is_ok(reply) && mongo_reply_find(reply, "value", value) &&
+		BSON_ITER_HOLDS_DOCUMENT(value);
 }
 
 bool
@@ -371,23 +309,45 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 {
 	MemoryContext old_context = MemoryContextSwitchTo(context);
 	MongoLease *lease = mongo_session_lease(session);
-	const bson_t *reply;
-	bson_iter_t iter;
-	const uint8_t *data;
-	uint32_t	length;
+	TimestampTz since = GetCurrentTimestamp();
+	bool		fresh = mongo_session_is_fresh(session);
+	MongoCommand message = {
+		.database = mongo_to_utf8(command->database),
+		.document = build_command(command)
+	};
+	MongoWrite	write;
+	bson_iter_t value;
 	bool		found;
 
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
-	reply = execute_in_session(session, lease, command, context_message);
-	found = bson_iter_init_find(&iter, reply, "value") &&
-		BSON_ITER_HOLDS_DOCUMENT(&iter);
-	if (found)
+	mongo_check_command_size(message.document);
+	for (int attempt = 0;; attempt++)
 	{
-		bson_iter_document(&iter, &length, &data);
-		found = bson_view(document, data, length);
+		mongo_write_begin(session, lease, &message, 1, &write);
+		(void) mongo_write_finish(&write);
+		if (lease->connection != NULL)
+			mongo_lease_check_interrupts(lease);
+		/* a write concern that was not met does not undo the change */
+		found = find_value(&write.reply, &value);
+		if (found)
+			mongo_session_note_write(session, 1);
+		if (!write.failed)
+			break;
+
+		/*
+		 * an interrupt may have been put off until MongoDB had ended the
+		 * write
+		 */
+		CHECK_FOR_INTERRUPTS();
+		if (is_lost_race(session, lease, command, &write.failure, attempt))
+			continue;
+		if (!fresh || !write.failure.transient ||
+			!mongo_wait_for_conflict(lease, &write.failure, since, attempt))
+			mongo_raise_failure(context_message, &write.failure, NULL);
+		mongo_session_restart(session);
 	}
-	mongo_session_note_write(session, found ? 1 : 0);
+	found = found && bson_view_at(document, &value);
 	mongo_session_return_lease(session, lease);
 	MemoryContextSwitchTo(old_context);
 	return found;

@@ -17,37 +17,16 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* --------------------------- what a reply says ----------------------------- */
-
-bool
-mongo_reply_has_failed(const MongoConnection *connection, bool answered,
-					   const bson_t *document, bson_error_t *error)
-{
-	const MongoTransport *transport = &connection->transport;
-	MongoFailure failure;
-
-	if (!answered)
-		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "%s",
-					   transport->violation != NULL ? transport->failure :
-					   "The connection was lost before MongoDB had answered.");
-	else if (!mongo_reply_is_ok(document))
-	{
-		mongo_read_reply_failure(document, &failure);
-		bson_set_error(error, MONGOC_ERROR_SERVER, failure.code, "%s", failure.text);
-	}
-	else
-		return false;
-	return true;
-}
+/* ----------------------- what a reply told, kept --------------------------- */
 
 void
-mongo_keep(MongoKeptDocument *kept, const bson_t *reply, const char *field)
+mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const char *field)
 {
 	bson_iter_t iter;
 	const uint8_t *data;
 	uint32_t	length;
 
-	if (!bson_iter_init_find(&iter, reply, field) || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+	if (!mongo_reply_find(reply, field, &iter) || !BSON_ITER_HOLDS_DOCUMENT(&iter))
 		return;
 	bson_iter_document(&iter, &length, &data);
 	if (length < SMALLEST_DOCUMENT || length > sizeof(kept->bytes))
@@ -141,8 +120,7 @@ mongo_append_kill_session(bson_t *command, const bson_t *lsid)
 }
 
 MongoOutcome
-mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *reply,
-				bson_t *document)
+mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *reply)
 {
 	MongoTransport *transport = &connection->transport;
 	bson_t		kill = BSON_INITIALIZER;	/* stays within the bson_t */
@@ -158,7 +136,7 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 		/* it may still be on its way when the next write needs a session */
 		connection->session.used_at = 0;
 		mongo_begin_ending(transport, ANSWER_WAIT_MS, 0);
-		outcome = mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT, document);
+		outcome = mongo_receive(connection, reply, MONGO_DUE_INTERRUPT);
 		mongo_finish_ending(transport);
 	}
 	bson_destroy(&kill);

@@ -15,12 +15,11 @@
 #include "utils/timestamp.h"
 
 static void begin_anew(MongoCursor *cursor);
-static void begin_wait(MongoCursor *cursor, const MongoTraffic *traffic);
-static void end_wait(MongoCursor *cursor, const MongoTraffic *traffic);
 static void forget_command(MongoCursor *cursor);
 static bool is_at_end(const MongoCursor *cursor);
+static MongoCommand next_command(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
-static void send_get_more(MongoCursor *cursor);
+static void send_next(MongoCursor *cursor);
 static bool send_request(MongoCursor *cursor, MongoTurn turn);
 static const MongoTurns cursor_turns;
 
@@ -70,19 +69,12 @@ get_length(const uint8 *bytes)
 	return BSON_UINT32_FROM_LE(value);
 }
 
-pg_noreturn static void report_invalid_reply(MongoCursor *cursor, const char *detail);
-
-static void
+pg_noreturn static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
 	if (cursor->session == NULL && cursor->lease->connection != NULL)
-		mongo_report_violation(cursor->lease->connection,
-							   detail);
-	ereport(ERROR,
-			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("server \"%s\" sent an invalid reply",
-					GetForeignServer(cursor->user->serverid)->servername),
-			 errdetail("%s", detail)));
+		cursor->lease->connection->broken = true;
+	mongo_report_violation(GetForeignServer(cursor->user->serverid)->servername, detail);
 }
 
 static const char *
@@ -205,14 +197,13 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 static void
 take_whole_reply(MongoCursor *cursor, const MongoReply *reply)
 {
-	bson_iter_t iter;
+	bson_iter_t field;
 
-	if (!bson_iter_init_from_data(&iter, reply->document, reply->document_length) ||
-		!bson_iter_find(&iter, cursor->reply_field))
+	if (!mongo_reply_find(reply, cursor->reply_field, &field))
 		report_invalid_reply(cursor, psprintf("The reply has no field \"%s\".",
 											  cursor->reply_field));
 	cursor->reply_document = reply->document;
-	cursor->reply_length = reply->document_length;
+	cursor->reply_length = reply->length;
 	cursor->has_document = true;
 }
 
@@ -253,13 +244,10 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	uint32_t	cursor_length = 0;
 	bool		has_ok = false;
 	bool		ok = false;
-	int			code = 0;
+	MongoFailure failure;
 	bson_iter_t iter;
-	bson_t		view;
 
-	if (!bson_iter_init_from_data(&iter, reply->document,
-								  reply->document_length) ||
-		!bson_view(&view, reply->document, reply->document_length))
+	if (!bson_iter_init_from_data(&iter, reply->document, reply->length))
 		report_invalid_reply(cursor, "The reply is not a document.");
 	while (bson_iter_next(&iter))
 	{
@@ -272,8 +260,6 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 			has_ok = true;
 			ok = bson_iter_as_bool(&iter);
 		}
-		else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&iter))
-			code = (int) bson_iter_as_int64(&iter);
 	}
 	if (iter.err_off != 0 || !has_ok)
 		report_invalid_reply(cursor, "The reply is not that of a command.");
@@ -281,10 +267,11 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	if (!ok)
 	{
 		/* the server has closed the cursor of a getMore that failed */
-		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
-		if (may_retry && (mongo_error_is_retryable(code) || is_lost(code)))
+		note_server_cursor(cursor, 0);
+		mongo_read_reply_failure(reply, &failure);
+		if (may_retry && (mongo_error_is_retryable(failure.code) || is_lost(failure.code)))
 			return false;
-		mongo_report_command_error(read_failure_message(cursor), &view);
+		mongo_raise_failure(read_failure_message(cursor), &failure, NULL);
 	}
 	if (cursor->reply_field != NULL)
 		take_whole_reply(cursor, reply);
@@ -302,7 +289,6 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 static bool
 receive_answer(MongoCursor *cursor)
 {
-	MongoConnection *connection;
 	bool		received;
 
 	if (cursor->taken)
@@ -310,10 +296,8 @@ receive_answer(MongoCursor *cursor)
 		cursor->taken = false;
 		return !cursor->lost;
 	}
-	connection = cursor->lease->connection;
-	begin_wait(cursor, &connection->transport.traffic);
-	received = mongo_receive_or_raise(connection, &cursor->replies[1 - cursor->current]);
-	end_wait(cursor, &connection->transport.traffic);
+	received = mongo_receive_or_raise(cursor->lease->connection,
+									  &cursor->replies[1 - cursor->current], true);
 	cursor->pending = false;
 	mongo_lease_leave_list(cursor->lease);
 	return received;
@@ -332,7 +316,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	if (was_opened && cursor->id != 0)
 	{
 		if (holds)
-			send_get_more(cursor);
+			send_next(cursor);
 		else
 			(void) send_request(cursor, MONGO_TURN_IF_FREE);
 	}
@@ -377,14 +361,15 @@ receive_batch(MongoCursor *cursor)
 	ask_ahead(cursor, was_opened);
 }
 
-/* append_get_more: the command for the next batch, without a comment. */
-static void
-append_get_more(const MongoCursor *cursor, bson_t *command)
+/* scratch_context: an empty one, for what a request is made of. */
+static MemoryContext
+scratch_context(MongoCursor *cursor)
 {
-	BSON_APPEND_INT64(command, "getMore", cursor->id);
-	BSON_APPEND_UTF8(command, "collection", cursor->ns_collection);
-	if (cursor->batch_size > 0)
-		BSON_APPEND_INT32(command, "batchSize", cursor->batch_size);
+	if (cursor->scratch == NULL)
+		cursor->scratch = AllocSetContextCreate(cursor->context, "mongo_fdw request",
+												ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(cursor->scratch);
+	return cursor->scratch;
 }
 
 /*
@@ -395,39 +380,17 @@ static void
 fetch_in_session(MongoCursor *cursor)
 {
 	MemoryContext old_context;
-	bson_t	   *get_more = NULL;
-	bson_t		command;
-	bool		is_first = cursor->command != NULL;
-	const bson_t *reply;
-	bson_iter_t iter;
-	const uint8 *document;
-	uint32_t	length;
-	const MongoTraffic *traffic = &cursor->session->lease->connection->transport.traffic;
+	bson_t		view;
+	MongoCommand command = next_command(cursor, &view);
 
-	MemoryContextReset(cursor->batch_context);
-	begin_wait(cursor, traffic);
-	cursor->usage->commands++;
-	old_context = MemoryContextSwitchTo(cursor->batch_context);
-	if (is_first && !bson_view(&command, cursor->command, cursor->command_length))
-		elog(ERROR, "invalid command document");
-	if (!is_first)
-	{
-		get_more = bson_create_in(cursor->batch_context);
-		append_get_more(cursor, get_more);
-		mongo_trace_append(cursor->comment, get_more);
-	}
-	reply = mongo_session_read_command(cursor->session, cursor->batch_context,
-									   is_first ? cursor->database : cursor->ns_database,
-									   is_first ? &command : get_more,
-									   read_failure_message(cursor));
-	forget_command(cursor);
-	end_wait(cursor, traffic);
-	if (!bson_iter_init_find(&iter, reply, "cursor") ||
-		!BSON_ITER_HOLDS_DOCUMENT(&iter))
-		report_invalid_reply(cursor, "The reply has no cursor.");
-	bson_iter_document(&iter, &length, &document);
-	take_cursor_document(cursor, document, length);
+	old_context = MemoryContextSwitchTo(cursor->sent ? cursor->scratch : scratch_context(cursor));
+	mongo_session_read(cursor->session, command.database, command.document,
+					   &cursor->replies[1 - cursor->current], read_failure_message(cursor));
 	MemoryContextSwitchTo(old_context);
+	cursor->sent = true;
+	forget_command(cursor);
+	cursor->current = 1 - cursor->current;
+	(void) take_cursor_reply(cursor, false);
 }
 
 /*
@@ -464,17 +427,14 @@ mongo_cursor_open(MemoryContext context, UserMapping *user,
 	cursor->database = MemoryContextStrdup(context, database);
 	cursor->collection = MemoryContextStrdup(context, collection);
 	cursor->batch_size = batch_size;
-	cursor->usage = &cursor->own_usage;
 	cursor->replies[0].context = context;
 	cursor->replies[1].context = context;
+	mongo_cursor_count_in(cursor, &cursor->own_usage);
 
 	keep_command(cursor, command);
 	cursor->session = mongo_session_for_read(user);
 	if (cursor->session == NULL)
 		cursor->lease = mongo_lease_create(context, user, &cursor_turns, cursor);
-	else
-		cursor->batch_context = AllocSetContextCreate(context, "mongo_fdw batch",
-													  ALLOCSET_SMALL_SIZES);
 	cursor->callback.func = abandon;
 	cursor->callback.arg = cursor;
 	MemoryContextRegisterResetCallback(context, &cursor->callback);
@@ -524,7 +484,7 @@ mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode, const ch
 void
 mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage)
 {
-	cursor->usage = usage;
+	cursor->usage = cursor->replies[0].usage = cursor->replies[1].usage = usage;
 }
 
 /* count_documents: those handed out since the last time. */
@@ -671,71 +631,40 @@ report_disconnect(MongoCursor *cursor)
 	mongo_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
 }
 
-/*
- * note_request
- *		A request of the cursor is in flight.
- */
-static void
-note_request(MongoCursor *cursor)
+/* next_command: the cursor's own, of which *view is made, or the request for more. */
+static MongoCommand
+next_command(MongoCursor *cursor, bson_t *view)
 {
-	cursor->sent = cursor->pending = true;
-	mongo_lease_note_sent(cursor->lease);
+	bson_t	   *get_more;
+
+	if (!cursor->sent)
+	{
+		if (!bson_view(view, cursor->command, cursor->command_length))
+			elog(ERROR, "invalid command document");
+		return (MongoCommand) {.database = cursor->database,.document = view};
+	}
+	get_more = bson_create_in(scratch_context(cursor));
+	BSON_APPEND_INT64(get_more, "getMore", cursor->id);
+	BSON_APPEND_UTF8(get_more, "collection", cursor->ns_collection);
+	if (cursor->batch_size > 0)
+		BSON_APPEND_INT32(get_more, "batchSize", cursor->batch_size);
+	mongo_trace_append(cursor->comment, get_more);
+	return (MongoCommand) {.database = cursor->ns_database,.document = get_more};
 }
 
-/* send_counted: on the lease's connection; false when it is broken. */
+/* send_command: on the lease's connection; false when it is broken. */
 static bool
-send_counted(MongoCursor *cursor, const char *database, const bson_t *command)
-{
-	MongoConnection *connection = cursor->lease->connection;
-	MongoCommand message = {.database = database,.document = command};
-	const uint64 *bytes = &connection->transport.traffic.counters[MONGO_COUNT_BYTES_SENT];
-	uint64		before = *bytes;
-
-	if (!mongo_send_or_raise(connection, &message, &cursor->replies[1 - cursor->current]))
-		return false;
-	cursor->usage->commands++;
-	cursor->usage->bytes_sent += *bytes - before;
-	return true;
-}
-
-static void
-begin_wait(MongoCursor *cursor, const MongoTraffic *traffic)
-{
-	cursor->usage->bytes_received -= traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
-	cursor->usage->wait_us -= traffic->counters[MONGO_COUNT_WAIT_US];
-	if (cursor->session != NULL)
-		cursor->usage->bytes_sent -= traffic->counters[MONGO_COUNT_BYTES_SENT];
-}
-
-static void
-end_wait(MongoCursor *cursor, const MongoTraffic *traffic)
-{
-	cursor->usage->bytes_received += traffic->counters[MONGO_COUNT_BYTES_RECEIVED];
-	cursor->usage->wait_us += traffic->counters[MONGO_COUNT_WAIT_US];
-	if (cursor->session != NULL)
-		cursor->usage->bytes_sent += traffic->counters[MONGO_COUNT_BYTES_SENT];
-}
-
-/*
- * send_command
- *		Send the cursor's command, over a new connection if the old has broken.
- */
-static void
 send_command(MongoCursor *cursor)
 {
-	bson_t		command;
+	bson_t		view;
+	MongoCommand command = next_command(cursor, &view);
 
-	if (!bson_view(&command, cursor->command, cursor->command_length))
-		elog(ERROR, "invalid command document");
-
-	/* a pooled connection may have been closed by the server since */
-	if (!send_counted(cursor, cursor->database, &command))
-	{
-		mongo_lease_renew(cursor->lease, cursor->user);
-		if (!send_counted(cursor, cursor->database, &command))
-			report_disconnect(cursor);
-	}
-	note_request(cursor);
+	if (!mongo_send_or_raise(cursor->lease->connection, &command,
+							 &cursor->replies[1 - cursor->current]))
+		return false;
+	cursor->sent = cursor->pending = true;
+	mongo_lease_note_sent(cursor->lease);
+	return true;
 }
 
 static void
@@ -746,6 +675,7 @@ forget_command(MongoCursor *cursor)
 	cursor->command = NULL;
 }
 
+/* begin_anew: over a new connection, once. */
 static void
 begin_anew(MongoCursor *cursor)
 {
@@ -753,40 +683,20 @@ begin_anew(MongoCursor *cursor)
 	cursor->sent = cursor->opened = false;
 	cursor->position = cursor->end = NULL;
 	mongo_lease_renew(cursor->lease, cursor->user);
-	send_command(cursor);
+	if (!send_command(cursor))
+		report_disconnect(cursor);
 	forget_command(cursor);
 }
 
-/*
- * send_get_more
- *		Likewise the next batch, on the connection that the lease holds.
- */
+/* send_next: a pooled connection may have been closed by the server since. */
 static void
-send_get_more(MongoCursor *cursor)
+send_next(MongoCursor *cursor)
 {
-	bson_t		command = BSON_INITIALIZER;
-	volatile bool sent = false;
-
-	/* stays within the bson_t until there is somebody to free it */
-	append_get_more(cursor, &command);
-
-	PG_TRY();
-	{
-		mongo_trace_append(cursor->comment, &command);
-		sent = send_counted(cursor, cursor->ns_database, &command);
-	}
-	PG_FINALLY();
-	{
-		bson_destroy(&command);
-	}
-	PG_END_TRY();
-
-	if (sent)
-		note_request(cursor);
-	else if (cursor->command != NULL)
-		begin_anew(cursor);
-	else
+	if (send_command(cursor))
+		return;
+	if (cursor->command == NULL)
 		report_disconnect(cursor);
+	begin_anew(cursor);
 }
 
 /*
@@ -801,10 +711,7 @@ send_request(MongoCursor *cursor, MongoTurn turn)
 {
 	if (!mongo_lease_take(cursor->lease, cursor->user, turn))
 		return false;
-	if (cursor->sent)
-		send_get_more(cursor);
-	else
-		send_command(cursor);
+	send_next(cursor);
 	return true;
 }
 
@@ -891,7 +798,7 @@ mongo_cursor_waits_for(MongoCursor *cursor,
  *		raises.
  */
 static void
-note_unread(MongoCursor *cursor, const uint8 *document, uint32 length)
+note_unread(MongoCursor *cursor, const MongoReply *reply)
 {
 	bson_iter_t iter;
 	bson_iter_t found;
@@ -899,14 +806,14 @@ note_unread(MongoCursor *cursor, const uint8 *document, uint32 length)
 	char		names[LONGEST_NAMESPACE];
 	char	   *dot;
 
-	if (bson_iter_init_from_data(&iter, document, length) &&
+	if (bson_iter_init_from_data(&iter, reply->document, reply->length) &&
 		bson_iter_find_descendant(&iter, "cursor.id", &found))
 		id = bson_iter_as_int64(&found);
 	if (id == 0)
 		/* failed or at its end: there is no cursor to close any more */
 		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
 	else if (cursor->id == 0 &&
-			 bson_iter_init_from_data(&iter, document, length) &&
+			 bson_iter_init_from_data(&iter, reply->document, reply->length) &&
 			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
 			 BSON_ITER_HOLDS_UTF8(&found))
 	{
@@ -932,19 +839,15 @@ static void
 take_answer(void *arg)
 {
 	MongoCursor *cursor = arg;
-	MongoConnection *connection = cursor->lease->connection;
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 	bool		received;
 
-	begin_wait(cursor, &connection->transport.traffic);
-	received = mongo_receive_or_raise(connection, reply);
-	end_wait(cursor, &connection->transport.traffic);
-
+	received = mongo_receive_or_raise(cursor->lease->connection, reply, true);
 	cursor->pending = false;
 	cursor->taken = true;
 	cursor->lost = !received;
 	if (!cursor->lost)
-		note_unread(cursor, reply->document, reply->document_length);
+		note_unread(cursor, reply);
 	mongo_lease_put(cursor->lease);
 }
 
@@ -973,7 +876,7 @@ discard_answer(void *arg)
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
 
 	if (mongo_receive_within(cursor->lease->connection, reply, DISCARD_WAIT_MS))
-		note_unread(cursor, reply->document, reply->document_length);
+		note_unread(cursor, reply);
 }
 
 static const MongoTurns cursor_turns = {

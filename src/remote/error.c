@@ -40,9 +40,6 @@ typedef struct RemoteErrorRule
 #define TIME_SERIES_HINT \
 	"MongoDB takes new documents of a time series collection. Which others it changes or deletes depends on its version; before 7.0 only those that are found by the metaField alone."
 
-#define PRIMARY_HINT \
-	"Writes, and transactions, need the primary of a replica set: with the option replica_set the foreign server follows it."
-
 /* How much of what MongoDB says of a document that a validator refuses. */
 #define MAX_ERROR_INFO	2000
 
@@ -108,7 +105,7 @@ static const RemoteErrorRule rules[] =
 													 * an array */
 	TOO_LARGE_HINT},
 	{9001, ERRCODE_CONNECTION_FAILURE, true, NULL}, /* SocketException */
-	{10107, ERRCODE_CONNECTION_FAILURE, true, PRIMARY_HINT},	/* NotWritablePrimary */
+	{10107, ERRCODE_CONNECTION_FAILURE, true, MONGO_PRIMARY_HINT},	/* NotWritablePrimary */
 	{10334, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false, TOO_LARGE_HINT}, /* BSONObjectTooLarge */
 	{11000, ERRCODE_UNIQUE_VIOLATION, false, NULL}, /* DuplicateKey */
 	{11600, ERRCODE_ADMIN_SHUTDOWN, true, NULL},	/* InterruptedAtShutdown */
@@ -477,31 +474,6 @@ errdetail_remote(int code, const char *code_name, const char *text)
 		errdetail("MongoDB error %d.", code);
 }
 
-/* raise_remote: 'hint' NULL is the one for the code, if there is one. */
-pg_noreturn static void
-raise_remote(const char *message, int code, const char *code_name,
-			 const char *text, const char *hint)
-{
-	const char *mismatch = is_of_evaluation(code) ? strstr(text, MONGO_MISMATCH) : NULL;
-	const char *hint_for_code;
-	int			sqlstate = classify(code, text, &hint_for_code);
-	bool		may_quote = !quotes_documents(code, sqlstate) || mongo_may_quote(NULL);
-
-	if (mismatch != NULL)
-		raise_mismatch(mismatch);
-	if (hint == NULL)
-		hint = function_hint(code, sqlstate,
-							 pipeline_hint(code, text, sqlstate, hint_for_code));
-	if (!may_quote && hint == NULL)
-		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
-	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
-	ereport(ERROR,
-			(errcode(sqlstate),
-			 errmsg("%s", message),
-			 errdetail_remote(code, code_name, may_quote ? text : NULL),
-			 hint ? errhint("%s", hint) : 0));
-}
-
 void
 mongo_report_connection_error(const char *server_name,
 							  const bson_error_t *error)
@@ -536,29 +508,21 @@ mongo_report_connection_error(const char *server_name,
 			 hint ? errhint("%s", hint) : 0));
 }
 
-/*
- * error_text
- *		MongoDB's message, printable, with what it tells beside it of a document that a
- *		validator refuses.
- */
-static char *
-error_text(const MongoFailure *failure)
+/* read_failure: from the document that says so. */
+static void
+read_failure(const uint8 *document, uint32 length, MongoFailure *failure)
 {
-	char	   *text = mongo_printable(failure->text);
-	char	   *shown = NULL;
+	bson_iter_t iter;
 
-	if (failure->code == DOCUMENT_VALIDATION_FAILURE && failure->has_info &&
-		BSON_ITER_HOLDS_DOCUMENT(&failure->info))
-		shown = mongo_json_show_value(&failure->info, true, MAX_ERROR_INFO);
-	return shown == NULL ? text : psprintf("%s: %s", text, shown);
-}
-
-void
-mongo_read_failure(const bson_iter_t *document, MongoFailure *failure)
-{
-	bson_iter_t iter = *document;
-
-	*failure = (MongoFailure) {.index = -1, .code_name = "", .text = ""};
+	*failure = (MongoFailure) {
+		.index = -1,
+		.code_name = "",
+		.text = "no message was given",
+		.document = document,
+		.length = length
+	};
+	if (document == NULL || !bson_iter_init_from_data(&iter, document, length))
+		return;
 	while (bson_iter_next(&iter))
 	{
 		const char *key = bson_iter_key(&iter);
@@ -571,112 +535,120 @@ mongo_read_failure(const bson_iter_t *document, MongoFailure *failure)
 			failure->code_name = bson_iter_utf8(&iter, NULL);
 		else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
 			failure->text = bson_iter_utf8(&iter, NULL);
-		else if (strcmp(key, "errInfo") == 0)
-		{
-			failure->info = iter;
-			failure->has_info = true;
-		}
 	}
 }
 
 void
-mongo_read_reply_failure(const bson_t *reply, MongoFailure *failure)
+mongo_read_failure(const bson_iter_t *element, MongoFailure *failure)
 {
-	bson_iter_t iter;
+	const uint8_t *document = NULL;
+	uint32_t	length = 0;
 
-	*failure = (MongoFailure) {.index = -1, .code_name = "", .text = ""};
-	if (bson_iter_init(&iter, reply))
-		mongo_read_failure(&iter, failure);
-	if (*failure->text == '\0')
-		failure->text = "no message was given";
+	if (BSON_ITER_HOLDS_DOCUMENT(element))
+		bson_iter_document(element, &length, &document);
+	read_failure(document, length, failure);
 }
 
 void
-mongo_report_command_error(const char *context_message, const bson_t *reply)
+mongo_read_reply_failure(const MongoReply *reply, MongoFailure *failure)
 {
-	MongoFailure failure;
-
-	mongo_read_reply_failure(reply, &failure);
-	raise_remote(context_message, failure.code, mongo_printable(failure.code_name),
-				 error_text(&failure), NULL);
+	read_failure(reply->document, reply->length, failure);
+	failure->transient = mongo_reply_has_label(reply, "TransientTransactionError");
 }
 
-void
-mongo_report_bson_error(const char *context_message, const bson_error_t *error,
-						const bson_t *reply)
+bool
+mongo_reply_failure(const MongoConnection *connection, const MongoReply *reply,
+					MongoFailure *failure)
 {
-	bson_iter_t iter;
+	const char *violation = connection->transport.violation;
 
-	if (reply != NULL && bson_iter_init_find(&iter, reply, "errmsg"))
-		mongo_report_command_error(context_message, reply);
-
-	if (error->domain == MONGOC_ERROR_STREAM ||
-		error->domain == MONGOC_ERROR_SERVER_SELECTION)
+	if (reply->document == NULL)
 	{
-		mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
+		*failure = (MongoFailure) {
+			.lost = true,
+			.transient = connection->in_transaction,
+			.text = violation != NULL ? violation :
+			"The connection was lost before MongoDB had answered."
+		};
+		return true;
+	}
+	if (mongo_reply_is_ok(reply))
+		return false;
+	mongo_read_reply_failure(reply, failure);
+	return true;
+}
+
+/*
+ * error_text
+ *		MongoDB's message, printable, with what it tells beside it of a document that a
+ *		validator refuses.
+ */
+static char *
+error_text(const MongoFailure *failure)
+{
+	char	   *text = mongo_printable(failure->text);
+	char	   *shown = NULL;
+	bson_iter_t info;
+
+	if (failure->code == DOCUMENT_VALIDATION_FAILURE &&
+		bson_iter_init_from_data(&info, failure->document, failure->length) &&
+		bson_iter_find(&info, "errInfo") && BSON_ITER_HOLDS_DOCUMENT(&info))
+		shown = mongo_json_show_value(&info, true, MAX_ERROR_INFO);
+	return shown == NULL ? text : psprintf("%s: %s", text, shown);
+}
+
+/* raise_of_connection: for what no command is to be blamed. */
+pg_noreturn static void
+raise_of_connection(const char *message, const MongoFailure *failure, const char *hint)
+{
+	const char *text = mongo_printable(failure->text);
+
+	if (!failure->transient)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("%s", context_message),
-				 errdetail("%s", mongo_printable(error->message))));
-	}
-
-	raise_remote(context_message, error->code, "",
-				 mongo_printable(error->message), NULL);
-}
-
-void
-mongo_report_no_sessions(const char *context_message)
-{
-	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
-	ereport(ERROR,
-			(errcode(ERRCODE_CONNECTION_FAILURE),
-			 errmsg("%s", context_message),
-			 errdetail("The server has no sessions."),
-			 errhint("%s", PRIMARY_HINT)));
-}
-
-void
-mongo_report_write_error(const char *context_message, const MongoFailure *failure,
-						 const char *hint)
-{
-	raise_remote(context_message, failure->code, "", error_text(failure), hint);
-}
-
-void
-mongo_report_transient_error(const char *context_message, const bson_error_t *error)
-{
-	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
+				 errmsg("%s", message),
+				 errdetail("%s", text),
+				 hint ? errhint("%s", hint) : 0));
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("%s", context_message),
-			 errdetail("MongoDB aborted the transaction, error %d: %s",
-					   (int) error->code, mongo_printable(error->message)),
+			 errmsg("%s", message),
+			 failure->lost ? errdetail("MongoDB aborts the transaction: %s", text) :
+			 errdetail("MongoDB aborted the transaction, error %d: %s", failure->code, text),
 			 errhint("Retry the transaction.%s",
-					 error->code == NOT_PRIMARY ? " " PRIMARY_HINT : "")));
+					 failure->code == NOT_PRIMARY ? " " MONGO_PRIMARY_HINT : "")));
 }
 
-bool
-mongo_reply_has_label(const bson_t *reply, const char *label)
+void
+mongo_raise_failure(const char *message, const MongoFailure *failure, const char *hint)
 {
-	bson_iter_t iter;
-	bson_iter_t labels;
+	int			code = failure->code;
+	const char *text;
+	const char *mismatch;
+	const char *hint_for_code;
+	int			sqlstate;
+	bool		may_quote;
 
-	if (reply == NULL || !bson_iter_init_find(&iter, reply, "errorLabels") ||
-		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &labels))
-		return false;
-	while (bson_iter_next(&labels))
+	if (failure->lost || failure->transient)
 	{
-		if (BSON_ITER_HOLDS_UTF8(&labels) &&
-			strcmp(bson_iter_utf8(&labels, NULL), label) == 0)
-			return true;
+		mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
+		raise_of_connection(message, failure, hint);
 	}
-	return false;
-}
-
-bool
-mongo_reply_is_ok(const bson_t *reply)
-{
-	bson_iter_t iter;
-
-	return bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter);
+	text = error_text(failure);
+	mismatch = is_of_evaluation(code) ? strstr(text, MONGO_MISMATCH) : NULL;
+	if (mismatch != NULL)
+		raise_mismatch(mismatch);
+	sqlstate = classify(code, text, &hint_for_code);
+	may_quote = !quotes_documents(code, sqlstate) || mongo_may_quote(NULL);
+	if (hint == NULL)
+		hint = function_hint(code, sqlstate,
+							 pipeline_hint(code, text, sqlstate, hint_for_code));
+	if (!may_quote && hint == NULL)
+		hint = "MongoDB's message is shown to who may read all columns and rows of the table.";
+	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
+	ereport(ERROR,
+			(errcode(sqlstate),
+			 errmsg("%s", message),
+			 errdetail_remote(code, mongo_printable(failure->code_name),
+							  may_quote ? text : NULL),
+			 hint ? errhint("%s", hint) : 0));
 }

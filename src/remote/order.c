@@ -204,27 +204,10 @@ set_aside_batch(MongoCursor *cursor)
 {
 	MongoReply *reply = &cursor->replies[cursor->current];
 
-	if (cursor->session != NULL && cursor->held_context == NULL)
-	{
-		cursor->held_context = cursor->batch_context;
-		cursor->batch_context = AllocSetContextCreate(cursor->context, "mongo_fdw batch",
-													  ALLOCSET_SMALL_SIZES);
-	}
-	else if (cursor->session == NULL && cursor->held.message.data == NULL)
-	{
-		cursor->held = *reply;
-		memset(reply, 0, sizeof(*reply));
-		reply->context = cursor->context;
-	}
-}
-
-static void
-free_set_aside(MongoCursor *cursor)
-{
-	mongo_reply_free(&cursor->held);
-	if (cursor->held_context != NULL)
-		MemoryContextDelete(cursor->held_context);
-	cursor->held_context = NULL;
+	if (cursor->held.message.data != NULL)
+		return;
+	cursor->held = *reply;
+	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->usage};
 }
 
 /* read_to_end: what an error may quote is judged as when the cursor's owner reads. */
@@ -305,7 +288,7 @@ next_kept(MongoCursor *cursor, uint32 *length)
 	bool		isnull;
 	bytea	   *bytes;
 
-	free_set_aside(cursor);
+	mongo_reply_free(&cursor->held);
 	if (cursor->keeping)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
@@ -338,7 +321,7 @@ mongo_cursor_next(MongoCursor *cursor, uint32 *length)
 void
 mongo_cursor_forget_kept(MongoCursor *cursor)
 {
-	free_set_aside(cursor);
+	mongo_reply_free(&cursor->held);
 	if (cursor->kept != NULL)
 	{
 		ExecClearTuple(cursor->kept_slot);

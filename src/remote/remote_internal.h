@@ -430,8 +430,9 @@ typedef struct MongoReply
 	uint32		request_id;		/* what it answers */
 	MongoBuffer message;
 	MongoBuffer compressed;		/* as it came, when it did so compressed */
-	const uint8 *document;		/* in message: the command's reply */
-	uint32		document_length;
+	const uint8 *document;		/* in message; NULL: none has come */
+	uint32		length;			/* of the document */
+	MongoUsage *usage;			/* what it costs is added here; or NULL */
 
 	/* of one that has not come whole */
 	size_t		received;
@@ -474,14 +475,15 @@ extern void mongo_send_and_forget(MongoConnection *connection, const char *datab
 								  const bson_t *command);
 
 /*
- * mongo_receive_document
- *		Wait for the reply to a command without a cursor, and read it: *document is a view
- *		of it.  Never raises.  MONGO_BROKEN also if it is not what a command replies with.
+ * mongo_receive
+ *		Wait for the reply to a command without a cursor, and check it.  Never raises.
+ *		MONGO_BROKEN also if it is not what a command replies with.
  *
  * mongo_receive_or_raise
  *		For a read: false if the connection is lost.  Raises 08P01 for what is not a valid
  *		reply to that request, 08006 after socket_timeout_ms, 53200, and what interrupts
- *		bring; a later call goes on with the same reply.
+ *		bring; a later call goes on with the same reply.  What a cursor's document says is the
+ *		caller's to check.
  *
  * mongo_receive_within
  *		Receive a reply that nobody wants within so many milliseconds; else the connection
@@ -491,26 +493,106 @@ extern void mongo_send_and_forget(MongoConnection *connection, const char *datab
  *		Would receiving wait for no more than the rest of a reply that has begun to come, or
  *		find the connection lost?
  */
-extern MongoOutcome mongo_receive_document(MongoConnection *connection, MongoReply *reply,
-										   MongoInterrupts interrupts, bson_t *document);
-extern bool mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply);
+extern MongoOutcome mongo_receive(MongoConnection *connection, MongoReply *reply,
+								  MongoInterrupts interrupts);
+extern bool mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply,
+								   bool is_cursor);
 extern bool mongo_receive_within(MongoConnection *connection, MongoReply *reply,
 								 int milliseconds);
 extern bool mongo_has_reply(MongoConnection *connection);
+
+/*
+ * mongo_reply_find: is there a reply, and a field of that name in it, where *field is then?
+ * mongo_reply_is_ok: does it say that the command was carried out?
+ * mongo_reply_has_label: does it carry this error label of the driver specifications?
+ */
+extern bool mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field);
+extern bool mongo_reply_is_ok(const MongoReply *reply);
+extern bool mongo_reply_has_label(const MongoReply *reply, const char *label);
 
 /* mongo_reply_free: free a reply's buffers; it may be used again. */
 extern void mongo_reply_free(MongoReply *reply);
 
 /*
- * mongo_report_violation: raise 08P01 for a reply, after which the connection is not used.
+ * mongo_report_violation: raise 08P01 for a reply; its connection is not to be used any more.
  * mongo_report_disconnect: raise 08006 for a connection lost.
  * mongo_raise_wait: after a wait that failed, raise what broke it, or 08006 where it took
  * longer than socket_timeout_ms; return when it was neither.
  */
-pg_noreturn extern void mongo_report_violation(MongoConnection *connection,
-											   const char *detail);
+pg_noreturn extern void mongo_report_violation(const char *server_name, const char *detail);
 pg_noreturn extern void mongo_report_disconnect(const char *server_name);
 extern void mongo_raise_wait(MongoConnection *connection);
+
+/*-------------------------------------------------------------------------
+ * error.c: MongoDB's and libmongoc's errors as PostgreSQL errors.
+ *
+ * This is the one border where what MongoDB replies, or a bson_error_t of libmongoc's,
+ * becomes an SQLSTATE.  MongoDB's own code, name and message go to DETAIL; where a person can
+ * act, a HINT says how.  A message that may quote documents is left out where the user may
+ * not read them: see common.h.
+ *-------------------------------------------------------------------------
+ */
+
+#define MONGO_PRIMARY_HINT \
+	"Writes, and transactions, need the primary of a replica set: with the option replica_set the foreign server follows it."
+
+/* Why a command, or one operation of it, has failed.  Texts are the reply's, or static. */
+typedef struct MongoFailure
+{
+	bool		lost;			/* no reply has come, as 'text' says */
+	bool		transient;		/* it has ended the MongoDB transaction, which may
+								 * be tried again */
+	int			index;			/* of the operation; -1: none */
+	int			code;			/* MongoDB's */
+	const char *code_name;		/* ""; unknown */
+	const char *text;
+	const uint8 *document;		/* in which MongoDB says so, or NULL */
+	uint32		length;
+} MongoFailure;
+
+/*
+ * mongo_read_failure: what an element, a document, says that has failed.
+ * mongo_read_reply_failure: what a reply with {ok: 0} says.
+ * mongo_reply_failure: true when a command was not answered, or by {ok: 0}.
+ */
+extern void mongo_read_failure(const bson_iter_t *element, MongoFailure *failure);
+extern void mongo_read_reply_failure(const MongoReply *reply, MongoFailure *failure);
+extern bool mongo_reply_failure(const MongoConnection *connection, const MongoReply *reply,
+								MongoFailure *failure);
+
+/*
+ * mongo_raise_failure
+ *		Raise it; 'message' names what was attempted ("could not read collection \"db.coll\""),
+ *		and a 'hint' of NULL is that of the code.
+ *
+ * 08006 for a lost connection, 40001 for what is transient; else the SQLSTATE comes from a
+ * table of MongoDB codes (11000 -> 23505, 13 -> 42501, 50 -> 57014, 112 -> 40001, ...), else
+ * HV000.  Where evaluating an expression has failed it is what PostgreSQL raises for the same
+ * (22012, 22003, 22P02, 22008, ...); where the server does not know a part of the language it
+ * is 0A000, and the HINT names what to disable (options.h).
+ */
+pg_noreturn extern void mongo_raise_failure(const char *message, const MongoFailure *failure,
+											const char *hint);
+
+/*
+ * mongo_report_connection_error
+ *		Raise what kept us from a usable connection: 28P01 for refused credentials, 08P01 for
+ *		replies that are no valid ones, 08001 otherwise.
+ */
+pg_noreturn extern void mongo_report_connection_error(const char *server_name,
+													  const bson_error_t *error);
+
+/*
+ * mongo_error_is_retryable
+ *		May a read that failed with this server code be sent once more, by the Retryable
+ *		Reads specification?
+ *
+ * mongo_error_is_interruption
+ *		May a command that failed with this code have done a part of its work: killed, out
+ *		of time, a server that shuts down or steps down?
+ */
+extern bool mongo_error_is_retryable(int code);
+extern bool mongo_error_is_interruption(int code);
 
 /*
  * mongo_log_slow_request
@@ -569,15 +651,15 @@ extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mod
 
 /*
  * mongo_connection_reconnect
- *		Replace what is connected, by a connection to the primary that there is now; false,
- *		with none, and *error set.  Tries once; never raises.
+ *		Replace what is connected, by a connection to the primary that there is now; false
+ *		with none, and the reason in transport.failure.  Tries once; never raises.
  *
  * mongo_connection_run_beside
  *		Run commands over a connection of their own to the same server; how many were sent,
  *		to a server that had answered before.  Takes 'total_ms' at most, and 'wait_ms' for a
  *		single answer.  Never raises.
  */
-extern bool mongo_connection_reconnect(MongoConnection *connection, bson_error_t *error);
+extern bool mongo_connection_reconnect(MongoConnection *connection);
 extern int	mongo_connection_run_beside(const MongoConnection *connection,
 										const MongoCommand *commands, int ncommands,
 										int wait_ms, int total_ms);
@@ -628,7 +710,7 @@ extern const bson_t *mongo_server_session_use(MongoServerSession *session,
  *		Keep a document that stands in a reply, if it is there and small; append it to
  *		another one, if there is one.
  */
-extern void mongo_keep(MongoKeptDocument *kept, const bson_t *reply, const char *field);
+extern void mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const char *field);
 extern void mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept);
 
 /*
@@ -645,7 +727,7 @@ extern void mongo_append_kill_session(bson_t *command, const bson_t *lsid);
  * Takes half a second at most, and less where the server is silent.  Never raises.
  */
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
-									MongoReply *reply, bson_t *document);
+									MongoReply *reply);
 
 /*
  * mongo_kill_cursors_beside
@@ -853,18 +935,8 @@ extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt);
 extern void mongo_warn_of_lasting_writes(const char *server_name, int64 documents,
 										 const MongoWriteDoubt *doubt);
 
-/* What became of it. */
-typedef struct MongoWriteReply
-{
-	bool		answered;		/* 'document' is MongoDB's reply */
-	bool		succeeded;		/* ... in which there is no error */
-	bson_t		document;		/* a view of memory in the caller's context */
-	bson_error_t error;			/* the first */
-	MongoWriteEnd end;			/* noted in the session */
-} MongoWriteReply;
-
-/* One that has been sent, and whose reply has not been received. */
-typedef struct MongoWriteUnderWay
+/* One write, from its sending to what has become of it. */
+typedef struct MongoWrite
 {
 	MongoSession *session;		/* NULL: a user's own command */
 	MongoLease *lease;
@@ -878,39 +950,37 @@ typedef struct MongoWriteUnderWay
 	bool		sent;			/* whole; false: only what failed is to be
 								 * learnt */
 	MongoReply	reply;
-} MongoWriteUnderWay;
+	bool		failed;
+	MongoFailure failure;		/* the first */
+	MongoWriteEnd end;			/* noted in the session */
+} MongoWrite;
 
 /*
  * Nothing raises while a write is under way: a wait that is broken off fails, what MongoDB
  * does is ended, and the caller raises when all that is known has been noted.  In a MongoDB
  * transaction a write is sent once and in nobody's doubt: all of it ends with the transaction.
  *
- * mongo_write_message_begin
+ * mongo_write_begin
  *		Send the command, without lsid, txnNumber, writeConcern and the like, which are
- *		added; to be followed by one of the two below.  What it consists of must stay; *way
+ *		added; to be followed by one of the two below.  What it consists of must stay; *write
  *		refers to memory in the current context.  What is in no session (NULL) has no write
  *		concern but its own.  Raises 53200 before anything is sent.
  *
- * mongo_write_message_finish
- *		Wait for its reply, and note in the session what is not known.  A write that MongoDB
- *		can recognize is sent once more, to the primary that there is then, after a lost
- *		connection or an error that MongoDB has labelled so.  The lease then holds another
- *		connection, or none where there is no primary.  Raises what comes between two
- *		attempts.
+ * mongo_write_finish
+ *		Wait for its reply, and note in the session what is not known; true when it has
+ *		succeeded.  A write that MongoDB can recognize is sent once more, to the primary that
+ *		there is then, after a lost connection or an error that MongoDB has labelled so.  The
+ *		lease then holds another connection, or none where there is no primary.  Raises what
+ *		comes between two attempts.
  *
- * mongo_write_message_abandon
+ * mongo_write_abandon
  *		The statement has ended by an error: wait for so many milliseconds, then have MongoDB
  *		end the write.  Never raises.
  */
-extern void mongo_write_message_begin(MongoSession *session, MongoLease *lease,
-									  const MongoCommand *command, int64 most,
-									  MongoWriteUnderWay *way);
-extern void mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply *reply);
-extern void mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,
-										MongoWriteReply *reply);
-
-/* mongo_note_error: of that domain, as far as the document at 'field' tells. */
-extern void mongo_note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field);
+extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
+							  const MongoCommand *command, int64 most, MongoWrite *write);
+extern bool mongo_write_finish(MongoWrite *write);
+extern void mongo_write_abandon(MongoWrite *write, int milliseconds);
 
 /* mongo_append_update: what it does, operators or a pipeline {"0": stage}. */
 extern void mongo_append_update(bson_t *document, const char *field, const bson_t *update);
@@ -923,7 +993,7 @@ extern void mongo_append_update(bson_t *document, const char *field, const bson_
  * 'since' is when the first of 'attempt' + 1 attempts began.  False for other
  * errors and after ten seconds; raises 55P03 after lock_timeout, and 57014.
  */
-extern bool mongo_wait_for_conflict(MongoLease *lease, const bson_error_t *error,
+extern bool mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
 									TimestampTz since, int attempt);
 
 /*
@@ -977,15 +1047,12 @@ struct MongoSession
 };
 
 /*
- * mongo_session_read_command
- *		Run a command that reads; the reply lives in 'context'.  'context_message' names what
- *		was attempted.  Raises 40001 for what MongoDB calls a transient transaction error.
+ * mongo_session_read
+ *		Run a command that reads, whose reply is ok.  'message' names what was attempted.
+ *		Raises 40001 for what MongoDB calls a transient transaction error.
  */
-extern const bson_t *mongo_session_read_command(MongoSession *session,
-												MemoryContext context,
-												const char *database,
-												const bson_t *command,
-												const char *context_message);
+extern void mongo_session_read(MongoSession *session, const char *database,
+							   const bson_t *command, MongoReply *reply, const char *message);
 
 /*
  * mongo_session_run_kill
@@ -1007,10 +1074,10 @@ extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease)
  *		current memory context.  Raises 53200.
  *
  * mongo_session_note_reply
- *		Its reply has come, or none has (NULL).  Never raises.
+ *		Its reply has come, or none has.  Never raises.
  */
 extern bson_t *mongo_session_fields(MongoSession *session);
-extern void mongo_session_note_reply(MongoSession *session, const bson_t *reply);
+extern void mongo_session_note_reply(MongoSession *session, const MongoReply *reply);
 
 /*
  * mongo_session_is_fresh
@@ -1032,23 +1099,6 @@ extern void mongo_session_note_write(MongoSession *session, int64 documents);
  *		batch under way received first.
  */
 extern void mongo_session_settle(const UserMapping *user);
-
-/*
- * mongo_session_is_lost_by
- *		Has MongoDB ended the transaction by this error, so that it may be tried again?
- *
- * mongo_session_report_error
- *		Raise what a write or command in the session came back with; the lease must have
- *		been asked for interrupts.
- *
- * 'reply' is NULL where none has come.
- */
-extern bool mongo_session_is_lost_by(const MongoSession *session, const bson_error_t *error,
-									 const bson_t *reply);
-pg_noreturn extern void mongo_session_report_error(const MongoSession *session,
-												   const char *context_message,
-												   const bson_error_t *error,
-												   const bson_t *reply);
 
 /*
  * mongo_register_transaction_callbacks
@@ -1080,7 +1130,7 @@ struct MongoCursor
 	MongoSession *session;		/* of a transaction; NULL outside */
 	MongoSessionCursor *open_in_session;	/* NULL: not, or no more */
 	MemoryContextCallback callback;
-	MemoryContext batch_context;	/* of the reply that a session gave */
+	MemoryContext scratch;		/* what a request is made of; NULL: none yet */
 	const char *database;
 	const char *collection;		/* as the caller calls it, for messages */
 	uint8	   *command;		/* kept to be sent again; NULL: no more */
@@ -1128,7 +1178,6 @@ struct MongoCursor
 	void	   *read_others_arg;
 	bool		keeping;		/* and still so afterwards: one is missing */
 	MongoReply	held;			/* has the document that was handed out last */
-	MemoryContext held_context; /* likewise, in a session */
 };
 
 /*
@@ -1158,42 +1207,5 @@ extern void mongo_cursor_forget_kept(MongoCursor *cursor);
 
 /* mongo_writing_level: the nesting level of the statement that writes. */
 extern int	mongo_writing_level(void);
-
-/* -------------------------- error.c: what a reply says ------------------------ */
-
-/* What MongoDB says of a command, or of one operation, that has failed. */
-typedef struct MongoFailure
-{
-	int			index;			/* of the operation; -1: none */
-	int			code;
-	const char *code_name;		/* these two are in the reply; "" */
-	const char *text;
-	bson_iter_t info;			/* its errInfo, if has_info */
-	bool		has_info;
-} MongoFailure;
-
-/*
- * mongo_read_failure, mongo_read_reply_failure
- *		The fields of a document that the iterator has been initialized or recursed with;
- *		those of a reply, of which the text is never empty.
- */
-extern void mongo_read_failure(const bson_iter_t *document, MongoFailure *failure);
-extern void mongo_read_reply_failure(const bson_t *reply, MongoFailure *failure);
-
-/*
- * mongo_report_write_error
- *		Raise the error of one operation in a bulk write; a 'hint' of NULL is that of the
- *		code.
- */
-pg_noreturn extern void mongo_report_write_error(const char *context_message,
-												 const MongoFailure *failure,
-												 const char *hint);
-
-/*
- * mongo_reply_has_failed
- *		Was a command not answered, or by {ok: 0}?  Then *error says why.
- */
-extern bool mongo_reply_has_failed(const MongoConnection *connection, bool answered,
-								   const bson_t *document, bson_error_t *error);
 
 #endif							/* MONGO_FDW_REMOTE_INTERNAL_H */

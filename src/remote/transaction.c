@@ -77,23 +77,6 @@ typedef enum MongoCommitOutcome
 /* In TopTransactionContext; NIL between transactions. */
 static List *sessions = NIL;
 
-bool
-mongo_session_is_lost_by(const MongoSession *session, const bson_error_t *error,
-						 const bson_t *reply)
-{
-	return reply != NULL ? mongo_reply_has_label(reply, "TransientTransactionError") :
-		session->lease != NULL && error->domain == MONGOC_ERROR_STREAM;
-}
-
-void
-mongo_session_report_error(const MongoSession *session, const char *context_message,
-						   const bson_error_t *error, const bson_t *reply)
-{
-	if (mongo_session_is_lost_by(session, error, reply))
-		mongo_report_transient_error(context_message, error);
-	mongo_report_bson_error(context_message, error, reply);
-}
-
 /* ------------------------------ beginning ---------------------------------- */
 
 /*
@@ -129,8 +112,10 @@ begin(MongoSession *session)
 	if (lsid == NULL)
 	{
 		mongo_lease_release(lease);
-		mongo_report_no_sessions(psprintf("could not begin a transaction on server \"%s\"",
-										  session->server_name));
+		mongo_raise_failure(psprintf("could not begin a transaction on server \"%s\"",
+									 session->server_name),
+							&(MongoFailure) {.lost = true,.text = "The server has no sessions."},
+							MONGO_PRIMARY_HINT);
 	}
 	session->lsid = bson_copy_in(TopTransactionContext, lsid);
 	session->number = ++connection->session.number;
@@ -184,12 +169,11 @@ look_at_connection(MongoSession *session)
 {
 	MongoConnection *connection = session->lease->connection;
 	TimestampTz now = GetCurrentTimestamp();
-	bson_error_t error;
 
 	if (!session->broken_off && mongo_connection_is_clean(connection) &&
 		TimestampDifferenceExceeds(session->used_at, now, RECENTLY_USED_MS) &&
 		mongo_has_reply(connection))
-		(void) mongo_connection_reconnect(connection, &error);
+		(void) mongo_connection_reconnect(connection);
 	session->used_at = now;
 }
 
@@ -220,74 +204,62 @@ mongo_session_fields(MongoSession *session)
 }
 
 void
-mongo_session_note_reply(MongoSession *session, const bson_t *reply)
+mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
 {
+	MongoConnection *connection = session->lease->connection;
+
 	/* not before: what raises until a command is sent has begun nothing */
 	session->used = true;
-	if (reply == NULL)
-	{
-		session->broken_off = true;
-		session->lease->connection->broken = true;
-		return;
-	}
-	mongo_keep(&session->lease->connection->cluster_time, reply, "$clusterTime");
+	if (reply->document == NULL)
+		session->broken_off = connection->broken = true;
+	mongo_keep(&connection->cluster_time, reply, "$clusterTime");
 	mongo_keep(&session->recovery_token, reply, "recoveryToken");
 }
 
 /*
  * run_in_transaction
  *		Send a command and wait: true when it succeeded.  Raises nothing once it is sent.
- *
- * *document is a view of the reply; it has no bytes where none has come.
  */
 static bool
 run_in_transaction(MongoSession *session, const MongoCommand *command, MongoReply *reply,
-				   bson_t *document, bool *answered, bson_error_t *error)
+				   MongoFailure *failure)
 {
 	MongoConnection *connection = session->lease->connection;
 
-	*answered = mongo_send(connection, command, reply) &&
-		mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT,
-							   document) == MONGO_REPLY;
-	mongo_session_note_reply(session, *answered ? document : NULL);
-	if (!mongo_reply_has_failed(connection, *answered, document, error))
+	reply->document = NULL;
+	if (mongo_send(connection, command, reply))
+		(void) mongo_receive(connection, reply, MONGO_DUE_INTERRUPT);
+	mongo_session_note_reply(session, reply);
+	if (!mongo_reply_failure(connection, reply, failure))
 		return true;
-	if (*answered && mongo_error_is_retryable(error->code))
+	if (mongo_error_is_retryable(failure->code))
 		connection->broken = true;
 	return false;
 }
 
-const bson_t *
-mongo_session_read_command(MongoSession *session, MemoryContext context,
-						   const char *database, const bson_t *command,
-						   const char *context_message)
+void
+mongo_session_read(MongoSession *session, const char *database, const bson_t *command,
+				   MongoReply *reply, const char *message)
 {
-	MongoCommand message = {
-		.database = database,
-		.document = command,
-		.fields = mongo_session_fields(session)
-	};
-	MongoReply	reply = {.context = context};
-	bson_t	   *document = bson_palloc(context, sizeof(bson_t));
-	bson_error_t error = {0};
-	bool		answered;
+	MongoFailure failure;
+	bool		succeeded;
 
 	mongo_check_command_size(command);
 	mongo_memory_check(0);
-	if (run_in_transaction(session, &message, &reply, document, &answered, &error))
-	{
-		mongo_lease_check_interrupts(session->lease);
-		return document;
-	}
+	succeeded = run_in_transaction(session, &(MongoCommand) {
+		.database = database,
+		.document = command,
+		.fields = mongo_session_fields(session)
+	}, reply, &failure);
 
 	/*
 	 * whatever failed in it, or was broken off, has ended MongoDB's
 	 * transaction
 	 */
-	session->lost = true;
+	session->lost |= !succeeded;
 	mongo_lease_check_interrupts(session->lease);
-	mongo_session_report_error(session, context_message, &error, answered ? document : NULL);
-	return NULL;				/* keep the compiler quiet */
+	if (!succeeded)
+		mongo_raise_failure(message, &failure, NULL);
 }
 
 /* ------------------------------- cursors ------------------------------------ */
@@ -298,9 +270,7 @@ mongo_session_run_kill(MongoSession *session, const char *database, const bson_t
 	bson_t		fields = BSON_INITIALIZER;
 	MongoCommand message = {.database = database,.document = command,.fields = &fields};
 	MongoReply	reply = {.context = CurrentMemoryContext};
-	bson_t		document;
-	bson_error_t error;
-	bool		answered;
+	MongoFailure failure;
 	bool		succeeded;
 
 	if (session->over || session->maybe_open)
@@ -308,7 +278,7 @@ mongo_session_run_kill(MongoSession *session, const char *database, const bson_t
 	else
 		append_session(session, &fields);
 	succeeded = mongo_connection_is_clean(session->lease->connection) &&
-		run_in_transaction(session, &message, &reply, &document, &answered, &error);
+		run_in_transaction(session, &message, &reply, &failure);
 	bson_destroy(&fields);
 	mongo_reply_free(&reply);
 	return succeeded;
@@ -359,7 +329,7 @@ release_interrupts(bool aborted)
  * leave out what its repetition hides.
  */
 static MongoCommitOutcome
-judge_failed_commit(const bson_t *reply, const bson_error_t *error, int sent)
+judge_failed_commit(const MongoReply *reply, const MongoFailure *failure, int sent)
 {
 	static const int refusals[] = {
 		13,						/* Unauthorized */
@@ -367,18 +337,19 @@ judge_failed_commit(const bson_t *reply, const bson_error_t *error, int sent)
 		257,					/* TransactionTooLarge */
 		388						/* TransactionTooLargeForCache */
 	};
+	bson_iter_t iter;
 
 	if (sent == 0)
 		return MONGO_NOT_COMMITTED;
 	if (mongo_reply_is_ok(reply))
 		return MONGO_COMMIT_UNCONFIRMED;
-	if (!bson_has_field(reply, "code") || bson_has_field(reply, "writeConcernError"))
+	if (failure->code == 0 || mongo_reply_find(reply, "writeConcernError", &iter))
 		return MONGO_COMMIT_UNKNOWN;
-	if (mongo_reply_has_label(reply, "TransientTransactionError"))
+	if (failure->transient)
 		return MONGO_NOT_COMMITTED;
 	for (size_t i = 0; sent == 1 && i < lengthof(refusals); i++)
 	{
-		if (error->code == (uint32) refusals[i])
+		if (failure->code == refusals[i])
 			return MONGO_NOT_COMMITTED;
 	}
 	return MONGO_COMMIT_UNKNOWN;
@@ -386,9 +357,9 @@ judge_failed_commit(const bson_t *reply, const bson_error_t *error, int sent)
 
 /* cannot_be_confirmed: asking again would bring the same answer. */
 static bool
-cannot_be_confirmed(const bson_error_t *error)
+cannot_be_confirmed(const MongoFailure *failure)
 {
-	return error->code == 100 || error->code == 79; /* UnsatisfiableWriteConcern,
+	return failure->code == 100 || failure->code == 79; /* UnsatisfiableWriteConcern,
 													 * UnknownReplWriteConcern */
 }
 
@@ -459,22 +430,6 @@ commit_fields(const MongoSession *session, bool again)
 }
 
 /*
- * note_concern_error
- *		Does a commit that was carried out say that it has not reached those that it had
- *		to?
- */
-static bool
-note_concern_error(const bson_t *document, bson_error_t *error)
-{
-	bson_iter_t iter;
-
-	if (!bson_iter_init_find(&iter, document, "writeConcernError"))
-		return false;
-	mongo_note_error(error, MONGOC_ERROR_WRITE_CONCERN, &iter);
-	return true;
-}
-
-/*
  * try_commit
  *		Send commitTransaction once, over a new connection if need be, and wait.
  *
@@ -482,39 +437,38 @@ note_concern_error(const bson_t *document, bson_error_t *error)
  */
 static MongoCommitOutcome
 try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int *sent,
-		   bson_error_t *error, bool *transient)
+		   MongoFailure *failure)
 {
 	MongoConnection *connection = session->lease->connection;
-	bson_t		document;
-	bool		answered = false;
+	bool		has_left = false;
+	bson_iter_t iter;
 
-	*transient = false;
-	for (int attempt = 0; attempt < 2 && !answered; attempt++)
+	reply->document = NULL;
+	/* what has not left whole may leave once more */
+	for (int attempt = 0; attempt < 2 && !has_left; attempt++)
 	{
-		if (!mongo_connection_is_clean(connection) && !mongo_connection_reconnect(connection, error))
+		if (!mongo_connection_is_clean(connection) && !mongo_connection_reconnect(connection))
+		{
+			*failure = (MongoFailure) {.lost = true,.text = connection->transport.failure};
 			return *sent == 0 ? MONGO_NOT_COMMITTED : MONGO_COMMIT_UNKNOWN;
-		/* what has not left whole may leave once more */
-		if (!mongo_send(connection, command, reply))
-			continue;
-		(*sent)++;
-		answered = mongo_receive_document(connection, reply, MONGO_DUE_INTERRUPT,
-										  &document) == MONGO_REPLY;
-		break;
+		}
+		has_left = mongo_send(connection, command, reply);
 	}
-	if (!answered)
+	*sent += has_left;
+	if (has_left &&
+		mongo_receive(connection, reply, MONGO_DUE_INTERRUPT) == MONGO_REPLY)
+		mongo_session_note_reply(session, reply);
+	if (!mongo_reply_failure(connection, reply, failure))
 	{
-		connection->broken = true;
-		(void) mongo_reply_has_failed(connection, false, NULL, error);
-		return *sent == 0 ? MONGO_NOT_COMMITTED : MONGO_COMMIT_UNKNOWN;
+		/* has it reached those that it had to? */
+		if (!mongo_reply_find(reply, "writeConcernError", &iter))
+			return MONGO_COMMITTED;
+		mongo_read_failure(&iter, failure);
 	}
-	mongo_session_note_reply(session, &document);
-	if (!mongo_reply_has_failed(connection, true, &document, error) &&
-		!note_concern_error(&document, error))
-		return MONGO_COMMITTED;
-	if (mongo_error_is_retryable(error->code))
+	if (failure->lost || mongo_error_is_retryable(failure->code))
 		connection->broken = true;
-	*transient = mongo_reply_has_label(&document, "TransientTransactionError");
-	return judge_failed_commit(&document, error, *sent);
+	failure->transient &= !failure->lost;
+	return judge_failed_commit(reply, failure, *sent);
 }
 
 /*
@@ -523,11 +477,10 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
  *		half a minute, or statement_timeout if that is less.
  *
  * An interrupt leaves 50 ms to a commit that is about to be answered, and then
- * ends the asking.  On failure *error is set, and *transient tells whether
- * MongoDB calls it a transient transaction error.
+ * ends the asking.
  */
 static MongoCommitOutcome
-commit_transaction(MongoSession *session, bson_error_t *error, bool *transient)
+commit_transaction(MongoSession *session, MongoFailure *failure)
 {
 	MongoConnection *connection = session->lease->connection;
 	MongoTransport *transport = &connection->transport;
@@ -550,9 +503,9 @@ commit_transaction(MongoSession *session, bson_error_t *error, bool *transient)
 	mongo_begin_ending(transport, longest_commit(), COMMIT_GRACE_MS);
 	for (;;)
 	{
-		outcome = try_commit(session, &command, &reply, &sent, error, transient);
+		outcome = try_commit(session, &command, &reply, &sent, failure);
 		if (outcome == MONGO_COMMITTED || outcome == MONGO_NOT_COMMITTED ||
-			(outcome == MONGO_COMMIT_UNCONFIRMED && cannot_be_confirmed(error)) ||
+			(outcome == MONGO_COMMIT_UNCONFIRMED && cannot_be_confirmed(failure)) ||
 			mongo_interrupt_is_due(true) ||
 			GetCurrentTimestamp() >= transport->ending.deadline)
 			break;
@@ -566,52 +519,44 @@ commit_transaction(MongoSession *session, bson_error_t *error, bool *transient)
 	return outcome;
 }
 
-pg_noreturn static void report_failed_commit(const char *server_name,
-											 MongoCommitOutcome outcome,
-											 const bson_error_t *error, bool transient);
-
 /*
  * report_failed_commit
- *		Raise 08007 where MongoDB may have committed, or another session has before, 40001
- *		for a transient error, else as mongo_report_bson_error() has it.
+ *		Raise 08007 where MongoDB may have committed, or another session has before; else
+ *		what has failed.
  */
-static void
+pg_noreturn static void
 report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
-					 const bson_error_t *error, bool transient)
+					 const MongoFailure *failure)
 {
 	char	   *message = psprintf("could not commit on server \"%s\"", server_name);
-	const char *text = mongo_printable(error->message);
+	const char *text = mongo_printable(failure->text);
+	const char *before = NULL;
 	ListCell   *cell;
 
+	if (!failure->lost)
+		text = psprintf(_("error %d: %s"), failure->code, text);
 	foreach(cell, sessions)
 	{
 		const MongoSession *other = lfirst(cell);
 
-		if (outcome == MONGO_NOT_COMMITTED && other->wrote && other->over)
-			ereport(ERROR,
-					(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
-					 errmsg("%s", message),
-					 errdetail("What was written to server \"%s\" has been committed before and stays. Error %d: %s",
-							   other->server_name, (int) error->code, text),
-					 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it.")));
+		if (other->wrote && other->over)
+			before = other->server_name;
 	}
-	if (outcome == MONGO_COMMIT_UNKNOWN)
-		ereport(ERROR,
-				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
-				 errmsg("%s", message),
-				 errdetail("It is not known whether MongoDB committed, error %d: %s",
-						   (int) error->code, text),
-				 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it.")));
-	if (outcome == MONGO_COMMIT_UNCONFIRMED)
-		ereport(ERROR,
-				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
-				 errmsg("%s", message),
-				 errdetail("MongoDB has applied the transaction, but not confirmed it as the write concern demands, error %d: %s",
-						   (int) error->code, text),
-				 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it, and check the write concern of the foreign server.")));
-	if (transient)
-		mongo_report_transient_error(message, error);
-	mongo_report_bson_error(message, error, NULL);
+	if (outcome == MONGO_NOT_COMMITTED && before == NULL)
+		mongo_raise_failure(message, failure, NULL);
+	ereport(ERROR,
+			(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+			 errmsg("%s", message),
+			 outcome == MONGO_NOT_COMMITTED ?
+			 errdetail("What was written to server \"%s\" has been committed before and stays. This one failed: %s",
+					   before, text) :
+			 outcome == MONGO_COMMIT_UNKNOWN ?
+			 errdetail("It is not known whether MongoDB committed: %s", text) :
+			 errdetail("MongoDB has applied the transaction, but not confirmed it as the write concern demands: %s",
+					   text),
+			 outcome == MONGO_COMMIT_UNCONFIRMED ?
+			 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it, and check the write concern of the foreign server.") :
+			 errhint("PostgreSQL rolls back. Look in MongoDB for what the transaction wrote before repeating it.")));
 }
 
 /*
@@ -643,15 +588,14 @@ refuse_to_commit(const MongoSession *session)
 static void
 commit_session(MongoSession *session)
 {
-	bson_error_t error = {0};
+	MongoFailure failure;
 	MongoCommitOutcome outcome;
-	bool		transient;
 
 	if (session->lease == NULL || !session->wrote || !session->used)
 		return;
 
 	/* should this backend be killed now, the outcome is MongoDB's alone */
-	outcome = commit_transaction(session, &error, &transient);
+	outcome = commit_transaction(session, &failure);
 	if (outcome == MONGO_COMMITTED)
 	{
 		/*
@@ -664,7 +608,7 @@ commit_session(MongoSession *session)
 		return;
 	}
 	session->maybe_open = true;
-	report_failed_commit(session->server_name, outcome, &error, transient);
+	report_failed_commit(session->server_name, outcome, &failure);
 }
 
 /*
@@ -680,9 +624,7 @@ finish_reading(MongoSession *session)
 	MongoCommand command = {.database = "admin"};
 	MongoReply	reply = {.context = CurrentMemoryContext};
 	MongoTransport *transport;
-	bson_t		document;
-	bson_error_t error;
-	bool		answered;
+	MongoFailure failure;
 
 	if (session->lease == NULL || !session->used || session->wrote || session->lost ||
 		!mongo_connection_is_clean(session->lease->connection))
@@ -691,9 +633,9 @@ finish_reading(MongoSession *session)
 	command.fields = commit_fields(session, false);
 	transport = &session->lease->connection->transport;
 	mongo_begin_ending(transport, ABORT_MS, HURRIED_ABORT_MS);
-	(void) run_in_transaction(session, &command, &reply, &document, &answered, &error);
+	(void) run_in_transaction(session, &command, &reply, &failure);
 	mongo_finish_ending(transport);
-	session->over = answered;
+	session->over = reply.document != NULL;
 }
 
 /*
@@ -762,7 +704,6 @@ abort_transaction(MongoSession *session)
 	bson_t		fields = BSON_INITIALIZER;	/* but for a recovery token */
 	MongoCommand command = {.database = "admin",.document = &document,.fields = &fields};
 	MongoReply	reply = {.context = CurrentMemoryContext};
-	bson_t		ignored;
 	bool		told;
 
 	if (mongo_connection_is_clean(connection) && mongo_has_reply(connection))
@@ -774,8 +715,7 @@ abort_transaction(MongoSession *session)
 		mongo_append_kept(&fields, "recoveryToken", &session->recovery_token);
 		mongo_begin_ending(transport, hurried ? HURRIED_ABORT_MS : ABORT_MS, HURRIED_ABORT_MS);
 		told = mongo_send(connection, &command, &reply) &&
-			mongo_receive_document(connection, &reply, MONGO_DUE_INTERRUPT,
-								   &ignored) == MONGO_REPLY;
+			mongo_receive(connection, &reply, MONGO_DUE_INTERRUPT) == MONGO_REPLY;
 		mongo_finish_ending(transport);
 		if (!told)
 			connection->broken = true;

@@ -291,6 +291,8 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 {
 	MongoTransport *transport = &connection->transport;
 	mongoc_iovec_t iov[2];
+	uint64	   *bytes = &transport->traffic.counters[MONGO_COUNT_BYTES_SENT];
+	uint64		before = *bytes;
 	int			iovcnt;
 
 	mongo_driver_check();
@@ -306,7 +308,13 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 	reply->document = NULL;
 	connection->in_flight++;
 	connection->waited_before = transport->traffic.counters[MONGO_COUNT_WAIT_US];
-	return send_message(connection, iov, iovcnt, MONGO_NO_TIMEOUT);
+	(void) send_message(connection, iov, iovcnt, MONGO_NO_TIMEOUT);
+	if (reply->usage != NULL)
+	{
+		reply->usage->commands++;
+		reply->usage->bytes_sent += *bytes - before;
+	}
+	return !connection->broken;
 }
 
 bool
@@ -522,7 +530,7 @@ take_document(MongoConnection *connection, MongoReply *reply)
 	if (violation != NULL)
 		return break_off(connection, violation);
 	reply->document = reply->message.data + BODY_OFFSET;
-	reply->document_length = length - BODY_OFFSET;
+	reply->length = length - BODY_OFFSET;
 	return MONGO_REPLY;
 }
 
@@ -559,13 +567,13 @@ receive_some(MongoConnection *connection, MongoInterrupts interrupts, uint8 *tar
 }
 
 /*
- * receive_reply
+ * receive_whole
  *		Wait for the reply to what was sent, and read it.  Never raises.
  *
  * After MONGO_INTERRUPTED a later call goes on with the same reply.
  */
 static MongoOutcome
-receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
+receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
 {
 	if (!reserve_reply(connection, reply, &reply->message, FIRST_REPLY_SIZE, 0))
 		return MONGO_BROKEN;
@@ -599,30 +607,53 @@ receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	return MONGO_REPLY;
 }
 
+/* receive_reply: likewise, and count what it costs. */
+static MongoOutcome
+receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
+{
+	const uint64 *counters = connection->transport.traffic.counters;
+	uint64		bytes = counters[MONGO_COUNT_BYTES_RECEIVED];
+	uint64		wait_us = counters[MONGO_COUNT_WAIT_US];
+	MongoOutcome outcome = receive_whole(connection, reply, interrupts);
+
+	if (reply->usage != NULL)
+	{
+		reply->usage->bytes_received += counters[MONGO_COUNT_BYTES_RECEIVED] - bytes;
+		reply->usage->wait_us += counters[MONGO_COUNT_WAIT_US] - wait_us;
+	}
+	return outcome;
+}
+
+/* check_command_reply: NULL, or what is wrong with a reply that has come. */
+static const char *
+check_command_reply(const MongoReply *reply)
+{
+	const char *violation = mongo_reply_check(reply->document, reply->length);
+	bson_iter_t ok;
+
+	return violation != NULL || mongo_reply_find(reply, "ok", &ok) ? violation :
+		"The reply is not that of a command.";
+}
+
 MongoOutcome
-mongo_receive_document(MongoConnection *connection, MongoReply *reply,
-					   MongoInterrupts interrupts, bson_t *document)
+mongo_receive(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
 {
 	MongoOutcome outcome = receive_reply(connection, reply, interrupts);
-	const char *violation;
-	bson_iter_t iter;
+	const char *violation = outcome == MONGO_REPLY ? check_command_reply(reply) : NULL;
 
-	if (outcome != MONGO_REPLY)
+	if (violation == NULL)
 		return outcome;
 	/* what has become of the command is not guessed */
-	violation = mongo_reply_check(reply->document, reply->document_length);
-	if (violation != NULL || !bson_view(document, reply->document, reply->document_length))
-		return break_off(connection, violation != NULL ? violation : "The reply is not valid BSON.");
-	if (!bson_iter_init_find(&iter, document, "ok"))
-		return break_off(connection, "The reply is not that of a command.");
-	return MONGO_REPLY;
+	reply->document = NULL;
+	return break_off(connection, violation);
 }
 
 bool
-mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply)
+mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply, bool is_cursor)
 {
 	MongoTransport *transport = &connection->transport;
 	MongoOutcome outcome;
+	const char *violation;
 
 	while ((outcome = receive_reply(connection, reply, MONGO_ANY_INTERRUPT)) == MONGO_INTERRUPTED)
 	{
@@ -631,16 +662,18 @@ mongo_receive_or_raise(MongoConnection *connection, MongoReply *reply)
 			connection->broken = true;
 		mongo_raise_wait(connection);
 	}
-	if (outcome == MONGO_REPLY)
+	if (outcome != MONGO_REPLY)
+		mongo_raise_wait(connection);
+	else if (mongo_slow_command_ms >= 0)
+		mongo_log_slow_request(connection);
+	violation = outcome == MONGO_REPLY && !is_cursor ? check_command_reply(reply) :
+		transport->violation;
+	if (violation != NULL)
 	{
-		if (mongo_slow_command_ms >= 0)
-			mongo_log_slow_request(connection);
-		return true;
+		connection->broken = true;
+		mongo_report_violation(connection->server_name, violation);
 	}
-	mongo_raise_wait(connection);
-	if (transport->violation != NULL)
-		mongo_report_violation(connection, transport->violation);
-	return false;
+	return outcome == MONGO_REPLY;
 }
 
 bool
@@ -663,17 +696,50 @@ mongo_receive_within(MongoConnection *connection, MongoReply *reply, int millise
 	return outcome == MONGO_REPLY;
 }
 
+/* ----------------------------- what a reply says --------------------------- */
+
+bool
+mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field)
+{
+	return reply->document != NULL &&
+		bson_iter_init_from_data(field, reply->document, reply->length) &&
+		bson_iter_find(field, name);
+}
+
+bool
+mongo_reply_is_ok(const MongoReply *reply)
+{
+	bson_iter_t ok;
+
+	return mongo_reply_find(reply, "ok", &ok) && bson_iter_as_bool(&ok);
+}
+
+bool
+mongo_reply_has_label(const MongoReply *reply, const char *label)
+{
+	bson_iter_t labels;
+	bson_iter_t element;
+
+	if (!mongo_reply_find(reply, "errorLabels", &labels) || !BSON_ITER_HOLDS_ARRAY(&labels) ||
+		!bson_iter_recurse(&labels, &element))
+		return false;
+	while (bson_iter_next(&element))
+	{
+		if (BSON_ITER_HOLDS_UTF8(&element) && strcmp(bson_iter_utf8(&element, NULL), label) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* ------------------------------ what went wrong ---------------------------- */
 
 void
-mongo_report_violation(MongoConnection *connection, const char *detail)
+mongo_report_violation(const char *server_name, const char *detail)
 {
-	connection->broken = true;
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("server \"%s\" sent an invalid reply",
-					connection->server_name),
+			 errmsg("server \"%s\" sent an invalid reply", server_name),
 			 errdetail("%s", detail)));
 }
 

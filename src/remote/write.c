@@ -20,19 +20,6 @@
 /* ------------------------- what MongoDB answers ----------------------------- */
 
 void
-mongo_note_error(bson_error_t *error, uint32 domain, const bson_iter_t *field)
-{
-	bson_iter_t nested;
-	MongoFailure failure;
-
-	if ((!BSON_ITER_HOLDS_DOCUMENT(field) && !BSON_ITER_HOLDS_ARRAY(field)) ||
-		!bson_iter_recurse(field, &nested))
-		return;
-	mongo_read_failure(&nested, &failure);
-	bson_set_error(error, domain, failure.code, "%s", failure.text);
-}
-
-void
 mongo_append_update(bson_t *document, const char *field, const bson_t *update)
 {
 	bson_iter_t iter;
@@ -46,39 +33,31 @@ mongo_append_update(bson_t *document, const char *field, const bson_t *update)
 
 /* find_write_error: the first of writeErrors; false if there is none. */
 static bool
-find_write_error(const bson_t *document, bson_iter_t *element)
+find_write_error(const MongoReply *reply, bson_iter_t *element)
 {
 	bson_iter_t iter;
 
-	return bson_iter_init_find(&iter, document, "writeErrors") &&
-		BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, element) &&
-		bson_iter_next(element);
+	return mongo_reply_find(reply, "writeErrors", &iter) && BSON_ITER_HOLDS_ARRAY(&iter) &&
+		bson_iter_recurse(&iter, element) && bson_iter_next(element);
 }
 
-/*
- * read_reply
- *		Has the write succeeded?  If not, *error has the first reason.
- */
-static bool
-read_reply(const MongoConnection *connection, MongoWriteReply *reply)
+/* read_reply: note whether the write has failed, and the first reason. */
+static void
+read_reply(MongoWrite *write)
 {
-	bson_error_t *error = &reply->error;
+	const MongoReply *reply = &write->reply;
 	bson_iter_t iter;
 
-	memset(error, 0, sizeof(*error));
-	if (mongo_reply_has_failed(connection, reply->answered, &reply->document, error))
-		return false;
-	if (find_write_error(&reply->document, &iter))
+	write->failed = mongo_reply_failure(write->lease->connection, reply, &write->failure);
+	if (write->failed)
+		return;
+	write->failed = find_write_error(reply, &iter) ||
+		mongo_reply_find(reply, "writeConcernError", &iter);
+	if (write->failed)
 	{
-		mongo_note_error(error, MONGOC_ERROR_SERVER, &iter);
-		return false;
+		mongo_read_failure(&iter, &write->failure);
+		write->failure.transient = mongo_reply_has_label(reply, "TransientTransactionError");
 	}
-	if (bson_iter_init_find(&iter, &reply->document, "writeConcernError"))
-	{
-		mongo_note_error(error, MONGOC_ERROR_WRITE_CONCERN, &iter);
-		return false;
-	}
-	return true;
 }
 
 /*
@@ -87,12 +66,11 @@ read_reply(const MongoConnection *connection, MongoWriteReply *reply)
  *		was, the connection is not used any more.
  */
 static void
-note_lost_primary(MongoConnection *connection, const MongoWriteReply *reply)
+note_lost_primary(MongoWrite *write)
 {
-	if (mongo_reply_has_label(&reply->document, "RetryableWriteError") ||
-		(!mongo_reply_is_ok(&reply->document) &&
-		 mongo_error_is_retryable(reply->error.code)))
-		connection->broken = true;
+	if (write->failure.lost || mongo_reply_has_label(&write->reply, "RetryableWriteError") ||
+		(!mongo_reply_is_ok(&write->reply) && mongo_error_is_retryable(write->failure.code)))
+		write->lease->connection->broken = true;
 }
 
 /*
@@ -103,32 +81,33 @@ note_lost_primary(MongoConnection *connection, const MongoWriteReply *reply)
  * any number of documents, an error in it does not say how many came before.
  */
 static MongoWriteEnd
-classify_end(const MongoWriteUnderWay *way, const MongoWriteReply *reply)
+classify_end(const MongoWrite *write)
 {
 	bson_iter_t element;
 
-	if (reply->succeeded || !way->sent)
+	if (write->in_transaction || !write->failed || !write->sent)
 		return MONGO_WRITE_ANSWERED;
-	if (!reply->answered)
+	if (write->failure.lost)
 		return MONGO_WRITE_UNKNOWN;
-	if (find_write_error(&reply->document, &element))
-		return way->most < 0 ? MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
-	return mongo_error_is_interruption(reply->error.code) ?
-		MONGO_WRITE_STOPPED : MONGO_WRITE_ANSWERED;
+	if (find_write_error(&write->reply, &element) ? write->most < 0 :
+		mongo_error_is_interruption(write->failure.code))
+		return MONGO_WRITE_STOPPED;
+	return MONGO_WRITE_ANSWERED;
 }
 
 /* ------------------------------- one attempt -------------------------------- */
 
 /* start_attempt: send the message; its reply is to be received. */
 static void
-start_attempt(MongoWriteUnderWay *way)
+start_attempt(MongoWrite *write)
 {
-	MongoConnection *connection = way->lease->connection;
-	const MongoSequence *operations = way->command.sequence;
+	MongoConnection *connection = write->lease->connection;
+	const MongoSequence *operations = write->command.sequence;
 
 	mongo_memory_check(connection->compressor == NULL || operations == NULL ? 0 :
 					   2 * mongo_memory_grown(operations->size));
-	way->sent = mongo_send(connection, &way->command, &way->reply);
+	write->reply = (MongoReply) {.context = CurrentMemoryContext};
+	write->sent = mongo_send(connection, &write->command, &write->reply);
 }
 
 /*
@@ -139,40 +118,32 @@ start_attempt(MongoWriteUnderWay *way)
  * write.
  */
 static bool
-finish_attempt(MongoWriteUnderWay *way, MongoWriteReply *reply)
+finish_attempt(MongoWrite *write)
 {
-	MongoConnection *connection = way->lease->connection;
+	MongoConnection *connection = write->lease->connection;
 	MongoTransport *transport = &connection->transport;
-	MongoOutcome outcome = MONGO_BROKEN;
 	bool		given_up = transport->interrupted;
 
-	if (way->sent)
-		outcome = mongo_receive_document(connection, &way->reply, MONGO_DUE_INTERRUPT,
-										 &reply->document);
-	if (outcome == MONGO_INTERRUPTED)
+	if (write->sent &&
+		mongo_receive(connection, &write->reply, MONGO_DUE_INTERRUPT) == MONGO_INTERRUPTED)
 	{
 		given_up = true;
-		if (way->lsid != NULL)
-			outcome = mongo_end_write(connection, way->lsid, &way->reply, &reply->document);
+		if (write->lsid != NULL)
+			(void) mongo_end_write(connection, write->lsid, &write->reply);
 	}
-	reply->answered = outcome == MONGO_REPLY;
-	reply->succeeded = read_reply(connection, reply);
-	if (!reply->answered)
-		connection->broken = true;
-	else
-		note_lost_primary(connection, reply);
-	if (way->in_transaction)
+	read_reply(write);
+	note_lost_primary(write);
+	write->end = classify_end(write);
+	if (write->in_transaction)
 	{
-		mongo_session_note_reply(way->session, reply->answered ? &reply->document : NULL);
-		reply->end = MONGO_WRITE_ANSWERED;
+		mongo_session_note_reply(write->session, &write->reply);
 		return false;
 	}
-	if (reply->succeeded)
+	if (!write->failed)
 		transport->timed_out = false;	/* late, but there */
-	reply->end = classify_end(way, reply);
-	return !given_up && (reply->answered ?
-						 mongo_reply_has_label(&reply->document, "RetryableWriteError") :
-						 transport->violation == NULL && transport->memory_missing == 0);
+	return !given_up && (write->failure.lost ?
+						 transport->violation == NULL && transport->memory_missing == 0 :
+						 mongo_reply_has_label(&write->reply, "RetryableWriteError"));
 }
 
 /* ------------------------------ the second one ------------------------------ */
@@ -212,112 +183,104 @@ find_primary(MongoSession *session, MongoLease *lease)
  *		What goes with a write outside of MongoDB's transactions: lsid, the write concern
  *		and, where MongoDB is to recognize a repetition, txnNumber.
  *
- * way->lsid becomes a copy: a second attempt outlives the connection, and its session with it.
+ * write->lsid becomes a copy: a second attempt outlives the connection, and its session with it.
  */
 static bson_t *
-write_fields(MongoWriteUnderWay *way)
+write_fields(MongoWrite *write)
 {
-	MongoConnection *connection = way->lease->connection;
+	MongoConnection *connection = write->lease->connection;
 	const bson_t *lsid = mongo_server_session_use(&connection->session, connection->context);
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 
 	if (lsid != NULL)
 	{
-		way->lsid = bson_copy_in(CurrentMemoryContext, lsid);
+		write->lsid = bson_copy_in(CurrentMemoryContext, lsid);
 		BSON_APPEND_DOCUMENT(fields, "lsid", lsid);
-		way->may_repeat = connection->retries_writes && way->most >= 0;
-		if (way->may_repeat)
+		write->may_repeat = connection->retries_writes && write->most >= 0;
+		if (write->may_repeat)
 			BSON_APPEND_INT64(fields, "txnNumber", ++connection->session.number);
 	}
-	if (way->session != NULL && connection->write_concern != NULL)
+	if (write->session != NULL && connection->write_concern != NULL)
 		bson_concat(fields, connection->write_concern);
 	/* a member that is connected to directly may be a secondary */
-	if (way->session == NULL && connection->read_preference != NULL &&
+	if (write->session == NULL && connection->read_preference != NULL &&
 		mongo_uri_is_single(connection->uri) && strncmp(connection->server_type, "RS", 2) == 0 &&
-		!bson_has_field(way->command.document, "$readPreference"))
+		!bson_has_field(write->command.document, "$readPreference"))
 		bson_concat(fields, connection->read_preference);
 	return fields;
 }
 
+void
+mongo_write_begin(MongoSession *session, MongoLease *lease, const MongoCommand *command,
+				  int64 most, MongoWrite *write)
+{
+	*write = (MongoWrite) {
+		.session = session,
+		.lease = lease,
+		.command = *command,
+		.most = most,
+		.in_transaction = session != NULL && session->lease != NULL
+	};
+	write->command.fields = write->in_transaction ? mongo_session_fields(session) :
+		write_fields(write);
+	start_attempt(write);
+}
+
 /*
- * take_second
- *		What both attempts together say, in *reply.
+ * repeat
+ *		The second attempt, and what both together say.
  *
  * Only a reply without an error of the whole command says what has become of a
  * first attempt that was not answered.
  */
 static void
-take_second(MongoWriteReply *reply, const MongoWriteReply *second)
+repeat(MongoWrite *write)
 {
-	bool		conclusive = second->answered && mongo_reply_is_ok(&second->document);
+	MongoWrite	first = *write;
 
-	reply->end = conclusive ? second->end : Max(reply->end, second->end);
-	if (second->answered && mongo_reply_has_label(&second->document, "NoWritesPerformed"))
-		return;
-
-	reply->answered = second->answered;
-	reply->succeeded = second->succeeded;
-	reply->error = second->error;
-	if (second->answered)
-		(void) bson_view(&reply->document, bson_get_data(&second->document),
-						 second->document.len);
+	start_attempt(write);
+	(void) finish_attempt(write);
+	if (!mongo_reply_is_ok(&write->reply))
+		write->end = Max(first.end, write->end);
+	if (mongo_reply_has_label(&write->reply, "NoWritesPerformed"))
+	{
+		write->reply = first.reply;
+		write->failed = first.failed;
+		write->failure = first.failure;
+	}
 }
 
-void
-mongo_write_message_begin(MongoSession *session, MongoLease *lease,
-						  const MongoCommand *command, int64 most,
-						  MongoWriteUnderWay *way)
+bool
+mongo_write_finish(MongoWrite *write)
 {
-	*way = (MongoWriteUnderWay) {
-		.session = session,
-		.lease = lease,
-		.command = *command,
-		.most = most,
-		.in_transaction = session != NULL && session->lease != NULL,
-		.reply.context = CurrentMemoryContext
-	};
-	way->command.fields = way->in_transaction ? mongo_session_fields(session) : write_fields(way);
-	start_attempt(way);
-}
-
-void
-mongo_write_message_finish(MongoWriteUnderWay *way, MongoWriteReply *reply)
-{
-	int64		most = way->most;
-	bool		may_repeat = finish_attempt(way, reply) && way->may_repeat;
+	bool		may_repeat = finish_attempt(write) && write->may_repeat;
 	MongoWriteDoubt *doubt;
 	MongoWriteDoubt before;
-	MongoWriteReply second;
 
-	if (way->session == NULL)
-		return;
-	doubt = &way->session->doubt;
+	if (write->session == NULL)
+		return !write->failed;
+	doubt = &write->session->doubt;
 	before = *doubt;
-	mongo_write_doubt_add(doubt, reply->end, most);
-	if (!may_repeat || !find_primary(way->session, way->lease))
-		return;
-
-	/* the first one's reply is still looked at */
-	way->reply = (MongoReply) {.context = CurrentMemoryContext};
-	start_attempt(way);
-	(void) finish_attempt(way, &second);
-	take_second(reply, &second);
-	*doubt = before;
-	mongo_write_doubt_add(doubt, reply->end, most);
+	mongo_write_doubt_add(doubt, write->end, write->most);
+	if (may_repeat && find_primary(write->session, write->lease))
+	{
+		repeat(write);
+		*doubt = before;
+		mongo_write_doubt_add(doubt, write->end, write->most);
+	}
+	return !write->failed;
 }
 
 void
-mongo_write_message_abandon(MongoWriteUnderWay *way, int milliseconds,
-							MongoWriteReply *reply)
+mongo_write_abandon(MongoWrite *write, int milliseconds)
 {
-	MongoTransport *transport = &way->lease->connection->transport;
+	MongoTransport *transport = &write->lease->connection->transport;
 
-	way->reply.context = CurrentMemoryContext;
+	write->reply.context = CurrentMemoryContext;
 	mongo_begin_ending(transport, milliseconds, 0);
-	(void) finish_attempt(way, reply);
+	(void) finish_attempt(write);
 	mongo_finish_ending(transport);
-	mongo_write_doubt_add(&way->session->doubt, reply->end,
-						  way->most);
+	mongo_write_doubt_add(&write->session->doubt, write->end, write->most);
 }
 
 /*-------------------------------------------------------------------------
@@ -397,12 +360,12 @@ mongo_warn_of_lasting_writes(const char *server_name, int64 documents,
 #define LONGEST_WAIT_MS		10000
 
 bool
-mongo_wait_for_conflict(MongoLease *lease, const bson_error_t *error,
+mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
 						TimestampTz since, int attempt)
 {
 	int			limit = LockTimeout > 0 ? LockTimeout : LONGEST_WAIT_MS;
 
-	if (error->code != WRITE_CONFLICT)
+	if (failure->code != WRITE_CONFLICT)
 		return false;
 	if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), limit))
 	{

@@ -205,53 +205,44 @@ take_operations(const MongoWriteBatch *operations, const MongoConnection *connec
 	return count;
 }
 
-/* ------------------------- one batch, and its outcome ----------------------- */
+/* ------------------------ a batch that is being written --------------------- */
 
-/* A batch, and how it is called in messages. */
-typedef struct Sending
+/* One message or several, one after the other. */
+struct MongoWriteFlight
 {
+	MemoryContext context;		/* of this and all that belongs to it */
 	MongoSession *session;
-	const char *database;		/* in UTF-8 */
-	const char *collection;		/* likewise */
+	MongoLease *lease;
 	const MongoWriteBatch *batch;
-	bool		allow_duplicates;
-	int64		first_row;
-	int64		rows_before;
-	const char *context_message;
-} Sending;
+	MongoWriteBatch operations; /* those of its rows that are not omitted */
 
-/* What has become of a batch. */
-typedef struct Outcome
-{
+	/* of the last message */
+	MongoSequence sequence;
+	MongoWrite	write;
+	int			first;			/* of its operations */
+	int			count;
+
+	/* of the batch so far */
 	int64		written;
 	Bitmapset  *omitted;		/* rows that are not sent any more */
 	Bitmapset  *inserted;		/* rows that upserts have inserted */
+	Bitmapset  *refused;		/* rows not written for a duplicate key, if
+								 * allowed */
 	int			raced;			/* the row that has lost a race last, or -1 */
 	int			attempts;		/* of it */
 
-	/* of the last attempt */
+	/* of the last attempt at it */
 	bool		failed;
-	int			duplicates;		/* not written for a duplicate key, if allowed */
-	Bitmapset  *refused;		/* their rows */
-	bool		has_failure;	/* 'failure' of an operation is another one: */
-	MongoFailure failure;
-	int			failed_row;
-	bool		is_refused;		/* 'error' is of the command or its write
-								 * concern */
-	bool		is_transient;	/* it has ended MongoDB's transaction */
-	bson_error_t error;
-	MongoWriteEnd end;
-} Outcome;
+	bool		is_refused;		/* a command, or its write concern */
+	int			failed_row;		/* the first of the others; -1: none */
+	MongoFailure failure;		/* of that row, or else of the command */
 
-/* One message of a batch. */
-typedef struct Part
-{
-	MongoSequence operations;
-	MongoWriteUnderWay way;
-	int			first;			/* of its operations, among those that are
-								 * sent */
-	int			count;
-} Part;
+	/* of one whose reply is not waited for */
+	Oid			userid;			/* who has sent it */
+	List	   *tables;			/* mongo_tables_at_work() then */
+	bool		landed;			/* nothing is under way any more */
+	bool		answered;		/* and the outcome is there */
+};
 
 static bool
 is_upsert(const MongoWriteBatch *batch)
@@ -259,84 +250,71 @@ is_upsert(const MongoWriteBatch *batch)
 	return kinds[batch->kind].upserts;
 }
 
+/* create_flight: in a context of its own. */
+static MongoWriteFlight *
+create_flight(MemoryContext owner, MongoSession *session, const MongoWriteBatch *batch)
+{
+	MemoryContext context = AllocSetContextCreate(owner, "mongo_fdw bulk write",
+												  ALLOCSET_SMALL_SIZES);
+	MongoWriteFlight *flight = MemoryContextAllocZero(context, sizeof(MongoWriteFlight));
+
+	flight->context = context;
+	flight->session = session;
+	flight->batch = batch;
+	flight->raced = flight->failed_row = -1;
+	return flight;
+}
+
 /* most_documents: that a batch may write; -1: any number. */
 static int64
-most_documents(const MongoWriteBatch *batch, const Bitmapset *omitted)
+most_documents(const MongoWriteFlight *flight)
 {
-	return kinds[batch->kind].many ? -1 :
-		batch->count - bms_num_members(omitted);
+	return kinds[flight->batch->kind].many ? -1 :
+		flight->batch->count - bms_num_members(flight->omitted);
 }
 
 /*
- * check_index: of an operation among those that were sent.  The lease may hold no connection, if
- * the write was to be repeated and no primary was found.
+ * row_of_element
+ *		The row that an element of a reply names by the index of an operation: the row's
+ *		index in the batch, of which some were omitted.
+ *
+ * The lease may hold no connection, if the write was to be repeated and no primary was found.
  */
-static void
-check_index(const MongoWriteUnderWay *way, int index, int count)
-{
-	if (index >= 0 && index < count)
-		return;
-	if (way->lease->connection != NULL)
-		mongo_report_violation(way->lease->connection,
-							   "It names an operation that was not sent.");
-	ereport(ERROR,
-			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("server \"%s\" sent an invalid reply",
-					way->session->server_name),
-			 errdetail("It names an operation that was not sent.")));
-}
-
-/* row_of_operation: its index in the batch, of which some were omitted. */
 static int
-row_of_operation(int operation, const Bitmapset *omitted)
+row_of_element(const MongoWriteFlight *flight, int index)
 {
+	int			operation = flight->first + index;
 	int			row = -1;
 
-	while ((row = bms_next_member(omitted, row)) >= 0 && row <= operation)
+	if (index < 0 || index >= flight->count)
+	{
+		if (flight->lease->connection != NULL)
+			flight->lease->connection->broken = true;
+		mongo_report_violation(flight->session->server_name,
+							   "It names an operation that was not sent.");
+	}
+	while ((row = bms_next_member(flight->omitted, row)) >= 0 && row <= operation)
 		operation++;
 	return operation;
 }
 
-/* note_inserted: the rows that upserts did not find. */
-static void
-note_inserted(const Part *part, const bson_iter_t *upserted, Outcome *outcome)
-{
-	bson_iter_t element;
-
-	if (!bson_iter_recurse(upserted, &element))
-		return;
-	while (bson_iter_next(&element))
-	{
-		bson_iter_t field;
-		int			index;
-
-		if (!bson_iter_recurse(&element, &field) || !bson_iter_find(&field, "index"))
-			continue;
-		index = (int) bson_iter_as_int64(&field);
-		check_index(&part->way, index, part->count);
-		outcome->inserted = bms_add_member(outcome->inserted,
-										   row_of_operation(part->first + index,
-															outcome->omitted));
-	}
-}
-
 /*
  * count_written
- *		How many documents a reply says that are written; *upserted is the list of those
+ *		How many documents the reply says that are written; *upserted is the list of those
  *		inserted by upserts, where it has one.
  */
 static int64
-count_written(const MongoWriteBatch *batch, const bson_t *document, bson_iter_t *upserted,
-			  bool *has_upserted)
+count_written(const MongoWriteFlight *flight, bson_iter_t *upserted, bool *has_upserted)
 {
+	const MongoReply *reply = &flight->write.reply;
 	bson_iter_t iter;
 	bson_iter_t element;
 	int64		count = 0;
 
-	*has_upserted = bson_iter_init_find(upserted, document, "upserted") &&
+	*has_upserted = mongo_reply_find(reply, "upserted", upserted) &&
 		BSON_ITER_HOLDS_ARRAY(upserted);
-	if (batch->kind != MONGO_INSERT_UNLESS_THERE)
-		return bson_iter_init_find(&iter, document, "n") && BSON_ITER_HOLDS_NUMBER(&iter) ?
+	if (flight->batch->kind != MONGO_INSERT_UNLESS_THERE)
+		return mongo_reply_find(reply, "n", &iter) && BSON_ITER_HOLDS_NUMBER(&iter) ?
 			bson_iter_as_int64(&iter) : 0;
 	if (*has_upserted && bson_iter_recurse(upserted, &element))
 	{
@@ -346,152 +324,127 @@ count_written(const MongoWriteBatch *batch, const bson_t *document, bson_iter_t 
 	return count;
 }
 
+/* note_inserted: the rows that upserts did not find. */
+static void
+note_inserted(MongoWriteFlight *flight, const bson_iter_t *upserted)
+{
+	bson_iter_t element;
+	bson_iter_t index;
+
+	if (!bson_iter_recurse(upserted, &element))
+		return;
+	while (bson_iter_next(&element))
+	{
+		if (bson_iter_recurse(&element, &index) && bson_iter_find(&index, "index"))
+			flight->inserted =
+				bms_add_member(flight->inserted,
+							   row_of_element(flight, (int) bson_iter_as_int64(&index)));
+	}
+}
+
 /* note_errors: those of single operations. */
 static void
-note_errors(const Sending *sending, const Part *part, const bson_t *document,
-			Outcome *outcome)
+note_errors(MongoWriteFlight *flight)
 {
-	bool		allowed = sending->allow_duplicates &&
-		sending->session->lease == NULL;
+	bool		allowed = flight->batch->allow_duplicates && flight->session->lease == NULL;
 	bson_iter_t iter;
 	bson_iter_t element;
-	bson_iter_t fields;
-	MongoFailure failure;
 
-	if (!bson_iter_init_find(&iter, document, "writeErrors") ||
+	if (!mongo_reply_find(&flight->write.reply, "writeErrors", &iter) ||
 		!BSON_ITER_HOLDS_ARRAY(&iter) || !bson_iter_recurse(&iter, &element))
 		return;
 	while (bson_iter_next(&element))
 	{
+		MongoFailure failure;
 		int			row;
 
-		failure = (MongoFailure) {.index = -1};
-		if (BSON_ITER_HOLDS_DOCUMENT(&element) && bson_iter_recurse(&element, &fields))
-			mongo_read_failure(&fields, &failure);
-		check_index(&part->way, failure.index, part->count);
-		row = row_of_operation(part->first + failure.index, outcome->omitted);
+		mongo_read_failure(&element, &failure);
+		row = row_of_element(flight, failure.index);
 		if (allowed && failure.code == MONGO_DUPLICATE_KEY)
+			flight->refused = bms_add_member(flight->refused, row);
+		else if (flight->failed_row < 0)
 		{
-			outcome->duplicates++;
-			outcome->refused = bms_add_member(outcome->refused, row);
-		}
-		else if (!outcome->has_failure)
-		{
-			outcome->has_failure = true;
-			outcome->failure = failure;
-			outcome->failed_row = row;
+			failure.transient = flight->write.failure.transient;
+			flight->failure = failure;
+			flight->failed_row = row;
 		}
 	}
 }
 
 /*
- * take_write_reply
+ * take_reply
  *		Note what is written, before anything asks for memory; then what has failed.
  */
 static void
-take_write_reply(const Sending *sending, const Part *part, const MongoWriteReply *reply,
-				 Outcome *outcome)
+take_reply(MongoWriteFlight *flight)
 {
-	MongoSession *session = sending->session;
-	const bson_t *document = reply->answered ? &reply->document : NULL;
-	bson_iter_t upserted;
+	MongoWrite *write = &flight->write;
+	bson_iter_t iter;
 	bool		has_upserted = false;
 
-	outcome->end = reply->end;
 	/* what fails in a MongoDB transaction has ended that */
-	if (reply->answered && (reply->succeeded || session->lease == NULL))
+	if (write->reply.document != NULL && (!write->failed || flight->session->lease == NULL))
 	{
-		int64		written = count_written(sending->batch, document, &upserted,
-											&has_upserted);
+		int64		written = count_written(flight, &iter, &has_upserted);
 
-		outcome->written += written;
-		mongo_session_note_write(session, written);
+		flight->written += written;
+		mongo_session_note_write(flight->session, written);
 	}
-	if (has_upserted && sending->batch->kind == MONGO_INSERT_UNLESS_THERE)
-		note_inserted(part, &upserted, outcome);
-	if (reply->succeeded)
+	if (has_upserted && flight->batch->kind == MONGO_INSERT_UNLESS_THERE)
+		note_inserted(flight, &iter);
+	if (!write->failed)
 		return;
 
-	if (!outcome->failed)
-		outcome->error = reply->error;
-	outcome->failed = true;
-	outcome->is_transient |= mongo_session_is_lost_by(session, &reply->error, document);
-	if (document != NULL)
-		note_errors(sending, part, document, outcome);
-	if (document == NULL || !mongo_reply_is_ok(document) ||
-		bson_has_field(document, "writeConcernError"))
-		outcome->is_refused = true;
+	flight->failed = true;
+	note_errors(flight);
+	if (mongo_reply_is_ok(&write->reply) &&
+		!mongo_reply_find(&write->reply, "writeConcernError", &iter))
+		return;
+	if (flight->failed_row < 0 && !flight->is_refused)
+		flight->failure = write->failure;
+	flight->is_refused = true;
 }
 
-/* begin_part: send some of the operations, from 'start' to 'end' of their bytes. */
+/* begin_message: send some of the operations, from 'start' to 'end' of their bytes. */
 static void
-begin_part(const Sending *sending, MongoLease *lease, const MongoWriteBatch *operations,
-		   Size start, Size end, Part *part)
+begin_message(MongoWriteFlight *flight, Size start, Size end)
 {
-	MongoWriteKind kind = operations->kind;
+	const MongoWriteBatch *batch = flight->batch;
 	bson_t	   *command = bson_create_in(CurrentMemoryContext);
 
-	BSON_APPEND_UTF8(command, kinds[kind].command, sending->collection);
-	BSON_APPEND_BOOL(command, "ordered", operations->ordered);
-	if (operations->comment != NULL)
-		mongo_trace_append(mongo_trace_prepare(operations->comment), command);
-	part->operations = (MongoSequence) {
-		kinds[kind].field, operations->data + start, end - start
+	BSON_APPEND_UTF8(command, kinds[batch->kind].command, mongo_to_utf8(batch->collection));
+	BSON_APPEND_BOOL(command, "ordered", batch->ordered);
+	if (batch->comment != NULL)
+		mongo_trace_append(mongo_trace_prepare(batch->comment), command);
+	flight->sequence = (MongoSequence) {
+		kinds[batch->kind].field, flight->operations.data + start, end - start
 	};
-	mongo_write_message_begin(sending->session, lease, &(MongoCommand) {
-		.database = sending->database,
+	mongo_write_begin(flight->session, flight->lease, &(MongoCommand) {
+		.database = mongo_to_utf8(batch->database),
 		.document = command,
-		.sequence = &part->operations
-	}, kinds[kind].many ? -1 : part->count, &part->way);
+		.sequence = &flight->sequence
+	}, kinds[batch->kind].many ? -1 : flight->count, &flight->write);
 }
 
-/* -------------------------- what lasts of a failure ------------------------- */
+/* ------------------------------ what has failed ----------------------------- */
 
-/* What lasts of a failed statement. */
-typedef struct Lasting
-{
-	int64		rows;			/* that are written; -1: none are counted */
-	char	   *doubtful;		/* mongo_write_doubt_text() */
-} Lasting;
-
+/* lasting_error_context: what lasts of a failed statement; nothing in a MongoDB transaction. */
 static void
 lasting_error_context(void *arg)
 {
-	const Lasting *lasting = arg;
-
-	if (lasting->rows >= 0)
-		errcontext("rows of this statement already written: %lld", (long long) lasting->rows);
-	if (lasting->doubtful != NULL)
-		errcontext("%s", lasting->doubtful);
-}
-
-/* what_lasts: nothing does in a MongoDB transaction. */
-static Lasting
-what_lasts(MongoSession *session, MongoWriteEnd end, int64 most, int64 first_row,
-		   int64 rows)
-{
+	const MongoWriteFlight *flight = arg;
 	MongoWriteDoubt doubt = {0};
+	char	   *doubtful;
 
-	if (session->lease != NULL)
-		return (Lasting) {-1, NULL};
-	mongo_write_doubt_add(&doubt, end, most);
-	return (Lasting) {first_row == 0 ? -1 : rows, mongo_write_doubt_text(&doubt)};
-}
-
-/* report_write_error names the row. */
-static void
-report_write_error(const MongoWriteBatch *batch, const MongoFailure *failure, int row,
-				   int64 first_row, const char *context_message)
-{
-	const char *message = context_message;
-	const char *hint = NULL;
-
-	if (first_row > 0)
-		message = psprintf("%s, row %lld", context_message, (long long) first_row + row);
-	if (batch->kind == MONGO_INSERT_UNLESS_THERE && !batch->by_key &&
-		failure->code == MONGO_DUPLICATE_KEY)
-		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
-	mongo_report_write_error(message, failure, hint);
+	if (flight->session->lease != NULL)
+		return;
+	if (flight->batch->first_row > 0)
+		errcontext("rows of this statement already written: %lld",
+				   (long long) (flight->batch->rows_before + flight->written));
+	mongo_write_doubt_add(&doubt, flight->write.end, most_documents(flight));
+	doubtful = mongo_write_doubt_text(&doubt);
+	if (doubtful != NULL)
+		errcontext("%s", doubtful);
 }
 
 /*
@@ -499,25 +452,26 @@ report_write_error(const MongoWriteBatch *batch, const MongoFailure *failure, in
  *		Unless all that has failed are duplicates that are allowed.
  */
 static void
-raise_failure(const Sending *sending, const Outcome *outcome)
+raise_failure(MongoWriteFlight *flight)
 {
-	Lasting		lasting;
-	ErrorContextCallback callback = {error_context_stack, lasting_error_context, &lasting};
+	const MongoWriteBatch *batch = flight->batch;
+	const MongoFailure *failure = &flight->failure;
+	ErrorContextCallback callback = {error_context_stack, lasting_error_context, flight};
+	const char *message = batch->context_message;
+	const char *hint = NULL;
 
 	/* an interrupt may have been put off until MongoDB had ended the write */
 	CHECK_FOR_INTERRUPTS();
-	lasting = what_lasts(sending->session, outcome->end,
-						 most_documents(sending->batch, outcome->omitted),
-						 sending->first_row, sending->rows_before + outcome->written);
+	if (flight->failed_row < 0 && !flight->is_refused)
+		return;
 	error_context_stack = &callback;
-	if (outcome->is_transient)
-		mongo_report_transient_error(sending->context_message, &outcome->error);
-	if (outcome->has_failure)
-		report_write_error(sending->batch, &outcome->failure, outcome->failed_row,
-						   sending->first_row, sending->context_message);
-	if (outcome->is_refused)
-		mongo_report_bson_error(sending->context_message, &outcome->error, NULL);
-	error_context_stack = callback.previous;
+	if (flight->failed_row >= 0 && batch->first_row > 0 && !failure->transient)
+		message = psprintf("%s, row %lld", message,
+						   (long long) batch->first_row + flight->failed_row);
+	if (flight->failed_row >= 0 && batch->kind == MONGO_INSERT_UNLESS_THERE && !batch->by_key &&
+		failure->code == MONGO_DUPLICATE_KEY)
+		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
+	mongo_raise_failure(message, failure, hint);
 }
 
 /* --------------------------------- sending ---------------------------------- */
@@ -526,41 +480,36 @@ raise_failure(const Sending *sending, const Outcome *outcome)
  * send_operations
  *		One attempt at all that is not omitted.
  *
- * Raises what mongo_write_message_finish() does, after which the lease may hold no connection.
+ * Raises what mongo_write_finish() does, after which the lease may hold no connection.
  */
 static void
-send_operations(const Sending *sending, MongoLease *lease, Outcome *outcome)
+send_operations(MongoWriteFlight *flight)
 {
-	MongoWriteBatch operations;
+	MongoLease *lease = flight->lease;
 	Size		position = 0;
-	int			sent = 0;
 	bool		goes_on = true;
 
-	outcome->failed = outcome->has_failure = false;
-	outcome->is_refused = outcome->is_transient = false;
-	make_operations(sending->batch, outcome->omitted, &operations);
-	while (sent < operations.count && goes_on)
+	flight->failed = flight->is_refused = false;
+	flight->failed_row = -1;
+	make_operations(flight->batch, flight->omitted, &flight->operations);
+	for (flight->first = 0; flight->first < flight->operations.count && goes_on;
+		 flight->first += flight->count)
 	{
 		Size		start = position;
-		Part	   *part = palloc(sizeof(Part));
-		MongoWriteReply *reply = bson_palloc(CurrentMemoryContext, sizeof(MongoWriteReply));
 
-		part->first = sent;
-		part->count = take_operations(&operations,
-									  lease->connection,
-									  operations.count - sent, &position);
-		begin_part(sending, lease, &operations, start, position, part);
-		mongo_write_message_finish(&part->way, reply);
-		take_write_reply(sending, part, reply, outcome);
-		sent += part->count;
+		flight->count = take_operations(&flight->operations, lease->connection,
+										flight->operations.count - flight->first, &position);
+		begin_message(flight, start, position);
+		(void) mongo_write_finish(&flight->write);
+		take_reply(flight);
 
 		/*
 		 * outside of transactions, after errors of single operations alone,
 		 * and if their order does not count
 		 */
-		goes_on = reply->succeeded ||
-			(!operations.ordered && sending->session->lease == NULL &&
-			 !outcome->is_refused && lease->connection != NULL &&
+		goes_on = !flight->write.failed ||
+			(!flight->batch->ordered && flight->session->lease == NULL &&
+			 !flight->is_refused && lease->connection != NULL &&
 			 mongo_connection_is_clean(lease->connection));
 	}
 }
@@ -574,15 +523,14 @@ send_operations(const Sending *sending, MongoLease *lease, Outcome *outcome)
  * and where duplicate keys are allowed, without the row that has one.
  */
 static bool
-may_try_again(const Sending *sending, MongoLease *lease, Outcome *outcome,
-			  TimestampTz since, int attempt)
+may_try_again(MongoWriteFlight *flight, TimestampTz since, int attempt)
 {
-	if (outcome->is_transient)
-		return mongo_wait_for_conflict(lease, &outcome->error, since, attempt);
-	if (!sending->allow_duplicates || !outcome->has_failure ||
-		outcome->failure.code != MONGO_DUPLICATE_KEY)
+	if (flight->failure.transient)
+		return mongo_wait_for_conflict(flight->lease, &flight->failure, since, attempt);
+	if (!flight->batch->allow_duplicates || flight->failed_row < 0 ||
+		flight->failure.code != MONGO_DUPLICATE_KEY)
 		return false;
-	outcome->omitted = bms_add_member(outcome->omitted, outcome->failed_row);
+	flight->omitted = bms_add_member(flight->omitted, flight->failed_row);
 	return true;
 }
 
@@ -594,113 +542,77 @@ may_try_again(const Sending *sending, MongoLease *lease, Outcome *outcome,
  * The lease holds no connection if the repetition of a write has found no primary.
  */
 static bool
-may_upsert_again(const Sending *sending, const MongoLease *lease, Outcome *outcome)
+may_upsert_again(MongoWriteFlight *flight)
 {
-	int			row = outcome->failed_row;
+	int			row = flight->failed_row;
 
-	if (!is_upsert(sending->batch) || lease->connection == NULL ||
-		sending->session->lease != NULL ||
-		!outcome->has_failure || outcome->failure.code != MONGO_DUPLICATE_KEY)
+	if (!is_upsert(flight->batch) || flight->lease->connection == NULL ||
+		flight->session->lease != NULL || row < 0 ||
+		flight->failure.code != MONGO_DUPLICATE_KEY)
 		return false;
-	outcome->attempts = row == outcome->raced ? outcome->attempts + 1 : 1;
-	outcome->raced = row;
-	if (outcome->attempts == MONGO_UPSERT_ATTEMPTS)
+	flight->attempts = row == flight->raced ? flight->attempts + 1 : 1;
+	flight->raced = row;
+	if (flight->attempts == MONGO_UPSERT_ATTEMPTS)
 		return false;
 	if (row > 0)
-		outcome->omitted = bms_add_range(outcome->omitted, 0, row - 1);
+		flight->omitted = bms_add_range(flight->omitted, 0, row - 1);
 	return true;
 }
 
 /* send_all: in a fresh transaction as often as it takes. */
 static void
-send_all(const Sending *sending, MongoLease *lease, Outcome *outcome)
+send_all(MongoWriteFlight *flight)
 {
-	MongoSession *session = sending->session;
+	MongoSession *session = flight->session;
 	TimestampTz since = GetCurrentTimestamp();
 	bool		fresh = mongo_session_is_fresh(session);
 
 	for (int attempt = 0;; attempt++)
 	{
-		send_operations(sending, lease, outcome);
-		if (lease->connection != NULL)
-			mongo_lease_check_interrupts(lease);
-		if (!outcome->failed)
+		send_operations(flight);
+		if (flight->lease->connection != NULL)
+			mongo_lease_check_interrupts(flight->lease);
+		if (!flight->failed)
 			return;
-		if (may_upsert_again(sending, lease, outcome))
+		if (may_upsert_again(flight))
 			continue;
-		if (!fresh || !may_try_again(sending, lease, outcome, since, attempt))
+		if (!fresh || !may_try_again(flight, since, attempt))
 			return;
 		mongo_session_restart(session);
-		outcome->written = 0;
-		outcome->inserted = NULL;
-		if (bms_num_members(outcome->omitted) == sending->batch->count)
+		flight->written = 0;
+		flight->inserted = NULL;
+		if (bms_num_members(flight->omitted) == flight->batch->count)
 		{
-			outcome->failed = false;
+			flight->failed = false;
 			return;
 		}
 	}
 }
 
-static MemoryContext
-create_context(MemoryContext parent)
-{
-	return AllocSetContextCreate(parent, "mongo_fdw bulk write", ALLOCSET_SMALL_SIZES);
-}
-
 void
-mongo_write_batch_send(MongoSession *session, const char *database,
-					   const char *collection, const MongoWriteBatch *batch,
-					   bool allow_duplicates, int64 first_row, int64 rows_before,
-					   const char *context_message, MongoWriteResult *result)
+mongo_write_batch_send(MongoSession *session, const MongoWriteBatch *batch,
+					   MongoWriteResult *result)
 {
-	MemoryContext context = create_context(CurrentMemoryContext);
-	MemoryContext caller_context = MemoryContextSwitchTo(context);
-	Sending		sending = {
-		session, mongo_to_utf8(database), mongo_to_utf8(collection), batch,
-		allow_duplicates, first_row, rows_before, context_message
-	};
-	Outcome		outcome = {.raced = -1};
-	MongoLease *lease;
+	MemoryContext caller_context = CurrentMemoryContext;
+	MongoWriteFlight *flight = create_flight(caller_context, session, batch);
 
+	MemoryContextSwitchTo(flight->context);
 	/* before it is known: who fails half-way may have written */
 	mongo_session_note_write(session, 0);
-	lease = mongo_session_lease(session);
-	send_all(&sending, lease, &outcome);
-	if (outcome.failed)
-		raise_failure(&sending, &outcome);
+	flight->lease = mongo_session_lease(session);
+	send_all(flight);
+	if (flight->failed)
+		raise_failure(flight);
 	MemoryContextSwitchTo(caller_context);
-	result->written = outcome.written;
-	if (batch->kind == MONGO_INSERT_UNLESS_THERE)
-	{
-		result->refused = bms_del_members(bms_add_range(NULL, 0, batch->count - 1),
-										  outcome.inserted);
-		result->duplicates = bms_num_members(result->refused);
-	}
-	else
-	{
-		result->refused = bms_copy(outcome.refused);
-		result->duplicates = outcome.duplicates;
-	}
-	mongo_session_return_lease(session, lease);
-	MemoryContextDelete(context);
+	result->written = flight->written;
+	result->refused = batch->kind == MONGO_INSERT_UNLESS_THERE ?
+		bms_del_members(bms_add_range(NULL, 0, batch->count - 1), flight->inserted) :
+		bms_copy(flight->refused);
+	mongo_session_return_lease(session, flight->lease);
+	MemoryContextDelete(flight->context);
 }
 
 /* --------------------------- one batch in flight ---------------------------- */
-
-struct MongoWriteFlight
-{
-	MemoryContext context;		/* of this and all that belongs to it */
-	MongoLease *lease;
-	Sending		sending;
-	MongoWriteBatch operations;
-	Part		part;
-	MongoWriteReply *reply;
-	Oid			userid;			/* who has sent it */
-	List	   *tables;			/* mongo_tables_at_work() then */
-	bool		landed;			/* nothing is under way any more */
-	bool		answered;		/* and the outcome is there */
-	Outcome		outcome;
-};
 
 /*
  * land: from now on nobody else is to look after it.
@@ -712,7 +624,7 @@ static void
 land(MongoWriteFlight *flight)
 {
 	flight->landed = true;
-	flight->sending.session->flight = NULL;
+	flight->session->flight = NULL;
 	mongo_lease_leave_list(flight->lease);
 }
 
@@ -725,8 +637,8 @@ mongo_write_flight_settle(MongoWriteFlight *flight)
 		return;
 	land(flight);
 	caller_context = MemoryContextSwitchTo(flight->context);
-	mongo_write_message_finish(&flight->part.way, flight->reply);
-	take_write_reply(&flight->sending, &flight->part, flight->reply, &flight->outcome);
+	(void) mongo_write_finish(&flight->write);
+	take_reply(flight);
 	if (flight->lease->connection != NULL)
 		mongo_lease_check_interrupts(flight->lease);
 	mongo_lease_put(flight->lease);
@@ -746,16 +658,15 @@ mongo_write_flight_check(MongoWriteFlight *flight)
 	MongoAtWork work;
 
 	/* an interrupt that was caught may have kept the outcome from us */
-	if (!flight->answered ||
-		(flight->outcome.failed && flight->userid != GetUserId()))
+	if (!flight->answered || (flight->failed && flight->userid != GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
-				 errmsg("%s", flight->sending.context_message),
+				 errmsg("%s", flight->batch->context_message),
 				 errdetail("An earlier batch of the statement has failed, or it is not known what has become of it.")));
-	if (!flight->outcome.failed)
+	if (!flight->failed)
 		return;
 	mongo_begin_work(&work, flight->tables);
-	raise_failure(&flight->sending, &flight->outcome);
+	raise_failure(flight);
 	mongo_end_work(&work);
 }
 
@@ -763,7 +674,6 @@ void
 mongo_write_flight_abandon(MongoWriteFlight *flight)
 {
 	MemoryContext caller_context;
-	MongoWriteReply reply;
 	bson_iter_t upserted;
 	bool		has_upserted;
 
@@ -772,10 +682,9 @@ mongo_write_flight_abandon(MongoWriteFlight *flight)
 		return;
 	land(flight);
 	caller_context = MemoryContextSwitchTo(TopTransactionContext);
-	mongo_write_message_abandon(&flight->part.way, ABANDONED_MS, &reply);
-	mongo_session_note_write(flight->sending.session, reply.answered ?
-							 count_written(flight->sending.batch, &reply.document,
-										   &upserted, &has_upserted) : 0);
+	mongo_write_abandon(&flight->write, ABANDONED_MS);
+	mongo_session_note_write(flight->session,
+							 count_written(flight, &upserted, &has_upserted));
 	MemoryContextSwitchTo(caller_context);
 }
 
@@ -797,11 +706,9 @@ static const MongoTurns flight_turns = {
 };
 
 MongoWriteFlight *
-mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *database,
-						const char *collection, const MongoWriteBatch *batch,
-						int64 first_row, int64 rows_before, const char *context_message)
+mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
+						const MongoWriteBatch *batch)
 {
-	MemoryContext context;
 	MemoryContext caller_context;
 	MongoWriteFlight *flight;
 	Size		position = 0;
@@ -809,38 +716,28 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session, const char *
 	/* upserts may have to be repeated in part */
 	if (session->lease != NULL || is_upsert(batch))
 		return NULL;
-	context = create_context(owner);
-	caller_context = MemoryContextSwitchTo(context);
-	flight = bson_palloc(context, sizeof(MongoWriteFlight));
-	memset(flight, 0, sizeof(MongoWriteFlight));
-	flight->context = context;
+	flight = create_flight(owner, session, batch);
+	caller_context = MemoryContextSwitchTo(flight->context);
 	flight->userid = GetUserId();
 	flight->tables = list_copy(mongo_tables_at_work());
-	flight->reply = bson_palloc(context, sizeof(MongoWriteReply));
-	flight->sending = (Sending) {
-		session, mongo_to_utf8(database), mongo_to_utf8(collection), batch, false,
-		first_row, rows_before, context_message
-	};
 	flight->lease = mongo_lease_acquire_for_write(CurrentMemoryContext, session->user,
 												  &flight_turns, flight);
 	make_operations(batch, NULL, &flight->operations);
-	flight->part.count = take_operations(&flight->operations,
-										 flight->lease->connection,
-										 batch->count, &position);
-	if (flight->part.count < batch->count)
+	flight->count = take_operations(&flight->operations, flight->lease->connection,
+									batch->count, &position);
+	if (flight->count < batch->count)
 	{
 		MemoryContextSwitchTo(caller_context);
-		MemoryContextDelete(context);
+		MemoryContextDelete(flight->context);
 		return NULL;
 	}
 	mongo_session_note_write(session, 0);
-	begin_part(&flight->sending, flight->lease, &flight->operations, 0, position,
-			   &flight->part);
+	begin_message(flight, 0, position);
 	MemoryContextSwitchTo(caller_context);
 	session->flight = flight;
 	session->flight_level = mongo_writing_level();
 	mongo_lease_note_sent(flight->lease);
-	if (!flight->part.way.sent)
+	if (!flight->write.sent)
 		mongo_write_flight_settle(flight);
 	return flight;
 }
@@ -850,6 +747,6 @@ mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result)
 {
 	mongo_write_flight_settle(flight);
 	mongo_write_flight_check(flight);
-	*result = (MongoWriteResult) {.written = flight->outcome.written};
+	*result = (MongoWriteResult) {.written = flight->written};
 	MemoryContextDelete(flight->context);
 }
