@@ -321,13 +321,53 @@ RETURNS TABLE (finding text, field text, "column" name, documents bigint, types 
 AS 'MODULE_PATHNAME', 'mongo_fdw_check'
 LANGUAGE C STRICT VOLATILE;
 
--- Not strict: without server and database those of the schema's tables are meant.
+CREATE FUNCTION mongo_fdw_alteration("table" regclass, options text[] DEFAULT '{}')
+RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE;
 
-CREATE FUNCTION mongo_fdw_refresh(schema regnamespace, execute boolean DEFAULT false, server name DEFAULT NULL,
-	database text DEFAULT NULL, new_tables boolean DEFAULT true, options text[] DEFAULT '{}')
+CREATE FUNCTION mongo_fdw_refresh(schema regnamespace, server name DEFAULT NULL, database text DEFAULT NULL,
+	new_tables boolean DEFAULT true, options text[] DEFAULT '{}')
 RETURNS SETOF text
-AS 'MODULE_PATHNAME', 'mongo_fdw_refresh'
-LANGUAGE C VOLATILE;
+LANGUAGE sql VOLATILE
+BEGIN ATOMIC
+	WITH tables AS (
+		SELECT t.ftrelid, s.srvname, coalesce(o.database, 'test') AS database, coalesce(o.collection, c.relname) AS collection
+		FROM pg_catalog.pg_foreign_table t JOIN pg_catalog.pg_class c ON c.oid = t.ftrelid
+			JOIN pg_catalog.pg_foreign_server s ON s.oid = t.ftserver
+			JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw,
+			LATERAL (SELECT min(option_value) FILTER (WHERE option_name = 'database') AS database,
+				min(option_value) FILTER (WHERE option_name = 'collection') AS collection,
+				count(*) FILTER (WHERE option_name IN ('pipeline', 'unwind')) AS deriving
+				FROM pg_catalog.pg_options_to_table(t.ftoptions)) AS o
+		WHERE c.relnamespace = schema AND w.fdwhandler = 'mongo_fdw_handler'::regproc AND o.deriving = 0
+	), databases AS (
+		SELECT t.srvname, t.database FROM tables t
+		WHERE coalesce(t.srvname = server, true) AND coalesce(t.database = mongo_fdw_refresh.database, true)
+		UNION
+		SELECT server, mongo_fdw_refresh.database WHERE num_nulls(server, mongo_fdw_refresh.database) = 0
+	), given AS (
+		SELECT split_part(o, '=', 1) AS name, substr(o, strpos(o, '=') + 1) AS value FROM unnest(options) AS o
+	), statements AS (
+		SELECT t.ftrelid, t.srvname, t.database, mongo_fdw_alteration(t.ftrelid, options) AS statement
+		FROM tables t JOIN databases d ON d.srvname = t.srvname AND d.database = t.database
+		UNION ALL
+		SELECT NULL, d.srvname, d.database, format('IMPORT FOREIGN SCHEMA %I LIMIT TO (%s) FROM SERVER %I INTO %I%s;',
+			d.database, string_agg(quote_ident(CASE WHEN l.lower_case THEN lower(c.name) ELSE c.name END), ', ' ORDER BY c.name),
+			d.srvname, n.nspname, ' OPTIONS (' || l.options || ')')
+		FROM databases d JOIN pg_catalog.pg_namespace n ON n.oid = schema AND new_tables,
+			(SELECT string_agg(format('%I %L', name, value), ', ') AS options,
+				bool_or(name = 'lower_case_names' AND value::boolean) AS lower_case,
+				bool_or(name = 'import_views' AND NOT value::boolean) AS no_views FROM given) AS l,
+			LATERAL jsonb_to_recordset(mongo_command(d.srvname, d.database,
+				'{"listCollections": 1, "nameOnly": true, "authorizedCollections": true}'::json) #> '{cursor,firstBatch}')
+				AS c(name text, type text)
+		WHERE NOT starts_with(c.name, 'system.') AND (c.type <> 'view' OR l.no_views IS NOT TRUE)
+			AND NOT EXISTS (SELECT FROM tables t WHERE t.srvname = d.srvname AND t.database = d.database AND t.collection = c.name)
+		GROUP BY d.srvname, d.database, n.nspname, l.options
+	)
+	SELECT statement FROM statements WHERE statement IS NOT NULL ORDER BY ftrelid, srvname, database;
+END;
 
 --
 -- Connections, and what is counted of the traffic with MongoDB

@@ -33,8 +33,8 @@ SELECT mongo_command('refreshed', 'mongo_fdw_regress_refresh', '{"create": "brok
 -- The statements alone; then run.
 SELECT * FROM mongo_fdw_refresh('"Refreshed"');
 SELECT count(*) FROM pg_class WHERE relnamespace = '"Refreshed"'::regnamespace;
-SELECT * FROM mongo_fdw_refresh('"Refreshed"', execute => true);
-SELECT * FROM mongo_fdw_refresh('"Refreshed"', execute => true);
+SELECT * FROM mongo_fdw_refresh('"Refreshed"') \gexec
+SELECT * FROM mongo_fdw_refresh('"Refreshed"');
 SELECT * FROM orders ORDER BY _id;
 SELECT * FROM "Customers";
 SELECT * FROM mongo_fdw_check('orders');
@@ -56,18 +56,20 @@ DROP FOREIGN TABLE gone;
 SELECT * FROM mongo_fdw_refresh('"Refreshed"');
 SELECT * FROM mongo_fdw_refresh('"Refreshed"', server => 'refreshed', database => 'mongo_fdw_regress_refresh', options => '{import_views=false,objectid=text}');
 
--- Bad input.
-SELECT * FROM mongo_fdw_refresh('"Refreshed"', server => 'refreshed');
+-- One server or database alone; bad input.
+CREATE FOREIGN TABLE fresh (_id int) SERVER refreshed OPTIONS (database 'mongo_fdw_regress_refresh', collection 'Customers');
+SELECT * FROM mongo_fdw_refresh('"Refreshed"', server => 'refreshed', new_tables => false);
+SELECT * FROM mongo_fdw_refresh('"Refreshed"', server => 'nowhere');
 SELECT * FROM mongo_fdw_refresh('"Refreshed"', server => 'nowhere', database => 'x');
-SELECT * FROM mongo_fdw_refresh('"Refreshed"', server => 'refreshed', database => 'x', options => '{depth=1}');
-SELECT * FROM mongo_fdw_refresh(0::regnamespace);
+SELECT * FROM mongo_fdw_refresh('"Refreshed"', options => '{nesting=x}');
+SELECT * FROM mongo_fdw_refresh('"Refreshed"', options => '{depth=1}');
+DROP FOREIGN TABLE fresh;
+SELECT * FROM mongo_fdw_refresh(0::regnamespace, 'refreshed', 'mongo_fdw_regress_refresh');
 SELECT * FROM mongo_fdw_refresh(NULL);
-BEGIN READ ONLY;
-SELECT * FROM mongo_fdw_refresh('"Refreshed"', true, 'refreshed', 'mongo_fdw_regress_refresh');
-ROLLBACK;
+SELECT mongo_fdw_alteration('pg_class');
 CREATE ROLE refresh_stranger;
 SET ROLE refresh_stranger;
-SELECT * FROM mongo_fdw_refresh('"Refreshed"', false, 'refreshed', 'mongo_fdw_regress_refresh');
+SELECT * FROM mongo_fdw_refresh('"Refreshed"', 'refreshed', 'mongo_fdw_regress_refresh');
 RESET ROLE;
 DROP ROLE refresh_stranger;
 

@@ -21,8 +21,8 @@
 #include "utils/hsearch.h"
 #include "utils/relcache.h"
 
-/* mongo_is_own_server: is it one of this wrapper? */
-extern bool mongo_is_own_server(Oid serverid);
+/* mongo_require_own_table: its server; raises 42809 for what is no table of this wrapper. */
+extern Oid	mongo_require_own_table(Relation relation);
 
 /*
  * mongo_caller_mapping
@@ -178,8 +178,6 @@ typedef struct ImportSource
 	UserMapping *user;
 	const char *server_name;
 	const char *database;
-	const char *schema;			/* where tables are to be; NULL: said
-								 * elsewhere */
 	MongoImportOptions options;
 	const char *objectid_type;	/* of a column of ObjectIds, as SQL */
 } ImportSource;
@@ -230,23 +228,13 @@ extern ImportSource import_source(List *definitions, ForeignServer *server,
 								  const char *database);
 
 /*
- * import_name_tables
- *		Fill in the names of the tables for all collections, the excluded ones too,
- *		so that a name does not depend on what else is imported.  Returns them all.
- */
-extern HTAB *import_name_tables(const ImportSource *source, List *collections,
-								Oid namespace);
-
-/*
  * import_table_read: the columns for a collection, from a sample of its documents, its
  * validator and its indexes; NULL, with a WARNING, for a view that fails.
  * import_table_name_columns: name those that have no name; those in 'names' are taken.
- * import_create_command: CREATE FOREIGN TABLE, and the warnings that come with it.
  */
 extern ImportTable *import_table_read(const ImportSource *source,
 									  const ImportCollection *collection);
 extern void import_table_name_columns(List *columns, HTAB *names);
-extern char *import_create_command(const ImportSource *source, ImportTable *table);
 
 /* import_leads_index: does an index lead with this path (UTF-8)? */
 extern bool import_leads_index(const ImportTable *table, const char *utf8_path);
@@ -256,19 +244,18 @@ extern void import_append_column(StringInfo command, const ImportColumn *column)
 
 /*
  * import_list_collections
- *		The database's collections and views (ImportCollection *), by name, without
- *		system.*; for a MongoDB user who may not list them, those of his privileges.
+ *		The database's collections and views (ImportCollection *), by name, or the one of
+ *		this name (NULL: all), without system.*; for a MongoDB user who may not list them,
+ *		those of his privileges.
  */
-extern List *import_list_collections(const ImportSource *source);
+extern List *import_list_collections(const ImportSource *source, const char *name);
 
 /*
  * A set of used names.  import_name_reserve() takes a name, and is false if it was taken
- * or is too long to be an SQL name.  import_name_choose() takes 'wanted' or what is most
- * like it: cut to 63 bytes between characters, with _1, _2, ... behind.
+ * or is too long to be an SQL name.
  */
 extern HTAB *import_names_create(void);
 extern bool import_name_reserve(HTAB *names, const char *name);
-extern char *import_name_choose(HTAB *names, const char *wanted);
 
 /* --------------- The indexes of a collection, asked for -------------------- */
 

@@ -103,12 +103,7 @@ open_checked(Oid relid)
 {
 	Relation	relation = table_open(relid, AccessShareLock);
 
-	if (relation->rd_rel->relkind != RELKIND_FOREIGN_TABLE ||
-		!mongo_is_own_server(GetForeignServerIdByRelId(relid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a foreign table of mongo_fdw",
-						RelationGetRelationName(relation))));
+	mongo_require_own_table(relation);
 	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE,
 					   RelationGetRelationName(relation));

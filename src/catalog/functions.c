@@ -14,6 +14,7 @@
 #include "catalog_internal.h"
 #include "convert.h"
 
+#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
 #include "fmgr.h"
 #include "foreign/fdwapi.h"
@@ -21,7 +22,7 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
+#include "utils/rel.h"
 
 /* major * 10000 + minor * 100 + patch, as the older wrapper counts */
 #define MONGO_FDW_VERSION	10000
@@ -222,8 +223,8 @@ mongo_fdw_version(PG_FUNCTION_ARGS pg_attribute_unused())
 	PG_RETURN_INT32(MONGO_FDW_VERSION);
 }
 
-bool
-mongo_is_own_server(Oid serverid)
+static bool
+is_own_server(Oid serverid)
 {
 	ForeignServer *server = GetForeignServer(serverid);
 
@@ -240,13 +241,28 @@ mongo_caller_mapping(ForeignServer *server)
 	if (acl != ACLCHECK_OK)
 		aclcheck_error(acl, OBJECT_FOREIGN_SERVER, server->servername);
 
-	if (!mongo_is_own_server(server->serverid))
+	if (!is_own_server(server->serverid))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("server \"%s\" is not a MongoDB server", server->servername),
 				 errdetail("Its foreign-data wrapper is not mongo_fdw.")));
 
 	return mongo_user_mapping(GetUserId(), server->serverid);
+}
+
+Oid
+mongo_require_own_table(Relation relation)
+{
+	Oid			serverid = InvalidOid;
+
+	if (relation->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+		serverid = GetForeignServerIdByRelId(RelationGetRelid(relation));
+	if (!OidIsValid(serverid) || !is_own_server(serverid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a foreign table of mongo_fdw",
+						RelationGetRelationName(relation))));
+	return serverid;
 }
 
 /* utf8_argument is a text argument as the C string that BSON wants. */

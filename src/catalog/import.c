@@ -52,6 +52,54 @@ import_source(List *definitions, ForeignServer *server, const char *database)
 	return source;
 }
 
+/* ------------- SQL names that are not too long and not taken -------------- */
+
+HTAB *
+import_names_create(void)
+{
+	HASHCTL		control = {
+		.keysize = NAMEDATALEN,
+		.entrysize = NAMEDATALEN,
+		.hcxt = CurrentMemoryContext
+	};
+
+	return hash_create("mongo_fdw imported names", 64, &control,
+					   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+}
+
+bool
+import_name_reserve(HTAB *names, const char *name)
+{
+	bool		found;
+
+	if (strlen(name) >= NAMEDATALEN)
+		return false;
+	hash_search(names, name, HASH_ENTER, &found);
+	return !found;
+}
+
+/* choose_name: what is most like it: cut to 63 bytes between characters, with _1, _2, ... */
+static char *
+choose_name(HTAB *names, const char *wanted)
+{
+	int			length = (int) strlen(wanted);
+
+	for (int number = 0;; number++)
+	{
+		char		suffix[16] = "";
+		char	   *name;
+		int			kept;
+
+		if (number > 0)
+			snprintf(suffix, sizeof(suffix), "_%d", number);
+		kept = pg_mbcliplen(wanted, length, NAMEDATALEN - 1 - (int) strlen(suffix));
+		name = psprintf("%.*s%s", kept, wanted, suffix);
+		if (import_name_reserve(names, name))
+			return name;
+		pfree(name);
+	}
+}
+
 /* ------------------------------ commands ----------------------------------- */
 
 void
@@ -81,7 +129,7 @@ create_command(const ImportSource *source, const ImportTable *table)
 	initStringInfo(&command);
 	appendStringInfo(&command, "CREATE FOREIGN TABLE %s%s (",
 					 source->options.skip_existing ? "IF NOT EXISTS " : "",
-					 quote_qualified_identifier(source->schema, table->name));
+					 quote_identifier(table->name));
 	foreach(cell, table->columns)
 	{
 		appendStringInfoString(&command, first ? "\n\t" : ",\n\t");
@@ -142,8 +190,9 @@ add_default_columns(const ImportSource *source, ImportTable *table)
 			 errdetail("Its table has the columns _id and %s.", MONGO_DOCUMENT_COLUMN)));
 }
 
-char *
-import_create_command(const ImportSource *source, ImportTable *table)
+/* table_command: CREATE FOREIGN TABLE, and the warnings that come with it. */
+static char *
+table_command(const ImportSource *source, ImportTable *table)
 {
 	if (table->columns == NIL && !table->whole_document)
 		add_default_columns(source, table);
@@ -185,8 +234,13 @@ wanted_name(const ImportSource *source, const char *name)
 		downcase_identifier(name, (int) strlen(name), false, false) : name;
 }
 
-HTAB *
-import_name_tables(const ImportSource *source, List *collections, Oid namespace)
+/*
+ * name_tables
+ *		Fill in the names of the tables for all collections, the excluded ones too, so that
+ *		a name does not depend on what else is imported.  Returns them all.
+ */
+static HTAB *
+name_tables(const ImportSource *source, List *collections, Oid namespace)
 {
 	HTAB	   *names = import_names_create();
 	ListCell   *cell;
@@ -207,7 +261,7 @@ import_name_tables(const ImportSource *source, List *collections, Oid namespace)
 		if (collection->table_name == NULL && is_type_name(wanted, namespace))
 			import_name_reserve(names, wanted);
 		if (collection->table_name == NULL)
-			collection->table_name = import_name_choose(names, wanted);
+			collection->table_name = choose_name(names, wanted);
 	}
 	return names;
 }
@@ -258,7 +312,7 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 	ListCell   *cell;
 
 	if (table != NULL)
-		made = list_make1(import_create_command(source, table));
+		made = list_make1(table_command(source, table));
 	if (table != NULL && source->options.array_tables)
 	{
 		foreach(cell, import_array_tables(source, table, names))
@@ -266,7 +320,7 @@ import_collection(const ImportSource *source, ImportForeignSchemaStmt *statement
 			ImportTable *array = lfirst(cell);
 
 			if (IsImportableForeignTable(array->name, statement))
-				made = lappend(made, import_create_command(source, array));
+				made = lappend(made, table_command(source, array));
 		}
 	}
 	MemoryContextSwitchTo(previous);
@@ -287,15 +341,15 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	List	   *commands = NIL;
 	ListCell   *cell;
 
-	collections = import_list_collections(&source);
+	collections = import_list_collections(&source, NULL);
 	if (collections == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_SCHEMA_NOT_FOUND),
 				 errmsg("database \"%s\" of server \"%s\" has no collections",
 						source.database, source.server_name),
 				 errhint("MongoDB's names are case-sensitive: write them in double quotes.")));
-	names = import_name_tables(&source, collections,
-							   get_namespace_oid(statement->local_schema, false));
+	names = name_tables(&source, collections,
+						get_namespace_oid(statement->local_schema, false));
 	note_missing(&source, statement, collections);
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw import",
@@ -313,53 +367,6 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
 	MemoryContextDelete(context);
 
 	return commands;
-}
-
-/* ------------- SQL names that are not too long and not taken -------------- */
-
-HTAB *
-import_names_create(void)
-{
-	HASHCTL		control = {
-		.keysize = NAMEDATALEN,
-		.entrysize = NAMEDATALEN,
-		.hcxt = CurrentMemoryContext
-	};
-
-	return hash_create("mongo_fdw imported names", 64, &control,
-					   HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
-}
-
-bool
-import_name_reserve(HTAB *names, const char *name)
-{
-	bool		found;
-
-	if (strlen(name) >= NAMEDATALEN)
-		return false;
-	hash_search(names, name, HASH_ENTER, &found);
-	return !found;
-}
-
-char *
-import_name_choose(HTAB *names, const char *wanted)
-{
-	int			length = (int) strlen(wanted);
-
-	for (int number = 0;; number++)
-	{
-		char		suffix[16] = "";
-		char	   *name;
-		int			kept;
-
-		if (number > 0)
-			snprintf(suffix, sizeof(suffix), "_%d", number);
-		kept = pg_mbcliplen(wanted, length, NAMEDATALEN - 1 - (int) strlen(suffix));
-		name = psprintf("%.*s%s", kept, wanted, suffix);
-		if (import_name_reserve(names, name))
-			return name;
-		pfree(name);
-	}
 }
 
 /*-------------------------------------------------------------------------
@@ -422,18 +429,20 @@ may_list_collections(const ImportSource *source)
 }
 
 List *
-import_list_collections(const ImportSource *source)
+import_list_collections(const ImportSource *source, const char *name)
 {
-	const char *template = may_list_collections(source) ? "{listCollections: 1}" :
-		"{listCollections: 1, nameOnly: true, authorizedCollections: true}";
-	const bson_t *command = bson_from_template(template);
-	MongoCursor *cursor = mongo_cursor_open(CurrentMemoryContext, source->user,
-											mongo_to_utf8(source->database),
-											"$cmd.listCollections", command, 0);
+	bson_t	   *command = bson_from_template(may_list_collections(source) ?
+											 "{listCollections: 1}" :
+											 "{listCollections: 1, nameOnly: true, authorizedCollections: true}");
+	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;
 	List	   *result = NIL;
 
+	if (name != NULL)
+		bson_append_template(command, "{filter: {name: @1}}", bson_utf8(mongo_to_utf8(name)));
+	cursor = mongo_cursor_open(CurrentMemoryContext, source->user, mongo_to_utf8(source->database),
+							   "$cmd.listCollections", command, 0);
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{
 		ImportCollection *collection;
@@ -585,7 +594,7 @@ import_table_name_columns(List *columns, HTAB *names)
 		ImportColumn *column = lfirst(cell);
 
 		if (column->name == NULL)
-			column->name = import_name_choose(names, column->wanted);
+			column->name = choose_name(names, column->wanted);
 	}
 }
 
@@ -760,7 +769,7 @@ collect_arrays(const ImportSource *source, const ImportTable *table, const Sampl
 			continue;
 		if (import_is_array_of_documents(field))
 			tables = lappend(tables, array_table(source, table, field, path,
-												 import_name_choose(names, name)));
+												 choose_name(names, name)));
 		else if (import_field_type(field, source->objectid_type) == NULL)
 			tables = list_concat(tables,
 								 collect_arrays(source, table, field, psprintf("%s.", path),
