@@ -782,16 +782,17 @@ add_result(const Translation *translation, const char *template,
 	return path;
 }
 
-/* output_field: a field of the $set, or an accumulator as it is. */
-static MongoOutputField *
-output_field(const char *path, Oid type)
+/* output_column: a field of the $set, or an accumulator as it is. */
+static MongoScanColumn *
+output_column(const char *path, Oid type, bool zero_if_empty)
 {
-	MongoOutputField *field = palloc(sizeof(MongoOutputField));
+	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
 
-	field->path = path;
-	field->type = type;
-	field->typmod = -1;
-	return field;
+	column->path = path;
+	column->type = type;
+	column->typmod = -1;
+	column->zero_if_empty = zero_if_empty;
+	return column;
 }
 
 /*
@@ -820,14 +821,13 @@ add_output(Translation *translation, const char *const *paths)
 
 	output->expression = (Expr *) translation->aggregate;
 	output->finish = recipe->finish;
-	output->zero_if_empty = recipe->zero_if_empty;
-	output->fields = list_make1(output_field(path, recipe->finish == MONGO_FINISH_NONE ?
-											 translation->aggregate->aggtype :
-											 recipe->result_type));
+	output->columns = list_make1(output_column(path, recipe->finish == MONGO_FINISH_NONE ?
+											   translation->aggregate->aggtype :
+											   recipe->result_type, recipe->zero_if_empty));
 	if (recipe->finish != MONGO_FINISH_NONE)
-		output->fields = lappend(output->fields, output_field(paths[1], INT8OID));
+		output->columns = lappend(output->columns, output_column(paths[1], INT8OID, false));
 	if (recipe->finish > MONGO_FINISH_AVERAGE_OF_INTEGERS)
-		output->fields = lappend(output->fields, output_field(paths[2], NUMERICOID));
+		output->columns = lappend(output->columns, output_column(paths[2], NUMERICOID, false));
 	group->outputs = lappend(group->outputs, output);
 
 	if (recipe->finish == MONGO_FINISH_NONE)

@@ -24,7 +24,7 @@
 
 static bool mongo_find_join_key(PlannerInfo *root, MongoColumns *outer, RelOptInfo *inner,
 								List *clauses, MongoJoinKey *key);
-static MongoColumns *mongo_joined_columns(const MongoJoin *join, MongoColumns *outer);
+static bool append_join(const MongoJoin *join, MongoPipeline *pipeline);
 
 /*-------------------------------------------------------------------------
  * Which joins MongoDB can make exactly, and what that costs.
@@ -280,25 +280,22 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 }
 
 /*
- * may_be_made: have all clauses exact translations, and may MongoDB test them
- * beside those of the tables?  Their stages tell.
+ * make_stages: false unless all clauses have exact translations, and MongoDB may test them
+ * beside those of the tables.
  */
 static bool
-may_be_made(PlannerInfo *root, RelOptInfo *joinrel, const MongoJoin *join,
-			MongoColumns *outer_columns, List *clauses)
+make_stages(PlannerInfo *root, RelOptInfo *joinrel, MongoJoin *join, List *clauses)
 {
-	MongoPipeline pipeline = {.translation = mongo_translation_of(join->outer->fdw_private)};
+	MongoPipeline settled;
 
-	pipeline.translation.columns = outer_columns;
-	pipeline.translation.need_exact = true;
-	pipeline.stages = bson_create_in(CurrentMemoryContext);
-	if (!mongo_append_join(join, &pipeline))
+	join->pipeline = mongo_pipeline_copy(mongo_pipeline_of(root, join->outer));
+	if (!append_join(join, &join->pipeline) ||
+		(join->pipeline.translation.variables != NIL &&
+		 mongo_feature_is_disabled(join->pipeline.translation.disabled, MONGO_FEATURE_LET)))
 		return false;
-	if (pipeline.translation.variables != NIL &&
-		mongo_feature_is_disabled(pipeline.translation.disabled, MONGO_FEATURE_LET))
-		return false;
-	mongo_settle_lookups(&pipeline);
-	return mongo_join_is_secure(root, joinrel, clauses, pipeline.stages);
+	settled = mongo_pipeline_copy(&join->pipeline);
+	mongo_settle_lookups(&settled);
+	return mongo_join_is_secure(root, joinrel, clauses, settled.stages);
 }
 
 /* create_join: NULL when the join cannot be pushed down. */
@@ -324,15 +321,15 @@ create_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	{
 		join->form = MONGO_LOOKUP_PARENT;
 		join->columns = mongo_columns_under(inner->columns, NULL);
-		return may_be_made(root, joinrel, join, outer->columns, extra->restrictlist) ?
-			join : NULL;
 	}
-	join->columns = mongo_columns_under(inner->columns,
-										mongo_unused_field(outer->columns,
-														   psprintf("t%u", innerrel->relid)));
-	choose_form(join);
-	return may_be_made(root, joinrel, join, outer->columns, extra->restrictlist) ?
-		join : NULL;
+	else
+	{
+		join->columns = mongo_columns_under(inner->columns,
+											mongo_unused_field(outer->columns,
+															   psprintf("t%u", innerrel->relid)));
+		choose_form(join);
+	}
+	return make_stages(root, joinrel, join, extra->restrictlist) ? join : NULL;
 }
 
 /* create_join_relation: what is known of the join, with the columns of both sides. */
@@ -343,7 +340,8 @@ create_join_relation(const RelOptInfo *joinrel, const MongoJoin *join)
 	MongoRelation *relation = palloc(sizeof(MongoRelation));
 
 	*relation = *outer;
-	relation->columns = mongo_joined_columns(join, outer->columns);
+	relation->columns = join->pipeline.translation.columns;
+	relation->pipeline = &join->pipeline;
 	relation->known = NIL;
 	relation->all_exact = true;
 	relation->analyzed_rows = 0;
@@ -361,8 +359,8 @@ is_left_deep(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	return mongo_join_type_is_known(jointype) && mongo_is_plain_query(root) &&
 		innerrel->reloptkind == RELOPT_BASEREL &&
 		bms_is_empty(joinrel->lateral_relids) && !has_placeholders(root, joinrel) &&
-		mongo_is_pipeline_input(root, outerrel) &&
-		mongo_is_pipeline_input(root, innerrel) &&
+		mongo_pipeline_of(root, outerrel) != NULL &&
+		mongo_pipeline_of(root, innerrel) != NULL &&
 		may_look_up(outerrel->fdw_private, innerrel->fdw_private);
 }
 
@@ -1043,8 +1041,11 @@ needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
 	return false;
 }
 
-bool
-mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline)
+/*
+ * append_join: false when a clause turns out to have no exact translation.
+ */
+static bool
+append_join(const MongoJoin *join, MongoPipeline *pipeline)
 {
 	MongoColumns **columns = &pipeline->translation.columns;
 

@@ -410,7 +410,7 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 		has_sorted_scan(root, input_rel))
 		return;
 	upper = mongo_upper_begin(root, input_rel);
-	if (upper == NULL || upper->one_row ||
+	if (upper == NULL ||
 		!mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_SORT) ||
 		!mongo_upper_gives(upper, target->exprs) ||
 		!add_sort(upper, root->sort_pathkeys, &cost))

@@ -76,27 +76,21 @@ mongo_pipeline_project(MongoPipeline *pipeline, List *paths)
 	mongo_pipeline_append(pipeline, "$project", projection);
 }
 
-Const *
-mongo_pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
+MongoPipeline
+mongo_pipeline_copy(const MongoPipeline *source)
 {
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	MongoPipeline copy = *source;
+	MongoTranslation *translation = &copy.translation;
 
-	bson_append_template(command, "{aggregate: @1, pipeline: @2, cursor: {}}",
-						 bson_utf8(mongo_to_utf8(relation->options->collection)),
-						 bson_array(pipeline->stages));
-	if (pipeline->may_need_disk &&
-		mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
-		BSON_APPEND_BOOL(command, "allowDiskUse", true);
-	mongo_append_collation(command, &pipeline->translation);
-	mongo_append_hint(command, relation->options);
-	mongo_append_max_time(command, relation->options);
-	return mongo_command_to_const(command);
+	copy.stages = bson_copy_in(CurrentMemoryContext, source->stages);
+	copy.held = list_copy(source->held);
+	copy.arrays = list_copy(source->arrays);
+	translation->computed = list_copy(translation->computed);
+	translation->parameters = list_copy(translation->parameters);
+	translation->predicates = list_copy(translation->predicates);
+	translation->variables = list_copy(translation->variables);
+	return copy;
 }
-
-/*-------------------------------------------------------------------------
- * What a pipeline begins with: the stages of a foreign table or a join.
- *-------------------------------------------------------------------------
- */
 
 bool
 mongo_has_pseudoconstant(const List *rinfos)
@@ -111,61 +105,20 @@ mongo_has_pseudoconstant(const List *rinfos)
 	return false;
 }
 
-bool
-mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel)
+const MongoPipeline *
+mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel)
 {
 	MongoRelation *relation = rel->fdw_private;
 
 	if (!mongo_enable_pushdown || relation == NULL)
-		return false;
+		return NULL;
 	if (rel->reloptkind == RELOPT_JOINREL)
-		return relation->join != NULL;
-	return IS_SIMPLE_REL(rel) &&
-		bms_is_empty(rel->lateral_relids) &&
-		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
-		!(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)) &&
-		mongo_can_be_exact(rel);
-}
-
-/* append_table: the stages of a foreign table, those of its restrictions. */
-static void
-append_table(RelOptInfo *rel, MongoPipeline *pipeline)
-{
-	MongoRelation *relation = rel->fdw_private;
-	MongoScanClauses clauses;
-
-	pipeline->translation = mongo_translation_of(relation);
-	pipeline->translation.need_exact = true;
-	mongo_classify_clauses(&pipeline->translation, rel, rel->baserestrictinfo, &clauses);
-	if (clauses.local != NIL)
-		elog(ERROR, "restriction of a pipeline is not shippable");
-	mongo_pipeline_derive(pipeline, relation, &clauses);
-}
-
-/* append_relation: the stages of a table, or of a join from its outer side on. */
-static void
-append_relation(RelOptInfo *rel, MongoPipeline *pipeline)
-{
-	const MongoRelation *relation = rel->fdw_private;
-
-	check_stack_depth();
-	if (relation->join == NULL)
-	{
-		append_table(rel, pipeline);
-		return;
-	}
-	append_relation(relation->join->outer, pipeline);
-	if (!mongo_append_join(relation->join, pipeline))
-		elog(ERROR, "clause of a join is not shippable");
-}
-
-void
-mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline)
-{
-	memset(pipeline, 0, sizeof(*pipeline));
-	pipeline->stages = bson_create_in(CurrentMemoryContext);
-	append_relation(rel, pipeline);
-	mongo_settle_lookups(pipeline);
+		return relation->pipeline;
+	if (!IS_SIMPLE_REL(rel) || !bms_is_empty(rel->lateral_relids) ||
+		relation->options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
+		(root->hasPseudoConstantQuals && mongo_has_pseudoconstant(rel->baserestrictinfo)))
+		return NULL;
+	return mongo_exact_pipeline(rel);
 }
 
 /*-------------------------------------------------------------------------
@@ -811,24 +764,11 @@ mongo_append_score(bson_t *document, const MongoRelation *relation)
 	bson_append_condition(document, relation->score_field, "$meta", bson_utf8("textScore"));
 }
 
-MongoScanColumn *
-mongo_score_column(const RelOptInfo *baserel)
+void
+mongo_add_score_column(const RelOptInfo *baserel, MongoScanPlan *plan, ForeignScan *scan)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
-
-	column->index = baserel->max_attr;
-	column->name = "mongo_score";
-	column->path = relation->score_field;
-	column->type = FLOAT8OID;
-	column->typmod = -1;
-	return column;
-}
-
-List *
-mongo_score_tlist(const RelOptInfo *baserel)
-{
-	const MongoRelation *relation = baserel->fdw_private;
 	Relation	table = table_open(relation->relid, NoLock);
 	List	   *tlist = NIL;
 
@@ -843,5 +783,12 @@ mongo_score_tlist(const RelOptInfo *baserel)
 		tlist = lappend(tlist, makeTargetEntry(expression, attnum, NULL, false));
 	}
 	table_close(table, NoLock);
-	return lappend(tlist, makeTargetEntry(relation->score, baserel->max_attr + 1, NULL, false));
+	scan->fdw_scan_tlist = lappend(tlist, makeTargetEntry(relation->score, baserel->max_attr + 1,
+														  NULL, false));
+	column->index = baserel->max_attr;
+	column->name = "mongo_score";
+	column->path = relation->score_field;
+	column->type = FLOAT8OID;
+	column->typmod = -1;
+	plan->columns = lappend(plan->columns, column);
 }

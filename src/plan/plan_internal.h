@@ -79,7 +79,9 @@ typedef struct MongoRelation
 	Index		query_level;	/* PlannerInfo.qual_security_level */
 	bool		all_exact;		/* PostgreSQL has no base restriction left to
 								 * test */
-	int			can_be_exact;	/* of mongo_can_be_exact(); -1: not asked yet */
+	const struct MongoPipeline *pipeline;	/* what gives the rows, with nothing
+											 * left for PostgreSQL to test */
+	bool		asked_for_pipeline;	/* otherwise the former is not known yet */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
@@ -126,9 +128,6 @@ extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 								   List *scan_clauses, MongoScanClauses *clauses);
 
-/* Can MongoDB test all restrictions exactly, if that is worth a $expr? */
-extern bool mongo_can_be_exact(RelOptInfo *baserel);
-
 /*
  * Raise 0A000 for system columns of the table that an INSERT returns, but not for
  * tableoid; mongo_get_foreign_rel_size() does so for all that is scanned.
@@ -138,15 +137,6 @@ extern void mongo_refuse_returned_system_columns(List *returning, Index target,
 
 /* Append to the empty 'filter' what asks for all of these match documents, bson_t *. */
 extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
-
-/*
- * Append to a command {collation: {locale: "simple"}} if the translation needs it; "hint"
- * as the setting mongo_fdw.hint or else the option says, which raises 22P02 for what the
- * setting has as JSON; "maxTimeMS" as the option says.
- */
-extern void mongo_append_collation(bson_t *command, const MongoTranslation *translation);
-extern void mongo_append_hint(bson_t *command, const MongoTableOptions *options);
-extern void mongo_append_max_time(bson_t *command, const MongoTableOptions *options);
 
 /*-------------------------------------------------------------------------
  * Row-level security and security barriers: what may be tested early?
@@ -213,17 +203,20 @@ typedef struct MongoPipeline
 extern bool mongo_has_pseudoconstant(const List *rinfos);
 
 /*
- * mongo_is_pipeline_input
- *		Can the rows of this relation be had as the output of pipeline stages,
- *		with nothing left for PostgreSQL to test?
- *
- * True for a foreign table and a join whose restrictions all have exact
- * translations, where nothing is lateral and type mismatches are errors.
+ * The stages that give the rows of a foreign table, with nothing left for PostgreSQL to test;
+ * NULL where a restriction has no exact translation.  They are made once, in the relation's
+ * memory context.
  */
-extern bool mongo_is_pipeline_input(PlannerInfo *root, RelOptInfo *rel);
+extern const MongoPipeline *mongo_exact_pipeline(RelOptInfo *rel);
 
-/* Start a pipeline with the stages of such a relation. */
-extern void mongo_pipeline_begin(RelOptInfo *rel, MongoPipeline *pipeline);
+/*
+ * Those of a foreign table or a join to which others may be appended, or NULL: nothing is
+ * lateral, and type mismatches are errors.
+ */
+extern const MongoPipeline *mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel);
+
+/* A copy that stages can be appended to, in the current memory context. */
+extern MongoPipeline mongo_pipeline_copy(const MongoPipeline *source);
 
 /*
  * mongo_pipeline_derive
@@ -244,10 +237,6 @@ extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 /* Append a $project of these fields (char *), unless one cannot be named. */
 extern void mongo_pipeline_project(MongoPipeline *pipeline, List *paths);
 
-/* {aggregate: collection, pipeline: [...], cursor: {}} as a plan's command. */
-extern Const *mongo_pipeline_command(const MongoRelation *relation,
-									 const MongoPipeline *pipeline);
-
 /*
  * mongo_score(): what $text has found a document to be worth.  MongoDB tells it beside the
  * document, where it is asked to by {$meta: "textScore"}.  So the scan's tuple has one
@@ -260,8 +249,8 @@ extern Const *mongo_pipeline_command(const MongoRelation *relation,
 extern void mongo_note_score(PlannerInfo *root, RelOptInfo *baserel);
 extern bool mongo_is_score_order(const MongoRelation *relation, const List *pathkeys);
 extern void mongo_append_score(bson_t *document, const MongoRelation *relation);
-extern MongoScanColumn *mongo_score_column(const RelOptInfo *baserel);
-extern List *mongo_score_tlist(const RelOptInfo *baserel);
+extern void mongo_add_score_column(const RelOptInfo *baserel, MongoScanPlan *plan,
+								   ForeignScan *scan);
 
 /*-------------------------------------------------------------------------
  * upper.c: what is done above a scan or a join in the same command, which is
@@ -272,22 +261,13 @@ extern List *mongo_score_tlist(const RelOptInfo *baserel);
  *-------------------------------------------------------------------------
  */
 
-/* A field of the documents at the end of a pipeline, and what it is read as. */
-typedef struct MongoOutputField
-{
-	const char *path;
-	Oid			type;
-	int32		typmod;
-} MongoOutputField;
-
 /* A value that the foreign scan gives: an entry of its fdw_scan_tlist. */
 typedef struct MongoOutput
 {
 	Expr	   *expression;		/* a group's key or an aggregate */
 	MongoFinish finish;			/* how it is made from the fields */
-	List	   *fields;			/* MongoOutputField *, one unless PostgreSQL
-								 * finishes them */
-	bool		zero_if_empty;	/* of aggregates over no rows at all; or NULL */
+	List	   *columns;		/* MongoScanColumn *, one unless PostgreSQL
+								 * finishes them; without name and index */
 } MongoOutput;
 
 /* fdw_private of an upper relation. */
@@ -303,7 +283,6 @@ typedef struct MongoUpperRelation
 	bool		one_row;		/* aggregates without GROUP BY */
 	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */
 	Const	   *count_command;	/* does what the pipeline does, or NULL */
-	Const	   *count_pipeline; /* the same, in its place */
 	Path	   *local;			/* what PostgreSQL does in its place, see
 								 * mongo_local_aggregate(); or NULL */
 	double		sorted_rows;	/* that the $sort is about; 0: there is none */
@@ -683,6 +662,8 @@ typedef struct MongoJoin
 	bool		reads_inner;	/* are inner columns used above? */
 	List	   *clauses;		/* RestrictInfo, of the join but for the key */
 	List	   *filters;		/* RestrictInfo, tested above an outer join */
+	MongoPipeline pipeline;		/* with that of the outer side; lookups are not
+								 * settled */
 	Cost		setup_cost;		/* before the first document comes */
 	Cost		cost;			/* of making the joined documents in all */
 } MongoJoin;
@@ -709,26 +690,12 @@ extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *out
 											  RelOptInfo *inner, RestrictInfo *key);
 
 /*
- * Append the stages of one join to a pipeline that has those of its outer side; false when
- * a clause turns out to have no exact translation.  mongo_settle_lookups appends at the end
- * those that were kept back so that lookups stand in a row.
+ * Append what was kept back so that lookups stand in a row: before anything else is appended
+ * to the pipeline of a join.
  */
-extern bool mongo_append_join(const MongoJoin *join, MongoPipeline *pipeline);
 extern void mongo_settle_lookups(MongoPipeline *pipeline);
 
 /* ------ scan_plan.c: the ForeignScan of a table, a join or an upper relation ------ */
-
-/* What a ForeignScan has beside its MongoScanPlan. */
-typedef struct MongoScanNode
-{
-	Index		scanrelid;		/* 0: of a join or an upper relation */
-	List	   *tlist;
-	List	   *scan_tlist;		/* what the rows consist of; NIL: the table's
-								 * columns */
-	List	   *local;			/* clauses that PostgreSQL tests */
-	List	   *exact;			/* clauses that MongoDB alone tests */
-	Plan	   *outer_plan;
-} MongoScanNode;
 
 /*
  * mongo_plan_count
@@ -792,13 +759,10 @@ extern List *mongo_hashed_keys(const Path *path);
  */
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
 
-/*
- * Have 'plan' tell how the rows are hashed; returns what is to be appended to the fdw_exprs
- * of the scan above, of which there are 'nexpressions' so far.
- */
-extern List *mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
-								   const ForeignPath *path, int nexpressions,
-								   MongoScanPlan *plan);
+/* Have 'plan' tell how the rows are hashed, and 'scan' have the expressions for that. */
+extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
+								  const ForeignPath *path, ForeignScan *scan,
+								  MongoScanPlan *plan);
 
 /*
  * A path that gives the outputs of 'upper', a group over a table; NULL where the table has
@@ -826,10 +790,10 @@ extern Path *mongo_local_limit(PlannerInfo *root, RelOptInfo *output_rel,
 
 /*
  * Have 'plan' tell when its scan, of this path, goes over to 'local', and which of its
- * columns are those of 'node'.
+ * columns are those of 'scan'.
  */
 extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
-								 const MongoScanNode *node, MongoScanPlan *plan);
+								 const ForeignScan *scan, MongoScanPlan *plan);
 
 /* ------------------------ modify.c: UPDATE and DELETE ------------------------ */
 

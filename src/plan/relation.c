@@ -58,7 +58,6 @@ create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
 	relation->columns->statistics = mongo_statistics_of(foreigntableid);
 	if (mongo_is_derived(relation->options))
 		relation->columns->derivation = relation->options;
-	relation->can_be_exact = -1;
 	return relation;
 }
 
@@ -199,28 +198,28 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	baserel->rows = Min(baserel->rows, relation->remote_rows);
 }
 
-bool
-mongo_can_be_exact(RelOptInfo *baserel)
+const MongoPipeline *
+mongo_exact_pipeline(RelOptInfo *rel)
 {
-	MongoRelation *relation = baserel->fdw_private;
-	MongoTranslation translation = mongo_translation_of(relation);
-	ListCell   *cell;
+	MongoRelation *relation = rel->fdw_private;
+	MongoPipeline pipeline = {.translation = mongo_translation_of(relation)};
+	MongoScanClauses clauses;
+	MemoryContext old_context;
 
-	if (relation->all_exact || relation->can_be_exact >= 0)
-		return relation->all_exact || relation->can_be_exact > 0;
-
-	translation.need_exact = true;
-	relation->can_be_exact = mongo_enable_pushdown;
-	foreach(cell, baserel->baserestrictinfo)
+	if (!mongo_enable_pushdown || relation->asked_for_pipeline)
+		return relation->pipeline;
+	relation->asked_for_pipeline = true;
+	old_context = mongo_enter_planning(rel);
+	pipeline.translation.need_exact = true;
+	pipeline.stages = bson_create_in(CurrentMemoryContext);
+	mongo_classify_clauses(&pipeline.translation, rel, rel->baserestrictinfo, &clauses);
+	if (clauses.local == NIL)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
-		bson_t	   *match = bson_create_in(CurrentMemoryContext);
-
-		if (relation->can_be_exact &&
-			mongo_translate_restriction(&translation, baserel, rinfo, match).grade != MONGO_EXACT)
-			relation->can_be_exact = false;
+		mongo_pipeline_derive(&pipeline, relation, &clauses);
+		relation->pipeline = memcpy(palloc(sizeof(pipeline)), &pipeline, sizeof(pipeline));
 	}
-	return relation->can_be_exact;
+	MemoryContextSwitchTo(old_context);
+	return relation->pipeline;
 }
 
 /* What to look for in a query's text. */
@@ -424,39 +423,6 @@ mongo_append_conjuncts(bson_t *filter, const List *conjuncts)
 	foreach(cell, conjuncts)
 		bson_array_append(&branches, bson_document(lfirst(cell)));
 	BSON_APPEND_ARRAY(filter, "$and", branches.bson);
-}
-
-void
-mongo_append_collation(bson_t *command, const MongoTranslation *translation)
-{
-	if (translation->compares_text &&
-		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
-		bson_append_template(command, "{collation: {locale: 'simple'}}");
-}
-
-void
-mongo_append_hint(bson_t *command, const MongoTableOptions *options)
-{
-	const char *hint = mongo_hint[0] != '\0' ? mongo_hint : options->hint;
-
-	if (hint == NULL)
-		return;
-	if (hint[0] != '{')
-	{
-		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(hint));
-		return;
-	}
-	/* what DDL has checked of the option */
-	if (hint == mongo_hint)
-		DirectFunctionCall1(json_in, CStringGetDatum(hint));
-	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
-}
-
-void
-mongo_append_max_time(bson_t *command, const MongoTableOptions *options)
-{
-	if (options->max_time_ms > 0)
-		BSON_APPEND_INT32(command, "maxTimeMS", options->max_time_ms);
 }
 
 /*-------------------------------------------------------------------------

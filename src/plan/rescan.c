@@ -204,16 +204,16 @@ mongo_change_after(const Path *all, const Path *one)
 	return (int) Min(ceil(all->total_cost / Max(one->total_cost, 1)), PG_INT32_MAX / 2);
 }
 
-List *
+void
 mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *path,
-					  int nexpressions, MongoScanPlan *plan)
+					  ForeignScan *scan, MongoScanPlan *plan)
 {
 	const ForeignPath *all = (ForeignPath *) path->fdw_outerpath;
 	List	   *values = NIL;
 	List	   *columns = NIL;
 	ListCell   *cell;
 
-	plan->hash_first = nexpressions;
+	plan->hash_first = list_length(scan->fdw_exprs);
 	plan->change_after = mongo_change_after(&all->path, &path->path);
 	foreach(cell, mongo_hashed_keys(&all->path))
 	{
@@ -225,7 +225,7 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath 
 		values = lappend(values, equality->value);
 		columns = lappend(columns, equality->field);
 	}
-	return list_concat(values, columns);
+	scan->fdw_exprs = list_concat(scan->fdw_exprs, list_concat(values, columns));
 }
 
 /*-------------------------------------------------------------------------
@@ -360,7 +360,7 @@ place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
 }
 
 void
-mongo_local_describe(const ForeignPath *path, const Plan *local, const MongoScanNode *node,
+mongo_local_describe(const ForeignPath *path, const Plan *local, const ForeignScan *scan,
 					 MongoScanPlan *plan)
 {
 	int			found = 0;
@@ -369,12 +369,12 @@ mongo_local_describe(const ForeignPath *path, const Plan *local, const MongoScan
 	plan->change_after = mongo_change_after(hashed_below(path->fdw_outerpath), &path->path);
 	foreach(cell, local->targetlist)
 	{
-		int			column = place_in_scan(lfirst_node(TargetEntry, cell), node->scan_tlist,
-										   node->scanrelid);
+		int			column = place_in_scan(lfirst_node(TargetEntry, cell), scan->fdw_scan_tlist,
+										   scan->scan.scanrelid);
 
 		found += column >= 0;
 		plan->local_columns = lappend_int(plan->local_columns, column);
 	}
-	if (found < list_length(node->scan_tlist))
+	if (found < list_length(scan->fdw_scan_tlist))
 		elog(ERROR, "second plan of a scan lacks some of its columns");
 }

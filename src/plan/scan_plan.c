@@ -24,15 +24,13 @@
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-static ForeignScan *get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
-								   List *tlist, List *scan_clauses, Plan *outer_plan);
-static ForeignScan *get_pipeline_plan(PlannerInfo *root, RelOptInfo *rel,
-									  ForeignPath *best_path, List *tlist, Plan *outer_plan);
-static List *mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes,
-							  bool has_json, Bitmapset **narrowed);
+static List *read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns,
+						Bitmapset **narrowed);
 
 /*-------------------------------------------------------------------------
  * PostgreSQL's callbacks whose answer depends on the kind of relation.
@@ -70,18 +68,6 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 	}
 	mongo_keep_out_of_workers(output_rel);
 	MemoryContextSwitchTo(old_context);
-}
-
-ForeignScan *
-mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
-					   Oid foreigntableid pg_attribute_unused(),
-					   ForeignPath *best_path, List *tlist,
-					   List *scan_clauses, Plan *outer_plan)
-{
-	mongo_check_planning_state(foreignrel);
-	if (IS_UPPER_REL(foreignrel) || IS_JOIN_REL(foreignrel))
-		return get_pipeline_plan(root, foreignrel, best_path, tlist, outer_plan);
-	return get_table_plan(root, foreignrel, best_path, tlist, scan_clauses, outer_plan);
 }
 
 /*
@@ -131,80 +117,84 @@ is_inner(const PlannerInfo *root)
 	return false;
 }
 
-/*
- * mongo_scan_plan_init
- *		Fill in what every scan of the relation has, and nothing else.
- */
+/* init_scan_plan: fill in what every scan of the relation has, and nothing else. */
 static void
-mongo_scan_plan_init(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *relation)
+init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *relation)
 {
+	const MongoTableOptions *options = relation->options;
+
 	memset(plan, 0, sizeof(*plan));
 	plan->limit = plan->offset = -1;
 	plan->enough_rows = -1;
 	plan->all_rows = root->tuple_fraction <= 0;
 	plan->is_inner = is_inner(root);
 	plan->reads_one = relation->join == NULL && mongo_reads_one_collection(relation->relid);
-	plan->database = relation->options->database;
-	plan->collection = relation->options->collection;
+	plan->database = options->database;
+	plan->collection = options->collection;
 	plan->joined = relation->join == NULL ? NULL : joined_namespaces(relation);
-	plan->fetch_size = relation->options->fetch_size;
-	plan->batches_grow = relation->options->batches_grow;
-	plan->type_mismatch = relation->options->type_mismatch;
-	plan->canonical_json = relation->options->canonical_json;
-	plan->read_mode = relation->options->read_mode;
-	plan->comment = relation->options->comment;
+	plan->fetch_size = options->fetch_size;
+	plan->batches_grow = options->batches_grow;
+	plan->type_mismatch = options->type_mismatch;
+	plan->canonical_json = options->canonical_json;
+	plan->read_mode = options->read_mode;
+	plan->comment = options->comment;
 }
 
-/* add_bound: LIMIT or OFFSET, if there is one; its number in fdw_exprs, or -1. */
-static int
-add_bound(List **expressions, Node *bound)
-{
-	if (bound == NULL)
-		return -1;
-	*expressions = lappend(*expressions, bound);
-	return list_length(*expressions) - 1;
-}
+/* ---------------------------- The commands -------------------------------- */
 
-/*
- * mongo_make_foreign_scan
- *		The node, with the expressions that 'translation' has gathered, and the
- *		query's LIMIT and OFFSET where 'limited'.
- *
- * Fills in what 'plan' has to tell of these.
- */
-static ForeignScan *
-mongo_make_foreign_scan(PlannerInfo *root, MongoScanPlan *plan,
-						const MongoTranslation *translation, bool limited,
-						const MongoScanNode *node)
+/* append_hint: as the setting mongo_fdw.hint or else the option says. */
+static void
+append_hint(bson_t *command, const MongoTableOptions *options)
 {
-	List	   *expressions = list_concat_copy(translation->parameters,
-											   translation->variables);
+	const char *hint = mongo_hint[0] != '\0' ? mongo_hint : options->hint;
 
-	plan->predicates = translation->predicates;
-	plan->nvariables = list_length(translation->variables);
-	if (limited)
+	if (hint == NULL)
+		return;
+	if (hint[0] != '{')
 	{
-		plan->limit = add_bound(&expressions, root->parse->limitCount);
-		plan->offset = add_bound(&expressions, root->parse->limitOffset);
+		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(hint));
+		return;
 	}
-	return make_foreignscan(node->tlist, node->local, node->scanrelid, expressions,
-							mongo_struct_to_list(&mongo_scan_plan_type, plan), node->scan_tlist, node->exact,
-							node->outer_plan);
+	/* what DDL has checked of the option */
+	if (hint == mongo_hint)
+		DirectFunctionCall1(json_in, CStringGetDatum(hint));
+	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
+}
+
+/* finish_command: append to a command what the relation's options and its conditions ask for. */
+static Const *
+finish_command(bson_t *command, const MongoRelation *relation,
+			   const MongoTranslation *translation, bool may_need_disk, bool hinted)
+{
+	const MongoTableOptions *options = relation->options;
+
+	if (may_need_disk && mongo_feature_enabled(options, MONGO_FEATURE_DISK_USE))
+		BSON_APPEND_BOOL(command, "allowDiskUse", true);
+	if (translation->compares_text &&
+		!mongo_feature_is_disabled(translation->disabled, MONGO_FEATURE_COLLATION))
+		bson_append_template(command, "{collation: {locale: 'simple'}}");
+	if (hinted)
+		append_hint(command, options);
+	if (options->max_time_ms > 0)
+		BSON_APPEND_INT32(command, "maxTimeMS", options->max_time_ms);
+	return mongo_command_to_const(command);
+}
+
+/* pipeline_command: {aggregate: collection, pipeline: [...], cursor: {}} */
+static Const *
+pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
+{
+	bson_t	   *command = bson_from_template("{aggregate: @1, pipeline: @2, cursor: {}}",
+											 bson_utf8(mongo_to_utf8(relation->options->collection)),
+											 bson_array(pipeline->stages));
+
+	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
 }
 
 /*-------------------------------------------------------------------------
- * From the chosen path of a foreign table to a ForeignScan with its command.
+ * From the chosen path of a foreign table to its commands.
  *-------------------------------------------------------------------------
  */
-
-/* What documents are to bring. */
-typedef struct Fetched
-{
-	List	   *attributes;		/* numbers */
-	bool		has_json;		/* is one of type json or jsonb? */
-	List	   *paths;			/* char *; NIL: whole documents */
-	Bitmapset  *narrowed;		/* attributes of which parts will do */
-} Fetched;
 
 /* has_list: "= ANY" or "<> ALL", whose values may turn out to be too many to send. */
 static bool
@@ -216,8 +206,7 @@ has_list(Node *node, void *context)
 }
 
 /*
- * fetched_attributes gives the attribute numbers that the documents must
- * bring: what the query above reads and what PostgreSQL tests.
+ * fetched_columns: what the query above reads and what PostgreSQL tests.
  *
  * Where a type mismatch is an error, what MongoDB tested is read as well: find's
  * language also matches inside an array and "<>" lets other types through,
@@ -225,12 +214,12 @@ has_list(Node *node, void *context)
  * have to be tested by PostgreSQL after all.
  */
 static List *
-fetched_attributes(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relation,
-				   const MongoScanClauses *clauses, bool *has_json)
+fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *clauses)
 {
+	const MongoRelation *relation = baserel->fdw_private;
 	Bitmapset  *used = NULL;
 	Bitmapset  *tested = NULL;
-	List	   *attributes = NIL;
+	List	   *result = NIL;
 	ListCell   *cell;
 	Relation	table;
 	bool		whole_row;
@@ -251,39 +240,22 @@ fetched_attributes(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *
 	used = bms_add_members(used, tested);
 
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
-	*has_json = false;
 	table = table_open(relation->relid, NoLock);
 	for (AttrNumber attnum = 1; attnum <= baserel->max_attr; attnum++)
 	{
-		Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+		MongoScanColumn *column;
 
-		if (attribute->attisdropped ||
+		if (TupleDescAttr(RelationGetDescr(table), attnum - 1)->attisdropped ||
 			(!whole_row && !bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, used)))
 			continue;
-		attributes = lappend_int(attributes, attnum);
-		*has_json |= attribute->atttypid == JSONBOID || attribute->atttypid == JSONOID;
-	}
-	table_close(table, NoLock);
-	return attributes;
-}
-
-static List *
-scan_columns(MongoColumns *columns, List *attributes)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	foreach(cell, attributes)
-	{
-		AttrNumber	attnum = lfirst_int(cell);
-		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
-
+		column = palloc0(sizeof(MongoScanColumn));
 		column->index = attnum - 1;
-		column->name = mongo_column_name(columns, attnum);
-		column->path = mongo_column_path(columns, attnum);
-		column->bson_type = mongo_column_bson_type(columns, attnum);
+		column->name = mongo_column_name(relation->columns, attnum);
+		column->path = mongo_column_path(relation->columns, attnum);
+		column->bson_type = mongo_column_bson_type(relation->columns, attnum);
 		result = lappend(result, column);
 	}
+	table_close(table, NoLock);
 	return result;
 }
 
@@ -295,78 +267,57 @@ scan_columns(MongoColumns *columns, List *attributes)
  * are better sent as they are.  Not knowing, we ask for the fields.
  */
 static bool
-projection_pays(RelOptInfo *baserel, const MongoRelation *relation, const Fetched *fetched)
+projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 {
+	const MongoRelation *relation = baserel->fdw_private;
 	double		document_width;
 	double		fields_width = 0;
 	ListCell   *cell;
 
-	if (baserel->pages == 0 || relation->analyzed_rows <= 0)
+	if (baserel->pages == 0 || relation->analyzed_rows <= 0 || mongo_is_derived(relation->options))
 		return true;
 	document_width = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
 
-	foreach(cell, fetched->attributes)
+	foreach(cell, columns)
 	{
-		AttrNumber	attnum = lfirst_int(cell);
-		const char *path = mongo_column_path(relation->columns, attnum);
+		const MongoScanColumn *column = lfirst(cell);
 		int32		width;
 
 		/* how large a part is nobody has counted */
-		if (bms_is_member(attnum, fetched->narrowed))
+		if (bms_is_member(column->index + 1, narrowed))
 			continue;
-		width = get_attavgwidth(relation->relid, attnum);
-		if (path == NULL || width <= 0)
+		width = get_attavgwidth(relation->relid, column->index + 1);
+		if (column->path == NULL || width <= 0)
 			return true;
-		fields_width += width + strlen(path);
+		fields_width += width + strlen(column->path);
 	}
 	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
 }
 
-/*
- * scan_command: a find; of a derived table the stages that make its rows, and behind them
- * what the find would have, with more parameters.
- */
-static Const *
-scan_command(RelOptInfo *baserel, MongoTranslation *translation,
-			 const MongoScanClauses *clauses, const Fetched *fetched,
-			 const MongoOrder *order, int part)
+/* projection_of: what documents are to bring for these columns; empty: all of them. */
+static bson_t *
+projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	bool		is_derived = mongo_is_derived(relation->options);
-	MongoPipeline pipeline = {.translation = *translation};
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
-	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 	bson_t	   *projection = bson_create_in(CurrentMemoryContext);
-	bson_t	   *sort = bson_create_in(CurrentMemoryContext);
-	List	   *conditions = NIL;
+	Bitmapset  *narrowed;
+	List	   *paths = read_paths(root, baserel, columns, &narrowed);
 
-	if (order != NULL)
-		mongo_append_order(relation, order, part, condition, sort);
-	if ((is_derived || projection_pays(baserel, relation, fetched)) &&
-		(fetched->paths != NIL || fetched->attributes == NIL))
-		mongo_append_paths(projection, fetched->paths);
+	if ((paths != NIL || columns == NIL) && projection_pays(baserel, columns, narrowed))
+		mongo_append_paths(projection, paths);
 	if (relation->score != NULL)
 		mongo_append_score(projection, relation);
+	return projection;
+}
 
-	if (is_derived)
-	{
-		pipeline.stages = bson_create_in(CurrentMemoryContext);
-		mongo_pipeline_derive(&pipeline, relation, clauses);
-		if (!bson_empty(condition))
-			mongo_pipeline_append(&pipeline, "$match", condition);
-		if (!bson_empty(sort))
-			mongo_pipeline_append(&pipeline, "$sort", sort);
-		if (!bson_empty(projection))
-			mongo_pipeline_append(&pipeline, "$project", projection);
-		*translation = pipeline.translation;
-		return mongo_pipeline_command(relation, &pipeline);
-	}
+/* find_command: of a table whose rows are documents. */
+static Const *
+find_command(const MongoRelation *relation, const MongoTranslation *translation,
+			 List *conditions, const bson_t *projection, const bson_t *sort)
+{
+	bson_t	   *command = bson_create_in(CurrentMemoryContext);
+	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
 
-	if (!bson_empty(clauses->filter))
-		conditions = lappend(conditions, clauses->filter);
-	if (!bson_empty(condition))
-		conditions = lappend(conditions, condition);
 	mongo_append_conjuncts(filter, conditions);
 	BSON_APPEND_UTF8(command, "find", mongo_to_utf8(relation->options->collection));
 	if (!bson_empty(filter))
@@ -375,12 +326,31 @@ scan_command(RelOptInfo *baserel, MongoTranslation *translation,
 		BSON_APPEND_DOCUMENT(command, "projection", projection);
 	if (!bson_empty(sort))
 		BSON_APPEND_DOCUMENT(command, "sort", sort);
-	if (!bson_empty(sort) && mongo_feature_enabled(relation->options, MONGO_FEATURE_DISK_USE))
-		BSON_APPEND_BOOL(command, "allowDiskUse", true);
-	mongo_append_collation(command, translation);
-	mongo_append_hint(command, relation->options);
-	mongo_append_max_time(command, relation->options);
-	return mongo_command_to_const(command);
+	return finish_command(command, relation, translation, !bson_empty(sort), true);
+}
+
+/*
+ * derived_command: of a derived table the stages that make its rows, and behind them
+ * what a find would have, with more parameters.
+ */
+static Const *
+derived_command(const MongoRelation *relation, MongoTranslation *translation,
+				const MongoScanClauses *clauses, const bson_t *condition,
+				const bson_t *projection, const bson_t *sort)
+{
+	MongoPipeline pipeline = {
+		.translation = *translation, .stages = bson_create_in(CurrentMemoryContext)
+	};
+
+	mongo_pipeline_derive(&pipeline, relation, clauses);
+	if (!bson_empty(condition))
+		mongo_pipeline_append(&pipeline, "$match", condition);
+	if (!bson_empty(sort))
+		mongo_pipeline_append(&pipeline, "$sort", sort);
+	if (!bson_empty(projection))
+		mongo_pipeline_append(&pipeline, "$project", projection);
+	*translation = pipeline.translation;
+	return pipeline_command(relation, &pipeline);
 }
 
 /*
@@ -389,18 +359,29 @@ scan_command(RelOptInfo *baserel, MongoTranslation *translation,
  */
 static List *
 scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
-			  const MongoScanClauses *clauses, const Fetched *fetched, List *pathkeys)
+			  const MongoScanClauses *clauses, const bson_t *projection, List *pathkeys)
 {
-	MongoOrder	order;
+	const MongoRelation *relation = baserel->fdw_private;
+	MongoOrder	order = {.nparts = 1};
 	List	   *commands = NIL;
 
-	if (pathkeys == NIL)
-		return list_make1(scan_command(baserel, translation, clauses, fetched, NULL, 0));
-	if (!mongo_find_order(baserel, pathkeys, &order))
+	if (pathkeys != NIL && !mongo_find_order(baserel, pathkeys, &order))
 		elog(ERROR, "sort key is not a field");
 	for (int i = 0; i < order.nparts; i++)
-		commands = lappend(commands, scan_command(baserel, translation, clauses, fetched,
-												  &order, i));
+	{
+		bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+		bson_t	   *sort = bson_create_in(CurrentMemoryContext);
+		List	   *conditions = bson_empty(clauses->filter) ? NIL : list_make1(clauses->filter);
+
+		if (pathkeys != NIL)
+			mongo_append_order(relation, &order, i, condition, sort);
+		if (!bson_empty(condition))
+			conditions = lappend(conditions, condition);
+		commands = lappend(commands, mongo_is_derived(relation->options) ?
+						   derived_command(relation, translation, clauses, condition, projection,
+										   sort) :
+						   find_command(relation, translation, conditions, projection, sort));
+	}
 	return commands;
 }
 
@@ -442,37 +423,28 @@ hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 	return columns;
 }
 
-static ForeignScan *
-get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
-			   List *tlist, List *scan_clauses, Plan *outer_plan)
+/* plan_table: fill in the plan and the node of a scan of one table. */
+static void
+plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List *scan_clauses,
+		   bool limited, MongoScanPlan *plan, MongoTranslation *translation, ForeignScan *scan)
 {
 	MongoRelation *relation = baserel->fdw_private;
-	List	   *private = best_path->fdw_private;
 	List	   *hashed_keys = mongo_hashed_keys(&best_path->path);
-	bool		limited = private != NIL && IsA(private, IntList);
-	List	   *keys = private != NIL && IsA(private, List) && hashed_keys == NIL ?
-		private : NIL;
-	MongoTranslation translation = mongo_translation_of(relation);
-	MongoScanNode node = {
-		.scanrelid = baserel->relid, .tlist = tlist, .outer_plan = outer_plan
-	};
+	List	   *keys = limited || hashed_keys != NIL ? NIL : best_path->fdw_private;
 	MongoScanClauses clauses;
-	Fetched		fetched;
-	List	   *hash_expressions = NIL;
-	MongoScanPlan plan;
-	ForeignScan *scan;
 	ListCell   *cell;
 
 	/* those of a batched join, which tests them again */
 	scan_clauses = list_copy(scan_clauses);
 	foreach(cell, keys)
 		scan_clauses = lappend(scan_clauses, make_simple_restrictinfo(root, lfirst(cell)));
-	translation.need_exact = limited;
+	*translation = mongo_translation_of(relation);
+	translation->need_exact = limited;
 	if (hashed_keys != NIL)
 	{
 		/* the rows are of use to other values as well */
-		translation.beside = mongo_hashed_conditions(baserel, scan_clauses, hashed_keys);
-		mongo_classify_clauses(&translation, baserel, translation.beside, &clauses);
+		translation->beside = mongo_hashed_conditions(baserel, scan_clauses, hashed_keys);
+		mongo_classify_clauses(translation, baserel, translation->beside, &clauses);
 
 		/*
 		 * all is tested when they are looked at, so all columns that this
@@ -481,10 +453,8 @@ get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 		clauses.local = extract_actual_clauses(scan_clauses, false);
 	}
 	else
-		mongo_classify_clauses(&translation, baserel, scan_clauses, &clauses);
-	fetched.attributes = fetched_attributes(root, baserel, relation, &clauses, &fetched.has_json);
-	fetched.paths = mongo_read_paths(root, baserel, fetched.attributes, fetched.has_json,
-									 &fetched.narrowed);
+		mongo_classify_clauses(translation, baserel, scan_clauses, &clauses);
+	plan->columns = fetched_columns(root, baserel, &clauses);
 
 	/*
 	 * what a batched join tests itself, the last clauses, as far as they are
@@ -496,36 +466,22 @@ get_table_plan(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path,
 		clauses.hiding = list_delete_int(clauses.hiding, list_length(clauses.local));
 	}
 
-	mongo_scan_plan_init(&plan, root, relation);
-	plan.commands = scan_commands(baserel, &translation, &clauses, &fetched,
-								  best_path->path.pathkeys);
-	plan.is_batched = keys != NIL;
-	plan.enough_rows = enough_rows(root, baserel, relation,
+	plan->commands = scan_commands(baserel, translation, &clauses,
+								   projection_of(root, baserel, plan->columns),
 								   best_path->path.pathkeys);
+	plan->is_batched = keys != NIL;
+	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
 	if (best_path->path.parallel_aware)
-		plan.split_field = mongo_to_utf8(relation->options->parallel_field);
-	plan.is_pipeline = mongo_is_derived(relation->options);
-	plan.columns = scan_columns(relation->columns, fetched.attributes);
-	plan.hiding = clauses.hiding;
-	plan.hiding_columns = hiding_columns(baserel, &clauses);
-	node.local = hashed_keys != NIL ? NIL : clauses.local;
-	node.exact = clauses.exact;
-	if (relation->score != NULL)
-	{
-		plan.columns = lappend(plan.columns, mongo_score_column(baserel));
-		node.scan_tlist = mongo_score_tlist(baserel);
-		/* no row is locked, so nothing is tested again */
-		node.exact = NIL;
-	}
-	if (outer_plan != NULL && mongo_hashed_keys(best_path->fdw_outerpath) == NIL)
-		mongo_local_describe(best_path, outer_plan, &node, &plan);
-	else if (outer_plan != NULL)
-		hash_expressions = mongo_hashed_describe(root, baserel, best_path,
-												 list_length(translation.parameters) +
-												 list_length(translation.variables), &plan);
-	scan = mongo_make_foreign_scan(root, &plan, &translation, limited, &node);
-	scan->fdw_exprs = list_concat(scan->fdw_exprs, hash_expressions);
-	return scan;
+		plan->split_field = mongo_to_utf8(relation->options->parallel_field);
+	plan->is_pipeline = mongo_is_derived(relation->options);
+	plan->hiding = clauses.hiding;
+	plan->hiding_columns = hiding_columns(baserel, &clauses);
+	scan->scan.plan.qual = hashed_keys != NIL ? NIL : clauses.local;
+	/* where the score is asked for, no row is locked, so nothing is tested again */
+	if (relation->score == NULL)
+		scan->fdw_recheck_quals = clauses.exact;
+	else
+		mongo_add_score_column(baserel, plan, scan);
 }
 
 /* ---------- From a path whose command is a pipeline to a ForeignScan ------- */
@@ -654,7 +610,7 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 	const Var  *var = vars == NIL ? NULL : linitial_node(Var, vars);
 	Oid			relid;
 
-	column->name = ((MongoOutputField *) linitial(output->fields))->path;
+	column->name = ((MongoScanColumn *) linitial(output->columns))->path;
 	if (list_length(vars) != 1 || var->varattno <= 0)
 		return;
 	relid = planner_rt_fetch(var->varno, root)->relid;
@@ -662,28 +618,12 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 	column->collection = mongo_table_options(relid)->collection;
 }
 
-/* scan_column: one field of an output. */
-static MongoScanColumn *
-scan_column(PlannerInfo *root, const MongoOutput *output, const MongoOutputField *field,
-			int index)
-{
-	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
-
-	column->index = index;
-	name_column(root, output, column);
-	column->path = field->path;
-	column->type = field->type;
-	column->typmod = field->typmod;
-	column->zero_if_empty = output->zero_if_empty;
-	return column;
-}
-
 /*
- * add_columns: what comes as it is has the index of its output; what is to be
- * finished comes behind all outputs.
+ * add_outputs: those of a group, as columns and as the scan's target list.  What comes as it
+ * is has the index of its output; what is to be finished comes behind all outputs.
  */
 static void
-add_columns(PlannerInfo *root, MongoScanPlan *plan, List *outputs)
+add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *scan)
 {
 	int			next = list_length(outputs);
 	ListCell   *cell;
@@ -692,133 +632,139 @@ add_columns(PlannerInfo *root, MongoScanPlan *plan, List *outputs)
 	{
 		MongoOutput *output = lfirst(cell);
 		int			index = foreach_current_index(cell);
-		MongoScanFinish *finish;
-		ListCell   *field;
+		ListCell   *column_cell;
 
-		if (output->finish == MONGO_FINISH_NONE)
+		if (output->finish != MONGO_FINISH_NONE)
 		{
-			plan->columns = lappend(plan->columns,
-									scan_column(root, output, linitial(output->fields), index));
-			continue;
+			MongoScanFinish *finish = palloc(sizeof(MongoScanFinish));
+
+			*finish = (MongoScanFinish) {output->finish, index, next};
+			plan->finishes = lappend(plan->finishes, finish);
 		}
-		finish = palloc(sizeof(MongoScanFinish));
-		finish->finish = output->finish;
-		finish->index = index;
-		finish->first = next;
-		plan->finishes = lappend(plan->finishes, finish);
-		foreach(field, output->fields)
-			plan->columns = lappend(plan->columns,
-									scan_column(root, output, lfirst(field), next++));
+		foreach(column_cell, output->columns)
+		{
+			MongoScanColumn *column = lfirst(column_cell);
+
+			column->index = output->finish == MONGO_FINISH_NONE ? index : next++;
+			name_column(root, output, column);
+			plan->columns = lappend(plan->columns, column);
+		}
+		scan->fdw_scan_tlist = lappend(scan->fdw_scan_tlist,
+									   makeTargetEntry(output->expression, index + 1, NULL,
+													   false));
 	}
-}
-
-/* add_outputs: of a group, as columns and as the scan's target list. */
-static void
-add_outputs(PlannerInfo *root, const MongoUpperRelation *upper, MongoScanNode *node,
-			MongoScanPlan *plan)
-{
-	ListCell   *cell;
-
-	add_columns(root, plan, upper->outputs);
-	foreach(cell, upper->outputs)
-		node->scan_tlist = lappend(node->scan_tlist,
-								   makeTargetEntry(((MongoOutput *) lfirst(cell))->expression,
-												   foreach_current_index(cell) + 1, NULL, false));
 }
 
 /*
- * get_pipeline_plan: of a join, or of what is done above a join or a table in the same
- * command.
+ * plan_pipeline: likewise of a join, or of what is done above a join or a table in the same
+ * command, in which case 'upper' is not NULL.
  */
-static ForeignScan *
-get_pipeline_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, List *tlist,
-				  Plan *outer_plan)
+static void
+plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *upper,
+			  List *expressions, MongoScanPlan *plan, MongoTranslation *translation,
+			  ForeignScan *scan)
 {
-	const MongoUpperRelation *upper = IS_UPPER_REL(rel) ? rel->fdw_private : NULL;
-	RelOptInfo *input = upper == NULL ? rel : upper->input;
 	const MongoRelation *relation = input->fdw_private;
-	MongoScanNode node = {.tlist = tlist, .outer_plan = outer_plan};
-	MongoPipeline pipeline;
+	MongoPipeline pipeline = mongo_pipeline_copy(upper == NULL ? relation->pipeline :
+												 &upper->pipeline);
+
+	mongo_settle_lookups(&pipeline);
+	plan->is_pipeline = true;
+	if (upper != NULL)
+	{
+		plan->is_grouped = upper->grouped;
+		plan->one_row = upper->one_row;
+		plan->all_rows |= upper->limited;
+		plan->count_command = upper->count_command;
+		scan->scan.plan.qual = upper->local_quals;
+	}
+	if (plan->is_grouped)
+		add_outputs(root, upper->outputs, plan, scan);
+	else
+	{
+		scan->fdw_scan_tlist = scan_vars(input, pipeline.translation.columns, expressions);
+		plan->columns = field_columns(pipeline.translation.columns, scan->fdw_scan_tlist);
+		mongo_pipeline_project(&pipeline, paths_wanted(plan->columns));
+	}
+	plan->commands = list_make1(pipeline_command(relation, &pipeline));
+	*translation = pipeline.translation;
+}
+
+/* add_bound: LIMIT or OFFSET, if there is one; its number in fdw_exprs, or -1. */
+static int
+add_bound(ForeignScan *scan, Node *bound)
+{
+	if (bound == NULL)
+		return -1;
+	scan->fdw_exprs = lappend(scan->fdw_exprs, bound);
+	return list_length(scan->fdw_exprs) - 1;
+}
+
+ForeignScan *
+mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
+					   Oid foreigntableid pg_attribute_unused(),
+					   ForeignPath *best_path, List *tlist,
+					   List *scan_clauses, Plan *outer_plan)
+{
+	const MongoUpperRelation *upper = IS_UPPER_REL(foreignrel) ? foreignrel->fdw_private : NULL;
+	RelOptInfo *input = upper == NULL ? foreignrel : upper->input;
+	bool		limited = upper != NULL ? upper->limited :
+		best_path->fdw_private != NIL && IsA(best_path->fdw_private, IntList);
+	ForeignScan *scan = make_foreignscan(tlist, NIL, foreignrel->relid, NIL, NIL, NIL, NIL,
+										 outer_plan);
+	MongoTranslation translation;
 	MongoScanPlan plan;
 
-	mongo_scan_plan_init(&plan, root, relation);
-	plan.is_pipeline = true;
-	if (upper == NULL)
-		mongo_pipeline_begin(rel, &pipeline);
+	mongo_check_planning_state(foreignrel);
+	init_scan_plan(&plan, root, input->fdw_private);
+	if (IS_SIMPLE_REL(foreignrel))
+		plan_table(root, foreignrel, best_path, scan_clauses, limited, &plan, &translation, scan);
 	else
-	{
-		pipeline = upper->pipeline;
-		pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
-		plan.is_grouped = upper->grouped;
-		plan.one_row = upper->one_row;
-		plan.all_rows |= upper->limited;
-		node.local = upper->local_quals;
-	}
-	if (plan.is_grouped)
-		add_outputs(root, upper, &node, &plan);
-	else
-	{
 		/* by now a join's target may be the query's own, with expressions */
-		node.scan_tlist = scan_vars(input, pipeline.translation.columns,
-									upper == NULL ? rel->reltarget->exprs : tlist);
-		plan.columns = field_columns(pipeline.translation.columns, node.scan_tlist);
-		mongo_pipeline_project(&pipeline, paths_wanted(plan.columns));
-	}
-	if (upper != NULL && upper->count_command != NULL)
+		plan_pipeline(root, input, upper, upper == NULL ? foreignrel->reltarget->exprs : tlist,
+					  &plan, &translation, scan);
+	plan.predicates = translation.predicates;
+	plan.nvariables = list_length(translation.variables);
+	scan->fdw_exprs = list_concat_copy(translation.parameters, translation.variables);
+	if (limited)
 	{
-		plan.count_command = upper->count_command;
-		plan.commands = list_make1(upper->count_pipeline);
-		((MongoScanColumn *) linitial(plan.columns))->path = MONGO_COUNT_FIELD;
+		plan.limit = add_bound(scan, root->parse->limitCount);
+		plan.offset = add_bound(scan, root->parse->limitOffset);
 	}
-	else
-		plan.commands = list_make1(mongo_pipeline_command(relation, &pipeline));
-	if (upper != NULL && outer_plan != NULL)
-		mongo_local_describe(best_path, outer_plan, &node, &plan);
-	return mongo_make_foreign_scan(root, &plan, &pipeline.translation,
-								   upper != NULL && upper->limited, &node);
+	if (outer_plan != NULL && mongo_hashed_keys(best_path->fdw_outerpath) == NIL)
+		mongo_local_describe(best_path, outer_plan, scan, &plan);
+	else if (outer_plan != NULL)
+		mongo_hashed_describe(root, foreignrel, best_path, scan, &plan);
+	scan->fdw_private = mongo_struct_to_list(&mongo_scan_plan_type, &plan);
+	return scan;
 }
 
 /* --------------------- count(*) as the command count ---------------------- */
-
-/* count_command: {count: collection, query: filter}, the query only if there is one. */
-static Const *
-count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
-{
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-
-	BSON_APPEND_UTF8(command, "count", mongo_to_utf8(relation->options->collection));
-	if (pipeline->only_match != NULL)
-	{
-		BSON_APPEND_DOCUMENT(command, "query", pipeline->only_match);
-		mongo_append_hint(command, relation->options);
-	}
-	mongo_append_collation(command, &pipeline->translation);
-	mongo_append_max_time(command, relation->options);
-	return mongo_command_to_const(command);
-}
 
 void
 mongo_plan_count(MongoUpperRelation *upper)
 {
 	const MongoRelation *relation = upper->input->fdw_private;
-	MongoPipeline pipeline = upper->pipeline;
+	const MongoPipeline *pipeline = &upper->pipeline;
+	const bson_t *filter = pipeline->only_match;
+	bson_t	   *command;
 	const char *level;
 
 	/* the command has no "let", and takes no read concern "snapshot" */
 	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT) ||
-		pipeline.translation.variables != NIL ||
-		(pipeline.only_match == NULL &&
-		 (pipeline.nstages > 0 || !relation->options->count_from_metadata)))
+		pipeline->translation.variables != NIL ||
+		(filter == NULL && (pipeline->nstages > 0 || !relation->options->count_from_metadata)))
 		return;
 	level = mongo_read_concern(GetForeignServer(relation->serverid));
 	if (level != NULL && strcmp(level, "snapshot") == 0)
 		return;
 
-	upper->count_command = count_command(relation, &pipeline);
-	pipeline.stages = bson_copy_in(CurrentMemoryContext, pipeline.stages);
-	bson_append_condition(pipeline.stages, psprintf("%d", pipeline.nstages), "$count",
-						  bson_utf8(MONGO_COUNT_FIELD));
-	upper->count_pipeline = mongo_pipeline_command(relation, &pipeline);
+	command = bson_from_template("{count: @1}",
+								 bson_utf8(mongo_to_utf8(relation->options->collection)));
+	if (filter != NULL)
+		BSON_APPEND_DOCUMENT(command, "query", filter);
+	upper->count_command = finish_command(command, relation, &pipeline->translation, false,
+										  filter != NULL);
 }
 
 bool
@@ -906,22 +852,21 @@ is_all_there(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 /*
- * mongo_read_paths
- *		The paths, char *, of what is read of the columns with these attribute numbers;
- *		NIL if only the whole document will do.  'has_json': is one json or jsonb?
+ * read_paths
+ *		The paths, char *, of what is read of these columns (MongoScanColumn); NIL if only
+ *		the whole document will do.
  *
  * Where a query asks for nothing of a json column but what stands under certain keys, as
  * by j ->> 'a', these are enough: without what stands beside them, the accessors give
  * the same.  *narrowed has the numbers of such columns.
  */
 static List *
-mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes, bool has_json,
-				 Bitmapset **narrowed)
+read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **narrowed)
 {
 	MongoRelation *relation = baserel->fdw_private;
 	Reading		reading = {.columns = relation->columns};
 	List	   *paths = NIL;
-	bool		knows_all = has_json && is_all_there(root, baserel);
+	bool		knows_all = is_all_there(root, baserel);
 	ListCell   *cell;
 
 	*narrowed = NULL;
@@ -932,25 +877,27 @@ mongo_read_paths(PlannerInfo *root, RelOptInfo *baserel, List *attributes, bool 
 		foreach(cell, baserel->baserestrictinfo)
 			note_reading((Node *) lfirst_node(RestrictInfo, cell)->clause, &reading);
 	}
-	foreach(cell, attributes)
+	foreach(cell, columns)
 	{
-		int			attribute = lfirst_int(cell);
-		const char *path = mongo_column_path(relation->columns, attribute);
+		const MongoScanColumn *column = lfirst(cell);
+		int			attribute = column->index + 1;
 
-		if (path == NULL || !mongo_path_is_addressable(path))
+		if (column->path == NULL)
 			return NIL;
 		if (knows_all && !reading.whole_row && !bms_is_member(attribute, reading.whole) &&
 			bms_is_member(attribute, reading.inside))
 			*narrowed = bms_add_member(*narrowed, attribute);
 		else
-			paths = lappend(paths, unconstify(char *, path));
+			paths = lappend(paths, unconstify(char *, column->path));
 	}
-	foreach(cell, *narrowed != NULL ? reading.paths : NIL)
+	if (*narrowed != NULL)
+		paths = list_concat(paths, reading.paths);
+	foreach(cell, paths)
 	{
 		if (!mongo_path_is_addressable(lfirst(cell)))
 			return NIL;
 	}
-	return *narrowed != NULL ? list_concat(paths, reading.paths) : paths;
+	return paths;
 }
 
 /*-------------------------------------------------------------------------

@@ -28,37 +28,28 @@ mongo_upper_options(const MongoUpperRelation *upper)
 	return ((MongoRelation *) upper->input->fdw_private)->options;
 }
 
-/* A copy that stages can be added to. */
-static MongoUpperRelation *
-copy_upper(const MongoUpperRelation *source)
-{
-	MongoUpperRelation *upper = palloc(sizeof(MongoUpperRelation));
-	MongoTranslation *translation = &upper->pipeline.translation;
-
-	*upper = *source;
-	upper->count_command = NULL;
-	upper->pipeline.stages = bson_copy_in(CurrentMemoryContext, source->pipeline.stages);
-	translation->computed = list_copy(translation->computed);
-	translation->parameters = list_copy(translation->parameters);
-	translation->predicates = list_copy(translation->predicates);
-	translation->variables = list_copy(translation->variables);
-	return upper;
-}
-
 MongoUpperRelation *
 mongo_upper_begin(PlannerInfo *root, RelOptInfo *rel)
 {
+	const MongoUpperRelation *below = IS_UPPER_REL(rel) ? rel->fdw_private : NULL;
+	const MongoPipeline *pipeline = below != NULL ? &below->pipeline :
+		IS_UPPER_REL(rel) ? NULL : mongo_pipeline_of(root, rel);
 	MongoUpperRelation *upper;
 
-	if (IS_UPPER_REL(rel))
-		return rel->fdw_private == NULL ? NULL : copy_upper(rel->fdw_private);
-	if (!mongo_is_pipeline_input(root, rel))
+	/* execution may have to make the one row of an aggregate over nothing */
+	if (pipeline == NULL || (below != NULL && below->one_row))
 		return NULL;
-
 	upper = palloc0(sizeof(MongoUpperRelation));
-	upper->input = rel;
-	mongo_pipeline_begin(rel, &upper->pipeline);
-	upper->estimate = mongo_estimate_scan(rel, 0, ((MongoRelation *) rel->fdw_private)->examined_rows);
+	if (below != NULL)
+		*upper = *below;
+	else
+	{
+		upper->input = rel;
+		upper->estimate = mongo_estimate_scan(rel, 0,
+											  ((MongoRelation *) rel->fdw_private)->examined_rows);
+	}
+	upper->pipeline = mongo_pipeline_copy(pipeline);
+	mongo_settle_lookups(&upper->pipeline);
 	return upper;
 }
 
@@ -194,13 +185,13 @@ add_key_outputs(const MongoGroup *group, MongoUpperRelation *upper)
 	{
 		MongoGroupKey *key = lfirst(cell);
 		MongoOutput *output = palloc0(sizeof(MongoOutput));
-		MongoOutputField *field = palloc(sizeof(MongoOutputField));
+		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
 
-		field->path = nkeys == 1 ? "_id" : psprintf("_id.k%d", foreach_current_index(cell));
-		field->type = exprType((Node *) key->expression);
-		field->typmod = exprTypmod((Node *) key->expression);
+		column->path = nkeys == 1 ? "_id" : psprintf("_id.k%d", foreach_current_index(cell));
+		column->type = exprType((Node *) key->expression);
+		column->typmod = exprTypmod((Node *) key->expression);
 		output->expression = key->expression;
-		output->fields = list_make1(field);
+		output->columns = list_make1(column);
 		upper->outputs = lappend(upper->outputs, output);
 	}
 }
@@ -228,6 +219,18 @@ walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
 		return (field.index_uses & MONGO_INDEX_ORDER) != 0;
 	return upper->input->reloptkind == RELOPT_BASEREL && !field.unindexed &&
 		mongo_index_walks(upper->input, field.path);
+}
+
+/* append_count: what gives the same as the command count. */
+static void
+append_count(const MongoGroup *group, MongoPipeline *pipeline)
+{
+	const MongoOutput *output = linitial(group->outputs);
+
+	bson_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), "$count",
+						  bson_utf8(MONGO_COUNT_FIELD));
+	((MongoScanColumn *) linitial(output->columns))->path = MONGO_COUNT_FIELD;
+	pipeline->translation.columns = NULL;
 }
 
 /* add_stages: everything is translated; what does it cost, what comes of it? */
@@ -261,8 +264,11 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 		estimate->total_cost += first_groups * tuple_cost * mongo_group_cost(group, groups);
 	estimate->startup_cost = estimate->total_cost;
 
-	mongo_group_append(group, walks, first_groups * MONGO_COST_MERGE_FACTOR < estimate->rows,
-					   &upper->pipeline);
+	if (upper->count_command != NULL)
+		append_count(group, &upper->pipeline);
+	else
+		mongo_group_append(group, walks, first_groups * MONGO_COST_MERGE_FACTOR < estimate->rows,
+						   &upper->pipeline);
 	add_key_outputs(group, upper);
 	estimate->rows = groups;
 	upper->grouped = true;
@@ -312,11 +318,11 @@ is_plain_count(const MongoGroup *group)
 		((Aggref *) output->expression)->aggfilter == NULL;
 }
 
-/* may_group: can a $group follow what there is?  It gives no row where there is none. */
+/* may_group: can a $group follow what there is? */
 static bool
 may_group(const MongoUpperRelation *upper)
 {
-	return upper != NULL && upper->local_quals == NIL && !upper->limited && !upper->one_row &&
+	return upper != NULL && upper->local_quals == NIL && !upper->limited &&
 		mongo_feature_enabled(mongo_upper_options(upper), MONGO_FEATURE_GROUP);
 }
 
@@ -462,7 +468,8 @@ add_limited_scans(PlannerInfo *root, RelOptInfo *baserel, RelOptInfo *output_rel
 	bool		indexed;
 	MongoOrder	order;
 
-	if (!bms_is_empty(baserel->lateral_relids) || !mongo_can_be_exact(baserel))
+	if (!bms_is_empty(baserel->lateral_relids) ||
+		(!relation->all_exact && mongo_exact_pipeline(baserel) == NULL))
 		return;
 	if (pathkeys == NIL)
 		add_limited_scan(root, baserel, output_rel, mongo_estimate_plain_scan(baserel), final);
@@ -506,7 +513,7 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 	MongoUpperRelation *upper = mongo_upper_begin(root, input_rel);
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 
-	if (upper == NULL || upper->one_row || upper->local_quals != NIL ||
+	if (upper == NULL || upper->local_quals != NIL ||
 		!mongo_upper_gives(upper, target->exprs))
 		return;
 	if (upper->sorted_rows > 0)
