@@ -227,15 +227,13 @@ typedef enum MongoAssignmentKind
 {
 	MONGO_ASSIGN_VALUE,			/* column = value */
 	MONGO_ASSIGN_SUM,			/* column = column + value */
-	MONGO_ASSIGN_DIFFERENCE,	/* column = column - value */
-	MONGO_ASSIGN_JSON_MEMBER	/* column = jsonb_set(column, keys, value) */
+	MONGO_ASSIGN_DIFFERENCE		/* column = column - value */
 } MongoAssignmentKind;
 
 typedef struct MongoAssignment
 {
 	MongoAssignmentKind kind;
 	AttrNumber	attnum;
-	List	   *keys;			/* String *, of MONGO_ASSIGN_JSON_MEMBER */
 } MongoAssignment;
 
 /*

@@ -140,7 +140,7 @@ foreach my $cut (200, 201)
 		"$cut elements are cut off " . ($cut == 200 ? 'by $slice' : 'by writing the others'));
 }
 
-# jsonb_set() by keys is one command, where MongoDB can tell which rows are meant
+# jsonb_set() by keys, of members of many types
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE json (_id int, j jsonb) SERVER mongodb OPTIONS (database 'db', collection 'json');
 	CREATE FOREIGN TABLE raw_json (_id int, __doc json) SERVER mongodb OPTIONS (database 'db', collection 'json', canonical_json 'true')});
@@ -154,19 +154,10 @@ foreach my $assignment (
 	$mongod->insert('db', 'json', '[' . join(', ', map { sprintf '{"_id": %d, "j": %s, "stray": {"$numberLong": "1"}}', $number++, $_ } @values) . ']');
 	my $where = $assignment =~ /c,d,e/ ? 'WHERE _id <> 10' : '';
 	$node->safe_psql('postgres', "DROP TABLE IF EXISTS ordinary; CREATE TABLE ordinary AS SELECT * FROM json; UPDATE ordinary SET j = $assignment $where");
-	$mongod->snapshot;
 	$node->safe_psql('postgres', "UPDATE json SET j = $assignment $where");
-	my $commands = $mongod->changes->{commands};
-	is_deeply([ map { $commands->{$_} } qw(find update) ], [ undef, 1 ], "$assignment: one command") or diag(explain($commands));
-	is($node->safe_psql('postgres', 'SELECT * FROM json ORDER BY _id'), $node->safe_psql('postgres', 'SELECT * FROM ordinary ORDER BY _id'), '... as in an ordinary table');
+	is($node->safe_psql('postgres', 'SELECT * FROM json ORDER BY _id'), $node->safe_psql('postgres', 'SELECT * FROM ordinary ORDER BY _id'), "$assignment: as in an ordinary table");
 }
 like($node->safe_psql('postgres', 'SELECT __doc FROM raw_json WHERE _id = 0'), qr/"c":\{"\$numberLong":"6"\}\},"z":\{"\$numberLong":"1"\}.*"stray":\{"\$numberLong":"1"\}/, '... with the types beside it');
-foreach my $value ('[1]', '5', '{"a": [1]}', '{"a": {"$date": {"$numberLong": "0"}}}', '{"a": {"$numberDouble": "NaN"}}')
-{
-	$mongod->insert('db', 'json', "[{\"_id\": 1, \"j\": $value}]");
-	my ($status, $stdout, $stderr) = $node->psql('postgres', q{UPDATE json SET j = jsonb_set(j, '{a,b}', '1')});
-	like($stderr, qr/could not update foreign table "json".*does not fit/s, "no member can be set in $value");
-}
 is($node->safe_psql('postgres', q{TRUNCATE json; INSERT INTO json VALUES (1, '{"a": 1}'); UPDATE json SET j = jsonb_set(j, '{b}', '2') WHERE _id = 1 RETURNING j}),
 	'{"a": 1, "b": 2}', 'with RETURNING too');
 

@@ -19,7 +19,6 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/value.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -32,7 +31,6 @@ typedef struct MongoNewValue
 	bson_type_t bson_type;		/* what its field is declared to be */
 	Form_pg_attribute attribute;
 	MongoAssignmentKind kind;
-	List	   *keys;
 	Datum		value;
 	bool		isnull;
 } MongoNewValue;
@@ -356,9 +354,7 @@ describe_update(ForeignScanState *node, ExplainState *es)
 		char	   *text = expression_text(node, es, next++);
 
 		mongo_describe_assignment(state->relation, lfirst(cell), &new);
-		if (new.kind == MONGO_ASSIGN_JSON_MEMBER)
-			text = psprintf("jsonb_set($%s, %s, %s)", new.path, nodeToString(new.keys), text);
-		else if (new.kind != MONGO_ASSIGN_VALUE)
+		if (new.kind != MONGO_ASSIGN_VALUE)
 			text = psprintf("$%s %s %s", new.path,
 							new.kind == MONGO_ASSIGN_SUM ? "+" : "-", text);
 		BSON_APPEND_UTF8(set, new.path, mongo_to_utf8(text));
@@ -436,15 +432,6 @@ null_value(bool write_null)
 	return write_null ? bson_null() : bson_utf8("$$REMOVE");
 }
 
-static bson_value_t
-mismatch_message(const MongoNewValue *new)
-{
-	return bson_utf8(psprintf("field %s does not fit its column: ", new->path));
-}
-
-/* An expression that fails for this document. */
-#define MISMATCH_ERROR(message, field)	"{$toInt: {$concat: [" message ", {$type: " field "}]}}"
-
 /*
  * The result where the field is what the column writes and the sum fits, which
  * is told first; else why it is not, and last the sum of an integer of another
@@ -460,7 +447,7 @@ static const char sum_template[] =
 " {$switch: {branches: ["
 "  {case: {$in: [{$type: @1}, ['missing', 'null', 'undefined']]}, then: @6},"
 "  {case: {$or: [{$not: [{$isNumber: @1}]}, {$ne: [@1, {$trunc: @1}]}]},"
-"   then: " MISMATCH_ERROR("@7", "@1") "},"
+"   then: {$toInt: {$concat: [@7, {$type: @1}]}}},"
 "  {case: {$or: [{$lt: [@1, @3]}, {$gt: [@1, @4]}]},"
 "   then: {$toInt: {$cond: [{$isNumber: @1}, 2147483648, 0]}}}],"
 "  default: {@8: [{@9: @1}, @2]}}}]}";
@@ -486,52 +473,9 @@ append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 	bson_append_member(stage, new->path, sum_template, bson_field(new->path),
 					   column_value(new), bson_int64(least), bson_int64(greatest),
 					   bson_utf8(is_int64 ? "long" : "int"), null_value(write_null),
-					   mismatch_message(new), bson_utf8(adds ? "$add" : "$subtract"),
+					   bson_utf8(psprintf("field %s does not fit its column: ", new->path)),
+					   bson_utf8(adds ? "$add" : "$subtract"),
 					   bson_utf8(is_int64 ? "$toLong" : "$toInt"));
-}
-
-/*
- * What jsonb_set() makes of the value @1 at or below which it sets the member @2 to
- * @3.  Nothing is set below what is missing or a scalar.  Whatever JSON shows
- * otherwise than it is (dates, decimals, infinity) and arrays, whose elements have no
- * names, make it fail with the message @4.
- */
-#define OBJECT_BRANCH \
-	"{case: {$in: [{$type: @1}, ['object']]}, then: {$mergeObjects: [@1, {@2: @3}]}}"
-
-static const char column_template[] =
-"{$switch: {branches: [" OBJECT_BRANCH "], default: " MISMATCH_ERROR("@4", "@1") "}}";
-
-static const char member_template[] =
-"{$switch: {branches: [" OBJECT_BRANCH ","
-"  {case: {$in: [{$type: @1}, ['null', 'string', 'int', 'long', 'bool']]}, then: @1},"
-"  {case: {$in: [{$type: @1}, ['missing']]}, then: '$$REMOVE'},"
-"  {case: {$in: [{$type: @1}, ['double']]},"
-"   then: {$cond: [{$and: [{$gt: [@1, -inf]}, {$lt: [@1, inf]}]}, @1, " MISMATCH_ERROR("@4", "@1") "]}}],"
-"  default: " MISMATCH_ERROR("@4", "@1") "}}";
-
-/* with_member: the value at 'path' with the member set that is at or below it. */
-static bson_t *
-with_member(const MongoNewValue *new, const char *path, int level)
-{
-	const char *name = mongo_to_utf8(strVal(list_nth(new->keys, level)));
-	bson_t	   *member = level == list_length(new->keys) - 1 ?
-		bson_from_template("{$literal: @1}", column_value(new)) :
-		with_member(new, psprintf("%s.%s", path, name), level + 1);
-
-	return bson_from_template(level == 0 ? column_template : member_template,
-							  bson_field(path), bson_utf8(name), bson_document(member),
-							  mismatch_message(new));
-}
-
-/* append_json_member: jsonb_set(column, keys, value), which is NULL for NULL. */
-static void
-append_json_member(bson_t *stage, const MongoNewValue *new, bool write_null)
-{
-	bson_append_member(stage, new->path,
-					   "{$cond: [{$in: [{$type: @1}, ['missing', 'null', 'undefined']]}, @2, @3]}",
-					   bson_field(new->path), null_value(write_null),
-					   bson_document(with_member(new, new->path, 0)));
 }
 
 /* build_pipeline: {"0": {$set: {...}}}, when a value depends on the document. */
@@ -548,8 +492,6 @@ build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *
 			bson_append_member(set, new->path, "@1", null_value(write_null));
 		else if (new->kind == MONGO_ASSIGN_VALUE)
 			bson_append_condition(set, new->path, "$literal", column_value(new));
-		else if (new->kind == MONGO_ASSIGN_JSON_MEMBER)
-			append_json_member(set, new, write_null);
 		else
 			append_sum(set, new, write_null);
 	}
@@ -618,5 +560,4 @@ mongo_describe_assignment(Relation relation, const MongoAssignment *assignment,
 	new->path = options->path;
 	new->bson_type = options->bson_type;
 	new->kind = assignment->kind;
-	new->keys = assignment->keys;
 }

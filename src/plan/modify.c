@@ -19,15 +19,12 @@
 #include "commands/trigger.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/value.h"
 #include "optimizer/appendinfo.h"
 #include "optimizer/clauses.h"
 #include "optimizer/inherit.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -237,9 +234,6 @@ mongo_is_foreign_rel_updatable(Relation rel)
 
 /* ---------------- Can an UPDATE or DELETE be one command? ----------------- */
 
-/* Longer paths of jsonb_set() are left to PostgreSQL. */
-#define MOST_JSON_KEYS	20
-
 /* Sums and differences of integers whose result has the column's type. */
 static const struct
 {
@@ -323,8 +317,7 @@ is_value(Node *expression)
  *		Is this "column + value" for the very column that is assigned?
  */
 static bool
-match_sum(Expr *expression, Index rtindex, AttrNumber attnum,
-		  MongoAssignmentKind *kind, Expr **value)
+match_sum(Expr *expression, Index rtindex, MongoAssignment *assignment, Expr **value)
 {
 	OpExpr	   *operation = (OpExpr *) expression;
 
@@ -342,105 +335,16 @@ match_sum(Expr *expression, Index rtindex, AttrNumber attnum,
 
 			if ((sums[i].column_argument == -1 || sums[i].column_argument == argument) &&
 				IsA(var, Var) && var->varno == (int) rtindex &&
-				var->varattno == attnum && var->varlevelsup == 0 &&
+				var->varattno == assignment->attnum && var->varlevelsup == 0 &&
 				var->vartype == operation->opresulttype && is_value((Node *) other))
 			{
-				*kind = sums[i].kind;
+				assignment->kind = sums[i].kind;
 				*value = other;
 				return true;
 			}
 		}
 	}
 	return false;
-}
-
-/*
- * is_json_key
- *		Does this key in a path of jsonb_set() mean a member of an object, and
- *		can MongoDB's expressions name it?
- */
-static bool
-is_json_key(const char *key)
-{
-	char	   *end;
-
-	/* what jsonb_set() takes for the place of an array's element */
-	(void) strtol(key, &end, 10);
-	return (end == key || *end != '\0') && strchr(key, '.') == NULL &&
-		mongo_path_is_addressable(key);
-}
-
-/* json_keys: a path of jsonb_set() as a list of Strings; NIL if not all are keys. */
-static List *
-json_keys(Node *path)
-{
-	List	   *keys = NIL;
-	ArrayType  *array;
-	Datum	   *elements;
-	bool	   *isnull;
-	int			count;
-
-	if (!IsA(path, Const) || ((Const *) path)->constisnull)
-		return NIL;
-	array = DatumGetArrayTypeP(((Const *) path)->constvalue);
-	if (ARR_NDIM(array) != 1)
-		return NIL;
-	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &count);
-	for (int i = 0; i < count; i++)
-	{
-		char	   *key = isnull[i] ? NULL : TextDatumGetCString(elements[i]);
-
-		if (key == NULL || !is_json_key(key))
-			return NIL;
-		keys = lappend(keys, makeString(key));
-	}
-	return list_length(keys) <= MOST_JSON_KEYS ? keys : NIL;
-}
-
-/*
- * match_json_member
- *		Is this jsonb_set(column, keys, value) for the very column assigned?
- */
-static bool
-match_json_member(Expr *expression, Index rtindex, AttrNumber attnum,
-				  MongoAssignment *assignment, Expr **value)
-{
-	FuncExpr   *function = (FuncExpr *) expression;
-	Var		   *column;
-	Const	   *create;
-
-	if (!IsA(expression, FuncExpr) || function->funcid != F_JSONB_SET)
-		return false;
-	column = linitial(function->args);
-	create = lfourth(function->args);
-	if (!IsA(column, Var) || column->varno != (int) rtindex || column->varattno != attnum ||
-		column->varlevelsup != 0 || !IsA(create, Const) || create->constisnull ||
-		!DatumGetBool(create->constvalue) || !is_value(lthird(function->args)))
-		return false;
-	assignment->keys = json_keys(lsecond(function->args));
-	if (assignment->keys == NIL)
-		return false;
-	assignment->kind = MONGO_ASSIGN_JSON_MEMBER;
-	*value = lthird(function->args);
-	return true;
-}
-
-/*
- * match_own_value: is the new value computed from the column's own?
- *
- * What MongoDB computes is what SQL would only where type mismatches are errors and,
- * of JSON, where numbers are shown as numbers.
- */
-static bool
-match_own_value(Expr *expression, Index rtindex, const MongoTableOptions *options,
-				MongoAssignment *assignment, Expr **value)
-{
-	if (options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
-		!mongo_feature_enabled(options, MONGO_FEATURE_EXPR))
-		return false;
-	return match_sum(expression, rtindex, assignment->attnum, &assignment->kind, value) ||
-		(!options->canonical_json &&
-		 match_json_member(expression, rtindex, assignment->attnum, assignment, value));
 }
 
 /*
@@ -476,9 +380,14 @@ translate_assignments(PlannerInfo *root, Index rtindex, Oid relid,
 		column = mongo_column_options(relid, assignment->attnum);
 		if (!is_value((Node *) expression))
 		{
-			/* what MongoDB adds up has the BSON types of the column's type */
+			/*
+			 * what MongoDB adds up has the BSON types of the column's type,
+			 * and is what SQL would only where type mismatches are errors
+			 */
 			if (column->bson_type != BSON_TYPE_EOD ||
-				!match_own_value(expression, rtindex, options, assignment, &expression))
+				options->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
+				!mongo_feature_enabled(options, MONGO_FEATURE_EXPR) ||
+				!match_sum(expression, rtindex, assignment, &expression))
 				return false;
 			any_own = true;
 		}

@@ -949,7 +949,6 @@ const MongoStructType mongo_scan_plan_type = MONGO_STRUCT_TYPE(MongoScanPlan, sc
 
 static const MongoStructField assignment_fields[] = {
 	MONGO_STRUCT_NUMBERS(MongoAssignment, kind, attnum),
-	MONGO_STRUCT_FIELD(MongoAssignment, NODE, keys),
 };
 static const MongoStructType assignment_type = MONGO_STRUCT_TYPE(MongoAssignment, assignment_fields);
 
