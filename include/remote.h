@@ -221,8 +221,8 @@ typedef struct MongoWriteBatch
 	bool		by_key;			/* filters are not by _id for ON CONFLICT, but
 								 * by the option key_columns */
 	const char *comment;		/* a table's own; NULL: the server's */
-	int64		first_row;		/* number of the first of them in its statement;
-								 * 0: they are no rows */
+	int64		first_row;		/* number of the first of them in its
+								 * statement; 0: they are no rows */
 	int64		rows_before;	/* that the statement had written */
 	int			count;			/* operations */
 	char	   *data;			/* palloc'd */
@@ -235,8 +235,8 @@ typedef struct MongoWriteResult
 {
 	int64		written;		/* inserted, matched by updates, or deleted */
 	Bitmapset  *refused;		/* indexes of duplicates, if allowed; of
-								 * MONGO_INSERT_UNLESS_THERE also those that were
-								 * there already */
+								 * MONGO_INSERT_UNLESS_THERE also those that
+								 * were there already */
 } MongoWriteResult;
 
 /*

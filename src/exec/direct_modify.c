@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * direct_modify.c
- *		Executing UPDATE and DELETE that are one command.
+ *		Executing UPDATE, DELETE and TRUNCATE that are one command.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 #include "plan.h"
 #include "remote.h"
 
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -168,17 +169,6 @@ command_document(const MongoDirectState *state, const bson_t *filter,
 						   bson_utf8(collection), bson_document(operation));
 }
 
-/* context_message: what failed, should it fail. */
-static const char *
-context_message(const MongoDirectState *state)
-{
-	const char *name = RelationGetRelationName(state->relation);
-
-	return state->plan->operation == CMD_UPDATE ?
-		psprintf("could not update foreign table \"%s\"", name) :
-		psprintf("could not delete from foreign table \"%s\"", name);
-}
-
 /* bound_part: a view of the bound filter, or projection. */
 static bool
 bound_part(const MongoDirectState *state, const char *key, bson_t *view)
@@ -192,42 +182,6 @@ bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 		return false;
 	bson_iter_document(&iter, &length, &data);
 	return bson_view(view, data, length);
-}
-
-/* send_modification: through the bulk API; gives the number of documents. */
-static int64
-send_modification(MongoDirectState *state)
-{
-	const MongoDirectPlan *plan = state->plan;
-	bool		is_update = plan->operation == CMD_UPDATE;
-	MongoWriteBatch batch = {0};
-	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
-	MongoSession *session = mongo_begin_write(state->user, &extent);
-	MongoWriteResult result;
-	MongoAtWork work;
-	bson_t		filter;
-
-	if (!bound_part(state, "filter", &filter))
-		elog(ERROR, "command has no filter");
-	batch.kind = is_update ? (plan->at_most_one ? MONGO_UPDATE_ONE : MONGO_UPDATE_MANY) :
-		(plan->at_most_one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY);
-	batch.database = plan->database;
-	batch.collection = plan->collection;
-	batch.context_message = context_message(state);
-	batch.ordered = true;
-	batch.simple_collation = plan->simple_collation;
-	batch.comment = state->options->comment;
-	batch.count = 1;
-	mongo_write_batch_add(&batch, CurrentMemoryContext, &filter);
-	if (is_update)
-		mongo_write_batch_add(&batch, CurrentMemoryContext, state->update);
-
-	if (mongo_log_remote_query)
-		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
-	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
-	mongo_write_batch_send(session, &batch, &result);
-	mongo_end_work(&work);
-	return result.written;
 }
 
 /* bind_plan evaluates filter and values; false when no document can match. */
@@ -245,47 +199,55 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 	return true;
 }
 
-/* ------------------------------- RETURNING --------------------------------- */
+/* command_writer: of the statement. */
+static MongoWriter *
+command_writer(const MongoDirectState *state)
+{
+	bool		one = state->plan->at_most_one;
+	bool		is_update = state->plan->operation == CMD_UPDATE;
+	MongoWriter *writer;
 
-/* fetch_returned: send the command, and put the document it gives in the slot. */
-static bool
-fetch_returned(MongoDirectState *state, TupleTableSlot *slot)
+	writer = mongo_writer_create(CurrentMemoryContext, state->relation, state->user,
+								 is_update ? (one ? MONGO_UPDATE_ONE : MONGO_UPDATE_MANY) :
+								 (one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY),
+								 is_update ? "update" : "delete from", false,
+								 GetCurrentCommandId(true));
+	writer->on_demand = writer->is_command = true;
+	writer->form.simple_collation = state->plan->simple_collation;
+	return writer;
+}
+
+/*
+ * execute_plan
+ *		Send the command; gives the number of documents, the one of RETURNING in the slot.
+ */
+static int64
+execute_plan(MongoDirectState *state, TupleTableSlot *slot)
 {
 	const MongoDirectPlan *plan = state->plan;
-	MongoFindAndModify command = {
-		.database = plan->database, .collection = plan->collection
-	};
-	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
-	MongoSession *session = mongo_begin_write(state->user, &extent);
-	MongoAtWork work;
+	MongoWriter *writer = command_writer(state);
+	MongoRowDecoder *decoder;
 	bson_t		filter;
 	bson_t		fields;
-	bson_t		document;
-	bool		found;
 
 	if (!bound_part(state, "filter", &filter))
 		elog(ERROR, "command has no filter");
-	command.filter = &filter;
-	command.update = state->update;
-	if (bound_part(state, "projection", &fields))
-		command.fields = &fields;
-	command.simple_collation = plan->simple_collation;
-	command.comment = state->options->comment;
-
 	if (mongo_log_remote_query)
 		mongo_log_command(plan->database, command_document(state, state->filter, state->update));
-	mongo_begin_work(&work, list_make1_oid(RelationGetRelid(state->relation)));
-	found = mongo_find_and_modify(session, CurrentMemoryContext, &command,
-								  context_message(state), &document);
-	if (found)
+	if (!plan->returns)
 	{
-		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
-		mongo_row_decode(mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned),
-						 bson_get_data(&document), document.len, slot->tts_values, slot->tts_isnull);
-		ExecStoreVirtualTuple(slot);
+		mongo_writer_add(writer, &filter, state->update);
+		(void) mongo_writer_send(writer);
+		return writer->written;
 	}
-	mongo_end_work(&work);
-	return found;
+	decoder = mongo_table_decoder_create(CurrentMemoryContext, state->relation, plan->returned);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
+	if (!mongo_writer_return(writer, &filter, state->update,
+							 bound_part(state, "projection", &fields) ? &fields : NULL,
+							 decoder, slot->tts_values, slot->tts_isnull))
+		return 0;
+	ExecStoreVirtualTuple(slot);
+	return 1;
 }
 
 /* ------------------------------- the callback ------------------------------ */
@@ -306,8 +268,7 @@ mongo_iterate_direct_modify(ForeignScanState *node)
 	state->done = true;
 	old_context = MemoryContextSwitchTo(estate->es_query_cxt);
 	if (bind_plan(node, state))
-		count = state->plan->returns ? fetch_returned(state, slot) :
-			send_modification(state);
+		count = execute_plan(state, slot);
 	MemoryContextSwitchTo(old_context);
 
 	if (state->plan->counts)
@@ -560,4 +521,50 @@ mongo_describe_assignment(Relation relation, const MongoAssignment *assignment,
 	new->path = options->path;
 	new->bson_type = options->bson_type;
 	new->kind = assignment->kind;
+}
+
+/*-------------------------------------------------------------------------
+ * TRUNCATE of foreign tables: deletes every document.
+ *
+ * Dropping the collection would be faster, but would take its indexes along
+ * and is not part of MongoDB's transactions.
+ *-------------------------------------------------------------------------
+ */
+
+static void
+check_truncatable(Relation relation)
+{
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+
+	if (!options->truncatable || mongo_is_derived(options))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign table \"%s\" does not allow truncates",
+						RelationGetRelationName(relation))));
+}
+
+static void
+truncate_one(Relation relation)
+{
+	Oid			relid = RelationGetRelid(relation);
+	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
+	MongoWriter *writer = mongo_writer_create(CurrentMemoryContext, relation, user,
+											  MONGO_DELETE_MANY, "truncate", false,
+											  GetCurrentCommandId(true));
+
+	mongo_writer_add(writer, bson_create_in(CurrentMemoryContext), NULL);
+	mongo_writer_finish(writer);
+}
+
+void
+mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unused(),
+							bool restart_seqs pg_attribute_unused())
+{
+	ListCell   *cell;
+
+	/* nothing is deleted when one of them must not be */
+	foreach(cell, rels)
+		check_truncatable(lfirst(cell));
+	foreach(cell, rels)
+		truncate_one(lfirst(cell));
 }

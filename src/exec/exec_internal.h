@@ -228,11 +228,7 @@ typedef struct MongoIdentityLog MongoIdentityLog;
 extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
 								uint32 length, ItemPointer ctid);
 
-/*
- * The numbers of the table's columns that read 'path', or, if that is NULL, of all; and what
- * reads these columns of its documents, which lives in 'context'.
- */
-extern List *mongo_table_attributes(Relation relation, const char *path);
+/* What reads these columns of the table's documents; lives in 'context'. */
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
 												   const List *attributes);
 
@@ -349,43 +345,6 @@ extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog 
  */
 extern void mongo_log_slow_plan(const MongoScanState *state);
 
-/* -- write_queue.c: INSERT and COPY into foreign tables with the option insert_mode -- */
-
-/* One statement's. */
-typedef struct MongoUpsert
-{
-	Relation	relation;
-	const MongoTableOptions *options;
-	MongoUpsertLayout *layout;	/* how its rows are written */
-	bool		ignores;		/* rows whose key is there already stay as
-								 * they are */
-	bool		returns;		/* somebody sees the row afterwards, by
-								 * RETURNING or in an AFTER ROW trigger: each
-								 * is sent by mongo_upsert_return(); never
-								 * with 'ignores' */
-	MongoRowDecoder *decoder;	/* of mongo_upsert_return(); made when needed */
-} MongoUpsert;
-
-/*
- * mongo_upsert_begin
- *		NULL where rows are inserted as everywhere: without the option, under ON
- *		CONFLICT, and of rows that an UPDATE moves to a partition.
- *
- * 'plan' is NULL for COPY.  Lives in the current memory context.  Raises what
- * mongo_upsert_layout_create() does, 42501 where the user may not update the columns,
- * 0A000 under row-level security and views with a CHECK OPTION.
- */
-extern MongoUpsert *mongo_upsert_begin(EState *estate, const ModifyTable *plan,
-									   ResultRelInfo *rinfo);
-
-/* Send one upsert, now, and put the document that there is then in the slot. */
-extern void mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping *user,
-								const bson_t *filter, const bson_t *update,
-								TupleTableSlot *slot);
-
-/* What is sent for one row, for EXPLAIN. */
-extern bson_t *mongo_upsert_command(const MongoUpsert *upsert);
-
 /*-------------------------------------------------------------------------
  * write_queue.c: a statement's writes to one collection, sent in order and in batches.
  *
@@ -398,8 +357,21 @@ extern bson_t *mongo_upsert_command(const MongoUpsert *upsert);
  *-------------------------------------------------------------------------
  */
 
-/* Opaque. */
-typedef struct MongoWriter MongoWriter;
+typedef struct MongoWriter
+{
+	struct MongoWriteQueue *queue;
+	Relation	relation;		/* the foreign table */
+	const MongoTableOptions *options;
+	UserMapping *user;
+	int			batch_size;
+	bool		on_demand;		/* sends by mongo_writer_send() alone */
+	bool		is_command;		/* what is added is a statement, not a row;
+								 * who adds it logs it */
+	MongoWriteBatch form;		/* of its batches */
+	int64		rows;			/* added */
+	int64		sent;			/* rows sent, also those refused */
+	int64		written;
+} MongoWriter;
 
 /* What is written to, or read, by the name of a foreign table. */
 extern MongoExtent mongo_extent_written(Oid serverid, const MongoTableOptions *options);
@@ -407,18 +379,16 @@ extern MongoExtent mongo_extent_read(Oid relid);
 
 /*
  * mongo_writer_create
- *		Operations of one kind; lives in 'context', which must be the statement's.
+ *		Operations of one kind, with the table's batch_size; lives in 'context', which must
+ *		be the statement's.
  *
- * 'deferred': its queue sends nothing before it is seen, or mongo_writer_finish().  The
- * options and strings must live as long; 'context_message' names the statement in errors,
- * which quote documents of the foreign table 'relid' to who may read it.  'command' is
- * the statement's CommandId.
+ * 'action', such as "insert into", names the statement in errors.  'deferred': its queue
+ * sends nothing before it is seen, or mongo_writer_finish().  'command' is the statement's
+ * CommandId.  What else differs is to be set in the writer before anything is added.
  */
-extern MongoWriter *mongo_writer_create(MemoryContext context, UserMapping *user,
-										const MongoTableOptions *options, MongoWriteKind kind,
-										int batch_size, bool deferred,
-										const char *context_message, Oid relid,
-										CommandId command);
+extern MongoWriter *mongo_writer_create(MemoryContext context, Relation relation,
+										UserMapping *user, MongoWriteKind kind,
+										const char *action, bool deferred, CommandId command);
 
 /* Add an operation of one document, or two (second may be NULL). */
 extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);
@@ -427,22 +397,18 @@ extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bso
 extern void mongo_writer_finish(MongoWriter *writer);
 
 /*
- * mongo_writer_allow_duplicates, for a new writer of MONGO_INSERT or
- * MONGO_INSERT_UNLESS_THERE: let pass rows that MongoDB refuses for a duplicate key.
- * mongo_writer_upsert: the operations are upserts by the option key_columns.  The former, and
- * the latter with 'on_demand', send nothing but by mongo_writer_send().
- */
-extern void mongo_writer_allow_duplicates(MongoWriter *writer);
-extern void mongo_writer_upsert(MongoWriter *writer, bool on_demand);
-
-/*
  * Send what was added, now, and before it what the queue has kept; returns the indexes of the
  * rows refused, also as they are there already.
  */
 extern Bitmapset *mongo_writer_send(MongoWriter *writer);
 
-/* How many rows were added so far. */
-extern int64 mongo_writer_rows(const MongoWriter *writer);
+/*
+ * Change or delete one document, now, as the writer's kind says, and decode it; false when
+ * there is none.  'update' is NULL for DELETE, 'fields' where all of the document is read.
+ */
+extern bool mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *update,
+								const bson_t *fields, MongoRowDecoder *decoder,
+								Datum *values, bool *isnull);
 
 /*
  * Is the document {_id: value} changed for the first time in the statement, as far as this

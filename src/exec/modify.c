@@ -15,14 +15,18 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/objectaddress.h"
+#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/acl.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 
 static void mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid,
 								bson_t *view);
@@ -56,11 +60,14 @@ typedef struct MongoModifyState
 								 * policies' */
 
 	/* INSERT and COPY */
-	bool		skips_duplicates;	/* ON CONFLICT DO NOTHING */
-	MongoUpsert *upsert;		/* of the option insert_mode, or NULL */
+	MongoUpsertLayout *upsert;	/* of the option insert_mode, or NULL */
+	bool		returns;		/* each upsert is sent by itself, as somebody
+								 * sees the row that there is then */
 	bool		tells_refused;	/* rows that were not inserted are not counted */
 	bool		shares_collection;	/* with another target of the statement */
-	MongoRowDecoder *id_decoder;	/* when a generated _id will be seen */
+	MongoRowDecoder *decoder;	/* of what is seen of a new row: of all of it
+								 * if 'returns', or its _id, which may be
+								 * generated; NULL: nothing */
 
 	/* UPDATE and DELETE */
 	List	   *assigned;		/* attribute numbers that UPDATE sets */
@@ -74,6 +81,98 @@ typedef struct MongoModifyState
 	struct MongoModifyState *routed;	/* inserts of rows that UPDATE moves
 										 * to this table, or NULL */
 } MongoModifyState;
+
+/*-------------------------------------------------------------------------
+ * INSERT and COPY into foreign tables with the option insert_mode.
+ *
+ * PostgreSQL has no upserts of foreign tables: ON CONFLICT DO UPDATE is refused before
+ * anybody asks us.  To it these are inserts, so what it would ask for is asked for
+ * here: the privilege to update, and that no policy hides the rows that are changed.
+ *-------------------------------------------------------------------------
+ */
+
+/* may_update: by column, too. */
+static bool
+may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid userid)
+{
+	ListCell   *cell;
+
+	if (pg_class_aclcheck(relid, userid, ACL_UPDATE) == ACLCHECK_OK)
+		return true;
+	foreach(cell, mongo_upsert_assigned(layout))
+	{
+		/* a partition may number its columns otherwise */
+		const char *name = NameStr(TupleDescAttr(RelationGetDescr(target),
+												 lfirst_int(cell) - 1)->attname);
+
+		if (pg_attribute_aclcheck(relid, get_attnum(relid, name), userid,
+								  ACL_UPDATE) != ACLCHECK_OK)
+			return false;
+	}
+	return mongo_upsert_assigned(layout) != NIL;
+}
+
+/* check_privileges: as for ON CONFLICT DO UPDATE, on what the statement names. */
+static void
+check_privileges(const ModifyTable *plan, ResultRelInfo *rinfo,
+				 const MongoUpsertLayout *layout, Oid userid)
+{
+	const ResultRelInfo *named = rinfo->ri_RootResultRelInfo != NULL ?
+		rinfo->ri_RootResultRelInfo : rinfo;
+	Oid			relid = RelationGetRelid(named->ri_RelationDesc);
+
+	if (!may_update(relid, rinfo->ri_RelationDesc, layout, userid))
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+	if ((plan != NULL && plan->withCheckOptionLists != NIL) ||
+		check_enable_rls(relid, userid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("insert_mode 'upsert' of foreign table \"%s\" cannot be used here",
+						RelationGetRelationName(rinfo->ri_RelationDesc)),
+				 errdetail("Row-level security or a view's CHECK OPTION cannot be tested on rows that an INSERT changes.")));
+}
+
+/*
+ * begin_upsert
+ *		How rows are written under the option; NULL where they are inserted as everywhere:
+ *		without it, under ON CONFLICT, and of rows that an UPDATE moves to a partition.
+ *
+ * 'plan' is NULL for COPY.  Raises what mongo_upsert_layout_create() does, 42501 where the
+ * user may not update the columns, 0A000 under row-level security and views with a CHECK
+ * OPTION.
+ */
+static MongoUpsertLayout *
+begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
+{
+	Relation	relation = rinfo->ri_RelationDesc;
+	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	Oid			user = mongo_result_check_as_user(rinfo, estate);
+	MongoUpsertLayout *layout;
+
+	if (options->insert_mode == MONGO_INSERT_MODE_INSERT ||
+		(plan != NULL && (plan->operation == CMD_UPDATE ||
+						  plan->onConflictAction != ONCONFLICT_NONE)))
+		return NULL;
+	layout = mongo_upsert_layout_create(RelationGetRelid(relation), RelationGetDescr(relation),
+										options, ExecGetInsertedCols(rinfo, estate),
+										triggers != NULL && triggers->trig_insert_before_row);
+	if (options->insert_mode != MONGO_INSERT_MODE_IGNORE)
+		check_privileges(plan, rinfo, layout, user ? user : GetUserId());
+	return layout;
+}
+
+/*
+ * is_row_seen: by RETURNING or in an AFTER ROW trigger?  What 'rinfo' itself knows of
+ * RETURNING it does not know yet.
+ */
+static bool
+is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
+{
+	return (plan != NULL && plan->returningLists != NIL) ||
+		(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row);
+}
 
 /* ------------------------------- beginning --------------------------------- */
 
@@ -139,26 +238,20 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 }
 
 static void
-create_writer(MongoModifyState *state, const EState *estate, MongoWriteKind kind, bool deferred)
+create_writer(MongoModifyState *state, const EState *estate, bool deferred)
 {
-	static const char *const messages[] = {
-		[CMD_INSERT] = "could not insert into foreign table \"%s\"",
-		[CMD_UPDATE] = "could not update foreign table \"%s\"",
-		[CMD_DELETE] = "could not delete from foreign table \"%s\"",
-	};
-
 	/* COPY has no plan, and says no CommandId */
-	state->writer = mongo_writer_create(state->context, state->user, state->options, kind,
-										state->options->batch_size, deferred,
-										psprintf(messages[state->operation],
-												 RelationGetRelationName(state->relation)),
-										RelationGetRelid(state->relation),
-										estate->es_plannedstmt != NULL ?
+	state->writer = mongo_writer_create(state->context, state->relation, state->user,
+										state->kind,
+										state->operation == CMD_INSERT ? "insert into" :
+										state->operation == CMD_UPDATE ? "update" : "delete from",
+										deferred, estate->es_plannedstmt != NULL ?
 										estate->es_output_cid : GetCurrentCommandId(true));
 }
 
-List *
-mongo_table_attributes(Relation relation, const char *path)
+/* table_attributes: the numbers of the columns that read 'path', or, if that is NULL, of all. */
+static List *
+table_attributes(Relation relation, const char *path)
 {
 	TupleDesc	tuple = RelationGetDescr(relation);
 	List	   *attributes = NIL;
@@ -205,59 +298,47 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 									count, options->type_mismatch, options->canonical_json);
 }
 
-/* begin_upsert: gives the kind of its operations. */
-static MongoWriteKind
-begin_upsert(MongoModifyState *state, const ModifyTable *plan, const ResultRelInfo *rinfo)
-{
-	/*
-	 * COPY counts the rows that it reads, but has a trigger see no row that
-	 * is not there
-	 */
-	state->tells_refused = state->upsert->ignores &&
-		(plan != NULL || (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row));
-	state->second = bson_create_in(state->context);
-	return state->upsert->ignores ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
-}
-
 /* begin_insert: of the statement INSERT, of COPY, and for rows moved to a partition. */
 static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
 	MongoModifyState *state = create_modify_state(estate, rinfo, CMD_INSERT);
 	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
-	MongoWriteKind kind = MONGO_INSERT;
-	List	   *ids = NIL;
-	bool		deferred = (plan != NULL && plan->operation == CMD_UPDATE) ||
-		find_other(estate, rinfo, &extent, false);
+	bool		moves = plan != NULL && plan->operation == CMD_UPDATE;
+	bool		skips_duplicates = plan != NULL && plan->onConflictAction == ONCONFLICT_NOTHING;
+	bool		ignores = state->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
+	bool		is_seen = is_row_seen(plan, rinfo);
+	List	   *columns = NIL;
 
-	state->upsert = mongo_upsert_begin(estate, plan, rinfo);
-	state->skips_duplicates = plan != NULL &&
-		plan->onConflictAction == ONCONFLICT_NOTHING;
-	if (state->skips_duplicates)
-	{
-		/* a duplicate key would end MongoDB's transaction */
-		if (mongo_session_in_transaction(mongo_session_for_write(state->user)))
-			kind = MONGO_INSERT_UNLESS_THERE;
-		state->second = bson_create_in(state->context);
-	}
-	state->policy_check = plan != NULL && plan->operation == CMD_UPDATE ?
-		WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
-	/* rinfo itself does not know of RETURNING yet */
-	if ((plan != NULL && (plan->returningLists != NIL || plan->withCheckOptionLists != NIL)) ||
-		(rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_insert_after_row))
-		ids = mongo_table_attributes(state->relation, "_id");
-	if (ids != NIL)
-		state->id_decoder = mongo_table_decoder_create(state->context, state->relation, ids);
+	state->policy_check = moves ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
+	state->second = bson_create_in(state->context);
+	state->upsert = begin_upsert(estate, plan, rinfo);
+	state->returns = state->upsert != NULL && !ignores && is_seen;
 	if (state->upsert != NULL)
-		kind = begin_upsert(state, plan, rinfo);
-	state->kind = kind;
-	state->tells_refused |= state->skips_duplicates;
+		state->kind = ignores ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
+	/* a duplicate key would end MongoDB's transaction */
+	else if (skips_duplicates && mongo_session_in_transaction(mongo_session_for_write(state->user)))
+		state->kind = MONGO_INSERT_UNLESS_THERE;
+	else
+		state->kind = MONGO_INSERT;
+
+	/*
+	 * COPY counts the rows that it reads, but has a trigger see no row that
+	 * is not there
+	 */
+	state->tells_refused = skips_duplicates ||
+		(state->upsert != NULL && ignores && (plan != NULL || is_seen));
+	if (state->returns || is_seen || (plan != NULL && plan->withCheckOptionLists != NIL))
+		columns = table_attributes(state->relation, state->returns ? NULL : "_id");
+	if (columns != NIL)
+		state->decoder = mongo_table_decoder_create(state->context, state->relation, columns);
 	state->shares_collection = find_other(estate, rinfo, &extent, true);
-	create_writer(state, estate, kind, deferred && !state->tells_refused);
-	if (state->skips_duplicates)
-		mongo_writer_allow_duplicates(state->writer);
-	if (state->upsert != NULL)
-		mongo_writer_upsert(state->writer, state->tells_refused);
+	create_writer(state, estate, (moves || find_other(estate, rinfo, &extent, false)) &&
+				  !state->tells_refused);
+	state->writer->form.allow_duplicates = skips_duplicates;
+	state->writer->on_demand = state->tells_refused;
+	state->writer->form.ordered = !skips_duplicates;
+	state->writer->form.by_key = state->writer->form.simple_collation = state->upsert != NULL;
 	rinfo->ri_FdwState = state;
 }
 
@@ -320,7 +401,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 
 	state->second = bson_create_in(state->context);
 	state->kind = state->operation == CMD_UPDATE ? MONGO_UPDATE_ONE : MONGO_DELETE_ONE;
-	create_writer(state, estate, state->kind, true);
+	create_writer(state, estate, true);
 	rinfo->ri_FdwState = state;
 
 	/* what the scan reads must not change before it is written */
@@ -397,23 +478,35 @@ row_error_context(void *arg)
 	MongoModifyState *state = arg;
 
 	errcontext("row %lld for foreign table \"%s\"",
-			   (long long) mongo_writer_rows(state->writer) + 1,
+			   (long long) state->writer->rows + 1,
 			   RelationGetRelationName(state->relation));
 }
 
-/* show_generated_id puts the _id that we made where RETURNING finds it. */
+/*
+ * show_new_row
+ *		Put the row where RETURNING finds it: with the _id that we made, or as an upsert by
+ *		'filter', which is sent now, has left it.
+ */
 static void
-show_generated_id(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
+show_new_row(MongoModifyState *state, EState *estate, TupleTableSlot *slot, const bson_t *filter)
 {
 	TupleDesc	tuple = slot->tts_tupleDescriptor;
-	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	Datum	   *values = palloc(sizeof(Datum) * tuple->natts);
+	Datum	   *values = palloc0(sizeof(Datum) * tuple->natts);
 	bool	   *isnull = palloc(sizeof(bool) * tuple->natts);
+	MemoryContext old_context;
 
-	memcpy(values, slot->tts_values, sizeof(Datum) * tuple->natts);
-	memcpy(isnull, slot->tts_isnull, sizeof(bool) * tuple->natts);
-	mongo_row_decode(state->id_decoder, bson_get_data(state->document),
-					 state->document->len, values, isnull);
+	memset(isnull, true, tuple->natts);
+	if (filter == NULL)
+	{
+		memcpy(values, slot->tts_values, sizeof(Datum) * tuple->natts);
+		memcpy(isnull, slot->tts_isnull, sizeof(bool) * tuple->natts);
+		mongo_row_decode(state->decoder, bson_get_data(state->document), state->document->len,
+						 values, isnull);
+	}
+	else if (!mongo_writer_return(state->writer, filter, state->second, NULL, state->decoder,
+								  values, isnull))
+		elog(ERROR, "an upsert gave no document");
+	old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	ExecForceStoreHeapTuple(heap_form_tuple(tuple, values, isnull), slot, false);
 	MemoryContextSwitchTo(old_context);
 }
@@ -423,8 +516,8 @@ static void
 queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 {
 	ErrorContextCallback callback = {error_context_stack, row_error_context, state};
-	bool		returns = state->upsert != NULL && state->upsert->returns;
 	MemoryContext old_context;
+	bson_t	   *filter = NULL;
 	bool		generated;
 	bson_oid_t	oid;
 
@@ -440,25 +533,22 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 		mongo_writer_add(state->writer, state->document, NULL);
 	else
 	{
-		bson_t	   *filter = bson_create_in(state->row_context);
-
+		filter = bson_create_in(state->row_context);
 		bson_reinit(state->second);
 		if (state->upsert != NULL)
-			mongo_row_to_upsert(state->upsert->layout, slot->tts_values,
-								slot->tts_isnull, state->document, generated, filter,
-								state->second);
+			mongo_row_to_upsert(state->upsert, slot->tts_values, slot->tts_isnull,
+								state->document, generated, filter, state->second);
 		else
 			mongo_document_to_upsert(state->document, filter, state->second);
-		if (returns)
-			mongo_upsert_return(state->upsert, estate, state->user, filter, state->second, slot);
-		else
+		if (!state->returns)
 			mongo_writer_add(state->writer, filter, state->second);
 	}
-
+	if (state->returns)
+		show_new_row(state, estate, slot, filter);
+	else if (generated && state->decoder != NULL)
+		show_new_row(state, estate, slot, NULL);
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old_context);
-	if (generated && state->id_decoder != NULL && !returns)
-		show_generated_id(state, estate, slot);
 }
 
 TupleTableSlot *
@@ -766,51 +856,82 @@ mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
 		elog(ERROR, "row identity does not stand for an _id");
 }
 
-/*-------------------------------------------------------------------------
- * TRUNCATE of foreign tables: deletes every document.
- *
- * Dropping the collection would be faster, but would take its indexes along
- * and is not part of MongoDB's transactions.
- *-------------------------------------------------------------------------
- */
+/* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */
 
-static void
-check_truncatable(Relation relation)
+/* describe_assignments: {path: "<column>", ...} */
+static bson_t *
+describe_assignments(Oid relid, const List *attributes)
 {
-	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	ListCell   *cell;
 
-	if (!options->truncatable || mongo_is_derived(options))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("foreign table \"%s\" does not allow truncates",
-						RelationGetRelationName(relation))));
+	foreach(cell, attributes)
+		BSON_APPEND_UTF8(set, mongo_column_options(relid, lfirst_int(cell))->path,
+						 mongo_to_utf8(psprintf("<%s>", get_attname(relid, lfirst_int(cell), false))));
+	return set;
 }
 
-static void
-truncate_one(Relation relation)
+/* describe_row_command: the command for one row. */
+static bson_t *
+describe_row_command(Oid relid, const char *collection, CmdType operation,
+					 const List *attributes)
 {
-	Oid			relid = RelationGetRelid(relation);
-	const MongoTableOptions *options = mongo_table_options(relid);
-	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
-	MongoWriter *writer;
+	bson_value_t name = bson_utf8(mongo_to_utf8(collection));
 
-	writer = mongo_writer_create(CurrentMemoryContext, user, options, MONGO_DELETE_MANY, 1, false,
-								 psprintf("could not truncate foreign table \"%s\"",
-										  RelationGetRelationName(relation)),
-								 relid, GetCurrentCommandId(true));
-	mongo_writer_add(writer, bson_create_in(CurrentMemoryContext), NULL);
-	mongo_writer_finish(writer);
+	switch (operation)
+	{
+		case CMD_INSERT:
+			return bson_from_template("{insert: @1}", name);
+		case CMD_UPDATE:
+			return bson_from_template("{update: @1, updates: [{q: {_id: '<_id>'}, u: {$set: @2}}]}",
+									  name, bson_document(describe_assignments(relid, attributes)));
+		default:
+			return bson_from_template("{delete: @1, deletes: [{q: {_id: '<_id>'}, limit: 1}]}",
+									  name);
+	}
+}
+
+/* describe_upsert: the same under the option insert_mode. */
+static bson_t *
+describe_upsert(const MongoUpsertLayout *layout, const MongoTableOptions *options, bool returns)
+{
+	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
+	bson_t	   *update = bson_create_in(CurrentMemoryContext);
+
+	mongo_describe_upsert(layout, filter, update);
+	return bson_from_template(returns ?
+							  "{findAndModify: @1, query: @2, update: @3, upsert: true, new: true}" :
+							  "{update: @1, updates: [{q: @2, u: @3, upsert: true}]}",
+							  bson_utf8(mongo_to_utf8(options->collection)),
+							  bson_document(filter), bson_document(update));
 }
 
 void
-mongo_exec_foreign_truncate(List *rels, DropBehavior behavior pg_attribute_unused(),
-							bool restart_seqs pg_attribute_unused())
+mongo_explain_foreign_modify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+							 List *fdw_private, int subplan_index pg_attribute_unused(),
+							 ExplainState *es)
 {
-	ListCell   *cell;
+	const ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+	Oid			relid = RelationGetRelid(rinfo->ri_RelationDesc);
+	const MongoTableOptions *options = mongo_table_options(relid);
+	MongoUpsertLayout *upsert = NULL;
+	bool		returns;
 
-	/* nothing is deleted when one of them must not be */
-	foreach(cell, rels)
-		check_truncatable(lfirst(cell));
-	foreach(cell, rels)
-		truncate_one(lfirst(cell));
+	ExplainPropertyText("Foreign Namespace",
+						psprintf("%s.%s", options->database, options->collection),
+						es);
+	if (!es->verbose)
+		return;
+	if (mtstate->operation == CMD_INSERT)
+		upsert = begin_upsert(mtstate->ps.state, plan, rinfo);
+	returns = upsert != NULL && options->insert_mode != MONGO_INSERT_MODE_IGNORE &&
+		is_row_seen(plan, rinfo);
+	ExplainPropertyText("Remote Command",
+						mongo_json_show_document(upsert != NULL ?
+												 describe_upsert(upsert, options, returns) :
+												 describe_row_command(relid, options->collection,
+																	  mtstate->operation,
+																	  fdw_private != NIL ? linitial(fdw_private) : NIL)),
+						es);
+	ExplainPropertyInteger("Batch Size", NULL, returns ? 1 : options->batch_size, es);
 }

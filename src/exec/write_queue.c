@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_queue.c
- *		A statement's writes to one collection, sent in order and in batches; upserts.
+ *		A statement's writes to one collection, sent in order and in batches.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,19 +13,14 @@
 #include "convert.h"
 #include "translate.h"
 #include "remote.h"
-#include "catalog.h"
 
-#include "catalog/objectaddress.h"
-#include "commands/trigger.h"
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
-#include "utils/acl.h"
 #include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/rls.h"
 
 /* ------- A statement's writes to one collection, in order and batches ------- */
 
@@ -52,19 +47,6 @@ typedef struct MongoWriteQueue
 	BufFile    *file;			/* NULL: none */
 	int			filed;
 } MongoWriteQueue;
-
-struct MongoWriter
-{
-	MongoWriteQueue *queue;
-	UserMapping *user;
-	Oid			relid;			/* the foreign table */
-	int			batch_size;
-	bool		on_demand;		/* sends by mongo_writer_send() alone */
-	MongoWriteBatch form;		/* of its batches */
-	int64		rows;			/* added */
-	int64		sent;			/* rows sent, also those refused */
-	int64		written;
-};
 
 /* The head of a batch in the file.  Without padding, which would be written too. */
 typedef struct FiledBatch
@@ -133,27 +115,29 @@ get_queue(MemoryContext context, const MongoExtent *extent)
 }
 
 MongoWriter *
-mongo_writer_create(MemoryContext context, UserMapping *user, const MongoTableOptions *options,
-					MongoWriteKind kind, int batch_size, bool deferred,
-					const char *context_message, Oid relid, CommandId command)
+mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
+					MongoWriteKind kind, const char *action, bool deferred, CommandId command)
 {
 	MongoWriter *writer = MemoryContextAllocZero(context, sizeof(MongoWriter));
-	MongoExtent extent = mongo_extent_written(user->serverid, options);
-	MongoWriteQueue *queue = get_queue(context, &extent);
+	MongoExtent extent;
 
-	queue->unsent.command = command;
-	queue->unsent.level = GetCurrentTransactionNestLevel();
-	queue->deferred |= deferred;
-	writer->queue = queue;
+	writer->relation = relation;
+	writer->options = mongo_table_options(RelationGetRelid(relation));
 	writer->user = user;
-	writer->batch_size = batch_size;
-	writer->relid = relid;
+	writer->batch_size = writer->options->batch_size;
 	writer->form.kind = kind;
-	writer->form.database = options->database;
-	writer->form.collection = options->collection;
-	writer->form.context_message = context_message;
+	writer->form.database = writer->options->database;
+	writer->form.collection = writer->options->collection;
+	writer->form.context_message =
+		MemoryContextStrdup(context, psprintf("could not %s foreign table \"%s\"", action,
+											  RelationGetRelationName(relation)));
 	writer->form.ordered = true;
-	writer->form.comment = options->comment;
+	writer->form.comment = writer->options->comment;
+	extent = mongo_extent_written(user->serverid, writer->options);
+	writer->queue = get_queue(context, &extent);
+	writer->queue->unsent.command = command;
+	writer->queue->unsent.level = GetCurrentTransactionNestLevel();
+	writer->queue->deferred |= deferred;
 	return writer;
 }
 
@@ -196,6 +180,13 @@ count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteR
 	writer->written += result->written;
 }
 
+/* begin_work: errors may quote documents of the writer's table. */
+static void
+begin_work(MongoAtWork *work, const MongoWriter *writer)
+{
+	mongo_begin_work(work, list_make1_oid(RelationGetRelid(writer->relation)));
+}
+
 /* land_batch: wait for the batch that is on its way, if one is. */
 static void
 land_batch(MongoWriteQueue *queue)
@@ -207,7 +198,7 @@ land_batch(MongoWriteQueue *queue)
 	if (flight == NULL)
 		return;
 	queue->flight = NULL;
-	mongo_begin_work(&work, list_make1_oid(queue->flying_writer->relid));
+	begin_work(&work, queue->flying_writer);
 	mongo_write_batch_finish(flight, &result);
 	mongo_end_work(&work);
 	count_batch(queue->flying_writer, &queue->flying, &result);
@@ -231,11 +222,11 @@ send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 	MongoWriteResult result;
 	MongoAtWork work;
 
-	if (mongo_log_remote_query)
+	if (mongo_log_remote_query && !writer->is_command)
 		log_remote_write(batch);
-	batch->first_row = writer->sent + 1;
+	batch->first_row = writer->is_command ? 0 : writer->sent + 1;
 	batch->rows_before = writer->written;
-	mongo_begin_work(&work, list_make1_oid(writer->relid));
+	begin_work(&work, writer);
 	mongo_write_batch_send(session, batch, &result);
 	mongo_end_work(&work);
 	count_batch(writer, batch, &result);
@@ -258,7 +249,7 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 	queue->flying.first_row = writer->sent + 1;
 	queue->flying.rows_before = writer->written;
 	queue->flying_writer = writer;
-	mongo_begin_work(&work, list_make1_oid(writer->relid));
+	begin_work(&work, writer);
 	queue->flight = mongo_write_batch_begin(queue->context, session, &queue->flying);
 	mongo_end_work(&work);
 	if (queue->flight != NULL)
@@ -443,21 +434,6 @@ mongo_writer_finish(MongoWriter *writer)
 	send_queues(writer->queue);
 }
 
-void
-mongo_writer_allow_duplicates(MongoWriter *writer)
-{
-	writer->form.allow_duplicates = writer->on_demand = true;
-	writer->form.ordered = false;
-}
-
-void
-mongo_writer_upsert(MongoWriter *writer, bool on_demand)
-{
-	writer->on_demand = on_demand;
-	writer->form.by_key = true;
-	writer->form.simple_collation = true;
-}
-
 Bitmapset *
 mongo_writer_send(MongoWriter *writer)
 {
@@ -473,10 +449,28 @@ mongo_writer_send(MongoWriter *writer)
 	return refused;
 }
 
-int64
-mongo_writer_rows(const MongoWriter *writer)
+bool
+mongo_writer_return(MongoWriter *writer, const bson_t *filter, const bson_t *update,
+					const bson_t *fields, MongoRowDecoder *decoder, Datum *values, bool *isnull)
 {
-	return writer->rows;
+	MongoFindAndModify command = {
+		.database = writer->options->database, .collection = writer->options->collection,
+		.filter = filter, .update = update, .fields = fields, .comment = writer->form.comment,
+		.simple_collation = writer->form.simple_collation,
+		.upsert = writer->form.kind == MONGO_UPSERT
+	};
+	MongoSession *session = prepare_to_send(writer->queue, writer);
+	MongoAtWork work;
+	bson_t		document;
+	bool		found;
+
+	begin_work(&work, writer);
+	found = mongo_find_and_modify(session, CurrentMemoryContext, &command,
+								  writer->form.context_message, &document);
+	if (found)
+		mongo_row_decode(decoder, bson_get_data(&document), document.len, values, isnull);
+	mongo_end_work(&work);
+	return found;
 }
 
 bool
@@ -489,141 +483,4 @@ mongo_writer_changes_first(MongoWriter *writer, const bson_t *filter)
 		queue->changed = mongo_document_table_create(queue->context, sizeof(MongoDocumentKey));
 	(void) mongo_document_table_enter(queue->changed, queue->context, filter, &found);
 	return !found;
-}
-
-/*-------------------------------------------------------------------------
- * INSERT and COPY into foreign tables with the option insert_mode.
- *
- * PostgreSQL has no upserts of foreign tables: ON CONFLICT DO UPDATE is refused before
- * anybody asks us.  To it these are inserts, so what it would ask for is asked for
- * here: the privilege to update, and that no policy hides the rows that are changed.
- *-------------------------------------------------------------------------
- */
-
-/* --------------------------------- beginning ------------------------------- */
-
-/* may_update: by column, too. */
-static bool
-may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid userid)
-{
-	ListCell   *cell;
-
-	if (pg_class_aclcheck(relid, userid, ACL_UPDATE) == ACLCHECK_OK)
-		return true;
-	foreach(cell, mongo_upsert_assigned(layout))
-	{
-		/* a partition may number its columns otherwise */
-		const char *name = NameStr(TupleDescAttr(RelationGetDescr(target),
-												 lfirst_int(cell) - 1)->attname);
-
-		if (pg_attribute_aclcheck(relid, get_attnum(relid, name), userid,
-								  ACL_UPDATE) != ACLCHECK_OK)
-			return false;
-	}
-	return mongo_upsert_assigned(layout) != NIL;
-}
-
-/* check_privileges: as for ON CONFLICT DO UPDATE, on what the statement names. */
-static void
-check_privileges(const ModifyTable *plan, ResultRelInfo *rinfo,
-				 const MongoUpsertLayout *layout, Oid userid)
-{
-	const ResultRelInfo *named = rinfo->ri_RootResultRelInfo != NULL ?
-		rinfo->ri_RootResultRelInfo : rinfo;
-	Oid			relid = RelationGetRelid(named->ri_RelationDesc);
-
-	if (!may_update(relid, rinfo->ri_RelationDesc, layout, userid))
-		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
-					   get_rel_name(relid));
-	if ((plan != NULL && plan->withCheckOptionLists != NIL) ||
-		check_enable_rls(relid, userid, true) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("insert_mode 'upsert' of foreign table \"%s\" cannot be used here",
-						RelationGetRelationName(rinfo->ri_RelationDesc)),
-				 errdetail("Row-level security or a view's CHECK OPTION cannot be tested on rows that an INSERT changes.")));
-}
-
-MongoUpsert *
-mongo_upsert_begin(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
-{
-	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(rinfo->ri_RelationDesc));
-	const TriggerDesc *triggers = rinfo->ri_TrigDesc;
-	MongoUpsert *upsert;
-
-	if (options->insert_mode == MONGO_INSERT_MODE_INSERT ||
-		(plan != NULL && (plan->operation == CMD_UPDATE ||
-						  plan->onConflictAction != ONCONFLICT_NONE)))
-		return NULL;
-	upsert = palloc0(sizeof(MongoUpsert));
-	upsert->relation = rinfo->ri_RelationDesc;
-	upsert->options = options;
-	upsert->layout = mongo_upsert_layout_create(RelationGetRelid(upsert->relation),
-												RelationGetDescr(upsert->relation), options,
-												ExecGetInsertedCols(rinfo, estate),
-												triggers != NULL && triggers->trig_insert_before_row);
-	upsert->ignores = options->insert_mode == MONGO_INSERT_MODE_IGNORE;
-	if (!upsert->ignores)
-	{
-		Oid			user = mongo_result_check_as_user(rinfo, estate);
-
-		check_privileges(plan, rinfo, upsert->layout, user ? user : GetUserId());
-		upsert->returns = (plan != NULL && plan->returningLists != NIL) ||
-			(triggers != NULL && triggers->trig_insert_after_row);
-	}
-	return upsert;
-}
-
-/* ------------------------- RETURNING, AFTER ROW triggers ------------------- */
-
-void
-mongo_upsert_return(MongoUpsert *upsert, EState *estate, UserMapping *user,
-					const bson_t *filter, const bson_t *update, TupleTableSlot *slot)
-{
-	Oid			relid = RelationGetRelid(upsert->relation);
-	MongoFindAndModify command = {
-		.database = upsert->options->database, .collection = upsert->options->collection,
-		.filter = filter, .update = update, .comment = upsert->options->comment,
-		.simple_collation = true, .upsert = true
-	};
-	TupleDesc	tuple = slot->tts_tupleDescriptor;
-	MemoryContext old_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	Datum	   *values = palloc0(sizeof(Datum) * tuple->natts);
-	bool	   *isnull = palloc(sizeof(bool) * tuple->natts);
-	MongoExtent extent = mongo_extent_written(user->serverid, upsert->options);
-	MongoSession *session;
-	MongoAtWork work;
-	bson_t		document;
-
-	if (upsert->decoder == NULL)
-		upsert->decoder = mongo_table_decoder_create(estate->es_query_cxt, upsert->relation,
-													 mongo_table_attributes(upsert->relation, NULL));
-	session = mongo_begin_write(user, &extent);
-	mongo_begin_work(&work, list_make1_oid(relid));
-	if (!mongo_find_and_modify(session, CurrentMemoryContext, &command,
-							   psprintf("could not insert into foreign table \"%s\"",
-										RelationGetRelationName(upsert->relation)),
-							   &document))
-		elog(ERROR, "an upsert gave no document");
-	memset(isnull, true, tuple->natts);
-	mongo_row_decode(upsert->decoder, bson_get_data(&document), document.len, values, isnull);
-	mongo_end_work(&work);
-	ExecForceStoreHeapTuple(heap_form_tuple(tuple, values, isnull), slot, false);
-	MemoryContextSwitchTo(old_context);
-}
-
-/* ---------------------------------- EXPLAIN -------------------------------- */
-
-bson_t *
-mongo_upsert_command(const MongoUpsert *upsert)
-{
-	bson_t	   *filter = bson_create_in(CurrentMemoryContext);
-	bson_t	   *update = bson_create_in(CurrentMemoryContext);
-
-	mongo_describe_upsert(upsert->layout, filter, update);
-	return bson_from_template(upsert->returns ?
-							  "{findAndModify: @1, query: @2, update: @3, upsert: true, new: true}" :
-							  "{update: @1, updates: [{q: @2, u: @3, upsert: true}]}",
-							  bson_utf8(mongo_to_utf8(upsert->options->collection)),
-							  bson_document(filter), bson_document(update));
 }

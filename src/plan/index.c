@@ -399,7 +399,10 @@ mongo_estimate_ordered_scan(RelOptInfo *baserel, const MongoOrder *order, double
 		indexed_rows * options->fdw_tuple_cost * MONGO_COST_INDEXED;
 	MongoEstimate estimate = estimate_scan(baserel, relation->remote_rows, examined_cost);
 
-	/* each part looks at all that were examined, and tests them for null and NaN */
+	/*
+	 * each part looks at all that were examined, and tests them for null and
+	 * NaN
+	 */
 	if (sorts)
 		parts_cost += mongo_sort_stage_cost(relation->remote_rows, -1) +
 			more_parts * examined_cost;

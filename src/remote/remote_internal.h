@@ -540,8 +540,8 @@ extern void mongo_raise_wait(MongoConnection *connection);
 typedef struct MongoFailure
 {
 	bool		lost;			/* no reply has come, as 'text' says */
-	bool		transient;		/* it has ended the MongoDB transaction, which may
-								 * be tried again */
+	bool		transient;		/* it has ended the MongoDB transaction, which
+								 * may be tried again */
 	int			index;			/* of the operation; -1: none */
 	int			code;			/* MongoDB's */
 	const char *code_name;		/* ""; unknown */

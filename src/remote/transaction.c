@@ -360,7 +360,8 @@ static bool
 cannot_be_confirmed(const MongoFailure *failure)
 {
 	return failure->code == 100 || failure->code == 79; /* UnsatisfiableWriteConcern,
-													 * UnknownReplWriteConcern */
+														 *
+														 * UnknownReplWriteConcern */
 }
 
 /* pause_commit: before it is asked for again; interrupts only end the pause. */
