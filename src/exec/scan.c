@@ -505,11 +505,11 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * next_command: at the end of one, begin the next of the plan's commands, or
+ * go_to_next_command: at the end of one, begin the next of the plan's commands, or
  * with the next range of a shared scan; false when there is none.
  */
 static bool
-next_command(ForeignScanState *node, MongoScanState *state)
+go_to_next_command(ForeignScanState *node, MongoScanState *state)
 {
 	MemoryContext old_context;
 
@@ -582,7 +582,7 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 	}
 
 	*document = mongo_cursor_next(state->run.cursor, length);
-	if (*document == NULL && next_command(node, state))
+	if (*document == NULL && go_to_next_command(node, state))
 		return read_row(node, document, length);
 	if (*document == NULL)
 		return end_of_documents(state, slot);
