@@ -90,7 +90,6 @@ extern int	mongo_driver_depth;
 #define mongoc_uri_set_password(...) MONGO_IN_DRIVER(mongoc_uri_set_password, __VA_ARGS__)
 #define mongoc_uri_set_username(...) MONGO_IN_DRIVER(mongoc_uri_set_username, __VA_ARGS__)
 #define mongoc_uri_get_write_concern(...) MONGO_IN_DRIVER(mongoc_uri_get_write_concern, __VA_ARGS__)
-#define mongoc_uri_unescape(...) MONGO_IN_DRIVER(mongoc_uri_unescape, __VA_ARGS__)
 #define mongoc_write_concern_append(...) MONGO_IN_DRIVER(mongoc_write_concern_append, __VA_ARGS__)
 #define mongoc_write_concern_get_w(...) MONGO_IN_DRIVER(mongoc_write_concern_get_w, __VA_ARGS__)
 #define mongoc_write_concern_is_default(...) MONGO_IN_DRIVER(mongoc_write_concern_is_default, __VA_ARGS__)

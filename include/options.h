@@ -318,16 +318,17 @@ extern void mongo_define_settings(void);
 extern const mongoc_uri_t *mongo_uri_parse(const char *text,
 										   bson_error_t *error);
 
-/* A kind of secret: what it is called, and a sentence on where it belongs. */
-typedef struct MongoUriSecret
+/* What a URI must not hold, and why and where it belongs as sentences. */
+typedef struct MongoUriRefusal
 {
 	const char *name;
+	const char *detail;
 	const char *hint;
-} MongoUriSecret;
+} MongoUriRefusal;
 
 /*
- * mongo_uri_secret_in_text, mongo_uri_secret
- *		What secret does a URI hold, NULL if none?
+ * mongo_uri_refusal_of_text, mongo_uri_refusal
+ *		Does a URI hold a secret, or how to log in?  NULL if it does not.
  *
  * Every user of the database can read a server's options, so such a URI is refused, by
  * DDL and again when it is used: an older version may have let it in, and another
@@ -338,8 +339,8 @@ typedef struct MongoUriSecret
  * and options of the URI whose names speak of passwords, whether the driver
  * knows them or not.  The second asks libmongoc what it has found.
  */
-extern const MongoUriSecret *mongo_uri_secret_in_text(const char *text);
-extern const MongoUriSecret *mongo_uri_secret(const mongoc_uri_t *uri);
+extern const MongoUriRefusal *mongo_uri_refusal_of_text(const char *text);
+extern const MongoUriRefusal *mongo_uri_refusal(const mongoc_uri_t *uri);
 
 /* mongo_uri_is_acknowledged: does MongoDB tell what became of a write? */
 extern bool mongo_uri_is_acknowledged(const mongoc_uri_t *uri);

@@ -74,9 +74,8 @@ reads('the authentication database in a uri', { username => 'clerk', password =>
 	address => undef, port => undef,
 	uri => 'mongodb://127.0.0.1:' . $mongod->port . '/?authSource=staff');
 
-# Mechanisms by options and by uri; the mapping says who.
-my %by_uri = (address => undef, port => undef);
-my $uri = 'mongodb://127.0.0.1:' . $mongod->port . '/';
+# Mechanisms by options, also beside a uri; the mapping says who.
+my %by_uri = (address => undef, port => undef, uri => 'mongodb://127.0.0.1:' . $mongod->port . '/?authSource=admin');
 my %sha1 = (username => 'sha1', password => 'pencil');
 my %sha256 = (username => 'sha256', password => 'pencil');
 
@@ -84,9 +83,8 @@ reads('SCRAM-SHA-1 on the server', \%sha1, auth_mechanism => 'SCRAM-SHA-1');
 reads('SCRAM-SHA-256 in any case', \%sha256, auth_mechanism => 'scram-sha-256');
 reads('on the mapping, which wins', { %sha1, auth_mechanism => 'SCRAM-SHA-1' }, auth_mechanism => 'SCRAM-SHA-256');
 fails('a mechanism that the user does not have', qr/ERROR:  28P01/, \%sha1, auth_mechanism => 'SCRAM-SHA-256');
-reads('a mechanism in a uri', \%sha256, %by_uri, uri => "$uri?authMechanism=SCRAM-SHA-256");
-reads('among other options', \%sha256, %by_uri, uri => "$uri?authSource=admin&authMECHANISM=SCRAM%2DSHA-256&appname=x");
-fails('and it is the one used', qr/ERROR:  28P01/, \%sha1, %by_uri, uri => "$uri?appname=x&authMechanism=SCRAM-SHA-256");
+reads('a mechanism beside a uri', \%sha256, %by_uri, auth_mechanism => 'SCRAM-SHA-256');
+fails('and it is the one used', qr/ERROR:  28P01/, \%sha1, %by_uri, auth_mechanism => 'SCRAM-SHA-256');
 reads('the authentication database of a mapping',
 	{ username => 'clerk', password => 'pencil', authentication_database => 'staff' });
 fails('a user is needed', qr/ERROR:  08001.*DETAIL:  SCRAM-SHA-1 needs the option "username" of the user mapping/s,
@@ -150,8 +148,8 @@ sub read_fake
 my $fake_port = start_fake("--plain=cn=J\xc3\xbcrgen,dc=x:p\@ss:w/o%41");
 my %ldap = (username => "cn=J\xc3\xbcrgen,dc=x", password => 'p@ss:w/o%41');
 is(read_fake($fake_port, \%ldap, auth_mechanism => 'PLAIN'), '7', 'PLAIN by option');
-is(read_fake($fake_port, \%ldap, address => undef, port => undef, uri => "mongodb://127.0.0.1:$fake_port/?authMechanism=PLAIN"),
-	'7', 'PLAIN by uri');
+is(read_fake($fake_port, \%ldap, address => undef, port => undef, uri => "mongodb://127.0.0.1:$fake_port/", auth_mechanism => 'PLAIN'),
+	'7', 'PLAIN beside a uri');
 is(read_fake($fake_port, { %ldap, auth_mechanism => 'PLAIN', authentication_database => '$external' }), '7', 'PLAIN by mapping');
 like(read_fake($fake_port, { %ldap, password => 'wrong' }, auth_mechanism => 'PLAIN'),
 	qr/ERROR:  28P01.*PLAIN of \$external failed/s, 'PLAIN with a wrong password');

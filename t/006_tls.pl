@@ -62,12 +62,12 @@ is($node->safe_psql('postgres', 'SELECT count(*), sum(length(info)) FROM wide WH
 
 # X.509: the certificate is who one is.
 $both->command('{"createUser": "CN=client,O=mongo_fdw client", "roles": [{"role": "read", "db": "db"}]}', '$external');
-is(reads($both, %no_address, mapping => {}, uri => 'mongodb://127.0.0.1:' . $both->port
+my %x509 = (auth_mechanism => 'MONGODB-X509');
+is(reads($both, %no_address, %x509, mapping => {}, uri => 'mongodb://127.0.0.1:' . $both->port
 		  . "/?tls=true&tlsCAFile=$certificates/ca.pem&tlsCertificateKeyFile=$certificates/client.pem"
-		  . '&authMechanism=MONGODB-X509&authSource=$external'), '1', 'MONGODB-X509');
+		  . '&authSource=$external'), '1', 'MONGODB-X509');
 
 # The mapping's certificate, by options; a server with X.509 for all.
-my %x509 = (auth_mechanism => 'MONGODB-X509');
 is(reads($both, %x509, mapping => {}), '1', 'MONGODB-X509 by option of the server');
 is(reads($both, pem_file => undef, mapping => { %x509, pem_file => "$certificates/client.pem" }), '1',
 	'MONGODB-X509 by options of the mapping');
@@ -77,8 +77,8 @@ like(reads($both, %x509, mapping => { pem_file => "$certificates/server.pem" }),
 	'a certificate without a user is refused');
 like(reads($both, %x509, mapping => { password => 'pencil' }), qr/MONGODB-X509 takes no password/, 'a password is refused');
 like(reads($server_only, %x509, mapping => {}), qr/ERROR:  (28P01|08001)/, 'without a certificate there is an error');
-is(reads($both, %no_address, mapping => {}, uri => 'mongodb://127.0.0.1:' . $both->port
-		  . "/?authMechanism=MONGODB-X509&tls=true&tlsCAFile=$certificates/ca.pem&tlsCertificateKeyFile=$certificates/client.pem"),
+is(reads($both, %no_address, %x509, mapping => {}, uri => 'mongodb://127.0.0.1:' . $both->port
+		  . "/?tls=true&tlsCAFile=$certificates/ca.pem&tlsCertificateKeyFile=$certificates/client.pem"),
 	'1', 'the source of X.509 need not be said');
 
 done_testing();

@@ -62,15 +62,13 @@ extern const MongoOption *mongo_find_option(const char *name, int object);
 /* The names, as option tables want them: with NULL for an end. */
 extern const char *const mongo_auth_mechanism_names[];
 
-/* mongo_auth_property_is_open: is it the name, in any case, of one that is no secret? */
-extern bool mongo_auth_property_is_open(const char *name);
-
 /*
  * mongo_uri_printable
- *		libmongoc's message about a URI without what it quotes of the URI; palloc'd.
+ *		libmongoc's message about a URI up to the first thing that it quotes, and that, too,
+ *		if it is an option's name; palloc'd.
  *
- * Names of options stay; in a warning, that is about a URI which holds no secret,
- * also words of letters alone, which may be a misspelt one.
+ * In a warning, that is about a URI which holds no secret, it may also be a word of
+ * letters alone, as a misspelt option is.
  */
 extern char *mongo_uri_printable(const char *message, bool is_error);
 

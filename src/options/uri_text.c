@@ -30,95 +30,6 @@ destroy_uri(void *uri)
 	mongoc_uri_destroy(uri);
 }
 
-/*
- * take_option
- *		The text without an option of this name; *value becomes what it says, palloc'd,
- *		or stays as it is.
- */
-static char *
-take_option(const char *text, const char *name, char **value)
-{
-	size_t		length = strlen(name);
-	char	   *rest = pstrdup(text);
-	char	   *pair = strchr(rest, '?');
-
-	while (pair != NULL)
-	{
-		char	   *start = pair + 1;
-		char	   *end = start + strcspn(start, "&");
-		char	   *decoded;
-
-		if (pg_strncasecmp(start, name, length) != 0 || start[length] != '=')
-		{
-			pair = *end == '&' ? end : NULL;
-			continue;
-		}
-		decoded = mongoc_uri_unescape(pnstrdup(start + length + 1, end - start - length - 1));
-		*value = pstrdup(decoded != NULL ? decoded : "");
-		bson_free(decoded);
-		/* with the separator behind it, or else the one before it */
-		if (*end == '&')
-			memmove(start, end + 1, strlen(end + 1) + 1);
-		else
-		{
-			*pair = '\0';
-			pair = NULL;
-		}
-	}
-	return rest;
-}
-
-/*
- * set_parsed_mechanism
- *		Have libmongoc's URI hold what authMechanism and its properties say; what is
- *		wrong with them as a sentence, or NULL.
- */
-static const char *
-set_parsed_mechanism(mongoc_uri_t *uri, const char *mechanism, const char *properties)
-{
-	const MongoAuthMechanism *known = NULL;
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
-	const char *problem = NULL;
-
-	if (mechanism != NULL)
-		known = mongo_auth_mechanism_named(mechanism);
-	if (mechanism != NULL && known == NULL)
-		return "Its authMechanism is none of SCRAM-SHA-1, SCRAM-SHA-256, MONGODB-X509, PLAIN, GSSAPI and MONGODB-AWS";
-	if (known != NULL)
-		mongoc_uri_set_auth_mechanism(uri, known->name);
-	if (properties == NULL)
-		return NULL;
-	if (mongo_auth_properties(properties, true, document, &problem))
-		mongoc_uri_set_mechanism_properties(uri, document);
-	return problem != NULL ? "Its authMechanismProperties are not valid" : NULL;
-}
-
-/*
- * parse
- *		libmongoc refuses a mechanism without the user whom the mapping tells, so the
- *		mechanism is set when all else has been read.
- */
-static mongoc_uri_t *
-parse(const char *text, bson_error_t *error)
-{
-	char	   *mechanism = NULL;
-	char	   *properties = NULL;
-	const char *problem;
-	mongoc_uri_t *uri;
-
-	text = take_option(text, MONGOC_URI_AUTHMECHANISM, &mechanism);
-	text = take_option(text, MONGOC_URI_AUTHMECHANISMPROPERTIES, &properties);
-	uri = mongoc_uri_new_with_error(text, error);
-	if (uri == NULL)
-		return NULL;
-	problem = set_parsed_mechanism(uri, mechanism, properties);
-	if (problem == NULL)
-		return uri;
-	bson_set_error(error, MONGOC_ERROR_COMMAND, MONGOC_ERROR_COMMAND_INVALID_ARG, "%s", problem);
-	mongoc_uri_destroy(uri);
-	return NULL;
-}
-
 const mongoc_uri_t *
 mongo_uri_parse(const char *text, bson_error_t *error)
 {
@@ -129,7 +40,7 @@ mongo_uri_parse(const char *text, bson_error_t *error)
 	mongo_install_log_handler();
 	mongo_forget_driver_message();
 	mongo_hold_driver_log(true);
-	uri = parse(text, error);
+	uri = mongoc_uri_new_with_error(text, error);
 	mongo_hold_driver_log(false);
 
 	callback->func = destroy_uri;
@@ -138,17 +49,23 @@ mongo_uri_parse(const char *text, bson_error_t *error)
 	return uri;
 }
 
-static const MongoUriSecret credentials = {
-	"credentials",
+static const char readable[] = "Options of a server can be read by every user of the database.";
+
+static const MongoUriRefusal credentials = {
+	"credentials", readable,
 	"Use CREATE USER MAPPING with the options username and password. An @ that ends neither is written as %40."
 };
-static const MongoUriSecret password = {
-	"a password",
+static const MongoUriRefusal password = {
+	"a password", readable,
 	"Use CREATE USER MAPPING with the option pem_pwd."
 };
-static const MongoUriSecret token = {
-	"a token",
+static const MongoUriRefusal token = {
+	"a token", readable,
 	"The driver takes it from the environment of the database server."
+};
+static const MongoUriRefusal mechanism = {
+	"authMechanism", "It belongs to the user, who is in a user mapping.",
+	"Use the options auth_mechanism and auth_properties."
 };
 
 /*
@@ -158,8 +75,8 @@ static const MongoUriSecret token = {
 static const struct
 {
 	const char *part;
-	const MongoUriSecret *secret;
-}			secret_names[] =
+	const MongoUriRefusal *refusal;
+}			refused_names[] =
 {
 	{"passw", &password},
 	{"pwd", &password},
@@ -168,22 +85,23 @@ static const struct
 	{"username", &credentials},
 	{"credential", &credentials},
 	{"token", &token},
+	{"authmechanism", &mechanism},
 };
 
-/* secret_named is the secret that an option of this name holds, or NULL. */
-static const MongoUriSecret *
-secret_named(const char *name)
+/* refused_name: why an option of this name is refused, or NULL. */
+static const MongoUriRefusal *
+refused_name(const char *name)
 {
-	for (size_t i = 0; i < lengthof(secret_names); i++)
+	for (size_t i = 0; i < lengthof(refused_names); i++)
 	{
-		if (strstr(name, secret_names[i].part) != NULL)
-			return secret_names[i].secret;
+		if (strstr(name, refused_names[i].part) != NULL)
+			return refused_names[i].refusal;
 	}
 	return NULL;
 }
 
-const MongoUriSecret *
-mongo_uri_secret_in_text(const char *text)
+const MongoUriRefusal *
+mongo_uri_refusal_of_text(const char *text)
 {
 	char	   *folded = asc_tolower(text, strlen(text));
 	const char *name = folded;
@@ -201,36 +119,30 @@ mongo_uri_secret_in_text(const char *text)
 			name = c + 1;
 		else if (*c == '=')
 		{
-			const MongoUriSecret *secret;
+			const MongoUriRefusal *refusal;
 
 			*c = '\0';
-			secret = secret_named(name);
-			if (secret != NULL)
-				return secret;
+			refusal = refused_name(name);
+			if (refusal != NULL)
+				return refusal;
 			name = c + 1;
 		}
 	}
 	return NULL;
 }
 
-const MongoUriSecret *
-mongo_uri_secret(const mongoc_uri_t *uri)
+const MongoUriRefusal *
+mongo_uri_refusal(const mongoc_uri_t *uri)
 {
 	bson_t		properties;
-	bson_iter_t iter;
 
 	if (mongoc_uri_get_username(uri) != NULL || mongoc_uri_get_password(uri) != NULL)
 		return &credentials;
 	if (mongoc_uri_has_option(uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD))
 		return &password;
-	if (!mongoc_uri_get_mechanism_properties(uri, &properties) ||
-		!bson_iter_init(&iter, &properties))
-		return NULL;
-	while (bson_iter_next(&iter))
-	{
-		if (!mongo_auth_property_is_open(bson_iter_key(&iter)))
-			return &token;
-	}
+	if (mongoc_uri_get_auth_mechanism(uri) != NULL ||
+		mongoc_uri_get_mechanism_properties(uri, &properties))
+		return &mechanism;
 	return NULL;
 }
 
@@ -245,38 +157,19 @@ may_be_shown(const char *quoted, bool is_error)
 		*quoted != '\0' && strspn(quoted, letters) == strlen(quoted);
 }
 
-/*
- * mongo_uri_printable
- *
- * What is quoted may hold quotes itself: so nothing is shown from the first quote
- * to the last, and to the message's end if it may have been cut short.  A name
- * stays that is all between these two, or that a colon and a value follow.
- */
+/* mongo_uri_printable: what follows the first thing quoted may be a value of the URI. */
 char *
 mongo_uri_printable(const char *message, bool is_error)
 {
-	static const char separator[] = "\": \"";
-	bool		is_cut = strlen(message) >= sizeof(((bson_error_t *) NULL)->message) - 1;
 	const char *start = strpbrk(message, "\"'[");
-	const char *end = NULL;
-	const char *value;
+	const char *end = start != NULL ? strpbrk(start + 1, "\"']") : NULL;
 
 	if (start == NULL)
 		return pstrdup(message);
-	start++;
-	for (const char *c = start; !is_cut && *c != '\0'; c++)
-	{
-		if (strchr("\"']", *c) != NULL)
-			end = c;
-	}
-	if (end != NULL && may_be_shown(pnstrdup(start, end - start), is_error))
-		return pstrdup(message);
-
-	value = strstr(start, separator);
-	if (value != NULL && may_be_shown(pnstrdup(start, value - start), is_error))
-		start = value + strlen(separator);
-	return psprintf("%.*s...%s", (int) (start - message), message,
-					end != NULL && end >= start ? end : "");
+	if (end != NULL && may_be_shown(pnstrdup(start + 1, end - start - 1), is_error))
+		start = end;
+	return start[1] == '\0' ? pstrdup(message) :
+		psprintf("%.*s...", (int) (start + 1 - message), message);
 }
 
 bool

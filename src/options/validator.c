@@ -269,57 +269,38 @@ mongo_check_file(const MongoOption *option, const char *value pg_attribute_unuse
 }
 
 /*
- * refuse_secret
- *		Raise for a URI that holds a secret, showing it neither to the client nor
+ * refuse_uri
+ *		Raise for a URI that holds what it must not, showing it neither to the client nor
  *		in the server's log.
  */
 static void
-refuse_secret(const MongoUriSecret *secret)
+refuse_uri(const MongoUriRefusal *refusal)
 {
-	if (secret != NULL)
+	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"uri\" must not hold %s", secret->name),
-				 errdetail("Options of a server can be read by every user of the database."),
-				 errhint("%s", secret->hint),
+				 errmsg("option \"uri\" must not hold %s", refusal->name),
+				 errdetail_internal("%s", refusal->detail),
+				 errhint("%s", refusal->hint),
 				 errhidestmt(true), errhidecontext(true)));
 }
 
-/*
- * ambient_reason
- *		Why a mechanism needs the privilege, as a sentence; NULL if it does not.
- */
+/* file_reason: what in a URI names a file of the server's, as a sentence; NULL: nothing. */
 static const char *
-ambient_reason(const char *mechanism)
-{
-	const MongoAuthMechanism *known = mongo_auth_mechanism_named(mechanism);
-
-	return known == NULL || !known->is_ambient ? NULL :
-		psprintf("%s uses the identity of the database server.", known->name);
-}
-
-/*
- * uri_privilege_reason
- *		What in a URI makes the backend use its own files or identity, as a
- *		sentence; NULL when nothing does.
- */
-static const char *
-uri_privilege_reason(const mongoc_uri_t *uri)
+file_reason(const mongoc_uri_t *uri)
 {
 	static const char *const file_options[] = {
 		MONGOC_URI_TLSCERTIFICATEKEYFILE, MONGOC_URI_TLSCAFILE,
 		/* older names; libmongoc 2 has no macros for them */
 		"sslclientcertificatekeyfile", "sslcertificateauthorityfile"
 	};
-	const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
 
 	for (size_t i = 0; i < lengthof(file_options); i++)
 	{
 		if (mongoc_uri_has_option(uri, file_options[i]))
-			return psprintf("Its %s names a file on the database server.",
-							file_options[i]);
+			return psprintf("Its %s names a file on the database server.", file_options[i]);
 	}
-	return mechanism != NULL ? ambient_reason(mechanism) : NULL;
+	return NULL;
 }
 
 /*
@@ -383,7 +364,7 @@ mongo_check_uri(const MongoOption *option, const char *value)
 	const char *reason;
 
 	/* first, as the driver's messages repeat what they complain about */
-	refuse_secret(mongo_uri_secret_in_text(value));
+	refuse_uri(mongo_uri_refusal_of_text(value));
 
 	uri = mongo_uri_parse(value, &error);
 	if (uri == NULL)
@@ -393,9 +374,9 @@ mongo_check_uri(const MongoOption *option, const char *value)
 				 errdetail("%s.", mongo_uri_printable(error.message, true)),
 				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/."),
 				 errhidestmt(true), errhidecontext(true)));
-	refuse_secret(mongo_uri_secret(uri));
+	refuse_uri(mongo_uri_refusal(uri));
 
-	reason = uri_privilege_reason(uri);
+	reason = file_reason(uri);
 	/* as w=0, safe=false, or a negative w */
 	if (!mongo_uri_is_acknowledged(uri))
 		ereport(ERROR,
@@ -443,10 +424,11 @@ mongo_check_max_connections(const MongoOption *option, const char *value)
 void
 mongo_check_mechanism(const MongoOption *option, const char *value)
 {
-	const char *reason = ambient_reason(value);
+	const MongoAuthMechanism *mechanism = mongo_auth_mechanism_named(value);
 
-	if (reason != NULL)
-		require_file_privilege(option->name, reason);
+	if (mechanism->is_ambient)
+		require_file_privilege(option->name, psprintf("%s uses the identity of the database server.",
+													  mechanism->name));
 }
 
 /* check_properties: raise for what is wrong with them, showing no value. */
@@ -732,14 +714,6 @@ find_property(const char *name)
 			return &known_properties[i];
 	}
 	return NULL;
-}
-
-bool
-mongo_auth_property_is_open(const char *name)
-{
-	const Property *property = find_property(name);
-
-	return property != NULL && !property->is_secret;
 }
 
 /* The names of properties that may be given, as a list in a sentence. */

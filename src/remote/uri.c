@@ -130,20 +130,20 @@ uri_from_text(const MongoConnectionOptions *options)
 {
 	bson_error_t error;
 	const mongoc_uri_t *uri = mongo_uri_parse(options->uri, &error);
-	const MongoUriSecret *secret = mongo_uri_secret_in_text(options->uri);
+	const MongoUriRefusal *refusal = mongo_uri_refusal_of_text(options->uri);
 
-	if (secret == NULL && uri != NULL)
-		secret = mongo_uri_secret(uri);
+	if (refusal == NULL && uri != NULL)
+		refusal = mongo_uri_refusal(uri);
 
 	/* an older version of ours may have let it in */
-	if (secret != NULL)
+	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("option \"uri\" of server \"%s\" must not hold %s",
-						options->server_name, secret->name),
-				 errdetail("Options of a server can be read by every user of the database."),
+						options->server_name, refusal->name),
+				 errdetail_internal("%s", refusal->detail),
 				 errhint("Give the server another uri with ALTER SERVER, and change what was secret, as others may have read it. %s",
-						 secret->hint)));
+						 refusal->hint)));
 
 	/* the text is not shown: it may hold what ought to be in a mapping */
 	if (uri == NULL)
@@ -497,9 +497,8 @@ set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 static const char *
 mongo_credentials_set(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 {
-	const char *name = options->auth_mechanism != NULL ? options->auth_mechanism :
-		mongoc_uri_get_auth_mechanism(uri);
-	const MongoAuthMechanism *mechanism = name != NULL ? mongo_auth_mechanism_named(name) : NULL;
+	const MongoAuthMechanism *mechanism = options->auth_mechanism == NULL ? NULL :
+		mongo_auth_mechanism_named(options->auth_mechanism);
 	const char *problem;
 
 	if (options->username == NULL && mechanism == NULL)
