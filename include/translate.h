@@ -48,6 +48,9 @@ typedef struct MongoColumns
 	const MongoTableOptions *derivation;	/* of a derived table; set by
 											 * planning */
 	const char *prefix;			/* NULL: the document itself */
+	const char *array;			/* set: what is asked is asked of an element
+								 * of this array, */
+	bool		whole;			/* ... of itself, or else of its fields */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
 
@@ -71,6 +74,10 @@ extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 /* mongo_columns_under: the same table alone, with another prefix. */
 extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 										 const char *prefix);
+
+/* mongo_columns_of_element: the same table alone, of whose arrays one has to be unwound. */
+extern MongoColumns *mongo_columns_of_element(const MongoColumns *columns, const char *array,
+											  bool whole);
 
 /*
  * mongo_unused_field
@@ -186,6 +193,7 @@ typedef enum MongoJsonWrapper
 
 /* In place of the number of an element of an array. */
 #define MONGO_ANY_ELEMENT	(-1)
+#define MONGO_UNWOUND_ELEMENT	(-2)	/* any of them, which is no array */
 
 /*
  * mongo_append_no_arrays, mongo_append_no_parent_arrays
@@ -608,6 +616,8 @@ mongo_seek_use(MongoSeek seek)
 typedef struct MongoCondition
 {
 	MongoGrade	grade;
+	bool		strict;			/* it is not true of rows whose columns are
+								 * all NULL */
 	MongoSeek	seek;
 	const char *path;			/* of the one field that is sought by; NULL
 								 * with MONGO_SEEK_NOTHING */

@@ -31,7 +31,8 @@ typedef struct MongoElements
 	List	   *conditions;		/* of the document, bson_t * */
 } MongoElements;
 
-static void mongo_elements_add(MongoElements *elements, int number, const bson_t *match);
+static void mongo_elements_add(MongoElements *elements, int number,
+							   const MongoRelation *relation, Expr *clause);
 static List *mongo_elements_end(MongoElements *elements);
 
 /* ------------------------ Pipelines in the making ------------------------- */
@@ -190,34 +191,6 @@ clause_depth(const MongoRelation *relation, const List *paths, Expr *clause)
 	return depth;
 }
 
-/*
- * narrows: may documents be asked for by the fields of the element at 'path'?  Not where
- * the element may be an array for SQL too: MongoDB looks into an array that is a field's
- * value, and not into one that is an element.
- */
-static bool
-narrows(const MongoRelation *relation, const char *path, Expr *clause)
-{
-	ListCell   *cell;
-
-	foreach(cell, pull_var_clause((Node *) clause, PVC_RECURSE_PLACEHOLDERS))
-	{
-		Var		   *var = lfirst_node(Var, cell);
-		MongoTypeKind kind = mongo_type_kind(getBaseType(var->vartype));
-		const char *field;
-
-		if (var->varno != (int) relation->columns->varno)
-			continue;
-		field = var->varattno <= 0 ? NULL :
-			mongo_column_path(relation->columns, var->varattno);
-		if (field == NULL ||
-			(strcmp(field, path) == 0 &&
-			 (kind == MONGO_KIND_OTHER || kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB)))
-			return false;
-	}
-	return true;
-}
-
 void
 mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 					  const MongoScanClauses *clauses)
@@ -248,8 +221,8 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 		int			depth = clause_depth(relation, paths, sent->rinfo->clause);
 
 		at_depth[depth] = lappend(at_depth[depth], sent->match);
-		if (depth > 0 && narrows(relation, list_nth(paths, depth - 1), sent->rinfo->clause))
-			mongo_elements_add(&elements, depth - 1, sent->match);
+		if (depth > 0)
+			mongo_elements_add(&elements, depth - 1, relation, sent->rinfo->clause);
 	}
 	at_depth[0] = list_concat(at_depth[0], mongo_elements_end(&elements));
 
@@ -276,321 +249,45 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
  *-------------------------------------------------------------------------
  */
 
-/* view_of: the document or array at the iterator; false for anything else. */
-static bool
-view_of(const bson_iter_t *iter, bson_t *view)
-{
-	const bson_value_t *value = bson_iter_value(unconstify(bson_iter_t *, iter));
-
-	return (value->value_type == BSON_TYPE_DOCUMENT || value->value_type == BSON_TYPE_ARRAY) &&
-		bson_view(view, value->value.v_doc.data, value->value.v_doc.data_len);
-}
-
-/* ------------------------ rows without the element -------------------------- */
-
-static bool
-is_null(const bson_iter_t *value)
-{
-	return BSON_ITER_HOLDS_NULL(value) || BSON_ITER_HOLDS_UNDEFINED(value);
-}
-
-static bool
-holds_null(const bson_iter_t *list)
-{
-	bson_iter_t element;
-
-	if (!BSON_ITER_HOLDS_ARRAY(list) || !bson_iter_recurse(list, &element))
-		return true;
-	while (bson_iter_next(&element))
-	{
-		if (is_null(&element))
-			return true;
-	}
-	return false;
-}
-
-/* operator_rejects: is the condition {operator: value} false of what is missing? */
-static bool
-operator_rejects(const bson_iter_t *operator)
-{
-	static const char *const comparisons[] = {"$eq", "$gt", "$gte", "$lt", "$lte"};
-	const char *name = bson_iter_key(operator);
-
-	for (size_t i = 0; i < lengthof(comparisons); i++)
-	{
-		if (strcmp(name, comparisons[i]) == 0)
-			return !is_null(operator) && bson_iter_type(operator) != BSON_TYPE_MINKEY &&
-				bson_iter_type(operator) != BSON_TYPE_MAXKEY;
-	}
-	if (strcmp(name, "$in") == 0)
-		return !holds_null(operator);
-	if (strcmp(name, "$ne") == 0)
-		return is_null(operator);
-	if (strcmp(name, "$nin") == 0)
-		return BSON_ITER_HOLDS_ARRAY(operator) && holds_null(operator);
-	return strcmp(name, "$regex") == 0 || strcmp(name, "$type") == 0 ||
-		strcmp(name, "$elemMatch") == 0;
-}
-
-/* field_rejects: is the condition on a field false where there is none? */
-static bool
-field_rejects(const bson_iter_t *field)
-{
-	bson_iter_t operator;
-	bool		is_operators = false;
-
-	if (BSON_ITER_HOLDS_DOCUMENT(field) && bson_iter_recurse(field, &operator))
-	{
-		while (bson_iter_next(&operator))
-		{
-			is_operators |= bson_iter_key(&operator)[0] == '$';
-			if (operator_rejects(&operator))
-				return true;
-		}
-	}
-	return !is_operators && !is_null(field);
-}
-
-/* rejects_missing: is the match document false of what has none of its fields? */
-static bool
-rejects_missing(const bson_t *match)
-{
-	bson_iter_t field;
-
-	check_stack_depth();
-	if (!bson_iter_init(&field, match))
-		return false;
-	while (bson_iter_next(&field))
-	{
-		const char *key = bson_iter_key(&field);
-		bool		any = false;
-		bool		all = true;
-		bson_iter_t branch;
-		bson_t		view;
-
-		/* what a parameter stands for is strict */
-		if (key[0] != '$' ? field_rejects(&field) : strcmp(key, MONGO_PARAMETER_KEY) == 0)
-			return true;
-		if ((strcmp(key, "$and") != 0 && strcmp(key, "$or") != 0) ||
-			!bson_iter_recurse(&field, &branch))
-			continue;
-		while (bson_iter_next(&branch))
-		{
-			bool		rejects = view_of(&branch, &view) && rejects_missing(&view);
-
-			any |= rejects;
-			all &= rejects;
-		}
-		if (strcmp(key, "$and") == 0 ? any : all)
-			return true;
-	}
-	return false;
-}
-
-/* -------------------------- fields of the element --------------------------- */
-
-/* repeat_parameter: its value in a predicate of its own. */
-static void
-repeat_parameter(MongoTranslation *translation, int number, const MongoPredicate *predicate,
-				 bson_t *match)
-{
-	BSON_APPEND_INT32(match, MONGO_PARAMETER_KEY, list_length(translation->parameters));
-	translation->parameters = lappend(translation->parameters,
-									  list_nth(translation->parameters, number));
-	translation->predicates = lappend(translation->predicates,
-									  mongo_predicate_to_list(predicate));
-}
-
 /*
- * strip_parameter: the predicate once more, on the field as the element has it; false
- * if it is on another.
+ * translate_for_element
+ *		The clause once more, of one element of the array at 'path': of its fields, or with
+ *		'whole' of itself.  NULL where that cannot be said in find's language, or where a
+ *		row without the element would do.
  */
-static bool
-strip_parameter(MongoTranslation *translation, int number, const char *path, bson_t *stripped)
+static const bson_t *
+translate_for_element(MongoTranslation *translation, const MongoRelation *relation,
+					  const char *path, bool whole, Expr *clause)
 {
-	MongoPredicate *predicate = mongo_predicate_from_list(list_nth(translation->predicates,
-																   number));
+	MongoTranslation within = *translation;
+	MongoMark	before = mongo_mark(translation);
+	bson_t	   *match = bson_create_in(CurrentMemoryContext);
+	MongoCondition condition;
 
-	if (!mongo_path_is_under(predicate->path, path) || predicate->path[strlen(path)] == '\0')
-		return false;
-	predicate->path += strlen(path) + 1;
-	repeat_parameter(translation, number, predicate, stripped);
-	return true;
+	within.columns = mongo_columns_of_element(relation->columns, path, whole);
+	within.use_expressions = within.need_exact = false;
+	condition = mongo_translate_condition(&within, clause, match);
+	translation->parameters = within.parameters;
+	translation->predicates = within.predicates;
+	if (condition.grade != MONGO_NOT_SHIPPABLE && condition.strict)
+		return match;
+	mongo_return_to(translation, before);
+	return NULL;
 }
-
-static bool strip_match(MongoTranslation *translation, const bson_t *match, const char *path,
-						bool negated, bson_t *stripped);
-
-/*
- * strip_branches: of $and, $or and $nor.  What cannot be said may be left out of $and,
- * unless it is below a $nor.
- */
-static bool
-strip_branches(MongoTranslation *translation, const bson_iter_t *array, const char *path,
-			   bool negated, bson_t *stripped)
-{
-	const char *operator = bson_iter_key(array);
-	BsonArray	branches = bson_array_create();
-	bson_iter_t branch;
-	bson_t		view;
-
-	negated |= strcmp(operator, "$nor") == 0;
-	if (!BSON_ITER_HOLDS_ARRAY(array) || !bson_iter_recurse(array, &branch))
-		return false;
-	while (bson_iter_next(&branch))
-	{
-		bson_t	   *one = bson_create_in(CurrentMemoryContext);
-
-		if (view_of(&branch, &view) && strip_match(translation, &view, path, negated, one))
-			bson_array_append(&branches, bson_document(one));
-		else if (negated || strcmp(operator, "$and") != 0)
-			return false;
-	}
-	if (branches.count > 0)
-		BSON_APPEND_ARRAY(stripped, operator, branches.bson);
-	return branches.count > 0;
-}
-
-/*
- * strip_match: the conditions as the element at 'path' would have them, all of whose
- * fields are below that; false if that cannot be said.
- */
-static bool
-strip_match(MongoTranslation *translation, const bson_t *match, const char *path,
-			bool negated, bson_t *stripped)
-{
-	bson_iter_t field;
-
-	check_stack_depth();
-	if (!bson_iter_init(&field, match))
-		return false;
-	while (bson_iter_next(&field))
-	{
-		const char *key = bson_iter_key(&field);
-		bool		done = false;
-
-		if (strcmp(key, MONGO_PARAMETER_KEY) == 0)
-			done = strip_parameter(translation, bson_iter_int32(&field), path, stripped);
-		else if (strcmp(key, "$and") == 0 || strcmp(key, "$or") == 0 ||
-				 strcmp(key, "$nor") == 0)
-			done = strip_branches(translation, &field, path, negated, stripped);
-		else if (key[0] != '$' && mongo_path_is_under(key, path) && key[strlen(path)] == '.')
-			done = bson_append_iter(stripped, key + strlen(path) + 1, -1, &field);
-		if (!done)
-			return false;
-	}
-	return !bson_empty(stripped);
-}
-
-/* --------------------------- the element itself ----------------------------- */
-
-/*
- * whole_field: {path: {$elemMatch: {operator: value}}}, or false, as for what is true without
- * an element.
- */
-static bool
-whole_field(const bson_iter_t *field, bson_t *result)
-{
-	const bson_value_t *value = bson_iter_value(unconstify(bson_iter_t *, field));
-	bson_iter_t operator;
-
-	if (BSON_ITER_HOLDS_REGEX(field) || !field_rejects(field))
-		return false;
-	if (BSON_ITER_HOLDS_DOCUMENT(field) && bson_iter_recurse(field, &operator) &&
-		bson_iter_next(&operator) && bson_iter_key(&operator)[0] == '$')
-		bson_append_condition(result, bson_iter_key(field), "$elemMatch", *value);
-	else
-		bson_append_member(result, bson_iter_key(field), "{$elemMatch: {$eq: @1}}", *value);
-	return true;
-}
-
-/*
- * whole_parameter: an equality with a parameter means any element there as it is, but
- * for the guards of type_mismatch 'null', which ask for no array.
- */
-static bool
-whole_parameter(MongoTranslation *translation, int number, const char *path, bson_t *result)
-{
-	MongoPredicate *predicate = mongo_predicate_from_list(list_nth(translation->predicates,
-																   number));
-
-	if (strcmp(predicate->path, path) != 0 || predicate->strategy != BTEqualStrategyNumber ||
-		predicate->form == MONGO_PREDICATE_ALL)
-		return false;
-	predicate->type_mismatch = MONGO_TYPE_MISMATCH_ERROR;
-	repeat_parameter(translation, number, predicate, result);
-	return true;
-}
-
-/*
- * whole_match: conditions on the element at 'path' itself, such as a String, as
- * conditions on the document.
- */
-static bool
-whole_match(MongoTranslation *translation, const bson_t *match, const char *path,
-			bson_t *result)
-{
-	bson_iter_t field;
-
-	check_stack_depth();
-	if (!bson_iter_init(&field, match) || !bson_iter_next(&field))
-		return false;
-	do
-	{
-		const char *key = bson_iter_key(&field);
-		BsonArray	branches = bson_array_create();
-		bson_iter_t branch;
-		bson_t		view;
-
-		if (strcmp(key, path) == 0)
-		{
-			if (!whole_field(&field, result))
-				return false;
-		}
-		else if (strcmp(key, MONGO_PARAMETER_KEY) == 0)
-		{
-			if (!whole_parameter(translation, bson_iter_int32(&field), path, result))
-				return false;
-		}
-		else if ((strcmp(key, "$and") == 0 || strcmp(key, "$or") == 0) &&
-				 bson_iter_recurse(&field, &branch))
-		{
-			while (bson_iter_next(&branch))
-			{
-				bson_t	   *one = bson_create_in(CurrentMemoryContext);
-
-				if (view_of(&branch, &view) && whole_match(translation, &view, path, one))
-					bson_array_append(&branches, bson_document(one));
-				else if (strcmp(key, "$or") == 0)
-					return false;
-			}
-			if (branches.count == 0)
-				return false;
-			BSON_APPEND_ARRAY(result, key, branches.bson);
-		}
-		else
-			return false;
-	} while (bson_iter_next(&field));
-	return true;
-}
-
-/* ------------------------------- all of them -------------------------------- */
 
 /*
  * mongo_elements_add
  *		Ask for documents in which an element at path number 'number' may meet
- *		'match', which is a condition on the rows after it is unwound.
+ *		'clause', which is a condition on the rows after it is unwound.
  *
- * What matches is a superset of the documents that have such rows.  Nothing is asked
- * for where that cannot be said in find's language, or where a row without the
- * element would do.
+ * What matches is a superset of the documents that have such rows.
  */
 static void
-mongo_elements_add(MongoElements *elements, int number, const bson_t *match)
+mongo_elements_add(MongoElements *elements, int number, const MongoRelation *relation,
+				   Expr *clause)
 {
 	const char *path = list_nth(elements->paths, number);
-	MongoMark	before = mongo_mark(elements->translation);
-	bson_t	   *result = bson_create_in(CurrentMemoryContext);
+	const bson_t *match;
 	ListCell   *cell;
 
 	/* elements of elements, under one name */
@@ -599,23 +296,15 @@ mongo_elements_add(MongoElements *elements, int number, const bson_t *match)
 		if (foreach_current_index(cell) != number && strcmp(lfirst(cell), path) == 0)
 			return;
 	}
-
-	/*
-	 * of the element's own conditions: another field may have rejected the
-	 * row
-	 */
-	if (strip_match(elements->translation, match, path, false, result))
+	match = translate_for_element(elements->translation, relation, path, false, clause);
+	if (match != NULL)
 	{
-		if (rejects_missing(result))
-			elements->within[number] = lappend(elements->within[number], result);
-		else
-			mongo_return_to(elements->translation, before);
+		elements->within[number] = lappend(elements->within[number], unconstify(bson_t *, match));
 		return;
 	}
-	mongo_return_to(elements->translation, before);
-	result = bson_create_in(CurrentMemoryContext);
-	if (whole_match(elements->translation, match, path, result))
-		elements->conditions = lappend(elements->conditions, result);
+	match = translate_for_element(elements->translation, relation, path, true, clause);
+	if (match != NULL)
+		elements->conditions = lappend(elements->conditions, unconstify(bson_t *, match));
 }
 
 /* around: the number of the array whose elements hold the one with this number, or -1. */

@@ -111,6 +111,7 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		return result;
 	note_seek(predicate, field, &result);
+	result.strict = predicate->form != MONGO_PREDICATE_ALL;
 	result.unique = is_id && field->columns->derivation == NULL &&
 		predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
@@ -164,6 +165,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 
 	if (!wanted || !mongo_path_is_addressable(field->path))
 		return result;
+	result.strict = true;
 	if (IsA(value, Const))
 	{
 		if (!((Const *) value)->constisnull &&
@@ -191,6 +193,7 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 
 	if (field->element != 0 || field->wrapper != MONGO_WRAPPER_NONE || OidIsValid(field->cast_type))
 		return result;
+	result.strict = true;
 	result.grade = mongo_translate_pattern(field, function, pattern, collation,
 										   wanted, match);
 
@@ -371,7 +374,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 
 	if (node->argisrow ||
 		!mongo_field_of_node(translation->columns, (Node *) node->arg, &field) ||
-		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
+		field.element != 0 || !mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
 		return not_shippable;
 
 	/* find's null looks into arrays, which some types have for values */
@@ -389,6 +392,8 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 	}
 	else
 		result.grade = MONGO_EXACT;
+
+	result.strict = !is_null;
 
 	/* missing, null and undefined alike: find's {field: null} */
 	bson_append_condition(match, field.path, is_null ? "$eq" : "$ne", bson_null());
@@ -442,7 +447,7 @@ static MongoCondition
 translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 				   bool wanted, bson_t *match)
 {
-	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction};
+	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction, .strict = !conjunction};
 	List	   *without_nan = translation->without_nan;
 	List	   *beside = translation->beside;
 	BsonArray	branches = bson_array_create();
@@ -470,12 +475,16 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		result.grade = Min(result.grade, one.grade);
 		if (conjunction)
 		{
+			result.strict |= one.strict;
 			result.indexed |= one.indexed;
 			result.unique |= one.unique;
 			result.one_value |= one.one_value;
 		}
 		else
+		{
+			result.strict &= one.strict;
 			result.indexed &= one.indexed;
+		}
 		merge_seeks(&result, &one, conjunction, branches.count == 0);
 		bson_array_append(&branches, bson_document(branch));
 	}
@@ -786,6 +795,7 @@ is_row(const MongoColumns *columns, Node *node)
 	const Var  *var = (const Var *) node;
 
 	return columns != NULL && columns->next == NULL && columns->prefix == NULL &&
+		columns->array == NULL &&
 		IsA(node, Var) && var->varlevelsup == 0 && var->varattno == 0 &&
 		var->varno == (int) columns->varno;
 }

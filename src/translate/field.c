@@ -39,6 +39,8 @@ mongo_columns_create(MemoryContext context, Oid relid, Index varno, int natts,
 	columns->statistics = NULL;
 	columns->derivation = NULL;
 	columns->prefix = NULL;
+	columns->array = NULL;
+	columns->whole = false;
 	columns->next = NULL;
 	return columns;
 }
@@ -59,6 +61,16 @@ mongo_columns_under(const MongoColumns *columns, const char *prefix)
 	*copy = *columns;
 	copy->prefix = prefix;
 	copy->next = NULL;
+	return copy;
+}
+
+MongoColumns *
+mongo_columns_of_element(const MongoColumns *columns, const char *array, bool whole)
+{
+	MongoColumns *copy = mongo_columns_under(columns, NULL);
+
+	copy->array = array;
+	copy->whole = whole;
 	return copy;
 }
 
@@ -209,6 +221,30 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
 	return uses;
 }
 
+/*
+ * enter_element: from the document to an element of the array that the columns are of.  MongoDB
+ * looks into an array that is a field's value, but not into one that is an element.
+ */
+static bool
+enter_element(MongoField *field)
+{
+	const char *array = field->columns->array;
+	MongoTypeKind kind = mongo_type_kind(field->operator_type);
+
+	if (array == NULL)
+		return true;
+	if (!mongo_path_is_under(field->path, array) ||
+		(field->path[strlen(array)] == '\0') != field->columns->whole)
+		return false;
+	if (!field->columns->whole)
+		field->path += strlen(array) + 1;
+	else if (kind == MONGO_KIND_OTHER || kind == MONGO_KIND_JSON || kind == MONGO_KIND_JSONB)
+		return false;
+	else
+		field->element = MONGO_UNWOUND_ELEMENT;
+	return true;
+}
+
 const Var  *
 mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 {
@@ -240,7 +276,7 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->result_zone = NULL;
 	field->clock_unit = 0;
 	field->shift = 0;
-	return var;
+	return enter_element(field) ? var : NULL;
 }
 
 /*
@@ -536,7 +572,7 @@ mongo_any_element(MongoColumns *columns, Node *node, MongoField *field)
 {
 	Oid			element;
 
-	if (!mongo_field_of_node(columns, node, field))
+	if (!mongo_field_of_node(columns, node, field) || field->element != 0)
 		return false;
 	element = get_base_element_type(field->type);
 	if (!OidIsValid(element))

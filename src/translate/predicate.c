@@ -321,12 +321,11 @@ least_value(const MongoPredicate *predicate)
 	}
 }
 
-static void append_of_single_element(const char *path, const bson_t *condition,
-									 BsonArray *conditions);
+static const bson_t *of_single_element(const char *path, const bson_t *condition);
 
-/* append_branches: $or or $and, of what is each of a single element. */
-static void
-append_branches(const char *path, const bson_iter_t *logic, BsonArray *conditions)
+/* branches_of_single_element: $or or $and, of what is each of a single element. */
+static const bson_t *
+branches_of_single_element(const char *path, const bson_iter_t *logic)
 {
 	BsonArray	branches = bson_array_create();
 	bson_iter_t iter;
@@ -342,32 +341,31 @@ append_branches(const char *path, const bson_iter_t *logic, BsonArray *condition
 		bson_iter_document(&iter, &length, &data);
 		if (!bson_view(&branch, data, length))
 			elog(ERROR, "malformed condition");
-		append_of_single_element(path, &branch, &branches);
+		bson_array_append(&branches, bson_document(of_single_element(path, &branch)));
 	}
-	bson_array_append_template(conditions, "{@1: @2}", bson_utf8(bson_iter_key(logic)),
-							   bson_array(branches.bson));
+	return bson_from_template("{@1: @2}", bson_utf8(bson_iter_key(logic)),
+							  bson_array(branches.bson));
 }
 
 /*
- * append_of_single_element: two bounds are those of one element, or MongoDB would take
- * but one of them for an index of arrays; and what is not null is one element, not all.
+ * of_single_element: two bounds are those of one element, or MongoDB would take but one of
+ * them for an index of arrays; and what is not null is one element, not all.
  */
-static void
-append_of_single_element(const char *path, const bson_t *condition, BsonArray *conditions)
+static const bson_t *
+of_single_element(const char *path, const bson_t *condition)
 {
 	bson_iter_t operators;
 	bson_iter_t operator;
 
 	if (bson_iter_init(&operators, condition) && bson_iter_next(&operators) &&
 		BSON_ITER_HOLDS_ARRAY(&operators))
-		append_branches(path, &operators, conditions);
-	else if (bson_iter_init_find(&operators, condition, path) &&
-			 bson_iter_recurse(&operators, &operator) && bson_iter_next(&operator) &&
-			 (strcmp(bson_iter_key(&operator), "$ne") == 0 || bson_iter_next(&operator)))
-		bson_array_append_template(conditions, "{@1: {$elemMatch: @2}}", bson_utf8(path),
-								   *bson_iter_value(&operators));
-	else
-		bson_array_append(conditions, bson_document(condition));
+		return branches_of_single_element(path, &operators);
+	if (bson_iter_init_find(&operators, condition, path) &&
+		bson_iter_recurse(&operators, &operator) && bson_iter_next(&operator) &&
+		(strcmp(bson_iter_key(&operator), "$ne") == 0 || bson_iter_next(&operator)))
+		return bson_from_template("{@1: {$elemMatch: @2}}", bson_utf8(path),
+								  *bson_iter_value(&operators));
+	return condition;
 }
 
 /* append_for_element: "element OP value" as one of the conditions. */
@@ -378,7 +376,7 @@ append_for_element(const MongoPredicate *predicate, const MongoComparison *compa
 	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 	MongoMatch	result = render_unguarded(predicate, comparison, value, condition);
 
-	append_of_single_element(predicate->path, condition, conditions);
+	bson_array_append(conditions, bson_document(of_single_element(predicate->path, condition)));
 	return result;
 }
 
@@ -447,6 +445,24 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 	return result;
 }
 
+/*
+ * render_unwound: one of the elements, for the rows of which all is tested again.  Only there
+ * would the guards of type_mismatch 'null', which admit no array, be met.
+ */
+static MongoMatch
+render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
+{
+	MongoPredicate field = *predicate;
+	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
+	MongoMatch	result;
+
+	field.element = 0;
+	field.type_mismatch = MONGO_TYPE_MISMATCH_ERROR;
+	result = mongo_predicate_render(&field, value, false, condition);
+	bson_concat(match, of_single_element(predicate->path, condition));
+	return result;
+}
+
 MongoMatch
 mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull,
 					   bson_t *match)
@@ -462,6 +478,8 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 		elog(ERROR, "no comparison for type %u", predicate->column_type);
 	if (isnull)
 		return mongo_append_nothing(match, predicate->path);
+	if (predicate->element == MONGO_UNWOUND_ELEMENT)
+		return render_unwound(predicate, value, match);
 
 	if (OidIsValid(predicate->json_test))
 	{
