@@ -644,9 +644,8 @@ typedef struct ObjectIdBound
 	bson_oid_t	first;
 } ObjectIdBound;
 
-/* text_in_utf8 gives a text-family Datum as UTF-8; not NUL-terminated. */
-static const char *
-text_in_utf8(Oid type, Datum value, int *length)
+const char *
+mongo_text_in_utf8(Oid type, Datum value, int *length)
 {
 	const char *string;
 	char	   *converted;
@@ -674,7 +673,7 @@ static void
 text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
 	int			length;
-	const char *string = text_in_utf8(predicate->value_type, value, &length);
+	const char *string = mongo_text_in_utf8(predicate->value_type, value, &length);
 	bson_oid_t	oid;
 
 	if (predicate->bson_type != BSON_TYPE_OID)
@@ -827,8 +826,8 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		return strategy == BTEqualStrategyNumber ? mongo_append_nothing(match, predicate->path) :
 			append_not_null(match, predicate->path);
 
-	start_text = text_in_utf8(TEXTOID, value, &start_length);
-	end_text = text_in_utf8(TEXTOID, end, &end_length);
+	start_text = mongo_text_in_utf8(TEXTOID, value, &start_length);
+	end_text = mongo_text_in_utf8(TEXTOID, end, &end_length);
 	if (strategy == MONGO_STRATEGY_NOT_EQUAL)
 		bson_array_append(&objectids, bson_null());
 	at.bson_type = BSON_TYPE_OID;
@@ -847,7 +846,7 @@ static MongoMatch
 text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			length;
-	const char *string = text_in_utf8(predicate->value_type, value, &length);
+	const char *string = mongo_text_in_utf8(predicate->value_type, value, &length);
 	const char *operator = mongo_find_operators[predicate->strategy];
 	const char *path = predicate->path;
 	bson_t	   *objectids = match;

@@ -559,18 +559,6 @@ typedef struct TextRange
 	TextBound	upper;
 } TextRange;
 
-static TextBound
-text_bound(Datum value)
-{
-	text	   *packed = DatumGetTextPP(value);
-	TextBound	bound = {.length = (int) VARSIZE_ANY_EXHDR(packed)};
-
-	bound.string = pg_server_to_any(VARDATA_ANY(packed), bound.length, PG_UTF8);
-	if (bound.string != VARDATA_ANY(packed))
-		bound.length = (int) strlen(bound.string);
-	return bound;
-}
-
 /* may_begin_in_range: may a text within the range begin so? */
 static bool
 may_begin_in_range(const void *context, char first)
@@ -639,63 +627,47 @@ append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArra
 	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
 	const TextBound *own = is_upper ? &range->upper : &range->lower;
 	const TextBound *other = is_upper ? &range->lower : &range->upper;
-	bson_value_t path = bson_utf8(predicate->path);
-	bson_value_t operator = bson_utf8(mongo_find_operators[predicate->strategy]);
-	bson_value_t value = bson_utf8_sized(own->string, own->length);
+	bool		one = other->string == NULL || other->length > LONGEST_OTHER_BOUND;
 
-	if (other->string == NULL || other->length > LONGEST_OTHER_BOUND)
-		bson_array_append_template(branches, "{@1: {@2: @3}}", path, operator, value);
-	else
-		bson_array_append_template(branches, "{@1: {@2: @3, @4: @5}}", path, operator, value,
-								   bson_utf8(is_upper ? "$gte" : "$lte"),
-								   bson_utf8_sized(other->string, other->length));
-}
-
-/* append_text_range: texts that are within the range. */
-static void
-append_text_range(const MongoPredicate *predicate, const TextRange *range, bson_t *match)
-{
-	BsonArray	branches = bson_array_create();
-
-	append_strings(predicate, range, &branches);
-	mongo_append_other_json(&branches, predicate->path, may_begin_in_range, range);
-	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+	bson_array_append_template(branches, one ? "{@1: {@2: @3}}" : "{@1: {@2: @3, @4: @5}}",
+							   bson_utf8(predicate->path),
+							   bson_utf8(mongo_find_operators[predicate->strategy]),
+							   bson_utf8_sized(own->string, own->length),
+							   bson_utf8(is_upper ? "$gte" : "$lte"),
+							   bson_utf8_sized(one ? "" : other->string, one ? 0 : other->length));
 }
 
 MongoMatch
 mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
+	BsonArray	branches = bson_array_create();
+	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
 	TextRange	range = {{NULL, 0}, {NULL, 0}};
-	TextBound	bound;
+	TextBound  *own = is_upper ? &range.upper : &range.lower;
+	TextBound  *other = is_upper ? &range.lower : &range.upper;
+	Datum	   *values;
 
-	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL || predicate->value_type == NAMEOID)
+	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
 	{
 		bson_append_condition(match, predicate->path, "$exists", bson_bool(true));
 		return MONGO_MATCH_SOME;
 	}
-	bound = text_bound(value);
-	if (predicate->strategy == BTEqualStrategyNumber)
-		append_equal(predicate->path, bound.string, bound.length, match);
-	else
+	if (predicate->form == MONGO_PREDICATE_BETWEEN && values_of(predicate, value, &values) < 2)
+		return mongo_append_nothing(match, predicate->path);
+	if (predicate->form == MONGO_PREDICATE_BETWEEN)
 	{
-		if (mongo_is_upper_bound(predicate->strategy))
-			range.upper = bound;
-		else
-			range.lower = bound;
-		append_text_range(predicate, &range, match);
+		value = values[0];
+		other->string = mongo_text_in_utf8(predicate->value_type, values[1], &other->length);
 	}
-	return MONGO_MATCH_SOME;
-}
-
-MongoMatch
-mongo_json_text_between(const MongoPredicate *predicate, const Datum values[2], bson_t *match)
-{
-	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
-	TextRange	range;
-
-	range.lower = text_bound(values[is_upper ? 1 : 0]);
-	range.upper = text_bound(values[is_upper ? 0 : 1]);
-	append_text_range(predicate, &range, match);
+	own->string = mongo_text_in_utf8(predicate->value_type, value, &own->length);
+	if (predicate->strategy == BTEqualStrategyNumber)
+	{
+		append_equal(predicate->path, own->string, own->length, match);
+		return MONGO_MATCH_SOME;
+	}
+	append_strings(predicate, &range, &branches);
+	mongo_append_other_json(&branches, predicate->path, may_begin_in_range, &range);
+	BSON_APPEND_ARRAY(match, "$or", branches.bson);
 	return MONGO_MATCH_SOME;
 }
 

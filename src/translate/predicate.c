@@ -288,7 +288,7 @@ static MongoMatch
 render_unguarded(const MongoPredicate *predicate, const MongoComparison *comparison,
 				 Datum value, bson_t *match)
 {
-	return predicate->form == MONGO_PREDICATE_SCALAR ?
+	return predicate->form == MONGO_PREDICATE_SCALAR || predicate->form == MONGO_PREDICATE_BETWEEN ?
 		render_scalar(predicate, comparison, value, match) :
 		render_array(predicate, comparison, value, match);
 }
@@ -494,16 +494,6 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 		return mongo_render_json_cast(predicate, value, match);
 	if (predicate->element != 0)
 		return render_element(predicate, comparison, value, match);
-	if (predicate->form == MONGO_PREDICATE_BETWEEN)
-	{
-		Datum	   *bounds;
-		bool	   *missing;
-
-		if (mongo_array_elements(value, &bounds, &missing) != 2)
-			elog(ERROR, "a bound is missing");
-		return missing[0] || missing[1] ? mongo_append_nothing(match, predicate->path) :
-			mongo_json_text_between(predicate, bounds, match);
-	}
 
 	/* only what can be exact needs its type mismatches kept out */
 	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&

@@ -127,10 +127,6 @@ extern MongoMatch mongo_jsonb_range(const MongoPredicate *predicate, Datum value
 extern MongoMatch mongo_json_text_range(const MongoPredicate *predicate,
 										Datum value, bson_t *match);
 
-/* As mongo_json_text_range() for the form BETWEEN, see translate_internal.h: two values. */
-extern MongoMatch mongo_json_text_between(const MongoPredicate *predicate,
-										  const Datum values[2], bson_t *match);
-
 /*
  * mongo_append_other_json
  *		Append to the branches of an $or where the field is no String and may_begin()
@@ -205,6 +201,9 @@ extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function,
  * Comparing columns of the text family, which read Strings and ObjectIds.
  *-------------------------------------------------------------------------
  */
+
+/* mongo_text_in_utf8: the text, of a type of the text family; not NUL-terminated. */
+extern const char *mongo_text_in_utf8(Oid type, Datum value, int *length);
 
 /*
  * mongo_may_be_cut
