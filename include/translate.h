@@ -556,8 +556,6 @@ typedef struct MongoTranslation
 	uint32		disabled;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is of no use: make it exact */
 	bool		guards_digits;	/* see mongo_translate_expression() */
-	List	   *without_nan;	/* columns, of translate.h, that no matched
-								 * row has a NaN in, whatever is matched */
 	List	   *beside;			/* conditions, or RestrictInfos, that hold for
 								 * all rows that are of use */
 	List	   *computed;		/* MongoComputed *, looked for first */
@@ -989,19 +987,6 @@ extern bool mongo_names_match(Node *node, void *context);
 
 /* mongo_is_score: is this mongo_score() of the whole row of that range table entry? */
 extern bool mongo_is_score(const Node *node, Index varno);
-
-/*
- * mongo_columns_without_nan
- *		The columns, as Vars, that an upper bound among the conditions, expressions or
- *		RestrictInfos that must all hold, keeps from being NaN.
- *
- * NaN is above all numbers in PostgreSQL, so that "x > 5" has to ask MongoDB for it by an
- * $or.  Beside "x < 9" two plain bounds are tested faster, and are one range of an index.
- */
-extern List *mongo_columns_without_nan(List *conditions);
-
-/* mongo_is_without_nan: is 'node' one of these columns? */
-extern bool mongo_is_without_nan(List *columns, Node *node);
 
 /*
  * What differs between the old and the new value of a nested column.  Written whole every

@@ -873,8 +873,7 @@ begin_translation(Translation *translation, MongoGroup *group, const Aggref *agg
 	}
 	if (!translate_argument(translation))
 		return false;
-	if (translation->values[0].nan && row->with_nan != NULL &&
-		!mongo_is_without_nan(group->scope.translation->without_nan, translation->argument))
+	if (translation->values[0].nan && row->with_nan != NULL)
 		translation->recipe = row->with_nan;
 	return true;
 }

@@ -70,8 +70,6 @@ typedef struct MongoRelation
 								 * they are */
 	List	   *sought;			/* MongoClause *, of restrictions that an
 								 * index may be of use for */
-	List	   *without_nan;	/* columns that no base restriction lets be
-								 * NaN; see translate.h */
 	List	   *restrictions;	/* RestrictInfo *, as baserestrictinfo was */
 	bool		below_barrier;	/* the query is below a security barrier */
 	bool		has_barrier;	/* restrictions hide rows from the query or

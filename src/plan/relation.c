@@ -69,7 +69,6 @@ mongo_translation_of(const MongoRelation *relation)
 	translation.use_expressions = mongo_feature_enabled(relation->options,
 														MONGO_FEATURE_EXPR);
 	translation.disabled = relation->options->pushdown_disable;
-	translation.without_nan = relation->without_nan;
 	translation.beside = relation->restrictions;
 	return translation;
 }
@@ -157,7 +156,6 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	bool		unique = false;
 	ListCell   *cell;
 
-	relation->without_nan = mongo_columns_without_nan(baserel->baserestrictinfo);
 	relation->restrictions = list_copy(baserel->baserestrictinfo);
 	translation = mongo_translation_of(relation);
 	relation->all_exact = true;
@@ -525,7 +523,6 @@ check_relation(const MongoRelation *relation, MemoryContext context)
 {
 	Assert(mongo_outlives(relation, context));
 	Assert(relation->known == NIL || mongo_outlives(relation->known, context));
-	Assert(relation->without_nan == NIL || mongo_outlives(relation->without_nan, context));
 	Assert(relation->restrictions == NIL || mongo_outlives(relation->restrictions, context));
 	mongo_check_columns(relation->columns, context);
 	if (relation->join != NULL)

@@ -11,6 +11,8 @@
 #include "common.h"
 #include "convert.h"
 
+#include <math.h>
+
 #include "access/stratnum.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_foreign_server.h"
@@ -29,9 +31,8 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 
-static Node *mongo_join_bounds(const MongoTranslation *translation, const Node *operand,
-							   Node *value, MongoPredicate *predicate);
 static bool mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
 								  bool wanted, bson_t *match);
 
@@ -231,6 +232,122 @@ compared_field(MongoTranslation *translation, Node *node, Node *value, MongoFiel
 		mongo_operand_of_node(translation->columns, node, field);
 }
 
+/*
+ * Two conditions that are bounds of one range.
+ *
+ * The text of what is inside json, and what it is cast to, may be that of several BSON
+ * types.  Where each of two bounds is an $or of these, MongoDB takes but one of them for
+ * an index.  So each says both.
+ *
+ * NaN is above all numbers in PostgreSQL, so "x > 5" has to ask MongoDB for it by an $or.
+ * Beside "x < 9" two plain bounds are tested faster, and are one range of an index.
+ */
+
+/* takes_two: is it translated in the form MONGO_PREDICATE_BETWEEN, too? */
+static bool
+takes_two(const MongoPredicate *predicate)
+{
+	MongoTypeKind class;
+
+	if (predicate->column_type != JSONOID || predicate->wrapper != MONGO_WRAPPER_NONE)
+		return false;
+	if (!OidIsValid(predicate->cast_type))
+		return predicate->value_type == TEXTOID;
+	class = mongo_kind_of_type(predicate->cast_type)->class;
+	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
+}
+
+/* other_bound: what the operand is compared with by this condition, if it bounds the other side. */
+static Node *
+other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
+			const MongoPredicate *predicate, int *strategy)
+{
+	Oid			operator = condition->opno;
+	Node	   *value;
+
+	if (!IsA(condition, OpExpr) || list_length(condition->args) != 2 ||
+		condition->inputcollid != predicate->collation)
+		return NULL;
+	value = lsecond(condition->args);
+	if (!equal(linitial(condition->args), operand))
+	{
+		if (!equal(value, operand))
+			return NULL;
+		value = linitial(condition->args);
+		operator = get_commutator(operator);
+	}
+	if (!OidIsValid(operator) || exprType(value) != predicate->value_type ||
+		!mongo_is_local_value(translation, value))
+		return NULL;
+	*strategy = mongo_default_strategy(operator, exprType(operand));
+	return *strategy != 0 && mongo_asks_for_order(*strategy) &&
+		mongo_is_upper_bound(*strategy) != mongo_is_upper_bound(predicate->strategy) ? value : NULL;
+}
+
+/* excludes_nan: is NaN not "< value", or not "<= value"?  Only NaN is as high as NaN. */
+static bool
+excludes_nan(int strategy, const Node *value)
+{
+	const Const *constant = (const Const *) value;
+
+	if (strategy == BTLessStrategyNumber)
+		return true;
+	if (strategy != BTLessEqualStrategyNumber || !IsA(value, Const) || constant->constisnull)
+		return false;
+	return constant->consttype == FLOAT8OID ? !isnan(DatumGetFloat8(constant->constvalue)) :
+		constant->consttype == NUMERICOID &&
+		!numeric_is_nan(DatumGetNumeric(constant->constvalue));
+}
+
+/* make_pair: an array of both. */
+static Node *
+make_pair(Node *value, Node *other)
+{
+	ArrayExpr  *pair = makeNode(ArrayExpr);
+
+	pair->array_typeid = get_array_type(exprType(value));
+	pair->array_collid = exprCollation(value);
+	pair->element_typeid = exprType(value);
+	pair->elements = list_make2(value, other);
+	pair->location = -1;
+	return eval_const_expressions(NULL, (Node *) pair);
+}
+
+/*
+ * join_bounds
+ *		Note what a bound on the other side of 'operand', by a condition beside this
+ *		predicate, means for it.
+ *
+ * Gives 'value', or for the form MONGO_PREDICATE_BETWEEN an array of it and the other bound.
+ */
+static Node *
+join_bounds(const MongoTranslation *translation, const Node *operand, Node *value,
+			MongoPredicate *predicate)
+{
+	const ListCell *cell;
+
+	if (!mongo_asks_for_order(predicate->strategy))
+		return value;
+	foreach(cell, translation->beside)
+	{
+		const Node *node = lfirst(cell);
+		Node	   *other;
+		int			strategy;
+
+		if (IsA(node, RestrictInfo))
+			node = (const Node *) ((const RestrictInfo *) node)->clause;
+		other = other_bound(translation, (const OpExpr *) node, operand, predicate, &strategy);
+		if (other != NULL && takes_two(predicate))
+		{
+			predicate->form = MONGO_PREDICATE_BETWEEN;
+			return make_pair(value, other);
+		}
+		if (other != NULL && excludes_nan(strategy, other))
+			predicate->without_nan = true;
+	}
+	return value;
+}
+
 /* "column OP value" or "value OP column" */
 static MongoCondition
 condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
@@ -274,8 +391,7 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 	predicate = make_predicate(translation, &field, MONGO_PREDICATE_SCALAR,
 							   wanted ? strategy : mongo_negated_strategy(strategy),
 							   exprType(right), node->inputcollid);
-	predicate.without_nan = mongo_is_without_nan(translation->without_nan, left);
-	right = mongo_join_bounds(translation, left, right, &predicate);
+	right = join_bounds(translation, left, right, &predicate);
 	return translate_predicate(translation, &predicate, &field, right, match);
 }
 
@@ -448,16 +564,12 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 				   bool wanted, bson_t *match)
 {
 	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction, .strict = !conjunction};
-	List	   *without_nan = translation->without_nan;
 	List	   *beside = translation->beside;
 	BsonArray	branches = bson_array_create();
 	ListCell   *cell;
 
 	if (conjunction && wanted)
-	{
-		translation->without_nan = list_concat_copy(mongo_columns_without_nan(nodes), without_nan);
 		translation->beside = list_concat_copy(nodes, beside);
-	}
 	foreach(cell, nodes)
 	{
 		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
@@ -488,7 +600,6 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		merge_seeks(&result, &one, conjunction, branches.count == 0);
 		bson_array_append(&branches, bson_document(branch));
 	}
-	translation->without_nan = without_nan;
 	translation->beside = beside;
 	if (branches.count == 0 || cell != NULL)
 		return not_shippable;
@@ -643,102 +754,6 @@ mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *m
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		mongo_return_to(translation, before);
 	return result;
-}
-
-/*-------------------------------------------------------------------------
- * Two conditions that are bounds of one range.
- *
- * The text of what is inside json, and what it is cast to, may be that of several BSON
- * types.  Where each of two bounds is an $or of these, MongoDB takes but one of them for
- * an index.  So each says both.
- *-------------------------------------------------------------------------
- */
-
-/* takes_two: is it translated in that form, too? */
-static bool
-takes_two(const MongoPredicate *predicate)
-{
-	MongoTypeKind class;
-
-	if (predicate->column_type != JSONOID || predicate->wrapper != MONGO_WRAPPER_NONE)
-		return false;
-	if (!OidIsValid(predicate->cast_type))
-		return predicate->value_type == TEXTOID;
-	class = mongo_kind_of_type(predicate->cast_type)->class;
-	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
-}
-
-/* other_bound: what the operand is compared with by this condition, if it bounds the other side. */
-static Node *
-other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
-			const MongoPredicate *predicate)
-{
-	Oid			operator = condition->opno;
-	Node	   *value;
-	int			strategy;
-
-	if (!IsA(condition, OpExpr) || list_length(condition->args) != 2 ||
-		condition->inputcollid != predicate->collation)
-		return NULL;
-	value = lsecond(condition->args);
-	if (!equal(linitial(condition->args), operand))
-	{
-		if (!equal(value, operand))
-			return NULL;
-		value = linitial(condition->args);
-		operator = get_commutator(operator);
-	}
-	if (!OidIsValid(operator) || exprType(value) != predicate->value_type ||
-		!mongo_is_local_value(translation, value))
-		return NULL;
-	strategy = mongo_default_strategy(operator, exprType(operand));
-	return strategy != 0 && mongo_asks_for_order(strategy) &&
-		mongo_is_upper_bound(strategy) != mongo_is_upper_bound(predicate->strategy) ? value : NULL;
-}
-
-/* make_pair: an array of both. */
-static Node *
-make_pair(Node *value, Node *other)
-{
-	ArrayExpr  *pair = makeNode(ArrayExpr);
-
-	pair->array_typeid = get_array_type(exprType(value));
-	pair->array_collid = exprCollation(value);
-	pair->element_typeid = exprType(value);
-	pair->elements = list_make2(value, other);
-	pair->location = -1;
-	return eval_const_expressions(NULL, (Node *) pair);
-}
-
-/*
- * mongo_join_bounds
- *		Where a condition beside this predicate, a bound on 'operand', has a bound on
- *		its other side, make it one of both, MONGO_PREDICATE_BETWEEN, and give the value
- *		for that form, an array of the predicate's own bound and the other one.
- *		Otherwise, and for what is no text in json or its cast to a date, gives 'value'.
- */
-static Node *
-mongo_join_bounds(const MongoTranslation *translation, const Node *operand, Node *value,
-				  MongoPredicate *predicate)
-{
-	const ListCell *cell;
-
-	if (!takes_two(predicate) || !mongo_asks_for_order(predicate->strategy))
-		return value;
-	foreach(cell, translation->beside)
-	{
-		const Node *node = lfirst(cell);
-		Node	   *other;
-
-		if (IsA(node, RestrictInfo))
-			node = (const Node *) ((const RestrictInfo *) node)->clause;
-		other = other_bound(translation, (const OpExpr *) node, operand, predicate);
-		if (other == NULL)
-			continue;
-		predicate->form = MONGO_PREDICATE_BETWEEN;
-		return make_pair(value, other);
-	}
-	return value;
 }
 
 /*-------------------------------------------------------------------------

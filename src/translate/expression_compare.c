@@ -94,22 +94,6 @@ raise_nan(MongoValue *value)
 }
 
 /*
- * raise_nans: of both sides.  Where another condition keeps a column from being
- * NaN, the greater side need not ask; the lesser one may be that condition.
- */
-static void
-raise_nans(const MongoScope *scope, int strategy, Node *left, Node *right, MongoValue *values)
-{
-	List	   *without_nan = scope->translation->without_nan;
-	bool		left_is_less = mongo_is_upper_bound(strategy);
-
-	if (left_is_less || !mongo_is_without_nan(without_nan, left))
-		raise_nan(&values[0]);
-	if (!left_is_less || !mongo_is_without_nan(without_nan, right))
-		raise_nan(&values[1]);
-}
-
-/*
  * local_operand: the right side, a value that PostgreSQL knows.  Of dates and
  * timestamps it may be one that BSON has not.
  */
@@ -204,7 +188,8 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	if (is_text)
 		scope->translation->compares_text = true;
 	if (mongo_asks_for_order(strategy))
-		raise_nans(scope, strategy, left, right, values);
+		raise_nan(&values[0]);
+	raise_nan(&values[1]);
 	return true;
 }
 
