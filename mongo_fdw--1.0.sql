@@ -390,33 +390,33 @@ RETURNS boolean
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 
--- In the order of MongoCounter.
-CREATE FUNCTION mongo_fdw_stat_get(OUT dbid oid, OUT serverid oid, OUT userid oid, OUT finds bigint,
-	OUT get_mores bigint, OUT aggregates bigint, OUT counts bigint, OUT inserts bigint, OUT updates bigint,
-	OUT deletes bigint, OUT find_and_modifies bigint, OUT others bigint, OUT bytes_sent bigint,
-	OUT bytes_received bigint, OUT round_trips bigint, OUT wait_time double precision, OUT documents_read bigint,
+-- From finds on in the order of MongoCounter.
+CREATE FUNCTION mongo_fdw_stat_get(statements boolean, OUT dbid oid, OUT serverid oid, OUT userid oid,
+	OUT queryid bigint, OUT calls bigint, OUT commands bigint, OUT finds bigint, OUT get_mores bigint,
+	OUT aggregates bigint, OUT counts bigint, OUT inserts bigint, OUT updates bigint, OUT deletes bigint,
+	OUT find_and_modifies bigint, OUT others bigint, OUT bytes_sent bigint, OUT bytes_received bigint,
+	OUT round_trips bigint, OUT wait_time double precision, OUT documents_read bigint,
 	OUT documents_written bigint, OUT connections bigint, OUT reconnects bigint, OUT errors bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
 
 CREATE VIEW mongo_fdw_stat AS
-SELECT d.datname, f.srvname AS server_name, pg_catalog.pg_get_userbyid(s.userid) AS user_name, s.*
-FROM mongo_fdw_stat_get() s
+SELECT d.datname, f.srvname AS server_name, pg_catalog.pg_get_userbyid(s.userid) AS user_name, s.dbid, s.serverid,
+	s.userid, s.finds, s.get_mores, s.aggregates, s.counts, s.inserts, s.updates, s.deletes, s.find_and_modifies,
+	s.others, s.bytes_sent, s.bytes_received, s.round_trips, s.wait_time, s.documents_read, s.documents_written,
+	s.connections, s.reconnects, s.errors
+FROM mongo_fdw_stat_get(false) s
 LEFT JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) s.dbid
 LEFT JOIN pg_catalog.pg_foreign_server f ON f.oid OPERATOR(pg_catalog.=) s.serverid
 	AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
 
 COMMENT ON VIEW mongo_fdw_stat IS 'traffic with MongoDB, by server and user';
 
-CREATE FUNCTION mongo_fdw_stat_statements_get(OUT userid oid, OUT dbid oid, OUT queryid bigint, OUT calls bigint,
-	OUT commands bigint, OUT documents bigint, OUT bytes_sent bigint, OUT bytes_received bigint,
-	OUT wait_time double precision)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME'
-LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
-
-CREATE VIEW mongo_fdw_stat_statements AS SELECT * FROM mongo_fdw_stat_statements_get();
+CREATE VIEW mongo_fdw_stat_statements AS
+SELECT userid, dbid, queryid, calls, commands, documents_read OPERATOR(pg_catalog.+) documents_written AS documents,
+	bytes_sent, bytes_received, wait_time
+FROM mongo_fdw_stat_get(true);
 
 COMMENT ON VIEW mongo_fdw_stat_statements IS 'traffic with MongoDB, by query id';
 

@@ -8,19 +8,15 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "convert.h"
 #include "translate.h"
 
 #include <math.h>
 
-#include "catalog/pg_type.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/backend_progress.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -49,15 +45,9 @@ typedef struct Sample
 	double		total;			/* documents in the collection, as counted */
 	bool		sampled_there;	/* does $sample pick the rows? */
 
-	MongoColumns *columns;
-	List	   *attributes;		/* numbers of the columns to read */
-	MongoColumn *wanted;		/* the same, as decoding wants them */
-	int			nwanted;
-
 	MongoRowDecoder *decoder;
 	Datum	   *values;
 	bool	   *isnull;
-	HTAB	   *seen;			/* hashes of _id already in the sample */
 	FieldSample *fields;		/* of all documents that arrived */
 
 	HeapTuple  *rows;			/* the sample: 'nrows' of at most 'target' */
@@ -123,62 +113,32 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 
 /* ------------------------------ the rows ----------------------------------- */
 
-/* describe_columns looks up every column that is not dropped. */
-static void
-describe_columns(Sample *sample)
+MongoColumn *
+sample_columns(Relation relation, int *ncolumns)
 {
-	Relation	relation = sample->relation;
 	TupleDesc	descriptor = RelationGetDescr(relation);
+	MongoColumn *columns = palloc0(sizeof(MongoColumn) * Max(descriptor->natts, 1));
 
-	sample->columns = mongo_columns_create(CurrentMemoryContext,
-										   RelationGetRelid(relation), 1,
-										   descriptor->natts,
-										   MONGO_TYPE_MISMATCH_NULL);
-	sample->wanted = palloc0(sizeof(MongoColumn) * Max(descriptor->natts, 1));
-
+	*ncolumns = 0;
 	for (int i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+		const MongoColumnOptions *options;
 
 		if (attribute->attisdropped)
 			continue;
-		sample->wanted[sample->nwanted++] = (MongoColumn) {
+		options = mongo_column_options(RelationGetRelid(relation), attribute->attnum);
+		columns[(*ncolumns)++] = (MongoColumn) {
 			.index = i,
-			.name = mongo_column_name(sample->columns, attribute->attnum),
-			.path = mongo_column_path(sample->columns, attribute->attnum),
-			.bson_type = mongo_column_bson_type(sample->columns, attribute->attnum),
+			.name = pstrdup(NameStr(attribute->attname)),
+			.path = strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0 ? NULL :
+			options->path,
+			.bson_type = options->bson_type,
 			.typid = attribute->atttypid,
 			.typmod = attribute->atttypmod
 		};
-		sample->attributes = lappend_int(sample->attributes, attribute->attnum);
 	}
-}
-
-/*
- * is_repeated
- *		Has this document been in the sample before?
- *
- * $sample may give one twice while others write, which would make a unique
- * column look as if it were not.  Remembered are hashes only: to leave out
- * one document too many by a collision of 64 bits does not matter.  Rows of a
- * derived table may have one _id.
- */
-static bool
-is_repeated(Sample *sample, const uint8_t *data, uint32 length)
-{
-	bson_t		document;
-	bson_iter_t iter;
-	uint64		hash;
-	bool		found;
-
-	if (mongo_is_derived(sample->options) || !bson_view(&document, data, length) ||
-		!bson_iter_init_find(&iter, &document, "_id"))
-		return false;
-
-	/* an element's bytes go from its type to where the next one begins */
-	hash = hash_bytes_extended(iter.raw + iter.type, (int) (iter.next_off - iter.type), 0);
-	hash_search(sample->seen, &hash, HASH_ENTER, &found);
-	return found;
+	return columns;
 }
 
 /*
@@ -260,8 +220,6 @@ read_sample(Sample *sample, MongoCursor *cursor)
 
 		if (sample->sampled_there && sample->nrows >= sample->target)
 			break;
-		if (sample->sampled_there && is_repeated(sample, data, length))
-			continue;
 
 		sample->read += 1;
 		field_sample_observe(sample->fields, data, length);
@@ -276,36 +234,45 @@ read_sample(Sample *sample, MongoCursor *cursor)
 	}
 }
 
-static void
-prepare_sample(Sample *sample, MemoryContext context)
+/*
+ * open_cursor
+ *		Prepare to decode the documents, and ask for them: of each what a find would.
+ */
+static MongoCursor *
+open_cursor(Sample *sample)
 {
-	TupleDesc	descriptor = RelationGetDescr(sample->relation);
-	HASHCTL		control = {
-		.keysize = sizeof(uint64),
-		.entrysize = sizeof(uint64),
-		.hcxt = context
-	};
+	Relation	relation = sample->relation;
+	const MongoTableOptions *options = sample->options;
+	int			natts = RelationGetDescr(relation)->natts;
+	int			ncolumns;
+	MongoColumn *wanted = sample_columns(relation, &ncolumns);
+	MongoColumns *columns = mongo_columns_create(CurrentMemoryContext, RelationGetRelid(relation),
+												 1, natts, MONGO_TYPE_MISMATCH_NULL);
+	List	   *attributes = NIL;
+	bson_t	   *find = bson_create_in(CurrentMemoryContext);
+	bson_iter_t projection;
+	const bson_t *project = NULL;
 
-	sample->decoder = mongo_row_decoder_create(context, sample->options->database,
-											   sample->options->collection,
-											   sample->wanted, sample->nwanted,
-											   MONGO_TYPE_MISMATCH_NULL,
-											   sample->options->canonical_json);
-	sample->values = palloc0(sizeof(Datum) * descriptor->natts);
-	sample->isnull = palloc0(sizeof(bool) * descriptor->natts);
-	sample->seen = hash_create("mongo_fdw sampled documents", sample->target, &control,
-							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	sample->fields = field_sample_create(false, 0);
-	for (int i = 0; i < sample->nwanted; i++)
+	for (int i = 0; i < ncolumns; i++)
 	{
-		if (sample->wanted[i].path != NULL)
-			field_sample_find(sample->fields, sample->wanted[i].path, true);
+		attributes = lappend_int(attributes, wanted[i].index + 1);
+		if (wanted[i].path != NULL)
+			field_sample_find(sample->fields, wanted[i].path, true);
 	}
-	sample->rows_to_skip = -1;
-	reservoir_init_selection_state(&sample->reservoir, sample->target);
-	sample->document_context = AllocSetContextCreate(context,
+	sample->decoder = mongo_row_decoder_create(CurrentMemoryContext, options->database,
+											   options->collection, wanted, ncolumns,
+											   MONGO_TYPE_MISMATCH_NULL, options->canonical_json);
+	sample->values = palloc0(sizeof(Datum) * natts);
+	sample->isnull = palloc0(sizeof(bool) * natts);
+	sample->document_context = AllocSetContextCreate(CurrentMemoryContext,
 													 "mongo_fdw sampled document",
 													 ALLOCSET_DEFAULT_SIZES);
+	mongo_append_projection(find, columns, attributes);
+	if (bson_iter_init_find(&projection, find, "projection"))
+		project = bson_from_template("{$project: @1}", *bson_iter_value(&projection));
+	return sample_open(sample->user, options, sample->sampled_there ? sample->target : 0,
+					   project, options->fetch_size);
 }
 
 /*
@@ -325,10 +292,6 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
 	Sample		sample = {.relation = relation, .rows = rows, .target = targrows};
-	bson_t	   *find = bson_create_in(CurrentMemoryContext);
-	bson_iter_t projection;
-	const bson_t *project = NULL;
-	MongoCursor *cursor;
 
 	sample.sample_context = previous;
 	sample.options = mongo_table_options(RelationGetRelid(relation));
@@ -337,19 +300,13 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 		mongo_ask_row_count(sample.user, sample.options);
 	sample.sampled_there = sample.options->analyze_sampling && sample.total > targrows;
 
-	describe_columns(&sample);
-	prepare_sample(&sample, context);
+	sample.rows_to_skip = -1;
+	reservoir_init_selection_state(&sample.reservoir, targrows);
 
 	/* the progress view counts blocks of a heap; ours counts documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
-	/* of each what find would ask for */
-	mongo_append_projection(find, sample.columns, sample.attributes);
-	if (bson_iter_init_find(&projection, find, "projection"))
-		project = bson_from_template("{$project: @1}", *bson_iter_value(&projection));
-	cursor = sample_open(sample.user, sample.options, sample.sampled_there ? targrows : 0,
-						 project, sample.options->fetch_size);
-	read_sample(&sample, cursor);
+	read_sample(&sample, open_cursor(&sample));
 
 	/* what was counted may be a little off; what was read whole is not */
 	*totalrows = sample.sampled_there ? Max(sample.total, sample.nrows) : sample.read;

@@ -12,6 +12,7 @@
 #include "common.h"
 #include "options.h"
 #include "catalog.h"
+#include "convert.h"
 #include "remote.h"
 
 #include "access/htup_details.h"
@@ -51,6 +52,12 @@ extern bool mongo_try(void (*function) (void *), void *argument,
  */
 extern MongoCursor *sample_open(UserMapping *user, const MongoTableOptions *options,
 								int size, const bson_t *last_stage, int batch);
+
+/*
+ * sample_columns
+ *		A table's columns, for a decoder; the index of each is its attribute number - 1.
+ */
+extern MongoColumn *sample_columns(Relation relation, int *ncolumns);
 
 /*-------------------------------------------------------------------------
  * The fields of a sample of documents: a tree, through which each document goes.

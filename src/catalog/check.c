@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "convert.h"
 #include "translate.h"
 
 #include "access/table.h"
@@ -33,8 +32,7 @@
 /* A column that reads a field, and its values that did not fit. */
 typedef struct CheckedColumn
 {
-	MongoColumn column;			/* its index is its place in Check.columns */
-	MongoIndexed indexed;
+	MongoColumn column;
 	const SampledField *field;
 	MongoRowDecoder *decoder;	/* for it alone; NULL: not needed yet */
 	double		mismatches;
@@ -114,33 +112,16 @@ open_checked(Oid relid)
 static void
 list_columns(Check *check)
 {
-	TupleDesc	descriptor = RelationGetDescr(check->relation);
-	Oid			relid = RelationGetRelid(check->relation);
+	int			ncolumns;
+	MongoColumn *columns = sample_columns(check->relation, &ncolumns);
 
-	check->columns = palloc0(sizeof(CheckedColumn) * Max(descriptor->natts, 1));
-	for (int i = 0; i < descriptor->natts; i++)
+	check->columns = palloc0(sizeof(CheckedColumn) * Max(ncolumns, 1));
+	for (int i = 0; i < ncolumns; i++)
 	{
-		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
-		const MongoColumnOptions *options;
-		CheckedColumn *column = &check->columns[check->ncolumns];
-
-		if (attribute->attisdropped)
-			continue;
-		if (strcmp(NameStr(attribute->attname), MONGO_DOCUMENT_COLUMN) == 0)
-		{
+		if (columns[i].path == NULL)
 			check->whole_document = true;
-			continue;
-		}
-		options = mongo_column_options(relid, attribute->attnum);
-		column->indexed = options->indexed;
-		column->column = (MongoColumn) {
-			.index = check->ncolumns++,
-			.name = pstrdup(NameStr(attribute->attname)),
-			.path = options->path,
-			.bson_type = options->bson_type,
-			.typid = attribute->atttypid,
-			.typmod = attribute->atttypmod
-		};
+		else
+			check->columns[check->ncolumns++].column = columns[i];
 	}
 }
 
@@ -173,8 +154,8 @@ prepare(Check *check)
 	for (int i = 0; i < check->ncolumns; i++)
 		check->columns[i].field = field_sample_find(check->sample, check->columns[i].column.path,
 													true);
-	check->values = palloc0(sizeof(Datum) * Max(check->ncolumns, 1));
-	check->isnull = palloc0(sizeof(bool) * Max(check->ncolumns, 1));
+	check->values = palloc0(sizeof(Datum) * Max(RelationGetDescr(check->relation)->natts, 1));
+	check->isnull = palloc0(sizeof(bool) * Max(RelationGetDescr(check->relation)->natts, 1));
 	check->decoder = create_decoder(check, check->columns, check->ncolumns);
 	mongo_row_decoder_defer(check->decoder, true, NULL);
 }
@@ -258,7 +239,7 @@ check_document(Check *check, const uint8_t *data, uint32 length)
 	{
 		CheckedColumn *column = &check->columns[i];
 
-		if (!bms_is_member(i, mismatches) &&
+		if (!bms_is_member(column->column.index, mismatches) &&
 			(!deferred || fits_alone(check, column, data, length)))
 			continue;
 		column->mismatches++;
@@ -358,8 +339,10 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 	{
 		const CheckedColumn *column = &check->columns[i];
 		const char *path = column->column.path;
-		bool		known = column->indexed == MONGO_INDEXED_LEARNED ?
-			mongo_index_uses(statistics, path) != 0 : column->indexed == MONGO_INDEXED_YES;
+		MongoIndexed indexed = mongo_column_options(RelationGetRelid(check->relation),
+													column->column.index + 1)->indexed;
+		bool		known = indexed == MONGO_INDEXED_LEARNED ?
+			mongo_index_uses(statistics, path) != 0 : indexed == MONGO_INDEXED_YES;
 		const MongoIndex *found = leading_index(indexes, path);
 
 		/*
@@ -367,7 +350,7 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 		 * purpose
 		 */
 		if (known == (found != NULL) || strcmp(path, "_id") == 0 ||
-			column->indexed == MONGO_INDEXED_NO)
+			indexed == MONGO_INDEXED_NO)
 			continue;
 		add_finding(check, known ? "missing index" : "unknown index", path, column->column.name,
 					-1, 0, found == NULL ? NULL :

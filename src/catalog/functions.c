@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "convert.h"
 
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
@@ -98,30 +97,32 @@ is_among(const char *name, const char *const *list)
 
 /* ------------------------------ reading ------------------------------------ */
 
+/* Stages that write. */
+static const char *const writing_stages[] = {"$out", "$merge", NULL};
+
 /*
- * stage_that_may_write
- *		The name of the first stage of a pipeline that is not known to only read,
- *		NULL if there is none; "a pipeline that is not an array of stages" for
- *		anything else.
+ * find_stage
+ *		The name of the first stage of a pipeline that is in the list, or that is not; NULL
+ *		if there is none.  "a pipeline that is not an array of stages" is in no list.
  *
  * Pipelines within stages are not looked at: MongoDB lets none of them write.
  */
 static const char *
-stage_that_may_write(const bson_iter_t *pipeline)
+find_stage(const bson_iter_t *pipeline, const char *const *list, bool listed)
 {
 	static const char malformed[] = "a pipeline that is not an array of stages";
 	bson_iter_t stages;
 	bson_iter_t stage;
 
 	if (!BSON_ITER_HOLDS_ARRAY(pipeline) || !bson_iter_recurse(pipeline, &stages))
-		return malformed;
+		return listed ? NULL : malformed;
 	while (bson_iter_next(&stages))
 	{
 		if (!BSON_ITER_HOLDS_DOCUMENT(&stages) || !bson_iter_recurse(&stages, &stage))
-			return malformed;
+			return listed ? NULL : malformed;
 		while (bson_iter_next(&stage))
 		{
-			if (!is_among(bson_iter_key(&stage), reading_stages))
+			if (is_among(bson_iter_key(&stage), list) == listed)
 				return bson_iter_key(&stage);
 		}
 	}
@@ -155,7 +156,7 @@ every_member(const bson_t *command, const char *name,
 static bool
 pipeline_reads(const bson_iter_t *pipeline)
 {
-	return stage_that_may_write(pipeline) == NULL;
+	return find_stage(pipeline, reading_stages, false) == NULL;
 }
 
 static bool command_only_reads(const bson_t *command);
@@ -386,29 +387,6 @@ typedef struct AggregateState
 	MongoRowDecoder *decoder;
 } AggregateState;
 
-/* writing_stage is the name of a last stage that writes, or NULL. */
-static const char *
-writing_stage(const bson_iter_t *pipeline)
-{
-	static const char *const writing_stages[] = {"$out", "$merge", NULL};
-	bson_iter_t stages;
-	bson_iter_t stage;
-
-	if (!bson_iter_recurse(pipeline, &stages))
-		return NULL;
-	while (bson_iter_next(&stages))
-	{
-		if (!BSON_ITER_HOLDS_DOCUMENT(&stages) || !bson_iter_recurse(&stages, &stage))
-			continue;
-		while (bson_iter_next(&stage))
-		{
-			if (is_among(bson_iter_key(&stage), writing_stages))
-				return bson_iter_key(&stage);
-		}
-	}
-	return NULL;
-}
-
 /* The members of the command aggregate that mongo_aggregate() takes as options. */
 static const char *const aggregate_options[] = {
 	"allowDiskUse", "hint", "comment", "collation", "let", "maxTimeMS", "readConcern", NULL
@@ -464,8 +442,8 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a pipeline must be a JSON array of stages")));
-	stage = writing_stage(&iter);
-	dubious_stage = stage_that_may_write(&iter);
+	stage = find_stage(&iter, writing_stages, true);
+	dubious_stage = find_stage(&iter, reading_stages, false);
 	if (dubious_stage != NULL)
 		prevent_write(psprintf("mongo_aggregate() with %s", dubious_stage));
 	bson_append_template(command, "{cursor: {}}");

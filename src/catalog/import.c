@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "convert.h"
 #include "translate.h"
 
 #include "access/xact.h"

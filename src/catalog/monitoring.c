@@ -25,7 +25,6 @@ PG_FUNCTION_INFO_V1(mongo_fdw_get_connections);
 PG_FUNCTION_INFO_V1(mongo_fdw_disconnect);
 PG_FUNCTION_INFO_V1(mongo_fdw_disconnect_all);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_get);
-PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_get);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_reset);
 PG_FUNCTION_INFO_V1(mongo_fdw_stat_statements_reset);
 
@@ -124,64 +123,41 @@ mongo_fdw_disconnect_all(PG_FUNCTION_ARGS pg_attribute_unused())
 
 /* --------------------------------- counts ----------------------------------- */
 
-/* put_counts: a row for each server and user, or for each query, that the caller may see. */
-static Datum
-put_counts(FunctionCallInfo fcinfo, bool of_queries)
+/*
+ * mongo_fdw_stat_get(statements boolean)
+ *		A row for each server and user, or for each query, that the caller may see.
+ */
+Datum
+mongo_fdw_stat_get(PG_FUNCTION_ARGS)
 {
 	int			count;
-	MongoActivityRow *rows = mongo_activity_rows(of_queries, &count);
+	MongoActivityRow *rows = mongo_activity_rows(PG_GETARG_BOOL(0), &count);
 
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < count; i++)
 	{
 		const MongoActivityRow *row = &rows[i];
 		const uint64 *counters = row->traffic.counters;
-		Datum		values[3 + MONGO_COUNTERS];
-		bool		nulls[3 + MONGO_COUNTERS] = {false};
-		int			n = 0;
+		bool		nulls[6 + MONGO_COUNTERS] = {false};
+		Datum		values[6 + MONGO_COUNTERS] = {
+			ObjectIdGetDatum(row->dbid),
+			ObjectIdGetDatum(row->serverid),
+			ObjectIdGetDatum(row->userid),
+			Int64GetDatum(row->queryid),
+			Int64GetDatum(row->calls),
+			Int64GetDatum(mongo_traffic_commands(&row->traffic))
+		};
 
 		if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
 			!has_privs_of_role(GetUserId(), row->userid))
 			continue;
-		if (of_queries)
-		{
-			values[n++] = ObjectIdGetDatum(row->userid);
-			values[n++] = ObjectIdGetDatum(row->dbid);
-			values[n++] = Int64GetDatum(row->queryid);
-			values[n++] = Int64GetDatum(row->calls);
-			values[n++] = Int64GetDatum(mongo_traffic_commands(&row->traffic));
-			values[n++] = Int64GetDatum(counters[MONGO_COUNT_DOCUMENTS_READ] +
-										counters[MONGO_COUNT_DOCUMENTS_WRITTEN]);
-			values[n++] = Int64GetDatum(counters[MONGO_COUNT_BYTES_SENT]);
-			values[n++] = Int64GetDatum(counters[MONGO_COUNT_BYTES_RECEIVED]);
-
-			/* in milliseconds, as PostgreSQL's own statistics have times */
-			values[n++] = Float8GetDatum(counters[MONGO_COUNT_WAIT_US] / 1000.0);
-		}
-		else
-		{
-			values[n++] = ObjectIdGetDatum(row->dbid);
-			values[n++] = ObjectIdGetDatum(row->serverid);
-			values[n++] = ObjectIdGetDatum(row->userid);
-			for (int j = 0; j < MONGO_COUNTERS; j++)
-				values[n++] = j == MONGO_COUNT_WAIT_US ? Float8GetDatum(counters[j] / 1000.0) :
-					Int64GetDatum(counters[j]);
-		}
+		/* times in milliseconds, as PostgreSQL's own statistics have them */
+		for (int j = 0; j < MONGO_COUNTERS; j++)
+			values[6 + j] = j == MONGO_COUNT_WAIT_US ? Float8GetDatum(counters[j] / 1000.0) :
+				Int64GetDatum(counters[j]);
 		put_view_row(fcinfo, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-Datum
-mongo_fdw_stat_get(PG_FUNCTION_ARGS)
-{
-	return put_counts(fcinfo, false);
-}
-
-Datum
-mongo_fdw_stat_statements_get(PG_FUNCTION_ARGS)
-{
-	return put_counts(fcinfo, true);
 }
 
 /*

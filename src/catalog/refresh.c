@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "convert.h"
 #include "translate.h"
 
 #include "access/reloptions.h"

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "convert.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"

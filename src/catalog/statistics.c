@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "catalog_internal.h"
-#include "convert.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -344,7 +343,21 @@ has_our_columns(Relation table)
 	return true;
 }
 
-/* open_table: for the row of a foreign table; NULL when there is no table that we know. */
+/* belongs_to_extension: or has somebody else made it? */
+static bool
+belongs_to_extension(Relation table)
+{
+	Oid			extension = get_extension_oid("mongo_fdw", true);
+
+	return OidIsValid(extension) &&
+		getExtensionOfObject(RelationRelationId, RelationGetRelid(table)) == extension;
+}
+
+/*
+ * open_table
+ *		For the row of a foreign table; NULL when there is no table that we know, or may
+ *		write to.
+ */
 static Relation
 open_table(Oid relid, LOCKMODE lock)
 {
@@ -363,28 +376,13 @@ open_table(Oid relid, LOCKMODE lock)
 		oid = get_relname_relid(TABLE_NAME, get_func_namespace(handler));
 	table = OidIsValid(oid) ? try_table_open(oid, lock) : NULL;
 
-	if (table != NULL && !has_our_columns(table))
+	if (table != NULL && (!has_our_columns(table) ||
+						  (lock != AccessShareLock && !belongs_to_extension(table))))
 	{
 		table_close(table, lock);
 		return NULL;
 	}
 	return table;
-}
-
-/* open_own_table: NULL also for a table that does not belong to the extension. */
-static Relation
-open_own_table(Oid relid, LOCKMODE lock)
-{
-	Relation	table = open_table(relid, lock);
-	Oid			extension = get_extension_oid("mongo_fdw", true);
-
-	if (table == NULL)
-		return NULL;
-	if (OidIsValid(extension) &&
-		getExtensionOfObject(RelationRelationId, RelationGetRelid(table)) == extension)
-		return table;
-	table_close(table, lock);
-	return NULL;
 }
 
 /* begin_scan: for the row of one table. */
@@ -489,7 +487,7 @@ remove_orphans(Relation table)
 static void
 write_row(Oid relid, Datum *values, bool *isnull)
 {
-	Relation	table = open_own_table(relid, RowExclusiveLock);
+	Relation	table = open_table(relid, RowExclusiveLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	former;
