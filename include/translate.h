@@ -555,7 +555,6 @@ typedef struct MongoTranslation
 	bool		use_expressions;	/* may aggregation expressions be used? */
 	uint32		disabled;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is of no use: make it exact */
-	bool		guards_digits;	/* see mongo_translate_expression() */
 	List	   *beside;			/* conditions, or RestrictInfos, that hold for
 								 * all rows that are of use */
 	List	   *computed;		/* MongoComputed *, looked for first */
@@ -711,26 +710,17 @@ extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *
  */
 extern void mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options);
 
-/* ------ How many digits a number can have: is Decimal128 exact? ------- */
-
 /* Columns of more digits are not rounded to their scale by MongoDB. */
 #define MONGO_MAX_PRECISION	32
 
-/* An upper bound, of finite values. */
+/* How many digits a number can have: an upper bound, of finite values. */
 typedef struct MongoDigits
 {
-	bool		known;
+	bool		known;			/* by constants, types of columns, and exact
+								 * functions of them */
 	int			integral;		/* digits before the decimal point */
 	int			scale;			/* and after it */
 } MongoDigits;
-
-/*
- * mongo_expression_digits
- *		Of the value of an expression of type int2, int4, int8 or numeric.
- *
- * Known where constants, the types of columns and exact functions of them tell.
- */
-extern MongoDigits mongo_expression_digits(Node *node);
 
 /* mongo_digits_fit: does a Decimal128 hold every such number? */
 extern bool mongo_digits_fit(MongoDigits digits);
@@ -753,8 +743,7 @@ extern bool mongo_digits_fit(MongoDigits digits);
  *		NULL when it is not shippable, with 'translation' as it was.
  *
  * Nothing is shippable without use_expressions, nor under type_mismatch 'null'.
- * Arithmetic on numeric is if its digits provably fit into a Decimal128; with
- * guards_digits, the last operation may be rounded to 34 digits, which the caller notices.
+ * Arithmetic on numeric is if its digits provably fit into a Decimal128.
  */
 extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
 
@@ -796,12 +785,10 @@ typedef struct MongoValue
 	bson_t	   *expression;		/* one element, named "" */
 	Oid			type;			/* a base type */
 	int32		typmod;
-	const Const *constant;		/* the value itself, if known */
+	MongoDigits digits;			/* of a number */
 	bool		raw;
 	bool		nullable;		/* can it be null or missing? */
 	bool		nan;			/* can it be NaN? */
-	bool		atomic;			/* a field, variable or constant: not worth a
-								 * variable of $let */
 } MongoValue;
 
 /* Where an expression is translated. */
@@ -827,7 +814,7 @@ extern void mongo_append_expression(bson_t *document, const char *key,
  *		An expression from its template, whose arguments are @1, @2 and so on.
  *
  * Templates are those of common.h: {$add: [@1, @2]}.  An argument that stands in
- * several places and is not atomic is evaluated once, by $let.
+ * several places is evaluated once, by $let, unless it is a field, variable or constant.
  */
 extern bson_t *mongo_expand_template(const char *template,
 									 const MongoValue *arguments, int narguments);
@@ -840,14 +827,14 @@ extern MongoValue mongo_result(const char *template, const MongoValue *arguments
  * mongo_expression
  *		An expression from a template and BSON values, wherever these stand.
  *
- * mongo_atomic
+ * mongo_argument
  *		A BSON value as an argument of mongo_expand_template().
  */
 #define mongo_expression(template, ...) \
 	mongo_expression_of_values(template, BSON_VALUES(__VA_ARGS__))
 extern bson_t *mongo_expression_of_values(const char *template,
 										  const bson_value_t *values, int nvalues);
-extern MongoValue mongo_atomic(bson_value_t value);
+extern MongoValue mongo_argument(bson_value_t value);
 
 /* mongo_value_of_node: translate any node; false when it is not shippable. */
 extern bool mongo_value_of_node(const MongoScope *scope, Node *node,
@@ -898,15 +885,12 @@ typedef struct MongoCall
 /* How the digits of a result follow from those of the arguments. */
 typedef enum MongoDigitRule
 {
-	MONGO_DIGITS_UNKNOWN,
+	MONGO_DIGITS_UNKNOWN,		/* but for what the result's type tells */
 	MONGO_DIGITS_SAME,			/* as the first argument */
-	MONGO_DIGITS_SUM,
-	MONGO_DIGITS_PRODUCT,
-	MONGO_DIGITS_REMAINDER,
 	MONGO_DIGITS_INTEGER,		/* the first, rounded to an integer */
-	MONGO_DIGITS_ROUNDED,		/* the first, to as many decimals as the
-								 * second says */
-	MONGO_DIGITS_TYPMOD			/* numeric(precision, scale) of the first */
+	MONGO_DIGITS_SUM,			/* this and the next two: of two arguments */
+	MONGO_DIGITS_PRODUCT,
+	MONGO_DIGITS_REMAINDER
 } MongoDigitRule;
 
 /* What a row needs and gives, beside its template. */

@@ -362,7 +362,6 @@ append_second_stage(const MongoGroup *group, MongoPipeline *pipeline)
 		MongoValue *value = palloc(sizeof(MongoValue));
 
 		*value = ((MongoGroupKey *) lfirst(cell))->value;
-		value->atomic = true;
 		value->expression = mongo_field_expression(key_path(group, foreach_current_index(cell),
 															group->distinct == NULL));
 		values = lappend(values, value);
@@ -459,10 +458,7 @@ keep_groups_whole(const MongoGroup *group, bool walks, MongoPipeline *pipeline)
 		mongo_pipeline_append(pipeline, "$match",
 							  bson_from_template("{@1: {$not: {$lt: ''}}}", bson_utf8(field)));
 	else if (is_text || pipeline->translation.columns->derivation != NULL)
-	{
 		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
-		value->atomic = false;
-	}
 }
 
 void
@@ -514,7 +510,7 @@ typedef struct Translation
 static MongoValue
 field_value(const char *path)
 {
-	return (MongoValue) {mongo_field_expression(path), .atomic = true, .nullable = true};
+	return (MongoValue) {mongo_field_expression(path), .nullable = true};
 }
 
 /* make_decimal: integers and numerics alike as Decimal128. */
@@ -525,8 +521,23 @@ make_decimal(const MongoScope *scope, MongoValue *value)
 		return false;
 	if (value->type != NUMERICOID)
 		value->expression = mongo_decimal_of_number(value);
-	value->atomic = false;
 	return true;
+}
+
+/*
+ * judge_digits: may adding up values of so many digits exceed those of a Decimal128, so
+ * that it needs a guard?  False where a variance is not worth trying.
+ */
+static bool
+judge_digits(Translation *translation, MongoDigits digits)
+{
+	MongoDigits sum = digits;
+
+	sum.integral += COUNT_DIGITS;
+	translation->needs_guard = translation->recipe->guarded != NULL && !mongo_digits_fit(sum);
+	digits.integral = 2 * digits.integral + LIKELY_COUNT_DIGITS;
+	digits.scale *= 2;
+	return translation->recipe->finish < MONGO_FINISH_VAR_POP || mongo_digits_fit(digits);
 }
 
 /*
@@ -563,19 +574,9 @@ set_distinct(Translation *translation)
 	value->typmod = group->distinct_value.typmod;
 	value->raw = group->distinct_value.raw && !mongo_compares_text(value->type);
 	translation->values[0] = *value;
-	return translation->recipe->form != MONGO_ARGUMENT_DECIMAL ||
-		make_decimal(&group->scope, &translation->values[0]);
-}
-
-/* guards_digits: may adding up exceed the digits of a Decimal128? */
-static bool
-guards_digits(const Translation *translation)
-{
-	MongoDigits digits = mongo_expression_digits(translation->argument);
-
-	digits.integral += COUNT_DIGITS;
-	return translation->recipe->guarded != NULL &&
-		!(digits.known && mongo_digits_fit(digits));
+	return judge_digits(translation, group->distinct_value.digits) &&
+		(translation->recipe->form != MONGO_ARGUMENT_DECIMAL ||
+		 make_decimal(&group->scope, &translation->values[0]));
 }
 
 /*
@@ -638,17 +639,6 @@ null_witness(const MongoGroup *group, Node *node, bool *never_null)
 	return witness == NULL ? node : witness;
 }
 
-/* squares_are_likely_to_fit: is a variance worth trying? */
-static bool
-squares_are_likely_to_fit(Node *argument)
-{
-	MongoDigits digits = mongo_expression_digits(argument);
-
-	digits.integral = 2 * digits.integral + LIKELY_COUNT_DIGITS;
-	digits.scale *= 2;
-	return digits.known && mongo_digits_fit(digits);
-}
-
 /* translate_argument fills in the values. */
 static bool
 translate_argument(Translation *translation)
@@ -661,16 +651,13 @@ translate_argument(Translation *translation)
 
 	if (form == MONGO_ARGUMENT_NONE)
 		return true;
-	if (translation->recipe->finish >= MONGO_FINISH_VAR_POP &&
-		!squares_are_likely_to_fit(translation->argument))
-		return false;
-	translation->needs_guard = guards_digits(translation);
 	if (translation->distinct)
 		return set_distinct(translation);
 
-	scope.guarded = translation->needs_guard;
+	scope.guarded = translation->recipe->guarded != NULL;
 	scope.lazy = translation->filter != NULL;
-	if (!mongo_value_of_node(&scope, translation->argument, &values[0]))
+	if (!mongo_value_of_node(&scope, translation->argument, &values[0]) ||
+		!judge_digits(translation, values[0].digits))
 		return false;
 	witness = null_witness(translation->group, translation->argument, &never_null);
 	values[1] = values[0];

@@ -361,10 +361,7 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 		 * null, is made one
 		 */
 		if (value.nullable && value.raw && !upper->grouped && lnext(pathkeys, cell) != NULL)
-		{
 			sorted.expression = mongo_expand_template("{$ifNull: [@1, null]}", &value, 1);
-			sorted.atomic = false;
-		}
 		path = value_path(&stage, &sorted, number);
 		append_rank(&stage, pathkey, &value, number);
 		append_sort_key(&stage, path, mongo_pathkey_is_ascending(pathkey));

@@ -35,6 +35,90 @@ static bool mongo_local_value(const MongoScope *scope, Node *node, MongoValue *v
 static bool mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value);
 static bool value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value);
 
+/* ------------------- How many digits a number can have -------------------- */
+
+static MongoDigits
+known_digits(int integral, int scale)
+{
+	return (MongoDigits)
+	{
+		true, integral, scale
+	};
+}
+
+bool
+mongo_digits_fit(MongoDigits digits)
+{
+	return digits.known && digits.integral + digits.scale <= MONGO_DECIMAL128_MAX_DIGITS;
+}
+
+/* digits_of_type: of any value of a type. */
+static MongoDigits
+digits_of_type(Oid type, int32 typmod)
+{
+	const MongoType *facts = mongo_type_facts(type);
+	int			precision;
+	int			scale;
+
+	if (facts->kind == MONGO_KIND_INTEGER)
+		return known_digits(snprintf(NULL, 0, INT64_FORMAT, facts->limit), 0);
+	if (facts->kind == MONGO_KIND_NUMERIC &&
+		mongo_numeric_typmod(typmod, &precision, &scale) &&
+		scale >= 0 && precision <= MONGO_MAX_PRECISION)
+		return known_digits(Max(precision - scale, 0), scale);
+	return (MongoDigits) {false};
+}
+
+/* digits_of_constant: its text has them all. */
+static MongoDigits
+digits_of_constant(const Const *constant)
+{
+	MongoTypeKind kind = mongo_type_facts(constant->consttype)->kind;
+	Oid			output;
+	bool		varlena;
+	const char *text;
+	const char *point;
+
+	if (constant->constisnull)
+		return known_digits(0, 0);
+	if (kind != MONGO_KIND_INTEGER && kind != MONGO_KIND_NUMERIC)
+		return (MongoDigits) {false};
+	getTypeOutputInfo(constant->consttype, &output, &varlena);
+	text = OidOutputFunctionCall(output, constant->constvalue);
+	text += *text == '-';
+	point = strchr(text, '.');
+
+	/* not NaN and infinities */
+	return (MongoDigits)
+	{
+		*text >= '0' && *text <= '9', *text == '0' ? 0 : strspn(text, "0123456789"),
+			point == NULL ? 0 : strlen(point + 1)
+	};
+}
+
+/* digits_of_result: of a function whose arguments have a and b. */
+static MongoDigits
+digits_of_result(MongoDigitRule rule, MongoDigits a, MongoDigits b)
+{
+	if (!a.known || (rule >= MONGO_DIGITS_SUM && !b.known))
+		rule = MONGO_DIGITS_UNKNOWN;
+	switch (rule)
+	{
+		case MONGO_DIGITS_SAME:
+			return a;
+		case MONGO_DIGITS_INTEGER:
+			return known_digits(a.integral + 1, 0);
+		case MONGO_DIGITS_SUM:
+			return known_digits(Max(a.integral, b.integral) + 1, Max(a.scale, b.scale));
+		case MONGO_DIGITS_PRODUCT:
+			return known_digits(a.integral + b.integral, a.scale + b.scale);
+		case MONGO_DIGITS_REMAINDER:
+			return known_digits(Min(a.integral, b.integral), Max(a.scale, b.scale));
+		default:
+			return (MongoDigits) {false};
+	}
+}
+
 /* ----- SQL expressions as aggregation expressions of MongoDB, by node ----- */
 
 /* Parts of an expression within parts; of conditions too, see condition.c. */
@@ -42,22 +126,6 @@ static bool value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue
 
 /* MongoDB takes 200 levels of documents and arrays in a command. */
 #define MAX_BSON_DEPTH	120
-
-/*
- * arguments_fit: are the digits known, and the database in UTF-8, where the row needs
- * that?
- */
-static bool
-arguments_fit(const MongoCall *call)
-{
-	int			flags = call->row->flags;
-
-	if ((flags & MONGO_ROW_DIGITS) &&
-		!mongo_digits_fit(mongo_expression_digits(call->node)) &&
-		!call->scope->guarded)
-		return false;
-	return !(flags & MONGO_ROW_CHARACTERS) || GetDatabaseEncoding() == PG_UTF8;
-}
 
 /* translate_arguments: in the form that the row asks for. */
 static bool
@@ -115,6 +183,10 @@ value_of_template(const MongoCall *call, const char *template, MongoValue *value
 		template = guard_template(template, arguments, narguments);
 	*value = mongo_result(template, arguments, narguments, exprType(call->node), false);
 	value->raw = (row->flags & MONGO_ROW_RAW_RESULT) != 0;
+	value->digits = digits_of_result(row->digits, arguments[0].digits, arguments[1].digits);
+	if ((row->flags & MONGO_ROW_DIGITS) && !mongo_digits_fit(value->digits) &&
+		!call->scope->guarded)
+		return false;
 	for (int i = 0; i < narguments; i++)
 	{
 		value->nullable |= arguments[i].nullable;
@@ -139,7 +211,8 @@ translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
 		.collation = exprInputCollation(node), .row = mongo_expression_row(function)
 	};
 
-	if (call.row == NULL || !arguments_fit(&call) ||
+	if (call.row == NULL ||
+		((call.row->flags & MONGO_ROW_CHARACTERS) && GetDatabaseEncoding() != PG_UTF8) ||
 		!mongo_collation_suits(call.collation, call.row->flags))
 		return false;
 	if (call.row->translate != NULL)
@@ -251,6 +324,8 @@ mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 	scope->translation->depth++;
 	result = translate_node(scope, node, value);
 	scope->translation->depth--;
+	if (result && !value->digits.known)
+		value->digits = digits_of_type(value->type, exprTypmod(node));
 	return result && value->expression->len <= MONGO_LARGEST_MATCH &&
 		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
 }
@@ -293,7 +368,6 @@ mongo_translate_expression(MongoTranslation *translation, Node *node)
 	MongoMark	before = mongo_mark(translation);
 	MongoValue	value;
 
-	scope.guarded = translation->guards_digits;
 	return finish(translation, before, mongo_value_of_node(&scope, node, &value), &value);
 }
 
@@ -348,7 +422,6 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 	value->typmod = exprTypmod(node);
 	value->nullable = true;
 	value->nan = mongo_kind_of_type(value->type)->has_nan;
-	value->atomic = true;
 }
 
 /* mongo_computed_value: what an earlier stage has computed. */
@@ -460,13 +533,11 @@ mongo_local_value(const MongoScope *scope, Node *node, MongoValue *value)
 MongoValue
 mongo_decimal_value(const char *text)
 {
-	MongoValue	value = {bson_create_in(CurrentMemoryContext), NUMERICOID, -1, .atomic = true};
-	bson_decimal128_t decimal;
+	bson_value_t value = {.value_type = BSON_TYPE_DECIMAL128};
 
-	if (!bson_decimal128_from_string(text, &decimal))
+	if (!bson_decimal128_from_string(text, &value.value.v_decimal128))
 		elog(ERROR, "not a Decimal128: %s", text);
-	BSON_APPEND_DECIMAL128(value.expression, "", &decimal);
-	return value;
+	return mongo_argument(value);
 }
 
 /* A number becomes a Decimal128 when it is multiplied by a Decimal128 that is one. */
@@ -480,29 +551,18 @@ mongo_decimal_of_number(const MongoValue *value)
 	return mongo_expand_template(DECIMAL_OF("@1", "@2"), arguments, lengthof(arguments));
 }
 
-/*
- * round_numeric: to the scale of the column, half away from zero, as reading
- * does.  One half in the last place is added, the rest cut off; both are exact
- * with up to MONGO_MAX_PRECISION digits, as the sum has no more digits before
- * the point than the result.
- */
-static bool
-round_numeric(MongoValue *value, int precision, int scale)
+bson_t *
+mongo_rescale(const char *template, const MongoValue *number, int scale)
 {
-	MongoValue	arguments[5];
+	MongoValue	arguments[] = {
+		*number,
+		mongo_argument(bson_int32(scale)),
+		mongo_decimal_value(psprintf("5E-%d", scale + 1)),
+		mongo_decimal_value(psprintf("-5E-%d", scale + 1)),
+		mongo_decimal_value("1")
+	};
 
-	if (scale < 0 || precision > MONGO_MAX_PRECISION)
-		return false;
-	arguments[0] = *value;
-	arguments[1] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
-	arguments[2] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
-	arguments[3] = mongo_atomic(bson_int32(scale));
-	arguments[4] = mongo_decimal_value("1");
-	value->expression =
-		mongo_expand_template("{$trunc: [{$add: [" DECIMAL_OF("@1", "@5") ", "
-							  "{$cond: [{$lt: [@1, 0]}, @3, @2]}]}, @4]}",
-							  arguments, lengthof(arguments));
-	return true;
+	return mongo_expand_template(template, arguments, lengthof(arguments));
 }
 
 /*
@@ -528,8 +588,12 @@ normalize_numeric(const MongoScope *scope, MongoValue *value)
 	int			scale;
 
 	if (mongo_numeric_typmod(value->typmod, &precision, &scale))
-		return round_numeric(value, precision, scale);
-	if (scope->scale)
+	{
+		if (scale < 0 || precision > MONGO_MAX_PRECISION)
+			return false;
+		value->expression = mongo_rescale(MONGO_ROUNDED(DECIMAL_OF("@1", "@5")), value, scale);
+	}
+	else if (scope->scale)
 		value->expression = mongo_expand_template(DOUBLE_SCALE_FORM, arguments,
 												  lengthof(arguments));
 	else
@@ -565,7 +629,6 @@ mongo_normalize(const MongoScope *scope, MongoValue *value)
 	else
 		value->expression = mongo_expand_template(form, value, 1);
 	value->raw = false;
-	value->atomic = false;
 	return true;
 }
 
@@ -615,53 +678,34 @@ array_has_exact_form(Oid element, Datum value)
 	return true;
 }
 
-/* Strings may begin with "$", and documents be expressions. */
-static bool
-needs_literal(const Const *constant)
-{
-	static const bool plain[] = {
-		[MONGO_KIND_BOOLEAN] = true, [MONGO_KIND_INTEGER] = true,
-		[MONGO_KIND_DOUBLE] = true, [MONGO_KIND_NUMERIC] = true,
-		[MONGO_KIND_TIMESTAMP] = true, [MONGO_KIND_TIMESTAMPTZ] = true
-	};
-	MongoTypeKind class = mongo_kind_of_type(constant->consttype)->class;
-
-	return !constant->constisnull && !(class < lengthof(plain) && plain[class]);
-}
-
 bool
 mongo_literal(const Const *constant, MongoValue *value)
 {
 	Oid			type = constant->consttype;
 	Oid			element = get_element_type(type);
-	bson_t		literal;
+	bson_t	   *written = bson_create_in(CurrentMemoryContext);
+	bson_value_t first;
 
 	if (!constant->constisnull &&
 		!(OidIsValid(element) ? array_has_exact_form(element, constant->constvalue) :
 		  has_exact_form(type, constant->constvalue)))
 		return false;
+	mongo_append_datum(written, "", -1, constant->constvalue, constant->constisnull, type,
+					   constant->consttypmod);
+	first = bson_first(written);
+	*value = (MongoValue)
+	{
+		written, type, constant->consttypmod, digits_of_constant(constant),
+			.nullable = constant->constisnull
+	};
 
-	memset(value, 0, sizeof(*value));
-	value->expression = bson_create_in(CurrentMemoryContext);
-	value->type = type;
-	value->typmod = constant->consttypmod;
-	value->constant = constant;
-	value->nullable = constant->constisnull;
+	/* Strings may begin with "$", and documents be expressions */
+	if (first.value_type == BSON_TYPE_UTF8 || first.value_type == BSON_TYPE_DOCUMENT ||
+		first.value_type == BSON_TYPE_ARRAY)
+		value->expression = mongo_expression("{$literal: @1}", first);
 	value->nan = !constant->constisnull &&
 		((type == FLOAT8OID && isnan(DatumGetFloat8(constant->constvalue))) ||
 		 (type == NUMERICOID && numeric_is_nan(DatumGetNumeric(constant->constvalue))));
-	value->atomic = true;
-
-	if (!needs_literal(constant))
-	{
-		mongo_append_datum(value->expression, "", -1, constant->constvalue,
-						   constant->constisnull, type, constant->consttypmod);
-		return true;
-	}
-	BSON_APPEND_DOCUMENT_BEGIN(value->expression, "", &literal);
-	mongo_append_datum(&literal, "$literal", -1, constant->constvalue,
-					   constant->constisnull, type, constant->consttypmod);
-	bson_append_document_end(value->expression, &literal);
 	return true;
 }
 
@@ -696,12 +740,24 @@ mongo_expression_of_values(const char *template, const bson_value_t *values, int
 }
 
 MongoValue
-mongo_atomic(bson_value_t value)
+mongo_argument(bson_value_t value)
 {
 	return (MongoValue)
 	{
-		.expression = mongo_expression("@1", value), .typmod = -1, .atomic = true
+		.expression = mongo_expression("@1", value), .typmod = -1
 	};
+}
+
+/* is_atomic: a field, variable or constant is not worth a variable of $let. */
+static bool
+is_atomic(const bson_value_t *expression)
+{
+	bson_t		operator;
+
+	if (expression->value_type != BSON_TYPE_DOCUMENT)
+		return true;
+	return bson_view(&operator, expression->value.v_doc.data, expression->value.v_doc.data_len) &&
+		bson_has_field(&operator, "$literal");
 }
 
 /* count_uses: how often does each argument stand in the template? */
@@ -732,7 +788,7 @@ mongo_expand_template(const char *template, const MongoValue *arguments, int nar
 		if (uses[i] == 0)
 			continue;
 		values[i] = bson_first(arguments[i].expression);
-		if (uses[i] == 1 || arguments[i].atomic)
+		if (uses[i] == 1 || is_atomic(&values[i]))
 			continue;
 		if (bound == NULL)
 			bound = bson_create_in(CurrentMemoryContext);
@@ -751,7 +807,8 @@ mongo_result(const char *template, const MongoValue *arguments, int narguments, 
 {
 	return (MongoValue)
 	{
-		mongo_expand_template(template, arguments, narguments), type, -1, .nullable = nullable
+		mongo_expand_template(template, arguments, narguments), type, -1,
+			.nullable = nullable
 	};
 }
 

@@ -90,7 +90,6 @@ raise_nan(MongoValue *value)
 	if (!value->nan)
 		return;
 	value->expression = mongo_expand_template("{$cond: [{$eq: [@1, NaN]}, max, @1]}", value, 1);
-	value->atomic = false;
 }
 
 /*
@@ -115,25 +114,25 @@ is_local(const MongoScope *scope, Node *node)
 
 /*
  * Dates that documents have with any time of their days: what $dateTrunc gives
- * for both need not be asked where the plain difference tells, as it does where
+ * need not be asked where the plain difference tells, as it does where
  * it is a day or more.  @1 and @2 are the values, @3 and @4 their midnights, of
  * which one is enough for an order: a is before the day of b if and only if it
  * is before its midnight.
  */
-#define DAY			"86400000"
-#define DISTANCE	"{$abs: {$subtract: [@1, @2]}}"
+#define DAY_BEFORE(a, b, midnight) \
+	"{$and: [{$lt: [" a ", " b "]}, " \
+	"{$or: [{$gte: [{$subtract: [" b ", " a "]}, 86400000]}, {$lt: [" a ", " midnight "]}]}]}"
+#define SAME_DAY \
+	"{$and: [{$lt: [{$abs: {$subtract: [@1, @2]}}, 86400000]}, {$eq: [@3, @4]}]}"
+#define NOT(test)	"{$not: [" test "]}"
 
 static const char *const day_tests[] = {
-	[BTLessStrategyNumber] = "{$and: [{$lt: [@1, @2]}, "
-	"{$or: [{$gte: [{$subtract: [@2, @1]}, " DAY "]}, {$lt: [@1, @4]}]}]}",
-	[BTLessEqualStrategyNumber] = "{$or: [{$lte: [@1, @2]}, "
-	"{$and: [{$lt: [{$subtract: [@1, @2]}, " DAY "]}, {$lte: [@3, @2]}]}]}",
-	[BTEqualStrategyNumber] = "{$and: [{$lt: [" DISTANCE ", " DAY "]}, {$eq: [@3, @4]}]}",
-	[BTGreaterEqualStrategyNumber] = "{$or: [{$gte: [@1, @2]}, "
-	"{$and: [{$lt: [{$subtract: [@2, @1]}, " DAY "]}, {$gte: [@1, @4]}]}]}",
-	[BTGreaterStrategyNumber] = "{$and: [{$gt: [@1, @2]}, "
-	"{$or: [{$gte: [{$subtract: [@1, @2]}, " DAY "]}, {$gt: [@3, @2]}]}]}",
-	[MONGO_STRATEGY_NOT_EQUAL] = "{$or: [{$gte: [" DISTANCE ", " DAY "]}, {$ne: [@3, @4]}]}",
+	[BTLessStrategyNumber] = DAY_BEFORE("@1", "@2", "@4"),
+	[BTLessEqualStrategyNumber] = NOT(DAY_BEFORE("@2", "@1", "@3")),
+	[BTEqualStrategyNumber] = SAME_DAY,
+	[BTGreaterEqualStrategyNumber] = NOT(DAY_BEFORE("@1", "@2", "@4")),
+	[BTGreaterStrategyNumber] = DAY_BEFORE("@2", "@1", "@3"),
+	[MONGO_STRATEGY_NOT_EQUAL] = NOT(SAME_DAY),
 };
 
 /* day_operands: of dates that are both a document's. */
@@ -148,16 +147,8 @@ day_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 		return false;
 	values[2] = values[0];
 	values[3] = values[1];
-	if (!mongo_normalize(scope, &values[2]) || !mongo_normalize(scope, &values[3]))
-		return false;
-	if (values[0].raw && values[0].atomic && values[1].raw && values[1].atomic)
-		operands->test = day_tests[strategy];
-	else
-	{
-		values[0] = values[2];
-		values[1] = values[3];
-	}
-	return true;
+	operands->test = day_tests[strategy];
+	return mongo_normalize(scope, &values[2]) && mongo_normalize(scope, &values[3]);
 }
 
 /* find_operands: both sides, and how to compare them. */
@@ -276,7 +267,6 @@ flatten(MongoValue *value)
 			mongo_expand_template("{$cond: [{$isArray: [{$first: @1}]}, "
 								  "{$reduce: {input: @1, initialValue: [], "
 								  "in: {$concatArrays: ['$$value', '$$this']}}}, @1]}", value, 1);
-		value->atomic = false;
 	}
 }
 
@@ -286,7 +276,7 @@ normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 {
 	MongoValue	each = {
 		.expression = mongo_expression("'$$this'"),
-		.type = element, .typmod = value->typmod, .raw = true, .atomic = true
+		.type = element, .typmod = value->typmod, .raw = true
 	};
 	MongoValue	values[2];
 
@@ -296,7 +286,6 @@ normalize_elements(const MongoScope *scope, Oid element, MongoValue *value)
 	values[1] = each;
 	value->expression = mongo_expand_template("{$map: {input: @1, in: {$ifNull: [@2, null]}}}",
 											  values, 2);
-	value->atomic = false;
 	return true;
 }
 
@@ -338,22 +327,23 @@ collation_suits(const MongoScope *scope, Oid element, Oid collation)
 	"{case: {$in: [@1, @2]}, then: %s}, " \
 	"{case: {$in: [null, @2]}, then: null}], default: %s}}"
 
-/* The same of a constant array without NULLs. */
+/* constant_template: the same of a constant array; NULL for any other. */
 static const char *
-constant_template(const ScalarArrayOpExpr *node, const MongoValue *values)
+constant_template(const ScalarArrayOpExpr *node, bool nullable)
 {
 	const char *in = node->useOr ? "{$in: [@1, @2]}" : "{$not: [{$in: [@1, @2]}]}";
+	const Const *constant = lsecond(node->args);
 	ArrayType  *array;
 
-	if (values[1].constant == NULL || values[1].constant->constisnull)
+	if (!IsA(constant, Const) || constant->constisnull)
 		return NULL;
-	array = DatumGetArrayTypeP(values[1].constant->constvalue);
+	array = DatumGetArrayTypeP(constant->constvalue);
 	if (ARR_NDIM(array) == 0)
 		return in;
 	if (array_contains_nulls(array))
 		return psprintf("{$cond: [{$and: [{$gt: [@1, null]}, {$in: [@1, @2]}]}, %s, null]}",
 						node->useOr ? "true" : "false");
-	return values[0].nullable ? psprintf("{$cond: [{$gt: [@1, null]}, %s, null]}", in) : in;
+	return nullable ? psprintf("{$cond: [{$gt: [@1, null]}, %s, null]}", in) : in;
 }
 
 bool
@@ -374,7 +364,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 		!collation_suits(scope, element, node->inputcollid))
 		return false;
 
-	template = constant_template(node, values);
+	template = constant_template(node, values[0].nullable);
 	if (template == NULL)
 		template = node->useOr ? psprintf(AMONG, "false", "true", "false") :
 			psprintf(AMONG, "true", "false", "true");
@@ -500,10 +490,23 @@ one_of_several(const MongoScope *scope, Node *node, MongoValue *value)
 	return true;
 }
 
+/* begin_alternatives: a result that nothing can be as yet. */
+static MongoValue
+begin_alternatives(const void *node)
+{
+	return (MongoValue)
+	{
+		.type = exprType(node), .typmod = -1, .digits = {.known = true}
+	};
+}
+
 /* add_alternative: what the result can be, this value considered. */
 static void
 add_alternative(MongoValue *result, const MongoValue *alternative)
 {
+	result->digits.known &= alternative->digits.known;
+	result->digits.integral = Max(result->digits.integral, alternative->digits.integral);
+	result->digits.scale = Max(result->digits.scale, alternative->digits.scale);
 	result->raw |= alternative->raw;
 	result->nullable |= alternative->nullable;
 	result->nan |= alternative->nan;
@@ -529,7 +532,6 @@ tell_apart(List **earlier, MongoValue *value)
 	if (is_repeated)
 	{
 		value->expression = mongo_expand_template("{$ifNull: [@1, null]}", value, 1);
-		value->atomic = false;
 	}
 }
 
@@ -583,7 +585,7 @@ translate_case(const MongoScope *scope, const CaseExpr *node, MongoValue *result
 	BsonArray	branches = bson_array_create();
 	bson_value_t by_default = bson_null();
 
-	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
+	*result = begin_alternatives(node);
 	for (int i = 0; i < list_length(node->args); i++)
 	{
 		if (!append_branch(scope, node, i, &branches, &earlier, result))
@@ -616,7 +618,7 @@ translate_coalesce(const MongoScope *scope, const CoalesceExpr *node, MongoValue
 	BsonArray	operands = bson_array_create();
 	ListCell   *cell;
 
-	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
+	*result = begin_alternatives(node);
 	if (list_length(node->args) == 1)
 		return one_of_several(scope, linitial(node->args), result);
 	foreach(cell, node->args)
@@ -647,7 +649,7 @@ translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *re
 							lsecond(node->args), node->inputcollid, &values[0]) ||
 		!one_of_several(scope, linitial(node->args), &values[1]))
 		return false;
-	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
+	*result = begin_alternatives(node);
 	add_alternative(result, &values[1]);
 	result->nullable = true;
 	result->expression = mongo_expand_template("{$cond: [@1, null, @2]}", values, 2);
@@ -669,7 +671,7 @@ lower_nan(MongoValue *result)
 	if (result->type == NUMERICOID)
 		values[1] = mongo_decimal_value("NaN");
 	else
-		values[1] = mongo_atomic(bson_double(get_float8_nan()));
+		values[1] = mongo_argument(bson_double(get_float8_nan()));
 	result->expression = mongo_expand_template("{$cond: [{$eq: [@1, max]}, @2, @1]}", values, 2);
 }
 
@@ -684,7 +686,7 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 	if (!mongo_has_normal_form(node->minmaxtype) ||
 		(is_text && !mongo_collation_suits(node->inputcollid, MONGO_ROW_C_COLLATION)))
 		return false;
-	*result = (MongoValue) {.type = exprType((Node *) node),.typmod = -1};
+	*result = begin_alternatives(node);
 	foreach(cell, node->args)
 	{
 		MongoValue	one;
@@ -763,7 +765,7 @@ constant_bound(int strategy, const Const *constant, MongoValue *value)
 		millis = mongo_timestamp_to_millis(timestamp, NULL) + rounds_up(strategy);
 	else
 		return false;
-	*value = mongo_atomic(bson_date(millis));
+	*value = mongo_argument(bson_date(millis));
 	value->type = constant->consttype;
 	return true;
 }
@@ -810,190 +812,4 @@ mongo_date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *
 	else if (!rounds_down(strategy))
 		return false;
 	return mongo_variable(scope, node, value);
-}
-
-/* ------------------- How many digits a number can have -------------------- */
-
-static const MongoDigits unknown_digits = {false};
-
-static MongoDigits
-known_digits(int integral, int scale)
-{
-	return (MongoDigits)
-	{
-		true, integral, scale
-	};
-}
-
-bool
-mongo_digits_fit(MongoDigits digits)
-{
-	return digits.known && digits.integral + digits.scale <= MONGO_DECIMAL128_MAX_DIGITS;
-}
-
-/* Of any value of a type. */
-static MongoDigits
-digits_of_type(Oid type, int32 typmod)
-{
-	const MongoType *facts = mongo_type_facts(type);
-	int			precision;
-	int			scale;
-
-	if (facts->kind == MONGO_KIND_INTEGER)
-		return known_digits(snprintf(NULL, 0, INT64_FORMAT, facts->limit), 0);
-	if (facts->kind == MONGO_KIND_NUMERIC &&
-		mongo_numeric_typmod(typmod, &precision, &scale) &&
-		scale >= 0 && precision <= MONGO_MAX_PRECISION)
-		return known_digits(Max(precision - scale, 0), scale);
-	return unknown_digits;
-}
-
-/* The text of the constant has them all. */
-static MongoDigits
-digits_of_constant(const Const *constant)
-{
-	Oid			output;
-	bool		varlena;
-	const char *text;
-	const char *point;
-	int			integral;
-
-	if (constant->constisnull)
-		return known_digits(0, 0);
-	if (constant->consttype == NUMERICOID &&
-		(numeric_is_nan(DatumGetNumeric(constant->constvalue)) ||
-		 numeric_is_inf(DatumGetNumeric(constant->constvalue))))
-		return unknown_digits;
-	if (!digits_of_type(constant->consttype, -1).known && constant->consttype != NUMERICOID)
-		return unknown_digits;
-
-	getTypeOutputInfo(constant->consttype, &output, &varlena);
-	text = OidOutputFunctionCall(output, constant->constvalue);
-	if (*text == '-')
-		text++;
-	point = strchr(text, '.');
-	integral = point == NULL ? (int) strlen(text) : point - text;
-	if (*text == '0')
-		integral = 0;
-	return known_digits(integral, point == NULL ? 0 : strlen(point + 1));
-}
-
-/*
- * apply_rule: digits of a result whose arguments have a and b; second is the second
- * argument.
- */
-static MongoDigits
-apply_rule(MongoDigitRule rule, MongoDigits a, MongoDigits b, Node *second)
-{
-	int32		number = second != NULL && IsA(second, Const) &&
-		!((Const *) second)->constisnull && ((Const *) second)->consttype == INT4OID ?
-		DatumGetInt32(((Const *) second)->constvalue) : -1;
-
-	switch (rule)
-	{
-		case MONGO_DIGITS_SAME:
-			return a;
-		case MONGO_DIGITS_SUM:
-			return known_digits(Max(a.integral, b.integral) + 1, Max(a.scale, b.scale));
-		case MONGO_DIGITS_PRODUCT:
-			return known_digits(a.integral + b.integral, a.scale + b.scale);
-		case MONGO_DIGITS_REMAINDER:
-			return known_digits(Min(a.integral, b.integral), Max(a.scale, b.scale));
-		case MONGO_DIGITS_INTEGER:
-			return known_digits(a.integral + 1, 0);
-		case MONGO_DIGITS_ROUNDED:
-			if (number < 0 || number > MONGO_DECIMAL128_MAX_DIGITS)
-				return unknown_digits;
-			return known_digits(a.integral + 1, number);
-		case MONGO_DIGITS_TYPMOD:
-			return digits_of_type(NUMERICOID, number);
-		default:
-			return unknown_digits;
-	}
-}
-
-/* digits_of_call: as the function's row says of those of its arguments. */
-static MongoDigits
-digits_of_call(Oid function, List *args)
-{
-	const MongoExpressionRow *row = mongo_expression_row(function);
-	MongoDigitRule rule = row == NULL ? MONGO_DIGITS_UNKNOWN : row->digits;
-	Node	   *second = list_length(args) > 1 ? lsecond(args) : NULL;
-	MongoDigits a;
-	MongoDigits b = {.known = true};
-
-	if (rule == MONGO_DIGITS_UNKNOWN)
-		return unknown_digits;
-	a = mongo_expression_digits(linitial(args));
-	if (rule == MONGO_DIGITS_SUM || rule == MONGO_DIGITS_PRODUCT || rule == MONGO_DIGITS_REMAINDER)
-		b = mongo_expression_digits(second);
-	return b.known && (a.known || rule == MONGO_DIGITS_TYPMOD) ? apply_rule(rule, a, b, second) :
-		unknown_digits;
-}
-
-/* Of the one that is largest: any of them may be the value. */
-static MongoDigits
-digits_of_any(List *nodes)
-{
-	MongoDigits result = {.known = true};
-	ListCell   *cell;
-
-	foreach(cell, nodes)
-	{
-		MongoDigits one = mongo_expression_digits(lfirst(cell));
-
-		if (!one.known)
-			return one;
-		result.integral = Max(result.integral, one.integral);
-		result.scale = Max(result.scale, one.scale);
-	}
-	return result;
-}
-
-static MongoDigits
-digits_of_case(const CaseExpr *node)
-{
-	List	   *results = NIL;
-	ListCell   *cell;
-
-	foreach(cell, node->args)
-		results = lappend(results, lfirst_node(CaseWhen, cell)->result);
-	if (node->defresult != NULL)
-		results = lappend(results, node->defresult);
-	return digits_of_any(results);
-}
-
-MongoDigits
-mongo_expression_digits(Node *node)
-{
-	MongoDigits digits = unknown_digits;
-
-	switch (nodeTag(node))
-	{
-		case T_Const:
-			return digits_of_constant((Const *) node);
-		case T_OpExpr:
-			digits = digits_of_call(get_opcode(((OpExpr *) node)->opno),
-									((OpExpr *) node)->args);
-			break;
-		case T_FuncExpr:
-			if (((FuncExpr *) node)->args != NIL)
-				digits = digits_of_call(((FuncExpr *) node)->funcid, ((FuncExpr *) node)->args);
-			break;
-		case T_RelabelType:
-			digits = mongo_expression_digits((Node *) ((RelabelType *) node)->arg);
-			break;
-		case T_CaseExpr:
-			digits = digits_of_case((CaseExpr *) node);
-			break;
-		case T_CoalesceExpr:
-			digits = digits_of_any(((CoalesceExpr *) node)->args);
-			break;
-		case T_MinMaxExpr:
-			digits = digits_of_any(((MinMaxExpr *) node)->args);
-			break;
-		default:
-			break;
-	}
-	return digits.known ? digits : digits_of_type(exprType(node), exprTypmod(node));
 }

@@ -77,85 +77,42 @@ static bool mongo_to_char(const MongoCall *call, MongoValue *result);
 #define RAW		MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT
 #define DIGITS	MONGO_ROW_DIGITS
 
-/* constant_scale: an argument that is a constant number of decimals. */
+/* round() and trunc() to a constant number of decimals, and casts to numeric(precision, scale) */
 static bool
-constant_scale(Node *node, int32 *scale)
+translate_rescale(const MongoCall *call, MongoValue *result)
 {
-	const Const *constant = (Const *) node;
-
-	if (!IsA(node, Const) || constant->constisnull || constant->consttype != INT4OID)
-		return false;
-	*scale = DatumGetInt32(constant->constvalue);
-	return *scale >= 0 && *scale <= MONGO_DECIMAL128_MAX_DIGITS;
-}
-
-/* has_room: do the number's digits leave room for 'scale' decimals and a carry? */
-static bool
-has_room(Node *node, int scale)
-{
-	MongoDigits digits = mongo_expression_digits(node);
-
-	digits.integral++;
-	digits.scale = Max(digits.scale, scale);
-	return mongo_digits_fit(digits);
-}
-
-/* The first argument with 'scale' decimals, by a template that has it as @2. */
-static bool
-rescale(const MongoCall *call, int scale, const char *template, MongoValue *result)
-{
+	const Const *constant = lsecond(call->args);
+	int32		typmod = exprTypmod(call->node);
 	MongoScope	scope = *call->scope;
-	MongoValue	values[4];
-
-	scope.guarded = false;
-	if (!has_room(linitial(call->args), scale + 1) ||
-		!mongo_normal_value_of_node(&scope, linitial(call->args), &values[0]))
-		return false;
-	values[1] = mongo_atomic(bson_int32(scale));
-	values[2] = mongo_decimal_value(psprintf("5E-%d", scale + 1));
-	values[3] = mongo_decimal_value(psprintf("-5E-%d", scale + 1));
-	*result = values[0];
-	result->typmod = -1;
-	result->atomic = false;
-	result->constant = NULL;
-	result->expression = mongo_expand_template(template, values, lengthof(values));
-	return true;
-}
-
-#define ROUND_NUMERIC "{$trunc: [{$add: [@1, {$cond: [{$lt: [@1, 0]}, @4, @3]}]}, @2]}"
-
-/* round(numeric, scale) */
-static bool
-translate_round(const MongoCall *call, MongoValue *result)
-{
-	int32		scale;
-
-	return constant_scale(lsecond(call->args), &scale) &&
-		rescale(call, scale, ROUND_NUMERIC, result);
-}
-
-/* trunc(numeric, scale) */
-static bool
-translate_trunc(const MongoCall *call, MongoValue *result)
-{
-	int32		scale;
-
-	return constant_scale(lsecond(call->args), &scale) &&
-		rescale(call, scale, "{$trunc: [@1, @2]}", result);
-}
-
-/* a cast to numeric(precision, scale) */
-static bool
-translate_typmod(const MongoCall *call, MongoValue *result)
-{
-	const Const *typmod = lsecond(call->args);
+	MongoDigits needed;
 	int			precision;
 	int			scale;
 
-	return IsA(typmod, Const) && !typmod->constisnull &&
-		mongo_numeric_typmod(DatumGetInt32(typmod->constvalue), &precision, &scale) &&
-		scale >= 0 && precision <= MONGO_MAX_PRECISION &&
-		rescale(call, scale, ROUND_NUMERIC, result);
+	scope.guarded = false;
+	if (!IsA(constant, Const) || constant->constisnull)
+		return false;
+	scale = DatumGetInt32(constant->constvalue);
+	if (typmod >= 0 && (!mongo_numeric_typmod(typmod, &precision, &scale) ||
+						precision > MONGO_MAX_PRECISION))
+		return false;
+	if (scale < 0 || scale > MONGO_DECIMAL128_MAX_DIGITS ||
+		!mongo_normal_value_of_node(&scope, linitial(call->args), result))
+		return false;
+
+	/* with the half, and a carry */
+	needed = result->digits;
+	needed.integral++;
+	needed.scale = Max(needed.scale, scale + 1);
+	if (!mongo_digits_fit(needed))
+		return false;
+	result->expression = mongo_rescale(call->row->template, result, scale);
+	result->typmod = -1;
+
+	/* those of a cast are its type's */
+	result->digits.known = typmod < 0;
+	result->digits.integral++;
+	result->digits.scale = scale;
+	return true;
 }
 
 /* A Double becomes a numeric just as a numeric column reads it. */
@@ -167,7 +124,6 @@ translate_float_to_numeric(const MongoCall *call, MongoValue *result)
 	result->type = NUMERICOID;
 	result->typmod = -1;
 	result->raw = true;
-	result->constant = NULL;
 	return mongo_normalize(call->scope, result);
 }
 
@@ -219,8 +175,9 @@ const MongoExpressionRow mongo_number_rows[] =
 	{{F_CEIL_NUMERIC, F_CEILING_NUMERIC}, UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
 	{{F_FLOOR_NUMERIC}, UNLESS_INFINITE("$floor"), .digits = MONGO_DIGITS_INTEGER},
 	{{F_SIGN_NUMERIC}, SIGN_NUMERIC, .flags = MONGO_ROW_NULL_GUARD, .digits = MONGO_DIGITS_INTEGER},
-	{{F_ROUND_NUMERIC_INT4}, .translate = translate_round, .digits = MONGO_DIGITS_ROUNDED},
-	{{F_TRUNC_NUMERIC_INT4}, .translate = translate_trunc, .digits = MONGO_DIGITS_ROUNDED},
+	{{F_ROUND_NUMERIC_INT4, F_NUMERIC_NUMERIC_INT4}, MONGO_ROUNDED("@1"),
+	.translate = translate_rescale},
+	{{F_TRUNC_NUMERIC_INT4}, "{$trunc: [@1, @2]}", .translate = translate_rescale},
 
 	/* casts */
 	{{F_INT4_INT2, F_INT8_INT2, F_INT2_INT4, F_INT8_INT4, F_INT2_INT8, F_INT4_INT8}, "@1",
@@ -232,7 +189,6 @@ const MongoExpressionRow mongo_number_rows[] =
 	{{F_INT2_FLOAT8, F_INT4_FLOAT8, F_INT8_FLOAT8}, .template = ROUND_TO_INTEGER},
 	{{F_INT2_NUMERIC, F_INT4_NUMERIC, F_INT8_NUMERIC}, .template = NUMERIC_TO_INTEGER},
 	{{F_NUMERIC_FLOAT8}, .translate = translate_float_to_numeric},
-	{{F_NUMERIC_NUMERIC_INT4}, .translate = translate_typmod, .digits = MONGO_DIGITS_TYPMOD},
 	{{F_INT4_BOOL}, "{$cond: [@1, 1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 	{{F_BOOL_INT4}, "{$ne: [@1, 0]}", .flags = MONGO_ROW_NULL_GUARD},
 
@@ -287,7 +243,7 @@ mongo_text_value(const char *utf8)
 	return (MongoValue)
 	{
 		.expression = mongo_expression("{$literal: @1}", bson_utf8(utf8)),
-			.type = TEXTOID, .typmod = -1, .atomic = true
+			.type = TEXTOID, .typmod = -1
 	};
 }
 
@@ -306,8 +262,6 @@ to_text(MongoValue *value)
 			return false;
 	}
 	value->type = TEXTOID;
-	value->atomic = false;
-	value->constant = NULL;
 	return true;
 }
 
@@ -810,7 +764,7 @@ mongo_to_char(const MongoCall *call, MongoValue *result)
 {
 	const Const *constant = lsecond(call->args);
 	MongoValue	date;
-	MongoValue	variable = mongo_atomic(bson_utf8("$$d"));
+	MongoValue	variable = mongo_argument(bson_utf8("$$d"));
 	Format		format;
 
 	if (!IsA(constant, Const) || constant->constisnull ||

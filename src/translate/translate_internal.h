@@ -52,6 +52,17 @@ mongo_inner_scope(const MongoScope *scope)
 extern const MongoExpressionRow *mongo_find_row(const MongoExpressionRow *rows, Oid function);
 extern const MongoExpressionRow *mongo_expression_row(Oid function);
 
+/*
+ * mongo_rescale
+ *		A number to so many decimals, by a template that has those as @2.  Its @3 and @4 are
+ *		half a unit of the last one, with either sign, and @5 is 1, all as Decimal128.
+ */
+extern bson_t *mongo_rescale(const char *template, const MongoValue *number, int scale);
+
+/* Rounds half away from zero; exact if the sum has no more digits than a Decimal128. */
+#define MONGO_ROUNDED(number) \
+	"{$trunc: [{$add: [" number ", {$cond: [{$lt: [@1, 0]}, @4, @3]}]}, @2]}"
+
 /* mongo_text_value: a constant, in UTF-8. */
 extern MongoValue mongo_text_value(const char *utf8);
 
