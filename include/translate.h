@@ -114,7 +114,6 @@ typedef struct MongoField
 	const char *result_zone;	/* in which that time is an instant again, or
 								 * NULL */
 	int			clock_unit;		/* what of the time: an enum of local_time.c */
-	int			shift;			/* seconds that are added to it */
 } MongoField;
 
 /*
@@ -292,10 +291,9 @@ typedef enum MongoPredicateForm
 typedef struct MongoPredicate
 {
 	const char *path;			/* of the field, never NULL */
-	const char *zone;			/* this and the next three as in MongoField */
+	const char *zone;			/* this and the next two as in MongoField */
 	const char *result_zone;
 	int			clock_unit;
-	int			shift;
 	int			element;		/* as in MongoField */
 	int			wrapper;		/* as in MongoField */
 	Oid			column_type;	/* as declared, or of the elements; domains
@@ -481,9 +479,6 @@ extern bool mongo_reading_changes(Oid column_type, int32 column_typmod);
  *		that, so that execution renders even a constant.
  */
 extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
-
-/* mongo_timestamp_value: a timestamp, a date's midnight, or when the session's clock shows it. */
-extern Timestamp mongo_timestamp_value(const MongoPredicate *predicate, Datum value);
 
 /*
  * mongo_equality_fits

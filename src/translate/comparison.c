@@ -287,24 +287,30 @@ mongo_depends_on_time_zone(const MongoPredicate *predicate)
 
 /* What no timestamp can be is above or below all of them, as infinity is. */
 Timestamp
-mongo_timestamp_value(const MongoPredicate *predicate, Datum value)
+mongo_timestamp_value(bool as_instant, Oid type, Datum value)
 {
 	int			overflow;
 
-	if (mongo_depends_on_time_zone(predicate))
-		return predicate->value_type == DATEOID ?
-			date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow) :
-			timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
-	if (predicate->value_type == DATEOID)
-		return date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
+	if (type == DATEOID)
+		return as_instant ? date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow) :
+			date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
+	if (type == TIMESTAMPOID && as_instant)
+		return timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
 	return DatumGetTimestamp(value);
+}
+
+static Timestamp
+timestamp_value(const MongoPredicate *predicate, Datum value)
+{
+	return mongo_timestamp_value(mongo_depends_on_time_zone(predicate), predicate->value_type,
+								 value);
 }
 
 /* timestamp_points: a value between two milliseconds equals no Date. */
 static void
 timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 {
-	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
+	Timestamp	timestamp = timestamp_value(predicate, value);
 	bool		exact;
 	int64		millis;
 
@@ -319,7 +325,7 @@ timestamp_points(const MongoPredicate *predicate, Datum value, BsonArray *points
 static MongoMatch
 timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
+	Timestamp	timestamp = timestamp_value(predicate, value);
 	int			strategy = predicate->strategy;
 	bool		exact;
 	int64		millis;
@@ -352,7 +358,7 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 	/* the most that a column of this precision rounds by, in milliseconds */
 	static const int64 read_errors[DATE_DECIMALS] = {500, 50, 5};
 	int64		slack = read_errors[predicate->column_typmod];
-	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
+	Timestamp	timestamp = timestamp_value(predicate, value);
 	int64		millis;
 
 	if (TIMESTAMP_NOT_FINITE(timestamp))

@@ -275,7 +275,6 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	field->zone = NULL;
 	field->result_zone = NULL;
 	field->clock_unit = 0;
-	field->shift = 0;
 	return enter_element(field) ? var : NULL;
 }
 

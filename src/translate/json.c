@@ -76,8 +76,8 @@ is_date_class(Oid type)
  * Numbers
  */
 
-static double
-number_value(Oid type, Datum value)
+double
+mongo_number_value(Oid type, Datum value)
 {
 	switch (type)
 	{
@@ -140,7 +140,7 @@ rounding(const MongoPredicate *predicate, double number)
 static void
 number_bounds(const MongoPredicate *predicate, Datum value, double *low, double *high)
 {
-	double		number = number_value(predicate->value_type, value);
+	double		number = mongo_number_value(predicate->value_type, value);
 	double		slack;
 
 	/* of numbers, nothing is NaN or infinite */
@@ -156,7 +156,7 @@ static void
 append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
 	bson_value_t path = bson_utf8(predicate->path);
-	double		number = number_value(predicate->value_type, value);
+	double		number = mongo_number_value(predicate->value_type, value);
 	double		low;
 	double		high;
 
@@ -232,7 +232,8 @@ append_cast_bool(const MongoPredicate *predicate, Datum value, BsonArray *branch
 static void
 cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high)
 {
-	Timestamp	timestamp = mongo_timestamp_value(predicate, value);
+	Timestamp	timestamp = mongo_timestamp_value(mongo_depends_on_time_zone(predicate),
+												predicate->value_type, value);
 	int64		slack = 1;
 
 	if (TIMESTAMP_NOT_FINITE(timestamp))

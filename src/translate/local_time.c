@@ -8,13 +8,11 @@
  * session's time zone tell when the scan starts: the first one for which f is not before the
  * value, and the first one for which it is after it.
  *
- * In a segment of time between two jumps of its clocks a zone has one offset from UTC.  "Before B
- * by the clocks" is a union of parts of such segments, kept as the instants at which it begins or
- * ceases to be true.
+ * In a segment of time between two jumps of its clocks a zone has one offset from UTC.  The times
+ * between two local times are a part of each of these segments.
  *
- * That is exact for days and longer.  For hours and less, which clocks show twice, and for
- * intervals of days, which may be 25 hours, the local times are moved apart and PostgreSQL tests
- * the rows again.
+ * That is exact for days and longer.  For hours and less, which clocks show twice, the local times
+ * are moved apart and PostgreSQL tests the rows again.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,10 +77,7 @@ typedef enum ClockResult
 	GIVES_DATE,
 	GIVES_TIME,					/* a timestamp, of a timestamptz */
 	GIVES_BEGINNING,			/* of the unit that its first argument names */
-	GIVES_YEAR,
-	GIVES_SUM,					/* with the interval that is its second
-								 * argument */
-	GIVES_DIFFERENCE
+	GIVES_YEAR
 } ClockResult;
 
 static const struct
@@ -106,10 +101,6 @@ static const struct
 	{F_EXTRACT_TEXT_DATE, GIVES_YEAR, 1, false, -1},
 	{F_DATE_PART_TEXT_TIMESTAMPTZ, GIVES_YEAR, 1, true, -1},
 	{F_DATE_PART_TEXT_TIMESTAMP, GIVES_YEAR, 1, false, -1},
-	{F_TIMESTAMP_PL_INTERVAL, GIVES_SUM, 0, false, -1},
-	{F_TIMESTAMP_MI_INTERVAL, GIVES_DIFFERENCE, 0, false, -1},
-	{F_TIMESTAMPTZ_PL_INTERVAL, GIVES_SUM, 0, true, -1},
-	{F_TIMESTAMPTZ_MI_INTERVAL, GIVES_DIFFERENCE, 0, true, -1},
 };
 
 /* No zone's clocks are further from UTC than 7 days (POSIX), nor look further ahead. */
@@ -162,46 +153,19 @@ find_unit(Node *node, int *unit)
 	return false;
 }
 
-/* find_shift: the seconds of an interval of days and less; those of days are a day at least. */
-static bool
-find_shift(Node *node, bool negative, int *shift)
-{
-	const Const *constant = (Const *) node;
-	const Interval *interval;
-	int64		seconds;
-
-	if (!IsA(node, Const) || constant->constisnull || constant->consttype != INTERVALOID)
-		return false;
-	interval = DatumGetIntervalP(constant->constvalue);
-	if (interval->month != 0 || (interval->day > 0 && interval->time < 0) ||
-		(interval->day < 0 && interval->time > 0) ||
-		interval->time % USECS_PER_SEC != 0)
-		return false;
-	seconds = interval->day * (int64) SECS_PER_DAY + interval->time / USECS_PER_SEC;
-	*shift = (int) (negative ? -seconds : seconds);
-	return Abs(seconds) <= INT_MAX;
-}
-
-/* find_clock_row: of the function that is called, by an operator perhaps; -1 for other nodes. */
+/* find_clock_row: of the function that is called; -1 for other nodes. */
 static int
 find_clock_row(Node *node, List **args)
 {
-	Oid			function = InvalidOid;
+	const FuncExpr *call = (const FuncExpr *) node;
 
-	if (IsA(node, FuncExpr))
+	for (size_t i = 0; IsA(node, FuncExpr) && i < lengthof(rows); i++)
 	{
-		function = ((FuncExpr *) node)->funcid;
-		*args = ((FuncExpr *) node)->args;
-	}
-	else if (IsA(node, OpExpr))
-	{
-		function = get_opcode(((OpExpr *) node)->opno);
-		*args = ((OpExpr *) node)->args;
-	}
-	for (size_t i = 0; OidIsValid(function) && i < lengthof(rows); i++)
-	{
-		if (rows[i].function == function)
+		if (rows[i].function == call->funcid)
+		{
+			*args = call->args;
 			return i;
+		}
 	}
 	return -1;
 }
@@ -270,14 +234,6 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 			if (word == NULL || strcmp(word, "year") != 0)
 				return false;
 			field->clock_unit = CLOCK_YEAR_NUMBER;
-			break;
-		case GIVES_SUM:
-		case GIVES_DIFFERENCE:
-			if (!find_shift(lsecond(args), rows[row].result == GIVES_DIFFERENCE, &field->shift))
-				return false;
-			if (rows[row].of_instant)
-				field->zone = "utc";
-			field->clock_unit = CLOCK_TIME;
 			break;
 	}
 	field->operator_type = exprType(node);
@@ -401,11 +357,11 @@ typedef struct Segment
 #define EPOCH_DIFFERENCE	((pg_time_t) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY)
 
 /*
- * next_segment: the first one from before_all on, and then those that follow, as far as
- * the window around 'middle'; false behind the last, which ends with all time.
+ * next_segment: the first one from BEFORE_ALL on, and then those that follow, from a window before
+ * 'first' to one behind 'last'; false behind the last one, which ends with all time.
  */
 static bool
-next_segment(pg_tz *zone, Timestamp middle, Segment *segment)
+next_segment(pg_tz *zone, Timestamp first, Timestamp last, Segment *segment)
 {
 	bool		is_first = segment->end == BEFORE_ALL;
 	pg_time_t	time;
@@ -419,63 +375,14 @@ next_segment(pg_tz *zone, Timestamp middle, Segment *segment)
 	if (segment->end == AFTER_ALL)
 		return false;
 	segment->start = segment->end;
-	time = round_down(is_first ? middle - WINDOW : segment->start, USECS_PER_SEC) /
+	time = round_down(is_first ? first - WINDOW : segment->start, USECS_PER_SEC) /
 		USECS_PER_SEC + EPOCH_DIFFERENCE;
 	found = pg_next_dst_boundary(&time, &before, &before_dst, &jump, &after, &after_dst, zone);
 	segment->end = AFTER_ALL;
 	segment->offset = (found >= 0 ? before : 0) * USECS_PER_SEC;
-	if (found > 0 && (jump - EPOCH_DIFFERENCE) < middle / USECS_PER_SEC + WINDOW / USECS_PER_SEC)
+	if (found > 0 && (jump - EPOCH_DIFFERENCE) < last / USECS_PER_SEC + WINDOW / USECS_PER_SEC)
 		segment->end = (jump - EPOCH_DIFFERENCE) * USECS_PER_SEC;
 	return true;
-}
-
-/* The instants at which something begins or ceases to be true, in their order. */
-typedef struct Changes
-{
-	TimestampTz instants[64];
-	int			count;
-	bool		at_first;		/* is it true before all of them? */
-} Changes;
-
-static void
-add_change(Changes *changes, TimestampTz instant)
-{
-	int			i = changes->count;
-
-	if (changes->count >= (int) lengthof(changes->instants))
-		elog(ERROR, "too many jumps of clocks");
-	for (; i > 0 && changes->instants[i - 1] > instant; i--)
-		changes->instants[i] = changes->instants[i - 1];
-	changes->instants[i] = instant;
-	changes->count++;
-}
-
-/* add_before: turn the condition over where clocks show a time before 'bound'. */
-static void
-add_before(Changes *changes, Timestamp bound, pg_tz *zone)
-{
-	Segment		segment = {.end = BEFORE_ALL};
-	bool		is_before = true;
-
-	if (bound != BEFORE_ALL)
-		changes->at_first = !changes->at_first;
-	if (bound == BEFORE_ALL || bound == AFTER_ALL)
-		return;
-	while (next_segment(zone, bound, &segment))
-	{
-		TimestampTz instant = bound - segment.offset;
-
-		if (is_before != (segment.start < instant))
-		{
-			add_change(changes, segment.start);
-			is_before = !is_before;
-		}
-		if (is_before && instant < segment.end)
-		{
-			add_change(changes, instant);
-			is_before = false;
-		}
-	}
 }
 
 /*
@@ -505,42 +412,17 @@ mongo_local_time_grade(const MongoPredicate *predicate)
 		MONGO_SUPERSET : MONGO_EXACT;
 }
 
-/* value_of: as a time that clocks show, or as an instant. */
-static Timestamp
-value_of(const MongoPredicate *predicate, Datum value)
-{
-	int			overflow;
-
-	if (predicate->result_zone != NULL && predicate->value_type == DATEOID)
-		return date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow);
-	if (predicate->result_zone != NULL && predicate->value_type == TIMESTAMPOID)
-		return timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
-	if (predicate->value_type == DATEOID)
-		return date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
-	return DatumGetTimestamp(value);
-}
-
 /* year_bounds: extract(year) is whole, so a value with a fraction is one between two years. */
 static void
 year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Timestamp *after)
 {
-	double		year;
-	double		whole;
+	Oid			type = predicate->value_type;
+	bool		is_float = type == FLOAT8OID;
+	Datum		year = DirectFunctionCall1(is_float ? dceil : numeric_ceil, value);
+	Datum		whole = DirectFunctionCall1(is_float ? dfloor : numeric_floor, value);
 
-	if (predicate->value_type == FLOAT8OID)
-	{
-		year = ceil(DatumGetFloat8(value));
-		whole = floor(DatumGetFloat8(value));
-	}
-	else
-	{
-		year = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-												  DirectFunctionCall1(numeric_ceil, value)));
-		whole = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
-												   DirectFunctionCall1(numeric_floor, value)));
-	}
-	*from = year_beginning(year);
-	*after = year_beginning(whole + 1);
+	*from = year_beginning(mongo_number_value(type, year));
+	*after = year_beginning(mongo_number_value(type, whole) + 1);
 }
 
 /* find_bounds: the first local time that is not before the value, and the first one after it. */
@@ -550,34 +432,28 @@ find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Times
 	int			unit = predicate->clock_unit;
 	pg_tz	   *zone = predicate->result_zone == NULL ? NULL : find_zone(predicate->result_zone);
 	Timestamp	value;
-	Timestamp	moved;			/* by the interval, back */
 
 	if (unit == CLOCK_YEAR_NUMBER)
 	{
 		year_bounds(predicate, datum, from, after);
 		return;
 	}
-	value = value_of(predicate, datum);
-	if (pg_sub_s64_overflow(value, predicate->shift * USECS_PER_SEC, &moved) ||
-		moved >= END_TIMESTAMP)
-		moved = END_TIMESTAMP - 1;
+	value = mongo_timestamp_value(zone != NULL, predicate->value_type, datum);
 	if (TIMESTAMP_NOT_FINITE(value))
 		*from = *after = TIMESTAMP_IS_NOEND(value) ? AFTER_ALL : BEFORE_ALL;
 	else if (is_near(predicate))
 	{
-		/* a day more or less, in any time zone, if the interval has days */
-		int64		slack = abs(predicate->shift) >= SECS_PER_DAY ? USECS_PER_DAY : 0;
 		Segment		segment = {.end = BEFORE_ALL};
 		int64		least = PG_INT64_MAX;
 		int64		greatest = PG_INT64_MIN;
 
-		while (next_segment(zone, value, &segment))
+		while (next_segment(zone, value, value, &segment))
 		{
 			least = Min(least, segment.offset);
 			greatest = Max(greatest, segment.offset);
 		}
-		*from = unit_beginning(unit, moved + least - slack, false);
-		*after = unit_beginning(unit, moved + greatest + slack, true);
+		*from = unit_beginning(unit, value + least, false);
+		*after = unit_beginning(unit, value + greatest, true);
 	}
 	else if (zone != NULL)
 	{
@@ -592,8 +468,8 @@ find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Times
 	}
 	else
 	{
-		*after = unit_beginning(unit, moved, true);
-		*from = unit_beginning(unit, moved, moved != unit_beginning(unit, moved, false));
+		*after = unit_beginning(unit, value, true);
+		*from = unit_beginning(unit, value, value != unit_beginning(unit, value, false));
 	}
 }
 
@@ -629,64 +505,67 @@ append_range(const char *path, TimestampTz low, TimestampTz high, int64 slack,
 /* What reading a timestamp of few decimals may move it by, in milliseconds. */
 #define ROUNDING	500
 
-/* By strategy: which of the two bounds count, and is it true after both? */
-static const struct
+/* append_local_range: where clocks show a time from 'from' to before 'to'. */
+static void
+append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to,
+				   BsonArray *branches)
 {
-	bool		from;
-	bool		after;
-	bool		at_last;
-}			strategies[] =
-{
-	[BTLessStrategyNumber] = {true, false, false},
-	[BTLessEqualStrategyNumber] = {false, true, false},
-	[BTEqualStrategyNumber] = {true, true, false},
-	[BTGreaterEqualStrategyNumber] = {true, false, true},
-	[BTGreaterStrategyNumber] = {false, true, true},
-	[MONGO_STRATEGY_NOT_EQUAL] = {true, true, true},
-};
+	pg_tz	   *zone = find_zone(predicate->zone);
+	int64		slack = mongo_rounds_timestamp(getBaseType(predicate->column_type),
+											   predicate->column_typmod) ? ROUNDING : 0;
+	Timestamp	first = from == BEFORE_ALL ? to : from;
+	Timestamp	last = to == AFTER_ALL ? from : to;
+	Segment		segment = {.end = BEFORE_ALL};
+	TimestampTz low = AFTER_ALL;
+	TimestampTz high = AFTER_ALL;
+
+	if (from >= to)
+		return;
+	if (first == AFTER_ALL || last == BEFORE_ALL)
+	{
+		append_range(predicate->path, BEFORE_ALL, AFTER_ALL, 0, branches);
+		return;
+	}
+	while (next_segment(zone, first, last, &segment))
+	{
+		TimestampTz start = from == BEFORE_ALL ? segment.start :
+			Max(segment.start, from - segment.offset);
+		TimestampTz end = to == AFTER_ALL ? segment.end : Min(segment.end, to - segment.offset);
+
+		if (start >= end)
+			continue;
+		if (start != high && low < high)
+			append_range(predicate->path, low, high, slack, branches);
+		if (start != high)
+			low = start;
+		high = end;
+	}
+	if (low < high)
+		append_range(predicate->path, low, high, slack, branches);
+}
 
 MongoMatch
 mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			strategy = predicate->strategy;
-	pg_tz	   *zone = find_zone(predicate->zone);
-	Changes		changes = {.count = 0};
+	bool		is_lower = mongo_asks_for_order(strategy) && !mongo_is_upper_bound(strategy);
 	BsonArray	branches = bson_array_create();
-	TimestampTz low = BEFORE_ALL;
 	Timestamp	from;
 	Timestamp	after;
-	bool		is_true;
-	bool		rounds = mongo_rounds_timestamp(getBaseType(predicate->column_type),
-												predicate->column_typmod);
 
-	if (is_near(predicate) && strategy == BTLessStrategyNumber)
-		strategy = BTLessEqualStrategyNumber;
-	if (is_near(predicate) && strategy == BTGreaterStrategyNumber)
-		strategy = BTGreaterEqualStrategyNumber;
 	find_bounds(predicate, value, &from, &after);
-
-	/* what is before "from" is before "after", too */
-	changes.at_first = strategies[strategy].at_last;
-	if (strategies[strategy].from)
-		add_before(&changes, from, zone);
-	if (strategies[strategy].after)
-		add_before(&changes, after, zone);
-	is_true = changes.at_first;
-	for (int i = 0; i <= changes.count; i++)
+	if (strategy == MONGO_STRATEGY_NOT_EQUAL)
 	{
-		TimestampTz instant = i < changes.count ? changes.instants[i] : AFTER_ALL;
-
-		/* what changes twice at once does not change */
-		if (i + 1 < changes.count && changes.instants[i + 1] == instant)
-		{
-			i++;
-			continue;
-		}
-		if (is_true)
-			append_range(predicate->path, low, instant, rounds ? ROUNDING : 0, &branches);
-		low = instant;
-		is_true = !is_true;
+		append_local_range(predicate, BEFORE_ALL, from, &branches);
+		append_local_range(predicate, after, AFTER_ALL, &branches);
 	}
+	else
+		append_local_range(predicate,
+						   mongo_is_upper_bound(strategy) ? BEFORE_ALL :
+						   strategy == BTGreaterStrategyNumber && !is_near(predicate) ? after : from,
+						   is_lower ? AFTER_ALL :
+						   strategy == BTLessStrategyNumber && !is_near(predicate) ? from : after,
+						   &branches);
 	if (branches.count == 0)
 		return mongo_append_nothing(match, predicate->path);
 	if (branches.count == 1)

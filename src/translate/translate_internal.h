@@ -104,6 +104,16 @@ extern bool mongo_compare_test(const MongoScope *scope, int strategy, Node *left
 extern int	mongo_comparison_strategy(Oid operator);
 
 /*
+ * mongo_timestamp_value
+ *		A timestamp, or a date's midnight; or the instant at which the session's clock shows it.
+ *
+ * mongo_number_value
+ *		A number of any type as a double.
+ */
+extern Timestamp mongo_timestamp_value(bool as_instant, Oid type, Datum value);
+extern double mongo_number_value(Oid type, Datum value);
+
+/*
  * mongo_json_cast_grade, mongo_render_json_cast
  *		Of a predicate on what the text of what is inside json is cast to, a superset: see
  *		mongo_predicate_grade() and mongo_predicate_render().  What a cast would raise an
