@@ -179,8 +179,10 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 	if (is_text)
 		scope->translation->compares_text = true;
 	if (mongo_asks_for_order(strategy))
+	{
 		raise_nan(&values[0]);
-	raise_nan(&values[1]);
+		raise_nan(&values[1]);
+	}
 	return true;
 }
 
