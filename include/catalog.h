@@ -126,23 +126,6 @@ extern const MongoStatistics *mongo_statistics_of(Oid relid);
  */
 extern bool mongo_reads_one_collection(Oid relid);
 
-/* Where what is known of a table came from. */
-typedef struct MongoStatisticsOrigin
-{
-	TimestampTz learned_at;
-	const char *collection;		/* "database.collection" */
-	bool		is_current;		/* false: the table is now one of another, and
-								 * planned without */
-} MongoStatisticsOrigin;
-
-/*
- * mongo_statistics_origin
- *		False when nothing is known of a foreign table's collection.
- *
- * Reads the row each time, for EXPLAIN; palloc'd.
- */
-extern bool mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin);
-
 /*
  * mongo_key_covers
  *		Has this field of an index the values of this path (UTF-8)?  One with a

@@ -295,9 +295,6 @@ extern bool mongo_is_preloaded;
 /* Commands that were waited for so many milliseconds are logged; -1: none. */
 extern int	mongo_slow_command_ms;
 
-/* MongoDB's plan of scans that have waited so long in all is logged, too. */
-extern bool mongo_slow_command_plan;
-
 /* An index, as the option hint names it; empty: what that option says. */
 extern char *mongo_hint;
 

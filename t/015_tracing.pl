@@ -196,46 +196,7 @@ $size = -s $log;
 $session->ask('SET mongo_fdw.slow_command_ms = \'1h\'; SELECT info FROM points WHERE id = 78');
 unlike(slurp_file($log, $size), qr/slow command/, 'and none that did not');
 
-# --- slow_command_plan ----------------------------------------------------------------
-# logged
-#	What a session logs of plans for a statement after these settings; and how often it explains.
-sub logged
-{
-	my ($settings, $statement) = @_;
-	$session->ask("RESET ALL; SET mongo_fdw.slow_command_ms = 0; SET mongo_fdw.slow_command_plan = on; $settings");
-	$size = -s $log;
-	$mongod->snapshot;
-	$session->ask($statement);
-	my $text = slurp_file($log, $size);
-	my @plans = $text =~ /LOG:  (slow scan: .*\n.*DETAIL:  .*\n(?:\t.*\n)*)/g;
-	return (join('', @plans), $mongod->changes->{commands}{explain} // 0);
-}
-my ($plans, $explained) = logged('', 'SELECT info FROM points WHERE id = 79');
-like($plans, qr/^slow scan: \d+\.\d{3} ms on "db.points"\n.*Plan of its last command:\n\t+(PROJECTION_SIMPLE\n\t+.*)?FETCH\n\t+.*IXSCAN using id_1, bounds .*79/s, 'the plan of a scan');
-is($explained, 1, 'which is asked for once');
-($plans) = logged('', 'SELECT sum(id) FROM points WHERE info = \'x\'');
-like($plans, qr/COLLSCAN/, 'of a collection scan');
-($plans) = logged('', 'SELECT count(*) FROM points WHERE id < 5');
-like($plans, qr/COUNT_SCAN/, 'of a count');
-($plans, $explained) = logged('SET enable_material = off', 'SELECT count(*) FROM generate_series(1, 5) g, LATERAL (SELECT info FROM points WHERE id = g OFFSET 0) p');
-# the documents may be fetched all at once meanwhile, by a scan of its own
-cmp_ok($explained, '<=', 2, 'of a scan that runs five times: once');
-($plans) = logged('', 'BEGIN; INSERT INTO written VALUES (40); SELECT info FROM written WHERE _id = 40; COMMIT');
-like($plans, qr/IDHACK|IXSCAN/, 'in a transaction of MongoDB\'s');
-foreach my $setting ('SET mongo_fdw.slow_command_plan = off', 'SET mongo_fdw.slow_command_ms = \'1h\'', 'SET mongo_fdw.slow_command_ms = -1')
-{
-	($plans, $explained) = logged($setting, 'SELECT info FROM points WHERE id = 79');
-	is("$plans$explained", '0', "none: $setting");
-}
-is((logged('', 'SELECT info FROM points WHERE id = NULL'))[1], 0, 'nor of a scan that sends nothing');
-$mongod->fail_command(1, 50, 'explain');
-($plans) = logged('', 'SELECT info FROM points WHERE id = 79');
-like($plans, qr/Plan of its last command:\n\tMongoDB cannot explain this command: MaxTimeMSExpired/, 'an error of explain is logged');
-is($session->ask('SELECT info FROM points WHERE id = 79'), 'info 79', 'and harms nothing');
-$session->ask('RESET ALL');
-
 $session->ask('CREATE ROLE poor; SET ROLE poor');
-like($session->ask('SET mongo_fdw.slow_command_plan = on'), qr/permission denied/, 'neither is a plan');
 like($session->ask('SET mongo_fdw.slow_command_ms = 0'), qr/permission denied/, 'the log is the superuser\'s');
 $session->close;
 

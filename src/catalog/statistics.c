@@ -404,15 +404,14 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 /* What a row tells planning. */
 typedef struct StatisticsRow
 {
-	MongoStatisticsOrigin origin;
 	double		documents;
 	Datum		indexes;		/* a json; 0: MongoDB would not tell */
 } StatisticsRow;
 
 /*
  * read_statistics_row
- *		The row of a foreign table, palloc'd; false when it has none, or when the
- *		extension's SQL objects are older than this library and have no table.
+ *		The row of a foreign table, palloc'd; false when it has none of its collection,
+ *		or when the extension's SQL objects are older than this library and have no table.
  */
 static bool
 read_statistics_row(Oid relid, StatisticsRow *row)
@@ -422,6 +421,7 @@ read_statistics_row(Oid relid, StatisticsRow *row)
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	bool		found = false;
 
 	if (table == NULL)
 		return false;
@@ -433,18 +433,15 @@ read_statistics_row(Oid relid, StatisticsRow *row)
 		bool		isnull[COLUMN_COUNT];
 
 		heap_deform_tuple(tuple, RelationGetDescr(table), values, isnull);
-		row->origin.collection = TextDatumGetCString(values[COLUMN_COLLECTION - 1]);
-		row->origin.is_current =
-			strcmp(row->origin.collection, psprintf("%s.%s", options->database,
-													options->collection)) == 0;
-		row->origin.learned_at = DatumGetTimestampTz(values[COLUMN_LEARNED_AT - 1]);
+		found = strcmp(TextDatumGetCString(values[COLUMN_COLLECTION - 1]),
+					   psprintf("%s.%s", options->database, options->collection)) == 0;
 		row->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
 		row->indexes = isnull[COLUMN_INDEXES - 1] ? (Datum) 0 :
 			PointerGetDatum(PG_DETOAST_DATUM_COPY(values[COLUMN_INDEXES - 1]));
 	}
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
-	return HeapTupleIsValid(tuple);
+	return found;
 }
 
 /*
@@ -586,17 +583,6 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
  *-------------------------------------------------------------------------
  */
 
-bool
-mongo_statistics_origin(Oid relid, MongoStatisticsOrigin *origin)
-{
-	StatisticsRow row;
-
-	if (!read_statistics_row(relid, &row))
-		return false;
-	*origin = row.origin;
-	return true;
-}
-
 /*
  * read_statistics
  *		In the current memory context; NULL when there is nothing, or when it is
@@ -608,7 +594,7 @@ read_statistics(Oid relid)
 	MongoStatistics *statistics;
 	StatisticsRow row;
 
-	if (!read_statistics_row(relid, &row) || !row.origin.is_current)
+	if (!read_statistics_row(relid, &row))
 		return NULL;
 
 	statistics = palloc0(sizeof(MongoStatistics));

@@ -335,16 +335,6 @@ extern bool mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot);
 /* Have a scan note in 'log' the _id of each row it returns. */
 extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log);
 
-/*
- * mongo_log_slow_plan
- *		At the end of a scan that has waited for at least mongo_fdw.slow_command_ms in
- *		all: ask MongoDB for the plan of its last command, and log it.
- *
- * To be asked only where mongo_fdw.slow_command_plan is on.  MongoDB chooses the plan, without
- * running the command, and may take a second.  That it cannot be reached is raised.
- */
-extern void mongo_log_slow_plan(const MongoScanState *state);
-
 /*-------------------------------------------------------------------------
  * write_queue.c: a statement's writes to one collection, sent in order and in batches.
  *
@@ -382,13 +372,13 @@ extern MongoExtent mongo_extent_read(Oid relid);
  *		Operations of one kind, with the table's batch_size; lives in 'context', which must
  *		be the statement's.
  *
- * 'action', such as "insert into", names the statement in errors.  'deferred': its queue
+ * 'message' says what failed, should it fail, of the table "%s".  'deferred': its queue
  * sends nothing before it is seen, or mongo_writer_finish().  'command' is the statement's
  * CommandId.  What else differs is to be set in the writer before anything is added.
  */
 extern MongoWriter *mongo_writer_create(MemoryContext context, Relation relation,
 										UserMapping *user, MongoWriteKind kind,
-										const char *action, bool deferred, CommandId command);
+										const char *message, bool deferred, CommandId command);
 
 /* Add an operation of one document, or two (second may be NULL). */
 extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);

@@ -11,21 +11,17 @@
 #include "common.h"
 #include "options.h"
 #include "convert.h"
-#include "catalog.h"
 #include "remote.h"
 
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/timestamp.h"
-
-static void mongo_explain_statistics(const ForeignScan *plan, ExplainState *es);
 
 /* What a command looked at; all -1 without execution statistics. */
 typedef struct Examined
@@ -221,10 +217,7 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	if (es->analyze && state->results != NULL && mongo_results_reused(state->results) > 0)
 		ExplainPropertyInteger("Commands Saved", NULL, mongo_results_reused(state->results), es);
 	if (es->verbose)
-	{
 		explain_commands(node, es);
-		mongo_explain_statistics((ForeignScan *) node->ss.ps.plan, es);
-	}
 	if (es->analyze)
 		explain_usage(&state->usage, es);
 	if (mongo_explain_remote_plans)
@@ -462,12 +455,12 @@ reply_error(const bson_t *reply)
  *		The winning plan of 'command' by MongoDB's command explain, a line (char *) for
  *		each stage, with what it reads below it; or one line that says why there is none.
  *
- * 'max_time_ms', if not 0, bounds the time that MongoDB may take.  *examined is all
- * -1 where the verbosity does not tell.  That MongoDB cannot be reached is raised.
+ * *examined is all -1 where the verbosity does not tell.  That MongoDB cannot be reached is
+ * raised.
  */
 static List *
 ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
-			 const char *verbosity, int max_time_ms, Examined *examined)
+			 const char *verbosity, Examined *examined)
 {
 	bson_t	   *explain = bson_create_in(CurrentMemoryContext);
 	bson_t	   *wrapper = bson_create_in(CurrentMemoryContext);
@@ -478,8 +471,6 @@ ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 
 	BSON_APPEND_DOCUMENT(explain, "explain", command);
 	BSON_APPEND_UTF8(explain, "verbosity", verbosity);
-	if (max_time_ms > 0)
-		BSON_APPEND_INT32(explain, "maxTimeMS", max_time_ms);
 	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
 							  explain, true, NULL);
 
@@ -557,7 +548,7 @@ mongo_explain_remote(ForeignScanState *node, ExplainState *es, const char *datab
 		return;
 	}
 	show_lines(es, label, ask_for_plan(mongo_scan_user_mapping(node), database, command,
-									   es->analyze ? "executionStats" : "queryPlanner", 0,
+									   es->analyze ? "executionStats" : "queryPlanner",
 									   &examined));
 	if (!es->analyze || examined.keys < 0)
 		return;
@@ -568,113 +559,6 @@ mongo_explain_remote(ForeignScanState *node, ExplainState *es, const char *datab
 	if (es->timing)
 		ExplainPropertyInteger(numbered("Remote Time", number), "ms",
 							   examined.milliseconds, es);
-}
-
-/* ------- EXPLAIN: how old what planning knew of the collections is -------- */
-
-/* age_of: in the largest unit that fits, as "2 hours ago". */
-static const char *
-age_of(TimestampTz since)
-{
-	static const struct
-	{
-		int64		length;
-		const char *name;
-	}			units[] = {{USECS_PER_DAY, "day"}, {USECS_PER_HOUR, "hour"}, {USECS_PER_MINUTE, "minute"}};
-	int64		age = GetCurrentTimestamp() - since;
-
-	for (size_t i = 0; i < lengthof(units); i++)
-	{
-		int64		count = age / units[i].length;
-
-		if (count > 0)
-			return psprintf(INT64_FORMAT " %s%s ago", count, units[i].name,
-							count == 1 ? "" : "s");
-	}
-	return "less than a minute ago";
-}
-
-/* describe: NULL when nothing has been learned. */
-static const char *
-describe(Oid relid)
-{
-	MongoStatisticsOrigin origin;
-
-	if (!mongo_statistics_origin(relid, &origin))
-		return NULL;
-	if (!origin.is_current)
-		return psprintf("learned of collection %s, not used", origin.collection);
-	return psprintf("learned %s", age_of(origin.learned_at));
-}
-
-/*
- * mongo_explain_statistics
- *		Show when ANALYZE learned of the collections of this scan, or that what it
- *		learned is of others; nothing if it has learned nothing.
- */
-static void
-mongo_explain_statistics(const ForeignScan *plan, ExplainState *es)
-{
-	List	   *descriptions = NIL;
-	bool		known = false;
-	int			index = -1;
-	StringInfoData text;
-	ListCell   *cell;
-
-	initStringInfo(&text);
-	while ((index = bms_next_member(plan->fs_relids, index)) >= 0)
-	{
-		const RangeTblEntry *rte = rt_fetch(index, es->rtable);
-		const char *description;
-
-		/* outer joins have numbers as well */
-		if (rte->rtekind != RTE_RELATION)
-			continue;
-		description = describe(rte->relid);
-		known |= description != NULL;
-		descriptions = lappend(descriptions,
-							   list_make2(rte->eref->aliasname,
-										  (char *) (description ? description : "none")));
-	}
-	if (!known)
-		return;
-	foreach(cell, descriptions)
-	{
-		List	   *description = lfirst(cell);
-
-		if (list_length(descriptions) > 1)
-			appendStringInfo(&text, "%s%s: ", text.len > 0 ? ", " : "",
-							 (char *) linitial(description));
-		appendStringInfoString(&text, lsecond(description));
-	}
-	ExplainPropertyText("Statistics", text.data, es);
-}
-
-/* ---------------- The setting mongo_fdw.slow_command_plan ----------------- */
-
-/* How long MongoDB may choose between plans. */
-#define LONGEST_EXPLAIN_MS	1000
-
-void
-mongo_log_slow_plan(const MongoScanState *state)
-{
-	double		waited_ms = state->usage.wait_us / 1000.0;
-	Examined	examined;
-	StringInfoData plan;
-	ListCell   *cell;
-
-	if (mongo_slow_command_ms < 0 || waited_ms < mongo_slow_command_ms ||
-		state->run.command == NULL)
-		return;
-
-	initStringInfo(&plan);
-	foreach(cell, ask_for_plan(state->user, state->plan->database, state->run.command,
-							   "queryPlanner", LONGEST_EXPLAIN_MS, &examined))
-		appendStringInfo(&plan, "\n%s", (char *) lfirst(cell));
-	ereport(mongo_query_log_level(),
-			(errmsg("slow scan: %.3f ms on \"%s.%s\"", waited_ms,
-					state->plan->database, state->plan->collection),
-			 errdetail("Plan of its last command:%s", plan.data)));
 }
 
 /* ----------------- The setting mongo_fdw.log_remote_query ----------------- */

@@ -240,12 +240,16 @@ create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 static void
 create_writer(MongoModifyState *state, const EState *estate, bool deferred)
 {
+	static const char *const messages[] = {
+		[CMD_INSERT] = "could not insert into foreign table \"%s\"",
+		[CMD_UPDATE] = "could not update foreign table \"%s\"",
+		[CMD_DELETE] = "could not delete from foreign table \"%s\"",
+	};
+
 	/* COPY has no plan, and says no CommandId */
 	state->writer = mongo_writer_create(state->context, state->relation, state->user,
 										state->kind,
-										state->operation == CMD_INSERT ? "insert into" :
-										state->operation == CMD_UPDATE ? "update" : "delete from",
-										deferred, estate->es_plannedstmt != NULL ?
+										messages[state->operation], deferred, estate->es_plannedstmt != NULL ?
 										estate->es_output_cid : GetCurrentCommandId(true));
 }
 

@@ -735,8 +735,6 @@ mongo_end_foreign_scan(ForeignScanState *node)
 		return;
 	mongo_cursor_close(state->run.cursor);
 	state->run.cursor = NULL;
-	if (mongo_slow_command_plan)
-		mongo_log_slow_plan(state);
 	mongo_results_end(state->results);
 	state->results = NULL;
 }

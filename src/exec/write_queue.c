@@ -116,7 +116,7 @@ get_queue(MemoryContext context, const MongoExtent *extent)
 
 MongoWriter *
 mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
-					MongoWriteKind kind, const char *action, bool deferred, CommandId command)
+					MongoWriteKind kind, const char *message, bool deferred, CommandId command)
 {
 	MongoWriter *writer = MemoryContextAllocZero(context, sizeof(MongoWriter));
 	MongoExtent extent;
@@ -129,7 +129,7 @@ mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
 	writer->form.database = writer->options->database;
 	writer->form.collection = writer->options->collection;
 	writer->form.context_message =
-		MemoryContextStrdup(context, psprintf("could not %s foreign table \"%s\"", action,
+		MemoryContextStrdup(context, psprintf(message,
 											  RelationGetRelationName(relation)));
 	writer->form.ordered = true;
 	writer->form.comment = writer->options->comment;

@@ -24,7 +24,6 @@ bool		mongo_log_remote_query = false;
 bool		mongo_explain_remote_plans = false;
 bool		mongo_is_preloaded = false;
 int			mongo_slow_command_ms = -1;
-bool		mongo_slow_command_plan = false;
 char	   *mongo_hint = "";
 
 static const struct
@@ -65,10 +64,6 @@ static const struct
 		"Logs each command that is sent to MongoDB.",
 		NULL,
 	&mongo_log_remote_query, PGC_SUSET},
-	{"mongo_fdw.slow_command_plan",
-		"Logs MongoDB's plan for foreign scans that have waited for mongo_fdw.slow_command_ms.",
-		"It is asked for by another command.",
-	&mongo_slow_command_plan, PGC_SUSET},
 };
 
 /*
