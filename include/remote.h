@@ -414,73 +414,53 @@ extern bool mongo_connections_close(Oid serverid);
 typedef struct MongoCursor MongoCursor;
 
 /*
- * mongo_cursor_open
- *		A cursor on the result of 'command' (find, aggregate, ...), which is sent
- *		when the first document is asked for.
- *
- * 'command' must not hold $db.  getMore asks for 'batch_size' documents (0 =
- * the server's default).  The cursor and its lease live in 'context' and are
- * given back when that goes, at the latest.  Both 'context' and 'user' must live
- * as long as the cursor.  A connection is in use only while an answer is due, so
- * that any number of cursors may be open.
- *
- * A connection that breaks before the first document has been handed out is
- * replaced and the command sent once more (Retryable Reads specification).
- */
-extern MongoCursor *mongo_cursor_open(MemoryContext context, UserMapping *user,
-									  const char *database,
-									  const char *collection,
-									  const bson_t *command, int batch_size);
-
-/*
- * mongo_cursor_send_as
- *		What the options of a table say of its commands: which member is asked,
- *		where its read preference is not the server's (0), and the comment that they
- *		carry, with the escapes of remote_internal.h (NULL: the server's).
- *
- * To be said before the first document is asked for.  In a transaction of MongoDB's
- * the primary is asked.
- */
-extern void mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode,
-								 const char *comment);
-
-/*
- * mongo_cursor_reads
- *		What the command reads, if that is less than any collection of the database; its
- *		names must live as long as the cursor.
- */
-extern void mongo_cursor_reads(MongoCursor *cursor, const MongoExtent *extent);
-
-/*
- * mongo_cursor_precedes
- *		Others will be opened after this one: should something be written before, which
- *		they are not to meet, 'read' gives their documents to mongo_cursor_keep() instead.
- *		So many of this cursor's own are kept then.
+ * Should something be written, before a cursor is at its end, that others are not to meet
+ * which will be opened after it: gives their documents to mongo_cursor_keep().  So many of
+ * this cursor's own are kept then.
  */
 typedef void (*MongoCursorRead) (MongoCursor *cursor, int64 kept, void *arg);
-extern void mongo_cursor_precedes(MongoCursor *cursor, MongoCursorRead read, void *arg);
-extern void mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length);
+
+/* What to read.  All of it but 'command' must live as long as the cursor. */
+typedef struct MongoRead
+{
+	UserMapping *user;
+	const char *database;		/* in UTF-8 */
+	const char *collection;		/* as the caller calls it, for messages */
+	const bson_t *command;		/* find, aggregate, ..., without $db */
+	int			batch_size;		/* what getMore asks for; 0: the server's
+								 * default */
+	bool		batches_grow;	/* each getMore may ask for twice as many
+								 * documents as the last, up to batches of 4
+								 * MB or of a second */
+	mongoc_read_mode_t read_mode;	/* where it is not the server's (0) and
+									 * there is no transaction of MongoDB's */
+	const char *comment;		/* a table's own, with the escapes of
+								 * remote_internal.h; NULL: the server's */
+	const char *read_collection;	/* in UTF-8: nothing else is read; NULL:
+									 * any of the database may be */
+	const char *reply_field;	/* the reply has no cursor, but this field: it
+								 * is the only document.  Outside of
+								 * transactions alone */
+	MongoUsage *usage;			/* what the cursor causes is added to it; or
+								 * NULL */
+	MongoCursorRead read_others;	/* or NULL */
+	void	   *read_others_arg;
+} MongoRead;
 
 /*
- * mongo_cursor_grow_batches
- *		Each getMore may ask for twice as many documents as the last, up to batches of
- *		4 MB: a round trip then counts for less.  Not where a batch takes longer than a
- *		second, to come or to be read.
- */
-extern void mongo_cursor_grow_batches(MongoCursor *cursor);
-
-/*
- * mongo_cursor_expect_document
- *		The reply to the command, which is sent outside of transactions, has no cursor,
- *		but this field: it is the only document.
+ * mongo_cursor_open
+ *		A cursor on the result of a command, which is sent when the first document is asked
+ *		for.
  *
- * To be said before the first document is asked for; 'field' must live as long as
- * the cursor.
+ * The cursor and its lease live in 'context' and are given back when that goes, at the
+ * latest.  A connection is in use only while an answer is due, so that any number of cursors
+ * may be open.  A connection that breaks before the first document has been handed out is
+ * replaced and the command sent once more (Retryable Reads specification).
  */
-extern void mongo_cursor_expect_document(MongoCursor *cursor, const char *field);
+extern MongoCursor *mongo_cursor_open(MemoryContext context, const MongoRead *read);
 
-/* mongo_cursor_count_in: add what the cursor causes to 'usage', which must live as long. */
-extern void mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage);
+/* mongo_cursor_keep: of MongoCursorRead. */
+extern void mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length);
 
 /*
  * mongo_cursor_next

@@ -91,7 +91,6 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 {
 	BsonArray	pipeline = bson_array_create();
 	const bson_t *command;
-	MongoCursor *cursor;
 
 	mongo_append_deriving_stages(&pipeline, options);
 	if (size > 0)
@@ -105,10 +104,15 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 								 "{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
 								 bson_utf8(mongo_to_utf8(options->collection)),
 								 bson_array(pipeline.bson), bson_int32(batch));
-	cursor = mongo_cursor_open(CurrentMemoryContext, user, mongo_to_utf8(options->database),
-							   options->collection, command, batch);
-	mongo_cursor_send_as(cursor, options->read_mode, options->comment);
-	return cursor;
+	return mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
+		.user = user,
+		.database = mongo_to_utf8(options->database),
+		.collection = options->collection,
+		.command = command,
+		.batch_size = batch,
+		.read_mode = options->read_mode,
+		.comment = options->comment
+	});
 }
 
 /* ------------------------------ the rows ----------------------------------- */

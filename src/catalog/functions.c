@@ -452,9 +452,13 @@ open_aggregate(MemoryContext context, UserMapping *user, const char *database,
 
 	mongo_begin_command(user, database, stage != NULL);
 	if (stage == NULL)
-		return mongo_cursor_open(context, user, database,
-								 collection != NULL ? collection : "$cmd.aggregate",
-								 command, 0);
+		return mongo_cursor_open(context, &(MongoRead) {
+			.user = user,
+			.database = MemoryContextStrdup(context, database),
+			.collection = MemoryContextStrdup(context, collection != NULL ? collection :
+											  "$cmd.aggregate"),
+			.command = command
+		});
 
 	mongo_run_write_command(context, user, database, command,
 							psprintf("could not aggregate collection \"%s.%s\"",

@@ -440,8 +440,12 @@ import_list_collections(const ImportSource *source, const char *name)
 
 	if (name != NULL)
 		bson_append_template(command, "{filter: {name: @1}}", bson_utf8(mongo_to_utf8(name)));
-	cursor = mongo_cursor_open(CurrentMemoryContext, source->user, mongo_to_utf8(source->database),
-							   "$cmd.listCollections", command, 0);
+	cursor = mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
+		.user = source->user,
+		.database = mongo_to_utf8(source->database),
+		.collection = "$cmd.listCollections",
+		.command = command
+	});
 	while ((data = mongo_cursor_next(cursor, &length)) != NULL)
 	{
 		ImportCollection *collection;

@@ -362,27 +362,41 @@ bind_next_command(ForeignScanState *node)
 	}
 }
 
-/* open_cursor: on a command, in the run's context. */
-static MongoCursor *
-open_cursor(MongoScanState *state, const bson_t *command)
-{
-	MongoCursor *cursor;
+static void read_other_commands(MongoCursor *first, int64 kept, void *arg);
 
-	mongo_log_command(state->plan->database, command);
-	cursor = mongo_cursor_open(state->run.context, state->user, state->extent.database,
-							   state->plan->collection, command, state->plan->fetch_size);
-	if (state->plan->batches_grow)
-		mongo_cursor_grow_batches(cursor);
-	mongo_cursor_reads(cursor, &state->extent);
-	mongo_cursor_send_as(cursor, state->plan->read_mode, state->plan->comment);
-	mongo_cursor_count_in(cursor, &state->usage);
-	return cursor;
+/*
+ * open_cursor
+ *		On a command, in the run's context.  With a 'node' the plan's other commands may
+ *		follow it.
+ */
+static MongoCursor *
+open_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *node)
+{
+	const MongoScanPlan *plan = state->plan;
+	bool		is_followed = node != NULL && state->run.turn + 1 < state->ncommands;
+
+	mongo_log_command(plan->database, command);
+	return mongo_cursor_open(state->run.context, &(MongoRead) {
+		.user = state->user,
+		.database = state->extent.database,
+		.collection = plan->collection,
+		.command = command,
+		.batch_size = plan->fetch_size,
+		.batches_grow = plan->batches_grow,
+		.read_mode = plan->read_mode,
+		.comment = plan->comment,
+		.read_collection = state->extent.collection,
+		.reply_field = state->run.counts ? MONGO_COUNT_FIELD : NULL,
+		.usage = &state->usage,
+		.read_others = is_followed ? read_other_commands : NULL,
+		.read_others_arg = node
+	});
 }
 
 /*
  * read_other_commands
  *		Something is about to be written: what the plan's other commands find is kept by
- *		the run's cursor, too (mongo_cursor_precedes()).
+ *		the run's cursor, too (MongoCursorRead).
  */
 static void
 read_other_commands(MongoCursor *first, int64 kept, void *arg)
@@ -404,7 +418,7 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
 		if (mongo_bind_scan_command(node, rows, command) == MONGO_MATCH_NONE)
 			continue;
 		widened |= state->widened;
-		cursor = open_cursor(state, command);
+		cursor = open_cursor(state, command, NULL);
 		while ((document = mongo_cursor_next(cursor, &length)) != NULL)
 		{
 			mongo_cursor_keep(first, document, length);
@@ -429,11 +443,7 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 			return;
 		state->run.command = range;
 	}
-	state->run.cursor = open_cursor(state, state->run.command);
-	if (state->run.turn + 1 < state->ncommands)
-		mongo_cursor_precedes(state->run.cursor, read_other_commands, node);
-	if (state->run.counts)
-		mongo_cursor_expect_document(state->run.cursor, MONGO_COUNT_FIELD);
+	state->run.cursor = open_cursor(state, state->run.command, node);
 }
 
 /*

@@ -661,43 +661,84 @@ mongo_connection_is_on(const MongoConnection *connection, const char *host_and_p
 	return stream != NULL && strcmp(stream->host_and_port, host_and_port) == 0;
 }
 
-void
-mongo_connection_kill_command(const RemoteCursor *cursor, bson_t *command)
-{
-	bson_append_template(command, "{killCursors: @1, cursors: [@2]}",
-						 bson_utf8(cursor->collection), bson_int64(cursor->id));
-}
-
 /* What send_kill() is called with. */
-typedef struct CursorKill
+typedef struct CursorsKill
 {
 	MongoConnection *connection;
-	const RemoteCursor *cursor;
+	dlist_head	taken;			/* of RemoteCursor, of one collection */
+	bson_t		ids;
 	bson_t		command;
-	bool		sent;
-} CursorKill;
+} CursorsKill;
 
 static void
 send_kill(void *argument)
 {
-	CursorKill *kill = argument;
-	MongoConnection *connection = kill->connection;
+	CursorsKill *kill = argument;
+	const RemoteCursor *first = dlist_head_element(RemoteCursor, node, &kill->taken);
+	BsonArray	ids = {.bson = &kill->ids};
+	dlist_iter	iter;
 
-	mongo_connection_kill_command(kill->cursor, &kill->command);
-	mongo_send_and_forget(connection, kill->cursor->database, &kill->command);
-	kill->sent = !connection->broken;
+	dlist_foreach(iter, &kill->taken)
+		bson_array_append(&ids,
+						  bson_int64(dlist_container(RemoteCursor, node, iter.cur)->id));
+	BSON_APPEND_UTF8(&kill->command, "killCursors", first->collection);
+	BSON_APPEND_ARRAY(&kill->command, "cursors", &kill->ids);
+	mongo_send_and_forget(kill->connection, first->database, &kill->command);
 }
 
-bool
-mongo_connection_kill_cursor(MongoConnection *connection, const RemoteCursor *cursor)
+/* take_cursors: out of the list, those on the connection's server of one collection. */
+static bool
+take_cursors(const MongoConnection *connection, dlist_head *cursors, dlist_head *taken)
 {
-	CursorKill	kill = {connection, cursor, BSON_INITIALIZER, false};
+	const RemoteCursor *first = NULL;
+	dlist_mutable_iter iter;
 
-	if (!mongo_connection_is_clean(connection) || !mongo_connection_is_on(connection, cursor->host_and_port))
-		return false;
-	(void) mongo_protect(send_kill, &kill);
-	bson_destroy(&kill.command);
-	return kill.sent;
+	dlist_init(taken);
+	dlist_foreach_modify(iter, cursors)
+	{
+		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
+
+		if (!mongo_connection_is_on(connection, cursor->host_and_port) ||
+			(first != NULL && (strcmp(cursor->database, first->database) != 0 ||
+							   strcmp(cursor->collection, first->collection) != 0)))
+			continue;
+		first = first != NULL ? first : cursor;
+		dlist_delete(&cursor->node);
+		dlist_push_tail(taken, &cursor->node);
+	}
+	return first != NULL;
+}
+
+int
+mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors)
+{
+	CursorsKill kill = {.connection = connection};
+	int			count = 0;
+	dlist_mutable_iter iter;
+
+	while (mongo_connection_is_clean(connection) &&
+		   take_cursors(connection, cursors, &kill.taken))
+	{
+		bson_init(&kill.ids);
+		bson_init(&kill.command);
+		if (!mongo_protect(send_kill, &kill))
+			connection->broken = true;
+		bson_destroy(&kill.ids);
+		bson_destroy(&kill.command);
+		dlist_foreach_modify(iter, &kill.taken)
+		{
+			RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
+
+			if (connection->broken)
+				dlist_push_tail(cursors, &cursor->node);
+			else
+			{
+				free(cursor);
+				count++;
+			}
+		}
+	}
+	return count;
 }
 
 static void

@@ -207,7 +207,9 @@ kill_taken(void *argument)
 
 	for (int i = 0; i < end->ncursors; i++)
 	{
-		mongo_connection_kill_command(end->cursors[i], &end->commands[i]);
+		bson_append_template(&end->commands[i], "{killCursors: @1, cursors: [@2]}",
+							 bson_utf8(end->cursors[i]->collection),
+							 bson_int64(end->cursors[i]->id));
 		messages[i] = (MongoCommand) {
 			.database = end->cursors[i]->database,.document = &end->commands[i]
 		};
@@ -229,11 +231,12 @@ kill_taken(void *argument)
 	connection->broken = true;
 }
 
-void
+int
 mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cursors)
 {
 	CursorsEnd	end = {.connection = connection};
 	bool		goes_on = true;
+	int			count = 0;
 
 	while (goes_on && connection->transport.data_stream != NULL &&
 		   (end.ncursors = take_on_server(connection, cursors, end.cursors)) > 0)
@@ -258,5 +261,7 @@ mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cursors)
 				dlist_push_head(cursors, &end.cursors[i]->node);
 		}
 		goes_on = end.killed == MOST_AT_ONCE;
+		count += end.killed;
 	}
+	return count;
 }

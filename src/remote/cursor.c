@@ -17,15 +17,11 @@
 static void begin_anew(MongoCursor *cursor);
 static void forget_command(MongoCursor *cursor);
 static bool is_at_end(const MongoCursor *cursor);
-static MongoCommand next_command(MongoCursor *cursor, bson_t *view);
+static MongoCommand next_request(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
 static void send_next(MongoCursor *cursor);
 static bool send_request(MongoCursor *cursor, MongoTurn turn);
 static const MongoTurns cursor_turns;
-
-static void abandon_opened(MongoCursor *cursor);
-static void note_opened(MongoCursor *cursor, int64 id);
-static void forget_opened(MongoSession *session, MongoSessionCursor *opened);
 
 /*-------------------------------------------------------------------------
  * "Open this cursor, next document".
@@ -69,19 +65,26 @@ get_length(const uint8 *bytes)
 	return BSON_UINT32_FROM_LE(value);
 }
 
+/* connection_of: where the last reply has come from. */
+static MongoConnection *
+connection_of(const MongoCursor *cursor)
+{
+	return (cursor->session != NULL ? cursor->session->lease : cursor->lease)->connection;
+}
+
 pg_noreturn static void
 report_invalid_reply(MongoCursor *cursor, const char *detail)
 {
-	if (cursor->session == NULL && cursor->lease->connection != NULL)
-		cursor->lease->connection->broken = true;
-	mongo_report_violation(GetForeignServer(cursor->user->serverid)->servername, detail);
+	if (connection_of(cursor) != NULL)
+		connection_of(cursor)->broken = true;
+	mongo_report_violation(GetForeignServer(cursor->read.user->serverid)->servername, detail);
 }
 
 static const char *
 read_failure_message(MongoCursor *cursor)
 {
-	return psprintf("could not read collection \"%s.%s\"", cursor->database,
-					cursor->collection);
+	return psprintf("could not read collection \"%s.%s\"", cursor->read.database,
+					cursor->read.collection);
 }
 
 /* Split "database.collection"; a collection's name may have dots itself. */
@@ -103,34 +106,19 @@ note_namespace(MongoCursor *cursor, const char *ns, size_t length)
 	cursor->ns_collection[length] = '\0';
 }
 
-/*
- * note_server_cursor
- *		The server has opened a cursor or, with id 0, closed it.
- */
-static void
-note_server_cursor(MongoCursor *cursor, int64 id)
-{
-	if (cursor->session == NULL)
-		mongo_lease_note_cursor(cursor->lease, id, cursor->ns_database, cursor->ns_collection);
-	else if (id != 0 && cursor->open_in_session == NULL)
-		note_opened(cursor, id);
-	else if (id == 0 && cursor->open_in_session != NULL)
-		forget_opened(cursor->session, cursor->open_in_session);
-}
-
 /* grow_batches: the server has given the first batch or the next, and has more. */
 static void
 grow_batches(MongoCursor *cursor, bool is_next)
 {
 	TimestampTz now;
 
-	if (!cursor->batches_grow)
+	if (!cursor->read.batches_grow)
 		return;
 	now = GetCurrentTimestamp();
-	if (is_next && cursor->batch_size <= INT_MAX / 2 &&
+	if (is_next && cursor->read.batch_size <= INT_MAX / 2 &&
 		cursor->end - cursor->position <= LARGEST_GROWN_BATCH / 2 &&
 		!TimestampDifferenceExceeds(cursor->batch_at, now, SLOW_BATCH_MS))
-		cursor->batch_size *= 2;
+		cursor->read.batch_size *= 2;
 	cursor->batch_at = now;
 }
 
@@ -187,7 +175,8 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 		report_invalid_reply(cursor, "The cursor has no namespace.");
 
 	if (id != cursor->id)
-		note_server_cursor(cursor, id);
+		mongo_lease_note_cursor(cursor->lease, connection_of(cursor), id,
+								cursor->ns_database, cursor->ns_collection);
 	cursor->id = id;
 	if (id != 0)
 		grow_batches(cursor, is_next);
@@ -199,12 +188,10 @@ take_whole_reply(MongoCursor *cursor, const MongoReply *reply)
 {
 	bson_iter_t field;
 
-	if (!mongo_reply_find(reply, cursor->reply_field, &field))
+	if (!mongo_reply_find(reply, cursor->read.reply_field, &field))
 		report_invalid_reply(cursor, psprintf("The reply has no field \"%s\".",
-											  cursor->reply_field));
-	cursor->reply_document = reply->document;
-	cursor->reply_length = reply->length;
-	cursor->has_document = true;
+											  cursor->read.reply_field));
+	cursor->whole_reply = reply->document;
 }
 
 /*
@@ -267,13 +254,13 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	if (!ok)
 	{
 		/* the server has closed the cursor of a getMore that failed */
-		note_server_cursor(cursor, 0);
+		mongo_lease_note_cursor(cursor->lease, NULL, 0, NULL, NULL);
 		mongo_read_reply_failure(reply, &failure);
 		if (may_retry && (mongo_error_is_retryable(failure.code) || is_lost(failure.code)))
 			return false;
 		mongo_raise_failure(read_failure_message(cursor), &failure, NULL);
 	}
-	if (cursor->reply_field != NULL)
+	if (cursor->read.reply_field != NULL)
 		take_whole_reply(cursor, reply);
 	else if (cursor_document == NULL)
 		report_invalid_reply(cursor, "The reply has no cursor.");
@@ -381,7 +368,7 @@ fetch_in_session(MongoCursor *cursor)
 {
 	MemoryContext old_context;
 	bson_t		view;
-	MongoCommand command = next_command(cursor, &view);
+	MongoCommand command = next_request(cursor, &view);
 
 	old_context = MemoryContextSwitchTo(cursor->sent ? cursor->scratch : scratch_context(cursor));
 	mongo_session_read(cursor->session, command.database, command.document,
@@ -393,98 +380,59 @@ fetch_in_session(MongoCursor *cursor)
 	(void) take_cursor_reply(cursor, false);
 }
 
-/*
- * abandon
- *		Also the memory context callback, for a scan that fails.
- */
+/* forget: the memory context callback, for a scan that fails. */
 static void
-abandon(void *arg)
+forget(void *arg)
 {
-	MongoCursor *cursor = arg;
-
-	mongo_order_note_closed(cursor);
-	abandon_opened(cursor);
+	mongo_order_note_closed(arg);
 }
 
-/* keep_command: a copy, in the cursor's context. */
+/* keep_command: a copy, with what is known of its comment. */
 static void
 keep_command(MongoCursor *cursor, const bson_t *command)
 {
+	if (cursor->read.comment != NULL)
+	{
+		bson_t	   *copy = bson_copy_in(CurrentMemoryContext, command);
+
+		mongo_trace_append(cursor->read.comment, copy);
+		command = copy;
+	}
 	cursor->command_length = command->len;
-	cursor->command = MemoryContextAlloc(cursor->context, command->len);
+	cursor->command = palloc(command->len);
 	memcpy(cursor->command, bson_get_data(command), command->len);
 }
 
 MongoCursor *
-mongo_cursor_open(MemoryContext context, UserMapping *user,
-				  const char *database, const char *collection,
-				  const bson_t *command, int batch_size)
+mongo_cursor_open(MemoryContext context, const MongoRead *read)
 {
 	MongoCursor *cursor = MemoryContextAllocZero(context, sizeof(MongoCursor));
+	MemoryContext old_context = MemoryContextSwitchTo(context);
 
 	cursor->context = context;
-	cursor->user = user;
-	cursor->database = MemoryContextStrdup(context, database);
-	cursor->collection = MemoryContextStrdup(context, collection);
-	cursor->batch_size = batch_size;
-	cursor->replies[0].context = context;
-	cursor->replies[1].context = context;
-	mongo_cursor_count_in(cursor, &cursor->own_usage);
+	cursor->read = *read;
+	cursor->read.command = NULL;
+	if (read->usage == NULL)
+		cursor->read.usage = &cursor->own_usage;
+	for (size_t i = 0; i < lengthof(cursor->replies); i++)
+		cursor->replies[i] = (MongoReply) {.context = context,.usage = cursor->read.usage};
+	if (read->comment != NULL)
+		cursor->read.comment = mongo_trace_prepare(read->comment);
+	keep_command(cursor, read->command);
 
-	keep_command(cursor, command);
-	cursor->session = mongo_session_for_read(user);
-	if (cursor->session == NULL)
-		cursor->lease = mongo_lease_create(context, user, &cursor_turns, cursor);
-	cursor->callback.func = abandon;
+	cursor->session = mongo_session_for_read(read->user);
+	cursor->lease = mongo_lease_create(context, read->user, &cursor_turns, cursor);
+	cursor->lease->read_mode = read->read_mode;
+	Assert(cursor->session == NULL || read->reply_field == NULL);
+	cursor->callback.func = forget;
 	cursor->callback.arg = cursor;
 	MemoryContextRegisterResetCallback(context, &cursor->callback);
-	cursor->extent = (MongoExtent) {user->serverid, cursor->database, NULL};
+	cursor->extent = (MongoExtent) {
+		read->user->serverid, read->database, read->read_collection
+	};
 	mongo_order_note_open(cursor);
+	MemoryContextSwitchTo(old_context);
 	return cursor;
-}
-
-void
-mongo_cursor_grow_batches(MongoCursor *cursor)
-{
-	cursor->batches_grow = true;
-}
-
-/* add_comment: to the command, with what is known now. */
-static void
-add_comment(MongoCursor *cursor, const char *comment)
-{
-	bson_t	   *command = bson_create_in(cursor->context);
-	uint8	   *bytes = cursor->command;
-	bson_t		view;
-
-	if (!bson_view(&view, bytes, cursor->command_length))
-		elog(ERROR, "invalid command document");
-	cursor->comment = comment;
-	bson_concat(command, &view);
-	mongo_trace_append(comment, command);
-	keep_command(cursor, command);
-	pfree(bytes);
-}
-
-void
-mongo_cursor_send_as(MongoCursor *cursor, mongoc_read_mode_t read_mode, const char *comment)
-{
-	Assert(!cursor->sent && cursor->command != NULL);
-	if (cursor->lease != NULL)
-		cursor->lease->read_mode = read_mode;
-	if (comment != NULL)
-	{
-		MemoryContext old_context = MemoryContextSwitchTo(cursor->context);
-
-		add_comment(cursor, mongo_trace_prepare(comment));
-		MemoryContextSwitchTo(old_context);
-	}
-}
-
-void
-mongo_cursor_count_in(MongoCursor *cursor, MongoUsage *usage)
-{
-	cursor->usage = cursor->replies[0].usage = cursor->replies[1].usage = usage;
 }
 
 /* count_documents: those handed out since the last time. */
@@ -496,17 +444,7 @@ count_documents(MongoCursor *cursor)
 	if (count == 0)
 		return;
 	cursor->documents = 0;
-	if (cursor->lease != NULL)
-		mongo_activity_count(cursor->lease->activity, MONGO_COUNT_DOCUMENTS_READ, count);
-	else
-		mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_READ, count);
-}
-
-void
-mongo_cursor_expect_document(MongoCursor *cursor, const char *field)
-{
-	Assert(cursor->session == NULL && !cursor->sent);
-	cursor->reply_field = field;
+	mongo_activity_count(cursor->lease->activity, MONGO_COUNT_DOCUMENTS_READ, count);
 }
 
 /*
@@ -535,16 +473,9 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 
 	cursor->position = p + document_length;
 	cursor->documents++;
-	cursor->usage->documents++;
+	cursor->read.usage->documents++;
 	*length = document_length;
 	return p;
-}
-
-/* is_open: does it hold a connection, or belong to a session? */
-static bool
-is_open(const MongoCursor *cursor)
-{
-	return cursor->lease != NULL || cursor->session != NULL;
 }
 
 const uint8_t *
@@ -552,33 +483,31 @@ mongo_cursor_fetch(MongoCursor *cursor, uint32 *length)
 {
 	while (cursor->position == cursor->end)
 	{
-		if (cursor->has_document)
+		if (cursor->whole_reply != NULL)
 		{
-			cursor->has_document = false;
+			const uint8 *document = cursor->whole_reply;
+
+			cursor->whole_reply = NULL;
 			cursor->documents++;
-			cursor->usage->documents++;
-			*length = cursor->reply_length;
-			return cursor->reply_document;
+			cursor->read.usage->documents++;
+			*length = cursor->replies[cursor->current].length;
+			return document;
 		}
 
 		/* a server may send any number of empty batches */
 		CHECK_FOR_INTERRUPTS();
 		count_documents(cursor);
 
+		if (mongo_cursor_has_all(cursor))
+			return NULL;
 		if (cursor->session != NULL)
-		{
-			if (cursor->command == NULL && cursor->id == 0)
-				return NULL;
 			fetch_in_session(cursor);
-			continue;
-		}
-		if (!cursor->pending && !cursor->taken)
+		else
 		{
-			if (is_at_end(cursor))
-				return NULL;
-			(void) send_request(cursor, MONGO_TURN_NOW);
+			if (!cursor->pending && !cursor->taken)
+				(void) send_request(cursor, MONGO_TURN_NOW);
+			receive_batch(cursor);
 		}
-		receive_batch(cursor);
 	}
 	return next_in_batch(cursor, length);
 }
@@ -586,34 +515,30 @@ mongo_cursor_fetch(MongoCursor *cursor, uint32 *length)
 bool
 mongo_cursor_has_all(const MongoCursor *cursor)
 {
-	if (cursor->session != NULL)
-		return cursor->command == NULL && cursor->id == 0;
 	return !cursor->pending && !cursor->taken && is_at_end(cursor);
 }
 
 bool
 mongo_cursor_is_exhausted(const MongoCursor *cursor)
 {
-	return cursor->position == cursor->end && !cursor->has_document && cursor->nkept == 0 &&
+	return cursor->position == cursor->end && cursor->whole_reply == NULL && cursor->nkept == 0 &&
 		mongo_cursor_has_all(cursor);
 }
 
 void
 mongo_cursor_close(MongoCursor *cursor)
 {
-	if (cursor == NULL || !is_open(cursor))
+	if (cursor == NULL || cursor->lease == NULL)
 		return;
 	count_documents(cursor);
-	if (cursor->lease != NULL)
-		mongo_lease_release(cursor->lease);
+	mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
-	abandon(cursor);
+	mongo_order_note_closed(cursor);
 	cursor->session = NULL;
 	forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = cursor->taken = false;
-	cursor->position = cursor->end = cursor->reply_document = NULL;
-	cursor->has_document = false;
+	cursor->position = cursor->end = cursor->whole_reply = NULL;
 	mongo_cursor_forget_kept(cursor);
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
@@ -628,12 +553,12 @@ mongo_cursor_close(MongoCursor *cursor)
 static void
 report_disconnect(MongoCursor *cursor)
 {
-	mongo_report_disconnect(GetForeignServer(cursor->user->serverid)->servername);
+	mongo_report_disconnect(GetForeignServer(cursor->read.user->serverid)->servername);
 }
 
-/* next_command: the cursor's own, of which *view is made, or the request for more. */
+/* next_request: the cursor's own, of which *view is made, or the request for more. */
 static MongoCommand
-next_command(MongoCursor *cursor, bson_t *view)
+next_request(MongoCursor *cursor, bson_t *view)
 {
 	bson_t	   *get_more;
 
@@ -641,14 +566,14 @@ next_command(MongoCursor *cursor, bson_t *view)
 	{
 		if (!bson_view(view, cursor->command, cursor->command_length))
 			elog(ERROR, "invalid command document");
-		return (MongoCommand) {.database = cursor->database,.document = view};
+		return (MongoCommand) {.database = cursor->read.database,.document = view};
 	}
 	get_more = bson_create_in(scratch_context(cursor));
 	BSON_APPEND_INT64(get_more, "getMore", cursor->id);
 	BSON_APPEND_UTF8(get_more, "collection", cursor->ns_collection);
-	if (cursor->batch_size > 0)
-		BSON_APPEND_INT32(get_more, "batchSize", cursor->batch_size);
-	mongo_trace_append(cursor->comment, get_more);
+	if (cursor->read.batch_size > 0)
+		BSON_APPEND_INT32(get_more, "batchSize", cursor->read.batch_size);
+	mongo_trace_append(cursor->read.comment, get_more);
 	return (MongoCommand) {.database = cursor->ns_database,.document = get_more};
 }
 
@@ -657,7 +582,7 @@ static bool
 send_command(MongoCursor *cursor)
 {
 	bson_t		view;
-	MongoCommand command = next_command(cursor, &view);
+	MongoCommand command = next_request(cursor, &view);
 
 	if (!mongo_send_or_raise(cursor->lease->connection, &command,
 							 &cursor->replies[1 - cursor->current]))
@@ -682,7 +607,7 @@ begin_anew(MongoCursor *cursor)
 	cursor->id = 0;
 	cursor->sent = cursor->opened = false;
 	cursor->position = cursor->end = NULL;
-	mongo_lease_renew(cursor->lease, cursor->user);
+	mongo_lease_renew(cursor->lease, cursor->read.user);
 	if (!send_command(cursor))
 		report_disconnect(cursor);
 	forget_command(cursor);
@@ -709,7 +634,7 @@ send_next(MongoCursor *cursor)
 static bool
 send_request(MongoCursor *cursor, MongoTurn turn)
 {
-	if (!mongo_lease_take(cursor->lease, cursor->user, turn))
+	if (!mongo_lease_take(cursor->lease, cursor->read.user, turn))
 		return false;
 	send_next(cursor);
 	return true;
@@ -738,7 +663,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 {
 	MongoConnection *connection;
 
-	if (cursor->position != cursor->end || cursor->has_document || cursor->nkept > 0 ||
+	if (cursor->position != cursor->end || cursor->whole_reply != NULL || cursor->nkept > 0 ||
 		cursor->session != NULL || cursor->taken ||
 		(!cursor->pending && is_at_end(cursor)))
 		return true;
@@ -811,7 +736,7 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 		id = bson_iter_as_int64(&found);
 	if (id == 0)
 		/* failed or at its end: there is no cursor to close any more */
-		mongo_lease_note_cursor(cursor->lease, 0, NULL, NULL);
+		mongo_lease_note_cursor(cursor->lease, NULL, 0, NULL, NULL);
 	else if (cursor->id == 0 &&
 			 bson_iter_init_from_data(&iter, reply->document, reply->length) &&
 			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
@@ -823,7 +748,8 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 		if (dot == NULL)
 			return;
 		*dot = '\0';
-		mongo_lease_note_cursor(cursor->lease, id, names, dot + 1);
+		mongo_lease_note_cursor(cursor->lease, cursor->lease->connection, id, names,
+								dot + 1);
 	}
 }
 
@@ -884,130 +810,3 @@ static const MongoTurns cursor_turns = {
 	.serve = serve,
 	.discard_answer = discard_answer
 };
-
-/* ----- The cursors that a MongoDB transaction has open on the server ------ */
-
-/*
- * So many are killed at a time: a scan that ends early costs a hundredth of a
- * command, and MongoDB holds at most so many in vain.
- */
-#define MOST_ABANDONED		100
-
-struct MongoSessionCursor
-{
-	dlist_node	node;			/* in session->cursors */
-	MongoSessionCursor **handle;	/* the reader's, or NULL: abandoned */
-	int64		id;
-	char	   *database;
-	char	   *collection;
-	bool		in_command;		/* in the one that kills some of them */
-};
-
-/* note_opened: the server has opened one; those abandoned are killed when they are many. */
-static void
-note_opened(MongoCursor *cursor, int64 id)
-{
-	MongoSession *session = cursor->session;
-	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
-	MongoSessionCursor *opened = palloc0(sizeof(MongoSessionCursor));
-
-	opened->id = id;
-	opened->database = pstrdup(cursor->ns_database);
-	opened->collection = pstrdup(cursor->ns_collection);
-	MemoryContextSwitchTo(old_context);
-	opened->handle = &cursor->open_in_session;
-	cursor->open_in_session = opened;
-	dlist_push_tail(&session->cursors, &opened->node);
-	if (session->nabandoned < Max(session->kill_at, MOST_ABANDONED))
-		return;
-	mongo_session_kill_cursors(session, false);
-	mongo_lease_check_interrupts(session->lease);
-}
-
-/* abandon_opened: nobody reads on.  Neither raises nor sends anything. */
-static void
-abandon_opened(MongoCursor *cursor)
-{
-	if (cursor->open_in_session == NULL)
-		return;
-	cursor->open_in_session->handle = NULL;
-	cursor->open_in_session = NULL;
-	cursor->session->nabandoned++;
-}
-
-/* forget_opened: the server has closed it. */
-static void
-forget_opened(MongoSession *session, MongoSessionCursor *opened)
-{
-	if (opened->handle != NULL)
-		*opened->handle = NULL;
-	else
-		session->nabandoned--;
-	dlist_delete(&opened->node);
-	pfree(opened->database);
-	pfree(opened->collection);
-	pfree(opened);
-}
-
-/*
- * append_ids
- *		The ids of those to be killed that are of one collection, which is *first's; false
- *		if there are none.
- */
-static bool
-append_ids(MongoSession *session, bool all, bson_t *list, MongoSessionCursor **first)
-{
-	BsonArray	ids = {.bson = list};
-	dlist_iter	iter;
-
-	*first = NULL;
-	dlist_foreach(iter, &session->cursors)
-	{
-		MongoSessionCursor *opened = dlist_container(MongoSessionCursor, node, iter.cur);
-
-		opened->in_command = all || opened->handle == NULL;
-		if (opened->in_command && *first == NULL)
-			*first = opened;
-		opened->in_command &= *first != NULL &&
-			strcmp(opened->database, (*first)->database) == 0 &&
-			strcmp(opened->collection, (*first)->collection) == 0;
-		if (opened->in_command)
-			bson_array_append(&ids, bson_int64(opened->id));
-	}
-	return *first != NULL;
-}
-
-void
-mongo_session_kill_cursors(MongoSession *session, bool all)
-{
-	bool		killed = session->lease != NULL;
-
-	while (killed)
-	{
-		bson_t		list = BSON_INITIALIZER;
-		bson_t		command = BSON_INITIALIZER;
-		MongoSessionCursor *first;
-		dlist_mutable_iter iter;
-
-		killed = append_ids(session, all, &list, &first);
-		if (killed)
-		{
-			BSON_APPEND_UTF8(&command, "killCursors", first->collection);
-			BSON_APPEND_ARRAY(&command, "cursors", &list);
-			killed = mongo_session_run_kill(session, first->database, &command);
-		}
-		bson_destroy(&list);
-		bson_destroy(&command);
-		if (!killed)
-			break;
-		dlist_foreach_modify(iter, &session->cursors)
-		{
-			MongoSessionCursor *opened = dlist_container(MongoSessionCursor, node, iter.cur);
-
-			if (opened->in_command)
-				forget_opened(session, opened);
-		}
-	}
-	/* what cannot be killed now is not asked for again with each scan */
-	session->kill_at = session->nabandoned + MOST_ABANDONED;
-}

@@ -148,12 +148,6 @@ mongo_order_note_closed(MongoCursor *cursor)
 	cursor->listed = false;
 }
 
-void
-mongo_cursor_reads(MongoCursor *cursor, const MongoExtent *extent)
-{
-	cursor->extent = *extent;
-}
-
 /* create_kept: the store, whose file belongs to whom the cursor belongs to. */
 static void
 create_kept(MongoCursor *cursor)
@@ -168,13 +162,6 @@ create_kept(MongoCursor *cursor)
 	cursor->kept = tuplestore_begin_heap(false, false, work_mem);
 	CurrentResourceOwner = old_owner;
 	MemoryContextSwitchTo(old_context);
-}
-
-void
-mongo_cursor_precedes(MongoCursor *cursor, MongoCursorRead read, void *arg)
-{
-	cursor->read_others = read;
-	cursor->read_others_arg = arg;
 }
 
 /* Should it fail, the cursor cannot be read on. */
@@ -207,7 +194,7 @@ set_aside_batch(MongoCursor *cursor)
 	if (cursor->held.message.data != NULL)
 		return;
 	cursor->held = *reply;
-	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->usage};
+	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->read.usage};
 }
 
 /* read_to_end: what an error may quote is judged as when the cursor's owner reads. */
@@ -220,7 +207,7 @@ read_to_end(MongoCursor *cursor)
 	Oid			userid;
 	int			security;
 
-	if (mongo_cursor_has_all(cursor) && cursor->read_others == NULL)
+	if (mongo_cursor_has_all(cursor) && cursor->read.read_others == NULL)
 		return;
 	if (cursor->kept == NULL)
 		create_kept(cursor);
@@ -230,12 +217,12 @@ read_to_end(MongoCursor *cursor)
 	mongo_begin_work(&work, cursor->tables);
 	while ((document = mongo_cursor_fetch(cursor, &length)) != NULL)
 		mongo_cursor_keep(cursor, document, length);
-	if (cursor->read_others != NULL)
+	if (cursor->read.read_others != NULL)
 	{
 		/* some are missing until all of them are there */
 		cursor->keeping = true;
-		cursor->read_others(cursor, cursor->nkept, cursor->read_others_arg);
-		cursor->read_others = NULL;
+		cursor->read.read_others(cursor, cursor->nkept, cursor->read.read_others_arg);
+		cursor->read.read_others = NULL;
 		cursor->keeping = false;
 	}
 	mongo_end_work(&work);
@@ -253,7 +240,7 @@ finish_cursors(const MongoExtent *extent, bool in_transaction)
 		MongoCursor *cursor = dlist_container(MongoCursor, node, iter.cur);
 
 		/* what is opened later is in the transaction, too */
-		if (((cursor->session != NULL) == in_transaction || cursor->read_others != NULL) &&
+		if (((cursor->session != NULL) == in_transaction || cursor->read.read_others != NULL) &&
 			mongo_extents_meet(&cursor->extent, extent))
 			read_to_end(cursor);
 	}
@@ -293,7 +280,7 @@ next_kept(MongoCursor *cursor, uint32 *length)
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
 				 errmsg("could not keep the documents of collection \"%s.%s\"",
-						cursor->database, cursor->collection),
+						cursor->read.database, cursor->read.collection),
 				 errdetail("A write in the same session needed them to be read, and that has failed.")));
 	if (cursor->nkept == 0)
 		return NULL;

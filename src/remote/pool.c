@@ -111,6 +111,7 @@ find_entry(Oid umid)
 		dlist_init(&entry->waiting);
 		dlist_init(&entry->readers);
 		dlist_init(&entry->orphans);
+		entry->norphans = 0;
 	}
 	return entry;
 }
@@ -135,24 +136,12 @@ close_connection(MongoConnection *connection)
 	mongo_connection_close(connection);
 }
 
-/*
- * kill_orphans
- *		Tell the connection's server which of its cursors others had to leave open.
- */
+/* kill_orphans: those of the connection's server, of the cursors that nobody reads on. */
 static void
 kill_orphans(MongoConnection *connection)
 {
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &connection->entry->orphans)
-	{
-		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
-
-		if (!mongo_connection_kill_cursor(connection, cursor))
-			continue;
-		dlist_delete(&cursor->node);
-		free(cursor);
-	}
+	connection->entry->norphans -=
+		mongo_connection_kill_cursors(connection, &connection->entry->orphans);
 }
 
 /* ----------------- Leases: the exclusive use of a connection ------------------ */
@@ -172,7 +161,7 @@ forget_cursor(MongoLease *lease)
 }
 
 void
-mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
+mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cursor_id,
 						const char *database, const char *collection)
 {
 	RemoteCursor *cursor = &lease->cursor;
@@ -180,18 +169,20 @@ mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
 	if (cursor->id == cursor_id)
 		return;
 	forget_cursor(lease);
-	if (cursor_id == 0 || lease->connection == NULL ||
-		lease->connection->transport.data_stream == NULL)
+	if (cursor_id == 0 || connection == NULL || connection->transport.data_stream == NULL)
 		return;
 	cursor->id = cursor_id;
 	strlcpy(cursor->database, database, sizeof(cursor->database));
 	strlcpy(cursor->collection, collection, sizeof(cursor->collection));
-	strlcpy(cursor->host_and_port, lease->connection->transport.data_stream->host_and_port,
+	strlcpy(cursor->host_and_port, connection->transport.data_stream->host_and_port,
 			sizeof(cursor->host_and_port));
-	lease->home = lease->connection;
+	lease->home = connection;
 	lease->home->cursors++;
 	dlist_push_tail(&lease->entry->readers, &lease->reader_node);
 }
+
+/* So many are closed at a time in a transaction that goes on. */
+#define MOST_ORPHANS	100
 
 /*
  * leave_cursor
@@ -202,21 +193,26 @@ static void
 leave_cursor(MongoLease *lease)
 {
 	RemoteCursor *cursor = malloc(sizeof(RemoteCursor));
+	MongoConnection *home = lease->home;
 
 	if (cursor != NULL)
 	{
 		*cursor = lease->cursor;
 		dlist_push_tail(&lease->entry->orphans, &cursor->node);
+		lease->entry->norphans++;
 		needs_sweep = true;
 	}
 	forget_cursor(lease);
+	if (lease->entry->norphans % MOST_ORPHANS == 0 && home != NULL &&
+		mongo_connection_is_clean(home))
+		kill_orphans(home);
 }
 
 /*
  * kill_cursor
  *		Have a cursor closed that nobody reads on: by a connection that is on its
  *		server, over a connection of its own while a getMore is under way, or
- *		else by the next connection that is leased.
+ *		else by the next connection that is leased or comes back.
  *
  * As the process exits there is no next one: what is closed over that connection are
  * the cursors of all.
@@ -226,7 +222,6 @@ kill_cursor(MongoLease *lease)
 {
 	MongoConnection *connection = lease->connection;
 	MongoConnection *busy = NULL;
-	bool		left = false;
 	dlist_mutable_iter iter;
 
 	if (connection == NULL || !mongo_connection_is_clean(connection))
@@ -235,13 +230,9 @@ kill_cursor(MongoLease *lease)
 		connection = lease->cursor.id != 0 ? find_idle(lease) : NULL;
 	}
 	if (lease->cursor.id != 0)
-	{
-		left = connection == NULL || !mongo_connection_kill_cursor(connection, &lease->cursor);
-		if (left)
-			leave_cursor(lease);
-		else
-			forget_cursor(lease);
-	}
+		leave_cursor(lease);
+	if (connection != NULL)
+		kill_orphans(connection);
 	if (busy == NULL || busy->in_flight == 0)
 		return;
 	if (proc_exit_inprogress)
@@ -249,8 +240,8 @@ kill_cursor(MongoLease *lease)
 		dlist_foreach_modify(iter, &lease->entry->readers)
 			leave_cursor(dlist_container(MongoLease, reader_node, iter.cur));
 	}
-	if (left || proc_exit_inprogress)
-		mongo_kill_cursors_beside(busy, &lease->entry->orphans);
+	if (connection == NULL || proc_exit_inprogress)
+		lease->entry->norphans -= mongo_kill_cursors_beside(busy, &lease->entry->orphans);
 }
 
 /* --------------------------- beginning and ending --------------------------- */

@@ -673,16 +673,12 @@ extern bool mongo_connection_is_on(const MongoConnection *connection,
 								   const char *host_and_port);
 
 /*
- * mongo_connection_kill_command
- *		The command that closes a cursor.
- *
- * mongo_connection_kill_cursor
- *		Have the server close a cursor of its own; false unless the connection is on that
- *		server and clean, and stays so.  Neither waits nor raises.
+ * mongo_connection_kill_cursors
+ *		Have the server close those of the listed RemoteCursor that are its own, which are
+ *		freed: a command a collection.  How many; none unless the connection is clean.  Neither
+ *		waits nor raises.
  */
-extern void mongo_connection_kill_command(const RemoteCursor *cursor, bson_t *command);
-extern bool mongo_connection_kill_cursor(MongoConnection *connection,
-										 const RemoteCursor *cursor);
+extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors);
 
 /*
  * mongo_connection_end_session
@@ -732,13 +728,13 @@ extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *l
 /*
  * mongo_kill_cursors_beside
  *		Close those listed cursors, of RemoteCursor, that are on the connection's server,
- *		over another connection.  They are taken out and freed.
+ *		over another connection.  They are taken out and freed; how many.
  *
  * For a connection with a getMore under way, which MongoDB does not end when its
  * connection closes (seen in 6.0).  Takes 300 ms at most; as the process exits, all calls
  * together a second.  Never raises.
  */
-extern void mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cursors);
+extern int	mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cursors);
 
 /* --------------- pool.c: who has which connection, and who waits ------------- */
 
@@ -798,6 +794,7 @@ typedef struct PoolEntry
 	dlist_head	readers;		/* of MongoLease with a cursor */
 	dlist_head	orphans;		/* of RemoteCursor: to be killed, see
 								 * kill_cursor() */
+	int			norphans;
 } PoolEntry;
 
 /* Which of its entry's lists a lease is in by 'node'. */
@@ -866,11 +863,12 @@ extern void mongo_lease_check_interrupts(MongoLease *lease);
 
 /*
  * mongo_lease_note_cursor
- *		Remember the cursor that the server of the lease's connection holds open, to
- *		be killed when the lease ends; id 0: there is none any more.  Never raises.
+ *		Remember the cursor that the server of a connection, the lease's or that of its
+ *		transaction, holds open, to be killed when the lease ends; id 0: there is none any
+ *		more.  Never raises.
  */
-extern void mongo_lease_note_cursor(MongoLease *lease, int64 cursor_id,
-									const char *database,
+extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection,
+									int64 cursor_id, const char *database,
 									const char *collection);
 
 /*
@@ -1041,9 +1039,6 @@ struct MongoSession
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
 	bool		uncommittable;	/* a savepoint that wrote was rolled back */
 	bool		maybe_open;		/* a commit failed; locks may be held for it */
-	dlist_head	cursors;		/* of MongoSessionCursor: open on the server */
-	int			nabandoned;		/* of these, that nobody reads */
-	int			kill_at;		/* when they are to be killed */
 };
 
 /*
@@ -1053,13 +1048,6 @@ struct MongoSession
  */
 extern void mongo_session_read(MongoSession *session, const char *database,
 							   const bson_t *command, MongoReply *reply, const char *message);
-
-/*
- * mongo_session_run_kill
- *		Run killCursors in the session; false where the server cannot be told.
- */
-extern bool mongo_session_run_kill(MongoSession *session, const char *database,
-								   const bson_t *command);
 
 /*
  * mongo_session_lease, mongo_session_return_lease
@@ -1112,36 +1100,21 @@ extern void mongo_commands_at_subtransaction_event(SubXactEvent event);
 
 /* ------------------------ cursor.c, order.c: cursors -------------------------- */
 
-/*
- * A cursor that a MongoDB transaction has open on the server; opaque.
- *
- * The end of the transaction that opened it does not close it (seen in 6.0).  Those that
- * nobody reads to the end are killed, some at a time, and what is left when the transaction
- * ends.
- */
-typedef struct MongoSessionCursor MongoSessionCursor;
-
 struct MongoCursor
 {
 	MemoryContext context;
-	UserMapping *user;
-	MongoLease *lease;			/* NULL when closed, and in a session */
+	MongoRead	read;			/* 'command' is not kept; 'usage' is never
+								 * NULL, 'comment' prepared */
+	MongoLease *lease;			/* NULL when closed; in a session it holds no
+								 * connection */
 	void	   *tag;			/* the caller's */
 	MongoSession *session;		/* of a transaction; NULL outside */
-	MongoSessionCursor *open_in_session;	/* NULL: not, or no more */
 	MemoryContextCallback callback;
 	MemoryContext scratch;		/* what a request is made of; NULL: none yet */
-	const char *database;
-	const char *collection;		/* as the caller calls it, for messages */
 	uint8	   *command;		/* kept to be sent again; NULL: no more */
 	bool		opened;			/* its reply has come */
 	uint32		command_length;
-	int			batch_size;
-	bool		batches_grow;
 	TimestampTz batch_at;		/* when the last batch came, if they grow */
-	const char *reply_field;	/* of mongo_cursor_expect_document(), or NULL */
-	const char *comment;		/* as remote_internal.h prepares it; NULL: the
-								 * server's */
 
 	bool		sent;			/* the command has been */
 	bool		pending;		/* a request is in flight */
@@ -1151,7 +1124,6 @@ struct MongoCursor
 	char	   *ns_database;	/* where getMore goes */
 	char	   *ns_collection;
 
-	MongoUsage *usage;			/* what it causes: own_usage or the caller's */
 	MongoUsage	own_usage;
 	uint64		documents;		/* not added to server and user's counts yet */
 
@@ -1159,9 +1131,7 @@ struct MongoCursor
 	int			current;
 	const uint8 *position;		/* of the next array element */
 	const uint8 *end;			/* of the batch's elements */
-	bool		has_document;	/* the reply is to be handed out */
-	const uint8 *reply_document;
-	uint32		reply_length;
+	const uint8 *whole_reply;	/* to be handed out, if not NULL */
 
 	/* of order.c: */
 	dlist_node	node;			/* in the list of open cursors */
@@ -1174,18 +1144,9 @@ struct MongoCursor
 								 * or NULL */
 	TupleTableSlot *kept_slot;
 	int64		nkept;			/* not handed out yet */
-	MongoCursorRead read_others;	/* of mongo_cursor_precedes(), or NULL */
-	void	   *read_others_arg;
 	bool		keeping;		/* and still so afterwards: one is missing */
 	MongoReply	held;			/* has the document that was handed out last */
 };
-
-/*
- * mongo_session_kill_cursors
- *		Kill those abandoned, or all: a command for each collection.  Does not raise; the
- *		caller asks the lease for interrupts.  What could not be killed stays listed.
- */
-extern void mongo_session_kill_cursors(MongoSession *session, bool all);
 
 /*
  * mongo_cursor_fetch: the next document from MongoDB, NULL at the end.

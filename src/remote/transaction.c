@@ -71,9 +71,6 @@ typedef enum MongoCommitOutcome
 	MONGO_COMMIT_UNKNOWN
 } MongoCommitOutcome;
 
-/* How long an abort may go on closing cursors. */
-#define KILL_CURSORS_MS		500
-
 /* In TopTransactionContext; NIL between transactions. */
 static List *sessions = NIL;
 
@@ -260,28 +257,6 @@ mongo_session_read(MongoSession *session, const char *database, const bson_t *co
 	mongo_lease_check_interrupts(session->lease);
 	if (!succeeded)
 		mongo_raise_failure(message, &failure, NULL);
-}
-
-/* ------------------------------- cursors ------------------------------------ */
-
-bool
-mongo_session_run_kill(MongoSession *session, const char *database, const bson_t *command)
-{
-	bson_t		fields = BSON_INITIALIZER;
-	MongoCommand message = {.database = database,.document = command,.fields = &fields};
-	MongoReply	reply = {.context = CurrentMemoryContext};
-	MongoFailure failure;
-	bool		succeeded;
-
-	if (session->over || session->maybe_open)
-		BSON_APPEND_DOCUMENT(&fields, "lsid", session->lsid);
-	else
-		append_session(session, &fields);
-	succeeded = mongo_connection_is_clean(session->lease->connection) &&
-		run_in_transaction(session, &message, &reply, &failure);
-	bson_destroy(&fields);
-	mongo_reply_free(&reply);
-	return succeeded;
 }
 
 /* ------------------------------- the end ----------------------------------- */
@@ -656,10 +631,7 @@ commit_sessions(void)
 	foreach(cell, sessions)
 		refuse_to_commit(lfirst(cell));
 	foreach(cell, sessions)
-	{
-		mongo_session_kill_cursors(lfirst(cell), true);
 		finish_reading(lfirst(cell));
-	}
 	CHECK_FOR_INTERRUPTS();
 	mongo_memory_check(0);
 	PreCommit_CheckForSerializationFailure();
@@ -736,25 +708,15 @@ abort_transaction(MongoSession *session)
 	return told;
 }
 
-/*
- * tell_of_end
- *		Abort what is still open, and close cursors.
- */
+/* tell_of_end: abort what is still open. */
 static void
 tell_of_end(void *argument)
 {
 	MongoSession *session = argument;
-	MongoTransport *transport = &session->lease->connection->transport;
 
 	if (session->used && !session->over && !abort_transaction(session))
 		warn_of_open_transaction(session);
 	session->over = true;
-	if (mongo_connection_is_clean(session->lease->connection))
-	{
-		mongo_begin_ending(transport, KILL_CURSORS_MS, 0);
-		mongo_session_kill_cursors(session, true);
-		mongo_finish_ending(transport);
-	}
 }
 
 /*
@@ -931,7 +893,6 @@ create_session(const UserMapping *user)
 	session->user = mongo_user_mapping(user->userid, user->serverid);
 	session->server_name = server->servername;
 	session->mode = mongo_connection_options(server, session->user)->transactions;
-	dlist_init(&session->cursors);
 	sessions = lappend(sessions, session);
 	MemoryContextSwitchTo(old_context);
 	return session;

@@ -440,7 +440,7 @@ lasting_error_context(void *arg)
 		return;
 	if (flight->batch->first_row > 0)
 		errcontext("rows of this statement already written: %lld",
-				   (long long) (flight->batch->rows_before + flight->written));
+				   (long long) flight->batch->rows_before + flight->written);
 	mongo_write_doubt_add(&doubt, flight->write.end, most_documents(flight));
 	doubtful = mongo_write_doubt_text(&doubt);
 	if (doubtful != NULL)
