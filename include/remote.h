@@ -499,17 +499,6 @@ extern pgsocket mongo_cursor_socket(MongoCursor *cursor);
 extern void mongo_cursor_ask_now(MongoCursor *cursor);
 
 /*
- * mongo_cursor_set_tag, mongo_cursor_waits_for
- *		Mark a cursor; is a request in flight, of the same user mapping, whose
- *		cursor's mark meets the condition?  The turn of one that waits comes when it
- *		is answered.
- */
-extern void mongo_cursor_set_tag(MongoCursor *cursor, void *tag);
-extern bool mongo_cursor_waits_for(MongoCursor *cursor,
-								   bool (*condition) (const void *tag, const void *arg),
-								   const void *arg);
-
-/*
  * mongo_cursor_close
  *		Give the lease back; tells the server when the cursor is still open
  *		there.  Idempotent; NULL is accepted.

@@ -132,7 +132,7 @@ fails("SELECT mongo_command('nowhere', 'db', '{\"ping\": 1}')", qr/server "nowhe
 
 # What writes is not rolled back: a warning tells what a transaction, or a savepoint, has run.
 my $insert = q{SELECT mongo_command('mongodb', 'db', '{"insert": "lasting", "documents": [{}]}') ->> 'n';};
-my $stayed = qr/WARNING:  01000: commands on server "mongodb" were not rolled back\nDETAIL:  /;
+my $stayed = qr/WARNING:  01000: changes on server "mongodb" were not rolled back\nDETAIL:  /;
 
 # warned
 #	What the statements warn of.

@@ -224,7 +224,7 @@ is($stdout, 100, 'REPEATABLE READ');
 my $before = balance(2);
 ($stdout, $stderr) = run_sql(q{BEGIN; UPDATE accounts SET balance = 1 WHERE _id = 2;
 	SELECT mongo_command('mongodb', 'db', '{"update": "accounts", "updates": [{"q": {"_id": 3}, "u": {"$set": {"balance": 33}}}]}') ->> 'n'; ROLLBACK});
-is($stderr =~ s/^psql:\S+ |^LOCATION.*(\n|\z)//mgr, "WARNING:  01000: commands on server \"mongodb\" were not rolled back\nDETAIL:  1 command that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions.\n",
+is($stderr =~ s/^psql:\S+ |^LOCATION.*(\n|\z)//mgr, "WARNING:  01000: changes on server \"mongodb\" were not rolled back\nDETAIL:  1 command that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions.\n",
 	'ROLLBACK warns of mongo_command() beside a MongoDB transaction');
 is(balance(3), 33, '... which stays');
 is(balance(2), $before, '... while the transaction does not');

@@ -181,12 +181,12 @@ $mongod->fill('db', 'things', $COUNT, 0);
 ($stderr) = given_up('mongo_command()', $mongod,
 	'SELECT mongo_command(\'alone\', \'db\', \'{"update": "things", "updates": [{"q": {}, "u": {"$set": {"n": 6}}, "multi": true}]}\'::json)',
 	%direct, filter => '{"n": 6}');
-like($stderr, qr/WARNING:  01000: a command on server "alone" was broken off\nDETAIL:  What it has changed stays; MongoDB has ended it/,
+like($stderr, qr/WARNING:  01000: changes on server "alone" were not rolled back\nDETAIL:  MongoDB has ended a command that may have changed any number of documents\./,
 	'... the WARNING');
 ($stderr) = given_up('mongo_aggregate() with $merge', $mongod,
 	'SELECT mongo_aggregate(\'alone\', \'db\', \'things\', \'[{"$merge": "merged"}]\'::json)',
 	collection => 'merged', filter => '{}', op => 'update');
-like($stderr, qr/WARNING:  01000: a command on server "alone" was broken off\nDETAIL:  What it has changed stays; MongoDB has ended it/,
+like($stderr, qr/WARNING:  01000: changes on server "alone" were not rolled back\nDETAIL:  MongoDB has ended a command that may have changed any number of documents\./,
 	'... the WARNING');
 
 # ------------------------------ reads end by themselves -----------------------

@@ -387,8 +387,6 @@ produce(AsyncRequest *request)
 
 	state->must_wait = false;
 	slot = node->ss.ps.ExecProcNodeReal(&node->ss.ps);
-	if (state->run.cursor != NULL)
-		mongo_cursor_set_tag(state->run.cursor, request);
 	if (TupIsNull(slot) && state->must_wait)
 		ExecAsyncRequestPending(request);
 	else
@@ -410,15 +408,6 @@ complete(AsyncRequest *request)
 							  TupIsNull(request->result) ? 0.0 : 1.0);
 }
 
-/* Does this Append wait for that request? */
-static bool
-is_awaited(const void *tag, const void *arg)
-{
-	const AsyncRequest *request = tag;
-
-	return request->requestor == arg && request->callback_pending;
-}
-
 void
 mongo_foreign_async_request(AsyncRequest *request)
 {
@@ -436,6 +425,31 @@ pending_request(const AppendState *append, int index)
 		mongo_foreign_async_configure_wait ? request : NULL;
 }
 
+static MongoScanState *
+scan_of_request(const AsyncRequest *request)
+{
+	return ((ForeignScanState *) request->requestee)->fdw_state;
+}
+
+/* comes_after: is the scan's turn when Append has what it waits for of another scan? */
+static bool
+comes_after(const AppendState *append, const MongoScanState *state)
+{
+	int			index = -1;
+
+	while ((index = bms_next_member(append->as_asyncplans, index)) >= 0)
+	{
+		const AsyncRequest *request = pending_request(append, index);
+		const MongoScanState *other = request != NULL ? scan_of_request(request) : NULL;
+
+		if (other != NULL && other->user->umid == state->user->umid &&
+			other->plan->read_mode == state->plan->read_mode &&
+			mongo_cursor_socket(other->run.cursor) != PGINVALID_SOCKET)
+			return true;
+	}
+	return false;
+}
+
 /*
  * advance
  *		Give Append what has been answered, or have a request sent whose answer it
@@ -449,7 +463,8 @@ pending_request(const AppendState *append, int index)
 static bool
 advance(AppendState *append, AsyncRequest *request)
 {
-	MongoCursor *cursor = ((MongoScanState *) ((ForeignScanState *) request->requestee)->fdw_state)->run.cursor;
+	MongoScanState *state = scan_of_request(request);
+	MongoCursor *cursor = state->run.cursor;
 
 	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET)
 		return false;
@@ -459,8 +474,7 @@ advance(AppendState *append, AsyncRequest *request)
 		return true;
 	}
 	if (mongo_cursor_socket(cursor) != PGINVALID_SOCKET ||
-		!bms_is_empty(append->as_needrequest) ||
-		mongo_cursor_waits_for(cursor, is_awaited, append))
+		!bms_is_empty(append->as_needrequest) || comes_after(append, state))
 		return false;
 	mongo_cursor_ask_now(cursor);
 	return true;

@@ -17,8 +17,6 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-static int *mongo_lasting_commands(const char *server_name);
-
 /* ---------------------------- Run one command ----------------------------- */
 
 /* reply_view: of the reply's bytes, in the same context. */
@@ -75,22 +73,6 @@ mongo_run_command(MemoryContext context, UserMapping *user,
 
 /* -------- Run one command that may write, outside of transactions --------- */
 
-static void
-warn_of_lasting_command(const char *server_name, MongoWriteEnd end)
-{
-	bool		running = end == MONGO_WRITE_UNKNOWN;
-
-	if (end == MONGO_WRITE_ANSWERED)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("a command on server \"%s\" was broken off", server_name),
-			 running ?
-			 errdetail("What it has changed stays, and MongoDB may still be running it.") :
-			 errdetail("What it has changed stays; MongoDB has ended it."),
-			 running ? errhint(MONGO_RUNNING_HINT) : 0));
-}
-
 const bson_t *
 mongo_run_write_command(MemoryContext context, UserMapping *user,
 						const char *database, const bson_t *command,
@@ -100,21 +82,15 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	MongoCommand message = {.database = database,.document = command};
 	MongoWrite	write;
 	MongoLease *lease;
-	const char *server_name;
-	int		   *lasting;
 
 	mongo_session_settle(user);
 	lease = mongo_lease_acquire_for_write(CurrentMemoryContext, user, NULL, NULL);
-	server_name = lease->connection->server_name;
-	lasting = mongo_lasting_commands(server_name);
 	mongo_check_command_size(command);
 
 	mongo_write_begin(NULL, lease, &message, -1, &write);
 	/* what it says of single operations is the caller's to read */
 	if (mongo_write_finish(&write) || mongo_reply_is_ok(&write.reply))
-		(*lasting)++;
-	else
-		warn_of_lasting_command(server_name, write.end);
+		write.lasting->commands++;
 
 	mongo_lease_check_interrupts(lease);
 	if (!mongo_reply_is_ok(&write.reply))
@@ -129,128 +105,6 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	mongo_lease_release(lease);
 	MemoryContextSwitchTo(old_context);
 	return reply_view(&write.reply);
-}
-
-/*-------------------------------------------------------------------------
- * Commands that no rollback undoes, whatever the server.
- *
- * Invariant: between transactions the list is empty; in one it has a row at most for
- * each server and nesting level, none deeper than the current one.
- *-------------------------------------------------------------------------
- */
-
-typedef struct LastingCommands
-{
-	char	   *server_name;
-	int			level;			/* of nested transactions */
-	int			count;
-} LastingCommands;
-
-/* In TopTransactionContext; NIL between transactions. */
-static List *lasting_commands = NIL;
-
-static void
-warn_of_lasting_commands(const LastingCommands *commands)
-{
-	if (commands->count == 0)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("commands on server \"%s\" were not rolled back",
-					commands->server_name),
-			 errdetail_plural("%d command that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions.",
-							  "%d commands that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions.",
-							  commands->count, commands->count)));
-}
-
-/* find_lasting_commands: NULL where there is no such row. */
-static LastingCommands *
-find_lasting_commands(const char *server_name, int level)
-{
-	ListCell   *cell;
-
-	foreach(cell, lasting_commands)
-	{
-		LastingCommands *commands = lfirst(cell);
-
-		if (commands->level == level &&
-			strcmp(commands->server_name, server_name) == 0)
-			return commands;
-	}
-	return NULL;
-}
-
-void
-mongo_commands_at_event(XactEvent event)
-{
-	ListCell   *cell;
-
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
-		event != XACT_EVENT_PREPARE)
-		return;
-	if (event == XACT_EVENT_ABORT && !mongo_driver_is_entered())
-	{
-		foreach(cell, lasting_commands)
-			warn_of_lasting_commands(lfirst(cell));
-	}
-	lasting_commands = NIL;
-}
-
-/* What was run below it belongs to the level above, or is over. */
-void
-mongo_commands_at_subtransaction_event(SubXactEvent event)
-{
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *cell;
-
-	if ((event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB) ||
-		mongo_driver_is_entered())
-		return;
-	foreach(cell, lasting_commands)
-	{
-		LastingCommands *commands = lfirst(cell);
-		LastingCommands *above;
-
-		if (commands->level < level)
-			continue;
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-			warn_of_lasting_commands(commands);
-		else if ((above = find_lasting_commands(commands->server_name, level - 1)) != NULL)
-			above->count += commands->count;
-		else
-		{
-			commands->level = level - 1;
-			continue;
-		}
-		lasting_commands = foreach_delete_current(lasting_commands, cell);
-	}
-}
-
-/*
- * mongo_lasting_commands
- *		How many commands the current subtransaction has run on a server, to be
- *		incremented when one more has succeeded.
- *
- * Valid until that subtransaction ends.  It is to be asked for before the command is
- * sent, as it takes memory.
- */
-static int *
-mongo_lasting_commands(const char *server_name)
-{
-	int			level = GetCurrentTransactionNestLevel();
-	LastingCommands *commands = find_lasting_commands(server_name, level);
-	MemoryContext old_context;
-
-	if (commands != NULL)
-		return &commands->count;
-
-	old_context = MemoryContextSwitchTo(TopTransactionContext);
-	commands = palloc0(sizeof(LastingCommands));
-	commands->server_name = pstrdup(server_name);
-	commands->level = level;
-	lasting_commands = lappend(lasting_commands, commands);
-	MemoryContextSwitchTo(old_context);
-	return &commands->count;
 }
 
 /* ------- Change or delete one document and have it, in one command -------- */
@@ -320,7 +174,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	bool		found;
 
 	/* before it is known: who fails half-way may have written */
-	mongo_session_note_write(session, 0);
+	mongo_session_note_write(session);
 	mongo_check_command_size(message.document);
 	for (int attempt = 0;; attempt++)
 	{
@@ -331,7 +185,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 		/* a write concern that was not met does not undo the change */
 		found = find_value(&write.reply, &value);
 		if (found)
-			mongo_session_note_write(session, 1);
+			mongo_write_count(&write, 1);
 		if (!write.failed)
 			break;
 

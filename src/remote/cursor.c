@@ -380,9 +380,9 @@ fetch_in_session(MongoCursor *cursor)
 	(void) take_cursor_reply(cursor, false);
 }
 
-/* forget: the memory context callback, for a scan that fails. */
+/* forget_open_cursor: the memory context callback, for a scan that fails. */
 static void
-forget(void *arg)
+forget_open_cursor(void *arg)
 {
 	mongo_order_note_closed(arg);
 }
@@ -424,7 +424,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	cursor->lease = mongo_lease_create(context, read->user, &cursor_turns, cursor);
 	cursor->lease->read_mode = read->read_mode;
 	Assert(cursor->session == NULL || read->reply_field == NULL);
-	cursor->callback.func = forget;
+	cursor->callback.func = forget_open_cursor;
 	cursor->callback.arg = cursor;
 	MemoryContextRegisterResetCallback(context, &cursor->callback);
 	cursor->extent = (MongoExtent) {
@@ -690,31 +690,6 @@ mongo_cursor_ask_now(MongoCursor *cursor)
 {
 	Assert(!cursor->pending && !cursor->taken);
 	(void) send_request(cursor, MONGO_TURN_NOW);
-}
-
-void
-mongo_cursor_set_tag(MongoCursor *cursor, void *tag)
-{
-	cursor->tag = tag;
-}
-
-bool
-mongo_cursor_waits_for(MongoCursor *cursor,
-					   bool (*condition) (const void *tag, const void *arg),
-					   const void *arg)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &cursor->lease->entry->in_flight)
-	{
-		const MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
-		const MongoCursor *other = lease->reader;
-
-		if (lease->turns == &cursor_turns && lease->read_mode == cursor->lease->read_mode &&
-			other->tag != NULL && condition(other->tag, arg))
-			return true;
-	}
-	return false;
 }
 
 /*

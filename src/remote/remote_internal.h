@@ -901,10 +901,6 @@ extern void mongo_pool_sweep(void);
 
 /* ----------------- write.c: one write, and what is not known of it ----------- */
 
-/* What to do about a command that may be running still. */
-#define MONGO_RUNNING_HINT \
-	"In MongoDB, currentOp shows what is running, and killOp ends it."
-
 /* What is known of one command. */
 typedef enum MongoWriteEnd
 {
@@ -925,13 +921,32 @@ typedef struct MongoWriteDoubt
 /*
  * mongo_write_doubt_add: another command, of at most so many documents (-1: any number).
  * mongo_write_doubt_text: a sentence without its full stop, palloc'd; NULL: no doubt.
- * mongo_warn_of_lasting_writes: WARNING (01000) that documents written stay, if any do.
  */
 extern void mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end,
 								  int64 documents);
 extern char *mongo_write_doubt_text(const MongoWriteDoubt *doubt);
-extern void mongo_warn_of_lasting_writes(const char *server_name, int64 documents,
-										 const MongoWriteDoubt *doubt);
+
+/* What has been written on a server, in one level of nested transactions, and stays. */
+typedef struct MongoLasting
+{
+	char	   *server_name;
+	int			level;
+	int64		documents;
+	int			commands;		/* of a user's own, which may have written */
+	MongoWriteDoubt doubt;		/* what more may be */
+} MongoLasting;
+
+/*
+ * mongo_lasting
+ *		That of the current level, to be asked for before something is written, as it takes
+ *		memory.  Valid until the level ends.
+ *
+ * mongo_lasting_at_end, mongo_lasting_at_subtransaction_end
+ *		When transaction.c is done: WARNING (01000) of what a rollback leaves.
+ */
+extern MongoLasting *mongo_lasting(const char *server_name);
+extern void mongo_lasting_at_end(XactEvent event);
+extern void mongo_lasting_at_subtransaction_end(SubXactEvent event);
 
 /* One write, from its sending to what has become of it. */
 typedef struct MongoWrite
@@ -942,6 +957,7 @@ typedef struct MongoWrite
 	int64		most;			/* documents that it can write; -1: any
 								 * number, so that it is not repeated */
 	bool		in_transaction;
+	MongoLasting *lasting;		/* outside of it; or NULL */
 	bson_t	   *lsid;			/* of no transaction; NULL also where the
 								 * server has no sessions */
 	bool		may_repeat;
@@ -950,7 +966,7 @@ typedef struct MongoWrite
 	MongoReply	reply;
 	bool		failed;
 	MongoFailure failure;		/* the first */
-	MongoWriteEnd end;			/* noted in the session */
+	MongoWriteEnd end;
 } MongoWrite;
 
 /*
@@ -965,8 +981,7 @@ typedef struct MongoWrite
  *		concern but its own.  Raises 53200 before anything is sent.
  *
  * mongo_write_finish
- *		Wait for its reply, and note in the session what is not known; true when it has
- *		succeeded.  A write that MongoDB can recognize is sent once more, to the primary that
+ *		Wait for its reply, and note what is not known; true when it has succeeded.  A write that MongoDB can recognize is sent once more, to the primary that
  *		there is then, after a lost connection or an error that MongoDB has labelled so.  The
  *		lease then holds another connection, or none where there is no primary.  Raises what
  *		comes between two attempts.
@@ -974,11 +989,15 @@ typedef struct MongoWrite
  * mongo_write_abandon
  *		The statement has ended by an error: wait for so many milliseconds, then have MongoDB
  *		end the write.  Never raises.
+ *
+ * mongo_write_count
+ *		Its reply says that so many documents are written.
  */
 extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
 							  const MongoCommand *command, int64 most, MongoWrite *write);
 extern bool mongo_write_finish(MongoWrite *write);
 extern void mongo_write_abandon(MongoWrite *write, int milliseconds);
+extern void mongo_write_count(MongoWrite *write, int64 documents);
 
 /* mongo_append_update: what it does, operators or a pipeline {"0": stage}. */
 extern void mongo_append_update(bson_t *document, const char *field, const bson_t *update);
@@ -1032,8 +1051,6 @@ struct MongoSession
 	bool		wrote;			/* something was written, or may have been */
 	bool		lost;			/* a command failed: MongoDB has ended the
 								 * transaction, or will */
-	int64		documents;		/* written */
-	MongoWriteDoubt doubt;		/* what more may be, without a transaction */
 	MongoWriteFlight *flight;	/* a batch under way, likewise; or NULL */
 	int			flight_level;	/* nesting level that it was sent at */
 	int			written_level;	/* deepest nesting level that wrote; 0: none */
@@ -1078,8 +1095,8 @@ extern void mongo_session_note_reply(MongoSession *session, const MongoReply *re
 extern bool mongo_session_is_fresh(const MongoSession *session);
 extern void mongo_session_restart(MongoSession *session);
 
-/* mongo_session_note_write: so many documents have been written; 0: some may have been. */
-extern void mongo_session_note_write(MongoSession *session, int64 documents);
+/* mongo_session_note_write: something is about to be written. */
+extern void mongo_session_note_write(MongoSession *session);
 
 /*
  * mongo_session_settle
@@ -1091,12 +1108,10 @@ extern void mongo_session_settle(const UserMapping *user);
 /*
  * mongo_register_transaction_callbacks
  *		Have the ends of transactions and subtransactions told to all that has to do with
- *		them, in this order: sessions, which give their connections back; what of commands
- *		stays (command.c); connections that are not to be kept.
+ *		them, in this order: sessions, which give their connections back; what is not undone;
+ *		connections that are not to be kept.
  */
 extern void mongo_register_transaction_callbacks(void);
-extern void mongo_commands_at_event(XactEvent event);
-extern void mongo_commands_at_subtransaction_event(SubXactEvent event);
 
 /* ------------------------ cursor.c, order.c: cursors -------------------------- */
 
@@ -1107,7 +1122,6 @@ struct MongoCursor
 								 * NULL, 'comment' prepared */
 	MongoLease *lease;			/* NULL when closed; in a session it holds no
 								 * connection */
-	void	   *tag;			/* the caller's */
 	MongoSession *session;		/* of a transaction; NULL outside */
 	MemoryContextCallback callback;
 	MemoryContext scratch;		/* what a request is made of; NULL: none yet */

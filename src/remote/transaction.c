@@ -536,28 +536,27 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 }
 
 /*
- * refuse_to_commit
- *		Raise where MongoDB has, or must have, less than was written.
+ * refuse
+ *		Raise where MongoDB has, or must have, less than was written, or reads another
+ *		snapshot.
  */
 static void
-refuse_to_commit(const MongoSession *session)
+refuse(const MongoSession *session, bool at_commit)
 {
-	if (!session->wrote)
+	if (!session->uncommittable && !session->lost)
 		return;
-	if (session->uncommittable)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot commit what was written to server \"%s\"",
-						session->server_name),
-				 errdetail("A savepoint, or an exception block, under which it was written to has been rolled back; MongoDB has no savepoints."),
-				 errhint("Write to MongoDB outside of what may be rolled back separately.")));
-	if (session->lost)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot commit what was written to server \"%s\"",
-						session->server_name),
-				 errdetail("A later command failed in a savepoint, or an exception block, that has been rolled back; MongoDB ends a transaction with the first command that fails."),
-				 errhint("Read from MongoDB what may fail before the first write.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 at_commit ?
+			 errmsg("cannot commit what was written to server \"%s\"", session->server_name) :
+			 errmsg("server \"%s\" cannot be used for the rest of this transaction",
+					session->server_name),
+			 session->uncommittable ?
+			 errdetail("A savepoint, or an exception block, under which it was written to has been rolled back; MongoDB has no savepoints.") :
+			 errdetail("A command failed in a savepoint, or an exception block, that has been rolled back; MongoDB ends a transaction, and its snapshot, with the first command that fails."),
+			 session->uncommittable ?
+			 errhint("Write to MongoDB outside of what may be rolled back separately.") :
+			 errhint("Read from MongoDB what may fail before the first write; in READ COMMITTED it can fail then without that.")));
 }
 
 /* commit_session: what was only read needs no commit. */
@@ -629,7 +628,12 @@ commit_sessions(void)
 	ListCell   *cell;
 
 	foreach(cell, sessions)
-		refuse_to_commit(lfirst(cell));
+	{
+		const MongoSession *session = lfirst(cell);
+
+		if (session->wrote)
+			refuse(session, true);
+	}
 	foreach(cell, sessions)
 		finish_reading(lfirst(cell));
 	CHECK_FOR_INTERRUPTS();
@@ -757,14 +761,6 @@ abandon_flight(MongoSession *session, int level)
 }
 
 static void
-warn_of_lasting_writes(const MongoSession *session)
-{
-	if (!session->begun)
-		mongo_warn_of_lasting_writes(session->server_name, session->documents,
-									 &session->doubt);
-}
-
-static void
 end_sessions(XactEvent event)
 {
 	ListCell   *cell;
@@ -794,8 +790,6 @@ end_sessions(XactEvent event)
 			{
 				abandon_flight(lfirst(cell), 1);
 				end_session(lfirst(cell));
-				if (event == XACT_EVENT_ABORT)
-					warn_of_lasting_writes(lfirst(cell));
 			}
 			sessions = NIL;
 			break;
@@ -809,7 +803,7 @@ static void
 at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 {
 	end_sessions(event);
-	mongo_commands_at_event(event);
+	mongo_lasting_at_end(event);
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
 		event == XACT_EVENT_PREPARE || event == XACT_EVENT_PARALLEL_COMMIT ||
 		event == XACT_EVENT_PARALLEL_ABORT)
@@ -829,23 +823,22 @@ at_subtransaction_event(SubXactEvent event,
 	int			level = GetCurrentTransactionNestLevel();
 	ListCell   *cell;
 
-	mongo_commands_at_subtransaction_event(event);
-	if ((event != SUBXACT_EVENT_PRE_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB) ||
-		mongo_driver_is_entered())
+	if (mongo_driver_is_entered())
 		return;
 	foreach(cell, sessions)
 	{
 		MongoSession *session = lfirst(cell);
 
+		if (event != SUBXACT_EVENT_PRE_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+			break;
 		abandon_flight(session, level);
 		if (session->written_level < level)
 			continue;
 		session->written_level = level - 1;
 		if (event == SUBXACT_EVENT_ABORT_SUB && session->begun)
 			session->uncommittable = true;
-		else if (event == SUBXACT_EVENT_ABORT_SUB)
-			warn_of_lasting_writes(session);
 	}
+	mongo_lasting_at_subtransaction_end(event);
 }
 
 void
@@ -898,24 +891,6 @@ create_session(const UserMapping *user)
 	return session;
 }
 
-static void
-refuse_uncommittable(const MongoSession *session)
-{
-	if (session->uncommittable)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("server \"%s\" cannot be used for the rest of this transaction",
-						session->server_name),
-				 errdetail("A savepoint, or an exception block, under which it was written to has been rolled back; MongoDB has no savepoints.")));
-	if (session->lost)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("server \"%s\" cannot be used for the rest of this transaction",
-						session->server_name),
-				 errdetail("A command failed in a savepoint, or an exception block, that has been rolled back; MongoDB ends a transaction, and its snapshot, with the first command that fails."),
-				 errhint("In READ COMMITTED, what is read before the first write can fail without that.")));
-}
-
 /* settle_flight: and stop, where its failure is to be raised. */
 static void
 settle_flight(MongoSession *session, bool raise)
@@ -945,7 +920,7 @@ mongo_session_for_write(UserMapping *user)
 
 	if (session == NULL)
 		session = create_session(user);
-	refuse_uncommittable(session);
+	refuse(session, false);
 	settle_flight(session, true);
 	begin(session);
 	return session;
@@ -960,7 +935,7 @@ mongo_session_for_read(UserMapping *user)
 		session = create_session(user);
 	if (session == NULL)
 		return NULL;
-	refuse_uncommittable(session);
+	refuse(session, false);
 	settle_flight(session, false);
 	if (IsolationUsesXactSnapshot())
 		begin(session);
@@ -988,10 +963,8 @@ mongo_session_in_transaction(const MongoSession *session)
 }
 
 void
-mongo_session_note_write(MongoSession *session, int64 documents)
+mongo_session_note_write(MongoSession *session)
 {
-	mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_WRITTEN, documents);
 	session->wrote = true;
-	session->documents += documents;
 	session->written_level = Max(session->written_level, mongo_writing_level());
 }

@@ -388,7 +388,7 @@ take_reply(MongoWriteFlight *flight)
 		int64		written = count_written(flight, &iter, &has_upserted);
 
 		flight->written += written;
-		mongo_session_note_write(flight->session, written);
+		mongo_write_count(write, written);
 	}
 	if (has_upserted && flight->batch->kind == MONGO_INSERT_UNLESS_THERE)
 		note_inserted(flight, &iter);
@@ -598,7 +598,7 @@ mongo_write_batch_send(MongoSession *session, const MongoWriteBatch *batch,
 
 	MemoryContextSwitchTo(flight->context);
 	/* before it is known: who fails half-way may have written */
-	mongo_session_note_write(session, 0);
+	mongo_session_note_write(session);
 	flight->lease = mongo_session_lease(session);
 	send_all(flight);
 	if (flight->failed)
@@ -683,8 +683,7 @@ mongo_write_flight_abandon(MongoWriteFlight *flight)
 	land(flight);
 	caller_context = MemoryContextSwitchTo(TopTransactionContext);
 	mongo_write_abandon(&flight->write, ABANDONED_MS);
-	mongo_session_note_write(flight->session,
-							 count_written(flight, &upserted, &has_upserted));
+	mongo_write_count(&flight->write, count_written(flight, &upserted, &has_upserted));
 	MemoryContextSwitchTo(caller_context);
 }
 
@@ -731,7 +730,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
 		MemoryContextDelete(flight->context);
 		return NULL;
 	}
-	mongo_session_note_write(session, 0);
+	mongo_session_note_write(session);
 	begin_message(flight, 0, position);
 	MemoryContextSwitchTo(caller_context);
 	session->flight = flight;

@@ -151,7 +151,7 @@ def plain_get_more(case):
 def command(case):
     case.ask(f"SELECT * FROM {case.table}")
     case.freeze()
-    return f"""SELECT mongo_command('{case.name}', 'db', '{{"ping": 1}}'::jsonb)"""
+    return f"""SELECT mongo_command('{case.name}', 'db', '{{"ping": 1}}')"""
 
 
 # Kinds: seconds from the interrupt to its end.
