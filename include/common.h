@@ -371,21 +371,6 @@ mongo_memory_grown(size_t size)
 extern void mongo_skip_destructors(void);
 
 /*
- * mongo_outlives
- *		For assertions: is what palloc() gave (no bson_t of ours) there as long as 'context'
- *		is, having been allocated in that or in one above?
- */
-static inline bool
-mongo_outlives(const void *chunk, MemoryContext context)
-{
-	MemoryContext own = GetMemoryChunkContext(unconstify(void *, chunk));
-
-	while (context != NULL && context != own)
-		context = MemoryContextGetParent(context);
-	return context != NULL;
-}
-
-/*
  * mongo_may_leave_partition
  *		Is the table a partition, and one of these columns (attribute numbers) in what
  *		its bounds ask for?

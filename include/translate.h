@@ -59,15 +59,6 @@ extern MongoColumns *mongo_columns_create(MemoryContext context, Oid relid,
 										  Index varno, int natts,
 										  MongoTypeMismatch type_mismatch);
 
-/*
- * mongo_check_columns
- *		Assert that the members of the list live as long as 'context', and what
- *		was looked up as long as the member; NULL is an empty list.
- */
-#ifdef USE_ASSERT_CHECKING
-extern void mongo_check_columns(const MongoColumns *columns, MemoryContext context);
-#endif
-
 /* mongo_columns_find: the member of the list that is about 'varno'; NULL when there is none. */
 extern MongoColumns *mongo_columns_find(MongoColumns *columns, Index varno);
 

@@ -610,7 +610,6 @@ consider_batched_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerr
 		return;
 
 	old_context = mongo_enter_planning(joinrel);
-	mongo_check_planning_state(innerrel);
 	mongo_split_join_clauses(joinrel, type, extra->restrictlist, &join_clauses,
 							 &other_clauses);
 	search = (Search) {root, outer_path, innerrel, mongo_batches(outer_path->rows)};

@@ -382,7 +382,7 @@ offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	relation = create_join_relation(joinrel, join);
 	if (!output_is_fields(joinrel, relation->columns))
 		return;
-	mongo_keep_planning_state(joinrel, relation);
+	joinrel->fdw_private = relation;
 
 	add_path(joinrel, mongo_foreign_path(root, joinrel, NULL, mongo_estimate_plain_scan(joinrel),
 										 NIL, NULL, NULL, NIL));
@@ -395,8 +395,6 @@ mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 {
 	MemoryContext old_context = mongo_enter_planning(joinrel);
 
-	mongo_check_planning_state(outerrel);
-	mongo_check_planning_state(innerrel);
 	if (is_left_deep(root, joinrel, outerrel, innerrel, jointype))
 		offer_join(root, joinrel, outerrel, innerrel, jointype, extra);
 	MemoryContextSwitchTo(old_context);

@@ -22,7 +22,7 @@
 
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "utils/palloc.h"
+#include "utils/memutils.h"
 
 /* What a path gives and costs. */
 typedef struct MongoEstimate
@@ -162,20 +162,12 @@ extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinf
 extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
 								 List *clauses, const bson_t *stages);
 
-/*
- * mongo_enter_planning switches to the memory context that 'rel' lives in, and returns the
- * one before.  mongo_keep_planning_state hangs 'state' on 'rel' as its fdw_private; what
- * was there stays allocated, as others may point to it.
- */
-extern MemoryContext mongo_enter_planning(RelOptInfo *rel);
-extern void mongo_keep_planning_state(RelOptInfo *rel, void *state);
-
-/* Assert that what hangs on 'rel', and what has been looked up since, lives as long. */
-#ifdef USE_ASSERT_CHECKING
-extern void mongo_check_planning_state(RelOptInfo *rel);
-#else
-#define mongo_check_planning_state(rel) ((void) (rel))
-#endif
+/* Switch to the memory context that 'rel' lives in; returns the one before. */
+static inline MemoryContext
+mongo_enter_planning(RelOptInfo *rel)
+{
+	return MemoryContextSwitchTo(GetMemoryChunkContext(rel));
+}
 
 /* ------------------- pipeline.c: pipelines in the making ------------------- */
 

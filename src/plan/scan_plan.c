@@ -47,7 +47,6 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 	if (!mongo_enable_pushdown || output_rel->fdw_private != NULL)
 		return;
 	old_context = mongo_enter_planning(output_rel);
-	mongo_check_planning_state(input_rel);
 	switch (stage)
 	{
 		case UPPERREL_GROUP_AGG:
@@ -715,7 +714,6 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 	MongoTranslation translation;
 	MongoScanPlan plan;
 
-	mongo_check_planning_state(foreignrel);
 	init_scan_plan(&plan, root, input->fdw_private);
 	if (IS_SIMPLE_REL(foreignrel))
 		plan_table(root, foreignrel, best_path, scan_clauses, limited, &plan, &translation, scan);

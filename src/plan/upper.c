@@ -75,7 +75,7 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 	}
 	estimate.total_cost += target->cost.per_tuple * estimate.rows;
 
-	mongo_keep_planning_state(output_rel, upper);
+	output_rel->fdw_private = upper;
 	add_path(output_rel, mongo_foreign_path(root, output_rel, target, estimate, pathkeys, NULL,
 											upper->local, NIL));
 }

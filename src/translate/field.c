@@ -134,24 +134,6 @@ mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum)
 	return options == NULL ? BSON_TYPE_EOD : options->bson_type;
 }
 
-#ifdef USE_ASSERT_CHECKING
-
-void
-mongo_check_columns(const MongoColumns *columns, MemoryContext context)
-{
-	for (; columns != NULL; columns = columns->next)
-	{
-		Assert(mongo_outlives(columns, context));
-		Assert(mongo_outlives(columns->names, context));
-		Assert(mongo_outlives(columns->options, context));
-		Assert(columns->prefix == NULL || mongo_outlives(columns->prefix, context));
-		for (int i = 0; i < columns->natts; i++)
-			Assert(columns->names[i] == NULL ||
-				   mongo_outlives(columns->names[i], columns->context));
-	}
-}
-#endif
-
 /* reads_field: does a column of the table read this field at the top, or one inside it? */
 static bool
 reads_field(MongoColumns *columns, const char *name)
