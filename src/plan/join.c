@@ -133,44 +133,13 @@ mongo_split_join_clauses(const RelOptInfo *joinrel, JoinType type, const List *r
 	}
 }
 
-/* is_replaced: does unwinding put something else there, or around or inside it? */
-static bool
-is_replaced(const MongoTableOptions *unwound, const char *path)
-{
-	ListCell   *cell;
-
-	foreach(cell, mongo_ordinality_fields(unwound))
-	{
-		if (mongo_path_is_under(path, lfirst(cell)))
-			return true;
-	}
-	foreach(cell, mongo_unwound_paths(unwound))
-	{
-		if (mongo_path_is_under(path, lfirst(cell)) || mongo_path_is_under(lfirst(cell), path))
-			return true;
-	}
-	return false;
-}
-
-/* reads_replaced: of the inner table, whose expressions these are. */
+/* reads_replaced: does one read what unwinding has put something else into, or around? */
 static bool
 reads_replaced(const MongoJoin *join, const MongoTableOptions *unwound, List *expressions)
 {
 	const MongoRelation *inner = join->inner->fdw_private;
-	ListCell   *cell;
 
-	foreach(cell, pull_var_clause((Node *) expressions, PVC_RECURSE_PLACEHOLDERS))
-	{
-		const Var  *var = lfirst_node(Var, cell);
-		const char *path;
-
-		if (var->varno != (int) join->inner->relid)
-			continue;
-		path = var->varattno <= 0 ? NULL : mongo_column_path(inner->columns, var->varattno);
-		if (path == NULL || is_replaced(unwound, path))
-			return true;
-	}
-	return false;
+	return mongo_unwound_depth(unwound, inner->columns, (Node *) expressions) > 0;
 }
 
 /*
@@ -232,22 +201,6 @@ mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inn
 	return clauselist_selectivity(root, list_make1(key), 0, JOIN_INNER, &inner_join);
 }
 
-/*
- * estimate_with_parent: nothing is looked up, and MongoDB tests conditions on the
- * documents before it unwinds them, so that their indexes serve as well.
- */
-static void
-estimate_with_parent(MongoJoin *join)
-{
-	const MongoRelation *outer = join->outer->fdw_private;
-	const MongoRelation *inner = join->inner->fdw_private;
-	double		share = inner->examined_rows / Max(join->inner->tuples, 1);
-
-	join->setup_cost = outer->join != NULL ? outer->join->setup_cost : 0;
-	if (outer->join == NULL)
-		join->cost = mongo_examined_cost(join->outer, outer->examined_rows * Min(share, 1));
-}
-
 /* estimate_join: fill in the costs. */
 static void
 estimate_join(PlannerInfo *root, MongoJoin *join)
@@ -261,22 +214,31 @@ estimate_join(PlannerInfo *root, MongoJoin *join)
 	if (join->key.unique || join->type == JOIN_SEMI || join->type == JOIN_ANTI)
 		found = Min(found, outer_rows);
 
-	join->setup_cost = MONGO_COST_LOOKUP_SETUP * options->fdw_lookup_cost;
 	if (outer->join != NULL)
 	{
-		join->setup_cost += outer->join->setup_cost;
+		join->setup_cost = outer->join->setup_cost;
 		join->cost = outer->join->cost;
 	}
 	else
 		join->cost = mongo_examined_cost(join->outer, outer->examined_rows);
-	if (join->form == MONGO_LOOKUP_PARENT)
+	if (join->form != MONGO_LOOKUP_PARENT)
 	{
-		estimate_with_parent(join);
-		return;
+		join->setup_cost += MONGO_COST_LOOKUP_SETUP * options->fdw_lookup_cost;
+		join->cost += outer_rows * options->fdw_lookup_cost *
+			(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
+			found * options->fdw_tuple_cost * MONGO_COST_FOUND_DOCUMENT;
 	}
-	join->cost += outer_rows * options->fdw_lookup_cost *
-		(join->in_engine ? 1 : MONGO_COST_CLASSIC_LOOKUP) +
-		found * options->fdw_tuple_cost * MONGO_COST_FOUND_DOCUMENT;
+	else if (outer->join == NULL)
+	{
+		/*
+		 * nothing is looked up, and conditions on the documents are tested
+		 * before these are unwound, so that their indexes serve as well
+		 */
+		const MongoRelation *inner = join->inner->fdw_private;
+		double		share = inner->examined_rows / Max(join->inner->tuples, 1);
+
+		join->cost = mongo_examined_cost(join->outer, outer->examined_rows * Min(share, 1));
+	}
 }
 
 /*
@@ -605,21 +567,19 @@ typedef struct HeldStage
 } HeldStage;
 
 /*
- * append_key_not_null: of the outer key.  As an expression, for which MongoDB goes
+ * key_not_null: a match document, of the outer key.  As an expression, for which MongoDB goes
  * through no index: {$ne: null} makes it read all of the collection by an index
  * on the key, in the index's order, where there is one.
  */
-static void
-append_key_not_null(const MongoJoin *join, bson_t *match)
+static bson_t *
+key_not_null(const MongoJoin *join)
 {
 	const MongoRelation *outer = join->outer->fdw_private;
 	const char *path = join->key.outer.path;
 
-	if (mongo_feature_enabled(outer->options, MONGO_FEATURE_EXPR))
-		bson_append_template(match, "{$expr: {$ne: [{$ifNull: [@1, null]}, null]}}",
-							 bson_field(path));
-	else
-		bson_append_condition(match, path, "$ne", bson_null());
+	return mongo_feature_enabled(outer->options, MONGO_FEATURE_EXPR) ?
+		bson_from_template("{$expr: {$ne: [{$ifNull: [@1, null]}, null]}}", bson_field(path)) :
+		bson_from_template("{@1: {$ne: null}}", bson_utf8(path));
 }
 
 /* hold_or_append: behind lookups that others may follow, or at once. */
@@ -643,27 +603,16 @@ hold_or_append(const MongoJoin *join, MongoPipeline *pipeline, const char *name,
 void
 mongo_settle_lookups(MongoPipeline *pipeline)
 {
-	List	   *held = pipeline->held;
 	ListCell   *cell;
 
-	pipeline->held = NIL;
-	pipeline->arrays = NIL;
-	foreach(cell, held)
+	foreach(cell, pipeline->held)
 	{
 		HeldStage  *stage = lfirst(cell);
 
 		mongo_pipeline_append(pipeline, stage->name, stage->specification);
 	}
-}
-
-/* append_unwind: which keeps what has found nothing in an outer join */
-static void
-append_unwind(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	hold_or_append(join, pipeline, "$unwind",
-				   bson_from_template(join->type == JOIN_LEFT || join->type == JOIN_ANTI ?
-									  "{path: @1, preserveNullAndEmptyArrays: true}" :
-									  "{path: @1}", bson_field(join->columns->prefix)));
+	pipeline->held = NIL;
+	pipeline->arrays = NIL;
 }
 
 /* append_match: a stage for clauses; false when one of them is not exact. */
@@ -678,24 +627,6 @@ append_match(const MongoJoin *join, MongoPipeline *pipeline, List *clauses)
 	if (!bson_empty(classified.filter))
 		hold_or_append(join, pipeline, "$match", classified.filter);
 	return true;
-}
-
-/* begin_lookup: all but 'as', which comes last. */
-static bson_t *
-begin_lookup(const MongoJoin *join, const char *local_field)
-{
-	const MongoRelation *inner = join->inner->fdw_private;
-
-	return bson_from_template("{from: @1, localField: @2, foreignField: @3}",
-							  bson_utf8(mongo_to_utf8(inner->options->collection)),
-							  bson_utf8(local_field), bson_utf8(join->key.inner.path));
-}
-
-static void
-finish_lookup(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup)
-{
-	BSON_APPEND_UTF8(lookup, "as", join->columns->prefix);
-	mongo_pipeline_append(pipeline, "$lookup", lookup);
 }
 
 /* append_local_key: gives the localField, computed where the field itself is not it. */
@@ -714,112 +645,6 @@ append_local_key(const MongoJoin *join, MongoPipeline *pipeline)
 	return name;
 }
 
-/*
- * MONGO_LOOKUP_PLAIN
- */
-
-/* keep_found: of a semijoin or an inner join, what has a key and a partner */
-static void
-keep_found(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-
-	append_key_not_null(join, match);
-	bson_append_template(match, "{@1: {$ne: []}}", bson_utf8(join->columns->prefix));
-	hold_or_append(join, pipeline, "$match", match);
-}
-
-/* keep_first: of a semijoin, one of the documents found; any will do */
-static void
-keep_first(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	const char *prefix = join->columns->prefix;
-
-	hold_or_append(join, pipeline, "$set",
-				   bson_from_template("{@1: {$arrayElemAt: [@2, 0]}}", bson_utf8(prefix),
-									  bson_field(prefix)));
-}
-
-/* keep_lonely: of an antijoin, what has no key or no partner */
-static void
-keep_lonely(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	bson_value_t prefix = bson_utf8(join->columns->prefix);
-
-	hold_or_append(join, pipeline, "$match",
-				   bson_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}",
-									  bson_utf8(join->key.outer.path), prefix));
-
-	/* the inner columns are NULL from here on */
-	hold_or_append(join, pipeline, "$project", bson_from_template("{@1: 0}", prefix));
-}
-
-/* drop_null_partners: of a left join; what has a null key has found nulls */
-static void
-drop_null_partners(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	const char *prefix = join->columns->prefix;
-
-	hold_or_append(join, pipeline, "$set",
-				   bson_from_template("{@1: {$cond: [{$gt: [@2, null]}, @3, []]}}",
-									  bson_utf8(prefix), bson_field(join->key.outer.path),
-									  bson_field(prefix)));
-}
-
-/* A $lookup by localField and foreignField, and what each kind of join makes of the array found. */
-static bool
-append_plain_lookup(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	finish_lookup(join, pipeline, begin_lookup(join, join->key.outer.path));
-	if (!join->key.unique)
-		pipeline->arrays = lappend(pipeline->arrays, (char *) join->columns->prefix);
-
-	switch (join->type)
-	{
-		case JOIN_SEMI:
-			keep_found(join, pipeline);
-			if (join->reads_inner)
-				keep_first(join, pipeline);
-			return true;
-		case JOIN_ANTI:
-			keep_lonely(join, pipeline);
-			return append_match(join, pipeline, join->filters);
-		case JOIN_LEFT:
-			drop_null_partners(join, pipeline);
-			append_unwind(join, pipeline);
-			return append_match(join, pipeline, join->filters);
-		default:
-			keep_found(join, pipeline);
-			append_unwind(join, pipeline);
-			return append_match(join, pipeline,
-								list_concat_copy(join->inner->baserestrictinfo,
-												 join->clauses));
-	}
-}
-
-/*
- * MONGO_LOOKUP_UNWOUND
- */
-
-static bool
-append_unwound_lookup(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-	const char *local_field;
-
-	append_key_not_null(join, match);
-	mongo_pipeline_append(pipeline, "$match", match);
-	local_field = append_local_key(join, pipeline);
-	finish_lookup(join, pipeline, begin_lookup(join, local_field));
-	append_unwind(join, pipeline);
-	return append_match(join, pipeline,
-						list_concat_copy(join->inner->baserestrictinfo, join->clauses));
-}
-
-/*
- * MONGO_LOOKUP_PIPELINE
- */
-
 /* inner_columns: the inner table's own documents, and the outer tables' Vars */
 static MongoColumns *
 inner_columns(const MongoJoin *join, MongoColumns *outer)
@@ -836,77 +661,6 @@ inner_columns(const MongoJoin *join, MongoColumns *outer)
 	return result;
 }
 
-/* outer_vars: the columns of the outer side that the join's clauses use. */
-static List *
-outer_vars(const MongoJoin *join, MongoColumns *outer)
-{
-	List	   *vars = NIL;
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	foreach(cell, join->clauses)
-		vars = list_union(vars,
-						  pull_var_clause((Node *) lfirst_node(RestrictInfo, cell)->clause,
-										  PVC_RECURSE_PLACEHOLDERS));
-	foreach(cell, vars)
-	{
-		if (mongo_columns_find(outer, lfirst_node(Var, cell)->varno) != NULL)
-			result = lappend(result, lfirst(cell));
-	}
-	return result;
-}
-
-/* translate_vars: {v0: "$x", ...}; NULL when one of the columns has no translation. */
-static bson_t *
-translate_vars(MongoTranslation *translation, List *vars)
-{
-	bson_t	   *let = bson_create_in(CurrentMemoryContext);
-	ListCell   *cell;
-
-	foreach(cell, vars)
-	{
-		bson_t	   *expression = mongo_translate_expression(translation, lfirst(cell));
-
-		if (expression == NULL)
-			return NULL;
-		bson_append_member(let, psprintf("v%d", foreach_current_index(cell)), "@1",
-						   bson_first(expression));
-	}
-	return let;
-}
-
-/*
- * append_outer_fields: {$set: {o: {v0: "$$v0", ...}}}, and in 'computed' what
- * they stand for.
- *
- * MongoDB evaluates what is made of variables alone before it looks at any
- * document, without regard to the conditions around it, and fails where that
- * fails.  Of fields it knows no value.
- */
-static List *
-append_outer_fields(const MongoJoin *join, List *vars, BsonArray *stages)
-{
-	const MongoRelation *inner = join->inner->fdw_private;
-	const char *name = mongo_unused_field(inner->columns, "o");
-	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
-	List	   *computed = NIL;
-	ListCell   *cell;
-
-	foreach(cell, vars)
-	{
-		MongoComputed *one = palloc0(sizeof(MongoComputed));
-		char	   *variable = psprintf("v%d", foreach_current_index(cell));
-
-		BSON_APPEND_UTF8(fields, variable, psprintf("$$%s", variable));
-		one->expression = lfirst(cell);
-		one->path = psprintf("%s.%s", name, variable);
-		computed = lappend(computed, one);
-	}
-	bson_array_append_template(stages, "{$set: {@1: @2}}", bson_utf8(name),
-							   bson_document(fields));
-	return computed;
-}
-
 /* append_inner_match: false when a clause is not exact. */
 static bool
 append_inner_match(MongoTranslation *translation, List *clauses, BsonArray *stages)
@@ -920,96 +674,125 @@ append_inner_match(MongoTranslation *translation, List *clauses, BsonArray *stag
 }
 
 /*
- * append_inner_stages: those of the lookup's own pipeline; false when a clause
- * is not exact.
+ * translate_outer_vars: those that the join's clauses use, as variables {v0: "$x", ...} of the
+ * lookup, as fields {v0: "$$v0", ...} of an object 'name' in the inner documents, and as what
+ * these stand for; false when one has no translation.
+ *
+ * MongoDB evaluates what is made of variables alone before it looks at any
+ * document, without regard to the conditions around it, and fails where that
+ * fails.  Of fields it knows no value.
  */
 static bool
-append_inner_stages(const MongoJoin *join, MongoTranslation *translation, List *vars,
-					BsonArray *stages)
+translate_outer_vars(const MongoJoin *join, MongoTranslation *translation, const char *name,
+					 bson_t *let, bson_t *fields, List **computed)
 {
-	bool		exact;
+	List	   *vars = list_union(NIL, pull_var_clause((Node *) get_actual_clauses(join->clauses),
+													   PVC_RECURSE_PLACEHOLDERS));
+	ListCell   *cell;
 
-	bson_array_append_template(stages, "{$match: {@1: {$ne: null}}}",
-							   bson_utf8(join->key.inner.path));
-	exact = append_inner_match(translation, join->inner->baserestrictinfo, stages);
-	if (vars != NIL)
-		translation->computed = append_outer_fields(join, vars, stages);
-	exact &= append_inner_match(translation, join->clauses, stages);
-
-	/* one will do, whichever it is */
-	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
+	*computed = NIL;
+	foreach(cell, vars)
 	{
-		bson_array_append_template(stages, "{$limit: 1}");
-		if (join->type == JOIN_ANTI || !join->reads_inner)
-			bson_array_append_template(stages, "{$project: {_id: 1}}");
+		char	   *variable = psprintf("v%d", list_length(*computed));
+		MongoComputed *one;
+		bson_t	   *expression;
+
+		if (mongo_columns_find(translation->columns, lfirst_node(Var, cell)->varno) == NULL)
+			continue;
+		expression = mongo_translate_expression(translation, lfirst(cell));
+		if (expression == NULL)
+			return false;
+		bson_append_member(let, variable, "@1", bson_first(expression));
+		BSON_APPEND_UTF8(fields, variable, psprintf("$$%s", variable));
+		one = palloc0(sizeof(MongoComputed));
+		one->expression = lfirst(cell);
+		one->path = psprintf("%s.%s", name, variable);
+		*computed = lappend(*computed, one);
 	}
-	return exact;
+	return true;
 }
 
 /* append_inner_pipeline: {let: {...}, pipeline: [...]}; false when a clause is not exact */
 static bool
-append_inner_pipeline(const MongoJoin *join, MongoPipeline *pipeline, bson_t *lookup)
+append_inner_pipeline(const MongoJoin *join, MongoTranslation *translation, bson_t *lookup)
 {
-	MongoTranslation *translation = &pipeline->translation;
+	const MongoRelation *inner = join->inner->fdw_private;
+	const char *name = mongo_unused_field(inner->columns, "o");
 	MongoColumns *outer = translation->columns;
 	List	   *outer_computed = translation->computed;
-	List	   *vars = outer_vars(join, outer);
+	List	   *computed;
+	bson_t	   *let = bson_create_in(CurrentMemoryContext);
+	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 	BsonArray	stages = bson_array_create();
 	bool		exact;
 
-	if (vars != NIL)
-	{
-		bson_t	   *let = translate_vars(translation, vars);
-
-		if (let == NULL)
-			return false;
-		BSON_APPEND_DOCUMENT(lookup, "let", let);
-	}
+	if (!translate_outer_vars(join, translation, name, let, fields, &computed))
+		return false;
 	translation->columns = inner_columns(join, outer);
-	exact = append_inner_stages(join, translation, vars, &stages);
+	bson_array_append_template(&stages, "{$match: {@1: {$ne: null}}}",
+							   bson_utf8(join->key.inner.path));
+	exact = append_inner_match(translation, join->inner->baserestrictinfo, &stages);
+	if (computed != NIL)
+	{
+		BSON_APPEND_DOCUMENT(lookup, "let", let);
+		bson_array_append_template(&stages, "{$set: {@1: @2}}", bson_utf8(name),
+								   bson_document(fields));
+		translation->computed = computed;
+	}
+	exact &= append_inner_match(translation, join->clauses, &stages);
+
+	/* one will do, whichever it is */
+	if (join->type == JOIN_SEMI || join->type == JOIN_ANTI)
+	{
+		bson_array_append_template(&stages, "{$limit: 1}");
+		if (join->type == JOIN_ANTI || !join->reads_inner)
+			bson_array_append_template(&stages, "{$project: {_id: 1}}");
+	}
 	BSON_APPEND_ARRAY(lookup, "pipeline", stages.bson);
 	translation->columns = outer;
 	translation->computed = outer_computed;
 	return exact;
 }
 
-static bool
-append_pipeline_lookup(const MongoJoin *join, MongoPipeline *pipeline)
+/* append_plain_test: what each type of join makes of the array that MONGO_LOOKUP_PLAIN gives. */
+static void
+append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	bson_t	   *lookup = begin_lookup(join, append_local_key(join, pipeline));
+	bson_value_t key = bson_utf8(join->key.outer.path);
+	bson_value_t name = bson_utf8(join->columns->prefix);
+	bson_value_t found = bson_field(join->columns->prefix);
+	bson_t	   *match;
 
-	if (!append_inner_pipeline(join, pipeline, lookup))
-		return false;
-	finish_lookup(join, pipeline, lookup);
-	append_unwind(join, pipeline);
-	if (join->type == JOIN_ANTI)
-		mongo_pipeline_append(pipeline, "$match",
-							  bson_from_template("{@1: {$exists: false}}",
-												 bson_utf8(join->columns->prefix)));
-	return true;
+	switch (join->type)
+	{
+		case JOIN_ANTI:
+			/* what has no key or no partner, whose columns are NULL from here on */
+			hold_or_append(join, pipeline, "$match",
+						   bson_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}", key,
+											  name));
+			hold_or_append(join, pipeline, "$project", bson_from_template("{@1: 0}", name));
+			break;
+		case JOIN_LEFT:
+			/* what has a null key has found nulls */
+			hold_or_append(join, pipeline, "$set",
+						   bson_from_template("{@1: {$cond: [{$gt: [@2, null]}, @3, []]}}", name,
+											  bson_field(join->key.outer.path), found));
+			break;
+		default:
+			match = key_not_null(join);
+			bson_append_template(match, "{@1: {$ne: []}}", name);
+			hold_or_append(join, pipeline, "$match", match);
+			/* any of the documents found will do */
+			if (join->type == JOIN_SEMI && join->reads_inner)
+				hold_or_append(join, pipeline, "$set",
+							   bson_from_template("{@1: {$arrayElemAt: [@2, 0]}}", name, found));
+			break;
+	}
 }
 
-/*
- * MONGO_LOOKUP_PARENT
- */
-
-static bool
-append_parent(const MongoJoin *join, MongoPipeline *pipeline)
-{
-	bson_t	   *match = bson_create_in(CurrentMemoryContext);
-
-	append_key_not_null(join, match);
-	mongo_pipeline_append(pipeline, "$match", match);
-	return append_match(join, pipeline,
-						list_concat_copy(join->inner->baserestrictinfo, join->clauses));
-}
-
-/*
- * mongo_joined_columns
- *		Copies of the columns 'outer', and those of the join's inner table.
- */
+/* joined_columns: copies of the columns 'outer', and those of the join's inner table. */
 static MongoColumns *
-mongo_joined_columns(const MongoJoin *join, MongoColumns *outer)
+joined_columns(const MongoJoin *join, MongoColumns *outer)
 {
 	MongoColumns *all = NULL;
 	MongoColumns **next = &all;
@@ -1027,42 +810,60 @@ mongo_joined_columns(const MongoJoin *join, MongoColumns *outer)
 static bool
 needs_unwinding(const MongoJoin *join, const MongoPipeline *pipeline)
 {
+	const char *prefix = join->key.outer.columns->prefix;
 	ListCell   *cell;
 
 	foreach(cell, pipeline->arrays)
 	{
-		const char *prefix = join->key.outer.columns->prefix;
-
 		if (prefix != NULL && strcmp(prefix, lfirst(cell)) == 0)
 			return true;
 	}
 	return false;
 }
 
-/*
- * append_join: false when a clause turns out to have no exact translation.
- */
 static bool
 append_join(const MongoJoin *join, MongoPipeline *pipeline)
 {
-	MongoColumns **columns = &pipeline->translation.columns;
+	const MongoTableOptions *inner = ((MongoRelation *) join->inner->fdw_private)->options;
+	List	   *inner_clauses = list_concat_copy(join->inner->baserestrictinfo, join->clauses);
+	bool		is_plain = join->form == MONGO_LOOKUP_PLAIN;
+	bool		is_pipeline = join->form == MONGO_LOOKUP_PIPELINE;
+	const char *prefix = join->columns->prefix;
+	bson_t	   *lookup;
 
-	if (join->form != MONGO_LOOKUP_PLAIN || needs_unwinding(join, pipeline))
+	if (!is_plain || needs_unwinding(join, pipeline))
 		mongo_settle_lookups(pipeline);
-
+	if (!is_plain && !is_pipeline)
+		mongo_pipeline_append(pipeline, "$match", key_not_null(join));
 	if (join->form == MONGO_LOOKUP_PARENT)
 	{
-		*columns = mongo_joined_columns(join, *columns);
-		return append_parent(join, pipeline);
+		pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
+		return append_match(join, pipeline, inner_clauses);
 	}
-	if (join->form == MONGO_LOOKUP_PIPELINE)
-	{
-		if (!append_pipeline_lookup(join, pipeline))
-			return false;
-		*columns = mongo_joined_columns(join, *columns);
-		return append_match(join, pipeline, join->filters);
-	}
-	*columns = mongo_joined_columns(join, *columns);
-	return join->form == MONGO_LOOKUP_PLAIN ?
-		append_plain_lookup(join, pipeline) : append_unwound_lookup(join, pipeline);
+
+	lookup = bson_from_template("{from: @1, localField: @2, foreignField: @3}",
+								bson_utf8(mongo_to_utf8(inner->collection)),
+								bson_utf8(append_local_key(join, pipeline)),
+								bson_utf8(join->key.inner.path));
+	if (is_pipeline && !append_inner_pipeline(join, &pipeline->translation, lookup))
+		return false;
+	BSON_APPEND_UTF8(lookup, "as", prefix);
+	mongo_pipeline_append(pipeline, "$lookup", lookup);
+	pipeline->translation.columns = joined_columns(join, pipeline->translation.columns);
+
+	if (is_plain && !join->key.unique)
+		pipeline->arrays = lappend(pipeline->arrays, unconstify(char *, prefix));
+	if (is_plain)
+		append_plain_test(join, pipeline);
+	/* an outer join keeps what has found nothing */
+	if (!is_plain || join->type == JOIN_INNER || join->type == JOIN_LEFT)
+		hold_or_append(join, pipeline, "$unwind",
+					   bson_from_template(join->type == JOIN_LEFT || join->type == JOIN_ANTI ?
+										  "{path: @1, preserveNullAndEmptyArrays: true}" :
+										  "{path: @1}", bson_field(prefix)));
+	if (is_pipeline && join->type == JOIN_ANTI)
+		mongo_pipeline_append(pipeline, "$match",
+							  bson_from_template("{@1: {$exists: false}}", bson_utf8(prefix)));
+	return append_match(join, pipeline, join->type == JOIN_INNER && !is_pipeline ?
+						inner_clauses : join->filters);
 }

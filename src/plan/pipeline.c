@@ -147,10 +147,7 @@ append_matches(MongoPipeline *pipeline, const List *matches)
 		mongo_pipeline_append(pipeline, "$match", filter);
 }
 
-/*
- * path_depth: how many of the arrays have to be unwound before the field at 'path' is
- * what the table's rows have there.
- */
+/* path_depth: how many of the arrays at 'paths' are to be unwound before the field is itself. */
 static int
 path_depth(const MongoTableOptions *options, const List *paths, const char *path)
 {
@@ -172,21 +169,20 @@ path_depth(const MongoTableOptions *options, const List *paths, const char *path
 	return depth;
 }
 
-/* clause_depth: likewise, before a clause can be tested. */
-static int
-clause_depth(const MongoRelation *relation, const List *paths, Expr *clause)
+int
+mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Node *expression)
 {
+	List	   *paths = mongo_unwound_paths(options);
 	int			depth = 0;
 	ListCell   *cell;
 
-	foreach(cell, pull_var_clause((Node *) clause, PVC_RECURSE_PLACEHOLDERS))
+	foreach(cell, paths == NIL ? NIL : pull_var_clause(expression, PVC_RECURSE_PLACEHOLDERS))
 	{
 		Var		   *var = lfirst_node(Var, cell);
 
-		if (var->varno != (int) relation->columns->varno)
-			continue;
-		depth = Max(depth, path_depth(relation->options, paths, var->varattno <= 0 ? NULL :
-									  mongo_column_path(relation->columns, var->varattno)));
+		if (var->varno == (int) columns->varno)
+			depth = Max(depth, path_depth(options, paths, var->varattno <= 0 ? NULL :
+										  mongo_column_path(columns, var->varattno)));
 	}
 	return depth;
 }
@@ -218,7 +214,8 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 	foreach(cell, clauses->sent)
 	{
 		const MongoClause *sent = lfirst(cell);
-		int			depth = clause_depth(relation, paths, sent->rinfo->clause);
+		int			depth = mongo_unwound_depth(relation->options, relation->columns,
+												(Node *) sent->rinfo->clause);
 
 		at_depth[depth] = lappend(at_depth[depth], sent->match);
 		if (depth > 0)

@@ -220,6 +220,13 @@ extern MongoPipeline mongo_pipeline_copy(const MongoPipeline *source);
 extern void mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 								  const MongoScanClauses *clauses);
 
+/*
+ * How many of the arrays that the options unwind have to be unwound before 'expression' reads
+ * of these columns' table what it means; 0: none.
+ */
+extern int	mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns,
+								Node *expression);
+
 /* Append the stage {name: specification}. */
 extern void mongo_pipeline_append(MongoPipeline *pipeline, const char *name,
 								  const bson_t *specification);
