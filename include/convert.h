@@ -428,9 +428,6 @@ extern char *mongo_json_show_value(const bson_iter_t *iter, bool spaced, int lim
 /* mongo_json_show_document: a whole one, spaced; raises HV000 for such strings. */
 extern char *mongo_json_show_document(const bson_t *document);
 
-/* mongo_jsonb_of_value: false for strings that no jsonb can hold. */
-extern bool mongo_jsonb_of_value(const bson_iter_t *iter, Datum *value);
-
 /*
  * mongo_append_json_members
  *		Append the members of a json, jsonb or text value that is an object, in the order

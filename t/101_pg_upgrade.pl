@@ -46,7 +46,7 @@ $old->safe_psql('postgres', q{
 	DROP FOREIGN TABLE points;
 	ANALYZE later});
 
-my $learned = q{SELECT relation, collection, learned_at, documents, indexes, fields FROM mongo_fdw_statistics};
+my $learned = q{SELECT relation, collection, learned_at, documents, indexes FROM mongo_fdw_statistics};
 my $before = $old->safe_psql('postgres', $learned);
 like($before, qr/^later\|db\.points\|.*"id_1"/, 'ANALYZE has learned something');
 $old->stop;

@@ -48,7 +48,6 @@ typedef struct Sample
 	MongoRowDecoder *decoder;
 	Datum	   *values;
 	bool	   *isnull;
-	FieldSample *fields;		/* of all documents that arrived */
 
 	HeapTuple  *rows;			/* the sample: 'nrows' of at most 'target' */
 	int			target;
@@ -226,7 +225,6 @@ read_sample(Sample *sample, MongoCursor *cursor)
 			break;
 
 		sample->read += 1;
-		field_sample_observe(sample->fields, data, length);
 		position = sample_position(sample);
 		if (position >= 0)
 			keep_document(sample, position, data, length);
@@ -243,7 +241,7 @@ read_sample(Sample *sample, MongoCursor *cursor)
  *		Prepare to decode the documents, and ask for them: of each what a find would.
  */
 static MongoCursor *
-open_cursor(Sample *sample)
+open_sample(Sample *sample)
 {
 	Relation	relation = sample->relation;
 	const MongoTableOptions *options = sample->options;
@@ -257,13 +255,8 @@ open_cursor(Sample *sample)
 	bson_iter_t projection;
 	const bson_t *project = NULL;
 
-	sample->fields = field_sample_create(false, 0);
 	for (int i = 0; i < ncolumns; i++)
-	{
 		attributes = lappend_int(attributes, wanted[i].index + 1);
-		if (wanted[i].path != NULL)
-			field_sample_find(sample->fields, wanted[i].path, true);
-	}
 	sample->decoder = mongo_row_decoder_create(CurrentMemoryContext, options->database,
 											   options->collection, wanted, ncolumns,
 											   MONGO_TYPE_MISMATCH_NULL, options->canonical_json);
@@ -310,7 +303,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	/* the progress view counts blocks of a heap; ours counts documents */
 	pgstat_progress_update_param(PROGRESS_ANALYZE_BLOCKS_TOTAL,
 								 (int64) (sample.sampled_there ? targrows : sample.total));
-	read_sample(&sample, open_cursor(&sample));
+	read_sample(&sample, open_sample(&sample));
 
 	/* what was counted may be a little off; what was read whole is not */
 	*totalrows = sample.sampled_there ? Max(sample.total, sample.nrows) : sample.read;
@@ -328,15 +321,7 @@ acquire_sample_rows(Relation relation, int elevel, HeapTuple *rows, int targrows
 	 */
 	if (counted.relid == RelationGetRelid(relation) &&
 		CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true))
-	{
-		MongoFindings findings = {
-			.documents = *totalrows,
-			.document_size = counted.document_size,
-			.sample = sample.fields
-		};
-
-		mongo_learn(relation, sample.user, sample.options, &findings);
-	}
+		mongo_learn(relation, sample.user, sample.options, *totalrows, counted.document_size);
 	counted.relid = InvalidOid;
 	MemoryContextSwitchTo(previous);
 	MemoryContextDelete(context);

@@ -111,7 +111,6 @@ typedef struct FieldSample
 	bool		for_import;		/* note kinds and elements, too, and only
 								 * fields that a path can name */
 	int			nesting;		/* levels below the top that are looked at */
-	List	   *asked;			/* SampledField * with a path */
 	MemoryContext context;
 } FieldSample;
 
@@ -150,9 +149,6 @@ extern void field_sample_observe_schema(FieldSample *sample, const bson_iter_t *
 extern double sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT],
 								   uint32 *types);
 extern uint32 sampled_field_last_type(const FieldSample *sample, const SampledField *field);
-
-/* field_sample_describe: the value of "fields" in mongo_fdw_statistics. */
-extern BsonArray field_sample_describe(const FieldSample *sample);
 
 /* import_is_array_of_documents: and of nothing else, whose members can be columns? */
 extern bool import_is_array_of_documents(const SampledField *field);
@@ -288,23 +284,16 @@ extern IndexAnswer index_list(UserMapping *user, const char *database,
 
 /* ----------- What ANALYZE keeps beside PostgreSQL's own statistics --------- */
 
-/* What ANALYZE has found itself. */
-typedef struct MongoFindings
-{
-	double		documents;		/* in the collection */
-	double		document_size;	/* average, in bytes */
-	const FieldSample *sample;
-} MongoFindings;
-
 /*
  * mongo_learn
- *		Ask for the collection's indexes, and keep them with the findings.
+ *		Ask for the collection's indexes, and keep them with the number of its documents
+ *		and their average size in bytes.
  *
  * Says NOTICE for a collection that does not exist, or whose indexes MongoDB does
  * not tell.  What was known before stays where this raises, or where the
  * transaction is rolled back.  Raises as index_list() does.
  */
 extern void mongo_learn(Relation relation, UserMapping *user,
-						const MongoTableOptions *options, const MongoFindings *findings);
+						const MongoTableOptions *options, double documents, double document_size);
 
 #endif							/* MONGO_FDW_CATALOG_INTERNAL_H */

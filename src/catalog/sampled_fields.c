@@ -176,7 +176,6 @@ field_sample_find(FieldSample *sample, const char *path, bool add)
 	if (add && field->path == NULL)
 	{
 		field->path = pstrdup(path);
-		sample->asked = lappend(sample->asked, field);
 		sample->nesting = Max(sample->nesting, nesting);
 	}
 	return field;
@@ -518,9 +517,6 @@ import_field_type(const SampledField *field, const char *objectid_type)
 
 /* ------------------------------ counts ------------------------------------- */
 
-/* Significant digits of a share. */
-#define SHARE_DIGITS	4
-
 double
 sampled_field_counts(const SampledField *field, double counts[BSON_TYPE_COUNT], uint32 *types)
 {
@@ -554,51 +550,4 @@ sampled_field_last_type(const FieldSample *sample, const SampledField *field)
 			return BIT(ARRAY);
 	}
 	return 0;
-}
-
-/* append_share: few digits, so that it can be read; never 0 for something. */
-static void
-append_share(bson_t *document, const char *key, double count, uint64 documents)
-{
-	char		text[32];
-
-	if (count == 0 || count == documents)
-	{
-		BSON_APPEND_INT32(document, key, count > 0);
-		return;
-	}
-	snprintf(text, sizeof(text), "%.*g", SHARE_DIGITS, count / documents);
-	BSON_APPEND_DOUBLE(document, key, strtod(text, NULL));
-}
-
-BsonArray
-field_sample_describe(const FieldSample *sample)
-{
-	BsonArray	result = bson_array_create();
-	ListCell   *cell;
-
-	foreach(cell, sample->asked)
-	{
-		const SampledField *field = lfirst(cell);
-		double		counts[BSON_TYPE_COUNT];
-		uint32		types;
-		double		found = sampled_field_counts(field, counts, &types);
-		bson_t		entry;
-		bson_t		shares;
-
-		bson_array_begin_document(&result, &entry);
-		BSON_APPEND_UTF8(&entry, "path", field->path);
-		BSON_APPEND_DOCUMENT_BEGIN(&entry, "types", &shares);
-		for (int i = 0; i < BSON_TYPE_COUNT; i++)
-		{
-			if (counts[i] > 0)
-				append_share(&shares, mongo_bson_type_name(BSON_TYPE_OF_BIT(i)), counts[i],
-							 sample->documents);
-		}
-		bson_append_document_end(&entry, &shares);
-		append_share(&entry, "missing", sample->documents - found, sample->documents);
-		append_share(&entry, "arrays", counts[BSON_TYPE_ARRAY], sample->documents);
-		bson_array_end_document(&result, &entry);
-	}
-	return result;
 }

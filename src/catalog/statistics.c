@@ -27,7 +27,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -310,14 +309,12 @@ enum
 	COLUMN_LEARNED_AT,
 	COLUMN_DOCUMENTS,
 	COLUMN_DOCUMENT_SIZE,
-	COLUMN_SAMPLED,
 	COLUMN_INDEXES,
-	COLUMN_FIELDS,
-	COLUMN_COUNT = COLUMN_FIELDS
+	COLUMN_COUNT = COLUMN_INDEXES
 };
 
 static const Oid column_types[COLUMN_COUNT] = {
-	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, FLOAT8OID, JSONOID, JSONBOID
+	OIDOID, TEXTOID, TIMESTAMPTZOID, FLOAT8OID, FLOAT8OID, JSONOID
 };
 
 /* A table of no more blocks is read whole, which costs less than to open its index. */
@@ -512,27 +509,13 @@ write_row(Oid relid, Datum *values, bool *isnull)
 
 /* ------------------------------ learning ------------------------------------ */
 
-/* jsonb_of: an array of what can be read as jsonb. */
-static Datum
-jsonb_of(const BsonArray *array)
-{
-	const bson_t *holder = bson_from_template("{array: @1}", bson_array(array->bson));
-	bson_iter_t iter;
-	Datum		value;
-
-	if (!bson_iter_init_find(&iter, holder, "array") || !mongo_jsonb_of_value(&iter, &value))
-		elog(ERROR, "what was learned does not make a jsonb");
-	return value;
-}
-
 void
 mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *options,
-			const MongoFindings *findings)
+			double documents, double document_size)
 {
 	char	   *collection = psprintf("%s.%s", options->database, options->collection);
 	Datum		values[COLUMN_COUNT];
 	bool		isnull[COLUMN_COUNT] = {false};
-	BsonArray	fields = field_sample_describe(findings->sample);
 	MongoStatistics indexes;
 	const char *refusal;
 	IndexAnswer answer = index_list(user, options->database, options->collection,
@@ -551,9 +534,8 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 	values[COLUMN_RELID - 1] = ObjectIdGetDatum(RelationGetRelid(relation));
 	values[COLUMN_COLLECTION - 1] = CStringGetTextDatum(collection);
 	values[COLUMN_LEARNED_AT - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
-	values[COLUMN_DOCUMENTS - 1] = Float8GetDatum(findings->documents);
-	values[COLUMN_DOCUMENT_SIZE - 1] = Float8GetDatum(findings->document_size);
-	values[COLUMN_SAMPLED - 1] = Float8GetDatum((double) findings->sample->documents);
+	values[COLUMN_DOCUMENTS - 1] = Float8GetDatum(documents);
+	values[COLUMN_DOCUMENT_SIZE - 1] = Float8GetDatum(document_size);
 	values[COLUMN_INDEXES - 1] = (Datum) 0;
 	isnull[COLUMN_INDEXES - 1] = answer == INDEXES_REFUSED;
 	if (answer != INDEXES_REFUSED)
@@ -570,7 +552,6 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 		}
 		values[COLUMN_INDEXES - 1] = CStringGetTextDatum(psprintf("[%s]", json.data));
 	}
-	values[COLUMN_FIELDS - 1] = jsonb_of(&fields);
 	write_row(RelationGetRelid(relation), values, isnull);
 }
 

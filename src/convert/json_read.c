@@ -820,14 +820,6 @@ mongo_read_jsonb(MONGO_READ_ARGS)
 }
 
 bool
-mongo_jsonb_of_value(const bson_iter_t *iter, Datum *value)
-{
-	MongoReadContext context = {0};
-
-	return make_jsonb(&context, iter, 0, value);
-}
-
-bool
 mongo_document_to_datum(MongoReadContext *context, const uint8_t *data,
 						uint32 length, Oid typid, Datum *value)
 {
