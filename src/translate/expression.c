@@ -151,22 +151,21 @@ translate_arguments(const MongoCall *call, MongoValue *arguments)
 	return true;
 }
 
-/* guard_template: null where an argument is. */
-static const char *
-guard_template(const char *template, const MongoValue *arguments, int narguments)
+const char *
+mongo_guard_template(const char *template, const MongoValue *arguments, int narguments)
 {
-	StringInfoData guarded;
+	StringInfoData guards;
 	int			nguards = 0;
 
-	initStringInfo(&guarded);
-	appendStringInfoString(&guarded, "{$cond: [{$and: [");
+	initStringInfo(&guards);
 	for (int i = 0; i < narguments; i++)
 	{
 		if (arguments[i].nullable)
-			appendStringInfo(&guarded, "%s{$gt: [@%d, null]}", nguards++ > 0 ? ", " : "", i + 1);
+			appendStringInfo(&guards, "%s{$gt: [@%d, null]}", nguards++ > 0 ? ", " : "", i + 1);
 	}
-	appendStringInfo(&guarded, "]}, %s, null]}", template);
-	return nguards > 0 ? guarded.data : template;
+	return nguards == 0 ? template :
+		psprintf(nguards == 1 ? "{$cond: [%s, %s, null]}" : "{$cond: [{$and: [%s]}, %s, null]}",
+				 guards.data, template);
 }
 
 /* value_of_template: of a call whose row has one. */
@@ -180,7 +179,7 @@ value_of_template(const MongoCall *call, const char *template, MongoValue *value
 	if (!translate_arguments(call, arguments))
 		return false;
 	if (row->flags & MONGO_ROW_NULL_GUARD)
-		template = guard_template(template, arguments, narguments);
+		template = mongo_guard_template(template, arguments, narguments);
 	*value = mongo_result(template, arguments, narguments, exprType(call->node), false);
 	value->raw = (row->flags & MONGO_ROW_RAW_RESULT) != 0;
 	value->digits = digits_of_result(row->digits, arguments[0].digits, arguments[1].digits);

@@ -25,8 +25,77 @@
 #include "utils/pg_locale.h"
 #include "utils/timestamp.h"
 
-static bool mongo_date_bound(const MongoScope *scope, int strategy, Node *node,
-							 MongoValue *value);
+/*-------------------------------------------------------------------------
+ * Dates and timestamps that a document's are compared with.
+ *
+ * BSON has milliseconds.  What is between two of them is moved to the one that
+ * divides all milliseconds alike; infinities become the first and the last
+ * Date of BSON, which are beyond what a column reads.
+ *-------------------------------------------------------------------------
+ */
+
+/* rounds_up: "a < t" and "a >= t" are the same of the next whole millisecond. */
+static bool
+rounds_up(int strategy)
+{
+	return strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber;
+}
+
+static bool
+rounds_down(int strategy)
+{
+	return strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
+}
+
+/* constant_bound: a constant as a Date; false if it can be none for this operator. */
+static bool
+constant_bound(int strategy, const Const *constant, MongoValue *value)
+{
+	Timestamp	timestamp;
+	int64		millis;
+
+	if (mongo_literal(constant, value))
+		return true;
+	if (constant->consttype == DATEOID)
+		timestamp = DATE_IS_NOEND(DatumGetDateADT(constant->constvalue)) ? DT_NOEND : DT_NOBEGIN;
+	else
+		timestamp = DatumGetTimestamp(constant->constvalue);
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		millis = TIMESTAMP_IS_NOEND(timestamp) ? PG_INT64_MAX : PG_INT64_MIN;
+	else if (rounds_up(strategy) || rounds_down(strategy))
+		millis = mongo_timestamp_to_millis(timestamp, NULL) + rounds_up(strategy);
+	else
+		return false;
+	*value = mongo_argument(bson_date(millis));
+	value->type = constant->consttype;
+	return true;
+}
+
+/* date_bound: a date or timestamp that PostgreSQL knows, as what "x OP value" compares x with. */
+static bool
+date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
+{
+	Oid			type = exprType(node);
+
+	if (IsA(node, Const))
+		return constant_bound(strategy, (Const *) node, value);
+
+	/* sent as a value, a timestamp loses what is below a millisecond */
+	if (type != DATEOID && rounds_up(strategy))
+	{
+		Interval   *interval = palloc0(sizeof(Interval));
+		Const	   *addend = makeConst(INTERVALOID, -1, InvalidOid, sizeof(Interval),
+									   IntervalPGetDatum(interval), false, false);
+
+		interval->time = 999;
+		node = (Node *) makeFuncExpr(type == TIMESTAMPTZOID ? F_TIMESTAMPTZ_PL_INTERVAL :
+									 F_TIMESTAMP_PL_INTERVAL, type, list_make2(node, addend),
+									 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	}
+	return (type == DATEOID || rounds_up(strategy) || rounds_down(strategy)) &&
+		mongo_variable(scope, node, value);
+}
 
 /*-------------------------------------------------------------------------
  * Comparisons in aggregation expressions.
@@ -73,6 +142,19 @@ mongo_collation_suits(Oid collation, int flags)
 }
 
 /*
+ * text_suits: can MongoDB compare values of the type under the collation, as the flags
+ * ask?  Only of texts is that a question.
+ */
+static bool
+text_suits(const MongoScope *scope, Oid type, Oid collation, int flags)
+{
+	if (!mongo_compares_text(type))
+		return true;
+	scope->translation->compares_text = true;
+	return mongo_collation_suits(collation, flags);
+}
+
+/*
  * operand: a side of a comparison in a form whose order is PostgreSQL's; NULLs
  * and NaNs apart.
  */
@@ -102,7 +184,7 @@ local_operand(const MongoScope *scope, int strategy, Node *node, MongoValue *val
 	Oid			type = exprType(node);
 
 	if (type == TIMESTAMPOID || type == TIMESTAMPTZOID || type == DATEOID)
-		return mongo_date_bound(scope, strategy, node, value);
+		return date_bound(scope, strategy, node, value);
 	return operand(scope, node, value);
 }
 
@@ -158,26 +240,21 @@ find_operands(const MongoScope *scope, int strategy, Node *left, Node *right,
 {
 	MongoValue *values = operands->values;
 	MongoScope	inner = mongo_inner_scope(scope);
-	bool		is_text;
 
 	memset(operands, 0, sizeof(*operands));
 	operands->test = psprintf("{%s: [@1, @2]}", mongo_find_operators[strategy]);
 	if (getBaseType(exprType(left)) == DATEOID && getBaseType(exprType(right)) == DATEOID &&
 		!is_local(scope, left) && !is_local(scope, right))
 		return day_operands(&inner, strategy, left, right, operands);
-	is_text = mongo_compares_text(exprType(left));
-	if (is_text && !mongo_collation_suits(collation, mongo_asks_for_order(strategy) ?
-										  MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE))
-		return false;
-	if (!(is_local(scope, left) ?
+	if (!text_suits(scope, exprType(left), collation, mongo_asks_for_order(strategy) ?
+					MONGO_ROW_C_COLLATION : MONGO_ROW_BYTEWISE) ||
+		!(is_local(scope, left) ?
 		  local_operand(&inner, mongo_commuted_strategy(strategy), left, &values[0]) :
 		  operand(&inner, left, &values[0])) ||
 		!(is_local(scope, right) ?
 		  local_operand(&inner, strategy, right, &values[1]) :
 		  operand(&inner, right, &values[1])))
 		return false;
-	if (is_text)
-		scope->translation->compares_text = true;
 	if (mongo_asks_for_order(strategy))
 	{
 		raise_nan(&values[0]);
@@ -192,18 +269,11 @@ mongo_compare(const MongoScope *scope, int strategy, Node *left, Node *right,
 {
 	Operands	operands;
 	const MongoValue *values = operands.values;
-	const char *test;
 
 	if (!find_operands(scope, strategy, left, right, collation, &operands))
 		return false;
-	test = operands.test;
-	if (values[0].nullable && values[1].nullable)
-		test = psprintf("{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, %s, null]}",
-						test);
-	else if (values[0].nullable || values[1].nullable)
-		test = psprintf("{$cond: [{$gt: [@%d, null]}, %s, null]}",
-						values[0].nullable ? 1 : 2, test);
-	*value = mongo_result(test, values, lengthof(operands.values), BOOLOID,
+	*value = mongo_result(mongo_guard_template(operands.test, values, 2), values,
+						  lengthof(operands.values), BOOLOID,
 						  values[0].nullable || values[1].nullable);
 	return true;
 }
@@ -308,18 +378,6 @@ elements_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 	return normalize_elements(&inner, element, value);
 }
 
-/* collation_suits: may the elements be compared byte by byte? */
-static bool
-collation_suits(const MongoScope *scope, Oid element, Oid collation)
-{
-	if (!mongo_compares_text(element))
-		return true;
-	if (!mongo_collation_suits(collation, MONGO_ROW_BYTEWISE))
-		return false;
-	scope->translation->compares_text = true;
-	return true;
-}
-
 /* = ANY and <> ALL, by whether the value is among the elements */
 #define AMONG \
 	"{$switch: {branches: [" \
@@ -363,7 +421,7 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 		!mongo_normal_value_of_node(&inner, linitial(node->args), &values[0]) ||
 		!mongo_types_compare(element, values[0].type) ||
 		!elements_of_node(&inner, array_node, &values[1]) ||
-		!collation_suits(scope, element, node->inputcollid))
+		!text_suits(scope, element, node->inputcollid, MONGO_ROW_BYTEWISE))
 		return false;
 
 	template = constant_template(node, values[0].nullable);
@@ -375,15 +433,9 @@ mongo_array_comparison(const MongoScope *scope, ScalarArrayOpExpr *node,
 }
 
 /* @> (the first has all of the second), <@ and && */
-#define CONTAINS \
-	"{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, " \
-	"{$and: [{$not: [{$in: [null, @2]}]}, {$setIsSubset: [@2, @1]}]}, null]}"
-#define CONTAINED \
-	"{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, " \
-	"{$and: [{$not: [{$in: [null, @1]}]}, {$setIsSubset: [@1, @2]}]}, null]}"
-#define OVERLAPS \
-	"{$cond: [{$and: [{$gt: [@1, null]}, {$gt: [@2, null]}]}, " \
-	"{$gt: [{$size: {$setDifference: [{$setIntersection: [@1, @2]}, [null]]}}, 0]}, null]}"
+#define CONTAINS	"{$and: [{$not: [{$in: [null, @2]}]}, {$setIsSubset: [@2, @1]}]}"
+#define CONTAINED	"{$and: [{$not: [{$in: [null, @1]}]}, {$setIsSubset: [@1, @2]}]}"
+#define OVERLAPS	"{$gt: [{$size: {$setDifference: [{$setIntersection: [@1, @2]}, [null]]}}, 0]}"
 
 /* translate_sets: @>, <@ and && of arrays, as their row says. */
 static bool
@@ -394,9 +446,10 @@ translate_sets(const MongoCall *call, MongoValue *result)
 
 	if (!elements_of_node(call->scope, linitial(call->args), &values[0]) ||
 		!elements_of_node(call->scope, lsecond(call->args), &values[1]) ||
-		!collation_suits(call->scope, element, call->collation))
+		!text_suits(call->scope, element, call->collation, MONGO_ROW_BYTEWISE))
 		return false;
-	*result = mongo_result(call->row->template, values, 2, BOOLOID, true);
+	*result = mongo_result(mongo_guard_template(call->row->template, values, 2), values, 2, BOOLOID,
+						   true);
 	return true;
 }
 
@@ -409,8 +462,7 @@ translate_cardinality(const MongoCall *call, MongoValue *result)
 	if (!mongo_value_of_node(call->scope, linitial(call->args), &array) || !array.raw)
 		return false;
 	flatten(&array);
-	*result = mongo_result("{$cond: [{$gt: [@1, null]}, {$size: @1}, null]}", &array, 1, INT4OID,
-						   true);
+	*result = mongo_result(mongo_guard_template("{$size: @1}", &array, 1), &array, 1, INT4OID, true);
 	return true;
 }
 
@@ -658,10 +710,6 @@ translate_nullif(const MongoScope *scope, const NullIfExpr *node, MongoValue *re
 	return true;
 }
 
-/*
- * GREATEST and LEAST leave NULLs out, as $max and $min do; NaN is the greatest,
- * which MaxKey stands for meanwhile.
- */
 /* lower_nan: the MaxKey that has stood for NaN, above all numbers, is NaN again. */
 static void
 lower_nan(MongoValue *result)
@@ -681,12 +729,11 @@ lower_nan(MongoValue *result)
 static bool
 translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *result)
 {
-	bool		is_text = mongo_compares_text(node->minmaxtype);
 	BsonArray	operands = bson_array_create();
 	ListCell   *cell;
 
 	if (!mongo_has_normal_form(node->minmaxtype) ||
-		(is_text && !mongo_collation_suits(node->inputcollid, MONGO_ROW_C_COLLATION)))
+		!text_suits(scope, node->minmaxtype, node->inputcollid, MONGO_ROW_C_COLLATION))
 		return false;
 	*result = begin_alternatives(node);
 	foreach(cell, node->args)
@@ -702,8 +749,6 @@ translate_min_max(const MongoScope *scope, const MinMaxExpr *node, MongoValue *r
 	result->expression = mongo_expression(node->op == IS_GREATEST ? "{$max: @1}" : "{$min: @1}",
 										  bson_array(operands.bson));
 	lower_nan(result);
-	if (is_text)
-		scope->translation->compares_text = true;
 	return true;
 }
 
@@ -723,95 +768,4 @@ mongo_choice_of_node(const MongoScope *scope, Node *node, MongoValue *value)
 		default:
 			return false;
 	}
-}
-
-/*-------------------------------------------------------------------------
- * Dates and timestamps that a document's are compared with.
- *
- * BSON has milliseconds.  What is between two of them is moved to the one that
- * divides all milliseconds alike; infinities become the first and the last
- * Date of BSON, which are beyond what a column reads.
- *-------------------------------------------------------------------------
- */
-
-/* rounds_up: "a < t" and "a >= t" are the same of the next whole millisecond. */
-static bool
-rounds_up(int strategy)
-{
-	return strategy == BTLessStrategyNumber || strategy == BTGreaterEqualStrategyNumber;
-}
-
-static bool
-rounds_down(int strategy)
-{
-	return strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber;
-}
-
-/* constant_bound: a constant as a Date; false if it can be none for this operator. */
-static bool
-constant_bound(int strategy, const Const *constant, MongoValue *value)
-{
-	Timestamp	timestamp;
-	int64		millis;
-
-	if (constant->constisnull || mongo_literal(constant, value))
-		return mongo_literal(constant, value);
-	if (constant->consttype == DATEOID)
-		timestamp = DATE_IS_NOEND(DatumGetDateADT(constant->constvalue)) ? DT_NOEND : DT_NOBEGIN;
-	else
-		timestamp = DatumGetTimestamp(constant->constvalue);
-
-	if (TIMESTAMP_NOT_FINITE(timestamp))
-		millis = TIMESTAMP_IS_NOEND(timestamp) ? PG_INT64_MAX : PG_INT64_MIN;
-	else if (rounds_up(strategy) || rounds_down(strategy))
-		millis = mongo_timestamp_to_millis(timestamp, NULL) + rounds_up(strategy);
-	else
-		return false;
-	*value = mongo_argument(bson_date(millis));
-	value->type = constant->consttype;
-	return true;
-}
-
-/* date_trunc('milliseconds', timestamp + interval '999 microseconds') */
-static Node *
-round_up(Node *node, Oid type)
-{
-	bool		has_zone = type == TIMESTAMPTZOID;
-	Interval   *interval = palloc0(sizeof(Interval));
-	Const	   *addend;
-	Const	   *unit;
-	FuncExpr   *sum;
-
-	interval->time = 999;
-	addend = makeConst(INTERVALOID, -1, InvalidOid, sizeof(Interval),
-					   IntervalPGetDatum(interval), false, false);
-	unit = makeConst(TEXTOID, -1, InvalidOid, -1, CStringGetTextDatum("milliseconds"),
-					 false, false);
-	sum = makeFuncExpr(has_zone ? F_TIMESTAMPTZ_PL_INTERVAL : F_TIMESTAMP_PL_INTERVAL, type,
-					   list_make2(node, addend), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	return (Node *) makeFuncExpr(has_zone ? F_DATE_TRUNC_TEXT_TIMESTAMPTZ :
-								 F_DATE_TRUNC_TEXT_TIMESTAMP, type, list_make2(unit, sum),
-								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-}
-
-/*
- * mongo_date_bound
- *		A date or timestamp that PostgreSQL knows, as what "x OP value" compares x with.
- */
-static bool
-mongo_date_bound(const MongoScope *scope, int strategy, Node *node, MongoValue *value)
-{
-	Oid			type = exprType(node);
-
-	if (IsA(node, Const))
-		return constant_bound(strategy, (Const *) node, value);
-	if (type == DATEOID)
-		return mongo_variable(scope, node, value);
-
-	/* sent as a value, a timestamp loses what is below a millisecond */
-	if (rounds_up(strategy))
-		node = round_up(node, type);
-	else if (!rounds_down(strategy))
-		return false;
-	return mongo_variable(scope, node, value);
 }

@@ -20,7 +20,7 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
-static bool mongo_to_char(const MongoCall *call, MongoValue *result);
+static bool translate_to_char(const MongoCall *call, MongoValue *result);
 
 /*-------------------------------------------------------------------------
  * Rows of the functions and operators of numbers.
@@ -251,18 +251,11 @@ mongo_text_value(const char *utf8)
 static bool
 to_text(MongoValue *value)
 {
-	switch (mongo_type_kind(value->type))
-	{
-		case MONGO_KIND_TEXT:
-			return true;
-		case MONGO_KIND_INTEGER:
-			value->expression = mongo_expand_template("{$toString: @1}", value, 1);
-			break;
-		default:
-			return false;
-	}
-	value->type = TEXTOID;
-	return true;
+	MongoTypeKind kind = mongo_type_kind(value->type);
+
+	if (kind == MONGO_KIND_INTEGER)
+		*value = mongo_result("{$toString: @1}", value, 1, TEXTOID, value->nullable);
+	return kind == MONGO_KIND_INTEGER || kind == MONGO_KIND_TEXT;
 }
 
 /* An argument of type "any", which a literal is without a type. */
@@ -556,26 +549,18 @@ interval_template(const Const *constant, int sign, bool in_session_zone)
 	return later(moved, millis);
 }
 
+/* A flag of rows: the interval is subtracted. */
+#define SUBTRACTS	0x100
+
 /* timestamp or date + interval; timestamptz + interval without days and months */
 static bool
-add_interval(const MongoCall *call, int sign, MongoValue *result)
+translate_interval(const MongoCall *call, MongoValue *result)
 {
-	const char *template = interval_template(lsecond(call->args), sign,
+	const char *template = interval_template(lsecond(call->args),
+											 call->row->flags & SUBTRACTS ? -1 : 1,
 											 exprType(call->node) == TIMESTAMPTZOID);
 
 	return template != NULL && translate_date(call, linitial(call->args), template, result);
-}
-
-static bool
-translate_plus_interval(const MongoCall *call, MongoValue *result)
-{
-	return add_interval(call, 1, result);
-}
-
-static bool
-translate_minus_interval(const MongoCall *call, MongoValue *result)
-{
-	return add_interval(call, -1, result);
 }
 
 const MongoExpressionRow mongo_time_rows[] =
@@ -586,11 +571,11 @@ const MongoExpressionRow mongo_time_rows[] =
 	F_TIMEZONE_INTERVAL_TIMESTAMPTZ}, .translate = translate_time_zone},
 	{{F_EXTRACT_TEXT_TIMESTAMP, F_EXTRACT_TEXT_DATE, F_DATE_PART_TEXT_TIMESTAMP},
 	.translate = translate_field},
-	{{F_TO_CHAR_TIMESTAMP_TEXT}, .translate = mongo_to_char},
+	{{F_TO_CHAR_TIMESTAMP_TEXT}, .translate = translate_to_char},
 	{{F_TIMESTAMP_PL_INTERVAL, F_TIMESTAMPTZ_PL_INTERVAL, F_DATE_PL_INTERVAL},
-	.translate = translate_plus_interval},
+	.translate = translate_interval},
 	{{F_TIMESTAMP_MI_INTERVAL, F_TIMESTAMPTZ_MI_INTERVAL, F_DATE_MI_INTERVAL},
-	.translate = translate_minus_interval},
+	.flags = SUBTRACTS, .translate = translate_interval},
 	{{F_DATE_PLI}, .template = "{$add: [@1, {$multiply: [@2, 86400000]}]}"},
 	{{F_DATE_MII}, .template = "{$subtract: [@1, {$multiply: [@2, 86400000]}]}"},
 	{{F_DATE_MI}, .template = "{$toLong: {$divide: [{$subtract: [@1, @2]}, 86400000]}}"},
@@ -619,40 +604,27 @@ const MongoExpressionRow mongo_time_rows[] =
 	"{$cond: [{$and: [{$gt: ['$$y', 0]}, {$lt: ['$$y', 1000]}]}, " \
 	"{$substrBytes: [{$toString: {$add: [10000, '$$y']}}, 1, 4]}, {$toString: '$$y'}]}}}"
 
-#define QUARTER_DIGIT		"{$toString: {$toInt: {$divide: [{$add: [{$month: @1}, 2]}, 3]}}}"
-
 typedef struct Token
 {
 	const char *upper;
 	const char *lower;
-	const char *format;			/* of $dateToString; NULL: there is none */
-	const char *template;		/* of a text, where that may not do */
+	const char *format;			/* of $dateToString, or a letter to be replaced */
 	const char *longer;			/* after it, it would be another pattern */
 } Token;
 
 static const Token tokens[] =
 {
-	{"YYYY", "yyyy", "%Y", YEAR_OF_ERA, "Yy"},
-	{"MM", "mm", "%m", NULL, ""},
-	{"DD", "dd", "%d", NULL, "Dd"},
-	{"HH24", "hh24", "%H", NULL, ""},
-	{"MI", "mi", "%M", NULL, ""},
-	{"SS", "ss", "%S", NULL, "Ss"},
-	{"Q", "q", NULL, QUARTER_DIGIT, ""},
+	{"YYYY", "yyyy", "%Y", "Yy"},
+	{"MM", "mm", "%m", ""},
+	{"DD", "dd", "%d", "Dd"},
+	{"HH24", "hh24", "%H", ""},
+	{"MI", "mi", "%M", ""},
+	{"SS", "ss", "%S", "Ss"},
+	{"Q", "q", "Q", ""},
 };
 
 /* Characters between patterns that to_char() copies. */
 #define SEPARATORS	"-/.:, _"
-
-/* A format as it is read: of $dateToString alone, and in parts that all years have. */
-typedef struct Format
-{
-	StringInfoData whole;
-	bool		has_whole;
-	StringInfoData part;		/* of $dateToString, since the last of 'parts' */
-	List	   *parts;			/* bson_t *, texts to be put together */
-	bool		has_year;
-} Format;
 
 /* find_token: the template pattern with which the text begins, or NULL. */
 static const Token *
@@ -670,110 +642,69 @@ find_token(const char *text)
 	return NULL;
 }
 
-static bson_t *
-date_to_string(const MongoValue *date, const char *format)
-{
-	return mongo_expression("{$dateToString: {date: @1, format: @2}}",
-							bson_first(date->expression), bson_utf8(format));
-}
-
-/* end_part: what has been collected for $dateToString becomes a part of the result. */
-static void
-end_part(Format *format, const MongoValue *date)
-{
-	if (format->part.len > 0)
-		format->parts = lappend(format->parts, date_to_string(date, format->part.data));
-	resetStringInfo(&format->part);
-}
-
-/* read_format: false when there is something in it that is not known here. */
+/*
+ * read_format: as one of $dateToString; false when there is something in it that is not
+ * known here.
+ */
 static bool
-read_format(const char *text, const MongoValue *date, Format *format)
+read_format(const char *text, StringInfo format)
 {
-	initStringInfo(&format->whole);
-	initStringInfo(&format->part);
-	format->has_whole = true;
-	format->has_year = false;
-	format->parts = NIL;
+	initStringInfo(format);
 	while (*text != '\0')
 	{
 		const Token *token = find_token(text);
 
-		if (token == NULL && strchr(SEPARATORS, *text) == NULL)
-			return false;
-		if (token == NULL)
+		if (token != NULL)
 		{
-			appendStringInfoChar(&format->whole, *text);
-			appendStringInfoChar(&format->part, *text++);
-			continue;
+			appendStringInfoString(format, token->format);
+			text += strlen(token->upper);
 		}
-		text += strlen(token->upper);
-		if (token->format == NULL)
-			format->has_whole = false;
+		else if (strchr(SEPARATORS, *text) != NULL)
+			appendStringInfoChar(format, *text++);
 		else
-			appendStringInfoString(&format->whole, token->format);
-		if (token->template == NULL)
-		{
-			appendStringInfoString(&format->part, token->format);
-			continue;
-		}
-		end_part(format, date);
-		format->parts = lappend(format->parts, mongo_expand_template(token->template, date, 1));
-		format->has_year |= token->format != NULL;
+			return false;
 	}
-	end_part(format, date);
-	return format->parts != NIL;
+	return format->len > 0;
 }
 
-static bson_t *
-concatenated(const List *parts)
-{
-	BsonArray	operands = bson_array_create();
-	ListCell   *cell;
+/*
+ * @1 is the date, @2 the format and @3 the same with a letter in place of the year; @4 and @5
+ * are the beginnings of the years 1 and 10000.  Others are rare.
+ */
+#define FORMATTED		"{$dateToString: {date: @1, format: @2}}"
+#define WITH_YEAR \
+	"{$cond: [{$and: [{$gte: [@1, @4]}, {$lt: [@1, @5]}]}, " FORMATTED ", " \
+	"{$replaceAll: {input: {$dateToString: {date: @1, format: @3}}, find: 'Y', " \
+	"replacement: " YEAR_OF_ERA "}}]}"
+#define WITH_QUARTER	"{$replaceAll: {input: %s, find: 'Q', replacement: {$toString: " QUARTER "}}}"
 
-	foreach(cell, parts)
-		bson_array_append(&operands, bson_first(lfirst(cell)));
-	return mongo_expression("{$concat: @1}", bson_array(operands.bson));
-}
-
-/* The beginnings of the years 1 and 10000. */
 #define FIRST_YEAR		INT64CONST(-62135596800000)
 #define YEAR_10000		INT64CONST(253402300800000)
 
-/*
- * format_date: 'date' is atomic.  Years out of MongoDB's range are rare, so that most
- * documents go through $dateToString alone.
- */
-static bson_t *
-format_date(const Format *format, const MongoValue *date)
-{
-	if (!format->has_whole)
-		return concatenated(format->parts);
-	if (!format->has_year)
-		return date_to_string(date, format->whole.data);
-	return mongo_expression("{$cond: [{$and: [{$gte: [@1, @2]}, {$lt: [@1, @3]}]}, @4, @5]}",
-							bson_first(date->expression),
-							bson_date(FIRST_YEAR), bson_date(YEAR_10000),
-							bson_first(date_to_string(date, format->whole.data)),
-							bson_first(concatenated(format->parts)));
-}
-
 /* to_char(timestamp, format) with a constant format of numbers and separators. */
 static bool
-mongo_to_char(const MongoCall *call, MongoValue *result)
+translate_to_char(const MongoCall *call, MongoValue *result)
 {
 	const Const *constant = lsecond(call->args);
-	MongoValue	date;
-	MongoValue	variable = mongo_argument(bson_utf8("$$d"));
-	Format		format;
+	MongoValue	arguments[5];
+	StringInfoData format;
+	const char *template;
+	char	   *year;
 
 	if (!IsA(constant, Const) || constant->constisnull ||
-		!read_format(TextDatumGetCString(constant->constvalue), &variable, &format) ||
-		!mongo_normal_value_of_node(call->scope, linitial(call->args), &date))
+		!read_format(TextDatumGetCString(constant->constvalue), &format) ||
+		!mongo_normal_value_of_node(call->scope, linitial(call->args), &arguments[0]))
 		return false;
-	*result = (MongoValue) {.type = TEXTOID,.typmod = -1,.nullable = date.nullable};
-	result->expression = mongo_expression("{$let: {vars: {d: @1}, in: @2}}",
-										  bson_first(date.expression),
-										  bson_first(format_date(&format, &variable)));
+	arguments[1] = mongo_argument(bson_utf8(format.data));
+	template = strstr(format.data, "%Y") != NULL ? WITH_YEAR : FORMATTED;
+	while ((year = strstr(format.data, "%Y")) != NULL)
+		memmove(year, year + 1, strlen(year));
+	arguments[2] = mongo_argument(bson_utf8(format.data));
+	arguments[3] = mongo_argument(bson_date(FIRST_YEAR));
+	arguments[4] = mongo_argument(bson_date(YEAR_10000));
+	if (strchr(format.data, 'Q') != NULL)
+		template = psprintf(WITH_QUARTER, template);
+	*result = mongo_result(template, arguments, lengthof(arguments), TEXTOID,
+						   arguments[0].nullable);
 	return true;
 }

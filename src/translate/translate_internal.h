@@ -63,6 +63,10 @@ extern bson_t *mongo_rescale(const char *template, const MongoValue *number, int
 #define MONGO_ROUNDED(number) \
 	"{$trunc: [{$add: [" number ", {$cond: [{$lt: [@1, 0]}, @4, @3]}]}, @2]}"
 
+/* mongo_guard_template: null where an argument is that may be. */
+extern const char *mongo_guard_template(const char *template, const MongoValue *arguments,
+										int narguments);
+
 /* mongo_text_value: a constant, in UTF-8. */
 extern MongoValue mongo_text_value(const char *utf8);
 
