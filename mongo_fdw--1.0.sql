@@ -193,19 +193,9 @@ DEFAULT FOR TYPE objectid USING hash AS
 	FUNCTION 2 objectid_hash_extended(objectid, bigint);
 
 -- The names are those of the types, so that function notation works as well.
-CREATE FUNCTION text(objectid)
-RETURNS text
-AS 'MODULE_PATHNAME', 'mongo_objectid_to_text_cast'
-LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
-
-CREATE FUNCTION objectid(text)
-RETURNS objectid
-AS 'MODULE_PATHNAME', 'mongo_objectid_from_text_cast'
-LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
-
 CREATE FUNCTION bytea(objectid)
 RETURNS bytea
-AS 'MODULE_PATHNAME', 'mongo_objectid_to_bytea'
+AS 'MODULE_PATHNAME', 'mongo_objectid_send'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
 
 CREATE FUNCTION objectid(bytea)
@@ -218,8 +208,8 @@ RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'mongo_objectid_to_timestamptz'
 LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE;
 
-CREATE CAST (objectid AS text) WITH FUNCTION text(objectid) AS ASSIGNMENT;
-CREATE CAST (text AS objectid) WITH FUNCTION objectid(text);
+CREATE CAST (objectid AS text) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (text AS objectid) WITH INOUT;
 CREATE CAST (objectid AS bytea) WITH FUNCTION bytea(objectid);
 CREATE CAST (bytea AS objectid) WITH FUNCTION objectid(bytea);
 CREATE CAST (objectid AS timestamptz) WITH FUNCTION timestamptz(objectid);

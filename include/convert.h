@@ -177,28 +177,31 @@ extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
 
-/*
- * mongo_row_decoder_note_mismatches
- *		From now on, let a field that does not fit be NULL for the moment.
- *
- * mongo_row_decoder_mismatches() gives then the indexes of the columns of the last
- * document that did not fit; NULL when all did.  It is the decoder's.
- */
-extern void mongo_row_decoder_note_mismatches(MongoRowDecoder *decoder, bool note);
-extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
+/* What is not raised for the moment: fields are NULL instead. */
+typedef enum MongoHeldBack
+{
+	MONGO_HOLD_BACK_NOTHING,
+	MONGO_HOLD_BACK_MISMATCHES, /* of fields that do not fit */
+	MONGO_HOLD_BACK_ERRORS		/* also what may raise errors of its own:
+								 * CHECK constraints of domains (the value is
+								 * there), and input functions of types
+								 * without a row in types.c */
+} MongoHeldBack;
 
 /*
- * mongo_row_decoder_defer
- *		From now on, or not any more, put off what may raise errors of its own: CHECK
- *		constraints of domains, and input functions of types without a row in types.c.
+ * mongo_row_decoder_hold_back
+ *		Do so from now on.
  *
- * A column that waits for its input function is NULL.  mongo_row_decoder_deferred()
- * tells whether there was any for the last document.  The columns (indexes) in 'needed',
- * which must live as long as the decoder, are read nevertheless; under type_mismatch
- * 'null' their constraints are tested too, since what breaks one is NULL.
+ * mongo_row_decoder_mismatches() gives then the indexes of the columns of the last
+ * document that did not fit, NULL when all did; it is the decoder's.
+ * mongo_row_decoder_deferred() tells whether there was anything else.  The columns
+ * (indexes) in 'needed', which must live as long as the decoder, are read nevertheless;
+ * under type_mismatch 'null' their constraints are tested too, since what breaks one is
+ * NULL.
  */
-extern void mongo_row_decoder_defer(MongoRowDecoder *decoder, bool defer,
-									const Bitmapset *needed);
+extern void mongo_row_decoder_hold_back(MongoRowDecoder *decoder, MongoHeldBack what,
+										const Bitmapset *needed);
+extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
 extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
 
 /*-------------------------------------------------------------------------
@@ -457,9 +460,9 @@ extern Oid	mongo_objectid_type_oid(void);
 
 /*
  * mongo_objectid_opfamily
- *		The default B-tree operator family of the type, whose OID this is; InvalidOid
- *		where it is to be looked up as those of other types are.
+ *		Its default B-tree operator family, without a scan of pg_opclass, after
+ *		mongo_type_kind() has told the type.
  */
-extern Oid	mongo_objectid_opfamily(Oid typid);
+extern Oid	mongo_objectid_opfamily(void);
 
 #endif							/* MONGO_FDW_CONVERT_H */

@@ -138,7 +138,7 @@ create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
 									   check->options->collection, wanted, ncolumns,
 									   MONGO_TYPE_MISMATCH_ERROR,
 									   check->options->canonical_json);
-	mongo_row_decoder_note_mismatches(decoder, true);
+	mongo_row_decoder_hold_back(decoder, MONGO_HOLD_BACK_MISMATCHES, NULL);
 	return decoder;
 }
 
@@ -157,7 +157,7 @@ prepare(Check *check)
 	check->values = palloc0(sizeof(Datum) * Max(RelationGetDescr(check->relation)->natts, 1));
 	check->isnull = palloc0(sizeof(bool) * Max(RelationGetDescr(check->relation)->natts, 1));
 	check->decoder = create_decoder(check, check->columns, check->ncolumns);
-	mongo_row_decoder_defer(check->decoder, true, NULL);
+	mongo_row_decoder_hold_back(check->decoder, MONGO_HOLD_BACK_ERRORS, NULL);
 }
 
 /* ------------------------------ documents ---------------------------------- */

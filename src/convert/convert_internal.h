@@ -16,37 +16,14 @@
 
 /* --------------------------------- Decimals -------------------------------- */
 
-#ifndef HAVE_INT128
-#error "mongo_fdw needs a compiler with 128-bit integers"
-#endif
-
-typedef enum MongoDecimalKind
-{
-	MONGO_DECIMAL_FINITE,
-	MONGO_DECIMAL_INFINITE,
-	MONGO_DECIMAL_NAN
-} MongoDecimalKind;
-
-/* (-1)^negative * coefficient * 10^exponent */
-typedef struct MongoDecimalParts
-{
-	MongoDecimalKind kind;
-	bool		negative;
-	int			exponent;
-	uint128		coefficient;	/* less than 10^34; 0 for greater ones, which
-								 * are not canonical */
-} MongoDecimalParts;
-
-/* mongo_decimal128_unpack: every bit pattern has a meaning. */
-extern void mongo_decimal128_unpack(const bson_decimal128_t *decimal,
-									MongoDecimalParts *parts);
-
 /* mongo_decimal128_to_text: as Extended JSON has it, into BSON_DECIMAL128_STRING bytes. */
 extern void mongo_decimal128_to_text(const bson_decimal128_t *decimal, char *text);
 
-/* mongo_decimal128_to_int64: true when the number is integral and fits. */
-extern bool mongo_decimal128_to_int64(const MongoDecimalParts *parts,
-									  int64 *result);
+/* mongo_numeric_of_text: of a number's text, which is one. */
+extern Datum mongo_numeric_of_text(const char *text);
+
+/* mongo_integer_of_value: of a number that is integral and fits. */
+extern bool mongo_integer_of_value(const bson_iter_t *iter, int64 *integer);
 
 /* ----------------------------------- Texts --------------------------------- */
 
@@ -96,14 +73,9 @@ extern void mongo_objectid_to_text(const uint8 *bytes, char *text);
 /* mongo_objectid_datum: a palloc'd Datum of these twelve bytes. */
 extern Datum mongo_objectid_datum(const uint8 *bytes);
 
-/*
- * mongo_is_objectid_type
- *		Is this the type?  Told by its input function, which takes no scan of pg_extension
- *		in a new session.
- */
+/* mongo_is_objectid_type: is this the type? */
 extern bool mongo_is_objectid_type(Oid typid);
 
-/* The type's input function. */
 extern PGDLLEXPORT Datum mongo_objectid_in(PG_FUNCTION_ARGS);
 
 /* --------------------------------- Reading --------------------------------- */
@@ -118,7 +90,8 @@ typedef enum MongoMismatch
 	MONGO_MISMATCH_LENGTH,		/* a string too long: 22001 */
 	MONGO_MISMATCH_SYNTAX,		/* not the type's text form: 22P02 */
 	MONGO_MISMATCH_SHAPE,		/* a ragged array, an array in a path: 2202E */
-	MONGO_MISMATCH_DOMAIN		/* breaks a domain's constraint: 23514 */
+	MONGO_MISMATCH_DOMAIN,		/* breaks a domain's constraint: 23514 */
+	MONGO_UNREAD				/* no mismatch: its reading was deferred */
 } MongoMismatch;
 
 /* What reading one document carries along. */
@@ -131,8 +104,6 @@ typedef struct MongoReadContext
 
 	/* set by what was deferred, never reset by readers */
 	bool		deferred;		/* a constraint; the value is there */
-	bool		unread;			/* a value: the reading was false for that
-								 * alone */
 
 	/* set by mongo_mismatch(); valid after a reading that was false */
 	MongoMismatch mismatch;
@@ -163,7 +134,6 @@ typedef struct MongoReader
 	bool		typbyval;
 	char		typalign;
 	const MongoType *type;
-	MemoryContext mcxt;			/* where the reader lives */
 	void	   *extra;			/* the read function's own */
 } MongoReader;
 
@@ -180,13 +150,12 @@ typedef struct MongoReader
 
 /*
  * mongo_reader_create
- *		A reader for a type, living in 'context' with all that it needs.
+ *		A reader for a type, in the current memory context with all that it needs.
  *
  * Raises 0A000 for a type that cannot be read, or that has an element or an
  * attribute that cannot.
  */
-extern MongoReader *mongo_reader_create(MemoryContext context, Oid typid,
-										int32 typmod);
+extern MongoReader *mongo_reader_create(Oid typid, int32 typmod);
 
 /*
  * mongo_read_value
@@ -199,7 +168,7 @@ static inline bool
 mongo_read_value(const MongoReader *reader, MongoReadContext *context,
 				 const bson_iter_t *iter, Datum *value, bool *isnull)
 {
-	bson_type_t type = bson_iter_type(iter);
+	bson_type_t type = bson_iter_type_unsafe(iter);
 
 	if (type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED)
 	{
@@ -213,16 +182,21 @@ mongo_read_value(const MongoReader *reader, MongoReadContext *context,
 	return reader->read(reader, context, iter, value);
 }
 
+/*
+ * mongo_call_softly
+ *		Call one of PostgreSQL's functions; false when it raises a data exception, and a
+ *		sentence about that is context->remark.
+ */
+extern bool mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first,
+							  Datum second, Datum third, Datum *value);
+
 extern MongoReadFunction mongo_read_bool,
 			mongo_read_integer,
-			mongo_read_int4,
 			mongo_read_float4,
 			mongo_read_float8,
 			mongo_read_numeric,
 			mongo_read_text,
-			mongo_read_bpchar,
 			mongo_read_char,
-			mongo_read_name,
 			mongo_read_bytea,
 			mongo_read_uuid,
 			mongo_read_timestamp,
@@ -236,8 +210,7 @@ extern MongoReadFunction mongo_read_bool,
 			mongo_read_composite,
 			mongo_read_domain,
 			mongo_read_point;
-extern MongoPrepareFunction mongo_prepare_numeric,
-			mongo_prepare_text_form,
+extern MongoPrepareFunction mongo_prepare_text_form,
 			mongo_prepare_array,
 			mongo_prepare_composite,
 			mongo_prepare_domain;
@@ -265,128 +238,9 @@ typedef struct MongoWriteTarget
 /* mongo_write_check: raise 54000 unless libbson could append. */
 extern void mongo_write_check(bool appended);
 
-extern MongoWriteFunction mongo_write_bool,
-			mongo_write_integer,
-			mongo_write_float,
-			mongo_write_numeric,
-			mongo_write_text,
-			mongo_write_name,
-			mongo_write_bytea,
-			mongo_write_uuid,
-			mongo_write_timestamp,
-			mongo_write_date,
-			mongo_write_interval,
-			mongo_write_objectid,
-			mongo_write_json,
-			mongo_write_text_form,
-			mongo_write_array,
-			mongo_write_composite,
-			mongo_write_domain,
-			mongo_write_point;
+extern MongoWriteFunction mongo_write_json;
 
-/*
- * mongo_write_json_number, mongo_write_json_integer
- *		The narrowest BSON number that is this number of JSON's.
- *
- * Without point and exponent: Int32, else Int64.  Otherwise, or when too large:
- * Double when its shortest form is this number, else Decimal128; raises 22003 beyond
- * that.
- */
-extern void mongo_write_json_number(const MongoWriteTarget *target, const char *text);
-extern void mongo_write_json_integer(const MongoWriteTarget *target, int64 integer);
-
-/* ----------------- JSON on its way to a text, a jsonb or BSON -------------- */
-
-/* What JSON is made of.  Containers begin and end; numbers are texts as JSON has them. */
-typedef enum JsonItem
-{
-	JSON_BEGIN_OBJECT,
-	JSON_BEGIN_ARRAY,
-	JSON_END_OBJECT,
-	JSON_END_ARRAY,
-	JSON_KEY,
-	JSON_STRING,
-	JSON_NUMBER,
-	JSON_INTEGER,
-	JSON_BOOLEAN,
-	JSON_NULL
-} JsonItem;
-
-/* Where JSON goes. */
-typedef struct JsonSink JsonSink;
-struct JsonSink
-{
-	/*
-	 * Strings, keys and numbers are texts: valid UTF-8 without U+0000, and a
-	 * number ends with a NUL.  'integer' is also what a boolean is.
-	 */
-	void		(*put) (JsonSink *sink, JsonItem item, const char *text, uint32 length,
-						int64 integer);
-	bool		keeps_strings;	/* must a string outlive the call? */
-	bool		full;			/* is the rest of no interest? */
-	bool		canonical;
-	MongoReadContext *context;	/* takes type mismatches */
-};
-
-/* json_put_text, json_put_integer, json_put: an item with what it needs. */
-static inline void
-json_put_text(JsonSink *sink, JsonItem item, const char *text, uint32 length)
-{
-	sink->put(sink, item, text, length, 0);
-}
-
-static inline void
-json_put_integer(JsonSink *sink, JsonItem item, int64 integer)
-{
-	sink->put(sink, item, NULL, 0, integer);
-}
-
-static inline void
-json_put(JsonSink *sink, JsonItem item)
-{
-	sink->put(sink, item, NULL, 0, 0);
-}
-
-/* A sink that writes JSON, in UTF-8. */
-typedef struct TextSink
-{
-	JsonSink	sink;
-	StringInfo	text;
-	int			limit;			/* full beyond so many bytes; 0: never */
-	bool		spaced;			/* with blanks, for people: { "a" : [ 1, 2 ] } */
-	bool		need_comma;
-} TextSink;
-
-/* A sink that builds a jsonb; 'result' is NULL when the value is a scalar. */
-typedef struct JsonbSink
-{
-	JsonSink	sink;
-	JsonbParseState *state;
-	JsonbValue *result;			/* of the outermost container */
-	JsonbValue	scalar;			/* the whole value, when it is a scalar */
-} JsonbSink;
-
-/*
- * mongo_init_text_sink, mongo_init_jsonb_sink
- *		Make a sink ready for one value, which lives on the caller's stack.
- *
- * Strings that a jsonb sink got must stay where they are until the jsonb is
- * put together from ->result or ->scalar.
- */
-extern void mongo_init_text_sink(TextSink *sink, bool spaced, MongoReadContext *context,
-								 StringInfo text, int limit);
-extern void mongo_init_jsonb_sink(JsonbSink *sink, MongoReadContext *context);
-
-/*
- * mongo_document_to_datum
- *		A whole document as json, jsonb or text (typid says which; varchar counts as text).
- *
- * False, noting a type mismatch, when a string in it fits no text.  Raises 54001 for
- * nesting beyond the stack's depth.
- */
-extern bool mongo_document_to_datum(MongoReadContext *context,
-									const uint8_t *data, uint32 length,
-									Oid typid, Datum *value);
+/* ----------------------------------- JSON ---------------------------------- */
 
 /*
  * mongo_json_span
@@ -421,31 +275,5 @@ mongo_json_span(const char *text, uint32 length)
 		i++;
 	return i;
 }
-
-/*
- * mongo_walk_json
- *		Give a json, jsonb or text to the sink, in one pass.
- *
- * Strings and keys become UTF-8; they stay where they are as long as 'value' and the
- * current memory context do.  Numbers are as they were written, those of a jsonb as
- * numeric_out() has them; integers of up to 18 digits come as such.  Raises as
- * mongo_append_json_members() does of what is no JSON, and what the sink raises.
- */
-extern void mongo_walk_json(JsonSink *sink, Datum value, Oid typid);
-
-/* mongo_may_be_wrapper: can an object whose first key this is be a wrapper? */
-extern bool mongo_may_be_wrapper(const char *key, uint32 length);
-
-/*
- * mongo_write_wrapper
- *		Append the value that an object stands for; false when it is a document, which all
- *		of its keys tell.
- *
- * Wrappers inside it are values already; 'plain' when there was none.  Raises 22P02 for
- * a malformed wrapper, and what timestamptz and uuid say of a $date and a $uuid that are
- * none.
- */
-extern bool mongo_write_wrapper(const MongoWriteTarget *target, const bson_t *object,
-								bool plain);
 
 #endif							/* MONGO_FDW_CONVERT_INTERNAL_H */

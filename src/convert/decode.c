@@ -10,26 +10,25 @@
 #include "convert_internal.h"
 #include "common.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
+#include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 /*-------------------------------------------------------------------------
  * One document into the values of a tuple slot.
  *
  * The columns' paths form a tree; a document is walked once along with it.
  * Documents of a collection tend to have their fields in one order, so each
- * level remembers which of its children it met at which position: a field
- * where it was last time costs one comparison, any other a hash lookup.  The
- * walk ends as soon as all that is wanted of a level has been found.
+ * component remembers which one came after it: a field that comes where it did
+ * last time costs one comparison.  The walk ends as soon as all that is wanted of a
+ * level has been found.
  *-------------------------------------------------------------------------
  */
-
-/* Positions in a document for which a prediction is kept. */
-#define MAX_PREDICTED		64
 
 /* Bytes of an _id and of a value shown in a message. */
 #define SHOWN_ID_SIZE		100
@@ -44,26 +43,23 @@ typedef struct DecodedColumn
 	struct DecodedColumn *next; /* another column of the same path */
 } DecodedColumn;
 
-/* A component of a path. */
+/* A component of a path, or an attribute of a composite type. */
 typedef struct PathNode PathNode;
 struct PathNode
 {
 	const char *name;
 	uint32		name_length;
-	uint32		hash;
 	bool		numeric;		/* all digits: may index an array */
 	uint32		seen;			/* walk in which it was last found */
 	DecodedColumn *columns;		/* that end here */
+	PathNode   *sibling;
+	PathNode   *follower;		/* of its siblings, in the last document */
 
 	/* components below this one */
 	PathNode   *first_child;
-	PathNode   *sibling;
 	int			nchildren;
-	PathNode  **buckets;		/* hash table over the children */
-	uint32		bucket_mask;
-	PathNode   *collision;		/* next node in the same bucket */
+	PathNode   *first_found;	/* in the last document */
 	uint32		walk;			/* number of the current walk below this node */
-	PathNode   *predicted[MAX_PREDICTED];
 };
 
 struct MongoRowDecoder
@@ -73,11 +69,10 @@ struct MongoRowDecoder
 	const char *namespace;		/* "database.collection" */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
-	bool		notes_mismatches;	/* and raises none */
-	Bitmapset  *mismatches;		/* of the last document, then */
-	bool		defers;			/* what may raise errors of its own */
-	bool		deferred;		/* of the last document, then */
+	MongoHeldBack held_back;
 	const Bitmapset *needed;	/* columns that are read meanwhile */
+	Bitmapset  *mismatches;		/* of the last document, then */
+	bool		deferred;		/* likewise */
 	int			ncolumns;
 	int		   *indexes;		/* of all columns, to start from NULL */
 	PathNode   *root;
@@ -88,136 +83,104 @@ struct MongoRowDecoder
 	uint32		length;
 };
 
-/*
- * Building the tree
- */
-
-/* find_or_add_child: the node for one component below 'parent'. */
+/* child_named: the node below 'parent' of this name, from 'start' on round; or NULL. */
 static PathNode *
-find_or_add_child(MemoryContext context, PathNode *parent, const char *name,
-				  uint32 name_length)
+child_named(const PathNode *parent, PathNode *start, const char *name, uint32 name_length)
 {
-	PathNode   *node;
-	char	   *copy;
+	PathNode   *node = start;
+	uint32		last = Max(name_length, 1) - 1;
 
-	for (node = parent->first_child; node != NULL; node = node->sibling)
+	for (int i = 0; i < parent->nchildren; i++)
 	{
-		if (node->name_length == name_length &&
+		if (node == NULL)
+			node = parent->first_child;
+		/* most names differ in length, or in their last character */
+		if (node->name_length == name_length && node->name[last] == name[last] &&
 			memcmp(node->name, name, name_length) == 0)
 			return node;
+		node = node->sibling;
 	}
+	return NULL;
+}
 
-	copy = MemoryContextAlloc(context, name_length + 1);
-	memcpy(copy, name, name_length);
-	copy[name_length] = '\0';
+/* find_or_add_child: in the current memory context. */
+static PathNode *
+find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
+{
+	PathNode   *node = child_named(parent, NULL, name, name_length);
+	PathNode  **end = &parent->first_child;
 
-	node = MemoryContextAllocZero(context, sizeof(PathNode));
-	node->name = copy;
+	if (node != NULL)
+		return node;
+	node = palloc0(sizeof(PathNode));
+	node->name = pnstrdup(name, name_length);
 	node->name_length = name_length;
-	node->hash = hash_bytes((const unsigned char *) name, name_length);
-	node->numeric = name_length > 0 &&
-		strspn(copy, "0123456789") == name_length;
-	node->sibling = parent->first_child;
-	parent->first_child = node;
+	node->numeric = name_length > 0 && strspn(node->name, "0123456789") == name_length;
+	while (*end != NULL)
+		end = &(*end)->sibling;
+	*end = node;
 	parent->nchildren++;
 	return node;
 }
 
 /* add_path: the node where a dotted path ends. */
 static PathNode *
-add_path(MemoryContext context, PathNode *root, const char *path)
+add_path(PathNode *root, const char *path)
 {
 	PathNode   *node = root;
 
 	for (;;)
 	{
-		const char *dot = strchr(path, '.');
-		uint32		length = dot ? (size_t) (dot - path) : strlen(path);
+		uint32		length = strcspn(path, ".");
 
-		node = find_or_add_child(context, node, path, length);
-		if (dot == NULL)
+		node = find_or_add_child(node, path, length);
+		if (path[length] == '\0')
 			return node;
-		path = dot + 1;
+		path += length + 1;
 	}
 }
 
-/* finish_node: hash tables for a node and all below it. */
-static void
-finish_node(MemoryContext context, PathNode *node)
-{
-	uint32		size = 4;
-
-	check_stack_depth();
-
-	if (node->nchildren == 0)
-		return;
-
-	while (size < 2 * (uint32) node->nchildren)
-		size *= 2;
-	node->buckets = MemoryContextAllocZero(context, size * sizeof(PathNode *));
-	node->bucket_mask = size - 1;
-	for (PathNode *child = node->first_child; child; child = child->sibling)
-	{
-		PathNode  **bucket = &node->buckets[child->hash & node->bucket_mask];
-
-		child->collision = *bucket;
-		*bucket = child;
-		finish_node(context, child);
-	}
-}
-
-/* namespace_in: "database.collection", palloc'd there. */
+/* copy: palloc'd; NULL for NULL. */
 static const char *
-namespace_in(MemoryContext context, const char *database, const char *collection)
+copy(const char *text)
 {
-	char	   *namespace = psprintf("%s.%s", database, collection);
-	char	   *result = MemoryContextStrdup(context, namespace);
-
-	pfree(namespace);
-	return result;
-}
-
-/* copy_in: palloc'd there; NULL for NULL. */
-static const char *
-copy_in(MemoryContext context, const char *text)
-{
-	return text != NULL ? MemoryContextStrdup(context, text) : NULL;
+	return text != NULL ? pstrdup(text) : NULL;
 }
 
 /* add_decoded_column: place one column in the tree. */
 static void
 add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 {
-	MemoryContext context = decoder->context;
-	DecodedColumn *decoded = MemoryContextAllocZero(context, sizeof(DecodedColumn));
-	MongoReader *reader = mongo_reader_create(context, column->typid, column->typmod);
+	DecodedColumn *decoded = palloc0(sizeof(DecodedColumn));
 	DecodedColumn **list = &decoder->documents;
+	Oid			typid = column->typid;
+	uint32		declared = mongo_declared_set(column->bson_type);
 
-	decoded->column = *column;
-	decoded->column.name = copy_in(context, column->name);
-	decoded->column.path = copy_in(context, column->path);
-	decoded->column.prefix = copy_in(context, column->prefix);
-	decoded->column.field = copy_in(context, column->field);
-	decoded->namespace = column->collection == NULL ? decoder->namespace :
-		namespace_in(context, decoder->database, column->collection);
-	decoded->reader = reader;
 	if (column->path != NULL)
 	{
-		/* read nothing but what the column is declared to be */
-		uint32		declared = mongo_declared_set(column->bson_type);
-
-		mongo_check_declared_type(column->name, column->typid, column->bson_type);
-		reader->undeclared = reader->accepts & ~declared;
-		reader->accepts &= declared;
-		list = &add_path(context, decoder->root, column->path)->columns;
+		mongo_check_declared_type(column->name, typid, column->bson_type);
+		list = &add_path(decoder->root, column->path)->columns;
 	}
-	else if (column->typid != JSONOID && column->typid != JSONBOID &&
-			 column->typid != TEXTOID && column->typid != VARCHAROID)
+	else if (typid == TEXTOID)
+		typid = JSONOID;
+	else if (typid != JSONOID && typid != JSONBOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("column \"%s\" holds whole documents and cannot be of type %s",
-						column->name, format_type_be(column->typid)),
+						column->name, format_type_be(typid)),
 				 errhint("Declare it as jsonb, json or text.")));
+
+	decoded->column = *column;
+	decoded->column.name = copy(column->name);
+	decoded->column.path = copy(column->path);
+	decoded->column.prefix = copy(column->prefix);
+	decoded->column.field = copy(column->field);
+	decoded->namespace = column->collection == NULL ? decoder->namespace :
+		psprintf("%s.%s", decoder->database, column->collection);
+	decoded->reader = mongo_reader_create(typid, column->typmod);
+	/* read nothing but what the column is declared to be */
+	decoded->reader->undeclared = decoded->reader->accepts & ~declared;
+	decoded->reader->accepts &= declared;
 	decoded->next = *list;
 	*list = decoded;
 }
@@ -228,23 +191,23 @@ mongo_row_decoder_create(MemoryContext context, const char *database,
 						 int ncolumns, MongoTypeMismatch type_mismatch,
 						 bool canonical_json)
 {
-	MongoRowDecoder *decoder = MemoryContextAllocZero(context, sizeof(MongoRowDecoder));
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	MongoRowDecoder *decoder = palloc0(sizeof(MongoRowDecoder));
 
 	decoder->context = context;
-	decoder->database = MemoryContextStrdup(context, database);
-	decoder->namespace = namespace_in(context, database, collection);
+	decoder->database = pstrdup(database);
+	decoder->namespace = psprintf("%s.%s", database, collection);
 	decoder->type_mismatch = type_mismatch;
 	decoder->canonical_json = canonical_json;
 	decoder->ncolumns = ncolumns;
-	decoder->indexes = MemoryContextAlloc(context, Max(ncolumns, 1) * sizeof(int));
-	decoder->root = MemoryContextAllocZero(context, sizeof(PathNode));
-
+	decoder->indexes = palloc(Max(ncolumns, 1) * sizeof(int));
+	decoder->root = palloc0(sizeof(PathNode));
 	for (int i = 0; i < ncolumns; i++)
 	{
 		decoder->indexes[i] = columns[i].index;
 		add_decoded_column(decoder, &columns[i]);
 	}
-	finish_node(context, decoder->root);
+	MemoryContextSwitchTo(caller);
 	return decoder;
 }
 
@@ -313,8 +276,6 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 	const char *id = NULL;
 	const char *sentence;
 
-	if (context->value.raw == NULL)
-		return context->remark;
 	/* its BSON type and how it begins, such as String: "abc" */
 	value = mongo_bson_type_name(bson_iter_type(&context->value));
 	json = mongo_json_show_value(&context->value, false, SHOWN_VALUE_SIZE);
@@ -340,13 +301,11 @@ static void
 report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 				const MongoReadContext *context)
 {
-	const char *type = format_type_with_typemod(column->reader->typid,
-												column->reader->typmod);
+	const char *type = format_type_with_typemod(column->column.typid, column->column.typmod);
 	const char *path = column->column.path;
 
 	/* is it the option bson_type alone that the value does not fit? */
 	bool		is_undeclared = context->mismatch == MONGO_MISMATCH_TYPE &&
-		context->value.raw != NULL &&
 		(column->reader->undeclared & MONGO_BSON_BIT(bson_iter_type(&context->value))) != 0;
 
 	if (column->column.field != NULL)
@@ -372,36 +331,33 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
  */
 
 /* read_columns: the columns that end at the value under 'iter'. */
-static void
+static pg_attribute_always_inline void
 read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			 const bson_iter_t *iter, Datum *values, bool *isnull)
 {
 	MongoReadContext context;
 	bool		raises = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
+	bool		defers = decoder->held_back == MONGO_HOLD_BACK_ERRORS;
 
 	context.canonical_json = decoder->canonical_json;
 	context.deferred = false;
-	context.unread = false;
 
 	for (const DecodedColumn *column = columns; column; column = column->next)
 	{
-		context.defers_input = decoder->defers &&
-			!bms_is_member(column->column.index, decoder->needed);
-		context.defers_checks = context.defers_input || (decoder->defers && raises);
-		if (mongo_read_value(column->reader, &context, iter,
-							 &values[column->column.index], &isnull[column->column.index]))
+		int			index = column->column.index;
+
+		context.defers_input = defers && !bms_is_member(index, decoder->needed);
+		context.defers_checks = context.defers_input || (defers && raises);
+		if (mongo_read_value(column->reader, &context, iter, &values[index], &isnull[index]))
 			continue;
-		if (context.unread)
-		{
+		if (context.mismatch == MONGO_UNREAD)
 			context.deferred = true;
-			context.unread = false;
-		}
-		else if (decoder->notes_mismatches)
+		else if (raises && decoder->held_back != MONGO_HOLD_BACK_NOTHING)
 			note_mismatch(decoder, column);
 		else if (raises)
 			report_mismatch(decoder, column, &context);
-		values[column->column.index] = (Datum) 0;
-		isnull[column->column.index] = true;
+		values[index] = (Datum) 0;
+		isnull[index] = true;
 	}
 	decoder->deferred |= context.deferred;
 }
@@ -428,7 +384,7 @@ report_array_in_path(MongoRowDecoder *decoder, const PathNode *node,
 {
 	MongoReadContext context = {0};
 
-	if (decoder->notes_mismatches)
+	if (decoder->held_back != MONGO_HOLD_BACK_NOTHING)
 	{
 		note_mismatches_below(decoder, node);
 		return;
@@ -516,19 +472,50 @@ next_field(bson_iter_t *iter, PathNode *expected, PathNode **node)
 	return bson_iter_next(iter);
 }
 
-/* find_path_child: the node below 'parent' for the field at 'iter', or NULL. */
-static PathNode *
-find_path_child(const PathNode *parent, const bson_iter_t *iter)
+/* The children of a node as they are found in one document or array. */
+typedef struct FieldWalk
 {
-	const char *key = bson_iter_key(iter);
-	uint32		length = bson_iter_key_len(iter);
-	PathNode   *node = parent->buckets[hash_bytes((const unsigned char *) key, length) &
-									   parent->bucket_mask];
+	PathNode   *parent;
+	uint32		length;			/* of the document */
+	PathNode  **expected;
+	int			missing;
+} FieldWalk;
 
-	while (node != NULL && (node->name_length != length ||
-							memcmp(node->name, key, length) != 0))
-		node = node->collision;
-	return node;
+static inline FieldWalk
+begin_walk(PathNode *parent, uint32 length)
+{
+	parent->walk++;
+	return (FieldWalk) {parent, length, &parent->first_found, parent->nchildren};
+}
+
+/* next_child: the next one, and 'iter' at it; NULL when there is none. */
+static pg_attribute_always_inline PathNode *
+next_child(FieldWalk *walk, bson_iter_t *iter)
+{
+	while (walk->missing > 0)
+	{
+		PathNode   *node;
+
+		if (!next_field(iter, *walk->expected, &node))
+		{
+			mongo_iter_check_end(iter, walk->length);
+			return NULL;
+		}
+		if (node == NULL)
+			node = child_named(walk->parent, *walk->expected, bson_iter_key(iter),
+							   bson_iter_key_len(iter));
+		/* a field that nobody wants predicts nothing */
+		if (node == NULL)
+			continue;
+		*walk->expected = node;
+		walk->expected = &node->follower;
+		if (node->seen == walk->parent->walk)
+			continue;
+		node->seen = walk->parent->walk;
+		walk->missing--;
+		return node;
+	}
+	return NULL;
 }
 
 /* walk_level: the fields of one document (or array) against a node's children. */
@@ -536,40 +523,19 @@ static void
 walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 		   uint32 length, Datum *values, bool *isnull)
 {
-	int			missing = parent->nchildren;
-	int			position = 0;
-	uint32		walk = ++parent->walk;
+	FieldWalk	walk = begin_walk(parent, length);
+	PathNode   *node;
 
-	while (missing > 0)
+	while ((node = next_child(&walk, iter)) != NULL)
 	{
-		PathNode  **expected = &parent->predicted[Min(position, MAX_PREDICTED - 1)];
-		PathNode   *node;
 		bson_type_t type;
-
-		position++;
-		if (!next_field(iter, *expected, &node))
-		{
-			mongo_iter_check_end(iter, length);
-			return;
-		}
-		if (node == NULL)
-		{
-			node = find_path_child(parent, iter);
-			/* a field that nobody wants predicts nothing */
-			if (node != NULL)
-				*expected = node;
-		}
-		if (node == NULL || node->seen == walk)
-			continue;
-		node->seen = walk;
-		missing--;
 
 		if (node->columns != NULL)
 			read_columns(decoder, node->columns, iter, values, isnull);
 		if (node->nchildren == 0)
 			continue;
 
-		type = bson_iter_type(iter);
+		type = bson_iter_type_unsafe(iter);
 		if (type == BSON_TYPE_ARRAY &&
 			decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
 		{
@@ -589,61 +555,30 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 	}
 }
 
-/*
- * document_fits
- *		Is a document's text within the length of a varchar(n) column?
- */
-static bool
-document_fits(const MongoReader *reader, MongoReadContext *context, Datum value)
-{
-	text	   *document;
-
-	if (reader->typid != VARCHAROID || reader->typmod < (int32) VARHDRSZ)
-		return true;
-	document = DatumGetTextPP(value);
-	if (pg_mbstrlen_with_len(VARDATA_ANY(document), VARSIZE_ANY_EXHDR(document)) <=
-		reader->typmod - VARHDRSZ)
-		return true;
-	context->mismatch = MONGO_MISMATCH_LENGTH;
-	context->remark = "The document's JSON is longer than that.";
-	return false;
-}
-
-/* read_documents: the columns that hold the whole document. */
+/* read_documents: the columns that hold the whole document, as a member of another. */
 static void
 read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 {
-	MongoReadContext context = {0};
+	uint32		length = sizeof(uint32) + 2 + decoder->length + 1;
+	uint32		little_endian = BSON_UINT32_TO_LE(length);
+	uint8	   *outer = palloc(length);
+	bson_iter_t iter;
 
-	context.canonical_json = decoder->canonical_json;
-	for (DecodedColumn *column = decoder->documents; column; column = column->next)
-	{
-		if (mongo_document_to_datum(&context, decoder->data, decoder->length,
-									column->reader->typid, &values[column->column.index]) &&
-			document_fits(column->reader, &context, values[column->column.index]))
-		{
-			isnull[column->column.index] = false;
-			continue;
-		}
-		if (decoder->notes_mismatches)
-			note_mismatch(decoder, column);
-		else if (decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-			report_mismatch(decoder, column, &context);
-		values[column->column.index] = (Datum) 0;
-		isnull[column->column.index] = true;
-	}
+	memcpy(outer, &little_endian, sizeof(little_endian));
+	outer[sizeof(uint32)] = BSON_TYPE_DOCUMENT;
+	outer[sizeof(uint32) + 1] = '\0';
+	memcpy(outer + sizeof(uint32) + 2, decoder->data, decoder->length);
+	outer[length - 1] = '\0';
+	if (!bson_iter_init_from_data(&iter, outer, length) || !bson_iter_next(&iter))
+		mongo_report_bad_bson();
+	read_columns(decoder, decoder->documents, &iter, values, isnull);
+	pfree(outer);
 }
 
 void
-mongo_row_decoder_note_mismatches(MongoRowDecoder *decoder, bool note)
+mongo_row_decoder_hold_back(MongoRowDecoder *decoder, MongoHeldBack what, const Bitmapset *needed)
 {
-	decoder->notes_mismatches = note && decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
-}
-
-void
-mongo_row_decoder_defer(MongoRowDecoder *decoder, bool defer, const Bitmapset *needed)
-{
-	decoder->defers = defer;
+	decoder->held_back = what;
 	decoder->needed = needed;
 }
 
@@ -667,11 +602,8 @@ mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 
 	decoder->data = data;
 	decoder->length = length;
-	if (decoder->mismatches != NULL)
-	{
-		bms_free(decoder->mismatches);
-		decoder->mismatches = NULL;
-	}
+	bms_free(decoder->mismatches);
+	decoder->mismatches = NULL;
 	decoder->deferred = false;
 
 	for (int i = 0; i < decoder->ncolumns; i++)
@@ -682,16 +614,84 @@ mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data, uint32 length,
 
 	if (!bson_iter_init_from_data(&iter, data, length))
 		mongo_report_bad_bson();
-	if (decoder->root->nchildren > 0)
-		walk_level(decoder, decoder->root, &iter, length, values, isnull);
+	walk_level(decoder, decoder->root, &iter, length, values, isnull);
 	if (decoder->documents != NULL)
 		read_documents(decoder, values, isnull);
+}
+
+/* --------------------------- Composite types ------------------------------ */
+
+typedef struct CompositeReader
+{
+	TupleDesc	tupdesc;
+	PathNode	root;			/* with the attributes as children */
+} CompositeReader;
+
+void
+mongo_prepare_composite(MongoReader *reader)
+{
+	CompositeReader *composite = palloc0(sizeof(CompositeReader));
+	TupleDesc	tupdesc = lookup_rowtype_tupdesc_copy(reader->typid, reader->typmod);
+
+	composite->tupdesc = tupdesc;
+	for (int i = 0; i < tupdesc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(tupdesc, i);
+		const char *name = mongo_to_utf8(NameStr(attribute->attname));
+		DecodedColumn *column;
+
+		if (attribute->attisdropped)
+			continue;
+		column = palloc0(sizeof(DecodedColumn));
+		column->column.index = i;
+		column->reader = mongo_reader_create(attribute->atttypid, attribute->atttypmod);
+		find_or_add_child(&composite->root, name, strlen(name))->columns = column;
+	}
+	reader->extra = composite;
+}
+
+bool
+mongo_read_composite(MONGO_READ_ARGS)
+{
+	CompositeReader *composite = reader->extra;
+	int			natts = composite->tupdesc->natts;
+	Datum	   *values = palloc0(Max(natts, 1) * sizeof(Datum));
+	bool	   *isnull = palloc(Max(natts, 1) * sizeof(bool));
+	bson_iter_t child;
+	uint32		length = mongo_iter_descend(iter, &child);
+	FieldWalk	walk = begin_walk(&composite->root, length);
+	const PathNode *node;
+
+	memset(isnull, true, Max(natts, 1) * sizeof(bool));
+	while ((node = next_child(&walk, &child)) != NULL)
+	{
+		int			index = node->columns->column.index;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!mongo_read_value(node->columns->reader, context, &child, &values[index],
+							  &isnull[index]))
+			return false;
+	}
+	*value = HeapTupleGetDatum(heap_form_tuple(composite->tupdesc, values, isnull));
+	return true;
+}
+
+/* ------------------------- Values that do not fit ------------------------- */
+
+bool
+mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
+			   const bson_iter_t *iter, const char *remark)
+{
+	context->mismatch = mismatch;
+	context->value = *iter;
+	context->remark = remark;
+	return false;
 }
 
 /* ----------------- Readers, made from the table of types ------------------ */
 
 MongoReader *
-mongo_reader_create(MemoryContext context, Oid typid, int32 typmod)
+mongo_reader_create(Oid typid, int32 typmod)
 {
 	const MongoType *type = mongo_type_lookup(typid);
 	MongoReader *reader;
@@ -704,16 +704,52 @@ mongo_reader_create(MemoryContext context, Oid typid, int32 typmod)
 				 errmsg("type %s cannot be read from MongoDB",
 						format_type_be(typid))));
 
-	reader = MemoryContextAllocZero(context, sizeof(MongoReader));
+	reader = palloc0(sizeof(MongoReader));
 	reader->read = type->read;
 	reader->accepts = type->accepts;
 	reader->typid = typid;
 	reader->typmod = typmod;
 	reader->type = type;
-	reader->mcxt = context;
 	get_typlenbyvalalign(typid, &reader->typlen, &reader->typbyval,
 						 &reader->typalign);
 	if (type->prepare)
 		type->prepare(reader);
 	return reader;
+}
+
+/* --------------- Going through documents that a server sent --------------- */
+
+void
+mongo_report_bad_bson(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("MongoDB sent a document that is not valid BSON")));
+}
+
+/*
+ * libbson ends an iteration in one way for the end of a document and for
+ * bytes it cannot make out; only where it stopped tells them apart.
+ */
+void
+mongo_iter_check_end(const bson_iter_t *iter, uint32 length)
+{
+	if (iter->err_off != 0 || iter->off != length - 1)
+		mongo_report_bad_bson();
+}
+
+uint32
+mongo_iter_descend(const bson_iter_t *iter, bson_iter_t *child)
+{
+	const uint8_t *data;
+	uint32_t	length;
+
+	if (bson_iter_type(iter) == BSON_TYPE_ARRAY)
+		bson_iter_array(iter, &length, &data);
+	else
+		bson_iter_document(iter, &length, &data);
+
+	if (!bson_iter_init_from_data(child, data, length))
+		mongo_report_bad_bson();
+	return length;
 }

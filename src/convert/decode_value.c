@@ -10,12 +10,12 @@
 #include "convert_internal.h"
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "executor/executor.h"
 #include "fmgr.h"
-#include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -29,6 +29,80 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
+
+/* ----- MongoDB's strings, which are UTF-8, in the database's encoding ----- */
+
+/*
+ * encoding_holds
+ *		Has the database's encoding all of these characters?
+ *
+ * Tries the conversion and throws the result away: there is no cheaper way
+ * that does not raise, and databases that are not UTF-8 are few.
+ */
+static bool
+encoding_holds(const char *text, uint32 length)
+{
+	int			encoding = GetDatabaseEncoding();
+	int			size = length * MAX_CONVERSION_GROWTH + 1;
+	unsigned char *converted;
+	Oid			function;
+	int			done;
+
+	if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII || length == 0)
+		return true;
+
+	function = FindDefaultConversionProc(PG_UTF8, encoding);
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
+						"UTF8", GetDatabaseEncodingName())));
+	converted = palloc(size);
+	done = pg_do_encoding_conversion_buf(function, PG_UTF8, encoding,
+										 (unsigned char *) unconstify(char *, text),
+										 length, converted, size, true);
+	pfree(converted);
+	return (uint32) done == length;
+}
+
+bool
+mongo_text_is_valid(const char *text, uint32 length)
+{
+	return mongo_is_plain_text(text, length) ||
+		(pg_verify_mbstr(PG_UTF8, text, length, true) && encoding_holds(text, length));
+}
+
+const char *
+mongo_text_remark(const char *text, uint32 length)
+{
+	if (memchr(text, '\0', length) != NULL)
+		return "It contains U+0000, which text cannot hold.";
+	if (!pg_verify_mbstr(PG_UTF8, text, length, true))
+		return "It is not valid UTF-8.";
+	return "It contains a character that the database's encoding does not have.";
+}
+
+const char *
+mongo_text_to_server(const char *text, uint32 *length)
+{
+	const char *converted;
+
+	if (GetDatabaseEncoding() == PG_UTF8)
+		return text;
+	converted = pg_any_to_server(text, *length, PG_UTF8);
+	if (converted != text)
+		*length = strlen(converted);
+	return converted;
+}
+
+char *
+mongo_cut_text(const char *text, int limit)
+{
+	int			length = strlen(text);
+
+	return length <= limit ? pstrdup(text) :
+		psprintf("%.*s...", pg_mbcliplen(text, length, limit), text);
+}
 
 /* -------------------- Texts, bytes and dates from BSON -------------------- */
 
@@ -46,7 +120,7 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 {
 	const char *text;
 
-	switch (bson_iter_type(iter))
+	switch (bson_iter_type_unsafe(iter))
 	{
 		case BSON_TYPE_OID:
 			mongo_objectid_to_text(bson_iter_oid(iter)->bytes, hex);
@@ -96,90 +170,60 @@ fit_characters(const char *text, uint32 *length, int limit, int *characters)
 	return true;
 }
 
-/* mongo_read_text: of text and varchar(n). */
+/* text, varchar(n), char(n) with the blanks that it is padded with, and name. */
 bool
 mongo_read_text(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
 	int			characters;
-	const char *text = text_bytes(context, iter, hex, &length);
-
-	if (text == NULL)
-		return false;
-	if (reader->typmod >= (int32) VARHDRSZ &&
-		!fit_characters(text, &length, reader->typmod - VARHDRSZ, &characters))
-		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
-	*value = PointerGetDatum(cstring_to_text_with_len(text, length));
-	return true;
-}
-
-bool
-mongo_read_bpchar(MONGO_READ_ARGS)
-{
-	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
-	uint32		length;
-	int			characters = 0;
 	int			padding = 0;
 	const char *text = text_bytes(context, iter, hex, &length);
-	BpChar	   *result;
+	struct varlena *result;
 
 	if (text == NULL)
 		return false;
+	if (reader->typid == NAMEOID)
+	{
+		if (length >= NAMEDATALEN)
+			return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
+		*value = PointerGetDatum(memcpy(palloc0(NAMEDATALEN), text, length));
+		return true;
+	}
 	if (reader->typmod >= (int32) VARHDRSZ)
 	{
 		int			limit = reader->typmod - VARHDRSZ;
 
 		if (!fit_characters(text, &length, limit, &characters))
 			return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
-		padding = limit - characters;
+		if (reader->typid == BPCHAROID)
+			padding = limit - characters;
 	}
-
 	result = palloc(VARHDRSZ + length + padding);
 	SET_VARSIZE(result, VARHDRSZ + length + padding);
 	memcpy(VARDATA(result), text, length);
-	memset(VARDATA(result) + length, ' ', padding);
+	if (padding > 0)
+		memset(VARDATA(result) + length, ' ', padding);
 	*value = PointerGetDatum(result);
 	return true;
 }
 
-bool
-mongo_read_name(MONGO_READ_ARGS)
-{
-	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
-	uint32		length;
-	const char *text = text_bytes(context, iter, hex, &length);
-	Name		name;
-
-	if (text == NULL)
-		return false;
-	if (length >= NAMEDATALEN)
-		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
-	name = palloc0(NAMEDATALEN);
-	memcpy(NameStr(*name), text, length);
-	*value = NameGetDatum(name);
-	return true;
-}
-
-/* "char": one byte, and none as PostgreSQL has it. */
+/* "char": what it writes as the same, one byte or \303 for one above 127. */
 bool
 mongo_read_char(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
 	const char *text = text_bytes(context, iter, hex, &length);
+	char	   *copy;
 
 	if (text == NULL)
 		return false;
-	/* a byte above 127 as PostgreSQL writes it, such as \303 */
-	if (length == 4 && text[0] == '\\' && text[1] >= '2' && text[1] <= '3' &&
-		text[2] >= '0' && text[2] <= '7' && text[3] >= '0' && text[3] <= '7')
-		*value = DirectFunctionCall1(charin, CStringGetDatum(pnstrdup(text, length)));
-	else if (length > 1)
-		return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
-	else
-		*value = CharGetDatum(length == 1 ? text[0] : '\0');
-	return true;
+	copy = pnstrdup(text, length);
+	*value = DirectFunctionCall1(charin, CStringGetDatum(copy));
+	return length <= 1 ||
+		strcmp(DatumGetCString(DirectFunctionCall1(charout, *value)), copy) == 0 ||
+		mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 }
 
 bool
@@ -297,39 +341,32 @@ string_value(MongoReadContext *context, const bson_iter_t *iter)
 void
 mongo_prepare_text_form(MongoReader *reader)
 {
-	TextFormReader *form = MemoryContextAllocZero(reader->mcxt, sizeof(TextFormReader));
+	TextFormReader *form = palloc0(sizeof(TextFormReader));
 	Oid			function;
 
 	getTypeInputInfo(reader->typid, &function, &form->ioparam);
-	fmgr_info_cxt(function, &form->input, reader->mcxt);
+	fmgr_info(function, &form->input);
 	form->may_fail = OidIsValid(reader->type->typid);
 	reader->extra = form;
 }
 
 /*
- * call_input_softly
- *		Call the input function; false and a message when it finds the text
- *		unfit.
- *
  * Before PostgreSQL 16 an input function can only raise.  Catching that
  * without a subtransaction is sound for the functions concerned and for no
  * others, hence their own rows in the table of types: they are PostgreSQL's,
  * compute on their argument alone, hold no lock, pin or other resource when
- * they raise, and allocate nothing outside the current memory context.  Only
- * data exceptions are caught; a cancel or lack of memory goes on its way.
+ * they raise, and allocate nothing outside the current memory context.
  */
-static bool
-call_input_softly(const MongoReader *reader, char *text, Datum *value,
-				  const char **message)
+bool
+mongo_call_softly(MongoReadContext *context, FmgrInfo *function, Datum first, Datum second,
+				  Datum third, Datum *value)
 {
-	TextFormReader *form = reader->extra;
 	MemoryContext caller = CurrentMemoryContext;
 	volatile bool fits = true;
 
 	PG_TRY();
 	{
-		*value = InputFunctionCall(&form->input, text, form->ioparam,
-								   reader->typmod);
+		*value = FunctionCall3(function, first, second, third);
 	}
 	PG_CATCH();
 	{
@@ -340,7 +377,7 @@ call_input_softly(const MongoReader *reader, char *text, Datum *value,
 		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION)
 			PG_RE_THROW();
 		FlushErrorState();
-		*message = error->message ? psprintf("PostgreSQL says: %s.", error->message) : NULL;
+		context->remark = error->message ? psprintf("PostgreSQL says: %s.", error->message) : NULL;
 		fits = false;
 	}
 	PG_END_TRY();
@@ -353,20 +390,18 @@ mongo_read_text_form(MONGO_READ_ARGS)
 {
 	TextFormReader *form = reader->extra;
 	char	   *text = string_value(context, iter);
-	const char *message = NULL;
 
 	if (text == NULL)
 		return false;
 	if (!form->may_fail && context->defers_input)
-	{
-		context->unread = true;
-		return false;
-	}
+		return mongo_mismatch(context, MONGO_UNREAD, iter, NULL);
 	if (!form->may_fail)
 		*value = InputFunctionCall(&form->input, text, form->ioparam,
 								   reader->typmod);
-	else if (!call_input_softly(reader, text, value, &message))
-		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, message);
+	else if (!mongo_call_softly(context, &form->input, CStringGetDatum(text),
+								ObjectIdGetDatum(form->ioparam),
+								Int32GetDatum(reader->typmod), value))
+		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, context->remark);
 	pfree(text);
 	return true;
 }
@@ -406,7 +441,6 @@ typedef struct ArrayGathering
 	Datum	   *values;
 	bool	   *isnull;
 	int			count;
-	int			allocated;
 	int			ndims;			/* 0: not known yet */
 	int			lengths[MAXDIM];	/* -1: not known yet */
 } ArrayGathering;
@@ -414,34 +448,7 @@ typedef struct ArrayGathering
 void
 mongo_prepare_array(MongoReader *reader)
 {
-	reader->extra = mongo_reader_create(reader->mcxt,
-										get_element_type(reader->typid),
-										reader->typmod);
-}
-
-/* gather_element: one more; makes room for it if need be. */
-static void
-gather_element(ArrayGathering *gathering, Datum value, bool isnull)
-{
-	if (gathering->count == gathering->allocated)
-	{
-		gathering->allocated = gathering->allocated ? gathering->allocated * 2 : 16;
-		if (gathering->values == NULL)
-		{
-			gathering->values = palloc(gathering->allocated * sizeof(Datum));
-			gathering->isnull = palloc(gathering->allocated * sizeof(bool));
-		}
-		else
-		{
-			gathering->values = repalloc_huge(gathering->values,
-											  gathering->allocated * sizeof(Datum));
-			gathering->isnull = repalloc_huge(gathering->isnull,
-											  gathering->allocated * sizeof(bool));
-		}
-	}
-	gathering->values[gathering->count] = value;
-	gathering->isnull[gathering->count] = isnull;
-	gathering->count++;
+	reader->extra = mongo_reader_create(get_element_type(reader->typid), reader->typmod);
 }
 
 /*
@@ -480,17 +487,16 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 		}
 		else
 		{
-			Datum		value;
-			bool		isnull;
+			int			i = gathering->count++;
 
 			if (gathering->ndims == 0)
 				gathering->ndims = depth + 1;
 			if (gathering->ndims != depth + 1)
 				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
 									  "Only some elements are arrays.");
-			if (!mongo_read_value(element, context, &child, &value, &isnull))
+			if (!mongo_read_value(element, context, &child, &gathering->values[i],
+								  &gathering->isnull[i]))
 				return false;
-			gather_element(gathering, value, isnull);
 		}
 	}
 	mongo_iter_check_end(&child, length);
@@ -510,7 +516,13 @@ bool
 mongo_read_array(MONGO_READ_ARGS)
 {
 	const MongoReader *element = reader->extra;
-	ArrayGathering gathering = {0};
+
+	/* an element has a type, and a key of one digit and its end */
+	Size		most = (iter->next_off - iter->off) / 3;
+	ArrayGathering gathering = {
+		.values = palloc_extended(most * sizeof(Datum), MCXT_ALLOC_HUGE),
+		.isnull = palloc_extended(most * sizeof(bool), MCXT_ALLOC_HUGE)
+	};
 	int			lower_bounds[MAXDIM];
 	ArrayType  *array;
 
@@ -535,96 +547,6 @@ mongo_read_array(MONGO_READ_ARGS)
 }
 
 /*
- * Composite types
- */
-
-typedef struct CompositeReader
-{
-	TupleDesc	tupdesc;
-	MongoReader **attributes;	/* NULL for a dropped one */
-	const char **names;			/* in UTF-8 */
-	int		   *name_lengths;
-} CompositeReader;
-
-void
-mongo_prepare_composite(MongoReader *reader)
-{
-	MemoryContext caller = MemoryContextSwitchTo(reader->mcxt);
-	CompositeReader *composite = palloc0(sizeof(CompositeReader));
-	TupleDesc	tupdesc = lookup_rowtype_tupdesc_copy(reader->typid, reader->typmod);
-
-	composite->tupdesc = tupdesc;
-	composite->attributes = palloc0(Max(tupdesc->natts, 1) * sizeof(MongoReader *));
-	composite->names = palloc0(Max(tupdesc->natts, 1) * sizeof(char *));
-	composite->name_lengths = palloc0(Max(tupdesc->natts, 1) * sizeof(int));
-	for (int i = 0; i < tupdesc->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(tupdesc, i);
-
-		if (attribute->attisdropped)
-			continue;
-		composite->attributes[i] = mongo_reader_create(reader->mcxt,
-													   attribute->atttypid,
-													   attribute->atttypmod);
-		composite->names[i] = mongo_to_utf8(NameStr(attribute->attname));
-		composite->name_lengths[i] = strlen(composite->names[i]);
-	}
-	reader->extra = composite;
-	MemoryContextSwitchTo(caller);
-}
-
-/* find_attribute: the attribute a field belongs to, or -1; looks from 'start' on. */
-static int
-find_attribute(const CompositeReader *composite, const bson_iter_t *iter, int start)
-{
-	int			natts = composite->tupdesc->natts;
-	int			length = bson_iter_key_len(iter);
-
-	for (int i = 0; i < natts; i++)
-	{
-		int			number = (start + i) % natts;
-
-		if (composite->attributes[number] != NULL &&
-			composite->name_lengths[number] == length &&
-			memcmp(composite->names[number], bson_iter_key(iter), length) == 0)
-			return number;
-	}
-	return -1;
-}
-
-bool
-mongo_read_composite(MONGO_READ_ARGS)
-{
-	const CompositeReader *composite = reader->extra;
-	int			natts = composite->tupdesc->natts;
-	Datum	   *values = palloc0(Max(natts, 1) * sizeof(Datum));
-	bool	   *isnull = palloc(Max(natts, 1) * sizeof(bool));
-	bool	   *found = palloc0(Max(natts, 1) * sizeof(bool));
-	bson_iter_t child;
-	uint32		length = mongo_iter_descend(iter, &child);
-	int			next = 0;
-
-	memset(isnull, true, Max(natts, 1) * sizeof(bool));
-	while (bson_iter_next(&child))
-	{
-		int			number = find_attribute(composite, &child, next);
-
-		CHECK_FOR_INTERRUPTS();
-		if (number < 0 || found[number])
-			continue;
-		found[number] = true;
-		next = number + 1;
-		if (!mongo_read_value(composite->attributes[number], context, &child,
-							  &values[number], &isnull[number]))
-			return false;
-	}
-	mongo_iter_check_end(&child, length);
-
-	*value = HeapTupleGetDatum(heap_form_tuple(composite->tupdesc, values, isnull));
-	return true;
-}
-
-/*
  * Domains
  */
 
@@ -638,17 +560,15 @@ typedef struct DomainReader
 void
 mongo_prepare_domain(MongoReader *reader)
 {
-	MemoryContext caller = MemoryContextSwitchTo(reader->mcxt);
 	DomainReader *domain = palloc0(sizeof(DomainReader));
 	int32		typmod = reader->typmod;
 	Oid			base = getBaseTypeAndTypmod(reader->typid, &typmod);
 
-	domain->base = mongo_reader_create(reader->mcxt, base, typmod);
+	domain->base = mongo_reader_create(base, typmod);
 	reader->accepts = domain->base->accepts;
-	InitDomainConstraintRef(reader->typid, &domain->constraints, reader->mcxt, true);
+	InitDomainConstraintRef(reader->typid, &domain->constraints, CurrentMemoryContext, true);
 	domain->econtext = CreateStandaloneExprContext();
 	reader->extra = domain;
-	MemoryContextSwitchTo(caller);
 }
 
 /*
@@ -771,23 +691,6 @@ mongo_read_point(MONGO_READ_ARGS)
 	return BSON_ITER_HOLDS_ARRAY(iter) ?
 		read_coordinates(reader, context, iter, point) :
 		read_geojson(reader, context, iter, point);
-}
-
-void
-mongo_write_point(MONGO_WRITE_ARGS)
-{
-	const Point *point = DatumGetPointP(value);
-	bson_t		geometry;
-	bson_t		coordinates;
-
-	mongo_write_check(bson_append_document_begin(target->document, target->key,
-												 target->key_length, &geometry) &&
-					  BSON_APPEND_UTF8(&geometry, "type", "Point") &&
-					  BSON_APPEND_ARRAY_BEGIN(&geometry, "coordinates", &coordinates) &&
-					  BSON_APPEND_DOUBLE(&coordinates, "0", point->x) &&
-					  BSON_APPEND_DOUBLE(&coordinates, "1", point->y) &&
-					  bson_append_array_end(&geometry, &coordinates) &&
-					  bson_append_document_end(target->document, &geometry));
 }
 
 /* ----------- BSON's Date, which counts milliseconds since 1970 ------------ */

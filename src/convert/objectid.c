@@ -12,9 +12,7 @@
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_am_d.h"
-#include "catalog/pg_language_d.h"
 #include "catalog/pg_opclass.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "common/hashfn.h"
@@ -84,134 +82,71 @@ mongo_objectid_datum(const uint8 *bytes)
 
 /* -------------------- The OID of the SQL type objectid -------------------- */
 
-/* InvalidOid: to be looked up. */
+/* InvalidOid: to be looked up; and the one that is being looked up. */
 static Oid	cached_type_oid = InvalidOid;
-static Oid	cached_opfamily = InvalidOid;
+static Oid	looked_up = InvalidOid;
+static Oid	cached_namespace;
 
-/* Has no invalidation come since a look-up began? */
-static bool is_current = false;
-
-/* Syscache callback: the type or its order may be another one. */
+/* Syscache callback: the type may be another one. */
 static void
 forget(Datum arg pg_attribute_unused(), int cacheid pg_attribute_unused(),
 	   uint32 hashvalue pg_attribute_unused())
 {
-	cached_type_oid = InvalidOid;
-	cached_opfamily = InvalidOid;
-	is_current = false;
-}
-
-static void
-begin_remembering(void)
-{
-	static bool registered = false;
-
-	if (registered)
-		return;
-	CacheRegisterSyscacheCallback(TYPEOID, forget, (Datum) 0);
-	CacheRegisterSyscacheCallback(CLAOID, forget, (Datum) 0);
-	registered = true;
+	cached_type_oid = looked_up = InvalidOid;
 }
 
 Oid
 mongo_objectid_type_oid(void)
 {
-	Oid			extension;
+	Oid			extension = get_extension_oid("mongo_fdw", true);
 
-	if (OidIsValid(cached_type_oid))
-		return cached_type_oid;
-	extension = get_extension_oid("mongo_fdw", true);
 	return OidIsValid(extension) ? getExtensionType(extension, "objectid") : InvalidOid;
 }
 
-/* is_our_function: a function in C that is mongo_objectid_in()? */
-static bool
-is_our_function(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Datum		symbol;
-	bool		isnull;
-	bool		result = false;
-	FmgrInfo	info;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
-	{
-		symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-		result = !isnull && strcmp(TextDatumGetCString(symbol), "mongo_objectid_in") == 0;
-	}
-	ReleaseSysCache(tuple);
-	if (!result)
-		return false;
-	fmgr_info(function, &info);
-	return info.fn_addr == mongo_objectid_in;
-}
-
+/* By its input function, which takes no scan of pg_extension in a new session. */
 bool
 mongo_is_objectid_type(Oid typid)
 {
+	static bool registered = false;
 	HeapTuple	tuple;
 	Form_pg_type type;
-	Oid			input = InvalidOid;
+	FmgrInfo	input = {0};
 
 	if (OidIsValid(cached_type_oid))
 		return typid == cached_type_oid;
 
-	begin_remembering();
-	is_current = true;
+	if (!registered)
+		CacheRegisterSyscacheCallback(TYPEOID, forget, (Datum) 0);
+	registered = true;
+	looked_up = typid;
 	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	type = (Form_pg_type) GETSTRUCT(tuple);
-	if (type->typtype == TYPTYPE_BASE && type->typlen == MONGO_OBJECTID_SIZE)
-		input = type->typinput;
+	cached_namespace = type->typnamespace;
+	if (type->typtype == TYPTYPE_BASE && type->typlen == MONGO_OBJECTID_SIZE &&
+		!type->typbyval)
+		fmgr_info(type->typinput, &input);
 	ReleaseSysCache(tuple);
-	if (!OidIsValid(input) || !is_our_function(input))
+	if (input.fn_addr != mongo_objectid_in)
 		return false;
-	if (is_current)
-		cached_type_oid = typid;
+	cached_type_oid = looked_up;
 	return true;
 }
 
-/* find_opfamily: of the operator class that the extension's script makes; or InvalidOid. */
-static Oid
-find_opfamily(Oid typid)
+Oid
+mongo_objectid_opfamily(void)
 {
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
-	Oid			namespace;
-	Form_pg_opclass class;
+	HeapTuple	tuple = SearchSysCache3(CLAAMNAMENSP, ObjectIdGetDatum(BTREE_AM_OID),
+										CStringGetDatum("objectid_ops"),
+										ObjectIdGetDatum(cached_namespace));
 	Oid			family = InvalidOid;
 
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	namespace = ((Form_pg_type) GETSTRUCT(tuple))->typnamespace;
-	ReleaseSysCache(tuple);
-
-	tuple = SearchSysCache3(CLAAMNAMENSP, ObjectIdGetDatum(BTREE_AM_OID),
-							CStringGetDatum("objectid_ops"), ObjectIdGetDatum(namespace));
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	class = (Form_pg_opclass) GETSTRUCT(tuple);
-	if (class->opcdefault && class->opcintype == typid)
-		family = class->opcfamily;
-	ReleaseSysCache(tuple);
-	return family;
-}
-
-Oid
-mongo_objectid_opfamily(Oid typid)
-{
-	Oid			family;
-
-	if (OidIsValid(cached_opfamily) && typid == cached_type_oid)
-		return cached_opfamily;
-
-	begin_remembering();
-	is_current = true;
-	family = find_opfamily(typid);
-	if (is_current && typid == cached_type_oid)
-		cached_opfamily = family;
+	if (HeapTupleIsValid(tuple))
+	{
+		family = ((Form_pg_opclass) GETSTRUCT(tuple))->opcfamily;
+		ReleaseSysCache(tuple);
+	}
 	return family;
 }
 
@@ -229,28 +164,19 @@ mongo_objectid_opfamily(Oid typid)
  * Text
  */
 
-/* parse_objectid: 24 digits as a Datum; raises 22P02. */
-static Datum
-parse_objectid(const char *text, size_t length)
-{
-	bson_oid_t	oid;
-
-	if (!mongo_objectid_from_text(text, length, false, &oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input syntax for type %s: \"%s\"", "objectid",
-						pnstrdup(text, length)),
-				 errdetail("An ObjectId is written as 24 hexadecimal digits.")));
-	return mongo_objectid_datum(oid.bytes);
-}
-
 PG_FUNCTION_INFO_V1(mongo_objectid_in);
 Datum
 mongo_objectid_in(PG_FUNCTION_ARGS)
 {
 	const char *text = PG_GETARG_CSTRING(0);
+	bson_oid_t	oid;
 
-	PG_RETURN_DATUM(parse_objectid(text, strlen(text)));
+	if (!mongo_objectid_from_text(text, strlen(text), false, &oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid input syntax for type %s: \"%s\"", "objectid", text),
+				 errdetail("An ObjectId is written as 24 hexadecimal digits.")));
+	PG_RETURN_DATUM(mongo_objectid_datum(oid.bytes));
 }
 
 PG_FUNCTION_INFO_V1(mongo_objectid_out);
@@ -272,6 +198,7 @@ mongo_objectid_recv(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(mongo_objectid_datum((const uint8 *) pq_getmsgbytes(buffer, MONGO_OBJECTID_SIZE)));
 }
 
+/* The cast to bytea, too. */
 PG_FUNCTION_INFO_V1(mongo_objectid_send);
 Datum
 mongo_objectid_send(PG_FUNCTION_ARGS)
@@ -287,19 +214,13 @@ mongo_objectid_send(PG_FUNCTION_ARGS)
  * Order
  */
 
-static inline int
-compare_objectids(const uint8 *left, const uint8 *right)
-{
-	return memcmp(left, right, MONGO_OBJECTID_SIZE);
-}
-
 #define COMPARISON(name, operator) \
 	PG_FUNCTION_INFO_V1(mongo_objectid_##name); \
 	Datum \
 	mongo_objectid_##name(PG_FUNCTION_ARGS) \
 	{ \
-		PG_RETURN_BOOL(compare_objectids(PG_GETARG_OBJECTID(0), \
-							   PG_GETARG_OBJECTID(1)) operator 0); \
+		PG_RETURN_BOOL(memcmp(PG_GETARG_OBJECTID(0), PG_GETARG_OBJECTID(1), \
+							  MONGO_OBJECTID_SIZE) operator 0); \
 	} \
 	extern PGDLLEXPORT Datum mongo_objectid_##name(PG_FUNCTION_ARGS)
 
@@ -314,14 +235,13 @@ PG_FUNCTION_INFO_V1(mongo_objectid_cmp);
 Datum
 mongo_objectid_cmp(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT32(compare_objectids(PG_GETARG_OBJECTID(0), PG_GETARG_OBJECTID(1)));
+	PG_RETURN_INT32(memcmp(PG_GETARG_OBJECTID(0), PG_GETARG_OBJECTID(1), MONGO_OBJECTID_SIZE));
 }
 
 static int
 compare_for_sort(Datum left, Datum right, SortSupport sort pg_attribute_unused())
 {
-	return compare_objectids((const uint8 *) DatumGetPointer(left),
-							 (const uint8 *) DatumGetPointer(right));
+	return memcmp(DatumGetPointer(left), DatumGetPointer(right), MONGO_OBJECTID_SIZE);
 }
 
 PG_FUNCTION_INFO_V1(mongo_objectid_sortsupport);
@@ -352,36 +272,6 @@ mongo_objectid_hash_extended(PG_FUNCTION_ARGS)
 /*
  * Casts and generators
  */
-
-PG_FUNCTION_INFO_V1(mongo_objectid_to_text_cast);
-Datum
-mongo_objectid_to_text_cast(PG_FUNCTION_ARGS)
-{
-	char		text[MONGO_OBJECTID_TEXT_LENGTH + 1];
-
-	mongo_objectid_to_text(PG_GETARG_OBJECTID(0), text);
-	PG_RETURN_TEXT_P(cstring_to_text_with_len(text, MONGO_OBJECTID_TEXT_LENGTH));
-}
-
-PG_FUNCTION_INFO_V1(mongo_objectid_from_text_cast);
-Datum
-mongo_objectid_from_text_cast(PG_FUNCTION_ARGS)
-{
-	text	   *string = PG_GETARG_TEXT_PP(0);
-
-	PG_RETURN_DATUM(parse_objectid(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string)));
-}
-
-PG_FUNCTION_INFO_V1(mongo_objectid_to_bytea);
-Datum
-mongo_objectid_to_bytea(PG_FUNCTION_ARGS)
-{
-	bytea	   *bytes = palloc(VARHDRSZ + MONGO_OBJECTID_SIZE);
-
-	SET_VARSIZE(bytes, VARHDRSZ + MONGO_OBJECTID_SIZE);
-	memcpy(VARDATA(bytes), PG_GETARG_OBJECTID(0), MONGO_OBJECTID_SIZE);
-	PG_RETURN_BYTEA_P(bytes);
-}
 
 PG_FUNCTION_INFO_V1(mongo_objectid_from_bytea);
 Datum

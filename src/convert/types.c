@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * types.c
- *		The table of types, and what a value that does not fit is told as.
+ *		The table of types, and writing values as it says.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,13 +11,358 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_type.h"
-#include "catalog/pg_type_d.h"
-#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
+#include "utils/geo_decls.h"
 #include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+/* ----------- From Datums to BSON values, by the table of types ------------ */
+
+/*
+ * write_value
+ *		Append one value of any writable type; see mongo_append_datum().
+ */
+static void
+write_value(const MongoWriteTarget *target, Datum value, bool isnull,
+			Oid typid, int32 typmod)
+{
+	const MongoType *type;
+
+	check_stack_depth();
+
+	if (isnull)
+	{
+		MONGO_WRITE(target, null);
+		return;
+	}
+	type = mongo_type_lookup(typid);
+	if (type == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("type %s cannot be written to MongoDB",
+						format_type_be(typid))));
+	type->write(target, value, typid, typmod);
+}
+
+void
+mongo_append_datum(bson_t *document, const char *key, int key_length,
+				   Datum value, bool isnull, Oid typid, int32 typmod)
+{
+	MongoWriteTarget target = {document, key, key_length};
+
+	write_value(&target, value, isnull, typid, typmod);
+}
+
+/* ------------------------- Scalars as BSON values ------------------------- */
+
+void
+mongo_write_check(bool appended)
+{
+	if (!appended)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("document is too large for BSON")));
+}
+
+static void
+write_bool(MONGO_WRITE_ARGS)
+{
+	MONGO_WRITE(target, bool, DatumGetBool(value));
+}
+
+static void
+write_integer(MONGO_WRITE_ARGS)
+{
+	int64		integer = mongo_integer_of_datum(typid, value);
+
+	if (typid == INT8OID)
+		MONGO_WRITE(target, int64, integer);
+	else
+		MONGO_WRITE(target, int32, (int32) integer);
+}
+
+static void
+write_float(MONGO_WRITE_ARGS)
+{
+	MONGO_WRITE(target, double, typid == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value));
+}
+
+static void
+write_numeric(MONGO_WRITE_ARGS)
+{
+	bson_decimal128_t decimal;
+
+	if (!mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("numeric value does not fit into a Decimal128"),
+				 errdetail("Decimal128 holds 34 significant digits and exponents from -6176 to 6111.")));
+	MONGO_WRITE(target, decimal128, &decimal);
+}
+
+/* write_string: bytes in the database's encoding as a String. */
+static void
+write_string(const MongoWriteTarget *target, const char *text, int length)
+{
+	const char *utf8 = pg_server_to_any(text, length, PG_UTF8);
+
+	if (utf8 != text)
+		length = strlen(utf8);
+	MONGO_WRITE(target, utf8, utf8, length);
+}
+
+/* text, varchar and char(n), whose blanks are part of what is written */
+static void
+write_text(MONGO_WRITE_ARGS)
+{
+	text	   *string = DatumGetTextPP(value);
+
+	write_string(target, VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string));
+}
+
+static void
+write_name(MONGO_WRITE_ARGS)
+{
+	const char *name = NameStr(*DatumGetName(value));
+
+	write_string(target, name, strnlen(name, NAMEDATALEN));
+}
+
+static void
+write_bytea(MONGO_WRITE_ARGS)
+{
+	bytea	   *bytes = DatumGetByteaPP(value);
+
+	MONGO_WRITE(target, binary, BSON_SUBTYPE_BINARY, (const uint8_t *) VARDATA_ANY(bytes),
+				VARSIZE_ANY_EXHDR(bytes));
+}
+
+static void
+write_uuid(MONGO_WRITE_ARGS)
+{
+	MONGO_WRITE(target, binary, BSON_SUBTYPE_UUID, DatumGetUUIDP(value)->data, UUID_LEN);
+}
+
+static void
+write_objectid(MONGO_WRITE_ARGS)
+{
+	bson_oid_t	oid;
+
+	/* the Datum has no alignment */
+	memcpy(oid.bytes, DatumGetPointer(value), MONGO_OBJECTID_SIZE);
+	MONGO_WRITE(target, oid, &oid);
+}
+
+/* report_infinite_date: infinity and -infinity have no BSON form. */
+static void
+report_infinite_date(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+			 errmsg("infinite date cannot be written to MongoDB")));
+}
+
+static void
+write_timestamp(MONGO_WRITE_ARGS)
+{
+	Timestamp	timestamp = DatumGetTimestamp(value);
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		report_infinite_date();
+	MONGO_WRITE(target, date_time, mongo_timestamp_to_millis(timestamp, NULL));
+}
+
+static void
+write_date(MONGO_WRITE_ARGS)
+{
+	DateADT		date = DatumGetDateADT(value);
+
+	if (DATE_NOT_FINITE(date))
+		report_infinite_date();
+	MONGO_WRITE(target, date_time, mongo_date_to_millis(date));
+}
+
+/* ISO 8601 whatever IntervalStyle is, so that every session reads it back. */
+static void
+write_interval(MONGO_WRITE_ARGS)
+{
+	struct pg_itm parts;
+	char		text[MAXDATELEN + 1];
+
+	interval2itm(*DatumGetIntervalP(value), &parts);
+	EncodeInterval(&parts, INTSTYLE_ISO_8601, text);
+	write_string(target, text, strlen(text));
+}
+
+/* Everything else that has a text form of its own, enums too. */
+static void
+write_text_form(MONGO_WRITE_ARGS)
+{
+	Oid			function;
+	bool		varlena;
+	char	   *text;
+
+	getTypeOutputInfo(typid, &function, &varlena);
+	text = OidOutputFunctionCall(function, value);
+	write_string(target, text, strlen(text));
+	pfree(text);
+}
+
+/* ----------- Arrays, composite types and domains as BSON values ----------- */
+
+/* Digits of an array position as a key. */
+#define POSITION_TEXT_SIZE	16
+
+/* The array being written, and where in it we are. */
+typedef struct ArrayWriting
+{
+	Oid			element;
+	int32		typmod;
+	int			ndims;
+	const int  *lengths;
+	const Datum *values;
+	const bool *isnull;
+	int			next;
+} ArrayWriting;
+
+/* write_dimension: the elements, or the arrays of the next dimension. */
+static void
+write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
+{
+	MongoWriteTarget target = {.document = array};
+	char		buffer[POSITION_TEXT_SIZE];
+
+	for (int i = 0; i < writing->lengths[dimension]; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		target.key_length = (int) bson_uint32_to_string(i, &target.key, buffer,
+														sizeof(buffer));
+		if (dimension < writing->ndims - 1)
+		{
+			bson_t		nested;
+
+			mongo_write_check(bson_append_array_begin(array, target.key,
+													  target.key_length, &nested));
+			write_dimension(writing, dimension + 1, &nested);
+			mongo_write_check(bson_append_array_end(array, &nested));
+		}
+		else
+		{
+			write_value(&target, writing->values[writing->next],
+						writing->isnull[writing->next],
+						writing->element, writing->typmod);
+			writing->next++;
+		}
+	}
+}
+
+int
+mongo_array_elements(Datum value, Datum **values, bool **isnull)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	int16		length;
+	bool		by_value;
+	char		alignment;
+	int			count;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &alignment);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, alignment, values, isnull,
+					  &count);
+	return count;
+}
+
+static void
+write_array(MONGO_WRITE_ARGS)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	ArrayWriting writing;
+	Datum	   *values;
+	bool	   *isnull;
+	bson_t		appended;
+
+	(void) mongo_array_elements(value, &values, &isnull);
+	writing.element = ARR_ELEMTYPE(array);
+	writing.typmod = typmod;
+	writing.ndims = ARR_NDIM(array);
+	writing.lengths = ARR_DIMS(array);
+	writing.values = values;
+	writing.isnull = isnull;
+	writing.next = 0;
+
+	MONGO_WRITE(target, array_begin, &appended);
+	if (writing.ndims > 0)
+		write_dimension(&writing, 0, &appended);
+	mongo_write_check(bson_append_array_end(target->document, &appended));
+}
+
+/* A NULL attribute is left out, as reading takes a missing field for NULL. */
+static void
+write_composite(MONGO_WRITE_ARGS)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+	TupleDesc	tupdesc = lookup_rowtype_tupdesc_copy(HeapTupleHeaderGetTypeId(header),
+													  HeapTupleHeaderGetTypMod(header));
+	HeapTupleData tuple;
+	Datum	   *values = palloc(Max(tupdesc->natts, 1) * sizeof(Datum));
+	bool	   *isnull = palloc(Max(tupdesc->natts, 1) * sizeof(bool));
+	bson_t		nested;
+
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = header;
+	heap_deform_tuple(&tuple, tupdesc, values, isnull);
+
+	MONGO_WRITE(target, document_begin, &nested);
+	for (int i = 0; i < tupdesc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(tupdesc, i);
+		MongoWriteTarget field = {&nested, NULL, -1};
+
+		if (attribute->attisdropped || isnull[i])
+			continue;
+		field.key = mongo_to_utf8(NameStr(attribute->attname));
+		write_value(&field, values[i], false, attribute->atttypid,
+					attribute->atttypmod);
+	}
+	mongo_write_check(bson_append_document_end(target->document, &nested));
+}
+
+static void
+write_domain(MONGO_WRITE_ARGS)
+{
+	Oid			base = getBaseTypeAndTypmod(typid, &typmod);
+
+	write_value(target, value, false, base, typmod);
+}
+
+/* A point as GeoJSON. */
+static void
+write_point(MONGO_WRITE_ARGS)
+{
+	const Point *point = DatumGetPointP(value);
+	bson_t		geometry;
+	bson_t		coordinates;
+
+	mongo_write_check(bson_append_document_begin(target->document, target->key,
+												 target->key_length, &geometry) &&
+					  BSON_APPEND_UTF8(&geometry, "type", "Point") &&
+					  BSON_APPEND_ARRAY_BEGIN(&geometry, "coordinates", &coordinates) &&
+					  BSON_APPEND_DOUBLE(&coordinates, "0", point->x) &&
+					  BSON_APPEND_DOUBLE(&coordinates, "1", point->y) &&
+					  bson_append_array_end(&geometry, &coordinates) &&
+					  bson_append_document_end(target->document, &geometry));
+}
 
 /* --------------------------- The table of types --------------------------- */
 
@@ -74,37 +419,37 @@ const MongoKind mongo_kinds[] = {
  * to fail, see read_text_form in decode_value.c.
  */
 static const MongoType type_rows[] = {
-	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_int4, .write = mongo_write_integer, .limit = PG_INT32_MAX},
-	{TEXTOID, "text", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = mongo_write_text},
-	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_integer, .limit = PG_INT64_MAX},
-	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = mongo_write_float},
-	{NUMERICOID, "numeric", KIND(NUMERIC), NUMBERS, NUMBERS, .read = mongo_read_numeric, .write = mongo_write_numeric, .prepare = mongo_prepare_numeric},
-	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
-	{NAMEOID, "name", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_name, .write = mongo_write_name, .limit = NAMEDATALEN - 1},
-	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = mongo_write_text},
-	{BPCHAROID, "character", KIND(OTHER), TEXTS, UTF8_OR_OID, .read = mongo_read_bpchar, .write = mongo_write_text},
-	{CHAROID, "\"char\"", KIND(OTHER), TEXTS, .read = mongo_read_char, .write = mongo_write_text_form, .limit = 1},
-	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), BIT(BOOL), .read = mongo_read_bool, .write = mongo_write_bool},
-	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = mongo_write_integer, .limit = PG_INT16_MAX},
-	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = mongo_write_float},
-	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = mongo_write_timestamp},
-	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_date, .write = mongo_write_date},
+	{INT4OID, "integer", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT32_MAX},
+	{TEXTOID, "text", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
+	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT64_MAX},
+	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = write_float},
+	{NUMERICOID, "numeric", KIND(NUMERIC), NUMBERS, NUMBERS, .read = mongo_read_numeric, .write = write_numeric},
+	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_timestamp},
+	{NAMEOID, "name", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_name, .limit = NAMEDATALEN - 1},
+	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
+	{BPCHAROID, "character", KIND(OTHER), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
+	{CHAROID, "\"char\"", KIND(OTHER), TEXTS, .read = mongo_read_char, .write = write_text_form, .limit = 1},
+	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), BIT(BOOL), .read = mongo_read_bool, .write = write_bool},
+	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT16_MAX},
+	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = write_float},
+	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_timestamp},
+	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_date, .write = write_date},
 	{JSONBOID, "jsonb", KIND(JSONB), MONGO_BSON_ANY, .read = mongo_read_jsonb, .write = mongo_write_json},
 	{JSONOID, "json", KIND(JSON), MONGO_BSON_ANY, .read = mongo_read_json, .write = mongo_write_json},
-	{UUIDOID, "uuid", KIND(UUID), BIT(BINARY), BIT(BINARY), .read = mongo_read_uuid, .write = mongo_write_uuid},
-	{BYTEAOID, "bytea", KIND(OTHER), BIT(BINARY) | BIT(OID), BIT(BINARY) | BIT(OID), .read = mongo_read_bytea, .write = mongo_write_bytea},
+	{UUIDOID, "uuid", KIND(UUID), BIT(BINARY), BIT(BINARY), .read = mongo_read_uuid, .write = write_uuid},
+	{BYTEAOID, "bytea", KIND(OTHER), BIT(BINARY) | BIT(OID), BIT(BINARY) | BIT(OID), .read = mongo_read_bytea, .write = write_bytea},
 
-	{TIMEOID, "time without time zone", TEXT_FORM(mongo_write_text_form)},
-	{TIMETZOID, "time with time zone", TEXT_FORM(mongo_write_text_form)},
-	{INTERVALOID, "interval", TEXT_FORM(mongo_write_interval)},
-	{INETOID, "inet", TEXT_FORM(mongo_write_text_form)},
-	{CIDROID, "cidr", TEXT_FORM(mongo_write_text_form)},
-	{MACADDROID, "macaddr", TEXT_FORM(mongo_write_text_form)},
-	{MACADDR8OID, "macaddr8", TEXT_FORM(mongo_write_text_form)},
-	{BITOID, "bit", TEXT_FORM(mongo_write_text_form)},
-	{VARBITOID, "bit varying", TEXT_FORM(mongo_write_text_form)},
-	{MONEYOID, "money", TEXT_FORM(mongo_write_text_form)},
-	{POINTOID, "point", KIND(OTHER), STRINGS | BIT(DOCUMENT) | BIT(ARRAY), .read = mongo_read_point, .write = mongo_write_point, .prepare = mongo_prepare_text_form},
+	{TIMEOID, "time without time zone", TEXT_FORM(write_text_form)},
+	{TIMETZOID, "time with time zone", TEXT_FORM(write_text_form)},
+	{INTERVALOID, "interval", TEXT_FORM(write_interval)},
+	{INETOID, "inet", TEXT_FORM(write_text_form)},
+	{CIDROID, "cidr", TEXT_FORM(write_text_form)},
+	{MACADDROID, "macaddr", TEXT_FORM(write_text_form)},
+	{MACADDR8OID, "macaddr8", TEXT_FORM(write_text_form)},
+	{BITOID, "bit", TEXT_FORM(write_text_form)},
+	{VARBITOID, "bit varying", TEXT_FORM(write_text_form)},
+	{MONEYOID, "money", TEXT_FORM(write_text_form)},
+	{POINTOID, "point", KIND(OTHER), STRINGS | BIT(DOCUMENT) | BIT(ARRAY), .read = mongo_read_point, .write = write_point, .prepare = mongo_prepare_text_form},
 
 	/* array types by their look, but with rules of their own */
 	{INT2VECTOROID, "int2vector", NOT_STORED},
@@ -124,12 +469,12 @@ typedef enum TypeCategory
 } TypeCategory;
 
 static const MongoType category_rows[] = {
-	[CATEGORY_OBJECTID] = {InvalidOid, "objectid", KIND(OBJECTID), BIT(OID), BIT(OID), .read = mongo_read_objectid, .write = mongo_write_objectid},
-	[CATEGORY_ARRAY] = {InvalidOid, "arrays", KIND(OTHER), BIT(ARRAY), .read = mongo_read_array, .write = mongo_write_array, .prepare = mongo_prepare_array},
-	[CATEGORY_COMPOSITE] = {InvalidOid, "composite types", KIND(OTHER), BIT(DOCUMENT), .read = mongo_read_composite, .write = mongo_write_composite, .prepare = mongo_prepare_composite},
-	[CATEGORY_ENUM] = {InvalidOid, "enums", KIND(OTHER), STRINGS, .read = mongo_read_enum, .write = mongo_write_text_form},
-	[CATEGORY_DOMAIN] = {InvalidOid, "domains", KIND(OTHER), 0, .read = mongo_read_domain, .write = mongo_write_domain, .prepare = mongo_prepare_domain},
-	[CATEGORY_OTHER] = {InvalidOid, "other base types and ranges", TEXT_FORM(mongo_write_text_form)},
+	[CATEGORY_OBJECTID] = {InvalidOid, "objectid", KIND(OBJECTID), BIT(OID), BIT(OID), .read = mongo_read_objectid, .write = write_objectid},
+	[CATEGORY_ARRAY] = {InvalidOid, "arrays", KIND(OTHER), BIT(ARRAY), .read = mongo_read_array, .write = write_array, .prepare = mongo_prepare_array},
+	[CATEGORY_COMPOSITE] = {InvalidOid, "composite types", KIND(OTHER), BIT(DOCUMENT), .read = mongo_read_composite, .write = write_composite, .prepare = mongo_prepare_composite},
+	[CATEGORY_ENUM] = {InvalidOid, "enums", KIND(OTHER), STRINGS, .read = mongo_read_enum, .write = write_text_form},
+	[CATEGORY_DOMAIN] = {InvalidOid, "domains", KIND(OTHER), 0, .read = mongo_read_domain, .write = write_domain, .prepare = mongo_prepare_domain},
+	[CATEGORY_OTHER] = {InvalidOid, "other base types and ranges", TEXT_FORM(write_text_form)},
 };
 
 /* own_row: the row for this type alone, or NULL. */
@@ -329,8 +674,6 @@ mongo_declared_is_told(bson_type_t declared)
  * Writing: each function appends the value, or is false when the type does not hold it.
  */
 
-typedef bool AppendFunction (const MongoWriteTarget *target, Datum value, Oid typid);
-
 static bool
 append_objectid(const MongoWriteTarget *target, Datum value, Oid typid)
 {
@@ -361,117 +704,67 @@ append_objectid(const MongoWriteTarget *target, Datum value, Oid typid)
 	return true;
 }
 
-/* integer_of: the value as an integer that is the same number. */
+/* append_declared_number: of the same value; a Double also where it reads as the same numeric. */
 static bool
-integer_of(Datum value, Oid typid, int64 *integer)
+append_declared_number(const MongoWriteTarget *target, bson_type_t type, Datum value, Oid typid)
 {
-	bson_decimal128_t decimal;
-	MongoDecimalParts parts;
-	double		number;
-
-	switch (mongo_type_kind(typid))
-	{
-		case MONGO_KIND_INTEGER:
-			*integer = mongo_integer_of_datum(typid, value);
-			return true;
-		case MONGO_KIND_NUMERIC:
-			if (!mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal))
-				return false;
-			mongo_decimal128_unpack(&decimal, &parts);
-			return mongo_decimal128_to_int64(&parts, integer);
-		default:
-			number = typid == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value);
-			if (isnan(number) || number != rint(number) || !FLOAT8_FITS_IN_INT64(number))
-				return false;
-			*integer = (int64) number;
-			return true;
-	}
-}
-
-static bool
-append_int32(const MongoWriteTarget *target, Datum value, Oid typid)
-{
+	MongoReadContext context = {0};
+	bson_t		natural;
+	bson_iter_t iter;
 	int64		integer;
+	Datum		number;
 
-	if (!integer_of(value, typid, &integer) || integer != (int32) integer)
-		return false;
-	MONGO_WRITE(target, int32, (int32) integer);
-	return true;
-}
-
-static bool
-append_int64(const MongoWriteTarget *target, Datum value, Oid typid)
-{
-	int64		integer;
-
-	if (!integer_of(value, typid, &integer))
-		return false;
-	MONGO_WRITE(target, int64, integer);
-	return true;
-}
-
-/* append_double: of a numeric, what reads as the same one. */
-static bool
-append_double(const MongoWriteTarget *target, Datum value, Oid typid)
-{
-	double		number;
-
-	if (typid == FLOAT4OID)
-		number = DatumGetFloat4(value);
-	else if (typid == FLOAT8OID)
-		number = DatumGetFloat8(value);
-	else if (typid == NUMERICOID)
+	/* without memory of its own, as it has the size of a number */
+	bson_init(&natural);
+	if (type == BSON_TYPE_DECIMAL128 && typid != NUMERICOID)
 	{
-		number = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value));
-		if (!DatumGetBool(DirectFunctionCall2(numeric_eq, value,
-											  DirectFunctionCall1(float8_numeric,
-																  Float8GetDatum(number)))))
-			return false;
-	}
-	else
-	{
-		int64		integer = mongo_integer_of_datum(typid, value);
-
-		number = (double) integer;
-		if (!FLOAT8_FITS_IN_INT64(number) || (int64) number != integer)
-			return false;
-	}
-	MONGO_WRITE(target, double, number);
-	return true;
-}
-
-static bool
-append_decimal128(const MongoWriteTarget *target, Datum value, Oid typid)
-{
-	bson_decimal128_t decimal;
-
-	if (typid != NUMERICOID)
 		value = NumericGetDatum(int64_to_numeric(mongo_integer_of_datum(typid, value)));
-	if (!mongo_numeric_to_decimal128(DatumGetNumeric(value), &decimal))
+		typid = NUMERICOID;
+	}
+	mongo_append_datum(&natural, "", 0, value, false, typid, -1);
+	if (!bson_iter_init(&iter, &natural) || !bson_iter_next(&iter))
 		return false;
-	MONGO_WRITE(target, decimal128, &decimal);
-	return true;
+	switch (type)
+	{
+		case BSON_TYPE_DOUBLE:
+			if (typid == NUMERICOID)
+			{
+				number = DirectFunctionCall1(numeric_float8_no_overflow, value);
+				if (!DatumGetBool(DirectFunctionCall2(numeric_eq, value,
+													  DirectFunctionCall1(float8_numeric, number))))
+					return false;
+			}
+			else if (!mongo_read_float8(NULL, &context, &iter, &number))
+				return false;
+			MONGO_WRITE(target, double, DatumGetFloat8(number));
+			return true;
+		case BSON_TYPE_DECIMAL128:
+			MONGO_WRITE(target, iter, &iter);
+			return true;
+		default:
+			if (!mongo_integer_of_value(&iter, &integer) ||
+				(type == BSON_TYPE_INT32 && integer != (int32) integer))
+				return false;
+			if (type == BSON_TYPE_INT32)
+				MONGO_WRITE(target, int32, (int32) integer);
+			else
+				MONGO_WRITE(target, int64, integer);
+			return true;
+	}
 }
 
 /* What is not a matter of course for the PostgreSQL types that can be declared so. */
 static const struct
 {
 	bson_type_t type;
-	AppendFunction *append;
-	int			sqlstate;
 	const char *hint;
-}			writers[] =
+}			declared_hints[] =
 {
-	{BSON_TYPE_OID, append_objectid, ERRCODE_INVALID_TEXT_REPRESENTATION,
-	"An ObjectId is 24 hexadecimal digits, in lower case, or 12 bytes of a bytea."},
-	{BSON_TYPE_INT32, append_int32, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-	"An Int32 is an integer from -2147483648 to 2147483647."},
-	{BSON_TYPE_INT64, append_int64, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-	"An Int64 is an integer from -9223372036854775808 to 9223372036854775807."},
-	{BSON_TYPE_DOUBLE, append_double, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-	"A Double holds integers up to 2^53 and numerics of up to 15 digits."},
-	{BSON_TYPE_DECIMAL128, append_decimal128, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-	"A Decimal128 holds 34 significant digits and exponents from -6176 to 6111."},
+	{BSON_TYPE_OID, "An ObjectId is 24 hexadecimal digits, in lower case, or 12 bytes of a bytea."},
+	{BSON_TYPE_INT32, "An Int32 is an integer from -2147483648 to 2147483647."},
+	{BSON_TYPE_INT64, "An Int64 is an integer from -9223372036854775808 to 9223372036854775807."},
+	{BSON_TYPE_DOUBLE, "A Double holds integers up to 2^53 and numerics of up to 15 digits."},
+	{BSON_TYPE_DECIMAL128, "A Decimal128 holds 34 significant digits and exponents from -6176 to 6111."},
 };
 
 void
@@ -481,29 +774,19 @@ mongo_append_declared(bson_t *document, const char *key, Datum value, Oid typid,
 	MongoWriteTarget target = {document, key, -1};
 	Oid			base = getBaseType(typid);
 
-	for (size_t i = 0; i < lengthof(writers); i++)
+	for (size_t i = 0; i < lengthof(declared_hints); i++)
 	{
-		if (writers[i].type != declared || mongo_type_kind(base) == MONGO_KIND_OBJECTID)
+		if (declared_hints[i].type != declared || mongo_type_kind(base) == MONGO_KIND_OBJECTID)
 			continue;
-		if (!writers[i].append(&target, value, base))
+		if (declared == BSON_TYPE_OID ? !append_objectid(&target, value, base) :
+			!append_declared_number(&target, declared, value, base))
 			ereport(ERROR,
-					(errcode(writers[i].sqlstate),
+					(errcode(declared == BSON_TYPE_OID ? ERRCODE_INVALID_TEXT_REPRESENTATION :
+							 ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 					 errmsg("value cannot be written as BSON type %s, which option bson_type asks for",
 							mongo_bson_type_name(declared)),
-					 errhint("%s", writers[i].hint)));
+					 errhint("%s", declared_hints[i].hint)));
 		return;
 	}
 	mongo_append_datum(document, key, -1, value, false, typid, typmod);
-}
-
-/* ------------------------- Values that do not fit ------------------------- */
-
-bool
-mongo_mismatch(MongoReadContext *context, MongoMismatch mismatch,
-			   const bson_iter_t *iter, const char *remark)
-{
-	context->mismatch = mismatch;
-	context->value = *iter;
-	context->remark = remark;
-	return false;
 }

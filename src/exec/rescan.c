@@ -361,9 +361,7 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *node)
 	TupleTableSlot *slot;
 
 	state->keeps_results = false;
-	mongo_row_decoder_note_mismatches(state->decoder,
-									  state->plan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR);
-	mongo_row_decoder_defer(state->decoder, true, NULL);
+	mongo_row_decoder_hold_back(state->decoder, MONGO_HOLD_BACK_ERRORS, NULL);
 	while ((slot = next_document(scan)) != NULL)
 	{
 		/* can it be read without an error? */

@@ -900,8 +900,9 @@ hiding_indexes(ForeignScanState *node)
 static void
 hold_back(MongoScanState *state, bool hold)
 {
-	mongo_row_decoder_note_mismatches(state->decoder, hold);
-	mongo_row_decoder_defer(state->decoder, hold, state->hiding_columns);
+	mongo_row_decoder_hold_back(state->decoder,
+								hold ? MONGO_HOLD_BACK_ERRORS : MONGO_HOLD_BACK_NOTHING,
+								state->hiding_columns);
 }
 
 /* is_visible: by those of the plan's quals that hide rows. */

@@ -931,17 +931,13 @@ static const struct
 Oid
 mongo_default_opfamily(Oid type)
 {
-	Oid			family = InvalidOid;
-
 	for (size_t i = 0; i < lengthof(known_families); i++)
 	{
 		if (known_families[i].type == type)
 			return known_families[i].family;
 	}
 	if (mongo_type_kind(type) == MONGO_KIND_OBJECTID)
-		family = mongo_objectid_opfamily(type);
-	if (OidIsValid(family))
-		return family;
+		return mongo_objectid_opfamily();
 	return lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 

@@ -139,12 +139,13 @@ is_text(const uint8_t *data, size_t size)
 static Datum
 json_of_document(const bson_t *document, Oid type)
 {
-	MongoReadContext context = {.canonical_json = true};
+	MongoColumn column = document_column(0, NULL, type, -1);
 	Datum		value;
+	bool		isnull;
 
-	if (!mongo_document_to_datum(&context, bson_get_data(document), document->len,
-								 type, &value))
-		return (Datum) 0;
+	mongo_row_decode(mongo_row_decoder_create(CurrentMemoryContext, "d", "c", &column, 1,
+											  MONGO_TYPE_MISMATCH_NULL, true),
+					 bson_get_data(document), document->len, &value, &isnull);
 	return value;
 }
 

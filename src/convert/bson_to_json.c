@@ -1,0 +1,682 @@
+/*-------------------------------------------------------------------------
+ *
+ * bson_to_json.c
+ *		BSON as json, jsonb and text: Extended JSON v2.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "convert_internal.h"
+#include "common.h"
+
+#include <math.h>
+
+#include "common/base64.h"
+#include "common/shortest_dec.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/fmgrprotos.h"
+
+/* ----------------- JSON's items, put into a text or a jsonb --------------- */
+
+typedef enum JsonItem
+{
+	JSON_BEGIN_OBJECT,
+	JSON_BEGIN_ARRAY,
+	JSON_END_OBJECT,
+	JSON_END_ARRAY,
+	JSON_KEY,
+	JSON_STRING,
+	JSON_NUMBER,
+	JSON_INTEGER,
+	JSON_BOOLEAN,
+	JSON_NULL
+} JsonItem;
+
+typedef struct JsonOutput
+{
+	MongoReadContext *context;	/* takes type mismatches */
+	bool		canonical;
+
+	/* a text, in UTF-8; or NULL for a jsonb */
+	StringInfo	text;
+	int			limit;			/* full beyond so many bytes; 0: never */
+	bool		full;			/* is the rest of no interest? */
+	bool		spaced;			/* with blanks, for people: { "a" : [ 1, 2 ] } */
+	bool		need_comma;
+
+	/* a jsonb */
+	JsonbParseState *state;
+	JsonbValue *result;			/* of the outermost container */
+	JsonbValue	scalar;			/* the whole value, when it is a scalar */
+} JsonOutput;
+
+/* text_separate: the comma between members; values after a key have none. */
+static inline void
+text_separate(JsonOutput *output)
+{
+	if (output->need_comma)
+	{
+		appendStringInfoCharMacro(output->text, ',');
+		if (output->spaced)
+			appendStringInfoCharMacro(output->text, ' ');
+	}
+	output->need_comma = true;
+	output->full = output->limit > 0 && output->text->len > output->limit;
+}
+
+/*
+ * escape_character: as escape_json() does it; the bytes of characters beyond
+ * ASCII stay as they are.
+ */
+static void
+escape_character(StringInfo text, unsigned char character)
+{
+	static const char *const escapes[] = {
+		['\b'] = "\\b",['\f'] = "\\f",['\n'] = "\\n",['\r'] = "\\r",['\t'] = "\\t",
+		['"'] = "\\\"",['\\'] = "\\\\"
+	};
+
+	if (character < lengthof(escapes) && escapes[character] != NULL)
+		appendStringInfoString(text, escapes[character]);
+	else
+		appendStringInfo(text, "\\u%04x", character);
+}
+
+/* reserve_bytes: room for so many bytes and the closing zero, mostly there already. */
+static inline void
+reserve_bytes(StringInfo text, uint32 length)
+{
+	if (unlikely((uint32) (text->maxlen - text->len) <= length))
+		enlargeStringInfo(text, length);
+}
+
+/* append_escaped: a string with its quotes. */
+static void
+append_escaped(StringInfo text, const char *string, uint32 length)
+{
+	uint32		span;
+
+	reserve_bytes(text, length + 2);
+	text->data[text->len++] = '"';
+	for (;;)
+	{
+		span = mongo_json_span(string, length);
+		memcpy(text->data + text->len, string, span);
+		text->len += span;
+		if (span == length)
+			break;
+		escape_character(text, (unsigned char) string[span]);
+		string += span + 1;
+		length -= span + 1;
+		reserve_bytes(text, length + 1);
+	}
+	text->data[text->len++] = '"';
+	text->data[text->len] = '\0';
+}
+
+static void
+put_into_text(JsonOutput *output, JsonItem item, const char *string, uint32 length, int64 integer)
+{
+	StringInfo	text = output->text;
+	char		digits[MAXINT8LEN + 1];
+
+	if (item == JSON_END_OBJECT || item == JSON_END_ARRAY)
+	{
+		/* without a comma to come nothing is in it */
+		if (output->spaced && output->need_comma)
+			appendStringInfoCharMacro(text, ' ');
+		appendStringInfoCharMacro(text, item == JSON_END_ARRAY ? ']' : '}');
+		output->need_comma = true;
+		return;
+	}
+	text_separate(output);
+	switch (item)
+	{
+		case JSON_BEGIN_OBJECT:
+		case JSON_BEGIN_ARRAY:
+			appendStringInfoCharMacro(text, item == JSON_BEGIN_ARRAY ? '[' : '{');
+			if (output->spaced)
+				appendStringInfoCharMacro(text, ' ');
+			output->need_comma = false;
+			break;
+		case JSON_KEY:
+			append_escaped(text, string, length);
+			appendStringInfoString(text, output->spaced ? " : " : ":");
+			output->need_comma = false;
+			break;
+		case JSON_STRING:
+			append_escaped(text, string, length);
+			break;
+		case JSON_INTEGER:
+			appendBinaryStringInfo(text, digits, pg_lltoa(integer, digits));
+			break;
+		case JSON_NUMBER:
+			appendBinaryStringInfo(text, string, length);
+			break;
+		case JSON_BOOLEAN:
+			appendStringInfoString(text, integer ? "true" : "false");
+			break;
+		default:
+			appendStringInfoString(text, "null");
+			break;
+	}
+}
+
+static void
+put_into_jsonb(JsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
+{
+	static const JsonbIteratorToken tokens[] = {
+		[JSON_BEGIN_OBJECT] = WJB_BEGIN_OBJECT, [JSON_BEGIN_ARRAY] = WJB_BEGIN_ARRAY,
+		[JSON_END_OBJECT] = WJB_END_OBJECT, [JSON_END_ARRAY] = WJB_END_ARRAY
+	};
+	JsonbValue	value;
+
+	switch (item)
+	{
+		case JSON_BEGIN_OBJECT:
+		case JSON_BEGIN_ARRAY:
+		case JSON_END_OBJECT:
+		case JSON_END_ARRAY:
+			output->result = pushJsonbValue(&output->state, tokens[item], NULL);
+			return;
+		case JSON_KEY:
+		case JSON_STRING:
+
+			/*
+			 * the characters may stay where they are: they are copied when
+			 * the jsonb is put together at the end, before the document goes
+			 */
+			value.type = jbvString;
+			value.val.string.val = unconstify(char *, mongo_text_to_server(text, &length));
+			value.val.string.len = length;
+			if (length > JENTRY_OFFLENMASK)
+				ereport(ERROR,
+						(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						 errmsg("string too long to represent as jsonb string")));
+			break;
+		case JSON_NUMBER:
+			value.type = jbvNumeric;
+			value.val.numeric = DatumGetNumeric(mongo_numeric_of_text(text));
+			break;
+		case JSON_INTEGER:
+			value.type = jbvNumeric;
+			value.val.numeric = int64_to_numeric(integer);
+			break;
+		case JSON_BOOLEAN:
+			value.type = jbvBool;
+			value.val.boolean = integer != 0;
+			break;
+		default:
+			value.type = jbvNull;
+			break;
+	}
+	/* a key, the whole value, an element or a member */
+	if (item == JSON_KEY)
+		output->result = pushJsonbValue(&output->state, WJB_KEY, &value);
+	else if (output->state == NULL)
+		output->scalar = value;
+	else
+		output->result = pushJsonbValue(&output->state,
+										output->state->contVal.type == jbvArray ? WJB_ELEM : WJB_VALUE,
+										&value);
+}
+
+/*
+ * put_item, put_text, put_integer, put_mark
+ *		An item with what it needs: a text of valid UTF-8 without U+0000, which stays where
+ *		it is, a number ending with a NUL; or an integer, also for a boolean.
+ */
+static inline void
+put_item(JsonOutput *output, JsonItem item, const char *text, uint32 length, int64 integer)
+{
+	if (output->text != NULL)
+		put_into_text(output, item, text, length, integer);
+	else
+		put_into_jsonb(output, item, text, length, integer);
+}
+
+static inline void
+put_text(JsonOutput *output, JsonItem item, const char *text, uint32 length)
+{
+	put_item(output, item, text, length, 0);
+}
+
+static inline void
+put_integer(JsonOutput *output, JsonItem item, int64 integer)
+{
+	put_item(output, item, NULL, 0, integer);
+}
+
+static inline void
+put_mark(JsonOutput *output, JsonItem item)
+{
+	put_item(output, item, NULL, 0, 0);
+}
+
+/*-------------------------------------------------------------------------
+ * The JSON of a value.
+ *
+ * Relaxed by default: numbers that JSON can hold are plain, the other BSON types are
+ * wrappers ({"$oid": ...}).
+ *-------------------------------------------------------------------------
+ */
+
+#define SUBTYPE_TEXT_SIZE		3
+#define MILLIS_PER_SECOND		1000
+#define INT64_LIMIT				9223372036854775808.0	/* 2^63 */
+#define YEAR_10000_MILLIS		INT64CONST(253402300800000)
+
+static bool put_value(JsonOutput *output, const bson_iter_t *iter);
+
+/* open_wrapper: {key: */
+static inline void
+open_wrapper(JsonOutput *output, const char *key)
+{
+	put_mark(output, JSON_BEGIN_OBJECT);
+	put_text(output, JSON_KEY, key, strlen(key));
+}
+
+/* put_buffer: a string that the caller has in a buffer. */
+static inline void
+put_buffer(JsonOutput *output, const char *text)
+{
+	put_text(output, JSON_STRING, output->text == NULL ? pstrdup(text) : text, strlen(text));
+}
+
+/* put_wrapper: {key: text} of plain ASCII. */
+static void
+put_wrapper(JsonOutput *output, const char *key, const char *text)
+{
+	open_wrapper(output, key);
+	put_buffer(output, text);
+	put_mark(output, JSON_END_OBJECT);
+}
+
+/* put_checked: a key or string from the document. */
+static pg_attribute_always_inline bool
+put_checked(JsonOutput *output, JsonItem item, const bson_iter_t *iter, const char *text,
+			uint32 length)
+{
+	if (!mongo_text_is_valid(text, length))
+		return mongo_mismatch(output->context, MONGO_MISMATCH_CHARACTERS, iter,
+							  mongo_text_remark(text, length));
+	put_text(output, item, text, length);
+	return true;
+}
+
+/* put_container: a document or array from an iterator at its start. */
+static bool
+put_container(JsonOutput *output, bson_iter_t *iter, uint32 length, bool array)
+{
+	check_stack_depth();
+
+	put_mark(output, array ? JSON_BEGIN_ARRAY : JSON_BEGIN_OBJECT);
+	while (bson_iter_next(iter))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (output->full)
+			return true;
+		if (!array && !put_checked(output, JSON_KEY, iter, bson_iter_key(iter),
+								   bson_iter_key_len(iter)))
+			return false;
+		if (!put_value(output, iter))
+			return false;
+	}
+	mongo_iter_check_end(iter, length);
+	put_mark(output, array ? JSON_END_ARRAY : JSON_END_OBJECT);
+	return true;
+}
+
+/*
+ * double_text
+ *		The shortest digits that give this finite double back, in a static buffer.
+ *
+ * With a point or an exponent, by which a double can be told from an integer when
+ * it is written back; "1.25e+18" as "1250000000000000000.0", as jsonb forgets how a
+ * number was written but for its decimal places.
+ */
+static const char *
+double_text(double number)
+{
+	static char text[DOUBLE_SHORTEST_DECIMAL_LEN + 2];
+
+	double_to_shortest_decimal_buf(number, text);
+	if (fabs(number) < INT64_LIMIT && rint(number) == number)
+	{
+		if (strchr(text, 'e') != NULL)
+			strcpy(text, DatumGetCString(DirectFunctionCall1(numeric_out,
+															 mongo_numeric_of_text(text))));
+		strcat(text, ".0");
+	}
+	return text;
+}
+
+static void
+put_double(JsonOutput *output, double number)
+{
+	const char *text = isnan(number) ? "NaN" : !isinf(number) ? double_text(number) :
+		number > 0 ? "Infinity" : "-Infinity";
+
+	if (output->canonical || isnan(number) || isinf(number))
+		put_wrapper(output, "$numberDouble", text);
+	else
+		put_text(output, JSON_NUMBER, text, strlen(text));
+}
+
+/* put_number: an integer; 'key' is that of its wrapper where there is to be one. */
+static void
+put_number(JsonOutput *output, const char *key, bool wrapped, int64 number)
+{
+	char		text[MAXINT8LEN + 1];
+
+	if (!wrapped)
+	{
+		put_integer(output, JSON_INTEGER, number);
+		return;
+	}
+	pg_lltoa(number, text);
+	put_wrapper(output, key, text);
+}
+
+/* put_digits: a number of at least so many digits, and what follows it. */
+static inline char *
+put_digits(char *text, uint32 number, int width, char after)
+{
+	text = pg_ultostr_zeropad(text, number, width);
+	*text = after;
+	return text + 1;
+}
+
+/* iso_date_text: "2020-01-31T12:30:00.123Z" for years 1970 to 9999. */
+static const char *
+iso_date_text(int64 millis, char *text)
+{
+	int			year,
+				month,
+				day;
+	int			rest = (int) (millis % MONGO_MILLIS_PER_DAY);
+	int			seconds = rest / MILLIS_PER_SECOND;
+	char	   *end = text;
+
+	j2date((int) (millis / MONGO_MILLIS_PER_DAY) + UNIX_EPOCH_JDATE,
+		   &year, &month, &day);
+	end = put_digits(end, year, 4, '-');
+	end = put_digits(end, month, 2, '-');
+	end = put_digits(end, day, 2, 'T');
+	end = put_digits(end, seconds / SECS_PER_HOUR, 2, ':');
+	end = put_digits(end, seconds / SECS_PER_MINUTE % MINS_PER_HOUR, 2, ':');
+	if (rest % MILLIS_PER_SECOND == 0)
+		end = put_digits(end, seconds % SECS_PER_MINUTE, 2, 'Z');
+	else
+	{
+		end = put_digits(end, seconds % SECS_PER_MINUTE, 2, '.');
+		end = put_digits(end, rest % MILLIS_PER_SECOND, 3, 'Z');
+	}
+	*end = '\0';
+	return text;
+}
+
+static void
+put_date(JsonOutput *output, int64 millis)
+{
+	char		text[64];
+
+	if (!output->canonical && millis >= 0 && millis < YEAR_10000_MILLIS)
+	{
+		put_wrapper(output, "$date", iso_date_text(millis, text));
+		return;
+	}
+	open_wrapper(output, "$date");
+	put_number(output, "$numberLong", true, millis);
+	put_mark(output, JSON_END_OBJECT);
+}
+
+static void
+put_binary(JsonOutput *output, const bson_iter_t *iter)
+{
+	const uint8_t *bytes;
+	uint32_t	length;
+	bson_subtype_t subtype;
+	char		subtype_text[SUBTYPE_TEXT_SIZE];
+	char	   *base64;
+	int			base64_size;
+	int			base64_length;
+
+	bson_iter_binary(iter, &subtype, &length, &bytes);
+	base64_size = pg_b64_enc_len(length) + 1;
+	base64 = palloc(base64_size);
+	base64_length = mongo_base64_encode(bytes, length, base64, base64_size - 1);
+	snprintf(subtype_text, sizeof(subtype_text), "%02x", (unsigned int) subtype & 0xff);
+
+	open_wrapper(output, "$binary");
+	open_wrapper(output, "base64");
+	put_text(output, JSON_STRING, base64, base64_length);
+	put_text(output, JSON_KEY, "subType", strlen("subType"));
+	put_buffer(output, subtype_text);
+	put_mark(output, JSON_END_OBJECT);
+	put_mark(output, JSON_END_OBJECT);
+}
+
+static bool
+put_code_with_scope(JsonOutput *output, const bson_iter_t *iter)
+{
+	uint32_t	length;
+	uint32_t	scope_length;
+	const uint8_t *scope;
+	const char *code = bson_iter_codewscope(iter, &length, &scope_length, &scope);
+	bson_iter_t scope_iter;
+
+	/* libbson does not look at these two */
+	if (code[length] != '\0' ||
+		!bson_iter_init_from_data(&scope_iter, scope, scope_length))
+		mongo_report_bad_bson();
+
+	open_wrapper(output, "$code");
+	if (!put_checked(output, JSON_STRING, iter, code, length))
+		return false;
+	put_text(output, JSON_KEY, "$scope", strlen("$scope"));
+	if (!put_container(output, &scope_iter, scope_length, false))
+		return false;
+	put_mark(output, JSON_END_OBJECT);
+	return true;
+}
+
+/* put_rare: a value of another type, as the document that its wrapper is. */
+static bool
+put_rare(JsonOutput *output, const bson_iter_t *iter)
+{
+	bool		canonical = output->canonical;
+	const bson_t *wrapper;
+	bson_iter_t members;
+	const char *text;
+	const char *options;
+	const bson_oid_t *oid;
+	uint32_t	length;
+	uint32_t	seconds;
+	uint32_t	increment;
+	bool		fits;
+
+	switch (bson_iter_type_unsafe(iter))
+	{
+		case BSON_TYPE_REGEX:
+			text = bson_iter_regex(iter, &options);
+			wrapper = bson_from_template("{$regularExpression: {pattern: @1, options: @2}}",
+										 bson_utf8(text), bson_utf8(options));
+			break;
+		case BSON_TYPE_DBPOINTER:
+			bson_iter_dbpointer(iter, &length, &text, &oid);
+			wrapper = bson_from_template("{$dbPointer: {$ref: @1, $id: @2}}",
+										 bson_utf8(text), bson_oid(oid));
+			break;
+		case BSON_TYPE_CODE:
+			text = bson_iter_code(iter, &length);
+			wrapper = bson_from_template("{$code: @1}", bson_utf8_sized(text, length));
+			break;
+		case BSON_TYPE_SYMBOL:
+			text = bson_iter_symbol(iter, &length);
+			wrapper = bson_from_template("{$symbol: @1}", bson_utf8_sized(text, length));
+			break;
+		case BSON_TYPE_TIMESTAMP:
+			bson_iter_timestamp(iter, &seconds, &increment);
+			wrapper = bson_from_template("{$timestamp: {t: @1, i: @2}}",
+										 bson_int64(seconds), bson_int64(increment));
+			break;
+		case BSON_TYPE_UNDEFINED:
+			wrapper = bson_from_template("{$undefined: true}");
+			break;
+		case BSON_TYPE_MINKEY:
+			wrapper = bson_from_template("{$minKey: 1}");
+			break;
+		default:
+			wrapper = bson_from_template("{$maxKey: 1}");
+			break;
+	}
+	if (!bson_iter_init(&members, wrapper))
+		mongo_report_bad_bson();
+
+	/* its numbers are plain ones, and it is this value that may not fit */
+	output->canonical = false;
+	fits = put_container(output, &members, wrapper->len, false);
+	output->canonical = canonical;
+	if (!fits)
+		output->context->value = *iter;
+	return fits;
+}
+
+static bool
+put_value(JsonOutput *output, const bson_iter_t *iter)
+{
+	bson_iter_t child;
+	bson_decimal128_t decimal;
+	char		digits[BSON_DECIMAL128_STRING];
+	const char *text;
+	uint32_t	length;
+
+	switch (bson_iter_type_unsafe(iter))
+	{
+		case BSON_TYPE_DOUBLE:
+			put_double(output, bson_iter_double(iter));
+			return true;
+		case BSON_TYPE_UTF8:
+			text = bson_iter_utf8(iter, &length);
+			return put_checked(output, JSON_STRING, iter, text, length);
+		case BSON_TYPE_DOCUMENT:
+		case BSON_TYPE_ARRAY:
+			length = mongo_iter_descend(iter, &child);
+			return put_container(output, &child, length, BSON_ITER_HOLDS_ARRAY(iter));
+		case BSON_TYPE_BINARY:
+			put_binary(output, iter);
+			return true;
+		case BSON_TYPE_OID:
+			mongo_objectid_to_text(bson_iter_oid(iter)->bytes, digits);
+			put_wrapper(output, "$oid", digits);
+			return true;
+		case BSON_TYPE_BOOL:
+			put_integer(output, JSON_BOOLEAN, bson_iter_bool(iter));
+			return true;
+		case BSON_TYPE_DATE_TIME:
+			put_date(output, bson_iter_date_time(iter));
+			return true;
+		case BSON_TYPE_NULL:
+			put_mark(output, JSON_NULL);
+			return true;
+		case BSON_TYPE_CODEWSCOPE:
+			return put_code_with_scope(output, iter);
+		case BSON_TYPE_INT32:
+			put_number(output, "$numberInt", output->canonical, bson_iter_int32(iter));
+			return true;
+		case BSON_TYPE_INT64:
+			put_number(output, "$numberLong", output->canonical, bson_iter_int64(iter));
+			return true;
+		case BSON_TYPE_DECIMAL128:
+			bson_iter_decimal128(iter, &decimal);
+			mongo_decimal128_to_text(&decimal, digits);
+			put_wrapper(output, "$numberDecimal", digits);
+			return true;
+		default:
+			return put_rare(output, iter);
+	}
+}
+
+/*
+ * What the rest of the extension calls
+ */
+
+bool
+mongo_read_json(MONGO_READ_ARGS)
+{
+	uint32		length = iter->next_off - iter->off;
+	StringInfoData json;
+	JsonOutput	output = {.context = context, .canonical = context->canonical_json, .text = &json};
+	const char *converted;
+
+	/*
+	 * a buffer that becomes a Datum by itself; JSON is longer than the BSON
+	 * that it is made from, but seldom by more than a half
+	 */
+	initStringInfo(&json);
+	enlargeStringInfo(&json, VARHDRSZ + length + length / 2);
+	json.len = VARHDRSZ;
+	if (!put_value(&output, iter))
+		return false;
+
+	length = json.len - VARHDRSZ;
+	converted = mongo_text_to_server(json.data + VARHDRSZ, &length);
+	SET_VARSIZE(json.data, json.len);
+	*value = PointerGetDatum(json.data);
+	if (converted != json.data + VARHDRSZ)
+	{
+		*value = PointerGetDatum(cstring_to_text_with_len(converted, length));
+		pfree(json.data);
+	}
+	return true;
+}
+
+bool
+mongo_read_jsonb(MONGO_READ_ARGS)
+{
+	JsonOutput	output = {.context = context, .canonical = context->canonical_json};
+
+	if (!put_value(&output, iter))
+		return false;
+	*value = JsonbPGetDatum(JsonbValueToJsonb(output.result ? output.result : &output.scalar));
+	return true;
+}
+
+char *
+mongo_json_show_value(const bson_iter_t *iter, bool spaced, int limit)
+{
+	MongoReadContext context = {0};
+	StringInfoData json;
+	JsonOutput	output = {.context = &context, .text = &json, .spaced = spaced, .limit = limit};
+	const char *text;
+	uint32		length;
+
+	initStringInfo(&json);
+	if (!put_value(&output, iter))
+		return NULL;
+	length = json.len;
+	text = mongo_text_to_server(json.data, &length);
+	return limit > 0 ? mongo_cut_text(text, limit) : unconstify(char *, text);
+}
+
+char *
+mongo_json_show_document(const bson_t *document)
+{
+	bson_t	   *member = bson_create_in(CurrentMemoryContext);
+	bson_iter_t iter;
+	char	   *text = NULL;
+
+	if (BSON_APPEND_DOCUMENT(member, "", document) && bson_iter_init(&iter, member) &&
+		bson_iter_next(&iter))
+		text = mongo_json_show_value(&iter, true, 0);
+	if (text == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("could not write a BSON document as JSON"),
+				 errdetail("It holds text that the database's encoding does not have.")));
+	return text;
+}

@@ -1,0 +1,819 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_to_bson.c
+ *		json, jsonb and text as BSON; Extended JSON's wrappers become their types.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "convert_internal.h"
+#include "common.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "common/base64.h"
+#include "common/jsonapi.h"
+#include "common/shortest_dec.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonfuncs.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+/*-------------------------------------------------------------------------
+ * The tokens of a json, jsonb or text.
+ *
+ * A json has been found to be JSON when it became one, and a text is parsed first.
+ * So the text is only scanned: commas and colons are where they belong, and nothing
+ * is allocated but for strings with escapes, which PostgreSQL's lexer reads.
+ *-------------------------------------------------------------------------
+ */
+
+typedef struct JsonInput
+{
+	/* a text, with its lexer once there is an escape */
+	text	   *json;
+	const char *next;
+	const char *end;
+	JsonLexContext *lexer;
+
+	/* or a jsonb */
+	JsonbIterator *iterator;
+	bool		scalar;
+
+	/* of the last token, a string in UTF-8 or a number */
+	const char *text;
+	uint32		length;
+
+	int			depth;
+	bool		plain;			/* has no wrapper been in the innermost
+								 * object? */
+	bson_t	   *spare;			/* for the next object that may be a wrapper */
+} JsonInput;
+
+/* report_bad_json: by PostgreSQL's parser, which says where and what. */
+pg_noreturn static void
+report_bad_json(JsonInput *input)
+{
+	if (input->json != NULL)
+		pg_parse_json_or_ereport(mongo_json_lexer(input->json), &nullSemAction);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid input syntax for type %s", "json")));
+}
+
+/* set_string: the last token; both stay where they are. */
+static inline JsonTokenType
+set_string(JsonInput *input, const char *text, uint32 length)
+{
+	input->text = text;
+	input->length = length;
+	if (GetDatabaseEncoding() != PG_UTF8 && !mongo_is_plain_text(text, length))
+	{
+		input->text = pg_server_to_any(text, (int) length, PG_UTF8);
+		if (input->text != text)
+			input->length = strlen(input->text);
+	}
+	return JSON_TOKEN_STRING;
+}
+
+/* scan_string: from behind its opening quote on. */
+static JsonTokenType
+scan_string(JsonInput *input)
+{
+	const char *start = input->next;
+	uint32		length = mongo_json_span(start, input->end - start);
+	JsonLexContext *lexer = input->lexer;
+
+	if (start + length < input->end && start[length] == '"')
+	{
+		input->next = start + length + 1;
+		return set_string(input, start, length);
+	}
+
+	if (lexer == NULL)
+		lexer = input->lexer = mongo_json_lexer(input->json);
+	lexer->token_terminator = lexer->input + (start - 1 - VARDATA_ANY(input->json));
+	if (json_lex(lexer) != JSON_SUCCESS || lexer->token_type != JSON_TOKEN_STRING)
+		report_bad_json(input);
+	input->next = VARDATA_ANY(input->json) + (lexer->token_terminator - lexer->input);
+	/* the lexer's next string takes the place of this one */
+	return set_string(input, pnstrdup(lexer->strval->data, lexer->strval->len),
+					  lexer->strval->len);
+}
+
+static inline bool
+is_of_number(char character)
+{
+	return (character >= '0' && character <= '9') || character == '-' || character == '.' ||
+		character == 'e' || character == 'E' || character == '+';
+}
+
+static JsonTokenType
+scan_token(JsonInput *input)
+{
+	const char *start = input->next;
+
+	while (start < input->end && (*start == ' ' || *start == ',' || *start == ':' ||
+								  *start == '\n' || *start == '\t' || *start == '\r'))
+		start++;
+	if (start == input->end)
+		return JSON_TOKEN_END;
+	input->next = start + 1;
+	switch (*start)
+	{
+		case '{':
+			return JSON_TOKEN_OBJECT_START;
+		case '}':
+			return JSON_TOKEN_OBJECT_END;
+		case '[':
+			return JSON_TOKEN_ARRAY_START;
+		case ']':
+			return JSON_TOKEN_ARRAY_END;
+		case '"':
+			return scan_string(input);
+		case 't':
+			input->next = Min(start + strlen("true"), input->end);
+			return JSON_TOKEN_TRUE;
+		case 'f':
+			input->next = Min(start + strlen("false"), input->end);
+			return JSON_TOKEN_FALSE;
+		case 'n':
+			input->next = Min(start + strlen("null"), input->end);
+			return JSON_TOKEN_NULL;
+		default:
+			if (!is_of_number(*start))
+				report_bad_json(input);
+			while (input->next < input->end && is_of_number(*input->next))
+				input->next++;
+			input->text = start;
+			input->length = input->next - start;
+			return JSON_TOKEN_NUMBER;
+	}
+}
+
+static JsonTokenType
+next_of_jsonb(JsonInput *input)
+{
+	JsonbValue	value;
+	JsonbIteratorToken token = JsonbIteratorNext(&input->iterator, &value, false);
+
+	/* a scalar comes as an array of one */
+	if (input->scalar && (token == WJB_BEGIN_ARRAY || token == WJB_END_ARRAY))
+		token = JsonbIteratorNext(&input->iterator, &value, false);
+	switch (token)
+	{
+		case WJB_BEGIN_OBJECT:
+			return JSON_TOKEN_OBJECT_START;
+		case WJB_END_OBJECT:
+			return JSON_TOKEN_OBJECT_END;
+		case WJB_BEGIN_ARRAY:
+			return JSON_TOKEN_ARRAY_START;
+		case WJB_END_ARRAY:
+			return JSON_TOKEN_ARRAY_END;
+		case WJB_DONE:
+			return JSON_TOKEN_END;
+		default:
+			break;
+	}
+	switch (value.type)
+	{
+		case jbvString:
+			return set_string(input, value.val.string.val, value.val.string.len);
+		case jbvNumeric:
+			input->text = DatumGetCString(DirectFunctionCall1(numeric_out,
+															  NumericGetDatum(value.val.numeric)));
+			input->length = strlen(input->text);
+			return JSON_TOKEN_NUMBER;
+		case jbvBool:
+			return value.val.boolean ? JSON_TOKEN_TRUE : JSON_TOKEN_FALSE;
+		default:
+			return JSON_TOKEN_NULL;
+	}
+}
+
+static inline JsonTokenType
+next_token(JsonInput *input)
+{
+	return input->json != NULL ? scan_token(input) : next_of_jsonb(input);
+}
+
+/* --------- Numbers: the narrowest BSON type that holds what is written -------- */
+
+/* Longer numbers are copied into memory of their own. */
+#define COMMON_NUMBER_SIZE	64
+
+/* is_shortest: is a number's text the Double's shortest one, but for zeros at its end? */
+static bool
+is_shortest(const char *shortest, const char *text)
+{
+	size_t		length = strlen(text);
+
+	if (strchr(text, '.') != NULL && strpbrk(text, "eE") == NULL)
+	{
+		while (text[length - 1] == '0')
+			length--;
+		if (text[length - 1] == '.')
+			length--;
+	}
+	return strlen(shortest) == length && memcmp(shortest, text, length) == 0;
+}
+
+/* write_datum: a value of another type, as its row in types.c has it. */
+static void
+write_datum(const MongoWriteTarget *target, Datum value, Oid typid)
+{
+	mongo_append_datum(target->document, target->key, target->key_length, value, false, typid, -1);
+}
+
+/*
+ * write_number
+ *		Without point and exponent as Int32, else Int64.  Otherwise, or when too large, as
+ *		Double when its shortest form is this number, else as Decimal128.
+ */
+static void
+write_number(const MongoWriteTarget *target, const char *digits, uint32 length)
+{
+	char		buffer[COMMON_NUMBER_SIZE];
+	char		shortest[DOUBLE_SHORTEST_DECIMAL_LEN];
+	char	   *text = length < sizeof(buffer) ? buffer : palloc(length + 1);
+	char	   *end;
+	int64		integer;
+	double		number;
+
+	memcpy(text, digits, length);
+	text[length] = '\0';
+
+	errno = 0;
+	integer = strtoll(text, &end, 10);
+	if (errno == 0 && *end == '\0')
+	{
+		if (integer == (int32) integer)
+			MONGO_WRITE(target, int32, (int32) integer);
+		else
+			MONGO_WRITE(target, int64, integer);
+		return;
+	}
+
+	number = strtod(text, NULL);
+	if (!isinf(number))
+	{
+		double_to_shortest_decimal_buf(number, shortest);
+		if (is_shortest(shortest, text) ||
+			DatumGetBool(DirectFunctionCall2(numeric_eq, mongo_numeric_of_text(shortest),
+											 mongo_numeric_of_text(text))))
+		{
+			MONGO_WRITE(target, double, number);
+			return;
+		}
+	}
+	write_datum(target, mongo_numeric_of_text(text), NUMERICOID);
+}
+
+/* ------ Objects that stand for a value of another type: {"$oid": ...} ----- */
+
+typedef struct Wrapper
+{
+	const char *key;
+	bson_type_t type;
+	bool		is_text;		/* has the key a String? */
+	const char *second_key;		/* a second member it may have, or NULL */
+} Wrapper;
+
+static const Wrapper wrappers[] = {
+	{"$oid", BSON_TYPE_OID, true, NULL},
+	{"$date", BSON_TYPE_DATE_TIME, false, NULL},
+	{"$numberInt", BSON_TYPE_INT32, true, NULL},
+	{"$numberLong", BSON_TYPE_INT64, true, NULL},
+	{"$numberDouble", BSON_TYPE_DOUBLE, true, NULL},
+	{"$numberDecimal", BSON_TYPE_DECIMAL128, true, NULL},
+	{"$binary", BSON_TYPE_BINARY, false, "$type"},
+	{"$uuid", BSON_TYPE_BINARY, true, NULL},
+	{"$regularExpression", BSON_TYPE_REGEX, false, NULL},
+	{"$timestamp", BSON_TYPE_TIMESTAMP, false, NULL},
+	{"$code", BSON_TYPE_CODE, true, "$scope"},
+	{"$symbol", BSON_TYPE_SYMBOL, true, NULL},
+	{"$minKey", BSON_TYPE_MINKEY, false, NULL},
+	{"$maxKey", BSON_TYPE_MAXKEY, false, NULL},
+	{"$undefined", BSON_TYPE_UNDEFINED, false, NULL},
+	{"$dbPointer", BSON_TYPE_DBPOINTER, false, NULL},
+};
+
+/* wrapped_text: a String's text, or NULL. */
+static const char *
+wrapped_text(const bson_iter_t *value)
+{
+	return BSON_ITER_HOLDS_UTF8(value) ? bson_iter_utf8(value, NULL) : NULL;
+}
+
+/* wrapped_member: of a document. */
+static bool
+wrapped_member(const bson_iter_t *value, const char *key, bson_iter_t *member)
+{
+	return BSON_ITER_HOLDS_DOCUMENT(value) && bson_iter_recurse(value, member) &&
+		bson_iter_find(member, key);
+}
+
+/* member_text: of a document's member that is a String, or NULL. */
+static const char *
+member_text(const bson_iter_t *value, const char *key)
+{
+	bson_iter_t member;
+
+	return wrapped_member(value, key, &member) ? wrapped_text(&member) : NULL;
+}
+
+/* member_uint32: of a document's member that is such an integer. */
+static bool
+member_uint32(const bson_iter_t *value, const char *key, uint32 *number)
+{
+	bson_iter_t member;
+
+	if (!wrapped_member(value, key, &member) || !BSON_ITER_HOLDS_INT(&member) ||
+		bson_iter_as_int64(&member) < 0 || bson_iter_as_int64(&member) > PG_UINT32_MAX)
+		return false;
+	*number = (uint32) bson_iter_as_int64(&member);
+	return true;
+}
+
+/* number_at: so many digits as a number. */
+static int
+number_at(const char *text, int length)
+{
+	int			number = 0;
+
+	for (int i = 0; i < length; i++)
+		number = number * 10 + (text[i] - '0');
+	return number;
+}
+
+/*
+ * iso_date_millis
+ *		Read "2020-01-31T12:30:00.123Z", with or without the fraction, as dates are
+ *		mostly written; false for any other form, and for no such date.
+ */
+static bool
+iso_date_millis(const char *text, int length, int64 *millis)
+{
+	static const char form[] = "0000-00-00T00:00:00.000";
+	int			year;
+	int			month;
+	int			day;
+	int			seconds;
+
+	if ((length != 20 && length != 24) || text[length - 1] != 'Z')
+		return false;
+	for (int i = 0; i < length - 1; i++)
+	{
+		if (form[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+			return false;
+	}
+
+	year = number_at(text, 4);
+	month = number_at(text + 5, 2);
+	day = number_at(text + 8, 2);
+	if (year < 1 || month < 1 || month > MONTHS_PER_YEAR ||
+		day < 1 || day > day_tab[isleap(year)][month - 1] ||
+		number_at(text + 11, 2) >= HOURS_PER_DAY ||
+		number_at(text + 14, 2) >= MINS_PER_HOUR || number_at(text + 17, 2) >= SECS_PER_MINUTE)
+		return false;
+
+	seconds = number_at(text + 11, 2) * SECS_PER_HOUR +
+		number_at(text + 14, 2) * SECS_PER_MINUTE + number_at(text + 17, 2);
+	*millis = (date2j(year, month, day) - UNIX_EPOCH_JDATE) * MONGO_MILLIS_PER_DAY +
+		seconds * INT64CONST(1000) + (length == 24 ? number_at(text + 20, 3) : 0);
+	return true;
+}
+
+/* write_date: a text, or a number; raises what timestamptz says of a bad date. */
+static bool
+write_date(const MongoWriteTarget *target, const bson_iter_t *value, bool plain)
+{
+	const char *text = wrapped_text(value);
+	int64		millis;
+
+	if (text != NULL && !iso_date_millis(text, strlen(text), &millis))
+	{
+		write_datum(target, DirectFunctionCall3(timestamptz_in, CStringGetDatum(mongo_from_utf8(text)),
+												ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)),
+					TIMESTAMPTZOID);
+		return true;
+	}
+	if (text == NULL)
+	{
+		if (!BSON_ITER_HOLDS_INT64(value) && !(BSON_ITER_HOLDS_INT32(value) && plain))
+			return false;
+		millis = bson_iter_as_int64(value);
+	}
+	MONGO_WRITE(target, date_time, millis);
+	return true;
+}
+
+/* write_binary: base64 and a subtype in hexadecimal. */
+static bool
+write_binary(const MongoWriteTarget *target, const char *base64, const char *subtype)
+{
+	int			size;
+	int			length;
+	uint8_t    *bytes;
+
+	if (base64 == NULL || subtype == NULL || strlen(subtype) > 2 || *subtype == '\0' ||
+		strspn(subtype, "0123456789abcdefABCDEF") != strlen(subtype))
+		return false;
+	size = pg_b64_dec_len(strlen(base64));
+	bytes = palloc(Max(size, 1));
+	length = mongo_base64_decode(base64, strlen(base64), bytes, size);
+	if (length < 0)
+		return false;
+	MONGO_WRITE(target, binary, (bson_subtype_t) strtoul(subtype, NULL, 16), bytes, length);
+	return true;
+}
+
+/* write_regex: its options sorted, but all of them; libbson drops those it does not know. */
+static void
+write_regex(const MongoWriteTarget *target, const char *pattern, const char *options)
+{
+	StringInfoData bytes;
+	uint32		length;
+	bson_t		element;
+
+	/* a document with this one element */
+	initStringInfo(&bytes);
+	appendStringInfo(&bytes, "size%c%.*s", BSON_TYPE_REGEX, target->key_length, target->key);
+	appendStringInfoChar(&bytes, '\0');
+	appendBinaryStringInfo(&bytes, pattern, strlen(pattern) + 1);
+	for (int character = 1; character <= UCHAR_MAX; character++)
+	{
+		for (const char *option = options; *option != '\0'; option++)
+		{
+			if ((unsigned char) *option == character)
+				appendStringInfoChar(&bytes, *option);
+		}
+	}
+	appendBinaryStringInfo(&bytes, "\0", 2);
+	length = BSON_UINT32_TO_LE((uint32) bytes.len);
+	memcpy(bytes.data, &length, sizeof(length));
+
+	if (!bson_view(&element, (const uint8_t *) bytes.data, bytes.len))
+		elog(ERROR, "malformed regular expression");
+	mongo_write_check(bson_concat(target->document, &element));
+}
+
+/* write_number_text: of $numberInt, $numberLong, $numberDouble and $numberDecimal. */
+static bool
+write_number_text(const MongoWriteTarget *target, bson_type_t type, const char *text)
+{
+	bson_decimal128_t decimal;
+	double		number = 0;
+	int64		integer = 0;
+	char	   *end;
+
+	if (type == BSON_TYPE_DECIMAL128)
+	{
+		if (!bson_decimal128_from_string(text, &decimal))
+			return false;
+		MONGO_WRITE(target, decimal128, &decimal);
+		return true;
+	}
+	errno = 0;
+	if (type == BSON_TYPE_DOUBLE)
+		number = strtod(text, &end);
+	else
+		integer = strtoll(text, &end, 10);
+	if (*text == '\0' || *end != '\0')
+		return false;
+	/* BSON has many NaNs, with signs and payloads; JSON has one word for them */
+	if (type == BSON_TYPE_DOUBLE)
+		MONGO_WRITE(target, double, isnan(number) ? NAN : number);
+	else if (errno != 0 || (type == BSON_TYPE_INT32 && integer != (int32) integer))
+		return false;
+	else if (type == BSON_TYPE_INT32)
+		MONGO_WRITE(target, int32, (int32) integer);
+	else
+		MONGO_WRITE(target, int64, integer);
+	return true;
+}
+
+/*
+ * write_wrapped
+ *		Append what a wrapper's key, and its second one or NULL, stand for; false when that
+ *		is not what the specification says.
+ *
+ * A number that was a wrapper itself is not 'plain': canonical JSON has a document like
+ * that for what only looks like a wrapper.
+ */
+static bool
+write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson_iter_t *value,
+			  const bson_iter_t *second, bool plain)
+{
+	const char *text = wrapped_text(value);
+	const char *other;
+	bson_iter_t member;
+	bson_oid_t	oid;
+	bson_t		scope;
+	uint32		seconds;
+	uint32		increment;
+
+	if (wrapper->is_text && text == NULL)
+		return false;
+	switch (wrapper->type)
+	{
+		case BSON_TYPE_OID:
+			if (!mongo_objectid_from_text(text, strlen(text), false, &oid))
+				return false;
+			MONGO_WRITE(target, oid, &oid);
+			return true;
+		case BSON_TYPE_DATE_TIME:
+			return write_date(target, value, plain);
+		case BSON_TYPE_BINARY:
+			if (wrapper->is_text)
+				write_datum(target, DirectFunctionCall1(uuid_in, CStringGetDatum(mongo_from_utf8(text))),
+							UUIDOID);
+			/* the second is the form before version 2 */
+			return wrapper->is_text ||
+				(text == NULL ?
+				 write_binary(target, member_text(value, "base64"), member_text(value, "subType")) :
+				 write_binary(target, text, second != NULL ? wrapped_text(second) : NULL));
+		case BSON_TYPE_REGEX:
+			text = member_text(value, "pattern");
+			other = member_text(value, "options");
+			if (text == NULL || other == NULL)
+				return false;
+			write_regex(target, text, other);
+			return true;
+		case BSON_TYPE_TIMESTAMP:
+			if (!plain || !member_uint32(value, "t", &seconds) ||
+				!member_uint32(value, "i", &increment))
+				return false;
+			MONGO_WRITE(target, timestamp, seconds, increment);
+			return true;
+		case BSON_TYPE_CODE:
+			if (second == NULL)
+				MONGO_WRITE(target, code, text);
+			else if (bson_view_at(&scope, second))
+				MONGO_WRITE(target, code_with_scope, text, &scope);
+			else
+				return false;
+			return true;
+		case BSON_TYPE_SYMBOL:
+			MONGO_WRITE(target, symbol, text, strlen(text));
+			return true;
+		case BSON_TYPE_MINKEY:
+		case BSON_TYPE_MAXKEY:
+			if (!plain || !BSON_ITER_HOLDS_INT32(value) || bson_iter_int32(value) != 1)
+				return false;
+			if (wrapper->type == BSON_TYPE_MINKEY)
+				MONGO_WRITE(target, minkey);
+			else
+				MONGO_WRITE(target, maxkey);
+			return true;
+		case BSON_TYPE_UNDEFINED:
+			if (!BSON_ITER_HOLDS_BOOL(value) || !bson_iter_bool(value))
+				return false;
+			MONGO_WRITE(target, undefined);
+			return true;
+		case BSON_TYPE_DBPOINTER:
+			text = member_text(value, "$ref");
+			if (text == NULL || !wrapped_member(value, "$id", &member) ||
+				!BSON_ITER_HOLDS_OID(&member))
+				return false;
+			MONGO_WRITE(target, dbpointer, text, bson_iter_oid(&member));
+			return true;
+		default:
+			return write_number_text(target, wrapper->type, text);
+	}
+}
+
+static inline bool
+is_key(const char *name, const char *key, uint32 length)
+{
+	return name != NULL && strlen(name) == length && memcmp(name, key, length) == 0;
+}
+
+/* may_be_wrapper: can an object whose first key this is be one? */
+static bool
+may_be_wrapper(const char *key, uint32 length)
+{
+	if (length == 0 || key[0] != '$')
+		return false;
+	for (size_t i = 0; i < lengthof(wrappers); i++)
+	{
+		if (is_key(wrappers[i].key, key, length) || is_key(wrappers[i].second_key, key, length))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * write_wrapper
+ *		Append the value that an object stands for; false when it is a document.
+ *
+ * An object with a wrapper's key and nothing it may not have is one, and then has to
+ * be well-formed.  Any other key with a dollar sign is a field's name like any other:
+ * commands and pipelines are full of them.  Wrappers in it are values already; 'plain'
+ * when there was none.
+ */
+static bool
+write_wrapper(const MongoWriteTarget *target, const bson_t *object, bool plain)
+{
+	bson_iter_t rest;
+	bson_iter_t one;
+	bson_iter_t two;
+	bool		has_two;
+
+	if (!bson_iter_init(&rest, object) || !bson_iter_next(&rest))
+		return false;
+	one = rest;
+	has_two = bson_iter_next(&rest);
+	two = rest;
+	if (has_two && bson_iter_next(&rest))
+		return false;
+	for (const Wrapper *wrapper = wrappers; wrapper < wrappers + lengthof(wrappers); wrapper++)
+	{
+		bool		is_one = strcmp(bson_iter_key(&one), wrapper->key) == 0;
+		const bson_iter_t *second = !has_two ? NULL : is_one ? &two : &one;
+
+		if (!is_one && (!has_two || strcmp(bson_iter_key(&two), wrapper->key) != 0))
+			continue;
+		if (has_two && (wrapper->second_key == NULL ||
+						strcmp(bson_iter_key(second), wrapper->second_key) != 0))
+			return false;
+		if (!write_wrapped(target, wrapper, is_one ? &one : &two, second, plain))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+					 errmsg("malformed Extended JSON for \"%s\"", wrapper->key)));
+		return true;
+	}
+	return false;
+}
+
+/* ----------------------------- Values of JSON ----------------------------- */
+
+/* The most that a server's parameter maxBSONDepth can be. */
+#define MAX_DEPTH	200
+
+#define POSITION_SIZE	16		/* of an array's key */
+
+static void write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *target);
+
+/* write_members: of an object, from its first key or its end on. */
+static void
+write_members(JsonInput *input, JsonTokenType token, bson_t *document)
+{
+	for (; token == JSON_TOKEN_STRING; token = next_token(input))
+	{
+		MongoWriteTarget member = {document, input->text, (int) input->length};
+
+		write_json_value(input, next_token(input), &member);
+	}
+	if (token != JSON_TOKEN_OBJECT_END)
+		report_bad_json(input);
+}
+
+/* write_object: what its first key says that it can be. */
+static void
+write_object(JsonInput *input, const MongoWriteTarget *target)
+{
+	JsonTokenType token = next_token(input);
+	bool		plain = input->plain;
+	bson_t		nested;
+	bson_t	   *object;
+
+	if (token != JSON_TOKEN_STRING || !may_be_wrapper(input->text, input->length))
+	{
+		MONGO_WRITE(target, document_begin, &nested);
+		write_members(input, token, &nested);
+		mongo_write_check(bson_append_document_end(target->document, &nested));
+		return;
+	}
+
+	object = input->spare != NULL ? input->spare : bson_create_in(CurrentMemoryContext);
+	input->spare = NULL;
+	input->plain = true;
+	bson_reinit(object);
+	write_members(input, token, object);
+	if (write_wrapper(target, object, input->plain))
+		plain = false;
+	else
+		MONGO_WRITE(target, document, object);
+	input->plain &= plain;
+	input->spare = object;
+}
+
+static void
+write_array(JsonInput *input, const MongoWriteTarget *target)
+{
+	bson_t		nested;
+	MongoWriteTarget element = {.document = &nested};
+	JsonTokenType token;
+	char		position[POSITION_SIZE];
+
+	MONGO_WRITE(target, array_begin, &nested);
+	for (uint32 i = 0; (token = next_token(input)) != JSON_TOKEN_ARRAY_END; i++)
+	{
+		element.key_length = (int) bson_uint32_to_string(i, &element.key, position,
+														 sizeof(position));
+		write_json_value(input, token, &element);
+	}
+	mongo_write_check(bson_append_array_end(target->document, &nested));
+}
+
+/* write_json_value: the one that begins with this token. */
+static void
+write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *target)
+{
+	CHECK_FOR_INTERRUPTS();
+
+	switch (token)
+	{
+		case JSON_TOKEN_OBJECT_START:
+		case JSON_TOKEN_ARRAY_START:
+			if (++input->depth > MAX_DEPTH)
+				ereport(ERROR,
+						(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
+						 errmsg("JSON is nested too deeply for MongoDB"),
+						 errdetail("The limit is %d levels.", MAX_DEPTH)));
+			if (token == JSON_TOKEN_OBJECT_START)
+				write_object(input, target);
+			else
+				write_array(input, target);
+			input->depth--;
+			break;
+		case JSON_TOKEN_STRING:
+			MONGO_WRITE(target, utf8, input->text, (int) input->length);
+			break;
+		case JSON_TOKEN_NUMBER:
+			write_number(target, input->text, input->length);
+			if (input->json == NULL)
+				pfree(unconstify(char *, input->text));
+			break;
+		case JSON_TOKEN_TRUE:
+		case JSON_TOKEN_FALSE:
+			MONGO_WRITE(target, bool, token == JSON_TOKEN_TRUE);
+			break;
+		case JSON_TOKEN_NULL:
+			MONGO_WRITE(target, null);
+			break;
+		default:
+			report_bad_json(input);
+	}
+}
+
+/* write_json: a value, or the members of an object; all that is palloc'd is freed. */
+static void
+write_json(const MongoWriteTarget *target, bson_t *members, Datum value, Oid typid)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
+												  "mongo_fdw json",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(scratch);
+	JsonInput	input = {.plain = true, .depth = members != NULL};
+	JsonTokenType token;
+
+	if (typid == JSONBOID)
+	{
+		Jsonb	   *jsonb = DatumGetJsonbP(value);
+
+		input.iterator = JsonbIteratorInit(&jsonb->root);
+		input.scalar = JB_ROOT_IS_SCALAR(jsonb);
+	}
+	else
+	{
+		input.json = DatumGetTextPP(value);
+		input.next = VARDATA_ANY(input.json);
+		input.end = input.next + VARSIZE_ANY_EXHDR(input.json);
+		if (typid != JSONOID)
+			pg_parse_json_or_ereport(mongo_json_lexer(input.json), &nullSemAction);
+	}
+
+	token = next_token(&input);
+	if (members == NULL)
+		write_json_value(&input, token, target);
+	else if (token == JSON_TOKEN_OBJECT_START)
+		write_members(&input, next_token(&input), members);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("a document has to be a JSON object")));
+	if (next_token(&input) != JSON_TOKEN_END)
+		report_bad_json(&input);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(scratch);
+}
+
+void
+mongo_write_json(MONGO_WRITE_ARGS)
+{
+	write_json(target, NULL, value, typid);
+}
+
+void
+mongo_append_json_members(bson_t *document, Datum value, Oid typid)
+{
+	write_json(NULL, document, value, typid);
+}
