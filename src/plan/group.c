@@ -87,20 +87,92 @@ typedef struct MongoAggregateRow
 												 * unless full */
 } MongoAggregateRow;
 
-typedef struct MongoAggregateFit
-{
-	const char *fits;			/* template: is this greatest or least value,
-								 * which may be null, one that the type reads? */
-	bool		has_lower;		/* do types stand below that documents hold?
-								 * Then the least value is to be asked for,
-								 * too */
-} MongoAggregateFit;
-
-static const MongoAggregateFit *mongo_aggregate_fit(Oid typid, bson_type_t bson_type);
 static const MongoAggregateRow *mongo_aggregate_row(Oid function);
-static bson_t *mongo_fits_or_raise(const MongoAggregateFit *fit, const Var *column,
-								   const MongoField *field, const MongoValue *greatest,
-								   const MongoValue *least, const MongoValue *result);
+
+/*-------------------------------------------------------------------------
+ * Do the values that a $group has accumulated fit their column?
+ *
+ * MongoDB's accumulators pass over what they do not take: $sum adds nothing
+ * for a String.  In BSON's order every other type stands above or below those
+ * that a column reads, so that the greatest and the least value of a group tell
+ * of a value that does not belong there, and each is a plain accumulator.
+ *
+ * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * type_test: is this one of the BSON types that the type reads?  Of texts, keys are
+ * asked for as well, which may be missing.
+ */
+static const char *
+type_test(const MongoType *type, bson_type_t bson_type)
+{
+	StringInfoData test;
+	ListCell   *cell;
+
+	initStringInfo(&test);
+	appendStringInfoString(&test, "{$in: [{$type: @1}, [");
+	foreach(cell, mongo_bson_type_aliases(type->accepts & mongo_declared_set(bson_type)))
+		appendStringInfo(&test, "'%s', ", (const char *) lfirst(cell));
+	appendStringInfoString(&test, type->kind == MONGO_KIND_TEXT ?
+						   "'null', 'undefined', 'missing']]}" : "'null']]}");
+	return test.data;
+}
+
+/*
+ * fit_test
+ *		A template: is this greatest or least value of a field, which may be null, one that
+ *		the type reads?  The field may be declared to have one BSON type.  NULL when that
+ *		cannot be seen.
+ *
+ * *has_lower: types that documents hold stand below, so that the least value is to be asked
+ * for as well.  Below numbers is MinKey alone, which nobody stores.  Of numbers, the BSON type
+ * is not looked at: the greatest and the least do not tell the types of those between them.
+ * A comparison says of a number that it is one, and of the right size: null is below, the
+ * rest above.
+ */
+static const char *
+fit_test(Oid typid, bson_type_t bson_type, bool *has_lower)
+{
+	const MongoType *type = mongo_type_facts(typid);
+
+	*has_lower = (type->accepts & MONGO_BSON_BIT(BSON_TYPE_DOUBLE)) == 0;
+	return !mongo_has_normal_form(typid) ? NULL :
+		*has_lower ? type_test(type, bson_type) :
+		type->kind != MONGO_KIND_INTEGER ? "{$lte: [@1, inf]}" :
+		psprintf("{$lte: [@1, " INT64_FORMAT "]}", type->limit);
+}
+
+/*
+ * fits_or_raise
+ *		'result', unless the value, which is atomic, does not fit 'column': then the error
+ *		that MONGO_MISMATCH promises (HV004, see remote.h).
+ *
+ * Only where it is evaluated, as the value's type is not a constant.
+ */
+static bson_t *
+fits_or_raise(const char *test, const Var *column, const MongoField *field,
+			  const MongoValue *value, bson_t *result)
+{
+	const MongoTableOptions *options = mongo_table_options(field->columns->relid);
+	const char *path = field->path;
+	MongoValue	arguments[3] = {
+		*value, {.expression = result}, {.expression = bson_create_in(CurrentMemoryContext)}
+	};
+
+	if (field->columns->prefix != NULL)
+		path += strlen(field->columns->prefix) + 1;
+	BSON_APPEND_UTF8(arguments[2].expression, "",
+					 psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
+							  MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
+							  path, mongo_to_utf8(options->database),
+							  mongo_to_utf8(options->collection),
+							  mongo_to_utf8(format_type_be(column->vartype))));
+	return mongo_expand_template(psprintf("{$cond: [%s, @2, {$toInt: {$concat: [@3, {$type: @1}]}}]}",
+										  test),
+								 arguments, lengthof(arguments));
+}
 
 /* ------------------------- The stages of a group -------------------------- */
 
@@ -124,21 +196,12 @@ is_never_null(const MongoTranslation *translation, Node *node)
 {
 	const Var  *var = (const Var *) node;
 	const MongoColumns *columns;
-	HeapTuple	tuple;
-	bool		result;
 
-	if (!IsA(node, Var) || var->varattno <= 0)
+	if (!IsA(node, Var))
 		return false;
 	columns = mongo_columns_find(translation->columns, var->varno);
-	if (columns == NULL || columns->prefix != NULL)
-		return false;
-	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(columns->relid),
-							Int16GetDatum(var->varattno));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
-	ReleaseSysCache(tuple);
-	return result;
+	return columns != NULL && columns->prefix == NULL &&
+		mongo_is_declared_not_null(columns->relid, var->varattno);
 }
 
 /* value_as_stored: as mongo_group_value(), but in the form that documents have. */
@@ -215,13 +278,14 @@ normal_text(const MongoGroup *group, Node *node, const MongoValue *raw)
 	MongoValue	value = *raw;
 	MongoField	field;
 	const Var  *column;
+	bool		has_lower;
 
 	if (!mongo_normalize(&group->scope, &value))
 		elog(ERROR, "text has no normal form");
 	column = mongo_column_of_node(group->scope.translation->columns, node, &field);
 	if (raw->raw && column != NULL)
-		value.expression = mongo_fits_or_raise(mongo_aggregate_fit(TEXTOID, field.bson_type),
-											   column, &field, raw, NULL, &value);
+		value.expression = fits_or_raise(fit_test(TEXTOID, field.bson_type, &has_lower), column,
+										 &field, raw, value.expression);
 	return value;
 }
 
@@ -499,7 +563,8 @@ typedef struct Translation
 	bson_t	   *filter;			/* NULL: none */
 
 	/* Whether the column that is the argument fits is asked for, unless NULL. */
-	const MongoAggregateFit *fit;
+	const char *fits;			/* see fit_test() */
+	bool		has_lower;
 	const Var  *column;
 	MongoField	field;
 	MongoValue	greatest;
@@ -579,65 +644,42 @@ set_distinct(Translation *translation)
 		 make_decimal(&group->scope, &translation->values[0]));
 }
 
-/*
- * is_arithmetic: gives NULL where an argument is NULL, and only there.
- */
+/* The column that is NULL where an expression is, so that this need not be computed to know. */
+typedef struct NullWitness
+{
+	const MongoTranslation *translation;
+	Node	   *column;			/* NULL: the expression is never NULL */
+} NullWitness;
+
+/* find_witness: true where there is no such column, or more than one. */
 static bool
-is_arithmetic(Node *node)
+find_witness(Node *node, NullWitness *witness)
 {
-	static const Oid operators[] = {
-		F_INT4PL, F_INT4MI, F_INT4MUL, F_INT4DIV, F_INT4MOD, F_INT4UM, F_INT24PL, F_INT42PL, F_INT24MI,
-		F_INT42MI, F_INT24MUL, F_INT42MUL, F_INT8PL, F_INT8MI, F_INT8MUL, F_INT8DIV, F_INT8MOD, F_INT8UM,
-		F_INT48PL, F_INT84PL, F_INT48MI, F_INT84MI, F_INT48MUL, F_INT84MUL, F_NUMERIC_ADD, F_NUMERIC_SUB,
-		F_NUMERIC_MUL, F_NUMERIC_UMINUS
-	};
-	Oid			function;
+	MongoTypeKind kind;
 
-	if (IsA(node, FuncExpr))
-		return ((FuncExpr *) node)->funcformat == COERCE_IMPLICIT_CAST ||
-			((FuncExpr *) node)->funcformat == COERCE_EXPLICIT_CAST;
-	if (!IsA(node, OpExpr))
+	if (node == NULL)
 		return false;
-	function = get_opcode(((OpExpr *) node)->opno);
-	for (size_t i = 0; i < lengthof(operators); i++)
+	if (IsA(node, Var) && is_never_null(witness->translation, node))
+		return false;
+	if (IsA(node, Var) && (witness->column == NULL || equal(witness->column, node)))
 	{
-		if (operators[i] == function)
-			return true;
+		witness->column = node;
+		return false;
 	}
-	return false;
+	if (IsA(node, Const))
+		return ((Const *) node)->constisnull;
+	/* operators and casts that give numbers are NULL where an argument is, and only there */
+	kind = mongo_type_kind(getBaseType(exprType(node)));
+	if (!IsA(node, OpExpr) &&
+		(!IsA(node, FuncExpr) ||
+		 (((FuncExpr *) node)->funcformat != COERCE_EXPLICIT_CAST &&
+		  ((FuncExpr *) node)->funcformat != COERCE_IMPLICIT_CAST)))
+		return true;
+	if (kind != MONGO_KIND_INTEGER && kind != MONGO_KIND_NUMERIC && kind != MONGO_KIND_DOUBLE)
+		return true;
+	return expression_tree_walker(node, find_witness, witness);
 }
 
-/*
- * null_witness: the column that is NULL where an expression is, so that the
- * expression need not be computed to know.  *never_null when none can be;
- * otherwise, without such a column, the result is the expression.
- */
-static Node *
-null_witness(const MongoGroup *group, Node *node, bool *never_null)
-{
-	List	   *arguments = IsA(node, OpExpr) ? ((OpExpr *) node)->args :
-		IsA(node, FuncExpr) ? ((FuncExpr *) node)->args : NIL;
-	Node	   *witness = NULL;
-	ListCell   *cell;
-
-	*never_null = IsA(node, Const) ? !((Const *) node)->constisnull :
-		is_never_null(group->scope.translation, node);
-	if (*never_null || !is_arithmetic(node))
-		return node;
-	foreach(cell, arguments)
-	{
-		bool		one_never_null;
-		Node	   *one = null_witness(group, lfirst(cell), &one_never_null);
-
-		if (one_never_null)
-			continue;
-		if (witness != NULL && !equal(witness, one))
-			return node;
-		witness = one;
-	}
-	*never_null = witness == NULL;
-	return witness == NULL ? node : witness;
-}
 
 /* translate_argument fills in the values. */
 static bool
@@ -646,8 +688,8 @@ translate_argument(Translation *translation)
 	MongoScope	scope = translation->group->scope;
 	MongoValue *values = translation->values;
 	MongoArgumentForm form = translation->recipe->form;
-	Node	   *witness;
-	bool		never_null;
+	NullWitness witness = {.translation = scope.translation};
+	bool		found;
 
 	if (form == MONGO_ARGUMENT_NONE)
 		return true;
@@ -659,13 +701,11 @@ translate_argument(Translation *translation)
 	if (!mongo_value_of_node(&scope, translation->argument, &values[0]) ||
 		!judge_digits(translation, values[0].digits))
 		return false;
-	witness = null_witness(translation->group, translation->argument, &never_null);
+	found = !find_witness(translation->argument, &witness);
 	values[1] = values[0];
-	if (witness != translation->argument &&
-		!mongo_value_of_node(&scope, witness, &values[1]))
+	if (found && witness.column != NULL && !mongo_value_of_node(&scope, witness.column, &values[1]))
 		return false;
-	if (never_null)
-		values[1].nullable = false;
+	values[1].nullable &= !found || witness.column != NULL;
 	/* a later time is no earlier date */
 	if (form == MONGO_ARGUMENT_ORDERED && values[0].type != DATEOID)
 		return mongo_group_value(&scope, translation->argument, true, &values[0]);
@@ -730,25 +770,13 @@ begin_fit(Translation *translation)
 											   translation->argument, &translation->field);
 	if (translation->column == NULL || !translation->values[1].raw)
 		return;
-	translation->fit = mongo_aggregate_fit(getBaseType(translation->column->vartype),
-										   translation->field.bson_type);
-	if (translation->fit == NULL)
+	translation->fits = fit_test(getBaseType(translation->column->vartype),
+								 translation->field.bson_type, &translation->has_lower);
+	if (translation->fits == NULL)
 		return;
 	translation->greatest = field_value(psprintf("a%d", add_accumulator(translation, &greatest)));
-	if (translation->fit->has_lower)
+	if (translation->has_lower)
 		translation->least = field_value(psprintf("a%d", add_accumulator(translation, &least)));
-}
-
-/* with_fit: the result, or an error where a value does not fit. */
-static bson_t *
-with_fit(const Translation *translation, bson_t *result)
-{
-	const MongoAggregateFit *fit = translation->fit;
-	MongoValue	value = {.expression = result};
-
-	return mongo_fits_or_raise(fit, translation->column, &translation->field,
-							   &translation->greatest,
-							   fit->has_lower ? &translation->least : NULL, &value);
 }
 
 /*
@@ -764,8 +792,13 @@ add_result(const Translation *translation, const char *template,
 	bson_t	   *result = template == NULL ? accumulators[0].expression :
 		mongo_expand_template(template, accumulators, MONGO_MAX_ACCUMULATORS + 1);
 
-	mongo_append_expression(group->results, path,
-							translation->fit == NULL ? result : with_fit(translation, result));
+	if (translation->fits != NULL)
+		result = fits_or_raise(translation->fits, translation->column, &translation->field,
+							   &translation->greatest, result);
+	if (translation->fits != NULL && translation->has_lower)
+		result = fits_or_raise(translation->fits, translation->column, &translation->field,
+							   &translation->least, result);
+	mongo_append_expression(group->results, path, result);
 	return path;
 }
 
@@ -803,7 +836,7 @@ add_output(Translation *translation, const char *const *paths)
 		template = recipe->guarded;
 	else if (recipe->not_null != NULL && paths[1] == NULL)
 		template = recipe->not_null;
-	if (template != NULL || translation->fit != NULL)
+	if (template != NULL || translation->fits != NULL)
 		path = add_result(translation, template, arguments);
 
 	output->expression = (Expr *) translation->aggregate;
@@ -894,119 +927,6 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
 	begin_fit(&translation);
 	add_output(&translation, paths);
 	return true;
-}
-
-/*-------------------------------------------------------------------------
- * Do the values that a $group has accumulated fit their column?
- *
- * MongoDB's accumulators pass over what they do not take: $sum adds nothing
- * for a String.  In BSON's order every other type stands above or below those
- * that a column reads, so that the greatest and the least value of a group tell
- * of a value that does not belong there, and each is a plain accumulator.
- *
- * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
- *-------------------------------------------------------------------------
- */
-
-/*
- * type_test: is this one of the BSON types that the type reads?  Of texts, keys are
- * asked for as well, which may be missing.
- */
-static const char *
-type_test(const MongoType *type, bson_type_t bson_type)
-{
-	StringInfoData test;
-	ListCell   *cell;
-
-	initStringInfo(&test);
-	appendStringInfoString(&test, "{$in: [{$type: @1}, [");
-	foreach(cell, mongo_bson_type_aliases(type->accepts & mongo_declared_set(bson_type)))
-		appendStringInfo(&test, "'%s', ", (const char *) lfirst(cell));
-	appendStringInfoString(&test, type->kind == MONGO_KIND_TEXT ?
-						   "'null', 'undefined', 'missing']]}" : "'null']]}");
-	return test.data;
-}
-
-/*
- * mongo_aggregate_fit
- *		How to see that a field of the type, which may be declared to have one BSON type,
- *		has values that it does not read; NULL when that cannot be seen.  palloc'd.
- *
- * Of numbers, the BSON type is not looked at: the greatest and the least do not tell
- * the types of those between them.
- *
- * Below numbers is MinKey alone, which nobody stores.  A comparison says of a
- * number that it is one, and of the right size: null is below, the rest above.
- */
-static const MongoAggregateFit *
-mongo_aggregate_fit(Oid typid, bson_type_t bson_type)
-{
-	const MongoType *type = mongo_type_facts(typid);
-	MongoAggregateFit *fit;
-
-	if (!mongo_has_normal_form(typid))
-		return NULL;
-	fit = palloc(sizeof(MongoAggregateFit));
-	fit->has_lower = (type->accepts & MONGO_BSON_BIT(BSON_TYPE_DOUBLE)) == 0;
-	fit->fits = fit->has_lower ? type_test(type, bson_type) :
-		type->kind != MONGO_KIND_INTEGER ? "{$lte: [@1, inf]}" :
-		psprintf("{$lte: [@1, " INT64_FORMAT "]}", type->limit);
-	return fit;
-}
-
-/*
- * raise: an error that says what MONGO_MISMATCH promises.  Only where it is
- * evaluated, as the value's type is not a constant.
- */
-static bson_t *
-mismatch_expression(const Var *column, const MongoField *field, const MongoValue *value)
-{
-	const MongoTableOptions *options = mongo_table_options(field->columns->relid);
-	const char *path = field->path;
-	MongoValue	arguments[2] = {*value, {.expression = bson_create_in(CurrentMemoryContext)}};
-
-	if (field->columns->prefix != NULL)
-		path += strlen(field->columns->prefix) + 1;
-	BSON_APPEND_UTF8(arguments[1].expression, "",
-					 psprintf(MONGO_MISMATCH "%s" MONGO_MISMATCH_SEPARATOR "%s.%s"
-							  MONGO_MISMATCH_SEPARATOR "%s" MONGO_MISMATCH_SEPARATOR,
-							  path, mongo_to_utf8(options->database),
-							  mongo_to_utf8(options->collection),
-							  mongo_to_utf8(format_type_be(column->vartype))));
-	return mongo_expand_template("{$toInt: {$concat: [@2, {$type: @1}]}}", arguments,
-								 lengthof(arguments));
-}
-
-/* unless_mismatch: {$cond: [fits, result, error]} */
-static bson_t *
-unless_mismatch(const MongoAggregateFit *fit, const Var *column, const MongoField *field,
-				const MongoValue *value, bson_t *result)
-{
-	MongoValue	arguments[3] = {
-		{.expression = mongo_expand_template(fit->fits, value, 1)},
-		{.expression = result},
-		{.expression = mismatch_expression(column, field, value)}
-	};
-
-	return mongo_expand_template("{$cond: [@1, @2, @3]}", arguments, lengthof(arguments));
-}
-
-/*
- * mongo_fits_or_raise
- *		'result', unless the greatest or the least value does not fit 'column',
- *		which is an error then (HV004, see remote.h).
- *
- * 'least' is NULL unless fit->has_lower.  The values are atomic.
- */
-static bson_t *
-mongo_fits_or_raise(const MongoAggregateFit *fit, const Var *column, const MongoField *field,
-					const MongoValue *greatest, const MongoValue *least,
-					const MongoValue *result)
-{
-	bson_t	   *expression = unless_mismatch(fit, column, field, greatest, result->expression);
-
-	return least == NULL ? expression :
-		unless_mismatch(fit, column, field, least, expression);
 }
 
 /*-------------------------------------------------------------------------

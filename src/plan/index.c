@@ -119,22 +119,13 @@ rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 												JOIN_INNER, NULL));
 }
 
-/*
- * consider_bounds: the fewer documents of 'best' and of these bounds.  *former are
- * the conditions of the bounds that were considered last.
- */
+/* consider_bounds: the fewer documents of 'best' and of these bounds. */
 static double
-consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds,
-				List **former, double best)
+consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds, double best)
 {
 	if (bounds.rinfos == NIL)
 		return best;
-	if (bounds.unique)
-		return Min(best, 1);
-	if (equal(bounds.rinfos, *former))
-		return best;
-	*former = bounds.rinfos;
-	return Min(best, rows_within(root, baserel, bounds.rinfos));
+	return Min(best, bounds.unique ? 1 : rows_within(root, baserel, bounds.rinfos));
 }
 
 /* alone: the conditions that are indexed whatever else there is, like this one. */
@@ -155,7 +146,6 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 	const MongoRelation *relation = baserel->fdw_private;
 	const MongoStatistics *statistics = learned_of(relation);
 	double		best = baserel->tuples;
-	List	   *former = NIL;
 	ListCell   *cell;
 
 	foreach(cell, sought)
@@ -167,15 +157,14 @@ mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 			(one->condition.path == NULL ||
 			 (mongo_index_uses(statistics, one->condition.path) &
 			  mongo_seek_use(one->condition.seek)) == 0))
-			best = consider_bounds(root, baserel, alone(one, sought), &former, best);
+			best = consider_bounds(root, baserel, alone(one, sought), best);
 	}
 	for (int i = 0; statistics != NULL && sought != NIL && i < statistics->nindexes; i++)
 	{
 		const MongoIndex *index = &statistics->indexes[i];
 
 		if (index->uses != 0)
-			best = consider_bounds(root, baserel, bounds_of_index(index, sought),
-								   &former, best);
+			best = consider_bounds(root, baserel, bounds_of_index(index, sought), best);
 	}
 	return best;
 }
@@ -279,13 +268,12 @@ consider_order(PlannerInfo *root, RelOptInfo *baserel, const MongoIndex *index,
 			   const MongoOrder *order, double *examined_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	List	   *former = NIL;
 	double		rows;
 
 	if (!gives_order(index, relation->sought, order->keys, order->nkeys))
 		return false;
 	rows = consider_bounds(root, baserel, bounds_of_index(index, relation->sought),
-						   &former, baserel->tuples);
+						   baserel->tuples);
 	*examined_rows = Min(*examined_rows, rows);
 	return true;
 }

@@ -14,7 +14,6 @@
 
 #include <math.h>
 
-#include "access/table.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -23,7 +22,6 @@
 #include "optimizer/paths.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
-#include "utils/rel.h"
 
 /*-------------------------------------------------------------------------
  * ORDER BY in MongoDB, where its order is PostgreSQL's.
@@ -62,18 +60,11 @@ find_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
 static bool
 cannot_be_null(const RelOptInfo *baserel, const MongoRelation *relation, const Expr *expression)
 {
-	Var		   *var;
-	Relation	table;
-	bool		not_null;
+	Var		   *var = castNode(Var, mongo_strip_relabelling((Node *) expression));
 	ListCell   *cell;
 
-	var = (Var *) mongo_strip_relabelling((Node *) expression);
-	table = table_open(relation->relid, NoLock);
-	not_null = TupleDescAttr(RelationGetDescr(table), var->varattno - 1)->attnotnull;
-	table_close(table, NoLock);
-	if (not_null)
+	if (mongo_is_declared_not_null(relation->relid, var->varattno))
 		return true;
-
 	foreach(cell, baserel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
@@ -214,37 +205,10 @@ typedef struct SortStage
 {
 	bson_t	   *fields;			/* of the $set */
 	bson_t	   *sort;
-	const char *prefix;			/* of the fields' names */
+	MongoColumns *columns;		/* whose fields are named otherwise, or NULL */
 	int			nkeys;			/* of the $sort */
 	double		cost;			/* of the expressions, for each row */
 } SortStage;
-
-/*
- * field_prefix: of names for the computed fields, so many letters "s" that no
- * column's path begins with it.
- */
-static const char *
-field_prefix(const MongoUpperRelation *upper)
-{
-	size_t		longest = 0;
-	char	   *prefix;
-
-	for (MongoColumns *columns = upper->pipeline.translation.columns; columns;
-		 columns = columns->next)
-	{
-		for (AttrNumber attnum = 1; attnum <= columns->natts; attnum++)
-		{
-			const char *path = columns->prefix != NULL ? columns->prefix :
-				mongo_column_path(columns, attnum);
-
-			if (path != NULL)
-				longest = Max(longest, strspn(path, "s"));
-		}
-	}
-	prefix = palloc0(longest + 2);
-	memset(prefix, 's', longest + 1);
-	return prefix;
-}
 
 static void
 append_sort_key(SortStage *stage, const char *path, bool ascending)
@@ -271,7 +235,7 @@ value_path(SortStage *stage, const MongoValue *value, int number)
 		BSON_ITER_HOLDS_UTF8(&top) && strncmp(bson_iter_utf8(&top, NULL), "$$", 2) != 0)
 		return pstrdup(bson_iter_utf8(&top, NULL) + 1);
 
-	path = psprintf("%s%d", stage->prefix, number);
+	path = mongo_unused_field(stage->columns, psprintf("s%d", number));
 	mongo_append_expression(stage->fields, path, value->expression);
 	stage->cost += mongo_expression_cost(value->expression);
 	return path;
@@ -300,7 +264,7 @@ append_rank(SortStage *stage, const PathKey *pathkey, const MongoValue *value, i
 		return;
 	rank = mongo_expand_template(ranks[value->nan][ascending][pathkey->pk_nulls_first],
 								 value, 1);
-	path = psprintf("%sr%d", stage->prefix, number);
+	path = mongo_unused_field(stage->columns, psprintf("sr%d", number));
 	mongo_append_expression(stage->fields, path, rank);
 	stage->cost += mongo_expression_cost(rank);
 	append_sort_key(stage, path, true);
@@ -340,7 +304,7 @@ add_sort(MongoUpperRelation *upper, List *pathkeys, double *cost)
 	SortStage	stage = {
 		.fields = bson_create_in(CurrentMemoryContext),
 		.sort = bson_create_in(CurrentMemoryContext),
-		.prefix = field_prefix(upper)
+		.columns = upper->pipeline.translation.columns
 	};
 	ListCell   *cell;
 

@@ -126,6 +126,9 @@ extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 								   List *scan_clauses, MongoScanClauses *clauses);
 
+/* Of a foreign table the declaration is taken at its word, as PostgreSQL does. */
+extern bool mongo_is_declared_not_null(Oid relid, AttrNumber attnum);
+
 /*
  * Raise 0A000 for system columns of the table that an INSERT returns, but not for
  * tableoid; mongo_get_foreign_rel_size() does so for all that is scanned.

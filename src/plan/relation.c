@@ -14,6 +14,7 @@
 #include "translate.h"
 #include "catalog.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/heap.h"
@@ -30,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 static bool mongo_hides_rows(RelOptInfo *baserel, const RestrictInfo *rinfo);
 static bool is_below_barrier(const PlannerInfo *root);
@@ -333,6 +335,19 @@ mongo_get_foreign_rel_size(PlannerInfo *root, RelOptInfo *baserel,
 	classify_restrictions(root, baserel, relation);
 	mongo_note_score(root, baserel);
 	MemoryContextSwitchTo(old_context);
+}
+
+bool
+mongo_is_declared_not_null(Oid relid, AttrNumber attnum)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attnum));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 /* ---------- The clauses of a scan, classified by who tests them ----------- */
