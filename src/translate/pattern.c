@@ -5,14 +5,15 @@
  *
  * A pattern is read as branches, each of segments with any text between them: "%" or ".*".  A
  * segment is a sequence of characters and classes, so that all its matches have one length.
- * LIKE has nothing else, so it is exact.  A pattern of "~" may have groups of branches, "+" or "?":
- * any text is admitted there, and PostgreSQL tests the rows again.
+ * LIKE has nothing else.  A pattern of "~" may have more: any text is admitted there, and PostgreSQL
+ * tests the rows again.
  *
  * PCRE gives up after some 200,000 steps at one place of a text; find takes that for "does not
  * match", an expression for an error.  It counts no step for going on to the next place, for a
  * character, and for characters taken as often as possible and never given back (".*+").  Between
  * two places for any text, the first place where a segment fits is as good as a later one, as all
  * its matches have one length: "(?>.*?text)" takes a step for each character and has no way back.
+ * Steps of that kind only expressions take; find is asked for a superset without such segments.
  *
  * In the regular expression "." matches line feeds too, and a literal prefix is a range of an
  * index.  Where case does not matter ASCII alone folds under a C collation, and so do classes
@@ -40,19 +41,11 @@
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
 
-/* No sensible pattern comes near. */
-#define MAX_PATTERN_LENGTH	4000
-
-/* Of the regular expression; MongoDB takes about 32,000 bytes. */
-#define MAX_LENGTH			30000
-
-/* Of a compiled expression, for which PCRE has 65,536 bytes; and of its parts, rounded up. */
-#define MAX_SIZE			50000
-#define CHARACTER_SIZE		8
-#define CLASS_SIZE			48
-
-/* Characters of a text that PCRE gets through for sure, at a step for each. */
-#define SAFE_LENGTH			60000
+/*
+ * Of a pattern, and of the characters that it stands for.  MongoDB takes regular expressions of
+ * about 32,000 bytes, and PCRE has 65,536 bytes for what it compiles: 33 for a class.
+ */
+#define MAX_LENGTH			1000
 
 /* What a text holds between two places for any text. */
 typedef struct Segment
@@ -76,15 +69,12 @@ typedef struct Pattern
 {
 	List	   *branches;
 	bool		lossy;			/* matches more than what it was read from */
-	double		size;			/* compiled */
+	int			length;			/* in characters */
 
 	/* of what is being read */
 	const char *next;
 	const char *end;
 	bool		folds;			/* ASCII letters match in either case */
-	bool		c_ctype;		/* classes are of a C collation: of ASCII
-								 * alone */
-	int			depth;			/* of groups */
 } Pattern;
 
 static bool translate_pattern(const MongoCall *call, MongoValue *result);
@@ -222,8 +212,7 @@ add_piece(Pattern *pattern, const Piece *piece, int times)
 	if (times > 1)
 		appendStringInfo(&segment->text, "{%d}", times);
 	segment->length += times;
-	pattern->size += CHARACTER_SIZE * (times + piece->text.len) +
-		(piece->character == '\0' ? CLASS_SIZE : 0);
+	pattern->length += times;
 }
 
 /*
@@ -279,27 +268,9 @@ read_prefix(Pattern *pattern)
 /*
  * Regular expressions
  *
- * What is read is known to be valid.  Not read are look-around, back references, options ("(?i)",
- * "***="), collating elements, ranges beyond ASCII, "^" and "$" but around the whole or one of its
- * outer branches, and escapes that are conditions (\y, \m).
+ * What is read is known to be valid.  From a group on, or anything else that is not read, any text
+ * is admitted.
  */
-
-/* Escapes of one character. */
-static const struct
-{
-	char		escape;
-	char		character;
-}			escapes[] =
-{
-	{'a', '\a'}, {'b', '\b'}, {'B', '\\'}, {'e', '\033'}, {'f', '\f'},
-	{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'v', '\v'},
-};
-
-/* Classes that have the same characters in PCRE as under a C collation. */
-static const char *const classes[] = {
-	"[:alnum:]", "[:alpha:]", "[:blank:]", "[:digit:]", "[:graph:]", "[:lower:]", "[:print:]",
-	"[:punct:]", "[:space:]", "[:upper:]", "[:word:]", "[:xdigit:]"
-};
 
 static bool
 is_valid(const Pattern *pattern, Oid collation)
@@ -364,138 +335,34 @@ parse_quantifier(Pattern *pattern, int *minimum, int *maximum)
 	takes(pattern, '?');
 }
 
-/*
- * parse_escape: after "\".  Gives the character, or NUL for what is none.  A class has been
- * appended to 'class' then, unless it is not read.
- */
-static char
-parse_escape(Pattern *pattern, StringInfo class)
-{
-	char		c = *pattern->next;
-
-	if (!isalnum((unsigned char) c))
-		return IS_HIGHBIT_SET(c) ? '\0' : *pattern->next++;
-	pattern->next++;
-	for (size_t i = 0; i < lengthof(escapes); i++)
-	{
-		if (escapes[i].escape == c)
-			return escapes[i].character;
-	}
-	if (pattern->c_ctype && strchr("dwsDWS", c) != NULL)
-		appendStringInfo(class, "\\%c", c);
-	return '\0';
-}
-
-/* parse_bracket: after "["; false if it is not read. */
+/* parse_bracket: after "["; false if it is not read, as classes and escapes in it. */
 static bool
 parse_bracket(Pattern *pattern, StringInfo class)
 {
+	const char *start;
+
 	appendStringInfoString(class, takes(pattern, '^') ? "[^" : "[");
-	for (const char *start = pattern->next; pattern->next == start || !sees(pattern, ']');)
+	start = pattern->next;
+	while (pattern->next == start || !sees(pattern, ']'))
 	{
-		int			length = class->len;
-		char		c = *pattern->next;
+		char		c = *pattern->next++;
 
-		if (IS_HIGHBIT_SET(c))
-		{
-			int			bytes = pg_mblen(pattern->next);
-
-			appendBinaryStringInfo(class, pattern->next, bytes);
-			pattern->next += bytes;
-			if (class->data[length - 1] == '-' || sees(pattern, '-'))
-				return false;
-			continue;
-		}
-		if (c == '[' && strchr(":.=", pattern->next[1]) != NULL)
-		{
-			for (size_t i = 0; pattern->c_ctype && i < lengthof(classes); i++)
-			{
-				if (strncmp(pattern->next, classes[i], strlen(classes[i])) == 0)
-					appendStringInfoString(class, classes[i]);
-			}
-			pattern->next += class->len - length;
-		}
-		else if (takes(pattern, '\\'))
-		{
-			c = parse_escape(pattern, class);
-			if (c != '\0')
-				append_literal(class, c);
-		}
-		else
-		{
-			pattern->next++;
-			if (c == '-')
-				appendStringInfoChar(class, c);
-			else
-				append_literal(class, c);
-		}
-		if (class->len == length)
+		if (c == '[' || c == '\\' || IS_HIGHBIT_SET(c))
 			return false;
+		if (c == '-')
+			appendStringInfoChar(class, c);
+		else
+			append_literal(class, c);
 	}
 	pattern->next++;
 	appendStringInfoChar(class, ']');
 	return true;
 }
 
-/*
- * parse_group: after "(".  One branch, once, is as good as what it holds, which is read next.  Any
- * text is admitted for another group.
- */
-static bool
-parse_group(Pattern *pattern)
-{
-	Pattern		inside;
-	StringInfoData ignored;
-	int			depth = 1;
-	int			times;
-	bool		plain = true;
-
-	if (takes(pattern, '?') && !takes(pattern, ':'))
-		return false;
-	inside = *pattern;
-	initStringInfo(&ignored);
-	while (depth > 0)
-	{
-		switch (*inside.next++)
-		{
-			case '\\':
-				inside.next++;
-				break;
-			case '[':
-				if (!parse_bracket(&inside, &ignored))
-					return false;
-				break;
-			case '(':
-				if (takes(&inside, '?') && !takes(&inside, ':'))
-					return false;
-				depth++;
-				break;
-			case ')':
-				depth--;
-				break;
-			case '|':
-				plain &= depth > 1;
-				break;
-		}
-	}
-	if (plain && !sees_quantifier(&inside))
-		pattern->depth++;
-	else
-	{
-		parse_quantifier(&inside, &times, &times);
-		pattern->next = inside.next;
-		pattern->lossy = true;
-		add_any_text(llast(pattern->branches));
-	}
-	return true;
-}
-
-/* parse_piece: what a quantifier may follow, but for groups; false if it is not read. */
+/* parse_piece: what a quantifier may follow; false if it is not read. */
 static bool
 parse_piece(Pattern *pattern, Piece *piece)
 {
-	char		character;
-
 	start_piece(piece, "");
 	if (takes(pattern, '['))
 	{
@@ -511,47 +378,81 @@ parse_piece(Pattern *pattern, Piece *piece)
 	}
 	else if (takes(pattern, '.'))
 		appendStringInfoChar(&piece->text, '.');
-	else if (takes(pattern, '\\'))
-	{
-		character = parse_escape(pattern, &piece->text);
-		if (character != '\0')
-			read_ascii(pattern, character, piece);
-	}
-	else if (strchr("^$*", *pattern->next) == NULL)
+	else if (strchr("^$*()", *pattern->next) != NULL)
+		return false;
+	else if (!takes(pattern, '\\'))
 		read_character(pattern, piece);
-	return piece->text.len > 0;
+	else if (isalnum((unsigned char) *pattern->next) || IS_HIGHBIT_SET(*pattern->next))
+		return false;
+	else
+		read_ascii(pattern, *pattern->next++, piece);
+	return true;
 }
 
-/* parse_pieces: up to "|", "$" or the end outside of groups; false for what is not read. */
+/* branch_follows: may there be a "|" outside of groups? */
+static bool
+branch_follows(const char *rest)
+{
+	int			depth = 0;
+	bool		bracket = false;
+
+	for (; *rest != '\0'; rest++)
+	{
+		if (*rest == '|' && (depth == 0 || bracket))
+			return true;
+		bracket |= *rest == '[';
+		depth += *rest == '(' ? 1 : *rest == ')' ? -1 : 0;
+		if (*rest == '\\' && rest[1] != '\0')
+			rest++;
+	}
+	return false;
+}
+
+/* parse_pieces: up to "|", "$" or the end; false for what is not read. */
 static bool
 parse_pieces(Pattern *pattern)
 {
-	while (pattern->next < pattern->end &&
-		   !(pattern->depth == 0 && (sees(pattern, '|') || sees(pattern, '$'))))
+	Branch	   *branch = llast(pattern->branches);
+
+	while (pattern->next < pattern->end && !sees(pattern, '|') &&
+		   !(sees(pattern, '$') && (pattern->next + 1 == pattern->end || pattern->next[1] == '|')))
 	{
+		const char *start = pattern->next;
 		Piece		piece;
 		int			minimum;
 		int			maximum;
 
-		if (takes(pattern, ')'))
-			pattern->depth--;
-		else if (takes(pattern, '('))
+		if (!parse_piece(pattern, &piece))
 		{
-			if (!parse_group(pattern))
+			if (branch_follows(start))
 				return false;
+			pattern->next = pattern->end;
+			pattern->lossy = true;
+			add_any_text(branch);
+			return true;
 		}
-		else
-		{
-			if (!parse_piece(pattern, &piece))
-				return false;
-			parse_quantifier(pattern, &minimum, &maximum);
-			add_piece(pattern, &piece, minimum);
-			if (maximum != minimum)
-				add_any_text(llast(pattern->branches));
-			if (maximum != minimum && (maximum >= 0 || strcmp(piece.text.data, ".") != 0))
-				pattern->lossy = true;
-		}
+		parse_quantifier(pattern, &minimum, &maximum);
+		add_piece(pattern, &piece, minimum);
+		if (maximum != minimum)
+			add_any_text(branch);
+		if (maximum != minimum && (maximum >= 0 || strcmp(piece.text.data, ".") != 0))
+			pattern->lossy = true;
 	}
+	return true;
+}
+
+/*
+ * is_similar_to: is it what PostgreSQL makes of a pattern of SIMILAR TO, without groups?  Then read
+ * what is in the group around it.
+ */
+static bool
+is_similar_to(Pattern *pattern)
+{
+	if (strncmp(pattern->next, "^(?:", 4) != 0 ||
+		strpbrk(pattern->next + 4, "()") != pattern->end - 2 || pattern->end[-1] != '$')
+		return false;
+	pattern->next += 4;
+	pattern->end -= 2;
 	return true;
 }
 
@@ -559,15 +460,17 @@ parse_pieces(Pattern *pattern)
 static bool
 read_posix(Pattern *pattern)
 {
+	bool		is_whole = is_similar_to(pattern);
+
 	do
 	{
 		Branch	   *branch = add_branch(pattern);
 
-		if (!takes(pattern, '^'))
+		if (!is_whole && !takes(pattern, '^'))
 			add_any_text(branch);
 		if (!parse_pieces(pattern))
 			return false;
-		if (!takes(pattern, '$'))
+		if (!is_whole && !takes(pattern, '$'))
 			add_any_text(branch);
 		if (pattern->lossy && list_length(branch->segments) == 2 &&
 			((Segment *) linitial(branch->segments))->length == 0 &&
@@ -593,8 +496,7 @@ read_pattern(int flags, Node *node, Oid collation)
 	pattern->next = TextDatumGetCString(constant->constvalue);
 	pattern->end = pattern->next + strlen(pattern->next);
 	pattern->folds = (flags & FOLDS) != 0;
-	pattern->c_ctype = mongo_ctype_is_c(collation);
-	if (pattern->end - pattern->next > MAX_PATTERN_LENGTH)
+	if (pattern->end - pattern->next > MAX_LENGTH)
 		return NULL;
 	if (flags & PREFIX)
 		read_prefix(pattern);
@@ -607,31 +509,39 @@ read_pattern(int flags, Node *node, Oid collation)
 	else if ((strpbrk(pattern->next, "\\[](){}*+?") != NULL && !is_valid(pattern, collation)) ||
 			 !read_posix(pattern))
 		return NULL;
-	return pattern->size > MAX_SIZE ? NULL : pattern;
+	return pattern->length > MAX_LENGTH ? NULL : pattern;
 }
 
 /*
  * Conditions
  */
 
-/* A regular expression for option "s", in UTF-8. */
-typedef struct RegularExpression
+/*
+ * without_searches: a superset that does not look for a segment between two others.  The last one
+ * need not stand at the end if the pattern is 'open' there.
+ */
+static List *
+without_searches(const List *segments, bool open)
 {
-	const char *text;
-	const char *prefix;			/* of 'text', where a "|" keeps MongoDB from
-								 * seeing it; or NULL */
-	bool		is_safe;		/* no text is too long for it */
-} RegularExpression;
+	static const Segment nothing;
+	Segment    *first = linitial(segments);
+	Segment    *last = open ? unconstify(Segment *, &nothing) : llast(segments);
+	Segment    *longest = first;
 
-static const char *
-in_utf8(const char *text)
-{
-	return pg_server_to_any(text, strlen(text), PG_UTF8);
+	if (list_length(segments) == 1 && !open)
+		return list_make1(first);
+	for (int i = 1; i < list_length(segments) && first->length + last->length == 0; i++)
+	{
+		Segment    *segment = list_nth(segments, i);
+
+		if (segment->length > longest->length)
+			longest = segment;
+	}
+	return longest == first ? list_make2(first, last) : list_make3(first, longest, last);
 }
 
-/* write_branch: 'searches' if there are segments between the first and the last. */
 static void
-write_branch(const List *segments, bool searches, bool admits_long, StringInfo text)
+write_branch(const List *segments, StringInfo text)
 {
 	const Segment *first = linitial(segments);
 	const Segment *last = llast(segments);
@@ -639,72 +549,53 @@ write_branch(const List *segments, bool searches, bool admits_long, StringInfo t
 	/* "$" would match before a final line feed as well */
 	if (list_length(segments) == 1)
 		appendStringInfo(text, "^%s\\z", first->text.data);
-	else if (!searches && list_length(segments) == 3)
+	/* a segment alone is searched for by PCRE itself */
+	else if (list_length(segments) == 3 && first->length + last->length == 0)
 		appendStringInfoString(text, ((Segment *) lsecond(segments))->text.data);
 	else
 	{
 		appendStringInfo(text, "^%s", first->text.data);
-		if (searches && admits_long)
-			appendStringInfo(text, "(?:.{%d}|", SAFE_LENGTH);
 		for (int i = 1; i < list_length(segments) - 1; i++)
 			appendStringInfo(text, "(?>.*?%s)", ((Segment *) list_nth(segments, i))->text.data);
 
 		/* far enough from the end, and then what stands before it */
 		if (last->length > 0)
 			appendStringInfo(text, "(?=.{%d}).*+(?<=%s)", last->length, last->text.data);
-		if (searches && admits_long)
-			appendStringInfoChar(text, ')');
 	}
 }
 
-/*
- * write_pattern: false if no regular expression does it in few steps.  With 'admits_long', texts
- * that are too long match as well; otherwise they may match or not.
- */
-static bool
-write_pattern(const Pattern *pattern, bool admits_long, RegularExpression *result)
+/* write_pattern: a regular expression for option "s", in UTF-8; NULL for searches in branches. */
+static const char *
+write_pattern(const Pattern *pattern)
 {
 	StringInfoData text;
 	ListCell   *cell;
 
-	*result = (RegularExpression) {.is_safe = true};
 	initStringInfo(&text);
 	foreach(cell, pattern->branches)
 	{
 		const List *segments = ((Branch *) lfirst(cell))->segments;
-		const Segment *first = linitial(segments);
-		const Segment *last = llast(segments);
 
-		/* a segment alone is searched for by PCRE itself */
-		bool		searches = list_length(segments) > 3 ||
-			(list_length(segments) == 3 && first->length + last->length > 0);
-
-		if (searches && list_length(pattern->branches) > 1)
-			return false;
+		if (list_length(pattern->branches) > 1 &&
+			list_length(without_searches(segments, false)) < list_length(segments))
+			return NULL;
 		if (cell != list_head(pattern->branches))
 			appendStringInfoChar(&text, '|');
-		write_branch(segments, searches, admits_long, &text);
-		result->is_safe &= !searches;
-		if (searches && admits_long && first->length > 0)
-			result->prefix = in_utf8(psprintf("^%s", first->text.data));
+		write_branch(segments, &text);
 	}
-	result->text = in_utf8(text.data);
-	return text.len <= MAX_LENGTH;
+	return pg_server_to_any(text.data, text.len, PG_UTF8);
 }
 
 /* append_regex_match: a text that the regular expression matches, or one that it does not. */
 static void
-append_regex_match(const char *path, const RegularExpression *expression, bool positive, bson_t *match)
+append_regex_match(const char *path, const char *expression, bool positive, bson_t *match)
 {
-	bson_value_t regex = bson_regex(expression->text, "s");
+	bson_value_t regex = bson_regex(expression, "s");
 
-	if (!positive)
-		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
-	else if (expression->prefix != NULL)
-		bson_append_template(match, "{@1: {$all: [@2, @3]}}", bson_utf8(path),
-							 bson_regex(expression->prefix, "s"), regex);
-	else
+	if (positive)
 		BSON_APPEND_VALUE(match, path, &regex);
+	else
+		bson_append_template(match, "{@1: {$not: @2, $ne: null}}", bson_utf8(path), regex);
 }
 
 /* is_within: do the first so many characters of a text tell whether it matches? */
@@ -724,27 +615,29 @@ is_within(const Pattern *pattern, int length)
 	return true;
 }
 
-/* open_at_end: the pattern with anything behind what it matches. */
+/* read_for_find: the pattern without searches, for the texts of a field; NULL if not shippable. */
 static const Pattern *
-open_at_end(const Pattern *pattern)
+read_for_find(const MongoField *field, int flags, Node *node, Oid collation)
 {
-	Pattern    *result = palloc(sizeof(Pattern));
+	Pattern    *pattern = read_pattern(flags, node, collation);
+	bool		open;
 	ListCell   *cell;
 
-	*result = *pattern;
-	result->branches = NIL;
-	result->lossy = true;
+	if (pattern == NULL)
+		return NULL;
+
+	/* what the column cuts may stand behind what is asked for */
+	open = mongo_reading_changes(getBaseType(field->type), field->typmod) &&
+		!is_within(pattern, field->typmod - (int) VARHDRSZ);
 	foreach(cell, pattern->branches)
 	{
-		Branch	   *branch = palloc(sizeof(Branch));
+		Branch	   *branch = lfirst(cell);
+		List	   *segments = without_searches(branch->segments, open);
 
-		*branch = *(const Branch *) lfirst(cell);
-		branch->segments = list_copy(branch->segments);
-		if (list_length(branch->segments) == 1 || ((Segment *) llast(branch->segments))->length > 0)
-			add_segment(branch);
-		result->branches = lappend(result->branches, branch);
+		pattern->lossy |= open || list_length(segments) < list_length(branch->segments);
+		branch->segments = segments;
 	}
-	return result;
+	return pattern;
 }
 
 /* May the text of an ObjectId match? */
@@ -773,13 +666,15 @@ static bool
 translate_pattern(const MongoCall *call, MongoValue *result)
 {
 	const Pattern *pattern = read_pattern(call->row->flags, lsecond(call->args), call->collation);
-	RegularExpression expression;
+	const char *expression;
 	MongoValue	values[2];
 
-	if (pattern == NULL || pattern->lossy || !write_pattern(pattern, false, &expression) ||
-		!mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]))
+	if (pattern == NULL || pattern->lossy)
 		return false;
-	values[1] = mongo_text_value(expression.text);
+	expression = write_pattern(pattern);
+	if (expression == NULL || !mongo_normal_value_of_node(call->scope, linitial(call->args), &values[0]))
+		return false;
+	values[1] = mongo_text_value(expression);
 	*result = mongo_result(call->row->flags & NEGATED ?
 						   "{$cond: [{$gt: [@1, null]}, "
 						   "{$not: [{$regexMatch: {input: @1, regex: @2, options: 's'}}]}, null]}" :
@@ -805,24 +700,6 @@ may_begin(const void *context, char first)
 	return false;
 }
 
-/* json_text_pattern: the text of what is inside json, a superset. */
-static MongoGrade
-json_text_pattern(const MongoField *field, const Pattern *pattern, bson_t *match)
-{
-	RegularExpression expression;
-	BsonArray	conditions = bson_array_create();
-	bson_t		string;
-
-	if (!write_pattern(pattern, true, &expression))
-		return MONGO_NOT_SHIPPABLE;
-	bson_array_begin_document(&conditions, &string);
-	append_regex_match(field->path, &expression, true, &string);
-	bson_array_end_document(&conditions, &string);
-	mongo_append_other_json(&conditions, field->path, may_begin, pattern);
-	BSON_APPEND_ARRAY(match, "$or", conditions.bson);
-	return MONGO_SUPERSET;
-}
-
 MongoGrade
 mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 						Oid collation, bool wanted, bson_t *match)
@@ -831,48 +708,41 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 		mongo_find_row(mongo_pattern_rows, function);
 	bool		is_json = field->type == JSONOID && field->operator_type == TEXTOID;
 	const Pattern *pattern;
-	RegularExpression expression;
+	const char *expression;
 	bool		positive;
-	bool		is_exact;
-
-	/* no text of that type is too long for PCRE */
-	bool		is_short = getBaseType(field->type) == NAMEOID;
+	bool		reads_objectids;
+	BsonArray	branches = bson_array_create();
+	bson_t		string;
 
 	if (row == NULL || (!is_json && !mongo_compares_text(getBaseType(field->type))) ||
 		!mongo_path_is_addressable(field->path) || mongo_path_has_index(field->path))
 		return MONGO_NOT_SHIPPABLE;
-	pattern = read_pattern(row->flags, node, collation);
-	if (pattern != NULL && mongo_reading_changes(getBaseType(field->type), field->typmod) &&
-		!is_within(pattern, field->typmod - (int) VARHDRSZ))
-		pattern = open_at_end(pattern);
 	positive = (row->flags & NEGATED) == 0 ? wanted : !wanted;
-	if (pattern == NULL || (!positive && (is_json || pattern->lossy)))
+	pattern = read_for_find(field, row->flags, node, collation);
+	if (pattern == NULL || (!positive && is_json))
 		return MONGO_NOT_SHIPPABLE;
-	if (is_json)
-		return json_text_pattern(field, pattern, match);
-	if (!write_pattern(pattern, positive && !is_short, &expression))
-		return MONGO_NOT_SHIPPABLE;
+	if (!positive && pattern->lossy)
+	{
+		bson_append_condition(match, field->path, "$ne", bson_null());
+		return MONGO_SUPERSET;
+	}
+	expression = write_pattern(pattern);
 
-	is_exact = !pattern->lossy && (expression.is_safe || is_short);
-	if (field->bson_type == BSON_TYPE_UTF8 || !may_be_objectid(pattern))
-		append_regex_match(field->path, &expression, positive, match);
+	/* a regular expression looks at Strings only */
+	reads_objectids = !is_json && field->bson_type != BSON_TYPE_UTF8 && may_be_objectid(pattern);
+	if (!positive || (!is_json && !reads_objectids))
+		append_regex_match(field->path, expression, positive, match);
 	else
 	{
-		/*
-		 * a regular expression looks at Strings only; an ObjectId may match,
-		 * too
-		 */
-		is_exact = false;
-		if (positive)
-		{
-			bson_t	   *matches = bson_create_in(CurrentMemoryContext);
-
-			append_regex_match(field->path, &expression, true, matches);
-			bson_append_template(match, "{$or: [@1, {@2: {$type: 'objectId'}}]}",
-								 bson_document(matches), bson_utf8(field->path));
-		}
+		bson_array_begin_document(&branches, &string);
+		append_regex_match(field->path, expression, true, &string);
+		bson_array_end_document(&branches, &string);
+		if (is_json)
+			mongo_append_other_json(&branches, field->path, may_begin, pattern);
 		else
-			append_regex_match(field->path, &expression, false, match);
+			bson_array_append_template(&branches, "{@1: {$type: 'objectId'}}",
+									   bson_utf8(field->path));
+		BSON_APPEND_ARRAY(match, "$or", branches.bson);
 	}
-	return is_exact ? MONGO_EXACT : MONGO_SUPERSET;
+	return pattern->lossy || is_json || reads_objectids ? MONGO_SUPERSET : MONGO_EXACT;
 }

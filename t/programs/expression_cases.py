@@ -200,11 +200,11 @@ CASES.update({
     "NAMEICNLIKE": ["(nma NOT ILIKE '%A%') = ba"],
     "NAMELIKE": ["(nma LIKE '%a%') = ba", "(nma LIKE 'a%') IS UNKNOWN"],
     "NAMENLIKE": ["(nma NOT LIKE '%a%') = ba"],
-    "TEXTREGEXEQ": ["(ta || 'z') ~ 'b'", "(ta || tb) ~ '^a.+c$'", "(ta || '') ~ '[^a-z]'", "(ta || '') ~ '^.{3}$'", "(ta || '') ~ 'b$'", "(ta || '') ~ '\\$|\\d'",
-                    "(ta || '') ~ '^(A)[äöü]{2}$'", "(ta || '') ~ '(xy)|^[a-c]'", "(ta || '') ~ '.X.*X.$'", "(ta || '') ~ '^[\\s\\w]{2}$'", "(ta || '') ~ ''",
-                    "(ta || '') SIMILAR TO 'a%[cf]'", "(ta || repeat('x', 5)) ~ 'a\\nbx{2}'"],
+    "TEXTREGEXEQ": ["(ta || 'z') ~ 'b'", "(ta || tb) ~ '^a.+c$'", "(ta || '') ~ '[^a-z]'", "(ta || '') ~ '^.{3}$'", "(ta || '') ~ 'b$'", "(ta || '') ~ '\\$|1'",
+                    "(ta || '') ~ '.X.*X.$'", "(ta || '') ~ ''",
+                    "(ta || '') SIMILAR TO 'a%[cf]'"],
     "TEXTREGEXNE": ["(ta || 'z') !~ '^a|c'", "(ta || '') !~ '^[0-9a-f]{24}$'", "(ta || '') NOT SIMILAR TO '_%\\%%'"],
-    "TEXTICREGEXEQ": ["(ta || 'z') ~* 'B'", "(ta || '') ~* '^A.*C$'", "ta ~* 'Ö|C D'", "(ta || '') ~* '\\W'"],
+    "TEXTICREGEXEQ": ["(ta || 'z') ~* 'B'", "(ta || '') ~* '^A.*C$'", "ta ~* 'Ö|C D'"],
     "TEXTICREGEXNE": ["(ta || '') !~* 'a.c'"],
     "NAMEREGEXEQ": ["(nma ~ '[A-Z]') = ba", "(nma ~ '^a') IS UNKNOWN"],
     "NAMEREGEXNE": ["(nma !~ 'a.+b') = ba"],
@@ -293,16 +293,12 @@ LOCAL_TIMES = {
     "DATE_PART_TEXT_TIMESTAMPTZ": ["date_part('year', za) %s 2023" % o for o in _OPERATORS],
     "EXTRACT_TEXT_DATE": ["extract(year from da) %s 1969" % o for o in _OPERATORS],
     "DATE_PART_TEXT_TIMESTAMP": ["date_part('year', sa) %s 2023" % o for o in _OPERATORS],
-    "TIMESTAMP_PL_INTERVAL": ["sa + interval '1 day 2 hours' %s '1970-01-02 02:00:00'" % o for o in _OPERATORS],
-    "TIMESTAMP_MI_INTERVAL": ["sa - interval '1 day' %s '1969-12-31 00:00:00'" % o for o in _OPERATORS],
-    "TIMESTAMPTZ_PL_INTERVAL": ["za + interval '1 day' %s '2023-11-15 23:13:20.123'" % o for o in _OPERATORS],
-    "TIMESTAMPTZ_MI_INTERVAL": ["za - interval '1 hour' %s '1970-01-01 00:00:00'" % o for o in _OPERATORS],
 }
 
 # Documented as not pushed.
 LOCAL_CASES = [
     "na + nb", "na * 2", "ma / mb", "ln(fa)", "exp(fa)", "power(fa, 2)", "fa::real", "i4a & 1", "i4a << 1", "fa::text", "na::text",
-    "ta ~ 'a(?=b)'", "ta ~ '(?i)a'", "ta ~ '(a)\\1'", "ta ~ '^(ab|c)+$'", "ta ~ '^[ab]*a$'", "ta ~ '\\ya'", "ta ~ '[[=a=]]'", "ta COLLATE \"und-x-icu\" ~ '\\d'",
+    "ta ~ 'a(?=b)'", "(ta || '') ~ '^(A)b'", "(ta || '') ~ '^\\s'", "(ta || '') ~ '[[:alpha:]]'", "ta ~ '(?i)a'", "ta ~ '(a)\\1'", "ta ~ '^(ab|c)+$'", "ta ~ '^[ab]*a$'", "ta ~ '\\ya'", "ta ~ '[[=a=]]'", "ta COLLATE \"und-x-icu\" ~ '\\d'",
     "ta COLLATE \"und-x-icu\" ~* 'A'", "regexp_like(ta, 'a')", "substring(ta from 'a.')", "ta COLLATE \"und-x-icu\" ILIKE 'A%'", "lower(ta COLLATE \"und-x-icu\")", "initcap(ta)", "za::date", "date_trunc('day', za)", "date_trunc('day', za, 'Europe/Berlin')", "za AT TIME ZONE 'America/St_Johns'",
     "za AT TIME ZONE 'EST'",
     "extract(year from za)", "za + interval '1 day'", "sa - sb", "sa::text", "to_char(sa, 'Mon YYYY')", "to_char(sa, 'YYYYY')", "to_char(sa, 'SSSS')",
