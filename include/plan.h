@@ -208,12 +208,10 @@ typedef struct MongoScanPlan
 								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
 	List	   *finishes;		/* MongoScanFinish * */
-	List	   *hash_keys;		/* MongoHashKey *; NIL: no hash table, see
-								 * src/exec/exec_internal.h */
+	List	   *hash_keys;		/* MongoHashKey *; NIL: it is no hashed scan,
+								 * see src/exec/exec_internal.h */
 	List	   *local_columns;	/* number of each column of the second plan in
-								 * the scan's tuple, from 0, or -1; NIL: the
-								 * second plan is that of a hash table, if
-								 * there is one; see src/exec/exec_internal.h */
+								 * the scan's tuple, from 0, or -1 */
 	List	   *hiding;			/* numbers, from 0, of the plan's quals that
 								 * hide rows, of which nothing may be told;
 								 * see exec_internal.h */

@@ -135,18 +135,23 @@ extern int64 mongo_results_reused(const MongoResultCache *cache);
  * rescan.c: a scan in a correlated sub-select that goes over to its second plan.
  *
  * MongoDB is asked for the rows of one value after the other, as the sub-select is
- * begun with them.  After some of them all documents are fetched, once, into a hash
- * table: by the second plan itself, or, where MongoDB groups, sorts or limits the
- * rows, by a scan that is below it.  See src/plan/plan_internal.h.
+ * begun with them.  After some of them the hashed scan at the bottom of the second plan
+ * fetches all documents, once, into a hash table.  See src/plan/plan_internal.h.
  *-------------------------------------------------------------------------
  */
+
+/* Opaque. */
+typedef struct MongoHashedScan MongoHashedScan;
+
+/* The next row of a hashed scan that has its hash table; an empty slot at the end. */
+extern TupleTableSlot *mongo_hashed_row(ForeignScanState *scan);
 
 /* Have a scan that begins know after how many values it goes over, if ever. */
 extern void mongo_change_over_init(ForeignScanState *node);
 
 /*
- * With other values of the parameters: do the rows come from the second plan?  If so, it has
- * been begun with these values.  To fetch all is tried once.  Raises what scans do.
+ * With other values of the parameters: do the rows come from the second plan?  To fetch all
+ * is tried once.  Raises what scans do.
  */
 extern bool mongo_change_over(ForeignScanState *node);
 
@@ -284,7 +289,7 @@ typedef struct MongoScanState
 	int			nvalues;		/* that MongoDB was asked for so far */
 	int			change_after;	/* so many of them; 0: never */
 	bool		changed_over;
-	struct MongoHashedScan *hashed; /* NULL: none so far, or given up */
+	MongoHashedScan *hashed;	/* of a hashed scan; NULL: not filled */
 	bool		keeps_results;	/* as it may be begun again */
 	MongoResultCache *results;	/* NULL: none is kept so far */
 	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
@@ -328,9 +333,6 @@ extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
 
 /* Have state->kept_slot, for minimal tuples like those of the scan. */
 extern void mongo_scan_make_kept_slot(ForeignScanState *node);
-
-/* Does the row meet the conditions that MongoDB has been asked to test? */
-extern bool mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot);
 
 /* Have a scan note in 'log' the _id of each row it returns. */
 extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log);

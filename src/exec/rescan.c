@@ -11,8 +11,6 @@
 
 #include "common/hashfn.h"
 #include "executor/executor.h"
-#include "executor/instrument.h"
-#include "foreign/fdwapi.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -273,10 +271,7 @@ mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint3
 	return !isnull;
 }
 
-/*-------------------------------------------------------------------------
- * The documents for all values of a correlated sub-select, in a hash table.
- *-------------------------------------------------------------------------
- */
+/* --- A hashed scan: the documents for all values of a correlated sub-select --- */
 
 /* The rows of which the keys have this hash value. */
 typedef struct HashedRows
@@ -285,46 +280,24 @@ typedef struct HashedRows
 	List	   *tuples;			/* MinimalTuple */
 } HashedRows;
 
-typedef struct MongoHashedScan
+struct MongoHashedScan
 {
 	MemoryContext context;
 	MongoHashKeys *keys;
 	HTAB	   *rows;			/* HashedRows */
 	List	   *found;			/* those of the values that are asked for */
 	int			next;
-} MongoHashedScan;
-
-/* next_document: of the scan below, in its own terms; NULL at the end. */
-static TupleTableSlot *
-next_document(ForeignScanState *scan)
-{
-	ExprContext *econtext = scan->ss.ps.ps_ExprContext;
-	MemoryContext old_context;
-	TupleTableSlot *slot;
-
-	CHECK_FOR_INTERRUPTS();
-	ResetExprContext(econtext);
-	if (scan->ss.ps.instrument)
-		InstrStartNode(scan->ss.ps.instrument);
-	old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	slot = scan->fdwroutine->IterateForeignScan(scan);
-	MemoryContextSwitchTo(old_context);
-	if (scan->ss.ps.instrument)
-		InstrStopNode(scan->ss.ps.instrument, TupIsNull(slot) ? 0.0 : 1.0);
-	return TupIsNull(slot) ? NULL : slot;
-}
+};
 
 /* add_row: unless a key is NULL. */
 static void
-add_row(MongoHashedScan *hashed, ForeignScanState *node, TupleTableSlot *slot)
+add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 {
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	MemoryContext old_context;
 	HashedRows *rows;
 	uint32		hash;
 	bool		found;
 
-	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = slot;
 	if (!mongo_hash_keys(hashed->keys, econtext, false, &hash))
 		return;
@@ -336,59 +309,50 @@ add_row(MongoHashedScan *hashed, ForeignScanState *node, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old_context);
 }
 
-/*
- * scan_of_all: the scan below.  Above it may be a Result that tests conditions on nothing
- * but outer rows; those are tested above 'node', too.
- */
-static ForeignScanState *
-scan_of_all(ForeignScanState *node)
-{
-	PlanState  *below = outerPlanState(node);
-
-	while (below != NULL && IsA(below, ResultState))
-		below = outerPlanState(below);
-	if (below == NULL || !IsA(below, ForeignScanState))
-		elog(ERROR, "plan below a scan is not a foreign scan");
-	return (ForeignScanState *) below;
-}
-
 /* read_rows: all of them; false when that is given up. */
 static bool
-read_rows(MongoHashedScan *hashed, ForeignScanState *node)
+read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 {
-	ForeignScanState *scan = scan_of_all(node);
 	MongoScanState *state = scan->fdw_state;
-	TupleTableSlot *slot;
+	ExprContext *econtext = scan->ss.ps.ps_ExprContext;
 
-	state->keeps_results = false;
 	mongo_row_decoder_hold_back(state->decoder, MONGO_HOLD_BACK_ERRORS, NULL);
-	while ((slot = next_document(scan)) != NULL)
+	for (;;)
 	{
+		MemoryContext old_context;
+		TupleTableSlot *slot;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		slot = mongo_iterate_foreign_scan(scan);
+		MemoryContextSwitchTo(old_context);
+		if (TupIsNull(slot))
+			return true;
 		/* can it be read without an error? */
 		if (mongo_row_decoder_mismatches(state->decoder) != NULL ||
 			mongo_row_decoder_deferred(state->decoder))
 			return false;
-		add_row(hashed, node, slot);
+		add_row(hashed, econtext, slot);
 		if (MemoryContextMemAllocated(hashed->context, true) > get_hash_memory_limit())
 			return false;
 	}
-	return true;
 }
 
 /*
- * hashed_scan_create
- *		Read the scan below 'node' to its end, into a hash table that lives in
- *		the query's memory; NULL when that has been given up.
+ * fill_hashed_scan
+ *		Read a hashed scan to its end, into a hash table that lives in the query's
+ *		memory; false when that has been given up, and the scan is of no use.
  *
  * That is so when the rows need more than hash_mem_multiplier times work_mem, and
  * for a document that does not fit its columns or whose value might raise an error:
  * it is one only if it is asked for.  Otherwise raises what a scan does.
  */
-static MongoHashedScan *
-hashed_scan_create(ForeignScanState *node)
+static bool
+fill_hashed_scan(ForeignScanState *scan)
 {
-	const MongoScanState *state = node->fdw_state;
-	MemoryContext context = AllocSetContextCreate(node->ss.ps.state->es_query_cxt,
+	MongoScanState *state = scan->fdw_state;
+	MemoryContext context = AllocSetContextCreate(scan->ss.ps.state->es_query_cxt,
 												  "mongo_fdw hashed scan",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context = MemoryContextSwitchTo(context);
@@ -396,6 +360,7 @@ hashed_scan_create(ForeignScanState *node)
 	HASHCTL		control = {
 		.keysize = sizeof(uint32), .entrysize = sizeof(HashedRows), .hcxt = context
 	};
+	bool		filled;
 
 	hashed->context = context;
 	hashed->rows = hash_create("mongo_fdw hashed scan", 1024, &control,
@@ -403,40 +368,41 @@ hashed_scan_create(ForeignScanState *node)
 	hashed->keys = mongo_hash_keys_create(state->plan->hash_keys, state->expressions,
 										  state->plan->hash_first);
 	MemoryContextSwitchTo(old_context);
-	if (read_rows(hashed, node))
-		return hashed;
-	ExecReScan(outerPlanState(node));
-	MemoryContextDelete(context);
-	return NULL;
+	state->keeps_results = false;
+	filled = read_rows(hashed, scan);
+	mongo_rescan_foreign_scan(scan);
+	if (filled)
+	{
+		mongo_scan_make_kept_slot(scan);
+		state->hashed = hashed;
+	}
+	else
+		MemoryContextDelete(context);
+	return filled;
 }
 
-/* hashed_scan_begin: with the rows for the present values of parameters. */
-static void
-hashed_scan_begin(MongoHashedScan *hashed, ForeignScanState *node)
+TupleTableSlot *
+mongo_hashed_row(ForeignScanState *scan)
 {
-	uint32		hash;
+	MongoScanState *state = scan->fdw_state;
+	MongoHashedScan *hashed = state->hashed;
 	const HashedRows *rows = NULL;
+	uint32		hash;
 
-	if (mongo_hash_keys(hashed->keys, node->ss.ps.ps_ExprContext, true, &hash))
-		rows = hash_search(hashed->rows, &hash, HASH_FIND, NULL);
-	hashed->found = rows == NULL ? NIL : rows->tuples;
-	hashed->next = 0;
+	if (!state->started)
+	{
+		state->started = true;
+		if (mongo_hash_keys(hashed->keys, scan->ss.ps.ps_ExprContext, true, &hash))
+			rows = hash_search(hashed->rows, &hash, HASH_FIND, NULL);
+		hashed->found = rows == NULL ? NIL : rows->tuples;
+		hashed->next = 0;
+	}
+	return hashed->next < list_length(hashed->found) ?
+		ExecStoreMinimalTuple(list_nth(hashed->found, hashed->next++), state->kept_slot, false) :
+		ExecClearTuple(state->kept_slot);
 }
 
-/* hashed_scan_next: of these rows, which are good as long as the table. */
-static bool
-hashed_scan_next(MongoHashedScan *hashed, TupleTableSlot *slot)
-{
-	if (hashed->next >= list_length(hashed->found))
-		return false;
-	ExecStoreMinimalTuple(list_nth(hashed->found, hashed->next++), slot, false);
-	return true;
-}
-
-/*-------------------------------------------------------------------------
- * A scan in a correlated sub-select that goes over to its second plan.
- *-------------------------------------------------------------------------
- */
+/* ----- A scan in a correlated sub-select that goes over to its second plan ----- */
 
 /* No scan goes over before so many values were asked for. */
 #define FEWEST_VALUES	3
@@ -468,76 +434,33 @@ mongo_change_over_init(ForeignScanState *node)
 	state->change_after = Max(after, FEWEST_VALUES);
 }
 
-/* hashing_scan: the scan with the hash table; the second plan has one at its bottom. */
-static ForeignScanState *
-hashing_scan(ForeignScanState *node)
-{
-	const MongoScanState *state = node->fdw_state;
-	PlanState  *below = (PlanState *) node;
-
-	if (state->plan->hash_keys != NIL)
-		return node;
-	do
-		below = outerPlanState(below);
-	while (!IsA(below, ForeignScanState));
-	return (ForeignScanState *) below;
-}
-
-/* make_hash: of all documents; false when that is given up. */
-static bool
-make_hash(ForeignScanState *node)
-{
-	ForeignScanState *scan = hashing_scan(node);
-	MongoScanState *state = scan->fdw_state;
-
-	state->hashed = hashed_scan_create(scan);
-	if (state->hashed == NULL)
-		return false;
-	mongo_scan_make_kept_slot(scan);
-	return true;
-}
-
 bool
 mongo_change_over(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
+	PlanState  *below = (PlanState *) node;
 
-	if (!state->changed_over && state->hashed == NULL)
+	if (!state->changed_over)
 	{
 		if (state->change_after == 0 || state->nvalues > state->change_after ||
-			state->shared != NULL || state->identities != NULL)
+			state->shared != NULL || state->identities != NULL ||
+			++state->nvalues <= state->change_after)
 			return false;
 		/* which is tried once */
-		if (++state->nvalues <= state->change_after || !make_hash(node))
+		do
+			below = outerPlanState(below);
+		while (!IsA(below, ForeignScanState));
+		if (!fill_hashed_scan((ForeignScanState *) below))
 			return false;
 		state->changed_over = true;
 	}
 	if (state->results != NULL)
 		mongo_results_forget(state->results);
-	if (state->hashed != NULL)
-		hashed_scan_begin(state->hashed, node);
 	return true;
 }
 
-/* hashed_row: the next one for the values that are asked for. */
-static TupleTableSlot *
-hashed_row(ForeignScanState *node)
-{
-	MongoScanState *state = node->fdw_state;
-
-	while (hashed_scan_next(state->hashed, state->kept_slot))
-	{
-		if (mongo_scan_is_meant(node, state->kept_slot))
-			return state->kept_slot;
-		CHECK_FOR_INTERRUPTS();
-		ResetExprContext(node->ss.ps.ps_ExprContext);
-	}
-	return ExecClearTuple(node->ss.ss_ScanTupleSlot);
-}
-
-/* local_row: the next one of the second plan, as a row of the scan. */
-static TupleTableSlot *
-local_row(ForeignScanState *node)
+TupleTableSlot *
+mongo_changed_row(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
@@ -562,12 +485,4 @@ local_row(ForeignScanState *node)
 		slot->tts_isnull[column] = row->tts_isnull[foreach_current_index(cell)];
 	}
 	return ExecStoreVirtualTuple(slot);
-}
-
-TupleTableSlot *
-mongo_changed_row(ForeignScanState *node)
-{
-	MongoScanState *state = node->fdw_state;
-
-	return state->plan->hash_keys != NIL ? hashed_row(node) : local_row(node);
 }

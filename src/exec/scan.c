@@ -365,12 +365,12 @@ bind_next_command(ForeignScanState *node)
 static void read_other_commands(MongoCursor *first, int64 kept, void *arg);
 
 /*
- * open_cursor
+ * open_run_cursor
  *		On a command, in the run's context.  With a 'node' the plan's other commands may
  *		follow it.
  */
 static MongoCursor *
-open_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *node)
+open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *node)
 {
 	const MongoScanPlan *plan = state->plan;
 	bool		is_followed = node != NULL && state->run.turn + 1 < state->ncommands;
@@ -418,7 +418,7 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
 		if (mongo_bind_scan_command(node, rows, command) == MONGO_MATCH_NONE)
 			continue;
 		widened |= state->widened;
-		cursor = open_cursor(state, command, NULL);
+		cursor = open_run_cursor(state, command, NULL);
 		while ((document = mongo_cursor_next(cursor, &length)) != NULL)
 		{
 			mongo_cursor_keep(first, document, length);
@@ -443,7 +443,7 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 			return;
 		state->run.command = range;
 	}
-	state->run.cursor = open_cursor(state, state->run.command, node);
+	state->run.cursor = open_run_cursor(state, state->run.command, node);
 }
 
 /*
@@ -671,13 +671,27 @@ next_row(ForeignScanState *node)
 	return slot;
 }
 
+/* is_meant: does the row meet the conditions that MongoDB has been asked to test? */
+static bool
+is_meant(ForeignScanState *node, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	/* as in ForeignRecheck() */
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(node->fdw_recheck_quals, econtext);
+}
+
 TupleTableSlot *
 mongo_iterate_foreign_scan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
-	TupleTableSlot *slot = next_row(node);
+	TupleTableSlot *slot;
 
-	while (state->widened && !TupIsNull(slot) && !mongo_scan_is_meant(node, slot))
+	if (state->hashed != NULL)
+		return mongo_hashed_row(node);
+	slot = next_row(node);
+	while (state->widened && !TupIsNull(slot) && !is_meant(node, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		InstrCountFiltered2(node, 1);
@@ -749,12 +763,6 @@ mongo_end_foreign_scan(ForeignScanState *node)
 	state->results = NULL;
 }
 
-/*-------------------------------------------------------------------------
- * Rows of a scan that do not come from its cursor: where they are put, and what
- * is tested of them.
- *-------------------------------------------------------------------------
- */
-
 void
 mongo_scan_make_kept_slot(ForeignScanState *node)
 {
@@ -767,16 +775,6 @@ mongo_scan_make_kept_slot(ForeignScanState *node)
 												  node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
 												  &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old_context);
-}
-
-/* As in ForeignRecheck(). */
-bool
-mongo_scan_is_meant(ForeignScanState *node, TupleTableSlot *slot)
-{
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-
-	econtext->ecxt_scantuple = slot;
-	return ExecQual(node->fdw_recheck_quals, econtext);
 }
 
 /* ---------- The parameters of a plan's command, and their values ---------- */

@@ -227,7 +227,8 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 	add_path(baserel, mongo_foreign_path(root, baserel, NULL, mongo_estimate_plain_scan(baserel),
 										 NIL, baserel->lateral_relids,
 										 mongo_enable_pushdown ?
-										 mongo_hashed_path(root, baserel) : NULL, NIL));
+										 mongo_local_order(root, baserel, baserel->reltarget->exprs,
+														   NIL, false) : NULL, NIL));
 	if (!mongo_enable_pushdown)
 	{
 		mongo_keep_out_of_workers(baserel);

@@ -77,9 +77,10 @@ typedef struct MongoRelation
 	Index		query_level;	/* PlannerInfo.qual_security_level */
 	bool		all_exact;		/* PostgreSQL has no base restriction left to
 								 * test */
-	const struct MongoPipeline *pipeline;	/* what gives the rows, with nothing
-											 * left for PostgreSQL to test */
-	bool		asked_for_pipeline;	/* otherwise the former is not known yet */
+	const struct MongoPipeline *pipeline;	/* what gives the rows, with
+											 * nothing left for PostgreSQL to
+											 * test */
+	bool		asked_for_pipeline; /* otherwise the former is not known yet */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
 	double		remote_rows;	/* documents that come, before local checks */
 	double		examined_rows;	/* documents that MongoDB looks at */
@@ -662,8 +663,8 @@ typedef struct MongoJoin
 	bool		reads_inner;	/* are inner columns used above? */
 	List	   *clauses;		/* RestrictInfo, of the join but for the key */
 	List	   *filters;		/* RestrictInfo, tested above an outer join */
-	MongoPipeline pipeline;		/* with that of the outer side; lookups are not
-								 * settled */
+	MongoPipeline pipeline;		/* with that of the outer side; lookups are
+								 * not settled */
 	Cost		setup_cost;		/* before the first document comes */
 	Cost		cost;			/* of making the joined documents in all */
 } MongoJoin;
@@ -720,12 +721,11 @@ extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 /*-------------------------------------------------------------------------
  * rescan.c: scans of a correlated sub-select that may go over to a hash table.
  *
- * "column = value of the outer row" is asked for with each outer row.  A plan does
- * not know how many these are; so the scan has a second one below it, of the
- * documents for all values, which is read once when many have been asked for.  An
- * aggregate, an ORDER BY or a LIMIT over one table is a command for each value as well.
- * So that has a second plan below it in which PostgreSQL does the same, over a scan of the
- * table that finds the rows of a value in a hash table.
+ * "column = value of the outer row" is asked for with each outer row, and so is an
+ * aggregate, an ORDER BY or a LIMIT over one table.  A plan does not know how many rows
+ * these are; so the scan has a second plan below it, in which PostgreSQL does the same over a
+ * hashed scan.  That reads the documents for all values once, when many have been asked
+ * for, into a hash table, and finds the rows of a value there.
  *-------------------------------------------------------------------------
  */
 
@@ -743,26 +743,18 @@ extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel,
 								 const RestrictInfo *rinfo, const Bitmapset *outer_relids,
 								 MongoEquality *equality);
 
-/*
- * A path of the documents for all values of the outer rows; NULL where none is compared by
- * equality, and where these documents are said not to fit into hash_mem_multiplier times
- * work_mem.
- */
-extern Path *mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel);
-
-/* The RestrictInfos that such a path does without; NIL for any other path. */
+/* The RestrictInfos that the path of a hashed scan does without; NIL for any other path. */
 extern List *mongo_hashed_keys(const Path *path);
 
 /*
- * Of RestrictInfos, those that such a path is to ask MongoDB for.  The others are tested for
- * each row that is found in the hash table.
+ * Of RestrictInfos, those that such a path is to ask MongoDB for.  All are tested for each
+ * row that is found in the hash table.
  */
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
 
 /* Have 'plan' tell how the rows are hashed, and 'scan' have the expressions for that. */
-extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel,
-								  const ForeignPath *path, ForeignScan *scan,
-								  MongoScanPlan *plan);
+extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
+								  ForeignScan *scan, MongoScanPlan *plan);
 
 /*
  * A path that gives the outputs of 'upper', a group over a table; NULL where the table has

@@ -152,8 +152,14 @@ correlated_keys(PlannerInfo *root, RelOptInfo *baserel)
 	return keys;
 }
 
-Path *
-mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
+/*
+ * hashed_path
+ *		A path of the documents for all values of the outer rows, which gives 'target', or
+ *		what the relation does if that is NULL; NULL where none is compared by equality, and
+ *		where these documents are said not to fit into hash_mem_multiplier times work_mem.
+ */
+static Path *
+hashed_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
 {
 	const MongoRelation *relation = baserel->fdw_private;
 	List	   *keys;
@@ -175,47 +181,20 @@ mongo_hashed_path(PlannerInfo *root, RelOptInfo *baserel)
 	if (rows * (baserel->reltarget->width + ROW_OVERHEAD) > get_hash_memory_limit())
 		return NULL;
 	estimate = mongo_estimate_scan(baserel, rows, baserel->tuples);
-	estimate.rows = rows;
-	return mongo_foreign_path(root, baserel, NULL, estimate, NIL, NULL, NULL, list_make1(keys));
-}
-
-/*
- * mongo_hashed_plain_path
- *		A scan with the table's restrictions that has such a path below it, and gives
- *		'target', or what the relation does if that is NULL; or NULL.
- */
-static Path *
-mongo_hashed_plain_path(PlannerInfo *root, RelOptInfo *baserel, PathTarget *target)
-{
-	Path	   *hashed = mongo_hashed_path(root, baserel);
-
-	return hashed == NULL ? NULL :
-		mongo_foreign_path(root, baserel, target, mongo_estimate_plain_scan(baserel), NIL, NULL,
-						   hashed, NIL);
-}
-
-/*
- * mongo_change_after
- *		How many runs of 'one' cost as much as to fetch all documents, by 'all'.
- */
-static int
-mongo_change_after(const Path *all, const Path *one)
-{
-	return (int) Min(ceil(all->total_cost / Max(one->total_cost, 1)), PG_INT32_MAX / 2);
+	estimate.rows = baserel->rows;
+	return mongo_foreign_path(root, baserel, target, estimate, NIL, NULL, NULL, list_make1(keys));
 }
 
 void
-mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const ForeignPath *path,
+mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 					  ForeignScan *scan, MongoScanPlan *plan)
 {
-	const ForeignPath *all = (ForeignPath *) path->fdw_outerpath;
 	List	   *values = NIL;
 	List	   *columns = NIL;
 	ListCell   *cell;
 
 	plan->hash_first = list_length(scan->fdw_exprs);
-	plan->change_after = mongo_change_after(&all->path, &path->path);
-	foreach(cell, mongo_hashed_keys(&all->path))
+	foreach(cell, keys)
 	{
 		MongoEquality *equality = palloc0(sizeof(MongoEquality));
 
@@ -248,7 +227,7 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 	if (upper->stage != UPPERREL_GROUP_AGG || upper->input->reloptkind != RELOPT_BASEREL ||
 		(has_keys && (extra->flags & GROUPING_CAN_USE_HASH) == 0))
 		return NULL;
-	path = mongo_hashed_plain_path(root, upper->input, NULL);
+	path = hashed_path(root, upper->input, NULL);
 	if (path == NULL)
 		return NULL;
 	target = create_empty_pathtarget();
@@ -280,32 +259,36 @@ Path *
 mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, List *pathkeys,
 				  bool limited)
 {
-	PathTarget *target;
+	List	   *clauses = extract_actual_clauses(baserel->baserestrictinfo, false);
+	PathTarget *target = create_empty_pathtarget();
 	List	   *vars;
 	Path	   *path;
 	ListCell   *cell;
 
-	if (root->parent_root == NULL || baserel->reloptkind != RELOPT_BASEREL)
-		return NULL;
-
 	/*
-	 * what is read above, by which is sorted, and what the scan tests once
-	 * more
+	 * the scan tests all clauses once more, as its commands' rows need some
+	 * of them
 	 */
+	if (root->parent_root == NULL ||
+		(pathkeys != NIL && baserel->reloptkind != RELOPT_BASEREL) ||
+		contain_volatile_functions((Node *) clauses))
+		return NULL;
+	/* what is read above, by which is sorted, and what is tested */
 	vars = pull_var_clause((Node *) list_concat(list_concat_copy(expressions, baserel->reltarget->exprs),
-												extract_actual_clauses(baserel->baserestrictinfo,
-																	   false)),
+												clauses),
 						   PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
 						   PVC_RECURSE_PLACEHOLDERS);
 	foreach(cell, vars)
 	{
-		if (lfirst_node(Var, cell)->varno != (int) baserel->relid ||
-			lfirst_node(Var, cell)->varattno <= 0)
+		Var		   *var = lfirst_node(Var, cell);
+
+		if (var->varno != (int) baserel->relid || var->varattno == InvalidAttrNumber)
 			return NULL;
+		/* each scan has the system columns by itself */
+		if (var->varattno > 0)
+			add_new_column_to_pathtarget(target, copyObject((Expr *) var));
 	}
-	target = create_empty_pathtarget();
-	add_new_columns_to_pathtarget(target, copyObject(vars));
-	path = mongo_hashed_plain_path(root, baserel, set_pathtarget_cost_width(root, target));
+	path = hashed_path(root, baserel, set_pathtarget_cost_width(root, target));
 	if (path == NULL)
 		return NULL;
 	if (pathkeys != NIL)
@@ -330,22 +313,6 @@ mongo_local_limit(PlannerInfo *root, RelOptInfo *output_rel, const MongoUpperRel
 	return upper->local == NULL ? NULL : limit_path(root, output_rel, upper->local);
 }
 
-/* hashed_below: the scan of all documents, at the bottom of such a path. */
-static const Path *
-hashed_below(const Path *path)
-{
-	while (!IsA(path, ForeignPath))
-	{
-		if (IsA(path, LimitPath))
-			path = ((const LimitPath *) path)->subpath;
-		else if (IsA(path, SortPath))
-			path = ((const SortPath *) path)->subpath;
-		else
-			path = castNode(AggPath, (Path *) path)->subpath;
-	}
-	return ((const ForeignPath *) path)->fdw_outerpath;
-}
-
 /* place_in_scan: where the entry of the second plan stands in the scan's tuple, or -1. */
 static int
 place_in_scan(const TargetEntry *entry, List *scan_tlist, Index scanrelid)
@@ -363,10 +330,21 @@ void
 mongo_local_describe(const ForeignPath *path, const Plan *local, const ForeignScan *scan,
 					 MongoScanPlan *plan)
 {
+	const Path *all = path->fdw_outerpath;
 	int			found = 0;
 	ListCell   *cell;
 
-	plan->change_after = mongo_change_after(hashed_below(path->fdw_outerpath), &path->path);
+	while (!IsA(all, ForeignPath))
+	{
+		if (IsA(all, LimitPath))
+			all = ((const LimitPath *) all)->subpath;
+		else if (IsA(all, SortPath))
+			all = ((const SortPath *) all)->subpath;
+		else
+			all = castNode(AggPath, (Path *) all)->subpath;
+	}
+	plan->change_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
+							 PG_INT32_MAX / 2);
 	foreach(cell, local->targetlist)
 	{
 		int			column = place_in_scan(lfirst_node(TargetEntry, cell), scan->fdw_scan_tlist,

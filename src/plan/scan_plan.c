@@ -475,8 +475,12 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 	plan->is_pipeline = mongo_is_derived(relation->options);
 	plan->hiding = clauses.hiding;
 	plan->hiding_columns = hiding_columns(baserel, &clauses);
-	scan->scan.plan.qual = hashed_keys != NIL ? NIL : clauses.local;
-	/* where the score is asked for, no row is locked, so nothing is tested again */
+	scan->scan.plan.qual = clauses.local;
+
+	/*
+	 * where the score is asked for, no row is locked, so nothing is tested
+	 * again
+	 */
 	if (relation->score == NULL)
 		scan->fdw_recheck_quals = clauses.exact;
 	else
@@ -729,10 +733,10 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 		plan.limit = add_bound(scan, root->parse->limitCount);
 		plan.offset = add_bound(scan, root->parse->limitOffset);
 	}
-	if (outer_plan != NULL && mongo_hashed_keys(best_path->fdw_outerpath) == NIL)
+	if (outer_plan != NULL)
 		mongo_local_describe(best_path, outer_plan, scan, &plan);
-	else if (outer_plan != NULL)
-		mongo_hashed_describe(root, foreignrel, best_path, scan, &plan);
+	if (mongo_hashed_keys(&best_path->path) != NIL)
+		mongo_hashed_describe(root, foreignrel, mongo_hashed_keys(&best_path->path), scan, &plan);
 	scan->fdw_private = mongo_struct_to_list(&mongo_scan_plan_type, &plan);
 	return scan;
 }
