@@ -398,47 +398,48 @@ begin_scan(Relation table, Oid relid, ScanKey key)
 	return systable_beginscan(table, index, OidIsValid(index), NULL, 1, key);
 }
 
-/* What a row tells planning. */
-typedef struct StatisticsRow
-{
-	double		documents;
-	Datum		indexes;		/* a json; 0: MongoDB would not tell */
-} StatisticsRow;
-
 /*
- * read_statistics_row
- *		The row of a foreign table, palloc'd; false when it has none of its collection,
- *		or when the extension's SQL objects are older than this library and have no table.
+ * read_statistics
+ *		In the current memory context; NULL when there is no row, or one about a collection
+ *		that the table had before, or when the extension's SQL objects are older than this
+ *		library and have no table.
  */
-static bool
-read_statistics_row(Oid relid, StatisticsRow *row)
+static MongoStatistics *
+read_statistics(Oid relid)
 {
 	const MongoTableOptions *options = mongo_table_options(relid);
 	Relation	table = open_table(relid, AccessShareLock);
+	MongoStatistics *statistics = NULL;
+	Datum		values[COLUMN_COUNT];
+	bool		isnull[COLUMN_COUNT];
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	bool		found = false;
 
 	if (table == NULL)
-		return false;
+		return NULL;
 	scan = begin_scan(table, relid, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-	{
-		Datum		values[COLUMN_COUNT];
-		bool		isnull[COLUMN_COUNT];
-
 		heap_deform_tuple(tuple, RelationGetDescr(table), values, isnull);
-		found = strcmp(TextDatumGetCString(values[COLUMN_COLLECTION - 1]),
-					   psprintf("%s.%s", options->database, options->collection)) == 0;
-		row->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
-		row->indexes = isnull[COLUMN_INDEXES - 1] ? (Datum) 0 :
-			PointerGetDatum(PG_DETOAST_DATUM_COPY(values[COLUMN_INDEXES - 1]));
+	if (HeapTupleIsValid(tuple) &&
+		strcmp(TextDatumGetCString(values[COLUMN_COLLECTION - 1]),
+			   psprintf("%s.%s", options->database, options->collection)) == 0)
+	{
+		bson_t	   *holder = bson_create_in(CurrentMemoryContext);
+		bson_iter_t iter;
+
+		statistics = palloc0(sizeof(MongoStatistics));
+		statistics->documents = DatumGetFloat8(values[COLUMN_DOCUMENTS - 1]);
+		/* NULL: MongoDB would not tell */
+		mongo_append_datum(holder, "indexes", -1, values[COLUMN_INDEXES - 1],
+						   isnull[COLUMN_INDEXES - 1], JSONOID, -1);
+		if (bson_iter_init_find(&iter, holder, "indexes"))
+			parse_indexes(&iter, statistics);
 	}
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
-	return found;
+	return statistics;
 }
 
 /*
@@ -563,34 +564,6 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
  * the row.
  *-------------------------------------------------------------------------
  */
-
-/*
- * read_statistics
- *		In the current memory context; NULL when there is nothing, or when it is
- *		about a collection that the table had before.
- */
-static MongoStatistics *
-read_statistics(Oid relid)
-{
-	MongoStatistics *statistics;
-	StatisticsRow row;
-
-	if (!read_statistics_row(relid, &row))
-		return NULL;
-
-	statistics = palloc0(sizeof(MongoStatistics));
-	statistics->documents = row.documents;
-	if (row.indexes != (Datum) 0)
-	{
-		bson_t	   *holder = bson_create_in(CurrentMemoryContext);
-		bson_iter_t iter;
-
-		mongo_append_datum(holder, "indexes", -1, row.indexes, false, JSONOID, -1);
-		if (bson_iter_init_find(&iter, holder, "indexes"))
-			parse_indexes(&iter, statistics);
-	}
-	return statistics;
-}
 
 const MongoStatistics *
 mongo_statistics_of(Oid relid)
