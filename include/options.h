@@ -39,11 +39,10 @@ extern const MongoAuthMechanism *mongo_auth_mechanism_named(const char *name);
 
 /*
  * mongo_auth_properties
- *		Add "NAME:value,NAME:value", of which some may be secret with 'secrets'; else false,
- *		with *problem a palloc'd sentence that shows no value.
+ *		Add "NAME:value,NAME:value", of which some may be secret with 'secrets'; what is
+ *		wrong with it as a palloc'd sentence that shows no value, or NULL.
  */
-extern bool mongo_auth_properties(const char *text, bool secrets,
-								  bson_t *properties, const char **problem);
+extern const char *mongo_auth_properties(const char *text, bool secrets, bson_t *document);
 
 /* ------------- The options, read from the rows of options.c ---------------- */
 

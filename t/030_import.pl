@@ -284,7 +284,7 @@ foreach my $case (
 	[ 'SCHEMA which', "OPTIONS (if_exists 'replace')", qr/invalid value for option "if_exists": "replace".*Valid values are: error, skip/s ],
 	[ 'SCHEMA which', "OPTIONS (arrays 'rows')", qr/invalid value for option "arrays": "rows".*Valid values are: columns, tables/s ],
 	[ 'SCHEMA which', "OPTIONS (depth '1')", qr/invalid option "depth".*sample_size, nesting, import_views, lower_case_names, arrays, if_exists, objectid/s ],
-	[ 'SCHEMA which', "OPTIONS (smaple_size '1')", qr/invalid option "smaple_size".*Perhaps you meant the option "sample_size"/s ])
+	[ 'SCHEMA which', "OPTIONS (smaple_size '1')", qr/invalid option "smaple_size".*Valid options in this context are: sample_size, nesting/s ])
 {
 	my ($what, $options, $message) = @$case;
 	(undef, undef, $stderr) =

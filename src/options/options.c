@@ -1,27 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * options.c
- *		The options of servers, user mappings, tables and columns.
+ *		The options of servers, user mappings, tables and columns, one row each: how they
+ *		are read, and what DDL checks.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "options_internal.h"
+#include "common.h"
 #include "convert.h"
 
 #include <float.h>
 #include <limits.h>
 
+#include "access/reloptions.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_user_mapping.h"
 #include "commands/defrem.h"
+#include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/formatting.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/syscache.h"
+#include "utils/jsonb.h"
 
 /* ------------- How the text of an option is read, by its kind ------------- */
 
@@ -49,8 +58,8 @@ parse_name(const MongoOption *option, const char *value, void *field)
 	*(const char **) field = value;
 }
 
-void
-mongo_parse_path(const MongoOption *option, const char *value, void *field)
+static void
+parse_path(const MongoOption *option, const char *value, void *field)
 {
 	size_t		length = strlen(value);
 
@@ -247,6 +256,425 @@ parse_bson_type(const MongoOption *option, const char *value, void *field)
 	*(bson_type_t *) field = bson_type_codes[find_choice(option, value)];
 }
 
+/*-------------------------------------------------------------------------
+ * What DDL checks of an option's value beyond its form: URIs, who may name
+ * files, write concerns, compressors, hints, pipelines, arrays to unwind, keys.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * require_file_privilege
+ *		Only who may read the database server's files may name one.
+ *
+ * The backend opens these files with its own rights, and shows a certificate
+ * to whatever host the same user has named.  'reason' is a sentence.
+ */
+static void
+require_file_privilege(const char *option_name, const char *reason)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to set option \"%s\"", option_name),
+				 errdetail_internal("%s", reason),
+				 errhint("Only superusers and members of pg_read_server_files may create or alter an object that has this option.")));
+}
+
+static void
+check_file(const MongoOption *option, const char *value pg_attribute_unused())
+{
+	require_file_privilege(option->name, "It names a file on the database server.");
+}
+
+/*
+ * refuse_uri
+ *		Raise for a URI that holds what it must not, showing it neither to the client nor
+ *		in the server's log.
+ */
+static void
+refuse_uri(const MongoUriRefusal *refusal)
+{
+	if (refusal != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"uri\" must not hold %s", refusal->name),
+				 errdetail_internal("%s", refusal->detail),
+				 errhint("%s", refusal->hint),
+				 errhidestmt(true), errhidecontext(true)));
+}
+
+/* file_reason: what in a URI names a file of the server's, as a sentence; NULL: nothing. */
+static const char *
+file_reason(const mongoc_uri_t *uri)
+{
+	static const char *const file_options[] = {
+		MONGOC_URI_TLSCERTIFICATEKEYFILE, MONGOC_URI_TLSCAFILE,
+		/* older names; libmongoc 2 has no macros for them */
+		"sslclientcertificatekeyfile", "sslcertificateauthorityfile"
+	};
+
+	for (size_t i = 0; i < lengthof(file_options); i++)
+	{
+		if (mongoc_uri_has_option(uri, file_options[i]))
+			return psprintf("Its %s names a file on the database server.", file_options[i]);
+	}
+	return NULL;
+}
+
+/*
+ * check_compressors
+ *		Each of a list of names, 'length' bytes in all, must be there.
+ */
+static void
+check_compressors(const char *option_name, const char *list, size_t length)
+{
+	const char *end = list + length;
+
+	for (;;)
+	{
+		const char *comma = memchr(list, ',', end - list);
+		size_t		size = (comma ? comma : end) - list;
+
+		if (mongo_compressor_named(list, size) == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("invalid value for option \"%s\": there is no compressor \"%s\"",
+							option_name, pnstrdup(list, size)),
+					 errhint("Valid values are names from this list, separated by commas, the preferred one first: %s.",
+							 mongo_compressor_names())));
+		if (comma == NULL)
+			return;
+		list = comma + 1;
+	}
+}
+
+static void
+check_compressors_option(const MongoOption *option, const char *value)
+{
+	check_compressors(option->name, value, strlen(value));
+}
+
+/* The driver would only warn of a compressor that it does not have. */
+static void
+check_uri_compressors(const char *option_name, const char *uri)
+{
+	char	   *folded = asc_tolower(uri, strlen(uri));
+	const char *key = "compressors=";
+
+	for (char *p = strpbrk(folded, "?&"); p != NULL; p = strpbrk(p + 1, "?&"))
+	{
+		char	   *value = p + 1 + strlen(key);
+
+		if (strncmp(p + 1, key, strlen(key)) == 0)
+			check_compressors(option_name, value, strcspn(value, "&"));
+	}
+}
+
+/*
+ * check_uri parses as the driver will.  No host is looked up, not even for
+ * mongodb+srv.
+ */
+static void
+check_uri(const MongoOption *option, const char *value)
+{
+	bson_error_t error;
+	const mongoc_uri_t *uri;
+	const char *reason;
+
+	/* first, as the driver's messages repeat what they complain about */
+	refuse_uri(mongo_uri_refusal_of_text(value));
+
+	uri = mongo_uri_parse(value, &error);
+	if (uri == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"uri\""),
+				 errdetail("%s.", mongo_uri_printable(error.message, true)),
+				 errhint("A URI looks like mongodb://host1:27017,host2:27017/?replicaSet=name or mongodb+srv://host/."),
+				 errhidestmt(true), errhidecontext(true)));
+	refuse_uri(mongo_uri_refusal(uri));
+
+	reason = file_reason(uri);
+	/* as w=0, safe=false, or a negative w */
+	if (!mongo_uri_is_acknowledged(uri))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": writes would not be acknowledged",
+						option->name),
+				 errdetail("With \"w=0\" MongoDB does not tell whether it has written anything."),
+				 errhint("Allowed for \"w\" are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
+	check_uri_compressors(option->name, value);
+
+	/* a misspelt option of the URI, say, which the driver passes over */
+	if (mongo_last_driver_message()[0] != '\0')
+		ereport(WARNING,
+				(errmsg("option \"uri\": %s",
+						mongo_uri_printable(mongo_last_driver_message(), false))));
+
+	if (reason != NULL)
+		require_file_privilege(option->name, reason);
+}
+
+/* check_address: what does it look like that is no host? */
+static void
+check_address(const MongoOption *option, const char *value)
+{
+	/* the value is not shown: it may hold a password */
+	if (strstr(value, "://") != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": it is a connection string",
+						option->name),
+				 errhint("Use the option \"uri\" for a connection string, and a user mapping for a user name and a password."),
+				 errhidestmt(true), errhidecontext(true)));
+}
+
+/* check_max_connections: sessions know of each other by shared memory alone. */
+static void
+check_max_connections(const MongoOption *option, const char *value)
+{
+	if (strcmp(value, "0") != 0 && !mongo_is_preloaded)
+		ereport(WARNING,
+				(errmsg("option \"%s\" has no effect yet", option->name),
+				 errhint("Add mongo_fdw to shared_preload_libraries and restart PostgreSQL.")));
+}
+
+static void
+check_mechanism(const MongoOption *option, const char *value)
+{
+	const MongoAuthMechanism *mechanism = mongo_auth_mechanism_named(value);
+
+	if (mechanism->is_ambient)
+		require_file_privilege(option->name, psprintf("%s uses the identity of the database server.",
+													  mechanism->name));
+}
+
+/* check_properties: raise for what is wrong with them, showing no value. */
+static void
+check_properties(const MongoOption *option, const char *value, bool secrets)
+{
+	const char *problem = mongo_auth_properties(value, secrets,
+												bson_create_in(CurrentMemoryContext));
+
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\"", option->name),
+				 errdetail_internal("%s", problem),
+				 errhint("Properties look like SERVICE_NAME:mongodb,CANONICALIZE_HOST_NAME:true."),
+				 errhidestmt(true), errhidecontext(true)));
+}
+
+/* check_open_properties: those of a server, which everyone can read. */
+static void
+check_open_properties(const MongoOption *option, const char *value)
+{
+	check_properties(option, value, false);
+}
+
+static void
+check_secret_properties(const MongoOption *option, const char *value)
+{
+	check_properties(option, value, true);
+}
+
+/* check_write_concern: a write that nobody acknowledges may be lost unseen. */
+static void
+check_write_concern(const MongoOption *option, const char *value)
+{
+	if (strspn(value, "0123456789") == strlen(value) &&
+		(strlen(value) > 2 || atoi(value) < 1 || atoi(value) > 50))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": %s", option->name, value),
+				 errhint("Valid values are numbers of members from 1 to 50, \"majority\", and names that the replica set defines.")));
+}
+
+static void
+check_hint(const MongoOption *option pg_attribute_unused(), const char *value)
+{
+	if (value[0] == '{')
+		DirectFunctionCall1(json_in, CStringGetDatum(value));
+}
+
+pg_noreturn static void
+refuse_pipeline(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for option \"pipeline\""),
+			 errdetail_internal("%s", detail),
+			 errhint("A pipeline is a JSON array of stages, as in [{\"$match\": {\"status\": \"paid\"}}, {\"$unwind\": \"$lines\"}].")));
+}
+
+/* check_stage: {"$name": ...}, which reads. */
+static void
+check_stage(JsonbContainer *stage)
+{
+	static const char *const writing_stages[] = {"$out", "$merge"};
+	JsonbIterator *iterator = JsonbIteratorInit(stage);
+	JsonbValue	name;
+
+	if (JsonbIteratorNext(&iterator, &name, true) != WJB_BEGIN_OBJECT ||
+		name.val.object.nPairs != 1 ||
+		JsonbIteratorNext(&iterator, &name, true) != WJB_KEY ||
+		name.val.string.len == 0 || name.val.string.val[0] != '$')
+		refuse_pipeline("A stage is an object whose only member is named as the stage is, such as \"$match\".");
+	for (size_t i = 0; i < lengthof(writing_stages); i++)
+	{
+		if ((size_t) name.val.string.len == strlen(writing_stages[i]) &&
+			memcmp(name.val.string.val, writing_stages[i], name.val.string.len) == 0)
+			refuse_pipeline(psprintf("A table's pipeline cannot write, as %s does.",
+									 writing_stages[i]));
+	}
+}
+
+static void
+check_pipeline(const MongoOption *option pg_attribute_unused(), const char *value)
+{
+	Jsonb	   *pipeline = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(value)));
+	uint32		nstages = JB_ROOT_COUNT(pipeline);
+
+	if (!JB_ROOT_IS_ARRAY(pipeline) || JB_ROOT_IS_SCALAR(pipeline))
+		refuse_pipeline("It is not an array.");
+	for (uint32 i = 0; i < nstages; i++)
+	{
+		JsonbValue *stage = getIthJsonbValueFromContainer(&pipeline->root, i);
+
+		if (stage->type != jbvBinary || !JsonContainerIsObject(stage->val.binary.data))
+			refuse_pipeline("One of its elements is not an object.");
+		check_stage(stage->val.binary.data);
+	}
+}
+
+/* refuse_list: 'detail' is a sentence. */
+pg_noreturn static void
+refuse_list(const char *option_name, const char *value, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value for option \"%s\": \"%s\"", option_name, value),
+			 errdetail_internal("%s", detail)));
+}
+
+/* refuse_repetition: of the name at a place by an earlier one. */
+static void
+refuse_repetition(const MongoOption *option, const char *value, List *names, int place)
+{
+	const char *name = list_nth(names, place);
+
+	for (int i = 0; i < place; i++)
+	{
+		if (strcmp(list_nth(names, i), name) == 0)
+			refuse_list(option->name, value, psprintf("\"%s\" is given twice.", name));
+	}
+}
+
+/* check_names: each a path that MongoDB can name. */
+static void
+check_names(const MongoOption *option, const char *value, List *names)
+{
+	ListCell   *cell;
+
+	foreach(cell, names)
+	{
+		const char *name = lfirst(cell);
+		const char *ignored;
+
+		parse_path(option, name, &ignored);
+		if (name[0] == '$' || strstr(name, ".$") != NULL)
+			refuse_list(option->name, value, "A field whose name begins with \"$\" cannot be named.");
+	}
+}
+
+static void
+check_unwind(const MongoOption *option, const char *value)
+{
+	List	   *paths = mongo_split_list(value);
+
+	check_names(option, value, paths);
+	for (int i = 0; i < list_length(paths); i++)
+	{
+		const char *path = list_nth(paths, i);
+
+		if (mongo_path_is_under(path, "_id"))
+			refuse_list(option->name, value, "An _id has no elements.");
+		for (int j = 0; j < i; j++)
+		{
+			const char *earlier = list_nth(paths, j);
+
+			if (strcmp(path, earlier) != 0 && mongo_path_is_under(earlier, path))
+				refuse_list(option->name, value,
+							psprintf("\"%s\" must stand before \"%s\", which is in its elements.",
+									 path, earlier));
+		}
+	}
+}
+
+static void
+check_ordinality(const MongoOption *option, const char *value)
+{
+	List	   *names = mongo_split_list(value);
+
+	check_names(option, value, names);
+	for (int i = 0; i < list_length(names); i++)
+	{
+		const char *name = list_nth(names, i);
+
+		if (strchr(name, '.') != NULL || strcmp(name, "_id") == 0)
+			refuse_list(option->name, value,
+						"An ordinality is the name of a field that the documents need not have, without dots.");
+		refuse_repetition(option, value, names, i);
+	}
+}
+
+static void
+check_key_columns(const MongoOption *option, const char *value)
+{
+	List	   *names = mongo_split_list(value);
+
+	for (int i = 0; i < list_length(names); i++)
+	{
+		const char *name = list_nth(names, i);
+
+		if (*name == '\0')
+			refuse_list(option->name, value, "A column's name is missing.");
+		refuse_repetition(option, value, names, i);
+	}
+}
+
+/*
+ * check_unwind_options
+ *		What of the options of one table only makes sense together: 'unwind',
+ *		'ordinality' and 'unwind_empty' are their values, NULL where not given.
+ *		Raises 22023.
+ */
+static void
+check_unwind_options(const char *unwind, const char *ordinality, const char *unwind_empty)
+{
+	List	   *paths = mongo_split_list(unwind);
+	List	   *names = mongo_split_list(ordinality);
+	ListCell   *path;
+	ListCell   *name;
+
+	if (unwind == NULL && (ordinality != NULL || unwind_empty != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("option \"%s\" cannot be given without option \"unwind\"",
+						ordinality != NULL ? "ordinality" : "unwind_empty")));
+	if (list_length(names) > list_length(paths))
+		refuse_list("ordinality", ordinality, "It has more names than \"unwind\" has paths.");
+	foreach(path, paths)
+	{
+		foreach(name, names)
+		{
+			if (mongo_path_is_under(lfirst(path), lfirst(name)))
+				refuse_list("ordinality", ordinality,
+							psprintf("\"%s\" is where the elements are.", (char *) lfirst(name)));
+		}
+	}
+}
+
 /* ----------------------- The options, one row each ------------------------ */
 
 /* In the order of MongoTypeMismatch. */
@@ -281,26 +709,26 @@ static const char *const read_concerns[] = {
 const MongoOption mongo_option_table[] =
 {
 	/* where the server is, and who we are there */
-	{"uri", ON_SERVER, parse_name, mongo_check_uri, CONNECTION(uri)},
-	{"address", ON_SERVER, parse_name, mongo_check_address, CONNECTION(address), "127.0.0.1"},
+	{"uri", ON_SERVER, parse_name, check_uri, CONNECTION(uri)},
+	{"address", ON_SERVER, parse_name, check_address, CONNECTION(address), "127.0.0.1"},
 	{"port", ON_SERVER, parse_port, NULL, CONNECTION(port), "27017", BETWEEN(0, 65535)},
 	{"replica_set", ON_SERVER, parse_name, NULL, CONNECTION(replica_set)},
 	{"read_preference", ON_SERVER, parse_read_mode, NULL, CONNECTION(read_mode), .choices = read_preferences},
 	{"authentication_database", ON_SERVER | ON_MAPPING, parse_name, NULL, CONNECTION(authentication_database)},
-	{"auth_mechanism", ON_SERVER | ON_MAPPING, parse_word, mongo_check_mechanism, CONNECTION(auth_mechanism), .choices = mongo_auth_mechanism_names},
-	{"auth_properties", ON_SERVER, parse_name, mongo_check_open_properties, CONNECTION(auth_properties)},
-	{"auth_properties", ON_MAPPING, parse_name, mongo_check_properties, CONNECTION(auth_properties)},
+	{"auth_mechanism", ON_SERVER | ON_MAPPING, parse_word, check_mechanism, CONNECTION(auth_mechanism), .choices = mongo_auth_mechanism_names},
+	{"auth_properties", ON_SERVER, parse_name, check_open_properties, CONNECTION(auth_properties)},
+	{"auth_properties", ON_MAPPING, parse_name, check_secret_properties, CONNECTION(auth_properties)},
 	{"username", ON_MAPPING, parse_name, NULL, CONNECTION(username)},
 	{"password", ON_MAPPING, parse_string, NULL, CONNECTION(password)},
-	{"password_file", ON_MAPPING, parse_name, mongo_check_file, CONNECTION(password_file)},
+	{"password_file", ON_MAPPING, parse_name, check_file, CONNECTION(password_file)},
 
 	/* TLS */
 	{"ssl", ON_SERVER, parse_boolean, NULL, CONNECTION(ssl), "false"},
-	{"pem_file", ON_SERVER | ON_MAPPING, parse_name, mongo_check_file, CONNECTION(pem_file)},
+	{"pem_file", ON_SERVER | ON_MAPPING, parse_name, check_file, CONNECTION(pem_file)},
 	{"pem_pwd", ON_SERVER | ON_MAPPING, parse_string, NULL, CONNECTION(pem_pwd)},
-	{"ca_file", ON_SERVER, parse_name, mongo_check_file, CONNECTION(ca_file)},
-	{"ca_dir", ON_SERVER, parse_name, mongo_check_file, CONNECTION(ca_dir)},
-	{"crl_file", ON_SERVER, parse_name, mongo_check_file, CONNECTION(crl_file)},
+	{"ca_file", ON_SERVER, parse_name, check_file, CONNECTION(ca_file)},
+	{"ca_dir", ON_SERVER, parse_name, check_file, CONNECTION(ca_dir)},
+	{"crl_file", ON_SERVER, parse_name, check_file, CONNECTION(crl_file)},
 	{"weak_cert_validation", ON_SERVER, parse_boolean, NULL, CONNECTION(weak_cert_validation), "false"},
 
 	/* how connections behave */
@@ -314,18 +742,18 @@ const MongoOption mongo_option_table[] =
 	{"keepalives_interval", ON_SERVER, parse_integer, NULL, CONNECTION(tcp.keepalives_interval), "10", BETWEEN(0, 32767)},
 	{"keepalives_count", ON_SERVER, parse_integer, NULL, CONNECTION(tcp.keepalives_count), "6", BETWEEN(0, 127)},
 	{"tcp_user_timeout", ON_SERVER, parse_integer, NULL, CONNECTION(tcp.user_timeout), "120000", BETWEEN(0, INT_MAX)},
-	{"compressors", ON_SERVER, parse_name, mongo_check_compressors, CONNECTION(compressors)},
+	{"compressors", ON_SERVER, parse_name, check_compressors_option, CONNECTION(compressors)},
 	{"keep_connections", ON_SERVER, parse_boolean, NULL, CONNECTION(keep_connections), "true"},
 	{"async_connections", ON_SERVER, parse_integer, NULL, CONNECTION(async_connections), "4", BETWEEN(1, 1000)},
-	{"max_connections", ON_SERVER, parse_integer, mongo_check_max_connections, CONNECTION(max_connections), "0", BETWEEN(0, 100000)},
+	{"max_connections", ON_SERVER, parse_integer, check_max_connections, CONNECTION(max_connections), "0", BETWEEN(0, 100000)},
 	{"idle_timeout", ON_SERVER, parse_duration, NULL, CONNECTION(idle_timeout), "0", BETWEEN(0, INT_MAX)},
 
 	/* which collection */
 	{"database", ON_TABLE, parse_name, NULL, TABLE(database), "test"},
 	{"collection", ON_TABLE, parse_name, NULL, TABLE(collection)},
-	{"pipeline", ON_TABLE, parse_name, mongo_check_pipeline, TABLE(pipeline)},
-	{"unwind", ON_TABLE, parse_name, mongo_check_unwind, TABLE(unwind)},
-	{"ordinality", ON_TABLE, parse_name, mongo_check_ordinality, TABLE(ordinality)},
+	{"pipeline", ON_TABLE, parse_name, check_pipeline, TABLE(pipeline)},
+	{"unwind", ON_TABLE, parse_name, check_unwind, TABLE(unwind)},
+	{"ordinality", ON_TABLE, parse_name, check_ordinality, TABLE(ordinality)},
 	{"unwind_empty", ON_TABLE, parse_boolean, NULL, TABLE(unwind_empty), "false"},
 	{"allow_javascript", ON_SERVER, parse_boolean, NULL, TABLE(allow_javascript), "false"},
 
@@ -336,8 +764,8 @@ const MongoOption mongo_option_table[] =
 	{"fdw_tuple_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_tuple_cost), "0.1", BETWEEN(0, 1e15)},
 	{"fdw_lookup_cost", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(fdw_lookup_cost), "5", BETWEEN(0, 1e15)},
 	{"remote_parallelism", ON_SERVER | ON_TABLE, parse_number, NULL, TABLE(remote_parallelism), "1", BETWEEN(0, 1000)},
-	{"parallel_field", ON_TABLE, mongo_parse_path, NULL, TABLE(parallel_field), "_id"},
-	{"hint", ON_TABLE, parse_name, mongo_check_hint, TABLE(hint)},
+	{"parallel_field", ON_TABLE, parse_path, NULL, TABLE(parallel_field), "_id"},
+	{"hint", ON_TABLE, parse_name, check_hint, TABLE(hint)},
 	{"enable_join_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_join_pushdown), "true"},
 	{"enable_aggregate_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_aggregate_pushdown), "true"},
 	{"enable_order_by_pushdown", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(enable_order_by_pushdown), "true"},
@@ -361,14 +789,14 @@ const MongoOption mongo_option_table[] =
 	{"write_null", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(write_null), "false"},
 	{"generated_id", ON_SERVER | ON_TABLE, parse_boolean, NULL, TABLE(generated_id), "false"},
 	{"insert_mode", ON_TABLE, parse_choice, NULL, TABLE(insert_mode), "insert", .choices = insert_modes},
-	{"key_columns", ON_TABLE, parse_name, mongo_check_key_columns, TABLE(key_columns)},
+	{"key_columns", ON_TABLE, parse_name, check_key_columns, TABLE(key_columns)},
 	{"transactions", ON_SERVER, parse_choice, NULL, CONNECTION(transactions), "auto", .choices = transaction_modes},
-	{"write_concern", ON_SERVER, parse_name, mongo_check_write_concern, CONNECTION(write_concern)},
+	{"write_concern", ON_SERVER, parse_name, check_write_concern, CONNECTION(write_concern)},
 	{"read_concern", ON_SERVER, parse_word, NULL, CONNECTION(read_concern), .choices = read_concerns},
 
 	/* columns; column_name is what a fork of the older wrapper calls a path */
-	{"path", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
-	{"column_name", ON_COLUMN, mongo_parse_path, NULL, COLUMN(path)},
+	{"path", ON_COLUMN, parse_path, NULL, COLUMN(path)},
+	{"column_name", ON_COLUMN, parse_path, NULL, COLUMN(path)},
 	{"indexed", ON_COLUMN, parse_indexed, NULL, COLUMN(indexed)},
 	{"bson_type", ON_COLUMN, parse_bson_type, NULL, COLUMN(bson_type), .choices = bson_type_choices},
 
@@ -395,295 +823,172 @@ mongo_find_option(const char *name, int object)
 	return NULL;
 }
 
-/* ----------- The options in force, as the structs of options.h ------------ */
-
-/* documents a getMore asks for first, where fetch_size is not given */
-#define FIRST_FETCH_SIZE	10000
-
-/* read_defaults: what the rows of the table say that holds when nothing is given. */
-static void
-read_defaults(void *result, MongoOptionTarget target)
-{
-	for (int i = 0; i < mongo_option_count; i++)
-	{
-		const MongoOption *option = &mongo_option_table[i];
-		MongoOption unbounded = *option;
-
-		if (option->target != target || option->initial == NULL)
-			continue;
-
-		/* a default may say "not given" by a value nobody else may give */
-		unbounded.min = -DBL_MAX;
-		option->parse(&unbounded, option->initial, (char *) result + option->offset);
-	}
-}
-
-/*
- * What holds when nothing is given, parsed once in a session: each transaction
- * that writes asks for a connection's options.  Strings are those of the table.
- */
-static MongoConnectionOptions connection_defaults;
-static MongoTableOptions table_defaults;
-
-static void
-learn_defaults(void)
-{
-	static bool learned = false;
-
-	if (learned)
-		return;
-	read_defaults(&connection_defaults, TARGET_CONNECTION);
-	read_defaults(&table_defaults, TARGET_TABLE);
-	learned = true;
-}
-
-/* read_options: those of one object that belong to the struct; others are passed over. */
-static void
-read_options(void *result, MongoOptionTarget target, int object, List *definitions)
-{
-	ListCell   *cell;
-
-	foreach(cell, definitions)
-	{
-		DefElem    *definition = lfirst_node(DefElem, cell);
-		const MongoOption *option = mongo_find_option(definition->defname, object);
-
-		if (option != NULL && option->target == target)
-			option->parse(option, defGetString(definition),
-						  (char *) result + option->offset);
-	}
-}
-
-MongoConnectionOptions *
-mongo_connection_options(ForeignServer *server, UserMapping *user)
-{
-	MongoConnectionOptions *result = palloc(sizeof(MongoConnectionOptions));
-
-	learn_defaults();
-	*result = connection_defaults;
-	result->server_name = server->servername;
-	read_options(result, TARGET_CONNECTION, ON_SERVER, server->options);
-	read_options(result, TARGET_CONNECTION, ON_MAPPING, user->options);
-
-	return result;
-}
-
-MongoImportOptions
-mongo_import_options(List *definitions)
-{
-	MongoImportOptions result = {0};
-	ListCell   *cell;
-
-	foreach(cell, definitions)
-		mongo_require_option(lfirst_node(DefElem, cell)->defname, ON_IMPORT);
-	read_defaults(&result, TARGET_IMPORT);
-	read_options(&result, TARGET_IMPORT, ON_IMPORT, definitions);
-	return result;
-}
-
-/*
- * mongo_read_concern
+/*-------------------------------------------------------------------------
+ * What CREATE and ALTER may say: refuse options that are unknown, out of
+ * place, bad or contradictory.
  *
- * Planning asks for it, so the other options are not read.
+ * Runs at DDL time and never touches the network.
+ *-------------------------------------------------------------------------
  */
-const char *
-mongo_read_concern(ForeignServer *server)
+
+/* The catalogs whose rows carry options, and what hints call their objects. */
+static const struct
+{
+	Oid			catalog;
+	int			object;
+	const char *name;
+}			objects[] =
+{
+	{ForeignServerRelationId, ON_SERVER, "servers"},
+	{UserMappingRelationId, ON_MAPPING, "user mappings"},
+	{ForeignTableRelationId, ON_TABLE, "foreign tables"},
+	{AttributeRelationId, ON_COLUMN, "columns"},
+};
+
+/* Options that say the same thing twice when both are given. */
+static const struct
+{
+	const char *first;
+	const char *second;
+}			contradictory_options[] =
+{
+	{"uri", "address"},
+	{"uri", "port"},
+	{"uri", "replica_set"},
+	{"uri", "read_preference"},
+	{"uri", "ssl"},
+	{"uri", "write_concern"},
+	{"uri", "read_concern"},
+	{"uri", "compressors"},
+	{"password", "password_file"},
+	{"appname", "application_name"},
+	{"path", "column_name"},
+};
+
+/* given: the value of an option, or NULL. */
+static const char *
+given(List *definitions, const char *name)
 {
 	ListCell   *cell;
 
-	foreach(cell, server->options)
+	foreach(cell, definitions)
 	{
-		DefElem    *option = lfirst_node(DefElem, cell);
-		const mongoc_uri_t *uri;
-		bson_error_t error;
-
-		if (strcmp(option->defname, "read_concern") == 0)
-			return defGetString(option);
-		if (strcmp(option->defname, "uri") != 0)
-			continue;
-		uri = mongo_uri_parse(defGetString(option), &error);
-		if (uri != NULL)
-			return mongoc_read_concern_get_level(mongoc_uri_get_read_concern(uri));
+		if (strcmp(lfirst_node(DefElem, cell)->defname, name) == 0)
+			return defGetString(lfirst(cell));
 	}
 	return NULL;
 }
 
-/*-------------------------------------------------------------------------
- * The options of tables and columns, remembered until they change.
- *
- * Reading them takes several catalog lookups and the parsing of texts, which
- * is a tenth of what this backend computes for a point query.
- *-------------------------------------------------------------------------
+/* owners_of_option: "servers and user mappings", which have it; NULL: nothing has. */
+static const char *
+owners_of_option(const char *name)
+{
+	const char *owners = NULL;
+
+	for (size_t i = 0; i < lengthof(objects); i++)
+	{
+		if (mongo_find_option(name, objects[i].object) != NULL)
+			owners = owners == NULL ? objects[i].name :
+				psprintf("%s and %s", owners, objects[i].name);
+	}
+	return owners;
+}
+
+/* option_names: of all that objects of this kind take, as a list. */
+static const char *
+option_names(int object)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < mongo_option_count; i++)
+	{
+		if ((mongo_option_table[i].objects & object) != 0)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", mongo_option_table[i].name);
+	}
+	return names.data;
+}
+
+const MongoOption *
+mongo_require_option(const char *name, int object)
+{
+	const MongoOption *option = mongo_find_option(name, object);
+	const char *owners;
+
+	if (option != NULL)
+		return option;
+	owners = owners_of_option(name);
+	ereport(ERROR,
+			(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+			 errmsg("invalid option \"%s\"", name),
+			 object == 0 ? errhint("There are no valid options in this context.") :
+			 owners != NULL ? errhint("It is an option of %s.", owners) :
+			 errhint("Valid options in this context are: %s", option_names(object))));
+}
+
+/* check_contradictions: raise for options of which one makes the other needless. */
+static void
+check_contradictions(List *definitions)
+{
+	for (size_t i = 0; i < lengthof(contradictory_options); i++)
+	{
+		const char *first = contradictory_options[i].first;
+		const char *second = contradictory_options[i].second;
+
+		if (given(definitions, first) != NULL && given(definitions, second) != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("options \"%s\" and \"%s\" cannot be given together",
+							first, second),
+					 errhint("Remove \"%s\"; \"%s\" can say the same.",
+							 second, first)));
+	}
+}
+
+/*
+ * mongo_fdw_validator
+ *		Refuse options that are unknown, out of place, bad or contradictory.
  */
+PG_FUNCTION_INFO_V1(mongo_fdw_validator);
 
-/* What is known of a table, in a memory context of its own. */
-typedef struct KnownTable
+Datum
+mongo_fdw_validator(PG_FUNCTION_ARGS)
 {
-	MongoTableOptions *options; /* NULL: not read yet */
-	int			ncolumns;		/* length of columns[] */
-	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
-	MongoKept	kept;
-} KnownTable;
+	List	   *definitions = untransformRelOptions(PG_GETARG_DATUM(0));
+	int			object = 0;		/* of the wrapper itself, which takes none */
+	ListCell   *cell;
 
-typedef struct KnownTableEntry
-{
-	Oid			relid;			/* hash key */
-	KnownTable *table;			/* NULL: there was no memory for it */
-} KnownTableEntry;
-
-static HTAB *known_tables = NULL;
-
-/* forget_table: somebody may read what is known until the transaction is over. */
-static void
-forget_table(KnownTableEntry *entry)
-{
-	KnownTable *table = entry->table;
-
-	hash_search(known_tables, &entry->relid, HASH_REMOVE, NULL);
-	if (table == NULL)
-		return;
-	if (TopTransactionContext != NULL)
-		MemoryContextSetParent(table->kept.context, TopTransactionContext);
-	else
-		MemoryContextDelete(table->kept.context);
-}
-
-/* Relcache callback: a table or its columns have changed, or it was analyzed; InvalidOid: any. */
-static void
-table_has_changed(Datum arg pg_attribute_unused(), Oid relid)
-{
-	HASH_SEQ_STATUS status;
-	KnownTableEntry *entry;
-
-	if (OidIsValid(relid))
+	for (size_t i = 0; i < lengthof(objects); i++)
 	{
-		entry = hash_search(known_tables, &relid, HASH_FIND, NULL);
-		if (entry != NULL)
-			forget_table(entry);
-		return;
+		if (objects[i].catalog == PG_GETARG_OID(1))
+			object = objects[i].object;
 	}
-	hash_seq_init(&status, known_tables);
-	while ((entry = hash_seq_search(&status)) != NULL)
-		forget_table(entry);
-}
 
-/* Syscache callback: options of some server, which hold for any of its tables, or of a table. */
-static void
-options_have_changed(Datum arg, int cacheid pg_attribute_unused(),
-					 uint32 hashvalue pg_attribute_unused())
-{
-	table_has_changed(arg, InvalidOid);
-}
-
-/* known_table: it stays until the end of the transaction, whatever changes meanwhile. */
-static KnownTable *
-known_table(Oid relid)
-{
-	KnownTableEntry *entry;
-	bool		found;
-
-	if (known_tables == NULL)
+	foreach(cell, definitions)
 	{
-		HASHCTL		control = {
-			.keysize = sizeof(Oid),
-			.entrysize = sizeof(KnownTableEntry),
-			.hcxt = CacheMemoryContext,
-		};
+		DefElem    *definition = lfirst_node(DefElem, cell);
+		const MongoOption *option = mongo_require_option(definition->defname, object);
+		const char *value = defGetString(definition);
+		union
+		{
+			const char *string;
+			double		number;
+			int			integer;
+			uint32		features;
+			mongoc_read_mode_t read_mode;
+			bool		boolean;
+		}			ignored;
 
-		known_tables = hash_create("mongo_fdw tables", 16, &control,
-								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		CacheRegisterRelcacheCallback(table_has_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(FOREIGNTABLEREL, options_have_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_have_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(USERMAPPINGOID, options_have_changed, (Datum) 0);
+		option->parse(option, value, &ignored);
+		if (option->check != NULL)
+			option->check(option, value);
 	}
-	entry = hash_search(known_tables, &relid, HASH_ENTER, &found);
-	if (!found)
-		entry->table = NULL;
-	if (entry->table == NULL)
-	{
-		/*
-		 * the cache's only when it is complete, so that an ERROR leaves
-		 * nothing
-		 */
-		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw table",
-													  ALLOCSET_SMALL_SIZES);
-		KnownTable *table = MemoryContextAllocZero(context, sizeof(KnownTable));
 
-		table->kept.context = context;
-		MemoryContextSetParent(context, CacheMemoryContext);
-		entry->table = table;
-	}
-	return entry->table;
-}
+	check_contradictions(definitions);
+	if (object == ON_TABLE)
+		check_unwind_options(given(definitions, "unwind"),
+							 given(definitions, "ordinality"),
+							 given(definitions, "unwind_empty"));
 
-MongoKept *
-mongo_kept(Oid foreigntableid)
-{
-	return &known_table(foreigntableid)->kept;
-}
-
-static MongoTableOptions *
-read_table_options(Oid relid)
-{
-	MongoTableOptions *result = palloc(sizeof(MongoTableOptions));
-	ForeignTable *table = GetForeignTable(relid);
-	ForeignServer *server = GetForeignServer(table->serverid);
-
-	learn_defaults();
-	*result = table_defaults;
-	read_options(result, TARGET_TABLE, ON_SERVER, server->options);
-	read_options(result, TARGET_TABLE, ON_TABLE, table->options);
-	if (result->collection == NULL)
-		result->collection = get_rel_name(relid);
-	result->batches_grow = result->fetch_size == 0;
-	if (result->batches_grow)
-		result->fetch_size = FIRST_FETCH_SIZE;
-	return result;
-}
-
-const MongoTableOptions *
-mongo_table_options(Oid foreigntableid)
-{
-	KnownTable *table = known_table(foreigntableid);
-
-	if (table->options == NULL)
-	{
-		MemoryContext previous = MemoryContextSwitchTo(table->kept.context);
-
-		table->options = read_table_options(foreigntableid);
-		MemoryContextSwitchTo(previous);
-	}
-	return table->options;
-}
-
-const MongoColumnOptions *
-mongo_column_options(Oid foreigntableid, AttrNumber attnum)
-{
-	KnownTable *table = known_table(foreigntableid);
-	MemoryContext previous;
-	MongoColumnOptions *options;
-
-	if (attnum <= table->ncolumns && table->columns[attnum - 1] != NULL)
-		return table->columns[attnum - 1];
-
-	previous = MemoryContextSwitchTo(table->kept.context);
-	options = palloc0(sizeof(MongoColumnOptions));
-	read_options(options, TARGET_COLUMN, ON_COLUMN,
-				 GetForeignColumnOptions(foreigntableid, attnum));
-	if (options->path == NULL)
-		options->path = get_attname(foreigntableid, attnum, false);
-	options->path = mongo_to_utf8(options->path);
-	if (attnum > table->ncolumns)
-	{
-		MongoColumnOptions **columns = palloc0(sizeof(*columns) * (attnum + 8));
-
-		if (table->ncolumns > 0)
-			memcpy(columns, table->columns, sizeof(*columns) * table->ncolumns);
-		table->columns = columns;
-		table->ncolumns = attnum + 8;
-	}
-	table->columns[attnum - 1] = options;
-	MemoryContextSwitchTo(previous);
-	return options;
+	PG_RETURN_VOID();
 }

@@ -72,28 +72,6 @@ extern const char *const mongo_auth_mechanism_names[];
  */
 extern char *mongo_uri_printable(const char *message, bool is_error);
 
-/* ---------- What DDL checks of an option's value beyond its form ---------- */
-
-/*
- * Checks that only DDL has need of.  They raise 22023, 42501 where an option
- * gives away what the database server may read or be, and 22P02 for what is no
- * JSON.
- */
-extern MongoOptionCheck mongo_check_uri;
-extern MongoOptionCheck mongo_check_address;
-extern MongoOptionCheck mongo_check_file;
-extern MongoOptionCheck mongo_check_max_connections;
-extern MongoOptionCheck mongo_check_mechanism;
-extern MongoOptionCheck mongo_check_open_properties;
-extern MongoOptionCheck mongo_check_properties;
-extern MongoOptionCheck mongo_check_write_concern;
-extern MongoOptionCheck mongo_check_compressors;
-extern MongoOptionCheck mongo_check_hint;
-extern MongoOptionCheck mongo_check_pipeline;
-extern MongoOptionCheck mongo_check_unwind;
-extern MongoOptionCheck mongo_check_ordinality;
-extern MongoOptionCheck mongo_check_key_columns;
-
 /*
  * mongo_require_option
  *		The row of an option that objects of this kind take.  Raises HV00D where there is
@@ -101,11 +79,7 @@ extern MongoOptionCheck mongo_check_key_columns;
  */
 extern const MongoOption *mongo_require_option(const char *name, int object);
 
-/*
- * Field names with dots between them, a const char *; names of features with commas between
- * them, a set of MongoFeature.  Or raise 22023.
- */
-extern MongoOptionParser mongo_parse_path;
+/* mongo_parse_features: a set of MongoFeature, of names with commas between; raises 22023. */
 extern MongoOptionParser mongo_parse_features;
 
 #endif							/* MONGO_FDW_OPTIONS_INTERNAL_H */

@@ -478,7 +478,8 @@ set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 	{
 		bson_t	   *properties = bson_create_in(CurrentMemoryContext);
 
-		if (!mongo_auth_properties(options->auth_properties, true, properties, &problem))
+		problem = mongo_auth_properties(options->auth_properties, true, properties);
+		if (problem != NULL)
 			return problem;
 		if (!mongoc_uri_set_mechanism_properties(uri, properties))
 			return "The option \"auth_properties\" is not valid.";

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * uri_text.c
- *		Texts of options with a form of their own, and the user mapping in force.
+ * login.c
+ *		How one logs in: URIs, mechanisms and the user mapping; and options that are lists.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,9 +10,7 @@
 #include "options_internal.h"
 #include "common.h"
 
-#include "access/htup_details.h"
-#include "access/reloptions.h"
-#include "catalog/pg_user_mapping.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/formatting.h"
@@ -182,6 +180,105 @@ mongo_uri_is_acknowledged(const mongoc_uri_t *uri)
 		w != MONGOC_WRITE_CONCERN_W_ERRORS_IGNORED;
 }
 
+/*-------------------------------------------------------------------------
+ * How one may log in to MongoDB: the mechanisms, and their properties.
+ *-------------------------------------------------------------------------
+ */
+
+static const MongoAuthMechanism mechanisms[] =
+{
+	/* user name, password, is_external, is_ambient */
+	{"SCRAM-SHA-1", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_REQUIRED, false, false},
+	{"SCRAM-SHA-256", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_REQUIRED, false, false},
+	/* the certificate may be the foreign server's own */
+	{"MONGODB-X509", MONGO_CREDENTIAL_OPTIONAL, MONGO_CREDENTIAL_UNUSED, true, true},
+	{"PLAIN", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_REQUIRED, true, false},
+	{"GSSAPI", MONGO_CREDENTIAL_REQUIRED, MONGO_CREDENTIAL_OPTIONAL, true, true},
+	{"MONGODB-AWS", MONGO_CREDENTIAL_OPTIONAL, MONGO_CREDENTIAL_OPTIONAL, true, true},
+};
+
+/* In the same order. */
+const char *const mongo_auth_mechanism_names[] = {
+	"SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509", "PLAIN", "GSSAPI", "MONGODB-AWS", NULL
+};
+
+const MongoAuthMechanism *
+mongo_auth_mechanism_named(const char *name)
+{
+	for (size_t i = 0; i < lengthof(mechanisms); i++)
+	{
+		if (pg_strcasecmp(mechanisms[i].name, name) == 0)
+			return &mechanisms[i];
+	}
+	return NULL;
+}
+
+/* The properties that may be given. */
+static const struct
+{
+	const char *name;
+	bool		is_secret;
+	bool		is_boolean;
+}			properties[] =
+{
+	{.name = "SERVICE_NAME"},
+	{.name = "SERVICE_REALM"},
+	{.name = "SERVICE_HOST"},
+	{.name = "CANONICALIZE_HOST_NAME", .is_boolean = true},
+	{.name = "AWS_SESSION_TOKEN", .is_secret = true},
+};
+
+/* add_property: what is wrong with it as a sentence, or NULL. */
+static const char *
+add_property(const char *name, const char *value, bool secrets, bson_t *document)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (size_t i = 0; i < lengthof(properties); i++)
+	{
+		const char *known = properties[i].name;
+
+		if (secrets || !properties[i].is_secret)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", known);
+		if (pg_strcasecmp(known, name) != 0)
+			continue;
+		if (properties[i].is_secret && !secrets)
+			return psprintf("The property %s is a secret, which belongs in a user mapping.", known);
+		if (*value == '\0')
+			return psprintf("The property %s is empty.", known);
+		if (properties[i].is_boolean && pg_strcasecmp(value, "true") != 0 &&
+			pg_strcasecmp(value, "false") != 0)
+			return psprintf("The property %s must be true or false.", known);
+		if (!bson_utf8_validate(value, strlen(value), false))
+			return psprintf("The property %s is not valid UTF-8.", known);
+		BSON_APPEND_UTF8(document, known, value);
+		return NULL;
+	}
+	return psprintf("The names of properties are %s.", names.data);
+}
+
+const char *
+mongo_auth_properties(const char *text, bool secrets, bson_t *document)
+{
+	const char *problem = NULL;
+
+	for (char *pair = pstrdup(text), *next; pair != NULL && problem == NULL; pair = next)
+	{
+		char	   *value;
+
+		next = strchr(pair, ',');
+		if (next != NULL)
+			*next++ = '\0';
+		value = strchr(pair, ':');
+		if (value == NULL)
+			return "A property is a name and a value with a colon between them.";
+		*value++ = '\0';
+		problem = add_property(pair, value, secrets, document);
+	}
+	return problem;
+}
+
 /* ------------------------- Options that are lists ------------------------- */
 
 List *
@@ -233,26 +330,10 @@ report_missing_mapping(Oid userid, Oid serverid)
 UserMapping *
 mongo_user_mapping(Oid userid, Oid serverid)
 {
-	UserMapping *mapping;
-	HeapTuple	tuple;
-	Datum		options;
-	bool		isnull;
-
-	tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(userid),
-							ObjectIdGetDatum(serverid));
-	if (!HeapTupleIsValid(tuple))
-		tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
-								ObjectIdGetDatum(serverid));
-	if (!HeapTupleIsValid(tuple))
+	if (!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(userid),
+							   ObjectIdGetDatum(serverid)) &&
+		!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
+							   ObjectIdGetDatum(serverid)))
 		report_missing_mapping(userid, serverid);
-
-	mapping = palloc(sizeof(UserMapping));
-	mapping->umid = ((Form_pg_user_mapping) GETSTRUCT(tuple))->oid;
-	mapping->userid = userid;
-	mapping->serverid = serverid;
-	options = SysCacheGetAttr(USERMAPPINGUSERSERVER, tuple,
-							  Anum_pg_user_mapping_umoptions, &isnull);
-	mapping->options = isnull ? NIL : untransformRelOptions(options);
-	ReleaseSysCache(tuple);
-	return mapping;
+	return GetUserMapping(userid, serverid);
 }
