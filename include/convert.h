@@ -121,6 +121,12 @@ extern bool mongo_declared_is_told(bson_type_t declared);
 extern void mongo_append_declared(bson_t *document, const char *key, Datum value,
 								  Oid typid, int32 typmod, bson_type_t declared);
 
+/*
+ * mongo_append_objectid
+ *		Append an ObjectId if that is what a value of a type of texts, or a bytea, is.
+ */
+extern bool mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid);
+
 /* --------------- From BSON bytes to Datums in a tuple slot ---------------- */
 
 /* One column to fill, and where its field is. */

@@ -704,6 +704,14 @@ append_objectid(const MongoWriteTarget *target, Datum value, Oid typid)
 	return true;
 }
 
+bool
+mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid)
+{
+	MongoWriteTarget target = {document, key, -1};
+
+	return append_objectid(&target, value, typid);
+}
+
 /* append_declared_number: of the same value; a Double also where it reads as the same numeric. */
 static bool
 append_declared_number(const MongoWriteTarget *target, bson_type_t type, Datum value, Oid typid)

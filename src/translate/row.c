@@ -50,45 +50,37 @@ struct MongoRowLayout
 	List	   *fields;			/* the others at the top */
 };
 
-/* find_or_add_field: the field whose key is this part of the path. */
-static LayoutField *
-find_or_add_field(List **fields, const char *path, size_t key_start, size_t key_end)
-{
-	LayoutField *field;
-	ListCell   *cell;
-
-	foreach(cell, *fields)
-	{
-		field = lfirst(cell);
-		if (strlen(field->key) == key_end - key_start &&
-			strncmp(field->key, path + key_start, key_end - key_start) == 0)
-			return field;
-	}
-	field = palloc0(sizeof(LayoutField));
-	field->key = pnstrdup(path + key_start, key_end - key_start);
-	field->path = pnstrdup(path, key_end);
-	*fields = lappend(*fields, field);
-	return field;
-}
-
 /* add_to_layout: the column's field, below the fields that its path leads through. */
 static void
-add_to_layout(List **top, const char *path, AttrNumber attnum)
+add_to_layout(List **fields, const char *path, AttrNumber attnum)
 {
-	List	  **fields = top;
 	LayoutField *field;
-	int			start = 0;
+	size_t		start = 0;
+	size_t		end;
 
-	for (;;)
+	do
 	{
-		int			end = start + strcspn(path + start, ".");
+		ListCell   *cell;
 
-		field = find_or_add_field(fields, path, start, end);
-		if (path[end] == '\0')
-			break;
+		field = NULL;
+		end = start + strcspn(path + start, ".");
+		foreach(cell, *fields)
+		{
+			LayoutField *each = lfirst(cell);
+
+			if (strlen(each->path) == end && strncmp(each->path, path, end) == 0)
+				field = each;
+		}
+		if (field == NULL)
+		{
+			field = palloc0(sizeof(LayoutField));
+			field->path = pnstrdup(path, end);
+			field->key = field->path + start;
+			*fields = lappend(*fields, field);
+		}
 		fields = &field->children;
 		start = end + 1;
-	}
+	} while (path[end] != '\0');
 	field->attributes = lappend_int(field->attributes, attnum);
 }
 
@@ -144,17 +136,6 @@ attribute_name(const MongoRowLayout *layout, AttrNumber attnum)
 	return NameStr(TupleDescAttr(layout->tuple, attnum - 1)->attname);
 }
 
-/* append_objectid_text: is this text an ObjectId as we show them? */
-static bool
-append_objectid_text(bson_t *document, const char *key, const char *text,
-					 size_t length)
-{
-	bson_oid_t	oid;
-
-	return mongo_objectid_from_text(text, length, true, &oid) &&
-		BSON_APPEND_OID(document, key, &oid);
-}
-
 /* column_error_context names the column in which a value cannot be stored. */
 static void
 column_error_context(void *arg)
@@ -162,59 +143,29 @@ column_error_context(void *arg)
 	errcontext("column \"%s\"", (const char *) arg);
 }
 
-/* append_column_value: what it says in the header of a column that is not declared. */
-static void
-append_column_value(bson_t *document, const char *key, const char *path,
-					Datum value, Oid typid, int32 typmod)
+/* may_be_objectid: does a column store such a value as an ObjectId where it is one? */
+static bool
+may_be_objectid(const char *path, Oid base)
 {
-	bool		is_id = strcmp(path, ID_KEY) == 0;
-	Oid			base = is_id ? getBaseType(typid) : typid;
-
-	if (base == NAMEOID)
-	{
-		const char *name = NameStr(*DatumGetName(value));
-
-		if (append_objectid_text(document, key, name, strlen(name)))
-			return;
-	}
-	else if (is_id && (base == TEXTOID || base == VARCHAROID || base == BPCHAROID))
-	{
-		text	   *string = DatumGetTextPP(value);
-
-		if (append_objectid_text(document, key, VARDATA_ANY(string),
-								 VARSIZE_ANY_EXHDR(string)))
-			return;
-	}
-	else if (is_id && base == BYTEAOID)
-	{
-		bytea	   *bytes = DatumGetByteaPP(value);
-
-		if (VARSIZE_ANY_EXHDR(bytes) == sizeof(bson_oid_t))
-		{
-			bson_oid_t	oid;
-
-			memcpy(&oid, VARDATA_ANY(bytes), sizeof(oid));
-			BSON_APPEND_OID(document, key, &oid);
-			return;
-		}
-	}
-	mongo_append_datum(document, key, -1, value, false, typid, typmod);
+	return base == NAMEOID || (strcmp(path, ID_KEY) == 0 &&
+							   (base == TEXTOID || base == VARCHAROID || base == BPCHAROID ||
+								base == BYTEAOID));
 }
 
 void
 mongo_append_column_value(bson_t *document, const char *key, const char *path,
 						  Datum value, Form_pg_attribute attribute, bson_type_t bson_type)
 {
+	Oid			typid = attribute->atttypid;
+	Oid			base = getBaseType(typid);
 	ErrorContextCallback callback = {error_context_stack, column_error_context,
 	NameStr(attribute->attname)};
 
 	error_context_stack = &callback;
 	if (bson_type != BSON_TYPE_EOD)
-		mongo_append_declared(document, key, value, attribute->atttypid, attribute->atttypmod,
-							  bson_type);
-	else
-		append_column_value(document, key, path, value, attribute->atttypid,
-							attribute->atttypmod);
+		mongo_append_declared(document, key, value, typid, attribute->atttypmod, bson_type);
+	else if (!may_be_objectid(path, base) || !mongo_append_objectid(document, key, value, base))
+		mongo_append_datum(document, key, -1, value, false, typid, attribute->atttypmod);
 	error_context_stack = callback.previous;
 }
 
@@ -250,47 +201,36 @@ column_of_field(const MongoRowLayout *layout, const LayoutField *field,
 	return found;
 }
 
-static bool children_have_value(const MongoRowLayout *layout, const LayoutField *field,
-								const bool *isnull);
-
-/* has_value: is there anything to write at or below this field? */
+/* has_value: is there anything to write below this field, or, unless 'below', in it? */
 static bool
-has_value(const MongoRowLayout *layout, const LayoutField *field,
-		  const bool *isnull)
+has_value(const MongoRowLayout *layout, const LayoutField *field, const bool *isnull, bool below)
 {
 	ListCell   *cell;
 
 	foreach(cell, field->attributes)
 	{
-		if (layout->write_null || !isnull[lfirst_int(cell) - 1])
+		if (!below && (layout->write_null || !isnull[lfirst_int(cell) - 1]))
 			return true;
 	}
-	return children_have_value(layout, field, isnull);
-}
-
-/* children_have_value: is one of the columns below the field not NULL? */
-static bool
-children_have_value(const MongoRowLayout *layout, const LayoutField *field,
-					const bool *isnull)
-{
-	ListCell   *cell;
-
 	foreach(cell, field->children)
 	{
-		if (has_value(layout, lfirst(cell), isnull))
+		if (has_value(layout, lfirst(cell), isnull, false))
 			return true;
 	}
 	return false;
 }
 
-/* append_field writes a field that has a value. */
+/* append_field: if it has a value. */
 static void
 append_field(const MongoRowLayout *layout, const LayoutField *field,
 			 const Datum *values, const bool *isnull, bson_t *document)
 {
-	AttrNumber	attnum = column_of_field(layout, field, isnull);
+	AttrNumber	attnum;
 
-	if (field->children != NIL && children_have_value(layout, field, isnull))
+	if (!has_value(layout, field, isnull, false))
+		return;
+	attnum = column_of_field(layout, field, isnull);
+	if (has_value(layout, field, isnull, true))
 	{
 		bson_t		child;
 		ListCell   *cell;
@@ -303,21 +243,15 @@ append_field(const MongoRowLayout *layout, const LayoutField *field,
 					 errdetail("The field \"%s\" would be written twice.", field->path)));
 		BSON_APPEND_DOCUMENT_BEGIN(document, field->key, &child);
 		foreach(cell, field->children)
-		{
-			if (has_value(layout, lfirst(cell), isnull))
-				append_field(layout, lfirst(cell), values, isnull, &child);
-		}
+			append_field(layout, lfirst(cell), values, isnull, &child);
 		bson_append_document_end(document, &child);
-		return;
 	}
-	if (attnum == 0)
-	{
+	else if (attnum == 0)
 		BSON_APPEND_NULL(document, field->key);
-		return;
-	}
-	mongo_append_column_value(document, field->key, field->path, values[attnum - 1],
-							  TupleDescAttr(layout->tuple, attnum - 1),
-							  layout->bson_types[attnum - 1]);
+	else
+		mongo_append_column_value(document, field->key, field->path, values[attnum - 1],
+								  TupleDescAttr(layout->tuple, attnum - 1),
+								  layout->bson_types[attnum - 1]);
 }
 
 /* Does a column of this type, and declared so, read an ObjectId that we make? */
@@ -338,8 +272,8 @@ append_id(const MongoRowLayout *layout, const Datum *values, const bool *isnull,
 	const LayoutField *id = layout->id;
 	ListCell   *cell;
 
-	*generated = layout->generates_id || id == NULL || (column_of_field(layout, id, isnull) == 0 &&
-														!children_have_value(layout, id, isnull));
+	*generated = layout->generates_id || id == NULL ||
+		(column_of_field(layout, id, isnull) == 0 && !has_value(layout, id, isnull, true));
 	if (!*generated)
 	{
 		append_field(layout, id, values, isnull, document);
@@ -400,6 +334,22 @@ append_part(bson_t *document, const bson_t *source, uint32 start, uint32 end)
 	pfree(bytes);
 }
 
+/* document_members: of the column __doc, which is not NULL. */
+static bson_t *
+document_members(const MongoRowLayout *layout, const Datum *values)
+{
+	int			i = layout->document_attribute - 1;
+	bson_t	   *members = bson_create_in(CurrentMemoryContext);
+	ErrorContextCallback callback = {error_context_stack, column_error_context,
+	MONGO_DOCUMENT_COLUMN};
+
+	error_context_stack = &callback;
+	mongo_append_json_members(members, values[i],
+							  getBaseType(TupleDescAttr(layout->tuple, i)->atttypid));
+	error_context_stack = callback.previous;
+	return members;
+}
+
 /*
  * append_whole_document
  *		The column __doc; _id comes first, as MongoDB itself would have it.
@@ -409,28 +359,21 @@ append_whole_document(const MongoRowLayout *layout, const Datum *values,
 					  const bool *isnull, bson_t *document, bool *generated,
 					  bson_oid_t *oid)
 {
-	AttrNumber	attnum = layout->document_attribute;
-	Oid			type = getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid);
-	bson_t	   *wrapped = bson_create_in(CurrentMemoryContext);
+	bson_t	   *wrapped;
 	bson_iter_t member;
 	uint32		id_start;
 	uint32		id_end;
-	ErrorContextCallback callback = {error_context_stack, column_error_context,
-	MONGO_DOCUMENT_COLUMN};
 
 	for (int i = 0; i < layout->tuple->natts; i++)
 	{
-		if (i != attnum - 1 && !isnull[i] && layout->paths[i] != NULL)
+		if (!isnull[i] && layout->paths[i] != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
 					 errmsg("column \"%s\" cannot be given together with \"%s\"",
 							attribute_name(layout, i + 1), MONGO_DOCUMENT_COLUMN),
 					 errdetail("A row is written either from its columns or as a whole document.")));
 	}
-	error_context_stack = &callback;
-	mongo_append_json_members(wrapped, values[attnum - 1], type);
-	error_context_stack = callback.previous;
-
+	wrapped = document_members(layout, values);
 	*generated = !bson_iter_init_find(&member, wrapped, ID_KEY);
 	if (*generated)
 	{
@@ -460,10 +403,7 @@ mongo_row_to_document(const MongoRowLayout *layout, const Datum *values,
 	}
 	append_id(layout, values, isnull, document, generated, oid);
 	foreach(cell, layout->fields)
-	{
-		if (has_value(layout, lfirst(cell), isnull))
-			append_field(layout, lfirst(cell), values, isnull, document);
-	}
+		append_field(layout, lfirst(cell), values, isnull, document);
 }
 
 /* check_field_names: an update operator takes some for paths. */
@@ -550,21 +490,14 @@ static void
 append_replacement(const MongoRowLayout *layout, const Datum *values,
 				   const bool *isnull, bson_t *update)
 {
-	AttrNumber	attnum = layout->document_attribute;
-	bson_t	   *members = bson_create_in(CurrentMemoryContext);
-	ErrorContextCallback callback = {error_context_stack, column_error_context,
-	MONGO_DOCUMENT_COLUMN};
+	bson_t	   *members;
 
-	if (isnull[attnum - 1])
+	if (isnull[layout->document_attribute - 1])
 		ereport(ERROR,
 				(errcode(ERRCODE_NOT_NULL_VIOLATION),
 				 errmsg("column \"%s\" cannot be set to NULL", MONGO_DOCUMENT_COLUMN),
 				 errhint("DELETE removes the whole document.")));
-	error_context_stack = &callback;
-	mongo_append_json_members(members, values[attnum - 1],
-							  getBaseType(TupleDescAttr(layout->tuple, attnum - 1)->atttypid));
-	error_context_stack = callback.previous;
-
+	members = document_members(layout, values);
 	bson_append_template(update, bson_has_field(members, ID_KEY) ?
 						 "{0: {$replaceWith: {$literal: @1}}}" :
 						 "{0: {$replaceWith: {$mergeObjects: [{_id: '$_id'}, {$literal: @1}]}}}",
