@@ -106,7 +106,7 @@ connect_address(MongoTransport *transport, const struct sockaddr *address,
 		{
 			socklen_t	size = sizeof(failure);
 
-			if (!mongo_stream_wait(stream, WL_SOCKET_CONNECTED, timeout_ms))
+			if (!mongo_stream_wait(stream, POLLOUT, timeout_ms))
 				failure = errno;
 			else if (getsockopt(sock, SOL_SOCKET, SO_ERROR, &failure, &size) < 0)
 				failure = errno;

@@ -121,17 +121,6 @@ refuse_reply(MongoGuard *guard, const char *violation)
 	return -1;
 }
 
-/* Is there more behind the reply, which nobody has asked for? */
-static bool
-is_followed(const MongoGuard *guard)
-{
-	const MongoStream *stream = guard->stream;
-
-	/* below TLS, which has records of its own, that would mean nothing */
-	return guard->base == &stream->vtable &&
-		stream->buffer_start < stream->buffer_end;
-}
-
 /*
  * take_in
  *		Read on until a reply has come whole; 1, or what a read returns else.
@@ -170,8 +159,6 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 		else
 		{
 			violation = check_complete(guard->incoming, guard->expected);
-			if (violation == NULL && is_followed(guard))
-				violation = "The message is followed by another one that was not asked for.";
 			guard->complete = true;
 			if (violation == NULL)
 				mongo_traffic_add(&guard->stream->transport->traffic,

@@ -87,11 +87,11 @@ typedef struct MongoTransport
 										 * none */
 } MongoTransport;
 
-/* A timeout for libmongoc's functions that is none; see limited_wait(). */
+/* A timeout for libmongoc's functions that is none; see limited_end(). */
 #define MONGO_NO_TIMEOUT	INT32_MAX
 
 /*
- * One socket: buffered reads, interruptible waits.  vtable comes first: libmongoc sees only
+ * One socket with interruptible waits.  vtable comes first: libmongoc sees only
  * that.
  *
  * It never raises, as a longjmp must not cross libmongoc's frames.  It fails the read or
@@ -112,12 +112,7 @@ typedef struct MongoStream
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */
 	int			last_errno;		/* of the last operation; 0 at end of file */
-	bool		reply_due;		/* sent, and not waited since: no use to
-								 * receive */
 	WaitEventSet *wait_set;		/* made at the first wait */
-	char	   *buffer;			/* received and not yet asked for: */
-	size_t		buffer_start;
-	size_t		buffer_end;
 } MongoStream;
 
 /*
@@ -137,7 +132,7 @@ extern bool mongo_may_open_connection(void);
 
 /*
  * mongo_stream_wait
- *		Wait until the socket has one of 'events' (WL_SOCKET_*); -1 waits for ever.
+ *		Wait until the socket has one of 'events' (POLLIN, POLLOUT); -1 waits for ever.
  *
  * False on timeout (errno ETIMEDOUT), and on an interrupt or an error (errno ECANCELED;
  * transport->interrupted is set).  Never raises.
@@ -150,8 +145,7 @@ extern bool mongo_may_open_connection(void);
  * mongo_stream_has_input
  *		Without waiting: is something to be read, or has the peer closed?
  */
-extern bool mongo_stream_wait(MongoStream *stream, uint32 events,
-							  long timeout_ms);
+extern bool mongo_stream_wait(MongoStream *stream, int events, long timeout_ms);
 extern bool mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts);
 extern bool mongo_stream_has_input(MongoStream *stream);
 

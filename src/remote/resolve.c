@@ -261,7 +261,7 @@ wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 		return false;
 	}
 	stream = mongo_stream_new(transport, fd, true, lookup->name);
-	ready = mongo_stream_wait(stream, WL_SOCKET_READABLE, Max(timeout_ms, 0));
+	ready = mongo_stream_wait(stream, POLLIN, Max(timeout_ms, 0));
 	failure = errno;
 	mongoc_stream_destroy(&stream->vtable);
 	errno = failure;

@@ -10,6 +10,7 @@
 #include "remote_internal.h"
 #include "common.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@
 static void mongo_interrupt_serve(void);
 
 /*-------------------------------------------------------------------------
- * The socket under libmongoc: buffered reads, interruptible waits.
+ * The socket under libmongoc: interruptible waits.
  *
  * The functions of the vtable follow mongoc-stream-socket.c in what they
  * return: bytes moved, 0 at end of file (readv with min_bytes 0 only), -1
@@ -38,163 +39,166 @@ static void mongo_interrupt_serve(void);
  */
 
 #define STREAM_TYPE			0x4d46	/* none of libmongoc's own */
-#define STREAM_BUFFER_SIZE	16384
 
-#define SOCKET_EVENT_POSITION	0	/* of the socket in a stream's wait set */
-
-/* The time a wait may last; built once, asked for what is left of it. */
-typedef struct Deadline
+/* end_after: when a wait ends that may last so long; 0: do not wait, which needs no clock. */
+static TimestampTz
+end_after(long timeout_ms)
 {
-	bool		finite;
-	TimestampTz end;
-} Deadline;
-
-static Deadline
-deadline_after(long timeout_ms)
-{
-	Deadline	deadline = {.finite = timeout_ms >= 0};
-
-	/* timeout 0 is asked for by each non-blocking call: needs no clock */
-	if (timeout_ms > 0)
-		deadline.end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-												   timeout_ms);
-	return deadline;
-}
-
-/* Milliseconds left, 0 when over, -1 for no end. */
-static long
-deadline_left(const Deadline *deadline)
-{
-	if (!deadline->finite)
-		return -1;
-	if (deadline->end == 0)
-		return 0;
-	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-										   deadline->end);
-}
-
-static long
-shorter_wait(long timeout_ms, long limit_ms)
-{
-	return timeout_ms < 0 || timeout_ms > limit_ms ? limit_ms : timeout_ms;
+	if (timeout_ms <= 0)
+		return timeout_ms < 0 ? DT_NOEND : 0;
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 }
 
 /*
- * limited_wait
- *		What libmongoc asks for, and no longer than the transport allows just now.
+ * limited_end
+ *		The same for a read or a write, which lasts no longer than the transport allows.
  *
  * socketTimeoutMS is ours to observe, so libmongoc's is MONGO_NO_TIMEOUT.
  */
-static long
-limited_wait(const MongoTransport *transport, long timeout_ms)
+static TimestampTz
+limited_end(const MongoTransport *transport, long timeout_ms)
 {
-	if (timeout_ms == MONGO_NO_TIMEOUT)
-		timeout_ms = -1;
+	if (timeout_ms < 0)
+		timeout_ms = MONGO_NO_TIMEOUT;
 	if (transport->socket_timeout_ms > 0)
-		timeout_ms = shorter_wait(timeout_ms, transport->socket_timeout_ms);
+		timeout_ms = Min(timeout_ms, transport->socket_timeout_ms);
 	if (transport->wait_limit_ms > 0)
-		timeout_ms = shorter_wait(timeout_ms, transport->wait_limit_ms);
-	return timeout_ms;
+		timeout_ms = Min(timeout_ms, transport->wait_limit_ms);
+	return end_after(timeout_ms == MONGO_NO_TIMEOUT ? -1 : timeout_ms);
 }
 
 /*
- * note_wait_failure
- *		A read or write of libmongoc's, or our own, gives up after its wait.
- */
-static void
-note_wait_failure(MongoStream *stream)
-{
-	MongoTransport *transport = stream->transport;
-
-	stream->last_errno = errno;
-	transport->last_failed = true;
-	if (errno == ETIMEDOUT && transport->socket_timeout_ms > 0 &&
-		transport->wait_limit_ms == 0)
-	{
-		/* libmongoc's retry would wait as long once more */
-		transport->timed_out = transport->interrupted = true;
-	}
-}
-
-/*
- * note_interrupt
- *		Before waiting, and after the latch was set: must the operation under way
- *		be given up?
+ * must_stop
+ *		Before waiting, and after each wait: must the operation under way be given up?
+ *		With MONGO_ANY_INTERRUPT: is there something that CHECK_FOR_INTERRUPTS() would do?
  *
- * Runs inside libmongoc's frames, where ProcessInterrupts() must not be
- * called.  May raise: see mongo_interrupt_serve().
+ * Runs inside libmongoc's frames, where ProcessInterrupts() must not be called.  May raise:
+ * see mongo_interrupt_serve().
  */
-static void
-note_interrupt(MongoTransport *transport)
+static bool
+must_stop(MongoTransport *transport, MongoInterrupts interrupts)
 {
 	MongoEnding *ending = &transport->ending;
 
+	if (interrupts == MONGO_ANY_INTERRUPT)
+		return InterruptPending && INTERRUPTS_CAN_BE_PROCESSED();
 	mongo_interrupt_serve();
-	if (!mongo_interrupt_is_due(ending->active))
-		return;
-	if (!ending->active)
-		transport->interrupted = true;
-	else if (ending->interrupt_ms > 0)
+	if (mongo_interrupt_is_due(ending->active))
 	{
-		ending->deadline = Min(ending->deadline,
-							   TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-														   ending->interrupt_ms));
-		ending->interrupt_ms = 0;	/* once */
+		if (!ending->active)
+			transport->interrupted = true;
+		else if (ending->interrupt_ms > 0)
+		{
+			ending->deadline = Min(ending->deadline, end_after(ending->interrupt_ms));
+			ending->interrupt_ms = 0;	/* once */
+		}
 	}
+	return transport->interrupted;
+}
+
+/* time_left: in milliseconds, -1 for no end; notes when the ending's time is up. */
+static long
+time_left(MongoTransport *transport, TimestampTz end)
+{
+	TimestampTz now;
+
+	if (end == DT_NOEND && !transport->ending.active)
+		return -1;
+	now = GetCurrentTimestamp();
+	if (transport->ending.active)
+	{
+		transport->interrupted |= now >= transport->ending.deadline;
+		end = Min(end, transport->ending.deadline);
+	}
+	return TimestampDifferenceMilliseconds(now, end);
+}
+
+/* find_wait_set: for the sockets, then latch and postmaster; a stream alone keeps its own. */
+static WaitEventSet *
+find_wait_set(mongoc_stream_poll_t *polled, size_t count)
+{
+	MongoStream *stream = (MongoStream *) polled[0].stream;
+	WaitEventSet *set;
+
+	if (count == 1 && stream->wait_set != NULL)
+		return stream->wait_set;
+	set = mongo_create_wait_event_set(TopMemoryContext, count + 2);
+	PG_TRY();
+	{
+		for (size_t i = 0; i < count; i++)
+			AddWaitEventToSet(set, WL_SOCKET_READABLE,
+							  ((MongoStream *) polled[i].stream)->socket, NULL, NULL);
+		AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+		/* a standalone backend has none to watch */
+		if (IsUnderPostmaster)
+			AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	}
+	PG_CATCH();
+	{
+		FreeWaitEventSet(set);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (count == 1)
+		stream->wait_set = set;
+	return set;
 }
 
 /*
- * wait_left
- *		How long the next wait may last; notes when the ending's time is up.
+ * wait_for_events
+ *		Note what of that which is asked for has happened; for how many streams.
+ *
+ * 0 with errno when the time is over, or when must_stop() says so.  May raise.
  */
-static long
-wait_left(MongoTransport *transport, const Deadline *deadline)
+static ssize_t
+wait_for_events(MongoTransport *transport, WaitEventSet *set, mongoc_stream_poll_t *polled,
+				size_t count, TimestampTz end, MongoInterrupts interrupts)
 {
-	long		left = deadline_left(deadline);
-	long		ending_left;
-
-	if (!transport->ending.active)
-		return left;
-	ending_left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-												  transport->ending.deadline);
-	if (ending_left == 0)
-		transport->interrupted = true;
-	return left < 0 ? ending_left : Min(left, ending_left);
-}
-
-/* Latch and postmaster, in every wait; a standalone backend has none to watch. */
-static void
-add_process_events(WaitEventSet *set)
-{
-	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-	if (IsUnderPostmaster)
-		AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL,
-						  NULL);
-}
-
-/* The stream's own wait set: socket, latch, postmaster.  May raise. */
-static WaitEventSet *
-stream_wait_set(MongoStream *stream)
-{
-	if (stream->wait_set == NULL)
+	for (size_t i = 0; i < count; i++)
 	{
-		WaitEventSet *set = mongo_create_wait_event_set(TopMemoryContext, 3);
-
-		PG_TRY();
-		{
-			AddWaitEventToSet(set, WL_SOCKET_READABLE, stream->socket, NULL,
-							  stream);
-			add_process_events(set);
-		}
-		PG_CATCH();
-		{
-			FreeWaitEventSet(set);
-			PG_RE_THROW();
-		}
-		PG_END_TRY();
-		stream->wait_set = set;
+		ModifyWaitEvent(set, i, (polled[i].events & POLLIN ? WL_SOCKET_READABLE : 0) |
+						(polled[i].events & POLLOUT ? WL_SOCKET_WRITEABLE : 0), NULL);
+		polled[i].revents = 0;
 	}
-	return stream->wait_set;
+	while (!must_stop(transport, interrupts))
+	{
+		WaitEvent	occurred[8];
+		ssize_t		ready = 0;
+		int			noccurred;
+		instr_time	start;
+		instr_time	stop;
+		long		left = time_left(transport, end);
+
+		INSTR_TIME_SET_CURRENT(start);
+		noccurred = WaitEventSetWait(set, left, occurred, lengthof(occurred), PG_WAIT_EXTENSION);
+		INSTR_TIME_SET_CURRENT(stop);
+		INSTR_TIME_SUBTRACT(stop, start);
+		mongo_traffic_add(&transport->traffic, MONGO_COUNT_WAIT_US,
+						  INSTR_TIME_GET_MICROSEC(stop));
+		for (int i = 0; i < noccurred; i++)
+		{
+			if (occurred[i].events & WL_LATCH_SET)
+			{
+				ResetLatch(MyLatch);
+				continue;
+			}
+			polled[occurred[i].pos].revents =
+				(occurred[i].events & WL_SOCKET_READABLE ? POLLIN : 0) |
+				(occurred[i].events & WL_SOCKET_WRITEABLE ? POLLOUT : 0);
+			ready++;
+		}
+		if (transport->interrupted)
+			break;
+		if (ready > 0 && !must_stop(transport, interrupts))
+			return ready;
+		if (noccurred == 0 && end != DT_NOEND && GetCurrentTimestamp() >= end)
+		{
+			errno = ETIMEDOUT;
+			return 0;
+		}
+	}
+	errno = transport->interrupted ? ECANCELED : EINTR;
+	return 0;
 }
 
 /*
@@ -227,106 +231,59 @@ keep_wait_error(MongoTransport *transport, MemoryContext caller_context, uint32 
 	QueryCancelHoldoffCount = cancel_holdoff;
 }
 
-/* wait_timed: WaitEventSetWait(), whose time is counted.  May raise. */
-static int
-wait_timed(MongoTransport *transport, WaitEventSet *set, long timeout_ms,
-		   WaitEvent *occurred, int noccurred)
-{
-	instr_time	start;
-	instr_time	end;
-	int			count;
-
-	INSTR_TIME_SET_CURRENT(start);
-	count = WaitEventSetWait(set, timeout_ms, occurred, noccurred, PG_WAIT_EXTENSION);
-	INSTR_TIME_SET_CURRENT(end);
-	INSTR_TIME_SUBTRACT(end, start);
-	mongo_traffic_add(&transport->traffic, MONGO_COUNT_WAIT_US, INSTR_TIME_GET_MICROSEC(end));
-	return count;
-}
-
-/* may_serve_interrupts: would CHECK_FOR_INTERRUPTS() do what is pending, if anything? */
-static bool
-may_serve_interrupts(void)
-{
-	return InterruptPending && INTERRUPTS_CAN_BE_PROCESSED();
-}
-
 /*
- * wait_on_stream
- *		mongo_stream_wait(); with MONGO_ANY_INTERRUPT, an interrupt that is pending only
- *		ends this wait (errno EINTR).
+ * wait_on
+ *		wait_for_events(), without raising: what waiting itself raises is kept.
  */
-static bool
-wait_on_stream(MongoStream *stream, uint32 events, long timeout_ms, MongoInterrupts interrupts)
+static ssize_t
+wait_on(MongoTransport *transport, mongoc_stream_poll_t *polled, size_t count, TimestampTz end,
+		MongoInterrupts interrupts)
 {
-	MongoTransport *transport = stream->transport;
 	MemoryContext caller_context = CurrentMemoryContext;
-	Deadline	deadline = deadline_after(timeout_ms);
-	bool		any = interrupts == MONGO_ANY_INTERRUPT;
 	uint32		holdoff = InterruptHoldoffCount;
 	uint32		cancel_holdoff = QueryCancelHoldoffCount;
-	volatile bool ready = false;
-	volatile bool timed_out = false;
-	volatile bool woken = false;
+	WaitEventSet *volatile set = NULL;
+	volatile ssize_t ready = 0;
 
 	PG_TRY();
 	{
-		WaitEventSet *set = stream_wait_set(stream);
-
-		ModifyWaitEvent(set, SOCKET_EVENT_POSITION, events, NULL);
-		if (any)
-			woken = may_serve_interrupts();
-		else
-			note_interrupt(transport);
-		while (!ready && !timed_out && !woken && !transport->interrupted)
-		{
-			WaitEvent	occurred[2];
-			int			count = wait_timed(transport, set, wait_left(transport, &deadline),
-										   occurred, lengthof(occurred));
-
-			/* at the ending's deadline, go round once more and see it passed */
-			timed_out = (count == 0 && deadline_left(&deadline) == 0);
-			for (int i = 0; i < count; i++)
-			{
-				if ((occurred[i].events & WL_LATCH_SET) == 0)
-				{
-					ready = true;
-					continue;
-				}
-				ResetLatch(MyLatch);
-				if (any)
-					woken = may_serve_interrupts();
-				else
-					note_interrupt(transport);
-			}
-		}
+		set = find_wait_set(polled, count);
+		ready = wait_for_events(transport, set, polled, count, end, interrupts);
 	}
 	PG_CATCH();
 	{
 		keep_wait_error(transport, caller_context, holdoff, cancel_holdoff);
+		errno = ECANCELED;
 	}
 	PG_END_TRY();
+	if (count > 1 && set != NULL)
+	{
+		int			saved = errno;
 
-	if (transport->interrupted)
-		errno = ECANCELED;
-	else if (!ready || woken)
-		errno = timed_out ? ETIMEDOUT : EINTR;
-	return ready && !woken && !transport->interrupted;
+		FreeWaitEventSet(set);
+		errno = saved;
+	}
+	return ready;
+}
+
+static bool
+wait_on_stream(MongoStream *stream, int events, TimestampTz end, MongoInterrupts interrupts)
+{
+	mongoc_stream_poll_t polled = {.stream = &stream->vtable,.events = events};
+
+	return wait_on(stream->transport, &polled, 1, end, interrupts) > 0;
 }
 
 bool
-mongo_stream_wait(MongoStream *stream, uint32 events, long timeout_ms)
+mongo_stream_wait(MongoStream *stream, int events, long timeout_ms)
 {
-	return wait_on_stream(stream, events, timeout_ms, MONGO_DUE_INTERRUPT);
+	return wait_on_stream(stream, events, end_after(timeout_ms), MONGO_DUE_INTERRUPT);
 }
 
 bool
 mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts)
 {
-	if (stream->buffer_start < stream->buffer_end)
-		return true;
-	stream->reply_due = false;
-	if (wait_on_stream(stream, WL_SOCKET_READABLE, limited_wait(stream->transport, -1), interrupts))
+	if (wait_on_stream(stream, POLLIN, limited_end(stream->transport, -1), interrupts))
 		return true;
 	if (errno == ETIMEDOUT)
 		stream->transport->timed_out = true;
@@ -338,9 +295,6 @@ mongo_stream_has_input(MongoStream *stream)
 {
 	char		byte;
 	ssize_t		result;
-
-	if (stream->buffer_start < stream->buffer_end)
-		return true;
 
 	do
 		result = recv(stream->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -362,191 +316,129 @@ refuses_io(MongoStream *stream)
 	return true;
 }
 
-/* recv() that has met EINTR; 0 is end of file. */
+/*
+ * move_bytes
+ *		sendmsg() or recvmsg() what is left of the buffers after so many bytes; 0 is end of
+ *		file.
+ */
 static ssize_t
-receive(MongoStream *stream, void *destination, size_t size)
+move_bytes(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, size_t done)
 {
-	ssize_t		result;
+	MongoTransport *transport = stream->transport;
+	struct iovec chunks[16];
+	struct msghdr message = {.msg_iov = chunks};
+	ssize_t		count;
 
+	for (size_t i = 0; i < iovcnt && message.msg_iovlen < lengthof(chunks); i++)
+	{
+		size_t		skipped = Min(done, iov[i].iov_len);
+
+		done -= skipped;
+		if (skipped == iov[i].iov_len)
+			continue;
+		chunks[message.msg_iovlen].iov_base = (char *) iov[i].iov_base + skipped;
+		chunks[message.msg_iovlen++].iov_len = iov[i].iov_len - skipped;
+	}
 	do
-		result = recv(stream->socket, destination, size, 0);
-	while (result < 0 && errno == EINTR);
+		count = sends ? sendmsg(stream->socket, &message, MSG_NOSIGNAL) :
+			recvmsg(stream->socket, &message, 0);
+	while (count < 0 && errno == EINTR);
 
-	if (result > 0)
-		mongo_traffic_add(&stream->transport->traffic, MONGO_COUNT_BYTES_RECEIVED, result);
-	stream->last_errno = result < 0 ? errno : 0;
-	stream->transport->last_failed = result == 0 ||
-		(result < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
-	return result;
+	stream->last_errno = count < 0 ? errno : 0;
+	transport->last_failed = count < 0 ? errno != EAGAIN && errno != EWOULDBLOCK :
+		count == 0 && !sends;
+	if (count > 0)
+		mongo_traffic_add(&transport->traffic,
+						  sends ? MONGO_COUNT_BYTES_SENT : MONGO_COUNT_BYTES_RECEIVED, count);
+	return count;
 }
 
 /*
- * read_available
- *		What is buffered, else one recv(): into the buffer when little is asked
- *		for, so that length word and message cost one system call.
- *
- * An answer is never there when the question has just been sent, so that is
- * not tried: it would cost one more.
+ * note_wait_failure
+ *		A read or write of libmongoc's, or our own, gives up after its wait.
  */
-static ssize_t
-read_available(MongoStream *stream, char *destination, size_t size, bool may_wait)
+static void
+note_wait_failure(MongoStream *stream)
 {
-	size_t		buffered = stream->buffer_end - stream->buffer_start;
+	MongoTransport *transport = stream->transport;
 
-	if (buffered == 0)
+	stream->last_errno = errno;
+	transport->last_failed = true;
+	if (errno == ETIMEDOUT && transport->socket_timeout_ms > 0 &&
+		transport->wait_limit_ms == 0)
 	{
-		ssize_t		received;
-
-		if (stream->reply_due && may_wait)
-		{
-			stream->reply_due = false;
-			errno = stream->last_errno = EAGAIN;
-			return -1;
-		}
-		if (size >= STREAM_BUFFER_SIZE)
-			return receive(stream, destination, size);
-
-		received = receive(stream, stream->buffer, STREAM_BUFFER_SIZE);
-		if (received <= 0)
-			return received;
-		stream->buffer_start = 0;
-		stream->buffer_end = buffered = received;
+		/* libmongoc's retry would wait as long once more */
+		transport->timed_out = transport->interrupted = true;
 	}
-
-	size = Min(size, buffered);
-	memcpy(destination, stream->buffer + stream->buffer_start, size);
-	stream->buffer_start += size;
-	stream->last_errno = 0;
-	return size;
 }
 
-/* libmongoc's readv(): fill the buffers until min_bytes are there; -1 with errno if not in time. */
+/* transfer: move bytes until so many have been, waiting in between. */
+static ssize_t
+transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, size_t wanted,
+		 int32_t timeout_msec)
+{
+	TimestampTz end = limited_end(stream->transport, timeout_msec);
+	size_t		total = 0;
+
+	while (total < wanted)
+	{
+		ssize_t		count;
+
+		if (refuses_io(stream))
+			return -1;
+		count = move_bytes(stream, sends, iov, iovcnt, total);
+		if (count > 0)
+		{
+			total += count;
+			continue;
+		}
+		if (count == 0)
+		{
+			/* libmongoc would call an errno of 0 a timeout */
+			errno = ECONNRESET;
+			return -1;
+		}
+		if (errno != EAGAIN && errno != EWOULDBLOCK)
+			return -1;
+		if (timeout_msec == 0)
+			return total > 0 ? (ssize_t) total : -1;
+		if (!wait_on_stream(stream, sends ? POLLOUT : POLLIN, end, MONGO_DUE_INTERRUPT))
+		{
+			note_wait_failure(stream);
+			return -1;
+		}
+	}
+	return total;
+}
+
 static ssize_t
 stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			 size_t min_bytes, int32_t timeout_msec)
 {
-	MongoStream *stream = (MongoStream *) base;
-	Deadline	deadline = deadline_after(limited_wait(stream->transport, timeout_msec));
-	ssize_t		total = 0;
+	ssize_t		count = transfer((MongoStream *) base, false, iov, iovcnt, Max(min_bytes, 1),
+								 timeout_msec);
 
-	for (size_t i = 0; i < iovcnt; i++)
-	{
-		size_t		filled = 0;
-
-		while (filled < iov[i].iov_len)
-		{
-			ssize_t		count;
-
-			if (refuses_io(stream))
-				return -1;
-			count = read_available(stream, (char *) iov[i].iov_base + filled,
-								   iov[i].iov_len - filled, timeout_msec != 0);
-			if (count > 0)
-			{
-				filled += count;
-				total += count;
-				if ((size_t) total >= min_bytes)
-					return total;
-				continue;
-			}
-			if (count == 0)		/* end of file */
-			{
-				/* libmongoc would call an errno of 0 a timeout */
-				errno = ECONNRESET;
-				return min_bytes == 0 ? 0 : -1;
-			}
-			if ((errno != EAGAIN && errno != EWOULDBLOCK) || timeout_msec == 0)
-				return -1;
-			if (!mongo_stream_wait(stream, WL_SOCKET_READABLE,
-								   deadline_left(&deadline)))
-			{
-				note_wait_failure(stream);
-				return -1;
-			}
-		}
-	}
-	return total;
+	/* the end of file is no error where anything will do */
+	return count < 0 && min_bytes == 0 && errno == ECONNRESET &&
+		((MongoStream *) base)->last_errno == 0 ? 0 : count;
 }
 
 static ssize_t
 stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 			  int32_t timeout_msec)
 {
-	MongoStream *stream = (MongoStream *) base;
-	Deadline	deadline = deadline_after(limited_wait(stream->transport, timeout_msec));
-	ssize_t		total = 0;
-	size_t		first = 0;
-	size_t		offset = 0;		/* of what is unsent in iov[first] */
+	size_t		size = 0;
 
-	while (first < iovcnt)
-	{
-		struct iovec chunks[16];
-		struct msghdr message = {.msg_iov = chunks};
-		ssize_t		sent;
-
-		for (size_t i = first; i < iovcnt && message.msg_iovlen < lengthof(chunks); i++)
-		{
-			size_t		skip = i == first ? offset : 0;
-
-			chunks[message.msg_iovlen].iov_base = (char *) iov[i].iov_base + skip;
-			chunks[message.msg_iovlen++].iov_len = iov[i].iov_len - skip;
-		}
-
-		if (refuses_io(stream))
-			return -1;
-		sent = sendmsg(stream->socket, &message, MSG_NOSIGNAL);
-		if (sent < 0)
-		{
-			stream->last_errno = errno;
-			if (errno == EINTR)
-				continue;
-			if (errno != EAGAIN && errno != EWOULDBLOCK)
-			{
-				stream->transport->last_failed = true;
-				return -1;
-			}
-			if (timeout_msec == 0)
-				return total > 0 ? total : -1;
-			if (!mongo_stream_wait(stream, WL_SOCKET_WRITEABLE,
-								   deadline_left(&deadline)))
-			{
-				note_wait_failure(stream);
-				return -1;
-			}
-			continue;
-		}
-
-		stream->last_errno = 0;
-		stream->transport->last_failed = false;
-		stream->reply_due = true;
-		mongo_traffic_add(&stream->transport->traffic, MONGO_COUNT_BYTES_SENT, sent);
-		total += sent;
-		while (first < iovcnt && (size_t) sent >= iov[first].iov_len - offset)
-		{
-			sent -= iov[first++].iov_len - offset;
-			offset = 0;
-		}
-		offset += sent;
-	}
-	return total;
+	for (size_t i = 0; i < iovcnt; i++)
+		size += iov[i].iov_len;
+	return transfer((MongoStream *) base, true, iov, iovcnt, size, timeout_msec);
 }
 
-/* Everything is ready, for bad: what libmongoc does next fails and unwinds. */
+/* libmongoc's poll(): how many streams are ready; an error of PostgreSQL's is kept for later. */
 static ssize_t
-poll_failed(mongoc_stream_poll_t *polled, size_t count)
+stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 {
-	for (size_t i = 0; i < count; i++)
-		polled[i].revents = POLLERR | POLLHUP;
-	return count;
-}
-
-/*
- * poll_without_waiting
- *		Note which of 'polled' have bytes buffered or can only fail.
- */
-static ssize_t
-poll_without_waiting(mongoc_stream_poll_t *polled, size_t count)
-{
+	MongoTransport *transport = ((MongoStream *) polled[0].stream)->transport;
 	ssize_t		ready = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -556,131 +448,18 @@ poll_without_waiting(mongoc_stream_poll_t *polled, size_t count)
 		polled[i].revents = 0;
 		if (refuses_io(stream))
 			polled[i].revents = POLLERR | POLLHUP;
-		else if ((polled[i].events & POLLIN) &&
-				 (stream->buffer_start < stream->buffer_end ||
-				  stream->guarded > 0))
+		else if ((polled[i].events & POLLIN) && stream->guarded > 0)
 			polled[i].revents = POLLIN;
-		if (polled[i].revents != 0)
-			ready++;
+		ready += polled[i].revents != 0;
 	}
-	return ready;
-}
-
-/* Fill a wait set for all of 'polled' and wait on it once.  May raise. */
-static ssize_t
-poll_once(MongoTransport *transport, size_t count, WaitEventSet *set, WaitEvent *occurred,
-		  const Deadline *deadline, bool *timed_out)
-{
-	ssize_t		ready = 0;
-	int			noccurred = WaitEventSetWait(set, wait_left(transport, deadline),
-											 occurred, count + 2,
-											 PG_WAIT_EXTENSION);
-
-	*timed_out = (noccurred == 0 && deadline_left(deadline) == 0);
-	for (int i = 0; i < noccurred; i++)
-	{
-		mongoc_stream_poll_t *entry = occurred[i].user_data;
-
-		if (occurred[i].events & WL_LATCH_SET)
-		{
-			ResetLatch(MyLatch);
-			note_interrupt(transport);
-			continue;
-		}
-		if (occurred[i].events & WL_SOCKET_READABLE)
-			entry->revents |= POLLIN;
-		if (occurred[i].events & WL_SOCKET_WRITEABLE)
-			entry->revents |= POLLOUT;
-		ready++;
-	}
-	return ready;
-}
-
-static uint32
-socket_events(int poll_events)
-{
-	return (poll_events & POLLIN ? WL_SOCKET_READABLE : 0) |
-		(poll_events & POLLOUT ? WL_SOCKET_WRITEABLE : 0);
-}
-
-/*
- * poll_sockets: wait until one of several sockets is ready; a wait set is made for
- * that.
- */
-static ssize_t
-poll_sockets(MongoTransport *transport, mongoc_stream_poll_t *polled,
-			 size_t count, long timeout_ms)
-{
-	WaitEventSet *set = mongo_create_wait_event_set(CurrentMemoryContext,
-													count + 2);
-	Deadline	deadline = deadline_after(timeout_ms);
-	WaitEvent  *occurred = NULL;
-	bool		timed_out = false;
-	volatile ssize_t ready = 0;
-
-	PG_TRY();
-	{
-		occurred = palloc(sizeof(WaitEvent) * (count + 2));
-		for (size_t i = 0; i < count; i++)
-		{
-			MongoStream *stream = (MongoStream *) polled[i].stream;
-
-			AddWaitEventToSet(set, socket_events(polled[i].events),
-							  stream->socket, NULL, &polled[i]);
-		}
-		add_process_events(set);
-		note_interrupt(transport);
-		while (ready == 0 && !timed_out && !transport->interrupted)
-			ready = poll_once(transport, count, set, occurred,
-							  &deadline, &timed_out);
-		pfree(occurred);
-	}
-	PG_FINALLY();
-	{
-		FreeWaitEventSet(set);
-	}
-	PG_END_TRY();
-
-	return ready;
-}
-
-/* libmongoc's poll(): how many streams are ready; an error of PostgreSQL's is kept for later. */
-static ssize_t
-stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
-{
-	MongoTransport *transport = ((MongoStream *) polled[0].stream)->transport;
-	MemoryContext caller_context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
-	uint32		cancel_holdoff = QueryCancelHoldoffCount;
-	volatile ssize_t ready;
-
-	ready = poll_without_waiting(polled, count);
-	if (ready > 0)
+	if (ready == 0)
+		ready = wait_on(transport, polled, count, end_after(timeout_msec), MONGO_DUE_INTERRUPT);
+	if (!transport->interrupted)
 		return ready;
-
-	/* the usual case, a single server, has its wait set ready */
-	if (count == 1)
-	{
-		if (mongo_stream_wait((MongoStream *) polled[0].stream,
-							  socket_events(polled[0].events), timeout_msec))
-		{
-			polled[0].revents = polled[0].events;
-			return 1;
-		}
-		return transport->interrupted ? poll_failed(polled, count) : 0;
-	}
-
-	PG_TRY();
-	{
-		ready = poll_sockets(transport, polled, count, timeout_msec);
-	}
-	PG_CATCH();
-	{
-		keep_wait_error(transport, caller_context, holdoff, cancel_holdoff);
-	}
-	PG_END_TRY();
-
-	return transport->interrupted ? poll_failed(polled, count) : ready;
+	/* everything is ready, for bad: what libmongoc does next fails and unwinds */
+	for (size_t i = 0; i < count; i++)
+		polled[i].revents = POLLERR | POLLHUP;
+	return count;
 }
 
 static int
@@ -712,7 +491,6 @@ stream_destroy(mongoc_stream_t *base)
 	dlist_delete(&stream->node);
 	if (stream->transport->data_stream == stream)
 		stream->transport->data_stream = NULL;
-	bson_free(stream->buffer);
 	bson_free(stream);
 }
 
@@ -725,14 +503,7 @@ stream_flush(mongoc_stream_t *base pg_attribute_unused())
 static bool
 stream_check_closed(mongoc_stream_t *base)
 {
-	MongoStream *stream = (MongoStream *) base;
-	char		byte;
-
-	if (refuses_io(stream))
-		return true;
-	if (stream->buffer_start < stream->buffer_end || stream->guarded > 0)
-		return false;
-	return recv(stream->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return refuses_io((MongoStream *) base);
 }
 
 static bool
@@ -771,7 +542,6 @@ mongo_stream_new(MongoTransport *transport, pgsocket socket, bool external_fd,
 	stream->top = &stream->vtable;
 	stream->socket = socket;
 	stream->external_fd = external_fd;
-	stream->buffer = bson_malloc(STREAM_BUFFER_SIZE);
 	strlcpy(stream->host_and_port, host_and_port,
 			sizeof(stream->host_and_port));
 	dlist_push_head(&transport->streams, &stream->node);
