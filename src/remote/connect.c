@@ -250,8 +250,15 @@ mongo_stream_initiate(const mongoc_uri_t *uri pg_attribute_unused(),
 	else
 		top = (mongoc_stream_t *) stream;
 
-	return top != NULL ? mongo_guard_new(stream) :
-		failed_stream(transport, host, &failure);
+	if (top != NULL)
+	{
+		mongoc_stream_t *guard = mongo_guard_new(stream);
+
+		if (guard != NULL)
+			return guard;
+		mongoc_stream_destroy(top);
+	}
+	return failed_stream(transport, host, &failure);
 }
 
 /*-------------------------------------------------------------------------

@@ -185,7 +185,7 @@ extern void mongo_transport_raise(MongoTransport *transport);
  */
 extern bool mongo_interrupt_is_due(bool although_held);
 
-/* ------- resolve.c, connect.c, guard.c: what libmongoc connects through ------ */
+/* ----- resolve.c, connect.c, handshake.c: what libmongoc connects through ---- */
 
 /*
  * mongo_resolve_host
@@ -223,8 +223,8 @@ extern mongoc_stream_t *mongo_stream_initiate(const mongoc_uri_t *uri,
 /*
  * mongo_guard_new
  *		A stream over stream->top, which belongs to it from then on, that lets only
- *		well-formed replies through to libmongoc; malloc'd.  What is wrong with one goes to
- *		transport->violation and failure.
+ *		well-formed replies through to libmongoc; malloc'd, NULL if there is no memory.  What is
+ *		wrong with one goes to transport->violation and failure.
  *
  * mongo_guard_release
  *		From now on the stream is ours: what libmongoc does with the guard, which it still

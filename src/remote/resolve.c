@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * resolve.c
- *		From a host's name to its addresses, without waiting for longer than one
- * likes.
+ *		From a host's name to its addresses, by a thread that can be left alone.
  *
  * Called with libmongoc's frames below: nothing here may raise.
  *
@@ -30,30 +29,41 @@
 /* Of the resolver's, which may be anybody's module (nsswitch.conf). */
 #define STACK_SIZE		(1024 * 1024)
 
-/* Look-ups of different names that were given up, and are under way still. */
-#define MOST_GIVEN_UP	8
+/* Look-ups that were given up, and are under way still. */
+#define MOST_RUNNING	8
 
 #define LARGEST_ANSWER	4096
 
-typedef struct Lookup Lookup;
-
 /*
- * One question and its answer.  Malloc'd, and freed by the backend's thread
- * alone, when 'done'; the other thread may write to it until then.
+ * One question and its answer.  Malloc'd; the backend's thread and the other one own it
+ * together, and the last of them frees it.
  */
-struct Lookup
+typedef struct Lookup
 {
-	dlist_node	node;			/* in given_up, or nowhere */
-	void		(*ask) (Lookup *lookup);
+	int			owners;
+	void		(*ask) (struct Lookup *lookup);
 	char		name[NI_MAXHOST];
 	char		port[8];
 	int			done_pipe[2];	/* closed for writing when done */
-	bool		done;
 	int			code;			/* as getaddrinfo() gives it */
 	struct addrinfo *addresses;
-};
+} Lookup;
 
-static dlist_head given_up = DLIST_STATIC_INIT(given_up);
+/* The last that was given up: who asks the same again waits for it. */
+static Lookup *given_up = NULL;
+
+static int	running = 0;		/* threads */
+
+static void
+release(Lookup *lookup)
+{
+	if (__atomic_sub_fetch(&lookup->owners, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	if (lookup->addresses != NULL)
+		freeaddrinfo(lookup->addresses);
+	close(lookup->done_pipe[0]);
+	free(lookup);
+}
 
 /* ----------------------------- the other thread ---------------------------- */
 
@@ -95,63 +105,13 @@ run_lookup(void *argument)
 	int			done_fd = lookup->done_pipe[1];
 
 	lookup->ask(lookup);
-	__atomic_store_n(&lookup->done, true, __ATOMIC_RELEASE);
-	/* from now on it may be gone */
+	release(lookup);
+	__atomic_sub_fetch(&running, 1, __ATOMIC_RELAXED);
 	close(done_fd);
 	return NULL;
 }
 
 /* --------------------------- the backend's thread -------------------------- */
-
-static bool
-is_done(const Lookup *lookup)
-{
-	return __atomic_load_n(&lookup->done, __ATOMIC_ACQUIRE);
-}
-
-static void
-free_lookup(Lookup *lookup)
-{
-	if (lookup->addresses != NULL)
-		freeaddrinfo(lookup->addresses);
-	close(lookup->done_pipe[0]);
-	ReleaseExternalFD();
-	ReleaseExternalFD();
-	free(lookup);
-}
-
-/*
- * find_given_up
- *		One that was given up, of the same question, and is under way still.
- *
- * Those that are done are freed: what they found is old.
- */
-static Lookup *
-find_given_up(void (*ask) (Lookup *), const char *name, const char *port, int *count)
-{
-	Lookup	   *found = NULL;
-	dlist_mutable_iter iter;
-
-	*count = 0;
-	dlist_foreach_modify(iter, &given_up)
-	{
-		Lookup	   *lookup = dlist_container(Lookup, node, iter.cur);
-
-		if (is_done(lookup))
-		{
-			dlist_delete(&lookup->node);
-			free_lookup(lookup);
-			continue;
-		}
-		(*count)++;
-		if (lookup->ask == ask && strcmp(lookup->name, name) == 0 &&
-			strcmp(lookup->port, port) == 0)
-			found = lookup;
-	}
-	if (found != NULL)
-		dlist_delete(&found->node);
-	return found;
-}
 
 /*
  * start_thread
@@ -176,32 +136,20 @@ start_thread(Lookup *lookup)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	__atomic_add_fetch(&running, 1, __ATOMIC_RELAXED);
 	started = pthread_create(&thread, &attributes, run_lookup, lookup) == 0;
+	if (!started)
+		__atomic_sub_fetch(&running, 1, __ATOMIC_RELAXED);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return started;
 }
 
-/* Two descriptors that PostgreSQL knows of; false with errno set. */
-static bool
-open_pipe(int *ends)
+static void
+set_error(bson_error_t *error, const char *name, const char *reason)
 {
-	if (!AcquireExternalFD())
-		return false;
-	if (!AcquireExternalFD())
-	{
-		ReleaseExternalFD();
-		return false;
-	}
-	if (pipe(ends) == 0)
-	{
-		(void) fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-		(void) fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-		return true;
-	}
-	ReleaseExternalFD();
-	ReleaseExternalFD();
-	return false;
+	bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_NAME_RESOLUTION,
+				   "could not resolve host name \"%s\": %s", name, reason);
 }
 
 /*
@@ -212,22 +160,27 @@ static Lookup *
 start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 			 const char *name, const char *port, bson_error_t *error)
 {
-	Lookup	   *lookup = calloc(1, sizeof(Lookup));
+	Lookup	   *lookup;
 
+	if (__atomic_load_n(&running, __ATOMIC_RELAXED) >= MOST_RUNNING)
+	{
+		set_error(error, name, "the resolver has not answered for others");
+		return NULL;
+	}
+	lookup = calloc(1, sizeof(Lookup));
 	if (lookup == NULL)
 	{
 		mongo_transport_note_memory(transport, sizeof(Lookup));
 		return NULL;
 	}
+	lookup->owners = 2;
 	lookup->ask = ask;
 	strlcpy(lookup->name, name, sizeof(lookup->name));
 	strlcpy(lookup->port, port, sizeof(lookup->port));
-	if (!open_pipe(lookup->done_pipe))
+	errno = EMFILE;
+	if (!mongo_may_open_connection() || pipe2(lookup->done_pipe, O_CLOEXEC) != 0)
 	{
-		bson_set_error(error, MONGOC_ERROR_STREAM,
-					   MONGOC_ERROR_STREAM_NAME_RESOLUTION,
-					   "could not resolve host name \"%s\": %s", name,
-					   strerror(errno));
+		set_error(error, name, strerror(errno));
 		free(lookup);
 		return NULL;
 	}
@@ -235,7 +188,8 @@ start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 	{
 		mongo_transport_note_memory(transport, STACK_SIZE);
 		close(lookup->done_pipe[1]);
-		free_lookup(lookup);
+		lookup->owners = 1;
+		release(lookup);
 		return NULL;
 	}
 	return lookup;
@@ -245,24 +199,12 @@ start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 static bool
 wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 {
-	MongoStream *stream;
-	int			fd;
-	bool		ready;
-	int			failure;
+	MongoStream *stream = mongo_stream_new(transport, lookup->done_pipe[0], false, lookup->name);
+	bool		ready = mongo_stream_wait(stream, POLLIN, Max(timeout_ms, 0));
+	int			failure = errno;
 
-	if (!AcquireExternalFD())
-		return false;
-	fd = fcntl(lookup->done_pipe[0], F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-	{
-		failure = errno;
-		ReleaseExternalFD();
-		errno = failure;
-		return false;
-	}
-	stream = mongo_stream_new(transport, fd, true, lookup->name);
-	ready = mongo_stream_wait(stream, POLLIN, Max(timeout_ms, 0));
-	failure = errno;
+	/* the file is the look-up's */
+	stream->socket = PGINVALID_SOCKET;
 	mongoc_stream_destroy(&stream->vtable);
 	errno = failure;
 	return ready;
@@ -276,30 +218,31 @@ static Lookup *
 look_up(MongoTransport *transport, void (*ask) (Lookup *), const char *name,
 		const char *port, long timeout_ms, bson_error_t *error)
 {
-	int			count;
-	Lookup	   *lookup = find_given_up(ask, name, port, &count);
+	Lookup	   *lookup;
 
-	if (lookup == NULL && count >= MOST_GIVEN_UP)
+	if (given_up != NULL && __atomic_load_n(&given_up->owners, __ATOMIC_ACQUIRE) == 1)
 	{
-		bson_set_error(error, MONGOC_ERROR_STREAM,
-					   MONGOC_ERROR_STREAM_NAME_RESOLUTION,
-					   "could not resolve host name \"%s\": the resolver has not answered for %d others",
-					   name, count);
-		return NULL;
+		/* done: what it has found is old */
+		release(given_up);
+		given_up = NULL;
 	}
-	if (lookup == NULL)
+	lookup = given_up;
+	if (lookup != NULL && lookup->ask == ask && strcmp(lookup->name, name) == 0 &&
+		strcmp(lookup->port, port) == 0)
+		given_up = NULL;
+	else
 		lookup = start_lookup(transport, ask, name, port, error);
 	if (lookup == NULL)
 		return NULL;
 
-	if (!wait_for(transport, lookup, timeout_ms) || !is_done(lookup))
+	if (!wait_for(transport, lookup, timeout_ms))
 	{
-		bson_set_error(error, MONGOC_ERROR_STREAM,
-					   MONGOC_ERROR_STREAM_NAME_RESOLUTION,
-					   "could not resolve host name \"%s\": %s", name,
-					   errno == ETIMEDOUT ? "the resolver does not answer" :
-					   errno == ECANCELED ? "interrupted" : strerror(errno));
-		dlist_push_tail(&given_up, &lookup->node);
+		set_error(error, name,
+				  errno == ETIMEDOUT ? "the resolver does not answer" :
+				  errno == ECANCELED ? "interrupted" : strerror(errno));
+		if (given_up != NULL)
+			release(given_up);
+		given_up = lookup;
 		/* exit() must not pull away what it uses */
 		mongo_skip_destructors();
 		return NULL;
@@ -309,11 +252,8 @@ look_up(MongoTransport *transport, void (*ask) (Lookup *), const char *name,
 		mongo_transport_note_memory(transport, LARGEST_ANSWER);
 	if (lookup->code != 0)
 	{
-		bson_set_error(error, MONGOC_ERROR_STREAM,
-					   MONGOC_ERROR_STREAM_NAME_RESOLUTION,
-					   "could not resolve host name \"%s\": %s", name,
-					   gai_strerror(lookup->code));
-		free_lookup(lookup);
+		set_error(error, name, gai_strerror(lookup->code));
+		release(lookup);
 		return NULL;
 	}
 	return lookup;
@@ -337,7 +277,7 @@ mongo_resolve_host(MongoTransport *transport, const char *host, uint16 port,
 		return NULL;
 	addresses = lookup->addresses;
 	lookup->addresses = NULL;
-	free_lookup(lookup);
+	release(lookup);
 	return addresses;
 }
 
@@ -356,6 +296,6 @@ mongo_resolve_service(MongoTransport *transport, const mongoc_uri_t *uri,
 	lookup = look_up(transport, ask_for_service, name, "", timeout_ms, error);
 	if (lookup == NULL)
 		return false;
-	free_lookup(lookup);
+	release(lookup);
 	return true;
 }

@@ -1,0 +1,502 @@
+/*-------------------------------------------------------------------------
+ *
+ * handshake.c
+ *		Checks of what libmongoc reads while it connects and authenticates.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "remote_internal.h"
+#include "common.h"
+
+/*-------------------------------------------------------------------------
+ * A stream that lets only well-formed replies through to libmongoc.
+ *
+ * Runs inside libmongoc's frames: nothing here may raise.
+ *-------------------------------------------------------------------------
+ */
+
+#define GUARD_TYPE			0x4d47	/* none of libmongoc's own */
+/* More than any reply has that a driver asks for as it connects. */
+#define LARGEST_REPLY		262144
+
+/* OP_REPLY: responseFlags, cursorID, startingFrom, numberReturned, documents */
+#define REPLY_COUNT_OFFSET	(HEADER_SIZE + 4 + 8 + 4)
+#define REPLY_OFFSET		(REPLY_COUNT_OFFSET + 4)
+
+typedef struct MongoGuard
+{
+	mongoc_stream_t vtable;		/* first: libmongoc sees only that */
+	mongoc_stream_t *base;
+	MongoStream *stream;		/* at the bottom of base */
+	bool		closed;			/* for libmongoc: a reply cannot be taken, or
+								 * the stream is ours now */
+	bool		asked;			/* a request has begun to leave, and the reply
+								 * has not come whole */
+	uint32		request_id;		/* of that */
+	size_t		received;		/* of the reply that is coming in */
+	size_t		expected;		/* HEADER_SIZE until the header is there */
+	size_t		length;			/* of the reply that has come; the last
+								 * stream->guarded bytes of it are to be
+								 * handed on */
+	uint8		reply[FLEXIBLE_ARRAY_MEMBER];
+} MongoGuard;
+
+/* The newest OP_REPLY that there is: one document, as an answer to "hello". */
+static const char *
+check_reply(const uint8 *message, size_t length)
+{
+	if (length < REPLY_OFFSET + SMALLEST_DOCUMENT)
+		return "The message length is out of bounds.";
+	if (get_int32(message + REPLY_COUNT_OFFSET) != 1)
+		return "The message does not hold one document.";
+	if (get_int32(message + REPLY_OFFSET) != length - REPLY_OFFSET)
+		return "The document does not fill the message.";
+	return mongo_reply_check(message + REPLY_OFFSET, length - REPLY_OFFSET);
+}
+
+/*
+ * check_incoming
+ *		What is wrong with the header, or with the reply that has come whole; NULL.
+ *
+ * None is compressed: no driver compresses what it connects and authenticates with.
+ */
+static const char *
+check_incoming(const MongoGuard *guard)
+{
+	const uint8 *message = guard->reply;
+	const char *violation;
+
+	if (guard->expected == HEADER_SIZE)
+	{
+		violation = mongo_frame_check_header(message, guard->request_id);
+		return violation == NULL && get_int32(message) > LARGEST_REPLY ?
+			"The message length is out of bounds." : violation;
+	}
+	if (get_int32(message + 12) == OP_REPLY)
+		return check_reply(message, guard->expected);
+	if (get_int32(message + 12) != OP_MSG)
+		return "The message is not an OP_MSG.";
+	violation = mongo_frame_check_message(message, guard->expected);
+	return violation != NULL ? violation :
+		mongo_reply_check(message + BODY_OFFSET, guard->expected - BODY_OFFSET);
+}
+
+/*
+ * take_in
+ *		Read until a reply has come whole; 1, or what a read returns else.
+ */
+static ssize_t
+take_in(MongoGuard *guard, int32_t timeout_msec)
+{
+	while (!guard->closed)
+	{
+		size_t		missing = guard->expected - guard->received;
+		ssize_t		count = mongoc_stream_read(guard->base, guard->reply + guard->received, missing,
+											   timeout_msec == 0 ? 0 : missing, timeout_msec);
+		const char *violation;
+
+		if (count <= 0)
+			return count;
+		guard->received += count;
+		if (guard->received < guard->expected)
+			continue;
+
+		violation = check_incoming(guard);
+		if (violation != NULL)
+		{
+			guard->closed = true;
+			mongo_transport_note_violation(guard->stream, violation);
+		}
+		else if (guard->expected == HEADER_SIZE)
+			guard->expected = get_int32(guard->reply);
+		else
+		{
+			guard->stream->guarded = guard->length = guard->expected;
+			guard->received = 0;
+			guard->expected = HEADER_SIZE;
+			guard->asked = false;
+			mongo_traffic_add(&guard->stream->transport->traffic, MONGO_COUNT_ROUND_TRIPS, 1);
+			return 1;
+		}
+	}
+	errno = EPROTO;
+	return -1;
+}
+
+/*
+ * guard_readv: as many bytes of checked messages as libmongoc wants, at least
+ * min_bytes.
+ */
+static ssize_t
+guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
+			size_t min_bytes, int32_t timeout_msec)
+{
+	MongoGuard *guard = (MongoGuard *) base;
+	ssize_t		total = 0;
+
+	for (size_t i = 0; i < iovcnt; i++)
+	{
+		size_t		filled = 0;
+
+		while (filled < iov[i].iov_len)
+		{
+			size_t	   *left = &guard->stream->guarded;
+			ssize_t		result = *left > 0 ? 1 : take_in(guard, timeout_msec);
+			size_t		size;
+
+			if (result <= 0)
+				return total > 0 && min_bytes == 0 ? total : result;
+			size = Min(iov[i].iov_len - filled, *left);
+			memcpy((char *) iov[i].iov_base + filled, guard->reply + guard->length - *left, size);
+			*left -= size;
+			filled += size;
+			total += size;
+			if ((size_t) total >= min_bytes)
+				return total;
+		}
+	}
+	return total;
+}
+
+/* note_request: a message is about to leave, or its first part; its id is in the header. */
+static void
+note_request(MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt)
+{
+	uint8		header[HEADER_SIZE];
+	size_t		filled = 0;
+
+	for (size_t i = 0; i < iovcnt && filled < HEADER_SIZE; i++)
+	{
+		size_t		size = Min(iov[i].iov_len, HEADER_SIZE - filled);
+
+		memcpy(header + filled, iov[i].iov_base, size);
+		filled += size;
+	}
+	guard->asked = filled == HEADER_SIZE;
+	if (!guard->asked)
+		return;
+	guard->request_id = get_int32(header + 4);
+	mongo_traffic_add(&guard->stream->transport->traffic, MONGO_COUNT_OTHER, 1);
+}
+
+static ssize_t
+guard_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
+			 int32_t timeout_msec)
+{
+	MongoGuard *guard = (MongoGuard *) base;
+
+	if (guard->closed)
+	{
+		errno = ECANCELED;
+		return -1;
+	}
+	if (!guard->asked)
+		note_request(guard, iov, iovcnt);
+	return mongoc_stream_writev(guard->base, iov, iovcnt, timeout_msec);
+}
+
+static void
+guard_destroy(mongoc_stream_t *base)
+{
+	MongoGuard *guard = (MongoGuard *) base;
+
+	if (guard->base != NULL)
+		mongoc_stream_destroy(guard->base);
+	free(guard);
+}
+
+static int
+guard_close(mongoc_stream_t *base)
+{
+	MongoGuard *guard = (MongoGuard *) base;
+
+	return guard->base != NULL ? mongoc_stream_close(guard->base) : 0;
+}
+
+/* guard_flush: nothing is held back. */
+static int
+guard_flush(mongoc_stream_t *base pg_attribute_unused())
+{
+	return 0;
+}
+
+static mongoc_stream_t *
+guard_get_base_stream(mongoc_stream_t *base)
+{
+	return ((MongoGuard *) base)->base;
+}
+
+static bool
+guard_check_closed(mongoc_stream_t *base)
+{
+	return ((MongoGuard *) base)->closed;
+}
+
+static bool
+guard_should_retry(mongoc_stream_t *base)
+{
+	MongoGuard *guard = (MongoGuard *) base;
+
+	return !guard->closed && mongoc_stream_should_retry(guard->base);
+}
+
+mongoc_stream_t *
+mongo_guard_new(MongoStream *stream)
+{
+	/* not by bson_malloc(), which ends the session where there is no memory */
+	MongoGuard *guard = malloc(offsetof(MongoGuard, reply) + LARGEST_REPLY);
+
+	if (guard == NULL)
+	{
+		mongo_transport_note_memory(stream->transport, LARGEST_REPLY);
+		return NULL;
+	}
+	memset(guard, 0, offsetof(MongoGuard, reply));
+	guard->vtable.type = GUARD_TYPE;
+	guard->vtable.destroy = guard_destroy;
+	guard->vtable.failed = guard_destroy;
+	guard->vtable.close = guard_close;
+	guard->vtable.flush = guard_flush;
+	guard->vtable.readv = guard_readv;
+	guard->vtable.writev = guard_writev;
+	guard->vtable.get_base_stream = guard_get_base_stream;
+	guard->vtable.check_closed = guard_check_closed;
+	guard->vtable.should_retry = guard_should_retry;
+	guard->base = stream->top;
+	guard->stream = stream;
+	stream->guard = &guard->vtable;
+	guard->expected = HEADER_SIZE;
+	return &guard->vtable;
+}
+
+void
+mongo_guard_release(MongoStream *stream)
+{
+	MongoGuard *guard = (MongoGuard *) stream->guard;
+
+	guard->base = NULL;
+	guard->closed = true;
+	stream->guard = NULL;
+	stream->guarded = 0;
+}
+
+/* ----------- Is a reply's document one that libmongoc survives? ----------- */
+
+/*
+ * Of a password's hash, in which nothing can be interrupted: a third of a second.
+ * MongoDB's own are 10,000 (SCRAM-SHA-1) and 15,000 (SCRAM-SHA-256), unless an
+ * administrator raises them.
+ */
+#define MOST_ITERATIONS	100000
+#define TOO_MANY_ITERATIONS \
+	"It asks for more than " CppAsString2(MOST_ITERATIONS) " iterations of a password's hash."
+
+#define IMPOSSIBLE_VALUE	"A field of the reply has a value that it cannot have."
+
+/* The deepest that is read: {writeErrors: [{field: document}]}. */
+#define LEVELS	3
+
+/* is_whole: down to the documents so many levels below, whose insides are not. */
+static bool
+is_whole(const uint8 *document, size_t length, int levels)
+{
+	bson_iter_t iter;
+
+	if (length < SMALLEST_DOCUMENT || get_int32(document) != length ||
+		document[length - 1] != '\0')
+		return false;
+	if (levels == 0)
+		return true;
+	if (!bson_iter_init_from_data(&iter, document, length))
+		return false;
+	while (bson_iter_next(&iter))
+	{
+		const uint8_t *nested = NULL;
+		uint32_t	nested_length = 0;
+
+		if (BSON_ITER_HOLDS_DOCUMENT(&iter))
+			bson_iter_document(&iter, &nested_length, &nested);
+		else if (BSON_ITER_HOLDS_ARRAY(&iter))
+			bson_iter_array(&iter, &nested_length, &nested);
+		else
+			continue;
+		if (!is_whole(nested, nested_length, levels - 1))
+			return false;
+	}
+	return iter.err_off == 0;
+}
+
+/* What is to be checked of a field: the result says what is wrong, or is NULL. */
+typedef struct FieldRule
+{
+	const char *name;			/* NULL: the end of the list */
+	const char *(*check) (const bson_iter_t *field);
+} FieldRule;
+
+static const char *
+check_fields(bson_iter_t *document, const FieldRule *rules)
+{
+	const char *violation = NULL;
+
+	while (violation == NULL && bson_iter_next(document))
+	{
+		for (const FieldRule *rule = rules; rule->name != NULL && violation == NULL; rule++)
+		{
+			if (strcmp(bson_iter_key(document), rule->name) == 0)
+				violation = rule->check(document);
+		}
+	}
+	return violation;
+}
+
+/* check_each: of an array's elements; libmongoc itself looks whether it is one. */
+static const char *
+check_each(const bson_iter_t *field, const char *(*check) (const bson_iter_t *element))
+{
+	const char *violation = NULL;
+	bson_iter_t element;
+
+	if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &element))
+		return NULL;
+	while (violation == NULL && bson_iter_next(&element))
+		violation = check(&element);
+	return violation;
+}
+
+static const char *
+check_string(const bson_iter_t *field)
+{
+	return BSON_ITER_HOLDS_UTF8(field) ? NULL : IMPOSSIBLE_VALUE;
+}
+
+static const char *
+check_strings(const bson_iter_t *field)
+{
+	return check_each(field, check_string);
+}
+
+/* check_document: or an array, which libmongoc enters in the same way. */
+static const char *
+check_document(const bson_iter_t *field)
+{
+	return BSON_ITER_HOLDS_DOCUMENT(field) || BSON_ITER_HOLDS_ARRAY(field) ? NULL : IMPOSSIBLE_VALUE;
+}
+
+/* check_code: as libmongoc has it, in 32 bits */
+static const char *
+check_code(const bson_iter_t *field)
+{
+	return BSON_ITER_HOLDS_NUMBER(field) && (uint32) bson_iter_as_int64(field) == 0 ?
+		IMPOSSIBLE_VALUE : NULL;
+}
+
+/* check_error: of a write or a write concern */
+static const char *
+check_error(const bson_iter_t *field)
+{
+	static const FieldRule rules[] = {{"code", check_code}, {"errmsg", check_string}, {NULL}};
+	const char *violation = check_document(field);
+	bson_iter_t nested;
+
+	return violation != NULL || !bson_iter_recurse(field, &nested) ? violation :
+		check_fields(&nested, rules);
+}
+
+static const char *
+check_errors(const bson_iter_t *field)
+{
+	return check_each(field, check_error);
+}
+
+/* check_iterations: NULL unless the number at 'digits' is too large. */
+static const char *
+check_iterations(const uint8_t *digits, const uint8_t *end)
+{
+	int64		iterations = 0;
+
+	for (; digits < end && *digits != ','; digits++)
+	{
+		iterations = iterations * 10 + (*digits >= '0' && *digits <= '9' ? *digits - '0' : 0);
+		if (iterations > MOST_ITERATIONS)
+			return TOO_MANY_ITERATIONS;
+	}
+	return NULL;
+}
+
+/*
+ * check_scram_message: "r=...,s=...,i=4096" and the like (RFC 5802), as far as
+ * libmongoc reads on; other mechanisms' are not like that.
+ */
+static const char *
+check_scram_message(const bson_iter_t *field)
+{
+	bson_subtype_t subtype;
+	uint32_t	length;
+	const uint8_t *next;
+	const uint8_t *end;
+
+	if (!BSON_ITER_HOLDS_BINARY(field))
+		return NULL;
+	bson_iter_binary(field, &subtype, &length, &next);
+	for (end = next + length; next < end; next++)
+	{
+		char		attribute = *next++;
+		const char *violation;
+
+		if (attribute == '\0' || strchr("rsive", attribute) == NULL)
+			return NULL;
+		if (next == end)
+			return IMPOSSIBLE_VALUE;	/* can go with libmongoc before 2.4 */
+		if (*next++ != '=')
+			return NULL;
+		violation = attribute == 'i' ? check_iterations(next, end) : NULL;
+		if (violation != NULL)
+			return violation;
+		while (next < end && *next != ',')
+			next++;
+	}
+	return NULL;
+}
+
+/* check_authentication: the answer to what "hello" asks ahead of time */
+static const char *
+check_authentication(const bson_iter_t *field)
+{
+	static const FieldRule rules[] = {{"payload", check_scram_message}, {NULL}};
+	bson_iter_t nested;
+
+	if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &nested))
+		return IMPOSSIBLE_VALUE;
+	return check_fields(&nested, rules);
+}
+
+const char *
+mongo_reply_check(const uint8 *document, size_t length)
+{
+	/*
+	 * Fields that libmongoc trusts.  By libmongoc's sources, 1.23.1 and 2.5.0
+	 * need all of these checks, but for one: an attribute of a SCRAM message
+	 * that ends before its "=" is noticed by libmongoc itself from 2.4.0 on.
+	 */
+	static const FieldRule rules[] = {
+		{"arbiters", check_strings},
+		{"code", check_code},
+		{"compression", check_strings},
+		{"errorLabels", check_document},
+		{"hosts", check_strings},
+		{"passives", check_strings},
+		{"payload", check_scram_message},
+		{"speculativeAuthenticate", check_authentication},
+		{"writeConcernError", check_error},
+		{"writeErrors", check_errors},
+		{NULL}
+	};
+	bson_iter_t iter;
+
+	if (!is_whole(document, length, LEVELS) ||
+		!bson_iter_init_from_data(&iter, document, length))
+		return "The reply is not valid BSON.";
+	return check_fields(&iter, rules);
+}
