@@ -59,15 +59,12 @@ typedef enum MongoCounter
 typedef struct MongoTraffic
 {
 	uint64		counters[MONGO_COUNTERS];
-	uint32		changed;		/* those that have grown since the last flush,
-								 * as bits */
 } MongoTraffic;
 
 static inline void
 mongo_traffic_add(MongoTraffic *traffic, MongoCounter counter, uint64 count)
 {
 	traffic->counters[counter] += count;
-	traffic->changed |= (uint32) 1 << counter;
 }
 
 /* What a scan has caused. */
@@ -108,7 +105,7 @@ extern void mongo_activity_use(MongoActivity *activity);
  *		Add what 'traffic' has more than 'flushed' to the row and to that of the
  *		current query, and make them equal.  Never raises.
  */
-extern void mongo_activity_flush(MongoActivity *activity, MongoTraffic *traffic,
+extern void mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic,
 								 MongoTraffic *flushed);
 
 /*
@@ -354,26 +351,6 @@ extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
 									   const bson_t *command, bool read_only,
 									   const char *context_message);
 
-/*
- * mongo_connection_limit_has_room
- *		May a connection more be made to a server, of which all sessions together may
- *		have so many?  0, or no shared memory: any number.
- *
- * mongo_connection_limit_enter
- *		Count one more, to be given back by mongo_connection_limit_leave() or the end of
- *		the process; NULL without shared memory.
- *
- * Waits for others to be closed, up to so many milliseconds, then raises 53300; 57014
- * when cancelled.
- *
- * mongo_connection_limit_leave
- *		Never raises; NULL is none.
- */
-extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
-extern MongoActivity *mongo_connection_limit_enter(Oid serverid, const char *server_name,
-												   int limit, int timeout_ms);
-extern void mongo_connection_limit_leave(MongoActivity *server);
-
 /* ------- The connections that this session has, for who asks in SQL ------- */
 
 /* One of them; strings are in the current memory context. */
@@ -559,44 +536,6 @@ extern void mongo_initialize_library(void);
 
 /* What stands for the type where the option unwind wants an array. */
 #define MONGO_MISMATCH_ARRAY	"array"
-
-/* -------------- From options to what libmongoc wants to know -------------- */
-
-/*
- * mongo_uri_create
- *		The URI of 'options'; the caller owns it (mongoc_uri_destroy()).
- *
- * Without a user name and a mechanism there is no authentication.  Credentials are
- * looked up in authentication_database, else in the URI's authSource, else in
- * "admin" (the driver's default), or in $external where the mechanism wants that.
- * Raises 08001 for what libmongoc does not accept, never showing the password,
- * 22023 for an option uri that holds a secret, and what a password_file raises.
- */
-extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options);
-
-/*
- * mongo_uri_take_socket_timeout
- *		The URI's socketTimeoutMS, else the option socket_timeout_ms; 0: no limit.
- *
- * Our streams observe it, for libmongoc's waits and our own alike.  In the URI
- * it is replaced by what makes libmongoc wait for ever: by default it would
- * wait for five minutes, and it takes 0 for the default (seen in the source of
- * 1.23.1 and 2.6: mongoc_uri_get_option_as_int32()).
- */
-extern int	mongo_uri_take_socket_timeout(mongoc_uri_t *uri,
-										  const MongoConnectionOptions *options);
-
-/*
- * mongo_uri_ssl_options
- *		TLS settings of options, which win, and URI; false when TLS is off.  The strings
- *		stay theirs.
- */
-extern bool mongo_uri_ssl_options(const MongoConnectionOptions *options,
-								  const mongoc_uri_t *uri,
-								  mongoc_ssl_opt_t *ssl_options);
-
-/* mongo_uri_is_single: will libmongoc treat this as one server (topology type Single)? */
-extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 
 /* -------- Run one command that may write, outside of transactions --------- */
 

@@ -57,11 +57,13 @@ build_for_old() {
 		fail "could not install into .lab/old"
 }
 
-# Each function of libmongoc that is called must be one that is counted.
+# Each function of libmongoc that is called must be one that is counted, but for those that
+# only look into something.
 check_driver_calls() {
 	local missing
 	missing=$(nm -D --undefined-only "$WORK/src/mongo_fdw.so" |
 		sed -n 's/.* U \(mongoc_[a-z0-9_]*\).*/\1/p' |
+		grep -Ev '^mongoc_(uri_(get|has|option_is)|(read_prefs|read_concern|write_concern)_(get|is_default)|server_description_(host|id|type|hello_response))' |
 		while read -r name; do
 			grep -q "^#define $name(" "$WORK/src/include/driver_calls.h" || printf ' %s' "$name"
 		done)

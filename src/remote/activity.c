@@ -20,7 +20,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/atomics.h"
-#include "port/pg_bitutils.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -170,6 +169,34 @@ find_row(const ActivityKey *key, uint32 *generation)
 	return row;
 }
 
+/* Where the rows of this session are: a place by hash, for the last to come. */
+#define REMEMBERED	256
+
+static struct
+{
+	ActivityKey key;
+	MongoActivity *row;
+	uint32		generation;
+}			remembered[REMEMBERED];
+
+/* remembered_row: find_row(), mostly without a lock; NULL without shared memory. */
+static MongoActivity *
+remembered_row(const ActivityKey *key)
+{
+	int			place = (key->queryid + key->serverid + key->userid) % REMEMBERED;
+
+	if (lock == NULL)
+		return NULL;
+	if (remembered[place].row == NULL ||
+		memcmp(&remembered[place].key, key, sizeof(*key)) != 0 ||
+		remembered[place].generation != pg_atomic_read_u32(&remembered[place].row->generation))
+	{
+		remembered[place].key = *key;
+		remembered[place].row = find_row(key, &remembered[place].generation);
+	}
+	return remembered[place].row;
+}
+
 /* --------------------------- servers and users ------------------------------ */
 
 static MongoActivity *current_row = NULL;
@@ -178,9 +205,8 @@ MongoActivity *
 mongo_activity_row(Oid serverid, Oid userid)
 {
 	ActivityKey key = {.dbid = MyDatabaseId, .serverid = serverid, .userid = userid};
-	uint32		generation;
 
-	return lock != NULL ? find_row(&key, &generation) : NULL;
+	return remembered_row(&key);
 }
 
 void
@@ -190,16 +216,6 @@ mongo_activity_use(MongoActivity *activity)
 }
 
 /* ---------------------------------- queries ---------------------------------- */
-
-/* Where the queries of this session are: a place by hash, for the last to come. */
-#define REMEMBERED	256
-
-static struct
-{
-	ActivityKey key;			/* queryid 0: none */
-	MongoActivity *row;
-	uint32		generation;
-}			remembered[REMEMBERED];
 
 /*
  * note_call
@@ -231,56 +247,47 @@ current_query(void)
 		.dbid = MyDatabaseId,
 		.userid = GetUserId()
 	};
-	int			place = key.queryid % REMEMBERED;
 
-	if (key.queryid == 0)
-		return NULL;
-	if (remembered[place].row == NULL ||
-		memcmp(&remembered[place].key, &key, sizeof(key)) != 0 ||
-		remembered[place].generation != pg_atomic_read_u32(&remembered[place].row->generation))
-	{
-		remembered[place].key = key;
-		remembered[place].row = find_row(&key, &remembered[place].generation);
-	}
-	return remembered[place].row;
+	return key.queryid != 0 ? remembered_row(&key) : NULL;
 }
 
 /* --------------------------------- counting ---------------------------------- */
 
+/* add_count: to a row, which may be NULL; nothing costs no atomic operation. */
+static void
+add_count(MongoActivity *row, MongoCounter counter, uint64 count)
+{
+	if (row != NULL && count > 0)
+		pg_atomic_fetch_add_u64(&row->counters[counter], count);
+}
+
 void
-mongo_activity_flush(MongoActivity *activity, MongoTraffic *traffic, MongoTraffic *flushed)
+mongo_activity_flush(MongoActivity *activity, const MongoTraffic *traffic, MongoTraffic *flushed)
 {
 	MongoActivity *query;
 
-	if (activity == NULL || traffic->changed == 0)
+	if (activity == NULL || memcmp(traffic, flushed, sizeof(*traffic)) == 0)
 		return;
 	query = current_query();
 	if (query != NULL)
 		note_call(query);
-	for (uint32 left = traffic->changed; left != 0; left &= left - 1)
+	for (int i = 0; i < MONGO_COUNTERS; i++)
 	{
-		int			i = pg_rightmost_one_pos32(left);
 		uint64		more = traffic->counters[i] - flushed->counters[i];
 
-		flushed->counters[i] = traffic->counters[i];
-		pg_atomic_fetch_add_u64(&activity->counters[i], more);
-		if (query != NULL)
-			pg_atomic_fetch_add_u64(&query->counters[i], more);
+		add_count(activity, i, more);
+		add_count(query, i, more);
 	}
-	traffic->changed = 0;
+	*flushed = *traffic;
 }
 
 void
 mongo_activity_count(MongoActivity *activity, MongoCounter counter, uint64 count)
 {
-	MongoActivity *query;
-
 	if (activity == NULL || count == 0)
 		return;
-	pg_atomic_fetch_add_u64(&activity->counters[counter], count);
-	query = current_query();
-	if (query != NULL)
-		pg_atomic_fetch_add_u64(&query->counters[counter], count);
+	add_count(activity, counter, count);
+	add_count(current_query(), counter, count);
 }
 
 void

@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * connect.c
- *		Making connections.
+ *		Making a connection, and what is known of the server.
+ *
+ * libmongoc parses the URI, selects a server, connects and authenticates.  Then its client
+ * is destroyed, and the stream is ours: no connection to another member stays, and
+ * nothing that libmongoc knows goes stale.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,19 +13,23 @@
 
 #include "remote_internal.h"
 #include "common.h"
+#include "options.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_user_mapping.h"
+#include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/fd.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-static void mongo_set_socket_options(pgsocket sock, int family,
-									 const MongoTcpOptions *options);
+#define SELECTION_PAUSE_MS	250 /* between two looks at a replica set */
 
 /*-------------------------------------------------------------------------
  * The stream initiator: from a host to a connected stream, TLS on top.
@@ -41,150 +49,139 @@ set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 }
 
 /*
- * failed_stream
- *		Note why there is no connection; a stream that can only fail.
+ * set_socket_options
+ *		Send at once, probe the other end when idle, give up one that is silent.
+ *
+ * Keepalive probes notice a server that died while its answer is waited for; they are not
+ * sent while something is unacknowledged, which is what the user timeout is for (RFC 5482,
+ * and Linux's tcp(7)).  0 leaves it to the operating system; what that does not take is
+ * passed over: none is worth failing for.  A Unix-domain socket needs none of this.
  */
-static mongoc_stream_t *
-failed_stream(MongoTransport *transport, const mongoc_host_list_t *host,
-			  const bson_error_t *error)
+static void
+set_socket_options(pgsocket sock, int family, const MongoTcpOptions *options)
 {
-	mongo_transport_note_failure(transport, error->message);
-	return &mongo_stream_new(transport, PGINVALID_SOCKET, false,
-							 host->host_and_port)->vtable;
+	const struct
+	{
+		int			level;
+		int			name;
+		int			value;
+	}			settings[] =
+	{
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, options->keepalives_idle},
+		{IPPROTO_TCP, TCP_KEEPINTVL, options->keepalives_interval},
+		{IPPROTO_TCP, TCP_KEEPCNT, options->keepalives_count},
+#ifdef TCP_USER_TIMEOUT
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, options->user_timeout},
+#endif
+	};
+
+	for (size_t i = 0; family != AF_UNIX && i < lengthof(settings); i++)
+	{
+		if (settings[i].value != 0)
+			(void) setsockopt(sock, settings[i].level, settings[i].name, &settings[i].value,
+							  sizeof(settings[i].value));
+	}
 }
 
-/* Have a descriptor for a socket accounted for; else false with errno EMFILE. */
-static bool
-acquire_descriptor(void)
+/* connect_socket: connect, waiting at most timeout_ms; 0 or what errno would be. */
+static int
+connect_socket(MongoStream *stream, const struct sockaddr *address, socklen_t address_length,
+			   long timeout_ms)
 {
-	if (!mongo_may_open_connection())
-	{
-		errno = EMFILE;
-		return false;
-	}
-	return AcquireExternalFD();
+	int			failure = 0;
+	socklen_t	size = sizeof(failure);
+
+	if (connect(stream->socket, address, address_length) == 0)
+		return 0;
+	if (errno != EINPROGRESS && errno != EINTR && errno != EAGAIN)
+		return errno;
+	if (!mongo_stream_wait(stream, POLLOUT, timeout_ms) ||
+		getsockopt(stream->socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0)
+		return errno;
+	return failure;
 }
 
 /*
  * connect_address
- *		Connect to one address, waiting at most timeout_ms.
- *
- * Returns NULL with errno set on failure.
+ *		A stream connected to one address; NULL with errno set on failure.
  */
 static MongoStream *
-connect_address(MongoTransport *transport, const struct sockaddr *address,
-				socklen_t address_length, const char *host_and_port,
-				long timeout_ms)
+connect_address(MongoTransport *transport, const struct addrinfo *address,
+				const char *host_and_port, long timeout_ms)
 {
-	MongoStream *stream;
-	pgsocket	sock;
-	bool		external_fd = acquire_descriptor();
-	int			failure = 0;
+	MongoStream *stream = mongo_stream_new(transport, PGINVALID_SOCKET, host_and_port);
+	int			family = address->ai_addr->sa_family;
+	int			failure;
 
-	if (!external_fd)
-	{
-		transport->out_of_files = true;
-		return NULL;			/* errno is EMFILE */
-	}
-
-	sock = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (sock == PGINVALID_SOCKET)
+	errno = EMFILE;
+	stream->external_fd = mongo_may_open_connection() && AcquireExternalFD();
+	if (stream->external_fd)
+		stream->socket = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (stream->socket == PGINVALID_SOCKET)
 	{
 		failure = errno;
 		transport->out_of_files = failure == EMFILE || failure == ENFILE;
-		ReleaseExternalFD();
-		errno = failure;
-		return NULL;
 	}
-	mongo_set_socket_options(sock, address->sa_family, &transport->tcp);
-
-	stream = mongo_stream_new(transport, sock, external_fd, host_and_port);
-	if (connect(sock, address, address_length) < 0)
-	{
-		failure = errno;
-		if (failure == EINPROGRESS || failure == EINTR || failure == EAGAIN)
-		{
-			socklen_t	size = sizeof(failure);
-
-			if (!mongo_stream_wait(stream, POLLOUT, timeout_ms))
-				failure = errno;
-			else if (getsockopt(sock, SOL_SOCKET, SO_ERROR, &failure, &size) < 0)
-				failure = errno;
-		}
-	}
-	if (failure != 0)
-	{
-		mongoc_stream_destroy(&stream->vtable);
-		errno = failure;
-		return NULL;
-	}
-	return stream;
-}
-
-/* Where another stream is connected to: no name is looked up. */
-static MongoStream *
-connect_peer(MongoTransport *transport, const mongoc_host_list_t *host,
-			 bson_error_t *error)
-{
-	MongoStream *stream = connect_address(transport, (struct sockaddr *) &transport->peer,
-										  transport->peer_length, host->host_and_port,
-										  transport->connect_timeout_ms);
-
-	if (stream == NULL)
-		set_connect_error(error, host->host_and_port, errno);
-	return stream;
-}
-
-static MongoStream *
-connect_unix(MongoTransport *transport, const mongoc_host_list_t *host,
-			 bson_error_t *error)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	MongoStream *stream = NULL;
-
-	if (strlen(host->host) >= sizeof(address.sun_path))
-		errno = ENAMETOOLONG;
 	else
 	{
-		strcpy(address.sun_path, host->host);
-		stream = connect_address(transport, (struct sockaddr *) &address,
-								 sizeof(address), host->host_and_port,
-								 transport->connect_timeout_ms);
+		set_socket_options(stream->socket, family, &transport->tcp);
+		failure = connect_socket(stream, address->ai_addr, address->ai_addrlen, timeout_ms);
 	}
-	if (stream == NULL)
-		set_connect_error(error, host->host, errno);
-	return stream;
+	if (failure == 0)
+		return stream;
+	mongoc_stream_destroy(&stream->vtable);
+	errno = failure;
+	return NULL;
 }
 
-/* Try each address of the host in turn, within one timeout for all. */
+/*
+ * connect_host
+ *		Try each address of the host in turn, within one timeout for all.
+ *
+ * Where another stream is connected to no name is looked up.
+ */
 static MongoStream *
-connect_tcp(MongoTransport *transport, const mongoc_host_list_t *host,
-			bson_error_t *error)
+connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bson_error_t *error)
 {
-	struct addrinfo *addresses;
+	struct sockaddr_un path = {.sun_family = AF_UNIX};
+	struct addrinfo known = {.ai_addr = (struct sockaddr *) &path,.ai_addrlen = sizeof(path)};
+	struct addrinfo *resolved = NULL;
 	MongoStream *stream = NULL;
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 												  transport->connect_timeout_ms);
 
-	addresses = mongo_resolve_host(transport, host->host, host->port,
-								   transport->connect_timeout_ms, error);
-	if (addresses == NULL)
-		return NULL;
-
 	errno = EADDRNOTAVAIL;
-	for (struct addrinfo *each = addresses;
-		 each != NULL && stream == NULL && !transport->interrupted;
-		 each = each->ai_next)
+	if (transport->peer_length > 0)
 	{
-		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-														   end);
+		known.ai_addr = (struct sockaddr *) &transport->peer;
+		known.ai_addrlen = transport->peer_length;
+	}
+	else if (host->family != AF_UNIX)
+	{
+		resolved = mongo_resolve_host(transport, host->host, host->port,
+									  transport->connect_timeout_ms, error);
+		if (resolved == NULL)
+			return NULL;
+	}
+	else if (strlcpy(path.sun_path, host->host, sizeof(path.sun_path)) >= sizeof(path.sun_path))
+	{
+		set_connect_error(error, host->host, ENAMETOOLONG);
+		return NULL;
+	}
 
-		stream = connect_address(transport, each->ai_addr, each->ai_addrlen,
-								 host->host_and_port, left);
+	for (const struct addrinfo *each = resolved != NULL ? resolved : &known;
+		 each != NULL && stream == NULL && !transport->interrupted; each = each->ai_next)
+	{
+		long		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+
+		stream = connect_address(transport, each, host->host_and_port, left);
 	}
 	if (stream == NULL)
 		set_connect_error(error, host->host_and_port, errno);
-	freeaddrinfo(addresses);
+	if (resolved != NULL)
+		freeaddrinfo(resolved);
 	return stream;
 }
 
@@ -225,88 +222,587 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 	return top;
 }
 
-mongoc_stream_t *
-mongo_stream_initiate(const mongoc_uri_t *uri pg_attribute_unused(),
-					  const mongoc_host_list_t *host,
-					  void *user_data, bson_error_t *error pg_attribute_unused())
+/*
+ * initiate_stream
+ *		mongoc_stream_initiator_t: connect to 'host', with TLS if so configured.
+ *
+ * 'user_data' is the MongoTransport.  On failure the reason is appended to
+ * transport->failure, and the result is a stream whose every operation fails.  Never NULL:
+ * libmongoc (seen in 1.23.1) locks itself out for ever when the initiator fails for a
+ * replica set member that it learns of while it processes another member's answer.
+ */
+static mongoc_stream_t *
+initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host_list_t *host,
+				void *user_data, bson_error_t *error pg_attribute_unused())
 {
 	MongoTransport *transport = user_data;
 	MongoStream *stream = NULL;
-	mongoc_stream_t *top;
+	mongoc_stream_t *top = NULL;
+	mongoc_stream_t *guard = NULL;
 	bson_error_t failure = {0};
 
 	/* libmongoc's own retry must not run what was cancelled once more */
 	if (transport->interrupted || transport->closing)
 		set_connect_error(&failure, host->host_and_port, ECANCELED);
-	else if (transport->peer_length > 0)
-		stream = connect_peer(transport, host, &failure);
-	else if (host->family == AF_UNIX)
-		stream = connect_unix(transport, host, &failure);
 	else
-		stream = connect_tcp(transport, host, &failure);
-
-	if (stream != NULL && transport->use_tls)
-		top = add_tls(transport, stream, host, &failure);
-	else
-		top = (mongoc_stream_t *) stream;
-
+		stream = connect_host(transport, host, &failure);
+	if (stream != NULL)
+		top = transport->use_tls ? add_tls(transport, stream, host, &failure) : &stream->vtable;
 	if (top != NULL)
 	{
-		mongoc_stream_t *guard = mongo_guard_new(stream);
-
-		if (guard != NULL)
-			return guard;
-		mongoc_stream_destroy(top);
+		guard = mongo_guard_new(stream);
+		if (guard == NULL)
+			mongoc_stream_destroy(top);
 	}
-	return failed_stream(transport, host, &failure);
+	if (guard != NULL)
+		return guard;
+	mongo_transport_note_failure(transport, failure.message);
+	return &mongo_stream_new(transport, PGINVALID_SOCKET, host->host_and_port)->vtable;
 }
 
-/*-------------------------------------------------------------------------
- * What a socket to MongoDB is told: when its other end counts as dead.
- *
- * Keepalive probes notice a server that died while its answer is waited for;
- * they are not sent while something is unacknowledged, which is what the user
- * timeout is for (RFC 5482, and Linux's tcp(7)).
- *-------------------------------------------------------------------------
- */
+/* ------------------- what is to be known of the server ----------------------- */
 
-/* set_unless_zero: 0 leaves it to the operating system. */
+/*
+ * prepare_read_preference
+ *		What $readPreference, if any, this server has to be sent.
+ *
+ * Server Selection specification, "Passing read preference to mongos and load
+ * balancers" and "Topology type: Single": a standalone gets none; a member of
+ * a replica set that was addressed directly must be told that a secondary
+ * will do; otherwise primary is what servers assume.
+ */
 static void
-set_unless_zero(pgsocket sock, int name, int value)
+prepare_read_preference(MongoConnection *connection)
 {
-	if (value != 0)
-		(void) setsockopt(sock, IPPROTO_TCP, name, &value, sizeof(value));
+	const mongoc_uri_t *uri = connection->uri;
+	const char *server_type = connection->server_type;
+	const mongoc_read_prefs_t *prefs = mongoc_uri_get_read_prefs_t(uri);
+	mongoc_read_mode_t mode = mongoc_read_prefs_get_mode(prefs);
+	const bson_t *tags = mongoc_read_prefs_get_tags(prefs);
+	int64		staleness = mongoc_read_prefs_get_max_staleness_seconds(prefs);
+	bson_t	   *elements;
+	bson_t		inner;
+
+	if (strcmp(server_type, "Standalone") == 0)
+		return;
+	if (mode == MONGOC_READ_PRIMARY)
+	{
+		if (!mongo_uri_is_single(uri) || strcmp(server_type, "Mongos") == 0)
+			return;
+		mode = MONGOC_READ_PRIMARY_PREFERRED;
+	}
+
+	elements = bson_create_in(connection->context);
+	bson_append_document_begin(elements, "$readPreference", -1, &inner);
+	BSON_APPEND_UTF8(&inner, "mode", mongo_read_mode_name(mode));
+	if (tags != NULL && !bson_empty(tags))
+		BSON_APPEND_ARRAY(&inner, "tags", tags);
+	if (staleness > 0)
+		BSON_APPEND_INT64(&inner, "maxStalenessSeconds", staleness);
+	bson_append_document_end(elements, &inner);
+	connection->read_preference = elements;
+}
+
+/* prepare_concerns: readConcern and writeConcern, as commands are to have them. */
+static void
+prepare_concerns(MongoConnection *connection)
+{
+	const mongoc_read_concern_t *read = mongoc_uri_get_read_concern(connection->uri);
+	const mongoc_write_concern_t *write = mongoc_uri_get_write_concern(connection->uri);
+	const char *level = read != NULL ? mongoc_read_concern_get_level(read) : NULL;
+
+	if (level != NULL)
+	{
+		connection->read_concern = bson_create_in(connection->context);
+		bson_append_condition(connection->read_concern, "readConcern", "level",
+							  bson_utf8(level));
+	}
+	if (write != NULL && !mongoc_write_concern_is_default(write))
+	{
+		connection->write_concern = bson_create_in(connection->context);
+		mongoc_write_concern_append(unconstify(mongoc_write_concern_t *, write),
+									connection->write_concern);
+	}
+}
+
+/* hello_number: of the server's answer to "hello"; 'otherwise' where there is none. */
+static int
+hello_number(const bson_t *hello, const char *name, int otherwise)
+{
+	bson_iter_t iter;
+	int64		number;
+
+	if (!bson_iter_init_find(&iter, hello, name) || !BSON_ITER_HOLDS_NUMBER(&iter))
+		return otherwise;
+	number = bson_iter_as_int64(&iter);
+	return number > 0 && number <= PG_INT32_MAX ? (int) number : otherwise;
 }
 
 /*
- * mongo_set_socket_options
- *		Send at once, probe the other end when idle, give up one that is silent.
- *
- * 'family' is that of the address; a Unix-domain socket needs none of this.
- * An option that the operating system does not know or take is passed over:
- * none is worth failing for.
+ * learn_server
+ *		What its handshake has told.  Does not raise.
  */
 static void
-mongo_set_socket_options(pgsocket sock, int family, const MongoTcpOptions *options)
+learn_server(MongoConnection *connection, const mongoc_client_t *client,
+			 const mongoc_server_description_t *server)
 {
-	int			on = 1;
+	const mongoc_uri_t *uri = connection->uri;
+	const bson_t *hello = mongoc_server_description_hello_response(server);
 
-	if (family == AF_UNIX)
+	connection->server_type = mongoc_server_description_type(server);
+	connection->compressor = mongo_compressor_negotiated(hello);
+	connection->is_standalone = strcmp(connection->server_type, "Standalone") == 0;
+	connection->takes_writes = connection->is_standalone || mongo_uri_is_single(uri) ||
+		strncmp(connection->server_type, "RS", 2) != 0 ||
+		strcmp(connection->server_type, "RSPrimary") == 0;
+	connection->session = (MongoServerSession) {
+		.minutes = Min(hello_number(hello, "logicalSessionTimeoutMinutes", 0), 1440)
+	};
+	connection->retries_writes = !connection->is_standalone && connection->session.minutes > 0 &&
+		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_RETRYWRITES, true);
+	mongo_keep(&connection->cluster_time, &(MongoReply) {
+		.document = bson_get_data(hello),.length = hello->len
+	}, "$clusterTime");
+	connection->most_writes = hello_number(hello, "maxWriteBatchSize", 1000);
+	connection->longest_message = hello_number(hello, "maxMessageSizeBytes", 48000000);
+
+	if (connection->identity != NULL)
+		mongoc_uri_destroy(connection->identity);
+	connection->identity = mongoc_uri_copy(mongoc_client_get_uri(client));
+}
+
+/* ------------------------------- connecting -------------------------------- */
+
+/* adopt_stream: take over our stream to the selected server; the newest, if several. */
+static bool
+adopt_stream(MongoTransport *transport, const mongoc_server_description_t *server,
+			 bson_error_t *error)
+{
+	const mongoc_host_list_t *host =
+		mongoc_server_description_host(server);
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &transport->streams)
+	{
+		MongoStream *stream = dlist_container(MongoStream, node, iter.cur);
+
+		if (stream->guard != NULL && strcmp(stream->host_and_port, host->host_and_port) == 0)
+		{
+			mongo_guard_release(stream);
+			transport->data_stream = stream;
+			return true;
+		}
+	}
+	bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET,
+				   "no connection to the selected server %s",
+				   host->host_and_port);
+	return false;
+}
+
+/* note_peer: where to reach the same server again. */
+static void
+note_peer(MongoConnection *connection)
+{
+	const MongoStream *stream = connection->transport.data_stream;
+
+	connection->peer_length = sizeof(connection->peer);
+	if (getpeername(stream->socket, (struct sockaddr *) &connection->peer, &connection->peer_length) < 0)
+		connection->peer_length = 0;
+	strlcpy(connection->host, stream->host_and_port, sizeof(connection->host));
+}
+
+/* reset_failure: nothing has gone wrong yet. */
+static void
+reset_failure(MongoTransport *transport)
+{
+	transport->interrupted = transport->timed_out = transport->out_of_files = false;
+	transport->memory_missing = 0;
+	if (transport->wait_error != NULL)
+		FreeErrorData(transport->wait_error);
+	transport->wait_error = NULL;
+	transport->failure[0] = '\0';
+	transport->violation = NULL;
+}
+
+/*
+ * connect_once
+ *		Have libmongoc select a server of 'uri', connect and authenticate, and take over
+ *		the connection; false with *error set.  Does not raise.
+ *
+ * With 'primary' the server is one that takes writes, else as the read preference has it.
+ * With 'learn' the connection gets what the server has told of itself.
+ */
+static bool
+connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary, bool learn,
+			 bson_error_t *error)
+{
+	MongoTransport *transport = &connection->transport;
+	int			wait_limit_ms = transport->wait_limit_ms;
+	mongoc_client_t *client;
+	mongoc_server_description_t *found;
+	mongoc_server_description_t *server = NULL;
+	bool		connected;
+
+	reset_failure(transport);
+	if (!mongo_resolve_service(transport, uri, transport->connect_timeout_ms, error))
+		return false;
+	client = mongoc_client_new_from_uri_with_error(uri, error);
+	if (client == NULL)
+		return false;
+	mongoc_client_set_error_api(client, MONGOC_ERROR_API_VERSION_2);
+	/* x509 authentication wants them; the initiator, set last, does the TLS */
+	if (transport->use_tls)
+		mongoc_client_set_ssl_opts(client, &transport->ssl_options);
+	mongoc_client_set_stream_initiator(client, initiate_stream, transport);
+
+	/* libmongoc would authenticate within its socketTimeoutMS, which is ours */
+	transport->wait_limit_ms = transport->connect_timeout_ms;
+	found = mongoc_client_select_server(client, primary,
+										primary ? NULL : mongoc_uri_get_read_prefs_t(uri), error);
+	if (found != NULL)
+	{
+		/* this authenticates */
+		server = mongoc_client_get_handshake_description(client,
+														 mongoc_server_description_id(found),
+														 NULL, error);
+		mongoc_server_description_destroy(found);
+	}
+	connected = server != NULL && adopt_stream(transport, server, error);
+	if (connected)
+		note_peer(connection);
+	if (connected && learn)
+		learn_server(connection, client, server);
+	if (server != NULL)
+		mongoc_server_description_destroy(server);
+
+	/*
+	 * with the connections that are not ours; whatever libmongoc would like
+	 * to send now fails at once
+	 */
+	transport->closing = true;
+	mongoc_client_destroy(client);
+	transport->closing = false;
+	transport->wait_limit_ms = wait_limit_ms;
+	return connected;
+}
+
+/*
+ * explain_failure
+ *		Say what kept the initiator from connecting, which libmongoc cannot.
+ */
+static void
+explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
+				bson_error_t *error)
+{
+	const char *failure = connection->transport.failure;
+
+	/* a connection lost while authenticating is none that was refused */
+	if (connection->transport.last_failed && error->domain == MONGOC_ERROR_CLIENT &&
+		error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)
+	{
+		error->domain = MONGOC_ERROR_STREAM;
+		error->code = MONGOC_ERROR_STREAM_SOCKET;
+	}
+	if (*failure == '\0')
 		return;
-	set_unless_zero(sock, TCP_NODELAY, on);
-	(void) setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-#ifdef TCP_KEEPIDLE
-	set_unless_zero(sock, TCP_KEEPIDLE, options->keepalives_idle);
-#endif
-#ifdef TCP_KEEPINTVL
-	set_unless_zero(sock, TCP_KEEPINTVL, options->keepalives_interval);
-#endif
-#ifdef TCP_KEEPCNT
-	set_unless_zero(sock, TCP_KEEPCNT, options->keepalives_count);
-#endif
-#ifdef TCP_USER_TIMEOUT
-	set_unless_zero(sock, TCP_USER_TIMEOUT, options->user_timeout);
-#endif
+	/* of a reply to a password libmongoc says that the password is wrong */
+	if (connection->transport.violation != NULL)
+	{
+		error->domain = MONGOC_ERROR_PROTOCOL;
+		error->code = MONGOC_ERROR_PROTOCOL_INVALID_REPLY;
+	}
+	if (mongo_uri_is_single(uri))
+		strlcpy(error->message, failure, sizeof(error->message));
+	else
+	{
+		size_t		used = strnlen(error->message, sizeof(error->message) - 1);
+
+		snprintf(error->message + used, sizeof(error->message) - used,
+				 " (%s)", failure);
+	}
+}
+
+/* How many milliseconds may pass until there is a server to talk to. */
+static int
+selection_timeout(const mongoc_uri_t *uri)
+{
+	return mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 30000);
+}
+
+/*
+ * select_and_connect
+ *		Try until a server is found, the error is final, or time is up.
+ *
+ * Only for replica sets and sharded clusters is waiting of use: they may be
+ * electing a primary.  Each attempt takes a new libmongoc client, since one
+ * that has failed does not look again for five seconds.
+ */
+static void
+select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
+{
+	TimestampTz end;
+	MongoTransport *transport = &connection->transport;
+	bool		wait = !mongo_uri_is_single(uri) &&
+		!(mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTRYONCE) &&
+		  mongoc_uri_get_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true));
+	int			timeout_ms = selection_timeout(uri);
+
+	mongoc_uri_set_option_as_bool(uri, MONGOC_URI_SERVERSELECTIONTRYONCE, true);
+
+	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+	for (;;)
+	{
+		bson_error_t error = {0};
+
+		if (connect_once(connection, uri, false, true, &error))
+			return;
+
+		mongo_transport_raise(transport);
+		/* as postgres_fdw says it: waiting for another member would not help */
+		if (transport->out_of_files)
+			ereport(ERROR,
+					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+					 errmsg("could not connect to server \"%s\"", connection->server_name),
+					 errdetail("There are too many open files on the local server."),
+					 errhint("Raise the server's max_files_per_process and/or \"ulimit -n\" limits.")));
+		if (!wait || error.domain != MONGOC_ERROR_SERVER_SELECTION ||
+			GetCurrentTimestamp() >= end)
+		{
+			explain_failure(connection, uri, &error);
+			mongo_report_connection_error(connection->server_name,
+										  &error);
+		}
+
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 SELECTION_PAUSE_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Everything from the catalogs to an authenticated connection. */
+static void
+configure_and_connect(MongoConnection *connection, UserMapping *user)
+{
+	MongoTransport *transport = &connection->transport;
+	MemoryContext caller_context = MemoryContextSwitchTo(connection->context);
+	ForeignServer *server = GetForeignServer(user->serverid);
+	MongoConnectionOptions *options = mongo_connection_options(server, user);
+	mongoc_uri_t *uri;
+
+	connection->server_name = server->servername;
+	connection->keep = options->keep_connections;
+	connection->idle_timeout = options->idle_timeout;
+	connection->async_connections = options->async_connections;
+	connection->max_connections = options->max_connections;
+	if (connection->read_mode != 0)
+		options->read_mode = connection->read_mode;
+
+	connection->uri = uri = mongo_uri_create(options, transport);
+	connection->compression_level =
+		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_ZLIBCOMPRESSIONLEVEL, -1);
+	prepare_concerns(connection);
+	connection->comment = options->comment != NULL ?
+		mongo_trace_prepare(options->comment) : NULL;
+	MemoryContextSwitchTo(caller_context);
+
+	/* rather than wait for others to close theirs */
+	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
+		mongo_pool_close_idle(user->serverid);
+	connection->counted = mongo_connection_limit_enter(user->serverid, server->servername,
+													   options->max_connections,
+													   selection_timeout(uri));
+	select_and_connect(connection, uri);
+	prepare_read_preference(connection);
+	connection->connected_at = GetCurrentTimestamp();
+	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
+}
+
+MongoConnection *
+mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode)
+{
+	MemoryContext context;
+	MongoConnection *connection;
+
+	mongo_driver_check();
+	context = AllocSetContextCreate(CurrentMemoryContext, "mongo_fdw connection",
+									ALLOCSET_SMALL_SIZES);
+	connection = MemoryContextAllocZero(context, sizeof(MongoConnection));
+	connection->context = context;
+	connection->server_name = "";
+	connection->serverid = user->serverid;
+	connection->umid = user->umid;
+	connection->server_type = "";
+	connection->read_mode = read_mode;
+	dlist_init(&connection->transport.streams);
+	connection->server_hashvalue =
+		GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(user->serverid));
+	connection->mapping_hashvalue =
+		GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(user->umid));
+	MemoryContextSetParent(context, TopMemoryContext);
+	PG_TRY();
+	{
+		configure_and_connect(connection, user);
+	}
+	PG_CATCH();
+	{
+		/* the error may quote what the connection's context holds */
+		mongo_connection_close(connection);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	return connection;
+}
+
+bool
+mongo_connection_reconnect(MongoConnection *connection)
+{
+	MongoTransport *transport = &connection->transport;
+	bson_error_t error;
+
+	mongo_transport_close(transport);
+	connection->in_flight = 0;
+	connection->broken = !connect_once(connection, connection->uri, true, true, &error);
+	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
+	mongo_traffic_add(&transport->traffic, MONGO_COUNT_RECONNECTS, 1);
+	if (connection->broken)
+		strlcpy(transport->failure, error.message, sizeof(transport->failure));
+	return !connection->broken;
+}
+
+/*
+ * uri_of_server
+ *		The one server that the connection is connected to, with its credentials; NULL when
+ *		libmongoc will not have it.
+ */
+static mongoc_uri_t *
+uri_of_server(const MongoConnection *connection, int wait_ms)
+{
+	static const struct
+	{
+		const char *(*get) (const mongoc_uri_t *uri);
+		bool		(*set) (mongoc_uri_t *uri, const char *value);
+	}			copied[] =
+	{
+		{mongoc_uri_get_appname, mongoc_uri_set_appname},
+		{mongoc_uri_get_username, mongoc_uri_set_username},
+		{mongoc_uri_get_password, mongoc_uri_set_password},
+		{mongoc_uri_get_auth_source, mongoc_uri_set_auth_source},
+		{mongoc_uri_get_auth_mechanism, mongoc_uri_set_auth_mechanism},
+	};
+	const mongoc_uri_t *original = connection->identity;
+	bool		balanced = mongoc_uri_get_option_as_bool(original, MONGOC_URI_LOADBALANCED,
+														 false);
+	char		text[sizeof(connection->host) + 20];
+	mongoc_uri_t *uri;
+	bson_t		properties;
+
+	/*
+	 * of a Unix-domain socket the path would have to be escaped; any name
+	 * does
+	 */
+	snprintf(text, sizeof(text), "mongodb://%s/",
+			 connection->host[0] == '/' ? "localhost" : connection->host);
+	uri = mongoc_uri_new_with_error(text, NULL);
+	if (uri == NULL)
+		return NULL;
+
+	mongoc_uri_set_option_as_bool(uri, balanced ? MONGOC_URI_LOADBALANCED :
+								  MONGOC_URI_DIRECTCONNECTION, true);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, wait_ms);
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, wait_ms);
+	for (size_t i = 0; i < lengthof(copied); i++)
+	{
+		const char *value = copied[i].get(original);
+
+		if (value != NULL && *value != '\0')
+			(void) MONGO_IN_DRIVER(copied[i].set, uri, value);
+	}
+	if (mongoc_uri_get_mechanism_properties(original, &properties))
+		mongoc_uri_set_mechanism_properties(uri, &properties);
+	return uri;
+}
+
+/* What run_beside() is called with. */
+typedef struct Beside
+{
+	const MongoConnection *connection;
+	const MongoCommand *commands;
+	int			ncommands;
+	int			total_ms;
+	int			wait_ms;
+	MongoConnection other;
+	MongoReply	reply;
+	mongoc_uri_t *uri;
+	int			sent;			/* commands */
+} Beside;
+
+static void
+run_beside(void *argument)
+{
+	Beside	   *beside = argument;
+	const MongoTransport *original = &beside->connection->transport;
+	MongoConnection *connection = &beside->other;
+	MongoTransport *transport = &connection->transport;
+	bson_error_t error;
+
+	transport->use_tls = original->use_tls;
+	transport->ssl_options = original->ssl_options;
+	transport->tcp = original->tcp;
+	transport->connect_timeout_ms = transport->wait_limit_ms = beside->wait_ms;
+	transport->peer = beside->connection->peer;
+	transport->peer_length = beside->connection->peer_length;
+	dlist_init(&transport->streams);
+	beside->uri = uri_of_server(beside->connection, beside->wait_ms);
+	if (beside->uri == NULL)
+		return;
+	mongo_begin_ending(transport, beside->total_ms, 0);
+	if (!connect_once(&beside->other, beside->uri, false, false, &error))
+		return;
+	for (int i = 0; i < beside->ncommands; i++)
+	{
+		if (!mongo_send(connection, &beside->commands[i], &beside->reply))
+			return;
+		beside->sent++;
+		if (mongo_receive(connection, &beside->reply, MONGO_DUE_INTERRUPT) != MONGO_REPLY)
+			return;
+	}
+}
+
+static void
+finish_beside(void *argument)
+{
+	Beside	   *beside = argument;
+
+	mongo_transport_close(&beside->other.transport);
+	mongo_reply_free(&beside->reply);
+	if (beside->uri != NULL)
+		mongoc_uri_destroy(beside->uri);
+	bson_free(beside->other.request.data);
+}
+
+int
+mongo_connection_run_beside(const MongoConnection *connection, const MongoCommand *commands,
+							int ncommands, int wait_ms, int total_ms)
+{
+	Beside		beside = {
+		.connection = connection,
+		.commands = commands,
+		.ncommands = ncommands,
+		.total_ms = total_ms,
+		.wait_ms = wait_ms,
+		.reply.context = CurrentMemoryContext
+	};
+
+	if (connection->peer_length == 0 || connection->identity == NULL)
+		return 0;
+	HOLD_INTERRUPTS();
+	(void) mongo_protect(run_beside, &beside);
+	(void) mongo_protect(finish_beside, &beside);
+	RESUME_INTERRUPTS();
+	return beside.sent;
 }
 
 /* --------------------------- Starting libmongoc --------------------------- */

@@ -109,16 +109,6 @@ mongo_server_session_use(MongoServerSession *session, MemoryContext context)
 #define ASK_TOTAL_MS		300
 #define ANSWER_WAIT_MS		200 /* for the reply of what was killed */
 
-/* A process that exits is the last to know its cursors; for all of them together. */
-#define EXIT_WAIT_MS		500
-#define EXIT_TOTAL_MS		1000
-
-void
-mongo_append_kill_session(bson_t *command, const bson_t *lsid)
-{
-	bson_append_template(command, "{killSessions: [@1]}", bson_document(lsid));
-}
-
 MongoOutcome
 mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *reply)
 {
@@ -127,7 +117,7 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	MongoCommand command = {.database = "admin",.document = &kill};
 	MongoOutcome outcome = MONGO_INTERRUPTED;
 
-	mongo_append_kill_session(&kill, lsid);
+	bson_append_template(&kill, "{killSessions: [@1]}", bson_document(lsid));
 	if (mongo_connection_run_beside(connection, &command, 1, ASK_WAIT_MS,
 									ASK_TOTAL_MS) == 1 && transport->wait_error == NULL)
 	{
@@ -143,125 +133,170 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	return outcome;
 }
 
-/* ------------------------------- cursors ----------------------------------- */
+/* ----------------------------- the connection ------------------------------ */
 
-/* Cursors to be closed over one connection, all on the server of the connection. */
-#define MOST_AT_ONCE		16
-
-/* exit_left: how much of the time is left that an exit may take for this. */
-static int
-exit_left(void)
+bool
+mongo_connection_is_clean(const MongoConnection *connection)
 {
-	static TimestampTz deadline = 0;
-
-	if (deadline == 0)
-		deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), EXIT_TOTAL_MS);
-	return (int) TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+	return !connection->broken && connection->in_flight == 0 &&
+		connection->transport.data_stream != NULL &&
+		!connection->transport.interrupted;
 }
 
-/*
- * take_on_server
- *		Take cursors out of the list that are on the connection's server; how many.
- */
-static int
-take_on_server(const MongoConnection *connection, dlist_head *cursors, RemoteCursor *taken[])
+bool
+mongo_connection_is_on(const MongoConnection *connection, const char *host_and_port)
 {
-	int			count = 0;
+	const MongoStream *stream = connection->transport.data_stream;
+
+	return stream != NULL && strcmp(stream->host_and_port, host_and_port) == 0;
+}
+
+/* What send_kill() is called with. */
+typedef struct CursorsKill
+{
+	MongoConnection *connection;
+	bool		beside;
+	dlist_head	taken;			/* of RemoteCursor, of one collection */
+	bson_t		ids;
+	bson_t		command;
+	bool		sent;
+} CursorsKill;
+
+static void
+send_kill(void *argument)
+{
+	CursorsKill *kill = argument;
+	MongoConnection *connection = kill->connection;
+	const RemoteCursor *first = dlist_head_element(RemoteCursor, node, &kill->taken);
+	MongoCommand message = {.database = first->database,.document = &kill->command};
+	BsonArray	ids = {.bson = &kill->ids};
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &kill->taken)
+		bson_array_append(&ids,
+						  bson_int64(dlist_container(RemoteCursor, node, iter.cur)->id));
+	BSON_APPEND_UTF8(&kill->command, "killCursors", first->collection);
+	BSON_APPEND_ARRAY(&kill->command, "cursors", &kill->ids);
+	if (kill->beside)
+	{
+		kill->sent = mongo_connection_run_beside(connection, &message, 1, ASK_WAIT_MS,
+												 ASK_TOTAL_MS) == 1;
+		if (kill->sent || !proc_exit_inprogress)
+			return;
+
+		/*
+		 * Then on the one that waits, which is closed anyway: MongoDB reads on
+		 * when it has replied, though nobody takes the reply any more.
+		 */
+		connection->broken = connection->transport.interrupted = false;
+	}
+	mongo_send_and_forget(connection, message.database, message.document);
+	kill->sent = !connection->broken;
+	connection->broken |= kill->beside;
+}
+
+/* take_cursors: out of the list, those that the connection may close, of one collection. */
+static bool
+take_cursors(const MongoConnection *connection, dlist_head *cursors, dlist_head *taken)
+{
+	const RemoteCursor *first = NULL;
 	dlist_mutable_iter iter;
 
+	dlist_init(taken);
 	dlist_foreach_modify(iter, cursors)
 	{
 		RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
 
-		if (count == MOST_AT_ONCE || !mongo_connection_is_on(connection, cursor->host_and_port))
+		if (cursor->umid != connection->umid ||
+			!mongo_connection_is_on(connection, cursor->host_and_port) ||
+			(first != NULL && (strcmp(cursor->database, first->database) != 0 ||
+							   strcmp(cursor->collection, first->collection) != 0)))
 			continue;
+		first = first != NULL ? first : cursor;
 		dlist_delete(&cursor->node);
-		taken[count++] = cursor;
+		dlist_push_tail(taken, &cursor->node);
 	}
-	return count;
-}
-
-/* What kill_taken() is called with. */
-typedef struct CursorsEnd
-{
-	MongoConnection *connection;
-	RemoteCursor *cursors[MOST_AT_ONCE];
-	int			ncursors;
-	int			wait_ms;
-	int			total_ms;
-	bson_t		commands[MOST_AT_ONCE];
-	int			killed;
-} CursorsEnd;
-
-/*
- * kill_taken
- *		Over a connection of its own; and as the process exits, on the one that
- *		waits: MongoDB reads on when it has replied, though nobody takes the reply any more.
- */
-static void
-kill_taken(void *argument)
-{
-	CursorsEnd *end = argument;
-	MongoConnection *connection = end->connection;
-	MongoCommand messages[MOST_AT_ONCE];
-
-	for (int i = 0; i < end->ncursors; i++)
-	{
-		bson_append_template(&end->commands[i], "{killCursors: @1, cursors: [@2]}",
-							 bson_utf8(end->cursors[i]->collection),
-							 bson_int64(end->cursors[i]->id));
-		messages[i] = (MongoCommand) {
-			.database = end->cursors[i]->database,.document = &end->commands[i]
-		};
-	}
-	if (end->total_ms > 0)
-		end->killed = mongo_connection_run_beside(end->connection, messages, end->ncursors,
-												  end->wait_ms, end->total_ms);
-	if (!proc_exit_inprogress)
-		return;
-
-	/*
-	 * only the wait for an answer was given up; the connection is closed
-	 * anyway
-	 */
-	connection->broken = connection->transport.interrupted = false;
-	for (; end->killed < end->ncursors; end->killed++)
-		mongo_send_and_forget(connection, messages[end->killed].database,
-							  messages[end->killed].document);
-	connection->broken = true;
+	return first != NULL;
 }
 
 int
-mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cursors)
+mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, bool beside)
 {
-	CursorsEnd	end = {.connection = connection};
-	bool		goes_on = true;
+	CursorsKill kill = {.connection = connection,.beside = beside};
+	bool		goes_on = beside || mongo_connection_is_clean(connection);
 	int			count = 0;
+	dlist_mutable_iter iter;
 
-	while (goes_on && connection->transport.data_stream != NULL &&
-		   (end.ncursors = take_on_server(connection, cursors, end.cursors)) > 0)
+	while (goes_on && take_cursors(connection, cursors, &kill.taken))
 	{
-		end.wait_ms = ASK_WAIT_MS;
-		end.total_ms = ASK_TOTAL_MS;
-		end.killed = 0;
-		if (proc_exit_inprogress)
+		bson_init(&kill.ids);
+		bson_init(&kill.command);
+		kill.sent = false;
+		(void) mongo_protect(send_kill, &kill);
+		bson_destroy(&kill.ids);
+		bson_destroy(&kill.command);
+		dlist_foreach_modify(iter, &kill.taken)
 		{
-			end.total_ms = exit_left();
-			end.wait_ms = Min(EXIT_WAIT_MS, end.total_ms);
-		}
-		for (int i = 0; i < end.ncursors; i++)
-			bson_init(&end.commands[i]);
-		(void) mongo_protect(kill_taken, &end);
-		for (int i = 0; i < end.ncursors; i++)
-		{
-			bson_destroy(&end.commands[i]);
-			if (i < end.killed)
-				free(end.cursors[i]);
+			RemoteCursor *cursor = dlist_container(RemoteCursor, node, iter.cur);
+
+			if (kill.sent)
+				free(cursor);
 			else
-				dlist_push_head(cursors, &end.cursors[i]->node);
+				dlist_push_tail(cursors, &cursor->node);
+			count += kill.sent;
 		}
-		goes_on = end.killed == MOST_AT_ONCE;
-		count += end.killed;
+		goes_on = kill.sent;
 	}
 	return count;
+}
+
+static void
+send_end_of_session(void *argument)
+{
+	MongoConnection *connection = argument;
+	bson_t		command = BSON_INITIALIZER; /* stays within the bson_t */
+
+	bson_append_template(&command, "{endSessions: [@1]}", bson_document(connection->session.lsid));
+	mongo_send_and_forget(connection, "admin", &command);
+	connection->session.lsid = NULL;
+}
+
+void
+mongo_connection_end_session(MongoConnection *connection)
+{
+	if (connection->session.lsid != NULL && mongo_connection_is_clean(connection))
+		(void) mongo_protect(send_end_of_session, connection);
+}
+
+static void
+free_driver_memory(void *argument)
+{
+	MongoConnection *connection = argument;
+
+	mongo_transport_close(&connection->transport);
+	if (connection->uri != NULL)
+		mongoc_uri_destroy(connection->uri);
+	if (connection->identity != NULL)
+		mongoc_uri_destroy(connection->identity);
+}
+
+void
+mongo_connection_close(MongoConnection *connection)
+{
+	mongo_connection_end_session(connection);
+	(void) mongo_protect(free_driver_memory, connection);
+
+	/*
+	 * The process is about to exit from within libmongoc (the postmaster has
+	 * died, or memory has run out), which may hold its locks.
+	 */
+	if (mongo_driver_is_entered())
+		return;
+
+	mongo_connection_limit_leave(connection->counted);
+	if (connection->transport.wait_error != NULL)
+		FreeErrorData(connection->transport.wait_error);
+	bson_free(connection->request.data);
+	bson_free(connection->compressed.data);
+	MemoryContextDelete(connection->context);	/* and the connection with it */
 }

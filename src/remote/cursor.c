@@ -286,7 +286,7 @@ receive_answer(MongoCursor *cursor)
 	received = mongo_receive_or_raise(cursor->lease->connection,
 									  &cursor->replies[1 - cursor->current], true);
 	cursor->pending = false;
-	mongo_lease_leave_list(cursor->lease);
+	cursor->lease->state = LEASE_QUIET;
 	return received;
 }
 

@@ -377,9 +377,9 @@ check_strings(const bson_iter_t *field)
 	return check_each(field, check_string);
 }
 
-/* check_document: or an array, which libmongoc enters in the same way. */
+/* check_nested: or an array, which libmongoc enters in the same way. */
 static const char *
-check_document(const bson_iter_t *field)
+check_nested(const bson_iter_t *field)
 {
 	return BSON_ITER_HOLDS_DOCUMENT(field) || BSON_ITER_HOLDS_ARRAY(field) ? NULL : IMPOSSIBLE_VALUE;
 }
@@ -397,7 +397,7 @@ static const char *
 check_error(const bson_iter_t *field)
 {
 	static const FieldRule rules[] = {{"code", check_code}, {"errmsg", check_string}, {NULL}};
-	const char *violation = check_document(field);
+	const char *violation = check_nested(field);
 	bson_iter_t nested;
 
 	return violation != NULL || !bson_iter_recurse(field, &nested) ? violation :
@@ -484,7 +484,7 @@ mongo_reply_check(const uint8 *document, size_t length)
 		{"arbiters", check_strings},
 		{"code", check_code},
 		{"compression", check_strings},
-		{"errorLabels", check_document},
+		{"errorLabels", check_nested},
 		{"hosts", check_strings},
 		{"passives", check_strings},
 		{"payload", check_scram_message},

@@ -23,7 +23,6 @@
 #include "utils/timestamp.h"
 
 static void end_all_sessions(int code, Datum arg);
-static void close_idle_connections(Oid serverid);
 static void connect_lease(MongoLease *lease, UserMapping *user);
 static MongoConnection *find_idle(MongoLease *lease);
 
@@ -38,11 +37,15 @@ static MongoConnection *find_idle(MongoLease *lease);
  *-------------------------------------------------------------------------
  */
 
-/* Entries of user mappings, of PoolEntry; NULL: not initialized yet. */
-static HTAB *pool = NULL;
-
 /* All connections, of MongoConnection; those that are idle, the last used first. */
 static dlist_head connections = DLIST_STATIC_INIT(connections);
+
+/* All leases, of MongoLease; those in the same state, the longest first. */
+static dlist_head leases = DLIST_STATIC_INIT(leases);
+
+/* Cursors that others had to leave open, of RemoteCursor: see kill_cursor(). */
+static dlist_head orphans = DLIST_STATIC_INIT(orphans);
+static int	norphans = 0;
 
 /* There may be a connection to close: the end of the transaction looks for it. */
 static bool needs_sweep = false;
@@ -73,47 +76,21 @@ retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalu
 
 /*
  * initialize_pool
- *		Once a process, before any other.
+ *		Once a process: after it, nothing more fails for want of memory.
  */
 static void
 initialize_pool(void)
 {
-	HASHCTL		control = {
-		.keysize = sizeof(Oid),
-		.entrysize = sizeof(PoolEntry),
-	};
+	static bool initialized = false;
 
+	if (initialized)
+		return;
+	mongo_register_transaction_callbacks();
 	mongo_initialize_library();
-	pool = hash_create("mongo_fdw connections", 8, &control,
-					   HASH_ELEM | HASH_BLOBS);
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_connections, (Datum) 0);
 	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_connections, (Datum) 0);
-}
-
-/*
- * find_entry
- *		That of a user mapping; a new one if need be.
- */
-static PoolEntry *
-find_entry(Oid umid)
-{
-	bool		found;
-	PoolEntry  *entry = hash_search(pool, &umid, HASH_ENTER, &found);
-
-	if (!found)
-	{
-		entry->limit = 1;
-		entry->max_connections = 0;
-		entry->serverid = InvalidOid;
-		entry->userid = InvalidOid;
-		entry->activity = NULL;
-		dlist_init(&entry->in_flight);
-		dlist_init(&entry->waiting);
-		dlist_init(&entry->readers);
-		dlist_init(&entry->orphans);
-		entry->norphans = 0;
-	}
-	return entry;
+	on_proc_exit(end_all_sessions, (Datum) 0);
+	initialized = true;
 }
 
 /*
@@ -126,9 +103,9 @@ close_connection(MongoConnection *connection)
 	dlist_iter	iter;
 
 	dlist_delete(&connection->node);
-	dlist_foreach(iter, &connection->entry->readers)
+	dlist_foreach(iter, &leases)
 	{
-		MongoLease *lease = dlist_container(MongoLease, reader_node, iter.cur);
+		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
 
 		if (lease->home == connection)
 			lease->home = NULL;
@@ -136,12 +113,49 @@ close_connection(MongoConnection *connection)
 	mongo_connection_close(connection);
 }
 
-/* kill_orphans: those of the connection's server, of the cursors that nobody reads on. */
+/* kill_orphans: tell the connection's server which of its cursors others had to leave open. */
 static void
 kill_orphans(MongoConnection *connection)
 {
-	connection->entry->norphans -=
-		mongo_connection_kill_cursors(connection, &connection->entry->orphans);
+	norphans -= mongo_connection_kill_cursors(connection, &orphans, false);
+}
+
+/*
+ * close_unused
+ *		Close those that nobody holds or reads from: of a server or all, or, even where a
+ *		cursor is open, which goes on over another one, of a user mapping.  Was there one?
+ *
+ * The servers of others are added to *in_use, unless that is NULL.
+ */
+static bool
+close_unused(Oid serverid, Oid umid, List **in_use)
+{
+	bool		closed = false;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &connections)
+	{
+		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
+
+		if ((OidIsValid(serverid) && connection->serverid != serverid) ||
+			(OidIsValid(umid) && connection->umid != umid))
+			continue;
+		if (!connection->leased && (connection->cursors == 0 || OidIsValid(umid)))
+		{
+			kill_orphans(connection);
+			close_connection(connection);
+			closed = true;
+		}
+		else if (in_use != NULL)
+			*in_use = list_append_unique_oid(*in_use, connection->serverid);
+	}
+	return closed;
+}
+
+void
+mongo_pool_close_idle(Oid serverid)
+{
+	(void) close_unused(serverid, InvalidOid, NULL);
 }
 
 /* ----------------- Leases: the exclusive use of a connection ------------------ */
@@ -153,7 +167,6 @@ forget_cursor(MongoLease *lease)
 {
 	if (lease->cursor.id == 0)
 		return;
-	dlist_delete(&lease->reader_node);
 	lease->cursor.id = 0;
 	if (lease->home != NULL && --lease->home->cursors == 0 && lease->home->retired)
 		needs_sweep = true;
@@ -172,13 +185,13 @@ mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cu
 	if (cursor_id == 0 || connection == NULL || connection->transport.data_stream == NULL)
 		return;
 	cursor->id = cursor_id;
+	cursor->umid = lease->umid;
 	strlcpy(cursor->database, database, sizeof(cursor->database));
 	strlcpy(cursor->collection, collection, sizeof(cursor->collection));
 	strlcpy(cursor->host_and_port, connection->transport.data_stream->host_and_port,
 			sizeof(cursor->host_and_port));
 	lease->home = connection;
 	lease->home->cursors++;
-	dlist_push_tail(&lease->entry->readers, &lease->reader_node);
 }
 
 /* So many are closed at a time in a transaction that goes on. */
@@ -186,26 +199,23 @@ mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cu
 
 /*
  * leave_cursor
- *		To the next connection that is leased, or else to MongoDB, which closes it by
- *		itself after 10 minutes; so it does if there is no memory for it.
+ *		To whoever closes it; without memory for that to MongoDB, which does so by itself
+ *		after 10 minutes.
  */
 static void
 leave_cursor(MongoLease *lease)
 {
-	RemoteCursor *cursor = malloc(sizeof(RemoteCursor));
+	RemoteCursor *cursor = lease->cursor.id != 0 ? malloc(sizeof(RemoteCursor)) : NULL;
 	MongoConnection *home = lease->home;
 
 	if (cursor != NULL)
 	{
 		*cursor = lease->cursor;
-		dlist_push_tail(&lease->entry->orphans, &cursor->node);
-		lease->entry->norphans++;
-		needs_sweep = true;
+		dlist_push_tail(&orphans, &cursor->node);
+		if (++norphans % MOST_ORPHANS == 0 && home != NULL)
+			kill_orphans(home);
 	}
 	forget_cursor(lease);
-	if (lease->entry->norphans % MOST_ORPHANS == 0 && home != NULL &&
-		mongo_connection_is_clean(home))
-		kill_orphans(home);
 }
 
 /*
@@ -220,28 +230,24 @@ leave_cursor(MongoLease *lease)
 static void
 kill_cursor(MongoLease *lease)
 {
-	MongoConnection *connection = lease->connection;
-	MongoConnection *busy = NULL;
-	dlist_mutable_iter iter;
+	MongoConnection *own = lease->connection;
+	MongoConnection *other = own;
+	dlist_iter	iter;
 
-	if (connection == NULL || !mongo_connection_is_clean(connection))
-	{
-		busy = connection;
-		connection = lease->cursor.id != 0 ? find_idle(lease) : NULL;
-	}
-	if (lease->cursor.id != 0)
-		leave_cursor(lease);
-	if (connection != NULL)
-		kill_orphans(connection);
-	if (busy == NULL || busy->in_flight == 0)
+	if (own == NULL || !mongo_connection_is_clean(own))
+		other = lease->cursor.id != 0 ? find_idle(lease) : NULL;
+	leave_cursor(lease);
+	if (other != NULL)
+		kill_orphans(other);
+	needs_sweep |= !dlist_is_empty(&orphans);
+	if (own == NULL || own->in_flight == 0)
 		return;
-	if (proc_exit_inprogress)
+	dlist_foreach(iter, &leases)
 	{
-		dlist_foreach_modify(iter, &lease->entry->readers)
-			leave_cursor(dlist_container(MongoLease, reader_node, iter.cur));
+		if (proc_exit_inprogress)
+			leave_cursor(dlist_container(MongoLease, node, iter.cur));
 	}
-	if (connection == NULL || proc_exit_inprogress)
-		lease->entry->norphans -= mongo_kill_cursors_beside(busy, &lease->entry->orphans);
+	norphans -= mongo_connection_kill_cursors(own, &orphans, true);
 }
 
 /* --------------------------- beginning and ending --------------------------- */
@@ -261,15 +267,17 @@ end_lease(void *arg)
 {
 	MongoLease *lease = arg;
 
-	/* nor is anything given back from within libmongoc, on the way to exit */
-	if (lease->entry == NULL || mongo_driver_is_entered())
+	if (!OidIsValid(lease->umid))
 		return;
-	if (lease->place == LEASE_IN_FLIGHT)
+	/* nothing is given back from within libmongoc, on the way to exit */
+	if (lease->state == LEASE_IN_FLIGHT && !mongo_driver_is_entered())
 		(void) mongo_protect(discard_in_flight, lease);
-	kill_cursor(lease);
+	if (!mongo_driver_is_entered())
+		kill_cursor(lease);
 	if (!mongo_driver_is_entered())
 		mongo_lease_put(lease);
-	lease->entry = NULL;
+	dlist_delete(&lease->node);
+	lease->umid = InvalidOid;
 }
 
 MongoLease *
@@ -278,26 +286,14 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 {
 	MongoLease *lease = MemoryContextAllocZero(owner, sizeof(MongoLease));
 
-	if (pool == NULL)
-	{
-		/* once the pool is there, nothing more fails for want of memory */
-		mongo_register_transaction_callbacks();
-		initialize_pool();
-		on_proc_exit(end_all_sessions, (Datum) 0);
-	}
+	initialize_pool();
 	mongo_memory_check(0);
 
 	lease->turns = turns;
 	lease->reader = reader;
-	lease->entry = find_entry(user->umid);
-	lease->entry->serverid = user->serverid;
-	if (lease->entry->userid != user->userid)
-	{
-		/* several roles may have one mapping, that of PUBLIC */
-		lease->entry->activity = mongo_activity_row(user->serverid, user->userid);
-		lease->entry->userid = user->userid;
-	}
-	lease->activity = lease->entry->activity;
+	lease->umid = user->umid;
+	lease->activity = mongo_activity_row(user->serverid, user->userid);
+	dlist_push_tail(&leases, &lease->node);
 	lease->callback.func = end_lease;
 	lease->callback.arg = lease;
 	MemoryContextRegisterResetCallback(owner, &lease->callback);
@@ -360,22 +356,12 @@ mongo_lease_release(MongoLease *lease)
 void
 mongo_lease_renew(MongoLease *lease, UserMapping *user)
 {
-	dlist_mutable_iter iter;
-
 	forget_cursor(lease);
 	if (lease->connection != NULL)
 		lease->connection->broken = true;
 	mongo_lease_put(lease);
-
 	/* what broke one connection has most likely broken the idle ones too */
-	dlist_foreach_modify(iter, &connections)
-	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
-		if (!connection->leased && connection->entry == lease->entry)
-			close_connection(connection);
-	}
-
+	(void) close_unused(InvalidOid, lease->umid, NULL);
 	connect_lease(lease, user);
 	mongo_traffic_add(&lease->connection->transport.traffic, MONGO_COUNT_RECONNECTS, 1);
 }
@@ -426,7 +412,7 @@ find_idle(MongoLease *lease)
 	{
 		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (connection->leased || connection->entry != lease->entry)
+		if (connection->leased || connection->umid != lease->umid)
 			continue;
 		if (!mongo_connection_is_clean(connection))
 			close_connection(connection);
@@ -450,21 +436,23 @@ find_in_flight(const MongoLease *lease)
 {
 	dlist_iter	iter;
 
-	if (lease->turns == NULL)
-		return NULL;
-	dlist_foreach(iter, &lease->entry->in_flight)
+	dlist_foreach(iter, &leases)
 	{
 		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
 
-		if (suits(lease, other->connection))
+		if (lease->turns != NULL && other->state == LEASE_IN_FLIGHT &&
+			other->umid == lease->umid && suits(lease, other->connection))
 			return other;
 	}
 	return NULL;
 }
 
-/* count_connections: those of the lease's read preference that will still be used. */
+/*
+ * count_connections
+ *		Those of the lease's read preference that will still be used; *last is one of them.
+ */
 static int
-count_connections(const MongoLease *lease)
+count_connections(const MongoLease *lease, const MongoConnection **last)
 {
 	int			count = 0;
 	dlist_iter	iter;
@@ -473,25 +461,28 @@ count_connections(const MongoLease *lease)
 	{
 		const MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
 
-		if (!connection->retired && connection->entry == lease->entry &&
-			connection->read_mode == lease->read_mode)
-			count++;
+		if (connection->retired || connection->umid != lease->umid ||
+			connection->read_mode != lease->read_mode)
+			continue;
+		*last = connection;
+		count++;
 	}
 	return count;
 }
 
 /*
  * may_connect
- *		Is one more connection wanted for the sake of doing things at once?
+ *		Is one more connection wanted for the sake of doing things at once, or as the first?
  */
 static bool
 may_connect(const MongoLease *lease)
 {
-	const PoolEntry *entry = lease->entry;
+	const MongoConnection *last;
+	int			count = count_connections(lease, &last);
 
-	return count_connections(lease) < entry->limit &&
-		mongo_may_open_connection() &&
-		mongo_connection_limit_has_room(entry->serverid, entry->max_connections);
+	return count == 0 ||
+		(count < last->async_connections && mongo_may_open_connection() &&
+		 mongo_connection_limit_has_room(last->serverid, last->max_connections));
 }
 
 /* hold: the connection is told what others had to leave open. */
@@ -505,24 +496,6 @@ hold(MongoLease *lease, MongoConnection *connection)
 }
 
 /*
- * make_room_on_server
- *		Close idle connections of this session, of other users, rather than wait for
- *		those of others.
- */
-static void
-make_room_on_server(UserMapping *user)
-{
-	MongoConnectionOptions *options;
-
-	if (!mongo_is_preloaded)
-		return;
-	options = mongo_connection_options(GetForeignServer(user->serverid), user);
-	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
-		close_idle_connections(user->serverid);
-	pfree(options);
-}
-
-/*
  * connect_lease
  *		Hold a new connection; idle ones make room where files are short.
  */
@@ -532,38 +505,50 @@ connect_lease(MongoLease *lease, UserMapping *user)
 	MongoConnection *connection;
 
 	if (!mongo_may_open_connection())
-		close_idle_connections(InvalidOid);
-	make_room_on_server(user);
+		mongo_pool_close_idle(InvalidOid);
 	mongo_activity_use(lease->activity);
 	connection = mongo_connection_open(user, lease->read_mode);
-	connection->entry = lease->entry;
 	dlist_push_head(&connections, &connection->node);
-	lease->entry->limit = connection->async_connections;
-	lease->entry->max_connections = connection->max_connections;
 	hold(lease, connection);
 }
 
 /* ------------------------------ taking turns ------------------------------- */
 
-void
-mongo_lease_leave_list(MongoLease *lease)
+/*
+ * first_to_serve
+ *		Of those who wait, for whom there is a connection; or NULL.
+ *
+ * Those who have begun come first: what they hold on the server is finished sooner.
+ */
+static MongoLease *
+first_to_serve(Oid umid)
 {
-	if (lease->place != LEASE_IN_NO_LIST)
-		dlist_delete(&lease->node);
-	lease->place = LEASE_IN_NO_LIST;
+	MongoLease *first = NULL;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &leases)
+	{
+		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
+
+		if (lease->state == LEASE_WAITING && lease->umid == umid &&
+			(first == NULL || (first->cursor.id == 0 && lease->cursor.id != 0)) &&
+			find_idle(lease) != NULL)
+			first = lease;
+	}
+	return first;
 }
 
-/* Those who have begun first: what they hold on the server is finished sooner. */
-static void
-wait_for_turn(MongoLease *lease)
+void
+mongo_lease_serve_others(MongoLease *lease)
 {
-	if (lease->place == LEASE_WAITING)
-		return;
-	if (lease->cursor.id != 0)
-		dlist_push_head(&lease->entry->waiting, &lease->node);
-	else
-		dlist_push_tail(&lease->entry->waiting, &lease->node);
-	lease->place = LEASE_WAITING;
+	Oid			umid = lease->umid;
+	MongoLease *next;
+
+	while ((next = first_to_serve(umid)) != NULL)
+	{
+		next->state = LEASE_QUIET;
+		next->turns->serve(next->reader);
+	}
 }
 
 /*
@@ -586,6 +571,8 @@ connect_for_cursor(MongoLease *lease, UserMapping *user)
 bool
 mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 {
+	bool		waits = lease->state == LEASE_WAITING;
+
 	/*
 	 * a request that could not be sent in another scan's stead, whose error
 	 * it was
@@ -595,34 +582,32 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 		lease->connection->broken = true;
 		mongo_lease_put(lease);
 	}
-	if (turn == MONGO_TURN_IF_FREE && !dlist_is_empty(&lease->entry->waiting))
+	if (turn == MONGO_TURN_IF_FREE && first_to_serve(lease->umid) != NULL)
 		return false;
+	lease->state = LEASE_QUIET;
 	for (;;)
 	{
 		MongoConnection *connection = find_idle(lease);
+		const MongoConnection *last;
 		MongoLease *other;
 
 		if (connection != NULL)
 		{
-			mongo_lease_leave_list(lease);
 			hold(lease, connection);
 			return true;
 		}
 		if (turn == MONGO_TURN_IF_FREE)
 			return false;
-		if (may_connect(lease))
+		if (may_connect(lease) && connect_for_cursor(lease, user))
+			return true;
+		if (turn == MONGO_TURN_LATER && count_connections(lease, &last) > 0)
 		{
-			mongo_lease_leave_list(lease);
-			if (connect_for_cursor(lease, user))
-				return true;
-		}
-		if (turn == MONGO_TURN_LATER && count_connections(lease) > 0)
-		{
-			wait_for_turn(lease);
+			if (!waits)
+				dlist_move_tail(&leases, &lease->node);
+			lease->state = LEASE_WAITING;
 			return false;
 		}
 
-		mongo_lease_leave_list(lease);
 		other = find_in_flight(lease);
 		if (other != NULL)
 			other->turns->take_answer(other->reader);
@@ -636,18 +621,17 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 void
 mongo_lease_note_sent(MongoLease *lease)
 {
-	if (lease->turns == NULL)
-		return;
-	dlist_push_tail(&lease->entry->in_flight, &lease->node);
-	lease->place = LEASE_IN_FLIGHT;
+	dlist_move_tail(&leases, &lease->node);
+	lease->state = LEASE_IN_FLIGHT;
 }
 
 void
 mongo_lease_put(MongoLease *lease)
 {
 	MongoConnection *connection = lease->connection;
+	const MongoConnection *last;
 
-	mongo_lease_leave_list(lease);
+	lease->state = LEASE_QUIET;
 	if (connection == NULL)
 		return;
 	lease->connection = NULL;
@@ -663,40 +647,8 @@ mongo_lease_put(MongoLease *lease)
 	connection->idle_since = GetCurrentTimestamp();
 	dlist_move_head(&connections, &connection->node);
 	if (!connection->keep || connection->idle_timeout > 0 || connection->retired ||
-		count_connections(lease) > 1)
+		count_connections(lease, &last) > 1)
 		needs_sweep = true;
-}
-
-/* first_to_serve: of those who wait, for whom there is a connection; or NULL. */
-static MongoLease *
-first_to_serve(PoolEntry *entry)
-{
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &entry->waiting)
-	{
-		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
-
-		if (find_idle(lease) != NULL)
-			return lease;
-	}
-	return NULL;
-}
-
-void
-mongo_lease_serve_others(MongoLease *lease)
-{
-	PoolEntry  *entry = lease->entry;
-
-	for (;;)
-	{
-		MongoLease *next = first_to_serve(entry);
-
-		if (next == NULL)
-			return;
-		mongo_lease_leave_list(next);
-		next->turns->serve(next->reader);
-	}
 }
 
 /*-------------------------------------------------------------------------
@@ -762,7 +714,7 @@ is_surplus(const MongoConnection *connection)
 
 		if (other == connection)
 			break;
-		if (!other->leased && other->entry == connection->entry &&
+		if (!other->leased && other->umid == connection->umid &&
 			other->read_mode == connection->read_mode)
 			return true;
 	}
@@ -801,26 +753,6 @@ mongo_pool_sweep(void)
 	{
 		needs_sweep = true;
 		set_timer(next);
-	}
-}
-
-/*
- * close_idle_connections
- *		Close all that nobody reads from, as there are too many open files, or those to
- *		one server, as it is to have no more connections.
- */
-static void
-close_idle_connections(Oid serverid)
-{
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &connections)
-	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
-		if (!connection->leased && connection->cursors == 0 &&
-			(!OidIsValid(serverid) || connection->serverid == serverid))
-			close_connection(connection);
 	}
 }
 
@@ -864,7 +796,7 @@ mongo_connections(void)
 		MongoConnectionInfo *info = palloc0(sizeof(MongoConnectionInfo));
 
 		info->serverid = connection->serverid;
-		info->mapping = connection->entry->umid;
+		info->mapping = connection->umid;
 		info->host = stream != NULL ? pstrdup(stream->host_and_port) : NULL;
 		info->role = pstrdup(connection->server_type);
 		info->is_active = connection->leased;
@@ -903,24 +835,8 @@ mongo_connections_close(Oid serverid)
 {
 	List	   *in_use = NIL;
 	ListCell   *cell;
-	bool		closed = false;
-	dlist_mutable_iter iter;
+	bool		closed = close_unused(serverid, InvalidOid, &in_use);
 
-	dlist_foreach_modify(iter, &connections)
-	{
-		MongoConnection *connection = dlist_container(MongoConnection, node, iter.cur);
-
-		if (OidIsValid(serverid) && connection->serverid != serverid)
-			continue;
-		if (connection->leased || connection->cursors > 0)
-		{
-			in_use = list_append_unique_oid(in_use, connection->serverid);
-			continue;
-		}
-		kill_orphans(connection);
-		close_connection(connection);
-		closed = true;
-	}
 	foreach(cell, in_use)
 		warn_of_use(lfirst_oid(cell));
 	return closed;

@@ -119,8 +119,7 @@ typedef struct MongoStream
  * mongo_stream_new: a stream over a non-blocking socket, which it owns from now on; with
  * PGINVALID_SOCKET every operation fails.
  */
-extern MongoStream *mongo_stream_new(MongoTransport *transport,
-									 pgsocket socket, bool external_fd,
+extern MongoStream *mongo_stream_new(MongoTransport *transport, pgsocket socket,
 									 const char *host_and_port);
 
 /*
@@ -185,7 +184,7 @@ extern void mongo_transport_raise(MongoTransport *transport);
  */
 extern bool mongo_interrupt_is_due(bool although_held);
 
-/* ----- resolve.c, connect.c, handshake.c: what libmongoc connects through ---- */
+/* ------- resolve.c, handshake.c: what libmongoc connects through ------------- */
 
 /*
  * mongo_resolve_host
@@ -205,20 +204,6 @@ extern struct addrinfo *mongo_resolve_host(MongoTransport *transport,
 extern bool mongo_resolve_service(MongoTransport *transport,
 								  const mongoc_uri_t *uri, long timeout_ms,
 								  bson_error_t *error);
-
-/*
- * mongo_stream_initiate
- *		mongoc_stream_initiator_t: connect to 'host', with TLS if so configured.
- *
- * 'user_data' is the MongoTransport.  On failure the reason is appended to
- * transport->failure, and the result is a stream whose every operation fails.  Never NULL:
- * libmongoc (seen in 1.23.1) locks itself out for ever when the initiator fails for a
- * replica set member that it learns of while it processes another member's answer.
- */
-extern mongoc_stream_t *mongo_stream_initiate(const mongoc_uri_t *uri,
-											  const mongoc_host_list_t *host,
-											  void *user_data,
-											  bson_error_t *error);
 
 /*
  * mongo_guard_new
@@ -241,6 +226,42 @@ extern void mongo_guard_release(MongoStream *stream);
  * allocates.  Only the levels that libmongoc enters are looked at.
  */
 extern const char *mongo_reply_check(const uint8 *document, size_t length);
+
+/* ----------------- uri.c: from options to libmongoc's URI --------------------- */
+
+/*
+ * mongo_uri_create
+ *		The URI of 'options'; the caller owns it (mongoc_uri_destroy()).  TLS settings and
+ *		timeouts of both go to *transport, in the current memory context.
+ *
+ * Options win, but for timeouts.  Credentials are looked up in authentication_database, else
+ * in the URI's authSource, else in "admin" (the driver's default), or in $external where the
+ * mechanism wants that; without a user name and a mechanism there is no authentication.
+ * Raises 08001 for what libmongoc does not accept, never showing the password, 22023 for an
+ * option uri that holds a secret, and what a password_file raises.
+ *
+ * mongo_uri_is_single: will libmongoc treat this as one server (topology type Single)?
+ */
+extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options,
+									  MongoTransport *transport);
+extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
+
+/* --------------- activity.c: the connections of all sessions ------------------ */
+
+/*
+ * mongo_connection_limit_has_room
+ *		May a connection more be made to a server, to which all sessions together may
+ *		have so many?  0, or no shared memory: any number.
+ *
+ * mongo_connection_limit_enter
+ *		Count one more, to be given back by mongo_connection_limit_leave() or the end of
+ *		the process; NULL without shared memory.  Waits for others to be closed, up to so
+ *		many milliseconds, then raises 53300; 57014 when cancelled.
+ */
+extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
+extern MongoActivity *mongo_connection_limit_enter(Oid serverid, const char *server_name,
+												   int limit, int timeout_ms);
+extern void mongo_connection_limit_leave(MongoActivity *server);
 
 /* ------------------- wire.c: send a command, receive its reply --------------- */
 
@@ -336,7 +357,7 @@ typedef struct MongoServerSession
 typedef struct MongoConnection
 {
 	dlist_node	node;			/* in the pool's list */
-	struct PoolEntry *entry;	/* of its user mapping */
+	Oid			umid;			/* of its user mapping */
 	bool		leased;			/* else idle */
 	MemoryContext context;
 	MongoTransport transport;
@@ -380,8 +401,6 @@ typedef struct MongoConnection
 	mongoc_uri_t *uri;			/* of the options */
 	mongoc_uri_t *identity;		/* the same as libmongoc has completed it, for
 								 * who connects to the same server */
-	mongoc_client_t *driver;	/* while connecting, or NULL */
-	mongoc_server_description_t *selected;	/* likewise */
 	char		host[BSON_HOST_NAME_MAX + 32];	/* with its port */
 	struct sockaddr_storage peer;	/* and where that was last */
 	socklen_t	peer_length;	/* 0: never connected */
@@ -617,7 +636,7 @@ extern char *mongo_trace_prepare(const char *text);
 extern size_t mongo_trace_fill(const char *prepared, char *buffer, size_t size);
 extern void mongo_trace_append(const char *prepared, bson_t *document);
 
-/* ----------------- client.c, connection.c: one connection -------------------- */
+/* ----------------- connect.c, connection.c: one connection ------------------- */
 
 /* MongoDB's limit is 255 bytes for both names. */
 #define LONGEST_NAMESPACE	256
@@ -627,6 +646,7 @@ typedef struct RemoteCursor
 {
 	dlist_node	node;			/* in the pool's list of orphans, then
 								 * malloc'd */
+	Oid			umid;			/* of the user mapping that opened it */
 	int64		id;				/* 0: none */
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	char		database[LONGEST_NAMESPACE];
@@ -668,11 +688,15 @@ extern bool mongo_connection_is_on(const MongoConnection *connection,
 
 /*
  * mongo_connection_kill_cursors
- *		Have the server close those of the listed RemoteCursor that are its own, which are
- *		freed: a command a collection.  How many; none unless the connection is clean.  Neither
- *		waits nor raises.
+ *		Have the server close those listed cursors, of RemoteCursor, that are its own and of
+ *		the connection's user mapping: a command a collection.  They are freed; how many.
+ *
+ * Without 'beside' a clean connection says so, and does not wait.  Else another one does, made
+ * for that: for a connection with a getMore under way, which MongoDB does not end when its
+ * connection closes (seen in 6.0).  Takes 300 ms at most.  Neither raises.
  */
-extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors);
+extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors,
+										  bool beside);
 
 /*
  * mongo_connection_end_session
@@ -704,12 +728,6 @@ extern void mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const c
 extern void mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept);
 
 /*
- * mongo_append_kill_session: killSessions, which ends what runs in the session, its
- * transaction and its cursors.
- */
-extern void mongo_append_kill_session(bson_t *command, const bson_t *lsid);
-
-/*
  * mongo_end_write
  *		The wait for the reply to a write with this lsid was given up: have MongoDB end
  *		the write, over another connection, and wait a little longer.
@@ -718,17 +736,6 @@ extern void mongo_append_kill_session(bson_t *command, const bson_t *lsid);
  */
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
 									MongoReply *reply);
-
-/*
- * mongo_kill_cursors_beside
- *		Close those listed cursors, of RemoteCursor, that are on the connection's server,
- *		over another connection.  They are taken out and freed; how many.
- *
- * For a connection with a getMore under way, which MongoDB does not end when its
- * connection closes (seen in 6.0).  Takes 300 ms at most; as the process exits, all calls
- * together a second.  Never raises.
- */
-extern int	mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cursors);
 
 /* --------------- pool.c: who has which connection, and who waits ------------- */
 
@@ -743,25 +750,16 @@ extern int	mongo_kill_cursors_beside(MongoConnection *connection, dlist_head *cu
  */
 typedef struct MongoLease MongoLease;
 
-/* What the pool asks of a scan, or of a batch under way (write_batch.c). */
+/*
+ * What the pool asks of a scan, or of a batch under way (write_batch.c): to receive the answer
+ * in flight into memory of its own and call mongo_lease_put(); to ask with MONGO_TURN_LATER, as
+ * its turn has come; as the lease ends, to note the cursor that an answer in flight tells of, if
+ * it comes soon.  The last one must not raise.
+ */
 typedef struct MongoTurns
 {
-	/*
-	 * Receive the answer in flight into memory of the scan's own and call
-	 * mongo_lease_put().  May raise.
-	 */
 	void		(*take_answer) (void *reader);
-
-	/*
-	 * It is the scan's turn: ask with MONGO_TURN_LATER.  May raise.  NULL for
-	 * what never waits for its turn.
-	 */
-	void		(*serve) (void *reader);
-
-	/*
-	 * The lease ends, with an answer in flight that nobody wants: note the
-	 * cursor that it tells of, if it comes soon.  Must not raise.
-	 */
+	void		(*serve) (void *reader);	/* NULL: it never waits */
 	void		(*discard_answer) (void *reader);
 } MongoTurns;
 
@@ -774,47 +772,28 @@ typedef enum MongoTurn
 	MONGO_TURN_IF_FREE			/* if there is one that nobody waits for */
 } MongoTurn;
 
-/* The connections of one user mapping; lives as long as the process. */
-typedef struct PoolEntry
+typedef enum LeaseState
 {
-	Oid			umid;			/* hash key */
-	int			limit;			/* option async_connections */
-	int			max_connections;	/* likewise max_connections */
-	Oid			serverid;
-	Oid			userid;			/* whose row 'activity' is */
-	MongoActivity *activity;	/* that of server and user, or NULL */
-	dlist_head	in_flight;		/* of MongoLease, the longest first */
-	dlist_head	waiting;		/* of MongoLease, the first in turn first */
-	dlist_head	readers;		/* of MongoLease with a cursor */
-	dlist_head	orphans;		/* of RemoteCursor: to be killed, see
-								 * kill_cursor() */
-	int			norphans;
-} PoolEntry;
+	LEASE_QUIET,
+	LEASE_IN_FLIGHT,			/* a request is, whose answer others may have
+								 * taken */
+	LEASE_WAITING				/* for its turn */
+} LeaseState;
 
-/* Which of its entry's lists a lease is in by 'node'. */
-typedef enum LeasePlace
-{
-	LEASE_IN_NO_LIST,
-	LEASE_IN_FLIGHT,
-	LEASE_WAITING
-} LeasePlace;
-
-/* Lives in its owner's context, whose reset ends it; ended: entry is NULL. */
+/* Lives in its owner's context, whose reset ends it. */
 struct MongoLease
 {
 	MemoryContextCallback callback;
-	PoolEntry  *entry;
+	dlist_node	node;			/* in the pool's list */
+	Oid			umid;			/* of its user mapping; InvalidOid: ended */
 	MongoConnection *connection;	/* NULL: none at present */
 	MongoActivity *activity;	/* whose traffic it is; or NULL */
 	mongoc_read_mode_t read_mode;	/* of its connections; 0: the server's */
 	const MongoTurns *turns;	/* NULL: an exclusive lease */
 	void	   *reader;			/* what its functions are called with */
-	dlist_node	node;
-	LeasePlace	place;
-
+	LeaseState	state;
 	RemoteCursor cursor;		/* open on the server */
 	MongoConnection *home;		/* where it was opened; NULL: closed since */
-	dlist_node	reader_node;
 };
 
 /*
@@ -836,22 +815,21 @@ extern void mongo_lease_release(MongoLease *lease);
 #define RECENTLY_USED_MS	100
 
 /*
- * mongo_lease_replace_if_closed
- *		Replace a connection that the server has closed, before something is sent that must
- *		not be sent twice: one system call, unless it was in use a moment ago.
- *
  * mongo_lease_renew, mongo_lease_renew_for_write
  *		Replace a connection that has broken; the second by one to the primary.  Raise as
  *		mongo_connection_open() does; the lease then holds nothing.
+ *
+ * mongo_lease_replace_if_closed
+ *		Likewise one that the server has closed, before something is sent that must
+ *		not be sent twice: one system call, unless it was in use a moment ago.
  */
 extern void mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user);
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
 extern void mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user);
 
 /*
- * mongo_lease_check_interrupts
- *		When what has become of a command has been noted: log it if it took long, and
- *		raise as mongo_raise_wait() does.
+ * mongo_lease_check_interrupts: when it has been noted what has become of a command, log it
+ * if it took long, and raise as mongo_raise_wait() does.
  */
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 
@@ -876,13 +854,11 @@ extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connecti
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn);
 
 /*
- * mongo_lease_note_sent: a request is in flight, whose answer others may now have taken.
- * mongo_lease_leave_list: it has been received, or the lease waits no more.
+ * mongo_lease_note_sent: a request is in flight, until the owner says LEASE_QUIET.
  * mongo_lease_put: give the connection back; it is closed unless it is clean.  Never raises.
  * mongo_lease_serve_others: let those who wait have the connections that are free.
  */
 extern void mongo_lease_note_sent(MongoLease *lease);
-extern void mongo_lease_leave_list(MongoLease *lease);
 extern void mongo_lease_put(MongoLease *lease);
 extern void mongo_lease_serve_others(MongoLease *lease);
 
@@ -892,6 +868,13 @@ extern void mongo_lease_serve_others(MongoLease *lease);
  *		transaction end in time.
  */
 extern void mongo_pool_sweep(void);
+
+/*
+ * mongo_pool_close_idle
+ *		Close all that nobody reads from, as there are too many open files, or those to
+ *		one server, as it is to have no more connections.
+ */
+extern void mongo_pool_close_idle(Oid serverid);
 
 /* ----------------- write.c: one write, and what is not known of it ----------- */
 

@@ -24,8 +24,6 @@
 #include <arpa/nameser.h>
 #include <resolv.h>
 
-#include "storage/fd.h"
-
 /* Of the resolver's, which may be anybody's module (nsswitch.conf). */
 #define STACK_SIZE		(1024 * 1024)
 
@@ -199,7 +197,7 @@ start_lookup(MongoTransport *transport, void (*ask) (Lookup *),
 static bool
 wait_for(MongoTransport *transport, const Lookup *lookup, long timeout_ms)
 {
-	MongoStream *stream = mongo_stream_new(transport, lookup->done_pipe[0], false, lookup->name);
+	MongoStream *stream = mongo_stream_new(transport, lookup->done_pipe[0], lookup->name);
 	bool		ready = mongo_stream_wait(stream, POLLIN, Max(timeout_ms, 0));
 	int			failure = errno;
 

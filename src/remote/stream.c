@@ -456,7 +456,11 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 		ready = wait_on(transport, polled, count, end_after(timeout_msec), MONGO_DUE_INTERRUPT);
 	if (!transport->interrupted)
 		return ready;
-	/* everything is ready, for bad: what libmongoc does next fails and unwinds */
+
+	/*
+	 * everything is ready, for bad: what libmongoc does next fails and
+	 * unwinds
+	 */
 	for (size_t i = 0; i < count; i++)
 		polled[i].revents = POLLERR | POLLHUP;
 	return count;
@@ -521,8 +525,7 @@ stream_should_retry(mongoc_stream_t *base)
 }
 
 MongoStream *
-mongo_stream_new(MongoTransport *transport, pgsocket socket, bool external_fd,
-				 const char *host_and_port)
+mongo_stream_new(MongoTransport *transport, pgsocket socket, const char *host_and_port)
 {
 	MongoStream *stream = bson_malloc0(sizeof(MongoStream));
 
@@ -541,7 +544,6 @@ mongo_stream_new(MongoTransport *transport, pgsocket socket, bool external_fd,
 	stream->transport = transport;
 	stream->top = &stream->vtable;
 	stream->socket = socket;
-	stream->external_fd = external_fd;
 	strlcpy(stream->host_and_port, host_and_port,
 			sizeof(stream->host_and_port));
 	dlist_push_head(&transport->streams, &stream->node);

@@ -699,7 +699,7 @@ abort_transaction(MongoSession *session)
 	}
 	else
 	{
-		mongo_append_kill_session(&document, session->lsid);
+		bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
 		command.fields = NULL;
 		told = mongo_connection_run_beside(connection, &command, 1, hurried ? HURRIED_KILL_MS : ABORT_MS,
 										   hurried ? HURRIED_KILL_MS : ABORT_MS) == 1;

@@ -19,12 +19,6 @@
 #include "lib/stringinfo.h"
 #include "storage/fd.h"
 
-static MongoConnectionOptions *mongo_credentials_read(const MongoConnectionOptions *options);
-static const char *mongo_credentials_set(mongoc_uri_t *uri,
-										 const MongoConnectionOptions *options);
-
-/* -------------- From options to what libmongoc wants to know -------------- */
-
 /* Raise for options of which no URI can be made; 'detail' is a sentence. */
 pg_noreturn static void refuse_options(const MongoConnectionOptions *options,
 									   const char *detail);
@@ -36,15 +30,6 @@ refuse_options(const MongoConnectionOptions *options, const char *detail)
 			(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
 			 errmsg("could not connect to server \"%s\"", options->server_name),
 			 errdetail_internal("%s", detail)));
-}
-
-/* Raise for an option that libmongoc did not take, 'detail' being a sentence; the URI is freed. */
-static void
-refuse(mongoc_uri_t *uri, const MongoConnectionOptions *options,
-	   const char *detail)
-{
-	mongoc_uri_destroy(uri);
-	refuse_options(options, detail);
 }
 
 /*
@@ -147,11 +132,7 @@ uri_from_text(const MongoConnectionOptions *options)
 
 	/* the text is not shown: it may hold what ought to be in a mapping */
 	if (uri == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-				 errmsg("could not connect to server \"%s\"",
-						options->server_name),
-				 errdetail("The option \"uri\" is not a valid MongoDB connection string.")));
+		refuse_options(options, "The option \"uri\" is not a valid MongoDB connection string.");
 	return mongoc_uri_copy(uri);
 }
 
@@ -196,129 +177,7 @@ set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 	}
 }
 
-static void
-set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
-{
-	const char *problem = mongo_credentials_set(uri, options);
-
-	if (problem == NULL)
-		return;
-	mongoc_uri_destroy(uri);
-	refuse_options(options, problem);
-}
-
-/* refuse_unacknowledged: a server may be older than the check of its option. */
-static void
-refuse_unacknowledged(mongoc_uri_t *uri, const MongoConnectionOptions *options)
-{
-	if (!mongo_uri_is_acknowledged(uri))
-		refuse(uri, options, "The write concern in the option \"uri\" must not leave writes unacknowledged.");
-}
-
-/* Set a timeout unless the URI says its own or the option is not given. */
-static void
-set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
-{
-	if (milliseconds > 0 && !mongoc_uri_has_option(uri, name))
-		mongoc_uri_set_option_as_int32(uri, name, milliseconds);
-}
-
-/* set_appname: with its escapes, and as much as MongoDB takes. */
-static bool
-set_appname(mongoc_uri_t *uri, const char *text)
-{
-	char		name[MONGO_APPNAME_SIZE];
-
-	mongo_trace_fill(text, name, sizeof(name));
-	return mongoc_uri_set_appname(uri, *name != '\0' ? name : "mongo_fdw");
-}
-
-mongoc_uri_t *
-mongo_uri_create(const MongoConnectionOptions *options)
-{
-	mongoc_uri_t *uri;
-
-	options = mongo_credentials_read(options);
-	uri = options->uri != NULL ? uri_from_text(options) : uri_from_address(options);
-
-	if (options->replica_set != NULL &&
-		!mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_REPLICASET,
-									   options->replica_set))
-		refuse(uri, options, "The option \"replica_set\" is not valid.");
-	if (options->read_mode != 0)
-		set_read_mode(uri, options->read_mode);
-	set_concerns(uri, options);
-	refuse_unacknowledged(uri, options);
-	set_credentials(uri, options);
-
-	if (mongoc_uri_get_appname(uri) == NULL && !set_appname(uri, options->appname))
-		refuse(uri, options, "The option \"appname\" is not valid.");
-
-	if (options->compressors != NULL &&
-		!mongoc_uri_set_compressors(uri, options->compressors))
-		refuse(uri, options, "The option \"compressors\" is not valid.");
-
-	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
-	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
-				options->server_selection_timeout_ms);
-	return uri;
-}
-
-int
-mongo_uri_take_socket_timeout(mongoc_uri_t *uri, const MongoConnectionOptions *options)
-{
-	int			timeout_ms = mongoc_uri_has_option(uri, MONGOC_URI_SOCKETTIMEOUTMS) ?
-		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, 0) :
-		options->socket_timeout_ms;
-
-	/* to libmongoc 0 is its default of five minutes */
-	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
-	return Max(timeout_ms, 0);
-}
-
-bool
-mongo_uri_ssl_options(const MongoConnectionOptions *options,
-					  const mongoc_uri_t *uri, mongoc_ssl_opt_t *ssl_options)
-{
-	bool		insecure = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSINSECURE, false);
-
-	/* the default has libmongoc's own idea of where CAs are */
-	*ssl_options = *mongoc_ssl_opt_get_default();
-	if (!options->ssl && !mongoc_uri_get_tls(uri))
-		return false;
-
-	ssl_options->pem_file = options->pem_file ? options->pem_file :
-		mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
-	ssl_options->pem_pwd = options->pem_pwd ? options->pem_pwd :
-		mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD, NULL);
-	ssl_options->ca_file = options->ca_file ? options->ca_file :
-		mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCAFILE, NULL);
-	if (options->ca_dir)
-		ssl_options->ca_dir = options->ca_dir;
-	if (options->crl_file)
-		ssl_options->crl_file = options->crl_file;
-
-	ssl_options->weak_cert_validation = options->weak_cert_validation || insecure ||
-		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES, false);
-	ssl_options->allow_invalid_hostname = ssl_options->weak_cert_validation ||
-		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false);
-	return true;
-}
-
-bool
-mongo_uri_is_single(const mongoc_uri_t *uri)
-{
-	const mongoc_host_list_t *hosts = mongoc_uri_get_hosts(uri);
-
-	/* the same questions as mongoc_topology_new() asks */
-	if (mongoc_uri_has_option(uri, MONGOC_URI_DIRECTCONNECTION))
-		return mongoc_uri_get_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION,
-											 false);
-	return mongoc_uri_get_replica_set(uri) == NULL &&
-		hosts != NULL && hosts->next == NULL;
-}
-
-/* --------- Who one is to MongoDB: from options to libmongoc's URI --------- */
+/* ------------------------- who one is to MongoDB ----------------------------- */
 
 #define LONGEST_PASSWORD	65536
 #define EXTERNAL_SOURCE		"$external"
@@ -395,7 +254,7 @@ to_utf8(const char *text)
 }
 
 /*
- * mongo_credentials_read
+ * read_credentials
  *		A copy of 'options' that says who one is as libmongoc takes it: in UTF-8, and
  *		with the password in place of its file; appname is prepared (remote_internal.h).
  *
@@ -404,7 +263,7 @@ to_utf8(const char *text)
  * password, which is never shown.
  */
 static MongoConnectionOptions *
-mongo_credentials_read(const MongoConnectionOptions *options)
+read_credentials(const MongoConnectionOptions *options)
 {
 	MongoConnectionOptions *result = palloc(sizeof(MongoConnectionOptions));
 
@@ -417,8 +276,6 @@ mongo_credentials_read(const MongoConnectionOptions *options)
 	result->appname = mongo_trace_prepare(options->appname != NULL ? options->appname : "mongo_fdw");
 	return result;
 }
-
-/* ------------------------------ into the URI -------------------------------- */
 
 /* What a mechanism lacks or has too much of, as a sentence, or NULL. */
 static const char *
@@ -488,7 +345,7 @@ set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 }
 
 /*
- * mongo_credentials_set
+ * set_credentials
  *		Give 'uri' user, password, mechanism, its properties and where the user is
  *		defined; what is missing or too much, as a sentence, or NULL.
  *
@@ -496,7 +353,7 @@ set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
  * there is no authentication.  The sentence shows no value.
  */
 static const char *
-mongo_credentials_set(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 {
 	const MongoAuthMechanism *mechanism = options->auth_mechanism == NULL ? NULL :
 		mongo_auth_mechanism_named(options->auth_mechanism);
@@ -508,11 +365,147 @@ mongo_credentials_set(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 		return "The option \"username\" is not valid.";
 	if (options->password != NULL && !mongoc_uri_set_password(uri, options->password))
 		return "The option \"password\" is not valid.";
-	if (mechanism != NULL)
+	problem = mechanism != NULL ? set_mechanism(uri, options, mechanism) : NULL;
+	return problem != NULL ? problem : set_source(uri, options, mechanism);
+}
+
+/* ------------------------------- the whole URI ------------------------------- */
+
+/* Set a timeout unless the URI says its own or the option is not given. */
+static void
+set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
+{
+	if (milliseconds > 0 && !mongoc_uri_has_option(uri, name))
+		mongoc_uri_set_option_as_int32(uri, name, milliseconds);
+}
+
+/* set_appname: with its escapes, and as much as MongoDB takes. */
+static bool
+set_appname(mongoc_uri_t *uri, const char *text)
+{
+	char		name[MONGO_APPNAME_SIZE];
+
+	mongo_trace_fill(text, name, sizeof(name));
+	return mongoc_uri_set_appname(uri, *name != '\0' ? name : "mongo_fdw");
+}
+
+/*
+ * set_options
+ *		Give 'uri' what options say, which wins; what is not valid, as a sentence, or NULL.
+ */
+static const char *
+set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
+{
+	const char *problem;
+
+	if (options->replica_set != NULL &&
+		!mongoc_uri_set_option_as_utf8(uri, MONGOC_URI_REPLICASET, options->replica_set))
+		return "The option \"replica_set\" is not valid.";
+	if (options->read_mode != 0)
+		set_read_mode(uri, options->read_mode);
+	set_concerns(uri, options);
+	/* a server may be older than the check of its option */
+	if (!mongo_uri_is_acknowledged(uri))
+		return "The write concern in the option \"uri\" must not leave writes unacknowledged.";
+	problem = set_credentials(uri, options);
+	if (problem != NULL)
+		return problem;
+	if (mongoc_uri_get_appname(uri) == NULL && !set_appname(uri, options->appname))
+		return "The option \"appname\" is not valid.";
+	if (options->compressors != NULL && !mongoc_uri_set_compressors(uri, options->compressors))
+		return "The option \"compressors\" is not valid.";
+	set_timeout(uri, MONGOC_URI_CONNECTTIMEOUTMS, options->connect_timeout_ms);
+	set_timeout(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
+				options->server_selection_timeout_ms);
+	return NULL;
+}
+
+/* copy_setting: of the option, or of the URI, in which setting another one moves strings. */
+static const char *
+copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
+{
+	const char *value = option != NULL ? option : mongoc_uri_get_option_as_utf8(uri, name, NULL);
+
+	return value != NULL ? pstrdup(value) : NULL;
+}
+
+/* read_ssl_options: TLS settings of options, which win, and URI; false when TLS is off. */
+static bool
+read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
+				 mongoc_ssl_opt_t *ssl_options)
+{
+	bool		insecure = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSINSECURE, false);
+
+	/* the default has libmongoc's own idea of where CAs are */
+	*ssl_options = *mongoc_ssl_opt_get_default();
+	if (!options->ssl && !mongoc_uri_get_tls(uri))
+		return false;
+
+	ssl_options->pem_file = copy_setting(options->pem_file, uri, MONGOC_URI_TLSCERTIFICATEKEYFILE);
+	ssl_options->pem_pwd = copy_setting(options->pem_pwd, uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD);
+	ssl_options->ca_file = copy_setting(options->ca_file, uri, MONGOC_URI_TLSCAFILE);
+	if (options->ca_dir)
+		ssl_options->ca_dir = options->ca_dir;
+	if (options->crl_file)
+		ssl_options->crl_file = options->crl_file;
+
+	ssl_options->weak_cert_validation = options->weak_cert_validation || insecure ||
+		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES, false);
+	ssl_options->allow_invalid_hostname = ssl_options->weak_cert_validation ||
+		mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false);
+	return true;
+}
+
+/*
+ * take_timeouts
+ *		Those that our streams observe, for libmongoc's waits and our own alike.
+ *
+ * In the URI socketTimeoutMS is replaced by what makes libmongoc wait for ever: by default it
+ * would wait for five minutes, and it takes 0 for the default (seen in the source of 1.23.1
+ * and 2.6: mongoc_uri_get_option_as_int32()).
+ */
+static void
+take_timeouts(mongoc_uri_t *uri, const MongoConnectionOptions *options, MongoTransport *transport)
+{
+	int			timeout_ms = mongoc_uri_has_option(uri, MONGOC_URI_SOCKETTIMEOUTMS) ?
+		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, 0) :
+		options->socket_timeout_ms;
+
+	mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, MONGO_NO_TIMEOUT);
+	transport->socket_timeout_ms = Max(timeout_ms, 0);
+	transport->connect_timeout_ms =
+		mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+}
+
+mongoc_uri_t *
+mongo_uri_create(const MongoConnectionOptions *options, MongoTransport *transport)
+{
+	mongoc_uri_t *uri;
+	const char *problem;
+
+	options = read_credentials(options);
+	uri = options->uri != NULL ? uri_from_text(options) : uri_from_address(options);
+	problem = set_options(uri, options);
+	if (problem != NULL)
 	{
-		problem = set_mechanism(uri, options, mechanism);
-		if (problem != NULL)
-			return problem;
+		mongoc_uri_destroy(uri);
+		refuse_options(options, problem);
 	}
-	return set_source(uri, options, mechanism);
+	transport->use_tls = read_ssl_options(options, uri, &transport->ssl_options);
+	transport->tcp = options->tcp;
+	take_timeouts(uri, options, transport);
+	return uri;
+}
+
+bool
+mongo_uri_is_single(const mongoc_uri_t *uri)
+{
+	const mongoc_host_list_t *hosts = mongoc_uri_get_hosts(uri);
+
+	/* the same questions as mongoc_topology_new() asks */
+	if (mongoc_uri_has_option(uri, MONGOC_URI_DIRECTCONNECTION))
+		return mongoc_uri_get_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION,
+											 false);
+	return mongoc_uri_get_replica_set(uri) == NULL &&
+		hosts != NULL && hosts->next == NULL;
 }

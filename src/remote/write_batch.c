@@ -625,7 +625,7 @@ land(MongoWriteFlight *flight)
 {
 	flight->landed = true;
 	flight->session->flight = NULL;
-	mongo_lease_leave_list(flight->lease);
+	flight->lease->state = LEASE_QUIET;
 }
 
 void
