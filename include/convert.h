@@ -49,8 +49,7 @@ extern int64 mongo_date_to_millis(DateADT value);
 /* mongo_bson_type_name: "Int32", "ObjectId", as the specification has it; static. */
 extern const char *mongo_bson_type_name(bson_type_t type);
 
-/* What $type calls a type, "objectId"; BSON_TYPE_EOD: none.  Static C strings of a set. */
-extern bson_type_t mongo_bson_type_of_alias(const char *alias);
+/* mongo_bson_type_aliases: what $type calls the types of a set, "objectId"; static C strings. */
 extern List *mongo_bson_type_aliases(uint32 set);
 
 /* ----------- Going through documents, whose bytes may be anything ---------- */

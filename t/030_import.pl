@@ -1,4 +1,4 @@
-# IMPORT FOREIGN SCHEMA: inferred types, names, nesting, validators, indexes.
+# IMPORT FOREIGN SCHEMA: inferred types, names, nesting, indexes.
 
 use strict;
 use warnings;
@@ -163,22 +163,6 @@ is_deeply(tables('which'), [qw(a b c)], 'without views');
 $mongod->snapshot;
 import_database('which', 'LIMIT TO (b)');
 is($mongod->changes->{commands}{aggregate}, 1, 'only what is imported is sampled');
-
-# Validators.
-$mongod->command('{"create": "t", "validator": {"$jsonSchema": {"bsonType": "object", "properties": {'
-	  . '"name": {"bsonType": "string"}, "age": {"bsonType": ["int", "null"]}, "price": {"bsonType": "number"}, '
-	  . '"ratio": {"bsonType": "double"}, "tags": {"bsonType": "array", "items": {"bsonType": "string"}}, '
-	  . '"address": {"bsonType": "object", "properties": {"city": {"type": "string"}}}, '
-	  . '"id": {"bsonType": "binData"}, "any": {}}}}}', 'valid');
-import_database('valid');
-my @declared = ('name text', 'age integer', 'price numeric', 'ratio double precision', 'tags text[]',
-	'address_city text address.city', 'id bytea', 'any jsonb');
-is_deeply(columns('valid', 't'), \@declared, 'a validator alone');
-$mongod->command('{"insert": "t", "documents": [{"_id": 1, "ratio": 1.5, "extra": true, "price": 3}]}', 'valid');
-import_database('valid');
-is_deeply([ sort @{ columns('valid', 't') } ],
-	[ sort(map({ s/price numeric/price integer/r } @declared), '_id integer *', 'extra boolean') ],
-	'a validator and documents');
 
 # Strings that no type holds, wherever they are.
 $mongod->insert('unreadable', $_->[0], "[{\"_id\": 1, \"n\": $_->[1]}]")

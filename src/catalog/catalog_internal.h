@@ -75,9 +75,7 @@ extern MongoColumn *sample_columns(Relation relation, int *ncolumns);
 										 * double holds */
 #define IMPORT_UUID			(1 << 25)	/* a Binary that is one */
 #define IMPORT_OTHER		(1 << 26)	/* only jsonb holds it */
-#define IMPORT_NUMBER		(1 << 27)	/* a schema does not say of which type */
-#define IMPORT_BINARY_DATA	(1 << 28)	/* likewise */
-#define IMPORT_UNREADABLE	(1 << 29)	/* U+0000 or invalid UTF-8: no type
+#define IMPORT_UNREADABLE	(1 << 27)	/* U+0000 or invalid UTF-8: no type
 										 * holds it */
 
 /*
@@ -124,16 +122,8 @@ extern FieldSample *field_sample_create(bool for_import, int nesting);
  */
 extern SampledField *field_sample_find(FieldSample *sample, const char *path, bool add);
 
-/*
- * field_sample_observe
- *		Add one document.  Raises 08P01 for bytes that are not BSON.
- *
- * field_sample_observe_schema
- *		Add what a $jsonSchema allows; unknown keywords and what is malformed are skipped.
- *		https://www.mongodb.com/docs/manual/reference/operator/query/jsonSchema/
- */
+/* field_sample_observe: add one document.  Raises 08P01 for bytes that are not BSON. */
 extern void field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length);
-extern void field_sample_observe_schema(FieldSample *sample, const bson_iter_t *schema);
 
 /*
  * sampled_field_counts
@@ -190,7 +180,6 @@ typedef struct ImportCollection
 {
 	const char *name;
 	bool		is_view;
-	const bson_t *validator;	/* NULL: none */
 	const char *table_name;		/* filled by import.c */
 } ImportCollection;
 
@@ -231,8 +220,8 @@ extern ImportSource import_source(List *definitions, ForeignServer *server,
 								  const char *database);
 
 /*
- * import_table_read: the columns for a collection, from a sample of its documents, its
- * validator and its indexes; NULL, with a WARNING, for a view that fails.
+ * import_table_read: the columns for a collection, from a sample of its documents and its
+ * indexes; NULL, with a WARNING, for a view that fails.
  * import_table_name_columns: name those that have no name; those in 'names' are taken.
  */
 extern ImportTable *import_table_read(const ImportSource *source,

@@ -30,9 +30,9 @@ static List *import_array_tables(const ImportSource *source, const ImportTable *
 /*-------------------------------------------------------------------------
  * IMPORT FOREIGN SCHEMA: the collections of a database as foreign tables.
  *
- * A table's columns are the fields that a sample of the documents and the
- * collection's validator show.  Every column says by the option path where
- * its field is, so that names can be made fit for SQL.
+ * A table's columns are the fields that a sample of the documents shows.  Every
+ * column says by the option path where its field is, so that names can be made
+ * fit for SQL.
  *-------------------------------------------------------------------------
  */
 
@@ -374,9 +374,6 @@ mongo_import_foreign_schema(ImportForeignSchemaStmt *statement, Oid serverid)
  *-------------------------------------------------------------------------
  */
 
-/* MongoDB's code for what the user may not do. */
-#define UNAUTHORIZED	13
-
 /* ------------------------------ collections -------------------------------- */
 
 static int
@@ -392,8 +389,6 @@ collection_from_entry(const bson_t *entry)
 {
 	ImportCollection *collection = palloc0(sizeof(ImportCollection));
 	bson_iter_t iter;
-	bson_iter_t value;
-	bson_t		validator;
 
 	if (!bson_iter_init_find(&iter, entry, "name") || !BSON_ITER_HOLDS_UTF8(&iter) ||
 		strncmp(bson_iter_utf8(&iter, NULL), "system.", strlen("system.")) == 0)
@@ -403,36 +398,13 @@ collection_from_entry(const bson_t *entry)
 	if (bson_iter_init_find(&iter, entry, "type") && BSON_ITER_HOLDS_UTF8(&iter))
 		collection->is_view = strcmp(bson_iter_utf8(&iter, NULL), "view") == 0;
 
-	if (bson_iter_init(&iter, entry) &&
-		bson_iter_find_descendant(&iter, "options.validator", &value) &&
-		bson_view_at(&validator, &value))
-		collection->validator = bson_copy_in(CurrentMemoryContext, &validator);
 	return collection;
-}
-
-/*
- * may_list_collections: is the MongoDB user allowed to see them all?  Who is not may
- * be told the names of those that he has a privilege for, and nothing more.
- */
-static bool
-may_list_collections(const ImportSource *source)
-{
-	const bson_t *command = bson_from_template("{listCollections: 1, nameOnly: true,"
-											   " cursor: {batchSize: 0}}");
-	const bson_t *reply = mongo_run_command(CurrentMemoryContext, source->user,
-											mongo_to_utf8(source->database), command, true, NULL);
-	bson_iter_t iter;
-
-	return !bson_iter_init_find(&iter, reply, "code") || !BSON_ITER_HOLDS_NUMBER(&iter) ||
-		bson_iter_as_int64(&iter) != UNAUTHORIZED;
 }
 
 List *
 import_list_collections(const ImportSource *source, const char *name)
 {
-	bson_t	   *command = bson_from_template(may_list_collections(source) ?
-											 "{listCollections: 1}" :
-											 "{listCollections: 1, nameOnly: true, authorizedCollections: true}");
+	bson_t	   *command = bson_from_template("{listCollections: 1, nameOnly: true, authorizedCollections: true}");
 	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;
@@ -466,7 +438,7 @@ import_list_collections(const ImportSource *source, const char *name)
 
 /* ------------------------------ documents ---------------------------------- */
 
-/* sample_collection: the fields that a sample and the validator show. */
+/* sample_collection: the fields of a sample of its documents. */
 static FieldSample *
 sample_collection(const ImportSource *source, const ImportCollection *collection)
 {
@@ -478,12 +450,6 @@ sample_collection(const ImportSource *source, const ImportCollection *collection
 	MongoCursor *cursor;
 	const uint8_t *data;
 	uint32		length;
-	bson_iter_t schema;
-
-	if (collection->validator != NULL &&
-		bson_iter_init_find(&schema, collection->validator, "$jsonSchema") &&
-		BSON_ITER_HOLDS_DOCUMENT(&schema))
-		field_sample_observe_schema(sample, &schema);
 
 	cursor = sample_open(source->user, &options,
 						 mongo_ask_row_count(source->user, &options) > size ? size : 0,

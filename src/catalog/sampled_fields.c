@@ -335,132 +335,7 @@ field_sample_observe(FieldSample *sample, const uint8_t *data, uint32 length)
 	observe_members(sample, &sample->root, &iter, length, sample->nesting, MaxHeapAttributeNumber);
 }
 
-/* ------------------------------ schemas ------------------------------------ */
-
-/* kinds_of_schema_type: what a schema's bsonType or type says. */
-static uint32
-kinds_of_schema_type(const bson_iter_t *iter)
-{
-	const char *name;
-	bson_type_t type;
-
-	if (!BSON_ITER_HOLDS_UTF8(iter))
-		return 0;
-	name = bson_iter_utf8(iter, NULL);
-	if (strcmp(name, "number") == 0)
-		return IMPORT_NUMBER;
-	if (strcmp(name, "boolean") == 0)
-		return BIT(BOOL);
-	type = mongo_bson_type_of_alias(name);
-	return type == BSON_TYPE_NULL || type == BSON_TYPE_UNDEFINED ? 0 :
-		type == BSON_TYPE_EOD ? IMPORT_OTHER :
-		type == BSON_TYPE_BINARY ? IMPORT_BINARY_DATA : MONGO_BSON_BIT(type);
-}
-
-/* kinds_of_schema: of the types that a schema lists, or the one it names. */
-static uint32
-kinds_of_schema(const bson_iter_t *schema)
-{
-	static const char *const keywords[] = {"bsonType", "type"};
-	uint32		kinds = 0;
-
-	for (size_t i = 0; i < lengthof(keywords); i++)
-	{
-		bson_iter_t iter;
-		bson_iter_t names;
-
-		if (!bson_iter_recurse(schema, &iter) || !bson_iter_find(&iter, keywords[i]))
-			continue;
-		if (!BSON_ITER_HOLDS_ARRAY(&iter))
-			kinds |= kinds_of_schema_type(&iter);
-		else if (bson_iter_recurse(&iter, &names))
-		{
-			while (bson_iter_next(&names))
-				kinds |= kinds_of_schema_type(&names);
-		}
-	}
-	return kinds;
-}
-
-/* observe_items adds what a schema says of an array's elements. */
-static void
-observe_items(SampledField *field, const bson_iter_t *schema)
-{
-	bson_iter_t items;
-	bson_iter_t each;
-
-	if (!bson_iter_recurse(schema, &items) || !bson_iter_find(&items, "items"))
-		return;
-	if (BSON_ITER_HOLDS_DOCUMENT(&items))
-		elements_of(field)->kinds |= kinds_of_schema(&items);
-	else if (BSON_ITER_HOLDS_ARRAY(&items) && bson_iter_recurse(&items, &each))
-	{
-		while (bson_iter_next(&each))
-		{
-			if (BSON_ITER_HOLDS_DOCUMENT(&each))
-				elements_of(field)->kinds |= kinds_of_schema(&each);
-		}
-	}
-}
-
-static void
-observe_properties(FieldSample *sample, SampledField *parent, const bson_iter_t *schema,
-				   int nesting, int most)
-{
-	SampledField *previous = NULL;
-	bson_iter_t properties;
-	bson_iter_t iter;
-
-	check_stack_depth();
-
-	if (!bson_iter_recurse(schema, &properties) ||
-		!bson_iter_find(&properties, "properties") ||
-		!BSON_ITER_HOLDS_DOCUMENT(&properties) ||
-		!bson_iter_recurse(&properties, &iter))
-		return;
-
-	while (bson_iter_next(&iter))
-	{
-		SampledField *child;
-
-		if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
-			continue;
-		child = child_named(sample, parent, previous, bson_iter_key(&iter), most);
-		if (child == NULL)
-			continue;
-		previous = child;
-		child->kinds |= kinds_of_schema(&iter);
-		if ((child->kinds & BIT(ARRAY)) != 0)
-			observe_items(child, &iter);
-		if ((child->kinds & BIT(DOCUMENT)) != 0 && nesting > 0)
-			observe_properties(sample, child, &iter, nesting - 1, MAP_CHILDREN);
-	}
-}
-
-void
-field_sample_observe_schema(FieldSample *sample, const bson_iter_t *schema)
-{
-	observe_properties(sample, &sample->root, schema, sample->nesting, MaxHeapAttributeNumber);
-}
-
 /* ------------------------------ types -------------------------------------- */
-
-/*
- * settled_kinds
- *		What a schema left open is settled by what was seen.
- */
-static uint32
-settled_kinds(uint32 kinds)
-{
-	kinds &= ~IMPORT_UNREADABLE;
-	if (kinds & IMPORT_NUMBER)
-		kinds = (kinds & ANY_NUMBER) ? kinds & ~IMPORT_NUMBER :
-			(kinds & ~IMPORT_NUMBER) | BIT(DECIMAL128);
-	if (kinds & IMPORT_BINARY_DATA)
-		kinds = (kinds & (IMPORT_UUID | BIT(BINARY))) ? kinds & ~IMPORT_BINARY_DATA :
-			(kinds & ~IMPORT_BINARY_DATA) | BIT(BINARY);
-	return kinds;
-}
 
 /* scalar_type: NULL when no type but jsonb holds all these kinds. */
 static const char *
@@ -490,15 +365,15 @@ import_is_array_of_documents(const SampledField *field)
 {
 	const SampledField *elements = field->elements;
 
-	return settled_kinds(field->kinds) == BIT(ARRAY) && elements != NULL &&
-		settled_kinds(elements->kinds) == BIT(DOCUMENT) && elements->first_child != NULL &&
+	return (field->kinds & ~IMPORT_UNREADABLE) == BIT(ARRAY) && elements != NULL &&
+		(elements->kinds & ~IMPORT_UNREADABLE) == BIT(DOCUMENT) && elements->first_child != NULL &&
 		!elements->overflow && !elements->unnameable;
 }
 
 const char *
 import_field_type(const SampledField *field, const char *objectid_type)
 {
-	uint32		kinds = settled_kinds(field->kinds);
+	uint32		kinds = field->kinds & ~IMPORT_UNREADABLE;
 	const char *type;
 
 	if (kinds == BIT(DOCUMENT) && field->first_child != NULL &&
@@ -507,7 +382,7 @@ import_field_type(const SampledField *field, const char *objectid_type)
 
 	if (kinds == BIT(ARRAY) && field->elements != NULL)
 	{
-		type = scalar_type(settled_kinds(field->elements->kinds), objectid_type);
+		type = scalar_type(field->elements->kinds & ~IMPORT_UNREADABLE, objectid_type);
 		return type != NULL ? psprintf("%s[]", type) : ANYTHING;
 	}
 

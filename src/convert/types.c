@@ -597,17 +597,6 @@ mongo_bson_type_name(bson_type_t type)
 	return "value of unknown type";
 }
 
-bson_type_t
-mongo_bson_type_of_alias(const char *alias)
-{
-	for (size_t i = 0; i < lengthof(bson_types); i++)
-	{
-		if (strcmp(bson_types[i].alias, alias) == 0)
-			return bson_types[i].type;
-	}
-	return BSON_TYPE_EOD;
-}
-
 List *
 mongo_bson_type_aliases(uint32 set)
 {
