@@ -44,16 +44,18 @@ extern void mongo_get_foreign_join_paths(PlannerInfo *root, RelOptInfo *joinrel,
 										 RelOptInfo *outerrel, RelOptInfo *innerrel,
 										 JoinType jointype, JoinPathExtraData *extra);
 
-/* src/plan/scan_plan.c */
+/* src/plan/upper.c */
 extern void mongo_get_foreign_upper_paths(PlannerInfo *root,
 										  UpperRelationKind stage,
 										  RelOptInfo *input_rel,
 										  RelOptInfo *output_rel, void *extra);
+extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
+
+/* src/plan/scan_plan.c */
 extern ForeignScan *mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 										   Oid foreigntableid,
 										   ForeignPath *best_path, List *tlist,
 										   List *scan_clauses, Plan *outer_plan);
-extern bool mongo_is_foreign_path_async_capable(ForeignPath *path);
 
 /*
  * src/plan/paths.c: may parallel workers read this table?

@@ -36,6 +36,9 @@ typedef struct MongoEstimate
  * paths.c: a path of 'rel' that gives 'target', or what the relation does if that is NULL.
  * 'private' is fdw_private: NIL; an IntList if LIMIT and OFFSET are done; a List of Lists if
  * the rows are hashed (see rescan.c); or what a batched join has to ask for, Expr *.
+ *
+ * It is not parallel safe: an Append is asynchronous only when it is not, and each worker
+ * would run the whole scan.
  */
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
@@ -283,7 +286,8 @@ typedef struct MongoUpperRelation
 	bool		grouped;
 	bool		one_row;		/* aggregates without GROUP BY */
 	bool		limited;		/* LIMIT and OFFSET are done in MongoDB */
-	Const	   *count_command;	/* does what the pipeline does, or NULL */
+	bool		counts;			/* the pipeline ends with $count, and the
+								 * command count does the same */
 	Path	   *local;			/* what PostgreSQL does in its place, see
 								 * mongo_local_aggregate(); or NULL */
 	double		sorted_rows;	/* that the $sort is about; 0: there is none */
@@ -306,31 +310,6 @@ extern bool mongo_upper_gives(const MongoUpperRelation *upper, List *expressions
 
 /* The options of the relation at the bottom. */
 extern const MongoTableOptions *mongo_upper_options(const MongoUpperRelation *upper);
-
-/*
- * mongo_add_grouped_path
- *		Offer GROUP BY, HAVING and aggregates; UPPERREL_GROUP_AGG, and
- *		UPPERREL_PARTIAL_GROUP_AGG for states that PostgreSQL combines.
- *
- * Nothing is offered unless every key and every aggregate has an exact
- * translation.  Conditions of HAVING that have none are tested by PostgreSQL.
- */
-extern void mongo_add_grouped_path(PlannerInfo *root, UpperRelationKind stage,
-								   RelOptInfo *input_rel, RelOptInfo *grouped_rel,
-								   GroupPathExtraData *extra);
-
-/* Offer SELECT DISTINCT, which is a $group by everything. */
-extern void mongo_add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
-									RelOptInfo *distinct_rel);
-
-/*
- * Offer a scan that stops by itself, with ORDER BY below it if there is one.  Only where
- * MongoDB tests every restriction exactly: a row that PostgreSQL dropped would otherwise
- * be missing at the end.
- */
-extern void mongo_add_limited_path(PlannerInfo *root, RelOptInfo *input_rel,
-								   RelOptInfo *output_rel,
-								   FinalPathExtraData *final);
 
 /*-------------------------------------------------------------------------
  * group.c: a $group in the making.
@@ -695,28 +674,6 @@ extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *out
  * to the pipeline of a join.
  */
 extern void mongo_settle_lookups(MongoPipeline *pipeline);
-
-/* ------ scan_plan.c: the ForeignScan of a table, a join or an upper relation ------ */
-
-/*
- * mongo_plan_count
- *		Have count(*) over the output of the pipeline done by the command count, which
- *		has less to prepare: over a few index keys it takes two thirds of the time.
- *
- * Not where MongoDB's $group has to do that.  Without a condition the command gives what the
- * collection's metadata says, which need not be exact, and so is used only under
- * count_from_metadata.
- */
-extern void mongo_plan_count(MongoUpperRelation *upper);
-
-/* Will count(*) over this relation be one look at the metadata? */
-extern bool mongo_counts_from_metadata(const RelOptInfo *baserel);
-
-/*
- * Mark the relation's foreign paths that are not partial as not parallel safe.  An Append is
- * asynchronous only when it is not parallel safe, and each worker would run the whole scan.
- */
-extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 
 /*-------------------------------------------------------------------------
  * rescan.c: scans of a correlated sub-select that may go over to a hash table.

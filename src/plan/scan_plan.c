@@ -32,58 +32,6 @@
 static List *read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns,
 						Bitmapset **narrowed);
 
-/*-------------------------------------------------------------------------
- * PostgreSQL's callbacks whose answer depends on the kind of relation.
- *-------------------------------------------------------------------------
- */
-
-void
-mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
-							  RelOptInfo *input_rel, RelOptInfo *output_rel,
-							  void *extra)
-{
-	MemoryContext old_context;
-
-	if (!mongo_enable_pushdown || output_rel->fdw_private != NULL)
-		return;
-	old_context = mongo_enter_planning(output_rel);
-	switch (stage)
-	{
-		case UPPERREL_GROUP_AGG:
-		case UPPERREL_PARTIAL_GROUP_AGG:
-			mongo_add_grouped_path(root, stage, input_rel, output_rel, extra);
-			break;
-		case UPPERREL_DISTINCT:
-			mongo_add_distinct_path(root, input_rel, output_rel);
-			break;
-		case UPPERREL_ORDERED:
-			mongo_add_ordered_path(root, input_rel, output_rel);
-			break;
-		case UPPERREL_FINAL:
-			mongo_add_limited_path(root, input_rel, output_rel, extra);
-			break;
-		default:
-			break;
-	}
-	mongo_keep_out_of_workers(output_rel);
-	MemoryContextSwitchTo(old_context);
-}
-
-/*
- * Of one table, or of what is above it in the same command: the groups that an
- * Append of partial or partitionwise aggregates is over.
- */
-bool
-mongo_is_foreign_path_async_capable(ForeignPath *path)
-{
-	RelOptInfo *rel = path->path.parent;
-
-	if (IS_UPPER_REL(rel))
-		return mongo_upper_options(rel->fdw_private)->async_capable;
-	return IS_SIMPLE_REL(rel) &&
-		((MongoRelation *) rel->fdw_private)->options->async_capable;
-}
-
 /* ------ The ForeignScan node of a table, a join or an upper relation ------ */
 
 /* joined_namespaces: "(db.a) and (db.b)", the collections of a join, for EXPLAIN. */
@@ -188,6 +136,19 @@ pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 											 bson_array(pipeline->stages));
 
 	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
+}
+
+/* count_command: what gives the same as the pipeline, whose last stage is $count. */
+static Const *
+count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
+{
+	const bson_t *filter = pipeline->only_match;
+	bson_t	   *command = bson_from_template("{count: @1}",
+											 bson_utf8(mongo_to_utf8(relation->options->collection)));
+
+	if (filter != NULL)
+		BSON_APPEND_DOCUMENT(command, "query", filter);
+	return finish_command(command, relation, &pipeline->translation, false, filter != NULL);
 }
 
 /*-------------------------------------------------------------------------
@@ -678,7 +639,8 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 		plan->is_grouped = upper->grouped;
 		plan->one_row = upper->one_row;
 		plan->all_rows |= upper->limited;
-		plan->count_command = upper->count_command;
+		if (upper->counts)
+			plan->count_command = count_command(relation, &pipeline);
 		scan->scan.plan.qual = upper->local_quals;
 	}
 	if (plan->is_grouped)
@@ -739,46 +701,6 @@ mongo_get_foreign_plan(PlannerInfo *root, RelOptInfo *foreignrel,
 		mongo_hashed_describe(root, foreignrel, mongo_hashed_keys(&best_path->path), scan, &plan);
 	scan->fdw_private = mongo_struct_to_list(&mongo_scan_plan_type, &plan);
 	return scan;
-}
-
-/* --------------------- count(*) as the command count ---------------------- */
-
-void
-mongo_plan_count(MongoUpperRelation *upper)
-{
-	const MongoRelation *relation = upper->input->fdw_private;
-	const MongoPipeline *pipeline = &upper->pipeline;
-	const bson_t *filter = pipeline->only_match;
-	bson_t	   *command;
-	const char *level;
-
-	/* the command has no "let", and takes no read concern "snapshot" */
-	if (!mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT) ||
-		pipeline->translation.variables != NIL ||
-		(filter == NULL && (pipeline->nstages > 0 || !relation->options->count_from_metadata)))
-		return;
-	level = mongo_read_concern(GetForeignServer(relation->serverid));
-	if (level != NULL && strcmp(level, "snapshot") == 0)
-		return;
-
-	command = bson_from_template("{count: @1}",
-								 bson_utf8(mongo_to_utf8(relation->options->collection)));
-	if (filter != NULL)
-		BSON_APPEND_DOCUMENT(command, "query", filter);
-	upper->count_command = finish_command(command, relation, &pipeline->translation, false,
-										  filter != NULL);
-}
-
-bool
-mongo_counts_from_metadata(const RelOptInfo *baserel)
-{
-	const MongoRelation *relation = baserel->fdw_private;
-
-	return baserel->reloptkind == RELOPT_BASEREL &&
-		baserel->baserestrictinfo == NIL &&
-		!mongo_is_derived(relation->options) &&
-		relation->options->count_from_metadata &&
-		mongo_feature_enabled(relation->options, MONGO_FEATURE_COUNT);
 }
 
 /* ---------------- What of a table's columns a query reads ----------------- */
