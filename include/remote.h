@@ -348,7 +348,7 @@ extern void mongo_begin_command(UserMapping *user, const char *database, bool wr
  */
 extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
 									   const char *database,
-									   const bson_t *command, bool read_only,
+									   const bson_t *command,
 									   const char *context_message);
 
 /* ------- The connections that this session has, for who asks in SQL ------- */

@@ -403,7 +403,7 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 		command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
 									 collection, bson_array(stages.bson));
 	}
-	reply = mongo_run_command(context, user, mongo_to_utf8(options->database), command, true,
+	reply = mongo_run_command(context, user, mongo_to_utf8(options->database), command,
 							  psprintf("could not count collection \"%s.%s\"",
 									   options->database, options->collection));
 	/* an aggregate that counts nothing gives no document */

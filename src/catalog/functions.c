@@ -367,8 +367,7 @@ mongo_command(PG_FUNCTION_ARGS)
 	context_message = psprintf("could not run command \"%s\" in database \"%s\"",
 							   name, database);
 	reply = only_reads ?
-		mongo_run_command(CurrentMemoryContext, user, database, command, false,
-						  context_message) :
+		mongo_run_command(CurrentMemoryContext, user, database, command, context_message) :
 		mongo_run_write_command(CurrentMemoryContext, user, database, command,
 								context_message);
 	mongo_end_work(&work);

@@ -187,7 +187,7 @@ index_list(UserMapping *user, const char *database, const char *collection,
 											   bson_utf8(mongo_to_utf8(collection)),
 											   bson_int32(BATCH_SIZE));
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
-											mongo_to_utf8(database), command, true, NULL);
+											mongo_to_utf8(database), command, NULL);
 	bson_iter_t iter;
 	bson_iter_t batch;
 
@@ -244,7 +244,7 @@ ask_multikey(UserMapping *user, const char *database, const char *collection,
 		bson_from_template("{explain: {find: @1, filter: {}, hint: @2}, verbosity: 'queryPlanner'}",
 						   bson_utf8(mongo_to_utf8(collection)), bson_utf8(utf8_name));
 	const bson_t *reply = mongo_run_command(CurrentMemoryContext, user,
-											mongo_to_utf8(database), command, true, NULL);
+											mongo_to_utf8(database), command, NULL);
 	bson_iter_t iter;
 
 	return bson_iter_init(&iter, reply) && find_is_multikey(&iter, multikey);

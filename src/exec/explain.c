@@ -472,7 +472,7 @@ ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 	BSON_APPEND_DOCUMENT(explain, "explain", command);
 	BSON_APPEND_UTF8(explain, "verbosity", verbosity);
 	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(database),
-							  explain, true, NULL);
+							  explain, NULL);
 
 	*examined = (Examined)
 	{

@@ -226,7 +226,7 @@ split_collection(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 						 command);
 	mongo_log_command(plan->database, command);
 	reply = mongo_run_command(CurrentMemoryContext, user, mongo_to_utf8(plan->database),
-							  command, true, NULL);
+							  command, NULL);
 	if (!bson_iter_init(&iter, reply) ||
 		!bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch))
 		return;

@@ -32,20 +32,17 @@ reply_view(const MongoReply *reply)
 
 const bson_t *
 mongo_run_command(MemoryContext context, UserMapping *user,
-				  const char *database, const bson_t *command, bool read_only,
+				  const char *database, const bson_t *command,
 				  const char *context_message)
 {
 	MongoLease *lease;
 	MongoCommand message = {.database = database,.document = command};
 	MongoReply	reply = {.context = context};
-	bool		may_retry = read_only;
 
 	mongo_session_settle(user);
 	lease = mongo_lease_create(CurrentMemoryContext, user, NULL, NULL);
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
-	if (!read_only)
-		mongo_lease_replace_if_closed(lease, user);
-	for (;; may_retry = false)
+	for (bool may_retry = true;; may_retry = false)
 	{
 		MongoConnection *connection = lease->connection;
 		MongoFailure failure;

@@ -10,18 +10,26 @@
 #include "remote_internal.h"
 #include "common.h"
 
+#include "catalog/pg_type_d.h"
+#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 static void begin_anew(MongoCursor *cursor);
 static void forget_command(MongoCursor *cursor);
+static void forget_kept(MongoCursor *cursor);
 static bool is_at_end(const MongoCursor *cursor);
 static MongoCommand next_request(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
 static void send_next(MongoCursor *cursor);
 static bool send_request(MongoCursor *cursor, MongoTurn turn);
 static const MongoTurns cursor_turns;
+
+/* Every cursor from its opening to its end. */
+static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
 
 /*-------------------------------------------------------------------------
  * "Open this cursor, next document".
@@ -56,6 +64,53 @@ static const MongoTurns cursor_turns;
  */
 #define SLOW_BATCH_MS			1000
 
+struct MongoCursor
+{
+	MemoryContext context;
+	MongoRead	read;			/* 'command' is not kept; 'usage' is never
+								 * NULL, 'comment' prepared */
+	MongoLease *lease;			/* NULL when closed; in a session it holds no
+								 * connection */
+	MongoSession *session;		/* of a transaction; NULL outside */
+	MemoryContextCallback callback;
+	MemoryContext scratch;		/* what a request is made of; NULL: none yet */
+	uint8	   *command;		/* kept to be sent again; NULL: no more */
+	bool		opened;			/* its reply has come */
+	uint32		command_length;
+	TimestampTz batch_at;		/* when the last batch came, if they grow */
+
+	bool		sent;			/* the command has been */
+	bool		pending;		/* a request is in flight */
+	bool		taken;			/* its answer is in memory, not looked at yet */
+	bool		lost;			/* ... or its connection is lost */
+	int64		id;				/* the server's; 0: all is fetched */
+	char	   *ns_database;	/* where getMore goes */
+	char	   *ns_collection;
+
+	MongoUsage	own_usage;
+	uint64		documents;		/* not added to server and user's counts yet */
+
+	MongoReply	replies[2];		/* the current one, and the next one's room */
+	int			current;
+	const uint8 *position;		/* of the next array element */
+	const uint8 *end;			/* of the batch's elements */
+	const uint8 *whole_reply;	/* to be handed out, if not NULL */
+
+	/* to be read to its end: */
+	dlist_node	node;			/* in the list of open cursors */
+	bool		listed;
+	MongoExtent extent;			/* what the command reads */
+	Oid			userid;			/* who has opened it, for which tables */
+	List	   *tables;
+	ResourceOwner owner;
+	Tuplestorestate *kept;		/* documents read before they were asked for,
+								 * or NULL */
+	TupleTableSlot *kept_slot;
+	int64		nkept;			/* not handed out yet */
+	bool		keeping;		/* and still so afterwards: one is missing */
+	MongoReply	held;			/* has the document that was handed out last */
+};
+
 static uint32
 get_length(const uint8 *bytes)
 {
@@ -89,21 +144,18 @@ read_failure_message(MongoCursor *cursor)
 
 /* Split "database.collection"; a collection's name may have dots itself. */
 static void
-note_namespace(MongoCursor *cursor, const char *ns, size_t length)
+note_namespace(MongoCursor *cursor, const char *ns)
 {
-	const char *dot = memchr(ns, '.', length);
+	char	   *dot;
 
 	if (cursor->ns_collection != NULL)
 		return;
+	cursor->ns_database = MemoryContextStrdup(cursor->context, ns);
+	dot = strchr(cursor->ns_database, '.');
 	if (dot == NULL)
 		report_invalid_reply(cursor, "The cursor's namespace has no dot.");
-	cursor->ns_database = MemoryContextAlloc(cursor->context, dot - ns + 1);
-	memcpy(cursor->ns_database, ns, dot - ns);
-	cursor->ns_database[dot - ns] = '\0';
-	length -= dot + 1 - ns;
-	cursor->ns_collection = MemoryContextAlloc(cursor->context, length + 1);
-	memcpy(cursor->ns_collection, dot + 1, length);
-	cursor->ns_collection[length] = '\0';
+	*dot = '\0';
+	cursor->ns_collection = dot + 1;
 }
 
 /* grow_batches: the server has given the first batch or the next, and has more. */
@@ -162,12 +214,7 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 			has_id = true;
 		}
 		else if (strcmp(key, "ns") == 0 && BSON_ITER_HOLDS_UTF8(&iter))
-		{
-			uint32_t	ns_length;
-			const char *ns = bson_iter_utf8(&iter, &ns_length);
-
-			note_namespace(cursor, ns, ns_length);
-		}
+			note_namespace(cursor, bson_iter_utf8(&iter, NULL));
 	}
 	if (!has_batch || !has_id)
 		report_invalid_reply(cursor, "The reply has no cursor with id and batch.");
@@ -182,40 +229,6 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 		grow_batches(cursor, is_next);
 }
 
-/* take_whole_reply: the reply itself is what mongo_cursor_next() gives. */
-static void
-take_whole_reply(MongoCursor *cursor, const MongoReply *reply)
-{
-	bson_iter_t field;
-
-	if (!mongo_reply_find(reply, cursor->read.reply_field, &field))
-		report_invalid_reply(cursor, psprintf("The reply has no field \"%s\".",
-											  cursor->read.reply_field));
-	cursor->whole_reply = reply->document;
-}
-
-/*
- * is_lost
- *		Has the server lost or closed the cursor that a getMore asked for?
- */
-static bool
-is_lost(int code)
-{
-	static const int codes[] = {
-		43,						/* CursorNotFound */
-		136,					/* CappedPositionLost */
-		175,					/* QueryPlanKilled */
-		237						/* CursorKilled */
-	};
-
-	for (size_t i = 0; i < lengthof(codes); i++)
-	{
-		if (codes[i] == code)
-			return true;
-	}
-	return false;
-}
-
 /*
  * take_cursor_reply
  *		Find cursor and batch in the reply that has come.
@@ -227,45 +240,36 @@ static bool
 take_cursor_reply(MongoCursor *cursor, bool may_retry)
 {
 	const MongoReply *reply = &cursor->replies[cursor->current];
-	const uint8 *cursor_document = NULL;
-	uint32_t	cursor_length = 0;
-	bool		has_ok = false;
-	bool		ok = false;
+	const uint8 *document;
+	uint32_t	length;
 	MongoFailure failure;
-	bson_iter_t iter;
+	bson_iter_t field;
 
-	if (!bson_iter_init_from_data(&iter, reply->document, reply->length))
-		report_invalid_reply(cursor, "The reply is not a document.");
-	while (bson_iter_next(&iter))
-	{
-		const char *key = bson_iter_key(&iter);
-
-		if (strcmp(key, "cursor") == 0 && BSON_ITER_HOLDS_DOCUMENT(&iter))
-			bson_iter_document(&iter, &cursor_length, &cursor_document);
-		else if (strcmp(key, "ok") == 0)
-		{
-			has_ok = true;
-			ok = bson_iter_as_bool(&iter);
-		}
-	}
-	if (iter.err_off != 0 || !has_ok)
+	if (!mongo_reply_find(reply, "ok", &field))
 		report_invalid_reply(cursor, "The reply is not that of a command.");
-
-	if (!ok)
+	if (!bson_iter_as_bool(&field))
 	{
 		/* the server has closed the cursor of a getMore that failed */
 		mongo_lease_note_cursor(cursor->lease, NULL, 0, NULL, NULL);
 		mongo_read_reply_failure(reply, &failure);
-		if (may_retry && (mongo_error_is_retryable(failure.code) || is_lost(failure.code)))
+		if (may_retry && (mongo_error_is_retryable(failure.code) ||
+						  mongo_error_is_lost_cursor(failure.code)))
 			return false;
 		mongo_raise_failure(read_failure_message(cursor), &failure, NULL);
 	}
 	if (cursor->read.reply_field != NULL)
-		take_whole_reply(cursor, reply);
-	else if (cursor_document == NULL)
+	{
+		if (!mongo_reply_find(reply, cursor->read.reply_field, &field))
+			report_invalid_reply(cursor, psprintf("The reply has no field \"%s\".",
+												  cursor->read.reply_field));
+		/* the reply itself is what mongo_cursor_next() gives */
+		cursor->whole_reply = reply->document;
+		return true;
+	}
+	if (!mongo_reply_find(reply, "cursor", &field) || !BSON_ITER_HOLDS_DOCUMENT(&field))
 		report_invalid_reply(cursor, "The reply has no cursor.");
-	else
-		take_cursor_document(cursor, cursor_document, cursor_length);
+	bson_iter_document(&field, &length, &document);
+	take_cursor_document(cursor, document, length);
 	return true;
 }
 
@@ -380,11 +384,15 @@ fetch_in_session(MongoCursor *cursor)
 	(void) take_cursor_reply(cursor, false);
 }
 
-/* forget_open_cursor: the memory context callback, for a scan that fails. */
+/* leave_list: also the memory context callback, for a scan that fails. */
 static void
-forget_open_cursor(void *arg)
+leave_list(void *arg)
 {
-	mongo_order_note_closed(arg);
+	MongoCursor *cursor = arg;
+
+	if (cursor->listed)
+		dlist_delete(&cursor->node);
+	cursor->listed = false;
 }
 
 /* keep_command: a copy, with what is known of its comment. */
@@ -424,13 +432,17 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	cursor->lease = mongo_lease_create(context, read->user, &cursor_turns, cursor);
 	cursor->lease->read_mode = read->read_mode;
 	Assert(cursor->session == NULL || read->reply_field == NULL);
-	cursor->callback.func = forget_open_cursor;
+	cursor->callback.func = leave_list;
 	cursor->callback.arg = cursor;
 	MemoryContextRegisterResetCallback(context, &cursor->callback);
 	cursor->extent = (MongoExtent) {
 		read->user->serverid, read->database, read->read_collection
 	};
-	mongo_order_note_open(cursor);
+	cursor->owner = CurrentResourceOwner;
+	cursor->userid = GetUserId();
+	cursor->tables = list_copy(mongo_tables_at_work());
+	dlist_push_tail(&open_cursors, &cursor->node);
+	cursor->listed = true;
 	MemoryContextSwitchTo(old_context);
 	return cursor;
 }
@@ -478,8 +490,16 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 	return p;
 }
 
-const uint8_t *
-mongo_cursor_fetch(MongoCursor *cursor, uint32 *length)
+/* has_fetched_all: have all that were not handed out come from MongoDB? */
+static bool
+has_fetched_all(const MongoCursor *cursor)
+{
+	return !cursor->pending && !cursor->taken && is_at_end(cursor);
+}
+
+/* fetch_next: the next document from MongoDB, NULL at the end. */
+static const uint8_t *
+fetch_next(MongoCursor *cursor, uint32 *length)
 {
 	while (cursor->position == cursor->end)
 	{
@@ -498,7 +518,7 @@ mongo_cursor_fetch(MongoCursor *cursor, uint32 *length)
 		CHECK_FOR_INTERRUPTS();
 		count_documents(cursor);
 
-		if (mongo_cursor_has_all(cursor))
+		if (has_fetched_all(cursor))
 			return NULL;
 		if (cursor->session != NULL)
 			fetch_in_session(cursor);
@@ -513,16 +533,10 @@ mongo_cursor_fetch(MongoCursor *cursor, uint32 *length)
 }
 
 bool
-mongo_cursor_has_all(const MongoCursor *cursor)
-{
-	return !cursor->pending && !cursor->taken && is_at_end(cursor);
-}
-
-bool
 mongo_cursor_is_exhausted(const MongoCursor *cursor)
 {
 	return cursor->position == cursor->end && cursor->whole_reply == NULL && cursor->nkept == 0 &&
-		mongo_cursor_has_all(cursor);
+		has_fetched_all(cursor);
 }
 
 void
@@ -533,13 +547,13 @@ mongo_cursor_close(MongoCursor *cursor)
 	count_documents(cursor);
 	mongo_lease_release(cursor->lease);
 	cursor->lease = NULL;
-	mongo_order_note_closed(cursor);
+	leave_list(cursor);
 	cursor->session = NULL;
 	forget_command(cursor);
 	cursor->id = 0;
 	cursor->pending = cursor->taken = false;
 	cursor->position = cursor->end = cursor->whole_reply = NULL;
-	mongo_cursor_forget_kept(cursor);
+	forget_kept(cursor);
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }
@@ -785,3 +799,157 @@ static const MongoTurns cursor_turns = {
 	.serve = serve,
 	.discard_answer = discard_answer
 };
+
+/*-------------------------------------------------------------------------
+ * Cursors read to their end before something is written that they may meet (order.c).
+ *-------------------------------------------------------------------------
+ */
+
+/* create_kept: the store, whose file belongs to whom the cursor belongs to. */
+static void
+create_kept(MongoCursor *cursor)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(cursor->context);
+	ResourceOwner old_owner = CurrentResourceOwner;
+	TupleDesc	description = CreateTemplateTupleDesc(1);
+
+	TupleDescInitEntry(description, 1, "document", BYTEAOID, -1, 0);
+	cursor->kept_slot = MakeSingleTupleTableSlot(description, &TTSOpsMinimalTuple);
+	CurrentResourceOwner = cursor->owner;
+	cursor->kept = tuplestore_begin_heap(false, false, work_mem);
+	CurrentResourceOwner = old_owner;
+	MemoryContextSwitchTo(old_context);
+}
+
+/* Should it fail, the cursor cannot be read on. */
+void
+mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length)
+{
+	bytea	   *bytes = palloc(VARHDRSZ + length);
+	Datum		datum = PointerGetDatum(bytes);
+	bool		isnull = false;
+	bool		keeping = cursor->keeping;
+
+	SET_VARSIZE(bytes, VARHDRSZ + length);
+	memcpy(VARDATA(bytes), document, length);
+	cursor->keeping = true;
+	tuplestore_putvalues(cursor->kept, cursor->kept_slot->tts_tupleDescriptor, &datum, &isnull);
+	cursor->keeping = keeping;
+	cursor->nkept++;
+	pfree(bytes);
+}
+
+/*
+ * set_aside_batch
+ *		The document that was handed out last stays valid until the next is asked for.
+ */
+static void
+set_aside_batch(MongoCursor *cursor)
+{
+	MongoReply *reply = &cursor->replies[cursor->current];
+
+	if (cursor->held.message.data != NULL)
+		return;
+	cursor->held = *reply;
+	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->read.usage};
+}
+
+/* read_to_end: what an error may quote is judged as when the cursor's owner reads. */
+static void
+read_to_end(MongoCursor *cursor)
+{
+	const uint8_t *document;
+	uint32		length;
+	MongoAtWork work;
+	Oid			userid;
+	int			security;
+
+	if (has_fetched_all(cursor) && cursor->read.read_others == NULL)
+		return;
+	if (cursor->kept == NULL)
+		create_kept(cursor);
+	set_aside_batch(cursor);
+	GetUserIdAndSecContext(&userid, &security);
+	SetUserIdAndSecContext(cursor->userid, security);
+	mongo_begin_work(&work, cursor->tables);
+	while ((document = fetch_next(cursor, &length)) != NULL)
+		mongo_cursor_keep(cursor, document, length);
+	if (cursor->read.read_others != NULL)
+	{
+		/* some are missing until all of them are there */
+		cursor->keeping = true;
+		cursor->read.read_others(cursor, cursor->nkept, cursor->read.read_others_arg);
+		cursor->read.read_others = NULL;
+		cursor->keeping = false;
+	}
+	mongo_end_work(&work);
+	SetUserIdAndSecContext(userid, security);
+}
+
+void
+mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &open_cursors)
+	{
+		MongoCursor *cursor = dlist_container(MongoCursor, node, iter.cur);
+
+		/* what is opened later is in the transaction, too */
+		if (((cursor->session != NULL) == in_transaction || cursor->read.read_others != NULL) &&
+			mongo_extents_meet(&cursor->extent, extent))
+			read_to_end(cursor);
+	}
+}
+
+/* next_kept: the next document that was kept, or NULL. */
+static const uint8_t *
+next_kept(MongoCursor *cursor, uint32 *length)
+{
+	MemoryContext old_context;
+	bool		isnull;
+	bytea	   *bytes;
+
+	mongo_reply_free(&cursor->held);
+	if (cursor->keeping)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_ERROR),
+				 errmsg("could not keep the documents of collection \"%s.%s\"",
+						cursor->read.database, cursor->read.collection),
+				 errdetail("A write in the same session needed them to be read, and that has failed.")));
+	if (cursor->nkept == 0)
+		return NULL;
+	/* a tuple that was in the file is made in the current context */
+	old_context = MemoryContextSwitchTo(cursor->context);
+	if (!tuplestore_gettupleslot(cursor->kept, true, false, cursor->kept_slot))
+		elog(ERROR, "too few documents were kept");
+	MemoryContextSwitchTo(old_context);
+	cursor->nkept--;
+	bytes = (bytea *) DatumGetPointer(slot_getattr(cursor->kept_slot, 1, &isnull));
+	*length = VARSIZE_ANY_EXHDR(bytes);
+	return (const uint8_t *) VARDATA_ANY(bytes);
+}
+
+const uint8_t *
+mongo_cursor_next(MongoCursor *cursor, uint32 *length)
+{
+	const uint8_t *document = NULL;
+
+	if (cursor->kept != NULL)
+		document = next_kept(cursor, length);
+	return document != NULL ? document : fetch_next(cursor, length);
+}
+
+static void
+forget_kept(MongoCursor *cursor)
+{
+	mongo_reply_free(&cursor->held);
+	if (cursor->kept != NULL)
+	{
+		ExecClearTuple(cursor->kept_slot);
+		tuplestore_end(cursor->kept);
+	}
+	cursor->kept = NULL;
+	cursor->nkept = 0;
+	cursor->keeping = false;
+}

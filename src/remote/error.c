@@ -62,7 +62,7 @@ static const RemoteErrorRule rules[] =
 	{43, ERRCODE_INVALID_CURSOR_STATE, false,	/* CursorNotFound */
 	"MongoDB closes a cursor that is not read from for 10 minutes (cursorTimeoutMillis), and when it is killed or the server restarts. Run the query again."},
 	{50, ERRCODE_QUERY_CANCELED, false, /* MaxTimeMSExpired */
-	"A command's time is limited by the option max_time_ms of the foreign table or server, or by MongoDB itself."},
+	"A command's time is limited by its maxTimeMS, which the option max_time_ms of the foreign table or server sets, or by MongoDB itself."},
 	{52, ERRCODE_INVALID_PARAMETER_VALUE, false, NULL}, /* DollarPrefixedFieldName */
 	{53, ERRCODE_INVALID_PARAMETER_VALUE, false, NULL}, /* InvalidIdField */
 	{59, ERRCODE_FEATURE_NOT_SUPPORTED, false, NULL},	/* CommandNotFound */
@@ -98,7 +98,7 @@ static const RemoteErrorRule rules[] =
 	{263, ERRCODE_FEATURE_NOT_SUPPORTED, false, /* OperationNotSupportedInTransaction */
 	OUTSIDE_HINT},
 	{292, ERRCODE_OUT_OF_MEMORY, false, /* QueryExceededMemoryLimitNoDiskUseAllowed */
-	"Let MongoDB use temporary files: take disk_use out of the option pushdown_disable."},
+	"Let MongoDB use temporary files: give allowDiskUse, or take disk_use out of the option pushdown_disable."},
 	{388, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* TransactionTooLargeForCache */
 	LARGE_TRANSACTION_HINT},
 	{4568, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* $lookup into too large
@@ -125,17 +125,6 @@ static const RemoteErrorRule rules[] =
 	{17420, ERRCODE_PROGRAM_LIMIT_EXCEEDED, false,	/* likewise, after a
 													 * replacement */
 	TOO_LARGE_HINT},
-};
-
-/* Other words for what a user's own command says, and no option. */
-static const struct
-{
-	int			code;
-	const char *hint;
-}			function_hints[] =
-{
-	{50, "A command's time is limited by its maxTimeMS, or by MongoDB itself."},
-	{292, "Let MongoDB use temporary files: give allowDiskUse."},
 };
 
 /* Codes of operators that were given a type they do not take, by code. */
@@ -234,8 +223,7 @@ static const struct
 	const char *hint;
 }			connection_hints[] =
 {
-	{"certificate verify failed", "Set ca_file to the authority that signed the MongoDB server's certificate, and check that the certificate names the address."},
-	{"certificate verification", "Set ca_file to the authority that signed the MongoDB server's certificate, and check that the certificate names the address."},
+	{"certificate verif", "Set ca_file to the authority that signed the MongoDB server's certificate, and check that the certificate names the address."},
 	{"could not set up TLS", "Check pem_file, pem_pwd, ca_file, ca_dir and crl_file of the foreign server; the files are read by the PostgreSQL server."},
 	{"TLS handshake", "The MongoDB server may not use TLS: check the option ssl of the foreign server."},
 	{"connection closed", "The MongoDB server may require TLS: check the option ssl of the foreign server."},
@@ -275,6 +263,14 @@ mongo_error_is_interruption(int code)
 	return rule != NULL && (rule->sqlstate == ERRCODE_QUERY_CANCELED ||
 							rule->sqlstate == ERRCODE_ADMIN_SHUTDOWN ||
 							rule->sqlstate == ERRCODE_CONNECTION_FAILURE);
+}
+
+bool
+mongo_error_is_lost_cursor(int code)
+{
+	const RemoteErrorRule *rule = find_rule(code);
+
+	return rule != NULL && rule->sqlstate == ERRCODE_INVALID_CURSOR_STATE;
 }
 
 /* unknown_hint: what to do when the server does not know what was sent. */
@@ -380,11 +376,6 @@ function_hint(int code, int sqlstate, const char *hint)
 
 	if (function == NULL)
 		return hint;
-	for (size_t i = 0; i < lengthof(function_hints); i++)
-	{
-		if (function_hints[i].code == code)
-			return function_hints[i].hint;
-	}
 	if (sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED || code == INVALID_NAMESPACE ||
 		(hint != NULL && is_of_evaluation(code)))
 		return psprintf("MongoDB was sent what %s was given, as it is; the error is in there.",

@@ -300,8 +300,13 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	return lease;
 }
 
-void
-mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user)
+/*
+ * replace_if_closed
+ *		Replace a connection that the server has closed, before something is sent that must
+ *		not be sent twice: one system call, unless it was in use a moment ago.
+ */
+static void
+replace_if_closed(MongoLease *lease, UserMapping *user)
 {
 	const MongoConnection *connection = lease->connection;
 
@@ -325,7 +330,7 @@ move_to_primary(MongoLease *lease, UserMapping *user)
 	mongo_lease_put(lease);
 	lease->read_mode = MONGOC_READ_PRIMARY;
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
-	mongo_lease_replace_if_closed(lease, user);
+	replace_if_closed(lease, user);
 }
 
 MongoLease *
@@ -335,7 +340,7 @@ mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 	MongoLease *lease = mongo_lease_create(owner, user, turns, reader);
 
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
-	mongo_lease_replace_if_closed(lease, user);
+	replace_if_closed(lease, user);
 	move_to_primary(lease, user);
 	return lease;
 }

@@ -603,9 +603,13 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
  * mongo_error_is_interruption
  *		May a command that failed with this code have done a part of its work: killed, out
  *		of time, a server that shuts down or steps down?
+ *
+ * mongo_error_is_lost_cursor
+ *		Has the server lost or closed the cursor that a getMore asked for?
  */
 extern bool mongo_error_is_retryable(int code);
 extern bool mongo_error_is_interruption(int code);
+extern bool mongo_error_is_lost_cursor(int code);
 
 /*
  * mongo_log_slow_request
@@ -823,7 +827,6 @@ extern void mongo_lease_release(MongoLease *lease);
  *		Likewise one that the server has closed, before something is sent that must
  *		not be sent twice: one system call, unless it was in use a moment ago.
  */
-extern void mongo_lease_replace_if_closed(MongoLease *lease, UserMapping *user);
 extern void mongo_lease_renew(MongoLease *lease, UserMapping *user);
 extern void mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user);
 
@@ -1092,70 +1095,12 @@ extern void mongo_register_transaction_callbacks(void);
 
 /* ------------------------ cursor.c, order.c: cursors -------------------------- */
 
-struct MongoCursor
-{
-	MemoryContext context;
-	MongoRead	read;			/* 'command' is not kept; 'usage' is never
-								 * NULL, 'comment' prepared */
-	MongoLease *lease;			/* NULL when closed; in a session it holds no
-								 * connection */
-	MongoSession *session;		/* of a transaction; NULL outside */
-	MemoryContextCallback callback;
-	MemoryContext scratch;		/* what a request is made of; NULL: none yet */
-	uint8	   *command;		/* kept to be sent again; NULL: no more */
-	bool		opened;			/* its reply has come */
-	uint32		command_length;
-	TimestampTz batch_at;		/* when the last batch came, if they grow */
-
-	bool		sent;			/* the command has been */
-	bool		pending;		/* a request is in flight */
-	bool		taken;			/* its answer is in memory, not looked at yet */
-	bool		lost;			/* ... or its connection is lost */
-	int64		id;				/* the server's; 0: all is fetched */
-	char	   *ns_database;	/* where getMore goes */
-	char	   *ns_collection;
-
-	MongoUsage	own_usage;
-	uint64		documents;		/* not added to server and user's counts yet */
-
-	MongoReply	replies[2];		/* the current one, and the next one's room */
-	int			current;
-	const uint8 *position;		/* of the next array element */
-	const uint8 *end;			/* of the batch's elements */
-	const uint8 *whole_reply;	/* to be handed out, if not NULL */
-
-	/* of order.c: */
-	dlist_node	node;			/* in the list of open cursors */
-	bool		listed;
-	MongoExtent extent;			/* what the command reads */
-	Oid			userid;			/* who has opened it, for which tables */
-	List	   *tables;
-	ResourceOwner owner;
-	Tuplestorestate *kept;		/* documents read before they were asked for,
-								 * or NULL */
-	TupleTableSlot *kept_slot;
-	int64		nkept;			/* not handed out yet */
-	bool		keeping;		/* and still so afterwards: one is missing */
-	MongoReply	held;			/* has the document that was handed out last */
-};
-
 /*
- * mongo_cursor_fetch: the next document from MongoDB, NULL at the end.
- * mongo_cursor_has_all: have all that were not handed out come from MongoDB?
+ * mongo_cursors_read_to_end
+ *		Have the open cursors keep what is left of them that may meet what is written, inside
+ *		MongoDB's transaction or not.
  */
-extern const uint8_t *mongo_cursor_fetch(MongoCursor *cursor, uint32 *length);
-extern bool mongo_cursor_has_all(const MongoCursor *cursor);
-
-/*
- * mongo_order_note_open, mongo_order_note_closed
- *		A cursor that is open has to be read to its end before what it reads changes.
- *
- * mongo_cursor_forget_kept
- *		Forget the documents that were read for that reason.
- */
-extern void mongo_order_note_open(MongoCursor *cursor);
-extern void mongo_order_note_closed(MongoCursor *cursor);
-extern void mongo_cursor_forget_kept(MongoCursor *cursor);
+extern void mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction);
 
 /* mongo_writing_level: the nesting level of the statement that writes. */
 extern int	mongo_writing_level(void);

@@ -536,12 +536,12 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 }
 
 /*
- * refuse
+ * refuse_session
  *		Raise where MongoDB has, or must have, less than was written, or reads another
  *		snapshot.
  */
 static void
-refuse(const MongoSession *session, bool at_commit)
+refuse_session(const MongoSession *session, bool at_commit)
 {
 	if (!session->uncommittable && !session->lost)
 		return;
@@ -632,7 +632,7 @@ commit_sessions(void)
 		const MongoSession *session = lfirst(cell);
 
 		if (session->wrote)
-			refuse(session, true);
+			refuse_session(session, true);
 	}
 	foreach(cell, sessions)
 		finish_reading(lfirst(cell));
@@ -920,7 +920,7 @@ mongo_session_for_write(UserMapping *user)
 
 	if (session == NULL)
 		session = create_session(user);
-	refuse(session, false);
+	refuse_session(session, false);
 	settle_flight(session, true);
 	begin(session);
 	return session;
@@ -935,7 +935,7 @@ mongo_session_for_read(UserMapping *user)
 		session = create_session(user);
 	if (session == NULL)
 		return NULL;
-	refuse(session, false);
+	refuse_session(session, false);
 	settle_flight(session, false);
 	if (IsolationUsesXactSnapshot())
 		begin(session);

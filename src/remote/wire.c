@@ -830,50 +830,30 @@ mongo_trace_prepare(const char *text)
 	return result.data;
 }
 
-/* put: as much as there is room for, NUL not included. */
-static size_t
-put(char *buffer, size_t size, size_t used, const char *text, size_t length)
-{
-	length = Min(length, size - 1 - used);
-	memcpy(buffer + used, text, length);
-	return used + length;
-}
-
 size_t
 mongo_trace_fill(const char *prepared, char *buffer, size_t size)
 {
 	size_t		used = 0;
-	const char *c;
 	char		number[24];
 
-	for (c = prepared; *c != '\0' && used < size - 1; c++)
+	for (const char *c = prepared; *c != '\0' && used < size - 1; c++)
 	{
-		if (*c != '%')
-			buffer[used++] = *c;
-		else if (*++c == 'a')
-		{
-			const char *name = application_name != NULL ? application_name : "";
+		const char *text = c;
+		size_t		length = 1;
 
-			used = put(buffer, size, used, name, strlen(name));
-		}
-		else if (*c == 'Q')
+		if (*c == '%' && *++c != '%')
 		{
-			/* signed, as the views show it */
-			int			length = snprintf(number, sizeof(number), INT64_FORMAT,
-										  (int64) pgstat_get_my_query_id());
-
-			used = put(buffer, size, used, number, length);
+			/* the query id signed, as the views show it */
+			snprintf(number, sizeof(number), INT64_FORMAT, (int64) pgstat_get_my_query_id());
+			text = *c == 'Q' ? number : application_name != NULL ? application_name : "";
+			length = strlen(text);
 		}
-		else
-			buffer[used++] = '%';
+		length = Min(length, size - 1 - used);
+		memcpy(buffer + used, text, length);
+		used += length;
 	}
 	/* not within a character */
-	if (*c != '\0' && (*c & 0xc0) == 0x80)
-	{
-		while (used > 0 && (buffer[used - 1] & 0xc0) == 0x80)
-			used--;
-		used -= used > 0;
-	}
+	used = pg_encoding_mbcliplen(PG_UTF8, buffer, used, used);
 	buffer[used] = '\0';
 	return used;
 }
