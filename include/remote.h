@@ -180,16 +180,6 @@ extern bool mongo_session_in_transaction(const MongoSession *session);
 
 /* -------------- Many writes to one collection in one command -------------- */
 
-/* MongoDB's code for it. */
-#define MONGO_DUPLICATE_KEY		11000
-
-/*
- * How often an upsert is sent, at most, that fails with that code outside of
- * transactions: of two that insert the same key at the same time one does, and MongoDB's
- * documentation has the other repeated.
- */
-#define MONGO_UPSERT_ATTEMPTS	3
-
 /* What each operation of a batch does, and the documents it consists of. */
 typedef enum MongoWriteKind
 {
@@ -246,37 +236,27 @@ typedef struct MongoWriteResult
 extern void mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
 								  const bson_t *document);
 
-/*
- * mongo_write_batch_send
- *		Send the batch and wait; in one command up to MongoDB's 48 MB.
- *
- * Raises what MongoDB answers, 23505 for a duplicate key.  Writes are sent once more after
- * a lost connection, or to another primary, where MongoDB can recognize a repetition
- * (Retryable Writes specification); upserts that were not the first to insert a key are sent
- * again, and go on from there.
- */
-extern void mongo_write_batch_send(MongoSession *session, const MongoWriteBatch *batch,
-								   MongoWriteResult *result);
-
-/* A batch that has been sent, and whose reply has not been received.  Opaque. */
+/* A batch that is being written.  Opaque. */
 typedef struct MongoWriteFlight MongoWriteFlight;
 
 /*
  * mongo_write_batch_begin
- *		Send the batch without waiting for its reply; NULL, with nothing sent, where
- *		that is not possible: in a MongoDB transaction, for upserts, or when it takes more
- *		than one message.
+ *		Send the batch, in one command up to MongoDB's 48 MB.
  *
- * One at a time in a session, whose other statements wait for its end.  *batch must stay
- * until mongo_write_batch_finish().  It lives in 'owner', whose reset gives it up: what is
- * then not known to be written is noted in the session.  Raises what interrupts bring, and
- * 53200.
+ * Its reply is waited for if 'wait', and also in a MongoDB transaction and for what takes more
+ * than one message.  Others of a session go before its other statements.
+ * *batch must stay until mongo_write_batch_finish().  The flight lives in 'owner', whose reset
+ * gives it up: what is then not known to be written stays doubtful.
+ *
+ * Raises what MongoDB answers, 23505 for a duplicate key, 53200, and what interrupts bring.
+ * Writes are sent once more after a lost connection, or to another primary, where MongoDB can
+ * recognize a repetition (Retryable Writes specification).
  *
  * mongo_write_batch_finish
- *		Wait for the reply; as mongo_write_batch_send() then.
+ *		Wait for what is not there yet.  Raises the same.
  */
 extern MongoWriteFlight *mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
-												 const MongoWriteBatch *batch);
+												 const MongoWriteBatch *batch, bool wait);
 extern void mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result);
 
 /*-------------------------------------------------------------------------
@@ -506,7 +486,7 @@ typedef struct MongoFindAndModify
  *		when the filter matched none and none was inserted.
  *
  * *document is a view that lives as long as 'context'.  Raises and retries as
- * mongo_write_batch_send() does.
+ * mongo_write_batch_begin() does.
  */
 extern bool mongo_find_and_modify(MongoSession *session, MemoryContext context,
 								  const MongoFindAndModify *command,

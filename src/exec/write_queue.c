@@ -227,7 +227,8 @@ send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 	batch->first_row = writer->is_command ? 0 : writer->sent + 1;
 	batch->rows_before = writer->written;
 	begin_work(&work, writer);
-	mongo_write_batch_send(session, batch, &result);
+	mongo_write_batch_finish(mongo_write_batch_begin(CurrentMemoryContext, session, batch, true),
+							 &result);
 	mongo_end_work(&work);
 	count_batch(writer, batch, &result);
 	return result.refused;
@@ -250,20 +251,12 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 	queue->flying.rows_before = writer->written;
 	queue->flying_writer = writer;
 	begin_work(&work, writer);
-	queue->flight = mongo_write_batch_begin(queue->context, session, &queue->flying);
+	queue->flight = mongo_write_batch_begin(queue->context, session, &queue->flying, false);
 	mongo_end_work(&work);
-	if (queue->flight != NULL)
-	{
-		if (mongo_log_remote_query)
-			log_remote_write(&queue->flying);
-		batch->data = spare.data;
-		batch->capacity = spare.capacity;
-	}
-	else
-	{
-		queue->flying = spare;
-		send_batch(queue, writer, batch);
-	}
+	if (mongo_log_remote_query)
+		log_remote_write(&queue->flying);
+	batch->data = spare.data;
+	batch->capacity = spare.capacity;
 	clear_batch(batch);
 }
 

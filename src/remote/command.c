@@ -132,19 +132,6 @@ build_command(const MongoFindAndModify *command)
 	return document;
 }
 
-/*
- * is_lost_race: has another client inserted the document of an upsert meanwhile?  It is
- * found then.  In a transaction the error has ended that.
- */
-static bool
-is_lost_race(MongoSession *session, const MongoLease *lease, const MongoFindAndModify *command,
-			 const MongoFailure *failure, int attempt)
-{
-	return command->upsert && lease->connection != NULL &&
-		failure->code == MONGO_DUPLICATE_KEY &&
-		attempt + 1 < MONGO_UPSERT_ATTEMPTS && session->lease == NULL;
-}
-
 /* find_value: the document that findAndModify gives, if it found one. */
 static bool
 find_value(const MongoReply *reply, bson_iter_t *value)
@@ -191,8 +178,6 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 		 * write
 		 */
 		CHECK_FOR_INTERRUPTS();
-		if (is_lost_race(session, lease, command, &write.failure, attempt))
-			continue;
 		if (!fresh || !write.failure.transient ||
 			!mongo_wait_for_conflict(lease, &write.failure, since, attempt))
 			mongo_raise_failure(context_message, &write.failure, NULL);

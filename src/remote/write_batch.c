@@ -26,6 +26,8 @@
 
 #define INITIAL_CAPACITY	8192
 
+#define DUPLICATE_KEY		11000	/* MongoDB's code for it */
+
 /* What a message has beside its operations: names, comment, session, write concern. */
 #define MESSAGE_HEAD		16384
 
@@ -228,8 +230,6 @@ struct MongoWriteFlight
 	Bitmapset  *inserted;		/* rows that upserts have inserted */
 	Bitmapset  *refused;		/* rows not written for a duplicate key, if
 								 * allowed */
-	int			raced;			/* the row that has lost a race last, or -1 */
-	int			attempts;		/* of it */
 
 	/* of the last attempt at it */
 	bool		failed;
@@ -244,12 +244,6 @@ struct MongoWriteFlight
 	bool		answered;		/* and the outcome is there */
 };
 
-static bool
-is_upsert(const MongoWriteBatch *batch)
-{
-	return kinds[batch->kind].upserts;
-}
-
 /* create_flight: in a context of its own. */
 static MongoWriteFlight *
 create_flight(MemoryContext owner, MongoSession *session, const MongoWriteBatch *batch)
@@ -261,7 +255,7 @@ create_flight(MemoryContext owner, MongoSession *session, const MongoWriteBatch 
 	flight->context = context;
 	flight->session = session;
 	flight->batch = batch;
-	flight->raced = flight->failed_row = -1;
+	flight->failed_row = -1;
 	return flight;
 }
 
@@ -360,7 +354,7 @@ note_errors(MongoWriteFlight *flight)
 
 		mongo_read_failure(&element, &failure);
 		row = row_of_element(flight, failure.index);
-		if (allowed && failure.code == MONGO_DUPLICATE_KEY)
+		if (allowed && failure.code == DUPLICATE_KEY)
 			flight->refused = bms_add_member(flight->refused, row);
 		else if (flight->failed_row < 0)
 		{
@@ -469,7 +463,7 @@ raise_failure(MongoWriteFlight *flight)
 		message = psprintf("%s, row %lld", message,
 						   (long long) batch->first_row + flight->failed_row);
 	if (flight->failed_row >= 0 && batch->kind == MONGO_INSERT_UNLESS_THERE && !batch->by_key &&
-		failure->code == MONGO_DUPLICATE_KEY)
+		failure->code == DUPLICATE_KEY)
 		hint = "After the first command of a MongoDB transaction, ON CONFLICT DO NOTHING can only pass over duplicates of _id.";
 	mongo_raise_failure(message, failure, hint);
 }
@@ -528,34 +522,9 @@ may_try_again(MongoWriteFlight *flight, TimestampTz since, int attempt)
 	if (flight->failure.transient)
 		return mongo_wait_for_conflict(flight->lease, &flight->failure, since, attempt);
 	if (!flight->batch->allow_duplicates || flight->failed_row < 0 ||
-		flight->failure.code != MONGO_DUPLICATE_KEY)
+		flight->failure.code != DUPLICATE_KEY)
 		return false;
 	flight->omitted = bms_add_member(flight->omitted, flight->failed_row);
-	return true;
-}
-
-/*
- * may_upsert_again
- *		Has an upsert outside of transactions failed as another client has inserted its
- *		key meanwhile?  Then it is sent again, with those after it.
- *
- * The lease holds no connection if the repetition of a write has found no primary.
- */
-static bool
-may_upsert_again(MongoWriteFlight *flight)
-{
-	int			row = flight->failed_row;
-
-	if (!is_upsert(flight->batch) || flight->lease->connection == NULL ||
-		flight->session->lease != NULL || row < 0 ||
-		flight->failure.code != MONGO_DUPLICATE_KEY)
-		return false;
-	flight->attempts = row == flight->raced ? flight->attempts + 1 : 1;
-	flight->raced = row;
-	if (flight->attempts == MONGO_UPSERT_ATTEMPTS)
-		return false;
-	if (row > 0)
-		flight->omitted = bms_add_range(flight->omitted, 0, row - 1);
 	return true;
 }
 
@@ -574,8 +543,6 @@ send_all(MongoWriteFlight *flight)
 			mongo_lease_check_interrupts(flight->lease);
 		if (!flight->failed)
 			return;
-		if (may_upsert_again(flight))
-			continue;
 		if (!fresh || !may_try_again(flight, since, attempt))
 			return;
 		mongo_session_restart(session);
@@ -587,29 +554,6 @@ send_all(MongoWriteFlight *flight)
 			return;
 		}
 	}
-}
-
-void
-mongo_write_batch_send(MongoSession *session, const MongoWriteBatch *batch,
-					   MongoWriteResult *result)
-{
-	MemoryContext caller_context = CurrentMemoryContext;
-	MongoWriteFlight *flight = create_flight(caller_context, session, batch);
-
-	MemoryContextSwitchTo(flight->context);
-	/* before it is known: who fails half-way may have written */
-	mongo_session_note_write(session);
-	flight->lease = mongo_session_lease(session);
-	send_all(flight);
-	if (flight->failed)
-		raise_failure(flight);
-	MemoryContextSwitchTo(caller_context);
-	result->written = flight->written;
-	result->refused = batch->kind == MONGO_INSERT_UNLESS_THERE ?
-		bms_del_members(bms_add_range(NULL, 0, batch->count - 1), flight->inserted) :
-		bms_copy(flight->refused);
-	mongo_session_return_lease(session, flight->lease);
-	MemoryContextDelete(flight->context);
 }
 
 /* --------------------------- one batch in flight ---------------------------- */
@@ -704,48 +648,71 @@ static const MongoTurns flight_turns = {
 	.take_answer = take_flight, .discard_answer = discard_flight
 };
 
-MongoWriteFlight *
-mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
-						const MongoWriteBatch *batch)
+/*
+ * begin_flight
+ *		Send the batch without waiting for its reply; false, with nothing sent, if it takes more
+ *		than one message.
+ */
+static bool
+begin_flight(MongoWriteFlight *flight)
 {
-	MemoryContext caller_context;
-	MongoWriteFlight *flight;
+	MongoSession *session = flight->session;
 	Size		position = 0;
 
-	/* upserts may have to be repeated in part */
-	if (session->lease != NULL || is_upsert(batch))
-		return NULL;
-	flight = create_flight(owner, session, batch);
-	caller_context = MemoryContextSwitchTo(flight->context);
-	flight->userid = GetUserId();
-	flight->tables = list_copy(mongo_tables_at_work());
 	flight->lease = mongo_lease_acquire_for_write(CurrentMemoryContext, session->user,
 												  &flight_turns, flight);
-	make_operations(batch, NULL, &flight->operations);
+	make_operations(flight->batch, NULL, &flight->operations);
 	flight->count = take_operations(&flight->operations, flight->lease->connection,
-									batch->count, &position);
-	if (flight->count < batch->count)
+									flight->batch->count, &position);
+	if (flight->count < flight->batch->count)
 	{
-		MemoryContextSwitchTo(caller_context);
-		MemoryContextDelete(flight->context);
-		return NULL;
+		mongo_lease_release(flight->lease);
+		return false;
 	}
-	mongo_session_note_write(session);
+	flight->userid = GetUserId();
+	flight->tables = list_copy(mongo_tables_at_work());
 	begin_message(flight, 0, position);
-	MemoryContextSwitchTo(caller_context);
 	session->flight = flight;
 	session->flight_level = mongo_writing_level();
 	mongo_lease_note_sent(flight->lease);
-	if (!flight->write.sent)
+	return true;
+}
+
+MongoWriteFlight *
+mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
+						const MongoWriteBatch *batch, bool wait)
+{
+	MongoWriteFlight *flight = create_flight(owner, session, batch);
+	MemoryContext caller_context = MemoryContextSwitchTo(flight->context);
+
+	/* before it is known: who fails half-way may have written */
+	mongo_session_note_write(session);
+	if (wait || session->lease != NULL || !begin_flight(flight))
+	{
+		flight->lease = mongo_session_lease(session);
+		send_all(flight);
+		if (flight->failed)
+			raise_failure(flight);
+		mongo_session_return_lease(session, flight->lease);
+		flight->failed = false;
+		flight->landed = flight->answered = true;
+	}
+	else if (!flight->write.sent)
 		mongo_write_flight_settle(flight);
+	MemoryContextSwitchTo(caller_context);
 	return flight;
 }
 
 void
 mongo_write_batch_finish(MongoWriteFlight *flight, MongoWriteResult *result)
 {
+	const MongoWriteBatch *batch = flight->batch;
+
 	mongo_write_flight_settle(flight);
 	mongo_write_flight_check(flight);
-	*result = (MongoWriteResult) {.written = flight->written};
+	result->written = flight->written;
+	result->refused = batch->kind == MONGO_INSERT_UNLESS_THERE ?
+		bms_del_members(bms_add_range(NULL, 0, batch->count - 1), flight->inserted) :
+		bms_copy(flight->refused);
 	MemoryContextDelete(flight->context);
 }
