@@ -138,20 +138,14 @@ typedef struct MongoActivityRow
 extern MongoActivityRow *mongo_activity_rows(bool of_queries, int *count);
 extern void mongo_activity_reset(bool of_queries);
 
-/*-------------------------------------------------------------------------
- * MongoDB transactions that follow the PostgreSQL transaction.
- *
- * A session is what this backend's writes to one user mapping run in, for the
- * rest of a PostgreSQL transaction.  On a replica set or mongos it holds a
- * MongoDB transaction, which commits before PostgreSQL does and is aborted
- * when PostgreSQL rolls back.  A standalone server has no transactions: a
- * session there is only a way to reach it, and a rollback warns.
+/*
+ * What this backend's writes to one user mapping run in, for the rest of a PostgreSQL
+ * transaction.  On a replica set or mongos it holds a MongoDB transaction, which commits
+ * before PostgreSQL does and is aborted when PostgreSQL rolls back.  A standalone server has
+ * no transactions: a session there is only a way to reach it, and a rollback warns.
  *
  * https://github.com/mongodb/specifications (Transactions, Driver Sessions)
- *-------------------------------------------------------------------------
  */
-
-/* Opaque; lives until the end of the PostgreSQL transaction. */
 typedef struct MongoSession MongoSession;
 
 /*
@@ -163,19 +157,17 @@ typedef struct MongoSession MongoSession;
  * (08001, 28P01), 25006 in a read-only transaction, 0A000 where the
  * option "transactions" requires what the server does not have or after a
  * rolled-back savepoint.
+ *
+ * mongo_session_for_read
+ *		The session in which 'user' must read; NULL unless the MongoDB transaction has been
+ *		opened, by a write or because the isolation level asks for one snapshot.  Raises the
+ *		same.
+ *
+ * mongo_session_in_transaction
+ *		Does it hold a MongoDB transaction?
  */
 extern MongoSession *mongo_session_for_write(UserMapping *user);
-
-/*
- * mongo_session_for_read
- *		The session in which 'user' must read, or NULL: outside any.
- *
- * Not NULL when the MongoDB transaction has been opened, by a write or because
- * the isolation level asks for one snapshot.  Raises as above.
- */
 extern MongoSession *mongo_session_for_read(UserMapping *user);
-
-/* mongo_session_in_transaction: does it hold a MongoDB transaction? */
 extern bool mongo_session_in_transaction(const MongoSession *session);
 
 /* -------------- Many writes to one collection in one command -------------- */
@@ -315,21 +307,27 @@ extern void mongo_before_read(const MongoExtent *extent, CommandId command);
 extern MongoSession *mongo_begin_write(UserMapping *user, const MongoExtent *extent);
 extern void mongo_begin_command(UserMapping *user, const char *database, bool writes);
 
-/* ---------------------------- Run one command ----------------------------- */
+/* ---------------- Run one command, outside of transactions ---------------- */
 
 /*
  * mongo_run_command
- *		Run one command and return its reply, which lives in 'context'.
+ *		Run a command that reads, which must not hold $db or lsid, and return its reply, in
+ *		'context'.  It is sent once more where the connection breaks.
  *
- * 'command' must not hold $db or lsid, which the function adds.  A reply with
- * {ok: 0} raises what MongoDB says, under 'context_message';
- * without one (NULL) it is returned like any other.
- * With 'read_only' true the command is retried once on a broken connection.
+ * mongo_run_write_command
+ *		Run one that may write, once.  Given up by an interrupt or by socket_timeout_ms it is
+ *		ended in MongoDB as well.  What it has changed stays, which a WARNING says when
+ *		PostgreSQL rolls back.
+ *
+ * A reply with {ok: 0} raises what MongoDB says, under 'context_message' (without one, NULL,
+ * it is returned like any other), as do a lost connection (08006) and interrupts.
  */
 extern const bson_t *mongo_run_command(MemoryContext context, UserMapping *user,
-									   const char *database,
-									   const bson_t *command,
+									   const char *database, const bson_t *command,
 									   const char *context_message);
+extern const bson_t *mongo_run_write_command(MemoryContext context, UserMapping *user,
+											 const char *database, const bson_t *command,
+											 const char *context_message);
 
 /* ------- The connections that this session has, for who asks in SQL ------- */
 
@@ -516,21 +514,5 @@ extern void mongo_initialize_library(void);
 
 /* What stands for the type where the option unwind wants an array. */
 #define MONGO_MISMATCH_ARRAY	"array"
-
-/* -------- Run one command that may write, outside of transactions --------- */
-
-/*
- * mongo_run_write_command
- *		Run it once, and return its reply, in 'context'.
- *
- * A reply with {ok: 0} raises what MongoDB says, under 'context_message', as do a lost
- * connection (08006) and interrupts.  Given up by an interrupt or by
- * socket_timeout_ms it is ended in MongoDB as well.  A WARNING says that what it has changed
- * stays, then and when PostgreSQL rolls back: it takes no part in MongoDB's transactions.
- */
-extern const bson_t *mongo_run_write_command(MemoryContext context, UserMapping *user,
-											 const char *database,
-											 const bson_t *command,
-											 const char *context_message);
 
 #endif							/* MONGO_FDW_REMOTE_H */

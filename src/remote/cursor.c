@@ -510,7 +510,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 			cursor->whole_reply = NULL;
 			cursor->documents++;
 			cursor->read.usage->documents++;
-			*length = cursor->replies[cursor->current].length;
+			*length = get_length(document);
 			return document;
 		}
 

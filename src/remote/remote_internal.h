@@ -536,14 +536,12 @@ pg_noreturn extern void mongo_report_violation(const char *server_name, const ch
 pg_noreturn extern void mongo_report_disconnect(const char *server_name);
 extern void mongo_raise_wait(MongoConnection *connection);
 
-/*-------------------------------------------------------------------------
+/*
  * error.c: MongoDB's and libmongoc's errors as PostgreSQL errors.
  *
- * This is the one border where what MongoDB replies, or a bson_error_t of libmongoc's,
- * becomes an SQLSTATE.  MongoDB's own code, name and message go to DETAIL; where a person can
- * act, a HINT says how.  A message that may quote documents is left out where the user may
- * not read them: see common.h.
- *-------------------------------------------------------------------------
+ * MongoDB's own code, name and message go to DETAIL; where a person can act, a HINT says how.
+ * A message that may quote documents is left out where the user may not read them: see
+ * common.h.
  */
 
 #define MONGO_PRIMARY_HINT \
@@ -578,11 +576,9 @@ extern bool mongo_reply_failure(const MongoConnection *connection, const MongoRe
  *		Raise it; 'message' names what was attempted ("could not read collection \"db.coll\""),
  *		and a 'hint' of NULL is that of the code.
  *
- * 08006 for a lost connection, 40001 for what is transient; else the SQLSTATE comes from a
- * table of MongoDB codes (11000 -> 23505, 13 -> 42501, 50 -> 57014, 112 -> 40001, ...), else
- * HV000.  Where evaluating an expression has failed it is what PostgreSQL raises for the same
- * (22012, 22003, 22P02, 22008, ...); where the server does not know a part of the language it
- * is 0A000, and the HINT names what to disable (options.h).
+ * 08006 for a lost connection, 40001 for what is transient, 0A000 where the server does not know
+ * a part of the language; where an expression has failed, what PostgreSQL raises for the same;
+ * else by a table of MongoDB's codes (11000 -> 23505, ...), or HV000.
  */
 pg_noreturn extern void mongo_raise_failure(const char *message, const MongoFailure *failure,
 											const char *hint);
@@ -596,16 +592,11 @@ pg_noreturn extern void mongo_report_connection_error(const char *server_name,
 													  const bson_error_t *error);
 
 /*
- * mongo_error_is_retryable
- *		May a read that failed with this server code be sent once more, by the Retryable
- *		Reads specification?
+ * Of a server's code.
  *
- * mongo_error_is_interruption
- *		May a command that failed with this code have done a part of its work: killed, out
- *		of time, a server that shuts down or steps down?
- *
- * mongo_error_is_lost_cursor
- *		Has the server lost or closed the cursor that a getMore asked for?
+ * mongo_error_is_retryable: may a read be sent once more (Retryable Reads specification)?
+ * mongo_error_is_interruption: may the command have done a part of its work?
+ * mongo_error_is_lost_cursor: has the server closed the cursor that a getMore asked for?
  */
 extern bool mongo_error_is_retryable(int code);
 extern bool mongo_error_is_interruption(int code);
@@ -917,14 +908,9 @@ typedef struct MongoLasting
 } MongoLasting;
 
 /*
- * mongo_lasting
- *		That of the current level, to be asked for before something is written, as it takes
- *		memory.  Valid until the level ends.
- *
- * mongo_lasting_at_end, mongo_lasting_at_subtransaction_end
- *		When transaction.c is done: WARNING (01000) of what a rollback leaves.
+ * mongo_lasting_at_end, mongo_lasting_at_subtransaction_end: when transaction.c is done, WARNING
+ * (01000) of what a rollback leaves.
  */
-extern MongoLasting *mongo_lasting(const char *server_name);
 extern void mongo_lasting_at_end(XactEvent event);
 extern void mongo_lasting_at_subtransaction_end(SubXactEvent event);
 
@@ -955,23 +941,22 @@ typedef struct MongoWrite
  * transaction a write is sent once and in nobody's doubt: all of it ends with the transaction.
  *
  * mongo_write_begin
- *		Send the command, without lsid, txnNumber, writeConcern and the like, which are
- *		added; to be followed by one of the two below.  What it consists of must stay; *write
- *		refers to memory in the current context.  What is in no session (NULL) has no write
- *		concern but its own.  Raises 53200 before anything is sent.
+ *		Send the command, to which lsid, txnNumber, writeConcern and the like are added; to be
+ *		followed by one of the next two.  What it consists of must stay; *write refers to
+ *		memory in the current context.  Raises 53200 before anything is sent.
  *
  * mongo_write_finish
- *		Wait for its reply, and note what is not known; true when it has succeeded.  A write that MongoDB can recognize is sent once more, to the primary that
- *		there is then, after a lost connection or an error that MongoDB has labelled so.  The
- *		lease then holds another connection, or none where there is no primary.  Raises what
- *		comes between two attempts.
+ *		Wait for its reply, and note what is not known; true when it has succeeded.  A write
+ *		that MongoDB can recognize is sent once more, to the primary that there is then, after
+ *		a lost connection or an error with that label.  The lease then holds another
+ *		connection, or none.  Raises what comes between two attempts.
  *
  * mongo_write_abandon
  *		The statement has ended by an error: wait for so many milliseconds, then have MongoDB
  *		end the write.  Never raises.
  *
  * mongo_write_count
- *		Its reply says that so many documents are written.
+ *		The reply says that so many documents are written.
  */
 extern void mongo_write_begin(MongoSession *session, MongoLease *lease,
 							  const MongoCommand *command, int64 most, MongoWrite *write);
@@ -984,11 +969,9 @@ extern void mongo_append_update(bson_t *document, const char *field, const bson_
 
 /*
  * mongo_wait_for_conflict
- *		Has the first command of a transaction failed with a write conflict, and
- *		should it be tried again?  Lets some time pass if so.
- *
- * 'since' is when the first of 'attempt' + 1 attempts began.  False for other
- * errors and after ten seconds; raises 55P03 after lock_timeout, and 57014.
+ *		Has the first command of a transaction failed with a write conflict, so that it is to be
+ *		tried again?  Lets some time pass if so.  False after ten seconds from 'since', when the
+ *		first of 'attempt' + 1 attempts began; raises 55P03 after lock_timeout, and 57014.
  */
 extern bool mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
 									TimestampTz since, int attempt);
@@ -997,16 +980,11 @@ extern bool mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failu
  * A batch under way (write_batch.c), as its session sees it: whoever else writes or reads in
  * the session first has it settled, so that commands reach MongoDB in SQL's order.
  *
- * mongo_write_flight_settle
- *		Wait for the reply.  Raises what breaks the wait, but not what the reply says: that
- *		is the statement's own, which another one's exception block must not catch.
- *
- * mongo_write_flight_check
- *		Raise what the reply says, as often as this is called.
- *
- * mongo_write_flight_abandon
- *		The statement has ended by an error: note in the session what becomes of the batch.
- *		Takes 0.8 s at most, and less where MongoDB is silent.  Never raises.
+ * mongo_write_flight_settle: wait for the reply.  Raises what breaks the wait, but not what the
+ * reply says: another statement's exception block must not catch that.
+ * mongo_write_flight_check: raise what the reply says, as often as this is called.
+ * mongo_write_flight_abandon: its statement has failed; note what becomes of it, in 0.8 s at
+ * most.  Never raises.
  */
 extern void mongo_write_flight_settle(MongoWriteFlight *flight);
 extern void mongo_write_flight_check(MongoWriteFlight *flight);
@@ -1049,47 +1027,41 @@ extern void mongo_session_read(MongoSession *session, const char *database,
 /*
  * mongo_session_lease, mongo_session_return_lease
  *		The connection to write with; outside a transaction each write leases one.
- */
-extern MongoLease *mongo_session_lease(MongoSession *session);
-extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
-
-/*
+ *
  * mongo_session_fields
  *		What a command of the transaction, to be sent next, has beside itself; in the
  *		current memory context.  Raises 53200.
  *
  * mongo_session_note_reply
  *		Its reply has come, or none has.  Never raises.
- */
-extern bson_t *mongo_session_fields(MongoSession *session);
-extern void mongo_session_note_reply(MongoSession *session, const MongoReply *reply);
-
-/*
+ *
+ * mongo_session_note_write
+ *		Something is about to be written.
+ *
  * mongo_session_is_fresh
  *		Is this a MongoDB transaction in which nothing has been read or written?  Never where
  *		the isolation level asks for one snapshot.
  *
  * mongo_session_restart
  *		Begin one again whose first command has failed; it is fresh again.
- */
-extern bool mongo_session_is_fresh(const MongoSession *session);
-extern void mongo_session_restart(MongoSession *session);
-
-/* mongo_session_note_write: something is about to be written. */
-extern void mongo_session_note_write(MongoSession *session);
-
-/*
+ *
  * mongo_session_settle
  *		What runs outside of sessions is about to be sent for 'user': have the reply to a
  *		batch under way received first.
  */
+extern MongoLease *mongo_session_lease(MongoSession *session);
+extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
+extern bson_t *mongo_session_fields(MongoSession *session);
+extern void mongo_session_note_reply(MongoSession *session, const MongoReply *reply);
+extern void mongo_session_note_write(MongoSession *session);
+extern bool mongo_session_is_fresh(const MongoSession *session);
+extern void mongo_session_restart(MongoSession *session);
 extern void mongo_session_settle(const UserMapping *user);
 
 /*
  * mongo_register_transaction_callbacks
- *		Have the ends of transactions and subtransactions told to all that has to do with
- *		them, in this order: sessions, which give their connections back; what is not undone;
- *		connections that are not to be kept.
+ *		Have the ends of transactions and subtransactions told to sessions, which give their
+ *		connections back, then to what is not undone, then to the pool.
  */
 extern void mongo_register_transaction_callbacks(void);
 

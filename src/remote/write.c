@@ -96,6 +96,165 @@ classify_end(const MongoWrite *write)
 	return MONGO_WRITE_ANSWERED;
 }
 
+/*-------------------------------------------------------------------------
+ * What no rollback undoes: writes that no MongoDB transaction holds together.
+ *
+ * Invariant: between transactions the list is empty; in one it has a row at most for
+ * each server and nesting level, none deeper than the current one.
+ *-------------------------------------------------------------------------
+ */
+
+/* In TopTransactionContext; NIL between transactions. */
+static List *lasting_writes = NIL;
+
+/* find_lasting: NULL where there is no such row. */
+static MongoLasting *
+find_lasting(const char *server_name, int level)
+{
+	ListCell   *cell;
+
+	foreach(cell, lasting_writes)
+	{
+		MongoLasting *lasting = lfirst(cell);
+
+		if (lasting->level == level && strcmp(lasting->server_name, server_name) == 0)
+			return lasting;
+	}
+	return NULL;
+}
+
+/* lasting_of: that of the current level; to be asked for before a write, as it takes memory. */
+static MongoLasting *
+lasting_of(const char *server_name)
+{
+	int			level = mongo_writing_level();
+	MongoLasting *lasting = find_lasting(server_name, level);
+
+	if (lasting == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+
+		lasting = palloc0(sizeof(MongoLasting));
+		lasting->server_name = pstrdup(server_name);
+		lasting->level = level;
+		lasting_writes = lappend(lasting_writes, lasting);
+		MemoryContextSwitchTo(old_context);
+	}
+	return lasting;
+}
+
+void
+mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents)
+{
+	if (end == MONGO_WRITE_ANSWERED)
+		return;
+	doubt->commands++;
+	doubt->documents = documents < 0 || doubt->documents < 0 ? -1 :
+		doubt->documents + documents;
+	if (end == MONGO_WRITE_UNKNOWN)
+		doubt->running = true;
+}
+
+char *
+mongo_write_doubt_text(const MongoWriteDoubt *doubt)
+{
+	const char *most;
+
+	if (doubt->commands == 0)
+		return NULL;
+	most = doubt->documents < 0 ? _("any number of documents") :
+		psprintf(ngettext("up to %lld document", "up to %lld documents", doubt->documents),
+				 (long long) doubt->documents);
+	return psprintf(doubt->running ?
+					_("MongoDB may still be running a command that may have changed %s") :
+					_("MongoDB has ended a command that may have changed %s"), most);
+}
+
+static void
+warn_of_lasting(const MongoLasting *lasting)
+{
+	char	   *doubtful = mongo_write_doubt_text(&lasting->doubt);
+	StringInfoData detail;
+
+	if (lasting->documents == 0 && lasting->commands == 0 && doubtful == NULL)
+		return;
+	/* sentences, each with a space after it */
+	initStringInfo(&detail);
+	if (lasting->documents > 0)
+		appendStringInfo(&detail, ngettext("%lld document had been written in this transaction. ",
+										   "%lld documents had been written in this transaction. ",
+										   lasting->documents),
+						 (long long) lasting->documents);
+	if (doubtful != NULL)
+		appendStringInfo(&detail, "%s. ", doubtful);
+	if (detail.len > 0)
+		appendStringInfoString(&detail, _("Without a MongoDB transaction this cannot be undone. "));
+	if (lasting->commands > 0)
+		appendStringInfo(&detail, ngettext("%d command that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions. ",
+										   "%d commands that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions. ",
+										   lasting->commands),
+						 lasting->commands);
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("changes on server \"%s\" were not rolled back", lasting->server_name),
+			 errdetail_internal("%.*s", detail.len - 1, detail.data),
+			 lasting->doubt.running ?
+			 errhint("In MongoDB, currentOp shows what is running, and killOp ends it.") : 0));
+}
+
+void
+mongo_lasting_at_end(XactEvent event)
+{
+	ListCell   *cell;
+
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
+		event != XACT_EVENT_PREPARE)
+		return;
+	if (event == XACT_EVENT_ABORT && !mongo_driver_is_entered())
+	{
+		foreach(cell, lasting_writes)
+			warn_of_lasting(lfirst(cell));
+	}
+	lasting_writes = NIL;
+}
+
+/* What was written below it belongs to the level above, or is over. */
+void
+mongo_lasting_at_subtransaction_end(SubXactEvent event)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	ListCell   *cell;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(cell, lasting_writes)
+	{
+		MongoLasting *lasting = lfirst(cell);
+		MongoLasting *above;
+
+		if (lasting->level < level)
+			continue;
+		above = find_lasting(lasting->server_name, level - 1);
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			warn_of_lasting(lasting);
+		else if (above == NULL)
+		{
+			lasting->level = level - 1;
+			continue;
+		}
+		else
+		{
+			above->documents += lasting->documents;
+			above->commands += lasting->commands;
+			above->doubt.running |= lasting->doubt.running;
+			above->doubt.commands += lasting->doubt.commands;
+			above->doubt.documents = above->doubt.documents < 0 || lasting->doubt.documents < 0 ?
+				-1 : above->doubt.documents + lasting->doubt.documents;
+		}
+		lasting_writes = foreach_delete_current(lasting_writes, cell);
+	}
+}
+
 /* ------------------------------- one attempt -------------------------------- */
 
 /* start_attempt: send the message; its reply is to be received. */
@@ -223,7 +382,7 @@ mongo_write_begin(MongoSession *session, MongoLease *lease, const MongoCommand *
 		.in_transaction = session != NULL && session->lease != NULL
 	};
 	if (!write->in_transaction)
-		write->lasting = mongo_lasting(lease->connection->server_name);
+		write->lasting = lasting_of(lease->connection->server_name);
 	write->command.fields = write->in_transaction ? mongo_session_fields(session) :
 		write_fields(write);
 	start_attempt(write);
@@ -290,168 +449,6 @@ mongo_write_count(MongoWrite *write, int64 documents)
 	mongo_activity_count_current(MONGO_COUNT_DOCUMENTS_WRITTEN, documents);
 	if (write->lasting != NULL)
 		write->lasting->documents += documents;
-}
-
-/*-------------------------------------------------------------------------
- * What no rollback undoes: writes that no MongoDB transaction holds together.
- *
- * Invariant: between transactions the list is empty; in one it has a row at most for
- * each server and nesting level, none deeper than the current one.
- *-------------------------------------------------------------------------
- */
-
-/* In TopTransactionContext; NIL between transactions. */
-static List *lasting_writes = NIL;
-
-void
-mongo_write_doubt_add(MongoWriteDoubt *doubt, MongoWriteEnd end, int64 documents)
-{
-	if (end == MONGO_WRITE_ANSWERED)
-		return;
-	doubt->commands++;
-	doubt->documents = documents < 0 || doubt->documents < 0 ? -1 :
-		doubt->documents + documents;
-	if (end == MONGO_WRITE_UNKNOWN)
-		doubt->running = true;
-}
-
-char *
-mongo_write_doubt_text(const MongoWriteDoubt *doubt)
-{
-	if (doubt->commands == 0)
-		return NULL;
-	if (doubt->documents < 0)
-		return pstrdup(doubt->running ?
-					   _("MongoDB may still be running a command that may have changed any number of documents") :
-					   _("MongoDB has ended a command that may have changed any number of documents"));
-	return psprintf(doubt->running ?
-					ngettext("MongoDB may still be running a command that may have changed up to %lld document",
-							 "MongoDB may still be running a command that may have changed up to %lld documents",
-							 doubt->documents) :
-					ngettext("MongoDB has ended a command that may have changed up to %lld document",
-							 "MongoDB has ended a command that may have changed up to %lld documents",
-							 doubt->documents),
-					(long long) doubt->documents);
-}
-
-/* find_lasting: NULL where there is no such row. */
-static MongoLasting *
-find_lasting(const char *server_name, int level)
-{
-	ListCell   *cell;
-
-	foreach(cell, lasting_writes)
-	{
-		MongoLasting *lasting = lfirst(cell);
-
-		if (lasting->level == level && strcmp(lasting->server_name, server_name) == 0)
-			return lasting;
-	}
-	return NULL;
-}
-
-MongoLasting *
-mongo_lasting(const char *server_name)
-{
-	int			level = mongo_writing_level();
-	MongoLasting *lasting = find_lasting(server_name, level);
-
-	if (lasting == NULL)
-	{
-		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
-
-		lasting = palloc0(sizeof(MongoLasting));
-		lasting->server_name = pstrdup(server_name);
-		lasting->level = level;
-		lasting_writes = lappend(lasting_writes, lasting);
-		MemoryContextSwitchTo(old_context);
-	}
-	return lasting;
-}
-
-static void
-warn_of_lasting(const MongoLasting *lasting)
-{
-	char	   *doubtful = mongo_write_doubt_text(&lasting->doubt);
-	StringInfoData detail;
-
-	if (lasting->documents == 0 && lasting->commands == 0 && doubtful == NULL)
-		return;
-	/* sentences, each with a space after it */
-	initStringInfo(&detail);
-	if (lasting->documents > 0)
-		appendStringInfo(&detail, ngettext("%lld document had been written in this transaction. ",
-										   "%lld documents had been written in this transaction. ",
-										   lasting->documents),
-						 (long long) lasting->documents);
-	if (doubtful != NULL)
-		appendStringInfo(&detail, "%s. ", doubtful);
-	if (detail.len > 0)
-		appendStringInfoString(&detail, _("Without a MongoDB transaction this cannot be undone. "));
-	if (lasting->commands > 0)
-		appendStringInfo(&detail, ngettext("%d command that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions. ",
-										   "%d commands that may have changed something had been run in this transaction by mongo_command() or mongo_aggregate(), which take no part in MongoDB's transactions. ",
-										   lasting->commands),
-						 lasting->commands);
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("changes on server \"%s\" were not rolled back", lasting->server_name),
-			 errdetail_internal("%.*s", detail.len - 1, detail.data),
-			 lasting->doubt.running ?
-			 errhint("In MongoDB, currentOp shows what is running, and killOp ends it.") : 0));
-}
-
-void
-mongo_lasting_at_end(XactEvent event)
-{
-	ListCell   *cell;
-
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
-		event != XACT_EVENT_PREPARE)
-		return;
-	if (event == XACT_EVENT_ABORT && !mongo_driver_is_entered())
-	{
-		foreach(cell, lasting_writes)
-			warn_of_lasting(lfirst(cell));
-	}
-	lasting_writes = NIL;
-}
-
-/* What was written below it belongs to the level above, or is over. */
-void
-mongo_lasting_at_subtransaction_end(SubXactEvent event)
-{
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *cell;
-
-	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	foreach(cell, lasting_writes)
-	{
-		MongoLasting *lasting = lfirst(cell);
-		MongoLasting *above;
-
-		if (lasting->level < level)
-			continue;
-		above = find_lasting(lasting->server_name, level - 1);
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-			warn_of_lasting(lasting);
-		else if (above == NULL)
-		{
-			lasting->level = level - 1;
-			continue;
-		}
-		else
-		{
-			above->documents += lasting->documents;
-			above->commands += lasting->commands;
-			above->doubt.running |= lasting->doubt.running;
-			above->doubt.commands += lasting->doubt.commands;
-			above->doubt.documents = above->doubt.documents < 0 || lasting->doubt.documents < 0 ?
-				-1 : above->doubt.documents + lasting->doubt.documents;
-		}
-		lasting_writes = foreach_delete_current(lasting_writes, cell);
-	}
 }
 
 /*-------------------------------------------------------------------------
