@@ -272,9 +272,6 @@ typedef struct MongoScanState
 {
 	MongoScanPlan *plan;
 	MongoCommandTemplate template;	/* of the command in turn */
-	bson_t	  **commands;		/* the plan's, in their order */
-	bson_t	   *count_command;	/* the plan's, or NULL */
-	int			ncommands;
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
@@ -303,27 +300,16 @@ typedef struct MongoScanState
 } MongoScanState;
 
 /*
- * Append limit (-1: none), skip and batchSize to a find command.  With a limit the first
- * batch holds one document more than it, so that the server closes the cursor with its first
- * answer.  The same for the pipeline that is to be bound to the template.
- */
-extern void mongo_append_bounds(const MongoScanPlan *plan, int64 limit,
-								int64 offset, bson_t *command);
-extern void mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit,
-									  int64 offset, MongoCommandTemplate *template);
-
-/*
- * Have the template be that of the plan's command number 'turn', from 0; or of the count
- * command, if there is one and 'counts'.
- */
-extern void mongo_choose_command(MongoScanState *state, int turn, bool counts);
-
-/*
- * Evaluate the plan's expressions and append the chosen command to 'command'.  'rows' have
- * come from the commands before it.  NONE when it is known without asking that no row will
+ * mongo_bind_scan_command
+ *		Evaluate the plan's expressions and append its command number 'turn', from 0, to
+ *		'command'; or the count command, if there is one and 'counts'.
+ *
+ * 'rows' have come from the commands before it.  With 'names' of the parameters and variables
+ * these are shown in place of values.  NONE when it is known without asking that no row will
  * come.
  */
-extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command);
+extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts,
+										  int64 rows, const char **names, bson_t *command);
 
 /*
  * The user mapping that the scan reads with, palloc'd: of the current user, or of whom the

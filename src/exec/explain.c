@@ -63,61 +63,26 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 	return names;
 }
 
-/* A bound that is not known yet is left out: only constants are shown. */
-static int64
-known_bound(Node *expression, int64 otherwise)
-{
-	Const	   *constant = (Const *) expression;
-
-	if (!IsA(expression, Const) || constant->constisnull)
-		return otherwise;
-	return DatumGetInt64(constant->constvalue);
-}
-
-/* describe_scan: the command of a plan that has not been executed. */
-static bson_t *
-describe_scan(ForeignScanState *node, ExplainState *es)
-{
-	MongoScanState *state = node->fdw_state;
-	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	bson_t	   *command = bson_create_in(CurrentMemoryContext);
-	int			nparameters = state->template.nparameters;
-	const char **names = parameter_names(node, es, nparameters + state->plan->nvariables);
-	int64		limit = -1;
-	int64		offset = 0;
-
-	if (state->plan->limit >= 0)
-		limit = known_bound(list_nth(plan->fdw_exprs, state->plan->limit), -1);
-	if (state->plan->offset >= 0)
-		offset = known_bound(list_nth(plan->fdw_exprs, state->plan->offset), 0);
-	if (state->plan->is_pipeline)
-		mongo_set_pipeline_bounds(state->plan, limit >= 0 ? limit : state->plan->enough_rows,
-								  offset, &state->template);
-	mongo_command_describe(&state->template, names, command);
-	mongo_describe_variables(names + nparameters, state->plan->nvariables, command);
-	if (!state->plan->is_pipeline)
-		mongo_append_bounds(state->plan, limit >= 0 ? limit : state->plan->enough_rows,
-							offset, command);
-	return command;
-}
-
 /* explain_commands: as they were sent, or as they would be. */
 static void
 explain_commands(ForeignScanState *node, ExplainState *es)
 {
 	MongoScanState *state = node->fdw_state;
 	bool		may_show = mongo_explain_may_show(es);
+	const char **names = parameter_names(node, es,
+										 state->template.nparameters + state->plan->nvariables);
 
-	for (int i = 0; i < state->ncommands; i++)
+	for (int i = 0; i < list_length(state->plan->commands); i++)
 	{
 		const char *label = i == 0 ? "Remote Command" :
 			psprintf("Remote Command %d", i + 1);
-		const bson_t *command = state->run.command;
+		bson_t	   *command = state->run.command;
 
 		if (command == NULL || i != state->run.turn || !may_show)
 		{
-			mongo_choose_command(state, i, !state->started || state->run.counts);
-			command = describe_scan(node, es);
+			command = bson_create_in(CurrentMemoryContext);
+			mongo_bind_scan_command(node, i, !state->started || state->run.counts, 0, names,
+									command);
 		}
 		ExplainPropertyText(label, mongo_json_show_document(command), es);
 	}
@@ -145,9 +110,12 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 {
 	MongoScanState *state = node->fdw_state;
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	bool		is_known = !is_execution_parameter((Node *) plan->fdw_exprs, NULL);
 
-	for (int i = 0; i < state->ncommands; i++)
+	/* the command of a hashed scan is the same for all values */
+	bool		is_known = state->plan->hash_keys != NIL ||
+		!is_execution_parameter((Node *) plan->fdw_exprs, NULL);
+
+	for (int i = 0; i < list_length(state->plan->commands); i++)
 	{
 		bson_t	   *command = i == state->run.turn ? state->run.command : NULL;
 		const char *unknown = NULL;
@@ -157,8 +125,7 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 		else if (command == NULL)
 		{
 			command = bson_create_in(CurrentMemoryContext);
-			mongo_choose_command(state, i, true);
-			if (mongo_bind_scan_command(node, 0, command) == MONGO_MATCH_NONE)
+			if (mongo_bind_scan_command(node, i, true, 0, NULL, command) == MONGO_MATCH_NONE)
 				unknown = "no document can match, so nothing is sent";
 		}
 		mongo_explain_remote(node, es, state->plan->database, command, unknown, i + 1);

@@ -76,24 +76,6 @@ create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 									plan->type_mismatch, plan->canonical_json);
 }
 
-/* prepare_commands unpacks the plan's commands and their predicates. */
-static void
-prepare_commands(MongoScanState *state)
-{
-	const MongoScanPlan *plan = state->plan;
-	ListCell   *cell;
-
-	mongo_prepare_parameters(&state->template, plan->predicates);
-	state->ncommands = list_length(plan->commands);
-	state->commands = palloc(sizeof(bson_t *) * state->ncommands);
-	foreach(cell, plan->commands)
-		state->commands[foreach_current_index(cell)] =
-			mongo_command_from_const(CurrentMemoryContext, lfirst(cell));
-	if (plan->count_command != NULL)
-		state->count_command = mongo_command_from_const(CurrentMemoryContext,
-														plan->count_command);
-}
-
 /* Of the user whose permissions ExecCheckRTEPerms() checks. */
 UserMapping *
 mongo_scan_user_mapping(ForeignScanState *node)
@@ -167,7 +149,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 	node->fdw_state = state;
 	state->plan = mongo_struct_from_list(&mongo_scan_plan_type, plan->fdw_private);
-	prepare_commands(state);
+	mongo_prepare_parameters(&state->template, state->plan->predicates);
 	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
 	state->run.context = AllocSetContextCreate(estate->es_query_cxt,
 											   "mongo_fdw scan",
@@ -198,17 +180,25 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 }
 
 /*
- * evaluate_bound: LIMIT or OFFSET, with the rules of nodeLimit.c.
+ * evaluate_bound
+ *		LIMIT or OFFSET, of this number in fdw_exprs, with the rules of nodeLimit.c; none for
+ *		EXPLAIN unless it is a constant.
  */
 static int64
-evaluate_bound(ExprState *expression, ExprContext *econtext, bool is_limit)
+evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
 {
-	bool		isnull;
-	Datum		value = ExecEvalExpr(expression, econtext, &isnull);
-	int64		bound = DatumGetInt64(value);
+	const MongoScanState *state = node->fdw_state;
+	bool		isnull = number < 0 ||
+		(explains && !IsA(list_nth(((ForeignScan *) node->ss.ps.plan)->fdw_exprs, number), Const));
+	int64		bound = -1;
 
+	if (!isnull)
+		bound = DatumGetInt64(ExecEvalExpr((ExprState *) list_nth(state->expressions, number),
+										   node->ss.ps.ps_ExprContext, &isnull));
 	if (isnull)
 		return is_limit ? -1 : 0;
+	if (explains)
+		return bound;
 	if (bound < 0 && is_limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE),
@@ -220,28 +210,15 @@ evaluate_bound(ExprState *expression, ExprContext *econtext, bool is_limit)
 	return bound;
 }
 
-/* The first batch where nothing is known of a LIMIT. */
-static int
-first_batch_size(const MongoScanPlan *plan)
+/*
+ * append_bounds
+ *		Limit (-1: none), skip and batchSize, to a find command.  With a limit the first
+ *		batch holds one document more than it, so that the server closes the cursor with its
+ *		first reply.
+ */
+static void
+append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
 {
-	return plan->all_rows ? plan->fetch_size : Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
-}
-
-void
-mongo_set_pipeline_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
-						  MongoCommandTemplate *template)
-{
-	template->limit = limit;
-	template->skip = offset;
-	template->batch_size = first_batch_size(plan);
-}
-
-void
-mongo_append_bounds(const MongoScanPlan *plan, int64 limit, int64 offset,
-					bson_t *command)
-{
-	int64		batch_size = first_batch_size(plan);
-
 	if (offset > 0)
 		BSON_APPEND_INT64(command, "skip", offset);
 	if (limit > 0)
@@ -274,44 +251,32 @@ bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 	mongo_bind_variables(variables, nvariables, command);
 }
 
-/* evaluate_bounds: LIMIT, -1 if there is none, and OFFSET. */
-static void
-evaluate_bounds(ForeignScanState *node, int64 *limit, int64 *offset)
-{
-	const MongoScanState *state = node->fdw_state;
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-
-	*limit = -1;
-	*offset = 0;
-	if (state->plan->limit >= 0)
-		*limit = evaluate_bound(list_nth(state->expressions, state->plan->limit), econtext, true);
-	if (state->plan->offset >= 0)
-		*offset = evaluate_bound(list_nth(state->expressions, state->plan->offset), econtext, false);
-}
-
-void
-mongo_choose_command(MongoScanState *state, int turn, bool counts)
-{
-	state->run.counts = counts && state->count_command != NULL;
-	state->template.command = state->run.counts ? state->count_command : state->commands[turn];
-}
-
 MongoMatch
-mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command)
+mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts, int64 rows,
+						const char **names, bson_t *command)
 {
 	MongoScanState *state = node->fdw_state;
 	const MongoScanPlan *plan = state->plan;
-	int64		limit;
-	int64		offset;
-	MongoMatch	match;
+	MongoCommandTemplate *template = &state->template;
+	int64		limit = evaluate_bound(node, plan->limit, true, names != NULL);
+	int64		offset = evaluate_bound(node, plan->offset, false, names != NULL);
+	int64		batch_size = plan->all_rows ? plan->fetch_size :
+		Min(plan->fetch_size, CAUTIOUS_BATCH_SIZE);
+	MongoMatch	match = MONGO_MATCH_SOME;
 
-	evaluate_bounds(node, &limit, &offset);
+	state->run.counts = counts && plan->count_command != NULL;
+	template->command = mongo_command_from_const(CurrentMemoryContext, state->run.counts ?
+												 plan->count_command :
+												 list_nth(plan->commands, turn));
 	/* several commands in turn: the earlier ones' rows count as well */
 	if (limit > 0)
 		limit = Max(limit - rows, 0);
 	if (plan->is_pipeline)
-		mongo_set_pipeline_bounds(plan, limit >= 0 ? limit : plan->enough_rows, offset,
-								  &state->template);
+	{
+		template->limit = limit >= 0 ? limit : plan->enough_rows;
+		template->skip = offset;
+		template->batch_size = batch_size;
+	}
 	state->widened = false;
 
 	/*
@@ -319,15 +284,22 @@ mongo_bind_scan_command(ForeignScanState *node, int64 rows, bson_t *command)
 	 * recheck conditions.  But a LIMIT, and what a pipeline computes, would
 	 * count such documents before that.
 	 */
-	match = mongo_bind_parameters(&state->template, state->expressions,
-								  node->ss.ps.ps_ExprContext,
-								  !plan->is_pipeline && plan->limit < 0 && plan->offset < 0 ?
-								  &state->widened : NULL, command);
-	if (plan->nvariables > 0)
-		bind_variables(node, state, command);
+	if (names != NULL)
+	{
+		mongo_command_describe(template, names, command);
+		mongo_describe_variables(names + template->nparameters, plan->nvariables, command);
+	}
+	else
+	{
+		match = mongo_bind_parameters(template, state->expressions, node->ss.ps.ps_ExprContext,
+									  !plan->is_pipeline && plan->limit < 0 && plan->offset < 0 ?
+									  &state->widened : NULL, command);
+		if (plan->nvariables > 0)
+			bind_variables(node, state, command);
+	}
 	if (!plan->is_pipeline)
-		mongo_append_bounds(plan, limit >= 0 || state->widened ? limit : plan->enough_rows,
-							offset, command);
+		append_bounds(limit >= 0 || state->widened ? limit : plan->enough_rows, offset,
+					  batch_size, command);
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
@@ -343,22 +315,25 @@ empty_run(MongoScanRun *run)
 	run->context = context;
 }
 
-/* bind_next_command: the command in turn, as the run's. */
+/*
+ * bind_next_command: the command in turn, as the run's; count, if MongoDB takes that.
+ */
 static MongoMatch
 bind_next_command(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
+	bool		counts = true;
 	MongoMatch	match;
 
-	mongo_choose_command(state, state->run.turn, true);
 	for (;;)
 	{
 		state->run.command = bson_create_in(CurrentMemoryContext);
-		match = mongo_bind_scan_command(node, state->run.rows, state->run.command);
+		match = mongo_bind_scan_command(node, state->run.turn, counts, state->run.rows, NULL,
+										state->run.command);
 		if (!state->run.counts || match == MONGO_MATCH_NONE ||
 			mongo_takes_count(state->user, state->run.command))
 			return match;
-		mongo_choose_command(state, state->run.turn, false);
+		counts = false;
 	}
 }
 
@@ -373,7 +348,7 @@ static MongoCursor *
 open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *node)
 {
 	const MongoScanPlan *plan = state->plan;
-	bool		is_followed = node != NULL && state->run.turn + 1 < state->ncommands;
+	bool		is_followed = node != NULL && state->run.turn + 1 < list_length(state->plan->commands);
 
 	mongo_log_command(plan->database, command);
 	return mongo_cursor_open(state->run.context, &(MongoRead) {
@@ -407,15 +382,15 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
 	bool		widened = state->widened;
 	int64		rows = state->run.rows + kept;
 
-	while (++state->run.turn < state->ncommands)
+	while (++state->run.turn < list_length(state->plan->commands))
 	{
 		bson_t	   *command = bson_create_in(CurrentMemoryContext);
 		MongoCursor *cursor;
 		const uint8_t *document;
 		uint32		length;
 
-		mongo_choose_command(state, state->run.turn, false);
-		if (mongo_bind_scan_command(node, rows, command) == MONGO_MATCH_NONE)
+		if (mongo_bind_scan_command(node, state->run.turn, false, rows, NULL,
+									command) == MONGO_MATCH_NONE)
 			continue;
 		widened |= state->widened;
 		cursor = open_run_cursor(state, command, NULL);
@@ -523,7 +498,7 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 {
 	MemoryContext old_context;
 
-	if (state->run.turn + 1 >= state->ncommands && state->shared == NULL)
+	if (state->run.turn + 1 >= list_length(state->plan->commands) && state->shared == NULL)
 		return false;
 
 	mongo_cursor_close(state->run.cursor);
@@ -639,7 +614,7 @@ keep_row(MongoScanState *state, TupleTableSlot *slot)
 
 	mongo_results_add(state->results, slot);
 	if (state->run.cursor != NULL && mongo_cursor_is_exhausted(state->run.cursor) &&
-		(state->run.turn + 1 >= state->ncommands ||
+		(state->run.turn + 1 >= list_length(state->plan->commands) ||
 		 (plan->enough_rows > 0 && state->run.rows >= plan->enough_rows)))
 		mongo_results_finish(state->results);
 }
