@@ -640,14 +640,6 @@ mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
  *-------------------------------------------------------------------------
  */
 
-/* Where the ObjectIds' texts begin that are not below a given text. */
-typedef struct ObjectIdBound
-{
-	bool		none;			/* all of them are below it */
-	bool		equal;			/* the first is the text itself */
-	bson_oid_t	first;
-} ObjectIdBound;
-
 const char *
 mongo_text_in_utf8(Oid type, Datum value, int *length)
 {
@@ -688,79 +680,37 @@ text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 }
 
 /*
- * least_digit_above gives the least hexadecimal digit that sorts after 'c',
- * or NUL when there is none.
- */
-static char
-least_digit_above(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < lengthof(digits) - 1; i++)
-	{
-		if ((unsigned char) digits[i] > (unsigned char) c)
-			return digits[i];
-	}
-	return '\0';
-}
-
-/*
- * find_objectid_bound finds the least 24-digit text that does not sort before
- * 'string'.
+ * append_objectid_range: ObjectIds whose texts are on that side of 'string'.
+ *
+ * The text is as far as possible the digits of one.  If it goes on with anything but a digit, the
+ * ObjectId with the greatest digits that are below that is the last one below the text; if that
+ * cannot be or the text ends, the one with zeros is the first one above it.
  */
 static void
-find_objectid_bound(const char *string, int length, ObjectIdBound *bound)
+append_objectid_range(bson_t *match, const char *path, int strategy, const char *string, int length)
 {
-	char		digits[MONGO_OBJECTID_TEXT_LENGTH + 1];
+	char		digits[MONGO_OBJECTID_TEXT_LENGTH];
+	bool		is_upper = mongo_is_upper_bound(strategy);
+	bool		is_below;		/* the ObjectId is below the text */
 	int			common = 0;
+	bson_oid_t	oid;
 
-	memset(bound, 0, sizeof(*bound));
-	memset(digits, '0', MONGO_OBJECTID_TEXT_LENGTH);
-	digits[MONGO_OBJECTID_TEXT_LENGTH] = '\0';
-
-	while (common < length && common < MONGO_OBJECTID_TEXT_LENGTH &&
+	while (common < Min(length, MONGO_OBJECTID_TEXT_LENGTH) &&
 		   memchr("0123456789abcdef", string[common], 16) != NULL)
-	{
-		digits[common] = string[common];
 		common++;
-	}
+	is_below = common < length && (common == MONGO_OBJECTID_TEXT_LENGTH ||
+								   (unsigned char) string[common] > '0');
+	memset(digits, is_below ? 'f' : '0', MONGO_OBJECTID_TEXT_LENGTH);
+	memcpy(digits, string, common);
+	if (is_below && common < MONGO_OBJECTID_TEXT_LENGTH && (unsigned char) string[common] < 'a')
+		digits[common] = '9';
+	mongo_objectid_from_text(digits, MONGO_OBJECTID_TEXT_LENGTH, true, &oid);
 
-	if (common == MONGO_OBJECTID_TEXT_LENGTH && length == MONGO_OBJECTID_TEXT_LENGTH)
-		bound->equal = true;
-	else if (common < length)
-	{
-		/*
-		 * Nothing with this prefix and the string's next byte is there: raise
-		 * the digit at that place, or the last one before that can be raised.
-		 */
-		int			place = common;
-		char		digit = place < MONGO_OBJECTID_TEXT_LENGTH ?
-			least_digit_above(string[place]) : '\0';
-
-		while (digit == '\0')
-		{
-			if (place == 0)
-			{
-				bound->none = true;
-				return;
-			}
-			place--;
-			digit = least_digit_above(digits[place]);
-		}
-		digits[place] = digit;
-		memset(digits + place + 1, '0', MONGO_OBJECTID_TEXT_LENGTH - place - 1);
-	}
-
-	mongo_objectid_from_text(digits, MONGO_OBJECTID_TEXT_LENGTH, true, &bound->first);
-}
-
-/* objectid_operator: of the range's bound that the first ObjectId is. */
-static const char *
-objectid_operator(int strategy, const ObjectIdBound *bound)
-{
-	if (mongo_is_upper_bound(strategy))
-		return strategy == BTLessEqualStrategyNumber && bound->equal ? "$lte" : "$lt";
-	return strategy == BTGreaterStrategyNumber && bound->equal ? "$gt" : "$gte";
+	/* one that is not the text itself is on the one side or on the other */
+	if (length != MONGO_OBJECTID_TEXT_LENGTH || common < length)
+		strategy = is_below ? (is_upper ? BTLessEqualStrategyNumber : BTGreaterStrategyNumber) :
+			(is_upper ? BTLessStrategyNumber : BTGreaterEqualStrategyNumber);
+	bson_append_condition(match, path, mongo_find_operators[strategy], bson_oid(&oid));
 }
 
 /* The least character above a blank. */
@@ -851,36 +801,20 @@ text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			length;
 	const char *string = mongo_text_in_utf8(predicate->value_type, value, &length);
-	const char *operator = mongo_find_operators[predicate->strategy];
 	const char *path = predicate->path;
-	bson_t	   *objectids = match;
-	BsonArray	branches;
-	ObjectIdBound bound;
+	bson_t	   *strings = bson_create_in(CurrentMemoryContext);
+	bson_t	   *objectids = bson_create_in(CurrentMemoryContext);
 
 	if (mongo_may_be_cut(predicate, value))
 		return cut_text_range(predicate, value, match);
-	if (predicate->bson_type == BSON_TYPE_UTF8)
-	{
-		bson_append_condition(match, path, operator, bson_utf8_sized(string, length));
-		return MONGO_MATCH_SOME;
-	}
-	if (predicate->bson_type != BSON_TYPE_OID)
-		objectids = bson_create_in(CurrentMemoryContext);
-	find_objectid_bound(string, length, &bound);
-	if (!bound.none)
-		bson_append_condition(objectids, path, objectid_operator(predicate->strategy, &bound),
-							  bson_oid(&bound.first));
-	else if (mongo_is_upper_bound(predicate->strategy))
-		bson_append_condition(objectids, path, "$type", bson_utf8("objectId"));
-	if (predicate->bson_type == BSON_TYPE_OID)
-		return bson_empty(match) ? mongo_append_nothing(match, path) : MONGO_MATCH_SOME;
-
-	branches = bson_array_create();
-	bson_array_append_template(&branches, "{@1: {@2: @3}}", bson_utf8(path), bson_utf8(operator),
-							   bson_utf8_sized(string, length));
-	if (!bson_empty(objectids))
-		bson_array_append(&branches, bson_document(objectids));
-	BSON_APPEND_ARRAY(match, "$or", branches.bson);
+	bson_append_condition(strings, path, mongo_find_operators[predicate->strategy],
+						  bson_utf8_sized(string, length));
+	append_objectid_range(objectids, path, predicate->strategy, string, length);
+	if (predicate->bson_type == BSON_TYPE_EOD)
+		bson_append_template(match, "{$or: [@1, @2]}", bson_document(strings),
+							 bson_document(objectids));
+	else
+		bson_concat(match, predicate->bson_type == BSON_TYPE_OID ? objectids : strings);
 	return MONGO_MATCH_SOME;
 }
 
