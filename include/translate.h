@@ -333,12 +333,10 @@ extern MongoPredicate *mongo_predicate_from_list(List *list);
  *
  * In the filters of a template {$parameter: N} stands for a predicate whose value is
  * known when the scan starts.  {$verbatim: ...} stands for the stages of an array, or for
- * the members of a document, in which nothing is looked for, as they are a user's own;
- * {$elements: {path: ..., match: {...}}} stands for {path: {$elemMatch: {...}}}.
+ * the members of a document, in which nothing is looked for, as they are a user's own.
  */
 
 #define MONGO_VERBATIM_KEY	"$verbatim"
-#define MONGO_ELEMENTS_KEY	"$elements"
 
 /* A template made ready for one execution of a plan. */
 typedef struct MongoCommandTemplate
@@ -368,9 +366,9 @@ extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node
  * MONGO_MATCH_NONE when the filter turns out to match no document at all, so
  * that nothing need be sent; 'command' is complete all the same.
  *
- * A list of values that makes the command longer than MongoDB takes is replaced
- * by the range that it spans, and *widened set: more documents are matched then than
- * the conditions mean, which PostgreSQL is to test.  Where 'widened' is NULL, or
+ * A list of values that makes the command longer than MongoDB takes is left out,
+ * and *widened set: more documents are matched then than the conditions mean, which
+ * PostgreSQL is to test.  Where 'widened' is NULL, or
  * where more documents below would be fewer above, that raises 54000.
  */
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,

@@ -24,18 +24,17 @@ DELETE FROM spread;
 INSERT INTO spread SELECT k, k * 300001 - 600000, 't' || k, 't' || k, k FROM generate_series(0, 20) k;
 INSERT INTO spread VALUES (21);
 
--- what lies in the range comes, and is tested here
+-- all that is there comes, and is tested here
 EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, BUFFERS OFF, SUMMARY OFF)
 	SELECT _id FROM spread WHERE i = ANY ((SELECT ints())::int[]);
 SELECT _id FROM spread WHERE i = ANY ((SELECT ints())::int[]) ORDER BY i;
 SELECT _id FROM spread_or_null WHERE i = ANY ((SELECT ints())::int[]) ORDER BY i;
 
--- texts have ranges under the C collation
 SELECT _id FROM spread WHERE t = ANY ((SELECT texts())::text[]) ORDER BY _id;
 SELECT _id FROM spread WHERE c = ANY ((SELECT texts())::text[]) ORDER BY _id;
 SELECT _id FROM spread_or_null WHERE t = ANY ((SELECT texts())::text[]) ORDER BY _id;
 
--- two of which are too long as well
+-- a few of which are too long
 SELECT _id FROM spread
 	WHERE c = ANY ((SELECT ARRAY['t3', repeat('a', 9000000), repeat('u', 9000000)])::text[]);
 

@@ -334,8 +334,8 @@ mongo_elements_end(MongoElements *elements)
 		mongo_append_conjuncts(match, elements->within[i]);
 		if (outer >= 0)
 			path += strlen(list_nth(elements->paths, outer)) + 1;
-		condition = bson_from_template("{" MONGO_ELEMENTS_KEY ": {path: @1, match: @2}}",
-									   bson_utf8(path), bson_document(match));
+		condition = bson_from_template("{@1: {$elemMatch: @2}}", bson_utf8(path),
+									   bson_document(match));
 		if (outer >= 0)
 			elements->within[outer] = lappend(elements->within[outer], condition);
 		else

@@ -539,76 +539,39 @@ mongo_predicate_from_list(List *list)
  *-------------------------------------------------------------------------
  */
 
-/* Operators that take any argument, and where each may stand. */
-static const struct
-{
-	const char *name;
-	bool		in_find;
-	bool		in_expression;
-}			operators[] =
-{
-	{"$and", true, true},
-	{"$or", true, true},
-	{"$not", true, true},
-	{"$nor", true, false},
-	{"$eq", true, true},
-	{"$ne", true, true},
-	{"$gt", true, true},
-	{"$gte", true, true},
-	{"$lt", true, true},
-	{"$lte", true, true},
-	{"$type", true, true},
-	{"$in", true, false},		/* an expression's must be given an array */
-	{"$nin", true, false},
-	{"$all", true, false},
-	{"$size", true, false},
-	{"$exists", true, false},
-	{"$elemMatch", true, false},
-	{"$regex", true, false},
-	{"$options", true, false},
-	{"$expr", true, false},
-	{MONGO_PARAMETER_KEY, true, false},
-	{"$cmp", false, true},
-	{"$cond", false, true},
-	{"$ifNull", false, true},
-	{"$isArray", false, true},
-	{"$isNumber", false, true},
-	{"$let", false, true},
-	{"$literal", false, true},
-
-	/* stages, in which conditions and expressions are */
-	{"$match", true, false},
-	{"$lookup", true, false},
-	{"$unwind", true, false},
-	{"$project", true, false},
-	{"$set", true, false},
-	{"$limit", true, false},
+/* Operators that take any argument: of conditions and expressions; of either alone; stages. */
+static const char *const operators[] = {
+	"$and", "$or", "$not", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$type"
+};
+static const char *const find_operators[] = {
+	"$nor", "$in", "$nin", "$all", "$size", "$exists", "$elemMatch", "$regex", "$options", "$expr",
+	MONGO_PARAMETER_KEY, "$match", "$lookup", "$unwind", "$project", "$set", "$limit"
+};
+static const char *const expression_operators[] = {
+	"$cmp", "$cond", "$ifNull", "$isArray", "$isNumber", "$let", "$literal"
 };
 
 /* Those whose arguments are expressions. */
 static const char *const begin_expressions[] = {"$expr", "$project", "$set"};
 
 static bool
-is_infallible(const char *name, bool in_expression)
+is_among(const char *name, const char *const *names, size_t count)
 {
-	for (size_t i = 0; i < lengthof(operators); i++)
+	for (size_t i = 0; i < count; i++)
 	{
-		if (strcmp(operators[i].name, name) == 0)
-			return in_expression ? operators[i].in_expression : operators[i].in_find;
+		if (strcmp(names[i], name) == 0)
+			return true;
 	}
 	return false;
 }
 
-/* begins_expression: is what stands below this operator an aggregation expression? */
 static bool
-begins_expression(const char *name)
+is_infallible(const char *name, bool in_expression)
 {
-	for (size_t i = 0; i < lengthof(begin_expressions); i++)
-	{
-		if (strcmp(begin_expressions[i], name) == 0)
-			return true;
-	}
-	return false;
+	return is_among(name, operators, lengthof(operators)) ||
+		(in_expression ?
+		 is_among(name, expression_operators, lengthof(expression_operators)) :
+		 is_among(name, find_operators, lengthof(find_operators)));
 }
 
 /*
@@ -632,7 +595,8 @@ only_infallible(bson_iter_t *iter, bool in_expression)
 		if ((BSON_ITER_HOLDS_DOCUMENT(iter) || BSON_ITER_HOLDS_ARRAY(iter)) &&
 			(!bson_iter_recurse(iter, &child) ||
 			 !only_infallible(&child, in_expression ||
-							  (is_operator && begins_expression(key)))))
+							  is_among(key, begin_expressions,
+									   lengthof(begin_expressions)))))
 			return false;
 	}
 	return true;

@@ -12,22 +12,16 @@
 #include "convert.h"
 
 #include "access/detoast.h"
-#include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
-#include "utils/array.h"
 #include "utils/date.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
-
-static void mongo_predicate_render_span(const MongoPredicate *predicate, Datum value,
-										bson_t *match);
 
 /*-------------------------------------------------------------------------
  * Commands that a plan holds, and the values that execution binds.
  *
- * Only the logic of a match document ($and, $or, $nor) is walked, never the
+ * Only the logic of a match document ($and, $or, $nor, $elemMatch) is walked, never the
  * values in it, so no stored or constant value can be taken for a parameter:
  * a field whose name begins with '$' is not addressable and never stands there.
  *-------------------------------------------------------------------------
@@ -46,11 +40,6 @@ typedef struct Binding
 
 /* A value of so many bytes may well be a list that is too long. */
 #define LONG_VALUE_SIZE		(1024 * 1024)
-
-static MongoMatch bind_match(const Binding *binding, const bson_iter_t *document,
-							 bson_t *match);
-static MongoMatch bind_fields(const Binding *binding, bson_iter_t *field, bool is_lookup,
-							  bson_t *bound);
 
 Const *
 mongo_command_to_const(const bson_t *command)
@@ -92,8 +81,8 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 }
 
 /*
- * bind_long_list: a long list itself if the command has room for it, or else the
- * range that it spans, if there is room for that.  False for anything but a long list.
+ * bind_long_list: a long list if the command has room for it, or else nothing, so that all
+ * documents match.  False for anything but a long list.
  */
 static bool
 bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch *result)
@@ -116,13 +105,8 @@ bind_long_list(const Binding *binding, int parameter, bson_t *match, MongoMatch 
 	*result = mongo_predicate_render(predicate, value, false, list);
 	MemoryContextSwitchTo(old_context);
 	if (*binding->size + list->len > MONGO_LARGEST_MATCH)
-	{
 		*binding->widened = true;
-		bson_reinit(list);
-		mongo_predicate_render_span(predicate, value, list);
-	}
-	/* even the two ends of the range may be too long */
-	if (*binding->size + list->len <= MONGO_LARGEST_MATCH)
+	else
 	{
 		bson_concat(match, list);
 		*binding->size += list->len;
@@ -164,192 +148,153 @@ bind_parameter(const Binding *binding, int parameter, bson_t *match)
 	return result;
 }
 
-/* bind_branches: the array under $and, $or or $nor. */
-static MongoMatch
-bind_branches(const Binding *binding, const bson_iter_t *array, bson_t *match)
+/* What is walked: where there are values to be bound. */
+typedef enum Place
 {
-	const char *operator = bson_iter_key(array);
+	NOWHERE,
+	IN_COMMAND,
+	IN_PIPELINE,				/* an array of stages */
+	IN_STAGE,
+	IN_LOOKUP,
+	IN_MATCH,
+	IN_BRANCHES,				/* an array of match documents */
+	IN_FIELD					/* the operators on a field */
+} Place;
+
+static const struct
+{
+	Place		place;
+	const char *key;
+	Place		within;
+}			places[] =
+{
+	{IN_COMMAND, "pipeline", IN_PIPELINE},
+	{IN_COMMAND, "filter", IN_MATCH},
+	{IN_COMMAND, "query", IN_MATCH},
+	{IN_STAGE, "$match", IN_MATCH},
+	{IN_STAGE, "$lookup", IN_LOOKUP},
+	{IN_LOOKUP, "pipeline", IN_PIPELINE},
+	{IN_MATCH, "$and", IN_BRANCHES},
+	{IN_MATCH, "$or", IN_BRANCHES},
+	{IN_MATCH, "$nor", IN_BRANCHES},
+	{IN_FIELD, "$elemMatch", IN_MATCH},
+};
+
+static Place
+place_within(Place place, const bson_iter_t *field)
+{
+	const char *key = bson_iter_key(field);
+
+	if (place == IN_MATCH && key[0] != '$')
+		return BSON_ITER_HOLDS_DOCUMENT(field) ? IN_FIELD : NOWHERE;
+	for (size_t i = 0; i < lengthof(places); i++)
+	{
+		if (places[i].place == place && strcmp(places[i].key, key) == 0)
+			return places[i].within;
+	}
+	return NOWHERE;
+}
+
+static MongoMatch bind_document(const Binding *binding, bson_iter_t *fields, Place place,
+								bson_t *bound);
+
+/* bind_array: of stages, all of which have to let something through, or of branches. */
+static MongoMatch
+bind_array(const Binding *binding, const bson_iter_t *array, Place place, BsonArray *bound)
+{
+	const char *key = bson_iter_key(array);
 	Binding		below = *binding;
 	bool		any_none = false;
 	bool		all_none = true;
 	bson_iter_t element;
-	bson_t		list;
-	BsonArray	branches = {.bson = &list};
 
-	if (strcmp(operator, "$nor") == 0)
+	if (strcmp(key, "$nor") == 0)
 		below.widened = NULL;
-	BSON_APPEND_ARRAY_BEGIN(match, operator, &list);
 	bson_iter_recurse(array, &element);
 	while (bson_iter_next(&element))
 	{
-		bson_t		branch;
+		bson_iter_t fields;
+		bson_iter_t member;
+		bson_t		document;
 
-		bson_array_begin_document(&branches, &branch);
-		if (bind_match(&below, &element, &branch) == MONGO_MATCH_NONE)
+		bson_iter_recurse(&element, &fields);
+		if (place == IN_PIPELINE && bson_iter_find(&fields, MONGO_VERBATIM_KEY))
+		{
+			bson_iter_recurse(&fields, &member);
+			while (bson_iter_next(&member))
+				bson_array_append(bound, *bson_iter_value(&member));
+			continue;
+		}
+		bson_iter_recurse(&element, &fields);
+		bson_array_begin_document(bound, &document);
+		if (bind_document(&below, &fields, place == IN_PIPELINE ? IN_STAGE : IN_MATCH,
+						  &document) == MONGO_MATCH_NONE)
 			any_none = true;
 		else
 			all_none = false;
-		bson_array_end_document(&branches, &branch);
+		bson_array_end_document(bound, &document);
 	}
-	bson_append_array_end(match, &list);
-
-	if (strcmp(operator, "$and") == 0)
-		return any_none ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
-	if (strcmp(operator, "$or") == 0)
-		return all_none ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
-	return MONGO_MATCH_SOME;
+	if (strcmp(key, "$nor") == 0)
+		return MONGO_MATCH_SOME;
+	return (strcmp(key, "$or") == 0 ? all_none : any_none) ? MONGO_MATCH_NONE : MONGO_MATCH_SOME;
 }
 
-/* bind_elements: an array has an element that matches. */
+/* bind_field: with the placeholders, and the command's row bounds and batch size, filled in. */
 static MongoMatch
-bind_elements(const Binding *binding, const bson_iter_t *elements, bson_t *match)
-{
-	bson_iter_t path;
-	bson_iter_t condition;
-	bson_t		operators;
-	bson_t		inner;
-	MongoMatch	result;
-
-	if (!bson_iter_recurse(elements, &path) || !bson_iter_next(&path))
-		elog(ERROR, "malformed condition in a plan");
-	condition = path;
-	bson_iter_next(&condition);
-	BSON_APPEND_DOCUMENT_BEGIN(match, bson_iter_utf8(&path, NULL), &operators);
-	BSON_APPEND_DOCUMENT_BEGIN(&operators, "$elemMatch", &inner);
-	result = bind_match(binding, &condition, &inner);
-	bson_append_document_end(&operators, &inner);
-	bson_append_document_end(match, &operators);
-	return result;
-}
-
-/* bind_match copies a match document; its fields are all conditions to meet. */
-static MongoMatch
-bind_match(const Binding *binding, const bson_iter_t *document, bson_t *match)
-{
-	MongoMatch	result = MONGO_MATCH_SOME;
-	bson_iter_t field;
-
-	bson_iter_recurse(document, &field);
-	while (bson_iter_next(&field))
-	{
-		const char *key = bson_iter_key(&field);
-		MongoMatch	one = MONGO_MATCH_SOME;
-
-		if (key[0] != '$')
-			bson_append_iter(match, NULL, 0, &field);
-		else if (strcmp(key, MONGO_VERBATIM_KEY) == 0)
-		{
-			bson_iter_t member;
-
-			bson_iter_recurse(&field, &member);
-			while (bson_iter_next(&member))
-				bson_append_iter(match, NULL, 0, &member);
-		}
-		else if (strcmp(key, MONGO_PARAMETER_KEY) == 0)
-			one = bind_parameter(binding, bson_iter_int32(&field), match);
-		else if (strcmp(key, MONGO_ELEMENTS_KEY) == 0)
-			one = bind_elements(binding, &field, match);
-		else if (BSON_ITER_HOLDS_ARRAY(&field))
-			one = bind_branches(binding, &field, match);
-		else
-			bson_append_iter(match, NULL, 0, &field);
-		if (one == MONGO_MATCH_NONE)
-			result = MONGO_MATCH_NONE;
-	}
-	return result;
-}
-
-/*
- * bind_pipeline: an array of stages, of which $match is like a filter.
- *
- * A $match behind others lets nothing through as well if it cannot be met.
- */
-static MongoMatch
-bind_pipeline(const Binding *binding, const bson_iter_t *stages, BsonArray *pipeline)
-{
-	MongoMatch	result = MONGO_MATCH_SOME;
-	bson_iter_t element;
-
-	bson_iter_recurse(stages, &element);
-	while (bson_iter_next(&element))
-	{
-		bson_iter_t stage;
-		bson_iter_t member;
-		bson_t		bound;
-		bson_t		specification;
-		const char *name;
-
-		if (!bson_iter_recurse(&element, &stage) || !bson_iter_next(&stage))
-			elog(ERROR, "malformed stage in a plan");
-		if (strcmp(bson_iter_key(&stage), MONGO_VERBATIM_KEY) == 0)
-		{
-			bson_iter_recurse(&stage, &member);
-			while (bson_iter_next(&member))
-				bson_array_append(pipeline, *bson_iter_value(&member));
-			continue;
-		}
-		if ((strcmp(bson_iter_key(&stage), "$match") != 0 &&
-			 strcmp(bson_iter_key(&stage), "$lookup") != 0))
-		{
-			bson_array_append(pipeline, *bson_iter_value(&element));
-			continue;
-		}
-		name = bson_iter_key(&stage);
-		bson_array_begin_document(pipeline, &bound);
-		BSON_APPEND_DOCUMENT_BEGIN(&bound, name, &specification);
-		if (strcmp(name, "$lookup") == 0)
-		{
-			/*
-			 * that nothing is found by it says nothing about the documents
-			 * outside
-			 */
-			bson_iter_recurse(&stage, &member);
-			(void) bind_fields(binding, &member, true, &specification);
-		}
-		else if (bind_match(binding, &stage, &specification) == MONGO_MATCH_NONE)
-			result = MONGO_MATCH_NONE;
-		bson_append_document_end(&bound, &specification);
-		bson_array_end_document(pipeline, &bound);
-	}
-	return result;
-}
-
-/*
- * bind_fields: of the command, or of a $lookup, which has a pipeline of its own: with the
- * placeholders, and the command's row bounds and batch size, filled in.
- */
-static MongoMatch
-bind_fields(const Binding *binding, bson_iter_t *field, bool is_lookup, bson_t *bound)
+bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t *bound)
 {
 	const MongoCommandTemplate *template = binding->template;
+	const char *key = bson_iter_key(field);
+	Place		within = place_within(place, field);
+	MongoMatch	result = MONGO_MATCH_SOME;
+	bson_t		value;
+	BsonArray	array = {.bson = &value};
+	bson_iter_t fields;
+
+	if (place == IN_MATCH && strcmp(key, MONGO_PARAMETER_KEY) == 0)
+		return bind_parameter(binding, bson_iter_int32(field), bound);
+	if (place == IN_MATCH && strcmp(key, MONGO_VERBATIM_KEY) == 0)
+	{
+		bson_iter_recurse(field, &fields);
+		while (bson_iter_next(&fields))
+			bson_append_iter(bound, NULL, 0, &fields);
+	}
+	else if (within == IN_PIPELINE || within == IN_BRANCHES)
+	{
+		BSON_APPEND_ARRAY_BEGIN(bound, key, &value);
+		result = bind_array(binding, field, within, &array);
+		if (place == IN_COMMAND && template->skip > 0)
+			bson_array_append_template(&array, "{$skip: @1}", bson_int64(template->skip));
+		if (place == IN_COMMAND && template->limit > 0)
+			bson_array_append_template(&array, "{$limit: @1}", bson_int64(template->limit));
+		bson_append_array_end(bound, &value);
+	}
+	else if (within != NOWHERE)
+	{
+		bson_iter_recurse(field, &fields);
+		BSON_APPEND_DOCUMENT_BEGIN(bound, key, &value);
+		result = bind_document(binding, &fields, within, &value);
+		bson_append_document_end(bound, &value);
+	}
+	else if (place == IN_COMMAND && strcmp(key, "cursor") == 0 && template->batch_size > 0)
+		bson_append_condition(bound, key, "batchSize", bson_int32(template->batch_size));
+	else
+		bson_append_iter(bound, NULL, 0, field);
+
+	/* that nothing is found by a $lookup says nothing about the documents outside */
+	return place == IN_LOOKUP ? MONGO_MATCH_SOME : result;
+}
+
+/* bind_document: all of whose fields have to be met. */
+static MongoMatch
+bind_document(const Binding *binding, bson_iter_t *fields, Place place, bson_t *bound)
+{
 	MongoMatch	result = MONGO_MATCH_SOME;
 
-	while (bson_iter_next(field))
+	while (bson_iter_next(fields))
 	{
-		const char *key = bson_iter_key(field);
-		bson_t		value;
-		BsonArray	pipeline = {.bson = &value};
-
-		if (strcmp(key, "pipeline") == 0)
-		{
-			BSON_APPEND_ARRAY_BEGIN(bound, key, &value);
-			result = bind_pipeline(binding, field, &pipeline);
-			if (!is_lookup && template->skip > 0)
-				bson_array_append_template(&pipeline, "{$skip: @1}", bson_int64(template->skip));
-			if (!is_lookup && template->limit > 0)
-				bson_array_append_template(&pipeline, "{$limit: @1}", bson_int64(template->limit));
-			bson_append_array_end(bound, &value);
-		}
-		else if (!is_lookup && (strcmp(key, "filter") == 0 || strcmp(key, "query") == 0))
-		{
-			BSON_APPEND_DOCUMENT_BEGIN(bound, key, &value);
-			result = bind_match(binding, field, &value);
-			bson_append_document_end(bound, &value);
-		}
-		else if (!is_lookup && strcmp(key, "cursor") == 0 && template->batch_size > 0)
-			bson_append_condition(bound, key, "batchSize", bson_int32(template->batch_size));
-		else
-			bson_append_iter(bound, NULL, 0, field);
+		if (bind_field(binding, fields, place, bound) == MONGO_MATCH_NONE)
+			result = MONGO_MATCH_NONE;
 	}
 	return result;
 }
@@ -357,10 +302,10 @@ bind_fields(const Binding *binding, bson_iter_t *field, bool is_lookup, bson_t *
 static MongoMatch
 bind_command(const Binding *binding, bson_t *command)
 {
-	bson_iter_t field;
+	bson_iter_t fields;
 
-	bson_iter_init(&field, binding->template->command);
-	return bind_fields(binding, &field, false, command);
+	bson_iter_init(&fields, binding->template->command);
+	return bind_document(binding, &fields, IN_COMMAND, command);
 }
 
 MongoMatch
@@ -435,90 +380,4 @@ mongo_describe_variables(const char *const *names, int nvariables, bson_t *comma
 	for (int i = 0; i < nvariables; i++)
 		BSON_APPEND_UTF8(&let, mongo_variable_name(i), names[i]);
 	bson_append_document_end(command, &let);
-}
-
-/* --------- Lists of values that are longer than a command may be ---------- */
-
-/* The least and the greatest of an array's values, in the predicate's order. */
-typedef struct Span
-{
-	Datum		least;
-	Datum		greatest;
-	bool		found;
-} Span;
-
-/* The least and the greatest element, in the order of the type; NULLs are passed over. */
-static Span
-find_span(const MongoPredicate *predicate, Datum array)
-{
-	TypeCacheEntry *type = lookup_type_cache(ARR_ELEMTYPE(DatumGetArrayTypeP(array)),
-											 TYPECACHE_CMP_PROC_FINFO);
-	Span		span = {0};
-	Datum	   *values;
-	bool	   *isnull;
-	int			count;
-
-	if (!OidIsValid(type->cmp_proc))
-		return span;
-	count = mongo_array_elements(array, &values, &isnull);
-	for (int i = 0; i < count; i++)
-	{
-		if (isnull[i])
-			continue;
-		if (!span.found ||
-			DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, predicate->collation,
-											values[i], span.least)) < 0)
-			span.least = values[i];
-		if (!span.found ||
-			DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, predicate->collation,
-											values[i], span.greatest)) > 0)
-			span.greatest = values[i];
-		span.found = true;
-	}
-	return span;
-}
-
-/* append_span_end: "column OP value" as one of the conditions. */
-static void
-append_span_end(const MongoPredicate *predicate, int strategy, Datum value,
-				BsonArray *conditions)
-{
-	MongoPredicate bound = *predicate;
-	bson_t		condition;
-
-	bound.form = MONGO_PREDICATE_SCALAR;
-	bound.strategy = strategy;
-	bson_array_begin_document(conditions, &condition);
-	mongo_predicate_render(&bound, value, false, &condition);
-	bson_array_end_document(conditions, &condition);
-}
-
-/*
- * mongo_predicate_render_span
- *		Append to 'match' a superset of an ANY or ALL predicate that is too long:
- *		from the least to the greatest of the array's values, or everything.
- *
- * The array, not NULL, has values that are not NULL.
- */
-static void
-mongo_predicate_render_span(const MongoPredicate *predicate, Datum value, bson_t *match)
-{
-	MongoPredicate ordered = *predicate;
-	bson_t		list;
-	BsonArray	conditions = {.bson = &list};
-	Span		span;
-
-	ordered.form = MONGO_PREDICATE_SCALAR;
-	ordered.strategy = BTGreaterEqualStrategyNumber;
-	/* instants need not stand in the order of the times that clocks show */
-	if (predicate->form != MONGO_PREDICATE_ANY || mongo_depends_on_time_zone(predicate) ||
-		mongo_predicate_grade(&ordered) == MONGO_NOT_SHIPPABLE)
-		return;
-	span = find_span(predicate, value);
-	if (!span.found)
-		return;
-	BSON_APPEND_ARRAY_BEGIN(match, "$and", &list);
-	append_span_end(predicate, BTGreaterEqualStrategyNumber, span.least, &conditions);
-	append_span_end(predicate, BTLessEqualStrategyNumber, span.greatest, &conditions);
-	bson_append_array_end(match, &list);
 }
