@@ -64,7 +64,7 @@ my @cases = (
 		  . ' RETURNING length(info); ROLLBACK;', $size ],
 	[ 'delete, returning', 'BEGIN; DELETE FROM changed WHERE _id = 1 RETURNING length(info); ROLLBACK;', $size ],
 	[ 'function', q{SELECT length(mongo_aggregate::text) FROM mongo_aggregate('mongodb', 'db', 'changed',
-		'[{"$match": {"_id": 1}}, {"$project": {"info": 1}}]'::jsonb);}, qr/^150000\d\d$/ ],
+		'[{"$match": {"_id": 1}}, {"$project": {"info": 1}}]'::json);}, qr/^150000\d\d$/ ],
 	[ 'import', q{BEGIN; IMPORT FOREIGN SCHEMA db LIMIT TO (large) FROM SERVER mongodb INTO imported;
 		SELECT count(*) FROM pg_attribute WHERE attrelid = 'imported.large'::regclass AND attnum > 0; ROLLBACK;}, 3 ],
 	[ 'analyze', q{ANALYZE large; SELECT 'analyzed';}, 'analyzed' ],

@@ -166,7 +166,7 @@ def reads():
         "SELECT mongo_command('{server}', 'faults', '{{\"count\": \"points\"}}') ->> 'n'"])
     yield Statement("mongo_aggregate", [
         "SELECT d ->> 'info' FROM mongo_aggregate('{server}', 'faults', 'points', "
-        "'[{{\"$match\": {{\"_id\": {{\"$lt\": 50}}}}}}]'::jsonb) d"])
+        "'[{{\"$match\": {{\"_id\": {{\"$lt\": 50}}}}}}]') d"])
 
 
 def writes():
