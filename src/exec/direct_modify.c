@@ -36,11 +36,159 @@ typedef struct MongoNewValue
 	bool		isnull;
 } MongoNewValue;
 
-static bson_t *mongo_build_update(const MongoNewValue *values, int count,
-								  bool write_null);
-static void mongo_describe_assignment(Relation relation,
-									  const MongoAssignment *assignment,
-									  MongoNewValue *new);
+/* -------- What an UPDATE that is one command does to each document -------- */
+
+/* append_value: the value as the column's. */
+static void
+append_value(bson_t *document, const char *key, const MongoNewValue *new)
+{
+	mongo_append_column_value(document, key, new->path, new->value, new->attribute,
+							  new->bson_type);
+}
+
+/* column_value: the same to be put into a template. */
+static bson_value_t
+column_value(const MongoNewValue *new)
+{
+	bson_t	   *document = bson_create_in(CurrentMemoryContext);
+
+	append_value(document, "", new);
+	return bson_first(document);
+}
+
+/* null_value: what makes the field NULL in a $set. */
+static bson_value_t
+null_value(bool write_null)
+{
+	return write_null ? bson_null() : bson_utf8("$$REMOVE");
+}
+
+/*
+ * The result where the field is what the column writes and the sum fits, which
+ * is told first; else why it is not, and last the sum of an integer of another
+ * BSON type.  An overflow is made one for MongoDB: its own would come only
+ * where an Int32 or Int64 ends, and would be a number of the next type.
+ *
+ * @1 the field, @2 the value, @3 and @4 the least and the greatest number to
+ * which it can be added, @5 the BSON type, @6 what NULL becomes, @7 a message,
+ * @8 the operator and @9 the conversion.
+ */
+static const char sum_template[] =
+"{$cond: [{$and: [{$eq: [{$type: @1}, @5]}, {$gte: [@1, @3]}, {$lte: [@1, @4]}]}, {@8: [@1, @2]},"
+" {$switch: {branches: ["
+"  {case: {$in: [{$type: @1}, ['missing', 'null', 'undefined']]}, then: @6},"
+"  {case: {$or: [{$not: [{$isNumber: @1}]}, {$ne: [@1, {$trunc: @1}]}]},"
+"   then: {$toInt: {$concat: [@7, {$type: @1}]}}},"
+"  {case: {$or: [{$lt: [@1, @3]}, {$gt: [@1, @4]}]},"
+"   then: {$toInt: {$cond: [{$isNumber: @1}, 2147483648, 0]}}}],"
+"  default: {@8: [{@9: @1}, @2]}}}]}";
+
+/*
+ * append_sum
+ *		column + value as PostgreSQL has it: an error on overflow and for what
+ *		does not fit the column, NULL for NULL.
+ */
+static void
+append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
+{
+	const MongoType *type = mongo_type_facts(new->attribute->atttypid);
+	bool		is_int64 = mongo_is_int64(type);
+	bool		adds = new->kind == MONGO_ASSIGN_SUM;
+	int64		value = mongo_integer_of_datum(type->typid, new->value);
+	bool		grows = adds == (value >= 0);
+	int64		min = -type->limit - 1;
+	int64		max = type->limit;
+	int64		least = grows ? min : adds ? min - value : min + value;
+	int64		greatest = !grows ? max : adds ? max - value : max + value;
+
+	bson_append_member(stage, new->path, sum_template, bson_field(new->path),
+					   column_value(new), bson_int64(least), bson_int64(greatest),
+					   bson_utf8(is_int64 ? "long" : "int"), null_value(write_null),
+					   bson_utf8(psprintf("field %s does not fit its column: ", new->path)),
+					   bson_utf8(adds ? "$add" : "$subtract"),
+					   bson_utf8(is_int64 ? "$toLong" : "$toInt"));
+}
+
+/* build_pipeline: {"0": {$set: {...}}}, when a value depends on the document. */
+static void
+build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *update)
+{
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+
+	for (int i = 0; i < count; i++)
+	{
+		const MongoNewValue *new = &values[i];
+
+		if (new->isnull)
+			bson_append_member(set, new->path, "@1", null_value(write_null));
+		else if (new->kind == MONGO_ASSIGN_VALUE)
+			bson_append_condition(set, new->path, "$literal", column_value(new));
+		else
+			append_sum(set, new, write_null);
+	}
+	bson_append_member(update, "0", "{$set: @1}", bson_document(set));
+}
+
+/* build_operators: {$set: {...}, $unset: {...}}. */
+static void
+build_operators(const MongoNewValue *values, int count, bool write_null, bson_t *update)
+{
+	bson_t	   *set = bson_create_in(CurrentMemoryContext);
+	bson_t	   *unset = bson_create_in(CurrentMemoryContext);
+
+	for (int i = 0; i < count; i++)
+	{
+		const MongoNewValue *new = &values[i];
+
+		if (!new->isnull)
+			append_value(set, new->path, new);
+		else if (write_null)
+			BSON_APPEND_NULL(set, new->path);
+		else
+			BSON_APPEND_BOOL(unset, new->path, true);
+	}
+	if (!bson_empty(set))
+		BSON_APPEND_DOCUMENT(update, "$set", set);
+	if (!bson_empty(unset))
+		BSON_APPEND_DOCUMENT(update, "$unset", unset);
+}
+
+/*
+ * build_update
+ *		Update operators, or a pipeline {"0": stage} where a value is computed
+ *		from the column's own, in the current memory context.
+ *
+ * Raises what encoding raises.
+ */
+static bson_t *
+build_update(const MongoNewValue *values, int count, bool write_null)
+{
+	bson_t	   *update = bson_create_in(CurrentMemoryContext);
+	bool		any_own = false;
+
+	for (int i = 0; i < count; i++)
+		any_own |= values[i].kind != MONGO_ASSIGN_VALUE && !values[i].isnull;
+	if (any_own)
+		build_pipeline(values, count, write_null, update);
+	else
+		build_operators(values, count, write_null, update);
+	return update;
+}
+
+/* describe_assignment: set what does not depend on the value. */
+static void
+describe_assignment(Relation relation, const MongoAssignment *assignment,
+					MongoNewValue *new)
+{
+	const MongoColumnOptions *options;
+
+	new->attribute = TupleDescAttr(RelationGetDescr(relation), assignment->attnum - 1);
+	new->name = NameStr(new->attribute->attname);
+	options = mongo_column_options(RelationGetRelid(relation), assignment->attnum);
+	new->path = options->path;
+	new->bson_type = options->bson_type;
+	new->kind = assignment->kind;
+}
 
 /* --------------- Executing UPDATE and DELETE as one command --------------- */
 
@@ -100,7 +248,7 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 		ExprState  *expression = list_nth(state->expressions, next++);
 		Oid			type;
 
-		mongo_describe_assignment(state->relation, lfirst(cell), new);
+		describe_assignment(state->relation, lfirst(cell), new);
 		new->value = ExecEvalExpr(expression, node->ss.ps.ps_ExprContext,
 								  &new->isnull);
 		type = exprType((Node *) expression->expr);
@@ -193,9 +341,9 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 							  NULL, state->filter) == MONGO_MATCH_NONE)
 		return false;
 	if (state->plan->operation == CMD_UPDATE)
-		state->update = mongo_build_update(evaluate_assignments(node, state),
-										   list_length(state->plan->assignments),
-										   state->options->write_null);
+		state->update = build_update(evaluate_assignments(node, state),
+									 list_length(state->plan->assignments),
+									 state->options->write_null);
 	return true;
 }
 
@@ -315,7 +463,7 @@ describe_update(ForeignScanState *node, ExplainState *es)
 		MongoNewValue new;
 		char	   *text = expression_text(node, es, next++);
 
-		mongo_describe_assignment(state->relation, lfirst(cell), &new);
+		describe_assignment(state->relation, lfirst(cell), &new);
 		if (new.kind != MONGO_ASSIGN_VALUE)
 			text = psprintf("$%s %s %s", new.path,
 							new.kind == MONGO_ASSIGN_SUM ? "+" : "-", text);
@@ -365,163 +513,6 @@ mongo_explain_direct_modify(ForeignScanState *node, ExplainState *es)
 	if (mongo_explain_remote_plans)
 		mongo_explain_remote(node, es, state->plan->database, command,
 							 is_known ? NULL : MONGO_UNKNOWN_PARAMETERS, 1);
-}
-
-/* -------- What an UPDATE that is one command does to each document -------- */
-
-/* append_value: the value as the column's. */
-static void
-append_value(bson_t *document, const char *key, const MongoNewValue *new)
-{
-	mongo_append_column_value(document, key, new->path, new->value, new->attribute,
-							  new->bson_type);
-}
-
-/* column_value: the same to be put into a template. */
-static bson_value_t
-column_value(const MongoNewValue *new)
-{
-	bson_t	   *document = bson_create_in(CurrentMemoryContext);
-
-	append_value(document, "", new);
-	return bson_first(document);
-}
-
-/* null_value: what makes the field NULL in a $set. */
-static bson_value_t
-null_value(bool write_null)
-{
-	return write_null ? bson_null() : bson_utf8("$$REMOVE");
-}
-
-/*
- * The result where the field is what the column writes and the sum fits, which
- * is told first; else why it is not, and last the sum of an integer of another
- * BSON type.  An overflow is made one for MongoDB: its own would come only
- * where an Int32 or Int64 ends, and would be a number of the next type.
- *
- * @1 the field, @2 the value, @3 and @4 the least and the greatest number to
- * which it can be added, @5 the BSON type, @6 what NULL becomes, @7 a message,
- * @8 the operator and @9 the conversion.
- */
-static const char sum_template[] =
-"{$cond: [{$and: [{$eq: [{$type: @1}, @5]}, {$gte: [@1, @3]}, {$lte: [@1, @4]}]}, {@8: [@1, @2]},"
-" {$switch: {branches: ["
-"  {case: {$in: [{$type: @1}, ['missing', 'null', 'undefined']]}, then: @6},"
-"  {case: {$or: [{$not: [{$isNumber: @1}]}, {$ne: [@1, {$trunc: @1}]}]},"
-"   then: {$toInt: {$concat: [@7, {$type: @1}]}}},"
-"  {case: {$or: [{$lt: [@1, @3]}, {$gt: [@1, @4]}]},"
-"   then: {$toInt: {$cond: [{$isNumber: @1}, 2147483648, 0]}}}],"
-"  default: {@8: [{@9: @1}, @2]}}}]}";
-
-/*
- * append_sum
- *		column + value as PostgreSQL has it: an error on overflow and for what
- *		does not fit the column, NULL for NULL.
- */
-static void
-append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
-{
-	const MongoType *type = mongo_type_facts(new->attribute->atttypid);
-	bool		is_int64 = mongo_is_int64(type);
-	bool		adds = new->kind == MONGO_ASSIGN_SUM;
-	int64		value = mongo_integer_of_datum(type->typid, new->value);
-	bool		grows = adds == (value >= 0);
-	int64		min = -type->limit - 1;
-	int64		max = type->limit;
-	int64		least = grows ? min : adds ? min - value : min + value;
-	int64		greatest = !grows ? max : adds ? max - value : max + value;
-
-	bson_append_member(stage, new->path, sum_template, bson_field(new->path),
-					   column_value(new), bson_int64(least), bson_int64(greatest),
-					   bson_utf8(is_int64 ? "long" : "int"), null_value(write_null),
-					   bson_utf8(psprintf("field %s does not fit its column: ", new->path)),
-					   bson_utf8(adds ? "$add" : "$subtract"),
-					   bson_utf8(is_int64 ? "$toLong" : "$toInt"));
-}
-
-/* build_pipeline: {"0": {$set: {...}}}, when a value depends on the document. */
-static void
-build_pipeline(const MongoNewValue *values, int count, bool write_null, bson_t *update)
-{
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
-
-	for (int i = 0; i < count; i++)
-	{
-		const MongoNewValue *new = &values[i];
-
-		if (new->isnull)
-			bson_append_member(set, new->path, "@1", null_value(write_null));
-		else if (new->kind == MONGO_ASSIGN_VALUE)
-			bson_append_condition(set, new->path, "$literal", column_value(new));
-		else
-			append_sum(set, new, write_null);
-	}
-	bson_append_member(update, "0", "{$set: @1}", bson_document(set));
-}
-
-/* build_operators: {$set: {...}, $unset: {...}}. */
-static void
-build_operators(const MongoNewValue *values, int count, bool write_null, bson_t *update)
-{
-	bson_t	   *set = bson_create_in(CurrentMemoryContext);
-	bson_t	   *unset = bson_create_in(CurrentMemoryContext);
-
-	for (int i = 0; i < count; i++)
-	{
-		const MongoNewValue *new = &values[i];
-
-		if (!new->isnull)
-			append_value(set, new->path, new);
-		else if (write_null)
-			BSON_APPEND_NULL(set, new->path);
-		else
-			BSON_APPEND_BOOL(unset, new->path, true);
-	}
-	if (!bson_empty(set))
-		BSON_APPEND_DOCUMENT(update, "$set", set);
-	if (!bson_empty(unset))
-		BSON_APPEND_DOCUMENT(update, "$unset", unset);
-}
-
-/*
- * mongo_build_update
- *		Update operators, or a pipeline {"0": stage} where a value is computed
- *		from the column's own, in the current memory context.
- *
- * Raises what encoding raises.
- */
-static bson_t *
-mongo_build_update(const MongoNewValue *values, int count, bool write_null)
-{
-	bson_t	   *update = bson_create_in(CurrentMemoryContext);
-	bool		any_own = false;
-
-	for (int i = 0; i < count; i++)
-		any_own |= values[i].kind != MONGO_ASSIGN_VALUE && !values[i].isnull;
-	if (any_own)
-		build_pipeline(values, count, write_null, update);
-	else
-		build_operators(values, count, write_null, update);
-	return update;
-}
-
-/*
- * mongo_describe_assignment
- *		Set what does not depend on the value.
- */
-static void
-mongo_describe_assignment(Relation relation, const MongoAssignment *assignment,
-						  MongoNewValue *new)
-{
-	const MongoColumnOptions *options;
-
-	new->attribute = TupleDescAttr(RelationGetDescr(relation), assignment->attnum - 1);
-	new->name = NameStr(new->attribute->attname);
-	options = mongo_column_options(RelationGetRelid(relation), assignment->attnum);
-	new->path = options->path;
-	new->bson_type = options->bson_type;
-	new->kind = assignment->kind;
 }
 
 /*-------------------------------------------------------------------------

@@ -28,9 +28,82 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
-static void mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid,
-								bson_t *view);
-static MongoIdentityLog *mongo_identity_log_create(MemoryContext context);
+/* ------ The _ids of the rows that a scan gave to an UPDATE or DELETE ------ */
+
+#define INITIAL_CAPACITY	(64 * 1024)
+
+struct MongoIdentityLog
+{
+	MemoryContext context;
+	bson_t	   *scratch;
+	char	   *data;
+	Size		length;
+	Size		capacity;
+};
+
+/* create_identity_log: an empty one, which lives in 'context'. */
+static MongoIdentityLog *
+create_identity_log(MemoryContext context)
+{
+	MongoIdentityLog *log = MemoryContextAllocZero(context, sizeof(MongoIdentityLog));
+
+	log->context = context;
+	log->scratch = bson_create_in(context);
+	log->capacity = INITIAL_CAPACITY;
+	log->data = MemoryContextAlloc(context, log->capacity);
+	return log;
+}
+
+void
+mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
+					ItemPointer ctid)
+{
+	bson_iter_t iter;
+	bson_t		document;
+	Size		needed;
+
+	bson_reinit(log->scratch);
+	if (!bson_view(&document, data, length) ||
+		!bson_iter_init_find(&iter, &document, "_id"))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("MongoDB sent a document without _id"),
+				 errhint("Rows of a view without _id cannot be updated or deleted.")));
+	mongo_append_equal(log->scratch, "_id", bson_iter_value(&iter));
+
+	needed = log->length + log->scratch->len;
+	if (needed > log->capacity)
+	{
+		while (log->capacity < needed)
+			log->capacity *= 2;
+		log->data = repalloc_huge(log->data, log->capacity);
+	}
+	/* an offset has 48 bits: the block number, and the offset number in it */
+	BlockIdSet(&ctid->ip_blkid, (BlockNumber) (log->length >> 16));
+	ctid->ip_posid = (OffsetNumber) (log->length & 0xFFFF);
+	memcpy(log->data + log->length, bson_get_data(log->scratch), log->scratch->len);
+	log->length = needed;
+}
+
+/*
+ * find_identity: a view of the filter by _id that a ctid stands for, good until the next
+ * mongo_identity_note().
+ */
+static void
+find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
+{
+	Size		offset = ((Size) BlockIdGetBlockNumber(&ctid->ip_blkid) << 16) | ctid->ip_posid;
+	uint32		length = 0;
+
+	if (offset + sizeof(length) <= log->length)
+	{
+		memcpy(&length, log->data + offset, sizeof(length));
+		length = BSON_UINT32_FROM_LE(length);
+	}
+	if (length < 5 || length > log->length - offset ||
+		!bson_view(view, (const uint8_t *) log->data + offset, length))
+		elog(ERROR, "row identity does not stand for an _id");
+}
 
 /*-------------------------------------------------------------------------
  * Executing INSERT, COPY, UPDATE and DELETE that go row by row.
@@ -396,7 +469,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		elog(ERROR, "could not find junk ctid column");
 
 	find_scan(source, &search);
-	state->identities = mongo_identity_log_create(state->context);
+	state->identities = create_identity_log(state->context);
 	if (search.found != NULL)
 		mongo_scan_keep_identities(search.found, state->identities);
 	extent = mongo_extent_written(state->user->serverid, state->options);
@@ -619,8 +692,8 @@ row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)
 
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
-	mongo_identity_find(state->identities, (ItemPointer) DatumGetPointer(ctid),
-						filter);
+	find_identity(state->identities, (ItemPointer) DatumGetPointer(ctid),
+				  filter);
 	return !state->may_come_twice || mongo_writer_changes_first(state->writer, filter);
 }
 
@@ -775,89 +848,6 @@ mongo_end_foreign_modify(EState *estate pg_attribute_unused(), ResultRelInfo *ri
 	mongo_writer_finish(state->writer);
 	if (state->routed != NULL)
 		mongo_writer_finish(state->routed->writer);
-}
-
-/* ------ The _ids of the rows that a scan gave to an UPDATE or DELETE ------ */
-
-#define INITIAL_CAPACITY	(64 * 1024)
-
-struct MongoIdentityLog
-{
-	MemoryContext context;
-	bson_t	   *scratch;
-	char	   *data;
-	Size		length;
-	Size		capacity;
-};
-
-/*
- * mongo_identity_log_create
- *		An empty log, which lives in 'context'.
- */
-static MongoIdentityLog *
-mongo_identity_log_create(MemoryContext context)
-{
-	MongoIdentityLog *log = MemoryContextAllocZero(context,
-												   sizeof(MongoIdentityLog));
-
-	log->context = context;
-	log->scratch = bson_create_in(context);
-	log->capacity = INITIAL_CAPACITY;
-	log->data = MemoryContextAlloc(context, log->capacity);
-	return log;
-}
-
-void
-mongo_identity_note(MongoIdentityLog *log, const uint8_t *data, uint32 length,
-					ItemPointer ctid)
-{
-	bson_iter_t iter;
-	bson_t		document;
-	Size		needed;
-
-	bson_reinit(log->scratch);
-	if (!bson_view(&document, data, length) ||
-		!bson_iter_init_find(&iter, &document, "_id"))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROTOCOL_VIOLATION),
-				 errmsg("MongoDB sent a document without _id"),
-				 errhint("Rows of a view without _id cannot be updated or deleted.")));
-	mongo_append_equal(log->scratch, "_id", bson_iter_value(&iter));
-
-	needed = log->length + log->scratch->len;
-	if (needed > log->capacity)
-	{
-		while (log->capacity < needed)
-			log->capacity *= 2;
-		log->data = repalloc_huge(log->data, log->capacity);
-	}
-	/* an offset has 48 bits: the block number, and the offset number in it */
-	BlockIdSet(&ctid->ip_blkid, (BlockNumber) (log->length >> 16));
-	ctid->ip_posid = (OffsetNumber) (log->length & 0xFFFF);
-	memcpy(log->data + log->length, bson_get_data(log->scratch), log->scratch->len);
-	log->length = needed;
-}
-
-/*
- * mongo_identity_find
- *		A view of the filter by _id that a ctid stands for.
- *
- * The view is good until the next mongo_identity_note().
- */
-static void
-mongo_identity_find(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
-{
-	Size		offset = ((Size) BlockIdGetBlockNumber(&ctid->ip_blkid) << 16) | ctid->ip_posid;
-	uint32		length = 0;
-
-	if (offset + sizeof(length) <= log->length)
-	{
-		memcpy(&length, log->data + offset, sizeof(length));
-		length = BSON_UINT32_FROM_LE(length);
-	}
-	if (length < 5 || length > log->length - offset ||
-		!bson_view(view, (const uint8_t *) log->data + offset, length))
-		elog(ERROR, "row identity does not stand for an _id");
 }
 
 /* -------- EXPLAIN of INSERT, UPDATE and DELETE that go row by row --------- */

@@ -20,11 +20,159 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-static Bitmapset *hiding_indexes(ForeignScanState *node);
-static void hold_back(MongoScanState *state, bool hold);
-static bool mongo_is_hidden(ForeignScanState *node, TupleTableSlot *slot,
-							const uint8_t *document, uint32 length);
-static bool mongo_takes_count(UserMapping *user, const bson_t *command);
+/* ----------------- Where MongoDB takes the command count ------------------ */
+
+/*
+ * is_no_condition: {}, or what MongoDB simplifies to that.  Recursion is as deep as the
+ * translator's own, which is limited.
+ */
+static bool
+is_no_condition(const bson_iter_t *match)
+{
+	bson_iter_t field;
+	bson_iter_t branch;
+
+	if (!BSON_ITER_HOLDS_DOCUMENT(match) || !bson_iter_recurse(match, &field))
+		return false;
+	while (bson_iter_next(&field))
+	{
+		bool		is_and = strcmp(bson_iter_key(&field), "$and") == 0;
+		bool		none = is_and;
+
+		if (!is_and && strcmp(bson_iter_key(&field), "$or") != 0)
+			return false;
+		if (!BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &branch))
+			return false;
+		while (bson_iter_next(&branch))
+		{
+			if (is_and)
+				none = none && is_no_condition(&branch);
+			else
+				none = none || is_no_condition(&branch);
+		}
+		if (!none)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * takes_count
+ *		May this count command, {count: collection, query: filter}, be sent now in
+ *		place of the pipeline that counts as well?
+ *
+ * MongoDB refuses it in transactions.  Where the values have left no condition in its
+ * query, it would count by the collection's metadata, which need not be exact.
+ */
+static bool
+takes_count(UserMapping *user, const bson_t *command)
+{
+	bson_iter_t query;
+
+	return !(bson_iter_init_find(&query, command, "query") && is_no_condition(&query)) &&
+		mongo_session_for_read(user) == NULL;
+}
+
+/*-------------------------------------------------------------------------
+ * Documents whose rows a policy hides, so that no error may tell of them.
+ *
+ * Where PostgreSQL tests a policy, or the conditions of a view that is a security
+ * barrier, hidden documents are read as well.  One that does not fit its
+ * columns must not become an error then, as that would tell of it.  So such an
+ * error waits until it is known that the row may be seen.  Where a column that the
+ * policy reads does not fit, that cannot be known: the row is hidden.
+ *
+ * Nor may what raises errors of its own: a domain's CHECK, and the input function of
+ * a type without a row in the table of types (convert.h).  Both run for rows that may
+ * be seen alone.  Exceptions are such types of columns that the policy reads, and
+ * under type_mismatch 'null' a CHECK on one, which decides between the value and NULL.
+ *-------------------------------------------------------------------------
+ */
+
+/* hiding_indexes: indexes of the columns that the quals that hide rows read. */
+static Bitmapset *
+hiding_indexes(ForeignScanState *node)
+{
+	const MongoScanState *state = node->fdw_state;
+	int			natts = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts;
+	Bitmapset  *columns = NULL;
+	ListCell   *cell;
+
+	foreach(cell, state->plan->hiding_columns)
+	{
+		AttrNumber	attnum = lfirst_int(cell);
+
+		if (attnum == InvalidAttrNumber)
+			columns = bms_add_range(columns, 0, natts - 1);
+		else if (attnum > 0)
+			columns = bms_add_member(columns, attnum - 1);
+	}
+	return columns;
+}
+
+/* hold_back: have the decoder raise nothing, or everything. */
+static void
+hold_back(MongoScanState *state, bool hold)
+{
+	mongo_row_decoder_hold_back(state->decoder,
+								hold ? MONGO_HOLD_BACK_ERRORS : MONGO_HOLD_BACK_NOTHING,
+								state->hiding_columns);
+}
+
+/* is_visible: by those of the plan's quals that hide rows. */
+static bool
+is_visible(ForeignScanState *node, TupleTableSlot *slot)
+{
+	MongoScanState *state = node->fdw_state;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	if (state->hiding == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+		List	   *quals = NIL;
+		ListCell   *cell;
+
+		foreach(cell, state->plan->hiding)
+			quals = lappend(quals, list_nth(node->ss.ps.plan->qual, lfirst_int(cell)));
+		state->hiding = ExecInitQual(quals, &node->ss.ps);
+		MemoryContextSwitchTo(old_context);
+	}
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(state->hiding, econtext);
+}
+
+/*
+ * is_hidden
+ *		Is the row in 'slot', read from the last document, one of those that do not
+ *		fit and must not be told of?
+ *
+ * Raises what is wrong with 'document' if it may be told.  Its columns that do not
+ * fit are NULL in 'slot'.
+ */
+static bool
+is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
+		  uint32 length)
+{
+	MongoScanState *state = node->fdw_state;
+	const Bitmapset *mismatches = mongo_row_decoder_mismatches(state->decoder);
+	bool		fits = mismatches == NULL;
+
+	if (fits && !mongo_row_decoder_deferred(state->decoder))
+		return false;
+	if (bms_overlap(state->hiding_columns, mismatches) || !is_visible(node, slot))
+	{
+		/* as if the plan's quals had been asked */
+		InstrCountFiltered1(node, 1);
+		return true;
+	}
+	hold_back(state, false);
+	mongo_row_decode(state->decoder, document, length, slot->tts_values, slot->tts_isnull);
+	if (!fits)					/* freed by now */
+		elog(ERROR, "a document of collection \"%s\" did not fit and does so now",
+			 state->plan->collection);
+	hold_back(state, true);
+	return false;
+}
 
 /*-------------------------------------------------------------------------
  * Executing a foreign scan: bind the plan's command, read its cursor.
@@ -331,7 +479,7 @@ bind_next_command(ForeignScanState *node)
 		match = mongo_bind_scan_command(node, state->run.turn, counts, state->run.rows, NULL,
 										state->run.command);
 		if (!state->run.counts || match == MONGO_MATCH_NONE ||
-			mongo_takes_count(state->user, state->run.command))
+			takes_count(state->user, state->run.command))
 			return match;
 		counts = false;
 	}
@@ -592,7 +740,7 @@ fetch_row(ForeignScanState *node)
 	TupleTableSlot *slot = read_row(node, &document, &length);
 
 	while (state->plan->hiding != NIL && document != NULL &&
-		   mongo_is_hidden(node, slot, document, length))
+		   is_hidden(node, slot, document, length))
 	{
 		CHECK_FOR_INTERRUPTS();
 		/* other parameters of the policy might let it be seen */
@@ -777,158 +925,4 @@ mongo_bind_parameters(const MongoCommandTemplate *template, const List *expressi
 	for (int i = 0; i < count; i++)
 		values[i] = ExecEvalExpr((ExprState *) list_nth(expressions, i), econtext, &isnull[i]);
 	return mongo_command_bind(template, values, isnull, widened, command);
-}
-
-/* ----------------- Where MongoDB takes the command count ------------------ */
-
-/*
- * is_no_condition: {}, or what MongoDB simplifies to that.  Recursion is as deep as the
- * translator's own, which is limited.
- */
-static bool
-is_no_condition(const bson_iter_t *match)
-{
-	bson_iter_t field;
-	bson_iter_t branch;
-
-	if (!BSON_ITER_HOLDS_DOCUMENT(match) || !bson_iter_recurse(match, &field))
-		return false;
-	while (bson_iter_next(&field))
-	{
-		bool		is_and = strcmp(bson_iter_key(&field), "$and") == 0;
-		bool		none = is_and;
-
-		if (!is_and && strcmp(bson_iter_key(&field), "$or") != 0)
-			return false;
-		if (!BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &branch))
-			return false;
-		while (bson_iter_next(&branch))
-		{
-			if (is_and)
-				none = none && is_no_condition(&branch);
-			else
-				none = none || is_no_condition(&branch);
-		}
-		if (!none)
-			return false;
-	}
-	return true;
-}
-
-/*
- * mongo_takes_count
- *		May this count command, {count: collection, query: filter}, be sent now in
- *		place of the pipeline that counts as well?
- *
- * MongoDB refuses it in transactions.  Where the values have left no condition in its
- * query, it would count by the collection's metadata, which need not be exact.
- */
-static bool
-mongo_takes_count(UserMapping *user, const bson_t *command)
-{
-	bson_iter_t query;
-
-	return !(bson_iter_init_find(&query, command, "query") && is_no_condition(&query)) &&
-		mongo_session_for_read(user) == NULL;
-}
-
-/*-------------------------------------------------------------------------
- * Documents whose rows a policy hides, so that no error may tell of them.
- *
- * Where PostgreSQL tests a policy, or the conditions of a view that is a security
- * barrier, hidden documents are read as well.  One that does not fit its
- * columns must not become an error then, as that would tell of it.  So such an
- * error waits until it is known that the row may be seen.  Where a column that the
- * policy reads does not fit, that cannot be known: the row is hidden.
- *
- * Nor may what raises errors of its own: a domain's CHECK, and the input function of
- * a type without a row in the table of types (convert.h).  Both run for rows that may
- * be seen alone.  Exceptions are such types of columns that the policy reads, and
- * under type_mismatch 'null' a CHECK on one, which decides between the value and NULL.
- *-------------------------------------------------------------------------
- */
-
-/* hiding_indexes: indexes of the columns that the quals that hide rows read. */
-static Bitmapset *
-hiding_indexes(ForeignScanState *node)
-{
-	const MongoScanState *state = node->fdw_state;
-	int			natts = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts;
-	Bitmapset  *columns = NULL;
-	ListCell   *cell;
-
-	foreach(cell, state->plan->hiding_columns)
-	{
-		AttrNumber	attnum = lfirst_int(cell);
-
-		if (attnum == InvalidAttrNumber)
-			columns = bms_add_range(columns, 0, natts - 1);
-		else if (attnum > 0)
-			columns = bms_add_member(columns, attnum - 1);
-	}
-	return columns;
-}
-
-/* hold_back: have the decoder raise nothing, or everything. */
-static void
-hold_back(MongoScanState *state, bool hold)
-{
-	mongo_row_decoder_hold_back(state->decoder,
-								hold ? MONGO_HOLD_BACK_ERRORS : MONGO_HOLD_BACK_NOTHING,
-								state->hiding_columns);
-}
-
-/* is_visible: by those of the plan's quals that hide rows. */
-static bool
-is_visible(ForeignScanState *node, TupleTableSlot *slot)
-{
-	MongoScanState *state = node->fdw_state;
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-
-	if (state->hiding == NULL)
-	{
-		MemoryContext old_context = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
-		List	   *quals = NIL;
-		ListCell   *cell;
-
-		foreach(cell, state->plan->hiding)
-			quals = lappend(quals, list_nth(node->ss.ps.plan->qual, lfirst_int(cell)));
-		state->hiding = ExecInitQual(quals, &node->ss.ps);
-		MemoryContextSwitchTo(old_context);
-	}
-	econtext->ecxt_scantuple = slot;
-	return ExecQual(state->hiding, econtext);
-}
-
-/*
- * mongo_is_hidden
- *		Is the row in 'slot', read from the last document, one of those that do not
- *		fit and must not be told of?
- *
- * Raises what is wrong with 'document' if it may be told.  Its columns that do not
- * fit are NULL in 'slot'.
- */
-static bool
-mongo_is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
-				uint32 length)
-{
-	MongoScanState *state = node->fdw_state;
-	const Bitmapset *mismatches = mongo_row_decoder_mismatches(state->decoder);
-	bool		fits = mismatches == NULL;
-
-	if (fits && !mongo_row_decoder_deferred(state->decoder))
-		return false;
-	if (bms_overlap(state->hiding_columns, mismatches) || !is_visible(node, slot))
-	{
-		/* as if the plan's quals had been asked */
-		InstrCountFiltered1(node, 1);
-		return true;
-	}
-	hold_back(state, false);
-	mongo_row_decode(state->decoder, document, length, slot->tts_values, slot->tts_isnull);
-	if (!fits)					/* freed by now */
-		elog(ERROR, "a document of collection \"%s\" did not fit and does so now",
-			 state->plan->collection);
-	hold_back(state, true);
-	return false;
 }
