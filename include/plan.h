@@ -128,31 +128,12 @@ typedef struct MongoScanColumn
 	int			index;			/* in the scan tuple, from 0 */
 	Oid			type;			/* InvalidOid: that of the tuple's attribute */
 	int32		typmod;
+	int			count;			/* of the sum that an average is made of: index
+								 * of the count, behind the tuple's attributes;
+								 * 0: no average */
 	bson_type_t bson_type;		/* as in MongoColumn */
 	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
 } MongoScanColumn;
-
-/* How PostgreSQL makes an aggregate of what MongoDB has added up; see exec_internal.h. */
-typedef enum MongoFinish
-{
-	MONGO_FINISH_NONE,
-	MONGO_FINISH_AVERAGE,		/* of a sum that is numeric, and count */
-	MONGO_FINISH_AVERAGE_OF_INTEGERS,	/* ... that is int8 */
-	MONGO_FINISH_VAR_POP,		/* of sum, count and sum of squares */
-	MONGO_FINISH_VAR_SAMP,
-	MONGO_FINISH_STDDEV_POP,
-	MONGO_FINISH_STDDEV_SAMP
-} MongoFinish;
-
-/* An attribute of the scan's tuple that PostgreSQL finishes. */
-typedef struct MongoScanFinish
-{
-	MongoFinish finish;
-	int			index;			/* in the scan tuple, from 0 */
-	int			first;			/* MongoScanColumn.index of its first part;
-								 * these count on behind the tuple's
-								 * attributes */
-} MongoScanFinish;
 
 /* A key by which rows of an outer and an inner side are hashed. */
 typedef struct MongoHashKey
@@ -209,7 +190,6 @@ typedef struct MongoScanPlan
 	const char *split_field;	/* several processes share the scan and read
 								 * ranges of it; NULL: one does */
 	List	   *columns;		/* MongoScanColumn *, in order of index */
-	List	   *finishes;		/* MongoScanFinish * */
 	List	   *hash_keys;		/* MongoHashKey *; NIL: it is no hashed scan,
 								 * see src/exec/exec_internal.h */
 	List	   *local_columns;	/* number of each column of the second plan in

@@ -100,7 +100,7 @@ is_hashed('a sum beside a condition on the outer row', '(SELECT sum(_id) FROM t 
 is_hashed('a count', '(SELECT count(*) FROM t WHERE t.k = keys.k)', $push);
 is_hashed('aggregates of nothing', "(SELECT count(*) || coalesce(sum(_id)::text, ' no') FROM t WHERE t.k = keys.k AND t.w = 5)", $push);
 is_hashed('by two columns', '(SELECT 0.5 * sum(_id) FROM t WHERE t.k = keys.k AND t.w = keys.w AND t._id > 100)', $push);
-is_hashed('finished aggregates', '(SELECT round(avg(_id), 3) || round(stddev(_id), 3)::text FROM t WHERE t.k = keys.k)', $push);
+is_hashed('finished aggregates', '(SELECT round(avg(_id), 3) || round(avg(k), 3)::text FROM t WHERE t.k = keys.k)', $push);
 is_hashed('DISTINCT and FILTER', '(SELECT count(DISTINCT w) || count(*) FILTER (WHERE w > 1)::text FROM t WHERE t.k = keys.k)', $push);
 is_hashed('HAVING', '(SELECT sum(_id) FROM t WHERE t.k = keys.k HAVING count(*) > 3 AND min(t.w) < 1)', $push);
 is_hashed('GROUP BY', 'ARRAY(SELECT sum(_id) FROM t WHERE t.k = keys.k GROUP BY w ORDER BY 1)::text', $push);

@@ -197,18 +197,18 @@ extern bool mongo_explain_may_show(const ExplainState *es);
 /* Log a command that is about to be sent, if mongo_fdw.log_remote_query asks for that. */
 extern void mongo_log_command(const char *database, const bson_t *command);
 
-/* ------------- finalize_agg.c: aggregates that PostgreSQL finishes -------------- */
+/* ------------- finalize_agg.c: averages, which PostgreSQL divides -------------- */
 
 /* Opaque: built once a scan. */
 typedef struct MongoFinisher MongoFinisher;
 
 /*
- * What finishes the rows of a plan whose tuple has 'natts' attributes; NULL when there is
- * nothing to finish.  Lives in the current memory context.
+ * What divides in the rows of a plan whose tuple has 'natts' attributes; NULL when there is
+ * no average.  Lives in the current memory context.
  */
 extern MongoFinisher *mongo_finisher_create(const MongoScanPlan *plan, int natts);
 
-/* Like mongo_row_decode(), with the attributes that are finished. */
+/* Like mongo_row_decode(), with averages in the place of sums. */
 extern void mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder,
 							 const uint8_t *data, uint32 length,
 							 Datum *values, bool *isnull);

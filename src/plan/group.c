@@ -70,8 +70,8 @@ typedef struct MongoRecipe
 	const char *guarded;		/* instead, with the guard, which is @3 */
 	const char *not_null;		/* instead of 'result' if no value is NULL;
 								 * then the first accumulator is enough */
-	MongoFinish finish;
-	Oid			result_type;	/* to be finished; else the aggregate's */
+	Oid			sum_type;		/* of an average, of which the second
+								 * accumulator is the count */
 	bool		distinct_is_same;	/* repeated values make no difference */
 	bool		has_state;		/* the result is PostgreSQL's own partial
 								 * state */
@@ -547,9 +547,6 @@ mongo_group_append(const MongoGroup *group, bool walks, bool merge, MongoPipelin
 /* Digits that the sum of any number of rows has beyond those of one. */
 #define COUNT_DIGITS	15
 
-/* The same of as many rows as there may well be; then there is a guard as well. */
-#define LIKELY_COUNT_DIGITS	9
-
 /* An aggregate being translated. */
 typedef struct Translation
 {
@@ -589,20 +586,12 @@ make_decimal(const MongoScope *scope, MongoValue *value)
 	return true;
 }
 
-/*
- * judge_digits: may adding up values of so many digits exceed those of a Decimal128, so
- * that it needs a guard?  False where a variance is not worth trying.
- */
+/* needs_guard: may adding up values of so many digits exceed those of a Decimal128? */
 static bool
-judge_digits(Translation *translation, MongoDigits digits)
+needs_guard(const MongoRecipe *recipe, MongoDigits digits)
 {
-	MongoDigits sum = digits;
-
-	sum.integral += COUNT_DIGITS;
-	translation->needs_guard = translation->recipe->guarded != NULL && !mongo_digits_fit(sum);
-	digits.integral = 2 * digits.integral + LIKELY_COUNT_DIGITS;
-	digits.scale *= 2;
-	return translation->recipe->finish < MONGO_FINISH_VAR_POP || mongo_digits_fit(digits);
+	digits.integral += COUNT_DIGITS;
+	return recipe->guarded != NULL && !mongo_digits_fit(digits);
 }
 
 /*
@@ -639,9 +628,9 @@ set_distinct(Translation *translation)
 	value->typmod = group->distinct_value.typmod;
 	value->raw = group->distinct_value.raw && !mongo_compares_text(value->type);
 	translation->values[0] = *value;
-	return judge_digits(translation, group->distinct_value.digits) &&
-		(translation->recipe->form != MONGO_ARGUMENT_DECIMAL ||
-		 make_decimal(&group->scope, &translation->values[0]));
+	translation->needs_guard = needs_guard(translation->recipe, group->distinct_value.digits);
+	return translation->recipe->form != MONGO_ARGUMENT_DECIMAL ||
+		make_decimal(&group->scope, &translation->values[0]);
 }
 
 /* The column that is NULL where an expression is, so that this need not be computed to know. */
@@ -698,9 +687,9 @@ translate_argument(Translation *translation)
 
 	scope.guarded = translation->recipe->guarded != NULL;
 	scope.lazy = translation->filter != NULL;
-	if (!mongo_value_of_node(&scope, translation->argument, &values[0]) ||
-		!judge_digits(translation, values[0].digits))
+	if (!mongo_value_of_node(&scope, translation->argument, &values[0]))
 		return false;
+	translation->needs_guard = needs_guard(translation->recipe, values[0].digits);
 	found = !find_witness(translation->argument, &witness);
 	values[1] = values[0];
 	if (found && witness.column != NULL && !mongo_value_of_node(&scope, witness.column, &values[1]))
@@ -840,17 +829,13 @@ add_output(Translation *translation, const char *const *paths)
 		path = add_result(translation, template, arguments);
 
 	output->expression = (Expr *) translation->aggregate;
-	output->finish = recipe->finish;
-	output->columns = list_make1(output_column(path, recipe->finish == MONGO_FINISH_NONE ?
-											   translation->aggregate->aggtype :
-											   recipe->result_type, recipe->zero_if_empty));
-	if (recipe->finish != MONGO_FINISH_NONE)
-		output->columns = lappend(output->columns, output_column(paths[1], INT8OID, false));
-	if (recipe->finish > MONGO_FINISH_AVERAGE_OF_INTEGERS)
-		output->columns = lappend(output->columns, output_column(paths[2], NUMERICOID, false));
+	output->column = output_column(path, OidIsValid(recipe->sum_type) ? recipe->sum_type :
+								   translation->aggregate->aggtype, recipe->zero_if_empty);
+	if (OidIsValid(recipe->sum_type))
+		output->count = output_column(paths[1], INT8OID, false);
 	group->outputs = lappend(group->outputs, output);
 
-	if (recipe->finish == MONGO_FINISH_NONE)
+	if (!OidIsValid(recipe->sum_type))
 	{
 		MongoComputed *computed = palloc0(sizeof(MongoComputed));
 
@@ -934,10 +919,11 @@ mongo_group_add_aggregate(MongoGroup *group, Aggref *aggregate)
  *
  * It has those whose answer is PostgreSQL's to the last digit.  Not among them are
  * sums and averages of float4 and float8: PostgreSQL's depend on the order of
- * addition, and MongoDB compensates for that.
+ * addition, and MongoDB compensates for that.  Nor variances, whose squares fit into a
+ * Decimal128 for short integers alone.
  *
- * avg, stddev and variance have the scale of PostgreSQL's own division and
- * square root, so MongoDB adds up and PostgreSQL finishes them (exec_internal.h).
+ * An average has the scale of PostgreSQL's own division, so MongoDB adds up and
+ * PostgreSQL divides (exec_internal.h).
  *
  * https://www.mongodb.com/docs/manual/reference/operator/aggregation/group/
  *-------------------------------------------------------------------------
@@ -1000,28 +986,15 @@ static const MongoRecipe sum_of_decimals = {
 static const MongoRecipe average_of_integers = {
 	MONGO_ARGUMENT_RAW, {SUMMED(VALUE), COUNTED},
 	.result = EXACT_INTEGERS,
-	.finish = MONGO_FINISH_AVERAGE_OF_INTEGERS, .result_type = INT8OID
+	.sum_type = INT8OID
 };
 
 static const MongoRecipe average_of_decimals = {
 	MONGO_ARGUMENT_DECIMAL, {SUMMED(VALUE), COUNTED},
 	.guard = SUMMED("{$abs: " VALUE "}"),
 	.guarded = EXACT_DECIMALS("@3", "@1"),
-	.finish = MONGO_FINISH_AVERAGE, .result_type = NUMERICOID
+	.sum_type = NUMERICOID
 };
-
-/* The sum of squares is the guard of both sums. */
-#define VARIANCE(kind) \
-	MONGO_ARGUMENT_DECIMAL, \
-	{SUMMED(VALUE), COUNTED, \
-	SUMMED("{$multiply: [" VALUE ", " VALUE "]}")}, \
-	.result = EXACT_DECIMALS("@3", "@1"), \
-	.finish = kind, .result_type = NUMERICOID
-
-static const MongoRecipe variance_of_sample = {VARIANCE(MONGO_FINISH_VAR_SAMP)};
-static const MongoRecipe variance_of_all = {VARIANCE(MONGO_FINISH_VAR_POP)};
-static const MongoRecipe deviation_of_sample = {VARIANCE(MONGO_FINISH_STDDEV_SAMP)};
-static const MongoRecipe deviation_of_all = {VARIANCE(MONGO_FINISH_STDDEV_POP)};
 
 static const MongoRecipe least = {
 	MONGO_ARGUMENT_ORDERED, {{"$min", VALUE}}, .distinct_is_same = true, .has_state = true
@@ -1072,13 +1045,6 @@ static const MongoAggregateRow aggregate_rows[] =
 	{&greatest, &greatest_or_nan, {F_MAX_FLOAT8, F_MAX_NUMERIC}},
 	{&all_true, NULL, {F_BOOL_AND, F_EVERY}},
 	{&any_true, NULL, {F_BOOL_OR}},
-	{&variance_of_sample, NULL, {F_VAR_SAMP_INT2, F_VAR_SAMP_INT4, F_VAR_SAMP_INT8,
-	F_VAR_SAMP_NUMERIC, F_VARIANCE_INT2, F_VARIANCE_INT4, F_VARIANCE_INT8, F_VARIANCE_NUMERIC}},
-	{&variance_of_all, NULL, {F_VAR_POP_INT2, F_VAR_POP_INT4, F_VAR_POP_INT8, F_VAR_POP_NUMERIC}},
-	{&deviation_of_sample, NULL, {F_STDDEV_SAMP_INT2, F_STDDEV_SAMP_INT4, F_STDDEV_SAMP_INT8,
-	F_STDDEV_SAMP_NUMERIC, F_STDDEV_INT2, F_STDDEV_INT4, F_STDDEV_INT8, F_STDDEV_NUMERIC}},
-	{&deviation_of_all, NULL, {F_STDDEV_POP_INT2, F_STDDEV_POP_INT4, F_STDDEV_POP_INT8,
-	F_STDDEV_POP_NUMERIC}},
 };
 
 /*

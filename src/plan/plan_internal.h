@@ -269,9 +269,9 @@ extern void mongo_add_score_column(const RelOptInfo *baserel, MongoScanPlan *pla
 typedef struct MongoOutput
 {
 	Expr	   *expression;		/* a group's key or an aggregate */
-	MongoFinish finish;			/* how it is made from the fields */
-	List	   *columns;		/* MongoScanColumn *, one unless PostgreSQL
-								 * finishes them; without name and index */
+	MongoScanColumn *column;	/* without name and index */
+	MongoScanColumn *count;		/* of an average, whose sum is in 'column'; or
+								 * NULL */
 } MongoOutput;
 
 /* fdw_private of an upper relation. */
@@ -352,8 +352,7 @@ typedef struct MongoGroup
 								 * "r0" and so on */
 	int			nresults;
 	List	   *outputs;		/* MongoOutput *, as in MongoUpperRelation */
-	List	   *computed;		/* MongoComputed *: those that MongoDB
-								 * finishes */
+	List	   *computed;		/* MongoComputed *: those but averages */
 } MongoGroup;
 
 /* Group by 'expression'; false when it is not shippable. */

@@ -574,7 +574,7 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 	const Var  *var = vars == NIL ? NULL : linitial_node(Var, vars);
 	Oid			relid;
 
-	column->name = ((MongoScanColumn *) linitial(output->columns))->path;
+	column->name = output->column->path;
 	if (list_length(vars) != 1 || var->varattno <= 0)
 		return;
 	relid = planner_rt_fetch(var->varno, root)->relid;
@@ -583,8 +583,8 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 }
 
 /*
- * add_outputs: those of a group, as columns and as the scan's target list.  What comes as it
- * is has the index of its output; what is to be finished comes behind all outputs.
+ * add_outputs: those of a group, as columns and as the scan's target list.  The counts of
+ * averages come behind all outputs.
  */
 static void
 add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *scan)
@@ -595,27 +595,20 @@ add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *
 	foreach(cell, outputs)
 	{
 		MongoOutput *output = lfirst(cell);
-		int			index = foreach_current_index(cell);
-		ListCell   *column_cell;
+		MongoScanColumn *column = output->column;
 
-		if (output->finish != MONGO_FINISH_NONE)
+		column->index = foreach_current_index(cell);
+		name_column(root, output, column);
+		plan->columns = lappend(plan->columns, column);
+		if (output->count != NULL)
 		{
-			MongoScanFinish *finish = palloc(sizeof(MongoScanFinish));
-
-			*finish = (MongoScanFinish) {output->finish, index, next};
-			plan->finishes = lappend(plan->finishes, finish);
-		}
-		foreach(column_cell, output->columns)
-		{
-			MongoScanColumn *column = lfirst(column_cell);
-
-			column->index = output->finish == MONGO_FINISH_NONE ? index : next++;
-			name_column(root, output, column);
-			plan->columns = lappend(plan->columns, column);
+			column->count = output->count->index = next++;
+			name_column(root, output, output->count);
+			plan->columns = lappend(plan->columns, output->count);
 		}
 		scan->fdw_scan_tlist = lappend(scan->fdw_scan_tlist,
-									   makeTargetEntry(output->expression, index + 1, NULL,
-													   false));
+									   makeTargetEntry(output->expression, column->index + 1,
+													   NULL, false));
 	}
 }
 
@@ -842,11 +835,6 @@ static const MongoStructField column_fields[] = {
 };
 static const MongoStructType column_type = MONGO_STRUCT_TYPE(MongoScanColumn, column_fields);
 
-static const MongoStructField finish_fields[] = {
-	MONGO_STRUCT_NUMBERS(MongoScanFinish, finish, first),
-};
-static const MongoStructType finish_type = MONGO_STRUCT_TYPE(MongoScanFinish, finish_fields);
-
 static const MongoStructField key_fields[] = {
 	MONGO_STRUCT_NUMBERS(MongoHashKey, type, asked),
 };
@@ -863,7 +851,6 @@ static const MongoStructField scan_fields[] = {
 	SCAN(STRING, joined),
 	SCAN(STRING, split_field),
 	MONGO_STRUCT_LIST(MongoScanPlan, columns, &column_type),
-	MONGO_STRUCT_LIST(MongoScanPlan, finishes, &finish_type),
 	MONGO_STRUCT_LIST(MongoScanPlan, hash_keys, &key_type),
 	SCAN(NODE, local_columns),
 	SCAN(NODE, hiding),

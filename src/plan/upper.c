@@ -192,7 +192,7 @@ add_key_outputs(const MongoGroup *group, MongoUpperRelation *upper)
 		column->type = exprType((Node *) key->expression);
 		column->typmod = exprTypmod((Node *) key->expression);
 		output->expression = key->expression;
-		output->columns = list_make1(column);
+		output->column = column;
 		upper->outputs = lappend(upper->outputs, output);
 	}
 }
@@ -260,7 +260,7 @@ append_count(const MongoGroup *group, MongoPipeline *pipeline)
 
 	bson_append_condition(pipeline->stages, psprintf("%d", pipeline->nstages++), "$count",
 						  bson_utf8(MONGO_COUNT_FIELD));
-	((MongoScanColumn *) linitial(output->columns))->path = MONGO_COUNT_FIELD;
+	output->column->path = MONGO_COUNT_FIELD;
 	pipeline->translation.columns = NULL;
 }
 
