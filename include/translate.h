@@ -854,61 +854,6 @@ extern MongoValue mongo_decimal_value(const char *text);
  */
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 
-/* ------ How each function and operator of PostgreSQL looks in MongoDB ------ */
-
-/* One call of a function with a row. */
-typedef struct MongoCall
-{
-	const MongoScope *scope;
-	Node	   *node;			/* OpExpr or FuncExpr */
-	List	   *args;
-	Oid			collation;		/* that it uses */
-	const struct MongoExpressionRow *row;
-} MongoCall;
-
-/* How the digits of a result follow from those of the arguments. */
-typedef enum MongoDigitRule
-{
-	MONGO_DIGITS_UNKNOWN,		/* but for what the result's type tells */
-	MONGO_DIGITS_SAME,			/* as the first argument */
-	MONGO_DIGITS_INTEGER,		/* the first, rounded to an integer */
-	MONGO_DIGITS_SUM,			/* this and the next two: of two arguments */
-	MONGO_DIGITS_PRODUCT,
-	MONGO_DIGITS_REMAINDER
-} MongoDigitRule;
-
-/* What a row needs and gives, beside its template. */
-#define MONGO_ROW_RAW_ARGUMENTS	0x01	/* takes raw values */
-#define MONGO_ROW_RAW_RESULT	0x02	/* gives a raw value */
-#define MONGO_ROW_NULL_GUARD	0x04	/* is null where an argument is null,
-										 * which MongoDB's operator is not by
-										 * itself */
-#define MONGO_ROW_DIGITS		0x08	/* exact if the result's digits are
-										 * known to fit into a Decimal128 */
-#define MONGO_ROW_CHARACTERS	0x10	/* counts characters, which are
-										 * MongoDB's if the database is in
-										 * UTF-8 */
-#define MONGO_ROW_BYTEWISE		0x20	/* its collation must be deterministic */
-#define MONGO_ROW_C_COLLATION	0x40	/* its collation must be C */
-
-typedef struct MongoExpressionRow
-{
-	Oid			functions[8];	/* ended by InvalidOid */
-	const char *template;		/* of mongo_expand_template(); or NULL */
-	int			flags;
-	MongoDigitRule digits;
-
-	/* What a template cannot say: translates the whole call.  Or NULL. */
-	bool		(*translate) (const MongoCall *call, MongoValue *result);
-} MongoExpressionRow;
-
-/* The tables, each ended by a row without a function. */
-extern const MongoExpressionRow mongo_number_rows[];
-extern const MongoExpressionRow mongo_text_rows[];
-extern const MongoExpressionRow mongo_time_rows[];
-extern const MongoExpressionRow mongo_array_rows[];
-extern const MongoExpressionRow mongo_pattern_rows[];
-
 /* ------- "This field can be read by its column", in find's language ------- */
 
 /*

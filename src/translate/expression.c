@@ -26,15 +26,6 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
-static bool mongo_computed_value(const MongoTranslation *translation, Node *node,
-								 MongoValue *value);
-static bool mongo_field_value(MongoTranslation *translation, Node *node,
-							  MongoValue *value);
-static bool mongo_is_same_reading(Oid type, Oid relabelled);
-static bool mongo_local_value(const MongoScope *scope, Node *node, MongoValue *value);
-static bool mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value);
-static bool value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value);
-
 /* ------------------- How many digits a number can have -------------------- */
 
 static MongoDigits
@@ -119,267 +110,6 @@ digits_of_result(MongoDigitRule rule, MongoDigits a, MongoDigits b)
 	}
 }
 
-/* ----- SQL expressions as aggregation expressions of MongoDB, by node ----- */
-
-/* Parts of an expression within parts; of conditions too, see condition.c. */
-#define MAX_DEPTH	64
-
-/* MongoDB takes 200 levels of documents and arrays in a command. */
-#define MAX_BSON_DEPTH	120
-
-/* translate_arguments: in the form that the row asks for. */
-static bool
-translate_arguments(const MongoCall *call, MongoValue *arguments)
-{
-	MongoScope	scope = *call->scope;
-	ListCell   *cell;
-	int			i = 0;
-
-	scope.guarded = false;
-	if (list_length(call->args) > MONGO_MAX_ARGUMENTS)
-		return false;
-	foreach(cell, call->args)
-	{
-		MongoValue *argument = &arguments[i++];
-
-		if (!mongo_value_of_node(&scope, lfirst(cell), argument))
-			return false;
-		if (!(call->row->flags & MONGO_ROW_RAW_ARGUMENTS) &&
-			!mongo_normalize(&scope, argument))
-			return false;
-	}
-	return true;
-}
-
-const char *
-mongo_guard_template(const char *template, const MongoValue *arguments, int narguments)
-{
-	StringInfoData guards;
-	int			nguards = 0;
-
-	initStringInfo(&guards);
-	for (int i = 0; i < narguments; i++)
-	{
-		if (arguments[i].nullable)
-			appendStringInfo(&guards, "%s{$gt: [@%d, null]}", nguards++ > 0 ? ", " : "", i + 1);
-	}
-	return nguards == 0 ? template :
-		psprintf(nguards == 1 ? "{$cond: [%s, %s, null]}" : "{$cond: [{$and: [%s]}, %s, null]}",
-				 guards.data, template);
-}
-
-/* value_of_template: of a call whose row has one. */
-static bool
-value_of_template(const MongoCall *call, const char *template, MongoValue *value)
-{
-	const MongoExpressionRow *row = call->row;
-	MongoValue	arguments[MONGO_MAX_ARGUMENTS] = {{0}};
-	int			narguments = list_length(call->args);
-
-	if (!translate_arguments(call, arguments))
-		return false;
-	if (row->flags & MONGO_ROW_NULL_GUARD)
-		template = mongo_guard_template(template, arguments, narguments);
-	*value = mongo_result(template, arguments, narguments, exprType(call->node), false);
-	value->raw = (row->flags & MONGO_ROW_RAW_RESULT) != 0;
-	value->digits = digits_of_result(row->digits, arguments[0].digits, arguments[1].digits);
-	if ((row->flags & MONGO_ROW_DIGITS) && !mongo_digits_fit(value->digits) &&
-		!call->scope->guarded)
-		return false;
-	for (int i = 0; i < narguments; i++)
-	{
-		value->nullable |= arguments[i].nullable;
-		value->nan |= arguments[i].nan;
-		if (mongo_compares_text(arguments[i].type))
-			call->scope->translation->compares_text = true;
-	}
-	value->nan &= mongo_kind_of_type(value->type)->has_nan;
-
-	/* what floats make of infinities and zeros */
-	if (value->type == FLOAT8OID)
-		value->nan = true;
-	return true;
-}
-
-static bool
-translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
-			   MongoValue *value)
-{
-	MongoCall	call = {
-		.scope = scope, .node = node, .args = args,
-		.collation = exprInputCollation(node), .row = mongo_expression_row(function)
-	};
-
-	if (call.row == NULL ||
-		((call.row->flags & MONGO_ROW_CHARACTERS) && GetDatabaseEncoding() != PG_UTF8) ||
-		!mongo_collation_suits(call.collation, call.row->flags))
-		return false;
-	if (call.row->translate != NULL)
-		return call.row->translate(&call, value);
-	return value_of_template(&call, call.row->template, value);
-}
-
-static bool
-translate_operator(const MongoScope *scope, OpExpr *node, MongoValue *value)
-{
-	int			strategy = mongo_comparison_strategy(node->opno);
-
-	if (strategy != 0 && list_length(node->args) == 2)
-		return mongo_compare(scope, strategy, linitial(node->args), lsecond(node->args),
-							 node->inputcollid, value);
-	return translate_call(scope, (Node *) node, get_opcode(node->opno), node->args, value);
-}
-
-static bool
-translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	switch (nodeTag(node))
-	{
-		case T_OpExpr:
-			return translate_operator(scope, (OpExpr *) node, value);
-		case T_FuncExpr:
-			return translate_call(scope, node, ((FuncExpr *) node)->funcid,
-								  ((FuncExpr *) node)->args, value);
-		case T_RelabelType:
-			return mongo_is_same_reading(exprType((Node *) ((RelabelType *) node)->arg),
-										 exprType(node)) &&
-				mongo_value_of_node(scope, (Node *) ((RelabelType *) node)->arg, value);
-		case T_BoolExpr:
-			return value_of_boolean(scope, (BoolExpr *) node, value);
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_DistinctExpr:
-			return mongo_test_of_node(scope, node, true, value);
-		case T_CoerceViaIO:
-			return mongo_text_cast(scope, (CoerceViaIO *) node, value);
-		case T_ScalarArrayOpExpr:
-			return mongo_array_comparison(scope, (ScalarArrayOpExpr *) node, value);
-		case T_SubscriptingRef:
-			return mongo_array_element(scope, (SubscriptingRef *) node, value);
-		case T_CaseExpr:
-		case T_CoalesceExpr:
-		case T_NullIfExpr:
-		case T_MinMaxExpr:
-			return mongo_choice_of_node(scope, node, value);
-		default:
-			return false;
-	}
-}
-
-static bool
-translate_node(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	memset(value, 0, sizeof(*value));
-	if (mongo_computed_value(scope->translation, node, value) ||
-		mongo_field_value(scope->translation, node, value))
-		return true;
-	if (mongo_is_local_value(scope->translation, node))
-		return mongo_local_value(scope, node, value);
-	return translate_by_tag(scope, node, value);
-}
-
-/* is_too_deep: for MongoDB's parser, stages around it included. */
-static bool
-is_too_deep(const bson_iter_t *parent, int depth)
-{
-	bson_iter_t child;
-
-	if (depth > MAX_BSON_DEPTH)
-		return true;
-	if (!bson_iter_recurse(parent, &child))
-		return false;
-	while (bson_iter_next(&child))
-	{
-		if ((BSON_ITER_HOLDS_DOCUMENT(&child) || BSON_ITER_HOLDS_ARRAY(&child)) &&
-			is_too_deep(&child, depth + 1))
-			return true;
-	}
-	return false;
-}
-
-bool
-mongo_is_too_deep(const bson_t *document)
-{
-	bson_iter_t element;
-
-	if (!bson_iter_init(&element, document))
-		return true;
-	while (bson_iter_next(&element))
-	{
-		if ((BSON_ITER_HOLDS_DOCUMENT(&element) || BSON_ITER_HOLDS_ARRAY(&element)) &&
-			is_too_deep(&element, 0))
-			return true;
-	}
-	return false;
-}
-
-bool
-mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	bool		result;
-
-	if (!scope->translation->use_expressions || scope->translation->depth >= MAX_DEPTH)
-		return false;
-	scope->translation->depth++;
-	result = translate_node(scope, node, value);
-	scope->translation->depth--;
-	if (result && !value->digits.known)
-		value->digits = digits_of_type(value->type, exprTypmod(node));
-	return result && value->expression->len <= MONGO_LARGEST_MATCH &&
-		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
-}
-
-bool
-mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
-{
-	bool		result;
-
-	if (scope->translation->depth >= MAX_DEPTH)
-		return false;
-	scope->translation->depth++;
-	result = mongo_logic_test(scope, node, wanted, value);
-	scope->translation->depth--;
-	return result &&
-		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
-}
-
-bool
-mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
-{
-	return mongo_value_of_node(scope, node, value) && mongo_normalize(scope, value);
-}
-
-/* finish gives the expression, unless it failed. */
-static bson_t *
-finish(MongoTranslation *translation, MongoMark before, bool shippable,
-	   const MongoValue *value)
-{
-	if (shippable)
-		return value->expression;
-	mongo_return_to(translation, before);
-	return NULL;
-}
-
-bson_t *
-mongo_translate_expression(MongoTranslation *translation, Node *node)
-{
-	MongoScope	scope = {translation, .scale = true};
-	MongoMark	before = mongo_mark(translation);
-	MongoValue	value;
-
-	return finish(translation, before, mongo_value_of_node(&scope, node, &value), &value);
-}
-
-bson_t *
-mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted)
-{
-	MongoScope	scope = {.translation = translation};
-	MongoMark	before = mongo_mark(translation);
-	MongoValue	value;
-
-	return finish(translation, before, mongo_test_of_node(&scope, node, wanted, &value), &value);
-}
-
 /*-------------------------------------------------------------------------
  * The leaves of aggregation expressions: fields, constants, variables, and what
  * earlier stages have computed.
@@ -423,9 +153,9 @@ set_reference(MongoValue *value, const char *format, const char *name, Node *nod
 	value->nan = mongo_kind_of_type(value->type)->has_nan;
 }
 
-/* mongo_computed_value: what an earlier stage has computed. */
+/* computed_value: what an earlier stage has computed. */
 static bool
-mongo_computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
+computed_value(const MongoTranslation *translation, Node *node, MongoValue *value)
 {
 	ListCell   *cell;
 
@@ -443,9 +173,9 @@ mongo_computed_value(const MongoTranslation *translation, Node *node, MongoValue
 	return false;
 }
 
-/* mongo_is_same_reading: do the two types make the same of a document's value? */
+/* is_same_reading: do the two types make the same of a document's value? */
 static bool
-mongo_is_same_reading(Oid type, Oid relabelled)
+is_same_reading(Oid type, Oid relabelled)
 {
 	return type == relabelled ||
 		((type == TEXTOID || type == VARCHAROID) &&
@@ -453,14 +183,14 @@ mongo_is_same_reading(Oid type, Oid relabelled)
 }
 
 static bool
-mongo_field_value(MongoTranslation *translation, Node *node, MongoValue *value)
+value_of_field(MongoTranslation *translation, Node *node, MongoValue *value)
 {
 	MongoField	field;
 
 	if (mongo_column_of_node(translation->columns, node, &field) == NULL ||
 		field.columns->type_mismatch != MONGO_TYPE_MISMATCH_ERROR ||
 		field.type != field.operator_type ||
-		!mongo_is_same_reading(field.type, exprType(node)) ||
+		!is_same_reading(field.type, exprType(node)) ||
 		!mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
 		return false;
 	set_reference(value, "$%s", field.path, node);
@@ -511,7 +241,7 @@ mongo_variable(const MongoScope *scope, Node *node, MongoValue *value)
 }
 
 static bool
-mongo_local_value(const MongoScope *scope, Node *node, MongoValue *value)
+local_value(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	if (IsA(node, Const))
 		return mongo_type_is_writable(exprType(node)) &&
@@ -836,8 +566,8 @@ mongo_find_row(const MongoExpressionRow *rows, Oid function)
 	return NULL;
 }
 
-const MongoExpressionRow *
-mongo_expression_row(Oid function)
+static const MongoExpressionRow *
+expression_row(Oid function)
 {
 	const MongoExpressionRow *row = NULL;
 
@@ -950,23 +680,9 @@ test_of_truth(const MongoScope *scope, BooleanTest *node, bool wanted, MongoValu
 	return true;
 }
 
-/* IS [NOT] DISTINCT FROM; never NULL itself */
+/* logic_test: boolean logic, of mongo_test_of_node(). */
 static bool
-test_of_distinct(const MongoScope *scope, DistinctExpr *node, bool wanted,
-				 MongoValue *value)
-{
-	MongoValue	same;
-
-	/* the operator is that of equality; two NULLs are the same as well */
-	if (!mongo_same(scope, node->opno, node->args, node->inputcollid, &same))
-		return false;
-	*value = mongo_result(wanted ? "{$not: [@1]}" : "@1", &same, 1, BOOLOID, false);
-	return true;
-}
-
-/* mongo_logic_test: boolean logic, of mongo_test_of_node(). */
-static bool
-mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
+logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
 {
 	MongoValue	truth;
 	int			strategy;
@@ -981,7 +697,7 @@ mongo_logic_test(const MongoScope *scope, Node *node, bool wanted, MongoValue *v
 		case T_BooleanTest:
 			return test_of_truth(scope, (BooleanTest *) node, wanted, value);
 		case T_DistinctExpr:
-			return test_of_distinct(scope, (DistinctExpr *) node, wanted, value);
+			return mongo_distinct_test(scope, (DistinctExpr *) node, wanted, value);
 		case T_OpExpr:
 			strategy = mongo_comparison_strategy(operator->opno);
 			if (strategy == 0)
@@ -1016,4 +732,245 @@ value_of_boolean(const MongoScope *scope, BoolExpr *node, MongoValue *value)
 	*value = mongo_result("{$cond: [@1, true, {$cond: [@2, false, null]}]}", tests, 2, BOOLOID,
 						  true);
 	return true;
+}
+
+/* ----- SQL expressions as aggregation expressions of MongoDB, by node ----- */
+
+/* Parts of an expression within parts; of conditions too, see condition.c. */
+#define MAX_DEPTH	64
+
+/* MongoDB takes 200 levels of documents and arrays in a command. */
+#define MAX_BSON_DEPTH	120
+
+/* translate_arguments: in the form that the row asks for. */
+static bool
+translate_arguments(const MongoCall *call, MongoValue *arguments)
+{
+	MongoScope	scope = *call->scope;
+	ListCell   *cell;
+	int			i = 0;
+
+	scope.guarded = false;
+	if (list_length(call->args) > MONGO_MAX_ARGUMENTS)
+		return false;
+	foreach(cell, call->args)
+	{
+		MongoValue *argument = &arguments[i++];
+
+		if (!mongo_value_of_node(&scope, lfirst(cell), argument))
+			return false;
+		if (!(call->row->flags & MONGO_ROW_RAW_ARGUMENTS) &&
+			!mongo_normalize(&scope, argument))
+			return false;
+	}
+	return true;
+}
+
+const char *
+mongo_guard_template(const char *template, const MongoValue *arguments, int narguments)
+{
+	StringInfoData guards;
+	int			nguards = 0;
+
+	initStringInfo(&guards);
+	for (int i = 0; i < narguments; i++)
+	{
+		if (arguments[i].nullable)
+			appendStringInfo(&guards, "%s{$gt: [@%d, null]}", nguards++ > 0 ? ", " : "", i + 1);
+	}
+	return nguards == 0 ? template :
+		psprintf(nguards == 1 ? "{$cond: [%s, %s, null]}" : "{$cond: [{$and: [%s]}, %s, null]}",
+				 guards.data, template);
+}
+
+/* value_of_template: of a call whose row has one. */
+static bool
+value_of_template(const MongoCall *call, const char *template, MongoValue *value)
+{
+	const MongoExpressionRow *row = call->row;
+	MongoValue	arguments[MONGO_MAX_ARGUMENTS] = {{0}};
+	int			narguments = list_length(call->args);
+
+	if (!translate_arguments(call, arguments))
+		return false;
+	if (row->flags & MONGO_ROW_NULL_GUARD)
+		template = mongo_guard_template(template, arguments, narguments);
+	*value = mongo_result(template, arguments, narguments, exprType(call->node), false);
+	value->raw = (row->flags & MONGO_ROW_RAW_RESULT) != 0;
+	value->digits = digits_of_result(row->digits, arguments[0].digits, arguments[1].digits);
+	if (row->digits >= MONGO_DIGITS_SUM && !mongo_digits_fit(value->digits) &&
+		!call->scope->guarded)
+		return false;
+	for (int i = 0; i < narguments; i++)
+	{
+		value->nullable |= arguments[i].nullable;
+		value->nan |= arguments[i].nan;
+		if (mongo_compares_text(arguments[i].type))
+			call->scope->translation->compares_text = true;
+	}
+	value->nan &= mongo_kind_of_type(value->type)->has_nan;
+
+	/* what floats make of infinities and zeros */
+	if (value->type == FLOAT8OID)
+		value->nan = true;
+	return true;
+}
+
+static bool
+translate_call(const MongoScope *scope, Node *node, Oid function, List *args,
+			   MongoValue *value)
+{
+	MongoCall	call = {
+		.scope = scope, .node = node, .args = args,
+		.collation = exprInputCollation(node), .row = expression_row(function)
+	};
+
+	if (call.row == NULL ||
+		((call.row->flags & MONGO_ROW_CHARACTERS) && GetDatabaseEncoding() != PG_UTF8) ||
+		!mongo_collation_suits(call.collation, call.row->flags))
+		return false;
+	if (call.row->translate != NULL)
+		return call.row->translate(&call, value);
+	return value_of_template(&call, call.row->template, value);
+}
+
+static bool
+translate_by_tag(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	OpExpr	   *operator = (OpExpr *) node;
+	int			strategy;
+
+	switch (nodeTag(node))
+	{
+		case T_OpExpr:
+			strategy = mongo_comparison_strategy(operator->opno);
+			return strategy != 0 ?
+				mongo_compare(scope, strategy, linitial(operator->args), lsecond(operator->args),
+							  operator->inputcollid, value) :
+				translate_call(scope, node, get_opcode(operator->opno), operator->args, value);
+		case T_FuncExpr:
+			return translate_call(scope, node, ((FuncExpr *) node)->funcid,
+								  ((FuncExpr *) node)->args, value);
+		case T_RelabelType:
+			return is_same_reading(exprType((Node *) ((RelabelType *) node)->arg),
+								   exprType(node)) &&
+				mongo_value_of_node(scope, (Node *) ((RelabelType *) node)->arg, value);
+		case T_BoolExpr:
+			return value_of_boolean(scope, (BoolExpr *) node, value);
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_DistinctExpr:
+			return mongo_test_of_node(scope, node, true, value);
+		case T_CoerceViaIO:
+			return mongo_text_cast(scope, (CoerceViaIO *) node, value);
+		case T_ScalarArrayOpExpr:
+			return mongo_array_comparison(scope, (ScalarArrayOpExpr *) node, value);
+		case T_SubscriptingRef:
+			return mongo_array_element(scope, (SubscriptingRef *) node, value);
+		case T_CaseExpr:
+		case T_CoalesceExpr:
+		case T_NullIfExpr:
+		case T_MinMaxExpr:
+			return mongo_choice_of_node(scope, node, value);
+		default:
+			return false;
+	}
+}
+
+static bool
+translate_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	memset(value, 0, sizeof(*value));
+	if (computed_value(scope->translation, node, value) ||
+		value_of_field(scope->translation, node, value))
+		return true;
+	if (mongo_is_local_value(scope->translation, node))
+		return local_value(scope, node, value);
+	return translate_by_tag(scope, node, value);
+}
+
+/* is_too_deep: are there members with so many levels below that MongoDB's parser fails? */
+static bool
+is_too_deep(bson_iter_t *members, int depth)
+{
+	bson_iter_t children;
+
+	while (bson_iter_next(members))
+	{
+		if ((BSON_ITER_HOLDS_DOCUMENT(members) || BSON_ITER_HOLDS_ARRAY(members)) &&
+			(depth > MAX_BSON_DEPTH ||
+			 (bson_iter_recurse(members, &children) && is_too_deep(&children, depth + 1))))
+			return true;
+	}
+	return false;
+}
+
+bool
+mongo_is_too_deep(const bson_t *document)
+{
+	bson_iter_t members;
+
+	return !bson_iter_init(&members, document) || is_too_deep(&members, 0);
+}
+
+bool
+mongo_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	bool		result;
+
+	if (!scope->translation->use_expressions || scope->translation->depth >= MAX_DEPTH)
+		return false;
+	scope->translation->depth++;
+	result = translate_node(scope, node, value);
+	scope->translation->depth--;
+	if (result && !value->digits.known)
+		value->digits = digits_of_type(value->type, exprTypmod(node));
+	return result && value->expression->len <= MONGO_LARGEST_MATCH &&
+		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
+}
+
+bool
+mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted, MongoValue *value)
+{
+	bool		result;
+
+	if (scope->translation->depth >= MAX_DEPTH)
+		return false;
+	scope->translation->depth++;
+	result = logic_test(scope, node, wanted, value);
+	scope->translation->depth--;
+	return result &&
+		(scope->translation->depth > 0 || !mongo_is_too_deep(value->expression));
+}
+
+bool
+mongo_normal_value_of_node(const MongoScope *scope, Node *node, MongoValue *value)
+{
+	return mongo_value_of_node(scope, node, value) && mongo_normalize(scope, value);
+}
+
+bson_t *
+mongo_translate_expression(MongoTranslation *translation, Node *node)
+{
+	MongoScope	scope = {translation, .scale = true};
+	MongoMark	before = mongo_mark(translation);
+	MongoValue	value;
+
+	if (mongo_value_of_node(&scope, node, &value))
+		return value.expression;
+	mongo_return_to(translation, before);
+	return NULL;
+}
+
+bson_t *
+mongo_translate_test(MongoTranslation *translation, Node *node, bool wanted)
+{
+	MongoScope	scope = {.translation = translation};
+	MongoMark	before = mongo_mark(translation);
+	MongoValue	value;
+
+	if (mongo_test_of_node(&scope, node, wanted, &value))
+		return value.expression;
+	mongo_return_to(translation, before);
+	return NULL;
 }

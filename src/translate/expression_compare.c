@@ -306,16 +306,17 @@ mongo_compare_test(const MongoScope *scope, int strategy, Node *left, Node *righ
 }
 
 bool
-mongo_same(const MongoScope *scope, Oid operator, List *args, Oid collation,
-		   MongoValue *value)
+mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted, MongoValue *value)
 {
 	Operands	operands;
 
-	if (mongo_comparison_strategy(operator) != BTEqualStrategyNumber ||
-		!find_operands(scope, BTEqualStrategyNumber, linitial(args), lsecond(args),
-					   collation, &operands))
+	/* the operator is "="; two NULLs are the same as well */
+	if (mongo_comparison_strategy(node->opno) != BTEqualStrategyNumber ||
+		!find_operands(scope, BTEqualStrategyNumber, linitial(node->args), lsecond(node->args),
+					   node->inputcollid, &operands))
 		return false;
-	*value = mongo_result("{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}",
+	*value = mongo_result(wanted ? "{$ne: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}" :
+						  "{$eq: [{$ifNull: [@1, null]}, {$ifNull: [@2, null]}]}",
 						  &operands.values[operands.values[2].expression != NULL ? 2 : 0], 2,
 						  BOOLOID, false);
 	return true;

@@ -75,7 +75,6 @@ static bool translate_to_char(const MongoCall *call, MongoValue *result);
 	"{$toLong: {$add: [@1, {$cond: [{$lt: [@1, 0]}, {$toDecimal: '-0.5'}, {$toDecimal: '0.5'}]}]}}"
 
 #define RAW		MONGO_ROW_RAW_ARGUMENTS | MONGO_ROW_RAW_RESULT
-#define DIGITS	MONGO_ROW_DIGITS
 
 /* round() and trunc() to a constant number of decimals, and casts to numeric(precision, scale) */
 static bool
@@ -164,13 +163,12 @@ const MongoExpressionRow mongo_number_rows[] =
 	{{F_SIGN_FLOAT8}, SIGN_FLOAT, .flags = MONGO_ROW_NULL_GUARD},
 
 	/* numeric */
-	{{F_NUMERIC_ADD}, ADD, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
-	{{F_NUMERIC_SUB}, SUBTRACT, .flags = DIGITS, .digits = MONGO_DIGITS_SUM},
-	{{F_NUMERIC_MUL}, MULTIPLY, .flags = DIGITS, .digits = MONGO_DIGITS_PRODUCT},
-	{{F_NUMERIC_MOD, F_MOD_NUMERIC_NUMERIC}, REMAINDER_NUMERIC, .flags = DIGITS,
-	.digits = MONGO_DIGITS_REMAINDER},
+	{{F_NUMERIC_ADD}, ADD, .digits = MONGO_DIGITS_SUM},
+	{{F_NUMERIC_SUB}, SUBTRACT, .digits = MONGO_DIGITS_SUM},
+	{{F_NUMERIC_MUL}, MULTIPLY, .digits = MONGO_DIGITS_PRODUCT},
+	{{F_NUMERIC_MOD, F_MOD_NUMERIC_NUMERIC}, REMAINDER_NUMERIC, .digits = MONGO_DIGITS_REMAINDER},
 	{{F_NUMERIC_UMINUS}, NEGATE, .digits = MONGO_DIGITS_SAME},
-	{{F_NUMERIC_UPLUS}, .template = "@1", .digits = MONGO_DIGITS_SAME},
+	{{F_NUMERIC_UPLUS}, "@1", .digits = MONGO_DIGITS_SAME},
 	{{F_NUMERIC_ABS, F_ABS_NUMERIC}, ABSOLUTE, .digits = MONGO_DIGITS_SAME},
 	{{F_CEIL_NUMERIC, F_CEILING_NUMERIC}, UNLESS_INFINITE("$ceil"), .digits = MONGO_DIGITS_INTEGER},
 	{{F_FLOOR_NUMERIC}, UNLESS_INFINITE("$floor"), .digits = MONGO_DIGITS_INTEGER},
@@ -608,7 +606,8 @@ typedef struct Token
 {
 	const char *upper;
 	const char *lower;
-	const char *format;			/* of $dateToString, or a letter to be replaced */
+	const char *format;			/* of $dateToString, or a letter to be
+								 * replaced */
 	const char *longer;			/* after it, it would be another pattern */
 } Token;
 

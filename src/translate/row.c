@@ -143,9 +143,9 @@ column_error_context(void *arg)
 	errcontext("column \"%s\"", (const char *) arg);
 }
 
-/* may_be_objectid: does a column store such a value as an ObjectId where it is one? */
+/* stores_objectids: does a column store such a value as an ObjectId where it is one? */
 static bool
-may_be_objectid(const char *path, Oid base)
+stores_objectids(const char *path, Oid base)
 {
 	return base == NAMEOID || (strcmp(path, ID_KEY) == 0 &&
 							   (base == TEXTOID || base == VARCHAROID || base == BPCHAROID ||
@@ -164,7 +164,7 @@ mongo_append_column_value(bson_t *document, const char *key, const char *path,
 	error_context_stack = &callback;
 	if (bson_type != BSON_TYPE_EOD)
 		mongo_append_declared(document, key, value, typid, attribute->atttypmod, bson_type);
-	else if (!may_be_objectid(path, base) || !mongo_append_objectid(document, key, value, base))
+	else if (!stores_objectids(path, base) || !mongo_append_objectid(document, key, value, base))
 		mongo_append_datum(document, key, -1, value, false, typid, attribute->atttypmod);
 	error_context_stack = callback.previous;
 }

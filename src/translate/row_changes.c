@@ -93,9 +93,9 @@ differences(const bson_iter_t *old, const bson_iter_t *new)
 	return result;
 }
 
-/* find_member: go to the member if it is there, further on, as both are in one order. */
+/* move_to_member: go to the member if it is there, further on, as both are in one order. */
 static bool
-find_member(bson_iter_t *at, const char *key)
+move_to_member(bson_iter_t *at, const char *key)
 {
 	bson_iter_t found = *at;
 
@@ -113,7 +113,7 @@ next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 	{
 		CHECK_FOR_INTERRUPTS();
 		at->has_new = true;
-		at->has_old = find_member(&at->old, bson_iter_key(&at->new));
+		at->has_old = move_to_member(&at->old, bson_iter_key(&at->new));
 		if (!at->has_old || !is_same(&at->old, &at->new))
 			return true;
 		at->same++;
@@ -126,7 +126,7 @@ next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 	while (bson_iter_next(&at->old))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!find_member(&at->new, bson_iter_key(&at->old)))
+		if (!move_to_member(&at->new, bson_iter_key(&at->old)))
 			return true;
 	}
 	return false;

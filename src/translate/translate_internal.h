@@ -21,6 +21,61 @@
  *-------------------------------------------------------------------------
  */
 
+/* ------ How each function and operator of PostgreSQL looks in MongoDB ------ */
+
+/* One call of a function with a row. */
+typedef struct MongoCall
+{
+	const MongoScope *scope;
+	Node	   *node;			/* OpExpr or FuncExpr */
+	List	   *args;
+	Oid			collation;		/* that it uses */
+	const struct MongoExpressionRow *row;
+} MongoCall;
+
+/* How the digits of a result follow from those of the arguments. */
+typedef enum MongoDigitRule
+{
+	MONGO_DIGITS_UNKNOWN,		/* but for what the result's type tells */
+	MONGO_DIGITS_SAME,			/* as the first argument */
+	MONGO_DIGITS_INTEGER,		/* the first, rounded to an integer */
+	MONGO_DIGITS_SUM,			/* this and the next two: of two arguments,
+								 * and exact only if they fit into a
+								 * Decimal128 */
+	MONGO_DIGITS_PRODUCT,
+	MONGO_DIGITS_REMAINDER
+} MongoDigitRule;
+
+/* What a row needs and gives, beside its template. */
+#define MONGO_ROW_RAW_ARGUMENTS	0x01	/* takes raw values */
+#define MONGO_ROW_RAW_RESULT	0x02	/* gives a raw value */
+#define MONGO_ROW_NULL_GUARD	0x04	/* is null where an argument is null,
+										 * which MongoDB's operator is not by
+										 * itself */
+#define MONGO_ROW_CHARACTERS	0x10	/* counts characters, which are
+										 * MongoDB's if the database is in
+										 * UTF-8 */
+#define MONGO_ROW_BYTEWISE		0x20	/* its collation must be deterministic */
+#define MONGO_ROW_C_COLLATION	0x40	/* its collation must be C */
+
+typedef struct MongoExpressionRow
+{
+	Oid			functions[8];	/* ended by InvalidOid */
+	const char *template;		/* of mongo_expand_template(); or NULL */
+	int			flags;
+	MongoDigitRule digits;
+
+	/* What a template cannot say: translates the whole call.  Or NULL. */
+	bool		(*translate) (const MongoCall *call, MongoValue *result);
+} MongoExpressionRow;
+
+/* The tables, each ended by a row without a function. */
+extern const MongoExpressionRow mongo_number_rows[];
+extern const MongoExpressionRow mongo_text_rows[];
+extern const MongoExpressionRow mongo_time_rows[];
+extern const MongoExpressionRow mongo_array_rows[];
+extern const MongoExpressionRow mongo_pattern_rows[];
+
 /*
  * Parts of mongo_value_of_node(), by kinds of nodes: CASE and its like; casts by way of
  * text; = ANY and <> ALL.
@@ -48,9 +103,8 @@ mongo_inner_scope(const MongoScope *scope)
 	};
 }
 
-/* mongo_find_row, mongo_expression_row: of a function, in one table or in any; NULL: none. */
+/* mongo_find_row: of a function in one table; NULL if it has none. */
 extern const MongoExpressionRow *mongo_find_row(const MongoExpressionRow *rows, Oid function);
-extern const MongoExpressionRow *mongo_expression_row(Oid function);
 
 /*
  * mongo_rescale
@@ -84,9 +138,9 @@ extern bool mongo_variable(const MongoScope *scope, Node *node, MongoValue *valu
 /* mongo_literal: a constant; false when it has no BSON form that is the same value. */
 extern bool mongo_literal(const Const *constant, MongoValue *value);
 
-/* mongo_same: not IS DISTINCT FROM, a boolean that is never null; 'operator' is "=". */
-extern bool mongo_same(const MongoScope *scope, Oid operator, List *args,
-					   Oid collation, MongoValue *value);
+/* mongo_distinct_test: IS DISTINCT FROM, as mongo_test_of_node(). */
+extern bool mongo_distinct_test(const MongoScope *scope, DistinctExpr *node, bool wanted,
+								MongoValue *value);
 
 /*
  * mongo_compare
