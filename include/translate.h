@@ -82,22 +82,8 @@ extern const char *mongo_unused_field(MongoColumns *columns, const char *name);
 /* A field of the documents, as an expression over the table names it. */
 typedef struct MongoField
 {
-	MongoColumns *columns;		/* of its table */
+	MongoColumns *columns;		/* of its table; NULL in a plan */
 	const char *path;			/* in the document, with the table's prefix */
-	Oid			type;			/* of its row in comparison.c, or a domain
-								 * over it */
-	int32		typmod;			/* of the type below the domain */
-	Oid			operator_type;	/* whose operators compare it */
-	bson_type_t bson_type;		/* the one it is declared to have, or
-								 * BSON_TYPE_EOD, see convert.h */
-	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
-	bool		unindexed;		/* no index is to be thought of, says the user */
-	int			element;		/* of an array of 'type': MONGO_ANY_ELEMENT of
-								 * translate.h, or which, counted from 1; 0:
-								 * the field itself */
-	Oid			cast_type;		/* of the text of json, or json: what it is
-								 * cast to; InvalidOid: nothing */
-	int			wrapper;		/* a MongoJsonWrapper of translate.h */
 
 	/* where it is what clocks show, see translate_internal.h */
 	const char *zone;			/* of the clocks: a name, "" for the
@@ -105,6 +91,21 @@ typedef struct MongoField
 	const char *result_zone;	/* in which that time is an instant again, or
 								 * NULL */
 	int			clock_unit;		/* what of the time: an enum of local_time.c */
+
+	Oid			type;			/* of its row in comparison.c, or a domain
+								 * over it */
+	int32		typmod;			/* of the type below the domain */
+	Oid			operator_type;	/* whose operators compare it */
+	bson_type_t bson_type;		/* the one it is declared to have, or
+								 * BSON_TYPE_EOD, see convert.h */
+	int			element;		/* of an array of 'type': MONGO_ANY_ELEMENT of
+								 * translate.h, or which, counted from 1; 0:
+								 * the field itself */
+	Oid			cast_type;		/* of the text of json, or json: what it is
+								 * cast to; InvalidOid: nothing */
+	int			wrapper;		/* a MongoJsonWrapper of translate.h */
+	int			index_uses;		/* MONGO_INDEX_*: of indexes that lead with it */
+	bool		unindexed;		/* no index is to be thought of, says the user */
 } MongoField;
 
 /*
@@ -281,17 +282,7 @@ typedef enum MongoPredicateForm
 
 typedef struct MongoPredicate
 {
-	const char *path;			/* of the field, never NULL */
-	const char *zone;			/* this and the next two as in MongoField */
-	const char *result_zone;
-	int			clock_unit;
-	int			element;		/* as in MongoField */
-	int			wrapper;		/* as in MongoField */
-	Oid			column_type;	/* as declared, or of the elements; domains
-								 * included */
-	int32		column_typmod;	/* or of cast_type */
-	bson_type_t bson_type;		/* as in MongoField */
-	Oid			cast_type;		/* as in MongoField */
+	MongoField	field;
 	Oid			json_test;		/* jsonb's operator @> or ?, that 'value' is
 								 * to the right of; InvalidOid: a comparison */
 	Oid			collation;		/* of the comparison */

@@ -44,7 +44,7 @@ static MongoMatch
 append_lower_bound(const MongoPredicate *predicate, const char *operator, double bound,
 				   bson_t *match)
 {
-	const char *path = predicate->path;
+	const char *path = predicate->field.path;
 
 	if (predicate->without_nan)
 		bson_append_condition(match, path, operator, bson_double(bound));
@@ -88,7 +88,7 @@ integer_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 static MongoMatch
 integer_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
+	bson_append_condition(match, predicate->field.path, mongo_find_operators[predicate->strategy],
 						  integer_value(predicate, value));
 	return MONGO_MATCH_SOME;
 }
@@ -118,7 +118,7 @@ float_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 static MongoMatch
 float_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	const char *path = predicate->path;
+	const char *path = predicate->field.path;
 	double		bound = float_value(predicate->value_type, value);
 	const char *operator = mongo_find_operators[predicate->strategy];
 
@@ -173,7 +173,7 @@ numeric_bounds(const MongoPredicate *predicate, Numeric value,
 	int			precision;
 	int			scale;
 
-	if (mongo_numeric_typmod(predicate->column_typmod, &precision, &scale))
+	if (mongo_numeric_typmod(predicate->field.typmod, &precision, &scale))
 		slack += pow(10.0, -scale);
 
 	/* beyond double's range there may still be Decimal128 values */
@@ -187,14 +187,14 @@ append_widened(const MongoPredicate *predicate, bson_value_t low, bson_value_t h
 			   bson_t *match)
 {
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-		return append_not_null(match, predicate->path);
+		return append_not_null(match, predicate->field.path);
 	if (predicate->strategy == BTEqualStrategyNumber)
-		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->path),
+		bson_append_template(match, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->field.path),
 							 low, high);
 	else if (mongo_is_upper_bound(predicate->strategy))
-		bson_append_condition(match, predicate->path, "$lte", high);
+		bson_append_condition(match, predicate->field.path, "$lte", high);
 	else
-		bson_append_condition(match, predicate->path, "$gte", low);
+		bson_append_condition(match, predicate->field.path, "$gte", low);
 	return MONGO_MATCH_SOME;
 }
 
@@ -210,7 +210,7 @@ numeric_range(const MongoPredicate *predicate, Datum datum, bson_t *match)
 	double		high;
 
 	if (numeric_is_nan(value) || numeric_is_inf(value))
-		return append_not_null(match, predicate->path);
+		return append_not_null(match, predicate->field.path);
 
 	numeric_bounds(predicate, value, &low, &high);
 	if (mongo_asks_for_order(predicate->strategy) && !mongo_is_upper_bound(predicate->strategy))
@@ -250,7 +250,7 @@ objectid_points(const MongoPredicate *predicate pg_attribute_unused(), Datum val
 static MongoMatch
 objectid_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	bson_append_condition(match, predicate->path, mongo_find_operators[predicate->strategy],
+	bson_append_condition(match, predicate->field.path, mongo_find_operators[predicate->strategy],
 						  bson_oid((const bson_oid_t *) DatumGetPointer(value)));
 	return MONGO_MATCH_SOME;
 }
@@ -265,24 +265,24 @@ append_infinite_date_range(const MongoPredicate *predicate, bool is_positive,
 						   bson_t *match)
 {
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
-		return append_not_null(match, predicate->path);
+		return append_not_null(match, predicate->field.path);
 	if (predicate->strategy == BTEqualStrategyNumber ||
 		mongo_is_upper_bound(predicate->strategy) != is_positive)
-		return mongo_append_nothing(match, predicate->path);
+		return mongo_append_nothing(match, predicate->field.path);
 
-	bson_append_condition(match, predicate->path, "$type", bson_utf8("date"));
+	bson_append_condition(match, predicate->field.path, "$type", bson_utf8("date"));
 	return MONGO_MATCH_SOME;
 }
 
 bool
 mongo_depends_on_time_zone(const MongoPredicate *predicate)
 {
-	if ((predicate->zone != NULL && predicate->zone[0] == '\0') ||
-		(predicate->result_zone != NULL && predicate->result_zone[0] == '\0'))
+	if ((predicate->field.zone != NULL && predicate->field.zone[0] == '\0') ||
+		(predicate->field.result_zone != NULL && predicate->field.result_zone[0] == '\0'))
 		return true;
 	return mongo_kind_of_type(predicate->value_type)->class == MONGO_KIND_TIMESTAMP &&
-		mongo_type_kind(OidIsValid(predicate->cast_type) ? predicate->cast_type :
-						getBaseType(predicate->column_type)) == MONGO_KIND_TIMESTAMPTZ;
+		mongo_type_kind(OidIsValid(predicate->field.cast_type) ? predicate->field.cast_type :
+						getBaseType(predicate->field.type)) == MONGO_KIND_TIMESTAMPTZ;
 }
 
 /* What no timestamp can be is above or below all of them, as infinity is. */
@@ -340,7 +340,7 @@ timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 		strategy = BTGreaterStrategyNumber;
 	else if (!exact && strategy == BTLessStrategyNumber)
 		strategy = BTLessEqualStrategyNumber;
-	bson_append_condition(match, predicate->path, mongo_find_operators[strategy],
+	bson_append_condition(match, predicate->field.path, mongo_find_operators[strategy],
 						  bson_date(millis));
 	return MONGO_MATCH_SOME;
 }
@@ -357,7 +357,7 @@ rounded_timestamp_range(const MongoPredicate *predicate, Datum value, bson_t *ma
 {
 	/* the most that a column of this precision rounds by, in milliseconds */
 	static const int64 read_errors[DATE_DECIMALS] = {500, 50, 5};
-	int64		slack = read_errors[predicate->column_typmod];
+	int64		slack = read_errors[predicate->field.typmod];
 	Timestamp	timestamp = timestamp_value(predicate, value);
 	int64		millis;
 
@@ -374,7 +374,7 @@ static MongoMatch
 append_day_range(const MongoPredicate *predicate, int strategy, DateADT date,
 				 bson_t *match)
 {
-	const char *path = predicate->path;
+	const char *path = predicate->field.path;
 	bson_value_t start;
 	bson_value_t end;
 
@@ -422,9 +422,9 @@ date_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	switch (predicate->strategy)
 	{
 		case BTEqualStrategyNumber:
-			return mongo_append_nothing(match, predicate->path);
+			return mongo_append_nothing(match, predicate->field.path);
 		case MONGO_STRATEGY_NOT_EQUAL:
-			return append_not_null(match, predicate->path);
+			return append_not_null(match, predicate->field.path);
 		case BTLessStrategyNumber:
 		case BTLessEqualStrategyNumber:
 			return append_day_range(predicate, BTLessEqualStrategyNumber, date, match);
@@ -672,9 +672,9 @@ text_points(const MongoPredicate *predicate, Datum value, BsonArray *points)
 	const char *string = mongo_text_in_utf8(predicate->value_type, value, &length);
 	bson_oid_t	oid;
 
-	if (predicate->bson_type != BSON_TYPE_OID)
+	if (predicate->field.bson_type != BSON_TYPE_OID)
 		bson_array_append(points, bson_utf8_sized(string, length));
-	if (predicate->bson_type != BSON_TYPE_UTF8 &&
+	if (predicate->field.bson_type != BSON_TYPE_UTF8 &&
 		mongo_objectid_from_text(string, length, true, &oid))
 		bson_array_append(points, bson_oid(&oid));
 }
@@ -723,19 +723,19 @@ excess(const MongoPredicate *predicate, Datum value)
 	const char *string;
 	int			length;
 
-	if (predicate->column_typmod < (int32) VARHDRSZ ||
-		mongo_type_kind(getBaseType(predicate->column_type)) != MONGO_KIND_TEXT)
+	if (predicate->field.typmod < (int32) VARHDRSZ ||
+		mongo_type_kind(getBaseType(predicate->field.type)) != MONGO_KIND_TEXT)
 		return -1;
 	string = predicate->value_type == NAMEOID ? NameStr(*DatumGetName(value)) :
 		text_to_cstring(DatumGetTextPP(value));
 	length = pg_mbstrlen(string);
-	return length - (predicate->column_typmod - (int32) VARHDRSZ);
+	return length - (predicate->field.typmod - (int32) VARHDRSZ);
 }
 
 bool
 mongo_may_be_cut(const MongoPredicate *predicate, Datum value)
 {
-	return predicate->bson_type != BSON_TYPE_OID && excess(predicate, value) >= 0;
+	return predicate->field.bson_type != BSON_TYPE_OID && excess(predicate, value) >= 0;
 }
 
 /*
@@ -755,7 +755,7 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	text	   *full = DatumGetTextPP(predicate->value_type == NAMEOID ?
 									  DirectFunctionCall1(name_text, value) : value);
 	int			kept = pg_mbcharcliplen(VARDATA_ANY(full), VARSIZE_ANY_EXHDR(full),
-										predicate->column_typmod - (int32) VARHDRSZ);
+										predicate->field.typmod - (int32) VARHDRSZ);
 	Datum		end = CStringGetTextDatum(psprintf("%.*s" NEXT_AFTER_BLANK, kept,
 												   VARDATA_ANY(full)));
 	const char *start_text;
@@ -764,7 +764,7 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	int			end_length;
 	BsonArray	objectids = bson_array_create();
 
-	at.column_typmod = -1;
+	at.field.typmod = -1;
 	at.value_type = TEXTOID;
 	if (strategy == BTLessEqualStrategyNumber || strategy == BTGreaterStrategyNumber || longer > 0)
 	{
@@ -777,21 +777,21 @@ cut_text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	if (strategy != BTEqualStrategyNumber && strategy != MONGO_STRATEGY_NOT_EQUAL)
 		return text_range(&at, value, match);
 	if (longer > 0)
-		return strategy == BTEqualStrategyNumber ? mongo_append_nothing(match, predicate->path) :
-			append_not_null(match, predicate->path);
+		return strategy == BTEqualStrategyNumber ? mongo_append_nothing(match, predicate->field.path) :
+			append_not_null(match, predicate->field.path);
 
 	start_text = mongo_text_in_utf8(TEXTOID, value, &start_length);
 	end_text = mongo_text_in_utf8(TEXTOID, end, &end_length);
 	if (strategy == MONGO_STRATEGY_NOT_EQUAL)
 		bson_array_append(&objectids, bson_null());
-	at.bson_type = BSON_TYPE_OID;
-	if (predicate->bson_type != BSON_TYPE_UTF8)
+	at.field.bson_type = BSON_TYPE_OID;
+	if (predicate->field.bson_type != BSON_TYPE_UTF8)
 		text_points(&at, value, &objectids);
 	bson_append_template(match, strategy == MONGO_STRATEGY_NOT_EQUAL ?
 						 "{@1: {$not: {$gte: @2, $lt: @3}, $nin: @4}}" :
 						 objectids.count == 0 ? "{@1: {$gte: @2, $lt: @3}}" :
 						 "{$or: [{@1: {$gte: @2, $lt: @3}}, {@1: {$in: @4}}]}",
-						 bson_utf8(predicate->path), bson_utf8_sized(start_text, start_length),
+						 bson_utf8(predicate->field.path), bson_utf8_sized(start_text, start_length),
 						 bson_utf8_sized(end_text, end_length), bson_array(objectids.bson));
 	return MONGO_MATCH_SOME;
 }
@@ -801,7 +801,7 @@ text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
 	int			length;
 	const char *string = mongo_text_in_utf8(predicate->value_type, value, &length);
-	const char *path = predicate->path;
+	const char *path = predicate->field.path;
 	bson_t	   *strings = bson_create_in(CurrentMemoryContext);
 	bson_t	   *objectids = bson_create_in(CurrentMemoryContext);
 
@@ -810,11 +810,11 @@ text_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 	bson_append_condition(strings, path, mongo_find_operators[predicate->strategy],
 						  bson_utf8_sized(string, length));
 	append_objectid_range(objectids, path, predicate->strategy, string, length);
-	if (predicate->bson_type == BSON_TYPE_EOD)
+	if (predicate->field.bson_type == BSON_TYPE_EOD)
 		bson_append_template(match, "{$or: [@1, @2]}", bson_document(strings),
 							 bson_document(objectids));
 	else
-		bson_concat(match, predicate->bson_type == BSON_TYPE_OID ? objectids : strings);
+		bson_concat(match, predicate->field.bson_type == BSON_TYPE_OID ? objectids : strings);
 	return MONGO_MATCH_SOME;
 }
 

@@ -79,18 +79,18 @@ sought_by(const MongoPredicate *predicate)
 		return MONGO_SEEK_NOTHING;
 	if (predicate->strategy != BTEqualStrategyNumber)
 		return MONGO_SEEK_RANGE;
-	comparison = mongo_comparison_lookup(getBaseType(predicate->column_type),
-										 predicate->column_typmod, predicate->bson_type);
-	if (comparison->append_points == NULL || predicate->zone != NULL)
+	comparison = mongo_comparison_lookup(getBaseType(predicate->field.type),
+										 predicate->field.typmod, predicate->field.bson_type);
+	if (comparison->append_points == NULL || predicate->field.zone != NULL)
 		return MONGO_SEEK_NARROW_RANGE;
 	return predicate->form == MONGO_PREDICATE_SCALAR ? MONGO_SEEK_VALUE : MONGO_SEEK_VALUES;
 }
 
 /* note_seek: can an index find what the predicate asks for, one of which fields? */
 static void
-note_seek(const MongoPredicate *predicate, const MongoField *field,
-		  MongoCondition *condition)
+note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 {
+	const MongoField *field = &predicate->field;
 	MongoSeek	seek = sought_by(predicate);
 
 	if (seek == MONGO_SEEK_NOTHING || field->unindexed)
@@ -103,23 +103,23 @@ note_seek(const MongoPredicate *predicate, const MongoField *field,
 /* translate_predicate: everything is known but whether it can be shipped. */
 static MongoCondition
 translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
-					const MongoField *field, Node *value, bson_t *match)
+					Node *value, bson_t *match)
 {
 	MongoCondition result = not_shippable;
-	bool		is_id = strcmp(predicate->path, "_id") == 0;
+	bool		is_id = strcmp(predicate->field.path, "_id") == 0;
 
 	result.grade = mongo_predicate_grade(predicate);
 	if (result.grade == MONGO_NOT_SHIPPABLE)
 		return result;
-	note_seek(predicate, field, &result);
+	note_seek(predicate, &result);
 	result.strict = predicate->form != MONGO_PREDICATE_ALL;
-	result.unique = is_id && field->columns->derivation == NULL &&
+	result.unique = is_id && predicate->field.columns->derivation == NULL &&
 		predicate->strategy == BTEqualStrategyNumber &&
 		predicate->form == MONGO_PREDICATE_SCALAR;
 
 	/* text can be a String and an ObjectId, a uuid two subtypes of Binary */
 	result.one_value = result.unique && !mongo_predicate_compares_text(predicate) &&
-		mongo_type_kind(getBaseType(predicate->column_type)) != MONGO_KIND_UUID;
+		mongo_type_kind(getBaseType(predicate->field.type)) != MONGO_KIND_UUID;
 
 	if (mongo_predicate_compares_text(predicate))
 		translation->compares_text = true;
@@ -132,22 +132,13 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 }
 
 static MongoPredicate
-make_predicate(const MongoTranslation *translation, const MongoField *field,
-			   MongoPredicateForm form, int strategy, Oid value_type, Oid collation)
+make_predicate(const MongoField *field, MongoPredicateForm form, int strategy, Oid value_type,
+			   Oid collation)
 {
 	return (MongoPredicate)
 	{
-		.path = field->path,
-			.zone = field->zone,
-			.result_zone = field->result_zone,
-			.clock_unit = field->clock_unit,
-			.element = field->element,
-			.wrapper = field->wrapper,
-			.column_type = field->type,
-			.column_typmod = field->typmod,
-			.bson_type = field->bson_type,
-			.cast_type = field->cast_type,
-			.type_mismatch = translation->columns->type_mismatch,
+		.field = *field,
+			.type_mismatch = field->columns->type_mismatch,
 			.form = form,
 			.strategy = strategy,
 			.value_type = value_type,
@@ -174,7 +165,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	}
 	else
 	{
-		predicate = make_predicate(translation, field, MONGO_PREDICATE_EVERY,
+		predicate = make_predicate(field, MONGO_PREDICATE_EVERY,
 								   BTEqualStrategyNumber, exprType(value), InvalidOid);
 		predicate.json_test = operator;
 		append_placeholder(translation, &predicate, value, match);
@@ -216,11 +207,11 @@ translate_array_test(MongoTranslation *translation, Node *column, Oid operator, 
 	if (!wanted || (function != F_ARRAYCONTAINS && function != F_ARRAYOVERLAP) ||
 		!mongo_any_element(translation->columns, column, &field))
 		return not_shippable;
-	predicate = make_predicate(translation, &field, function == F_ARRAYCONTAINS ?
+	predicate = make_predicate(&field, function == F_ARRAYCONTAINS ?
 							   MONGO_PREDICATE_EVERY : MONGO_PREDICATE_ANY,
 							   BTEqualStrategyNumber, get_base_element_type(exprType(value)),
 							   collation);
-	return translate_predicate(translation, &predicate, &field, value, match);
+	return translate_predicate(translation, &predicate, value, match);
 }
 
 /* compared_field: what is compared with the value, by itself or by what clocks show. */
@@ -248,11 +239,11 @@ takes_two(const MongoPredicate *predicate)
 {
 	MongoTypeKind class;
 
-	if (predicate->column_type != JSONOID || predicate->wrapper != MONGO_WRAPPER_NONE)
+	if (predicate->field.type != JSONOID || predicate->field.wrapper != MONGO_WRAPPER_NONE)
 		return false;
-	if (!OidIsValid(predicate->cast_type))
+	if (!OidIsValid(predicate->field.cast_type))
 		return predicate->value_type == TEXTOID;
-	class = mongo_kind_of_type(predicate->cast_type)->class;
+	class = mongo_kind_of_type(predicate->field.cast_type)->class;
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 
@@ -387,11 +378,11 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 			condition_of_pattern(translation, &field, get_opcode(operator), right,
 								 node->inputcollid, wanted, match);
 	}
-	predicate = make_predicate(translation, &field, MONGO_PREDICATE_SCALAR,
+	predicate = make_predicate(&field, MONGO_PREDICATE_SCALAR,
 							   wanted ? strategy : mongo_negated_strategy(strategy),
 							   exprType(right), node->inputcollid);
 	right = join_bounds(translation, left, right, &predicate);
-	return translate_predicate(translation, &predicate, &field, right, match);
+	return translate_predicate(translation, &predicate, right, match);
 }
 
 /*
@@ -412,9 +403,9 @@ translate_any_element(MongoTranslation *translation, ScalarArrayOpExpr *node, bo
 		!mongo_is_local_value(translation, value))
 		return not_shippable;
 	strategy = mongo_commuted_strategy(node->useOr ? strategy : mongo_negated_strategy(strategy));
-	predicate = make_predicate(translation, &field, MONGO_PREDICATE_SCALAR, strategy,
+	predicate = make_predicate(&field, MONGO_PREDICATE_SCALAR, strategy,
 							   exprType(value), node->inputcollid);
-	return translate_predicate(translation, &predicate, &field, value, match);
+	return translate_predicate(translation, &predicate, value, match);
 }
 
 /* "column = ANY (array)" and "column <> ALL (array)", IN and NOT IN too */
@@ -436,11 +427,11 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 		return not_shippable;
 
 	/* NOT (x = ANY (a)) is x <> ALL (a), and the other way round */
-	predicate = make_predicate(translation, &field,
+	predicate = make_predicate(&field,
 							   is_any ? MONGO_PREDICATE_ANY : MONGO_PREDICATE_ALL,
 							   is_any ? BTEqualStrategyNumber : MONGO_STRATEGY_NOT_EQUAL,
 							   element, node->inputcollid);
-	return translate_predicate(translation, &predicate, &field, array, match);
+	return translate_predicate(translation, &predicate, array, match);
 }
 
 /* A boolean column, or what is inside json as a boolean, as a condition of its own. */
@@ -453,10 +444,9 @@ translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted,
 
 	if (!mongo_operand_of_node(translation->columns, node, &field))
 		return not_shippable;
-	predicate = make_predicate(translation, &field, MONGO_PREDICATE_SCALAR,
+	predicate = make_predicate(&field, MONGO_PREDICATE_SCALAR,
 							   BTEqualStrategyNumber, BOOLOID, InvalidOid);
-	return translate_predicate(translation, &predicate, &field,
-							   makeBoolConst(wanted, false), match);
+	return translate_predicate(translation, &predicate, makeBoolConst(wanted, false), match);
 }
 
 /* starts_with(column, value), mongo_match(row, document), and jsonb as a boolean */

@@ -242,21 +242,13 @@ mongo_column_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	if (options == NULL)
 		return NULL;
 
-	field->columns = columns;
+	*field = (MongoField) {.columns = columns, .type = var->vartype, .typmod = var->vartypmod};
 	field->path = columns->prefix == NULL ? options->path :
 		psprintf("%s.%s", columns->prefix, options->path);
-	field->type = var->vartype;
-	field->typmod = var->vartypmod;
 	field->operator_type = getBaseTypeAndTypmod(var->vartype, &field->typmod);
 	field->bson_type = options->bson_type;
 	field->index_uses = column_index_uses(columns, options);
 	field->unindexed = options->indexed == MONGO_INDEXED_NO;
-	field->element = 0;
-	field->cast_type = InvalidOid;
-	field->wrapper = MONGO_WRAPPER_NONE;
-	field->zone = NULL;
-	field->result_zone = NULL;
-	field->clock_unit = 0;
 	return enter_element(field) ? var : NULL;
 }
 

@@ -103,18 +103,18 @@ mongo_number_value(Oid type, Datum value)
 static bool
 is_point(const MongoPredicate *predicate, double number)
 {
-	if (fabs(number) >= INT64CONST(1) << 53 || predicate->wrapper != MONGO_WRAPPER_NONE)
+	if (fabs(number) >= INT64CONST(1) << 53 || predicate->field.wrapper != MONGO_WRAPPER_NONE)
 		return false;
-	switch (predicate->cast_type)
+	switch (predicate->field.cast_type)
 	{
 		case FLOAT8OID:
 			return true;
 		case NUMERICOID:
-			return predicate->column_typmod < 0;
+			return predicate->field.typmod < 0;
 		case FLOAT4OID:
 			return false;
 		default:
-			return predicate->column_type == JSONOID;
+			return predicate->field.type == JSONOID;
 	}
 }
 
@@ -122,16 +122,16 @@ is_point(const MongoPredicate *predicate, double number)
 static double
 rounding(const MongoPredicate *predicate, double number)
 {
-	double		slack = fabs(number) * (predicate->cast_type == FLOAT4OID ? 1e-6 : 1e-14) + 1e-290;
+	double		slack = fabs(number) * (predicate->field.cast_type == FLOAT4OID ? 1e-6 : 1e-14) + 1e-290;
 	int			precision;
 	int			scale;
 
-	if (predicate->cast_type == FLOAT4OID)
+	if (predicate->field.cast_type == FLOAT4OID)
 		slack += FLT_MIN;
-	else if (mongo_kind_of_type(predicate->cast_type)->class == MONGO_KIND_INTEGER)
+	else if (mongo_kind_of_type(predicate->field.cast_type)->class == MONGO_KIND_INTEGER)
 		slack += 1;
-	else if (predicate->cast_type == NUMERICOID &&
-			 mongo_numeric_typmod(predicate->column_typmod, &precision, &scale))
+	else if (predicate->field.cast_type == NUMERICOID &&
+			 mongo_numeric_typmod(predicate->field.typmod, &precision, &scale))
 		slack += pow(10.0, -scale);
 	return slack;
 }
@@ -155,7 +155,7 @@ number_bounds(const MongoPredicate *predicate, Datum value, double *low, double 
 static void
 append_cast_number(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
-	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t path = bson_utf8(predicate->field.path);
 	double		number = mongo_number_value(predicate->value_type, value);
 	double		low;
 	double		high;
@@ -181,10 +181,10 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 				  const char *other_type, bson_t *match)
 {
 	bool		is_upper = mongo_is_upper_bound(predicate->strategy);
-	bson_value_t path = bson_utf8(predicate->path);
+	bson_value_t path = bson_utf8(predicate->field.path);
 	bson_value_t bound;
 
-	if (is_date_class(predicate->cast_type))
+	if (is_date_class(predicate->field.cast_type))
 	{
 		int64		low;
 		int64		high;
@@ -200,7 +200,7 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 		number_bounds(predicate, value, &low, &high);
 		bound = bson_double(is_upper ? high : low);
 	}
-	if (mongo_path_has_index(predicate->path))
+	if (mongo_path_has_index(predicate->field.path))
 		bson_append_template(match, "{$or: [{@1: {@2: @3}}, {@1: NaN}, {@1: {$type: @4}}]}", path,
 							 bson_utf8(is_upper ? "$lte" : "$gte"), bound, bson_utf8(other_type));
 	else
@@ -212,7 +212,7 @@ append_cast_bound(const MongoPredicate *predicate, Datum value, const char *type
 static void
 append_cast_bool(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
-	bson_array_append_template(branches, "{@1: {$in: [@2, @3]}}", bson_utf8(predicate->path),
+	bson_array_append_template(branches, "{@1: {$in: [@2, @3]}}", bson_utf8(predicate->field.path),
 							   bson_bool(DatumGetBool(value)),
 							   bson_int32(DatumGetBool(value)));
 }
@@ -233,7 +233,7 @@ static void
 cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64 *high)
 {
 	Timestamp	timestamp = mongo_timestamp_value(mongo_depends_on_time_zone(predicate),
-												predicate->value_type, value);
+												  predicate->value_type, value);
 	int64		slack = 1;
 
 	if (TIMESTAMP_NOT_FINITE(timestamp))
@@ -243,9 +243,9 @@ cast_date_bounds(const MongoPredicate *predicate, Datum value, int64 *low, int64
 	}
 
 	/* what has a zone is compared with what has none in the session's */
-	if (predicate->cast_type != TIMESTAMPTZOID && predicate->value_type == TIMESTAMPTZOID)
+	if (predicate->field.cast_type != TIMESTAMPTZOID && predicate->value_type == TIMESTAMPTZOID)
 		slack = FARTHEST_ZONE;
-	if (predicate->cast_type == DATEOID)
+	if (predicate->field.cast_type == DATEOID)
 		slack += MONGO_MILLIS_PER_DAY;
 	*low = mongo_timestamp_to_millis(timestamp, NULL) - slack;
 	*high = mongo_timestamp_to_millis(timestamp, NULL) + slack;
@@ -361,7 +361,7 @@ append_cast_dates(const MongoPredicate *predicate, Datum value, BsonArray *branc
 	else if (predicate->form != MONGO_PREDICATE_BETWEEN &&
 			 predicate->strategy != BTEqualStrategyNumber)
 		high = PG_INT64_MAX;
-	append_days(predicate->path, low, high, branches);
+	append_days(predicate->field.path, low, high, branches);
 }
 
 /*
@@ -380,7 +380,7 @@ append_wrapped_oid(const MongoPredicate *predicate, Datum value, BsonArray *bran
 	bson_oid_t	oid;
 
 	if (mongo_objectid_from_text(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed), true, &oid))
-		bson_array_append_template(branches, "{@1: {$eq: @2}}", bson_utf8(predicate->path),
+		bson_array_append_template(branches, "{@1: {$eq: @2}}", bson_utf8(predicate->field.path),
 								   bson_oid(&oid));
 }
 
@@ -392,7 +392,7 @@ append_wrapped_date(const MongoPredicate *predicate, Datum value, BsonArray *bra
 	int64		high;
 
 	cast_date_bounds(predicate, value, &low, &high);
-	bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->path),
+	bson_array_append_template(branches, "{@1: {$gte: @2, $lte: @3}}", bson_utf8(predicate->field.path),
 							   bson_date(low), bson_date(high));
 }
 
@@ -401,7 +401,7 @@ static void
 append_wrapped_decimal(const MongoPredicate *predicate, Datum value, BsonArray *branches)
 {
 	append_cast_number(predicate, value, branches);
-	bson_array_append_template(branches, "{@1: NaN}", bson_utf8(predicate->path));
+	bson_array_append_template(branches, "{@1: NaN}", bson_utf8(predicate->field.path));
 }
 
 /*
@@ -435,16 +435,16 @@ is_number_class(Oid type)
 static bool
 fits_wrapper(const MongoPredicate *predicate)
 {
-	switch (predicate->wrapper)
+	switch (predicate->field.wrapper)
 	{
 		case MONGO_WRAPPER_OID:
-			return !OidIsValid(predicate->cast_type) && predicate->value_type == TEXTOID &&
+			return !OidIsValid(predicate->field.cast_type) && predicate->value_type == TEXTOID &&
 				predicate->strategy == BTEqualStrategyNumber &&
 				get_collation_isdeterministic(predicate->collation);
 		case MONGO_WRAPPER_DATE:
-			return OidIsValid(predicate->cast_type) && is_date_class(predicate->cast_type);
+			return OidIsValid(predicate->field.cast_type) && is_date_class(predicate->field.cast_type);
 		case MONGO_WRAPPER_DECIMAL:
-			return OidIsValid(predicate->cast_type) && is_number_class(predicate->cast_type);
+			return OidIsValid(predicate->field.cast_type) && is_number_class(predicate->field.cast_type);
 		default:
 			return true;
 	}
@@ -458,13 +458,13 @@ mongo_json_cast_grade(const MongoPredicate *predicate)
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ||
 		predicate->form == MONGO_PREDICATE_ALL || !fits_wrapper(predicate))
 		return MONGO_NOT_SHIPPABLE;
-	if (predicate->wrapper == MONGO_WRAPPER_OID ||
-		(is_date_class(predicate->cast_type) && is_date_class(predicate->value_type)))
+	if (predicate->field.wrapper == MONGO_WRAPPER_OID ||
+		(is_date_class(predicate->field.cast_type) && is_date_class(predicate->value_type)))
 		return MONGO_SUPERSET;
-	class = mongo_kind_of_type(predicate->cast_type)->class;
+	class = mongo_kind_of_type(predicate->field.cast_type)->class;
 	if (class != mongo_kind_of_type(predicate->value_type)->class)
 		return MONGO_NOT_SHIPPABLE;
-	return is_number_class(predicate->cast_type) ||
+	return is_number_class(predicate->field.cast_type) ||
 		(class == MONGO_KIND_BOOLEAN && predicate->strategy == BTEqualStrategyNumber) ?
 		MONGO_SUPERSET : MONGO_NOT_SHIPPABLE;
 }
@@ -472,14 +472,14 @@ mongo_json_cast_grade(const MongoPredicate *predicate)
 MongoMatch
 mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *match)
 {
-	const char *other_type = wrappers[predicate->wrapper].other_type;
+	const char *other_type = wrappers[predicate->field.wrapper].other_type;
 	BsonArray	branches = bson_array_create();
 
-	if (predicate->wrapper == MONGO_WRAPPER_NONE && is_date_class(predicate->cast_type))
+	if (predicate->field.wrapper == MONGO_WRAPPER_NONE && is_date_class(predicate->field.cast_type))
 		append_cast_dates(predicate, value, &branches);
 	else if (predicate->strategy != BTEqualStrategyNumber)
 	{
-		append_cast_bound(predicate, value, wrappers[predicate->wrapper].type, other_type,
+		append_cast_bound(predicate, value, wrappers[predicate->field.wrapper].type, other_type,
 						  match);
 		return MONGO_MATCH_SOME;
 	}
@@ -490,12 +490,12 @@ mongo_render_json_cast(const MongoPredicate *predicate, Datum value, bson_t *mat
 
 		for (int i = 0; i < count && branches.bson->len <= MONGO_LARGEST_MATCH; i++)
 		{
-			if (predicate->cast_type == BOOLOID)
+			if (predicate->field.cast_type == BOOLOID)
 				append_cast_bool(predicate, values[i], &branches);
 			else
-				wrappers[predicate->wrapper].append(predicate, values[i], &branches);
+				wrappers[predicate->field.wrapper].append(predicate, values[i], &branches);
 		}
-		bson_array_append_template(&branches, "{@1: {$type: @2}}", bson_utf8(predicate->path),
+		bson_array_append_template(&branches, "{@1: {$type: @2}}", bson_utf8(predicate->field.path),
 								   bson_utf8(other_type));
 	}
 	BSON_APPEND_ARRAY(match, "$or", branches.bson);
@@ -631,7 +631,7 @@ append_strings(const MongoPredicate *predicate, const TextRange *range, BsonArra
 	bool		one = other->string == NULL || other->length > LONGEST_OTHER_BOUND;
 
 	bson_array_append_template(branches, one ? "{@1: {@2: @3}}" : "{@1: {@2: @3, @4: @5}}",
-							   bson_utf8(predicate->path),
+							   bson_utf8(predicate->field.path),
 							   bson_utf8(mongo_find_operators[predicate->strategy]),
 							   bson_utf8_sized(own->string, own->length),
 							   bson_utf8(is_upper ? "$gte" : "$lte"),
@@ -650,11 +650,11 @@ mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *matc
 
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL)
 	{
-		bson_append_condition(match, predicate->path, "$exists", bson_bool(true));
+		bson_append_condition(match, predicate->field.path, "$exists", bson_bool(true));
 		return MONGO_MATCH_SOME;
 	}
 	if (predicate->form == MONGO_PREDICATE_BETWEEN && values_of(predicate, value, &values) < 2)
-		return mongo_append_nothing(match, predicate->path);
+		return mongo_append_nothing(match, predicate->field.path);
 	if (predicate->form == MONGO_PREDICATE_BETWEEN)
 	{
 		value = values[0];
@@ -663,11 +663,11 @@ mongo_json_text_range(const MongoPredicate *predicate, Datum value, bson_t *matc
 	own->string = mongo_text_in_utf8(predicate->value_type, value, &own->length);
 	if (predicate->strategy == BTEqualStrategyNumber)
 	{
-		append_equal(predicate->path, own->string, own->length, match);
+		append_equal(predicate->field.path, own->string, own->length, match);
 		return MONGO_MATCH_SOME;
 	}
 	append_strings(predicate, &range, &branches);
-	mongo_append_other_json(&branches, predicate->path, may_begin_in_range, &range);
+	mongo_append_other_json(&branches, predicate->field.path, may_begin_in_range, &range);
 	BSON_APPEND_ARRAY(match, "$or", branches.bson);
 	return MONGO_MATCH_SOME;
 }

@@ -134,9 +134,9 @@ mongo_jsonb_range(const MongoPredicate *predicate, Datum value, bson_t *match)
 
 	if (predicate->strategy == BTEqualStrategyNumber && JB_ROOT_IS_SCALAR(jsonb) &&
 		JsonbExtractScalar(&jsonb->root, &scalar))
-		append_scalar(match, predicate->path, &scalar);
+		append_scalar(match, predicate->field.path, &scalar);
 	else
-		append_exists(match, predicate->path);
+		append_exists(match, predicate->field.path);
 	return MONGO_MATCH_SOME;
 }
 

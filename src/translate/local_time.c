@@ -393,13 +393,13 @@ next_segment(pg_tz *zone, Timestamp first, Timestamp last, Segment *segment)
 static bool
 is_near(const MongoPredicate *predicate)
 {
-	return predicate->clock_unit < CLOCK_DAY && predicate->result_zone != NULL;
+	return predicate->field.clock_unit < CLOCK_DAY && predicate->field.result_zone != NULL;
 }
 
 MongoGrade
 mongo_local_time_grade(const MongoPredicate *predicate)
 {
-	bool		is_number = predicate->clock_unit == CLOCK_YEAR_NUMBER;
+	bool		is_number = predicate->field.clock_unit == CLOCK_YEAR_NUMBER;
 	MongoTypeKind class = mongo_kind_of_type(predicate->value_type)->class;
 
 	if (predicate->form != MONGO_PREDICATE_SCALAR ||
@@ -408,7 +408,7 @@ mongo_local_time_grade(const MongoPredicate *predicate)
 		 class != MONGO_KIND_TIMESTAMP && class != MONGO_KIND_TIMESTAMPTZ))
 		return MONGO_NOT_SHIPPABLE;
 	return is_near(predicate) ||
-		mongo_rounds_timestamp(getBaseType(predicate->column_type), predicate->column_typmod) ?
+		mongo_rounds_timestamp(getBaseType(predicate->field.type), predicate->field.typmod) ?
 		MONGO_SUPERSET : MONGO_EXACT;
 }
 
@@ -429,8 +429,8 @@ year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Times
 static void
 find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Timestamp *after)
 {
-	int			unit = predicate->clock_unit;
-	pg_tz	   *zone = predicate->result_zone == NULL ? NULL : find_zone(predicate->result_zone);
+	int			unit = predicate->field.clock_unit;
+	pg_tz	   *zone = predicate->field.result_zone == NULL ? NULL : find_zone(predicate->field.result_zone);
 	Timestamp	value;
 
 	if (unit == CLOCK_YEAR_NUMBER)
@@ -510,9 +510,9 @@ static void
 append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to,
 				   BsonArray *branches)
 {
-	pg_tz	   *zone = find_zone(predicate->zone);
-	int64		slack = mongo_rounds_timestamp(getBaseType(predicate->column_type),
-											   predicate->column_typmod) ? ROUNDING : 0;
+	pg_tz	   *zone = find_zone(predicate->field.zone);
+	int64		slack = mongo_rounds_timestamp(getBaseType(predicate->field.type),
+											   predicate->field.typmod) ? ROUNDING : 0;
 	Timestamp	first = from == BEFORE_ALL ? to : from;
 	Timestamp	last = to == AFTER_ALL ? from : to;
 	Segment		segment = {.end = BEFORE_ALL};
@@ -523,7 +523,7 @@ append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to
 		return;
 	if (first == AFTER_ALL || last == BEFORE_ALL)
 	{
-		append_range(predicate->path, BEFORE_ALL, AFTER_ALL, 0, branches);
+		append_range(predicate->field.path, BEFORE_ALL, AFTER_ALL, 0, branches);
 		return;
 	}
 	while (next_segment(zone, first, last, &segment))
@@ -535,13 +535,13 @@ append_local_range(const MongoPredicate *predicate, Timestamp from, Timestamp to
 		if (start >= end)
 			continue;
 		if (start != high && low < high)
-			append_range(predicate->path, low, high, slack, branches);
+			append_range(predicate->field.path, low, high, slack, branches);
 		if (start != high)
 			low = start;
 		high = end;
 	}
 	if (low < high)
-		append_range(predicate->path, low, high, slack, branches);
+		append_range(predicate->field.path, low, high, slack, branches);
 }
 
 MongoMatch
@@ -567,7 +567,7 @@ mongo_render_local_time(const MongoPredicate *predicate, Datum value, bson_t *ma
 						   strategy == BTLessStrategyNumber && !is_near(predicate) ? from : after,
 						   &branches);
 	if (branches.count == 0)
-		return mongo_append_nothing(match, predicate->path);
+		return mongo_append_nothing(match, predicate->field.path);
 	if (branches.count == 1)
 	{
 		bson_value_t only = bson_first(branches.bson);

@@ -32,8 +32,8 @@
 static const MongoComparison *
 comparison_of(const MongoPredicate *predicate)
 {
-	return mongo_comparison_lookup(getBaseType(predicate->column_type),
-								   predicate->column_typmod, predicate->bson_type);
+	return mongo_comparison_lookup(getBaseType(predicate->field.type),
+								   predicate->field.typmod, predicate->field.bson_type);
 }
 
 /*
@@ -55,20 +55,20 @@ MongoGrade
 mongo_predicate_grade(const MongoPredicate *predicate)
 {
 	const MongoComparison *comparison;
-	Oid			base_type = getBaseType(predicate->column_type);
+	Oid			base_type = getBaseType(predicate->field.type);
 	MongoGrade	grade;
 
-	if (!mongo_path_is_addressable(predicate->path))
+	if (!mongo_path_is_addressable(predicate->field.path))
 		return MONGO_NOT_SHIPPABLE;
 	if (OidIsValid(predicate->json_test))
 		return MONGO_SUPERSET;
-	if (predicate->wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->cast_type))
+	if (predicate->field.wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->field.cast_type))
 		return mongo_json_cast_grade(predicate);
-	if (predicate->zone != NULL)
+	if (predicate->field.zone != NULL)
 	{
 		grade = mongo_local_time_grade(predicate);
 		return predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
-			mongo_path_has_index(predicate->path) ? Min(grade, MONGO_SUPERSET) : grade;
+			mongo_path_has_index(predicate->field.path) ? Min(grade, MONGO_SUPERSET) : grade;
 	}
 
 	comparison = comparison_of(predicate);
@@ -90,22 +90,22 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 	if (grade == MONGO_EXACT &&
 		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
 		(predicate->strategy != BTEqualStrategyNumber ||
-		 !mongo_equality_fits(predicate->column_type, predicate->column_typmod,
-							  predicate->bson_type, predicate->value_type)))
+		 !mongo_equality_fits(predicate->field.type, predicate->field.typmod,
+							  predicate->field.bson_type, predicate->value_type)))
 		grade = MONGO_SUPERSET;
 
 	/* find looks neither into arrays in arrays nor only at one place */
-	if (predicate->element != 0)
+	if (predicate->field.element != 0)
 		grade = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ?
 			MONGO_NOT_SHIPPABLE : Min(grade, MONGO_SUPERSET);
 
 	/* "a.0" also matches a field named "0" in the elements of an array */
-	if (grade == MONGO_EXACT && mongo_path_has_index(predicate->path))
+	if (grade == MONGO_EXACT && mongo_path_has_index(predicate->field.path))
 		grade = MONGO_SUPERSET;
 
 	/* ... and there a "<>" could miss rows */
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL &&
-		mongo_path_has_index(predicate->path))
+		mongo_path_has_index(predicate->field.path))
 		grade = MONGO_NOT_SHIPPABLE;
 
 	return grade;
@@ -129,7 +129,7 @@ render_points(const MongoPredicate *predicate, const MongoComparison *comparison
 	bson_t		list;
 	BsonArray	points = {.bson = &list};
 
-	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->path, &operators);
+	BSON_APPEND_DOCUMENT_BEGIN(match, predicate->field.path, &operators);
 	BSON_APPEND_ARRAY_BEGIN(&operators, negated ? "$nin" : "$in", &list);
 	for (int i = 0; i < nvalues && list.len <= MONGO_LARGEST_MATCH; i++)
 	{
@@ -188,7 +188,7 @@ render_equal(const MongoPredicate *predicate, const MongoComparison *comparison,
 	if (points.count != 1)
 		return render_points(predicate, comparison, &value, NULL, 1, match);
 	point = bson_first(points.bson);
-	mongo_append_equal(match, predicate->path, &point);
+	mongo_append_equal(match, predicate->field.path, &point);
 	return MONGO_MATCH_SOME;
 }
 
@@ -268,12 +268,12 @@ render_array(const MongoPredicate *predicate, const MongoComparison *comparison,
 	if (predicate->form == MONGO_PREDICATE_ANY)
 	{
 		if (nnulls == nvalues)
-			return mongo_append_nothing(match, predicate->path);
+			return mongo_append_nothing(match, predicate->field.path);
 	}
 	else
 	{
 		if (nnulls > 0)
-			return mongo_append_nothing(match, predicate->path);
+			return mongo_append_nothing(match, predicate->field.path);
 		if (nvalues == 0)
 			return MONGO_MATCH_SOME;
 	}
@@ -299,7 +299,7 @@ least_value(const MongoPredicate *predicate)
 {
 	static const bson_oid_t first_oid = {{0}};
 
-	switch (mongo_kind_of_type(getBaseType(predicate->column_type))->class)
+	switch (mongo_kind_of_type(getBaseType(predicate->field.type))->class)
 	{
 		case MONGO_KIND_INTEGER:
 		case MONGO_KIND_DOUBLE:
@@ -376,7 +376,7 @@ append_for_element(const MongoPredicate *predicate, const MongoComparison *compa
 	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 	MongoMatch	result = render_unguarded(predicate, comparison, value, condition);
 
-	bson_array_append(conditions, bson_document(of_single_element(predicate->path, condition)));
+	bson_array_append(conditions, bson_document(of_single_element(predicate->field.path, condition)));
 	return result;
 }
 
@@ -424,20 +424,20 @@ render_element(const MongoPredicate *predicate, const MongoComparison *compariso
 	else
 		result = append_for_element(predicate, comparison, value, &conditions);
 	if (result == MONGO_MATCH_NONE)
-		return mongo_append_nothing(match, predicate->path);
+		return mongo_append_nothing(match, predicate->field.path);
 	if (conditions.count == 0)
 		return MONGO_MATCH_SOME;
-	if (predicate->element == MONGO_ANY_ELEMENT)
+	if (predicate->field.element == MONGO_ANY_ELEMENT)
 	{
 		if (conditions.count == 1)
 			bson_array_append(&branches, bson_first(conditions.bson));
 		else
 			bson_array_append_template(&branches, "{$and: @1}", bson_array(conditions.bson));
-		mongo_append_within_arrays(&branches, predicate->path, least_value(predicate));
+		mongo_append_within_arrays(&branches, predicate->field.path, least_value(predicate));
 		BSON_APPEND_ARRAY(match, "$or", branches.bson);
 		return result;
 	}
-	at.path = psprintf("%s.%d", predicate->path, predicate->element - 1);
+	at.field.path = psprintf("%s.%d", predicate->field.path, predicate->field.element - 1);
 	bson_array_begin_document(&conditions, &there);
 	render_unguarded(&at, comparison, value, &there);
 	bson_array_end_document(&conditions, &there);
@@ -456,10 +456,10 @@ render_unwound(const MongoPredicate *predicate, Datum value, bson_t *match)
 	bson_t	   *condition = bson_create_in(CurrentMemoryContext);
 	MongoMatch	result;
 
-	field.element = 0;
+	field.field.element = 0;
 	field.type_mismatch = MONGO_TYPE_MISMATCH_ERROR;
 	result = mongo_predicate_render(&field, value, false, condition);
-	bson_concat(match, of_single_element(predicate->path, condition));
+	bson_concat(match, of_single_element(predicate->field.path, condition));
 	return result;
 }
 
@@ -475,31 +475,31 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	MongoMatch	result;
 
 	if (comparison == NULL)
-		elog(ERROR, "no comparison for type %u", predicate->column_type);
+		elog(ERROR, "no comparison for type %u", predicate->field.type);
 	if (isnull)
-		return mongo_append_nothing(match, predicate->path);
-	if (predicate->element == MONGO_UNWOUND_ELEMENT)
+		return mongo_append_nothing(match, predicate->field.path);
+	if (predicate->field.element == MONGO_UNWOUND_ELEMENT)
 		return render_unwound(predicate, value, match);
 
 	if (OidIsValid(predicate->json_test))
 	{
 		/* what narrows nothing matches everything */
-		if (!mongo_render_json_test(predicate->path, predicate->json_test, value, match))
+		if (!mongo_render_json_test(predicate->field.path, predicate->json_test, value, match))
 			bson_reinit(match);
 		return MONGO_MATCH_SOME;
 	}
-	if (predicate->zone != NULL)
+	if (predicate->field.zone != NULL)
 		return mongo_render_local_time(predicate, value, match);
-	if (predicate->wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->cast_type))
+	if (predicate->field.wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->field.cast_type))
 		return mongo_render_json_cast(predicate, value, match);
-	if (predicate->element != 0)
+	if (predicate->field.element != 0)
 		return render_element(predicate, comparison, value, match);
 
 	/* only what can be exact needs its type mismatches kept out */
 	guard = predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
 		predicate->strategy == BTEqualStrategyNumber &&
 		comparison->append_points != NULL &&
-		!mongo_path_has_index(predicate->path);
+		!mongo_path_has_index(predicate->field.path);
 	if (!guard)
 		return render_unguarded(predicate, comparison, value, match);
 
@@ -507,16 +507,17 @@ mongo_predicate_render(const MongoPredicate *predicate, Datum value, bool isnull
 	bson_array_begin_document(&conditions, &condition);
 	result = render_unguarded(predicate, comparison, value, &condition);
 	bson_array_end_document(&conditions, &condition);
-	mongo_append_no_arrays(&conditions, predicate->path);
+	mongo_append_no_arrays(&conditions, predicate->field.path);
 	bson_append_array_end(match, &list);
 	return result;
 }
 
 static const MongoStructField predicate_fields[] = {
-	MONGO_STRUCT_FIELD(MongoPredicate, STRING, path),
-	MONGO_STRUCT_FIELD(MongoPredicate, STRING, zone),
-	MONGO_STRUCT_FIELD(MongoPredicate, STRING, result_zone),
-	MONGO_STRUCT_NUMBERS(MongoPredicate, clock_unit, without_nan),
+	MONGO_STRUCT_FIELD(MongoPredicate, STRING, field.path),
+	MONGO_STRUCT_FIELD(MongoPredicate, STRING, field.zone),
+	MONGO_STRUCT_FIELD(MongoPredicate, STRING, field.result_zone),
+	MONGO_STRUCT_NUMBERS(MongoPredicate, field.clock_unit, field.wrapper),
+	MONGO_STRUCT_NUMBERS(MongoPredicate, json_test, without_nan),
 };
 static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);
 

@@ -77,7 +77,7 @@ describe_parameter(const MongoPredicate *predicate, const char *name, bson_t *ma
 	else if (predicate->form == MONGO_PREDICATE_EVERY)
 		operator = "$all";
 
-	bson_append_condition(match, predicate->path, operator, bson_utf8(name));
+	bson_append_condition(match, predicate->field.path, operator, bson_utf8(name));
 }
 
 /*
@@ -281,7 +281,10 @@ bind_field(const Binding *binding, const bson_iter_t *field, Place place, bson_t
 	else
 		bson_append_iter(bound, NULL, 0, field);
 
-	/* that nothing is found by a $lookup says nothing about the documents outside */
+	/*
+	 * that nothing is found by a $lookup says nothing about the documents
+	 * outside
+	 */
 	return place == IN_LOOKUP ? MONGO_MATCH_SOME : result;
 }
 
