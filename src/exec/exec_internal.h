@@ -127,9 +127,8 @@ extern void mongo_results_finish(MongoResultCache *cache);
 extern void mongo_results_forget(MongoResultCache *cache);
 extern void mongo_results_leave(MongoResultCache *cache);
 
-/* Is the selected result whole?  How often was one begun with that was there? */
+/* Is the selected result whole? */
 extern bool mongo_results_is_whole(const MongoResultCache *cache);
-extern int64 mongo_results_reused(const MongoResultCache *cache);
 
 /*-------------------------------------------------------------------------
  * rescan.c: a scan in a correlated sub-select that goes over to its second plan.
@@ -145,9 +144,6 @@ typedef struct MongoHashedScan MongoHashedScan;
 
 /* The next row of a hashed scan that has its hash table; an empty slot at the end. */
 extern TupleTableSlot *mongo_hashed_row(ForeignScanState *scan);
-
-/* Have a scan that begins know after how many values it goes over, if ever. */
-extern void mongo_change_over_init(ForeignScanState *node);
 
 /*
  * With other values of the parameters: do the rows come from the second plan?  To fetch all
@@ -282,13 +278,14 @@ typedef struct MongoScanState
 	ExprState  *hiding;			/* of scan.c; NULL: not needed so far */
 	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
 	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
-	MongoIdentityLog *identities;	/* NULL: no row is to be changed */
+	MongoIdentityLog *identities;	/* of the rows that it returns, to be
+									 * changed; NULL: none is */
 	int			nvalues;		/* that MongoDB was asked for so far */
-	int			change_after;	/* so many of them; 0: never */
 	bool		changed_over;
 	MongoHashedScan *hashed;	/* of a hashed scan; NULL: not filled */
 	bool		keeps_results;	/* as it may be begun again */
 	MongoResultCache *results;	/* NULL: none is kept so far */
+	int64		reused;			/* how often one was there already */
 	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
 
 	bool		started;		/* a row was asked for since Begin or ReScan */
@@ -319,9 +316,6 @@ extern UserMapping *mongo_scan_user_mapping(ForeignScanState *node);
 
 /* Have state->kept_slot, for minimal tuples like those of the scan. */
 extern void mongo_scan_make_kept_slot(ForeignScanState *node);
-
-/* Have a scan note in 'log' the _id of each row it returns. */
-extern void mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log);
 
 /*-------------------------------------------------------------------------
  * write_queue.c: a statement's writes to one collection, sent in order and in batches.

@@ -63,6 +63,13 @@ parameter_names(ForeignScanState *node, ExplainState *es, int nparameters)
 	return names;
 }
 
+/* numbered: "label", "label 2" and so on. */
+static const char *
+numbered(const char *label, int number)
+{
+	return number == 1 ? label : psprintf("%s %d", label, number);
+}
+
 /* explain_commands: as they were sent, or as they would be. */
 static void
 explain_commands(ForeignScanState *node, ExplainState *es)
@@ -74,8 +81,6 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 
 	for (int i = 0; i < list_length(state->plan->commands); i++)
 	{
-		const char *label = i == 0 ? "Remote Command" :
-			psprintf("Remote Command %d", i + 1);
 		bson_t	   *command = state->run.command;
 
 		if (command == NULL || i != state->run.turn || !may_show)
@@ -84,7 +89,8 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 			mongo_bind_scan_command(node, i, !state->started || state->run.counts, 0, names,
 									command);
 		}
-		ExplainPropertyText(label, mongo_json_show_document(command), es);
+		ExplainPropertyText(numbered("Remote Command", i + 1), mongo_json_show_document(command),
+							es);
 	}
 }
 
@@ -181,8 +187,8 @@ mongo_explain_foreign_scan(ForeignScanState *node, ExplainState *es)
 	ExplainPropertyText("Foreign Namespace", foreign_namespace(state->plan), es);
 	if (state->plan->split_field != NULL)
 		ExplainPropertyText("Split By", mongo_from_utf8(state->plan->split_field), es);
-	if (es->analyze && state->results != NULL && mongo_results_reused(state->results) > 0)
-		ExplainPropertyInteger("Commands Saved", NULL, mongo_results_reused(state->results), es);
+	if (es->analyze && state->reused > 0)
+		ExplainPropertyInteger("Commands Saved", NULL, state->reused, es);
 	if (es->verbose)
 		explain_commands(node, es);
 	if (es->analyze)
@@ -456,13 +462,6 @@ ask_for_plan(UserMapping *user, const char *database, const bson_t *command,
 }
 
 /* --------------------- MongoDB's own plan in EXPLAIN ---------------------- */
-
-/* numbered: "label", "label 2" and so on. */
-static const char *
-numbered(const char *label, int number)
-{
-	return number == 1 ? label : psprintf("%s %d", label, number);
-}
 
 /* show_lines: under a heading of its own, or as a list. */
 static void

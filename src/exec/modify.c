@@ -471,7 +471,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	find_scan(source, &search);
 	state->identities = create_identity_log(state->context);
 	if (search.found != NULL)
-		mongo_scan_keep_identities(search.found, state->identities);
+		((MongoScanState *) search.found->fdw_state)->identities = state->identities;
 	extent = mongo_extent_written(state->user->serverid, state->options);
 	state->may_come_twice = (!IsA(source, ForeignScanState) && !IsA(source, AppendState)) ||
 		find_other(estate, rinfo, &extent, true);
@@ -717,33 +717,25 @@ old_row(MongoModifyState *state, TupleTableSlot *plan_slot, HeapTuple tuple)
 
 /*
  * changed_attributes: what the UPDATE assigns and what a BEFORE trigger has
- * changed beside that.
+ * changed beside that; was_null is NULL where there was no old row.
  */
 static List *
-changed_attributes(MongoModifyState *state, TupleTableSlot *slot,
-				   TupleTableSlot *plan_slot)
+changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *was,
+				   const bool *was_null)
 {
 	TupleDesc	tuple = RelationGetDescr(state->relation);
-	HeapTupleData old_data;
-	HeapTuple	old;
 	List	   *attributes = list_copy(state->assigned);
 
-	if (!state->compares_rows)
-		return state->assigned;
-	old = old_row(state, plan_slot, &old_data);
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tuple, attnum - 1);
-		bool		was_null = true;
-		Datum		was = 0;
+		bool		isnull = was_null == NULL || was_null[attnum - 1];
 
 		if (attribute->attisdropped || list_member_int(state->assigned, attnum))
 			continue;
-		if (old != NULL)
-			was = heap_getattr(old, attnum, tuple, &was_null);
-		if (was_null != slot->tts_isnull[attnum - 1] ||
-			(!was_null && !datum_image_eq(was, slot->tts_values[attnum - 1],
-										  attribute->attbyval, attribute->attlen)))
+		if (isnull != slot->tts_isnull[attnum - 1] ||
+			(!isnull && !datum_image_eq(was[attnum - 1], slot->tts_values[attnum - 1],
+										attribute->attbyval, attribute->attlen)))
 			attributes = lappend_int(attributes, attnum);
 	}
 	if (list_length(attributes) != list_length(state->assigned))
@@ -763,19 +755,22 @@ append_update(MongoModifyState *state, TupleTableSlot *slot,
 	TupleDesc	tuple = RelationGetDescr(state->relation);
 	HeapTupleData old_data;
 	HeapTuple	old = NULL;
-	Datum	   *old_values = NULL;
-	bool	   *old_isnull = NULL;
+	Datum	   *was = NULL;
+	bool	   *was_null = NULL;
+	List	   *attributes = state->assigned;
 
-	if (state->assigns_nested)
+	if (state->assigns_nested || state->compares_rows)
 		old = old_row(state, plan_slot, &old_data);
 	if (old != NULL)
 	{
-		old_values = palloc(sizeof(Datum) * tuple->natts);
-		old_isnull = palloc(sizeof(bool) * tuple->natts);
-		heap_deform_tuple(old, tuple, old_values, old_isnull);
+		was = palloc(sizeof(Datum) * tuple->natts);
+		was_null = palloc(sizeof(bool) * tuple->natts);
+		heap_deform_tuple(old, tuple, was, was_null);
 	}
-	mongo_row_to_update(state->layout, changed_attributes(state, slot, plan_slot),
-						slot->tts_values, slot->tts_isnull, old_values, old_isnull,
+	if (state->compares_rows)
+		attributes = changed_attributes(state, slot, was, was_null);
+	mongo_row_to_update(state->layout, attributes, slot->tts_values, slot->tts_isnull,
+						state->assigns_nested ? was : NULL, state->assigns_nested ? was_null : NULL,
 						update);
 }
 

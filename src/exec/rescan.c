@@ -92,7 +92,6 @@ struct MongoResultCache
 	Tuplestorestate *rows;
 	StoredResult *current;		/* NULL: none, or it has been forgotten */
 	int64		position;		/* in it */
-	int64		reused;
 };
 
 MongoResultCache *
@@ -156,8 +155,6 @@ mongo_results_begin(MongoResultCache *cache, const bson_t *command)
 		result->nrows = 0;
 		result->whole = false;
 	}
-	else
-		cache->reused++;
 	cache->current = result;
 	cache->position = 0;
 	tuplestore_rescan(cache->rows);
@@ -204,12 +201,6 @@ bool
 mongo_results_is_whole(const MongoResultCache *cache)
 {
 	return cache->current != NULL && cache->current->whole;
-}
-
-int64
-mongo_results_reused(const MongoResultCache *cache)
-{
-	return cache->reused;
 }
 
 void
@@ -414,24 +405,25 @@ mongo_hashed_row(ForeignScanState *scan)
 #define FAR_DEARER		4
 
 /*
+ * change_after
+ *		The number of values after which the scan goes over; 0: never.
+ *
  * How many outer rows there are is not known to the plan of a sub-select.  So as much
  * is spent on single values as on all documents, before these are fetched: twice what
  * the better way would have taken at worst.  But if many are expected, the statement's
  * own cost, which is in the plan, tells.
  */
-void
-mongo_change_over_init(ForeignScanState *node)
+static int
+change_after(const ForeignScanState *node)
 {
-	MongoScanState *state = node->fdw_state;
-	const Plan *plan = node->ss.ps.plan;
-	const PlannedStmt *statement = node->ss.ps.state->es_plannedstmt;
-	int			after = state->plan->change_after;
+	int			after = ((const MongoScanState *) node->fdw_state)->plan->change_after;
 
 	if (after == 0)
-		return;
-	if (after * plan->total_cost * FAR_DEARER < statement->planTree->total_cost)
+		return 0;
+	if (after * node->ss.ps.plan->total_cost * FAR_DEARER <
+		node->ss.ps.state->es_plannedstmt->planTree->total_cost)
 		after = FEWEST_VALUES;
-	state->change_after = Max(after, FEWEST_VALUES);
+	return Max(after, FEWEST_VALUES);
 }
 
 bool
@@ -442,9 +434,10 @@ mongo_change_over(ForeignScanState *node)
 
 	if (!state->changed_over)
 	{
-		if (state->change_after == 0 || state->nvalues > state->change_after ||
-			state->shared != NULL || state->identities != NULL ||
-			++state->nvalues <= state->change_after)
+		int			after = change_after(node);
+
+		if (after == 0 || state->nvalues > after || state->shared != NULL ||
+			state->identities != NULL || ++state->nvalues <= after)
 			return false;
 		/* which is tried once */
 		do

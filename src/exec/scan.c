@@ -312,7 +312,6 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 		state->plan->reads_one ? mongo_to_utf8(state->plan->collection) : NULL
 	};
 	state->keeps_results = may_repeat(node, eflags);
-	mongo_change_over_init(node);
 	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
 	state->finisher = mongo_finisher_create(state->plan,
 											slot->tts_tupleDescriptor->natts);
@@ -576,6 +575,8 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 static MongoResultState
 find_result(ForeignScanState *node, MongoScanState *state)
 {
+	MongoResultState known;
+
 	if (!state->keeps_results || state->shared != NULL || state->identities != NULL)
 		return MONGO_RESULT_NEW;
 	if (state->results == NULL)
@@ -583,7 +584,9 @@ find_result(ForeignScanState *node, MongoScanState *state)
 		state->results = mongo_results_create(node->ss.ps.state->es_query_cxt);
 		mongo_scan_make_kept_slot(node);
 	}
-	return mongo_results_begin(state->results, state->run.command);
+	known = mongo_results_begin(state->results, state->run.command);
+	state->reused += known != MONGO_RESULT_NEW;
+	return known;
 }
 
 /*
@@ -822,12 +825,6 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 		slot = next_row(node);
 	}
 	return slot;
-}
-
-void
-mongo_scan_keep_identities(ForeignScanState *scan, MongoIdentityLog *log)
-{
-	((MongoScanState *) scan->fdw_state)->identities = log;
 }
 
 /*
