@@ -49,9 +49,6 @@ extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
  */
 extern double mongo_remote_row_count(Oid relid, UserMapping *user);
 
-/* mongo_ask_row_count: the same, asked for now whatever is remembered. */
-extern double mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options);
-
 /*-------------------------------------------------------------------------
  * What ANALYZE has learned of a table's collection, for planning.
  *

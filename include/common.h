@@ -278,19 +278,14 @@ extern const MongoCompressor *mongo_compressor_negotiated(const bson_t *hello);
 extern void mongo_install_log_handler(void);
 
 /*
- * mongo_last_driver_message, mongo_forget_driver_message
- *		libmongoc's newest warning or error line, "" when forgotten since; valid until the
- *		next.  Some causes (a certificate that cannot be read) reach the log only.
+ * libmongoc's newest warning or error line, which whoever is interested sets to "" before.
+ * Some causes (a certificate that cannot be read) reach the log only.
  */
-extern const char *mongo_last_driver_message(void);
-extern void mongo_forget_driver_message(void);
+#define MONGO_DRIVER_MESSAGE_SIZE	512
+extern char mongo_driver_message[MONGO_DRIVER_MESSAGE_SIZE];
 
-/*
- * mongo_hold_driver_log
- *		Log nothing of libmongoc's until called with false, as it may quote a secret; the
- *		newest message is kept.
- */
-extern void mongo_hold_driver_log(bool hold);
+/* Nothing of libmongoc's is logged now, as it may quote a secret. */
+extern bool mongo_driver_log_is_held;
 
 /*-------------------------------------------------------------------------
  * What becomes of libbson and libmongoc when memory runs out.
@@ -419,14 +414,13 @@ typedef struct MongoAtWork
 } MongoAtWork;
 
 /*
- * mongo_begin_work, mongo_begin_own_work, mongo_end_work
+ * mongo_begin_work, mongo_end_work
  *		What is raised in between may quote documents of these tables, or what the user
- *		has given to a function such as "mongo_aggregate()".
+ *		has given to work->function.
  *
  * An ERROR ends it as well.  'relids' must live until then.
  */
 extern void mongo_begin_work(MongoAtWork *work, List *relids);
-extern void mongo_begin_own_work(MongoAtWork *work, const char *function);
 extern void mongo_end_work(MongoAtWork *work);
 
 /* Of the innermost work that has not ended; NULL, NIL outside. */

@@ -309,7 +309,7 @@ extern void mongo_define_settings(void);
  *
  * The result belongs to the current memory context and must not be destroyed.
  * Nothing is looked up on the network.  What libmongoc warns of is kept
- * (mongo_last_driver_message()) and not logged, as it quotes the text.
+ * (mongo_driver_message) and not logged, as it quotes the text.
  */
 extern const mongoc_uri_t *mongo_uri_parse(const char *text,
 										   bson_error_t *error);

@@ -42,6 +42,9 @@ extern UserMapping *mongo_caller_mapping(ForeignServer *server);
 extern bool mongo_try(void (*function) (void *), void *argument,
 					  bool (*is_expected) (int sqlstate), ErrorData **error);
 
+/* mongo_ask_row_count: as mongo_remote_row_count(), asked for now whatever is remembered. */
+extern double mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options);
+
 /* Documents may be large: so many of a sample come at a time. */
 #define SAMPLE_BATCH	100
 

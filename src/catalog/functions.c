@@ -83,9 +83,9 @@ static const char *const reading_stages[] = {
 	"$unionWith", "$unset", "$unwind", "$vectorSearch", NULL
 };
 
-/* is_among: a list that ends with NULL. */
+/* is_listed: a list that ends with NULL. */
 static bool
-is_among(const char *name, const char *const *list)
+is_listed(const char *name, const char *const *list)
 {
 	for (; *list != NULL; list++)
 	{
@@ -122,7 +122,7 @@ find_stage(const bson_iter_t *pipeline, const char *const *list, bool listed)
 			return listed ? NULL : malformed;
 		while (bson_iter_next(&stage))
 		{
-			if (is_among(bson_iter_key(&stage), list) == listed)
+			if (is_listed(bson_iter_key(&stage), list) == listed)
 				return bson_iter_key(&stage);
 		}
 	}
@@ -205,7 +205,7 @@ command_only_reads(const bson_t *command)
 	if (strcmp(name, "explain") == 0)
 		return every_member(command, "verbosity", is_query_planner) ||
 			every_member(command, "explain", explained_reads);
-	return is_among(name, reading_commands);
+	return is_listed(name, reading_commands);
 }
 
 /* prevent_write: raise 25006 or 25000 where 'what' cannot be executed. */
@@ -300,7 +300,7 @@ jsonb_decoder(MemoryContext context, const char *database, const char *collectio
 static void
 refuse_command(const bson_t *command, const char *name)
 {
-	if (is_among(name, refused_commands))
+	if (is_listed(name, refused_commands))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("command \"%s\" cannot be run by mongo_command()", name),
@@ -363,7 +363,8 @@ mongo_command(PG_FUNCTION_ARGS)
 		prevent_write(psprintf("mongo_command() with \"%s\"", name));
 
 	mongo_begin_command(user, only_reads ? database : NULL, !only_reads);
-	mongo_begin_own_work(&work, "mongo_command()");
+	mongo_begin_work(&work, NIL);
+	work.function = "mongo_command()";
 	context_message = psprintf("could not run command \"%s\" in database \"%s\"",
 							   name, database);
 	reply = only_reads ?
@@ -405,7 +406,7 @@ append_options(bson_t *command, Datum options)
 				 errmsg("the options of mongo_aggregate() must be a JSON object")));
 	while (bson_iter_next(&option))
 	{
-		if (!is_among(bson_iter_key(&option), aggregate_options))
+		if (!is_listed(bson_iter_key(&option), aggregate_options))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("mongo_aggregate() has no option \"%s\"",
@@ -510,7 +511,8 @@ mongo_aggregate(PG_FUNCTION_ARGS)
 	bool		isnull;
 	MongoAtWork work;
 
-	mongo_begin_own_work(&work, "mongo_aggregate()");
+	mongo_begin_work(&work, NIL);
+	work.function = "mongo_aggregate()";
 	if (SRF_IS_FIRSTCALL())
 	{
 		funcctx = SRF_FIRSTCALL_INIT();

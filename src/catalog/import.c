@@ -685,16 +685,10 @@ add_column(ImportTable *table, const char *path, const char *type)
 static const char *
 id_type(const ImportSource *source, const ImportTable *table)
 {
-	for (const SampledField *field = table->root->first_child; field; field = field->next)
-	{
-		const char *type;
+	const SampledField *id = field_sample_find(table->sample, "_id", false);
+	const char *type = id != NULL ? import_field_type(id, source->objectid_type) : NULL;
 
-		if (strcmp(field->name, "_id") != 0)
-			continue;
-		type = import_field_type(field, source->objectid_type);
-		return type != NULL ? type : "jsonb";
-	}
-	return "jsonb";
+	return type != NULL ? type : "jsonb";
 }
 
 /* array_table: one for the array at this path. */

@@ -175,7 +175,8 @@ add_missing_columns(Alteration *alteration)
 /*
  * mongo_fdw_alteration(table regclass, options text[]) -> text
  *		ALTER FOREIGN TABLE; NULL, with a NOTICE or WARNING, for a collection that does not
- *		exist or a view that fails, and where nothing has to be done.
+ *		exist or a view that fails, and where nothing has to be done; also for tables with
+ *		the options pipeline or unwind, whose columns no import knows.
  *
  * 'options' are those of an import.  Raises what IMPORT FOREIGN SCHEMA raises.
  */
@@ -195,7 +196,7 @@ mongo_fdw_alteration(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg("collection \"%s.%s\" of foreign table \"%s\" does not exist",
 						options->database, options->collection, RelationGetRelationName(relation))));
-	else
+	else if (!mongo_is_derived(options))
 		alteration.table = import_table_read(&source, linitial(collections));
 	initStringInfo(&alteration.actions);
 	if (alteration.table != NULL)

@@ -96,13 +96,13 @@ add_child(FieldSample *sample, SampledField *parent, SampledField *previous, con
 }
 
 /*
- * child_named
+ * child_for_key
  *		The child of that name, new if need be, where the document has it.
  *
  * NULL if it cannot be a column of its own; the parent then says why.
  */
 static SampledField *
-child_named(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
+child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
 			int most)
 {
 	int			length = (int) strlen(name);
@@ -307,7 +307,7 @@ observe_members(FieldSample *sample, SampledField *parent, bson_iter_t *iter, ui
 
 	while (bson_iter_next(iter))
 	{
-		SampledField *child = child_named(sample, parent, previous, bson_iter_key(iter), most);
+		SampledField *child = child_for_key(sample, parent, previous, bson_iter_key(iter), most);
 
 		if (child == NULL)
 			continue;

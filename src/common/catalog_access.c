@@ -75,13 +75,6 @@ mongo_begin_work(MongoAtWork *work, List *relids)
 }
 
 void
-mongo_begin_own_work(MongoAtWork *work, const char *function)
-{
-	mongo_begin_work(work, NIL);
-	work->function = function;
-}
-
-void
 mongo_end_work(MongoAtWork *work)
 {
 	error_context_stack = work->callback.previous;

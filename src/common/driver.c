@@ -295,11 +295,8 @@ mongo_protect(void (*function) (void *), void *argument)
 
 /* -------------- What libmongoc has to say beside its results -------------- */
 
-/* The newest warning or error. */
-static char driver_message[512];
-
-/* Is nothing to be logged at the moment? */
-static bool log_is_held;
+char		mongo_driver_message[MONGO_DRIVER_MESSAGE_SIZE];
+bool		mongo_driver_log_is_held;
 
 /*
  * log_driver_message
@@ -319,13 +316,13 @@ log_driver_message(mongoc_log_level_t level, const char *domain,
 		level <= MONGOC_LOG_LEVEL_INFO ? DEBUG1 : DEBUG2;
 
 	if (level <= MONGOC_LOG_LEVEL_WARNING)
-		strlcpy(driver_message, message, sizeof(driver_message));
+		strlcpy(mongo_driver_message, message, sizeof(mongo_driver_message));
 
 	/*
 	 * nor that a transaction cannot be aborted which MongoDB has aborted
 	 * itself
 	 */
-	if (log_is_held || !message_level_is_interesting(elevel) ||
+	if (mongo_driver_log_is_held || !message_level_is_interesting(elevel) ||
 		strncmp(message, "Error in abortTransaction", 25) == 0)
 		return;
 
@@ -353,22 +350,4 @@ void
 mongo_install_log_handler(void)
 {
 	mongoc_log_set_handler(log_driver_message, NULL);
-}
-
-void
-mongo_hold_driver_log(bool hold)
-{
-	log_is_held = hold;
-}
-
-const char *
-mongo_last_driver_message(void)
-{
-	return driver_message;
-}
-
-void
-mongo_forget_driver_message(void)
-{
-	driver_message[0] = '\0';
 }

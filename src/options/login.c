@@ -36,10 +36,10 @@ mongo_uri_parse(const char *text, bson_error_t *error)
 
 	memset(error, 0, sizeof(*error));
 	mongo_install_log_handler();
-	mongo_forget_driver_message();
-	mongo_hold_driver_log(true);
+	mongo_driver_message[0] = '\0';
+	mongo_driver_log_is_held = true;
 	uri = mongoc_uri_new_with_error(text, error);
-	mongo_hold_driver_log(false);
+	mongo_driver_log_is_held = false;
 
 	callback->func = destroy_uri;
 	callback->arg = uri;

@@ -406,10 +406,10 @@ check_uri(const MongoOption *option, const char *value)
 	check_uri_compressors(option->name, value);
 
 	/* a misspelt option of the URI, say, which the driver passes over */
-	if (mongo_last_driver_message()[0] != '\0')
+	if (mongo_driver_message[0] != '\0')
 		ereport(WARNING,
 				(errmsg("option \"uri\": %s",
-						mongo_uri_printable(mongo_last_driver_message(), false))));
+						mongo_uri_printable(mongo_driver_message, false))));
 
 	if (reason != NULL)
 		require_file_privilege(option->name, reason);

@@ -197,7 +197,7 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 {
 	mongoc_stream_t *top;
 
-	mongo_forget_driver_message();
+	mongo_driver_message[0] = '\0';
 	top = mongoc_stream_tls_new_with_hostname(&stream->vtable, host->host,
 											  &transport->ssl_options, 1);
 	if (top == NULL)
@@ -205,8 +205,8 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 		/* the driver tells its log alone which file it could not use */
 		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET,
 					   "could not set up TLS%s%s",
-					   *mongo_last_driver_message() ? ": " : "",
-					   mongo_last_driver_message());
+					   *mongo_driver_message ? ": " : "",
+					   mongo_driver_message);
 		mongoc_stream_destroy(&stream->vtable);
 		return NULL;
 	}
