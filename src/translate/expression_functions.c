@@ -349,25 +349,6 @@ translate_date(const MongoCall *call, Node *date, const char *template, MongoVal
 	return true;
 }
 
-/* MongoDB's units are called as PostgreSQL's, and so much smaller than these. */
-static const struct
-{
-	const char *unit;
-	const char *format;			/* of a template, from that of the date */
-}			truncations[] =
-{
-	{"microseconds", "%s"},
-	{"milliseconds", "%s"},
-	{"second", "{$dateTrunc: {date: %s, unit: 'second'}}"},
-	{"minute", "{$dateTrunc: {date: %s, unit: 'minute'}}"},
-	{"hour", "{$dateTrunc: {date: %s, unit: 'hour'}}"},
-	{"day", "{$dateTrunc: {date: %s, unit: 'day'}}"},
-	{"week", "{$dateTrunc: {date: %s, unit: 'week', startOfWeek: 'monday'}}"},
-	{"month", "{$dateTrunc: {date: %s, unit: 'month'}}"},
-	{"quarter", "{$dateTrunc: {date: %s, unit: 'quarter'}}"},
-	{"year", "{$dateTrunc: {date: %s, unit: 'year'}}"},
-};
-
 /*
  * fixed_offset: by how much the clocks of a time zone are ahead of UTC, in milliseconds,
  * if they always are.  Of others MongoDB has rules of its own.
@@ -420,18 +401,24 @@ later(const char *template, int64 millis)
 static bool
 translate_date_trunc(const MongoCall *call, MongoValue *result)
 {
+	/* as MongoDB calls them, too */
+	static const char *const units[] = {
+		"second", "minute", "hour", "day", "week", "month", "quarter", "year"
+	};
 	const char *unit = mongo_constant_word(linitial(call->args));
+	const char *template;
 	int64		offset = 0;
 
 	if (unit == NULL ||
 		(list_length(call->args) > 2 && !fixed_offset(lthird(call->args), &offset)))
 		return false;
-	for (size_t i = 0; i < lengthof(truncations); i++)
+	for (size_t i = 0; i < lengthof(units); i++)
 	{
-		if (strcmp(truncations[i].unit, unit) == 0)
-			return translate_date(call, lsecond(call->args),
-								  later(psprintf(truncations[i].format, later("@1", offset)),
-										-offset), result);
+		if (strcmp(units[i], unit) != 0)
+			continue;
+		template = psprintf("{$dateTrunc: {date: %s, unit: '%s'%s}}", later("@1", offset), unit,
+							strcmp(unit, "week") == 0 ? ", startOfWeek: 'monday'" : "");
+		return translate_date(call, lsecond(call->args), later(template, -offset), result);
 	}
 	return false;
 }

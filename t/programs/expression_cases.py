@@ -217,7 +217,7 @@ CASES.update({
 
 _FIELDS = ["year", "isoyear", "quarter", "month", "week", "day", "doy", "dow", "isodow", "epoch"]
 _TIME_FIELDS = ["hour", "minute", "second", "milliseconds", "microseconds"]
-_UNITS = ["microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year"]
+_UNITS = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
 _INTERVALS = ["1 month", "-1 month", "1 day", "-400 days", "1 year 2 months 3 days 04:05:06.789", "00:00:00.001", "-13 months",
               "12 months", "0"]
 CASES.update({
@@ -272,7 +272,6 @@ CASES.update({
 })
 
 # By row of src/translate/local_time.c: conditions that an index can serve.
-_UNITS = ["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
 _OPERATORS = ["=", "<", "<=", ">", ">="]
 LOCAL_TIMES = {
     "DATE_TRUNC_TEXT_TIMESTAMP": ["date_trunc('%s', sa) %s date_trunc('%s', timestamp '2024-02-28 12:34:56.789')" % (u, o, u)
