@@ -128,9 +128,9 @@ typedef struct MongoScanColumn
 	int			index;			/* in the scan tuple, from 0 */
 	Oid			type;			/* InvalidOid: that of the tuple's attribute */
 	int32		typmod;
-	int			count;			/* of the sum that an average is made of: index
-								 * of the count, behind the tuple's attributes;
-								 * 0: no average */
+	int			count;			/* of the sum that an average is made of:
+								 * index of the count, behind the tuple's
+								 * attributes; 0: no average */
 	bson_type_t bson_type;		/* as in MongoColumn */
 	bool		zero_if_empty;	/* of aggregates over no rows: 0, not NULL */
 } MongoScanColumn;

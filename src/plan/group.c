@@ -459,9 +459,21 @@ differs_in_documents(const MongoGroup *group)
 	return false;
 }
 
+/* output_column: a field of the documents that the stages give. */
+static MongoScanColumn *
+output_column(const char *path, Oid type, int32 typmod)
+{
+	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
+
+	column->path = path;
+	column->type = type;
+	column->typmod = typmod;
+	return column;
+}
+
 /* From now on the pipeline's values are those of the group. */
 static void
-begin_computed(const MongoGroup *group, MongoPipeline *pipeline)
+begin_computed(MongoGroup *group, MongoPipeline *pipeline)
 {
 	List	   *computed = list_copy(group->computed);
 	ListCell   *cell;
@@ -470,12 +482,17 @@ begin_computed(const MongoGroup *group, MongoPipeline *pipeline)
 	{
 		MongoComputed *key = palloc0(sizeof(MongoComputed));
 		const MongoGroupKey *group_key = lfirst(cell);
+		MongoOutput *output = palloc0(sizeof(MongoOutput));
 
 		key->expression = group_key->expression;
 		key->path = key_path(group, foreach_current_index(cell), true);
 		key->normal = !group_key->value.raw || mongo_compares_text(group_key->value.type);
 		key->not_null = !group_key->value.nullable;
 		computed = lappend(computed, key);
+		output->expression = group_key->expression;
+		output->column = output_column(key->path, exprType((Node *) group_key->expression),
+									   exprTypmod((Node *) group_key->expression));
+		group->outputs = lappend(group->outputs, output);
 	}
 	pipeline->translation.columns = NULL;
 	pipeline->translation.computed = computed;
@@ -526,7 +543,7 @@ keep_groups_whole(const MongoGroup *group, bool walks, MongoPipeline *pipeline)
 }
 
 void
-mongo_group_append(const MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline)
+mongo_group_append(MongoGroup *group, bool walks, bool merge, MongoPipeline *pipeline)
 {
 	merge = group->distinct != NULL || ((walks || merge) && differs_in_documents(group));
 	if (merge)
@@ -657,7 +674,7 @@ find_witness(Node *node, NullWitness *witness)
 	}
 	if (IsA(node, Const))
 		return ((Const *) node)->constisnull;
-	/* operators and casts that give numbers are NULL where an argument is, and only there */
+	/* operators and casts that give numbers are NULL only where arguments are */
 	kind = mongo_type_kind(getBaseType(exprType(node)));
 	if (!IsA(node, OpExpr) &&
 		(!IsA(node, FuncExpr) ||
@@ -791,19 +808,6 @@ add_result(const Translation *translation, const char *template,
 	return path;
 }
 
-/* output_column: a field of the $set, or an accumulator as it is. */
-static MongoScanColumn *
-output_column(const char *path, Oid type, bool zero_if_empty)
-{
-	MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
-
-	column->path = path;
-	column->type = type;
-	column->typmod = -1;
-	column->zero_if_empty = zero_if_empty;
-	return column;
-}
-
 /*
  * add_output: the accumulators' paths are known; @4 of a template is 2^53.
  */
@@ -830,9 +834,10 @@ add_output(Translation *translation, const char *const *paths)
 
 	output->expression = (Expr *) translation->aggregate;
 	output->column = output_column(path, OidIsValid(recipe->sum_type) ? recipe->sum_type :
-								   translation->aggregate->aggtype, recipe->zero_if_empty);
+								   translation->aggregate->aggtype, -1);
+	output->column->zero_if_empty = recipe->zero_if_empty;
 	if (OidIsValid(recipe->sum_type))
-		output->count = output_column(paths[1], INT8OID, false);
+		output->count = output_column(paths[1], INT8OID, -1);
 	group->outputs = lappend(group->outputs, output);
 
 	if (!OidIsValid(recipe->sum_type))

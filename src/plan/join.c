@@ -766,7 +766,7 @@ append_plain_test(const MongoJoin *join, MongoPipeline *pipeline)
 	switch (join->type)
 	{
 		case JOIN_ANTI:
-			/* what has no key or no partner, whose columns are NULL from here on */
+			/* what has no key or no partner, which is NULL from here on */
 			hold_or_append(join, pipeline, "$match",
 						   bson_from_template("{$or: [{@1: {$eq: null}}, {@2: {$eq: []}}]}", key,
 											  name));

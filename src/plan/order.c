@@ -35,7 +35,7 @@
 
 /* The member of an equivalence class that is a field of this relation. */
 static Expr *
-find_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
+find_field_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
 			MongoField *field)
 {
 	MongoMembers members;
@@ -114,7 +114,7 @@ add_order_key(RelOptInfo *baserel, const PathKey *pathkey, bool is_last, MongoOr
 	const MongoComparison *comparison;
 	MongoSortability sortability;
 	MongoField	field;
-	Expr	   *expression = find_member(pathkey->pk_eclass, baserel, relation->columns, &field);
+	Expr	   *expression = find_field_member(pathkey->pk_eclass, baserel, relation->columns, &field);
 
 	if (expression == NULL || !mongo_path_is_addressable(field.path) ||
 		mongo_path_has_index(field.path))
@@ -378,7 +378,6 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 		return;
 
 	estimate = &upper->estimate;
-	upper->stage = UPPERREL_ORDERED;
 	upper->sorted_rows = estimate->rows;
 	estimate->total_cost += estimate->rows * mongo_upper_options(upper)->fdw_tuple_cost * cost +
 		mongo_sort_stage_cost(estimate->rows, -1);

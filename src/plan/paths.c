@@ -40,16 +40,14 @@ Path *
 mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target, MongoEstimate estimate,
 				   List *pathkeys, Relids required_outer, Path *outer_path, List *private)
 {
-	ForeignPath *path = IS_SIMPLE_REL(rel) ?
-		create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-								estimate.startup_cost, estimate.total_cost, pathkeys,
-								required_outer, outer_path, MONGO_NO_RESTRICTINFO private) :
-		create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
-								  estimate.startup_cost, estimate.total_cost, pathkeys,
-								  outer_path, MONGO_NO_RESTRICTINFO private);
-
-	path->path.parallel_safe = false;
-	return &path->path;
+	return (Path *)
+		(IS_SIMPLE_REL(rel) ?
+		 create_foreignscan_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+								 estimate.startup_cost, estimate.total_cost, pathkeys,
+								 required_outer, outer_path, MONGO_NO_RESTRICTINFO private) :
+		 create_foreign_upper_path(root, rel, target, estimate.rows, MONGO_NO_DISABLED_NODES
+								   estimate.startup_cost, estimate.total_cost, pathkeys,
+								   outer_path, MONGO_NO_RESTRICTINFO private));
 }
 
 MongoEstimate
@@ -232,7 +230,10 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 										 mongo_local_order(root, baserel, baserel->reltarget->exprs,
 														   NIL, false) : NULL, NIL));
 	if (!mongo_enable_pushdown)
+	{
+		mongo_keep_out_of_workers(baserel);
 		return;
+	}
 	if (!add_wanted_order(root, baserel, root->query_pathkeys))
 		add_begun_order(root, baserel, root->query_pathkeys);
 	add_merge_orders(root, baserel);
@@ -245,6 +246,7 @@ mongo_get_foreign_paths(PlannerInfo *root, RelOptInfo *baserel,
 		parameterizations = find_equivalences(root, baserel, parameterizations);
 	foreach(cell, parameterizations)
 		add_parameterized_path(root, baserel, parameterizations, lfirst(cell));
+	mongo_keep_out_of_workers(baserel);
 	mongo_add_parallel_paths(root, baserel);
 }
 
@@ -353,6 +355,20 @@ mongo_is_foreign_scan_parallel_safe(PlannerInfo *root pg_attribute_unused(),
 	return !IsolationUsesXactSnapshot();
 }
 
+void
+mongo_keep_out_of_workers(RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (IsA(path, ForeignPath) && path->parent == rel)
+			path->parallel_safe = false;
+	}
+}
+
 /* participants: as get_parallel_divisor() of costsize.c has it. */
 static double
 participants(int workers)
@@ -367,7 +383,7 @@ add_shared_path(PlannerInfo *root, RelOptInfo *baserel, int workers, List *pathk
 										  mongo_estimate_shared_scan(baserel, participants(workers)),
 										  pathkeys, NULL, NULL, NIL);
 
-	path->parallel_aware = path->parallel_safe = true;
+	path->parallel_aware = true;
 	path->parallel_workers = workers;
 	add_partial_path(baserel, path);
 }

@@ -36,13 +36,17 @@ typedef struct MongoEstimate
  * paths.c: a path of 'rel' that gives 'target', or what the relation does if that is NULL.
  * 'private' is fdw_private: NIL; an IntList if LIMIT and OFFSET are done; a List of Lists if
  * the rows are hashed (see rescan.c); or what a batched join has to ask for, Expr *.
- *
- * It is not parallel safe: an Append is asynchronous only when it is not, and each worker
- * would run the whole scan.
  */
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
 								Path *outer_path, List *private);
+
+/*
+ * paths.c: mark the relation's foreign paths that are not partial as not parallel safe.  An
+ * Append is asynchronous only when it is not parallel safe, and each worker would run the
+ * whole scan.  They compete as parallel safe before, so that they win where costs are equal.
+ */
+extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 
 /* ------------------ relation.c: what is known of a table ------------------ */
 
@@ -277,7 +281,6 @@ typedef struct MongoOutput
 /* fdw_private of an upper relation. */
 typedef struct MongoUpperRelation
 {
-	UpperRelationKind stage;
 	RelOptInfo *input;			/* the foreign table or join at the bottom */
 	MongoPipeline pipeline;		/* all stages */
 	List	   *outputs;		/* MongoOutput *, once there is a $group;
@@ -373,9 +376,9 @@ extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
 
 /*
  * Append the stages to the pipeline, whose translation from then on is about what they
- * have computed.  'walks': MongoDB takes them from an index's keys; 'merge': two stages pay.
+ * have computed; keys are outputs, too.  'walks': MongoDB takes them from an index's keys; 'merge': two stages pay.
  */
-extern void mongo_group_append(const MongoGroup *group, bool walks, bool merge,
+extern void mongo_group_append(MongoGroup *group, bool walks, bool merge,
 							   MongoPipeline *pipeline);
 
 /*-------------------------------------------------------------------------

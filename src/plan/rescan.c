@@ -224,7 +224,7 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 	Path	   *path;
 	ListCell   *cell;
 
-	if (upper->stage != UPPERREL_GROUP_AGG || upper->input->reloptkind != RELOPT_BASEREL ||
+	if (upper->input->reloptkind != RELOPT_BASEREL ||
 		(has_keys && (extra->flags & GROUPING_CAN_USE_HASH) == 0))
 		return NULL;
 	path = hashed_path(root, upper->input, NULL);

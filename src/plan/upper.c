@@ -174,29 +174,6 @@ add_aggregates(MongoGroup *group, List *expressions)
 	return true;
 }
 
-/* Keys are outputs as well. */
-static void
-add_key_outputs(const MongoGroup *group, MongoUpperRelation *upper)
-{
-	ListCell   *cell;
-	int			nkeys = list_length(group->keys);
-
-	upper->outputs = list_copy(group->outputs);
-	foreach(cell, group->keys)
-	{
-		MongoGroupKey *key = lfirst(cell);
-		MongoOutput *output = palloc0(sizeof(MongoOutput));
-		MongoScanColumn *column = palloc0(sizeof(MongoScanColumn));
-
-		column->path = nkeys == 1 ? "_id" : psprintf("_id.k%d", foreach_current_index(cell));
-		column->type = exprType((Node *) key->expression);
-		column->typmod = exprTypmod((Node *) key->expression);
-		output->expression = key->expression;
-		output->column = column;
-		upper->outputs = lappend(upper->outputs, output);
-	}
-}
-
 /*
  * walks_index: a $group by a field alone goes from key to key of an index that leads
  * with it, if that tests all conditions as well (DISTINCT_SCAN).
@@ -300,7 +277,7 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 	else
 		mongo_group_append(group, walks, first_groups * MONGO_COST_MERGE_FACTOR < estimate->rows,
 						   &upper->pipeline);
-	add_key_outputs(group, upper);
+	upper->outputs = group->outputs;
 	estimate->rows = groups;
 	upper->grouped = true;
 }
@@ -346,7 +323,7 @@ may_group(const MongoUpperRelation *upper)
 
 static void
 add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
-					   RelOptInfo *grouped_rel, GroupPathExtraData *extra)
+				 RelOptInfo *grouped_rel, GroupPathExtraData *extra)
 {
 	Query	   *parse = root->parse;
 	PathTarget *target = grouped_rel->reltarget;
@@ -366,7 +343,6 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 		!add_aggregates(group, target->exprs) ||
 		!add_aggregates(group, having))
 		return;
-	upper->stage = stage;
 	upper->one_row = group->keys == NIL;
 	upper->counts = having == NIL && may_count(group, upper);
 	add_stages(root, group, upper);
@@ -377,7 +353,8 @@ add_grouped_path(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_r
 	if (!mongo_upper_gives(upper, target->exprs) ||
 		!mongo_upper_gives(upper, upper->local_quals))
 		return;
-	upper->local = mongo_local_aggregate(root, grouped_rel, upper, extra);
+	if (stage == UPPERREL_GROUP_AGG)
+		upper->local = mongo_local_aggregate(root, grouped_rel, upper, extra);
 	mongo_upper_add_path(root, grouped_rel, upper, target, NIL);
 }
 
@@ -400,7 +377,7 @@ add_distinct_keys(MongoGroup *group, PlannerInfo *root)
 
 static void
 add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
-						RelOptInfo *distinct_rel)
+				  RelOptInfo *distinct_rel)
 {
 	Query	   *parse = root->parse;
 	PathTarget *target = root->upper_targets[UPPERREL_DISTINCT];
@@ -415,7 +392,6 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *input_rel,
 	group = begin_group(upper);
 	if (!add_distinct_keys(group, root))
 		return;
-	upper->stage = UPPERREL_DISTINCT;
 	upper->local = NULL;
 	add_stages(root, group, upper);
 	if (!mongo_upper_gives(upper, target->exprs))
@@ -541,7 +517,6 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 		upper->estimate.startup_cost = upper->estimate.total_cost;
 	}
 	limit_estimate(&upper->estimate, final);
-	upper->stage = UPPERREL_FINAL;
 	upper->limited = true;
 	upper->local = mongo_local_limit(root, output_rel, upper);
 	mongo_upper_add_path(root, output_rel, upper, target, root->sort_pathkeys);
@@ -549,7 +524,7 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 
 static void
 add_limited_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel,
-					   FinalPathExtraData *final)
+				 FinalPathExtraData *final)
 {
 	RelOptInfo *baserel = table_below(input_rel);
 
@@ -594,6 +569,7 @@ mongo_get_foreign_upper_paths(PlannerInfo *root, UpperRelationKind stage,
 		default:
 			break;
 	}
+	mongo_keep_out_of_workers(output_rel);
 	MemoryContextSwitchTo(old_context);
 }
 
