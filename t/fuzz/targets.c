@@ -319,7 +319,7 @@ fuzz_option(const uint8_t *data, size_t size)
 	const MongoOption *option = mongo_find_option("path", ON_COLUMN);
 	const char *path;
 	mongoc_uri_t *uri;
-	mongoc_ssl_opt_t ssl_options = {0};
+	MongoTransport transport = {0};
 
 	if (size < 1 || !is_text(data + 1, size - 1))
 		return;
@@ -331,10 +331,9 @@ fuzz_option(const uint8_t *data, size_t size)
 	}
 	option = mongo_find_option("uri", ON_SERVER);
 	option->check(option, options.uri);
-	uri = mongo_uri_create(&options);
+	uri = mongo_uri_create(&options, &transport);
 	fuzz_check(mongoc_uri_get_username(uri) == NULL && mongoc_uri_get_password(uri) == NULL,
 			   "a URI that is accepted has no credentials");
-	(void) mongo_uri_ssl_options(&options, uri, &ssl_options);
 	mongoc_uri_destroy(uri);
 }
 
