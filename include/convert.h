@@ -34,8 +34,21 @@
  *		Of a finite timestamp or timestamptz, rounded down, or of a date's midnight in
  *		UTC.  *exact (may be NULL): was nothing cut?
  */
-extern int64 mongo_timestamp_to_millis(Timestamp value, bool *exact);
-extern int64 mongo_date_to_millis(DateADT value);
+static inline int64
+mongo_timestamp_to_millis(Timestamp value, bool *exact)
+{
+	int64		rest = value % 1000;
+
+	if (exact != NULL)
+		*exact = rest == 0;
+	return value / 1000 - (rest < 0 ? 1 : 0) + MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
+}
+
+static inline int64
+mongo_date_to_millis(DateADT value)
+{
+	return (value + MONGO_EPOCH_DAYS) * MONGO_MILLIS_PER_DAY;
+}
 
 /* ------- BSON's types (https://bsonspec.org): sets of them, and names ------ */
 
@@ -45,6 +58,9 @@ extern int64 mongo_date_to_millis(DateADT value);
 	 (code) == BSON_TYPE_MAXKEY ? (uint32) 1 << 0x14 : (uint32) 1 << 0x15)
 
 #define MONGO_BSON_ANY			(~(uint32) 0)
+#define MONGO_BSON_NUMBERS \
+	(MONGO_BSON_BIT(BSON_TYPE_INT32) | MONGO_BSON_BIT(BSON_TYPE_INT64) | \
+	 MONGO_BSON_BIT(BSON_TYPE_DOUBLE) | MONGO_BSON_BIT(BSON_TYPE_DECIMAL128))
 
 /* mongo_bson_type_name: "Int32", "ObjectId", as the specification has it; static. */
 extern const char *mongo_bson_type_name(bson_type_t type);
@@ -87,12 +103,13 @@ extern bool mongo_numeric_typmod(int32 typmod, int *precision, int *scale);
  *-------------------------------------------------------------------------
  */
 
-/*
- * mongo_declared_set
- *		What a column reads by its option, of any type; a Symbol is a String, as
- *		MongoDB holds the two for equal.
- */
-extern uint32 mongo_declared_set(bson_type_t declared);
+/* mongo_declared_set: what a column so declared reads; MongoDB takes Symbols for Strings. */
+static inline uint32
+mongo_declared_set(bson_type_t declared)
+{
+	return declared == BSON_TYPE_EOD ? MONGO_BSON_ANY : MONGO_BSON_BIT(declared) |
+		(declared == BSON_TYPE_UTF8 ? MONGO_BSON_BIT(BSON_TYPE_SYMBOL) : 0);
+}
 
 /*
  * mongo_check_declared_type
@@ -101,13 +118,6 @@ extern uint32 mongo_declared_set(bson_type_t declared);
  */
 extern void mongo_check_declared_type(const char *column_name, Oid typid,
 									  bson_type_t declared);
-
-/*
- * mongo_declared_is_told
- *		Does a value of the declared type equal, for MongoDB, only values of that type?
- *		Not numbers, of which 5 and 5.0 are equal in every BSON type.
- */
-extern bool mongo_declared_is_told(bson_type_t declared);
 
 /*
  * mongo_append_declared
@@ -156,8 +166,8 @@ typedef struct MongoRowDecoder MongoRowDecoder;
  *
  * The decoder lives in 'context', with copies of the names.  Two columns may share a
  * path, and one may be the parent of another ("a" and "a.b").  Raises 0A000 for a type
- * that has no BSON form and for a "__doc" column that is not jsonb, json, text or
- * varchar, and what mongo_check_declared_type() raises.
+ * that has no BSON form and for a "__doc" column that is not jsonb, json or text, and
+ * what mongo_check_declared_type() raises.
  */
 extern MongoRowDecoder *mongo_row_decoder_create(MemoryContext context,
 												 const char *database,
@@ -290,7 +300,8 @@ typedef struct MongoType
 /*
  * mongo_type_lookup
  *		The row for a type: its own, or that of its category, for which it looks in the
- *		catalogs; NULL when it can be neither read nor written.
+ *		catalogs; NULL when it can be neither read nor written.  An attribute of a
+ *		composite type may still raise 0A000 later.
  */
 extern const MongoType *mongo_type_lookup(Oid typid);
 
@@ -333,13 +344,6 @@ mongo_datum_of_integer(Oid typid, int64 number)
 		typid == INT2OID ? Int16GetDatum((int16) number) : Int64GetDatum(number);
 }
 
-/* mongo_is_int64: is the integer type written as Int64, not as Int32? */
-static inline bool
-mongo_is_int64(const MongoType *type)
-{
-	return type->limit == PG_INT64_MAX;
-}
-
 /* mongo_types_compare: do values of the two stand in one order?  Not those of domains. */
 extern bool mongo_types_compare(Oid left, Oid right);
 
@@ -356,13 +360,6 @@ mongo_has_normal_form(Oid typid)
 {
 	return mongo_kind_of_type(typid)->normal_form != NULL;
 }
-
-/*
- * mongo_type_is_writable
- *		Has a value of this type a BSON form to write?  A composite type always has; one
- *		of its attributes may raise 0A000 later.
- */
-extern bool mongo_type_is_writable(Oid typid);
 
 /* ----------------------- From Datums to BSON values ----------------------- */
 
@@ -408,8 +405,7 @@ mongo_from_utf8(const char *name)
 /*
  * mongo_text_is_valid
  *		Are these bytes UTF-8 without U+0000, of characters that the database's encoding
- *		has, so that a text may hold them?  Raises 42883 where PostgreSQL has no conversion
- *		to that encoding.
+ *		has, so that a text may hold them?
  */
 extern bool mongo_text_is_valid(const char *text, uint32 length);
 

@@ -571,7 +571,7 @@ put_value(JsonOutput *output, const bson_iter_t *iter)
 			put_binary(output, iter);
 			return true;
 		case BSON_TYPE_OID:
-			mongo_objectid_to_text(bson_iter_oid(iter)->bytes, digits);
+			bson_oid_to_string(bson_iter_oid(iter), digits);
 			put_wrapper(output, "$oid", digits);
 			return true;
 		case BSON_TYPE_BOOL:

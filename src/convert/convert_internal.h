@@ -67,12 +67,6 @@ extern const char *mongo_text_to_server(const char *text, uint32 *length);
 
 #define MONGO_OBJECTID_SIZE			12
 
-/* mongo_objectid_to_text: 24 lower-case hexadecimal digits and a NUL. */
-extern void mongo_objectid_to_text(const uint8 *bytes, char *text);
-
-/* mongo_objectid_datum: a palloc'd Datum of these twelve bytes. */
-extern Datum mongo_objectid_datum(const uint8 *bytes);
-
 /* mongo_is_objectid_type: is this the type? */
 extern bool mongo_is_objectid_type(Oid typid);
 
@@ -196,7 +190,6 @@ extern MongoReadFunction mongo_read_bool,
 			mongo_read_float8,
 			mongo_read_numeric,
 			mongo_read_text,
-			mongo_read_char,
 			mongo_read_bytea,
 			mongo_read_uuid,
 			mongo_read_timestamp,
@@ -204,7 +197,6 @@ extern MongoReadFunction mongo_read_bool,
 			mongo_read_objectid,
 			mongo_read_json,
 			mongo_read_jsonb,
-			mongo_read_enum,
 			mongo_read_text_form,
 			mongo_read_array,
 			mongo_read_composite,

@@ -30,9 +30,8 @@
  *-------------------------------------------------------------------------
  */
 
-/* Bytes of an _id and of a value shown in a message. */
-#define SHOWN_ID_SIZE		100
-#define SHOWN_VALUE_SIZE	100
+/* Bytes of an _id or another value shown in a message. */
+#define SHOWN_SIZE		100
 
 /* A column as the decoder holds it, with copies of the names. */
 typedef struct DecodedColumn
@@ -83,9 +82,9 @@ struct MongoRowDecoder
 	uint32		length;
 };
 
-/* child_named: the node below 'parent' of this name, from 'start' on round; or NULL. */
+/* named_field: the node below 'parent' of this name, from 'start' on round; or NULL. */
 static PathNode *
-child_named(const PathNode *parent, PathNode *start, const char *name, uint32 name_length)
+named_field(const PathNode *parent, PathNode *start, const char *name, uint32 name_length)
 {
 	PathNode   *node = start;
 	uint32		last = Max(name_length, 1) - 1;
@@ -107,7 +106,7 @@ child_named(const PathNode *parent, PathNode *start, const char *name, uint32 na
 static PathNode *
 find_or_add_child(PathNode *parent, const char *name, uint32 name_length)
 {
-	PathNode   *node = child_named(parent, NULL, name, name_length);
+	PathNode   *node = named_field(parent, NULL, name, name_length);
 	PathNode  **end = &parent->first_child;
 
 	if (node != NULL)
@@ -215,28 +214,21 @@ mongo_row_decoder_create(MemoryContext context, const char *database,
  * Reporting
  */
 
+/* The SQLSTATE, and how the column could be declared instead. */
 static const struct
 {
 	int			sqlstate;
-	const char *hint;
+	const char *declaration;
 }			mismatch_reports[] = {
 
-	[MONGO_MISMATCH_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
-	"Declare the column as jsonb, which holds every BSON value, or set option type_mismatch to 'null'."},
-	[MONGO_MISMATCH_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-	"Declare the column as numeric, or set option type_mismatch to 'null'."},
-	[MONGO_MISMATCH_DATETIME] = {ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
-	"Declare the column as jsonb, or set option type_mismatch to 'null'."},
-	[MONGO_MISMATCH_CHARACTERS] = {ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
-	"Set option type_mismatch to 'null' to read such fields as NULL."},
-	[MONGO_MISMATCH_LENGTH] = {ERRCODE_STRING_DATA_RIGHT_TRUNCATION,
-	"Declare the column as text, or set option type_mismatch to 'null'."},
-	[MONGO_MISMATCH_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION,
-	"Declare the column as text, or set option type_mismatch to 'null'."},
-	[MONGO_MISMATCH_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR,
-	"Declare the column as jsonb, or set option type_mismatch to 'null'."},
-	[MONGO_MISMATCH_DOMAIN] = {ERRCODE_CHECK_VIOLATION,
-	"Declare the column with the domain's base type, or set option type_mismatch to 'null'."},
+	[MONGO_MISMATCH_TYPE] = {ERRCODE_INVALID_TEXT_REPRESENTATION, "as jsonb, which holds every BSON value"},
+	[MONGO_MISMATCH_RANGE] = {ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "as numeric"},
+	[MONGO_MISMATCH_DATETIME] = {ERRCODE_DATETIME_VALUE_OUT_OF_RANGE, "as jsonb"},
+	[MONGO_MISMATCH_CHARACTERS] = {ERRCODE_CHARACTER_NOT_IN_REPERTOIRE, NULL},
+	[MONGO_MISMATCH_LENGTH] = {ERRCODE_STRING_DATA_RIGHT_TRUNCATION, "as text"},
+	[MONGO_MISMATCH_SYNTAX] = {ERRCODE_INVALID_TEXT_REPRESENTATION, "as text"},
+	[MONGO_MISMATCH_SHAPE] = {ERRCODE_ARRAY_SUBSCRIPT_ERROR, "as jsonb"},
+	[MONGO_MISMATCH_DOMAIN] = {ERRCODE_CHECK_VIOLATION, "with the domain's base type"},
 };
 
 /*
@@ -253,17 +245,7 @@ find_id(const MongoRowDecoder *decoder, const char *prefix)
 		!bson_iter_find_descendant(&outer, prefix == NULL ? "_id" : psprintf("%s._id", prefix),
 								   &id))
 		return NULL;
-	return mongo_json_show_value(&id, false, SHOWN_ID_SIZE);
-}
-
-/* note_mismatch: for mongo_row_decoder_mismatches(). */
-static void
-note_mismatch(MongoRowDecoder *decoder, const DecodedColumn *column)
-{
-	MemoryContext old_context = MemoryContextSwitchTo(decoder->context);
-
-	decoder->mismatches = bms_add_member(decoder->mismatches, column->column.index);
-	MemoryContextSwitchTo(old_context);
+	return mongo_json_show_value(&id, false, SHOWN_SIZE);
 }
 
 /* describe_mismatch: DETAIL of what mongo_mismatch() noted about a column's field. */
@@ -278,7 +260,7 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 
 	/* its BSON type and how it begins, such as String: "abc" */
 	value = mongo_bson_type_name(bson_iter_type(&context->value));
-	json = mongo_json_show_value(&context->value, false, SHOWN_VALUE_SIZE);
+	json = mongo_json_show_value(&context->value, false, SHOWN_SIZE);
 	if (json != NULL)
 		value = psprintf("%s: %s", value, json);
 	if (column->column.field == NULL && mongo_may_quote(NULL))
@@ -293,9 +275,6 @@ describe_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 		psprintf("%s %s", sentence, context->remark);
 }
 
-static const char undeclared_hint[] =
-"Drop option bson_type of the column, or set option type_mismatch to 'null'.";
-
 /* report_mismatch: raise what mongo_mismatch() noted about a column's field. */
 static void
 report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
@@ -303,6 +282,7 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 {
 	const char *type = format_type_with_typemod(column->column.typid, column->column.typmod);
 	const char *path = column->column.path;
+	const char *declaration = mismatch_reports[context->mismatch].declaration;
 
 	/* is it the option bson_type alone that the value does not fit? */
 	bool		is_undeclared = context->mismatch == MONGO_MISMATCH_TYPE &&
@@ -322,13 +302,61 @@ report_mismatch(const MongoRowDecoder *decoder, const DecodedColumn *column,
 					decoder->namespace, type),
 			 mongo_may_quote(column->column.name) ?
 			 errdetail_internal("%s", describe_mismatch(decoder, column, context)) : 0,
-			 errhint("%s", is_undeclared ? undeclared_hint :
-					 mismatch_reports[context->mismatch].hint)));
+			 is_undeclared ?
+			 errhint("Drop option bson_type of the column, or set option type_mismatch to 'null'.") :
+			 declaration == NULL ?
+			 errhint("Set option type_mismatch to 'null' to read such fields as NULL.") :
+			 errhint("Declare the column %s, or set option type_mismatch to 'null'.", declaration)));
 }
 
 /*
  * Reading
  */
+
+/* misfit: what mongo_mismatch() noted is noted for the column, raised, or NULL. */
+static void
+misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadContext *context)
+{
+	MemoryContext caller;
+
+	if (decoder->type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
+		return;
+	if (decoder->held_back == MONGO_HOLD_BACK_NOTHING)
+		report_mismatch(decoder, column, context);
+	caller = MemoryContextSwitchTo(decoder->context);
+	decoder->mismatches = bms_add_member(decoder->mismatches, column->column.index);
+	MemoryContextSwitchTo(caller);
+}
+
+/* misfit_below: for all columns whose paths begin with the node's. */
+static void
+misfit_below(MongoRowDecoder *decoder, const PathNode *node, const MongoReadContext *context)
+{
+	for (const DecodedColumn *column = node->columns; column; column = column->next)
+		misfit(decoder, column, context);
+	for (PathNode *child = node->first_child; child; child = child->sibling)
+		misfit_below(decoder, child, context);
+}
+
+/*
+ * misfit_of_array
+ *		A path leads through an array without saying which element.
+ *
+ * MongoDB would gather what all elements have; a column cannot.
+ */
+static void
+misfit_of_array(MongoRowDecoder *decoder, const PathNode *node, const bson_iter_t *iter)
+{
+	MongoReadContext context = {0};
+
+	mongo_mismatch(&context, MONGO_MISMATCH_SHAPE, iter,
+				   "A path through an array has to say which element it means, as in \"lines.0.price\".");
+	for (PathNode *child = node->first_child; child; child = child->sibling)
+	{
+		if (!child->numeric)
+			misfit_below(decoder, child, &context);
+	}
+}
 
 /* read_columns: the columns that end at the value under 'iter'. */
 static pg_attribute_always_inline void
@@ -352,48 +380,12 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 			continue;
 		if (context.mismatch == MONGO_UNREAD)
 			context.deferred = true;
-		else if (raises && decoder->held_back != MONGO_HOLD_BACK_NOTHING)
-			note_mismatch(decoder, column);
-		else if (raises)
-			report_mismatch(decoder, column, &context);
+		else
+			misfit(decoder, column, &context);
 		values[index] = (Datum) 0;
 		isnull[index] = true;
 	}
 	decoder->deferred |= context.deferred;
-}
-
-/* note_mismatches_below: of all columns whose paths begin with the node's. */
-static void
-note_mismatches_below(MongoRowDecoder *decoder, const PathNode *node)
-{
-	for (const DecodedColumn *column = node->columns; column; column = column->next)
-		note_mismatch(decoder, column);
-	for (PathNode *child = node->first_child; child; child = child->sibling)
-		note_mismatches_below(decoder, child);
-}
-
-/*
- * report_array_in_path
- *		A path leads through an array without saying which element.
- *
- * MongoDB would gather what all elements have; a column cannot.
- */
-static void
-report_array_in_path(MongoRowDecoder *decoder, const PathNode *node,
-					 const bson_iter_t *iter)
-{
-	MongoReadContext context = {0};
-
-	if (decoder->held_back != MONGO_HOLD_BACK_NOTHING)
-	{
-		note_mismatches_below(decoder, node);
-		return;
-	}
-	while (node->columns == NULL)
-		node = node->first_child;
-	mongo_mismatch(&context, MONGO_MISMATCH_SHAPE, iter,
-				   "A path through an array has to say which element it means, as in \"lines.0.price\".");
-	report_mismatch(decoder, node->columns, &context);
 }
 
 /* Bytes of the BSON types whose values have one size; 0 stands for "ask libbson". */
@@ -502,7 +494,7 @@ next_child(FieldWalk *walk, bson_iter_t *iter)
 			return NULL;
 		}
 		if (node == NULL)
-			node = child_named(walk->parent, *walk->expected, bson_iter_key(iter),
+			node = named_field(walk->parent, *walk->expected, bson_iter_key(iter),
 							   bson_iter_key_len(iter));
 		/* a field that nobody wants predicts nothing */
 		if (node == NULL)
@@ -536,15 +528,8 @@ walk_level(MongoRowDecoder *decoder, PathNode *parent, bson_iter_t *iter,
 			continue;
 
 		type = bson_iter_type_unsafe(iter);
-		if (type == BSON_TYPE_ARRAY &&
-			decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-		{
-			for (PathNode *child = node->first_child; child; child = child->sibling)
-			{
-				if (!child->numeric)
-					report_array_in_path(decoder, child, iter);
-			}
-		}
+		if (type == BSON_TYPE_ARRAY)
+			misfit_of_array(decoder, node, iter);
 		if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY)
 		{
 			bson_iter_t child;

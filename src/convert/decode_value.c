@@ -8,10 +8,9 @@
 #include "postgres.h"
 
 #include "convert_internal.h"
+#include "common.h"
 
-#include "access/htup_details.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "executor/executor.h"
@@ -23,9 +22,9 @@
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
 #include "utils/geo_decls.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
@@ -53,10 +52,7 @@ encoding_holds(const char *text, uint32 length)
 
 	function = FindDefaultConversionProc(PG_UTF8, encoding);
 	if (!OidIsValid(function))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("default conversion function for encoding \"%s\" to \"%s\" does not exist",
-						"UTF8", GetDatabaseEncodingName())));
+		return false;
 	converted = palloc(size);
 	done = pg_do_encoding_conversion_buf(function, PG_UTF8, encoding,
 										 (unsigned char *) unconstify(char *, text),
@@ -123,7 +119,7 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	switch (bson_iter_type_unsafe(iter))
 	{
 		case BSON_TYPE_OID:
-			mongo_objectid_to_text(bson_iter_oid(iter)->bytes, hex);
+			bson_oid_to_string(bson_iter_oid(iter), hex);
 			*length = MONGO_OBJECTID_TEXT_LENGTH;
 			return hex;
 		case BSON_TYPE_SYMBOL:
@@ -143,43 +139,15 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	return mongo_text_to_server(text, length);
 }
 
-/*
- * fit_characters
- *		Do these bytes fit 'limit' characters, trailing blanks not counted?
- *
- * *length is cut down to the limit as assignment to char(n) and varchar(n)
- * does; *characters gets their number.
- */
-static bool
-fit_characters(const char *text, uint32 *length, int limit, int *characters)
-{
-	uint32		kept;
-
-	*characters = pg_mbstrlen_with_len(text, *length);
-	if (*characters <= limit)
-		return true;
-
-	kept = pg_mbcharcliplen(text, *length, limit);
-	for (uint32 i = kept; i < *length; i++)
-	{
-		if (text[i] != ' ')
-			return false;
-	}
-	*length = kept;
-	*characters = limit;
-	return true;
-}
-
 /* text, varchar(n), char(n) with the blanks that it is padded with, and name. */
 bool
 mongo_read_text(MONGO_READ_ARGS)
 {
 	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
 	uint32		length;
-	int			characters;
-	int			padding = 0;
 	const char *text = text_bytes(context, iter, hex, &length);
-	struct varlena *result;
+	int64		limit = (int64) reader->typmod - VARHDRSZ;
+	FmgrInfo	assignment;
 
 	if (text == NULL)
 		return false;
@@ -190,39 +158,13 @@ mongo_read_text(MONGO_READ_ARGS)
 		*value = PointerGetDatum(memcpy(palloc0(NAMEDATALEN), text, length));
 		return true;
 	}
-	if (reader->typmod >= (int32) VARHDRSZ)
-	{
-		int			limit = reader->typmod - VARHDRSZ;
-
-		if (!fit_characters(text, &length, limit, &characters))
-			return mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
-		if (reader->typid == BPCHAROID)
-			padding = limit - characters;
-	}
-	result = palloc(VARHDRSZ + length + padding);
-	SET_VARSIZE(result, VARHDRSZ + length + padding);
-	memcpy(VARDATA(result), text, length);
-	if (padding > 0)
-		memset(VARDATA(result) + length, ' ', padding);
-	*value = PointerGetDatum(result);
-	return true;
-}
-
-/* "char": what it writes as the same, one byte or \303 for one above 127. */
-bool
-mongo_read_char(MONGO_READ_ARGS)
-{
-	char		hex[MONGO_OBJECTID_TEXT_LENGTH + 1];
-	uint32		length;
-	const char *text = text_bytes(context, iter, hex, &length);
-	char	   *copy;
-
-	if (text == NULL)
-		return false;
-	copy = pnstrdup(text, length);
-	*value = DirectFunctionCall1(charin, CStringGetDatum(copy));
-	return length <= 1 ||
-		strcmp(DatumGetCString(DirectFunctionCall1(charout, *value)), copy) == 0 ||
+	*value = PointerGetDatum(cstring_to_text_with_len(text, length));
+	if (limit < 0 || (length <= limit && reader->typid != BPCHAROID))
+		return true;
+	fmgr_info(reader->typid == BPCHAROID ? F_BPCHAR_BPCHAR_INT4_BOOL :
+			  F_VARCHAR_VARCHAR_INT4_BOOL, &assignment);
+	return mongo_call_softly(context, &assignment, *value, Int32GetDatum(reader->typmod),
+							 BoolGetDatum(false), value) ||
 		mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
 }
 
@@ -307,16 +249,9 @@ mongo_read_date(MONGO_READ_ARGS)
 	return true;
 }
 
-bool
-mongo_read_objectid(MONGO_READ_ARGS)
-{
-	*value = mongo_objectid_datum(bson_iter_oid(iter)->bytes);
-	return true;
-}
-
 /*-------------------------------------------------------------------------
  * Types that BSON has no counterpart for: Strings in the type's own
- * text form, and enums.
+ * text form, which an enum's label is.
  *-------------------------------------------------------------------------
  */
 
@@ -328,16 +263,6 @@ typedef struct TextFormReader
 	bool		may_fail;		/* is an error of the input function caught? */
 } TextFormReader;
 
-/* string_value: a String or Symbol as a C string, or NULL when no text can hold it. */
-static char *
-string_value(MongoReadContext *context, const bson_iter_t *iter)
-{
-	uint32		length;
-	const char *text = text_bytes(context, iter, NULL, &length);
-
-	return text != NULL ? pnstrdup(text, length) : NULL;
-}
-
 void
 mongo_prepare_text_form(MongoReader *reader)
 {
@@ -346,7 +271,7 @@ mongo_prepare_text_form(MongoReader *reader)
 
 	getTypeInputInfo(reader->typid, &function, &form->ioparam);
 	fmgr_info(function, &form->input);
-	form->may_fail = OidIsValid(reader->type->typid);
+	form->may_fail = OidIsValid(reader->type->typid) || function == F_ENUM_IN;
 	reader->extra = form;
 }
 
@@ -389,12 +314,15 @@ bool
 mongo_read_text_form(MONGO_READ_ARGS)
 {
 	TextFormReader *form = reader->extra;
-	char	   *text = string_value(context, iter);
+	uint32		length;
+	const char *bytes = text_bytes(context, iter, NULL, &length);
+	char	   *text;
 
-	if (text == NULL)
+	if (bytes == NULL)
 		return false;
 	if (!form->may_fail && context->defers_input)
 		return mongo_mismatch(context, MONGO_UNREAD, iter, NULL);
+	text = pnstrdup(bytes, length);
 	if (!form->may_fail)
 		*value = InputFunctionCall(&form->input, text, form->ioparam,
 								   reader->typmod);
@@ -406,30 +334,7 @@ mongo_read_text_form(MONGO_READ_ARGS)
 	return true;
 }
 
-bool
-mongo_read_enum(MONGO_READ_ARGS)
-{
-	char	   *label = string_value(context, iter);
-	HeapTuple	tuple;
-
-	if (label == NULL)
-		return false;
-	tuple = strlen(label) < NAMEDATALEN ?
-		SearchSysCache2(ENUMTYPOIDNAME, ObjectIdGetDatum(reader->typid),
-						CStringGetDatum(label)) : NULL;
-	if (!HeapTupleIsValid(tuple))
-		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter,
-							  "The enum has no such label.");
-	*value = ObjectIdGetDatum(((Form_pg_enum) GETSTRUCT(tuple))->oid);
-	ReleaseSysCache(tuple);
-	pfree(label);
-	return true;
-}
-
 /* ------------- Arrays, composite types and domains from BSON -------------- */
-
-#define ACCEPTS_ARRAY(reader) \
-	(((reader)->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) != 0)
 
 /*
  * Arrays
@@ -469,35 +374,25 @@ gather_level(const MongoReader *element, MongoReadContext *context,
 	while (bson_iter_next(&child))
 	{
 		bool		nested = bson_iter_type(&child) == BSON_TYPE_ARRAY &&
-			!ACCEPTS_ARRAY(element);
+			(element->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) == 0;
+		int			i = gathering->count;
 
 		CHECK_FOR_INTERRUPTS();
 		count++;
-
-		if (nested)
-		{
-			if (depth + 1 >= MAXDIM)
-				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
-									  "PostgreSQL's arrays have at most six dimensions.");
-			if (gathering->ndims != 0 && depth + 1 >= gathering->ndims)
-				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
-									  "Only some elements are arrays.");
-			if (!gather_level(element, context, &child, depth + 1, gathering))
-				return false;
-		}
-		else
-		{
-			int			i = gathering->count++;
-
-			if (gathering->ndims == 0)
-				gathering->ndims = depth + 1;
-			if (gathering->ndims != depth + 1)
-				return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
-									  "Only some elements are arrays.");
-			if (!mongo_read_value(element, context, &child, &gathering->values[i],
-								  &gathering->isnull[i]))
-				return false;
-		}
+		if (nested && depth + 1 >= MAXDIM)
+			return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
+								  "PostgreSQL's arrays have at most six dimensions.");
+		if (!nested && gathering->ndims == 0)
+			gathering->ndims = depth + 1;
+		if (gathering->ndims != 0 && nested != (depth + 1 < gathering->ndims))
+			return mongo_mismatch(context, MONGO_MISMATCH_SHAPE, &child,
+								  "Only some elements are arrays.");
+		if (nested ? !gather_level(element, context, &child, depth + 1, gathering) :
+			!mongo_read_value(element, context, &child, &gathering->values[i],
+							  &gathering->isnull[i]))
+			return false;
+		if (!nested)
+			gathering->count++;
 	}
 	mongo_iter_check_end(&child, length);
 
@@ -517,8 +412,8 @@ mongo_read_array(MONGO_READ_ARGS)
 {
 	const MongoReader *element = reader->extra;
 
-	/* an element has a type, and a key of one digit and its end */
-	Size		most = (iter->next_off - iter->off) / 3;
+	/* an element has a type and a key, which may be empty */
+	Size		most = (iter->next_off - iter->off) / 2;
 	ArrayGathering gathering = {
 		.values = palloc_extended(most * sizeof(Datum), MCXT_ALLOC_HUGE),
 		.isnull = palloc_extended(most * sizeof(bool), MCXT_ALLOC_HUGE)
@@ -580,7 +475,6 @@ mongo_read_domain(MONGO_READ_ARGS)
 {
 	DomainReader *domain = reader->extra;
 	ExprContext *econtext = domain->econtext;
-	bool		fits = true;
 	ListCell   *cell;
 
 	if (!domain->base->read(domain->base, context, iter, value))
@@ -603,17 +497,12 @@ mongo_read_domain(MONGO_READ_ARGS)
 									   domain->constraints.tcache->typlen);
 		econtext->domainValue_isNull = false;
 		if (!ExecCheck(constraint->check_exprstate, econtext))
-		{
-			fits = false;
 			break;
-		}
 	}
 	ReScanExprContext(econtext);
-
-	if (!fits)
-		return mongo_mismatch(context, MONGO_MISMATCH_DOMAIN, iter,
-							  "The value breaks a constraint of the domain.");
-	return true;
+	return cell == NULL || context->defers_checks ||
+		mongo_mismatch(context, MONGO_MISMATCH_DOMAIN, iter,
+					   "The value breaks a constraint of the domain.");
 }
 
 /* ------------------- The type point as a GeoJSON Point -------------------- */
@@ -623,8 +512,7 @@ mongo_read_domain(MONGO_READ_ARGS)
 
 /* read_coordinates: two numbers, and no more. */
 static bool
-read_coordinates(const MongoReader *reader, MongoReadContext *context,
-				 const bson_iter_t *iter, Point *point)
+read_coordinates(MongoReadContext *context, const bson_iter_t *iter, Point *point)
 {
 	bson_iter_t child;
 	uint32		length = mongo_iter_descend(iter, &child);
@@ -634,9 +522,9 @@ read_coordinates(const MongoReader *reader, MongoReadContext *context,
 	while (bson_iter_next(&child))
 	{
 		if (count == lengthof(numbers) ||
-			(!BSON_ITER_HOLDS_NUMBER(&child) && !BSON_ITER_HOLDS_DECIMAL128(&child)))
+			(MONGO_BSON_BIT(bson_iter_type(&child)) & MONGO_BSON_NUMBERS) == 0)
 			return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, NO_POINT_REMARK);
-		if (!mongo_read_float8(reader, context, &child, &numbers[count++]))
+		if (!mongo_read_float8(NULL, context, &child, &numbers[count++]))
 			return false;
 	}
 	mongo_iter_check_end(&child, length);
@@ -647,71 +535,25 @@ read_coordinates(const MongoReader *reader, MongoReadContext *context,
 	return true;
 }
 
-/* read_geojson: the members "type" and "coordinates", each once. */
-static bool
-read_geojson(const MongoReader *reader, MongoReadContext *context,
-			 const bson_iter_t *iter, Point *point)
-{
-	bson_iter_t child;
-	uint32		length = mongo_iter_descend(iter, &child);
-	int			types = 0;
-	int			coordinates = 0;
-
-	while (bson_iter_next(&child))
-	{
-		const char *key = bson_iter_key(&child);
-
-		if (strcmp(key, "type") == 0 && BSON_ITER_HOLDS_UTF8(&child) &&
-			strcmp(bson_iter_utf8(&child, NULL), "Point") == 0)
-			types++;
-		else if (strcmp(key, "coordinates") == 0 && BSON_ITER_HOLDS_ARRAY(&child))
-		{
-			if (!read_coordinates(reader, context, &child, point))
-				return false;
-			coordinates++;
-		}
-		else
-			return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, NO_POINT_REMARK);
-	}
-	mongo_iter_check_end(&child, length);
-	if (types != 1 || coordinates != 1)
-		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, NO_POINT_REMARK);
-	return true;
-}
-
+/* A Document has the members "type" and "coordinates", each once. */
 bool
 mongo_read_point(MONGO_READ_ARGS)
 {
-	Point	   *point;
+	Point	   *point = palloc(sizeof(Point));
+	bson_t		document;
+	bson_iter_t type;
+	bson_iter_t coordinates;
 
-	if (!BSON_ITER_HOLDS_DOCUMENT(iter) && !BSON_ITER_HOLDS_ARRAY(iter))
-		return mongo_read_text_form(reader, context, iter, value);
-	point = palloc(sizeof(Point));
 	*value = PointPGetDatum(point);
-	return BSON_ITER_HOLDS_ARRAY(iter) ?
-		read_coordinates(reader, context, iter, point) :
-		read_geojson(reader, context, iter, point);
-}
-
-/* ----------- BSON's Date, which counts milliseconds since 1970 ------------ */
-
-#define USECS_PER_MILLI		INT64CONST(1000)
-
-int64
-mongo_timestamp_to_millis(Timestamp value, bool *exact)
-{
-	int64		millis = value / USECS_PER_MILLI;
-	int64		rest = value % USECS_PER_MILLI;
-
-	if (rest < 0)
-		millis--;
-	if (exact != NULL)
-		*exact = rest == 0;
-	return millis + MONGO_EPOCH_DAYS * MONGO_MILLIS_PER_DAY;
-}
-
-int64
-mongo_date_to_millis(DateADT value)
-{
-	return (value + MONGO_EPOCH_DAYS) * MONGO_MILLIS_PER_DAY;
+	if (BSON_ITER_HOLDS_ARRAY(iter))
+		return read_coordinates(context, iter, point);
+	if (!BSON_ITER_HOLDS_DOCUMENT(iter))
+		return mongo_read_text_form(reader, context, iter, value);
+	if (!bson_view_at(&document, iter) || bson_count_keys(&document) != 2 ||
+		!bson_iter_init_find(&type, &document, "type") ||
+		!BSON_ITER_HOLDS_UTF8(&type) || strcmp(bson_iter_utf8(&type, NULL), "Point") != 0 ||
+		!bson_iter_init_find(&coordinates, &document, "coordinates") ||
+		!BSON_ITER_HOLDS_ARRAY(&coordinates))
+		return mongo_mismatch(context, MONGO_MISMATCH_SYNTAX, iter, NO_POINT_REMARK);
+	return read_coordinates(context, &coordinates, point);
 }

@@ -390,9 +390,9 @@ iso_date_millis(const char *text, int length, int64 *millis)
 	return true;
 }
 
-/* write_date: a text, or a number; raises what timestamptz says of a bad date. */
+/* write_wrapped_date: a text, or a number; raises what timestamptz says of a bad date. */
 static bool
-write_date(const MongoWriteTarget *target, const bson_iter_t *value, bool plain)
+write_wrapped_date(const MongoWriteTarget *target, const bson_iter_t *value, bool plain)
 {
 	const char *text = wrapped_text(value);
 	int64		millis;
@@ -529,7 +529,7 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 			MONGO_WRITE(target, oid, &oid);
 			return true;
 		case BSON_TYPE_DATE_TIME:
-			return write_date(target, value, plain);
+			return write_wrapped_date(target, value, plain);
 		case BSON_TYPE_BINARY:
 			if (wrapper->is_text)
 				write_datum(target, DirectFunctionCall1(uuid_in, CStringGetDatum(mongo_from_utf8(text))),
@@ -589,67 +589,51 @@ write_wrapped(const MongoWriteTarget *target, const Wrapper *wrapper, const bson
 	}
 }
 
-static inline bool
-is_key(const char *name, const char *key, uint32 length)
-{
-	return name != NULL && strlen(name) == length && memcmp(name, key, length) == 0;
-}
-
-/* may_be_wrapper: can an object whose first key this is be one? */
-static bool
-may_be_wrapper(const char *key, uint32 length)
+/* wrapper_with: the one that an object whose first key this is can be, or NULL. */
+static const Wrapper *
+wrapper_with(const char *key, uint32 length)
 {
 	if (length == 0 || key[0] != '$')
-		return false;
+		return NULL;
 	for (size_t i = 0; i < lengthof(wrappers); i++)
 	{
-		if (is_key(wrappers[i].key, key, length) || is_key(wrappers[i].second_key, key, length))
-			return true;
+		const Wrapper *wrapper = &wrappers[i];
+		const char *second_key = wrapper->second_key;
+
+		if ((strlen(wrapper->key) == length && memcmp(wrapper->key, key, length) == 0) ||
+			(second_key != NULL && strlen(second_key) == length &&
+			 memcmp(second_key, key, length) == 0))
+			return wrapper;
 	}
-	return false;
+	return NULL;
 }
 
 /*
  * write_wrapper
  *		Append the value that an object stands for; false when it is a document.
  *
- * An object with a wrapper's key and nothing it may not have is one, and then has to
+ * An object with the wrapper's key and nothing it may not have is one, and then has to
  * be well-formed.  Any other key with a dollar sign is a field's name like any other:
  * commands and pipelines are full of them.  Wrappers in it are values already; 'plain'
  * when there was none.
  */
 static bool
-write_wrapper(const MongoWriteTarget *target, const bson_t *object, bool plain)
+write_wrapper(const MongoWriteTarget *target, const Wrapper *wrapper, const bson_t *object,
+			  bool plain)
 {
-	bson_iter_t rest;
-	bson_iter_t one;
-	bson_iter_t two;
-	bool		has_two;
+	bson_iter_t value;
+	bson_iter_t second;
+	bool		has_second = wrapper->second_key != NULL &&
+		bson_iter_init_find(&second, object, wrapper->second_key);
 
-	if (!bson_iter_init(&rest, object) || !bson_iter_next(&rest))
+	if (!bson_iter_init_find(&value, object, wrapper->key) ||
+		bson_count_keys(object) != (has_second ? 2 : 1))
 		return false;
-	one = rest;
-	has_two = bson_iter_next(&rest);
-	two = rest;
-	if (has_two && bson_iter_next(&rest))
-		return false;
-	for (const Wrapper *wrapper = wrappers; wrapper < wrappers + lengthof(wrappers); wrapper++)
-	{
-		bool		is_one = strcmp(bson_iter_key(&one), wrapper->key) == 0;
-		const bson_iter_t *second = !has_two ? NULL : is_one ? &two : &one;
-
-		if (!is_one && (!has_two || strcmp(bson_iter_key(&two), wrapper->key) != 0))
-			continue;
-		if (has_two && (wrapper->second_key == NULL ||
-						strcmp(bson_iter_key(second), wrapper->second_key) != 0))
-			return false;
-		if (!write_wrapped(target, wrapper, is_one ? &one : &two, second, plain))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					 errmsg("malformed Extended JSON for \"%s\"", wrapper->key)));
-		return true;
-	}
-	return false;
+	if (!write_wrapped(target, wrapper, &value, has_second ? &second : NULL, plain))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("malformed Extended JSON for \"%s\"", wrapper->key)));
+	return true;
 }
 
 /* ----------------------------- Values of JSON ----------------------------- */
@@ -675,16 +659,18 @@ write_members(JsonInput *input, JsonTokenType token, bson_t *document)
 		report_bad_json(input);
 }
 
-/* write_object: what its first key says that it can be. */
+/* write_json_object: what its first key says that it can be. */
 static void
-write_object(JsonInput *input, const MongoWriteTarget *target)
+write_json_object(JsonInput *input, const MongoWriteTarget *target)
 {
 	JsonTokenType token = next_token(input);
+	const Wrapper *wrapper = token != JSON_TOKEN_STRING ? NULL :
+		wrapper_with(input->text, input->length);
 	bool		plain = input->plain;
 	bson_t		nested;
 	bson_t	   *object;
 
-	if (token != JSON_TOKEN_STRING || !may_be_wrapper(input->text, input->length))
+	if (wrapper == NULL)
 	{
 		MONGO_WRITE(target, document_begin, &nested);
 		write_members(input, token, &nested);
@@ -697,7 +683,7 @@ write_object(JsonInput *input, const MongoWriteTarget *target)
 	input->plain = true;
 	bson_reinit(object);
 	write_members(input, token, object);
-	if (write_wrapper(target, object, input->plain))
+	if (write_wrapper(target, wrapper, object, input->plain))
 		plain = false;
 	else
 		MONGO_WRITE(target, document, object);
@@ -706,7 +692,7 @@ write_object(JsonInput *input, const MongoWriteTarget *target)
 }
 
 static void
-write_array(JsonInput *input, const MongoWriteTarget *target)
+write_json_array(JsonInput *input, const MongoWriteTarget *target)
 {
 	bson_t		nested;
 	MongoWriteTarget element = {.document = &nested};
@@ -739,9 +725,9 @@ write_json_value(JsonInput *input, JsonTokenType token, const MongoWriteTarget *
 						 errmsg("JSON is nested too deeply for MongoDB"),
 						 errdetail("The limit is %d levels.", MAX_DEPTH)));
 			if (token == JSON_TOKEN_OBJECT_START)
-				write_object(input, target);
+				write_json_object(input, target);
 			else
-				write_array(input, target);
+				write_json_array(input, target);
 			input->depth--;
 			break;
 		case JSON_TOKEN_STRING:

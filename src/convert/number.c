@@ -142,26 +142,21 @@ decimal_to_int64(const DecimalParts *parts, int64 *result)
 {
 	uint128		magnitude = parts->coefficient;
 	uint128		limit = (uint128) PG_INT64_MAX + (parts->negative ? 1 : 0);
+	int			exponent = parts->exponent;
 
 	if (parts->kind != DECIMAL_FINITE)
 		return false;
 
-	if (magnitude != 0)
+	for (; exponent < 0; exponent++)
 	{
-		int			exponent = parts->exponent;
-
-		for (; exponent < 0; exponent++)
-		{
-			if (magnitude % 10 != 0)
-				return false;
-			magnitude /= 10;
-		}
-		for (; exponent > 0 && magnitude <= limit; exponent--)
-			magnitude *= 10;
-		if (magnitude > limit)
+		if (magnitude % 10 != 0)
 			return false;
+		magnitude /= 10;
 	}
-
+	for (; exponent > 0 && magnitude <= limit; exponent--)
+		magnitude *= 10;
+	if (magnitude > limit)
+		return false;
 	*result = (int64) (parts->negative ? -LOW_HALF(magnitude) : LOW_HALF(magnitude));
 	return true;
 }
@@ -179,40 +174,33 @@ decimal_to_float8(const DecimalParts *parts, double *result)
 {
 	uint128		odd = parts->coefficient;
 	int			twos = parts->exponent;
-	double		magnitude = 0;
 
-	if (parts->kind == DECIMAL_NAN)
-		magnitude = get_float8_nan();
-	else if (parts->kind == DECIMAL_INFINITE)
-		magnitude = get_float8_infinity();
-	else if (odd != 0)
+	for (int fives = parts->exponent; fives < 0 && odd != 0; fives++)
 	{
-		for (int fives = parts->exponent; fives < 0; fives++)
-		{
-			if (odd % 5 != 0)
-				return false;
-			odd /= 5;
-		}
-		for (; odd % 2 == 0; odd /= 2)
-			twos++;
-		for (int fives = parts->exponent; fives > 0 && HIGH_HALF(odd) == 0; fives--)
-		{
-			odd *= 5;
-			/* 2^53 * 5 still fits into 64 bits; anything above is too long */
-			if (odd >> 56 != 0)
-				return false;
-		}
-		if (odd >> DBL_MANT_DIG != 0)
+		if (odd % 5 != 0)
 			return false;
-
-		magnitude = ldexp((double) LOW_HALF(odd), twos);
-		/* a denormal that lost bits, or an overflow: not the same number */
-		if (isinf(magnitude) ||
-			ldexp(magnitude, -twos) != (double) LOW_HALF(odd))
+		odd /= 5;
+	}
+	for (; odd != 0 && odd % 2 == 0; odd /= 2)
+		twos++;
+	for (int fives = parts->exponent; fives > 0 && odd != 0; fives--)
+	{
+		odd *= 5;
+		/* 2^53 * 5 has fewer bits than that */
+		if (odd >> 56 != 0)
 			return false;
 	}
+	if (odd >> DBL_MANT_DIG != 0)
+		return false;
 
-	*result = parts->negative && parts->kind != DECIMAL_NAN ? -magnitude : magnitude;
+	*result = ldexp((double) LOW_HALF(odd), twos);
+	/* a denormal that lost bits, or an overflow: not the same number */
+	if (isinf(*result) || ldexp(*result, -twos) != (double) LOW_HALF(odd))
+		return false;
+	if (parts->kind != DECIMAL_FINITE)
+		*result = parts->kind == DECIMAL_NAN ? get_float8_nan() : get_float8_infinity();
+	if (parts->negative && parts->kind != DECIMAL_NAN)
+		*result = -*result;
 	return true;
 }
 
@@ -366,6 +354,7 @@ mongo_read_integer(MONGO_READ_ARGS)
 bool
 mongo_read_float8(MONGO_READ_ARGS)
 {
+	DecimalParts parts;
 	double		number;
 
 	switch (bson_iter_type_unsafe(iter))
@@ -383,15 +372,11 @@ mongo_read_float8(MONGO_READ_ARGS)
 									  INEXACT_REMARK);
 			break;
 		default:
-			{
-				DecimalParts parts;
-
-				unpack_value(iter, &parts);
-				if (!decimal_to_float8(&parts, &number))
-					return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter,
-										  INEXACT_REMARK);
-				break;
-			}
+			unpack_value(iter, &parts);
+			if (!decimal_to_float8(&parts, &number))
+				return mongo_mismatch(context, MONGO_MISMATCH_RANGE, iter,
+									  INEXACT_REMARK);
+			break;
 	}
 	*value = Float8GetDatum(number);
 	return true;
@@ -461,10 +446,10 @@ unscale_double(double number, int scale, int64 *digits)
 
 /*
  * unscale: a number as digits * 10^-scale, a Double with as many decimals as 15 digits
- * show, zeros not counted; false where that takes more than an int64, or longer.
+ * show, from 'least' on; false where that takes more than an int64, or longer.
  */
 static bool
-unscale(const bson_iter_t *iter, int64 *digits, int *scale)
+unscale(const bson_iter_t *iter, int least, int64 *digits, int *scale)
 {
 	DecimalParts parts;
 
@@ -476,7 +461,7 @@ unscale(const bson_iter_t *iter, int64 *digits, int *scale)
 			*digits = bson_iter_as_int64(iter);
 			return true;
 		case BSON_TYPE_DOUBLE:
-			for (; *scale <= MAX_DOUBLE_SCALE; (*scale)++)
+			for (*scale = least; *scale <= Max(least, MAX_DOUBLE_SCALE); (*scale)++)
 			{
 				if (unscale_double(bson_iter_double(iter), *scale, digits))
 					return true;
@@ -517,8 +502,9 @@ mongo_read_numeric(MONGO_READ_ARGS)
 	bson_decimal128_t decimal;
 	char		text[BSON_DECIMAL128_STRING];
 	FmgrInfo	round;
+	int			least = limited ? Max(Min(scale, MAX_INT64_POWER), 0) : 0;
 
-	if (unscale(iter, &digits, &digits_scale))
+	if (unscale(iter, least, &digits, &digits_scale))
 	{
 		bool		fits = limited && fit_digits(&digits, digits_scale, precision, scale);
 

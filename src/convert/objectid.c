@@ -27,57 +27,35 @@
 
 /* -------------------- An ObjectId as text and as Datum -------------------- */
 
-void
-mongo_objectid_to_text(const uint8 *bytes, char *text)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (int i = 0; i < MONGO_OBJECTID_SIZE; i++)
-	{
-		text[2 * i] = digits[bytes[i] >> 4];
-		text[2 * i + 1] = digits[bytes[i] & 0xf];
-	}
-	text[MONGO_OBJECTID_TEXT_LENGTH] = '\0';
-}
-
-/* hex_digit: the value of a digit, or -1. */
-static int
-hex_digit(char digit, bool canonical)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	if (digit >= 'a' && digit <= 'f')
-		return digit - 'a' + 10;
-	if (!canonical && digit >= 'A' && digit <= 'F')
-		return digit - 'A' + 10;
-	return -1;
-}
-
 bool
 mongo_objectid_from_text(const char *text, size_t length, bool canonical,
 						 bson_oid_t *oid)
 {
-	if (length != MONGO_OBJECTID_TEXT_LENGTH)
+	if (length != MONGO_OBJECTID_TEXT_LENGTH || !bson_oid_is_valid(text, length))
 		return false;
-	for (int i = 0; i < MONGO_OBJECTID_SIZE; i++)
+	for (int i = 0; canonical && i < MONGO_OBJECTID_TEXT_LENGTH; i++)
 	{
-		int			high = hex_digit(text[2 * i], canonical);
-		int			low = hex_digit(text[2 * i + 1], canonical);
-
-		if (high < 0 || low < 0)
+		if (text[i] >= 'A' && text[i] <= 'F')
 			return false;
-		oid->bytes[i] = (uint8) (high << 4 | low);
 	}
+	bson_oid_init_from_string_unsafe(oid, text);
 	return true;
 }
 
-Datum
-mongo_objectid_datum(const uint8 *bytes)
+static Datum
+objectid_datum(const uint8 *bytes)
 {
 	uint8	   *copy = palloc(MONGO_OBJECTID_SIZE);
 
 	memcpy(copy, bytes, MONGO_OBJECTID_SIZE);
 	return PointerGetDatum(copy);
+}
+
+bool
+mongo_read_objectid(MONGO_READ_ARGS)
+{
+	*value = objectid_datum(bson_iter_oid(iter)->bytes);
+	return true;
 }
 
 /* -------------------- The OID of the SQL type objectid -------------------- */
@@ -176,7 +154,7 @@ mongo_objectid_in(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type %s: \"%s\"", "objectid", text),
 				 errdetail("An ObjectId is written as 24 hexadecimal digits.")));
-	PG_RETURN_DATUM(mongo_objectid_datum(oid.bytes));
+	PG_RETURN_DATUM(objectid_datum(oid.bytes));
 }
 
 PG_FUNCTION_INFO_V1(mongo_objectid_out);
@@ -185,7 +163,7 @@ mongo_objectid_out(PG_FUNCTION_ARGS)
 {
 	char	   *text = palloc(MONGO_OBJECTID_TEXT_LENGTH + 1);
 
-	mongo_objectid_to_text(PG_GETARG_OBJECTID(0), text);
+	bson_oid_to_string((const bson_oid_t *) PG_GETARG_OBJECTID(0), text);
 	PG_RETURN_CSTRING(text);
 }
 
@@ -195,7 +173,7 @@ mongo_objectid_recv(PG_FUNCTION_ARGS)
 {
 	StringInfo	buffer = (StringInfo) PG_GETARG_POINTER(0);
 
-	PG_RETURN_DATUM(mongo_objectid_datum((const uint8 *) pq_getmsgbytes(buffer, MONGO_OBJECTID_SIZE)));
+	PG_RETURN_DATUM(objectid_datum((const uint8 *) pq_getmsgbytes(buffer, MONGO_OBJECTID_SIZE)));
 }
 
 /* The cast to bytea, too. */
@@ -284,7 +262,7 @@ mongo_objectid_from_bytea(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 				 errmsg("an ObjectId has 12 bytes, not %d",
 						(int) VARSIZE_ANY_EXHDR(bytes))));
-	PG_RETURN_DATUM(mongo_objectid_datum((const uint8 *) VARDATA_ANY(bytes)));
+	PG_RETURN_DATUM(objectid_datum((const uint8 *) VARDATA_ANY(bytes)));
 }
 
 /* The second in which an ObjectId was made. */
@@ -308,7 +286,7 @@ mongo_objectid_generate(PG_FUNCTION_ARGS pg_attribute_unused())
 	bson_oid_t	oid;
 
 	bson_oid_init(&oid, NULL);
-	PG_RETURN_DATUM(mongo_objectid_datum(oid.bytes));
+	PG_RETURN_DATUM(objectid_datum(oid.bytes));
 }
 
 /*
@@ -332,5 +310,5 @@ mongo_objectid_from_timestamptz(PG_FUNCTION_ARGS)
 				 errdetail("An ObjectId holds seconds from 1970 to 2106.")));
 	seconds = pg_hton32((uint32) (millis / 1000));
 	memcpy(bytes, &seconds, sizeof(seconds));
-	PG_RETURN_DATUM(mongo_objectid_datum(bytes));
+	PG_RETURN_DATUM(objectid_datum(bytes));
 }

@@ -28,21 +28,18 @@
 
 /* ----------- From Datums to BSON values, by the table of types ------------ */
 
-/*
- * write_value
- *		Append one value of any writable type; see mongo_append_datum().
- */
-static void
-write_value(const MongoWriteTarget *target, Datum value, bool isnull,
-			Oid typid, int32 typmod)
+void
+mongo_append_datum(bson_t *document, const char *key, int key_length,
+				   Datum value, bool isnull, Oid typid, int32 typmod)
 {
+	MongoWriteTarget target = {document, key, key_length};
 	const MongoType *type;
 
 	check_stack_depth();
 
 	if (isnull)
 	{
-		MONGO_WRITE(target, null);
+		MONGO_WRITE(&target, null);
 		return;
 	}
 	type = mongo_type_lookup(typid);
@@ -51,16 +48,7 @@ write_value(const MongoWriteTarget *target, Datum value, bool isnull,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be written to MongoDB",
 						format_type_be(typid))));
-	type->write(target, value, typid, typmod);
-}
-
-void
-mongo_append_datum(bson_t *document, const char *key, int key_length,
-				   Datum value, bool isnull, Oid typid, int32 typmod)
-{
-	MongoWriteTarget target = {document, key, key_length};
-
-	write_value(&target, value, isnull, typid, typmod);
+	type->write(&target, value, typid, typmod);
 }
 
 /* ------------------------- Scalars as BSON values ------------------------- */
@@ -163,33 +151,19 @@ write_objectid(MONGO_WRITE_ARGS)
 	MONGO_WRITE(target, oid, &oid);
 }
 
-/* report_infinite_date: infinity and -infinity have no BSON form. */
-static void
-report_infinite_date(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-			 errmsg("infinite date cannot be written to MongoDB")));
-}
-
-static void
-write_timestamp(MONGO_WRITE_ARGS)
-{
-	Timestamp	timestamp = DatumGetTimestamp(value);
-
-	if (TIMESTAMP_NOT_FINITE(timestamp))
-		report_infinite_date();
-	MONGO_WRITE(target, date_time, mongo_timestamp_to_millis(timestamp, NULL));
-}
-
+/* date, timestamp and timestamptz; infinity and -infinity have no BSON form. */
 static void
 write_date(MONGO_WRITE_ARGS)
 {
-	DateADT		date = DatumGetDateADT(value);
+	bool		is_date = typid == DATEOID;
 
-	if (DATE_NOT_FINITE(date))
-		report_infinite_date();
-	MONGO_WRITE(target, date_time, mongo_date_to_millis(date));
+	if (is_date ? DATE_NOT_FINITE(DatumGetDateADT(value)) :
+		TIMESTAMP_NOT_FINITE(DatumGetTimestamp(value)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("infinite date cannot be written to MongoDB")));
+	MONGO_WRITE(target, date_time, is_date ? mongo_date_to_millis(DatumGetDateADT(value)) :
+				mongo_timestamp_to_millis(DatumGetTimestamp(value), NULL));
 }
 
 /* ISO 8601 whatever IntervalStyle is, so that every session reads it back. */
@@ -226,12 +200,10 @@ write_text_form(MONGO_WRITE_ARGS)
 /* The array being written, and where in it we are. */
 typedef struct ArrayWriting
 {
-	Oid			element;
+	ArrayType  *array;
 	int32		typmod;
-	int			ndims;
-	const int  *lengths;
-	const Datum *values;
-	const bool *isnull;
+	Datum	   *values;
+	bool	   *isnull;
 	int			next;
 } ArrayWriting;
 
@@ -241,26 +213,24 @@ write_dimension(ArrayWriting *writing, int dimension, bson_t *array)
 {
 	MongoWriteTarget target = {.document = array};
 	char		buffer[POSITION_TEXT_SIZE];
+	bson_t		nested;
 
-	for (int i = 0; i < writing->lengths[dimension]; i++)
+	for (int i = 0; i < ARR_DIMS(writing->array)[dimension]; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		target.key_length = (int) bson_uint32_to_string(i, &target.key, buffer,
 														sizeof(buffer));
-		if (dimension < writing->ndims - 1)
+		if (dimension < ARR_NDIM(writing->array) - 1)
 		{
-			bson_t		nested;
-
-			mongo_write_check(bson_append_array_begin(array, target.key,
-													  target.key_length, &nested));
+			MONGO_WRITE(&target, array_begin, &nested);
 			write_dimension(writing, dimension + 1, &nested);
 			mongo_write_check(bson_append_array_end(array, &nested));
 		}
 		else
 		{
-			write_value(&target, writing->values[writing->next],
-						writing->isnull[writing->next],
-						writing->element, writing->typmod);
+			mongo_append_datum(array, target.key, target.key_length,
+							   writing->values[writing->next], writing->isnull[writing->next],
+							   ARR_ELEMTYPE(writing->array), writing->typmod);
 			writing->next++;
 		}
 	}
@@ -284,25 +254,14 @@ mongo_array_elements(Datum value, Datum **values, bool **isnull)
 static void
 write_array(MONGO_WRITE_ARGS)
 {
-	ArrayType  *array = DatumGetArrayTypeP(value);
-	ArrayWriting writing;
-	Datum	   *values;
-	bool	   *isnull;
-	bson_t		appended;
+	ArrayWriting writing = {.array = DatumGetArrayTypeP(value), .typmod = typmod};
+	bson_t		nested;
 
-	(void) mongo_array_elements(value, &values, &isnull);
-	writing.element = ARR_ELEMTYPE(array);
-	writing.typmod = typmod;
-	writing.ndims = ARR_NDIM(array);
-	writing.lengths = ARR_DIMS(array);
-	writing.values = values;
-	writing.isnull = isnull;
-	writing.next = 0;
-
-	MONGO_WRITE(target, array_begin, &appended);
-	if (writing.ndims > 0)
-		write_dimension(&writing, 0, &appended);
-	mongo_write_check(bson_append_array_end(target->document, &appended));
+	(void) mongo_array_elements(PointerGetDatum(writing.array), &writing.values, &writing.isnull);
+	MONGO_WRITE(target, array_begin, &nested);
+	if (ARR_NDIM(writing.array) > 0)
+		write_dimension(&writing, 0, &nested);
+	mongo_write_check(bson_append_array_end(target->document, &nested));
 }
 
 /* A NULL attribute is left out, as reading takes a missing field for NULL. */
@@ -327,13 +286,10 @@ write_composite(MONGO_WRITE_ARGS)
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(tupdesc, i);
-		MongoWriteTarget field = {&nested, NULL, -1};
 
-		if (attribute->attisdropped || isnull[i])
-			continue;
-		field.key = mongo_to_utf8(NameStr(attribute->attname));
-		write_value(&field, values[i], false, attribute->atttypid,
-					attribute->atttypmod);
+		if (!attribute->attisdropped && !isnull[i])
+			mongo_append_datum(&nested, mongo_to_utf8(NameStr(attribute->attname)), -1,
+							   values[i], false, attribute->atttypid, attribute->atttypmod);
 	}
 	mongo_write_check(bson_append_document_end(target->document, &nested));
 }
@@ -343,7 +299,8 @@ write_domain(MONGO_WRITE_ARGS)
 {
 	Oid			base = getBaseTypeAndTypmod(typid, &typmod);
 
-	write_value(target, value, false, base, typmod);
+	mongo_append_datum(target->document, target->key, target->key_length, value, false, base,
+					   typmod);
 }
 
 /* A point as GeoJSON. */
@@ -368,7 +325,7 @@ write_point(MONGO_WRITE_ARGS)
 
 #define BIT(type)		MONGO_BSON_BIT(BSON_TYPE_##type)
 
-#define NUMBERS			(BIT(INT32) | BIT(INT64) | BIT(DOUBLE) | BIT(DECIMAL128))
+#define NUMBERS			MONGO_BSON_NUMBERS
 #define STRINGS			(BIT(UTF8) | BIT(SYMBOL))
 #define TEXTS			(STRINGS | BIT(OID))
 
@@ -424,15 +381,14 @@ static const MongoType type_rows[] = {
 	{INT8OID, "bigint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT64_MAX},
 	{FLOAT8OID, "double precision", KIND(DOUBLE), NUMBERS, FLOATS, .read = mongo_read_float8, .write = write_float},
 	{NUMERICOID, "numeric", KIND(NUMERIC), NUMBERS, NUMBERS, .read = mongo_read_numeric, .write = write_numeric},
-	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_timestamp},
+	{TIMESTAMPTZOID, "timestamp with time zone", KIND(TIMESTAMPTZ), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_date},
 	{NAMEOID, "name", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_name, .limit = NAMEDATALEN - 1},
 	{VARCHAROID, "character varying", KIND(TEXT), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
 	{BPCHAROID, "character", KIND(OTHER), TEXTS, UTF8_OR_OID, .read = mongo_read_text, .write = write_text},
-	{CHAROID, "\"char\"", KIND(OTHER), TEXTS, .read = mongo_read_char, .write = write_text_form, .limit = 1},
 	{BOOLOID, "boolean", KIND(BOOLEAN), BIT(BOOL), BIT(BOOL), .read = mongo_read_bool, .write = write_bool},
 	{INT2OID, "smallint", KIND(INTEGER), NUMBERS, NUMBERS, .read = mongo_read_integer, .write = write_integer, .limit = PG_INT16_MAX},
 	{FLOAT4OID, "real", KIND(REAL), NUMBERS, FLOATS, .read = mongo_read_float4, .write = write_float},
-	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_timestamp},
+	{TIMESTAMPOID, "timestamp without time zone", KIND(TIMESTAMP), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_timestamp, .write = write_date},
 	{DATEOID, "date", KIND(DATE), BIT(DATE_TIME), BIT(DATE_TIME), .read = mongo_read_date, .write = write_date},
 	{JSONBOID, "jsonb", KIND(JSONB), MONGO_BSON_ANY, .read = mongo_read_jsonb, .write = mongo_write_json},
 	{JSONOID, "json", KIND(JSON), MONGO_BSON_ANY, .read = mongo_read_json, .write = mongo_write_json},
@@ -455,6 +411,7 @@ static const MongoType type_rows[] = {
 	{INT2VECTOROID, "int2vector", NOT_STORED},
 	{OIDVECTOROID, "oidvector", NOT_STORED},
 	{XMLOID, "xml", NOT_STORED},
+	{CHAROID, "\"char\"", NOT_STORED},
 };
 
 /* Types without an OID known beforehand. */
@@ -472,7 +429,7 @@ static const MongoType category_rows[] = {
 	[CATEGORY_OBJECTID] = {InvalidOid, "objectid", KIND(OBJECTID), BIT(OID), BIT(OID), .read = mongo_read_objectid, .write = write_objectid},
 	[CATEGORY_ARRAY] = {InvalidOid, "arrays", KIND(OTHER), BIT(ARRAY), .read = mongo_read_array, .write = write_array, .prepare = mongo_prepare_array},
 	[CATEGORY_COMPOSITE] = {InvalidOid, "composite types", KIND(OTHER), BIT(DOCUMENT), .read = mongo_read_composite, .write = write_composite, .prepare = mongo_prepare_composite},
-	[CATEGORY_ENUM] = {InvalidOid, "enums", KIND(OTHER), STRINGS, .read = mongo_read_enum, .write = write_text_form},
+	[CATEGORY_ENUM] = {InvalidOid, "enums", KIND(OTHER), STRINGS, .read = mongo_read_text_form, .write = write_text_form, .prepare = mongo_prepare_text_form},
 	[CATEGORY_DOMAIN] = {InvalidOid, "domains", KIND(OTHER), 0, .read = mongo_read_domain, .write = write_domain, .prepare = mongo_prepare_domain},
 	[CATEGORY_OTHER] = {InvalidOid, "other base types and ranges", TEXT_FORM(write_text_form)},
 };
@@ -495,12 +452,15 @@ own_row(Oid typid)
 static const MongoType *
 category_row(Oid typid)
 {
+	Oid			element;
+
 	switch (get_typtype(typid))
 	{
 		case TYPTYPE_BASE:
-			if (OidIsValid(get_element_type(typid)))
-				return &category_rows[CATEGORY_ARRAY];
-			return &category_rows[CATEGORY_OTHER];
+			element = get_element_type(typid);
+			if (!OidIsValid(element))
+				return &category_rows[CATEGORY_OTHER];
+			return mongo_type_lookup(element) != NULL ? &category_rows[CATEGORY_ARRAY] : NULL;
 		case TYPTYPE_RANGE:
 		case TYPTYPE_MULTIRANGE:
 			return &category_rows[CATEGORY_OTHER];
@@ -509,7 +469,8 @@ category_row(Oid typid)
 		case TYPTYPE_ENUM:
 			return &category_rows[CATEGORY_ENUM];
 		case TYPTYPE_DOMAIN:
-			return &category_rows[CATEGORY_DOMAIN];
+			return mongo_type_lookup(getBaseType(typid)) != NULL ?
+				&category_rows[CATEGORY_DOMAIN] : NULL;
 		default:
 			return NULL;		/* pseudo-types, types that are gone */
 	}
@@ -539,19 +500,6 @@ mongo_type_lookup(Oid typid)
 	if (row == NULL)
 		return category_row(typid);
 	return row->read != NULL ? row : NULL;
-}
-
-/* Composite attributes are not looked into: they are refused when written. */
-bool
-mongo_type_is_writable(Oid typid)
-{
-	const MongoType *type = mongo_type_lookup(typid);
-
-	if (type == &category_rows[CATEGORY_DOMAIN])
-		return mongo_type_is_writable(getBaseType(typid));
-	if (type == &category_rows[CATEGORY_ARRAY])
-		return mongo_type_is_writable(get_element_type(typid));
-	return type != NULL;
 }
 
 /* ---------------- The names of BSON's types, one row each ----------------- */
@@ -612,14 +560,6 @@ mongo_bson_type_aliases(uint32 set)
 
 /* ----------------- What the column option bson_type says ------------------ */
 
-uint32
-mongo_declared_set(bson_type_t declared)
-{
-	if (declared == BSON_TYPE_EOD)
-		return MONGO_BSON_ANY;
-	return MONGO_BSON_BIT(declared) | (declared == BSON_TYPE_UTF8 ? BIT(SYMBOL) : 0);
-}
-
 /* names_of_types: as the option spells them. */
 static char *
 names_of_types(uint32 types)
@@ -654,18 +594,9 @@ mongo_check_declared_type(const char *column_name, Oid typid, bson_type_t declar
 }
 
 bool
-mongo_declared_is_told(bson_type_t declared)
+mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid)
 {
-	return (MONGO_BSON_BIT(declared) & NUMBERS) == 0;
-}
-
-/*
- * Writing: each function appends the value, or is false when the type does not hold it.
- */
-
-static bool
-append_objectid(const MongoWriteTarget *target, Datum value, Oid typid)
-{
+	MongoWriteTarget target = {document, key, -1};
 	bson_oid_t	oid;
 	const char *text;
 	int			length;
@@ -689,37 +620,33 @@ append_objectid(const MongoWriteTarget *target, Datum value, Oid typid)
 									   bpchartruelen(unconstify(char *, text), length) : length,
 									   true, &oid))
 		return false;
-	MONGO_WRITE(target, oid, &oid);
+	MONGO_WRITE(&target, oid, &oid);
 	return true;
 }
 
-bool
-mongo_append_objectid(bson_t *document, const char *key, Datum value, Oid typid)
-{
-	MongoWriteTarget target = {document, key, -1};
-
-	return append_objectid(&target, value, typid);
-}
-
-/* append_declared_number: of the same value; a Double also where it reads as the same numeric. */
+/*
+ * append_declared_number
+ *		Append a number that is written in another type; false where this one does not
+ *		hold it.  A Double may also be one that reads as the same numeric.
+ */
 static bool
 append_declared_number(const MongoWriteTarget *target, bson_type_t type, Datum value, Oid typid)
 {
 	MongoReadContext context = {0};
-	bson_t		natural;
+	bson_t		written;
 	bson_iter_t iter;
 	int64		integer;
 	Datum		number;
 
-	/* without memory of its own, as it has the size of a number */
-	bson_init(&natural);
 	if (type == BSON_TYPE_DECIMAL128 && typid != NUMERICOID)
 	{
 		value = NumericGetDatum(int64_to_numeric(mongo_integer_of_datum(typid, value)));
 		typid = NUMERICOID;
 	}
-	mongo_append_datum(&natural, "", 0, value, false, typid, -1);
-	if (!bson_iter_init(&iter, &natural) || !bson_iter_next(&iter))
+	/* without memory of its own, as it has the size of a number */
+	bson_init(&written);
+	mongo_append_datum(&written, "", 0, value, false, typid, -1);
+	if (!bson_iter_init(&iter, &written) || !bson_iter_next(&iter))
 		return false;
 	switch (type)
 	{
@@ -775,7 +702,7 @@ mongo_append_declared(bson_t *document, const char *key, Datum value, Oid typid,
 	{
 		if (declared_hints[i].type != declared || mongo_type_kind(base) == MONGO_KIND_OBJECTID)
 			continue;
-		if (declared == BSON_TYPE_OID ? !append_objectid(&target, value, base) :
+		if (declared == BSON_TYPE_OID ? !mongo_append_objectid(document, key, value, base) :
 			!append_declared_number(&target, declared, value, base))
 			ereport(ERROR,
 					(errcode(declared == BSON_TYPE_OID ? ERRCODE_INVALID_TEXT_REPRESENTATION :

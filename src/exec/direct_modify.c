@@ -92,7 +92,7 @@ static void
 append_sum(bson_t *stage, const MongoNewValue *new, bool write_null)
 {
 	const MongoType *type = mongo_type_facts(new->attribute->atttypid);
-	bool		is_int64 = mongo_is_int64(type);
+	bool		is_int64 = type->limit == PG_INT64_MAX;
 	bool		adds = new->kind == MONGO_ASSIGN_SUM;
 	int64		value = mongo_integer_of_datum(type->typid, new->value);
 	bool		grows = adds == (value >= 0);

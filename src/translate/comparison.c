@@ -514,7 +514,8 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type,
 
 	return comparison != NULL && comparison->append_points != NULL &&
 		column_typmod < 0 &&
-		(bson_type == BSON_TYPE_EOD || mongo_declared_is_told(bson_type)) &&
+	/* numbers are equal in every BSON type */
+		(bson_type == BSON_TYPE_EOD || (MONGO_BSON_BIT(bson_type) & MONGO_BSON_NUMBERS) == 0) &&
 		(column_type == value_type || bson_type == BSON_TYPE_OID ||
 		 holds_its_class(mongo_type_facts(column_type)));
 }

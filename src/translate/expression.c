@@ -244,7 +244,7 @@ static bool
 local_value(const MongoScope *scope, Node *node, MongoValue *value)
 {
 	if (IsA(node, Const))
-		return mongo_type_is_writable(exprType(node)) &&
+		return mongo_type_lookup(exprType(node)) != NULL &&
 			mongo_literal((Const *) node, value);
 	return is_variable_type(exprType(node)) && mongo_variable(scope, node, value);
 }

@@ -317,7 +317,6 @@ COLUMNS = {
     "text": lambda v: b.string(read_text(v)),
     "varchar": lambda v: b.string(read_text(v)),
     "name": read_name,
-    '"char"': lambda v: b.string(read_text(v, 1)),
     "bytea": lambda v: b.binary(read_binary(v), 0),
     "uuid": read_uuid,
     "objectid": read_only(b.OID),
