@@ -70,13 +70,7 @@ extern MongoColumns *mongo_columns_under(const MongoColumns *columns,
 extern MongoColumns *mongo_columns_of_element(const MongoColumns *columns, const char *array,
 											  bool whole);
 
-/*
- * mongo_unused_field
- *		'name', or a longer one, that is no field of the columns of tables whose documents
- *		stand under no prefix.
- *
- * Where a document has such a field all the same, nobody reads it.
- */
+/* mongo_unused_field: 'name', or a longer one, that no column reads but those under a prefix. */
 extern const char *mongo_unused_field(MongoColumns *columns, const char *name);
 
 /* A field of the documents, as an expression over the table names it. */
@@ -136,11 +130,7 @@ extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
 extern bson_type_t mongo_column_bson_type(MongoColumns *columns, AttrNumber attnum);
 
-/*
- * mongo_append_paths
- *		Append to a projection that these paths, char *, are wanted; _id alone
- *		when there are none.  All must be addressable.
- */
+/* mongo_append_paths: append to a projection these addressable paths, char *; _id if none. */
 extern void mongo_append_paths(bson_t *projection, List *paths);
 
 /*
@@ -166,11 +156,7 @@ extern void mongo_append_projection(bson_t *command, MongoColumns *columns,
  */
 extern bool mongo_path_is_addressable(const char *path);
 
-/*
- * mongo_path_has_index
- *		Does a component of the path consist of digits, so that it may reach
- *		into an array?
- */
+/* mongo_path_has_index: does a component consist of digits, as the number of an element does? */
 extern bool mongo_path_has_index(const char *path);
 
 /* Of Extended JSON's wrappers, that whose text within a field is meant. */
@@ -186,19 +172,14 @@ typedef enum MongoJsonWrapper
 #define MONGO_ANY_ELEMENT	(-1)
 #define MONGO_UNWOUND_ELEMENT	(-2)	/* any of them, which is no array */
 
-/*
- * mongo_append_no_arrays, mongo_append_no_parent_arrays
- *		Append to the conditions that the path goes through no array, and with the first
- *		that it leads to none.
- */
+/* Append to the conditions that the path goes through no array, and with the first leads to none. */
 extern void mongo_append_no_arrays(BsonArray *conditions, const char *path);
 extern void mongo_append_no_parent_arrays(BsonArray *conditions, const char *path);
 
 /*
  * mongo_append_within_arrays
- *		Append to the branches of an $or: the field is an array in which is something
- *		that is neither null nor of the class whose least value is 'least', so that it
- *		may be another array.
+ *		Append to the branches of an $or that in the array is something neither null nor of the
+ *		class with the least value 'least': another array perhaps.
  */
 extern void mongo_append_within_arrays(BsonArray *branches, const char *path,
 									   bson_value_t least);
@@ -312,10 +293,7 @@ extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
 										 Datum value, bool isnull,
 										 bson_t *match);
 
-/*
- * mongo_predicate_to_list, mongo_predicate_from_list
- *		A predicate as nodes that a plan can hold, and back.
- */
+/* A predicate as nodes that a plan can hold, and back. */
 extern List *mongo_predicate_to_list(const MongoPredicate *predicate);
 extern MongoPredicate *mongo_predicate_from_list(List *list);
 
@@ -342,10 +320,7 @@ typedef struct MongoCommandTemplate
 	int			batch_size;		/* documents in the first batch */
 } MongoCommandTemplate;
 
-/*
- * mongo_command_to_const, mongo_command_from_const
- *		A document as a node that a plan can hold, and back (a copy).
- */
+/* A document as a node that a plan can hold, and back (a copy). */
 extern Const *mongo_command_to_const(const bson_t *command);
 extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
 
@@ -359,18 +334,14 @@ extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node
  *
  * A list of values that makes the command longer than MongoDB takes is left out,
  * and *widened set: more documents are matched then than the conditions mean, which
- * PostgreSQL is to test.  Where 'widened' is NULL, or
- * where more documents below would be fewer above, that raises 54000.
+ * PostgreSQL is to test.  Where 'widened' is NULL, or more documents below would be fewer
+ * above, that raises 54000.
  */
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 									 const Datum *values, const bool *isnull,
 									 bool *widened, bson_t *command);
 
-/*
- * mongo_command_describe
- *		The template for EXPLAIN, with the text of an expression, of 'names', for each
- *		parameter.
- */
+/* mongo_command_describe: the template for EXPLAIN, with these texts for the parameters. */
 extern void mongo_command_describe(const MongoCommandTemplate *template,
 								   const char *const *names, bson_t *command);
 
@@ -383,12 +354,7 @@ typedef struct MongoVariable
 	bool		isnull;
 } MongoVariable;
 
-/*
- * mongo_bind_variables
- *		Append "let" with these values to 'command'.
- *
- * Raises 22003, 22008 or 22021 for a value that has no BSON form.
- */
+/* mongo_bind_variables: append "let"; raises 22003, 22008, 22021 for what has no BSON form. */
 extern void mongo_bind_variables(const MongoVariable *variables, int nvariables,
 								 bson_t *command);
 

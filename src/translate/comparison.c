@@ -15,7 +15,6 @@
 #include <math.h>
 
 #include "access/stratnum.h"
-#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
@@ -845,32 +844,9 @@ static const struct
 	[MONGO_STRATEGY_NOT_EQUAL] = {BTEqualStrategyNumber, MONGO_STRATEGY_NOT_EQUAL},
 };
 
-/*
- * Types of most keys.  No other default can be made for them, and to look it up
- * is a scan of pg_opclass in each new session.  (pg_opclass.dat)
- */
-static const struct
-{
-	Oid			type;
-	Oid			family;
-}			known_families[] =
-{
-	{INT4OID, INTEGER_BTREE_FAM_OID},
-	{INT8OID, INTEGER_BTREE_FAM_OID},
-	{INT2OID, INTEGER_BTREE_FAM_OID},
-	{TEXTOID, TEXT_BTREE_FAM_OID},
-	{NAMEOID, TEXT_BTREE_FAM_OID},
-	{BOOLOID, BOOL_BTREE_FAM_OID},
-};
-
 Oid
 mongo_default_opfamily(Oid type)
 {
-	for (size_t i = 0; i < lengthof(known_families); i++)
-	{
-		if (known_families[i].type == type)
-			return known_families[i].family;
-	}
 	if (mongo_type_kind(type) == MONGO_KIND_OBJECTID)
 		return mongo_objectid_opfamily();
 	return lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
