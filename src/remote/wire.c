@@ -535,38 +535,6 @@ take_document(MongoConnection *connection, MongoReply *reply)
 }
 
 /*
- * receive_some
- *		Read what is there, 'size' bytes at most; waits if 'wait' or if need be.
- */
-static MongoOutcome
-receive_some(MongoConnection *connection, MongoInterrupts interrupts, uint8 *target,
-			 size_t size, bool wait, size_t *received)
-{
-	for (;;)
-	{
-		MongoStream *stream = connection->transport.data_stream;
-		ssize_t		count;
-
-		if (connection->broken || stream == NULL)
-			return break_off(connection, NULL);
-		if (wait && !mongo_stream_wait_for_reply(stream, interrupts))
-			return connection->transport.memory_missing > 0 ||
-				connection->transport.wait_error != NULL ? break_off(connection, NULL) :
-				MONGO_INTERRUPTED;
-
-		count = mongoc_stream_read(stream->top, target, size, 0, 0);
-		if (count > 0)
-		{
-			*received = count;
-			return MONGO_REPLY;
-		}
-		if (!mongoc_stream_should_retry(stream->top))
-			return break_off(connection, NULL);
-		wait = true;
-	}
-}
-
-/*
  * receive_whole
  *		Wait for the reply to what was sent, and read it.  Never raises.
  *
@@ -575,27 +543,35 @@ receive_some(MongoConnection *connection, MongoInterrupts interrupts, uint8 *tar
 static MongoOutcome
 receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
 {
+	MongoTransport *transport = &connection->transport;
+
+	/*
+	 * Just after a send nothing can be there yet.  Later, wait only when a
+	 * read has found nothing: TLS may hold decrypted bytes that the socket
+	 * knows nothing of.
+	 */
+	bool		wait = reply->received == 0;
+
 	if (!reserve_reply(connection, reply, &reply->message, FIRST_REPLY_SIZE, 0))
 		return MONGO_BROKEN;
 	while (reply->expected == 0 || reply->received < reply->expected)
 	{
 		MongoBuffer *buffer = reply->is_compressed ? &reply->compressed : &reply->message;
 		size_t		size = reply->expected > 0 ? reply->expected : buffer->capacity;
-		size_t		count;
+		MongoStream *stream = transport->data_stream;
+		ssize_t		count;
 
-		/*
-		 * Just after a send nothing can be there yet.  Later, wait only when
-		 * a read has found nothing: TLS may hold decrypted bytes that the
-		 * socket knows nothing of.
-		 */
-		MongoOutcome outcome = receive_some(connection, interrupts,
-											buffer->data + reply->received,
-											size - reply->received,
-											reply->received == 0, &count);
-
-		if (outcome != MONGO_REPLY)
-			return outcome;
-		reply->received += count;
+		if (connection->broken || stream == NULL)
+			return break_off(connection, NULL);
+		if (wait && !mongo_stream_wait_for_reply(stream, interrupts))
+			return transport->memory_missing > 0 || transport->wait_error != NULL ?
+				break_off(connection, NULL) : MONGO_INTERRUPTED;
+		count = mongoc_stream_read(stream->top, buffer->data + reply->received,
+								   size - reply->received, 0, 0);
+		wait = count <= 0;
+		if (wait && !mongoc_stream_should_retry(stream->top))
+			return break_off(connection, NULL);
+		reply->received += Max(count, 0);
 		if (reply->expected == 0 && reply->received >= HEADER_SIZE &&
 			take_header(connection, reply) != MONGO_REPLY)
 			return MONGO_BROKEN;
@@ -603,7 +579,7 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	if (take_document(connection, reply) != MONGO_REPLY)
 		return MONGO_BROKEN;
 	connection->in_flight--;
-	mongo_traffic_add(&connection->transport.traffic, MONGO_COUNT_ROUND_TRIPS, 1);
+	mongo_traffic_add(&transport->traffic, MONGO_COUNT_ROUND_TRIPS, 1);
 	return MONGO_REPLY;
 }
 
