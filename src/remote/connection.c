@@ -185,8 +185,8 @@ send_kill(void *argument)
 			return;
 
 		/*
-		 * Then on the one that waits, which is closed anyway: MongoDB reads on
-		 * when it has replied, though nobody takes the reply any more.
+		 * Then on the one that waits, which is closed anyway: MongoDB reads
+		 * on when it has replied, though nobody takes the reply any more.
 		 */
 		connection->broken = connection->transport.interrupted = false;
 	}

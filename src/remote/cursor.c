@@ -245,7 +245,11 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	MongoFailure failure;
 	bson_iter_t field;
 
-	if (!mongo_reply_find(reply, "ok", &field))
+	if (!bson_iter_init_from_data(&field, reply->document, reply->length))
+		report_invalid_reply(cursor, "The reply is not a document.");
+	while (bson_iter_next(&field))
+		;						/* as far as it is well-formed */
+	if (field.err_off != 0 || !mongo_reply_find(reply, "ok", &field))
 		report_invalid_reply(cursor, "The reply is not that of a command.");
 	if (!bson_iter_as_bool(&field))
 	{
