@@ -298,12 +298,6 @@ mongo_activity_count_current(MongoCounter counter, uint64 count)
 
 /* -------------------------------- connections -------------------------------- */
 
-/*
- * The rows of servers (MongoActivity *), once for each connection of this process; the
- * last may be NULL, a place for the next.
- */
-static List *own_connections = NIL;
-
 bool
 mongo_connection_limit_has_room(Oid serverid, int limit)
 {
@@ -327,47 +321,24 @@ try_enter(MongoActivity *server, int limit)
 }
 
 void
-mongo_connection_limit_leave(MongoActivity *server)
+mongo_connection_limit_leave(MongoActivity **counted)
 {
-	if (server == NULL)
+	if (*counted == NULL)
 		return;
-	own_connections = list_delete_ptr(own_connections, server);
-	pg_atomic_fetch_sub_u32(&server->connections, 1);
-	ConditionVariableBroadcast(&server->closed);
+	pg_atomic_fetch_sub_u32(&(*counted)->connections, 1);
+	ConditionVariableBroadcast(&(*counted)->closed);
+	*counted = NULL;
 }
 
-/* At the end of the process, after its last transaction. */
-static void
-leave_all(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
-{
-	while (own_connections != NIL && linitial(own_connections) != NULL)
-		mongo_connection_limit_leave(linitial(own_connections));
-}
-
-/* make_place: for one connection more, so that nothing fails when it is counted. */
-static void
-make_place(void)
-{
-	static bool will_leave = false;
-	MemoryContext previous = MemoryContextSwitchTo(TopMemoryContext);
-
-	if (!will_leave)
-		on_shmem_exit(leave_all, (Datum) 0);
-	will_leave = true;
-	if (own_connections == NIL || llast(own_connections) != NULL)
-		own_connections = lappend(own_connections, NULL);
-	MemoryContextSwitchTo(previous);
-}
-
-MongoActivity *
-mongo_connection_limit_enter(Oid serverid, const char *server_name, int limit, int timeout_ms)
+void
+mongo_connection_limit_enter(MongoActivity **counted, Oid serverid, const char *server_name,
+							 int limit, int timeout_ms)
 {
 	MongoActivity *server = mongo_activity_row(serverid, InvalidOid);
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
 	if (server == NULL)
-		return NULL;
-	make_place();
+		return;
 	ConditionVariablePrepareToSleep(&server->closed);
 	while (!try_enter(server, limit))
 	{
@@ -382,9 +353,8 @@ mongo_connection_limit_enter(Oid serverid, const char *server_name, int limit, i
 					 errhint("Raise max_connections, close idle connections sooner by idle_timeout or keep_connections, or let a session have fewer by async_connections.")));
 		(void) ConditionVariableTimedSleep(&server->closed, left, PG_WAIT_EXTENSION);
 	}
+	*counted = server;
 	ConditionVariableCancelSleep();
-	llast(own_connections) = server;
-	return server;
 }
 
 /* --------------------------------- the views -------------------------------- */

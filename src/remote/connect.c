@@ -242,7 +242,7 @@ initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host
 	bson_error_t failure = {0};
 
 	/* libmongoc's own retry must not run what was cancelled once more */
-	if (transport->interrupted || transport->closing)
+	if (transport->interrupted)
 		set_connect_error(&failure, host->host_and_port, ECANCELED);
 	else
 		stream = connect_host(transport, host, &failure);
@@ -442,6 +442,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	mongoc_server_description_t *found;
 	mongoc_server_description_t *server = NULL;
 	bool		connected;
+	bool		interrupted;
 
 	reset_failure(transport);
 	if (!mongo_resolve_service(transport, uri, transport->connect_timeout_ms, error))
@@ -479,9 +480,10 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	 * with the connections that are not ours; whatever libmongoc would like
 	 * to send now fails at once
 	 */
-	transport->closing = true;
+	interrupted = transport->interrupted;
+	transport->interrupted = true;
 	mongoc_client_destroy(client);
-	transport->closing = false;
+	transport->interrupted = interrupted;
 	transport->wait_limit_ms = wait_limit_ms;
 	return connected;
 }
@@ -591,10 +593,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 	mongoc_uri_t *uri;
 
 	connection->server_name = server->servername;
-	connection->keep = options->keep_connections;
-	connection->idle_timeout = options->idle_timeout;
-	connection->async_connections = options->async_connections;
-	connection->max_connections = options->max_connections;
+	connection->options = options;
 	if (connection->read_mode != 0)
 		options->read_mode = connection->read_mode;
 
@@ -609,9 +608,8 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 	/* rather than wait for others to close theirs */
 	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
 		mongo_pool_close_idle(user->serverid);
-	connection->counted = mongo_connection_limit_enter(user->serverid, server->servername,
-													   options->max_connections,
-													   selection_timeout(uri));
+	mongo_connection_limit_enter(&connection->counted, user->serverid, server->servername,
+								 options->max_connections, selection_timeout(uri));
 	select_and_connect(connection, uri);
 	prepare_read_preference(connection);
 	connection->connected_at = GetCurrentTimestamp();
@@ -619,7 +617,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 }
 
 MongoConnection *
-mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode)
+mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, dlist_head *list)
 {
 	MemoryContext context;
 	MongoConnection *connection;
@@ -640,6 +638,8 @@ mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode)
 	connection->mapping_hashvalue =
 		GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(user->umid));
 	MemoryContextSetParent(context, TopMemoryContext);
+	connection->leased = true;
+	dlist_push_head(list, &connection->node);
 	PG_TRY();
 	{
 		configure_and_connect(connection, user);
@@ -729,14 +729,12 @@ uri_of_server(const MongoConnection *connection, int wait_ms)
 typedef struct Beside
 {
 	const MongoConnection *connection;
-	const MongoCommand *commands;
-	int			ncommands;
+	const MongoCommand *command;
 	int			total_ms;
-	int			wait_ms;
 	MongoConnection other;
 	MongoReply	reply;
 	mongoc_uri_t *uri;
-	int			sent;			/* commands */
+	bool		sent;
 } Beside;
 
 static void
@@ -744,31 +742,24 @@ run_beside(void *argument)
 {
 	Beside	   *beside = argument;
 	const MongoTransport *original = &beside->connection->transport;
-	MongoConnection *connection = &beside->other;
-	MongoTransport *transport = &connection->transport;
+	MongoTransport *transport = &beside->other.transport;
 	bson_error_t error;
 
 	transport->use_tls = original->use_tls;
 	transport->ssl_options = original->ssl_options;
 	transport->tcp = original->tcp;
-	transport->connect_timeout_ms = transport->wait_limit_ms = beside->wait_ms;
+	transport->connect_timeout_ms = transport->wait_limit_ms = beside->total_ms;
 	transport->peer = beside->connection->peer;
 	transport->peer_length = beside->connection->peer_length;
 	dlist_init(&transport->streams);
-	beside->uri = uri_of_server(beside->connection, beside->wait_ms);
+	beside->uri = uri_of_server(beside->connection, beside->total_ms);
 	if (beside->uri == NULL)
 		return;
 	mongo_begin_ending(transport, beside->total_ms, 0);
-	if (!connect_once(&beside->other, beside->uri, false, false, &error))
-		return;
-	for (int i = 0; i < beside->ncommands; i++)
-	{
-		if (!mongo_send(connection, &beside->commands[i], &beside->reply))
-			return;
-		beside->sent++;
-		if (mongo_receive(connection, &beside->reply, MONGO_DUE_INTERRUPT) != MONGO_REPLY)
-			return;
-	}
+	beside->sent = connect_once(&beside->other, beside->uri, false, false, &error) &&
+		mongo_send(&beside->other, beside->command, &beside->reply);
+	if (beside->sent)
+		(void) mongo_receive(&beside->other, &beside->reply, MONGO_DUE_INTERRUPT);
 }
 
 static void
@@ -783,21 +774,19 @@ finish_beside(void *argument)
 	bson_free(beside->other.request.data);
 }
 
-int
-mongo_connection_run_beside(const MongoConnection *connection, const MongoCommand *commands,
-							int ncommands, int wait_ms, int total_ms)
+bool
+mongo_connection_run_beside(const MongoConnection *connection, const MongoCommand *command,
+							int total_ms)
 {
 	Beside		beside = {
 		.connection = connection,
-		.commands = commands,
-		.ncommands = ncommands,
+		.command = command,
 		.total_ms = total_ms,
-		.wait_ms = wait_ms,
 		.reply.context = CurrentMemoryContext
 	};
 
 	if (connection->peer_length == 0 || connection->identity == NULL)
-		return 0;
+		return false;
 	HOLD_INTERRUPTS();
 	(void) mongo_protect(run_beside, &beside);
 	(void) mongo_protect(finish_beside, &beside);

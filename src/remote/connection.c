@@ -105,8 +105,7 @@ mongo_server_session_use(MongoServerSession *session, MemoryContext context)
  * Half a second in all, and less with a server that is silent.  Connecting with
  * a password takes five exchanges; killing a write took 15 ms at most.
  */
-#define ASK_WAIT_MS			150 /* for a single answer */
-#define ASK_TOTAL_MS		300
+#define ASK_MS				300
 #define ANSWER_WAIT_MS		200 /* for the reply of what was killed */
 
 MongoOutcome
@@ -118,8 +117,8 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	MongoOutcome outcome = MONGO_INTERRUPTED;
 
 	bson_append_template(&kill, "{killSessions: [@1]}", bson_document(lsid));
-	if (mongo_connection_run_beside(connection, &command, 1, ASK_WAIT_MS,
-									ASK_TOTAL_MS) == 1 && transport->wait_error == NULL)
+	if (mongo_connection_run_beside(connection, &command, ASK_MS) &&
+		transport->wait_error == NULL)
 	{
 		transport->interrupted = false;
 
@@ -179,8 +178,7 @@ send_kill(void *argument)
 	BSON_APPEND_ARRAY(&kill->command, "cursors", &kill->ids);
 	if (kill->beside)
 	{
-		kill->sent = mongo_connection_run_beside(connection, &message, 1, ASK_WAIT_MS,
-												 ASK_TOTAL_MS) == 1;
+		kill->sent = mongo_connection_run_beside(connection, &message, ASK_MS);
 		if (kill->sent || !proc_exit_inprogress)
 			return;
 
@@ -188,11 +186,10 @@ send_kill(void *argument)
 		 * Then on the one that waits, which is closed anyway: MongoDB reads
 		 * on when it has replied, though nobody takes the reply any more.
 		 */
-		connection->broken = connection->transport.interrupted = false;
+		connection->broken = connection->transport.interrupted = kill->beside = false;
 	}
 	mongo_send_and_forget(connection, message.database, message.document);
 	kill->sent = !connection->broken;
-	connection->broken |= kill->beside;
 }
 
 /* take_cursors: out of the list, those that the connection may close, of one collection. */
@@ -247,6 +244,7 @@ mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, 
 		}
 		goes_on = kill.sent;
 	}
+	connection->broken |= beside;
 	return count;
 }
 
@@ -293,7 +291,8 @@ mongo_connection_close(MongoConnection *connection)
 	if (mongo_driver_is_entered())
 		return;
 
-	mongo_connection_limit_leave(connection->counted);
+	dlist_delete(&connection->node);
+	mongo_connection_limit_leave(&connection->counted);
 	if (connection->transport.wait_error != NULL)
 		FreeErrorData(connection->transport.wait_error);
 	bson_free(connection->request.data);

@@ -74,6 +74,16 @@ retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalu
 	}
 }
 
+/* leave_limits: at the end of the process, after its last transaction. */
+static void
+leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &connections)
+		mongo_connection_limit_leave(&dlist_container(MongoConnection, node, iter.cur)->counted);
+}
+
 /*
  * initialize_pool
  *		Once a process: after it, nothing more fails for want of memory.
@@ -89,6 +99,7 @@ initialize_pool(void)
 	mongo_initialize_library();
 	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, retire_connections, (Datum) 0);
 	CacheRegisterSyscacheCallback(USERMAPPINGOID, retire_connections, (Datum) 0);
+	on_shmem_exit(leave_limits, (Datum) 0);
 	on_proc_exit(end_all_sessions, (Datum) 0);
 	initialized = true;
 }
@@ -102,7 +113,6 @@ close_connection(MongoConnection *connection)
 {
 	dlist_iter	iter;
 
-	dlist_delete(&connection->node);
 	dlist_foreach(iter, &leases)
 	{
 		MongoLease *lease = dlist_container(MongoLease, node, iter.cur);
@@ -117,7 +127,8 @@ close_connection(MongoConnection *connection)
 static void
 kill_orphans(MongoConnection *connection)
 {
-	norphans -= mongo_connection_kill_cursors(connection, &orphans, false);
+	if (norphans > 0)
+		norphans -= mongo_connection_kill_cursors(connection, &orphans, false);
 }
 
 /*
@@ -157,8 +168,6 @@ mongo_pool_close_idle(Oid serverid)
 {
 	(void) close_unused(serverid, InvalidOid, NULL);
 }
-
-/* ----------------- Leases: the exclusive use of a connection ------------------ */
 
 /* ---------------------------- cursors of leases ----------------------------- */
 
@@ -239,7 +248,7 @@ kill_cursor(MongoLease *lease)
 	leave_cursor(lease);
 	if (other != NULL)
 		kill_orphans(other);
-	needs_sweep |= !dlist_is_empty(&orphans);
+	needs_sweep |= norphans > 0;
 	if (own == NULL || own->in_flight == 0)
 		return;
 	dlist_foreach(iter, &leases)
@@ -252,18 +261,8 @@ kill_cursor(MongoLease *lease)
 
 /* --------------------------- beginning and ending --------------------------- */
 
-/* discard_in_flight: an answer that nobody wants any more. */
-static void
-discard_in_flight(void *argument)
-{
-	MongoLease *lease = argument;
-
-	lease->turns->discard_answer(lease->reader);
-}
-
-/* end_lease: also the memory context callback; never raises. */
-static void
-end_lease(void *arg)
+void
+mongo_lease_release(void *arg)
 {
 	MongoLease *lease = arg;
 
@@ -271,7 +270,7 @@ end_lease(void *arg)
 		return;
 	/* nothing is given back from within libmongoc, on the way to exit */
 	if (lease->state == LEASE_IN_FLIGHT && !mongo_driver_is_entered())
-		(void) mongo_protect(discard_in_flight, lease);
+		(void) mongo_protect(lease->turns->discard_answer, lease->reader);
 	if (!mongo_driver_is_entered())
 		kill_cursor(lease);
 	if (!mongo_driver_is_entered())
@@ -294,7 +293,7 @@ mongo_lease_create(MemoryContext owner, UserMapping *user,
 	lease->umid = user->umid;
 	lease->activity = mongo_activity_row(user->serverid, user->userid);
 	dlist_push_tail(&leases, &lease->node);
-	lease->callback.func = end_lease;
+	lease->callback.func = mongo_lease_release;
 	lease->callback.arg = lease;
 	MemoryContextRegisterResetCallback(owner, &lease->callback);
 	return lease;
@@ -350,12 +349,6 @@ mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user)
 {
 	mongo_lease_renew(lease, user);
 	move_to_primary(lease, user);
-}
-
-void
-mongo_lease_release(MongoLease *lease)
-{
-	end_lease(lease);
 }
 
 void
@@ -486,8 +479,8 @@ may_connect(const MongoLease *lease)
 	int			count = count_connections(lease, &last);
 
 	return count == 0 ||
-		(count < last->async_connections && mongo_may_open_connection() &&
-		 mongo_connection_limit_has_room(last->serverid, last->max_connections));
+		(count < last->options->async_connections && mongo_may_open_connection() &&
+		 mongo_connection_limit_has_room(last->serverid, last->options->max_connections));
 }
 
 /* hold: the connection is told what others had to leave open. */
@@ -512,8 +505,7 @@ connect_lease(MongoLease *lease, UserMapping *user)
 	if (!mongo_may_open_connection())
 		mongo_pool_close_idle(InvalidOid);
 	mongo_activity_use(lease->activity);
-	connection = mongo_connection_open(user, lease->read_mode);
-	dlist_push_head(&connections, &connection->node);
+	connection = mongo_connection_open(user, lease->read_mode, &connections);
 	hold(lease, connection);
 }
 
@@ -651,7 +643,7 @@ mongo_lease_put(MongoLease *lease)
 	}
 	connection->idle_since = GetCurrentTimestamp();
 	dlist_move_head(&connections, &connection->node);
-	if (!connection->keep || connection->idle_timeout > 0 || connection->retired ||
+	if (!connection->options->keep_connections || connection->options->idle_timeout > 0 || connection->retired ||
 		count_connections(lease, &last) > 1)
 		needs_sweep = true;
 }
@@ -697,9 +689,9 @@ set_timer(TimestampTz due)
 static TimestampTz
 due_time(const MongoConnection *connection, bool is_surplus)
 {
-	int			timeout = connection->idle_timeout;
+	int			timeout = connection->options->idle_timeout;
 
-	if (connection->retired || !connection->keep)
+	if (connection->retired || !connection->options->keep_connections)
 		return 0;
 	if (is_surplus && (timeout == 0 || timeout > SURPLUS_TIMEOUT_MS))
 		timeout = SURPLUS_TIMEOUT_MS;

@@ -60,9 +60,7 @@ typedef struct MongoEnding
 typedef struct MongoTransport
 {
 	bool		interrupted;	/* a wait was broken by an interrupt, or given
-								 * up */
-	bool		closing;		/* no more I/O: libmongoc's client is being
-								 * destroyed */
+								 * up; or libmongoc's client is destroyed */
 	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or
 								 * NULL */
 	size_t		memory_missing; /* this much was needed and not there; 0 */
@@ -253,15 +251,15 @@ extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
  *		May a connection more be made to a server, to which all sessions together may
  *		have so many?  0, or no shared memory: any number.
  *
- * mongo_connection_limit_enter
- *		Count one more, to be given back by mongo_connection_limit_leave() or the end of
- *		the process; NULL without shared memory.  Waits for others to be closed, up to so
- *		many milliseconds, then raises 53300; 57014 when cancelled.
+ * mongo_connection_limit_enter, mongo_connection_limit_leave
+ *		Count one more in *counted, which stays NULL without shared memory; no more.  Waits
+ *		for others to be closed, up to so many milliseconds, then raises 53300; 57014 when
+ *		cancelled.
  */
 extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
-extern MongoActivity *mongo_connection_limit_enter(Oid serverid, const char *server_name,
-												   int limit, int timeout_ms);
-extern void mongo_connection_limit_leave(MongoActivity *server);
+extern void mongo_connection_limit_enter(MongoActivity **counted, Oid serverid,
+										 const char *server_name, int limit, int timeout_ms);
+extern void mongo_connection_limit_leave(MongoActivity **counted);
 
 /* ------------------- wire.c: send a command, receive its reply --------------- */
 
@@ -374,11 +372,7 @@ typedef struct MongoConnection
 	uint32		server_hashvalue;	/* as syscache callbacks identify them */
 	uint32		mapping_hashvalue;
 	bool		retired;		/* its server or user mapping has changed */
-	bool		keep;			/* option keep_connections */
-	int			idle_timeout;	/* option of that name, in milliseconds; 0:
-								 * none */
-	int			async_connections;	/* likewise */
-	int			max_connections;	/* likewise; 0: any number */
+	MongoConnectionOptions *options;
 	mongoc_read_mode_t read_mode;	/* of mongo_connection_open() */
 	const char *comment;		/* as mongo_trace_prepare() gives it; NULL:
 								 * none is sent */
@@ -650,13 +644,14 @@ typedef struct RemoteCursor
 
 /*
  * mongo_connection_open
- *		A new connection, authenticated.
+ *		A new connection, authenticated, and leased; in the list until it is closed.
  *
  * Raises 08001, 08P01, 28P01, 57014.  With a replica set, waits up to
  * server_selection_timeout_ms for a member that suits the read preference: 'read_mode', or
  * what the server's options say (0).
  */
-extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode);
+extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode,
+											  dlist_head *list);
 
 /*
  * mongo_connection_reconnect
@@ -664,14 +659,12 @@ extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mod
  *		with none, and the reason in transport.failure.  Tries once; never raises.
  *
  * mongo_connection_run_beside
- *		Run commands over a connection of their own to the same server; how many were sent,
- *		to a server that had answered before.  Takes 'total_ms' at most, and 'wait_ms' for a
- *		single answer.  Never raises.
+ *		Run a command over a connection of its own to the same server; true if it was sent.
+ *		Takes 'total_ms' at most.  Never raises.
  */
 extern bool mongo_connection_reconnect(MongoConnection *connection);
-extern int	mongo_connection_run_beside(const MongoConnection *connection,
-										const MongoCommand *commands, int ncommands,
-										int wait_ms, int total_ms);
+extern bool mongo_connection_run_beside(const MongoConnection *connection,
+										const MongoCommand *command, int total_ms);
 
 /*
  * mongo_connection_is_clean: may it be used for something else?
@@ -794,7 +787,7 @@ struct MongoLease
 /*
  * mongo_lease_create
  *		A lease that holds no connection yet.  It ends by mongo_lease_release(), or by its
- *		owner's reset, at the latest by the transaction's abort.
+ *		owner's reset, at the latest by the transaction's abort; neither raises.
  *
  * mongo_lease_acquire_for_write
  *		One of the primary, whose connection has not been closed.  With 'turns' others may
@@ -804,7 +797,7 @@ extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 									  const MongoTurns *turns, void *reader);
 extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
 												 const MongoTurns *turns, void *reader);
-extern void mongo_lease_release(MongoLease *lease);
+extern void mongo_lease_release(void *arg);
 
 /* A connection used so recently, in milliseconds, is not asked whether it is open. */
 #define RECENTLY_USED_MS	100

@@ -305,12 +305,11 @@ mongo_stream_has_input(MongoStream *stream)
 
 /* --- the vtable ------------------------------------------------------- */
 
-/* refuses_io: once interrupted, closing or closed, all calls fail at once. */
+/* refuses_io: once interrupted or closed, all calls fail at once. */
 static bool
 refuses_io(MongoStream *stream)
 {
-	if (!stream->transport->interrupted && !stream->transport->closing &&
-		stream->socket != PGINVALID_SOCKET)
+	if (!stream->transport->interrupted && stream->socket != PGINVALID_SOCKET)
 		return false;
 	errno = stream->last_errno = ECANCELED;
 	return true;

@@ -701,8 +701,8 @@ abort_transaction(MongoSession *session)
 	{
 		bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
 		command.fields = NULL;
-		told = mongo_connection_run_beside(connection, &command, 1, hurried ? HURRIED_KILL_MS : ABORT_MS,
-										   hurried ? HURRIED_KILL_MS : ABORT_MS) == 1;
+		told = mongo_connection_run_beside(connection, &command,
+										   hurried ? HURRIED_KILL_MS : ABORT_MS);
 		/* its number has gone with it */
 		connection->session.lsid = NULL;
 	}

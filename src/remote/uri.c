@@ -182,68 +182,56 @@ set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 #define LONGEST_PASSWORD	65536
 #define EXTERNAL_SOURCE		"$external"
 
-/* ----------------------------- password_file ------------------------------- */
-
-pg_noreturn static void refuse_file(const char *path, const char *detail);
-
-static void
-refuse_file(const char *path, const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("could not use password file \"%s\"", path),
-			 errdetail_internal("%s", detail)));
-}
-
 /*
- * open_file
- *		A regular file: another kind might keep the backend waiting.
+ * read_password
+ *		The file's only line, palloc'd.
  */
-static int
-open_file(const char *path)
+static const char *
+read_password(const char *path)
 {
-	struct stat status;
+	/* not waiting: another kind than a regular file might keep the backend */
 	int			file = OpenTransientFile(path, O_RDONLY | O_NONBLOCK);
+	char	   *text = palloc(LONGEST_PASSWORD + 2);
+	struct stat status;
+	ssize_t		length = 0;
+	ssize_t		count = 1;
+	const char *problem = NULL;
 
 	if (file < 0 || fstat(file, &status) < 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not open password file \"%s\": %m", path)));
-	if (!S_ISREG(status.st_mode))
-		refuse_file(path, "It is not a regular file.");
-	return file;
-}
-
-/* The file's only line, palloc'd. */
-static const char *
-read_password(const char *path)
-{
-	int			file = open_file(path);
-	char	   *text = palloc(LONGEST_PASSWORD + 1);
-	ssize_t		length = 0;
-	ssize_t		count;
-
-	while ((count = read(file, text + length, LONGEST_PASSWORD + 1 - length)) > 0)
+	while (S_ISREG(status.st_mode) && count > 0)
+	{
+		count = read(file, text + length, LONGEST_PASSWORD + 1 - length);
+		if (count < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read password file \"%s\": %m", path)));
 		length += count;
-	if (count < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read password file \"%s\": %m", path)));
+	}
 	CloseTransientFile(file);
 
-	if (length > LONGEST_PASSWORD)
-		refuse_file(path, "It is too long for a password.");
-	if (length > 0 && text[length - 1] == '\n')
-		length--;
-	if (length > 0 && text[length - 1] == '\r')
-		length--;
 	text[length] = '\0';
-	if (length == 0)
-		refuse_file(path, "It is empty.");
-	if (strlen(text) != (size_t) length || strpbrk(text, "\r\n") != NULL)
-		refuse_file(path, "It must hold one line, the password.");
-	if (!bson_utf8_validate(text, length, false))
-		refuse_file(path, "The password in it is not valid UTF-8.");
+	if (!S_ISREG(status.st_mode))
+		problem = "It is not a regular file.";
+	else if (length > LONGEST_PASSWORD)
+		problem = "It is too long for a password.";
+	if (length > 0 && text[length - 1] == '\n')
+		text[--length] = '\0';
+	if (length > 0 && text[length - 1] == '\r')
+		text[--length] = '\0';
+	if (problem == NULL && length == 0)
+		problem = "It is empty.";
+	else if (problem == NULL && (strlen(text) != (size_t) length || strpbrk(text, "\r\n") != NULL))
+		problem = "It must hold one line, the password.";
+	else if (problem == NULL && !bson_utf8_validate(text, length, false))
+		problem = "The password in it is not valid UTF-8.";
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("could not use password file \"%s\"", path),
+				 errdetail_internal("%s", problem)));
 	return text;
 }
 
