@@ -36,7 +36,7 @@
 /* The member of an equivalence class that is a field of this relation. */
 static Expr *
 find_field_member(EquivalenceClass *class, RelOptInfo *baserel, MongoColumns *columns,
-			MongoField *field)
+				  MongoField *field)
 {
 	MongoMembers members;
 	EquivalenceMember *member;

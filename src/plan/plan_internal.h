@@ -376,7 +376,8 @@ extern bool mongo_group_value(const MongoScope *scope, Node *node, bool ordered,
 
 /*
  * Append the stages to the pipeline, whose translation from then on is about what they
- * have computed; keys are outputs, too.  'walks': MongoDB takes them from an index's keys; 'merge': two stages pay.
+ * have computed; keys are outputs, too.  'walks': MongoDB takes them from an index's keys;
+ * 'merge': two stages pay.
  */
 extern void mongo_group_append(MongoGroup *group, bool walks, bool merge,
 							   MongoPipeline *pipeline);
