@@ -57,7 +57,8 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	my %bits = (SERVER => 1, MAPPING => 2, TABLE => 4, COLUMN => 8, IMPORT => 16);
 	my @rows;
 
-	foreach my $row (slurp_file('src/options/options.c') =~ /^(\t\{".*)$/mg)
+	my ($table) = slurp_file('src/options/options.c') =~ /^const MongoOption mongo_option_table\[\] =\n(.*?)^\};/ms;
+	foreach my $row ($table =~ /^(\t\{".*)$/mg)
 	{
 		my ($name, $objects, $others) = $row =~ /^\t\{"(\w+)", (ON_[A-Z_| ]+), \w+, \w+, (?:CONNECTION|TABLE|COLUMN|IMPORT)\([\w.]+\)(.*)\},$/
 		  or die "not a row: $row";
