@@ -5,8 +5,8 @@
  *
  * A pattern is read as branches, each of segments with any text between them: "%" or ".*".  A
  * segment is a sequence of characters and classes, so that all its matches have one length.
- * LIKE has nothing else.  A pattern of "~" may have more: any text is admitted there, and PostgreSQL
- * tests the rows again.
+ * LIKE has nothing else.  A pattern of "~" may have more: any text is admitted there, and
+ * PostgreSQL tests the rows again.
  *
  * PCRE gives up after some 200,000 steps at one place of a text; find takes that for "does not
  * match", an expression for an error.  It counts no step for going on to the next place, for a
