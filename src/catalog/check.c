@@ -95,19 +95,6 @@ add_finding(const Check *check, const char *finding, const char *field, const ch
 
 /* ------------------------------ the table ---------------------------------- */
 
-/* open_checked: the table, which the caller must be allowed to read. */
-static Relation
-open_checked(Oid relid)
-{
-	Relation	relation = table_open(relid, AccessShareLock);
-
-	mongo_require_own_table(relation);
-	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE,
-					   RelationGetRelationName(relation));
-	return relation;
-}
-
 /* list_columns: those that read a field. */
 static void
 list_columns(Check *check)
@@ -368,12 +355,16 @@ report_indexes(const Check *check, const MongoStatistics *indexes)
 Datum
 mongo_fdw_check(PG_FUNCTION_ARGS)
 {
-	Check		check = {.relation = open_checked(PG_GETARG_OID(0))};
+	Check		check = {.relation = table_open(PG_GETARG_OID(0), AccessShareLock)};
+	const char *name = RelationGetRelationName(check.relation);
+	Oid			serverid = mongo_require_own_table(check.relation);
 	int			sample = PG_GETARG_INT32(1);
 	MongoStatistics indexes;
 	const char *refusal;
 	IndexAnswer answer;
 
+	if (pg_class_aclcheck(RelationGetRelid(check.relation), GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE, name);
 	if (sample < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -381,8 +372,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	check.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	check.options = mongo_table_options(RelationGetRelid(check.relation));
-	check.user = mongo_user_mapping(GetUserId(),
-									GetForeignTable(RelationGetRelid(check.relation))->serverid);
+	check.user = mongo_user_mapping(GetUserId(), serverid);
 
 	answer = index_list(check.user, check.options->database, check.options->collection,
 						&indexes, &refusal);
