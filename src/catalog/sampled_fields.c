@@ -103,7 +103,7 @@ add_child(FieldSample *sample, SampledField *parent, SampledField *previous, con
  */
 static SampledField *
 child_for_key(FieldSample *sample, SampledField *parent, SampledField *previous, const char *name,
-			int most)
+			  int most)
 {
 	int			length = (int) strlen(name);
 	SampledField *child = child_at(parent, previous, name, length);
