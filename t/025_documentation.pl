@@ -171,7 +171,6 @@ $node->safe_psql('reference', 'CREATE EXTENSION mongo_fdw');
 	# What a user cannot act on, or what no user meets as it stands.
 	my %excluded = (
 		'"%s": collection "%s.%s" contains %.0f documents, %d rows in sample' => 'what ANALYZE VERBOSE tells',
-		'default conversion function for encoding "%s" to "%s" does not exist' => 'of a conversion that PostgreSQL always has',
 		'could not rewind a temporary file' => 'an error of the operating system, in PostgreSQL\'s own file',
 	);
 
