@@ -293,7 +293,7 @@ class RowSecurity(BothServers):
     def test_messages(self):
         """What messages and EXPLAIN show to who may not see all."""
         self.execute("SET search_path = row_security_all, public;"
-                     "CREATE VIEW total AS SELECT sum(secret::integer) FROM base WHERE _id = 2000;"
+                     "CREATE VIEW total AS SELECT sum(1 / (_id - 2000)) FROM base WHERE _id = 2000;"
                      "CREATE FOREIGN TABLE unfit (_id integer, n integer OPTIONS (path 'secret'), tenant integer,"
                      " other integer OPTIONS (path 'secret')) SERVER row_security"
                      " OPTIONS (database 'row_security_all', collection 'docs');"
@@ -301,8 +301,8 @@ class RowSecurity(BothServers):
                      "GRANT SELECT ON total, unfit_view TO row_reader; GRANT SELECT (n, tenant) ON unfit TO row_reader")
         settings = SETTINGS[1] + "; SET enable_partitionwise_aggregate = on; "
         self.expect("duplicate key", "INSERT INTO docs0 (_id, tenant) VALUES (1001, 1)", "23505", "MongoDB error 11000", "1001")
-        self.expect("a failed sum", settings + "SELECT sum(1 / (secret::integer - 1)) FROM docs0", "22012", None, "$divide")
-        self.expect("a failed cast below a view", settings + "SELECT * FROM total", "22P02")
+        self.expect("a failed sum", settings + "SELECT sum(1 / (_id - 1)) FROM docs0", "22012", None, "$divide")
+        self.expect("a failed division below a view", settings + "SELECT * FROM total", "22012", None, "$divide")
         self.expect("a value that does not fit, below a view", "SELECT * FROM unfit_view", "22P02", 'field "secret"')
         self.expect("a value that may be read, of a document that may not",
                     "SELECT n FROM unfit WHERE tenant = 2 AND n IS NOT NULL", "22", "A document holds", "_id")
@@ -314,7 +314,7 @@ class RowSecurity(BothServers):
         seen = self.as_user("SELECT n FROM unfit WHERE tenant = 2 AND n IS NOT NULL")
         self.report("The document with _id 1000 holds a value of BSON type String: \"top secret" in seen, "all is told to who may read the table", seen)
         seen = self.as_user(settings + "SELECT * FROM total")
-        self.report("Failed to parse number" in seen, "what MongoDB says as well", seen)
+        self.report("$divide" in seen, "what MongoDB says as well", seen)
 
     def test_batched_join(self):
         """The keys of a batched join are no condition that hides rows."""
