@@ -34,6 +34,11 @@ SELECT p.name, q.name FROM people p JOIN people q ON p.age = q.age + 10 ORDER BY
 CREATE FOREIGN TABLE documents (_id name, __doc jsonb, name text)
 	SERVER migrating OPTIONS (database 'mongo_fdw_regress', collection 'people');
 SELECT __doc, name FROM documents WHERE name = 'person 4';
+CREATE FOREIGN TABLE document_texts (__doc varchar, name text)
+	SERVER migrating OPTIONS (database 'mongo_fdw_regress', collection 'people');
+SELECT __doc, name FROM document_texts WHERE name = 'person 4';
+ALTER FOREIGN TABLE document_texts ALTER __doc TYPE varchar(20);
+SELECT __doc FROM document_texts WHERE name = 'person 4';
 
 -- database defaults to test, collection to the table's name
 CREATE FOREIGN TABLE no_such_collection (_id name) SERVER migrating;

@@ -632,7 +632,8 @@ mongo_read_json(MONGO_READ_ARGS)
 		*value = PointerGetDatum(cstring_to_text_with_len(converted, length));
 		pfree(json.data);
 	}
-	return true;
+	/* a whole document as varchar(n) */
+	return reader->typmod < 0 || mongo_limit_text(reader, context, iter, value);
 }
 
 bool

@@ -160,14 +160,14 @@ add_decoded_column(MongoRowDecoder *decoder, const MongoColumn *column)
 		mongo_check_declared_type(column->name, typid, column->bson_type);
 		list = &add_path(decoder->root, column->path)->columns;
 	}
-	else if (typid == TEXTOID)
+	else if (typid == TEXTOID || typid == VARCHAROID)
 		typid = JSONOID;
 	else if (typid != JSONOID && typid != JSONBOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("column \"%s\" holds whole documents and cannot be of type %s",
 						column->name, format_type_be(typid)),
-				 errhint("Declare it as jsonb, json or text.")));
+				 errhint("Declare it as jsonb, json, text or varchar.")));
 
 	decoded->column = *column;
 	decoded->column.name = copy(column->name);

@@ -139,6 +139,19 @@ text_bytes(MongoReadContext *context, const bson_iter_t *iter, char *hex,
 	return mongo_text_to_server(text, length);
 }
 
+/* mongo_limit_text: a text as char(n), or else as varchar(n); a mismatch if it is longer. */
+bool
+mongo_limit_text(MONGO_READ_ARGS)
+{
+	FmgrInfo	assignment;
+
+	fmgr_info(reader->typid == BPCHAROID ? F_BPCHAR_BPCHAR_INT4_BOOL :
+			  F_VARCHAR_VARCHAR_INT4_BOOL, &assignment);
+	return mongo_call_softly(context, &assignment, *value, Int32GetDatum(reader->typmod),
+							 BoolGetDatum(false), value) ||
+		mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
+}
+
 /* text, varchar(n), char(n) with the blanks that it is padded with, and name. */
 bool
 mongo_read_text(MONGO_READ_ARGS)
@@ -147,7 +160,6 @@ mongo_read_text(MONGO_READ_ARGS)
 	uint32		length;
 	const char *text = text_bytes(context, iter, hex, &length);
 	int64		limit = (int64) reader->typmod - VARHDRSZ;
-	FmgrInfo	assignment;
 
 	if (text == NULL)
 		return false;
@@ -159,13 +171,8 @@ mongo_read_text(MONGO_READ_ARGS)
 		return true;
 	}
 	*value = PointerGetDatum(cstring_to_text_with_len(text, length));
-	if (limit < 0 || (length <= limit && reader->typid != BPCHAROID))
-		return true;
-	fmgr_info(reader->typid == BPCHAROID ? F_BPCHAR_BPCHAR_INT4_BOOL :
-			  F_VARCHAR_VARCHAR_INT4_BOOL, &assignment);
-	return mongo_call_softly(context, &assignment, *value, Int32GetDatum(reader->typmod),
-							 BoolGetDatum(false), value) ||
-		mongo_mismatch(context, MONGO_MISMATCH_LENGTH, iter, NULL);
+	return limit < 0 || (length <= limit && reader->typid != BPCHAROID) ||
+		mongo_limit_text(reader, context, iter, value);
 }
 
 bool
