@@ -83,6 +83,7 @@ $node->safe_psql('postgres', q{
 	ANALYZE pair_keys});
 my $pairs = 'SELECT count(*), count(_id), sum(n), sum(_id * n) FROM pair_keys k';
 is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b", 1, 'two keys without an index');
+is_batched("$pairs JOIN pairs p ON p.a = k.a AND p.b = k.b AND p.t = k.t", 1, 'three keys without an index');
 $mongod->command('{"createIndexes": "pairs", "indexes": [{"key": {"a": 1, "b": -1, "t": 1}, "name": "abt"}]}', 'db');
 $node->safe_psql('postgres', 'ANALYZE pairs');
 

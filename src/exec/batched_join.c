@@ -157,7 +157,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 	const MongoBatchedJoin *join = mongo_struct_from_list(&mongo_batched_join_type,
 														  scan->custom_private);
-	Size		room = (Size) work_mem * 1024 / 4 / sizeof(OuterRow);
+	Size		row_size = sizeof(OuterRow) + 2 * sizeof(OuterRow *);
 	ListCell   *cell;
 
 	state->join = join;
@@ -179,6 +179,7 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 														  (PlanState *) node), 0);
 	foreach(cell, join->keys)
 		state->nasked += ((MongoHashKey *) lfirst(cell))->asked;
+	row_size += state->nasked * (2 * sizeof(KeyValue *) + sizeof(Datum));
 	state->record = CreateTemplateTupleDesc(state->nasked);
 	for (int i = 0; i < state->nasked; i++)
 		TupleDescInitEntry(state->record, i + 1, NULL,
@@ -186,8 +187,9 @@ begin_batched_join(CustomScanState *node, EState *estate, int eflags)
 	state->record = BlessTupleDesc(state->record);
 	state->outer_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(state->outer),
 											   &TTSOpsMinimalTuple);
+	/* the arrays leave half of work_mem to the rows */
 	state->largest_batch = join->indexed ? LARGEST_BATCH :
-		Max(LARGEST_BATCH, Min(LARGEST_UNINDEXED, room));
+		Max(LARGEST_BATCH, Min(LARGEST_UNINDEXED, (Size) work_mem * 1024 / 2 / row_size));
 	state->nbuckets = pg_nextpower2_32(state->largest_batch);
 	state->batch_context = AllocSetContextCreate(estate->es_query_cxt,
 												 "mongo_fdw batched join",
