@@ -14,7 +14,9 @@ $node->safe_psql('postgres', q{
 	CREATE FUNCTION tested_here(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
 	CREATE TYPE inner_type AS (x int, "a.b" int);
 	CREATE TYPE place AS (city text, zip int, deep inner_type);
-	CREATE FOREIGN TABLE nested (_id int, j jsonb, js json, r int[], m int[], c place, cs place[], js_list jsonb[])
+	CREATE TYPE whole AS (js json, at point);
+	CREATE FOREIGN TABLE nested (_id int, j jsonb, js json, r int[], m int[], c place, cs place[], js_list jsonb[],
+			w whole, jsons json[], points point[])
 		SERVER mongodb OPTIONS (database 'db', collection 'nested')});
 
 # Int64s that fit an Int32, Doubles without fraction, and fields that are not columns
@@ -26,7 +28,8 @@ my $document = '{"_id": 1,
 	"m": [[{"$numberLong": "1"}, {"$numberLong": "2"}], [{"$numberLong": "3"}, {"$numberLong": "4"}]],
 	"c": {"stray": {"$numberLong": "9"}, "city": "x", "zip": {"$numberLong": "1"}, "deep": {"keep": true, "x": {"$numberLong": "2"}}},
 	"cs": [{"city": "p", "stray": 1, "zip": {"$numberLong": "1"}}, {"city": "q", "zip": {"$numberLong": "2"}}],
-	"js_list": [{"k": {"$numberLong": "1"}, "l": {"$numberLong": "2"}}, [{"$numberLong": "1"}]]}';
+	"js_list": [{"k": {"$numberLong": "1"}, "l": {"$numberLong": "2"}}, [{"$numberLong": "1"}]],
+	"w": {"js": {"z": 1, "a": 2}, "at": [1.5, 2.5]}, "jsons": [{"z": 1, "a": 2}, [1, 2]], "points": [[1.5, 2.5], [3.5, 4.5]]}';
 
 sub load_document
 {
@@ -86,6 +89,12 @@ my @cases = (
 	[ q{c.city = NULL, c.zip = (c).zip + 1}, { '$set' => { 'c.zip' => 2 }, '$unset' => { 'c.city' => JSON::PP::true } } ],
 	[ q{cs[2].zip = 7}, { '$set' => { 'cs.1.zip' => 7 } } ],
 	[ q{c = NULL}, { '$unset' => { c => JSON::PP::true } } ],
+	# what has no parts: members of json in another order, a point that is stored as an array
+	[ q{w.js = '{"a":2,"z":1}'}, { '$set' => { 'w.js' => { a => 2, z => 1 } } } ],
+	[ q{w.at = '(1.5,3.5)'}, { '$set' => { 'w.at' => { type => 'Point', coordinates => [ 1.5, 3.5 ] } } } ],
+	[ q{jsons[1] = '{"a":3,"z":1}'}, { '$set' => { 'jsons.0' => { a => 3, z => 1 } } } ],
+	[ q{jsons[2] = '[1,3]'}, { '$set' => { 'jsons.1' => [ 1, 3 ] } } ],
+	[ q{points[2] = '(3.5,5.5)'}, { '$set' => { 'points.1' => { type => 'Point', coordinates => [ 3.5, 5.5 ] } } } ],
 );
 foreach my $case (@cases)
 {

@@ -43,10 +43,20 @@ mongo_is_nested_type(Oid typid)
 	return base == JSONBOID || type_is_array(base) || type_is_rowtype(base);
 }
 
+/*
+ * can_enter: can a change within a value of the type be said of its members?
+ *
+ * json's members have no order of their own, and a point may be stored in another form than
+ * it is written in.  The type of an array's further dimensions is that of the elements.
+ */
 static bool
-is_nested(const bson_iter_t *value)
+can_enter(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 {
-	return BSON_ITER_HOLDS_DOCUMENT(value) || BSON_ITER_HOLDS_ARRAY(value);
+	if (bson_iter_type(old) != bson_iter_type(new))
+		return false;
+	if (mongo_is_nested_type(typid))
+		return BSON_ITER_HOLDS_DOCUMENT(new) || BSON_ITER_HOLDS_ARRAY(new);
+	return BSON_ITER_HOLDS_ARRAY(new) && getBaseType(typid) != JSONOID;
 }
 
 /* value_bytes: of a value, which end where the next element begins. */
@@ -132,6 +142,21 @@ next_difference(Differences *at, const bson_iter_t *old, const bson_iter_t *new)
 	return false;
 }
 
+/* type_of_member: of an attribute, or an element, which may be an array of the next dimension. */
+static Oid
+type_of_member(const bson_iter_t *whole, Oid typid, const char *key)
+{
+	Oid			base = getBaseType(typid);
+	Oid			element = get_element_type(base);
+
+	if (OidIsValid(element))
+		return element;
+	if (BSON_ITER_HOLDS_ARRAY(whole) || !type_is_rowtype(base))
+		return typid;
+	base = get_typ_typrelid(base);
+	return get_atttype(base, get_attnum(base, mongo_from_utf8(key)));
+}
+
 /*
  * can_say: can paths say what changes, and are they not too many?
  *
@@ -163,26 +188,12 @@ can_say(const bson_iter_t *old, const bson_iter_t *new, Oid typid)
 			(at.has_new && BSON_ITER_HOLDS_REGEX(&at.new)))
 			return false;
 		changed_within += at.has_old && at.has_new;
-		entered += at.has_old && at.has_new && is_nested(&at.old) && is_nested(&at.new);
+		entered += at.has_old && at.has_new &&
+			can_enter(&at.old, &at.new, type_of_member(new, typid, key));
 		gone += !at.has_new;
 	}
 	return BSON_ITER_HOLDS_DOCUMENT(new) ||
 		(at.same + entered > 0 && (gone == 0 || changed_within == 0));
-}
-
-/* type_of_member: of an attribute, or an element, which may be an array of the next dimension. */
-static Oid
-type_of_member(const bson_iter_t *whole, Oid typid, const char *key)
-{
-	Oid			base = getBaseType(typid);
-	Oid			element = get_element_type(base);
-
-	if (OidIsValid(element))
-		return element;
-	if (BSON_ITER_HOLDS_ARRAY(whole) || !type_is_rowtype(base))
-		return typid;
-	base = get_typ_typrelid(base);
-	return get_atttype(base, get_attnum(base, mongo_from_utf8(key)));
 }
 
 /* append_changes: see mongo_append_changes() in the header. */
@@ -192,8 +203,7 @@ append_changes(const MongoUpdateOperators *operators, const char *path, const bs
 {
 	Differences at;
 
-	if (depth >= DEEPEST_PATH || !is_nested(new) ||
-		bson_iter_type(old) != bson_iter_type(new) || !can_say(old, new, typid))
+	if (depth >= DEEPEST_PATH || !can_enter(old, new, typid) || !can_say(old, new, typid))
 		return false;
 	at = differences(old, new);
 	while (next_difference(&at, old, new))
