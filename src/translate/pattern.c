@@ -721,6 +721,11 @@ mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 	pattern = read_for_find(field, row->flags, node, collation);
 	if (pattern == NULL || (!positive && is_json))
 		return MONGO_NOT_SHIPPABLE;
+
+	/* of a text as the column cuts it an expression can tell */
+	if (!positive && pattern->lossy &&
+		mongo_reading_changes(getBaseType(field->type), field->typmod))
+		return MONGO_NOT_SHIPPABLE;
 	if (!positive && pattern->lossy)
 	{
 		bson_append_condition(match, field->path, "$ne", bson_null());
