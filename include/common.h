@@ -258,10 +258,8 @@ typedef struct MongoCompressor
 							   uint8 *target, size_t target_size);
 } MongoCompressor;
 
-/* The compressor of a name, in either case, or of an id; NULL: there is none. */
-extern const MongoCompressor *mongo_compressor_named(const char *name,
-													 size_t length);
-extern const MongoCompressor *mongo_compressor_with_id(uint8 id);
+/* The compressor of a name, in either case; NULL: there is none. */
+extern const MongoCompressor *mongo_compressor_named(const char *name, size_t length);
 
 /* mongo_compressor_names: of all there are, "snappy, zlib, zstd"; palloc'd. */
 extern char *mongo_compressor_names(void);

@@ -135,17 +135,6 @@ mongo_compressor_named(const char *name, size_t length)
 	return NULL;
 }
 
-const MongoCompressor *
-mongo_compressor_with_id(uint8 id)
-{
-	for (const MongoCompressor *each = compressors; each->name != NULL; each++)
-	{
-		if (each->id == id)
-			return each;
-	}
-	return NULL;
-}
-
 char *
 mongo_compressor_names(void)
 {

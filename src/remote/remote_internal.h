@@ -312,6 +312,7 @@ extern const char *mongo_frame_check_compressed(const uint8 *message,
 												const MongoCompressor *compressor,
 												size_t *expanded_size);
 extern const char *mongo_frame_expand(const uint8 *message, size_t length,
+									  const MongoCompressor *compressor,
 									  uint8 *target, size_t expanded_size);
 
 /* Space for a message. */

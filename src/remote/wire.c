@@ -382,11 +382,10 @@ mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compre
 							 size_t *expanded_size)
 {
 	uint32		size = get_int32(message + HEADER_SIZE + 4);
-	const MongoCompressor *used = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
 
 	if (get_int32(message + HEADER_SIZE) != OP_MSG)
 		return "The compressed message is not an OP_MSG.";
-	if (used == NULL || compressor != used)
+	if (message[HEADER_SIZE + 8] != compressor->id)
 		return "The message is compressed in a way that was not agreed on.";
 	if (size < BODY_OFFSET - HEADER_SIZE + SMALLEST_DOCUMENT ||
 		size > LARGEST_MESSAGE - HEADER_SIZE)
@@ -396,10 +395,9 @@ mongo_frame_check_compressed(const uint8 *message, const MongoCompressor *compre
 }
 
 const char *
-mongo_frame_expand(const uint8 *message, size_t length, uint8 *target, size_t expanded_size)
+mongo_frame_expand(const uint8 *message, size_t length, const MongoCompressor *compressor,
+				   uint8 *target, size_t expanded_size)
 {
-	const MongoCompressor *compressor = mongo_compressor_with_id(message[HEADER_SIZE + 8]);
-
 	memcpy(target, message, HEADER_SIZE);
 	put_int32(target, expanded_size);
 	put_int32(target + 12, get_int32(message + HEADER_SIZE));
@@ -523,7 +521,8 @@ take_document(MongoConnection *connection, MongoReply *reply)
 		{
 			if (!reserve_reply(connection, reply, &reply->message, size, 0))
 				return MONGO_BROKEN;
-			violation = mongo_frame_expand(source, length, reply->message.data, size);
+			violation = mongo_frame_expand(source, length, connection->compressor,
+										   reply->message.data, size);
 		}
 		length = size;
 	}

@@ -275,6 +275,9 @@ fuzz_guard(const uint8_t *data, size_t size)
 static void
 fuzz_frame(const uint8_t *data, size_t size)
 {
+	/* in the order of their ids */
+	static const char *const names[] = {"snappy", "zlib", "zstd"};
+	const MongoCompressor *compressor = NULL;
 	uint8	   *message;
 	size_t		expanded_size;
 
@@ -291,13 +294,16 @@ fuzz_frame(const uint8_t *data, size_t size)
 			(void) mongo_reply_check(message + BODY_OFFSET, size - BODY_OFFSET);
 		return;
 	}
-	if (mongo_frame_check_compressed(message, mongo_compressor_with_id(message[HEADER_SIZE + 8]),
-									 &expanded_size) == NULL &&
+	if (message[HEADER_SIZE + 8] >= 1 && message[HEADER_SIZE + 8] <= lengthof(names))
+		compressor = mongo_compressor_named(names[message[HEADER_SIZE + 8] - 1],
+											strlen(names[message[HEADER_SIZE + 8] - 1]));
+	if (compressor != NULL &&
+		mongo_frame_check_compressed(message, compressor, &expanded_size) == NULL &&
 		expanded_size < 1024 * 1024)
 	{
 		uint8	   *expanded = palloc(expanded_size);
 
-		if (mongo_frame_expand(message, size, expanded, expanded_size) == NULL)
+		if (mongo_frame_expand(message, size, compressor, expanded, expanded_size) == NULL)
 			(void) mongo_reply_check(expanded + BODY_OFFSET, expanded_size - BODY_OFFSET);
 	}
 }
