@@ -356,11 +356,11 @@ command_writer(const MongoDirectState *state)
 	MongoWriter *writer;
 
 	writer = mongo_writer_create(CurrentMemoryContext, state->relation, state->user,
-								 is_update ? (one ? MONGO_UPDATE_ONE : MONGO_UPDATE_MANY) :
-								 (one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY),
 								 is_update ? "could not update foreign table \"%s\"" :
-								 "could not delete from foreign table \"%s\"", false,
+								 "could not delete from foreign table \"%s\"",
 								 GetCurrentCommandId(true));
+	writer->form.kind = is_update ? (one ? MONGO_UPDATE_ONE : MONGO_UPDATE_MANY) :
+		(one ? MONGO_DELETE_ONE : MONGO_DELETE_MANY);
 	writer->on_demand = writer->is_command = true;
 	writer->form.simple_collation = state->plan->simple_collation;
 	return writer;
@@ -541,9 +541,10 @@ truncate_one(Relation relation)
 	Oid			relid = RelationGetRelid(relation);
 	UserMapping *user = mongo_user_mapping(GetUserId(), GetForeignTable(relid)->serverid);
 	MongoWriter *writer = mongo_writer_create(CurrentMemoryContext, relation, user,
-											  MONGO_DELETE_MANY, "could not truncate foreign table \"%s\"", false,
+											  "could not truncate foreign table \"%s\"",
 											  GetCurrentCommandId(true));
 
+	writer->form.kind = MONGO_DELETE_MANY;
 	mongo_writer_add(writer, bson_create_in(CurrentMemoryContext), NULL);
 	mongo_writer_finish(writer);
 }

@@ -100,7 +100,7 @@ typedef enum MongoResultState
 	MONGO_RESULT_WHOLE
 } MongoResultState;
 
-/* Lives in 'context', and a file of it as long as CurrentResourceOwner.  NULL may be ended. */
+/* Lives in 'context', and a file of it as long as CurrentResourceOwner.  NULL: none. */
 extern MongoResultCache *mongo_results_create(MemoryContext context);
 extern void mongo_results_end(MongoResultCache *cache);
 
@@ -120,7 +120,8 @@ extern bool mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot);
  * Add a row to the result, when all that is known has been read; note that there is nothing
  * to be added but, at most, a row that PostgreSQL makes; forget all about the result, whose
  * rows depend on more than the command; deselect it, which its reader has stopped reading,
- * and forget it unless it is whole.  No effect if no result is selected.
+ * and forget it unless it is whole.  No effect if no result is selected, nor, but for the
+ * first, without a cache.
  */
 extern void mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot);
 extern void mongo_results_finish(MongoResultCache *cache);
@@ -351,16 +352,20 @@ extern MongoExtent mongo_extent_read(Oid relid);
 
 /*
  * mongo_writer_create
- *		Operations of one kind, with the table's batch_size; lives in 'context', which must
- *		be the statement's.
+ *		Operations on the table, with its batch_size; lives in 'context', which must be the
+ *		statement's.
  *
- * 'message' says what failed, should it fail, of the table "%s".  'deferred': its queue
- * sends nothing before it is seen, or mongo_writer_finish().  'command' is the statement's
- * CommandId.  What else differs is to be set in the writer before anything is added.
+ * 'message' says what failed, should it fail, of the table "%s".  'command' is the
+ * statement's CommandId.  The kind of form, and what else differs, is to be set in the
+ * writer before anything is added.
+ *
+ * mongo_writer_defer
+ *		Its queue sends nothing before it is seen, or mongo_writer_finish().
  */
 extern MongoWriter *mongo_writer_create(MemoryContext context, Relation relation,
-										UserMapping *user, MongoWriteKind kind,
-										const char *message, bool deferred, CommandId command);
+										UserMapping *user, const char *message,
+										CommandId command);
+extern void mongo_writer_defer(MongoWriter *writer);
 
 /* Add an operation of one document, or two (second may be NULL). */
 extern void mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second);

@@ -119,12 +119,8 @@ find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
 typedef struct MongoModifyState
 {
 	CmdType		operation;
-	Relation	relation;
 	MemoryContext context;		/* of the query */
-	const MongoTableOptions *options;
-	UserMapping *user;
 	MongoRowLayout *layout;
-	MongoWriteKind kind;
 	MongoWriter *writer;
 	MemoryContext row_context;	/* reset for each row */
 	bson_t	   *document;		/* of the row; reused */
@@ -289,41 +285,33 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent
 static MongoModifyState *
 create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 {
-	MongoModifyState *state = palloc0(sizeof(MongoModifyState));
-	Relation	relation = rinfo->ri_RelationDesc;
-	Oid			relid = RelationGetRelid(relation);
-	Oid			user = mongo_result_check_as_user(rinfo, estate);
-
-	state->operation = operation;
-	state->relation = relation;
-	state->context = estate->es_query_cxt;
-	state->options = mongo_table_options(relid);
-	state->user = mongo_user_mapping(user ? user : GetUserId(),
-									 GetForeignTable(relid)->serverid);
-	state->layout = mongo_row_layout_create(state->context, relid,
-											RelationGetDescr(relation),
-											state->options->write_null,
-											state->options->generated_id);
-	state->row_context = AllocSetContextCreate(state->context, "mongo_fdw row",
-											   ALLOCSET_DEFAULT_SIZES);
-	state->document = bson_create_in(state->context);
-	return state;
-}
-
-static void
-create_writer(MongoModifyState *state, const EState *estate, bool deferred)
-{
 	static const char *const messages[] = {
 		[CMD_INSERT] = "could not insert into foreign table \"%s\"",
 		[CMD_UPDATE] = "could not update foreign table \"%s\"",
 		[CMD_DELETE] = "could not delete from foreign table \"%s\"",
 	};
+	MongoModifyState *state = palloc0(sizeof(MongoModifyState));
+	Relation	relation = rinfo->ri_RelationDesc;
+	Oid			relid = RelationGetRelid(relation);
+	const MongoTableOptions *options = mongo_table_options(relid);
+	Oid			user = mongo_result_check_as_user(rinfo, estate);
+
+	state->operation = operation;
+	state->context = estate->es_query_cxt;
+	state->layout = mongo_row_layout_create(state->context, relid, RelationGetDescr(relation),
+											options->write_null, options->generated_id);
+	state->row_context = AllocSetContextCreate(state->context, "mongo_fdw row",
+											   ALLOCSET_DEFAULT_SIZES);
+	state->document = bson_create_in(state->context);
+	state->second = bson_create_in(state->context);
 
 	/* COPY has no plan, and says no CommandId */
-	state->writer = mongo_writer_create(state->context, state->relation, state->user,
-										state->kind,
-										messages[state->operation], deferred, estate->es_plannedstmt != NULL ?
+	state->writer = mongo_writer_create(state->context, relation,
+										mongo_user_mapping(user ? user : GetUserId(),
+														   GetForeignTable(relid)->serverid),
+										messages[operation], estate->es_plannedstmt != NULL ?
 										estate->es_output_cid : GetCurrentCommandId(true));
+	return state;
 }
 
 /* table_attributes: the numbers of the columns that read 'path', or, if that is NULL, of all. */
@@ -380,24 +368,24 @@ static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
 	MongoModifyState *state = create_modify_state(estate, rinfo, CMD_INSERT);
-	MongoExtent extent = mongo_extent_written(state->user->serverid, state->options);
+	MongoWriter *writer = state->writer;
+	MongoExtent extent = mongo_extent_written(writer->user->serverid, writer->options);
 	bool		moves = plan != NULL && plan->operation == CMD_UPDATE;
 	bool		skips_duplicates = plan != NULL && plan->onConflictAction == ONCONFLICT_NOTHING;
-	bool		ignores = state->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
+	bool		ignores = writer->options->insert_mode == MONGO_INSERT_MODE_IGNORE;
 	bool		is_seen = is_row_seen(plan, rinfo);
 	List	   *columns = NIL;
 
 	state->policy_check = moves ? WCO_RLS_UPDATE_CHECK : WCO_RLS_INSERT_CHECK;
-	state->second = bson_create_in(state->context);
 	state->upsert = begin_upsert(estate, plan, rinfo);
 	state->returns = state->upsert != NULL && !ignores && is_seen;
 	if (state->upsert != NULL)
-		state->kind = ignores ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
+		writer->form.kind = ignores ? MONGO_INSERT_UNLESS_THERE : MONGO_UPSERT;
 	/* a duplicate key would end MongoDB's transaction */
-	else if (skips_duplicates && mongo_session_in_transaction(mongo_session_for_write(state->user)))
-		state->kind = MONGO_INSERT_UNLESS_THERE;
+	else if (skips_duplicates && mongo_session_in_transaction(mongo_session_for_write(writer->user)))
+		writer->form.kind = MONGO_INSERT_UNLESS_THERE;
 	else
-		state->kind = MONGO_INSERT;
+		writer->form.kind = MONGO_INSERT;
 
 	/*
 	 * COPY counts the rows that it reads, but has a trigger see no row that
@@ -406,16 +394,16 @@ begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 	state->tells_refused = skips_duplicates ||
 		(state->upsert != NULL && ignores && (plan != NULL || is_seen));
 	if (state->returns || is_seen || (plan != NULL && plan->withCheckOptionLists != NIL))
-		columns = table_attributes(state->relation, state->returns ? NULL : "_id");
+		columns = table_attributes(writer->relation, state->returns ? NULL : "_id");
 	if (columns != NIL)
-		state->decoder = mongo_table_decoder_create(state->context, state->relation, columns);
+		state->decoder = mongo_table_decoder_create(state->context, writer->relation, columns);
 	state->shares_collection = find_other(estate, rinfo, &extent, true);
-	create_writer(state, estate, (moves || find_other(estate, rinfo, &extent, false)) &&
-				  !state->tells_refused);
-	state->writer->form.allow_duplicates = skips_duplicates;
-	state->writer->on_demand = state->tells_refused;
-	state->writer->form.ordered = !skips_duplicates;
-	state->writer->form.by_key = state->writer->form.simple_collation = state->upsert != NULL;
+	if (!state->tells_refused && (moves || find_other(estate, rinfo, &extent, false)))
+		mongo_writer_defer(writer);
+	writer->form.allow_duplicates = skips_duplicates;
+	writer->on_demand = state->tells_refused;
+	writer->form.ordered = !skips_duplicates;
+	writer->form.by_key = writer->form.simple_collation = state->upsert != NULL;
 	rinfo->ri_FdwState = state;
 }
 
@@ -447,6 +435,7 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 {
 	EState	   *estate = mtstate->ps.state;
 	MongoModifyState *state = create_modify_state(estate, rinfo, mtstate->operation);
+	MongoWriter *writer = state->writer;
 	PlanState  *source = outerPlanState(mtstate);
 	List	   *targetlist = source->plan->targetlist;
 	ScanSearch	search = {rinfo->ri_RangeTableIndex, NULL};
@@ -457,12 +446,12 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	state->assigned = attributes;
 	state->policy_check = WCO_RLS_UPDATE_CHECK;
 	foreach(cell, attributes)
-		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(state->relation),
+		state->assigns_nested |= mongo_is_nested_type(TupleDescAttr(RelationGetDescr(writer->relation),
 																	lfirst_int(cell) - 1)->atttypid);
 	state->compares_rows = triggers != NULL && triggers->trig_update_before_row;
 	state->checks_bounds = state->operation == CMD_UPDATE &&
-		(mongo_may_leave_partition(state->relation, attributes) ||
-		 (state->compares_rows && state->relation->rd_rel->relispartition));
+		(mongo_may_leave_partition(writer->relation, attributes) ||
+		 (state->compares_rows && writer->relation->rd_rel->relispartition));
 	state->identity_attribute = ExecFindJunkAttributeInTlist(targetlist, "ctid");
 	state->row_attribute = ExecFindJunkAttributeInTlist(targetlist, "wholerow");
 	if (!AttributeNumberIsValid(state->identity_attribute))
@@ -472,17 +461,16 @@ begin_update_or_delete(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	state->identities = create_identity_log(state->context);
 	if (search.found != NULL)
 		((MongoScanState *) search.found->fdw_state)->identities = state->identities;
-	extent = mongo_extent_written(state->user->serverid, state->options);
+	extent = mongo_extent_written(writer->user->serverid, writer->options);
 	state->may_come_twice = (!IsA(source, ForeignScanState) && !IsA(source, AppendState)) ||
 		find_other(estate, rinfo, &extent, true);
 
-	state->second = bson_create_in(state->context);
-	state->kind = state->operation == CMD_UPDATE ? MONGO_UPDATE_ONE : MONGO_DELETE_ONE;
-	create_writer(state, estate, true);
+	writer->form.kind = state->operation == CMD_UPDATE ? MONGO_UPDATE_ONE : MONGO_DELETE_ONE;
+	mongo_writer_defer(writer);
 	rinfo->ri_FdwState = state;
 
 	/* what the scan reads must not change before it is written */
-	mongo_session_for_write(state->user);
+	mongo_session_for_write(writer->user);
 }
 
 void
@@ -531,7 +519,7 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 		(triggers != NULL && (triggers->trig_insert_before_row ||
 							  triggers->trig_insert_after_row)))
 		return 1;
-	return Min(state->options->batch_size, LARGEST_CORE_BATCH);
+	return Min(state->writer->options->batch_size, LARGEST_CORE_BATCH);
 }
 
 /* -------------------------------- inserting -------------------------------- */
@@ -556,7 +544,7 @@ row_error_context(void *arg)
 
 	errcontext("row %lld for foreign table \"%s\"",
 			   (long long) state->writer->rows + 1,
-			   RelationGetRelationName(state->relation));
+			   RelationGetRelationName(state->writer->relation));
 }
 
 /*
@@ -606,7 +594,7 @@ queue_insert(MongoModifyState *state, EState *estate, TupleTableSlot *slot)
 	bson_reinit(state->document);
 	mongo_row_to_document(state->layout, slot->tts_values, slot->tts_isnull,
 						  state->document, &generated, &oid);
-	if (state->kind == MONGO_INSERT)
+	if (state->writer->form.kind == MONGO_INSERT)
 		mongo_writer_add(state->writer, state->document, NULL);
 	else
 	{
@@ -711,7 +699,7 @@ old_row(MongoModifyState *state, TupleTableSlot *plan_slot, HeapTuple tuple)
 	tuple->t_data = DatumGetHeapTupleHeader(datum);
 	tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
 	ItemPointerSetInvalid(&tuple->t_self);
-	tuple->t_tableOid = RelationGetRelid(state->relation);
+	tuple->t_tableOid = RelationGetRelid(state->writer->relation);
 	return tuple;
 }
 
@@ -723,7 +711,7 @@ static List *
 changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *was,
 				   const bool *was_null)
 {
-	TupleDesc	tuple = RelationGetDescr(state->relation);
+	TupleDesc	tuple = RelationGetDescr(state->writer->relation);
 	List	   *attributes = list_copy(state->assigned);
 
 	for (AttrNumber attnum = 1; attnum <= tuple->natts; attnum++)
@@ -739,7 +727,7 @@ changed_attributes(MongoModifyState *state, TupleTableSlot *slot, const Datum *w
 			attributes = lappend_int(attributes, attnum);
 	}
 	if (list_length(attributes) != list_length(state->assigned))
-		mongo_check_assignable(RelationGetRelid(state->relation), attributes);
+		mongo_check_assignable(RelationGetRelid(state->writer->relation), attributes);
 	return attributes;
 }
 
@@ -752,7 +740,7 @@ static void
 append_update(MongoModifyState *state, TupleTableSlot *slot,
 			  TupleTableSlot *plan_slot, bson_t *update)
 {
-	TupleDesc	tuple = RelationGetDescr(state->relation);
+	TupleDesc	tuple = RelationGetDescr(state->writer->relation);
 	HeapTupleData old_data;
 	HeapTuple	old = NULL;
 	Datum	   *was = NULL;

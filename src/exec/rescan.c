@@ -113,7 +113,7 @@ mongo_results_create(MemoryContext context)
 void
 mongo_results_forget(MongoResultCache *cache)
 {
-	if (cache->current == NULL)
+	if (cache == NULL || cache->current == NULL)
 		return;
 	hash_search(cache->known, &cache->current->command, HASH_REMOVE, NULL);
 	cache->current = NULL;
@@ -122,6 +122,8 @@ mongo_results_forget(MongoResultCache *cache)
 void
 mongo_results_leave(MongoResultCache *cache)
 {
+	if (cache == NULL)
+		return;
 	if (cache->current != NULL && !cache->current->whole)
 		mongo_results_forget(cache);
 	cache->current = NULL;
@@ -193,7 +195,7 @@ mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot)
 void
 mongo_results_finish(MongoResultCache *cache)
 {
-	if (cache->current != NULL)
+	if (cache != NULL && cache->current != NULL)
 		cache->current->whole = true;
 }
 
@@ -447,8 +449,7 @@ mongo_change_over(ForeignScanState *node)
 			return false;
 		state->changed_over = true;
 	}
-	if (state->results != NULL)
-		mongo_results_forget(state->results);
+	mongo_results_forget(state->results);
 	return true;
 }
 

@@ -611,10 +611,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 	state->started = true;
 	mongo_before_read(&state->extent, node->ss.ps.state->es_snapshot->curcid);
 	if (bind_next_command(node) == MONGO_MATCH_NONE)
-	{
-		if (state->results != NULL)
-			mongo_results_leave(state->results);
-	}
+		mongo_results_leave(state->results);
 	else
 	{
 		known = find_result(node, state);
@@ -676,8 +673,7 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 	/* the connection is free for others before the query ends */
 	mongo_cursor_close(state->run.cursor);
 	state->run.cursor = NULL;
-	if (state->results != NULL)
-		mongo_results_finish(state->results);
+	mongo_results_finish(state->results);
 	if (!state->plan->one_row || state->run.any_document)
 		return slot;
 
@@ -747,8 +743,7 @@ fetch_row(ForeignScanState *node)
 	{
 		CHECK_FOR_INTERRUPTS();
 		/* other parameters of the policy might let it be seen */
-		if (state->results != NULL)
-			mongo_results_forget(state->results);
+		mongo_results_forget(state->results);
 		ResetExprContext(node->ss.ps.ps_ExprContext);
 		slot = read_row(node, &document, &length);
 	}
@@ -865,8 +860,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 		ExecClearTuple(state->kept_slot);
 	if (may_go_on(state))
 		return;
-	if (state->results != NULL)
-		mongo_results_leave(state->results);
+	mongo_results_leave(state->results);
 	empty_run(&state->run);
 }
 

@@ -116,7 +116,7 @@ get_queue(MemoryContext context, const MongoExtent *extent)
 
 MongoWriter *
 mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
-					MongoWriteKind kind, const char *message, bool deferred, CommandId command)
+					const char *message, CommandId command)
 {
 	MongoWriter *writer = MemoryContextAllocZero(context, sizeof(MongoWriter));
 	MongoExtent extent;
@@ -125,7 +125,6 @@ mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
 	writer->options = mongo_table_options(RelationGetRelid(relation));
 	writer->user = user;
 	writer->batch_size = writer->options->batch_size;
-	writer->form.kind = kind;
 	writer->form.database = writer->options->database;
 	writer->form.collection = writer->options->collection;
 	writer->form.context_message =
@@ -137,8 +136,13 @@ mongo_writer_create(MemoryContext context, Relation relation, UserMapping *user,
 	writer->queue = get_queue(context, &extent);
 	writer->queue->unsent.command = command;
 	writer->queue->unsent.level = GetCurrentTransactionNestLevel();
-	writer->queue->deferred |= deferred;
 	return writer;
+}
+
+void
+mongo_writer_defer(MongoWriter *writer)
+{
+	writer->queue->deferred = true;
 }
 
 static void
