@@ -382,6 +382,8 @@ mongo_add_ordered_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ord
 	estimate->total_cost += estimate->rows * mongo_upper_options(upper)->fdw_tuple_cost * cost +
 		mongo_sort_stage_cost(estimate->rows, -1);
 	estimate->startup_cost = estimate->total_cost;
-	upper->local = mongo_local_sort(root, ordered_rel, upper, target->exprs);
+	upper->local = upper->grouped ?
+		mongo_local_above(root, ordered_rel, upper->local, root->sort_pathkeys, false) :
+		mongo_local_order(root, upper->input, target->exprs, root->sort_pathkeys, false);
 	mongo_upper_add_path(root, ordered_rel, upper, target, root->sort_pathkeys);
 }

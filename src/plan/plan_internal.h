@@ -731,14 +731,9 @@ extern Path *mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 extern Path *mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions,
 							   List *pathkeys, bool limited);
 
-/*
- * What the query's ORDER BY, or LIMIT and OFFSET, make of upper->local, if there is one.
- * Before there is a group, that is a path that gives these expressions' columns.
- */
-extern Path *mongo_local_sort(PlannerInfo *root, RelOptInfo *ordered_rel,
-							  const MongoUpperRelation *upper, List *expressions);
-extern Path *mongo_local_limit(PlannerInfo *root, RelOptInfo *output_rel,
-							   const MongoUpperRelation *upper);
+/* The same above a path of 'rel'; NULL for NULL. */
+extern Path *mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys,
+							   bool limited);
 
 /*
  * Have 'plan' tell when its scan, of this path, goes over to 'local', and which of its

@@ -245,12 +245,15 @@ mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 									mongo_group_clause(root), having, &costs, upper->estimate.rows);
 }
 
-/* limit_path: LIMIT and OFFSET of the query above a path. */
-static Path *
-limit_path(PlannerInfo *root, RelOptInfo *rel, Path *path)
+Path *
+mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys, bool limited)
 {
 	const Query *parse = root->parse;
 
+	if (path != NULL && pathkeys != NIL)
+		path = (Path *) create_sort_path(root, rel, path, pathkeys, -1);
+	if (path == NULL || !limited)
+		return path;
 	return (Path *) create_limit_path(root, rel, path, copyObject(parse->limitOffset),
 									  copyObject(parse->limitCount), parse->limitOption, 0, 0);
 }
@@ -289,28 +292,7 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 			add_new_column_to_pathtarget(target, copyObject((Expr *) var));
 	}
 	path = hashed_path(root, baserel, set_pathtarget_cost_width(root, target));
-	if (path == NULL)
-		return NULL;
-	if (pathkeys != NIL)
-		path = (Path *) create_sort_path(root, baserel, path, pathkeys, -1);
-	return limited ? limit_path(root, baserel, path) : path;
-}
-
-Path *
-mongo_local_sort(PlannerInfo *root, RelOptInfo *ordered_rel, const MongoUpperRelation *upper,
-				 List *expressions)
-{
-	if (!upper->grouped)
-		return mongo_local_order(root, upper->input, expressions, root->sort_pathkeys, false);
-	if (upper->local == NULL)
-		return NULL;
-	return (Path *) create_sort_path(root, ordered_rel, upper->local, root->sort_pathkeys, -1);
-}
-
-Path *
-mongo_local_limit(PlannerInfo *root, RelOptInfo *output_rel, const MongoUpperRelation *upper)
-{
-	return upper->local == NULL ? NULL : limit_path(root, output_rel, upper->local);
+	return mongo_local_above(root, baserel, path, pathkeys, limited);
 }
 
 /* place_in_scan: where the entry of the second plan stands in the scan's tuple, or -1. */

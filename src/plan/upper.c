@@ -518,7 +518,7 @@ add_limited_pipeline(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *outpu
 	}
 	limit_estimate(&upper->estimate, final);
 	upper->limited = true;
-	upper->local = mongo_local_limit(root, output_rel, upper);
+	upper->local = mongo_local_above(root, output_rel, upper->local, NIL, true);
 	mongo_upper_add_path(root, output_rel, upper, target, root->sort_pathkeys);
 }
 
