@@ -236,41 +236,39 @@ static const struct
 	{"No suitable servers", "Check address, port, replica_set and read_preference of the foreign server."},
 };
 
+/* find_rule: of a code without one it is empty. */
 static const RemoteErrorRule *
 find_rule(int code)
 {
+	static const RemoteErrorRule none;
+
 	for (size_t i = 0; i < lengthof(rules); i++)
 	{
 		if (rules[i].code == code)
 			return &rules[i];
 	}
-	return NULL;
+	return &none;
 }
 
 bool
 mongo_error_is_retryable(int code)
 {
-	const RemoteErrorRule *rule = find_rule(code);
-
-	return rule != NULL && rule->retryable;
+	return find_rule(code)->retryable;
 }
 
 bool
 mongo_error_is_interruption(int code)
 {
-	const RemoteErrorRule *rule = find_rule(code);
+	int			sqlstate = find_rule(code)->sqlstate;
 
-	return rule != NULL && (rule->sqlstate == ERRCODE_QUERY_CANCELED ||
-							rule->sqlstate == ERRCODE_ADMIN_SHUTDOWN ||
-							rule->sqlstate == ERRCODE_CONNECTION_FAILURE);
+	return sqlstate == ERRCODE_QUERY_CANCELED || sqlstate == ERRCODE_ADMIN_SHUTDOWN ||
+		sqlstate == ERRCODE_CONNECTION_FAILURE;
 }
 
 bool
 mongo_error_is_lost_cursor(int code)
 {
-	const RemoteErrorRule *rule = find_rule(code);
-
-	return rule != NULL && rule->sqlstate == ERRCODE_INVALID_CURSOR_STATE;
+	return find_rule(code)->sqlstate == ERRCODE_INVALID_CURSOR_STATE;
 }
 
 /* unknown_hint: what to do when the server does not know what was sent. */
@@ -303,9 +301,9 @@ unknown_hint(const char *text)
 static bool
 is_of_evaluation(int code)
 {
-	const RemoteErrorRule *rule = find_rule(code);
+	int			sqlstate = find_rule(code)->sqlstate;
 
-	return rule == NULL || rule->sqlstate == ERRCODE_DATA_EXCEPTION;
+	return sqlstate == 0 || sqlstate == ERRCODE_DATA_EXCEPTION;
 }
 
 /*
@@ -315,17 +313,9 @@ is_of_evaluation(int code)
 static bool
 quotes_documents(int code, int sqlstate)
 {
-	static const int quoting[] = {
-		ERRCODE_UNIQUE_VIOLATION, ERRCODE_CHECK_VIOLATION,
-		ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_OUT_OF_MEMORY
-	};
-
-	for (size_t i = 0; i < lengthof(quoting); i++)
-	{
-		if (quoting[i] == sqlstate)
-			return true;
-	}
-	return is_of_evaluation(code);
+	return sqlstate == ERRCODE_UNIQUE_VIOLATION || sqlstate == ERRCODE_CHECK_VIOLATION ||
+		sqlstate == ERRCODE_PROGRAM_LIMIT_EXCEEDED || sqlstate == ERRCODE_OUT_OF_MEMORY ||
+		is_of_evaluation(code);
 }
 
 /* names_operator: does the text name an operator or a stage, "$...", that the JSON has? */
@@ -407,14 +397,14 @@ classify(int code, const char *text, const char **hint)
 			return ERRCODE_FDW_INVALID_DATA_TYPE;
 		}
 	}
-	if (rule != NULL &&
-		(rule->hint != NULL || rule->sqlstate != ERRCODE_FEATURE_NOT_SUPPORTED))
+	if (rule->hint != NULL ||
+		(rule->sqlstate != 0 && rule->sqlstate != ERRCODE_FEATURE_NOT_SUPPORTED))
 	{
 		*hint = rule->hint;
 		return rule->sqlstate;
 	}
 	*hint = unknown_hint(text);
-	return rule != NULL ? rule->sqlstate :
+	return rule->sqlstate != 0 ? rule->sqlstate :
 		*hint != NULL ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_FDW_ERROR;
 }
 
@@ -457,12 +447,10 @@ raise_mismatch(const char *text)
 static int
 errdetail_remote(int code, const char *code_name, const char *text)
 {
-	if (*code_name && text != NULL)
-		return errdetail("MongoDB error %d (%s): %s", code, code_name, text);
-	if (*code_name)
-		return errdetail("MongoDB error %d (%s).", code, code_name);
-	return text != NULL ? errdetail("MongoDB error %d: %s", code, text) :
-		errdetail("MongoDB error %d.", code);
+	const char *name = *code_name ? psprintf(" (%s)", code_name) : "";
+
+	return text != NULL ? errdetail("MongoDB error %d%s: %s", code, name, text) :
+		errdetail("MongoDB error %d%s.", code, name);
 }
 
 void
@@ -474,7 +462,7 @@ mongo_report_connection_error(const char *server_name,
 		error->domain == MONGOC_ERROR_CLIENT;
 	bool		invalid_reply = error->domain == MONGOC_ERROR_PROTOCOL &&
 		error->code == MONGOC_ERROR_PROTOCOL_INVALID_REPLY;
-	const char *hint = NULL;
+	const char *hint;
 
 	mongo_activity_count_current(MONGO_COUNT_ERRORS, 1);
 	if ((error->domain == MONGOC_ERROR_SERVER ||
@@ -482,8 +470,7 @@ mongo_report_connection_error(const char *server_name,
 		(error->code == 18 || error->code == 11))
 		refused = true;
 
-	if (refused)
-		hint = find_rule(18)->hint;
+	hint = refused ? find_rule(18)->hint : NULL;
 	for (size_t i = 0; hint == NULL && i < lengthof(connection_hints); i++)
 	{
 		if (strstr(text, connection_hints[i].part) != NULL)
