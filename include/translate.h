@@ -102,29 +102,20 @@ typedef struct MongoField
 	bool		unindexed;		/* no index is to be thought of, says the user */
 } MongoField;
 
-/*
- * mongo_strip_relabelling
- *		What is below binary-compatible relabelling, as a varchar read as text is;
- *		NULL for NULL.
- */
+/* What is below binary-compatible relabelling, as of a varchar read as text; NULL for NULL. */
 extern Node *mongo_strip_relabelling(Node *node);
 
 /*
- * mongo_column_of_node
- *		The column that 'node' is, below binary-compatible relabelling, and its
- *		field; NULL for anything else, and for the whole-document column.
+ * The column that 'node' is, below binary-compatible relabelling, and its field; NULL for
+ * anything else, and for the whole-document column.
  */
 extern const Var *mongo_column_of_node(MongoColumns *columns, Node *node,
 									   MongoField *field);
 
 /*
- * mongo_column_name, mongo_column_path
- *		Of an attribute number of the first table; the path, in the table's own
- *		documents, is NULL for the whole document.
- *
- * mongo_column_bson_type
- *		Likewise, what its option bson_type says; raises 42804 where the column's type
- *		cannot have that, as does whatever else looks up a column but its name.
+ * Of an attribute number of the first table.  The path, in the table's own documents, is NULL
+ * for the whole document; the BSON type is what its option bson_type says.  Whatever looks up
+ * more of a column than its name raises 42804 where the type cannot have that.
  */
 extern const char *mongo_column_name(MongoColumns *columns, AttrNumber attnum);
 extern const char *mongo_column_path(MongoColumns *columns, AttrNumber attnum);
@@ -134,25 +125,17 @@ extern bson_type_t mongo_column_bson_type(MongoColumns *columns, AttrNumber attn
 extern void mongo_append_paths(bson_t *projection, List *paths);
 
 /*
- * mongo_append_projection
- *		Append to 'command' a "projection" that fetches these attributes.
- *
- * 'attributes' are attribute numbers; _id always comes, to be named in errors.
- * Appends nothing when only the whole document will do: a column __doc, or a
- * path that find's language cannot name.
+ * Append to 'command' a "projection" of these attribute numbers' fields, and of _id, which
+ * errors name; nothing when only the whole document will do: for a column __doc, or a path
+ * that find's language cannot name.
  */
 extern void mongo_append_projection(bson_t *command, MongoColumns *columns,
 									List *attributes);
 
 /*
- * Paths to fields, in UTF-8, with dots.  find's language looks into arrays on the way and
- * at the end, which SQL does not.
- */
-
-/*
- * mongo_path_is_addressable
- *		Can find's language name it?  Not with components that are empty or begin with
- *		'$', nor with more of them than a stored document has levels.
+ * Can find's language name the path?  Not with components that are empty or begin with '$',
+ * nor with more of them than a stored document has levels.  On the way and at the end it
+ * looks into arrays, which SQL does not.
  */
 extern bool mongo_path_is_addressable(const char *path);
 
@@ -177,35 +160,25 @@ extern void mongo_append_no_arrays(BsonArray *conditions, const char *path);
 extern void mongo_append_no_parent_arrays(BsonArray *conditions, const char *path);
 
 /*
- * mongo_append_within_arrays
- *		Append to the branches of an $or that in the array is something neither null nor of the
- *		class with the least value 'least': another array perhaps.
+ * Append to the branches of an $or that in the array is something neither null nor of the
+ * class with the least value 'least': another array perhaps.
  */
 extern void mongo_append_within_arrays(BsonArray *branches, const char *path,
 									   bson_value_t least);
 
 /*
- * Operators of the default B-tree family of a type, whose order alone is MongoDB's, by
- * their strategy there (access/stratnum.h), with 6 for "<>".
+ * Operators of the default B-tree family of a type, whose order alone is MongoDB's, by their
+ * strategy there (access/stratnum.h).  "<>" is in no family, but the negator of one's "=".
  */
-
-/* As ROWCOMPARE_NE: in no operator family, but the negator of one's "=". */
 #define MONGO_STRATEGY_NOT_EQUAL	6
 
 /*
- * mongo_default_opfamily
- *		The default B-tree operator family of a type, or InvalidOid.
- *
- * That of a varchar is text's, that of an array array_ops; domains have that of
- * their base type.
+ * Of a varchar that of text, of an array array_ops, of a domain that of its base type;
+ * InvalidOid: there is none.
  */
 extern Oid	mongo_default_opfamily(Oid type);
 
-/*
- * mongo_default_strategy
- *		The strategy of an operator in the default family of 'type', of which its
- *		left operand is: 1 to 5, or MONGO_STRATEGY_NOT_EQUAL; 0 of any other.
- */
+/* Of an operator in the family of 'type', its left operand's; 0 of any other. */
 extern int	mongo_default_strategy(Oid operator, Oid type);
 
 /* Of the operator that is TRUE where this one is FALSE; of the one with operands exchanged. */
@@ -281,13 +254,9 @@ extern MongoGrade mongo_predicate_grade(const MongoPredicate *predicate);
 extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
 
 /*
- * mongo_predicate_render
- *		Append to 'match' (an empty document) the documents where the predicate, which is
- *		shippable, is true.
- *
- * 'value' is a Datum of value_type, or of its array type for all forms but SCALAR.
- * If 'match' becomes longer than MONGO_LARGEST_MATCH, the rest of an array may be
- * missing in it.
+ * Append to 'match', which is empty, where the predicate, which is shippable, is true.  'value'
+ * is a Datum of value_type, or of its array type for all forms but SCALAR.  If 'match' becomes
+ * longer than MONGO_LARGEST_MATCH, the rest of an array may be missing in it.
  */
 extern MongoMatch mongo_predicate_render(const MongoPredicate *predicate,
 										 Datum value, bool isnull,
@@ -325,17 +294,13 @@ extern Const *mongo_command_to_const(const bson_t *command);
 extern bson_t *mongo_command_from_const(MemoryContext context, const Const *node);
 
 /*
- * mongo_command_bind
- *		Append the template to 'command', its parameters replaced by values.
+ * Append the template to 'command', with values[] and isnull[] for its parameters.  NONE when
+ * the filter turns out to match no document, so that nothing need be sent; 'command' is
+ * complete all the same.
  *
- * values[] and isnull[] have an entry for each parameter.  Returns
- * MONGO_MATCH_NONE when the filter turns out to match no document at all, so
- * that nothing need be sent; 'command' is complete all the same.
- *
- * A list of values that makes the command longer than MongoDB takes is left out,
- * and *widened set: more documents are matched then than the conditions mean, which
- * PostgreSQL is to test.  Where 'widened' is NULL, or more documents below would be fewer
- * above, that raises 54000.
+ * A list of values that makes the command longer than MongoDB takes is left out, and *widened
+ * set: PostgreSQL is to test the documents, of which more are matched then.  Where 'widened'
+ * is NULL, or more documents below would be fewer above, that raises 54000.
  */
 extern MongoMatch mongo_command_bind(const MongoCommandTemplate *template,
 									 const Datum *values, const bool *isnull,
@@ -398,20 +363,13 @@ typedef struct MongoComparison
 	bool		is_text;		/* MongoDB's collations matter */
 } MongoComparison;
 
-/*
- * mongo_append_nothing
- *		Append {path: {$in: []}}, which no document matches and MongoDB plans as
- *		EOF; returns MONGO_MATCH_NONE.
- */
+/* Append {path: {$in: []}}, which matches nothing and MongoDB plans as EOF; gives NONE. */
 extern MongoMatch mongo_append_nothing(bson_t *match, const char *path);
 
 /*
- * mongo_comparison_lookup
- *		The row of a base type (not a domain), or NULL when it has none: then only
- *		PostgreSQL compares its values.
- *
- * A timestamp that rounds what it reads has a row of its own, and so has a text that
- * is declared to be a certain BSON type (BSON_TYPE_EOD: is not).
+ * The row of a base type (not a domain); NULL: only PostgreSQL compares its values.  A
+ * timestamp that rounds what it reads has one of its own, and so has a text that is declared
+ * to be a certain BSON type (BSON_TYPE_EOD: is not).
  */
 extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 column_typmod,
 													  bson_type_t bson_type);
@@ -420,16 +378,14 @@ extern const MongoComparison *mongo_comparison_lookup(Oid column_type, int32 col
 extern bool mongo_reading_changes(Oid column_type, int32 column_typmod);
 
 /*
- * mongo_depends_on_time_zone
- *		Does what the value means depend on the session's time zone?  A plan may outlive
- *		that, so that execution renders even a constant.
+ * Does the value's meaning depend on the session's time zone, which a plan may outlive?  Then
+ * execution renders even a constant.
  */
 extern bool mongo_depends_on_time_zone(const MongoPredicate *predicate);
 
 /*
- * mongo_equality_fits
- *		Is a field that equals a value of 'value_type' one that a column of this
- *		type can read?  False for what the type itself does not tell.
+ * Can a column of this type read a field that equals a value of 'value_type'?  False for what
+ * the type itself does not tell.
  */
 extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
 								bson_type_t bson_type, Oid value_type);
@@ -437,37 +393,29 @@ extern bool mongo_equality_fits(Oid column_type, int32 column_typmod,
 /* ------------------- The field that an expression reads ------------------- */
 
 /*
- * mongo_field_of_node
- *		The field that 'node' reads: a column, as mongo_column_of_node() has it,
- *		or a chain of accessors (->, ->>, #>, #>>, subscripts) with
- *		constant keys on a json or jsonb column.
- *
- * Returns false for anything else, and for the whole-document column.
+ * The field that 'node' reads: a column, as mongo_column_of_node() has it, or a chain of
+ * accessors (->, ->>, #>, #>>, subscripts) with constant keys on a json or jsonb column; false
+ * for anything else, and for the whole-document column.
  */
 extern bool mongo_field_of_node(MongoColumns *columns, Node *node,
 								MongoField *field);
 
 /*
- * mongo_any_element
- *		Any element of the array that 'node' reads, as a field of the elements' type;
- *		false for what is no array.
+ * Any element of the array that 'node' reads, as a field of the elements' type; false for what
+ * is no array.
  */
 extern bool mongo_any_element(MongoColumns *columns, Node *node, MongoField *field);
 
 /*
- * mongo_operand_of_node
- *		The field that 'node' reads, the element of an array with a constant
- *		subscript, what is inside json cast to another type, or the text within a
- *		wrapper of Extended JSON.
+ * The field that 'node' reads, the element of an array with a constant subscript, what is
+ * inside json cast to another type, or the text within a wrapper of Extended JSON.
  */
 extern bool mongo_operand_of_node(MongoColumns *columns, Node *node,
 								  MongoField *field);
 
 /*
- * mongo_append_json_key
- *		Append "." and one constant key, text or int4, of a json or jsonb value to
- *		a path; false when it has no place there, as a key with a dot or an index
- *		from the end.
+ * Append "." and one constant key, text or int4, of json or jsonb to a path; false when it has
+ * no place there, as a key with a dot or an index from the end.
  */
 extern bool mongo_append_json_key(StringInfo path, Oid type, Datum value);
 
@@ -568,12 +516,9 @@ typedef struct MongoCondition
 #define MONGO_PARAMETER_KEY	"$parameter"
 
 /*
- * mongo_translate_condition
- *		Write to 'match', an empty document, when 'clause' is true.
- *
- * With grade MONGO_NOT_SHIPPABLE, 'match' is left in any state and
- * 'translation' is as it was.  Nothing is evaluated but constants; 'clause'
- * is not modified, but the parameters point into it.
+ * Write to 'match', an empty document, when 'clause' is true.  With MONGO_NOT_SHIPPABLE, 'match'
+ * is left in any state and 'translation' as it was.  Nothing is evaluated but constants;
+ * 'clause' is not modified, but the parameters point into it.
  */
 extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
 												Expr *clause, bson_t *match);
@@ -606,49 +551,31 @@ typedef enum MongoNoArray
 	MONGO_NO_ARRAY_IS_LEFT_OUT
 } MongoNoArray;
 
-/*
- * mongo_unwound_paths, mongo_ordinality_fields
- *		The parts of the options, in UTF-8, as char *.
- */
+/* The parts of the options, in UTF-8, char *. */
 extern List *mongo_unwound_paths(const MongoTableOptions *options);
 extern List *mongo_ordinality_fields(const MongoTableOptions *options);
 
 /*
- * mongo_check_javascript
- *		Raise 42501 if the array or document, a user's own, has operators that run
- *		JavaScript and the server's option allow_javascript does not allow that.
- *		'what' begins the message.
+ * Raise 42501, with 'what' first in the message, if the array or document, a user's own, has
+ * operators that run JavaScript and the server's option allow_javascript does not allow that.
  */
 extern void mongo_check_javascript(const MongoTableOptions *options,
 								   const bson_iter_t *value, const char *what);
 
-/*
- * mongo_append_pipeline
- *		Append the stages of the option pipeline, the user's own, if there is one.  Raises
- *		42501 as mongo_check_javascript() does.
- */
+/* Append the stages of the option pipeline, if there is one; raises 42501 likewise. */
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
 
 /*
- * mongo_append_unwind
- *		Append what makes a row of each element, for the path with this number.
- *
- * Missing fields, nulls and empty arrays have no row, or one with unwind_empty.
+ * Append what makes a row of each element, for the path with this number.  Missing fields,
+ * nulls and empty arrays have no row, or one with unwind_empty.
  */
 extern void mongo_append_unwind(BsonArray *stages, const MongoTableOptions *options,
 								int number, MongoNoArray no_array);
 
-/*
- * mongo_append_ordinality
- *		Append, behind all of those, what makes the elements' numbers begin with 1.
- */
+/* Append, behind all of those, what makes the elements' numbers begin with 1. */
 extern void mongo_append_ordinality(BsonArray *stages, const MongoTableOptions *options);
 
-/*
- * mongo_append_deriving_stages
- *		All of that, for those who look at the rows of all documents: what is no
- *		array is NULL.
- */
+/* All of that, for those who look at the rows of all documents: what is no array is NULL. */
 extern void mongo_append_deriving_stages(BsonArray *stages, const MongoTableOptions *options);
 
 /* Columns of more digits are not rounded to their scale by MongoDB. */
@@ -679,35 +606,25 @@ extern bool mongo_digits_fit(MongoDigits digits);
  */
 
 /*
- * mongo_translate_expression
- *		The aggregation expression for 'node', a document with one element, named "";
- *		NULL when it is not shippable, with 'translation' as it was.
- *
- * Nothing is shippable without use_expressions, nor under type_mismatch 'null'.
- * Arithmetic on numeric is if its digits provably fit into a Decimal128.
+ * The aggregation expression for 'node', a document with one element, named ""; NULL when it is
+ * not shippable, with 'translation' as it was.  Nothing is without use_expressions, nor under
+ * type_mismatch 'null'; arithmetic on numeric is if its digits provably fit into a Decimal128.
  */
 extern bson_t *mongo_translate_expression(MongoTranslation *translation, Node *node);
 
 /*
- * mongo_translate_test
- *		A boolean that is never null: is the condition 'node' TRUE (wanted), or
- *		FALSE (not wanted)?  NULL when it is not shippable.
+ * A boolean that is never null: is the condition 'node' TRUE (wanted), or FALSE (not wanted)?
+ * NULL when it is not shippable.
  */
 extern bson_t *mongo_translate_test(MongoTranslation *translation, Node *node,
 									bool wanted);
 
-/*
- * mongo_is_too_deep
- *		Has the document more levels than MongoDB takes as a part of a command?
- *
- * No translation of an expression or a condition has.
- */
+/* Has the document more levels than MongoDB takes in a command?  No translation has. */
 extern bool mongo_is_too_deep(const bson_t *document);
 
 /*
- * mongo_is_local_value
- *		Can PostgreSQL evaluate the node before the scan starts, with the same
- *		result as for each row?
+ * Can PostgreSQL evaluate the node before the scan starts, with the same result as for each
+ * row?
  */
 extern bool mongo_is_local_value(const MongoTranslation *translation, Node *node);
 
@@ -751,11 +668,9 @@ extern void mongo_append_expression(bson_t *document, const char *key,
 									const bson_t *expression);
 
 /*
- * mongo_expand_template
- *		An expression from its template, whose arguments are @1, @2 and so on.
- *
- * Templates are those of common.h: {$add: [@1, @2]}.  An argument that stands in
- * several places is evaluated once, by $let, unless it is a field, variable or constant.
+ * An expression from its template, as those of common.h, whose arguments are @1, @2 and so on:
+ * {$add: [@1, @2]}.  An argument that stands in several places is evaluated once, by $let,
+ * unless it is a field, variable or constant.
  */
 extern bson_t *mongo_expand_template(const char *template,
 									 const MongoValue *arguments, int narguments);
@@ -764,13 +679,7 @@ extern bson_t *mongo_expand_template(const char *template,
 extern MongoValue mongo_result(const char *template, const MongoValue *arguments,
 							   int narguments, Oid type, bool nullable);
 
-/*
- * mongo_expression
- *		An expression from a template and BSON values, wherever these stand.
- *
- * mongo_argument
- *		A BSON value as an argument of mongo_expand_template().
- */
+/* An expression from a template and BSON values; such a value as an argument of the former. */
 #define mongo_expression(template, ...) \
 	mongo_expression_of_values(template, BSON_VALUES(__VA_ARGS__))
 extern bson_t *mongo_expression_of_values(const char *template,
@@ -790,12 +699,10 @@ extern bool mongo_test_of_node(const MongoScope *scope, Node *node, bool wanted,
 							   MongoValue *value);
 
 /*
- * mongo_normalize
- *		Bring a value into normal form; false when its type has none, as uuid and jsonb.
- *
- * Then equal values are equal in MongoDB (NaN included) and its functions see what
- * PostgreSQL's would: a text is what the column reads, a date its midnight.  Where the
- * scope asks for the scale, a numeric has as many decimals as in PostgreSQL.
+ * Bring a value into normal form; false when its type has none, as uuid and jsonb.  Then equal
+ * values are equal in MongoDB (NaN included) and its functions see what PostgreSQL's would: a
+ * text is what the column reads, a date its midnight.  Where the scope asks for the scale, a
+ * numeric has as many decimals as in PostgreSQL.
  */
 extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
 
@@ -803,26 +710,19 @@ extern bool mongo_normalize(const MongoScope *scope, MongoValue *value);
 extern MongoValue mongo_decimal_value(const char *text);
 
 /*
- * mongo_decimal_of_number
- *		A number of any BSON type as the Decimal128 that $toDecimal gives.
- *
- * $toDecimal takes Strings, Booleans and Dates as well; this is an error for them,
- * and faster.
+ * A number of any BSON type as a Decimal128.  Faster than $toDecimal, and an error for Strings,
+ * Booleans and Dates, which that takes as well.
  */
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 
 /* ------- "This field can be read by its column", in find's language ------- */
 
 /*
- * mongo_append_fits_guards
- *		Append to 'conditions', from 'index' on, that the field at 'path' fits a
- *		column of this type, which may be declared to have one BSON type
- *		(convert.h); returns the next index, or -1 when find's language cannot
- *		say that of the type.
- *
- * NULL fits if 'nullable'.  Without it, MongoDB takes a range into the bounds
- * of an index scan, and has no second plan to try.  Of integers it takes an $expr,
- * so -1 without 'use_expressions'.
+ * Append to 'conditions', from 'index' on, that the field at 'path' fits a column of this type,
+ * which may be declared to have one BSON type (convert.h); returns the next index, or -1 when
+ * find's language cannot say that.  NULL fits if 'nullable'; without it, MongoDB takes a range
+ * into the bounds of an index scan, and has no second plan to try.  Of integers it takes an
+ * $expr, so -1 without 'use_expressions'.
  */
 extern int	mongo_append_fits_guards(bson_t *conditions, int index,
 									 const char *path, Oid typid, int32 typmod,
@@ -836,23 +736,16 @@ extern int	mongo_append_array_guards(bson_t *conditions, int index,
 /* ----- Which translated conditions can MongoDB not fail to evaluate? ------ */
 
 /*
- * mongo_cannot_fail
- *		Is this a match document, or an array of stages, whose evaluation raises no
- *		error, whatever the documents hold?
- *
- * True only of what is made of operators that are known to take every BSON type
- * and to give a result for it.  A placeholder {$parameter: N} is one: what stands
- * for it is find's language.
+ * Does evaluating this match document, or array of stages, raise no error whatever the
+ * documents hold?  True only of what is made of operators that are known to take every BSON
+ * type and to give a result for it.  A placeholder {$parameter: N} is one: what stands for it
+ * is find's language.
  */
 extern bool mongo_cannot_fail(const bson_t *document);
 
 /* ---------------- mongo_match() and mongo_score() ----------------- */
 
-/*
- * mongo_names_match
- *		Is there a call of mongo_match() in the expression?  A walker; 'context' is not
- *		used.
- */
+/* Is there a call of mongo_match() in the expression?  A walker without a context. */
 extern bool mongo_names_match(Node *node, void *context);
 
 /* mongo_is_score: is this mongo_score() of the whole row of that range table entry? */
@@ -873,9 +766,8 @@ typedef struct MongoUpdateOperators
 } MongoUpdateOperators;
 
 /*
- * mongo_is_nested_type
- *		Do values of this type, or domain, have parts: jsonb, arrays, composites?  Not
- *		json, whose text keeps the order of its keys, which a change in place would not.
+ * Do values of this type, or domain, have parts: jsonb, arrays, composites?  Not json, whose text
+ * keeps the order of its keys, which a change in place would not.
  */
 extern bool mongo_is_nested_type(Oid typid);
 
@@ -899,24 +791,19 @@ extern bool mongo_append_changes(MongoUpdateOperators *operators, const char *pa
 typedef struct MongoRowLayout MongoRowLayout;
 
 /*
- * mongo_row_layout_create
- *		The layout of a foreign table's rows; lives in 'context'.
- *
- * With 'write_null' a NULL is stored as null, otherwise it is left out.  With
- * 'generates_id' a new document has an _id of our own, whatever the row says.
+ * The layout of a foreign table's rows; lives in 'context'.  With 'write_null' a NULL is stored
+ * as null, otherwise left out.  With 'generates_id' a new document has an _id of our own,
+ * whatever the row says.
  */
 extern MongoRowLayout *mongo_row_layout_create(MemoryContext context, Oid relid,
 											   TupleDesc tuple, bool write_null, bool generates_id);
 
 /*
- * mongo_row_to_document
- *		Append a row to 'document', which is empty: _id first, then the columns
- *		in their order, those with dotted paths as nested documents.
- *
- * Where no column gives _id, an ObjectId is made and *generated is true; 'oid'
- * then holds it.  A column __doc that is not NULL is the document, and
- * no other column may have a value then.  Raises 23502 where _id must
- * be given, 42P10 for columns that overlap, and what encoding raises.
+ * Append a row to 'document', which is empty: _id first, then the columns in their order, those
+ * with dotted paths as nested documents.  Where no column gives _id, an ObjectId is made,
+ * *generated is true, and 'oid' holds it.  A column __doc that is not NULL is the document, and
+ * no other column may have a value then.  Raises 23502 where _id must be given, 42P10 for
+ * columns that overlap, and what encoding raises.
  */
 extern void mongo_row_to_document(const MongoRowLayout *layout,
 								  const Datum *values, const bool *isnull,
@@ -924,31 +811,24 @@ extern void mongo_row_to_document(const MongoRowLayout *layout,
 								  bson_oid_t *oid);
 
 /*
- * mongo_append_equal
- *		{path: {$eq: value}}, or {_id: value} where that means the same and is faster: a
- *		document with operators or a regular expression would be a condition of its own.
+ * {path: {$eq: value}}, or {_id: value} where that means the same and is faster: a document with
+ * operators or a regular expression would be a condition of its own.
  */
 extern void mongo_append_equal(bson_t *match, const char *path, const bson_value_t *value);
 
 /*
- * mongo_document_to_upsert
- *		A document that begins with its _id, as the filter {_id} and the update
- *		{$setOnInsert: {...}} that insert it where that _id is not yet there.
- *
- * Appends to both, which are empty.  Raises 0A000 for field names that an
- * update operator would take for a path.
+ * Append to both, which are empty: of a document that begins with its _id, the filter {_id} and
+ * the update {$setOnInsert: {...}} that insert it where that _id is not yet there.  Raises 0A000
+ * for field names that an update operator would take for a path.
  */
 extern void mongo_document_to_upsert(const bson_t *document, bson_t *filter,
 									 bson_t *update);
 
 /*
- * mongo_row_to_update
- *		Append {$set, $unset, $push} to 'update' for these attributes (a List of
- *		int), or for the column __doc a pipeline that replaces the document.
- *
- * The list has passed mongo_check_assignable().  'old_values' is the row as it
- * was, or NULL; where it has a value for a nested column, only what changed of
- * that is written (translate.h).  Columns that were not read count as NULL.
+ * Append {$set, $unset, $push} to 'update' for these attribute numbers, which have passed
+ * mongo_check_assignable(), or for the column __doc a pipeline that replaces the document.
+ * 'old_values' is the row as it was, or NULL; where it has a value for a nested column, only
+ * what changed of that is written.  Columns that were not read count as NULL.
  */
 extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 								const Datum *values, const bool *isnull,
@@ -959,13 +839,10 @@ extern void mongo_row_to_update(const MongoRowLayout *layout, List *attributes,
 extern void mongo_check_assignable(Oid relid, List *attributes);
 
 /*
- * mongo_append_column_value
- *		Append what a column with this path and type stores for a value.
- *
- * A value of the declared BSON type; without one (BSON_TYPE_EOD) what
- * mongo_append_datum() appends, but text of 24 hexadecimal digits is an ObjectId in
- * _id and in columns of type name, as is a bytea of 12 bytes in _id.  Raises
- * what mongo_append_declared() and mongo_append_datum() raise.
+ * Append what a column with this path and type stores for a value: one of the declared BSON
+ * type; without one (BSON_TYPE_EOD) what mongo_append_datum() appends, but text of 24
+ * hexadecimal digits is an ObjectId in _id and in columns of type name, as is a bytea of 12
+ * bytes in _id.  Raises what mongo_append_declared() and mongo_append_datum() raise.
  */
 extern void mongo_append_column_value(bson_t *document, const char *key,
 									  const char *path, Datum value,
@@ -978,14 +855,11 @@ extern void mongo_append_column_value(bson_t *document, const char *key,
 typedef struct MongoUpsertLayout MongoUpsertLayout;
 
 /*
- * mongo_upsert_layout_create
- *		For a foreign table with the option insert_mode, and a statement that gives
- *		these columns (numbered as in insertedCols); lives in the current memory context.
- *
- * With 'has_trigger', other columns without a default may have got values, too.
- * Raises 42703 for a key column that the table has not, 0A000 for one that cannot be a
- * key and for columns that cannot be updated together, 22023 where _id is the key and
- * always generated.
+ * For a foreign table with the option insert_mode, and a statement that gives these columns
+ * (numbered as in insertedCols); lives in the current memory context.  With 'has_trigger', other
+ * columns without a default may have got values, too.  Raises 42703 for a key column that the
+ * table has not, 0A000 for one that cannot be a key and for columns that cannot be updated
+ * together, 22023 where _id is the key and always generated.
  */
 extern MongoUpsertLayout *mongo_upsert_layout_create(Oid relid, TupleDesc tuple,
 													 const MongoTableOptions *options,
@@ -995,13 +869,10 @@ extern MongoUpsertLayout *mongo_upsert_layout_create(Oid relid, TupleDesc tuple,
 extern List *mongo_upsert_assigned(const MongoUpsertLayout *layout);
 
 /*
- * mongo_row_to_upsert
- *		Append to 'filter' what finds the row's document, by its key, and to 'update'
- *		what becomes of it; both are empty.
- *
- * 'document' and 'generated' are what mongo_row_to_document() gave for the row.  Raises
- * 23502 for a key without a value, 0A000 for field names that an update operator would
- * take for a path.
+ * Append to 'filter' what finds the row's document, by its key, and to 'update' what becomes of
+ * it; both are empty.  'document' and 'generated' are what mongo_row_to_document() gave.  Raises
+ * 23502 for a key without a value, 0A000 for field names that an update operator would take for
+ * a path.
  */
 extern void mongo_row_to_upsert(const MongoUpsertLayout *layout, const Datum *values,
 								const bool *isnull, const bson_t *document, bool generated,
@@ -1030,32 +901,23 @@ extern void mongo_describe_upsert(const MongoUpsertLayout *layout, bson_t *filte
 #define MONGO_RANGES_PER_PARTICIPANT	4
 
 /*
- * mongo_append_split_pipeline
- *		Append the "pipeline" that samples the field's values.
- *
- * Its first document is of something else: the stage that gives it fails on a
- * view, which is not to be split.  The others are {_id: value}, ascending.
+ * Append the "pipeline" that samples the field's values.  Its first document is of something
+ * else: the stage that gives it fails on a view, which is not to be split.  The others are
+ * {_id: value}, ascending.
  */
 extern void mongo_append_split_pipeline(bson_t *command, const char *collection,
 										const char *field, int sample_size);
 
 /*
- * mongo_choose_split_points
- *		From the batch that came, the points that make up to 'nranges' ranges.
- *
- * 'batch' iterates over the array.  *points becomes an array of ascending
- * values of at most 'capacity' bytes, in the current memory context; returns
- * the number of ranges, 1 when there is no point.
+ * From 'batch', an iterator over the array that came, the points that make up to 'nranges'
+ * ranges.  *points becomes an array of ascending values of at most 'capacity' bytes, in the
+ * current memory context; returns the number of ranges, 1 when there is no point.
  */
 extern int	mongo_choose_split_points(const bson_iter_t *batch, const char *field,
 									  int nranges, uint32 capacity,
 									  bson_t **points);
 
-/*
- * mongo_append_split_range
- *		Append to 'match' what restricts a command to the range, from 0 in
- *		ascending order; nothing when there is one only.
- */
+/* Append to 'match' what restricts a command to the range, from 0; nothing if it is the only. */
 extern void mongo_append_split_range(const bson_t *points, const char *field,
 									 int range, int nranges, bson_t *match);
 
