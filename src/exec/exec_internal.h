@@ -170,15 +170,11 @@ extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
 #define MONGO_UNKNOWN_PARAMETERS	"its parameters are known only when it runs"
 
 /*
- * mongo_explain_remote
- *		Ask MongoDB how it runs 'command', and show the winning plan, a line for
- *		each stage; under ANALYZE also what it examined.  Or, unless 'unknown' is NULL,
- *		say by that why nothing is shown.
- *
- * Under ANALYZE MongoDB runs the command once more for that (but changes
- * nothing).  'number' counts the commands of a plan from 1, as in "Remote
- * Command 2".  An error that MongoDB answers with is shown in place of the plan;
- * that it cannot be reached is raised.
+ * Ask MongoDB how it runs 'command', and show the winning plan, a line for each stage; under
+ * ANALYZE also what it examined, for which MongoDB runs it once more (but changes nothing).  Or,
+ * unless 'unknown' is NULL, say by that why nothing is shown.  'number' counts the commands of a
+ * plan from 1, as in "Remote Command 2".  An error that MongoDB answers with is shown in place of
+ * the plan; that it cannot be reached is raised.
  */
 extern void mongo_explain_remote(ForeignScanState *node, ExplainState *es,
 								 const char *database, const bson_t *command,
@@ -298,13 +294,10 @@ typedef struct MongoScanState
 } MongoScanState;
 
 /*
- * mongo_bind_scan_command
- *		Evaluate the plan's expressions and append its command number 'turn', from 0, to
- *		'command'; or the count command, if there is one and 'counts'.
- *
- * 'rows' have come from the commands before it.  With 'names' of the parameters and variables
- * these are shown in place of values.  NONE when it is known without asking that no row will
- * come.
+ * Evaluate the plan's expressions and append its command number 'turn', from 0, to 'command'; or
+ * the count command, if there is one and 'counts'.  'rows' have come from the commands before it.
+ * With 'names' of the parameters and variables these are shown in place of values.  NONE when it
+ * is known without asking that no row will come.
  */
 extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts,
 										  int64 rows, const char **names, bson_t *command);

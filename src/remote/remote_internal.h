@@ -128,19 +128,14 @@ extern MongoStream *mongo_stream_new(MongoTransport *transport, pgsocket socket,
 extern bool mongo_may_open_connection(void);
 
 /*
- * mongo_stream_wait
- *		Wait until the socket has one of 'events' (POLLIN, POLLOUT); -1 waits for ever.
- *
- * False on timeout (errno ETIMEDOUT), and on an interrupt or an error (errno ECANCELED;
- * transport->interrupted is set).  Never raises.
- *
- * mongo_stream_wait_for_reply
- *		The same until something can be read, as long as socket_timeout_ms allows: else
- *		transport->timed_out is set.  With MONGO_ANY_INTERRUPT an interrupt only ends this
- *		wait (errno EINTR).
- *
- * mongo_stream_has_input
- *		Without waiting: is something to be read, or has the peer closed?
+ * mongo_stream_wait: wait until the socket has one of 'events' (POLLIN, POLLOUT); -1 waits for
+ * ever.  False on timeout (errno ETIMEDOUT), and on an interrupt or an error (errno ECANCELED;
+ * transport->interrupted is set).
+ * mongo_stream_wait_for_reply: the same until something can be read, as long as
+ * socket_timeout_ms allows: else transport->timed_out is set.  With MONGO_ANY_INTERRUPT an
+ * interrupt only ends this wait (errno EINTR).
+ * mongo_stream_has_input: is something to be read at once, or has the peer closed?
+ * None raises.
  */
 extern bool mongo_stream_wait(MongoStream *stream, int events, long timeout_ms);
 extern bool mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts);
@@ -176,9 +171,8 @@ mongo_finish_ending(MongoTransport *transport)
 extern void mongo_transport_raise(MongoTransport *transport);
 
 /*
- * mongo_interrupt_is_due
- *		Would ProcessInterrupts() raise something that ends the statement or the session?
- *		With 'although_held' also where interrupts are held.  Never raises.
+ * Would ProcessInterrupts() raise something that ends the statement or the session, with
+ * 'although_held' also where interrupts are held?  Never raises.
  */
 extern bool mongo_interrupt_is_due(bool although_held);
 
@@ -204,24 +198,19 @@ extern bool mongo_resolve_service(MongoTransport *transport,
 								  bson_error_t *error);
 
 /*
- * mongo_guard_new
- *		A stream over stream->top, which belongs to it from then on, that lets only
- *		well-formed replies through to libmongoc; malloc'd, NULL if there is no memory.  What is
- *		wrong with one goes to transport->violation and failure.
- *
- * mongo_guard_release
- *		From now on the stream is ours: what libmongoc does with the guard, which it still
- *		has to destroy, does not reach it.
+ * mongo_guard_new: a stream over stream->top, which belongs to it from then on, that lets only
+ * well-formed replies through to libmongoc; malloc'd, NULL if there is no memory.  What is wrong
+ * with one goes to transport->violation and failure.
+ * mongo_guard_release: the stream is ours from now on; libmongoc, which still has to destroy the
+ * guard, does not reach it any more.
  */
 extern mongoc_stream_t *mongo_guard_new(MongoStream *stream);
 extern void mongo_guard_release(MongoStream *stream);
 
 /*
- * mongo_reply_check
- *		Is a reply's document, so many bytes by its frame, what a server may send?
- *
- * NULL, or what is wrong: a sentence for DETAIL that is never freed.  Neither raises nor
- * allocates.  Only the levels that libmongoc enters are looked at.
+ * Is a reply's document, so many bytes by its frame, what a server may send?  NULL, or what is
+ * wrong: a sentence for DETAIL that is never freed.  Neither raises nor allocates.  Only the
+ * levels that libmongoc enters are looked at.
  */
 extern const char *mongo_reply_check(const uint8 *document, size_t length);
 
@@ -247,14 +236,12 @@ extern bool mongo_uri_is_single(const mongoc_uri_t *uri);
 /* --------------- activity.c: the connections of all sessions ------------------ */
 
 /*
- * mongo_connection_limit_has_room
- *		May a connection more be made to a server, to which all sessions together may
- *		have so many?  0, or no shared memory: any number.
- *
- * mongo_connection_limit_enter, mongo_connection_limit_leave
- *		Count one more in *counted, which stays NULL without shared memory; no more.  Waits
- *		for others to be closed, up to so many milliseconds, then raises 53300; 57014 when
- *		cancelled.
+ * mongo_connection_limit_has_room: may one more connection be made to a server, to which all
+ * sessions together may have so many?  0, or no shared memory: any number.
+ * mongo_connection_limit_enter: count it in *counted, which stays NULL without shared memory.
+ * Waits for others to be closed, up to so many milliseconds, then raises 53300; 57014 when
+ * cancelled.
+ * mongo_connection_limit_leave: count one less.
  */
 extern bool mongo_connection_limit_has_room(Oid serverid, int limit);
 extern void mongo_connection_limit_enter(MongoActivity **counted, Oid serverid,
@@ -474,10 +461,8 @@ extern bool mongo_send_or_raise(MongoConnection *connection, const MongoCommand 
 extern void mongo_check_command_size(const bson_t *command);
 
 /*
- * mongo_send_and_forget
- *		Send a command that the server must not answer (moreToCome).
- *
- * Neither raises nor waits: a connection that does not take it at once is broken.
+ * Send a command that the server must not answer (moreToCome).  Neither raises nor waits: a
+ * connection that does not take it at once is broken.
  */
 extern void mongo_send_and_forget(MongoConnection *connection, const char *database,
 								  const bson_t *command);
@@ -579,9 +564,8 @@ pg_noreturn extern void mongo_raise_failure(const char *message, const MongoFail
 											const char *hint);
 
 /*
- * mongo_report_connection_error
- *		Raise what kept us from a usable connection: 28P01 for refused credentials, 08P01 for
- *		replies that are no valid ones, 08001 otherwise.
+ * Raise what kept us from a usable connection: 28P01 for refused credentials, 08P01 for replies
+ * that are no valid ones, 08001 otherwise.
  */
 pg_noreturn extern void mongo_report_connection_error(const char *server_name,
 													  const bson_error_t *error);
@@ -598,9 +582,8 @@ extern bool mongo_error_is_interruption(int code);
 extern bool mongo_error_is_lost_cursor(int code);
 
 /*
- * mongo_log_slow_request
- *		The reply to the connection's request has come: log it if it took as long as
- *		mongo_fdw.slow_command_ms, which must not be -1.
+ * The reply to the connection's request has come: log it if it took as long as
+ * mongo_fdw.slow_command_ms, which must not be -1.
  */
 extern void mongo_log_slow_request(MongoConnection *connection);
 
@@ -644,12 +627,9 @@ typedef struct RemoteCursor
 } RemoteCursor;
 
 /*
- * mongo_connection_open
- *		A new connection, authenticated, and leased; in the list until it is closed.
- *
- * Raises 08001, 08P01, 28P01, 57014.  With a replica set, waits up to
- * server_selection_timeout_ms for a member that suits the read preference: 'read_mode', or
- * what the server's options say (0).
+ * A new connection, authenticated, and leased; in the list until it is closed.  With a replica
+ * set, waits up to server_selection_timeout_ms for a member that suits the read preference:
+ * 'read_mode', or what the server's options say (0).  Raises 08001, 08P01, 28P01, 57014.
  */
 extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode,
 											  dlist_head *list);
@@ -688,40 +668,28 @@ extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head
 										  bool beside);
 
 /*
- * mongo_connection_end_session
- *		Tell the server that the session, if one was used, is over: MongoDB would remember
- *		it for half an hour.
- *
- * mongo_connection_close
- *		Likewise, close the connection and free it.  Neither waits nor raises.
+ * mongo_connection_end_session: tell the server that the session, if one was used, is over:
+ * MongoDB would remember it for half an hour.
+ * mongo_connection_close: likewise, close the connection and free it.  Neither waits nor raises.
  */
 extern void mongo_connection_end_session(MongoConnection *connection);
 extern void mongo_connection_close(MongoConnection *connection);
 
 /*
- * mongo_server_session_use
- *		The lsid for what is sent next, {id: UUID}; NULL where the server has none.
- *
- * A new one, in 'context', where the last is about to be forgotten by the server.
- * Raises XX000 where there are no random numbers to be had.
+ * The lsid for what is sent next, {id: UUID}: a new one, in 'context', where the server is about
+ * to forget the last; NULL where it has no sessions.  Raises XX000 without random numbers.
  */
 extern const bson_t *mongo_server_session_use(MongoServerSession *session,
 											  MemoryContext context);
 
-/*
- * mongo_keep, mongo_append_kept
- *		Keep a document that stands in a reply, if it is there and small; append it to
- *		another one, if there is one.
- */
+/* Keep a reply's document, if it is there and small; append it to another one, if there is one. */
 extern void mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const char *field);
 extern void mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept);
 
 /*
- * mongo_end_write
- *		The wait for the reply to a write with this lsid was given up: have MongoDB end
- *		the write, over another connection, and wait a little longer.
- *
- * Takes half a second at most, and less where the server is silent.  Never raises.
+ * The wait for the reply to a write with this lsid was given up: have MongoDB end the write, over
+ * another connection, and wait a little longer.  Takes half a second at most, and less where the
+ * server is silent.  Never raises.
  */
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
 									MongoReply *reply);
@@ -786,13 +754,10 @@ struct MongoLease
 };
 
 /*
- * mongo_lease_create
- *		A lease that holds no connection yet.  It ends by mongo_lease_release(), or by its
- *		owner's reset, at the latest by the transaction's abort; neither raises.
- *
- * mongo_lease_acquire_for_write
- *		One of the primary, whose connection has not been closed.  With 'turns' others may
- *		have the answer taken while it is in flight.
+ * mongo_lease_create: a lease that holds no connection yet.  It ends by mongo_lease_release(), or
+ * by its owner's reset, at the latest by the transaction's abort; neither raises.
+ * mongo_lease_acquire_for_write: one of the primary, whose connection has not been closed.  With
+ * 'turns' others may have the answer taken while it is in flight.
  */
 extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 									  const MongoTurns *turns, void *reader);
@@ -822,22 +787,17 @@ extern void mongo_lease_renew_for_write(MongoLease *lease, UserMapping *user);
 extern void mongo_lease_check_interrupts(MongoLease *lease);
 
 /*
- * mongo_lease_note_cursor
- *		Remember the cursor that the server of a connection, the lease's or that of its
- *		transaction, holds open, to be killed when the lease ends; id 0: there is none any
- *		more.  Never raises.
+ * Remember the cursor that the server of a connection, the lease's or that of its transaction,
+ * holds open, to be killed when the lease ends; id 0: there is none any more.  Never raises.
  */
 extern void mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection,
 									int64 cursor_id, const char *database,
 									const char *collection);
 
 /*
- * mongo_lease_take
- *		Hold a connection with nothing in flight, on the server of the lease's cursor if it
- *		has one.
- *
- * False, only where 'turn' allows it, when there is none.  Raises as
- * mongo_connection_open() does, and 08006 when that server cannot be reached any more.
+ * Hold a connection with nothing in flight, on the server of the lease's cursor if it has one.
+ * False, only where 'turn' allows it, when there is none.  Raises as mongo_connection_open()
+ * does, and 08006 when that server cannot be reached any more.
  */
 extern bool mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn);
 
@@ -851,16 +811,14 @@ extern void mongo_lease_put(MongoLease *lease);
 extern void mongo_lease_serve_others(MongoLease *lease);
 
 /*
- * mongo_pool_sweep
- *		At a transaction's end: close the connections whose time is over, and have the next
- *		transaction end in time.
+ * At a transaction's end: close the connections whose time is over, and have the next transaction
+ * end in time.
  */
 extern void mongo_pool_sweep(void);
 
 /*
- * mongo_pool_close_idle
- *		Close all that nobody reads from, as there are too many open files, or those to
- *		one server, as it is to have no more connections.
+ * Close all that nobody reads from, as there are too many open files, or those to one server, as
+ * it is to have no more connections.
  */
 extern void mongo_pool_close_idle(Oid serverid);
 
@@ -962,10 +920,9 @@ extern void mongo_write_count(MongoWrite *write, int64 documents);
 extern void mongo_append_update(bson_t *document, const char *field, const bson_t *update);
 
 /*
- * mongo_wait_for_conflict
- *		Has the first command of a transaction failed with a write conflict, so that it is to be
- *		tried again?  Lets some time pass if so.  False after ten seconds from 'since', when the
- *		first of 'attempt' + 1 attempts began; raises 55P03 after lock_timeout, and 57014.
+ * Has the first command of a transaction failed with a write conflict, so that it is to be tried
+ * again?  Lets some time pass if so.  False after ten seconds from 'since', when the first of
+ * 'attempt' + 1 attempts began; raises 55P03 after lock_timeout, and 57014.
  */
 extern bool mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failure,
 									TimestampTz since, int attempt);
@@ -1011,37 +968,24 @@ struct MongoSession
 };
 
 /*
- * mongo_session_read
- *		Run a command that reads, whose reply is ok.  'message' names what was attempted.
- *		Raises 40001 for what MongoDB calls a transient transaction error.
+ * Run a command that reads, whose reply is ok.  'message' names what was attempted.  Raises 40001
+ * for what MongoDB calls a transient transaction error.
  */
 extern void mongo_session_read(MongoSession *session, const char *database,
 							   const bson_t *command, MongoReply *reply, const char *message);
 
 /*
- * mongo_session_lease, mongo_session_return_lease
- *		The connection to write with; outside a transaction each write leases one.
- *
- * mongo_session_fields
- *		What a command of the transaction, to be sent next, has beside itself; in the
- *		current memory context.  Raises 53200.
- *
- * mongo_session_note_reply
- *		Its reply has come, or none has.  Never raises.
- *
- * mongo_session_note_write
- *		Something is about to be written.
- *
- * mongo_session_is_fresh
- *		Is this a MongoDB transaction in which nothing has been read or written?  Never where
- *		the isolation level asks for one snapshot.
- *
- * mongo_session_restart
- *		Begin one again whose first command has failed; it is fresh again.
- *
- * mongo_session_settle
- *		What runs outside of sessions is about to be sent for 'user': have the reply to a
- *		batch under way received first.
+ * mongo_session_lease, mongo_session_return_lease: the connection to write with; outside a
+ * transaction each write leases one.
+ * mongo_session_fields: what a command of the transaction, to be sent next, has beside itself; in
+ * the current memory context.  Raises 53200.
+ * mongo_session_note_reply: its reply has come, or none has.  Never raises.
+ * mongo_session_note_write: something is about to be written.
+ * mongo_session_is_fresh: is this a MongoDB transaction in which nothing has been read or
+ * written?  Never where the isolation level asks for one snapshot.
+ * mongo_session_restart: begin one again whose first command has failed; it is fresh again.
+ * mongo_session_settle: what runs outside of sessions is about to be sent for 'user': have the
+ * reply to a batch under way received first.
  */
 extern MongoLease *mongo_session_lease(MongoSession *session);
 extern void mongo_session_return_lease(MongoSession *session, MongoLease *lease);
@@ -1053,18 +997,16 @@ extern void mongo_session_restart(MongoSession *session);
 extern void mongo_session_settle(const UserMapping *user);
 
 /*
- * mongo_register_transaction_callbacks
- *		Have the ends of transactions and subtransactions told to sessions, which give their
- *		connections back, then to what is not undone, then to the pool.
+ * Have the ends of transactions and subtransactions told to sessions, which give their
+ * connections back, then to what is not undone, then to the pool.
  */
 extern void mongo_register_transaction_callbacks(void);
 
 /* ------------------------ cursor.c, order.c: cursors -------------------------- */
 
 /*
- * mongo_cursors_read_to_end
- *		Have the open cursors keep what is left of them that may meet what is written, inside
- *		MongoDB's transaction or not.
+ * Have the open cursors keep what is left of them that may meet what is written, inside MongoDB's
+ * transaction or not.
  */
 extern void mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction);
 
