@@ -265,7 +265,6 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 	List	   *clauses = extract_actual_clauses(baserel->baserestrictinfo, false);
 	PathTarget *target = create_empty_pathtarget();
 	List	   *vars;
-	Path	   *path;
 	ListCell   *cell;
 
 	/*
@@ -291,8 +290,9 @@ mongo_local_order(PlannerInfo *root, RelOptInfo *baserel, List *expressions, Lis
 		if (var->varattno > 0)
 			add_new_column_to_pathtarget(target, copyObject((Expr *) var));
 	}
-	path = hashed_path(root, baserel, set_pathtarget_cost_width(root, target));
-	return mongo_local_above(root, baserel, path, pathkeys, limited);
+	return mongo_local_above(root, baserel,
+							 hashed_path(root, baserel, set_pathtarget_cost_width(root, target)),
+							 pathkeys, limited);
 }
 
 /* place_in_scan: where the entry of the second plan stands in the scan's tuple, or -1. */

@@ -81,41 +81,32 @@ mongo_upper_add_path(PlannerInfo *root, RelOptInfo *output_rel,
 											upper->local, NIL));
 }
 
-/* What is_not_given() looks at. */
-typedef struct GivenContext
-{
-	const MongoUpperRelation *upper;
-	MongoColumns *columns;
-} GivenContext;
-
 /* is_not_given: is there anything that must come from MongoDB and does not? */
 static bool
-is_not_given(Node *node, GivenContext *context)
+is_not_given(Node *node, MongoUpperRelation *upper)
 {
+	MongoColumns *columns = upper->pipeline.translation.columns;
 	ListCell   *cell;
 	MongoField	field;
 
 	if (node == NULL)
 		return false;
-	foreach(cell, context->upper->outputs)
+	foreach(cell, upper->outputs)
 	{
 		if (equal(((MongoOutput *) lfirst(cell))->expression, node))
 			return false;
 	}
 	if (IsA(node, Var))
-		return context->columns == NULL ||
-			!mongo_field_of_node(context->columns, node, &field);
+		return columns == NULL || !mongo_field_of_node(columns, node, &field);
 	if (IsA(node, Aggref) || IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
 		return true;
-	return expression_tree_walker(node, is_not_given, context);
+	return expression_tree_walker(node, is_not_given, upper);
 }
 
 bool
 mongo_upper_gives(const MongoUpperRelation *upper, List *expressions)
 {
-	GivenContext context = {upper, upper->pipeline.translation.columns};
-
-	return !is_not_given((Node *) expressions, &context);
+	return !is_not_given((Node *) expressions, unconstify(MongoUpperRelation *, upper));
 }
 
 /*-------------------------------------------------------------------------
