@@ -585,17 +585,21 @@ use warnings;
 use Time::HiRes qw(sleep time);
 
 # new
-#	A replica set of so many members, with a primary.
+#	A replica set of so many members, with a primary.  Of these "voters" vote, all by
+#	default: with one, that one stays primary whatever becomes of the others.
 sub new
 {
 	my ($class, $count, %options) = @_;
+	my $voters = delete $options{voters} // $count;
 	my $self = bless {
 		name => 'rs',
 		members => [ map { MongoFdwTest::Mongod->new(%options, replica_set => 'rs') } 1 .. $count ],
 	}, $class;
 	my $number = 0;
-	my $members = join(', ', map { sprintf '{"_id": %d, "host": "127.0.0.1:%d"}', $number++, $_->port }
-		  @{ $self->{members} });
+	my $members = join(', ', map {
+		my $vote = $number < $voters ? 1 : 0;
+		sprintf '{"_id": %d, "host": "127.0.0.1:%d", "votes": %d, "priority": %d}', $number++, $_->port, $vote, $vote
+	} @{ $self->{members} });
 
 	$self->{members}[0]->command("{\"replSetInitiate\": {\"_id\": \"rs\", \"members\": [$members], "
 		  . '"settings": {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}}}');
