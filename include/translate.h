@@ -565,6 +565,9 @@ extern void mongo_check_javascript(const MongoTableOptions *options,
 /* Append the stages of the option pipeline, if there is one; raises 42501 likewise. */
 extern void mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options);
 
+/* mongo_aggregate_command: {aggregate, pipeline} over the table's collection, to be completed. */
+extern bson_t *mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages);
+
 /*
  * Append what makes a row of each element, for the path with this number.  Missing fields,
  * nulls and empty arrays have no row, or one with unwind_empty.

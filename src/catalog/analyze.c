@@ -89,7 +89,7 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 			const bson_t *last_stage, int batch)
 {
 	BsonArray	pipeline = bson_array_create();
-	const bson_t *command;
+	bson_t	   *command;
 
 	mongo_append_deriving_stages(&pipeline, options);
 	if (size > 0)
@@ -98,11 +98,9 @@ sample_open(UserMapping *user, const MongoTableOptions *options, int size,
 		bson_array_append(&pipeline, bson_document(last_stage));
 
 	/* a large part of a collection is sampled by sorting it at random */
-	command = bson_from_template(batch > 0 ?
-								 "{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {batchSize: @3}}" :
-								 "{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
-								 bson_utf8(mongo_to_utf8(options->collection)),
-								 bson_array(pipeline.bson), bson_int32(batch));
+	command = mongo_aggregate_command(options, pipeline.bson);
+	bson_append_template(command, batch > 0 ? "{allowDiskUse: true, cursor: {batchSize: @1}}" :
+						 "{allowDiskUse: true, cursor: {}}", bson_int32(batch));
 	return mongo_cursor_open(CurrentMemoryContext, &(MongoRead) {
 		.user = user,
 		.database = mongo_to_utf8(options->database),
@@ -386,8 +384,8 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 												  "mongo_fdw row count",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext previous = MemoryContextSwitchTo(context);
-	bson_value_t collection = bson_utf8(mongo_to_utf8(options->collection));
-	const bson_t *command = bson_from_template("{count: @1}", collection);
+	bson_t	   *command = bson_from_template("{count: @1}",
+											 bson_utf8(mongo_to_utf8(options->collection)));
 	const bson_t *reply;
 	bson_iter_t iter;
 	bson_iter_t count;
@@ -400,8 +398,8 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 
 		mongo_append_deriving_stages(&stages, options);
 		bson_array_append_template(&stages, "{$count: 'n'}");
-		command = bson_from_template("{aggregate: @1, pipeline: @2, allowDiskUse: true, cursor: {}}",
-									 collection, bson_array(stages.bson));
+		command = mongo_aggregate_command(options, stages.bson);
+		bson_append_template(command, "{allowDiskUse: true, cursor: {}}");
 	}
 	reply = mongo_run_command(context, user, mongo_to_utf8(options->database), command,
 							  psprintf("could not count collection \"%s.%s\"",

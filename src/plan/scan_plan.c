@@ -131,10 +131,9 @@ finish_command(bson_t *command, const MongoRelation *relation,
 static Const *
 pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
-	bson_t	   *command = bson_from_template("{aggregate: @1, pipeline: @2, cursor: {}}",
-											 bson_utf8(mongo_to_utf8(relation->options->collection)),
-											 bson_array(pipeline->stages));
+	bson_t	   *command = mongo_aggregate_command(relation->options, pipeline->stages);
 
+	bson_append_template(command, "{cursor: {}}");
 	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * source.c
- *		Where rows come from: derived tables, and ranges of parallel scans.
+ *		Where rows come from: stages of pipeline tables, and ranges of parallel scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-/* ------------ The stages that make the rows of a derived table ------------ */
+/* ----------- The stages that make the rows of a pipeline table ------------ */
 
 /*
  * What runs JavaScript in MongoDB.  The internal ones are what mongos rewrites mapReduce
@@ -88,6 +88,13 @@ mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 	bson_iter_recurse(&pipeline, &stage);
 	while (bson_iter_next(&stage))
 		bson_array_append(stages, *bson_iter_value(&stage));
+}
+
+bson_t *
+mongo_aggregate_command(const MongoTableOptions *options, const bson_t *stages)
+{
+	return bson_from_template("{aggregate: @1, pipeline: @2}",
+							  bson_utf8(mongo_to_utf8(options->collection)), bson_array(stages));
 }
 
 /* ------------------------------- unwinding --------------------------------- */
