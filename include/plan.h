@@ -176,11 +176,11 @@ typedef struct MongoScanPlan
 	bool		reads_one;		/* nothing but the collection is read */
 	int			hash_first;		/* in fdw_exprs: the values of hash_keys, then
 								 * their columns */
-	int			change_after;	/* so many values cost as much as all
+	int			switch_after;	/* runs, which cost as much as fetching all
 								 * documents; 0: there is no second plan */
 	int			enough_rows;	/* no more are wanted of any command; -1: all */
 	int			fetch_size;
-	bool		batches_grow;	/* see mongo_cursor_grow_batches() */
+	bool		batches_grow;	/* see MongoRead in remote.h */
 	MongoTypeMismatch type_mismatch;
 	mongoc_read_mode_t read_mode;	/* of the table's own option, or 0 */
 	bool		canonical_json;

@@ -240,7 +240,7 @@ typedef struct MongoWriteFlight MongoWriteFlight;
  * *batch must stay until mongo_write_batch_finish().  The flight lives in 'owner', whose reset
  * gives it up: what is then not known to be written stays doubtful.
  *
- * Raises what MongoDB answers, 23505 for a duplicate key, 53200, and what interrupts bring.
+ * Raises MongoDB's error, 23505 for a duplicate key, 53200, and what interrupts bring.
  * Writes are sent once more after a lost connection, or to another primary, where MongoDB can
  * recognize a repetition (Retryable Writes specification).
  *
@@ -369,9 +369,9 @@ extern bool mongo_connections_close(Oid serverid);
 typedef struct MongoCursor MongoCursor;
 
 /*
- * Should something be written, before a cursor is at its end, that others are not to meet
- * which will be opened after it: gives their documents to mongo_cursor_keep().  So many of
- * this cursor's own are kept then.
+ * Called before a write, if a scan will run more commands after this cursor's that must not
+ * see the write: passes their documents to mongo_cursor_keep().  'kept' is the number of
+ * this cursor's own documents that are kept.
  */
 typedef void (*MongoCursorRead) (MongoCursor *cursor, int64 kept, void *arg);
 
@@ -408,7 +408,7 @@ typedef struct MongoRead
  *		for.
  *
  * The cursor and its lease live in 'context' and are given back when that goes, at the
- * latest.  A connection is in use only while an answer is due, so that any number of cursors
+ * latest.  A connection is in use only while a reply is outstanding, so any number of cursors
  * may be open.  A connection that breaks before the first document has been handed out is
  * replaced and the command sent once more (Retryable Reads specification).
  */
@@ -424,7 +424,7 @@ extern void mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint
  * The bytes are inside the reply buffer and stay valid until the next call.
  * *length is what the document says of itself and is inside the buffer;
  * nothing else about the bytes has been validated.  Raises 08006, 08P01,
- * 57014, or what the server answered.
+ * 57014, or the server's error.
  */
 extern const uint8_t *mongo_cursor_next(MongoCursor *cursor, uint32 *length);
 
@@ -433,21 +433,21 @@ extern bool mongo_cursor_is_exhausted(const MongoCursor *cursor);
 
 /*
  * mongo_cursor_is_ready
- *		Would mongo_cursor_next() give its answer without waiting for more than
- *		the rest of a reply that has begun to come?
+ *		Would mongo_cursor_next() return without waiting, but for the rest of a reply
+ *		that has begun to arrive?
  *
- * When not, the next request is on its way, and mongo_cursor_socket() becomes
- * readable with its reply; or all connections are in use, and the request is
- * sent when it is its turn.  Always true with the option socket_timeout_ms once it
- * is sent: only a wait of our own has a limit.
+ * If not, the next request is in flight, and mongo_cursor_socket() becomes readable with
+ * its reply; or all connections are in use, and the request is sent when one is free.
+ * With the option socket_timeout_ms always true once the request is sent: only a wait of
+ * our own has a limit.
  *
  * mongo_cursor_socket
  *		The socket that the reply comes on, valid until the next call; or
- *		PGINVALID_SOCKET while nothing is on its way or mongo_cursor_next() has to wait.
+ *		PGINVALID_SOCKET if nothing is in flight or mongo_cursor_next() has to wait.
  *
  * mongo_cursor_ask_now
- *		Send the request out of turn, for which somebody else's answer is waited for
- *		if need be.  Only for a cursor that is not ready and has no socket.
+ *		Send the request at once, if necessary over another scan's connection after its
+ *		reply has been received.  Only for a cursor that is not ready and has no socket.
  */
 extern bool mongo_cursor_is_ready(MongoCursor *cursor);
 extern pgsocket mongo_cursor_socket(MongoCursor *cursor);

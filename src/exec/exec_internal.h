@@ -29,14 +29,14 @@
 
 /* -------------------- rescan.c: hash tables by documents -------------------- */
 
-/* The bytes of a document, which an entry begins with. */
+/* The bytes of a document.  Each entry begins with this. */
 typedef struct MongoDocumentKey
 {
 	const uint8 *data;
 	uint32		length;
 } MongoDocumentKey;
 
-/* Entries live in 'context', and so does the copy that they have of their documents. */
+/* Entries, and their copies of the documents, live in 'context'. */
 extern HTAB *mongo_document_table_create(MemoryContext context, Size entrysize);
 extern void *mongo_document_table_enter(HTAB *table, MemoryContext context,
 										const bson_t *document, bool *found);
@@ -79,24 +79,23 @@ extern bool mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_
 							uint32 *hash);
 
 /*-------------------------------------------------------------------------
- * rescan.c: results of the commands of one scan, to be given again.
+ * rescan.c: a cache of the results of one scan's commands.
  *
- * Within a statement the same command has the same result, as one snapshot would
- * give.  So a scan that is begun again reads what it got before.  Rows are in a
- * tuplestore, within work_mem and then in a temporary file.  Results of several
- * commands are there side by side as long as that is within work_mem; one
- * in a file is forgotten when the next one begins.
+ * Within a statement the same command has the same result, as with one snapshot.  So a
+ * restarted scan reads the rows that it got before.  They are in a tuplestore, within
+ * work_mem and then in a temporary file.  Several results are kept as long as they fit into
+ * work_mem; one that is in a file is dropped when the next one begins.
  *-------------------------------------------------------------------------
  */
 
-/* Opaque.  Of all results, one is read or written at a time. */
+/* Opaque.  One of its results is selected, to be read or written. */
 typedef struct MongoResultCache MongoResultCache;
 
-/* What is known of the result that is read or written. */
+/* How much of the selected result is cached. */
 typedef enum MongoResultState
 {
 	MONGO_RESULT_NEW,			/* nothing */
-	MONGO_RESULT_BEGUN,			/* its first rows, as its reader stopped */
+	MONGO_RESULT_BEGUN,			/* its first rows: the reader stopped early */
 	MONGO_RESULT_WHOLE
 } MongoResultState;
 
@@ -105,23 +104,22 @@ extern MongoResultCache *mongo_results_create(MemoryContext context);
 extern void mongo_results_end(MongoResultCache *cache);
 
 /*
- * Begin with the result of 'command', at its first row.  BEGUN is only the one that was dealt
- * with last; to go on, the rows that follow are added.
+ * Select the result of 'command', at its first row.  Only the one selected last can be BEGUN;
+ * further rows are then added to it.
  */
 extern MongoResultState mongo_results_begin(MongoResultCache *cache, const bson_t *command);
 
 /*
- * The next row, into 'slot', of minimal tuples, where it is good until the next call of these
- * functions; false at the end of those that are known.
+ * Store the next cached row in 'slot', of minimal tuples, where it is valid until the next call
+ * of these functions; false after the last one.
  */
 extern bool mongo_results_next(MongoResultCache *cache, TupleTableSlot *slot);
 
 /*
- * Add a row to the result, when all that is known has been read; note that there is nothing
- * to be added but, at most, a row that PostgreSQL makes; forget all about the result, whose
- * rows depend on more than the command; deselect it, which its reader has stopped reading,
- * and forget it unless it is whole.  No effect if no result is selected, nor, but for the
- * first, without a cache.
+ * These act on the selected result, if there is one; all but the first accept NULL.  add: append
+ * a row, after all cached ones have been read.  finish: mark it as whole; at most a row that
+ * PostgreSQL makes may follow.  forget: drop it, because its rows depend on more than the
+ * command.  leave: deselect it, and drop it unless it is whole.
  */
 extern void mongo_results_add(MongoResultCache *cache, TupleTableSlot *slot);
 extern void mongo_results_finish(MongoResultCache *cache);
@@ -132,11 +130,11 @@ extern void mongo_results_leave(MongoResultCache *cache);
 extern bool mongo_results_is_whole(const MongoResultCache *cache);
 
 /*-------------------------------------------------------------------------
- * rescan.c: a scan in a correlated sub-select that goes over to its second plan.
+ * rescan.c: a scan in a correlated subquery that switches to its second plan.
  *
- * MongoDB is asked for the rows of one value after the other, as the sub-select is
- * begun with them.  After some of them the hashed scan at the bottom of the second plan
- * fetches all documents, once, into a hash table.  See src/plan/plan_internal.h.
+ * Each run of the subquery sends a command with the values of its outer row.  After some
+ * runs the hashed scan at the bottom of the second plan fetches all documents, once, into a
+ * hash table.  See src/plan/plan_internal.h.
  *-------------------------------------------------------------------------
  */
 
@@ -147,17 +145,17 @@ typedef struct MongoHashedScan MongoHashedScan;
 extern TupleTableSlot *mongo_hashed_row(ForeignScanState *scan);
 
 /*
- * With other values of the parameters: do the rows come from the second plan?  To fetch all
- * is tried once.  Raises what scans do.
+ * At the start of a run: do its rows come from the second plan?  Filling the hash table is
+ * tried once.  Raises what scans do.
  */
-extern bool mongo_change_over(ForeignScanState *node);
+extern bool mongo_switch_plan(ForeignScanState *node);
 
 /* The next row of the second plan; an empty slot at the end. */
-extern TupleTableSlot *mongo_changed_row(ForeignScanState *node);
+extern TupleTableSlot *mongo_second_plan_row(ForeignScanState *node);
 
 /* ---------------- scan.c: parameters of a plan, and their values --------------- */
 
-/* Have the template know its parameters, of a plan's 'predicates'. */
+/* Set the template's parameters from a plan's 'predicates'. */
 extern void mongo_prepare_parameters(MongoCommandTemplate *template, const List *predicates);
 
 /* mongo_command_bind() with the values of the first of 'expressions', ExprStates. */
@@ -172,18 +170,18 @@ extern MongoMatch mongo_bind_parameters(const MongoCommandTemplate *template,
 /*
  * Ask MongoDB how it runs 'command', and show the winning plan, a line for each stage; under
  * ANALYZE also what it examined, for which MongoDB runs it once more (but changes nothing).  Or,
- * unless 'unknown' is NULL, say by that why nothing is shown.  'number' counts the commands of a
- * plan from 1, as in "Remote Command 2".  An error that MongoDB answers with is shown in place of
- * the plan; that it cannot be reached is raised.
+ * unless 'unknown' is NULL, show that as the reason why there is no plan.  'number' counts the
+ * commands of a plan from 1, as in "Remote Command 2".  An error in MongoDB's reply is shown in
+ * place of the plan; a lost connection is raised.
  */
 extern void mongo_explain_remote(ForeignScanState *node, ExplainState *es,
 								 const char *database, const bson_t *command,
 								 const char *unknown, int number);
 
 /*
- * May EXPLAIN show values of parameters, and what MongoDB says of a command?  PostgreSQL's
- * shows neither.  They may come from rows, or from what policies compute, of any table in the
- * query; so its user must be able to read all of these.
+ * May EXPLAIN show the values of parameters, and MongoDB's plan of a command?  PostgreSQL's own
+ * EXPLAIN shows no values.  They may come from rows, or from policies, of any table in the
+ * query, so the user must have the right to read all of these.
  */
 extern bool mongo_explain_may_show(const ExplainState *es);
 
@@ -193,18 +191,18 @@ extern void mongo_log_command(const char *database, const bson_t *command);
 /* ------------- finalize_agg.c: averages, which PostgreSQL divides -------------- */
 
 /* Opaque: built once a scan. */
-typedef struct MongoFinisher MongoFinisher;
+typedef struct MongoFinalizer MongoFinalizer;
 
 /*
- * What divides in the rows of a plan whose tuple has 'natts' attributes; NULL when there is
- * no average.  Lives in the current memory context.
+ * For a plan whose tuple has 'natts' attributes; NULL if it has no average.  Lives in the
+ * current memory context.
  */
-extern MongoFinisher *mongo_finisher_create(const MongoScanPlan *plan, int natts);
+extern MongoFinalizer *mongo_finalizer_create(const MongoScanPlan *plan, int natts);
 
-/* Like mongo_row_decode(), with averages in the place of sums. */
-extern void mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder,
-							 const uint8_t *data, uint32 length,
-							 Datum *values, bool *isnull);
+/* Like mongo_row_decode(), with averages in place of their sums. */
+extern void mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder,
+							   const uint8_t *data, uint32 length,
+							   Datum *values, bool *isnull);
 
 /*-------------------------------------------------------------------------
  * modify.c: the _ids of the rows that a scan gave to an UPDATE or DELETE.
@@ -226,7 +224,7 @@ typedef struct MongoIdentityLog MongoIdentityLog;
 extern void mongo_identity_note(MongoIdentityLog *log, const uint8_t *data,
 								uint32 length, ItemPointer ctid);
 
-/* What reads these columns of the table's documents; lives in 'context'. */
+/* A decoder of these columns of the table's documents; lives in 'context'. */
 extern MongoRowDecoder *mongo_table_decoder_create(MemoryContext context, Relation relation,
 												   const List *attributes);
 
@@ -249,10 +247,10 @@ extern bson_t *mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *pl
 typedef struct MongoScanRun
 {
 	MemoryContext context;		/* of the command and its cursor */
-	int			turn;			/* which of the plan's commands, from 0 */
-	bool		any_document;	/* has come */
-	int64		rows;			/* that have come */
-	bool		counts;			/* by the plan's count_command */
+	int			number;			/* of the plan's command that runs, from 0 */
+	bool		any_document;	/* has been received */
+	int64		rows;			/* received so far */
+	bool		counts;			/* 'command' is the plan's count_command */
 	bson_t	   *command;		/* as sent; NULL: none */
 	MongoCursor *cursor;		/* NULL: nothing to read, or no more */
 	bool		is_local;		/* rows come from the second plan */
@@ -264,7 +262,7 @@ typedef struct MongoScanRun
 typedef struct MongoScanState
 {
 	MongoScanPlan *plan;
-	MongoCommandTemplate template;	/* of the command in turn */
+	MongoCommandTemplate template;	/* of the run's command */
 	List	   *expressions;	/* ExprStates of fdw_exprs */
 	List	   *relids;			/* of its foreign tables */
 	UserMapping *user;			/* NULL under EXPLAIN without ANALYZE */
@@ -274,32 +272,32 @@ typedef struct MongoScanState
 									 * ours */
 	ExprState  *hiding;			/* of scan.c; NULL: not needed so far */
 	Bitmapset  *hiding_columns; /* likewise: indexes of those that it reads */
-	struct MongoFinisher *finisher; /* of aggregates; NULL: nothing to finish */
+	struct MongoFinalizer *finalizer;	/* of averages; NULL: there is none */
 	MongoIdentityLog *identities;	/* of the rows that it returns, to be
 									 * changed; NULL: none is */
-	int			nvalues;		/* that MongoDB was asked for so far */
-	bool		changed_over;
+	int			nvalues;		/* runs that have sent a command */
+	bool		switched;		/* to the second plan */
 	MongoHashedScan *hashed;	/* of a hashed scan; NULL: not filled */
-	bool		keeps_results;	/* as it may be begun again */
+	bool		keeps_results;	/* it may be restarted */
 	MongoResultCache *results;	/* NULL: none is kept so far */
-	int64		reused;			/* how often one was there already */
+	int64		reused;			/* cache hits */
 	TupleTableSlot *kept_slot;	/* for their rows; NULL before any */
 
 	bool		started;		/* a row was asked for since Begin or ReScan */
-	bool		widened;		/* documents may come that PostgreSQL is to
-								 * test */
+	bool		widened;		/* MongoDB tests less than the exact
+								 * conditions; PostgreSQL tests the rest */
 	bool		must_wait;		/* why an asynchronous scan gave no row */
 	MongoUsage	usage;			/* for EXPLAIN ANALYZE; since the scan began */
 	MongoScanRun run;
 } MongoScanState;
 
 /*
- * Evaluate the plan's expressions and append its command number 'turn', from 0, to 'command'; or
- * the count command, if there is one and 'counts'.  'rows' have come from the commands before it.
- * With 'names' of the parameters and variables these are shown in place of values.  NONE when it
- * is known without asking that no row will come.
+ * Evaluate the plan's expressions and append its command 'number', from 0, to 'command'; or the
+ * count command, if there is one and 'counts'.  'rows' is the number of rows of the commands
+ * before it.  'names', if not NULL, replace the values of parameters and variables, for EXPLAIN.
+ * NONE if no document can match, so that nothing need be sent.
  */
-extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts,
+extern MongoMatch mongo_bind_scan_command(ForeignScanState *node, int number, bool counts,
 										  int64 rows, const char **names, bson_t *command);
 
 /*

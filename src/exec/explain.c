@@ -83,7 +83,7 @@ explain_commands(ForeignScanState *node, ExplainState *es)
 	{
 		bson_t	   *command = state->run.command;
 
-		if (command == NULL || i != state->run.turn || !may_show)
+		if (command == NULL || i != state->run.number || !may_show)
 		{
 			command = bson_create_in(CurrentMemoryContext);
 			mongo_bind_scan_command(node, i, !state->started || state->run.counts, 0, names,
@@ -123,7 +123,7 @@ explain_remote_commands(ForeignScanState *node, ExplainState *es)
 
 	for (int i = 0; i < list_length(state->plan->commands); i++)
 	{
-		bson_t	   *command = i == state->run.turn ? state->run.command : NULL;
+		bson_t	   *command = i == state->run.number ? state->run.command : NULL;
 		const char *unknown = NULL;
 
 		if (command == NULL && !is_known)

@@ -13,7 +13,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-struct MongoFinisher
+struct MongoFinalizer
 {
 	List	   *columns;		/* MongoScanColumn * */
 	int			natts;
@@ -21,10 +21,10 @@ struct MongoFinisher
 	bool	   *isnull;
 };
 
-MongoFinisher *
-mongo_finisher_create(const MongoScanPlan *plan, int natts)
+MongoFinalizer *
+mongo_finalizer_create(const MongoScanPlan *plan, int natts)
 {
-	MongoFinisher *finisher;
+	MongoFinalizer *finalizer;
 	int			size = natts;
 	ListCell   *cell;
 
@@ -33,26 +33,26 @@ mongo_finisher_create(const MongoScanPlan *plan, int natts)
 	if (size == natts)
 		return NULL;
 
-	finisher = palloc(sizeof(MongoFinisher));
-	finisher->columns = plan->columns;
-	finisher->natts = natts;
-	finisher->values = palloc0(sizeof(Datum) * size);
-	finisher->isnull = palloc(sizeof(bool) * size);
-	memset(finisher->isnull, true, size);
-	return finisher;
+	finalizer = palloc(sizeof(MongoFinalizer));
+	finalizer->columns = plan->columns;
+	finalizer->natts = natts;
+	finalizer->values = palloc0(sizeof(Datum) * size);
+	finalizer->isnull = palloc(sizeof(bool) * size);
+	memset(finalizer->isnull, true, size);
+	return finalizer;
 }
 
 void
-mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder, const uint8_t *data,
-				 uint32 length, Datum *values, bool *isnull)
+mongo_finalize_row(MongoFinalizer *finalizer, MongoRowDecoder *decoder, const uint8_t *data,
+				   uint32 length, Datum *values, bool *isnull)
 {
 	ListCell   *cell;
 
-	mongo_row_decode(decoder, data, length, finisher->values, finisher->isnull);
-	memcpy(values, finisher->values, sizeof(Datum) * finisher->natts);
-	memcpy(isnull, finisher->isnull, sizeof(bool) * finisher->natts);
+	mongo_row_decode(decoder, data, length, finalizer->values, finalizer->isnull);
+	memcpy(values, finalizer->values, sizeof(Datum) * finalizer->natts);
+	memcpy(isnull, finalizer->isnull, sizeof(bool) * finalizer->natts);
 
-	foreach(cell, finisher->columns)
+	foreach(cell, finalizer->columns)
 	{
 		const MongoScanColumn *column = lfirst(cell);
 		Datum		sum;
@@ -60,10 +60,10 @@ mongo_finish_row(MongoFinisher *finisher, MongoRowDecoder *decoder, const uint8_
 
 		if (column->count == 0)
 			continue;
-		sum = finisher->values[column->index];
-		count = DatumGetInt64(finisher->values[column->count]);
+		sum = finalizer->values[column->index];
+		count = DatumGetInt64(finalizer->values[column->count]);
 		/* as numeric_avg() and int8_avg() do */
-		isnull[column->index] = finisher->isnull[column->count] || count == 0;
+		isnull[column->index] = finalizer->isnull[column->count] || count == 0;
 		if (isnull[column->index])
 			continue;
 		if (column->type == INT8OID)

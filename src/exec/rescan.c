@@ -264,7 +264,7 @@ mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint3
 	return !isnull;
 }
 
-/* --- A hashed scan: the documents for all values of a correlated sub-select --- */
+/* --- A hashed scan: the documents for all runs of a correlated subquery --- */
 
 /* The rows of which the keys have this hash value. */
 typedef struct HashedRows
@@ -395,66 +395,64 @@ mongo_hashed_row(ForeignScanState *scan)
 		ExecClearTuple(state->kept_slot);
 }
 
-/* ----- A scan in a correlated sub-select that goes over to its second plan ----- */
+/* ----- A scan in a correlated subquery that switches to its second plan ----- */
 
-/* No scan goes over before so many values were asked for. */
+/* No scan switches before so many runs. */
 #define FEWEST_VALUES	3
 
 /*
- * If the whole statement is said to cost so many times what all documents do, they may
- * be fetched at once: at worst, little is lost.
+ * If the statement's cost is more than so many times that of all documents, they are
+ * fetched after the fewest runs: at worst, little is lost.
  */
-#define FAR_DEARER		4
+#define COST_RATIO		4
 
 /*
- * change_after
- *		The number of values after which the scan goes over; 0: never.
+ * switch_after
+ *		The number of runs after which the scan switches; 0: never.
  *
- * How many outer rows there are is not known to the plan of a sub-select.  So as much
- * is spent on single values as on all documents, before these are fetched: twice what
- * the better way would have taken at worst.  But if many are expected, the statement's
- * own cost, which is in the plan, tells.
+ * The plan of a subquery does not know the number of outer rows.  So all documents are
+ * fetched when as much has been spent on single runs: at worst, that costs twice as much as
+ * the better way.  If many outer rows are expected, the cost of the whole statement shows it.
  */
 static int
-change_after(const ForeignScanState *node)
+switch_after(const ForeignScanState *node)
 {
-	int			after = ((const MongoScanState *) node->fdw_state)->plan->change_after;
+	int			after = ((const MongoScanState *) node->fdw_state)->plan->switch_after;
 
 	if (after == 0)
 		return 0;
-	if (after * node->ss.ps.plan->total_cost * FAR_DEARER <
+	if (after * node->ss.ps.plan->total_cost * COST_RATIO <
 		node->ss.ps.state->es_plannedstmt->planTree->total_cost)
 		after = FEWEST_VALUES;
 	return Max(after, FEWEST_VALUES);
 }
 
 bool
-mongo_change_over(ForeignScanState *node)
+mongo_switch_plan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	PlanState  *below = (PlanState *) node;
 
-	if (!state->changed_over)
+	if (!state->switched)
 	{
-		int			after = change_after(node);
+		int			after = switch_after(node);
 
 		if (after == 0 || state->nvalues > after || state->shared != NULL ||
 			state->identities != NULL || ++state->nvalues <= after)
 			return false;
-		/* which is tried once */
 		do
 			below = outerPlanState(below);
 		while (!IsA(below, ForeignScanState));
 		if (!fill_hashed_scan((ForeignScanState *) below))
 			return false;
-		state->changed_over = true;
+		state->switched = true;
 	}
 	mongo_results_forget(state->results);
 	return true;
 }
 
 TupleTableSlot *
-mongo_changed_row(ForeignScanState *node)
+mongo_second_plan_row(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
@@ -467,7 +465,7 @@ mongo_changed_row(ForeignScanState *node)
 	if (TupIsNull(row))
 		return slot;
 	slot_getallattrs(row);
-	/* nothing of a row that was decoded before */
+	/* clear what an earlier row has left */
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	foreach(cell, state->plan->local_columns)
 	{

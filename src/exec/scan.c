@@ -20,11 +20,11 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-/* ----------------- Where MongoDB takes the command count ------------------ */
+/* ------------- When the command count replaces the pipeline --------------- */
 
 /*
- * is_no_condition: {}, or what MongoDB simplifies to that.  Recursion is as deep as the
- * translator's own, which is limited.
+ * is_no_condition: is the filter {}, or does MongoDB simplify it to that?  Recursion is as
+ * deep as the translator's own, which is limited.
  */
 static bool
 is_no_condition(const bson_iter_t *match)
@@ -61,8 +61,8 @@ is_no_condition(const bson_iter_t *match)
  *		May this count command, {count: collection, query: filter}, be sent now in
  *		place of the pipeline that counts as well?
  *
- * MongoDB refuses it in transactions.  Where the values have left no condition in its
- * query, it would count by the collection's metadata, which need not be exact.
+ * MongoDB refuses it in transactions.  Without a condition it would count by the collection's
+ * metadata, which need not be exact.
  */
 static bool
 takes_count(UserMapping *user, const bson_t *command)
@@ -74,22 +74,21 @@ takes_count(UserMapping *user, const bson_t *command)
 }
 
 /*-------------------------------------------------------------------------
- * Documents whose rows a policy hides, so that no error may tell of them.
+ * Deferred errors: no error may reveal a document whose row a policy hides.
  *
- * Where PostgreSQL tests a policy, or the conditions of a view that is a security
- * barrier, hidden documents are read as well.  One that does not fit its
- * columns must not become an error then, as that would tell of it.  So such an
- * error waits until it is known that the row may be seen.  Where a column that the
- * policy reads does not fit, that cannot be known: the row is hidden.
+ * If PostgreSQL tests a policy, or the conditions of a security-barrier view, hidden
+ * documents are read as well.  If one does not fit its columns, the error is deferred until
+ * the policy has been tested, and is raised only if the row is visible.  If a column that the
+ * policy reads does not fit, the policy cannot be tested: the row is hidden.
  *
- * Nor may what raises errors of its own: a domain's CHECK, and the input function of
- * a type without a row in the table of types (convert.h).  Both run for rows that may
- * be seen alone.  Exceptions are such types of columns that the policy reads, and
- * under type_mismatch 'null' a CHECK on one, which decides between the value and NULL.
+ * The same applies to errors from a domain's CHECK, and from the input function of a type
+ * without a row in the table of types (convert.h): both run for visible rows only.
+ * Exceptions are such types in columns that the policy reads, and, under type_mismatch
+ * 'null', a CHECK on such a column, which decides between the value and NULL.
  *-------------------------------------------------------------------------
  */
 
-/* hiding_indexes: indexes of the columns that the quals that hide rows read. */
+/* hiding_indexes: the columns that the row-hiding quals read, as indexes from 0. */
 static Bitmapset *
 hiding_indexes(ForeignScanState *node)
 {
@@ -110,7 +109,7 @@ hiding_indexes(ForeignScanState *node)
 	return columns;
 }
 
-/* hold_back: have the decoder raise nothing, or everything. */
+/* hold_back: defer the decoder's errors, or raise them at once. */
 static void
 hold_back(MongoScanState *state, bool hold)
 {
@@ -119,7 +118,7 @@ hold_back(MongoScanState *state, bool hold)
 								state->hiding_columns);
 }
 
-/* is_visible: by those of the plan's quals that hide rows. */
+/* is_visible: does the row pass the plan's row-hiding quals? */
 static bool
 is_visible(ForeignScanState *node, TupleTableSlot *slot)
 {
@@ -143,11 +142,9 @@ is_visible(ForeignScanState *node, TupleTableSlot *slot)
 
 /*
  * is_hidden
- *		Is the row in 'slot', read from the last document, one of those that do not
- *		fit and must not be told of?
+ *		Had the last document, read into 'slot', errors, and is its row hidden?
  *
- * Raises what is wrong with 'document' if it may be told.  Its columns that do not
- * fit are NULL in 'slot'.
+ * Raises the error if the row is visible.  Columns that do not fit are NULL in 'slot'.
  */
 static bool
 is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
@@ -181,16 +178,16 @@ is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
  *-------------------------------------------------------------------------
  */
 
-/* The first batch of a scan that may well stop early: MongoDB's own default. */
+/* The first batch of a scan that may stop early: MongoDB's own default. */
 #define CAUTIOUS_BATCH_SIZE	101
 
-/* No first batch is asked to be larger than this for the sake of a LIMIT. */
+/* The largest first batch that is requested because of a LIMIT. */
 #define LARGEST_BATCH_SIZE	1000000
 
 /* Milliseconds; MongoDB closes a cursor after ten minutes without a getMore. */
 #define LONGEST_PAUSE		(5 * 60 * 1000)
 
-/* create_scan_decoder: from the columns of the plan to the attributes of the tuple. */
+/* create_scan_decoder: the decoder of documents into the scan's tuples. */
 static MongoRowDecoder *
 create_scan_decoder(const MongoScanPlan *plan, TupleDesc tuple)
 {
@@ -255,7 +252,7 @@ scanned_relids(ForeignScanState *node)
 	return relids;
 }
 
-/* is_correlated: is the scan in a sub-select whose parameters change, or a recursion? */
+/* is_correlated: is the scan in a subquery whose parameters change, or in a recursion? */
 static bool
 is_correlated(const EState *estate)
 {
@@ -271,11 +268,11 @@ is_correlated(const EState *estate)
 }
 
 /*
- * may_repeat: is it likely enough that the scan is begun again for the same that
- * its rows are kept from the first run on?
+ * may_repeat: is the scan likely to be restarted with the same command, so that its rows
+ * should be kept from the first run on?
  *
- * EXEC_FLAG_REWIND says so.  Below a nested loop with parameters, what has none of its
- * own is mostly below a Material or Hash as well, which begins it once.
+ * EXEC_FLAG_REWIND means so.  On the inner side of a nested loop, a scan without parameters
+ * is mostly below a Material or Hash node, which runs it only once.
  */
 static bool
 may_repeat(const ForeignScanState *node, int eflags)
@@ -313,8 +310,8 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	};
 	state->keeps_results = may_repeat(node, eflags);
 	state->decoder = create_scan_decoder(state->plan, slot->tts_tupleDescriptor);
-	state->finisher = mongo_finisher_create(state->plan,
-											slot->tts_tupleDescriptor->natts);
+	state->finalizer = mongo_finalizer_create(state->plan,
+											  slot->tts_tupleDescriptor->natts);
 
 	if (state->plan->hiding != NIL)
 	{
@@ -328,8 +325,8 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 
 /*
  * evaluate_bound
- *		LIMIT or OFFSET, of this number in fdw_exprs, with the rules of nodeLimit.c; none for
- *		EXPLAIN unless it is a constant.
+ *		Evaluate LIMIT or OFFSET, entry 'number' of fdw_exprs, by the rules of nodeLimit.c.
+ *		EXPLAIN shows only constants.
  */
 static int64
 evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
@@ -359,9 +356,8 @@ evaluate_bound(ForeignScanState *node, int number, bool is_limit, bool explains)
 
 /*
  * append_bounds
- *		Limit (-1: none), skip and batchSize, to a find command.  With a limit the first
- *		batch holds one document more than it, so that the server closes the cursor with its
- *		first reply.
+ *		Append limit (-1: none), skip and batchSize to a find command.  With a limit,
+ *		batchSize is one more, so that the server closes the cursor with its first reply.
  */
 static void
 append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
@@ -376,7 +372,7 @@ append_bounds(int64 limit, int64 offset, int64 batch_size, bson_t *command)
 	BSON_APPEND_INT32(command, "batchSize", (int32) batch_size);
 }
 
-/* bind_variables: what the command's aggregation expressions refer to. */
+/* bind_variables: append "let", whose variables the aggregation expressions use. */
 static void
 bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 {
@@ -399,7 +395,7 @@ bind_variables(ForeignScanState *node, MongoScanState *state, bson_t *command)
 }
 
 MongoMatch
-mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts, int64 rows,
+mongo_bind_scan_command(ForeignScanState *node, int number, bool counts, int64 rows,
 						const char **names, bson_t *command)
 {
 	MongoScanState *state = node->fdw_state;
@@ -414,8 +410,8 @@ mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts, int64 row
 	state->run.counts = counts && plan->count_command != NULL;
 	template->command = mongo_command_from_const(CurrentMemoryContext, state->run.counts ?
 												 plan->count_command :
-												 list_nth(plan->commands, turn));
-	/* several commands in turn: the earlier ones' rows count as well */
+												 list_nth(plan->commands, number));
+	/* rows of earlier commands count as well */
 	if (limit > 0)
 		limit = Max(limit - rows, 0);
 	if (plan->is_pipeline)
@@ -427,9 +423,9 @@ mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts, int64 row
 	state->widened = false;
 
 	/*
-	 * PostgreSQL can test what the exact conditions exclude, which it has as
-	 * recheck conditions.  But a LIMIT, and what a pipeline computes, would
-	 * count such documents before that.
+	 * A find may be widened: PostgreSQL has the exact conditions as recheck
+	 * conditions.  But a LIMIT or a pipeline would count the excess documents
+	 * before that.
 	 */
 	if (names != NULL)
 	{
@@ -450,7 +446,7 @@ mongo_bind_scan_command(ForeignScanState *node, int turn, bool counts, int64 row
 	return limit == 0 ? MONGO_MATCH_NONE : match;
 }
 
-/* empty_run: of a scan that has not begun, with the context of 'run'. */
+/* empty_run: close the run's cursor, and reset it to that of a scan that has not begun. */
 static void
 empty_run(MongoScanRun *run)
 {
@@ -463,7 +459,7 @@ empty_run(MongoScanRun *run)
 }
 
 /*
- * bind_next_command: the command in turn, as the run's; count, if MongoDB takes that.
+ * bind_next_command: bind the run's command; the count command, if it can be used.
  */
 static MongoMatch
 bind_next_command(ForeignScanState *node)
@@ -475,7 +471,7 @@ bind_next_command(ForeignScanState *node)
 	for (;;)
 	{
 		state->run.command = bson_create_in(CurrentMemoryContext);
-		match = mongo_bind_scan_command(node, state->run.turn, counts, state->run.rows, NULL,
+		match = mongo_bind_scan_command(node, state->run.number, counts, state->run.rows, NULL,
 										state->run.command);
 		if (!state->run.counts || match == MONGO_MATCH_NONE ||
 			takes_count(state->user, state->run.command))
@@ -488,14 +484,14 @@ static void read_other_commands(MongoCursor *first, int64 kept, void *arg);
 
 /*
  * open_run_cursor
- *		On a command, in the run's context.  With a 'node' the plan's other commands may
- *		follow it.
+ *		Open a cursor on a command, in the run's context.  With a 'node' the plan's other
+ *		commands may follow it.
  */
 static MongoCursor *
 open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *node)
 {
 	const MongoScanPlan *plan = state->plan;
-	bool		is_followed = node != NULL && state->run.turn + 1 < list_length(state->plan->commands);
+	bool		is_followed = node != NULL && state->run.number + 1 < list_length(state->plan->commands);
 
 	mongo_log_command(plan->database, command);
 	return mongo_cursor_open(state->run.context, &(MongoRead) {
@@ -517,8 +513,8 @@ open_run_cursor(MongoScanState *state, const bson_t *command, ForeignScanState *
 
 /*
  * read_other_commands
- *		Something is about to be written: what the plan's other commands find is kept by
- *		the run's cursor, too (MongoCursorRead).
+ *		Before a write, also run the plan's other commands, and keep their documents in
+ *		the run's cursor (MongoCursorRead).
  */
 static void
 read_other_commands(MongoCursor *first, int64 kept, void *arg)
@@ -529,14 +525,14 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
 	bool		widened = state->widened;
 	int64		rows = state->run.rows + kept;
 
-	while (++state->run.turn < list_length(state->plan->commands))
+	while (++state->run.number < list_length(state->plan->commands))
 	{
 		bson_t	   *command = bson_create_in(CurrentMemoryContext);
 		MongoCursor *cursor;
 		const uint8_t *document;
 		uint32		length;
 
-		if (mongo_bind_scan_command(node, state->run.turn, false, rows, NULL,
+		if (mongo_bind_scan_command(node, state->run.number, false, rows, NULL,
 									command) == MONGO_MATCH_NONE)
 			continue;
 		widened |= state->widened;
@@ -552,7 +548,7 @@ read_other_commands(MongoCursor *first, int64 kept, void *arg)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* open_scan_cursor: on the run's command, which finds something. */
+/* open_scan_cursor: open a cursor on the run's command, or on its next range. */
 static void
 open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 {
@@ -569,8 +565,8 @@ open_scan_cursor(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * find_result: what is known of the result of the run's command.  Neither a share of
- * a result is kept nor rows that are to be changed, which have a number each.
+ * find_result: look up the run's command in the result cache.  Shares of a shared scan are
+ * not cached, nor are rows to be modified, each of which has its own ctid.
  */
 static MongoResultState
 find_result(ForeignScanState *node, MongoScanState *state)
@@ -590,13 +586,13 @@ find_result(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * start_scan: bind the first command, and have a cursor on it unless it finds nothing or
- * its result is known.
+ * start_scan: bind the first command, and open a cursor on it unless it matches nothing or
+ * its result is cached.
  */
 static void
 start_scan(ForeignScanState *node, MongoScanState *state)
 {
-	/* ReScan leaves a run that may be gone on with */
+	/* ReScan leaves a run that may be continued */
 	MongoScanRun left = state->run;
 	MongoResultState known = MONGO_RESULT_NEW;
 	MemoryContext old_context;
@@ -617,7 +613,7 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 		known = find_result(node, state);
 		if (known == MONGO_RESULT_NEW)
 		{
-			state->run.is_local = mongo_change_over(node);
+			state->run.is_local = mongo_switch_plan(node);
 			if (!state->run.is_local)
 				open_scan_cursor(node, state);
 		}
@@ -638,22 +634,22 @@ start_scan(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * go_to_next_command: at the end of one, begin the next of the plan's commands, or
- * with the next range of a shared scan; false when there is none.
+ * go_to_next_command: at a command's end, start the plan's next command, or the next range
+ * of a shared scan; false if there is none.
  */
 static bool
 go_to_next_command(ForeignScanState *node, MongoScanState *state)
 {
 	MemoryContext old_context;
 
-	if (state->run.turn + 1 >= list_length(state->plan->commands) && state->shared == NULL)
+	if (state->run.number + 1 >= list_length(state->plan->commands) && state->shared == NULL)
 		return false;
 
 	mongo_cursor_close(state->run.cursor);
 	state->run.cursor = NULL;
 	MemoryContextReset(state->run.context);
 	if (state->shared == NULL)
-		state->run.turn++;
+		state->run.number++;
 	old_context = MemoryContextSwitchTo(state->run.context);
 	if (bind_next_command(node) != MONGO_MATCH_NONE)
 		open_scan_cursor(node, state);
@@ -662,8 +658,8 @@ go_to_next_command(ForeignScanState *node, MongoScanState *state)
 }
 
 /*
- * end_of_documents: an empty slot, but for aggregates without GROUP BY, which
- * have a row even over nothing: counts are 0 then, everything else is NULL.
+ * end_of_documents: return an empty slot.  But aggregates without GROUP BY have a row even
+ * over no documents: counts are 0 then, everything else is NULL.
  */
 static TupleTableSlot *
 end_of_documents(MongoScanState *state, TupleTableSlot *slot)
@@ -692,8 +688,8 @@ end_of_documents(MongoScanState *state, TupleTableSlot *slot)
 }
 
 /*
- * read_row: empty at the end, and where an asynchronous scan would have to wait.
- * *document is what the row was read from, or NULL.
+ * read_row: the next row of the cursor; empty at the end, and if an asynchronous scan would
+ * have to wait.  *document is the document that the row was read from, or NULL.
  */
 static TupleTableSlot *
 read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
@@ -720,16 +716,16 @@ read_row(ForeignScanState *node, const uint8_t **document, uint32 *length)
 		return end_of_documents(state, slot);
 	state->run.any_document = true;
 	state->run.rows++;
-	if (state->finisher != NULL)
-		mongo_finish_row(state->finisher, state->decoder, *document, *length,
-						 slot->tts_values, slot->tts_isnull);
+	if (state->finalizer != NULL)
+		mongo_finalize_row(state->finalizer, state->decoder, *document, *length,
+						   slot->tts_values, slot->tts_isnull);
 	else
 		mongo_row_decode(state->decoder, *document, *length, slot->tts_values,
 						 slot->tts_isnull);
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* fetch_row: the next one that may be told of. */
+/* fetch_row: the next row that is not hidden. */
 static TupleTableSlot *
 fetch_row(ForeignScanState *node)
 {
@@ -752,7 +748,7 @@ fetch_row(ForeignScanState *node)
 	return slot;
 }
 
-/* keep_row: as a part of the result, which is whole once all that MongoDB has sent is. */
+/* keep_row: add a row to the cached result, which is complete with MongoDB's last document. */
 static void
 keep_row(MongoScanState *state, TupleTableSlot *slot)
 {
@@ -760,12 +756,12 @@ keep_row(MongoScanState *state, TupleTableSlot *slot)
 
 	mongo_results_add(state->results, slot);
 	if (state->run.cursor != NULL && mongo_cursor_is_exhausted(state->run.cursor) &&
-		(state->run.turn + 1 >= list_length(state->plan->commands) ||
+		(state->run.number + 1 >= list_length(state->plan->commands) ||
 		 (plan->enough_rows > 0 && state->run.rows >= plan->enough_rows)))
 		mongo_results_finish(state->results);
 }
 
-/* next_row: of the result, as far as it is known, or else MongoDB's. */
+/* next_row: from the second plan, the cached result or MongoDB. */
 static TupleTableSlot *
 next_row(ForeignScanState *node)
 {
@@ -777,7 +773,7 @@ next_row(ForeignScanState *node)
 	if (!state->started)
 		start_scan(node, state);
 	if (state->run.is_local)
-		slot = mongo_changed_row(node);
+		slot = mongo_second_plan_row(node);
 	else if (state->results != NULL && mongo_results_next(state->results, state->kept_slot))
 		slot = state->kept_slot;
 	else if (state->results != NULL && mongo_results_is_whole(state->results))
@@ -792,9 +788,9 @@ next_row(ForeignScanState *node)
 	return slot;
 }
 
-/* is_meant: does the row meet the conditions that MongoDB has been asked to test? */
+/* passes_recheck: does the row meet the conditions that MongoDB was to test? */
 static bool
-is_meant(ForeignScanState *node, TupleTableSlot *slot)
+passes_recheck(ForeignScanState *node, TupleTableSlot *slot)
 {
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 
@@ -812,7 +808,7 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 	if (state->hashed != NULL)
 		return mongo_hashed_row(node);
 	slot = next_row(node);
-	while (state->widened && !TupIsNull(slot) && !is_meant(node, slot))
+	while (state->widened && !TupIsNull(slot) && !passes_recheck(node, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		InstrCountFiltered2(node, 1);
@@ -823,11 +819,11 @@ mongo_iterate_foreign_scan(ForeignScanState *node)
 }
 
 /*
- * may_go_on: may a run that was left be gone on with, if the same is asked again?  Not
- * when MongoDB may have closed its cursor meanwhile.
+ * may_continue: may an interrupted run be continued if the same command comes again?  Not
+ * if MongoDB may have closed its cursor meanwhile.
  */
 static bool
-may_go_on(MongoScanState *state)
+may_continue(MongoScanState *state)
 {
 	MongoScanRun *run = &state->run;
 	TimestampTz now;
@@ -847,10 +843,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 {
 	MongoScanState *state = node->fdw_state;
 
-	/*
-	 * rows of the first run are fetched again, once, where nothing told of a
-	 * second
-	 */
+	/* if no second run was expected, the first run's rows are fetched again */
 	if (!state->plan->is_batched)
 		state->keeps_results = true;
 	if (!state->started)
@@ -858,7 +851,7 @@ mongo_rescan_foreign_scan(ForeignScanState *node)
 	state->started = false;
 	if (state->kept_slot != NULL)
 		ExecClearTuple(state->kept_slot);
-	if (may_go_on(state))
+	if (may_continue(state))
 		return;
 	mongo_results_leave(state->results);
 	empty_run(&state->run);

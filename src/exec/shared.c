@@ -370,14 +370,14 @@ mongo_take_range(MongoSharedScan *shared, const MongoScanPlan *plan, UserMapping
 /*-------------------------------------------------------------------------
  * Asynchronous Append: the servers of several scans work at the same time.
  *
- * A scan that would have to wait says so instead (state->must_wait), and Append
- * waits for all such scans' sockets together.  Scans of one server and user take
- * turns on async_connections connections.  One that waits for its turn adds no socket,
- * as its turn comes with an answer that another one waits for.
+ * A scan that would have to wait sets state->must_wait instead, and Append waits for the
+ * sockets of all such scans together.  Scans of one server and user share async_connections
+ * connections.  A scan that waits for a connection adds no socket: it is served when the
+ * reply to another scan has arrived.
  *-------------------------------------------------------------------------
  */
 
-/* produce gives Append the next row, the end, or word that it has to wait. */
+/* produce: give Append the next row, or the end, or have it wait. */
 static void
 produce(AsyncRequest *request)
 {
@@ -395,7 +395,7 @@ produce(AsyncRequest *request)
 
 /*
  * complete
- *		Give Append at once what it has not been notified of.
+ *		Give Append a row for which it has not been notified.
  */
 static void
 complete(AsyncRequest *request)
@@ -431,7 +431,7 @@ scan_of_request(const AsyncRequest *request)
 	return ((ForeignScanState *) request->requestee)->fdw_state;
 }
 
-/* comes_after: is the scan's turn when Append has what it waits for of another scan? */
+/* comes_after: will the scan be served after another one that Append waits for? */
 static bool
 comes_after(const AppendState *append, const MongoScanState *state)
 {
@@ -452,13 +452,13 @@ comes_after(const AppendState *append, const MongoScanState *state)
 
 /*
  * advance
- *		Give Append what has been answered, or have a request sent whose answer it
- *		can wait for; false when there is nothing to do.
+ *		Give Append a row that is ready, or send a request whose reply it can wait for;
+ *		false if there is nothing to do.
  *
- * A request may not have been sent yet, since it was not its turn, or may have
- * been answered meanwhile, since somebody else needed the connection.  Append must
- * not be left with nothing to wait for: where the connections are in use by
- * scans that it does not wait for, one of their answers is taken off first.
+ * A request may not have been sent for lack of a connection, or its reply may have been
+ * saved because another scan needed the connection.  Append must not be left with nothing to
+ * wait for: if only scans that it does not wait for use the connections, one of their
+ * replies is saved first.
  */
 static bool
 advance(AppendState *append, AsyncRequest *request)
@@ -482,8 +482,8 @@ advance(AppendState *append, AsyncRequest *request)
 
 /*
  * advance_all
- *		Do so until each request has a socket to wait for or comes after one that
- *		has, or there is something to return.
+ *		Call advance() until each request has a socket or comes after one that has, or
+ *		there is something to return.
  */
 static void
 advance_all(AppendState *append)
@@ -507,11 +507,11 @@ advance_all(AppendState *append)
 
 /*
  * mongo_foreign_async_configure_wait
- *		Add the socket of a request that has not been answered.
+ *		Add the socket of a request whose reply is outstanding.
  *
- * What is done for one request may take the answer to another one off its
- * connection, and send something else there: rows are filtered by functions, which
- * may ask the same server.  So all is done before the first socket is added.
+ * Advancing one request may have the reply to another one saved, and send something else on
+ * its connection: rows are filtered by functions, which may use the same server.  So all
+ * requests are advanced before the first socket is added.
  */
 void
 mongo_foreign_async_configure_wait(AsyncRequest *request)

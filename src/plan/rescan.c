@@ -325,7 +325,7 @@ mongo_local_describe(const ForeignPath *path, const Plan *local, const ForeignSc
 		else
 			all = castNode(AggPath, (Path *) all)->subpath;
 	}
-	plan->change_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
+	plan->switch_after = Min(ceil(all->total_cost / Max(path->path.total_cost, 1)),
 							 PG_INT32_MAX / 2);
 	foreach(cell, local->targetlist)
 	{

@@ -18,7 +18,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-static void begin_anew(MongoCursor *cursor);
+static void restart(MongoCursor *cursor);
 static void forget_command(MongoCursor *cursor);
 static void forget_kept(MongoCursor *cursor);
 static bool is_at_end(const MongoCursor *cursor);
@@ -34,19 +34,17 @@ static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
 /*-------------------------------------------------------------------------
  * "Open this cursor, next document".
  *
- * Inside a MongoDB transaction each batch is one command of that, and nothing is in
- * flight in between, so several cursors share the transaction's connection.  Otherwise a
- * cursor holds a connection from a request to its answer, and others who need one may have
- * the answer taken off it before this one asks.
+ * Inside a MongoDB transaction each batch is one command of the transaction, and nothing is
+ * in flight in between, so several cursors share its connection.  Otherwise a cursor holds a
+ * connection from a request to its reply.  If another scan needs that connection, the reply
+ * is received early and saved (save_reply()).
  *
- * From the first getMore on, the next batch is asked for before the current
- * one is handed out, so that the server works while the rows are decoded: at
- * most one request is in flight or one answer taken, and at most two batches are
- * in memory.  Not earlier, since many a scan ends within its first batch, or by a
- * LIMIT soon after.
+ * From the first getMore on, the next batch is requested before the current one is handed
+ * out, so that the server works while rows are decoded.  At most one request is in flight or
+ * one reply saved, and at most two batches are in memory.  The first getMore is not sent
+ * ahead, since many scans end within the first batch, or soon after by a LIMIT.
  *
- * Replies are not trusted: each length is checked against what contains it
- * before it is used.
+ * Replies are not trusted: each length is checked against what contains it before it is used.
  *-------------------------------------------------------------------------
  */
 
@@ -58,9 +56,9 @@ static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
 #define LARGEST_GROWN_BATCH		(4 * 1024 * 1024)
 
 /*
- * Milliseconds from one batch to the next after which a round trip counts for nothing.  A
- * larger batch would keep who reads slowly from asking for more before MongoDB gives up
- * the cursor, and MongoDB, where it finds little, from answering within socket_timeout_ms.
+ * Batches that are this many milliseconds apart do not grow: a round trip is negligible then.
+ * With larger batches a slow reader might not send a getMore before MongoDB closes the cursor,
+ * and a slow query might not reply within socket_timeout_ms.
  */
 #define SLOW_BATCH_MS			1000
 
@@ -74,14 +72,14 @@ struct MongoCursor
 	MongoSession *session;		/* of a transaction; NULL outside */
 	MemoryContextCallback callback;
 	MemoryContext scratch;		/* what a request is made of; NULL: none yet */
-	uint8	   *command;		/* kept to be sent again; NULL: no more */
-	bool		opened;			/* its reply has come */
+	uint8	   *command;		/* kept to be sent again; NULL: not any more */
+	bool		opened;			/* the first batch has been received */
 	uint32		command_length;
 	TimestampTz batch_at;		/* when the last batch came, if they grow */
 
 	bool		sent;			/* the command has been */
 	bool		pending;		/* a request is in flight */
-	bool		taken;			/* its answer is in memory, not looked at yet */
+	bool		saved;			/* its reply has been received, but not read */
 	bool		lost;			/* ... or its connection is lost */
 	int64		id;				/* the server's; 0: all is fetched */
 	char	   *ns_database;	/* where getMore goes */
@@ -90,25 +88,25 @@ struct MongoCursor
 	MongoUsage	own_usage;
 	uint64		documents;		/* not added to server and user's counts yet */
 
-	MongoReply	replies[2];		/* the current one, and the next one's room */
+	MongoReply	replies[2];		/* the current one and the next one */
 	int			current;
 	const uint8 *position;		/* of the next array element */
 	const uint8 *end;			/* of the batch's elements */
 	const uint8 *whole_reply;	/* to be handed out, if not NULL */
 
-	/* to be read to its end: */
+	/* for reading to the end before a write: */
 	dlist_node	node;			/* in the list of open cursors */
 	bool		listed;
 	MongoExtent extent;			/* what the command reads */
 	Oid			userid;			/* who has opened it, for which tables */
 	List	   *tables;
 	ResourceOwner owner;
-	Tuplestorestate *kept;		/* documents read before they were asked for,
-								 * or NULL */
+	Tuplestorestate *kept;		/* documents fetched before they were
+								 * requested, or NULL */
 	TupleTableSlot *kept_slot;
 	int64		nkept;			/* not handed out yet */
-	bool		keeping;		/* and still so afterwards: one is missing */
-	MongoReply	held;			/* has the document that was handed out last */
+	bool		keeping;		/* still set later: it failed */
+	MongoReply	held;			/* contains the document handed out last */
 };
 
 static uint32
@@ -120,7 +118,7 @@ get_length(const uint8 *bytes)
 	return BSON_UINT32_FROM_LE(value);
 }
 
-/* connection_of: where the last reply has come from. */
+/* connection_of: the connection of the last reply. */
 static MongoConnection *
 connection_of(const MongoCursor *cursor)
 {
@@ -158,7 +156,7 @@ note_namespace(MongoCursor *cursor, const char *ns)
 	cursor->ns_collection = dot + 1;
 }
 
-/* grow_batches: the server has given the first batch or the next, and has more. */
+/* grow_batches: after a batch that is not the last, double the next one's size if it pays. */
 static void
 grow_batches(MongoCursor *cursor, bool is_next)
 {
@@ -231,10 +229,9 @@ take_cursor_document(MongoCursor *cursor, const uint8 *data, uint32 length)
 
 /*
  * take_cursor_reply
- *		Find cursor and batch in the reply that has come.
+ *		Read cursor and batch from the current reply.
  *
- * False when the server refused with a code after which the scan may begin
- * anew, and the caller may do so.
+ * With 'may_retry', false for an error after which the command may be sent again.
  */
 static bool
 take_cursor_reply(MongoCursor *cursor, bool may_retry)
@@ -248,7 +245,7 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 	if (!bson_iter_init_from_data(&field, reply->document, reply->length))
 		report_invalid_reply(cursor, "The reply is not a document.");
 	while (bson_iter_next(&field))
-		;						/* as far as it is well-formed */
+		;						/* is it well-formed? */
 	if (field.err_off != 0 || !mongo_reply_find(reply, "ok", &field))
 		report_invalid_reply(cursor, "The reply is not that of a command.");
 	if (!bson_iter_as_bool(&field))
@@ -278,17 +275,17 @@ take_cursor_reply(MongoCursor *cursor, bool may_retry)
 }
 
 /*
- * receive_answer
- *		Have the reply in the next one's room; false when its connection is lost.
+ * receive_next
+ *		Receive the next reply, unless it is saved; false if its connection is lost.
  */
 static bool
-receive_answer(MongoCursor *cursor)
+receive_next(MongoCursor *cursor)
 {
 	bool		received;
 
-	if (cursor->taken)
+	if (cursor->saved)
 	{
-		cursor->taken = false;
+		cursor->saved = false;
 		return !cursor->lost;
 	}
 	received = mongo_receive_or_raise(cursor->lease->connection,
@@ -300,8 +297,8 @@ receive_answer(MongoCursor *cursor)
 
 /*
  * ask_ahead
- *		A batch has come.  Ask for the next one, if there is reason to, and let the
- *		connection go if not.
+ *		After a batch, request the next one if that pays; otherwise give the connection
+ *		back.
  */
 static void
 ask_ahead(MongoCursor *cursor, bool was_opened)
@@ -326,8 +323,8 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
  * receive_batch
  *		Wait for the pending request's reply and make its batch the current one.
  *
- * Until a row has been handed out, what has been lost on the way there (the
- * connection, or the cursor) may be begun anew, once.
+ * Until a row has been handed out, a lost connection or cursor is replaced, once, by sending
+ * the command again.
  */
 static void
 receive_batch(MongoCursor *cursor)
@@ -338,7 +335,7 @@ receive_batch(MongoCursor *cursor)
 	{
 		bool		may_retry = cursor->command != NULL;
 
-		if (receive_answer(cursor))
+		if (receive_next(cursor))
 		{
 			cursor->current = 1 - cursor->current;
 			if (take_cursor_reply(cursor, may_retry))
@@ -346,7 +343,7 @@ receive_batch(MongoCursor *cursor)
 		}
 		else if (!may_retry)
 			report_disconnect(cursor);
-		begin_anew(cursor);
+		restart(cursor);
 	}
 
 	was_opened = cursor->opened;
@@ -356,7 +353,7 @@ receive_batch(MongoCursor *cursor)
 	ask_ahead(cursor, was_opened);
 }
 
-/* scratch_context: an empty one, for what a request is made of. */
+/* scratch_context: an empty memory context for building a request. */
 static MemoryContext
 scratch_context(MongoCursor *cursor)
 {
@@ -369,7 +366,7 @@ scratch_context(MongoCursor *cursor)
 
 /*
  * fetch_in_session
- *		The first batch, or the next, inside a transaction.
+ *		Fetch the first or the next batch inside a transaction.
  */
 static void
 fetch_in_session(MongoCursor *cursor)
@@ -388,7 +385,7 @@ fetch_in_session(MongoCursor *cursor)
 	(void) take_cursor_reply(cursor, false);
 }
 
-/* leave_list: also the memory context callback, for a scan that fails. */
+/* leave_list: remove from open_cursors; also the memory context's callback. */
 static void
 leave_list(void *arg)
 {
@@ -399,7 +396,7 @@ leave_list(void *arg)
 	cursor->listed = false;
 }
 
-/* keep_command: a copy, with what is known of its comment. */
+/* keep_command: copy the command, with its comment. */
 static void
 keep_command(MongoCursor *cursor, const bson_t *command)
 {
@@ -451,7 +448,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	return cursor;
 }
 
-/* count_documents: those handed out since the last time. */
+/* count_documents: add the documents handed out since the last call to the statistics. */
 static void
 count_documents(MongoCursor *cursor)
 {
@@ -494,11 +491,11 @@ next_in_batch(MongoCursor *cursor, uint32 *length)
 	return p;
 }
 
-/* has_fetched_all: have all that were not handed out come from MongoDB? */
+/* has_fetched_all: is nothing left to be received? */
 static bool
 has_fetched_all(const MongoCursor *cursor)
 {
-	return !cursor->pending && !cursor->taken && is_at_end(cursor);
+	return !cursor->pending && !cursor->saved && is_at_end(cursor);
 }
 
 /* fetch_next: the next document from MongoDB, NULL at the end. */
@@ -528,7 +525,7 @@ fetch_next(MongoCursor *cursor, uint32 *length)
 			fetch_in_session(cursor);
 		else
 		{
-			if (!cursor->pending && !cursor->taken)
+			if (!cursor->pending && !cursor->saved)
 				(void) send_request(cursor, MONGO_TURN_NOW);
 			receive_batch(cursor);
 		}
@@ -555,14 +552,14 @@ mongo_cursor_close(MongoCursor *cursor)
 	cursor->session = NULL;
 	forget_command(cursor);
 	cursor->id = 0;
-	cursor->pending = cursor->taken = false;
+	cursor->pending = cursor->saved = false;
 	cursor->position = cursor->end = cursor->whole_reply = NULL;
 	forget_kept(cursor);
 	for (size_t i = 0; i < lengthof(cursor->replies); i++)
 		mongo_reply_free(&cursor->replies[i]);
 }
 
-/* -------- What cursors send: their command, and requests for more --------- */
+/* ------------ What cursors send: their command, then getMore -------------- */
 
 /*
  * report_disconnect
@@ -574,7 +571,7 @@ report_disconnect(MongoCursor *cursor)
 	mongo_report_disconnect(GetForeignServer(cursor->read.user->serverid)->servername);
 }
 
-/* next_request: the cursor's own, of which *view is made, or the request for more. */
+/* next_request: the command, through *view, or else a getMore. */
 static MongoCommand
 next_request(MongoCursor *cursor, bson_t *view)
 {
@@ -595,7 +592,7 @@ next_request(MongoCursor *cursor, bson_t *view)
 	return (MongoCommand) {.database = cursor->ns_database,.document = get_more};
 }
 
-/* send_command: on the lease's connection; false when it is broken. */
+/* send_command: send the next request on the lease's connection; false if it is broken. */
 static bool
 send_command(MongoCursor *cursor)
 {
@@ -618,9 +615,9 @@ forget_command(MongoCursor *cursor)
 	cursor->command = NULL;
 }
 
-/* begin_anew: over a new connection, once. */
+/* restart: send the command again over a new connection. */
 static void
-begin_anew(MongoCursor *cursor)
+restart(MongoCursor *cursor)
 {
 	cursor->id = 0;
 	cursor->sent = cursor->opened = false;
@@ -631,7 +628,7 @@ begin_anew(MongoCursor *cursor)
 	forget_command(cursor);
 }
 
-/* send_next: a pooled connection may have been closed by the server since. */
+/* send_next: send the next request; restart once if the server has closed the connection. */
 static void
 send_next(MongoCursor *cursor)
 {
@@ -639,15 +636,14 @@ send_next(MongoCursor *cursor)
 		return;
 	if (cursor->command == NULL)
 		report_disconnect(cursor);
-	begin_anew(cursor);
+	restart(cursor);
 }
 
 /*
  * send_request
- *		Ask for what comes next: the command's answer, or the next batch.
+ *		Take a connection and send the next request.
  *
- * Nothing may be in flight.  False, only where 'turn' allows it, when there is no
- * connection to do so.
+ * Nothing may be in flight.  False if there is no connection, and 'turn' allows that.
  */
 static bool
 send_request(MongoCursor *cursor, MongoTurn turn)
@@ -660,7 +656,7 @@ send_request(MongoCursor *cursor, MongoTurn turn)
 
 /*
  * is_at_end
- *		With nothing in flight, is there nothing to ask for?
+ *		With nothing in flight, is there nothing to request?
  */
 static bool
 is_at_end(const MongoCursor *cursor)
@@ -669,11 +665,11 @@ is_at_end(const MongoCursor *cursor)
 }
 
 /*-------------------------------------------------------------------------
- * Cursors that take turns on connections, with each other and under Append.
+ * Sharing of connections with other cursors, and asynchronous scans under Append.
  *-------------------------------------------------------------------------
  */
 
-/* How long the end of a cursor waits for an answer that nobody wants. */
+/* How long closing a cursor waits for a reply that is not needed any more. */
 #define DISCARD_WAIT_MS		20
 
 bool
@@ -682,7 +678,7 @@ mongo_cursor_is_ready(MongoCursor *cursor)
 	MongoConnection *connection;
 
 	if (cursor->position != cursor->end || cursor->whole_reply != NULL || cursor->nkept > 0 ||
-		cursor->session != NULL || cursor->taken ||
+		cursor->session != NULL || cursor->saved ||
 		(!cursor->pending && is_at_end(cursor)))
 		return true;
 	if (!cursor->pending && !send_request(cursor, MONGO_TURN_LATER))
@@ -706,14 +702,14 @@ mongo_cursor_socket(MongoCursor *cursor)
 void
 mongo_cursor_ask_now(MongoCursor *cursor)
 {
-	Assert(!cursor->pending && !cursor->taken);
+	Assert(!cursor->pending && !cursor->saved);
 	(void) send_request(cursor, MONGO_TURN_NOW);
 }
 
 /*
  * note_unread
- *		Remember the cursor that an answer tells of which nobody has looked at.  Never
- *		raises.
+ *		Note the server cursor that an unread reply names, so that it can be killed.
+ *		Never raises.
  */
 static void
 note_unread(MongoCursor *cursor, const MongoReply *reply)
@@ -728,14 +724,14 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 		bson_iter_find_descendant(&iter, "cursor.id", &found))
 		id = bson_iter_as_int64(&found);
 	if (id == 0)
-		/* failed or at its end: there is no cursor to close any more */
+		/* it failed or is at its end: no cursor is open any more */
 		mongo_lease_note_cursor(cursor->lease, NULL, 0, NULL, NULL);
 	else if (cursor->id == 0 &&
 			 bson_iter_init_from_data(&iter, reply->document, reply->length) &&
 			 bson_iter_find_descendant(&iter, "cursor.ns", &found) &&
 			 BSON_ITER_HOLDS_UTF8(&found))
 	{
-		/* the command's own answer */
+		/* the reply to the command itself */
 		strlcpy(names, bson_iter_utf8(&found, NULL), sizeof(names));
 		dot = strchr(names, '.');
 		if (dot == NULL)
@@ -747,15 +743,15 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 }
 
 /*
- * take_answer
- *		Somebody else needs the connection (MongoTurns).
+ * save_reply
+ *		Receive and save the reply in flight, as another scan needs the connection
+ *		(MongoTurns).
  *
- * Should the wait be interrupted, this cursor goes on with it when it needs the
- * answer.  After any other error nobody knows how much has been read: the
- * connection is not used any more, and this cursor will find it lost.
+ * If the wait is interrupted, this cursor continues it when it needs the reply.  After any
+ * other error the connection is not used any more, and this cursor finds it lost.
  */
 static void
-take_answer(void *arg)
+save_reply(void *arg)
 {
 	MongoCursor *cursor = arg;
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
@@ -763,7 +759,7 @@ take_answer(void *arg)
 
 	received = mongo_receive_or_raise(cursor->lease->connection, reply, true);
 	cursor->pending = false;
-	cursor->taken = true;
+	cursor->saved = true;
 	cursor->lost = !received;
 	if (!cursor->lost)
 		note_unread(cursor, reply);
@@ -772,7 +768,7 @@ take_answer(void *arg)
 
 /*
  * serve
- *		A connection is free, and it is this cursor's turn (MongoTurns).
+ *		Send the waiting request, as a connection is free now (MongoTurns).
  */
 static void
 serve(void *arg)
@@ -781,15 +777,14 @@ serve(void *arg)
 }
 
 /*
- * discard_answer
- *		Take the batch that was asked for ahead off the connection (MongoTurns).
+ * discard_reply
+ *		Receive and drop the batch that was requested ahead (MongoTurns).
  *
- * It is on its way or about to be; one that takes longer is not worth waiting
- * for: the connection is then closed instead, and the cursor killed, which ends
- * the operation on the server.
+ * Waits briefly.  If the batch takes longer, the connection is closed and the cursor killed,
+ * which ends the operation on the server.
  */
 static void
-discard_answer(void *arg)
+discard_reply(void *arg)
 {
 	MongoCursor *cursor = arg;
 	MongoReply *reply = &cursor->replies[1 - cursor->current];
@@ -799,17 +794,17 @@ discard_answer(void *arg)
 }
 
 static const MongoTurns cursor_turns = {
-	.take_answer = take_answer,
+	.save_reply = save_reply,
 	.serve = serve,
-	.discard_answer = discard_answer
+	.discard_reply = discard_reply
 };
 
 /*-------------------------------------------------------------------------
- * Cursors read to their end before something is written that they may meet (order.c).
+ * Reading cursors to their end before a write that they may see (order.c).
  *-------------------------------------------------------------------------
  */
 
-/* create_kept: the store, whose file belongs to whom the cursor belongs to. */
+/* create_kept: create the store; its file belongs to the cursor's resource owner. */
 static void
 create_kept(MongoCursor *cursor)
 {
@@ -825,7 +820,7 @@ create_kept(MongoCursor *cursor)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* Should it fail, the cursor cannot be read on. */
+/* If it fails, the cursor cannot be read any further. */
 void
 mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length)
 {
@@ -845,7 +840,8 @@ mongo_cursor_keep(MongoCursor *cursor, const uint8_t *document, uint32 length)
 
 /*
  * set_aside_batch
- *		The document that was handed out last stays valid until the next is asked for.
+ *		Keep the current batch, since the document handed out last must stay valid until
+ *		the next call.
  */
 static void
 set_aside_batch(MongoCursor *cursor)
@@ -858,7 +854,7 @@ set_aside_batch(MongoCursor *cursor)
 	*reply = (MongoReply) {.context = cursor->context,.usage = cursor->read.usage};
 }
 
-/* read_to_end: what an error may quote is judged as when the cursor's owner reads. */
+/* read_to_end: as the cursor's owner, whose rights decide what an error may quote. */
 static void
 read_to_end(MongoCursor *cursor)
 {
@@ -880,7 +876,7 @@ read_to_end(MongoCursor *cursor)
 		mongo_cursor_keep(cursor, document, length);
 	if (cursor->read.read_others != NULL)
 	{
-		/* some are missing until all of them are there */
+		/* if it fails, documents are missing */
 		cursor->keeping = true;
 		cursor->read.read_others(cursor, cursor->nkept, cursor->read.read_others_arg);
 		cursor->read.read_others = NULL;
@@ -899,7 +895,7 @@ mongo_cursors_read_to_end(const MongoExtent *extent, bool in_transaction)
 	{
 		MongoCursor *cursor = dlist_container(MongoCursor, node, iter.cur);
 
-		/* what is opened later is in the transaction, too */
+		/* cursors that read_others opens are in the transaction, too */
 		if (((cursor->session != NULL) == in_transaction || cursor->read.read_others != NULL) &&
 			mongo_extents_meet(&cursor->extent, extent))
 			read_to_end(cursor);
@@ -923,7 +919,7 @@ next_kept(MongoCursor *cursor, uint32 *length)
 				 errdetail("A write in the same session needed them to be read, and that has failed.")));
 	if (cursor->nkept == 0)
 		return NULL;
-	/* a tuple that was in the file is made in the current context */
+	/* a tuple from the file is allocated in the current context */
 	old_context = MemoryContextSwitchTo(cursor->context);
 	if (!tuplestore_gettupleslot(cursor->kept, true, false, cursor->kept_slot))
 		elog(ERROR, "too few documents were kept");

@@ -270,7 +270,7 @@ mongo_lease_release(void *arg)
 		return;
 	/* nothing is given back from within libmongoc, on the way to exit */
 	if (lease->state == LEASE_IN_FLIGHT && !mongo_driver_is_entered())
-		(void) mongo_protect(lease->turns->discard_answer, lease->reader);
+		(void) mongo_protect(lease->turns->discard_reply, lease->reader);
 	if (!mongo_driver_is_entered())
 		kill_cursor(lease);
 	if (!mongo_driver_is_entered())
@@ -426,8 +426,8 @@ find_idle(MongoLease *lease)
 
 /*
  * find_in_flight
- *		Whose answer has been due for the longest time; for scans alone, as with
- *		what has been answered there often is a cursor.
+ *		The lease with the oldest outstanding reply; only for scans, since a saved reply
+ *		often has an open cursor.
  */
 static MongoLease *
 find_in_flight(const MongoLease *lease)
@@ -607,7 +607,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 
 		other = find_in_flight(lease);
 		if (other != NULL)
-			other->turns->take_answer(other->reader);
+			other->turns->save_reply(other->reader);
 		else if (connect_for_cursor(lease, user))
 			return true;
 		else

@@ -422,7 +422,7 @@ typedef struct MongoCommand
 typedef struct MongoReply
 {
 	MemoryContext context;		/* where the buffers are palloc'd */
-	uint32		request_id;		/* what it answers */
+	uint32		request_id;		/* of the request that it replies to */
 	MongoBuffer message;
 	MongoBuffer compressed;		/* as it came, when it did so compressed */
 	const uint8 *document;		/* in message; NULL: none has come */
@@ -461,7 +461,7 @@ extern bool mongo_send_or_raise(MongoConnection *connection, const MongoCommand 
 extern void mongo_check_command_size(const bson_t *command);
 
 /*
- * Send a command that the server must not answer (moreToCome).  Neither raises nor waits: a
+ * Send a command to which the server must not reply (moreToCome).  Neither raises nor waits: a
  * connection that does not take it at once is broken.
  */
 extern void mongo_send_and_forget(MongoConnection *connection, const char *database,
@@ -544,7 +544,7 @@ typedef struct MongoFailure
 /*
  * mongo_read_failure: what an element, a document, says that has failed.
  * mongo_read_reply_failure: what a reply with {ok: 0} says.
- * mongo_reply_failure: true when a command was not answered, or by {ok: 0}.
+ * mongo_reply_failure: true if a command has no reply, or {ok: 0}.
  */
 extern void mongo_read_failure(const bson_iter_t *element, MongoFailure *failure);
 extern void mongo_read_reply_failure(const MongoReply *reply, MongoFailure *failure);
@@ -687,9 +687,9 @@ extern void mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const c
 extern void mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept);
 
 /*
- * The wait for the reply to a write with this lsid was given up: have MongoDB end the write, over
- * another connection, and wait a little longer.  Takes half a second at most, and less where the
- * server is silent.  Never raises.
+ * After the wait for the reply to a write with this lsid was abandoned: have MongoDB end the
+ * write, over another connection, and wait a little longer.  Takes half a second at most, and
+ * less if the server is silent.  Never raises.
  */
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
 									MongoReply *reply);
@@ -699,42 +699,42 @@ extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *l
 /*
  * A lease is the exclusive use of a connection, pooled by user mapping.
  *
- * A scan needs one as long as it has asked for something and the answer has not come, as
- * cursors belong to the server: its lease holds one only meanwhile.  There is one of each
- * read preference, and up to async_connections when several have asked for something; beyond
- * that a scan that cannot go on takes the answer that was asked for first off its connection,
- * for its owner, and has the connection then.  A scan that need not go on at once waits.
+ * A scan's lease holds a connection only from a request to its reply, since a server cursor
+ * does not depend on the connection.  There is one connection for each read preference, and
+ * up to async_connections if several requests are in flight.  Beyond that, a scan that the
+ * executor waits for has the oldest outstanding reply received and saved for its owner, and
+ * takes over that connection.  A scan that Append need not wait for is served later.
  */
 typedef struct MongoLease MongoLease;
 
 /*
- * What the pool asks of a scan, or of a batch under way (write_batch.c): to receive the answer
- * in flight into memory of its own and call mongo_lease_put(); to ask with MONGO_TURN_LATER, as
- * its turn has come; as the lease ends, to note the cursor that an answer in flight tells of, if
- * it comes soon.  The last one must not raise.
+ * What the pool calls of a scan, or of a batch in flight (write_batch.c).  save_reply: receive
+ * the outstanding reply into memory of its own and call mongo_lease_put().  serve: send the
+ * waiting request with MONGO_TURN_LATER.  discard_reply: as the lease ends, wait briefly for
+ * the outstanding reply and note its cursor; must not raise.
  */
 typedef struct MongoTurns
 {
-	void		(*take_answer) (void *reader);
+	void		(*save_reply) (void *reader);
 	void		(*serve) (void *reader);	/* NULL: it never waits */
-	void		(*discard_answer) (void *reader);
+	void		(*discard_reply) (void *reader);
 } MongoTurns;
 
 /* How much a scan wants a connection. */
 typedef enum MongoTurn
 {
-	MONGO_TURN_NOW,				/* whatever it takes */
-	MONGO_TURN_LATER,			/* if there is one, or there may be one more;
-								 * else it is called when there is */
-	MONGO_TURN_IF_FREE			/* if there is one that nobody waits for */
+	MONGO_TURN_NOW,				/* take over another scan's if necessary */
+	MONGO_TURN_LATER,			/* if one is free or may be opened; else it is
+								 * served when there is one */
+	MONGO_TURN_IF_FREE			/* if one is free, and nobody waits for it */
 } MongoTurn;
 
 typedef enum LeaseState
 {
 	LEASE_QUIET,
-	LEASE_IN_FLIGHT,			/* a request is, whose answer others may have
-								 * taken */
-	LEASE_WAITING				/* for its turn */
+	LEASE_IN_FLIGHT,			/* a request is; others may have its reply
+								 * saved */
+	LEASE_WAITING				/* for a connection */
 } LeaseState;
 
 /* Lives in its owner's context, whose reset ends it. */
@@ -757,7 +757,7 @@ struct MongoLease
  * mongo_lease_create: a lease that holds no connection yet.  It ends by mongo_lease_release(), or
  * by its owner's reset, at the latest by the transaction's abort; neither raises.
  * mongo_lease_acquire_for_write: one of the primary, whose connection has not been closed.  With
- * 'turns' others may have the answer taken while it is in flight.
+ * 'turns' others may have the outstanding reply saved.
  */
 extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
 									  const MongoTurns *turns, void *reader);
@@ -955,7 +955,7 @@ struct MongoSession
 	MongoKeptDocument recovery_token;	/* of mongos */
 	bool		used;			/* a command has been sent in the transaction */
 	bool		over;			/* it has been committed */
-	bool		broken_off;		/* the reply to a command has not come */
+	bool		broken_off;		/* the wait for a reply was interrupted */
 	TimestampTz used_at;		/* the last one */
 	bool		wrote;			/* something was written, or may have been */
 	bool		lost;			/* a command failed: MongoDB has ended the

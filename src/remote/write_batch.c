@@ -645,7 +645,7 @@ discard_flight(void *reader)
 }
 
 static const MongoTurns flight_turns = {
-	.take_answer = take_flight, .discard_answer = discard_flight
+	.save_reply = take_flight, .discard_reply = discard_flight
 };
 
 /*
