@@ -160,6 +160,15 @@ CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM basket_lines WHERE 
 EXPLAIN (VERBOSE, COSTS OFF) SELECT n FROM guarded WHERE product = 3;
 SELECT _id, n FROM guarded WHERE product = 3 ORDER BY 1, 2;
 
+-- the complement of a condition on an element is not that of one on all of them
+CREATE FOREIGN TABLE times (_id int, ds timestamptz[]) SERVER unwinding OPTIONS (database 'mongo_fdw_regress', collection 'written_times');
+CREATE FOREIGN TABLE each_time (_id int, d timestamptz OPTIONS (path 'ds')) SERVER unwinding
+	OPTIONS (database 'mongo_fdw_regress', collection 'written_times', unwind 'ds');
+DELETE FROM times;
+INSERT INTO times VALUES (1, '{2024-01-01 12:00+00,2024-01-02 12:00+00}'), (2, '{2024-01-01 12:00+00}');
+SELECT _id, d = '2024-01-02 12:00+00' AS second FROM each_time
+	WHERE ((d::date = '2024-01-01') IS NOT TRUE AND d > '2000-01-01') OR d > '2030-01-01';
+
 -- what the statistics say is said of the elements
 ANALYZE basket_lines;
 SELECT reltuples FROM pg_class WHERE relname = 'basket_lines';

@@ -68,7 +68,8 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 	{
 		grade = mongo_local_time_grade(predicate);
 		return predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
-			mongo_path_has_index(predicate->field.path) ? Min(grade, MONGO_SUPERSET) : grade;
+			predicate->field.element != 0 || mongo_path_has_index(predicate->field.path) ?
+			Min(grade, MONGO_SUPERSET) : grade;
 	}
 
 	comparison = comparison_of(predicate);
