@@ -529,13 +529,12 @@ extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
  * element.
  */
 
-/* The option that makes the rows of such a table; NULL: they are documents. */
-static inline const char *
-mongo_deriving_option(const MongoTableOptions *options)
-{
-	return options->unwind != NULL ? "unwind" :
-		options->pipeline != NULL ? "pipeline" : NULL;
-}
+/*
+ * mongo_deriving_option: the option that makes the rows of such a table; NULL: they are documents.
+ * mongo_has_first_stages: do stages of mongo_append_pipeline() begin its pipelines?
+ */
+extern const char *mongo_deriving_option(const MongoTableOptions *options);
+extern bool mongo_has_first_stages(const MongoTableOptions *options);
 
 static inline bool
 mongo_is_derived(const MongoTableOptions *options)

@@ -201,7 +201,7 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 		relation->has_barrier ? MONGO_NO_ARRAY_IS_LEFT_OUT : MONGO_NO_ARRAY_RAISES;
 	ListCell   *cell;
 
-	if (relation->options->pipeline != NULL)
+	if (mongo_has_first_stages(relation->options))
 	{
 		BsonArray	stages = bson_array_create();
 

@@ -196,7 +196,7 @@ column_index_uses(const MongoColumns *columns, const MongoColumnOptions *options
 		uses = mongo_index_uses(columns->statistics, options->path);
 
 	/* they find documents before their arrays are unwound, and no others */
-	if (columns->derivation != NULL && columns->derivation->pipeline != NULL && is_learned)
+	if (columns->derivation != NULL && mongo_has_first_stages(columns->derivation) && is_learned)
 		return 0;
 	if (columns->derivation != NULL)
 		return uses & ~MONGO_INDEX_ORDER;

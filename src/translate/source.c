@@ -70,6 +70,19 @@ mongo_check_javascript(const MongoTableOptions *options, const bson_iter_t *valu
 				 errhint("The owner of the foreign server may allow that by its option allow_javascript.")));
 }
 
+bool
+mongo_has_first_stages(const MongoTableOptions *options)
+{
+	return options->pipeline != NULL;
+}
+
+const char *
+mongo_deriving_option(const MongoTableOptions *options)
+{
+	return options->unwind != NULL ? "unwind" :
+		mongo_has_first_stages(options) ? "pipeline" : NULL;
+}
+
 void
 mongo_append_pipeline(BsonArray *stages, const MongoTableOptions *options)
 {
