@@ -89,7 +89,7 @@ init_scan_plan(MongoScanPlan *plan, PlannerInfo *root, const MongoRelation *rela
 
 /* ---------------------------- The commands -------------------------------- */
 
-/* append_hint: as the setting mongo_fdw.hint or else the option says. */
+/* append_hint: append the hint of the setting mongo_fdw.hint, or else of the option. */
 static void
 append_hint(bson_t *command, const MongoTableOptions *options)
 {
@@ -102,13 +102,13 @@ append_hint(bson_t *command, const MongoTableOptions *options)
 		BSON_APPEND_UTF8(command, "hint", mongo_to_utf8(hint));
 		return;
 	}
-	/* what DDL has checked of the option */
+	/* DDL has checked the option, but not the setting */
 	if (hint == mongo_hint)
 		DirectFunctionCall1(json_in, CStringGetDatum(hint));
 	mongo_append_datum(command, "hint", -1, CStringGetTextDatum(hint), false, JSONOID, -1);
 }
 
-/* finish_command: append to a command what the relation's options and its conditions ask for. */
+/* finish_command: append what every command may have: collation, hint, maxTimeMS, ... */
 static Const *
 finish_command(bson_t *command, const MongoRelation *relation,
 			   const MongoTranslation *translation, bool may_need_disk, bool hinted)
@@ -137,7 +137,7 @@ pipeline_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 	return finish_command(command, relation, &pipeline->translation, pipeline->may_need_disk, true);
 }
 
-/* count_command: what gives the same as the pipeline, whose last stage is $count. */
+/* count_command: {count: collection, query: filter}, for a pipeline that ends with $count. */
 static Const *
 count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
 {
@@ -155,7 +155,7 @@ count_command(const MongoRelation *relation, const MongoPipeline *pipeline)
  *-------------------------------------------------------------------------
  */
 
-/* has_list: "= ANY" or "<> ALL", whose values may turn out to be too many to send. */
+/* has_list: is there an "= ANY" or "<> ALL", whose values may be too many to send? */
 static bool
 has_list(Node *node, void *context)
 {
@@ -165,12 +165,11 @@ has_list(Node *node, void *context)
 }
 
 /*
- * fetched_columns: what the query above reads and what PostgreSQL tests.
+ * fetched_columns: the columns that the query above reads and that PostgreSQL tests.
  *
- * Where a type mismatch is an error, what MongoDB tested is read as well: find's
- * language also matches inside an array and "<>" lets other types through,
- * and such a document must be reported, not returned.  Otherwise only what may
- * have to be tested by PostgreSQL after all.
+ * If a type mismatch is an error, columns that MongoDB tested are read as well.  Query
+ * predicates also match inside an array, and "<>" matches other types; such a document must
+ * be reported, not returned.  Otherwise only those that a widened command leaves to PostgreSQL.
  */
 static List *
 fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *clauses)
@@ -194,7 +193,7 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 			pull_varattnos(lfirst(cell), baserel->relid, &tested);
 	}
 
-	/* mongo_match() names the row, and reads no column */
+	/* the argument of mongo_match() is the row, but it reads no column */
 	tested = bms_del_member(tested, 0 - FirstLowInvalidHeapAttributeNumber);
 	used = bms_add_members(used, tested);
 
@@ -221,9 +220,9 @@ fetched_columns(PlannerInfo *root, RelOptInfo *baserel, const MongoScanClauses *
 /*
  * projection_pays: is it worth MongoDB's time to pick the fields?
  *
- * Picking them from a document takes MongoDB as long as sending some hundred
- * bytes more, so where ANALYZE has seen that documents hold little else, they
- * are better sent as they are.  Not knowing, we ask for the fields.
+ * Picking them from a document takes MongoDB as long as sending some hundred bytes more.  If
+ * documents contain little else, as ANALYZE has found, whole documents are faster.  Without
+ * ANALYZE, the command has a projection.
  */
 static bool
 projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
@@ -242,7 +241,7 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 		const MongoScanColumn *column = lfirst(cell);
 		int32		width;
 
-		/* how large a part is nobody has counted */
+		/* the size of a part is not known */
 		if (bms_is_member(column->index + 1, narrowed))
 			continue;
 		width = get_attavgwidth(relation->relid, column->index + 1);
@@ -253,7 +252,7 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 	return document_width - fields_width > MONGO_COST_PROJECTION_BYTES;
 }
 
-/* projection_of: what documents are to bring for these columns; empty: all of them. */
+/* projection_of: the projection for these columns; empty: whole documents. */
 static bson_t *
 projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 {
@@ -269,7 +268,7 @@ projection_of(PlannerInfo *root, RelOptInfo *baserel, List *columns)
 	return projection;
 }
 
-/* find_command: of a table whose rows are documents. */
+/* find_command: {find: collection, ...}, for a table whose rows are documents. */
 static Const *
 find_command(const MongoRelation *relation, const MongoTranslation *translation,
 			 List *conditions, const bson_t *projection, const bson_t *sort)
@@ -289,8 +288,8 @@ find_command(const MongoRelation *relation, const MongoTranslation *translation,
 }
 
 /*
- * derived_command: of a derived table the stages that make its rows, and behind them
- * what a find would have, with more parameters.
+ * derived_command: {aggregate: ...} for a pipeline table: the stages that make its rows, then
+ * the parts of a find as stages.  Adds parameters to 'translation'.
  */
 static Const *
 derived_command(const MongoRelation *relation, MongoTranslation *translation,
@@ -313,8 +312,8 @@ derived_command(const MongoRelation *relation, MongoTranslation *translation,
 }
 
 /*
- * scan_commands: one, or several to be run in turn where the order wanted is
- * MongoDB's in parts only.
+ * scan_commands: a scan's command; or several, to be run one after another, for a split sort
+ * (MongoSortPart).
  */
 static List *
 scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
@@ -345,8 +344,8 @@ scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 }
 
 /*
- * enough_rows: how many sorted rows a constant LIMIT above wants at most, when
- * nothing between it and this scan can drop one; -1 when all may be wanted.
+ * enough_rows: the number of sorted rows that a constant LIMIT needs, if nothing between it
+ * and this scan can drop a row; -1 if all may be needed.
  *
  * limit_tuples may be an estimate, from what a stable function gives now.
  */
@@ -366,7 +365,7 @@ enough_rows(PlannerInfo *root, RelOptInfo *baserel, const MongoRelation *relatio
 	return (int) root->limit_tuples;
 }
 
-/* hiding_columns: what the conditions read that hide rows. */
+/* hiding_columns: the columns that row-hiding conditions read. */
 static List *
 hiding_columns(RelOptInfo *baserel, const MongoScanClauses *clauses)
 {
@@ -393,7 +392,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 	MongoScanClauses clauses;
 	ListCell   *cell;
 
-	/* those of a batched join, which tests them again */
+	/* a batched join's keys, which it tests again */
 	scan_clauses = list_copy(scan_clauses);
 	foreach(cell, keys)
 		scan_clauses = lappend(scan_clauses, make_simple_restrictinfo(root, lfirst(cell)));
@@ -401,24 +400,21 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 	translation->need_exact = limited;
 	if (hashed_keys != NIL)
 	{
-		/* the rows are of use to other values as well */
+		/*
+		 * the rows are for all values, so conditions on one value are not
+		 * sent
+		 */
 		translation->beside = mongo_hashed_conditions(baserel, scan_clauses, hashed_keys);
 		mongo_classify_clauses(translation, baserel, translation->beside, &clauses);
 
-		/*
-		 * all is tested when they are looked at, so all columns that this
-		 * reads come
-		 */
+		/* each lookup tests all clauses, so all of their columns are fetched */
 		clauses.local = extract_actual_clauses(scan_clauses, false);
 	}
 	else
 		mongo_classify_clauses(translation, baserel, scan_clauses, &clauses);
 	plan->columns = fetched_columns(root, baserel, &clauses);
 
-	/*
-	 * what a batched join tests itself, the last clauses, as far as they are
-	 * there
-	 */
+	/* drop the keys, which come last: the batched join tests them */
 	while (clauses.local != NIL && list_member_ptr(keys, llast(clauses.local)))
 	{
 		clauses.local = list_truncate(clauses.local, list_length(clauses.local) - 1);
@@ -437,10 +433,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 	plan->hiding_columns = hiding_columns(baserel, &clauses);
 	scan->scan.plan.qual = clauses.local;
 
-	/*
-	 * where the score is asked for, no row is locked, so nothing is tested
-	 * again
-	 */
+	/* a query with a score locks no row, so it needs no recheck */
 	if (relation->score == NULL)
 		scan->fdw_recheck_quals = clauses.exact;
 	else
@@ -449,7 +442,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 
 /* ---------- From a path whose command is a pipeline to a ForeignScan ------- */
 
-/* tested_vars: what decides which rows there are, and is in them. */
+/* tested_vars: the Vars of all conditions that MongoDB tests in this relation. */
 static List *
 tested_vars(const RelOptInfo *rel)
 {
@@ -474,7 +467,7 @@ tested_vars(const RelOptInfo *rel)
 	return vars;
 }
 
-/* has_documents_of: are those of this table kept, not only whether there are any? */
+/* has_documents_of: do the joined documents contain this table's, or only test for them? */
 static bool
 has_documents_of(const MongoRelation *relation, Index varno)
 {
@@ -490,9 +483,9 @@ has_documents_of(const MongoRelation *relation, Index varno)
 }
 
 /*
- * scan_vars: what rows that are not grouped are made of: what is read above them, and what
- * MongoDB has tested, so that a document that should not have passed is an error.  Of json
- * there is none.
+ * scan_vars: the target list of rows that are not grouped: what is read above, and what
+ * MongoDB has tested, so that a document that does not fit raises an error.  Columns of json
+ * read any value and are not needed for that.
  */
 static List *
 scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
@@ -515,7 +508,7 @@ scan_vars(RelOptInfo *rel, MongoColumns *columns, List *expressions)
 	return tlist;
 }
 
-/* field_columns: where each of the Vars is found. */
+/* field_columns: the columns for these Vars, with their paths. */
 static List *
 field_columns(MongoColumns *columns, List *scan_tlist)
 {
@@ -544,7 +537,7 @@ field_columns(MongoColumns *columns, List *scan_tlist)
 	return result;
 }
 
-/* paths_wanted: of the columns, and the _ids of their documents, to name in errors. */
+/* paths_wanted: the paths of the columns, and of their documents' _ids, for errors. */
 static List *
 paths_wanted(List *columns)
 {
@@ -563,8 +556,8 @@ paths_wanted(List *columns)
 }
 
 /*
- * name_column: for messages, after the field that a key or an aggregate is of, if
- * it is of one.
+ * name_column: name a key or an aggregate in messages by the field that it is computed from,
+ * if that is one.
  */
 static void
 name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *column)
@@ -582,8 +575,8 @@ name_column(PlannerInfo *root, const MongoOutput *output, MongoScanColumn *colum
 }
 
 /*
- * add_outputs: those of a group, as columns and as the scan's target list.  The counts of
- * averages come behind all outputs.
+ * add_outputs: add a group's outputs as columns and as the scan's target list.  The counts of
+ * averages come after all outputs.
  */
 static void
 add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *scan)
@@ -612,8 +605,8 @@ add_outputs(PlannerInfo *root, List *outputs, MongoScanPlan *plan, ForeignScan *
 }
 
 /*
- * plan_pipeline: likewise of a join, or of what is done above a join or a table in the same
- * command, in which case 'upper' is not NULL.
+ * plan_pipeline: fill in the plan and the node of a join; or, with 'upper', of what the same
+ * command does above a join or a table.
  */
 static void
 plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *upper,
@@ -647,7 +640,7 @@ plan_pipeline(PlannerInfo *root, RelOptInfo *input, const MongoUpperRelation *up
 	*translation = pipeline.translation;
 }
 
-/* add_bound: LIMIT or OFFSET, if there is one; its number in fdw_exprs, or -1. */
+/* add_bound: add LIMIT or OFFSET to fdw_exprs; its number there, or -1 if there is none. */
 static int
 add_bound(ForeignScan *scan, Node *bound)
 {
@@ -707,7 +700,7 @@ typedef struct Reading
 	bool		whole_row;
 } Reading;
 
-/* column_below: that the accessors begin with. */
+/* column_below: the column that a chain of accessors begins with. */
 static const Var *
 column_below(Node *node)
 {
@@ -751,8 +744,8 @@ note_reading(Node *node, void *context)
 }
 
 /*
- * is_all_there: is whatever reads the table's columns in the target list or among the
- * conditions?  Not where others may ask for them: a join, or who locks or changes rows.
+ * is_all_there: do only the target list and the conditions read the table's columns?  Not in
+ * a join, nor if rows are locked or changed.
  *
  * Under type_mismatch 'null' a String that no text can hold makes all of a json NULL.
  */
@@ -769,12 +762,12 @@ is_all_there(PlannerInfo *root, RelOptInfo *baserel)
 
 /*
  * read_paths
- *		The paths, char *, of what is read of these columns (MongoScanColumn); NIL if only
- *		the whole document will do.
+ *		The paths, char *, to be read for these columns (MongoScanColumn); NIL if the whole
+ *		document is needed.
  *
- * Where a query asks for nothing of a json column but what stands under certain keys, as
- * by j ->> 'a', these are enough: without what stands beside them, the accessors give
- * the same.  *narrowed has the numbers of such columns.
+ * If a query reads only certain keys of a json column, as by j ->> 'a', their paths are
+ * enough: accessors return the same without the other keys.  *narrowed is set to the
+ * attribute numbers of such columns.
  */
 static List *
 read_paths(PlannerInfo *root, RelOptInfo *baserel, List *columns, Bitmapset **narrowed)

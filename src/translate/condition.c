@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * condition.c
- *		Conditions of SQL as find's filters.
+ *		SQL conditions as query filters.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,12 +37,11 @@ static bool mongo_translate_match(const MongoTranslation *translation, const Fun
 								  bool wanted, bson_t *match);
 
 /*-------------------------------------------------------------------------
- * SQL conditions as match documents of MongoDB's find language.
+ * SQL conditions as query filters.
  *
- * SQL has three truth values, a match document has two.  So NOT is never
- * translated as such: what is asked for is where an expression is TRUE, or
- * where it is FALSE, and NOT just turns one question into the other.  Every
- * document that is matched answers the question; NULL answers neither.
+ * SQL has three truth values, a query filter has two outcomes.  So NOT is never translated as
+ * such.  Each function translates where an expression is TRUE ('wanted') or where it is FALSE,
+ * and NOT swaps the two.  A filter matches no document for which the expression is NULL.
  *-------------------------------------------------------------------------
  */
 
@@ -57,7 +56,7 @@ static const MongoCondition not_shippable = {.grade = MONGO_NOT_SHIPPABLE};
  */
 #define MAX_DEPTH	64
 
-/* append_placeholder makes the value a parameter of the command. */
+/* append_placeholder: append a parameter of the command, which stands for the predicate. */
 static void
 append_placeholder(MongoTranslation *translation, const MongoPredicate *predicate,
 				   Node *value, bson_t *match)
@@ -69,7 +68,7 @@ append_placeholder(MongoTranslation *translation, const MongoPredicate *predicat
 									  mongo_predicate_to_list(predicate));
 }
 
-/* sought_by: what an index on the field would be asked for. */
+/* sought_by: how the predicate would use an index on the field. */
 static MongoSeek
 sought_by(const MongoPredicate *predicate)
 {
@@ -86,7 +85,7 @@ sought_by(const MongoPredicate *predicate)
 	return predicate->form == MONGO_PREDICATE_SCALAR ? MONGO_SEEK_VALUE : MONGO_SEEK_VALUES;
 }
 
-/* note_seek: can an index find what the predicate asks for, one of which fields? */
+/* note_seek: set the field by which an index can find the predicate's documents. */
 static void
 note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 {
@@ -100,7 +99,7 @@ note_seek(const MongoPredicate *predicate, MongoCondition *condition)
 	condition->indexed = (field->index_uses & mongo_seek_use(seek)) != 0;
 }
 
-/* translate_predicate: everything is known but whether it can be shipped. */
+/* translate_predicate: write a predicate on 'value', a constant or a parameter, if shippable. */
 static MongoCondition
 translate_predicate(MongoTranslation *translation, const MongoPredicate *predicate,
 					Node *value, bson_t *match)
@@ -146,7 +145,7 @@ make_predicate(const MongoField *field, MongoPredicateForm form, int strategy, O
 	};
 }
 
-/* @>, ? and their like on a json field; superset only, so never where FALSE is wanted */
+/* @>, ? and the like on a json field: a superset, so only where TRUE is wanted */
 static MongoCondition
 translate_json_test(MongoTranslation *translation, const MongoField *field, Oid operator,
 					Node *value, bool wanted, bson_t *match)
@@ -174,7 +173,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	return result;
 }
 
-/* LIKE and its like */
+/* LIKE, ~ and starts_with() */
 static MongoCondition
 condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 					 Oid function, Node *pattern, Oid collation, bool wanted,
@@ -188,7 +187,7 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 	result.grade = mongo_translate_pattern(field, function, pattern, collation,
 										   wanted, match);
 
-	/* a type mismatch can hold what the pattern matches, in an array */
+	/* an array, which is a type mismatch, may contain a matching String */
 	if (result.grade == MONGO_EXACT &&
 		translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
 		result.grade = MONGO_SUPERSET;
@@ -214,7 +213,7 @@ translate_array_test(MongoTranslation *translation, Node *column, Oid operator, 
 	return translate_predicate(translation, &predicate, value, match);
 }
 
-/* compared_field: what is compared with the value, by itself or by what clocks show. */
+/* compared_field: the field that is compared with the value, as it is or as local time. */
 static bool
 compared_field(MongoTranslation *translation, Node *node, Node *value, MongoField *field)
 {
@@ -225,15 +224,14 @@ compared_field(MongoTranslation *translation, Node *node, Node *value, MongoFiel
 /*
  * Two conditions that are bounds of one range.
  *
- * The text of what is inside json, and what it is cast to, may be that of several BSON
- * types.  Where each of two bounds is an $or of these, MongoDB takes but one of them for
- * an index.  So each says both.
+ * A field inside json, as text or cast, may be of several BSON types.  If each of two bounds
+ * is an $or of these types, MongoDB uses only one bound for an index.  So each contains both.
  *
- * NaN is above all numbers in PostgreSQL, so "x > 5" has to ask MongoDB for it by an $or.
- * Beside "x < 9" two plain bounds are tested faster, and are one range of an index.
+ * NaN is above all numbers in PostgreSQL, so "x > 5" needs an $or that includes it.  Together
+ * with "x < 9" two plain bounds suffice: they are faster, and one range of an index.
  */
 
-/* takes_two: is it translated in the form MONGO_PREDICATE_BETWEEN, too? */
+/* takes_two: can the predicate have the form MONGO_PREDICATE_BETWEEN? */
 static bool
 takes_two(const MongoPredicate *predicate)
 {
@@ -247,7 +245,7 @@ takes_two(const MongoPredicate *predicate)
 	return class == MONGO_KIND_TIMESTAMP || class == MONGO_KIND_TIMESTAMPTZ;
 }
 
-/* other_bound: what the operand is compared with by this condition, if it bounds the other side. */
+/* other_bound: the value of a condition that bounds the operand on the other side, or NULL. */
 static Node *
 other_bound(const MongoTranslation *translation, const OpExpr *condition, const Node *operand,
 			const MongoPredicate *predicate, int *strategy)
@@ -289,7 +287,7 @@ excludes_nan(int strategy, const Node *value)
 		!numeric_is_nan(DatumGetNumeric(constant->constvalue));
 }
 
-/* make_pair: an array of both. */
+/* make_pair: an array of both values. */
 static Node *
 make_pair(Node *value, Node *other)
 {
@@ -305,10 +303,10 @@ make_pair(Node *value, Node *other)
 
 /*
  * join_bounds
- *		Note what a bound on the other side of 'operand', by a condition beside this
- *		predicate, means for it.
+ *		Adapt the predicate to a bound on the other side of 'operand', if another condition
+ *		is one.
  *
- * Gives 'value', or for the form MONGO_PREDICATE_BETWEEN an array of it and the other bound.
+ * Returns 'value', or for the form MONGO_PREDICATE_BETWEEN an array of it and the other bound.
  */
 static Node *
 join_bounds(const MongoTranslation *translation, const Node *operand, Node *value,
@@ -434,7 +432,7 @@ translate_array_operator(MongoTranslation *translation, ScalarArrayOpExpr *node,
 	return translate_predicate(translation, &predicate, array, match);
 }
 
-/* A boolean column, or what is inside json as a boolean, as a condition of its own. */
+/* A boolean column, or a field of json cast to boolean, as a condition of its own */
 static MongoCondition
 translate_boolean_column(MongoTranslation *translation, Node *node, bool wanted,
 						 bson_t *match)
@@ -482,7 +480,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 		field.element != 0 || !mongo_path_is_addressable(field.path) || mongo_path_has_index(field.path))
 		return not_shippable;
 
-	/* find's null looks into arrays, which some types have for values */
+	/* {$eq: null} looks into arrays, which some types read */
 	type = mongo_type_lookup(field.type);
 	if (field.type != field.operator_type || type == NULL ||
 		(type->accepts & MONGO_BSON_BIT(BSON_TYPE_ARRAY)) != 0)
@@ -500,7 +498,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 
 	result.strict = !is_null;
 
-	/* missing, null and undefined alike: find's {field: null} */
+	/* {$eq: null} matches missing, null and undefined */
 	bson_append_condition(match, field.path, is_null ? "$eq" : "$ne", bson_null());
 	return result;
 }
@@ -514,15 +512,15 @@ translate_constant(Const *node, bool wanted, bson_t *match)
 	if (!node->constisnull && DatumGetBool(node->constvalue) == wanted)
 		return result;
 
-	/* no document is not any document */
+	/* $nor of a filter that matches every document */
 	bson_append_template(match, "{$nor: [{}]}");
 	result.indexed = true;
 	return result;
 }
 
 /*
- * merge_seeks: what an index is asked for by the branches so far and one more, by
- * AND or OR, if they are all on one field.
+ * merge_seeks: combine the index use of the branches so far with that of one more, if all are
+ * on one field.
  */
 static void
 merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bool is_first)
@@ -544,7 +542,7 @@ merge_seeks(MongoCondition *all, const MongoCondition *one, bool conjunction, bo
 }
 
 /*
- * translate_branches: AND or OR, which of them may depend on a NOT above.
+ * translate_branches: AND (a conjunction) or OR, after a NOT above has been applied.
  *
  * A conjunct that cannot be shipped may be left out, for a superset.
  */
@@ -596,7 +594,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 	return result;
 }
 
-/* translate_boolean: where AND, OR or NOT is TRUE or FALSE, as is wanted. */
+/* translate_boolean: AND, OR or NOT */
 static MongoCondition
 translate_boolean(MongoTranslation *translation, BoolExpr *node, bool wanted,
 				  bson_t *match)
@@ -675,8 +673,8 @@ condition_by_tag(MongoTranslation *translation, Node *node, bool wanted, bson_t 
 }
 
 /*
- * translate_with_expression: in find's language where that is exact.  Else $expr is
- * added: alone, or beside a condition of find's that an index can serve.
+ * translate_with_expression: use query predicates alone if they are exact.  Otherwise add
+ * $expr: alone, or together with predicates that an index can serve.
  */
 static MongoCondition
 translate_with_expression(MongoTranslation *translation, Node *node, bool wanted,
@@ -705,16 +703,16 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 	if (expression == NULL)
 		return result;
 
-	/* keys of what was found may be paths, never $expr, and never twice one */
+	/* 'found' has paths as keys, and never $expr */
 	mongo_append_expression(match, "$expr", expression);
 	result.grade = MONGO_EXACT;
 	return result;
 }
 
 /*
- * condition_of_node: where is 'node' TRUE (wanted) or FALSE (not wanted)?
+ * condition_of_node: write a filter of where 'node' is TRUE (wanted) or FALSE (not wanted).
  *
- * What is too deep or too large for MongoDB is tested by PostgreSQL.
+ * Not shippable if too deep or too large for MongoDB.
  */
 static MongoCondition
 condition_of_node(MongoTranslation *translation, Node *node, bool wanted, bson_t *match)
@@ -746,8 +744,8 @@ mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *m
 }
 
 /*-------------------------------------------------------------------------
- * mongo_match(): a user's own match document as a condition; mongo_score():
- * what MongoDB has found it to be worth.
+ * mongo_match(): a user's own query filter as a condition; mongo_score(): the text score of
+ * a document that it matches.
  *-------------------------------------------------------------------------
  */
 
@@ -756,7 +754,7 @@ PG_FUNCTION_INFO_V1(mongo_score);
 
 /*
  * mongo_match(row record, match json) -> boolean
- *		What MongoDB has not been asked for: PostgreSQL cannot tell.
+ *		Called only if the condition has not been sent to MongoDB: raises an error.
  */
 Datum
 mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -770,7 +768,7 @@ mongo_match(PG_FUNCTION_ARGS pg_attribute_unused())
 
 /*
  * mongo_score(row record) -> double precision
- *		What MongoDB has not been asked for.
+ *		Called only if the score has not been requested from MongoDB: raises an error.
  */
 Datum
 mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -782,7 +780,7 @@ mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
 			 errhint("Compute it in a sub-select that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
 }
 
-/* is_function: the one of this name of this extension? */
+/* is_function: is it this extension's function of that name? */
 static bool
 is_function(Oid function, const char *expected)
 {
@@ -792,7 +790,7 @@ is_function(Oid function, const char *expected)
 		getExtensionOfObject(ProcedureRelationId, function) == get_extension_oid("mongo_fdw", true);
 }
 
-/* is_row: the whole row of the only table, whose documents are as it has them? */
+/* is_row: is it the whole row of the only table, below no join or array? */
 static bool
 is_row(const MongoColumns *columns, Node *node)
 {
@@ -805,8 +803,8 @@ is_row(const MongoColumns *columns, Node *node)
 }
 
 /*
- * check_usage: as mongo_aggregate(), since the document may ask for fields that are no
- * columns.
+ * check_usage: require USAGE on the server, as mongo_aggregate() does, since the filter may
+ * test fields that are not columns.
  */
 static void
 check_usage(Oid relid)
@@ -849,8 +847,7 @@ mongo_is_score(const Node *node, Index varno)
  *		If this is mongo_match(table, constant) over the only table of the translation,
  *		write to 'match' where it is true (wanted) or false.
  *
- * What the document says is for MongoDB to judge.  Raises 22023 for what is no
- * document, and 42501 without USAGE on the server, and for JavaScript as
+ * MongoDB checks the filter's contents.  Raises 22023 if it is not a document, and 42501 without USAGE on the server, and for JavaScript as
  * mongo_append_pipeline() does.
  */
 static bool
