@@ -29,11 +29,11 @@
 #define MONGO_DOCUMENT_COLUMN	"__doc"
 
 /*
- * The columns of one foreign table in one query; looked up as they are met.
+ * The columns of one foreign table in one query, looked up when first used.
  *
- * What is looked up is kept in 'context', as the current one may be that of one join
- * order; copies (mongo_columns_under) share it.  Where a pipeline has joined several
- * tables, theirs are a list, each table's document under a prefix of its own.
+ * Names and options are kept in 'context', as the current context may be that of one join
+ * order; copies (mongo_columns_under) share them.  If a pipeline joins several tables, their
+ * MongoColumns form a list, and each table's document has a prefix of its own.
  */
 typedef struct MongoColumns
 {
@@ -42,15 +42,15 @@ typedef struct MongoColumns
 	int			natts;
 	MongoTypeMismatch type_mismatch;
 	MemoryContext context;		/* of the next two and what they point to */
-	const char **names;			/* by attribute number - 1; NULL: not met yet */
+	const char **names;			/* by attribute number - 1; NULL: not used yet */
 	const MongoColumnOptions **options;
 	const MongoStatistics *statistics;	/* set by planning, or NULL */
-	const MongoTableOptions *derivation;	/* of a derived table; set by
-											 * planning */
+	const MongoTableOptions *derivation;	/* of a pipeline table; set by
+											 * planning; else NULL */
 	const char *prefix;			/* NULL: the document itself */
-	const char *array;			/* set: what is asked is asked of an element
-								 * of this array, */
-	bool		whole;			/* ... of itself, or else of its fields */
+	const char *array;			/* not NULL: the columns are those of an
+								 * element of this array: */
+	bool		whole;			/* ... the element itself, or else its fields */
 	struct MongoColumns *next;	/* another table of the join, or NULL */
 } MongoColumns;
 
@@ -79,12 +79,13 @@ typedef struct MongoField
 	MongoColumns *columns;		/* of its table; NULL in a plan */
 	const char *path;			/* in the document, with the table's prefix */
 
-	/* where it is what clocks show, see translate_internal.h */
-	const char *zone;			/* of the clocks: a name, "" for the
+	/* for local time of the field, see translate_internal.h */
+	const char *zone;			/* of the local time: a name, "" for the
 								 * session's; NULL: the field itself */
 	const char *result_zone;	/* in which that time is an instant again, or
 								 * NULL */
-	int			clock_unit;		/* what of the time: an enum of local_time.c */
+	int			clock_unit;		/* the part of the time: an enum of
+								 * local_time.c */
 
 	Oid			type;			/* of its row in comparison.c, or a domain
 								 * over it */
@@ -195,7 +196,7 @@ extern bool mongo_asks_for_order(int strategy);
 extern const char *const mongo_find_operators[];
 
 /*
- * "column OP value" in find's language, which indexes can serve.
+ * "column OP value" as query predicates, which indexes can serve.
  *
  * The same code renders it for a constant while planning and for a parameter while
  * executing.  What makes it exact are the reading rules of docs/types.md, the type
@@ -231,7 +232,7 @@ typedef enum MongoPredicateForm
 								 * another condition tests */
 } MongoPredicateForm;
 
-/* Bytes of a match document that MongoDB takes; rendering goes not far beyond. */
+/* The most bytes of a query filter that MongoDB takes; rendering stops soon after. */
 #define MONGO_LARGEST_MATCH	(16 * 1024 * 1024)
 
 typedef struct MongoPredicate
@@ -247,7 +248,7 @@ typedef struct MongoPredicate
 	bool		without_nan;	/* another condition keeps NaN out already */
 } MongoPredicate;
 
-/* mongo_predicate_grade: what rendering it gives, whatever its value will be. */
+/* mongo_predicate_grade: the exactness of its rendering, for any value. */
 extern MongoGrade mongo_predicate_grade(const MongoPredicate *predicate);
 
 /* mongo_predicate_compares_text: must the command ask for the simple collation? */
@@ -327,7 +328,7 @@ extern void mongo_bind_variables(const MongoVariable *variables, int nvariables,
 extern void mongo_describe_variables(const char *const *names, int nvariables,
 									 bson_t *command);
 
-/* ---- How values of each kind of types compare in MongoDB's find language ---- */
+/* ------ How values of each type class compare in query predicates -------- */
 
 /* From the least to the most. */
 typedef enum MongoSortability
@@ -524,8 +525,8 @@ extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
 												Expr *clause, bson_t *match);
 
 /*
- * Derived tables, whose rows are what stages make of the documents: those of the option
- * pipeline, and then, for each path of the option unwind, those that make a row of each
+ * Pipeline tables ("derived" in names), whose rows stages make of the documents: those of the
+ * option pipeline, and then, for each path of the option unwind, those that make a row of each
  * element.
  */
 

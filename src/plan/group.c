@@ -26,16 +26,16 @@
 #include "utils/pg_locale.h"
 #include "utils/syscache.h"
 
-/* ---- Aggregate functions: what $group accumulates, what becomes of that ---- */
+/* ----- Aggregate functions: their accumulators, and results from these ------ */
 
 #define MONGO_MAX_ACCUMULATORS	3
 #define MONGO_MAX_FUNCTIONS		8
 
-/* In which form the argument is accumulated. */
+/* The form in which the argument is accumulated. */
 typedef enum MongoArgumentForm
 {
 	MONGO_ARGUMENT_NONE,		/* count(*) has none */
-	MONGO_ARGUMENT_RAW,			/* as the document has it */
+	MONGO_ARGUMENT_RAW,			/* as stored */
 	MONGO_ARGUMENT_DECIMAL,		/* as a Decimal128 */
 	MONGO_ARGUMENT_ORDERED		/* so that MongoDB's order is PostgreSQL's */
 } MongoArgumentForm;
@@ -92,10 +92,9 @@ static const MongoAggregateRow *mongo_aggregate_row(Oid function);
 /*-------------------------------------------------------------------------
  * Do the values that a $group has accumulated fit their column?
  *
- * MongoDB's accumulators pass over what they do not take: $sum adds nothing
- * for a String.  In BSON's order every other type stands above or below those
- * that a column reads, so that the greatest and the least value of a group tell
- * of a value that does not belong there, and each is a plain accumulator.
+ * MongoDB's accumulators skip values of other types: $sum ignores a String.  In BSON's order
+ * every other type sorts above or below those that a column reads.  So the greatest and the
+ * least value of a group, which are plain accumulators, reveal a value that does not fit.
  *
  * https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/
  *-------------------------------------------------------------------------

@@ -33,9 +33,9 @@ typedef struct IndexBounds
 	bool		unique;			/* they leave at most one document */
 } IndexBounds;
 
-/* learned_of: the rows of a derived table are in no index. */
+/* known_indexes: what ANALYZE found; NULL for a pipeline table, whose rows are in no index. */
 static const MongoStatistics *
-learned_of(const MongoRelation *relation)
+known_indexes(const MongoRelation *relation)
 {
 	return relation->columns->derivation == NULL ? relation->columns->statistics : NULL;
 }
@@ -110,7 +110,7 @@ bounds_of_index(const MongoIndex *index, List *sought)
 	return bounds;
 }
 
-/* rows_within: of all documents, those that satisfy the conditions. */
+/* rows_within: estimate the number of documents that satisfy the conditions. */
 static double
 rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 {
@@ -119,7 +119,7 @@ rows_within(PlannerInfo *root, RelOptInfo *baserel, List *rinfos)
 												JOIN_INNER, NULL));
 }
 
-/* consider_bounds: the fewer documents of 'best' and of these bounds. */
+/* consider_bounds: the minimum of 'best' and the number of documents within the bounds. */
 static double
 consider_bounds(PlannerInfo *root, RelOptInfo *baserel, IndexBounds bounds, double best)
 {
@@ -144,7 +144,7 @@ double
 mongo_examined_rows(PlannerInfo *root, RelOptInfo *baserel, List *sought)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	const MongoStatistics *statistics = learned_of(relation);
+	const MongoStatistics *statistics = known_indexes(relation);
 	double		best = baserel->tuples;
 	ListCell   *cell;
 
@@ -198,7 +198,7 @@ mongo_index_finds(PlannerInfo *root, RelOptInfo *baserel, List *conditions,
 				  double *share, bool *unique)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	const MongoStatistics *statistics = learned_of(relation);
+	const MongoStatistics *statistics = known_indexes(relation);
 	const MongoCondition *first = linitial(conditions);
 	List	   *sought = list_copy(relation->sought);
 	bool		alone = list_length(conditions) == 1;
@@ -283,7 +283,7 @@ mongo_order_is_indexed(PlannerInfo *root, RelOptInfo *baserel, const MongoOrder 
 					   double *examined_rows)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	const MongoStatistics *statistics = learned_of(relation);
+	const MongoStatistics *statistics = known_indexes(relation);
 	MongoIndexKey key = {order->keys[0].path, MONGO_KEY_ASCENDING};
 	MongoIndex	said = {.keys = &key, .nkeys = 1, .uses = MONGO_INDEX_ANY_USE};
 	bool		found = false;
@@ -315,7 +315,7 @@ bool
 mongo_index_walks(const RelOptInfo *baserel, const char *path)
 {
 	const MongoRelation *relation = baserel->fdw_private;
-	const MongoStatistics *statistics = learned_of(relation);
+	const MongoStatistics *statistics = known_indexes(relation);
 	const MongoOrderKey key = {.path = path, .ascending = true};
 	int			nconditions = 0;
 	ListCell   *cell;

@@ -184,7 +184,7 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 	return true;
 }
 
-/* refuse_derived: earlier than PostgreSQL would, to say why. */
+/* refuse_derived: raise an error for a pipeline table, with a DETAIL PostgreSQL's would lack. */
 static void
 refuse_derived(Oid relid, CmdType operation)
 {
@@ -287,11 +287,11 @@ scan_below(ModifyTable *plan, Index rtindex, int subplan_index)
 
 /*
  * has_multiexpr
- *		Is there a column of a sub-select in it that is assigned to several, as in
+ *		Does it contain a column of a subquery that is assigned to several columns, as in
  *		SET (a, b) = (SELECT ...)?
  *
- * The sub-select stands elsewhere in the target list, may ask for columns of the
- * row, and must run before each of its columns has a value.
+ * The subquery is elsewhere in the target list, may read columns of the row, and must run
+ * before any of its columns has a value.
  */
 static bool
 has_multiexpr(Node *node, void *context)
@@ -539,10 +539,11 @@ count_foreign(Node *node, int *count)
 
 /*
  * is_beside_others
- *		Beside a data-modifying CTE, other parts of the statement see what was there before
- *		it, and change no row that it changes.
+ *		Does another part of the statement read or write foreign tables, beside a
+ *		data-modifying CTE?
  *
- * One command is for all to see when it is sent; rows wait for the end of the statement.
+ * All parts must see the data from before the statement.  A single command would be visible
+ * to the other parts once it is sent; changes row by row wait for the statement's end.
  */
 static bool
 is_beside_others(PlannerInfo *root)

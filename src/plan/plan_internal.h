@@ -33,9 +33,9 @@ typedef struct MongoEstimate
 } MongoEstimate;
 
 /*
- * paths.c: a path of 'rel' that gives 'target', or what the relation does if that is NULL.
- * 'private' is fdw_private: NIL; an IntList if LIMIT and OFFSET are done; a List of Lists if
- * the rows are hashed (see rescan.c); or what a batched join has to ask for, Expr *.
+ * paths.c: a path of 'rel' with this target; NULL: the relation's own.  'private' is
+ * fdw_private: NIL; an IntList if LIMIT and OFFSET are pushed down; a List of Lists if the
+ * rows are hashed (see rescan.c); or the conditions on a batched join's keys, Expr *.
  */
 extern Path *mongo_foreign_path(PlannerInfo *root, RelOptInfo *rel, PathTarget *target,
 								MongoEstimate estimate, List *pathkeys, Relids required_outer,
@@ -53,16 +53,15 @@ extern void mongo_keep_out_of_workers(RelOptInfo *rel);
 /* A clause and its translation. */
 typedef struct MongoClause
 {
-	RestrictInfo *rinfo;		/* NULL: none, as of keys that may be asked
-								 * for */
+	RestrictInfo *rinfo;		/* NULL: none, as for keys of a batched join */
 	MongoCondition condition;
-	bson_t	   *match;			/* NULL where it is of no account */
+	bson_t	   *match;			/* its filter; NULL if not needed */
 } MongoClause;
 
 /*
- * fdw_private of a foreign table's RelOptInfo, and of a join's that MongoDB can make.  Of
- * a join, what is about one table is about the outermost one, on whose collection the
- * command is.
+ * fdw_private of a foreign table's RelOptInfo, and of that of a join that MongoDB can make.
+ * For a join, fields about one table are about the outermost one, on whose collection the
+ * command runs.
  */
 typedef struct MongoRelation
 {
@@ -71,30 +70,28 @@ typedef struct MongoRelation
 	Oid			userid;			/* whose user mapping counts */
 	const MongoTableOptions *options;
 	MongoColumns *columns;
-	List	   *known;			/* MongoClause *, of restrictions that were
-								 * translated for the estimate and need no
-								 * parameter, so that the plan has them as
-								 * they are */
+	List	   *known;			/* MongoClause *, of restrictions without
+								 * parameters, whose translation for the
+								 * estimate the plan uses again */
 	List	   *sought;			/* MongoClause *, of restrictions that an
-								 * index may be of use for */
-	List	   *restrictions;	/* RestrictInfo *, as baserestrictinfo was */
+								 * index may serve */
+	List	   *restrictions;	/* RestrictInfo *, a copy of baserestrictinfo */
 	bool		below_barrier;	/* the query is below a security barrier */
 	bool		has_barrier;	/* restrictions hide rows from the query or
 								 * from what is above it */
 	Index		query_level;	/* PlannerInfo.qual_security_level */
 	bool		all_exact;		/* PostgreSQL has no base restriction left to
 								 * test */
-	const struct MongoPipeline *pipeline;	/* what gives the rows, with
-											 * nothing left for PostgreSQL to
-											 * test */
-	bool		asked_for_pipeline; /* otherwise the former is not known yet */
+	const struct MongoPipeline *pipeline;	/* gives the rows exactly; NULL:
+											 * PostgreSQL has to test some */
+	bool		asked_for_pipeline; /* 'pipeline' has been set */
 	double		analyzed_rows;	/* documents that ANALYZE counted; 0: none yet */
-	double		remote_rows;	/* documents that come, before local checks */
-	double		examined_rows;	/* documents that MongoDB looks at */
+	double		remote_rows;	/* documents received, before local checks */
+	double		examined_rows;	/* documents that MongoDB examines */
 	const struct MongoJoin *join;	/* NULL: a table */
 	bool		names_match;	/* a restriction is mongo_match() */
 	Expr	   *score;			/* mongo_score() of it, or NULL */
-	const char *score_field;	/* where that stands in the documents */
+	const char *score_field;	/* its field in the documents */
 } MongoRelation;
 
 /* The clauses of a scan, by who tests them. */
@@ -106,21 +103,21 @@ typedef struct MongoScanClauses
 								 * hide rows */
 	List	   *exact;			/* tested by MongoDB alone */
 	List	   *sent;			/* MongoClause *, of what MongoDB tests */
-	bson_t	   *filter;			/* ... as one; empty when nothing */
+	bson_t	   *filter;			/* ... as one filter; empty: none */
 } MongoScanClauses;
 
 extern MongoClause *mongo_clause_create(RestrictInfo *rinfo, const MongoCondition *condition,
 										bson_t *match);
 
-/* Of MongoRelation.known; NULL: it is not there. */
+/* The clause's entry in MongoRelation.known, or NULL. */
 extern const MongoClause *mongo_known_clause(const RelOptInfo *baserel, const RestrictInfo *rinfo);
 
-/* The beginning of a translation over this table, as its options allow it. */
+/* An empty translation over this table, with what its options allow. */
 extern MongoTranslation mongo_translation_of(const MongoRelation *relation);
 
 /*
  * mongo_translate_condition() of a restriction of the table, or of a clause that a scan is
- * parameterized by.  Not shippable is also what MongoDB must not see so early.
+ * parameterized by.  A clause that MongoDB must not test early is not shippable, too.
  */
 extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 												  RelOptInfo *baserel,
@@ -134,7 +131,7 @@ extern MongoCondition mongo_translate_restriction(MongoTranslation *translation,
 extern void mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel,
 								   List *scan_clauses, MongoScanClauses *clauses);
 
-/* Of a foreign table the declaration is taken at its word, as PostgreSQL does. */
+/* Is the column declared NOT NULL?  A foreign table's declaration is trusted, as by PostgreSQL. */
 extern bool mongo_is_declared_not_null(Oid relid, AttrNumber attnum);
 
 /*
@@ -144,32 +141,31 @@ extern bool mongo_is_declared_not_null(Oid relid, AttrNumber attnum);
 extern void mongo_refuse_returned_system_columns(List *returning, Index target,
 												 Oid foreigntableid);
 
-/* Append to the empty 'filter' what asks for all of these match documents, bson_t *. */
+/* Append to the empty 'filter' the conjunction of these filters, bson_t *. */
 extern void mongo_append_conjuncts(bson_t *filter, const List *conjuncts);
 
 /*-------------------------------------------------------------------------
  * Row-level security and security barriers: what may be tested early?
  *
- * A condition of the query must not see rows that a policy, or the conditions of
- * a view that is a security barrier, keep from it, if it can tell of them: by
- * an error, or by anything else that is seen.  MongoDB tests the conditions of a
- * command in an order of its own, so all that goes along is tested early, as an
- * index's conditions are in PostgreSQL, whose rule holds: what goes along is leakproof, or of
- * no higher security level than any condition on the same table ("Security-level
- * constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
+ * A condition of the query must not see rows that a policy, or a security-barrier view, hides,
+ * if it can reveal them: by an error or in any other way.  MongoDB tests a command's conditions
+ * in an order of its own.  So every condition in a command is tested early, as an index's
+ * conditions are in PostgreSQL, and PostgreSQL's rule applies: a condition that is pushed down
+ * is leakproof, or of no higher security level than any condition on the same table
+ * ("Security-level constraints on qual clauses" in src/backend/optimizer/README).  And MongoDB
  * must not fail where PostgreSQL's leakproof functions do not.
  *
- * Nor may a document be told of that cannot be read, if a restriction would hide it
- * or cannot say.  What MongoDB tests goes with guards that do not match such documents; what
- * PostgreSQL tests: see exec_internal.h.
+ * Nor may an error reveal a document that does not fit its columns, if a restriction hides it
+ * or cannot be tested.  Conditions that MongoDB tests have type checks, which exclude such
+ * documents; for those that PostgreSQL tests, see "Deferred errors" in src/exec/scan.c.
  *-------------------------------------------------------------------------
  */
 
-/* May MongoDB test this restriction, which 'match' is the translation of, early? */
+/* May MongoDB test this restriction, whose translation is 'match', early? */
 extern bool mongo_is_securely_promotable(RelOptInfo *baserel, RestrictInfo *rinfo,
 										 const bson_t *match);
 
-/* Likewise the clauses of a join, which 'stages' test beside its tables' restrictions. */
+/* Likewise a join's clauses, which 'stages' test in addition to its tables' restrictions. */
 extern bool mongo_join_is_secure(PlannerInfo *root, RelOptInfo *joinrel,
 								 List *clauses, const bson_t *stages);
 
@@ -619,7 +615,7 @@ typedef enum MongoLookupForm
 	 */
 	MONGO_LOOKUP_PLAIN,
 
-	/* The same with $unwind right behind, which MongoDB makes one of both. */
+	/* The same with $unwind right after it; MongoDB merges both stages. */
 	MONGO_LOOKUP_UNWOUND,
 
 	/* With a pipeline that tests what decides whether a document is found. */
@@ -679,13 +675,13 @@ extern Selectivity mongo_join_key_selectivity(PlannerInfo *root, RelOptInfo *out
 extern void mongo_settle_lookups(MongoPipeline *pipeline);
 
 /*-------------------------------------------------------------------------
- * rescan.c: scans of a correlated sub-select that may go over to a hash table.
+ * rescan.c: scans of a correlated subquery that may switch to a hash table.
  *
- * "column = value of the outer row" is asked for with each outer row, and so is an
- * aggregate, an ORDER BY or a LIMIT over one table.  A plan does not know how many rows
- * these are; so the scan has a second plan below it, in which PostgreSQL does the same over a
- * hashed scan.  That reads the documents for all values once, when many have been asked
- * for, into a hash table, and finds the rows of a value there.
+ * Such a scan sends "column = value of the outer row" for each outer row, perhaps with an
+ * aggregate, an ORDER BY or a LIMIT.  The plan does not know the number of outer rows.  So the
+ * scan has a second plan below it, in which PostgreSQL does the same over a hashed scan.  After
+ * many values, that reads the documents for all values once, into a hash table, and finds the
+ * rows of a value there.
  *-------------------------------------------------------------------------
  */
 
@@ -703,22 +699,22 @@ extern bool mongo_split_equality(PlannerInfo *root, RelOptInfo *baserel,
 								 const RestrictInfo *rinfo, const Bitmapset *outer_relids,
 								 MongoEquality *equality);
 
-/* The RestrictInfos that the path of a hashed scan does without; NIL for any other path. */
+/* The RestrictInfos that the path of a hashed scan does not send; NIL for any other path. */
 extern List *mongo_hashed_keys(const Path *path);
 
 /*
- * Of RestrictInfos, those that such a path is to ask MongoDB for.  All are tested for each
- * row that is found in the hash table.
+ * The RestrictInfos that such a path sends to MongoDB.  All are tested for each row that is
+ * found in the hash table.
  */
 extern List *mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys);
 
-/* Have 'plan' tell how the rows are hashed, and 'scan' have the expressions for that. */
+/* Set how the rows are hashed in 'plan', and the expressions for that in 'scan'. */
 extern void mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 								  ForeignScan *scan, MongoScanPlan *plan);
 
 /*
- * A path that gives the outputs of 'upper', a group over a table; NULL where the table has
- * no hash table for the query.
+ * A path that gives the outputs of 'upper', a group over a table; NULL if the table cannot be
+ * hashed for the query.
  */
 extern Path *mongo_local_aggregate(PlannerInfo *root, RelOptInfo *grouped_rel,
 								   const MongoUpperRelation *upper,
@@ -736,8 +732,8 @@ extern Path *mongo_local_above(PlannerInfo *root, RelOptInfo *rel, Path *path, L
 							   bool limited);
 
 /*
- * Have 'plan' tell when its scan, of this path, goes over to 'local', and which of its
- * columns are those of 'scan'.
+ * Set in 'plan' when its scan, of this path, switches to 'local', and which of its columns are
+ * those of 'scan'.
  */
 extern void mongo_local_describe(const ForeignPath *path, const Plan *local,
 								 const ForeignScan *scan, MongoScanPlan *plan);

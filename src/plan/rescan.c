@@ -26,14 +26,14 @@
 #include "utils/lsyscache.h"
 
 /*-------------------------------------------------------------------------
- * Planning scans of a correlated sub-select that may go over to a hash table.
+ * Planning scans of a correlated subquery that may switch to a hash table.
  *-------------------------------------------------------------------------
  */
 
-/* What a row in a hash table takes beside its columns. */
+/* The size of a row in a hash table, in addition to its columns. */
 #define ROW_OVERHEAD	64
 
-/* has_outer_value: of a query around this one, which may have many rows? */
+/* has_outer_value: is there a value of a query around this one, which may have many rows? */
 static bool
 has_outer_value(Node *node, void *root)
 {
@@ -208,8 +208,7 @@ mongo_hashed_describe(PlannerInfo *root, RelOptInfo *baserel, const List *keys,
 }
 
 /*-------------------------------------------------------------------------
- * What PostgreSQL does in MongoDB's place in a correlated sub-select that has
- * been asked for many values.
+ * Second plans: PostgreSQL does in a correlated subquery what MongoDB did for single values.
  *-------------------------------------------------------------------------
  */
 

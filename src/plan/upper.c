@@ -128,7 +128,7 @@ begin_group(MongoUpperRelation *upper)
 	return group;
 }
 
-/* add_keys: those of the target that GROUP BY names. */
+/* add_keys: add the target's expressions in GROUP BY; false when one is not shippable. */
 static bool
 add_keys(MongoGroup *group, const Query *parse, PathTarget *target)
 {
@@ -194,9 +194,8 @@ walks_index(const MongoGroup *group, const MongoUpperRelation *upper)
  * may_count: may the command count do what the group does?  It has less to prepare: over a few
  * index keys it takes two thirds of the time.
  *
- * Not where MongoDB's $group has to do that.  Without a condition the command gives what the
- * collection's metadata says, which need not be exact, and so is used only under
- * count_from_metadata.
+ * Without a condition the command counts by the collection's metadata, which need not be
+ * exact, and so is used only under count_from_metadata.
  */
 static bool
 may_count(const MongoGroup *group, const MongoUpperRelation *upper)
@@ -232,7 +231,7 @@ append_count(const MongoGroup *group, MongoPipeline *pipeline)
 	pipeline->translation.columns = NULL;
 }
 
-/* add_stages: everything is translated; what does it cost, what comes of it? */
+/* add_stages: append the group's stages, all of which are translated, and set the estimate. */
 static void
 add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 {
@@ -274,8 +273,8 @@ add_stages(PlannerInfo *root, MongoGroup *group, MongoUpperRelation *upper)
 }
 
 /*
- * add_having: exact conditions as a $match, others are tested by PostgreSQL.  So are
- * those on the one row of aggregates without GROUP BY, which execution may have to make.
+ * add_having: append a $match for each exact condition; PostgreSQL tests the others.  It also
+ * tests all on aggregates without GROUP BY, whose one row execution may have to make.
  */
 static void
 add_having(PlannerInfo *root, MongoUpperRelation *upper, List *having)
@@ -304,7 +303,7 @@ add_having(PlannerInfo *root, MongoUpperRelation *upper, List *having)
 																NULL));
 }
 
-/* may_group: can a $group follow what there is? */
+/* may_group: can a $group follow the stages so far? */
 static bool
 may_group(const MongoUpperRelation *upper)
 {
