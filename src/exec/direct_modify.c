@@ -38,7 +38,7 @@ typedef struct MongoNewValue
 
 /* -------- What an UPDATE that is one command does to each document -------- */
 
-/* append_value: the value as the column's. */
+/* append_value: append the value as the column stores it. */
 static void
 append_value(bson_t *document, const char *key, const MongoNewValue *new)
 {
@@ -46,7 +46,7 @@ append_value(bson_t *document, const char *key, const MongoNewValue *new)
 							  new->bson_type);
 }
 
-/* column_value: the same to be put into a template. */
+/* column_value: the same as a value for a template. */
 static bson_value_t
 column_value(const MongoNewValue *new)
 {
@@ -56,7 +56,7 @@ column_value(const MongoNewValue *new)
 	return bson_first(document);
 }
 
-/* null_value: what makes the field NULL in a $set. */
+/* null_value: the value that makes the field NULL in a $set. */
 static bson_value_t
 null_value(bool write_null)
 {
@@ -64,10 +64,10 @@ null_value(bool write_null)
 }
 
 /*
- * The result where the field is what the column writes and the sum fits, which
- * is told first; else why it is not, and last the sum of an integer of another
- * BSON type.  An overflow is made one for MongoDB: its own would come only
- * where an Int32 or Int64 ends, and would be a number of the next type.
+ * Column plus value.  The common case is tested first: the field has the column's BSON type
+ * and the sum fits.  Otherwise it is NULL or an error, or at last the sum of an integer of
+ * another BSON type.  An overflow raises MongoDB's error for $toInt: MongoDB's own sum would
+ * overflow only beyond Int32 or Int64, and give a number of the next type.
  *
  * @1 the field, @2 the value, @3 and @4 the least and the greatest number to
  * which it can be added, @5 the BSON type, @6 what NULL becomes, @7 a message,
@@ -262,14 +262,14 @@ evaluate_assignments(ForeignScanState *node, MongoDirectState *state)
 
 /* ------------------------------- executing --------------------------------- */
 
-/* update_value: a pipeline is an array of stages, anything else a document. */
+/* update_value: the update as a BSON value: a pipeline is an array, operators a document. */
 static bson_value_t
 update_value(const bson_t *update)
 {
 	return bson_has_field(update, "0") ? bson_array(update) : bson_document(update);
 }
 
-/* append_as: a field of the bound filter, if it is there, under another name. */
+/* append_as: append a field of the bound filter, if it exists, under another name. */
 static void
 append_as(bson_t *document, const char *name, const bson_t *bound, const char *field)
 {
@@ -279,7 +279,7 @@ append_as(bson_t *document, const char *name, const bson_t *bound, const char *f
 		bson_append_iter(document, name, -1, &iter);
 }
 
-/* append_operation: to a findAndModify, or as one of an update's or delete's. */
+/* append_operation: the fields of a findAndModify, or of an entry of an update or delete. */
 static void
 append_operation(bson_t *document, const MongoDirectPlan *plan, const bson_t *filter,
 				 const bson_t *update)
@@ -317,7 +317,7 @@ command_document(const MongoDirectState *state, const bson_t *filter,
 						   bson_utf8(collection), bson_document(operation));
 }
 
-/* bound_part: a view of the bound filter, or projection. */
+/* bound_part: set *view to the bound filter or projection; false if there is none. */
 static bool
 bound_part(const MongoDirectState *state, const char *key, bson_t *view)
 {
@@ -347,7 +347,7 @@ bind_plan(ForeignScanState *node, MongoDirectState *state)
 	return true;
 }
 
-/* command_writer: of the statement. */
+/* command_writer: a writer that sends the statement as one command. */
 static MongoWriter *
 command_writer(const MongoDirectState *state)
 {

@@ -24,36 +24,35 @@
 /*-------------------------------------------------------------------------
  * MongoDB transactions that follow the PostgreSQL transaction.
  *
- * Invariant: 'sessions' holds an entry for each server and user written to, or
- * read from in one snapshot, in the current PostgreSQL transaction, and is
- * empty between transactions.  A lease in an entry is held until then: behind mongos
- * a transaction belongs to the one that it began on, and a connection has one at a time.
+ * Invariant: 'sessions' contains an entry for each server and user written to, or read from
+ * in one snapshot, in the current PostgreSQL transaction, and is empty between transactions.
+ * An entry's lease is held until the end: behind mongos a transaction belongs to the mongos
+ * that it began on, and a connection has one transaction at a time.
  *
  * A MongoDB transaction is the id of a session and a number, which all of its commands
  * carry.  The first of them begins it; commit and abort have a write concern, and behind
  * mongos the token by which another one finds it.
  *
- * MongoDB commits just before PostgreSQL does (pre-commit), so an error of
- * MongoDB's still rolls PostgreSQL back.  What cannot be had without two-phase
- * commit, which MongoDB does not offer to clients: should PostgreSQL fail
- * between the two commits, MongoDB's stays.
+ * MongoDB commits just before PostgreSQL does (pre-commit), so an error of MongoDB's still
+ * rolls PostgreSQL back.  If PostgreSQL fails between the two commits, MongoDB's stays: only
+ * two-phase commit could avoid that, which MongoDB does not offer to clients.
  *-------------------------------------------------------------------------
  */
 
-/* How long a commit whose outcome is unknown is asked for again. */
+/* How long a commit whose outcome is unknown is repeated. */
 #define COMMIT_RETRY_MS		30000
 #define COMMIT_PAUSE_MS		50
 
-/* How long to wait for one answer, before looking for another server. */
+/* How long to wait for one reply, before looking for another server. */
 #define COMMIT_WAIT_MS		15000
 
-/* After an interrupt: for a commit that is about to be answered. */
+/* How long to wait for the reply to a commit after an interrupt. */
 #define COMMIT_GRACE_MS		50
 
 /*
- * A server that does not answer must not keep the backend.  What has left by
- * then reaches it all the same; else MongoDB ends the transaction by itself,
- * after transactionLifetimeLimitSeconds.
+ * How long to wait for an abort.  A silent server must not keep the backend.  A message that
+ * has been sent still reaches it; otherwise MongoDB ends the transaction by itself, after
+ * transactionLifetimeLimitSeconds.
  */
 #define ABORT_MS			1000
 #define HURRIED_ABORT_MS	100
@@ -62,12 +61,12 @@
 /* What a repeated commit waits for a majority, unless the user has said (specification). */
 #define REPEATED_WTIMEOUT_MS	10000
 
-/* What became of commitTransaction. */
+/* The outcome of commitTransaction. */
 typedef enum MongoCommitOutcome
 {
 	MONGO_COMMITTED,
 	MONGO_NOT_COMMITTED,		/* never sent, or refused for good */
-	MONGO_COMMIT_UNCONFIRMED,	/* done, but not as the write concern has it */
+	MONGO_COMMIT_UNCONFIRMED,	/* done, but the write concern is not met */
 	MONGO_COMMIT_UNKNOWN
 } MongoCommitOutcome;
 
@@ -77,12 +76,12 @@ static List *sessions = NIL;
 /* ------------------------------ beginning ---------------------------------- */
 
 /*
- * begin
- *		Have the MongoDB transaction begin with the next command, where the server has
+ * begin_transaction
+ *		Prepare a MongoDB transaction, which the next command begins, if the server has
  *		transactions.
  */
 static void
-begin(MongoSession *session)
+begin_transaction(MongoSession *session)
 {
 	MongoLease *lease;
 	MongoConnection *connection;
@@ -133,7 +132,7 @@ mongo_session_restart(MongoSession *session)
 {
 	MongoServerSession *own = &session->lease->connection->session;
 
-	/* a greater number ends what there may be of the last one */
+	/* a greater number ends a transaction with the last one */
 	session->number++;
 	own->number = Max(own->number, session->number);
 	session->recovery_token.length = 0;
@@ -144,7 +143,7 @@ mongo_session_restart(MongoSession *session)
 
 /*
  * append_session
- *		What every command of the transaction has beside itself.
+ *		Append the fields that every command of the transaction has.
  */
 static void
 append_session(const MongoSession *session, bson_t *fields)
@@ -155,14 +154,14 @@ append_session(const MongoSession *session, bson_t *fields)
 }
 
 /*
- * look_at_connection
- *		Where the server has closed it, a command that was sent would be lost, and the
- *		transaction with it, which does not end with its connection: so connect again.
+ * check_connection
+ *		Reconnect if the server has closed the connection.  That does not end the
+ *		transaction, but losing a command would.
  *
- * Looked at only if nothing has been sent for a while.
+ * Checked only if nothing has been sent for a while.
  */
 static void
-look_at_connection(MongoSession *session)
+check_connection(MongoSession *session)
 {
 	MongoConnection *connection = session->lease->connection;
 	TimestampTz now = GetCurrentTimestamp();
@@ -178,7 +177,7 @@ look_at_connection(MongoSession *session)
  * mongo_session_fields
  *
  * All reads of a transaction are from one snapshot of the storage engine.  Repeatable read
- * also asks that it be one that a majority has.
+ * also requires one that is majority-committed.
  */
 bson_t *
 mongo_session_fields(MongoSession *session)
@@ -186,7 +185,7 @@ mongo_session_fields(MongoSession *session)
 	MongoConnection *connection = session->lease->connection;
 	bson_t	   *fields = bson_create_in(CurrentMemoryContext);
 
-	look_at_connection(session);
+	check_connection(session);
 	append_session(session, fields);
 	if (!session->used)
 	{
@@ -205,7 +204,7 @@ mongo_session_note_reply(MongoSession *session, const MongoReply *reply)
 {
 	MongoConnection *connection = session->lease->connection;
 
-	/* not before: what raises until a command is sent has begun nothing */
+	/* not earlier: an error before the command is sent has begun nothing */
 	session->used = true;
 	if (reply->document == NULL)
 		session->broken_off = connection->broken = true;
@@ -249,10 +248,7 @@ mongo_session_read(MongoSession *session, const char *database, const bson_t *co
 		.fields = mongo_session_fields(session)
 	}, reply, &failure);
 
-	/*
-	 * whatever failed in it, or was broken off, has ended MongoDB's
-	 * transaction
-	 */
+	/* a failed or interrupted command has ended MongoDB's transaction */
 	session->lost |= !succeeded;
 	mongo_lease_check_interrupts(session->lease);
 	if (!succeeded)
@@ -262,12 +258,12 @@ mongo_session_read(MongoSession *session, const char *database, const bson_t *co
 /* ------------------------------- the end ----------------------------------- */
 
 /*
- * Between MongoDB's commit and PostgreSQL's no interrupt is to make the
- * transaction fail.  An ERROR in between, as of a second server, releases what is held.
+ * Interrupts are held off between MongoDB's commit and PostgreSQL's, where they must not make
+ * the transaction fail.  An ERROR in between, as of a second server, releases them.
  */
 static bool holding_interrupts = false;
 
-/* hold_interrupts: until the end of the transaction. */
+/* hold_interrupts: hold off interrupts until the end of the transaction. */
 static void
 hold_interrupts(void)
 {
@@ -276,11 +272,11 @@ hold_interrupts(void)
 	holding_interrupts = true;
 }
 
-/* release_interrupts: at the end, where PostgreSQL itself holds them as well. */
+/* release_interrupts: at the transaction's end, where PostgreSQL itself holds them off, too. */
 static void
 release_interrupts(bool aborted)
 {
-	/* nothing but an ERROR leads from a commit to an abort */
+	/* only an ERROR, which resets the count, leads from a commit to an abort */
 	if (holding_interrupts && !aborted && InterruptHoldoffCount > 1)
 		RESUME_INTERRUPTS();
 	holding_interrupts = false;
@@ -289,22 +285,19 @@ release_interrupts(bool aborted)
 /* ------------------------------- committing --------------------------------- */
 
 /*
- * judge_failed_commit
- *		What a commit that was not answered with success has come to.
+ * classify_failed_commit
+ *		The outcome of a commit without a successful reply, which was sent 'sent' times.
  *
- * Once commitTransaction may have reached a server, only that server's word, or
- * its successor's, that there is no such commit makes it none.  The label
- * TransientTransactionError is that word: without a commit sent before, for what
- * MongoDB aborts; after one, as a repetition asks for a majority, NoSuchTransaction
- * has it only when a majority confirms it (Transactions specification,
- * "UnknownTransactionCommitResult" and "Majority write concern is used when
- * retrying commitTransaction"; in MongoDB, isTransientTransactionError()).  Some
- * errors without a label come before anything is committed, so they are final
- * where nothing was sent before.  libmongoc's own labels are not looked at: they
- * leave out what its repetition hides.
+ * Once commitTransaction may have reached a server, only that server or its successor can
+ * rule a commit out, by the label TransientTransactionError.  On the first attempt MongoDB
+ * sets it if it aborts the transaction.  A repetition has write concern majority, so
+ * NoSuchTransaction then has the label only if a majority confirms it (Transactions
+ * specification, "UnknownTransactionCommitResult" and "Majority write concern is used when
+ * retrying commitTransaction"; in MongoDB, isTransientTransactionError()).  Some errors
+ * without a label precede any commit, so they are final on the first attempt.
  */
 static MongoCommitOutcome
-judge_failed_commit(const MongoReply *reply, const MongoFailure *failure, int sent)
+classify_failed_commit(const MongoReply *reply, const MongoFailure *failure, int sent)
 {
 	static const int refusals[] = {
 		13,						/* Unauthorized */
@@ -330,7 +323,7 @@ judge_failed_commit(const MongoReply *reply, const MongoFailure *failure, int se
 	return MONGO_COMMIT_UNKNOWN;
 }
 
-/* cannot_be_confirmed: asking again would bring the same answer. */
+/* cannot_be_confirmed: would a repetition have the same result? */
 static bool
 cannot_be_confirmed(const MongoFailure *failure)
 {
@@ -339,7 +332,7 @@ cannot_be_confirmed(const MongoFailure *failure)
 														 * UnknownReplWriteConcern */
 }
 
-/* pause_commit: before it is asked for again; interrupts only end the pause. */
+/* pause_commit: pause before a repetition; interrupts only end the pause. */
 static void
 pause_commit(void)
 {
@@ -350,7 +343,7 @@ pause_commit(void)
 
 /*
  * longest_commit
- *		How long to ask, in ms.
+ *		How long to repeat a commit, in ms.
  *
  * PostgreSQL itself stops the clock of statement_timeout before it commits.
  */
@@ -363,10 +356,10 @@ longest_commit(void)
 
 /*
  * commit_fields
- *		What commitTransaction has beside itself, when it is sent once more ('again') too.
+ *		The other fields of commitTransaction; 'again': it is a repetition.
  *
- * What is committed must have reached a majority, or an election could undo it; a
- * repetition asks for that, whatever the user has chosen (Transactions specification).
+ * A repetition has write concern majority, whatever the user has chosen, since an election
+ * could undo what has not reached a majority (Transactions specification).
  */
 static bson_t *
 commit_fields(const MongoSession *session, bool again)
@@ -407,9 +400,9 @@ commit_fields(const MongoSession *session, bool again)
 
 /*
  * try_commit
- *		Send commitTransaction once, over a new connection if need be, and wait.
+ *		Send commitTransaction once, over a new connection if necessary, and wait.
  *
- * *sent counts how often it has left whole.
+ * *sent counts how often it was sent completely.
  */
 static MongoCommitOutcome
 try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int *sent,
@@ -420,7 +413,7 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
 	bson_iter_t iter;
 
 	reply->document = NULL;
-	/* what has not left whole may leave once more */
+	/* if it was not sent completely, it may be sent again */
 	for (int attempt = 0; attempt < 2 && !has_left; attempt++)
 	{
 		if (!mongo_connection_is_clean(connection) && !mongo_connection_reconnect(connection))
@@ -444,16 +437,15 @@ try_commit(MongoSession *session, MongoCommand *command, MongoReply *reply, int 
 	if (failure->lost || mongo_error_is_retryable(failure->code))
 		connection->broken = true;
 	failure->transient &= !failure->lost;
-	return judge_failed_commit(reply, failure, *sent);
+	return classify_failed_commit(reply, failure, *sent);
 }
 
 /*
  * commit_transaction
- *		commitTransaction, asked again while nobody knows what became of it: for
- *		half a minute, or statement_timeout if that is less.
+ *		Commit, and repeat it while its outcome is unknown: for half a minute, or
+ *		statement_timeout if that is less.
  *
- * An interrupt leaves 50 ms to a commit that is about to be answered, and then
- * ends the asking.
+ * After an interrupt, the reply is awaited for 50 ms more, and nothing is repeated.
  */
 static MongoCommitOutcome
 commit_transaction(MongoSession *session, MongoFailure *failure)
@@ -497,8 +489,8 @@ commit_transaction(MongoSession *session, MongoFailure *failure)
 
 /*
  * report_failed_commit
- *		Raise 08007 where MongoDB may have committed, or another session has before; else
- *		what has failed.
+ *		Raise 08007 if MongoDB may have committed, or has done so on another server;
+ *		otherwise the failure.
  */
 pg_noreturn static void
 report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
@@ -537,7 +529,7 @@ report_failed_commit(const char *server_name, MongoCommitOutcome outcome,
 
 /*
  * refuse_session
- *		Raise where MongoDB has, or must have, less than was written, or reads another
+ *		Raise if MongoDB has lost writes, must not keep them all, or reads another
  *		snapshot.
  */
 static void
@@ -559,7 +551,7 @@ refuse_session(const MongoSession *session, bool at_commit)
 			 errhint("Read from MongoDB what may fail before the first write; in READ COMMITTED it can fail then without that.")));
 }
 
-/* commit_session: what was only read needs no commit. */
+/* commit_session: commit, if the session has written. */
 static void
 commit_session(MongoSession *session)
 {
@@ -569,7 +561,7 @@ commit_session(MongoSession *session)
 	if (session->lease == NULL || !session->wrote || !session->used)
 		return;
 
-	/* should this backend be killed now, the outcome is MongoDB's alone */
+	/* if this backend is killed now, only MongoDB knows the outcome */
 	outcome = commit_transaction(session, &failure);
 	if (outcome == MONGO_COMMITTED)
 	{
@@ -590,8 +582,8 @@ commit_session(MongoSession *session)
  * finish_reading
  *		End a MongoDB transaction in which nothing was written.
  *
- * By a commit: only when it succeeds has a majority what was read.  Nothing depends
- * on that, so a failure is not reported, and it takes no longer than an abort.
+ * By a commit, whose success means that a majority has what was read.  Nothing depends on
+ * that, so a failure is not reported, and it takes no longer than an abort.
  */
 static void
 finish_reading(MongoSession *session)
@@ -615,12 +607,11 @@ finish_reading(MongoSession *session)
 
 /*
  * commit_sessions
- *		Commit on every server, unless a reason not to is known before.
+ *		Commit on every server, unless a reason not to is known beforehand.
  *
- * Whatever fails after the first of them has committed leaves that commit in
- * place.  So a cancel is served before, and PostgreSQL's own check at commit
- * for serialization failures, due a moment later, is made before; making it
- * twice does no harm, and an abort after it undoes it as after PREPARE.
+ * If anything fails after the first server has committed, that commit stays.  So interrupts
+ * are served first, and PostgreSQL's own check at commit for serialization failures is made
+ * first.  Making it twice does no harm, and an abort after it undoes it as after PREPARE.
  */
 static void
 commit_sessions(void)
@@ -661,13 +652,12 @@ warn_of_open_transaction(const MongoSession *session)
 
 /*
  * abort_transaction
- *		Tell MongoDB; false when that has been given up.
+ *		Have MongoDB abort the transaction; false if it has not confirmed that in time.
  *
- * If a command was broken off or lost with its connection, it may run on, or have opened a
- * cursor that nobody knows of: then killSessions goes over another connection to the same
- * server, and ends that, too.  So it does if a commit has been sent: on a transaction
- * that MongoDB has committed it has no effect.  Interrupts are not served; after one, little
- * time is left.
+ * An interrupted or lost command may still run, or have opened an unknown cursor.  Then
+ * killSessions is sent over another connection to the same server, and ends that, too.  So it
+ * is if a commit has been sent: it has no effect on a committed transaction.  Interrupts are
+ * not served, but shorten the wait.
  */
 static bool
 abort_transaction(MongoSession *session)
@@ -681,7 +671,7 @@ abort_transaction(MongoSession *session)
 	bson_t		fields = BSON_INITIALIZER;	/* but for a recovery token */
 	MongoCommand command = {.database = "admin",.document = &document,.fields = &fields};
 	MongoReply	reply = {.context = CurrentMemoryContext};
-	bool		told;
+	bool		ended;
 
 	if (mongo_connection_is_clean(connection) && mongo_has_reply(connection))
 		connection->broken = true;
@@ -691,30 +681,30 @@ abort_transaction(MongoSession *session)
 		append_session(session, &fields);
 		mongo_append_kept(&fields, "recoveryToken", &session->recovery_token);
 		mongo_begin_ending(transport, hurried ? HURRIED_ABORT_MS : ABORT_MS, HURRIED_ABORT_MS);
-		told = mongo_send(connection, &command, &reply) &&
+		ended = mongo_send(connection, &command, &reply) &&
 			mongo_receive(connection, &reply, MONGO_DUE_INTERRUPT) == MONGO_REPLY;
 		mongo_finish_ending(transport);
-		if (!told)
+		if (!ended)
 			connection->broken = true;
 	}
 	else
 	{
 		bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
 		command.fields = NULL;
-		told = mongo_connection_run_beside(connection, &command,
-										   hurried ? HURRIED_KILL_MS : ABORT_MS);
-		/* its number has gone with it */
+		ended = mongo_connection_run_beside(connection, &command,
+											hurried ? HURRIED_KILL_MS : ABORT_MS);
+		/* the number ends with the session */
 		connection->session.lsid = NULL;
 	}
 	bson_destroy(&document);
 	bson_destroy(&fields);
 	mongo_reply_free(&reply);
-	return told;
+	return ended;
 }
 
-/* tell_of_end: abort what is still open. */
+/* abort_if_open: abort the session's transaction, if it is still open. */
 static void
-tell_of_end(void *argument)
+abort_if_open(void *argument)
 {
 	MongoSession *session = argument;
 
@@ -725,7 +715,7 @@ tell_of_end(void *argument)
 
 /*
  * end_session
- *		Tell MongoDB and let the connection go.
+ *		End the MongoDB transaction and give the connection back.
  *
  * An ERROR would make PostgreSQL end its transaction a second time, as would FATAL.
  * So nothing here raises.
@@ -735,7 +725,7 @@ end_session(MongoSession *session)
 {
 	if (session->lease == NULL)
 		return;
-	(void) mongo_protect(tell_of_end, session);
+	(void) mongo_protect(abort_if_open, session);
 	if (!mongo_driver_is_entered())
 	{
 		mongo_finish_ending(&session->lease->connection->transport);
@@ -752,7 +742,7 @@ abandon_protected(void *argument)
 	mongo_write_flight_abandon(session->flight);
 }
 
-/* abandon_flight: what was sent at this nesting level or below it. */
+/* abandon_flight: abandon a batch that was sent at this nesting level or below it. */
 static void
 abandon_flight(MongoSession *session, int level)
 {
@@ -765,7 +755,7 @@ end_sessions(XactEvent event)
 {
 	ListCell   *cell;
 
-	/* on the way to exit from within libmongoc there is nothing to be done */
+	/* if the process exits from within libmongoc, nothing can be done */
 	if (sessions == NIL || (mongo_driver_is_entered() && event != XACT_EVENT_PRE_COMMIT))
 		return;
 
@@ -811,8 +801,8 @@ at_transaction_event(XactEvent event, void *arg pg_attribute_unused())
 }
 
 /*
- * at_subtransaction_event: what was written below it belongs to the level above, or
- * cannot be committed any more.
+ * at_subtransaction_event: writes of a committed level belong to the one above; after an
+ * aborted one, the transaction cannot be committed any more.
  */
 static void
 at_subtransaction_event(SubXactEvent event,
@@ -853,7 +843,7 @@ mongo_register_transaction_callbacks(void)
 	registered = true;
 }
 
-/* ----------------------------- for the others ------------------------------ */
+/* -------------------------- finding sessions ------------------------------- */
 
 static MongoSession *
 find_session(const UserMapping *user)
@@ -891,7 +881,7 @@ create_session(const UserMapping *user)
 	return session;
 }
 
-/* settle_flight: and stop, where its failure is to be raised. */
+/* settle_flight: wait for the batch in flight, and with 'raise' raise its failure. */
 static void
 settle_flight(MongoSession *session, bool raise)
 {
@@ -922,7 +912,7 @@ mongo_session_for_write(UserMapping *user)
 		session = create_session(user);
 	refuse_session(session, false);
 	settle_flight(session, true);
-	begin(session);
+	begin_transaction(session);
 	return session;
 }
 
@@ -938,7 +928,7 @@ mongo_session_for_read(UserMapping *user)
 	refuse_session(session, false);
 	settle_flight(session, false);
 	if (IsolationUsesXactSnapshot())
-		begin(session);
+		begin_transaction(session);
 	return session->lease == NULL ? NULL : session;
 }
 
