@@ -27,7 +27,7 @@
 /* A batch is full with this many bytes even when batch_size is not reached. */
 #define BATCH_BYTES		(12 * 1024 * 1024)
 
-/* What a statement writes to a collection; each of its targets there is a writer. */
+/* A statement's writes to a collection; each of its targets there is a writer. */
 typedef struct MongoWriteQueue
 {
 	MongoUnsent unsent;			/* as others see it */
@@ -37,11 +37,12 @@ typedef struct MongoWriteQueue
 	bool		deferred;
 	MongoWriteBatch batch;		/* being filled */
 	MongoWriter *writer;		/* ... by this one */
-	MongoWriteBatch flying;		/* on its way, while there is a flight */
+	MongoWriteBatch flying;		/* in flight, if 'flight' is not NULL */
 	MongoWriter *flying_writer;
 	MongoWriteFlight *flight;
 	HTAB	   *changed;		/* _ids of the rows changed; NULL: none so far */
-	ErrorData  *failure;		/* what sending for others has raised, or NULL */
+	ErrorData  *failure;		/* raised when another statement had it sent,
+								 * or NULL */
 
 	/* Deferred batches that were full, a FiledBatch and its data each. */
 	BufFile    *file;			/* NULL: none */
@@ -61,7 +62,7 @@ static dlist_head queues = DLIST_STATIC_INIT(queues);
 
 static void send_for_others(MongoUnsent *unsent);
 
-/* forget_queue: its statement has ended, or failed. */
+/* forget_queue: remove the queue of a statement that has ended, or failed. */
 static void
 forget_queue(void *arg)
 {
@@ -90,7 +91,7 @@ mongo_extent_read(Oid relid)
 	return extent;
 }
 
-/* get_queue: that of the statement whose memory context this is; made if need be. */
+/* get_queue: find or create the queue of the statement whose memory context this is. */
 static MongoWriteQueue *
 get_queue(MemoryContext context, const MongoExtent *extent)
 {
@@ -164,7 +165,7 @@ clear_batch(MongoWriteBatch *batch)
 	batch->length = 0;
 }
 
-/* begin_batch: an empty one of the writer's, in the memory of the last. */
+/* begin_batch: start an empty batch of the writer, in the memory of the last one. */
 static void
 begin_batch(MongoWriteQueue *queue, MongoWriter *writer)
 {
@@ -176,7 +177,7 @@ begin_batch(MongoWriteQueue *queue, MongoWriter *writer)
 	queue->batch.capacity = last.capacity;
 }
 
-/* count_batch: it has been written, or refused in part. */
+/* count_batch: add a batch that was sent to its writer's counts. */
 static void
 count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteResult *result)
 {
@@ -184,16 +185,16 @@ count_batch(MongoWriter *writer, const MongoWriteBatch *batch, const MongoWriteR
 	writer->written += result->written;
 }
 
-/* begin_work: errors may quote documents of the writer's table. */
+/* begin_work: let errors quote documents of the writer's table. */
 static void
 begin_work(MongoAtWork *work, const MongoWriter *writer)
 {
 	mongo_begin_work(work, list_make1_oid(RelationGetRelid(writer->relation)));
 }
 
-/* land_batch: wait for the batch that is on its way, if one is. */
+/* finish_flight: wait for the batch in flight, if there is one. */
 static void
-land_batch(MongoWriteQueue *queue)
+finish_flight(MongoWriteQueue *queue)
 {
 	MongoWriteFlight *flight = queue->flight;
 	MongoWriteResult result;
@@ -209,16 +210,16 @@ land_batch(MongoWriteQueue *queue)
 	clear_batch(&queue->flying);
 }
 
-/* prepare_to_send: what comes before a batch, in MongoDB's order as in SQL's. */
+/* prepare_to_send: do what must precede a batch, to keep SQL's order in MongoDB. */
 static MongoSession *
 prepare_to_send(MongoWriteQueue *queue, const MongoWriter *writer)
 {
 	CHECK_FOR_INTERRUPTS();
-	land_batch(queue);
+	finish_flight(queue);
 	return mongo_begin_write(writer->user, &queue->unsent.extent);
 }
 
-/* send_batch returns the indexes of duplicates when those are allowed. */
+/* send_batch: send the current batch; the indexes of duplicates, if those are allowed. */
 static Bitmapset *
 send_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch)
 {
@@ -264,7 +265,7 @@ launch_batch(MongoWriteQueue *queue, MongoWriter *writer, MongoWriteBatch *batch
 	clear_batch(batch);
 }
 
-/* file_batch: append the batch in hand to a temporary file. */
+/* file_batch: append the current batch to a temporary file. */
 static void
 file_batch(MongoWriteQueue *queue)
 {
@@ -283,7 +284,7 @@ file_batch(MongoWriteQueue *queue)
 	clear_batch(&queue->batch);
 }
 
-/* pass_batch: the batch in hand is full, or another writer's is to be begun. */
+/* pass_batch: send or file the current batch, when it is full or another writer's begins. */
 static void
 pass_batch(MongoWriteQueue *queue)
 {
@@ -302,7 +303,7 @@ pass_batch(MongoWriteQueue *queue)
 	}
 }
 
-/* check_failure: somebody else may have caught what was this statement's error. */
+/* check_failure: raise this statement's error again, if another statement has caught it. */
 static void
 check_failure(MongoWriteQueue *queue)
 {
@@ -334,7 +335,7 @@ mongo_writer_add(MongoWriter *writer, const bson_t *first, const bson_t *second)
 		pass_batch(queue);
 }
 
-/* read_file: so many bytes of it. */
+/* read_file: read so many bytes from the file. */
 static void
 read_file(MongoWriteQueue *queue, void *bytes, Size length)
 {
@@ -342,7 +343,7 @@ read_file(MongoWriteQueue *queue, void *bytes, Size length)
 		elog(ERROR, "could not read a temporary file");
 }
 
-/* send_file sends what was filed, batch by batch, in its order. */
+/* send_file: send the filed batches in their order. */
 static void
 send_file(MongoWriteQueue *queue)
 {
@@ -385,9 +386,9 @@ send_file(MongoWriteQueue *queue)
 	queue->filed = 0;
 }
 
-/* send_queues: in the order in which it was added. */
+/* send_queue: send all that the queue holds, in the order in which it was added. */
 static void
-send_queues(MongoWriteQueue *queue)
+send_queue(MongoWriteQueue *queue)
 {
 	check_failure(queue);
 	mongo_unsent_remove(&queue->unsent);
@@ -396,13 +397,13 @@ send_queues(MongoWriteQueue *queue)
 	if (queue->batch.count > 0)
 		send_batch(queue, queue->writer, &queue->batch);
 	clear_batch(&queue->batch);
-	land_batch(queue);
+	finish_flight(queue);
 }
 
 /*
  * send_for_others
- *		As somebody else is to see it, whose exception block must not make the statement
- *		succeed if that fails.
+ *		Send the queue before another statement reads or writes the collection.  That
+ *		statement may catch an error, so the error is kept, for check_failure().
  */
 static void
 send_for_others(MongoUnsent *unsent)
@@ -412,7 +413,7 @@ send_for_others(MongoUnsent *unsent)
 	StaticAssertStmt(offsetof(MongoWriteQueue, unsent) == 0, "must be its first member");
 	PG_TRY();
 	{
-		send_queues(queue);
+		send_queue(queue);
 	}
 	PG_CATCH();
 	{
@@ -428,7 +429,7 @@ send_for_others(MongoUnsent *unsent)
 void
 mongo_writer_finish(MongoWriter *writer)
 {
-	send_queues(writer->queue);
+	send_queue(writer->queue);
 }
 
 Bitmapset *

@@ -74,7 +74,7 @@ retire_connections(Datum arg pg_attribute_unused(), int cacheid, uint32 hashvalu
 	}
 }
 
-/* leave_limits: at the end of the process, after its last transaction. */
+/* leave_limits: at the end of the process, stop counting against max_connections. */
 static void
 leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 {
@@ -86,7 +86,7 @@ leave_limits(int code pg_attribute_unused(), Datum arg pg_attribute_unused())
 
 /*
  * initialize_pool
- *		Once a process: after it, nothing more fails for want of memory.
+ *		Register callbacks and start libmongoc, once in a process.
  */
 static void
 initialize_pool(void)
@@ -106,7 +106,7 @@ initialize_pool(void)
 
 /*
  * close_connection
- *		Cursors opened on it have no home then.  Never raises.
+ *		Close the connection, which cursors opened on it then lack.  Never raises.
  */
 static void
 close_connection(MongoConnection *connection)
@@ -123,7 +123,7 @@ close_connection(MongoConnection *connection)
 	mongo_connection_close(connection);
 }
 
-/* kill_orphans: tell the connection's server which of its cursors others had to leave open. */
+/* kill_orphans: close the cursors on the connection's server that were left open. */
 static void
 kill_orphans(MongoConnection *connection)
 {
@@ -133,8 +133,9 @@ kill_orphans(MongoConnection *connection)
 
 /*
  * close_unused
- *		Close those that nobody holds or reads from: of a server or all, or, even where a
- *		cursor is open, which goes on over another one, of a user mapping.  Was there one?
+ *		Close connections that no lease holds and no cursor needs, of a server or all; or
+ *		those of a user mapping, even if a cursor is open, which then uses another one.
+ *		Was there one?
  *
  * The servers of others are added to *in_use, unless that is NULL.
  */
@@ -208,8 +209,8 @@ mongo_lease_note_cursor(MongoLease *lease, MongoConnection *connection, int64 cu
 
 /*
  * leave_cursor
- *		To whoever closes it; without memory for that to MongoDB, which does so by itself
- *		after 10 minutes.
+ *		Add the cursor to the orphans, to be closed later.  Without memory for that, MongoDB
+ *		closes it by itself after 10 minutes.
  */
 static void
 leave_cursor(MongoLease *lease)
@@ -229,9 +230,9 @@ leave_cursor(MongoLease *lease)
 
 /*
  * kill_cursor
- *		Have a cursor closed that nobody reads on: by a connection that is on its
- *		server, over a connection of its own while a getMore is under way, or
- *		else by the next connection that is leased or comes back.
+ *		Have an abandoned cursor closed: by a connection to its server, over an additional
+ *		connection if a getMore is in flight, or else by the next connection that is
+ *		leased or returned.
  *
  * As the process exits there is no next one: what is closed over that connection are
  * the cursors of all.
@@ -318,8 +319,8 @@ replace_if_closed(MongoLease *lease, UserMapping *user)
 
 /*
  * move_to_primary
- *		Have a lease that is to write hold a connection of the primary: the read preference of
- *		the one that it holds may lead elsewhere.
+ *		Have a lease for writing hold a connection to the primary: the read preference of the
+ *		connection that it holds may lead elsewhere.
  */
 static void
 move_to_primary(MongoLease *lease, UserMapping *user)
@@ -380,7 +381,7 @@ mongo_lease_check_interrupts(MongoLease *lease)
 
 /*
  * suits
- *		May this connection, which is idle or can be made so, send what the lease has?
+ *		May the lease use this connection, which is idle or can be made so?
  */
 static bool
 suits(const MongoLease *lease, const MongoConnection *connection)
@@ -397,8 +398,7 @@ suits(const MongoLease *lease, const MongoConnection *connection)
 
 /*
  * find_idle
- *		A connection that is free and suits the lease, still in its list; NULL when
- *		there is none.  Those that have broken are closed.
+ *		An idle connection that suits the lease, or NULL.  Broken ones are closed.
  */
 static MongoConnection *
 find_idle(MongoLease *lease)
@@ -447,7 +447,7 @@ find_in_flight(const MongoLease *lease)
 
 /*
  * count_connections
- *		Those of the lease's read preference that will still be used; *last is one of them.
+ *		Count connections of the lease's read preference that are not retired; *last is one.
  */
 static int
 count_connections(const MongoLease *lease, const MongoConnection **last)
@@ -470,7 +470,7 @@ count_connections(const MongoLease *lease, const MongoConnection **last)
 
 /*
  * may_connect
- *		Is one more connection wanted for the sake of doing things at once, or as the first?
+ *		May one more connection be opened, as the first or for concurrency?
  */
 static bool
 may_connect(const MongoLease *lease)
@@ -483,7 +483,7 @@ may_connect(const MongoLease *lease)
 		 mongo_connection_limit_has_room(last->serverid, last->options->max_connections));
 }
 
-/* hold: the connection is told what others had to leave open. */
+/* hold: give the lease the connection, which first closes orphaned cursors. */
 static void
 hold(MongoLease *lease, MongoConnection *connection)
 {
@@ -495,7 +495,7 @@ hold(MongoLease *lease, MongoConnection *connection)
 
 /*
  * connect_lease
- *		Hold a new connection; idle ones make room where files are short.
+ *		Hold a new connection; idle ones are closed if too many files are open.
  */
 static void
 connect_lease(MongoLease *lease, UserMapping *user)
@@ -509,13 +509,13 @@ connect_lease(MongoLease *lease, UserMapping *user)
 	hold(lease, connection);
 }
 
-/* ------------------------------ taking turns ------------------------------- */
+/* --------------------------- sharing connections --------------------------- */
 
 /*
  * first_to_serve
- *		Of those who wait, for whom there is a connection; or NULL.
+ *		The first waiting lease for which there is a connection, or NULL.
  *
- * Those who have begun come first: what they hold on the server is finished sooner.
+ * Leases with an open cursor come first, so that the server is done with it sooner.
  */
 static MongoLease *
 first_to_serve(Oid umid)
@@ -550,9 +550,9 @@ mongo_lease_serve_others(MongoLease *lease)
 
 /*
  * connect_for_cursor
- *		A new connection for a cursor: of use only to the server that has it.
+ *		Hold a new connection to the server that has the lease's cursor.
  *
- * False, with nothing held, when another one has been selected.
+ * False, with nothing held, if another server has been selected.
  */
 static bool
 connect_for_cursor(MongoLease *lease, UserMapping *user)
@@ -670,9 +670,9 @@ static TimeoutId timer = MAX_TIMEOUTS;	/* not registered yet */
 
 /*
  * set_timer
- *		Have a transaction end at that time, unless one does before.
+ *		Have a transaction end at that time, unless one ends earlier.
  *
- * Only in backends of clients: nobody else waits for something to do.
+ * Only in client backends: no other process waits for commands.
  */
 static void
 set_timer(TimestampTz due)
@@ -755,10 +755,10 @@ mongo_pool_sweep(void)
 
 /*
  * end_all_sessions
- *		And close what cursors are left.
+ *		End all server sessions and close the remaining cursors.
  *
- * At the end of the process, unless it ends within a call of libmongoc's: then the
- * postmaster has died or memory has run out, and nothing is to be begun any more.
+ * At the end of the process, unless it ends inside a call of libmongoc: then the postmaster
+ * has died or memory has run out, and no more commands are sent.
  */
 static void
 end_all_sessions(int code pg_attribute_unused(), Datum arg pg_attribute_unused())

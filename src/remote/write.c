@@ -18,7 +18,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* ------------------------- what MongoDB answers ----------------------------- */
+/* --------------------------- reading replies -------------------------------- */
 
 void
 mongo_append_update(bson_t *document, const char *field, const bson_t *update)
@@ -63,8 +63,8 @@ read_reply(MongoWrite *write)
 
 /*
  * note_lost_primary
- *		If an error of the server's, not of an operation, says that it is not what it
- *		was, the connection is not used any more.
+ *		Mark the connection broken after an error of the server, not of an operation, that
+ *		a new primary or a shutdown causes.
  */
 static void
 note_lost_primary(MongoWrite *write)
@@ -78,8 +78,8 @@ note_lost_primary(MongoWrite *write)
  * classify_end
  *		What is known of a write outside of MongoDB's transactions.
  *
- * A command that has not left whole is not run.  Where one of its operations may be over
- * any number of documents, an error in it does not say how many came before.
+ * A command that was not sent completely is not run.  If one of its operations may be over any
+ * number of documents, its error does not report how many were written before.
  */
 static MongoWriteEnd
 classify_end(const MongoWrite *write)
@@ -97,7 +97,7 @@ classify_end(const MongoWrite *write)
 }
 
 /*-------------------------------------------------------------------------
- * What no rollback undoes: writes that no MongoDB transaction holds together.
+ * Writes outside MongoDB transactions, which no rollback undoes.
  *
  * Invariant: between transactions the list is empty; in one it has a row at most for
  * each server and nesting level, none deeper than the current one.
@@ -123,7 +123,7 @@ find_lasting(const char *server_name, int level)
 	return NULL;
 }
 
-/* lasting_of: that of the current level; to be asked for before a write, as it takes memory. */
+/* lasting_of: the row of the current level; called before a write, as it allocates. */
 static MongoLasting *
 lasting_of(const char *server_name)
 {

@@ -847,8 +847,8 @@ mongo_is_score(const Node *node, Index varno)
  *		If this is mongo_match(table, constant) over the only table of the translation,
  *		write to 'match' where it is true (wanted) or false.
  *
- * MongoDB checks the filter's contents.  Raises 22023 if it is not a document, and 42501 without USAGE on the server, and for JavaScript as
- * mongo_append_pipeline() does.
+ * MongoDB checks the filter's contents.  Raises 22023 if it is not a document, and 42501
+ * without USAGE on the server, and for JavaScript as mongo_append_pipeline() does.
  */
 static bool
 mongo_translate_match(const MongoTranslation *translation, const FuncExpr *node,
