@@ -73,6 +73,11 @@ is_batched('SELECT count(*), sum(p.id), max(p.info) FROM keys JOIN (SELECT DISTI
 unlike($node->safe_psql('postgres', 'EXPLAIN SELECT (SELECT count(*) FROM keys JOIN unindexed ON id = k WHERE n BETWEEN x * 100 AND x * 100 + 50)'
 	. ' FROM generate_series(1, 5) x'), qr/Batched Join/, 'no index, in a sub-select, which may be run for many rows');
 
+unlike($node->safe_psql('postgres', 'EXPLAIN WITH RECURSIVE r AS (SELECT 1 AS x UNION SELECT id FROM r JOIN unindexed ON id = x + 1 WHERE x < 9) SELECT * FROM r'),
+	qr/Batched Join/, 'no index, in a recursion');
+is_batched('SELECT count(*), sum(c) FROM (SELECT k, count(*) AS c FROM keys JOIN unindexed ON id = k GROUP BY k) s', 1, 'no index, in a subquery that runs once');
+is_batched('SELECT count(*), (SELECT max(id) FROM keys JOIN unindexed ON id = k) FROM generate_series(1, 5)', 1, 'no index, in a sub-select that runs once');
+
 # several key columns: a list for each that an index serves together, and all decide what belongs
 # together
 $node->safe_psql('postgres', q{

@@ -310,6 +310,21 @@ extend(const Search *search, const List *candidates, Choice *choice)
 }
 
 /*
+ * may_run_again: is the query within a correlated subquery or a recursion, which may be run
+ * many times, each time for other keys?
+ */
+static bool
+may_run_again(const PlannerInfo *root)
+{
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	{
+		if (root->plan_params != NIL || root->non_recursive_path != NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
  * choose_keys
  *		The cheapest way to ask for keys among a join's clauses (RestrictInfo); false when
  *		there is none.  *others are the keys (Key *) that are not asked for.
@@ -333,12 +348,8 @@ choose_keys(const Search *search, const List *clauses, Choice *choice, List **ot
 
 	*choice = choose_one(search, candidates);
 
-	/*
-	 * a pipeline may give other documents the second time; and a sub-select
-	 * may be run for many rows, each time for other keys
-	 */
-	if (!choice->indexed &&
-		(mongo_is_derived(inner->options) || search->root->parent_root != NULL))
+	/* a pipeline may give other documents the second time */
+	if (!choice->indexed && (mongo_is_derived(inner->options) || may_run_again(search->root)))
 		return false;
 	while (((Key *) linitial(choice->keys))->condition.path != NULL &&
 		   extend(search, candidates, choice))
