@@ -128,13 +128,13 @@ extern void mongo_append_paths(bson_t *projection, List *paths);
 /*
  * Append to 'command' a "projection" of these attribute numbers' fields, and of _id, which
  * errors name; nothing when only the whole document will do: for a column __doc, or a path
- * that find's language cannot name.
+ * that query predicates cannot name.
  */
 extern void mongo_append_projection(bson_t *command, MongoColumns *columns,
 									List *attributes);
 
 /*
- * Can find's language name the path?  Not with components that are empty or begin with '$',
+ * Can query predicates name the path?  Not with components that are empty or begin with '$',
  * nor with more of them than a stored document has levels.  On the way and at the end it
  * looks into arrays, which SQL does not.
  */
@@ -420,7 +420,7 @@ extern bool mongo_operand_of_node(MongoColumns *columns, Node *node,
  */
 extern bool mongo_append_json_key(StringInfo path, Oid type, Datum value);
 
-/* ------ SQL conditions as match documents of MongoDB's find language ------ */
+/* ---------------------- SQL conditions as query filters ------------------- */
 
 /* A value that an earlier stage of the pipeline has computed. */
 typedef struct MongoComputed
@@ -718,31 +718,30 @@ extern MongoValue mongo_decimal_value(const char *text);
  */
 extern bson_t *mongo_decimal_of_number(const MongoValue *value);
 
-/* ------- "This field can be read by its column", in find's language ------- */
+/* ---------- Type checks: can the column read what its field has? ---------- */
 
 /*
  * Append to 'conditions', from 'index' on, that the field at 'path' fits a column of this type,
- * which may be declared to have one BSON type (convert.h); returns the next index, or -1 when
- * find's language cannot say that.  NULL fits if 'nullable'; without it, MongoDB takes a range
- * into the bounds of an index scan, and has no second plan to try.  Of integers it takes an
- * $expr, so -1 without 'use_expressions'.
+ * which may be declared to have one BSON type (convert.h); returns the next index, or -1 if
+ * query predicates cannot test that.  NULL fits if 'nullable'; without it, MongoDB merges a
+ * range into the bounds of an index scan, and has no second plan to try.  Integers need $expr,
+ * so -1 without 'use_expressions'.
  */
-extern int	mongo_append_fits_guards(bson_t *conditions, int index,
+extern int	mongo_append_type_checks(bson_t *conditions, int index,
 									 const char *path, Oid typid, int32 typmod,
 									 bson_type_t bson_type, bool nullable,
 									 bool use_expressions);
 
-/* mongo_append_array_guards: likewise, that the path goes through no array and leads to none. */
-extern int	mongo_append_array_guards(bson_t *conditions, int index,
+/* mongo_append_array_checks: likewise, that the path goes through no array and leads to none. */
+extern int	mongo_append_array_checks(bson_t *conditions, int index,
 									  const char *path);
 
 /* ----- Which translated conditions can MongoDB not fail to evaluate? ------ */
 
 /*
- * Does evaluating this match document, or array of stages, raise no error whatever the
- * documents hold?  True only of what is made of operators that are known to take every BSON
- * type and to give a result for it.  A placeholder {$parameter: N} is one: what stands for it
- * is find's language.
+ * Can MongoDB evaluate this query filter, or array of stages, without an error on any document?
+ * True only if all operators are known to have a result for every BSON type.  A placeholder
+ * {$parameter: N} counts as one, since query predicates replace it.
  */
 extern bool mongo_cannot_fail(const bson_t *document);
 

@@ -290,7 +290,7 @@ is_descending(const bson_t *command)
 		bson_iter_as_int64(&first) < 0;
 }
 
-/* both: two match documents as one, the first of which may be NULL. */
+/* both: the conjunction of two query filters, the first of which may be NULL. */
 static bson_value_t
 both(const bson_iter_t *filter, const bson_t *range)
 {

@@ -567,9 +567,9 @@ typedef struct HeldStage
 } HeldStage;
 
 /*
- * key_not_null: a match document, of the outer key.  As an expression, for which MongoDB goes
- * through no index: {$ne: null} makes it read all of the collection by an index
- * on the key, in the index's order, where there is one.
+ * key_not_null: a query filter for outer keys that are not null.  It is an expression, which
+ * uses no index: with {$ne: null} MongoDB would read the whole collection through an index on
+ * the key, if there is one.
  */
 static bson_t *
 key_not_null(const MongoJoin *join)

@@ -429,8 +429,8 @@ guarded_filter(const MongoScanPlan *scan, const MongoRelation *relation, List *q
 		index = 1;
 	}
 	if (scan->type_mismatch == MONGO_TYPE_MISMATCH_ERROR)
-		index = mongo_append_guards(conditions, index, relation->columns, quals,
-									mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
+		index = mongo_append_column_checks(conditions, index, relation->columns, quals,
+										   mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
 	if (index < 0)
 		return NULL;
 
@@ -690,14 +690,14 @@ not_null_columns(List *quals)
 }
 
 /*
- * append_guards
+ * append_column_check
  *		For each column that the qual reads and that *guarded does not have; -1
  *		when there is no guard for one.
  */
 static int
-append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
-			  bool only_arrays, bool use_expressions, const Bitmapset *not_null,
-			  Bitmapset **guarded)
+append_column_check(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
+					bool only_arrays, bool use_expressions, const Bitmapset *not_null,
+					Bitmapset **guarded)
 {
 	ListCell   *cell;
 
@@ -716,8 +716,8 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 			return -1;
 
 		index = only_arrays ?
-			mongo_append_array_guards(conditions, index, path) :
-			mongo_append_fits_guards(conditions, index, path, var->vartype,
+			mongo_append_array_checks(conditions, index, path) :
+			mongo_append_type_checks(conditions, index, path, var->vartype,
 									 var->vartypmod,
 									 mongo_column_bson_type(columns, var->varattno),
 									 !bms_is_member(var->varattno, not_null),
@@ -729,8 +729,8 @@ append_guards(bson_t *conditions, int index, MongoColumns *columns, Node *qual,
 }
 
 int
-mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *quals,
-					bool use_expressions)
+mongo_append_column_checks(bson_t *conditions, int index, MongoColumns *columns, List *quals,
+						   bool use_expressions)
 {
 	Bitmapset  *not_null = not_null_columns(quals);
 	Bitmapset  *guarded = NULL;
@@ -743,9 +743,9 @@ mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns, List *
 		{
 			if (is_column_equality(columns, lfirst(cell)) != (only_arrays == 1))
 				continue;
-			index = append_guards(conditions, index, columns, lfirst(cell),
-								  only_arrays == 1, use_expressions, not_null,
-								  &guarded);
+			index = append_column_check(conditions, index, columns, lfirst(cell),
+										only_arrays == 1, use_expressions, not_null,
+										&guarded);
 			if (index < 0)
 				return -1;
 		}

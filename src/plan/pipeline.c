@@ -248,9 +248,9 @@ mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
 
 /*
  * translate_for_element
- *		The clause once more, of one element of the array at 'path': of its fields, or with
- *		'whole' of itself.  NULL where that cannot be said in find's language, or where a
- *		row without the element would do.
+ *		Translate the clause again, for one element of the array at 'path': for its fields,
+ *		or with 'whole' for the element itself.  NULL if query predicates cannot test that,
+ *		or if a row without the element may pass.
  */
 static const bson_t *
 translate_for_element(MongoTranslation *translation, const MongoRelation *relation,

@@ -749,19 +749,18 @@ extern bool mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 									Bitmapset **attributes);
 
 /*
- * mongo_append_guards
+ * mongo_append_column_checks
  *		Append to 'conditions', from 'index' on, that the columns of 'quals', a list
  *		of clauses, fit; once for each column.
  *
- * A filter may match a document whose fields cannot be read: an array that holds
- * the value, a number with a fraction.  What is read becomes an error then.  Where
- * a document is to be changed unread, or may not be told of, it is not to be
- * matched at all.  For columns that are only compared by equality, what is appended is that
- * no array is matched.  Returns the next index, or -1 when find's language, with
- * $expr only where 'use_expressions', cannot say that of a column; 'conditions' is
- * left in any state then.
+ * A filter may match a document whose fields do not fit: an array that contains the value, a
+ * number with a fraction.  Reading it raises an error.  But a document that is changed unread,
+ * or that may be hidden, must not be matched at all.  Columns that are only compared by
+ * equality need just a check against arrays.  Returns the next index; or -1 if query
+ * predicates, and $expr if 'use_expressions', cannot test a column; 'conditions' is left in any
+ * state then.
  */
-extern int	mongo_append_guards(bson_t *conditions, int index, MongoColumns *columns,
-								List *quals, bool use_expressions);
+extern int	mongo_append_column_checks(bson_t *conditions, int index, MongoColumns *columns,
+									   List *quals, bool use_expressions);
 
 #endif							/* MONGO_FDW_PLAN_INTERNAL_H */

@@ -99,19 +99,19 @@ total_rows(const MongoRelation *relation, const RelOptInfo *baserel)
 }
 
 /*
- * add_guards: to what hides rows, that its columns fit; false when that cannot be
- * said.
+ * add_type_checks: add checks of its columns to a row-hiding restriction; false if that is
+ * not possible.
  */
 static bool
-add_guards(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t *match)
+add_type_checks(const MongoRelation *relation, const RestrictInfo *rinfo, bson_t *match)
 {
 	bson_t	   *conditions = bson_create_in(CurrentMemoryContext);
 	int			count;
 
 	BSON_APPEND_DOCUMENT(conditions, "0", match);
-	count = mongo_append_guards(conditions, 1, relation->columns,
-								list_make1(rinfo->clause),
-								mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
+	count = mongo_append_column_checks(conditions, 1, relation->columns,
+									   list_make1(rinfo->clause),
+									   mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR));
 	if (count > 1)
 	{
 		bson_reinit(match);
@@ -132,7 +132,7 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 
 	if (promotable && condition.grade == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
-		!add_guards(relation, rinfo, match))
+		!add_type_checks(relation, rinfo, match))
 	{
 		/* PostgreSQL then tests what comes as well */
 		condition.grade = MONGO_SUPERSET;

@@ -197,8 +197,8 @@ static const struct
 {
 	const char *part;
 	const char *feature;
-	bool		of_match;		/* of find's language, where mongo_fdw has no
-								 * operator of its own that a server may lack,
+	bool		of_match;		/* in query predicates, of which mongo_fdw
+								 * itself needs none that a server may lack,
 								 * but $expr */
 }			unknown_rules[] =
 {

@@ -30,7 +30,7 @@ static void text_points(const MongoPredicate *predicate, Datum value, BsonArray 
 static MongoMatch text_range(const MongoPredicate *predicate, Datum value, bson_t *match);
 
 /*-------------------------------------------------------------------------
- * How values of each column type compare in MongoDB's find language.
+ * How values of each column type compare in query predicates.
  *
  * find's $lt, $lte, $gt, $gte compare within one BSON type class only (type
  * bracketing), numbers of all kinds by exact value; a NaN satisfies none of
@@ -520,11 +520,11 @@ mongo_equality_fits(Oid column_type, int32 column_typmod, bson_type_t bson_type,
 }
 
 /*-------------------------------------------------------------------------
- * "This field can be read by its column", in find's language.
+ * Type checks: can the column read what its field has?
  *
- * By which BSON types the column's type reads, and for integers the range.  Of
- * other types find's language cannot say it (whether a double holds a Decimal128
- * exactly, say).  The rules are those of docs/types.md.
+ * Tested by the BSON types that the column's type reads, and for integers by their range.
+ * Query predicates cannot test other types, such as whether a double equals a Decimal128
+ * exactly.  The rules are those of docs/types.md.
  *-------------------------------------------------------------------------
  */
 
@@ -588,7 +588,7 @@ append_integral_test(BsonArray *conditions, const char *path)
 }
 
 int
-mongo_append_array_guards(bson_t *conditions, int index, const char *path)
+mongo_append_array_checks(bson_t *conditions, int index, const char *path)
 {
 	BsonArray	array = {conditions, index};
 
@@ -602,7 +602,7 @@ mongo_append_array_guards(bson_t *conditions, int index, const char *path)
 }
 
 int
-mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
+mongo_append_type_checks(bson_t *conditions, int index, const char *path,
 						 Oid typid, int32 typmod, bson_type_t bson_type,
 						 bool nullable, bool use_expressions)
 {
@@ -623,7 +623,7 @@ mongo_append_fits_guards(bson_t *conditions, int index, const char *path,
 		append_integral_test(&array, path);
 	}
 	else
-		array.count = mongo_append_array_guards(conditions, index, path);
+		array.count = mongo_append_array_checks(conditions, index, path);
 	if (nullable)
 		append_null_or_type_test(&array, path, type, bson_type);
 	else

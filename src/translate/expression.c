@@ -201,7 +201,7 @@ value_of_field(MongoTranslation *translation, Node *node, MongoValue *value)
 
 /*
  * cannot_fail: can evaluating it locally raise no error?  Not a parameter of the
- * executor: it may be a sub-select, which runs when it is asked for.
+ * executor: it may be a subquery, which runs when its value is needed.
  */
 static bool
 cannot_fail(Node *node)

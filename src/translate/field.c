@@ -640,7 +640,7 @@ mongo_operand_of_node(MongoColumns *columns, Node *node, MongoField *field)
 	return true;
 }
 
-/* ---------- Paths to fields: what find's language makes of them ----------- */
+/* ---------------- Paths to fields in query predicates --------------------- */
 
 /* MongoDB stores documents of 100 levels, see its "Limits and Thresholds". */
 #define MAX_COMPONENTS	100

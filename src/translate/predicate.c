@@ -22,10 +22,10 @@
 #include "utils/pg_locale.h"
 
 /*-------------------------------------------------------------------------
- * "column OP value" in MongoDB's find language.
+ * "column OP value" as query predicates.
  *
- * What differs between column types stands in comparison.c; here is what all
- * of them share: forms, grades, NULLs, guards, and the way into a plan.
+ * What differs between column types is in comparison.c.  Here is what all of them share:
+ * forms, exactness, NULLs, type checks, and conversion to nodes of a plan.
  *-------------------------------------------------------------------------
  */
 

@@ -21,9 +21,9 @@
 /*-------------------------------------------------------------------------
  * Commands that a plan holds, and the values that execution binds.
  *
- * Only the logic of a match document ($and, $or, $nor, $elemMatch) is walked, never the
- * values in it, so no stored or constant value can be taken for a parameter:
- * a field whose name begins with '$' is not addressable and never stands there.
+ * Only the logic of a query filter ($and, $or, $nor, $elemMatch) is walked, never the values
+ * in it.  So no stored or constant value is treated as a parameter: a field whose name begins
+ * with '$' is not addressable and never occurs there.
  *-------------------------------------------------------------------------
  */
 
@@ -157,7 +157,7 @@ typedef enum Place
 	IN_STAGE,
 	IN_LOOKUP,
 	IN_MATCH,
-	IN_BRANCHES,				/* an array of match documents */
+	IN_BRANCHES,				/* an array of query filters */
 	IN_FIELD					/* the operators on a field */
 } Place;
 

@@ -183,7 +183,7 @@ extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum 
 
 /*
  * Conditions on what is inside a json or jsonb column, or on its text, are supersets: jsonb
- * sees arrays, numbers and extended types otherwise than find's language does.  What
+ * sees arrays, numbers and extended types otherwise than query predicates do.  What
  * matters is that an index can find the rows.
  */
 
