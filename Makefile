@@ -66,7 +66,7 @@ endif
 # With what lets things fail in it: make faults builds that, apart from all else.
 ifneq (,$(FAULTS))
 OBJS += t/faults/inject_fault.o
-FAULT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,connect send sendmsg recv WaitEventSetWait bson_mem_set_vtable)
+FAULT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,connect sendmsg recvmsg WaitEventSetWait bson_mem_set_vtable)
 endif
 
 EXTENSION = mongo_fdw

@@ -116,9 +116,8 @@ extern type __real_##name(__VA_ARGS__); \
 extern type __wrap_##name(__VA_ARGS__)
 
 wrap(int, connect, int socket, const struct sockaddr *address, socklen_t length);
-wrap(ssize_t, send, int socket, const void *data, size_t size, int flags);
 wrap(ssize_t, sendmsg, int socket, const struct msghdr *message, int flags);
-wrap(ssize_t, recv, int socket, void *data, size_t size, int flags);
+wrap(ssize_t, recvmsg, int socket, struct msghdr *message, int flags);
 wrap(int, WaitEventSetWait, WaitEventSet *set, long timeout, WaitEvent *occurred,
 	 int noccurred, uint32 wait_event_info);
 wrap(void, bson_mem_set_vtable, const bson_mem_vtable_t *allocator);
@@ -142,12 +141,6 @@ __wrap_connect(int socket, const struct sockaddr *address, socklen_t length)
 }
 
 ssize_t
-__wrap_send(int socket, const void *data, size_t size, int flags)
-{
-	return breaks(socket, FAULT_SEND) ? -1 : __real_send(socket, data, size, flags);
-}
-
-ssize_t
 __wrap_sendmsg(int socket, const struct msghdr *message, int flags)
 {
 	return breaks(socket, FAULT_SEND) ? -1 : __real_sendmsg(socket, message, flags);
@@ -155,13 +148,11 @@ __wrap_sendmsg(int socket, const struct msghdr *message, int flags)
 
 /* The connection is lost with what has just come. */
 ssize_t
-__wrap_recv(int socket, void *data, size_t size, int flags)
+__wrap_recvmsg(int socket, struct msghdr *message, int flags)
 {
-	ssize_t		received = __real_recv(socket, data, size, flags);
+	ssize_t		received = __real_recvmsg(socket, message, flags);
 
-	if (received > 0 && !(flags & MSG_PEEK) && breaks(socket, FAULT_RECEIVE))
-		return -1;
-	return received;
+	return received > 0 && breaks(socket, FAULT_RECEIVE) ? -1 : received;
 }
 
 /* ------------------------------- interrupts ----------------------------------- */
