@@ -308,13 +308,14 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 	reply->document = NULL;
 	connection->in_flight++;
 	connection->waited_before = transport->traffic.counters[MONGO_COUNT_WAIT_US];
-	(void) send_message(connection, iov, iovcnt, MONGO_NO_TIMEOUT);
+	if (!send_message(connection, iov, iovcnt, MONGO_NO_TIMEOUT))
+		return false;
 	if (reply->usage != NULL)
 	{
 		reply->usage->commands++;
 		reply->usage->bytes_sent += *bytes - before;
 	}
-	return !connection->broken;
+	return true;
 }
 
 bool
