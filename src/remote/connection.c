@@ -112,7 +112,7 @@ MongoOutcome
 mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *reply)
 {
 	MongoTransport *transport = &connection->transport;
-	bson_t		kill = BSON_INITIALIZER;	/* stays within the bson_t */
+	bson_t		kill = BSON_INITIALIZER;
 	MongoCommand command = {.database = "admin",.document = &kill};
 	MongoOutcome outcome = MONGO_INTERRUPTED;
 
@@ -252,10 +252,11 @@ static void
 send_end_of_session(void *argument)
 {
 	MongoConnection *connection = argument;
-	bson_t		command = BSON_INITIALIZER; /* stays within the bson_t */
+	bson_t		command = BSON_INITIALIZER;
 
 	bson_append_template(&command, "{endSessions: [@1]}", bson_document(connection->session.lsid));
 	mongo_send_and_forget(connection, "admin", &command);
+	bson_destroy(&command);
 	connection->session.lsid = NULL;
 }
 
