@@ -41,7 +41,7 @@ struct MongoIdentityLog
 	Size		capacity;
 };
 
-/* create_identity_log: an empty one, which lives in 'context'. */
+/* create_identity_log: create an empty log, which lives in 'context'. */
 static MongoIdentityLog *
 create_identity_log(MemoryContext context)
 {
@@ -112,7 +112,7 @@ find_identity(const MongoIdentityLog *log, ItemPointer ctid, bson_t *view)
  *-------------------------------------------------------------------------
  */
 
-/* Rows that core may hold for one batch; each costs it a tuple slot. */
+/* The most rows that core may keep for one batch; each costs it a tuple slot. */
 #define LARGEST_CORE_BATCH	1000
 
 /* ri_FdwState of a target relation. */
@@ -154,13 +154,13 @@ typedef struct MongoModifyState
 /*-------------------------------------------------------------------------
  * INSERT and COPY into foreign tables with the option insert_mode.
  *
- * PostgreSQL has no upserts of foreign tables: ON CONFLICT DO UPDATE is refused before
- * anybody asks us.  To it these are inserts, so what it would ask for is asked for
- * here: the privilege to update, and that no policy hides the rows that are changed.
+ * PostgreSQL has no upserts of foreign tables: it refuses ON CONFLICT DO UPDATE.  It treats
+ * these as inserts, so checks that an upsert needs are made here: the privilege to update, and
+ * that no policy hides the rows that are changed.
  *-------------------------------------------------------------------------
  */
 
-/* may_update: by column, too. */
+/* may_update: has the user the privilege on the table or on all of the columns? */
 static bool
 may_update(Oid relid, Relation target, const MongoUpsertLayout *layout, Oid userid)
 {
@@ -233,8 +233,8 @@ begin_upsert(EState *estate, const ModifyTable *plan, ResultRelInfo *rinfo)
 }
 
 /*
- * is_row_seen: by RETURNING or in an AFTER ROW trigger?  What 'rinfo' itself knows of
- * RETURNING it does not know yet.
+ * is_row_seen: is the row used by RETURNING or an AFTER ROW trigger?  rinfo's own RETURNING
+ * list is not set yet.
  */
 static bool
 is_row_seen(const ModifyTable *plan, const ResultRelInfo *rinfo)
@@ -281,7 +281,7 @@ find_other(EState *estate, const ResultRelInfo *rinfo, const MongoExtent *extent
 	return false;
 }
 
-/* create_modify_state: what is common to all operations. */
+/* create_modify_state: set what all operations have in common. */
 static MongoModifyState *
 create_modify_state(EState *estate, ResultRelInfo *rinfo, CmdType operation)
 {
@@ -363,7 +363,7 @@ mongo_table_decoder_create(MemoryContext context, Relation relation, const List 
 									count, options->type_mismatch, options->canonical_json);
 }
 
-/* begin_insert: of the statement INSERT, of COPY, and for rows moved to a partition. */
+/* begin_insert: begin an INSERT, a COPY, or the insertion of rows moved to a partition. */
 static void
 begin_insert(EState *estate, ModifyTable *plan, ResultRelInfo *rinfo)
 {
@@ -525,8 +525,8 @@ mongo_get_foreign_modify_batch_size(ResultRelInfo *rinfo)
 /* -------------------------------- inserting -------------------------------- */
 
 /*
- * check_policies: the row against WITH CHECK of the policies, which PostgreSQL
- * leaves out for a foreign table that is a partition of a table with some.
+ * check_policies: check the row against WITH CHECK of policies, which PostgreSQL does not do
+ * for a foreign table that is a partition of a table with policies.
  */
 static void
 check_policies(const MongoModifyState *state, ResultRelInfo *rinfo,
@@ -536,7 +536,7 @@ check_policies(const MongoModifyState *state, ResultRelInfo *rinfo,
 		ExecWithCheckOptions(state->policy_check, rinfo, slot, estate);
 }
 
-/* row_error_context names the row in which a value cannot be stored. */
+/* row_error_context: name the row in which a value cannot be stored. */
 static void
 row_error_context(void *arg)
 {
@@ -668,8 +668,8 @@ mongo_exec_foreign_batch_insert(EState *estate, ResultRelInfo *rinfo,
 /* --------------------------- updating, deleting ---------------------------- */
 
 /*
- * row_identity finds the _id of the row to change; false when this statement
- * has changed the row already, as SQL lets only the first change count.
+ * row_identity: find the _id of the row to change; false if this statement has changed the
+ * row already, since in SQL only the first change counts.
  */
 static bool
 row_identity(MongoModifyState *state, TupleTableSlot *plan_slot, bson_t *filter)

@@ -266,7 +266,7 @@ mongo_hash_keys(MongoHashKeys *keys, ExprContext *econtext, bool is_outer, uint3
 
 /* --- A hashed scan: the documents for all runs of a correlated subquery --- */
 
-/* The rows of which the keys have this hash value. */
+/* The rows whose keys have this hash value. */
 typedef struct HashedRows
 {
 	uint32		hash;
@@ -282,7 +282,7 @@ struct MongoHashedScan
 	int			next;
 };
 
-/* add_row: unless a key is NULL. */
+/* add_row: add a row to the hash table, unless a key is NULL. */
 static void
 add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 {
@@ -302,7 +302,7 @@ add_row(MongoHashedScan *hashed, ExprContext *econtext, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* read_rows: all of them; false when that is given up. */
+/* read_rows: read all rows into the hash table; false if that is abandoned. */
 static bool
 read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 {
@@ -335,11 +335,11 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 /*
  * fill_hashed_scan
  *		Read a hashed scan to its end, into a hash table that lives in the query's
- *		memory; false when that has been given up, and the scan is of no use.
+ *		memory; false if that is abandoned, so that the scan cannot be used.
  *
- * That is so when the rows need more than hash_mem_multiplier times work_mem, and
- * for a document that does not fit its columns or whose value might raise an error:
- * it is one only if it is asked for.  Otherwise raises what a scan does.
+ * It is abandoned if the rows need more than hash_mem_multiplier times work_mem, and for a
+ * document that does not fit its columns or may raise an error, since no outer row may match
+ * that document.  Otherwise raises what a scan does.
  */
 static bool
 fill_hashed_scan(ForeignScanState *scan)
