@@ -248,6 +248,12 @@ ask('ROLLBACK');
 ok(none_open(), 'cut before ROLLBACK: MongoDB has no transaction any more');
 is(rows(), '100|100|0', '... and nothing is done');
 
+# with it
+ask('BEGIN', 'UPDATE t SET a = 1 WHERE _id = 1');
+$mongod->fail_command(1, undef, 'abortTransaction');
+is(ask('ROLLBACK'), '', 'a connection closed in place of a reply to ROLLBACK: no warning');
+ok(none_open(), '... and MongoDB has no transaction any more');
+
 # ------------------------------- what is cancelled --------------------------------
 
 my @LONG = (

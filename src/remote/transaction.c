@@ -655,9 +655,9 @@ warn_of_open_transaction(const MongoSession *session)
  *		Have MongoDB abort the transaction; false if it has not confirmed that in time.
  *
  * An interrupted or lost command may still run, or have opened an unknown cursor.  Then
- * killSessions is sent over another connection to the same server, and ends that, too.  So it
- * is if a commit has been sent: it has no effect on a committed transaction.  Interrupts are
- * not served, but shorten the wait.
+ * killSessions is sent over another connection to the same server, and ends that, too.  The
+ * same is done if a commit has been sent, as it has no effect on a committed transaction, and
+ * if the connection is lost with the abort.  Interrupts are not served, but shorten the wait.
  */
 static bool
 abort_transaction(MongoSession *session)
@@ -671,23 +671,28 @@ abort_transaction(MongoSession *session)
 	bson_t		fields = BSON_INITIALIZER;	/* but for a recovery token */
 	MongoCommand command = {.database = "admin",.document = &document,.fields = &fields};
 	MongoReply	reply = {.context = CurrentMemoryContext};
-	bool		ended;
+	MongoOutcome outcome;
+	bool		ended = false;
+	bool		beside;
 
 	if (mongo_connection_is_clean(connection) && mongo_has_reply(connection))
 		connection->broken = true;
-	if (!session->broken_off && !session->maybe_open && mongo_connection_is_clean(connection))
+	beside = session->broken_off || session->maybe_open || !mongo_connection_is_clean(connection);
+	if (!beside)
 	{
 		bson_append_template(&document, "{abortTransaction: 1}");
 		append_session(session, &fields);
 		mongo_append_kept(&fields, "recoveryToken", &session->recovery_token);
 		mongo_begin_ending(transport, hurried ? HURRIED_ABORT_MS : ABORT_MS, HURRIED_ABORT_MS);
-		ended = mongo_send(connection, &command, &reply) &&
-			mongo_receive(connection, &reply, MONGO_DUE_INTERRUPT) == MONGO_REPLY;
+		outcome = mongo_send(connection, &command, &reply) ?
+			mongo_receive(connection, &reply, MONGO_DUE_INTERRUPT) : MONGO_BROKEN;
 		mongo_finish_ending(transport);
-		if (!ended)
-			connection->broken = true;
+		ended = outcome == MONGO_REPLY;
+		connection->broken |= !ended;
+		beside = outcome == MONGO_BROKEN && !transport->interrupted && !transport->timed_out;
+		bson_reinit(&document);
 	}
-	else
+	if (beside)
 	{
 		bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
 		command.fields = NULL;
