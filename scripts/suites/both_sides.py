@@ -11,7 +11,7 @@ from translate import Translator
 
 # Types whose values come back from MongoDB as they were written; of the others
 # timestamps have milliseconds, infinity has no date, json loses its blanks.
-FAITHFUL = """boolean smallint integer bigint real double\\ precision numeric text character character\\ varying name "char" bytea uuid
+FAITHFUL = """boolean smallint integer bigint real double\\ precision numeric text character character\\ varying name bytea uuid
     jsonb bit bit\\ varying inet time\\ without\\ time\\ zone""".replace("\\ ", "\0").split()
 FAITHFUL = [name.replace("\0", " ") for name in FAITHFUL]
 CANDIDATES = """
