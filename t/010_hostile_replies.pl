@@ -256,10 +256,13 @@ $node->safe_psql('postgres', q{ALTER USER MAPPING FOR CURRENT_USER SERVER scram_
 	OPTIONS (ADD username 'u', ADD password 'p')});
 run_cases('scram_iterations_many', 'SELECT id FROM TABLE', [ good => '28P01' ]);
 
-# A connection that is lost meanwhile says nothing of the password.
-create_fake_server('scram_lost', '', '--scram=lost');
-$node->safe_psql('postgres', q{ALTER USER MAPPING FOR CURRENT_USER SERVER scram_lost OPTIONS (ADD username 'u', ADD password 'p')});
-run_cases('scram_lost', 'SELECT id FROM TABLE', [ good => '08001' ]);
+# A connection lost meanwhile, or a server that shuts down, says nothing of the password.
+foreach my $end (qw(lost shutdown))
+{
+	create_fake_server("scram_$end", '', "--scram=$end");
+	$node->safe_psql('postgres', "ALTER USER MAPPING FOR CURRENT_USER SERVER scram_$end OPTIONS (ADD username 'u', ADD password 'p')");
+	run_cases("scram_$end", 'SELECT id FROM TABLE', [ good => '08001' ]);
+}
 
 # -------------------- documents with bytes spoilt, and recursion -------------------
 

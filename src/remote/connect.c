@@ -422,6 +422,7 @@ reset_failure(MongoTransport *transport)
 	transport->wait_error = NULL;
 	transport->failure[0] = '\0';
 	transport->violation = NULL;
+	transport->reply_code = 0;
 }
 
 /*
@@ -496,31 +497,34 @@ static void
 explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 				bson_error_t *error)
 {
-	const char *failure = connection->transport.failure;
+	const MongoTransport *transport = &connection->transport;
 
-	/* a connection lost while authenticating is none that was refused */
-	if (connection->transport.last_failed && error->domain == MONGOC_ERROR_CLIENT &&
-		error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE)
+	/*
+	 * a connection lost, or a server that shuts down, while authenticating
+	 * refuses no password
+	 */
+	if (error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE &&
+		(transport->last_failed || mongo_error_is_retryable(transport->reply_code)))
 	{
 		error->domain = MONGOC_ERROR_STREAM;
 		error->code = MONGOC_ERROR_STREAM_SOCKET;
 	}
-	if (*failure == '\0')
+	if (transport->failure[0] == '\0')
 		return;
 	/* of a reply to a password libmongoc says that the password is wrong */
-	if (connection->transport.violation != NULL)
+	if (transport->violation != NULL)
 	{
 		error->domain = MONGOC_ERROR_PROTOCOL;
 		error->code = MONGOC_ERROR_PROTOCOL_INVALID_REPLY;
 	}
 	if (mongo_uri_is_single(uri))
-		strlcpy(error->message, failure, sizeof(error->message));
+		strlcpy(error->message, transport->failure, sizeof(error->message));
 	else
 	{
 		size_t		used = strnlen(error->message, sizeof(error->message) - 1);
 
 		snprintf(error->message + used, sizeof(error->message) - used,
-				 " (%s)", failure);
+				 " (%s)", transport->failure);
 	}
 }
 

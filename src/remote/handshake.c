@@ -113,6 +113,13 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 			guard->expected = get_int32(guard->reply);
 		else
 		{
+			MongoReply	reply = {
+				.document = guard->reply + BODY_OFFSET, .length = guard->expected - BODY_OFFSET
+			};
+			bson_iter_t code;
+
+			guard->stream->transport->reply_code =
+				mongo_reply_find(&reply, "code", &code) ? bson_iter_as_int64(&code) : 0;
 			guard->stream->guarded = guard->length = guard->expected;
 			guard->received = 0;
 			guard->expected = HEADER_SIZE;

@@ -76,6 +76,8 @@ typedef struct MongoTransport
 	bool		timed_out;		/* the last wait took longer than that */
 	bool		last_failed;	/* the last send or receive: connection lost,
 								 * or nothing came in time */
+	int			reply_code;		/* of the last reply that libmongoc has read:
+								 * MongoDB's error code, or 0 */
 	MongoEnding ending;
 	struct sockaddr_storage peer;	/* connect there whatever a host's name */
 	socklen_t	peer_length;	/* says; 0: do as the name says */

@@ -456,6 +456,7 @@ SCRAM = {
     'iterations_too_many': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=100001' % nonce,
     'iterations_many': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=100000' % nonce,
     'lost': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=5000' % nonce,
+    'shutdown': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i=5000' % nonce,
     'attribute_cut': lambda nonce: b'r=%sX,s=MTIzNDU2Nzg5MDEyMzQ1Ng==,i' % nonce,
     'attribute_alone': lambda nonce: b'v',
 }
@@ -570,6 +571,10 @@ def serve(connection, seen):
                 continue
             if name == 'saslContinue' and argument('scram') == 'lost':
                 raise Close
+            if name == 'saslContinue' and argument('scram') == 'shutdown':
+                connection.sendall(Request(request_id, command, 0).message(bson.encode({
+                    'ok': 0.0, 'errmsg': 'interrupted at shutdown', 'code': 11600, 'codeName': 'InterruptedAtShutdown'})))
+                continue
             if name not in ('find', 'getMore', 'insert', 'update', 'delete'):
                 if not (opcode == OP_MSG and struct.unpack('<I', body[:4])[0] & 2):
                     connection.sendall(answer_greeting(request_id, opcode))
