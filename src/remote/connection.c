@@ -186,10 +186,9 @@ send_kill(void *argument)
 		 * Then on the one that waits, which is closed anyway: MongoDB reads
 		 * on when it has replied, though nobody takes the reply any more.
 		 */
-		connection->broken = connection->transport.interrupted = kill->beside = false;
+		connection->broken = connection->transport.interrupted = kill->separately = false;
 	}
-	mongo_send_and_forget(connection, message.database, message.document);
-	kill->sent = !connection->broken;
+	kill->sent = mongo_send(connection, &message, NULL);
 }
 
 /* take_cursors: out of the list, those that the connection may close, of one collection. */
@@ -253,9 +252,10 @@ send_end_of_session(void *argument)
 {
 	MongoConnection *connection = argument;
 	bson_t		command = BSON_INITIALIZER;
+	MongoCommand message = {.database = "admin",.document = &command};
 
 	bson_append_template(&command, "{endSessions: [@1]}", bson_document(connection->session.lsid));
-	mongo_send_and_forget(connection, "admin", &command);
+	(void) mongo_send(connection, &message, NULL);
 	bson_destroy(&command);
 	connection->session.lsid = NULL;
 }

@@ -18,15 +18,14 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-static void restart(MongoCursor *cursor);
 static void forget_command(MongoCursor *cursor);
 static void forget_kept(MongoCursor *cursor);
 static bool is_at_end(const MongoCursor *cursor);
 static MongoCommand next_request(MongoCursor *cursor, bson_t *view);
 pg_noreturn static void report_disconnect(MongoCursor *cursor);
-static void send_next(MongoCursor *cursor);
+static void send_next(MongoCursor *cursor, bool anew);
 static bool send_request(MongoCursor *cursor, MongoTurn turn);
-static const MongoTurns cursor_turns;
+static const MongoLeaseCallbacks cursor_callbacks;
 
 /* Every cursor from its opening to its end. */
 static dlist_head open_cursors = DLIST_STATIC_INIT(open_cursors);
@@ -308,7 +307,7 @@ ask_ahead(MongoCursor *cursor, bool was_opened)
 	if (was_opened && cursor->id != 0)
 	{
 		if (holds)
-			send_next(cursor);
+			send_next(cursor, false);
 		else
 			(void) send_request(cursor, MONGO_TURN_IF_FREE);
 	}
@@ -343,7 +342,7 @@ receive_batch(MongoCursor *cursor)
 		}
 		else if (!may_retry)
 			report_disconnect(cursor);
-		restart(cursor);
+		send_next(cursor, true);
 	}
 
 	was_opened = cursor->opened;
@@ -430,7 +429,7 @@ mongo_cursor_open(MemoryContext context, const MongoRead *read)
 	keep_command(cursor, read->command);
 
 	cursor->session = mongo_session_for_read(read->user);
-	cursor->lease = mongo_lease_create(context, read->user, &cursor_turns, cursor);
+	cursor->lease = mongo_lease_create(context, read->user, &cursor_callbacks, cursor);
 	cursor->lease->read_mode = read->read_mode;
 	Assert(cursor->session == NULL || read->reply_field == NULL);
 	cursor->callback.func = leave_list;
@@ -592,21 +591,6 @@ next_request(MongoCursor *cursor, bson_t *view)
 	return (MongoCommand) {.database = cursor->ns_database,.document = get_more};
 }
 
-/* send_command: send the next request on the lease's connection; false if it is broken. */
-static bool
-send_command(MongoCursor *cursor)
-{
-	bson_t		view;
-	MongoCommand command = next_request(cursor, &view);
-
-	if (!mongo_send_or_raise(cursor->lease->connection, &command,
-							 &cursor->replies[1 - cursor->current]))
-		return false;
-	cursor->sent = cursor->pending = true;
-	mongo_lease_note_sent(cursor->lease);
-	return true;
-}
-
 static void
 forget_command(MongoCursor *cursor)
 {
@@ -615,28 +599,37 @@ forget_command(MongoCursor *cursor)
 	cursor->command = NULL;
 }
 
-/* restart: send the command again over a new connection. */
+/*
+ * send_next
+ *		Send the next request; the command again, once, over a new connection if 'anew' or if
+ *		the server has closed this one.
+ */
 static void
-restart(MongoCursor *cursor)
+send_next(MongoCursor *cursor, bool anew)
 {
-	cursor->id = 0;
-	cursor->sent = cursor->opened = false;
-	cursor->position = cursor->end = NULL;
-	mongo_lease_renew(cursor->lease, cursor->read.user);
-	if (!send_command(cursor))
-		report_disconnect(cursor);
-	forget_command(cursor);
-}
+	for (;; anew = true)
+	{
+		MongoCommand command;
+		bson_t		view;
 
-/* send_next: send the next request; restart once if the server has closed the connection. */
-static void
-send_next(MongoCursor *cursor)
-{
-	if (send_command(cursor))
-		return;
-	if (cursor->command == NULL)
-		report_disconnect(cursor);
-	restart(cursor);
+		if (anew)
+		{
+			cursor->id = 0;
+			cursor->sent = cursor->opened = false;
+			cursor->position = cursor->end = NULL;
+			mongo_lease_renew(cursor->lease, cursor->read.user);
+		}
+		command = next_request(cursor, &view);
+		if (mongo_send_or_raise(cursor->lease->connection, &command,
+								&cursor->replies[1 - cursor->current]))
+			break;
+		if (anew || cursor->command == NULL)
+			report_disconnect(cursor);
+	}
+	cursor->sent = cursor->pending = true;
+	mongo_lease_note_sent(cursor->lease);
+	if (anew)
+		forget_command(cursor);
 }
 
 /*
@@ -650,7 +643,7 @@ send_request(MongoCursor *cursor, MongoTurn turn)
 {
 	if (!mongo_lease_take(cursor->lease, cursor->read.user, turn))
 		return false;
-	send_next(cursor);
+	send_next(cursor, false);
 	return true;
 }
 
@@ -745,7 +738,7 @@ note_unread(MongoCursor *cursor, const MongoReply *reply)
 /*
  * save_reply
  *		Receive and save the reply in flight, as another scan needs the connection
- *		(MongoTurns).
+ *		(MongoLeaseCallbacks).
  *
  * If the wait is interrupted, this cursor continues it when it needs the reply.  After any
  * other error the connection is not used any more, and this cursor finds it lost.
@@ -768,7 +761,7 @@ save_reply(void *arg)
 
 /*
  * serve
- *		Send the waiting request, as a connection is free now (MongoTurns).
+ *		Send the waiting request, as a connection is free now (MongoLeaseCallbacks).
  */
 static void
 serve(void *arg)
@@ -778,7 +771,7 @@ serve(void *arg)
 
 /*
  * discard_reply
- *		Receive and drop the batch that was requested ahead (MongoTurns).
+ *		Receive and drop the batch that was requested ahead (MongoLeaseCallbacks).
  *
  * Waits briefly.  If the batch takes longer, the connection is closed and the cursor killed,
  * which ends the operation on the server.
@@ -793,7 +786,7 @@ discard_reply(void *arg)
 		note_unread(cursor, reply);
 }
 
-static const MongoTurns cursor_turns = {
+static const MongoLeaseCallbacks cursor_callbacks = {
 	.save_reply = save_reply,
 	.serve = serve,
 	.discard_reply = discard_reply

@@ -452,6 +452,9 @@ typedef enum MongoOutcome
  *		Send a command, whose reply is to be received; true when it has left whole, without
  *		which MongoDB does not run it.  Raises 53200 alone, before anything has left.
  *
+ *		Without a reply (NULL) the server must not send one (moreToCome), and the send does not
+ *		wait: a connection that does not take the command at once is broken.
+ *
  * mongo_send_or_raise
  *		For a read: false if the connection is lost.  Raises 57014, and 54000 for what
  *		MongoDB would not take for its size, as mongo_check_command_size() does.
@@ -461,13 +464,6 @@ extern bool mongo_send(MongoConnection *connection, const MongoCommand *command,
 extern bool mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 								MongoReply *reply);
 extern void mongo_check_command_size(const bson_t *command);
-
-/*
- * Send a command to which the server must not reply (moreToCome).  Neither raises nor waits: a
- * connection that does not take it at once is broken.
- */
-extern void mongo_send_and_forget(MongoConnection *connection, const char *database,
-								  const bson_t *command);
 
 /*
  * mongo_receive

@@ -316,43 +316,6 @@ refuses_io(MongoStream *stream)
 }
 
 /*
- * move_bytes
- *		sendmsg() or recvmsg() what is left of the buffers after so many bytes; 0 is end of
- *		file.
- */
-static ssize_t
-move_bytes(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, size_t done)
-{
-	MongoTransport *transport = stream->transport;
-	struct iovec chunks[16];
-	struct msghdr message = {.msg_iov = chunks};
-	ssize_t		count;
-
-	for (size_t i = 0; i < iovcnt && message.msg_iovlen < lengthof(chunks); i++)
-	{
-		size_t		skipped = Min(done, iov[i].iov_len);
-
-		done -= skipped;
-		if (skipped == iov[i].iov_len)
-			continue;
-		chunks[message.msg_iovlen].iov_base = (char *) iov[i].iov_base + skipped;
-		chunks[message.msg_iovlen++].iov_len = iov[i].iov_len - skipped;
-	}
-	do
-		count = sends ? sendmsg(stream->socket, &message, MSG_NOSIGNAL) :
-			recvmsg(stream->socket, &message, 0);
-	while (count < 0 && errno == EINTR);
-
-	stream->last_errno = count < 0 ? errno : 0;
-	transport->last_failed = count < 0 ? errno != EAGAIN && errno != EWOULDBLOCK :
-		count == 0 && !sends;
-	if (count > 0)
-		mongo_traffic_add(&transport->traffic,
-						  sends ? MONGO_COUNT_BYTES_SENT : MONGO_COUNT_BYTES_RECEIVED, count);
-	return count;
-}
-
-/*
  * note_wait_failure
  *		A read or write of libmongoc's, or our own, gives up after its wait.
  */
@@ -371,29 +334,56 @@ note_wait_failure(MongoStream *stream)
 	}
 }
 
-/* transfer: move bytes until so many have been, waiting in between. */
+/*
+ * transfer
+ *		sendmsg() or recvmsg() until so many bytes of the buffers are moved, waiting in between.
+ *		The result is the vtable's.
+ */
 static ssize_t
 transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, size_t wanted,
 		 int32_t timeout_msec)
 {
-	TimestampTz end = limited_end(stream->transport, timeout_msec);
+	MongoTransport *transport = stream->transport;
+	TimestampTz end = limited_end(transport, timeout_msec);
 	size_t		total = 0;
 
 	while (total < wanted)
 	{
+		struct iovec chunks[16];
+		struct msghdr message = {.msg_iov = chunks};
+		size_t		done = total;
 		ssize_t		count;
 
 		if (refuses_io(stream))
 			return -1;
-		count = move_bytes(stream, sends, iov, iovcnt, total);
+		for (size_t i = 0; i < iovcnt && message.msg_iovlen < lengthof(chunks); i++)
+		{
+			size_t		skipped = Min(done, iov[i].iov_len);
+
+			done -= skipped;
+			if (skipped == iov[i].iov_len)
+				continue;
+			chunks[message.msg_iovlen].iov_base = (char *) iov[i].iov_base + skipped;
+			chunks[message.msg_iovlen++].iov_len = iov[i].iov_len - skipped;
+		}
+		do
+			count = sends ? sendmsg(stream->socket, &message, MSG_NOSIGNAL) :
+				recvmsg(stream->socket, &message, 0);
+		while (count < 0 && errno == EINTR);
+
+		stream->last_errno = count < 0 ? errno : 0;
+		transport->last_failed = count < 0 ? errno != EAGAIN && errno != EWOULDBLOCK :
+			count == 0 && !sends;
 		if (count > 0)
 		{
+			mongo_traffic_add(&transport->traffic,
+							  sends ? MONGO_COUNT_BYTES_SENT : MONGO_COUNT_BYTES_RECEIVED, count);
 			total += count;
 			continue;
 		}
 		if (count == 0)
 		{
-			/* libmongoc would call an errno of 0 a timeout */
+			/* the end of file; libmongoc would call an errno of 0 a timeout */
 			errno = ECONNRESET;
 			return -1;
 		}

@@ -270,22 +270,6 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 
 /* -------------------------------- sending ---------------------------------- */
 
-/* send_message: true when it has left whole. */
-static bool
-send_message(MongoConnection *connection, mongoc_iovec_t *iov, int iovcnt, int timeout_ms)
-{
-	ssize_t		size = iov[0].iov_len + (iovcnt > 1 ? iov[1].iov_len : 0);
-
-	if (mongoc_stream_writev(connection->transport.data_stream->top, iov, iovcnt,
-							 timeout_ms) != size)
-		connection->broken = true;
-	if (connection->request.capacity > KEPT_CAPACITY)
-		free_request(&connection->request);
-	if (connection->compressed.capacity > KEPT_CAPACITY)
-		free_request(&connection->compressed);
-	return !connection->broken;
-}
-
 bool
 mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply *reply)
 {
@@ -293,29 +277,40 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 	mongoc_iovec_t iov[2];
 	uint64	   *bytes = &transport->traffic.counters[MONGO_COUNT_BYTES_SENT];
 	uint64		before = *bytes;
+	ssize_t		size;
 	int			iovcnt;
 
-	mongo_driver_check();
+	/* an exiting session says goodbye whatever state libmongoc is in */
+	if (reply != NULL)
+		mongo_driver_check();
 	transport->violation = NULL;
 	transport->failure[0] = '\0';
 	if (connection->broken || transport->data_stream == NULL)
 		return false;
-	iovcnt = build_message(connection, command, 0, iov);
-
-	reply->request_id = connection->last_request_id;
-	reply->received = reply->expected = 0;
-	reply->is_compressed = false;
-	reply->document = NULL;
-	connection->in_flight++;
-	connection->waited_before = transport->traffic.counters[MONGO_COUNT_WAIT_US];
-	if (!send_message(connection, iov, iovcnt, MONGO_NO_TIMEOUT))
-		return false;
-	if (reply->usage != NULL)
+	iovcnt = build_message(connection, command, reply == NULL ? FLAG_MORE_TO_COME : 0, iov);
+	size = iov[0].iov_len + (iovcnt > 1 ? iov[1].iov_len : 0);
+	if (reply != NULL)
+	{
+		reply->request_id = connection->last_request_id;
+		reply->received = reply->expected = 0;
+		reply->is_compressed = false;
+		reply->document = NULL;
+		connection->in_flight++;
+		connection->waited_before = transport->traffic.counters[MONGO_COUNT_WAIT_US];
+	}
+	if (mongoc_stream_writev(transport->data_stream->top, iov, iovcnt,
+							 reply == NULL ? 0 : MONGO_NO_TIMEOUT) != size)
+		connection->broken = true;
+	if (connection->request.capacity > KEPT_CAPACITY)
+		free_request(&connection->request);
+	if (connection->compressed.capacity > KEPT_CAPACITY)
+		free_request(&connection->compressed);
+	if (reply != NULL && reply->usage != NULL && !connection->broken)
 	{
 		reply->usage->commands++;
 		reply->usage->bytes_sent += *bytes - before;
 	}
-	return true;
+	return !connection->broken;
 }
 
 bool
@@ -327,20 +322,6 @@ mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 		return true;
 	mongo_raise_wait(connection);
 	return false;
-}
-
-void
-mongo_send_and_forget(MongoConnection *connection, const char *database,
-					  const bson_t *command)
-{
-	MongoCommand message = {.database = database,.document = command};
-	mongoc_iovec_t iov[2];
-	int			iovcnt;
-
-	if (connection->broken || connection->transport.data_stream == NULL)
-		return;
-	iovcnt = build_message(connection, &message, FLAG_MORE_TO_COME, iov);
-	(void) send_message(connection, iov, iovcnt, 0);
 }
 
 /* -------------- Is this a message that a server may send us? -------------- */
