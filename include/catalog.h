@@ -39,7 +39,7 @@ extern List *mongo_import_foreign_schema(ImportForeignSchemaStmt *statement,
 
 /*
  * mongo_remote_row_count
- *		How many documents a table's collection has, or how many rows a derived table,
+ *		How many documents a table's collection has, or how many rows a pipeline table,
  *		for the planner.
  *
  * Asked for with one command and remembered in this backend for five minutes, or

@@ -193,18 +193,18 @@ extern void mongo_row_decode(MongoRowDecoder *decoder, const uint8_t *data,
 							 uint32 length, Datum *values, bool *isnull);
 
 /* What is not raised for the moment: fields are NULL instead. */
-typedef enum MongoHeldBack
+typedef enum MongoDeferral
 {
-	MONGO_HOLD_BACK_NOTHING,
-	MONGO_HOLD_BACK_MISMATCHES, /* of fields that do not fit */
-	MONGO_HOLD_BACK_ERRORS		/* also what may raise errors of its own:
+	MONGO_DEFER_NOTHING,
+	MONGO_DEFER_MISMATCHES,		/* of fields that do not fit */
+	MONGO_DEFER_ERRORS			/* also what may raise errors of its own:
 								 * CHECK constraints of domains (the value is
 								 * there), and input functions of types
 								 * without a row in types.c */
-} MongoHeldBack;
+} MongoDeferral;
 
 /*
- * mongo_row_decoder_hold_back
+ * mongo_row_decoder_defer_errors
  *		Do so from now on.
  *
  * mongo_row_decoder_mismatches() gives then the indexes of the columns of the last
@@ -214,8 +214,8 @@ typedef enum MongoHeldBack
  * under type_mismatch 'null' their constraints are tested too, since what breaks one is
  * NULL.
  */
-extern void mongo_row_decoder_hold_back(MongoRowDecoder *decoder, MongoHeldBack what,
-										const Bitmapset *needed);
+extern void mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what,
+										   const Bitmapset *needed);
 extern const Bitmapset *mongo_row_decoder_mismatches(const MongoRowDecoder *decoder);
 extern bool mongo_row_decoder_deferred(const MongoRowDecoder *decoder);
 

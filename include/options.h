@@ -215,7 +215,7 @@ typedef struct MongoImportOptions
 extern MongoImportOptions mongo_import_options(List *definitions);
 
 /* What else is known of a table, by src/catalog. */
-typedef struct MongoKept
+typedef struct MongoTableFacts
 {
 	MemoryContext context;		/* what it lives in */
 	bool		statistics_read;
@@ -223,10 +223,10 @@ typedef struct MongoKept
 	Oid			counted_by;		/* user mapping; InvalidOid: not yet */
 	TimestampTz counted_at;
 	double		documents;		/* that were counted */
-} MongoKept;
+} MongoTableFacts;
 
-/* mongo_kept: a place for it, as long as for the table's options. */
-extern MongoKept *mongo_kept(Oid foreigntableid);
+/* mongo_table_facts: a place for it, as long as for the table's options. */
+extern MongoTableFacts *mongo_table_facts(Oid foreigntableid);
 
 /*
  * mongo_read_concern

@@ -84,7 +84,7 @@ typedef struct MongoField
 								 * session's; NULL: the field itself */
 	const char *result_zone;	/* in which that time is an instant again, or
 								 * NULL */
-	int			clock_unit;		/* the part of the time: an enum of
+	int			time_part;		/* the part of the time: an enum of
 								 * local_time.c */
 
 	Oid			type;			/* of its row in comparison.c, or a domain
@@ -205,13 +205,13 @@ extern const char *const mongo_find_operators[];
  */
 
 /* How a translation relates to the condition it stands for. */
-typedef enum MongoGrade
+typedef enum MongoExactness
 {
 	MONGO_NOT_SHIPPABLE,
 	MONGO_SUPERSET,				/* matches others as well, so PostgreSQL also
 								 * tests the condition */
 	MONGO_EXACT
-} MongoGrade;
+} MongoExactness;
 
 /* What a rendered predicate can match at all. */
 typedef enum MongoMatch
@@ -248,8 +248,8 @@ typedef struct MongoPredicate
 	bool		without_nan;	/* another condition keeps NaN out already */
 } MongoPredicate;
 
-/* mongo_predicate_grade: the exactness of its rendering, for any value. */
-extern MongoGrade mongo_predicate_grade(const MongoPredicate *predicate);
+/* mongo_predicate_exactness: the exactness of its rendering, for any value. */
+extern MongoExactness mongo_predicate_exactness(const MongoPredicate *predicate);
 
 /* mongo_predicate_compares_text: must the command ask for the simple collation? */
 extern bool mongo_predicate_compares_text(const MongoPredicate *predicate);
@@ -341,8 +341,8 @@ typedef enum MongoSortability
 
 typedef struct MongoComparison
 {
-	MongoGrade	equality_grade; /* of "=" and "<>" */
-	MongoGrade	order_grade;	/* of "<", "<=", ">=", ">" */
+	MongoExactness equality_exactness;	/* of "=" and "<>" */
+	MongoExactness order_exactness; /* of "<", "<=", ">=", ">" */
 
 	/* sorting in MongoDB gives PostgreSQL's order, but for NULLs */
 	MongoSortability sortability;
@@ -356,7 +356,7 @@ typedef struct MongoComparison
 
 	/*
 	 * Append to 'match' the condition for what is not made of points.  NULL
-	 * when order_grade is MONGO_NOT_SHIPPABLE and there are points.
+	 * when order_exactness is MONGO_NOT_SHIPPABLE and there are points.
 	 */
 	MongoMatch	(*render_range) (const MongoPredicate *predicate, Datum value,
 								 bson_t *match);
@@ -445,8 +445,8 @@ typedef struct MongoTranslation
 	bool		use_expressions;	/* may aggregation expressions be used? */
 	uint32		disabled;		/* MongoTableOptions.pushdown_disable */
 	bool		need_exact;		/* a superset is of no use: make it exact */
-	List	   *beside;			/* conditions, or RestrictInfos, that hold for
-								 * all rows that are of use */
+	List	   *known_conditions;	/* conditions, or RestrictInfos, that hold
+									 * for all rows that are of use */
 	List	   *computed;		/* MongoComputed *, looked for first */
 	List	   *parameters;		/* Expr *, one for each placeholder */
 	List	   *predicates;		/* of mongo_predicate_to_list(), in step */
@@ -502,7 +502,7 @@ mongo_seek_use(MongoSeek seek)
 /* What became of one condition. */
 typedef struct MongoCondition
 {
-	MongoGrade	grade;
+	MongoExactness exactness;
 	bool		strict;			/* it is not true of rows whose columns are
 								 * all NULL */
 	MongoSeek	seek;
@@ -525,7 +525,7 @@ extern MongoCondition mongo_translate_condition(MongoTranslation *translation,
 												Expr *clause, bson_t *match);
 
 /*
- * Pipeline tables ("derived" in names), whose rows stages make of the documents: those of the
+ * Pipeline tables, whose rows stages make of the documents: those of the
  * option pipeline, and then, for each path of the option unwind, those that make a row of each
  * element.
  */
@@ -538,7 +538,7 @@ extern const char *mongo_deriving_option(const MongoTableOptions *options);
 extern bool mongo_has_first_stages(const MongoTableOptions *options);
 
 static inline bool
-mongo_is_derived(const MongoTableOptions *options)
+mongo_is_pipeline_table(const MongoTableOptions *options)
 {
 	return mongo_deriving_option(options) != NULL;
 }

@@ -392,7 +392,7 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 	double		rows = 0;
 
 	/* it works on views too, but not on what stages make */
-	if (mongo_is_derived(options))
+	if (mongo_is_pipeline_table(options))
 	{
 		BsonArray	stages = bson_array_create();
 
@@ -418,7 +418,7 @@ mongo_ask_row_count(UserMapping *user, const MongoTableOptions *options)
 double
 mongo_remote_row_count(Oid relid, UserMapping *user)
 {
-	MongoKept  *kept = mongo_kept(relid);
+	MongoTableFacts *kept = mongo_table_facts(relid);
 
 	if (kept->counted_by != user->umid ||
 		TimestampDifferenceExceeds(kept->counted_at, GetCurrentTimestamp(), REMEMBERED_FOR_MS))

@@ -125,7 +125,7 @@ create_decoder(const Check *check, const CheckedColumn *columns, int ncolumns)
 									   check->options->collection, wanted, ncolumns,
 									   MONGO_TYPE_MISMATCH_ERROR,
 									   check->options->canonical_json);
-	mongo_row_decoder_hold_back(decoder, MONGO_HOLD_BACK_MISMATCHES, NULL);
+	mongo_row_decoder_defer_errors(decoder, MONGO_DEFER_MISMATCHES, NULL);
 	return decoder;
 }
 
@@ -144,7 +144,7 @@ prepare(Check *check)
 	check->values = palloc0(sizeof(Datum) * Max(RelationGetDescr(check->relation)->natts, 1));
 	check->isnull = palloc0(sizeof(bool) * Max(RelationGetDescr(check->relation)->natts, 1));
 	check->decoder = create_decoder(check, check->columns, check->ncolumns);
-	mongo_row_decoder_hold_back(check->decoder, MONGO_HOLD_BACK_ERRORS, NULL);
+	mongo_row_decoder_defer_errors(check->decoder, MONGO_DEFER_ERRORS, NULL);
 }
 
 /* ------------------------------ documents ---------------------------------- */
@@ -387,7 +387,7 @@ mongo_fdw_check(PG_FUNCTION_ARGS)
 			report_fields(&check, &check.sample->root, "");
 		report_columns(&check);
 		/* none of them serves what stages make */
-		if (answer == INDEXES_LISTED && !mongo_is_derived(check.options))
+		if (answer == INDEXES_LISTED && !mongo_is_pipeline_table(check.options))
 			report_indexes(&check, &indexes);
 	}
 	table_close(check.relation, AccessShareLock);

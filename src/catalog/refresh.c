@@ -196,7 +196,7 @@ mongo_fdw_alteration(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg("collection \"%s.%s\" of foreign table \"%s\" does not exist",
 						options->database, options->collection, RelationGetRelationName(relation))));
-	else if (!mongo_is_derived(options))
+	else if (!mongo_is_pipeline_table(options))
 		alteration.table = import_table_read(&source, linitial(collections));
 	initStringInfo(&alteration.actions);
 	if (alteration.table != NULL)

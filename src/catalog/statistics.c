@@ -568,7 +568,7 @@ mongo_learn(Relation relation, UserMapping *user, const MongoTableOptions *optio
 const MongoStatistics *
 mongo_statistics_of(Oid relid)
 {
-	MongoKept  *kept = mongo_kept(relid);
+	MongoTableFacts *kept = mongo_table_facts(relid);
 
 	if (!kept->statistics_read)
 	{

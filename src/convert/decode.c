@@ -68,7 +68,7 @@ struct MongoRowDecoder
 	const char *namespace;		/* "database.collection" */
 	MongoTypeMismatch type_mismatch;
 	bool		canonical_json;
-	MongoHeldBack held_back;
+	MongoDeferral deferral;
 	const Bitmapset *needed;	/* columns that are read meanwhile */
 	Bitmapset  *mismatches;		/* of the last document, then */
 	bool		deferred;		/* likewise */
@@ -321,7 +321,7 @@ misfit(MongoRowDecoder *decoder, const DecodedColumn *column, const MongoReadCon
 
 	if (decoder->type_mismatch != MONGO_TYPE_MISMATCH_ERROR)
 		return;
-	if (decoder->held_back == MONGO_HOLD_BACK_NOTHING)
+	if (decoder->deferral == MONGO_DEFER_NOTHING)
 		report_mismatch(decoder, column, context);
 	caller = MemoryContextSwitchTo(decoder->context);
 	decoder->mismatches = bms_add_member(decoder->mismatches, column->column.index);
@@ -365,7 +365,7 @@ read_columns(MongoRowDecoder *decoder, const DecodedColumn *columns,
 {
 	MongoReadContext context;
 	bool		raises = decoder->type_mismatch == MONGO_TYPE_MISMATCH_ERROR;
-	bool		defers = decoder->held_back == MONGO_HOLD_BACK_ERRORS;
+	bool		defers = decoder->deferral == MONGO_DEFER_ERRORS;
 
 	context.canonical_json = decoder->canonical_json;
 	context.deferred = false;
@@ -561,9 +561,9 @@ read_documents(MongoRowDecoder *decoder, Datum *values, bool *isnull)
 }
 
 void
-mongo_row_decoder_hold_back(MongoRowDecoder *decoder, MongoHeldBack what, const Bitmapset *needed)
+mongo_row_decoder_defer_errors(MongoRowDecoder *decoder, MongoDeferral what, const Bitmapset *needed)
 {
-	decoder->held_back = what;
+	decoder->deferral = what;
 	decoder->needed = needed;
 }
 

@@ -528,7 +528,7 @@ check_truncatable(Relation relation)
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(relation));
 
-	if (!options->truncatable || mongo_is_derived(options))
+	if (!options->truncatable || mongo_is_pipeline_table(options))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("foreign table \"%s\" does not allow truncates",

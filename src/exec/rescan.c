@@ -309,7 +309,7 @@ read_rows(MongoHashedScan *hashed, ForeignScanState *scan)
 	MongoScanState *state = scan->fdw_state;
 	ExprContext *econtext = scan->ss.ps.ps_ExprContext;
 
-	mongo_row_decoder_hold_back(state->decoder, MONGO_HOLD_BACK_ERRORS, NULL);
+	mongo_row_decoder_defer_errors(state->decoder, MONGO_DEFER_ERRORS, NULL);
 	for (;;)
 	{
 		MemoryContext old_context;

@@ -109,13 +109,13 @@ hiding_indexes(ForeignScanState *node)
 	return columns;
 }
 
-/* hold_back: defer the decoder's errors, or raise them at once. */
+/* defer_errors: defer the decoder's errors, or raise them at once. */
 static void
-hold_back(MongoScanState *state, bool hold)
+defer_errors(MongoScanState *state, bool hold)
 {
-	mongo_row_decoder_hold_back(state->decoder,
-								hold ? MONGO_HOLD_BACK_ERRORS : MONGO_HOLD_BACK_NOTHING,
-								state->hiding_columns);
+	mongo_row_decoder_defer_errors(state->decoder,
+								   hold ? MONGO_DEFER_ERRORS : MONGO_DEFER_NOTHING,
+								   state->hiding_columns);
 }
 
 /* is_visible: does the row pass the plan's row-hiding quals? */
@@ -162,12 +162,12 @@ is_hidden(ForeignScanState *node, TupleTableSlot *slot, const uint8_t *document,
 		InstrCountFiltered1(node, 1);
 		return true;
 	}
-	hold_back(state, false);
+	defer_errors(state, false);
 	mongo_row_decode(state->decoder, document, length, slot->tts_values, slot->tts_isnull);
 	if (!fits)					/* freed by now */
 		elog(ERROR, "a document of collection \"%s\" did not fit and does so now",
 			 state->plan->collection);
-	hold_back(state, true);
+	defer_errors(state, true);
 	return false;
 }
 
@@ -316,7 +316,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	if (state->plan->hiding != NIL)
 	{
 		state->hiding_columns = hiding_indexes(node);
-		hold_back(state, true);
+		defer_errors(state, true);
 	}
 
 	/* the decoder sets only the columns in use; the others stay NULL */

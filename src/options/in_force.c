@@ -146,7 +146,7 @@ typedef struct KnownTable
 	MongoTableOptions *options; /* NULL: not read yet */
 	int			ncolumns;		/* length of columns[] */
 	MongoColumnOptions **columns;	/* by attribute number - 1; NULL: not read */
-	MongoKept	kept;
+	MongoTableFacts kept;
 } KnownTable;
 
 typedef struct KnownTableEntry
@@ -241,8 +241,8 @@ known_table(Oid relid)
 	return entry->table;
 }
 
-MongoKept *
-mongo_kept(Oid foreigntableid)
+MongoTableFacts *
+mongo_table_facts(Oid foreigntableid)
 {
 	return &known_table(foreigntableid)->kept;
 }

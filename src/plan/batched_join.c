@@ -122,8 +122,8 @@ can_ask(const Search *search, Key *key)
 	key->condition = mongo_translate_condition(&translation, any_of_keys(&key->equality, 1), match);
 	/* one key of the list, for what a key costs */
 	key->condition.seek = MONGO_SEEK_VALUE;
-	key->condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_derived(relation->options);
-	return key->condition.grade != MONGO_NOT_SHIPPABLE &&
+	key->condition.unique = strcmp(field.path, "_id") == 0 && !mongo_is_pipeline_table(relation->options);
+	return key->condition.exactness != MONGO_NOT_SHIPPABLE &&
 		mongo_is_securely_promotable(search->innerrel, key->rinfo, match);
 }
 
@@ -349,7 +349,7 @@ choose_keys(const Search *search, const List *clauses, Choice *choice, List **ot
 	*choice = choose_one(search, candidates);
 
 	/* a pipeline may give other documents the second time */
-	if (!choice->indexed && (mongo_is_derived(inner->options) || may_run_again(search->root)))
+	if (!choice->indexed && (mongo_is_pipeline_table(inner->options) || may_run_again(search->root)))
 		return false;
 	while (((Key *) linitial(choice->keys))->condition.path != NULL &&
 		   extend(search, candidates, choice))

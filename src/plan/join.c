@@ -109,7 +109,7 @@ may_look_up(const MongoRelation *outer, const MongoRelation *inner)
 {
 	return mongo_feature_enabled(outer->options, MONGO_FEATURE_LOOKUP) &&
 		mongo_feature_enabled(inner->options, MONGO_FEATURE_LOOKUP) &&
-		outer->serverid == inner->serverid && !mongo_is_derived(inner->options) &&
+		outer->serverid == inner->serverid && !mongo_is_pipeline_table(inner->options) &&
 		strcmp(outer->options->database, inner->options->database) == 0 &&
 		outer->options->canonical_json == inner->options->canonical_json &&
 		outer->options->read_mode == inner->options->read_mode;

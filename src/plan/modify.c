@@ -184,9 +184,9 @@ mongo_whole_row_is_junk(PlannerInfo *root, RelOptInfo *baserel,
 	return true;
 }
 
-/* refuse_derived: raise an error for a pipeline table, with a DETAIL PostgreSQL's would lack. */
+/* refuse_pipeline_table: raise an error for a pipeline table, with a DETAIL PostgreSQL's would lack. */
 static void
-refuse_derived(Oid relid, CmdType operation)
+refuse_pipeline_table(Oid relid, CmdType operation)
 {
 	const char *option = mongo_deriving_option(mongo_table_options(relid));
 
@@ -208,7 +208,7 @@ mongo_plan_foreign_modify(PlannerInfo *root, ModifyTable *plan,
 	RangeTblEntry *entry = planner_rt_fetch(resultRelation, root);
 	List	   *attributes = NIL;
 
-	refuse_derived(entry->relid, plan->operation);
+	refuse_pipeline_table(entry->relid, plan->operation);
 	if (plan->onConflictAction == ONCONFLICT_UPDATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -228,7 +228,7 @@ mongo_is_foreign_rel_updatable(Relation rel)
 {
 	const MongoTableOptions *options = mongo_table_options(RelationGetRelid(rel));
 
-	return options->updatable && !mongo_is_derived(options) ?
+	return options->updatable && !mongo_is_pipeline_table(options) ?
 		(1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE) : 0;
 }
 

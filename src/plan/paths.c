@@ -100,7 +100,7 @@ try_parameterization(PlannerInfo *root, RelOptInfo *baserel, RestrictInfo *rinfo
 		return found;
 	condition = mongo_translate_restriction(&translation, baserel, rinfo,
 											bson_create_in(CurrentMemoryContext));
-	if (condition.grade == MONGO_NOT_SHIPPABLE)
+	if (condition.exactness == MONGO_NOT_SHIPPABLE)
 		return found;
 
 	required_outer = bms_union(rinfo->clause_relids, baserel->lateral_relids);
@@ -416,7 +416,7 @@ mongo_add_parallel_paths(PlannerInfo *root, RelOptInfo *baserel)
 	/* what an index finds is not worth several connections */
 	if (!baserel->consider_parallel || !mongo_enable_pushdown ||
 		baserel->lateral_relids != NULL || relation->options->remote_parallelism <= 0 ||
-		mongo_is_derived(relation->options) ||
+		mongo_is_pipeline_table(relation->options) ||
 		!mongo_feature_enabled(relation->options, MONGO_FEATURE_EXPR) ||
 		relation->examined_rows < baserel->tuples)
 		return;

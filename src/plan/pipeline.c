@@ -188,8 +188,8 @@ mongo_unwound_depth(const MongoTableOptions *options, MongoColumns *columns, Nod
 }
 
 void
-mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
-					  const MongoScanClauses *clauses)
+mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
+						 const MongoScanClauses *clauses)
 {
 	List	   *paths = mongo_unwound_paths(relation->options);
 	List	  **at_depth = palloc0(sizeof(List *) * (list_length(paths) + 1));
@@ -266,7 +266,7 @@ translate_for_element(MongoTranslation *translation, const MongoRelation *relati
 	condition = mongo_translate_condition(&within, clause, match);
 	translation->parameters = within.parameters;
 	translation->predicates = within.predicates;
-	if (condition.grade != MONGO_NOT_SHIPPABLE && condition.strict)
+	if (condition.exactness != MONGO_NOT_SHIPPABLE && condition.strict)
 		return match;
 	mongo_return_to(translation, before);
 	return NULL;
@@ -400,7 +400,7 @@ tests_row(const RelOptInfo *baserel, ScoreSearch *search)
 		const RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		const MongoClause *clause = mongo_known_clause(baserel, rinfo);
 
-		if ((clause == NULL || clause->condition.grade != MONGO_EXACT) &&
+		if ((clause == NULL || clause->condition.exactness != MONGO_EXACT) &&
 			reads_row((Node *) rinfo->clause, search))
 			return true;
 	}
@@ -414,7 +414,7 @@ mongo_note_score(PlannerInfo *root, RelOptInfo *baserel)
 	ScoreSearch search = {baserel->relid, NULL};
 
 	if (!mongo_enable_pushdown || baserel->reloptkind != RELOPT_BASEREL ||
-		mongo_is_derived(relation->options) || !is_simple(root, baserel) ||
+		mongo_is_pipeline_table(relation->options) || !is_simple(root, baserel) ||
 		!find_score((Node *) root->processed_tlist, &search) ||
 		reads_row((Node *) root->processed_tlist, &search) || tests_row(baserel, &search))
 		return;

@@ -216,16 +216,16 @@ extern const MongoPipeline *mongo_pipeline_of(PlannerInfo *root, RelOptInfo *rel
 extern MongoPipeline mongo_pipeline_copy(const MongoPipeline *source);
 
 /*
- * mongo_pipeline_derive
+ * mongo_pipeline_make_rows
  *		Append the stages that make the rows of the relation's table, if it is a
- *		derived one, and a $match of what 'clauses' has for MongoDB to test.
+ *		pipeline table, and a $match of what 'clauses' has for MongoDB to test.
  *
  * Where arrays are unwound, each condition is tested as soon as its columns are
  * there.  Those on elements also narrow the documents before, as far as indexes may
  * serve that.  Raises what mongo_append_pipeline() does.
  */
-extern void mongo_pipeline_derive(MongoPipeline *pipeline, const MongoRelation *relation,
-								  const MongoScanClauses *clauses);
+extern void mongo_pipeline_make_rows(MongoPipeline *pipeline, const MongoRelation *relation,
+									 const MongoScanClauses *clauses);
 
 /*
  * How many of the arrays that the options unwind have to be unwound before 'expression' reads

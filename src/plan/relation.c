@@ -58,7 +58,7 @@ create_table_relation(RelOptInfo *baserel, Oid foreigntableid)
 											 baserel->relid, baserel->max_attr,
 											 relation->options->type_mismatch);
 	relation->columns->statistics = mongo_statistics_of(foreigntableid);
-	if (mongo_is_derived(relation->options))
+	if (mongo_is_pipeline_table(relation->options))
 		relation->columns->derivation = relation->options;
 	return relation;
 }
@@ -71,12 +71,12 @@ mongo_translation_of(const MongoRelation *relation)
 	translation.use_expressions = mongo_feature_enabled(relation->options,
 														MONGO_FEATURE_EXPR);
 	translation.disabled = relation->options->pushdown_disable;
-	translation.beside = relation->restrictions;
+	translation.known_conditions = relation->restrictions;
 	return translation;
 }
 
 /*
- * total_rows: how many documents the collection holds, or rows are derived from it.
+ * total_rows: how many documents the collection holds, or how many rows its pipeline makes.
  *
  * What a user asks for by use_remote_estimate comes first, then what ANALYZE
  * has seen, which pg_upgrade makes PostgreSQL forget, then what estimated_rows says.
@@ -127,22 +127,22 @@ mongo_translate_restriction(MongoTranslation *translation, RelOptInfo *baserel,
 	const MongoRelation *relation = baserel->fdw_private;
 	MongoMark	before = mongo_mark(translation);
 	MongoCondition condition = mongo_translate_condition(translation, rinfo->clause, match);
-	bool		promotable = condition.grade == MONGO_NOT_SHIPPABLE ||
+	bool		promotable = condition.exactness == MONGO_NOT_SHIPPABLE ||
 		mongo_is_securely_promotable(baserel, rinfo, match);
 
-	if (promotable && condition.grade == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
+	if (promotable && condition.exactness == MONGO_EXACT && mongo_hides_rows(baserel, rinfo) &&
 		relation->options->type_mismatch == MONGO_TYPE_MISMATCH_ERROR &&
 		!add_type_checks(relation, rinfo, match))
 	{
 		/* PostgreSQL then tests what comes as well */
-		condition.grade = MONGO_SUPERSET;
+		condition.exactness = MONGO_SUPERSET;
 		promotable = !translation->need_exact;
 	}
 	if (promotable)
 		return condition;
 
 	mongo_return_to(translation, before);
-	return (MongoCondition) {.grade = MONGO_NOT_SHIPPABLE};
+	return (MongoCondition) {.exactness = MONGO_NOT_SHIPPABLE};
 }
 
 /*
@@ -165,16 +165,16 @@ classify_restrictions(PlannerInfo *root, RelOptInfo *baserel,
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, cell);
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
-		MongoCondition condition = {.grade = MONGO_NOT_SHIPPABLE};
+		MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
 		/* what the translation checks is this user's privilege */
 		if (mongo_names_match((Node *) rinfo->clause, NULL))
 			relation->names_match = root->glob->dependsOnRole = true;
 		if (mongo_enable_pushdown)
 			condition = mongo_translate_restriction(&translation, baserel, rinfo, match);
-		if (condition.grade != MONGO_EXACT)
+		if (condition.exactness != MONGO_EXACT)
 			relation->all_exact = false;
-		if (condition.grade == MONGO_NOT_SHIPPABLE)
+		if (condition.exactness == MONGO_NOT_SHIPPABLE)
 			continue;
 
 		/*
@@ -215,7 +215,7 @@ mongo_exact_pipeline(RelOptInfo *rel)
 	mongo_classify_clauses(&pipeline.translation, rel, rel->baserestrictinfo, &clauses);
 	if (clauses.local == NIL)
 	{
-		mongo_pipeline_derive(&pipeline, relation, &clauses);
+		mongo_pipeline_make_rows(&pipeline, relation, &clauses);
 		relation->pipeline = memcpy(palloc(sizeof(pipeline)), &pipeline, sizeof(pipeline));
 	}
 	MemoryContextSwitchTo(old_context);
@@ -392,10 +392,10 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 		/* pseudoconstants become a gating Result node */
 		if (rinfo->pseudoconstant)
 			continue;
-		if (clause == NULL || (clause->condition.grade != MONGO_EXACT && translation->need_exact))
+		if (clause == NULL || (clause->condition.exactness != MONGO_EXACT && translation->need_exact))
 		{
 			bson_t	   *filter = bson_create_in(CurrentMemoryContext);
-			MongoCondition condition = {.grade = MONGO_NOT_SHIPPABLE};
+			MongoCondition condition = {.exactness = MONGO_NOT_SHIPPABLE};
 
 			if (mongo_enable_pushdown)
 				condition = baserel != NULL ?
@@ -403,12 +403,12 @@ mongo_classify_clauses(MongoTranslation *translation, RelOptInfo *baserel, List 
 					mongo_translate_condition(translation, rinfo->clause, filter);
 			clause = mongo_clause_create(rinfo, &condition, filter);
 		}
-		if (clause->condition.grade != MONGO_NOT_SHIPPABLE && !bson_empty(clause->match))
+		if (clause->condition.exactness != MONGO_NOT_SHIPPABLE && !bson_empty(clause->match))
 		{
 			conjuncts = lappend(conjuncts, clause->match);
 			clauses->sent = lappend(clauses->sent, unconstify(MongoClause *, clause));
 		}
-		if (clause->condition.grade == MONGO_EXACT)
+		if (clause->condition.exactness == MONGO_EXACT)
 		{
 			clauses->exact = lappend(clauses->exact, rinfo->clause);
 			continue;

@@ -122,9 +122,9 @@ mongo_hashed_conditions(RelOptInfo *baserel, List *clauses, const List *keys)
 		bson_t	   *match = bson_create_in(CurrentMemoryContext);
 
 		/* what else there is may hold for the rows of one value alone */
-		translation.beside = NIL;
+		translation.known_conditions = NIL;
 		if (list_member_ptr(keys, rinfo) || has_exec_param((Node *) rinfo->clause, NULL) ||
-			mongo_translate_restriction(&translation, baserel, rinfo, match).grade == MONGO_NOT_SHIPPABLE)
+			mongo_translate_restriction(&translation, baserel, rinfo, match).exactness == MONGO_NOT_SHIPPABLE)
 			continue;
 		/* of documents that nobody asks for, nothing may be an error */
 		if (mongo_cannot_fail(match))

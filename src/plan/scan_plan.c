@@ -232,7 +232,7 @@ projection_pays(RelOptInfo *baserel, List *columns, const Bitmapset *narrowed)
 	double		fields_width = 0;
 	ListCell   *cell;
 
-	if (baserel->pages == 0 || relation->analyzed_rows <= 0 || mongo_is_derived(relation->options))
+	if (baserel->pages == 0 || relation->analyzed_rows <= 0 || mongo_is_pipeline_table(relation->options))
 		return true;
 	document_width = (double) baserel->pages * BLCKSZ / relation->analyzed_rows;
 
@@ -288,19 +288,19 @@ find_command(const MongoRelation *relation, const MongoTranslation *translation,
 }
 
 /*
- * derived_command: {aggregate: ...} for a pipeline table: the stages that make its rows, then
- * the parts of a find as stages.  Adds parameters to 'translation'.
+ * pipeline_table_command: {aggregate: ...} for a pipeline table: the stages that make its
+ * rows, then the parts of a find as stages.  Adds parameters to 'translation'.
  */
 static Const *
-derived_command(const MongoRelation *relation, MongoTranslation *translation,
-				const MongoScanClauses *clauses, const bson_t *condition,
-				const bson_t *projection, const bson_t *sort)
+pipeline_table_command(const MongoRelation *relation, MongoTranslation *translation,
+					   const MongoScanClauses *clauses, const bson_t *condition,
+					   const bson_t *projection, const bson_t *sort)
 {
 	MongoPipeline pipeline = {
 		.translation = *translation, .stages = bson_create_in(CurrentMemoryContext)
 	};
 
-	mongo_pipeline_derive(&pipeline, relation, clauses);
+	mongo_pipeline_make_rows(&pipeline, relation, clauses);
 	if (!bson_empty(condition))
 		mongo_pipeline_append(&pipeline, "$match", condition);
 	if (!bson_empty(sort))
@@ -335,9 +335,9 @@ scan_commands(RelOptInfo *baserel, MongoTranslation *translation,
 			mongo_append_order(relation, &order, i, condition, sort);
 		if (!bson_empty(condition))
 			conditions = lappend(conditions, condition);
-		commands = lappend(commands, mongo_is_derived(relation->options) ?
-						   derived_command(relation, translation, clauses, condition, projection,
-										   sort) :
+		commands = lappend(commands, mongo_is_pipeline_table(relation->options) ?
+						   pipeline_table_command(relation, translation, clauses, condition, projection,
+												  sort) :
 						   find_command(relation, translation, conditions, projection, sort));
 	}
 	return commands;
@@ -404,8 +404,8 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 		 * the rows are for all values, so conditions on one value are not
 		 * sent
 		 */
-		translation->beside = mongo_hashed_conditions(baserel, scan_clauses, hashed_keys);
-		mongo_classify_clauses(translation, baserel, translation->beside, &clauses);
+		translation->known_conditions = mongo_hashed_conditions(baserel, scan_clauses, hashed_keys);
+		mongo_classify_clauses(translation, baserel, translation->known_conditions, &clauses);
 
 		/* each lookup tests all clauses, so all of their columns are fetched */
 		clauses.local = extract_actual_clauses(scan_clauses, false);
@@ -428,7 +428,7 @@ plan_table(PlannerInfo *root, RelOptInfo *baserel, ForeignPath *best_path, List 
 	plan->enough_rows = enough_rows(root, baserel, relation, best_path->path.pathkeys);
 	if (best_path->path.parallel_aware)
 		plan->split_field = mongo_to_utf8(relation->options->parallel_field);
-	plan->is_pipeline = mongo_is_derived(relation->options);
+	plan->is_pipeline = mongo_is_pipeline_table(relation->options);
 	plan->hiding = clauses.hiding;
 	plan->hiding_columns = hiding_columns(baserel, &clauses);
 	scan->scan.plan.qual = clauses.local;

@@ -729,8 +729,8 @@ uri_of_server(const MongoConnection *connection, int wait_ms)
 	return uri;
 }
 
-/* What run_beside() is called with. */
-typedef struct Beside
+/* What run_separately() is called with. */
+typedef struct SeparateRun
 {
 	const MongoConnection *connection;
 	const MongoCommand *command;
@@ -739,50 +739,50 @@ typedef struct Beside
 	MongoReply	reply;
 	mongoc_uri_t *uri;
 	bool		sent;
-} Beside;
+} SeparateRun;
 
 static void
-run_beside(void *argument)
+run_separately(void *argument)
 {
-	Beside	   *beside = argument;
-	const MongoTransport *original = &beside->connection->transport;
-	MongoTransport *transport = &beside->other.transport;
+	SeparateRun *run = argument;
+	const MongoTransport *original = &run->connection->transport;
+	MongoTransport *transport = &run->other.transport;
 	bson_error_t error;
 
 	transport->use_tls = original->use_tls;
 	transport->ssl_options = original->ssl_options;
 	transport->tcp = original->tcp;
-	transport->connect_timeout_ms = transport->wait_limit_ms = beside->total_ms;
-	transport->peer = beside->connection->peer;
-	transport->peer_length = beside->connection->peer_length;
+	transport->connect_timeout_ms = transport->wait_limit_ms = run->total_ms;
+	transport->peer = run->connection->peer;
+	transport->peer_length = run->connection->peer_length;
 	dlist_init(&transport->streams);
-	beside->uri = uri_of_server(beside->connection, beside->total_ms);
-	if (beside->uri == NULL)
+	run->uri = uri_of_server(run->connection, run->total_ms);
+	if (run->uri == NULL)
 		return;
-	mongo_begin_ending(transport, beside->total_ms, 0);
-	beside->sent = connect_once(&beside->other, beside->uri, false, false, &error) &&
-		mongo_send(&beside->other, beside->command, &beside->reply);
-	if (beside->sent)
-		(void) mongo_receive(&beside->other, &beside->reply, MONGO_DUE_INTERRUPT);
+	mongo_begin_ending(transport, run->total_ms, 0);
+	run->sent = connect_once(&run->other, run->uri, false, false, &error) &&
+		mongo_send(&run->other, run->command, &run->reply);
+	if (run->sent)
+		(void) mongo_receive(&run->other, &run->reply, MONGO_DUE_INTERRUPT);
 }
 
 static void
-finish_beside(void *argument)
+finish_separate_run(void *argument)
 {
-	Beside	   *beside = argument;
+	SeparateRun *run = argument;
 
-	mongo_transport_close(&beside->other.transport);
-	mongo_reply_free(&beside->reply);
-	if (beside->uri != NULL)
-		mongoc_uri_destroy(beside->uri);
-	bson_free(beside->other.request.data);
+	mongo_transport_close(&run->other.transport);
+	mongo_reply_free(&run->reply);
+	if (run->uri != NULL)
+		mongoc_uri_destroy(run->uri);
+	bson_free(run->other.request.data);
 }
 
 bool
-mongo_connection_run_beside(const MongoConnection *connection, const MongoCommand *command,
-							int total_ms)
+mongo_connection_run_separately(const MongoConnection *connection, const MongoCommand *command,
+								int total_ms)
 {
-	Beside		beside = {
+	SeparateRun run = {
 		.connection = connection,
 		.command = command,
 		.total_ms = total_ms,
@@ -792,10 +792,10 @@ mongo_connection_run_beside(const MongoConnection *connection, const MongoComman
 	if (connection->peer_length == 0 || connection->identity == NULL)
 		return false;
 	HOLD_INTERRUPTS();
-	(void) mongo_protect(run_beside, &beside);
-	(void) mongo_protect(finish_beside, &beside);
+	(void) mongo_protect(run_separately, &run);
+	(void) mongo_protect(finish_separate_run, &run);
 	RESUME_INTERRUPTS();
-	return beside.sent;
+	return run.sent;
 }
 
 /* --------------------------- Starting libmongoc --------------------------- */

@@ -117,7 +117,7 @@ mongo_end_write(MongoConnection *connection, const bson_t *lsid, MongoReply *rep
 	MongoOutcome outcome = MONGO_INTERRUPTED;
 
 	bson_append_template(&kill, "{killSessions: [@1]}", bson_document(lsid));
-	if (mongo_connection_run_beside(connection, &command, ASK_MS) &&
+	if (mongo_connection_run_separately(connection, &command, ASK_MS) &&
 		transport->wait_error == NULL)
 	{
 		transport->interrupted = false;
@@ -154,7 +154,7 @@ mongo_connection_is_on(const MongoConnection *connection, const char *host_and_p
 typedef struct CursorsKill
 {
 	MongoConnection *connection;
-	bool		beside;
+	bool		separately;
 	dlist_head	taken;			/* of RemoteCursor, of one collection */
 	bson_t		ids;
 	bson_t		command;
@@ -176,9 +176,9 @@ send_kill(void *argument)
 						  bson_int64(dlist_container(RemoteCursor, node, iter.cur)->id));
 	BSON_APPEND_UTF8(&kill->command, "killCursors", first->collection);
 	BSON_APPEND_ARRAY(&kill->command, "cursors", &kill->ids);
-	if (kill->beside)
+	if (kill->separately)
 	{
-		kill->sent = mongo_connection_run_beside(connection, &message, ASK_MS);
+		kill->sent = mongo_connection_run_separately(connection, &message, ASK_MS);
 		if (kill->sent || !proc_exit_inprogress)
 			return;
 
@@ -216,10 +216,10 @@ take_cursors(const MongoConnection *connection, dlist_head *cursors, dlist_head 
 }
 
 int
-mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, bool beside)
+mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, bool separately)
 {
-	CursorsKill kill = {.connection = connection,.beside = beside};
-	bool		goes_on = beside || mongo_connection_is_clean(connection);
+	CursorsKill kill = {.connection = connection,.separately = separately};
+	bool		goes_on = separately || mongo_connection_is_clean(connection);
 	int			count = 0;
 	dlist_mutable_iter iter;
 
@@ -243,7 +243,7 @@ mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors, 
 		}
 		goes_on = kill.sent;
 	}
-	connection->broken |= beside;
+	connection->broken |= separately;
 	return count;
 }
 

@@ -271,7 +271,7 @@ mongo_lease_release(void *arg)
 		return;
 	/* nothing is given back from within libmongoc, on the way to exit */
 	if (lease->state == LEASE_IN_FLIGHT && !mongo_driver_is_entered())
-		(void) mongo_protect(lease->turns->discard_reply, lease->reader);
+		(void) mongo_protect(lease->callbacks->discard_reply, lease->reader);
 	if (!mongo_driver_is_entered())
 		kill_cursor(lease);
 	if (!mongo_driver_is_entered())
@@ -282,14 +282,14 @@ mongo_lease_release(void *arg)
 
 MongoLease *
 mongo_lease_create(MemoryContext owner, UserMapping *user,
-				   const MongoTurns *turns, void *reader)
+				   const MongoLeaseCallbacks *callbacks, void *reader)
 {
 	MongoLease *lease = MemoryContextAllocZero(owner, sizeof(MongoLease));
 
 	initialize_pool();
 	mongo_memory_check(0);
 
-	lease->turns = turns;
+	lease->callbacks = callbacks;
 	lease->reader = reader;
 	lease->umid = user->umid;
 	lease->activity = mongo_activity_row(user->serverid, user->userid);
@@ -335,9 +335,9 @@ move_to_primary(MongoLease *lease, UserMapping *user)
 
 MongoLease *
 mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
-							  const MongoTurns *turns, void *reader)
+							  const MongoLeaseCallbacks *callbacks, void *reader)
 {
-	MongoLease *lease = mongo_lease_create(owner, user, turns, reader);
+	MongoLease *lease = mongo_lease_create(owner, user, callbacks, reader);
 
 	(void) mongo_lease_take(lease, user, MONGO_TURN_NOW);
 	replace_if_closed(lease, user);
@@ -393,7 +393,7 @@ suits(const MongoLease *lease, const MongoConnection *connection)
 
 	/* what may be held for long must not be a cursor's only way */
 	return !connection->retired && connection->read_mode == lease->read_mode &&
-		(lease->turns != NULL || connection->cursors == 0);
+		(lease->callbacks != NULL || connection->cursors == 0);
 }
 
 /*
@@ -438,7 +438,7 @@ find_in_flight(const MongoLease *lease)
 	{
 		MongoLease *other = dlist_container(MongoLease, node, iter.cur);
 
-		if (lease->turns != NULL && other->state == LEASE_IN_FLIGHT &&
+		if (lease->callbacks != NULL && other->state == LEASE_IN_FLIGHT &&
 			other->umid == lease->umid && suits(lease, other->connection))
 			return other;
 	}
@@ -544,7 +544,7 @@ mongo_lease_serve_others(MongoLease *lease)
 	while ((next = first_to_serve(umid)) != NULL)
 	{
 		next->state = LEASE_QUIET;
-		next->turns->serve(next->reader);
+		next->callbacks->serve(next->reader);
 	}
 }
 
@@ -607,7 +607,7 @@ mongo_lease_take(MongoLease *lease, UserMapping *user, MongoTurn turn)
 
 		other = find_in_flight(lease);
 		if (other != NULL)
-			other->turns->save_reply(other->reader);
+			other->callbacks->save_reply(other->reader);
 		else if (connect_for_cursor(lease, user))
 			return true;
 		else

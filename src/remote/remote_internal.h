@@ -637,13 +637,13 @@ extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mod
  *		Replace what is connected, by a connection to the primary that there is now; false
  *		with none, and the reason in transport.failure.  Tries once; never raises.
  *
- * mongo_connection_run_beside
+ * mongo_connection_run_separately
  *		Run a command over a connection of its own to the same server; true if it was sent.
  *		Takes 'total_ms' at most.  Never raises.
  */
 extern bool mongo_connection_reconnect(MongoConnection *connection);
-extern bool mongo_connection_run_beside(const MongoConnection *connection,
-										const MongoCommand *command, int total_ms);
+extern bool mongo_connection_run_separately(const MongoConnection *connection,
+											const MongoCommand *command, int total_ms);
 
 /*
  * mongo_connection_is_clean: may it be used for something else?
@@ -658,12 +658,12 @@ extern bool mongo_connection_is_on(const MongoConnection *connection,
  *		Have the server close those listed cursors, of RemoteCursor, that are its own and of
  *		the connection's user mapping: a command a collection.  They are freed; how many.
  *
- * Without 'beside' a clean connection says so, and does not wait.  Else another one does, made
+ * Without 'separately' a clean connection says so, and does not wait.  Else another one does, made
  * for that: for a connection with a getMore under way, which MongoDB does not end when its
  * connection closes (seen in 6.0).  Takes 300 ms at most.  Neither raises.
  */
 extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors,
-										  bool beside);
+										  bool separately);
 
 /*
  * mongo_connection_end_session: tell the server that the session, if one was used, is over:
@@ -711,12 +711,12 @@ typedef struct MongoLease MongoLease;
  * waiting request with MONGO_TURN_LATER.  discard_reply: as the lease ends, wait briefly for
  * the outstanding reply and note its cursor; must not raise.
  */
-typedef struct MongoTurns
+typedef struct MongoLeaseCallbacks
 {
 	void		(*save_reply) (void *reader);
 	void		(*serve) (void *reader);	/* NULL: it never waits */
 	void		(*discard_reply) (void *reader);
-} MongoTurns;
+} MongoLeaseCallbacks;
 
 /* How much a scan wants a connection. */
 typedef enum MongoTurn
@@ -744,7 +744,7 @@ struct MongoLease
 	MongoConnection *connection;	/* NULL: none at present */
 	MongoActivity *activity;	/* whose traffic it is; or NULL */
 	mongoc_read_mode_t read_mode;	/* of its connections; 0: the server's */
-	const MongoTurns *turns;	/* NULL: an exclusive lease */
+	const MongoLeaseCallbacks *callbacks;	/* NULL: an exclusive lease */
 	void	   *reader;			/* what its functions are called with */
 	LeaseState	state;
 	RemoteCursor cursor;		/* open on the server */
@@ -755,12 +755,12 @@ struct MongoLease
  * mongo_lease_create: a lease that holds no connection yet.  It ends by mongo_lease_release(), or
  * by its owner's reset, at the latest by the transaction's abort; neither raises.
  * mongo_lease_acquire_for_write: one of the primary, whose connection has not been closed.  With
- * 'turns' others may have the outstanding reply saved.
+ * 'callbacks' others may have the outstanding reply saved.
  */
 extern MongoLease *mongo_lease_create(MemoryContext owner, UserMapping *user,
-									  const MongoTurns *turns, void *reader);
+									  const MongoLeaseCallbacks *callbacks, void *reader);
 extern MongoLease *mongo_lease_acquire_for_write(MemoryContext owner, UserMapping *user,
-												 const MongoTurns *turns, void *reader);
+												 const MongoLeaseCallbacks *callbacks, void *reader);
 extern void mongo_lease_release(void *arg);
 
 /* A connection used so recently, in milliseconds, is not asked whether it is open. */

@@ -696,8 +696,8 @@ abort_transaction(MongoSession *session)
 	{
 		bson_append_template(&document, "{killSessions: [@1]}", bson_document(session->lsid));
 		command.fields = NULL;
-		ended = mongo_connection_run_beside(connection, &command,
-											hurried ? HURRIED_KILL_MS : ABORT_MS);
+		ended = mongo_connection_run_separately(connection, &command,
+												hurried ? HURRIED_KILL_MS : ABORT_MS);
 		/* the number ends with the session */
 		connection->session.lsid = NULL;
 	}

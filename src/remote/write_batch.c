@@ -644,7 +644,7 @@ discard_flight(void *reader)
 	mongo_write_flight_abandon(reader);
 }
 
-static const MongoTurns flight_turns = {
+static const MongoLeaseCallbacks flight_callbacks = {
 	.save_reply = take_flight, .discard_reply = discard_flight
 };
 
@@ -660,7 +660,7 @@ begin_flight(MongoWriteFlight *flight)
 	Size		position = 0;
 
 	flight->lease = mongo_lease_acquire_for_write(CurrentMemoryContext, session->user,
-												  &flight_turns, flight);
+												  &flight_callbacks, flight);
 	make_operations(flight->batch, NULL, &flight->operations);
 	flight->count = take_operations(&flight->operations, flight->lease->connection,
 									flight->batch->count, &position);

@@ -494,7 +494,7 @@ mongo_comparison_lookup(Oid column_type, int32 column_typmod, bson_type_t bson_t
 		return &text_of_string;
 	if (mongo_rounds_timestamp(column_type, column_typmod))
 		return &rounded_timestamp;
-	return comparisons[kind].equality_grade != MONGO_NOT_SHIPPABLE ? &comparisons[kind] : NULL;
+	return comparisons[kind].equality_exactness != MONGO_NOT_SHIPPABLE ? &comparisons[kind] : NULL;
 }
 
 /* holds_its_class: has a column of the type all values of its class? */

@@ -48,7 +48,7 @@ static bool mongo_translate_match(const MongoTranslation *translation, const Fun
 static MongoCondition condition_of_node(MongoTranslation *translation, Node *node,
 										bool wanted, bson_t *match);
 
-static const MongoCondition not_shippable = {.grade = MONGO_NOT_SHIPPABLE};
+static const MongoCondition not_shippable = {.exactness = MONGO_NOT_SHIPPABLE};
 
 /*
  * MongoDB takes 200 levels of documents and arrays in a command, and 100 of
@@ -107,8 +107,8 @@ translate_predicate(MongoTranslation *translation, const MongoPredicate *predica
 	MongoCondition result = not_shippable;
 	bool		is_id = strcmp(predicate->field.path, "_id") == 0;
 
-	result.grade = mongo_predicate_grade(predicate);
-	if (result.grade == MONGO_NOT_SHIPPABLE)
+	result.exactness = mongo_predicate_exactness(predicate);
+	if (result.exactness == MONGO_NOT_SHIPPABLE)
 		return result;
 	note_seek(predicate, &result);
 	result.strict = predicate->form != MONGO_PREDICATE_ALL;
@@ -160,7 +160,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 	{
 		if (!((Const *) value)->constisnull &&
 			mongo_render_json_test(field->path, operator, ((Const *) value)->constvalue, match))
-			result.grade = MONGO_SUPERSET;
+			result.exactness = MONGO_SUPERSET;
 	}
 	else
 	{
@@ -168,7 +168,7 @@ translate_json_test(MongoTranslation *translation, const MongoField *field, Oid 
 								   BTEqualStrategyNumber, exprType(value), InvalidOid);
 		predicate.json_test = operator;
 		append_placeholder(translation, &predicate, value, match);
-		result.grade = MONGO_SUPERSET;
+		result.exactness = MONGO_SUPERSET;
 	}
 	return result;
 }
@@ -184,13 +184,13 @@ condition_of_pattern(MongoTranslation *translation, const MongoField *field,
 	if (field->element != 0 || field->wrapper != MONGO_WRAPPER_NONE || OidIsValid(field->cast_type))
 		return result;
 	result.strict = true;
-	result.grade = mongo_translate_pattern(field, function, pattern, collation,
-										   wanted, match);
+	result.exactness = mongo_translate_pattern(field, function, pattern, collation,
+											   wanted, match);
 
 	/* an array, which is a type mismatch, may contain a matching String */
-	if (result.grade == MONGO_EXACT &&
+	if (result.exactness == MONGO_EXACT &&
 		translation->columns->type_mismatch == MONGO_TYPE_MISMATCH_NULL)
-		result.grade = MONGO_SUPERSET;
+		result.exactness = MONGO_SUPERSET;
 	return result;
 }
 
@@ -316,7 +316,7 @@ join_bounds(const MongoTranslation *translation, const Node *operand, Node *valu
 
 	if (!mongo_asks_for_order(predicate->strategy))
 		return value;
-	foreach(cell, translation->beside)
+	foreach(cell, translation->known_conditions)
 	{
 		const Node *node = lfirst(cell);
 		Node	   *other;
@@ -372,7 +372,7 @@ condition_of_operator(MongoTranslation *translation, OpExpr *node, bool wanted,
 		MongoCondition result = translate_array_test(translation, left, operator, right,
 													 node->inputcollid, wanted, match);
 
-		return result.grade != MONGO_NOT_SHIPPABLE ? result :
+		return result.exactness != MONGO_NOT_SHIPPABLE ? result :
 			condition_of_pattern(translation, &field, get_opcode(operator), right,
 								 node->inputcollid, wanted, match);
 	}
@@ -455,7 +455,7 @@ translate_function(MongoTranslation *translation, FuncExpr *node, bool wanted,
 	MongoField	field;
 
 	if (mongo_translate_match(translation, node, wanted, match))
-		return (MongoCondition) {.grade = MONGO_EXACT};
+		return (MongoCondition) {.exactness = MONGO_EXACT};
 	if (list_length(node->args) == 1)
 		return translate_boolean_column(translation, (Node *) node, wanted, match);
 	if (list_length(node->args) != 2 ||
@@ -491,10 +491,10 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 	{
 		if (is_null)
 			return not_shippable;
-		result.grade = MONGO_SUPERSET;
+		result.exactness = MONGO_SUPERSET;
 	}
 	else
-		result.grade = MONGO_EXACT;
+		result.exactness = MONGO_EXACT;
 
 	result.strict = !is_null;
 
@@ -507,7 +507,7 @@ translate_null_test(MongoTranslation *translation, NullTest *node, bool wanted,
 static MongoCondition
 translate_constant(Const *node, bool wanted, bson_t *match)
 {
-	MongoCondition result = {.grade = MONGO_EXACT};
+	MongoCondition result = {.exactness = MONGO_EXACT};
 
 	if (!node->constisnull && DatumGetBool(node->constvalue) == wanted)
 		return result;
@@ -551,27 +551,27 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 				   bool wanted, bson_t *match)
 {
 	MongoCondition result = {MONGO_EXACT, .indexed = !conjunction, .strict = !conjunction};
-	List	   *beside = translation->beside;
+	List	   *outer_conditions = translation->known_conditions;
 	BsonArray	branches = bson_array_create();
 	ListCell   *cell;
 
 	if (conjunction && wanted)
-		translation->beside = list_concat_copy(nodes, beside);
+		translation->known_conditions = list_concat_copy(nodes, outer_conditions);
 	foreach(cell, nodes)
 	{
 		bson_t	   *branch = bson_create_in(CurrentMemoryContext);
 		MongoMark	before = mongo_mark(translation);
 		MongoCondition one = condition_of_node(translation, lfirst(cell), wanted, branch);
 
-		if (one.grade == MONGO_NOT_SHIPPABLE)
+		if (one.exactness == MONGO_NOT_SHIPPABLE)
 		{
 			if (!conjunction)
 				break;
 			mongo_return_to(translation, before);
-			result.grade = MONGO_SUPERSET;
+			result.exactness = MONGO_SUPERSET;
 			continue;
 		}
-		result.grade = Min(result.grade, one.grade);
+		result.exactness = Min(result.exactness, one.exactness);
 		if (conjunction)
 		{
 			result.strict |= one.strict;
@@ -587,7 +587,7 @@ translate_branches(MongoTranslation *translation, List *nodes, bool conjunction,
 		merge_seeks(&result, &one, conjunction, branches.count == 0);
 		bson_array_append(&branches, bson_document(branch));
 	}
-	translation->beside = beside;
+	translation->known_conditions = outer_conditions;
 	if (branches.count == 0 || cell != NULL)
 		return not_shippable;
 	BSON_APPEND_ARRAY(match, conjunction ? "$and" : "$or", branches.bson);
@@ -637,10 +637,10 @@ translate_boolean_test(MongoTranslation *translation, BooleanTest *node, bool wa
 	/* the complement of a superset would miss rows */
 	inner = bson_create_in(CurrentMemoryContext);
 	result = condition_of_node(translation, (Node *) node->arg, truth, inner);
-	if (result.grade != MONGO_EXACT)
+	if (result.exactness != MONGO_EXACT)
 		return not_shippable;
 	bson_append_template(match, "{$nor: [@1]}", bson_document(inner));
-	return (MongoCondition) {.grade = MONGO_EXACT};
+	return (MongoCondition) {.exactness = MONGO_EXACT};
 }
 
 static MongoCondition
@@ -686,14 +686,14 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 	bson_t	   *expression;
 
 	/* the parts of these are dealt with by themselves */
-	if (result.grade == MONGO_EXACT || IsA(node, BoolExpr) ||
-		(result.grade == MONGO_SUPERSET && !translation->need_exact))
+	if (result.exactness == MONGO_EXACT || IsA(node, BoolExpr) ||
+		(result.exactness == MONGO_SUPERSET && !translation->need_exact))
 	{
 		bson_concat(match, found);
 		return result;
 	}
 
-	if (result.grade == MONGO_NOT_SHIPPABLE)
+	if (result.exactness == MONGO_NOT_SHIPPABLE)
 	{
 		mongo_return_to(translation, before);
 		bson_reinit(found);
@@ -705,7 +705,7 @@ translate_with_expression(MongoTranslation *translation, Node *node, bool wanted
 
 	/* 'found' has paths as keys, and never $expr */
 	mongo_append_expression(match, "$expr", expression);
-	result.grade = MONGO_EXACT;
+	result.exactness = MONGO_EXACT;
 	return result;
 }
 
@@ -736,9 +736,9 @@ mongo_translate_condition(MongoTranslation *translation, Expr *clause, bson_t *m
 	MongoMark	before = mongo_mark(translation);
 	MongoCondition result = condition_of_node(translation, (Node *) clause, true, match);
 
-	if (result.grade != MONGO_NOT_SHIPPABLE && mongo_is_too_deep(match))
+	if (result.exactness != MONGO_NOT_SHIPPABLE && mongo_is_too_deep(match))
 		result = not_shippable;
-	if (result.grade == MONGO_NOT_SHIPPABLE)
+	if (result.exactness == MONGO_NOT_SHIPPABLE)
 		mongo_return_to(translation, before);
 	return result;
 }
@@ -777,7 +777,7 @@ mongo_score(PG_FUNCTION_ARGS pg_attribute_unused())
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("mongo_score() can only be computed by MongoDB"),
 			 errdetail("It must be of the row of a foreign table over a collection, in the SELECT list or ORDER BY of a query over this table alone, without aggregates, that reads no whole row besides."),
-			 errhint("Compute it in a sub-select that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
+			 errhint("Compute it in a subquery that PostgreSQL does not take apart: WITH found AS MATERIALIZED (SELECT ...).")));
 }
 
 /* is_function: is it this extension's function of that name? */

@@ -284,9 +284,9 @@ iso_day(int64 millis)
 	return psprintf("%04d-%02d-%02d", year, month, mday);
 }
 
-/* append_beside: a pattern for texts of a day that is not before it, or not after it. */
+/* append_day_bound: a pattern for texts of a day that is not before it, or not after it. */
 static void
-append_beside(StringInfo pattern, const char *day, bool is_after)
+append_day_bound(StringInfo pattern, const char *day, bool is_after)
 {
 	appendStringInfo(pattern, "(?:%s", day);
 	for (int i = 0; i < ISO_DAY_LENGTH; i++)
@@ -319,7 +319,7 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 	if (low != PG_INT64_MIN)
 	{
 		appendStringInfoString(&pattern, high != PG_INT64_MAX ? "|(?=" : "|");
-		append_beside(&pattern, iso_day(low), true);
+		append_day_bound(&pattern, iso_day(low), true);
 		if (high != PG_INT64_MAX)
 			appendStringInfoChar(&pattern, ')');
 	}
@@ -327,7 +327,7 @@ append_days(const char *path, int64 low, int64 high, BsonArray *branches)
 	{
 		if (low == PG_INT64_MIN)
 			appendStringInfoChar(&pattern, '|');
-		append_beside(&pattern, iso_day(high), false);
+		append_day_bound(&pattern, iso_day(high), false);
 	}
 	appendStringInfoChar(&pattern, ')');
 	bson_array_append_template(branches, "{@1: @2}", bson_utf8(path),
@@ -450,8 +450,8 @@ fits_wrapper(const MongoPredicate *predicate)
 	}
 }
 
-MongoGrade
-mongo_json_cast_grade(const MongoPredicate *predicate)
+MongoExactness
+mongo_json_cast_exactness(const MongoPredicate *predicate)
 {
 	MongoTypeKind class;
 

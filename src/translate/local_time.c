@@ -199,7 +199,7 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 			return false;
 		field->zone = "utc";
 		field->result_zone = "";
-		field->clock_unit = field->operator_type == DATEOID ? CLOCK_DAY : CLOCK_TIME;
+		field->time_part = field->operator_type == DATEOID ? CLOCK_DAY : CLOCK_TIME;
 		return true;
 	}
 	time = list_nth(args, rows[row].time);
@@ -220,20 +220,20 @@ mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid value_type, Mong
 	switch (rows[row].result)
 	{
 		case GIVES_DATE:
-			field->clock_unit = CLOCK_DAY;
+			field->time_part = CLOCK_DAY;
 			break;
 		case GIVES_TIME:
-			field->clock_unit = CLOCK_TIME;
+			field->time_part = CLOCK_TIME;
 			break;
 		case GIVES_BEGINNING:
-			if (!find_unit(linitial(args), &field->clock_unit))
+			if (!find_unit(linitial(args), &field->time_part))
 				return false;
 			break;
 		case GIVES_YEAR:
 			word = mongo_constant_word(linitial(args));
 			if (word == NULL || strcmp(word, "year") != 0)
 				return false;
-			field->clock_unit = CLOCK_YEAR_NUMBER;
+			field->time_part = CLOCK_YEAR_NUMBER;
 			break;
 	}
 	field->operator_type = exprType(node);
@@ -393,13 +393,13 @@ next_segment(pg_tz *zone, Timestamp first, Timestamp last, Segment *segment)
 static bool
 is_near(const MongoPredicate *predicate)
 {
-	return predicate->field.clock_unit < CLOCK_DAY && predicate->field.result_zone != NULL;
+	return predicate->field.time_part < CLOCK_DAY && predicate->field.result_zone != NULL;
 }
 
-MongoGrade
-mongo_local_time_grade(const MongoPredicate *predicate)
+MongoExactness
+mongo_local_time_exactness(const MongoPredicate *predicate)
 {
-	bool		is_number = predicate->field.clock_unit == CLOCK_YEAR_NUMBER;
+	bool		is_number = predicate->field.time_part == CLOCK_YEAR_NUMBER;
 	MongoTypeKind class = mongo_kind_of_type(predicate->value_type)->class;
 
 	if (predicate->form != MONGO_PREDICATE_SCALAR ||
@@ -429,7 +429,7 @@ year_bounds(const MongoPredicate *predicate, Datum value, Timestamp *from, Times
 static void
 find_bounds(const MongoPredicate *predicate, Datum datum, Timestamp *from, Timestamp *after)
 {
-	int			unit = predicate->field.clock_unit;
+	int			unit = predicate->field.time_part;
 	pg_tz	   *zone = predicate->field.result_zone == NULL ? NULL : find_zone(predicate->field.result_zone);
 	Timestamp	value;
 

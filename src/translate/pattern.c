@@ -700,7 +700,7 @@ may_begin(const void *context, char first)
 	return false;
 }
 
-MongoGrade
+MongoExactness
 mongo_translate_pattern(const MongoField *field, Oid function, Node *node,
 						Oid collation, bool wanted, bson_t *match)
 {

@@ -51,25 +51,25 @@ collation_allows(const MongoPredicate *predicate)
 		mongo_collate_is_c(predicate->collation);
 }
 
-MongoGrade
-mongo_predicate_grade(const MongoPredicate *predicate)
+MongoExactness
+mongo_predicate_exactness(const MongoPredicate *predicate)
 {
 	const MongoComparison *comparison;
 	Oid			base_type = getBaseType(predicate->field.type);
-	MongoGrade	grade;
+	MongoExactness exactness;
 
 	if (!mongo_path_is_addressable(predicate->field.path))
 		return MONGO_NOT_SHIPPABLE;
 	if (OidIsValid(predicate->json_test))
 		return MONGO_SUPERSET;
 	if (predicate->field.wrapper != MONGO_WRAPPER_NONE || OidIsValid(predicate->field.cast_type))
-		return mongo_json_cast_grade(predicate);
+		return mongo_json_cast_exactness(predicate);
 	if (predicate->field.zone != NULL)
 	{
-		grade = mongo_local_time_grade(predicate);
+		exactness = mongo_local_time_exactness(predicate);
 		return predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL ||
 			predicate->field.element != 0 || mongo_path_has_index(predicate->field.path) ?
-			Min(grade, MONGO_SUPERSET) : grade;
+			Min(exactness, MONGO_SUPERSET) : exactness;
 	}
 
 	comparison = comparison_of(predicate);
@@ -80,36 +80,36 @@ mongo_predicate_grade(const MongoPredicate *predicate)
 	if (type_is_collatable(predicate->value_type) && !collation_allows(predicate))
 		return MONGO_NOT_SHIPPABLE;
 
-	grade = !mongo_asks_for_order(predicate->strategy) ?
-		comparison->equality_grade : comparison->order_grade;
+	exactness = !mongo_asks_for_order(predicate->strategy) ?
+		comparison->equality_exactness : comparison->order_exactness;
 
 	/*
 	 * Where type mismatches read as NULL, only what MongoDB cannot match with
 	 * a type mismatch is exact: a value's own points, on a column that takes
 	 * all of them.
 	 */
-	if (grade == MONGO_EXACT &&
+	if (exactness == MONGO_EXACT &&
 		predicate->type_mismatch == MONGO_TYPE_MISMATCH_NULL &&
 		(predicate->strategy != BTEqualStrategyNumber ||
 		 !mongo_equality_fits(predicate->field.type, predicate->field.typmod,
 							  predicate->field.bson_type, predicate->value_type)))
-		grade = MONGO_SUPERSET;
+		exactness = MONGO_SUPERSET;
 
 	/* find looks neither into arrays in arrays nor only at one place */
 	if (predicate->field.element != 0)
-		grade = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ?
-			MONGO_NOT_SHIPPABLE : Min(grade, MONGO_SUPERSET);
+		exactness = predicate->strategy == MONGO_STRATEGY_NOT_EQUAL ?
+			MONGO_NOT_SHIPPABLE : Min(exactness, MONGO_SUPERSET);
 
 	/* "a.0" also matches a field named "0" in the elements of an array */
-	if (grade == MONGO_EXACT && mongo_path_has_index(predicate->field.path))
-		grade = MONGO_SUPERSET;
+	if (exactness == MONGO_EXACT && mongo_path_has_index(predicate->field.path))
+		exactness = MONGO_SUPERSET;
 
 	/* ... and there a "<>" could miss rows */
 	if (predicate->strategy == MONGO_STRATEGY_NOT_EQUAL &&
 		mongo_path_has_index(predicate->field.path))
-		grade = MONGO_NOT_SHIPPABLE;
+		exactness = MONGO_NOT_SHIPPABLE;
 
-	return grade;
+	return exactness;
 }
 
 bool
@@ -517,7 +517,7 @@ static const MongoStructField predicate_fields[] = {
 	MONGO_STRUCT_FIELD(MongoPredicate, STRING, field.path),
 	MONGO_STRUCT_FIELD(MongoPredicate, STRING, field.zone),
 	MONGO_STRUCT_FIELD(MongoPredicate, STRING, field.result_zone),
-	MONGO_STRUCT_NUMBERS(MongoPredicate, field.clock_unit, field.wrapper),
+	MONGO_STRUCT_NUMBERS(MongoPredicate, field.time_part, field.wrapper),
 	MONGO_STRUCT_NUMBERS(MongoPredicate, json_test, without_nan),
 };
 static const MongoStructType predicate_type = MONGO_STRUCT_TYPE(MongoPredicate, predicate_fields);

@@ -172,12 +172,12 @@ extern Timestamp mongo_timestamp_value(bool as_instant, Oid type, Datum value);
 extern double mongo_number_value(Oid type, Datum value);
 
 /*
- * mongo_json_cast_grade, mongo_render_json_cast
+ * mongo_json_cast_exactness, mongo_render_json_cast
  *		Of a predicate on what the text of what is inside json is cast to, a superset: see
- *		mongo_predicate_grade() and mongo_predicate_render().  What a cast would raise an
+ *		mongo_predicate_exactness() and mongo_predicate_render().  What a cast would raise an
  *		error for may go unnoticed.
  */
-extern MongoGrade mongo_json_cast_grade(const MongoPredicate *predicate);
+extern MongoExactness mongo_json_cast_exactness(const MongoPredicate *predicate);
 extern MongoMatch mongo_render_json_cast(const MongoPredicate *predicate, Datum value,
 										 bson_t *match);
 
@@ -252,13 +252,13 @@ extern bool mongo_local_time_of_node(MongoColumns *columns, Node *node, Oid valu
 									 MongoField *field);
 
 /*
- * mongo_local_time_grade, mongo_render_local_time
- *		Of a predicate with a clock: see mongo_predicate_grade() and
+ * mongo_local_time_exactness, mongo_render_local_time
+ *		Of a predicate with a clock: see mongo_predicate_exactness() and
  *		mongo_predicate_render(); 'value' is a scalar.
  *
  * A time zone that is not known raises 22023.
  */
-extern MongoGrade mongo_local_time_grade(const MongoPredicate *predicate);
+extern MongoExactness mongo_local_time_exactness(const MongoPredicate *predicate);
 extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum value,
 										  bson_t *match);
 
@@ -273,8 +273,8 @@ extern MongoMatch mongo_render_local_time(const MongoPredicate *predicate, Datum
  * other functions, for patterns that are not constants, and where the two
  * engines do not provably agree.
  */
-extern MongoGrade mongo_translate_pattern(const MongoField *field, Oid function, Node *node, Oid collation,
-										  bool wanted, bson_t *match);
+extern MongoExactness mongo_translate_pattern(const MongoField *field, Oid function, Node *node, Oid collation,
+											  bool wanted, bson_t *match);
 
 /*-------------------------------------------------------------------------
  * Comparing columns of the text family, which read Strings and ObjectIds.
