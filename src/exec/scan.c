@@ -298,7 +298,7 @@ mongo_begin_foreign_scan(ForeignScanState *node, int eflags)
 	state->expressions = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
 	state->run.context = AllocSetContextCreate(estate->es_query_cxt,
 											   "mongo_fdw scan",
-											   ALLOCSET_SMALL_SIZES);
+											   ALLOCSET_DEFAULT_SIZES);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 

@@ -10,6 +10,9 @@
 #include "options_internal.h"
 #include "common.h"
 
+#include "access/htup_details.h"
+#include "access/reloptions.h"
+#include "catalog/pg_user_mapping.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -330,10 +333,22 @@ report_missing_mapping(Oid userid, Oid serverid)
 UserMapping *
 mongo_user_mapping(Oid userid, Oid serverid)
 {
-	if (!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(userid),
-							   ObjectIdGetDatum(serverid)) &&
-		!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
-							   ObjectIdGetDatum(serverid)))
+	UserMapping *mapping = palloc(sizeof(UserMapping));
+	HeapTuple	tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(userid),
+										ObjectIdGetDatum(serverid));
+	Datum		options;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		tuple = SearchSysCache2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
+								ObjectIdGetDatum(serverid));
+	if (!HeapTupleIsValid(tuple))
 		report_missing_mapping(userid, serverid);
-	return GetUserMapping(userid, serverid);
+	mapping->umid = ((Form_pg_user_mapping) GETSTRUCT(tuple))->oid;
+	mapping->userid = userid;
+	mapping->serverid = serverid;
+	options = SysCacheGetAttr(USERMAPPINGUSERSERVER, tuple, Anum_pg_user_mapping_umoptions, &isnull);
+	mapping->options = isnull ? NIL : untransformRelOptions(options);
+	ReleaseSysCache(tuple);
+	return mapping;
 }

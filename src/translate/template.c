@@ -185,6 +185,8 @@ place_within(Place place, const bson_iter_t *field)
 {
 	const char *key = bson_iter_key(field);
 
+	if (!BSON_ITER_HOLDS_DOCUMENT(field) && !BSON_ITER_HOLDS_ARRAY(field))
+		return NOWHERE;
 	if (place == IN_MATCH && key[0] != '$')
 		return BSON_ITER_HOLDS_DOCUMENT(field) ? IN_FIELD : NOWHERE;
 	for (size_t i = 0; i < lengthof(places); i++)
