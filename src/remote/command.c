@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * command.c
- *		Single commands.
+ *		Runs single commands: reads, writes, and findAndModify.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 
 /* ---------------------------- Run one command ----------------------------- */
 
-/* reply_view: of the reply's bytes, in the same context. */
+/* reply_view: returns a view of the reply's document, in the reply's context. */
 static const bson_t *
 reply_view(const MongoReply *reply)
 {
@@ -85,7 +85,7 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	mongo_check_command_size(command);
 
 	mongo_write_begin(NULL, lease, &message, -1, &write);
-	/* what it says of single operations is the caller's to read */
+	/* the caller reads the errors of single operations from the reply */
 	if (mongo_write_finish(&write) || mongo_reply_is_ok(&write.reply))
 		write.lasting->commands++;
 
@@ -104,9 +104,9 @@ mongo_run_write_command(MemoryContext context, UserMapping *user,
 	return reply_view(&write.reply);
 }
 
-/* ------- Change or delete one document and have it, in one command -------- */
+/* --------- Change or delete one document and return it (findAndModify) ---- */
 
-/* build_command: as MongoDB's findAndModify has it. */
+/* build_command: builds the findAndModify command. */
 static bson_t *
 build_command(const MongoFindAndModify *command)
 {
@@ -132,7 +132,7 @@ build_command(const MongoFindAndModify *command)
 	return document;
 }
 
-/* find_value: the document that findAndModify gives, if it found one. */
+/* find_value: finds the document in a reply to findAndModify; returns false without one. */
 static bool
 find_value(const MongoReply *reply, bson_iter_t *value)
 {
@@ -157,7 +157,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 	bson_iter_t value;
 	bool		found;
 
-	/* before it is known: who fails half-way may have written */
+	/* noted before sending, as a write that fails half-way may have written */
 	mongo_session_note_write(session);
 	mongo_check_command_size(message.document);
 	for (int attempt = 0;; attempt++)
@@ -166,7 +166,7 @@ mongo_find_and_modify(MongoSession *session, MemoryContext context,
 		(void) mongo_write_finish(&write);
 		if (lease->connection != NULL)
 			mongo_lease_check_interrupts(lease);
-		/* a write concern that was not met does not undo the change */
+		/* an unmet write concern does not undo the change */
 		found = find_value(&write.reply, &value);
 		if (found)
 			mongo_write_count(&write, 1);

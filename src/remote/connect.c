@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * connect.c
- *		Making a connection, and what is known of the server.
+ *		Opens connections and records the properties of their servers.
  *
- * libmongoc parses the URI, selects a server, connects and authenticates.  Then its client
- * is destroyed, and the stream is ours: no connection to another member stays, and
- * nothing that libmongoc knows goes stale.
+ * libmongoc parses the URI, selects a server, connects and authenticates.  Then we take over
+ * the stream and destroy libmongoc's client.  So no connections to other members remain, and
+ * none of libmongoc's knowledge of the servers can become stale.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,17 +29,17 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#define SELECTION_PAUSE_MS	250 /* between two looks at a replica set */
+#define SELECTION_PAUSE_MS	250 /* between attempts to find a server */
 
 /*-------------------------------------------------------------------------
  * The stream initiator: from a host to a connected stream, TLS on top.
  *
- * Called by libmongoc whenever it wants a connection, with libmongoc's frames
- * below: nothing here may raise.
+ * libmongoc calls the initiator whenever it opens a connection.  Its frames
+ * are on the stack, so nothing here may raise.
  *-------------------------------------------------------------------------
  */
 
-/* A failed connection attempt: errno and the address. */
+/* set_connect_error: describes a failed connection attempt by errno and address. */
 static void
 set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 {
@@ -50,12 +50,11 @@ set_connect_error(bson_error_t *error, const char *host_and_port, int code)
 
 /*
  * set_socket_options
- *		Send at once, probe the other end when idle, give up one that is silent.
+ *		Sets TCP_NODELAY, keepalives and the user timeout of a TCP socket.
  *
- * Keepalive probes notice a server that died while its answer is waited for; they are not
- * sent while something is unacknowledged, which is what the user timeout is for (RFC 5482,
- * and Linux's tcp(7)).  0 leaves it to the operating system; what that does not take is
- * passed over: none is worth failing for.  A Unix-domain socket needs none of this.
+ * Keepalive probes detect that a server died while we wait for its reply.  They are not sent
+ * while data is unacknowledged; the user timeout covers that case (RFC 5482, and Linux's tcp(7)).
+ * 0 means the operating system's default.  Failures are ignored, as none is fatal.
  */
 static void
 set_socket_options(pgsocket sock, int family, const MongoTcpOptions *options)
@@ -85,7 +84,7 @@ set_socket_options(pgsocket sock, int family, const MongoTcpOptions *options)
 	}
 }
 
-/* connect_socket: connect, waiting at most timeout_ms; 0 or what errno would be. */
+/* connect_socket: connects, waiting at most timeout_ms; returns 0 or an errno. */
 static int
 connect_socket(MongoStream *stream, const struct sockaddr *address, socklen_t address_length,
 			   long timeout_ms)
@@ -105,7 +104,7 @@ connect_socket(MongoStream *stream, const struct sockaddr *address, socklen_t ad
 
 /*
  * connect_address
- *		A stream connected to one address; NULL with errno set on failure.
+ *		Returns a stream connected to one address, or NULL with errno set.
  */
 static MongoStream *
 connect_address(MongoTransport *transport, const struct addrinfo *address,
@@ -138,9 +137,9 @@ connect_address(MongoTransport *transport, const struct addrinfo *address,
 
 /*
  * connect_host
- *		Try each address of the host in turn, within one timeout for all.
+ *		Tries each address of the host in turn, within one timeout for all.
  *
- * Where another stream is connected to no name is looked up.
+ * If the transport has a peer address, connects to that and looks up no name.
  */
 static MongoStream *
 connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bson_error_t *error)
@@ -187,9 +186,9 @@ connect_host(MongoTransport *transport, const mongoc_host_list_t *host, bson_err
 
 /*
  * add_tls
- *		TLS on top of 'stream', which belongs to it from then on.
+ *		Adds TLS on top of 'stream', and returns the TLS stream, which then owns it.
  *
- * On failure the stream is gone, NULL is returned and *error set.
+ * On failure, destroys the stream, sets *error and returns NULL.
  */
 static mongoc_stream_t *
 add_tls(MongoTransport *transport, MongoStream *stream,
@@ -202,7 +201,7 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 											  &transport->ssl_options, 1);
 	if (top == NULL)
 	{
-		/* the driver tells its log alone which file it could not use */
+		/* libmongoc names the file that it could not use only in its log */
 		bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET,
 					   "could not set up TLS%s%s",
 					   *mongo_driver_message ? ": " : "",
@@ -224,12 +223,12 @@ add_tls(MongoTransport *transport, MongoStream *stream,
 
 /*
  * initiate_stream
- *		mongoc_stream_initiator_t: connect to 'host', with TLS if so configured.
+ *		Connects to 'host', with TLS if configured.  A mongoc_stream_initiator_t.
  *
- * 'user_data' is the MongoTransport.  On failure the reason is appended to
- * transport->failure, and the result is a stream whose every operation fails.  Never NULL:
- * libmongoc (seen in 1.23.1) locks itself out for ever when the initiator fails for a
- * replica set member that it learns of while it processes another member's answer.
+ * 'user_data' is the MongoTransport.  On failure, appends the reason to transport->failure and
+ * returns a stream whose every operation fails.  It never returns NULL, because libmongoc (seen
+ * in 1.23.1) would deadlock: it does so if the initiator fails for a replica set member that it
+ * has just learned of from another member's reply.
  */
 static mongoc_stream_t *
 initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host_list_t *host,
@@ -241,7 +240,7 @@ initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host
 	mongoc_stream_t *guard = NULL;
 	bson_error_t failure = {0};
 
-	/* libmongoc's own retry must not run what was cancelled once more */
+	/* keep libmongoc from retrying what was cancelled */
 	if (transport->interrupted)
 		set_connect_error(&failure, host->host_and_port, ECANCELED);
 	else
@@ -260,16 +259,16 @@ initiate_stream(const mongoc_uri_t *uri pg_attribute_unused(), const mongoc_host
 	return &mongo_stream_new(transport, PGINVALID_SOCKET, host->host_and_port)->vtable;
 }
 
-/* ------------------- what is to be known of the server ----------------------- */
+/* ------------------------- properties of the server -------------------------- */
 
 /*
  * prepare_read_preference
- *		What $readPreference, if any, this server has to be sent.
+ *		Builds the $readPreference to send to this server, if it needs one.
  *
  * Server Selection specification, "Passing read preference to mongos and load
- * balancers" and "Topology type: Single": a standalone gets none; a member of
- * a replica set that was addressed directly must be told that a secondary
- * will do; otherwise primary is what servers assume.
+ * balancers" and "Topology type: Single": a standalone gets none.  For a replica
+ * set member that is connected to directly, primary becomes primaryPreferred,
+ * so that a secondary answers.  Otherwise primary is the servers' default.
  */
 static void
 prepare_read_preference(MongoConnection *connection)
@@ -303,7 +302,7 @@ prepare_read_preference(MongoConnection *connection)
 	connection->read_preference = elements;
 }
 
-/* prepare_concerns: readConcern and writeConcern, as commands are to have them. */
+/* prepare_concerns: builds the readConcern and writeConcern elements of commands. */
 static void
 prepare_concerns(MongoConnection *connection)
 {
@@ -325,7 +324,7 @@ prepare_concerns(MongoConnection *connection)
 	}
 }
 
-/* hello_number: of the server's answer to "hello"; 'otherwise' where there is none. */
+/* hello_number: returns a positive number from the reply to "hello", or 'otherwise'. */
 static int
 hello_number(const bson_t *hello, const char *name, int otherwise)
 {
@@ -340,7 +339,7 @@ hello_number(const bson_t *hello, const char *name, int otherwise)
 
 /*
  * learn_server
- *		What its handshake has told.  Does not raise.
+ *		Records what the server's reply to "hello" says.  Does not raise.
  */
 static void
 learn_server(MongoConnection *connection, const mongoc_client_t *client,
@@ -373,7 +372,7 @@ learn_server(MongoConnection *connection, const mongoc_client_t *client,
 
 /* ------------------------------- connecting -------------------------------- */
 
-/* adopt_stream: take over our stream to the selected server; the newest, if several. */
+/* adopt_stream: takes over the newest stream to the selected server from libmongoc. */
 static bool
 adopt_stream(MongoTransport *transport, const mongoc_server_description_t *server,
 			 bson_error_t *error)
@@ -399,7 +398,7 @@ adopt_stream(MongoTransport *transport, const mongoc_server_description_t *serve
 	return false;
 }
 
-/* note_peer: where to reach the same server again. */
+/* note_peer: records the address at which the same server can be reached again. */
 static void
 note_peer(MongoConnection *connection)
 {
@@ -411,7 +410,7 @@ note_peer(MongoConnection *connection)
 	strlcpy(connection->host, stream->host_and_port, sizeof(connection->host));
 }
 
-/* reset_failure: nothing has gone wrong yet. */
+/* reset_failure: forgets earlier failures. */
 static void
 reset_failure(MongoTransport *transport)
 {
@@ -427,11 +426,11 @@ reset_failure(MongoTransport *transport)
 
 /*
  * connect_once
- *		Have libmongoc select a server of 'uri', connect and authenticate, and take over
- *		the connection; false with *error set.  Does not raise.
+ *		Has libmongoc select a server of 'uri', connect and authenticate; takes over the
+ *		connection.  Returns false with *error set on failure.  Does not raise.
  *
- * With 'primary' the server is one that takes writes, else as the read preference has it.
- * With 'learn' the connection gets what the server has told of itself.
+ * With 'primary', selects a server that takes writes, else one by the read preference.  With
+ * 'learn', records the server's properties in the connection.
  */
 static bool
 connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary, bool learn,
@@ -452,12 +451,12 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 	if (client == NULL)
 		return false;
 	mongoc_client_set_error_api(client, MONGOC_ERROR_API_VERSION_2);
-	/* x509 authentication wants them; the initiator, set last, does the TLS */
+	/* for X.509 authentication; the initiator, set last, does the TLS */
 	if (transport->use_tls)
 		mongoc_client_set_ssl_opts(client, &transport->ssl_options);
 	mongoc_client_set_stream_initiator(client, initiate_stream, transport);
 
-	/* libmongoc would authenticate within its socketTimeoutMS, which is ours */
+	/* take_timeouts() disables libmongoc's own limit for authentication */
 	transport->wait_limit_ms = transport->connect_timeout_ms;
 	found = mongoc_client_select_server(client, primary,
 										primary ? NULL : mongoc_uri_get_read_prefs_t(uri), error);
@@ -478,8 +477,8 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 		mongoc_server_description_destroy(server);
 
 	/*
-	 * with the connections that are not ours; whatever libmongoc would like
-	 * to send now fails at once
+	 * this closes the connections that we did not take over; the flag lets
+	 * anything that libmongoc tries to send fail at once
 	 */
 	interrupted = transport->interrupted;
 	transport->interrupted = true;
@@ -491,7 +490,7 @@ connect_once(MongoConnection *connection, const mongoc_uri_t *uri, bool primary,
 
 /*
  * explain_failure
- *		Say what kept the initiator from connecting, which libmongoc cannot.
+ *		Adds the initiator's reason for a failure, which libmongoc does not know.
  */
 static void
 explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
@@ -500,8 +499,8 @@ explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 	const MongoTransport *transport = &connection->transport;
 
 	/*
-	 * a connection lost, or a server that shuts down, while authenticating
-	 * refuses no password
+	 * a lost connection or a server shutting down is no refused password,
+	 * though libmongoc reports both as failed authentication
 	 */
 	if (error->domain == MONGOC_ERROR_CLIENT && error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE &&
 		(transport->last_failed || mongo_error_is_retryable(transport->reply_code)))
@@ -511,7 +510,7 @@ explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 	}
 	if (transport->failure[0] == '\0')
 		return;
-	/* of a reply to a password libmongoc says that the password is wrong */
+	/* libmongoc reports an invalid reply as a wrong password, too */
 	if (transport->violation != NULL)
 	{
 		error->domain = MONGOC_ERROR_PROTOCOL;
@@ -528,7 +527,7 @@ explain_failure(MongoConnection *connection, const mongoc_uri_t *uri,
 	}
 }
 
-/* How many milliseconds may pass until there is a server to talk to. */
+/* selection_timeout: returns how many milliseconds to wait for a suitable server. */
 static int
 selection_timeout(const mongoc_uri_t *uri)
 {
@@ -537,11 +536,11 @@ selection_timeout(const mongoc_uri_t *uri)
 
 /*
  * select_and_connect
- *		Try until a server is found, the error is final, or time is up.
+ *		Connects, retrying until a server is found, the error is final, or time is up.
  *
- * Only for replica sets and sharded clusters is waiting of use: they may be
- * electing a primary.  Each attempt takes a new libmongoc client, since one
- * that has failed does not look again for five seconds.
+ * Waiting helps only with replica sets and sharded clusters, which may be
+ * electing a primary.  Each attempt uses a new libmongoc client, since a
+ * client that has failed does not look again for five seconds.
  */
 static void
 select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
@@ -564,7 +563,7 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
 			return;
 
 		mongo_transport_raise(transport);
-		/* as postgres_fdw says it: waiting for another member would not help */
+		/* in postgres_fdw's words; waiting for another member would not help */
 		if (transport->out_of_files)
 			ereport(ERROR,
 					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
@@ -586,7 +585,7 @@ select_and_connect(MongoConnection *connection, mongoc_uri_t *uri)
 	}
 }
 
-/* Everything from the catalogs to an authenticated connection. */
+/* configure_and_connect: reads the options from the catalogs, connects and authenticates. */
 static void
 configure_and_connect(MongoConnection *connection, UserMapping *user)
 {
@@ -609,7 +608,7 @@ configure_and_connect(MongoConnection *connection, UserMapping *user)
 		mongo_trace_prepare(options->comment) : NULL;
 	MemoryContextSwitchTo(caller_context);
 
-	/* rather than wait for others to close theirs */
+	/* close our own idle connections before waiting for other sessions */
 	if (!mongo_connection_limit_has_room(user->serverid, options->max_connections))
 		mongo_pool_close_idle(user->serverid);
 	mongo_connection_limit_enter(&connection->counted, user->serverid, server->servername,
@@ -650,7 +649,7 @@ mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode, dlist_hea
 	}
 	PG_CATCH();
 	{
-		/* the error may quote what the connection's context holds */
+		/* not closed before: the error's message uses strings of its context */
 		mongo_connection_close(connection);
 		PG_RE_THROW();
 	}
@@ -677,8 +676,8 @@ mongo_connection_reconnect(MongoConnection *connection)
 
 /*
  * uri_of_server
- *		The one server that the connection is connected to, with its credentials; NULL when
- *		libmongoc will not have it.
+ *		Returns a URI of the one server that the connection uses, with its credentials, or
+ *		NULL if libmongoc refuses it.
  */
 static mongoc_uri_t *
 uri_of_server(const MongoConnection *connection, int wait_ms)
@@ -703,8 +702,8 @@ uri_of_server(const MongoConnection *connection, int wait_ms)
 	bson_t		properties;
 
 	/*
-	 * of a Unix-domain socket the path would have to be escaped; any name
-	 * does
+	 * any name does, as the peer's address is known; the path of a
+	 * Unix-domain socket would have to be escaped
 	 */
 	snprintf(text, sizeof(text), "mongodb://%s/",
 			 connection->host[0] == '/' ? "localhost" : connection->host);
@@ -729,7 +728,7 @@ uri_of_server(const MongoConnection *connection, int wait_ms)
 	return uri;
 }
 
-/* What run_separately() is called with. */
+/* The argument of run_separately() and finish_separate_run(). */
 typedef struct SeparateRun
 {
 	const MongoConnection *connection;
@@ -741,6 +740,7 @@ typedef struct SeparateRun
 	bool		sent;
 } SeparateRun;
 
+/* run_separately: connects to the same server once more, and runs the command there. */
 static void
 run_separately(void *argument)
 {

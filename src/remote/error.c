@@ -16,9 +16,9 @@
 #include "utils/memutils.h"
 
 /*
- * MongoDB's codes that mean something in SQL.  Names and numbers are those of
- * https://www.mongodb.com/docs/manual/reference/error-codes/ ; "retryable" is
- * the list of the Retryable Reads specification.
+ * MongoDB's error codes that have an SQLSTATE.  Names and numbers are those of
+ * https://www.mongodb.com/docs/manual/reference/error-codes/ .  "retryable"
+ * follows the list of the Retryable Reads specification.
  */
 typedef struct RemoteErrorRule
 {
@@ -40,13 +40,13 @@ typedef struct RemoteErrorRule
 #define TIME_SERIES_HINT \
 	"MongoDB takes new documents of a time series collection. Which others it changes or deletes depends on its version; before 7.0 only those that are found by the metaField alone."
 
-/* How much of what MongoDB says of a document that a validator refuses. */
+/* How much to show of MongoDB's details on a document that a validator refused. */
 #define MAX_ERROR_INFO	2000
 
 #define DOCUMENT_VALIDATION_FAILURE	121
 #define NOT_PRIMARY	10107
 
-/* Also what a stage says that does not run over a collection. */
+/* Also raised for a stage that cannot run on a collection. */
 #define INVALID_NAMESPACE	73
 
 static const RemoteErrorRule rules[] =
@@ -127,7 +127,7 @@ static const RemoteErrorRule rules[] =
 	TOO_LARGE_HINT},
 };
 
-/* Codes of operators that were given a type they do not take, by code. */
+/* Codes of errors of operators that do not accept the type of their argument. */
 static const int type_codes[] = {
 	14,							/* TypeMismatch: $subtract, $multiply, $divide */
 	16006, 16007,				/* to Date, to String */
@@ -142,10 +142,11 @@ static const int type_codes[] = {
 };
 
 /*
- * What evaluating an expression fails with, by a part of the message: the codes
- * differ between MongoDB's engines, or are shared (2 BadValue).  The SQLSTATE is
- * what PostgreSQL raises where it evaluates the same.  So it is with what is not
- * done to some collections (20 IllegalOperation, 72 InvalidOptions).
+ * Errors that are recognized by a part of the message, because their codes are
+ * shared (2 BadValue) or differ between MongoDB's engines.  Most come from the
+ * evaluation of an expression; the SQLSTATE is what PostgreSQL raises for the
+ * same.  Others refuse an operation on some kinds of collections (20
+ * IllegalOperation, 72 InvalidOptions).
  */
 static const struct
 {
@@ -190,22 +191,21 @@ static const struct
 };
 
 /*
- * How a server says that it does not know a part of the language.  'feature' is
- * what to disable where the message names none of its own.
+ * Messages by which a server rejects a part of the query language that it does
+ * not know.  'feature' is the one to disable if the message names none.
  */
 static const struct
 {
 	const char *part;
 	const char *feature;
-	bool		of_match;		/* in query predicates, of which mongo_fdw
-								 * itself needs none that a server may lack,
-								 * but $expr */
+	bool		of_match;		/* in query predicates; except for $expr,
+								 * servers know all that mongo_fdw sends */
 }			unknown_rules[] =
 {
 	{"Unrecognized pipeline stage name", NULL, false},
 	{"is an unknown field", NULL, false},
 	{"unknown top level operator", NULL, true},
-	{"is not allowed in user requests", NULL, false},	/* but in its own */
+	{"is not allowed in user requests", NULL, false},	/* only in MongoDB's own */
 	{"no such command", NULL, false},
 	{"unknown operator", NULL, true},
 	{"Unrecognized expression", "expr", false},
@@ -216,7 +216,7 @@ static const struct
 	{"not implemented", NULL, false},
 };
 
-/* Recognisable causes of a failed connection, by a part of the message. */
+/* Hints for causes of a failed connection, recognized by a part of the message. */
 static const struct
 {
 	const char *part;
@@ -236,7 +236,7 @@ static const struct
 	{"No suitable servers", "Check address, port, replica_set and read_preference of the foreign server."},
 };
 
-/* find_rule: of a code without one it is empty. */
+/* find_rule: returns the rule of a code, or an empty one if it has none. */
 static const RemoteErrorRule *
 find_rule(int code)
 {
@@ -271,7 +271,7 @@ mongo_error_is_lost_cursor(int code)
 	return find_rule(code)->sqlstate == ERRCODE_INVALID_CURSOR_STATE;
 }
 
-/* unknown_hint: what to do when the server does not know what was sent. */
+/* unknown_hint: returns a HINT if the message says that the server lacks a feature, else NULL. */
 static const char *
 unknown_hint(const char *text)
 {
@@ -295,8 +295,9 @@ unknown_hint(const char *text)
 }
 
 /*
- * is_of_evaluation: may the code be that of an expression that failed?  Others'
- * messages may quote a document (a duplicate key), which proves nothing.
+ * is_of_evaluation: tells whether the code may be that of a failed expression.
+ * Messages with other codes may contain text of a document, as that of a
+ * duplicate key does, so they are not searched for known parts.
  */
 static bool
 is_of_evaluation(int code)
@@ -307,8 +308,8 @@ is_of_evaluation(int code)
 }
 
 /*
- * quotes_documents: may MongoDB's message have values in it?  Those of errors that
- * are about connections, privileges, cursors and the like have none.
+ * quotes_documents: tells whether MongoDB's message may contain values.  Messages
+ * on connections, privileges, cursors and the like contain none.
  */
 static bool
 quotes_documents(int code, int sqlstate)
@@ -318,7 +319,7 @@ quotes_documents(int code, int sqlstate)
 		is_of_evaluation(code);
 }
 
-/* names_operator: does the text name an operator or a stage, "$...", that the JSON has? */
+/* names_operator: tells whether the text names an operator or a stage, "$...", of the JSON. */
 static bool
 names_operator(const char *text, const char *json)
 {
@@ -333,8 +334,8 @@ names_operator(const char *text, const char *json)
 }
 
 /*
- * pipeline_hint: where what MongoDB does not understand, or fails on, may stand in the
- * option pipeline of a table that is read; 'hint' if that is not so.
+ * pipeline_hint: returns a HINT if the error may lie in the option pipeline of a table that
+ * is read, else 'hint'.
  */
 static const char *
 pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
@@ -356,8 +357,8 @@ pipeline_hint(int code, const char *text, int sqlstate, const char *hint)
 }
 
 /*
- * function_hint: where a function's argument was sent as it is, no option of a table is
- * to be blamed; 'hint' is what would be said otherwise.
+ * function_hint: returns a HINT if the error lies in a function's argument, which is sent to
+ * MongoDB unchanged, else 'hint'.
  */
 static const char *
 function_hint(int code, int sqlstate, const char *hint)
@@ -373,7 +374,7 @@ function_hint(int code, int sqlstate, const char *hint)
 	return hint;
 }
 
-/* What is known of an error: the SQLSTATE, and a HINT or NULL. */
+/* classify: returns the SQLSTATE of an error, and sets a HINT or NULL. */
 static int
 classify(int code, const char *text, const char **hint)
 {
@@ -409,8 +410,8 @@ classify(int code, const char *text, const char **hint)
 }
 
 /*
- * raise_mismatch: 'text' begins with MONGO_MISMATCH, and ends with MongoDB's words on
- * the conversion that it was made to fail on.
+ * raise_mismatch: raises HV004 for a value that does not fit its column.  'text' begins with
+ * MONGO_MISMATCH.  It ends with MongoDB's message on the $convert that raised the error.
  */
 static void
 raise_mismatch(const char *text)
@@ -443,7 +444,7 @@ raise_mismatch(const char *text)
 					 parts[0], parts[3])));
 }
 
-/* errdetail_remote: MongoDB's own words; 'text' is NULL where the user may not see it. */
+/* errdetail_remote: shows MongoDB's code and message; 'text' is NULL if the user may not see it. */
 static int
 errdetail_remote(int code, const char *code_name, const char *text)
 {
@@ -486,7 +487,7 @@ mongo_report_connection_error(const char *server_name,
 			 hint ? errhint("%s", hint) : 0));
 }
 
-/* read_failure: from the document that says so. */
+/* read_failure: reads a failure from the document that reports it. */
 static void
 read_failure(const uint8 *document, uint32 length, MongoFailure *failure)
 {
@@ -558,8 +559,8 @@ mongo_reply_failure(const MongoConnection *connection, const MongoReply *reply,
 
 /*
  * error_text
- *		MongoDB's message, printable, with what it tells beside it of a document that a
- *		validator refuses.
+ *		Returns MongoDB's message in printable form, with the details (errInfo) on a document
+ *		that a validator refused.
  */
 static char *
 error_text(const MongoFailure *failure)
@@ -575,7 +576,7 @@ error_text(const MongoFailure *failure)
 	return shown == NULL ? text : psprintf("%s: %s", text, shown);
 }
 
-/* raise_of_connection: for what no command is to be blamed. */
+/* raise_of_connection: raises a lost connection or an aborted transaction. */
 pg_noreturn static void
 raise_of_connection(const char *message, const MongoFailure *failure, const char *hint)
 {

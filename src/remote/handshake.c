@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * handshake.c
- *		Checks of what libmongoc reads while it connects and authenticates.
+ *		Checks the replies that libmongoc reads while it connects and authenticates.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,14 +11,14 @@
 #include "common.h"
 
 /*-------------------------------------------------------------------------
- * A stream that lets only well-formed replies through to libmongoc.
+ * A stream that passes only well-formed replies on to libmongoc.
  *
- * Runs inside libmongoc's frames: nothing here may raise.
+ * It runs inside libmongoc's frames, so nothing here may raise.
  *-------------------------------------------------------------------------
  */
 
-#define GUARD_TYPE			0x4d47	/* none of libmongoc's own */
-/* More than any reply has that a driver asks for as it connects. */
+#define GUARD_TYPE			0x4d47	/* not one of libmongoc's */
+/* Larger than any reply that a driver receives while it connects. */
 #define LARGEST_REPLY		262144
 
 /* OP_REPLY: responseFlags, cursorID, startingFrom, numberReturned, documents */
@@ -30,20 +30,19 @@ typedef struct MongoGuard
 	mongoc_stream_t vtable;		/* first: libmongoc sees only that */
 	mongoc_stream_t *base;
 	MongoStream *stream;		/* at the bottom of base */
-	bool		closed;			/* for libmongoc: a reply cannot be taken, or
-								 * the stream is ours now */
-	bool		asked;			/* a request has begun to leave, and the reply
-								 * has not come whole */
-	uint32		request_id;		/* of that */
-	size_t		received;		/* of the reply that is coming in */
-	size_t		expected;		/* HEADER_SIZE until the header is there */
-	size_t		length;			/* of the reply that has come; the last
-								 * stream->guarded bytes of it are to be
-								 * handed on */
+	bool		closed;			/* for libmongoc: a reply was invalid, or the
+								 * stream is ours now */
+	bool		asked;			/* a request was sent at least in part, and
+								 * its reply is not complete */
+	uint32		request_id;		/* of that request */
+	size_t		received;		/* bytes of the reply that is being read */
+	size_t		expected;		/* HEADER_SIZE until the header is read */
+	size_t		length;			/* of a complete reply; libmongoc has yet to
+								 * read its last stream->guarded bytes */
 	uint8		reply[FLEXIBLE_ARRAY_MEMBER];
 } MongoGuard;
 
-/* The newest OP_REPLY that there is: one document, as an answer to "hello". */
+/* check_reply: checks an OP_REPLY, which answers the first "hello" with one document. */
 static const char *
 check_reply(const uint8 *message, size_t length)
 {
@@ -58,9 +57,9 @@ check_reply(const uint8 *message, size_t length)
 
 /*
  * check_incoming
- *		What is wrong with the header, or with the reply that has come whole; NULL.
+ *		Returns what is wrong with the header, or with the complete reply; else NULL.
  *
- * None is compressed: no driver compresses what it connects and authenticates with.
+ * No reply is compressed: drivers do not compress handshake and authentication.
  */
 static const char *
 check_incoming(const MongoGuard *guard)
@@ -85,7 +84,7 @@ check_incoming(const MongoGuard *guard)
 
 /*
  * take_in
- *		Read until a reply has come whole; 1, or what a read returns else.
+ *		Reads until a reply is complete; returns 1 then, else the result of the failed read.
  */
 static ssize_t
 take_in(MongoGuard *guard, int32_t timeout_msec)
@@ -133,8 +132,8 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 }
 
 /*
- * guard_readv: as many bytes of checked messages as libmongoc wants, at least
- * min_bytes.
+ * guard_readv: passes on bytes of checked replies: at least min_bytes, and no
+ * more than the buffers hold.
  */
 static ssize_t
 guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
@@ -167,7 +166,7 @@ guard_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	return total;
 }
 
-/* note_request: a message is about to leave, or its first part; its id is in the header. */
+/* note_request: records the id, from the header, of a request that is about to be sent. */
 static void
 note_request(MongoGuard *guard, const mongoc_iovec_t *iov, size_t iovcnt)
 {
@@ -222,7 +221,7 @@ guard_close(mongoc_stream_t *base)
 	return guard->base != NULL ? mongoc_stream_close(guard->base) : 0;
 }
 
-/* guard_flush: nothing is held back. */
+/* guard_flush: does nothing, as no output is buffered. */
 static int
 guard_flush(mongoc_stream_t *base pg_attribute_unused())
 {
@@ -252,7 +251,7 @@ guard_should_retry(mongoc_stream_t *base)
 mongoc_stream_t *
 mongo_guard_new(MongoStream *stream)
 {
-	/* not by bson_malloc(), which ends the session where there is no memory */
+	/* not bson_malloc(), which ends the session when memory runs out */
 	MongoGuard *guard = malloc(offsetof(MongoGuard, reply) + LARGEST_REPLY);
 
 	if (guard == NULL)
@@ -289,12 +288,12 @@ mongo_guard_release(MongoStream *stream)
 	stream->guarded = 0;
 }
 
-/* ----------- Is a reply's document one that libmongoc survives? ----------- */
+/* --------- checks of the fields that libmongoc does not check itself ------ */
 
 /*
- * Of a password's hash, in which nothing can be interrupted: a third of a second.
- * MongoDB's own are 10,000 (SCRAM-SHA-1) and 15,000 (SCRAM-SHA-256), unless an
- * administrator raises them.
+ * The most iterations of a password's hash.  They cannot be interrupted, and so
+ * many take a third of a second.  MongoDB's defaults are 10,000 (SCRAM-SHA-1) and
+ * 15,000 (SCRAM-SHA-256); an administrator can raise them.
  */
 #define MOST_ITERATIONS	100000
 #define TOO_MANY_ITERATIONS \
@@ -302,10 +301,10 @@ mongo_guard_release(MongoStream *stream)
 
 #define IMPOSSIBLE_VALUE	"A field of the reply has a value that it cannot have."
 
-/* The deepest that is read: {writeErrors: [{field: document}]}. */
+/* How deep libmongoc reads a reply: {writeErrors: [{field: document}]}. */
 #define LEVELS	3
 
-/* is_whole: down to the documents so many levels below, whose insides are not. */
+/* is_whole: checks that a document is valid BSON, down to 'levels' levels of nesting. */
 static bool
 is_whole(const uint8 *document, size_t length, int levels)
 {
@@ -335,7 +334,7 @@ is_whole(const uint8 *document, size_t length, int levels)
 	return iter.err_off == 0;
 }
 
-/* What is to be checked of a field: the result says what is wrong, or is NULL. */
+/* How to check a field; 'check' returns what is wrong, or NULL. */
 typedef struct FieldRule
 {
 	const char *name;			/* NULL: the end of the list */
@@ -358,7 +357,7 @@ check_fields(bson_iter_t *document, const FieldRule *rules)
 	return violation;
 }
 
-/* check_each: of an array's elements; libmongoc itself looks whether it is one. */
+/* check_each: checks an array's elements; libmongoc itself checks that it is an array. */
 static const char *
 check_each(const bson_iter_t *field, const char *(*check) (const bson_iter_t *element))
 {
@@ -384,14 +383,14 @@ check_strings(const bson_iter_t *field)
 	return check_each(field, check_string);
 }
 
-/* check_nested: or an array, which libmongoc enters in the same way. */
+/* check_nested: accepts a document, or an array, which libmongoc reads in the same way. */
 static const char *
 check_nested(const bson_iter_t *field)
 {
 	return BSON_ITER_HOLDS_DOCUMENT(field) || BSON_ITER_HOLDS_ARRAY(field) ? NULL : IMPOSSIBLE_VALUE;
 }
 
-/* check_code: as libmongoc has it, in 32 bits */
+/* check_code: rejects an error code of 0 in the 32 bits that libmongoc reads. */
 static const char *
 check_code(const bson_iter_t *field)
 {
@@ -399,7 +398,7 @@ check_code(const bson_iter_t *field)
 		IMPOSSIBLE_VALUE : NULL;
 }
 
-/* check_error: of a write or a write concern */
+/* check_error: checks the error of a write or of a write concern. */
 static const char *
 check_error(const bson_iter_t *field)
 {
@@ -417,7 +416,7 @@ check_errors(const bson_iter_t *field)
 	return check_each(field, check_error);
 }
 
-/* check_iterations: NULL unless the number at 'digits' is too large. */
+/* check_iterations: checks that the number at 'digits' is not too large. */
 static const char *
 check_iterations(const uint8_t *digits, const uint8_t *end)
 {
@@ -433,8 +432,8 @@ check_iterations(const uint8_t *digits, const uint8_t *end)
 }
 
 /*
- * check_scram_message: "r=...,s=...,i=4096" and the like (RFC 5802), as far as
- * libmongoc reads on; other mechanisms' are not like that.
+ * check_scram_message: checks "r=...,s=...,i=4096" and the like (RFC 5802), as
+ * far as libmongoc reads.  Payloads of other mechanisms pass.
  */
 static const char *
 check_scram_message(const bson_iter_t *field)
@@ -455,7 +454,7 @@ check_scram_message(const bson_iter_t *field)
 		if (attribute == '\0' || strchr("rsive", attribute) == NULL)
 			return NULL;
 		if (next == end)
-			return IMPOSSIBLE_VALUE;	/* can go with libmongoc before 2.4 */
+			return IMPOSSIBLE_VALUE;	/* libmongoc checks this since 2.4 */
 		if (*next++ != '=')
 			return NULL;
 		violation = attribute == 'i' ? check_iterations(next, end) : NULL;
@@ -467,7 +466,7 @@ check_scram_message(const bson_iter_t *field)
 	return NULL;
 }
 
-/* check_authentication: the answer to what "hello" asks ahead of time */
+/* check_authentication: checks the reply to the authentication begun within "hello". */
 static const char *
 check_authentication(const bson_iter_t *field)
 {
@@ -483,9 +482,10 @@ const char *
 mongo_reply_check(const uint8 *document, size_t length)
 {
 	/*
-	 * Fields that libmongoc trusts.  By libmongoc's sources, 1.23.1 and 2.5.0
-	 * need all of these checks, but for one: an attribute of a SCRAM message
-	 * that ends before its "=" is noticed by libmongoc itself from 2.4.0 on.
+	 * Fields that libmongoc uses without checks of its own.  By their
+	 * sources, 1.23.1 and 2.5.0 need all of these checks except one: since
+	 * 2.4.0 libmongoc itself rejects a SCRAM attribute that ends before its
+	 * "=".
 	 */
 	static const FieldRule rules[] = {
 		{"arbiters", check_strings},

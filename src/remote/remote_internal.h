@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * remote_internal.h
- *		What the files of src/remote share.
+ *		Declarations that the files of src/remote share.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,9 +31,9 @@
 /*
  * Which interrupts end the wait for a reply.
  *
- * For a read any that CHECK_FOR_INTERRUPTS() would serve, which the caller then does:
- * others may wait for that, as a parallel query's leader for its workers' messages.
- * For a write one that ends the statement or the session.
+ * MONGO_ANY_INTERRUPT, for reads: any that CHECK_FOR_INTERRUPTS() would serve.  The caller then
+ * serves it; the leader of a parallel query, for example, has to receive its workers' messages.
+ * MONGO_DUE_INTERRUPT, for writes: only those that end the statement or the session.
  */
 typedef enum MongoInterrupts
 {
@@ -42,72 +42,72 @@ typedef enum MongoInterrupts
 } MongoInterrupts;
 
 /*
- * The end of a transaction or of a write that was given up: its waits are bounded
- * together, and an interrupt, held or not, is not served but shortens them.
+ * The time for ending a transaction, or a write that was given up.  One deadline limits all
+ * waits together.  An interrupt, held or not, is not served, but may shorten the time.
  */
 typedef struct MongoEnding
 {
 	bool		active;
-	TimestampTz deadline;		/* of all its waits */
-	int			interrupt_ms;	/* to go on for after an interrupt was
-								 * noticed; 0: it changes nothing */
+	TimestampTz deadline;		/* of all waits together */
+	int			interrupt_ms;	/* time left after an interrupt is noticed; 0:
+								 * it changes nothing */
 } MongoEnding;
 
 /*
- * What the streams of a connection share while libmongoc makes it: why they talk no more,
- * and how long they wait.  Once 'interrupted' every operation on each of them fails.
+ * What the streams of one connection share: their limits, and why they have stopped.  libmongoc
+ * may open several streams while it connects.  Once 'interrupted' is set, every operation on
+ * them fails.
  */
 typedef struct MongoTransport
 {
-	bool		interrupted;	/* a wait was broken by an interrupt, or given
-								 * up; or libmongoc's client is destroyed */
-	ErrorData  *wait_error;		/* an ERROR that waiting itself raised, or
-								 * NULL */
-	size_t		memory_missing; /* this much was needed and not there; 0 */
+	bool		interrupted;	/* a wait was interrupted or given up, or
+								 * libmongoc's client is being destroyed */
+	ErrorData  *wait_error;		/* an ERROR raised while waiting, or NULL */
+	size_t		memory_missing; /* bytes that could not be allocated, or 0 */
 	bool		use_tls;
 	mongoc_ssl_opt_t ssl_options;	/* strings owned by whoever filled it in */
 	int			connect_timeout_ms;
 	MongoTcpOptions tcp;
-	bool		out_of_files;	/* one of them for want of a file descriptor */
-	char		failure[400];	/* why connections could not be made; "" */
+	bool		out_of_files;	/* no file descriptor was left for one */
+	char		failure[400];	/* why attempts to connect failed, or "" */
 	const char *violation;		/* what was wrong with a reply, or NULL */
-	int			wait_limit_ms;	/* of any wait; 0: none */
-	int			socket_timeout_ms;	/* of any wait for the server; 0: none */
-	bool		timed_out;		/* the last wait took longer than that */
+	int			wait_limit_ms;	/* limit of each wait; 0: none */
+	int			socket_timeout_ms;	/* likewise, for the server; 0: none */
+	bool		timed_out;		/* a wait exceeded socket_timeout_ms */
 	bool		last_failed;	/* the last send or receive: connection lost,
-								 * or nothing came in time */
-	int			reply_code;		/* of the last reply that libmongoc has read:
-								 * MongoDB's error code, or 0 */
+								 * or timeout */
+	int			reply_code;		/* MongoDB's error code in the last reply that
+								 * libmongoc has read, or 0 */
 	MongoEnding ending;
-	struct sockaddr_storage peer;	/* connect there whatever a host's name */
-	socklen_t	peer_length;	/* says; 0: do as the name says */
-	MongoTraffic traffic;		/* of all since it is there */
-	dlist_head	streams;		/* of MongoStream, the newest first */
-	struct MongoStream *data_stream;	/* the connection, once made; NULL:
-										 * none */
+	struct sockaddr_storage peer;	/* connect there, whatever the host */
+	socklen_t	peer_length;	/* 0: resolve the host's name instead */
+	MongoTraffic traffic;		/* of all streams so far */
+	dlist_head	streams;		/* of MongoStream, newest first */
+	struct MongoStream *data_stream;	/* the one taken over from libmongoc,
+										 * or NULL */
 } MongoTransport;
 
-/* A timeout for libmongoc's functions that is none; see limited_end(). */
+/* As a timeout for libmongoc's functions: no limit.  See limited_end(). */
 #define MONGO_NO_TIMEOUT	INT32_MAX
 
 /*
  * One socket with interruptible waits.  vtable comes first: libmongoc sees only
  * that.
  *
- * It never raises, as a longjmp must not cross libmongoc's frames.  It fails the read or
- * write, notes in the transport why, and refuses every further operation; libmongoc unwinds,
- * and our code then calls mongo_transport_raise().  Malloc'd, since libmongoc decides when
- * it dies.
+ * Its functions never raise, as a longjmp must not cross libmongoc's frames.  Instead, the read
+ * or write fails, the transport notes why, and every further operation fails.  libmongoc
+ * unwinds, and our code then calls mongo_transport_raise().  A stream is malloc'd, since
+ * libmongoc decides when to destroy it.
  */
 typedef struct MongoStream
 {
 	mongoc_stream_t vtable;
 	dlist_node	node;			/* in transport->streams */
 	MongoTransport *transport;
-	mongoc_stream_t *top;		/* what carries messages: this one, or TLS on
-								 * it */
-	mongoc_stream_t *guard;		/* on top of that, or NULL */
-	size_t		guarded;		/* bytes that it has ready */
+	mongoc_stream_t *top;		/* carries messages: this stream, or TLS on
+								 * top of it */
+	mongoc_stream_t *guard;		/* MongoGuard on top of that, or NULL */
+	size_t		guarded;		/* bytes that the guard has ready */
 	char		host_and_port[BSON_HOST_NAME_MAX + 32];
 	pgsocket	socket;
 	bool		external_fd;	/* AcquireExternalFD() was granted */
@@ -116,37 +116,38 @@ typedef struct MongoStream
 } MongoStream;
 
 /*
- * mongo_stream_new: a stream over a non-blocking socket, which it owns from now on; with
+ * mongo_stream_new: creates a stream, which then owns the non-blocking socket.  With
  * PGINVALID_SOCKET every operation fails.
  */
 extern MongoStream *mongo_stream_new(MongoTransport *transport, pgsocket socket,
 									 const char *host_and_port);
 
 /*
- * mongo_may_open_connection: will PostgreSQL account for the descriptors of one more stream?
- * Beside the socket and its wait set one is asked for that stays free, for what waits for
- * several sockets, as an asynchronous Append does.
+ * mongo_may_open_connection: tells whether PostgreSQL can reserve file descriptors for one more
+ * stream.  A stream needs two, for the socket and its wait set.  A third must be free for a wait
+ * for several sockets, as in an asynchronous Append.
  */
 extern bool mongo_may_open_connection(void);
 
 /*
- * mongo_stream_wait: wait until the socket has one of 'events' (POLLIN, POLLOUT); -1 waits for
- * ever.  False on timeout (errno ETIMEDOUT), and on an interrupt or an error (errno ECANCELED;
- * transport->interrupted is set).
- * mongo_stream_wait_for_reply: the same until something can be read, as long as
- * socket_timeout_ms allows: else transport->timed_out is set.  With MONGO_ANY_INTERRUPT an
- * interrupt only ends this wait (errno EINTR).
- * mongo_stream_has_input: is something to be read at once, or has the peer closed?
- * None raises.
+ * mongo_stream_wait: waits until the socket has one of 'events' (POLLIN, POLLOUT); -1 waits for
+ * ever.  Returns false on timeout (errno ETIMEDOUT), and on an interrupt or an error (errno
+ * ECANCELED, with transport->interrupted set).
+ * mongo_stream_wait_for_reply: likewise waits until something can be read.  After
+ * socket_timeout_ms it sets transport->timed_out.  With MONGO_ANY_INTERRUPT an interrupt ends
+ * only this wait (errno EINTR).
+ * mongo_stream_has_input: tells whether there is input to read, or the peer has closed.
+ * None of them raises.
  */
 extern bool mongo_stream_wait(MongoStream *stream, int events, long timeout_ms);
 extern bool mongo_stream_wait_for_reply(MongoStream *stream, MongoInterrupts interrupts);
 extern bool mongo_stream_has_input(MongoStream *stream);
 
 /*
- * mongo_transport_note_failure: append to transport->failure, unless it is said there.
- * mongo_transport_note_violation: a reply is not what it has to be; a sentence for DETAIL.
- * mongo_transport_note_memory: so much is not there; no more I/O, and 53200 later.
+ * mongo_transport_note_failure: appends 'text' to transport->failure, unless it is there already.
+ * mongo_transport_note_violation: notes why a reply is invalid, as a sentence for DETAIL.
+ * mongo_transport_note_memory: notes that 'size' bytes could not be allocated.  From then on all
+ * I/O fails, and mongo_transport_raise() raises 53200.
  */
 extern void mongo_transport_note_failure(MongoTransport *transport,
 										 const char *text);
@@ -154,10 +155,10 @@ extern void mongo_transport_note_violation(struct MongoStream *stream,
 										   const char *violation);
 extern void mongo_transport_note_memory(MongoTransport *transport, size_t size);
 
-/* mongo_transport_close: close the connection, if there is one. */
+/* mongo_transport_close: closes the connection, if there is one. */
 extern void mongo_transport_close(MongoTransport *transport);
 
-/* mongo_begin_ending, mongo_finish_ending: bound all waits in between together. */
+/* mongo_begin_ending, mongo_finish_ending: set one limit for all waits in between. */
 extern void mongo_begin_ending(MongoTransport *transport, int total_ms, int interrupt_ms);
 
 static inline void
@@ -167,30 +168,30 @@ mongo_finish_ending(MongoTransport *transport)
 }
 
 /*
- * mongo_transport_raise: raise what broke a wait; return when nothing did, or the server has
- * let its time pass (timed_out).
+ * mongo_transport_raise: raises the error that broke a wait.  Returns if there is none, or if it
+ * was a timeout (timed_out), which the caller reports.
  */
 extern void mongo_transport_raise(MongoTransport *transport);
 
 /*
- * Would ProcessInterrupts() raise something that ends the statement or the session, with
- * 'although_held' also where interrupts are held?  Never raises.
+ * mongo_interrupt_is_due: tells whether ProcessInterrupts() would end the statement or the
+ * session.  With 'although_held' it also counts interrupts that are held.  Never raises.
  */
 extern bool mongo_interrupt_is_due(bool although_held);
 
-/* ------- resolve.c, handshake.c: what libmongoc connects through ------------- */
+/* ------- resolve.c, handshake.c: name look-ups, checks of the handshake ------ */
 
 /*
  * mongo_resolve_host
- *		The addresses of a host, for stream sockets; freeaddrinfo() is the caller's.
+ *		Returns the addresses of a host, for stream sockets; the caller calls freeaddrinfo().
  *
  * mongo_resolve_service
- *		Does the resolver answer for the SRV and TXT records that a URI of "mongodb+srv"
- *		needs?  True for other URIs.  libmongoc asks for them itself, blocking; what the
- *		resolver has been asked a moment ago it mostly knows.
+ *		Looks up the SRV and TXT records that a "mongodb+srv" URI needs, and returns whether
+ *		the resolver answers.  Returns true for other URIs.  libmongoc's own look-up, which
+ *		cannot be interrupted, mostly finds them in the resolver's cache afterwards.
  *
- * NULL or false with *error set when there are none, after timeout_ms, and when interrupted
- * or out of memory (mongo_transport_raise()).  Never raise.
+ * Return NULL or false with *error set on failure, after timeout_ms, and when interrupted or out
+ * of memory (mongo_transport_raise()).  Never raise.
  */
 extern struct addrinfo *mongo_resolve_host(MongoTransport *transport,
 										   const char *host, uint16 port,
@@ -200,19 +201,19 @@ extern bool mongo_resolve_service(MongoTransport *transport,
 								  bson_error_t *error);
 
 /*
- * mongo_guard_new: a stream over stream->top, which belongs to it from then on, that lets only
- * well-formed replies through to libmongoc; malloc'd, NULL if there is no memory.  What is wrong
- * with one goes to transport->violation and failure.
- * mongo_guard_release: the stream is ours from now on; libmongoc, which still has to destroy the
- * guard, does not reach it any more.
+ * mongo_guard_new: creates a stream on top of stream->top that passes only well-formed replies on
+ * to libmongoc.  It owns stream->top.  It notes what is wrong with a reply in
+ * transport->violation and failure.  It is malloc'd; NULL if there is no memory.
+ * mongo_guard_release: detaches the stream, which is then ours, from its guard.  libmongoc still
+ * destroys the guard.
  */
 extern mongoc_stream_t *mongo_guard_new(MongoStream *stream);
 extern void mongo_guard_release(MongoStream *stream);
 
 /*
- * Is a reply's document, so many bytes by its frame, what a server may send?  NULL, or what is
- * wrong: a sentence for DETAIL that is never freed.  Neither raises nor allocates.  Only the
- * levels that libmongoc enters are looked at.
+ * mongo_reply_check: checks the document of a reply, which has 'length' bytes by its frame.
+ * Returns NULL, or what is wrong: a sentence for DETAIL that is never freed.  Checks only the
+ * levels of nesting that libmongoc reads.  Neither raises nor allocates.
  */
 extern const char *mongo_reply_check(const uint8 *document, size_t length);
 
@@ -220,16 +221,16 @@ extern const char *mongo_reply_check(const uint8 *document, size_t length);
 
 /*
  * mongo_uri_create
- *		The URI of 'options'; the caller owns it (mongoc_uri_destroy()).  TLS settings and
- *		timeouts of both go to *transport, in the current memory context.
+ *		Makes the URI of 'options'; the caller owns it (mongoc_uri_destroy()).  Stores TLS
+ *		settings and timeouts in *transport, with strings in the current memory context.
  *
- * Options win, but for timeouts.  Credentials are looked up in authentication_database, else
- * in the URI's authSource, else in "admin" (the driver's default), or in $external where the
- * mechanism wants that; without a user name and a mechanism there is no authentication.
- * Raises 08001 for what libmongoc does not accept, never showing the password, 22023 for an
- * option uri that holds a secret, and what a password_file raises.
+ * Options win over the option uri, except for timeouts.  The user is looked up in
+ * authentication_database, else in the URI's authSource, else in "admin" (libmongoc's default),
+ * or in $external if the mechanism requires it.  Without a user name and a mechanism there is no
+ * authentication.  Raises 08001 for what libmongoc does not accept, 22023 for an option uri that
+ * holds a secret, and errors of password_file.  Errors never show the password.
  *
- * mongo_uri_is_single: will libmongoc treat this as one server (topology type Single)?
+ * mongo_uri_is_single: tells whether libmongoc treats this as one server (topology type Single).
  */
 extern mongoc_uri_t *mongo_uri_create(const MongoConnectionOptions *options,
 									  MongoTransport *transport);
@@ -263,7 +264,7 @@ extern void mongo_connection_limit_leave(MongoActivity **counted);
 /* OP_COMPRESSED: originalOpcode, uncompressedSize, compressorId, then the rest */
 #define COMPRESSED_OFFSET	(HEADER_SIZE + 4 + 4 + 1)
 
-/* maxMessageSizeBytes, and 16 kB for what a command has of its own */
+/* maxMessageSizeBytes, and 16 kB for the command's other fields */
 #define LARGEST_MESSAGE		(48000000 + 16384)
 
 #if PG_BIGENDIAN
@@ -289,11 +290,11 @@ get_int32(const uint8 *source)
 }
 
 /*
- * mongo_frame_check_header: the first HEADER_SIZE bytes of an answer, but for the opcode.
- * mongo_frame_check_message: a whole OP_MSG, which is to hold one document and nothing else.
- * mongo_frame_check_compressed: a whole OP_COMPRESSED; what size it will be, with a header.
- * mongo_frame_expand: uncompresses it into 'target', which has space for that many bytes.
- * NULL, or what is wrong, as mongo_reply_check() has it.
+ * mongo_frame_check_header: checks the first HEADER_SIZE bytes of a reply, except the opcode.
+ * mongo_frame_check_message: checks a whole OP_MSG, which must hold exactly one document.
+ * mongo_frame_check_compressed: checks a whole OP_COMPRESSED; sets its size as an OP_MSG.
+ * mongo_frame_expand: uncompresses it into 'target', which has that size, and checks the OP_MSG.
+ * Each returns NULL, or what is wrong, as mongo_reply_check() does.
  */
 extern const char *mongo_frame_check_header(const uint8 *header, uint32 request_id);
 extern const char *mongo_frame_check_message(const uint8 *message, size_t length);
@@ -311,7 +312,7 @@ typedef struct MongoBuffer
 	size_t		capacity;
 } MongoBuffer;
 
-/* A small document that a reply told, to be sent along: a cluster time, a token. */
+/* A small document from a reply, to be sent with later commands: a cluster time or a token. */
 typedef struct MongoKeptDocument
 {
 	uint32		length;			/* 0: none */
@@ -319,17 +320,17 @@ typedef struct MongoKeptDocument
 } MongoKeptDocument;
 
 /*
- * The session of MongoDB that a connection writes in, and that dies with it.
+ * The MongoDB session that a connection writes in; it ends with the connection.
  *
- * MongoDB ends a write by the id of its session, and recognizes one that is repeated by id
- * and number, and so a transaction.
+ * MongoDB can end a write by the id of its session.  It recognizes a repeated write, and a
+ * transaction, by the session's id and a number.
  * https://github.com/mongodb/specifications (Driver Sessions, Retryable Writes)
  */
 typedef struct MongoServerSession
 {
 	int			minutes;		/* logicalSessionTimeoutMinutes; 0: the server
 								 * has no sessions */
-	bson_t	   *lsid;			/* NULL: none has been needed yet */
+	bson_t	   *lsid;			/* NULL: not needed yet */
 	int64		number;			/* txnNumber of the last write that had one */
 	TimestampTz used_at;
 } MongoServerSession;
@@ -337,10 +338,9 @@ typedef struct MongoServerSession
 /*
  * One connection, and what is known of its server.
  *
- * Invariant: in_flight counts the requests sent whose reply has not been received whole; a
- * connection with in_flight > 0 or 'broken' is never used for something else, it is closed.
- * The pool owns it.  Its strings belong to 'context', a child of TopMemoryContext that dies
- * with it.
+ * Invariant: in_flight counts the requests whose reply has not been received completely.  A
+ * connection with in_flight > 0 or 'broken' is closed, never reused.  The pool owns the
+ * connection.  Its strings live in 'context', a child of TopMemoryContext deleted with it.
  */
 typedef struct MongoConnection
 {
@@ -353,27 +353,27 @@ typedef struct MongoConnection
 	int			in_flight;
 	uint32		last_request_id;
 	MongoBuffer request;		/* the request being built; malloc'd */
-	MongoBuffer compressed;		/* and what is sent in its place */
-	uint64		waited_before;	/* MONGO_COUNT_WAIT_US when it was sent */
+	MongoBuffer compressed;		/* the same as OP_COMPRESSED; malloc'd */
+	uint64		waited_before;	/* MONGO_COUNT_WAIT_US at the last send */
 
-	/* of the options, and of the pool */
+	/* options, and what the pool records */
 	Oid			serverid;
 	const char *server_name;	/* for messages */
 	uint32		server_hashvalue;	/* as syscache callbacks identify them */
 	uint32		mapping_hashvalue;
 	bool		retired;		/* its server or user mapping has changed */
 	MongoConnectionOptions *options;
-	mongoc_read_mode_t read_mode;	/* of mongo_connection_open() */
-	const char *comment;		/* as mongo_trace_prepare() gives it; NULL:
-								 * none is sent */
-	MongoActivity *counted;		/* among all sessions' connections, or NULL */
-	MongoTraffic flushed;		/* of the transport's traffic, to shared
-								 * memory */
+	mongoc_read_mode_t read_mode;	/* given to mongo_connection_open() */
+	const char *comment;		/* from mongo_trace_prepare(); NULL: none is
+								 * sent */
+	MongoActivity *counted;		/* shared memory that counts it, or NULL */
+	MongoTraffic flushed;		/* the part of the transport's traffic that
+								 * shared memory has */
 	TimestampTz connected_at;
 	TimestampTz idle_since;		/* 0: never used yet */
-	int			cursors;		/* that were opened on it and are being read */
-	bool		in_transaction; /* of MongoDB's, that PostgreSQL's goes on
-								 * with */
+	int			cursors;		/* opened on it and still being read */
+	bool		in_transaction; /* is used by the MongoDB transaction of the
+								 * current transaction */
 
 	/* elements to append to a command; NULL: none */
 	bson_t	   *read_preference;	/* $readPreference */
@@ -381,27 +381,27 @@ typedef struct MongoConnection
 	bson_t	   *write_concern;	/* writeConcern, to writes outside of
 								 * transactions */
 
-	/* of the server */
-	mongoc_uri_t *uri;			/* of the options */
-	mongoc_uri_t *identity;		/* the same as libmongoc has completed it, for
-								 * who connects to the same server */
+	/* the server */
+	mongoc_uri_t *uri;			/* made from the options */
+	mongoc_uri_t *identity;		/* the same, completed by libmongoc, for other
+								 * connections to the server */
 	char		host[BSON_HOST_NAME_MAX + 32];	/* with its port */
-	struct sockaddr_storage peer;	/* and where that was last */
+	struct sockaddr_storage peer;	/* its last address */
 	socklen_t	peer_length;	/* 0: never connected */
 	const char *server_type;	/* as libmongoc calls it */
 	const MongoCompressor *compressor;	/* negotiated for both ways, or NULL */
 	int			compression_level;
 	MongoServerSession session;
-	MongoKeptDocument cluster_time; /* the last that was told */
+	MongoKeptDocument cluster_time; /* the last one received */
 	bool		is_standalone;	/* which has no transactions */
-	bool		takes_writes;	/* false: another member does, the primary */
-	bool		retries_writes; /* the server recognizes a repetition, and
+	bool		takes_writes;	/* false: only the primary does */
+	bool		retries_writes; /* the server recognizes repeated writes, and
 								 * retryWrites is not false */
-	int			most_writes;	/* in a message: maxWriteBatchSize */
+	int			most_writes;	/* per message: maxWriteBatchSize */
 	int			longest_message;	/* maxMessageSizeBytes */
 } MongoConnection;
 
-/* A document sequence: a section of kind 1, documents one after the other. */
+/* A document sequence (a section of kind 1): documents one after the other. */
 typedef struct MongoSequence
 {
 	const char *name;			/* of the command's field */
@@ -415,49 +415,49 @@ typedef struct MongoCommand
 	const char *database;		/* in UTF-8 */
 	const bson_t *document;		/* its name first */
 	const bson_t *fields;		/* of its session, and a write concern; NULL:
-								 * the connection's $readPreference and
-								 * readConcern are added, if it takes them */
+								 * add the connection's $readPreference and
+								 * readConcern, if the command takes them */
 	const MongoSequence *sequence;	/* NULL: none */
 } MongoCommand;
 
-/* A reply; the space for its bytes is reused from one to the next. */
+/* A reply.  Its buffers are reused for the next one. */
 typedef struct MongoReply
 {
 	MemoryContext context;		/* where the buffers are palloc'd */
 	uint32		request_id;		/* of the request that it replies to */
 	MongoBuffer message;
-	MongoBuffer compressed;		/* as it came, when it did so compressed */
-	const uint8 *document;		/* in message; NULL: none has come */
+	MongoBuffer compressed;		/* the received bytes, if compressed */
+	const uint8 *document;		/* in 'message'; NULL: no reply yet */
 	uint32		length;			/* of the document */
-	MongoUsage *usage;			/* what it costs is added here; or NULL */
+	MongoUsage *usage;			/* where its costs are added, or NULL */
 
-	/* of one that has not come whole */
+	/* a reply that is not complete */
 	size_t		received;
 	size_t		expected;		/* 0: not known yet */
 	bool		is_compressed;
 } MongoReply;
 
-/* What became of waiting for a reply. */
+/* The result of waiting for a reply. */
 typedef enum MongoOutcome
 {
-	MONGO_REPLY,				/* it has come whole, and is one */
-	MONGO_BROKEN,				/* it will not: the connection is lost, or not
-								 * to be used any more */
-	MONGO_INTERRUPTED			/* an interrupt, or a limit of time; receiving
+	MONGO_REPLY,				/* it is complete and valid */
+	MONGO_BROKEN,				/* none will come: the connection is lost or
+								 * unusable */
+	MONGO_INTERRUPTED			/* an interrupt or a time limit; a later call
 								 * can go on */
 } MongoOutcome;
 
 /*
  * mongo_send
- *		Send a command, whose reply is to be received; true when it has left whole, without
- *		which MongoDB does not run it.  Raises 53200 alone, before anything has left.
+ *		Sends a command whose reply is to be received.  Returns whether all of it was sent;
+ *		otherwise MongoDB does not run it.  Raises only 53200, before sending anything.
  *
- *		Without a reply (NULL) the server must not send one (moreToCome), and the send does not
- *		wait: a connection that does not take the command at once is broken.
+ *		If 'reply' is NULL, tells the server to send none (moreToCome), and does not wait: a
+ *		connection that cannot take the command at once is marked broken.
  *
  * mongo_send_or_raise
- *		For a read: false if the connection is lost.  Raises 57014, and 54000 for what
- *		MongoDB would not take for its size, as mongo_check_command_size() does.
+ *		Likewise, for a read.  Returns false if the connection is lost.  Raises 57014, and
+ *		54000 for a command too large for MongoDB, as mongo_check_command_size() does.
  */
 extern bool mongo_send(MongoConnection *connection, const MongoCommand *command,
 					   MongoReply *reply);
@@ -467,22 +467,21 @@ extern void mongo_check_command_size(const bson_t *command);
 
 /*
  * mongo_receive
- *		Wait for the reply to a command without a cursor, and check it.  Never raises.
- *		MONGO_BROKEN also if it is not what a command replies with.
+ *		Waits for the reply to a command without a cursor, and checks it.  Returns
+ *		MONGO_BROKEN also for an invalid reply.  Never raises.
  *
  * mongo_receive_or_raise
- *		For a read: false if the connection is lost.  Raises 08P01 for what is not a valid
- *		reply to that request, 08006 after socket_timeout_ms, 53200, and what interrupts
- *		bring; a later call goes on with the same reply.  What a cursor's document says is the
- *		caller's to check.
+ *		Receives the reply to a read.  Returns false if the connection is lost.  Raises 08P01
+ *		for an invalid reply, 08006 after socket_timeout_ms, 53200, and what interrupts
+ *		raise.  A later call goes on with the same reply.  If 'is_cursor', the caller checks
+ *		the document.
  *
  * mongo_receive_within
- *		Receive a reply that nobody wants within so many milliseconds; else the connection
- *		is not used any more.  Never raises.
+ *		Receives an unwanted reply.  If it does not come in so many milliseconds, marks the
+ *		connection broken.  Never raises.
  *
  * mongo_has_reply
- *		Would receiving wait for no more than the rest of a reply that has begun to come, or
- *		find the connection lost?
+ *		Tells whether a reply has begun to arrive, or the connection is lost.
  */
 extern MongoOutcome mongo_receive(MongoConnection *connection, MongoReply *reply,
 								  MongoInterrupts interrupts);
@@ -493,22 +492,22 @@ extern bool mongo_receive_within(MongoConnection *connection, MongoReply *reply,
 extern bool mongo_has_reply(MongoConnection *connection);
 
 /*
- * mongo_reply_find: is there a reply, and a field of that name in it, where *field is then?
- * mongo_reply_is_ok: does it say that the command was carried out?
- * mongo_reply_has_label: does it carry this error label of the driver specifications?
+ * mongo_reply_find: sets *field to the field of that name; false without a field or a reply.
+ * mongo_reply_is_ok: tells whether the reply reports success of the command.
+ * mongo_reply_has_label: tells whether it has this error label of the driver specifications.
  */
 extern bool mongo_reply_find(const MongoReply *reply, const char *name, bson_iter_t *field);
 extern bool mongo_reply_is_ok(const MongoReply *reply);
 extern bool mongo_reply_has_label(const MongoReply *reply, const char *label);
 
-/* mongo_reply_free: free a reply's buffers; it may be used again. */
+/* mongo_reply_free: frees a reply's buffers.  The reply may be used again. */
 extern void mongo_reply_free(MongoReply *reply);
 
 /*
- * mongo_report_violation: raise 08P01 for a reply; its connection is not to be used any more.
- * mongo_report_disconnect: raise 08006 for a connection lost.
- * mongo_raise_wait: after a wait that failed, raise what broke it, or 08006 where it took
- * longer than socket_timeout_ms; return when it was neither.
+ * mongo_report_violation: raises 08P01 for an invalid reply; its connection must not be reused.
+ * mongo_report_disconnect: raises 08006 for a lost connection.
+ * mongo_raise_wait: raises the error that broke a wait, or 08006 if the wait exceeded
+ * socket_timeout_ms.  Returns if it was neither.
  */
 pg_noreturn extern void mongo_report_violation(const char *server_name, const char *detail);
 pg_noreturn extern void mongo_report_disconnect(const char *server_name);
@@ -517,32 +516,31 @@ extern void mongo_raise_wait(MongoConnection *connection);
 /*
  * error.c: MongoDB's and libmongoc's errors as PostgreSQL errors.
  *
- * MongoDB's own code, name and message go to DETAIL; where a person can act, a HINT says how.
- * A message that may quote documents is left out where the user may not read them: see
- * common.h.
+ * MongoDB's own code, name and message go to DETAIL.  A HINT says what the user can do.  A
+ * message that may quote documents is left out if the user may not read them (common.h).
  */
 
 #define MONGO_PRIMARY_HINT \
 	"Writes, and transactions, need the primary of a replica set: with the option replica_set the foreign server follows it."
 
-/* Why a command, or one operation of it, has failed.  Texts are the reply's, or static. */
+/* Why a command, or one operation of it, failed.  Texts point into the reply, or are static. */
 typedef struct MongoFailure
 {
-	bool		lost;			/* no reply has come, as 'text' says */
+	bool		lost;			/* no reply was received; 'text' says why */
 	bool		transient;		/* it has ended the MongoDB transaction, which
-								 * may be tried again */
+								 * may be retried */
 	int			index;			/* of the operation; -1: none */
-	int			code;			/* MongoDB's */
-	const char *code_name;		/* ""; unknown */
+	int			code;			/* MongoDB's error code */
+	const char *code_name;		/* "": unknown */
 	const char *text;
-	const uint8 *document;		/* in which MongoDB says so, or NULL */
+	const uint8 *document;		/* MongoDB's report of the error, or NULL */
 	uint32		length;
 } MongoFailure;
 
 /*
- * mongo_read_failure: what an element, a document, says that has failed.
- * mongo_read_reply_failure: what a reply with {ok: 0} says.
- * mongo_reply_failure: true if a command has no reply, or {ok: 0}.
+ * mongo_read_failure: reads the failure of one operation from an element of writeErrors.
+ * mongo_read_reply_failure: reads the failure of a command from a reply with {ok: 0}.
+ * mongo_reply_failure: returns whether a command has no reply or {ok: 0}, with *failure set.
  */
 extern void mongo_read_failure(const bson_iter_t *element, MongoFailure *failure);
 extern void mongo_read_reply_failure(const MongoReply *reply, MongoFailure *failure);
@@ -551,57 +549,57 @@ extern bool mongo_reply_failure(const MongoConnection *connection, const MongoRe
 
 /*
  * mongo_raise_failure
- *		Raise it; 'message' names what was attempted ("could not read collection \"db.coll\""),
- *		and a 'hint' of NULL is that of the code.
+ *		Raises a failure.  'message' names the attempt ("could not read collection \"db.coll\"").
+ *		Without a 'hint' (NULL), the error's code and text decide on one.
  *
- * 08006 for a lost connection, 40001 for what is transient, 0A000 where the server does not know
- * a part of the language; where an expression has failed, what PostgreSQL raises for the same;
- * else by a table of MongoDB's codes (11000 -> 23505, ...), or HV000.
+ * Raises 08006 for a lost connection, 40001 for a transient error, and 0A000 if the server does
+ * not know a part of the language.  For a failed expression, raises what PostgreSQL would raise.
+ * Otherwise a table of MongoDB's codes gives the SQLSTATE (11000 -> 23505, ...), or HV000.
  */
 pg_noreturn extern void mongo_raise_failure(const char *message, const MongoFailure *failure,
 											const char *hint);
 
 /*
- * Raise what kept us from a usable connection: 28P01 for refused credentials, 08P01 for replies
- * that are no valid ones, 08001 otherwise.
+ * mongo_report_connection_error: raises the failure to connect: 28P01 for refused credentials,
+ * 08P01 for invalid replies, 08001 otherwise.
  */
 pg_noreturn extern void mongo_report_connection_error(const char *server_name,
 													  const bson_error_t *error);
 
 /*
- * Of a server's code.
+ * What an error code of MongoDB means:
  *
  * mongo_error_is_retryable: may a read be sent once more (Retryable Reads specification)?
  * mongo_error_is_interruption: may the command have done a part of its work?
- * mongo_error_is_lost_cursor: has the server closed the cursor that a getMore asked for?
+ * mongo_error_is_lost_cursor: has the server closed the cursor of a getMore?
  */
 extern bool mongo_error_is_retryable(int code);
 extern bool mongo_error_is_interruption(int code);
 extern bool mongo_error_is_lost_cursor(int code);
 
 /*
- * The reply to the connection's request has come: log it if it took as long as
+ * mongo_log_slow_request: after the reply to a request, logs the command if it took at least
  * mongo_fdw.slow_command_ms, which must not be -1.
  */
 extern void mongo_log_slow_request(MongoConnection *connection);
 
 /*
- * Who is asking: escapes in the options comment and appname.
+ * Escapes in the options comment and appname.
  *
- * Those of postgres_fdw's application_name, and the query id: %a application_name,
+ * They are those of postgres_fdw.application_name, and the query id: %a application_name,
  * %c session ID, %C cluster_name, %d database, %p process ID, %u user who has logged in,
- * %Q query id, %% a percent sign.  What else begins with % is left out.
+ * %Q query id, %% a percent sign.  Any other % and the character after it are left out.
  */
 
-/* The longest comment, and the longest name that MongoDB takes; with the NUL. */
+/* The longest comment, and the longest appname that MongoDB accepts; with the NUL. */
 #define MONGO_COMMENT_SIZE	1024
 #define MONGO_APPNAME_SIZE	129
 
 /*
- * mongo_trace_prepare: expand what stays as it is in a session; palloc'd, in UTF-8.
- * mongo_trace_fill: expand the rest (%a, %Q, %%) into 'buffer', which may cut it between two
- * characters; the length, without the NUL.  Never raises.
- * mongo_trace_append: append the element "comment"; NULL: none.
+ * mongo_trace_prepare: expands the escapes that do not change within a session; palloc'd, UTF-8.
+ * mongo_trace_fill: expands the others (%a, %Q, %%) into 'buffer', and cuts the text between two
+ * characters if it is too long.  Returns its length, without the NUL.  Never raises.
+ * mongo_trace_append: appends the element "comment", unless 'prepared' is NULL.
  */
 extern char *mongo_trace_prepare(const char *text);
 extern size_t mongo_trace_fill(const char *prepared, char *buffer, size_t size);
@@ -615,7 +613,7 @@ extern void mongo_trace_append(const char *prepared, bson_t *document);
 /* A cursor that a server holds open. */
 typedef struct RemoteCursor
 {
-	dlist_node	node;			/* in the pool's list of orphans, then
+	dlist_node	node;			/* in the pool's list of orphans, which are
 								 * malloc'd */
 	Oid			umid;			/* of the user mapping that opened it */
 	int64		id;				/* 0: none */
@@ -625,29 +623,30 @@ typedef struct RemoteCursor
 } RemoteCursor;
 
 /*
- * A new connection, authenticated, and leased; in the list until it is closed.  With a replica
- * set, waits up to server_selection_timeout_ms for a member that suits the read preference:
- * 'read_mode', or what the server's options say (0).  Raises 08001, 08P01, 28P01, 57014.
+ * mongo_connection_open: opens, authenticates and leases a connection, which stays in the list
+ * until it is closed.  With a replica set, waits up to server_selection_timeout_ms for a member
+ * that suits the read preference: 'read_mode', or that of the server's options if 0.  Raises
+ * 08001, 08P01, 28P01, 57014.
  */
 extern MongoConnection *mongo_connection_open(UserMapping *user, mongoc_read_mode_t read_mode,
 											  dlist_head *list);
 
 /*
  * mongo_connection_reconnect
- *		Replace what is connected, by a connection to the primary that there is now; false
- *		with none, and the reason in transport.failure.  Tries once; never raises.
+ *		Closes the connection and connects to the current primary.  On failure, returns false
+ *		with the reason in transport.failure.  Tries once; never raises.
  *
  * mongo_connection_run_separately
- *		Run a command over a connection of its own to the same server; true if it was sent.
- *		Takes 'total_ms' at most.  Never raises.
+ *		Runs a command over a separate, short-lived connection to the same server.  Returns
+ *		whether it was sent.  Takes 'total_ms' at most.  Never raises.
  */
 extern bool mongo_connection_reconnect(MongoConnection *connection);
 extern bool mongo_connection_run_separately(const MongoConnection *connection,
 											const MongoCommand *command, int total_ms);
 
 /*
- * mongo_connection_is_clean: may it be used for something else?
- * mongo_connection_is_on: is it connected to that server?
+ * mongo_connection_is_clean: tells whether a connection may be reused.
+ * mongo_connection_is_on: tells whether it is connected to that server.
  */
 extern bool mongo_connection_is_clean(const MongoConnection *connection);
 extern bool mongo_connection_is_on(const MongoConnection *connection,
@@ -655,39 +654,45 @@ extern bool mongo_connection_is_on(const MongoConnection *connection,
 
 /*
  * mongo_connection_kill_cursors
- *		Have the server close those listed cursors, of RemoteCursor, that are its own and of
- *		the connection's user mapping: a command a collection.  They are freed; how many.
+ *		Has the server close its cursors in the list (of RemoteCursor) that belong to the
+ *		connection's user mapping, by one command per collection.  Frees what it sent, and
+ *		returns how many cursors these were.  Never raises.
  *
- * Without 'separately' a clean connection says so, and does not wait.  Else another one does, made
- * for that: for a connection with a getMore under way, which MongoDB does not end when its
- * connection closes (seen in 6.0).  Takes 300 ms at most.  Neither raises.
+ * Without 'separately', sends the commands over this connection if it is clean, and does not
+ * wait.  With it, uses a separate connection, for 300 ms at most.  That is for a connection with
+ * a getMore under way, which MongoDB does not end when its connection closes (seen in 6.0).
  */
 extern int	mongo_connection_kill_cursors(MongoConnection *connection, dlist_head *cursors,
 										  bool separately);
 
 /*
- * mongo_connection_end_session: tell the server that the session, if one was used, is over:
- * MongoDB would remember it for half an hour.
- * mongo_connection_close: likewise, close the connection and free it.  Neither waits nor raises.
+ * mongo_connection_end_session: ends the MongoDB session, if there is one; MongoDB would keep it
+ * for half an hour.
+ * mongo_connection_close: likewise, then closes and frees the connection.
+ * Neither waits nor raises.
  */
 extern void mongo_connection_end_session(MongoConnection *connection);
 extern void mongo_connection_close(MongoConnection *connection);
 
 /*
- * The lsid for what is sent next, {id: UUID}: a new one, in 'context', where the server is about
- * to forget the last; NULL where it has no sessions.  Raises XX000 without random numbers.
+ * mongo_server_session_use: returns the lsid, {id: UUID}, for the next command; NULL if the
+ * server has no sessions.  Makes a new one, in 'context', if the server may soon forget the last.
+ * Raises XX000 without random numbers.
  */
 extern const bson_t *mongo_server_session_use(MongoServerSession *session,
 											  MemoryContext context);
 
-/* Keep a reply's document, if it is there and small; append it to another one, if there is one. */
+/*
+ * mongo_keep: copies the document in a field of a reply, if there is one and it is small enough.
+ * mongo_append_kept: appends it to a document, if there is one.
+ */
 extern void mongo_keep(MongoKeptDocument *kept, const MongoReply *reply, const char *field);
 extern void mongo_append_kept(bson_t *document, const char *field, const MongoKeptDocument *kept);
 
 /*
- * After the wait for the reply to a write with this lsid was abandoned: have MongoDB end the
- * write, over another connection, and wait a little longer.  Takes half a second at most, and
- * less if the server is silent.  Never raises.
+ * mongo_end_write: when the wait for a write's reply was given up, has MongoDB end the write with
+ * this lsid, over another connection, and waits a little longer.  Takes half a second at most,
+ * and less if the server is silent.  Never raises.
  */
 extern MongoOutcome mongo_end_write(MongoConnection *connection, const bson_t *lsid,
 									MongoReply *reply);
@@ -926,14 +931,14 @@ extern bool mongo_wait_for_conflict(MongoLease *lease, const MongoFailure *failu
 									TimestampTz since, int attempt);
 
 /*
- * A batch under way (write_batch.c), as its session sees it: whoever else writes or reads in
- * the session first has it settled, so that commands reach MongoDB in SQL's order.
+ * A batch under way (write_batch.c), as its session sees it.  Any other read or write in the
+ * session settles it first, so that commands reach MongoDB in SQL's order.
  *
- * mongo_write_flight_settle: wait for the reply.  Raises what breaks the wait, but not what the
- * reply says: another statement's exception block must not catch that.
- * mongo_write_flight_check: raise what the reply says, as often as this is called.
- * mongo_write_flight_abandon: its statement has failed; note what becomes of it, in 0.8 s at
- * most.  Never raises.
+ * mongo_write_flight_settle: waits for the reply.  Raises what breaks the wait, but no error of
+ * the reply: another statement's exception block must not catch that.
+ * mongo_write_flight_check: raises the reply's error, each time it is called.
+ * mongo_write_flight_abandon: after the statement has failed, ends the batch and notes what it
+ * may have written.  Takes 0.8 s at most.  Never raises.
  */
 extern void mongo_write_flight_settle(MongoWriteFlight *flight);
 extern void mongo_write_flight_check(MongoWriteFlight *flight);

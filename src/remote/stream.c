@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * stream.c
- *		The socket: waits, interrupts, bytes.
+ *		Sockets for libmongoc and for us, with waits that interrupts can end.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,17 +30,17 @@
 static void mongo_interrupt_serve(void);
 
 /*-------------------------------------------------------------------------
- * The socket under libmongoc: interruptible waits.
+ * The stream under libmongoc: a socket with interruptible waits.
  *
- * The functions of the vtable follow mongoc-stream-socket.c in what they
- * return: bytes moved, 0 at end of file (readv with min_bytes 0 only), -1
- * with errno otherwise; timeout 0 does not wait, a negative one has no end.
+ * The vtable's functions return what those of mongoc-stream-socket.c do: the
+ * number of bytes moved, 0 at end of file (only readv with min_bytes 0), or -1
+ * with errno set.  A timeout of 0 does not wait; a negative one never ends.
  *-------------------------------------------------------------------------
  */
 
-#define STREAM_TYPE			0x4d46	/* none of libmongoc's own */
+#define STREAM_TYPE			0x4d46	/* not one of libmongoc's */
 
-/* end_after: when a wait ends that may last so long; 0: do not wait, which needs no clock. */
+/* end_after: returns when a wait of timeout_ms ends; 0, without reading the clock, for no wait. */
 static TimestampTz
 end_after(long timeout_ms)
 {
@@ -51,9 +51,9 @@ end_after(long timeout_ms)
 
 /*
  * limited_end
- *		The same for a read or a write, which lasts no longer than the transport allows.
+ *		Returns when a read or a write ends.  The transport's limits may shorten timeout_ms.
  *
- * socketTimeoutMS is ours to observe, so libmongoc's is MONGO_NO_TIMEOUT.
+ * The streams apply socketTimeoutMS themselves; libmongoc's own is MONGO_NO_TIMEOUT.
  */
 static TimestampTz
 limited_end(const MongoTransport *transport, long timeout_ms)
@@ -69,11 +69,11 @@ limited_end(const MongoTransport *transport, long timeout_ms)
 
 /*
  * must_stop
- *		Before waiting, and after each wait: must the operation under way be given up?
- *		With MONGO_ANY_INTERRUPT: is there something that CHECK_FOR_INTERRUPTS() would do?
+ *		Tells, before and after each wait, whether to give up the operation under way.
+ *		With MONGO_ANY_INTERRUPT, tells whether CHECK_FOR_INTERRUPTS() would do anything.
  *
- * Runs inside libmongoc's frames, where ProcessInterrupts() must not be called.  May raise:
- * see mongo_interrupt_serve().
+ * It runs inside libmongoc's frames, so it must not call ProcessInterrupts().  It may raise what
+ * mongo_interrupt_serve() raises.
  */
 static bool
 must_stop(MongoTransport *transport, MongoInterrupts interrupts)
@@ -96,7 +96,7 @@ must_stop(MongoTransport *transport, MongoInterrupts interrupts)
 	return transport->interrupted;
 }
 
-/* time_left: in milliseconds, -1 for no end; notes when the ending's time is up. */
+/* time_left: returns milliseconds, or -1; sets 'interrupted' after the deadline of an ending. */
 static long
 time_left(MongoTransport *transport, TimestampTz end)
 {
@@ -113,7 +113,7 @@ time_left(MongoTransport *transport, TimestampTz end)
 	return TimestampDifferenceMilliseconds(now, end);
 }
 
-/* find_wait_set: for the sockets, then latch and postmaster; a stream alone keeps its own. */
+/* find_wait_set: returns a set of sockets, latch and postmaster; caches that of a single stream. */
 static WaitEventSet *
 find_wait_set(mongoc_stream_poll_t *polled, size_t count)
 {
@@ -129,7 +129,7 @@ find_wait_set(mongoc_stream_poll_t *polled, size_t count)
 			AddWaitEventToSet(set, WL_SOCKET_READABLE,
 							  ((MongoStream *) polled[i].stream)->socket, NULL, NULL);
 		AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-		/* a standalone backend has none to watch */
+		/* a standalone backend has no postmaster */
 		if (IsUnderPostmaster)
 			AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	}
@@ -146,9 +146,9 @@ find_wait_set(mongoc_stream_poll_t *polled, size_t count)
 
 /*
  * wait_for_events
- *		Note what of that which is asked for has happened; for how many streams.
+ *		Waits for the requested events; sets revents and returns how many streams are ready.
  *
- * 0 with errno when the time is over, or when must_stop() says so.  May raise.
+ * Returns 0 with errno set on timeout, and when must_stop() says so.  May raise.
  */
 static ssize_t
 wait_for_events(MongoTransport *transport, WaitEventSet *set, mongoc_stream_poll_t *polled,
@@ -203,8 +203,9 @@ wait_for_events(MongoTransport *transport, WaitEventSet *set, mongoc_stream_poll
 
 /*
  * keep_wait_error
- *		In PG_CATCH: keep the ERROR for mongo_transport_raise(), and hold interrupts as
- *		they were held before: an ERROR has set the counts to 0.
+ *		In PG_CATCH, keeps the ERROR for mongo_transport_raise().
+ *
+ * Restores the holdoff counts of interrupts, which an ERROR sets to 0.
  */
 static void
 keep_wait_error(MongoTransport *transport, MemoryContext caller_context, uint32 holdoff,
@@ -233,7 +234,7 @@ keep_wait_error(MongoTransport *transport, MemoryContext caller_context, uint32 
 
 /*
  * wait_on
- *		wait_for_events(), without raising: what waiting itself raises is kept.
+ *		Calls wait_for_events(), but never raises: an ERROR is kept in the transport.
  */
 static ssize_t
 wait_on(MongoTransport *transport, mongoc_stream_poll_t *polled, size_t count, TimestampTz end,
@@ -305,7 +306,7 @@ mongo_stream_has_input(MongoStream *stream)
 
 /* --- the vtable ------------------------------------------------------- */
 
-/* refuses_io: once interrupted or closed, all calls fail at once. */
+/* refuses_io: tells, with errno set, whether the stream is interrupted or closed. */
 static bool
 refuses_io(MongoStream *stream)
 {
@@ -317,7 +318,7 @@ refuses_io(MongoStream *stream)
 
 /*
  * note_wait_failure
- *		A read or write of libmongoc's, or our own, gives up after its wait.
+ *		Notes that a read or write, libmongoc's or ours, fails because its wait did.
  */
 static void
 note_wait_failure(MongoStream *stream)
@@ -329,15 +330,15 @@ note_wait_failure(MongoStream *stream)
 	if (errno == ETIMEDOUT && transport->socket_timeout_ms > 0 &&
 		transport->wait_limit_ms == 0)
 	{
-		/* libmongoc's retry would wait as long once more */
+		/* keep libmongoc from retrying, which would wait as long again */
 		transport->timed_out = transport->interrupted = true;
 	}
 }
 
 /*
  * transfer
- *		sendmsg() or recvmsg() until so many bytes of the buffers are moved, waiting in between.
- *		The result is the vtable's.
+ *		Sends or receives, waiting as needed, until 'wanted' bytes of the buffers are moved.
+ *		Returns what a function of the vtable returns.
  */
 static ssize_t
 transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, size_t wanted,
@@ -383,7 +384,7 @@ transfer(MongoStream *stream, bool sends, mongoc_iovec_t *iov, size_t iovcnt, si
 		}
 		if (count == 0)
 		{
-			/* the end of file; libmongoc would call an errno of 0 a timeout */
+			/* end of file; libmongoc would take an errno of 0 for a timeout */
 			errno = ECONNRESET;
 			return -1;
 		}
@@ -407,7 +408,7 @@ stream_readv(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	ssize_t		count = transfer((MongoStream *) base, false, iov, iovcnt, Max(min_bytes, 1),
 								 timeout_msec);
 
-	/* the end of file is no error where anything will do */
+	/* end of file is no error if no minimum is asked for */
 	return count < 0 && min_bytes == 0 && errno == ECONNRESET &&
 		((MongoStream *) base)->last_errno == 0 ? 0 : count;
 }
@@ -423,7 +424,7 @@ stream_writev(mongoc_stream_t *base, mongoc_iovec_t *iov, size_t iovcnt,
 	return transfer((MongoStream *) base, true, iov, iovcnt, size, timeout_msec);
 }
 
-/* libmongoc's poll(): how many streams are ready; an error of PostgreSQL's is kept for later. */
+/* stream_poll: returns how many streams are ready; an ERROR of PostgreSQL's is kept for later. */
 static ssize_t
 stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 {
@@ -447,8 +448,8 @@ stream_poll(mongoc_stream_poll_t *polled, size_t count, int32_t timeout_msec)
 		return ready;
 
 	/*
-	 * everything is ready, for bad: what libmongoc does next fails and
-	 * unwinds
+	 * report every stream as failed: libmongoc's next operation fails, and
+	 * libmongoc unwinds
 	 */
 	for (size_t i = 0; i < count; i++)
 		polled[i].revents = POLLERR | POLLHUP;
@@ -460,7 +461,7 @@ stream_close(mongoc_stream_t *base)
 {
 	MongoStream *stream = (MongoStream *) base;
 
-	/* the wait set goes first: epoll must not hold a closed socket */
+	/* free the wait set first: its epoll must not hold a closed socket */
 	if (stream->wait_set != NULL)
 		FreeWaitEventSet(stream->wait_set);
 	stream->wait_set = NULL;
@@ -553,7 +554,7 @@ mongo_may_open_connection(void)
 }
 
 /*-------------------------------------------------------------------------
- * What the streams of one libmongoc client share: why they talk no more.
+ * The transport: why its streams have stopped, and how to raise that.
  *-------------------------------------------------------------------------
  */
 
@@ -618,7 +619,7 @@ mongo_transport_raise(MongoTransport *transport)
 		mongo_memory_report(memory_missing);
 
 	if (transport->timed_out)
-		return;					/* the caller says what has timed out */
+		return;					/* the caller reports the timeout */
 	if (transport->wait_error == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
@@ -638,11 +639,11 @@ mongo_transport_raise(MongoTransport *transport)
 }
 
 /*-------------------------------------------------------------------------
- * What is pending for this backend, seen from inside libmongoc's frames.
+ * Pending interrupts of this backend, handled inside libmongoc's frames.
  *-------------------------------------------------------------------------
  */
 
-/* libpq/libpq.h, which has it, wants GSSAPI's headers, which need not be there. */
+/* Declared in libpq/libpq.h, which includes GSSAPI headers that may not be installed. */
 extern bool pq_check_connection(void);
 
 static bool
@@ -651,7 +652,7 @@ are_held(void)
 	return InterruptHoldoffCount != 0 || CritSectionCount != 0;
 }
 
-/* look_for_client: as ProcessInterrupts() does, which raises when it is lost. */
+/* look_for_client: checks for a lost client as ProcessInterrupts() does, but only sets flags. */
 static void
 look_for_client(void)
 {
@@ -670,11 +671,11 @@ look_for_client(void)
 
 /*
  * mongo_interrupt_serve
- *		Do what others or PostgreSQL wait for and what ends no statement: process
- *		signal barriers, and the look whether the client is still there.
+ *		Serves the interrupts that end no statement: process signal barriers, and the
+ *		check whether the client is still connected.
  *
- * Nothing where interrupts are held.  May raise what a barrier raises, so only
- * within PG_TRY.
+ * Does nothing while interrupts are held.  Call it only within PG_TRY, since a barrier may
+ * raise.
  */
 static void
 mongo_interrupt_serve(void)
@@ -689,10 +690,10 @@ mongo_interrupt_serve(void)
 
 /*
  * hides_conflict
- *		May something be pending that PostgreSQL does not show: a conflict with
- *		recovery, on a standby since PostgreSQL 16?
+ *		Tells whether a recovery conflict may be pending on a standby.
  *
- * So it is when nothing that is shown explains why interrupts are pending.
+ * Since PostgreSQL 16 its flag is not exported.  It is assumed to be set when no exported flag
+ * explains why an interrupt is pending.
  */
 static bool
 hides_conflict(void)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * uri.c
- *		From options to libmongoc's URI.
+ *		Makes libmongoc's URI from the options of server and user mapping.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #include "lib/stringinfo.h"
 #include "storage/fd.h"
 
-/* Raise for options of which no URI can be made; 'detail' is a sentence. */
+/* refuse_options: raises 08001 for options that make no URI; 'detail' is a sentence. */
 pg_noreturn static void refuse_options(const MongoConnectionOptions *options,
 									   const char *detail);
 
@@ -34,7 +34,7 @@ refuse_options(const MongoConnectionOptions *options, const char *detail)
 
 /*
  * append_host
- *		One host of a list, with the port unless it says its own: h, h:1, ::1, [::1].
+ *		Appends one host (h, h:1, ::1 or [::1]), and 'port' unless the host has its own.
  */
 static void
 append_host(StringInfo text, const char *host, int length, int port)
@@ -52,7 +52,7 @@ append_host(StringInfo text, const char *host, int length, int port)
 		appendStringInfo(text, ":%d", port > 0 ? port : 27017);
 }
 
-/* Hosts with commas between them. */
+/* append_hosts: appends the hosts of the option address, separated by commas. */
 static void
 append_hosts(StringInfo text, const MongoConnectionOptions *options)
 {
@@ -75,7 +75,7 @@ append_hosts(StringInfo text, const MongoConnectionOptions *options)
 	}
 }
 
-/* The path of a Unix-domain socket, percent-encoded. */
+/* append_path: appends the path of a Unix-domain socket, percent-encoded. */
 static void
 append_path(StringInfo text, const char *path)
 {
@@ -101,7 +101,7 @@ uri_from_address(const MongoConnectionOptions *options)
 		append_path(&text, options->address);
 	else
 		append_hosts(&text, options);
-	/* what ends a host in a URI must not be in one */
+	/* a host must not contain characters that end it in a URI */
 	if (options->address[0] == '/' || strpbrk(options->address, "@/?") == NULL)
 		uri = mongoc_uri_new_with_error(text.data, &error);
 	pfree(text.data);
@@ -110,6 +110,7 @@ uri_from_address(const MongoConnectionOptions *options)
 	return uri;
 }
 
+/* uri_from_text: makes the URI from the option uri, which must hold no secrets. */
 static mongoc_uri_t *
 uri_from_text(const MongoConnectionOptions *options)
 {
@@ -120,7 +121,7 @@ uri_from_text(const MongoConnectionOptions *options)
 	if (refusal == NULL && uri != NULL)
 		refusal = mongo_uri_refusal(uri);
 
-	/* an older version of ours may have let it in */
+	/* an older version of mongo_fdw may have accepted it */
 	if (refusal != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -130,7 +131,7 @@ uri_from_text(const MongoConnectionOptions *options)
 				 errhint("Give the server another uri with ALTER SERVER, and change what was secret, as others may have read it. %s",
 						 refusal->hint)));
 
-	/* the text is not shown: it may hold what ought to be in a mapping */
+	/* the text is not shown, as it may contain a password */
 	if (uri == NULL)
 		refuse_options(options, "The option \"uri\" is not a valid MongoDB connection string.");
 	return mongoc_uri_copy(uri);
@@ -147,8 +148,10 @@ set_read_mode(mongoc_uri_t *uri, mongoc_read_mode_t mode)
 
 /*
  * set_concerns
- *		write_concern is a number of members, "majority" or a name that the
- *		replica set's configuration defines.
+ *		Sets the read concern and the write concern.
+ *
+ * write_concern is a number of members, "majority", or a name defined in the replica set's
+ * configuration.
  */
 static void
 set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
@@ -177,19 +180,19 @@ set_concerns(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 	}
 }
 
-/* ------------------------- who one is to MongoDB ----------------------------- */
+/* -------------------------------- credentials -------------------------------- */
 
 #define LONGEST_PASSWORD	65536
 #define EXTERNAL_SOURCE		"$external"
 
 /*
  * read_password
- *		The file's only line, palloc'd.
+ *		Returns the file's only line, palloc'd.
  */
 static const char *
 read_password(const char *path)
 {
-	/* not waiting: another kind than a regular file might keep the backend */
+	/* O_NONBLOCK: opening a FIFO, for example, must not block */
 	int			file = OpenTransientFile(path, O_RDONLY | O_NONBLOCK);
 	char	   *text = palloc(LONGEST_PASSWORD + 2);
 	struct stat status;
@@ -243,12 +246,12 @@ to_utf8(const char *text)
 
 /*
  * read_credentials
- *		A copy of 'options' that says who one is as libmongoc takes it: in UTF-8, and
- *		with the password in place of its file; appname is prepared (remote_internal.h).
+ *		Returns a copy of 'options' whose credentials are in UTF-8, with the password read
+ *		from its file and the appname prepared (mongo_trace_prepare()).
  *
- * In the current memory context.  Raises 22P05 for a character that UTF-8 lacks, what
- * PostgreSQL raises for a file that cannot be read, and 22023 for one that holds no
- * password, which is never shown.
+ * The copy is in the current memory context.  Raises 22P05 for a character that UTF-8 lacks,
+ * PostgreSQL's error for a file that cannot be read, and 22023 for a file that holds no password.
+ * Errors never show the password.
  */
 static MongoConnectionOptions *
 read_credentials(const MongoConnectionOptions *options)
@@ -265,7 +268,7 @@ read_credentials(const MongoConnectionOptions *options)
 	return result;
 }
 
-/* What a mechanism lacks or has too much of, as a sentence, or NULL. */
+/* check_use: returns which credential the mechanism lacks or does not take, or NULL. */
 static const char *
 check_use(const MongoAuthMechanism *mechanism, const MongoConnectionOptions *options)
 {
@@ -288,9 +291,9 @@ check_use(const MongoAuthMechanism *mechanism, const MongoConnectionOptions *opt
 
 /*
  * set_source
- *		Where the user is defined.
+ *		Sets the database that defines the user; returns what is wrong, or NULL.
  *
- * Given or not, it is $external for users that MongoDB does not keep itself.
+ * It is always $external for mechanisms whose users are not stored in MongoDB.
  */
 static const char *
 set_source(mongoc_uri_t *uri, const MongoConnectionOptions *options,
@@ -309,6 +312,7 @@ set_source(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 		"The option \"authentication_database\" is not valid.";
 }
 
+/* set_mechanism: sets mechanism and properties; returns what is wrong, or NULL. */
 static const char *
 set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 			  const MongoAuthMechanism *mechanism)
@@ -334,11 +338,10 @@ set_mechanism(mongoc_uri_t *uri, const MongoConnectionOptions *options,
 
 /*
  * set_credentials
- *		Give 'uri' user, password, mechanism, its properties and where the user is
- *		defined; what is missing or too much, as a sentence, or NULL.
+ *		Sets user, password, mechanism, its properties and the authentication database;
+ *		returns what is wrong, as a sentence that shows no value, or NULL.
  *
- * What options say wins over what the URI says.  Without a user and a mechanism
- * there is no authentication.  The sentence shows no value.
+ * Options win over the URI.  Without a user and a mechanism there is no authentication.
  */
 static const char *
 set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
@@ -359,7 +362,7 @@ set_credentials(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 
 /* ------------------------------- the whole URI ------------------------------- */
 
-/* Set a timeout unless the URI says its own or the option is not given. */
+/* set_timeout: sets a timeout if the option is given and the URI has none. */
 static void
 set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
 {
@@ -367,7 +370,7 @@ set_timeout(mongoc_uri_t *uri, const char *name, int milliseconds)
 		mongoc_uri_set_option_as_int32(uri, name, milliseconds);
 }
 
-/* set_appname: with its escapes, and as much as MongoDB takes. */
+/* set_appname: expands the escapes, and cuts the name to MongoDB's limit. */
 static bool
 set_appname(mongoc_uri_t *uri, const char *text)
 {
@@ -379,7 +382,7 @@ set_appname(mongoc_uri_t *uri, const char *text)
 
 /*
  * set_options
- *		Give 'uri' what options say, which wins; what is not valid, as a sentence, or NULL.
+ *		Sets the options in 'uri'; returns what is not valid, as a sentence, or NULL.
  */
 static const char *
 set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
@@ -392,7 +395,7 @@ set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 	if (options->read_mode != 0)
 		set_read_mode(uri, options->read_mode);
 	set_concerns(uri, options);
-	/* a server may be older than the check of its option */
+	/* the server may have been created before this was checked */
 	if (!mongo_uri_is_acknowledged(uri))
 		return "The write concern in the option \"uri\" must not leave writes unacknowledged.";
 	problem = set_credentials(uri, options);
@@ -408,7 +411,7 @@ set_options(mongoc_uri_t *uri, const MongoConnectionOptions *options)
 	return NULL;
 }
 
-/* copy_setting: of the option, or of the URI, in which setting another one moves strings. */
+/* copy_setting: copies a setting of option or URI; later changes of the URI move its strings. */
 static const char *
 copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
 {
@@ -417,14 +420,14 @@ copy_setting(const char *option, const mongoc_uri_t *uri, const char *name)
 	return value != NULL ? pstrdup(value) : NULL;
 }
 
-/* read_ssl_options: TLS settings of options, which win, and URI; false when TLS is off. */
+/* read_ssl_options: reads TLS settings of options, which win, and URI; false if TLS is off. */
 static bool
 read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 				 mongoc_ssl_opt_t *ssl_options)
 {
 	bool		insecure = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSINSECURE, false);
 
-	/* the default has libmongoc's own idea of where CAs are */
+	/* the default has libmongoc's own locations of CA certificates */
 	*ssl_options = *mongoc_ssl_opt_get_default();
 	if (!options->ssl && !mongoc_uri_get_tls(uri))
 		return false;
@@ -446,11 +449,11 @@ read_ssl_options(const MongoConnectionOptions *options, const mongoc_uri_t *uri,
 
 /*
  * take_timeouts
- *		Those that our streams observe, for libmongoc's waits and our own alike.
+ *		Sets the timeouts that the transport's streams apply to libmongoc's waits and our own.
  *
- * In the URI socketTimeoutMS is replaced by what makes libmongoc wait for ever: by default it
- * would wait for five minutes, and it takes 0 for the default (seen in the source of 1.23.1
- * and 2.6: mongoc_uri_get_option_as_int32()).
+ * Sets socketTimeoutMS in the URI to a value that lets libmongoc wait for ever.  Its default is
+ * five minutes, and it takes 0 for the default (mongoc_uri_get_option_as_int32(), seen in the
+ * source of 1.23.1 and 2.6).
  */
 static void
 take_timeouts(mongoc_uri_t *uri, const MongoConnectionOptions *options, MongoTransport *transport)
@@ -490,7 +493,7 @@ mongo_uri_is_single(const mongoc_uri_t *uri)
 {
 	const mongoc_host_list_t *hosts = mongoc_uri_get_hosts(uri);
 
-	/* the same questions as mongoc_topology_new() asks */
+	/* the same checks as in mongoc_topology_new() */
 	if (mongoc_uri_has_option(uri, MONGOC_URI_DIRECTCONNECTION))
 		return mongoc_uri_get_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION,
 											 false);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * wire.c
- *		Messages of our own.
+ *		Sends commands as OP_MSG messages, and receives and checks the replies.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,17 +27,17 @@
 
 #define FIRST_REPLY_SIZE	16384
 
-#define KEPT_CAPACITY		1048576 /* of a buffer between two writes */
+#define KEPT_CAPACITY		1048576 /* bytes that a buffer keeps after a send */
 
-/* maxBsonObjectSize, and 16 kB for what a command has of its own */
+/* maxBsonObjectSize, and 16 kB for the command's other fields */
 #define LARGEST_COMMAND		(16 * 1024 * 1024 + 16384)
 
 /* ------------------------------- building ---------------------------------- */
 
 /*
- * Commands that are counted apart or do not take both elements of a read outside of
- * sessions (Server Selection and Read Concern specifications).  Any other command takes
- * $readPreference alone.
+ * How a command is counted, and whether it takes $readPreference and readConcern outside of
+ * sessions (Server Selection and Read Concern specifications).  A command that is not listed
+ * takes $readPreference only.
  */
 typedef struct CommandRule
 {
@@ -86,14 +86,14 @@ mongo_check_command_size(const bson_t *command)
 				 errhint("Where values of a query make it so large, turn off mongo_fdw.enable_pushdown, so that PostgreSQL compares them.")));
 }
 
-/* The bytes of the elements in a document, without length word and NUL. */
+/* elements_size: returns the size of a document without its length word and final NUL. */
 static inline size_t
 elements_size(const bson_t *document)
 {
 	return document == NULL ? 0 : document->len - SMALLEST_DOCUMENT;
 }
 
-/* put_elements: the document without its length and final zero. */
+/* put_elements: copies a document without its length word and final NUL. */
 static uint8 *
 put_elements(uint8 *destination, const bson_t *document)
 {
@@ -104,7 +104,7 @@ put_elements(uint8 *destination, const bson_t *document)
 	return destination + size;
 }
 
-/* The bytes of an element that is a text; 'length' without the NUL. */
+/* utf8_size: returns the size of a string element; 'length' does not count the NUL. */
 static inline size_t
 utf8_size(size_t name_size, size_t length)
 {
@@ -139,13 +139,13 @@ free_request(MongoBuffer *buffer)
 	buffer->capacity = 0;
 }
 
-/* Space for 'size' bytes, of which none are kept; malloc'd. */
+/* make_space: returns malloc'd space for 'size' bytes; earlier contents are lost. */
 static uint8 *
 make_space(MongoBuffer *buffer, size_t size)
 {
 	if (size > buffer->capacity)
 	{
-		/* if the memory is not there, the buffer is gone, too */
+		/* freed first: if the allocation raises, the buffer is empty */
 		free_request(buffer);
 		size = Max(size, 1024);
 		buffer->data = bson_malloc(size);
@@ -156,10 +156,10 @@ make_space(MongoBuffer *buffer, size_t size)
 
 /*
  * compress_message
- *		Make the message of 'size' bytes in connection->request an OP_COMPRESSED in
- *		*iov; false if it is to be sent as it is.
+ *		Wraps the message of 'size' bytes in connection->request in an OP_COMPRESSED, and
+ *		points *iov at it.  Returns false if the message is to be sent as it is.
  *
- * A server compresses its reply to a compressed request, and to no other.
+ * A server compresses its reply only if the request was compressed.
  */
 static bool
 compress_message(MongoConnection *connection, size_t size, mongoc_iovec_t *iov)
@@ -185,11 +185,10 @@ compress_message(MongoConnection *connection, size_t size, mongoc_iovec_t *iov)
 
 /*
  * build_message
- *		Make the message of a command: *iov with as many parts as are returned, which
- *		point to the connection's buffers and to the sequence.
+ *		Builds the message of a command, and returns how many parts it has in iov[].
  *
- * Counts the command by its kind.  Raises 53200 alone, and never for what is small
- * (driver.c).
+ * The parts point to the connection's buffers and to the sequence.  Counts the command by its
+ * kind.  Raises only 53200, and never for small messages (driver.c).
  */
 static int
 build_message(MongoConnection *connection, const MongoCommand *command, uint32 flags,
@@ -219,7 +218,7 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 			!bson_has_field(document, "readConcern"))
 			added[1] = connection->read_concern;
 	}
-	/* a comment of the user's own stays alone */
+	/* the user's own comment is not replaced */
 	if (connection->comment != NULL && !bson_has_field(document, "comment"))
 		comment_length = mongo_trace_fill(connection->comment, comment, sizeof(comment));
 	mongo_traffic_add(&connection->transport.traffic, rule->kind, 1);
@@ -230,7 +229,7 @@ build_message(MongoConnection *connection, const MongoCommand *command, uint32 f
 		body += utf8_size(sizeof("comment"), comment_length);
 	head = BODY_OFFSET + body + (sequence != NULL ? 1 + 4 + name_size : 0);
 
-	/* a compressor wants all of it in one piece */
+	/* a compressor needs the message in one piece */
 	p = make_space(&connection->request, head + copied_size);
 	put_header(p, head + sequence_size, ++connection->last_request_id, OP_MSG);
 	put_int32(p + HEADER_SIZE, flags);
@@ -280,7 +279,7 @@ mongo_send(MongoConnection *connection, const MongoCommand *command, MongoReply 
 	ssize_t		size;
 	int			iovcnt;
 
-	/* an exiting session says goodbye whatever state libmongoc is in */
+	/* an exiting session sends its last commands in any state of libmongoc */
 	if (reply != NULL)
 		mongo_driver_check();
 	transport->violation = NULL;
@@ -324,7 +323,7 @@ mongo_send_or_raise(MongoConnection *connection, const MongoCommand *command,
 	return false;
 }
 
-/* -------------- Is this a message that a server may send us? -------------- */
+/* ------------------- checks of the messages that servers send -------------- */
 
 #define REQUIRED_FLAGS		0xffff	/* bits that a receiver must understand */
 
@@ -333,7 +332,7 @@ mongo_frame_check_header(const uint8 *header, uint32 request_id)
 {
 	uint32		length = get_int32(header);
 
-	/* the smallest is an OP_MSG with an empty document */
+	/* the smallest message is an OP_MSG with an empty document */
 	if (length < BODY_OFFSET + SMALLEST_DOCUMENT || length > LARGEST_MESSAGE)
 		return "The message length is out of bounds.";
 	if (get_int32(header + 8) != request_id)
@@ -393,7 +392,7 @@ mongo_frame_expand(const uint8 *message, size_t length, const MongoCompressor *c
 
 /* ------------------------------- receiving --------------------------------- */
 
-/* break_off: the reply is none, or there is no memory for it; for NULL the connection is lost. */
+/* break_off: marks the connection broken, and notes the violation unless it is NULL. */
 static MongoOutcome
 break_off(MongoConnection *connection, const char *violation)
 {
@@ -405,8 +404,8 @@ break_off(MongoConnection *connection, const char *violation)
 
 /*
  * reserve_reply
- *		Space for 'size' bytes in one of the reply's buffers, of which the first 'used'
- *		are kept; false if there is no memory for them.
+ *		Enlarges one of the reply's buffers to at least 'size' bytes, and keeps its first
+ *		'used' bytes.  Returns false, with the connection broken, if memory is missing.
  */
 static bool
 reserve_reply(MongoConnection *connection, MongoReply *reply, MongoBuffer *buffer,
@@ -416,7 +415,7 @@ reserve_reply(MongoConnection *connection, MongoReply *reply, MongoBuffer *buffe
 
 	if (size <= buffer->capacity)
 		return true;
-	/* batches of one scan differ a little */
+	/* later batches of the scan may be a little larger */
 	size += size / 8;
 	larger = MemoryContextAllocExtended(reply->context, size,
 										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
@@ -455,7 +454,7 @@ mongo_reply_free(MongoReply *reply)
 
 /*
  * take_header
- *		The header is there: note how long the message is, and make space for it.
+ *		Checks the header of a reply, notes the message's length and makes space for it.
  */
 static MongoOutcome
 take_header(MongoConnection *connection, MongoReply *reply)
@@ -482,7 +481,7 @@ take_header(MongoConnection *connection, MongoReply *reply)
 	return MONGO_REPLY;
 }
 
-/* take_document: all has come; find the one document that a reply has. */
+/* take_document: uncompresses and checks a complete message, and finds the reply's document. */
 static MongoOutcome
 take_document(MongoConnection *connection, MongoReply *reply)
 {
@@ -517,9 +516,9 @@ take_document(MongoConnection *connection, MongoReply *reply)
 
 /*
  * receive_whole
- *		Wait for the reply to what was sent, and read it.  Never raises.
+ *		Waits for the reply to a request, and reads it.  Never raises.
  *
- * After MONGO_INTERRUPTED a later call goes on with the same reply.
+ * After MONGO_INTERRUPTED a later call continues with the same reply.
  */
 static MongoOutcome
 receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
@@ -527,9 +526,9 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	MongoTransport *transport = &connection->transport;
 
 	/*
-	 * Just after a send nothing can be there yet.  Later, wait only when a
-	 * read has found nothing: TLS may hold decrypted bytes that the socket
-	 * knows nothing of.
+	 * Just after a send nothing can have arrived.  Later, wait only when a
+	 * read has found nothing: TLS may hold decrypted bytes that no wait on
+	 * the socket would report.
 	 */
 	bool		wait = reply->received == 0;
 
@@ -564,7 +563,7 @@ receive_whole(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	return MONGO_REPLY;
 }
 
-/* receive_reply: likewise, and count what it costs. */
+/* receive_reply: calls receive_whole(), and adds bytes and waiting time to reply->usage. */
 static MongoOutcome
 receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts interrupts)
 {
@@ -581,7 +580,7 @@ receive_reply(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 	return outcome;
 }
 
-/* check_command_reply: NULL, or what is wrong with a reply that has come. */
+/* check_command_reply: returns what is wrong with a complete reply, or NULL. */
 static const char *
 check_command_reply(const MongoReply *reply)
 {
@@ -600,7 +599,7 @@ mongo_receive(MongoConnection *connection, MongoReply *reply, MongoInterrupts in
 
 	if (violation == NULL)
 		return outcome;
-	/* what has become of the command is not guessed */
+	/* the outcome of the command is unknown */
 	reply->document = NULL;
 	return break_off(connection, violation);
 }
@@ -729,9 +728,9 @@ mongo_report_disconnect(const char *server_name)
 			 errhint("MongoDB also does so when a document of the answer would have more than 16 MB.")));
 }
 
-/* ------- Who is asking: escapes in the options comment and appname -------- */
+/* ---------------- escapes in the options comment and appname -------------- */
 
-/* append_fixed: the escape's value, in which a % is none. */
+/* append_fixed: appends an escape's value, with each % doubled so that it is no escape. */
 static void
 append_fixed(StringInfo result, const char *value)
 {
@@ -800,7 +799,7 @@ mongo_trace_fill(const char *prepared, char *buffer, size_t size)
 
 		if (*c == '%' && *++c != '%')
 		{
-			/* the query id signed, as the views show it */
+			/* signed, as the statistics views show it */
 			snprintf(number, sizeof(number), INT64_FORMAT, (int64) pgstat_get_my_query_id());
 			text = *c == 'Q' ? number : application_name != NULL ? application_name : "";
 			length = strlen(text);
@@ -809,7 +808,7 @@ mongo_trace_fill(const char *prepared, char *buffer, size_t size)
 		memcpy(buffer + used, text, length);
 		used += length;
 	}
-	/* not within a character */
+	/* do not cut a character */
 	used = pg_encoding_mbcliplen(PG_UTF8, buffer, used, used);
 	buffer[used] = '\0';
 	return used;
@@ -828,7 +827,7 @@ mongo_trace_append(const char *prepared, bson_t *document)
 
 /* ----------------- The setting mongo_fdw.slow_command_ms ------------------ */
 
-/* More of a command is not logged; of one that is longer, a list of values say, only its name. */
+/* Log only so many bytes of a command, and only the name of one over LONGEST_COMMAND bytes. */
 #define LONGEST_SHOWN		8192
 #define LONGEST_COMMAND		1000000
 
@@ -842,7 +841,7 @@ mongo_log_slow_request(MongoConnection *connection)
 	bson_t		view;
 	char	   *text;
 
-	/* once for each request, and not if its buffer was too large to be kept */
+	/* logs a request once, and not if its buffer was too large to be kept */
 	connection->waited_before += waited;
 	if (waited / 1000.0 < mongo_slow_command_ms || connection->request.data == NULL)
 		return;

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * write_batch.c
- *		Many writes to one collection in one command.
+ *		Writes batches of operations to one collection.
  *
- * A batch leaves as a command with a document sequence, or as several where it is too
- * much for one message.
+ * A batch is sent as one command with a document sequence, or as several commands if it is too
+ * large for one message.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,31 +18,28 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* maxBsonObjectSize of every MongoDB server there has been since 1.8. */
+/* maxBsonObjectSize of all MongoDB servers since 1.8. */
 #define LARGEST_DOCUMENT	(16 * 1024 * 1024)
 
-/* By so much MongoDB lets an operation be larger. */
+/* An operation may exceed LARGEST_DOCUMENT by so much. */
 #define OPERATION_ALLOWANCE (16 * 1024)
 
 #define INITIAL_CAPACITY	8192
 
 #define DUPLICATE_KEY		11000	/* MongoDB's code for it */
 
-/* What a message has beside its operations: names, comment, session, write concern. */
+/* Room in a message for names, comment, session and write concern. */
 #define MESSAGE_HEAD		16384
 
-/*
- * For how long to wait for the reply to a batch whose statement has failed, before
- * MongoDB is told to end it.
- */
+/* How long to wait for the reply of an abandoned batch before MongoDB is told to end it. */
 #define ABANDONED_MS		300
 
-/* How the commands are called, and the field that has their operations. */
+/* The commands of each kind of write, and the fields for their operations. */
 static const struct
 {
 	const char *command;
 	const char *field;
-	bool		many;			/* documents for one operation */
+	bool		many;			/* an operation may write several documents */
 	bool		upserts;
 }			kinds[] =
 {
@@ -57,7 +54,7 @@ static const struct
 
 /* ------------------------------- operations -------------------------------- */
 
-/* append_document: to the batch's bytes. */
+/* append_document: appends a document to the batch; raises 54000 above 'limit'. */
 static void
 append_document(MongoWriteBatch *batch, MemoryContext context, const bson_t *document,
 				uint32 limit)
@@ -95,7 +92,7 @@ mongo_write_batch_add(MongoWriteBatch *batch, MemoryContext context,
 
 /*
  * next_of_batch
- *		A view of the batch's document at *position, which moves on; false at its end.
+ *		Views the batch's document at *position, and moves on; returns false at the end.
  */
 static bool
 next_of_batch(const MongoWriteBatch *batch, Size *position, bson_t *view)
@@ -113,7 +110,7 @@ next_of_batch(const MongoWriteBatch *batch, Size *position, bson_t *view)
 	return true;
 }
 
-/* make_operation: {q, u, ...} or {q, limit, ...}; false at the end of the batch. */
+/* make_operation: builds {q, u, ...} or {q, limit, ...}; returns false at the end of the batch. */
 static bool
 make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 {
@@ -142,8 +139,9 @@ make_operation(const MongoWriteBatch *batch, Size *position, bson_t *operation)
 
 /*
  * make_operations
- *		The operations of the batch as documents, one each, but for the rows omitted; of
- *		inserts these are the batch's own.
+ *		Makes one document for each operation of the batch, except for the omitted rows.
+ *
+ * The documents to insert are the batch's own, and are not copied unless rows are omitted.
  */
 static void
 make_operations(const MongoWriteBatch *batch, const Bitmapset *omitted,
@@ -178,7 +176,7 @@ make_operations(const MongoWriteBatch *batch, const Bitmapset *omitted,
 
 /*
  * take_operations
- *		How many of them fit into one message from *position on, which moves on.
+ *		Returns how many operations from *position fit into one message, and moves past them.
  */
 static int
 take_operations(const MongoWriteBatch *operations, const MongoConnection *connection, int left,
@@ -209,42 +207,42 @@ take_operations(const MongoWriteBatch *operations, const MongoConnection *connec
 
 /* ------------------------ a batch that is being written --------------------- */
 
-/* One message or several, one after the other. */
+/* The state of a batch while it is sent, in one message or in several successive ones. */
 struct MongoWriteFlight
 {
-	MemoryContext context;		/* of this and all that belongs to it */
+	MemoryContext context;		/* holds this struct and all its parts */
 	MongoSession *session;
 	MongoLease *lease;
 	const MongoWriteBatch *batch;
-	MongoWriteBatch operations; /* those of its rows that are not omitted */
+	MongoWriteBatch operations; /* of the rows that are not omitted */
 
-	/* of the last message */
+	/* the last message */
 	MongoSequence sequence;
 	MongoWrite	write;
-	int			first;			/* of its operations */
+	int			first;			/* index of its first operation */
 	int			count;
 
-	/* of the batch so far */
+	/* the batch so far */
 	int64		written;
-	Bitmapset  *omitted;		/* rows that are not sent any more */
+	Bitmapset  *omitted;		/* rows that are no longer sent */
 	Bitmapset  *inserted;		/* rows that upserts have inserted */
-	Bitmapset  *refused;		/* rows not written for a duplicate key, if
-								 * allowed */
+	Bitmapset  *refused;		/* rows not written because of an allowed
+								 * duplicate key */
 
-	/* of the last attempt at it */
+	/* the last attempt to send it */
 	bool		failed;
-	bool		is_refused;		/* a command, or its write concern */
-	int			failed_row;		/* the first of the others; -1: none */
+	bool		is_refused;		/* a command or its write concern failed */
+	int			failed_row;		/* the first with another error; -1: none */
 	MongoFailure failure;		/* of that row, or else of the command */
 
-	/* of one whose reply is not waited for */
-	Oid			userid;			/* who has sent it */
-	List	   *tables;			/* mongo_tables_at_work() then */
-	bool		landed;			/* nothing is under way any more */
-	bool		answered;		/* and the outcome is there */
+	/* a batch whose reply is not waited for */
+	Oid			userid;			/* the user who sent it */
+	List	   *tables;			/* mongo_tables_at_work() when it was sent */
+	bool		landed;			/* its session no longer tracks it */
+	bool		answered;		/* its outcome is known */
 };
 
-/* create_flight: in a context of its own. */
+/* create_flight: returns a new flight in a memory context of its own. */
 static MongoWriteFlight *
 create_flight(MemoryContext owner, MongoSession *session, const MongoWriteBatch *batch)
 {
@@ -259,7 +257,7 @@ create_flight(MemoryContext owner, MongoSession *session, const MongoWriteBatch 
 	return flight;
 }
 
-/* most_documents: that a batch may write; -1: any number. */
+/* most_documents: returns how many documents a batch may write at most; -1: any number. */
 static int64
 most_documents(const MongoWriteFlight *flight)
 {
@@ -269,10 +267,10 @@ most_documents(const MongoWriteFlight *flight)
 
 /*
  * row_of_element
- *		The row that an element of a reply names by the index of an operation: the row's
- *		index in the batch, of which some were omitted.
+ *		Returns the row, as an index into the batch, of the operation that a reply names.
  *
- * The lease may hold no connection, if the write was to be repeated and no primary was found.
+ * Skips the omitted rows, which the server does not count.  The lease holds no connection if the
+ * write was to be repeated and no primary was found.
  */
 static int
 row_of_element(const MongoWriteFlight *flight, int index)
@@ -294,8 +292,8 @@ row_of_element(const MongoWriteFlight *flight, int index)
 
 /*
  * count_written
- *		How many documents the reply says that are written; *upserted is the list of those
- *		inserted by upserts, where it has one.
+ *		Returns how many documents were written, as the reply reports.  Sets *upserted to the
+ *		list of documents that upserts inserted, if the reply has one.
  */
 static int64
 count_written(const MongoWriteFlight *flight, bson_iter_t *upserted, bool *has_upserted)
@@ -318,7 +316,7 @@ count_written(const MongoWriteFlight *flight, bson_iter_t *upserted, bool *has_u
 	return count;
 }
 
-/* note_inserted: the rows that upserts did not find. */
+/* note_inserted: records the rows that upserts inserted. */
 static void
 note_inserted(MongoWriteFlight *flight, const bson_iter_t *upserted)
 {
@@ -336,7 +334,7 @@ note_inserted(MongoWriteFlight *flight, const bson_iter_t *upserted)
 	}
 }
 
-/* note_errors: those of single operations. */
+/* note_errors: records the errors of single operations. */
 static void
 note_errors(MongoWriteFlight *flight)
 {
@@ -367,7 +365,7 @@ note_errors(MongoWriteFlight *flight)
 
 /*
  * take_reply
- *		Note what is written, before anything asks for memory; then what has failed.
+ *		Counts the documents written, before anything allocates memory; then records errors.
  */
 static void
 take_reply(MongoWriteFlight *flight)
@@ -376,7 +374,7 @@ take_reply(MongoWriteFlight *flight)
 	bson_iter_t iter;
 	bool		has_upserted = false;
 
-	/* what fails in a MongoDB transaction has ended that */
+	/* a failed write has ended its MongoDB transaction */
 	if (write->reply.document != NULL && (!write->failed || flight->session->lease == NULL))
 	{
 		int64		written = count_written(flight, &iter, &has_upserted);
@@ -399,7 +397,7 @@ take_reply(MongoWriteFlight *flight)
 	flight->is_refused = true;
 }
 
-/* begin_message: send some of the operations, from 'start' to 'end' of their bytes. */
+/* begin_message: sends the operations between the offsets 'start' and 'end'. */
 static void
 begin_message(MongoWriteFlight *flight, Size start, Size end)
 {
@@ -422,7 +420,7 @@ begin_message(MongoWriteFlight *flight, Size start, Size end)
 
 /* ------------------------------ what has failed ----------------------------- */
 
-/* lasting_error_context: what lasts of a failed statement; nothing in a MongoDB transaction. */
+/* lasting_error_context: adds to CONTEXT the writes of a failed statement that stay. */
 static void
 lasting_error_context(void *arg)
 {
@@ -443,7 +441,7 @@ lasting_error_context(void *arg)
 
 /*
  * raise_failure
- *		Unless all that has failed are duplicates that are allowed.
+ *		Raises the batch's error, unless all errors are allowed duplicates.
  */
 static void
 raise_failure(MongoWriteFlight *flight)
@@ -472,9 +470,9 @@ raise_failure(MongoWriteFlight *flight)
 
 /*
  * send_operations
- *		One attempt at all that is not omitted.
+ *		Makes one attempt to write all rows that are not omitted.
  *
- * Raises what mongo_write_finish() does, after which the lease may hold no connection.
+ * Raises what mongo_write_finish() raises.  Afterwards the lease may hold no connection.
  */
 static void
 send_operations(MongoWriteFlight *flight)
@@ -498,8 +496,8 @@ send_operations(MongoWriteFlight *flight)
 		take_reply(flight);
 
 		/*
-		 * outside of transactions, after errors of single operations alone,
-		 * and if their order does not count
+		 * go on after errors of single operations only, if the batch is
+		 * unordered and outside of transactions
 		 */
 		goes_on = !flight->write.failed ||
 			(!flight->batch->ordered && flight->session->lease == NULL &&
@@ -510,11 +508,11 @@ send_operations(MongoWriteFlight *flight)
 
 /*
  * may_try_again
- *		Can a failed batch be sent again, in a transaction begun again?
+ *		Tells whether to send a failed batch again, in a restarted MongoDB transaction.
  *
- * It was the first command in the MongoDB transaction, so nothing is lost.
- * After a write conflict it is, as PostgreSQL would wait and then look again;
- * and where duplicate keys are allowed, without the row that has one.
+ * Nothing is lost, as the batch was the transaction's first command.  It is sent again after a
+ * write conflict, since PostgreSQL would wait and then look again.  After an allowed duplicate
+ * key it is sent without that row.
  */
 static bool
 may_try_again(MongoWriteFlight *flight, TimestampTz since, int attempt)
@@ -528,7 +526,7 @@ may_try_again(MongoWriteFlight *flight, TimestampTz since, int attempt)
 	return true;
 }
 
-/* send_all: in a fresh transaction as often as it takes. */
+/* send_all: sends the batch; in a fresh transaction, repeats it while may_try_again() allows. */
 static void
 send_all(MongoWriteFlight *flight)
 {
@@ -559,10 +557,9 @@ send_all(MongoWriteFlight *flight)
 /* --------------------------- one batch in flight ---------------------------- */
 
 /*
- * land: from now on nobody else is to look after it.
+ * land: takes the flight out of the care of its session and its lease.
  *
- * So it is known to the session only as long as its lease is in flight, whose end
- * would abandon it.
+ * Both forget it together, since the end of a lease in flight would abandon it.
  */
 static void
 land(MongoWriteFlight *flight)
@@ -592,16 +589,17 @@ mongo_write_flight_settle(MongoWriteFlight *flight)
 
 /*
  * mongo_write_flight_check
+ *		Raises the flight's error; see remote_internal.h.
  *
- * Another statement of the session may be the one that asks: what may be quoted is
- * judged by the tables of this one, and for the user who has sent it.
+ * Another statement of the session may call this.  So the tables of the statement that sent the
+ * batch, and the user who sent it, decide whether MongoDB's message may be quoted.
  */
 void
 mongo_write_flight_check(MongoWriteFlight *flight)
 {
 	MongoAtWork work;
 
-	/* an interrupt that was caught may have kept the outcome from us */
+	/* the wait for the outcome may have ended by an error that was caught */
 	if (!flight->answered || (flight->failed && flight->userid != GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FDW_ERROR),
@@ -621,7 +619,7 @@ mongo_write_flight_abandon(MongoWriteFlight *flight)
 	bson_iter_t upserted;
 	bool		has_upserted;
 
-	/* on the way to exit from within libmongoc there is nothing to be done */
+	/* nothing can be done if the process exits from within libmongoc */
 	if (flight->landed || mongo_driver_is_entered())
 		return;
 	land(flight);
@@ -631,7 +629,7 @@ mongo_write_flight_abandon(MongoWriteFlight *flight)
 	MemoryContextSwitchTo(caller_context);
 }
 
-/* As others want the connection, or the lease ends (pool.c). */
+/* Callbacks of the lease (MongoLeaseCallbacks): others want the connection, or the lease ends. */
 static void
 take_flight(void *reader)
 {
@@ -650,8 +648,8 @@ static const MongoLeaseCallbacks flight_callbacks = {
 
 /*
  * begin_flight
- *		Send the batch without waiting for its reply; false, with nothing sent, if it takes more
- *		than one message.
+ *		Sends the batch without waiting for its reply.  Returns false, with nothing sent, if
+ *		the batch needs more than one message.
  */
 static bool
 begin_flight(MongoWriteFlight *flight)
@@ -685,7 +683,7 @@ mongo_write_batch_begin(MemoryContext owner, MongoSession *session,
 	MongoWriteFlight *flight = create_flight(owner, session, batch);
 	MemoryContext caller_context = MemoryContextSwitchTo(flight->context);
 
-	/* before it is known: who fails half-way may have written */
+	/* noted before sending, as a write that fails half-way may have written */
 	mongo_session_note_write(session);
 	if (wait || session->lease != NULL || !begin_flight(flight))
 	{
