@@ -667,11 +667,14 @@ mongo_connection_reconnect(MongoConnection *connection)
 	mongo_transport_close(transport);
 	connection->in_flight = 0;
 	connection->broken = !connect_once(connection, connection->uri, true, true, &error);
+	if (connection->broken)
+	{
+		strlcpy(transport->failure, error.message, sizeof(transport->failure));
+		return false;
+	}
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_CONNECTIONS, 1);
 	mongo_traffic_add(&transport->traffic, MONGO_COUNT_RECONNECTS, 1);
-	if (connection->broken)
-		strlcpy(transport->failure, error.message, sizeof(transport->failure));
-	return !connection->broken;
+	return true;
 }
 
 /*
@@ -772,6 +775,7 @@ finish_separate_run(void *argument)
 	SeparateRun *run = argument;
 
 	mongo_transport_close(&run->other.transport);
+	reset_failure(&run->other.transport);
 	mongo_reply_free(&run->reply);
 	if (run->uri != NULL)
 		mongoc_uri_destroy(run->uri);

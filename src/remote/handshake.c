@@ -112,8 +112,9 @@ take_in(MongoGuard *guard, int32_t timeout_msec)
 			guard->expected = get_int32(guard->reply);
 		else
 		{
+			size_t		offset = get_int32(guard->reply + 12) == OP_REPLY ? REPLY_OFFSET : BODY_OFFSET;
 			MongoReply	reply = {
-				.document = guard->reply + BODY_OFFSET, .length = guard->expected - BODY_OFFSET
+				.document = guard->reply + offset, .length = guard->expected - offset
 			};
 			bson_iter_t code;
 

@@ -81,7 +81,7 @@ append_path(StringInfo text, const char *path)
 {
 	for (const char *c = path; *c != '\0'; c++)
 	{
-		if (isalnum((unsigned char) *c) || strchr("-._~", *c) != NULL)
+		if ((!IS_HIGHBIT_SET(*c) && isalnum((unsigned char) *c)) || strchr("-._~", *c) != NULL)
 			appendStringInfoChar(text, *c);
 		else
 			appendStringInfo(text, "%%%02X", (unsigned char) *c);
